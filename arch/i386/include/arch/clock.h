@@ -1,0 +1,24 @@
+// The machine's clocks as the kernel core sees them.
+#pragma once
+
+#include "lib/types.h"
+
+// TSC ticks per second, calibrated against HPET or PIT at start-up.
+u64 clock_tsc_hz(void);
+
+// Nanoseconds since start-up, from the TSC. Monotonic; NMI-safe; any context
+// after arch_init_devices (0 before).
+u64 clock_now_ns(void);
+// TSC ticks to nanoseconds, exact to 1e-9 relative over 100 years.
+u64 clock_tsc_to_ns(u64 ticks);
+
+// Arms this CPU's one-shot timer: timeouts_interrupt() (kernel/time) is called
+// on this CPU, in interrupt context, at `deadline` (clock_now_ns units) or very
+// soon if it is past. A later call replaces an earlier one. Interrupts off.
+void clock_arm(u64 deadline_ns);
+// Nothing is due: no interrupt until the next clock_arm.
+void clock_disarm(void);
+
+// The wall clock kept by the RTC chip, in seconds since 1970 (UTC). ~1 ms.
+s64 rtc_read_seconds(void);
+int rtc_write_seconds(s64 seconds);

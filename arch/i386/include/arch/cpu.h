@@ -1,0 +1,163 @@
+// One CPU: its private data and the primitive operations on it.
+#pragma once
+
+#include "lib/list.h"
+#include "lib/types.h"
+
+#define CPU_MAX 32
+
+struct thread;
+struct trapframe;
+struct aspace;
+
+// Per-CPU data. %fs selects this structure in the kernel, on every CPU, from
+// the first C instruction on (entry code reloads it). The first members are
+// read by assembly: keep cpu_offsets in arch/i386/cpu/offsets.h in step.
+struct cpu {
+    struct cpu *self;        // %fs:0
+    struct thread *current;  // %fs:4, the thread that runs here, never NULL
+                             // once the scheduler has started
+    int preempt_count;       // %fs:8, > 0: the thread must not be switched
+    int need_resched;        // %fs:12
+    u32 irq_depth;           // > 0: in an interrupt handler
+    u32 id;                  // 0 .. cpu_count-1; 0 is the boot CPU
+    u32 apic_id;
+    bool online;
+    struct trapframe *irq_frame; // what the newest interrupt interrupted
+    struct aspace *aspace;   // whose page tables are loaded (NULL: kernel's)
+
+    struct run_queue *rq;    // kernel/sched
+    struct ledger *ledger;   // kernel/time
+    struct timeouts *timeouts;      // kernel/time
+    struct frame_cache *frame_cache; // kernel/mm
+    struct profile_cpu *profile;    // kernel/profile
+    void *idle_stack_top;
+    struct arch_cpu *arch;   // gdt, tss, ...: private to arch/
+};
+
+extern struct cpu cpus[CPU_MAX];
+extern u32 cpu_count; // CPUs that are online
+
+static ALWAYS_INLINE struct cpu *this_cpu(void)
+{
+    struct cpu *c;
+    // Not a pure read: a preempted thread may continue on another CPU.
+    __asm__ volatile("movl %%fs:0, %0" : "=r"(c));
+    return c;
+}
+
+// The running thread. Stable for the caller, whichever CPU it moves to.
+static ALWAYS_INLINE struct thread *current_thread(void)
+{
+    struct thread *t;
+    __asm__ volatile("movl %%fs:4, %0" : "=r"(t));
+    return t;
+}
+#define current current_thread()
+
+// Preemption. Nest freely; any context. While disabled the thread stays on its
+// CPU and must not sleep. One instruction each, so safe against migration.
+static ALWAYS_INLINE void preempt_disable(void)
+{
+    __asm__ volatile("incl %%fs:8" ::: "memory");
+}
+static ALWAYS_INLINE void preempt_enable_no_resched(void)
+{
+    __asm__ volatile("decl %%fs:8" ::: "memory");
+}
+// Switches at once when a switch has become due meanwhile (kernel/sched).
+void preempt_enable(void);
+
+static ALWAYS_INLINE void irq_enable(void)
+{
+    __asm__ volatile("sti" ::: "memory");
+}
+static ALWAYS_INLINE void irq_disable(void)
+{
+    __asm__ volatile("cli" ::: "memory");
+}
+static ALWAYS_INLINE u32 irq_flags(void)
+{
+    u32 f;
+    __asm__ volatile("pushfl; popl %0" : "=r"(f));
+    return f;
+}
+static ALWAYS_INLINE bool irqs_enabled(void)
+{
+    return irq_flags() & 0x200;
+}
+// Disables interrupts; returns the state for irq_restore.
+static ALWAYS_INLINE u32 irq_save(void)
+{
+    u32 f;
+    __asm__ volatile("pushfl; popl %0; cli" : "=r"(f)::"memory");
+    return f;
+}
+static ALWAYS_INLINE void irq_restore(u32 flags)
+{
+    if (flags & 0x200)
+        irq_enable();
+}
+
+// In every wait loop: under -icount QEMU lets other CPUs run only here.
+static ALWAYS_INLINE void cpu_relax(void)
+{
+    __asm__ volatile("pause" ::: "memory");
+}
+// Enables interrupts and halts until one comes, without a gap between.
+static ALWAYS_INLINE void cpu_idle_wait(void)
+{
+    __asm__ volatile("sti; hlt" ::: "memory");
+}
+NORETURN void cpu_halt_forever(void);
+
+static ALWAYS_INLINE u64 rdtsc(void)
+{
+    u64 t;
+    __asm__ volatile("rdtsc" : "=A"(t));
+    return t;
+}
+
+// What CPUID says (arch/i386/cpu/features.c); detected on the boot CPU.
+struct cpu_features {
+    bool pae, nx, pge, pse, smep, smap, fxsr, sse, apic, x2apic, tsc_deadline,
+        invariant_tsc, hypervisor;
+    u32 family, model, stepping;
+    char vendor[13], brand[49];
+};
+extern struct cpu_features cpu_features;
+
+// Start-up order, called by kernel/init/main.c:
+void arch_init_early(void);  // GDT, IDT, features of the boot CPU; %fs works
+void arch_init_memory(void); // final page tables: W^X, NX, direct map (after
+                             // frame_init; see arch/mmu.h)
+void arch_init_devices(void); // ACPI, interrupt controllers, clocks
+void smp_start(void);        // starts the other CPUs; each runs cpu_main()
+                             // (kernel/init) on its idle stack. Returns when
+                             // all are online or have timed out (said so).
+
+// Runs `fn(arg)` on every other online CPU, in its interrupt context, and waits
+// until all have returned. Interrupts must be on, or the caller in panic.
+// Preemption is disabled by it meanwhile. From several CPUs at once: legal.
+void smp_call_others(void (*fn)(void *arg), void *arg);
+// The same for the CPUs whose bit is set in `mask` (the own bit is ignored).
+void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg);
+// Makes `cpu` pass through its scheduler soon (reschedule IPI). Any context.
+void smp_reschedule(struct cpu *cpu);
+// Stops all other CPUs for good, by NMI. Panic only.
+void smp_stop_others(void);
+
+// Powers the machine off (or, with `failed`, ends QEMU with the status for
+// failed tests); resets it. Never return.
+NORETURN void machine_power_off(bool failed);
+NORETURN void machine_reset(void);
+// Ends QEMU with the panic status if it is there, else returns.
+void machine_panic_exit(void);
+
+// Fills buf with a backtrace's return addresses, starting at frame pointer
+// `ebp`; reads only mapped kernel stack memory; any context. Returns how many.
+u32 backtrace(u32 ebp, u32 *pcs, u32 max);
+static ALWAYS_INLINE u32 frame_pointer(void)
+{
+    return (u32)__builtin_frame_address(0);
+}

@@ -1,0 +1,33 @@
+// Interrupts: controllers, vectors, inter-processor interrupts.
+//
+// Vectors: 0-31 exceptions, 0x30-0xdf devices (0x80: system calls), 0xe0-0xff
+// LAPIC and IPIs. Handlers run with interrupts off on the interrupted thread's
+// stack; cpu->irq_frame is what they interrupted.
+#pragma once
+
+#include "lib/types.h"
+
+struct trapframe;
+
+#define VECTOR_DEVICE_FIRST 0x30
+#define VECTOR_TIMER 0xe0
+#define VECTOR_RESCHEDULE 0xe1
+#define VECTOR_CALL 0xe2
+#define VECTOR_SPURIOUS 0xff
+
+typedef void (*irq_handler_t)(void *arg);
+
+// Connects an ISA interrupt line (0-15; ACPI's overrides are applied), unmasks
+// it and directs it to the boot CPU. `name` is shown in /proc/interrupts.
+// 0, -EBUSY, -EINVAL. May not sleep; any time after arch_init_devices.
+int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
+                     const char *name);
+
+// Dispatches a vector >= 0x20 (called by the trap code; acknowledges it too).
+void irq_dispatch(struct trapframe *tf);
+
+// Count of `vector` taken on `cpu`, and what it is ("" when unused).
+u64 irq_count(u32 cpu, u32 vector);
+const char *irq_name(u32 vector);
+// "IO-APIC", "LAPIC", "XT-PIC", "exception".
+const char *irq_controller(u32 vector);

@@ -1,0 +1,115 @@
+// Page tables: one interface for PAE (with NX) and for two-level paging.
+//
+// The address space:  0x00000000 user | KERNEL_BASE direct map of the low zone
+// | VMAP_BASE mapped piecewise: kernel stacks, devices | WINDOW_BASE per-CPU
+// windows onto frames of the high zone.
+// All kernel page tables above VMAP_BASE exist from start-up on, so a kernel
+// mapping made by one CPU is seen in every address space at once.
+#pragma once
+
+#include "lib/types.h"
+
+typedef u64 paddr_t;
+
+#define PAGE_SHIFT 12
+#define PAGE_SIZE 4096u
+#define PAGE_MASK (~(u32)(PAGE_SIZE - 1))
+
+#define USER_END 0xc0000000u
+#define KERNEL_BASE 0xc0000000u
+#define KERNEL_LOAD 0xc0100000u // the image is linked here, loaded at 1 MiB
+#define DIRECT_MAP_MAX 0x30000000u // bytes: the low zone ends at 768 MiB
+#define VMAP_BASE 0xf0000000u
+#define VMAP_END 0xff800000u
+#define WINDOW_BASE 0xff800000u
+
+#define PROT_R 1u
+#define PROT_W 2u
+#define PROT_X 4u
+#define PROT_USER 8u
+#define PROT_UNCACHED 16u // device memory
+#define PROT_GLOBAL 32u
+
+struct pagetable {
+    void *root;      // kernel address
+    paddr_t paddr;   // for CR3
+};
+extern struct pagetable kernel_pagetable;
+
+// A present leaf entry, decoded.
+struct mapping {
+    paddr_t frame; // page-aligned
+    u32 prot;
+    bool accessed, dirty;
+};
+
+static inline void *phys_to_virt(paddr_t p)
+{
+    return (void *)((u32)p + KERNEL_BASE);
+}
+static inline paddr_t virt_to_phys(const void *v)
+{
+    return (u32)v - KERNEL_BASE;
+}
+
+// A user half that is empty, the kernel half shared. 0 or -ENOMEM.
+int pagetable_create(struct pagetable *pt);
+// Frees the tables of the user half (not the frames they map).
+void pagetable_destroy(struct pagetable *pt);
+
+// Maps one page; replaces what was there. -ENOMEM if a table is missing and no
+// frame is left. The caller holds the lock that guards `pt` (an address space's
+// mutex; the vmap lock for the kernel) and flushes the TLB where it must.
+int pagetable_map(struct pagetable *pt, u32 va, paddr_t pa, u32 prot);
+// True and *out filled when `va` is mapped.
+bool pagetable_lookup(struct pagetable *pt, u32 va, struct mapping *out);
+// Unmaps; true and *old filled when something was mapped.
+bool pagetable_unmap(struct pagetable *pt, u32 va, struct mapping *old);
+// Calls fn for each mapped page in [start, end), skipping absent tables fast.
+// fn may change or clear that page through pagetable_entry_set: `entry` is
+// opaque. Stops early with fn's value when that is not 0.
+typedef int (*pagetable_fn)(u32 va, void *entry, const struct mapping *m,
+                            void *arg);
+int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
+                   void *arg);
+void pagetable_entry_protect(void *entry, u32 prot);
+void pagetable_entry_clear(void *entry);
+
+// Loads `pt` on this CPU (interrupts off or preemption disabled).
+void pagetable_load(const struct pagetable *pt);
+
+// This CPU's TLB only: kernel/mm/shootdown.c asks the other CPUs.
+void tlb_flush_page(u32 va);
+void tlb_flush_user(void);
+void tlb_flush_all(void); // global entries too
+
+// Page fault: the address (CR2) and the error code's bits (SDM vol. 3, 4.7).
+#define FAULT_PRESENT 1u
+#define FAULT_WRITE 2u
+#define FAULT_USER 4u
+#define FAULT_EXEC 16u
+
+// User memory. Never fault: a bad pointer, or one at or above USER_END, gives
+// -EFAULT. May sleep (page faults); in atomic context an absent page is -EFAULT.
+int copy_from_user(void *dst, u32 src, size_t n) MUST_CHECK;
+int copy_to_user(u32 dst, const void *src, size_t n) MUST_CHECK;
+int zero_user(u32 dst, size_t n) MUST_CHECK;
+// Copies a NUL-terminated string; its length, -EFAULT, or -ENAMETOOLONG when
+// it does not fit `size` with its NUL.
+int copy_string_from_user(char *dst, u32 src, size_t size) MUST_CHECK;
+// Atomic on a user word (futex, robust lists). -EFAULT; *old gets the old value.
+int user_load_u32(u32 addr, u32 *value) MUST_CHECK;
+int user_store_u32(u32 addr, u32 value) MUST_CHECK;
+int user_cmpxchg_u32(u32 addr, u32 expect, u32 value, u32 *old) MUST_CHECK;
+
+// The kernel's exception table: if `eip` is an instruction that may fault on
+// user memory, sets *eip to its fix-up and returns true. (trap code)
+bool fault_fixup(u32 *eip);
+
+// Windows: this CPU's temporary mapping of any frame. Low frames give their
+// direct address. Preemption is disabled between; nest at most two.
+void *window_map(paddr_t frame);
+void window_unmap(void *va);
+
+// Maps device memory (uncached, RW, NX) for good. NULL when there is no room.
+void *map_device(paddr_t base, size_t size);

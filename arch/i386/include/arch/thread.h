@@ -1,0 +1,52 @@
+// The machine's part of a thread.
+#pragma once
+
+#include "arch/trap.h"
+#include "lib/types.h"
+
+struct thread;
+
+#define KSTACK_SIZE (4 * 4096u)
+
+struct arch_thread {
+    u32 esp;      // saved by arch_switch while the thread is not running
+    u32 gs;       // user's %gs selector, valid while not running
+    u64 tls[GDT_TLS_COUNT];
+    void *fpu;    // FXSAVE/FSAVE area (slab), NULL until the first FPU use
+    bool fpu_live; // this CPU's registers hold it
+};
+
+// Prepares a new thread so that the first switch to it calls entry(arg) with
+// interrupts on and preemption enabled; entry must not return.
+void arch_thread_init(struct thread *t, void (*entry)(void *), void *arg);
+// Prepares a fork's child: it returns to user mode with a copy of `tf`, eax 0.
+// Copies the parent's FPU state, TLS and gs. Only for `current` as parent.
+// 0 or -ENOMEM.
+int arch_thread_fork(struct thread *child, const struct trapframe *tf);
+// Frees what is behind the arch part.
+void arch_thread_destroy(struct thread *t);
+
+// Switches kernel stacks and all user-visible CPU state (FPU, TLS, gs, esp0).
+// Interrupts off. Returns when `prev` is switched back to; the value is the
+// thread that ran just before on this CPU (to finish its switch).
+struct thread *arch_switch(struct thread *prev, struct thread *next);
+
+// The user registers of a thread, at the top of its kernel stack.
+struct trapframe *thread_trapframe(struct thread *t);
+
+// Fresh user state for execve: clears FPU, TLS; sets eip and esp in `tf`.
+void arch_exec(struct trapframe *tf, u32 eip, u32 esp);
+// Leaves for user mode with the registers in the current thread's frame (the
+// first time for init, from a kernel thread). Never returns.
+NORETURN void arch_enter_user(struct trapframe *tf);
+
+// FPU state of the current thread as a signal frame needs it.
+void fpu_save_to(void *area512, bool *fxsr);
+int fpu_restore_from(const void *area512); // -EINVAL when malformed
+#define FPU_AREA_SIZE 512
+
+// set_thread_area for the current thread: desc = the two GDT words.
+void arch_set_tls(u32 index, u64 descriptor);
+u64 arch_get_tls(u32 index);
+u32 read_gs(void);
+void write_gs(u32 selector);

@@ -1,0 +1,40 @@
+// What the CPU and the entry code leave on the kernel stack, and who handles it.
+#pragma once
+
+#include "lib/types.h"
+
+// In the order of arch/i386/cpu/entry.S. esp and ss are there only when the
+// interrupted code was a user program's (trap_from_user).
+struct trapframe {
+    u32 ebx, ecx, edx, esi, edi, ebp, eax;
+    u32 ds, es, fs;
+    u32 vector; // for a system call: its number (for restarting)
+    u32 error;
+    u32 eip, cs, eflags;
+    u32 esp, ss;
+};
+
+#define KERNEL_CS 0x60
+#define KERNEL_DS 0x68
+#define USER_CS 0x73
+#define USER_DS 0x7b
+#define PERCPU_SEL 0xd8
+#define TSS_SEL 0x80
+#define DOUBLE_FAULT_SEL 0xf8
+#define GDT_TLS_FIRST 6 // three entries for set_thread_area: 6, 7, 8
+#define GDT_TLS_COUNT 3
+#define GDT_ENTRIES 32
+
+#define EFLAGS_IF 0x200
+#define EFLAGS_TF 0x100
+#define EFLAGS_DF 0x400
+
+#define VECTOR_NMI 2
+#define VECTOR_DOUBLE_FAULT 8
+#define VECTOR_PAGE_FAULT 14
+#define VECTOR_SYSCALL 0x80
+
+static inline bool trap_from_user(const struct trapframe *tf)
+{
+    return tf->cs & 3;
+}

@@ -1,0 +1,18 @@
+// Kernel arguments: `name` or `name=value`, separated by blanks.
+#pragma once
+
+#include "lib/set.h"
+
+// One known argument. An argument that nobody declares is named in a warning.
+struct kernel_arg {
+    const char *name;
+    const char *help;
+    char value[128]; // "" when given without a value
+    bool present;
+};
+// KERNEL_ARG(console, "console=NAME", ...) declares a static arg_console.
+#define KERNEL_ARG(id, text)                               \
+    static struct kernel_arg arg_##id = { .name = #id, .help = text }; \
+    LINKER_SET_ADD(kernel_args, arg_##id)
+
+void cmdline_parse(const char *cmdline);

@@ -1,0 +1,48 @@
+// The kernel's voice: log, assertions, panic. Any context, NMI included for
+// panic; log_printf takes the log lock (interrupts off while it holds it).
+#pragma once
+
+#include "lib/types.h"
+
+// One message; give it its newline. Goes to the ring that dmesg reads
+// and to the consoles.
+void log_printf(const char *fmt, ...) PRINTF(1, 2);
+
+// Copies up to `size` bytes of the newest log text; returns the length.
+size_t log_read(char *buf, size_t size);
+
+// Stops the machine: message, registers, symbolised backtrace; stops the other
+// CPUs; ends QEMU with the panic status.
+NORETURN void panic(const char *fmt, ...) PRINTF(1, 2);
+
+struct trapframe;
+NORETURN void panic_trap(const struct trapframe *tf, const char *fmt, ...)
+    PRINTF(2, 3);
+
+#define assert(condition)                                             \
+    do {                                                              \
+        if (unlikely(!(condition)))                                   \
+            panic("assertion failed: %s (%s:%d)", #condition, __FILE__, \
+                  __LINE__);                                          \
+    } while (0)
+
+// Consoles (linker set `consoles`): a device on which the log is shown. `write`
+// must work at any time, also in a panic: it polls and takes no sleeping lock.
+struct console {
+    const char *name; // ttyS0, tty0: what console= names
+    u32 rank;         // the highest present one becomes /dev/console's tty
+    bool (*probe)(void);
+    void (*write)(const char *text, size_t n);
+};
+#define CONSOLE(c) LINKER_SET_ADD(consoles, c)
+
+void console_init(void);
+// Writes to all selected consoles, unlocked and at once (panic, early start).
+void console_write_raw(const char *text, size_t n);
+// The name of the console that /dev/console stands for.
+const char *console_name(void);
+
+// Kernel symbols: the name of the function that holds `pc` and the offset into
+// it; NULL if unknown. Any context.
+const char *ksym_lookup(u32 pc, u32 *offset);
+void log_backtrace(const u32 *pcs, u32 count);

@@ -1,0 +1,27 @@
+// In-kernel tests (linker set `tests`), run by `test=all` or `test=name,name`
+// in random order from a printed seed (`seed=N` repeats it), reported as TAP.
+#pragma once
+
+#include "kernel/init/log.h"
+#include "lib/set.h"
+
+struct kernel_test {
+    const char *name; // subsystem.what
+    void (*run)(void);
+};
+#define KERNEL_TEST(id)                                           \
+    static void test_##id(void);                                  \
+    static const struct kernel_test kernel_test_##id = { #id, test_##id }; \
+    LINKER_SET_ADD(tests, kernel_test_##id);                      \
+    static void test_##id(void)
+
+void test_fail(const char *file, int line, const char *what);
+#define expect(condition)                                \
+    do {                                                 \
+        if (!(condition))                                \
+            test_fail(__FILE__, __LINE__, #condition);   \
+    } while (0)
+
+bool tests_wanted(void);
+NORETURN void tests_run(void);
+u32 test_random(void);

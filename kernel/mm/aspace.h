@@ -1,0 +1,78 @@
+// Address spaces: sorted areas over page tables.
+//
+// Locking: `lock` (a mutex) guards areas and user page tables. Order: an
+// address space's mutex may be taken while holding none of the file system's
+// spinlocks; faults may come while a caller holds pipe, tty or vnode mutexes, so
+// the fault path takes none of those.
+#pragma once
+
+#include "arch/mmu.h"
+#include "kernel/sync/mutex.h"
+
+struct vnode;
+
+#define AREA_SHARED 1u
+#define AREA_STACK 2u // grows down to the rlimit; a guard page stays below it
+#define AREA_HEAP 4u  // brk
+
+struct area {
+    struct list node;
+    u32 start, end; // page-aligned, end exclusive
+    u32 prot;       // PROT_R|W|X
+    u32 flags;
+    struct vnode *vnode; // NULL: anonymous; else a reference
+    u64 offset;          // in the vnode of `start`, page-aligned
+    struct shared_pages *shared; // anonymous shared memory (fork shares it)
+};
+
+struct aspace {
+    u32 refs; // tasks that use it; atomic
+    struct mutex lock;
+    struct list areas; // sorted by address
+    struct area *hint; // last found
+    struct pagetable pt;
+    u32 cpus;          // bit mask: may have it in their TLB; atomic
+    u32 brk_start, brk;
+    u32 stack_limit;   // bytes
+    u32 virtual_pages, resident_pages;
+    u64 faults, major_faults;
+};
+
+int aspace_create(struct aspace **out);
+void aspace_ref(struct aspace *as);
+void aspace_unref(struct aspace *as); // the last one frees everything; sleeps
+// Copy-on-write duplicate of `src` (fork). 0, -ENOMEM.
+int aspace_fork(struct aspace *src, struct aspace **out);
+// Makes it current on this CPU (NULL: only kernel). Preemption disabled.
+void aspace_switch(struct aspace *as);
+
+#define MAP_AT_EXACTLY 1u // replace what is there (MAP_FIXED)
+#define MAP_NO_REPLACE 2u // fail with -EEXIST instead
+#define MAP_POPULATE_NOW 4u
+
+// Adds an area of `length` bytes. `hint` 0: the kernel chooses, top down.
+// *addr gets the place. -ENOMEM, -EINVAL, -EEXIST. References the vnode.
+int aspace_map(struct aspace *as, u32 hint, u32 length, u32 prot, u32 area_flags,
+               u32 map_flags, struct vnode *vn, u64 offset, u32 *addr);
+int aspace_unmap(struct aspace *as, u32 addr, u32 length);
+int aspace_protect(struct aspace *as, u32 addr, u32 length, u32 prot);
+int aspace_remap(struct aspace *as, u32 old, u32 old_len, u32 new_len,
+                 bool may_move, bool fixed, u32 new_addr, u32 *out);
+int aspace_discard(struct aspace *as, u32 addr, u32 length); // MADV_DONTNEED
+u32 aspace_set_brk(struct aspace *as, u32 brk); // returns the brk in force
+
+// A page fault of `current`. 0: go on. -EFAULT: SIGSEGV (SEGV_MAPERR), -EACCES:
+// SIGSEGV (SEGV_ACCERR), -EIO: SIGBUS (beyond the file), -ENOMEM: SIGKILL.
+int aspace_fault(struct aspace *as, u32 addr, u32 error_code);
+
+// Calls fn for each area, locked (/proc/PID/maps). Stops at nonzero.
+int aspace_for_each_area(struct aspace *as, int (*fn)(struct area *, void *),
+                         void *arg);
+// Reads/writes memory of another (or a new, not yet loaded) address space,
+// faulting pages in. Bytes done or -EFAULT.
+int aspace_write(struct aspace *as, u32 addr, const void *src, size_t n);
+int aspace_read(struct aspace *as, u32 addr, void *dst, size_t n);
+
+// TLB shootdown on all CPUs that may hold entries of `as`, this one included.
+// `pages` 0 or > 32: everything. Interrupts on.
+void tlb_shootdown(struct aspace *as, u32 addr, u32 pages);

@@ -1,0 +1,56 @@
+// Physical memory: frames of 4 KiB in two zones, low (direct-mapped) and high.
+#pragma once
+
+#include "arch/mmu.h"
+#include "lib/list.h"
+
+enum frame_use { // what a frame is used for: system.physmem, leak checks
+    FRAME_FREE,
+    FRAME_KERNEL, // image, boot-time tables
+    FRAME_SLAB,
+    FRAME_PAGETABLE,
+    FRAME_KSTACK,
+    FRAME_USER,   // anonymous memory of tasks
+    FRAME_FILE,   // tmpfs data
+    FRAME_BUFFER, // pipes, rings
+    FRAME_USES
+};
+
+struct frame {
+    u32 refs;   // atomic; 0 while free
+    u8 use, order, zone, flags;
+    struct list node; // free lists; the owner's while allocated
+    void *owner;      // slab: its cache
+};
+
+#define FRAME_LOW 0u    // from the low zone only: has a direct address
+#define FRAME_ANY 1u    // high zone first
+#define FRAME_ZERO 2u   // filled with zeros
+
+void frame_init(void); // from boot_info; called once, before arch_init_memory
+// 2^order contiguous frames with refs 1, or NULL. Does not sleep. Any context
+// but NMI.
+struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use);
+void frame_ref(struct frame *f);
+void frame_unref(struct frame *f); // the last one frees it
+u32 frame_refs(const struct frame *f);
+
+paddr_t frame_paddr(const struct frame *f);
+struct frame *frame_from_paddr(paddr_t p); // NULL: not RAM we manage
+void *frame_va(const struct frame *f);     // low zone only
+struct frame *frame_from_va(const void *va);
+void frame_copy(struct frame *dst, struct frame *src); // one page, any zone
+void frame_zero(struct frame *f);
+
+// Page-sized convenience: one low frame's address, or NULL.
+void *page_alloc(enum frame_use use); // zeroed
+void page_free(void *page);
+
+struct frame_stats {
+    u64 total, unavailable, used, free; // frames; total = used + free
+    u64 zone_total[2], zone_free[2];
+    u64 by_use[FRAME_USES];
+};
+void frame_stats(struct frame_stats *out);
+// Makes boot modules' memory usable RAM.
+void frame_release_region(paddr_t base, u64 size);

@@ -1,0 +1,40 @@
+// The kernel heap: slab caches, and kmalloc over power-of-two caches of them.
+// All functions: any context but NMI; they do not sleep; NULL when out of memory.
+#pragma once
+
+#include "kernel/sync/spinlock.h"
+
+struct slab_cache {
+    const char *name;
+    u32 object_size, align;
+    // the rest belongs to heap.c
+    struct spinlock lock;
+    struct list partial, full, node;
+    u32 objects_per_slab, order, slabs, used;
+    bool ready;
+    struct slab_magazine *magazines; // per CPU
+};
+// A static cache, usable at once: SLAB_CACHE(thread_cache, struct thread);
+#define SLAB_CACHE(var, type)                                      \
+    static struct slab_cache var = { .name = #type,                \
+                                     .object_size = sizeof(type),  \
+                                     .align = __alignof__(type) }
+
+void *slab_alloc(struct slab_cache *c); // not zeroed
+void slab_free(struct slab_cache *c, void *object);
+
+void *kmalloc(size_t size); // up to 1 MiB; aligned to 8 (16 for >= 16)
+void *kzalloc(size_t size);
+void kfree(void *p); // NULL is fine
+char *kstrdup(const char *s);
+
+// Calls fn for each cache (system.slabs).
+void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg), void *arg);
+u64 heap_bytes_used(void);
+
+// Virtually contiguous kernel memory with guard pages: stacks, large rings.
+// `guard`: an unmapped page below. NULL when out of memory. Does not sleep.
+void *vmap_alloc(u32 pages, u32 prot, int use);
+void vmap_free(void *va, u32 pages);
+void *kstack_alloc(void); // KSTACK_SIZE with a guard page; cached
+void kstack_free(void *stack);

@@ -1,0 +1,101 @@
+// Tasks: what Unix calls a process. A task has at least one thread until it is
+// a zombie; its id is the tid of its first thread.
+//
+// `tasks_lock` (spinlock) guards the task table, the tree (parent, children),
+// thread lists, process groups and sessions. Order: tasks_lock before a task's
+// signals.lock before a run queue's lock.
+#pragma once
+
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/aspace.h"
+#include "kernel/sched/thread.h"
+
+#define TASK_NAME_MAX 16
+
+struct tty;
+
+struct task {
+    u32 id;
+    u32 refs;
+    char name[TASK_NAME_MAX];
+    char *path;         // of the executable, as resolved; kfree'd
+    char *cmdline;      // NUL-separated, cmdline_size bytes; guarded by lock
+    u32 cmdline_size;
+    struct spinlock lock; // path, cmdline
+
+    struct list table_node; // id hash / list of all tasks
+    struct list all_node;
+    struct task *parent;
+    struct list children, sibling;
+    struct list threads;
+    u32 thread_count;
+    u32 pgid, sid;
+    struct tty *ctty; // the session's controlling terminal, or NULL
+
+    struct aspace *aspace; // NULL for the kernel task and zombies
+    struct files *files;
+    struct vnode *cwd, *root;
+    u32 umask;
+    u32 uid, euid, gid, egid; // what they were set to; not enforced
+    int nice;
+    u32 rlimit_stack, rlimit_nofile, rlimit_nproc;
+
+    struct signals signals;
+
+    bool zombie, exiting;
+    int exit_code; // as wait4 reports it
+    bool stopped, stop_reported, continued; // job control, for wait4
+    int stop_signal;
+    int exit_signal; // sent to the parent (SIGCHLD), 0: none
+    struct waitq child_wait; // the parent sleeps here in wait4
+    struct waitq *vfork_done; // the vfork parent's, until exec or exit
+    bool execed;
+
+    struct timeout alarm; // ITIMER_REAL
+    u64 alarm_interval;
+
+    // Time of threads that have ended; and of waited-for children.
+    u64 dead_user, dead_kernel, child_user, child_kernel;
+    u64 start_ns;
+    u64 minor_faults;
+
+    struct kbox *kbox; // kernel/ipc; NULL until somebody connects
+};
+
+extern struct task kernel_task;
+extern struct spinlock tasks_lock;
+
+static inline struct task *current_task(void)
+{
+    return current->task;
+}
+
+// Looks up by id; takes a reference. NULL if there is none (zombies are found).
+struct task *task_find(u32 id);
+void task_ref(struct task *t);
+void task_unref(struct task *t);
+// The first task with id >= `id` (referenced), NULL at the end: iterate without
+// holding a lock over the body.
+struct task *task_next(u32 id);
+struct thread *thread_find(u32 tid); // referenced
+u32 task_count(void);
+u32 thread_count(void);
+
+// Total TSC cycles of all threads, living and dead (not children).
+void task_times(struct task *t, u64 *user, u64 *kernel);
+// State letter as ps shows it: R S D T Z.
+char task_state_letter(struct task *t);
+
+// fork, vfork, clone, as the system calls' flags say. Child's id or -errno.
+struct clone_args {
+    u32 flags, stack, parent_tid, tls, child_tid;
+};
+int task_clone(const struct trapframe *tf, const struct clone_args *args);
+// Replaces the program. argv, envp: user addresses of NULL-ended vectors.
+int task_exec(struct trapframe *tf, const char *path, u32 argv, u32 envp);
+// Ends the whole task with this wait status. Never returns.
+NORETURN void task_exit(int wait_status);
+// Ends only the calling thread (the last one ends the task).
+NORETURN void task_exit_thread(int wait_status);
+// The first user task, from a kernel thread: runs `path`. Returns on failure.
+int task_start_init(const char *path);

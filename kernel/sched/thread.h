@@ -1,0 +1,99 @@
+// Threads and the scheduler: one run queue per CPU.
+#pragma once
+
+#include "arch/thread.h"
+#include "kernel/exec/signal.h"
+#include "kernel/sync/waitq.h"
+#include "kernel/time/ledger.h"
+#include "kernel/time/timeout.h"
+
+struct task;
+
+enum thread_state {
+    THREAD_RUNNING,  // on a CPU
+    THREAD_READY,    // in a run queue
+    THREAD_SLEEPING, // waits; a signal does not wake it
+    THREAD_WAITING,  // waits; a signal wakes it (interruptible)
+    THREAD_STOPPED,  // by SIGSTOP and its kin
+    THREAD_DEAD,
+};
+
+// Priority levels, 0 is the most urgent. See kernel/sched/sched.c for policy.
+#define PRIORITY_LEVELS 32
+
+struct thread {
+    u32 tid;
+    u32 refs; // atomic
+    struct task *task; // kernel threads belong to kernel_task
+    char name[16];
+    struct list task_node; // task->threads, guarded by tasks_lock
+    struct list tid_node;  // tid hash, guarded by tasks_lock
+
+    void *kstack; // lowest address
+    struct arch_thread arch;
+
+    // Guarded by the run queue's lock of `cpu` (sched_lock):
+    enum thread_state state;
+    struct cpu *cpu; // where it runs or ran last
+    bool on_cpu;     // its stack is in use by some CPU
+    u32 affinity;    // mask of CPUs it may use
+    u32 priority, base_priority; // level now; level given by nice
+    u64 slice_left;  // ns
+    struct list run_node;
+
+    const char *wait_on; // name of what it sleeps on
+    bool wake_timed_out;
+    struct timeout wait_timeout;
+
+    struct account user, kernel;
+    u64 switches_voluntary, switches_forced;
+    u64 start_ns;
+    u64 faults;
+
+    // Signals: guarded by task->signals.lock.
+    sigset_t blocked, pending;
+    sigset_t saved_mask; // to restore after sigsuspend, pselect
+    bool restore_mask;
+    struct siginfo_queue queue;
+    u32 altstack_base, altstack_size;
+    bool signal_pending; // something deliverable may be there: look (marked
+                         // access: set by others, read at each kernel exit)
+
+    u64 restart_deadline; // a sleep that is being restarted (0: none)
+    u32 clear_tid;        // CHILD_CLEARTID address, 0: none
+    u64 profile_unsampled; // kernel/profile
+};
+
+void sched_init(void);            // boot CPU; makes the start-up code a thread
+NORETURN void sched_start_cpu(void); // each CPU becomes its idle thread
+
+// A thread that is not started yet: refs 1 (its own, dropped when it ends).
+int thread_create(struct task *task, const char *name, struct thread **out);
+// Into the run queue, the first time.
+void thread_start(struct thread *t);
+// A kernel thread running fn(arg); fn may return.
+int kthread_create(const char *name, void (*fn)(void *), void *arg,
+                   struct thread **out);
+// Ends the calling thread. Task bookkeeping is done already.
+NORETURN void thread_exit(void);
+void thread_ref(struct thread *t);
+void thread_unref(struct thread *t);
+
+void sched_yield(void);
+// Switches if another thread should run. Interrupts on, preemption enabled.
+void schedule(void);
+// At the end of an interrupt: preempts the interrupted thread if it is due.
+void sched_interrupt_exit(void);
+// Makes a sleeping thread ready. True if it was asleep. Any context but NMI.
+bool thread_wake(struct thread *t);
+// Wakes it only from THREAD_WAITING (signals) and, with `stopped`, STOPPED.
+bool thread_wake_signal(struct thread *t, bool stopped);
+void thread_set_nice(struct thread *t, int nice);
+int thread_set_affinity(struct thread *t, u32 mask); // -EINVAL: no such CPU
+// Sleeps until `deadline`. 0 or -EINTR (interruptible only).
+int thread_sleep_until(u64 deadline, u32 mode);
+
+// Runnable threads on all CPUs, for the load average and /proc/loadavg.
+u32 sched_runnable(void);
+// Load averages 1, 5, 15 min, 16.16 fixed point.
+void sched_load(u32 load[3]);

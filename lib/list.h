@@ -1,0 +1,65 @@
+// A circular, doubly linked, intrusive list. The head is a node of its own; an
+// unlinked node points to itself once list_init or list_remove_init has run.
+#pragma once
+
+#include "lib/types.h"
+
+struct list {
+    struct list *next, *prev;
+};
+
+#define LIST_INIT(name) { &(name), &(name) }
+
+static inline void list_init(struct list *l)
+{
+    l->next = l->prev = l;
+}
+
+static inline bool list_empty(const struct list *l)
+{
+    return l->next == l;
+}
+
+static inline void list_insert_between(struct list *n, struct list *prev,
+                                       struct list *next)
+{
+    n->prev = prev;
+    n->next = next;
+    prev->next = n;
+    next->prev = n;
+}
+
+static inline void list_push_front(struct list *head, struct list *n)
+{
+    list_insert_between(n, head, head->next);
+}
+
+static inline void list_push_back(struct list *head, struct list *n)
+{
+    list_insert_between(n, head->prev, head);
+}
+
+// Unlinks `n` and leaves it pointing to itself: removing twice is harmless.
+static inline void list_remove(struct list *n)
+{
+    n->prev->next = n->next;
+    n->next->prev = n->prev;
+    list_init(n);
+}
+
+#define list_entry(node, type, member) container_of(node, type, member)
+#define list_first(head, type, member) list_entry((head)->next, type, member)
+#define list_last(head, type, member) list_entry((head)->prev, type, member)
+
+#define list_for_each(pos, head, member)                              \
+    for (pos = list_entry((head)->next, __typeof__(*pos), member);    \
+         &pos->member != (head);                                      \
+         pos = list_entry(pos->member.next, __typeof__(*pos), member))
+
+// The same, but `pos` may be removed (and freed) in the body.
+#define list_for_each_safe(pos, tmp, head, member)                       \
+    for (pos = list_entry((head)->next, __typeof__(*pos), member),       \
+        tmp = list_entry(pos->member.next, __typeof__(*pos), member);    \
+         &pos->member != (head);                                         \
+         pos = tmp,                                                      \
+        tmp = list_entry(pos->member.next, __typeof__(*pos), member))
