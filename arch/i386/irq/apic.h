@@ -1,0 +1,31 @@
+// The local APIC and the CPUs that ACPI (or the MP tables) knows, as the CPU
+// code (arch/i386/cpu) needs them.
+//
+// The tables are filled by arch_init_devices and do not change afterwards; the
+// lapic_ functions may be called in any context, NMI included, once
+// `apic_present` is set.
+#pragma once
+
+#include "arch/cpu.h"
+
+extern bool apic_present; // there is a local APIC, and it is in use
+
+// The usable CPUs' APIC ids; the boot CPU's is the first one.
+extern u32 acpi_cpu_count;
+extern u32 acpi_cpu_apic_ids[CPU_MAX];
+
+// Enables the calling CPU's local APIC (LINT1 = NMI, everything else masked).
+void lapic_init_cpu(void);
+// Starts the calling CPU's timer machinery; nothing is armed yet.
+void lapic_timer_init_cpu(void);
+u32 lapic_id(void);
+
+// Start-up of the other CPUs: to all but this one.
+void lapic_send_init(void);
+void lapic_send_startup(u8 page); // they begin at page << 12 in real mode
+
+// Inter-processor interrupts. `cpu_mask` has bits of struct cpu's id, not of
+// APIC ids; the own bit is ignored.
+void lapic_send_ipi(u32 apic_id, u32 vector);
+void lapic_send_ipi_mask(u32 cpu_mask, u32 vector);
+void lapic_send_nmi_others(void);
