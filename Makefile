@@ -1,0 +1,195 @@
+# Strobe: `make` builds everything, `make help` lists what else there is.
+
+CROSS := i686-linux-gnu-
+PYTHON := /usr/bin/python3
+B := build
+
+# The kernel built with clang lives beside the one built with gcc.
+K := $(B)/kernel
+KERNEL := $(B)/kernel.elf
+KCC := $(CROSS)gcc
+KCC_FLAGS := -mpreferred-stack-boundary=2
+ifdef CLANG
+K := $(B)/clang/kernel
+KERNEL := $(B)/clang/kernel.elf
+KCC := clang --target=i386-linux-gnu
+KCC_FLAGS := -mstack-alignment=4
+endif
+
+.PHONY: all kernel run test check bench clean distclean help FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(KERNEL) $(B)/initrd $(B)/strobe.iso
+kernel: $(KERNEL)
+
+# --- tools ------------------------------------------------------------------
+
+DEPS := $(B)/deps.stamp
+
+$(DEPS): tools/deps
+	@mkdir -p $(B)
+	@tools/deps
+	@touch $@
+
+# $(call unchanged,FILE,TEXT): rewrites FILE only if its text is another. What
+# depends on FILE is rebuilt when a source or an option comes or goes.
+unchanged = echo '$(2)' | cmp -s - $(1) || { mkdir -p $(@D); \
+	echo '$(2)' >$(1); }
+
+# --- kernel -----------------------------------------------------------------
+
+INCLUDES := -Iinclude -Ikernel/include -Iarch/i386/include -I.
+
+KFLAGS := -std=gnu11 -O2 -g -march=i686 -ffreestanding -fno-pic -fno-pie \
+	-fno-omit-frame-pointer -fno-stack-protector -fno-strict-aliasing \
+	-fno-asynchronous-unwind-tables -mgeneral-regs-only \
+	-Wall -Wextra -Werror $(KCC_FLAGS) $(INCLUDES)
+
+KSOURCES := $(sort $(shell find arch/i386 kernel tests/kernel lib \
+	-name '*.[cS]' 2>/dev/null))
+KOBJECTS := $(KSOURCES:%=$(K)/%.o)
+LIBGCC = $(shell $(CROSS)gcc -print-libgcc-file-name)
+KLINK = $(CROSS)ld -m elf_i386 -nostdlib -z noexecstack -z max-page-size=4096 \
+	-T arch/i386/linker.ld $(KOBJECTS) $(LIBGCC)
+
+$(K)/config: FORCE
+	@$(call unchanged,$@,$(KCC) $(KFLAGS) $(KOBJECTS))
+
+$(K)/%.o: % $(K)/config | $(DEPS)
+	@mkdir -p $(@D)
+	$(KCC) $(KFLAGS) -MMD -MP -c $< -o $@
+
+$(KERNEL): $(KOBJECTS) arch/i386/linker.ld $(K)/config tools/build/kernel \
+		tools/build/ksyms
+	tools/build/kernel $@ $(KLINK)
+
+# --- foreign programs, built once ---------------------------------------------
+
+MUSL := $(B)/musl/lib/libc.a
+BUSYBOX := $(B)/busybox/busybox
+LUA := $(B)/lua/lua
+DEBIAN_BUSYBOX := $(B)/debian/bin/busybox
+
+$(MUSL): tools/build/musl | $(DEPS)
+	tools/build/musl
+
+$(BUSYBOX): tools/build/busybox tools/build/busybox.config $(MUSL)
+	tools/build/busybox
+
+$(LUA): tools/build/lua $(MUSL)
+	tools/build/lua
+
+$(DEBIAN_BUSYBOX): | $(DEPS)
+	tools/build/fetch i386 busybox-static $(abspath $(B)/debian)
+	@touch $@
+
+# --- user programs ----------------------------------------------------------
+
+UFLAGS := -std=gnu11 -Wall -Wextra -Werror -I. -pthread
+LIB_SOURCES := $(filter-out lib/string.c,$(wildcard lib/*.c))
+LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
+	$(wildcard user/libstrobe/*.c))
+LIBSTROBE := $(B)/libstrobe.a
+
+PROGRAMS := $(filter-out libstrobe,$(notdir $(patsubst %/,%,$(sort \
+	$(dir $(wildcard user/*/*.c))))))
+USER := $(PROGRAMS:%=$(B)/user/%)
+GUEST := $(patsubst tests/guest/%.c,$(B)/guest/%,$(wildcard tests/guest/*.c))
+
+$(B)/obj/%.c.o: %.c tools/cc $(MUSL)
+	@mkdir -p $(@D)
+	tools/cc $(UFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/obj/config: FORCE
+	@$(call unchanged,$@,$(LIB_OBJECTS))
+
+$(LIBSTROBE): $(LIB_OBJECTS) $(B)/obj/config
+	@rm -f $@
+	$(CROSS)ar rcs $@ $(LIB_OBJECTS)
+
+.SECONDEXPANSION:
+$(USER): $(B)/user/%: $$(patsubst $$(PERCENT),$(B)/obj/$$(PERCENT).o,$$(wildcard user/$$*/*.c)) $(LIBSTROBE)
+	@mkdir -p $(@D)
+	tools/cc $(filter %.o,$^) $(LIBSTROBE) -pthread -lm -o $@
+
+$(GUEST): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
+	@mkdir -p $(@D)
+	tools/cc $< $(LIBSTROBE) -pthread -lm -o $@
+
+# --- images -----------------------------------------------------------------
+
+ROOT_FILES := $(shell find user/root -type f 2>/dev/null)
+
+$(B)/root.config: FORCE
+	@$(call unchanged,$@,$(USER) $(GUEST) $(ROOT_FILES))
+
+$(B)/initrd: $(USER) $(GUEST) $(BUSYBOX) $(LUA) $(DEBIAN_BUSYBOX) \
+		$(ROOT_FILES) $(B)/root.config tools/build/initrd
+	tools/build/initrd $@ $(USER) $(GUEST)
+
+$(B)/strobe.iso: $(KERNEL) $(B)/initrd tools/build/iso
+	tools/build/iso $@ $(KERNEL) '' $(B)/initrd
+
+# --- running ----------------------------------------------------------------
+
+# make's own status is 2 for any failure; `tools/vm -- CMD` gives CMD's.
+run: all
+	@tools/vm $(VM) $(if $(value CMD),-- "$$CMD")
+run: export CMD := $(value CMD)
+
+bench: all
+	tools/bench/run
+
+# --- tests ------------------------------------------------------------------
+
+HOST_TESTS := $(patsubst tests/host/%.c,$(B)/host/%,\
+	$(wildcard tests/host/test_*.c))
+HOST_FLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Werror $(INCLUDES) \
+	-fsanitize=address,undefined -fno-sanitize-recover=undefined \
+	-fno-omit-frame-pointer
+HOST_LIB := $(LIB_SOURCES:%=$(B)/host/%.o)
+
+$(B)/host/lib/%.c.o: lib/%.c | $(DEPS)
+	@mkdir -p $(@D)
+	gcc $(HOST_FLAGS) -MMD -MP -c $< -o $@
+
+# A test names the kernel's files that it tests: `// link: kernel/x/y.c`.
+links = $(shell sed -n 's,^// link: *,,p' tests/host/$*.c)
+$(HOST_TESTS): $(B)/host/%: tests/host/%.c $(HOST_LIB) $$(links)
+	gcc $(HOST_FLAGS) -MMD -MP -MF $@.d $< $(links) $(HOST_LIB) -lcmocka -o $@
+
+test: all $(HOST_TESTS)
+	@$(PYTHON) tools/build/test $(HOST_TESTS)
+
+OUR_C = $(shell find arch kernel lib include user tests -name '*.[ch]')
+
+check: all
+	$(MAKE) CLANG=1 kernel
+	clang-format --dry-run -Werror $(OUR_C)
+	cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 \
+		--enable=warning,portability --suppress=missingIncludeSystem \
+		$(INCLUDES) -D__i386__ arch kernel lib user
+
+clean:
+	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/lua $(B)/debian \
+		$(DEPS),$(wildcard $(B)/*))
+
+distclean:
+	rm -rf $(B)
+
+help:
+	@echo 'make                  build/strobe.iso, build/kernel.elf, build/initrd'
+	@echo "make run              boot in QEMU, a shell on this terminal"
+	@echo "make run CMD='...'    boot, run a command, show what it prints"
+	@echo "make run VM='...'     with options for tools/vm, e.g. VM='--smp 4'"
+	@echo 'make test             all tests'
+	@echo 'make check            warnings, clang build, format, cppcheck'
+	@echo 'make bench            the table of costs'
+	@echo 'make CLANG=1 kernel   build/clang/kernel.elf, by clang'
+	@echo 'make clean            remove what was built of ours'
+	@echo 'make distclean        remove musl, BusyBox and lua too'
+
+PERCENT := %
+-include $(shell find $(B)/kernel $(B)/clang $(B)/obj $(B)/host -name '*.d' \
+	2>/dev/null)

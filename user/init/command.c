@@ -1,0 +1,211 @@
+// The side of init that tools/vm drives: runs one command and sends what it
+// writes, its status and its files over the second serial port.
+//
+// What is sent is a sequence of frames (integers are little-endian):
+//
+//     "\xf5S"  type (1 byte)  length (2)  payload  CRC-32 of type..payload (4)
+//
+// Types: H hello, O and E output and error output, F a piece of the tar file of
+// /out, X the exit status (4 bytes), Z end. The host sends back one byte when it
+// has seen the end, so that nothing is cut off by the power.
+
+#include "init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define LINK "/dev/ttyS1"
+#define PAYLOAD_MAX 4096
+#define FAREWELL_MS 2000 // how long to wait for the host's last byte
+#define LAST_PIECES 32   // what a pipe can still hold when the shell has ended
+
+enum { FRAME_HEAD = 5, FRAME_TAIL = 4 };
+
+static int link_fd;
+
+static uint32_t crc32(const unsigned char *data, size_t size)
+{
+    static uint32_t table[16]; // of one nibble
+    uint32_t crc = ~0u;
+
+    for (uint32_t i = 0; table[15] == 0 && i < 16; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 4; bit++)
+            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320 : 0);
+    }
+    for (size_t i = 0; i < size; i++) {
+        crc ^= data[i];
+        crc = crc >> 4 ^ table[crc & 15];
+        crc = crc >> 4 ^ table[crc & 15];
+    }
+    return ~crc;
+}
+
+static void put_little_endian(unsigned char *to, uint32_t value, int size)
+{
+    for (int i = 0; i < size; i++)
+        to[i] = value >> 8 * i;
+}
+
+static void write_all(int fd, const unsigned char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(fd, data, size);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            say("%s: %s", LINK, strerror(errno));
+            return;
+        }
+        data += written;
+        size -= written;
+    }
+}
+
+static void send(char type, const void *payload, size_t size)
+{
+    unsigned char frame[FRAME_HEAD + PAYLOAD_MAX + FRAME_TAIL] = "\xf5S";
+
+    frame[2] = type;
+    put_little_endian(frame + 3, size, 2);
+    memcpy(frame + FRAME_HEAD, payload, size);
+    put_little_endian(frame + FRAME_HEAD + size, crc32(frame + 2, size + 3), 4);
+    write_all(link_fd, frame, FRAME_HEAD + size + FRAME_TAIL);
+}
+
+// Sends what can be read from `fd` now. Returns 0 at its end.
+static int forward(char type, int fd)
+{
+    char data[PAYLOAD_MAX];
+    ssize_t size = read(fd, data, sizeof(data));
+
+    if (size > 0)
+        send(type, data, size);
+    return size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static int open_link(void)
+{
+    struct termios mode;
+
+    link_fd = open(LINK, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (link_fd < 0 || tcgetattr(link_fd, &mode) < 0)
+        return -1;
+    cfmakeraw(&mode);
+    return tcsetattr(link_fd, TCSANOW, &mode);
+}
+
+static void enter_pipes(void *argument)
+{
+    int (*pipes)[2] = argument;
+
+    dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+    dup2(pipes[0][1], STDOUT_FILENO);
+    dup2(pipes[1][1], STDERR_FILENO);
+}
+
+// As the shell gives it: 128+n for signal n.
+static uint32_t exit_code(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Reaps all dead children. Returns 1 if `pid` was among them.
+static int reap(pid_t pid, int *status)
+{
+    int found = 0, any_status;
+    pid_t reaped;
+
+    while ((reaped = waitpid(-1, &any_status, WNOHANG)) > 0) {
+        if (reaped == pid) {
+            *status = any_status;
+            found = 1;
+        }
+    }
+    return found;
+}
+
+// Forwards what is ready of the two outputs.
+static void forward_ready(struct pollfd fds[2], const char types[2])
+{
+    for (int i = 0; i < 2; i++) {
+        if (fds[i].revents != 0 && !forward(types[i], fds[i].fd))
+            fds[i].fd = -1;
+    }
+}
+
+// Runs a shell line, sending its two outputs as frames of the given types.
+// Processes that it leaves behind may keep the outputs open: when the shell has
+// ended, what they have written by then is sent, and no more awaited.
+static uint32_t run(char *line, char out_type, char err_type)
+{
+    char *argv[] = {"sh", "-c", line, NULL};
+    const char types[2] = {out_type, err_type};
+    struct pollfd fds[3];
+    int pipes[2][2], status = 0, ended = 0;
+    pid_t pid;
+
+    for (int i = 0; i < 2; i++) {
+        if (pipe2(pipes[i], O_CLOEXEC) < 0)
+            say("pipe: %s", strerror(errno));
+    }
+    pid = spawn(argv, enter_pipes, pipes);
+    for (int i = 0; i < 2; i++) {
+        close(pipes[i][1]);
+        fcntl(pipes[i][0], F_SETFL, O_NONBLOCK);
+        fds[i] = (struct pollfd){.fd = pipes[i][0], .events = POLLIN};
+    }
+    if (pid < 0)
+        return 126;
+
+    while (!ended) {
+        wait_for_event(fds, 2);
+        ended = reap(pid, &status);
+        forward_ready(fds, types);
+    }
+    for (int i = 0; i < LAST_PIECES && poll(fds, 2, 0) > 0; i++)
+        forward_ready(fds, types);
+    close(pipes[0][0]);
+    close(pipes[1][0]);
+    return exit_code(status);
+}
+
+static char *read_run_file(void)
+{
+    FILE *file = fopen(RUN_FILE, "re");
+    char *line = NULL;
+    size_t room = 0;
+
+    if (file == NULL || getdelim(&line, &room, '\0', file) < 0)
+        line = strdup("");
+    if (file != NULL)
+        fclose(file);
+    return line;
+}
+
+void run_command(void)
+{
+    struct pollfd host = {.events = POLLIN};
+    unsigned char status[4];
+
+    if (open_link() < 0) {
+        say("%s: %s", LINK, strerror(errno));
+        return;
+    }
+    host.fd = link_fd;
+    send('H', "", 0);
+    put_little_endian(status, run(read_run_file(), 'O', 'E'), sizeof(status));
+    if (access(GET_FILE, F_OK) == 0)
+        run("tar -c -f - -C /out .", 'F', 'E');
+    send('X', status, sizeof(status));
+    send('Z', "", 0);
+    poll(&host, 1, FAREWELL_MS);
+}
