@@ -16,7 +16,7 @@ KCC := clang --target=i386-linux-gnu
 KCC_FLAGS := -mstack-alignment=4
 endif
 
-.PHONY: all kernel run test check bench clean distclean help FORCE
+.PHONY: all kernel run test check format bench clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -156,7 +156,8 @@ $(B)/host/lib/%.c.o: lib/%.c | $(DEPS)
 
 # A test names the kernel's files that it tests: `// link: kernel/x/y.c`.
 links = $(shell sed -n 's,^// link: *,,p' tests/host/$*.c)
-$(HOST_TESTS): $(B)/host/%: tests/host/%.c $(HOST_LIB) $$(links)
+$(HOST_TESTS): $(B)/host/%: tests/host/%.c $(HOST_LIB) $$(links) | $(DEPS)
+	@mkdir -p $(@D)
 	gcc $(HOST_FLAGS) -MMD -MP -MF $@.d $< $(links) $(HOST_LIB) -lcmocka -o $@
 
 test: all $(HOST_TESTS)
@@ -170,6 +171,9 @@ check: all
 	cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 \
 		--enable=warning,portability --suppress=missingIncludeSystem \
 		$(INCLUDES) -D__i386__ arch kernel lib user
+
+format:
+	clang-format -i $(OUR_C)
 
 clean:
 	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/lua $(B)/debian \
@@ -185,6 +189,7 @@ help:
 	@echo "make run VM='...'     with options for tools/vm, e.g. VM='--smp 4'"
 	@echo 'make test             all tests'
 	@echo 'make check            warnings, clang build, format, cppcheck'
+	@echo 'make format           clang-format all of our C'
 	@echo 'make bench            the table of costs'
 	@echo 'make CLANG=1 kernel   build/clang/kernel.elf, by clang'
 	@echo 'make clean            remove what was built of ours'
