@@ -43,10 +43,12 @@ enum sprofile_command {
 
 #define SPROFILE_SOURCE_NAME 16
 
+#define SPROFILE_O_FROM_EXEC 1 // paused until the task's next execve succeeds
+
 struct sprofile_options {
     uint32_t size;         // sizeof(struct sprofile_options)
     uint32_t rate_hz;      // wanted; 0: 1000
-    uint32_t flags;        // none yet: 0
+    uint32_t flags;        // SPROFILE_O_...
     uint32_t ring_records; // per CPU, 0: the kernel chooses
     char source[SPROFILE_SOURCE_NAME]; // "" : the best
 };

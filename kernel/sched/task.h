@@ -1,7 +1,7 @@
 // Tasks: what Unix calls a process. A task has at least one thread until it is
 // a zombie; its id is the tid of its first thread.
 //
-// `tasks_lock` (spinlock) guards the task table, the tree (parent, children),
+// `tasks_lock` (an interrupt-disabling spinlock) guards the task table, the tree (parent, children),
 // thread lists, process groups and sessions. Order: tasks_lock before a task's
 // signals.lock before a run queue's lock.
 #pragma once
@@ -9,6 +9,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/aspace.h"
 #include "kernel/sched/thread.h"
+#include "lib/set.h"
 
 #define TASK_NAME_MAX 16
 
@@ -61,6 +62,13 @@ struct task {
 
     struct kbox *kbox; // kernel/ipc; NULL until somebody connects
 };
+
+// What happens to tasks, for parts that the core does not know (linker set).
+struct task_observer {
+    void (*execed)(struct task *t); // its new program is about to run
+    void (*ended)(struct task *t);  // its last thread has stopped for good
+};
+#define TASK_OBSERVER(o) LINKER_SET_ADD(task_observers, o)
 
 extern struct task kernel_task;
 extern struct spinlock tasks_lock;

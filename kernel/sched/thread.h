@@ -46,6 +46,7 @@ struct thread {
     struct timeout wait_timeout;
 
     struct account user, kernel;
+    u64 wait_began; // clock_now_ns when it became READY
     u64 switches_voluntary, switches_forced;
     u64 start_ns;
     u64 faults;
@@ -59,9 +60,11 @@ struct thread {
     bool signal_pending; // something deliverable may be there: look (marked
                          // access: set by others, read at each kernel exit)
 
+    // A system call that a signal interrupted before it did anything: its
+    // number and ERESTARTSYS or ERESTARTNOHAND; 0: none.
+    u32 restart_call, restart_error;
     u64 restart_deadline; // a sleep that is being restarted (0: none)
     u32 clear_tid;        // CHILD_CLEARTID address, 0: none
-    u64 profile_unsampled; // kernel/profile
 };
 
 void sched_init(void);            // boot CPU; makes the start-up code a thread
@@ -79,6 +82,10 @@ NORETURN void thread_exit(void);
 void thread_ref(struct thread *t);
 void thread_unref(struct thread *t);
 
+// arch calls this first on a new thread's stack, with interrupts off: releases
+// what the switch held and finishes off `prev`. The caller enables interrupts.
+void sched_switch_finished(struct thread *prev);
+
 void sched_yield(void);
 // Switches if another thread should run. Interrupts on, preemption enabled.
 void schedule(void);
@@ -95,5 +102,7 @@ int thread_sleep_until(u64 deadline, u32 mode);
 
 // Runnable threads on all CPUs, for the load average and /proc/loadavg.
 u32 sched_runnable(void);
+// TSC cycles of a CPU since it started, by kind; for /proc/stat.
+void sched_cpu_times(u32 cpu, u64 *user, u64 *kernel, u64 *irq, u64 *idle);
 // Load averages 1, 5, 15 min, 16.16 fixed point.
 void sched_load(u32 load[3]);

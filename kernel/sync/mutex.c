@@ -1,0 +1,49 @@
+#include "kernel/sync/mutex.h"
+
+#include "kernel/init/log.h"
+#include "kernel/sched/thread.h"
+
+void mutex_init(struct mutex *m, const char *name)
+{
+    m->owner = NULL;
+    m->caller = 0;
+    waitq_init(&m->queue, name);
+}
+
+static bool try_take(struct mutex *m)
+{
+    struct thread *nobody = NULL;
+    return __atomic_compare_exchange_n(&m->owner, &nobody, current, false,
+                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static NOINLINE void mutex_wait(struct mutex *m, u32 caller)
+{
+    if (m->owner == current)
+        panic("mutex %s: taken again at %08x by its owner, taken at %08x",
+              m->queue.name, caller, m->caller);
+    wait_event(&m->queue, try_take(m), WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
+}
+
+void mutex_lock(struct mutex *m)
+{
+    u32 caller = (u32)__builtin_return_address(0);
+    assert(!this_cpu()->irq_depth);
+    if (unlikely(!try_take(m)))
+        mutex_wait(m, caller);
+    m->caller = caller;
+}
+
+void mutex_unlock(struct mutex *m)
+{
+    assert(m->owner == current);
+    // The exchange is a full barrier: a waiter that queued itself before it is
+    // seen below; one that comes later finds the mutex free.
+    __atomic_exchange_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
+    waitq_wake_one(&m->queue);
+}
+
+bool mutex_held(const struct mutex *m)
+{
+    return m->owner == current;
+}

@@ -1,0 +1,90 @@
+#include "kernel/sync/spinlock.h"
+
+#include "kernel/init/log.h"
+
+// A lock that nobody gives back within this many spins is a bug; under -icount
+// each PAUSE hands the CPU on, so the count, not the time, is the measure.
+#define SPIN_LIMIT 400000000u
+
+void spin_init(struct spinlock *l, const char *name)
+{
+    *l = (struct spinlock){ .name = name };
+}
+
+bool spin_held(const struct spinlock *l)
+{
+    return READ_ONCE(l->locked) && READ_ONCE(l->holder) == this_cpu();
+}
+
+static NOINLINE void spin_wait(struct spinlock *l, u32 caller)
+{
+    if (l->holder == this_cpu())
+        panic("spinlock %s: CPU %u takes it again at %08x, took it at %08x",
+              l->name, this_cpu()->id, caller, l->caller);
+    u32 spins = 0;
+    while (READ_ONCE(l->locked)) {
+        cpu_relax();
+        if (++spins == SPIN_LIMIT)
+            panic("spinlock %s: stuck; wanted at %08x, held since %08x",
+                  l->name, caller, l->caller);
+    }
+}
+
+static ALWAYS_INLINE void acquire(struct spinlock *l, u32 caller)
+{
+    while (unlikely(__atomic_exchange_n(&l->locked, 1, __ATOMIC_ACQUIRE)))
+        spin_wait(l, caller);
+    l->holder = this_cpu();
+    l->caller = caller;
+}
+
+static ALWAYS_INLINE void release(struct spinlock *l)
+{
+    assert(l->holder == this_cpu());
+    l->holder = NULL;
+    __atomic_store_n(&l->locked, 0, __ATOMIC_RELEASE);
+}
+
+void spin_lock(struct spinlock *l)
+{
+    preempt_disable();
+    acquire(l, (u32)__builtin_return_address(0));
+}
+
+void spin_unlock(struct spinlock *l)
+{
+    release(l);
+    preempt_enable();
+}
+
+bool spin_try_lock(struct spinlock *l)
+{
+    preempt_disable();
+    if (__atomic_exchange_n(&l->locked, 1, __ATOMIC_ACQUIRE)) {
+        preempt_enable();
+        return false;
+    }
+    l->holder = this_cpu();
+    l->caller = (u32)__builtin_return_address(0);
+    return true;
+}
+
+u32 spin_lock_irq(struct spinlock *l)
+{
+    u32 flags = irq_save();
+    preempt_disable();
+    acquire(l, (u32)__builtin_return_address(0));
+    return flags;
+}
+
+void spin_unlock_irq(struct spinlock *l, u32 flags)
+{
+    release(l);
+    preempt_enable_no_resched();
+    irq_restore(flags);
+    // A wake-up under the lock may have made a switch due on this CPU.
+    if ((flags & 0x200) && unlikely(this_cpu()->need_resched)) {
+        preempt_disable();
+        preempt_enable();
+    }
+}

@@ -1,0 +1,70 @@
+#include "kernel/sync/waitq.h"
+
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/sched/thread.h"
+
+void waitq_init(struct waitq *q, const char *name)
+{
+    spin_init(&q->lock, name);
+    list_init(&q->waiters);
+    q->name = name;
+}
+
+// The waker changed the condition before this, a waiter queues itself before it
+// reads the condition; a full barrier on both sides (here and in wait_prepare)
+// lets at least one of them see the other.
+static bool nobody_waits(struct waitq *q)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return list_empty(&q->waiters);
+}
+
+void waitq_wake_all(struct waitq *q)
+{
+    if (nobody_waits(q))
+        return;
+    u32 flags = spin_lock_irq(&q->lock);
+    struct waiter *w;
+    list_for_each(w, &q->waiters, node) thread_wake(w->thread);
+    spin_unlock_irq(&q->lock, flags);
+}
+
+void waitq_wake_one(struct waitq *q)
+{
+    if (nobody_waits(q))
+        return;
+    u32 flags = spin_lock_irq(&q->lock);
+    struct waiter *w;
+    list_for_each(w, &q->waiters, node)
+    {
+        if (thread_wake(w->thread))
+            break;
+    }
+    spin_unlock_irq(&q->lock, flags);
+}
+
+bool waitq_empty(struct waitq *q)
+{
+    return list_empty(&q->waiters);
+}
+
+void waiter_add(struct waiter *w, struct waitq *q)
+{
+    w->thread = current;
+    w->queue = q;
+    u32 flags = spin_lock_irq(&q->lock);
+    list_push_back(&q->waiters, &w->node);
+    current->wait_on = q->name;
+    spin_unlock_irq(&q->lock, flags);
+}
+
+void waiter_remove(struct waiter *w)
+{
+    if (!w->queue)
+        return;
+    u32 flags = spin_lock_irq(&w->queue->lock);
+    list_remove(&w->node);
+    spin_unlock_irq(&w->queue->lock, flags);
+    w->queue = NULL;
+}
