@@ -65,6 +65,10 @@ struct vnode_ops {
     // `write`, else may give a zero frame. -EIO beyond the end. Spinlocks only.
     int (*get_page)(struct vnode *v, u32 index, bool write, struct frame **out);
     void (*release)(struct vnode *v); // the last reference is gone: free it
+    // Optional: the directory (not referenced) and name that lead to `v`, good
+    // while namespace_lock is held. -ENOENT: none known. For vfs_path().
+    int (*locate)(struct vnode *v, struct vnode **dir, const char **name,
+                  size_t *len);
 };
 
 struct timespec_k {
@@ -85,6 +89,7 @@ struct vnode {
     const struct vnode_ops *ops;
     const struct file_ops *file_ops;
     void *data;
+    u32 pages; // frames that its data takes, for st_blocks
 };
 
 struct mount {
