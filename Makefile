@@ -9,18 +9,24 @@ K := $(B)/kernel
 KERNEL := $(B)/kernel.elf
 KCC := $(CROSS)gcc
 KCC_FLAGS := -mpreferred-stack-boundary=2
+IMAGES := $(B)/initrd $(B)/strobe.iso
 ifdef CLANG
 K := $(B)/clang/kernel
 KERNEL := $(B)/clang/kernel.elf
 KCC := clang --target=i386-linux-gnu
-KCC_FLAGS := -mstack-alignment=4
+KCC_FLAGS := -mstack-alignment=4 -mno-omit-leaf-frame-pointer
+IMAGES :=
 endif
+
+# One short line for each step; the commands themselves with VERBOSE=1.
+Q := $(if $(VERBOSE),,@)
+say = @printf '  %-7s $@\n'
 
 .PHONY: all kernel run test check format bench clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(KERNEL) $(B)/initrd $(B)/strobe.iso
+all: $(KERNEL) $(IMAGES)
 kernel: $(KERNEL)
 
 # --- tools ------------------------------------------------------------------
@@ -54,15 +60,20 @@ KLINK = $(CROSS)ld -m elf_i386 -nostdlib -z noexecstack -z max-page-size=4096 \
 	-T arch/i386/linker.ld $(KOBJECTS) $(LIBGCC)
 
 $(K)/config: FORCE
-	@$(call unchanged,$@,$(KCC) $(KFLAGS) $(KOBJECTS))
+	@$(call unchanged,$@,$(KCC) $(KFLAGS))
+
+$(K)/objects: FORCE
+	@$(call unchanged,$@,$(KOBJECTS))
 
 $(K)/%.o: % $(K)/config | $(DEPS)
 	@mkdir -p $(@D)
-	$(KCC) $(KFLAGS) -MMD -MP -c $< -o $@
+	$(say) CC
+	$Q$(KCC) $(KFLAGS) -MMD -MP -c $< -o $@
 
-$(KERNEL): $(KOBJECTS) arch/i386/linker.ld $(K)/config tools/build/kernel \
-		tools/build/ksyms
-	tools/build/kernel $@ $(KLINK)
+$(KERNEL): $(KOBJECTS) arch/i386/linker.ld $(K)/objects \
+		tools/build/kernel tools/build/ksyms
+	$(say) LINK
+	$Qtools/build/kernel $@ $(KLINK)
 
 # --- foreign programs, built once ---------------------------------------------
 
@@ -72,16 +83,20 @@ LUA := $(B)/lua/lua
 DEBIAN_BUSYBOX := $(B)/debian/bin/busybox
 
 $(MUSL): tools/build/musl | $(DEPS)
-	tools/build/musl
+	$(say) BUILD
+	$Qtools/build/musl
 
 $(BUSYBOX): tools/build/busybox tools/build/busybox.config $(MUSL)
-	tools/build/busybox
+	$(say) BUILD
+	$Qtools/build/busybox
 
 $(LUA): tools/build/lua $(MUSL)
-	tools/build/lua
+	$(say) BUILD
+	$Qtools/build/lua
 
 $(DEBIAN_BUSYBOX): | $(DEPS)
-	tools/build/fetch i386 busybox-static $(abspath $(B)/debian)
+	$(say) FETCH
+	$Qtools/build/fetch i386 busybox-static $(abspath $(B)/debian)
 	@touch $@
 
 # --- user programs ----------------------------------------------------------
@@ -99,23 +114,27 @@ GUEST := $(patsubst tests/guest/%.c,$(B)/guest/%,$(wildcard tests/guest/*.c))
 
 $(B)/obj/%.c.o: %.c tools/cc $(MUSL)
 	@mkdir -p $(@D)
-	tools/cc $(UFLAGS) -MMD -MP -c $< -o $@
+	$(say) CC
+	$Qtools/cc $(UFLAGS) -MMD -MP -c $< -o $@
 
 $(B)/obj/config: FORCE
 	@$(call unchanged,$@,$(LIB_OBJECTS))
 
 $(LIBSTROBE): $(LIB_OBJECTS) $(B)/obj/config
+	$(say) AR
 	@rm -f $@
-	$(CROSS)ar rcs $@ $(LIB_OBJECTS)
+	$Q$(CROSS)ar rcs $@ $(LIB_OBJECTS)
 
 .SECONDEXPANSION:
 $(USER): $(B)/user/%: $$(patsubst $$(PERCENT),$(B)/obj/$$(PERCENT).o,$$(wildcard user/$$*/*.c)) $(LIBSTROBE)
 	@mkdir -p $(@D)
-	tools/cc $(filter %.o,$^) $(LIBSTROBE) -pthread -lm -o $@
+	$(say) LINK
+	$Qtools/cc $(filter %.o,$^) $(LIBSTROBE) -pthread -lm -o $@
 
 $(GUEST): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
 	@mkdir -p $(@D)
-	tools/cc $< $(LIBSTROBE) -pthread -lm -o $@
+	$(say) LINK
+	$Qtools/cc $< $(LIBSTROBE) -pthread -lm -o $@
 
 # --- images -----------------------------------------------------------------
 
@@ -126,10 +145,12 @@ $(B)/root.config: FORCE
 
 $(B)/initrd: $(USER) $(GUEST) $(BUSYBOX) $(LUA) $(DEBIAN_BUSYBOX) \
 		$(ROOT_FILES) $(B)/root.config tools/build/initrd
-	tools/build/initrd $@ $(USER) $(GUEST)
+	$(say) INITRD
+	$Qtools/build/initrd $@ $(USER) $(GUEST)
 
 $(B)/strobe.iso: $(KERNEL) $(B)/initrd tools/build/iso
-	tools/build/iso $@ $(KERNEL) '' $(B)/initrd
+	$(say) ISO
+	$Qtools/build/iso $@ $(KERNEL) '' $(B)/initrd
 
 # --- running ----------------------------------------------------------------
 
@@ -152,13 +173,15 @@ HOST_LIB := $(LIB_SOURCES:%=$(B)/host/%.o)
 
 $(B)/host/lib/%.c.o: lib/%.c | $(DEPS)
 	@mkdir -p $(@D)
-	gcc $(HOST_FLAGS) -MMD -MP -c $< -o $@
+	$(say) HOSTCC
+	$Qgcc $(HOST_FLAGS) -MMD -MP -c $< -o $@
 
 # A test names the kernel's files that it tests: `// link: kernel/x/y.c`.
 links = $(shell sed -n 's,^// link: *,,p' tests/host/$*.c)
 $(HOST_TESTS): $(B)/host/%: tests/host/%.c $(HOST_LIB) $$(links) | $(DEPS)
 	@mkdir -p $(@D)
-	gcc $(HOST_FLAGS) -MMD -MP -MF $@.d $< $(links) $(HOST_LIB) -lcmocka -o $@
+	$(say) HOSTCC
+	$Qgcc $(HOST_FLAGS) -MMD -MP -MF $@.d $< $(links) $(HOST_LIB) -lcmocka -o $@
 
 test: all $(HOST_TESTS)
 	@$(PYTHON) tools/build/test $(HOST_TESTS)
@@ -192,6 +215,7 @@ help:
 	@echo 'make format           clang-format all of our C'
 	@echo 'make bench            the table of costs'
 	@echo 'make CLANG=1 kernel   build/clang/kernel.elf, by clang'
+	@echo 'make ... VERBOSE=1    show the commands'
 	@echo 'make clean            remove what was built of ours'
 	@echo 'make distclean        remove musl, BusyBox and lua too'
 

@@ -6,8 +6,8 @@
 //     "\xf5S"  type (1 byte)  length (2)  payload  CRC-32 of type..payload (4)
 //
 // Types: H hello, O and E output and error output, F a piece of the tar file of
-// /out, X the exit status (4 bytes), Z end. The host sends back one byte when it
-// has seen the end, so that nothing is cut off by the power.
+// /out, X the exit status (4 bytes), Z end. The host sends back one byte when
+// it has seen the end, so that nothing is cut off by the power.
 
 #include "init.h"
 
@@ -105,7 +105,7 @@ static int open_link(void)
 
 static void enter_pipes(void *argument)
 {
-    int (*pipes)[2] = argument;
+    int(*pipes)[2] = argument;
 
     dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
     dup2(pipes[0][1], STDOUT_FILENO);
@@ -147,8 +147,8 @@ static void forward_ready(struct pollfd fds[2], const char types[2])
 // ended, what they have written by then is sent, and no more awaited.
 static uint32_t run(char *line, char out_type, char err_type)
 {
-    char *argv[] = {"sh", "-c", line, NULL};
-    const char types[2] = {out_type, err_type};
+    char *argv[] = { "sh", "-c", line, NULL };
+    const char types[2] = { out_type, err_type };
     struct pollfd fds[3];
     int pipes[2][2], status = 0, ended = 0;
     pid_t pid;
@@ -161,7 +161,7 @@ static uint32_t run(char *line, char out_type, char err_type)
     for (int i = 0; i < 2; i++) {
         close(pipes[i][1]);
         fcntl(pipes[i][0], F_SETFL, O_NONBLOCK);
-        fds[i] = (struct pollfd){.fd = pipes[i][0], .events = POLLIN};
+        fds[i] = (struct pollfd){ .fd = pipes[i][0], .events = POLLIN };
     }
     if (pid < 0)
         return 126;
@@ -193,7 +193,7 @@ static char *read_run_file(void)
 
 void run_command(void)
 {
-    struct pollfd host = {.events = POLLIN};
+    struct pollfd host = { .events = POLLIN };
     unsigned char status[4];
 
     if (open_link() < 0) {

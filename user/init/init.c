@@ -42,8 +42,9 @@ static void on_signal(int number)
 
 static void catch_signals(void)
 {
-    static const int signals[] = {SIGCHLD, SIGUSR1, SIGUSR2, SIGTERM};
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    static const int signals[] = { SIGCHLD, SIGUSR1, SIGUSR2, SIGTERM };
+    struct sigaction action = { .sa_handler = on_signal,
+                                .sa_flags = SA_RESTART };
 
     if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
         say("pipe: %s", strerror(errno));
@@ -79,7 +80,7 @@ void wait_for_event(struct pollfd *fds, int count)
 {
     unsigned char number;
 
-    fds[count] = (struct pollfd){.fd = signal_pipe[0], .events = POLLIN};
+    fds[count] = (struct pollfd){ .fd = signal_pipe[0], .events = POLLIN };
     if (poll(fds, count + 1, -1) < 0) {
         for (int i = 0; i <= count; i++)
             fds[i].revents = 0;

@@ -15,8 +15,8 @@ struct console {
 };
 
 static struct console consoles[] = {
-    {.path = "/dev/ttyS0", .term = "vt100"},
-    {.path = "/dev/tty1", .term = "linux"},
+    { .path = "/dev/ttyS0", .term = "vt100" },
+    { .path = "/dev/tty1", .term = "linux" },
 };
 
 #define CONSOLES (sizeof(consoles) / sizeof(*consoles))
@@ -24,7 +24,7 @@ static struct console consoles[] = {
 // The serial line does not know the size of the terminal at its other end.
 static void set_terminal_size(void)
 {
-    struct winsize size = {.ws_row = 24, .ws_col = 80};
+    struct winsize size = { .ws_row = 24, .ws_col = 80 };
     char term[32] = "vt100";
     FILE *file = fopen(TTY_FILE, "re");
 
@@ -64,7 +64,7 @@ static int is_console_shell(pid_t pid)
 
 void run_shells(void)
 {
-    char *argv[] = {"-sh", NULL};
+    char *argv[] = { "-sh", NULL };
     struct pollfd signals[1];
     int started = 0;
 
