@@ -193,7 +193,8 @@ check: all
 	clang-format --dry-run -Werror $(OUR_C)
 	cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 \
 		--enable=warning,portability --suppress=missingIncludeSystem \
-		$(INCLUDES) -D__i386__ arch kernel lib user
+		--std=c11 --platform=unix32 --library=gnu -D__GNUC__=12 \
+		-D__i386__ $(INCLUDES) arch kernel lib user
 
 format:
 	clang-format -i $(OUR_C)
