@@ -9,7 +9,7 @@ K := $(B)/kernel
 KERNEL := $(B)/kernel.elf
 KCC := $(CROSS)gcc
 KCC_FLAGS := -mpreferred-stack-boundary=2
-IMAGES := $(B)/initrd $(B)/strobe.iso
+IMAGES := $(B)/initrd $(B)/strobe.iso docs/syscalls.md
 ifdef CLANG
 K := $(B)/clang/kernel
 KERNEL := $(B)/clang/kernel.elf
@@ -151,6 +151,11 @@ $(B)/initrd: $(USER) $(GUEST) $(BUSYBOX) $(LUA) $(DEBIAN_BUSYBOX) \
 $(B)/strobe.iso: $(KERNEL) $(B)/initrd tools/build/iso
 	$(say) ISO
 	$Qtools/build/iso $@ $(KERNEL) '' $(B)/initrd
+
+docs/syscalls.md: kernel/syscall/syscalls.def tools/build/syscalls
+	$(say) DOC
+	@mkdir -p $(@D)
+	$Qtools/build/syscalls $< >$@
 
 # --- running ----------------------------------------------------------------
 
