@@ -67,8 +67,10 @@ struct thread {
     u32 clear_tid;        // CHILD_CLEARTID address, 0: none
 };
 
-void sched_init(void);            // boot CPU; makes the start-up code a thread
-NORETURN void sched_start_cpu(void); // each CPU becomes its idle thread
+// Each CPU, once, when its ledger and timeouts are set up: the running code
+// becomes the CPU's idle thread.
+void sched_init(void);
+NORETURN void sched_start_cpu(void); // the idle loop
 
 // A thread that is not started yet: refs 1 (its own, dropped when it ends).
 int thread_create(struct task *task, const char *name, struct thread **out);
@@ -89,6 +91,8 @@ void sched_switch_finished(struct thread *prev);
 void sched_yield(void);
 // Switches if another thread should run. Interrupts on, preemption enabled.
 void schedule(void);
+// VECTOR_RESCHEDULE's handler.
+void sched_reschedule_interrupt(void);
 // At the end of an interrupt: preempts the interrupted thread if it is due.
 void sched_interrupt_exit(void);
 // Makes a sleeping thread ready. True if it was asleep. Any context but NMI.

@@ -39,7 +39,7 @@ void mutex_unlock(struct mutex *m)
     assert(m->owner == current);
     // The exchange is a full barrier: a waiter that queued itself before it is
     // seen below; one that comes later finds the mutex free.
-    __atomic_exchange_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
+    (void)__atomic_exchange_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
     waitq_wake_one(&m->queue);
 }
 

@@ -15,7 +15,7 @@ struct aspace;
 // read by assembly: keep cpu_offsets in arch/i386/cpu/offsets.h in step.
 struct cpu {
     struct cpu *self;        // %fs:0
-    struct thread *current;  // %fs:4, the thread that runs here, never NULL
+    struct thread *thread;   // %fs:4, the thread that runs here, never NULL
                              // once the scheduler has started
     int preempt_count;       // %fs:8, > 0: the thread must not be switched
     int need_resched;        // %fs:12
