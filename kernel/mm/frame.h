@@ -21,6 +21,7 @@ struct frame {
     u8 use, order, zone, flags;
     struct list node; // free lists; the owner's while allocated
     void *owner;      // slab: its cache
+    u32 data;         // the owner's while allocated
 };
 
 #define FRAME_LOW 0u    // from the low zone only: has a direct address
@@ -52,5 +53,8 @@ struct frame_stats {
     u64 by_use[FRAME_USES];
 };
 void frame_stats(struct frame_stats *out);
+// Less than 1/32 of memory is free: calls that take much and may fail should
+// fail now, so that page faults, which can only kill, go on.
+bool frames_scarce(void);
 // Makes boot modules' memory usable RAM.
 void frame_release_region(paddr_t base, u64 size);

@@ -1,0 +1,344 @@
+// The kernel heap: slab caches, and kmalloc over power-of-two caches of them.
+//
+// An object's way: magazine of a CPU <-> slab of its cache <-> frames. A slab
+// is 2^order frames; the first one's `data` holds its free list and how many
+// objects are out, every one's `owner` the cache. kmalloc takes sizes above
+// KMALLOC_CACHED from the frame allocator directly; such a frame has no owner.
+//
+// Locking: a CPU's magazines belong to it while interrupts are off. A cache's
+// lock (interrupt-disabling) guards its slabs; caches_lock the list of caches
+// and the first use of each. Order: caches_lock, a cache's lock, frame zones.
+
+#include "kernel/mm/heap.h"
+
+#include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
+#include "lib/string.h"
+
+#define MAGAZINE_MAX 31u
+#define MAGAZINE_BYTES 8192u // a magazine keeps at most this much memory
+#define SLAB_ORDER_MAX 3u
+#define KMALLOC_MIN 16u
+#define KMALLOC_CACHED 2048u
+#define KMALLOC_MAX MIB(1)
+
+struct slab_magazine {
+    u16 count, limit;
+    void *objects[MAGAZINE_MAX];
+};
+_Static_assert(sizeof(struct slab_magazine) * CPU_MAX == PAGE_SIZE,
+               "the magazines of all CPUs fill one frame");
+
+static struct spinlock caches_lock = SPINLOCK_INIT("slab caches");
+static struct list caches = LIST_INIT(caches);
+
+// --- slabs: `data` of the first frame
+// ---------------------------------------------
+
+// Offset of the first free object + 1 (0: none) and the number of objects out.
+#define SLAB_DATA(first, used) ((first) << 16 | (used))
+#define SLAB_FIRST(data) ((data) >> 16)
+#define SLAB_USED(data) ((data)&0xffff)
+
+static struct frame *slab_of(const struct slab_cache *c, const void *object)
+{
+    u32 mask = ~((PAGE_SIZE << c->order) - 1);
+    struct frame *slab = frame_from_va((void *)((u32)object & mask));
+    assert(slab && slab->use == FRAME_SLAB && slab->owner == c);
+    return slab;
+}
+
+static void *slab_take(struct frame *slab)
+{
+    u32 data = slab->data;
+    u32 *object = (u32 *)((char *)frame_va(slab) + SLAB_FIRST(data) - 1);
+    slab->data = SLAB_DATA(*object, SLAB_USED(data) + 1);
+    return object;
+}
+
+static void slab_put(struct frame *slab, void *object)
+{
+    u32 data = slab->data;
+    u32 offset = (u32)object - (u32)frame_va(slab);
+    assert(SLAB_USED(data));
+    *(u32 *)object = SLAB_FIRST(data);
+    slab->data = SLAB_DATA(offset + 1, SLAB_USED(data) - 1);
+}
+
+static struct frame *slab_create(struct slab_cache *c)
+{
+    struct frame *slab = frame_alloc(c->order, FRAME_LOW, FRAME_SLAB);
+    if (!slab)
+        return NULL;
+    for (u32 i = 0; i < 1u << c->order; i++) {
+        slab[i].use = FRAME_SLAB;
+        slab[i].owner = c;
+    }
+    char *base = frame_va(slab);
+    u32 next = 0;
+    for (u32 i = c->objects_per_slab; i > 0; i--) {
+        u32 offset = (i - 1) * c->object_size;
+        *(u32 *)(base + offset) = next;
+        next = offset + 1;
+    }
+    slab->data = SLAB_DATA(next, 0u);
+    list_push_front(&c->partial, &slab->node);
+    c->slabs++;
+    return slab;
+}
+
+static void slab_destroy(struct slab_cache *c, struct frame *slab)
+{
+    list_remove(&slab->node);
+    c->slabs--;
+    for (u32 i = 1; i < 1u << c->order; i++)
+        slab[i].use = FRAME_FREE;
+    frame_unref(slab);
+}
+
+// --- caches; the cache's lock is held
+// ----------------------------------------------
+
+static void *cache_take(struct slab_cache *c)
+{
+    struct frame *slab;
+    if (!list_empty(&c->partial))
+        slab = list_first(&c->partial, struct frame, node);
+    else if (!(slab = slab_create(c)))
+        return NULL;
+    void *object = slab_take(slab);
+    c->used++;
+    if (!SLAB_FIRST(slab->data)) {
+        list_remove(&slab->node);
+        list_push_front(&c->full, &slab->node);
+    }
+    return object;
+}
+
+static void cache_put(struct slab_cache *c, void *object)
+{
+    struct frame *slab = slab_of(c, object);
+    bool was_full = !SLAB_FIRST(slab->data);
+    slab_put(slab, object);
+    c->used--;
+    if (was_full) {
+        list_remove(&slab->node);
+        list_push_front(&c->partial, &slab->node);
+    }
+    // An empty slab goes unless it is the last one with room.
+    if (!SLAB_USED(slab->data) && c->partial.next != c->partial.prev)
+        slab_destroy(c, slab);
+}
+
+static void choose_order(struct slab_cache *c)
+{
+    for (c->order = 0; c->order < SLAB_ORDER_MAX; c->order++) {
+        u32 size = PAGE_SIZE << c->order;
+        if (size / c->object_size >= 4 && size % c->object_size <= size / 8)
+            break;
+    }
+    c->objects_per_slab = (PAGE_SIZE << c->order) / c->object_size;
+    assert(c->objects_per_slab);
+}
+
+static struct slab_magazine *magazines_create(const struct slab_cache *c)
+{
+    struct frame *f = frame_alloc(0, FRAME_LOW, FRAME_SLAB);
+    if (!f)
+        return NULL;
+    f->owner = NULL;
+    struct slab_magazine *m = frame_va(f);
+    u32 limit = MIN(MAGAZINE_BYTES / c->object_size, MAGAZINE_MAX);
+    for (u32 i = 0; i < CPU_MAX; i++) {
+        m[i].count = 0;
+        m[i].limit = (u16)MAX(limit, 2u);
+    }
+    return m;
+}
+
+// A cache's first use. `magazines` is published last: whoever sees it sees the
+// rest (x86 keeps the order of stores); without memory for them the cache works
+// without, and the next use tries again.
+static NOINLINE void cache_prepare(struct slab_cache *c)
+{
+    u32 flags = spin_lock_irq(&caches_lock);
+    if (!c->ready) {
+        spin_init(&c->lock, c->name);
+        list_init(&c->partial);
+        list_init(&c->full);
+        c->align = MAX(c->align, 8u);
+        c->object_size = ALIGN_UP(c->object_size, c->align);
+        choose_order(c);
+        list_push_back(&caches, &c->node);
+        WRITE_ONCE(c->ready, true);
+    }
+    if (!c->magazines)
+        __atomic_store_n(&c->magazines, magazines_create(c), __ATOMIC_RELEASE);
+    spin_unlock_irq(&caches_lock, flags);
+}
+
+// --- the slow way; interrupts are off
+// ----------------------------------------------
+
+static NOINLINE void *alloc_slow(struct slab_cache *c)
+{
+    if (!c->magazines)
+        cache_prepare(c);
+    u32 flags = spin_lock_irq(&c->lock);
+    void *object = cache_take(c);
+    if (object && c->magazines) {
+        struct slab_magazine *m = &c->magazines[this_cpu()->id];
+        void *extra;
+        while (m->count < m->limit / 2 && !list_empty(&c->partial) &&
+               (extra = cache_take(c)))
+            m->objects[m->count++] = extra;
+    }
+    spin_unlock_irq(&c->lock, flags);
+    return object;
+}
+
+static NOINLINE void free_slow(struct slab_cache *c, void *object)
+{
+    u32 flags = spin_lock_irq(&c->lock);
+    cache_put(c, object);
+    if (c->magazines) {
+        struct slab_magazine *m = &c->magazines[this_cpu()->id];
+        while (m->count > m->limit / 2)
+            cache_put(c, m->objects[--m->count]);
+    }
+    spin_unlock_irq(&c->lock, flags);
+}
+
+void *slab_alloc(struct slab_cache *c)
+{
+    void *object = NULL;
+    u32 flags = irq_save();
+    struct slab_magazine *m = READ_ONCE(c->magazines);
+    if (likely(m)) {
+        m += this_cpu()->id;
+        if (likely(m->count))
+            object = m->objects[--m->count];
+    }
+    if (unlikely(!object))
+        object = alloc_slow(c);
+    irq_restore(flags);
+    return object;
+}
+
+void slab_free(struct slab_cache *c, void *object)
+{
+    u32 flags = irq_save();
+    struct slab_magazine *m = READ_ONCE(c->magazines);
+    if (likely(m))
+        m += this_cpu()->id;
+    if (likely(m) && likely(m->count < m->limit))
+        m->objects[m->count++] = object;
+    else
+        free_slow(c, object);
+    irq_restore(flags);
+}
+
+// --- kmalloc
+// -----------------------------------------------------------------------
+
+#define KMALLOC_CACHE(size)                                          \
+    {                                                                \
+        .name = "kmalloc-" #size, .object_size = size, .align = size \
+    }
+
+static struct slab_cache kmalloc_caches[] = {
+    KMALLOC_CACHE(16),   KMALLOC_CACHE(32),   KMALLOC_CACHE(64),
+    KMALLOC_CACHE(128),  KMALLOC_CACHE(256),  KMALLOC_CACHE(512),
+    KMALLOC_CACHE(1024), KMALLOC_CACHE(2048),
+};
+
+// The number of bits of n: 2^bits_of(n - 1) is the power of two that holds n.
+static u32 bits_of(u32 n)
+{
+    return n ? 32 - (u32)__builtin_clz(n) : 0;
+}
+
+static void *large_alloc(size_t size)
+{
+    if (size > KMALLOC_MAX)
+        return NULL;
+    u32 order = bits_of((size - 1) >> PAGE_SHIFT);
+    struct frame *f = frame_alloc(order, FRAME_LOW, FRAME_SLAB);
+    if (!f)
+        return NULL;
+    f->owner = NULL;
+    return frame_va(f);
+}
+
+void *kmalloc(size_t size)
+{
+    if (unlikely(size > KMALLOC_CACHED))
+        return large_alloc(size);
+    u32 bits = bits_of((MAX(size, KMALLOC_MIN) - 1));
+    return slab_alloc(&kmalloc_caches[bits - bits_of(KMALLOC_MIN - 1)]);
+}
+
+void *kzalloc(size_t size)
+{
+    void *p = kmalloc(size);
+    if (p)
+        memset(p, 0, size);
+    return p;
+}
+
+void kfree(void *p)
+{
+    if (!p)
+        return;
+    struct frame *f = frame_from_va(p);
+    assert(f && f->use == FRAME_SLAB);
+    if (f->owner) {
+        slab_free(f->owner, p);
+        return;
+    }
+    assert(!((u32)p & (PAGE_SIZE - 1)));
+    frame_unref(f);
+}
+
+char *kstrdup(const char *s)
+{
+    size_t size = strlen(s) + 1;
+    char *copy = kmalloc(size);
+    if (copy)
+        memcpy(copy, s, size);
+    return copy;
+}
+
+// --- what it uses
+// ------------------------------------------------------------------
+
+// Objects in magazines are not in use. Other CPUs change their counts
+// meanwhile: the number is exact when they do not.
+static u32 in_magazines(const struct slab_cache *c)
+{
+    u32 n = 0;
+    for (u32 i = 0; c->magazines && i < CPU_MAX; i++)
+        n += READ_ONCE(c->magazines[i].count);
+    return n;
+}
+
+void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg), void *arg)
+{
+    // Caches are only ever added, at the end.
+    struct slab_cache *c;
+    list_for_each(c, &caches, node) {
+        u32 flags = spin_lock_irq(&c->lock);
+        struct slab_cache copy = *c;
+        spin_unlock_irq(&c->lock, flags);
+        u32 idle = in_magazines(c);
+        copy.used -= MIN(idle, copy.used);
+        fn(&copy, arg);
+    }
+}
+
+u64 heap_bytes_used(void)
+{
+    struct frame_stats stats;
+    frame_stats(&stats);
+    return stats.by_use[FRAME_SLAB] * PAGE_SIZE;
+}
