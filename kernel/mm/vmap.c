@@ -1,0 +1,210 @@
+// Virtually contiguous kernel memory, VMAP_BASE to VMAP_LIMIT: kernel stacks
+// and large rings. (Above that, arch's map_device has its own part.)
+//
+// Addresses are handed out in rising order. A freed one may still be in some
+// CPU's TLB, so it is stale, not free, until the whole region has been used up
+// once; then one flush on all CPUs makes all stale ones free again.
+//
+// Locking: vmap_lock (interrupt-disabling) guards the maps and the kernel's
+// page table entries of the region. A CPU's stack cache belongs to it while
+// interrupts are off.
+
+#include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sync/spinlock.h"
+#include "lib/string.h"
+
+#include "arch/thread.h"
+
+#define VMAP_LIMIT 0xff000000u
+#define VMAP_PAGES ((VMAP_LIMIT - VMAP_BASE) / PAGE_SIZE)
+#define MAP_WORDS (VMAP_PAGES / 32)
+#define KSTACK_PAGES (KSTACK_SIZE / PAGE_SIZE)
+#define KSTACK_CACHED 8u
+
+static struct spinlock vmap_lock = SPINLOCK_INIT("vmap");
+static u32 used[MAP_WORDS];  // in use, or its guard page, or being flushed
+static u32 stale[MAP_WORDS]; // freed, perhaps still in a TLB; also in `used`
+static u32 cursor;           // the next page to hand out
+static bool flushing;
+
+static struct kstack_cache {
+    u32 count;
+    void *stacks[KSTACK_CACHED];
+} kstack_caches[CPU_MAX];
+
+static bool is_used(u32 page)
+{
+    return used[page / 32] & (1u << page % 32);
+}
+
+static void mark(u32 *map, u32 page, u32 pages)
+{
+    for (u32 i = page; i < page + pages; i++)
+        map[i / 32] |= 1u << i % 32;
+}
+
+// A run of free pages at or after `from`; VMAP_PAGES when there is none.
+static u32 find_run(u32 from, u32 pages)
+{
+    u32 run = 0;
+    for (u32 i = from; i < VMAP_PAGES; i++) {
+        if (is_used(i))
+            run = 0;
+        else if (++run == pages)
+            return i + 1 - pages;
+    }
+    return VMAP_PAGES;
+}
+
+// Takes the addresses of `pages` pages; false when no run is left.
+static bool take_range(u32 pages, u32 *page)
+{
+    u32 flags = spin_lock_irq(&vmap_lock);
+    u32 at = find_run(cursor, pages);
+    if (at < VMAP_PAGES) {
+        mark(used, at, pages);
+        cursor = at + pages;
+    }
+    spin_unlock_irq(&vmap_lock, flags);
+    *page = at;
+    return at < VMAP_PAGES;
+}
+
+static void flush_here(void *arg UNUSED)
+{
+    tlb_flush_all();
+}
+
+// The one who found no run left, `flushing` is his: makes what is stale now
+// free. What is freed during the flush stays stale.
+static void flush_stale(void)
+{
+    static u32 flushed[MAP_WORDS];
+    u32 flags = spin_lock_irq(&vmap_lock);
+    memcpy(flushed, stale, sizeof(stale));
+    memset(stale, 0, sizeof(stale));
+    spin_unlock_irq(&vmap_lock, flags);
+
+    smp_call_others(flush_here, NULL);
+    tlb_flush_all();
+
+    flags = spin_lock_irq(&vmap_lock);
+    for (u32 i = 0; i < MAP_WORDS; i++)
+        used[i] &= ~flushed[i];
+    cursor = 0;
+    spin_unlock_irq(&vmap_lock, flags);
+}
+
+// False when interrupts are off: then other CPUs cannot be asked to flush. One
+// CPU flushes, without being preempted; the others wait for it.
+static bool recycle(void)
+{
+    if (!irqs_enabled())
+        return false;
+    preempt_disable();
+    if (!__atomic_exchange_n(&flushing, true, __ATOMIC_ACQUIRE)) {
+        flush_stale();
+        __atomic_store_n(&flushing, false, __ATOMIC_RELEASE);
+    } else {
+        while (__atomic_load_n(&flushing, __ATOMIC_ACQUIRE))
+            cpu_relax();
+    }
+    preempt_enable();
+    return true;
+}
+
+static void *page_address(u32 page)
+{
+    return (void *)(VMAP_BASE + page * PAGE_SIZE);
+}
+
+static bool map_page(u32 va, u32 prot, enum frame_use use)
+{
+    u32 zero = use == FRAME_KSTACK ? 0 : FRAME_ZERO;
+    struct frame *f = frame_alloc(0, FRAME_ANY | zero, use);
+    if (!f)
+        return false;
+    u32 flags = spin_lock_irq(&vmap_lock);
+    int err = pagetable_map(&kernel_pagetable, va, frame_paddr(f), prot);
+    spin_unlock_irq(&vmap_lock, flags);
+    assert(!err); // the kernel's tables are all there from start-up on
+    return true;
+}
+
+static void unmap_page(u32 va)
+{
+    struct mapping old;
+    u32 flags = spin_lock_irq(&vmap_lock);
+    bool mapped = pagetable_unmap(&kernel_pagetable, va, &old);
+    spin_unlock_irq(&vmap_lock, flags);
+    assert(mapped);
+    tlb_flush_page(va);
+    frame_unref(frame_from_paddr(old.frame));
+}
+
+static void release(u32 first, u32 mapped, u32 pages)
+{
+    u32 va = (u32)page_address(first);
+    for (u32 i = 0; i < mapped; i++)
+        unmap_page(va + i * PAGE_SIZE);
+    u32 flags = spin_lock_irq(&vmap_lock);
+    mark(stale, first - 1, pages + 1);
+    spin_unlock_irq(&vmap_lock, flags);
+}
+
+void *vmap_alloc(u32 pages, u32 prot, int use)
+{
+    u32 guard;
+    assert(pages > 0);
+    if (pages >= VMAP_PAGES)
+        return NULL;
+    if (!take_range(pages + 1, &guard) &&
+        !(recycle() && take_range(pages + 1, &guard)))
+        return NULL;
+    u32 first = guard + 1;
+    u32 va = (u32)page_address(first);
+    for (u32 i = 0; i < pages; i++) {
+        if (!map_page(va + i * PAGE_SIZE, prot | PROT_GLOBAL,
+                      (enum frame_use)use)) {
+            release(first, i, pages);
+            return NULL;
+        }
+    }
+    return (void *)va;
+}
+
+void vmap_free(void *va, u32 pages)
+{
+    u32 first = ((u32)va - VMAP_BASE) / PAGE_SIZE;
+    assert(first > 0 && first + pages <= VMAP_PAGES && is_used(first));
+    release(first, pages, pages);
+}
+
+void *kstack_alloc(void)
+{
+    void *stack = NULL;
+    u32 flags = irq_save();
+    struct kstack_cache *cache = &kstack_caches[this_cpu()->id];
+    if (cache->count)
+        stack = cache->stacks[--cache->count];
+    irq_restore(flags);
+    if (!stack)
+        stack = vmap_alloc(KSTACK_PAGES, PROT_R | PROT_W, FRAME_KSTACK);
+    return stack;
+}
+
+void kstack_free(void *stack)
+{
+    bool kept = false;
+    u32 flags = irq_save();
+    struct kstack_cache *cache = &kstack_caches[this_cpu()->id];
+    if (cache->count < KSTACK_CACHED) {
+        cache->stacks[cache->count++] = stack;
+        kept = true;
+    }
+    irq_restore(flags);
+    if (!kept)
+        vmap_free(stack, KSTACK_PAGES);
+}
