@@ -1,0 +1,41 @@
+// Heap sort (J. W. J. Williams 1964): slower than the best by a constant, but
+// the same for every input, corrupt or hostile ones too.
+#include "lib/sort.h"
+
+static void swap(u8 *a, u8 *b, size_t size)
+{
+    for (; size > 0; size--, a++, b++) {
+        u8 byte = *a;
+        *a = *b;
+        *b = byte;
+    }
+}
+
+// Lets object `i` sink until no child of it is greater. Children of i: 2i+1 and
+// 2i+2, if below `count`.
+static void sink(u8 *base, size_t i, size_t count, size_t size,
+                 bool (*less)(const void *, const void *))
+{
+    while (i < count / 2) {
+        size_t child = 2 * i + 1;
+        if (child + 1 < count &&
+            less(base + child * size, base + (child + 1) * size))
+            child++;
+        if (!less(base + i * size, base + child * size))
+            return;
+        swap(base + i * size, base + child * size, size);
+        i = child;
+    }
+}
+
+void sort(void *base, size_t count, size_t size,
+          bool (*less)(const void *a, const void *b))
+{
+    u8 *bytes = base;
+    for (size_t i = count / 2; i-- > 0;)
+        sink(bytes, i, count, size, less);
+    for (size_t last = count; last-- > 1;) {
+        swap(bytes, bytes + last * size, size);
+        sink(bytes, 0, last, size, less);
+    }
+}

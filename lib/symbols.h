@@ -1,0 +1,53 @@
+// Which function does an address belong to? Symbol tables from the image of an
+// ELF32/i386 file, or from the text that `nm` prints.
+//
+// Nothing in the image is trusted: whatever it says, only bytes inside it are
+// read. Nothing is allocated: the caller gives the room, and the names stay in
+// the image, which must live as long as the table. Any context.
+//
+//     u32 room = symbols_room(image, size);
+//     struct symbol *table = malloc(room * sizeof(*table));
+//     enum symbols_status status = symbols_read(&s, image, size, table, room);
+//     const struct symbol *symbol = symbols_find(&s, address);
+#pragma once
+
+#include "lib/types.h"
+
+struct symbol {
+    u32 start, end;   // addresses, end exclusive
+    const char *name; // name_size bytes, not terminated: print with %.*s
+    u32 name_size;
+    u32 enclosing; // index of the symbol around this one, SYMBOL_NONE
+    u8 flags;
+};
+#define SYMBOL_NONE UINT32_MAX
+
+struct symbols {
+    const struct symbol *table; // ascending by start, one for each start
+    u32 count;
+};
+
+enum symbols_status {
+    SYMBOLS_OK,
+    SYMBOLS_STRIPPED, // sound, but there are no symbols of code in it
+    SYMBOLS_CORRUPT,  // an ELF file whose symbol table cannot be read
+    SYMBOLS_FOREIGN,  // neither ELF32/i386 nor nm's text
+};
+
+// How many entries `table` needs; 0 when there is nothing to read.
+u32 symbols_room(const void *image, size_t size);
+
+// Fills `table` (`room` entries; more symbols than that are left out) and
+// `out`, which is valid, if empty, whatever the result is.
+//
+// Functions and labels of executable sections are kept, but not local labels
+// (.L...), mapping symbols ($...), and labels inside a function that has a
+// size. A symbol without a size reaches to the next one or the end of its
+// section. Of several names of one address a function's goes before a label's,
+// a global one before a local one, then the shortest, then the alphabet
+// decides.
+enum symbols_status symbols_read(struct symbols *out, const void *image,
+                                 size_t size, struct symbol *table, u32 room);
+
+// The innermost symbol around `address`, or NULL. O(log n).
+const struct symbol *symbols_find(const struct symbols *s, u32 address);

@@ -1,0 +1,46 @@
+// Strobe's own system calls, as C functions.
+#include "strobe.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+int kbox_connect(uint32_t task)
+{
+    return syscall(SYS_kbox_connect, task);
+}
+
+int ipc_call(int phone, struct ipc_call *call)
+{
+    return syscall(SYS_ipc_call, phone, call);
+}
+
+int ipc_wait(int phone, struct ipc_call *answer, int timeout_ms)
+{
+    return syscall(SYS_ipc_wait, phone, answer, timeout_ms);
+}
+
+const char *kbox_problem(int error)
+{
+    switch (error) {
+    case ESRCH:
+        return "there is no such task (ps shows those there are)";
+    case EPERM:
+        return "the kernel's own task cannot be profiled like a program";
+    case ENODEV:
+    case ENOENT:
+        return "there is no such sample source; without -s the kernel takes "
+               "the best it has";
+    case EINVAL:
+        return "the kernel refuses this rate or source; without -F and -s it "
+               "chooses them";
+    case EBUSY:
+        return "the sample source is in use by another session";
+    case ENOMEM:
+        return "there is not enough memory for the sample buffers";
+    case ENOSYS:
+        return "this kernel has no kernel boxes: it is not Strobe";
+    default:
+        return strerror(error);
+    }
+}

@@ -1,0 +1,130 @@
+// Programs on disk: finding them, and the symbols they carry.
+#define _GNU_SOURCE // asprintf
+#include "strobe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define IMAGE_MAX (256 * 1024 * 1024) // bytes of a file that are looked at
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return false;
+    errno = EACCES;
+    return S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0;
+}
+
+char *program_find(const char *name)
+{
+    if (strchr(name, '/') != NULL)
+        return is_program(name) ? strdup(name) : NULL;
+
+    const char *folders = getenv("PATH");
+    if (folders == NULL)
+        folders = "/bin:/usr/bin";
+    while (folders != NULL) {
+        size_t size = strcspn(folders, ":");
+        char *path = NULL;
+        if (asprintf(&path, "%.*s%s%s", (int)size, folders, size > 0 ? "/" : "",
+                     name) < 0)
+            return NULL;
+        if (is_program(path))
+            return path;
+        free(path);
+        folders = folders[size] == ':' ? folders + size + 1 : NULL;
+    }
+    errno = ENOENT;
+    return NULL;
+}
+
+char *program_of_task(uint32_t task)
+{
+    char link[32], path[PATH_MAX];
+
+    snprintf(link, sizeof(link), "/proc/%u/exe", task);
+    ssize_t size = readlink(link, path, sizeof(path) - 1);
+    if (size < 0)
+        return NULL;
+    path[size] = '\0';
+    return strdup(path);
+}
+
+// Reads a whole file. NULL and errno if that fails.
+static void *read_file(const char *path, size_t *size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    char *image = NULL;
+
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= IMAGE_MAX)
+        image = malloc(st.st_size + 1);
+    *size = 0;
+    while (image != NULL && *size < (size_t)st.st_size) {
+        ssize_t n = read(fd, image + *size, st.st_size - *size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break; // shorter than it was: what there is will do
+        *size += n;
+    }
+    close(fd);
+    return image;
+}
+
+// Symbols of one file. NULL, or why there are none.
+static const char *load(struct program_symbols *p, const char *path)
+{
+    static const char *const why[] = {
+        [SYMBOLS_STRIPPED] = "it has no symbols (was it stripped?)",
+        [SYMBOLS_CORRUPT] = "its symbol table is corrupt",
+        [SYMBOLS_FOREIGN] = "it is not an ELF program for i386",
+    };
+    size_t size;
+
+    memset(p, 0, sizeof(*p));
+    p->image = read_file(path, &size);
+    if (p->image == NULL)
+        return "its file cannot be read";
+    uint32_t room = symbols_room(p->image, size);
+    p->table = calloc(room + 1, sizeof(struct symbol));
+    if (p->table == NULL) {
+        program_symbols_free(p);
+        return "there is not enough memory for its symbols";
+    }
+    enum symbols_status status =
+        symbols_read(&p->symbols, p->image, size, p->table, room);
+    if (status == SYMBOLS_OK)
+        return NULL;
+    program_symbols_free(p);
+    return why[status];
+}
+
+const char *program_symbols_load(struct program_symbols *p, const char *path)
+{
+    char *beside = NULL;
+    const char *problem = load(p, path);
+
+    if (problem != NULL && asprintf(&beside, "%s.sym", path) >= 0) {
+        if (load(p, beside) == NULL)
+            problem = NULL;
+        free(beside);
+    }
+    return problem;
+}
+
+void program_symbols_free(struct program_symbols *p)
+{
+    free(p->image);
+    free(p->table);
+    memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,115 @@
+// A profile session over a kernel box: see strobe.h and <strobe/kbox.h>.
+//
+// Answers may overtake each other. The only call that stays open for long is
+// DATA_READ; if its answer comes while another one is waited for, it is kept in
+// the session until profile_answer asks for it.
+#include "strobe.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+// Takes an answer as the kernel means it: -errno in retval.
+static int result(int32_t retval)
+{
+    if (retval >= 0)
+        return retval;
+    errno = -retval;
+    return -1;
+}
+
+static int send(struct profile_session *s, struct ipc_call *call,
+                uint32_t command, uintptr_t a, uint32_t b)
+{
+    *call = (struct ipc_call){ .method = IPC_M_SPROFILE_ALL,
+                               .arg = { command, (uint32_t)a, b } };
+    return ipc_call(s->phone, call);
+}
+
+// Waits for one answer and files it. Sets *id.
+static int take_answer(struct profile_session *s, int timeout_ms,
+                       struct ipc_call *answer)
+{
+    if (ipc_wait(s->phone, answer, timeout_ms) < 0)
+        return -1;
+    if (s->reading && answer->id == s->read_id) {
+        s->reading = false;
+        s->answered = true;
+        s->read_result = answer->retval;
+    }
+    return 0;
+}
+
+// A command that is answered soon.
+static int request(struct profile_session *s, uint32_t command, uintptr_t a)
+{
+    struct ipc_call call, answer;
+
+    if (send(s, &call, command, a, 0) < 0)
+        return -1;
+    do {
+        if (take_answer(s, -1, &answer) < 0 && errno != EINTR)
+            return -1;
+    } while (answer.id != call.id);
+    return result(answer.retval);
+}
+
+int profile_begin(struct profile_session *s, uint32_t task,
+                  const struct sprofile_options *options)
+{
+    struct sprofile_options o = *options;
+
+    *s = (struct profile_session){ .phone = kbox_connect(task) };
+    if (s->phone < 0)
+        return -1;
+    o.size = sizeof(o);
+    if (request(s, SPROFILE_M_TASK_BEGIN, (uintptr_t)&o) >= 0)
+        return 0;
+
+    int error = errno;
+    close(s->phone);
+    errno = error;
+    return -1;
+}
+
+int profile_request(struct profile_session *s, void *buf, size_t size)
+{
+    struct ipc_call call;
+
+    if (s->reading || s->answered)
+        return 0;
+    if (send(s, &call, SPROFILE_M_DATA_READ, (uintptr_t)buf, size) < 0)
+        return -1;
+    s->reading = true;
+    s->read_id = call.id;
+    return 0;
+}
+
+int profile_answer(struct profile_session *s, int timeout_ms)
+{
+    struct ipc_call answer;
+
+    while (!s->answered) {
+        if (take_answer(s, timeout_ms, &answer) < 0)
+            return -1;
+    }
+    s->answered = false;
+    return result(s->read_result);
+}
+
+int profile_info(struct profile_session *s, struct sprofile_info *info)
+{
+    memset(info, 0, sizeof(*info));
+    return request(s, SPROFILE_M_INFO, (uintptr_t)info);
+}
+
+int profile_pause(struct profile_session *s, bool pause)
+{
+    return request(s, SPROFILE_M_PAUSE, pause);
+}
+
+void profile_end(struct profile_session *s)
+{
+    request(s, SPROFILE_M_END, 0);
+    close(s->phone);
+}

@@ -1,0 +1,107 @@
+// libstrobe: what Strobe's own programs use besides their C library.
+//
+// Functions that can fail return -1 (or NULL) and set errno, as libc's do.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <strobe/kbox.h>
+
+#include "lib/symbols.h"
+
+// ---- messages (messages.c)
+// ---------------------------------------------------
+
+// Prints "PROGRAM: text" and a newline on standard error.
+void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+// The same, and ends the program with `status`.
+_Noreturn void fail(int status, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// ---- kernel calls (kbox.c)
+// ---------------------------------------------------
+
+// A descriptor to the kernel box of a task; close() hangs up. ESRCH, EPERM.
+int kbox_connect(uint32_t task);
+// Sends a call; call->id becomes the number that its answer will carry.
+int ipc_call(int phone, struct ipc_call *call);
+// Waits up to `timeout_ms` (-1: for ever) for the next answer to any call of
+// this phone. ETIMEDOUT, EINTR.
+int ipc_wait(int phone, struct ipc_call *answer, int timeout_ms);
+// What an error of kbox_connect or of profile_begin means for the user, and
+// what to do.
+const char *kbox_problem(int error);
+
+// ---- profile sessions (session.c)
+// --------------------------------------------
+
+// A session on one task. Give it zeroed to profile_begin.
+struct profile_session {
+    int phone; // POLLIN: an answer waits
+    // The DATA_READ that is under way: its number, and its result once that
+    // has come while something else was waited for.
+    bool reading, answered;
+    uint32_t read_id;
+    int32_t read_result;
+};
+
+// Connects to `task` and starts sampling it. ESRCH, EPERM, EINVAL, ENODEV (no
+// such source), ENOMEM.
+int profile_begin(struct profile_session *s, uint32_t task,
+                  const struct sprofile_options *options);
+// Asks for the next records to be stored in `buf`. One request at a time: while
+// one is under way this does nothing, and `buf` must stay.
+int profile_request(struct profile_session *s, void *buf, size_t size);
+// Waits for the answer to it: bytes of whole records, possibly 0. ESHUTDOWN:
+// the task has ended and everything has been read; ETIMEDOUT; EINTR.
+int profile_answer(struct profile_session *s, int timeout_ms);
+int profile_info(struct profile_session *s, struct sprofile_info *info);
+int profile_pause(struct profile_session *s, bool pause);
+// Ends the session and hangs up.
+void profile_end(struct profile_session *s);
+
+// ---- programs and their symbols (program.c)
+// ----------------------------------
+
+// The file that a shell would run for `name`, by PATH; to be freed. ENOENT,
+// EACCES.
+char *program_find(const char *name);
+// The program's file of a running task; to be freed. ENOENT, ESRCH.
+char *program_of_task(uint32_t task);
+
+// The symbols of a program and the memory they live in.
+struct program_symbols {
+    struct symbols symbols;
+    void *image, *table;
+};
+// Reads them from the file itself or, where it has none, from `PATH.sym` (the
+// output of nm). The result is valid, if empty, whatever is returned: why there
+// are none, in words for the user, or NULL when there are some.
+const char *program_symbols_load(struct program_symbols *p, const char *path);
+void program_symbols_free(struct program_symbols *p);
+
+// ---- text tables (table.c)
+// ---------------------------------------------------
+
+struct table_column {
+    const char *title;
+    bool right; // aligned right: numbers
+};
+struct table {
+    const struct table_column *columns;
+    unsigned column_count;
+    char **cells; // row by row; NULL where memory ran out
+    size_t count, room;
+};
+void table_init(struct table *t, const struct table_column *columns,
+                unsigned column_count);
+// The next cell, left to right, row after row.
+void table_add(struct table *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+// Prints titles and rows, each column as wide as its widest cell, and frees
+// the cells.
+void table_print(struct table *t, FILE *out);
+// A string as JSON writes it, with its quotation marks.
+void json_string(FILE *out, const char *text, size_t size);

@@ -1,0 +1,101 @@
+// Text tables and JSON strings.
+#define _GNU_SOURCE // asprintf
+#include "strobe.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void table_init(struct table *t, const struct table_column *columns,
+                unsigned column_count)
+{
+    *t = (struct table){ .columns = columns, .column_count = column_count };
+}
+
+void table_add(struct table *t, const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list args;
+
+    va_start(args, fmt);
+    if (vasprintf(&text, fmt, args) < 0)
+        text = NULL;
+    va_end(args);
+
+    if (t->count == t->room) {
+        size_t room = t->room * 2 + 64;
+        char **cells = realloc(t->cells, room * sizeof(*cells));
+        if (cells == NULL) { // the table ends here
+            free(text);
+            return;
+        }
+        t->cells = cells;
+        t->room = room;
+    }
+    t->cells[t->count++] = text;
+}
+
+static const char *cell(const struct table *t, size_t i)
+{
+    return t->cells[i] != NULL ? t->cells[i] : "?";
+}
+
+static int width(const struct table *t, unsigned column)
+{
+    size_t widest = strlen(t->columns[column].title);
+
+    for (size_t i = column; i < t->count; i += t->column_count) {
+        size_t n = strlen(cell(t, i));
+        widest = n > widest ? n : widest;
+    }
+    return (int)widest;
+}
+
+static void print_cell(const struct table *t, FILE *out, unsigned column,
+                       const char *text, int cell_width)
+{
+    bool last = column + 1 == t->column_count;
+
+    if (t->columns[column].right)
+        fprintf(out, "%*s", cell_width, text);
+    else // nothing but the line's end behind the last
+        fprintf(out, "%-*s", last ? 0 : cell_width, text);
+    fputs(last ? "\n" : "  ", out);
+}
+
+void table_print(struct table *t, FILE *out)
+{
+    int widths[t->column_count];
+
+    for (unsigned c = 0; c < t->column_count; c++) {
+        widths[c] = width(t, c);
+        print_cell(t, out, c, t->columns[c].title, widths[c]);
+    }
+    size_t whole = t->count - t->count % t->column_count;
+    for (size_t i = 0; i < whole; i++) {
+        unsigned c = i % t->column_count;
+        print_cell(t, out, c, cell(t, i), widths[c]);
+    }
+    for (size_t i = 0; i < t->count; i++)
+        free(t->cells[i]);
+    free(t->cells);
+    t->cells = NULL;
+    t->count = t->room = 0;
+}
+
+void json_string(FILE *out, const char *text, size_t size)
+{
+    fputc('"', out);
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = text[i];
+        // Bytes beyond ASCII are taken as Latin-1, so that the result is
+        // valid whatever a corrupt file says.
+        if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < ' ' || c >= 0x7f)
+            fprintf(out, "\\u%04x", c);
+        else
+            fputc(c, out);
+    }
+    fputc('"', out);
+}

@@ -1,0 +1,45 @@
+// tester [SCALE]: spends its time in a, b and f as 2 : 1 : 1, for profile.
+//
+// The program of appendix B.4 of the thesis that Strobe's profiler follows. The
+// loops are not optimised, so that they are there to be measured; the functions
+// differ in nothing but their names. SCALE (100) is the length in percent.
+#include <stdint.h>
+#include <stdlib.h>
+
+#define MANY 10000000ull // iterations a call at scale 100
+
+#define UNOPTIMISED __attribute__((noinline, optimize("O0")))
+
+static uint64_t many = MANY;
+
+UNOPTIMISED static void a(void)
+{
+    uint64_t i;
+    for (i = 0; i < many; ++i)
+        ;
+}
+
+UNOPTIMISED static void b(void)
+{
+    uint64_t i;
+    for (i = 0; i < many; ++i)
+        ;
+}
+
+UNOPTIMISED static void f(void)
+{
+    uint64_t i;
+    for (i = 0; i < many; ++i)
+        ;
+}
+
+int main(int argc, char *argv[])
+{
+    if (argc > 1)
+        many = MANY * strtoul(argv[1], NULL, 10) / 100;
+    a();
+    a();
+    b();
+    f();
+    return 0;
+}
