@@ -18,7 +18,12 @@ struct tty_driver {
     bool (*present)(struct tty_driver *d);
     void (*start)(struct tty_driver *d); // interrupts may come from here on
     struct tty *tty; // set by the tty layer
+    // Optional: stop (resume) taking characters from the line, so that the
+    // sender waits. Any context, interrupts off.
+    void (*throttle)(struct tty_driver *d, bool on);
 };
+// `write` and `throttle` are called with the terminal's lock held: a driver
+// calls the functions below without a lock that these take.
 #define TTY_DRIVER(d) LINKER_SET_ADD(tty_drivers, d)
 
 // From the driver's interrupt: characters came in; there is room again.

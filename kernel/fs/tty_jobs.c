@@ -1,0 +1,207 @@
+// Job control: whose terminal it is, and which group of it may use it now.
+//
+// A session owns a terminal while tty->session is its id. A task's `ctty`
+// counts only then: when the session loses its terminal, nobody has to go and
+// find the tasks that still point to it. Locks: tasks_lock before tty->lock;
+// signals are sent with neither held.
+
+#include "kernel/errno.h"
+#include "kernel/exec/signal.h"
+#include "kernel/fs/tty_private.h"
+#include "kernel/sched/task.h"
+
+struct ownership_locks {
+    u32 tasks_flags, tty_flags;
+};
+
+static struct ownership_locks lock_ownership(struct tty *t)
+{
+    struct ownership_locks locks;
+
+    locks.tasks_flags = spin_lock_irq(&tasks_lock);
+    locks.tty_flags = spin_lock_irq(&t->lock);
+    return locks;
+}
+
+static void unlock_ownership(struct tty *t, struct ownership_locks locks)
+{
+    spin_unlock_irq(&t->lock, locks.tty_flags);
+    spin_unlock_irq(&tasks_lock, locks.tasks_flags);
+}
+
+// A marked read of two words that others change: a caller that races with the
+// loss of the terminal acted just before it.
+static struct tty *controlling_tty_of(const struct task *task)
+{
+    struct tty *t = READ_ONCE(task->ctty);
+
+    return t != NULL && READ_ONCE(t->session) == task->sid ? t : NULL;
+}
+
+struct tty *jobs_controlling_tty(void)
+{
+    return controlling_tty_of(current_task());
+}
+
+int jobs_acquire(struct tty *t, bool steal)
+{
+    struct task *task = current_task();
+    struct ownership_locks locks = lock_ownership(t);
+    struct tty *now = controlling_tty_of(task);
+    int err = 0;
+
+    if (now == t && task->id == task->sid) {
+        // It is ours already.
+    } else if (task->id != task->sid || now != NULL ||
+               (t->session != 0 && !steal)) {
+        err = -EPERM;
+    } else {
+        t->session = task->sid;
+        t->pgrp = task->pgid;
+        task->ctty = t;
+    }
+    unlock_ownership(t, locks);
+    return err;
+}
+
+void tty_disassociate(struct tty *t, u32 sid)
+{
+    struct ownership_locks locks = lock_ownership(t);
+    struct termios_k old = t->termios;
+    u32 pgrp = t->pgrp;
+
+    if (sid == 0 || t->session != sid) {
+        unlock_ownership(t, locks);
+        return;
+    }
+    t->session = t->pgrp = 0;
+    t->hangups++;
+    // The next session finds a terminal as new.
+    ldisc_flush_input(t);
+    ldisc_init(t);
+    ldisc_modes_changed(t, &old);
+    ldisc_stop(t, false);
+    unlock_ownership(t, locks);
+
+    waitq_wake_all(&t->read_wait);
+    waitq_wake_all(&t->write_wait);
+    if (pgrp != 0) {
+        signal_send_pgrp(pgrp, SIGHUP, NULL);
+        signal_send_pgrp(pgrp, SIGCONT, NULL);
+    }
+}
+
+int jobs_release(struct tty *t)
+{
+    struct task *task = current_task();
+    u32 flags;
+
+    if (controlling_tty_of(task) != t)
+        return -ENOTTY;
+    if (task->id == task->sid)
+        tty_disassociate(t, task->sid);
+    flags = spin_lock_irq(&tasks_lock);
+    task->ctty = NULL;
+    spin_unlock_irq(&tasks_lock, flags);
+    return 0;
+}
+
+// Calls `matches(task, id)` for all tasks, under tasks_lock, until it is true.
+static bool any_task(bool (*matches)(const struct task *task, u32 id), u32 id)
+{
+    struct task *task;
+    bool found = false;
+
+    for (u32 next = 1; !found && (task = task_next(next)) != NULL;) {
+        u32 flags = spin_lock_irq(&tasks_lock);
+
+        found = matches(task, id);
+        spin_unlock_irq(&tasks_lock, flags);
+        next = task->id + 1;
+        task_unref(task);
+    }
+    return found;
+}
+
+// A member whose parent is of the same session but another group could continue
+// the group when it stops.
+static bool cares_for_group(const struct task *task, u32 pgid)
+{
+    const struct task *parent = task->parent;
+
+    return task->pgid == pgid && !task->zombie && parent != NULL &&
+           parent->pgid != pgid && parent->sid == task->sid;
+}
+
+int jobs_check(struct tty *t, int sig)
+{
+    struct task *task = current_task();
+    u32 pgrp = READ_ONCE(t->pgrp);
+    u32 pgid = READ_ONCE(task->pgid);
+
+    if (pgrp == pgid || pgrp == 0 || controlling_tty_of(task) != t)
+        return 0;
+    if (signal_ignored_or_blocked(sig))
+        return sig == SIGTTIN ? -EIO : 0;
+    if (!any_task(cares_for_group, pgid))
+        return -EIO;
+    signal_send_pgrp(pgid, sig, NULL);
+    return -ERESTARTSYS;
+}
+
+int jobs_get_pgrp(struct tty *t, u32 *pgrp)
+{
+    if (jobs_controlling_tty() != t)
+        return -ENOTTY;
+    *pgrp = READ_ONCE(t->pgrp);
+    return 0;
+}
+
+static bool is_group(const struct task *task, u32 pgid)
+{
+    return task->pgid == pgid;
+}
+
+static bool is_our_group(const struct task *task, u32 pgid)
+{
+    return task->pgid == pgid && task->sid == current_task()->sid;
+}
+
+int jobs_set_pgrp(struct tty *t, s32 pgrp)
+{
+    struct ownership_locks locks;
+    int err = jobs_check(t, SIGTTOU);
+
+    if (err)
+        return err;
+    if (jobs_controlling_tty() != t)
+        return -ENOTTY;
+    if (pgrp <= 0)
+        return -EINVAL;
+    if (!any_task(is_our_group, pgrp))
+        return any_task(is_group, pgrp) ? -EPERM : -ESRCH;
+
+    locks = lock_ownership(t);
+    if (controlling_tty_of(current_task()) == t)
+        t->pgrp = pgrp;
+    else
+        err = -ENOTTY;
+    unlock_ownership(t, locks);
+    return err;
+}
+
+int jobs_get_session(struct tty *t, u32 *sid)
+{
+    if (jobs_controlling_tty() != t)
+        return -ENOTTY;
+    *sid = READ_ONCE(t->session);
+    return 0;
+}
+
+void jobs_signal(struct tty *t, int sig)
+{
+    u32 pgrp = READ_ONCE(t->pgrp);
+
+    if (pgrp != 0)
+        signal_send_pgrp(pgrp, sig, NULL);
+}

@@ -1,0 +1,532 @@
+// The line discipline: what happens to characters between a terminal's line and
+// the programs that read and write it (termios(3)).
+//
+// Everything here runs with the terminal's lock held and interrupts off, input
+// from the driver's interrupt: nothing sleeps, and what finds no room is
+// dropped and counted. Echo has room in the output ring that writers leave.
+
+#include "kernel/exec/signal.h"
+#include "kernel/fs/tty_private.h"
+#include "lib/string.h"
+
+#define TAB_WIDTH 8u
+#define ECHO_RESERVE 512u   // room in the output ring that writers leave
+#define THROTTLE_BELOW 256u // free places in the input ring
+
+static const u8 default_cc[NCCS] = {
+    [VINTR] = 'C' & 31,    [VQUIT] = '\\' & 31,   [VERASE] = 0177,
+    [VKILL] = 'U' & 31,    [VEOF] = 'D' & 31,     [VMIN] = 1,
+    [VSTART] = 'Q' & 31,   [VSTOP] = 'S' & 31,    [VSUSP] = 'Z' & 31,
+    [VREPRINT] = 'R' & 31, [VDISCARD] = 'O' & 31, [VWERASE] = 'W' & 31,
+    [VLNEXT] = 'V' & 31,
+};
+
+void ldisc_init(struct tty *t)
+{
+    t->termios = (struct termios_k){
+        .iflag = ICRNL | IXON,
+        .oflag = OPOST | ONLCR,
+        .cflag = B38400 | CS8 | CREAD | HUPCL,
+        .lflag =
+            ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE | IEXTEN,
+    };
+    memcpy(t->termios.cc, default_cc, sizeof(default_cc));
+}
+
+static bool is_control(u8 c)
+{
+    return c < ' ' || c == 0177;
+}
+
+static bool continues_utf8(const struct tty *t, u8 c)
+{
+    return (t->termios.iflag & IUTF8) && (c & 0xc0) == 0x80;
+}
+
+// A control character that is switched off is 0 and matches nothing.
+static bool is_cc(const struct tty *t, u8 c, u32 index)
+{
+    return c != 0 && c == t->termios.cc[index];
+}
+
+// --- output -----------------------------------------------------------------
+
+static u32 output_room(const struct tty *t)
+{
+    return TTY_OUTPUT_SIZE - (READ_ONCE(t->out_head) - READ_ONCE(t->out_tail));
+}
+
+bool ldisc_writable(const struct tty *t)
+{
+    return output_room(t) > ECHO_RESERVE;
+}
+
+static void put(struct tty *t, u8 c)
+{
+    t->out[t->out_head++ % TTY_OUTPUT_SIZE] = c;
+}
+
+static void put_spaces(struct tty *t, u32 n)
+{
+    while (n-- > 0)
+        put(t, ' ');
+}
+
+// Puts one character as OPOST says; at most TAB_WIDTH places, which are free.
+static void put_processed(struct tty *t, u8 c)
+{
+    u32 modes = t->termios.oflag;
+    u32 to_tab = TAB_WIDTH - t->column % TAB_WIDTH;
+
+    switch (c) {
+    case '\n':
+        if (modes & ONLCR)
+            put(t, '\r');
+        if (modes & (ONLCR | ONLRET))
+            t->column = 0;
+        break;
+    case '\r':
+        if ((modes & ONOCR) && t->column == 0)
+            return;
+        if (modes & OCRNL)
+            c = '\n';
+        if (!(modes & OCRNL) || (modes & ONLRET))
+            t->column = 0;
+        break;
+    case '\t':
+        t->column += to_tab;
+        if ((modes & TABDLY) == XTABS) {
+            put_spaces(t, to_tab);
+            return;
+        }
+        break;
+    case '\b':
+        if (t->column > 0)
+            t->column--;
+        break;
+    default:
+        if (!is_control(c) && !continues_utf8(t, c))
+            t->column++;
+    }
+    put(t, c);
+}
+
+size_t ldisc_output(struct tty *t, const char *text, size_t n)
+{
+    bool process = t->termios.oflag & OPOST;
+    size_t done;
+
+    for (done = 0; done < n && output_room(t) > ECHO_RESERVE; done++) {
+        if (process)
+            put_processed(t, text[done]);
+        else
+            put(t, text[done]);
+    }
+    return done;
+}
+
+void ldisc_push(struct tty *t)
+{
+    struct tty_driver *d = t->driver;
+    u32 before = t->out_tail;
+
+    while (!t->stopped && t->out_head != t->out_tail) {
+        u32 at = t->out_tail % TTY_OUTPUT_SIZE;
+        u32 n = MIN(t->out_head - t->out_tail, TTY_OUTPUT_SIZE - at);
+        size_t taken = d->write(d, (const char *)t->out + at, n);
+
+        t->out_tail += taken;
+        if (taken < n)
+            break;
+    }
+    // Waking at half full only: a writer then has something to do.
+    if (t->out_tail != before && output_room(t) >= TTY_OUTPUT_SIZE / 2 &&
+        !waitq_empty(&t->write_wait))
+        waitq_wake_all(&t->write_wait);
+}
+
+void ldisc_stop(struct tty *t, bool stop)
+{
+    t->stopped = stop;
+    if (!stop)
+        ldisc_push(t);
+}
+
+void ldisc_flush_output(struct tty *t)
+{
+    t->out_tail = t->out_head;
+    waitq_wake_all(&t->write_wait);
+}
+
+// --- echo -------------------------------------------------------------------
+
+static void echo_plain(struct tty *t, u8 c)
+{
+    if (output_room(t) < TAB_WIDTH)
+        ldisc_push(t);
+    if (output_room(t) < TAB_WIDTH)
+        t->echo_lost++;
+    else if (t->termios.oflag & OPOST)
+        put_processed(t, c);
+    else
+        put(t, c);
+}
+
+static bool shown_as_two(const struct tty *t, u8 c)
+{
+    return (t->termios.lflag & ECHOCTL) && is_control(c) && c != '\t' &&
+           c != '\n';
+}
+
+static void echo(struct tty *t, u8 c)
+{
+    if (shown_as_two(t, c)) {
+        echo_plain(t, '^');
+        c ^= 0100;
+    }
+    echo_plain(t, c);
+}
+
+// The column behind the edited line's characters up to `end`.
+static u32 column_at(const struct tty *t, u32 end)
+{
+    u32 column = t->line_column;
+
+    for (u32 i = t->in_line; i != end; i++) {
+        u8 c = t->in[i % TTY_INPUT_SIZE];
+
+        if (c == '\t')
+            column += TAB_WIDTH - column % TAB_WIDTH;
+        else if (shown_as_two(t, c))
+            column += 2;
+        else if (!is_control(c) && !continues_utf8(t, c))
+            column++;
+    }
+    return column;
+}
+
+// --- the input ring
+// -----------------------------------------------------------
+
+static u32 input_used(const struct tty *t)
+{
+    return t->in_head - t->in_tail;
+}
+
+// Adds an entry. A line's last place is kept for its end. False: no room.
+static bool put_input(struct tty *t, u16 entry)
+{
+    bool canonical = t->termios.lflag & ICANON;
+    u32 room = TTY_INPUT_SIZE - input_used(t);
+    bool ends = entry & (INPUT_LINE_END | INPUT_EOF);
+
+    if (room < (canonical && !ends ? 2u : 1u)) {
+        t->input_lost++;
+        if (canonical && (t->termios.iflag & IMAXBEL))
+            echo_plain(t, '\a');
+        return false;
+    }
+    t->in[t->in_head++ % TTY_INPUT_SIZE] = entry;
+    if (!canonical || ends)
+        t->in_line = t->in_head;
+    return true;
+}
+
+void ldisc_throttle(struct tty *t)
+{
+    bool full = TTY_INPUT_SIZE - input_used(t) < THROTTLE_BELOW;
+    bool roomy = input_used(t) < TTY_INPUT_SIZE / 4;
+
+    // A line that nobody can read before it ends must go on, full or not.
+    if (t->driver->throttle == NULL)
+        return;
+    if (!t->throttled && full && ldisc_readable(t, 1)) {
+        t->throttled = true;
+        t->driver->throttle(t->driver, true);
+    } else if (t->throttled && (roomy || !ldisc_readable(t, 1))) {
+        t->throttled = false;
+        t->driver->throttle(t->driver, false);
+    }
+}
+
+void ldisc_flush_input(struct tty *t)
+{
+    t->in_tail = t->in_line = t->in_head;
+    t->literal_next = false;
+    ldisc_throttle(t);
+}
+
+u32 ldisc_readable_count(const struct tty *t)
+{
+    u32 count = 0;
+
+    for (u32 i = t->in_tail; i != t->in_line; i++)
+        count += !(t->in[i % TTY_INPUT_SIZE] & INPUT_EOF);
+    return count;
+}
+
+size_t ldisc_take(struct tty *t, char *buf, size_t n, bool *ended)
+{
+    bool canonical = t->termios.lflag & ICANON;
+    size_t count = 0;
+
+    *ended = false;
+    while (t->in_tail != t->in_line && !*ended) {
+        u16 entry = t->in[t->in_tail % TTY_INPUT_SIZE];
+
+        // The end of file right behind the last byte that fits is taken with
+        // it, or the next read would see an end that was not meant for it.
+        if (entry & INPUT_EOF) {
+            *ended = canonical;
+            t->in_tail++;
+            continue;
+        }
+        if (count == n)
+            break;
+        buf[count++] = entry;
+        t->in_tail++;
+        *ended = canonical && (entry & INPUT_LINE_END);
+    }
+    ldisc_throttle(t);
+    return count;
+}
+
+void ldisc_modes_changed(struct tty *t, const struct termios_k *old)
+{
+    const struct termios_k *new = &t->termios;
+
+    // What was typed in the other mode counts as one line.
+    if ((old->lflag ^ new->lflag) & ICANON) {
+        if (new->lflag & ICANON) {
+            for (u32 i = t->in_tail; i != t->in_head; i++)
+                t->in[i % TTY_INPUT_SIZE] &= ~INPUT_LINE_END;
+            if (t->in_head != t->in_tail)
+                t->in[(t->in_head - 1) % TTY_INPUT_SIZE] |= INPUT_LINE_END;
+        }
+        t->in_line = t->in_head;
+        t->literal_next = false;
+    }
+    if ((old->iflag & IXON) && !(new->iflag &IXON))
+        ldisc_stop(t, false);
+    ldisc_throttle(t);
+    waitq_wake_all(&t->read_wait);
+}
+
+// --- canonical editing
+// ----------------------------------------------------------
+
+// Takes the edited line back to `head`, wiping it from the screen.
+static void erase_back_to(struct tty *t, u32 head)
+{
+    u32 wipe = column_at(t, t->in_head) - column_at(t, head);
+
+    t->in_head = head;
+    while (wipe-- > 0) {
+        echo_plain(t, '\b');
+        echo_plain(t, ' ');
+        echo_plain(t, '\b');
+    }
+}
+
+static u8 last_before(const struct tty *t, u32 position)
+{
+    return t->in[(position - 1) % TTY_INPUT_SIZE];
+}
+
+static u32 before_character(const struct tty *t)
+{
+    u32 head = t->in_head - 1;
+
+    while (head != t->in_line &&
+           continues_utf8(t, t->in[head % TTY_INPUT_SIZE]))
+        head--;
+    return head;
+}
+
+static bool is_word(u8 c)
+{
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
+           c == '_' || c >= 0x80;
+}
+
+static u32 before_word(const struct tty *t)
+{
+    u32 head = t->in_head;
+
+    while (head != t->in_line && !is_word(last_before(t, head)))
+        head--;
+    while (head != t->in_line && is_word(last_before(t, head)))
+        head--;
+    return head;
+}
+
+static void erase(struct tty *t, u8 c, u32 head)
+{
+    u32 modes = t->termios.lflag;
+
+    if ((modes & ECHO) && (modes & ECHOE)) {
+        erase_back_to(t, head);
+        return;
+    }
+    t->in_head = head;
+    if (modes & ECHO)
+        echo(t, c);
+}
+
+static void kill_line(struct tty *t, u8 c)
+{
+    const u32 visibly = ECHO | ECHOE | ECHOK | ECHOKE;
+    u32 modes = t->termios.lflag;
+
+    if ((modes & visibly) == visibly) {
+        erase_back_to(t, t->in_line);
+        return;
+    }
+    t->in_head = t->in_line;
+    if (!(modes & ECHO))
+        return;
+    echo(t, c);
+    if (modes & ECHOK)
+        echo_plain(t, '\n');
+}
+
+static void reprint(struct tty *t, u8 c)
+{
+    echo(t, c);
+    echo_plain(t, '\n');
+    t->line_column = t->column;
+    for (u32 i = t->in_line; i != t->in_head; i++)
+        echo(t, t->in[i % TTY_INPUT_SIZE]);
+}
+
+// The characters that edit the line. False: `c` is none of them.
+static bool edit(struct tty *t, u8 c)
+{
+    u32 modes = t->termios.lflag;
+    bool extended = modes & IEXTEN;
+
+    if (is_cc(t, c, VERASE)) {
+        if (t->in_head != t->in_line)
+            erase(t, c, before_character(t));
+    } else if (extended && is_cc(t, c, VWERASE)) {
+        if (t->in_head != t->in_line)
+            erase(t, c, before_word(t));
+    } else if (is_cc(t, c, VKILL)) {
+        kill_line(t, c);
+    } else if (extended && is_cc(t, c, VLNEXT)) {
+        t->literal_next = true;
+        if ((modes & ECHO) && (modes & ECHOCTL)) {
+            echo_plain(t, '^');
+            echo_plain(t, '\b');
+        }
+    } else if (extended && (modes & ECHO) && is_cc(t, c, VREPRINT)) {
+        reprint(t, c);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+// --- input ------------------------------------------------------------------
+
+static void insert(struct tty *t, u8 c, u16 marks)
+{
+    bool first = t->in_head == t->in_line;
+    u32 column = t->column;
+
+    if (put_input(t, c | marks) && (t->termios.lflag & ECHO)) {
+        if (first)
+            t->line_column = column;
+        echo(t, c);
+    }
+}
+
+// The characters that end the line. False: `c` is none of them.
+static bool end_line(struct tty *t, u8 c)
+{
+    u32 modes = t->termios.lflag;
+
+    if (c == '\n') {
+        if (put_input(t, c | INPUT_LINE_END) && (modes & (ECHO | ECHONL)))
+            echo_plain(t, c);
+    } else if (is_cc(t, c, VEOF)) {
+        put_input(t, INPUT_EOF);
+    } else if (is_cc(t, c, VEOL) || ((modes & IEXTEN) && is_cc(t, c, VEOL2))) {
+        insert(t, c, INPUT_LINE_END);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static int signal_of(const struct tty *t, u8 c)
+{
+    if (!(t->termios.lflag & ISIG))
+        return 0;
+    if (is_cc(t, c, VINTR))
+        return SIGINT;
+    if (is_cc(t, c, VQUIT))
+        return SIGQUIT;
+    if (is_cc(t, c, VSUSP))
+        return SIGTSTP;
+    return 0;
+}
+
+static void begin_signal(struct tty *t, u8 c)
+{
+    if (!(t->termios.lflag & NOFLSH)) {
+        ldisc_flush_input(t);
+        ldisc_flush_output(t);
+    }
+    if (t->termios.iflag & IXON)
+        ldisc_stop(t, false);
+    if (t->termios.lflag & ECHO)
+        echo(t, c);
+}
+
+// ^S and ^Q. False: `c` is to be looked at further.
+static bool flow_control(struct tty *t, u8 c)
+{
+    if (!(t->termios.iflag & IXON))
+        return false;
+    if (is_cc(t, c, VSTART) || is_cc(t, c, VSTOP)) {
+        ldisc_stop(t, !is_cc(t, c, VSTART));
+        return true;
+    }
+    if (t->stopped && (t->termios.iflag & IXANY))
+        ldisc_stop(t, false);
+    return false;
+}
+
+int ldisc_input(struct tty *t, u8 c)
+{
+    u32 modes = t->termios.iflag;
+    int sig;
+
+    if (modes & ISTRIP)
+        c &= 0x7f;
+    if (t->literal_next) {
+        t->literal_next = false;
+        insert(t, c, 0);
+        return 0;
+    }
+    if (flow_control(t, c))
+        return 0;
+    sig = signal_of(t, c);
+    if (sig != 0) {
+        begin_signal(t, c);
+        return sig;
+    }
+    if (c == '\r') {
+        if (modes & IGNCR)
+            return 0;
+        if (modes & ICRNL)
+            c = '\n';
+    } else if (c == '\n' && (modes & INLCR)) {
+        c = '\r';
+    }
+    if ((t->termios.lflag & ICANON) && (edit(t, c) || end_line(t, c)))
+        return 0;
+    insert(t, c, 0);
+    return 0;
+}

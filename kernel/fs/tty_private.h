@@ -1,0 +1,170 @@
+// What the parts of the terminal layer share: tty.c (files, ioctls),
+// tty_ldisc.c (line discipline) and tty_jobs.c (who may use it).
+#pragma once
+
+#include "kernel/fs/devfs.h"
+#include "kernel/fs/tty.h"
+#include "kernel/sync/waitq.h"
+
+// struct termios as the kernel of Linux/i386 sees it (asm/termbits.h).
+enum {
+    VINTR,
+    VQUIT,
+    VERASE,
+    VKILL,
+    VEOF,
+    VTIME,
+    VMIN,
+    VSWTC,
+    VSTART,
+    VSTOP,
+    VSUSP,
+    VEOL,
+    VREPRINT,
+    VDISCARD,
+    VWERASE,
+    VLNEXT,
+    VEOL2,
+    NCCS = 19
+};
+
+struct termios_k {
+    u32 iflag, oflag, cflag, lflag;
+    u8 line;
+    u8 cc[NCCS];
+};
+_Static_assert(sizeof(struct termios_k) == 36, "struct termios of the ABI");
+
+#define ISTRIP 0000040u
+#define INLCR 0000100u
+#define IGNCR 0000200u
+#define ICRNL 0000400u
+#define IXON 0002000u
+#define IXANY 0004000u
+#define IMAXBEL 0020000u
+#define IUTF8 0040000u
+
+#define OPOST 0000001u
+#define ONLCR 0000004u
+#define OCRNL 0000010u
+#define ONOCR 0000020u
+#define ONLRET 0000040u
+#define TABDLY 0014000u
+#define XTABS 0014000u
+
+#define B38400 0000017u
+#define CS8 0000060u
+#define CREAD 0000200u
+#define HUPCL 0002000u
+
+#define ISIG 0000001u
+#define ICANON 0000002u
+#define ECHO 0000010u
+#define ECHOE 0000020u
+#define ECHOK 0000040u
+#define ECHONL 0000100u
+#define NOFLSH 0000200u
+#define TOSTOP 0000400u
+#define ECHOCTL 0001000u
+#define ECHOKE 0004000u
+#define IEXTEN 0100000u
+
+struct winsize_k {
+    u16 rows, cols, xpixel, ypixel;
+};
+
+#define TTY_INPUT_SIZE 4096u // characters; the longest line has one less
+#define TTY_OUTPUT_SIZE 4096u
+
+// An entry of the input ring: a character and what it means for readers.
+#define INPUT_LINE_END 0x100u // a canonical read ends behind it
+#define INPUT_EOF 0x200u      // ends a canonical read and is not delivered
+
+// `lock` guards everything below it. session and pgrp are changed with
+// tasks_lock held too (tasks_lock first), so that either lock allows reading.
+// A terminal is made once and never freed.
+struct tty {
+    struct tty_driver *driver;
+    struct char_device device;
+    struct waitq read_wait, write_wait;
+
+    struct spinlock lock; // interrupt-disabling
+    struct termios_k termios;
+    struct winsize_k size;
+    u32 session, pgrp;         // of the controlling session, 0: none
+    u32 hangups;               // how often it was hung up: older files are dead
+    bool stopped;              // output held back, by ^S
+    bool throttled;            // the driver was told to take no more input
+    bool literal_next;         // the next character is data (VLNEXT)
+    u32 column;                // of the cursor, as far as known
+    u32 line_column;           // where the line that is being edited begins
+    u64 input_lost, echo_lost; // characters for which there was no room
+
+    // Rings, indexed modulo their size by counters that run on.
+    // [in_tail, in_line) is complete lines, [in_line, in_head) is being edited;
+    // without ICANON in_line is in_head.
+    u32 in_head, in_line, in_tail;
+    u32 out_head, out_tail;
+    u16 in[TTY_INPUT_SIZE];
+    u8 out[TTY_OUTPUT_SIZE];
+};
+
+// --- tty_ldisc.c: all with tty->lock held -----------------------------------
+
+void ldisc_init(struct tty *t);
+// Takes one character from the line. Returns the signal that it stands for
+// (the foreground group gets it, without the lock) or 0.
+int ldisc_input(struct tty *t, u8 c);
+// Puts text into the output ring as the output modes say; returns how many
+// characters of it there was room for.
+size_t ldisc_output(struct tty *t, const char *text, size_t n);
+// Hands the driver what it takes of the output ring; wakes writers.
+void ldisc_push(struct tty *t);
+// Moves up to n characters to a reader. *ended: a line ended there.
+size_t ldisc_take(struct tty *t, char *buf, size_t n, bool *ended);
+// New modes; *old are the ones until now.
+void ldisc_modes_changed(struct tty *t, const struct termios_k *old);
+void ldisc_stop(struct tty *t, bool stop);
+void ldisc_flush_input(struct tty *t);
+void ldisc_flush_output(struct tty *t);
+// Characters that a read would get now (FIONREAD).
+u32 ldisc_readable_count(const struct tty *t);
+// Tells the driver when the ring is about to overflow, or has room again.
+void ldisc_throttle(struct tty *t);
+
+// These two may be asked without the lock by a sleeper, who is woken after each
+// change and asks again.
+static inline bool ldisc_readable(const struct tty *t, u32 minimum)
+{
+    u32 tail = READ_ONCE(t->in_tail);
+    if (t->termios.lflag & ICANON)
+        return READ_ONCE(t->in_line) != tail;
+    return READ_ONCE(t->in_head) - tail >= minimum;
+}
+bool ldisc_writable(const struct tty *t);
+
+// --- tty_jobs.c
+// ---------------------------------------------------------------
+
+// The current task's controlling terminal, or NULL.
+struct tty *jobs_controlling_tty(void);
+// Makes it that of the current task, a session leader without one. `steal`:
+// even if it is another session's. 0, -EPERM.
+int jobs_acquire(struct tty *t, bool steal);
+int jobs_release(struct tty *t); // TIOCNOTTY; -ENOTTY
+// Whether current may read (SIGTTIN), write or change modes (SIGTTOU): 0, -EIO
+// or -ERESTARTSYS after the signal was sent.
+int jobs_check(struct tty *t, int sig);
+int jobs_get_pgrp(struct tty *t, u32 *pgrp);
+int jobs_set_pgrp(struct tty *t, s32 pgrp);
+int jobs_get_session(struct tty *t, u32 *sid);
+void jobs_signal(struct tty *t, int sig); // to the foreground group
+
+// --- tty.c
+// --------------------------------------------------------------------
+
+// A terminal over a driver, without a node (tests make their own). NULL: no
+// memory.
+struct tty *tty_create(struct tty_driver *d);
+// Opens it as `file` (ops and data are set). 0, -ENOMEM.
+int tty_attach_file(struct tty *t, struct file *file, bool survives_hangup);
