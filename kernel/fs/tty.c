@@ -6,6 +6,7 @@
 // not atomic towards another reader or writer.
 
 #include "kernel/errno.h"
+#include "kernel/fs/random.h"
 #include "kernel/fs/tty_ioctl.h"
 #include "kernel/fs/tty_private.h"
 #include "kernel/init/log.h"
@@ -274,6 +275,7 @@ void tty_input(struct tty *t, const char *text, size_t n)
 {
     u32 flags = spin_lock_irq(&t->lock);
 
+    random_stir(n > 0 ? (u8)text[0] : 0);
     for (size_t i = 0; i < n; i++) {
         int sig = ldisc_input(t, text[i]);
 
