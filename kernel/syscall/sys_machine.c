@@ -1,0 +1,234 @@
+// System calls about the machine as a whole: its names, memory, log, randomness
+// and end.
+//
+// names_lock guards the host name; user memory is touched without it.
+
+#include "kernel/exec/signal.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/task.h"
+#include "kernel/syscall/machine.h"
+#include "kernel/syscall/syscall.h"
+#include "lib/string.h"
+
+#include <arch/clock.h>
+#include <arch/cpu.h>
+
+// --- names
+// --------------------------------------------------------------------
+
+#define NAME_SIZE 65
+
+struct utsname_k { // struct new_utsname
+    char sysname[NAME_SIZE], nodename[NAME_SIZE], release[NAME_SIZE],
+        version[NAME_SIZE], machine[NAME_SIZE], domainname[NAME_SIZE];
+};
+
+static struct spinlock names_lock = SPINLOCK_INIT("host name");
+static char host_name[NAME_SIZE] = "strobe";
+
+SYSCALL_HANDLER(uname)
+{
+    struct utsname_k names = {
+        .sysname = KERNEL_NAME,
+        .release = KERNEL_RELEASE,
+        .version = KERNEL_VERSION,
+        .machine = KERNEL_MACHINE,
+        .domainname = "(none)",
+    };
+
+    spin_lock(&names_lock);
+    memcpy(names.nodename, host_name, sizeof(host_name));
+    spin_unlock(&names_lock);
+    return copy_to_user(a, &names, sizeof(names));
+}
+
+SYSCALL_HANDLER(sethostname)
+{
+    char name[NAME_SIZE] = "";
+    int err;
+
+    if (b > NAME_SIZE - 1)
+        return -EINVAL;
+    err = copy_from_user(name, a, b);
+    if (err)
+        return err;
+    spin_lock(&names_lock);
+    memcpy(host_name, name, sizeof(name));
+    spin_unlock(&names_lock);
+    return 0;
+}
+
+// --- sysinfo
+// ------------------------------------------------------------------
+
+struct sysinfo_k { // struct sysinfo of Linux/i386
+    s32 uptime;
+    u32 loads[3]; // 16.16 fixed point
+    u32 totalram, freeram, sharedram, bufferram, totalswap, freeswap;
+    u16 procs, pad;
+    u32 totalhigh, freehigh, mem_unit;
+    char unused[8];
+};
+_Static_assert(sizeof(struct sysinfo_k) == 64, "struct sysinfo of the ABI");
+
+SYSCALL_HANDLER(sysinfo)
+{
+    struct sysinfo_k info = { .mem_unit = 1 };
+    struct frame_stats frames;
+    u32 scale = PAGE_SIZE;
+
+    frame_stats(&frames);
+    if (frames.total > UINT32_MAX / PAGE_SIZE) { // does not fit in bytes
+        info.mem_unit = PAGE_SIZE;
+        scale = 1;
+    }
+    info.uptime = clock_now_ns() / NSEC_PER_SEC;
+    sched_load(info.loads);
+    info.totalram = frames.total * scale;
+    info.freeram = frames.free * scale;
+    info.sharedram = frames.by_use[FRAME_FILE] * scale; // tmpfs, as on Linux
+    info.totalhigh = frames.zone_total[1] * scale;
+    info.freehigh = frames.zone_free[1] * scale;
+    info.procs = MIN(thread_count(), (u32)UINT16_MAX);
+    return copy_to_user(a, &info, sizeof(info));
+}
+
+// --- the log
+// ------------------------------------------------------------------
+
+#define LOG_TEXT_MAX KIB(64)
+
+enum { // syslog(2)
+    SYSLOG_CLOSE = 0,
+    SYSLOG_OPEN = 1,
+    SYSLOG_READ_ALL = 3,
+    SYSLOG_READ_CLEAR = 4,
+    SYSLOG_CLEAR = 5,
+    SYSLOG_CONSOLE_OFF = 6,
+    SYSLOG_CONSOLE_ON = 7,
+    SYSLOG_CONSOLE_LEVEL = 8,
+    SYSLOG_SIZE_BUFFER = 10,
+};
+
+static s32 copy_log(u32 to, u32 size)
+{
+    size_t length;
+    char *text;
+    int err;
+
+    if (to == 0 || (s32)size < 0)
+        return -EINVAL;
+    size = MIN(size, LOG_TEXT_MAX);
+    text = size > 0 ? kmalloc(size) : NULL;
+    if (text == NULL)
+        return size > 0 ? -ENOMEM : 0;
+    length = log_read(text, size);
+    err = copy_to_user(to, text, length);
+    kfree(text);
+    return err ? err : (s32)length;
+}
+
+// The log is a record of what happened: asking to clear it is obeyed by showing
+// it, and no more.
+SYSCALL_HANDLER(syslog)
+{
+    switch (a) {
+    case SYSLOG_READ_ALL:
+    case SYSLOG_READ_CLEAR:
+        return copy_log(b, c);
+    case SYSLOG_SIZE_BUFFER:
+        return LOG_TEXT_MAX;
+    case SYSLOG_OPEN:
+    case SYSLOG_CLOSE:
+    case SYSLOG_CLEAR:
+    case SYSLOG_CONSOLE_OFF:
+    case SYSLOG_CONSOLE_ON:
+    case SYSLOG_CONSOLE_LEVEL:
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
+// --- randomness
+// -----------------------------------------------------------------
+
+#define GRND_ALL 7u // NONBLOCK, RANDOM, INSECURE: all the same here
+#define GETRANDOM_MAX 0x1ffffffu // bytes a call, as on Linux
+#define RANDOM_CHUNK 256u
+
+SYSCALL_HANDLER(getrandom)
+{
+    u8 chunk[RANDOM_CHUNK];
+    u32 wanted = MIN(b, GETRANDOM_MAX), done = 0;
+
+    if (c & ~GRND_ALL)
+        return -EINVAL;
+    while (done < wanted) {
+        u32 n = MIN(wanted - done, RANDOM_CHUNK);
+
+        if (done > 0 && signal_waiting())
+            break;
+        random_bytes(chunk, n);
+        if (copy_to_user(a + done, chunk, n) < 0)
+            return -EFAULT;
+        done += n;
+    }
+    memset(chunk, 0, sizeof(chunk));
+    barrier();
+    return done;
+}
+
+// --- the end
+// --------------------------------------------------------------------
+
+#define REBOOT_MAGIC1 0xfee1deadu
+#define REBOOT_MAGIC2_FIRST 672274793u
+#define REBOOT_MAGIC2_SECOND 85072278u
+#define REBOOT_MAGIC2_THIRD 369367448u
+#define REBOOT_MAGIC2_FOURTH 537993216u
+
+#define REBOOT_RESTART 0x01234567u
+#define REBOOT_RESTART2 0xa1b2c3d4u
+#define REBOOT_HALT 0xcdef0123u
+#define REBOOT_CAD_ON 0x89abcdefu
+#define REBOOT_CAD_OFF 0x00000000u
+#define REBOOT_OFF 0x4321fedcu
+
+static bool is_magic(u32 first, u32 second)
+{
+    return first == REBOOT_MAGIC1 &&
+           (second == REBOOT_MAGIC2_FIRST || second == REBOOT_MAGIC2_SECOND ||
+            second == REBOOT_MAGIC2_THIRD || second == REBOOT_MAGIC2_FOURTH);
+}
+
+static NORETURN void halt(void)
+{
+    log_printf("The machine is halted.\n");
+    irq_disable();
+    smp_stop_others();
+    cpu_halt_forever();
+}
+
+SYSCALL_HANDLER(reboot)
+{
+    if (!is_magic(a, b))
+        return -EINVAL;
+    switch (c) {
+    case REBOOT_OFF:
+        machine_power_off(false);
+    case REBOOT_RESTART:
+    case REBOOT_RESTART2:
+        machine_reset();
+    case REBOOT_HALT:
+        halt();
+    case REBOOT_CAD_ON: // there is no Ctrl-Alt-Del to be switched
+    case REBOOT_CAD_OFF:
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
