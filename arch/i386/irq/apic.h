@@ -7,6 +7,7 @@
 #pragma once
 
 #include "arch/cpu.h"
+#include "arch/irq.h"
 
 extern bool apic_present; // there is a local APIC, and it is in use
 
@@ -29,3 +30,8 @@ void lapic_send_startup(u8 page); // they begin at page << 12 in real mode
 void lapic_send_ipi(u32 apic_id, u32 vector);
 void lapic_send_ipi_mask(u32 cpu_mask, u32 vector);
 void lapic_send_nmi_others(void);
+
+// Who handles a vector of 0x20-0xff; with interrupts off, before the first one
+// comes. `name` is shown in /proc/interrupts.
+void irq_register_vector(u32 vector, irq_handler_t handler, void *arg,
+                         const char *name);

@@ -1,0 +1,58 @@
+// What the firmware tells about the machine: ACPI tables (ACPI 6.4, chapter 5),
+// Intel MP tables where there are none. Read once by arch_init_devices on the
+// boot CPU; constant afterwards.
+#pragma once
+
+#include "arch/mmu.h"
+
+// The header of every table ("system description table").
+struct acpi_header {
+    char signature[4];
+    u32 length;
+    u8 revision, checksum;
+    char oem[6], oem_table[8];
+    u32 oem_revision, creator, creator_revision;
+} PACKED;
+
+// Generic address structure.
+struct acpi_address {
+    u8 space, width, offset, access;
+    u64 address;
+} PACKED;
+#define ACPI_SPACE_MEMORY 0
+#define ACPI_SPACE_IO 1
+
+struct acpi_facts {
+    u16 pm_timer_port; // 0: none
+    u16 sci;           // ISA interrupt of the power management
+    u8 century;        // CMOS index of the century, 0: none
+    paddr_t hpet;      // 0: none
+};
+extern struct acpi_facts acpi_facts;
+
+// Finds and reads all tables. Malformed ones are reported and skipped.
+void acpi_init(void);
+// Makes physical memory readable, for good. NULL when it cannot be mapped.
+const void *firmware_map(paddr_t base, u32 size);
+bool checksum_ok(const void *p, u32 size);
+
+// Readers of single tables; each is called with a table whose length and
+// checksum are right.
+void madt_read(const struct acpi_header *table);
+void fadt_read(const struct acpi_header *table); // reads the DSDT too
+void hpet_table_read(const struct acpi_header *table);
+void ssdt_read(const struct acpi_header *table);
+// The table at `base`, or NULL with a message.
+const struct acpi_header *acpi_table(paddr_t base);
+
+// CPUs and interrupt controllers, from the MADT or the MP tables.
+bool madt_found(void); // it named at least one CPU
+void mp_tables_read(void);
+void cpu_found(u32 apic_id);
+void cpus_complete(void); // the boot CPU becomes the first one
+u32 boot_cpu_apic_id(void);
+void lapic_found(paddr_t base);
+paddr_t lapic_base(void);
+void ioapic_found(paddr_t base, u32 gsi_base);
+// An ISA interrupt's wiring, with the flags of ACPI and of the MP tables.
+void isa_line_found(u32 irq, u32 gsi, u32 flags);

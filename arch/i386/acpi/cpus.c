@@ -1,0 +1,79 @@
+// What the firmware's tables name: CPUs and where their interrupt controllers
+// are. Collected first, in whatever order the tables have; used after.
+#include "arch/i386/acpi/acpi.h"
+#include "arch/i386/irq/controllers.h"
+#include "kernel/init/log.h"
+
+#define LAPIC_DEFAULT_BASE 0xfee00000u
+#define POLARITY(flags) ((flags)&3)
+#define TRIGGER(flags) ((flags) >> 2 & 3)
+#define ACTIVE_LOW 3u
+#define LEVEL 3u
+
+u32 acpi_cpu_count;
+u32 acpi_cpu_apic_ids[CPU_MAX];
+
+static paddr_t lapic_address = LAPIC_DEFAULT_BASE;
+
+void cpu_found(u32 apic_id)
+{
+    for (u32 i = 0; i < acpi_cpu_count; i++) {
+        if (acpi_cpu_apic_ids[i] == apic_id)
+            return;
+    }
+    if (acpi_cpu_count < CPU_MAX)
+        acpi_cpu_apic_ids[acpi_cpu_count++] = apic_id;
+    else
+        log_printf("cpu: APIC id %u is left out: only %u CPUs\n", apic_id,
+                   CPU_MAX);
+}
+
+u32 boot_cpu_apic_id(void)
+{
+    u32 a = 1, b, c, d;
+    __asm__("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+    return b >> 24;
+}
+
+void cpus_complete(void)
+{
+    u32 boot = boot_cpu_apic_id(), i = 0;
+    while (i < acpi_cpu_count && acpi_cpu_apic_ids[i] != boot)
+        i++;
+    if (i == acpi_cpu_count) { // not listed, or beyond the limit
+        i = MIN(acpi_cpu_count, CPU_MAX - 1u);
+        acpi_cpu_count = i + 1;
+    }
+    acpi_cpu_apic_ids[i] = acpi_cpu_apic_ids[0];
+    acpi_cpu_apic_ids[0] = boot;
+}
+
+void lapic_found(paddr_t base)
+{
+    if (base)
+        lapic_address = base;
+}
+
+paddr_t lapic_base(void)
+{
+    return lapic_address;
+}
+
+void ioapic_found(paddr_t base, u32 gsi_base)
+{
+    int err = cpu_features.apic ? ioapic_add(base, gsi_base) : 0;
+    if (err)
+        log_printf("irq: I/O APIC at %#llx left out (error %d)\n", base, err);
+}
+
+void isa_line_found(u32 irq, u32 gsi, u32 flags)
+{
+    if (irq >= ISA_IRQS)
+        return;
+    // 0 means "as the bus has it": ISA is active high, edge-triggered.
+    isa_lines[irq] = (struct irq_line){
+        .gsi = gsi,
+        .active_low = POLARITY(flags) == ACTIVE_LOW,
+        .level = TRIGGER(flags) == LEVEL,
+    };
+}

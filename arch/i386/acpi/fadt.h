@@ -1,0 +1,38 @@
+// The fixed ACPI description table (ACPI 6.4, 5.2.9), as power.c uses it. All
+// zero when there is none.
+#pragma once
+
+#include "arch/i386/acpi/acpi.h"
+
+struct fadt {
+    struct acpi_header header;
+    u32 firmware_control, dsdt;
+    u8 model, profile;
+    u16 sci;
+    u32 smi_command;
+    u8 acpi_enable, acpi_disable, s4bios_request, pstate_control;
+    u32 pm1a_event, pm1b_event, pm1a_control, pm1b_control, pm2_control;
+    u32 pm_timer, gpe0, gpe1;
+    u8 pm1_event_length, pm1_control_length, pm2_control_length;
+    u8 pm_timer_length, gpe0_length, gpe1_length, gpe1_base, cstate_control;
+    u16 c2_latency, c3_latency, flush_size, flush_stride;
+    u8 duty_offset, duty_width, day_alarm, month_alarm, century;
+    u16 boot_flags;
+    u8 reserved;
+    u32 flags;
+    struct acpi_address reset;
+    u8 reset_value;
+    u16 arm_flags;
+    u8 minor;
+    u64 x_firmware_control, x_dsdt;
+} PACKED;
+
+#define FADT_RESET_SUPPORTED (1u << 10)
+
+struct sleep_type {
+    bool known;
+    u8 a, b; // SLP_TYP for PM1a and PM1b
+};
+
+extern struct fadt fadt;
+extern struct sleep_type s5;

@@ -1,0 +1,136 @@
+// The multiple APIC description table: CPUs, interrupt controllers, wiring
+// (ACPI 6.4, 5.2.12).
+#include "arch/i386/acpi/acpi.h"
+#include "arch/i386/irq/controllers.h"
+#include "lib/string.h"
+
+enum {
+    MADT_LAPIC = 0,
+    MADT_IOAPIC = 1,
+    MADT_OVERRIDE = 2,
+    MADT_LAPIC_NMI = 4,
+    MADT_LAPIC_ADDRESS = 5,
+    MADT_X2APIC = 9,
+};
+
+#define CPU_ENABLED 1u
+#define CPU_ONLINE_CAPABLE 2u
+#define BUS_ISA 0
+#define ALL_CPUS 0xffu
+#define XAPIC_ID_MAX 0xfeu
+
+struct madt {
+    struct acpi_header header;
+    u32 lapic, flags;
+} PACKED;
+
+struct entry {
+    u8 type, length;
+    union {
+        struct {
+            u8 uid, apic_id;
+            u32 flags;
+        } PACKED lapic;
+        struct {
+            u8 id, reserved;
+            u32 address, gsi_base;
+        } PACKED ioapic;
+        struct {
+            u8 bus, source;
+            u32 gsi;
+            u16 flags;
+        } PACKED override;
+        struct {
+            u8 uid;
+            u16 flags;
+            u8 lint;
+        } PACKED nmi;
+        struct {
+            u16 reserved;
+            u64 address;
+        } PACKED lapic_address;
+        struct {
+            u16 reserved;
+            u32 apic_id, flags, uid;
+        } PACKED x2apic;
+    };
+} PACKED;
+
+// The NMI entries name CPUs by the firmware's own numbers.
+static u8 apic_id_of_uid[256];
+static bool uid_known[256];
+static bool found;
+
+static bool usable(u32 flags)
+{
+    return flags & (CPU_ENABLED | CPU_ONLINE_CAPABLE);
+}
+
+static void read_entry(const struct entry *e)
+{
+    switch (e->type) {
+    case MADT_LAPIC:
+        if (!usable(e->lapic.flags) || e->lapic.apic_id > XAPIC_ID_MAX)
+            break;
+        apic_id_of_uid[e->lapic.uid] = e->lapic.apic_id;
+        uid_known[e->lapic.uid] = true;
+        cpu_found(e->lapic.apic_id);
+        found = true;
+        break;
+    case MADT_X2APIC: // ids that fit are reached in xAPIC mode, too
+        if (usable(e->x2apic.flags) && e->x2apic.apic_id <= XAPIC_ID_MAX)
+            cpu_found(e->x2apic.apic_id);
+        break;
+    case MADT_IOAPIC:
+        ioapic_found(e->ioapic.address, e->ioapic.gsi_base);
+        break;
+    case MADT_OVERRIDE:
+        if (e->override.bus == BUS_ISA)
+            isa_line_found(e->override.source, e->override.gsi,
+                           e->override.flags);
+        break;
+    case MADT_LAPIC_ADDRESS:
+        lapic_found(e->lapic_address.address);
+        break;
+    }
+}
+
+static void read_nmi(const struct entry *e)
+{
+    if (e->type != MADT_LAPIC_NMI)
+        return;
+    u32 uid = e->nmi.uid;
+    for (u32 id = 0; uid == ALL_CPUS && id <= XAPIC_ID_MAX; id++)
+        lapic_set_nmi_input(id, e->nmi.lint);
+    if (uid != ALL_CPUS && uid_known[uid])
+        lapic_set_nmi_input(apic_id_of_uid[uid], e->nmi.lint);
+}
+
+// Copies each entry, so that a short one reads as if it ended in zeros and one
+// that claims more than the table holds ends the walk.
+static void for_each_entry(const struct acpi_header *table,
+                           void (*fn)(const struct entry *e))
+{
+    const u8 *p = (const u8 *)table + sizeof(struct madt);
+    const u8 *end = (const u8 *)table + table->length;
+    while (end - p >= 2 && p[1] >= 2 && p[1] <= end - p) {
+        struct entry e = { 0 };
+        memcpy(&e, p, MIN((size_t)p[1], sizeof(e)));
+        fn(&e);
+        p += p[1];
+    }
+}
+
+void madt_read(const struct acpi_header *table)
+{
+    if (found || table->length < sizeof(struct madt))
+        return;
+    lapic_found(((const struct madt *)table)->lapic);
+    for_each_entry(table, read_entry);
+    for_each_entry(table, read_nmi);
+}
+
+bool madt_found(void)
+{
+    return found;
+}

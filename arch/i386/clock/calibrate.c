@@ -1,0 +1,144 @@
+// How fast do the TSC and the LAPIC timer run? Measured against a counter of
+// known frequency, at start-up on the boot CPU, with interrupts off.
+//
+// The moment at which the reference takes a new value lies between the TSC
+// before the last read that gave the old one and the TSC after the first that
+// gave the new one. Of several such moments the narrowest is kept, at both ends
+// of a window; the two widths bound the error. A window that the host of a
+// virtual machine disturbed shows as wide, and another one is tried.
+#include "arch/cpu.h"
+#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/irq/controllers.h"
+#include "kernel/init/log.h"
+
+#define EDGES 8             // moments to choose from
+#define READS_MAX 100000u   // a reference that stands still
+#define WINDOWS 3
+#define WINDOW_MIN_US 2000u
+#define WINDOW_MAX_US 20000u
+#define ERROR_GOAL_PPM 10u
+
+struct moment {
+    u32 value; // what the counter read
+    u64 tsc;   // when: the middle of the interval
+    u64 width; // of the interval
+};
+
+struct window {
+    struct moment reference[2], lapic[2]; // start, end
+};
+
+const struct reference *clock_reference;
+
+static bool find_moment(const struct reference *r, struct moment *best)
+{
+    u64 before_old = rdtsc();
+    u32 old = r->read() & r->mask;
+    u32 edges = 0;
+    best->width = ~0ull;
+    for (u32 reads = 0; edges < EDGES && reads < READS_MAX; reads++) {
+        u64 before = rdtsc();
+        u32 value = r->read() & r->mask;
+        u64 width = rdtsc() - before_old;
+        if (value != old) {
+            edges++;
+            if (width < best->width)
+                *best = (struct moment){ value, before_old + width / 2, width };
+        }
+        old = value;
+        before_old = before;
+    }
+    return edges == EDGES;
+}
+
+static void read_lapic(struct moment *best)
+{
+    best->width = ~0ull;
+    for (u32 i = 0; apic_present && i < EDGES; i++) {
+        u64 before = rdtsc();
+        u32 value = lapic_timer_count();
+        u64 width = rdtsc() - before;
+        if (width < best->width)
+            *best = (struct moment){ value, before + width / 2, width };
+    }
+}
+
+static u32 reference_ticks(const struct reference *r, const struct window *w)
+{
+    return (w->reference[1].value - w->reference[0].value) & r->mask;
+}
+
+static u32 window_us(const struct reference *r, const struct window *w)
+{
+    return (u32)(reference_ticks(r, w) * 1000000ull / r->hz);
+}
+
+static u32 window_error_ppm(const struct window *w)
+{
+    u64 uncertain = (w->reference[0].width + w->reference[1].width) / 2;
+    u64 elapsed = w->reference[1].tsc - w->reference[0].tsc;
+    return (u32)MIN(uncertain * 1000000 / MAX(elapsed, 1ull), 1000000ull);
+}
+
+static bool measure(const struct reference *r, struct window *w)
+{
+    if (!find_moment(r, &w->reference[0]))
+        return false;
+    read_lapic(&w->lapic[0]);
+    u32 us;
+    do {
+        cpu_relax();
+        if (!find_moment(r, &w->reference[1]))
+            return false;
+        us = window_us(r, w);
+    } while (us < WINDOW_MIN_US || (us < WINDOW_MAX_US &&
+                                    window_error_ppm(w) >= ERROR_GOAL_PPM));
+    read_lapic(&w->lapic[1]);
+    return true;
+}
+
+static void evaluate(const struct reference *r, const struct window *w,
+                     struct calibration *c)
+{
+    u64 tsc = w->reference[1].tsc - w->reference[0].tsc;
+    c->tsc_hz = tsc * r->hz / reference_ticks(r, w);
+    c->error_ppm = window_error_ppm(w);
+    if (!apic_present)
+        return;
+    u64 lapic = w->lapic[0].value - w->lapic[1].value; // it counts down
+    tsc = w->lapic[1].tsc - w->lapic[0].tsc;
+    c->lapic_hz = (u32)(lapic * c->tsc_hz / tsc);
+}
+
+static bool calibrate_against(const struct reference *r, struct calibration *c)
+{
+    c->error_ppm = ~0u;
+    for (u32 i = 0; i < WINDOWS && c->error_ppm > ERROR_GOAL_PPM; i++) {
+        struct window w;
+        if (!measure(r, &w))
+            return false;
+        if (window_error_ppm(&w) < c->error_ppm)
+            evaluate(r, &w, c);
+    }
+    return true;
+}
+
+bool clock_calibrate(struct calibration *c)
+{
+    const struct reference *(*const references[])(void) = {
+        hpet_reference, pm_timer_reference, pit_reference,
+    };
+    *c = (struct calibration){ 0 };
+    if (apic_present) {
+        lapic_timer_mode(LAPIC_TIMER_MASKED);
+        lapic_timer_start(~0u);
+    }
+    for (u32 i = 0; i < ARRAY_SIZE(references) && !clock_reference; i++) {
+        const struct reference *r = references[i]();
+        if (r && calibrate_against(r, c))
+            clock_reference = r;
+    }
+    if (apic_present)
+        lapic_timer_start(0);
+    return clock_reference != NULL;
+}

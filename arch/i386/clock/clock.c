@@ -1,0 +1,90 @@
+// Time from the TSC: ticks to nanoseconds by multiplication and shift.
+//
+// The factors are written once, before any reader (clock_now_ns gives 0 until
+// then), so reading takes no lock and is right in an NMI.
+#include "arch/cpu.h"
+#include "arch/i386/clock/clock_private.h"
+#include "kernel/init/log.h"
+
+// ns = (ticks << pre) * multiplier >> 32 >> post, where the multiplier has its
+// top bit set (except for a TSC beyond 8 GHz): its rounding is 2.4e-10 at most.
+static struct {
+    u64 hz;
+    u64 start;
+    u32 multiplier; // 0: not calibrated yet
+    u8 pre, post;
+} tsc;
+
+#define HZ_ASSUMED 1000000000ull // no reference at all: time is only an order
+
+u64 clock_tsc_hz(void)
+{
+    return tsc.hz;
+}
+
+// Shifts by less than 32, without the test for more that C has to make.
+static ALWAYS_INLINE u64 shift_left(u64 v, u8 n)
+{
+    u32 low = (u32)v, high = (u32)(v >> 32);
+    __asm__("shldl %%cl, %1, %0; shll %%cl, %1"
+            : "+&r"(high), "+&r"(low)
+            : "c"(n)
+            : "cc");
+    return (u64)high << 32 | low;
+}
+static ALWAYS_INLINE u64 shift_right(u64 v, u8 n)
+{
+    u32 low = (u32)v, high = (u32)(v >> 32);
+    __asm__("shrdl %%cl, %1, %0; shrl %%cl, %1"
+            : "+&r"(low), "+&r"(high)
+            : "c"(n)
+            : "cc");
+    return (u64)high << 32 | low;
+}
+
+u64 clock_tsc_to_ns(u64 ticks)
+{
+    ticks = shift_left(ticks, tsc.pre);
+    u64 low = (u64)(u32)ticks * tsc.multiplier;
+    u64 high = (u64)(u32)(ticks >> 32) * tsc.multiplier;
+    return shift_right(high + (low >> 32), tsc.post);
+}
+
+u64 clock_now_ns(void)
+{
+    return clock_tsc_to_ns(rdtsc() - tsc.start);
+}
+
+void clock_set_tsc_hz(u64 hz)
+{
+    u64 scaled = hz;
+    while (scaled <= NSEC_PER_SEC) {
+        scaled <<= 1;
+        tsc.pre++;
+    }
+    u64 multiplier = ((NSEC_PER_SEC << 32) + scaled / 2) / scaled;
+    while (multiplier < 1u << 31 && tsc.post < 2) {
+        tsc.post++;
+        u64 numerator = NSEC_PER_SEC << (32 + tsc.post);
+        multiplier = (numerator + scaled / 2) / scaled;
+    }
+    tsc.hz = hz;
+    tsc.start = rdtsc();
+    barrier();
+    tsc.multiplier = (u32)MIN(multiplier, 0xffffffffull);
+}
+
+void clock_init(void)
+{
+    struct calibration c;
+    if (clock_calibrate(&c)) {
+        log_printf("clock: TSC %llu.%03llu MHz against the %s, +-%u ppm\n",
+                   c.tsc_hz / 1000000, c.tsc_hz / 1000 % 1000,
+                   clock_reference->name, c.error_ppm);
+    } else {
+        c.tsc_hz = c.lapic_hz = HZ_ASSUMED;
+        log_printf("clock: nothing to measure the TSC against: 1 GHz assumed\n");
+    }
+    clock_set_tsc_hz(c.tsc_hz);
+    clock_events_init(c.lapic_hz);
+}

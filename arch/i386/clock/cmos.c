@@ -1,0 +1,42 @@
+// CMOS memory of the RTC chip: an index port, bits 0-6 (bit 7 would mask NMIs
+// and stays 0), and a data port.
+//
+// `cmos_lock` keeps index and data together. An NMI handler that acknowledges
+// the RTC's periodic interrupt cannot take it: it reads the data port blindly.
+// So the index rests on register C ("parked") except within an access, and each
+// access reads register C at its end in case the handler read another one.
+#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/dev/port.h"
+#include "kernel/sync/spinlock.h"
+
+#define CMOS_INDEX 0x70
+#define CMOS_DATA 0x71
+#define CMOS_INDEX_MASK 0x7f
+#define REGISTER_C 0x0c
+
+static struct spinlock cmos_lock = SPINLOCK_INIT("cmos");
+
+static void park(void)
+{
+    out8(CMOS_INDEX, REGISTER_C);
+    in8(CMOS_DATA);
+}
+
+u8 cmos_read(u8 index)
+{
+    u32 flags = spin_lock_irq(&cmos_lock);
+    out8(CMOS_INDEX, index & CMOS_INDEX_MASK);
+    u8 value = in8(CMOS_DATA);
+    park();
+    spin_unlock_irq(&cmos_lock, flags);
+    return value;
+}
+
+void cmos_write(u8 index, u8 value)
+{
+    u32 flags = spin_lock_irq(&cmos_lock);
+    out8(CMOS_INDEX, index & CMOS_INDEX_MASK);
+    out8(CMOS_DATA, value);
+    park();
+    spin_unlock_irq(&cmos_lock, flags);
+}

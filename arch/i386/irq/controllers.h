@@ -1,0 +1,72 @@
+// What the interrupt controllers' drivers share with each other and with the
+// code that finds the controllers (arch/i386/acpi).
+#pragma once
+
+#include "arch/i386/irq/apic.h"
+#include "arch/mmu.h"
+
+#define ISA_IRQS 16
+
+// How an interrupt line is wired (ACPI 6.4, 5.2.12.5, "flags").
+struct irq_line {
+    u32 gsi;
+    bool active_low, level;
+};
+
+static inline u64 read_msr(u32 msr)
+{
+    u64 value;
+    __asm__ volatile("rdmsr" : "=A"(value) : "c"(msr));
+    return value;
+}
+static inline void write_msr(u32 msr, u64 value)
+{
+    __asm__ volatile("wrmsr" ::"c"(msr), "A"(value) : "memory");
+}
+
+// --- lapic.c
+
+// Maps the registers. 0, or -ENOMEM.
+int lapic_map(paddr_t base);
+// Which LINT input of the CPU with this APIC id brings NMIs: 0 or 1.
+void lapic_set_nmi_input(u32 apic_id, u32 lint);
+// Lets the 8259 interrupt this CPU through LINT0: no I/O APIC was found.
+void lapic_accept_i8259(void);
+void lapic_eoi(void);
+bool lapic_in_service(u32 vector);
+bool lapic_requested(u32 vector);
+
+// The one-shot timer, counting at lapic_timer_hz (divider 1).
+#define LAPIC_TIMER_MASKED (1u << 16)
+#define LAPIC_TIMER_TSC_DEADLINE (2u << 17)
+void lapic_timer_mode(u32 lvt);
+void lapic_timer_start(u32 count); // 0: stop
+u32 lapic_timer_count(void);
+
+// --- ioapic.c
+
+// Adds an I/O APIC whose first pin is `gsi_base`, all pins masked.
+// 0, -ENOMEM, -ENODEV (does not answer), -ENOSPC (too many).
+int ioapic_add(paddr_t base, u32 gsi_base);
+bool ioapic_present(void);
+u32 ioapic_end(void); // one above the highest line
+// Connects a line to `vector` on the CPU with this APIC id, unmasked.
+// 0, or -EINVAL: no I/O APIC has that line.
+int ioapic_route(const struct irq_line *line, u32 vector, u32 apic_id);
+
+// --- i8259.c
+
+// Sets both chips to deliver at `vector_base`.. (a multiple of 8), all masked.
+void i8259_init(u32 vector_base);
+void i8259_unmask(u32 irq);
+// True if the interrupt is a real one (then acknowledge it); the chip delivers
+// IRQ 7 or 15 when the line that asked for it has dropped again.
+bool i8259_is_real(u32 irq);
+void i8259_eoi(u32 irq);
+
+// --- irq.c
+
+// How ISA interrupts are wired; starts as the identity (edge, active high).
+extern struct irq_line isa_lines[ISA_IRQS];
+// Chooses I/O APIC or 8259, after all of them have been added.
+void irq_init(void);

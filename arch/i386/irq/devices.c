@@ -1,0 +1,34 @@
+// The order in which the machine's devices come up, on the boot CPU with
+// interrupts off: what the firmware says, then interrupts, then clocks.
+#include "arch/i386/acpi/acpi.h"
+#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/irq/controllers.h"
+#include "kernel/init/log.h"
+
+static void start_lapic(void)
+{
+    if (!cpu_features.apic)
+        return;
+    int err = lapic_map(lapic_base());
+    if (err) {
+        log_printf("irq: the local APIC cannot be mapped\n");
+        return;
+    }
+    lapic_init_cpu();
+    this_cpu()->apic_id = lapic_id();
+}
+
+void arch_init_devices(void)
+{
+    acpi_init();
+    if (!madt_found())
+        mp_tables_read();
+    cpus_complete();
+    start_lapic();
+    irq_init();
+    if (!apic_present)
+        acpi_cpu_count = 1;
+    log_printf("irq: %s, %s, %u CPUs\n", apic_present ? "LAPIC" : "no APIC",
+               ioapic_present() ? "I/O APIC" : "8259", acpi_cpu_count);
+    clock_init();
+}

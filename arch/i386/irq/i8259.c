@@ -1,0 +1,70 @@
+// The pair of 8259 interrupt controllers. With an I/O APIC they are only put
+// out of the way: moved off the exceptions' vectors and masked.
+#include "arch/i386/dev/port.h"
+#include "arch/i386/irq/controllers.h"
+#include "kernel/sync/spinlock.h"
+
+#define MASTER 0x20
+#define SLAVE 0xa0
+#define MASTER_MASK 0x21
+#define SLAVE_MASK 0xa1
+
+#define ICW1_INIT_ICW4 0x11
+#define ICW3_SLAVE_ON_2 0x04 // master: which line; slave: its number
+#define ICW3_SLAVE_ID 0x02
+#define ICW4_8086 0x01
+#define OCW2_EOI 0x20
+#define OCW3_READ_ISR 0x0b
+#define CASCADE_IRQ 2
+
+static struct spinlock i8259_lock = SPINLOCK_INIT("i8259");
+static u16 mask = 0xffff; // what both chips have, so that it need not be read
+
+static void write_mask(void)
+{
+    out8(MASTER_MASK, mask & 0xff);
+    out8(SLAVE_MASK, mask >> 8);
+}
+
+void i8259_init(u32 vector_base)
+{
+    out8(MASTER, ICW1_INIT_ICW4);
+    out8(SLAVE, ICW1_INIT_ICW4);
+    out8(MASTER_MASK, (u8)vector_base);
+    out8(SLAVE_MASK, (u8)(vector_base + 8));
+    out8(MASTER_MASK, ICW3_SLAVE_ON_2);
+    out8(SLAVE_MASK, ICW3_SLAVE_ID);
+    out8(MASTER_MASK, ICW4_8086);
+    out8(SLAVE_MASK, ICW4_8086);
+    mask = 0xffff;
+    write_mask();
+}
+
+void i8259_unmask(u32 irq)
+{
+    u32 flags = spin_lock_irq(&i8259_lock);
+    mask &= ~(1u << irq);
+    if (irq >= 8)
+        mask &= ~(1u << CASCADE_IRQ);
+    write_mask();
+    spin_unlock_irq(&i8259_lock, flags);
+}
+
+bool i8259_is_real(u32 irq)
+{
+    if (irq % 8 != 7)
+        return true;
+    u16 chip = irq < 8 ? MASTER : SLAVE;
+    out8(chip, OCW3_READ_ISR);
+    bool real = in8(chip) & 0x80;
+    if (!real && irq >= 8) // the master saw a real request from its slave
+        out8(MASTER, OCW2_EOI);
+    return real;
+}
+
+void i8259_eoi(u32 irq)
+{
+    if (irq >= 8)
+        out8(SLAVE, OCW2_EOI);
+    out8(MASTER, OCW2_EOI);
+}

@@ -1,0 +1,199 @@
+// Vectors: who handles them, how often they came, and who acknowledges them.
+//
+// A vector's entry is complete before its first interrupt can come and does not
+// change after; `vectors_lock` keeps two registrations apart. Counts are written
+// only by their CPU, with interrupts off.
+#include "arch/i386/irq/controllers.h"
+#include "arch/trap.h"
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/sync/spinlock.h"
+
+#define VECTORS 256
+#define VECTOR_FIRST 0x20
+#define VECTOR_ISA VECTOR_DEVICE_FIRST // 16 of them
+#define VECTOR_LAPIC_FIRST 0xe0
+#define VECTOR_I8259_PARKED 0x20 // where a masked 8259's spurious ones go
+#define CASCADE_IRQ 2
+
+enum controller { CONTROLLER_NONE, LAPIC, IOAPIC, I8259 };
+
+struct vector {
+    irq_handler_t handler; // NULL: nobody expects it
+    void *arg;
+    const char *name;
+    enum controller controller;
+    bool complained;
+};
+
+// 64 bits in a way that another CPU can read without seeing a torn value: the
+// high half is kept twice. When the low half wraps the writer changes `high`,
+// `low`, `high_again` in this order, and the reader reads them in the other
+// one: if both high halves agree, `low` belongs to them (stores and loads each
+// stay in order on x86).
+struct count {
+    u32 high, low, high_again;
+};
+
+#define SAME_GSI(n) [n] = { .gsi = n }
+struct irq_line isa_lines[ISA_IRQS] = {
+    SAME_GSI(0),  SAME_GSI(1),  SAME_GSI(2),  SAME_GSI(3),
+    SAME_GSI(4),  SAME_GSI(5),  SAME_GSI(6),  SAME_GSI(7),
+    SAME_GSI(8),  SAME_GSI(9),  SAME_GSI(10), SAME_GSI(11),
+    SAME_GSI(12), SAME_GSI(13), SAME_GSI(14), SAME_GSI(15),
+};
+
+static struct spinlock vectors_lock = SPINLOCK_INIT("irq vectors");
+static struct vector vectors[VECTORS];
+static struct count counts[CPU_MAX][VECTORS];
+static bool i8259_used;
+static u32 boot_apic_id;
+
+static ALWAYS_INLINE void count_one(struct count *c)
+{
+    if (likely(c->low != ~0u)) {
+        WRITE_ONCE(c->low, c->low + 1);
+        return;
+    }
+    WRITE_ONCE(c->high, c->high + 1);
+    WRITE_ONCE(c->low, 0);
+    WRITE_ONCE(c->high_again, c->high);
+}
+
+u64 irq_count(u32 cpu, u32 vector)
+{
+    assert(cpu < CPU_MAX && vector < VECTORS);
+    const struct count *c = &counts[cpu][vector];
+    for (;;) {
+        u32 high = READ_ONCE(c->high_again);
+        u32 low = READ_ONCE(c->low);
+        if (READ_ONCE(c->high) == high)
+            return (u64)high << 32 | low;
+        cpu_relax();
+    }
+}
+
+const char *irq_name(u32 vector)
+{
+    const char *name = vector < VECTORS ? vectors[vector].name : NULL;
+    return name ? name : "";
+}
+
+const char *irq_controller(u32 vector)
+{
+    if (vector < VECTOR_FIRST)
+        return "exception";
+    switch (vector < VECTORS ? vectors[vector].controller : CONTROLLER_NONE) {
+    case IOAPIC:
+        return "IO-APIC";
+    case I8259:
+        return "XT-PIC";
+    default:
+        return "LAPIC";
+    }
+}
+
+static int set_vector(u32 vector, const struct vector *new)
+{
+    u32 flags = spin_lock_irq(&vectors_lock);
+    int err = vectors[vector].handler ? -EBUSY : 0;
+    if (!err)
+        vectors[vector] = *new;
+    spin_unlock_irq(&vectors_lock, flags);
+    return err;
+}
+
+void irq_register_vector(u32 vector, irq_handler_t handler, void *arg,
+                         const char *name)
+{
+    assert(vector >= VECTOR_FIRST && vector < VECTORS && handler);
+    struct vector v = { handler, arg, name, LAPIC, false };
+    int err = set_vector(vector, &v);
+    assert(!err);
+}
+
+static int unmask_isa(u32 irq, u32 vector)
+{
+    if (!i8259_used)
+        return ioapic_route(&isa_lines[irq], vector, boot_apic_id);
+    i8259_unmask(irq);
+    return 0;
+}
+
+int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
+                     const char *name)
+{
+    if (irq >= ISA_IRQS || irq == CASCADE_IRQ || !handler)
+        return -EINVAL;
+    u32 vector = VECTOR_ISA + irq;
+    enum controller c = i8259_used ? I8259 : IOAPIC;
+    struct vector v = { handler, arg, name, c, false };
+    int err = set_vector(vector, &v);
+    if (err)
+        return err;
+    err = unmask_isa(irq, vector);
+    if (err)
+        vectors[vector].handler = NULL; // it has never been able to come
+    return err;
+}
+
+static NOINLINE void complain(struct vector *v, u32 vector)
+{
+    if (!v->complained)
+        log_printf("irq: nobody handles vector %#x, seen on CPU %u\n", vector,
+                   this_cpu()->id);
+    v->complained = true;
+}
+
+// Acknowledging a vector that is not in service would acknowledge another one
+// that is.
+static void unexpected(struct vector *v, u32 vector)
+{
+    complain(v, vector);
+    if (apic_present && lapic_in_service(vector))
+        lapic_eoi();
+}
+
+static void dispatch_i8259(struct vector *v, u32 vector)
+{
+    u32 irq = vector - VECTOR_ISA;
+    if (!i8259_is_real(irq))
+        return;
+    if (v->handler)
+        v->handler(v->arg);
+    else
+        complain(v, vector);
+    i8259_eoi(irq);
+}
+
+void irq_dispatch(struct trapframe *tf)
+{
+    u32 vector = tf->vector & (VECTORS - 1);
+    struct vector *v = &vectors[vector];
+    count_one(&counts[this_cpu()->id][vector]);
+    if (unlikely(i8259_used) && vector - VECTOR_ISA < ISA_IRQS) {
+        dispatch_i8259(v, vector);
+    } else if (unlikely(!v->handler)) {
+        unexpected(v, vector);
+    } else {
+        v->handler(v->arg);
+        if (likely(vector != VECTOR_SPURIOUS)) // that one is not in service
+            lapic_eoi();
+    }
+}
+
+static void spurious(void *arg UNUSED)
+{
+}
+
+void irq_init(void)
+{
+    i8259_used = !ioapic_present();
+    i8259_init(i8259_used ? VECTOR_ISA : VECTOR_I8259_PARKED);
+    if (!apic_present)
+        return;
+    boot_apic_id = lapic_id();
+    irq_register_vector(VECTOR_SPURIOUS, spurious, NULL, "spurious");
+    if (i8259_used)
+        lapic_accept_i8259();
+}

@@ -1,0 +1,208 @@
+// The local APIC of each CPU (SDM vol. 3, chapter 11), in xAPIC mode.
+//
+// All CPUs see their own registers at the same address, so nothing is shared
+// and nothing is locked. ICR is two registers: interrupts are off between them.
+#include "arch/i386/irq/controllers.h"
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+
+enum { // register offsets, SDM table 11-1
+    LAPIC_ID = 0x20,
+    LAPIC_TPR = 0x80,
+    LAPIC_EOI = 0xb0,
+    LAPIC_LDR = 0xd0,
+    LAPIC_DFR = 0xe0,
+    LAPIC_SVR = 0xf0,
+    LAPIC_ISR = 0x100, // 8 registers, 0x10 apart
+    LAPIC_IRR = 0x200,
+    LAPIC_ICR_LOW = 0x300,
+    LAPIC_ICR_HIGH = 0x310,
+    LAPIC_LVT_TIMER = 0x320,
+    LAPIC_LVT_LINT0 = 0x350,
+    LAPIC_LVT_LINT1 = 0x360,
+    LAPIC_LVT_ERROR = 0x370,
+    LAPIC_INITIAL_COUNT = 0x380,
+    LAPIC_CURRENT_COUNT = 0x390,
+    LAPIC_DIVIDE = 0x3e0,
+};
+
+#define SVR_ENABLE (1u << 8)
+#define LVT_MASKED (1u << 16)
+#define LVT_NMI (4u << 8)
+#define LVT_EXTINT (7u << 8)
+#define DIVIDE_BY_1 0xbu
+
+#define ICR_FIXED (0u << 8)
+#define ICR_NMI (4u << 8)
+#define ICR_INIT (5u << 8)
+#define ICR_STARTUP (6u << 8)
+#define ICR_PENDING (1u << 12)
+#define ICR_ASSERT (1u << 14)
+#define ICR_ALL_BUT_SELF (3u << 18)
+
+#define MSR_APIC_BASE 0x1bu
+#define APIC_BASE_X2APIC (1u << 10)
+#define APIC_BASE_ENABLE (1u << 11)
+
+// A send takes a few bus cycles; a machine that never gets there is broken.
+#define ICR_SPINS 1000000u
+
+bool apic_present;
+
+static volatile u32 *registers;
+static u32 nmi_on_lint0[256 / 32]; // bit by APIC id
+
+static ALWAYS_INLINE u32 lapic_read(u32 reg)
+{
+    return registers[reg / 4];
+}
+
+static ALWAYS_INLINE void lapic_write(u32 reg, u32 value)
+{
+    registers[reg / 4] = value;
+}
+
+int lapic_map(paddr_t base)
+{
+    registers = map_device(base, PAGE_SIZE);
+    if (!registers)
+        return -ENOMEM;
+    apic_present = true;
+    return 0;
+}
+
+void lapic_set_nmi_input(u32 apic_id, u32 lint)
+{
+    u32 bit = 1u << (apic_id % 32);
+    if (lint == 0)
+        nmi_on_lint0[apic_id / 32 % 8] |= bit;
+    else
+        nmi_on_lint0[apic_id / 32 % 8] &= ~bit;
+}
+
+// Firmware may have switched the APIC off, or to x2APIC mode, where memory
+// accesses do not reach it. x2APIC is left only by way of "off".
+static void enable_xapic_mode(void)
+{
+    u64 base = read_msr(MSR_APIC_BASE);
+    if (base & APIC_BASE_X2APIC) {
+        base &= ~(u64)(APIC_BASE_X2APIC | APIC_BASE_ENABLE);
+        write_msr(MSR_APIC_BASE, base);
+    }
+    if (!(base & APIC_BASE_ENABLE))
+        write_msr(MSR_APIC_BASE, base | APIC_BASE_ENABLE);
+}
+
+// What the firmware left in service would block lower priorities for ever.
+static void drop_in_service(void)
+{
+    for (u32 i = 0; i < 256; i++) {
+        bool any = false;
+        for (u32 n = 0; n < 8; n++)
+            any |= lapic_read(LAPIC_ISR + 0x10 * n) != 0;
+        if (!any)
+            return;
+        lapic_eoi();
+    }
+}
+
+void lapic_init_cpu(void)
+{
+    enable_xapic_mode();
+    u32 id = lapic_id();
+    u32 lint = nmi_on_lint0[id / 32] & 1u << (id % 32) ? 0 : 1;
+    lapic_write(LAPIC_DFR, ~0u); // flat; 8 bits, so more CPUs share them
+    lapic_write(LAPIC_LDR, 1u << (24 + (this_cpu()->id & 7)));
+    lapic_write(LAPIC_TPR, 0);
+    lapic_write(LAPIC_SVR, SVR_ENABLE | VECTOR_SPURIOUS);
+    lapic_write(LAPIC_LVT_TIMER, LVT_MASKED);
+    lapic_write(LAPIC_LVT_ERROR, LVT_MASKED);
+    lapic_write(LAPIC_LVT_LINT0, lint == 0 ? LVT_NMI : LVT_MASKED);
+    lapic_write(LAPIC_LVT_LINT1, lint == 1 ? LVT_NMI : LVT_MASKED);
+    drop_in_service();
+}
+
+void lapic_accept_i8259(void)
+{
+    lapic_write(LAPIC_LVT_LINT0, LVT_EXTINT);
+}
+
+u32 lapic_id(void)
+{
+    return lapic_read(LAPIC_ID) >> 24;
+}
+
+void lapic_eoi(void)
+{
+    lapic_write(LAPIC_EOI, 0);
+}
+
+bool lapic_in_service(u32 vector)
+{
+    return lapic_read(LAPIC_ISR + vector / 32 * 0x10) & 1u << (vector % 32);
+}
+
+bool lapic_requested(u32 vector)
+{
+    return lapic_read(LAPIC_IRR + vector / 32 * 0x10) & 1u << (vector % 32);
+}
+
+static void send(u32 apic_id, u32 command)
+{
+    u32 flags = irq_save();
+    u32 spins = 0;
+    while (lapic_read(LAPIC_ICR_LOW) & ICR_PENDING && ++spins < ICR_SPINS)
+        cpu_relax();
+    lapic_write(LAPIC_ICR_HIGH, apic_id << 24);
+    lapic_write(LAPIC_ICR_LOW, command);
+    irq_restore(flags);
+}
+
+void lapic_send_init(void)
+{
+    send(0, ICR_ALL_BUT_SELF | ICR_ASSERT | ICR_INIT);
+}
+
+void lapic_send_startup(u8 page)
+{
+    send(0, ICR_ALL_BUT_SELF | ICR_ASSERT | ICR_STARTUP | page);
+}
+
+void lapic_send_ipi(u32 apic_id, u32 vector)
+{
+    send(apic_id, ICR_ASSERT | ICR_FIXED | vector);
+}
+
+void lapic_send_ipi_mask(u32 cpu_mask, u32 vector)
+{
+    u32 flags = irq_save(); // else "the own bit" changes with a migration
+    cpu_mask &= ~(1u << this_cpu()->id);
+    while (cpu_mask) {
+        u32 cpu = (u32)__builtin_ctz(cpu_mask);
+        cpu_mask &= cpu_mask - 1;
+        lapic_send_ipi(cpus[cpu].apic_id, vector);
+    }
+    irq_restore(flags);
+}
+
+void lapic_send_nmi_others(void)
+{
+    send(0, ICR_ALL_BUT_SELF | ICR_ASSERT | ICR_NMI);
+}
+
+void lapic_timer_mode(u32 lvt)
+{
+    lapic_write(LAPIC_DIVIDE, DIVIDE_BY_1);
+    lapic_write(LAPIC_INITIAL_COUNT, 0);
+    lapic_write(LAPIC_LVT_TIMER, lvt);
+}
+
+void lapic_timer_start(u32 count)
+{
+    lapic_write(LAPIC_INITIAL_COUNT, count);
+}
+
+u32 lapic_timer_count(void)
+{
+    return lapic_read(LAPIC_CURRENT_COUNT);
+}
