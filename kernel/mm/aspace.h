@@ -14,6 +14,7 @@ struct vnode;
 #define AREA_SHARED 1u
 #define AREA_STACK 2u // grows down to the rlimit; a guard page stays below it
 #define AREA_HEAP 4u  // brk
+#define AREA_NO_WRITE 8u // shared, of a file that is not open for writing
 
 struct area {
     struct list node;

@@ -1,0 +1,154 @@
+// Address spaces: their life, from creation or fork to the last reference.
+
+#include "kernel/mm/aspace.h"
+
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/area.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+
+#define STACK_LIMIT_DEFAULT MIB(8)
+
+SLAB_CACHE(aspace_cache, struct aspace);
+
+int aspace_create(struct aspace **out)
+{
+    struct aspace *as = slab_alloc(&aspace_cache);
+    if (!as)
+        return -ENOMEM;
+    *as = (struct aspace){ .refs = 1, .stack_limit = STACK_LIMIT_DEFAULT };
+    mutex_init(&as->lock, "address space");
+    list_init(&as->areas);
+    int err = pagetable_create(&as->pt);
+    if (err) {
+        slab_free(&aspace_cache, as);
+        return err;
+    }
+    *out = as;
+    return 0;
+}
+
+void aspace_ref(struct aspace *as)
+{
+    u32 old = __atomic_fetch_add(&as->refs, 1, __ATOMIC_RELAXED);
+    assert(old);
+}
+
+static int release_page(u32 va UNUSED, void *entry, const struct mapping *m,
+                        void *arg UNUSED)
+{
+    pagetable_entry_clear(entry);
+    frame_unref(frame_from_paddr(m->frame));
+    return 0;
+}
+
+void aspace_unref(struct aspace *as)
+{
+    u32 left = __atomic_sub_fetch(&as->refs, 1, __ATOMIC_ACQ_REL);
+    assert(left != ~0u);
+    if (left)
+        return;
+    // Nobody uses it any more, but kernel threads may run on its tables.
+    aspace_unload(as);
+    struct area *a;
+    list_for_each(a, &as->areas, node)
+        pagetable_walk(&as->pt, a->start, a->end, release_page, NULL);
+    areas_free(&as->areas);
+    pagetable_destroy(&as->pt);
+    slab_free(&aspace_cache, as);
+}
+
+// --- fork
+// ----------------------------------------------------------------------------
+
+struct copy {
+    struct pagetable *to;
+    u32 pages;
+    bool protected; // some of the parent's pages: its TLBs must know
+};
+
+// Parent and child have the page read-only from here on: the first of them that
+// writes gets a copy, the last one the page itself.
+static int share_page(u32 va, void *entry, const struct mapping *m, void *arg)
+{
+    struct copy *c = arg;
+    u32 prot = m->prot & ~PROT_W;
+    int err = pagetable_map(c->to, va, m->frame, prot);
+    if (err)
+        return err;
+    frame_ref(frame_from_paddr(m->frame));
+    c->pages++;
+    if (m->prot & PROT_W) {
+        pagetable_entry_protect(entry, prot);
+        c->protected = true;
+    }
+    return 0;
+}
+
+// Pages of shared areas are not copied: the child finds them by faults.
+static int copy_area(struct aspace *src, struct aspace *dst, struct area *a,
+                     struct copy *c)
+{
+    struct area *copy = area_create(a);
+    if (!copy)
+        return -ENOMEM;
+    list_push_back(&dst->areas, &copy->node);
+    if (a->flags & AREA_SHARED)
+        return 0;
+    return pagetable_walk(&src->pt, a->start, a->end, share_page, c);
+}
+
+static int copy_areas(struct aspace *src, struct aspace *dst)
+{
+    struct copy c = { .to = &dst->pt };
+    struct area *a;
+    int err = 0;
+    list_for_each(a, &src->areas, node) {
+        err = copy_area(src, dst, a, &c);
+        if (err)
+            break;
+    }
+    dst->resident_pages = c.pages;
+    if (c.protected)
+        tlb_shootdown(src, 0, 0);
+    return err;
+}
+
+int aspace_fork(struct aspace *src, struct aspace **out)
+{
+    struct aspace *dst;
+    if (frames_scarce())
+        return -ENOMEM;
+    int err = aspace_create(&dst);
+    if (err)
+        return err;
+    mutex_lock(&src->lock);
+    dst->brk_start = src->brk_start;
+    dst->brk = src->brk;
+    dst->stack_limit = src->stack_limit;
+    dst->virtual_pages = src->virtual_pages;
+    err = copy_areas(src, dst);
+    mutex_unlock(&src->lock);
+    if (err) {
+        aspace_unref(dst);
+        return err;
+    }
+    *out = dst;
+    return 0;
+}
+
+int aspace_for_each_area(struct aspace *as, int (*fn)(struct area *, void *),
+                         void *arg)
+{
+    struct area *a;
+    int result = 0;
+    mutex_lock(&as->lock);
+    list_for_each(a, &as->areas, node) {
+        result = fn(a, arg);
+        if (result)
+            break;
+    }
+    mutex_unlock(&as->lock);
+    return result;
+}

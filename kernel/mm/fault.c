@@ -1,0 +1,257 @@
+// Page faults: how a page of an area comes to be, and copy on write.
+//
+// A page's frame comes from its area: a zeroed one (anonymous), the file's own
+// (shared, or private and only read so far), a copy of the file's (private and
+// written), or the shared pages'. Each page table entry owns one reference to
+// its frame. In a private area an entry without PROT_W means: somebody else may
+// see this frame; the first write copies it, unless nobody else is left.
+//
+// Everything here runs under as->lock, except where it says otherwise. It takes
+// spinlocks of vnodes and frames, no other mutex.
+
+#include "kernel/errno.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/area.h"
+#include "kernel/mm/frame.h"
+#include "lib/string.h"
+
+#define AROUND_BYTES 0x10000u // a read of a file maps its neighbours in this
+
+// A new entry; takes over the caller's reference to `f`.
+static int map_new(struct aspace *as, u32 va, struct frame *f, u32 prot)
+{
+    int err = pagetable_map(&as->pt, va, frame_paddr(f), prot);
+    if (err)
+        frame_unref(f);
+    else
+        as->resident_pages++;
+    return err;
+}
+
+static int fault_anonymous(struct aspace *as, struct area *a, u32 va)
+{
+    struct frame *f = frame_alloc(0, FRAME_ANY | FRAME_ZERO, FRAME_USER);
+    if (!f)
+        return -ENOMEM;
+    return map_new(as, va, f, area_page_prot(a));
+}
+
+static int file_frame(struct area *a, u32 va, bool write, struct frame **out)
+{
+    struct vnode *v = a->vnode;
+    return v->ops->get_page(v, area_page_index(a, va), write, out);
+}
+
+static int fault_shared(struct aspace *as, struct area *a, u32 va)
+{
+    struct frame *f;
+    int err;
+    // Holes of the file get their frame now: a zero frame mapped in its place
+    // would not show what is written later.
+    if (a->vnode)
+        err = file_frame(a, va, true, &f);
+    else
+        err = shared_pages_get(a->shared, area_page_index(a, va), &f);
+    if (err)
+        return err;
+    return map_new(as, va, f, area_page_prot(a));
+}
+
+static int fault_private_write(struct aspace *as, struct area *a, u32 va)
+{
+    struct frame *from, *f;
+    int err = file_frame(a, va, false, &from);
+    if (err)
+        return err;
+    f = frame_alloc(0, FRAME_ANY, FRAME_USER);
+    if (f)
+        frame_copy(f, from);
+    frame_unref(from);
+    if (!f)
+        return -ENOMEM;
+    return map_new(as, va, f, area_page_prot(a));
+}
+
+// Maps the neighbours too: a program that reads here reads there soon. What
+// fails there fails again, and is reported, when it is really wanted.
+static void map_around(struct aspace *as, struct area *a, u32 va)
+{
+    u32 start = ALIGN_DOWN(va, AROUND_BYTES);
+    u32 end = MIN(a->end, start + AROUND_BYTES);
+    u32 prot = area_page_prot(a) & ~PROT_W;
+    struct mapping m;
+    struct frame *f;
+    for (u32 p = MAX(a->start, start); p < end; p += PAGE_SIZE) {
+        if (pagetable_lookup(&as->pt, p, &m))
+            continue;
+        if (file_frame(a, p, false, &f) || map_new(as, p, f, prot))
+            return;
+    }
+}
+
+static int fault_private_read(struct aspace *as, struct area *a, u32 va)
+{
+    struct frame *f;
+    int err = file_frame(a, va, false, &f);
+    if (!err)
+        err = map_new(as, va, f, area_page_prot(a) & ~PROT_W);
+    if (!err)
+        map_around(as, a, va);
+    return err;
+}
+
+static int fault_absent(struct aspace *as, struct area *a, u32 va, u32 access)
+{
+    if (a->flags & AREA_SHARED)
+        return fault_shared(as, a, va);
+    if (!a->vnode)
+        return fault_anonymous(as, a, va);
+    if (access == PROT_W)
+        return fault_private_write(as, a, va);
+    return fault_private_read(as, a, va);
+}
+
+// Changes an entry that exists. Widening needs no other CPU: a stale entry
+// there faults, and finds this one.
+static int widen(struct aspace *as, struct area *a, u32 va, paddr_t frame)
+{
+    int err = pagetable_map(&as->pt, va, frame, area_page_prot(a));
+    tlb_flush_page(va);
+    return err;
+}
+
+static int copy_on_write(struct aspace *as, struct area *a, u32 va,
+                         struct frame *old)
+{
+    if (frame_refs(old) == 1)
+        return widen(as, a, va, frame_paddr(old));
+    struct frame *f = frame_alloc(0, FRAME_ANY, FRAME_USER);
+    if (!f)
+        return -ENOMEM;
+    frame_copy(f, old);
+    int err = pagetable_map(&as->pt, va, frame_paddr(f), area_page_prot(a));
+    if (err) {
+        frame_unref(f);
+        return err;
+    }
+    // The old frame is still read through stale entries until this is done.
+    tlb_shootdown(as, va, 1);
+    frame_unref(old);
+    return 0;
+}
+
+static int fault_present(struct aspace *as, struct area *a, u32 va, u32 access,
+                         const struct mapping *m)
+{
+    if (access != PROT_W || (m->prot & PROT_W)) {
+        tlb_flush_page(va); // a stale entry: another thread has been here
+        return 0;
+    }
+    if (a->flags & AREA_SHARED)
+        return widen(as, a, va, m->frame);
+    return copy_on_write(as, a, va, frame_from_paddr(m->frame));
+}
+
+// The stack above `va` grows down to it, as far as its limit and the area below
+// allow.
+static struct area *grow_stack(struct aspace *as, u32 va)
+{
+    struct area *a = area_above(as, va);
+    if (!a || !(a->flags & AREA_STACK) || va < MMAP_MIN ||
+        a->end - va > as->stack_limit)
+        return NULL;
+    if (!area_range_free(as, va - STACK_GUARD, a->start))
+        return NULL;
+    as->virtual_pages += (a->start - va) / PAGE_SIZE;
+    a->start = va;
+    return a;
+}
+
+static bool allows(const struct area *a, u32 access)
+{
+    if (access == PROT_R) // the CPU cannot refuse reading what it may write
+        return a->prot & (PROT_R | PROT_W | PROT_X);
+    return a->prot & access;
+}
+
+int fault_in(struct aspace *as, u32 va, u32 access)
+{
+    struct area *a = area_at(as, va);
+    if (unlikely(!a) && !(a = grow_stack(as, va)))
+        return -EFAULT;
+    if (unlikely(!allows(a, access)))
+        return -EACCES;
+    struct mapping m;
+    if (pagetable_lookup(&as->pt, va, &m))
+        return fault_present(as, a, va, access, &m);
+    return fault_absent(as, a, va, access);
+}
+
+static u32 wanted_access(u32 error_code)
+{
+    if (error_code & FAULT_WRITE)
+        return PROT_W;
+    return error_code & FAULT_EXEC ? PROT_X : PROT_R;
+}
+
+// Takes the lock itself. With the lock held already, a fault is a bug of ours
+// in a user copy; it fails instead of waiting for itself.
+int aspace_fault(struct aspace *as, u32 addr, u32 error_code)
+{
+    if (addr >= USER_END || mutex_held(&as->lock))
+        return -EFAULT;
+    mutex_lock(&as->lock);
+    as->faults++;
+    int err = fault_in(as, addr & PAGE_MASK, wanted_access(error_code));
+    mutex_unlock(&as->lock);
+    return err;
+}
+
+// --- another space's memory
+// ----------------------------------------------------------
+
+// Copies within one page.
+static int access_page(struct aspace *as, u32 va, void *buf, u32 n, u32 access)
+{
+    struct mapping m;
+    int err = fault_in(as, va & PAGE_MASK, access);
+    if (err)
+        return err;
+    if (!pagetable_lookup(&as->pt, va & PAGE_MASK, &m))
+        return -EFAULT;
+    char *page = window_map(m.frame);
+    if (access == PROT_W)
+        memcpy(page + va % PAGE_SIZE, buf, n);
+    else
+        memcpy(buf, page + va % PAGE_SIZE, n);
+    window_unmap(page);
+    return 0;
+}
+
+static int access_memory(struct aspace *as, u32 addr, void *buf, size_t n,
+                         u32 access)
+{
+    size_t done = 0;
+    int err = addr < USER_END && n <= USER_END - addr ? 0 : -EFAULT;
+    mutex_lock(&as->lock);
+    while (!err && done < n) {
+        u32 va = addr + done;
+        u32 part = MIN(n - done, PAGE_SIZE - va % PAGE_SIZE);
+        err = access_page(as, va, (char *)buf + done, part, access);
+        if (!err)
+            done += part;
+    }
+    mutex_unlock(&as->lock);
+    return err && !done ? -EFAULT : (int)done;
+}
+
+int aspace_write(struct aspace *as, u32 addr, const void *src, size_t n)
+{
+    return access_memory(as, addr, (void *)src, n, PROT_W);
+}
+
+int aspace_read(struct aspace *as, u32 addr, void *dst, size_t n)
+{
+    return access_memory(as, addr, dst, n, PROT_R);
+}

@@ -1,0 +1,323 @@
+// Mapping, unmapping and protecting ranges of an address space.
+//
+// Numbers come from user programs unchecked: every sum of address and length is
+// tested against USER_END before it is made.
+//
+// Areas that go are collected and freed after the unlock: the last reference to
+// a file may have more to do than an address space's mutex allows.
+
+#include "kernel/errno.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/area.h"
+#include "kernel/mm/frame.h"
+
+#define UNMAP_BATCH 64u
+#define PROT_MASK (PROT_R | PROT_W | PROT_X)
+
+// [addr, addr + *length), the length rounded up to pages. False when it is
+// unaligned, empty or not all user addresses.
+static bool valid_range(u32 addr, u32 *length)
+{
+    if (addr % PAGE_SIZE || !*length || *length > USER_END)
+        return false;
+    *length = ALIGN_UP(*length, PAGE_SIZE);
+    return addr < USER_END && *length <= USER_END - addr;
+}
+
+// --- dropping pages
+// ------------------------------------------------------------------
+
+struct unmapping {
+    u32 count, first, last;
+    struct frame *frames[UNMAP_BATCH];
+};
+
+static int clear_page(u32 va, void *entry, const struct mapping *m, void *arg)
+{
+    struct unmapping *u = arg;
+    if (!u->count)
+        u->first = va;
+    u->last = va;
+    u->frames[u->count++] = frame_from_paddr(m->frame);
+    pagetable_entry_clear(entry);
+    return u->count == UNMAP_BATCH;
+}
+
+void unmap_pages(struct aspace *as, u32 start, u32 end)
+{
+    struct unmapping u;
+    int full;
+    do {
+        u.count = 0;
+        full = pagetable_walk(&as->pt, start, end, clear_page, &u);
+        if (!u.count)
+            return;
+        tlb_shootdown(as, u.first, (u.last - u.first) / PAGE_SIZE + 1);
+        for (u32 i = 0; i < u.count; i++)
+            frame_unref(u.frames[i]);
+        as->resident_pages -= u.count;
+        start = u.last + PAGE_SIZE;
+    } while (full);
+}
+
+int unmap_range(struct aspace *as, u32 start, u32 end, struct list *dead)
+{
+    if (area_split(as, start) || area_split(as, end))
+        return -ENOMEM;
+    struct area *a = area_above(as, start);
+    while (a && a->start < end) {
+        struct area *next = area_next(as, a);
+        unmap_pages(as, a->start, a->end);
+        area_remove(as, a, dead);
+        a = next;
+    }
+    return 0;
+}
+
+int aspace_unmap(struct aspace *as, u32 addr, u32 length)
+{
+    struct list dead = LIST_INIT(dead);
+    if (!valid_range(addr, &length))
+        return -EINVAL;
+    mutex_lock(&as->lock);
+    int err = unmap_range(as, addr, addr + length, &dead);
+    mutex_unlock(&as->lock);
+    areas_free(&dead);
+    return err;
+}
+
+int aspace_discard(struct aspace *as, u32 addr, u32 length)
+{
+    if (!length)
+        return addr % PAGE_SIZE ? -EINVAL : 0;
+    if (!valid_range(addr, &length))
+        return -EINVAL;
+    u32 end = addr + length;
+    mutex_lock(&as->lock);
+    int err = area_range_full(as, addr, end) ? 0 : -ENOMEM;
+    struct area *a = area_above(as, addr);
+    for (; a && a->start < end; a = area_next(as, a))
+        unmap_pages(as, MAX(a->start, addr), MIN(a->end, end));
+    mutex_unlock(&as->lock);
+    return err;
+}
+
+// --- mapping
+// -------------------------------------------------------------------------
+
+// Finds the place for `length` bytes and makes it free. Locked.
+static int place(struct aspace *as, u32 hint, u32 length, u32 map_flags,
+                 struct list *dead, u32 *start)
+{
+    bool free = hint >= MMAP_MIN && length <= USER_END - MIN(hint, USER_END) &&
+                area_range_free(as, hint, hint + length);
+    if (map_flags & (MAP_AT_EXACTLY | MAP_NO_REPLACE)) {
+        *start = hint;
+        if (free)
+            return 0;
+        if (map_flags & MAP_NO_REPLACE)
+            return -EEXIST;
+        return unmap_range(as, hint, hint + length, dead);
+    }
+    *start = free ? hint : area_find_gap(as, length);
+    return *start ? 0 : -ENOMEM;
+}
+
+static int check_place(u32 hint, u32 length, u32 map_flags)
+{
+    if (length > USER_END - MMAP_MIN)
+        return -ENOMEM;
+    if (!(map_flags & (MAP_AT_EXACTLY | MAP_NO_REPLACE)))
+        return 0;
+    if (hint % PAGE_SIZE)
+        return -EINVAL;
+    if (hint < MMAP_MIN)
+        return -EPERM;
+    return hint < USER_END && length <= USER_END - hint ? 0 : -ENOMEM;
+}
+
+// What is behind a new area: its pages' numbers are 32-bit.
+static int check_backing(const struct area *a, u32 length)
+{
+    if (a->offset % PAGE_SIZE)
+        return -EINVAL;
+    if (a->vnode && !(a->vnode->ops && a->vnode->ops->get_page))
+        return -ENODEV;
+    return (a->offset + length - 1) >> PAGE_SHIFT >> 32 ? -EOVERFLOW : 0;
+}
+
+static struct area *make_area(struct area *like, u32 length)
+{
+    bool anonymous_shared = like->flags & AREA_SHARED && !like->vnode;
+    if (!like->vnode)
+        like->offset = 0;
+    if (anonymous_shared) {
+        like->shared = shared_pages_create(length / PAGE_SIZE);
+        if (!like->shared)
+            return NULL;
+    }
+    struct area *a = area_create(like);
+    if (like->shared)
+        shared_pages_unref(like->shared); // the area has its own
+    return a;
+}
+
+static void populate(struct aspace *as, u32 start, u32 length)
+{
+    mutex_lock(&as->lock);
+    for (u32 va = start; va < start + length; va += PAGE_SIZE) {
+        struct area *a = area_at(as, va);
+        if (!a || fault_in(as, va, a->prot & PROT_W ? PROT_W : PROT_R))
+            break;
+    }
+    mutex_unlock(&as->lock);
+}
+
+int aspace_map(struct aspace *as, u32 hint, u32 length, u32 prot,
+               u32 area_flags, u32 map_flags, struct vnode *vn, u64 offset,
+               u32 *addr)
+{
+    struct list dead = LIST_INIT(dead);
+    struct area like = { .prot = prot & PROT_MASK,
+                         .flags = area_flags,
+                         .vnode = vn,
+                         .offset = offset };
+    if (!length)
+        return -EINVAL;
+    int err = check_place(hint, length, map_flags);
+    length = ALIGN_UP(length, PAGE_SIZE);
+    if (!err)
+        err = check_backing(&like, length);
+    if (err)
+        return err;
+    struct area *a = make_area(&like, length);
+    if (!a)
+        return -ENOMEM;
+    u32 start;
+    mutex_lock(&as->lock);
+    err = place(as, hint & PAGE_MASK, length, map_flags, &dead, &start);
+    if (!err) {
+        a->start = start;
+        a->end = start + length;
+        area_insert(as, a);
+        area_merge(as, a);
+    }
+    mutex_unlock(&as->lock);
+    areas_free(&dead);
+    if (err) {
+        area_free(a);
+        return err;
+    }
+    if (map_flags & MAP_POPULATE_NOW)
+        populate(as, start, length);
+    *addr = start;
+    return 0;
+}
+
+u32 aspace_set_brk(struct aspace *as, u32 brk)
+{
+    struct list dead = LIST_INIT(dead);
+    struct area like = { .prot = PROT_R | PROT_W, .flags = AREA_HEAP };
+    mutex_lock(&as->lock);
+    u32 old_end = ALIGN_UP(as->brk, PAGE_SIZE);
+    u32 new_end = ALIGN_UP(MIN(brk, USER_END), PAGE_SIZE);
+    bool ok = brk >= as->brk_start && brk <= area_mmap_top(as);
+    if (ok && new_end < old_end)
+        ok = !unmap_range(as, new_end, old_end, &dead);
+    if (ok && new_end > old_end) {
+        like.start = old_end;
+        like.end = new_end;
+        struct area *a = NULL;
+        if (area_range_free(as, old_end, new_end))
+            a = area_create(&like);
+        if (a) {
+            area_insert(as, a);
+            area_merge(as, a);
+        }
+        ok = a != NULL;
+    }
+    if (ok)
+        as->brk = brk;
+    brk = as->brk;
+    mutex_unlock(&as->lock);
+    areas_free(&dead);
+    return brk;
+}
+
+// --- protection
+// ----------------------------------------------------------------------
+
+struct protection {
+    const struct area *area;
+    u32 first, last; // pages changed; last < first: none
+};
+
+static int protect_page(u32 va, void *entry, const struct mapping *m, void *arg)
+{
+    struct protection *p = arg;
+    u32 prot = area_page_prot(p->area);
+    // A private page that is read-only may be somebody else's too: the write
+    // fault finds out.
+    if (!(p->area->flags & AREA_SHARED))
+        prot &= m->prot | ~PROT_W;
+    if (prot == m->prot)
+        return 0;
+    pagetable_entry_protect(entry, prot);
+    p->first = MIN(p->first, va);
+    p->last = MAX(p->last, va);
+    return 0;
+}
+
+static int protect_range(struct aspace *as, u32 start, u32 end, u32 prot)
+{
+    if (!area_range_full(as, start, end))
+        return -ENOMEM;
+    struct area *a = area_above(as, start);
+    for (; prot & PROT_W && a && a->start < end; a = area_next(as, a)) {
+        if (a->flags & AREA_NO_WRITE)
+            return -EACCES;
+    }
+    if (area_split(as, start) || area_split(as, end))
+        return -ENOMEM;
+    struct protection p = { .first = ~0u, .last = 0 };
+    a = area_above(as, start);
+    for (; a && a->start < end; a = area_next(as, a)) {
+        a->prot = prot;
+        p.area = a;
+        pagetable_walk(&as->pt, a->start, a->end, protect_page, &p);
+    }
+    if (p.first <= p.last)
+        tlb_shootdown(as, p.first, (p.last - p.first) / PAGE_SIZE + 1);
+    return 0;
+}
+
+int aspace_protect(struct aspace *as, u32 addr, u32 length, u32 prot)
+{
+    if (addr % PAGE_SIZE)
+        return -EINVAL;
+    if (!length)
+        return 0;
+    if (!valid_range(addr, &length))
+        return -ENOMEM;
+    u32 end = addr + length;
+    mutex_lock(&as->lock);
+    int err = protect_range(as, addr, end, prot & PROT_MASK);
+    area_merge_range(as, addr, end);
+    mutex_unlock(&as->lock);
+    return err;
+}
+
+// --- which pages are in memory
+// -------------------------------------------------------
+
+int aspace_resident(struct aspace *as, u32 addr, u32 pages, u8 *out)
+{
+    struct mapping m;
+    mutex_lock(&as->lock);
+    int err = area_range_full(as, addr, addr + pages * PAGE_SIZE) ? 0 : -ENOMEM;
+    for (u32 i = 0; !err && i < pages; i++)
+        out[i] = pagetable_lookup(&as->pt, addr + i * PAGE_SIZE, &m);
+    mutex_unlock(&as->lock);
+    return err;
+}

@@ -1,0 +1,80 @@
+// Anonymous shared memory: a sparse array of frames that areas refer to, in one
+// or, after a fork, several address spaces. Each frame present in the array
+// holds one reference for it; mappings hold their own.
+//
+// Locking: `lock` guards the array; `refs` is atomic.
+
+#include "kernel/errno.h"
+#include "kernel/mm/area.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+
+#define CHUNK_FRAMES (PAGE_SIZE / sizeof(struct frame *))
+
+struct shared_pages {
+    u32 refs, pages;
+    struct spinlock lock;
+    struct frame **chunks[]; // each CHUNK_FRAMES pointers, or NULL
+};
+
+struct shared_pages *shared_pages_create(u32 pages)
+{
+    u32 chunks = DIV_ROUND_UP(pages, CHUNK_FRAMES);
+    struct shared_pages *s =
+        kzalloc(sizeof(*s) + chunks * sizeof(s->chunks[0]));
+    if (!s)
+        return NULL;
+    s->refs = 1;
+    s->pages = pages;
+    spin_init(&s->lock, "shared pages");
+    return s;
+}
+
+void shared_pages_ref(struct shared_pages *s)
+{
+    __atomic_fetch_add(&s->refs, 1, __ATOMIC_RELAXED);
+}
+
+static void free_chunk(struct frame **chunk)
+{
+    for (u32 i = 0; chunk && i < CHUNK_FRAMES; i++) {
+        if (chunk[i])
+            frame_unref(chunk[i]);
+    }
+    kfree(chunk);
+}
+
+void shared_pages_unref(struct shared_pages *s)
+{
+    if (__atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL))
+        return;
+    for (u32 i = 0; i < DIV_ROUND_UP(s->pages, CHUNK_FRAMES); i++)
+        free_chunk(s->chunks[i]);
+    kfree(s);
+}
+
+// Locked.
+static struct frame *get(struct shared_pages *s, u32 index)
+{
+    struct frame ***chunk = &s->chunks[index / CHUNK_FRAMES];
+    if (!*chunk)
+        *chunk = kzalloc(PAGE_SIZE);
+    if (!*chunk)
+        return NULL;
+    struct frame **slot = &(*chunk)[index % CHUNK_FRAMES];
+    if (!*slot)
+        *slot = frame_alloc(0, FRAME_ANY | FRAME_ZERO, FRAME_USER);
+    if (*slot)
+        frame_ref(*slot);
+    return *slot;
+}
+
+int shared_pages_get(struct shared_pages *s, u32 index, struct frame **out)
+{
+    if (index >= s->pages)
+        return -EIO;
+    spin_lock(&s->lock);
+    *out = get(s, index);
+    spin_unlock(&s->lock);
+    return *out ? 0 : -ENOMEM;
+}

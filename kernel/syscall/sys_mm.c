@@ -1,0 +1,215 @@
+// System calls about memory: brk, mmap and its kin, as Linux/i386 has them.
+
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/area.h"
+#include "kernel/sched/task.h"
+#include "kernel/syscall/syscall.h"
+
+#define MAP_SHARED 0x01u
+#define MAP_PRIVATE 0x02u
+#define MAP_SHARED_VALIDATE 0x03u
+#define MAP_TYPE 0x0fu
+#define MAP_FIXED 0x10u
+#define MAP_ANONYMOUS 0x20u
+#define MAP_POPULATE 0x8000u
+#define MAP_HUGETLB 0x40000u
+#define MAP_FIXED_NOREPLACE 0x100000u
+
+#define USER_PROT_READ 1u
+#define USER_PROT_WRITE 2u
+#define USER_PROT_EXEC 4u
+#define USER_PROT_MASK 7u
+
+#define MREMAP_MAYMOVE 1u
+#define MREMAP_FIXED 2u
+
+#define MS_ASYNC 1u
+#define MS_INVALIDATE 2u
+#define MS_SYNC 4u
+
+#define MADV_WILLNEED 3u
+#define MADV_DONTNEED 4u
+#define MADV_FREE 8u
+#define MADV_MERGEABLE 12u
+#define MADV_DODUMP 17u
+
+#define DEV_ZERO 0x105u // major 1, minor 5
+
+static struct aspace *own_space(void)
+{
+    return current_task()->aspace;
+}
+
+static u32 prot_from_user(u32 user)
+{
+    u32 prot = 0;
+    if (user & USER_PROT_READ)
+        prot |= PROT_R;
+    if (user & USER_PROT_WRITE)
+        prot |= PROT_W;
+    if (user & USER_PROT_EXEC)
+        prot |= PROT_X;
+    return prot;
+}
+
+struct request {
+    u32 addr, length, prot, flags;
+    u64 offset;
+};
+
+static s32 map(const struct request *r, u32 area_flags, struct vnode *vn)
+{
+    u32 addr, map_flags = 0;
+    if (r->flags & MAP_FIXED)
+        map_flags |= MAP_AT_EXACTLY;
+    if (r->flags & MAP_FIXED_NOREPLACE)
+        map_flags |= MAP_NO_REPLACE;
+    if (r->flags & MAP_POPULATE)
+        map_flags |= MAP_POPULATE_NOW;
+    int err =
+        aspace_map(own_space(), r->addr, r->length, prot_from_user(r->prot),
+                   area_flags, map_flags, vn, vn ? r->offset : 0, &addr);
+    return err ? err : (s32)addr;
+}
+
+static s32 map_file(const struct request *r, u32 area_flags,
+                    const struct file *f)
+{
+    u32 mode = f->flags & O_ACCMODE;
+    struct vnode *vn = f->vnode;
+    if (f->flags & O_PATH)
+        return -EBADF;
+    if (mode == O_WRONLY)
+        return -EACCES;
+    if (area_flags & AREA_SHARED && mode != O_RDWR) {
+        if (r->prot & USER_PROT_WRITE)
+            return -EACCES;
+        area_flags |= AREA_NO_WRITE;
+    }
+    if (vn && (vn->mode & S_IFMT) == S_IFCHR && vn->rdev == DEV_ZERO)
+        return map(r, area_flags & ~AREA_NO_WRITE, NULL);
+    if (!vn || (vn->mode & S_IFMT) != S_IFREG)
+        return -ENODEV;
+    return map(r, area_flags, vn);
+}
+
+static s32 map_request(const struct request *r, u32 fd)
+{
+    u32 type = r->flags & MAP_TYPE, area_flags = 0;
+    if (type == MAP_SHARED || type == MAP_SHARED_VALIDATE)
+        area_flags = AREA_SHARED;
+    else if (type != MAP_PRIVATE)
+        return -EINVAL;
+    if (!r->length || r->flags & MAP_HUGETLB)
+        return -EINVAL;
+    if (r->flags & MAP_ANONYMOUS)
+        return map(r, area_flags, NULL);
+    struct file *f;
+    int err = fd_get(fd, &f);
+    if (err)
+        return err;
+    s32 result = map_file(r, area_flags, f);
+    file_unref(f);
+    return result;
+}
+
+// mmap2(addr, length, prot, flags, fd, offset in pages)
+SYSCALL_HANDLER(mmap2)
+{
+    struct request r = { a, b, c, d, (u64)f << PAGE_SHIFT };
+    return map_request(&r, e);
+}
+
+// The old mmap: its six arguments in memory, the offset in bytes.
+SYSCALL_HANDLER(mmap)
+{
+    u32 args[6];
+    if (copy_from_user(args, a, sizeof(args)))
+        return -EFAULT;
+    if (args[5] % PAGE_SIZE)
+        return -EINVAL;
+    struct request r = { args[0], args[1], args[2], args[3], args[5] };
+    return map_request(&r, args[4]);
+}
+
+SYSCALL_HANDLER(brk)
+{
+    return (s32)aspace_set_brk(own_space(), a);
+}
+
+SYSCALL_HANDLER(munmap)
+{
+    return aspace_unmap(own_space(), a, b);
+}
+
+SYSCALL_HANDLER(mprotect)
+{
+    if (c & ~USER_PROT_MASK)
+        return -EINVAL;
+    return aspace_protect(own_space(), a, b, prot_from_user(c));
+}
+
+SYSCALL_HANDLER(mremap)
+{
+    u32 addr;
+    if (d & ~(MREMAP_MAYMOVE | MREMAP_FIXED))
+        return -EINVAL;
+    int err = aspace_remap(own_space(), a, b, c, d & MREMAP_MAYMOVE,
+                           d & MREMAP_FIXED, e, &addr);
+    return err ? err : (s32)addr;
+}
+
+// -ENOMEM unless all of the range is mapped.
+static int check_mapped(u32 addr, u32 length)
+{
+    struct aspace *as = own_space();
+    if (!length)
+        return 0;
+    if (addr >= USER_END || length > USER_END - addr)
+        return -ENOMEM;
+    mutex_lock(&as->lock);
+    bool full = area_range_full(as, addr, addr + length);
+    mutex_unlock(&as->lock);
+    return full ? 0 : -ENOMEM;
+}
+
+// A shared page is the file's own: there is nothing to write back.
+SYSCALL_HANDLER(msync)
+{
+    if (a % PAGE_SIZE || c & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC) ||
+        (c & MS_ASYNC && c & MS_SYNC))
+        return -EINVAL;
+    return check_mapped(a, b);
+}
+
+SYSCALL_HANDLER(madvise)
+{
+    if (a % PAGE_SIZE)
+        return -EINVAL;
+    if (c == MADV_DONTNEED)
+        return aspace_discard(own_space(), a, b);
+    bool hint = c <= MADV_WILLNEED || c == MADV_FREE ||
+                (c >= MADV_MERGEABLE && c <= MADV_DODUMP);
+    return hint ? check_mapped(a, b) : -EINVAL;
+}
+
+#define MINCORE_PART 256u // pages asked about at once
+
+SYSCALL_HANDLER(mincore)
+{
+    u8 part[MINCORE_PART];
+    if (a % PAGE_SIZE)
+        return -EINVAL;
+    if (a >= USER_END || b > USER_END - a)
+        return -ENOMEM;
+    u32 pages = DIV_ROUND_UP(b, PAGE_SIZE);
+    for (u32 done = 0; done < pages; done += MINCORE_PART) {
+        u32 n = MIN(pages - done, MINCORE_PART);
+        int err = aspace_resident(own_space(), a + done * PAGE_SIZE, n, part);
+        if (!err)
+            err = copy_to_user(c + done, part, n);
+        if (err)
+            return err;
+    }
+    return 0;
+}
