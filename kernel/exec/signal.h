@@ -100,5 +100,15 @@ bool signal_waiting(void);
 // True when current's group may not touch the terminal's state with `sig`
 // (blocked or ignored): the tty lets the operation go on.
 bool signal_ignored_or_blocked(int sig);
+// Drops what is queued.
+void signal_queue_clear(struct siginfo_queue *q);
+// exec: handlers become default, ignored ones stay.
+void signal_reset_handlers(struct signals *s);
+// SIGCHLD is ignored or SA_NOCLDWAIT is set: children are not waited for.
+bool signal_children_unwanted(struct task *t);
+// pselect, ppoll, sigsuspend: `mask` until the call returns to user mode.
+void signal_set_temporary_mask(sigset_t mask);
+// The signals of the current thread that are to be delivered now.
+sigset_t signal_deliverable(void);
 // On the way to user mode: delivers, stops, kills. Interrupts on.
 void signal_deliver(struct trapframe *tf);

@@ -45,7 +45,8 @@ struct task {
 
     bool zombie, exiting;
     int exit_code; // as wait4 reports it
-    bool stopped, stop_reported, continued; // job control, for wait4
+    // Job control, for wait4: guarded by signals.lock.
+    bool stopped, stop_reported, continued;
     int stop_signal;
     int exit_signal; // sent to the parent (SIGCHLD), 0: none
     struct waitq child_wait; // the parent sleeps here in wait4
@@ -68,6 +69,11 @@ struct task_observer {
     void (*execed)(struct task *t); // its new program is about to run
     void (*ended)(struct task *t);  // its last thread has stopped for good
 };
+#define WAIT_STATUS_EXITED(code) (((code)&0xff) << 8)
+#define WAIT_STATUS_SIGNALED(sig) (sig)
+#define WAIT_STATUS_STOPPED(sig) ((sig) << 8 | 0x7f)
+#define WAIT_STATUS_CONTINUED 0xffff
+
 #define TASK_OBSERVER(o) LINKER_SET_ADD(task_observers, o)
 
 extern struct task kernel_task;
@@ -105,5 +111,32 @@ int task_exec(struct trapframe *tf, const char *path, u32 argv, u32 envp);
 NORETURN void task_exit(int wait_status);
 // Ends only the calling thread (the last one ends the task).
 NORETURN void task_exit_thread(int wait_status);
+// Ends the task's other threads (exec) and waits for that. -EINTR when this
+// thread is to die itself.
+int task_kill_other_threads(void);
+// Lets a vfork parent go on: this task needs its memory no more.
+void task_vfork_release(struct task *t);
+// Stops the calling thread, as job control asks, until it is continued.
+void task_stop_current(int sig);
+// SIGCONT: all threads go on. Any context.
+void task_continue(struct task *t);
+// wait4 and waitid. `pid` as wait4's; the child's id, 0 (WNOHANG) or -errno.
+struct wait_result {
+    u32 id;
+    int status;
+    int code; // CLD_...
+    u64 user, kernel;
+};
+#define WNOHANG 1u
+#define WUNTRACED 2u
+#define WEXITED 4u
+#define WCONTINUED 8u
+#define WNOWAIT 0x01000000u
+int task_wait(s32 pid, u32 options, struct wait_result *out);
+
+void task_table_init(void);
+// Calls fn for every task with tasks_lock held.
+void task_for_each_locked(void (*fn)(struct task *t, void *arg), void *arg);
+
 // The first user task, from a kernel thread: runs `path`. Returns on failure.
 int task_start_init(const char *path);

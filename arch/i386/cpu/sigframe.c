@@ -1,0 +1,294 @@
+// Signal frames, laid out as Linux/i386 lays them out (asm/sigcontext.h,
+// asm/ucontext.h), because C libraries and programs look into them.
+
+#include "kernel/exec/sigframe.h"
+
+#include <arch/mmu.h>
+#include <arch/thread.h>
+#include <arch/trap.h>
+
+#include "kernel/errno.h"
+#include "kernel/sched/task.h"
+#include "lib/string.h"
+
+struct sigcontext {
+    u32 gs, fs, es, ds; // selectors, padded
+    u32 edi, esi, ebp, esp, ebx, edx, ecx, eax;
+    u32 trapno, err, eip, cs, eflags, esp_at_signal, ss;
+    u32 fpstate; // address or 0
+    u32 oldmask, cr2;
+};
+
+struct stack_user {
+    u32 sp;
+    s32 flags;
+    u32 size;
+};
+#define SS_ONSTACK 1
+#define SS_DISABLE 2
+
+struct siginfo_user {
+    s32 signo, err, code;
+    u32 fields[29];
+};
+
+struct ucontext {
+    u32 flags, link;
+    struct stack_user stack;
+    struct sigcontext context;
+    sigset_t mask;
+};
+
+struct frame_plain {
+    u32 restorer;
+    s32 sig;
+    struct sigcontext context;
+    u8 unused_fpstate[112];
+    u32 mask_high;
+    u8 code[8];
+};
+
+struct frame_rt {
+    u32 restorer;
+    s32 sig;
+    u32 info_addr, context_addr;
+    struct siginfo_user info;
+    struct ucontext ucontext;
+    u8 code[8];
+};
+
+// What fpstate points to: the legacy environment with Linux's mark that an
+// FXSAVE image follows it (magic 0), or the plain FSAVE image.
+struct fpstate {
+    u32 environment[7];
+    u8 st[80];
+    u16 status, magic;
+    u8 fxsave[FPU_AREA_SIZE];
+};
+#define FPSTATE_FXSAVE 0
+#define FPSTATE_PLAIN 0xffff
+#define FSAVE_SIZE 108
+
+#define EFLAGS_USER 0x40dd5u // AC OF DF TF SF ZF AF PF CF
+
+bool on_altstack(u32 esp)
+{
+    struct thread *t = current;
+    return t->altstack_size && esp - t->altstack_base <= t->altstack_size &&
+           esp > t->altstack_base;
+}
+
+static void expand_info(struct siginfo_user *u, const struct siginfo *info)
+{
+    memset(u, 0, sizeof(*u));
+    u->signo = info->signo;
+    u->err = info->err;
+    u->code = info->code;
+    u->fields[0] = info->pid_or_addr;
+    u->fields[1] = info->uid;
+    u->fields[2] = (u32)info->status;
+}
+
+int siginfo_to_user(u32 addr, const struct siginfo *info)
+{
+    struct siginfo_user u;
+    expand_info(&u, info);
+    return copy_to_user(addr, &u, sizeof(u));
+}
+
+// Saves the FPU at `addr` if the thread has used it; *out is 0 otherwise.
+static int save_fpu(u32 addr, u32 *out)
+{
+    *out = 0;
+    if (!current->arch.fpu)
+        return 0;
+    struct fpstate state;
+    bool fxsr;
+    memset(&state, 0, sizeof(state));
+    fpu_save_to(state.fxsave, &fxsr);
+    state.magic = fxsr ? FPSTATE_FXSAVE : FPSTATE_PLAIN;
+    if (!fxsr)
+        memcpy(&state, state.fxsave, FSAVE_SIZE);
+    *out = addr;
+    return copy_to_user(addr, &state, sizeof(state));
+}
+
+static int restore_fpu(u32 addr)
+{
+    if (!addr)
+        return 0;
+    struct fpstate state;
+    if (copy_from_user(&state, addr, sizeof(state)))
+        return -EFAULT;
+    const void *image =
+        state.magic == FPSTATE_FXSAVE ? state.fxsave : (const void *)&state;
+    return fpu_restore_from(image);
+}
+
+static void save_context(struct sigcontext *c, const struct trapframe *tf,
+                         sigset_t mask, u32 fpstate)
+{
+    *c = (struct sigcontext){
+        .gs = read_gs(), .fs = tf->fs & 0xffff, .es = tf->es & 0xffff,
+        .ds = tf->ds & 0xffff, .edi = tf->edi, .esi = tf->esi,
+        .ebp = tf->ebp, .esp = tf->esp, .ebx = tf->ebx, .edx = tf->edx,
+        .ecx = tf->ecx, .eax = tf->eax, .err = tf->error, .eip = tf->eip,
+        .cs = tf->cs & 0xffff, .eflags = tf->eflags,
+        .esp_at_signal = tf->esp, .ss = tf->ss & 0xffff,
+        .fpstate = fpstate, .oldmask = (u32)mask,
+    };
+    c->trapno = tf->vector;
+}
+
+static u32 frame_top(const struct trapframe *tf,
+                     const struct sigaction_k *action)
+{
+    struct thread *t = current;
+    if ((action->flags & SA_ONSTACK) && t->altstack_size &&
+        !on_altstack(tf->esp))
+        return t->altstack_base + t->altstack_size;
+    return tf->esp;
+}
+
+// popl %eax; movl $119, %eax; int $0x80: for handlers without a restorer.
+static const u8 return_plain[8] = { 0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80 };
+// movl $173, %eax; int $0x80.
+static const u8 return_rt[8] = { 0xb8, 173, 0, 0, 0, 0xcd, 0x80, 0 };
+
+static void enter_handler(struct trapframe *tf,
+                          const struct sigaction_k *action, u32 esp)
+{
+    tf->esp = esp;
+    tf->eip = action->handler;
+    tf->cs = USER_CS;
+    tf->ds = tf->es = tf->ss = USER_DS;
+    tf->eflags &= ~(EFLAGS_TF | EFLAGS_DF);
+}
+
+static int push_plain(struct trapframe *tf, int sig,
+                      const struct sigaction_k *action, sigset_t mask)
+{
+    u32 fp = (frame_top(tf, action) - sizeof(struct fpstate)) & ~15u;
+    struct frame_plain f;
+    u32 addr = ((fp - sizeof(f)) & ~15u) - 4;
+    u32 fpstate;
+    if (save_fpu(fp, &fpstate))
+        return -EFAULT;
+    memset(f.unused_fpstate, 0, sizeof(f.unused_fpstate));
+    f.sig = sig;
+    f.restorer = action->flags & SA_RESTORER
+                     ? action->restorer
+                     : addr + offsetof(struct frame_plain, code);
+    f.mask_high = (u32)(mask >> 32);
+    memcpy(f.code, return_plain, sizeof(f.code));
+    save_context(&f.context, tf, mask, fpstate);
+    if (copy_to_user(addr, &f, sizeof(f)))
+        return -EFAULT;
+    enter_handler(tf, action, addr);
+    tf->eax = (u32)sig;
+    tf->edx = tf->ecx = 0;
+    return 0;
+}
+
+static int push_rt(struct trapframe *tf, int sig, const struct siginfo *info,
+                   const struct sigaction_k *action, sigset_t mask)
+{
+    u32 fp = (frame_top(tf, action) - sizeof(struct fpstate)) & ~15u;
+    struct frame_rt f;
+    u32 addr = ((fp - sizeof(f)) & ~15u) - 4;
+    u32 fpstate;
+    if (save_fpu(fp, &fpstate))
+        return -EFAULT;
+    struct thread *t = current;
+    f.sig = sig;
+    f.restorer = action->flags & SA_RESTORER
+                     ? action->restorer
+                     : addr + offsetof(struct frame_rt, code);
+    f.info_addr = addr + offsetof(struct frame_rt, info);
+    f.context_addr = addr + offsetof(struct frame_rt, ucontext);
+    expand_info(&f.info, info);
+    f.ucontext.flags = f.ucontext.link = 0;
+    f.ucontext.stack = (struct stack_user){
+        t->altstack_base,
+        !t->altstack_size      ? SS_DISABLE
+        : on_altstack(tf->esp) ? SS_ONSTACK
+                               : 0,
+        t->altstack_size,
+    };
+    f.ucontext.mask = mask;
+    memcpy(f.code, return_rt, sizeof(f.code));
+    save_context(&f.ucontext.context, tf, mask, fpstate);
+    if (copy_to_user(addr, &f, sizeof(f)))
+        return -EFAULT;
+    enter_handler(tf, action, addr);
+    tf->eax = (u32)sig;
+    tf->edx = f.info_addr;
+    tf->ecx = f.context_addr;
+    return 0;
+}
+
+int sigframe_push(struct trapframe *tf, int sig, const struct siginfo *info,
+                  const struct sigaction_k *action, sigset_t restore)
+{
+    if (action->flags & SA_SIGINFO)
+        return push_rt(tf, sig, info, action, restore);
+    return push_plain(tf, sig, action, restore);
+}
+
+static int restore_context(struct trapframe *tf, const struct sigcontext *c)
+{
+    tf->edi = c->edi;
+    tf->esi = c->esi;
+    tf->ebp = c->ebp;
+    tf->esp = c->esp;
+    tf->ebx = c->ebx;
+    tf->edx = c->edx;
+    tf->ecx = c->ecx;
+    tf->eax = c->eax;
+    tf->eip = c->eip;
+    tf->eflags = (tf->eflags & ~EFLAGS_USER) | (c->eflags & EFLAGS_USER);
+    // Selectors: whatever they are, they must be the user's own (RPL 3). Ones
+    // that do not exist fault on the way out and kill the task.
+    tf->cs = (c->cs & 0xffff) | 3;
+    tf->ss = (c->ss & 0xffff) | 3;
+    tf->ds = c->ds & 0xffff;
+    tf->es = c->es & 0xffff;
+    tf->fs = c->fs & 0xffff;
+    write_gs(c->gs & 0xffff);
+    return restore_fpu(c->fpstate);
+}
+
+static void restore_mask(sigset_t mask)
+{
+    struct thread *t = current;
+    u32 flags = spin_lock_irq(&t->task->signals.lock);
+    t->blocked = mask & ~(SIGMASK(SIGKILL) | SIGMASK(SIGSTOP));
+    if (signal_deliverable())
+        t->signal_pending = true;
+    spin_unlock_irq(&t->task->signals.lock, flags);
+}
+
+int sigframe_pop(struct trapframe *tf, bool rt)
+{
+    // The handler's `ret` took the restorer's address; a plain frame's restorer
+    // has popped the signal number as well.
+    if (rt) {
+        struct ucontext u;
+        u32 addr = tf->esp - 4 + offsetof(struct frame_rt, ucontext);
+        if (copy_from_user(&u, addr, sizeof(u)))
+            return -EFAULT;
+        restore_mask(u.mask);
+        struct thread *t = current;
+        if (!on_altstack(u.context.esp)) {
+            bool off = u.stack.flags & SS_DISABLE;
+            t->altstack_base = off ? 0 : u.stack.sp;
+            t->altstack_size = off ? 0 : u.stack.size;
+        }
+        return restore_context(tf, &u.context);
+    }
+    struct frame_plain f;
+    if (copy_from_user(&f, tf->esp - 8, sizeof(f)))
+        return -EFAULT;
+    restore_mask((u64)f.mask_high << 32 | f.context.oldmask);
+    return restore_context(tf, &f.context);
+}

@@ -1,0 +1,398 @@
+// execve: loads a static ELF32 program (or the interpreter of a #! script) into
+// a new address space and only then gives up the old one, so that a failure
+// leaves the caller as it was.
+
+#include "kernel/errno.h"
+#include "kernel/exec/elf_load.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/ids.h"
+#include "kernel/sched/task.h"
+#include "lib/elf.h"
+#include "lib/string.h"
+
+#define ARG_BYTES_MAX KIB(128) // argv and envp with their pointers: E2BIG
+#define STACK_TOP (USER_END - PAGE_SIZE)
+#define STACK_INITIAL KIB(16)
+#define PATH_BYTES 4096u
+#define SCRIPT_DEPTH_MAX 4
+#define SCRIPT_LINE_MAX 256
+
+// Strings of argv and envp one after another, as they will be on the stack.
+struct strings {
+    char *bytes;
+    u32 size, capacity;
+    u32 argc, envc;
+};
+
+static int reserve(struct strings *s, u32 room)
+{
+    if (s->size + room > ARG_BYTES_MAX)
+        return -E2BIG;
+    if (s->size + room <= s->capacity)
+        return 0;
+    u32 capacity = MAX(s->capacity, KIB(2));
+    while (capacity < s->size + room)
+        capacity *= 2;
+    char *bytes = kmalloc(capacity);
+    if (!bytes)
+        return -ENOMEM;
+    memcpy(bytes, s->bytes, s->size);
+    kfree(s->bytes);
+    s->bytes = bytes;
+    s->capacity = capacity;
+    return 0;
+}
+
+static int add_user_string(struct strings *s, u32 addr)
+{
+    for (;;) {
+        u32 room = s->capacity - s->size;
+        int n = room ? copy_string_from_user(s->bytes + s->size, addr, room)
+                     : -ENAMETOOLONG;
+        if (n >= 0) {
+            s->size += (u32)n + 1;
+            return 0;
+        }
+        if (n != -ENAMETOOLONG)
+            return n;
+        if (s->capacity >= ARG_BYTES_MAX)
+            return -E2BIG;
+        int err = reserve(s, room + 1);
+        if (err)
+            return err;
+    }
+}
+
+static int add_vector(struct strings *s, u32 vector, u32 *count)
+{
+    *count = 0;
+    if (!vector)
+        return 0;
+    for (;; vector += 4) {
+        u32 addr;
+        if (user_load_u32(vector, &addr))
+            return -EFAULT;
+        if (!addr)
+            return 0;
+        int err = add_user_string(s, addr);
+        if (err)
+            return err;
+        if (++*count * 4 + s->size > ARG_BYTES_MAX)
+            return -E2BIG;
+    }
+}
+
+static int collect(struct strings *s, const char *path, u32 argv, u32 envp)
+{
+    int err = reserve(s, (u32)strlen(path) + 1);
+    if (!err)
+        err = add_vector(s, argv, &s->argc);
+    if (!err && !s->argc) { // init, and callers that pass no name
+        memcpy(s->bytes, path, strlen(path) + 1);
+        s->size = (u32)strlen(path) + 1;
+        s->argc = 1;
+    }
+    return err ? err : add_vector(s, envp, &s->envc);
+}
+
+// Puts `what` before the strings, in place of the first `drop` bytes.
+static int prepend(struct strings *s, u32 drop, const char *what, u32 n)
+{
+    int err = reserve(s, n);
+    if (err)
+        return err;
+    memmove(s->bytes + n, s->bytes + drop, s->size - drop);
+    memcpy(s->bytes, what, n);
+    s->size += n - drop;
+    return 0;
+}
+
+// --- the new program -------------------------------------------------------------
+
+struct program {
+    struct vnode *vnode;
+    char path[PATH_BYTES]; // what was opened last, for /proc and messages
+    struct strings args;
+};
+
+static int open_executable(struct program *p)
+{
+    struct vnode *v;
+    int err = vfs_lookup(NULL, p->path, WALK_FOLLOW, &v);
+    if (err)
+        return err;
+    if ((v->mode & S_IFMT) != S_IFREG || !(v->mode & 0111))
+        err = -EACCES;
+    if (err) {
+        vnode_unref(v);
+        return err;
+    }
+    p->vnode = v;
+    return 0;
+}
+
+static char *skip_blanks(char *s)
+{
+    while (*s == ' ' || *s == '\t')
+        s++;
+    return s;
+}
+
+static char *end_of_word(char *s)
+{
+    while (*s && *s != ' ' && *s != '\t')
+        s++;
+    return s;
+}
+
+// #!interpreter [one argument]: 1 if it was one, then p->path is the
+// interpreter and argv[0] is replaced by: interpreter [argument] script.
+static int follow_script(struct program *p)
+{
+    char line[SCRIPT_LINE_MAX];
+    int n = vnode_read(p->vnode, 0, line, sizeof(line) - 1);
+    if (n < 2)
+        return n < 0 ? n : -ENOEXEC;
+    line[n] = 0;
+    if (line[0] != '#' || line[1] != '!')
+        return 0;
+    char *end = strchr(line, '\n');
+    if (!end)
+        return -ENOEXEC;
+    while (end > line && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    *end = 0;
+    char *name = skip_blanks(line + 2);
+    char *name_end = end_of_word(name);
+    if (name == name_end)
+        return -ENOEXEC;
+    char *argument = skip_blanks(name_end);
+    bool has_argument = *argument;
+    *name_end = 0;
+
+    int err = prepend(&p->args, (u32)strlen(p->args.bytes) + 1, p->path,
+                      (u32)strlen(p->path) + 1);
+    if (!err && has_argument)
+        err = prepend(&p->args, 0, argument, (u32)strlen(argument) + 1);
+    if (!err)
+        err = prepend(&p->args, 0, name, (u32)strlen(name) + 1);
+    if (err)
+        return err;
+    p->args.argc += 1 + has_argument;
+    strlcpy(p->path, name, sizeof(p->path));
+    return 1;
+}
+
+static int resolve(struct program *p)
+{
+    for (int depth = 0;; depth++) {
+        int err = open_executable(p);
+        if (err)
+            return err;
+        err = follow_script(p);
+        if (err <= 0)
+            return err;
+        vnode_unref(p->vnode);
+        p->vnode = NULL;
+        if (depth == SCRIPT_DEPTH_MAX)
+            return -ELOOP;
+    }
+}
+
+// Writes strings, auxiliary vector and pointers below STACK_TOP in one piece
+// (i386 psABI, "Initial Process Stack"). *esp gets the stack pointer.
+static int build_stack(struct aspace *as, const struct program *p,
+                       const struct elf_image *image, u32 *esp)
+{
+    const struct strings *s = &p->args;
+    u32 random[4];
+    random_bytes(random, sizeof(random));
+    struct task *t = current_task();
+    u32 strings_at = (STACK_TOP - s->size) & ~15u;
+    u32 random_at = strings_at - sizeof(random);
+    u32 aux[][2] = {
+        { AT_PHDR, image->phdr }, { AT_PHENT, sizeof(struct elf_segment) },
+        { AT_PHNUM, image->phnum }, { AT_PAGESZ, PAGE_SIZE },
+        { AT_BASE, 0 }, { AT_FLAGS, 0 }, { AT_ENTRY, image->entry },
+        { AT_UID, t->uid }, { AT_EUID, t->euid }, { AT_GID, t->gid },
+        { AT_EGID, t->egid }, { AT_HWCAP, 0 }, { AT_CLKTCK, 100 },
+        { AT_SECURE, 0 }, { AT_RANDOM, random_at },
+        { AT_EXECFN, strings_at }, { AT_NULL, 0 },
+    };
+    u32 words = 1 + s->argc + 1 + s->envc + 1;
+    u32 at = (random_at - words * 4 - sizeof(aux)) & ~15u;
+    u32 size = STACK_TOP - at;
+    if (size > t->rlimit_stack / 4)
+        return -E2BIG;
+    u8 *block = kzalloc(size);
+    if (!block)
+        return -ENOMEM;
+    u32 *word = (u32 *)block;
+    *word++ = s->argc;
+    u32 offset = 0;
+    for (u32 i = 0; i < s->argc + s->envc; i++) {
+        if (i == s->argc)
+            *word++ = 0;
+        *word++ = strings_at + offset;
+        offset += (u32)strlen(s->bytes + offset) + 1;
+    }
+    if (!s->envc)
+        *word++ = 0;
+    *word++ = 0;
+    memcpy(word, aux, sizeof(aux));
+    memcpy(block + (random_at - at), random, sizeof(random));
+    memcpy(block + (strings_at - at), s->bytes, s->size);
+    int n = aspace_write(as, at, block, size);
+    kfree(block);
+    *esp = at;
+    return n < 0 ? n : (u32)n == size ? 0 : -ENOMEM;
+}
+
+static int build_aspace(struct program *p, struct aspace **out,
+                        struct elf_image *image, u32 *esp)
+{
+    struct aspace *as;
+    int err = aspace_create(&as);
+    if (err)
+        return err;
+    as->stack_limit = current_task()->rlimit_stack;
+    err = elf_load(as, p->vnode, image);
+    u32 start;
+    if (!err)
+        err = aspace_map(as, STACK_TOP - STACK_INITIAL, STACK_INITIAL,
+                         PROT_R | PROT_W, AREA_STACK, MAP_AT_EXACTLY, NULL, 0,
+                         &start);
+    if (!err)
+        err = build_stack(as, p, image, esp);
+    if (err) {
+        aspace_unref(as);
+        return err;
+    }
+    as->brk_start = as->brk = image->end;
+    *out = as;
+    return 0;
+}
+
+// --- the point of no return --------------------------------------------------------
+
+static const char *last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+// /proc's exe must be absolute even when the call's path was not.
+static char *absolute(const char *path)
+{
+    if (path[0] == '/')
+        return kstrdup(path);
+    char *full = kmalloc(PATH_BYTES);
+    if (!full)
+        return NULL;
+    int n = vfs_path(current_task()->cwd, full, PATH_BYTES);
+    if (n < 0)
+        n = 0;
+    if (n == 1) // the root itself
+        n = 0;
+    if ((u32)n + 1 < PATH_BYTES) {
+        full[n] = '/';
+        strlcpy(full + n + 1, path, PATH_BYTES - (u32)n - 1);
+    }
+    char *result = kstrdup(full);
+    kfree(full);
+    return result;
+}
+
+static void set_names(struct task *t, struct program *p, const char *called)
+{
+    char *path = absolute(p->path);
+    u32 cmdline_size = 0;
+    for (u32 i = 0; i < p->args.argc; i++)
+        cmdline_size += (u32)strlen(p->args.bytes + cmdline_size) + 1;
+    char *cmdline = kmalloc(cmdline_size);
+    if (cmdline)
+        memcpy(cmdline, p->args.bytes, cmdline_size);
+
+    u32 flags = spin_lock_irq(&t->lock);
+    char *old_path = t->path, *old_cmdline = t->cmdline;
+    t->path = path;
+    t->cmdline = cmdline;
+    t->cmdline_size = cmdline ? cmdline_size : 0;
+    strlcpy(t->name, last_name(called), sizeof(t->name));
+    strlcpy(current->name, t->name, sizeof(current->name));
+    spin_unlock_irq(&t->lock, flags);
+    kfree(old_path);
+    kfree(old_cmdline);
+}
+
+static void swap_aspace(struct task *t, struct aspace *as)
+{
+    preempt_disable();
+    struct aspace *old = t->aspace;
+    t->aspace = as;
+    aspace_switch(as);
+    preempt_enable();
+    task_vfork_release(t);
+    if (old)
+        aspace_unref(old);
+}
+
+// A thread other than the first one takes the task's id (execve(2)).
+static void become_leader(struct task *t)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    if (current->tid != t->id)
+        thread_set_id(current, t->id);
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
+static int commit(struct program *p, struct aspace *as, const char *called)
+{
+    struct task *t = current_task();
+    int err = task_kill_other_threads();
+    if (err) {
+        aspace_unref(as);
+        return err;
+    }
+    become_leader(t);
+    current->clear_tid = 0;
+    swap_aspace(t, as);
+    set_names(t, p, called);
+    signal_reset_handlers(&t->signals);
+    current->altstack_base = current->altstack_size = 0;
+    files_close_on_exec(t->files);
+    t->execed = true;
+    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers)
+    {
+        if ((*o)->execed)
+            (*o)->execed(t);
+    }
+    return 0;
+}
+
+int task_exec(struct trapframe *tf, const char *path, u32 argv, u32 envp)
+{
+    struct program *p = kzalloc(sizeof(*p));
+    if (!p)
+        return -ENOMEM;
+    struct aspace *as = NULL;
+    struct elf_image image;
+    u32 esp = 0;
+    strlcpy(p->path, path, sizeof(p->path));
+    int err = collect(&p->args, path, argv, envp);
+    if (!err)
+        err = resolve(p);
+    if (!err)
+        err = build_aspace(p, &as, &image, &esp);
+    if (!err)
+        err = commit(p, as, path);
+    if (!err)
+        arch_exec(tf, image.entry, esp);
+    if (p->vnode)
+        vnode_unref(p->vnode);
+    kfree(p->args.bytes);
+    kfree(p);
+    return err;
+}

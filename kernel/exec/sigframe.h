@@ -1,0 +1,17 @@
+// Signal frames on the user's stack: the machine's part of signals.
+#pragma once
+
+#include "kernel/exec/signal.h"
+
+struct trapframe;
+
+// Builds the frame for a handler and points `tf` at it. `restore` is the mask
+// that sigreturn brings back. -EFAULT when the stack cannot take it.
+int sigframe_push(struct trapframe *tf, int sig, const struct siginfo *info,
+                  const struct sigaction_k *action, sigset_t restore);
+// Undoes it: restores registers, FPU and mask. -EFAULT when it is malformed.
+int sigframe_pop(struct trapframe *tf, bool rt);
+// A siginfo as user memory has it (128 bytes).
+int siginfo_to_user(u32 addr, const struct siginfo *info);
+// Is `esp` on the alternate stack of the current thread?
+bool on_altstack(u32 esp);

@@ -1,0 +1,236 @@
+// fork, vfork and clone: a new task, or a new thread in this one.
+
+#include "kernel/sched/clone.h"
+
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/ids.h"
+#include "kernel/sched/task.h"
+#include "kernel/sched/tls.h"
+
+#define THREAD_FLAGS \
+    (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
+
+static int check_flags(u32 flags)
+{
+    if (flags & CLONE_NEWNS)
+        return -EINVAL;
+    // Linux: THREAD needs SIGHAND, SIGHAND needs VM. A task shares its signal
+    // handlers with nobody but its threads here.
+    if ((flags & CLONE_THREAD) && (flags & THREAD_FLAGS) != THREAD_FLAGS)
+        return -EINVAL;
+    if ((flags & CLONE_SIGHAND) && !(flags & CLONE_THREAD))
+        return -EINVAL;
+    return task_limits_check();
+}
+
+// What of the new thread's set-up may fail.
+static int prepare(struct thread *child, const struct trapframe *tf,
+                   const struct clone_args *args)
+{
+    int err = arch_thread_fork(child, tf);
+    if (err)
+        return err;
+    if (args->stack)
+        thread_trapframe(child)->esp = args->stack;
+    if (args->flags & CLONE_SETTLS) {
+        err = tls_set_from_user(child, args->tls);
+        if (err)
+            return err;
+    }
+    if (args->flags & CLONE_CHILD_CLEARTID)
+        child->clear_tid = args->child_tid;
+    return 0;
+}
+
+static void drop_unstarted(struct thread *child)
+{
+    child->state = THREAD_DEAD;
+    thread_unref(child);
+}
+
+// A clone into the same task may come while the task is being killed.
+static int attach_thread(struct thread *child)
+{
+    struct task *task = child->task;
+    int err = 0;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    if (task->exiting)
+        err = -EAGAIN;
+    else
+        thread_attach(child, id_allocate());
+    spin_unlock_irq(&tasks_lock, flags);
+    return err;
+}
+
+static void attach_task(struct task *task, struct thread *thread,
+                        struct task *creator, u32 clone_flags)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    u32 id = id_allocate();
+    task_table_add(task, id);
+    thread_attach(thread, id);
+    struct task *parent = creator;
+    if ((clone_flags & CLONE_PARENT) && creator->parent)
+        parent = creator->parent;
+    task->parent = parent;
+    task->exit_signal = clone_flags & CSIGNAL;
+    task->pgid = creator->pgid ? creator->pgid : id;
+    task->sid = creator->sid ? creator->sid : id;
+    task->ctty = creator->ctty;
+    list_push_back(&parent->children, &task->sibling);
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
+// Until it is attached, a task is destroyed by dropping what it has.
+static void drop_unattached(struct task *task)
+{
+    if (task->aspace)
+        aspace_unref(task->aspace);
+    task->aspace = NULL;
+    files_unref(task->files);
+    vnode_unref(task->cwd);
+    vnode_unref(task->root);
+    task_unref(task);
+}
+
+static void store_ids(struct thread *child, const struct clone_args *args)
+{
+    u32 tid = child->tid;
+    // A bad address is the program's own mistake; Linux ignores it too.
+    if (args->flags & CLONE_PARENT_SETTID)
+        (void)!user_store_u32(args->parent_tid, tid);
+    if (args->flags & CLONE_CHILD_SETTID)
+        (void)!aspace_write(child->task->aspace, args->child_tid, &tid,
+                            sizeof(tid));
+}
+
+static int clone_thread(const struct trapframe *tf,
+                        const struct clone_args *args)
+{
+    struct thread *child;
+    int err = thread_create(current_task(), current->name, &child);
+    if (err)
+        return err;
+    err = prepare(child, tf, args);
+    if (!err)
+        err = attach_thread(child);
+    if (err) {
+        drop_unstarted(child);
+        return err;
+    }
+    int tid = (int)child->tid;
+    store_ids(child, args);
+    thread_start(child);
+    return tid;
+}
+
+static int clone_task(const struct trapframe *tf,
+                      const struct clone_args *args)
+{
+    struct task *task;
+    int err = task_create(current_task(), args->flags, &task);
+    if (err)
+        return err;
+    struct thread *child;
+    err = thread_create(task, current->name, &child);
+    if (!err) {
+        err = prepare(child, tf, args);
+        if (err)
+            drop_unstarted(child);
+    }
+    if (err) {
+        drop_unattached(task);
+        return err;
+    }
+    if (!(args->flags & CLONE_VM)) {
+        child->altstack_base = current->altstack_base;
+        child->altstack_size = current->altstack_size;
+    }
+    struct waitq vfork_done = WAITQ_INIT(vfork_done, "vfork");
+    bool vforked = args->flags & CLONE_VFORK;
+    if (vforked)
+        task->vfork_done = &vfork_done;
+    attach_task(task, child, current_task(), args->flags);
+    int id = (int)task->id;
+    store_ids(child, args);
+    if (vforked)
+        task_ref(task);
+    thread_start(child);
+    if (vforked) {
+        // Not interruptible: the child runs on this thread's stack. It always
+        // comes to an exec or an end; a fatal signal to us waits for that.
+        wait_event(&vfork_done, !READ_ONCE(task->vfork_done),
+                   WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
+        // wait_event has passed the queue's lock, under which the child wakes
+        // us, after the condition held: the queue on our stack is free.
+        task_unref(task);
+    }
+    return id;
+}
+
+int task_clone(const struct trapframe *tf, const struct clone_args *args)
+{
+    int err = check_flags(args->flags);
+    if (err)
+        return err;
+    if (args->flags & CLONE_THREAD)
+        return clone_thread(tf, args);
+    return clone_task(tf, args);
+}
+
+// Tells a vfork parent that its memory is its own again.
+void task_vfork_release(struct task *t)
+{
+    struct waitq *q = t->vfork_done;
+    if (!q)
+        return;
+    u32 flags = spin_lock_irq(&q->lock);
+    WRITE_ONCE(t->vfork_done, NULL);
+    struct waiter *w;
+    list_for_each(w, &q->waiters, node) thread_wake(w->thread);
+    spin_unlock_irq(&q->lock, flags);
+}
+
+static void open_console(void)
+{
+    for (int i = 0; i < 3; i++) {
+        struct file *f;
+        int err = vfs_open(NULL, "/dev/console", O_RDWR, 0, &f);
+        if (!err)
+            err = fd_install(f, false, 0);
+        if (err < 0)
+            log_printf("init: cannot open /dev/console: error %d\n", -err);
+    }
+}
+
+static void init_thread(void *path)
+{
+    struct trapframe *tf = thread_trapframe(current);
+    open_console();
+    int err = task_exec(tf, path, 0, 0);
+    if (err)
+        panic("cannot start %s: error %d; is the initrd there?",
+              (const char *)path, -err);
+    arch_enter_user(tf);
+}
+
+int task_start_init(const char *path)
+{
+    struct task *task;
+    int err = task_create(&kernel_task, 0, &task);
+    if (err)
+        return err;
+    struct thread *thread;
+    err = thread_create(task, "init", &thread);
+    if (err) {
+        drop_unattached(task);
+        return err;
+    }
+    arch_thread_init(thread, init_thread, (void *)path);
+    attach_task(task, thread, &kernel_task, SIGCHLD);
+    assert(task->id == 1);
+    thread_start(thread);
+    return 0;
+}

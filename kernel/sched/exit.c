@@ -1,0 +1,241 @@
+// The end of threads and tasks.
+//
+// Each thread leaves by task_exit_thread; the last one out gives back what the
+// task has, makes it a zombie and tells the parent.
+
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/fs/tty.h"
+#include "kernel/sched/ids.h"
+#include "kernel/sched/task.h"
+#include "kernel/sync/futex.h"
+
+static struct task *init_task; // tasks_lock; set when task 1 is found first
+
+static struct task *reaper(void)
+{
+    if (!init_task)
+        init_task = task_find_locked(1);
+    return init_task;
+}
+
+void task_reparent_children(struct task *t)
+{
+    struct task *to = reaper(), *child, *next;
+    bool wake = false;
+    list_for_each_safe(child, next, &t->children, sibling)
+    {
+        list_remove(&child->sibling);
+        child->parent = to;
+        child->exit_signal = SIGCHLD;
+        list_push_back(&to->children, &child->sibling);
+        wake |= child->zombie;
+    }
+    if (wake)
+        waitq_wake_all(&to->child_wait);
+}
+
+// --- orphaned process groups (POSIX.1-2017, 3.264 and _exit) -----------------
+
+struct orphan_search {
+    u32 pgid, sid;
+    struct task *leaving;
+    bool linked, stopped;
+};
+
+static void look_at_member(struct task *t, void *arg)
+{
+    struct orphan_search *s = arg;
+    if (t->pgid != s->pgid || t->zombie || t == s->leaving)
+        return;
+    s->stopped |= t->stopped;
+    struct task *p = t->parent;
+    if (p && p != s->leaving && p->pgid != s->pgid && p->sid == s->sid)
+        s->linked = true;
+}
+
+// True when the group has no link to its session outside itself but has stopped
+// members. tasks_lock held.
+static bool pgrp_is_stranded(u32 pgid, u32 sid, struct task *leaving)
+{
+    struct orphan_search s = { pgid, sid, leaving, false, false };
+    task_for_each_locked(look_at_member, &s);
+    return !s.linked && s.stopped;
+}
+
+static void release_stranded(u32 pgid)
+{
+    signal_send_pgrp(pgid, SIGHUP, NULL);
+    signal_send_pgrp(pgid, SIGCONT, NULL);
+}
+
+#define STRANDED_MAX 16
+
+// The groups that `t`'s end strands: its own and its children's.
+static u32 find_stranded(struct task *t, u32 *pgids)
+{
+    u32 n = 0;
+    if (pgrp_is_stranded(t->pgid, t->sid, t))
+        pgids[n++] = t->pgid;
+    struct task *child;
+    list_for_each(child, &t->children, sibling)
+    {
+        if (n == STRANDED_MAX)
+            break;
+        if (child->sid == t->sid && child->pgid != t->pgid &&
+            pgrp_is_stranded(child->pgid, child->sid, t))
+            pgids[n++] = child->pgid;
+    }
+    return n;
+}
+
+// --- one thread ----------------------------------------------------------------
+
+static void leave_user_memory(struct thread *t)
+{
+    // CHILD_CLEARTID: pthread_join waits for this word (clone(2)).
+    if (!t->clear_tid)
+        return;
+    if (!user_store_u32(t->clear_tid, 0))
+        futex_wake_user(t->clear_tid, 1);
+    t->clear_tid = 0;
+}
+
+static void notify_parent(struct task *t)
+{
+    struct siginfo info = {
+        .signo = SIGCHLD,
+        .code = t->exit_code & 0x7f ? 2 /* CLD_KILLED */ : 1 /* CLD_EXITED */,
+        .pid_or_addr = t->id,
+        .uid = t->uid,
+        .status = t->exit_code & 0x7f ? t->exit_code & 0x7f
+                                      : t->exit_code >> 8 & 0xff,
+    };
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct task *parent = t->parent;
+    task_ref(parent);
+    int sig = t->exit_signal;
+    // Reaped by itself when nobody wants to know: taken off the tree here, so
+    // that no wait4 finds it.
+    bool unwanted = sig == SIGCHLD && signal_children_unwanted(parent);
+    t->zombie = true;
+    if (unwanted) {
+        list_remove(&t->sibling);
+        task_table_remove(t);
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    if (sig)
+        signal_send_task(parent, sig, sig == SIGCHLD ? &info : NULL);
+    waitq_wake_all(&parent->child_wait);
+    task_unref(parent);
+    if (unwanted)
+        task_unref(t);
+}
+
+// The last thread has come: gives back everything but the exit status.
+static void end_task(struct task *t)
+{
+    if (t->id == 1)
+        panic("init (task 1) ended with status %#x", t->exit_code);
+    timeout_cancel(&t->alarm);
+    task_vfork_release(t);
+    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers)
+    {
+        if ((*o)->ended)
+            (*o)->ended(t);
+    }
+    files_unref(t->files);
+    t->files = NULL;
+    if (t->ctty && t->sid == t->id)
+        tty_disassociate(t->ctty, t->sid);
+    vnode_unref(t->cwd);
+    vnode_unref(t->root);
+
+    preempt_disable();
+    struct aspace *as = t->aspace;
+    t->aspace = NULL;
+    aspace_switch(NULL);
+    preempt_enable();
+    if (as)
+        aspace_unref(as);
+    signal_queue_clear(&t->signals.queue);
+
+    u32 pgids[STRANDED_MAX];
+    u32 flags = spin_lock_irq(&tasks_lock);
+    u32 n = find_stranded(t, pgids);
+    task_reparent_children(t);
+    spin_unlock_irq(&tasks_lock, flags);
+    for (u32 i = 0; i < n; i++)
+        release_stranded(pgids[i]);
+}
+
+void task_exit_thread(int wait_status)
+{
+    struct thread *t = current;
+    struct task *task = t->task;
+    irq_enable();
+    leave_user_memory(t);
+
+    u32 flags = spin_lock_irq(&tasks_lock);
+    bool last = task->thread_count == 1;
+    if (last && !task->exiting) {
+        task->exiting = true;
+        task->exit_code = wait_status;
+    }
+    if (!last) {
+        task->dead_user += t->user.cycles;
+        task->dead_kernel += account_read(&t->kernel);
+        thread_detach(t);
+        waitq_wake_all(&task->child_wait); // task_kill_other_threads
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    if (last) {
+        end_task(task);
+        flags = spin_lock_irq(&tasks_lock);
+        task->dead_user += t->user.cycles;
+        task->dead_kernel += account_read(&t->kernel);
+        thread_detach(t);
+        spin_unlock_irq(&tasks_lock, flags);
+        notify_parent(task);
+    }
+    thread_exit();
+}
+
+// Makes every other thread of the task die on its way to user mode.
+static void kill_others(struct task *task)
+{
+    struct thread *t;
+    list_for_each(t, &task->threads, task_node)
+    {
+        if (t != current)
+            signal_send_thread(t, SIGKILL, NULL);
+    }
+}
+
+void task_exit(int wait_status)
+{
+    struct task *task = current_task();
+    u32 flags = spin_lock_irq(&tasks_lock);
+    if (!task->exiting) {
+        task->exiting = true;
+        task->exit_code = wait_status;
+        kill_others(task);
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    task_exit_thread(wait_status);
+}
+
+int task_kill_other_threads(void)
+{
+    struct task *task = current_task();
+    u32 flags = spin_lock_irq(&tasks_lock);
+    bool dying = task->exiting;
+    if (!dying)
+        kill_others(task);
+    spin_unlock_irq(&tasks_lock, flags);
+    if (dying)
+        return -EINTR;
+    wait_event(&task->child_wait, READ_ONCE(task->thread_count) == 1,
+               WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
+    return 0;
+}

@@ -1,0 +1,283 @@
+// Tasks: the table, references, creation, times.
+
+#include "kernel/sched/task.h"
+
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/clone.h"
+#include "kernel/sched/ids.h"
+#include "lib/string.h"
+
+struct spinlock tasks_lock = SPINLOCK_INIT("tasks");
+
+struct task kernel_task = {
+    .refs = 1,
+    .name = "kernel",
+    .lock = SPINLOCK_INIT("task"),
+    .signals.lock = SPINLOCK_INIT("signals"),
+    .umask = 022,
+};
+
+SLAB_CACHE(task_cache, struct task);
+
+static struct list task_table[ID_HASH_SIZE];
+static struct list all_tasks = LIST_INIT(all_tasks);
+static u32 tasks_alive;
+static u32 last_id;
+static bool ids_wrapped;
+
+void task_table_init(void)
+{
+    for (u32 i = 0; i < ID_HASH_SIZE; i++)
+        list_init(&task_table[i]);
+    thread_table_init();
+    list_init(&kernel_task.children);
+    list_init(&kernel_task.sibling);
+    list_init(&kernel_task.threads);
+    waitq_init(&kernel_task.child_wait, "wait");
+}
+
+struct task *task_find_locked(u32 id)
+{
+    struct task *t;
+    list_for_each(t, &task_table[id % ID_HASH_SIZE], table_node)
+    {
+        if (t->id == id)
+            return t;
+    }
+    return NULL;
+}
+
+static bool id_used(u32 id)
+{
+    if (task_find_locked(id) || thread_id_used(id))
+        return true;
+    struct task *t;
+    list_for_each(t, &all_tasks, all_node)
+    {
+        if (t->pgid == id || t->sid == id)
+            return true;
+    }
+    return false;
+}
+
+u32 id_allocate(void)
+{
+    do {
+        if (++last_id > ID_MAX) {
+            last_id = 2;
+            ids_wrapped = true;
+        }
+    } while (ids_wrapped && id_used(last_id));
+    return last_id;
+}
+
+void task_table_add(struct task *t, u32 id)
+{
+    t->id = id;
+    list_push_back(&task_table[id % ID_HASH_SIZE], &t->table_node);
+    list_push_back(&all_tasks, &t->all_node);
+    tasks_alive++;
+}
+
+void task_table_remove(struct task *t)
+{
+    list_remove(&t->table_node);
+    list_remove(&t->all_node);
+    tasks_alive--;
+}
+
+struct task *task_find(u32 id)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct task *t = task_find_locked(id);
+    if (t)
+        task_ref(t);
+    spin_unlock_irq(&tasks_lock, flags);
+    return t;
+}
+
+struct task *task_next(u32 id)
+{
+    struct task *best = NULL, *t;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    list_for_each(t, &all_tasks, all_node)
+    {
+        if (t->id >= id && (!best || t->id < best->id))
+            best = t;
+    }
+    if (best)
+        task_ref(best);
+    spin_unlock_irq(&tasks_lock, flags);
+    return best;
+}
+
+u32 task_count(void)
+{
+    return READ_ONCE(tasks_alive);
+}
+
+void task_for_each_locked(void (*fn)(struct task *t, void *arg), void *arg)
+{
+    struct task *t, *next;
+    list_for_each_safe(t, next, &all_tasks, all_node) fn(t, arg);
+}
+
+int task_limits_check(void)
+{
+    struct frame_stats s;
+    frame_stats(&s);
+    // As many threads as memory has room for, a quarter MiB each; and a reserve
+    // that only those who already run may use, so that a fork bomb ends in an
+    // error of fork, not in the death of the shell.
+    if (thread_count() >= MAX(s.total / 64, 64u))
+        return -EAGAIN;
+    if (s.free < MAX(s.total / 16, 256u))
+        return -ENOMEM;
+    return 0;
+}
+
+void task_ref(struct task *t)
+{
+    __atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
+}
+
+void task_unref(struct task *t)
+{
+    if (__atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL))
+        return;
+    assert(t != &kernel_task);
+    kfree(t->path);
+    kfree(t->cmdline);
+    slab_free(&task_cache, t);
+}
+
+static void alarm_expired(struct timeout *timeout)
+{
+    struct task *t = container_of(timeout, struct task, alarm);
+    if (t->alarm_interval)
+        timeout_set(timeout, timeout->deadline + t->alarm_interval);
+    signal_send_task(t, SIGALRM, NULL);
+}
+
+static int copy_resources(struct task *t, struct task *parent, u32 flags)
+{
+    if (!parent->aspace) // a kernel thread starts init: exec brings its own
+        t->aspace = NULL;
+    else if (flags & CLONE_VM)
+        aspace_ref(t->aspace = parent->aspace);
+    else if (aspace_fork(parent->aspace, &t->aspace))
+        return -ENOMEM;
+
+    if (!parent->files) {
+        if (files_create(&t->files))
+            return -ENOMEM;
+    } else if (flags & CLONE_FILES) {
+        files_ref(t->files = parent->files);
+    } else if (files_fork(parent->files, &t->files)) {
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+static void copy_names(struct task *t, struct task *parent)
+{
+    strlcpy(t->name, parent->name, sizeof(t->name));
+    u32 irq = spin_lock_irq(&parent->lock);
+    t->path = parent->path ? kstrdup(parent->path) : NULL;
+    if (parent->cmdline)
+        t->cmdline = kmalloc(parent->cmdline_size);
+    if (t->cmdline) {
+        memcpy(t->cmdline, parent->cmdline, parent->cmdline_size);
+        t->cmdline_size = parent->cmdline_size;
+    }
+    spin_unlock_irq(&parent->lock, irq);
+}
+
+int task_create(struct task *parent, u32 flags, struct task **out)
+{
+    struct task *t = slab_alloc(&task_cache);
+    if (!t)
+        return -ENOMEM;
+    memset(t, 0, sizeof(*t));
+    t->refs = 1;
+    spin_init(&t->lock, "task");
+    spin_init(&t->signals.lock, "signals");
+    list_init(&t->table_node);
+    list_init(&t->all_node);
+    list_init(&t->children);
+    list_init(&t->sibling);
+    list_init(&t->threads);
+    waitq_init(&t->child_wait, "wait");
+    timeout_init(&t->alarm, alarm_expired);
+    if (copy_resources(t, parent, flags)) {
+        if (t->aspace)
+            aspace_unref(t->aspace);
+        slab_free(&task_cache, t);
+        return -ENOMEM;
+    }
+    copy_names(t, parent);
+    u32 irq = spin_lock_irq(&parent->signals.lock);
+    memcpy(t->signals.action, parent->signals.action,
+           sizeof(t->signals.action));
+    spin_unlock_irq(&parent->signals.lock, irq);
+
+    t->cwd = parent->cwd;
+    t->root = parent->root;
+    vnode_ref(t->cwd);
+    vnode_ref(t->root);
+    t->umask = parent->umask;
+    t->uid = parent->uid;
+    t->euid = parent->euid;
+    t->gid = parent->gid;
+    t->egid = parent->egid;
+    t->nice = parent->nice;
+    t->rlimit_stack = parent->rlimit_stack;
+    t->rlimit_nofile = parent->rlimit_nofile;
+    t->rlimit_nproc = parent->rlimit_nproc;
+    t->start_ns = clock_now_ns();
+    *out = t;
+    return 0;
+}
+
+void task_times(struct task *t, u64 *user, u64 *kernel)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    *user = t->dead_user;
+    *kernel = t->dead_kernel;
+    struct thread *th;
+    list_for_each(th, &t->threads, task_node)
+    {
+        *user += account_read(&th->user);
+        *kernel += account_read(&th->kernel);
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
+char task_state_letter(struct task *t)
+{
+    char best = t->zombie ? 'Z' : 'S';
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct thread *th;
+    list_for_each(th, &t->threads, task_node)
+    {
+        switch (READ_ONCE(th->state)) {
+        case THREAD_RUNNING:
+        case THREAD_READY:
+            best = 'R';
+            break;
+        case THREAD_SLEEPING:
+            best = best == 'R' ? 'R' : 'D';
+            break;
+        case THREAD_STOPPED:
+            best = best == 'S' ? 'T' : best;
+            break;
+        default:
+            break;
+        }
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    return best;
+}

@@ -1,0 +1,178 @@
+// Threads: creation, reference counts, the table by id.
+
+#include "kernel/sched/thread.h"
+
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/ids.h"
+#include "kernel/sched/runqueue.h"
+#include "kernel/sched/task.h"
+#include "lib/string.h"
+
+SLAB_CACHE(thread_cache, struct thread);
+
+static struct list tid_table[ID_HASH_SIZE]; // tasks_lock
+static u32 threads_alive;                   // tasks_lock
+
+void thread_table_init(void)
+{
+    for (u32 i = 0; i < ID_HASH_SIZE; i++)
+        list_init(&tid_table[i]);
+}
+
+static struct thread *find_locked(u32 tid)
+{
+    struct thread *t;
+    list_for_each(t, &tid_table[tid % ID_HASH_SIZE], tid_node)
+    {
+        if (t->tid == tid)
+            return t;
+    }
+    return NULL;
+}
+
+bool thread_id_used(u32 tid)
+{
+    return find_locked(tid) != NULL;
+}
+
+struct thread *thread_find(u32 tid)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct thread *t = find_locked(tid);
+    if (t)
+        thread_ref(t);
+    spin_unlock_irq(&tasks_lock, flags);
+    return t;
+}
+
+u32 thread_count(void)
+{
+    return READ_ONCE(threads_alive);
+}
+
+void thread_set_id(struct thread *t, u32 tid)
+{
+    list_remove(&t->tid_node);
+    t->tid = tid;
+    list_push_back(&tid_table[tid % ID_HASH_SIZE], &t->tid_node);
+}
+
+void thread_attach(struct thread *t, u32 tid)
+{
+    thread_set_id(t, tid);
+    list_push_back(&t->task->threads, &t->task_node);
+    t->task->thread_count++;
+    threads_alive++;
+}
+
+void thread_detach(struct thread *t)
+{
+    list_remove(&t->tid_node);
+    list_remove(&t->task_node);
+    t->task->thread_count--;
+    threads_alive--;
+}
+
+static void inherit(struct thread *t, const struct thread *from)
+{
+    // A new thread starts as its creator is, with half of its slice, so that
+    // forking earns nobody time.
+    t->base_priority = PRIORITY_INTERACTIVE;
+    t->priority = PRIORITY_INTERACTIVE;
+    t->affinity = (u32)((1ull << cpu_count) - 1);
+    t->slice_left = slice_length(t);
+    if (from->task == &kernel_task)
+        return;
+    t->priority = from->priority;
+    t->affinity = from->affinity;
+    t->slice_left = MAX(from->slice_left / 2, NSEC_PER_MSEC);
+    t->blocked = from->blocked;
+}
+
+int thread_create(struct task *task, const char *name, struct thread **out)
+{
+    struct thread *t = slab_alloc(&thread_cache);
+    if (!t)
+        return -ENOMEM;
+    memset(t, 0, sizeof(*t));
+    t->kstack = kstack_alloc();
+    if (!t->kstack) {
+        slab_free(&thread_cache, t);
+        return -ENOMEM;
+    }
+    t->refs = 1;
+    t->task = task;
+    task_ref(task);
+    strlcpy(t->name, name, sizeof(t->name));
+    list_init(&t->task_node);
+    list_init(&t->tid_node);
+    list_init(&t->run_node);
+    t->state = THREAD_SLEEPING;
+    t->cpu = this_cpu();
+    t->start_ns = clock_now_ns();
+    inherit(t, current);
+    *out = t;
+    return 0;
+}
+
+struct kthread_start {
+    void (*fn)(void *);
+    void *arg;
+};
+
+static void kthread_entry(void *p)
+{
+    struct kthread_start start = *(struct kthread_start *)p;
+    kfree(p);
+    start.fn(start.arg);
+    u32 flags = spin_lock_irq(&tasks_lock);
+    thread_detach(current);
+    spin_unlock_irq(&tasks_lock, flags);
+    thread_exit();
+}
+
+int kthread_create(const char *name, void (*fn)(void *), void *arg,
+                   struct thread **out)
+{
+    struct kthread_start *start = kmalloc(sizeof(*start));
+    if (!start)
+        return -ENOMEM;
+    *start = (struct kthread_start){ fn, arg };
+    struct thread *t;
+    int err = thread_create(&kernel_task, name, &t);
+    if (err) {
+        kfree(start);
+        return err;
+    }
+    t->priority = t->base_priority = PRIORITY_KERNEL;
+    t->affinity = (u32)((1ull << cpu_count) - 1);
+    arch_thread_init(t, kthread_entry, start);
+    u32 flags = spin_lock_irq(&tasks_lock);
+    thread_attach(t, id_allocate());
+    spin_unlock_irq(&tasks_lock, flags);
+    if (out) {
+        thread_ref(t);
+        *out = t;
+    }
+    thread_start(t);
+    return 0;
+}
+
+void thread_ref(struct thread *t)
+{
+    __atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
+}
+
+void thread_unref(struct thread *t)
+{
+    if (__atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL))
+        return;
+    assert(t != current && !t->on_cpu);
+    arch_thread_destroy(t);
+    signal_queue_clear(&t->queue);
+    kstack_free(t->kstack);
+    task_unref(t->task);
+    slab_free(&thread_cache, t);
+}

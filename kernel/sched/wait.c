@@ -1,0 +1,172 @@
+// wait4 and waitid; stopping and continuing.
+
+#include "kernel/errno.h"
+#include "kernel/sched/ids.h"
+#include "kernel/sched/task.h"
+
+#define CLD_EXITED 1
+#define CLD_KILLED 2
+#define CLD_STOPPED 5
+#define CLD_CONTINUED 6
+
+static bool matches(const struct task *child, s32 pid)
+{
+    if (pid > 0)
+        return child->id == (u32)pid;
+    if (pid == 0)
+        return child->pgid == current_task()->pgid;
+    if (pid == -1)
+        return true;
+    return child->pgid == (u32)-pid;
+}
+
+// Looks whether this child has something to report; takes the report.
+static bool take_report(struct task *child, u32 options,
+                        struct wait_result *out)
+{
+    bool keep = options & WNOWAIT;
+    if (child->zombie) {
+        if (!(options & WEXITED))
+            return false;
+        out->status = child->exit_code;
+        out->code = child->exit_code & 0x7f ? CLD_KILLED : CLD_EXITED;
+        return true;
+    }
+    u32 flags = spin_lock_irq(&child->signals.lock);
+    bool found = false;
+    if ((options & WUNTRACED) && child->stopped && !child->stop_reported) {
+        child->stop_reported = !keep;
+        out->status = WAIT_STATUS_STOPPED(child->stop_signal);
+        out->code = CLD_STOPPED;
+        found = true;
+    } else if ((options & WCONTINUED) && child->continued) {
+        child->continued = keep;
+        out->status = WAIT_STATUS_CONTINUED;
+        out->code = CLD_CONTINUED;
+        found = true;
+    }
+    spin_unlock_irq(&child->signals.lock, flags);
+    return found;
+}
+
+// A zombie's last trace: its times go to the parent, the task to whoever still
+// has a reference.
+static void reap(struct task *child, struct wait_result *out)
+{
+    struct task *parent = current_task();
+    out->user = child->dead_user + child->child_user;
+    out->kernel = child->dead_kernel + child->child_kernel;
+    parent->child_user += out->user;
+    parent->child_kernel += out->kernel;
+    list_remove(&child->sibling);
+    task_table_remove(child);
+}
+
+// One look at all children: an id, 0 (nothing yet) or -ECHILD.
+static int look(s32 pid, u32 options, struct wait_result *out)
+{
+    struct task *parent = current_task(), *child, *dead = NULL;
+    int result = -ECHILD;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    list_for_each(child, &parent->children, sibling)
+    {
+        if (!matches(child, pid))
+            continue;
+        result = 0;
+        if (!take_report(child, options, out))
+            continue;
+        out->id = child->id;
+        result = (int)child->id;
+        if (child->zombie && !(options & WNOWAIT)) {
+            reap(child, out);
+            dead = child;
+        }
+        break;
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    if (dead)
+        task_unref(dead);
+    return result;
+}
+
+int task_wait(s32 pid, u32 options, struct wait_result *out)
+{
+    *out = (struct wait_result){ 0 };
+    int found = 0;
+    int err = wait_event(&current_task()->child_wait,
+                         (found = look(pid, options, out)) ||
+                             (options & WNOHANG),
+                         WAIT_INTERRUPTIBLE, WAIT_FOREVER);
+    return err == -EINTR ? -ERESTARTSYS : found;
+}
+
+// --- job control ------------------------------------------------------------------
+
+static void tell_parent(struct task *t, int code, int status)
+{
+    struct siginfo info = { .signo = SIGCHLD, .code = code,
+                            .pid_or_addr = t->id, .uid = t->uid,
+                            .status = status };
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct task *parent = t->parent;
+    task_ref(parent);
+    spin_unlock_irq(&tasks_lock, flags);
+    bool quiet = parent->signals.action[SIGCHLD - 1].flags & SA_NOCLDSTOP;
+    if (!quiet)
+        signal_send_task(parent, SIGCHLD, &info);
+    waitq_wake_all(&parent->child_wait);
+    task_unref(parent);
+}
+
+void task_stop_current(int sig)
+{
+    struct task *t = current_task();
+    u32 flags = spin_lock_irq(&t->signals.lock);
+    bool first = !t->stopped;
+    if (first) {
+        t->stopped = true;
+        t->stop_reported = t->continued = false;
+        t->stop_signal = sig;
+    }
+    spin_unlock_irq(&t->signals.lock, flags);
+    if (first) {
+        // The other threads stop when they next look at their signals.
+        flags = spin_lock_irq(&tasks_lock);
+        struct thread *th;
+        list_for_each(th, &t->threads, task_node)
+        {
+            if (th != current) {
+                WRITE_ONCE(th->signal_pending, true);
+                thread_wake_signal(th, false);
+            }
+        }
+        spin_unlock_irq(&tasks_lock, flags);
+        tell_parent(t, CLD_STOPPED, sig);
+    }
+    while (READ_ONCE(t->stopped)) {
+        __atomic_store_n(&current->state, THREAD_STOPPED, __ATOMIC_SEQ_CST);
+        bool killed = signal_deliverable() & SIGMASK(SIGKILL);
+        if (READ_ONCE(t->stopped) && !killed)
+            schedule();
+        __atomic_store_n(&current->state, THREAD_RUNNING, __ATOMIC_SEQ_CST);
+        if (killed)
+            break;
+    }
+}
+
+void task_continue(struct task *t)
+{
+    u32 flags = spin_lock_irq(&t->signals.lock);
+    bool was = t->stopped;
+    t->stopped = false;
+    if (was)
+        t->continued = true;
+    spin_unlock_irq(&t->signals.lock, flags);
+    if (!was)
+        return;
+    flags = spin_lock_irq(&tasks_lock);
+    struct thread *th;
+    list_for_each(th, &t->threads, task_node) thread_wake_signal(th, true);
+    spin_unlock_irq(&tasks_lock, flags);
+    tell_parent(t, CLD_CONTINUED, SIGCONT);
+}
