@@ -337,6 +337,57 @@ static int take_signal(struct siginfo *info, struct sigaction_k *action)
     return sig;
 }
 
+static int take_from_set(sigset_t set, struct siginfo *info)
+{
+    struct thread *t = current;
+    struct signals *s = &t->task->signals;
+    u32 flags = spin_lock_irq(&s->lock);
+    sigset_t own = t->pending & set, shared = s->pending & set;
+    int sig = 0;
+    if (own) {
+        sig = __builtin_ctzll(own) + 1;
+        t->pending &= ~SIGMASK(sig);
+        take_info(&t->queue, sig, info);
+    } else if (shared) {
+        sig = __builtin_ctzll(shared) + 1;
+        s->pending &= ~SIGMASK(sig);
+        take_info(&s->queue, sig, info);
+    }
+    spin_unlock_irq(&s->lock, flags);
+    return sig;
+}
+
+// While it waits the set is unblocked, so that a sender wakes this thread.
+int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *info)
+{
+    struct thread *t = current;
+    struct signals *s = &t->task->signals;
+    int sig = take_from_set(set, info);
+    if (sig)
+        return sig;
+    u32 flags = spin_lock_irq(&s->lock);
+    sigset_t blocked = t->blocked;
+    t->blocked &= ~set;
+    t->signal_pending = true;
+    spin_unlock_irq(&s->lock, flags);
+
+    int err = 0;
+    t->wait_on = "sigwait";
+    for (;;) {
+        wait_prepare(WAIT_INTERRUPTIBLE);
+        sig = take_from_set(set, info);
+        if (sig || err)
+            break;
+        err = wait_sleep(WAIT_INTERRUPTIBLE, deadline);
+    }
+    wait_finish();
+    flags = spin_lock_irq(&s->lock);
+    t->blocked = blocked;
+    t->signal_pending = true;
+    spin_unlock_irq(&s->lock, flags);
+    return sig ? sig : err == -ETIMEDOUT ? -EAGAIN : -EINTR;
+}
+
 // The interrupted system call is run again (its number is back in eax) or has
 // failed with EINTR.
 static void finish_call(struct trapframe *tf, bool restart)

@@ -108,6 +108,9 @@ void signal_reset_handlers(struct signals *s);
 bool signal_children_unwanted(struct task *t);
 // pselect, ppoll, sigsuspend: `mask` until the call returns to user mode.
 void signal_set_temporary_mask(sigset_t mask);
+// Takes a pending signal of `set` (blocked by the caller) out of the queue, or
+// waits for one. Its number, -EAGAIN at the deadline, -EINTR.
+int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *out);
 // The signals of the current thread that are to be delivered now.
 sigset_t signal_deliverable(void);
 // On the way to user mode: delivers, stops, kills. Interrupts on.

@@ -1,0 +1,330 @@
+// System calls on signals.
+
+#include "kernel/exec/sigframe.h"
+#include "kernel/sched/task.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/syscall/user_types.h"
+
+#define SIGSET_BYTES 8u
+#define UNBLOCKABLE (SIGMASK(SIGKILL) | SIGMASK(SIGSTOP))
+
+static struct siginfo info_from_caller(int code)
+{
+    struct task *t = current_task();
+    return (struct siginfo){ .code = code, .pid_or_addr = t->id,
+                             .uid = t->uid };
+}
+
+// --- sending ---------------------------------------------------------------------
+
+static void signal_everybody(int sig, const struct siginfo *info, int *result)
+{
+    struct task *t = task_next(2);
+    while (t) {
+        u32 next = t->id + 1;
+        if (t != current_task()) {
+            signal_send_task(t, sig, info);
+            *result = 0;
+        }
+        task_unref(t);
+        t = task_next(next);
+    }
+}
+
+static s32 kill_common(s32 pid, int sig, const struct siginfo *info)
+{
+    if (sig < 0 || sig > NSIG)
+        return -EINVAL;
+    if (pid > 0) {
+        struct task *t = task_find((u32)pid);
+        if (!t)
+            return -ESRCH;
+        int err = signal_send_task(t, sig, info);
+        task_unref(t);
+        return err;
+    }
+    if (pid == -1) {
+        int result = -ESRCH;
+        signal_everybody(sig, info, &result);
+        return result;
+    }
+    if (pid == INT32_MIN)
+        return -ESRCH;
+    return signal_send_pgrp(pid ? (u32)-pid : current_task()->pgid, sig, info);
+}
+
+SYSCALL_HANDLER(kill)
+{
+    struct siginfo info = info_from_caller(SI_USER);
+    return kill_common((s32)a, (int)b, &info);
+}
+
+static s32 thread_kill(u32 task, u32 tid, int sig)
+{
+    if ((s32)tid <= 0)
+        return -EINVAL;
+    struct thread *t = thread_find(tid);
+    if (!t)
+        return -ESRCH;
+    struct siginfo info = info_from_caller(SI_TKILL);
+    int err = task && t->task->id != task ? -ESRCH
+                                          : signal_send_thread(t, sig, &info);
+    thread_unref(t);
+    return err;
+}
+
+SYSCALL_HANDLER(tkill)
+{
+    return thread_kill(0, a, (int)b);
+}
+
+SYSCALL_HANDLER(tgkill)
+{
+    if ((s32)a <= 0)
+        return -EINVAL;
+    return thread_kill(a, b, (int)c);
+}
+
+SYSCALL_HANDLER(rt_sigqueueinfo)
+{
+    u32 raw[6];
+    if (copy_from_user(raw, c, sizeof(raw)))
+        return -EFAULT;
+    if ((s32)raw[2] >= 0) // only the kernel says where a signal is from
+        return -EPERM;
+    struct siginfo info = { .code = (s32)raw[2], .pid_or_addr = raw[3],
+                            .uid = raw[4], .status = (s32)raw[5] };
+    struct task *t = task_find(a);
+    if (!t)
+        return -ESRCH;
+    int err = signal_send_task(t, (int)b, &info);
+    task_unref(t);
+    return err;
+}
+
+// --- actions and masks ------------------------------------------------------------
+
+SYSCALL_HANDLER(rt_sigaction)
+{
+    struct sigaction_k new, old;
+    if (d != SIGSET_BYTES || a < 1 || a > NSIG)
+        return -EINVAL;
+    if (b && (SIGMASK(a) & UNBLOCKABLE))
+        return -EINVAL;
+    if (b && copy_from_user(&new, b, sizeof(new)))
+        return -EFAULT;
+    struct signals *s = &current_task()->signals;
+    u32 flags = spin_lock_irq(&s->lock);
+    old = s->action[a - 1];
+    if (b) {
+        new.mask &= ~UNBLOCKABLE;
+        s->action[a - 1] = new;
+    }
+    spin_unlock_irq(&s->lock, flags);
+    if (c && copy_to_user(c, &old, sizeof(old)))
+        return -EFAULT;
+    return 0;
+}
+
+static void set_mask(sigset_t mask)
+{
+    struct thread *t = current;
+    u32 flags = spin_lock_irq(&t->task->signals.lock);
+    t->blocked = mask & ~UNBLOCKABLE;
+    if (signal_deliverable())
+        t->signal_pending = true;
+    spin_unlock_irq(&t->task->signals.lock, flags);
+}
+
+SYSCALL_HANDLER(rt_sigprocmask)
+{
+    sigset_t set, old = current->blocked;
+    if (d != SIGSET_BYTES)
+        return -EINVAL;
+    if (b) {
+        if (copy_from_user(&set, b, sizeof(set)))
+            return -EFAULT;
+        if (a == 0) // SIG_BLOCK
+            set_mask(old | set);
+        else if (a == 1) // SIG_UNBLOCK
+            set_mask(old & ~set);
+        else if (a == 2) // SIG_SETMASK
+            set_mask(set);
+        else
+            return -EINVAL;
+    }
+    if (c && copy_to_user(c, &old, sizeof(old)))
+        return -EFAULT;
+    return 0;
+}
+
+SYSCALL_HANDLER(rt_sigpending)
+{
+    if (b > SIGSET_BYTES)
+        return -EINVAL;
+    struct thread *t = current;
+    sigset_t set = (t->pending | t->task->signals.pending) & t->blocked;
+    return copy_to_user(a, &set, b);
+}
+
+SYSCALL_HANDLER(rt_sigsuspend)
+{
+    sigset_t set;
+    if (b != SIGSET_BYTES)
+        return -EINVAL;
+    if (copy_from_user(&set, a, sizeof(set)))
+        return -EFAULT;
+    signal_set_temporary_mask(set);
+    thread_sleep_until(WAIT_FOREVER, WAIT_INTERRUPTIBLE);
+    return -ERESTARTNOHAND;
+}
+
+SYSCALL_HANDLER(pause)
+{
+    thread_sleep_until(WAIT_FOREVER, WAIT_INTERRUPTIBLE);
+    return -ERESTARTNOHAND;
+}
+
+static s32 timed_wait(u32 set_addr, u32 info_addr, u32 timeout, u32 size,
+                      bool wide)
+{
+    sigset_t set;
+    u64 deadline;
+    if (size != SIGSET_BYTES)
+        return -EINVAL;
+    if (copy_from_user(&set, set_addr, sizeof(set)))
+        return -EFAULT;
+    int err = deadline_from_user(timeout, wide, &deadline);
+    if (err)
+        return err;
+    struct siginfo info;
+    int sig = signal_wait_for(set & ~UNBLOCKABLE, deadline, &info);
+    if (sig > 0 && info_addr && siginfo_to_user(info_addr, &info))
+        return -EFAULT;
+    return sig;
+}
+
+SYSCALL_HANDLER(rt_sigtimedwait) { return timed_wait(a, b, c, d, false); }
+SYSCALL_HANDLER(rt_sigtimedwait_time64) { return timed_wait(a, b, c, d, true); }
+
+SYSCALL_HANDLER(rt_sigreturn)
+{
+    struct trapframe *tf = syscall_frame();
+    if (sigframe_pop(tf, true))
+        signal_fault(SIGSEGV, SI_KERNEL, 0);
+    return (s32)tf->eax;
+}
+
+SYSCALL_HANDLER(sigreturn)
+{
+    struct trapframe *tf = syscall_frame();
+    if (sigframe_pop(tf, false))
+        signal_fault(SIGSEGV, SI_KERNEL, 0);
+    return (s32)tf->eax;
+}
+
+#define SS_ONSTACK 1u
+#define SS_DISABLE 2u
+#define MINSIGSTKSZ 2048u
+
+SYSCALL_HANDLER(sigaltstack)
+{
+    struct {
+        u32 sp, flags, size;
+    } new, old;
+    struct thread *t = current;
+    bool on = on_altstack(syscall_frame()->esp);
+    old.sp = t->altstack_base;
+    old.size = t->altstack_size;
+    old.flags = !t->altstack_size ? SS_DISABLE : on ? SS_ONSTACK : 0;
+    if (a) {
+        if (copy_from_user(&new, a, sizeof(new)))
+            return -EFAULT;
+        if (on)
+            return -EPERM;
+        if (new.flags & ~(SS_DISABLE | SS_ONSTACK))
+            return -EINVAL;
+        bool off = new.flags & SS_DISABLE;
+        if (!off && new.size < MINSIGSTKSZ)
+            return -ENOMEM;
+        t->altstack_base = off ? 0 : new.sp;
+        t->altstack_size = off ? 0 : new.size;
+    }
+    if (b && copy_to_user(b, &old, sizeof(old)))
+        return -EFAULT;
+    return 0;
+}
+
+// --- alarms -----------------------------------------------------------------------
+
+#define ITIMER_REAL 0
+
+struct itimer_old {
+    u64 value, interval; // ns
+};
+
+static struct itimer_old swap_timer(const u64 *value, u64 interval)
+{
+    struct task *t = current_task();
+    struct itimer_old old = { 0, t->alarm_interval };
+    u64 now = clock_now_ns();
+    if (t->alarm.cpu && t->alarm.deadline > now)
+        old.value = t->alarm.deadline - now;
+    if (value) {
+        timeout_cancel(&t->alarm);
+        t->alarm_interval = interval;
+        if (*value)
+            timeout_set(&t->alarm, now + *value);
+    }
+    return old;
+}
+
+SYSCALL_HANDLER(alarm)
+{
+    u64 value = (u64)a * NSEC_PER_SEC;
+    struct itimer_old old = swap_timer(&value, 0);
+    return (s32)DIV_ROUND_UP(old.value, NSEC_PER_SEC);
+}
+
+static int timeval_to_ns(const struct timeval32 *v, u64 *ns)
+{
+    if (v->sec < 0 || v->usec < 0 || v->usec >= 1000000)
+        return -EINVAL;
+    *ns = (u64)v->sec * NSEC_PER_SEC + (u64)v->usec * NSEC_PER_USEC;
+    return 0;
+}
+
+static struct timeval32 ns_to_timeval(u64 ns)
+{
+    u64 us = DIV_ROUND_UP(ns, NSEC_PER_USEC);
+    return (struct timeval32){ (s32)(us / 1000000), (s32)(us % 1000000) };
+}
+
+static int old_to_user(u32 addr, const struct itimer_old *old)
+{
+    struct timeval32 pair[2] = { ns_to_timeval(old->interval),
+                                 ns_to_timeval(old->value) };
+    return copy_to_user(addr, pair, sizeof(pair));
+}
+
+SYSCALL_HANDLER(setitimer)
+{
+    struct timeval32 pair[2] = { { 0, 0 }, { 0, 0 } };
+    u64 value, interval;
+    if (a != ITIMER_REAL)
+        return -EINVAL;
+    if (b && copy_from_user(pair, b, sizeof(pair)))
+        return -EFAULT;
+    if (timeval_to_ns(&pair[0], &interval) || timeval_to_ns(&pair[1], &value))
+        return -EINVAL;
+    struct itimer_old old = swap_timer(&value, interval);
+    return c ? old_to_user(c, &old) : 0;
+}
+
+SYSCALL_HANDLER(getitimer)
+{
+    if (a != ITIMER_REAL)
+        return -EINVAL;
+    struct itimer_old old = swap_timer(NULL, 0);
+    return old_to_user(b, &old);
+}

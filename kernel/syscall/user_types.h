@@ -1,0 +1,26 @@
+// Structures of the Linux/i386 interface that several families of calls use.
+#pragma once
+
+#include "arch/mmu.h"
+#include "lib/types.h"
+
+struct timespec32 {
+    s32 sec, nsec;
+};
+struct timespec64 {
+    s64 sec;
+    s32 nsec, pad;
+};
+struct timeval32 {
+    s32 sec, usec;
+};
+
+// Reads a relative or absolute time; `wide`: 64-bit seconds. In nanoseconds;
+// beyond what fits: as large as it gets. -EFAULT, -EINVAL.
+int time_from_user(u32 addr, bool wide, u64 *ns);
+int time_to_user(u32 addr, bool wide, u64 ns);
+// Optional time-out argument of futex, sigtimedwait, poll...: the deadline in
+// clock_now_ns units; WAIT_FOREVER when addr is 0.
+int deadline_from_user(u32 addr, bool wide, u64 *deadline);
+// 32 or 64-bit seconds -> clamp
+u64 deadline_after(u64 ns);
