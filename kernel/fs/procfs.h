@@ -1,0 +1,73 @@
+// What the parts of /proc share: procfs.c (the tree), procfs_task.c and
+// procfs_fd.c (a task's files), procfs_maps.c, procfs_system.c (the rest).
+#pragma once
+
+#include "kernel/fs/text.h"
+#include "kernel/fs/vfs.h"
+
+struct task;
+struct thread;
+struct proc_dir;
+
+// A name in a directory: one of these in a static table, or one for all the
+// numbers in it.
+struct proc_entry {
+    const char *name;
+    u32 mode; // type and permissions
+    // By type, one of: the contents (arg: the struct proc_node), the target of
+    // a symlink (its length or -errno), the directory.
+    text_maker make;
+    int (*link)(struct vnode *v, char *buf, size_t size);
+    const struct proc_dir *dir;
+};
+
+#define PROC_NAME_MAX 24
+
+// A vnode of /proc: made by lookup, gone with the last reference. Nothing in it
+// changes. It names a task by its number only: whoever uses it finds out
+// whether that is still there.
+struct proc_node {
+    struct vnode v;
+    const struct proc_entry *entry;
+    struct proc_node *parent; // a reference; NULL: the root
+    u32 pid, tid, fd;         // as far as they are on the way here, else 0
+    char name[PROC_NAME_MAX];
+};
+
+static inline struct proc_node *proc_node(struct vnode *v)
+{
+    return container_of(v, struct proc_node, v);
+}
+
+struct proc_dir {
+    const struct proc_entry *entries;
+    u32 count;
+    // If there are numbers in the directory, what they stand for; the first
+    // that is at least `from` (false: none); and where the child keeps it.
+    const struct proc_entry *numbered;
+    bool (*next)(const struct proc_node *dir, u32 from, u32 *number);
+    void (*set)(struct proc_node *child, u32 number);
+};
+
+extern const struct proc_entry proc_root_entry; // procfs_system.c
+extern const struct proc_entry proc_task_entry; // procfs_task.c: /proc/PID
+extern const struct proc_dir proc_fd_dir;       // procfs_fd.c
+
+bool proc_task_next(const struct proc_node *dir, u32 from, u32 *number);
+void proc_set_pid(struct proc_node *child, u32 number);
+
+// The task of a node, referenced, or NULL when it is no more.
+struct task *proc_find_task(const struct proc_node *n);
+
+// procfs_maps.c, procfs_fd.c
+int proc_make_maps(struct text *t, void *arg);
+int proc_link_exe(struct vnode *v, char *buf, size_t size);
+int proc_link_cwd(struct vnode *v, char *buf, size_t size);
+int proc_link_root(struct vnode *v, char *buf, size_t size);
+u32 proc_fd_table_size(struct task *task);
+
+// procfs_system.c
+int proc_make_mounts(struct text *t, void *arg);
+
+// Clock ticks as programs see them (USER_HZ 100).
+#define PROC_TICK_NS (NSEC_PER_SEC / 100)

@@ -1,0 +1,105 @@
+// /proc/PID/maps: the areas of an address space.
+//
+// The areas are copied (files referenced) under the address space's lock and
+// put into words afterwards, because finding a file's path takes the
+// namespace_lock, which must not be taken inside.
+
+#include "kernel/errno.h"
+#include "kernel/fs/procfs.h"
+#include "kernel/mm/aspace.h"
+#include "kernel/sched/task.h"
+
+#define NAME_COLUMN 73 // where Linux starts the file's name
+#define PATH_ROOM 512
+
+struct area_copy {
+    u32 start, end, prot, flags;
+    struct vnode *vnode;
+    u64 offset;
+};
+
+static int copy_area(struct area *a, void *arg)
+{
+    struct text *copies = arg;
+    struct area_copy c = { a->start, a->end,   a->prot,
+                           a->flags, a->vnode, a->offset };
+    size_t before = copies->len;
+
+    text_append(copies, &c, sizeof(c));
+    if (copies->len > before && c.vnode != NULL)
+        vnode_ref(c.vnode);
+    return 0;
+}
+
+static void put_area_name(struct text *t, const struct area_copy *c)
+{
+    char path[PATH_ROOM];
+
+    if (c->vnode != NULL && vfs_path(c->vnode, path, sizeof(path)) > 0)
+        text_printf(t, "%s", path);
+    else if (c->vnode != NULL)
+        text_printf(t, "(deleted)");
+    else if (c->flags & AREA_STACK)
+        text_printf(t, "[stack]");
+    else if (c->flags & AREA_HEAP)
+        text_printf(t, "[heap]");
+}
+
+static void put_area(struct text *t, const struct area_copy *c)
+{
+    size_t line = t->len;
+    u32 device = 0;
+
+    if (c->vnode != NULL && c->vnode->mount != NULL)
+        device = c->vnode->mount->dev;
+    text_printf(t, "%08x-%08x %c%c%c%c %08llx %02x:%02x %llu", c->start, c->end,
+                c->prot & PROT_R ? 'r' : '-', c->prot & PROT_W ? 'w' : '-',
+                c->prot & PROT_X ? 'x' : '-',
+                c->flags & AREA_SHARED ? 's' : 'p', c->offset, device >> 8,
+                device & 0xff, c->vnode != NULL ? c->vnode->ino : 0ull);
+    if (c->vnode != NULL || (c->flags & (AREA_STACK | AREA_HEAP))) {
+        line = t->len - line;
+        text_printf(t, "%*s", (int)(NAME_COLUMN - MIN(line, 72u)), "");
+        put_area_name(t, c);
+    }
+    text_append(t, "\n", 1);
+}
+
+// A task's address space, referenced; NULL: it has none.
+static struct aspace *aspace_of(const struct proc_node *n)
+{
+    struct task *task = proc_find_task(n);
+    struct aspace *as;
+    u32 flags;
+
+    if (task == NULL)
+        return NULL;
+    flags = spin_lock_irq(&tasks_lock);
+    as = task->exiting ? NULL : task->aspace;
+    if (as != NULL)
+        aspace_ref(as);
+    spin_unlock_irq(&tasks_lock, flags);
+    task_unref(task);
+    return as;
+}
+
+int proc_make_maps(struct text *t, void *arg)
+{
+    struct text copies = { NULL, 0, 0, false };
+    struct aspace *as = aspace_of(arg);
+
+    if (as == NULL)
+        return 0;
+    aspace_for_each_area(as, copy_area, &copies);
+    aspace_unref(as);
+    for (size_t at = 0; at < copies.len; at += sizeof(struct area_copy)) {
+        struct area_copy *c = (struct area_copy *)(copies.data + at);
+
+        put_area(t, c);
+        if (c->vnode != NULL)
+            vnode_unref(c->vnode);
+    }
+    t->failed |= copies.failed;
+    text_clear(&copies);
+    return 0;
+}
