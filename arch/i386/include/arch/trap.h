@@ -34,6 +34,13 @@ struct trapframe {
 #define VECTOR_PAGE_FAULT 14
 #define VECTOR_SYSCALL 0x80
 
+// `error` of a frame that a system call left; no exception's is the same.
+#define TRAP_SYSCALL_MARK 0xffffffffu
+
+static inline bool trap_is_syscall(const struct trapframe *tf)
+{
+    return tf->error == TRAP_SYSCALL_MARK;
+}
 static inline bool trap_from_user(const struct trapframe *tf)
 {
     return tf->cs & 3;

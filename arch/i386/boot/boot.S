@@ -1,0 +1,161 @@
+// From the boot loader to C: the Multiboot headers, the first page tables, the
+// jump to the higher half.
+//
+// The early page tables map the first 768 MiB twice, at 0 and at KERNEL_BASE,
+// by large pages, readable, writable and executable; arch_init_memory replaces
+// them. With PAE one page directory serves both halves: entries 0 and 3 of the
+// directory pointer table. PAE is chosen here, once: changing the format later
+// would need paging off again.
+
+#include "arch/i386/boot/multiboot.h"
+#include "arch/i386/cpu/offsets.h"
+
+#define PHYS(symbol) ((symbol) - ASM_KERNEL_BASE)
+
+#define PTE_PRESENT_WRITABLE 0x003
+#define PDE_LARGE            0x080
+#define CPUID_1_EDX_PSE      (1 << 3)
+#define CPUID_1_EDX_PAE      (1 << 6)
+
+#define COM1            0x3f8
+#define COM_LINE_STATUS (COM1 + 5)
+#define LINE_EMPTY      0x20
+
+    .section .boot.header, "a"
+    .balign 4
+    .long MB1_HEADER_MAGIC, MB1_HEADER_FLAGS
+    .long -(MB1_HEADER_MAGIC + MB1_HEADER_FLAGS)
+
+    .balign 8
+mb2_header:
+    .long MB2_HEADER_MAGIC, 0, mb2_header_end - mb2_header
+    .long -(MB2_HEADER_MAGIC + (mb2_header_end - mb2_header))
+    // Information request, optional: a loader that lacks one still boots us.
+    .balign 8
+1:  .short 1, 1
+    .long 2f - 1b
+    .long MB2_TAG_CMDLINE, MB2_TAG_LOADER, MB2_TAG_MODULE, MB2_TAG_MEMORY
+    .long MB2_TAG_MMAP, MB2_TAG_RSDP_OLD, MB2_TAG_RSDP_NEW
+2:  .balign 8
+    .short 0, 0
+    .long 8
+mb2_header_end:
+
+    .section .boot.text, "ax"
+    .global boot_entry
+    .type boot_entry, @function
+boot_entry:
+    cli
+    cld
+    movl %eax, %edi // magic
+    movl %ebx, %esi // information
+    cmpl $MB1_BOOT_MAGIC, %eax
+    je 1f
+    cmpl $MB2_BOOT_MAGIC, %eax
+    je 1f
+    movl $no_multiboot, %esi
+    jmp fail
+1:  movl $PHYS(boot_stack_top), %esp
+    movl $1, %eax
+    cpuid
+    testl $CPUID_1_EDX_PSE, %edx
+    jnz 1f
+    movl $no_large_pages, %esi
+    jmp fail
+1:  testl $CPUID_1_EDX_PAE, %edx
+    jz two_level
+
+    movl $PHYS(early_directory), %ebx
+    xorl %ecx, %ecx
+    movl $(PTE_PRESENT_WRITABLE | PDE_LARGE), %eax
+1:  movl %eax, (%ebx, %ecx, 8)
+    addl $0x200000, %eax
+    incl %ecx
+    cmpl $(ASM_DIRECT_MAP_MAX / 0x200000), %ecx
+    jb 1b
+    orl $1, %ebx
+    movl %ebx, PHYS(early_pointers)
+    movl %ebx, PHYS(early_pointers) + 24
+    movl $PHYS(early_pointers), %ecx
+    movl $(ASM_CR4_PSE | ASM_CR4_PAE), %edx
+    jmp paging_on
+
+two_level:
+    movl $PHYS(early_directory), %ebx
+    xorl %ecx, %ecx
+    movl $(PTE_PRESENT_WRITABLE | PDE_LARGE), %eax
+1:  movl %eax, (%ebx, %ecx, 4)
+    movl %eax, (ASM_KERNEL_BASE >> 20)(%ebx, %ecx, 4)
+    addl $0x400000, %eax
+    incl %ecx
+    cmpl $(ASM_DIRECT_MAP_MAX / 0x400000), %ecx
+    jb 1b
+    movl %ebx, %ecx
+    movl $ASM_CR4_PSE, %edx
+
+paging_on:
+    movl %cr0, %eax
+    andl $~ASM_CR0_PG, %eax // whatever the loader left
+    movl %eax, %cr0
+    movl %edx, %cr4
+    movl %ecx, %cr3
+    andl $~(ASM_CR0_CD | ASM_CR0_NW), %eax
+    orl $(ASM_CR0_PG | ASM_CR0_WP), %eax
+    movl %eax, %cr0
+    movl $higher_half, %eax
+    jmp *%eax
+
+// Says the text at esi on the first serial port, and stops.
+fail:
+    movw $COM_LINE_STATUS, %dx
+    movl $100000, %ecx // a port that is not there must not stop the text
+1:  inb %dx, %al
+    testb $LINE_EMPTY, %al
+    loopz 1b
+    lodsb
+    testb %al, %al
+    jz 2f
+    movw $COM1, %dx
+    outb %al, %dx
+    jmp fail
+2:  movw $ASM_DEBUG_EXIT_PORT, %dx
+    movb $ASM_DEBUG_EXIT_PANIC, %al
+    outb %al, %dx
+3:  hlt
+    jmp 3b
+
+    .section .boot.data, "a"
+no_multiboot:
+    .asciz "Strobe: not started by a Multiboot loader\r\n"
+no_large_pages:
+    .asciz "Strobe: this CPU has no 4 MiB pages (i686 is needed)\r\n"
+
+    .text
+    .type higher_half, @function
+higher_half:
+    movl $boot_stack_top, %esp
+    xorl %ebp, %ebp // backtraces end here
+    pushl %ebp
+    pushl %ebp
+    movl %esp, %ebp
+    pushl %esi
+    pushl %edi
+    call boot_main
+    hlt
+
+    .section .bss.page_aligned, "aw", @nobits
+    .balign 4096
+    .global early_directory
+early_directory:
+    .skip 4096
+    // Unmapped by arch_init_memory, so that an overflow is caught.
+    .global boot_stack_guard, boot_stack_top
+boot_stack_guard:
+    .skip 4096
+    .skip ASM_KSTACK_SIZE
+boot_stack_top:
+    .global early_pointers
+early_pointers:
+    .skip 4096
+
+    .section .note.GNU-stack, "", @progbits

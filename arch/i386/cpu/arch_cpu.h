@@ -1,0 +1,109 @@
+// What x86 keeps for each CPU, and the parts of arch/i386/cpu that know each
+// other.
+#pragma once
+
+#include "arch/cpu.h"
+#include "arch/trap.h"
+
+// Task state segment (SDM vol. 3, 8.2.1). The low halves hold selectors.
+struct tss {
+    u32 link;
+    u32 esp0, ss0, esp1, ss1, esp2, ss2;
+    u32 cr3, eip, eflags;
+    u32 eax, ecx, edx, ebx, esp, ebp, esi, edi;
+    u32 es, cs, ss, ds, fs, gs;
+    u32 ldt;
+    u16 trap, io_map;
+};
+
+#define DOUBLE_FAULT_STACK 6144u
+
+struct arch_cpu {
+    u64 gdt[GDT_ENTRIES]; // TLS entries: the running thread's
+    struct tss tss;       // only esp0 changes after start-up
+    struct tss double_fault_tss;
+    u32 cr0;         // as loaded, TS clear
+    u32 windows;     // how many are open (arch/i386/mm/window.c)
+    u32 nmis;        // NMIs that nobody asked for; written in NMI context
+    u32 nmis_logged; // how many of them the log has told
+    bool up;         // it has got as far as ap_main
+    bool stopped;    // it has answered smp_stop_others
+
+    // smp_call.c: what this CPU asks of others, one request at a time; bits of
+    // those that have not answered yet.
+    void (*call_fn)(void *arg);
+    void *call_arg;
+    u32 call_pending;
+    u32 call_from; // bits of the CPUs that ask something of this one
+
+    u8 double_fault_stack[DOUBLE_FAULT_STACK] __attribute__((aligned(16)));
+};
+
+// gdt.c: makes `cpu`'s tables (cpu->arch is set) and loads the GDT: %fs works.
+void gdt_init(struct cpu *cpu);
+// After it, exceptions are handled. The page tables for the double fault handler
+// are kernel_pagetable's; call it again when they have changed.
+void idt_load(struct cpu *cpu);
+void idt_init(void);
+
+// init.c: control registers of the calling CPU, according to cpu_features.
+void cpu_init_control(void);
+// The boot CPU's struct cpu: before any other C code.
+void cpu_init_boot(void);
+
+// features.c
+void features_detect(void);
+
+// trap.c: the last steps before user mode; interrupts are off when it returns.
+void trap_leave(struct trapframe *tf);
+const char *exception_name(u32 vector);
+
+// fpu.c: the FPU's part of a thread switch; interrupts off.
+struct thread;
+void fpu_init(void);
+void fpu_switch(struct thread *prev, struct thread *next);
+int fpu_fork(struct thread *child); // of current; 0 or -ENOMEM
+void fpu_discard(struct thread *t); // current, or a thread that is over
+// First use since the switch (#NM). False: no memory for the state.
+bool fpu_first_use(void);
+// The SIGFPE code for #MF, #XM.
+int fpu_error_code(u32 vector);
+
+// smp_call.c: answers what other CPUs ask of this one; interrupts off.
+void smp_call_service(void);
+void smp_call_init(void);
+// True once the machine stops: the NMI handler halts its CPU.
+bool smp_stopping(void);
+
+static ALWAYS_INLINE u32 read_cr2(void)
+{
+    u32 v;
+    __asm__ volatile("movl %%cr2, %0" : "=r"(v));
+    return v;
+}
+static ALWAYS_INLINE u32 read_cr4(void)
+{
+    u32 v;
+    __asm__ volatile("movl %%cr4, %0" : "=r"(v));
+    return v;
+}
+static ALWAYS_INLINE void write_cr4(u32 v)
+{
+    __asm__ volatile("movl %0, %%cr4" ::"r"(v) : "memory");
+}
+static ALWAYS_INLINE void write_cr0(u32 v)
+{
+    __asm__ volatile("movl %0, %%cr0" ::"r"(v) : "memory");
+}
+
+struct cpuid {
+    u32 eax, ebx, ecx, edx;
+};
+static inline struct cpuid cpuid(u32 leaf, u32 subleaf)
+{
+    struct cpuid r;
+    __asm__ volatile("cpuid"
+                     : "=a"(r.eax), "=b"(r.ebx), "=c"(r.ecx), "=d"(r.edx)
+                     : "a"(leaf), "c"(subleaf));
+    return r;
+}

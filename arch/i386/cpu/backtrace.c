@@ -1,0 +1,37 @@
+// Walking frame pointers, in any context: nothing is read that is not mapped.
+
+#include "arch/cpu.h"
+#include "arch/mmu.h"
+#include "arch/thread.h"
+
+struct stack_frame {
+    u32 caller; // its frame pointer
+    u32 return_to;
+};
+
+static bool readable(u32 at)
+{
+    struct mapping m;
+    if (at < KERNEL_BASE || at & 3 || at > -(u32)sizeof(struct stack_frame))
+        return false;
+    u32 last = at + sizeof(struct stack_frame) - 1;
+    return pagetable_lookup(&kernel_pagetable, at, &m) &&
+           pagetable_lookup(&kernel_pagetable, last, &m);
+}
+
+u32 backtrace(u32 ebp, u32 *pcs, u32 max)
+{
+    u32 n = 0;
+    while (n < max && readable(ebp)) {
+        const struct stack_frame *f = (const struct stack_frame *)ebp;
+        u32 caller = f->caller;
+        if (f->return_to < KERNEL_BASE)
+            break;
+        pcs[n++] = f->return_to;
+        // Callers' frames lie above, on the same stack: no circles.
+        if (caller <= ebp || caller - ebp > KSTACK_SIZE)
+            break;
+        ebp = caller;
+    }
+    return n;
+}

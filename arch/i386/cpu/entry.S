@@ -1,0 +1,198 @@
+// The ways into the kernel and out of it.
+//
+// Every entry builds a struct trapframe (arch/trap.h), loads the kernel's
+// segments and calls C in trap.c; C has done all that is due before it returns.
+// The way out restores the frame. What it restores may be a user's nonsense: a
+// bad data segment becomes the null selector, a bad return address or stack
+// becomes an exception of the user's own.
+
+#include "arch/i386/cpu/asm.h"
+
+#define VECTOR_PROTECTION 13
+
+.macro SAVE_REGISTERS
+    pushl %fs
+    pushl %es
+    pushl %ds
+    pushl %eax
+    pushl %ebp
+    pushl %edi
+    pushl %esi
+    pushl %edx
+    pushl %ecx
+    pushl %ebx
+    movl $ASM_KERNEL_DS, %edx
+    movl %edx, %ds
+    movl %edx, %es
+    movl $ASM_PERCPU_SEL, %edx
+    movl %edx, %fs
+    cld
+    CLAC
+.endm
+
+    .text
+
+// One stub of 16 bytes for each vector. Those whose exception has an error code
+// find it pushed by the CPU (SDM vol. 3, table 6-1).
+    .balign 16
+    .global trap_stubs
+    .type trap_stubs, @function
+trap_stubs:
+    .set vector, 0
+    .rept 256
+    .balign 16
+    .if (vector == 8) | (vector == 10) | (vector == 11) | (vector == 12) | (vector == 13) | (vector == 14) | (vector == 17) | (vector == 21) | (vector == 29) | (vector == 30)
+    .else
+    pushl $0
+    .endif
+    .if vector < 128
+    pushl $vector // sign-extended byte
+    .else
+    .byte 0x68
+    .long vector
+    .endif
+    .if vector < 32
+    jmp exception_common
+    .else
+    jmp interrupt_common
+    .endif
+    .set vector, vector + 1
+    .endr
+    .size trap_stubs, . - trap_stubs
+
+    .balign 16
+    .type exception_common, @function
+exception_common:
+    SAVE_REGISTERS
+    pushl %esp
+    call trap_exception
+    addl $4, %esp
+    jmp trap_return
+
+    .balign 16
+    .type interrupt_common, @function
+interrupt_common:
+    SAVE_REGISTERS
+    pushl %esp
+    call trap_interrupt
+    addl $4, %esp
+    jmp trap_return
+
+    .balign 16
+    .global nmi_entry_point
+    .type nmi_entry_point, @function
+nmi_entry_point:
+    pushl $0
+    pushl $2
+    SAVE_REGISTERS
+    pushl %esp
+    call trap_nmi
+    addl $4, %esp
+    jmp trap_return
+
+    .balign 16
+    .global syscall_entry_point
+    .type syscall_entry_point, @function
+syscall_entry_point:
+    pushl $-1 // TRAP_SYSCALL_MARK
+    pushl %eax
+    SAVE_REGISTERS
+    pushl %esp
+    call trap_syscall
+    addl $4, %esp
+
+trap_return:
+    popl %ebx
+    popl %ecx
+    popl %edx
+    popl %esi
+    popl %edi
+    popl %ebp
+    popl %eax
+1:  popl %ds
+2:  popl %es
+3:  popl %fs
+    addl $8, %esp // vector, error
+4:  iretl
+
+    FIXUP 1b, bad_ds
+    FIXUP 2b, bad_es
+    FIXUP 3b, bad_fs
+    FIXUP 4b, bad_iret
+bad_ds:
+    movl $0, (%esp)
+    jmp 1b
+bad_es:
+    movl $0, (%esp)
+    jmp 2b
+bad_fs:
+    movl $0, (%esp)
+    jmp 3b
+// The frame that IRET refused is still there: as if the user program had raised
+// the exception by its next instruction.
+bad_iret:
+    pushl $0
+    pushl $VECTOR_PROTECTION
+    jmp exception_common
+
+// enter_user(frame): leaves by it.
+    .balign 16
+    .global enter_user
+    .type enter_user, @function
+enter_user:
+    movl 4(%esp), %esp
+    jmp trap_return
+
+// A task of its own: nothing is known of the stack that was in use.
+    .global double_fault_entry_point
+    .type double_fault_entry_point, @function
+double_fault_entry_point:
+    cld
+    xorl %ebp, %ebp
+    call double_fault
+    hlt
+
+// thread = switch_stack(prev, &prev's esp, next's esp)
+    .balign 16
+    .global switch_stack
+    .type switch_stack, @function
+switch_stack:
+    movl 4(%esp), %eax
+    movl 8(%esp), %ecx
+    movl 12(%esp), %edx
+    pushl %ebp
+    pushl %ebx
+    pushl %esi
+    pushl %edi
+    movl %esp, (%ecx)
+    movl %edx, %esp
+    popl %edi
+    popl %esi
+    popl %ebx
+    popl %ebp
+    ret
+
+// Where switch_stack returns to in a new thread: thread.c's struct new_stack.
+    .global thread_begin
+    .type thread_begin, @function
+thread_begin:
+    pushl %eax
+    call sched_switch_finished
+    addl $4, %esp
+    sti
+    popl %eax // entry; its argument is on the stack, below a return address
+    xorl %ebp, %ebp
+    pushl $0
+    jmp *%eax
+
+// The same for a fork's child: it leaves by its trap frame.
+    .global fork_child_begin
+    .type fork_child_begin, @function
+fork_child_begin:
+    pushl %eax
+    call sched_switch_finished
+    addl $4, %esp
+    call fork_child_return
+    hlt
+
+    .section .note.GNU-stack, "", @progbits

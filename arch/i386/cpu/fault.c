@@ -1,0 +1,108 @@
+// Page faults: demand paging for user programs and for the kernel's accesses to
+// user memory; everything else in the kernel is a bug, and says which one.
+
+#include "arch/i386/cpu/fault.h"
+
+#include "arch/i386/cpu/arch_cpu.h"
+#include "arch/mmu.h"
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/sched/task.h"
+
+#define SEGV_MAPERR 1
+#define SEGV_ACCERR 2
+#define BUS_ADRERR  2
+
+#define NULL_PAGES 16u // an address below is a NULL pointer plus an offset
+
+static int resolve(u32 addr, u32 error)
+{
+    struct aspace *as = current_task()->aspace;
+    if (addr >= USER_END || !as)
+        return -EFAULT;
+    return aspace_fault(as, addr, error | FAULT_USER);
+}
+
+void fault_out_of_memory(void)
+{
+    struct task *t = current_task();
+    log_printf("out of memory: task %u (%s) killed\n", t->id, t->name);
+    signal_send_task(t, SIGKILL, NULL);
+}
+
+void fault_from_user(struct trapframe *tf)
+{
+    u32 addr = read_cr2();
+    irq_enable();
+    int err = resolve(addr, tf->error);
+    if (likely(!err))
+        return;
+    switch (err) {
+    case -ENOMEM:
+        fault_out_of_memory();
+        break;
+    case -EIO:
+        signal_fault(SIGBUS, BUS_ADRERR, addr);
+        break;
+    case -EACCES:
+        signal_fault(SIGSEGV, SEGV_ACCERR, addr);
+        break;
+    default:
+        signal_fault(SIGSEGV, SEGV_MAPERR, addr);
+    }
+}
+
+bool fault_is_stack_overflow(u32 esp)
+{
+    extern char boot_stack_guard[];
+    struct thread *t = current;
+    // What faults first is often a push: esp may still be at the stack's end.
+    u32 end = t && t->kstack ? (u32)t->kstack
+                             : (u32)boot_stack_guard + PAGE_SIZE;
+    return esp - (end - PAGE_SIZE) <= PAGE_SIZE;
+}
+
+static NORETURN void kernel_bug(struct trapframe *tf, u32 addr)
+{
+    u32 error = tf->error;
+    const char *access = error & FAULT_EXEC    ? "execution"
+                         : error & FAULT_WRITE ? "write"
+                                               : "read";
+    if (addr < NULL_PAGES * PAGE_SIZE)
+        panic_trap(tf, "NULL dereference: %s at %08x", access, addr);
+    if (addr < USER_END && error & FAULT_PRESENT)
+        panic_trap(tf, "%s of user memory at %08x, outside user copies (%s)",
+                   access, addr, error & FAULT_EXEC ? "SMEP" : "SMAP");
+    if (fault_is_stack_overflow(addr))
+        panic_trap(tf, "kernel stack overflow at %08x", addr);
+    panic_trap(tf, "page fault in the kernel: %s at %08x (%s)", access, addr,
+               error & FAULT_PRESENT ? "protected" : "not mapped");
+}
+
+// A fault in the middle of a spinlock or an interrupt cannot wait for a page.
+static bool may_sleep(const struct trapframe *tf)
+{
+    struct cpu *c = this_cpu();
+    return tf->eflags & EFLAGS_IF && !c->preempt_count && !c->irq_depth &&
+           c->thread;
+}
+
+void fault_from_kernel(struct trapframe *tf)
+{
+    u32 addr = read_cr2();
+    u32 fixup = tf->eip;
+    // Only the user copies may touch user memory: without an entry in the
+    // exception table it is a wild pointer, even where something is mapped.
+    if (unlikely(!fault_fixup(&fixup) || addr >= USER_END))
+        kernel_bug(tf, addr);
+    int err = -EFAULT;
+    if (may_sleep(tf)) {
+        irq_enable();
+        err = resolve(addr, tf->error);
+        if (err == -ENOMEM)
+            fault_out_of_memory();
+        irq_disable();
+    }
+    if (unlikely(err))
+        tf->eip = fixup;
+}

@@ -1,0 +1,81 @@
+// What CPUID says about the boot CPU (SDM vol. 2, CPUID). All CPUs of a machine
+// are taken to be alike.
+
+#include "arch/i386/cpu/arch_cpu.h"
+
+#include "lib/string.h"
+
+struct cpu_features cpu_features;
+
+#define LEAF_EXTENDED       0x80000000u
+#define LEAF_EXTENDED_FLAGS 0x80000001u
+#define LEAF_BRAND_FIRST    0x80000002u
+#define LEAF_BRAND_LAST     0x80000004u
+#define LEAF_POWER          0x80000007u
+
+static void detect_family(u32 eax)
+{
+    struct cpu_features *f = &cpu_features;
+    f->stepping = eax & 0xf;
+    f->model = eax >> 4 & 0xf;
+    f->family = eax >> 8 & 0xf;
+    if (f->family == 6 || f->family == 15)
+        f->model |= eax >> 12 & 0xf0;
+    if (f->family == 15)
+        f->family += eax >> 20 & 0xff;
+}
+
+static void detect_brand(u32 max_extended)
+{
+    u32 text[12];
+    if (max_extended < LEAF_BRAND_LAST) {
+        strlcpy(cpu_features.brand, cpu_features.vendor,
+                sizeof(cpu_features.brand));
+        return;
+    }
+    for (u32 i = 0; i < 3; i++) {
+        struct cpuid id = cpuid(LEAF_BRAND_FIRST + i, 0);
+        memcpy(text + 4 * i, &id, sizeof(id));
+    }
+    const char *from = (const char *)text;
+    size_t left = sizeof(text);
+    for (; left && *from == ' '; from++)
+        left--;
+    memcpy(cpu_features.brand, from, left);
+    cpu_features.brand[left] = 0;
+}
+
+void features_detect(void)
+{
+    struct cpu_features *f = &cpu_features;
+    struct cpuid id = cpuid(0, 0);
+    u32 max = id.eax;
+    memcpy(f->vendor, &id.ebx, 4);
+    memcpy(f->vendor + 4, &id.edx, 4);
+    memcpy(f->vendor + 8, &id.ecx, 4);
+
+    id = cpuid(1, 0);
+    detect_family(id.eax);
+    f->pse = id.edx >> 3 & 1;
+    f->pae = id.edx >> 6 & 1;
+    f->apic = id.edx >> 9 & 1;
+    f->pge = id.edx >> 13 & 1;
+    f->fxsr = id.edx >> 24 & 1;
+    f->sse = id.edx >> 25 & 1;
+    f->x2apic = id.ecx >> 21 & 1;
+    f->tsc_deadline = id.ecx >> 24 & 1;
+    f->hypervisor = id.ecx >> 31;
+    if (max >= 7) {
+        id = cpuid(7, 0);
+        f->smep = id.ebx >> 7 & 1;
+        f->smap = id.ebx >> 20 & 1;
+    }
+    u32 max_extended = cpuid(LEAF_EXTENDED, 0).eax;
+    if (max_extended < LEAF_EXTENDED || max_extended > LEAF_EXTENDED + 0xffff)
+        max_extended = 0;
+    if (max_extended >= LEAF_EXTENDED_FLAGS)
+        f->nx = f->pae && cpuid(LEAF_EXTENDED_FLAGS, 0).edx >> 20 & 1;
+    if (max_extended >= LEAF_POWER)
+        f->invariant_tsc = cpuid(LEAF_POWER, 0).edx >> 8 & 1;
+    detect_brand(max_extended);
+}

@@ -1,0 +1,209 @@
+// The FPU and SSE registers of threads.
+//
+// A thread that has used them has a save area; its registers are saved and
+// loaded at each switch, so they never linger on a CPU it has left. One that has
+// not costs nothing: CR0.TS makes its first use an exception (#NM). TS is clear
+// exactly while the running thread is `fpu_live`. The kernel itself computes
+// with general registers only.
+//
+// Everything that looks at `fpu_live` runs with interrupts off.
+
+#include "arch/i386/cpu/arch_cpu.h"
+#include "arch/i386/cpu/offsets.h"
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/thread.h"
+#include "lib/string.h"
+
+// FXSAVE's layout (SDM vol. 1, 10.5.1); FSAVE's takes the first 108 bytes.
+struct fpu_area {
+    u32 head[6];
+    u32 mxcsr, mxcsr_mask;
+    u8 registers[480];
+} __attribute__((aligned(16)));
+_Static_assert(sizeof(struct fpu_area) == FPU_AREA_SIZE, "FXSAVE area");
+
+#define MXCSR_DEFAULT      0x1f80u
+#define MXCSR_MASK_DEFAULT 0xffbfu // of CPUs that store a mask of 0
+#define X87_REGISTERS      128u    // bytes; behind them in `registers`: XMM
+
+#define VECTOR_FPU_ERROR 16u
+#define FPE_FLTDIV 3
+#define FPE_FLTOVF 4
+#define FPE_FLTUND 5
+#define FPE_FLTRES 6
+#define FPE_FLTINV 7
+
+SLAB_CACHE(fpu_cache, struct fpu_area);
+static struct fpu_area fpu_initial;
+static u32 mxcsr_mask;
+
+static ALWAYS_INLINE void clear_ts(void)
+{
+    __asm__ volatile("clts" ::: "memory");
+}
+
+static ALWAYS_INLINE void set_ts(void)
+{
+    write_cr0(this_cpu()->arch->cr0 | ASM_CR0_TS);
+}
+
+// With FSAVE the registers are gone afterwards.
+static ALWAYS_INLINE void save(struct fpu_area *a)
+{
+    if (likely(cpu_features.fxsr))
+        __asm__ volatile("fxsave %0" : "=m"(*a));
+    else
+        __asm__ volatile("fnsave %0; fwait" : "=m"(*a));
+}
+
+static ALWAYS_INLINE void load(const struct fpu_area *a)
+{
+    if (likely(cpu_features.fxsr))
+        __asm__ volatile("fxrstor %0" ::"m"(*a));
+    else
+        __asm__ volatile("frstor %0" ::"m"(*a));
+}
+
+void fpu_init(void)
+{
+    clear_ts();
+    __asm__ volatile("fninit");
+    save(&fpu_initial);
+    if (cpu_features.fxsr) {
+        mxcsr_mask = fpu_initial.mxcsr_mask;
+        if (!mxcsr_mask)
+            mxcsr_mask = MXCSR_MASK_DEFAULT;
+        memset(fpu_initial.registers + X87_REGISTERS, 0,
+               sizeof(fpu_initial.registers) - X87_REGISTERS);
+        fpu_initial.mxcsr = MXCSR_DEFAULT;
+    }
+    set_ts();
+}
+
+void fpu_switch(struct thread *prev, struct thread *next)
+{
+    bool was_live = prev->arch.fpu_live;
+    if (was_live) {
+        save(prev->arch.fpu);
+        prev->arch.fpu_live = false;
+    }
+    if (next->arch.fpu) {
+        if (!was_live)
+            clear_ts();
+        load(next->arch.fpu);
+        next->arch.fpu_live = true;
+    } else if (was_live) {
+        set_ts();
+    }
+}
+
+// Gives current a save area whose content `from` is at once its registers.
+static int install(const struct fpu_area *from)
+{
+    struct arch_thread *a = &current->arch;
+    if (!a->fpu) {
+        a->fpu = slab_alloc(&fpu_cache);
+        if (!a->fpu)
+            return -ENOMEM;
+    }
+    clear_ts();
+    load(from);
+    a->fpu_live = true;
+    return 0;
+}
+
+bool fpu_first_use(void)
+{
+    return install(&fpu_initial) == 0;
+}
+
+// Brings current's save area up to date.
+static void sync(void)
+{
+    struct arch_thread *a = &current->arch;
+    if (!a->fpu_live)
+        return;
+    save(a->fpu);
+    if (!cpu_features.fxsr)
+        load(a->fpu);
+}
+
+int fpu_fork(struct thread *child)
+{
+    child->arch.fpu = NULL;
+    child->arch.fpu_live = false;
+    if (!current->arch.fpu)
+        return 0;
+    struct fpu_area *copy = slab_alloc(&fpu_cache);
+    if (!copy)
+        return -ENOMEM;
+    u32 flags = irq_save();
+    sync();
+    irq_restore(flags);
+    memcpy(copy, current->arch.fpu, sizeof(*copy));
+    child->arch.fpu = copy;
+    return 0;
+}
+
+void fpu_discard(struct thread *t)
+{
+    u32 flags = irq_save();
+    void *area = t->arch.fpu;
+    t->arch.fpu = NULL;
+    if (t->arch.fpu_live) {
+        assert(t == current);
+        t->arch.fpu_live = false;
+        set_ts();
+    }
+    irq_restore(flags);
+    if (area)
+        slab_free(&fpu_cache, area);
+}
+
+void fpu_save_to(void *area512, bool *fxsr)
+{
+    u32 flags = irq_save();
+    sync();
+    irq_restore(flags);
+    const void *from = current->arch.fpu ? current->arch.fpu : &fpu_initial;
+    memcpy(area512, from, FPU_AREA_SIZE);
+    *fxsr = cpu_features.fxsr;
+}
+
+int fpu_restore_from(const void *area512)
+{
+    struct fpu_area area;
+    memcpy(&area, area512, sizeof(area));
+    if (cpu_features.fxsr)
+        area.mxcsr &= mxcsr_mask; // FXRSTOR refuses reserved bits (#GP)
+    u32 flags = irq_save();
+    int err = install(&area);
+    irq_restore(flags);
+    return err;
+}
+
+int fpu_error_code(u32 vector)
+{
+    u32 raised;
+    if (vector == VECTOR_FPU_ERROR) {
+        u16 control, status;
+        __asm__ volatile("fnstcw %0" : "=m"(control));
+        __asm__ volatile("fnstsw %0" : "=m"(status));
+        raised = status & ~control;
+    } else {
+        u32 mxcsr;
+        __asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
+        raised = mxcsr & ~(mxcsr >> 7);
+    }
+    if (raised & 0x01)
+        return FPE_FLTINV;
+    if (raised & 0x04)
+        return FPE_FLTDIV;
+    if (raised & 0x08)
+        return FPE_FLTOVF;
+    if (raised & 0x12) // underflow, denormal operand
+        return FPE_FLTUND;
+    return FPE_FLTRES;
+}

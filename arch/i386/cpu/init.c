@@ -1,0 +1,96 @@
+// Start-up of a CPU's own state: per-CPU data, tables, control registers.
+
+#include "arch/boot.h"
+#include "arch/i386/cpu/arch_cpu.h"
+#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/irq/controllers.h"
+#include "arch/thread.h"
+#include "include/strobe/abi.h"
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "lib/string.h"
+
+_Static_assert(ASM_KERNEL_BASE == KERNEL_BASE, "offsets.h");
+_Static_assert(ASM_DIRECT_MAP_MAX == DIRECT_MAP_MAX, "offsets.h");
+_Static_assert(ASM_KSTACK_SIZE == KSTACK_SIZE, "offsets.h");
+_Static_assert(ASM_KERNEL_CS == KERNEL_CS, "offsets.h");
+_Static_assert(ASM_KERNEL_DS == KERNEL_DS, "offsets.h");
+_Static_assert(ASM_PERCPU_SEL == PERCPU_SEL, "offsets.h");
+_Static_assert(ASM_DEBUG_EXIT_PORT == DEBUG_EXIT_PORT, "offsets.h");
+_Static_assert(ASM_DEBUG_EXIT_PANIC == DEBUG_EXIT_PANIC, "offsets.h");
+_Static_assert(ASM_EFAULT == EFAULT, "offsets.h");
+_Static_assert(offsetof(struct cpu, self) == CPU_SELF, "offsets.h");
+_Static_assert(offsetof(struct cpu, thread) == CPU_THREAD, "offsets.h");
+_Static_assert(offsetof(struct cpu, preempt_count) == CPU_PREEMPT_COUNT,
+               "offsets.h");
+_Static_assert(offsetof(struct cpu, need_resched) == CPU_NEED_RESCHED,
+               "offsets.h");
+
+struct cpu cpus[CPU_MAX];
+u32 cpu_count = 1;
+
+static struct arch_cpu boot_arch;
+
+// A place in the code where CLAC or STAC belongs if the CPU has SMAP (asm.h).
+struct smap_site {
+    u8 *at;
+    u32 opcode; // 3 bytes
+};
+extern struct smap_site smap_sites_start[], smap_sites_end[];
+
+void cpu_init_boot(void)
+{
+    extern char boot_stack_top[];
+    struct cpu *cpu = &cpus[0];
+    cpu->self = cpu;
+    cpu->arch = &boot_arch;
+    cpu->idle_stack_top = boot_stack_top;
+    cpu->online = true;
+    gdt_init(cpu);
+}
+
+void cpu_init_control(void)
+{
+    const struct cpu_features *f = &cpu_features;
+    u32 cr0 = ASM_CR0_PG | ASM_CR0_PE | ASM_CR0_AM | ASM_CR0_WP | ASM_CR0_NE |
+              ASM_CR0_MP;
+    u32 cr4 = ASM_CR4_PSE | (f->pae ? ASM_CR4_PAE : 0);
+    cr4 |= f->pge ? ASM_CR4_PGE : 0;
+    cr4 |= f->fxsr ? ASM_CR4_OSFXSR : 0;
+    cr4 |= f->sse ? ASM_CR4_OSXMMEXCPT : 0;
+    cr4 |= f->smep ? ASM_CR4_SMEP : 0;
+    cr4 |= f->smap ? ASM_CR4_SMAP : 0;
+    // CD and NW are clear in cr0: caches on. TS: the FPU waits for its first
+    // use by each thread.
+    this_cpu()->arch->cr0 = cr0;
+    write_cr0(cr0 | ASM_CR0_TS);
+    if (f->nx)
+        write_msr(ASM_MSR_EFER, read_msr(ASM_MSR_EFER) | ASM_EFER_NXE);
+    write_cr4(cr4);
+}
+
+// The early page tables still let us write to the code.
+static void patch_smap_sites(void)
+{
+    for (struct smap_site *s = smap_sites_start; s < smap_sites_end; s++)
+        memcpy(s->at, &s->opcode, 3);
+    cpuid(0, 0); // serialises: what was fetched before is fetched again
+}
+
+void arch_init_early(void)
+{
+    features_detect();
+    idt_init();
+    idt_load(this_cpu());
+    this_cpu()->apic_id = cpuid(1, 0).ebx >> 24;
+    if (cpu_features.smap)
+        patch_smap_sites();
+    cpu_init_control();
+    fpu_init();
+}
+
+void cpu_halt_forever(void)
+{
+    for (;;)
+        __asm__ volatile("cli; hlt");
+}

@@ -1,0 +1,217 @@
+// Starting the other CPUs.
+//
+// All are woken by one INIT and STARTUP to everybody; each finds its slot in
+// the trampoline page by its APIC id. When all have arrived, or time is up, the
+// boot CPU hands out stacks, in the order of the firmware's table; who was not
+// there by then is told to sleep, should it ever come. So a late CPU runs
+// nothing but the trampoline, and CPU numbers have no gaps.
+
+#include "arch/clock.h"
+#include "arch/i386/cpu/arch_cpu.h"
+#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/smp.h"
+#include "arch/i386/cpu/trampoline.h"
+#include "arch/i386/irq/apic.h"
+#include "arch/mmu.h"
+#include "arch/thread.h"
+#include "kernel/init/cmdline.h"
+#include "kernel/init/log.h"
+#include "kernel/init/main.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "lib/string.h"
+
+KERNEL_ARG(maxcpus, "maxcpus=N: use no more than N CPUs");
+
+// SDM vol. 3, 9.4.4. Under emulation, with one host CPU for all, others may
+// need long to run at all: then the second wait is what counts.
+#define INIT_WAIT    (10 * NSEC_PER_MSEC)
+#define STARTUP_WAIT (200 * NSEC_PER_USEC)
+#define ARRIVAL_WAIT (3 * NSEC_PER_SEC)
+#define ONLINE_WAIT  (20 * NSEC_PER_SEC)
+
+extern const u8 trampoline_start[], trampoline_end[];
+extern const u8 trampoline_data_start[];
+
+_Static_assert(sizeof(struct ap_slot) == AP_SLOT_SIZE, "trampoline.h");
+_Static_assert(offsetof(struct ap_slot, stack) == AP_STACK, "trampoline.h");
+_Static_assert(offsetof(struct ap_slot, cpu) == AP_CPU, "trampoline.h");
+_Static_assert(sizeof(struct arch_cpu) <= 2 * PAGE_SIZE, "alloc_arch");
+
+static struct trampoline_data *data; // in the trampoline page
+
+static u32 wanted_cpus(void)
+{
+    u32 limit = CPU_MAX;
+    if (arg_maxcpus.present) {
+        limit = 0;
+        for (const char *s = arg_maxcpus.value; *s >= '0' && *s <= '9'; s++)
+            limit = MIN(limit * 10 + (u32)(*s - '0'), (u32)CPU_MAX);
+    }
+    limit = MAX(limit, 1u);
+    u32 found = apic_present ? acpi_cpu_count : 1;
+    if (found > limit)
+        log_printf("smp: %u of %u CPUs used (maxcpus)\n", limit, found);
+    return MIN(found, limit);
+}
+
+// Waits until `done(arg)` or for `ns`; true if it was done in time.
+static bool wait_until(bool (*done)(u32 arg), u32 arg, u64 ns)
+{
+    u64 ticks = clock_tsc_hz() / 1000000 * (ns / NSEC_PER_USEC);
+    u64 start = rdtsc();
+    while (!done(arg)) {
+        if (rdtsc() - start > ticks)
+            return false;
+        cpu_relax();
+    }
+    return true;
+}
+
+static bool never(u32 arg UNUSED)
+{
+    return false;
+}
+
+static bool all_arrived(u32 n)
+{
+    for (u32 i = 0; i < n; i++) {
+        if (!READ_ONCE(data->slots[i].arrived))
+            return false;
+    }
+    return true;
+}
+
+static bool cpu_is_up(u32 id)
+{
+    return READ_ONCE(cpus[id].arch->up);
+}
+
+// Their first page tables: the kernel's, and the trampoline where it lies.
+static int prepare_trampoline(struct pagetable *pt, u32 others)
+{
+    int err = pagetable_create(pt);
+    if (err)
+        return err;
+    err = pagetable_map(pt, TRAMPOLINE_PADDR, TRAMPOLINE_PADDR,
+                        PROT_R | PROT_X);
+    if (err) {
+        pagetable_destroy(pt);
+        return err;
+    }
+    u8 *page = phys_to_virt(TRAMPOLINE_PADDR);
+    memcpy(page, trampoline_start, (size_t)(trampoline_end - trampoline_start));
+    data = (void *)(page + (trampoline_data_start - trampoline_start));
+    data->cr3 = (u32)pt->paddr;
+    data->cr4 = ASM_CR4_PSE | (cpu_features.pae ? ASM_CR4_PAE : 0);
+    data->efer = cpu_features.nx ? ASM_EFER_NXE : 0;
+    data->slot_count = others;
+    for (u32 i = 0; i < others; i++)
+        data->slots[i].apic_id = (u8)acpi_cpu_apic_ids[i + 1];
+    return 0;
+}
+
+static void wake_all(u32 others)
+{
+    lapic_send_init();
+    wait_until(never, 0, INIT_WAIT);
+    lapic_send_startup(TRAMPOLINE_PAGE);
+    if (wait_until(all_arrived, others, STARTUP_WAIT))
+        return;
+    lapic_send_startup(TRAMPOLINE_PAGE);
+    wait_until(all_arrived, others, ARRIVAL_WAIT);
+}
+
+// Memory for CPU `id`: its private structure and its idle stack.
+static bool prepare_cpu(u32 id, u32 apic_id)
+{
+    struct frame *f = frame_alloc(1, FRAME_LOW | FRAME_ZERO, FRAME_KERNEL);
+    if (!f)
+        return false;
+    char *stack = kstack_alloc();
+    if (!stack) {
+        frame_unref(f);
+        return false;
+    }
+    struct cpu *c = &cpus[id];
+    c->self = c;
+    c->id = id;
+    c->apic_id = apic_id;
+    c->arch = frame_va(f);
+    c->idle_stack_top = stack + KSTACK_SIZE;
+    return true;
+}
+
+static void dismiss(struct ap_slot *slot, const char *why)
+{
+    log_printf("smp: the CPU with APIC id %u %s\n", slot->apic_id, why);
+    WRITE_ONCE(slot->stack, AP_STACK_DISMISS);
+}
+
+// Releases who has arrived. Returns how many CPUs there are then.
+static u32 release(u32 others)
+{
+    u32 count = 1;
+    for (u32 i = 0; i < others; i++) {
+        struct ap_slot *slot = &data->slots[i];
+        if (!READ_ONCE(slot->arrived)) {
+            dismiss(slot, "does not answer");
+        } else if (!prepare_cpu(count, slot->apic_id)) {
+            dismiss(slot, "is not used: out of memory");
+        } else {
+            slot->cpu = &cpus[count];
+            barrier(); // a store is seen after those before it (x86)
+            WRITE_ONCE(slot->stack, (u32)cpus[count].idle_stack_top);
+            count++;
+        }
+    }
+    return count;
+}
+
+// They run our code, so they will come; if not there is no machine to go on with.
+static void wait_for_all(u32 count)
+{
+    for (u32 id = 1; id < count; id++) {
+        if (!wait_until(cpu_is_up, id, ONLINE_WAIT))
+            panic("smp: CPU %u is lost on its way up", id);
+    }
+}
+
+void smp_start(void)
+{
+    smp_call_init();
+    u32 others = wanted_cpus() - 1;
+    if (!others)
+        return;
+    struct pagetable pt;
+    if (prepare_trampoline(&pt, others)) {
+        log_printf("smp: no memory to start other CPUs\n");
+        return;
+    }
+    wake_all(others);
+    u32 count = release(others);
+    wait_for_all(count);
+    cpu_count = count;
+    for (u32 id = 1; id < count; id++)
+        WRITE_ONCE(cpus[id].online, true);
+    pagetable_destroy(&pt); // nobody is in the trampoline with paging on
+    log_printf("smp: %u CPUs\n", count);
+}
+
+// trampoline.S, on the idle stack, with interrupts off.
+NORETURN void ap_main(struct cpu *cpu);
+void ap_main(struct cpu *cpu)
+{
+    pagetable_load(&kernel_pagetable);
+    gdt_init(cpu);
+    idt_load(cpu);
+    cpu_init_control();
+    tlb_flush_all();
+    lapic_init_cpu();
+    WRITE_ONCE(cpu->arch->up, true);
+    while (!READ_ONCE(cpu->online))
+        cpu_relax();
+    tlb_flush_all(); // what was unmapped meanwhile nobody told us
+    smp_call_join(cpu->id);
+    cpu_main();
+}

@@ -1,0 +1,122 @@
+// Calls of functions on other CPUs, and stopping them.
+//
+// Each CPU has one request of its own (struct arch_cpu): a caller keeps
+// preemption disabled until it is answered, so there is never a second one. It
+// writes the function, marks whom it waits for in its `call_pending`, then sets
+// its bit in each target's `call_from` and sends the interrupt. A target takes
+// all bits at once and, for each, runs the function and clears its own bit in
+// the caller's `call_pending`; it does not touch the request after that.
+//
+// Two CPUs that call each other with interrupts off (in a panic) would wait for
+// ever: whoever waits answers others itself.
+
+#include "arch/i386/cpu/arch_cpu.h"
+#include "arch/i386/irq/apic.h"
+#include "arch/irq.h"
+#include "kernel/init/log.h"
+#include "kernel/sched/thread.h"
+
+#define STOP_SPINS 20000000u // a CPU that is stuck in firmware may never answer
+
+static u32 online_mask; // CPUs that answer
+static bool stopping;
+
+void smp_call_service(void)
+{
+    struct arch_cpu *own = this_cpu()->arch;
+    u32 from = __atomic_exchange_n(&own->call_from, 0, __ATOMIC_ACQ_REL);
+    while (from) {
+        struct arch_cpu *caller = cpus[__builtin_ctz(from)].arch;
+        from &= from - 1;
+        caller->call_fn(caller->call_arg);
+        __atomic_fetch_and(&caller->call_pending, ~(1u << this_cpu()->id),
+                           __ATOMIC_RELEASE);
+    }
+}
+
+static void call_interrupt(void *arg UNUSED)
+{
+    smp_call_service();
+}
+
+static void reschedule_interrupt(void *arg UNUSED)
+{
+    sched_reschedule_interrupt();
+}
+
+void smp_call_init(void)
+{
+    online_mask = 1u << this_cpu()->id;
+    if (!apic_present)
+        return;
+    irq_register_vector(VECTOR_CALL, call_interrupt, NULL, "function calls");
+    irq_register_vector(VECTOR_RESCHEDULE, reschedule_interrupt, NULL,
+                        "rescheduling");
+}
+
+void smp_call_join(u32 cpu)
+{
+    __atomic_fetch_or(&online_mask, 1u << cpu, __ATOMIC_RELEASE);
+}
+
+void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg)
+{
+    preempt_disable();
+    struct cpu *c = this_cpu();
+    struct arch_cpu *own = c->arch;
+    mask &= READ_ONCE(online_mask) & ~(1u << c->id);
+    if (!mask) {
+        preempt_enable();
+        return;
+    }
+    assert(!c->irq_depth && !own->call_pending);
+    own->call_fn = fn;
+    own->call_arg = arg;
+    __atomic_store_n(&own->call_pending, mask, __ATOMIC_RELEASE);
+    for (u32 left = mask; left; left &= left - 1)
+        __atomic_fetch_or(&cpus[__builtin_ctz(left)].arch->call_from,
+                          1u << c->id, __ATOMIC_RELEASE);
+    lapic_send_ipi_mask(mask, VECTOR_CALL);
+    while (__atomic_load_n(&own->call_pending, __ATOMIC_ACQUIRE)) {
+        if (!irqs_enabled())
+            smp_call_service();
+        cpu_relax();
+    }
+    preempt_enable();
+}
+
+void smp_call_others(void (*fn)(void *arg), void *arg)
+{
+    smp_call_mask(~0u, fn, arg);
+}
+
+void smp_reschedule(struct cpu *cpu)
+{
+    if (cpu != this_cpu())
+        lapic_send_ipi(cpu->apic_id, VECTOR_RESCHEDULE);
+}
+
+bool smp_stopping(void)
+{
+    return READ_ONCE(stopping);
+}
+
+static bool all_stopped(u32 mask)
+{
+    for (; mask; mask &= mask - 1) {
+        if (!READ_ONCE(cpus[__builtin_ctz(mask)].arch->stopped))
+            return false;
+    }
+    return true;
+}
+
+void smp_stop_others(void)
+{
+    u32 others = READ_ONCE(online_mask) & ~(1u << this_cpu()->id);
+    if (!others)
+        return;
+    WRITE_ONCE(stopping, true);
+    lapic_send_nmi_others();
+    for (u32 i = 0; i < STOP_SPINS && !all_stopped(others); i++)
+        cpu_relax();
+}

@@ -1,0 +1,158 @@
+// Threads as the CPU sees them: the stack they begin on, and the switch.
+//
+// A thread's user registers are a trap frame at the top of its kernel stack; its
+// esp while it does not run, its gs, TLS and FPU are in struct arch_thread. They
+// belong to the thread itself, and to whoever switches to it.
+
+#include "arch/i386/cpu/arch_cpu.h"
+#include "arch/mmu.h"
+#include "kernel/init/log.h"
+#include "kernel/sched/task.h"
+#include "lib/string.h"
+
+// entry.S
+extern char thread_begin[], fork_child_begin[];
+struct thread *switch_stack(struct thread *prev, u32 *prev_esp, u32 next_esp);
+NORETURN void enter_user(struct trapframe *tf);
+
+// What switch_stack pops in a thread that has not run yet.
+struct new_stack {
+    u32 edi, esi, ebx, ebp;
+    const char *begin;
+    void (*entry)(void *arg); // for thread_begin
+    void *arg;
+};
+
+struct trapframe *thread_trapframe(struct thread *t)
+{
+    return (struct trapframe *)((char *)t->kstack + KSTACK_SIZE) - 1;
+}
+
+static struct new_stack *new_stack(struct thread *t, const char *begin)
+{
+    struct new_stack *s = (struct new_stack *)thread_trapframe(t) - 1;
+    memset(s, 0, sizeof(*s));
+    s->begin = begin;
+    t->arch.esp = (u32)s;
+    return s;
+}
+
+void arch_thread_init(struct thread *t, void (*entry)(void *), void *arg)
+{
+    memset(&t->arch, 0, sizeof(t->arch));
+    struct new_stack *s = new_stack(t, thread_begin);
+    s->entry = entry;
+    s->arg = arg;
+}
+
+int arch_thread_fork(struct thread *child, const struct trapframe *tf)
+{
+    int err = fpu_fork(child);
+    if (err)
+        return err;
+    struct trapframe *copy = thread_trapframe(child);
+    *copy = *tf;
+    copy->eax = 0;
+    child->arch.gs = read_gs();
+    memcpy(child->arch.tls, current->arch.tls, sizeof(child->arch.tls));
+    new_stack(child, fork_child_begin);
+    return 0;
+}
+
+// entry.S: a fork's child, after its first switch; interrupts are off.
+NORETURN void fork_child_return(void);
+void fork_child_return(void)
+{
+    arch_enter_user(thread_trapframe(current));
+}
+
+void arch_thread_destroy(struct thread *t)
+{
+    fpu_discard(t);
+}
+
+u32 read_gs(void)
+{
+    u32 selector;
+    __asm__ volatile("movl %%gs, %0" : "=r"(selector));
+    return selector & 0xffff;
+}
+
+// A selector that the tables do not allow becomes the null selector.
+void write_gs(u32 selector)
+{
+    __asm__ volatile("1:\tmovl %0, %%gs\n\t"
+                     ".pushsection .text.fixup, \"ax\"\n"
+                     "2:\txorl %0, %0\n\t"
+                     "jmp 1b\n\t"
+                     ".popsection\n\t"
+                     ".pushsection .ex_table, \"a\"\n\t"
+                     ".long 1b, 2b\n\t"
+                     ".popsection"
+                     : "+r"(selector));
+}
+
+static ALWAYS_INLINE void load_tls(struct arch_cpu *cpu,
+                                   const struct arch_thread *t)
+{
+    for (u32 i = 0; i < GDT_TLS_COUNT; i++)
+        cpu->gdt[GDT_TLS_FIRST + i] = t->tls[i];
+}
+
+struct thread *arch_switch(struct thread *prev, struct thread *next)
+{
+    struct arch_cpu *cpu = this_cpu()->arch;
+    fpu_switch(prev, next);
+    prev->arch.gs = read_gs();
+    load_tls(cpu, &next->arch);
+    // The TLS entry behind an unchanged selector may be another one.
+    if (prev->arch.gs | next->arch.gs)
+        write_gs(next->arch.gs);
+    cpu->tss.esp0 = (u32)next->kstack + KSTACK_SIZE;
+    return switch_stack(prev, &prev->arch.esp, next->arch.esp);
+}
+
+// The accounts and whatever is pending are seen to as after a system call.
+void arch_enter_user(struct trapframe *tf)
+{
+    trap_leave(tf);
+    enter_user(tf);
+}
+
+void arch_exec(struct trapframe *tf, u32 eip, u32 esp)
+{
+    struct thread *t = current;
+    fpu_discard(t);
+    u32 flags = irq_save();
+    memset(t->arch.tls, 0, sizeof(t->arch.tls));
+    load_tls(this_cpu()->arch, &t->arch);
+    write_gs(0);
+    irq_restore(flags);
+    *tf = (struct trapframe){
+        .ds = USER_DS,
+        .es = USER_DS,
+        .vector = tf->vector,
+        .error = tf->error,
+        .eip = eip,
+        .cs = USER_CS,
+        .eflags = EFLAGS_IF,
+        .esp = esp,
+        .ss = USER_DS,
+    };
+}
+
+void arch_set_tls(u32 index, u64 descriptor)
+{
+    assert(index < GDT_TLS_COUNT);
+    u32 flags = irq_save();
+    current->arch.tls[index] = descriptor;
+    load_tls(this_cpu()->arch, &current->arch);
+    write_gs(read_gs()); // it may be the one that gs selects
+    irq_restore(flags);
+}
+
+u64 arch_get_tls(u32 index)
+{
+    assert(index < GDT_TLS_COUNT);
+    return current->arch.tls[index];
+}

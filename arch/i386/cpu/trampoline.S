@@ -1,0 +1,108 @@
+// Where the other CPUs begin: real mode, at TRAMPOLINE_PADDR, to which smp.c
+// copies this code. Nothing here runs where it is linked.
+//
+// A CPU enters protected mode, finds its slot by its APIC id, says that it has
+// arrived and waits to be told its stack: until then, or for ever, it needs no
+// memory but this page. All may start at once.
+
+#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/trampoline.h"
+
+#define HERE(label) (TRAMPOLINE_PADDR + (label) - trampoline_start)
+
+#define FLAT_CODE 0x08
+#define FLAT_DATA 0x10
+
+    .section .rodata
+    .balign 16
+    .global trampoline_start, trampoline_data_start, trampoline_end
+trampoline_start:
+    .code16
+    cli
+    cld
+    xorw %ax, %ax
+    movw %ax, %ds
+    lgdtl HERE(flat_table)
+    movl %cr0, %eax
+    orl $ASM_CR0_PE, %eax
+    movl %eax, %cr0
+    ljmpl $FLAT_CODE, $HERE(protected)
+
+    .code32
+protected:
+    movl $FLAT_DATA, %eax
+    movl %eax, %ds
+    movl %eax, %es
+    movl %eax, %ss
+    movl $1, %eax
+    cpuid
+    shrl $24, %ebx // initial APIC id
+    movl $HERE(slots), %esi
+    movl HERE(slot_count), %ecx
+1:  jecxz dismissed
+    cmpb %bl, AP_ARRIVED + 1(%esi)
+    je 2f
+    addl $AP_SLOT_SIZE, %esi
+    decl %ecx
+    jmp 1b
+2:  movb $1, AP_ARRIVED(%esi)
+3:  pause
+    movl AP_STACK(%esi), %ebx
+    testl %ebx, %ebx
+    jz 3b
+    cmpl $1, %ebx
+    je dismissed
+    movl AP_CPU(%esi), %edi
+
+    // After a reset CD and NW are set: caches off.
+    movl HERE(cr4), %eax
+    movl %eax, %cr4
+    movl HERE(efer), %eax
+    testl %eax, %eax
+    jz 4f
+    movl %eax, %ebp
+    movl $ASM_MSR_EFER, %ecx
+    rdmsr
+    orl %ebp, %eax
+    wrmsr
+4:  movl HERE(cr3), %eax
+    movl %eax, %cr3
+    movl %cr0, %eax
+    andl $~(ASM_CR0_CD | ASM_CR0_NW), %eax
+    orl $(ASM_CR0_PG | ASM_CR0_WP), %eax
+    movl %eax, %cr0
+    movl %ebx, %esp
+    xorl %ebp, %ebp
+    pushl %edi // ap_main's argument
+    pushl $0   // and its caller
+    movl $ap_main, %eax
+    jmp *%eax
+
+dismissed:
+    hlt
+    jmp dismissed
+
+    .balign 8
+flat:
+    .quad 0
+    .quad 0x00cf9b000000ffff // "accessed" already set
+    .quad 0x00cf93000000ffff
+flat_table:
+    .short flat_table - flat - 1
+    .long HERE(flat)
+
+    .balign 8
+trampoline_data_start: // struct trampoline_data
+cr3:
+    .long 0
+cr4:
+    .long 0
+efer:
+    .long 0
+slot_count:
+    .long 0
+slots:
+    .skip AP_SLOTS * AP_SLOT_SIZE
+trampoline_end:
+
+    .section .note.GNU-stack, "", @progbits

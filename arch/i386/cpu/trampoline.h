@@ -1,0 +1,36 @@
+// The page in which other CPUs start (trampoline.S): its place, and what the
+// boot CPU writes into it.
+#pragma once
+
+#define TRAMPOLINE_PADDR 0x8000
+#define TRAMPOLINE_PAGE  (TRAMPOLINE_PADDR >> 12)
+
+#define AP_SLOTS     32
+#define AP_SLOT_SIZE 12
+#define AP_ARRIVED   0 // offsets in struct ap_slot
+#define AP_STACK     4
+#define AP_CPU       8
+
+#ifndef __ASSEMBLER__
+
+#include "lib/types.h"
+
+// One for each APIC id we expect.
+struct ap_slot {
+    u8 arrived; // written by the CPU itself
+    u8 apic_id;
+    u16 pad;
+    u32 stack; // 0: wait; 1: go to sleep for ever; else: begin, on this stack
+    struct cpu *cpu;
+};
+#define AP_STACK_WAIT    0u
+#define AP_STACK_DISMISS 1u
+
+struct trampoline_data {
+    u32 cr3, cr4;
+    u32 efer; // bits to set in EFER; 0: there is no such register
+    u32 slot_count;
+    struct ap_slot slots[AP_SLOTS];
+};
+
+#endif

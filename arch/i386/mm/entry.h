@@ -1,0 +1,95 @@
+// Page-table entries in both formats: 64-bit (PAE) and 32-bit (SDM vol. 3,
+// 4.3, 4.4). In the code an entry's value is a u64 whatever the format, and its
+// place a void *.
+//
+// A page may be mapped with no access at all (PROT_NONE): it keeps its frame in
+// an entry that is not present and has ENTRY_HIDDEN set.
+#pragma once
+
+#include "arch/mmu.h"
+
+#define ENTRY_PRESENT  0x001u
+#define ENTRY_WRITE    0x002u
+#define ENTRY_USER     0x004u
+#define ENTRY_UNCACHED 0x018u // PCD | PWT
+#define ENTRY_ACCESSED 0x020u
+#define ENTRY_DIRTY    0x040u
+#define ENTRY_LARGE    0x080u // in a directory
+#define ENTRY_GLOBAL   0x100u
+#define ENTRY_HIDDEN   0x200u // ours: the CPU ignores it
+#define ENTRY_NX       (1ull << 63)
+#define ENTRY_FRAME    0x000ffffffffff000ull
+
+extern bool mmu_pae; // which format; fixed before the first C code runs
+extern bool mmu_nx;  // ENTRY_NX may be used (EFER.NXE is set)
+
+static ALWAYS_INLINE u32 entries_per_table(void)
+{
+    return mmu_pae ? 512 : 1024;
+}
+// What one directory entry covers: 2 or 4 MiB.
+static ALWAYS_INLINE u32 table_span(void)
+{
+    return mmu_pae ? MIB(2) : MIB(4);
+}
+
+static ALWAYS_INLINE u64 entry_read(const void *entry)
+{
+    return mmu_pae ? *(const u64 *)entry : *(const u32 *)entry;
+}
+
+// Atomic: an MMU of another CPU may use the entry, or set its accessed and
+// dirty bits. Returns what it was.
+static ALWAYS_INLINE u64 entry_exchange(void *entry, u64 value)
+{
+    if (!mmu_pae)
+        return __atomic_exchange_n((u32 *)entry, (u32)value, __ATOMIC_SEQ_CST);
+    u64 old = *(u64 *)entry;
+    __asm__ volatile("1:\tlock cmpxchg8b %0\n\t"
+                     "jnz 1b"
+                     : "+m"(*(u64 *)entry), "+A"(old)
+                     : "b"((u32)value), "c"((u32)(value >> 32))
+                     : "memory", "cc");
+    return old;
+}
+
+// True if the entry was `old` and is `value` now.
+static ALWAYS_INLINE bool entry_replace(void *entry, u64 old, u64 value)
+{
+    if (!mmu_pae) {
+        u32 was = (u32)old;
+        return __atomic_compare_exchange_n((u32 *)entry, &was, (u32)value,
+                                           false, __ATOMIC_SEQ_CST,
+                                           __ATOMIC_RELAXED);
+    }
+    bool done;
+    __asm__ volatile("lock cmpxchg8b %0\n\t"
+                     "sete %b1"
+                     : "+m"(*(u64 *)entry), "=q"(done), "+A"(old)
+                     : "b"((u32)value), "c"((u32)(value >> 32))
+                     : "memory", "cc");
+    return done;
+}
+
+// For an entry that is not present: no MMU looks at it before its last store.
+static ALWAYS_INLINE void entry_set(void *entry, u64 value)
+{
+    if (mmu_pae) {
+        WRITE_ONCE(((u32 *)entry)[1], (u32)(value >> 32));
+        barrier();
+    }
+    WRITE_ONCE(*(u32 *)entry, (u32)value);
+}
+
+static ALWAYS_INLINE bool entry_used(u64 e)
+{
+    return e & (ENTRY_PRESENT | ENTRY_HIDDEN);
+}
+
+u64 entry_make(paddr_t frame, u32 prot);
+
+// Where the leaf entry of `va` is: NULL if there is no table, or a large page.
+void *leaf_entry(const struct pagetable *pt, u32 va);
+
+// memory.c: a zeroed page for a table, or NULL.
+void *table_alloc(void);

@@ -1,0 +1,175 @@
+// The kernel's own half of the address space, and the mappings that arch makes
+// in it: the direct map, the image by permission, devices, windows.
+//
+// Built once, by arch_init_memory on the boot CPU. The direct map covers all
+// that the memory map names below DIRECT_MAP_MAX, firmware tables included, by
+// large pages; the chunk with the kernel's image is mapped page by page. All
+// tables above VMAP_BASE are made at once, so that in two-level mode, where
+// each task has a copy of the directory, no directory entry ever changes.
+
+#include "arch/boot.h"
+#include "arch/cpu.h"
+#include "arch/i386/cpu/arch_cpu.h"
+#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/mm/entry.h"
+#include "arch/i386/mm/memory.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sync/spinlock.h"
+
+#define WINDOWS_PER_CPU 2u
+
+#define DEVICE_BASE 0xff000000u // kernel/mm's vmap ends here
+#define DEVICE_END  WINDOW_BASE
+
+#define RW (PROT_R | PROT_W | PROT_GLOBAL)
+
+extern char text_start[], text_end[], rodata_start[], rodata_end[];
+extern char kernel_end[], boot_stack_guard[];
+extern u64 early_pointers[];
+extern u32 early_directory[];
+
+static u64 pointers[4] __attribute__((aligned(32))); // PAE: the kernel's
+static u32 direct_map_size = DIRECT_MAP_MAX;
+
+static struct spinlock device_lock = SPINLOCK_INIT("device mappings");
+static u32 device_next = DEVICE_BASE;
+
+void memory_init_boot(void)
+{
+    mmu_pae = read_cr4() & ASM_CR4_PAE;
+    kernel_pagetable.root =
+        mmu_pae ? (void *)early_pointers : (void *)early_directory;
+    kernel_pagetable.paddr = virt_to_phys(kernel_pagetable.root);
+}
+
+void *table_alloc(void)
+{
+    return page_alloc(FRAME_PAGETABLE);
+}
+
+static void *must_alloc_table(void)
+{
+    void *table = table_alloc();
+    if (!table)
+        panic("no memory for the kernel's page tables");
+    return table;
+}
+
+// What may be done with a page of the direct map.
+static u32 page_prot(u32 va)
+{
+    if (va >= (u32)text_start && va < (u32)text_end)
+        return PROT_R | PROT_X | PROT_GLOBAL;
+    if (va >= (u32)rodata_start && va < (u32)rodata_end)
+        return PROT_R | PROT_GLOBAL;
+    return RW;
+}
+
+static u32 memory_end(void)
+{
+    u64 end = MIB(1);
+    for (u32 i = 0; i < boot_info.region_count; i++) {
+        const struct boot_region *r = &boot_info.regions[i];
+        u64 region_end = r->base + r->size;
+        if (r->base < DIRECT_MAP_MAX)
+            end = MAX(end, MIN(region_end, (u64)DIRECT_MAP_MAX));
+    }
+    return ALIGN_UP((u32)end, table_span());
+}
+
+// The table for the chunk at `va`, every page with its own permission.
+static u64 map_small(u32 va)
+{
+    char *table = must_alloc_table();
+    for (u32 i = 0; i < entries_per_table(); i++, va += PAGE_SIZE) {
+        if (va == (u32)boot_stack_guard)
+            continue;
+        u64 e = entry_make(va - KERNEL_BASE, page_prot(va));
+        entry_set(table + i * (mmu_pae ? 8 : 4), e);
+    }
+    return virt_to_phys(table) | ENTRY_PRESENT | ENTRY_WRITE;
+}
+
+// The kernel's directory entry for the chunk at `va`.
+static u64 kernel_chunk(u32 va)
+{
+    if (va >= VMAP_BASE)
+        return virt_to_phys(must_alloc_table()) | ENTRY_PRESENT | ENTRY_WRITE;
+    if (va - KERNEL_BASE >= direct_map_size)
+        return 0;
+    if (va < (u32)kernel_end)
+        return map_small(va);
+    return entry_make(va - KERNEL_BASE, RW) | ENTRY_LARGE;
+}
+
+void arch_init_memory(void)
+{
+    mmu_nx = mmu_pae && cpu_features.nx;
+    direct_map_size = memory_end();
+    char *directory = must_alloc_table();
+    u32 size = mmu_pae ? 8 : 4;
+    u32 chunks = -KERNEL_BASE / table_span();
+    u32 first = mmu_pae ? 0 : entries_per_table() - chunks;
+    for (u32 i = 0; i < chunks; i++) {
+        u64 e = kernel_chunk(KERNEL_BASE + i * table_span());
+        entry_set(directory + (first + i) * size, e);
+    }
+    pointers[3] = virt_to_phys(directory) | ENTRY_PRESENT;
+    kernel_pagetable.root = mmu_pae ? (void *)pointers : directory;
+    kernel_pagetable.paddr = virt_to_phys(kernel_pagetable.root);
+    this_cpu()->arch->double_fault_tss.cr3 = (u32)kernel_pagetable.paddr;
+    pagetable_load(&kernel_pagetable);
+    tlb_flush_all();
+}
+
+void *map_device(paddr_t base, size_t size)
+{
+    u32 offset = (u32)base & ~PAGE_MASK;
+    if (!size || size > DEVICE_END - DEVICE_BASE)
+        return NULL;
+    u32 length = ALIGN_UP(size + offset, PAGE_SIZE);
+    u32 flags = spin_lock_irq(&device_lock);
+    u32 va = device_next;
+    bool fits = length <= DEVICE_END - va;
+    if (fits)
+        device_next += length;
+    spin_unlock_irq(&device_lock, flags);
+    if (!fits)
+        return NULL;
+    for (u32 done = 0; done < length; done += PAGE_SIZE) {
+        int err = pagetable_map(&kernel_pagetable, va + done,
+                                base - offset + done, RW | PROT_UNCACHED);
+        assert(!err); // the table is there
+    }
+    return (void *)(va + offset);
+}
+
+// Interrupt handlers use no windows: between the two functions only this thread
+// changes this CPU's count and entries.
+void *window_map(paddr_t frame)
+{
+    preempt_disable();
+    if (frame < direct_map_size)
+        return phys_to_virt(frame);
+    struct cpu *c = this_cpu();
+    assert(c->arch->windows < WINDOWS_PER_CPU);
+    u32 slot = c->id * WINDOWS_PER_CPU + c->arch->windows++;
+    u32 va = WINDOW_BASE + slot * PAGE_SIZE;
+    entry_exchange(leaf_entry(&kernel_pagetable, va), entry_make(frame, RW));
+    tlb_flush_page(va);
+    return (void *)va;
+}
+
+void window_unmap(void *va)
+{
+    if ((u32)va >= WINDOW_BASE) {
+        struct cpu *c = this_cpu();
+        c->arch->windows--;
+        u32 slot = c->id * WINDOWS_PER_CPU + c->arch->windows;
+        assert((u32)va == WINDOW_BASE + slot * PAGE_SIZE);
+        entry_exchange(leaf_entry(&kernel_pagetable, (u32)va), 0);
+    }
+    preempt_enable();
+}

@@ -1,0 +1,317 @@
+// Page tables: mapping, looking up, walking; creation and destruction of user
+// halves.
+//
+// Changes to one page table are serialised by its owner (arch/mmu.h); what runs
+// against them without a lock are the MMUs, hence the atomic operations on
+// entries that are present, and backtraces, which only read.
+//
+// With PAE the CPU keeps the four pointers to directories in registers, from
+// the load of CR3 on: they are complete at creation and never change. A
+// directory's struct frame has in `data` a bit for each group of its entries
+// that has held a table, so that destruction need not read all of them.
+
+#include "arch/i386/mm/entry.h"
+
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "lib/string.h"
+
+#define POINTERS      4u // of the PAE directory pointer table
+#define USER_POINTERS 3u
+#define GROUPS        32u
+
+bool mmu_pae, mmu_nx;
+struct pagetable kernel_pagetable;
+
+struct pointer_table {
+    u64 entry[POINTERS];
+} __attribute__((aligned(32)));
+SLAB_CACHE(pointer_cache, struct pointer_table);
+
+static ALWAYS_INLINE void *entry_at(void *table, u32 index)
+{
+    return (char *)table + (index << (mmu_pae ? 3 : 2));
+}
+
+// The directory for `va`, or NULL: the kernel's own table has no user half.
+static ALWAYS_INLINE void *directory_of(const struct pagetable *pt, u32 va)
+{
+    if (!mmu_pae)
+        return pt->root;
+    u64 e = ((const struct pointer_table *)pt->root)->entry[va >> 30];
+    return e & ENTRY_PRESENT ? phys_to_virt(e & ENTRY_FRAME) : NULL;
+}
+
+static ALWAYS_INLINE u32 directory_index(u32 va)
+{
+    return mmu_pae ? va >> 21 & 511 : va >> 22;
+}
+
+static ALWAYS_INLINE void *leaf_in(u64 directory_entry, u32 va)
+{
+    void *table = phys_to_virt(directory_entry & ENTRY_FRAME);
+    return entry_at(table, va >> PAGE_SHIFT & (entries_per_table() - 1));
+}
+
+void *leaf_entry(const struct pagetable *pt, u32 va)
+{
+    void *directory = directory_of(pt, va);
+    if (unlikely(!directory))
+        return NULL;
+    u64 e = entry_read(entry_at(directory, directory_index(va)));
+    if (!(e & ENTRY_PRESENT) || e & ENTRY_LARGE)
+        return NULL;
+    return leaf_in(e, va);
+}
+
+u64 entry_make(paddr_t frame, u32 prot)
+{
+    u64 e = frame & ENTRY_FRAME;
+    e |= prot & (PROT_R | PROT_W | PROT_X) ? ENTRY_PRESENT : ENTRY_HIDDEN;
+    if (prot & PROT_W)
+        e |= ENTRY_WRITE;
+    if (prot & PROT_USER)
+        e |= ENTRY_USER;
+    if (prot & PROT_UNCACHED)
+        e |= ENTRY_UNCACHED;
+    if (prot & PROT_GLOBAL)
+        e |= ENTRY_GLOBAL;
+    if (mmu_nx && !(prot & PROT_X))
+        e |= ENTRY_NX;
+    return e;
+}
+
+static ALWAYS_INLINE void decode(u64 e, struct mapping *m)
+{
+    m->frame = e & ENTRY_FRAME;
+    m->accessed = e & ENTRY_ACCESSED;
+    m->dirty = e & ENTRY_DIRTY;
+    u32 prot = 0;
+    if (e & ENTRY_PRESENT) {
+        prot = PROT_R;
+        if (e & ENTRY_WRITE)
+            prot |= PROT_W;
+        if (!(e & ENTRY_NX))
+            prot |= PROT_X;
+    }
+    if (e & ENTRY_USER)
+        prot |= PROT_USER;
+    if (e & ENTRY_UNCACHED)
+        prot |= PROT_UNCACHED;
+    if (e & ENTRY_GLOBAL)
+        prot |= PROT_GLOBAL;
+    m->prot = prot;
+}
+
+// --- single pages -------------------------------------------------------------
+
+static ALWAYS_INLINE u32 group_of(u32 index)
+{
+    return index / (entries_per_table() / GROUPS);
+}
+
+// The leaf entry of `va`, with the table made if there is none; NULL: no memory.
+static NOINLINE void *make_leaf(struct pagetable *pt, u32 va)
+{
+    void *directory = directory_of(pt, va);
+    assert(directory);
+    u32 index = directory_index(va);
+    void *entry = entry_at(directory, index);
+    assert(!(entry_read(entry) & ENTRY_PRESENT)); // a large page is not split
+    void *table = table_alloc();
+    if (!table)
+        return NULL;
+    u64 e = virt_to_phys(table) | ENTRY_PRESENT | ENTRY_WRITE;
+    if (va < USER_END) {
+        e |= ENTRY_USER;
+        frame_from_va(directory)->data |= 1u << group_of(index);
+    }
+    entry_set(entry, e);
+    return leaf_in(e, va);
+}
+
+int pagetable_map(struct pagetable *pt, u32 va, paddr_t pa, u32 prot)
+{
+    void *entry = leaf_entry(pt, va);
+    if (unlikely(!entry)) {
+        entry = make_leaf(pt, va);
+        if (!entry)
+            return -ENOMEM;
+    }
+    u64 value = entry_make(pa, prot);
+    if (entry_read(entry) & ENTRY_PRESENT)
+        entry_exchange(entry, value);
+    else
+        entry_set(entry, value);
+    return 0;
+}
+
+static NOINLINE bool lookup_large(struct pagetable *pt, u32 va,
+                                  struct mapping *out)
+{
+    void *directory = directory_of(pt, va);
+    if (!directory)
+        return false;
+    u64 e = entry_read(entry_at(directory, directory_index(va)));
+    if (!(e & ENTRY_PRESENT) || !(e & ENTRY_LARGE))
+        return false;
+    decode(e, out);
+    out->frame &= ~(u64)(table_span() - 1);
+    out->frame |= va & (table_span() - 1) & PAGE_MASK;
+    return true;
+}
+
+bool pagetable_lookup(struct pagetable *pt, u32 va, struct mapping *out)
+{
+    void *entry = leaf_entry(pt, va);
+    if (!entry)
+        return lookup_large(pt, va, out);
+    u64 e = entry_read(entry);
+    if (!entry_used(e))
+        return false;
+    decode(e, out);
+    return true;
+}
+
+bool pagetable_unmap(struct pagetable *pt, u32 va, struct mapping *old)
+{
+    void *entry = leaf_entry(pt, va);
+    if (!entry || !entry_used(entry_read(entry)))
+        return false;
+    decode(entry_exchange(entry, 0), old);
+    return true;
+}
+
+// --- ranges -------------------------------------------------------------------
+
+static int walk_table(void *entry, u32 va, u32 end, pagetable_fn fn, void *arg)
+{
+    u32 size = mmu_pae ? 8 : 4;
+    for (; va != end; va += PAGE_SIZE, entry = (char *)entry + size) {
+        u64 e = entry_read(entry);
+        if (!entry_used(e))
+            continue;
+        struct mapping m;
+        decode(e, &m);
+        int err = fn(va, entry, &m, arg);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
+                   void *arg)
+{
+    u32 span = table_span();
+    while (start < end) {
+        u32 left = span - (start & (span - 1));
+        u32 stop = end - start > left ? start + left : end;
+        void *entry = leaf_entry(pt, start);
+        int err = entry ? walk_table(entry, start, stop, fn, arg) : 0;
+        if (err)
+            return err;
+        start = stop;
+    }
+    return 0;
+}
+
+// Accessed and dirty stay, also when an MMU sets them meanwhile.
+void pagetable_entry_protect(void *entry, u32 prot)
+{
+    u64 old, new;
+    do {
+        old = entry_read(entry);
+        new = entry_make(old & ENTRY_FRAME, prot) |
+              (old & (ENTRY_ACCESSED | ENTRY_DIRTY));
+    } while (!entry_replace(entry, old, new));
+}
+
+void pagetable_entry_clear(void *entry)
+{
+    entry_exchange(entry, 0);
+}
+
+// --- whole tables -------------------------------------------------------------
+
+static void free_directory(void *directory)
+{
+    struct frame *f = frame_from_va(directory);
+    u32 per_group = entries_per_table() / GROUPS;
+    while (f->data) {
+        u32 group = (u32)__builtin_ctz(f->data);
+        f->data &= f->data - 1;
+        for (u32 i = group * per_group; i < (group + 1) * per_group; i++) {
+            u64 e = entry_read(entry_at(directory, i));
+            if (e & ENTRY_PRESENT)
+                page_free(phys_to_virt(e & ENTRY_FRAME));
+        }
+    }
+    page_free(directory);
+}
+
+static void *directory_alloc(void)
+{
+    void *directory = table_alloc();
+    if (directory)
+        frame_from_va(directory)->data = 0;
+    return directory;
+}
+
+static int create_pae(struct pagetable *pt)
+{
+    struct pointer_table *kernel = kernel_pagetable.root;
+    struct pointer_table *p = slab_alloc(&pointer_cache);
+    if (!p)
+        return -ENOMEM;
+    for (u32 i = 0; i < USER_POINTERS; i++) {
+        void *directory = directory_alloc();
+        if (!directory) {
+            while (i--)
+                page_free(phys_to_virt(p->entry[i] & ENTRY_FRAME));
+            slab_free(&pointer_cache, p);
+            return -ENOMEM;
+        }
+        p->entry[i] = virt_to_phys(directory) | ENTRY_PRESENT;
+    }
+    p->entry[USER_POINTERS] = kernel->entry[USER_POINTERS];
+    pt->root = p;
+    return 0;
+}
+
+static int create_two_level(struct pagetable *pt)
+{
+    u32 *directory = directory_alloc();
+    if (!directory)
+        return -ENOMEM;
+    u32 first = directory_index(KERNEL_BASE);
+    memcpy(directory + first, (u32 *)kernel_pagetable.root + first,
+           (entries_per_table() - first) * sizeof(u32));
+    pt->root = directory;
+    return 0;
+}
+
+int pagetable_create(struct pagetable *pt)
+{
+    int err = mmu_pae ? create_pae(pt) : create_two_level(pt);
+    if (err)
+        return err;
+    pt->paddr = virt_to_phys(pt->root);
+    return 0;
+}
+
+void pagetable_destroy(struct pagetable *pt)
+{
+    if (mmu_pae) {
+        struct pointer_table *p = pt->root;
+        for (u32 i = 0; i < USER_POINTERS; i++)
+            free_directory(phys_to_virt(p->entry[i] & ENTRY_FRAME));
+        slab_free(&pointer_cache, p);
+    } else {
+        free_directory(pt->root); // its groups are only of the user half
+    }
+    pt->root = NULL;
+    pt->paddr = 0;
+}

@@ -1,0 +1,174 @@
+// Accesses to user memory: each instruction that may fault has an entry in the
+// exception table, whose fix-up makes the function return -EFAULT. The C side
+// (usercopy.c) has checked the range. Between STAC and CLAC nothing but the
+// access itself happens; an exception clears AC for its handler.
+
+#include "arch/i386/cpu/asm.h"
+
+#define ONES  0x01010101
+#define HIGHS 0x80808080
+
+    .text
+
+// int user_copy(void *dst, const void *src, size_t n): 0 or -EFAULT. Either
+// side may be the user's.
+    .balign 16
+    .global user_copy
+    .type user_copy, @function
+user_copy:
+    pushl %esi
+    pushl %edi
+    movl 12(%esp), %edi
+    movl 16(%esp), %esi
+    movl 20(%esp), %edx
+    movl %edx, %ecx
+    shrl $2, %ecx
+    STAC
+1:  rep movsl
+    movl %edx, %ecx
+    andl $3, %ecx
+    jz 3f
+2:  rep movsb
+3:  CLAC
+    xorl %eax, %eax
+4:  popl %edi
+    popl %esi
+    ret
+5:  CLAC
+    movl $-ASM_EFAULT, %eax
+    jmp 4b
+    FIXUP 1b, 5b
+    FIXUP 2b, 5b
+
+// int user_zero(void *dst, size_t n)
+    .balign 16
+    .global user_zero
+    .type user_zero, @function
+user_zero:
+    pushl %edi
+    movl 8(%esp), %edi
+    movl 12(%esp), %edx
+    movl %edx, %ecx
+    shrl $2, %ecx
+    xorl %eax, %eax
+    STAC
+1:  rep stosl
+    movl %edx, %ecx
+    andl $3, %ecx
+2:  rep stosb
+    CLAC
+3:  popl %edi
+    ret
+4:  CLAC
+    movl $-ASM_EFAULT, %eax
+    jmp 3b
+    FIXUP 1b, 4b
+    FIXUP 2b, 4b
+
+// int user_string(char *dst, const char *src, size_t n): the length of the
+// string without its NUL; n if there is no NUL among the first n; -EFAULT. Whole
+// words once src is aligned: an aligned word does not reach into another page.
+    .balign 16
+    .global user_string
+    .type user_string, @function
+user_string:
+    pushl %ebx
+    pushl %esi
+    pushl %edi
+    movl 16(%esp), %edi
+    movl 20(%esp), %esi
+    movl 24(%esp), %ecx
+    STAC
+1:  testl $3, %esi
+    jz 4f
+2:  testl %ecx, %ecx
+    jz 6f
+3:  movb (%esi), %al
+    movb %al, (%edi)
+    testb %al, %al
+    jz 6f
+    incl %esi
+    incl %edi
+    decl %ecx
+    jmp 1b
+
+4:  cmpl $4, %ecx
+    jb 2b
+5:  movl (%esi), %eax
+    leal -ONES(%eax), %edx
+    movl %eax, %ebx
+    notl %ebx
+    andl %ebx, %edx
+    testl $HIGHS, %edx // a byte is 0
+    jnz 3b             // copied byte by byte; alignment is tested at 1 only
+    movl %eax, (%edi)
+    addl $4, %esi
+    addl $4, %edi
+    subl $4, %ecx
+    jmp 4b
+
+6:  CLAC
+    movl %edi, %eax
+    subl 16(%esp), %eax
+7:  popl %edi
+    popl %esi
+    popl %ebx
+    ret
+8:  CLAC
+    movl $-ASM_EFAULT, %eax
+    jmp 7b
+    FIXUP 3b, 8b
+    FIXUP 5b, 8b
+
+// int user_load(const u32 *src, u32 *value)
+    .balign 16
+    .global user_load
+    .type user_load, @function
+user_load:
+    movl 4(%esp), %ecx
+    movl 8(%esp), %edx
+    STAC
+1:  movl (%ecx), %ecx
+    CLAC
+    movl %ecx, (%edx)
+    xorl %eax, %eax
+    ret
+    FIXUP 1b, user_fault
+
+// int user_store(u32 *dst, u32 value)
+    .balign 16
+    .global user_store
+    .type user_store, @function
+user_store:
+    movl 4(%esp), %ecx
+    movl 8(%esp), %edx
+    STAC
+1:  movl %edx, (%ecx)
+    CLAC
+    xorl %eax, %eax
+    ret
+    FIXUP 1b, user_fault
+
+// int user_cmpxchg(u32 *at, u32 expect, u32 value, u32 *old)
+    .balign 16
+    .global user_cmpxchg
+    .type user_cmpxchg, @function
+user_cmpxchg:
+    movl 4(%esp), %ecx
+    movl 8(%esp), %eax
+    movl 12(%esp), %edx
+    STAC
+1:  lock cmpxchgl %edx, (%ecx)
+    CLAC
+    movl 16(%esp), %edx
+    movl %eax, (%edx)
+    xorl %eax, %eax
+    ret
+    FIXUP 1b, user_fault
+
+user_fault:
+    CLAC
+    movl $-ASM_EFAULT, %eax
+    ret
+
+    .section .note.GNU-stack, "", @progbits

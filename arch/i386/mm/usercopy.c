@@ -1,0 +1,91 @@
+// User memory, checked: ranges here, faults by the exception table.
+//
+// No locks. What another thread of the task does to the memory meanwhile is its
+// own business: callers copy once and look at the copy.
+
+#include "arch/mmu.h"
+#include "kernel/errno.h"
+
+// usercopy.S
+int user_copy(void *dst, const void *src, size_t n);
+int user_zero(void *dst, size_t n);
+int user_string(char *dst, const char *src, size_t n);
+int user_load(const u32 *src, u32 *value);
+int user_store(u32 *dst, u32 value);
+int user_cmpxchg(u32 *at, u32 expect, u32 value, u32 *old);
+
+struct fixup {
+    u32 at, fixup;
+};
+extern const struct fixup ex_table_start[], ex_table_end[];
+
+static ALWAYS_INLINE bool range_ok(u32 addr, size_t n)
+{
+    return n <= USER_END && addr <= USER_END - n;
+}
+
+int copy_from_user(void *dst, u32 src, size_t n)
+{
+    if (unlikely(!range_ok(src, n)))
+        return -EFAULT;
+    return user_copy(dst, (const void *)src, n);
+}
+
+int copy_to_user(u32 dst, const void *src, size_t n)
+{
+    if (unlikely(!range_ok(dst, n)))
+        return -EFAULT;
+    return user_copy((void *)dst, src, n);
+}
+
+int zero_user(u32 dst, size_t n)
+{
+    if (unlikely(!range_ok(dst, n)))
+        return -EFAULT;
+    return user_zero((void *)dst, n);
+}
+
+int copy_string_from_user(char *dst, u32 src, size_t size)
+{
+    if (unlikely(src >= USER_END))
+        return -EFAULT;
+    size_t room = USER_END - src;
+    size_t n = MIN(size, room);
+    int length = user_string(dst, (const char *)src, n);
+    if (length < 0 || (size_t)length < n)
+        return length;
+    return size <= room ? -ENAMETOOLONG : -EFAULT;
+}
+
+int user_load_u32(u32 addr, u32 *value)
+{
+    if (unlikely(!range_ok(addr, sizeof(u32))))
+        return -EFAULT;
+    return user_load((const u32 *)addr, value);
+}
+
+int user_store_u32(u32 addr, u32 value)
+{
+    if (unlikely(!range_ok(addr, sizeof(u32))))
+        return -EFAULT;
+    return user_store((u32 *)addr, value);
+}
+
+int user_cmpxchg_u32(u32 addr, u32 expect, u32 value, u32 *old)
+{
+    if (unlikely(!range_ok(addr, sizeof(u32))))
+        return -EFAULT;
+    return user_cmpxchg((u32 *)addr, expect, value, old);
+}
+
+// A few dozen entries, looked through only after a fault.
+bool fault_fixup(u32 *eip)
+{
+    for (const struct fixup *f = ex_table_start; f < ex_table_end; f++) {
+        if (f->at == *eip) {
+            *eip = f->fixup;
+            return true;
+        }
+    }
+    return false;
+}
