@@ -27,13 +27,17 @@ typedef int (*statfs_fn)(struct mount *m, u64 *total_pages, u64 *free_pages);
 struct mount *mount_create(const char *type, const char *path,
                            struct vnode *root, statfs_fn statfs);
 
-// Mounts over the directory `path`. 0, -ENOENT, -ENOTDIR, -EBUSY. Sleeps.
+// Mounts over the directory `path`; the first mount of all becomes the root.
+// 0, -ENOENT, -ENOTDIR, -EBUSY. Sleeps.
 int vfs_mount_at(const char *path, struct mount *m);
-// Takes the mount at `path` out of the tree at once; open files live on.
+// Takes the mount at `path` out of the tree at once (as umount -l): open files
+// live on, directories in use are found empty.
 // -EINVAL: nothing is mounted there. -EBUSY: another mount is inside, or /.
 int vfs_unmount(const char *path);
 // Makes a file system by its type's name: -ENODEV when unknown, -ENOMEM.
 int mount_by_type(const char *type, struct mount **out);
+// Gives up a mount that could not be mounted.
+void mount_discard(struct mount *m);
 
 // Calls fn for every mount, outermost first, until it returns nonzero, which is
 // returned. Under namespace_lock: fn must not walk paths.
@@ -43,3 +47,6 @@ int mount_for_each(int (*fn)(const struct mount *m, void *arg), void *arg);
 int tmpfs_mount(struct mount **out);
 int devfs_mount(struct mount **out);  // kernel/fs/devfs.c
 int procfs_mount(struct mount **out); // kernel/fs/procfs.c
+
+// Removes every name in a tmpfs. Under namespace_lock.
+void tmpfs_clear(struct vnode *root);

@@ -69,6 +69,9 @@ struct vnode_ops {
     // while namespace_lock is held. -ENOENT: none known. For vfs_path().
     int (*locate)(struct vnode *v, struct vnode **dir, const char **name,
                   size_t *len);
+    // As create, for a symlink to `target`.
+    int (*symlink)(struct vnode *dir, const char *name, size_t len,
+                   const char *target, struct vnode **out);
 };
 
 struct timespec_k {
@@ -177,7 +180,8 @@ void files_ref(struct files *f);
 void files_unref(struct files *f);
 void files_close_on_exec(struct files *f);
 int fd_get(u32 fd, struct file **out);                 // -EBADF
-int fd_install(struct file *f, bool cloexec, u32 from); // consumes the ref
+// Consumes the reference, also when it fails.
+int fd_install(struct file *f, bool cloexec, u32 from);
 u32 files_count(struct files *f);
 int fd_close(u32 fd);
 

@@ -1,0 +1,163 @@
+// Open files: what descriptors refer to.
+//
+// The reference count is atomic; `flags` is changed by F_SETFL only, in one
+// store; `pos` is guarded by pos_lock where files can be shared.
+#include "kernel/fs/file.h"
+
+#include "kernel/errno.h"
+#include "kernel/fs/locks.h"
+#include "kernel/fs/mount.h"
+#include "kernel/fs/path.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+
+SLAB_CACHE(file_cache, struct file);
+
+// Directories, and what was opened with O_PATH: a place, not its contents.
+static const struct file_ops place_ops = { .seekable = true };
+
+struct file *file_alloc(const struct file_ops *ops, u32 flags)
+{
+    struct file *f = slab_alloc(&file_cache);
+    if (!f)
+        return NULL;
+    f->refs = 1;
+    f->flags = flags;
+    f->ops = ops;
+    f->vnode = NULL;
+    mutex_init(&f->pos_lock, "file position");
+    f->pos = 0;
+    f->data = NULL;
+    return f;
+}
+
+void file_ref(struct file *f)
+{
+    __atomic_fetch_add(&f->refs, 1, __ATOMIC_RELAXED);
+}
+
+void file_discard(struct file *f)
+{
+    if (f->vnode)
+        vnode_unref(f->vnode);
+    slab_free(&file_cache, f);
+}
+
+void file_unref(struct file *f)
+{
+    u32 before = __atomic_fetch_sub(&f->refs, 1, __ATOMIC_ACQ_REL);
+    assert(before > 0);
+    if (before > 1)
+        return;
+    if (f->vnode)
+        locks_drop(f->vnode, f);
+    if (f->ops->release)
+        f->ops->release(f);
+    file_discard(f);
+}
+
+// The vnode that open() means, created if asked. Under namespace_lock.
+static int find_or_create(struct vnode *at, const char *path, u32 flags,
+                          u32 mode, bool *created, struct vnode **out)
+{
+    struct walk w;
+    bool exclusive = (flags & O_CREAT) && (flags & O_EXCL);
+    bool follow = !(flags & O_NOFOLLOW) && !exclusive;
+    int err = walk_path(&w, at, path, follow ? WALK_FOLLOW : 0);
+    if (err)
+        return err;
+    *created = false;
+    *out = w.vnode;
+    if (w.vnode && exclusive)
+        err = -EEXIST;
+    else if (w.vnode)
+        vnode_ref(w.vnode);
+    else if (!(flags & O_CREAT))
+        err = -ENOENT;
+    else if (w.slash)
+        err = -EISDIR;
+    else {
+        err = walk_create(&w, S_IFREG | (mode & 07777), 0, out);
+        *created = !err;
+    }
+    walk_done(&w);
+    return err;
+}
+
+static int check_type(const struct vnode *v, u32 flags)
+{
+    u32 type = v->mode & S_IFMT;
+    if (type == S_IFLNK && !(flags & O_PATH))
+        return flags & O_DIRECTORY ? -ENOTDIR : -ELOOP;
+    if ((flags & O_DIRECTORY) && type != S_IFDIR)
+        return -ENOTDIR;
+    if (type == S_IFDIR && !(flags & O_PATH) &&
+        ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC))))
+        return -EISDIR;
+    if (type == S_IFSOCK && !(flags & O_PATH))
+        return -ENXIO;
+    return 0;
+}
+
+static int truncate_for_open(struct vnode *v)
+{
+    if ((v->mode & S_IFMT) != S_IFREG)
+        return 0;
+    return v->ops->truncate ? v->ops->truncate(v, 0) : -EINVAL;
+}
+
+// Opens a vnode; consumes the reference to it.
+static int open_vnode(struct vnode *v, u32 flags, bool created,
+                      struct file **out)
+{
+    const u32 only_for_open =
+        O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC;
+    struct file *f = file_alloc(v->file_ops, flags & ~only_for_open);
+    if (!f) {
+        vnode_unref(v);
+        return -ENOMEM;
+    }
+    f->vnode = v;
+    int err = 0;
+    if (flags & O_PATH)
+        f->ops = &place_ops;
+    else if (v->ops->open)
+        err = v->ops->open(v, f);
+    if (!err && !f->ops) {
+        if (vnode_is_dir(v))
+            f->ops = &place_ops;
+        else
+            err = -ENXIO;
+    }
+    if (err) {
+        file_discard(f);
+        return err;
+    }
+    if ((flags & O_TRUNC) && !(flags & O_PATH) && !created)
+        err = truncate_for_open(v);
+    if (err)
+        file_unref(f);
+    else
+        *out = f;
+    return err;
+}
+
+int vfs_open(struct vnode *at, const char *path, u32 flags, u32 mode,
+             struct file **out)
+{
+    struct vnode *v;
+    bool created;
+    if (flags & O_PATH)
+        flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    mutex_lock(&namespace_lock);
+    int err = find_or_create(at, path, flags, mode, &created, &v);
+    mutex_unlock(&namespace_lock);
+    if (err)
+        return err;
+    err = check_type(v, flags);
+    if (err) {
+        vnode_unref(v);
+        return err;
+    }
+    return open_vnode(v, flags, created, out);
+}

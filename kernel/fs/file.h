@@ -1,0 +1,73 @@
+// Open files and descriptor tables, as the file system calls use them.
+//
+// `files->lock` guards the table when several threads use it. A thread that is
+// alone with its table reads it without: nobody else can close a descriptor
+// under it, so it can borrow the file instead of referencing it.
+#pragma once
+
+#include "kernel/errno.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/sched/task.h"
+
+#define FD_MAX 1024u
+#define FD_INLINE 32u // descriptors that need no table of their own
+
+struct files {
+    u32 refs; // tasks; atomic
+    struct spinlock lock;
+    struct file **table;
+    u32 capacity;            // entries in table, a multiple of 32
+    u32 used[FD_MAX / 32];   // bit maps
+    u32 cloexec[FD_MAX / 32];
+    struct file *first[FD_INLINE];
+};
+
+struct fd_ref {
+    struct file *file;
+    bool counted;
+};
+
+static inline bool files_shared(const struct files *fs)
+{
+    return READ_ONCE(fs->refs) > 1 ||
+           READ_ONCE(current_task()->thread_count) > 1;
+}
+
+// The file behind a descriptor for the length of a system call: give it back
+// with fd_return. 0 or -EBADF.
+static inline int fd_borrow(u32 fd, struct fd_ref *r)
+{
+    struct files *fs = current_task()->files;
+    if (unlikely(files_shared(fs))) {
+        r->counted = true;
+        return fd_get(fd, &r->file);
+    }
+    r->counted = false;
+    r->file = fd < fs->capacity ? fs->table[fd] : NULL;
+    return r->file ? 0 : -EBADF;
+}
+
+static inline void fd_return(struct fd_ref *r)
+{
+    if (unlikely(r->counted))
+        file_unref(r->file);
+}
+
+static inline bool file_readable(const struct file *f)
+{
+    return (f->flags & O_ACCMODE) != O_WRONLY && !(f->flags & O_PATH);
+}
+
+static inline bool file_writable(const struct file *f)
+{
+    return (f->flags & O_ACCMODE) != O_RDONLY && !(f->flags & O_PATH);
+}
+
+// Frees a file that has nothing to release: its open failed, or is released.
+void file_discard(struct file *f);
+
+// dup2 and dup3: puts `f` (reference consumed, always) at `fd`, closing what
+// was there. The descriptor or -EBADF, -ENOMEM.
+int fd_replace(struct file *f, u32 fd, bool cloexec);
+// -EBADF; the flag's old value in *old.
+int fd_cloexec(u32 fd, bool set, bool value, bool *old);

@@ -1,0 +1,96 @@
+// The bytes of a read or write: user memory in parts, or kernel memory.
+//
+// Nothing is locked. When user memory turns out to be bad, as many bytes as
+// lie before the bad page are moved: callers count progress by io->left.
+#include "kernel/errno.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/init/log.h"
+#include "lib/string.h"
+
+enum way { TO_IO, FROM_IO, ZERO_IO };
+
+static ALWAYS_INLINE int move_bytes(const struct io *io, u32 addr, void *buf,
+                                    size_t n, enum way way)
+{
+    if (unlikely(io->kernel)) {
+        if (way == TO_IO)
+            memcpy((void *)addr, buf, n);
+        else if (way == FROM_IO)
+            memcpy(buf, (void *)addr, n);
+        else
+            memset((void *)addr, 0, n);
+        return 0;
+    }
+    if (way == TO_IO)
+        return copy_to_user(addr, buf, n);
+    if (way == FROM_IO)
+        return copy_from_user(buf, addr, n);
+    return zero_user(addr, n);
+}
+
+static ALWAYS_INLINE void advance(struct io *io, size_t n)
+{
+    io->iov->base += n;
+    io->iov->len -= n;
+    io->left -= n;
+}
+
+// Moves what lies before the first bad page; always fails.
+static NOINLINE int move_until_fault(struct io *io, u8 *buf, size_t n,
+                                     enum way way)
+{
+    while (n) {
+        u32 addr = io->iov->base;
+        size_t part = MIN(n, PAGE_SIZE - (addr & ~PAGE_MASK));
+        if (move_bytes(io, addr, buf, part, way))
+            break;
+        advance(io, part);
+        buf += part;
+        n -= part;
+    }
+    return -EFAULT;
+}
+
+static ALWAYS_INLINE int move(struct io *io, void *buf, size_t n, enum way way)
+{
+    u8 *at = buf;
+    assert(n <= io->left);
+    while (n) {
+        size_t part = MIN(n, io->iov->len);
+        if (unlikely(part == 0)) {
+            io->iov++;
+            io->count--;
+            continue;
+        }
+        if (unlikely(move_bytes(io, io->iov->base, at, part, way)))
+            return move_until_fault(io, at, part, way);
+        advance(io, part);
+        at += part;
+        n -= part;
+    }
+    return 0;
+}
+
+int io_to(struct io *io, const void *buf, size_t n)
+{
+    return move(io, (void *)buf, n, TO_IO);
+}
+
+int io_from(struct io *io, void *buf, size_t n)
+{
+    return move(io, buf, n, FROM_IO);
+}
+
+int io_zero(struct io *io, size_t n)
+{
+    return move(io, NULL, n, ZERO_IO);
+}
+
+void io_init(struct io *io, struct iovec_k *single, u32 addr, size_t n,
+             bool kernel)
+{
+    *single = (struct iovec_k){ .base = addr, .len = n };
+    *io = (struct io){
+        .iov = single, .count = 1, .left = n, .kernel = kernel
+    };
+}

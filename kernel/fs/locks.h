@@ -1,0 +1,28 @@
+// Advisory file locks: flock() and the record locks of fcntl().
+#pragma once
+
+#include "kernel/fs/vfs.h"
+
+// As fcntl numbers them.
+enum lock_type { LOCK_READ, LOCK_WRITE, LOCK_NONE };
+
+// flock() locks belong to an open file and cover all of it; record locks belong
+// to a descriptor table. The two kinds do not see each other.
+struct lock_range {
+    enum lock_type type;
+    bool record;
+    u32 task;       // whose lock it is, as F_GETLK tells
+    u64 start, end; // both inclusive
+};
+
+// Locks, changes or (LOCK_NONE) unlocks a range of `v` for `owner`. `wait`:
+// sleeps until it is free (deadlocks are not looked for: a signal ends them).
+// 0, -EAGAIN, -ENOMEM, -ERESTARTSYS.
+int locks_set(struct vnode *v, const void *owner, const struct lock_range *r,
+              bool wait);
+// Replaces *r by a lock that keeps `owner` from having it, or sets its type to
+// LOCK_NONE.
+void locks_test(struct vnode *v, const void *owner, struct lock_range *r);
+// Drops an owner's locks on `v` (NULL: on anything). Costs nothing while nobody
+// holds locks.
+void locks_drop(struct vnode *v, const void *owner);

@@ -1,0 +1,195 @@
+// Mounts: the list, mounting over a directory and taking away again.
+//
+// `namespace_lock` guards the list and the covered/mounted_here links.
+#include "kernel/fs/mount.h"
+
+#include "kernel/errno.h"
+#include "kernel/fs/path.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/task.h"
+#include "lib/string.h"
+
+static struct list mounts = LIST_INIT(mounts);
+
+// File systems without contents of their own (/dev, /proc) have vnodes that
+// nobody counts and that point to the mount. So theirs is never freed: it is
+// kept here when unmounted, and the next mount of its type uses it again.
+static struct list parked = LIST_INIT(parked);
+
+static const struct file_system {
+    const char *type;
+    int (*mount)(struct mount **out);
+    // Gives up the contents; the mount ends with its last vnode. NULL: parked.
+    void (*clear)(struct vnode *root);
+} file_systems[] = {
+    { "tmpfs", tmpfs_mount, tmpfs_clear },
+    { "proc", procfs_mount, NULL },
+    { "devtmpfs", devfs_mount, NULL },
+};
+
+static const struct file_system *find_type(const char *type)
+{
+    for (u32 i = 0; i < ARRAY_SIZE(file_systems); i++) {
+        if (strcmp(file_systems[i].type, type) == 0)
+            return &file_systems[i];
+    }
+    return NULL;
+}
+
+struct mount *mount_create(const char *type, const char *path,
+                           struct vnode *root, statfs_fn statfs)
+{
+    static u32 last_dev;
+    struct mount *m = kzalloc(sizeof(*m));
+    if (!m)
+        return NULL;
+    list_init(&m->node);
+    m->type = type;
+    strlcpy(m->path, path, sizeof(m->path));
+    m->root = root;
+    m->dev = __atomic_add_fetch(&last_dev, 1, __ATOMIC_RELAXED);
+    m->statfs = statfs;
+    root->mount = m;
+    return m;
+}
+
+static struct mount *take_parked(const char *type)
+{
+    struct mount *m;
+    list_for_each(m, &parked, node)
+    {
+        if (strcmp(m->type, type) == 0) {
+            list_remove(&m->node);
+            return m;
+        }
+    }
+    return NULL;
+}
+
+int mount_by_type(const char *type, struct mount **out)
+{
+    const struct file_system *fs = find_type(type);
+    if (!fs)
+        return -ENODEV;
+    mutex_lock(&namespace_lock);
+    *out = take_parked(type);
+    mutex_unlock(&namespace_lock);
+    return *out ? 0 : fs->mount(out);
+}
+
+// Under namespace_lock, out of the tree.
+static void give_up(struct mount *m)
+{
+    const struct file_system *fs = find_type(m->type);
+    if (fs && fs->clear) {
+        fs->clear(m->root);
+        vnode_unref(m->root);
+    } else {
+        list_push_back(&parked, &m->node);
+    }
+}
+
+void mount_discard(struct mount *m)
+{
+    mutex_lock(&namespace_lock);
+    give_up(m);
+    mutex_unlock(&namespace_lock);
+}
+
+// The first mount of all is the root: there is nothing that it covers.
+static void mount_root(struct mount *m)
+{
+    struct task *task = current_task();
+    strlcpy(m->path, "/", sizeof(m->path));
+    list_push_back(&mounts, &m->node);
+    vnode_ref(m->root);
+    vnode_ref(m->root);
+    task->root = task->cwd = m->root;
+}
+
+static int mount_over(struct vnode *dir, struct mount *m)
+{
+    if (!vnode_is_dir(dir))
+        return -ENOTDIR;
+    if (dir->mounted_here)
+        return -EBUSY; // somebody else was faster
+    vnode_ref(dir);
+    m->covered = dir;
+    dir->mounted_here = m;
+    list_push_back(&mounts, &m->node);
+    return 0;
+}
+
+int vfs_mount_at(const char *path, struct mount *m)
+{
+    struct vnode *dir;
+    if (list_empty(&mounts)) {
+        mount_root(m);
+        return 0;
+    }
+    int err = vfs_lookup(NULL, path, WALK_FOLLOW, &dir);
+    if (err)
+        return err;
+    if (vfs_path(dir, m->path, sizeof(m->path)) < 0)
+        strlcpy(m->path, path, sizeof(m->path));
+    mutex_lock(&namespace_lock);
+    err = mount_over(dir, m);
+    mutex_unlock(&namespace_lock);
+    vnode_unref(dir);
+    return err;
+}
+
+static bool has_mounts_inside(const struct mount *m)
+{
+    struct mount *other;
+    list_for_each(other, &mounts, node)
+    {
+        if (other->covered && other->covered->mount == m)
+            return true;
+    }
+    return false;
+}
+
+static int detach(struct vnode *root)
+{
+    struct mount *m = root->mount;
+    if (!vnode_is_mount_root(root))
+        return -EINVAL;
+    if (!m->covered || has_mounts_inside(m))
+        return -EBUSY;
+    list_remove(&m->node);
+    m->covered->mounted_here = NULL;
+    vnode_unref(m->covered);
+    m->covered = NULL;
+    give_up(m);
+    return 0;
+}
+
+int vfs_unmount(const char *path)
+{
+    struct vnode *root;
+    int err = vfs_lookup(NULL, path, WALK_FOLLOW, &root);
+    if (err)
+        return err;
+    mutex_lock(&namespace_lock);
+    err = detach(root);
+    mutex_unlock(&namespace_lock);
+    vnode_unref(root);
+    return err;
+}
+
+int mount_for_each(int (*fn)(const struct mount *m, void *arg), void *arg)
+{
+    struct mount *m;
+    int result = 0;
+    mutex_lock(&namespace_lock);
+    list_for_each(m, &mounts, node)
+    {
+        result = fn(m, arg);
+        if (result)
+            break;
+    }
+    mutex_unlock(&namespace_lock);
+    return result;
+}

@@ -1,0 +1,62 @@
+// Path walking, for the calls that look at or change the name at a path's end.
+#pragma once
+
+#include "kernel/fs/vfs.h"
+
+#define PATH_MAX_LEN 4095u // without the NUL
+#define NAME_MAX_LEN 255u
+#define SYMLINKS_MAX 40u
+
+// Beside WALK_FOLLOW: the last name is about to be made, removed or moved, so a
+// symlink there is never followed, and it is the caller who refuses a slash
+// after what is no directory.
+#define WALK_CHANGE 2u
+
+enum last_kind { LAST_NAME, LAST_ROOT, LAST_DOT, LAST_DOTDOT };
+
+struct walk {
+    struct vnode *dir;   // where the last name is; referenced
+    struct vnode *vnode; // what it names; referenced; NULL: nothing
+    enum last_kind last;
+    bool slash;          // slashes followed the last name
+    const char *name;    // the last name: in the path, or in `expanded`
+    size_t len;
+    char *expanded;      // the path with symlinks replaced, or NULL
+};
+
+// Walks to the last name; all names before it must exist. Relative paths start
+// at `at` (NULL: the task's cwd). Under namespace_lock, as long as *w is used.
+// 0: give it back with walk_done. -ENOENT, -ENOTDIR, -ELOOP, -ENAMETOOLONG.
+int walk_path(struct walk *w, struct vnode *at, const char *path, u32 flags);
+void walk_done(struct walk *w);
+// Creates the name that a walk found missing. *out is referenced.
+int walk_create(struct walk *w, u32 mode, u32 rdev, struct vnode **out);
+
+// The directory above `v`: across mounts, not above the task's root. A
+// reference in *out. Under namespace_lock.
+int vnode_parent(struct vnode *v, struct vnode **out);
+static inline bool vnode_is_dir(const struct vnode *v)
+{
+    return (v->mode & S_IFMT) == S_IFDIR;
+}
+// Whether something is mounted there, seen from inside.
+static inline bool vnode_is_mount_root(const struct vnode *v)
+{
+    return v->mount && v->mount->root == v;
+}
+
+// The kernel's copy of a path argument. Give it back after success only.
+struct path_arg {
+    const char *text;
+    char *large;
+    char small[128];
+};
+int path_get(struct path_arg *p, u32 user); // -EFAULT, -ENAMETOOLONG, -ENOMEM
+void path_put(struct path_arg *p);
+
+// Changes to the tree, beside those in vfs.h.
+int vfs_link(struct vnode *v, struct vnode *at, const char *path);
+int vfs_unlink(struct vnode *at, const char *path);
+int vfs_rmdir(struct vnode *at, const char *path);
+int vfs_rename(struct vnode *from_at, const char *from, struct vnode *to_at,
+               const char *to, bool replace);

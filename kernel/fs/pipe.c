@@ -1,0 +1,345 @@
+// Pipes: a ring of pages between readers and writers.
+//
+// `lock` (a mutex, so that user memory may fault under it) guards the ring and
+// the counts of open ends. Conditions are read without it by sleepers and
+// poll(): each is one aligned word (`used`, `readers`, `writers`), and who
+// changes it wakes the queue after.
+// `fifos_lock` guards the link between a vnode and its pipe.
+//
+// Pages come with the first byte and stay; an empty ring starts over in its
+// first page, so small messages use only that one.
+#include "kernel/fs/pipe.h"
+
+#include "kernel/errno.h"
+#include "kernel/exec/signal.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/poll.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/task.h"
+#include "lib/string.h"
+
+#define PIPE_PAGES (PIPE_SIZE / PAGE_SIZE)
+
+struct pipe {
+    struct mutex lock;
+    u32 start, used; // the ring's first byte, and how many there are
+    u32 readers, writers;             // open ends
+    u32 readers_seen, writers_seen;   // opened ever, for fifo_open
+    u32 users; // open files and opens under way: the last one frees it
+    struct waitq read_wait, write_wait;
+    u8 *page[PIPE_PAGES];
+};
+
+SLAB_CACHE(pipe_cache, struct pipe);
+static struct mutex fifos_lock = MUTEX_INIT(fifos_lock, "fifos");
+
+static struct pipe *pipe_new(void)
+{
+    struct pipe *p = slab_alloc(&pipe_cache);
+    if (!p)
+        return NULL;
+    memset(p, 0, sizeof(*p));
+    mutex_init(&p->lock, "pipe");
+    waitq_init(&p->read_wait, "pipe read");
+    waitq_init(&p->write_wait, "pipe write");
+    return p;
+}
+
+static void pipe_free(struct pipe *p)
+{
+    for (u32 i = 0; i < PIPE_PAGES; i++) {
+        if (p->page[i])
+            page_free(p->page[i]);
+    }
+    slab_free(&pipe_cache, p);
+}
+
+static u32 room(const struct pipe *p)
+{
+    return PIPE_SIZE - READ_ONCE(p->used);
+}
+
+static bool readable(const struct pipe *p)
+{
+    return READ_ONCE(p->used) || !READ_ONCE(p->writers);
+}
+
+// Moves what there is, up to io->left.
+static int take_bytes(struct pipe *p, struct io *io)
+{
+    u32 used = p->used;
+    int err = 0;
+    while (io->left && used && !err) {
+        u32 offset = p->start % PAGE_SIZE;
+        u32 n = MIN(MIN(PAGE_SIZE - offset, used), io->left);
+        u32 before = io->left;
+        err = io_to(io, p->page[p->start / PAGE_SIZE] + offset, n);
+        u32 done = before - io->left;
+        p->start = (p->start + done) % PIPE_SIZE;
+        used -= done;
+    }
+    if (!used)
+        p->start = 0;
+    WRITE_ONCE(p->used, used);
+    return err;
+}
+
+static u8 *page_at(struct pipe *p, u32 at)
+{
+    u8 **page = &p->page[at / PAGE_SIZE];
+    if (!*page) {
+        struct frame *f = frame_alloc(0, FRAME_LOW, FRAME_BUFFER);
+        *page = f ? frame_va(f) : NULL;
+    }
+    return *page;
+}
+
+// Moves what there is room for, up to io->left.
+static int put_bytes(struct pipe *p, struct io *io)
+{
+    u32 used = p->used;
+    int err = 0;
+    while (io->left && used < PIPE_SIZE && !err) {
+        u32 at = (p->start + used) % PIPE_SIZE;
+        u32 offset = at % PAGE_SIZE;
+        u32 n = MIN(MIN(PAGE_SIZE - offset, PIPE_SIZE - used), io->left);
+        u32 before = io->left;
+        u8 *page = page_at(p, at);
+        err = page ? io_from(io, page + offset, n) : -ENOMEM;
+        used += before - io->left;
+    }
+    WRITE_ONCE(p->used, used);
+    return err;
+}
+
+static int pipe_read(struct file *f, struct io *io, u64 *pos UNUSED)
+{
+    struct pipe *p = f->data;
+    u32 wanted = io->left;
+    if (!wanted)
+        return 0;
+    for (;;) {
+        mutex_lock(&p->lock);
+        u32 used = p->used;
+        bool ended = !p->writers;
+        int err = used ? take_bytes(p, io) : 0;
+        mutex_unlock(&p->lock);
+        if (used) {
+            // Writers sleep only when there is less room than one atomic write.
+            if (PIPE_SIZE - used < PIPE_ATOMIC)
+                waitq_wake_all(&p->write_wait);
+            return io->left == wanted ? err : (int)(wanted - io->left);
+        }
+        if (ended)
+            return 0;
+        if (f->flags & O_NONBLOCK)
+            return -EAGAIN;
+        if (wait_event(&p->read_wait, readable(p), WAIT_INTERRUPTIBLE,
+                       WAIT_FOREVER))
+            return -ERESTARTSYS;
+    }
+}
+
+static int broken_pipe(void)
+{
+    signal_send_thread(current, SIGPIPE, NULL);
+    return -EPIPE;
+}
+
+static bool writable(const struct pipe *p, u32 needed)
+{
+    return room(p) >= needed || !READ_ONCE(p->readers);
+}
+
+static int pipe_write(struct file *f, struct io *io, u64 *pos UNUSED)
+{
+    struct pipe *p = f->data;
+    u32 wanted = io->left;
+    u32 needed = wanted <= PIPE_ATOMIC ? wanted : 1;
+    int err = 0;
+    while (io->left && !err) {
+        mutex_lock(&p->lock);
+        bool broken = !p->readers;
+        u32 before = p->used;
+        bool fits = PIPE_SIZE - before >= needed;
+        if (!broken && fits)
+            err = put_bytes(p, io);
+        bool began = !before && p->used;
+        mutex_unlock(&p->lock);
+        if (began)
+            waitq_wake_all(&p->read_wait);
+        if (broken)
+            err = broken_pipe();
+        else if (!err && io->left && (f->flags & O_NONBLOCK))
+            err = -EAGAIN;
+        else if (!err && io->left &&
+                 wait_event(&p->write_wait, writable(p, needed),
+                            WAIT_INTERRUPTIBLE, WAIT_FOREVER))
+            err = -ERESTARTSYS;
+    }
+    return io->left == wanted ? err : (int)(wanted - io->left);
+}
+
+static u32 pipe_poll(struct file *f, struct poll_wait *pw)
+{
+    struct pipe *p = f->data;
+    u32 events = 0;
+    if ((f->flags & O_ACCMODE) != O_WRONLY) {
+        poll_register(pw, &p->read_wait);
+        if (READ_ONCE(p->used))
+            events |= POLLIN;
+        if (!READ_ONCE(p->writers) && READ_ONCE(p->writers_seen))
+            events |= POLLHUP;
+    }
+    if ((f->flags & O_ACCMODE) != O_RDONLY) {
+        poll_register(pw, &p->write_wait);
+        if (room(p) >= PIPE_ATOMIC)
+            events |= POLLOUT;
+        if (!READ_ONCE(p->readers))
+            events |= POLLERR;
+    }
+    return events;
+}
+
+#define FIONREAD 0x541b
+
+static int pipe_ioctl(struct file *f, u32 cmd, u32 arg)
+{
+    struct pipe *p = f->data;
+    if (cmd != FIONREAD)
+        return -ENOTTY;
+    mutex_lock(&p->lock);
+    u32 used = p->used;
+    mutex_unlock(&p->lock);
+    return user_store_u32(arg, used);
+}
+
+// --- opening and closing ------------------------------------------------------------------
+
+static void add_ends(struct pipe *p, u32 flags)
+{
+    mutex_lock(&p->lock);
+    if ((flags & O_ACCMODE) != O_WRONLY) {
+        p->readers++;
+        p->readers_seen++;
+    }
+    if ((flags & O_ACCMODE) != O_RDONLY) {
+        p->writers++;
+        p->writers_seen++;
+    }
+    mutex_unlock(&p->lock);
+    waitq_wake_all(&p->read_wait);
+    waitq_wake_all(&p->write_wait);
+}
+
+static void drop_ends(struct pipe *p, u32 flags)
+{
+    mutex_lock(&p->lock);
+    if ((flags & O_ACCMODE) != O_WRONLY)
+        p->readers--;
+    if ((flags & O_ACCMODE) != O_RDONLY)
+        p->writers--;
+    mutex_unlock(&p->lock);
+    waitq_wake_all(&p->read_wait);
+    waitq_wake_all(&p->write_wait);
+}
+
+// One user less; the last one takes the pipe from the vnode and frees it.
+static void drop_user(struct pipe *p, struct vnode *v)
+{
+    mutex_lock(&fifos_lock);
+    bool last = --p->users == 0;
+    if (last && v)
+        v->data = NULL;
+    mutex_unlock(&fifos_lock);
+    if (last)
+        pipe_free(p);
+}
+
+static void pipe_release(struct file *f)
+{
+    struct pipe *p = f->data;
+    drop_ends(p, f->flags);
+    drop_user(p, f->vnode);
+}
+
+static const struct file_ops pipe_ops = {
+    .read = pipe_read,
+    .write = pipe_write,
+    .poll = pipe_poll,
+    .ioctl = pipe_ioctl,
+    .release = pipe_release,
+};
+
+int pipe_create(u32 flags, struct file **read_end, struct file **write_end)
+{
+    struct pipe *p = pipe_new();
+    struct file *r = file_alloc(&pipe_ops, O_RDONLY | flags);
+    struct file *w = file_alloc(&pipe_ops, O_WRONLY | flags);
+    if (!p || !r || !w) {
+        // Ends without a pipe have nothing to release.
+        if (p)
+            pipe_free(p);
+        if (r)
+            file_discard(r);
+        if (w)
+            file_discard(w);
+        return -ENOMEM;
+    }
+    p->users = 2;
+    p->readers = p->readers_seen = 1;
+    p->writers = p->writers_seen = 1;
+    r->data = w->data = p;
+    *read_end = r;
+    *write_end = w;
+    return 0;
+}
+
+// The vnode's pipe, made at the first open; its user count is raised.
+static struct pipe *fifo_pipe(struct vnode *v)
+{
+    mutex_lock(&fifos_lock);
+    if (!v->data)
+        v->data = pipe_new();
+    struct pipe *p = v->data;
+    if (p)
+        p->users++;
+    mutex_unlock(&fifos_lock);
+    return p;
+}
+
+// Waits until the other side is there, or has been while we waited.
+static int wait_for_peer(struct pipe *p, u32 flags)
+{
+    bool reads = (flags & O_ACCMODE) == O_RDONLY;
+    u32 *peers = reads ? &p->writers : &p->readers;
+    u32 *seen = reads ? &p->writers_seen : &p->readers_seen;
+    u32 before = READ_ONCE(*seen);
+    if ((flags & O_ACCMODE) == O_RDWR || READ_ONCE(*peers))
+        return 0;
+    if (flags & O_NONBLOCK)
+        return reads ? 0 : -ENXIO;
+    int err = wait_event(reads ? &p->read_wait : &p->write_wait,
+                         READ_ONCE(*peers) || READ_ONCE(*seen) != before,
+                         WAIT_INTERRUPTIBLE, WAIT_FOREVER);
+    return err ? -ERESTARTSYS : 0;
+}
+
+int fifo_open(struct vnode *v, struct file *f)
+{
+    struct pipe *p = fifo_pipe(v);
+    if (!p)
+        return -ENOMEM;
+    add_ends(p, f->flags);
+    int err = wait_for_peer(p, f->flags);
+    if (err) {
+        drop_ends(p, f->flags);
+        drop_user(p, v);
+        return err;
+    }
+    f->ops = &pipe_ops;
+    f->data = p;
+    return 0;
+}

@@ -1,0 +1,107 @@
+// The wait behind poll and select.
+//
+// The thread marks itself sleeping before each look at the files, so an event
+// that comes between the look and the sleep ends the sleep at once. While it is
+// marked, files' poll operations may take spinlocks but must not sleep.
+#include "kernel/fs/poll.h"
+
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/thread.h"
+
+#define WAITERS_PER_BLOCK 32u
+
+struct poll_more {
+    struct poll_more *next;
+    u32 count;
+    struct waiter waiters[WAITERS_PER_BLOCK];
+};
+
+static struct waiter *new_waiter(struct poll_wait *pw)
+{
+    if (pw->count < POLL_WAITERS_INLINE)
+        return &pw->waiters[pw->count++];
+    if (!pw->more || pw->more->count == WAITERS_PER_BLOCK) {
+        struct poll_more *block = kmalloc(sizeof(*block));
+        if (!block)
+            return NULL;
+        block->next = pw->more;
+        block->count = 0;
+        pw->more = block;
+    }
+    return &pw->more->waiters[pw->more->count++];
+}
+
+void poll_register(struct poll_wait *pw, struct waitq *q)
+{
+    if (!pw)
+        return;
+    struct waiter *w = new_waiter(pw);
+    if (w)
+        waiter_add(w, q);
+    else
+        pw->err = -ENOMEM;
+}
+
+static void unregister_all(struct poll_wait *pw)
+{
+    for (u32 i = 0; i < pw->count; i++)
+        waiter_remove(&pw->waiters[i]);
+    while (pw->more) {
+        struct poll_more *block = pw->more;
+        for (u32 i = 0; i < block->count; i++)
+            waiter_remove(&block->waiters[i]);
+        pw->more = block->next;
+        kfree(block);
+    }
+}
+
+static u32 file_events(struct file *f, struct poll_wait *pw)
+{
+    if (f->ops->poll)
+        return f->ops->poll(f, pw);
+    return POLLIN | POLLOUT;
+}
+
+// Asks every file; once one has events no more queues are needed.
+static int look(struct poll_slot *slots, u32 count, struct poll_wait *pw)
+{
+    int ready = 0;
+    for (u32 i = 0; i < count; i++) {
+        struct poll_slot *s = &slots[i];
+        if (!s->ref.file)
+            continue;
+        s->found = file_events(s->ref.file, ready ? NULL : pw) & s->events;
+        if (s->found)
+            ready++;
+    }
+    return ready;
+}
+
+int poll_files(struct poll_slot *slots, u32 count, u64 deadline)
+{
+    struct poll_wait pw;
+    int ready, err = 0;
+    if (deadline == 0)
+        return look(slots, count, NULL);
+    pw.count = 0;
+    pw.err = 0;
+    pw.more = NULL;
+    struct poll_wait *register_with = &pw;
+    for (;;) {
+        wait_prepare(WAIT_INTERRUPTIBLE);
+        ready = look(slots, count, register_with);
+        register_with = NULL;
+        err = err ? err : pw.err;
+        if (ready || err)
+            break;
+        current->wait_on = "poll";
+        err = wait_sleep(WAIT_INTERRUPTIBLE, deadline);
+    }
+    wait_finish();
+    unregister_all(&pw);
+    if (ready || err == -ETIMEDOUT)
+        return ready;
+    return err;
+}

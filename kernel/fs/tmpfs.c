@@ -1,0 +1,146 @@
+// tmpfs: birth and death of its nodes, and the mount.
+#include "kernel/fs/tmpfs.h"
+
+#include "kernel/errno.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/fs/pipe.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "lib/string.h"
+
+SLAB_CACHE(tmpfs_node_cache, struct tmpfs_node);
+
+// One part in so many of the low zone is not for files: with it the machine
+// goes on when /tmp is full.
+#define RESERVE_PART 32
+// The free frames are counted once for so many frames that are asked for.
+#define FRAMES_PER_CHECK 32
+
+bool tmpfs_may_grow(void)
+{
+    static u32 budget; // racing CPUs may lose a count: it is a rough limit
+    u32 left = READ_ONCE(budget);
+    if (left) {
+        WRITE_ONCE(budget, left - 1);
+        return true;
+    }
+    struct frame_stats stats;
+    frame_stats(&stats);
+    if (stats.zone_free[0] < stats.zone_total[0] / RESERVE_PART)
+        return false;
+    WRITE_ONCE(budget, FRAMES_PER_CHECK);
+    return true;
+}
+
+struct tmpfs_node *tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev)
+{
+    struct tmpfs_node *n =
+        tmpfs_may_grow() ? slab_alloc(&tmpfs_node_cache) : NULL;
+    if (!n)
+        return NULL;
+    bool regular = (mode & S_IFMT) == S_IFREG;
+    vnode_init(&n->v, fs->mount, mode, &tmpfs_ops,
+               regular ? &tmpfs_file_ops : NULL);
+    n->v.rdev = rdev;
+    n->fs = fs;
+    n->entry = NULL;
+    mutex_init(&n->write_lock, "file write");
+    memset(&n->dir, 0, sizeof(n->dir));
+    if ((mode & S_IFMT) == S_IFDIR) {
+        n->v.nlink = 2;
+        list_init(&n->dir.order);
+    } else {
+        n->v.nlink = 0; // until it has a name
+    }
+    __atomic_fetch_add(&fs->nodes, 1, __ATOMIC_RELAXED);
+    return n;
+}
+
+static void release(struct vnode *v)
+{
+    struct tmpfs_node *n = tmpfs_node(v);
+    struct tmpfs *fs = n->fs;
+    switch (v->mode & S_IFMT) {
+    case S_IFDIR:
+        assert(n->dir.count == 0);
+        kfree(n->dir.table);
+        break;
+    case S_IFREG:
+        tmpfs_drop_pages(n, 0);
+        break;
+    case S_IFLNK:
+        kfree(n->target);
+        break;
+    }
+    slab_free(&tmpfs_node_cache, n);
+    if (__atomic_sub_fetch(&fs->nodes, 1, __ATOMIC_ACQ_REL) == 0) {
+        kfree(fs->mount);
+        kfree(fs);
+    }
+}
+
+static int open(struct vnode *v, struct file *f)
+{
+    switch (v->mode & S_IFMT) {
+    case S_IFCHR:
+        return char_device_open(v, f);
+    case S_IFIFO:
+        return fifo_open(v, f);
+    default:
+        return 0;
+    }
+}
+
+static int readlink(struct vnode *v, char *buf, size_t size)
+{
+    size_t len = strlen(tmpfs_node(v)->target);
+    memcpy(buf, tmpfs_node(v)->target, MIN(len, size));
+    return (int)MIN(len, size);
+}
+
+static int statfs(struct mount *m UNUSED, u64 *total_pages, u64 *free_pages)
+{
+    struct frame_stats stats;
+    frame_stats(&stats);
+    u64 reserve = stats.zone_total[0] / RESERVE_PART;
+    u64 free = stats.zone_free[0];
+    *total_pages = stats.zone_total[0] - reserve;
+    *free_pages = free > reserve ? free - reserve : 0;
+    return 0;
+}
+
+const struct vnode_ops tmpfs_ops = {
+    .lookup = tmpfs_lookup,
+    .create = tmpfs_create,
+    .link = tmpfs_link,
+    .unlink = tmpfs_unlink,
+    .rename = tmpfs_rename,
+    .readdir = tmpfs_readdir,
+    .readlink = readlink,
+    .open = open,
+    .truncate = tmpfs_truncate,
+    .get_page = tmpfs_get_page,
+    .release = release,
+    .locate = tmpfs_locate,
+    .symlink = tmpfs_symlink,
+};
+
+int tmpfs_mount(struct mount **out)
+{
+    struct tmpfs *fs = kzalloc(sizeof(*fs));
+    if (!fs)
+        return -ENOMEM;
+    fs->nodes = 1; // keeps it while the mount is made
+    struct tmpfs_node *root = tmpfs_node_create(fs, S_IFDIR | 0755, 0);
+    if (root)
+        fs->mount = mount_create("tmpfs", "", &root->v, statfs);
+    if (!fs->mount) {
+        if (root)
+            slab_free(&tmpfs_node_cache, root);
+        kfree(fs);
+        return -ENOMEM;
+    }
+    fs->nodes--;
+    *out = fs->mount;
+    return 0;
+}

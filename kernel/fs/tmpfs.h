@@ -1,0 +1,72 @@
+// tmpfs: files in memory. What its parts share.
+//
+// namespace_lock guards directories and nlink. vnode->lock guards a file's
+// pages, size and times; write_lock (a mutex, taken before it) keeps writes and
+// truncations of one file apart. The page fault path takes vnode->lock only.
+#pragma once
+
+#include "kernel/fs/mount.h"
+#include "kernel/fs/pagetree.h"
+
+struct tmpfs {
+    struct mount *mount;
+    u32 nodes; // vnodes alive; atomic. The last one frees tmpfs and mount.
+};
+
+struct tmpfs_entry; // a name in a directory; holds a reference to its node
+
+struct tmpfs_directory {
+    struct tmpfs_entry **table; // hashed; NULL while empty
+    u32 buckets, count;
+    struct list order;          // by position
+    u64 next_position;
+    struct tmpfs_node *parent;  // NULL: the root, or removed
+};
+
+struct tmpfs_node {
+    struct vnode v;
+    struct tmpfs *fs;
+    struct tmpfs_entry *entry; // the name made last, if it still exists
+    struct mutex write_lock;
+    union {
+        struct tmpfs_directory dir;
+        struct pagetree file;
+        char *target; // symlink
+    };
+};
+
+static inline struct tmpfs_node *tmpfs_node(struct vnode *v)
+{
+    return container_of(v, struct tmpfs_node, v);
+}
+
+extern const struct vnode_ops tmpfs_ops;
+extern const struct file_ops tmpfs_file_ops;
+
+// A new node without a name. NULL: out of memory.
+struct tmpfs_node *tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev);
+// False when so little memory is left that the rest of the machine needs it.
+bool tmpfs_may_grow(void);
+
+// Directories (tmpfs_dir.c)
+int tmpfs_lookup(struct vnode *dir, const char *name, size_t len,
+                 struct vnode **out);
+int tmpfs_create(struct vnode *dir, const char *name, size_t len, u32 mode,
+                 u32 rdev, struct vnode **out);
+int tmpfs_symlink(struct vnode *dir, const char *name, size_t len,
+                  const char *target, struct vnode **out);
+int tmpfs_link(struct vnode *dir, const char *name, size_t len,
+               struct vnode *target);
+int tmpfs_unlink(struct vnode *dir, const char *name, size_t len,
+                 struct vnode *target);
+int tmpfs_rename(struct vnode *from, const char *fname, size_t flen,
+                 struct vnode *to, const char *tname, size_t tlen,
+                 struct vnode *moved, struct vnode *replaced);
+int tmpfs_readdir(struct vnode *dir, u64 *pos, struct dirent_sink *sink);
+int tmpfs_locate(struct vnode *v, struct vnode **dir, const char **name,
+                 size_t *len);
+
+// Contents of regular files (tmpfs_file.c)
+int tmpfs_truncate(struct vnode *v, u64 size);
+int tmpfs_get_page(struct vnode *v, u32 index, bool write, struct frame **out);
+void tmpfs_drop_pages(struct tmpfs_node *n, u32 first);

@@ -1,0 +1,331 @@
+// tmpfs: directories. Names are hashed, for the walk, and in a list by position,
+// for the listing: a position never comes back, so a listing sees each name that
+// stays exactly once, whatever is made or removed meanwhile.
+//
+// Everything here runs under namespace_lock.
+#include "kernel/errno.h"
+#include "kernel/fs/tmpfs.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "lib/string.h"
+
+#define BUCKETS_AT_FIRST 8u
+
+struct tmpfs_entry {
+    struct tmpfs_entry *next; // in its bucket
+    struct list order;
+    u64 position;
+    struct tmpfs_node *dir, *node;
+    u32 hash;
+    u32 len;
+    char name[];
+};
+
+static u32 hash_name(const char *name, size_t len)
+{
+    u32 hash = (u32)len;
+    for (size_t i = 0; i < len; i++)
+        hash = hash * 31 + (u8)name[i];
+    return hash ^ hash >> 15;
+}
+
+static bool is_dir(const struct tmpfs_node *n)
+{
+    return (n->v.mode & S_IFMT) == S_IFDIR;
+}
+
+static struct tmpfs_entry **bucket(struct tmpfs_directory *d, u32 hash)
+{
+    return &d->table[hash & (d->buckets - 1)];
+}
+
+static struct tmpfs_entry *find(struct tmpfs_directory *d, const char *name,
+                                size_t len)
+{
+    if (!d->table)
+        return NULL;
+    u32 hash = hash_name(name, len);
+    struct tmpfs_entry *e = *bucket(d, hash);
+    while (e && (e->hash != hash || e->len != len ||
+                 memcmp(e->name, name, len) != 0))
+        e = e->next;
+    return e;
+}
+
+// Keeps a bucket for each name. Without memory for it chains grow longer.
+static int grow_table(struct tmpfs_directory *d)
+{
+    if (d->count < d->buckets)
+        return 0;
+    u32 buckets = d->table ? d->buckets * 2 : BUCKETS_AT_FIRST;
+    struct tmpfs_entry **table = kzalloc(buckets * sizeof(struct tmpfs_entry *));
+    if (!table)
+        return d->table ? 0 : -ENOMEM;
+    kfree(d->table);
+    d->table = table;
+    d->buckets = buckets;
+    struct tmpfs_entry *e;
+    list_for_each(e, &d->order, order)
+    {
+        struct tmpfs_entry **head = bucket(d, e->hash);
+        e->next = *head;
+        *head = e;
+    }
+    return 0;
+}
+
+static struct tmpfs_entry *entry_create(struct tmpfs_node *dir,
+                                        const char *name, size_t len)
+{
+    if (grow_table(&dir->dir))
+        return NULL;
+    struct tmpfs_entry *e = kmalloc(sizeof(*e) + len);
+    if (!e)
+        return NULL;
+    e->dir = dir;
+    e->hash = hash_name(name, len);
+    e->len = (u32)len;
+    memcpy(e->name, name, len);
+    return e;
+}
+
+static void touch(struct tmpfs_node *n, bool contents)
+{
+    struct timespec_k now = vfs_now();
+    spin_lock(&n->v.lock);
+    n->v.ctime = now;
+    if (contents)
+        n->v.mtime = now;
+    spin_unlock(&n->v.lock);
+}
+
+// Enters the name, at its position, behind `after` in the list. It takes over a
+// reference to `node`.
+static void insert(struct tmpfs_entry *e, struct tmpfs_node *node,
+                   u64 position, struct list *after)
+{
+    struct tmpfs_directory *d = &e->dir->dir;
+    struct tmpfs_entry **head = bucket(d, e->hash);
+    e->node = node;
+    e->position = position;
+    e->next = *head;
+    *head = e;
+    list_insert_between(&e->order, after, after->next);
+    d->count++;
+    node->entry = e;
+    if (is_dir(node)) {
+        node->dir.parent = e->dir;
+        e->dir->v.nlink++;
+    } else {
+        node->v.nlink++;
+    }
+    touch(e->dir, true);
+}
+
+static void append(struct tmpfs_entry *e, struct tmpfs_node *node)
+{
+    struct tmpfs_directory *d = &e->dir->dir;
+    insert(e, node, d->next_position++, d->order.prev);
+}
+
+// Takes the name out and frees it. The reference that it held is the caller's.
+static struct tmpfs_node *remove(struct tmpfs_entry *e)
+{
+    struct tmpfs_node *node = e->node;
+    struct tmpfs_entry **link = bucket(&e->dir->dir, e->hash);
+    while (*link != e)
+        link = &(*link)->next;
+    *link = e->next;
+    list_remove(&e->order);
+    e->dir->dir.count--;
+    if (node->entry == e)
+        node->entry = NULL;
+    if (is_dir(node)) {
+        node->dir.parent = NULL;
+        e->dir->v.nlink--;
+    } else {
+        node->v.nlink--;
+    }
+    touch(e->dir, true);
+    kfree(e);
+    return node;
+}
+
+// Takes away a name and with it, maybe, the node.
+static void remove_for_good(struct tmpfs_entry *e)
+{
+    struct tmpfs_node *node = remove(e);
+    if (is_dir(node))
+        node->v.nlink = 0;
+    touch(node, false);
+    vnode_unref(&node->v);
+}
+
+int tmpfs_lookup(struct vnode *v, const char *name, size_t len,
+                 struct vnode **out)
+{
+    struct tmpfs_directory *d = &tmpfs_node(v)->dir;
+    struct tmpfs_node *found;
+    if (len == 2 && name[0] == '.' && name[1] == '.') {
+        found = d->parent;
+    } else {
+        struct tmpfs_entry *e = find(d, name, len);
+        found = e ? e->node : NULL;
+    }
+    if (!found)
+        return -ENOENT;
+    vnode_ref(&found->v);
+    *out = &found->v;
+    return 0;
+}
+
+// Gives a new node its name. Drops the node when that fails.
+static int enter(struct tmpfs_node *dir, const char *name, size_t len,
+                 struct tmpfs_node *node, struct vnode **out)
+{
+    struct tmpfs_entry *e = entry_create(dir, name, len);
+    if (!e) {
+        vnode_unref(&node->v);
+        return -ENOSPC;
+    }
+    append(e, node);
+    vnode_ref(&node->v);
+    *out = &node->v;
+    return 0;
+}
+
+// A directory that was removed takes no more names.
+static bool is_removed(const struct tmpfs_node *dir)
+{
+    return dir->v.nlink == 0;
+}
+
+int tmpfs_create(struct vnode *v, const char *name, size_t len, u32 mode,
+                 u32 rdev, struct vnode **out)
+{
+    struct tmpfs_node *dir = tmpfs_node(v);
+    if (is_removed(dir))
+        return -ENOENT;
+    struct tmpfs_node *node = tmpfs_node_create(dir->fs, mode, rdev);
+    return node ? enter(dir, name, len, node, out) : -ENOSPC;
+}
+
+int tmpfs_symlink(struct vnode *v, const char *name, size_t len,
+                  const char *target, struct vnode **out)
+{
+    struct tmpfs_node *dir = tmpfs_node(v);
+    if (is_removed(dir))
+        return -ENOENT;
+    struct tmpfs_node *node = tmpfs_node_create(dir->fs, S_IFLNK | 0777, 0);
+    if (!node)
+        return -ENOSPC;
+    node->target = kstrdup(target);
+    if (!node->target) {
+        vnode_unref(&node->v);
+        return -ENOSPC;
+    }
+    node->v.size = strlen(target);
+    return enter(dir, name, len, node, out);
+}
+
+int tmpfs_link(struct vnode *v, const char *name, size_t len,
+               struct vnode *target)
+{
+    struct tmpfs_node *dir = tmpfs_node(v);
+    if (is_removed(dir))
+        return -ENOENT;
+    struct tmpfs_entry *e = entry_create(dir, name, len);
+    if (!e)
+        return -ENOSPC;
+    vnode_ref(target);
+    append(e, tmpfs_node(target));
+    touch(tmpfs_node(target), false);
+    return 0;
+}
+
+int tmpfs_unlink(struct vnode *v, const char *name, size_t len,
+                 struct vnode *target)
+{
+    struct tmpfs_entry *e = find(&tmpfs_node(v)->dir, name, len);
+    if (!e || &e->node->v != target)
+        return -ENOENT;
+    if (is_dir(e->node) && e->node->dir.count)
+        return -ENOTEMPTY;
+    remove_for_good(e);
+    return 0;
+}
+
+int tmpfs_rename(struct vnode *from, const char *fname, size_t flen,
+                 struct vnode *to, const char *tname, size_t tlen,
+                 struct vnode *moved, struct vnode *replaced)
+{
+    struct tmpfs_node *to_dir = tmpfs_node(to);
+    struct tmpfs_entry *old = find(&tmpfs_node(from)->dir, fname, flen);
+    if (!old || &old->node->v != moved || is_removed(to_dir))
+        return -ENOENT;
+    if (replaced && is_dir(tmpfs_node(replaced)) &&
+        tmpfs_node(replaced)->dir.count)
+        return -ENOTEMPTY;
+    struct tmpfs_entry *new = entry_create(to_dir, tname, tlen);
+    if (!new)
+        return -ENOSPC;
+    if (replaced)
+        remove_for_good(find(&to_dir->dir, tname, tlen));
+    // A name that stays in its directory keeps its position: a listing that
+    // goes on meanwhile sees it once.
+    u64 position = old->position;
+    struct list *before = old->order.prev;
+    struct tmpfs_node *node = remove(old);
+    if (from == to)
+        insert(new, node, position, before);
+    else
+        append(new, node);
+    touch(node, false);
+    return 0;
+}
+
+int tmpfs_readdir(struct vnode *v, u64 *pos, struct dirent_sink *sink)
+{
+    struct tmpfs_entry *e;
+    list_for_each(e, &tmpfs_node(v)->dir.order, order)
+    {
+        if (e->position < *pos)
+            continue;
+        if (!dirent_emit(sink, e->node->v.ino, e->position + 1,
+                         e->node->v.mode & S_IFMT, e->name, e->len))
+            break;
+        *pos = e->position + 1;
+    }
+    return 0;
+}
+
+int tmpfs_locate(struct vnode *v, struct vnode **dir, const char **name,
+                 size_t *len)
+{
+    struct tmpfs_entry *e = tmpfs_node(v)->entry;
+    if (!e)
+        return -ENOENT;
+    *dir = &e->dir->v;
+    *name = e->name;
+    *len = e->len;
+    return 0;
+}
+
+void tmpfs_clear(struct vnode *root)
+{
+    struct tmpfs_node *dir = tmpfs_node(root);
+    for (;;) {
+        if (list_empty(&dir->dir.order)) {
+            if (&dir->v == root)
+                return;
+            dir = dir->dir.parent;
+            continue;
+        }
+        struct tmpfs_entry *e =
+            list_first(&dir->dir.order, struct tmpfs_entry, order);
+        if (is_dir(e->node) && e->node->dir.count)
+            dir = e->node;
+        else
+            remove_for_good(e);
+    }
+}

@@ -1,0 +1,76 @@
+// Vnodes: reference counts, birth, and reading from within the kernel.
+//
+// A name in a directory holds a reference to its vnode, so a vnode that can be
+// found has refs > 0 while namespace_lock is held: none is ever revived.
+#include "kernel/fs/vfs.h"
+
+#include "kernel/errno.h"
+#include "kernel/fs/mount.h"
+#include "kernel/init/log.h"
+#include "kernel/time/wallclock.h"
+#include "lib/string.h"
+
+struct mutex namespace_lock = MUTEX_INIT(namespace_lock, "namespace");
+
+void vnode_ref(struct vnode *v)
+{
+    __atomic_fetch_add(&v->refs, 1, __ATOMIC_RELAXED);
+}
+
+void vnode_unref(struct vnode *v)
+{
+    u32 before = __atomic_fetch_sub(&v->refs, 1, __ATOMIC_ACQ_REL);
+    assert(before > 0);
+    if (before == 1 && v->ops->release)
+        v->ops->release(v);
+}
+
+u64 vnode_new_ino(void)
+{
+    static u64 last;
+    static struct spinlock lock = SPINLOCK_INIT("ino");
+    spin_lock(&lock);
+    u64 ino = ++last;
+    spin_unlock(&lock);
+    return ino;
+}
+
+void vnode_init(struct vnode *v, struct mount *m, u32 mode,
+                const struct vnode_ops *ops, const struct file_ops *file_ops)
+{
+    *v = (struct vnode){
+        .refs = 1,
+        .nlink = 1,
+        .mode = mode,
+        .ino = vnode_new_ino(),
+        .mount = m,
+        .ops = ops,
+        .file_ops = file_ops,
+    };
+    spin_init(&v->lock, "vnode");
+    v->atime = v->mtime = v->ctime = vfs_now();
+}
+
+int vnode_read(struct vnode *v, u64 pos, void *buf, size_t n)
+{
+    if ((v->mode & S_IFMT) != S_IFREG)
+        return -EACCES;
+    if (!v->file_ops || !v->file_ops->read)
+        return -EINVAL;
+    struct file file = {
+        .refs = 1, .flags = O_RDONLY, .ops = v->file_ops, .vnode = v
+    };
+    struct iovec_k part;
+    struct io io;
+    io_init(&io, &part, (u32)buf, n, true);
+    return v->file_ops->read(&file, &io, &pos);
+}
+
+struct timespec_k vfs_now(void)
+{
+    u64 ns = (u64)wallclock_now_ns();
+    u64 sec = ns / NSEC_PER_SEC;
+    return (struct timespec_k){
+        .sec = (s64)sec, .nsec = (u32)(ns - sec * NSEC_PER_SEC)
+    };
+}

@@ -1,0 +1,28 @@
+// cpio archives in the "new ASCII" format (magic 070701, and 070702 with a
+// checksum that is not looked at), as `cpio -H newc` writes them.
+//
+// Pure: the archive is memory, nothing is allocated or copied. Archives may
+// follow each other with zeros between.
+#pragma once
+
+#include "lib/types.h"
+
+struct cpio_entry {
+    const char *name; // NUL-terminated, inside the archive
+    const u8 *data;   // `size` bytes, inside the archive
+    u32 size;
+    u32 ino, mode, uid, gid, nlink, mtime;
+    u32 dev_major, dev_minor;   // where it was archived from
+    u32 rdev_major, rdev_minor; // of a device node
+};
+
+enum cpio_result {
+    CPIO_ENTRY,     // *e is filled, *pos is behind it
+    CPIO_END,       // nothing but padding was left
+    CPIO_TRUNCATED, // the archive ends inside the entry at *pos
+    CPIO_CORRUPT,   // what is at *pos is no entry
+};
+
+// Reads the entry at *pos. Trailers are skipped.
+enum cpio_result cpio_next(const u8 *archive, size_t size, size_t *pos,
+                           struct cpio_entry *e);
