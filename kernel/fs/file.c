@@ -121,8 +121,11 @@ static int open_vnode(struct vnode *v, u32 flags, bool created,
     int err = 0;
     if (flags & O_PATH)
         f->ops = &place_ops;
-    else if (v->ops->open)
+    else if (v->ops->open) {
+        f->flags |= flags & O_NOCTTY; // a terminal looks at it
         err = v->ops->open(v, f);
+        f->flags &= ~O_NOCTTY;
+    }
     if (!err && !f->ops) {
         if (vnode_is_dir(v))
             f->ops = &place_ops;

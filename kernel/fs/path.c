@@ -148,7 +148,15 @@ static int walk_names(struct walk *w, const char *path, u32 flags)
             return 0;
         if (err)
             return err;
-        if (must_follow(w, v, end, flags)) {
+        bool follow = must_follow(w, v, end, flags);
+        if (follow && v->ops->follow) {
+            struct vnode *target;
+            err = v->ops->follow(v, &target);
+            vnode_unref(v);
+            if (err)
+                return err;
+            v = target;
+        } else if (follow) {
             err = ++symlinks > SYMLINKS_MAX ? -ELOOP : expand(w, v, &path);
             vnode_unref(v);
             if (err)
@@ -307,9 +315,13 @@ int vfs_path(struct vnode *v, char *buf, size_t size)
 {
     if (size < 2)
         return -ERANGE;
-    mutex_lock(&namespace_lock);
+    // readlink() in /proc asks under the lock when the walker follows it.
+    bool held = mutex_held(&namespace_lock);
+    if (!held)
+        mutex_lock(&namespace_lock);
     int at = path_backwards(v, buf, size);
-    mutex_unlock(&namespace_lock);
+    if (!held)
+        mutex_unlock(&namespace_lock);
     if (at < 0)
         return at;
     if ((size_t)at == size - 1)

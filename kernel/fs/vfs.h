@@ -72,6 +72,9 @@ struct vnode_ops {
     // As create, for a symlink to `target`.
     int (*symlink)(struct vnode *dir, const char *name, size_t len,
                    const char *target, struct vnode **out);
+    // Optional, of a symlink: what it leads to (referenced), whatever its text
+    // says. Under namespace_lock. For /proc/PID/fd.
+    int (*follow)(struct vnode *v, struct vnode **out);
 };
 
 struct timespec_k {
@@ -159,6 +162,7 @@ struct timespec_k vfs_now(void); // wall clock
 int vfs_lookup(struct vnode *at, const char *path, u32 flags,
                struct vnode **out);
 // The absolute path of a directory or file as far as known; length or -errno.
+// With or without namespace_lock.
 int vfs_path(struct vnode *v, char *buf, size_t size);
 int vfs_open(struct vnode *at, const char *path, u32 flags, u32 mode,
              struct file **out);
