@@ -1,7 +1,7 @@
 // Finds the ACPI tables: RSDP, then XSDT or RSDT, then each table they list.
-#include "arch/i386/acpi/acpi.h"
 #include "arch/boot.h"
 #include "arch/cpu.h"
+#include "arch/i386/acpi/acpi.h"
 #include "kernel/init/log.h"
 #include "lib/string.h"
 

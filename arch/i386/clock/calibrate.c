@@ -11,8 +11,8 @@
 #include "arch/i386/irq/controllers.h"
 #include "kernel/init/log.h"
 
-#define EDGES 8             // moments to choose from
-#define READS_MAX 100000u   // a reference that stands still
+#define EDGES 8           // moments to choose from
+#define READS_MAX 100000u // a reference that stands still
 #define WINDOWS 3
 #define WINDOW_MIN_US 2000u
 #define WINDOW_MAX_US 20000u
@@ -91,8 +91,8 @@ static bool measure(const struct reference *r, struct window *w)
         if (!find_moment(r, &w->reference[1]))
             return false;
         us = window_us(r, w);
-    } while (us < WINDOW_MIN_US || (us < WINDOW_MAX_US &&
-                                    window_error_ppm(w) >= ERROR_GOAL_PPM));
+    } while (us < WINDOW_MIN_US ||
+             (us < WINDOW_MAX_US && window_error_ppm(w) >= ERROR_GOAL_PPM));
     read_lapic(&w->lapic[1]);
     return true;
 }
@@ -126,7 +126,9 @@ static bool calibrate_against(const struct reference *r, struct calibration *c)
 bool clock_calibrate(struct calibration *c)
 {
     const struct reference *(*const references[])(void) = {
-        hpet_reference, pm_timer_reference, pit_reference,
+        hpet_reference,
+        pm_timer_reference,
+        pit_reference,
     };
     *c = (struct calibration){ 0 };
     if (apic_present) {

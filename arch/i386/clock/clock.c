@@ -83,7 +83,8 @@ void clock_init(void)
                    clock_reference->name, c.error_ppm);
     } else {
         c.tsc_hz = c.lapic_hz = HZ_ASSUMED;
-        log_printf("clock: nothing to measure the TSC against: 1 GHz assumed\n");
+        log_printf(
+            "clock: nothing to measure the TSC against: 1 GHz assumed\n");
     }
     clock_set_tsc_hz(c.tsc_hz);
     clock_events_init(c.lapic_hz);

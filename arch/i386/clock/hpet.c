@@ -20,7 +20,9 @@ static u32 hpet_read(void)
 }
 
 static struct reference hpet = {
-    .name = "HPET", .mask = ~0u, .read = hpet_read,
+    .name = "HPET",
+    .mask = ~0u,
+    .read = hpet_read,
 };
 
 const struct reference *hpet_reference(void)

@@ -11,8 +11,8 @@
 #define SELECT(counter) ((counter) << 6)
 #define LATCH 0x00
 #define LOW_THEN_HIGH 0x30
-#define MODE_ONE_SHOT 0x00     // 0: interrupt on terminal count
-#define MODE_RATE 0x04         // 2: counts down for ever
+#define MODE_ONE_SHOT 0x00 // 0: interrupt on terminal count
+#define MODE_RATE 0x04     // 2: counts down for ever
 #define SPEAKER_GATE 0x01
 #define SPEAKER_ON 0x02
 
@@ -24,7 +24,10 @@ static u32 pit_read(void)
 }
 
 static const struct reference pit = {
-    .name = "PIT", .hz = PIT_HZ, .mask = 0xffff, .read = pit_read,
+    .name = "PIT",
+    .hz = PIT_HZ,
+    .mask = 0xffff,
+    .read = pit_read,
 };
 
 const struct reference *pit_reference(void)

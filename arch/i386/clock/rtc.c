@@ -52,13 +52,14 @@ static void date_from_days(u32 days, struct date *d)
     u32 z = days + 719468;
     u32 era = z / 146097, day_of_era = z % 146097;
     u32 year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 -
-                       day_of_era / 146096) / 365;
-    u32 day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 -
-                                    year_of_era / 100);
+                       day_of_era / 146096) /
+                      365;
+    u32 day_of_year =
+        day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     u32 month_from_march = (5 * day_of_year + 2) / 153;
     d->day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    d->month = month_from_march < 10 ? month_from_march + 3
-                                     : month_from_march - 9;
+    d->month =
+        month_from_march < 10 ? month_from_march + 3 : month_from_march - 9;
     d->year = era * 400 + year_of_era + (d->month <= 2);
 }
 

@@ -1,8 +1,8 @@
 // Vectors: who handles them, how often they came, and who acknowledges them.
 //
 // A vector's entry is complete before its first interrupt can come and does not
-// change after; `vectors_lock` keeps two registrations apart. Counts are written
-// only by their CPU, with interrupts off.
+// change after; `vectors_lock` keeps two registrations apart. Counts are
+// written only by their CPU, with interrupts off.
 #include "arch/i386/irq/controllers.h"
 #include "arch/trap.h"
 #include "kernel/errno.h"

@@ -1,0 +1,184 @@
+// Scan codes to characters and to the escape sequences that the terminal type
+// "linux" has for the other keys; see keymap.h.
+#include "arch/i386/dev/keymap.h"
+#include "lib/string.h"
+
+#define RELEASED 0x80
+#define PREFIX_EXTENDED 0xe0
+#define PREFIX_PAUSE 0xe1
+#define PAUSE_CODES 2 // after each 0xe1
+
+#define ESC "\033"
+#define CONTROL(c) ((char)((c)&0x1f))
+
+enum {
+    SHIFT_LEFT = 1,
+    SHIFT_RIGHT = 2,
+    CONTROL_LEFT = 4,
+    CONTROL_RIGHT = 8,
+    ALT_LEFT = 16,
+    ALT_RIGHT = 32,
+};
+#define SHIFT (SHIFT_LEFT | SHIFT_RIGHT)
+#define CONTROLS (CONTROL_LEFT | CONTROL_RIGHT)
+#define ALT (ALT_LEFT | ALT_RIGHT)
+
+enum { // codes with a meaning of their own
+    KEY_CONTROL = 0x1d,
+    KEY_SHIFT_LEFT = 0x2a,
+    KEY_SHIFT_RIGHT = 0x36,
+    KEY_ALT = 0x38,
+    KEY_CAPS_LOCK = 0x3a,
+    KEY_NUM_LOCK = 0x45,
+    KEYPAD_FIRST = 0x47,
+    KEYPAD_LAST = 0x53,
+    KEYPAD_ENTER = 0x1c, // extended
+    KEYPAD_SLASH = 0x35, // extended
+};
+
+#define KEYS 0x5a
+static const char plain[KEYS] =
+    "\0\0331234567890-=\177\tqwertyuiop[]\r\0asdfghjkl;'`\0\\zxcvbnm,./\0*\0 ";
+static const char shifted[KEYS] =
+    "\0\033!@#$%^&*()_+\177\tQWERTYUIOP{}\r\0ASDFGHJKL:\"~\0|ZXCVBNM<>?\0*\0 ";
+#define KEY_102 0x56 // between shift and Z on keyboards that have it
+
+static const char keypad_digits[] = "789-456+1230.";
+
+// The keypad without num lock, and the extended codes of the same numbers.
+static const char *const navigation[] = {
+    ESC "[1~", ESC "[A",  ESC "[5~", "-", // Home, up, PgUp
+    ESC "[D",  ESC "[G",  ESC "[C",  "+", // left, centre, right
+    ESC "[4~", ESC "[B",  ESC "[6~",      // End, down, PgDn
+    ESC "[2~", ESC "[3~",                 // Ins, Del
+};
+
+static const char *function_key(u8 code)
+{
+    static const char *const f1_to_f10[] = {
+        ESC "[[A",  ESC "[[B",  ESC "[[C",  ESC "[[D",  ESC "[[E",
+        ESC "[17~", ESC "[18~", ESC "[19~", ESC "[20~", ESC "[21~",
+    };
+    if (code >= 0x3b && code <= 0x44)
+        return f1_to_f10[code - 0x3b];
+    if (code == 0x57)
+        return ESC "[23~";
+    if (code == 0x58)
+        return ESC "[24~";
+    return NULL;
+}
+
+static u32 modifier(const struct keymap *k, u8 code)
+{
+    switch (code) {
+    case KEY_CONTROL:
+        return k->extended ? CONTROL_RIGHT : CONTROL_LEFT;
+    case KEY_ALT:
+        return k->extended ? ALT_RIGHT : ALT_LEFT;
+    // Extended "shifts" are made up by the keyboard around other keys.
+    case KEY_SHIFT_LEFT:
+        return k->extended ? 0 : SHIFT_LEFT;
+    case KEY_SHIFT_RIGHT:
+        return k->extended ? 0 : SHIFT_RIGHT;
+    default:
+        return 0;
+    }
+}
+
+static char with_control(char c)
+{
+    if ((c >= '@' && c <= '_') || (c >= 'a' && c <= 'z'))
+        return CONTROL(c);
+    if (c == '/' || c == '?' || c == '-')
+        return CONTROL('_');
+    return c == ' ' ? 0 : c;
+}
+
+// *typed: the key is a character (which may be NUL, by control and space).
+static char ordinary(const struct keymap *k, u8 code, bool *typed)
+{
+    char c = code < KEYS ? plain[code] : 0;
+    bool letter = c >= 'a' && c <= 'z';
+    bool shift = ((k->held & SHIFT) != 0) != (letter && k->caps_lock);
+    if (code == KEY_102)
+        c = shift ? '>' : '<';
+    else if (c && shift)
+        c = shifted[code];
+    *typed = c != 0;
+    return k->held & CONTROLS ? with_control(c) : c;
+}
+
+static size_t text_for(const char *sequence, char *text)
+{
+    size_t n = strlen(sequence);
+    memcpy(text, sequence, n);
+    return n;
+}
+
+static size_t extended_key(u8 code, char *text)
+{
+    if (code == KEYPAD_ENTER)
+        return text_for("\r", text);
+    if (code == KEYPAD_SLASH)
+        return text_for("/", text);
+    if (code >= KEYPAD_FIRST && code <= KEYPAD_LAST)
+        return text_for(navigation[code - KEYPAD_FIRST], text);
+    return 0;
+}
+
+static size_t key(struct keymap *k, u8 code, char *text)
+{
+    const char *sequence = function_key(code);
+    if (sequence)
+        return text_for(sequence, text);
+    if (code >= KEYPAD_FIRST && code <= KEYPAD_LAST) {
+        if (!k->num_lock)
+            return text_for(navigation[code - KEYPAD_FIRST], text);
+        text[0] = keypad_digits[code - KEYPAD_FIRST];
+        return 1;
+    }
+    size_t n = 0;
+    bool typed;
+    char c = ordinary(k, code, &typed);
+    if (typed && k->held & ALT)
+        text[n++] = ESC[0];
+    if (typed)
+        text[n++] = c;
+    return n;
+}
+
+static size_t pressed(struct keymap *k, u8 code, char *text)
+{
+    if (k->extended)
+        return extended_key(code, text);
+    if (code == KEY_CAPS_LOCK)
+        k->caps_lock = !k->caps_lock;
+    else if (code == KEY_NUM_LOCK)
+        k->num_lock = !k->num_lock;
+    else
+        return key(k, code, text);
+    return 0;
+}
+
+size_t keymap_code(struct keymap *k, u8 code, char text[KEY_TEXT_MAX])
+{
+    if (k->to_skip > 0) {
+        k->to_skip--;
+        return 0;
+    }
+    if (code == PREFIX_EXTENDED || code == PREFIX_PAUSE) {
+        k->extended = code == PREFIX_EXTENDED;
+        k->to_skip = code == PREFIX_PAUSE ? PAUSE_CODES : 0;
+        return 0;
+    }
+    bool released = code & RELEASED;
+    size_t n = 0;
+    code &= ~RELEASED;
+    u32 bit = modifier(k, code);
+    if (bit)
+        k->held = released ? k->held & ~bit : k->held | bit;
+    else if (!released)
+        n = pressed(k, code, text);
+    k->extended = false;
+    return n;
+}

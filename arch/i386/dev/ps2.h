@@ -1,0 +1,8 @@
+// The PS/2 keyboard behind the i8042 controller.
+#pragma once
+
+#include "kernel/fs/tty.h"
+
+// Finds and starts the keyboard; what is typed goes to the driver's tty. Says
+// so in the log when there is none.
+void keyboard_start(struct tty_driver *d);

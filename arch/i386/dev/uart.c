@@ -1,0 +1,304 @@
+// 16550 serial ports: COM1 and COM2, as consoles and terminals.
+//
+// `lock` guards a port's registers and its state. Order: a tty's lock (held by
+// the caller of uart_write) before `lock`; the interrupt handler therefore
+// calls the tty layer without it.
+//
+// Interrupts are edges: the handler clears the interrupt enable register first
+// and sets it last, so that whatever is pending then raises the line anew.
+// Setting the transmitter's bit while the transmitter is empty interrupts at
+// once (all the clones do that; Windows depends on it).
+#include "arch/i386/dev/device_lock.h"
+#include "arch/i386/dev/port.h"
+#include "arch/irq.h"
+#include "kernel/fs/tty.h"
+#include "kernel/init/log.h"
+#include "lib/set.h"
+
+enum { // registers (data sheet PC16550D, 8.0)
+    DATA = 0,
+    INTERRUPT_ENABLE = 1,
+    DIVISOR_LOW = 0, // with LINE_DLAB
+    DIVISOR_HIGH = 1,
+    FIFO_CONTROL = 2,
+    INTERRUPT_ID = 2,
+    LINE_CONTROL = 3,
+    MODEM_CONTROL = 4,
+    LINE_STATUS = 5,
+    SCRATCH = 7,
+};
+
+#define IER_RECEIVE 0x01
+#define IER_TRANSMIT 0x02
+#define FCR_ENABLE_CLEAR 0x07
+#define FCR_TRIGGER_8 0x80
+#define IIR_FIFOS 0xc0
+#define LINE_8N1 0x03
+#define LINE_DLAB 0x80
+#define MODEM_DTR 0x01
+#define MODEM_RTS 0x02
+#define MODEM_OUT2 0x08 // the PC's gate of the interrupt line
+#define LSR_READY 0x01
+#define LSR_OVERRUN 0x02
+#define LSR_BREAK 0x10
+#define LSR_EMPTY 0x20 // the transmit FIFO
+
+#define DIVISOR_115200 1
+#define FIFO_SIZE 16u
+
+// Bytes one call may send while the port takes them at once (as emulated ones
+// do), so that interrupts do not stay off for long.
+#define WRITE_MAX 64u
+#define RECEIVE_MAX 64u // bytes an interrupt takes
+
+// Reads of the line status for one FIFO's contents, until a port is taken for
+// stuck: seconds. A stuck one is not waited for again until it moves.
+#define EMPTY_SPINS 10000000u
+#define EMPTY_SPINS_STUCK 100u
+
+struct uart {
+    u16 port;
+    u8 irq;
+    u8 fifo; // bytes the transmitter takes at once
+    enum { UNKNOWN, ABSENT, PRESENT } state;
+    bool stuck;      // polled output found it so
+    bool started;    // interrupts are in use
+    bool in_handler; // the handler is about to set the interrupt enables
+    bool want_room;  // the tty has more to send
+    bool throttled;  // the tty has no room for more input
+    bool overrun;    // input was lost
+    bool overrun_logged;
+    struct spinlock lock;
+    struct tty_driver *driver;
+};
+
+static struct tty_driver ttyS0, ttyS1;
+static struct uart com1 = {
+    .port = 0x3f8,
+    .irq = 4,
+    .lock = SPINLOCK_INIT("ttyS0"),
+    .driver = &ttyS0,
+};
+static struct uart com2 = {
+    .port = 0x2f8,
+    .irq = 3,
+    .lock = SPINLOCK_INIT("ttyS1"),
+    .driver = &ttyS1,
+};
+
+static struct uart *uart_of(const struct tty_driver *d)
+{
+    return d == &ttyS0 ? &com1 : &com2;
+}
+
+static u8 get(const struct uart *u, u8 reg)
+{
+    return in8(u->port + reg);
+}
+
+static void set(const struct uart *u, u8 reg, u8 value)
+{
+    out8(u->port + reg, value);
+}
+
+static bool answers(const struct uart *u)
+{
+    set(u, INTERRUPT_ENABLE, 0);
+    if (get(u, INTERRUPT_ENABLE) != 0)
+        return false;
+    set(u, SCRATCH, 0x5a);
+    if (get(u, SCRATCH) != 0x5a)
+        return false;
+    set(u, SCRATCH, 0xa5);
+    return get(u, SCRATCH) == 0xa5;
+}
+
+static void init(struct uart *u)
+{
+    set(u, LINE_CONTROL, LINE_DLAB);
+    set(u, DIVISOR_LOW, DIVISOR_115200);
+    set(u, DIVISOR_HIGH, 0);
+    set(u, LINE_CONTROL, LINE_8N1);
+    set(u, FIFO_CONTROL, FCR_ENABLE_CLEAR | FCR_TRIGGER_8);
+    set(u, MODEM_CONTROL, MODEM_DTR | MODEM_RTS | MODEM_OUT2);
+    bool fifos = (get(u, INTERRUPT_ID) & IIR_FIFOS) == IIR_FIFOS;
+    u->fifo = fifos ? FIFO_SIZE : 1;
+}
+
+static bool probe(struct uart *u)
+{
+    if (u->state == UNKNOWN) {
+        u->state = answers(u) ? PRESENT : ABSENT;
+        if (u->state == PRESENT)
+            init(u);
+    }
+    return u->state == PRESENT;
+}
+
+// --- console: polled
+
+static void wait_empty(struct uart *u)
+{
+    u32 limit = u->stuck ? EMPTY_SPINS_STUCK : EMPTY_SPINS;
+    u32 spins = 0;
+    while (!(get(u, LINE_STATUS) & LSR_EMPTY) && ++spins < limit)
+        cpu_relax();
+    u->stuck = spins == limit;
+}
+
+static bool console_probe(void)
+{
+    return probe(&com1);
+}
+
+static void console_write(const char *text, size_t n)
+{
+    struct uart *u = &com1;
+    if (u->state != PRESENT)
+        return;
+    struct device_lock_state s = device_lock(&u->lock);
+    u32 room = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (room < 2) { // "\r\n" takes two
+            wait_empty(u);
+            room = MAX(u->fifo, 2u);
+        }
+        if (text[i] == '\n') {
+            set(u, DATA, '\r');
+            room--;
+            if (u->fifo == 1)
+                wait_empty(u);
+        }
+        set(u, DATA, (u8)text[i]);
+        room--;
+    }
+    device_unlock(&u->lock, s);
+}
+
+static const struct console console = {
+    .name = "ttyS0",
+    .rank = 200,
+    .probe = console_probe,
+    .write = console_write,
+};
+CONSOLE(console);
+
+// --- terminal: by interrupts
+
+static void set_interrupts(const struct uart *u)
+{
+    u8 receive = u->throttled ? 0 : IER_RECEIVE;
+    u8 transmit = u->want_room ? IER_TRANSMIT : 0;
+    if (u->started && !u->in_handler)
+        set(u, INTERRUPT_ENABLE, receive | transmit);
+}
+
+static size_t uart_write(struct tty_driver *d, const char *text, size_t n)
+{
+    struct uart *u = uart_of(d);
+    u32 flags = spin_lock_irq(&u->lock);
+    size_t done = 0, limit = MIN(n, (size_t)WRITE_MAX);
+    while (done < limit && get(u, LINE_STATUS) & LSR_EMPTY) {
+        size_t end = MIN(done + u->fifo, limit);
+        while (done < end)
+            set(u, DATA, (u8)text[done++]);
+    }
+    bool want_room = done < n;
+    if (want_room != u->want_room) {
+        u->want_room = want_room;
+        set_interrupts(u);
+    }
+    spin_unlock_irq(&u->lock, flags);
+    return done;
+}
+
+// The FIFO fills while nobody reads it: the sender waits, if it can.
+static void uart_throttle(struct tty_driver *d, bool on)
+{
+    struct uart *u = uart_of(d);
+    u32 flags = spin_lock_irq(&u->lock);
+    u->throttled = on;
+    set(u, MODEM_CONTROL, MODEM_OUT2 | MODEM_DTR | (on ? 0 : MODEM_RTS));
+    set_interrupts(u);
+    spin_unlock_irq(&u->lock, flags);
+}
+
+static u32 receive(struct uart *u, char *buf)
+{
+    u32 n = 0;
+    u8 status;
+    while (n < RECEIVE_MAX && (status = get(u, LINE_STATUS)) & LSR_READY) {
+        buf[n] = (char)get(u, DATA);
+        u->overrun |= (status & LSR_OVERRUN) != 0;
+        if (!(status & LSR_BREAK)) // reads as a NUL
+            n++;
+    }
+    return n;
+}
+
+static void interrupt(void *arg)
+{
+    struct uart *u = arg;
+    char buf[RECEIVE_MAX];
+    u32 flags = spin_lock_irq(&u->lock);
+    u->in_handler = true;
+    set(u, INTERRUPT_ENABLE, 0);
+    u32 n = u->throttled ? 0 : receive(u, buf);
+    bool room = u->want_room && get(u, LINE_STATUS) & LSR_EMPTY;
+    if (room)
+        u->want_room = false; // uart_write says so if it is again
+    spin_unlock_irq(&u->lock, flags);
+    if (n)
+        tty_input(u->driver->tty, buf, n);
+    if (room)
+        tty_output_ready(u->driver->tty);
+    flags = spin_lock_irq(&u->lock);
+    u->in_handler = false;
+    set_interrupts(u);
+    spin_unlock_irq(&u->lock, flags);
+    if (u->overrun && !u->overrun_logged) {
+        u->overrun_logged = true;
+        log_printf("%s: input came too fast, some is lost\n", u->driver->name);
+    }
+}
+
+static bool uart_present(struct tty_driver *d)
+{
+    return probe(uart_of(d));
+}
+
+static void uart_start(struct tty_driver *d)
+{
+    struct uart *u = uart_of(d);
+    int err = irq_register_isa(u->irq, interrupt, u, d->name);
+    if (err) {
+        log_printf("%s: no interrupt %u (error %d)\n", d->name, u->irq, err);
+        return;
+    }
+    u32 flags = spin_lock_irq(&u->lock);
+    u->started = true;
+    set_interrupts(u);
+    spin_unlock_irq(&u->lock, flags);
+}
+
+#define TTY_MAJOR 4u
+#define SERIAL_MINOR 64u
+
+static struct tty_driver ttyS0 = {
+    .name = "ttyS0",
+    .rdev = TTY_MAJOR << 8 | SERIAL_MINOR,
+    .write = uart_write,
+    .present = uart_present,
+    .start = uart_start,
+    .throttle = uart_throttle,
+};
+static struct tty_driver ttyS1 = {
+    .name = "ttyS1",
+    .rdev = TTY_MAJOR << 8 | (SERIAL_MINOR + 1),
+    .write = uart_write,
+    .present = uart_present,
+    .start = uart_start,
+    .throttle = uart_throttle,
+};
+TTY_DRIVER(ttyS0);
+TTY_DRIVER(ttyS1);
