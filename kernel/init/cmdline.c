@@ -1,0 +1,62 @@
+#include "kernel/init/cmdline.h"
+
+#include "kernel/init/log.h"
+#include "lib/string.h"
+
+static struct kernel_arg *find(const char *name, size_t n)
+{
+    LINKER_SET_FOR_EACH(struct kernel_arg, a, kernel_args)
+    {
+        if (strlen((*a)->name) == n && !memcmp((*a)->name, name, n))
+            return *a;
+    }
+    return NULL;
+}
+
+static void list_known(void)
+{
+    log_printf("known kernel arguments:\n");
+    LINKER_SET_FOR_EACH(struct kernel_arg, a, kernel_args)
+    {
+        log_printf("  %s\n", (*a)->help);
+    }
+}
+
+static bool take_word(const char *word, size_t n)
+{
+    const char *equals = memchr(word, '=', n);
+    size_t name_length = equals ? (size_t)(equals - word) : n;
+    struct kernel_arg *a = find(word, name_length);
+    if (!a)
+        return false;
+    a->present = true;
+    size_t value_length = equals ? n - name_length - 1 : 0;
+    if (value_length >= sizeof(a->value))
+        value_length = sizeof(a->value) - 1;
+    memcpy(a->value, word + n - value_length, value_length);
+    a->value[value_length] = 0;
+    return true;
+}
+
+void cmdline_parse(const char *cmdline)
+{
+    bool unknown = false;
+    for (const char *p = cmdline; *p;) {
+        if (*p == ' ') {
+            p++;
+            continue;
+        }
+        size_t n = 0;
+        while (p[n] && p[n] != ' ')
+            n++;
+        // The loader's first word may be the kernel's own path.
+        if (!take_word(p, n) && !(p == cmdline && *p == '/') &&
+            !(p == cmdline && strstr(p, "kernel.elf"))) {
+            log_printf("warning: unknown kernel argument '%.*s'\n", (int)n, p);
+            unknown = true;
+        }
+        p += n;
+    }
+    if (unknown)
+        list_known();
+}

@@ -1,0 +1,109 @@
+// The log: a ring of text, and the consoles that show it.
+//
+// log_lock (interrupt-disabling) guards the ring and the order of lines on the
+// consoles. A panic writes without it.
+
+#include "kernel/init/log.h"
+
+#include "arch/clock.h"
+#include "kernel/init/cmdline.h"
+#include "kernel/sync/spinlock.h"
+#include "lib/format.h"
+#include "lib/string.h"
+
+#define LOG_SIZE KIB(64)
+#define LINE_MAX 512
+#define CONSOLES_MAX 4
+
+static struct spinlock log_lock = SPINLOCK_INIT("log");
+static char ring[LOG_SIZE];
+static u32 ring_end; // bytes ever written; the newest is before it
+static const struct console *selected[CONSOLES_MAX];
+static u32 selected_count;
+
+KERNEL_ARG(console, "console=NAME: ttyS0 or tty0, for the log and /dev/console");
+KERNEL_ARG(quiet, "quiet: the log is kept for dmesg but not shown");
+
+void console_write_raw(const char *text, size_t n)
+{
+    for (u32 i = 0; i < selected_count; i++)
+        selected[i]->write(text, n);
+}
+
+const char *console_name(void)
+{
+    return selected_count ? selected[0]->name : "ttyS0";
+}
+
+static const struct console *best_console(void)
+{
+    const struct console *best = NULL;
+    LINKER_SET_FOR_EACH(const struct console, c, consoles)
+    {
+        if (!(*c)->probe())
+            continue;
+        if (arg_console.present && !strcmp(arg_console.value, (*c)->name))
+            return *c;
+        if (!best || (*c)->rank > best->rank)
+            best = *c;
+    }
+    return best;
+}
+
+// The chosen console first, then every other that is there: a message should
+// reach whoever looks.
+void console_init(void)
+{
+    const struct console *best = best_console();
+    if (!best)
+        return;
+    u32 n = 0;
+    selected[n++] = best;
+    LINKER_SET_FOR_EACH(const struct console, c, consoles)
+    {
+        if (*c != best && n < CONSOLES_MAX && (*c)->probe())
+            selected[n++] = *c;
+    }
+    selected_count = n;
+    if (arg_console.present && strcmp(arg_console.value, best->name))
+        log_printf("console=%s: no such console, using %s\n",
+                   arg_console.value, best->name);
+}
+
+static void append(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ring[ring_end++ % LOG_SIZE] = text[i];
+}
+
+void log_printf(const char *fmt, ...)
+{
+    char line[LINE_MAX];
+    u64 us = clock_now_ns() / NSEC_PER_USEC;
+    int head = format(line, sizeof(line), "[%5u.%06u] ",
+                      (u32)(us / 1000000), (u32)(us % 1000000));
+    va_list args;
+    va_start(args, fmt);
+    int n = head + format_va(line + head, sizeof(line) - (u32)head, fmt, args);
+    va_end(args);
+    if (n >= LINE_MAX) {
+        n = LINE_MAX - 1;
+        line[n - 1] = '\n';
+    }
+    u32 flags = spin_lock_irq(&log_lock);
+    append(line, (size_t)n);
+    if (!arg_quiet.present)
+        console_write_raw(line, (size_t)n);
+    spin_unlock_irq(&log_lock, flags);
+}
+
+size_t log_read(char *buf, size_t size)
+{
+    u32 flags = spin_lock_irq(&log_lock);
+    u32 have = MIN(ring_end, LOG_SIZE);
+    u32 n = (u32)MIN((size_t)have, size);
+    for (u32 i = 0; i < n; i++)
+        buf[i] = ring[(ring_end - n + i) % LOG_SIZE];
+    spin_unlock_irq(&log_lock, flags);
+    return n;
+}

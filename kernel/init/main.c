@@ -1,0 +1,84 @@
+// Start-up, in order.
+
+#include "kernel/init/main.h"
+
+#include "arch/boot.h"
+#include "arch/clock.h"
+#include "arch/cpu.h"
+#include "kernel/fs/tty.h"
+#include "kernel/init/cmdline.h"
+#include "kernel/init/log.h"
+#include "kernel/init/test.h"
+#include "kernel/mm/frame.h"
+#include "kernel/sched/load.h"
+#include "kernel/sched/task.h"
+#include "kernel/time/timeout.h"
+#include "kernel/time/wallclock.h"
+
+KERNEL_ARG(init, "init=PATH: the first program, instead of /sbin/init");
+
+#define MEMORY_MINIMUM (16 * 256u) // frames: 16 MiB
+
+static void show_memory(void)
+{
+    struct frame_stats s;
+    frame_stats(&s);
+    log_printf("memory: %u MiB, %u MiB free\n", (u32)(s.total >> 8),
+               (u32)(s.free >> 8));
+    if (s.total < MEMORY_MINIMUM)
+        log_printf("warning: less than 16 MiB of memory\n");
+}
+
+static void start_scheduling(void)
+{
+    ledger_init_cpu(this_cpu());
+    timeouts_init_cpu(this_cpu());
+    sched_init();
+}
+
+static void run_first_program(void *arg)
+{
+    (void)arg;
+    vfs_init();
+    tty_init();
+    if (tests_wanted())
+        tests_run();
+    const char *path = arg_init.value[0] ? arg_init.value : "/sbin/init";
+    if (task_start_init(path))
+        panic("no memory for the first task");
+}
+
+void kernel_main(void)
+{
+    arch_init_early();
+    // Twice: the console that the command line names can only be found once it
+    // is parsed, and a warning about the command line needs a console.
+    console_init();
+    cmdline_parse(boot_info.cmdline);
+    console_init();
+    log_printf("Strobe 0.1.0, %s\n", boot_info.loader);
+    frame_init();
+    arch_init_memory();
+    show_memory();
+    task_table_init();
+    arch_init_devices();
+    wallclock_init();
+    start_scheduling();
+    irq_enable();
+    smp_start();
+    log_printf("%u CPU%s, %s, TSC %u kHz\n", cpu_count,
+               cpu_count > 1 ? "s" : "", cpu_features.brand,
+               (u32)(clock_tsc_hz() / 1000));
+    load_start();
+    if (kthread_create("start-up", run_first_program, NULL, NULL))
+        panic("no memory for the first thread");
+    sched_start_cpu();
+}
+
+void cpu_main(void)
+{
+    start_scheduling();
+    this_cpu()->online = true;
+    irq_enable();
+    sched_start_cpu();
+}

@@ -1,0 +1,108 @@
+// The in-kernel test runner: TAP on the console.
+
+#include "kernel/init/test.h"
+
+#include "arch/cpu.h"
+#include "kernel/init/cmdline.h"
+#include "lib/format.h"
+#include "lib/string.h"
+
+#define TESTS_MAX 512
+
+KERNEL_ARG(test, "test=all or test=NAME,NAME: runs in-kernel tests, powers off");
+KERNEL_ARG(seed, "seed=N: the order and the random numbers of test=");
+
+static u32 random_state;
+static bool test_failed;
+
+u32 test_random(void)
+{
+    // xorshift32 (Marsaglia 2003).
+    u32 x = random_state;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return random_state = x;
+}
+
+static void say(const char *fmt, ...) PRINTF(1, 2);
+static void say(const char *fmt, ...)
+{
+    char line[256];
+    va_list args;
+    va_start(args, fmt);
+    int n = format_va(line, sizeof(line), fmt, args);
+    va_end(args);
+    console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
+}
+
+void test_fail(const char *file, int line, const char *what)
+{
+    test_failed = true;
+    say("# %s:%d: expected %s\n", file, line, what);
+}
+
+bool tests_wanted(void)
+{
+    return arg_test.present;
+}
+
+static bool selected(const char *name)
+{
+    if (!strcmp(arg_test.value, "all") || !arg_test.value[0])
+        return true;
+    size_t n = strlen(name);
+    for (const char *p = arg_test.value; p; p = strchr(p, ',')) {
+        p += *p == ',';
+        if (!strncmp(p, name, n) && (!p[n] || p[n] == ','))
+            return true;
+    }
+    return false;
+}
+
+static u32 parse_seed(void)
+{
+    u32 seed = 0;
+    for (const char *p = arg_seed.value; *p >= '0' && *p <= '9'; p++)
+        seed = seed * 10 + (u32)(*p - '0');
+    return seed ? seed : (u32)rdtsc() | 1;
+}
+
+static u32 gather(const struct kernel_test **list)
+{
+    u32 n = 0;
+    LINKER_SET_FOR_EACH(const struct kernel_test, t, tests)
+    {
+        assert(n < TESTS_MAX);
+        if (selected((*t)->name))
+            list[n++] = *t;
+    }
+    for (u32 i = n; i > 1; i--) { // Fisher-Yates
+        u32 j = test_random() % i;
+        const struct kernel_test *t = list[i - 1];
+        list[i - 1] = list[j];
+        list[j] = t;
+    }
+    return n;
+}
+
+void tests_run(void)
+{
+    static const struct kernel_test *list[TESTS_MAX];
+    random_state = parse_seed();
+    say("# seed=%u\n", random_state);
+    u32 n = gather(list), failures = 0;
+    say("1..%u\n", n);
+    for (u32 i = 0; i < n; i++) {
+        test_failed = false;
+        say("# running %s\n", list[i]->name);
+        list[i]->run();
+        failures += test_failed;
+        say("%s %u - %s\n", test_failed ? "not ok" : "ok", i + 1,
+            list[i]->name);
+    }
+    if (!n)
+        say("# no test is called '%s'\n", arg_test.value);
+    say("# %u passed, %u failed\n", n - failures, failures);
+    machine_power_off(failures || !n);
+}
