@@ -81,13 +81,16 @@ void timeout_set(struct timeout *t, u64 deadline)
 
 bool timeout_cancel(struct timeout *t)
 {
-    u32 flags = irq_save();
-    bool was_pending = take_out(t);
-    irq_restore(flags);
-    for (u32 i = 0; i < cpu_count; i++) {
-        while (READ_ONCE(timeouts_of[i].running) == t)
-            cpu_relax();
-    }
+    bool was_pending = false;
+    do {
+        u32 flags = irq_save();
+        was_pending |= take_out(t);
+        irq_restore(flags);
+        for (u32 i = 0; i < cpu_count; i++) {
+            while (READ_ONCE(timeouts_of[i].running) == t)
+                cpu_relax();
+        }
+    } while (READ_ONCE(t->cpu)); // its handler had set it again
     return was_pending;
 }
 

@@ -1,0 +1,57 @@
+// A byte ring with one writer and one reader, no lock: the writer may be an
+// interrupt or NMI handler on another CPU than the reader.
+//
+// `head` is written by the writer only, `tail` by the reader only; each counts
+// bytes for ever and wraps with u32. Bytes before `head` are published by the
+// release store to it. A record is written whole or not at all.
+#pragma once
+
+#include "lib/string.h"
+#include "lib/types.h"
+
+struct ring {
+    u8 *bytes;
+    u32 size; // a power of two
+    u32 head, tail;
+};
+
+static inline void ring_init(struct ring *r, void *bytes, u32 size)
+{
+    *r = (struct ring){ .bytes = (u8 *)bytes, .size = size };
+}
+
+static inline u32 ring_used(const struct ring *r)
+{
+    return __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) -
+           __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
+}
+
+// Writer. False when there is no room for all n bytes.
+static inline bool ring_write(struct ring *r, const void *data, u32 n)
+{
+    u32 head = r->head;
+    u32 tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+    if (n > r->size - (head - tail))
+        return false;
+    u32 at = head & (r->size - 1);
+    u32 first = MIN(n, r->size - at);
+    memcpy(r->bytes + at, data, first);
+    memcpy(r->bytes, (const u8 *)data + first, n - first);
+    __atomic_store_n(&r->head, head + n, __ATOMIC_RELEASE);
+    return true;
+}
+
+// Reader: copies n bytes that start `offset` behind the tail; the caller knows
+// that they are there.
+static inline void ring_peek(const struct ring *r, u32 offset, void *out, u32 n)
+{
+    u32 at = (r->tail + offset) & (r->size - 1);
+    u32 first = MIN(n, r->size - at);
+    memcpy(out, r->bytes + at, first);
+    memcpy((u8 *)out + first, r->bytes, n - first);
+}
+
+static inline void ring_consume(struct ring *r, u32 n)
+{
+    __atomic_store_n(&r->tail, r->tail + n, __ATOMIC_RELEASE);
+}
