@@ -1,0 +1,497 @@
+// Address spaces: areas, faults, copy on write, remapping; with bad numbers,
+// and by random operations against a model.
+//
+// The spaces here are never loaded on a CPU: their memory is reached through
+// aspace_read and aspace_write. Guest programs (tests/guest/mm_*.c) see to the
+// rest.
+
+#include "kernel/errno.h"
+#include "kernel/init/test.h"
+#include "kernel/mm/area.h"
+#include "kernel/mm/frame.h"
+#include "kernel/sched/thread.h"
+#include "lib/string.h"
+
+#define RW (PROT_R | PROT_W)
+#define AT 0x10000000u // where the tests map
+#define PG PAGE_SIZE
+
+static u64 frames_of(enum frame_use use)
+{
+    struct frame_stats s;
+    frame_stats(&s);
+    return s.by_use[use];
+}
+
+static struct aspace *space(void)
+{
+    struct aspace *as = NULL;
+    if (aspace_create(&as))
+        panic("no memory for a test");
+    return as;
+}
+
+static int map_at(struct aspace *as, u32 addr, u32 pages, u32 prot, u32 flags)
+{
+    u32 got;
+    int err = aspace_map(as, addr, pages * PG, prot, flags, MAP_AT_EXACTLY,
+                         NULL, 0, &got);
+    expect(err || got == addr);
+    return err;
+}
+
+static bool put(struct aspace *as, u32 addr, u32 value)
+{
+    return aspace_write(as, addr, &value, sizeof(value)) == sizeof(value);
+}
+
+static u32 get(struct aspace *as, u32 addr)
+{
+    u32 value = 0xdead;
+    aspace_read(as, addr, &value, sizeof(value));
+    return value;
+}
+
+static u32 areas_in(struct aspace *as)
+{
+    u32 n = 0;
+    struct area *a;
+    list_for_each(a, &as->areas, node)
+        n++;
+    return n;
+}
+
+static paddr_t frame_at(struct aspace *as, u32 addr)
+{
+    struct mapping m;
+    return pagetable_lookup(&as->pt, addr, &m) ? m.frame : 0;
+}
+
+KERNEL_TEST(mm_areas_split_and_join)
+{
+    struct aspace *as = space();
+    expect(!map_at(as, AT, 8, RW, 0));
+    expect(areas_in(as) == 1 && as->virtual_pages == 8);
+    expect(!aspace_unmap(as, AT + 2 * PG, PG));
+    expect(areas_in(as) == 2 && as->virtual_pages == 7);
+    expect(!map_at(as, AT + 2 * PG, 1, RW, 0));
+    expect(areas_in(as) == 1);
+    expect(!aspace_protect(as, AT + 3 * PG, 2 * PG, PROT_R));
+    expect(areas_in(as) == 3);
+    expect(!aspace_protect(as, AT + 3 * PG, 2 * PG, RW));
+    expect(areas_in(as) == 1);
+    expect(!map_at(as, AT + 4 * PG, 8, PROT_R, 0)); // over the end
+    expect(areas_in(as) == 2 && as->virtual_pages == 12);
+    expect(aspace_protect(as, AT, 13 * PG, RW) == -ENOMEM);
+    expect(!aspace_unmap(as, 0x1000, USER_END - 0x1000));
+    expect(areas_in(as) == 0 && as->virtual_pages == 0);
+    aspace_unref(as);
+}
+
+KERNEL_TEST(mm_pages_come_on_demand)
+{
+    struct aspace *as = space();
+    expect(!map_at(as, AT, 4, RW, 0));
+    expect(as->resident_pages == 0);
+    expect(get(as, AT + PG) == 0 && as->resident_pages == 1);
+    static char text[2 * PAGE_SIZE];
+    memset(text, 'x', sizeof(text));
+    expect(aspace_write(as, AT + 100, text, sizeof(text)) == sizeof(text));
+    expect(as->resident_pages == 3);
+    expect(get(as, AT + 96) == 0 && get(as, AT + 2 * PG) == 0x78787878);
+    expect(!aspace_discard(as, AT, 4 * PG));
+    expect(as->resident_pages == 0 && get(as, AT + PG) == 0);
+    // Up to the end of what is mapped, not beyond.
+    expect(aspace_write(as, AT + 3 * PG, text, 2 * PG) == PG);
+    expect(aspace_write(as, AT + 4 * PG, text, 1) == -EFAULT);
+    aspace_unref(as);
+}
+
+KERNEL_TEST(mm_access_is_checked)
+{
+    struct aspace *as = space();
+    expect(!map_at(as, AT, 2, PROT_R, 0));
+    expect(aspace_fault(as, AT, FAULT_USER | FAULT_WRITE) == -EACCES);
+    expect(aspace_fault(as, AT, FAULT_USER | FAULT_EXEC) == -EACCES);
+    expect(aspace_fault(as, AT, FAULT_USER) == 0);
+    expect(aspace_fault(as, AT + 2 * PG, FAULT_USER) == -EFAULT);
+    expect(aspace_fault(as, USER_END, FAULT_USER) == -EFAULT);
+    expect(aspace_fault(as, ~0u, FAULT_USER) == -EFAULT);
+    expect(!put(as, AT, 1));
+    expect(!aspace_protect(as, AT, PG, RW) && put(as, AT, 1));
+    expect(!aspace_protect(as, AT, PG, 0) && !put(as, AT, 2));
+    expect(aspace_fault(as, AT, FAULT_USER) == -EACCES);
+    expect(!aspace_protect(as, AT, PG, RW) && get(as, AT) == 1);
+    aspace_unref(as);
+}
+
+KERNEL_TEST(mm_fork_copies_on_write)
+{
+    u64 before = frames_of(FRAME_USER), tables = frames_of(FRAME_PAGETABLE);
+    struct aspace *parent = space(), *child = NULL;
+    expect(!map_at(parent, AT, 3, RW, 0));
+    expect(put(parent, AT, 1) && put(parent, AT + PG, 2));
+    expect(!aspace_fork(parent, &child));
+    expect(child->resident_pages == 2 && child->virtual_pages == 3);
+    expect(frames_of(FRAME_USER) == before + 2);
+    expect(put(child, AT, 10) && put(parent, AT + PG, 20));
+    expect(put(child, AT + 2 * PG, 30));
+    expect(get(parent, AT) == 1 && get(child, AT) == 10);
+    expect(get(parent, AT + PG) == 20 && get(child, AT + PG) == 2);
+    expect(get(parent, AT + 2 * PG) == 0);
+    // The last one who has a page keeps it when he writes.
+    paddr_t last = frame_at(child, AT + PG);
+    expect(put(child, AT + PG, 3) && frame_at(child, AT + PG) == last);
+    aspace_unref(parent);
+    expect(get(child, AT) == 10 && get(child, AT + PG) == 3);
+    aspace_unref(child);
+    expect(frames_of(FRAME_USER) == before);
+    expect(frames_of(FRAME_PAGETABLE) == tables);
+}
+
+KERNEL_TEST(mm_shared_memory_stays_shared)
+{
+    u64 before = frames_of(FRAME_USER);
+    struct aspace *parent = space(), *child = NULL;
+    expect(!map_at(parent, AT, 4, RW, AREA_SHARED));
+    expect(put(parent, AT, 1));
+    expect(!aspace_fork(parent, &child));
+    expect(get(child, AT) == 1);
+    expect(put(child, AT, 2) && put(child, AT + 3 * PG, 4));
+    expect(get(parent, AT) == 2 && get(parent, AT + 3 * PG) == 4);
+    expect(!aspace_unmap(child, AT, PG) && get(parent, AT) == 2);
+    u32 moved;
+    expect(!aspace_remap(child, AT + PG, 3 * PG, 3 * PG, true, true, 2 * AT,
+                         &moved));
+    expect(get(child, 2 * AT + 2 * PG) == 4);
+    expect(put(parent, AT + PG, 9) && get(child, 2 * AT) == 9);
+    aspace_unref(parent);
+    expect(get(child, 2 * AT + 2 * PG) == 4);
+    // It cannot grow: beyond its end there is nothing.
+    expect(
+        !aspace_remap(child, 2 * AT, 3 * PG, 5 * PG, true, false, 0, &moved));
+    expect(aspace_fault(child, moved + 4 * PG, FAULT_USER) == -EIO);
+    aspace_unref(child);
+    expect(frames_of(FRAME_USER) == before);
+}
+
+KERNEL_TEST(mm_placement_is_top_down_and_apart)
+{
+    struct aspace *as = space();
+    u32 a, b, c;
+    expect(!aspace_map(as, 0, 4 * PG, RW, 0, 0, NULL, 0, &a));
+    expect(!aspace_map(as, 0, 1, PROT_R, 0, 0, NULL, 0, &b));
+    expect(a + 4 * PG == area_mmap_top(as) && b == a - PG);
+    expect(!aspace_map(as, AT + 5, PG, RW, 0, 0, NULL, 0, &c) && c == AT);
+    expect(!aspace_map(as, AT, PG, RW, 0, 0, NULL, 0, &c) && c == b - PG);
+    expect(!aspace_unmap(as, a, 4 * PG));
+    expect(!aspace_map(as, 0, 4 * PG, RW, 0, 0, NULL, 0, &c) && c == a);
+    expect(aspace_map(as, 0, 0xb0000000, RW, 0, 0, NULL, 0, &c) == -ENOMEM);
+    aspace_unref(as);
+}
+
+KERNEL_TEST(mm_bad_numbers_are_refused)
+{
+    struct aspace *as = space();
+    u32 out;
+    expect(!map_at(as, AT, 2, RW, 0) && put(as, AT, 1));
+    static const struct {
+        u32 addr, length;
+        int map, unmap, protect;
+    } bad[] = {
+        { AT, 0, -EINVAL, -EINVAL, 0 },
+        { AT + 1, PG, -EINVAL, -EINVAL, -EINVAL },
+        { 0, PG, -EPERM, 0, -ENOMEM },
+        { 0xf000, PG, -EPERM, 0, -ENOMEM },
+        { AT, ~0u, -ENOMEM, -EINVAL, -ENOMEM },
+        { AT, 0xfffff000, -ENOMEM, -EINVAL, -ENOMEM },
+        { AT, -AT, -ENOMEM, -EINVAL, -ENOMEM },
+        { AT, USER_END - AT + 1, -ENOMEM, -EINVAL, -ENOMEM },
+        { USER_END, PG, -ENOMEM, -EINVAL, -ENOMEM },
+        { USER_END - PG, 2 * PG, -ENOMEM, -EINVAL, -ENOMEM },
+        { 0xfffff000, PG, -ENOMEM, -EINVAL, -ENOMEM },
+        { 0xfffff000, 2 * PG, -ENOMEM, -EINVAL, -ENOMEM },
+        { KERNEL_BASE, ~0u, -ENOMEM, -EINVAL, -ENOMEM },
+    };
+    for (u32 i = 0; i < ARRAY_SIZE(bad); i++) {
+        u32 addr = bad[i].addr, length = bad[i].length;
+        expect(aspace_map(as, addr, length, RW, 0, MAP_AT_EXACTLY, NULL, 0,
+                          &out) == bad[i].map);
+        expect(aspace_unmap(as, addr, length) == bad[i].unmap);
+        expect(aspace_protect(as, addr, length, PROT_R) == bad[i].protect);
+    }
+    expect(aspace_map(as, AT, PG, RW, 0, MAP_NO_REPLACE, NULL, 0, &out) ==
+           -EEXIST);
+    expect(aspace_remap(as, AT, PG, 0, true, false, 0, &out) == -EINVAL);
+    expect(aspace_remap(as, AT, 0, PG, true, false, 0, &out) == -EINVAL);
+    expect(aspace_remap(as, AT + 1, PG, PG, true, false, 0, &out) == -EINVAL);
+    expect(aspace_remap(as, AT, PG, ~0u, true, false, 0, &out) == -EINVAL);
+    expect(aspace_remap(as, AT, 3 * PG, PG, true, false, 0, &out) == -EFAULT);
+    expect(aspace_remap(as, AT, ~PG, PG, true, false, 0, &out) == -EINVAL);
+    expect(aspace_remap(as, 2 * AT, PG, PG, true, false, 0, &out) == -EFAULT);
+    expect(aspace_remap(as, AT, PG, PG, true, true, AT, &out) == -EINVAL);
+    expect(aspace_remap(as, AT, PG, PG, false, true, 2 * AT, &out) == -EINVAL);
+    expect(aspace_remap(as, AT, PG, PG, true, true, USER_END, &out) == -EINVAL);
+    expect(aspace_remap(as, AT, PG, PG, true, true, 0xfffff000, &out) ==
+           -EINVAL);
+    expect(areas_in(as) == 1 && get(as, AT) == 1);
+    expect(aspace_write(as, USER_END - 2, &out, 4) == -EFAULT);
+    expect(aspace_write(as, ~1u, &out, 4) == -EFAULT);
+    aspace_unref(as);
+}
+
+KERNEL_TEST(mm_remap_keeps_contents)
+{
+    struct aspace *as = space();
+    u32 at;
+    expect(!map_at(as, AT, 4, RW, 0));
+    for (u32 i = 0; i < 4; i++)
+        expect(put(as, AT + i * PG, i + 1));
+    expect(!aspace_remap(as, AT, 4 * PG, 6 * PG, false, false, 0, &at));
+    expect(at == AT && as->virtual_pages == 6 && areas_in(as) == 1);
+    expect(!map_at(as, AT + 6 * PG, 1, PROT_R, 0));
+    expect(aspace_remap(as, AT, 6 * PG, 8 * PG, false, false, 0, &at) ==
+           -ENOMEM);
+    expect(!aspace_remap(as, AT, 6 * PG, 8 * PG, true, false, 0, &at));
+    expect(at != AT && as->virtual_pages == 9 && as->resident_pages == 4);
+    for (u32 i = 0; i < 4; i++)
+        expect(get(as, at + i * PG) == i + 1);
+    expect(aspace_fault(as, AT, FAULT_USER) == -EFAULT);
+    u32 tail;
+    expect(!aspace_remap(as, at + PG, 3 * PG, 2 * PG, true, true, AT, &tail));
+    expect(tail == AT && get(as, AT + PG) == 3 && as->resident_pages == 3);
+    expect(get(as, at) == 1);
+    expect(aspace_fault(as, at + 3 * PG, FAULT_USER) == -EFAULT);
+    aspace_unref(as);
+}
+
+KERNEL_TEST(mm_stack_grows_to_its_limit)
+{
+    struct aspace *as = space();
+    u32 top = 0xb0000000;
+    as->stack_limit = 64 * PG;
+    expect(!map_at(as, top - PG, 1, RW, AREA_STACK));
+    expect(put(as, top - 10 * PG, 1) && as->virtual_pages == 10);
+    expect(put(as, top - 64 * PG, 1) && as->virtual_pages == 64);
+    expect(!put(as, top - 64 * PG - 4, 1));
+    aspace_unref(as);
+
+    as = space();
+    expect(!map_at(as, top - PG, 1, RW, AREA_STACK));
+    expect(!map_at(as, top - 100 * PG, 1, RW, 0));
+    u32 lowest = top - 99 * PG + STACK_GUARD;
+    expect(put(as, lowest, 1));
+    expect(!put(as, lowest - PG, 1));
+    aspace_unref(as);
+}
+
+KERNEL_TEST(mm_brk_moves)
+{
+    struct aspace *as = space();
+    as->brk_start = as->brk = AT + 0x123;
+    expect(aspace_set_brk(as, 0) == AT + 0x123);
+    expect(aspace_set_brk(as, AT + 3 * PG + 1) == AT + 3 * PG + 1);
+    expect(as->virtual_pages == 3 && put(as, AT + 3 * PG, 7));
+    expect(aspace_set_brk(as, AT + 3 * PG + 8) == AT + 3 * PG + 8);
+    expect(areas_in(as) == 1 && as->virtual_pages == 3);
+    expect(!map_at(as, AT + 8 * PG, 1, PROT_R, 0));
+    u32 brk = as->brk;
+    expect(aspace_set_brk(as, AT + 9 * PG) == brk);
+    expect(aspace_set_brk(as, ~0u) == brk && aspace_set_brk(as, 1) == brk);
+    expect(aspace_set_brk(as, AT + PG) == AT + PG);
+    expect(as->virtual_pages == 1 && as->resident_pages == 0);
+    expect(aspace_set_brk(as, AT + 4 * PG) && get(as, AT + 3 * PG) == 0);
+    aspace_unref(as);
+}
+
+// --- against a model
+// -----------------------------------------------------------
+
+#define PAGES 48u
+#define FAMILY 3u // spaces: a parent, forked into the others now and then
+
+struct model {
+    struct aspace *as;
+    bool mapped[PAGES];
+    bool writable[PAGES];
+    u32 value[PAGES];
+};
+
+static void check_model(struct model *m)
+{
+    u32 pages = 0;
+    for (u32 i = 0; i < PAGES; i++) {
+        u32 value, addr = AT + i * PG + 8;
+        int n = aspace_read(m->as, addr, &value, sizeof(value));
+        expect((n == sizeof(value)) == m->mapped[i]);
+        expect(!m->mapped[i] || value == m->value[i]);
+        pages += m->mapped[i];
+    }
+    expect(m->as->virtual_pages == pages);
+    struct area *a, *last = NULL;
+    list_for_each(a, &m->as->areas, node) {
+        expect(a->start < a->end && (!last || last->end <= a->start));
+        expect(!last || last->end < a->start || last->prot != a->prot);
+        last = a;
+    }
+}
+
+static void random_map(struct model *m, u32 first, u32 n)
+{
+    bool writable = test_random() & 1;
+    u32 prot = writable ? RW : PROT_R;
+    expect(!map_at(m->as, AT + first * PG, n, prot, 0));
+    for (u32 i = first; i < first + n; i++) {
+        m->mapped[i] = true;
+        m->writable[i] = writable;
+        m->value[i] = 0;
+    }
+}
+
+static void random_unmap(struct model *m, u32 first, u32 n)
+{
+    expect(!aspace_unmap(m->as, AT + first * PG, n * PG));
+    for (u32 i = first; i < first + n; i++)
+        m->mapped[i] = false;
+}
+
+static void random_protect(struct model *m, u32 first, u32 n)
+{
+    bool writable = test_random() & 1, full = true;
+    for (u32 i = first; i < first + n; i++)
+        full &= m->mapped[i];
+    int err =
+        aspace_protect(m->as, AT + first * PG, n * PG, writable ? RW : PROT_R);
+    expect(err == (full ? 0 : -ENOMEM));
+    for (u32 i = first; full && i < first + n; i++)
+        m->writable[i] = writable;
+}
+
+static void random_write(struct model *m, u32 first, u32 n)
+{
+    for (u32 i = first; i < first + n; i++) {
+        u32 value = test_random();
+        bool done = put(m->as, AT + i * PG + 8, value);
+        expect(done == (m->mapped[i] && m->writable[i]));
+        if (done)
+            m->value[i] = value;
+    }
+}
+
+static void random_move(struct model *m, u32 first, u32 n)
+{
+    u32 to = test_random() % PAGES, out;
+    bool one = true; // in one area, and not onto itself
+    for (u32 i = first; i < first + n; i++)
+        one &= m->mapped[i] && m->writable[i] == m->writable[first];
+    if (!one || to + n > PAGES || (to < first + n && first < to + n))
+        return;
+    expect(!aspace_remap(m->as, AT + first * PG, n * PG, n * PG, true, true,
+                         AT + to * PG, &out));
+    for (u32 i = 0; i < n; i++) {
+        m->mapped[first + i] = false;
+        m->mapped[to + i] = true;
+        m->writable[to + i] = m->writable[first];
+        m->value[to + i] = m->value[first + i];
+    }
+}
+
+static void random_fork(struct model *family)
+{
+    struct model *child = &family[1 + test_random() % (FAMILY - 1)];
+    aspace_unref(child->as);
+    struct aspace *as = NULL;
+    if (aspace_fork(family[0].as, &as))
+        panic("no memory for a test");
+    *child = family[0];
+    child->as = as;
+}
+
+KERNEL_TEST(mm_random_operations_match_a_model)
+{
+    static struct model family[FAMILY];
+    u64 before = frames_of(FRAME_USER), tables = frames_of(FRAME_PAGETABLE);
+    memset(family, 0, sizeof(family));
+    for (u32 i = 0; i < FAMILY; i++)
+        family[i].as = space();
+    for (u32 round = 0; round < 3000; round++) {
+        struct model *m = &family[test_random() % FAMILY];
+        u32 first = test_random() % PAGES;
+        u32 n = 1 + test_random() % MIN(PAGES - first, 8u);
+        switch (test_random() % 8) {
+        case 0:
+        case 1:
+            random_map(m, first, n);
+            break;
+        case 2:
+            random_unmap(m, first, n);
+            break;
+        case 3:
+            random_protect(m, first, n);
+            break;
+        case 4:
+            random_move(m, first, n);
+            break;
+        case 5:
+            random_fork(family);
+            break;
+        default:
+            random_write(m, first, n);
+        }
+        if (round % 16 == 0)
+            check_model(m);
+    }
+    for (u32 i = 0; i < FAMILY; i++) {
+        check_model(&family[i]);
+        aspace_unref(family[i].as);
+    }
+    expect(frames_of(FRAME_USER) == before);
+    expect(frames_of(FRAME_PAGETABLE) == tables);
+}
+
+// --- several threads in one space
+// ------------------------------------------------
+
+#define WORKERS 6u
+#define WORK_PAGES 64u
+
+static struct aspace *busy;
+static u32 workers_left, worker_errors;
+
+static void fault_worker(void *arg)
+{
+    u32 id = (u32)arg;
+    for (u32 i = 0; i < 2000; i++) {
+        u32 addr = AT + (i * 7 + id) % WORK_PAGES * PG + id * 4, value;
+        aspace_write(busy, addr, &i, sizeof(i));
+        if (aspace_read(busy, addr, &value, sizeof(value)) < 0 || value != i)
+            __atomic_fetch_add(&worker_errors, 1, __ATOMIC_RELAXED);
+        struct aspace *child;
+        if (i % 64 == 0 && !aspace_fork(busy, &child)) {
+            if (get(child, addr) != i)
+                __atomic_fetch_add(&worker_errors, 1, __ATOMIC_RELAXED);
+            aspace_unref(child);
+        }
+    }
+    __atomic_fetch_sub(&workers_left, 1, __ATOMIC_RELEASE);
+}
+
+KERNEL_TEST(mm_threads_fault_in_one_space)
+{
+    u64 before = frames_of(FRAME_USER);
+    busy = space();
+    expect(!map_at(busy, AT, WORK_PAGES, RW, 0));
+    worker_errors = 0;
+    workers_left = WORKERS;
+    for (u32 i = 0; i < WORKERS; i++) {
+        struct thread *t;
+        if (kthread_create("faults", fault_worker, (void *)i, &t))
+            panic("no memory for a test");
+    }
+    while (__atomic_load_n(&workers_left, __ATOMIC_ACQUIRE))
+        thread_sleep_until(clock_now_ns() + NSEC_PER_MSEC,
+                           WAIT_UNINTERRUPTIBLE);
+    expect(!worker_errors && busy->resident_pages == WORK_PAGES);
+    aspace_unref(busy);
+    expect(frames_of(FRAME_USER) == before);
+}
