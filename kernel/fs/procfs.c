@@ -15,7 +15,7 @@
 
 SLAB_CACHE(node_cache, struct proc_node);
 
-static const struct vnode_ops dir_ops, file_vnode_ops, link_ops;
+static const struct vnode_ops dir_ops, file_vnode_ops, link_ops, jump_ops;
 static const struct file_ops dir_file_ops, text_ops;
 
 // --- nodes
@@ -42,7 +42,8 @@ static void init_vnode(struct proc_node *n, struct mount *m, u64 ino)
         vnode_init(&n->v, m, mode, &dir_ops, &dir_file_ops);
         break;
     case S_IFLNK:
-        vnode_init(&n->v, m, mode, &link_ops, NULL);
+        vnode_init(&n->v, m, mode,
+                   n->entry->follow != NULL ? &jump_ops : &link_ops, NULL);
         break;
     default:
         vnode_init(&n->v, m, mode, &file_vnode_ops, &text_ops);
@@ -90,6 +91,12 @@ static int make_child(struct proc_node *dir, const struct proc_entry *entry,
     vnode_ref(&dir->v);
     *out = &n->v;
     return 0;
+}
+
+int proc_make_twin(struct proc_node *n, const struct proc_entry *entry,
+                   struct vnode **out)
+{
+    return make_child(n->parent, entry, 0, &n->fd, out);
 }
 
 static void release_node(struct vnode *v)
@@ -251,8 +258,24 @@ static const struct vnode_ops link_ops = {
     .locate = locate_node,
 };
 
-static int open_text(struct vnode *v UNUSED, struct file *f)
+static int follow(struct vnode *v, struct vnode **out)
 {
+    return proc_node(v)->entry->follow(v, out);
+}
+
+static const struct vnode_ops jump_ops = {
+    .readlink = readlink,
+    .follow = follow,
+    .release = release_node,
+    .locate = locate_node,
+};
+
+static int open_node(struct vnode *v, struct file *f)
+{
+    const struct proc_entry *entry = proc_node(v)->entry;
+
+    if (entry->open != NULL)
+        return entry->open(v, f);
     f->data = text_file_create();
     return f->data == NULL ? -ENOMEM : 0;
 }
@@ -270,7 +293,7 @@ static void close_text(struct file *f)
 }
 
 static const struct vnode_ops file_vnode_ops = {
-    .open = open_text,
+    .open = open_node,
     .release = release_node,
     .locate = locate_node,
 };

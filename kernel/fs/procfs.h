@@ -19,6 +19,10 @@ struct proc_entry {
     text_maker make;
     int (*link)(struct vnode *v, char *buf, size_t size);
     const struct proc_dir *dir;
+    // Optional: where the symlink leads, whatever its text is.
+    int (*follow)(struct vnode *v, struct vnode **out);
+    // Optional: opens what has no text (vnode_ops.open).
+    int (*open)(struct vnode *v, struct file *f);
 };
 
 #define PROC_NAME_MAX 24
@@ -56,6 +60,10 @@ extern const struct proc_dir proc_fd_dir;       // procfs_fd.c
 bool proc_task_next(const struct proc_node *dir, u32 from, u32 *number);
 void proc_set_pid(struct proc_node *child, u32 number);
 
+// A node of `entry` that stands where `n`, a number in a directory, does.
+int proc_make_twin(struct proc_node *n, const struct proc_entry *entry,
+                   struct vnode **out);
+
 // The task of a node, referenced, or NULL when it is no more.
 struct task *proc_find_task(const struct proc_node *n);
 
@@ -64,6 +72,8 @@ int proc_make_maps(struct text *t, void *arg);
 int proc_link_exe(struct vnode *v, char *buf, size_t size);
 int proc_link_cwd(struct vnode *v, char *buf, size_t size);
 int proc_link_root(struct vnode *v, char *buf, size_t size);
+int proc_follow_cwd(struct vnode *v, struct vnode **out);
+int proc_follow_root(struct vnode *v, struct vnode **out);
 u32 proc_fd_table_size(struct task *task);
 
 // procfs_system.c

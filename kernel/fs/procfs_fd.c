@@ -88,15 +88,20 @@ static struct file *file_of_node(const struct proc_node *n)
 // Its path; for what has none, what it is.
 static int describe(struct vnode *v, char *buf, size_t size)
 {
-    int len = v != NULL ? vfs_path(v, buf, size) : -ENOENT;
+    int len = vfs_path(v, buf, size);
 
     if (len != -ENOENT)
         return len;
-    if (v == NULL)
-        return format(buf, size, "anon_inode:[phone]");
-    if ((v->mode & S_IFMT) == S_IFIFO)
-        return format(buf, size, "pipe:[%llu]", v->ino);
     return format(buf, size, "(deleted)");
+}
+
+// What has no vnode is known by the object behind it: both ends of a pipe have
+// the same.
+static int describe_anonymous(const struct file *f, char *buf, size_t size)
+{
+    const char *kind = f->ops->write != NULL ? "pipe" : "phone";
+
+    return format(buf, size, "%s:[%u]", kind, (u32)f->data - KERNEL_BASE);
 }
 
 static int link_fd(struct vnode *v, char *buf, size_t size)
@@ -106,13 +111,111 @@ static int link_fd(struct vnode *v, char *buf, size_t size)
 
     if (f == NULL)
         return -ENOENT;
-    len = describe(f->vnode, buf, size);
+    if (f->vnode != NULL)
+        len = describe(f->vnode, buf, size);
+    else
+        len = describe_anonymous(f, buf, size);
     file_unref(f);
     return len;
 }
 
+// --- opening through the link
+// -------------------------------------------------------
+
+// What has no vnode (a pipe, a phone) is opened as a second way to the same
+// file: `data` is a reference to that.
+
+static int through_read(struct file *f, struct io *io, u64 *pos)
+{
+    struct file *inner = f->data;
+
+    return inner->ops->read == NULL ? -EINVAL
+                                    : inner->ops->read(inner, io, pos);
+}
+
+static int through_write(struct file *f, struct io *io, u64 *pos)
+{
+    struct file *inner = f->data;
+
+    return inner->ops->write == NULL ? -EINVAL
+                                     : inner->ops->write(inner, io, pos);
+}
+
+static u32 through_poll(struct file *f, struct poll_wait *pw)
+{
+    struct file *inner = f->data;
+
+    return inner->ops->poll == NULL ? POLLIN | POLLOUT
+                                    : inner->ops->poll(inner, pw);
+}
+
+static int through_ioctl(struct file *f, u32 cmd, u32 arg)
+{
+    struct file *inner = f->data;
+
+    return inner->ops->ioctl == NULL ? -ENOTTY
+                                     : inner->ops->ioctl(inner, cmd, arg);
+}
+
+static void through_release(struct file *f)
+{
+    file_unref(f->data);
+}
+
+static const struct file_ops through_ops = {
+    .read = through_read,
+    .write = through_write,
+    .poll = through_poll,
+    .ioctl = through_ioctl,
+    .release = through_release,
+};
+
+static int open_through(struct vnode *v, struct file *f)
+{
+    struct file *inner = file_of_node(proc_node(v));
+    u32 access = f->flags & O_ACCMODE;
+
+    if (inner == NULL)
+        return -ENOENT;
+    if ((access != O_WRONLY && !file_readable(inner)) ||
+        (access != O_RDONLY && !file_writable(inner))) {
+        file_unref(inner);
+        return -EACCES;
+    }
+    f->ops = &through_ops;
+    f->data = inner;
+    return 0;
+}
+
+static const struct proc_entry through_entry = {
+    .name = "FD",
+    .mode = S_IFIFO | 0600,
+    .open = open_through,
+};
+
+static int follow_fd(struct vnode *v, struct vnode **out)
+{
+    struct proc_node *n = proc_node(v);
+    struct file *f = file_of_node(n);
+    int err = 0;
+
+    if (f == NULL)
+        return -ENOENT;
+    if (f->vnode != NULL) {
+        vnode_ref(f->vnode);
+        *out = f->vnode;
+    } else {
+        err = proc_make_twin(n, &through_entry, out);
+    }
+    file_unref(f);
+    return err;
+}
+
 static const struct proc_entry fd_entry = {
-    "FD", S_IFLNK | 0700, NULL, link_fd, NULL,
+    .name = "FD",
+    .mode = S_IFLNK | 0700,
+    .link = link_fd,
+    .follow = follow_fd,
 };
 
 const struct proc_dir proc_fd_dir = {
@@ -140,13 +243,13 @@ int proc_link_exe(struct vnode *v, char *buf, size_t size)
     return len;
 }
 
-static int link_directory(const struct proc_node *n, bool root, char *buf,
-                          size_t size)
+// A task's root or current directory, referenced. 0 or -ENOENT.
+static int directory_of(const struct proc_node *n, bool root,
+                        struct vnode **out)
 {
     struct task *task = proc_find_task(n);
     struct vnode *v = NULL;
     u32 flags;
-    int len;
 
     if (task == NULL)
         return -ENOENT;
@@ -157,11 +260,31 @@ static int link_directory(const struct proc_node *n, bool root, char *buf,
         vnode_ref(v);
     spin_unlock_irq(&tasks_lock, flags);
     task_unref(task);
-    if (v == NULL)
-        return -ENOENT;
-    len = describe(v, buf, size);
-    vnode_unref(v);
-    return len;
+    *out = v;
+    return v != NULL ? 0 : -ENOENT;
+}
+
+int proc_follow_cwd(struct vnode *v, struct vnode **out)
+{
+    return directory_of(proc_node(v), false, out);
+}
+
+int proc_follow_root(struct vnode *v, struct vnode **out)
+{
+    return directory_of(proc_node(v), true, out);
+}
+
+static int link_directory(const struct proc_node *n, bool root, char *buf,
+                          size_t size)
+{
+    struct vnode *dir;
+    int result = directory_of(n, root, &dir);
+
+    if (result)
+        return result;
+    result = describe(dir, buf, size);
+    vnode_unref(dir);
+    return result;
 }
 
 int proc_link_cwd(struct vnode *v, char *buf, size_t size)

@@ -329,24 +329,28 @@ static int link_thread_self(struct vnode *v UNUSED, char *buf, size_t size)
 // --- the root
 // -------------------------------------------------------------------
 
-#define MACHINE_FILE(name, make)               \
-    {                                          \
-        name, S_IFREG | 0444, make, NULL, NULL \
+#define FILE(file, maker)                                   \
+    {                                                       \
+        .name = file, .mode = S_IFREG | 0444, .make = maker \
+    }
+#define LINK(file, target)                                   \
+    {                                                        \
+        .name = file, .mode = S_IFLNK | 0777, .link = target \
     }
 
 static const struct proc_entry entries[] = {
-    MACHINE_FILE("cmdline", make_cmdline),
-    MACHINE_FILE("cpuinfo", make_cpuinfo),
-    MACHINE_FILE("filesystems", make_filesystems),
-    MACHINE_FILE("interrupts", make_interrupts),
-    MACHINE_FILE("loadavg", make_loadavg),
-    MACHINE_FILE("meminfo", make_meminfo),
-    MACHINE_FILE("mounts", proc_make_mounts),
-    MACHINE_FILE("stat", make_stat),
-    MACHINE_FILE("uptime", make_uptime),
-    MACHINE_FILE("version", make_version),
-    { "self", S_IFLNK | 0777, NULL, link_self, NULL },
-    { "thread-self", S_IFLNK | 0777, NULL, link_thread_self, NULL },
+    FILE("cmdline", make_cmdline),
+    FILE("cpuinfo", make_cpuinfo),
+    FILE("filesystems", make_filesystems),
+    FILE("interrupts", make_interrupts),
+    FILE("loadavg", make_loadavg),
+    FILE("meminfo", make_meminfo),
+    FILE("mounts", proc_make_mounts),
+    FILE("stat", make_stat),
+    FILE("uptime", make_uptime),
+    FILE("version", make_version),
+    LINK("self", link_self),
+    LINK("thread-self", link_thread_self),
 };
 
 static const struct proc_dir root_dir = {
@@ -358,5 +362,7 @@ static const struct proc_dir root_dir = {
 };
 
 const struct proc_entry proc_root_entry = {
-    "proc", S_IFDIR | 0555, NULL, NULL, &root_dir,
+    .name = "proc",
+    .mode = S_IFDIR | 0555,
+    .dir = &root_dir,
 };

@@ -387,19 +387,31 @@ static void set_tid(struct proc_node *child, u32 number)
     child->tid = number;
 }
 
+#define FILE(file, maker)                                   \
+    {                                                       \
+        .name = file, .mode = S_IFREG | 0444, .make = maker \
+    }
+#define LINK(file, ...)                                   \
+    {                                                     \
+        .name = file, .mode = S_IFLNK | 0777, __VA_ARGS__ \
+    }
+#define DIRECTORY(file, permissions, list)                         \
+    {                                                              \
+        .name = file, .mode = S_IFDIR | (permissions), .dir = list \
+    }
+
 static const struct proc_entry thread_entries[] = {
-    { "stat", S_IFREG | 0444, make_stat, NULL, NULL },
-    { "status", S_IFREG | 0444, make_status, NULL, NULL },
-    { "comm", S_IFREG | 0444, make_comm, NULL, NULL },
-    { "cmdline", S_IFREG | 0444, make_cmdline, NULL, NULL },
+    FILE("stat", make_stat),
+    FILE("status", make_status),
+    FILE("comm", make_comm),
+    FILE("cmdline", make_cmdline),
 };
 static const struct proc_dir thread_dir = {
     .entries = thread_entries,
     .count = ARRAY_SIZE(thread_entries),
 };
-static const struct proc_entry thread_entry = {
-    "TID", S_IFDIR | 0555, NULL, NULL, &thread_dir,
-};
+static const struct proc_entry thread_entry =
+    DIRECTORY("TID", 0555, &thread_dir);
 
 static const struct proc_dir threads_dir = {
     .numbered = &thread_entry,
@@ -408,23 +420,21 @@ static const struct proc_dir threads_dir = {
 };
 
 static const struct proc_entry task_entries[] = {
-    { "stat", S_IFREG | 0444, make_stat, NULL, NULL },
-    { "statm", S_IFREG | 0444, make_statm, NULL, NULL },
-    { "status", S_IFREG | 0444, make_status, NULL, NULL },
-    { "cmdline", S_IFREG | 0444, make_cmdline, NULL, NULL },
-    { "comm", S_IFREG | 0444, make_comm, NULL, NULL },
-    { "maps", S_IFREG | 0444, proc_make_maps, NULL, NULL },
-    { "mounts", S_IFREG | 0444, proc_make_mounts, NULL, NULL },
-    { "exe", S_IFLNK | 0777, NULL, proc_link_exe, NULL },
-    { "cwd", S_IFLNK | 0777, NULL, proc_link_cwd, NULL },
-    { "root", S_IFLNK | 0777, NULL, proc_link_root, NULL },
-    { "fd", S_IFDIR | 0500, NULL, NULL, &proc_fd_dir },
-    { "task", S_IFDIR | 0555, NULL, NULL, &threads_dir },
+    FILE("stat", make_stat),
+    FILE("statm", make_statm),
+    FILE("status", make_status),
+    FILE("cmdline", make_cmdline),
+    FILE("comm", make_comm),
+    FILE("maps", proc_make_maps),
+    FILE("mounts", proc_make_mounts),
+    LINK("exe", .link = proc_link_exe),
+    LINK("cwd", .link = proc_link_cwd, .follow = proc_follow_cwd),
+    LINK("root", .link = proc_link_root, .follow = proc_follow_root),
+    DIRECTORY("fd", 0500, &proc_fd_dir),
+    DIRECTORY("task", 0555, &threads_dir),
 };
 static const struct proc_dir task_dir = {
     .entries = task_entries,
     .count = ARRAY_SIZE(task_entries),
 };
-const struct proc_entry proc_task_entry = {
-    "PID", S_IFDIR | 0555, NULL, NULL, &task_dir,
-};
+const struct proc_entry proc_task_entry = DIRECTORY("PID", 0555, &task_dir);
