@@ -16,7 +16,7 @@
 #define WINDOWS 3
 #define WINDOW_MIN_US 2000u
 #define WINDOW_MAX_US 20000u
-#define ERROR_GOAL_PPM 10u
+#define ERROR_GOAL_PPM 20u
 
 struct moment {
     u32 value; // what the counter read

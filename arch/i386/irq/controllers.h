@@ -58,6 +58,7 @@ int ioapic_route(const struct irq_line *line, u32 vector, u32 apic_id);
 
 // Sets both chips to deliver at `vector_base`.. (a multiple of 8), all masked.
 void i8259_init(u32 vector_base);
+#define VECTOR_I8259_PARKED 0x20 // where a masked one's spurious interrupts go
 void i8259_unmask(u32 irq);
 // True if the interrupt is a real one (then acknowledge it); the chip delivers
 // IRQ 7 or 15 when the line that asked for it has dropped again.

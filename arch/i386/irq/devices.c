@@ -18,8 +18,12 @@ static void start_lapic(void)
     this_cpu()->apic_id = lapic_id();
 }
 
+// The firmware's interrupts come from the 8259 by way of the LAPIC's LINT0. Any
+// that waits must be withdrawn before LINT0 is masked: the CPU has been told of
+// it already, and QEMU gives it a vector of -1 otherwise.
 void arch_init_devices(void)
 {
+    i8259_init(VECTOR_I8259_PARKED);
     acpi_init();
     if (!madt_found())
         mp_tables_read();

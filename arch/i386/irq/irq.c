@@ -13,7 +13,6 @@
 #define VECTOR_FIRST 0x20
 #define VECTOR_ISA VECTOR_DEVICE_FIRST // 16 of them
 #define VECTOR_LAPIC_FIRST 0xe0
-#define VECTOR_I8259_PARKED 0x20 // where a masked 8259's spurious ones go
 #define CASCADE_IRQ 2
 
 enum controller { CONTROLLER_NONE, LAPIC, IOAPIC, I8259 };
@@ -189,7 +188,8 @@ static void spurious(void *arg UNUSED)
 void irq_init(void)
 {
     i8259_used = !ioapic_present();
-    i8259_init(i8259_used ? VECTOR_ISA : VECTOR_I8259_PARKED);
+    if (i8259_used)
+        i8259_init(VECTOR_ISA);
     if (!apic_present)
         return;
     boot_apic_id = lapic_id();
