@@ -3,6 +3,7 @@
 #include "arch/boot.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
+#include "arch/i386/dev/port.h"
 #include "arch/i386/irq/controllers.h"
 #include "arch/thread.h"
 #include "include/strobe/abi.h"
@@ -25,6 +26,9 @@ _Static_assert(offsetof(struct cpu, preempt_count) == CPU_PREEMPT_COUNT,
                "offsets.h");
 _Static_assert(offsetof(struct cpu, need_resched) == CPU_NEED_RESCHED,
                "offsets.h");
+
+#define I8259_MASTER_MASK 0x21
+#define I8259_SLAVE_MASK  0xa1
 
 struct cpu cpus[CPU_MAX];
 u32 cpu_count = 1;
@@ -77,8 +81,19 @@ static void patch_smap_sites(void)
     cpuid(0, 0); // serialises: what was fetched before is fetched again
 }
 
+// A timer tick that came while the loader had interrupts off still asks for
+// attention. It must be withdrawn while the local APIC lets the 8259's line
+// through: QEMU keeps one that is withdrawn later, and then delivers a vector
+// that does not exist.
+static void silence_8259(void)
+{
+    out8(I8259_MASTER_MASK, 0xff);
+    out8(I8259_SLAVE_MASK, 0xff);
+}
+
 void arch_init_early(void)
 {
+    silence_8259();
     features_detect();
     idt_init();
     idt_load(this_cpu());

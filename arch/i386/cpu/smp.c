@@ -208,6 +208,7 @@ void ap_main(struct cpu *cpu)
     cpu_init_control();
     tlb_flush_all();
     lapic_init_cpu();
+    lapic_timer_init_cpu();
     WRITE_ONCE(cpu->arch->up, true);
     while (!READ_ONCE(cpu->online))
         cpu_relax();
