@@ -343,3 +343,8 @@ int fifo_open(struct vnode *v, struct file *f)
     f->data = p;
     return 0;
 }
+
+bool pipe_is(const struct file *f)
+{
+    return f->ops == &pipe_ops;
+}

@@ -1,0 +1,135 @@
+// Calls about where a task stands in the tree, and what is mounted there.
+#include "kernel/fs/mount.h"
+#include "kernel/mm/heap.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/syscall/where.h"
+#include "lib/string.h"
+
+// Puts a directory (reference consumed, always) in a task's place.
+static int enter(struct vnode **place, struct vnode *v)
+{
+    if (!vnode_is_dir(v)) {
+        vnode_unref(v);
+        return -ENOTDIR;
+    }
+    mutex_lock(&namespace_lock);
+    struct vnode *old = *place;
+    *place = v;
+    mutex_unlock(&namespace_lock);
+    vnode_unref(old);
+    return 0;
+}
+
+SYSCALL_HANDLER(chdir)
+{
+    struct vnode *v;
+    int err = where_lookup(AT_FDCWD, a, 0, &v);
+    return err ? err : enter(&current_task()->cwd, v);
+}
+
+SYSCALL_HANDLER(fchdir)
+{
+    struct fd_ref r;
+    int err = fd_borrow(a, &r);
+    if (err)
+        return err;
+    struct vnode *v = r.file->vnode;
+    if (v) {
+        vnode_ref(v);
+        err = enter(&current_task()->cwd, v);
+    } else {
+        err = -ENOTDIR;
+    }
+    fd_return(&r);
+    return err;
+}
+
+SYSCALL_HANDLER(chroot)
+{
+    struct vnode *v;
+    int err = where_lookup(AT_FDCWD, a, 0, &v);
+    return err ? err : enter(&current_task()->root, v);
+}
+
+SYSCALL_HANDLER(getcwd)
+{
+    struct vnode *cwd;
+    char *text = kmalloc(PATH_MAX_LEN + 1);
+    if (!text)
+        return -ENOMEM;
+    mutex_lock(&namespace_lock);
+    cwd = current_task()->cwd;
+    vnode_ref(cwd);
+    mutex_unlock(&namespace_lock);
+    int len = vfs_path(cwd, text, PATH_MAX_LEN + 1);
+    vnode_unref(cwd);
+    if (len >= 0 && (u32)len >= b)
+        len = -ERANGE;
+    if (len >= 0 && copy_to_user(a, text, (size_t)len + 1))
+        len = -EFAULT;
+    kfree(text);
+    return len < 0 ? len : len + 1;
+}
+
+// --- mounts ----------------------------------------------------------------
+
+#define MS_REMOUNT 32u
+#define MS_BIND 4096u
+#define MS_MOVE 8192u
+#define TYPE_MAX 32
+
+static int mount_new(u32 type_addr, const char *path)
+{
+    char type[TYPE_MAX];
+    struct mount *m;
+    int err = copy_string_from_user(type, type_addr, sizeof(type));
+    if (err < 0)
+        return err == -ENAMETOOLONG ? -ENODEV : err;
+    err = mount_by_type(type, &m);
+    if (err)
+        return err;
+    err = vfs_mount_at(path, m);
+    if (err)
+        mount_discard(m);
+    return err;
+}
+
+// mount(source, target, type, flags, data): source and data mean nothing to the
+// file systems here, and there are no options that a remount could change.
+SYSCALL_HANDLER(mount)
+{
+    struct path_arg path;
+    if (d & (MS_BIND | MS_MOVE))
+        return -EINVAL;
+    int err = path_get(&path, b);
+    if (err)
+        return err;
+    if (d & MS_REMOUNT) {
+        struct vnode *v;
+        err = vfs_lookup(NULL, path.text, WALK_FOLLOW, &v);
+        if (!err) {
+            err = vnode_is_mount_root(v) ? 0 : -EINVAL;
+            vnode_unref(v);
+        }
+    } else {
+        err = mount_new(c, path.text);
+    }
+    path_put(&path);
+    return err;
+}
+
+SYSCALL_HANDLER(umount2)
+{
+    struct path_arg path;
+    int err = path_get(&path, a);
+    if (err)
+        return err;
+    err = vfs_unmount(path.text);
+    path_put(&path);
+    return err;
+}
+
+SYSCALL_HANDLER(umount)
+{
+    return sys_umount2(a, 0, c, d, e, f);
+}

@@ -1,0 +1,304 @@
+// Calls that move bytes: read, write and their vector and position forms.
+//
+// A file that can be positioned is read and written under its pos_lock, unless
+// this thread alone can reach it; a device, pipe or terminal never is.
+#include "kernel/fs/file.h"
+#include "kernel/fs/path.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/syscall/syscall.h"
+
+#define TRANSFER_MAX 0x7ffff000u // as Linux cuts a transfer
+#define IOV_MAX 1024u
+#define IOV_SMALL 8u
+
+typedef int (*transfer_fn)(struct file *f, struct io *io, u64 *pos);
+
+static NOINLINE int cannot_transfer(const struct file *f)
+{
+    if (f->vnode && vnode_is_dir(f->vnode))
+        return -EISDIR;
+    return -EINVAL;
+}
+
+// 0 and the operation, or why there is none.
+static ALWAYS_INLINE int find_operation(const struct file *f, bool write,
+                                        transfer_fn *fn)
+{
+    if (unlikely(!(write ? file_writable(f) : file_readable(f))))
+        return -EBADF;
+    *fn = write ? f->ops->write : f->ops->read;
+    if (unlikely(!*fn))
+        return cannot_transfer(f);
+    return 0;
+}
+
+// At the file's own position.
+static ALWAYS_INLINE int transfer(const struct fd_ref *r, struct io *io,
+                                  bool write)
+{
+    struct file *f = r->file;
+    transfer_fn fn;
+    int err = find_operation(f, write, &fn);
+    if (unlikely(err || !io->left))
+        return err;
+    if (!f->ops->seekable || (!r->counted && READ_ONCE(f->refs) == 1))
+        return fn(f, io, &f->pos);
+    mutex_lock(&f->pos_lock);
+    int done = fn(f, io, &f->pos);
+    mutex_unlock(&f->pos_lock);
+    return done;
+}
+
+static int transfer_at(const struct fd_ref *r, struct io *io, bool write,
+                       u64 pos)
+{
+    transfer_fn fn;
+    int err = find_operation(r->file, write, &fn);
+    if (err)
+        return err;
+    if (!r->file->ops->seekable)
+        return -ESPIPE;
+    if ((s64)pos < 0)
+        return -EINVAL;
+    return io->left ? fn(r->file, io, &pos) : 0;
+}
+
+static ALWAYS_INLINE s32 transfer_single(u32 fd, u32 addr, u32 n, bool write)
+{
+    struct fd_ref r;
+    struct iovec_k part;
+    struct io io;
+    int err = fd_borrow(fd, &r);
+    if (unlikely(err))
+        return err;
+    io_init(&io, &part, addr, MIN(n, TRANSFER_MAX), false);
+    int done = transfer(&r, &io, write);
+    fd_return(&r);
+    return done;
+}
+
+SYSCALL_HANDLER(read)
+{
+    return transfer_single(a, b, c, false);
+}
+
+SYSCALL_HANDLER(write)
+{
+    return transfer_single(a, b, c, true);
+}
+
+static s32 transfer_single_at(u32 fd, u32 addr, u32 n, bool write, u64 pos)
+{
+    struct fd_ref r;
+    struct iovec_k part;
+    struct io io;
+    int err = fd_borrow(fd, &r);
+    if (err)
+        return err;
+    io_init(&io, &part, addr, MIN(n, TRANSFER_MAX), false);
+    int done = transfer_at(&r, &io, write, pos);
+    fd_return(&r);
+    return done;
+}
+
+SYSCALL_HANDLER(pread64)
+{
+    return transfer_single_at(a, b, c, false, (u64)e << 32 | d);
+}
+
+SYSCALL_HANDLER(pwrite64)
+{
+    return transfer_single_at(a, b, c, true, (u64)e << 32 | d);
+}
+
+// --- vectors ---------------------------------------------------------------
+
+struct vector {
+    struct iovec_k small[IOV_SMALL], *parts;
+    struct io io;
+};
+
+static int check_parts(struct vector *v, u32 count)
+{
+    u64 total = 0;
+    for (u32 i = 0; i < count; i++) {
+        if ((s32)v->parts[i].len < 0)
+            return -EINVAL;
+        total += v->parts[i].len;
+    }
+    if (total > INT32_MAX)
+        return -EINVAL;
+    v->io = (struct io){
+        .iov = v->parts, .count = count, .left = (size_t)total
+    };
+    return 0;
+}
+
+static void vector_put(struct vector *v)
+{
+    if (v->parts != v->small)
+        kfree(v->parts);
+}
+
+// Copies the vector in, once, so that what was checked is what is used.
+static int vector_get(struct vector *v, u32 addr, u32 count)
+{
+    if (count > IOV_MAX)
+        return -EINVAL;
+    v->parts = v->small;
+    if (count > IOV_SMALL)
+        v->parts = kmalloc(count * sizeof(struct iovec_k));
+    if (!v->parts)
+        return -ENOMEM;
+    int err = copy_from_user(v->parts, addr, count * sizeof(struct iovec_k));
+    if (!err)
+        err = check_parts(v, count);
+    if (err)
+        vector_put(v);
+    return err;
+}
+
+// `pos` NULL: the file's own position.
+static s32 transfer_vector(u32 fd, u32 addr, u32 count, bool write,
+                           const u64 *pos)
+{
+    struct fd_ref r;
+    struct vector v;
+    int done = fd_borrow(fd, &r);
+    if (done)
+        return done;
+    done = vector_get(&v, addr, count);
+    if (!done) {
+        done = pos ? transfer_at(&r, &v.io, write, *pos)
+                   : transfer(&r, &v.io, write);
+        vector_put(&v);
+    }
+    fd_return(&r);
+    return done;
+}
+
+SYSCALL_HANDLER(readv)
+{
+    return transfer_vector(a, b, c, false, NULL);
+}
+
+SYSCALL_HANDLER(writev)
+{
+    return transfer_vector(a, b, c, true, NULL);
+}
+
+SYSCALL_HANDLER(preadv)
+{
+    u64 pos = (u64)e << 32 | d;
+    return transfer_vector(a, b, c, false, &pos);
+}
+
+SYSCALL_HANDLER(pwritev)
+{
+    u64 pos = (u64)e << 32 | d;
+    return transfer_vector(a, b, c, true, &pos);
+}
+
+// --- sendfile --------------------------------------------------------------
+
+#define SENDFILE_CHUNK 4096u
+
+// One buffer full from `pos` of `in`. Bytes, 0 at the end, or -errno.
+static int send_chunk(struct file *in, u64 pos, const struct fd_ref *out,
+                      void *buf, size_t n)
+{
+    struct iovec_k part;
+    struct io io;
+    io_init(&io, &part, (u32)buf, n, true);
+    int got = in->ops->read(in, &io, &pos);
+    if (got <= 0)
+        return got;
+    io_init(&io, &part, (u32)buf, (size_t)got, true);
+    return transfer(out, &io, true);
+}
+
+static int send_bytes(struct file *in, u64 *pos, const struct fd_ref *out,
+                      size_t n)
+{
+    void *buf = kmalloc(SENDFILE_CHUNK);
+    size_t done = 0;
+    int moved = 0;
+    if (!buf)
+        return -ENOMEM;
+    while (done < n && !(done && signal_waiting())) {
+        size_t part = MIN(n - done, (size_t)SENDFILE_CHUNK);
+        moved = send_chunk(in, *pos, out, buf, part);
+        if (moved <= 0)
+            break;
+        *pos += (u32)moved;
+        done += (size_t)moved;
+        if ((size_t)moved < part)
+            break;
+    }
+    kfree(buf);
+    return done ? (int)done : moved;
+}
+
+static int check_sendfile(const struct file *in, const struct file *out)
+{
+    transfer_fn fn;
+    int err = find_operation(in, false, &fn);
+    if (!err)
+        err = find_operation(out, true, &fn);
+    if (err)
+        return err;
+    bool fits = in->ops->seekable && !(out->flags & O_APPEND);
+    return fits ? 0 : -EINVAL;
+}
+
+static int sendfile(u32 out_fd, u32 in_fd, u64 *pos, u32 n)
+{
+    struct fd_ref in, out;
+    int err = fd_borrow(in_fd, &in);
+    if (err)
+        return err;
+    err = fd_borrow(out_fd, &out);
+    if (err) {
+        fd_return(&in);
+        return err;
+    }
+    int done = check_sendfile(in.file, out.file);
+    if (!done) {
+        // The file's own position is moved at the end only: holding its lock
+        // while writing could meet the same lock again.
+        u64 at = pos ? *pos : in.file->pos;
+        done = send_bytes(in.file, &at, &out, MIN(n, TRANSFER_MAX));
+        *(pos ? pos : &in.file->pos) = at;
+    }
+    fd_return(&in);
+    fd_return(&out);
+    return done;
+}
+
+SYSCALL_HANDLER(sendfile64)
+{
+    u64 pos;
+    if (!c)
+        return sendfile(a, b, NULL, d);
+    if (copy_from_user(&pos, c, sizeof(pos)))
+        return -EFAULT;
+    if ((s64)pos < 0)
+        return -EINVAL;
+    s32 done = sendfile(a, b, &pos, d);
+    return copy_to_user(c, &pos, sizeof(pos)) ? -EFAULT : done;
+}
+
+SYSCALL_HANDLER(sendfile)
+{
+    u32 narrow;
+    if (!c)
+        return sendfile(a, b, NULL, d);
+    if (user_load_u32(c, &narrow))
+        return -EFAULT;
+    if ((s32)narrow < 0)
+        return -EINVAL;
+    u64 pos = narrow;
+    s32 done = sendfile(a, b, &pos, d);
+    return user_store_u32(c, (u32)pos) ? -EFAULT : done;
+}

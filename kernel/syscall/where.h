@@ -1,0 +1,32 @@
+// Path arguments of the calls that end in "at": a directory's descriptor and a
+// path from there.
+#pragma once
+
+#include "kernel/fs/file.h"
+#include "kernel/fs/path.h"
+
+#define AT_FDCWD ((u32)-100)
+#define AT_SYMLINK_NOFOLLOW 0x100u
+#define AT_REMOVEDIR 0x200u
+#define AT_EACCESS 0x200u
+#define AT_SYMLINK_FOLLOW 0x400u
+#define AT_NO_AUTOMOUNT 0x800u
+#define AT_EMPTY_PATH 0x1000u
+
+struct where {
+    struct path_arg path;
+    struct vnode *at; // NULL: the cwd
+    struct fd_ref dir;
+};
+
+// Copies the path in and borrows the descriptor. -EFAULT, -EBADF, -ENOTDIR,
+// -ENAMETOOLONG, -ENOMEM; after 0 it is given back with where_put.
+int where_get(struct where *w, u32 dirfd, u32 path);
+void where_put(struct where *w);
+
+// The vnode that (dirfd, path, AT_ flags) name, referenced. With AT_EMPTY_PATH
+// and "", what the descriptor itself is (AT_FDCWD: the cwd); -EBADF
+// when that has no vnode (pipes).
+int where_lookup(u32 dirfd, u32 path, u32 flags, struct vnode **out);
+// The vnode behind a descriptor, referenced.
+int fd_vnode(u32 fd, struct vnode **out);
