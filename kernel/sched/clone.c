@@ -68,7 +68,8 @@ static void attach_task(struct task *task, struct thread *thread,
                         struct task *creator, u32 clone_flags)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
-    u32 id = id_allocate();
+    // The kernel itself starts only one task: init.
+    u32 id = creator == &kernel_task ? INIT_ID : id_allocate();
     task_table_add(task, id);
     thread_attach(thread, id);
     struct task *parent = creator;
@@ -230,7 +231,6 @@ int task_start_init(const char *path)
     }
     arch_thread_init(thread, init_thread, (void *)path);
     attach_task(task, thread, &kernel_task, SIGCHLD);
-    assert(task->id == 1);
     thread_start(thread);
     return 0;
 }

@@ -15,7 +15,7 @@ static struct task *init_task; // tasks_lock; set when task 1 is found first
 static struct task *reaper(void)
 {
     if (!init_task)
-        init_task = task_find_locked(1);
+        init_task = task_find_locked(INIT_ID);
     return init_task;
 }
 
@@ -135,8 +135,8 @@ static void notify_parent(struct task *t)
 // The last thread has come: gives back everything but the exit status.
 static void end_task(struct task *t)
 {
-    if (t->id == 1)
-        panic("init (task 1) ended with status %#x", t->exit_code);
+    if (t->id == INIT_ID)
+        panic("init ended with status %#x", t->exit_code);
     timeout_cancel(&t->alarm);
     task_vfork_release(t);
     LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers)

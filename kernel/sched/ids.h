@@ -8,6 +8,7 @@ struct task;
 struct thread;
 
 #define ID_HASH_SIZE 256u
+#define INIT_ID 1u
 #define ID_MAX 4194303u // Linux's PID_MAX_LIMIT: ps makes room for 7 digits
 
 void thread_table_init(void);

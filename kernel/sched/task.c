@@ -18,6 +18,10 @@ struct task kernel_task = {
     .lock = SPINLOCK_INIT("task"),
     .signals.lock = SPINLOCK_INIT("signals"),
     .umask = 022,
+    // What init begins with, and everybody inherits.
+    .rlimit_stack = MIB(8),
+    .rlimit_nofile = 1024,
+    .rlimit_nproc = ~0u,
 };
 
 SLAB_CACHE(task_cache, struct task);
@@ -25,7 +29,7 @@ SLAB_CACHE(task_cache, struct task);
 static struct list task_table[ID_HASH_SIZE];
 static struct list all_tasks = LIST_INIT(all_tasks);
 static u32 tasks_alive;
-static u32 last_id;
+static u32 last_id = INIT_ID;
 static bool ids_wrapped;
 
 void task_table_init(void)
@@ -67,7 +71,7 @@ u32 id_allocate(void)
 {
     do {
         if (++last_id > ID_MAX) {
-            last_id = 2;
+            last_id = INIT_ID + 1;
             ids_wrapped = true;
         }
     } while (ids_wrapped && id_used(last_id));
