@@ -19,6 +19,7 @@
 #define TIOCGPGRP 0x540fu
 #define TIOCSPGRP 0x5410u
 #define TIOCOUTQ 0x5411u
+#define TIOCSTI 0x5412u
 #define TIOCGWINSZ 0x5413u
 #define TIOCSWINSZ 0x5414u
 #define FIONREAD 0x541bu
@@ -177,6 +178,21 @@ static int get_output_count(struct tty *t, u32 arg)
     return put_u32(arg, 0, count);
 }
 
+// Puts one character in as if it had been typed there; only on one's own
+// controlling terminal.
+static int fake_input(struct tty *t, u32 arg)
+{
+    char c;
+    int err;
+
+    if (jobs_controlling_tty() != t)
+        return -EPERM;
+    err = copy_from_user(&c, arg, sizeof(c));
+    if (!err)
+        tty_input(t, &c, 1);
+    return err;
+}
+
 static int set_foreground(struct tty *t, u32 arg)
 {
     s32 pgrp;
@@ -225,6 +241,8 @@ int tty_ioctl(struct file *f, u32 cmd, u32 arg)
         return send_break(f, t);
     case FIONREAD:
         return get_input_count(t, arg);
+    case TIOCSTI:
+        return fake_input(t, arg);
     case TIOCOUTQ:
         return get_output_count(t, arg);
     default:
