@@ -36,6 +36,15 @@ static void start_scheduling(void)
     sched_init();
 }
 
+// Threads may be placed on a CPU once it has a run queue.
+static void wait_for_schedulers(void)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        while (!READ_ONCE(cpus[i].rq))
+            cpu_relax();
+    }
+}
+
 static void run_first_program(void *arg)
 {
     (void)arg;
@@ -66,6 +75,7 @@ void kernel_main(void)
     start_scheduling();
     irq_enable();
     smp_start();
+    wait_for_schedulers();
     log_printf("%u CPU%s, %s, TSC %u kHz\n", cpu_count,
                cpu_count > 1 ? "s" : "", cpu_features.brand,
                (u32)(clock_tsc_hz() / 1000));
@@ -78,7 +88,6 @@ void kernel_main(void)
 void cpu_main(void)
 {
     start_scheduling();
-    this_cpu()->online = true;
     irq_enable();
     sched_start_cpu();
 }

@@ -504,7 +504,7 @@ static void init_queue(struct cpu *cpu, struct thread *idle)
     idle->affinity = 1u << cpu->id;
     idle->priority = idle->base_priority = PRIORITY_LEVELS - 1;
     cpu->thread = idle;
-    cpu->rq = rq;
+    WRITE_ONCE(cpu->rq, rq); // from here on others may queue threads here
 }
 
 // The thread that each CPU is from its first instruction on: its idle thread.
