@@ -55,15 +55,16 @@ static ALWAYS_INLINE void save(struct fpu_area *a)
     if (likely(cpu_features.fxsr))
         __asm__ volatile("fxsave %0" : "=m"(*a));
     else
-        __asm__ volatile("fnsave %0; fwait" : "=m"(*a));
+        __asm__ volatile("fnsave %0" : "=m"(*a));
 }
 
+// FRSTOR would first report an error that the old registers' owner has pending.
 static ALWAYS_INLINE void load(const struct fpu_area *a)
 {
     if (likely(cpu_features.fxsr))
         __asm__ volatile("fxrstor %0" ::"m"(*a));
     else
-        __asm__ volatile("frstor %0" ::"m"(*a));
+        __asm__ volatile("fnclex; frstor %0" ::"m"(*a));
 }
 
 void fpu_init(void)

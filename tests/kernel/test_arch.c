@@ -1,0 +1,516 @@
+// The machine core: page tables, user copies, calls between CPUs, the FPU, the
+// protection of the kernel's own image.
+
+#include "arch/boot.h"
+#include "arch/i386/cpu/arch_cpu.h"
+#include "arch/i386/irq/apic.h"
+#include "arch/mmu.h"
+#include "kernel/errno.h"
+#include "kernel/init/test.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/task.h"
+#include "kernel/sched/thread.h"
+#include "lib/string.h"
+
+#define USER_PAGE 0x10000000u
+#define SPAN_MAX  MIB(4) // what one page table covers, at most
+
+// --- page tables ----------------------------------------------------------------
+
+static u64 tables_in_use(void)
+{
+    struct frame_stats s;
+    frame_stats(&s);
+    return s.by_use[FRAME_PAGETABLE];
+}
+
+KERNEL_TEST(arch_pages_map_and_unmap)
+{
+    u64 before = tables_in_use();
+    struct pagetable pt;
+    struct mapping m;
+    if (pagetable_create(&pt))
+        panic("no memory for a test");
+    expect(!pagetable_lookup(&pt, USER_PAGE, &m));
+    expect(!pagetable_unmap(&pt, USER_PAGE, &m));
+
+    u32 prot = PROT_R | PROT_W | PROT_USER;
+    expect(!pagetable_map(&pt, USER_PAGE, 0x123000, prot));
+    expect(pagetable_lookup(&pt, USER_PAGE, &m));
+    expect(m.frame == 0x123000 && !m.accessed && !m.dirty);
+    expect((m.prot & ~PROT_X) == prot);
+    expect(!(m.prot & PROT_X) || !cpu_features.nx);
+    expect(!pagetable_lookup(&pt, USER_PAGE + PAGE_SIZE, &m));
+
+    // Replaced, then taken away.
+    expect(!pagetable_map(&pt, USER_PAGE, 0x456000, PROT_R | PROT_X));
+    expect(pagetable_lookup(&pt, USER_PAGE, &m));
+    expect(m.frame == 0x456000 && m.prot == (PROT_R | PROT_X));
+    expect(pagetable_unmap(&pt, USER_PAGE, &m) && m.frame == 0x456000);
+    expect(!pagetable_lookup(&pt, USER_PAGE, &m));
+
+    // The borders of the user half; the kernel half is shared.
+    expect(!pagetable_map(&pt, 0, 0x1000, prot));
+    expect(!pagetable_map(&pt, USER_END - PAGE_SIZE, 0x2000, prot));
+    expect(pagetable_lookup(&pt, 0, &m) && m.frame == 0x1000);
+    expect(pagetable_lookup(&pt, USER_END - PAGE_SIZE, &m));
+    expect(pagetable_lookup(&pt, (u32)&pt & PAGE_MASK, &m));
+    pagetable_destroy(&pt);
+    expect(tables_in_use() == before);
+}
+
+KERNEL_TEST(arch_high_frames_keep_their_address)
+{
+    struct pagetable pt;
+    struct mapping m;
+    paddr_t high = cpu_features.pae ? 0x9abcdef000ull : 0xfedcb000ull;
+    if (pagetable_create(&pt))
+        panic("no memory for a test");
+    expect(!pagetable_map(&pt, USER_PAGE, high, PROT_R | PROT_USER));
+    expect(pagetable_lookup(&pt, USER_PAGE, &m) && m.frame == high);
+    expect(pagetable_unmap(&pt, USER_PAGE, &m) && m.frame == high);
+    pagetable_destroy(&pt);
+}
+
+struct walk {
+    u32 seen, sum, stop_at;
+    bool hide, clear;
+};
+
+static int walk_one(u32 va, void *entry, const struct mapping *m, void *arg)
+{
+    struct walk *w = arg;
+    expect((u32)m->frame == va - USER_PAGE + PAGE_SIZE);
+    w->seen++;
+    w->sum += va;
+    if (w->hide)
+        pagetable_entry_protect(entry, PROT_USER);
+    if (w->clear)
+        pagetable_entry_clear(entry);
+    return w->seen == w->stop_at ? 77 : 0;
+}
+
+KERNEL_TEST(arch_walk_visits_what_is_mapped)
+{
+    static const u32 offsets[] = { 0, PAGE_SIZE, MIB(2) - PAGE_SIZE, MIB(2),
+                                   MIB(4), MIB(37) + 3 * PAGE_SIZE };
+    u32 count = ARRAY_SIZE(offsets), sum = 0;
+    struct pagetable pt;
+    struct mapping m;
+    if (pagetable_create(&pt))
+        panic("no memory for a test");
+    for (u32 i = 0; i < count; i++) {
+        expect(!pagetable_map(&pt, USER_PAGE + offsets[i],
+                              offsets[i] + PAGE_SIZE, PROT_R | PROT_USER));
+        sum += USER_PAGE + offsets[i];
+    }
+    struct walk all = { 0 }, none = { 0 }, two = { .stop_at = 2 };
+    expect(!pagetable_walk(&pt, 0, USER_END, walk_one, &all));
+    expect(all.seen == count && all.sum == sum);
+    expect(!pagetable_walk(&pt, USER_PAGE + 2 * PAGE_SIZE,
+                           USER_PAGE + MIB(2) - PAGE_SIZE, walk_one, &none));
+    expect(!none.seen);
+    expect(pagetable_walk(&pt, 0, USER_END, walk_one, &two) == 77);
+    expect(two.seen == 2);
+
+    // Without any access a page keeps its frame.
+    struct walk hide = { .hide = true }, again = { 0 };
+    expect(!pagetable_walk(&pt, 0, USER_END, walk_one, &hide));
+    expect(pagetable_lookup(&pt, USER_PAGE, &m));
+    expect(m.frame == PAGE_SIZE && !(m.prot & (PROT_R | PROT_W | PROT_X)));
+    struct walk clear = { .clear = true };
+    expect(!pagetable_walk(&pt, 0, USER_END, walk_one, &clear));
+    expect(clear.seen == count);
+    expect(!pagetable_walk(&pt, 0, USER_END, walk_one, &again));
+    expect(!again.seen);
+    pagetable_destroy(&pt);
+}
+
+KERNEL_TEST(arch_windows_and_direct_map_agree)
+{
+    struct frame *f = frame_alloc(0, FRAME_ANY, FRAME_BUFFER);
+    struct frame *g = frame_alloc(0, FRAME_ANY, FRAME_BUFFER);
+    if (!f || !g)
+        panic("no memory for a test");
+    u32 *a = window_map(frame_paddr(f));
+    u32 *b = window_map(frame_paddr(g));
+    expect(a != b && this_cpu()->preempt_count >= 2);
+    a[0] = 0x11111111;
+    b[0] = 0x22222222;
+    window_unmap(b);
+    b = window_map(frame_paddr(f));
+    expect(b[0] == 0x11111111);
+    window_unmap(b);
+    window_unmap(a);
+    a = window_map(frame_paddr(g));
+    expect(a[0] == 0x22222222);
+    window_unmap(a);
+    frame_unref(f);
+    frame_unref(g);
+}
+
+KERNEL_TEST(arch_devices_are_mapped)
+{
+    u32 *page = page_alloc(FRAME_BUFFER);
+    struct mapping m;
+    page[3] = 0xabcdef01;
+    volatile u32 *twin = map_device(virt_to_phys(page) + 12, 4);
+    expect(twin && *twin == 0xabcdef01);
+    expect(pagetable_lookup(&kernel_pagetable, (u32)twin & PAGE_MASK, &m));
+    expect(m.frame == virt_to_phys(page) && m.prot & PROT_UNCACHED);
+    expect(!map_device(0, 0) && !map_device(0, MIB(64)));
+    page_free(page);
+}
+
+// --- the kernel's image -----------------------------------------------------------
+
+extern char text_start[], text_end[], rodata_start[], rodata_end[];
+extern char data_start[], kernel_end[], boot_stack_guard[];
+
+static bool pages_allow(const char *start, const char *end, u32 wanted)
+{
+    u32 care = PROT_R | PROT_W | (cpu_features.nx ? PROT_X : 0);
+    for (u32 va = (u32)start; va < (u32)end; va += PAGE_SIZE) {
+        struct mapping m;
+        if (va == (u32)boot_stack_guard)
+            continue;
+        if (!pagetable_lookup(&kernel_pagetable, va, &m) ||
+            m.frame != virt_to_phys((void *)va) ||
+            (m.prot & care) != (wanted & care) || m.prot & PROT_USER)
+            return false;
+    }
+    return true;
+}
+
+KERNEL_TEST(arch_image_is_write_or_execute)
+{
+    struct mapping m;
+    expect(pages_allow(text_start, text_end, PROT_R | PROT_X));
+    expect(pages_allow(rodata_start, rodata_end, PROT_R));
+    expect(pages_allow(data_start, kernel_end, PROT_R | PROT_W));
+    expect(!pagetable_lookup(&kernel_pagetable, (u32)boot_stack_guard, &m));
+    expect(!pagetable_lookup(&kernel_pagetable, 0, &m));
+    // Nowhere in the kernel's half: all of it is looked at.
+    u32 bad = 0;
+    for (u32 va = KERNEL_BASE; va; va += PAGE_SIZE) {
+        if (cpu_features.nx && pagetable_lookup(&kernel_pagetable, va, &m))
+            bad += (m.prot & PROT_W) && (m.prot & PROT_X);
+    }
+    expect(!bad);
+}
+
+KERNEL_TEST(arch_memory_map_is_in_order)
+{
+    u64 last = 0;
+    for (u32 i = 0; i < boot_info.region_count; i++) {
+        const struct boot_region *r = &boot_info.regions[i];
+        expect(r->base >= last && r->size && !(r->base & (PAGE_SIZE - 1)));
+        expect(!r->usable || r->base >= 0x9000);
+        last = r->base + r->size;
+    }
+    expect(boot_info.region_count);
+}
+
+// --- user memory --------------------------------------------------------------------
+
+// Two user pages, writable and read-only, loaded while interrupts are off: so
+// nothing else runs here, and a fault is not resolved.
+struct user_pages {
+    struct pagetable pt;
+    char *writable, *readonly;
+    u32 flags;
+};
+
+static void user_pages_open(struct user_pages *u)
+{
+    u->writable = page_alloc(FRAME_BUFFER);
+    u->readonly = page_alloc(FRAME_BUFFER);
+    if (!u->writable || !u->readonly || pagetable_create(&u->pt) ||
+        pagetable_map(&u->pt, USER_PAGE, virt_to_phys(u->writable),
+                      PROT_R | PROT_W | PROT_USER) ||
+        pagetable_map(&u->pt, USER_PAGE + PAGE_SIZE, virt_to_phys(u->readonly),
+                      PROT_R | PROT_USER))
+        panic("no memory for a test");
+    u->flags = irq_save();
+    pagetable_load(&u->pt);
+}
+
+static void user_pages_close(struct user_pages *u)
+{
+    struct aspace *as = this_cpu()->aspace;
+    pagetable_load(as ? &as->pt : &kernel_pagetable);
+    irq_restore(u->flags);
+    pagetable_destroy(&u->pt);
+    page_free(u->writable);
+    page_free(u->readonly);
+}
+
+KERNEL_TEST(arch_user_copies)
+{
+    struct user_pages u;
+    char buf[64], out[64];
+    for (u32 i = 0; i < sizeof(buf); i++)
+        buf[i] = (char)(i * 7 + 1);
+    user_pages_open(&u);
+    u32 bad = 0;
+    for (u32 n = 0; n <= sizeof(buf); n++) {
+        for (u32 shift = 0; shift < 4; shift++) {
+            u32 at = USER_PAGE + 100 + shift;
+            memset(u.writable, 0x55, 256);
+            memset(out, 0, sizeof(out));
+            bad += copy_to_user(at, buf, n) != 0;
+            bad += memcmp(u.writable + 100 + shift, buf, n) != 0;
+            bad += u.writable[100 + shift + n] != 0x55;
+            bad += copy_from_user(out, at, n) != 0;
+            bad += memcmp(out, buf, n) != 0;
+            bad += zero_user(at, n) != 0;
+            bad += n && (u.writable[100 + shift + n - 1] != 0);
+            bad += u.writable[100 + shift + n] != 0x55;
+        }
+    }
+    expect(!bad);
+    // To the last byte of what is mapped, and not one further.
+    u32 end = USER_PAGE + 2 * PAGE_SIZE;
+    expect(!copy_from_user(out, end - 64, 64));
+    expect(copy_from_user(out, end - 63, 64) == -EFAULT);
+    expect(copy_to_user(end - 4, buf, 4) == -EFAULT); // read-only
+    expect(copy_to_user(USER_PAGE + PAGE_SIZE - 2, buf, 4) == -EFAULT);
+    expect(zero_user(end - 4, 4) == -EFAULT);
+    // No bad pointer gets through.
+    expect(copy_from_user(out, 0, 1) == -EFAULT);
+    expect(copy_from_user(out, KERNEL_BASE, 1) == -EFAULT);
+    expect(copy_from_user(out, USER_END - 1, 2) == -EFAULT);
+    expect(copy_from_user(out, USER_PAGE, ~0u) == -EFAULT);
+    expect(copy_from_user(out, ~0u, 2) == -EFAULT);
+    expect(copy_to_user((u32)out, buf, 4) == -EFAULT);
+    expect(zero_user((u32)out, 4) == -EFAULT);
+    expect(!copy_from_user(out, USER_END, 0));
+    user_pages_close(&u);
+}
+
+KERNEL_TEST(arch_user_strings)
+{
+    struct user_pages u;
+    char out[40];
+    user_pages_open(&u);
+    u32 bad = 0;
+    for (u32 length = 0; length < 20; length++) {
+        for (u32 shift = 0; shift < 4; shift++) {
+            u32 at = USER_PAGE + shift;
+            memset(u.writable, 'x', 64);
+            u.writable[shift + length] = 0;
+            memset(out, '#', sizeof(out));
+            bad += copy_string_from_user(out, at, 20) != (int)length;
+            bad += strlen(out) != length;
+            bad += copy_string_from_user(out, at, length + 1) != (int)length;
+            bad += copy_string_from_user(out, at, length) != -ENAMETOOLONG;
+            bad += out[20] != '#';
+        }
+    }
+    expect(!bad);
+    // A string may end at the very end of memory, but not run over it.
+    u32 end = USER_PAGE + 2 * PAGE_SIZE;
+    memset(u.readonly, 'y', PAGE_SIZE);
+    expect(copy_string_from_user(out, end - 10, 40) == -EFAULT);
+    expect(copy_string_from_user(out, end - 10, 10) == -ENAMETOOLONG);
+    u.readonly[PAGE_SIZE - 1] = 0;
+    for (u32 n = 1; n < 12; n++)
+        expect(copy_string_from_user(out, end - n, 40) == (int)n - 1);
+    expect(copy_string_from_user(out, 0, 40) == -EFAULT);
+    expect(copy_string_from_user(out, (u32)"kernel", 40) == -EFAULT);
+    user_pages_close(&u);
+}
+
+KERNEL_TEST(arch_user_words)
+{
+    struct user_pages u;
+    u32 value = 0, ro = USER_PAGE + PAGE_SIZE;
+    user_pages_open(&u);
+    expect(!user_store_u32(USER_PAGE + 8, 41));
+    expect(!user_load_u32(USER_PAGE + 8, &value) && value == 41);
+    expect(!user_cmpxchg_u32(USER_PAGE + 8, 41, 42, &value) && value == 41);
+    expect(!user_cmpxchg_u32(USER_PAGE + 8, 41, 43, &value) && value == 42);
+    expect(!user_load_u32(USER_PAGE + 8, &value) && value == 42);
+    expect(user_store_u32(ro, 1) == -EFAULT);
+    expect(user_cmpxchg_u32(ro, 0, 1, &value) == -EFAULT);
+    expect(!user_load_u32(ro, &value) && value == 0);
+    expect(user_load_u32(0, &value) == -EFAULT);
+    expect(user_load_u32(USER_END - 2, &value) == -EFAULT);
+    expect(user_load_u32((u32)&value, &value) == -EFAULT);
+    expect(user_store_u32(~0u, 1) == -EFAULT);
+    user_pages_close(&u);
+}
+
+KERNEL_TEST(arch_bad_segments_become_null)
+{
+    u32 before = read_gs();
+    write_gs(0x4b); // user privilege, but nothing is there
+    expect(read_gs() == 0);
+    write_gs(0xffff);
+    expect(read_gs() == 0);
+    write_gs(USER_DS);
+    expect(read_gs() == USER_DS);
+    write_gs(before);
+}
+
+// --- other CPUs ---------------------------------------------------------------------
+
+static u32 answered;        // bit mask
+static u32 calls, misplaced; // counters
+
+static void answer(void *arg)
+{
+    __atomic_fetch_or((u32 *)arg, 1u << this_cpu()->id, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+    if (irqs_enabled() || !this_cpu()->irq_depth)
+        __atomic_fetch_add(&misplaced, 1, __ATOMIC_RELAXED);
+}
+
+KERNEL_TEST(arch_calls_reach_every_cpu)
+{
+    preempt_disable();
+    u32 own = 1u << this_cpu()->id;
+    u32 others = (u32)((1ull << cpu_count) - 1) & ~own;
+    calls = misplaced = answered = 0;
+    smp_call_others(answer, &answered);
+    expect(answered == others);
+    expect(calls == cpu_count - 1 && !misplaced);
+    answered = 0;
+    smp_call_mask(own, answer, &answered);
+    expect(!answered);
+    u32 one = others & -others;
+    smp_call_mask(one | own, answer, &answered);
+    expect(answered == one);
+    preempt_enable();
+}
+
+#define CALLERS 6u
+#define ROUNDS  200u
+static u32 callers_left, wrong_masks;
+
+static void caller(void *arg UNUSED)
+{
+    for (u32 i = 0; i < ROUNDS; i++) {
+        u32 mask = 0;
+        preempt_disable();
+        u32 own = 1u << this_cpu()->id;
+        smp_call_others(answer, &mask);
+        if (mask != ((u32)((1ull << cpu_count) - 1) & ~own))
+            __atomic_fetch_add(&wrong_masks, 1, __ATOMIC_RELAXED);
+        preempt_enable();
+    }
+    __atomic_fetch_sub(&callers_left, 1, __ATOMIC_RELEASE);
+}
+
+static void run_all(void (*fn)(void *), u32 n, u32 *left)
+{
+    *left = n;
+    for (u32 i = 0; i < n; i++) {
+        if (kthread_create("test", fn, (void *)i, NULL))
+            panic("no memory for a test");
+    }
+    while (__atomic_load_n(left, __ATOMIC_ACQUIRE))
+        thread_sleep_until(clock_now_ns() + NSEC_PER_MSEC,
+                           WAIT_UNINTERRUPTIBLE);
+}
+
+KERNEL_TEST(arch_calls_from_all_sides)
+{
+    calls = misplaced = wrong_masks = 0;
+    run_all(caller, CALLERS, &callers_left);
+    expect(!wrong_masks && !misplaced);
+    expect(calls == CALLERS * ROUNDS * (cpu_count - 1));
+}
+
+KERNEL_TEST(arch_nmis_are_counted)
+{
+    u32 before[CPU_MAX];
+    if (!apic_present || cpu_count == 1)
+        return;
+    preempt_disable();
+    u32 own = this_cpu()->id, missing = 0;
+    for (u32 i = 0; i < cpu_count; i++)
+        before[i] = READ_ONCE(cpus[i].arch->nmis);
+    lapic_send_nmi_others();
+    u64 deadline = clock_now_ns() + NSEC_PER_SEC;
+    do {
+        missing = 0;
+        for (u32 i = 0; i < cpu_count; i++)
+            missing += i != own && READ_ONCE(cpus[i].arch->nmis) == before[i];
+        cpu_relax();
+    } while (missing && clock_now_ns() < deadline);
+    expect(!missing && cpus[own].arch->nmis == before[own]);
+    preempt_enable();
+}
+
+KERNEL_TEST(arch_cpus_know_themselves)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        expect(cpus[i].self == &cpus[i] && cpus[i].id == i);
+        expect(cpus[i].online);
+    }
+    preempt_disable();
+    expect(this_cpu() == &cpus[this_cpu()->id]);
+    expect(!apic_present || lapic_id() == this_cpu()->apic_id);
+    preempt_enable();
+}
+
+// --- threads ------------------------------------------------------------------------
+
+#define FPU_THREADS 5u
+static u32 fpu_left, fpu_errors;
+
+// Kernel code has no business in the FPU: this thread takes it as a user
+// program's first instruction would.
+static void fpu_user(void *arg)
+{
+    u32 id = (u32)arg;
+    u32 flags = irq_save();
+    bool ok = fpu_first_use();
+    irq_restore(flags);
+    s32 value = (s32)(1000 + id), out = 0;
+    u32 lanes[4] = { id, id + 1, id + 2, id + 3 }, back[4];
+    if (ok) {
+        __asm__ volatile("fildl %0" ::"m"(value));
+        if (cpu_features.sse)
+            __asm__ volatile("movups %0, %%xmm5" ::"m"(lanes));
+    }
+    for (u32 i = 0; ok && i < 300; i++) {
+        if (i % 4 == id % 4)
+            thread_sleep_until(clock_now_ns() + 20 * NSEC_PER_USEC,
+                               WAIT_UNINTERRUPTIBLE);
+        else
+            sched_yield();
+        __asm__ volatile("fistl %0" : "=m"(out));
+        ok = out == value;
+        if (cpu_features.sse) {
+            __asm__ volatile("movups %%xmm5, %0" : "=m"(back));
+            ok = ok && !memcmp(lanes, back, sizeof(lanes));
+        }
+    }
+    if (!ok)
+        __atomic_fetch_add(&fpu_errors, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&fpu_left, 1, __ATOMIC_RELEASE);
+}
+
+KERNEL_TEST(arch_fpu_survives_switches)
+{
+    fpu_errors = 0;
+    run_all(fpu_user, FPU_THREADS, &fpu_left);
+    expect(!fpu_errors);
+}
+
+KERNEL_TEST(arch_backtrace_finds_the_caller)
+{
+    u32 pcs[8], offset, n = backtrace(frame_pointer(), pcs, 8);
+    const char *name = n ? ksym_lookup(pcs[0], &offset) : NULL;
+    expect(n >= 2 && name && !strcmp(name, "tests_run"));
+    // Nonsense gives nothing, and does not fault.
+    static const u32 wild[] = { 0, 1, 0xbffffffc, 0xffffffff, 0xfffffffc,
+                                KERNEL_BASE + 1, VMAP_END - 8 };
+    for (u32 i = 0; i < ARRAY_SIZE(wild); i++)
+        expect(backtrace(wild[i], pcs, 8) == 0);
+    u32 circle[2] = { (u32)circle, (u32)text_start };
+    expect(backtrace((u32)circle, pcs, 8) == 1);
+}
