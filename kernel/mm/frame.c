@@ -24,6 +24,7 @@
 #define CACHE_MAX 32u // frames that a CPU keeps of each zone
 #define CACHE_ORDER 4u
 #define CACHE_BATCH (1u << CACHE_ORDER) // moved between cache and zone at once
+#define ZEROED_MAX 16u
 #define RESERVE_MAX 256u
 
 // Real-mode memory: the BIOS's data and the page that CPUs start up in.
@@ -43,6 +44,8 @@ struct zone {
 struct frame_cache {
     u32 count[ZONES];
     struct frame *frames[ZONES][CACHE_MAX];
+    u32 zeroed_count; // low frames that came back full of zeros
+    struct frame *zeroed[ZEROED_MAX];
     s32 by_use[FRAME_USES]; // allocated minus freed here: the sum counts
 };
 
@@ -168,16 +171,20 @@ static NOINLINE void cache_shrink(struct frame_cache *c, u32 zone)
             c->count[zone] * sizeof(struct frame *));
 }
 
+static void give_all(struct zone *z, struct frame **list, u32 *count)
+{
+    u32 flags = spin_lock_irq(&z->lock);
+    while (*count)
+        buddy_give(z, list[--*count], 0);
+    spin_unlock_irq(&z->lock, flags);
+}
+
 // Gives this CPU's cached frames back, so that they can join larger blocks.
 static void cache_drain(struct frame_cache *c)
 {
-    for (u32 zone = 0; zone < ZONES; zone++) {
-        struct zone *z = &zones[zone];
-        u32 flags = spin_lock_irq(&z->lock);
-        while (c->count[zone])
-            buddy_give(z, c->frames[zone][--c->count[zone]], 0);
-        spin_unlock_irq(&z->lock, flags);
-    }
+    for (u32 zone = 0; zone < ZONES; zone++)
+        give_all(&zones[zone], c->frames[zone], &c->count[zone]);
+    give_all(&zones[ZONE_LOW], c->zeroed, &c->zeroed_count);
 }
 
 // --- allocation
@@ -199,12 +206,19 @@ static struct frame *take(struct frame_cache *c, u32 order, u32 zone,
 {
     if (likely(order == 0))
         return cache_take(c, zone, use);
-    struct frame *f = take_block(order, zone, use);
-    if (unlikely(!f)) {
-        cache_drain(c);
-        f = take_block(order, zone, use);
-    }
-    return f;
+    return take_block(order, zone, use);
+}
+
+// What this CPU has cached may be all that is left, or what keeps a large block
+// from being whole.
+static NOINLINE struct frame *take_last(struct frame_cache *c, u32 order,
+                                        u32 zone, enum frame_use use)
+{
+    struct frame *f = NULL;
+    cache_drain(c);
+    if (zone == ZONE_HIGH)
+        f = take(c, order, ZONE_HIGH, use);
+    return f ? f : take(c, order, ZONE_LOW, use);
 }
 
 struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use)
@@ -214,8 +228,8 @@ struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use)
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
     struct frame *f = take(c, order, zone, use);
-    if (unlikely(!f) && zone == ZONE_HIGH)
-        f = take(c, order, ZONE_LOW, use);
+    if (unlikely(!f))
+        f = take_last(c, order, zone, use);
     if (likely(f))
         c->by_use[use] += 1 << order;
     irq_restore(irq);
@@ -342,13 +356,42 @@ void frame_zero(struct frame *f)
 
 void *page_alloc(enum frame_use use)
 {
-    struct frame *f = frame_alloc(0, FRAME_LOW | FRAME_ZERO, use);
+    struct frame *f = NULL;
+    u32 irq = irq_save();
+    struct frame_cache *c = this_cpu()->frame_cache;
+    if (c->zeroed_count) {
+        f = c->zeroed[--c->zeroed_count];
+        c->by_use[use]++;
+        f->use = (u8)use;
+        f->refs = 1;
+    }
+    irq_restore(irq);
+    if (!f)
+        f = frame_alloc(0, FRAME_LOW | FRAME_ZERO, use);
     return f ? frame_va(f) : NULL;
 }
 
 void page_free(void *page)
 {
     frame_unref(frame_from_va(page));
+}
+
+void page_free_zeroed(void *page)
+{
+    struct frame *f = frame_from_va(page);
+    assert(f && f->refs == 1 && f->order == 0);
+    u32 irq = irq_save();
+    struct frame_cache *c = this_cpu()->frame_cache;
+    if (likely(c->zeroed_count < ZEROED_MAX)) {
+        c->by_use[f->use]--;
+        f->use = FRAME_FREE;
+        f->refs = 0;
+        c->zeroed[c->zeroed_count++] = f;
+        f = NULL;
+    }
+    irq_restore(irq);
+    if (f)
+        frame_unref(f);
 }
 
 // --- statistics
@@ -372,8 +415,10 @@ void frame_stats(struct frame_stats *out)
     out->unavailable = unmanaged_frames;
     for (u32 i = 0; i < ZONES; i++) {
         u32 free = READ_ONCE(zones[i].free);
-        for (u32 cpu = 0; cpu < CPU_MAX; cpu++)
+        for (u32 cpu = 0; cpu < cpu_count; cpu++)
             free += READ_ONCE(caches[cpu].count[i]);
+        for (u32 cpu = 0; i == ZONE_LOW && cpu < cpu_count; cpu++)
+            free += READ_ONCE(caches[cpu].zeroed_count);
         out->zone_total[i] = zones[i].total;
         out->zone_free[i] = free;
         out->total += zones[i].total;
@@ -382,7 +427,7 @@ void frame_stats(struct frame_stats *out)
     out->used = out->total - out->free;
     for (u32 use = FRAME_FREE + 1; use < FRAME_USES; use++) {
         s32 n = 0;
-        for (u32 cpu = 0; cpu < CPU_MAX; cpu++)
+        for (u32 cpu = 0; cpu < cpu_count; cpu++)
             n += READ_ONCE(caches[cpu].by_use[use]);
         out->by_use[use] = n > 0 ? (u64)n : 0;
     }

@@ -46,6 +46,8 @@ void frame_zero(struct frame *f);
 // Page-sized convenience: one low frame's address, or NULL.
 void *page_alloc(enum frame_use use); // zeroed
 void page_free(void *page);
+// The same for a page that is all zeros again: the next page_alloc is cheap.
+void page_free_zeroed(void *page);
 
 struct frame_stats {
     u64 total, unavailable, used, free; // frames; total = used + free

@@ -236,7 +236,9 @@ void pagetable_entry_clear(void *entry)
 
 // --- whole tables -------------------------------------------------------------
 
-static void free_directory(void *directory)
+// Frees the tables of the user half. Their owner has cleared all entries, and
+// the directory's are cleared here: so they are zeroed pages again.
+static void free_tables(void *directory)
 {
     struct frame *f = frame_from_va(directory);
     u32 per_group = entries_per_table() / GROUPS;
@@ -244,12 +246,14 @@ static void free_directory(void *directory)
         u32 group = (u32)__builtin_ctz(f->data);
         f->data &= f->data - 1;
         for (u32 i = group * per_group; i < (group + 1) * per_group; i++) {
-            u64 e = entry_read(entry_at(directory, i));
-            if (e & ENTRY_PRESENT)
-                page_free(phys_to_virt(e & ENTRY_FRAME));
+            void *entry = entry_at(directory, i);
+            u64 e = entry_read(entry);
+            if (!(e & ENTRY_PRESENT))
+                continue;
+            entry_set(entry, 0);
+            page_free_zeroed(phys_to_virt(e & ENTRY_FRAME));
         }
     }
-    page_free(directory);
 }
 
 static void *directory_alloc(void)
@@ -306,11 +310,15 @@ void pagetable_destroy(struct pagetable *pt)
 {
     if (mmu_pae) {
         struct pointer_table *p = pt->root;
-        for (u32 i = 0; i < USER_POINTERS; i++)
-            free_directory(phys_to_virt(p->entry[i] & ENTRY_FRAME));
+        for (u32 i = 0; i < USER_POINTERS; i++) {
+            void *directory = phys_to_virt(p->entry[i] & ENTRY_FRAME);
+            free_tables(directory);
+            page_free_zeroed(directory);
+        }
         slab_free(&pointer_cache, p);
     } else {
-        free_directory(pt->root); // its groups are only of the user half
+        free_tables(pt->root); // its groups are only of the user half
+        page_free(pt->root);
     }
     pt->root = NULL;
     pt->paddr = 0;

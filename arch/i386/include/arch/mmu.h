@@ -54,7 +54,8 @@ static inline paddr_t virt_to_phys(const void *v)
 
 // A user half that is empty, the kernel half shared. 0 or -ENOMEM.
 int pagetable_create(struct pagetable *pt);
-// Frees the tables of the user half (not the frames they map).
+// Frees the tables of the user half. All its pages have been unmapped: what the
+// tables are made of is kept as zeroed pages.
 void pagetable_destroy(struct pagetable *pt);
 
 // Maps one page; replaces what was there. -ENOMEM if a table is missing and no
