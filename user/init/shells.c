@@ -16,7 +16,7 @@ struct console {
 
 static struct console consoles[] = {
     { .path = "/dev/ttyS0", .term = "vt100" },
-    { .path = "/dev/tty1", .term = "linux" },
+    { .path = "/dev/tty0", .term = "linux" },
 };
 
 #define CONSOLES (sizeof(consoles) / sizeof(*consoles))
