@@ -1,0 +1,372 @@
+// Processes: fork, wait, groups and sessions, vfork, clone.
+#include "test.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+static void exit_statuses(void)
+{
+    for (int code = 0; code < 256; code += 17) {
+        int status;
+        pid_t pid = fork();
+        check(pid >= 0);
+        if (pid == 0)
+            _exit(code | 0x100); // only the low byte is told
+        check(waitpid(pid, &status, 0) == pid);
+        check(exited_with(status, code));
+    }
+    ok("exit status");
+}
+
+static volatile int variable = 1;
+
+static void memory_is_copied(void)
+{
+    int go[2], status;
+    char byte;
+
+    check(pipe(go) == 0);
+    pid_t parent = getpid(), pid = fork();
+    check(pid >= 0);
+    if (pid == 0) {
+        check(getppid() == parent && getpid() != parent);
+        check(read(go[0], &byte, 1) == 1);
+        _exit(variable == 1 ? variable = 3 : 99);
+    }
+    variable = 2;
+    check(write(go[1], "", 1) == 1);
+    check(waitpid(pid, &status, 0) == pid);
+    check(exited_with(status, 3));
+    check(variable == 2);
+    close(go[0]);
+    close(go[1]);
+    ok("fork copies memory");
+}
+
+static void waiting(void)
+{
+    int status;
+    struct rusage usage;
+
+    check_error(waitpid(-1, &status, 0), ECHILD);
+    check_error(waitpid(1 << 22, &status, 0), ECHILD);
+    check_error(wait4(-1, &status, 0x4000, NULL), EINVAL);
+
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0) {
+        pause();
+        _exit(1);
+    }
+    check(waitpid(pid, &status, WNOHANG) == 0);
+    check(kill(pid, SIGSTOP) == 0);
+    check(waitpid(pid, &status, WUNTRACED) == pid);
+    check(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+    check(waitpid(pid, &status, WUNTRACED | WNOHANG) == 0); // told once
+    check(kill(pid, SIGCONT) == 0);
+    check(waitpid(pid, &status, WCONTINUED) == pid);
+    check(WIFCONTINUED(status));
+    check(kill(pid, SIGKILL) == 0);
+    check(wait4(pid, &status, 0, &usage) == pid);
+    check(killed_by(status, SIGKILL));
+    check_error(waitpid(pid, &status, 0), ECHILD);
+    check_error(kill(pid, 0), ESRCH);
+    ok("wait4");
+}
+
+static void zombie_is_there(void)
+{
+    siginfo_t info;
+    pid_t pid = fork();
+
+    check(pid >= 0);
+    if (pid == 0)
+        _exit(5);
+    memset(&info, 0, sizeof(info));
+    check(waitid(P_PID, pid, &info, WEXITED | WNOWAIT) == 0);
+    check(info.si_pid == pid && info.si_code == CLD_EXITED);
+    check(info.si_status == 5 && info.si_signo == SIGCHLD);
+    check(kill(pid, 0) == 0); // a zombie still has its number
+    check(waitpid(pid, NULL, 0) == pid);
+    ok("zombie and waitid");
+}
+
+static void orphan_is_adopted(void)
+{
+    int pipe_fds[2];
+    pid_t ids[2], child;
+
+    check(pipe(pipe_fds) == 0);
+    child = fork();
+    check(child >= 0);
+    if (child == 0) {
+        ids[0] = getpid();
+        if (fork() == 0) {
+            while (getppid() == ids[0])
+                sleep_ms(2);
+            ids[1] = getppid();
+            check(write(pipe_fds[1], ids, sizeof(ids)) == sizeof(ids));
+        }
+        _exit(0);
+    }
+    check(waitpid(child, NULL, 0) == child);
+    check(read(pipe_fds[0], ids, sizeof(ids)) == sizeof(ids));
+    check(ids[1] != child && ids[1] > 0);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+    ok("an orphan gets a new parent");
+}
+
+static void groups(void)
+{
+    int status, ready[2];
+    pid_t members[3];
+    char byte;
+
+    check(getpgid(0) == getpgrp());
+    check_error(getpgid(1 << 22), ESRCH);
+    check_error(setpgid(0, -1), EINVAL);
+    check_error(setpgid(1 << 22, 0), ESRCH);
+    check_error(kill(-(1 << 22), SIGTERM), ESRCH);
+
+    check(pipe(ready) == 0);
+    for (int i = 0; i < 3; i++) {
+        members[i] = fork();
+        check(members[i] >= 0);
+        if (members[i] == 0) {
+            check(setpgid(0, i == 0 ? 0 : members[0]) == 0);
+            check(getpgrp() == (i == 0 ? getpid() : members[0]));
+            check(write(ready[1], "", 1) == 1);
+            for (;;)
+                pause();
+        }
+        check(read(ready[0], &byte, 1) == 1);
+    }
+    check(getpgid(members[2]) == members[0]);
+    check_error(waitpid(-(1 << 22), &status, 0), ECHILD);
+    check(kill(-members[0], SIGTERM) == 0);
+    for (int i = 0; i < 3; i++) {
+        check(waitpid(-members[0], &status, 0) > 0);
+        check(killed_by(status, SIGTERM));
+    }
+    check_error(waitpid(-members[0], &status, 0), ECHILD);
+    close(ready[0]);
+    close(ready[1]);
+    ok("process groups");
+}
+
+static void lead_session(void)
+{
+    pid_t old = getsid(0);
+    check(setsid() == getpid());
+    check(getsid(0) == getpid() && getpgrp() == getpid());
+    check(getsid(0) != old);
+    check_error(setsid(), EPERM);
+    check_error(setpgid(0, 0), EPERM);
+    pid_t child = fork();
+    check(child >= 0);
+    if (child == 0)
+        _exit(getsid(0) == getppid() ? 0 : 1);
+    int status;
+    check(waitpid(child, &status, 0) == child && exited_with(status, 0));
+}
+
+static void sessions(void)
+{
+    check(exited_with(in_child(lead_session), 0));
+    check_error(getsid(1 << 22), ESRCH);
+    ok("sessions");
+}
+
+static void vforked(void)
+{
+    int status;
+    variable = 0;
+    pid_t pid = vfork();
+    check(pid >= 0);
+    if (pid == 0) {
+        sleep_ms(20);
+        variable = 42; // in the parent's memory, which waits
+        _exit(7);
+    }
+    check(variable == 42);
+    check(waitpid(pid, &status, 0) == pid && exited_with(status, 7));
+
+    pid = vfork();
+    check(pid >= 0);
+    if (pid == 0) {
+        execl("/proc/self/exe", "process", "child", NULL);
+        _exit(99);
+    }
+    check(waitpid(pid, &status, 0) == pid && exited_with(status, 11));
+    ok("vfork");
+}
+
+static int cloned(void *argument)
+{
+    *(volatile int *)argument = 5;
+    return 6;
+}
+
+static void clones(void)
+{
+    static char stack[65536];
+    static volatile pid_t child_tid, parent_tid;
+    int status;
+
+    variable = 0;
+    pid_t pid = clone(cloned, stack + sizeof(stack),
+                      CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)&variable);
+    check(pid > 0);
+    check(variable == 5);
+    check(waitpid(pid, &status, 0) == pid && exited_with(status, 6));
+
+    variable = 0; // a copy of the memory: the child's change is its own
+    pid = clone(cloned, stack + sizeof(stack), SIGCHLD | CLONE_PARENT_SETTID,
+                (void *)&variable, &parent_tid);
+    check(pid > 0 && parent_tid == pid);
+    check(waitpid(pid, &status, 0) == pid && exited_with(status, 6));
+    check(variable == 0);
+
+    pid = clone(cloned, stack + sizeof(stack),
+                CLONE_VM | SIGCHLD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID,
+                (void *)&variable, NULL, NULL, &child_tid);
+    check(pid > 0);
+    check(waitpid(pid, &status, 0) == pid);
+    check(variable == 5 && child_tid == 0);
+
+    check_error(clone(cloned, stack + sizeof(stack), CLONE_THREAD | SIGCHLD,
+                      (void *)&variable),
+                EINVAL);
+    check_error(clone(cloned, stack + sizeof(stack), CLONE_SIGHAND | SIGCHLD,
+                      (void *)&variable),
+                EINVAL);
+    ok("clone");
+}
+
+static void identities(void)
+{
+    check(getpid() == syscall(SYS_gettid));
+    check(getuid() == geteuid() && getgid() == getegid());
+    check(getpriority(PRIO_PROCESS, 0) == 0);
+    check(setpriority(PRIO_PROCESS, 0, 5) == 0);
+    check(getpriority(PRIO_PROCESS, 0) == 5);
+    check(setpriority(PRIO_PROCESS, 0, 0) == 0);
+    ok("identities and priority");
+}
+
+static void many_children(void)
+{
+    enum { AT_ONCE = 100, IN_A_ROW = 300 };
+    int status, sum = 0;
+
+    for (int i = 0; i < AT_ONCE; i++) {
+        pid_t pid = fork();
+        check(pid >= 0);
+        if (pid == 0) {
+            sleep_ms(i % 7);
+            _exit(i);
+        }
+    }
+    for (int i = 0; i < AT_ONCE; i++) {
+        check(wait(&status) > 0 && WIFEXITED(status));
+        sum += WEXITSTATUS(status);
+    }
+    check(sum == AT_ONCE * (AT_ONCE - 1) / 2);
+    for (int i = 0; i < IN_A_ROW; i++) {
+        pid_t pid = fork();
+        check(pid >= 0);
+        if (pid == 0)
+            _exit(0);
+        check(waitpid(pid, &status, 0) == pid && exited_with(status, 0));
+    }
+    check_error(wait(NULL), ECHILD);
+    ok("many children");
+}
+
+static void ignored_children(void)
+{
+    on_signal(SIGCHLD, SIG_IGN, 0);
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0)
+        _exit(3);
+    check_error(waitpid(pid, NULL, 0), ECHILD); // when it has ended
+    on_signal(SIGCHLD, SIG_DFL, 0);
+    ok("ignored children leave no zombies");
+}
+
+static volatile siginfo_t child_info;
+
+static void on_child(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)context;
+    child_info = *info;
+}
+
+static void child_signal(void)
+{
+    struct sigaction action = { .sa_sigaction = on_child,
+                                .sa_flags = SA_SIGINFO };
+    sigset_t blocked, old;
+
+    check(sigaction(SIGCHLD, &action, NULL) == 0);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &blocked, &old);
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0)
+        _exit(9);
+    sigdelset(&old, SIGCHLD);
+    check_error(sigsuspend(&old), EINTR);
+    check(child_info.si_signo == SIGCHLD && child_info.si_pid == pid);
+    check(child_info.si_code == CLD_EXITED && child_info.si_status == 9);
+    check(waitpid(pid, NULL, 0) == pid);
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    on_signal(SIGCHLD, SIG_DFL, 0);
+    ok("SIGCHLD");
+}
+
+static void shared_memory(void)
+{
+    int *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(shared != MAP_FAILED);
+    for (int i = 0; i < 8; i++) {
+        if (fork() == 0) {
+            __sync_fetch_and_add(shared, i);
+            _exit(0);
+        }
+    }
+    while (wait(NULL) > 0)
+        ;
+    check(*shared == 28);
+    check(munmap(shared, 4096) == 0);
+    ok("shared memory");
+}
+
+int main(int argc, char *argv[])
+{
+    if (argc > 1 && strcmp(argv[1], "child") == 0)
+        return 11;
+    alarm(TEST_SECONDS);
+    exit_statuses();
+    memory_is_copied();
+    waiting();
+    zombie_is_there();
+    orphan_is_adopted();
+    groups();
+    sessions();
+    vforked();
+    clones();
+    identities();
+    many_children();
+    ignored_children();
+    child_signal();
+    shared_memory();
+    return 0;
+}
