@@ -168,8 +168,7 @@ static int take_snapshot(const struct proc_node *n, struct snapshot *s)
     if (thread != NULL)
         snap_thread(s, thread);
     if (thread != NULL && n->tid != 0) {
-        user = account_read(&thread->user);
-        kernel = account_read(&thread->kernel);
+        thread_times(thread, &user, &kernel);
         s->id = thread->tid;
         s->state = thread_letter(thread);
         s->start = thread->start_ns / PROC_TICK_NS;

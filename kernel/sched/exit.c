@@ -1,7 +1,8 @@
 // The end of threads and tasks.
 //
-// Each thread leaves by task_exit_thread; the last one out gives back what the
-// task has, makes it a zombie and tells the parent.
+// Each thread leaves by task_exit_thread; the last one gives back what the task
+// has. When the scheduler has switched away from it for the last time,
+// thread_ended makes the task a zombie and tells the parent.
 
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
@@ -177,28 +178,32 @@ void task_exit_thread(int wait_status)
     leave_user_memory(t);
 
     u32 flags = spin_lock_irq(&tasks_lock);
-    bool last = task->thread_count == 1;
+    bool last = !--task->threads_running;
     if (last && !task->exiting) {
         task->exiting = true;
         task->exit_code = wait_status;
     }
-    if (!last) {
-        task->dead_user += t->user.cycles;
-        task->dead_kernel += account_read(&t->kernel);
-        thread_detach(t);
-        waitq_wake_all(&task->child_wait); // task_kill_other_threads
-    }
     spin_unlock_irq(&tasks_lock, flags);
-    if (last) {
+    if (last)
         end_task(task);
-        flags = spin_lock_irq(&tasks_lock);
-        task->dead_user += t->user.cycles;
-        task->dead_kernel += account_read(&t->kernel);
-        thread_detach(t);
-        spin_unlock_irq(&tasks_lock, flags);
-        notify_parent(task);
-    }
     thread_exit();
+}
+
+// A task is a zombie when its last thread has left its stack, not before: so
+// every cycle it had is booked when the parent hears of it.
+void thread_ended(struct thread *t)
+{
+    struct task *task = t->task;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    task->dead_user += t->user.cycles;
+    task->dead_kernel += t->kernel.cycles;
+    thread_detach(t);
+    bool last = !task->thread_count;
+    waitq_wake_all(&task->child_wait); // task_kill_other_threads
+    spin_unlock_irq(&tasks_lock, flags);
+    if (last && task != &kernel_task)
+        notify_parent(task);
+    thread_unref(t);
 }
 
 // Makes every other thread of the task die on its way to user mode.

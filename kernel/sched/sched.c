@@ -185,7 +185,7 @@ void sched_switch_finished(struct thread *prev)
     if (moving_to)
         place(prev, moving_to);
     if (dead)
-        thread_unref(prev);
+        thread_ended(prev);
 }
 
 // Interrupts off. Returns with them off, perhaps on another CPU.

@@ -254,8 +254,10 @@ void task_times(struct task *t, u64 *user, u64 *kernel)
     struct thread *th;
     list_for_each(th, &t->threads, task_node)
     {
-        *user += account_read(&th->user);
-        *kernel += account_read(&th->kernel);
+        u64 u, k;
+        thread_times(th, &u, &k);
+        *user += u;
+        *kernel += k;
     }
     spin_unlock_irq(&tasks_lock, flags);
 }

@@ -29,7 +29,8 @@ struct task {
     struct task *parent;
     struct list children, sibling;
     struct list threads;
-    u32 thread_count;
+    u32 thread_count;    // in `threads`
+    u32 threads_running; // of those, that have not begun to end
     u32 pgid, sid;
     struct tty *ctty; // the session's controlling terminal, or NULL
 

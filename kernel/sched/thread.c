@@ -64,6 +64,7 @@ void thread_attach(struct thread *t, u32 tid)
     thread_set_id(t, tid);
     list_push_back(&t->task->threads, &t->task_node);
     t->task->thread_count++;
+    t->task->threads_running++;
     threads_alive++;
 }
 
@@ -127,9 +128,6 @@ static void kthread_entry(void *p)
     struct kthread_start start = *(struct kthread_start *)p;
     kfree(p);
     start.fn(start.arg);
-    u32 flags = spin_lock_irq(&tasks_lock);
-    thread_detach(current);
-    spin_unlock_irq(&tasks_lock, flags);
     thread_exit();
 }
 
@@ -158,6 +156,16 @@ int kthread_create(const char *name, void (*fn)(void *), void *arg,
     }
     thread_start(t);
     return 0;
+}
+
+void thread_times(const struct thread *t, u64 *user, u64 *kernel)
+{
+    const struct cpu *cpu;
+    do { // it may move to another CPU meanwhile
+        cpu = READ_ONCE(t->cpu);
+        *user = ledger_read(cpu, &t->user);
+        *kernel = ledger_read(cpu, &t->kernel);
+    } while (READ_ONCE(t->cpu) != cpu);
 }
 
 void thread_ref(struct thread *t)

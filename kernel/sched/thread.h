@@ -104,6 +104,11 @@ int thread_set_affinity(struct thread *t, u32 mask); // -EINVAL: no such CPU
 // Sleeps until `deadline`. 0 or -EINTR (interruptible only).
 int thread_sleep_until(u64 deadline, u32 mode);
 
+// TSC cycles a thread has had, to the moment. Any context but NMI.
+void thread_times(const struct thread *t, u64 *user, u64 *kernel);
+// The scheduler has left a dead thread's stack: books its times and drops it.
+// Interrupts off, no locks.
+void thread_ended(struct thread *t);
 // Runnable threads on all CPUs, for the load average and /proc/loadavg.
 u32 sched_runnable(void);
 // TSC cycles of a CPU since it started, by kind; for /proc/stat.

@@ -153,8 +153,7 @@ SYSCALL_HANDLER(getrusage)
         user = t->child_user;
         kernel = t->child_kernel;
     } else if (a == 1) { // RUSAGE_THREAD
-        user = account_read(&current->user);
-        kernel = account_read(&current->kernel);
+        thread_times(current, &user, &kernel);
     } else if (a == 0) {
         task_times(t, &user, &kernel);
         faults = (u32)t->aspace->faults;

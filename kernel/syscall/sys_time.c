@@ -22,6 +22,13 @@ static u64 task_cpu_ns(void)
     return clock_tsc_to_ns(user + kernel);
 }
 
+static u64 thread_cpu_ns(void)
+{
+    u64 user, kernel;
+    thread_times(current, &user, &kernel);
+    return clock_tsc_to_ns(user + kernel);
+}
+
 static int clock_read(u32 clock, u64 *ns)
 {
     switch (clock) {
@@ -39,8 +46,7 @@ static int clock_read(u32 clock, u64 *ns)
         *ns = task_cpu_ns();
         return 0;
     case CLOCK_THREAD_CPUTIME_ID:
-        *ns = clock_tsc_to_ns(account_read(&current->user) +
-                              account_read(&current->kernel));
+        *ns = thread_cpu_ns();
         return 0;
     default:
         return -EINVAL;

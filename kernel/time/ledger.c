@@ -1,79 +1,83 @@
 #include "kernel/time/ledger.h"
 
-#include "arch/irq.h"
-#include "arch/trap.h"
-#include "kernel/sched/thread.h"
+_Static_assert(offsetof(struct ledger, open) == 0 &&
+                   offsetof(struct ledger, seq) == 4 &&
+                   offsetof(struct ledger, user) == 8,
+               "ledger_switch knows these");
 
 static struct ledger ledgers[CPU_MAX];
 
 void ledger_init_cpu(struct cpu *cpu)
 {
     struct ledger *l = &ledgers[cpu->id];
-    l->began = l->since = rdtsc();
+    l->began = rdtsc();
+    l->start_up.cycles = -l->began;
     l->open = &l->start_up;
     cpu->ledger = l;
 }
 
-// Leaves user mode for `next`: the stretch also counts as this CPU's user time.
-static ALWAYS_INLINE void leave_user(struct ledger *l, struct account *next)
-{
-    u64 opened = l->since;
-    ledger_switch(next);
-    l->user += l->since - opened;
-}
-
-void ledger_from_user(void)
-{
-    leave_user(this_cpu()->ledger, &current->kernel);
-}
-
-void ledger_to_user(void)
-{
-    ledger_switch(&current->user);
-}
-
 struct account *ledger_irq_enter(u32 vector, bool from_user)
 {
-    struct ledger *l = this_cpu()->ledger;
+    struct ledger *l = this_ledger();
     struct account *interrupted = l->open;
     if (from_user)
-        leave_user(l, &l->vectors[vector]);
+        ledger_switch_from_user(&l->vectors[vector]);
     else
         ledger_switch(&l->vectors[vector]);
     return interrupted;
 }
 
-void ledger_irq_leave(struct account *interrupted, bool from_user)
+// Begin and end of a read that must not see half of a switch.
+static u32 read_begin(const struct ledger *l)
 {
-    ledger_switch(from_user ? &current->kernel : interrupted);
+    u32 seq;
+    while ((seq = __atomic_load_n(&l->seq, __ATOMIC_ACQUIRE)) & 1)
+        cpu_relax();
+    return seq;
 }
 
-u64 account_read(const struct account *a)
+static bool read_retry(const struct ledger *l, u32 seq)
 {
-    for (;;) {
-        u32 before = READ_ONCE(a->seq);
-        barrier();
-        u64 cycles = a->cycles;
-        barrier();
-        if (!(before & 1) && READ_ONCE(a->seq) == before)
-            return cycles;
-        cpu_relax();
-    }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return READ_ONCE(l->seq) != seq;
+}
+
+u64 ledger_read(const struct cpu *cpu, const struct account *a)
+{
+    const struct ledger *l = &ledgers[cpu->id];
+    u64 cycles;
+    u32 seq;
+    do {
+        seq = read_begin(l);
+        cycles = a->cycles;
+        if (READ_ONCE(l->open) == a)
+            cycles += rdtsc();
+    } while (read_retry(l, seq));
+    return cycles;
+}
+
+static bool is_vector(const struct ledger *l, const struct account *a)
+{
+    return a >= l->vectors && a < l->vectors + ARRAY_SIZE(l->vectors);
 }
 
 void ledger_sums(u32 cpu, struct ledger_sums *out)
 {
-    struct ledger *l = &ledgers[cpu];
+    const struct ledger *l = &ledgers[cpu];
     *out = (struct ledger_sums){ 0 };
     if (!l->began)
         return;
-    out->user = l->user;
-    for (u32 v = 0; v < ARRAY_SIZE(l->vectors); v++)
-        out->irq += account_read(&l->vectors[v]);
-    out->idle = account_read(&l->idle);
-    // The stretch that is open now is idle time only if idle is open.
-    u64 since = READ_ONCE(l->since), now = rdtsc();
-    if (READ_ONCE(l->open) == &l->idle && now > since)
-        out->idle += now - since;
-    out->elapsed = now - l->began;
+    u32 seq;
+    do {
+        seq = read_begin(l);
+        const struct account *open = READ_ONCE(l->open);
+        u64 irq = 0, now = rdtsc();
+        for (u32 v = 0; v < ARRAY_SIZE(l->vectors); v++)
+            irq += l->vectors[v].cycles;
+        out->irq = irq + (is_vector(l, open) ? now : 0);
+        out->idle = l->idle.cycles + (open == &l->idle ? now : 0);
+        // The user total is negative exactly while a user account is open.
+        out->user = l->user + ((s64)l->user < 0 ? now : 0);
+        out->elapsed = now - l->began;
+    } while (read_retry(l, seq));
 }

@@ -2,23 +2,31 @@
 // change reads the TSC once and charges the account that closes, so on each CPU
 // the sum of all accounts is the TSC time since its ledger began, to the cycle.
 //
-// An account is written only by the CPU that has it open. `seq` is odd while it
-// is written, so that another CPU never reads a torn 64-bit counter.
+// How: an account is opened by subtracting the TSC from it and closed by adding
+// the TSC to it. While it is open it therefore reads too low by the TSC of now,
+// and over all accounts of a CPU the sum is always TSC(now) - TSC(began): the
+// books balance by construction, whatever is opened when.
+//
+// Only the CPU that has an account open writes it. An NMI that switches there
+// and back in the middle of a switch does no harm: both halves of a 64-bit
+// addition may be interrupted, for the carry lives in the flags that the NMI
+// saves, and each addition the NMI makes is complete in itself.
+//
+// `seq` is odd while a switch is under way: other CPUs read again.
 #pragma once
 
 #include "arch/cpu.h"
 
 struct account {
-    u32 seq;
     u64 cycles;
 };
 
-// One a CPU. Vector accounts: interrupts 0x20-0xff, and NMI at VECTOR_NMI.
+// One a CPU. Vector accounts: interrupts 0x20-0xff.
 struct ledger {
-    struct account *open;
-    u64 since; // TSC when `open` was opened
+    struct account *open; // offsets are known to the assembly below
+    u32 seq;
+    u64 user; // of all threads here: open while a user account is
     u64 began;
-    u64 user; // of all threads here, as it went by
     struct account idle;
     struct account start_up; // before the first thread runs
     struct account vectors[256];
@@ -26,32 +34,81 @@ struct ledger {
 
 void ledger_init_cpu(struct cpu *cpu);
 
-// Closes the account that is open on this CPU, charging it every cycle since it
-// was opened, and opens `next`. Interrupts must be off.
-static ALWAYS_INLINE void ledger_switch(struct account *next)
+static ALWAYS_INLINE struct ledger *this_ledger(void)
 {
-    struct ledger *l = this_cpu()->ledger;
-    struct account *closing = l->open;
-    u64 now = rdtsc();
-    WRITE_ONCE(closing->seq, closing->seq + 1);
-    barrier();
-    closing->cycles += now - l->since;
-    barrier();
-    WRITE_ONCE(closing->seq, closing->seq + 1);
-    l->since = now;
-    l->open = next;
+    struct ledger *l;
+    __asm__ volatile("movl %%fs:%c1, %0"
+                     : "=r"(l)
+                     : "i"(offsetof(struct cpu, ledger)));
+    return l;
 }
 
-// The ways in and out of the kernel (arch's trap code); interrupts off.
-void ledger_from_user(void); // system call or exception in user mode
-void ledger_to_user(void);   // the last thing before returning to user mode
+// Closes the account that is open on this CPU, charging it every cycle since it
+// was opened, and opens `next`. Interrupts must be off. NMI-safe.
+static ALWAYS_INLINE void ledger_switch(struct account *next)
+{
+    struct ledger *l = this_ledger();
+    __asm__ volatile("incl 4(%[ledger])\n\t"
+                     "movl (%[ledger]), %%ecx\n\t"
+                     "rdtsc\n\t"
+                     "addl %%eax, (%%ecx)\n\t"
+                     "adcl %%edx, 4(%%ecx)\n\t"
+                     "subl %%eax, (%[next])\n\t"
+                     "sbbl %%edx, 4(%[next])\n\t"
+                     "movl %[next], (%[ledger])\n\t"
+                     "incl 4(%[ledger])"
+                     :
+                     : [ledger] "r"(l), [next] "r"(next)
+                     : "eax", "ecx", "edx", "cc", "memory");
+}
+
+// The same, between a user account and a kernel one: the CPU's user total opens
+// and closes with it.
+static ALWAYS_INLINE void ledger_switch_from_user(struct account *next)
+{
+    struct ledger *l = this_ledger();
+    __asm__ volatile("incl 4(%[ledger])\n\t"
+                     "movl (%[ledger]), %%ecx\n\t"
+                     "rdtsc\n\t"
+                     "addl %%eax, (%%ecx)\n\t"
+                     "adcl %%edx, 4(%%ecx)\n\t"
+                     "addl %%eax, 8(%[ledger])\n\t"
+                     "adcl %%edx, 12(%[ledger])\n\t"
+                     "subl %%eax, (%[next])\n\t"
+                     "sbbl %%edx, 4(%[next])\n\t"
+                     "movl %[next], (%[ledger])\n\t"
+                     "incl 4(%[ledger])"
+                     :
+                     : [ledger] "r"(l), [next] "r"(next)
+                     : "eax", "ecx", "edx", "cc", "memory");
+}
+
+static ALWAYS_INLINE void ledger_switch_to_user(struct account *next)
+{
+    struct ledger *l = this_ledger();
+    __asm__ volatile("incl 4(%[ledger])\n\t"
+                     "movl (%[ledger]), %%ecx\n\t"
+                     "rdtsc\n\t"
+                     "addl %%eax, (%%ecx)\n\t"
+                     "adcl %%edx, 4(%%ecx)\n\t"
+                     "subl %%eax, 8(%[ledger])\n\t"
+                     "sbbl %%edx, 12(%[ledger])\n\t"
+                     "subl %%eax, (%[next])\n\t"
+                     "sbbl %%edx, 4(%[next])\n\t"
+                     "movl %[next], (%[ledger])\n\t"
+                     "incl 4(%[ledger])"
+                     :
+                     : [ledger] "r"(l), [next] "r"(next)
+                     : "eax", "ecx", "edx", "cc", "memory");
+}
+
 // Around an interrupt handler: the account that was open, to give back.
 struct account *ledger_irq_enter(u32 vector, bool from_user);
-void ledger_irq_leave(struct account *interrupted, bool from_user);
 
-// Reads an account from any CPU. Not from NMI context.
-u64 account_read(const struct account *a);
-// What all accounts of this CPU's kinds came to: sums over time, for /proc/stat.
+// What `a` has come to if it is, or was last, open on `cpu`. Any CPU may ask;
+// not from NMI context. See thread_times for accounts of threads, which move.
+u64 ledger_read(const struct cpu *cpu, const struct account *a);
+// What all accounts of a CPU's kinds came to, for /proc/stat.
 struct ledger_sums {
     u64 user, irq, idle, elapsed; // the rest of elapsed is kernel time
 };
