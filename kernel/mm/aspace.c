@@ -55,7 +55,7 @@ void aspace_unref(struct aspace *as)
     list_for_each(a, &as->areas, node)
         pagetable_walk(&as->pt, a->start, a->end, release_page, NULL);
     areas_free(&as->areas);
-    pagetable_destroy(&as->pt);
+    pagetable_destroy_empty(&as->pt);
     slab_free(&aspace_cache, as);
 }
 

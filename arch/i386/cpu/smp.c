@@ -194,8 +194,6 @@ void smp_start(void)
     cpu_count = count;
     for (u32 id = 1; id < count; id++)
         WRITE_ONCE(cpus[id].online, true);
-    struct mapping trampoline;
-    pagetable_unmap(&pt, TRAMPOLINE_PADDR, &trampoline);
     pagetable_destroy(&pt); // nobody is in the trampoline with paging on
     log_printf("smp: %u CPUs\n", count);
 }

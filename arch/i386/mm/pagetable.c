@@ -236,9 +236,8 @@ void pagetable_entry_clear(void *entry)
 
 // --- whole tables -------------------------------------------------------------
 
-// Frees the tables of the user half. Their owner has cleared all entries, and
-// the directory's are cleared here: so they are zeroed pages again.
-static void free_tables(void *directory)
+// Frees the tables below a directory and clears its entries.
+static void free_tables(void *directory, void (*free)(void *page))
 {
     struct frame *f = frame_from_va(directory);
     u32 per_group = entries_per_table() / GROUPS;
@@ -251,7 +250,7 @@ static void free_tables(void *directory)
             if (!(e & ENTRY_PRESENT))
                 continue;
             entry_set(entry, 0);
-            page_free_zeroed(phys_to_virt(e & ENTRY_FRAME));
+            free(phys_to_virt(e & ENTRY_FRAME));
         }
     }
 }
@@ -306,20 +305,31 @@ int pagetable_create(struct pagetable *pt)
     return 0;
 }
 
-void pagetable_destroy(struct pagetable *pt)
+static void destroy(struct pagetable *pt, void (*free)(void *page))
 {
     if (mmu_pae) {
         struct pointer_table *p = pt->root;
         for (u32 i = 0; i < USER_POINTERS; i++) {
             void *directory = phys_to_virt(p->entry[i] & ENTRY_FRAME);
-            free_tables(directory);
+            free_tables(directory, free);
             page_free_zeroed(directory);
         }
         slab_free(&pointer_cache, p);
     } else {
-        free_tables(pt->root); // its groups are only of the user half
+        free_tables(pt->root, free); // its groups are only of the user half
         page_free(pt->root);
     }
     pt->root = NULL;
     pt->paddr = 0;
+}
+
+void pagetable_destroy(struct pagetable *pt)
+{
+    destroy(pt, page_free);
+}
+
+// Tables without entries are zeroed pages, which the next one need not clear.
+void pagetable_destroy_empty(struct pagetable *pt)
+{
+    destroy(pt, page_free_zeroed);
 }

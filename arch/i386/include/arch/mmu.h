@@ -54,9 +54,10 @@ static inline paddr_t virt_to_phys(const void *v)
 
 // A user half that is empty, the kernel half shared. 0 or -ENOMEM.
 int pagetable_create(struct pagetable *pt);
-// Frees the tables of the user half. All its pages have been unmapped: what the
-// tables are made of is kept as zeroed pages.
+// Frees the tables of the user half (not the frames they map).
 void pagetable_destroy(struct pagetable *pt);
+// The same, cheaper for the next one, when every page has been unmapped.
+void pagetable_destroy_empty(struct pagetable *pt);
 
 // Maps one page; replaces what was there. -ENOMEM if a table is missing and no
 // frame is left. The caller holds the lock that guards `pt` (an address space's
