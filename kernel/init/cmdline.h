@@ -7,7 +7,7 @@
 struct kernel_arg {
     const char *name;
     const char *help;
-    char value[128]; // "" when given without a value
+    char value[512]; // "" when given without a value
     bool present;
 };
 // KERNEL_ARG(console, "console=NAME", ...) declares a static arg_console.

@@ -1,0 +1,113 @@
+// Profiling sessions: what they count, and that nothing stays behind.
+
+#include "kernel/init/test.h"
+
+#include "kernel/errno.h"
+#include "kernel/mm/frame.h"
+#include "kernel/profile/sample.h"
+#include "kernel/sched/task.h"
+#include "lib/string.h"
+
+static struct waitq readers = WAITQ_INIT(readers, "test");
+
+static struct sprofile_options options(u32 hz)
+{
+    return (struct sprofile_options){ .size = sizeof(struct sprofile_options),
+                                      .rate_hz = hz };
+}
+
+static void busy(u64 ns)
+{
+    u64 end = clock_now_ns() + ns;
+    while (clock_now_ns() < end)
+        cpu_relax();
+}
+
+KERNEL_TEST(session_samples_the_kernel)
+{
+    struct sprofile_options o = options(1000);
+    struct session *s;
+    expect(!session_begin(&kernel_task, &o, &readers, &s));
+    busy(20 * NSEC_PER_MSEC);
+    struct sprofile_info i;
+    session_info(s, &i);
+    session_end(s);
+    expect(i.taken > 0);
+    expect(i.user == 0);
+    expect(i.taken == i.kernel);
+    expect(i.lost == 0);
+    expect(!strcmp(i.source, "lapic"));
+    expect(i.rate_hz == 1000);
+    expect(i.cpus == cpu_count);
+}
+
+KERNEL_TEST(session_that_is_paused_takes_nothing)
+{
+    struct sprofile_options o = options(5000);
+    struct session *s;
+    struct sprofile_info before, after;
+    expect(!session_begin(&kernel_task, &o, &readers, &s));
+    session_pause(s, true);
+    session_info(s, &before);
+    busy(5 * NSEC_PER_MSEC);
+    session_info(s, &after);
+    expect(before.taken == after.taken);
+    expect(before.elapsed_ns == after.elapsed_ns);
+    expect(before.expected == after.expected);
+    session_pause(s, false);
+    busy(5 * NSEC_PER_MSEC);
+    session_info(s, &after);
+    expect(after.taken > before.taken);
+    session_end(s);
+}
+
+KERNEL_TEST(session_overflow_is_counted)
+{
+    struct sprofile_options o = options(20000);
+    o.ring_records = 64;
+    struct session *s;
+    struct sprofile_info i;
+    expect(!session_begin(&kernel_task, &o, &readers, &s));
+    busy(50 * NSEC_PER_MSEC);
+    expect(session_readable(s));
+    session_info(s, &i);
+    session_end(s);
+    expect(i.lost > 0);
+    expect(i.lost < i.taken);
+}
+
+KERNEL_TEST(session_bad_options_are_refused)
+{
+    struct session *s;
+    struct sprofile_options o = options(1000);
+    o.size = 4;
+    expect(session_begin(NULL, &o, &readers, &s) == -EINVAL);
+    o = options(1000);
+    o.flags = 0x80000000;
+    expect(session_begin(NULL, &o, &readers, &s) == -EINVAL);
+    o = options(1000);
+    memset(o.source, 'x', sizeof(o.source));
+    expect(session_begin(NULL, &o, &readers, &s) == -EINVAL);
+    strlcpy(o.source, "nonesuch", sizeof(o.source));
+    expect(session_begin(NULL, &o, &readers, &s) == -ENODEV);
+}
+
+KERNEL_TEST(sessions_are_limited_and_leave_nothing)
+{
+    static struct session *s[20];
+    struct sprofile_options o = options(1000);
+    struct frame_stats before, after;
+    // The first one fills caches: not what is measured.
+    for (u32 round = 0; round < 2; round++) {
+        u32 n = 0;
+        frame_stats(&before);
+        while (n < ARRAY_SIZE(s) &&
+               !session_begin(NULL, &o, &readers, &s[n]))
+            n++;
+        expect(n == 16);
+        while (n)
+            session_end(s[--n]);
+        frame_stats(&after);
+    }
+    expect(after.by_use[FRAME_BUFFER] == before.by_use[FRAME_BUFFER]);
+}
