@@ -11,8 +11,8 @@
 SLAB_CACHE(tmpfs_node_cache, struct tmpfs_node);
 
 // One part in so many of the low zone is not for files: with it the machine
-// goes on when /tmp is full.
-#define RESERVE_PART 32
+// goes on when /tmp is full. fork() refuses below a sixteenth.
+#define RESERVE_PART 8
 // The free frames are counted once for so many frames that are asked for.
 #define FRAMES_PER_CHECK 32
 

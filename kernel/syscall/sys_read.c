@@ -119,18 +119,19 @@ struct vector {
     struct io io;
 };
 
+// All together is cut as a single transfer is.
 static int check_parts(struct vector *v, u32 count)
 {
-    u64 total = 0;
+    u32 left = TRANSFER_MAX;
     for (u32 i = 0; i < count; i++) {
-        if ((s32)v->parts[i].len < 0)
+        struct iovec_k *part = &v->parts[i];
+        if ((s32)part->len < 0)
             return -EINVAL;
-        total += v->parts[i].len;
+        part->len = MIN(part->len, left);
+        left -= part->len;
     }
-    if (total > INT32_MAX)
-        return -EINVAL;
     v->io = (struct io){
-        .iov = v->parts, .count = count, .left = (size_t)total
+        .iov = v->parts, .count = count, .left = TRANSFER_MAX - left
     };
     return 0;
 }

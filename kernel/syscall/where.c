@@ -9,8 +9,8 @@ int where_get(struct where *w, u32 dirfd, u32 path)
     if (err)
         return err;
     w->at = NULL;
-    if (dirfd == AT_FDCWD || w->path.text[0] == '/')
-        return 0;
+    if (dirfd == AT_FDCWD || w->path.text[0] == '/' || !w->path.text[0])
+        return 0; // an empty path leads nowhere, or (AT_EMPTY_PATH) is the fd
     err = fd_borrow(dirfd, &w->dir);
     if (err) {
         path_put(&w->path);

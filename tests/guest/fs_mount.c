@@ -1,0 +1,137 @@
+// Mounting and unmounting, chroot, statfs; Strobe only (it needs a whole
+// machine's root, and umount here never says EBUSY for files in use).
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+static struct stat st;
+
+static int make(const char *path)
+{
+    return open(path, O_CREAT | O_RDWR, 0644);
+}
+
+static void mounts(void)
+{
+    char buf[4096] = "", cwd[128];
+    check(mkdir("m", 0755) == 0 && mkdir("m/under", 0755) == 0);
+    check(stat("m", &st) == 0);
+    dev_t below = st.st_dev;
+    check_error(mount("x", "m", "nofs", 0, NULL), ENODEV);
+    check_error(mount("x", "none", "tmpfs", 0, NULL), ENOENT);
+    int fd = make("file");
+    close(fd);
+    check_error(mount("x", "file", "tmpfs", 0, NULL), ENOTDIR);
+    check_error(umount("m"), EINVAL);
+    check_error(umount("/"), EBUSY);
+
+    check(mount("x", "m", "tmpfs", 0, NULL) == 0);
+    check(stat("m", &st) == 0 && st.st_dev != below);
+    check_error(stat("m/under", &st), ENOENT);
+    check_error(rmdir("m"), EBUSY);
+    check_error(rename("m", "n"), EBUSY);
+    check(mkdir("m/a", 0755) == 0 && mkdir("m/a/b", 0755) == 0);
+    fd = make("m/a/f");
+    check(fd >= 0 && write(fd, "kept", 4) == 4);
+    check_error(rename("m/a/f", "f"), EXDEV);
+    check_error(link("m/a/f", "f"), EXDEV);
+    check(chdir("m/a/b") == 0 && getcwd(cwd, sizeof(cwd)) != NULL);
+    check(strstr(cwd, "/m/a/b") != NULL);
+    check(stat("../../..", &st) == 0 && st.st_dev == below);
+    int mounts_fd = open("/proc/mounts", O_RDONLY);
+    check(read(mounts_fd, buf, sizeof(buf) - 1) > 0);
+    close(mounts_fd);
+    check(strstr(buf, "/m tmpfs") != NULL);
+
+    check(mkdir("/tmp/fs_mount/m/in", 0755) == 0);
+    check(mount("x", "/tmp/fs_mount/m/in", "tmpfs", 0, NULL) == 0);
+    check_error(umount("/tmp/fs_mount/m"), EBUSY);
+    check(umount("/tmp/fs_mount/m/in") == 0);
+
+    check(umount("/tmp/fs_mount/m") == 0); // under our feet
+    check(pread(fd, buf, 10, 0) == 4 && !memcmp(buf, "kept", 4));
+    check_error(getcwd(buf, sizeof(buf)) ? 0 : -1, ENOENT);
+    check_error(make("x"), ENOENT);
+    close(fd);
+    check(chdir("/tmp/fs_mount") == 0);
+    check(stat("m/under", &st) == 0 && st.st_dev == below);
+    for (int i = 0; i < 50; i++) {
+        check(mount("x", "m", i % 2 ? "proc" : "devtmpfs", 0, NULL) == 0);
+        check(stat(i % 2 ? "m/self" : "m/null", &st) == 0);
+        check(umount("m") == 0);
+    }
+    check(rmdir("m/under") == 0 && rmdir("m") == 0 && unlink("file") == 0);
+    ok("mounts");
+}
+
+static void statfs_calls(void)
+{
+    struct statfs s;
+    check(statfs("/tmp", &s) == 0 && s.f_type == 0x01021994);
+    check(s.f_bsize == 4096 && s.f_blocks > 0 && s.f_bfree <= s.f_blocks);
+    check(s.f_namelen == 255);
+    check(statfs("/proc", &s) == 0 && s.f_type == 0x9fa0);
+    check_error(statfs("/none", &s), ENOENT);
+    ok("statfs");
+}
+
+static void in_root(void)
+{
+    char buf[128];
+    check(mkdir("root", 0755) == 0 && mkdir("root/d", 0755) == 0);
+    check(symlink("/d", "root/s") == 0);
+    int outside = open("/", O_RDONLY);
+    check(chroot("root") == 0 && chdir("/") == 0);
+    check(stat("/d", &st) == 0 && stat("/s/.", &st) == 0);
+    check(stat("/../../d", &st) == 0);
+    check_error(stat("/bin", &st), ENOENT);
+    check(chdir("/d") == 0 && getcwd(buf, sizeof(buf)) && !strcmp(buf, "/d"));
+    check(fchdir(outside) == 0 && chroot(".") == 0);
+    check(chdir("/tmp/fs_mount") == 0);
+    check(unlink("root/s") == 0 && rmdir("root/d") == 0 && rmdir("root") == 0);
+    ok("chroot");
+}
+
+// /tmp may be filled; then ENOSPC, the machine goes on, and all comes back.
+static void fill(void)
+{
+    static char block[65536];
+    struct statfs before, after;
+    memset(block, 1, sizeof(block));
+    check(statfs("/tmp", &before) == 0);
+    int fd = make("big");
+    ssize_t n;
+    while ((n = write(fd, block, sizeof(block))) > 0)
+        ;
+    check(n == -1 && errno == ENOSPC);
+    pid_t child = fork();
+    check(child >= 0);
+    if (child == 0) {
+        char *m = malloc(100000);
+        memset(m, 2, 100000);
+        _exit(0);
+    }
+    int status;
+    check(waitpid(child, &status, 0) == child && status == 0);
+    check_error(mkdir("more", 0755), ENOSPC);
+    check(unlink("big") == 0 && close(fd) == 0);
+    check(statfs("/tmp", &after) == 0);
+    long lost = (long)before.f_bfree - (long)after.f_bfree;
+    check(lost < 200);
+    ok("a full file system");
+}
+
+int main(void)
+{
+    alarm(TEST_SECONDS);
+    check(mkdir("/tmp/fs_mount", 0755) == 0 && chdir("/tmp/fs_mount") == 0);
+    mounts();
+    statfs_calls();
+    in_root();
+    fill();
+    check(chdir("/") == 0 && rmdir("/tmp/fs_mount") == 0);
+    return 0;
+}
