@@ -142,16 +142,14 @@ static struct thread *pick(struct run_queue *rq, u64 now)
 
 // Puts the thread that leaves the CPU where its state says.
 static void put_previous(struct run_queue *rq, struct thread *prev,
-                         bool preempted)
+                         bool preempted, u64 now)
 {
-    if (prev == rq->idle)
-        return;
     bool asleep = prev->state == THREAD_SLEEPING ||
                   prev->state == THREAD_WAITING ||
                   prev->state == THREAD_STOPPED;
     if (prev->state == THREAD_DEAD || (asleep && !preempted)) {
         prev->switches_voluntary++;
-        prev->wait_began = clock_now_ns();
+        prev->wait_began = now;
         return;
     }
     // Preempted between wait_prepare and the sleep it goes back to look at its
@@ -206,7 +204,7 @@ static void switch_away(bool preempted)
             return;
         }
         charge(rq, prev, now);
-        put_previous(rq, prev, preempted);
+        put_previous(rq, prev, preempted, now);
     }
     struct thread *next = pick(rq, now);
     if (!next)
