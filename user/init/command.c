@@ -92,7 +92,7 @@ static int forward(char type, int fd)
     return size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-static int open_link(void)
+int link_hello(void)
 {
     struct termios mode;
 
@@ -100,7 +100,10 @@ static int open_link(void)
     if (link_fd < 0 || tcgetattr(link_fd, &mode) < 0)
         return -1;
     cfmakeraw(&mode);
-    return tcsetattr(link_fd, TCSANOW, &mode);
+    if (tcsetattr(link_fd, TCSANOW, &mode) < 0)
+        return -1;
+    send('H', "", 0);
+    return 0;
 }
 
 static void enter_pipes(void *argument)
@@ -196,12 +199,11 @@ void run_command(void)
     struct pollfd host = { .events = POLLIN };
     unsigned char status[4];
 
-    if (open_link() < 0) {
+    if (link_hello() < 0) {
         say("%s: %s", LINK, strerror(errno));
         return;
     }
     host.fd = link_fd;
-    send('H', "", 0);
     put_little_endian(status, run(read_run_file(), 'O', 'E'), sizeof(status));
     if (access(GET_FILE, F_OK) == 0)
         run("tar -c -f - -C /out .", 'F', 'E');

@@ -23,6 +23,9 @@ void wait_for_event(struct pollfd *fds, int count);
 // Stops the machine: `how` is one of reboot(2)'s RB_ values. Does not return.
 void machine_stop(int how) __attribute__((noreturn));
 
+// Opens the second serial port and says hello to tools/vm. 0 or -1.
+int link_hello(void);
+
 // Runs the command of RUN_FILE for tools/vm and returns when it has ended and
 // everything about it has been sent.
 void run_command(void);

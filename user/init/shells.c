@@ -78,6 +78,7 @@ void run_shells(void)
         say("no console to start a shell on");
         return;
     }
+    link_hello();
 
     for (;;) {
         pid_t pid;
