@@ -5,6 +5,7 @@
 #include "arch/cpu.h"
 #include "arch/i386/acpi/fadt.h"
 #include "arch/i386/dev/port.h"
+#include "arch/i386/dev/uart.h"
 #include "kernel/init/log.h"
 
 #include <strobe/abi.h>
@@ -26,6 +27,7 @@
 // The device reads as 0; where there is none the bus floats high.
 static void debug_exit(u8 value)
 {
+    uart_drain();
     if (in8(DEBUG_EXIT_PORT) == 0)
         out8(DEBUG_EXIT_PORT, value);
 }
@@ -111,6 +113,7 @@ static void triple_fault(void)
 void machine_reset(void)
 {
     irq_disable();
+    uart_drain();
     acpi_reset();
     settle();
     out8(RESET_CONTROL, RESET_SYSTEM);

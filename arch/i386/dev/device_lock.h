@@ -7,7 +7,7 @@
 
 #include "kernel/sync/spinlock.h"
 
-#define DEVICE_LOCK_SPINS 10000000u
+#define DEVICE_LOCK_SPINS 2000000u
 
 struct device_lock_state {
     u32 flags;

@@ -8,6 +8,7 @@
 // and sets it last, so that whatever is pending then raises the line anew.
 // Setting the transmitter's bit while the transmitter is empty interrupts at
 // once (all the clones do that; Windows depends on it).
+#include "arch/i386/dev/uart.h"
 #include "arch/i386/dev/device_lock.h"
 #include "arch/i386/dev/port.h"
 #include "arch/irq.h"
@@ -42,6 +43,7 @@ enum { // registers (data sheet PC16550D, 8.0)
 #define LSR_OVERRUN 0x02
 #define LSR_BREAK 0x10
 #define LSR_EMPTY 0x20 // the transmit FIFO
+#define LSR_IDLE 0x40  // and the shift register
 
 #define DIVISOR_115200 1
 #define FIFO_SIZE 16u
@@ -137,13 +139,21 @@ static bool probe(struct uart *u)
 
 // --- console: polled
 
-static void wait_empty(struct uart *u)
+static void wait_status(struct uart *u, u8 bit)
 {
     u32 limit = u->stuck ? EMPTY_SPINS_STUCK : EMPTY_SPINS;
     u32 spins = 0;
-    while (!(get(u, LINE_STATUS) & LSR_EMPTY) && ++spins < limit)
+    while (!(get(u, LINE_STATUS) & bit) && ++spins < limit)
         cpu_relax();
     u->stuck = spins == limit;
+}
+
+void uart_drain(void)
+{
+    if (com1.state == PRESENT)
+        wait_status(&com1, LSR_IDLE);
+    if (com2.state == PRESENT)
+        wait_status(&com2, LSR_IDLE);
 }
 
 static bool console_probe(void)
@@ -160,14 +170,14 @@ static void console_write(const char *text, size_t n)
     u32 room = 0;
     for (size_t i = 0; i < n; i++) {
         if (room < 2) { // "\r\n" takes two
-            wait_empty(u);
+            wait_status(u, LSR_EMPTY);
             room = MAX(u->fifo, 2u);
         }
         if (text[i] == '\n') {
             set(u, DATA, '\r');
             room--;
             if (u->fifo == 1)
-                wait_empty(u);
+                wait_status(u, LSR_EMPTY);
         }
         set(u, DATA, (u8)text[i]);
         room--;
