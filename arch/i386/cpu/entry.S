@@ -2,9 +2,8 @@
 //
 // Every entry builds a struct trapframe (arch/trap.h), loads the kernel's
 // segments and calls C in trap.c; C has done all that is due before it returns.
-// The way out restores the frame. What it restores may be a user's nonsense: a
-// bad data segment becomes the null selector, a bad return address or stack
-// becomes an exception of the user's own.
+// The way out restores the frame. What it restores may be a user's nonsense:
+// selectors that do not exist become an exception of the user's own.
 
 #include "arch/i386/cpu/asm.h"
 
@@ -119,17 +118,14 @@ trap_return:
     FIXUP 2b, bad_es
     FIXUP 3b, bad_fs
     FIXUP 4b, bad_iret
+// Drops what is left of the frame but the part that IRET takes, or has refused:
+// as if the user program had raised the exception by its next instruction.
 bad_ds:
-    movl $0, (%esp)
-    jmp 1b
+    addl $4, %esp
 bad_es:
-    movl $0, (%esp)
-    jmp 2b
+    addl $4, %esp
 bad_fs:
-    movl $0, (%esp)
-    jmp 3b
-// The frame that IRET refused is still there: as if the user program had raised
-// the exception by its next instruction.
+    addl $12, %esp
 bad_iret:
     pushl $0
     pushl $VECTOR_PROTECTION

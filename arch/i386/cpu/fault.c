@@ -23,6 +23,16 @@ static int resolve(u32 addr, u32 error)
     return aspace_fault(as, addr, error | FAULT_USER);
 }
 
+// In user mode the CPU reads user memory as the user. QEMU (7.2) does not when
+// a program returns by IRET or RETF: SMAP then refuses its own stack to it, time
+// and again. Nothing that could be mapped would help.
+static int resolve_for_user(u32 addr, u32 error)
+{
+    if (unlikely(!(error & FAULT_USER)))
+        return -EACCES;
+    return resolve(addr, error);
+}
+
 void fault_out_of_memory(void)
 {
     struct task *t = current_task();
@@ -34,7 +44,7 @@ void fault_from_user(struct trapframe *tf)
 {
     u32 addr = read_cr2();
     irq_enable();
-    int err = resolve(addr, tf->error);
+    int err = resolve_for_user(addr, tf->error);
     if (likely(!err))
         return;
     switch (err) {
