@@ -14,7 +14,8 @@ ifdef CLANG
 K := $(B)/clang/kernel
 KERNEL := $(B)/clang/kernel.elf
 KCC := clang --target=i386-linux-gnu
-KCC_FLAGS := -mstack-alignment=4 -mno-omit-leaf-frame-pointer
+KCC_FLAGS := -mstack-alignment=4 -mno-omit-leaf-frame-pointer \
+	-Wno-gnu-variable-sized-type-not-at-end
 IMAGES :=
 endif
 
