@@ -2,6 +2,7 @@
 // (ACPI 6.4, 5.2.12).
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/irq/controllers.h"
+#include "kernel/init/log.h"
 #include "lib/string.h"
 
 enum {
@@ -107,8 +108,8 @@ static void read_nmi(const struct entry *e)
 }
 
 // Copies each entry, so that a short one reads as if it ended in zeros and one
-// that claims more than the table holds ends the walk.
-static void for_each_entry(const struct acpi_header *table,
+// that claims more than the table holds ends the walk: false.
+static bool for_each_entry(const struct acpi_header *table,
                            void (*fn)(const struct entry *e))
 {
     const u8 *p = (const u8 *)table + sizeof(struct madt);
@@ -119,6 +120,7 @@ static void for_each_entry(const struct acpi_header *table,
         fn(&e);
         p += p[1];
     }
+    return p == end;
 }
 
 void madt_read(const struct acpi_header *table)
@@ -126,8 +128,10 @@ void madt_read(const struct acpi_header *table)
     if (found || table->length < sizeof(struct madt))
         return;
     lapic_found(((const struct madt *)table)->lapic);
-    for_each_entry(table, read_entry);
+    bool whole = for_each_entry(table, read_entry);
     for_each_entry(table, read_nmi);
+    if (!whole)
+        log_printf("acpi: the MADT's end is malformed: skipped\n");
 }
 
 bool madt_found(void)

@@ -123,13 +123,15 @@ static bool calibrate_against(const struct reference *r, struct calibration *c)
     return true;
 }
 
+// The best first.
+static const struct reference *(*const references[])(void) = {
+    hpet_reference,
+    pm_timer_reference,
+    pit_reference,
+};
+
 bool clock_calibrate(struct calibration *c)
 {
-    const struct reference *(*const references[])(void) = {
-        hpet_reference,
-        pm_timer_reference,
-        pit_reference,
-    };
     *c = (struct calibration){ 0 };
     if (apic_present) {
         lapic_timer_mode(LAPIC_TIMER_MASKED);

@@ -5,9 +5,11 @@
 // within a while is passed by. Text may then be mixed; that is all.
 #pragma once
 
+#include "arch/i386/cpu/arch_cpu.h"
 #include "kernel/sync/spinlock.h"
 
 #define DEVICE_LOCK_SPINS 2000000u
+#define DEVICE_LOCK_SPINS_STOPPED 1000u // the other CPUs have been stopped
 
 struct device_lock_state {
     u32 flags;
@@ -17,8 +19,9 @@ struct device_lock_state {
 static inline struct device_lock_state device_lock(struct spinlock *l)
 {
     struct device_lock_state s = { irq_save(), false };
+    u32 limit = smp_stopping() ? DEVICE_LOCK_SPINS_STOPPED : DEVICE_LOCK_SPINS;
     preempt_disable();
-    for (u32 spins = 0; spins < DEVICE_LOCK_SPINS && !spin_held(l); spins++) {
+    for (u32 spins = 0; spins < limit && !spin_held(l); spins++) {
         s.taken = spin_try_lock(l);
         if (s.taken)
             break;

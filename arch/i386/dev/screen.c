@@ -1,170 +1,12 @@
-// The screen's cells and the control sequences that change them; see screen.h.
-#include "arch/i386/dev/screen.h"
+// The screen's control sequences; see screen.h.
+#include "arch/i386/dev/screen_cells.h"
 #include "lib/string.h"
 
-#define TAB_WIDTH 8u
 #define PARAMETER_MAX 9999u
-#define LAST_ROW (SCREEN_ROWS - 1)
-#define LAST_COLUMN (SCREEN_COLS - 1)
-#define WHITE 7
-#define BLACK 0
-#define BRIGHT 8
 #define ESC 0x1b
 #define CANCEL 0x18
 #define SUBSTITUTE 0x1a
 #define DELETE 0x7f
-
-// --- cells
-
-static u16 cell(const struct screen *s, u8 c)
-{
-    u8 front = s->foreground | (s->bold ? BRIGHT : 0), back = s->background;
-    if (s->reverse) {
-        back = s->foreground;
-        front = s->background | (s->bold ? BRIGHT : 0);
-    }
-    return (u16)(c | front << 8 | back << 12);
-}
-
-static u16 *row(struct screen *s, u32 y)
-{
-    return s->cells[s->line[y]];
-}
-
-static void erase(struct screen *s, u32 y, u32 from, u32 to)
-{
-    u16 blank = (u16)(' ' | WHITE << 8 | s->background << 12);
-    for (u32 x = from; x < to; x++)
-        row(s, y)[x] = blank;
-    s->dirty |= 1u << y;
-}
-
-static void erase_rows(struct screen *s, u32 from, u32 to)
-{
-    for (u32 y = from; y < to; y++)
-        erase(s, y, 0, SCREEN_COLS);
-}
-
-static u32 row_bits(u32 first, u32 last)
-{
-    return (2u << last) - (1u << first);
-}
-
-// Rows are not copied: `line` is rotated.
-static void scroll_up(struct screen *s, u32 top, u32 bottom, u32 n)
-{
-    n = MIN(n, bottom - top + 1);
-    for (u32 i = 0; i < n; i++) {
-        u8 first = s->line[top];
-        memmove(&s->line[top], &s->line[top + 1], bottom - top);
-        s->line[bottom] = first;
-    }
-    if (top == 0 && bottom == LAST_ROW) {
-        s->scrolled += n;
-        s->dirty >>= n;
-    } else {
-        s->dirty |= row_bits(top, bottom);
-    }
-    erase_rows(s, bottom + 1 - n, bottom + 1);
-}
-
-static void scroll_down(struct screen *s, u32 top, u32 bottom, u32 n)
-{
-    n = MIN(n, bottom - top + 1);
-    for (u32 i = 0; i < n; i++) {
-        u8 last = s->line[bottom];
-        memmove(&s->line[top + 1], &s->line[top], bottom - top);
-        s->line[top] = last;
-    }
-    s->dirty |= row_bits(top, bottom);
-    erase_rows(s, top, top + n);
-}
-
-static void insert_characters(struct screen *s, u32 n)
-{
-    n = MIN(n, SCREEN_COLS - s->x);
-    u16 *at = row(s, s->y) + s->x;
-    memmove(at + n, at, (SCREEN_COLS - s->x - n) * sizeof(*at));
-    erase(s, s->y, s->x, s->x + n);
-}
-
-static void delete_characters(struct screen *s, u32 n)
-{
-    n = MIN(n, SCREEN_COLS - s->x);
-    u16 *at = row(s, s->y) + s->x;
-    memmove(at, at + n, (SCREEN_COLS - s->x - n) * sizeof(*at));
-    erase(s, s->y, SCREEN_COLS - n, SCREEN_COLS);
-}
-
-// --- the cursor
-
-static void move_to(struct screen *s, u32 x, u32 y)
-{
-    s->x = MIN(x, LAST_COLUMN);
-    s->y = MIN(y, LAST_ROW);
-    s->wrap_pending = false;
-}
-
-static void move_up(struct screen *s, u32 n)
-{
-    move_to(s, s->x, s->y - MIN(n, s->y));
-}
-
-static void move_left(struct screen *s, u32 n)
-{
-    move_to(s, s->x - MIN(n, s->x), s->y);
-}
-
-static void line_feed(struct screen *s)
-{
-    if (s->y == s->bottom)
-        scroll_up(s, s->top, s->bottom, 1);
-    else
-        move_to(s, s->x, s->y + 1);
-    s->wrap_pending = false;
-}
-
-static void reverse_line_feed(struct screen *s)
-{
-    if (s->y == s->top)
-        scroll_down(s, s->top, s->bottom, 1);
-    else
-        move_up(s, 1);
-    s->wrap_pending = false;
-}
-
-static void save_cursor(struct screen *s)
-{
-    s->saved.x = s->x;
-    s->saved.y = s->y;
-    s->saved.foreground = s->foreground;
-    s->saved.background = s->background;
-    s->saved.bold = s->bold;
-    s->saved.reverse = s->reverse;
-}
-
-static void restore_cursor(struct screen *s)
-{
-    move_to(s, s->saved.x, s->saved.y);
-    s->foreground = s->saved.foreground;
-    s->background = s->saved.background;
-    s->bold = s->saved.bold;
-    s->reverse = s->saved.reverse;
-}
-
-static void put(struct screen *s, u8 c)
-{
-    if (s->wrap_pending) {
-        s->x = 0;
-        line_feed(s);
-    }
-    row(s, s->y)[s->x] = cell(s, c);
-    s->dirty |= 1u << s->y;
-    if (s->x < LAST_COLUMN)
-        s->x++;
-    else
-        s->wrap_pending = !s->no_wrap;
-}
 
 // --- colours and modes
 
@@ -255,20 +97,21 @@ static void erase_in_display(struct screen *s)
 {
     u32 kind = parameter(s, 0, 0);
     if (kind == 0) {
-        erase(s, s->y, s->x, SCREEN_COLS);
-        erase_rows(s, s->y + 1, SCREEN_ROWS);
+        cells_erase(s, s->y, s->x, SCREEN_COLS);
+        cells_erase_rows(s, s->y + 1, SCREEN_ROWS);
     } else if (kind == 1) {
-        erase_rows(s, 0, s->y);
-        erase(s, s->y, 0, s->x + 1);
+        cells_erase_rows(s, 0, s->y);
+        cells_erase(s, s->y, 0, s->x + 1);
     } else {
-        erase_rows(s, 0, SCREEN_ROWS);
+        cells_erase_rows(s, 0, SCREEN_ROWS);
     }
 }
 
 static void erase_in_line(struct screen *s)
 {
     u32 kind = parameter(s, 0, 0);
-    erase(s, s->y, kind == 0 ? s->x : 0, kind == 1 ? s->x + 1 : SCREEN_COLS);
+    cells_erase(s, s->y, kind == 0 ? s->x : 0,
+                kind == 1 ? s->x + 1 : SCREEN_COLS);
 }
 
 static void set_region(struct screen *s)
@@ -279,7 +122,7 @@ static void set_region(struct screen *s)
         return;
     s->top = top - 1;
     s->bottom = bottom - 1;
-    move_to(s, 0, 0);
+    cursor_move_to(s, 0, 0);
 }
 
 // Insert or delete lines at the cursor: nothing outside the region.
@@ -288,10 +131,10 @@ static void shift_lines(struct screen *s, bool insert, u32 n)
     if (s->y < s->top || s->y > s->bottom)
         return;
     if (insert)
-        scroll_down(s, s->y, s->bottom, n);
+        cells_scroll_down(s, s->y, s->bottom, n);
     else
-        scroll_up(s, s->y, s->bottom, n);
-    move_to(s, 0, s->y);
+        cells_scroll_up(s, s->y, s->bottom, n);
+    cursor_move_to(s, 0, s->y);
 }
 
 static void back_tab(struct screen *s, u32 n)
@@ -299,52 +142,52 @@ static void back_tab(struct screen *s, u32 n)
     u32 x = s->x;
     while (n-- > 0 && x > 0)
         x = ALIGN_DOWN(x - 1, TAB_WIDTH);
-    move_to(s, x, s->y);
+    cursor_move_to(s, x, s->y);
 }
 
 static void move_by_sequence(struct screen *s, char final, u32 n)
 {
     switch (final) {
     case 'A':
-        move_up(s, n);
+        cursor_move_up(s, n);
         break;
     case 'B':
     case 'e':
-        move_to(s, s->x, s->y + n);
+        cursor_move_to(s, s->x, s->y + n);
         break;
     case 'C':
     case 'a':
-        move_to(s, s->x + n, s->y);
+        cursor_move_to(s, s->x + n, s->y);
         break;
     case 'D':
-        move_left(s, n);
+        cursor_move_left(s, n);
         break;
     case 'E':
-        move_to(s, 0, s->y + n);
+        cursor_move_to(s, 0, s->y + n);
         break;
     case 'F':
-        move_up(s, n);
-        move_to(s, 0, s->y);
+        cursor_move_up(s, n);
+        cursor_move_to(s, 0, s->y);
         break;
     case 'G':
     case '`':
-        move_to(s, n - 1, s->y);
+        cursor_move_to(s, n - 1, s->y);
         break;
     case 'H':
     case 'f':
-        move_to(s, parameter(s, 1, 1) - 1, n - 1);
+        cursor_move_to(s, parameter(s, 1, 1) - 1, n - 1);
         break;
     case 'Z':
         back_tab(s, n);
         break;
     case 'd':
-        move_to(s, s->x, n - 1);
+        cursor_move_to(s, s->x, n - 1);
         break;
     case 's':
-        save_cursor(s);
+        cursor_save(s);
         break;
     case 'u':
-        restore_cursor(s);
+        cursor_restore(s);
         break;
     }
 }
@@ -353,7 +196,7 @@ static void edit_by_sequence(struct screen *s, char final, u32 n)
 {
     switch (final) {
     case '@':
-        insert_characters(s, n);
+        cells_insert(s, n);
         break;
     case 'J':
         erase_in_display(s);
@@ -368,16 +211,16 @@ static void edit_by_sequence(struct screen *s, char final, u32 n)
         shift_lines(s, false, n);
         break;
     case 'P':
-        delete_characters(s, n);
+        cells_delete(s, n);
         break;
     case 'S':
-        scroll_up(s, s->top, s->bottom, n);
+        cells_scroll_up(s, s->top, s->bottom, n);
         break;
     case 'T':
-        scroll_down(s, s->top, s->bottom, n);
+        cells_scroll_down(s, s->top, s->bottom, n);
         break;
     case 'X':
-        erase(s, s->y, s->x, MIN(s->x + n, SCREEN_COLS));
+        cells_erase(s, s->y, s->x, MIN(s->x + n, SCREEN_COLS));
         break;
     case 'm':
         set_renditions(s);
@@ -424,9 +267,9 @@ static void reset(struct screen *s)
     s->top = 0;
     s->bottom = LAST_ROW;
     s->no_wrap = s->hidden_cursor = false;
-    erase_rows(s, 0, SCREEN_ROWS);
-    move_to(s, 0, 0);
-    save_cursor(s);
+    cells_erase_rows(s, 0, SCREEN_ROWS);
+    cursor_move_to(s, 0, 0);
+    cursor_save(s);
 }
 
 static void escape_character(struct screen *s, u8 c)
@@ -455,20 +298,20 @@ static void escape_character(struct screen *s, u8 c)
         s->state = ESCAPE_SKIP_ONE;
         break;
     case '7':
-        save_cursor(s);
+        cursor_save(s);
         break;
     case '8':
-        restore_cursor(s);
+        cursor_restore(s);
         break;
     case 'D':
-        line_feed(s);
+        cursor_line_feed(s);
         break;
     case 'E':
         s->x = 0;
-        line_feed(s);
+        cursor_line_feed(s);
         break;
     case 'M':
-        reverse_line_feed(s);
+        cursor_reverse_line_feed(s);
         break;
     case 'c':
         reset(s);
@@ -482,18 +325,18 @@ static void control_character(struct screen *s, u8 c)
 {
     switch (c) {
     case '\b':
-        move_left(s, 1);
+        cursor_move_left(s, 1);
         break;
     case '\t':
-        move_to(s, ALIGN_UP(s->x + 1, TAB_WIDTH), s->y);
+        cursor_move_to(s, ALIGN_UP(s->x + 1, TAB_WIDTH), s->y);
         break;
     case '\n':
     case '\v':
     case '\f':
-        line_feed(s);
+        cursor_line_feed(s);
         break;
     case '\r':
-        move_to(s, 0, s->y);
+        cursor_move_to(s, 0, s->y);
         break;
     case ESC:
         s->state = ESCAPE;
@@ -521,7 +364,7 @@ static void character(struct screen *s, u8 c)
     switch (s->state) {
     case TEXT:
         if (c != DELETE)
-            put(s, c);
+            cells_put(s, c);
         break;
     case ESCAPE:
         escape_character(s, c);

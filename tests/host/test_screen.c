@@ -1,0 +1,257 @@
+// The VGA console's text screen and the keyboard's tables, without the devices.
+// link: arch/i386/dev/screen.c arch/i386/dev/screen_cells.c
+// link: arch/i386/dev/keymap.c
+#include "test.h"
+
+#include "arch/i386/dev/keymap.h"
+#include "arch/i386/dev/screen.h"
+
+// --- screen
+
+static struct screen screen;
+
+static void fresh(const char *text)
+{
+    screen_init(&screen);
+    screen_write(&screen, text, strlen(text));
+}
+
+static void assert_row(u32 y, const char *want)
+{
+    char row[SCREEN_COLS + 1] = "";
+    for (u32 x = 0; x < SCREEN_COLS; x++)
+        row[x] = (char)screen_row(&screen, y)[x];
+    for (size_t n = SCREEN_COLS; n > 0 && row[n - 1] == ' '; n--)
+        row[n - 1] = '\0';
+    assert_string_equal(row, want);
+}
+
+static void assert_cursor(u32 x, u32 y)
+{
+    assert_int_equal(screen.x, x);
+    assert_int_equal(screen.y, y);
+}
+
+static void text_and_controls(void **state UNUSED)
+{
+    fresh("one\r\n\ttab\b\b!\rx");
+    assert_row(0, "one");
+    assert_row(1, "x       t!b");
+    assert_cursor(1, 1);
+}
+
+static void the_last_column_wraps_late(void **state UNUSED)
+{
+    fresh("\033[79Gabc");
+    assert_row(1, "c");
+    fresh("\033[79Gab\rc");
+    assert_row(1, "");
+    assert_cursor(1, 0);
+    fresh("\033[?7l\033[79Gabc");
+    assert_row(1, "");
+    assert_int_equal((char)screen_row(&screen, 0)[79], 'c');
+}
+
+static void the_cursor_moves_and_stops_at_edges(void **state UNUSED)
+{
+    fresh("\033[5;10H");
+    assert_cursor(9, 4);
+    fresh("\033[5;10H\033[2A\033[3D\033[4B\033[C");
+    assert_cursor(7, 6);
+    fresh("\033[99;999H");
+    assert_cursor(79, 24);
+    fresh("\033[99A\033[99D\033[99999999999999B");
+    assert_cursor(0, 24);
+    fresh("\033[7;3H\0337\033[H\0338");
+    assert_cursor(2, 6);
+    fresh("\033[4d\033[8G\033[Z");
+    assert_cursor(0, 3);
+}
+
+static void erasing(void **state UNUSED)
+{
+    fresh("abcdef\033[3D\033[K");
+    assert_row(0, "abc");
+    fresh("abcdef\033[3D\033[1K");
+    assert_row(0, "    ef");
+    fresh("a\r\nb\r\nc\033[2;1H\033[J");
+    assert_row(0, "a");
+    assert_row(1, "");
+    assert_row(2, "");
+    fresh("a\r\nb\r\nc\033[2J");
+    assert_row(0, "");
+    assert_cursor(1, 2);
+    fresh("abcdef\033[1;2H\033[2X");
+    assert_row(0, "a  def");
+}
+
+static void inserting_and_deleting(void **state UNUSED)
+{
+    fresh("abcdef\033[1;3H\033[2@");
+    assert_row(0, "ab  cdef");
+    fresh("abcdef\033[1;3H\033[2P");
+    assert_row(0, "abef");
+    fresh("a\r\nb\r\nc\033[2;1H\033[L");
+    assert_row(1, "");
+    assert_row(2, "b");
+    fresh("a\r\nb\r\nc\033[1;1H\033[M");
+    assert_row(0, "b");
+    assert_row(1, "c");
+    fresh("abc\033[999P\033[H\033[999@\033[999L\033[999M");
+    assert_row(0, "");
+}
+
+static void scrolling(void **state UNUSED)
+{
+    fresh("first\033[25;1H\nlast");
+    assert_row(0, "");
+    assert_row(24, "last");
+    assert_int_equal(screen.scrolled, 1);
+    // Within a region; outside nothing moves.
+    fresh("a\r\nb\r\nc\r\nd\033[2;3r\033[3;1H\nx");
+    assert_row(0, "a");
+    assert_row(1, "c");
+    assert_row(2, "x");
+    assert_row(3, "d");
+    assert_int_equal(screen.scrolled, 0);
+    fresh("a\r\nb\r\nc\033[2;3r\033[2;1H\033Mx");
+    assert_row(0, "a");
+    assert_row(1, "x");
+    assert_row(2, "b");
+    fresh("\033[9;3ra"); // no region
+    assert_int_equal(screen.bottom, SCREEN_ROWS - 1);
+}
+
+static u8 attribute(void)
+{
+    return screen_row(&screen, 0)[0] >> 8;
+}
+
+static void colours(void **state UNUSED)
+{
+    fresh("x");
+    assert_int_equal(attribute(), 0x07);
+    fresh("\033[31;44mx");
+    assert_int_equal(attribute(), 0x14);
+    fresh("\033[1;32mx");
+    assert_int_equal(attribute(), 0x0a);
+    fresh("\033[7mx");
+    assert_int_equal(attribute(), 0x70);
+    fresh("\033[1;7;31m\033[mx");
+    assert_int_equal(attribute(), 0x07);
+    fresh("\033[38;5;7;31mx"); // the 7 is no "reverse"
+    assert_int_equal(attribute(), 0x04);
+    fresh("\033[38;2;7;7;7;31mx");
+    assert_int_equal(attribute(), 0x04);
+}
+
+static void modes_and_the_unknown(void **state UNUSED)
+{
+    fresh("\033[?25l");
+    assert_true(screen.hidden_cursor);
+    fresh("\033[?25l\033[?25h");
+    assert_false(screen.hidden_cursor);
+    fresh("\033[?1049h\033[>c\033[5 q\033(B\033]0;title\aok\033[6n");
+    assert_row(0, "ok");
+    fresh("\033[1\0302;\033[12\033[2Cz");
+    assert_row(0, "2;  z");
+}
+
+// What is told dirty or scrolled, applied to a copy, gives what the screen has.
+static void owners_see_every_change(void **state UNUSED)
+{
+    static const char *const pieces[] = {
+        "a",      "Z",     "word ", "\n",          "\r\n",  "\t",
+        "\b",     "\033[", "\033",  ";",           "?",     "1",
+        "7",      "25",    "80",    "H",           "J",     "K",
+        "L",      "M",     "P",     "@",           "S",     "T",
+        "X",      "m",     "r",     "h",           "l",     "\033[3;7r",
+        "\033[r", "\033M", "\033D", "\0337",       "\0338", "\033[2J",
+        "\xff",   "\033]", "\a",    "\033[25;80H",
+    };
+    static u16 copy[SCREEN_ROWS][SCREEN_COLS];
+    screen_init(&screen);
+    for (int i = 0; i < 200000; i++) {
+        const char *p = pieces[random_below(ARRAY_SIZE(pieces))];
+        screen_write(&screen, p, strlen(p));
+        if (random_below(8))
+            continue;
+        u32 up = MIN(screen.scrolled, SCREEN_ROWS);
+        memmove(copy, copy[up], (SCREEN_ROWS - up) * sizeof(copy[0]));
+        for (u32 y = 0; y < SCREEN_ROWS; y++) {
+            if (screen.dirty >> y & 1)
+                memcpy(copy[y], screen_row(&screen, y), sizeof(copy[y]));
+            assert_memory_equal(copy[y], screen_row(&screen, y),
+                                sizeof(copy[y]));
+        }
+        screen.dirty = screen.scrolled = 0;
+        assert_true(screen.x < SCREEN_COLS && screen.y < SCREEN_ROWS);
+        assert_true(screen.top <= screen.bottom);
+    }
+}
+
+// --- keyboard
+
+static void type(const char *codes, size_t n, const char *want)
+{
+    struct keymap k = { .num_lock = false };
+    char all[100], text[KEY_TEXT_MAX];
+    size_t length = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t got = keymap_code(&k, (u8)codes[i], text);
+        assert_true(got <= KEY_TEXT_MAX);
+        memcpy(all + length, text, got);
+        length += got;
+    }
+    assert_int_equal(length, strlen(want));
+    assert_memory_equal(all, want, length);
+}
+#define TYPE(codes, want) type(codes, sizeof(codes) - 1, want)
+
+static void keys(void **state UNUSED)
+{
+    TYPE("\x1e\x9e\x30\xb0\x1c\x9c", "ab\r");
+    TYPE("\x2a\x1e\x9e\xaa\x1e", "Aa");
+    TYPE("\x36\x03\xb6\x03", "@2");
+    TYPE("\x3a\xba\x1e\x02\x2a\x1e\xaa\x3a\x1e", "A1aa");
+    TYPE("\x1d\x2e\xae\x9d\x2e", "\003c");
+    TYPE("\xe0\x1d\x1a\xe0\x9d\x1a", "\033[");
+    TYPE("\x38\x1e\xb8\x1e", "\033aa");
+    TYPE("\x0e\x0f\x01", "\177\t\033");
+    TYPE("\xe0\x48\xe0\xc8\xe0\x50\xe0\x4d\xe0\x4b",
+         "\033[A\033[B\033[C\033[D");
+    TYPE("\xe0\x2a\xe0\x53\xe0\xd3\xe0\xaa\x1e", "\033[3~a");
+    TYPE("\x3b\x44\x57", "\033[[A\033[21~\033[23~");
+    TYPE("\x47\x45\xc5\x47\xe0\x47", "\033[1~7\033[1~");
+    TYPE("\xe1\x1d\x45\xe1\x9d\xc5\x1e", "a"); // Pause
+    TYPE("\x56\x2a\x56", "<>");
+    TYPE("\x7f\x5a\x59\xfa\x00", "");
+}
+
+static void no_code_sequence_overruns(void **state UNUSED)
+{
+    struct keymap k = { 0 };
+    char text[KEY_TEXT_MAX];
+    for (int i = 0; i < 1000000; i++)
+        assert_true(keymap_code(&k, (u8)random_below(256), text) <=
+                    KEY_TEXT_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_and_controls),
+        cmocka_unit_test(the_last_column_wraps_late),
+        cmocka_unit_test(the_cursor_moves_and_stops_at_edges),
+        cmocka_unit_test(erasing),
+        cmocka_unit_test(inserting_and_deleting),
+        cmocka_unit_test(scrolling),
+        cmocka_unit_test(colours),
+        cmocka_unit_test(modes_and_the_unknown),
+        cmocka_unit_test(owners_see_every_change),
+        cmocka_unit_test(keys),
+        cmocka_unit_test(no_code_sequence_overruns),
+    };
+    random_init();
+    return cmocka_run_group_tests_name("screen", tests, NULL, NULL);
+}
