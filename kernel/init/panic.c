@@ -1,7 +1,7 @@
 // Panic: everything that is known, on every console, then the machine ends.
 //
 // Takes no lock and allocates nothing. The first CPU to panic owns the consoles;
-// a second one, or a panic inside the panic, only halts.
+// a second one only halts; a panic inside the panic ends the machine at once.
 
 #include "arch/cpu.h"
 #include "arch/trap.h"
@@ -71,8 +71,12 @@ static bool take_over(void)
 {
     irq_disable();
     u32 nobody = 0, me = this_cpu()->id + 1;
-    return __atomic_compare_exchange_n(&panicking, &nobody, me, false,
-                                       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (__atomic_compare_exchange_n(&panicking, &nobody, me, false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        return true;
+    if (panicking == me)
+        machine_panic_exit();
+    return false;
 }
 
 static NORETURN void end_machine(void)

@@ -251,6 +251,7 @@ void sched_yield(void)
 
 void thread_exit(void)
 {
+    lockdep_none_held("a thread ends");
     irq_disable();
     // Under the lock, so that a late waker cannot undo it.
     struct run_queue *rq = this_rq();
@@ -321,7 +322,7 @@ static void lock_both(struct run_queue *a, struct run_queue *b)
         spin_lock(&a->lock);
     } else {
         spin_lock(a < b ? &a->lock : &b->lock);
-        spin_lock(a < b ? &b->lock : &a->lock);
+        spin_lock_nested(a < b ? &b->lock : &a->lock);
     }
 }
 
@@ -446,6 +447,7 @@ static void wait_expired(struct timeout *timeout)
 int wait_sleep(u32 mode, u64 deadline)
 {
     struct thread *t = current;
+    lockdep_may_sleep(t->wait_on ? t->wait_on : "a wait queue");
     assert(!this_cpu()->preempt_count);
     if (mode == WAIT_INTERRUPTIBLE && signal_waiting())
         return -EINTR;

@@ -3,6 +3,7 @@
 
 #include "arch/thread.h"
 #include "kernel/exec/signal.h"
+#include "kernel/sync/lockdep.h"
 #include "kernel/sync/waitq.h"
 #include "kernel/time/ledger.h"
 #include "kernel/time/timeout.h"
@@ -63,6 +64,9 @@ struct thread {
     // A system call that a signal interrupted before it did anything: its
     // number and ERESTARTSYS or ERESTARTNOHAND; 0: none.
     u32 restart_call, restart_error;
+#ifdef LOCKDEP
+    struct lockdep_stack lockdep; // the mutexes it holds
+#endif
     u64 restart_deadline; // a sleep that is being restarted (0: none)
     u32 clear_tid;        // CHILD_CLEARTID address, 0: none
 };

@@ -29,18 +29,19 @@ struct futex_waiter {
     bool woken;
 };
 
-static struct bucket buckets[BUCKETS];
+static struct bucket buckets[BUCKETS] = {
+    [0 ... BUCKETS - 1] = { .lock = SPINLOCK_INIT("futex") },
+};
 
 static struct bucket *bucket_of(const struct key *k)
 {
     u32 hash = ((u32)k->object >> 4) * 0x9e3779b1u ^ (k->offset >> 2);
     hash *= 0x9e3779b1u;
     struct bucket *b = &buckets[hash >> 24];
-    // All-zero is an unlocked lock; the list is set up by the first user.
+    // The list is set up by the first user.
     u32 flags = spin_lock_irq(&b->lock);
     if (!b->waiters.next) {
         list_init(&b->waiters);
-        b->lock.name = "futex";
     }
     spin_unlock_irq(&b->lock, flags);
     return b;
@@ -204,7 +205,7 @@ int futex_requeue(u32 addr, u32 to, bool private, u32 wake_count, u32 move,
     struct bucket *second = from < target ? target : from;
     u32 flags = spin_lock_irq(&first->lock);
     if (second != first)
-        spin_lock(&second->lock);
+        spin_lock_nested(&second->lock);
     int done = wake_locked(from, &key, wake_count, FUTEX_ANY);
     struct futex_waiter *w, *next;
     list_for_each_safe(w, next, &from->waiters, node)

@@ -2,6 +2,7 @@
 
 #include "kernel/init/log.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/lockdep.h"
 
 void mutex_init(struct mutex *m, const char *name)
 {
@@ -29,6 +30,7 @@ void mutex_lock(struct mutex *m)
 {
     u32 caller = (u32)__builtin_return_address(0);
     assert(!this_cpu()->irq_depth);
+    lockdep_acquire(m->queue.name, m, LOCKDEP_MUTEX, false, caller);
     if (unlikely(!try_take(m)))
         mutex_wait(m, caller);
     m->caller = caller;
@@ -37,6 +39,7 @@ void mutex_lock(struct mutex *m)
 void mutex_unlock(struct mutex *m)
 {
     assert(m->owner == current);
+    lockdep_release(m, LOCKDEP_MUTEX);
     // The exchange is a full barrier: a waiter that queued itself before it is
     // seen below; one that comes later finds the mutex free.
     (void)__atomic_exchange_n(&m->owner, NULL, __ATOMIC_SEQ_CST);

@@ -1,6 +1,7 @@
 #include "kernel/sync/spinlock.h"
 
 #include "kernel/init/log.h"
+#include "kernel/sync/lockdep.h"
 
 // A lock that nobody gives back within this many spins is a bug; under -icount
 // each PAUSE hands the CPU on, so the count, not the time, is the measure.
@@ -30,8 +31,9 @@ static NOINLINE void spin_wait(struct spinlock *l, u32 caller)
     }
 }
 
-static ALWAYS_INLINE void acquire(struct spinlock *l, u32 caller)
+static ALWAYS_INLINE void acquire(struct spinlock *l, bool nested, u32 caller)
 {
+    lockdep_acquire(l->name, l, LOCKDEP_SPIN, nested, caller);
     while (unlikely(__atomic_exchange_n(&l->locked, 1, __ATOMIC_ACQUIRE)))
         spin_wait(l, caller);
     l->holder = this_cpu();
@@ -41,6 +43,7 @@ static ALWAYS_INLINE void acquire(struct spinlock *l, u32 caller)
 static ALWAYS_INLINE void release(struct spinlock *l)
 {
     assert(l->holder == this_cpu());
+    lockdep_release(l, LOCKDEP_SPIN);
     l->holder = NULL;
     __atomic_store_n(&l->locked, 0, __ATOMIC_RELEASE);
 }
@@ -48,7 +51,13 @@ static ALWAYS_INLINE void release(struct spinlock *l)
 void spin_lock(struct spinlock *l)
 {
     preempt_disable();
-    acquire(l, (u32)__builtin_return_address(0));
+    acquire(l, false, (u32)__builtin_return_address(0));
+}
+
+void spin_lock_nested(struct spinlock *l)
+{
+    preempt_disable();
+    acquire(l, true, (u32)__builtin_return_address(0));
 }
 
 void spin_unlock(struct spinlock *l)
@@ -66,6 +75,7 @@ bool spin_try_lock(struct spinlock *l)
     }
     l->holder = this_cpu();
     l->caller = (u32)__builtin_return_address(0);
+    lockdep_acquired_by_try(l->name, l, LOCKDEP_SPIN, l->caller);
     return true;
 }
 
@@ -73,7 +83,7 @@ u32 spin_lock_irq(struct spinlock *l)
 {
     u32 flags = irq_save();
     preempt_disable();
-    acquire(l, (u32)__builtin_return_address(0));
+    acquire(l, false, (u32)__builtin_return_address(0));
     return flags;
 }
 

@@ -18,6 +18,8 @@ struct spinlock {
 
 void spin_init(struct spinlock *l, const char *name);
 void spin_lock(struct spinlock *l);
+// With another lock of the same name held, in an order of the caller's own.
+void spin_lock_nested(struct spinlock *l);
 void spin_unlock(struct spinlock *l);
 bool spin_try_lock(struct spinlock *l);
 u32 spin_lock_irq(struct spinlock *l);

@@ -1,0 +1,254 @@
+#ifdef LOCKDEP
+
+#include "kernel/sync/lockdep.h"
+
+#include "kernel/init/log.h"
+#include "kernel/sched/thread.h"
+#include "lib/string.h"
+
+#define CLASSES_MAX 128
+
+struct class {
+    const char *name;
+    enum lockdep_kind kind;
+    u32 in_interrupt; // where it was taken in an interrupt handler; 0: never
+    u32 irqs_on;      // where it was taken with interrupts on
+    u32 after[CLASSES_MAX / 32];  // classes taken while this one was held
+    u32 callers[CLASSES_MAX];     // where, for each of `after`
+};
+
+static struct class classes[CLASSES_MAX];
+static u32 class_count;
+// Guards classes and edges while they are added; a lock of our own kind would
+// check itself. Interrupts are off while it is held.
+static u32 graph_lock;
+
+static struct lockdep_stack cpu_held[CPU_MAX];
+// From the first report on nothing is checked: the report takes locks itself.
+static bool reporting;
+
+static u32 graph_enter(void)
+{
+    u32 flags = irq_save();
+    while (__atomic_exchange_n(&graph_lock, 1, __ATOMIC_ACQUIRE))
+        cpu_relax();
+    return flags;
+}
+
+static void graph_leave(u32 flags)
+{
+    __atomic_store_n(&graph_lock, 0, __ATOMIC_RELEASE);
+    irq_restore(flags);
+}
+
+static void say_lock(const char *what, u32 class, u32 caller)
+{
+    reporting = true;
+    u32 offset = 0;
+    const char *name = ksym_lookup(caller, &offset);
+    log_printf("lockdep: %s '%s' at %08x %s+%#x\n", what, classes[class].name,
+               caller, name ? name : "?", offset);
+}
+
+static u32 look_up(const char *name, enum lockdep_kind kind)
+{
+    u32 count = READ_ONCE(class_count), i = 0;
+    while (i < count && (classes[i].kind != kind ||
+                         (classes[i].name != name &&
+                          strcmp(classes[i].name, name))))
+        i++;
+    return i;
+}
+
+static u32 find_class(const char *name, enum lockdep_kind kind)
+{
+    assert(name);
+    u32 i = look_up(name, kind);
+    if (i < READ_ONCE(class_count))
+        return i;
+    u32 flags = graph_enter();
+    i = look_up(name, kind); // somebody may have been faster
+    if (i == class_count) {
+        assert(class_count < CLASSES_MAX);
+        classes[i].name = name;
+        classes[i].kind = kind;
+        __atomic_store_n(&class_count, i + 1, __ATOMIC_RELEASE);
+    }
+    graph_leave(flags);
+    return i;
+}
+
+static bool has_edge(u32 from, u32 to)
+{
+    return READ_ONCE(classes[from].after[to / 32]) & (1u << to % 32);
+}
+
+// The next class on a path from `from` to `to`; -1: there is none.
+static int next_on_path(u32 from, u32 to, u32 *seen)
+{
+    for (u32 c = 0; c < class_count; c++) {
+        if (!has_edge(from, c) || (seen[c / 32] & (1u << c % 32)))
+            continue;
+        seen[c / 32] |= 1u << c % 32;
+        if (c == to || next_on_path(c, to, seen) >= 0)
+            return (int)c;
+    }
+    return -1;
+}
+
+static NORETURN void report_circle(u32 held, u32 held_at, u32 wanted,
+                                   u32 caller)
+{
+    say_lock("wants", wanted, caller);
+    say_lock("while it holds", held, held_at);
+    log_printf("lockdep: but elsewhere the order is the other one:\n");
+    for (u32 c = wanted; c != held;) {
+        u32 seen[CLASSES_MAX / 32] = { 0 };
+        int next = next_on_path(c, held, seen);
+        if (next < 0)
+            break;
+        log_printf("lockdep: while holding '%s'\n", classes[c].name);
+        say_lock("it takes", (u32)next, classes[c].callers[next]);
+        c = (u32)next;
+    }
+    panic("lockdep: '%s' and '%s' are taken in both orders",
+          classes[held].name, classes[wanted].name);
+}
+
+static void add_edge(const struct lockdep_held *held, u32 wanted, u32 caller)
+{
+    if (has_edge(held->class, wanted))
+        return;
+    u32 seen[CLASSES_MAX / 32] = { 0 };
+    u32 flags = graph_enter();
+    bool circle = next_on_path(wanted, held->class, seen) >= 0;
+    if (!circle) {
+        classes[held->class].callers[wanted] = caller;
+        classes[held->class].after[wanted / 32] |= 1u << wanted % 32;
+    }
+    graph_leave(flags);
+    if (circle)
+        report_circle(held->class, held->caller, wanted, caller);
+}
+
+static void check_order(const struct lockdep_stack *s, u32 class,
+                        const void *lock, bool nested, u32 caller)
+{
+    for (u32 i = 0; i < s->depth; i++) {
+        const struct lockdep_held *h = &s->held[i];
+        if (h->lock == lock || (h->class == class && !nested)) {
+            say_lock("wants", class, caller);
+            say_lock("while it holds", h->class, h->caller);
+            panic("lockdep: '%s' is taken again", classes[class].name);
+        }
+        if (h->class != class)
+            add_edge(h, class, caller);
+    }
+}
+
+static void check_interrupts(u32 class, u32 caller)
+{
+    struct class *c = &classes[class];
+    if (this_cpu()->irq_depth)
+        c->in_interrupt = caller;
+    else if (irqs_enabled())
+        c->irqs_on = caller;
+    if (!c->in_interrupt || !c->irqs_on)
+        return;
+    say_lock("in an interrupt it takes", class, c->in_interrupt);
+    say_lock("with interrupts on it takes", class, c->irqs_on);
+    panic("lockdep: an interrupt could deadlock on '%s'", c->name);
+}
+
+static struct lockdep_stack *stack_of(enum lockdep_kind kind)
+{
+    struct thread *t = current;
+    if (kind == LOCKDEP_MUTEX && t)
+        return &t->lockdep;
+    return &cpu_held[this_cpu()->id];
+}
+
+static void push(u32 class, const void *lock, enum lockdep_kind kind,
+                 u32 caller)
+{
+    struct lockdep_stack *s = stack_of(kind);
+    assert(s->depth < LOCKDEP_HELD_MAX);
+    s->held[s->depth++] = (struct lockdep_held){ (u16)class, caller, lock };
+}
+
+// Preemption is disabled for spinlocks; for mutexes the thread may move.
+void lockdep_acquire(const char *name, const void *lock,
+                     enum lockdep_kind kind, bool nested, u32 caller)
+{
+    if (reporting)
+        return;
+    if (kind == LOCKDEP_MUTEX)
+        lockdep_may_sleep(name);
+    u32 class = find_class(name, kind);
+    u32 flags = irq_save();
+    struct thread *t = current;
+    if (t)
+        check_order(&t->lockdep, class, lock, nested, caller);
+    check_order(&cpu_held[this_cpu()->id], class, lock, nested, caller);
+    irq_restore(flags);
+    if (kind == LOCKDEP_SPIN)
+        check_interrupts(class, caller);
+    flags = irq_save();
+    push(class, lock, kind, caller);
+    irq_restore(flags);
+}
+
+void lockdep_acquired_by_try(const char *name, const void *lock,
+                             enum lockdep_kind kind, u32 caller)
+{
+    if (reporting)
+        return;
+    u32 class = find_class(name, kind);
+    u32 flags = irq_save();
+    push(class, lock, kind, caller);
+    irq_restore(flags);
+}
+
+void lockdep_release(const void *lock, enum lockdep_kind kind)
+{
+    if (reporting)
+        return;
+    u32 flags = irq_save();
+    struct lockdep_stack *s = stack_of(kind);
+    u32 i = s->depth;
+    while (i && s->held[i - 1].lock != lock)
+        i--;
+    if (!i)
+        panic("lockdep: %p is released, but not held here", lock);
+    for (; i < s->depth; i++)
+        s->held[i - 1] = s->held[i];
+    s->depth--;
+    irq_restore(flags);
+}
+
+void lockdep_may_sleep(const char *what)
+{
+    struct cpu *c = this_cpu();
+    if (reporting)
+        return;
+    if (!c->preempt_count && !c->irq_depth && irqs_enabled())
+        return;
+    struct lockdep_stack *s = &cpu_held[c->id];
+    for (u32 i = 0; i < s->depth; i++)
+        say_lock("holds", s->held[i].class, s->held[i].caller);
+    panic("lockdep: may sleep for '%s' in atomic context (preempt count %d, "
+          "irq depth %u, interrupts %s)",
+          what, c->preempt_count, c->irq_depth,
+          irqs_enabled() ? "on" : "off");
+}
+
+void lockdep_none_held(const char *where)
+{
+    struct lockdep_stack *s = &current->lockdep;
+    for (u32 i = 0; i < s->depth; i++)
+        say_lock("holds", s->held[i].class, s->held[i].caller);
+    if (s->depth)
+        panic("lockdep: %s with %u locks held", where, s->depth);
+}
+
+#endif
