@@ -305,9 +305,10 @@ paddr_t frame_paddr(const struct frame *f)
 
 struct frame *frame_from_paddr(paddr_t p)
 {
-    if (unlikely(p >= (paddr_t)frame_count << PAGE_SHIFT))
+    u32 number = (u32)(p >> PAGE_SHIFT);
+    if (unlikely(number >= frame_count || p >> PAGE_SHIFT >> 32))
         return NULL;
-    struct frame *f = &frames[(u32)(p >> PAGE_SHIFT)];
+    struct frame *f = &frames[number];
     return likely(f->flags & FRAME_MANAGED) ? f : NULL;
 }
 

@@ -30,7 +30,7 @@ struct frame {
 
 void frame_init(void); // from boot_info; called once, before arch_init_memory
 // 2^order contiguous frames with refs 1, or NULL. Does not sleep. Any context
-// but NMI.
+// but NMI; FRAME_ZERO with FRAME_ANY not in interrupts (it takes a window).
 struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use);
 void frame_ref(struct frame *f);
 void frame_unref(struct frame *f); // the last one frees it

@@ -79,6 +79,30 @@ KERNEL_TEST(mm_frame_zero_copy_and_references)
     expect(frames_of(FRAME_BUFFER) == used - 2);
 }
 
+KERNEL_TEST(mm_pages_come_zeroed)
+{
+    static void *page[40];
+    u64 before = frames_of(FRAME_BUFFER);
+    for (u32 round = 0; round < 3; round++) {
+        for (u32 i = 0; i < ARRAY_SIZE(page); i++) {
+            page[i] = page_alloc(FRAME_BUFFER);
+            expect(page[i] && filled(page[i], 0, PAGE_SIZE));
+            fill(page[i], ~i, PAGE_SIZE);
+        }
+        expect(frames_of(FRAME_BUFFER) == before + ARRAY_SIZE(page));
+        for (u32 i = 0; i < ARRAY_SIZE(page); i++) {
+            bool zeroed = test_random() & 1;
+            if (zeroed)
+                fill(page[i], 0, PAGE_SIZE);
+            (zeroed ? page_free_zeroed : page_free)(page[i]);
+        }
+        expect(frames_of(FRAME_BUFFER) == before);
+    }
+    struct frame_stats s;
+    frame_stats(&s);
+    expect(s.total == s.used + s.free);
+}
+
 KERNEL_TEST(mm_frame_statistics_add_up)
 {
     struct frame_stats s;
