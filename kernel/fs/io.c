@@ -51,10 +51,9 @@ static NOINLINE int move_until_fault(struct io *io, u8 *buf, size_t n,
     return -EFAULT;
 }
 
-static ALWAYS_INLINE int move(struct io *io, void *buf, size_t n, enum way way)
+// Through as many parts as it takes.
+static NOINLINE int move_parts(struct io *io, u8 *at, size_t n, enum way way)
 {
-    u8 *at = buf;
-    assert(n <= io->left);
     while (n) {
         size_t part = MIN(n, io->iov->len);
         if (unlikely(part == 0)) {
@@ -68,6 +67,17 @@ static ALWAYS_INLINE int move(struct io *io, void *buf, size_t n, enum way way)
         at += part;
         n -= part;
     }
+    return 0;
+}
+
+static ALWAYS_INLINE int move(struct io *io, void *buf, size_t n, enum way way)
+{
+    assert(n <= io->left);
+    if (unlikely(n > io->iov->len))
+        return move_parts(io, buf, n, way);
+    if (unlikely(move_bytes(io, io->iov->base, buf, n, way)))
+        return move_until_fault(io, buf, n, way);
+    advance(io, n);
     return 0;
 }
 

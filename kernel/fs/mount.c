@@ -112,6 +112,8 @@ static int mount_over(struct vnode *dir, struct mount *m)
 {
     if (!vnode_is_dir(dir))
         return -ENOTDIR;
+    if (dir->nlink == 0)
+        return -ENOENT; // removed since it was looked up
     if (dir->mounted_here)
         return -EBUSY; // somebody else was faster
     vnode_ref(dir);

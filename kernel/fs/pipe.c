@@ -121,6 +121,13 @@ static int pipe_read(struct file *f, struct io *io, u64 *pos UNUSED)
     if (!wanted)
         return 0;
     for (;;) {
+        if (!readable(p)) {
+            if (f->flags & O_NONBLOCK)
+                return -EAGAIN;
+            if (wait_event(&p->read_wait, readable(p), WAIT_INTERRUPTIBLE,
+                           WAIT_FOREVER))
+                return -ERESTARTSYS;
+        }
         mutex_lock(&p->lock);
         u32 used = p->used;
         bool ended = !p->writers;
@@ -134,11 +141,6 @@ static int pipe_read(struct file *f, struct io *io, u64 *pos UNUSED)
         }
         if (ended)
             return 0;
-        if (f->flags & O_NONBLOCK)
-            return -EAGAIN;
-        if (wait_event(&p->read_wait, readable(p), WAIT_INTERRUPTIBLE,
-                       WAIT_FOREVER))
-            return -ERESTARTSYS;
     }
 }
 
@@ -310,13 +312,14 @@ static struct pipe *fifo_pipe(struct vnode *v)
     return p;
 }
 
-// Waits until the other side is there, or has been while we waited.
-static int wait_for_peer(struct pipe *p, u32 flags)
+// Adds an end and waits until the other side is there, or has been meanwhile.
+static int add_and_wait_for_peer(struct pipe *p, u32 flags)
 {
     bool reads = (flags & O_ACCMODE) == O_RDONLY;
     u32 *peers = reads ? &p->writers : &p->readers;
     u32 *seen = reads ? &p->writers_seen : &p->readers_seen;
     u32 before = READ_ONCE(*seen);
+    add_ends(p, flags);
     if ((flags & O_ACCMODE) == O_RDWR || READ_ONCE(*peers))
         return 0;
     if (flags & O_NONBLOCK)
@@ -332,8 +335,7 @@ int fifo_open(struct vnode *v, struct file *f)
     struct pipe *p = fifo_pipe(v);
     if (!p)
         return -ENOMEM;
-    add_ends(p, f->flags);
-    int err = wait_for_peer(p, f->flags);
+    int err = add_and_wait_for_peer(p, f->flags);
     if (err) {
         drop_ends(p, f->flags);
         drop_user(p, v);

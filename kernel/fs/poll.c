@@ -57,11 +57,15 @@ static void unregister_all(struct poll_wait *pw)
     }
 }
 
+// Files without a poll operation are always ready.
 static u32 file_events(struct file *f, struct poll_wait *pw)
 {
-    if (f->ops->poll)
-        return f->ops->poll(f, pw);
-    return POLLIN | POLLOUT;
+    u32 events = f->ops->poll ? f->ops->poll(f, pw) : POLLIN | POLLOUT;
+    if (events & POLLIN)
+        events |= POLLRDNORM;
+    if (events & POLLOUT)
+        events |= POLLWRNORM;
+    return events;
 }
 
 // Asks every file; once one has events no more queues are needed.

@@ -4,6 +4,8 @@
 #include "kernel/fs/file.h"
 #include "kernel/sync/waitq.h"
 
+#define POLLRDNORM 0x40
+#define POLLWRNORM 0x100
 #define POLL_ALWAYS (POLLERR | POLLHUP | POLLNVAL)
 #define POLL_WAITERS_INLINE 8u
 

@@ -89,14 +89,16 @@ static struct tmpfs_entry *entry_create(struct tmpfs_node *dir,
     return e;
 }
 
-static void touch(struct tmpfs_node *n, bool contents)
+// The directory's contents changed, and the inode of what was named there.
+static void touch(struct tmpfs_node *dir, struct tmpfs_node *node)
 {
     struct timespec_k now = vfs_now();
-    spin_lock(&n->v.lock);
-    n->v.ctime = now;
-    if (contents)
-        n->v.mtime = now;
-    spin_unlock(&n->v.lock);
+    spin_lock(&dir->v.lock);
+    dir->v.ctime = dir->v.mtime = now;
+    spin_unlock(&dir->v.lock);
+    spin_lock(&node->v.lock);
+    node->v.ctime = now;
+    spin_unlock(&node->v.lock);
 }
 
 // Enters the name, at its position, behind `after` in the list. It takes over a
@@ -119,7 +121,6 @@ static void insert(struct tmpfs_entry *e, struct tmpfs_node *node,
     } else {
         node->v.nlink++;
     }
-    touch(e->dir, true);
 }
 
 static void append(struct tmpfs_entry *e, struct tmpfs_node *node)
@@ -146,7 +147,6 @@ static struct tmpfs_node *remove(struct tmpfs_entry *e)
     } else {
         node->v.nlink--;
     }
-    touch(e->dir, true);
     kfree(e);
     return node;
 }
@@ -154,10 +154,10 @@ static struct tmpfs_node *remove(struct tmpfs_entry *e)
 // Takes away a name and with it, maybe, the node.
 static void remove_for_good(struct tmpfs_entry *e)
 {
-    struct tmpfs_node *node = remove(e);
+    struct tmpfs_node *dir = e->dir, *node = remove(e);
     if (is_dir(node))
         node->v.nlink = 0;
-    touch(node, false);
+    touch(dir, node);
     vnode_unref(&node->v);
 }
 
@@ -189,6 +189,7 @@ static int enter(struct tmpfs_node *dir, const char *name, size_t len,
         return -ENOSPC;
     }
     append(e, node);
+    touch(dir, node);
     vnode_ref(&node->v);
     *out = &node->v;
     return 0;
@@ -239,7 +240,7 @@ int tmpfs_link(struct vnode *v, const char *name, size_t len,
         return -ENOSPC;
     vnode_ref(target);
     append(e, tmpfs_node(target));
-    touch(tmpfs_node(target), false);
+    touch(dir, tmpfs_node(target));
     return 0;
 }
 
@@ -280,7 +281,9 @@ int tmpfs_rename(struct vnode *from, const char *fname, size_t flen,
         insert(new, node, position, before);
     else
         append(new, node);
-    touch(node, false);
+    touch(to_dir, node);
+    if (from != to)
+        touch(tmpfs_node(from), node);
     return 0;
 }
 

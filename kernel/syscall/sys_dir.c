@@ -12,9 +12,12 @@ static int enter(struct vnode **place, struct vnode *v)
         vnode_unref(v);
         return -ENOTDIR;
     }
+    // Walks look at it under namespace_lock, other tasks under tasks_lock.
     mutex_lock(&namespace_lock);
+    u32 flags = spin_lock_irq(&tasks_lock);
     struct vnode *old = *place;
     *place = v;
+    spin_unlock_irq(&tasks_lock, flags);
     mutex_unlock(&namespace_lock);
     vnode_unref(old);
     return 0;

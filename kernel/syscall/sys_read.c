@@ -67,12 +67,12 @@ static int transfer_at(const struct fd_ref *r, struct io *io, bool write,
 static ALWAYS_INLINE s32 transfer_single(u32 fd, u32 addr, u32 n, bool write)
 {
     struct fd_ref r;
-    struct iovec_k part;
-    struct io io;
+    n = MIN(n, TRANSFER_MAX);
+    struct iovec_k part = { .base = addr, .len = n };
+    struct io io = { .iov = &part, .count = 1, .left = n };
     int err = fd_borrow(fd, &r);
     if (unlikely(err))
         return err;
-    io_init(&io, &part, addr, MIN(n, TRANSFER_MAX), false);
     int done = transfer(&r, &io, write);
     fd_return(&r);
     return done;
