@@ -32,7 +32,8 @@ void arch_init_devices(void)
     irq_init();
     if (!apic_present)
         acpi_cpu_count = 1;
-    log_printf("irq: %s, %s, %u CPUs\n", apic_present ? "LAPIC" : "no APIC",
-               ioapic_present() ? "I/O APIC" : "8259", acpi_cpu_count);
+    log_printf("irq: %s, %s, %u CPU%s\n", apic_present ? "LAPIC" : "no APIC",
+               ioapic_present() ? "I/O APIC" : "8259", acpi_cpu_count,
+               acpi_cpu_count > 1 ? "s" : "");
     clock_init();
 }
