@@ -64,31 +64,42 @@ int jobs_acquire(struct tty *t, bool steal)
     return err;
 }
 
-void tty_disassociate(struct tty *t, u32 sid)
+// Open files die; the next session finds a terminal as new. t->lock is held.
+static void hang_up(struct tty *t)
 {
-    struct ownership_locks locks = lock_ownership(t);
     struct termios_k old = t->termios;
-    u32 pgrp = t->pgrp;
 
-    if (sid == 0 || t->session != sid) {
-        unlock_ownership(t, locks);
-        return;
-    }
-    t->session = t->pgrp = 0;
     t->hangups++;
-    // The next session finds a terminal as new.
     ldisc_flush_input(t);
     ldisc_init(t);
     ldisc_modes_changed(t, &old);
     ldisc_stop(t, false);
-    unlock_ownership(t, locks);
-
     waitq_wake_all(&t->read_wait);
     waitq_wake_all(&t->write_wait);
+}
+
+// The session `sid` owns the terminal no more.
+static void give_up(struct tty *t, u32 sid, bool hanging_up)
+{
+    struct ownership_locks locks = lock_ownership(t);
+    bool ours = sid != 0 && t->session == sid;
+    u32 pgrp = ours ? t->pgrp : 0;
+
+    if (ours) {
+        t->session = t->pgrp = 0;
+        if (hanging_up)
+            hang_up(t);
+    }
+    unlock_ownership(t, locks);
     if (pgrp != 0) {
         signal_send_pgrp(pgrp, SIGHUP, NULL);
         signal_send_pgrp(pgrp, SIGCONT, NULL);
     }
+}
+
+void tty_disassociate(struct tty *t, u32 sid)
+{
+    give_up(t, sid, true);
 }
 
 int jobs_release(struct tty *t)
@@ -99,7 +110,7 @@ int jobs_release(struct tty *t)
     if (controlling_tty_of(task) != t)
         return -ENOTTY;
     if (task->id == task->sid)
-        tty_disassociate(t, task->sid);
+        give_up(t, task->sid, false);
     flags = spin_lock_irq(&tasks_lock);
     task->ctty = NULL;
     spin_unlock_irq(&tasks_lock, flags);
