@@ -2,6 +2,7 @@
 // protection of the kernel's own image.
 
 #include "arch/boot.h"
+#include "arch/i386/boot/memory_map.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/mmu.h"
@@ -14,9 +15,9 @@
 #include "lib/string.h"
 
 #define USER_PAGE 0x10000000u
-#define SPAN_MAX  MIB(4) // what one page table covers, at most
+#define SPAN_MAX MIB(4) // what one page table covers, at most
 
-// --- page tables ----------------------------------------------------------------
+// --- page tables
 
 static u64 tables_in_use(void)
 {
@@ -93,8 +94,8 @@ static int walk_one(u32 va, void *entry, const struct mapping *m, void *arg)
 
 KERNEL_TEST(arch_walk_visits_what_is_mapped)
 {
-    static const u32 offsets[] = { 0, PAGE_SIZE, MIB(2) - PAGE_SIZE, MIB(2),
-                                   MIB(4), MIB(37) + 3 * PAGE_SIZE };
+    static const u32 offsets[] = { 0,      PAGE_SIZE, MIB(2) - PAGE_SIZE,
+                                   MIB(2), MIB(4),    MIB(37) + 3 * PAGE_SIZE };
     u32 count = ARRAY_SIZE(offsets), sum = 0;
     struct pagetable pt;
     struct mapping m;
@@ -163,7 +164,7 @@ KERNEL_TEST(arch_devices_are_mapped)
     page_free(page);
 }
 
-// --- the kernel's image -----------------------------------------------------------
+// --- the kernel's image
 
 extern char text_start[], text_end[], rodata_start[], rodata_end[];
 extern char data_start[], kernel_end[], boot_stack_guard[];
@@ -200,19 +201,76 @@ KERNEL_TEST(arch_image_is_write_or_execute)
     expect(!bad);
 }
 
-KERNEL_TEST(arch_memory_map_is_in_order)
+// --- the memory map
+
+static void expect_in_order(const struct boot_region *r, u32 n)
 {
-    u64 last = 0;
-    for (u32 i = 0; i < boot_info.region_count; i++) {
-        const struct boot_region *r = &boot_info.regions[i];
-        expect(r->base >= last && r->size && !(r->base & (PAGE_SIZE - 1)));
-        expect(!r->usable || r->base >= 0x9000);
-        last = r->base + r->size;
+    for (u32 i = 0; i < n; i++) {
+        expect(r[i].size && !((r[i].base | r[i].size) & (PAGE_SIZE - 1)));
+        if (!i)
+            continue;
+        u64 end = r[i - 1].base + r[i - 1].size;
+        expect(end <= r[i].base);
+        expect(end != r[i].base || r[i - 1].usable != r[i].usable);
     }
-    expect(boot_info.region_count);
 }
 
-// --- user memory --------------------------------------------------------------------
+KERNEL_TEST(arch_memory_map_is_in_order)
+{
+    const struct boot_region *r = boot_info.regions;
+    expect(boot_info.region_count && !r[0].usable && !r[0].base);
+    expect_in_order(r, boot_info.region_count);
+}
+
+static bool usable_at(const struct boot_region *r, u32 n, u64 at)
+{
+    for (u32 i = 0; i < n; i++) {
+        if (at >= r[i].base && at - r[i].base < r[i].size)
+            return r[i].usable;
+    }
+    return false;
+}
+
+// Random ranges of odd sizes, and what they mean page by page.
+KERNEL_TEST(arch_memory_map_is_sorted_out)
+{
+    enum { PAGES = 64, RANGES = 12 };
+    struct memory_map *m = kzalloc(sizeof(*m));
+    struct boot_region r[2 * RANGES];
+    if (!m)
+        panic("no memory for a test");
+    for (u32 round = 0; round < 50; round++) {
+        bool whole[PAGES] = { 0 }, refused[PAGES] = { 0 };
+        memset(m, 0, sizeof(*m));
+        for (u32 i = 0; i < RANGES; i++) {
+            u32 start = test_random() % (PAGES * PAGE_SIZE);
+            u32 size = test_random() % (20 * PAGE_SIZE);
+            u32 end = MIN(start + size, PAGES * PAGE_SIZE);
+            bool usable = test_random() % 2;
+            memory_map_add(m, start, end - start, usable);
+            for (u32 p = 0; p < PAGES; p++) {
+                u32 at = p * PAGE_SIZE;
+                if (usable && at >= start && at + PAGE_SIZE <= end)
+                    whole[p] = true;
+                if (!usable && at < end && at + PAGE_SIZE > start)
+                    refused[p] = true;
+            }
+        }
+        u32 n = memory_map_finish(m, r, ARRAY_SIZE(r)), bad = 0;
+        expect_in_order(r, n);
+        for (u32 p = 0; p < PAGES; p++)
+            bad += usable_at(r, n, p * PAGE_SIZE) != (whole[p] && !refused[p]);
+        expect(!bad);
+    }
+    // What runs over the end of 64 bits ends there.
+    memset(m, 0, sizeof(*m));
+    memory_map_add(m, ~0ull - MIB(1), ~0ull, true);
+    memory_map_add(m, ~0ull, 1, true);
+    expect(memory_map_finish(m, r, ARRAY_SIZE(r)) == 1 && r[0].usable);
+    kfree(m);
+}
+
+// --- user memory
 
 // Two user pages, writable and read-only, loaded while interrupts are off: so
 // nothing else runs here, and a fault is not resolved.
@@ -318,7 +376,7 @@ KERNEL_TEST(arch_user_strings)
     for (u32 n = 1; n < 12; n++)
         expect(copy_string_from_user(out, end - n, 40) == (int)n - 1);
     expect(copy_string_from_user(out, 0, 40) == -EFAULT);
-    expect(copy_string_from_user(out, (u32)"kernel", 40) == -EFAULT);
+    expect(copy_string_from_user(out, (u32) "kernel", 40) == -EFAULT);
     user_pages_close(&u);
 }
 
@@ -354,9 +412,9 @@ KERNEL_TEST(arch_bad_segments_become_null)
     write_gs(before);
 }
 
-// --- other CPUs ---------------------------------------------------------------------
+// --- other CPUs
 
-static u32 answered;        // bit mask
+static u32 answered;         // bit mask
 static u32 calls, misplaced; // counters
 
 static void answer(void *arg)
@@ -386,7 +444,7 @@ KERNEL_TEST(arch_calls_reach_every_cpu)
 }
 
 #define CALLERS 6u
-#define ROUNDS  200u
+#define ROUNDS 200u
 static u32 callers_left, wrong_masks;
 
 static void caller(void *arg UNUSED)
@@ -456,7 +514,7 @@ KERNEL_TEST(arch_cpus_know_themselves)
     preempt_enable();
 }
 
-// --- threads ------------------------------------------------------------------------
+// --- threads
 
 #define FPU_THREADS 5u
 static u32 fpu_left, fpu_errors;
@@ -507,8 +565,9 @@ KERNEL_TEST(arch_backtrace_finds_the_caller)
     const char *name = n ? ksym_lookup(pcs[0], &offset) : NULL;
     expect(n >= 2 && name && !strcmp(name, "tests_run"));
     // Nonsense gives nothing, and does not fault.
-    static const u32 wild[] = { 0, 1, 0xbffffffc, 0xffffffff, 0xfffffffc,
-                                KERNEL_BASE + 1, VMAP_END - 8 };
+    static const u32 wild[] = { 0,           1,          0xbffffffc,
+                                0xffffffff,  0xfffffffc, KERNEL_BASE + 1,
+                                VMAP_END - 8 };
     for (u32 i = 0; i < ARRAY_SIZE(wild); i++)
         expect(backtrace(wild[i], pcs, 8) == 0);
     u32 circle[2] = { (u32)circle, (u32)text_start };

@@ -13,6 +13,11 @@
 
 struct boot_info boot_info;
 
+static struct memory_map memory_map;
+
+// Real mode's vectors, the BIOS's data, and the page in which CPUs start.
+#define REAL_MODE_END 0x9000u
+
 #define RSDP_SIZE_OLD 20u
 #define RSDP_SIZE_NEW 36u
 
@@ -52,11 +57,11 @@ static void add_module(u32 start, u32 end, const char *text, size_t max)
 // For loaders that know only sizes (KiB below 1 MiB, and above it).
 static void add_plain_memory(u32 lower, u32 upper)
 {
-    memory_map_add(0, (u64)lower * 1024, true);
-    memory_map_add(MIB(1), (u64)upper * 1024, true);
+    memory_map_add(&memory_map, 0, (u64)lower * 1024, true);
+    memory_map_add(&memory_map, MIB(1), (u64)upper * 1024, true);
 }
 
-// --- Multiboot 1 --------------------------------------------------------------
+// --- Multiboot 1
 
 static bool mb1_parse_map(const struct mb1_info *info)
 {
@@ -68,7 +73,8 @@ static bool mb1_parse_map(const struct mb1_info *info)
     const char *end = p + info->mmap_length;
     while (p + sizeof(struct mb1_mmap_entry) <= end) {
         const struct mb1_mmap_entry *e = (const void *)p;
-        memory_map_add(e->base, e->length, e->type == MB_MEMORY_AVAILABLE);
+        memory_map_add(&memory_map, e->base, e->length,
+                       e->type == MB_MEMORY_AVAILABLE);
         p += e->size + sizeof(e->size);
     }
     return true;
@@ -105,7 +111,7 @@ static void mb1_parse(const struct mb1_info *info)
         add_plain_memory(info->mem_lower, info->mem_upper);
 }
 
-// --- Multiboot 2 --------------------------------------------------------------
+// --- Multiboot 2
 
 static void mb2_parse_map(const struct mb2_mmap *map)
 {
@@ -115,7 +121,8 @@ static void mb2_parse_map(const struct mb2_mmap *map)
     const u8 *p = map->entries;
     for (; left >= map->entry_size; left -= map->entry_size) {
         const struct mb2_mmap_entry *e = (const void *)p;
-        memory_map_add(e->base, e->length, e->type == MB_MEMORY_AVAILABLE);
+        memory_map_add(&memory_map, e->base, e->length,
+                       e->type == MB_MEMORY_AVAILABLE);
         p += map->entry_size;
     }
 }
@@ -177,11 +184,11 @@ static void mb2_parse(const struct mb2_info *info)
         mb2_parse_tag(t);
         p += ALIGN_UP(t->size, 8u);
     }
-    if (memory_map_empty() && memory)
+    if (!memory_map.range_count && memory)
         add_plain_memory(memory->lower, memory->upper);
 }
 
-// --- from boot.S --------------------------------------------------------------
+// --- from boot.S
 
 static void boot_parse(u32 magic, u32 info)
 {
@@ -194,7 +201,9 @@ static void boot_parse(u32 magic, u32 info)
         if (mb2 && at(info, mb2->total_size))
             mb2_parse(mb2);
     }
-    memory_map_finish();
+    memory_map_add(&memory_map, 0, REAL_MODE_END, false);
+    boot_info.region_count =
+        memory_map_finish(&memory_map, boot_info.regions, BOOT_REGIONS_MAX);
 }
 
 NORETURN void boot_main(u32 magic, u32 info);

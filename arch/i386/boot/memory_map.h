@@ -1,10 +1,23 @@
 // The loader's memory map, put in order.
 #pragma once
 
-#include "arch/mmu.h"
+#include "arch/boot.h"
 
-void memory_map_add(u64 base, u64 size, bool usable);
-bool memory_map_empty(void);
-// Fills boot_info.regions: sorted, page-aligned, not overlapping; where ranges
-// overlap "not usable" wins, and the trampoline's surroundings are not usable.
-void memory_map_finish(void);
+#define MEMORY_RANGES_MAX 128u
+
+struct memory_range {
+    u64 start, end;
+    bool usable;
+};
+struct memory_map {
+    u32 range_count, border_count;
+    struct memory_range ranges[MEMORY_RANGES_MAX];
+    u64 borders[2 * MEMORY_RANGES_MAX];
+};
+
+// Takes a range as the firmware tells it: any order, any size.
+void memory_map_add(struct memory_map *m, u64 base, u64 size, bool usable);
+// Writes at most `max` regions, sorted, page-aligned, not overlapping, and not
+// adjoining where they are alike. Where ranges overlap "not usable" wins.
+// Returns their number.
+u32 memory_map_finish(struct memory_map *m, struct boot_region *out, u32 max);

@@ -4,17 +4,17 @@
 
 #define MB1_HEADER_MAGIC 0x1badb002
 #define MB1_HEADER_FLAGS 3 // modules page-aligned, memory map wanted
-#define MB1_BOOT_MAGIC   0x2badb002
+#define MB1_BOOT_MAGIC 0x2badb002
 
 #define MB2_HEADER_MAGIC 0xe85250d6
-#define MB2_BOOT_MAGIC   0x36d76289
+#define MB2_BOOT_MAGIC 0x36d76289
 
-#define MB2_TAG_END      0
-#define MB2_TAG_CMDLINE  1
-#define MB2_TAG_LOADER   2
-#define MB2_TAG_MODULE   3
-#define MB2_TAG_MEMORY   4
-#define MB2_TAG_MMAP     6
+#define MB2_TAG_END 0
+#define MB2_TAG_CMDLINE 1
+#define MB2_TAG_LOADER 2
+#define MB2_TAG_MODULE 3
+#define MB2_TAG_MEMORY 4
+#define MB2_TAG_MMAP 6
 #define MB2_TAG_RSDP_OLD 14
 #define MB2_TAG_RSDP_NEW 15
 
@@ -22,11 +22,11 @@
 
 #include "lib/types.h"
 
-#define MB1_HAS_MEMORY  (1u << 0)
+#define MB1_HAS_MEMORY (1u << 0)
 #define MB1_HAS_CMDLINE (1u << 2)
 #define MB1_HAS_MODULES (1u << 3)
-#define MB1_HAS_MMAP    (1u << 6)
-#define MB1_HAS_LOADER  (1u << 9)
+#define MB1_HAS_MMAP (1u << 6)
+#define MB1_HAS_LOADER (1u << 9)
 
 struct mb1_info {
     u32 flags;

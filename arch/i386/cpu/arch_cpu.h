@@ -41,10 +41,10 @@ struct arch_cpu {
 
 // gdt.c: makes `cpu`'s tables (cpu->arch is set) and loads the GDT: %fs works.
 void gdt_init(struct cpu *cpu);
-// After it, exceptions are handled. The page tables for the double fault handler
-// are kernel_pagetable's; call it again when they have changed.
+void idt_init(void); // once
+// After it, exceptions are handled on this CPU. The double fault handler runs
+// on kernel_pagetable as it is now.
 void idt_load(struct cpu *cpu);
-void idt_init(void);
 
 // init.c: control registers of the calling CPU, according to cpu_features.
 void cpu_init_control(void);

@@ -5,9 +5,13 @@
 // The way out restores the frame. What it restores may be a user's nonsense:
 // selectors that do not exist become an exception of the user's own.
 
-#include "arch/i386/cpu/asm.h"
+#include "arch/i386/cpu/asm.inc"
 
 #define VECTOR_PROTECTION 13
+
+// Bits of the exceptions with an error code, 8 10-14 17 21 29 30, which the CPU
+// pushes (SDM vol. 3, table 6-1).
+#define ERROR_CODES 0x60227d00
 
 .macro SAVE_REGISTERS
     pushl %fs
@@ -31,8 +35,7 @@
 
     .text
 
-// One stub of 16 bytes for each vector. Those whose exception has an error code
-// find it pushed by the CPU (SDM vol. 3, table 6-1).
+// One stub of 16 bytes for each vector.
     .balign 16
     .global trap_stubs
     .type trap_stubs, @function
@@ -40,8 +43,7 @@ trap_stubs:
     .set vector, 0
     .rept 256
     .balign 16
-    .if (vector == 8) | (vector == 10) | (vector == 11) | (vector == 12) | (vector == 13) | (vector == 14) | (vector == 17) | (vector == 21) | (vector == 29) | (vector == 30)
-    .else
+    .if vector >= 32 || !((ERROR_CODES >> vector) & 1)
     pushl $0
     .endif
     .if vector < 128

@@ -11,7 +11,7 @@
 
 #define SEGV_MAPERR 1
 #define SEGV_ACCERR 2
-#define BUS_ADRERR  2
+#define BUS_ADRERR 2
 
 #define NULL_PAGES 16u // an address below is a NULL pointer plus an offset
 
@@ -24,8 +24,8 @@ static int resolve(u32 addr, u32 error)
 }
 
 // In user mode the CPU reads user memory as the user. QEMU (7.2) does not when
-// a program returns by IRET or RETF: SMAP then refuses its own stack to it, time
-// and again. Nothing that could be mapped would help.
+// a program returns by IRET or RETF: SMAP then refuses its own stack to it,
+// time and again. Nothing that could be mapped would help.
 static int resolve_for_user(u32 addr, u32 error)
 {
     if (unlikely(!(error & FAULT_USER)))
@@ -67,8 +67,8 @@ bool fault_is_stack_overflow(u32 esp)
     extern char boot_stack_guard[];
     struct thread *t = current;
     // What faults first is often a push: esp may still be at the stack's end.
-    u32 end = t && t->kstack ? (u32)t->kstack
-                             : (u32)boot_stack_guard + PAGE_SIZE;
+    u32 end =
+        t && t->kstack ? (u32)t->kstack : (u32)boot_stack_guard + PAGE_SIZE;
     return esp - (end - PAGE_SIZE) <= PAGE_SIZE;
 }
 

@@ -7,11 +7,11 @@
 
 struct cpu_features cpu_features;
 
-#define LEAF_EXTENDED       0x80000000u
+#define LEAF_EXTENDED 0x80000000u
 #define LEAF_EXTENDED_FLAGS 0x80000001u
-#define LEAF_BRAND_FIRST    0x80000002u
-#define LEAF_BRAND_LAST     0x80000004u
-#define LEAF_POWER          0x80000007u
+#define LEAF_BRAND_FIRST 0x80000002u
+#define LEAF_BRAND_LAST 0x80000004u
+#define LEAF_POWER 0x80000007u
 
 static void detect_family(u32 eax)
 {

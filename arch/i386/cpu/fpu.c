@@ -1,10 +1,10 @@
 // The FPU and SSE registers of threads.
 //
 // A thread that has used them has a save area; its registers are saved and
-// loaded at each switch, so they never linger on a CPU it has left. One that has
-// not costs nothing: CR0.TS makes its first use an exception (#NM). TS is clear
-// exactly while the running thread is `fpu_live`. The kernel itself computes
-// with general registers only.
+// loaded at each switch, so they never linger on a CPU it has left. One that
+// has not costs nothing: CR0.TS makes its first use an exception (#NM). TS is
+// clear exactly while the running thread is `fpu_live`. The kernel itself
+// computes with general registers only.
 //
 // Everything that looks at `fpu_live` runs with interrupts off.
 
@@ -24,9 +24,9 @@ struct fpu_area {
 } __attribute__((aligned(16)));
 _Static_assert(sizeof(struct fpu_area) == FPU_AREA_SIZE, "FXSAVE area");
 
-#define MXCSR_DEFAULT      0x1f80u
+#define MXCSR_DEFAULT 0x1f80u
 #define MXCSR_MASK_DEFAULT 0xffbfu // of CPUs that store a mask of 0
-#define X87_REGISTERS      128u    // bytes; behind them in `registers`: XMM
+#define X87_REGISTERS 128u         // bytes; behind them in `registers`: XMM
 
 #define VECTOR_FPU_ERROR 16u
 #define FPE_FLTDIV 3

@@ -2,31 +2,31 @@
 // IDT that all of them use.
 //
 // A GDT and its TSS are written by their own CPU only. The double fault handler
-// is a task of its own: a kernel stack that has overflowed can hold no frame, so
-// the CPU must leave it before it stores anything.
+// is a task of its own: a kernel stack that has overflowed can hold no frame,
+// so the CPU must leave it before it stores anything.
 
 #include "arch/i386/cpu/arch_cpu.h"
 
 #include "arch/mmu.h"
 #include "lib/string.h"
 
-// Descriptor bits (SDM vol. 3, 3.4.5). "Accessed" is set from the start, so that
-// the CPU never writes to the table.
-#define ACCESS_CODE   0x9b
-#define ACCESS_DATA   0x93
-#define ACCESS_TSS    0x89
-#define ACCESS_USER   0x60
-#define FLAG_32BIT    0x4
-#define FLAG_PAGES    0x8 // limit in pages
-#define LIMIT_4G      0xfffff
+// Descriptor bits (SDM vol. 3, 3.4.5). "Accessed" is set from the start, so
+// that the CPU never writes to the table.
+#define ACCESS_CODE 0x9b
+#define ACCESS_DATA 0x93
+#define ACCESS_TSS 0x89
+#define ACCESS_USER 0x60
+#define FLAG_32BIT 0x4
+#define FLAG_PAGES 0x8 // limit in pages
+#define LIMIT_4G 0xfffff
 
 #define GATE_INTERRUPT 0x8e00u // clears IF
-#define GATE_TASK      0x8500u
-#define GATE_USER      0x6000u // user mode may raise it with INT
+#define GATE_TASK 0x8500u
+#define GATE_USER 0x6000u // user mode may raise it with INT
 
-#define IDT_ENTRIES     256
-#define TRAP_STUB_SIZE  16
-#define VECTOR_BREAK    3
+#define IDT_ENTRIES 256
+#define TRAP_STUB_SIZE 16
+#define VECTOR_BREAK 3
 #define VECTOR_OVERFLOW 4
 
 // entry.S
@@ -137,5 +137,5 @@ void idt_init(void)
     // changes accounts first.
     set_gate(VECTOR_SYSCALL, syscall_entry_point, GATE_INTERRUPT | GATE_USER);
     idt[VECTOR_DOUBLE_FAULT] =
-        (u64)GATE_TASK << 32 | (u32)DOUBLE_FAULT_SEL << 16;
+        (u64)GATE_TASK << 32 | ((u32)DOUBLE_FAULT_SEL << 16);
 }

@@ -28,14 +28,14 @@ _Static_assert(offsetof(struct cpu, need_resched) == CPU_NEED_RESCHED,
                "offsets.h");
 
 #define I8259_MASTER_MASK 0x21
-#define I8259_SLAVE_MASK  0xa1
+#define I8259_SLAVE_MASK 0xa1
 
 struct cpu cpus[CPU_MAX];
 u32 cpu_count = 1;
 
 static struct arch_cpu boot_arch;
 
-// A place in the code where CLAC or STAC belongs if the CPU has SMAP (asm.h).
+// A place in the code where CLAC or STAC belongs if the CPU has SMAP (asm.inc).
 struct smap_site {
     u8 *at;
     u32 opcode; // 3 bytes

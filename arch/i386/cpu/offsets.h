@@ -1,24 +1,24 @@
 // Constants for the assembler. init.c asserts that they are the compiler's.
 #pragma once
 
-#define ASM_KERNEL_BASE    0xc0000000
+#define ASM_KERNEL_BASE 0xc0000000
 #define ASM_DIRECT_MAP_MAX 0x30000000
-#define ASM_KSTACK_SIZE    0x4000
+#define ASM_KSTACK_SIZE 0x4000
 
-#define ASM_KERNEL_CS  0x60
-#define ASM_KERNEL_DS  0x68
+#define ASM_KERNEL_CS 0x60
+#define ASM_KERNEL_DS 0x68
 #define ASM_PERCPU_SEL 0xd8
 
-#define ASM_DEBUG_EXIT_PORT  0xf4
+#define ASM_DEBUG_EXIT_PORT 0xf4
 #define ASM_DEBUG_EXIT_PANIC 0x3e
 
 #define ASM_EFAULT 14
 
 // struct cpu
-#define CPU_SELF          0
-#define CPU_THREAD        4
+#define CPU_SELF 0
+#define CPU_THREAD 4
 #define CPU_PREEMPT_COUNT 8
-#define CPU_NEED_RESCHED  12
+#define CPU_NEED_RESCHED 12
 
 // Control registers (SDM vol. 3, 2.5).
 #define ASM_CR0_PE 0x00000001
@@ -32,13 +32,13 @@
 #define ASM_CR0_CD 0x40000000
 #define ASM_CR0_PG 0x80000000
 
-#define ASM_CR4_PSE        0x00000010
-#define ASM_CR4_PAE        0x00000020
-#define ASM_CR4_PGE        0x00000080
-#define ASM_CR4_OSFXSR     0x00000200
+#define ASM_CR4_PSE 0x00000010
+#define ASM_CR4_PAE 0x00000020
+#define ASM_CR4_PGE 0x00000080
+#define ASM_CR4_OSFXSR 0x00000200
 #define ASM_CR4_OSXMMEXCPT 0x00000400
-#define ASM_CR4_SMEP       0x00100000
-#define ASM_CR4_SMAP       0x00200000
+#define ASM_CR4_SMEP 0x00100000
+#define ASM_CR4_SMAP 0x00200000
 
 #define ASM_MSR_EFER 0xc0000080
 #define ASM_EFER_NXE 0x800

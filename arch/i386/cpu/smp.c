@@ -6,10 +6,10 @@
 // there by then is told to sleep, should it ever come. So a late CPU runs
 // nothing but the trampoline, and CPU numbers have no gaps.
 
+#include "arch/i386/cpu/smp.h"
 #include "arch/clock.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
-#include "arch/i386/cpu/smp.h"
 #include "arch/i386/cpu/trampoline.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/mmu.h"
@@ -25,10 +25,10 @@ KERNEL_ARG(maxcpus, "maxcpus=N: use no more than N CPUs");
 
 // SDM vol. 3, 9.4.4. Under emulation, with one host CPU for all, others may
 // need long to run at all: then the second wait is what counts.
-#define INIT_WAIT    (10 * NSEC_PER_MSEC)
+#define INIT_WAIT (10 * NSEC_PER_MSEC)
 #define STARTUP_WAIT (200 * NSEC_PER_USEC)
 #define ARRIVAL_WAIT (3 * NSEC_PER_SEC)
-#define ONLINE_WAIT  (20 * NSEC_PER_SEC)
+#define ONLINE_WAIT (20 * NSEC_PER_SEC)
 
 extern const u8 trampoline_start[], trampoline_end[];
 extern const u8 trampoline_data_start[];
@@ -93,8 +93,8 @@ static int prepare_trampoline(struct pagetable *pt, u32 others)
     int err = pagetable_create(pt);
     if (err)
         return err;
-    err = pagetable_map(pt, TRAMPOLINE_PADDR, TRAMPOLINE_PADDR,
-                        PROT_R | PROT_X);
+    err =
+        pagetable_map(pt, TRAMPOLINE_PADDR, TRAMPOLINE_PADDR, PROT_R | PROT_X);
     if (err) {
         pagetable_destroy(pt);
         return err;
@@ -168,7 +168,8 @@ static u32 release(u32 others)
     return count;
 }
 
-// They run our code, so they will come; if not there is no machine to go on with.
+// They run our code, so they will come; if not there is no machine to go on
+// with.
 static void wait_for_all(u32 count)
 {
     for (u32 id = 1; id < count; id++) {

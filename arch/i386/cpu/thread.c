@@ -1,8 +1,8 @@
 // Threads as the CPU sees them: the stack they begin on, and the switch.
 //
-// A thread's user registers are a trap frame at the top of its kernel stack; its
-// esp while it does not run, its gs, TLS and FPU are in struct arch_thread. They
-// belong to the thread itself, and to whoever switches to it.
+// A thread's user registers are a trap frame at the top of its kernel stack;
+// its esp while it does not run, its gs, TLS and FPU are in struct arch_thread.
+// They belong to the thread itself, and to whoever switches to it.
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/mmu.h"

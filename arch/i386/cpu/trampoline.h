@@ -3,13 +3,13 @@
 #pragma once
 
 #define TRAMPOLINE_PADDR 0x8000
-#define TRAMPOLINE_PAGE  (TRAMPOLINE_PADDR >> 12)
+#define TRAMPOLINE_PAGE (TRAMPOLINE_PADDR >> 12)
 
-#define AP_SLOTS     32
+#define AP_SLOTS 32
 #define AP_SLOT_SIZE 12
-#define AP_ARRIVED   0 // offsets in struct ap_slot
-#define AP_STACK     4
-#define AP_CPU       8
+#define AP_ARRIVED 0 // offsets in struct ap_slot
+#define AP_STACK 4
+#define AP_CPU 8
 
 #ifndef __ASSEMBLER__
 
@@ -23,7 +23,7 @@ struct ap_slot {
     u32 stack; // 0: wait; 1: go to sleep for ever; else: begin, on this stack
     struct cpu *cpu;
 };
-#define AP_STACK_WAIT    0u
+#define AP_STACK_WAIT 0u
 #define AP_STACK_DISMISS 1u
 
 struct trampoline_data {

@@ -14,10 +14,10 @@
 #include "kernel/syscall/syscall.h"
 
 // si_code values (Linux, asm-generic/siginfo.h)
-#define FPE_INTDIV  1
-#define ILL_ILLOPN  2
-#define TRAP_TRACE  2
-#define BUS_ADRALN  1
+#define FPE_INTDIV 1
+#define ILL_ILLOPN 2
+#define TRAP_TRACE 2
+#define BUS_ADRALN 1
 
 enum {
     DIVIDE_ERROR = 0,
@@ -226,9 +226,23 @@ NORETURN void double_fault(void)
 {
     const struct tss *t = &this_cpu()->arch->tss;
     struct trapframe tf = {
-        t->ebx, t->ecx, t->edx, t->esi, t->edi, t->ebp, t->eax,
-        t->ds, t->es, t->fs, VECTOR_DOUBLE_FAULT, 0,
-        t->eip, t->cs, t->eflags, t->esp, t->ss,
+        t->ebx,
+        t->ecx,
+        t->edx,
+        t->esi,
+        t->edi,
+        t->ebp,
+        t->eax,
+        t->ds,
+        t->es,
+        t->fs,
+        VECTOR_DOUBLE_FAULT,
+        0,
+        t->eip,
+        t->cs,
+        t->eflags,
+        t->esp,
+        t->ss,
     };
     if (fault_is_stack_overflow(t->esp))
         panic_trap(&tf, "kernel stack overflow (esp %08x)", t->esp);

@@ -8,17 +8,17 @@
 
 #include "arch/mmu.h"
 
-#define ENTRY_PRESENT  0x001u
-#define ENTRY_WRITE    0x002u
-#define ENTRY_USER     0x004u
+#define ENTRY_PRESENT 0x001u
+#define ENTRY_WRITE 0x002u
+#define ENTRY_USER 0x004u
 #define ENTRY_UNCACHED 0x018u // PCD | PWT
 #define ENTRY_ACCESSED 0x020u
-#define ENTRY_DIRTY    0x040u
-#define ENTRY_LARGE    0x080u // in a directory
-#define ENTRY_GLOBAL   0x100u
-#define ENTRY_HIDDEN   0x200u // ours: the CPU ignores it
-#define ENTRY_NX       (1ull << 63)
-#define ENTRY_FRAME    0x000ffffffffff000ull
+#define ENTRY_DIRTY 0x040u
+#define ENTRY_LARGE 0x080u // in a directory
+#define ENTRY_GLOBAL 0x100u
+#define ENTRY_HIDDEN 0x200u // ours: the CPU ignores it
+#define ENTRY_NX (1ull << 63)
+#define ENTRY_FRAME 0x000ffffffffff000ull
 
 extern bool mmu_pae; // which format; fixed before the first C code runs
 extern bool mmu_nx;  // ENTRY_NX may be used (EFER.NXE is set)

@@ -7,12 +7,12 @@
 // tables above VMAP_BASE are made at once, so that in two-level mode, where
 // each task has a copy of the directory, no directory entry ever changes.
 
+#include "arch/i386/mm/memory.h"
 #include "arch/boot.h"
 #include "arch/cpu.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/mm/entry.h"
-#include "arch/i386/mm/memory.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
@@ -21,7 +21,7 @@
 #define WINDOWS_PER_CPU 2u
 
 #define DEVICE_BASE 0xff000000u // kernel/mm's vmap ends here
-#define DEVICE_END  WINDOW_BASE
+#define DEVICE_END WINDOW_BASE
 
 #define RW (PROT_R | PROT_W | PROT_GLOBAL)
 

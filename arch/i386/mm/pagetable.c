@@ -18,9 +18,9 @@
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 
-#define POINTERS      4u // of the PAE directory pointer table
+#define POINTERS 4u // of the PAE directory pointer table
 #define USER_POINTERS 3u
-#define GROUPS        32u
+#define GROUPS 32u
 
 bool mmu_pae, mmu_nx;
 struct pagetable kernel_pagetable;
@@ -105,14 +105,15 @@ static ALWAYS_INLINE void decode(u64 e, struct mapping *m)
     m->prot = prot;
 }
 
-// --- single pages -------------------------------------------------------------
+// --- single pages
 
 static ALWAYS_INLINE u32 group_of(u32 index)
 {
     return index / (entries_per_table() / GROUPS);
 }
 
-// The leaf entry of `va`, with the table made if there is none; NULL: no memory.
+// The leaf entry of `va`, with the table made if there is none; NULL: no
+// memory.
 static NOINLINE void *make_leaf(struct pagetable *pt, u32 va)
 {
     void *directory = directory_of(pt, va);
@@ -184,7 +185,7 @@ bool pagetable_unmap(struct pagetable *pt, u32 va, struct mapping *old)
     return true;
 }
 
-// --- ranges -------------------------------------------------------------------
+// --- ranges
 
 static int walk_table(void *entry, u32 va, u32 end, pagetable_fn fn, void *arg)
 {
@@ -234,7 +235,7 @@ void pagetable_entry_clear(void *entry)
     entry_exchange(entry, 0);
 }
 
-// --- whole tables -------------------------------------------------------------
+// --- whole tables
 
 // Frees the tables below a directory and clears its entries.
 static void free_tables(void *directory, void (*free)(void *page))

@@ -3,7 +3,7 @@
 // (usercopy.c) has checked the range. Between STAC and CLAC nothing but the
 // access itself happens; an exception clears AC for its handler.
 
-#include "arch/i386/cpu/asm.h"
+#include "arch/i386/cpu/asm.inc"
 
 #define ONES  0x01010101
 #define HIGHS 0x80808080
@@ -66,8 +66,9 @@ user_zero:
     FIXUP 2b, 4b
 
 // int user_string(char *dst, const char *src, size_t n): the length of the
-// string without its NUL; n if there is no NUL among the first n; -EFAULT. Whole
-// words once src is aligned: an aligned word does not reach into another page.
+// string without its NUL; n if there is no NUL among the first n; -EFAULT.
+// Whole words once src is aligned: an aligned word does not reach into another
+// page.
     .balign 16
     .global user_string
     .type user_string, @function

@@ -27,6 +27,6 @@ struct boot_info {
     bool rsdp_copied;
     u8 rsdp_data[36];
 };
-// Filled by boot_parse() (arch/i386/boot), before anything else runs; module
-// memory and the kernel image are not usable RAM until the modules are freed.
+// Filled by boot_parse() (arch/i386/boot), before anything else runs. Modules
+// and the kernel's image lie in usable regions; frame_init sets them aside.
 extern struct boot_info boot_info;
