@@ -1,0 +1,94 @@
+"""Whatever is wrong outside, the machine says so and goes on."""
+import subprocess
+
+import pytest
+
+from machine import ROOT, batch, vm
+
+SCRIPTS = {
+    "foreign program": "cp /bin/tester x; printf '\\002' | dd of=x bs=1 seek=4"
+                       " conv=notrunc 2>/dev/null; ./x; echo $?",
+    "corrupt program": "head -c 300 /bin/tester >x; chmod +x x; ./x; echo $?",
+    "shell goes on": "head -c 100 /dev/urandom >x; chmod +x x; ./x;"
+                     " echo still here",
+    "no such program": "/bin/nothing; echo $?",
+}
+
+
+@pytest.fixture(scope="module")
+def results():
+    return batch(SCRIPTS)
+
+
+def test_foreign_programs(results):
+    # 126: the shell found it and could not run it; 2, 127: it took it for a
+    # script of its own, as POSIX wants after ENOEXEC.
+    for name in ("foreign program", "corrupt program"):
+        assert results[name].status == 0, results[name]
+        assert results[name].output.strip() in ("126", "2", "127"), \
+            results[name]
+    assert results["shell goes on"].output.endswith("still here\n")
+    assert results["no such program"].output == "127\n"
+
+
+def test_unknown_argument():
+    result = vm(None, "--console", "--kargs",
+                "test=none-of-that-name no_such_argument=1", timeout=30)
+    assert "no_such_argument" in result.output, result
+
+
+@pytest.mark.parametrize("keep", (0, 1, 5000, 1000000))
+def test_truncated_initrd(keep, tmp_path):
+    """The machine stops with a clear message; it does not run half a root."""
+    initrd = tmp_path / "initrd"
+    with open(f"{ROOT}/build/initrd", "rb") as file:
+        initrd.write_bytes(file.read(keep))
+    done = subprocess.run(
+        ["qemu-system-i386", "-kernel", f"{ROOT}/build/kernel.elf",
+         "-initrd", initrd, "-m", "128", "-display", "none", "-nodefaults",
+         "-serial", "stdio", "-no-reboot",
+         "-device", "isa-debug-exit,iobase=0xf4,iosize=4"],
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    text = done.stdout.decode(errors="replace")
+    assert done.returncode == 125, text
+    assert "initrd" in text or "init" in text, text
+
+
+def test_fork_bomb():
+    """In little memory: refused with EAGAIN or ENOMEM, and the shell lives."""
+    result = vm("/test/forkbomb && echo survived", "--mem", "64", timeout=100)
+    assert result.status == 0, result
+    assert result.output.endswith("survived\n")
+
+
+def test_fork_bomb_of_shells():
+    script = """
+        echo 'bomb() { bomb | bomb & }; bomb; sleep 3' >/tmp/bomb
+        setsid timeout -s KILL 4 sh /tmp/bomb >/dev/null 2>&1
+        sleep 1
+        while killall -9 sh-bomb sh 2>/dev/null; do sleep 0.2; done &
+        sleep 3
+        echo alive; ls / >/dev/null && echo works"""
+    result = vm(script, "--mem", "64", timeout=60)
+    assert result.output.endswith("works\n") or result.status in (137, 0), \
+        result
+    assert result.status not in (124, 125, 126), result
+
+
+def test_out_of_memory():
+    """A program that eats everything dies or is refused; the rest lives."""
+    result = vm("lua -e 'local t = {} for i = 1, 1e9 do t[i] ="
+                " (\"x\"):rep(100000) .. i end'; echo status $?;"
+                " ls / | wc -l", "--mem", "64", timeout=100)
+    assert result.status == 0, result
+    assert "status 0" not in result.output, result
+
+
+def test_full_file_system():
+    result = vm("cat /dev/zero >/tmp/big; echo status $?; rm /tmp/big;"
+                " echo small >/tmp/x && cat /tmp/x", "--mem", "64",
+                timeout=100)
+    assert result.status == 0, result
+    assert "status 1" in result.output and result.output.endswith("small\n")
+    assert "No space left" in result.errors or \
+        "memory" in result.errors, result

@@ -1,0 +1,224 @@
+"""profile: right within sampling error, honest, and robust."""
+import json
+import math
+import subprocess
+
+import pytest
+
+from machine import ROOT, batch, vm
+
+
+def report(result):
+    """The JSON report in a result's output."""
+    return json.loads(result.output[result.output.index("{\n"):])
+
+
+def rows(r):
+    return {row["symbol"]: row["samples"] for row in r["rows"]}
+
+
+def check_ratio(r, errors):
+    """a : b : f = 2 : 1 : 1 within so many standard errors."""
+    found = rows(r)
+    total = found["a"] + found["b"] + found["f"]
+    assert total > 100, r
+    for name, share in (("a", 0.5), ("b", 0.25), ("f", 0.25)):
+        allowed = errors * math.sqrt(total * share * (1 - share)) + 2
+        assert abs(found[name] - total * share) < allowed, (name, r)
+
+
+def check_books(r):
+    """Every sample is somewhere."""
+    assert r["taken"] == r["user"] + r["kernel"]
+    assert r["lost"] <= r["taken"]
+    assert r["malformed"] == 0
+    shown = sum(row["samples"] for row in r["rows"])
+    assert shown == r["taken"] - r["lost"]
+    assert r["expected"] > 0 and r["tsc_hz"] > 0 and r["elapsed_ns"] > 0
+
+
+def test_ratio_deterministic():
+    command = "profile -n 0 --json /bin/tester"
+    first, second = (vm(command, "--icount", "1", smp=1) for _ in range(2))
+    assert first.status == 0, first
+    assert first.output == second.output  # to the digit
+    r = report(first)
+    check_ratio(r, 1)  # a regular clock does better than chance
+    check_books(r)
+    assert r["cpus"] == 1 and r["rate_hz"] == 1000
+    assert r["unknown"] == 0 and r["lost"] == 0 and r["missed"] == 0
+    # One sample a millisecond of the program's life, and no more.
+    assert abs(r["taken"] + r["others"] - r["elapsed_ns"] / 1e6) < 5
+
+
+@pytest.mark.parametrize("smp", (1, 2, 4))
+def test_ratio(smp):
+    result = vm("profile -n 0 --json /bin/tester 200", smp=smp, timeout=100)
+    assert result.status == 0, result
+    r = report(result)
+    check_ratio(r, 5)
+    check_books(r)
+    assert r["cpus"] == smp
+
+
+def test_text():
+    result = vm("profile /bin/tester", "--icount", "1", smp=1)
+    lines = result.output.splitlines()
+    assert lines[0].startswith("Profile of /bin/tester (task ")
+    assert lines[1].startswith("Source:  lapic at 1000 Hz on 1 CPU")
+    for word in ("expected", "taken", "lost", "unknown", "user", "kernel"):
+        assert word in lines[2], result
+    assert "missed" in lines[3] and "cycles a sample" in lines[4]
+    assert lines[6].split() == ["Address", "Samples", "Percent", "Symbol"]
+    assert [line.split()[3] for line in lines[7:10]][0] == "a"
+    assert lines[7].split()[0].startswith("0x")
+
+
+def test_rates():
+    results = batch({str(hz): f"profile -F {hz} --json tester 20"
+                     for hz in (100, 2000, 8000)}, smp=1)
+    for hz, result in results.items():
+        assert result.status == 0, result
+        r = report(result)
+        assert r["rate_hz_asked"] == int(hz)
+        assert abs(r["rate_hz"] - int(hz)) <= int(hz) * 0.02, r
+        check_books(r)
+
+
+SCRIPTS = {
+    "status": "profile sh -c 'exit 5' >/dev/null",
+    "signal": "profile sh -c 'kill -9 $$' >/dev/null",
+    "arguments": "profile --json echo -n 1 --json | head -n 1",
+    "output goes on": "profile echo hi | head -n 1",
+    "input goes in": "echo word | profile cat | head -n 1",
+    "missing": "profile nothing-of-that-name",
+    "no program": "profile /etc/passwd",
+    "no task": "profile -t 99999",
+    "bad option": "profile -x",
+    "bad number": "profile -F 0 true",
+    "bad number 2": "profile -n many true",
+    "nothing": "profile",
+    "both": "profile -t 1 true",
+    "bad source": "profile -s no-such-source true",
+    "help": "profile --help",
+    "text is no program": "echo nonsense >f; chmod +x f; profile ./f",
+    "rows": "profile -n 1 tester 10",
+    "ends at once": "for i in 1 2 3 4 5 6 7 8 9 10; do"
+                    " profile true >/dev/null || exit 1; done",
+    "task": "tester 100000 & profile -t $! --json & p=$!; sleep 1;"
+            " kill -TERM $p; wait $p; kill %1",
+    "task that ends": "tester 20 & profile -t $! --json",
+    "forking": "profile --json sh -c 'for i in 1 2 3; do tester 5; done;"
+               " while [ $((n += 1)) -lt 20000 ]; do :; done'",
+    "threads": "profile --json /test/threads",
+    "two at once": "profile --json tester 30 >a & profile --json tester 30 >b;"
+                   " wait; cat a b | grep -c '\"a\"'",
+    "killed profiler": "profile tester 100000 & p=$!; sleep 0.5; kill -9 $p;"
+                       " wait $p; echo $?; killall tester; profile true |"
+                       " grep -c Samples",
+    "nested": "profile -n 3 profile -n 3 tester 10 | grep -c Samples:",
+}
+
+
+@pytest.fixture(scope="module")
+def results():
+    return batch(SCRIPTS, smp=2, timeout=150)
+
+
+@pytest.mark.parametrize("name,status,output,errors", [
+    ("status", 5, None, ""),
+    ("signal", 137, None, ""),
+    ("arguments", 0, "1 --json{\n", ""),
+    ("output goes on", 0, "hi\n", ""),
+    ("input goes in", 0, "word\n", ""),
+    ("missing", 127, "", "no such program"),
+    ("no program", 126, "", "chmod +x"),
+    ("no task", 1, "", "no such task"),
+    ("bad option", 2, "", "usage:"),
+    ("bad number", 2, "", "-F 0: not a number from 1 to"),
+    ("bad number 2", 2, "", "-n many"),
+    ("nothing", 2, "", "what is to be profiled?"),
+    ("both", 2, "", "do not go together"),
+    ("bad source", 1, "", "no such sample source"),
+    ("help", 0, None, ""),
+    ("text is no program", 126, "", "not a program for this machine"),
+    ("ends at once", 0, "", ""),
+    ("two at once", 0, "2\n", ""),
+    ("killed profiler", 0, "137\n1\n", ""),
+    ("nested", 0, "2\n", ""),
+])
+def test_behaviour(results, name, status, output, errors):
+    result = results[name]
+    assert result.status == status, result
+    assert output is None or result.output == output, result
+    assert errors in result.errors, result
+
+
+def test_help(results):
+    for option in ("-F", "-s", "-n", "-t", "--json"):
+        assert option in results["help"].output
+
+
+def test_rows(results):
+    assert "more rows with" in results["rows"].output, results["rows"]
+
+
+@pytest.mark.parametrize("name", ("task", "task that ends"))
+def test_running_task(results, name):
+    r = report(results[name])
+    assert r["program"].endswith("tester"), r
+    assert rows(r)["a"] > 0, r
+    check_books(r)
+
+
+def test_forking(results):
+    """Only the task itself is sampled, not its children."""
+    r = report(results["forking"])
+    assert r["program"] == "/bin/sh" and "a" not in rows(r), r
+    check_books(r)
+
+
+def test_threads(results):
+    result = results["threads"]
+    assert result.status == 0, result
+    check_books(report(result))
+
+
+def test_symbols_damaged_and_missing(tmp_path):
+    """Programs whose symbol tables lie: no crash, and addresses instead."""
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    good = open(f"{ROOT}/build/user/tester", "rb").read()
+    stripped = bin_folder / "stripped"
+    stripped.write_bytes(good)
+    stripped.chmod(0o755)
+    subprocess.run(["strip", stripped], check=True)
+    beside = bin_folder / "beside"
+    beside.write_bytes(stripped.read_bytes())
+    names = subprocess.run(["nm", f"{ROOT}/build/user/tester"],
+                           capture_output=True, check=True).stdout
+    (bin_folder / "beside.sym").write_bytes(names)
+    shoff = int.from_bytes(good[32:36], "little")
+    damaged = {
+        "shoff": good[:32] + b"\xf0\xff\xff\xff" + good[36:],
+        "shnum": good[:48] + b"\xff\xff" + good[50:],
+        "zeros": good[:shoff] + b"\0" * (len(good) - shoff),
+        "ones": good[:shoff + 40] + b"\xff" * (len(good) - shoff - 40),
+        "cut": good[:shoff + 100],
+    }
+    for name, data in damaged.items():
+        (bin_folder / name).write_bytes(data)
+    for file in bin_folder.iterdir():
+        file.chmod(0o755)
+    scripts = {name: f"profile --json /bin/{name} 10"
+               for name in ("stripped", "beside", *damaged)}
+    results = batch(scripts, "--add", str(tmp_path), smp=1)
+    for name, result in results.items():
+        assert result.status == 0, (name, result)
+        r = report(result)
+        check_books(r)
+        if name == "beside":
+            check_ratio(r, 6)
+        elif name in ("stripped", "zeros", "cut", "shoff"):
+            assert "addresses are shown instead" in result.errors, result
+            assert r["rows"][0]["address"] > 0x08000000, r

@@ -1,0 +1,80 @@
+"""tools/vm: what comes back, and its own statuses."""
+import os
+import signal
+import subprocess
+
+from machine import ROOT, VM, vm
+
+
+def test_output_errors_and_status():
+    result = vm("echo out; echo err >&2; exit 7")
+    assert (result.status, result.output) == (7, "out\n"), result
+    assert result.errors == "err\n", result
+
+
+def test_output_is_exact():
+    """Every byte value, and more than any buffer."""
+    done = subprocess.run(
+        [VM, "--", "i=0; while [ $i -lt 256 ]; do printf"
+         " \"\\\\$(printf %o $i)\"; i=$((i+1)); done; seq 100000"],
+        capture_output=True, timeout=100)
+    expected = bytes(range(256)) + b"".join(
+        b"%d\n" % i for i in range(1, 100001))
+    assert done.stdout == expected
+    assert done.returncode == 0
+
+
+def test_arguments_are_kept():
+    done = subprocess.run([VM, "--", "printf", "[%s]", "a b", "$HOME", "'"],
+                          capture_output=True, timeout=100)
+    assert done.stdout == b"[a b][$HOME][']"
+
+
+def test_status_of_a_signal():
+    assert vm("kill -9 $$").status == 128 + signal.SIGKILL
+    assert vm("kill -SEGV $$").status == 128 + signal.SIGSEGV
+
+
+def test_time_out():
+    result = vm("echo before; sleep 100", timeout=4)
+    assert result.status == 124, result
+    assert result.output == "before\n"
+    assert "again with: tools/vm" in result.errors
+
+
+def test_a_hang_is_noticed_and_shown():
+    result = vm("while true; do true; done", smp=1, timeout=4)
+    assert result.status == 124, result
+    assert "CPU 0: eip" in result.errors
+
+
+def test_panic():
+    """The end of init is one: there is nothing left to run."""
+    result = vm("true", "--kargs", "init=/bin/true", timeout=20)
+    assert result.status == 125, result
+    assert "panic" in result.errors and "again with: tools/vm" in result.errors
+
+
+def test_never_that_far():
+    result = vm("true", "--kernel", f"{ROOT}/README.md", timeout=20)
+    assert result.status == 126, result
+
+
+def test_files_in_and_out(tmp_path):
+    (tmp_path / "in/etc").mkdir(parents=True)
+    (tmp_path / "in/etc/motto").write_text("festina lente\n")
+    (tmp_path / "in/etc/run").write_text("#!/bin/sh\necho ran\n")
+    os.chmod(tmp_path / "in/etc/run", 0o755)
+    result = vm("mkdir /out/d; tr a-z A-Z </etc/motto >/out/d/motto;"
+                " /etc/run", "--add", f"{tmp_path}/in", "--get",
+                f"{tmp_path}/out")
+    assert result.status == 0 and result.output == "ran\n", result
+    assert (tmp_path / "out/d/motto").read_text() == "FESTINA LENTE\n"
+
+
+def test_deterministic():
+    """Under --icount two runs are the same in every digit."""
+    command = "cat /proc/uptime; ps; cat /proc/interrupts; tester 1; cat /proc/uptime"
+    first, second = (vm(command, "--icount", "1", smp=1) for _ in range(2))
+    assert first.status == 0, first
+    assert first.output == second.output
