@@ -2,8 +2,8 @@
 //
 // Locking: `lock` (a mutex) guards areas and user page tables. Order: an
 // address space's mutex may be taken while holding none of the file system's
-// spinlocks; faults may come while a caller holds pipe, tty or vnode mutexes, so
-// the fault path takes none of those.
+// spinlocks; faults may come while a caller holds pipe, tty or vnode mutexes,
+// so the fault path takes none of those.
 #pragma once
 
 #include "arch/mmu.h"
@@ -21,8 +21,8 @@ struct area {
     u32 start, end; // page-aligned, end exclusive
     u32 prot;       // PROT_R|W|X
     u32 flags;
-    struct vnode *vnode; // NULL: anonymous; else a reference
-    u64 offset;          // in the vnode of `start`, page-aligned
+    struct vnode *vnode;         // NULL: anonymous; else a reference
+    u64 offset;                  // in the vnode of `start`, page-aligned
     struct shared_pages *shared; // anonymous shared memory (fork shares it)
 };
 
@@ -32,9 +32,9 @@ struct aspace {
     struct list areas; // sorted by address
     struct area *hint; // last found
     struct pagetable pt;
-    u32 cpus;          // bit mask: may have it in their TLB; atomic
+    u32 cpus; // bit mask: may have it in their TLB; atomic
     u32 brk_start, brk;
-    u32 stack_limit;   // bytes
+    u32 stack_limit; // bytes
     u32 virtual_pages, resident_pages;
     u64 faults, major_faults;
 };
@@ -53,8 +53,9 @@ void aspace_switch(struct aspace *as);
 
 // Adds an area of `length` bytes. `hint` 0: the kernel chooses, top down.
 // *addr gets the place. -ENOMEM, -EINVAL, -EEXIST. References the vnode.
-int aspace_map(struct aspace *as, u32 hint, u32 length, u32 prot, u32 area_flags,
-               u32 map_flags, struct vnode *vn, u64 offset, u32 *addr);
+int aspace_map(struct aspace *as, u32 hint, u32 length, u32 prot,
+               u32 area_flags, u32 map_flags, struct vnode *vn, u64 offset,
+               u32 *addr);
 int aspace_unmap(struct aspace *as, u32 addr, u32 length);
 int aspace_protect(struct aspace *as, u32 addr, u32 length, u32 prot);
 int aspace_remap(struct aspace *as, u32 old, u32 old_len, u32 new_len,

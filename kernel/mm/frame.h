@@ -17,16 +17,16 @@ enum frame_use { // what a frame is used for: system.physmem, leak checks
 };
 
 struct frame {
-    u32 refs;   // atomic; 0 while free
+    u32 refs; // atomic; 0 while free
     u8 use, order, zone, flags;
     struct list node; // free lists; the owner's while allocated
     void *owner;      // slab: its cache
     u32 data;         // the owner's while allocated
 };
 
-#define FRAME_LOW 0u    // from the low zone only: has a direct address
-#define FRAME_ANY 1u    // high zone first
-#define FRAME_ZERO 2u   // filled with zeros
+#define FRAME_LOW 0u  // from the low zone only: has a direct address
+#define FRAME_ANY 1u  // high zone first
+#define FRAME_ZERO 2u // filled with zeros
 
 void frame_init(void); // from boot_info; called once, before arch_init_memory
 // 2^order contiguous frames with refs 1, or NULL. Does not sleep. Any context

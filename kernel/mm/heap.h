@@ -1,5 +1,6 @@
 // The kernel heap: slab caches, and kmalloc over power-of-two caches of them.
-// All functions: any context but NMI; they do not sleep; NULL when out of memory.
+// All functions: any context but NMI; they do not sleep; NULL when out of
+// memory.
 #pragma once
 
 #include "kernel/sync/spinlock.h"
@@ -15,9 +16,9 @@ struct slab_cache {
     struct slab_magazine *magazines; // per CPU
 };
 // A static cache, usable at once: SLAB_CACHE(thread_cache, struct thread);
-#define SLAB_CACHE(var, type)                                      \
-    static struct slab_cache var = { .name = #type,                \
-                                     .object_size = sizeof(type),  \
+#define SLAB_CACHE(var, type)                                     \
+    static struct slab_cache var = { .name = #type,               \
+                                     .object_size = sizeof(type), \
                                      .align = __alignof__(type) }
 
 void *slab_alloc(struct slab_cache *c); // not zeroed
@@ -29,7 +30,8 @@ void kfree(void *p); // NULL is fine
 char *kstrdup(const char *s);
 
 // Calls fn for each cache (system.slabs).
-void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg), void *arg);
+void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg),
+                   void *arg);
 u64 heap_bytes_used(void);
 
 // Virtually contiguous kernel memory with guard pages: stacks, large rings.
