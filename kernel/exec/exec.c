@@ -330,8 +330,10 @@ static void set_names(struct task *t, struct program *p, const char *called)
 static void swap_aspace(struct task *t, struct aspace *as)
 {
     preempt_disable();
+    u32 flags = spin_lock_irq(&tasks_lock); // other tasks look under it (/proc)
     struct aspace *old = t->aspace;
     t->aspace = as;
+    spin_unlock_irq(&tasks_lock, flags);
     aspace_switch(as);
     preempt_enable();
     task_vfork_release(t);
