@@ -115,10 +115,11 @@ static enum cpio_result parse_entry(const u8 *archive, size_t size,
 enum cpio_result cpio_next(const u8 *archive, size_t size, size_t *pos,
                            struct cpio_entry *e)
 {
+    bool complete = false; // what came before is an archive with its trailer
     for (;;) {
         size_t start = skip_zeros(archive, size, *pos);
         if (start >= size)
-            return CPIO_END;
+            return complete ? CPIO_END : CPIO_TRUNCATED;
         *pos = start;
         u64 end;
         enum cpio_result result = parse_entry(archive, size, start, e, &end);
@@ -128,5 +129,6 @@ enum cpio_result cpio_next(const u8 *archive, size_t size, size_t *pos,
         *pos = (size_t)MIN(ALIGN_UP(end, (u64)ALIGNMENT), (u64)size);
         if (strcmp(e->name, trailer) != 0)
             return CPIO_ENTRY;
+        complete = true;
     }
 }

@@ -18,8 +18,8 @@ struct cpio_entry {
 
 enum cpio_result {
     CPIO_ENTRY,     // *e is filled, *pos is behind it
-    CPIO_END,       // nothing but padding was left
-    CPIO_TRUNCATED, // the archive ends inside the entry at *pos
+    CPIO_END,       // nothing but padding was left after a trailer
+    CPIO_TRUNCATED, // the archive ends inside the entry at *pos, or before it
     CPIO_CORRUPT,   // what is at *pos is no entry
 };
 

@@ -11,8 +11,7 @@
 bool dirent_emit(struct dirent_sink *sink, u64 ino, u64 next_pos, u32 type,
                  const char *name, size_t len)
 {
-    bool dots = name[0] == '.' &&
-                (len == 1 || (len == 2 && name[1] == '.'));
+    bool dots = name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.'));
     if (dots)
         return true;
     // A type may be given as in a mode, too.

@@ -110,8 +110,7 @@ static int truncate_for_open(struct vnode *v)
 static int open_vnode(struct vnode *v, u32 flags, bool created,
                       struct file **out)
 {
-    const u32 only_for_open =
-        O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC;
+    const u32 only_for_open = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC;
     struct file *f = file_alloc(v->file_ops, flags & ~only_for_open);
     if (!f) {
         vnode_unref(v);
@@ -150,6 +149,8 @@ int vfs_open(struct vnode *at, const char *path, u32 flags, u32 mode,
 {
     struct vnode *v;
     bool created;
+    if ((flags & O_CREAT) && (flags & O_DIRECTORY) && !(flags & O_PATH))
+        return -EINVAL;
     if (flags & O_PATH)
         flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     mutex_lock(&namespace_lock);

@@ -16,8 +16,8 @@ struct files {
     u32 refs; // tasks; atomic
     struct spinlock lock;
     struct file **table;
-    u32 capacity;            // entries in table, a multiple of 32
-    u32 used[FD_MAX / 32];   // bit maps
+    u32 capacity;          // entries in table, a multiple of 32
+    u32 used[FD_MAX / 32]; // bit maps
     u32 cloexec[FD_MAX / 32];
     struct file *first[FD_INLINE];
 };

@@ -109,8 +109,7 @@ static struct hard_link *find_link(struct list *links,
                                    const struct cpio_entry *e)
 {
     struct hard_link *l;
-    list_for_each(l, links, node)
-    {
+    list_for_each(l, links, node) {
         if (l->ino == e->ino && l->dev_major == e->dev_major &&
             l->dev_minor == e->dev_minor)
             return l;
@@ -199,8 +198,8 @@ u32 initrd_unpack(const char *name, const u8 *archive, size_t size)
     }
     forget_links(&links);
     if (result == CPIO_TRUNCATED)
-        panic("initrd truncated: module %s ends at byte %u, within the entry "
-              "at offset %u",
+        panic("initrd truncated: module %s ends at byte %u, the entry at "
+              "offset %u is not all there",
               name, size, pos);
     if (result == CPIO_CORRUPT)
         panic("initrd corrupt: module %s has no cpio entry at offset %u", name,

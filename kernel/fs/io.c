@@ -100,7 +100,5 @@ void io_init(struct io *io, struct iovec_k *single, u32 addr, size_t n,
              bool kernel)
 {
     *single = (struct iovec_k){ .base = addr, .len = n };
-    *io = (struct io){
-        .iov = single, .count = 1, .left = n, .kernel = kernel
-    };
+    *io = (struct io){ .iov = single, .count = 1, .left = n, .kernel = kernel };
 }

@@ -29,13 +29,11 @@ static bool overlaps(const struct file_lock *l, const struct vnode *v,
            l->range.start <= r->end && r->start <= l->range.end;
 }
 
-static struct file_lock *find_conflict(const struct vnode *v,
-                                       const void *owner,
+static struct file_lock *find_conflict(const struct vnode *v, const void *owner,
                                        const struct lock_range *r)
 {
     struct file_lock *l;
-    list_for_each(l, &locks, node)
-    {
+    list_for_each(l, &locks, node) {
         if (overlaps(l, v, r) && l->owner != owner &&
             (l->range.type == LOCK_WRITE || r->type == LOCK_WRITE))
             return l;
@@ -74,8 +72,7 @@ static void cut_out(struct vnode *v, const void *owner,
                     const struct lock_range *r, struct file_lock **spare)
 {
     struct file_lock *l, *next;
-    list_for_each_safe(l, next, &locks, node)
-    {
+    list_for_each_safe(l, next, &locks, node) {
         if (!overlaps(l, v, r) || l->owner != owner)
             continue;
         bool left = l->range.start < r->start;
@@ -118,7 +115,7 @@ int locks_set(struct vnode *v, const void *owner, const struct lock_range *r,
 {
     struct file_lock *new = slab_alloc(&lock_cache);
     struct file_lock *spare = slab_alloc(&lock_cache);
-    int err = new && spare ? 0 : -ENOMEM;
+    int err = new &&spare ? 0 : -ENOMEM;
     mutex_lock(&locks_lock);
     if (!err)
         err = wait_until_free(v, owner, r, wait);
@@ -157,8 +154,7 @@ void locks_drop(struct vnode *v, const void *owner)
     if (likely(!READ_ONCE(locks_held)))
         return;
     mutex_lock(&locks_lock);
-    list_for_each_safe(l, next, &locks, node)
-    {
+    list_for_each_safe(l, next, &locks, node) {
         if (l->owner == owner && (!v || l->vnode == v)) {
             remove(l);
             dropped = true;

@@ -57,8 +57,7 @@ struct mount *mount_create(const char *type, const char *path,
 static struct mount *take_parked(const char *type)
 {
     struct mount *m;
-    list_for_each(m, &parked, node)
-    {
+    list_for_each(m, &parked, node) {
         if (strcmp(m->type, type) == 0) {
             list_remove(&m->node);
             return m;
@@ -145,8 +144,7 @@ int vfs_mount_at(const char *path, struct mount *m)
 static bool has_mounts_inside(const struct mount *m)
 {
     struct mount *other;
-    list_for_each(other, &mounts, node)
-    {
+    list_for_each(other, &mounts, node) {
         if (other->covered && other->covered->mount == m)
             return true;
     }
@@ -186,8 +184,7 @@ int mount_for_each(int (*fn)(const struct mount *m, void *arg), void *arg)
     struct mount *m;
     int result = 0;
     mutex_lock(&namespace_lock);
-    list_for_each(m, &mounts, node)
-    {
+    list_for_each(m, &mounts, node) {
         result = fn(m, arg);
         if (result)
             break;

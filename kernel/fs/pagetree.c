@@ -110,8 +110,8 @@ static void take_from(struct taking *t, void **slot, u32 height, u64 base)
     }
     struct pagetree_node *n = *slot;
     u64 step = span(height - 1);
-    u32 i = t->first > base ? (u32)((t->first - base) >> (BITS * (height - 1)))
-                            : 0;
+    u32 i =
+        t->first > base ? (u32)((t->first - base) >> (BITS * (height - 1))) : 0;
     for (; i < BRANCHES && t->count < t->max && n->used; i++) {
         if (!n->slot[i])
             continue;

@@ -17,7 +17,8 @@ static struct vnode *referenced(struct vnode *v)
     return v;
 }
 
-// What is seen at `v`: the topmost mount's root. Consumes and gives a reference.
+// What is seen at `v`: the topmost mount's root. Consumes and gives a
+// reference.
 static struct vnode *cross_mounts(struct vnode *v)
 {
     while (v->mounted_here) {
@@ -70,12 +71,16 @@ static int expand(struct walk *w, struct vnode *symlink, const char **rest)
 {
     if (!symlink->ops->readlink)
         return -EINVAL;
-    char *text = kmalloc(PATH_MAX_LEN + 1);
+    // A symlink that does not know its length may need all that is allowed.
+    size_t left = strlen(*rest);
+    size_t room = symlink->size ? (size_t)symlink->size : PATH_MAX_LEN;
+    if (room + left > PATH_MAX_LEN && symlink->size)
+        return -ENAMETOOLONG;
+    char *text = kmalloc(room + left + 1);
     if (!text)
         return -ENOMEM;
     int err = 0;
-    size_t left = strlen(*rest);
-    int len = symlink->ops->readlink(symlink, text, PATH_MAX_LEN + 1);
+    int len = symlink->ops->readlink(symlink, text, room);
     if (len <= 0)
         err = len < 0 ? len : -ENOENT;
     else if ((size_t)len + left > PATH_MAX_LEN)
@@ -250,9 +255,9 @@ static int search_parent(struct vnode *v, struct vnode **dir, char *name,
     int err = v->ops->lookup(v, "..", 2, dir);
     if (err)
         return err;
-    struct name_search search = {
-        .sink.take = compare_ino, .ino = v->ino, .name = name
-    };
+    struct name_search search = { .sink.take = compare_ino,
+                                  .ino = v->ino,
+                                  .name = name };
     u64 pos = 0;
     err = (*dir)->ops->readdir((*dir), &pos, &search.sink);
     *len = search.len;

@@ -18,10 +18,10 @@ struct walk {
     struct vnode *dir;   // where the last name is; referenced
     struct vnode *vnode; // what it names; referenced; NULL: nothing
     enum last_kind last;
-    bool slash;          // slashes followed the last name
-    const char *name;    // the last name: in the path, or in `expanded`
+    bool slash;       // slashes followed the last name
+    const char *name; // the last name: in the path, or in `expanded`
     size_t len;
-    char *expanded;      // the path with symlinks replaced, or NULL
+    char *expanded; // the path with symlinks replaced, or NULL
 };
 
 // Walks to the last name; all names before it must exist. Relative paths start

@@ -24,9 +24,9 @@
 
 struct pipe {
     struct mutex lock;
-    u32 start, used; // the ring's first byte, and how many there are
-    u32 readers, writers;             // open ends
-    u32 readers_seen, writers_seen;   // opened ever, for fifo_open
+    u32 start, used;      // the ring's first byte, and how many there are
+    u32 readers, writers; // open ends
+    u32 readers_seen, writers_seen; // opened ever, for fifo_open
     u32 users; // open files and opens under way: the last one frees it
     struct waitq read_wait, write_wait;
     u8 *page[PIPE_PAGES];
@@ -218,7 +218,8 @@ static int pipe_ioctl(struct file *f, u32 cmd, u32 arg)
     return user_store_u32(arg, used);
 }
 
-// --- opening and closing ------------------------------------------------------------------
+// --- opening and closing
+// ------------------------------------------------------------------
 
 static void add_ends(struct pipe *p, u32 flags)
 {

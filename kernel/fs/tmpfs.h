@@ -18,9 +18,9 @@ struct tmpfs_entry; // a name in a directory; holds a reference to its node
 struct tmpfs_directory {
     struct tmpfs_entry **table; // hashed; NULL while empty
     u32 buckets, count;
-    struct list order;          // by position
+    struct list order; // by position
     u64 next_position;
-    struct tmpfs_node *parent;  // NULL: the root, or removed
+    struct tmpfs_node *parent; // NULL: the root, or removed
 };
 
 struct tmpfs_node {

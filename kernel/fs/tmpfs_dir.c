@@ -1,6 +1,6 @@
-// tmpfs: directories. Names are hashed, for the walk, and in a list by position,
-// for the listing: a position never comes back, so a listing sees each name that
-// stays exactly once, whatever is made or removed meanwhile.
+// tmpfs: directories. Names are hashed, for the walk, and in a list by
+// position, for the listing: a position never comes back, so a listing sees
+// each name that stays exactly once, whatever is made or removed meanwhile.
 //
 // Everything here runs under namespace_lock.
 #include "kernel/errno.h"
@@ -58,15 +58,15 @@ static int grow_table(struct tmpfs_directory *d)
     if (d->count < d->buckets)
         return 0;
     u32 buckets = d->table ? d->buckets * 2 : BUCKETS_AT_FIRST;
-    struct tmpfs_entry **table = kzalloc(buckets * sizeof(struct tmpfs_entry *));
+    struct tmpfs_entry **table =
+        kzalloc(buckets * sizeof(struct tmpfs_entry *));
     if (!table)
         return d->table ? 0 : -ENOMEM;
     kfree(d->table);
     d->table = table;
     d->buckets = buckets;
     struct tmpfs_entry *e;
-    list_for_each(e, &d->order, order)
-    {
+    list_for_each(e, &d->order, order) {
         struct tmpfs_entry **head = bucket(d, e->hash);
         e->next = *head;
         *head = e;
@@ -103,8 +103,8 @@ static void touch(struct tmpfs_node *dir, struct tmpfs_node *node)
 
 // Enters the name, at its position, behind `after` in the list. It takes over a
 // reference to `node`.
-static void insert(struct tmpfs_entry *e, struct tmpfs_node *node,
-                   u64 position, struct list *after)
+static void insert(struct tmpfs_entry *e, struct tmpfs_node *node, u64 position,
+                   struct list *after)
 {
     struct tmpfs_directory *d = &e->dir->dir;
     struct tmpfs_entry **head = bucket(d, e->hash);
@@ -290,8 +290,7 @@ int tmpfs_rename(struct vnode *from, const char *fname, size_t flen,
 int tmpfs_readdir(struct vnode *v, u64 *pos, struct dirent_sink *sink)
 {
     struct tmpfs_entry *e;
-    list_for_each(e, &tmpfs_node(v)->dir.order, order)
-    {
+    list_for_each(e, &tmpfs_node(v)->dir.order, order) {
         if (e->position < *pos)
             continue;
         if (!dirent_emit(sink, e->node->v.ino, e->position + 1,

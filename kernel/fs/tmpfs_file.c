@@ -11,7 +11,7 @@
 #include "lib/string.h"
 
 #define SIZE_MAX_TMPFS (1ull << 43) // the page number fits 32 bits, with room
-#define TAKE_AT_ONCE 32u            // frames freed between two looks at the lock
+#define TAKE_AT_ONCE 32u // frames freed between two looks at the lock
 
 static u32 pages_for(u64 size)
 {
@@ -46,8 +46,7 @@ static struct frame *new_frame(u32 flags)
 }
 
 // The page's frame, referenced, made when there is a hole. Under the lock.
-static int find_or_add_page(struct tmpfs_node *n, u32 index,
-                            struct frame **out)
+static int find_or_add_page(struct tmpfs_node *n, u32 index, struct frame **out)
 {
     *out = find_page(n, index);
     if (*out)

@@ -70,7 +70,6 @@ struct timespec_k vfs_now(void)
 {
     u64 ns = (u64)wallclock_now_ns();
     u64 sec = ns / NSEC_PER_SEC;
-    return (struct timespec_k){
-        .sec = (s64)sec, .nsec = (u32)(ns - sec * NSEC_PER_SEC)
-    };
+    return (struct timespec_k){ .sec = (s64)sec,
+                                .nsec = (u32)(ns - sec * NSEC_PER_SEC) };
 }

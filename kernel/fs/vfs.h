@@ -27,8 +27,8 @@ struct io {
     bool kernel; // addresses are kernel addresses
 };
 // Move n bytes (<= io->left) between `buf` and the io; advance it. 0, -EFAULT.
-int io_to(struct io *io, const void *buf, size_t n);   // a read's data
-int io_from(struct io *io, void *buf, size_t n);       // a write's data
+int io_to(struct io *io, const void *buf, size_t n); // a read's data
+int io_from(struct io *io, void *buf, size_t n);     // a write's data
 int io_zero(struct io *io, size_t n);
 void io_init(struct io *io, struct iovec_k *single, u32 addr, size_t n,
              bool kernel);
@@ -100,8 +100,8 @@ struct vnode {
 
 struct mount {
     struct list node;
-    const char *type;     // tmpfs, devfs, proc
-    char path[64];        // where, for /proc/mounts
+    const char *type; // tmpfs, devfs, proc
+    char path[64];    // where, for /proc/mounts
     struct vnode *root, *covered;
     u32 dev;
     int (*statfs)(struct mount *m, u64 *total_pages, u64 *free_pages);
@@ -157,7 +157,8 @@ void vnode_ref(struct vnode *v);
 void vnode_unref(struct vnode *v);
 struct timespec_k vfs_now(void); // wall clock
 
-// Path walking for the current task, `at`: start for relative paths (NULL: cwd).
+// Path walking for the current task, `at`: start for relative paths (NULL:
+// cwd).
 #define WALK_FOLLOW 1u // follow a symlink at the end
 int vfs_lookup(struct vnode *at, const char *path, u32 flags,
                struct vnode **out);
@@ -183,7 +184,7 @@ int files_fork(struct files *from, struct files **out);
 void files_ref(struct files *f);
 void files_unref(struct files *f);
 void files_close_on_exec(struct files *f);
-int fd_get(u32 fd, struct file **out);                 // -EBADF
+int fd_get(u32 fd, struct file **out); // -EBADF
 // Consumes the reference, also when it fails.
 int fd_install(struct file *f, bool cloexec, u32 from);
 u32 files_count(struct files *f);

@@ -182,8 +182,8 @@ static int flock_from_user(struct flock64 *l, u32 addr, bool wide)
 
 static int flock_to_user(u32 addr, const struct flock64 *l, bool wide)
 {
-    struct flock32 narrow = { l->type, l->whence, (s32)l->start,
-                              (s32)l->len, l->pid };
+    struct flock32 narrow = { l->type, l->whence, (s32)l->start, (s32)l->len,
+                              l->pid };
     if (wide)
         return copy_to_user(addr, l, sizeof(*l));
     return copy_to_user(addr, &narrow, sizeof(narrow));

@@ -187,8 +187,8 @@ static s32 read_link(u32 dirfd, u32 path, u32 addr, u32 size)
     struct vnode *v;
     if ((s32)size <= 0)
         return -EINVAL;
-    int err = where_lookup(dirfd, path, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH,
-                           &v);
+    int err =
+        where_lookup(dirfd, path, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, &v);
     if (err)
         return err;
     size = MIN(size, PATH_MAX_LEN + 1);
@@ -354,9 +354,8 @@ SYSCALL_HANDLER(umask)
 static struct change times_now(void)
 {
     struct timespec_k now = vfs_now();
-    return (struct change){
-        .atime = true, .mtime = true, .at = now, .mt = now
-    };
+    return (
+        struct change){ .atime = true, .mtime = true, .at = now, .mt = now };
 }
 
 static int set_time(const struct timespec64 *t, bool *set,

@@ -12,7 +12,7 @@
 static int wait_for_files(struct poll_slot *slots, u32 count, u64 deadline)
 {
     struct thread *t = current;
-    if (t->restart_deadline)
+    if (t->restart_deadline && deadline)
         deadline = t->restart_deadline;
     t->restart_deadline = 0;
     int ready = poll_files(slots, count, deadline);
@@ -155,8 +155,9 @@ static s32 poll_until(u32 addr, u32 count, u64 deadline)
 SYSCALL_HANDLER(poll)
 {
     s32 ms = (s32)c;
-    return poll_until(a, b, ms < 0 ? WAIT_FOREVER
-                                   : deadline_or_look((u32)ms * NSEC_PER_MSEC));
+    return poll_until(a, b,
+                      ms < 0 ? WAIT_FOREVER
+                             : deadline_or_look((u32)ms * NSEC_PER_MSEC));
 }
 
 static s32 poll_masked(u32 addr, u32 count, u32 timeout, bool wide, u32 mask,
@@ -207,8 +208,8 @@ static int sets_from_user(struct select_call *s)
 {
     for (u32 i = 0; i < SETS; i++) {
         memset(s->set[i], 0, s->words * sizeof(u32));
-        if (s->addr[i] && copy_from_user(s->set[i], s->addr[i],
-                                         s->words * sizeof(u32)))
+        if (s->addr[i] &&
+            copy_from_user(s->set[i], s->addr[i], s->words * sizeof(u32)))
             return -EFAULT;
     }
     return 0;
@@ -270,9 +271,8 @@ static u32 count_bits(const struct select_call *s)
 {
     u32 count = 0;
     for (u32 i = 0; i < s->words; i++)
-        count += (u32)__builtin_popcount(s->set[READ_SET][i] |
-                                         s->set[WRITE_SET][i] |
-                                         s->set[EXCEPT_SET][i]);
+        count += (u32)__builtin_popcount(
+            s->set[READ_SET][i] | s->set[WRITE_SET][i] | s->set[EXCEPT_SET][i]);
     return count;
 }
 

@@ -130,9 +130,9 @@ static int check_parts(struct vector *v, u32 count)
         part->len = MIN(part->len, left);
         left -= part->len;
     }
-    v->io = (struct io){
-        .iov = v->parts, .count = count, .left = TRANSFER_MAX - left
-    };
+    v->io = (struct io){ .iov = v->parts,
+                         .count = count,
+                         .left = TRANSFER_MAX - left };
     return 0;
 }
 

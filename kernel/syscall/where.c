@@ -62,8 +62,7 @@ int where_lookup(u32 dirfd, u32 path, u32 flags, struct vnode **out)
     if (err)
         return err;
     if (!w.path.text[0] && (flags & AT_EMPTY_PATH))
-        err = dirfd == AT_FDCWD ? current_directory(out)
-                                : fd_vnode(dirfd, out);
+        err = dirfd == AT_FDCWD ? current_directory(out) : fd_vnode(dirfd, out);
     else
         err = vfs_lookup(w.at, w.path.text,
                          flags & AT_SYMLINK_NOFOLLOW ? 0 : WALK_FOLLOW, out);

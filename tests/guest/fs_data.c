@@ -51,7 +51,8 @@ static void positions(void)
 static void modes(void)
 {
     char c;
-    int r = fresh(O_RDONLY), w = open("data", O_WRONLY), d = open("/", O_RDONLY);
+    int r = fresh(O_RDONLY), w = open("data", O_WRONLY),
+        d = open("/", O_RDONLY);
     check_error(write(r, "x", 1), EBADF);
     check_error(read(w, &c, 1), EBADF);
     check_error(read(d, &c, 1), EISDIR);
@@ -103,8 +104,7 @@ static void truncation(void)
     check(pread(fd, buf, sizeof(buf), 0) == PAGE + 100);
     for (int i = 0; i < PAGE + 100; i++)
         check(buf[i] == (i < 100 ? 'x' : 0));
-    check(truncate("data", 50) == 0 && fstat(fd, &st) == 0 &&
-          st.st_size == 50);
+    check(truncate("data", 50) == 0 && fstat(fd, &st) == 0 && st.st_size == 50);
     int again = open("data", O_WRONLY | O_TRUNC);
     check(again >= 0 && fstat(fd, &st) == 0 && st.st_size == 0);
     close(again);

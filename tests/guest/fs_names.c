@@ -224,8 +224,7 @@ static void at_calls(void)
     check(openat(99, "/", O_RDONLY) >= 0);
     int file = open("dir/f", O_RDONLY);
     check_error(openat(file, "x", O_RDONLY), ENOTDIR);
-    check(unlink("dir/f") == 0 && unlink("dir/h") == 0 &&
-          unlink("dir/s") == 0);
+    check(unlink("dir/f") == 0 && unlink("dir/h") == 0 && unlink("dir/s") == 0);
     close(file);
     close(dir);
     ok("the at calls");
