@@ -23,7 +23,7 @@ struct arch_cpu {
     struct tss tss;       // only esp0 changes after start-up
     struct tss double_fault_tss;
     u32 cr0;         // as loaded, TS clear
-    u32 windows;     // how many are open (arch/i386/mm/window.c)
+    u32 windows;     // how many are open (arch/i386/mm/memory.c)
     u32 nmis;        // NMIs that nobody asked for; written in NMI context
     u32 nmis_logged; // how many of them the log has told
     bool up;         // it has got as far as ap_main

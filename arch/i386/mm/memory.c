@@ -104,10 +104,22 @@ static u64 kernel_chunk(u32 va)
     return entry_make(va - KERNEL_BASE, RW) | ENTRY_LARGE;
 }
 
+// The kernel reads modules through the direct map.
+static void check_modules(void)
+{
+    for (u32 i = 0; i < boot_info.module_count; i++) {
+        const struct boot_module *m = &boot_info.modules[i];
+        if (m->base + m->size > direct_map_size)
+            panic("boot module %s lies at %#llx, beyond the direct map (%#x)",
+                  m->name, m->base, direct_map_size);
+    }
+}
+
 void arch_init_memory(void)
 {
     mmu_nx = mmu_pae && cpu_features.nx;
     direct_map_size = memory_end();
+    check_modules();
     char *directory = must_alloc_table();
     u32 size = mmu_pae ? 8 : 4;
     u32 chunks = -KERNEL_BASE / table_span();
