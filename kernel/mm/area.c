@@ -77,14 +77,22 @@ u32 area_mmap_top(const struct aspace *as)
     return USER_END - ALIGN_UP(room, PAGE_SIZE) - STACK_GUARD;
 }
 
+// Searches downwards, from where the last search for so much or less has ended.
 u32 area_find_gap(struct aspace *as, u32 length)
 {
     u32 ceiling = area_mmap_top(as);
-    for (struct list *node = as->areas.prev;; node = node->prev) {
+    struct list *node = as->areas.prev;
+    if (length >= as->gap_length && as->gap_floor < ceiling) {
+        ceiling = as->gap_floor;
+        struct area *above = area_above(as, ceiling);
+        if (above)
+            node = &above->node;
+    }
+    for (;; node = node->prev) {
         bool bottom = node == &as->areas;
         u32 floor = bottom ? MMAP_MIN : area_of(node)->end;
         if (floor < ceiling && ceiling - floor >= length)
-            return ceiling - length;
+            break;
         if (bottom)
             return 0;
         u32 start = area_of(node)->start;
@@ -92,6 +100,9 @@ u32 area_find_gap(struct aspace *as, u32 length)
             start -= MIN(start, STACK_GUARD);
         ceiling = MIN(ceiling, start);
     }
+    as->gap_floor = ceiling;
+    as->gap_length = length;
+    return ceiling - length;
 }
 
 struct area *area_create(const struct area *like)
@@ -137,8 +148,11 @@ void area_insert(struct aspace *as, struct area *a)
 
 void area_remove(struct aspace *as, struct area *a, struct list *dead)
 {
+    struct area *next = area_next(as, a);
     if (as->hint == a)
         as->hint = area_prev(as, a);
+    if (a->end > as->gap_floor) // a longer gap, up to the next one
+        as->gap_floor = next ? next->start : USER_END;
     list_remove(&a->node);
     list_push_back(dead, &a->node);
     as->virtual_pages -= (a->end - a->start) / PAGE_SIZE;

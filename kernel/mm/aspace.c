@@ -17,7 +17,9 @@ int aspace_create(struct aspace **out)
     struct aspace *as = slab_alloc(&aspace_cache);
     if (!as)
         return -ENOMEM;
-    *as = (struct aspace){ .refs = 1, .stack_limit = STACK_LIMIT_DEFAULT };
+    *as = (struct aspace){ .refs = 1,
+                           .gap_floor = USER_END,
+                           .stack_limit = STACK_LIMIT_DEFAULT };
     mutex_init(&as->lock, "address space");
     list_init(&as->areas);
     int err = pagetable_create(&as->pt);

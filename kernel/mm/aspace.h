@@ -31,6 +31,8 @@ struct aspace {
     struct mutex lock;
     struct list areas; // sorted by address
     struct area *hint; // last found
+    // Above gap_floor every gap between areas is shorter than gap_length.
+    u32 gap_floor, gap_length;
     struct pagetable pt;
     u32 cpus; // bit mask: may have it in their TLB; atomic
     u32 brk_start, brk;

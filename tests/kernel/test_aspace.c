@@ -190,6 +190,29 @@ KERNEL_TEST(mm_placement_is_top_down_and_apart)
     aspace_unref(as);
 }
 
+// What the search remembers does not change what it finds.
+KERNEL_TEST(mm_placement_remembers_rightly)
+{
+    struct aspace *as = space();
+    u32 at, last = 0;
+    for (u32 i = 0; i < 2000; i++) {
+        u32 length = (1 + test_random() % 9) * PG;
+        if (test_random() % 3 == 0 && last) {
+            u32 where = last + test_random() % 40 * PG;
+            aspace_unmap(as, MIN(where, USER_END - length), length);
+            continue;
+        }
+        u32 found = area_find_gap(as, length);
+        as->gap_floor = USER_END;
+        expect(found == area_find_gap(as, length));
+        length = (1 + test_random() % 9) * PG;
+        u32 prot = test_random() & 1 ? RW : PROT_R;
+        expect(!aspace_map(as, 0, length, prot, 0, 0, NULL, 0, &at));
+        last = at;
+    }
+    aspace_unref(as);
+}
+
 KERNEL_TEST(mm_bad_numbers_are_refused)
 {
     struct aspace *as = space();
