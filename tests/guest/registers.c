@@ -1,0 +1,212 @@
+// The registers of a program are its own: FPU, SSE and TLS survive switches,
+// migrations, signals and fork; selectors and flags that are nonsense kill the
+// program that made them and nothing else.
+#include "test.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/time.h>
+#include <ucontext.h>
+
+#define THREADS 6
+#define ROUNDS 4000
+
+static __thread long own;
+static volatile int wrong, handled;
+
+// Takes the same registers that the threads watch.
+static void on_alarm(int signal)
+{
+    (void)signal;
+    float junk[4] = { 9, 9, 9, 9 };
+    __asm__ volatile("movups %0, %%xmm5; fldpi; fstp %%st(0)" ::"m"(junk));
+    handled++;
+}
+
+static void *compute(void *arg)
+{
+    long id = (long)arg;
+    float in[4] = { id, id + .5f, id + .25f, id + .125f }, out[4];
+    int push = 1000 + id, top = 0;
+    own = id * ROUNDS;
+    __asm__ volatile("fildl %0" ::"m"(push));
+    for (int i = 0; i < ROUNDS; i++) {
+        __asm__ volatile("movups %0, %%xmm5" ::"m"(in));
+        for (volatile int spin = 0; spin < 300; spin++)
+            ;
+        if (i % 16 == 0)
+            __asm__ volatile("int $0x80" ::"a"(158)); // sched_yield
+        __asm__ volatile("movups %%xmm5, %0; fistl %1" : "=m"(out), "=m"(top));
+        if (memcmp(in, out, sizeof(in)) != 0 || top != push ||
+            own++ != id * ROUNDS + i)
+            wrong++;
+    }
+    __asm__ volatile("fstp %st(0)");
+    return NULL;
+}
+
+static void switches_and_signals(void)
+{
+    struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { 0 };
+    pthread_t threads[THREADS];
+    on_signal(SIGALRM, on_alarm, SA_RESTART);
+    check(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    for (long i = 0; i < THREADS; i++)
+        check(pthread_create(&threads[i], NULL, compute, (void *)(i + 1)) == 0);
+    for (int i = 0; i < THREADS; i++)
+        check(pthread_join(threads[i], NULL) == 0);
+    check(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    check(wrong == 0 && handled > 0);
+    on_signal(SIGALRM, SIG_DFL, 0);
+    ok("FPU, SSE and TLS across switches and signals");
+}
+
+static void across_fork(void)
+{
+    for (int i = 0; i < 20; i++) {
+        float in[4] = { i, 2, 3, 4 }, out[4];
+        int push = i * 3, top, pid, status;
+        __asm__ volatile("movups %0, %%xmm6; fildl %1" ::"m"(in), "m"(push));
+        __asm__ volatile("int $0x80" : "=a"(pid) : "a"(2) : "memory"); // fork
+        __asm__ volatile("movups %%xmm6, %0; fistpl %1" : "=m"(out), "=m"(top));
+        bool same = memcmp(in, out, sizeof(in)) == 0 && top == push;
+        if (pid == 0)
+            _exit(same ? 0 : 1);
+        check(pid > 0 && waitpid(pid, &status, 0) == pid);
+        check(same && exited_with(status, 0));
+    }
+    ok("FPU and SSE across fork");
+}
+
+// A handler that returns to what no program may have.
+static enum {
+    KERNEL_CODE,
+    NULL_CODE,
+    DATA_AS_CODE,
+    KERNEL_STACK,
+    NULL_STACK,
+    CODE_AS_STACK,
+    KERNEL_EIP,
+    ALL_FLAGS,
+} nonsense;
+
+static void spoil(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)info;
+    greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    switch (nonsense) {
+    case KERNEL_CODE:
+        r[REG_CS] = 0x60;
+        break;
+    case NULL_CODE:
+        r[REG_CS] = 0;
+        break;
+    case DATA_AS_CODE:
+        r[REG_CS] = r[REG_SS];
+        break;
+    case KERNEL_STACK:
+        r[REG_SS] = 0x68;
+        break;
+    case NULL_STACK:
+        r[REG_SS] = 0;
+        break;
+    case CODE_AS_STACK:
+        r[REG_SS] = r[REG_CS];
+        break;
+    case KERNEL_EIP:
+        r[REG_EIP] = (greg_t)0xc0101000;
+        break;
+    case ALL_FLAGS: // but TF
+        r[REG_EFL] = ~0x100;
+        break;
+    }
+}
+
+static void return_to_nonsense(void)
+{
+    struct sigaction action = { .sa_sigaction = spoil, .sa_flags = SA_SIGINFO };
+    check(sigaction(SIGUSR1, &action, NULL) == 0);
+    raise(SIGUSR1);
+    __asm__ volatile("cld");
+    _exit(7);
+}
+
+static void bad_returns(void)
+{
+    for (nonsense = KERNEL_CODE; nonsense < ALL_FLAGS; nonsense++)
+        check(killed_by(in_child(return_to_nonsense), SIGSEGV));
+    ok("returns to bad selectors and addresses");
+    // Flags that are not the program's are not taken from it.
+    check(exited_with(in_child(return_to_nonsense), 7));
+    ok("returns with bad flags");
+}
+
+static void far_call(void)
+{
+    __asm__ volatile("lcall $0x60, $0x1000");
+}
+
+static void call_task_gate(void)
+{
+    __asm__ volatile("lcall $0xf8, $0");
+}
+
+static void jump_to_task(void)
+{
+    __asm__ volatile("ljmp $0x80, $0");
+}
+
+static void return_to_kernel(void)
+{
+    __asm__ volatile("pushfl; pushl $0x60; pushl $1f; iretl; 1:");
+}
+
+static void return_from_nested_task(void)
+{
+    __asm__ volatile("pushfl; orl $0x4000, (%esp); popfl; iretl");
+}
+
+static void no_stack(void)
+{
+    __asm__ volatile("xorl %esp, %esp; pushl %eax");
+}
+
+static void forbidden_transfers(void)
+{
+    static void (*const ways[])(void) = {
+        far_call,         call_task_gate,          jump_to_task,
+        return_to_kernel, return_from_nested_task, no_stack,
+    };
+    for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
+        check(killed_by(in_child(ways[i]), SIGSEGV));
+    ok("no far transfer leads into the kernel");
+}
+
+// Direction, nested-task and alignment flags do not disturb the kernel, and a
+// system call gives them back as they were.
+static void flags_in_calls(void)
+{
+    int before = 0x4000 | 0x400, after;
+    __asm__ volatile("pushfl; orl %1, (%%esp); popfl\n\t"
+                     "movl $20, %%eax; int $0x80\n\t"
+                     "pushfl; popl %0\n\t"
+                     "pushl %0; andl $~0x4400, (%%esp); popfl"
+                     : "=&r"(after)
+                     : "r"(before)
+                     : "eax", "memory");
+    check((after & before) == before);
+    ok("flags survive system calls");
+}
+
+int main(void)
+{
+    alarm(TEST_SECONDS);
+    across_fork();
+    switches_and_signals();
+    alarm(TEST_SECONDS);
+    bad_returns();
+    forbidden_transfers();
+    flags_in_calls();
+    return 0;
+}
