@@ -43,7 +43,7 @@ trap_stubs:
     .set vector, 0
     .rept 256
     .balign 16
-    .if vector >= 32 || !((ERROR_CODES >> vector) & 1)
+    .if vector >= 32 || !((ERROR_CODES >> (vector & 31)) & 1)
     pushl $0
     .endif
     .if vector < 128
