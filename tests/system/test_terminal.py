@@ -87,7 +87,7 @@ def test_background_reader_is_stopped(console):
     console.command("cat &")
     console.settle(0.3)
     assert "Stopped" in console.command("jobs")
-    console.command("kill %1; sleep 0.2")
+    console.command("kill -9 %1; sleep 0.2")
     console.command("jobs")
     assert "cat" not in console.command("jobs")
 
@@ -102,11 +102,12 @@ def test_vi(console):
     console.settle()
     assert console.lines()[:3] == ["first", "second", "~"]
     assert "file" in console.lines()[23]
-    console.send("Othe top\x1b")       # open a line above
-    console.send("jA line\x1b")        # append to the next
-    console.send("jdd")                # delete the last
-    console.send(":s/line/LINE/\r")    # on the line that is left
-    console.settle()
+    for keys in ("Othe top\x1b",       # open a line above
+                 "jA line\x1b",        # append to the next
+                 "jdd",                # delete the last
+                 ":s/line/LINE/\r"):   # on the line that is left
+        console.send(keys)
+        console.settle()  # an escape and a letter at once are a function key
     assert console.lines()[:3] == ["the top", "first LINE", "~"]
     console.send(":wq\r")
     console.wait_for("strobe:")

@@ -13,6 +13,7 @@
 
 #define USAGE_STATUS 2
 #define ROWS_DEFAULT 20
+#define ROWS_UNSET UINT_MAX
 #define RATE_MAX 100000
 
 static const char usage_text[] =
@@ -20,7 +21,7 @@ static const char usage_text[] =
     "       profile [options] -t TASK\n"
     "  -F HZ       samples a second on each CPU (1000)\n"
     "  -s SOURCE   what interrupts to take them (the best there is)\n"
-    "  -n ROWS     length of the table; 0: everything (20)\n"
+    "  -n ROWS     length of the table; 0: everything (20; JSON: everything)\n"
     "  -t TASK     the running task with this id, until it ends or ^C or q\n"
     "  --json      the report as JSON\n"
     "  --help      this text\n"
@@ -89,6 +90,8 @@ static void parse(struct settings *s, int argc, char *argv[])
             bad_usage();
         }
     }
+    if (s->rows == ROWS_UNSET)
+        s->rows = s->json ? 0 : ROWS_DEFAULT;
     s->command = argv + optind;
     if ((s->task != 0) == (s->command[0] != NULL)) {
         complain(s->task != 0 ? "-t TASK and a program do not go together"
@@ -99,7 +102,7 @@ static void parse(struct settings *s, int argc, char *argv[])
 
 int main(int argc, char *argv[])
 {
-    struct settings settings = { .rows = ROWS_DEFAULT };
+    struct settings settings = { .rows = ROWS_UNSET };
     struct result result = { 0 };
 
     parse(&settings, argc, argv);
