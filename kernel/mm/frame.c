@@ -1,123 +1,25 @@
-// Physical memory: a buddy allocator for each zone, and in front of it a cache
-// of single frames on each CPU.
-//
-// One struct frame for each frame below `frame_count`, in an array that
-// frame_init puts into the low zone; a frame's number is its index. Frames that
-// are not RAM (or never handed out) lack FRAME_MANAGED.
+// Physical memory: single frames from a cache on each CPU, larger blocks and
+// what a cache lacks from the zones' buddy allocators.
 //
 // Locking: a zone's lock guards its free lists. A CPU's cache belongs to that
 // CPU while interrupts are off. `refs` is atomic.
 
 #include "kernel/mm/frame.h"
 
-#include "arch/boot.h"
-#include "arch/cpu.h"
 #include "kernel/init/log.h"
-#include "kernel/sync/spinlock.h"
+#include "kernel/mm/zone.h"
 #include "lib/string.h"
 
-#define FRAME_MANAGED 1u // flags: RAM that is ours
-#define FRAME_BLOCK 2u   // flags: first frame of a free buddy block
-
-#define ORDERS 11u // blocks of 4 KiB to 4 MiB
-#define ORDER_MAX (ORDERS - 1)
-#define CACHE_MAX 32u // frames that a CPU keeps of each zone
 #define CACHE_ORDER 4u
 #define CACHE_BATCH (1u << CACHE_ORDER) // moved between cache and zone at once
-#define ZEROED_MAX 16u
-#define RESERVE_MAX 256u
 
-// Real-mode memory: the BIOS's data and the page that CPUs start up in.
-#define FIRST_PADDR 0x10000u
-#define PAE_LIMIT (1ull << 36)
+struct frame *frames;
+u32 frame_count;
+u32 any_zone;
+u64 unmanaged_frames;
+struct frame_cache frame_caches[CPU_MAX];
 
-enum { ZONE_LOW, ZONE_HIGH, ZONES };
-
-struct zone {
-    struct spinlock lock;
-    u32 nonempty; // bit n: there are free blocks of order n
-    struct list blocks[ORDERS];
-    u32 total, free; // frames; `free` without those in the CPUs' caches
-    u32 reserve;     // the last ones are not for tasks' memory
-};
-
-struct frame_cache {
-    u32 count[ZONES];
-    struct frame *frames[ZONES][CACHE_MAX];
-    u32 zeroed_count; // low frames that came back full of zeros
-    struct frame *zeroed[ZEROED_MAX];
-    s32 by_use[FRAME_USES]; // allocated minus freed here: the sum counts
-};
-
-static struct frame *frames;
-static u32 frame_count;
-static struct zone zones[ZONES] = {
-    { .lock = SPINLOCK_INIT("low frames") },
-    { .lock = SPINLOCK_INIT("high frames") },
-};
-static struct frame_cache caches[CPU_MAX];
-static u32 any_zone; // where FRAME_ANY begins: the high zone if there is one
-static u64 unmanaged_frames;
-
-static u32 frame_number(const struct frame *f)
-{
-    return (u32)(f - frames);
-}
-
-// --- the buddy allocator; the zone is locked ---------------------------------
-
-static void block_insert(struct zone *z, struct frame *f, u32 order)
-{
-    f->flags |= FRAME_BLOCK;
-    f->order = (u8)order;
-    list_push_front(&z->blocks[order], &f->node);
-    z->nonempty |= 1u << order;
-}
-
-static void block_remove(struct zone *z, struct frame *f)
-{
-    f->flags &= (u8)~FRAME_BLOCK;
-    f->node.prev->next = f->node.next;
-    f->node.next->prev = f->node.prev;
-    if (list_empty(&z->blocks[f->order]))
-        z->nonempty &= ~(1u << f->order);
-}
-
-static struct frame *buddy_take(struct zone *z, u32 order)
-{
-    u32 fitting = z->nonempty >> order;
-    if (!fitting)
-        return NULL;
-    u32 have = order + (u32)__builtin_ctz(fitting);
-    struct frame *f = list_first(&z->blocks[have], struct frame, node);
-    block_remove(z, f);
-    while (have > order) {
-        have--;
-        block_insert(z, f + (1u << have), have);
-    }
-    f->order = (u8)order;
-    z->free -= 1u << order;
-    return f;
-}
-
-// The array's size is a multiple of the largest block, so a buddy's entry
-// always exists. Zones meet at such a multiple too.
-static void buddy_give(struct zone *z, struct frame *f, u32 order)
-{
-    u32 number = frame_number(f);
-    z->free += 1u << order;
-    for (; order < ORDER_MAX; order++) {
-        struct frame *buddy = &frames[number ^ (1u << order)];
-        if (!(buddy->flags & FRAME_BLOCK) || buddy->order != order)
-            break;
-        block_remove(z, buddy);
-        number &= ~(1u << order);
-    }
-    block_insert(z, &frames[number], order);
-}
-
-// --- the CPU's cache; interrupts are off
-// ---------------------------------------
+// --- the CPU's cache; interrupts are off -----------------------------------
 
 static bool for_tasks(enum frame_use use)
 {
@@ -187,8 +89,7 @@ static void cache_drain(struct frame_cache *c)
     give_all(&zones[ZONE_LOW], c->zeroed, &c->zeroed_count);
 }
 
-// --- allocation
-// ------------------------------------------------------------------
+// --- allocation ------------------------------------------------------------
 
 static struct frame *take_block(u32 order, u32 zone, enum frame_use use)
 {
@@ -295,8 +196,7 @@ u32 frame_refs(const struct frame *f)
     return __atomic_load_n(&f->refs, __ATOMIC_ACQUIRE);
 }
 
-// --- addresses and contents
-// ------------------------------------------------------
+// --- addresses and contents ------------------------------------------------
 
 paddr_t frame_paddr(const struct frame *f)
 {
@@ -395,8 +295,7 @@ void page_free_zeroed(void *page)
         frame_unref(f);
 }
 
-// --- statistics
-// --------------------------------------------------------------------
+// --- statistics ------------------------------------------------------------
 
 bool frames_scarce(void)
 {
@@ -417,9 +316,9 @@ void frame_stats(struct frame_stats *out)
     for (u32 i = 0; i < ZONES; i++) {
         u32 free = READ_ONCE(zones[i].free);
         for (u32 cpu = 0; cpu < cpu_count; cpu++)
-            free += READ_ONCE(caches[cpu].count[i]);
+            free += READ_ONCE(frame_caches[cpu].count[i]);
         for (u32 cpu = 0; i == ZONE_LOW && cpu < cpu_count; cpu++)
-            free += READ_ONCE(caches[cpu].zeroed_count);
+            free += READ_ONCE(frame_caches[cpu].zeroed_count);
         out->zone_total[i] = zones[i].total;
         out->zone_free[i] = free;
         out->total += zones[i].total;
@@ -429,201 +328,8 @@ void frame_stats(struct frame_stats *out)
     for (u32 use = FRAME_FREE + 1; use < FRAME_USES; use++) {
         s32 n = 0;
         for (u32 cpu = 0; cpu < cpu_count; cpu++)
-            n += READ_ONCE(caches[cpu].by_use[use]);
+            n += READ_ONCE(frame_caches[cpu].by_use[use]);
         out->by_use[use] = n > 0 ? (u64)n : 0;
     }
     out->by_use[FRAME_FREE] = out->free;
-}
-
-// --- start-up
-// ----------------------------------------------------------------------
-
-struct range {
-    u64 start, end; // page-aligned
-};
-
-static struct range pages_touched(paddr_t base, u64 size)
-{
-    return (struct range){ ALIGN_DOWN(base, (u64)PAGE_SIZE),
-                           ALIGN_UP(base + size, (u64)PAGE_SIZE) };
-}
-
-static struct range kernel_image(void)
-{
-    extern char kernel_end[];
-    paddr_t base = virt_to_phys((void *)KERNEL_LOAD);
-    return pages_touched(base, virt_to_phys(kernel_end) - base);
-}
-
-// What boot-time range number `i` is taken by something: the kernel's image,
-// then the modules. False when there are no more.
-static bool taken_range(u32 i, struct range *out)
-{
-    if (i > boot_info.module_count)
-        return false;
-    if (i == 0) {
-        *out = kernel_image();
-    } else {
-        const struct boot_module *m = &boot_info.modules[i - 1];
-        *out = pages_touched(m->base, m->size);
-    }
-    return true;
-}
-
-// The part of a usable region that lies in [FIRST_PADDR, limit), whole frames.
-static bool usable_range(u32 i, u64 limit, struct range *out)
-{
-    const struct boot_region *r = &boot_info.regions[i];
-    u64 start = ALIGN_UP(MAX(r->base, FIRST_PADDR), (u64)PAGE_SIZE);
-    u64 end = ALIGN_DOWN(MIN(r->base + r->size, limit), (u64)PAGE_SIZE);
-    *out = (struct range){ start, end };
-    return r->usable && start < end;
-}
-
-// The lowest free place for `size` bytes in [start, end), or 0.
-static u64 place_in(struct range r, u64 size)
-{
-    u64 at = r.start;
-    struct range taken;
-    for (u32 i = 0; taken_range(i, &taken); i++) {
-        if (at < taken.end && taken.start < at + size) {
-            at = taken.end;
-            i = (u32)-1; // moved: look at all of them again
-        }
-    }
-    return at + size <= r.end ? at : 0;
-}
-
-static u64 find_place(u64 size)
-{
-    struct range r;
-    for (u32 i = 0; i < boot_info.region_count; i++) {
-        u64 at = 0;
-        if (usable_range(i, DIRECT_MAP_MAX, &r))
-            at = place_in(r, size);
-        if (at)
-            return at;
-    }
-    panic("no room for the frame table (%llu KiB)", size / 1024);
-}
-
-// RAM ends here for us: the paging mode's reach, and no more frames than a
-// table in a quarter of the low zone can describe.
-static u64 memory_limit(void)
-{
-    u64 table = DIRECT_MAP_MAX / 4 / sizeof(struct frame);
-    u64 limit = cpu_features.pae ? PAE_LIMIT : 1ull << 32;
-    return MIN(limit, table << PAGE_SHIFT);
-}
-
-static u64 memory_end(u64 limit)
-{
-    u64 end = 0;
-    struct range r;
-    for (u32 i = 0; i < boot_info.region_count; i++) {
-        if (usable_range(i, limit, &r))
-            end = MAX(end, r.end);
-    }
-    return end;
-}
-
-static void manage(struct range r)
-{
-    for (u64 p = r.start; p < r.end; p += PAGE_SIZE) {
-        struct frame *f = &frames[(u32)(p >> PAGE_SHIFT)];
-        f->flags = FRAME_MANAGED;
-        f->zone = p < DIRECT_MAP_MAX ? ZONE_LOW : ZONE_HIGH;
-        zones[f->zone].total++;
-    }
-}
-
-// One reference for each range that covers a frame: a module's last page may be
-// the next one's first.
-static void reserve(struct range r)
-{
-    for (u64 p = r.start; p < r.end; p += PAGE_SIZE) {
-        struct frame *f = frame_from_paddr(p);
-        if (!f)
-            continue;
-        if (f->refs++ == 0) {
-            f->use = FRAME_KERNEL;
-            caches[0].by_use[FRAME_KERNEL]++;
-        }
-    }
-}
-
-static void free_unreserved(struct range r)
-{
-    u32 end = (u32)(r.end >> PAGE_SHIFT);
-    for (u32 n = (u32)(r.start >> PAGE_SHIFT); n < end;) {
-        u32 order = 0;
-        if (frames[n].refs) {
-            n++;
-            continue;
-        }
-        while (order < ORDER_MAX && !(n & (1u << order)) &&
-               n + (2u << order) <= end) {
-            u32 i = 1u << order;
-            while (i < 2u << order && !frames[n + i].refs)
-                i++;
-            if (i < 2u << order)
-                break;
-            order++;
-        }
-        buddy_give(&zones[frames[n].zone], &frames[n], order);
-        n += 1u << order;
-    }
-}
-
-static void count_unmanaged(u64 managed)
-{
-    u64 usable = 0;
-    for (u32 i = 0; i < boot_info.region_count; i++) {
-        if (boot_info.regions[i].usable)
-            usable += boot_info.regions[i].size >> PAGE_SHIFT;
-    }
-    unmanaged_frames = usable > managed ? usable - managed : 0;
-}
-
-void frame_init(void)
-{
-    for (u32 i = 0; i < CPU_MAX; i++)
-        cpus[i].frame_cache = &caches[i];
-    for (u32 i = 0; i < ZONES * ORDERS; i++)
-        list_init(&zones[i / ORDERS].blocks[i % ORDERS]);
-
-    u64 limit = memory_limit();
-    frame_count =
-        ALIGN_UP((u32)(memory_end(limit) >> PAGE_SHIFT), 1u << ORDER_MAX);
-    u64 size =
-        ALIGN_UP((u64)frame_count * sizeof(struct frame), (u64)PAGE_SIZE);
-    u64 place = find_place(size);
-    frames = phys_to_virt(place);
-    memset(frames, 0, (size_t)size);
-
-    struct range r;
-    for (u32 i = 0; i < boot_info.region_count; i++) {
-        if (usable_range(i, limit, &r))
-            manage(r);
-    }
-    reserve((struct range){ place, place + size });
-    for (u32 i = 0; taken_range(i, &r); i++)
-        reserve(r);
-    for (u32 i = 0; i < boot_info.region_count; i++) {
-        if (usable_range(i, limit, &r))
-            free_unreserved(r);
-    }
-    zones[ZONE_LOW].reserve = MIN(zones[ZONE_LOW].total / 64, RESERVE_MAX);
-    any_zone = zones[ZONE_HIGH].total ? ZONE_HIGH : ZONE_LOW;
-    count_unmanaged(zones[ZONE_LOW].total + zones[ZONE_HIGH].total);
-}
-
-void frame_release_region(paddr_t base, u64 size)
-{
-    struct range r = pages_touched(base, size);
-    for (u64 p = r.start; p < r.end; p += PAGE_SIZE) {
-        struct frame *f = frame_from_paddr(p);
-        if (f)
-            frame_unref(f);
-    }
 }

@@ -1,0 +1,60 @@
+// The buddy allocator of a zone: free blocks of 2^order frames, aligned to
+// their size; two that make up a larger one are joined when the second comes
+// back. The zone's lock is held by the caller (start-up: one CPU, no lock).
+
+#include "kernel/mm/zone.h"
+
+struct zone zones[ZONES] = {
+    { .lock = SPINLOCK_INIT("low frames") },
+    { .lock = SPINLOCK_INIT("high frames") },
+};
+
+static void block_insert(struct zone *z, struct frame *f, u32 order)
+{
+    f->flags |= FRAME_BLOCK;
+    f->order = (u8)order;
+    list_push_front(&z->blocks[order], &f->node);
+    z->nonempty |= 1u << order;
+}
+
+static void block_remove(struct zone *z, struct frame *f)
+{
+    f->flags &= (u8)~FRAME_BLOCK;
+    f->node.prev->next = f->node.next;
+    f->node.next->prev = f->node.prev;
+    if (list_empty(&z->blocks[f->order]))
+        z->nonempty &= ~(1u << f->order);
+}
+
+struct frame *buddy_take(struct zone *z, u32 order)
+{
+    u32 fitting = z->nonempty >> order;
+    if (!fitting)
+        return NULL;
+    u32 have = order + (u32)__builtin_ctz(fitting);
+    struct frame *f = list_first(&z->blocks[have], struct frame, node);
+    block_remove(z, f);
+    while (have > order) {
+        have--;
+        block_insert(z, f + (1u << have), have);
+    }
+    f->order = (u8)order;
+    z->free -= 1u << order;
+    return f;
+}
+
+// The array's size is a multiple of the largest block, so a buddy's entry
+// always exists. Zones meet at such a multiple too.
+void buddy_give(struct zone *z, struct frame *f, u32 order)
+{
+    u32 number = frame_number(f);
+    z->free += 1u << order;
+    for (; order < ORDER_MAX; order++) {
+        struct frame *buddy = &frames[number ^ (1u << order)];
+        if (!(buddy->flags & FRAME_BLOCK) || buddy->order != order)
+            break;
+        block_remove(z, buddy);
+        number &= ~(1u << order);
+    }
+    block_insert(z, &frames[number], order);
+}

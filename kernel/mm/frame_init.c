@@ -1,0 +1,202 @@
+// The start of physical memory: what is RAM and whose, from the boot loader's
+// map. Runs once, on the boot CPU, on the early page tables.
+
+#include "arch/boot.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/zone.h"
+#include "lib/string.h"
+
+// Real-mode memory: the BIOS's data and the page that CPUs start up in.
+#define FIRST_PADDR 0x10000u
+#define PAE_LIMIT (1ull << 36)
+#define RESERVE_MAX 256u // frames
+
+struct range {
+    u64 start, end; // page-aligned
+};
+
+static struct range pages_touched(paddr_t base, u64 size)
+{
+    return (struct range){ ALIGN_DOWN(base, (u64)PAGE_SIZE),
+                           ALIGN_UP(base + size, (u64)PAGE_SIZE) };
+}
+
+static struct range kernel_image(void)
+{
+    extern char kernel_end[];
+    paddr_t base = virt_to_phys((void *)KERNEL_LOAD);
+    return pages_touched(base, virt_to_phys(kernel_end) - base);
+}
+
+// What boot-time range number `i` is taken by something: the kernel's image,
+// then the modules. False when there are no more.
+static bool taken_range(u32 i, struct range *out)
+{
+    if (i > boot_info.module_count)
+        return false;
+    if (i == 0) {
+        *out = kernel_image();
+    } else {
+        const struct boot_module *m = &boot_info.modules[i - 1];
+        *out = pages_touched(m->base, m->size);
+    }
+    return true;
+}
+
+// The part of a usable region that lies in [FIRST_PADDR, limit), whole frames.
+static bool usable_range(u32 i, u64 limit, struct range *out)
+{
+    const struct boot_region *r = &boot_info.regions[i];
+    u64 start = ALIGN_UP(MAX(r->base, FIRST_PADDR), (u64)PAGE_SIZE);
+    u64 end = ALIGN_DOWN(MIN(r->base + r->size, limit), (u64)PAGE_SIZE);
+    *out = (struct range){ start, end };
+    return r->usable && start < end;
+}
+
+// The lowest free place for `size` bytes in [start, end), or 0.
+static u64 place_in(struct range r, u64 size)
+{
+    u64 at = r.start;
+    struct range taken;
+    for (u32 i = 0; taken_range(i, &taken); i++) {
+        if (at < taken.end && taken.start < at + size) {
+            at = taken.end;
+            i = (u32)-1; // moved: look at all of them again
+        }
+    }
+    return at + size <= r.end ? at : 0;
+}
+
+static u64 find_place(u64 size)
+{
+    struct range r;
+    for (u32 i = 0; i < boot_info.region_count; i++) {
+        u64 at = 0;
+        if (usable_range(i, DIRECT_MAP_MAX, &r))
+            at = place_in(r, size);
+        if (at)
+            return at;
+    }
+    panic("no room for the frame table (%llu KiB)", size / 1024);
+}
+
+// RAM ends here for us: the paging mode's reach, and no more frames than a
+// table in a quarter of the low zone can describe.
+static u64 memory_limit(void)
+{
+    u64 table = DIRECT_MAP_MAX / 4 / sizeof(struct frame);
+    u64 limit = cpu_features.pae ? PAE_LIMIT : 1ull << 32;
+    return MIN(limit, table << PAGE_SHIFT);
+}
+
+static u64 memory_end(u64 limit)
+{
+    u64 end = 0;
+    struct range r;
+    for (u32 i = 0; i < boot_info.region_count; i++) {
+        if (usable_range(i, limit, &r))
+            end = MAX(end, r.end);
+    }
+    return end;
+}
+
+static void manage(struct range r)
+{
+    for (u64 p = r.start; p < r.end; p += PAGE_SIZE) {
+        struct frame *f = &frames[(u32)(p >> PAGE_SHIFT)];
+        f->flags = FRAME_MANAGED;
+        f->zone = p < DIRECT_MAP_MAX ? ZONE_LOW : ZONE_HIGH;
+        zones[f->zone].total++;
+    }
+}
+
+// One reference for each range that covers a frame: a module's last page may be
+// the next one's first.
+static void reserve(struct range r)
+{
+    for (u64 p = r.start; p < r.end; p += PAGE_SIZE) {
+        struct frame *f = frame_from_paddr(p);
+        if (!f)
+            continue;
+        if (f->refs++ == 0) {
+            f->use = FRAME_KERNEL;
+            frame_caches[0].by_use[FRAME_KERNEL]++;
+        }
+    }
+}
+
+static void free_unreserved(struct range r)
+{
+    u32 end = (u32)(r.end >> PAGE_SHIFT);
+    for (u32 n = (u32)(r.start >> PAGE_SHIFT); n < end;) {
+        u32 order = 0;
+        if (frames[n].refs) {
+            n++;
+            continue;
+        }
+        while (order < ORDER_MAX && !(n & (1u << order)) &&
+               n + (2u << order) <= end) {
+            u32 i = 1u << order;
+            while (i < 2u << order && !frames[n + i].refs)
+                i++;
+            if (i < 2u << order)
+                break;
+            order++;
+        }
+        buddy_give(&zones[frames[n].zone], &frames[n], order);
+        n += 1u << order;
+    }
+}
+
+static void count_unmanaged(u64 managed)
+{
+    u64 usable = 0;
+    for (u32 i = 0; i < boot_info.region_count; i++) {
+        if (boot_info.regions[i].usable)
+            usable += boot_info.regions[i].size >> PAGE_SHIFT;
+    }
+    unmanaged_frames = usable > managed ? usable - managed : 0;
+}
+
+void frame_init(void)
+{
+    for (u32 i = 0; i < CPU_MAX; i++)
+        cpus[i].frame_cache = &frame_caches[i];
+    for (u32 i = 0; i < ZONES * ORDERS; i++)
+        list_init(&zones[i / ORDERS].blocks[i % ORDERS]);
+
+    u64 limit = memory_limit();
+    frame_count =
+        ALIGN_UP((u32)(memory_end(limit) >> PAGE_SHIFT), 1u << ORDER_MAX);
+    u64 size =
+        ALIGN_UP((u64)frame_count * sizeof(struct frame), (u64)PAGE_SIZE);
+    u64 place = find_place(size);
+    frames = phys_to_virt(place);
+    memset(frames, 0, (size_t)size);
+
+    struct range r;
+    for (u32 i = 0; i < boot_info.region_count; i++) {
+        if (usable_range(i, limit, &r))
+            manage(r);
+    }
+    reserve((struct range){ place, place + size });
+    for (u32 i = 0; taken_range(i, &r); i++)
+        reserve(r);
+    for (u32 i = 0; i < boot_info.region_count; i++) {
+        if (usable_range(i, limit, &r))
+            free_unreserved(r);
+    }
+    zones[ZONE_LOW].reserve = MIN(zones[ZONE_LOW].total / 64, RESERVE_MAX);
+    any_zone = zones[ZONE_HIGH].total ? ZONE_HIGH : ZONE_LOW;
+    count_unmanaged(zones[ZONE_LOW].total + zones[ZONE_HIGH].total);
+}
+
+void frame_release_region(paddr_t base, u64 size)
+{
+    struct range r = pages_touched(base, size);
+    for (u64 p = r.start; p < r.end; p += PAGE_SIZE) {
+        struct frame *f = frame_from_paddr(p);
+        if (f)
+            frame_unref(f);
+    }
+}
