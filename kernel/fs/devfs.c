@@ -30,14 +30,21 @@ static const struct char_device *find_registered(u32 rdev)
     return NULL;
 }
 
-const struct char_device *char_device_find(u32 rdev)
+static const struct char_device *find_static(u32 rdev)
 {
-    const struct char_device *found;
-
     LINKER_SET_FOR_EACH(const struct char_device, d, char_devices) {
         if ((*d)->rdev == rdev)
             return *d;
     }
+    return NULL;
+}
+
+const struct char_device *char_device_find(u32 rdev)
+{
+    const struct char_device *found = find_static(rdev);
+
+    if (found != NULL)
+        return found;
     spin_lock(&devices_lock);
     found = find_registered(rdev);
     spin_unlock(&devices_lock);
@@ -64,6 +71,8 @@ static int add_registered(const struct char_device *d)
 {
     int err = 0;
 
+    if (find_static(d->rdev) != NULL)
+        return -EEXIST;
     spin_lock(&devices_lock);
     if (find_registered(d->rdev) != NULL)
         err = -EEXIST;

@@ -3,6 +3,7 @@
 // A device is a `struct char_device`: static ones through CHAR_DEVICE (vfs.h),
 // those that are found at start-up through char_device_register. /dev holds a
 // node for each; a node elsewhere (mknod) works by its device number alone.
+// `ops` may be NULL if `open` sets file->ops.
 #pragma once
 
 #include "kernel/fs/vfs.h"

@@ -84,13 +84,19 @@ static u64 vector_count(u32 vector)
 
 static void put_interrupt_line(struct text *t)
 {
-    u64 sum = 0;
+    u64 counts[VECTORS - FIRST_DEVICE], sum = 0;
 
-    for (u32 v = FIRST_DEVICE; v < VECTORS; v++)
-        sum += vector_count(v);
+    for (u32 i = 0; i < ARRAY_SIZE(counts); i++) {
+        counts[i] = vector_count(FIRST_DEVICE + i);
+        sum += counts[i];
+    }
     text_printf(t, "intr %llu", sum);
-    for (u32 v = FIRST_DEVICE; v < VECTORS; v++)
-        text_printf(t, " %llu", vector_count(v));
+    for (u32 i = 0; i < ARRAY_SIZE(counts); i++) {
+        if (counts[i] == 0)
+            text_append(t, " 0", 2);
+        else
+            text_printf(t, " %llu", counts[i]);
+    }
     text_append(t, "\n", 1);
 }
 

@@ -38,7 +38,7 @@ static u32 rotate(u32 x, u32 n)
     return x << n | x >> (32 - n);
 }
 
-static void quarter_round(u32 *x, u32 a, u32 b, u32 c, u32 d)
+static ALWAYS_INLINE void quarter_round(u32 *x, u32 a, u32 b, u32 c, u32 d)
 {
     x[a] += x[b];
     x[d] = rotate(x[d] ^ x[a], 16);
@@ -136,6 +136,10 @@ void random_bytes(void *buf, size_t n)
     erase_key(mine.key);
     spin_unlock_irq(&lock, flags);
 
+    if (n <= sizeof(mine.key)) { // the key itself is as random as its stream
+        memcpy(buf, mine.key, n);
+        n = 0;
+    }
     for (u8 *to = buf; n > 0;) {
         size_t part = MIN(n, BLOCK_BYTES);
 

@@ -1,4 +1,4 @@
-// Terminals as files: opening, reading, writing, polling; and the list of them.
+// Terminals as open files: reading, writing, polling; and the driver's side.
 //
 // The line discipline (tty_ldisc.c) and job control (tty_jobs.c) do the
 // thinking. User memory is touched between two stretches under the terminal's
@@ -6,22 +6,15 @@
 // not atomic towards another reader or writer.
 
 #include "kernel/errno.h"
+#include "kernel/exec/signal.h"
 #include "kernel/fs/random.h"
-#include "kernel/fs/tty_ioctl.h"
 #include "kernel/fs/tty_private.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
-#include "lib/set.h"
-#include "lib/string.h"
 
-#define TTYS_MAX 8
+#include <arch/clock.h>
+
 #define CHUNK 256u
 #define VTIME_UNIT (100 * NSEC_PER_MSEC)
-#define TTY_MODE 0620u
-
-static struct tty *ttys[TTYS_MAX]; // filled at start-up, constant afterwards
-static u32 tty_count;
 
 // An open terminal. It is dead when the terminal was hung up since.
 struct tty_file {
@@ -156,7 +149,7 @@ static int tty_read(struct file *f, struct io *io, u64 *pos UNUSED)
 static int wait_writable(struct tty_file *tf)
 {
     struct tty *t = tf->tty;
-    int err = wait_event(&t->write_wait, ldisc_writable(t) || hung_up(tf),
+    int err = wait_event(&t->write_wait, tty_writable(t) || hung_up(tf),
                          WAIT_INTERRUPTIBLE, WAIT_FOREVER);
 
     return err == -EINTR ? -ERESTARTSYS : err;
@@ -165,9 +158,9 @@ static int wait_writable(struct tty_file *tf)
 static size_t put_out(struct tty *t, const char *text, size_t n)
 {
     u32 flags = spin_lock_irq(&t->lock);
-    size_t done = ldisc_output(t, text, n);
+    size_t done = tty_output(t, text, n);
 
-    ldisc_push(t);
+    tty_output_push(t);
     spin_unlock_irq(&t->lock, flags);
     return done;
 }
@@ -238,7 +231,7 @@ static u32 tty_poll(struct file *f, struct poll_wait *pw)
         minimum = t->termios.cc[VMIN];
     if (ldisc_readable(t, minimum))
         events |= POLLIN;
-    if (ldisc_writable(t))
+    if (tty_writable(t))
         events |= POLLOUT;
     return events;
 }
@@ -285,7 +278,7 @@ void tty_input(struct tty *t, const char *text, size_t n)
         jobs_signal(t, sig);
         flags = spin_lock_irq(&t->lock);
     }
-    ldisc_push(t); // the echo
+    tty_output_push(t); // the echo
     ldisc_throttle(t);
     if (ldisc_readable(t, 1))
         waitq_wake_all(&t->read_wait);
@@ -296,121 +289,6 @@ void tty_output_ready(struct tty *t)
 {
     u32 flags = spin_lock_irq(&t->lock);
 
-    ldisc_push(t);
+    tty_output_push(t);
     spin_unlock_irq(&t->lock, flags);
-}
-
-u32 tty_device_number(struct tty *t)
-{
-    return t->driver->rdev;
-}
-
-u32 tty_foreground(struct tty *t)
-{
-    return READ_ONCE(t->pgrp);
-}
-
-// --- devices ----------------------------------------------------------------
-
-static int open_terminal(struct file *f)
-{
-    for (u32 i = 0; i < tty_count; i++) {
-        struct tty *t = ttys[i];
-        int err;
-
-        if (t->driver->rdev != f->vnode->rdev)
-            continue;
-        err = tty_attach_file(t, f, false);
-        if (!err && !(f->flags & O_NOCTTY))
-            (void)jobs_acquire(t, false); // fails: not this time
-        return err;
-    }
-    return -ENXIO;
-}
-
-// /dev/tty: the controlling terminal.
-static int open_controlling(struct file *f)
-{
-    struct tty *t = jobs_controlling_tty();
-
-    return t == NULL ? -ENXIO : tty_attach_file(t, f, false);
-}
-
-// /dev/console: the terminal of the first console, else the first terminal. It
-// never becomes a controlling terminal by being opened, and is never hung up.
-static int open_console(struct file *f)
-{
-    const char *name = console_name();
-
-    for (u32 i = 0; name != NULL && i < tty_count; i++) {
-        if (strcmp(ttys[i]->driver->name, name) == 0)
-            return tty_attach_file(ttys[i], f, true);
-    }
-    return tty_count == 0 ? -ENXIO : tty_attach_file(ttys[0], f, true);
-}
-
-static const struct char_device controlling_device = {
-    .name = "tty",
-    .rdev = DEVICE_NUMBER(5, 0),
-    .mode = 0666,
-    .ops = &tty_file_ops,
-    .open = open_controlling,
-};
-CHAR_DEVICE(controlling_device);
-
-static const struct char_device console_device = {
-    .name = "console",
-    .rdev = DEVICE_NUMBER(5, 1),
-    .mode = 0600,
-    .ops = &tty_file_ops,
-    .open = open_console,
-};
-CHAR_DEVICE(console_device);
-
-struct tty *tty_create(struct tty_driver *d)
-{
-    struct tty *t = kzalloc(sizeof(*t));
-
-    if (t == NULL)
-        return NULL;
-    t->driver = d;
-    t->size = (struct winsize_k){ .rows = d->rows, .cols = d->cols };
-    t->device = (struct char_device){
-        .name = d->name,
-        .rdev = d->rdev,
-        .mode = TTY_MODE,
-        .ops = &tty_file_ops,
-        .open = open_terminal,
-    };
-    spin_init(&t->lock, "tty");
-    waitq_init(&t->read_wait, "tty input");
-    waitq_init(&t->write_wait, "tty output");
-    ldisc_init(t);
-    return t;
-}
-
-static void add_terminal(struct tty_driver *d)
-{
-    struct tty *t = tty_count < TTYS_MAX ? tty_create(d) : NULL;
-    int err;
-
-    if (t == NULL) {
-        log_printf("tty: no room for %s\n", d->name);
-        return;
-    }
-    ttys[tty_count++] = t;
-    d->tty = t;
-    err = char_device_register(&t->device);
-    if (err)
-        log_printf("tty: no /dev/%s: error %d\n", d->name, -err);
-    if (d->start != NULL)
-        d->start(d);
-}
-
-void tty_init(void)
-{
-    LINKER_SET_FOR_EACH(struct tty_driver, driver, tty_drivers) {
-        if ((*driver)->present == NULL || (*driver)->present(*driver))
-            add_terminal(*driver);
-    }
 }

@@ -2,7 +2,7 @@
 //
 // Arguments are copied before or after the stretch under the terminal's lock.
 
-#include "kernel/fs/tty_ioctl.h"
+#include "kernel/fs/tty_private.h"
 
 #include "kernel/errno.h"
 #include "kernel/exec/signal.h"
@@ -107,8 +107,8 @@ static void send_flow_character(struct tty *t, u32 index)
     char c = t->termios.cc[index];
 
     if (c != 0)
-        (void)ldisc_output(t, &c, 1); // no room: the line is busy anyway
-    ldisc_push(t);
+        (void)tty_output(t, &c, 1); // no room: the line is busy anyway
+    tty_output_push(t);
 }
 
 static int flow(struct tty *t, u32 what)
@@ -122,7 +122,7 @@ static int flow(struct tty *t, u32 what)
         return -EINVAL;
     flags = spin_lock_irq(&t->lock);
     if (what == TCOOFF || what == TCOON)
-        ldisc_stop(t, what == TCOOFF);
+        tty_output_stop(t, what == TCOOFF);
     else
         send_flow_character(t, what == TCIOFF ? VSTOP : VSTART);
     spin_unlock_irq(&t->lock, flags);
@@ -142,7 +142,7 @@ static int flush(struct tty *t, u32 what)
     if (what != TCOFLUSH)
         ldisc_flush_input(t);
     if (what != TCIFLUSH)
-        ldisc_flush_output(t);
+        tty_output_flush(t);
     spin_unlock_irq(&t->lock, flags);
     return 0;
 }

@@ -73,7 +73,7 @@ static void hang_up(struct tty *t)
     ldisc_flush_input(t);
     ldisc_init(t);
     ldisc_modes_changed(t, &old);
-    ldisc_stop(t, false);
+    tty_output_stop(t, false);
     waitq_wake_all(&t->read_wait);
     waitq_wake_all(&t->write_wait);
 }
@@ -117,21 +117,27 @@ int jobs_release(struct tty *t)
     return 0;
 }
 
-// Calls `matches(task, id)` for all tasks, under tasks_lock, until it is true.
+struct task_search {
+    bool (*matches)(const struct task *task, u32 id);
+    u32 id;
+    bool found;
+};
+
+static void look_at(struct task *task, void *arg)
+{
+    struct task_search *search = arg;
+
+    search->found = search->found || search->matches(task, search->id);
+}
+
 static bool any_task(bool (*matches)(const struct task *task, u32 id), u32 id)
 {
-    struct task *task;
-    bool found = false;
+    struct task_search search = { matches, id, false };
+    u32 flags = spin_lock_irq(&tasks_lock);
 
-    for (u32 next = 1; !found && (task = task_next(next)) != NULL;) {
-        u32 flags = spin_lock_irq(&tasks_lock);
-
-        found = matches(task, id);
-        spin_unlock_irq(&tasks_lock, flags);
-        next = task->id + 1;
-        task_unref(task);
-    }
-    return found;
+    task_for_each_locked(look_at, &search);
+    spin_unlock_irq(&tasks_lock, flags);
+    return search.found;
 }
 
 // A member whose parent is of the same session but another group could continue

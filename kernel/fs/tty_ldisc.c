@@ -9,7 +9,6 @@
 #include "kernel/fs/tty_private.h"
 #include "lib/string.h"
 
-#define TAB_WIDTH 8u
 #define ECHO_RESERVE 512u   // room in the output ring that writers leave
 #define THROTTLE_BELOW 256u // free places in the input ring
 
@@ -33,158 +32,27 @@ void ldisc_init(struct tty *t)
     memcpy(t->termios.cc, default_cc, sizeof(default_cc));
 }
 
-static bool is_control(u8 c)
-{
-    return c < ' ' || c == 0177;
-}
-
-static bool continues_utf8(const struct tty *t, u8 c)
-{
-    return (t->termios.iflag & IUTF8) && (c & 0xc0) == 0x80;
-}
-
 // A control character that is switched off is 0 and matches nothing.
 static bool is_cc(const struct tty *t, u8 c, u32 index)
 {
     return c != 0 && c == t->termios.cc[index];
 }
 
-// --- output -----------------------------------------------------------------
-
-static u32 output_room(const struct tty *t)
-{
-    return TTY_OUTPUT_SIZE - (READ_ONCE(t->out_head) - READ_ONCE(t->out_tail));
-}
-
-bool ldisc_writable(const struct tty *t)
-{
-    return output_room(t) > ECHO_RESERVE;
-}
-
-static void put(struct tty *t, u8 c)
-{
-    t->out[t->out_head++ % TTY_OUTPUT_SIZE] = c;
-}
-
-static void put_spaces(struct tty *t, u32 n)
-{
-    while (n-- > 0)
-        put(t, ' ');
-}
-
-// Puts one character as OPOST says; at most TAB_WIDTH places, which are free.
-static void put_processed(struct tty *t, u8 c)
-{
-    u32 modes = t->termios.oflag;
-    u32 to_tab = TAB_WIDTH - t->column % TAB_WIDTH;
-
-    switch (c) {
-    case '\n':
-        if (modes & ONLCR)
-            put(t, '\r');
-        if (modes & (ONLCR | ONLRET))
-            t->column = 0;
-        break;
-    case '\r':
-        if ((modes & ONOCR) && t->column == 0)
-            return;
-        if (modes & OCRNL)
-            c = '\n';
-        if (!(modes & OCRNL) || (modes & ONLRET))
-            t->column = 0;
-        break;
-    case '\t':
-        t->column += to_tab;
-        if ((modes & TABDLY) == XTABS) {
-            put_spaces(t, to_tab);
-            return;
-        }
-        break;
-    case '\b':
-        if (t->column > 0)
-            t->column--;
-        break;
-    default:
-        if (!is_control(c) && !continues_utf8(t, c))
-            t->column++;
-    }
-    put(t, c);
-}
-
-size_t ldisc_output(struct tty *t, const char *text, size_t n)
-{
-    bool process = t->termios.oflag & OPOST;
-    size_t done;
-
-    for (done = 0; done < n && output_room(t) > ECHO_RESERVE; done++) {
-        if (process)
-            put_processed(t, text[done]);
-        else
-            put(t, text[done]);
-    }
-    return done;
-}
-
-void ldisc_push(struct tty *t)
-{
-    struct tty_driver *d = t->driver;
-    u32 before = t->out_tail;
-
-    while (!t->stopped && t->out_head != t->out_tail) {
-        u32 at = t->out_tail % TTY_OUTPUT_SIZE;
-        u32 n = MIN(t->out_head - t->out_tail, TTY_OUTPUT_SIZE - at);
-        size_t taken = d->write(d, (const char *)t->out + at, n);
-
-        t->out_tail += taken;
-        if (taken < n)
-            break;
-    }
-    // Waking at half full only: a writer then has something to do.
-    if (t->out_tail != before && output_room(t) >= TTY_OUTPUT_SIZE / 2 &&
-        !waitq_empty(&t->write_wait))
-        waitq_wake_all(&t->write_wait);
-}
-
-void ldisc_stop(struct tty *t, bool stop)
-{
-    t->stopped = stop;
-    if (!stop)
-        ldisc_push(t);
-}
-
-void ldisc_flush_output(struct tty *t)
-{
-    t->out_tail = t->out_head;
-    waitq_wake_all(&t->write_wait);
-}
-
 // --- echo -------------------------------------------------------------------
-
-static void echo_plain(struct tty *t, u8 c)
-{
-    if (output_room(t) < TAB_WIDTH)
-        ldisc_push(t);
-    if (output_room(t) < TAB_WIDTH)
-        t->echo_lost++;
-    else if (t->termios.oflag & OPOST)
-        put_processed(t, c);
-    else
-        put(t, c);
-}
 
 static bool shown_as_two(const struct tty *t, u8 c)
 {
-    return (t->termios.lflag & ECHOCTL) && is_control(c) && c != '\t' &&
+    return (t->termios.lflag & ECHOCTL) && tty_is_control(c) && c != '\t' &&
            c != '\n';
 }
 
 static void echo(struct tty *t, u8 c)
 {
     if (shown_as_two(t, c)) {
-        echo_plain(t, '^');
+        tty_echo(t, '^');
         c ^= 0100;
     }
-    echo_plain(t, c);
+    tty_echo(t, c);
 }
 
 // The column behind the edited line's characters up to `end`.
@@ -196,10 +64,10 @@ static u32 column_at(const struct tty *t, u32 end)
         u8 c = t->in[i % TTY_INPUT_SIZE];
 
         if (c == '\t')
-            column += TAB_WIDTH - column % TAB_WIDTH;
+            column += TTY_TAB_WIDTH - column % TTY_TAB_WIDTH;
         else if (shown_as_two(t, c))
             column += 2;
-        else if (!is_control(c) && !continues_utf8(t, c))
+        else if (!tty_is_control(c) && !tty_continues_utf8(t, c))
             column++;
     }
     return column;
@@ -223,7 +91,7 @@ static bool put_input(struct tty *t, u16 entry)
     if (room < (canonical && !ends ? 2u : 1u)) {
         t->input_lost++;
         if (canonical && (t->termios.iflag & IMAXBEL))
-            echo_plain(t, '\a');
+            tty_echo(t, '\a');
         return false;
     }
     t->in[t->in_head++ % TTY_INPUT_SIZE] = entry;
@@ -307,7 +175,7 @@ void ldisc_modes_changed(struct tty *t, const struct termios_k *old)
         t->literal_next = false;
     }
     if ((old->iflag & IXON) && !(new->iflag &IXON))
-        ldisc_stop(t, false);
+        tty_output_stop(t, false);
     ldisc_throttle(t);
     waitq_wake_all(&t->read_wait);
 }
@@ -322,9 +190,9 @@ static void erase_back_to(struct tty *t, u32 head)
 
     t->in_head = head;
     while (wipe-- > 0) {
-        echo_plain(t, '\b');
-        echo_plain(t, ' ');
-        echo_plain(t, '\b');
+        tty_echo(t, '\b');
+        tty_echo(t, ' ');
+        tty_echo(t, '\b');
     }
 }
 
@@ -338,7 +206,7 @@ static u32 before_character(const struct tty *t)
     u32 head = t->in_head - 1;
 
     while (head != t->in_line &&
-           continues_utf8(t, t->in[head % TTY_INPUT_SIZE]))
+           tty_continues_utf8(t, t->in[head % TTY_INPUT_SIZE]))
         head--;
     return head;
 }
@@ -387,13 +255,13 @@ static void kill_line(struct tty *t, u8 c)
         return;
     echo(t, c);
     if (modes & ECHOK)
-        echo_plain(t, '\n');
+        tty_echo(t, '\n');
 }
 
 static void reprint(struct tty *t, u8 c)
 {
     echo(t, c);
-    echo_plain(t, '\n');
+    tty_echo(t, '\n');
     t->line_column = t->column;
     for (u32 i = t->in_line; i != t->in_head; i++)
         echo(t, t->in[i % TTY_INPUT_SIZE]);
@@ -416,8 +284,8 @@ static bool edit(struct tty *t, u8 c)
     } else if (extended && is_cc(t, c, VLNEXT)) {
         t->literal_next = true;
         if ((modes & ECHO) && (modes & ECHOCTL)) {
-            echo_plain(t, '^');
-            echo_plain(t, '\b');
+            tty_echo(t, '^');
+            tty_echo(t, '\b');
         }
     } else if (extended && (modes & ECHO) && is_cc(t, c, VREPRINT)) {
         reprint(t, c);
@@ -448,7 +316,7 @@ static bool end_line(struct tty *t, u8 c)
 
     if (c == '\n') {
         if (put_input(t, c | INPUT_LINE_END) && (modes & (ECHO | ECHONL)))
-            echo_plain(t, c);
+            tty_echo(t, c);
     } else if (is_cc(t, c, VEOF)) {
         put_input(t, INPUT_EOF);
     } else if (is_cc(t, c, VEOL) || ((modes & IEXTEN) && is_cc(t, c, VEOL2))) {
@@ -476,10 +344,10 @@ static void begin_signal(struct tty *t, u8 c)
 {
     if (!(t->termios.lflag & NOFLSH)) {
         ldisc_flush_input(t);
-        ldisc_flush_output(t);
+        tty_output_flush(t);
     }
     if (t->termios.iflag & IXON)
-        ldisc_stop(t, false);
+        tty_output_stop(t, false);
     if (t->termios.lflag & ECHO)
         echo(t, c);
 }
@@ -490,11 +358,11 @@ static bool flow_control(struct tty *t, u8 c)
     if (!(t->termios.iflag & IXON))
         return false;
     if (is_cc(t, c, VSTART) || is_cc(t, c, VSTOP)) {
-        ldisc_stop(t, !is_cc(t, c, VSTART));
+        tty_output_stop(t, !is_cc(t, c, VSTART));
         return true;
     }
     if (t->stopped && (t->termios.iflag & IXANY))
-        ldisc_stop(t, false);
+        tty_output_stop(t, false);
     return false;
 }
 

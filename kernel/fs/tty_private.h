@@ -1,5 +1,6 @@
-// What the parts of the terminal layer share: tty.c (files, ioctls),
-// tty_ldisc.c (line discipline) and tty_jobs.c (who may use it).
+// What the parts of the terminal layer share: tty.c (open files), tty_ioctl.c,
+// tty_devices.c (the list of terminals), tty_ldisc.c (line discipline),
+// tty_output.c (the way out) and tty_jobs.c (who may use it).
 #pragma once
 
 #include "kernel/fs/devfs.h"
@@ -109,42 +110,59 @@ struct tty {
     u8 out[TTY_OUTPUT_SIZE];
 };
 
-// --- tty_ldisc.c: all with tty->lock held -----------------------------------
+// --- tty_ldisc.c: with tty->lock held ---
 
 void ldisc_init(struct tty *t);
 // Takes one character from the line. Returns the signal that it stands for
 // (the foreground group gets it, without the lock) or 0.
 int ldisc_input(struct tty *t, u8 c);
-// Puts text into the output ring as the output modes say; returns how many
-// characters of it there was room for.
-size_t ldisc_output(struct tty *t, const char *text, size_t n);
-// Hands the driver what it takes of the output ring; wakes writers.
-void ldisc_push(struct tty *t);
 // Moves up to n characters to a reader. *ended: a line ended there.
 size_t ldisc_take(struct tty *t, char *buf, size_t n, bool *ended);
 // New modes; *old are the ones until now.
 void ldisc_modes_changed(struct tty *t, const struct termios_k *old);
-void ldisc_stop(struct tty *t, bool stop);
 void ldisc_flush_input(struct tty *t);
-void ldisc_flush_output(struct tty *t);
 // Characters that a read would get now (FIONREAD).
 u32 ldisc_readable_count(const struct tty *t);
 // Tells the driver when the ring is about to overflow, or has room again.
 void ldisc_throttle(struct tty *t);
-
-// These two may be asked without the lock by a sleeper, who is woken after each
-// change and asks again.
+// Without the lock too: a sleeper is woken after each change and asks again.
 static inline bool ldisc_readable(const struct tty *t, u32 minimum)
 {
     u32 tail = READ_ONCE(t->in_tail);
-    if (t->termios.lflag & ICANON)
+
+    if (READ_ONCE(t->termios.lflag) & ICANON)
         return READ_ONCE(t->in_line) != tail;
     return READ_ONCE(t->in_head) - tail >= minimum;
 }
-bool ldisc_writable(const struct tty *t);
 
-// --- tty_jobs.c
-// ---------------------------------------------------------------
+// --- tty_output.c: with tty->lock held ---
+
+#define TTY_TAB_WIDTH 8u
+
+// Puts text into the output ring as the output modes say; returns how many
+// characters of it there was room for.
+size_t tty_output(struct tty *t, const char *text, size_t n);
+// The same for one character that a program did not write.
+void tty_echo(struct tty *t, u8 c);
+// Hands the driver what it takes of the output ring; wakes writers.
+void tty_output_push(struct tty *t);
+// Holds output back, or lets it go on.
+void tty_output_stop(struct tty *t, bool stop);
+void tty_output_flush(struct tty *t);
+// Room for a writer. Without the lock too, as ldisc_readable.
+bool tty_writable(const struct tty *t);
+
+static inline bool tty_is_control(u8 c)
+{
+    return c < ' ' || c == 0177;
+}
+
+static inline bool tty_continues_utf8(const struct tty *t, u8 c)
+{
+    return (t->termios.iflag & IUTF8) && (c & 0xc0) == 0x80;
+}
+
+// --- tty_jobs.c ---
 
 // The current task's controlling terminal, or NULL.
 struct tty *jobs_controlling_tty(void);
@@ -160,11 +178,19 @@ int jobs_set_pgrp(struct tty *t, s32 pgrp);
 int jobs_get_session(struct tty *t, u32 *sid);
 void jobs_signal(struct tty *t, int sig); // to the foreground group
 
-// --- tty.c
-// --------------------------------------------------------------------
+// --- tty.c ---
+
+// Opens it as `file` (ops and data are set). 0, -ENOMEM.
+int tty_attach_file(struct tty *t, struct file *file, bool survives_hangup);
+// The open file's terminal; NULL when it was hung up.
+struct tty *tty_of_file(struct file *f);
+
+// --- tty_ioctl.c ---
+
+int tty_ioctl(struct file *f, u32 cmd, u32 arg);
+
+// --- tty_devices.c ---
 
 // A terminal over a driver, without a node (tests make their own). NULL: no
 // memory.
 struct tty *tty_create(struct tty_driver *d);
-// Opens it as `file` (ops and data are set). 0, -ENOMEM.
-int tty_attach_file(struct tty *t, struct file *file, bool survives_hangup);

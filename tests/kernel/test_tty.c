@@ -355,7 +355,7 @@ KERNEL_TEST(tty_blocking_writer)
         u32 flags = spin_lock_irq(&tty->lock);
 
         driver_room = 1000;
-        ldisc_push(tty);
+        tty_output_push(tty);
         spin_unlock_irq(&tty->lock, flags);
         thread_sleep_until(clock_now_ns() + NSEC_PER_MSEC,
                            WAIT_UNINTERRUPTIBLE);
@@ -539,7 +539,7 @@ KERNEL_TEST(tty_survives_noise)
                       test_random() & (ICANON | ECHO | ECHOE | ECHOK | ECHOCTL |
                                        ECHOKE | IEXTEN));
         if (i % 64 == 1)
-            ldisc_stop(tty, false);
+            tty_output_stop(tty, false);
         shown_len = 0;
     }
     expect(tty->in_head - tty->in_tail <= TTY_INPUT_SIZE);

@@ -1,0 +1,129 @@
+// The way out of a terminal: output modes (termios(3), OPOST) and the ring that
+// writers and echo fill and the driver empties.
+//
+// Everything here runs with the terminal's lock held and interrupts off. Echo
+// has room in the ring that writers leave; what finds none is counted.
+
+#include "kernel/fs/tty_private.h"
+
+#define ECHO_RESERVE 512u // room in the output ring that writers leave
+
+static u32 output_room(const struct tty *t)
+{
+    return TTY_OUTPUT_SIZE - (READ_ONCE(t->out_head) - READ_ONCE(t->out_tail));
+}
+
+bool tty_writable(const struct tty *t)
+{
+    return output_room(t) > ECHO_RESERVE;
+}
+
+static void put(struct tty *t, u8 c)
+{
+    t->out[t->out_head++ % TTY_OUTPUT_SIZE] = c;
+}
+
+static void put_spaces(struct tty *t, u32 n)
+{
+    while (n-- > 0)
+        put(t, ' ');
+}
+
+// Puts one character as OPOST says; at most TTY_TAB_WIDTH places, which are
+// free.
+static void put_processed(struct tty *t, u8 c)
+{
+    u32 modes = t->termios.oflag;
+    u32 to_tab = TTY_TAB_WIDTH - t->column % TTY_TAB_WIDTH;
+
+    switch (c) {
+    case '\n':
+        if (modes & ONLCR)
+            put(t, '\r');
+        if (modes & (ONLCR | ONLRET))
+            t->column = 0;
+        break;
+    case '\r':
+        if ((modes & ONOCR) && t->column == 0)
+            return;
+        if (modes & OCRNL)
+            c = '\n';
+        if (!(modes & OCRNL) || (modes & ONLRET))
+            t->column = 0;
+        break;
+    case '\t':
+        t->column += to_tab;
+        if ((modes & TABDLY) == XTABS) {
+            put_spaces(t, to_tab);
+            return;
+        }
+        break;
+    case '\b':
+        if (t->column > 0)
+            t->column--;
+        break;
+    default:
+        if (!tty_is_control(c) && !tty_continues_utf8(t, c))
+            t->column++;
+    }
+    put(t, c);
+}
+
+size_t tty_output(struct tty *t, const char *text, size_t n)
+{
+    bool process = t->termios.oflag & OPOST;
+    size_t done;
+
+    for (done = 0; done < n && output_room(t) > ECHO_RESERVE; done++) {
+        if (process)
+            put_processed(t, text[done]);
+        else
+            put(t, text[done]);
+    }
+    return done;
+}
+
+void tty_output_push(struct tty *t)
+{
+    struct tty_driver *d = t->driver;
+    u32 before = t->out_tail;
+
+    while (!t->stopped && t->out_head != t->out_tail) {
+        u32 at = t->out_tail % TTY_OUTPUT_SIZE;
+        u32 n = MIN(t->out_head - t->out_tail, TTY_OUTPUT_SIZE - at);
+        size_t taken = d->write(d, (const char *)t->out + at, n);
+
+        t->out_tail += taken;
+        if (taken < n)
+            break;
+    }
+    // Waking at half full only: a writer then has something to do.
+    if (t->out_tail != before && output_room(t) >= TTY_OUTPUT_SIZE / 2 &&
+        !waitq_empty(&t->write_wait))
+        waitq_wake_all(&t->write_wait);
+}
+
+void tty_output_stop(struct tty *t, bool stop)
+{
+    t->stopped = stop;
+    if (!stop)
+        tty_output_push(t);
+}
+
+void tty_output_flush(struct tty *t)
+{
+    t->out_tail = t->out_head;
+    waitq_wake_all(&t->write_wait);
+}
+
+void tty_echo(struct tty *t, u8 c)
+{
+    if (output_room(t) < TTY_TAB_WIDTH)
+        tty_output_push(t);
+    if (output_room(t) < TTY_TAB_WIDTH)
+        t->echo_lost++;
+    else if (t->termios.oflag & OPOST)
+        put_processed(t, c);
+    else
+        put(t, c);
+}

@@ -1,0 +1,150 @@
+// Texts that are made when they are read, /proc over them, the random
+// generator, and finding devices.
+
+#include "kernel/errno.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/fs/text.h"
+#include "kernel/init/test.h"
+#include "lib/string.h"
+
+KERNEL_TEST(text_grows)
+{
+    struct text t = { NULL, 0, 0, false };
+    char pattern[16];
+
+    for (u32 i = 0; i < 20000; i++)
+        text_printf(&t, "%05u\n", i);
+    expect(!t.failed && t.len == 120000);
+    for (u32 i = 0; i < 20000; i += 777) {
+        pattern[0] = '0' + i / 10000;
+        expect(t.data[i * 6] == pattern[0] && t.data[i * 6 + 5] == '\n');
+    }
+    text_append(&t, "", 0);
+    expect(t.len == 120000);
+    text_clear(&t);
+    expect(t.data == NULL && t.len == 0);
+}
+
+KERNEL_TEST(text_says_when_it_does_not_fit)
+{
+    static char block[4096];
+    struct text t = { NULL, 0, 0, false };
+
+    for (u32 i = 0; i < 300; i++)
+        text_append(&t, block, sizeof(block));
+    expect(t.failed);
+    expect(t.len == MIB(1));
+    text_clear(&t);
+}
+
+static int count_up(struct text *t, void *arg)
+{
+    u32 *made = arg;
+
+    ++*made;
+    text_printf(t, "text %u", *made);
+    return *made == 4 ? -ESRCH : 0;
+}
+
+static int read_at(struct text_file *tf, u32 *made, u64 *pos, char *buf,
+                   size_t n)
+{
+    struct iovec_k part;
+    struct io io;
+
+    io_init(&io, &part, (u32)buf, n, true);
+    return text_file_read(tf, &io, pos, count_up, made);
+}
+
+KERNEL_TEST(text_file_is_consistent)
+{
+    struct text_file *tf = text_file_create();
+    char buf[16];
+    u32 made = 0;
+    u64 pos = 0;
+
+    expect(tf != NULL);
+    if (tf == NULL)
+        return;
+    expect(read_at(tf, &made, &pos, buf, 5) == 5 && made == 1);
+    expect(read_at(tf, &made, &pos, buf, 5) == 1 && buf[0] == '1');
+    expect(read_at(tf, &made, &pos, buf, 5) == 0 && made == 1);
+    pos = 0; // again from the start: a new text
+    expect(read_at(tf, &made, &pos, buf, 16) == 6 && buf[5] == '2');
+    pos = ~0ull;
+    expect(read_at(tf, &made, &pos, buf, 16) == 0 && made == 2);
+    pos = 0;
+    made = 3; // the next time it fails
+    expect(read_at(tf, &made, &pos, buf, 16) == -ESRCH && pos == 0);
+    expect(read_at(tf, &made, &pos, buf, 16) == 6 && buf[5] == '5');
+    text_file_free(tf);
+}
+
+static int read_file(const char *path, char *buf, size_t n)
+{
+    struct file *f;
+    struct iovec_k part;
+    struct io io;
+    u64 pos = 0;
+    int result = vfs_open(NULL, path, O_RDONLY, 0, &f);
+
+    if (result)
+        return result;
+    io_init(&io, &part, (u32)buf, n, true);
+    result = f->ops->read(f, &io, &pos);
+    file_unref(f);
+    return result;
+}
+
+KERNEL_TEST(procfs_shows_the_machine)
+{
+    char buf[64];
+
+    expect(read_file("/proc/meminfo", buf, sizeof(buf)) == sizeof(buf));
+    expect(memcmp(buf, "MemTotal:", 9) == 0);
+    expect(read_file("/proc/stat", buf, sizeof(buf)) == sizeof(buf));
+    expect(memcmp(buf, "cpu  ", 5) == 0);
+    expect(read_file("/proc/version", buf, sizeof(buf)) > 0);
+    expect(memcmp(buf, "Strobe version", 14) == 0);
+    expect(read_file("/proc/nothing", buf, sizeof(buf)) == -ENOENT);
+    expect(read_file("/proc/../proc/./cpuinfo", buf, sizeof(buf)) > 0);
+}
+
+KERNEL_TEST(devices_are_found_by_number)
+{
+    static const struct char_device taken = {
+        .name = "taken",
+        .rdev = DEVICE_NUMBER(1, 3),
+    };
+    const struct char_device *null = char_device_find(DEVICE_NUMBER(1, 3));
+    char buf[8] = "unread!";
+
+    expect(null != NULL && strcmp(null->name, "null") == 0);
+    expect(char_device_find(DEVICE_NUMBER(99, 1)) == NULL);
+    expect(char_device_register(&taken) == -EEXIST);
+    expect(read_file("/dev/null", buf, sizeof(buf)) == 0);
+    expect(read_file("/dev/zero", buf, sizeof(buf)) == 8 && buf[0] == 0);
+    expect(read_file("/dev/random", buf, sizeof(buf)) == 8);
+}
+
+// Every bit is as often 1 as 0, and no two requests give the same.
+KERNEL_TEST(random_bytes_are_balanced)
+{
+    static u8 buf[8192], other[sizeof(buf)];
+    u32 ones = 0, same = 0;
+
+    random_bytes(buf, sizeof(buf));
+    random_bytes(other, sizeof(other));
+    for (u32 i = 0; i < sizeof(buf); i++) {
+        ones += __builtin_popcount(buf[i]);
+        same += buf[i] == other[i];
+    }
+    // 65536 bits: the deviation is 128; 8192 pairs: 32 are the same by chance.
+    expect(ones > 32768 - 1280 && ones < 32768 + 1280);
+    expect(same < 100);
+    for (u32 n = 1; n <= 80; n++) { // never beyond what was asked for
+        memset(buf, 0xee, 100);
+        random_bytes(buf, n);
+        expect(buf[n] == 0xee);
+    }
+}
