@@ -1,0 +1,306 @@
+// bench [NAME...]: what operations cost, in instructions; see tools/bench/run.
+//
+// Under `tools/vm --icount 1 --smp 1` the TSC counts two for each instruction,
+// so half its difference is the number of instructions, the same in every run.
+// Elsewhere the unit is half a TSC cycle. As the first process
+// (init=/bin/bench) it prints what the boot took and switches the machine off.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAGE 4096u
+#define FAULT_PAGES 256
+
+static uint64_t rdtsc(void)
+{
+    uint64_t t;
+    __asm__ volatile("rdtsc" : "=A"(t));
+    return t;
+}
+
+static void must(int condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "bench: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+// ---- what is measured: each does the operation `n` times
+// ---------------------
+
+static int zero, null, fds[2], back[2];
+
+static long call(long number, long b, long c, long d)
+{
+    long r;
+    __asm__ volatile("int $0x80"
+                     : "=a"(r)
+                     : "0"(number), "b"(b), "c"(c), "d"(d)
+                     : "memory");
+    return r;
+}
+
+static void do_getpid(int n)
+{
+    while (n-- > 0)
+        call(SYS_getpid, 0, 0, 0);
+}
+
+static void do_read(int n)
+{
+    char byte;
+    while (n-- > 0)
+        call(SYS_read, zero, (long)&byte, 1);
+}
+
+static void do_write(int n)
+{
+    char byte = 0;
+    while (n-- > 0)
+        call(SYS_write, null, (long)&byte, 1);
+}
+
+static void do_open(int n)
+{
+    while (n-- > 0)
+        close(open("/etc/passwd", O_RDONLY));
+}
+
+static void do_stat(int n)
+{
+    struct stat st;
+    while (n-- > 0)
+        stat("/etc/passwd", &st);
+}
+
+static void do_clock(int n)
+{
+    long t[2];
+    while (n-- > 0)
+        call(265, CLOCK_MONOTONIC, (long)t, 0); // clock_gettime
+}
+
+static void do_yield(int n)
+{
+    while (n-- > 0)
+        call(SYS_sched_yield, 0, 0, 0);
+}
+
+static void do_pipe(int n)
+{
+    char byte = 0;
+    while (n-- > 0) {
+        call(SYS_write, fds[1], (long)&byte, 1);
+        call(SYS_read, fds[0], (long)&byte, 1);
+    }
+}
+
+static void do_ping_pong(int n)
+{
+    char byte = 0;
+    while (n-- > 0) {
+        call(SYS_write, fds[1], (long)&byte, 1);
+        call(SYS_read, back[0], (long)&byte, 1);
+    }
+}
+
+static void on_signal(int signal)
+{
+    (void)signal;
+}
+
+static void do_signal(int n)
+{
+    pid_t self = getpid();
+    while (n-- > 0)
+        call(SYS_kill, self, SIGUSR1, 0);
+}
+
+static void do_mmap(int n)
+{
+    while (n-- > 0) {
+        void *p = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        munmap(p, 16 * PAGE);
+    }
+}
+
+static char *pages;
+
+static void do_fault(int n)
+{
+    for (int i = 0; i < n; i++)
+        pages[i * PAGE] = 1;
+}
+
+static void do_fork(int n)
+{
+    while (n-- > 0) {
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(0);
+        waitpid(pid, NULL, 0);
+    }
+}
+
+static void do_exec(int n)
+{
+    static char *const arguments[] = { "bench", "nothing", NULL };
+    while (n-- > 0) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            execve("/bin/bench", arguments, NULL);
+            _exit(127);
+        }
+        waitpid(pid, NULL, 0);
+    }
+}
+
+static void do_shell(int n)
+{
+    static char *const arguments[] = { "sh", "-c", "echo x | cat >/dev/null",
+                                       NULL };
+    while (n-- > 0) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            execv("/bin/sh", arguments);
+            _exit(127);
+        }
+        waitpid(pid, NULL, 0);
+    }
+}
+
+// ---- preparation
+// -------------------------------------------------------------
+
+static pid_t partner;
+
+static void start_partner(void)
+{
+    must(pipe(back) == 0, "pipe");
+    partner = fork();
+    must(partner >= 0, "fork");
+    if (partner != 0)
+        return;
+    char byte;
+    while (read(fds[0], &byte, 1) == 1)
+        (void)!write(back[1], &byte, 1);
+    _exit(0);
+}
+
+static void end_partner(void)
+{
+    kill(partner, SIGKILL);
+    waitpid(partner, NULL, 0);
+}
+
+static void map_pages(void)
+{
+    pages = mmap(NULL, FAULT_PAGES * PAGE, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    must(pages != MAP_FAILED, "mmap");
+}
+
+// Fresh pages for the measurement after those of the rehearsal.
+static void unmap_pages(void)
+{
+    munmap(pages, FAULT_PAGES * PAGE);
+}
+
+static void catch_signal(void)
+{
+    struct sigaction action = { .sa_handler = on_signal };
+    sigaction(SIGUSR1, &action, NULL);
+}
+
+struct operation {
+    const char *name;
+    void (*run)(int n);
+    int times;
+    void (*before)(void), (*after)(void);
+};
+
+static const struct operation operations[] = {
+    { "getpid", do_getpid, 1000, NULL, NULL },
+    { "read-zero", do_read, 1000, NULL, NULL },
+    { "write-null", do_write, 1000, NULL, NULL },
+    { "open-close", do_open, 200, NULL, NULL },
+    { "stat", do_stat, 200, NULL, NULL },
+    { "clock-gettime", do_clock, 1000, NULL, NULL },
+    { "sched-yield", do_yield, 1000, NULL, NULL },
+    { "pipe", do_pipe, 500, NULL, NULL },
+    { "pipe-ping-pong", do_ping_pong, 500, start_partner, end_partner },
+    { "signal", do_signal, 500, catch_signal, NULL },
+    { "mmap-munmap", do_mmap, 200, NULL, NULL },
+    { "page-fault", do_fault, FAULT_PAGES, map_pages, unmap_pages },
+    { "fork-exit-wait", do_fork, 50, NULL, NULL },
+    { "fork-exec-wait", do_exec, 50, NULL, NULL },
+    { "sh-pipeline", do_shell, 10, NULL, NULL },
+};
+
+#define OPERATIONS (sizeof(operations) / sizeof(*operations))
+
+// Once to warm up, then for the count.
+static uint64_t measure(const struct operation *o)
+{
+    uint64_t cycles = 0;
+
+    for (int round = 0; round < 2; round++) {
+        if (o->before != NULL)
+            o->before();
+        uint64_t start = rdtsc();
+        o->run(o->times);
+        cycles = rdtsc() - start;
+        if (o->after != NULL)
+            o->after();
+    }
+    return cycles / 2 / o->times;
+}
+
+static int wanted(const char *name, char *names[])
+{
+    if (names[0] == NULL)
+        return 1;
+    for (; *names != NULL; names++) {
+        if (strcmp(*names, name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+int main(int argc, char *argv[])
+{
+    uint64_t boot = rdtsc() / 2;
+
+    if (argc > 1 && strcmp(argv[1], "nothing") == 0)
+        return 0;
+    if (getpid() == 1) {
+        printf("boot %llu\n", (unsigned long long)boot);
+        fflush(stdout);
+        reboot(RB_POWER_OFF);
+    }
+    zero = open("/dev/zero", O_RDONLY);
+    null = open("/dev/null", O_WRONLY);
+    must(zero >= 0 && null >= 0, "/dev/zero, /dev/null");
+    must(pipe(fds) == 0, "pipe");
+    for (size_t i = 0; i < OPERATIONS; i++) {
+        if (wanted(operations[i].name, argv + 1))
+            printf("%s %llu\n", operations[i].name,
+                   (unsigned long long)measure(&operations[i]));
+    }
+    return 0;
+}
