@@ -17,7 +17,7 @@ struct tty_driver {
     size_t (*write)(struct tty_driver *d, const char *text, size_t n);
     bool (*present)(struct tty_driver *d);
     void (*start)(struct tty_driver *d); // interrupts may come from here on
-    struct tty *tty; // set by the tty layer
+    struct tty *tty;                     // set by the tty layer
     // Optional: stop (resume) taking characters from the line, so that the
     // sender waits. Any context, interrupts off.
     void (*throttle)(struct tty_driver *d, bool on);
@@ -34,5 +34,5 @@ void tty_init(void); // makes a tty and a /dev node for each present driver
 // Session leader's exit: SIGHUP to the foreground group, detach. tasks_lock not
 // held.
 void tty_disassociate(struct tty *t, u32 sid);
-u32 tty_device_number(struct tty *t);   // for /proc/PID/stat
+u32 tty_device_number(struct tty *t); // for /proc/PID/stat
 u32 tty_foreground(struct tty *t);
