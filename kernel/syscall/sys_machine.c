@@ -131,8 +131,8 @@ static s32 copy_log(u32 to, u32 size)
     return err ? err : (s32)length;
 }
 
-// The log is a record of what happened: asking to clear it is obeyed by showing
-// it, and no more.
+// The log is a record of what happened and is never cleared: the calls that ask
+// for it succeed, and the next reader still sees everything.
 SYSCALL_HANDLER(syslog)
 {
     switch (a) {
