@@ -1,0 +1,243 @@
+// Calls that change a file's attributes: mode, owner, times.
+#include "kernel/syscall/syscall.h"
+#include "kernel/syscall/user_types.h"
+#include "kernel/syscall/where.h"
+
+// What a call changes in a vnode.
+struct change {
+    bool mode, owner, atime, mtime;
+    u32 mode_bits, uid, gid;
+    struct timespec_k at, mt;
+};
+
+#define OWNER_UNCHANGED (~0u)
+
+static void apply(struct vnode *v, const struct change *c)
+{
+    struct timespec_k now = vfs_now();
+    spin_lock(&v->lock);
+    if (c->mode)
+        v->mode = (v->mode & S_IFMT) | (c->mode_bits & 07777);
+    if (c->owner && c->uid != OWNER_UNCHANGED)
+        v->uid = c->uid;
+    if (c->owner && c->gid != OWNER_UNCHANGED)
+        v->gid = c->gid;
+    if (c->atime)
+        v->atime = c->at;
+    if (c->mtime)
+        v->mtime = c->mt;
+    v->ctime = now;
+    spin_unlock(&v->lock);
+}
+
+static s32 change_path(u32 dirfd, u32 path, u32 flags, const struct change *c)
+{
+    struct vnode *v;
+    if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
+        return -EINVAL;
+    int err = where_lookup(dirfd, path, flags, &v);
+    if (err)
+        return err;
+    apply(v, c);
+    vnode_unref(v);
+    return 0;
+}
+
+static s32 change_fd(u32 fd, const struct change *c)
+{
+    struct fd_ref r;
+    int err = fd_borrow(fd, &r);
+    if (err)
+        return err;
+    if (r.file->flags & O_PATH)
+        err = -EBADF;
+    else if (r.file->vnode)
+        apply(r.file->vnode, c);
+    fd_return(&r);
+    return err;
+}
+
+static struct change new_mode(u32 mode)
+{
+    return (struct change){ .mode = true, .mode_bits = mode };
+}
+
+SYSCALL_HANDLER(chmod)
+{
+    struct change change = new_mode(b);
+    return change_path(AT_FDCWD, a, 0, &change);
+}
+
+SYSCALL_HANDLER(fchmod)
+{
+    struct change change = new_mode(b);
+    return change_fd(a, &change);
+}
+
+SYSCALL_HANDLER(fchmodat)
+{
+    struct change change = new_mode(c);
+    return change_path(a, b, 0, &change);
+}
+
+static struct change new_owner(u32 uid, u32 gid)
+{
+    return (struct change){ .owner = true, .uid = uid, .gid = gid };
+}
+
+// 16-bit user ids: -1 is widened.
+static u32 wide_id(u32 id)
+{
+    return (u16)id == 0xffff ? OWNER_UNCHANGED : (u16)id;
+}
+
+SYSCALL_HANDLER(chown)
+{
+    struct change change = new_owner(wide_id(b), wide_id(c));
+    return change_path(AT_FDCWD, a, 0, &change);
+}
+
+SYSCALL_HANDLER(chown32)
+{
+    struct change change = new_owner(b, c);
+    return change_path(AT_FDCWD, a, 0, &change);
+}
+
+SYSCALL_HANDLER(lchown32)
+{
+    struct change change = new_owner(b, c);
+    return change_path(AT_FDCWD, a, AT_SYMLINK_NOFOLLOW, &change);
+}
+
+SYSCALL_HANDLER(fchown32)
+{
+    struct change change = new_owner(b, c);
+    return change_fd(a, &change);
+}
+
+SYSCALL_HANDLER(fchownat)
+{
+    struct change change = new_owner(c, d);
+    return change_path(a, b, e, &change);
+}
+
+SYSCALL_HANDLER(umask)
+{
+    struct task *t = current_task();
+    u32 old = t->umask;
+    t->umask = a & 0777;
+    return (s32)old;
+}
+
+// --- times -----------------------------------------------------------------
+
+#define UTIME_NOW 0x3fffffff
+#define UTIME_OMIT 0x3ffffffe
+
+static struct change times_now(void)
+{
+    struct timespec_k now = vfs_now();
+    return (
+        struct change){ .atime = true, .mtime = true, .at = now, .mt = now };
+}
+
+static int set_time(const struct timespec64 *t, bool *set,
+                    struct timespec_k *value)
+{
+    *set = t->nsec != UTIME_OMIT;
+    if (t->nsec == UTIME_NOW)
+        *value = vfs_now();
+    else if (t->nsec == UTIME_OMIT)
+        return 0;
+    else if (t->nsec < 0 || t->nsec >= (s32)NSEC_PER_SEC)
+        return -EINVAL;
+    else
+        *value = (struct timespec_k){ .sec = t->sec, .nsec = (u32)t->nsec };
+    return 0;
+}
+
+static int times_from_user(struct change *c, u32 addr, bool wide)
+{
+    struct timespec64 t[2];
+    if (wide) {
+        if (copy_from_user(t, addr, sizeof(t)))
+            return -EFAULT;
+    } else {
+        struct timespec32 narrow[2];
+        if (copy_from_user(narrow, addr, sizeof(narrow)))
+            return -EFAULT;
+        for (u32 i = 0; i < 2; i++)
+            t[i] = (struct timespec64){ .sec = narrow[i].sec,
+                                        .nsec = narrow[i].nsec };
+    }
+    *c = (struct change){ .atime = false };
+    int err = set_time(&t[0], &c->atime, &c->at);
+    return err ? err : set_time(&t[1], &c->mtime, &c->mt);
+}
+
+static s32 set_times(u32 dirfd, u32 path, u32 addr, u32 flags, bool wide)
+{
+    struct change change = times_now();
+    int err = addr ? times_from_user(&change, addr, wide) : 0;
+    if (err)
+        return err;
+    if (!change.atime && !change.mtime)
+        return 0;
+    if (!path)
+        return change_fd(dirfd, &change);
+    return change_path(dirfd, path, flags, &change);
+}
+
+SYSCALL_HANDLER(utimensat)
+{
+    return set_times(a, b, c, d, false);
+}
+
+SYSCALL_HANDLER(utimensat_time64)
+{
+    return set_times(a, b, c, d, true);
+}
+
+static s32 set_timevals(u32 dirfd, u32 path, u32 addr)
+{
+    struct change change = times_now();
+    struct timeval32 t[2];
+    if (addr) {
+        if (copy_from_user(t, addr, sizeof(t)))
+            return -EFAULT;
+        for (u32 i = 0; i < 2; i++) {
+            if (t[i].usec < 0 || t[i].usec >= 1000000)
+                return -EINVAL;
+        }
+        change.at.sec = t[0].sec;
+        change.at.nsec = (u32)t[0].usec * 1000;
+        change.mt.sec = t[1].sec;
+        change.mt.nsec = (u32)t[1].usec * 1000;
+    }
+    if (!path)
+        return change_fd(dirfd, &change);
+    return change_path(dirfd, path, 0, &change);
+}
+
+SYSCALL_HANDLER(utimes)
+{
+    return a ? set_timevals(AT_FDCWD, a, b) : -EFAULT;
+}
+
+SYSCALL_HANDLER(futimesat)
+{
+    return set_timevals(a, b, c);
+}
+
+SYSCALL_HANDLER(utime)
+{
+    struct change change = times_now();
+    s32 t[2];
+    if (b) {
+        if (copy_from_user(t, b, sizeof(t)))
+            return -EFAULT;
+        change.at = (struct timespec_k){ .sec = t[0] };
+        change.mt = (struct timespec_k){ .sec = t[1] };
+    }
+    return change_path(AT_FDCWD, a, 0, &change);
+}
