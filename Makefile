@@ -19,6 +19,31 @@ KCC_FLAGS := -mstack-alignment=4 -mno-omit-leaf-frame-pointer \
 IMAGES :=
 endif
 
+# The checkers (docs/debugging.md), any combination: make KASAN=1 UBSAN=1
+# LOCKDEP=1, make KCSAN=1. Each combination has its own folder.
+CHECKERS := $(foreach c,KASAN UBSAN LOCKDEP KCSAN,$(if $($(c)),$(c)))
+ifneq ($(CHECKERS),)
+K := $(B)/checked/$(subst $() $(),-,$(CHECKERS))/kernel
+KERNEL := $(K).elf
+KCC_FLAGS += $(CHECKERS:%=-D%) -Wno-array-bounds -Wno-maybe-uninitialized \
+	-Wno-stringop-overflow -Wno-tsan
+IMAGES :=
+endif
+ifdef UBSAN
+SANITIZE += -fsanitize=undefined -fno-sanitize=object-size
+endif
+ifdef KCSAN
+SANITIZE += -fsanitize=thread --param tsan-distinguish-volatile=1 \
+	--param tsan-instrument-func-entry-exit=0
+endif
+ifdef KASAN
+SANITIZE += -fsanitize=kernel-address --param asan-stack=1 \
+	--param asan-globals=1 --param asan-instrumentation-with-call-threshold=0
+endif
+# The checkers' own code, and what runs before memory is set up, is not checked.
+UNCHECKED := kernel/debug/% arch/i386/boot/% %.S
+sanitize = $(if $(filter $(UNCHECKED),$1),,$(SANITIZE))
+
 # One short line for each step; the commands themselves with VERBOSE=1.
 Q := $(if $(VERBOSE),,@)
 say = @printf '  %-7s $@\n'
@@ -69,7 +94,7 @@ $(K)/objects: FORCE
 $(K)/%.o: % $(K)/config | $(DEPS)
 	@mkdir -p $(@D)
 	$(say) CC
-	$Q$(KCC) $(KFLAGS) -MMD -MP -c $< -o $@
+	$Q$(KCC) $(KFLAGS) $(call sanitize,$<) -MMD -MP -c $< -o $@
 
 $(KERNEL): $(KOBJECTS) arch/i386/linker.ld $(K)/objects \
 		tools/build/kernel tools/build/ksyms

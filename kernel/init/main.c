@@ -5,6 +5,8 @@
 #include "arch/boot.h"
 #include "arch/clock.h"
 #include "arch/cpu.h"
+#include "kernel/debug/kcsan.h"
+#include "kernel/debug/plant.h"
 #include "kernel/fs/tty.h"
 #include "kernel/init/cmdline.h"
 #include "kernel/init/log.h"
@@ -50,6 +52,7 @@ static void run_first_program(void *arg)
     (void)arg;
     vfs_init();
     tty_init();
+    plant_run();
     if (tests_wanted())
         tests_run();
     const char *path = arg_init.value[0] ? arg_init.value : "/sbin/init";
@@ -76,6 +79,7 @@ void kernel_main(void)
     irq_enable();
     smp_start();
     wait_for_schedulers();
+    kcsan_enable();
     log_printf("%u CPU%s, %s, TSC %u kHz\n", cpu_count,
                cpu_count > 1 ? "s" : "", cpu_features.brand,
                (u32)(clock_tsc_hz() / 1000));

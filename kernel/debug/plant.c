@@ -1,0 +1,188 @@
+#include "kernel/debug/plant.h"
+
+#if defined(KASAN) || defined(KCSAN) || defined(UBSAN) || defined(LOCKDEP)
+
+#include "kernel/init/cmdline.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/time/timeout.h"
+#include "lib/string.h"
+
+KERNEL_ARG(plant, "plant=NAME: makes a mistake that a checker must report");
+
+// Keeps the compiler from seeing through a planted mistake.
+static volatile u32 opaque_zero;
+
+// --- ubsan ------------------------------------------------------------------------
+
+static void shift_too_far(void)
+{
+    u32 by = 40 + opaque_zero;
+    log_printf("plant: %u\n", 1u << by);
+}
+
+static void signed_overflow(void)
+{
+    s32 big = 0x7fffffff - (s32)opaque_zero;
+    log_printf("plant: %d\n", big + 1);
+}
+
+static void index_out_of_bounds(void)
+{
+    static u32 table[4];
+    u32 index = 4 + opaque_zero;
+    log_printf("plant: %u\n", table[index]);
+}
+
+static void null_member(void)
+{
+    struct thread *t = (struct thread *)opaque_zero;
+    log_printf("plant: %u\n", t->tid);
+}
+
+// --- kasan ------------------------------------------------------------------------
+
+static void use_after_free(void)
+{
+    volatile u8 *p = kmalloc(40);
+    kfree((void *)p);
+    log_printf("plant: %u\n", p[8]);
+}
+
+static void heap_overflow(void)
+{
+    volatile u8 *p = kmalloc(40);
+    p[40 + opaque_zero] = 1; // by one
+    kfree((void *)p);
+}
+
+static void stack_overflow_by_one(void)
+{
+    volatile u8 array[24];
+    volatile u8 *p = array;
+    array[0] = 0;
+    p[24 + opaque_zero] = 1;
+    log_printf("plant: %u\n", array[opaque_zero]);
+}
+
+static u8 global_array[40];
+
+static void global_overflow(void)
+{
+    volatile u8 *p = global_array;
+    p[40 + opaque_zero] = 1;
+}
+
+static void double_free(void)
+{
+    void *p = kmalloc(40);
+    kfree(p);
+    kfree(p);
+}
+
+// --- kcsan ------------------------------------------------------------------------
+
+static u32 unlocked;
+
+static void count_unlocked(void *arg UNUSED)
+{
+    for (u64 end = clock_now_ns() + 2 * NSEC_PER_SEC; clock_now_ns() < end;) {
+        for (u32 i = 0; i < 1000; i++) {
+            unlocked++;
+            barrier();
+        }
+    }
+}
+
+static void unlocked_counter(void)
+{
+    kthread_create("racer", count_unlocked, NULL, NULL);
+    count_unlocked(NULL);
+}
+
+// --- lockdep ----------------------------------------------------------------------
+
+static struct spinlock lock_a = SPINLOCK_INIT("plant a");
+static struct spinlock lock_b = SPINLOCK_INIT("plant b");
+static struct mutex mutex_m = MUTEX_INIT(mutex_m, "plant m");
+
+static void lock_inversion(void)
+{
+    spin_lock(&lock_a);
+    spin_lock(&lock_b);
+    spin_unlock(&lock_b);
+    spin_unlock(&lock_a);
+    spin_lock(&lock_b);
+    spin_lock(&lock_a);
+    spin_unlock(&lock_a);
+    spin_unlock(&lock_b);
+}
+
+static void sleep_under_spinlock(void)
+{
+    spin_lock(&lock_a);
+    mutex_lock(&mutex_m);
+    mutex_unlock(&mutex_m);
+    spin_unlock(&lock_a);
+}
+
+static void take_in_interrupt(struct timeout *t UNUSED)
+{
+    spin_lock(&lock_a);
+    spin_unlock(&lock_a);
+}
+
+static void interrupt_unsafe_lock(void)
+{
+    static struct timeout timeout;
+    spin_lock(&lock_a); // with interrupts on
+    spin_unlock(&lock_a);
+    timeout_init(&timeout, take_in_interrupt);
+    timeout_set(&timeout, clock_now_ns() + NSEC_PER_MSEC);
+    thread_sleep_until(clock_now_ns() + 50 * NSEC_PER_MSEC,
+                       WAIT_UNINTERRUPTIBLE);
+}
+
+static void lock_twice(void)
+{
+    spin_lock(&lock_a);
+    spin_lock(&lock_a);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} plants[] = {
+    { "shift-too-far", shift_too_far },
+    { "signed-overflow", signed_overflow },
+    { "index-out-of-bounds", index_out_of_bounds },
+    { "null-member", null_member },
+    { "use-after-free", use_after_free },
+    { "heap-overflow", heap_overflow },
+    { "stack-overflow", stack_overflow_by_one },
+    { "global-overflow", global_overflow },
+    { "double-free", double_free },
+    { "unlocked-counter", unlocked_counter },
+    { "lock-inversion", lock_inversion },
+    { "sleep-under-spinlock", sleep_under_spinlock },
+    { "interrupt-unsafe-lock", interrupt_unsafe_lock },
+    { "lock-twice", lock_twice },
+};
+
+void plant_run(void)
+{
+    if (!arg_plant.present)
+        return;
+    for (u32 i = 0; i < ARRAY_SIZE(plants); i++) {
+        if (strcmp(plants[i].name, arg_plant.value))
+            continue;
+        plants[i].run();
+        log_printf("plant: %s was NOT reported\n", plants[i].name);
+        machine_power_off(true);
+    }
+    panic("plant=%s: there is no such planted bug", arg_plant.value);
+}
+
+#endif

@@ -1,0 +1,12 @@
+// Planted bugs (kernel argument `plant=NAME`): each must be reported by its
+// checker, or the checker is silent and its tests are worth nothing.
+#pragma once
+
+#if defined(KASAN) || defined(KCSAN) || defined(UBSAN) || defined(LOCKDEP)
+// Runs the bug that the command line names, if any, and says so if it survives.
+void plant_run(void);
+#else
+static inline void plant_run(void)
+{
+}
+#endif
