@@ -256,5 +256,5 @@ help:
 	@echo 'make distclean        remove musl, BusyBox and lua too'
 
 PERCENT := %
--include $(shell find $(B)/kernel $(B)/clang $(B)/obj $(B)/host -name '*.d' \
-	2>/dev/null)
+-include $(KOBJECTS:.o=.d)
+-include $(shell find $(B)/obj $(B)/host -name '*.d' 2>/dev/null)
