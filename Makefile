@@ -21,7 +21,7 @@ endif
 
 # The checkers (docs/debugging.md), any combination: make KASAN=1 UBSAN=1
 # LOCKDEP=1, make KCSAN=1. Each combination has its own folder.
-CHECKERS := $(foreach c,KASAN UBSAN LOCKDEP KCSAN,$(if $($(c)),$(c)))
+CHECKERS := $(strip $(foreach c,KASAN UBSAN LOCKDEP KCSAN,$(if $($(c)),$c)))
 ifneq ($(CHECKERS),)
 K := $(B)/checked/$(subst $() $(),-,$(CHECKERS))/kernel
 KERNEL := $(K).elf

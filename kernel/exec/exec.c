@@ -283,31 +283,22 @@ static const char *last_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-// /proc's exe must be absolute even when the call's path was not.
-static char *absolute(const char *path)
+// The file itself, whatever links led to it: /proc/PID/exe, and where profilers
+// find the symbols. If nobody knows its place any more, the name it was called.
+static char *program_path(struct program *p)
 {
-    if (path[0] == '/')
-        return kstrdup(path);
-    char *full = kmalloc(PATH_BYTES);
-    if (!full)
+    char *path = kmalloc(PATH_BYTES);
+    if (!path)
         return NULL;
-    int n = vfs_path(current_task()->cwd, full, PATH_BYTES);
-    if (n < 0)
-        n = 0;
-    if (n == 1) // the root itself
-        n = 0;
-    if ((u32)n + 1 < PATH_BYTES) {
-        full[n] = '/';
-        strlcpy(full + n + 1, path, PATH_BYTES - (u32)n - 1);
-    }
-    char *result = kstrdup(full);
-    kfree(full);
+    char *result =
+        kstrdup(vfs_path(p->vnode, path, PATH_BYTES) > 0 ? path : p->path);
+    kfree(path);
     return result;
 }
 
 static void set_names(struct task *t, struct program *p, const char *called)
 {
-    char *path = absolute(p->path);
+    char *path = program_path(p);
     u32 cmdline_size = 0;
     for (u32 i = 0; i < p->args.argc; i++)
         cmdline_size += (u32)strlen(p->args.bytes + cmdline_size) + 1;

@@ -76,7 +76,9 @@ static void release_stranded(u32 pgid)
 static u32 find_stranded(struct task *t, u32 *pgids)
 {
     u32 n = 0;
-    if (pgrp_is_stranded(t->pgid, t->sid, t))
+    const struct task *p = t->parent;
+    bool is_link = p && p->pgid != t->pgid && p->sid == t->sid;
+    if (is_link && pgrp_is_stranded(t->pgid, t->sid, t))
         pgids[n++] = t->pgid;
     struct task *child;
     list_for_each(child, &t->children, sibling)

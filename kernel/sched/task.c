@@ -228,10 +228,10 @@ int task_create(struct task *parent, u32 flags, struct task **out)
            sizeof(t->signals.action));
     spin_unlock_irq(&parent->signals.lock, irq);
 
-    t->cwd = parent->cwd;
-    t->root = parent->root;
-    vnode_ref(t->cwd);
-    vnode_ref(t->root);
+    irq = spin_lock_irq(&tasks_lock); // a sibling thread may change directory
+    vnode_ref(t->cwd = parent->cwd);
+    vnode_ref(t->root = parent->root);
+    spin_unlock_irq(&tasks_lock, irq);
     t->umask = parent->umask;
     t->uid = parent->uid;
     t->euid = parent->euid;

@@ -156,8 +156,10 @@ KERNEL_TEST(timeouts_fire_in_order)
         timeout_set(&t[i].timeout,
                     base + test_random() % (5 * NSEC_PER_MSEC));
     }
-    thread_sleep_until(base + 10 * NSEC_PER_MSEC, WAIT_UNINTERRUPTIBLE);
     for (u32 i = 0; i < ARRAY_SIZE(t); i++) {
+        while (!READ_ONCE(t[i].fired))
+            thread_sleep_until(clock_now_ns() + NSEC_PER_MSEC,
+                               WAIT_UNINTERRUPTIBLE);
         expect(!timeout_cancel(&t[i].timeout));
         expect(t[i].fired == 1);
         expect(t[i].at >= t[i].timeout.deadline);
