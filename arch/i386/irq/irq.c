@@ -132,7 +132,7 @@ int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
         return err;
     err = unmask_isa(irq, vector);
     if (err)
-        vectors[vector].handler = NULL; // it has never been able to come
+        vectors[vector] = (struct vector){ 0 }; // it could never come
     return err;
 }
 
