@@ -6,6 +6,8 @@
 // memcmp, so they must exist under these names.
 #include "lib/string.h"
 
+#include "kernel/debug/access.h"
+
 // The compiler must not recognise a loop below as the very function that it
 // implements and make it a call to itself. (clang: -ffreestanding is enough.)
 #ifndef __clang__
@@ -15,12 +17,14 @@
 // A word that may lie anywhere and alias anything.
 typedef u32 __attribute__((may_alias, aligned(1))) any_u32;
 
-#define WORD  sizeof(u32)
-#define ONES  0x01010101u
+#define WORD sizeof(u32)
+#define ONES 0x01010101u
 #define HIGHS 0x80808080u
 
 void *memcpy(void *restrict dst, const void *restrict src, size_t n)
 {
+    check_read(src, n);
+    check_write(dst, n);
     void *to = dst;
     size_t words = n / WORD, bytes = n % WORD;
     __asm__ volatile("rep movsl\n\t"
@@ -52,6 +56,7 @@ void *memmove(void *dst, const void *src, size_t n)
 
 void *memset(void *dst, int c, size_t n)
 {
+    check_write(dst, n);
     void *to = dst;
     size_t words = n / WORD, bytes = n % WORD;
     __asm__ volatile("rep stosl\n\t"

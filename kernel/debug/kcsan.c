@@ -1,40 +1,59 @@
-// The race detector (`make KCSAN=1`): two accesses to the same bytes at the same
-// time, at least one of them a write, at least one of them not marked.
+// The race detector (`make KCSAN=1`): two accesses to the same bytes at the
+// same time, at least one of them a write, at least one of them not marked.
 //
 // The compiler calls a function before each plain access. Every so often (each
 // CPU counts its own accesses; the distance is random) the access is made to
-// last: it sets a watchpoint on its bytes, lets others run for a while, and takes
-// it away. Every access looks whether it meets a watchpoint of somebody else.
-// A hit is a race that happened, with both sides at hand; so is a value that
-// changed while it was watched, even if the writer was not seen.
+// last: it sets a watchpoint on its bytes, lets others run for a while, and
+// takes it away. Every access looks whether it meets a watchpoint of somebody
+// else. A hit is a race that happened, with both sides at hand; so is a value
+// that changed while it was watched, even if the writer was not seen (assembly,
+// a device).
 //
-// READ_ONCE, WRITE_ONCE and atomics are marked: they never set a watchpoint, but
-// run into those of plain accesses. An intended race is marked at both ends, and
-// says in a comment why it is right.
+// A watched access stays as it was found: interrupts and preemption come if
+// they could have come there anyway, and now and then the thread yields. So
+// races with the own CPU's interrupts and threads are found as well, on one CPU
+// too.
 //
-// Nothing here is instrumented (the build compiles kernel/debug plainly).
+// READ_ONCE, WRITE_ONCE and atomics are marked: they never set a watchpoint,
+// but run into those of plain accesses. An intended race is marked at both
+// ends, and says in a comment why it is right.
+//
+// A watchpoint belongs to who moved it from FREE to CLAIMED; who moves it from
+// WATCHING to HIT fills in `other` meanwhile. No locks otherwise; any context,
+// NMI included. Nothing here is instrumented.
 #ifdef KCSAN
 
+#include "kernel/debug/kcsan.h"
+
+#include "arch/clock.h"
+#include "arch/mmu.h"
+#include "kernel/debug/access.h"
+#include "kernel/init/cmdline.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/thread.h"
-#include "lib/string.h"
+#include "lib/format.h"
 
-#define SLOTS 64u          // watchpoints, hashed by address
-#define SLOT_BYTES 64u     // an address hashes by these; accesses are aligned
-#define SKIP_MEAN 2000u    // accesses between two watchpoints of a CPU
-#define WATCH_TURNS 60u    // how long a watched access lasts, in PAUSEs
+KERNEL_ARG(kcsan, "kcsan=go-on: race reports do not end the machine");
+
+#define SLOTS 256u      // watchpoints, hashed by address
+#define SLOT_BYTES 64u  // an address hashes by these
+#define WATCHED_MAX 8u  // bytes of an access that are watched
+#define SKIP_MEAN 1500u // accesses between two watchpoints of a CPU
+#define WATCH_US 80u    // at most; half of it with interrupts off
+#define YIELD_ONE_IN 8u // so many watched accesses let other threads run
 #define STACK_MAX 12u
+#define KNOWN_MAX 64u // with kcsan=go-on each pair is reported once
 
 struct side {
-    u32 addr, size, cpu;
+    u32 addr, size, cpu, tid, irq_depth;
     bool write, marked;
     u32 depth;
     u32 pcs[STACK_MAX];
 };
 
 struct watchpoint {
-    u32 state; // FREE, WATCHING or HIT; atomic
-    u32 addr, size, cpu;
+    u32 state; // atomic
+    u32 addr, size;
     bool write;
     struct side other; // valid in HIT
 };
@@ -42,13 +61,22 @@ enum { FREE, CLAIMED, WATCHING, TAKEN, HIT };
 
 static struct watchpoint slots[SLOTS];
 static struct {
-    u32 skip, random, disabled;
+    s32 skip; // watches at 0 and below: a lost update delays, never stops it
+    u32 random;
+    bool reporting;
 } per_cpu[CPU_MAX];
 
 static bool enabled;
+static u32 cycles_per_us;
+static u32 report_lock;
+static struct {
+    u32 mine, other;
+} known[KNOWN_MAX];
+static u32 known_count;
 
 void kcsan_enable(void)
 {
+    cycles_per_us = (u32)(clock_tsc_hz() / 1000000) + 1;
     for (u32 i = 0; i < CPU_MAX; i++) {
         per_cpu[i].random = (u32)rdtsc() * 2 + 1 + i * 0x9e3779b9u;
         per_cpu[i].skip = SKIP_MEAN;
@@ -65,76 +93,191 @@ static u32 next_random(u32 cpu)
     return per_cpu[cpu].random = x;
 }
 
-static void fill_side(struct side *s, u32 addr, u32 size, bool write,
-                      bool marked)
+// --- reports
+// --------------------------------------------------------------------
+
+// The log has a lock, and this may be a report about its holder.
+static void say(const char *fmt, ...) PRINTF(1, 2);
+static void say(const char *fmt, ...)
 {
+    char line[160];
+    va_list args;
+    va_start(args, fmt);
+    int n = format_va(line, sizeof(line), fmt, args);
+    va_end(args);
+    console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
+}
+
+static void fill_side(struct side *s, u32 addr, u32 size, bool write,
+                      bool marked, u32 ebp)
+{
+    struct cpu *cpu = this_cpu();
     s->addr = addr;
     s->size = size;
-    s->cpu = this_cpu()->id;
+    s->cpu = cpu->id;
+    s->tid = cpu->thread->tid;
+    s->irq_depth = cpu->irq_depth;
     s->write = write;
     s->marked = marked;
-    s->depth = backtrace(frame_pointer(), s->pcs, STACK_MAX);
+    s->depth = backtrace(ebp, s->pcs, STACK_MAX);
 }
 
 static void say_side(const struct side *s)
 {
-    log_printf("kcsan: CPU %u: %s%s of %u bytes at %08x\n", s->cpu,
-               s->marked ? "marked " : "", s->write ? "write" : "read",
-               s->size, s->addr);
-    log_backtrace(s->pcs, s->depth);
+    say("kcsan: %s%s of %u bytes at %08x by CPU %u, %s %u:\n",
+        s->marked ? "marked " : "", s->write ? "write" : "read", s->size,
+        s->addr, s->cpu, s->irq_depth ? "interrupt of thread" : "thread",
+        s->tid);
+    for (u32 i = 0; i < s->depth; i++) {
+        u32 offset = 0;
+        const char *name = ksym_lookup(s->pcs[i], &offset);
+        say("  %08x %s+%#x\n", s->pcs[i], name ? name : "?", offset);
+    }
 }
 
-static NORETURN void report(const struct side *mine, const struct side *other)
+static const char *where(const struct side *s, u32 *offset)
 {
-    WRITE_ONCE(enabled, false);
+    const char *name = s->depth ? ksym_lookup(s->pcs[0], offset) : NULL;
+    return name ? name : "?";
+}
+
+static bool is_known(u32 mine, u32 other)
+{
+    for (u32 i = 0; i < known_count; i++) {
+        if ((known[i].mine == mine && known[i].other == other) ||
+            (known[i].mine == other && known[i].other == mine))
+            return true;
+    }
+    if (known_count < KNOWN_MAX) {
+        known[known_count].mine = mine;
+        known[known_count++].other = other;
+    }
+    return false;
+}
+
+static void say_race(const struct side *mine, const struct side *other)
+{
     say_side(mine);
     if (other)
         say_side(other);
     else
-        log_printf("kcsan: and a writer that was not seen (the value "
-                   "changed)\n");
-    u32 offset = 0;
-    const char *name = ksym_lookup(mine->pcs[2], &offset);
-    panic("kcsan: data race in %s+%#x", name ? name : "?", offset);
+        say("kcsan: and a writer that was not seen: the value changed\n");
 }
 
-static struct watchpoint *slot_of(u32 addr)
+static void report_and_go_on(const struct side *mine, const struct side *other)
+{
+    u32 flags = irq_save();
+    u32 cpu = this_cpu()->id, offset = 0;
+    per_cpu[cpu].reporting = true;
+    while (__atomic_exchange_n(&report_lock, 1, __ATOMIC_ACQUIRE))
+        cpu_relax();
+    if (!is_known(mine->pcs[0], other ? other->pcs[0] : 0)) {
+        const char *name = where(mine, &offset);
+        say("\nkcsan: data race in %s+%#x\n", name, offset);
+        say_race(mine, other);
+    }
+    __atomic_store_n(&report_lock, 0, __ATOMIC_RELEASE);
+    per_cpu[cpu].reporting = false;
+    irq_restore(flags);
+}
+
+static void report(const struct side *mine, const struct side *other)
+{
+    if (arg_kcsan.present) {
+        report_and_go_on(mine, other);
+        return;
+    }
+    irq_disable();
+    if (!__atomic_exchange_n(&enabled, false, __ATOMIC_ACQ_REL))
+        cpu_halt_forever(); // another CPU reports
+    smp_stop_others();
+    say("\n");
+    say_race(mine, other);
+    u32 offset = 0;
+    const char *name = where(mine, &offset);
+    panic("kcsan: data race in %s+%#x", name, offset);
+}
+
+// --- watchpoints
+// ------------------------------------------------------------------
+
+static ALWAYS_INLINE struct watchpoint *slot_of(u32 addr)
 {
     return &slots[addr / SLOT_BYTES % SLOTS];
 }
 
-static bool overlaps(const struct watchpoint *w, u32 addr, u32 size)
+static ALWAYS_INLINE bool collides(const struct watchpoint *w, u32 addr,
+                                   u32 size, bool write)
 {
-    return addr < w->addr + w->size && w->addr < addr + size;
+    return READ_ONCE(w->state) == WATCHING && addr < w->addr + w->size &&
+           w->addr < addr + size && (write || w->write);
 }
 
-// Somebody else's watchpoint on these bytes: tell its owner about us.
-static void check_watchpoint(u32 addr, u32 size, bool write, bool marked)
+// Somebody else's watchpoint on these bytes: tell its owner about us. Nothing
+// may come between TAKEN and HIT: the owner spins.
+static NOINLINE void hit(struct watchpoint *w, u32 addr, u32 size, bool write,
+                         bool marked, u32 ebp)
 {
-    struct watchpoint *w = slot_of(addr);
-    if (READ_ONCE(w->state) != WATCHING || !overlaps(w, addr, size) ||
-        !(write || w->write))
-        return;
+    u32 flags = irq_save();
     u32 watching = WATCHING;
-    if (!__atomic_compare_exchange_n(&w->state, &watching, TAKEN, false,
-                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        return;
-    fill_side(&w->other, addr, size, write, marked);
-    __atomic_store_n(&w->state, HIT, __ATOMIC_RELEASE);
+    if (__atomic_compare_exchange_n(&w->state, &watching, TAKEN, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        // Its owner may have given it away since we looked.
+        bool still = addr < w->addr + w->size && w->addr < addr + size;
+        if (still && (write || w->write)) {
+            fill_side(&w->other, addr, size, write, marked, ebp);
+            __atomic_store_n(&w->state, HIT, __ATOMIC_RELEASE);
+        } else {
+            __atomic_store_n(&w->state, WATCHING, __ATOMIC_RELEASE);
+        }
+    }
+    irq_restore(flags);
 }
 
 static u64 snapshot(u32 addr, u32 size)
 {
+    switch (size) { // as the access itself would read it
+    case 1:
+        return *(const volatile u8 *)addr;
+    case 2:
+        return *(const volatile u16 *)addr;
+    case 4:
+        return *(const volatile u32 *)addr;
+    }
     u64 value = 0;
-    memcpy(&value, (const void *)addr, size);
+    for (u32 i = 0; i < size; i++)
+        value = value << 8 | ((const volatile u8 *)addr)[i];
     return value;
 }
 
-// Interrupts are off meanwhile only if the caller had them off: an interrupt
-// that races with its own CPU's code is a race as well. Its watchpoints would
-// find ours busy, so it sets none.
-static void watch(u32 addr, u32 size, bool write)
+// An access that may be preempted lasts over other threads' turns now and then.
+static void let_others_run(u32 random)
 {
+    struct cpu *cpu = this_cpu();
+    bool preemptible = irqs_enabled() && !cpu->preempt_count && !cpu->irq_depth;
+    // One that has announced a sleep would fall asleep.
+    if (preemptible && random / 2 % YIELD_ONE_IN == 0 &&
+        READ_ONCE(current->state) == THREAD_RUNNING) {
+        sched_yield();
+        return;
+    }
+    u32 us = 1 + random / 16 % (irqs_enabled() ? WATCH_US : WATCH_US / 2);
+    u64 end = rdtsc() + us * cycles_per_us;
+    while (rdtsc() < end)
+        cpu_relax();
+}
+
+static NOINLINE void watch(u32 addr, u32 size, bool write, u32 ebp)
+{
+    u32 cpu = this_cpu()->id;
+    u32 random = next_random(cpu);
+    per_cpu[cpu].skip = (s32)(1 + next_random(cpu) % (2 * SKIP_MEAN));
+    if (per_cpu[cpu].reporting || addr < KERNEL_BASE)
+        return;
+    if (size > WATCHED_MAX) {
+        addr += random % (size - WATCHED_MAX + 1);
+        size = WATCHED_MAX;
+    }
     struct watchpoint *w = slot_of(addr);
     u32 nobody = FREE;
     if (!__atomic_compare_exchange_n(&w->state, &nobody, CLAIMED, false,
@@ -143,91 +286,101 @@ static void watch(u32 addr, u32 size, bool write)
     w->addr = addr;
     w->size = size;
     w->write = write;
-    w->cpu = this_cpu()->id;
     u64 before = snapshot(addr, size);
     __atomic_store_n(&w->state, WATCHING, __ATOMIC_RELEASE);
-    for (u32 i = 0; i < WATCH_TURNS; i++)
-        cpu_relax();
+    let_others_run(random);
     u64 after = snapshot(addr, size);
 
+    struct side mine, other;
     u32 watching = WATCHING;
-    if (__atomic_compare_exchange_n(&w->state, &watching, FREE, false,
-                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-        if (before == after)
+    while (!__atomic_compare_exchange_n(&w->state, &watching, FREE, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (watching == HIT) {
+            other = w->other;
+            __atomic_store_n(&w->state, FREE, __ATOMIC_RELEASE);
+            fill_side(&mine, addr, size, write, false, ebp);
+            report(&mine, &other);
             return;
-        struct side mine;
-        fill_side(&mine, addr, size, write, false);
-        report(&mine, NULL);
-    }
-    while (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != HIT)
+        }
+        watching = WATCHING; // TAKEN: not for long
         cpu_relax();
-    struct side mine, other = w->other;
-    fill_side(&mine, addr, size, write, false);
-    report(&mine, &other);
+    }
+    if (before == after)
+        return;
+    fill_side(&mine, addr, size, write, false, ebp);
+    report(&mine, NULL);
 }
 
 static ALWAYS_INLINE void access(u32 addr, u32 size, bool write, bool marked)
 {
     if (unlikely(!READ_ONCE(enabled)))
         return;
-    check_watchpoint(addr, size, write, marked);
-    if (marked)
-        return;
-    u32 cpu = this_cpu()->id;
-    if (likely(--per_cpu[cpu].skip))
-        return;
-    per_cpu[cpu].skip = 1 + next_random(cpu) % (2 * SKIP_MEAN);
-    if (per_cpu[cpu].disabled)
-        return;
-    preempt_disable();
-    per_cpu[cpu].disabled++;
-    watch(addr, MIN(size, 8u), write);
-    per_cpu[cpu].disabled--;
-    preempt_enable_no_resched();
+    struct watchpoint *w = slot_of(addr);
+    if (unlikely(collides(w, addr, size, write)))
+        hit(w, addr, size, write, marked, frame_pointer());
+    // By a thread that moves to another CPU meanwhile: one count more or less.
+    if (!marked && unlikely(--per_cpu[this_cpu()->id].skip <= 0))
+        watch(addr, size, write, frame_pointer());
 }
 
-// --- what the compiler calls (GCC's tsan.def) ----------------------------------------
+// Like access, over any number of slots.
+static ALWAYS_INLINE void access_range(u32 addr, u32 size, bool write)
+{
+    if (unlikely(!READ_ONCE(enabled)) || !size)
+        return;
+    for (u32 at = addr; at - addr < size; at = (at | (SLOT_BYTES - 1)) + 1) {
+        struct watchpoint *w = slot_of(at);
+        if (unlikely(collides(w, addr, size, write)))
+            hit(w, addr, size, write, false, frame_pointer());
+    }
+    per_cpu[this_cpu()->id].skip -= (s32)(size / 16);
+    if (unlikely(--per_cpu[this_cpu()->id].skip <= 0))
+        watch(addr, size, write, frame_pointer());
+}
 
-#define ACCESS(size)                                              \
-    void __tsan_read##size(u32 addr);                             \
-    void __tsan_read##size(u32 addr)                              \
-    {                                                             \
-        access(addr, size, false, false);                         \
-    }                                                             \
-    void __tsan_write##size(u32 addr);                            \
-    void __tsan_write##size(u32 addr)                             \
-    {                                                             \
-        access(addr, size, true, false);                          \
-    }                                                             \
-    void __tsan_unaligned_read##size(u32 addr);                   \
-    void __tsan_unaligned_read##size(u32 addr)                    \
-    {                                                             \
-        access(addr, size, false, false);                         \
-    }                                                             \
-    void __tsan_unaligned_write##size(u32 addr);                  \
-    void __tsan_unaligned_write##size(u32 addr)                   \
-    {                                                             \
-        access(addr, size, true, false);                          \
-    }                                                             \
-    void __tsan_volatile_read##size(u32 addr);                    \
-    void __tsan_volatile_read##size(u32 addr)                     \
-    {                                                             \
-        access(addr, size, false, true);                          \
-    }                                                             \
-    void __tsan_volatile_write##size(u32 addr);                   \
-    void __tsan_volatile_write##size(u32 addr)                    \
-    {                                                             \
-        access(addr, size, true, true);                           \
-    }                                                             \
-    void __tsan_unaligned_volatile_read##size(u32 addr);          \
-    void __tsan_unaligned_volatile_read##size(u32 addr)           \
-    {                                                             \
-        access(addr, size, false, true);                          \
-    }                                                             \
-    void __tsan_unaligned_volatile_write##size(u32 addr);         \
-    void __tsan_unaligned_volatile_write##size(u32 addr)          \
-    {                                                             \
-        access(addr, size, true, true);                           \
+// --- what the compiler calls (GCC's tsan.def)
+// ----------------------------------------
+
+#define ACCESS(size)                                      \
+    void __tsan_read##size(u32 addr);                     \
+    void __tsan_read##size(u32 addr)                      \
+    {                                                     \
+        access(addr, size, false, false);                 \
+    }                                                     \
+    void __tsan_write##size(u32 addr);                    \
+    void __tsan_write##size(u32 addr)                     \
+    {                                                     \
+        access(addr, size, true, false);                  \
+    }                                                     \
+    void __tsan_unaligned_read##size(u32 addr);           \
+    void __tsan_unaligned_read##size(u32 addr)            \
+    {                                                     \
+        access(addr, size, false, false);                 \
+    }                                                     \
+    void __tsan_unaligned_write##size(u32 addr);          \
+    void __tsan_unaligned_write##size(u32 addr)           \
+    {                                                     \
+        access(addr, size, true, false);                  \
+    }                                                     \
+    void __tsan_volatile_read##size(u32 addr);            \
+    void __tsan_volatile_read##size(u32 addr)             \
+    {                                                     \
+        access(addr, size, false, true);                  \
+    }                                                     \
+    void __tsan_volatile_write##size(u32 addr);           \
+    void __tsan_volatile_write##size(u32 addr)            \
+    {                                                     \
+        access(addr, size, true, true);                   \
+    }                                                     \
+    void __tsan_unaligned_volatile_read##size(u32 addr);  \
+    void __tsan_unaligned_volatile_read##size(u32 addr)   \
+    {                                                     \
+        access(addr, size, false, true);                  \
+    }                                                     \
+    void __tsan_unaligned_volatile_write##size(u32 addr); \
+    void __tsan_unaligned_volatile_write##size(u32 addr)  \
+    {                                                     \
+        access(addr, size, true, true);                   \
     }
 
 ACCESS(1)
@@ -236,15 +389,13 @@ ACCESS(4)
 ACCESS(8)
 ACCESS(16)
 
-void __tsan_read_range(u32 addr, u32 size);
 void __tsan_read_range(u32 addr, u32 size)
 {
-    access(addr, size, false, false);
+    access_range(addr, size, false);
 }
-void __tsan_write_range(u32 addr, u32 size);
 void __tsan_write_range(u32 addr, u32 size)
 {
-    access(addr, size, true, false);
+    access_range(addr, size, true);
 }
 void __tsan_init(void);
 void __tsan_init(void)
@@ -270,9 +421,8 @@ void __tsan_init(void)
         type *p, type *expect, type v, int a UNUSED, int b UNUSED)            \
     {                                                                         \
         access((u32)p, sizeof(type), true, true);                             \
-        return __atomic_compare_exchange_n(p, expect, v, false,               \
-                                           __ATOMIC_SEQ_CST,                  \
-                                           __ATOMIC_SEQ_CST);                 \
+        return __atomic_compare_exchange_n(                                   \
+            p, expect, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);         \
     }                                                                         \
     int __tsan_atomic##bits##_compare_exchange_weak(type *p, type *expect,    \
                                                     type v, int a, int b);    \
@@ -289,12 +439,12 @@ void __tsan_init(void)
     CHANGE(bits, type, fetch_or, __atomic_fetch_or)                           \
     CHANGE(bits, type, fetch_xor, __atomic_fetch_xor)
 
-#define CHANGE(bits, type, name, operation)                                  \
-    type __tsan_atomic##bits##_##name(type *p, type v, int order);           \
-    type __tsan_atomic##bits##_##name(type *p, type v, int order UNUSED)     \
-    {                                                                        \
-        access((u32)p, sizeof(type), true, true);                            \
-        return operation(p, v, __ATOMIC_SEQ_CST);                            \
+#define CHANGE(bits, type, name, operation)                              \
+    type __tsan_atomic##bits##_##name(type *p, type v, int order);       \
+    type __tsan_atomic##bits##_##name(type *p, type v, int order UNUSED) \
+    {                                                                    \
+        access((u32)p, sizeof(type), true, true);                        \
+        return operation(p, v, __ATOMIC_SEQ_CST);                        \
     }
 
 ATOMIC(8, u8)

@@ -4,6 +4,7 @@
 // own business: callers copy once and look at the copy.
 
 #include "arch/mmu.h"
+#include "kernel/debug/access.h"
 #include "kernel/errno.h"
 
 // usercopy.S
@@ -28,6 +29,7 @@ int copy_from_user(void *dst, u32 src, size_t n)
 {
     if (unlikely(!range_ok(src, n)))
         return -EFAULT;
+    check_write(dst, n);
     return user_copy(dst, (const void *)src, n);
 }
 
@@ -35,6 +37,7 @@ int copy_to_user(u32 dst, const void *src, size_t n)
 {
     if (unlikely(!range_ok(dst, n)))
         return -EFAULT;
+    check_read(src, n);
     return user_copy((void *)dst, src, n);
 }
 
@@ -51,6 +54,7 @@ int copy_string_from_user(char *dst, u32 src, size_t size)
         return -EFAULT;
     size_t room = USER_END - src;
     size_t n = MIN(size, room);
+    check_write(dst, n);
     int length = user_string(dst, (const char *)src, n);
     if (length < 0 || (size_t)length < n)
         return length;

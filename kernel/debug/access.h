@@ -1,0 +1,24 @@
+// Accesses that the compiler does not see, for the checkers that count on it to
+// see them: assembly that copies or fills memory tells them here.
+#pragma once
+
+#include "lib/types.h"
+
+#ifdef KCSAN
+void __tsan_read_range(u32 addr, u32 size);
+void __tsan_write_range(u32 addr, u32 size);
+#endif
+
+static ALWAYS_INLINE void check_read(const void *p UNUSED, size_t n UNUSED)
+{
+#ifdef KCSAN
+    __tsan_read_range((u32)p, n);
+#endif
+}
+
+static ALWAYS_INLINE void check_write(void *p UNUSED, size_t n UNUSED)
+{
+#ifdef KCSAN
+    __tsan_write_range((u32)p, n);
+#endif
+}
