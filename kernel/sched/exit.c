@@ -123,6 +123,8 @@ static void notify_parent(struct task *t)
     bool unwanted = sig == SIGCHLD && signal_children_unwanted(parent);
     t->zombie = true;
     if (unwanted) {
+        parent->child_user += t->dead_user + t->child_user;
+        parent->child_kernel += t->dead_kernel + t->child_kernel;
         list_remove(&t->sibling);
         task_table_remove(t);
     }

@@ -292,6 +292,10 @@ void preempt_enable(void)
 
 void sched_interrupt_exit(void)
 {
+    // The idle thread looks by itself when its halt is over; its ledger shows it
+    // as halted until then.
+    if (current == this_rq()->idle)
+        return;
     while (may_preempt(this_cpu()))
         switch_away(true);
 }
@@ -504,6 +508,7 @@ static void init_queue(struct cpu *cpu, struct thread *idle)
     idle->affinity = 1u << cpu->id;
     idle->priority = idle->base_priority = PRIORITY_LEVELS - 1;
     cpu->thread = idle;
+    ledger_start_up_done(&idle->kernel);
     WRITE_ONCE(cpu->rq, rq); // from here on others may queue threads here
 }
 
@@ -528,10 +533,10 @@ void sched_start_cpu(void)
     for (;;) {
         irq_disable();
         if (!cpu->need_resched) {
-            ledger_switch(&cpu->ledger->idle);
+            ledger_idle_enter();
             cpu_idle_wait();
             irq_disable();
-            ledger_switch(&current->kernel);
+            ledger_idle_leave(&current->kernel);
         }
         switch_away(false);
         irq_enable();
@@ -552,9 +557,8 @@ void sched_cpu_times(u32 cpu, u64 *user, u64 *kernel, u64 *irq, u64 *idle)
 {
     struct ledger_sums s;
     ledger_sums(cpu, &s);
-    u64 rest = s.user + s.irq + s.idle;
     *user = s.user;
+    *kernel = s.kernel + s.start_up;
     *irq = s.irq;
     *idle = s.idle;
-    *kernel = s.elapsed > rest ? s.elapsed - rest : 0;
 }

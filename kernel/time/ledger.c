@@ -2,7 +2,8 @@
 
 _Static_assert(offsetof(struct ledger, open) == 0 &&
                    offsetof(struct ledger, seq) == 4 &&
-                   offsetof(struct ledger, user) == 8,
+                   offsetof(struct ledger, user) == 8 &&
+                   offsetof(struct ledger, kernel) == 16,
                "ledger_switch knows these");
 
 static struct ledger ledgers[CPU_MAX];
@@ -19,12 +20,24 @@ void ledger_init_cpu(struct cpu *cpu)
 struct account *ledger_irq_enter(u32 vector, bool from_user)
 {
     struct ledger *l = this_ledger();
-    struct account *interrupted = l->open;
+    struct account *interrupted = l->open, *next = &l->vectors[vector];
     if (from_user)
-        ledger_switch_from_user(&l->vectors[vector]);
+        LEDGER_MOVE(l, next, CLOSE_USER);
+    else if (interrupted == &l->idle)
+        LEDGER_MOVE(l, next, );
     else
-        ledger_switch(&l->vectors[vector]);
+        LEDGER_MOVE(l, next, CLOSE_KERNEL);
     return interrupted;
+}
+
+void ledger_irq_leave(struct account *interrupted, bool from_user,
+                      struct account *kernel)
+{
+    struct ledger *l = this_ledger();
+    if (interrupted == &l->idle)
+        LEDGER_MOVE(l, interrupted, );
+    else
+        LEDGER_MOVE(l, from_user ? kernel : interrupted, OPEN_KERNEL);
 }
 
 // Begin and end of a read that must not see half of a switch.
@@ -56,28 +69,34 @@ u64 ledger_read(const struct cpu *cpu, const struct account *a)
     return cycles;
 }
 
-static bool is_vector(const struct ledger *l, const struct account *a)
+// A total that is open is negative, for what was subtracted is the TSC and what
+// it had was less: the time since is its own.
+static u64 total(u64 value, u64 now)
 {
-    return a >= l->vectors && a < l->vectors + ARRAY_SIZE(l->vectors);
+    return (s64)value < 0 ? value + now : value;
 }
 
-void ledger_sums(u32 cpu, struct ledger_sums *out)
+void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out)
 {
     const struct ledger *l = &ledgers[cpu];
     *out = (struct ledger_sums){ 0 };
     if (!l->began)
         return;
+    for (u32 v = 0; v < ARRAY_SIZE(l->vectors); v++)
+        out->irq += total(l->vectors[v].cycles, now);
+    out->idle = total(l->idle.cycles, now);
+    out->start_up = total(l->start_up.cycles, now);
+    out->user = total(l->user, now);
+    out->kernel = total(l->kernel, now);
+    out->elapsed = now - l->began;
+}
+
+void ledger_sums(u32 cpu, struct ledger_sums *out)
+{
+    const struct ledger *l = &ledgers[cpu];
     u32 seq;
     do {
         seq = read_begin(l);
-        const struct account *open = READ_ONCE(l->open);
-        u64 irq = 0, now = rdtsc();
-        for (u32 v = 0; v < ARRAY_SIZE(l->vectors); v++)
-            irq += l->vectors[v].cycles;
-        out->irq = irq + (is_vector(l, open) ? now : 0);
-        out->idle = l->idle.cycles + (open == &l->idle ? now : 0);
-        // The user total is negative exactly while a user account is open.
-        out->user = l->user + ((s64)l->user < 0 ? now : 0);
-        out->elapsed = now - l->began;
+        ledger_sums_at(cpu, rdtsc(), out);
     } while (read_retry(l, seq));
 }

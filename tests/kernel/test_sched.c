@@ -3,6 +3,7 @@
 #include "kernel/init/test.h"
 
 #include "kernel/errno.h"
+#include "kernel/sched/audit.h"
 #include "kernel/sched/task.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/time/timeout.h"
@@ -273,7 +274,40 @@ KERNEL_TEST(ledger_sums_to_elapsed)
     for (u32 cpu = 0; cpu < cpu_count; cpu++) {
         struct ledger_sums s;
         ledger_sums(cpu, &s);
-        expect(s.user + s.irq + s.idle <= s.elapsed);
+        expect(s.user + s.kernel + s.irq + s.idle + s.start_up == s.elapsed);
         expect(s.elapsed > 0);
     }
+}
+
+static void work_and_sleep(void *arg UNUSED)
+{
+    for (u32 i = 0; i < 50; i++) {
+        sched_yield();
+        thread_sleep_until(clock_now_ns() + test_random() % 100000,
+                           WAIT_UNINTERRUPTIBLE);
+    }
+    report_done();
+}
+
+KERNEL_TEST(ledger_audit_balances_under_load)
+{
+    reset();
+    for (u32 i = 0; i < THREADS; i++)
+        start(work_and_sleep, NULL);
+    while (READ_ONCE(done_count) < THREADS) {
+        struct audit a;
+        audit_take(&a);
+        u64 user = 0, kernel = 0;
+        for (u32 i = 0; i < a.cpus; i++) {
+            const struct ledger_sums *s = &a.cpu[i];
+            expect(s->user + s->kernel + s->irq + s->idle + s->start_up ==
+                   s->elapsed);
+            user += s->user;
+            kernel += s->kernel;
+        }
+        expect(user == a.threads_user);
+        expect(kernel == a.threads_kernel);
+        sched_yield();
+    }
+    wait_for(THREADS);
 }

@@ -78,7 +78,7 @@ static ALWAYS_INLINE void return_to_user(struct trapframe *tf)
             signal_deliver(tf);
         irq_disable();
     }
-    ledger_switch_to_user(&current->user);
+    ledger_kernel_to_user(&current->user);
 }
 
 void trap_leave(struct trapframe *tf)
@@ -89,7 +89,7 @@ void trap_leave(struct trapframe *tf)
 // Entered from entry.S, by `int $0x80`.
 void trap_syscall(struct trapframe *tf)
 {
-    ledger_switch_from_user(&current->kernel);
+    ledger_user_to_kernel(&current->kernel);
     irq_enable();
     syscall_dispatch(tf);
     return_to_user(tf);
@@ -118,7 +118,7 @@ void trap_interrupt(struct trapframe *tf)
         log_nmis(c->arch);
     c->irq_depth--;
     c->irq_frame = outer;
-    ledger_switch(from_user ? &current->kernel : interrupted);
+    ledger_irq_leave(interrupted, from_user, &current->kernel);
     if (from_user)
         return_to_user(tf);
     else
@@ -215,7 +215,7 @@ void trap_exception(struct trapframe *tf)
         kernel_exception(tf);
         return;
     }
-    ledger_switch_from_user(&current->kernel);
+    ledger_user_to_kernel(&current->kernel);
     user_exception(tf);
     return_to_user(tf);
 }
