@@ -157,6 +157,51 @@ static void groups(void)
     ok("process groups");
 }
 
+// Forks all the time, as do its children, up to some hundreds at once.
+static void multiply(int *living)
+{
+    for (;;) {
+        if (__sync_fetch_and_add(living, 1) >= 200) {
+            __sync_fetch_and_sub(living, 1);
+            sleep_ms(1);
+            continue;
+        }
+        if (fork() == 0 && *living > 100) {
+            __sync_fetch_and_sub(living, 1);
+            _exit(0);
+        }
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+    }
+}
+
+// A signal to a group reaches also those that are being born meanwhile.
+static void no_escape(void)
+{
+    int *living = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(living != MAP_FAILED);
+    for (int round = 0; round < 5; round++) {
+        *living = 0;
+        pid_t leader = fork();
+        check(leader >= 0);
+        if (leader == 0) {
+            setpgid(0, 0);
+            multiply(living);
+        }
+        setpgid(leader, leader);
+        sleep_ms(20);
+        check(kill(-leader, SIGKILL) == 0);
+        check(waitpid(leader, NULL, 0) == leader);
+        // Orphans are reaped by init, soon; no new one comes.
+        for (int i = 0; kill(-leader, 0) == 0 && i < 200; i++)
+            sleep_ms(10);
+        check_error(kill(-leader, 0), ESRCH);
+    }
+    check(munmap(living, 4096) == 0);
+    ok("a killed group has no survivors");
+}
+
 static void lead_session(void)
 {
     pid_t old = getsid(0);
@@ -360,6 +405,7 @@ int main(int argc, char *argv[])
     zombie_is_there();
     orphan_is_adopted();
     groups();
+    no_escape();
     sessions();
     vforked();
     clones();

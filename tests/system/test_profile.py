@@ -17,14 +17,13 @@ def rows(r):
     return {row["symbol"]: row["samples"] for row in r["rows"]}
 
 
-def check_ratio(r, errors):
-    """a : b : f = 2 : 1 : 1 within so many standard errors."""
+def check_ratio(r, allowed):
+    """a : b : f = 2 : 1 : 1, each within `allowed` of all samples."""
     found = rows(r)
     total = found["a"] + found["b"] + found["f"]
     assert total > 30, r
     for name, share in (("a", 0.5), ("b", 0.25), ("f", 0.25)):
-        allowed = errors * math.sqrt(total * share * (1 - share)) + 2
-        assert abs(found[name] - total * share) < allowed, (name, r)
+        assert abs(found[name] / total - share) <= allowed, (name, r)
 
 
 def check_books(r):
@@ -37,26 +36,33 @@ def check_books(r):
     assert r["expected"] > 0 and r["tsc_hz"] > 0 and r["elapsed_ns"] > 0
 
 
-def test_ratio_deterministic():
-    command = "profile -n 0 --json /bin/tester"
-    first, second = (vm(command, "--icount", "1", smp=1) for _ in range(2))
+@pytest.mark.parametrize("smp", (1, 4))
+def test_ratio_deterministic(smp):
+    """Where the clock is exact, so is the result: within 1 %, and the same
+    again to the digit."""
+    command = "profile --json /bin/tester"
+    first, second = (vm(command, "--icount", "1", smp=smp) for _ in range(2))
     assert first.status == 0, first
-    assert first.output == second.output  # to the digit
+    assert first.output == second.output
     r = report(first)
-    check_ratio(r, 1)  # a regular clock does better than chance
+    check_ratio(r, 0.01)
     check_books(r)
-    assert r["cpus"] == 1 and r["rate_hz"] == 1000
+    assert r["cpus"] == smp and r["rate_hz"] == 1000
     assert r["unknown"] == 0 and r["lost"] == 0 and r["missed"] == 0
-    # One sample a millisecond of the program's life, and no more.
-    assert abs(r["taken"] + r["others"] - r["elapsed_ns"] / 1e6) < 5
+    # One sample a millisecond of the program's life on each CPU, and no more.
+    # (The virtual time of several CPUs runs in turns, so ticks may be late.)
+    if smp == 1:
+        assert abs(r["taken"] + r["others"] - r["elapsed_ns"] / 1e6) < 5
 
 
 @pytest.mark.parametrize("smp", (1, 2, 4))
 def test_ratio(smp):
-    result = vm("profile -n 0 --json /bin/tester 200", smp=smp, timeout=100)
+    """On an emulated machine in real time, whose ticks come late when the host
+    is busy: the sampling error, and a margin for that."""
+    result = vm("profile --json /bin/tester 200", smp=smp, timeout=100)
     assert result.status == 0, result
     r = report(result)
-    check_ratio(r, 5)
+    check_ratio(r, 3 * math.sqrt(0.25 / r["user"]) + 0.1)
     check_books(r)
     assert r["cpus"] == smp
 
@@ -218,7 +224,7 @@ def test_symbols_damaged_and_missing(tmp_path):
         r = report(result)
         check_books(r)
         if name == "beside":
-            check_ratio(r, 6)
+            check_ratio(r, 0.3)
         elif name in ("stripped", "zeros", "cut", "shoff"):
             assert "addresses are shown instead" in result.errors, result
             assert r["rows"][0]["address"] > 0x08000000, r

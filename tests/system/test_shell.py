@@ -63,7 +63,7 @@ WORKLOADS = {
                  "1\n1\nc\nc\nfull\n"),
     "permission bits": ("umask 027; touch f; mkdir d; stat -c '%a' f d",
                         "640\n750\n"),
-    "ps": ("sleep 60 & ps | grep -c '[s]leep 60'; kill $!; ps -o pid,args |"
+    "ps": ("sleep 60 & sleep 0.3; ps | grep -c '[s]leep 60'; kill $!; ps -o pid,args |"
            " awk '$1 == 1 { print $2 }'", "1\n/sbin/init\n"),
     "top": ("top -b -n 1 | head -n 4 | cut -d: -f1 | cut -c1-3",
             "Mem\nCPU\nLoa\n  P\n"),
