@@ -1,5 +1,5 @@
-// A pairing heap, intrusive: insert and minimum O(1), remove O(log n) amortised.
-// Not locked; the owner does that.
+// A pairing heap, intrusive: insert and minimum O(1), remove O(log n)
+// amortised. Not locked; the owner does that.
 #pragma once
 
 #include "lib/types.h"

@@ -8,7 +8,10 @@ struct list {
     struct list *next, *prev;
 };
 
-#define LIST_INIT(name) { &(name), &(name) }
+#define LIST_INIT(name)  \
+    {                    \
+        &(name), &(name) \
+    }
 
 static inline void list_init(struct list *l)
 {
@@ -51,15 +54,14 @@ static inline void list_remove(struct list *n)
 #define list_first(head, type, member) list_entry((head)->next, type, member)
 #define list_last(head, type, member) list_entry((head)->prev, type, member)
 
-#define list_for_each(pos, head, member)                              \
-    for (pos = list_entry((head)->next, __typeof__(*pos), member);    \
-         &pos->member != (head);                                      \
+#define list_for_each(pos, head, member)                           \
+    for (pos = list_entry((head)->next, __typeof__(*pos), member); \
+         &pos->member != (head);                                   \
          pos = list_entry(pos->member.next, __typeof__(*pos), member))
 
 // The same, but `pos` may be removed (and freed) in the body.
-#define list_for_each_safe(pos, tmp, head, member)                       \
-    for (pos = list_entry((head)->next, __typeof__(*pos), member),       \
-        tmp = list_entry(pos->member.next, __typeof__(*pos), member);    \
-         &pos->member != (head);                                         \
-         pos = tmp,                                                      \
+#define list_for_each_safe(pos, tmp, head, member)                    \
+    for (pos = list_entry((head)->next, __typeof__(*pos), member),    \
+        tmp = list_entry(pos->member.next, __typeof__(*pos), member); \
+         &pos->member != (head); pos = tmp,                           \
         tmp = list_entry(pos->member.next, __typeof__(*pos), member))

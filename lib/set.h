@@ -7,11 +7,11 @@
 
 #include "lib/types.h"
 
-#define LINKER_SET_ADD(set, object)                              \
+#define LINKER_SET_ADD(set, object)                             \
     static const __typeof__(object) *const set##_entry_##object \
         __attribute__((used, section("set_" #set))) = &object
 
-#define LINKER_SET_FOR_EACH(type, var, set)                                \
-    extern type *const __start_set_##set[] __attribute__((weak));         \
-    extern type *const __stop_set_##set[] __attribute__((weak));          \
+#define LINKER_SET_FOR_EACH(type, var, set)                       \
+    extern type *const __start_set_##set[] __attribute__((weak)); \
+    extern type *const __stop_set_##set[] __attribute__((weak));  \
     for (type *const *var = __start_set_##set; var < __stop_set_##set; var++)

@@ -28,16 +28,16 @@ typedef int64_t s64;
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-#define MIN(a, b)                \
-    ({                           \
-        __typeof__(a) min_a = (a); \
-        __typeof__(b) min_b = (b); \
+#define MIN(a, b)                      \
+    ({                                 \
+        __typeof__(a) min_a = (a);     \
+        __typeof__(b) min_b = (b);     \
         min_a < min_b ? min_a : min_b; \
     })
-#define MAX(a, b)                \
-    ({                           \
-        __typeof__(a) max_a = (a); \
-        __typeof__(b) max_b = (b); \
+#define MAX(a, b)                      \
+    ({                                 \
+        __typeof__(a) max_a = (a);     \
+        __typeof__(b) max_b = (b);     \
         max_a > max_b ? max_a : max_b; \
     })
 
