@@ -14,6 +14,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/sched/load.h"
 #include "kernel/sched/task.h"
+#include "kernel/syscall/dispatch.h"
 #include "kernel/time/timeout.h"
 #include "kernel/time/wallclock.h"
 
@@ -34,6 +35,7 @@ static void show_memory(void)
 static void start_scheduling(void)
 {
     ledger_init_cpu(this_cpu());
+    syscall_init_cpu(this_cpu());
     timeouts_init_cpu(this_cpu());
     sched_init();
 }

@@ -11,7 +11,7 @@
 #include "arch/mmu.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/task.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/syscall/dispatch.h"
 
 // si_code values (Linux, asm-generic/siginfo.h)
 #define FPE_INTDIV 1
@@ -66,7 +66,8 @@ const char *exception_name(u32 vector)
     return vector < ARRAY_SIZE(names) ? names[vector] : "reserved exception";
 }
 
-static ALWAYS_INLINE void return_to_user(struct trapframe *tf)
+// Signals and switches, until none is due; interrupts are off then.
+static ALWAYS_INLINE void finish_user_work(struct trapframe *tf)
 {
     irq_disable();
     while (unlikely(READ_ONCE(current->signal_pending) ||
@@ -78,6 +79,11 @@ static ALWAYS_INLINE void return_to_user(struct trapframe *tf)
             signal_deliver(tf);
         irq_disable();
     }
+}
+
+static ALWAYS_INLINE void return_to_user(struct trapframe *tf)
+{
+    finish_user_work(tf);
     ledger_kernel_to_user(&current->user);
 }
 
@@ -89,10 +95,13 @@ void trap_leave(struct trapframe *tf)
 // Entered from entry.S, by `int $0x80`.
 void trap_syscall(struct trapframe *tf)
 {
+    u64 before = current->kernel.cycles;
     ledger_user_to_kernel(&current->kernel);
     irq_enable();
-    syscall_dispatch(tf);
-    return_to_user(tf);
+    u32 index = syscall_dispatch(tf);
+    finish_user_work(tf);
+    syscall_count(index, (s32)tf->eax, before);
+    ledger_kernel_to_user(&current->user);
 }
 
 // An NMI cannot tell by itself: the log takes a lock.

@@ -30,7 +30,7 @@ struct cpu {
     struct ledger *ledger;   // kernel/time
     struct timeouts *timeouts;      // kernel/time
     struct frame_cache *frame_cache; // kernel/mm
-    struct profile_cpu *profile;    // kernel/profile
+    struct syscall_counts *syscalls; // kernel/syscall
     void *idle_stack_top;
     struct arch_cpu *arch;   // gdt, tss, ...: private to arch/
 };

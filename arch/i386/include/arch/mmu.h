@@ -19,7 +19,13 @@ typedef u64 paddr_t;
 #define KERNEL_BASE 0xc0000000u
 #define KERNEL_LOAD 0xc0100000u // the image is linked here, loaded at 1 MiB
 #define DIRECT_MAP_MAX 0x30000000u // bytes: the low zone ends at 768 MiB
+#ifdef KASAN // a byte of shadow for each 8 from KERNEL_BASE on
+#define KASAN_SHADOW 0xf0000000u
+#define VMAP_BASE 0xf8000000u
+#else
 #define VMAP_BASE 0xf0000000u
+#endif
+#define VMAP_LIMIT 0xff000000u // kernel/mm's part ends, devices' begins
 #define VMAP_END 0xff800000u
 #define WINDOW_BASE 0xff800000u
 

@@ -6,7 +6,11 @@
 
 struct thread;
 
+#ifdef KASAN // frames with redzones are larger
+#define KSTACK_SIZE (8 * 4096u)
+#else
 #define KSTACK_SIZE (4 * 4096u)
+#endif
 
 struct arch_thread {
     u32 esp;      // saved by arch_switch while the thread is not running
