@@ -109,7 +109,8 @@ static int prepend(struct strings *s, u32 drop, const char *what, u32 n)
     return 0;
 }
 
-// --- the new program -------------------------------------------------------------
+// --- the new program
+// -------------------------------------------------------------
 
 struct program {
     struct vnode *vnode;
@@ -213,13 +214,23 @@ static int build_stack(struct aspace *as, const struct program *p,
     u32 strings_at = (STACK_TOP - s->size) & ~15u;
     u32 random_at = strings_at - sizeof(random);
     u32 aux[][2] = {
-        { AT_PHDR, image->phdr }, { AT_PHENT, sizeof(struct elf_segment) },
-        { AT_PHNUM, image->phnum }, { AT_PAGESZ, PAGE_SIZE },
-        { AT_BASE, 0 }, { AT_FLAGS, 0 }, { AT_ENTRY, image->entry },
-        { AT_UID, t->uid }, { AT_EUID, t->euid }, { AT_GID, t->gid },
-        { AT_EGID, t->egid }, { AT_HWCAP, 0 }, { AT_CLKTCK, 100 },
-        { AT_SECURE, 0 }, { AT_RANDOM, random_at },
-        { AT_EXECFN, strings_at }, { AT_NULL, 0 },
+        { AT_PHDR, image->phdr },
+        { AT_PHENT, sizeof(struct elf_segment) },
+        { AT_PHNUM, image->phnum },
+        { AT_PAGESZ, PAGE_SIZE },
+        { AT_BASE, 0 },
+        { AT_FLAGS, 0 },
+        { AT_ENTRY, image->entry },
+        { AT_UID, t->uid },
+        { AT_EUID, t->euid },
+        { AT_GID, t->gid },
+        { AT_EGID, t->egid },
+        { AT_HWCAP, 0 },
+        { AT_CLKTCK, 100 },
+        { AT_SECURE, 0 },
+        { AT_RANDOM, random_at },
+        { AT_EXECFN, strings_at },
+        { AT_NULL, 0 },
     };
     u32 words = 1 + s->argc + 1 + s->envc + 1;
     u32 at = (random_at - words * 4 - sizeof(aux)) & ~15u;
@@ -275,7 +286,8 @@ static int build_aspace(struct program *p, struct aspace **out,
     return 0;
 }
 
-// --- the point of no return --------------------------------------------------------
+// --- the point of no return
+// --------------------------------------------------------
 
 static const char *last_name(const char *path)
 {
@@ -357,8 +369,7 @@ static int commit(struct program *p, struct aspace *as, const char *called)
     current->altstack_base = current->altstack_size = 0;
     files_close_on_exec(t->files);
     t->execed = true;
-    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers)
-    {
+    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
         if ((*o)->execed)
             (*o)->execed(t);
     }

@@ -1,10 +1,10 @@
 // Signals: sending, queues, what is deliverable, default actions. The frame on
 // the user's stack is arch's (arch/i386/cpu/sigframe.c).
 //
-// signals.lock (interrupt-disabling) guards a task's actions and pending set and
-// its threads' pending and blocked sets. thread->signal_pending is a hint that
-// the way to user mode looks at without a lock: set after anything that may make
-// a signal deliverable, cleared by the thread itself before it looks.
+// signals.lock (interrupt-disabling) guards a task's actions and pending set
+// and its threads' pending and blocked sets. thread->signal_pending is a hint
+// that the way to user mode looks at without a lock: set after anything that
+// may make a signal deliverable, cleared by the thread itself before it looks.
 
 #include "kernel/exec/signal.h"
 
@@ -16,18 +16,18 @@
 #include "lib/string.h"
 
 #define UNBLOCKABLE (SIGMASK(SIGKILL) | SIGMASK(SIGSTOP))
-#define STOP_SIGNALS                                        \
-    (SIGMASK(SIGSTOP) | SIGMASK(SIGTSTP) | SIGMASK(SIGTTIN) | \
-     SIGMASK(SIGTTOU))
+#define STOP_SIGNALS \
+    (SIGMASK(SIGSTOP) | SIGMASK(SIGTSTP) | SIGMASK(SIGTTIN) | SIGMASK(SIGTTOU))
 #define IGNORED_BY_DEFAULT \
     (SIGMASK(SIGCHLD) | SIGMASK(SIGURG) | SIGMASK(SIGWINCH) | SIGMASK(SIGCONT))
-#define FAULTS                                                              \
+#define FAULTS                                                                \
     (SIGMASK(SIGSEGV) | SIGMASK(SIGBUS) | SIGMASK(SIGILL) | SIGMASK(SIGFPE) | \
      SIGMASK(SIGTRAP))
 
 SLAB_CACHE(siginfo_cache, struct siginfo);
 
-// --- queues -------------------------------------------------------------------
+// --- queues
+// -------------------------------------------------------------------
 
 static void queue_info(struct siginfo_queue *q, int sig,
                        const struct siginfo *info)
@@ -74,7 +74,8 @@ void signal_queue_clear(struct siginfo_queue *q)
     }
 }
 
-// --- what a signal would do ------------------------------------------------------
+// --- what a signal would do
+// ------------------------------------------------------
 
 // signals.lock held.
 static bool ignored(const struct signals *s, int sig)
@@ -149,7 +150,8 @@ void signal_set_temporary_mask(sigset_t mask)
     t->signal_pending = true; // look again
 }
 
-// --- sending ---------------------------------------------------------------------
+// --- sending
+// ---------------------------------------------------------------------
 
 // Stop and continue signals cancel each other, delivered or not.
 static void cancel_opposites(struct task *t, struct thread *target, int sig)
@@ -212,8 +214,7 @@ static void kick_task(struct task *t, int sig)
     u32 flags = spin_lock_irq(&tasks_lock);
     struct thread *th;
     bool found = false;
-    list_for_each(th, &t->threads, task_node)
-    {
+    list_for_each(th, &t->threads, task_node) {
         if ((th->blocked & SIGMASK(sig)) || (found && sig != SIGKILL))
             continue;
         kick(th, sig);
@@ -299,10 +300,11 @@ void signal_fault(int sig, int code, u32 addr)
     t->signal_pending = true;
 }
 
-// --- delivery ----------------------------------------------------------------------
+// --- delivery
+// ----------------------------------------------------------------------
 
-// Takes the next deliverable signal; 0 if there is none. Faults come first: they
-// belong to the instruction that the frame shows.
+// Takes the next deliverable signal; 0 if there is none. Faults come first:
+// they belong to the instruction that the frame shows.
 static int take_signal(struct siginfo *info, struct sigaction_k *action)
 {
     struct thread *t = current;

@@ -5,8 +5,7 @@
 
 static struct kernel_arg *find(const char *name, size_t n)
 {
-    LINKER_SET_FOR_EACH(struct kernel_arg, a, kernel_args)
-    {
+    LINKER_SET_FOR_EACH(struct kernel_arg, a, kernel_args) {
         if (strlen((*a)->name) == n && !memcmp((*a)->name, name, n))
             return *a;
     }
@@ -16,8 +15,7 @@ static struct kernel_arg *find(const char *name, size_t n)
 static void list_known(void)
 {
     log_printf("known kernel arguments:\n");
-    LINKER_SET_FOR_EACH(struct kernel_arg, a, kernel_args)
-    {
+    LINKER_SET_FOR_EACH(struct kernel_arg, a, kernel_args) {
         log_printf("  %s\n", (*a)->help);
     }
 }

@@ -11,7 +11,7 @@ struct kernel_arg {
     bool present;
 };
 // KERNEL_ARG(console, "console=NAME", ...) declares a static arg_console.
-#define KERNEL_ARG(id, text)                               \
+#define KERNEL_ARG(id, text)                                           \
     static struct kernel_arg arg_##id = { .name = #id, .help = text }; \
     LINKER_SET_ADD(kernel_args, arg_##id)
 

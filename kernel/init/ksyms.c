@@ -4,8 +4,8 @@
 #include "kernel/init/log.h"
 
 extern const u32 ksym_count __attribute__((weak));
-extern const u32 ksym_addr[] __attribute__((weak));  // sorted
-extern const u32 ksym_name[] __attribute__((weak));  // offsets into ksym_names
+extern const u32 ksym_addr[] __attribute__((weak)); // sorted
+extern const u32 ksym_name[] __attribute__((weak)); // offsets into ksym_names
 extern const char ksym_names[] __attribute__((weak));
 
 extern char text_start[], text_end[]; // linker.ld

@@ -21,7 +21,8 @@ static u32 ring_end; // bytes ever written; the newest is before it
 static const struct console *selected[CONSOLES_MAX];
 static u32 selected_count;
 
-KERNEL_ARG(console, "console=NAME: ttyS0 or tty0, for the log and /dev/console");
+KERNEL_ARG(console,
+           "console=NAME: ttyS0 or tty0, for the log and /dev/console");
 KERNEL_ARG(quiet, "quiet: the log is kept for dmesg but not shown");
 
 void console_write_raw(const char *text, size_t n)
@@ -38,8 +39,7 @@ const char *console_name(void)
 static const struct console *best_console(void)
 {
     const struct console *best = NULL;
-    LINKER_SET_FOR_EACH(const struct console, c, consoles)
-    {
+    LINKER_SET_FOR_EACH(const struct console, c, consoles) {
         if (!(*c)->probe())
             continue;
         if (arg_console.present && !strcmp(arg_console.value, (*c)->name))
@@ -59,15 +59,14 @@ void console_init(void)
         return;
     u32 n = 0;
     selected[n++] = best;
-    LINKER_SET_FOR_EACH(const struct console, c, consoles)
-    {
+    LINKER_SET_FOR_EACH(const struct console, c, consoles) {
         if (*c != best && n < CONSOLES_MAX && (*c)->probe())
             selected[n++] = *c;
     }
     selected_count = n;
     if (arg_console.present && strcmp(arg_console.value, best->name))
-        log_printf("console=%s: no such console, using %s\n",
-                   arg_console.value, best->name);
+        log_printf("console=%s: no such console, using %s\n", arg_console.value,
+                   best->name);
 }
 
 static void append(const char *text, size_t n)
@@ -80,8 +79,8 @@ void log_printf(const char *fmt, ...)
 {
     char line[LINE_MAX];
     u64 us = clock_now_ns() / NSEC_PER_USEC;
-    int head = format(line, sizeof(line), "[%5u.%06u] ",
-                      (u32)(us / 1000000), (u32)(us % 1000000));
+    int head = format(line, sizeof(line), "[%5u.%06u] ", (u32)(us / 1000000),
+                      (u32)(us % 1000000));
     va_list args;
     va_start(args, fmt);
     int n = head + format_va(line + head, sizeof(line) - (u32)head, fmt, args);

@@ -19,11 +19,11 @@ struct trapframe;
 NORETURN void panic_trap(const struct trapframe *tf, const char *fmt, ...)
     PRINTF(2, 3);
 
-#define assert(condition)                                             \
-    do {                                                              \
-        if (unlikely(!(condition)))                                   \
+#define assert(condition)                                               \
+    do {                                                                \
+        if (unlikely(!(condition)))                                     \
             panic("assertion failed: %s (%s:%d)", #condition, __FILE__, \
-                  __LINE__);                                          \
+                  __LINE__);                                            \
     } while (0)
 
 // Consoles (linker set `consoles`): a device on which the log is shown. `write`

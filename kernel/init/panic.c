@@ -1,7 +1,8 @@
 // Panic: everything that is known, on every console, then the machine ends.
 //
-// Takes no lock and allocates nothing. The first CPU to panic owns the consoles;
-// a second one only halts; a panic inside the panic ends the machine at once.
+// Takes no lock and allocates nothing. The first CPU to panic owns the
+// consoles; a second one only halts; a panic inside the panic ends the machine
+// at once.
 
 #include "arch/cpu.h"
 #include "arch/trap.h"

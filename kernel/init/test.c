@@ -9,7 +9,8 @@
 
 #define TESTS_MAX 512
 
-KERNEL_ARG(test, "test=all or test=NAME,NAME: runs in-kernel tests, powers off");
+KERNEL_ARG(test,
+           "test=all or test=NAME,NAME: runs in-kernel tests, powers off");
 KERNEL_ARG(seed, "seed=N: the order and the random numbers of test=");
 
 static u32 random_state;
@@ -71,8 +72,7 @@ static u32 parse_seed(void)
 static u32 gather(const struct kernel_test **list)
 {
     u32 n = 0;
-    LINKER_SET_FOR_EACH(const struct kernel_test, t, tests)
-    {
+    LINKER_SET_FOR_EACH(const struct kernel_test, t, tests) {
         assert(n < TESTS_MAX);
         if (selected((*t)->name))
             list[n++] = *t;

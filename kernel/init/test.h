@@ -9,17 +9,17 @@ struct kernel_test {
     const char *name; // subsystem.what
     void (*run)(void);
 };
-#define KERNEL_TEST(id)                                           \
-    static void test_##id(void);                                  \
+#define KERNEL_TEST(id)                                                    \
+    static void test_##id(void);                                           \
     static const struct kernel_test kernel_test_##id = { #id, test_##id }; \
-    LINKER_SET_ADD(tests, kernel_test_##id);                      \
+    LINKER_SET_ADD(tests, kernel_test_##id);                               \
     static void test_##id(void)
 
 void test_fail(const char *file, int line, const char *what);
-#define expect(condition)                                \
-    do {                                                 \
-        if (!(condition))                                \
-            test_fail(__FILE__, __LINE__, #condition);   \
+#define expect(condition)                              \
+    do {                                               \
+        if (!(condition))                              \
+            test_fail(__FILE__, __LINE__, #condition); \
     } while (0)
 
 bool tests_wanted(void);

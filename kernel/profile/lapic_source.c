@@ -1,10 +1,10 @@
-// Sample source "lapic": each CPU's own one-shot timer, set again and again on a
-// fixed grid. Maskable: code that runs with interrupts off is not seen.
+// Sample source "lapic": each CPU's own one-shot timer, set again and again on
+// a fixed grid. Maskable: code that runs with interrupts off is not seen.
 
+#include "arch/cpu.h"
 #include "kernel/errno.h"
 #include "kernel/profile/sample.h"
 #include "kernel/time/timeout.h"
-#include "arch/cpu.h"
 
 static struct {
     struct timeout timeout;

@@ -12,11 +12,12 @@ struct trapframe;
 struct task;
 struct waitq;
 
-// --- sources (linker set sample_sources) ------------------------------------------
+// --- sources (linker set sample_sources)
+// ------------------------------------------
 
 struct sample_source {
     const char *name;
-    u32 rank;             // the highest usable one is the default
+    u32 rank; // the highest usable one is the default
     u32 min_hz, max_hz;
     const char *(*why_not)(void); // NULL: usable, else the reason
     // Starts on all CPUs, at about `hz`; returns the rate really set or -errno.
@@ -30,7 +31,8 @@ struct sample_source {
 // periods it stands for (>= 1). Interrupts off; takes no lock, never faults.
 void sample_take(const struct trapframe *tf, u32 weight);
 
-// --- sessions ------------------------------------------------------------------------
+// --- sessions
+// ------------------------------------------------------------------------
 
 struct session;
 

@@ -40,8 +40,8 @@ struct session {
     struct waitq *readers;
     u32 rate_hz, ring_pages;
     bool paused, wait_exec, ended;
-    u64 since_ns, elapsed_ns;     // of the running stretch; before it
-    u64 since_cycles, cycles;     // the target's, likewise: what was expected
+    u64 since_ns, elapsed_ns; // of the running stretch; before it
+    u64 since_cycles, cycles; // the target's, likewise: what was expected
     struct timeout pump;
     u32 slot;
     struct session_cpu cpu[CPU_MAX];
@@ -53,7 +53,8 @@ static u32 session_count;
 static const struct sample_source *source; // started while session_count > 0
 static u32 source_hz;
 
-// --- the sample ----------------------------------------------------------------------
+// --- the sample
+// ----------------------------------------------------------------------
 
 static bool wanted(const struct session *s, const struct thread *t)
 {
@@ -109,7 +110,8 @@ void sample_take(const struct trapframe *tf, u32 weight)
     }
 }
 
-// --- time that counts ---------------------------------------------------------------
+// --- time that counts
+// ---------------------------------------------------------------
 
 static u64 target_cycles(struct session *s)
 {
@@ -149,13 +151,13 @@ static void set_paused(struct session *s, bool paused, bool wait_exec)
         stretch_begins(s);
 }
 
-// --- begin and end --------------------------------------------------------------------
+// --- begin and end
+// --------------------------------------------------------------------
 
 static const struct sample_source *find_source(const char *name)
 {
     const struct sample_source *best = NULL;
-    LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources)
-    {
+    LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
         if ((*s)->why_not())
             continue;
         if (name[0] ? !strcmp(name, (*s)->name)
@@ -363,7 +365,8 @@ void session_info(struct session *s, struct sprofile_info *out)
     }
 }
 
-// --- reading --------------------------------------------------------------------------
+// --- reading
+// --------------------------------------------------------------------------
 
 bool session_ended(struct session *s)
 {
@@ -419,7 +422,8 @@ int session_read(struct session *s, u32 addr, u32 size)
     return (int)done;
 }
 
-// --- the target's life ------------------------------------------------------------------
+// --- the target's life
+// ------------------------------------------------------------------
 
 static void task_execed(struct task *t)
 {

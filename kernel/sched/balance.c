@@ -40,8 +40,7 @@ static struct thread *find_movable(struct run_queue *from, u32 to)
 {
     for (u32 map = from->bitmap; map; map &= map - 1) {
         struct thread *t;
-        list_for_each(t, &from->levels[__builtin_ctz(map)], run_node)
-        {
+        list_for_each(t, &from->levels[__builtin_ctz(map)], run_node) {
             if (allowed(t, to))
                 return t;
         }
@@ -52,8 +51,7 @@ static struct thread *find_movable(struct run_queue *from, u32 to)
 struct thread *balance_steal(struct run_queue *rq)
 {
     for (u32 i = 1; i < cpu_count; i++) {
-        struct run_queue *from =
-            &run_queues[(rq->cpu->id + i) % cpu_count];
+        struct run_queue *from = &run_queues[(rq->cpu->id + i) % cpu_count];
         // Out of order for the lock rule, so only tried: the loser of a race
         // for it goes idle and is woken by whoever queues the next thread.
         if (!READ_ONCE(from->count) || !spin_try_lock(&from->lock))

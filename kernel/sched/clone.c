@@ -127,8 +127,7 @@ static int clone_thread(const struct trapframe *tf,
     return tid;
 }
 
-static int clone_task(const struct trapframe *tf,
-                      const struct clone_args *args)
+static int clone_task(const struct trapframe *tf, const struct clone_args *args)
 {
     struct task *task;
     int err = task_create(current_task(), args->flags, &task);
@@ -190,7 +189,8 @@ void task_vfork_release(struct task *t)
     u32 flags = spin_lock_irq(&q->lock);
     WRITE_ONCE(t->vfork_done, NULL);
     struct waiter *w;
-    list_for_each(w, &q->waiters, node) thread_wake(w->thread);
+    list_for_each(w, &q->waiters, node)
+        thread_wake(w->thread);
     spin_unlock_irq(&q->lock, flags);
 }
 

@@ -5,8 +5,8 @@
 // thread_ended makes the task a zombie and tells the parent.
 
 #include "kernel/errno.h"
-#include "kernel/init/log.h"
 #include "kernel/fs/tty.h"
+#include "kernel/init/log.h"
 #include "kernel/sched/ids.h"
 #include "kernel/sched/task.h"
 #include "kernel/sync/futex.h"
@@ -24,8 +24,7 @@ void task_reparent_children(struct task *t)
 {
     struct task *to = reaper(), *child, *next;
     bool wake = false;
-    list_for_each_safe(child, next, &t->children, sibling)
-    {
+    list_for_each_safe(child, next, &t->children, sibling) {
         list_remove(&child->sibling);
         child->parent = to;
         child->exit_signal = SIGCHLD;
@@ -81,8 +80,7 @@ static u32 find_stranded(struct task *t, u32 *pgids)
     if (is_link && pgrp_is_stranded(t->pgid, t->sid, t))
         pgids[n++] = t->pgid;
     struct task *child;
-    list_for_each(child, &t->children, sibling)
-    {
+    list_for_each(child, &t->children, sibling) {
         if (n == STRANDED_MAX)
             break;
         if (child->sid == t->sid && child->pgid != t->pgid &&
@@ -92,7 +90,8 @@ static u32 find_stranded(struct task *t, u32 *pgids)
     return n;
 }
 
-// --- one thread ----------------------------------------------------------------
+// --- one thread
+// ----------------------------------------------------------------
 
 static void leave_user_memory(struct thread *t)
 {
@@ -144,8 +143,7 @@ static void end_task(struct task *t)
         panic("init ended with status %#x", t->exit_code);
     timeout_cancel(&t->alarm);
     task_vfork_release(t);
-    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers)
-    {
+    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
         if ((*o)->ended)
             (*o)->ended(t);
     }
@@ -214,8 +212,7 @@ void thread_ended(struct thread *t)
 static void kill_others(struct task *task)
 {
     struct thread *t;
-    list_for_each(t, &task->threads, task_node)
-    {
+    list_for_each(t, &task->threads, task_node) {
         if (t != current)
             signal_send_thread(t, SIGKILL, NULL);
     }

@@ -18,8 +18,8 @@ static u32 load[3];
 static void update(u32 runnable)
 {
     for (u32 i = 0; i < 3; i++) {
-        u64 sum = (u64)load[i] * decay[i] +
-                  (u64)runnable * ONE * (ONE - decay[i]);
+        u64 sum =
+            (u64)load[i] * decay[i] + (u64)runnable * ONE * (ONE - decay[i]);
         WRITE_ONCE(load[i], (u32)((sum + ONE / 2) / ONE));
     }
 }

@@ -6,8 +6,8 @@
 // interactive again when its slice is full. So that batch threads never starve,
 // one of them runs at least every STARVATION_NS.
 //
-// A slice is only timed when somebody else waits: an idle or lonely CPU takes no
-// tick.
+// A slice is only timed when somebody else waits: an idle or lonely CPU takes
+// no tick.
 
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
@@ -134,8 +134,7 @@ static struct thread *pick(struct run_queue *rq, u64 now)
         level = PRIORITY_BATCH;
     if (level == PRIORITY_BATCH)
         rq->last_batch = now;
-    struct thread *t =
-        list_first(&rq->levels[level], struct thread, run_node);
+    struct thread *t = list_first(&rq->levels[level], struct thread, run_node);
     run_queue_remove(rq, t);
     return t;
 }
@@ -292,8 +291,8 @@ void preempt_enable(void)
 
 void sched_interrupt_exit(void)
 {
-    // The idle thread looks by itself when its halt is over; its ledger shows it
-    // as halted until then.
+    // The idle thread looks by itself when its halt is over; its ledger shows
+    // it as halted until then.
     if (current == this_rq()->idle)
         return;
     while (may_preempt(this_cpu()))
@@ -490,7 +489,8 @@ int thread_sleep_until(u64 deadline, u32 mode)
     return err == -ETIMEDOUT ? 0 : err;
 }
 
-// --- start-up ------------------------------------------------------------------
+// --- start-up
+// ------------------------------------------------------------------
 
 static void init_queue(struct cpu *cpu, struct thread *idle)
 {

@@ -46,8 +46,7 @@ void task_table_init(void)
 struct task *task_find_locked(u32 id)
 {
     struct task *t;
-    list_for_each(t, &task_table[id % ID_HASH_SIZE], table_node)
-    {
+    list_for_each(t, &task_table[id % ID_HASH_SIZE], table_node) {
         if (t->id == id)
             return t;
     }
@@ -59,8 +58,7 @@ static bool id_used(u32 id)
     if (task_find_locked(id) || thread_id_used(id))
         return true;
     struct task *t;
-    list_for_each(t, &all_tasks, all_node)
-    {
+    list_for_each(t, &all_tasks, all_node) {
         if (t->pgid == id || t->sid == id)
             return true;
     }
@@ -107,8 +105,7 @@ struct task *task_next(u32 id)
 {
     struct task *best = NULL, *t;
     u32 flags = spin_lock_irq(&tasks_lock);
-    list_for_each(t, &all_tasks, all_node)
-    {
+    list_for_each(t, &all_tasks, all_node) {
         if (t->id >= id && (!best || t->id < best->id))
             best = t;
     }
@@ -126,7 +123,8 @@ u32 task_count(void)
 void task_for_each_locked(void (*fn)(struct task *t, void *arg), void *arg)
 {
     struct task *t, *next;
-    list_for_each_safe(t, next, &all_tasks, all_node) fn(t, arg);
+    list_for_each_safe(t, next, &all_tasks, all_node)
+        fn(t, arg);
 }
 
 int task_limits_check(void)
@@ -252,8 +250,7 @@ void task_times(struct task *t, u64 *user, u64 *kernel)
     *user = t->dead_user;
     *kernel = t->dead_kernel;
     struct thread *th;
-    list_for_each(th, &t->threads, task_node)
-    {
+    list_for_each(th, &t->threads, task_node) {
         u64 u, k;
         thread_times(th, &u, &k);
         *user += u;
@@ -267,8 +264,7 @@ char task_state_letter(struct task *t)
     char best = t->zombie ? 'Z' : 'S';
     u32 flags = spin_lock_irq(&tasks_lock);
     struct thread *th;
-    list_for_each(th, &t->threads, task_node)
-    {
+    list_for_each(th, &t->threads, task_node) {
         switch (READ_ONCE(th->state)) {
         case THREAD_RUNNING:
         case THREAD_READY:

@@ -1,9 +1,9 @@
 // Tasks: what Unix calls a process. A task has at least one thread until it is
 // a zombie; its id is the tid of its first thread.
 //
-// `tasks_lock` (an interrupt-disabling spinlock) guards the task table, the tree (parent, children),
-// thread lists, process groups and sessions. Order: tasks_lock before a task's
-// signals.lock before a run queue's lock.
+// `tasks_lock` (an interrupt-disabling spinlock) guards the task table, the
+// tree (parent, children), thread lists, process groups and sessions. Order:
+// tasks_lock before a task's signals.lock before a run queue's lock.
 #pragma once
 
 #include "kernel/fs/vfs.h"
@@ -19,8 +19,8 @@ struct task {
     u32 id;
     u32 refs;
     char name[TASK_NAME_MAX];
-    char *path;         // of the executable, as resolved; kfree'd
-    char *cmdline;      // NUL-separated, cmdline_size bytes; guarded by lock
+    char *path;    // of the executable, as resolved; kfree'd
+    char *cmdline; // NUL-separated, cmdline_size bytes; guarded by lock
     u32 cmdline_size;
     struct spinlock lock; // path, cmdline
 
@@ -49,8 +49,8 @@ struct task {
     // Job control, for wait4: guarded by signals.lock.
     bool stopped, stop_reported, continued;
     int stop_signal;
-    int exit_signal; // sent to the parent (SIGCHLD), 0: none
-    struct waitq child_wait; // the parent sleeps here in wait4
+    int exit_signal;          // sent to the parent (SIGCHLD), 0: none
+    struct waitq child_wait;  // the parent sleeps here in wait4
     struct waitq *vfork_done; // the vfork parent's, until exec or exit
     bool execed;
 

@@ -24,8 +24,7 @@ void thread_table_init(void)
 static struct thread *find_locked(u32 tid)
 {
     struct thread *t;
-    list_for_each(t, &tid_table[tid % ID_HASH_SIZE], tid_node)
-    {
+    list_for_each(t, &tid_table[tid % ID_HASH_SIZE], tid_node) {
         if (t->tid == tid)
             return t;
     }

@@ -24,7 +24,7 @@ enum thread_state {
 
 struct thread {
     u32 tid;
-    u32 refs; // atomic
+    u32 refs;          // atomic
     struct task *task; // kernel threads belong to kernel_task
     char name[16];
     struct list task_node; // task->threads, guarded by tasks_lock
@@ -35,11 +35,11 @@ struct thread {
 
     // Guarded by the run queue's lock of `cpu` (sched_lock):
     enum thread_state state;
-    struct cpu *cpu; // where it runs or ran last
-    bool on_cpu;     // its stack is in use by some CPU
-    u32 affinity;    // mask of CPUs it may use
+    struct cpu *cpu;             // where it runs or ran last
+    bool on_cpu;                 // its stack is in use by some CPU
+    u32 affinity;                // mask of CPUs it may use
     u32 priority, base_priority; // level now; level given by nice
-    u64 slice_left;  // ns
+    u64 slice_left;              // ns
     struct list run_node;
 
     const char *wait_on; // name of what it sleeps on

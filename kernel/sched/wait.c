@@ -68,8 +68,7 @@ static int look(s32 pid, u32 options, struct wait_result *out)
     struct task *parent = current_task(), *child, *dead = NULL;
     int result = -ECHILD;
     u32 flags = spin_lock_irq(&tasks_lock);
-    list_for_each(child, &parent->children, sibling)
-    {
+    list_for_each(child, &parent->children, sibling) {
         if (!matches(child, pid))
             continue;
         result = 0;
@@ -93,19 +92,22 @@ int task_wait(s32 pid, u32 options, struct wait_result *out)
 {
     *out = (struct wait_result){ 0 };
     int found = 0;
-    int err = wait_event(&current_task()->child_wait,
-                         (found = look(pid, options, out)) ||
-                             (options & WNOHANG),
-                         WAIT_INTERRUPTIBLE, WAIT_FOREVER);
+    int err =
+        wait_event(&current_task()->child_wait,
+                   (found = look(pid, options, out)) || (options & WNOHANG),
+                   WAIT_INTERRUPTIBLE, WAIT_FOREVER);
     return err == -EINTR ? -ERESTARTSYS : found;
 }
 
-// --- job control ------------------------------------------------------------------
+// --- job control
+// ------------------------------------------------------------------
 
 static void tell_parent(struct task *t, int code, int status)
 {
-    struct siginfo info = { .signo = SIGCHLD, .code = code,
-                            .pid_or_addr = t->id, .uid = t->uid,
+    struct siginfo info = { .signo = SIGCHLD,
+                            .code = code,
+                            .pid_or_addr = t->id,
+                            .uid = t->uid,
                             .status = status };
     u32 flags = spin_lock_irq(&tasks_lock);
     struct task *parent = t->parent;
@@ -133,8 +135,7 @@ void task_stop_current(int sig)
         // The other threads stop when they next look at their signals.
         flags = spin_lock_irq(&tasks_lock);
         struct thread *th;
-        list_for_each(th, &t->threads, task_node)
-        {
+        list_for_each(th, &t->threads, task_node) {
             if (th != current) {
                 WRITE_ONCE(th->signal_pending, true);
                 thread_wake_signal(th, false);
@@ -166,7 +167,8 @@ void task_continue(struct task *t)
         return;
     flags = spin_lock_irq(&tasks_lock);
     struct thread *th;
-    list_for_each(th, &t->threads, task_node) thread_wake_signal(th, true);
+    list_for_each(th, &t->threads, task_node)
+        thread_wake_signal(th, true);
     spin_unlock_irq(&tasks_lock, flags);
     tell_parent(t, CLD_CONTINUED, SIGCONT);
 }

@@ -1,6 +1,6 @@
-// Waiters hang in hashed buckets. A waiter is on its sleeper's stack: it is only
-// touched under its bucket's lock, and the sleeper passes that lock before it
-// returns.
+// Waiters hang in hashed buckets. A waiter is on its sleeper's stack: it is
+// only touched under its bucket's lock, and the sleeper passes that lock before
+// it returns.
 
 #include "kernel/sync/futex.h"
 
@@ -154,8 +154,7 @@ static int wake_locked(struct bucket *b, const struct key *key, u32 count,
 {
     struct futex_waiter *w, *next;
     int woken = 0;
-    list_for_each_safe(w, next, &b->waiters, node)
-    {
+    list_for_each_safe(w, next, &b->waiters, node) {
         if ((u32)woken == count)
             break;
         if (!same(&w->key, key) || !(w->bitset & bitset))
@@ -208,8 +207,7 @@ int futex_requeue(u32 addr, u32 to, bool private, u32 wake_count, u32 move,
         spin_lock_nested(&second->lock);
     int done = wake_locked(from, &key, wake_count, FUTEX_ANY);
     struct futex_waiter *w, *next;
-    list_for_each_safe(w, next, &from->waiters, node)
-    {
+    list_for_each_safe(w, next, &from->waiters, node) {
         if (!move)
             break;
         if (!same(&w->key, &key))

@@ -8,13 +8,14 @@
 
 #define CLASSES_MAX 128
 
-struct class {
+struct class
+{
     const char *name;
     enum lockdep_kind kind;
     u32 in_interrupt; // where it was taken in an interrupt handler; 0: never
     u32 irqs_on;      // where it was taken with interrupts on
-    u32 after[CLASSES_MAX / 32];  // classes taken while this one was held
-    u32 callers[CLASSES_MAX];     // where, for each of `after`
+    u32 after[CLASSES_MAX / 32]; // classes taken while this one was held
+    u32 callers[CLASSES_MAX];    // where, for each of `after`
 };
 
 static struct class classes[CLASSES_MAX];
@@ -53,9 +54,9 @@ static void say_lock(const char *what, u32 class, u32 caller)
 static u32 look_up(const char *name, enum lockdep_kind kind)
 {
     u32 count = READ_ONCE(class_count), i = 0;
-    while (i < count && (classes[i].kind != kind ||
-                         (classes[i].name != name &&
-                          strcmp(classes[i].name, name))))
+    while (i < count &&
+           (classes[i].kind != kind ||
+            (classes[i].name != name && strcmp(classes[i].name, name))))
         i++;
     return i;
 }
@@ -111,8 +112,8 @@ static NORETURN void report_circle(u32 held, u32 held_at, u32 wanted,
         say_lock("it takes", (u32)next, classes[c].callers[next]);
         c = (u32)next;
     }
-    panic("lockdep: '%s' and '%s' are taken in both orders",
-          classes[held].name, classes[wanted].name);
+    panic("lockdep: '%s' and '%s' are taken in both orders", classes[held].name,
+          classes[wanted].name);
 }
 
 static void add_edge(const struct lockdep_held *held, u32 wanted, u32 caller)
@@ -173,12 +174,12 @@ static void push(u32 class, const void *lock, enum lockdep_kind kind,
 {
     struct lockdep_stack *s = stack_of(kind);
     assert(s->depth < LOCKDEP_HELD_MAX);
-    s->held[s->depth++] = (struct lockdep_held){ (u16)class, caller, lock };
+    s->held[s->depth++] = (struct lockdep_held){ (u16) class, caller, lock };
 }
 
 // Preemption is disabled for spinlocks; for mutexes the thread may move.
-void lockdep_acquire(const char *name, const void *lock,
-                     enum lockdep_kind kind, bool nested, u32 caller)
+void lockdep_acquire(const char *name, const void *lock, enum lockdep_kind kind,
+                     bool nested, u32 caller)
 {
     if (reporting)
         return;
@@ -238,8 +239,7 @@ void lockdep_may_sleep(const char *what)
         say_lock("holds", s->held[i].class, s->held[i].caller);
     panic("lockdep: may sleep for '%s' in atomic context (preempt count %d, "
           "irq depth %u, interrupts %s)",
-          what, c->preempt_count, c->irq_depth,
-          irqs_enabled() ? "on" : "off");
+          what, c->preempt_count, c->irq_depth, irqs_enabled() ? "on" : "off");
 }
 
 void lockdep_none_held(const char *where)

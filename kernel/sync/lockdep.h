@@ -1,8 +1,8 @@
 // The lock checker (`make LOCKDEP=1`): finds wrong use of locks the first time
 // the two halves of it have each happened once, not when they collide.
 //
-// A class is all locks with one name. Checked, and a panic with both places when
-// broken:
+// A class is all locks with one name. Checked, and a panic with both places
+// when broken:
 //   order      the classes' "taken while holding" relation has no circle;
 //   interrupts a spinlock that an interrupt handler takes is never held with
 //              interrupts on;
@@ -33,8 +33,8 @@ enum lockdep_kind { LOCKDEP_SPIN, LOCKDEP_MUTEX };
 #ifdef LOCKDEP
 // Before waiting for the lock. `nested`: another lock of the same class is held
 // on purpose, in an order of its own (by address).
-void lockdep_acquire(const char *name, const void *lock,
-                     enum lockdep_kind kind, bool nested, u32 caller);
+void lockdep_acquire(const char *name, const void *lock, enum lockdep_kind kind,
+                     bool nested, u32 caller);
 // A try that succeeded: held from now on, but waiting for it blocks nobody.
 void lockdep_acquired_by_try(const char *name, const void *lock,
                              enum lockdep_kind kind, u32 caller);

@@ -8,7 +8,10 @@ struct mutex {
     u32 caller;
     struct waitq queue;
 };
-#define MUTEX_INIT(m, text) { NULL, 0, WAITQ_INIT((m).queue, text) }
+#define MUTEX_INIT(m, text)                  \
+    {                                        \
+        NULL, 0, WAITQ_INIT((m).queue, text) \
+    }
 
 void mutex_init(struct mutex *m, const char *name);
 void mutex_lock(struct mutex *m);

@@ -14,7 +14,10 @@ struct spinlock {
     const char *name;
 };
 
-#define SPINLOCK_INIT(text) { .name = (text) }
+#define SPINLOCK_INIT(text) \
+    {                       \
+        .name = (text)      \
+    }
 
 void spin_init(struct spinlock *l, const char *name);
 void spin_lock(struct spinlock *l);

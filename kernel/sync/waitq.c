@@ -26,7 +26,8 @@ void waitq_wake_all(struct waitq *q)
         return;
     u32 flags = spin_lock_irq(&q->lock);
     struct waiter *w;
-    list_for_each(w, &q->waiters, node) thread_wake(w->thread);
+    list_for_each(w, &q->waiters, node)
+        thread_wake(w->thread);
     spin_unlock_irq(&q->lock, flags);
 }
 
@@ -36,8 +37,7 @@ void waitq_wake_one(struct waitq *q)
         return;
     u32 flags = spin_lock_irq(&q->lock);
     struct waiter *w;
-    list_for_each(w, &q->waiters, node)
-    {
+    list_for_each(w, &q->waiters, node) {
         if (thread_wake(w->thread))
             break;
     }

@@ -2,9 +2,9 @@
 //
 //     err = wait_event(&q, condition, WAIT_INTERRUPTIBLE, deadline);
 //
-// `condition` is evaluated without any lock held by the macro; the waker changes
-// what it reads first and calls waitq_wake_* after. No wake-up is lost: the
-// thread is on the queue and marked sleeping before the condition is read.
+// `condition` is evaluated without any lock held by the macro; the waker
+// changes what it reads first and calls waitq_wake_* after. No wake-up is lost:
+// the thread is on the queue and marked sleeping before the condition is read.
 // Waking: any context. The queue's lock is an interrupt-disabling one.
 #pragma once
 
@@ -15,8 +15,10 @@ struct waitq {
     struct list waiters;
     const char *name; // what a sleeper waits on, as ps shows it
 };
-#define WAITQ_INIT(q, text) \
-    { SPINLOCK_INIT(text), LIST_INIT((q).waiters), text }
+#define WAITQ_INIT(q, text)                               \
+    {                                                     \
+        SPINLOCK_INIT(text), LIST_INIT((q).waiters), text \
+    }
 
 struct waiter {
     struct list node;
@@ -37,26 +39,26 @@ bool waitq_empty(struct waitq *q);
 // The pieces wait_event is made of; poll() uses them with several queues.
 void waiter_add(struct waiter *w, struct waitq *q);
 void waiter_remove(struct waiter *w);
-void wait_prepare(u32 mode);         // current is marked sleeping
+void wait_prepare(u32 mode);            // current is marked sleeping
 int wait_sleep(u32 mode, u64 deadline); // 0 woken, -ETIMEDOUT, -EINTR
-void wait_finish(void);              // current is running again
+void wait_finish(void);                 // current is running again
 
-#define wait_event(queue, condition, mode, deadline)        \
-    ({                                                      \
-        int wait_err = 0;                                   \
-        struct waiter wait_w;                               \
-        waiter_add(&wait_w, (queue));                       \
-        for (;;) {                                          \
-            wait_prepare(mode);                             \
-            if (condition) {                                \
-                wait_err = 0;                               \
-                break;                                      \
-            }                                               \
-            if (wait_err)                                   \
-                break;                                      \
-            wait_err = wait_sleep((mode), (deadline));      \
-        }                                                   \
-        wait_finish();                                      \
-        waiter_remove(&wait_w);                             \
-        wait_err;                                           \
+#define wait_event(queue, condition, mode, deadline)   \
+    ({                                                 \
+        int wait_err = 0;                              \
+        struct waiter wait_w;                          \
+        waiter_add(&wait_w, (queue));                  \
+        for (;;) {                                     \
+            wait_prepare(mode);                        \
+            if (condition) {                           \
+                wait_err = 0;                          \
+                break;                                 \
+            }                                          \
+            if (wait_err)                              \
+                break;                                 \
+            wait_err = wait_sleep((mode), (deadline)); \
+        }                                              \
+        wait_finish();                                 \
+        waiter_remove(&wait_w);                        \
+        wait_err;                                      \
     })

@@ -37,8 +37,8 @@ static ALWAYS_INLINE u32 syscall_dispatch(struct trapframe *tf)
     return index;
 }
 
-// Interrupts off. `before`: the thread's kernel account before it was opened for
-// this call; open, it is short of the TSC by what it was opened at.
+// Interrupts off. `before`: the thread's kernel account before it was opened
+// for this call; open, it is short of the TSC by what it was opened at.
 static ALWAYS_INLINE void syscall_count(u32 index, s32 result, u64 before)
 {
     struct syscall_counts *c = &this_cpu()->syscalls[index];

@@ -11,11 +11,12 @@
 static struct siginfo info_from_caller(int code)
 {
     struct task *t = current_task();
-    return (struct siginfo){ .code = code, .pid_or_addr = t->id,
-                             .uid = t->uid };
+    return (
+        struct siginfo){ .code = code, .pid_or_addr = t->id, .uid = t->uid };
 }
 
-// --- sending ---------------------------------------------------------------------
+// --- sending
+// ---------------------------------------------------------------------
 
 static void signal_everybody(int sig, const struct siginfo *info, int *result)
 {
@@ -92,8 +93,10 @@ SYSCALL_HANDLER(rt_sigqueueinfo)
         return -EFAULT;
     if ((s32)raw[2] >= 0) // only the kernel says where a signal is from
         return -EPERM;
-    struct siginfo info = { .code = (s32)raw[2], .pid_or_addr = raw[3],
-                            .uid = raw[4], .status = (s32)raw[5] };
+    struct siginfo info = { .code = (s32)raw[2],
+                            .pid_or_addr = raw[3],
+                            .uid = raw[4],
+                            .status = (s32)raw[5] };
     struct task *t = task_find(a);
     if (!t)
         return -ESRCH;
@@ -102,7 +105,8 @@ SYSCALL_HANDLER(rt_sigqueueinfo)
     return err;
 }
 
-// --- actions and masks ------------------------------------------------------------
+// --- actions and masks
+// ------------------------------------------------------------
 
 SYSCALL_HANDLER(rt_sigaction)
 {
@@ -204,8 +208,14 @@ static s32 timed_wait(u32 set_addr, u32 info_addr, u32 timeout, u32 size,
     return sig;
 }
 
-SYSCALL_HANDLER(rt_sigtimedwait) { return timed_wait(a, b, c, d, false); }
-SYSCALL_HANDLER(rt_sigtimedwait_time64) { return timed_wait(a, b, c, d, true); }
+SYSCALL_HANDLER(rt_sigtimedwait)
+{
+    return timed_wait(a, b, c, d, false);
+}
+SYSCALL_HANDLER(rt_sigtimedwait_time64)
+{
+    return timed_wait(a, b, c, d, true);
+}
 
 SYSCALL_HANDLER(rt_sigreturn)
 {
@@ -244,7 +254,7 @@ SYSCALL_HANDLER(sigaltstack)
             return -EPERM;
         if (new.flags & ~(SS_DISABLE | SS_ONSTACK))
             return -EINVAL;
-        bool off = new.flags & SS_DISABLE;
+        bool off = new.flags &SS_DISABLE;
         if (!off && new.size < MINSIGSTKSZ)
             return -ENOMEM;
         t->altstack_base = off ? 0 : new.sp;
@@ -255,7 +265,8 @@ SYSCALL_HANDLER(sigaltstack)
     return 0;
 }
 
-// --- alarms -----------------------------------------------------------------------
+// --- alarms
+// -----------------------------------------------------------------------
 
 #define ITIMER_REAL 0
 

@@ -56,7 +56,8 @@ SYSCALL_HANDLER(execve)
     return err ? err : (s32)syscall_frame()->eax;
 }
 
-// --- waiting --------------------------------------------------------------------
+// --- waiting
+// --------------------------------------------------------------------
 
 struct rusage {
     struct timeval32 utime, stime;
@@ -134,7 +135,7 @@ SYSCALL_HANDLER(waitid)
         info[0] = SIGCHLD;
         info[2] = (u32)r.code;
         info[3] = r.id;
-        info[5] = exited ? (u32)r.status >> 8 & 0xff
+        info[5] = exited        ? (u32)r.status >> 8 & 0xff
                   : r.code == 5 ? (u32)r.status >> 8 & 0xff
                   : r.code == 6 ? SIGCONT
                                 : (u32)r.status & 0x7f;
@@ -165,7 +166,8 @@ SYSCALL_HANDLER(getrusage)
     return rusage_to_user(b, user, kernel, faults);
 }
 
-// --- who ---------------------------------------------------------------------------
+// --- who
+// ---------------------------------------------------------------------------
 
 SYSCALL_HANDLER(getpid)
 {
@@ -284,16 +286,41 @@ SYSCALL_HANDLER(setsid)
     return s.found ? -EPERM : (s32)t->id;
 }
 
-// --- identity: recorded, not enforced (everybody is root here) --------------------
+// --- identity: recorded, not enforced (everybody is root here)
+// --------------------
 
-SYSCALL_HANDLER(getuid32) { return (s32)current_task()->uid; }
-SYSCALL_HANDLER(getgid32) { return (s32)current_task()->gid; }
-SYSCALL_HANDLER(geteuid32) { return (s32)current_task()->euid; }
-SYSCALL_HANDLER(getegid32) { return (s32)current_task()->egid; }
-SYSCALL_HANDLER(getuid) { return (s32)(u16)current_task()->uid; }
-SYSCALL_HANDLER(getgid) { return (s32)(u16)current_task()->gid; }
-SYSCALL_HANDLER(geteuid) { return (s32)(u16)current_task()->euid; }
-SYSCALL_HANDLER(getegid) { return (s32)(u16)current_task()->egid; }
+SYSCALL_HANDLER(getuid32)
+{
+    return (s32)current_task()->uid;
+}
+SYSCALL_HANDLER(getgid32)
+{
+    return (s32)current_task()->gid;
+}
+SYSCALL_HANDLER(geteuid32)
+{
+    return (s32)current_task()->euid;
+}
+SYSCALL_HANDLER(getegid32)
+{
+    return (s32)current_task()->egid;
+}
+SYSCALL_HANDLER(getuid)
+{
+    return (s32)(u16)current_task()->uid;
+}
+SYSCALL_HANDLER(getgid)
+{
+    return (s32)(u16)current_task()->gid;
+}
+SYSCALL_HANDLER(geteuid)
+{
+    return (s32)(u16)current_task()->euid;
+}
+SYSCALL_HANDLER(getegid)
+{
+    return (s32)(u16)current_task()->egid;
+}
 
 // ~0 leaves an id as it is.
 static s32 set_ids(u32 *real, u32 *effective, u32 r, u32 e)
@@ -325,8 +352,14 @@ SYSCALL_HANDLER(setregid32)
     struct task *t = current_task();
     return set_ids(&t->gid, &t->egid, a, b);
 }
-SYSCALL_HANDLER(setresuid32) { return sys_setreuid32(a, b, 0, 0, 0, 0); }
-SYSCALL_HANDLER(setresgid32) { return sys_setregid32(a, b, 0, 0, 0, 0); }
+SYSCALL_HANDLER(setresuid32)
+{
+    return sys_setreuid32(a, b, 0, 0, 0, 0);
+}
+SYSCALL_HANDLER(setresgid32)
+{
+    return sys_setregid32(a, b, 0, 0, 0, 0);
+}
 
 static s32 three_ids(u32 a, u32 b, u32 c, u32 real, u32 effective)
 {
@@ -344,10 +377,17 @@ SYSCALL_HANDLER(getresgid32)
     return three_ids(a, b, c, current_task()->gid, current_task()->egid);
 }
 
-SYSCALL_HANDLER(getgroups32) { return 0; } // root is in no further groups
-SYSCALL_HANDLER(setgroups32) { return a > 65536 ? -EINVAL : 0; }
+SYSCALL_HANDLER(getgroups32)
+{
+    return 0;
+} // root is in no further groups
+SYSCALL_HANDLER(setgroups32)
+{
+    return a > 65536 ? -EINVAL : 0;
+}
 
-// --- limits ----------------------------------------------------------------------
+// --- limits
+// ----------------------------------------------------------------------
 
 #define RLIMIT_STACK 3
 #define RLIMIT_NPROC 6
@@ -403,7 +443,10 @@ SYSCALL_HANDLER(ugetrlimit)
     return copy_to_user(b, pair, sizeof(pair));
 }
 
-SYSCALL_HANDLER(getrlimit) { return sys_ugetrlimit(a, b, 0, 0, 0, 0); }
+SYSCALL_HANDLER(getrlimit)
+{
+    return sys_ugetrlimit(a, b, 0, 0, 0, 0);
+}
 
 SYSCALL_HANDLER(setrlimit)
 {
@@ -439,7 +482,8 @@ SYSCALL_HANDLER(prlimit64)
     return err;
 }
 
-// --- scheduling ---------------------------------------------------------------------
+// --- scheduling
+// ---------------------------------------------------------------------
 
 SYSCALL_HANDLER(sched_yield)
 {
@@ -547,7 +591,8 @@ SYSCALL_HANDLER(sched_getaffinity)
     return sizeof(mask);
 }
 
-// --- threads ---------------------------------------------------------------------
+// --- threads
+// ---------------------------------------------------------------------
 
 SYSCALL_HANDLER(set_tid_address)
 {
@@ -573,8 +618,6 @@ SYSCALL_HANDLER(get_thread_area)
 #define FUTEX_WAKE_BITSET 10
 #define FUTEX_PRIVATE 128u
 #define FUTEX_CLOCK_REALTIME 256u
-
-
 
 // WAIT_BITSET's time-out is absolute, WAIT's relative (futex(2)).
 static int futex_deadline(u32 op, bool realtime, u32 addr, bool wide,
@@ -624,5 +667,11 @@ static s32 do_futex(bool wide, u32 addr, u32 op_flags, u32 value, u32 timeout,
     }
 }
 
-SYSCALL_HANDLER(futex) { return do_futex(false, a, b, c, d, e, f); }
-SYSCALL_HANDLER(futex_time64) { return do_futex(true, a, b, c, d, e, f); }
+SYSCALL_HANDLER(futex)
+{
+    return do_futex(false, a, b, c, d, e, f);
+}
+SYSCALL_HANDLER(futex_time64)
+{
+    return do_futex(true, a, b, c, d, e, f);
+}

@@ -60,8 +60,14 @@ static s32 get_time(u32 clock, u32 addr, bool wide)
     return err ? err : time_to_user(addr, wide, ns);
 }
 
-SYSCALL_HANDLER(clock_gettime) { return get_time(a, b, false); }
-SYSCALL_HANDLER(clock_gettime64) { return get_time(a, b, true); }
+SYSCALL_HANDLER(clock_gettime)
+{
+    return get_time(a, b, false);
+}
+SYSCALL_HANDLER(clock_gettime64)
+{
+    return get_time(a, b, true);
+}
 
 static s32 get_resolution(u32 clock, u32 addr, bool wide)
 {
@@ -72,8 +78,14 @@ static s32 get_resolution(u32 clock, u32 addr, bool wide)
     return time_to_user(addr, wide, 1); // the TSC's, at 1 GHz and above
 }
 
-SYSCALL_HANDLER(clock_getres) { return get_resolution(a, b, false); }
-SYSCALL_HANDLER(clock_getres_time64) { return get_resolution(a, b, true); }
+SYSCALL_HANDLER(clock_getres)
+{
+    return get_resolution(a, b, false);
+}
+SYSCALL_HANDLER(clock_getres_time64)
+{
+    return get_resolution(a, b, true);
+}
 
 static s32 set_time(u32 clock, u32 addr, bool wide)
 {
@@ -86,8 +98,14 @@ static s32 set_time(u32 clock, u32 addr, bool wide)
     return err;
 }
 
-SYSCALL_HANDLER(clock_settime) { return set_time(a, b, false); }
-SYSCALL_HANDLER(clock_settime64) { return set_time(a, b, true); }
+SYSCALL_HANDLER(clock_settime)
+{
+    return set_time(a, b, false);
+}
+SYSCALL_HANDLER(clock_settime64)
+{
+    return set_time(a, b, true);
+}
 
 SYSCALL_HANDLER(time)
 {
@@ -136,7 +154,7 @@ SYSCALL_HANDLER(adjtimex)
         return -EFAULT;
     if (modes)
         return -EINVAL;
-    timex[2] = 0;                // freq
+    timex[2] = 0;                  // freq
     timex[10] = 1000000 / USER_HZ; // tick, microseconds
     s64 us = wallclock_now_ns() / (s64)NSEC_PER_USEC;
     timex[8] = (u32)(us / 1000000);
@@ -162,10 +180,12 @@ SYSCALL_HANDLER(times)
     return (s32)(u32)(clock_now_ns() / (NSEC_PER_SEC / USER_HZ));
 }
 
-// --- sleeping ---------------------------------------------------------------------
+// --- sleeping
+// ---------------------------------------------------------------------
 
-// `deadline` in clock_now_ns units. A sleep that a signal interrupts is run again
-// with the same deadline unless a handler runs; then `left` gets the rest.
+// `deadline` in clock_now_ns units. A sleep that a signal interrupts is run
+// again with the same deadline unless a handler runs; then `left` gets the
+// rest.
 static s32 sleep_until(u64 deadline, u32 left, bool wide)
 {
     struct thread *t = current;

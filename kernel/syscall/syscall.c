@@ -1,4 +1,5 @@
-// Dispatch: the tables that syscalls.def generates, and what each call has cost.
+// Dispatch: the tables that syscalls.def generates, and what each call has
+// cost.
 
 #include "kernel/syscall/dispatch.h"
 
@@ -11,9 +12,9 @@
 #include "kernel/syscall/syscalls.def"
 #undef SYSCALL
 
-#define INDEX(number)                       \
-    ((number) < SYSCALL_STROBE_FIRST        \
-         ? (number)                         \
+#define INDEX(number)                \
+    ((number) < SYSCALL_STROBE_FIRST \
+         ? (number)                  \
          : (number)-SYSCALL_STROBE_FIRST + LINUX_CALLS)
 
 static SYSCALL_HANDLER(unknown)

@@ -8,9 +8,9 @@
 
 // Every handler: sys_NAME(six words). Result or -errno.
 typedef s32 (*syscall_fn)(u32 a, u32 b, u32 c, u32 d, u32 e, u32 f);
-#define SYSCALL_HANDLER(name)                                       \
-    s32 sys_##name(u32 a UNUSED, u32 b UNUSED, u32 c UNUSED,        \
-                   u32 d UNUSED, u32 e UNUSED, u32 f UNUSED)
+#define SYSCALL_HANDLER(name)                                              \
+    s32 sys_##name(u32 a UNUSED, u32 b UNUSED, u32 c UNUSED, u32 d UNUSED, \
+                   u32 e UNUSED, u32 f UNUSED)
 
 struct syscall_entry {
     const char *name;

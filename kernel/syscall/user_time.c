@@ -23,9 +23,8 @@ int time_from_user(u32 addr, bool wide, u64 *ns)
     }
     if (t.sec < 0 || t.nsec < 0 || t.nsec >= (s32)NSEC_PER_SEC)
         return -EINVAL;
-    *ns = (u64)t.sec >= TIME_MAX_SEC
-              ? TIME_MAX_NS
-              : (u64)t.sec * NSEC_PER_SEC + (u32)t.nsec;
+    *ns = (u64)t.sec >= TIME_MAX_SEC ? TIME_MAX_NS
+                                     : (u64)t.sec * NSEC_PER_SEC + (u32)t.nsec;
     return 0;
 }
 

@@ -48,18 +48,17 @@ static ALWAYS_INLINE struct ledger *this_ledger(void)
 
 // Closes the open account of `l`, opens `next`, and does `TOTALS` with the TSC
 // in edx:eax.
-#define LEDGER_MOVE(l, next_account, TOTALS)             \
-    __asm__ volatile("incl 4(%[ledger])\n\t"             \
-                     "movl (%[ledger]), %%ecx\n\t"       \
-                     "rdtsc\n\t"                         \
-                     "addl %%eax, (%%ecx)\n\t"           \
-                     "adcl %%edx, 4(%%ecx)\n\t"          \
-                     TOTALS                              \
-                     "subl %%eax, (%[next])\n\t"         \
-                     "sbbl %%edx, 4(%[next])\n\t"        \
-                     "movl %[next], (%[ledger])\n\t"     \
-                     "incl 4(%[ledger])"                 \
-                     :                                   \
+#define LEDGER_MOVE(l, next_account, TOTALS)                     \
+    __asm__ volatile("incl 4(%[ledger])\n\t"                     \
+                     "movl (%[ledger]), %%ecx\n\t"               \
+                     "rdtsc\n\t"                                 \
+                     "addl %%eax, (%%ecx)\n\t"                   \
+                     "adcl %%edx, 4(%%ecx)\n\t" TOTALS           \
+                     "subl %%eax, (%[next])\n\t"                 \
+                     "sbbl %%edx, 4(%[next])\n\t"                \
+                     "movl %[next], (%[ledger])\n\t"             \
+                     "incl 4(%[ledger])"                         \
+                     :                                           \
                      : [ledger] "r"(l), [next] "r"(next_account) \
                      : "eax", "ecx", "edx", "cc", "memory")
 
@@ -67,8 +66,7 @@ static ALWAYS_INLINE struct ledger *this_ledger(void)
 #define OPEN_USER "subl %%eax, 8(%[ledger])\n\tsbbl %%edx, 12(%[ledger])\n\t"
 #define CLOSE_KERNEL \
     "addl %%eax, 16(%[ledger])\n\tadcl %%edx, 20(%[ledger])\n\t"
-#define OPEN_KERNEL \
-    "subl %%eax, 16(%[ledger])\n\tsbbl %%edx, 20(%[ledger])\n\t"
+#define OPEN_KERNEL "subl %%eax, 16(%[ledger])\n\tsbbl %%edx, 20(%[ledger])\n\t"
 
 // The changes of account. Interrupts must be off. NMI-safe.
 // Out of user mode, by a system call or an exception, and back into it:

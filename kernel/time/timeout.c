@@ -1,8 +1,8 @@
 // Timeouts: a pairing heap and a lock a CPU.
 //
-// The CPU that sets a timeout queues it on itself and is the only one that takes
-// it out to run it; others may remove it (cancel). `running` tells a canceller
-// that the handler is at work.
+// The CPU that sets a timeout queues it on itself and is the only one that
+// takes it out to run it; others may remove it (cancel). `running` tells a
+// canceller that the handler is at work.
 
 #include "kernel/time/timeout.h"
 

@@ -35,7 +35,8 @@ static void start(void (*fn)(void *), void *arg)
     expect(!kthread_create("test", fn, arg, NULL));
 }
 
-// --- mutual exclusion --------------------------------------------------------------
+// --- mutual exclusion
+// --------------------------------------------------------------
 
 static struct mutex test_mutex = MUTEX_INIT(test_mutex, "test");
 static struct spinlock test_spinlock = SPINLOCK_INIT("test");
@@ -71,7 +72,8 @@ KERNEL_TEST(locks_exclude)
     expect(counter_spin == THREADS * 1000);
 }
 
-// --- no wake-up is lost --------------------------------------------------------------
+// --- no wake-up is lost
+// --------------------------------------------------------------
 
 struct ping {
     struct waitq queue;
@@ -102,7 +104,8 @@ KERNEL_TEST(wakeups_are_not_lost)
     expect(ping.turn == 0);
 }
 
-// --- sleeping -----------------------------------------------------------------------
+// --- sleeping
+// -----------------------------------------------------------------------
 
 static void sleep_some(void *arg)
 {
@@ -125,14 +128,14 @@ KERNEL_TEST(wait_event_times_out)
 {
     struct waitq q = WAITQ_INIT(q, "test");
     u64 deadline = clock_now_ns() + NSEC_PER_MSEC;
-    expect(wait_event(&q, false, WAIT_UNINTERRUPTIBLE, deadline) ==
-           -ETIMEDOUT);
+    expect(wait_event(&q, false, WAIT_UNINTERRUPTIBLE, deadline) == -ETIMEDOUT);
     expect(clock_now_ns() >= deadline);
     expect(waitq_empty(&q));
     expect(!wait_event(&q, true, WAIT_UNINTERRUPTIBLE, 0));
 }
 
-// --- timeouts -----------------------------------------------------------------------
+// --- timeouts
+// -----------------------------------------------------------------------
 
 struct test_timeout {
     struct timeout timeout;
@@ -154,8 +157,7 @@ KERNEL_TEST(timeouts_fire_in_order)
     for (u32 i = 0; i < ARRAY_SIZE(t); i++) {
         t[i].fired = 0;
         timeout_init(&t[i].timeout, note_fired);
-        timeout_set(&t[i].timeout,
-                    base + test_random() % (5 * NSEC_PER_MSEC));
+        timeout_set(&t[i].timeout, base + test_random() % (5 * NSEC_PER_MSEC));
     }
     for (u32 i = 0; i < ARRAY_SIZE(t); i++) {
         while (!READ_ONCE(t[i].fired))
@@ -203,7 +205,8 @@ KERNEL_TEST(cancel_beats_a_handler_that_sets_itself)
     expect(t.fired == fired);
 }
 
-// --- affinity --------------------------------------------------------------------------
+// --- affinity
+// --------------------------------------------------------------------------
 
 static void check_cpu(void *arg UNUSED)
 {
@@ -227,7 +230,8 @@ KERNEL_TEST(affinity_is_kept)
     wait_for(THREADS);
 }
 
-// --- preemption ------------------------------------------------------------------------
+// --- preemption
+// ------------------------------------------------------------------------
 
 static bool let_go;
 
@@ -251,7 +255,8 @@ KERNEL_TEST(spinning_threads_are_preempted)
     wait_for(cpu_count * 2);
 }
 
-// --- the ledger --------------------------------------------------------------------------
+// --- the ledger
+// --------------------------------------------------------------------------
 
 KERNEL_TEST(ledger_counts_a_thread)
 {

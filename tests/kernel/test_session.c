@@ -105,8 +105,7 @@ KERNEL_TEST(sessions_are_limited_and_leave_nothing)
     for (u32 round = 0; round < 2; round++) {
         u32 n = 0;
         frame_stats(&before);
-        while (n < ARRAY_SIZE(s) &&
-               !session_begin(NULL, &o, &readers, &s[n]))
+        while (n < ARRAY_SIZE(s) && !session_begin(NULL, &o, &readers, &s[n]))
             n++;
         expect(n == 16);
         while (n)

@@ -129,13 +129,26 @@ static void save_context(struct sigcontext *c, const struct trapframe *tf,
                          sigset_t mask, u32 fpstate)
 {
     *c = (struct sigcontext){
-        .gs = read_gs(), .fs = tf->fs & 0xffff, .es = tf->es & 0xffff,
-        .ds = tf->ds & 0xffff, .edi = tf->edi, .esi = tf->esi,
-        .ebp = tf->ebp, .esp = tf->esp, .ebx = tf->ebx, .edx = tf->edx,
-        .ecx = tf->ecx, .eax = tf->eax, .err = tf->error, .eip = tf->eip,
-        .cs = tf->cs & 0xffff, .eflags = tf->eflags,
-        .esp_at_signal = tf->esp, .ss = tf->ss & 0xffff,
-        .fpstate = fpstate, .oldmask = (u32)mask,
+        .gs = read_gs(),
+        .fs = tf->fs & 0xffff,
+        .es = tf->es & 0xffff,
+        .ds = tf->ds & 0xffff,
+        .edi = tf->edi,
+        .esi = tf->esi,
+        .ebp = tf->ebp,
+        .esp = tf->esp,
+        .ebx = tf->ebx,
+        .edx = tf->edx,
+        .ecx = tf->ecx,
+        .eax = tf->eax,
+        .err = tf->error,
+        .eip = tf->eip,
+        .cs = tf->cs & 0xffff,
+        .eflags = tf->eflags,
+        .esp_at_signal = tf->esp,
+        .ss = tf->ss & 0xffff,
+        .fpstate = fpstate,
+        .oldmask = (u32)mask,
     };
     c->trapno = tf->vector;
 }

@@ -14,25 +14,25 @@ struct aspace;
 // the first C instruction on (entry code reloads it). The first members are
 // read by assembly: keep cpu_offsets in arch/i386/cpu/offsets.h in step.
 struct cpu {
-    struct cpu *self;        // %fs:0
-    struct thread *thread;   // %fs:4, the thread that runs here, never NULL
-                             // once the scheduler has started
-    int preempt_count;       // %fs:8, > 0: the thread must not be switched
-    int need_resched;        // %fs:12
-    u32 irq_depth;           // > 0: in an interrupt handler
-    u32 id;                  // 0 .. cpu_count-1; 0 is the boot CPU
+    struct cpu *self;      // %fs:0
+    struct thread *thread; // %fs:4, the thread that runs here, never NULL
+                           // once the scheduler has started
+    int preempt_count;     // %fs:8, > 0: the thread must not be switched
+    int need_resched;      // %fs:12
+    u32 irq_depth;         // > 0: in an interrupt handler
+    u32 id;                // 0 .. cpu_count-1; 0 is the boot CPU
     u32 apic_id;
     bool online;
     struct trapframe *irq_frame; // what the newest interrupt interrupted
-    struct aspace *aspace;   // whose page tables are loaded (NULL: kernel's)
+    struct aspace *aspace; // whose page tables are loaded (NULL: kernel's)
 
-    struct run_queue *rq;    // kernel/sched
-    struct ledger *ledger;   // kernel/time
-    struct timeouts *timeouts;      // kernel/time
+    struct run_queue *rq;            // kernel/sched
+    struct ledger *ledger;           // kernel/time
+    struct timeouts *timeouts;       // kernel/time
     struct frame_cache *frame_cache; // kernel/mm
     struct syscall_counts *syscalls; // kernel/syscall
     void *idle_stack_top;
-    struct arch_cpu *arch;   // gdt, tss, ...: private to arch/
+    struct arch_cpu *arch; // gdt, tss, ...: private to arch/
 };
 
 extern struct cpu cpus[CPU_MAX];
@@ -128,13 +128,13 @@ struct cpu_features {
 extern struct cpu_features cpu_features;
 
 // Start-up order, called by kernel/init/main.c:
-void arch_init_early(void);  // GDT, IDT, features of the boot CPU; %fs works
-void arch_init_memory(void); // final page tables: W^X, NX, direct map (after
-                             // frame_init; see arch/mmu.h)
+void arch_init_early(void);   // GDT, IDT, features of the boot CPU; %fs works
+void arch_init_memory(void);  // final page tables: W^X, NX, direct map (after
+                              // frame_init; see arch/mmu.h)
 void arch_init_devices(void); // ACPI, interrupt controllers, clocks
-void smp_start(void);        // starts the other CPUs; each runs cpu_main()
-                             // (kernel/init) on its idle stack. Returns when
-                             // all are online or have timed out (said so).
+void smp_start(void);         // starts the other CPUs; each runs cpu_main()
+                              // (kernel/init) on its idle stack. Returns when
+                              // all are online or have timed out (said so).
 
 // Runs `fn(arg)` on every other online CPU, in its interrupt context, and waits
 // until all have returned. Interrupts must be on, or the caller in panic.

@@ -17,7 +17,7 @@ typedef u64 paddr_t;
 
 #define USER_END 0xc0000000u
 #define KERNEL_BASE 0xc0000000u
-#define KERNEL_LOAD 0xc0100000u // the image is linked here, loaded at 1 MiB
+#define KERNEL_LOAD 0xc0100000u    // the image is linked here, loaded at 1 MiB
 #define DIRECT_MAP_MAX 0x30000000u // bytes: the low zone ends at 768 MiB
 #ifdef KASAN // a byte of shadow for each 8 from KERNEL_BASE on
 #define KASAN_SHADOW 0xf0000000u
@@ -37,8 +37,8 @@ typedef u64 paddr_t;
 #define PROT_GLOBAL 32u
 
 struct pagetable {
-    void *root;      // kernel address
-    paddr_t paddr;   // for CR3
+    void *root;    // kernel address
+    paddr_t paddr; // for CR3
 };
 extern struct pagetable kernel_pagetable;
 
@@ -98,14 +98,16 @@ void tlb_flush_all(void); // global entries too
 #define FAULT_EXEC 16u
 
 // User memory. Never fault: a bad pointer, or one at or above USER_END, gives
-// -EFAULT. May sleep (page faults); in atomic context an absent page is -EFAULT.
+// -EFAULT. May sleep (page faults); in atomic context an absent page is
+// -EFAULT.
 int copy_from_user(void *dst, u32 src, size_t n) MUST_CHECK;
 int copy_to_user(u32 dst, const void *src, size_t n) MUST_CHECK;
 int zero_user(u32 dst, size_t n) MUST_CHECK;
 // Copies a NUL-terminated string; its length, -EFAULT, or -ENAMETOOLONG when
 // it does not fit `size` with its NUL.
 int copy_string_from_user(char *dst, u32 src, size_t size) MUST_CHECK;
-// Atomic on a user word (futex, robust lists). -EFAULT; *old gets the old value.
+// Atomic on a user word (futex, robust lists). -EFAULT; *old gets the old
+// value.
 int user_load_u32(u32 addr, u32 *value) MUST_CHECK;
 int user_store_u32(u32 addr, u32 value) MUST_CHECK;
 int user_cmpxchg_u32(u32 addr, u32 expect, u32 value, u32 *old) MUST_CHECK;

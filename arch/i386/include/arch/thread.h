@@ -13,10 +13,10 @@ struct thread;
 #endif
 
 struct arch_thread {
-    u32 esp;      // saved by arch_switch while the thread is not running
-    u32 gs;       // user's %gs selector, valid while not running
+    u32 esp; // saved by arch_switch while the thread is not running
+    u32 gs;  // user's %gs selector, valid while not running
     u64 tls[GDT_TLS_COUNT];
-    void *fpu;    // FXSAVE/FSAVE area (slab), NULL until the first FPU use
+    void *fpu;     // FXSAVE/FSAVE area (slab), NULL until the first FPU use
     bool fpu_live; // this CPU's registers hold it
 };
 

@@ -1,4 +1,5 @@
-// What the CPU and the entry code leave on the kernel stack, and who handles it.
+// What the CPU and the entry code leave on the kernel stack, and who handles
+// it.
 #pragma once
 
 #include "lib/types.h"
