@@ -18,12 +18,22 @@ KCC_FLAGS := -mstack-alignment=4 -mno-omit-leaf-frame-pointer \
 	-Wno-gnu-variable-sized-type-not-at-end
 IMAGES :=
 endif
+# Where the shadow is: arch/mmu.h, KASAN_SHADOW - KERNEL_BASE / 8. GCC counts on
+# the stack being aligned as the shadow is, to 8 bytes.
+KASAN_OFFSET := 0xd8000000
+KASAN_FLAGS := -fasan-shadow-offset=$(KASAN_OFFSET) --param asan-stack=1 \
+	--param asan-globals=1 --param asan-instrumentation-with-call-threshold=0 \
+	-mpreferred-stack-boundary=3 -mincoming-stack-boundary=2
+ifdef CLANG
+KASAN_FLAGS := $(addprefix -mllvm ,-asan-mapping-offset=$(KASAN_OFFSET) \
+	-asan-stack=1 -asan-globals=1 -asan-instrumentation-with-call-threshold=0)
+endif
 
 # The checkers (docs/debugging.md), any combination: make KASAN=1 UBSAN=1
 # LOCKDEP=1, make KCSAN=1. Each combination has its own folder.
 CHECKERS := $(strip $(foreach c,KASAN UBSAN LOCKDEP KCSAN,$(if $($(c)),$c)))
 ifneq ($(CHECKERS),)
-K := $(B)/checked/$(subst $() $(),-,$(CHECKERS))/kernel
+K := $(B)$(if $(CLANG),/clang)/checked/$(subst $() $(),-,$(CHECKERS))/kernel
 KERNEL := $(K).elf
 KCC_FLAGS += $(CHECKERS:%=-D%) -Wno-array-bounds -Wno-maybe-uninitialized \
 	-Wno-stringop-overflow -Wno-tsan
@@ -37,8 +47,7 @@ SANITIZE += -fsanitize=thread --param tsan-distinguish-volatile=1 \
 	--param tsan-instrument-func-entry-exit=0
 endif
 ifdef KASAN
-SANITIZE += -fsanitize=kernel-address --param asan-stack=1 \
-	--param asan-globals=1 --param asan-instrumentation-with-call-threshold=0
+SANITIZE += -fsanitize=kernel-address $(KASAN_FLAGS)
 endif
 # The checkers' own code, and what runs before memory is set up, is not checked.
 UNCHECKED := $(filter-out kernel/debug/plant.c,$(wildcard kernel/debug/*.c)) \

@@ -7,6 +7,7 @@
 #include "lib/string.h"
 
 #include "kernel/debug/access.h"
+#include "kernel/debug/kasan.h"
 
 // The compiler must not recognise a loop below as the very function that it
 // implements and make it a call to itself. (clang: -ffreestanding is enough.)
@@ -92,7 +93,7 @@ void *memchr(const void *s, int c, size_t n)
     return NULL;
 }
 
-size_t strlen(const char *s)
+static NO_KASAN size_t length(const char *s)
 {
     const char *p = s;
     // Bytes up to a word boundary, then words: an aligned word lies in one
@@ -109,6 +110,14 @@ size_t strlen(const char *s)
     while (*p != '\0')
         p++;
     return p - s;
+}
+
+size_t strlen(const char *s)
+{
+    size_t n = length(s);
+    if (KASAN_ON)
+        check_read(s, n + 1);
+    return n;
 }
 
 size_t strnlen(const char *s, size_t max)

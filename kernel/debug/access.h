@@ -4,6 +4,11 @@
 
 #include "lib/types.h"
 
+#ifdef KASAN
+void __asan_loadN_noabort(u32 addr, u32 size);
+void __asan_storeN_noabort(u32 addr, u32 size);
+#endif
+
 #ifdef KCSAN
 void __tsan_read_range(u32 addr, u32 size);
 void __tsan_write_range(u32 addr, u32 size);
@@ -11,6 +16,9 @@ void __tsan_write_range(u32 addr, u32 size);
 
 static ALWAYS_INLINE void check_read(const void *p UNUSED, size_t n UNUSED)
 {
+#ifdef KASAN
+    __asan_loadN_noabort((u32)p, n);
+#endif
 #ifdef KCSAN
     __tsan_read_range((u32)p, n);
 #endif
@@ -18,6 +26,9 @@ static ALWAYS_INLINE void check_read(const void *p UNUSED, size_t n UNUSED)
 
 static ALWAYS_INLINE void check_write(void *p UNUSED, size_t n UNUSED)
 {
+#ifdef KASAN
+    __asan_storeN_noabort((u32)p, n);
+#endif
 #ifdef KCSAN
     __tsan_write_range((u32)p, n);
 #endif

@@ -6,6 +6,7 @@
 
 #include "kernel/mm/frame.h"
 
+#include "kernel/debug/kasan.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/zone.h"
 #include "lib/string.h"
@@ -89,6 +90,20 @@ static void cache_drain(struct frame_cache *c)
     give_all(&zones[ZONE_LOW], c->zeroed, &c->zeroed_count);
 }
 
+// --- the address checker ----------------------------------------------------
+
+static ALWAYS_INLINE void open_frames(const struct frame *f, u32 order)
+{
+    if (KASAN_ON && f->zone == ZONE_LOW)
+        kasan_open(frame_va(f), PAGE_SIZE << order);
+}
+
+static ALWAYS_INLINE void close_frames(const struct frame *f, u32 order)
+{
+    if (KASAN_ON && f->zone == ZONE_LOW)
+        kasan_close(frame_va(f), PAGE_SIZE << order, KASAN_FRAME_FREED);
+}
+
 // --- allocation ------------------------------------------------------------
 
 static struct frame *take_block(u32 order, u32 zone, enum frame_use use)
@@ -138,6 +153,7 @@ struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use)
         return NULL;
     f->use = (u8)use;
     f->refs = 1;
+    open_frames(f, order);
     if (flags & FRAME_ZERO) {
         for (u32 i = 0; i < 1u << order; i++)
             frame_zero(f + i);
@@ -148,6 +164,7 @@ struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use)
 static void frame_free(struct frame *f)
 {
     u32 zone = f->zone, order = f->order;
+    close_frames(f, order);
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
     c->by_use[f->use] -= 1 << order;
@@ -267,7 +284,9 @@ void *page_alloc(enum frame_use use)
         f->refs = 1;
     }
     irq_restore(irq);
-    if (!f)
+    if (f)
+        open_frames(f, 0);
+    else
         f = frame_alloc(0, FRAME_LOW | FRAME_ZERO, use);
     return f ? frame_va(f) : NULL;
 }
@@ -281,6 +300,7 @@ void page_free_zeroed(void *page)
 {
     struct frame *f = frame_from_va(page);
     assert(f && f->refs == 1 && f->order == 0);
+    close_frames(f, 0);
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
     if (likely(c->zeroed_count < ZEROED_MAX)) {

@@ -11,6 +11,7 @@
 
 #include "kernel/mm/heap.h"
 
+#include "kernel/debug/kasan.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "lib/string.h"
@@ -47,7 +48,8 @@ static struct frame *slab_of(const struct slab_cache *c, const void *object)
     return slab;
 }
 
-static void *slab_take(struct frame *slab)
+// The link to the next free object lies in the object.
+static NO_KASAN void *slab_take(struct frame *slab)
 {
     u32 data = slab->data;
     u32 *object = (u32 *)((char *)frame_va(slab) + SLAB_FIRST(data) - 1);
@@ -55,7 +57,7 @@ static void *slab_take(struct frame *slab)
     return object;
 }
 
-static void slab_put(struct frame *slab, void *object)
+static NO_KASAN void slab_put(struct frame *slab, void *object)
 {
     u32 data = slab->data;
     u32 offset = (u32)object - (u32)frame_va(slab);
@@ -64,7 +66,7 @@ static void slab_put(struct frame *slab, void *object)
     slab->data = SLAB_DATA(offset + 1, SLAB_USED(data) - 1);
 }
 
-static struct frame *slab_create(struct slab_cache *c)
+static NO_KASAN struct frame *slab_create(struct slab_cache *c)
 {
     struct frame *slab = frame_alloc(c->order, FRAME_LOW, FRAME_SLAB);
     if (!slab)
@@ -81,6 +83,7 @@ static struct frame *slab_create(struct slab_cache *c)
         next = offset + 1;
     }
     slab->data = SLAB_DATA(next, 0u);
+    kasan_close(base, PAGE_SIZE << c->order, KASAN_HEAP_REDZONE);
     list_push_front(&c->partial, &slab->node);
     c->slabs++;
     return slab;
@@ -165,7 +168,8 @@ static NOINLINE void cache_prepare(struct slab_cache *c)
         list_init(&c->partial);
         list_init(&c->full);
         c->align = MAX(c->align, 8u);
-        c->object_size = ALIGN_UP(c->object_size, c->align);
+        c->size = c->object_size;
+        c->object_size = ALIGN_UP(kasan_footprint(c->size), c->align);
         choose_order(c);
         list_push_back(&caches, &c->node);
         WRITE_ONCE(c->ready, true);
@@ -206,7 +210,7 @@ static NOINLINE void free_slow(struct slab_cache *c, void *object)
     spin_unlock_irq(&c->lock, flags);
 }
 
-void *slab_alloc(struct slab_cache *c)
+static ALWAYS_INLINE void *take(struct slab_cache *c)
 {
     void *object = NULL;
     u32 flags = irq_save();
@@ -222,7 +226,7 @@ void *slab_alloc(struct slab_cache *c)
     return object;
 }
 
-void slab_free(struct slab_cache *c, void *object)
+static ALWAYS_INLINE void give_back(struct slab_cache *c, void *object)
 {
     u32 flags = irq_save();
     struct slab_magazine *m = READ_ONCE(c->magazines);
@@ -233,6 +237,43 @@ void slab_free(struct slab_cache *c, void *object)
     else
         free_slow(c, object);
     irq_restore(flags);
+}
+
+static struct slab_cache *cache_of(const void *object)
+{
+    return frame_from_va(object)->owner;
+}
+
+static NOINLINE void empty_quarantine(void)
+{
+    void *object;
+    while ((object = kasan_release()))
+        give_back(cache_of(object), object);
+}
+
+void *slab_alloc(struct slab_cache *c)
+{
+    void *object = take(c);
+    if (KASAN_ON && !object) {
+        empty_quarantine();
+        object = take(c);
+    }
+    if (KASAN_ON && object)
+        kasan_object_taken(c, object);
+    return object;
+}
+
+void slab_free(struct slab_cache *c, void *object)
+{
+    if (!KASAN_ON) {
+        give_back(c, object);
+        return;
+    }
+    object = kasan_quarantine(c, object);
+    if (object)
+        give_back(cache_of(object), object);
+    if (frames_scarce())
+        empty_quarantine();
 }
 
 // --- kmalloc ---------------------------------------------------------------
@@ -271,7 +312,11 @@ void *kmalloc(size_t size)
     if (unlikely(size > KMALLOC_CACHED))
         return large_alloc(size);
     u32 bits = bits_of((MAX(size, KMALLOC_MIN) - 1));
-    return slab_alloc(&kmalloc_caches[bits - bits_of(KMALLOC_MIN - 1)]);
+    struct slab_cache *c = &kmalloc_caches[bits - bits_of(KMALLOC_MIN - 1)];
+    void *p = slab_alloc(c);
+    if (KASAN_ON && p)
+        kasan_object_trim(c, p, size);
+    return p;
 }
 
 void *kzalloc(size_t size)
@@ -325,7 +370,7 @@ void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg), void *arg)
         u32 flags = spin_lock_irq(&c->lock);
         struct slab_cache copy = *c;
         spin_unlock_irq(&c->lock, flags);
-        u32 idle = in_magazines(c);
+        u32 idle = in_magazines(c) + kasan_waiting(c);
         copy.used -= MIN(idle, copy.used);
         fn(&copy, arg);
     }

@@ -11,6 +11,7 @@ struct slab_cache {
     // the rest belongs to heap.c
     struct spinlock lock;
     struct list partial, full, node;
+    u32 size; // object_size before it was rounded up
     u32 objects_per_slab, order, slabs, used;
     bool ready;
     struct slab_magazine *magazines; // per CPU

@@ -9,6 +9,7 @@
 // page table entries of the region. A CPU's stack cache belongs to it while
 // interrupts are off.
 
+#include "kernel/debug/kasan.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
@@ -17,7 +18,6 @@
 
 #include "arch/thread.h"
 
-#define VMAP_LIMIT 0xff000000u
 #define VMAP_PAGES ((VMAP_LIMIT - VMAP_BASE) / PAGE_SIZE)
 #define MAP_WORDS (VMAP_PAGES / 32)
 #define KSTACK_PAGES (KSTACK_SIZE / PAGE_SIZE)
@@ -172,6 +172,7 @@ void *vmap_alloc(u32 pages, u32 prot, int use)
             return NULL;
         }
     }
+    kasan_open((void *)va, pages * PAGE_SIZE);
     return (void *)va;
 }
 
@@ -190,7 +191,9 @@ void *kstack_alloc(void)
     if (cache->count)
         stack = cache->stacks[--cache->count];
     irq_restore(flags);
-    if (!stack)
+    if (stack)
+        kasan_open(stack, KSTACK_SIZE);
+    else
         stack = vmap_alloc(KSTACK_PAGES, PROT_R | PROT_W, FRAME_KSTACK);
     return stack;
 }
@@ -198,6 +201,7 @@ void *kstack_alloc(void)
 void kstack_free(void *stack)
 {
     bool kept = false;
+    kasan_close(stack, KSTACK_SIZE, KASAN_STACK_FREED);
     u32 flags = irq_save();
     struct kstack_cache *cache = &kstack_caches[this_cpu()->id];
     if (cache->count < KSTACK_CACHED) {

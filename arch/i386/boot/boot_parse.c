@@ -209,6 +209,9 @@ static void boot_parse(u32 magic, u32 info)
 NORETURN void boot_main(u32 magic, u32 info);
 void boot_main(u32 magic, u32 info)
 {
+#ifdef KASAN
+    kasan_map_early();
+#endif
     cpu_init_boot();
     memory_init_boot();
     boot_parse(magic, info);

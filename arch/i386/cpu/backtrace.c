@@ -3,6 +3,7 @@
 #include "arch/cpu.h"
 #include "arch/mmu.h"
 #include "arch/thread.h"
+#include "kernel/debug/kasan.h"
 
 struct stack_frame {
     u32 caller; // its frame pointer
@@ -19,7 +20,8 @@ static bool readable(u32 at)
            pagetable_lookup(&kernel_pagetable, last, &m);
 }
 
-u32 backtrace(u32 ebp, u32 *pcs, u32 max)
+// An interrupted prologue's frame pointer may point anywhere.
+NO_KASAN u32 backtrace(u32 ebp, u32 *pcs, u32 max)
 {
     u32 n = 0;
     while (n < max && readable(ebp)) {

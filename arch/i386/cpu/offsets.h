@@ -3,7 +3,11 @@
 
 #define ASM_KERNEL_BASE 0xc0000000
 #define ASM_DIRECT_MAP_MAX 0x30000000
+#ifdef KASAN
+#define ASM_KSTACK_SIZE 0x8000
+#else
 #define ASM_KSTACK_SIZE 0x4000
+#endif
 
 #define ASM_KERNEL_CS 0x60
 #define ASM_KERNEL_DS 0x68

@@ -13,6 +13,7 @@
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/mm/entry.h"
+#include "kernel/debug/kasan.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
@@ -20,7 +21,7 @@
 
 #define WINDOWS_PER_CPU 2u
 
-#define DEVICE_BASE 0xff000000u // kernel/mm's vmap ends here
+#define DEVICE_BASE VMAP_LIMIT
 #define DEVICE_END WINDOW_BASE
 
 #define RW (PROT_R | PROT_W | PROT_GLOBAL)
@@ -97,6 +98,10 @@ static u64 kernel_chunk(u32 va)
 {
     if (va >= VMAP_BASE)
         return virt_to_phys(must_alloc_table()) | ENTRY_PRESENT | ENTRY_WRITE;
+#ifdef KASAN
+    if (va >= KASAN_SHADOW)
+        return kasan_chunk(va, direct_map_size);
+#endif
     if (va - KERNEL_BASE >= direct_map_size)
         return 0;
     if (va < (u32)kernel_end)
@@ -134,6 +139,7 @@ void arch_init_memory(void)
     this_cpu()->arch->double_fault_tss.cr3 = (u32)kernel_pagetable.paddr;
     pagetable_load(&kernel_pagetable);
     tlb_flush_all();
+    kasan_start(direct_map_size);
 }
 
 void *map_device(paddr_t base, size_t size)

@@ -1,0 +1,92 @@
+// The address checker (`make KASAN=1`), see kasan.c: what memory's owners tell
+// it. Without KASAN all of this is nothing.
+#pragma once
+
+#include "lib/types.h"
+
+struct slab_cache;
+
+// Why memory may not be touched: the value of its shadow bytes. Those of stacks
+// are the compilers'.
+enum kasan_why {
+    KASAN_STACK_LEFT = 0xf1,
+    KASAN_STACK_MIDDLE = 0xf2,
+    KASAN_STACK_RIGHT = 0xf3,
+    KASAN_STACK_SCOPE = 0xf8,
+    KASAN_GLOBAL = 0xf9,
+    KASAN_HEAP_REDZONE = 0xfa,
+    KASAN_HEAP_FREED = 0xfb,
+    KASAN_STACK_FREED = 0xfc, // a whole kernel stack
+    KASAN_FRAME_FREED = 0xfd,
+    KASAN_ALLOCA_LEFT = 0xca,
+    KASAN_ALLOCA_RIGHT = 0xcb,
+};
+
+#ifdef KASAN
+
+#define KASAN_ON 1
+// For code that reads memory whoever owns it, or that keeps its own things in
+// memory that nobody owns.
+#define NO_KASAN __attribute__((no_sanitize_address))
+
+// The shadow of the direct map (so many bytes) and of vmap is there.
+void kasan_start(u32 direct_map_size);
+
+// Whole multiples of 8 bytes, except for the `n` of kasan_open.
+void kasan_open(const void *p, size_t n);
+void kasan_close(const void *p, size_t n, enum kasan_why why);
+
+// The room in a slab for an object of `size` bytes, and what surrounds it.
+u32 kasan_footprint(u32 size);
+void kasan_object_taken(const struct slab_cache *c, void *object);
+// Only the first `size` bytes of it were asked for.
+void kasan_object_trim(const struct slab_cache *c, void *object, u32 size);
+// An object is freed: the one that may go back to its slab instead, or NULL.
+void *kasan_quarantine(const struct slab_cache *c, void *object);
+// One from this CPU's quarantine, or NULL when that is empty.
+void *kasan_release(void);
+// How many freed objects of this cache wait in quarantine.
+u32 kasan_waiting(const struct slab_cache *c);
+
+#else
+
+#define KASAN_ON 0
+#define NO_KASAN
+
+static inline void kasan_start(u32 size UNUSED)
+{
+}
+static inline void kasan_open(const void *p UNUSED, size_t n UNUSED)
+{
+}
+static inline void kasan_close(const void *p UNUSED, size_t n UNUSED,
+                               enum kasan_why why UNUSED)
+{
+}
+static inline u32 kasan_footprint(u32 size)
+{
+    return size;
+}
+static inline void kasan_object_taken(const struct slab_cache *c UNUSED,
+                                      void *object UNUSED)
+{
+}
+static inline void kasan_object_trim(const struct slab_cache *c UNUSED,
+                                     void *object UNUSED, u32 size UNUSED)
+{
+}
+static inline void *kasan_quarantine(const struct slab_cache *c UNUSED,
+                                     void *object)
+{
+    return object;
+}
+static inline void *kasan_release(void)
+{
+    return NULL;
+}
+static inline u32 kasan_waiting(const struct slab_cache *c UNUSED)
+{
+    return 0;
+}
+
+#endif

@@ -1,0 +1,221 @@
+// What the address checker found, in words: the access, whose memory it hit and
+// where, who allocated and who freed that; then a panic, which shows the way to
+// the access.
+//
+// The first CPU to find something reports; from then on nothing is checked, so
+// that a report cannot lead to another. Takes no lock: the text goes to the
+// consoles as in a panic.
+#ifdef KASAN
+
+#include "arch/cpu.h"
+#include "arch/thread.h"
+#include "kernel/debug/kasan_private.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
+#include "lib/format.h"
+
+#define FRAME_MAGIC 0x41b58ab3u // the compilers' mark of a checked stack frame
+#define SHADOW_SHOWN 8u         // bytes on each side
+
+// At the low end of a checked stack frame.
+struct stack_note {
+    u32 magic;
+    const char *variables; // "COUNT OFFSET SIZE LENGTH NAME[:LINE] ..."
+    u32 function;
+};
+
+static void say(const char *fmt, ...) PRINTF(1, 2);
+static void say(const char *fmt, ...)
+{
+    char line[256];
+    va_list args;
+    va_start(args, fmt);
+    int n = format_va(line, sizeof(line), fmt, args);
+    va_end(args);
+    console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
+}
+
+static void say_pc(u32 pc)
+{
+    u32 offset = 0;
+    const char *name = ksym_lookup(pc, &offset);
+    say("  %08x %s+%#x\n", pc, name ? name : "?", offset);
+}
+
+static void say_stack(const char *what, const struct kasan_stack *s)
+{
+    if (!s->pcs[0])
+        return;
+    say("kasan: %s by thread %u:\n", what, s->thread);
+    for (u32 i = 0; i < KASAN_PCS && s->pcs[i]; i++)
+        say_pc(s->pcs[i]);
+}
+
+// Where `addr` is, seen from something at `base` with `size` bytes.
+static void say_place(u32 addr, u32 base, u32 size)
+{
+    if (addr < base)
+        say("%u bytes before ", base - addr);
+    else if (addr < base + size)
+        say("byte %u of ", addr - base);
+    else
+        say("%u bytes after ", addr - base - size);
+}
+
+static void say_object(u32 addr, const struct slab_cache *c)
+{
+    u32 slab = addr & ~((PAGE_SIZE << c->order) - 1);
+    u32 object = addr - (addr - slab) % c->object_size;
+    if (object - slab >= c->objects_per_slab * c->object_size) {
+        say("kasan: behind the last object of a slab of %s\n", c->name);
+        return;
+    }
+    const struct kasan_object *o = kasan_object(c, (void *)object);
+    say("kasan: ");
+    say_place(addr, object, o->size);
+    say("an object of %u bytes at %08x, of cache %s\n", o->size, object,
+        c->name);
+    say_stack("allocated", &o->taken);
+    say_stack("freed", &o->freed);
+}
+
+static bool say_global(u32 addr)
+{
+    for (u32 i = 0; i < kasan_globals_count; i++) {
+        const struct kasan_globals *file = &kasan_globals[i];
+        for (u32 j = 0; j < file->count; j++) {
+            const struct kasan_global *g = &file->list[j];
+            if (addr - g->addr >= g->padded_size)
+                continue;
+            say("kasan: ");
+            say_place(addr, g->addr, g->size);
+            say("%s (%u bytes at %08x), %s\n", g->name, g->size, g->addr,
+                g->file);
+            return true;
+        }
+    }
+    return false;
+}
+
+// A frame's variables lie between redzones; the note is in the lowest one.
+static void say_frame(u32 addr)
+{
+    u32 at = ALIGN_DOWN(addr, GRANULE);
+    for (u32 left = KSTACK_SIZE; left; left -= GRANULE, at -= GRANULE) {
+        const struct stack_note *note = (const void *)at;
+        if (*shadow_of(at) != KASAN_STACK_LEFT || note->magic != FRAME_MAGIC)
+            continue;
+        u32 offset;
+        const char *name = ksym_lookup(note->function, &offset);
+        say("kasan: byte %u of the frame of %s, whose variables are\n"
+            "  (how many, then offset, size, length of name, name): %s\n",
+            addr - at, name ? name : "?", note->variables);
+        return;
+    }
+}
+
+static void say_owner(u32 addr, u8 why)
+{
+    if (addr - KERNEL_BASE < DIRECT_MAP_MAX) {
+        const struct frame *f = frame_from_va((void *)addr);
+        if (f && f->use == FRAME_SLAB && f->owner)
+            say_object(addr, f->owner);
+        else if (f && why == KASAN_FRAME_FREED)
+            say("kasan: in the frame at %#llx, refs %u, use %u\n",
+                frame_paddr(f), f->refs, f->use);
+    }
+    switch (why) {
+    case KASAN_GLOBAL:
+        say_global(addr);
+        break;
+    case KASAN_STACK_LEFT:
+    case KASAN_STACK_MIDDLE:
+    case KASAN_STACK_RIGHT:
+    case KASAN_STACK_SCOPE:
+        say_frame(addr);
+        break;
+    }
+}
+
+static void say_shadow(u32 addr)
+{
+    const u8 *at = shadow_of(addr);
+    say("kasan: shadow, a byte for 8, from %08x:",
+        ALIGN_DOWN(addr, GRANULE) - SHADOW_SHOWN * GRANULE);
+    for (const u8 *p = at - SHADOW_SHOWN; p <= at + SHADOW_SHOWN; p++)
+        say(p == at ? " [%02x]" : " %02x", *p);
+    say("\n");
+}
+
+static const char *kind_of(u8 why)
+{
+    switch (why) {
+    case KASAN_STACK_LEFT:
+    case KASAN_STACK_MIDDLE:
+    case KASAN_STACK_RIGHT:
+    case KASAN_ALLOCA_LEFT:
+    case KASAN_ALLOCA_RIGHT:
+        return "stack-overflow";
+    case KASAN_STACK_SCOPE:
+        return "use-after-scope";
+    case KASAN_GLOBAL:
+        return "global-overflow";
+    case KASAN_HEAP_REDZONE:
+        return "heap-overflow";
+    case KASAN_HEAP_FREED:
+        return "use-after-free";
+    case KASAN_STACK_FREED:
+        return "use-after-free of a kernel stack";
+    case KASAN_FRAME_FREED:
+        return "use-after-free of a frame";
+    }
+    return "bad access";
+}
+
+// One CPU reports; who comes second waits for its end.
+static void begin(void)
+{
+    static bool reporting;
+    irq_disable();
+    if (__atomic_exchange_n(&reporting, true, __ATOMIC_SEQ_CST))
+        cpu_halt_forever();
+    kasan_stop();
+    smp_stop_others();
+    say("\n");
+}
+
+// The first byte that may not be touched.
+static u32 first_bad(u32 addr, u32 size)
+{
+    for (u32 i = 0; i < size; i++) {
+        u8 s = *shadow_of(addr + i);
+        if (s && (s >= GRANULE || (addr + i) % GRANULE >= s))
+            return addr + i;
+    }
+    return addr;
+}
+
+void kasan_report_access(u32 addr, u32 size, bool write, u32 pc)
+{
+    begin();
+    u32 bad = first_bad(addr, size);
+    u8 why = *shadow_of(bad);
+    if (why < GRANULE) // the tail of something: what follows says of what
+        why = *shadow_of(bad + GRANULE);
+    say_owner(bad, why);
+    say_shadow(bad);
+    u32 offset = 0;
+    const char *name = ksym_lookup(pc, &offset);
+    panic("kasan: %s: %s of %u bytes at %08x in %s+%#x", kind_of(why),
+          write ? "write" : "read", size, addr, name ? name : "?", offset);
+}
+
+void kasan_report_free(const struct slab_cache *c, const void *object,
+                       const char *kind)
+{
+    begin();
+    say_owner((u32)object, 0);
+    panic("kasan: %s: %08x to cache %s", kind, (u32)object, c->name);
+}
+
+#endif
