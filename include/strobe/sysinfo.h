@@ -1,0 +1,306 @@
+// The sysinfo tree: everything the kernel tells about itself.
+//
+// A path names a node: components separated by dots, "" is the root. A node has
+// children, or holds data, or both (system.tasks holds the list of tasks;
+// system.tasks.42 is one of them). Data is made at the moment it is read.
+//
+// A node holds, by its kind, one u64 (value); an array of records of one type
+// (data); or bytes (text). Every record type is described once, below: the C
+// structure, and the names, types and units that the printers use
+// (lib/sysinfo.h) come from the same table. Layouts are the same for 32 and
+// 64-bit programs.
+//
+//     syscall(SYS_sysinfo_get_data, path, strlen(path), buf, size)
+//         bytes the node holds, of which min(size, that) were stored;
+//         0 for one that holds nothing but children. ENOENT, EFAULT, ENOMEM.
+//     syscall(SYS_sysinfo_get_keys, path, strlen(path), buf, size)
+//         the same with the names of the children, each ended by a NUL.
+//     syscall(SYS_sysinfo_get_type, path, strlen(path))
+//         kind and what it holds: see SYSINFO_KIND.
+//
+// user/libstrobe/sysinfo.h has typed functions for all of it.
+//
+// A list (system.tasks, system.threads) has exactly the members that existed at
+// one instant of the call, each once. Each record is then filled on its own: a
+// task that has ended meanwhile is shown as it ended.
+#pragma once
+
+#include <stdint.h>
+
+#define SYS_sysinfo_get_data 1000
+#define SYS_sysinfo_get_keys 1001
+#define SYS_sysinfo_get_type 1002
+
+#define SYSINFO_PATH_MAX 128 // bytes of a path
+
+// What get_type gives: the kind, and the record type (data) or unit (value).
+enum sysinfo_kind {
+    SYSINFO_SUBTREE = 1,
+    SYSINFO_VALUE,
+    SYSINFO_DATA,
+    SYSINFO_TEXT,
+};
+#define SYSINFO_TYPE(kind, what) ((uint32_t)(kind) | (uint32_t)(what) << 8)
+#define SYSINFO_KIND(type) ((type)&0xff)
+#define SYSINFO_WHAT(type) ((type) >> 8)
+
+enum sysinfo_unit {
+    SYSINFO_COUNT,   // a plain number
+    SYSINFO_ID,      // a number that is a name; SYSINFO_ALL: none, or all
+    SYSINFO_BYTES,   //
+    SYSINFO_CYCLES,  // of the TSC: system.cpus has its frequency
+    SYSINFO_NS,      // nanoseconds
+    SYSINFO_SECONDS, //
+    SYSINFO_HZ,      //
+    SYSINFO_FIXED16, // 16.16 fixed point
+    SYSINFO_FLAG,    // 1 or 0
+    SYSINFO_STATE,   // enum sysinfo_state
+    SYSINFO_NAME,    // of texts
+    SYSINFO_UNITS
+};
+
+#define SYSINFO_ALL UINT32_MAX // in place of a CPU's or a system call's number
+
+// States of threads. A task is in the most active state of its threads, or a
+// zombie: ended, and not waited for by its parent.
+#define SYSINFO_STATES(S)                                   \
+    S(RUNNING, running)                                     \
+    S(READY, ready)                                         \
+    S(SLEEPING, sleeping) /* not to be woken by a signal */ \
+    S(WAITING, waiting)   /* for an event or a signal */    \
+    S(STOPPED, stopped)                                     \
+    S(DEAD, dead) /* ended, not yet gone */                 \
+    S(ZOMBIE, zombie)
+
+enum sysinfo_state {
+#define SYSINFO_STATE_ENUM(upper, lower) SYSINFO_##upper,
+    SYSINFO_STATES(SYSINFO_STATE_ENUM)
+#undef SYSINFO_STATE_ENUM
+};
+
+// ---- record types: F(r, type, name, unit, meaning)
+
+// system.uptime
+#define SYSINFO_UPTIME_FIELDS(F, r)                              \
+    F(r, U64, seconds, SECONDS, "whole seconds since the start") \
+    F(r, U32, nanoseconds, NS, "and the rest of them")
+
+// system.cpus[.n]. user + kernel + irq + idle + start_up == elapsed.
+#define SYSINFO_CPU_FIELDS(F, r)                           \
+    F(r, U32, id, ID, "number of the CPU")                 \
+    F(r, U32, active, FLAG, "it takes part")               \
+    F(r, U64, frequency, HZ, "of its TSC")                 \
+    F(r, U64, elapsed, CYCLES, "since its ledger began")   \
+    F(r, U64, busy, CYCLES, "elapsed without idle")        \
+    F(r, U64, idle, CYCLES, "halted, nothing to do")       \
+    F(r, U64, user, CYCLES, "in programs")                 \
+    F(r, U64, kernel, CYCLES, "in the kernel for threads") \
+    F(r, U64, irq, CYCLES, "in interrupt handlers")        \
+    F(r, U64, start_up, CYCLES, "before its first thread") \
+    F(r, U64, switches, COUNT, "from one thread to another")
+
+// system.physmem
+#define SYSINFO_PHYSMEM_FIELDS(F, r)                                   \
+    F(r, U64, total, BYTES, "memory the kernel manages: used + free")  \
+    F(r, U64, unavailable, BYTES, "memory that it cannot use")         \
+    F(r, U64, used, BYTES, "in use")                                   \
+    F(r, U64, free, BYTES, "free")                                     \
+    F(r, U64, low_total, BYTES, "low zone: all of it")                 \
+    F(r, U64, low_free, BYTES, "low zone: free")                       \
+    F(r, U64, high_total, BYTES, "high zone: all of it")               \
+    F(r, U64, high_free, BYTES, "high zone: free")                     \
+    F(r, U64, kernel, BYTES, "the kernel's image and start-up tables") \
+    F(r, U64, slab, BYTES, "kernel heap")                              \
+    F(r, U64, pagetable, BYTES, "page tables")                         \
+    F(r, U64, kstack, BYTES, "kernel stacks")                          \
+    F(r, U64, user, BYTES, "memory of tasks")                          \
+    F(r, U64, file, BYTES, "file data")                                \
+    F(r, U64, buffer, BYTES, "pipes, rings and other buffers")
+
+// system.load
+#define SYSINFO_LOAD_FIELDS(F, r)                         \
+    F(r, U32, one, FIXED16, "average over a minute")      \
+    F(r, U32, five, FIXED16, "average over five minutes") \
+    F(r, U32, fifteen, FIXED16, "average over 15 minutes")
+
+// system.totals
+#define SYSINFO_TOTALS_FIELDS(F, r)                                   \
+    F(r, U32, tasks, COUNT, "there are, without the kernel's own")    \
+    F(r, U32, threads, COUNT, "there are, the kernel's own included") \
+    F(r, U32, runnable, COUNT, "threads that run or could")           \
+    F(r, U32, newest, ID, "id given last to a task")                  \
+    F(r, U64, tasks_created, COUNT, "since the start")                \
+    F(r, U64, switches, COUNT, "context switches on all CPUs")
+
+// system.tasks[.id]. Task 0 is the kernel.
+#define SYSINFO_TASK_FIELDS(F, r)                                       \
+    F(r, U32, id, ID, "number of the task")                             \
+    F(r, U32, parent, ID, "the task that waits for it")                 \
+    F(r, U32, group, ID, "process group")                               \
+    F(r, U32, session, ID, "session")                                   \
+    F(r, U32, uid, ID, "its user")                                      \
+    F(r, U32, state, STATE, "what its threads do")                      \
+    F(r, U32, threads, COUNT, "it has")                                 \
+    F(r, S32, nice, COUNT, "-20 to 19, the nicest")                     \
+    F(r, U64, virtual, BYTES, "mapped")                                 \
+    F(r, U64, resident, BYTES, "in memory")                             \
+    F(r, U64, user, CYCLES, "in the program, ended threads included")   \
+    F(r, U64, kernel, CYCLES, "in the kernel, ended threads included")  \
+    F(r, U64, child_user, CYCLES, "of children waited for, and theirs") \
+    F(r, U64, child_kernel, CYCLES, "likewise, in the kernel")          \
+    F(r, U64, faults, COUNT, "page faults of its memory")               \
+    F(r, U64, major_faults, COUNT, "of these, those that waited")       \
+    F(r, U64, started, NS, "after the machine")                         \
+    F(r, U64, call_sent, COUNT, "IPC calls sent")                       \
+    F(r, U64, call_received, COUNT, "IPC calls received")               \
+    F(r, U64, answer_sent, COUNT, "IPC answers sent")                   \
+    F(r, U64, answer_received, COUNT, "IPC answers received")           \
+    F(r, U64, irq_notif_received, COUNT, "interrupt notifications")     \
+    F(r, U64, forwarded, COUNT, "IPC calls forwarded")                  \
+    F(r, TEXT16, name, NAME, "of the program")                          \
+    F(r, TEXT64, path, NAME, "of the program's file (its end)")
+
+// system.threads[.id], system.tasks.N.threads
+#define SYSINFO_THREAD_FIELDS(F, r)                                        \
+    F(r, U32, id, ID, "number of the thread")                              \
+    F(r, U32, task, ID, "its task")                                        \
+    F(r, U32, state, STATE, "what it does")                                \
+    F(r, U32, cpu, ID, "where it runs or ran last")                        \
+    F(r, U32, priority, COUNT, "level in the run queue, 0 to 31; 0 first") \
+    F(r, U32, affinity, COUNT, "mask of the CPUs it may use")              \
+    F(r, U64, user, CYCLES, "in the program")                              \
+    F(r, U64, kernel, CYCLES, "in the kernel")                             \
+    F(r, U64, voluntary, COUNT, "switches because it waited")              \
+    F(r, U64, forced, COUNT, "switches because others were due")           \
+    F(r, U64, ready, NS, "waited in run queues")                           \
+    F(r, U64, started, NS, "after the machine")                            \
+    F(r, TEXT16, name, NAME, "of the thread")                              \
+    F(r, TEXT32, wait_on, NAME, "what it waits for, if it does")
+
+// system.exceptions: each vector that is in use or was taken, over all CPUs.
+// system.exceptions.n: one vector, a record for each CPU.
+#define SYSINFO_EXCEPTION_FIELDS(F, r)                                     \
+    F(r, U32, vector, ID, "0 to 31: exceptions; above: interrupts")        \
+    F(r, U32, cpu, ID, "taken there; all: the sum")                        \
+    F(r, U32, hot, FLAG, "it is expected: somebody handles it")            \
+    F(r, U64, count, COUNT, "taken")                                       \
+    F(r, U64, cycles, CYCLES, "in handlers (of exceptions: the thread's)") \
+    F(r, TEXT12, controller, NAME, "where it comes from")                  \
+    F(r, TEXT32, description, NAME, "what it is")
+
+// system.ipccs: connections, by phones.
+#define SYSINFO_IPCC_FIELDS(F, r)                \
+    F(r, U32, caller, ID, "task with the phone") \
+    F(r, U32, callee, ID, "task that is called")
+
+// system.syscalls, system.tasks.N.syscalls
+#define SYSINFO_SYSCALL_FIELDS(F, r)                               \
+    F(r, U32, number, ID, "in eax; all: those that are not known") \
+    F(r, U64, count, COUNT, "calls")                               \
+    F(r, U64, errors, COUNT, "calls that gave an error")           \
+    F(r, U64, cycles, CYCLES, "in the kernel for them")            \
+    F(r, TEXT24, name, NAME, "of the call")
+
+// system.clock
+#define SYSINFO_CLOCK_FIELDS(F, r)                             \
+    F(r, TEXT16, name, NAME, "of the device")                  \
+    F(r, TEXT12, use, NAME, "time source, timer")              \
+    F(r, U32, rank, COUNT, "the highest usable one is chosen") \
+    F(r, U32, usable, FLAG, "it works here")                   \
+    F(r, U32, chosen, FLAG, "it is used")                      \
+    F(r, U64, frequency, HZ, "of its counter")                 \
+    F(r, TEXT64, why, NAME, "not chosen, or how it was measured")
+
+// system.profile.sources
+#define SYSINFO_SAMPLER_FIELDS(F, r)                           \
+    F(r, TEXT16, name, NAME, "for profile -s")                 \
+    F(r, U32, rank, COUNT, "the highest usable one is chosen") \
+    F(r, U32, usable, FLAG, "it works here")                   \
+    F(r, U32, min_rate, HZ, "slowest")                         \
+    F(r, U32, max_rate, HZ, "fastest")                         \
+    F(r, TEXT64, why, NAME, "it is not usable")
+
+// system.locks
+#define SYSINFO_LOCK_FIELDS(F, r)                          \
+    F(r, TEXT32, name, NAME, "of the class")               \
+    F(r, U64, acquisitions, COUNT, "times taken")          \
+    F(r, U64, contended, COUNT, "of these, after waiting") \
+    F(r, U64, wait, CYCLES, "waited for it")               \
+    F(r, U64, hold, CYCLES, "held")
+
+// system.slabs
+#define SYSINFO_SLAB_FIELDS(F, r)                        \
+    F(r, TEXT32, name, NAME, "of the cache")             \
+    F(r, U32, object_size, BYTES, "of an object")        \
+    F(r, U32, objects, COUNT, "in use")                  \
+    F(r, U32, room, COUNT, "objects that fit its slabs") \
+    F(r, U64, memory, BYTES, "that its slabs take")
+
+// system.audit: a record for each CPU, where `sum` is that of its accounts and
+// `elapsed` its TSC; and two for all CPUs together, where they are what the
+// accounts of all threads say (sum) and what the CPUs' say (elapsed). All of it
+// as of one instant.
+#define SYSINFO_AUDIT_FIELDS(F, r)                            \
+    F(r, U32, cpu, ID, "the CPU; all: the threads' accounts") \
+    F(r, TEXT12, account, NAME, "what is compared")           \
+    F(r, U64, elapsed, CYCLES, "that must be accounted for")  \
+    F(r, U64, sum, CYCLES, "of the accounts")                 \
+    F(r, S64, difference, CYCLES, "elapsed - sum")
+
+// system.kernel
+#define SYSINFO_KERNEL_FIELDS(F, r)                      \
+    F(r, TEXT16, name, NAME, "of the subsystem")         \
+    F(r, U64, cycles, CYCLES, "kernel time spent in it") \
+    F(r, U64, calls, COUNT, "times entered")
+
+#define SYSINFO_RECORDS(R)  \
+    R(UPTIME, uptime)       \
+    R(CPU, cpu)             \
+    R(PHYSMEM, physmem)     \
+    R(LOAD, load)           \
+    R(TOTALS, totals)       \
+    R(TASK, task)           \
+    R(THREAD, thread)       \
+    R(EXCEPTION, exception) \
+    R(IPCC, ipcc)           \
+    R(SYSCALL, syscall)     \
+    R(CLOCK, clock)         \
+    R(SAMPLER, sampler)     \
+    R(LOCK, lock)           \
+    R(SLAB, slab)           \
+    R(AUDIT, audit)         \
+    R(KERNEL, kernel)
+
+// ---- what the tables generate
+
+// SYSINFO_RECORD_TASK, ...: what SYSINFO_WHAT gives for data.
+enum sysinfo_record {
+    SYSINFO_RECORD_NONE,
+#define SYSINFO_RECORD_ENUM(upper, lower) SYSINFO_RECORD_##upper,
+    SYSINFO_RECORDS(SYSINFO_RECORD_ENUM)
+#undef SYSINFO_RECORD_ENUM
+        SYSINFO_RECORD_TYPES
+};
+
+// 64 bits that are aligned as on i386, wherever this is compiled.
+typedef uint64_t sysinfo_u64 __attribute__((aligned(4)));
+typedef int64_t sysinfo_s64 __attribute__((aligned(4)));
+
+#define SYSINFO_MEMBER_U32(name) uint32_t name;
+#define SYSINFO_MEMBER_S32(name) int32_t name;
+#define SYSINFO_MEMBER_U64(name) sysinfo_u64 name;
+#define SYSINFO_MEMBER_S64(name) sysinfo_s64 name;
+#define SYSINFO_MEMBER_TEXT12(name) char name[12];
+#define SYSINFO_MEMBER_TEXT16(name) char name[16];
+#define SYSINFO_MEMBER_TEXT24(name) char name[24];
+#define SYSINFO_MEMBER_TEXT32(name) char name[32];
+#define SYSINFO_MEMBER_TEXT64(name) char name[64];
+#define SYSINFO_MEMBER(r, type, name, unit, meaning) SYSINFO_MEMBER_##type(name)
+
+// struct sysinfo_task, ... Texts end with a NUL inside their field.
+#define SYSINFO_STRUCT(upper, lower)               \
+    struct sysinfo_##lower {                       \
+        SYSINFO_##upper##_FIELDS(SYSINFO_MEMBER, ) \
+    };
+SYSINFO_RECORDS(SYSINFO_STRUCT)
+#undef SYSINFO_STRUCT
