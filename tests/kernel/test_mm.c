@@ -321,7 +321,7 @@ static void churn(void *arg)
             continue;
         }
         struct frame *f = frame_alloc(seed >> 20 & 1, FRAME_LOW, FRAME_BUFFER);
-        u32 *object = kmalloc(seed >> 16 & 0x7f);
+        u32 *object = kmalloc(sizeof(u32) + (seed >> 16 & 0x7f));
         if (!f || !object) {
             __atomic_fetch_add(&worker_errors, 1, __ATOMIC_RELAXED);
             break;
