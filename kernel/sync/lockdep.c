@@ -229,17 +229,22 @@ void lockdep_release(const void *lock, enum lockdep_kind kind)
 
 void lockdep_may_sleep(const char *what)
 {
-    struct cpu *c = this_cpu();
     if (reporting)
         return;
-    if (!c->preempt_count && !c->irq_depth && irqs_enabled())
+    // The counts of one CPU, not of the one that this thread has just left.
+    u32 flags = irq_save();
+    struct cpu *c = this_cpu();
+    int preempt_count = c->preempt_count;
+    u32 irq_depth = c->irq_depth;
+    irq_restore(flags);
+    if (!preempt_count && !irq_depth && irqs_enabled())
         return;
     struct lockdep_stack *s = &cpu_held[c->id];
     for (u32 i = 0; i < s->depth; i++)
         say_lock("holds", s->held[i].class, s->held[i].caller);
     panic("lockdep: may sleep for '%s' in atomic context (preempt count %d, "
           "irq depth %u, interrupts %s)",
-          what, c->preempt_count, c->irq_depth, irqs_enabled() ? "on" : "off");
+          what, preempt_count, irq_depth, irqs_enabled() ? "on" : "off");
 }
 
 void lockdep_none_held(const char *where)
