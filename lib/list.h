@@ -15,7 +15,8 @@ struct list {
 
 static inline void list_init(struct list *l)
 {
-    l->next = l->prev = l;
+    l->prev = l;
+    WRITE_ONCE(l->next, l);
 }
 
 static inline bool list_empty(const struct list *l)
@@ -23,12 +24,19 @@ static inline bool list_empty(const struct list *l)
     return l->next == l;
 }
 
+// Without the list's lock, by somebody who can live with an answer that is out
+// of date at once. `next` is all that it reads, and is written marked.
+static inline bool list_empty_unlocked(const struct list *l)
+{
+    return READ_ONCE(l->next) == l;
+}
+
 static inline void list_insert_between(struct list *n, struct list *prev,
                                        struct list *next)
 {
     n->prev = prev;
     n->next = next;
-    prev->next = n;
+    WRITE_ONCE(prev->next, n);
     next->prev = n;
 }
 
@@ -45,7 +53,7 @@ static inline void list_push_back(struct list *head, struct list *n)
 // Unlinks `n` and leaves it pointing to itself: removing twice is harmless.
 static inline void list_remove(struct list *n)
 {
-    n->prev->next = n->next;
+    WRITE_ONCE(n->prev->next, n->next);
     n->next->prev = n->prev;
     list_init(n);
 }

@@ -147,7 +147,7 @@ void signal_set_temporary_mask(sigset_t mask)
     t->restore_mask = true;
     t->blocked = mask & ~UNBLOCKABLE;
     spin_unlock_irq(&t->task->signals.lock, flags);
-    t->signal_pending = true; // look again
+    WRITE_ONCE(t->signal_pending, true); // look again
 }
 
 // --- sending
@@ -297,7 +297,7 @@ void signal_fault(int sig, int code, u32 addr)
     t->pending |= SIGMASK(sig);
     queue_info(&t->queue, sig, &info);
     spin_unlock_irq(&s->lock, flags);
-    t->signal_pending = true;
+    WRITE_ONCE(t->signal_pending, true);
 }
 
 // --- delivery
@@ -370,7 +370,7 @@ int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *info)
     u32 flags = spin_lock_irq(&s->lock);
     sigset_t blocked = t->blocked;
     t->blocked &= ~set;
-    t->signal_pending = true;
+    WRITE_ONCE(t->signal_pending, true);
     spin_unlock_irq(&s->lock, flags);
 
     int err = 0;
@@ -385,7 +385,7 @@ int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *info)
     wait_finish();
     flags = spin_lock_irq(&s->lock);
     t->blocked = blocked;
-    t->signal_pending = true;
+    WRITE_ONCE(t->signal_pending, true);
     spin_unlock_irq(&s->lock, flags);
     return sig ? sig : err == -ETIMEDOUT ? -EAGAIN : -EINTR;
 }
@@ -440,7 +440,7 @@ static bool may_stop(int sig)
 void signal_deliver(struct trapframe *tf)
 {
     struct thread *t = current;
-    t->signal_pending = false;
+    WRITE_ONCE(t->signal_pending, false);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (READ_ONCE(t->task->exiting))
         task_exit_thread(t->task->exit_code);
@@ -469,7 +469,7 @@ void signal_deliver(struct trapframe *tf)
         u32 flags = spin_lock_irq(&t->task->signals.lock);
         t->blocked = t->saved_mask;
         t->restore_mask = false;
-        t->signal_pending = true; // what the old mask lets through
+        WRITE_ONCE(t->signal_pending, true); // what the old mask lets through
         spin_unlock_irq(&t->task->signals.lock, flags);
     }
 }

@@ -59,7 +59,7 @@ struct thread *balance_steal(struct run_queue *rq)
         struct thread *t = find_movable(from, rq->cpu->id);
         if (t) {
             run_queue_remove(from, t);
-            t->cpu = rq->cpu;
+            WRITE_ONCE(t->cpu, rq->cpu);
         }
         spin_unlock(&from->lock);
         if (t)

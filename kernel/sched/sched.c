@@ -46,8 +46,8 @@ void run_queue_add(struct run_queue *rq, struct thread *t, bool front)
     else
         list_push_back(level, &t->run_node);
     rq->bitmap |= 1u << t->priority;
-    rq->count++;
-    t->state = THREAD_READY;
+    ADD_ONCE(rq->count, 1);
+    WRITE_ONCE(t->state, THREAD_READY);
 }
 
 void run_queue_remove(struct run_queue *rq, struct thread *t)
@@ -55,7 +55,7 @@ void run_queue_remove(struct run_queue *rq, struct thread *t)
     list_remove(&t->run_node);
     if (list_empty(&rq->levels[t->priority]))
         rq->bitmap &= ~(1u << t->priority);
-    rq->count--;
+    ADD_ONCE(rq->count, -1);
 }
 
 // Somebody waits behind the running thread: its slice must end in time.
@@ -71,12 +71,14 @@ static void slice_over(struct timeout *timeout)
 {
     struct run_queue *rq = container_of(timeout, struct run_queue, slice);
     rq->slice_armed = false;
-    if (!rq->count || rq->running == rq->idle)
+    // Without the lock. A thread that another CPU queues just now brings an
+    // interrupt of its own; one that is stolen leaves a switch to nobody.
+    if (!READ_ONCE(rq->count) || rq->running == rq->idle)
         return;
     if (clock_now_ns() < rq->slice_end)
         arm_slice(rq);
     else
-        this_cpu()->need_resched = 1;
+        WRITE_ONCE(this_cpu()->need_resched, 1);
 }
 
 // `rq` is locked, t is on no list. Kicks the CPU if it should switch.
@@ -87,7 +89,7 @@ static void make_ready(struct run_queue *rq, struct thread *t)
     bool preempt = running == rq->idle || t->priority < running->priority;
     if (rq->cpu == this_cpu()) {
         if (preempt)
-            rq->cpu->need_resched = 1;
+            WRITE_ONCE(rq->cpu->need_resched, 1);
         else
             arm_slice(rq);
     } else {
@@ -103,7 +105,7 @@ static void make_ready(struct run_queue *rq, struct thread *t)
 static void place(struct thread *t, struct cpu *target)
 {
     spin_lock(&target->rq->lock);
-    t->cpu = target;
+    WRITE_ONCE(t->cpu, target);
     make_ready(target->rq, t);
     spin_unlock(&target->rq->lock);
 }
@@ -166,7 +168,7 @@ static void put_previous(struct run_queue *rq, struct thread *prev,
     if (home == rq->cpu) {
         run_queue_add(rq, prev, preempted && !expired);
     } else { // once its stack is free: sched_switch_finished
-        prev->state = THREAD_READY;
+        WRITE_ONCE(prev->state, THREAD_READY);
         rq->moving_to = home;
     }
 }
@@ -176,7 +178,7 @@ void sched_switch_finished(struct thread *prev)
     struct run_queue *rq = this_rq();
     struct cpu *moving_to = rq->moving_to;
     rq->moving_to = NULL;
-    prev->on_cpu = false;
+    WRITE_ONCE(prev->on_cpu, false);
     bool dead = prev->state == THREAD_DEAD;
     spin_unlock_irq(&rq->lock, 0);
     if (moving_to)
@@ -192,7 +194,7 @@ static void switch_away(bool preempted)
     spin_lock_irq(&rq->lock);
     struct thread *prev = rq->running;
     u64 now = clock_now_ns();
-    this_cpu()->need_resched = 0;
+    WRITE_ONCE(this_cpu()->need_resched, 0);
 
     if (prev != rq->idle) {
         if (prev->state == THREAD_RUNNING && !rq->count &&
@@ -211,9 +213,9 @@ static void switch_away(bool preempted)
     if (!next)
         next = rq->idle;
 
-    next->state = THREAD_RUNNING;
-    next->cpu = rq->cpu;
-    rq->running = next;
+    WRITE_ONCE(next->state, THREAD_RUNNING);
+    WRITE_ONCE(next->cpu, rq->cpu);
+    WRITE_ONCE(rq->running, next);
     rq->started = now;
     rq->slice_end = now + next->slice_left;
     if (rq->count && next != rq->idle)
@@ -224,7 +226,7 @@ static void switch_away(bool preempted)
         return;
     }
     rq->switches++;
-    next->on_cpu = true;
+    WRITE_ONCE(next->on_cpu, true);
     ledger_switch(&next->kernel);
     if (next->task->aspace != rq->cpu->aspace && next->task->aspace)
         aspace_switch(next->task->aspace);
@@ -255,7 +257,7 @@ void thread_exit(void)
     // Under the lock, so that a late waker cannot undo it.
     struct run_queue *rq = this_rq();
     spin_lock(&rq->lock);
-    current->state = THREAD_DEAD;
+    WRITE_ONCE(current->state, THREAD_DEAD);
     spin_unlock(&rq->lock);
     switch_away(false);
     panic("a dead thread runs");
@@ -267,7 +269,7 @@ void sched_reschedule_interrupt(void)
     struct run_queue *rq = this_rq();
     spin_lock(&rq->lock);
     if (rq->count && rq->running == rq->idle)
-        rq->cpu->need_resched = 1;
+        WRITE_ONCE(rq->cpu->need_resched, 1);
     else if (rq->count && !rq->cpu->need_resched)
         arm_slice(rq);
     spin_unlock(&rq->lock);
@@ -275,13 +277,13 @@ void sched_reschedule_interrupt(void)
 
 static bool may_preempt(struct cpu *c)
 {
-    return c->need_resched && !c->preempt_count && !c->irq_depth;
+    return READ_ONCE(c->need_resched) && !c->preempt_count && !c->irq_depth;
 }
 
 void preempt_enable(void)
 {
     preempt_enable_no_resched();
-    if (unlikely(this_cpu()->need_resched) && irqs_enabled()) {
+    if (unlikely(this_cpu_read(need_resched)) && irqs_enabled()) {
         irq_disable();
         while (may_preempt(this_cpu()))
             switch_away(true);
@@ -313,9 +315,15 @@ static void earn_slice(struct thread *t)
         t->priority = PRIORITY_INTERACTIVE;
 }
 
+// Others change `state` under the lock of its run queue, the thread itself
+// announces its sleep and ends it without (wait_prepare, wait_finish). Whoever
+// wakes it has changed what it waits for and passed a full barrier: either he
+// sees the sleep announced or the thread sees the change. A thread that is
+// woken from a later sleep than was meant looks at its condition and sleeps
+// again.
 static bool wakeable(const struct thread *t, u32 states)
 {
-    return states & (1u << t->state);
+    return states & (1u << READ_ONCE(t->state));
 }
 
 // Locks the queues of the CPU where `t` is and of `target`, in order.
@@ -346,18 +354,18 @@ static bool wake_from(struct thread *t, u32 states)
         struct cpu *last = READ_ONCE(t->cpu);
         struct cpu *target = balance_choose(t, last);
         lock_both(last->rq, target->rq);
-        if (t->cpu != last) { // it moved meanwhile
+        if (READ_ONCE(t->cpu) != last) { // it moved meanwhile
             unlock_both(last->rq, target->rq);
             continue;
         }
         if (!wakeable(t, states)) {
             woken = false;
         } else if (last->rq->running == t) {
-            t->state = THREAD_RUNNING; // it had not left yet
+            WRITE_ONCE(t->state, THREAD_RUNNING); // it had not left yet
             woken = true;
         } else {
             earn_slice(t);
-            t->cpu = target;
+            WRITE_ONCE(t->cpu, target);
             make_ready(target->rq, t);
             woken = true;
         }
@@ -379,6 +387,9 @@ bool thread_wake(struct thread *t)
 
 bool thread_wake_signal(struct thread *t, bool stopped)
 {
+    // The full barrier of wait_prepare's other side: what the caller wrote (a
+    // pending signal, an end of a stop) is visible before the state is read.
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     u32 states = 1u << THREAD_WAITING;
     if (stopped)
         states |= 1u << THREAD_STOPPED;
@@ -408,7 +419,7 @@ int thread_set_affinity(struct thread *t, u32 mask)
     for (;;) {
         where = READ_ONCE(t->cpu);
         spin_lock(&where->rq->lock);
-        if (t->cpu == where)
+        if (READ_ONCE(t->cpu) == where)
             break;
         spin_unlock(&where->rq->lock);
     }
@@ -418,7 +429,7 @@ int thread_set_affinity(struct thread *t, u32 mask)
     if (queued)
         run_queue_remove(where->rq, t);
     if (leave && where->rq->running == t)
-        where->need_resched = 1;
+        WRITE_ONCE(where->need_resched, 1);
     spin_unlock(&where->rq->lock);
     if (queued)
         thread_start(t);
@@ -451,7 +462,7 @@ int wait_sleep(u32 mode, u64 deadline)
 {
     struct thread *t = current;
     lockdep_may_sleep(t->wait_on ? t->wait_on : "a wait queue");
-    assert(!this_cpu()->preempt_count);
+    assert(!this_cpu_read(preempt_count));
     if (mode == WAIT_INTERRUPTIBLE && signal_waiting())
         return -EINTR;
     if (deadline == WAIT_FOREVER) {
@@ -532,7 +543,7 @@ void sched_start_cpu(void)
     struct cpu *cpu = this_cpu();
     for (;;) {
         irq_disable();
-        if (!cpu->need_resched) {
+        if (!READ_ONCE(cpu->need_resched)) {
             ledger_idle_enter();
             cpu_idle_wait();
             irq_disable();

@@ -112,7 +112,9 @@ int thread_create(struct task *task, const char *name, struct thread **out)
     t->state = THREAD_SLEEPING;
     t->cpu = this_cpu();
     t->start_ns = clock_now_ns();
+    u32 flags = irq_save(); // the scheduler books our own slice meanwhile
     inherit(t, current);
+    irq_restore(flags);
     *out = t;
     return 0;
 }

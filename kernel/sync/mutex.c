@@ -11,6 +11,13 @@ void mutex_init(struct mutex *m, const char *name)
     waitq_init(&m->queue, name);
 }
 
+// `owner` is changed by atomics, at any time. Whoever asks whether it is
+// himself gets an answer that only he could change.
+static bool owned(const struct mutex *m)
+{
+    return READ_ONCE(m->owner) == current;
+}
+
 static bool try_take(struct mutex *m)
 {
     struct thread *nobody = NULL;
@@ -20,7 +27,7 @@ static bool try_take(struct mutex *m)
 
 static NOINLINE void mutex_wait(struct mutex *m, u32 caller)
 {
-    if (m->owner == current)
+    if (owned(m))
         panic("mutex %s: taken again at %08x by its owner, taken at %08x",
               m->queue.name, caller, m->caller);
     wait_event(&m->queue, try_take(m), WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
@@ -29,7 +36,7 @@ static NOINLINE void mutex_wait(struct mutex *m, u32 caller)
 void mutex_lock(struct mutex *m)
 {
     u32 caller = (u32)__builtin_return_address(0);
-    assert(!this_cpu()->irq_depth);
+    assert(!this_cpu_read(irq_depth));
     lockdep_acquire(m->queue.name, m, LOCKDEP_MUTEX, false, caller);
     if (unlikely(!try_take(m)))
         mutex_wait(m, caller);
@@ -38,7 +45,7 @@ void mutex_lock(struct mutex *m)
 
 void mutex_unlock(struct mutex *m)
 {
-    assert(m->owner == current);
+    assert(owned(m));
     lockdep_release(m, LOCKDEP_MUTEX);
     // The exchange is a full barrier: a waiter that queued itself before it is
     // seen below; one that comes later finds the mutex free.
@@ -48,5 +55,5 @@ void mutex_unlock(struct mutex *m)
 
 bool mutex_held(const struct mutex *m)
 {
-    return m->owner == current;
+    return owned(m);
 }

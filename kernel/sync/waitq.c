@@ -17,7 +17,7 @@ void waitq_init(struct waitq *q, const char *name)
 static bool nobody_waits(struct waitq *q)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    return list_empty(&q->waiters);
+    return list_empty_unlocked(&q->waiters);
 }
 
 void waitq_wake_all(struct waitq *q)
@@ -46,7 +46,7 @@ void waitq_wake_one(struct waitq *q)
 
 bool waitq_empty(struct waitq *q)
 {
-    return list_empty(&q->waiters);
+    return list_empty_unlocked(&q->waiters);
 }
 
 void waiter_add(struct waiter *w, struct waitq *q)

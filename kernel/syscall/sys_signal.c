@@ -136,7 +136,7 @@ static void set_mask(sigset_t mask)
     u32 flags = spin_lock_irq(&t->task->signals.lock);
     t->blocked = mask & ~UNBLOCKABLE;
     if (signal_deliverable())
-        t->signal_pending = true;
+        WRITE_ONCE(t->signal_pending, true);
     spin_unlock_irq(&t->task->signals.lock, flags);
 }
 

@@ -118,6 +118,6 @@ s32 syscall_interrupted(u32 number, s32 error)
 {
     current->restart_call = number;
     current->restart_error = (u32)-error;
-    current->signal_pending = true;
+    WRITE_ONCE(current->signal_pending, true);
     return -EINTR;
 }

@@ -277,7 +277,7 @@ static void restore_mask(sigset_t mask)
     u32 flags = spin_lock_irq(&t->task->signals.lock);
     t->blocked = mask & ~(SIGMASK(SIGKILL) | SIGMASK(SIGSTOP));
     if (signal_deliverable())
-        t->signal_pending = true;
+        WRITE_ONCE(t->signal_pending, true);
     spin_unlock_irq(&t->task->signals.lock, flags);
 }
 

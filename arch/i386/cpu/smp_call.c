@@ -69,7 +69,7 @@ void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg)
         preempt_enable();
         return;
     }
-    assert(!c->irq_depth && !own->call_pending);
+    assert(!this_cpu_read(irq_depth) && !own->call_pending);
     own->call_fn = fn;
     own->call_arg = arg;
     __atomic_store_n(&own->call_pending, mask, __ATOMIC_RELEASE);

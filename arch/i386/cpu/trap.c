@@ -71,11 +71,11 @@ static ALWAYS_INLINE void finish_user_work(struct trapframe *tf)
 {
     irq_disable();
     while (unlikely(READ_ONCE(current->signal_pending) ||
-                    READ_ONCE(this_cpu()->need_resched))) {
+                    this_cpu_read(need_resched))) {
         irq_enable();
-        if (this_cpu()->need_resched)
+        if (this_cpu_read(need_resched))
             schedule();
-        if (current->signal_pending)
+        if (READ_ONCE(current->signal_pending))
             signal_deliver(tf);
         irq_disable();
     }

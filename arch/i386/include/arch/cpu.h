@@ -18,7 +18,9 @@ struct cpu {
     struct thread *thread; // %fs:4, the thread that runs here, never NULL
                            // once the scheduler has started
     int preempt_count;     // %fs:8, > 0: the thread must not be switched
-    int need_resched;      // %fs:12
+    int need_resched;      // %fs:12, a marked access: written under the run
+                           // queue's lock or by this CPU's interrupts; a
+                           // reader that comes too early is interrupted
     u32 irq_depth;         // > 0: in an interrupt handler
     u32 id;                // 0 .. cpu_count-1; 0 is the boot CPU
     u32 apic_id;
@@ -54,6 +56,18 @@ static ALWAYS_INLINE struct thread *current_thread(void)
     return t;
 }
 #define current current_thread()
+
+// A preemptible thread that asks this_cpu() may read a member when it runs on
+// another CPU already. What it may ask at any time is read in one instruction.
+#define this_cpu_read(member)                                    \
+    ({                                                           \
+        __typeof__(((struct cpu *)0)->member) cpu_value;         \
+        _Static_assert(sizeof(cpu_value) == 4, "this_cpu_read"); \
+        __asm__ volatile("movl %%fs:%c1, %0"                     \
+                         : "=r"(cpu_value)                       \
+                         : "i"(offsetof(struct cpu, member)));   \
+        cpu_value;                                               \
+    })
 
 // Preemption. Nest freely; any context. While disabled the thread stays on its
 // CPU and must not sleep. One instruction each, so safe against migration.
