@@ -35,7 +35,7 @@ CHECKERS := $(strip $(foreach c,KASAN UBSAN LOCKDEP KCSAN,$(if $($(c)),$c)))
 ifneq ($(CHECKERS),)
 K := $(B)$(if $(CLANG),/clang)/checked/$(subst $() $(),-,$(CHECKERS))/kernel
 KERNEL := $(K).elf
-KCC_FLAGS += $(CHECKERS:%=-D%) -Wno-array-bounds -Wno-maybe-uninitialized \
+KCC_FLAGS += -DCHECKED $(CHECKERS:%=-D%) -Wno-array-bounds -Wno-maybe-uninitialized \
 	-Wno-stringop-overflow -Wno-tsan
 IMAGES :=
 endif

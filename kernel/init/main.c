@@ -5,6 +5,7 @@
 #include "arch/boot.h"
 #include "arch/clock.h"
 #include "arch/cpu.h"
+#include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kcsan.h"
 #include "kernel/debug/plant.h"
 #include "kernel/fs/tty.h"
@@ -71,6 +72,7 @@ void kernel_main(void)
     cmdline_parse(boot_info.cmdline);
     console_init();
     log_printf("Strobe 0.1.0, %s\n", boot_info.loader);
+    fail_alloc_start();
     frame_init();
     arch_init_memory();
     show_memory();

@@ -6,6 +6,8 @@
 
 #include "kernel/mm/frame.h"
 
+#include "kernel/debug/callers.h"
+#include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kasan.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/zone.h"
@@ -90,7 +92,14 @@ static void cache_drain(struct frame_cache *c)
     give_all(&zones[ZONE_LOW], c->zeroed, &c->zeroed_count);
 }
 
-// --- the address checker ----------------------------------------------------
+// --- the checkers -----------------------------------------------------------
+
+static ALWAYS_INLINE void remember_caller(struct frame *f UNUSED)
+{
+#ifdef CHECKED
+    f->taken_by = callers_here();
+#endif
+}
 
 static ALWAYS_INLINE void open_frames(const struct frame *f, u32 order)
 {
@@ -140,6 +149,8 @@ static NOINLINE struct frame *take_last(struct frame_cache *c, u32 order,
 struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use)
 {
     assert(order <= ORDER_MAX && use != FRAME_FREE && use < FRAME_USES);
+    if (fail_alloc())
+        return NULL;
     u32 zone = flags & FRAME_ANY ? any_zone : ZONE_LOW;
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
@@ -153,6 +164,7 @@ struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use)
         return NULL;
     f->use = (u8)use;
     f->refs = 1;
+    remember_caller(f);
     open_frames(f, order);
     if (flags & FRAME_ZERO) {
         for (u32 i = 0; i < 1u << order; i++)
@@ -275,6 +287,8 @@ void frame_zero(struct frame *f)
 void *page_alloc(enum frame_use use)
 {
     struct frame *f = NULL;
+    if (fail_alloc())
+        return NULL;
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
     if (c->zeroed_count) {
@@ -284,10 +298,12 @@ void *page_alloc(enum frame_use use)
         f->refs = 1;
     }
     irq_restore(irq);
-    if (f)
+    if (f) {
+        remember_caller(f);
         open_frames(f, 0);
-    else
+    } else {
         f = frame_alloc(0, FRAME_LOW | FRAME_ZERO, use);
+    }
     return f ? frame_va(f) : NULL;
 }
 

@@ -22,6 +22,10 @@ struct frame {
     struct list node; // free lists; the owner's while allocated
     void *owner;      // slab: its cache
     u32 data;         // the owner's while allocated
+#ifdef CHECKED
+    u16 taken_by; // who allocated it: kernel/debug/callers.h
+    u8 mark;      // the leak check's
+#endif
 };
 
 #define FRAME_LOW 0u  // from the low zone only: has a direct address

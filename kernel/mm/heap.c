@@ -11,7 +11,9 @@
 
 #include "kernel/mm/heap.h"
 
+#include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kasan.h"
+#include "kernel/debug/track.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "lib/string.h"
@@ -83,6 +85,7 @@ static NO_KASAN struct frame *slab_create(struct slab_cache *c)
         next = offset + 1;
     }
     slab->data = SLAB_DATA(next, 0u);
+    track_slab(c, base);
     kasan_close(base, PAGE_SIZE << c->order, KASAN_HEAP_REDZONE);
     list_push_front(&c->partial, &slab->node);
     c->slabs++;
@@ -133,12 +136,13 @@ static void cache_put(struct slab_cache *c, void *object)
 
 static void choose_order(struct slab_cache *c)
 {
+    u32 each = c->object_size + TRACK_SIZE;
     for (c->order = 0; c->order < SLAB_ORDER_MAX; c->order++) {
         u32 size = PAGE_SIZE << c->order;
-        if (size / c->object_size >= 4 && size % c->object_size <= size / 8)
+        if (size / each >= 4 && size % each <= size / 8)
             break;
     }
-    c->objects_per_slab = (PAGE_SIZE << c->order) / c->object_size;
+    c->objects_per_slab = (PAGE_SIZE << c->order) / each;
     assert(c->objects_per_slab);
 }
 
@@ -253,6 +257,8 @@ static NOINLINE void empty_quarantine(void)
 
 void *slab_alloc(struct slab_cache *c)
 {
+    if (fail_alloc())
+        return NULL;
     void *object = take(c);
     if (KASAN_ON && !object) {
         empty_quarantine();
@@ -260,11 +266,14 @@ void *slab_alloc(struct slab_cache *c)
     }
     if (KASAN_ON && object)
         kasan_object_taken(c, object);
+    if (CHECKED_ON && object)
+        track_taken(c, object);
     return object;
 }
 
 void slab_free(struct slab_cache *c, void *object)
 {
+    track_freed(c, object);
     if (!KASAN_ON) {
         give_back(c, object);
         return;

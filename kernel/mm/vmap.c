@@ -9,6 +9,7 @@
 // page table entries of the region. A CPU's stack cache belongs to it while
 // interrupts are off.
 
+#include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kasan.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
@@ -158,7 +159,7 @@ void *vmap_alloc(u32 pages, u32 prot, int use)
 {
     u32 guard;
     assert(pages > 0);
-    if (pages >= VMAP_PAGES)
+    if (pages >= VMAP_PAGES || fail_alloc())
         return NULL;
     if (!take_range(pages + 1, &guard) &&
         !(recycle() && take_range(pages + 1, &guard)))

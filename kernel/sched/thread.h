@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arch/thread.h"
+#include "kernel/debug/fail_alloc.h"
 #include "kernel/exec/signal.h"
 #include "kernel/sync/lockdep.h"
 #include "kernel/sync/waitq.h"
@@ -58,12 +59,16 @@ struct thread {
     bool restore_mask;
     struct siginfo_queue queue;
     u32 altstack_base, altstack_size;
+    bool must_exit;      // exec or exit of its task ends it (marked access)
     bool signal_pending; // something deliverable may be there: look (marked
                          // access: set by others, read at each kernel exit)
 
     // A system call that a signal interrupted before it did anything: its
     // number and ERESTARTSYS or ERESTARTNOHAND; 0: none.
     u32 restart_call, restart_error;
+#ifdef CHECKED
+    struct fail_alloc fail_alloc;
+#endif
 #ifdef LOCKDEP
     struct lockdep_stack lockdep; // the mutexes it holds
 #endif

@@ -6,6 +6,7 @@
 #include "arch/i386/acpi/fadt.h"
 #include "arch/i386/dev/port.h"
 #include "arch/i386/dev/uart.h"
+#include "kernel/debug/leak.h"
 #include "kernel/init/log.h"
 
 #include <strobe/abi.h>
@@ -71,6 +72,7 @@ static void acpi_power_off(void)
 
 void machine_power_off(bool failed)
 {
+    failed |= leak_check();
     irq_disable();
     debug_exit(failed ? DEBUG_EXIT_FAILED : DEBUG_EXIT_OK);
     acpi_power_off();

@@ -83,6 +83,14 @@ int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
 void pagetable_entry_protect(void *entry, u32 prot);
 void pagetable_entry_clear(void *entry);
 
+#ifdef CHECKED // for the leak check, which knows who else uses them: nobody
+// Calls fn for each frame that one page of tables (a table or a directory)
+// refers to.
+void pagetable_scan(const void *table, void (*fn)(paddr_t frame));
+// Calls fn for each page of the kernel's own tables.
+void pagetable_scan_kernel(void (*fn)(paddr_t table));
+#endif
+
 // Loads `pt` on this CPU (interrupts off or preemption disabled).
 void pagetable_load(const struct pagetable *pt);
 

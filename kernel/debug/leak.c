@@ -1,0 +1,397 @@
+// The leak check: at the machine's end every object and every frame that is
+// allocated must still be findable by somebody (`make` with any checker).
+//
+// Memory is marked as a conservative garbage collector would: every word in
+// .data, .bss and on the threads' stacks that may be an address is taken for
+// one, and what it points into, at whatever place, is alive; then so is what
+// that refers to. Frames are also referred to by their struct frame, and by
+// page tables through physical addresses. The contents of tasks' memory, files
+// and pipes are nobody's references, nor are the kernel's own tables for vmap:
+// a stack or ring lives only if its address is known somewhere.
+//
+// What is not marked is lost, and reported once for each call path that
+// allocated it. A stale word that looks like an address can hide a leak, never
+// the reverse.
+//
+// Runs alone, with all other CPUs stopped wherever they were and interrupts
+// off. tasks_lock is taken before that, so that the task table is whole; what a
+// stopped CPU was about to link is on its stack.
+#ifdef CHECKED
+
+#include "kernel/debug/leak.h"
+
+#include "kernel/debug/callers.h"
+#include "kernel/debug/track.h"
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/zone.h"
+#include "kernel/sched/task.h"
+#include "lib/format.h"
+
+#define PENDING_MAX 8192u
+#define REPORTS_MAX 30u
+
+extern char data_start[], kernel_end[]; // linker.ld
+
+enum { UNMARKED, MARKED, SCANNED };
+
+// Addresses of what is marked and not scanned. What does not fit is found again
+// by its mark.
+static u32 pending[PENDING_MAX];
+static u32 pending_count;
+static bool overflowed;
+
+static void say(const char *fmt, ...) PRINTF(1, 2);
+static void say(const char *fmt, ...)
+{
+    char line[160];
+    va_list args;
+    va_start(args, fmt);
+    int n = format_va(line, sizeof(line), fmt, args);
+    va_end(args);
+    console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
+}
+
+// --- what there is -----------------------------------------------------------
+
+// The first frame of the allocated block that `number` lies in, or NULL.
+static struct frame *block_of(u32 number)
+{
+    for (u32 order = 0; order <= ORDER_MAX; order++) {
+        struct frame *f = &frames[number & ~((1u << order) - 1)];
+        if (f->flags & FRAME_MANAGED && f->refs && f->order >= order)
+            return f;
+    }
+    return NULL;
+}
+
+static struct slab_cache *cache_of(const struct frame *f)
+{
+    return f->use == FRAME_SLAB ? f->owner : NULL;
+}
+
+// The image, what was there before the allocator, the CPUs' own.
+static bool permanent(const struct frame *f)
+{
+    return f->use == FRAME_KERNEL;
+}
+
+// --- marking -----------------------------------------------------------------
+
+static void later(u8 *mark, u32 va)
+{
+    if (*mark != UNMARKED)
+        return;
+    *mark = MARKED;
+    if (pending_count < PENDING_MAX)
+        pending[pending_count++] = va;
+    else
+        overflowed = true;
+}
+
+static void mark_frame(struct frame *f)
+{
+    if (!f || cache_of(f)) // of slabs only the objects count
+        return;
+    if (f->zone == ZONE_LOW)
+        later(&f->mark, (u32)frame_va(f));
+    else
+        f->mark = SCANNED;
+}
+
+static void mark_physical(paddr_t p)
+{
+    const struct frame *f = frame_from_paddr(p);
+    if (f)
+        mark_frame(block_of(frame_number(f)));
+}
+
+static void mark_table_of_kernel(paddr_t p)
+{
+    struct frame *f = frame_from_paddr(p);
+    if (f)
+        f->mark = SCANNED;
+}
+
+static void mark_direct(u32 va)
+{
+    u32 offset = va - KERNEL_BASE;
+    u32 in_table = va - (u32)frames;
+    if (in_table < frame_count * sizeof(struct frame)) {
+        mark_frame(block_of(in_table / sizeof(struct frame)));
+        return;
+    }
+    if (offset >> PAGE_SHIFT >= frame_count)
+        return;
+    struct frame *f = block_of(offset >> PAGE_SHIFT);
+    if (!f)
+        return;
+    if (!cache_of(f)) {
+        mark_frame(f);
+        return;
+    }
+    u32 object;
+    struct track *t = track_find(cache_of(f), va, &object);
+    if (t && t->live)
+        later(&t->mark, object);
+}
+
+static struct frame *vmap_frame(u32 va)
+{
+    struct mapping m;
+    if (va < VMAP_BASE || va >= VMAP_LIMIT ||
+        !pagetable_lookup(&kernel_pagetable, va, &m))
+        return NULL;
+    return frame_from_paddr(m.frame);
+}
+
+static void scan(u32 start, u32 end);
+
+// A vmap range ends where the next one's guard page is.
+static void mark_range(u32 va)
+{
+    u32 start = va & PAGE_MASK, end;
+    struct frame *f = vmap_frame(start);
+    if (!f || f->mark != UNMARKED)
+        return;
+    while (vmap_frame(start - PAGE_SIZE))
+        start -= PAGE_SIZE;
+    for (end = start; (f = vmap_frame(end)); end += PAGE_SIZE)
+        f->mark = SCANNED;
+    if (vmap_frame(start)->use != FRAME_KSTACK) // those are scanned by thread
+        scan(start, end);
+}
+
+static void mark_word(u32 word)
+{
+    if (word >= VMAP_BASE) {
+        mark_range(word);
+    } else if (word >= KERNEL_BASE) {
+        mark_direct(word);
+    } else if ((word & ~PAGE_MASK) == 1) { // PAE: a task's four directories
+        const struct frame *f = frame_from_paddr(word & PAGE_MASK);
+        if (f && f->use == FRAME_PAGETABLE)
+            mark_physical(word & PAGE_MASK);
+    }
+}
+
+static void scan(u32 start, u32 end)
+{
+    for (u32 at = ALIGN_UP(start, (u32)sizeof(u32)); at + sizeof(u32) <= end;
+         at += sizeof(u32))
+        mark_word(*(const volatile u32 *)at);
+}
+
+static void scan_frame(struct frame *f)
+{
+    f->mark = SCANNED;
+    u32 va = (u32)frame_va(f);
+    if (f->use == FRAME_PAGETABLE)
+        pagetable_scan((const void *)va, mark_physical);
+    else if (f->use == FRAME_SLAB || (permanent(f) && f->taken_by))
+        scan(va, va + (PAGE_SIZE << f->order));
+}
+
+static void scan_object(const struct slab_cache *c, u32 va)
+{
+    u32 object;
+    track_find(c, va, &object)->mark = SCANNED;
+    scan(object, object + c->object_size);
+}
+
+static void scan_at(u32 va)
+{
+    struct frame *f = block_of((va - KERNEL_BASE) >> PAGE_SHIFT);
+    if (cache_of(f))
+        scan_object(cache_of(f), va);
+    else
+        scan_frame(f);
+}
+
+// --- all that is allocated ---------------------------------------------------
+
+typedef void (*object_fn)(const struct slab_cache *c, struct track *t,
+                          u32 object);
+
+static void for_each_object(const struct frame *slab, object_fn fn)
+{
+    const struct slab_cache *c = cache_of(slab);
+    u32 base = (u32)frame_va(slab), object;
+    for (u32 i = 0; i < c->objects_per_slab; i++) {
+        struct track *t = track_find(c, base + i * c->object_size, &object);
+        if (t->live)
+            fn(c, t, object);
+    }
+}
+
+static void for_each(void (*frame_fn)(struct frame *f), object_fn object_fn)
+{
+    for (u32 i = 0; i < frame_count;) {
+        struct frame *f = &frames[i];
+        if (!(f->flags & FRAME_MANAGED) || !f->refs) {
+            i++;
+            continue;
+        }
+        if (cache_of(f))
+            for_each_object(f, object_fn);
+        else
+            frame_fn(f);
+        i += 1u << f->order;
+    }
+}
+
+static void rescan_frame(struct frame *f)
+{
+    if (f->mark == MARKED)
+        scan_frame(f);
+}
+
+static void rescan_object(const struct slab_cache *c, struct track *t,
+                          u32 object)
+{
+    if (t->mark == MARKED)
+        scan_object(c, object);
+}
+
+static void scan_pending(void)
+{
+    do {
+        while (pending_count)
+            scan_at(pending[--pending_count]);
+        if (!overflowed)
+            return;
+        overflowed = false;
+        for_each(rescan_frame, rescan_object);
+    } while (pending_count || overflowed);
+}
+
+// --- roots -------------------------------------------------------------------
+
+// Of a thread that does not run the part in use; of one that was stopped on
+// another CPU all of it.
+static void scan_stack(const struct thread *t)
+{
+    u32 bottom = (u32)t->kstack;
+    if (!bottom)
+        return;
+    u32 start = t == current ? frame_pointer() : t->arch.esp;
+    if (start - bottom >= KSTACK_SIZE || (t->on_cpu && t != current))
+        start = bottom;
+    scan(start, bottom + KSTACK_SIZE);
+}
+
+static void scan_threads(struct task *task, void *arg UNUSED)
+{
+    const struct thread *t;
+    list_for_each(t, &task->threads, task_node) {
+        scan_stack(t);
+    }
+}
+
+// .data and .bss, without the guard page of the boot stack.
+static void scan_data(void)
+{
+    struct mapping m;
+    for (u32 va = (u32)data_start; va < (u32)kernel_end; va += PAGE_SIZE) {
+        if (pagetable_lookup(&kernel_pagetable, va, &m))
+            scan(va, va + PAGE_SIZE);
+    }
+}
+
+static void scan_roots(void)
+{
+    pagetable_scan_kernel(mark_table_of_kernel);
+    scan_data();
+    task_for_each_locked(scan_threads, NULL);
+    scan_threads(&kernel_task, NULL);
+    for (u32 i = 0; i < cpu_count; i++) {
+        u32 top = (u32)cpus[i].idle_stack_top;
+        if (top >= VMAP_BASE) // the boot CPU's is in .bss
+            scan(top - KSTACK_SIZE, top);
+        if (cpus[i].thread)
+            scan_stack(cpus[i].thread);
+    }
+}
+
+// --- what is lost ------------------------------------------------------------
+
+static u16 lost[CALLERS_MAX]; // allocated by these callers
+static u32 lost_count, checked_count, report_count;
+
+static void count(u8 mark, u16 taken_by)
+{
+    checked_count++;
+    if (mark == UNMARKED) {
+        lost_count++;
+        lost[taken_by] += lost[taken_by] < UINT16_MAX;
+    }
+}
+
+static void count_frame(struct frame *f)
+{
+    if (!permanent(f))
+        count(f->mark, f->taken_by);
+}
+
+static void count_object(const struct slab_cache *c UNUSED, struct track *t,
+                         u32 object UNUSED)
+{
+    count(t->mark, t->taken_by);
+}
+
+// True for the first of those that the same callers allocated.
+static bool to_report(u8 mark, u16 taken_by)
+{
+    return mark == UNMARKED && lost[taken_by] && report_count++ < REPORTS_MAX;
+}
+
+static void report_callers(u16 taken_by)
+{
+    const u32 *pcs;
+    u32 n = callers_get(taken_by, &pcs), offset = 0;
+    for (u32 i = 0; i < n; i++) {
+        const char *name = ksym_lookup(pcs[i], &offset);
+        say("  %08x %s+%#x\n", pcs[i], name ? name : "?", offset);
+    }
+    lost[taken_by] = 0;
+}
+
+static void report_frame(struct frame *f)
+{
+    static const char *const uses[FRAME_USES] = {
+        "free",         "of the kernel", "of kmalloc",  "for page tables",
+        "for a kstack", "for a task",    "for a file",  "for a buffer",
+    };
+    if (permanent(f) || !to_report(f->mark, f->taken_by))
+        return;
+    say("leak: %u times %u bytes %s, refs %u, the first at %#llx, allocated "
+        "by\n", lost[f->taken_by], PAGE_SIZE << f->order, uses[f->use], f->refs,
+        frame_paddr(f));
+    report_callers(f->taken_by);
+}
+
+static void report_object(const struct slab_cache *c, struct track *t,
+                          u32 object)
+{
+    if (!to_report(t->mark, t->taken_by))
+        return;
+    say("leak: %u times %s, %u bytes, the first at %08x, allocated by\n",
+        lost[t->taken_by], c->name, c->object_size, object);
+    report_callers(t->taken_by);
+}
+
+bool leak_check(void)
+{
+    __builtin_unwind_init(); // all registers onto this stack
+    spin_lock_irq(&tasks_lock);
+    smp_stop_others();
+    scan_roots();
+    scan_pending();
+    for_each(count_frame, count_object);
+    for_each(report_frame, report_object);
+    say("leak check: %u objects and frames, %u lost\n", checked_count,
+        lost_count);
+    return lost_count;
+}
+
+#endif
