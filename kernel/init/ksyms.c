@@ -28,3 +28,11 @@ const char *ksym_lookup(u32 pc, u32 *offset)
         *offset = pc - ksym_addr[low - 1];
     return ksym_names + ksym_name[low - 1];
 }
+
+const char *ksym_at(u32 index, u32 *address)
+{
+    if (!&ksym_count || index >= ksym_count)
+        return NULL;
+    *address = ksym_addr[index];
+    return ksym_names + ksym_name[index];
+}

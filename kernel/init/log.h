@@ -45,4 +45,6 @@ const char *console_name(void);
 // Kernel symbols: the name of the function that holds `pc` and the offset into
 // it; NULL if unknown. Any context.
 const char *ksym_lookup(u32 pc, u32 *offset);
+// The symbols in order of address: the name of number `index`; NULL: the end.
+const char *ksym_at(u32 index, u32 *address);
 void log_backtrace(const u32 *pcs, u32 count);

@@ -29,6 +29,8 @@ SLAB_CACHE(task_cache, struct task);
 static struct list task_table[ID_HASH_SIZE];
 static struct list all_tasks = LIST_INIT(all_tasks);
 static u32 tasks_alive;
+static u64 tasks_ever;
+static u32 newest_id;
 static u32 last_id = INIT_ID;
 static bool ids_wrapped;
 
@@ -82,6 +84,8 @@ void task_table_add(struct task *t, u32 id)
     list_push_back(&task_table[id % ID_HASH_SIZE], &t->table_node);
     list_push_back(&all_tasks, &t->all_node);
     tasks_alive++;
+    tasks_ever++;
+    newest_id = id;
 }
 
 void task_table_remove(struct task *t)
@@ -118,6 +122,19 @@ struct task *task_next(u32 id)
 u32 task_count(void)
 {
     return READ_ONCE(tasks_alive);
+}
+
+u64 tasks_created(void)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    u64 n = tasks_ever;
+    spin_unlock_irq(&tasks_lock, flags);
+    return n;
+}
+
+u32 task_newest(void)
+{
+    return READ_ONCE(newest_id);
 }
 
 void task_for_each_locked(void (*fn)(struct task *t, void *arg), void *arg)

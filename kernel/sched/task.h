@@ -94,6 +94,8 @@ void task_unref(struct task *t);
 struct task *task_next(u32 id);
 struct thread *thread_find(u32 tid); // referenced
 u32 task_count(void);
+u64 tasks_created(void); // since the start
+u32 task_newest(void);   // the id given last to a task
 u32 thread_count(void);
 
 // Total TSC cycles of all threads, living and dead (not children).

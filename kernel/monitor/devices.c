@@ -1,0 +1,69 @@
+// system.clock and system.profile: what the machine offers to tell the time and
+// to take samples by.
+
+#include "kernel/monitor/providers.h"
+#include "kernel/monitor/sysinfo.h"
+#include "kernel/profile/sample.h"
+#include "lib/string.h"
+
+#include <arch/clock.h>
+#include <arch/cpu.h>
+
+static void put_clock(const struct sysinfo_clock *clock, void *arg)
+{
+    struct sysinfo_clock *record = chain_add(arg);
+
+    if (record)
+        *record = *clock;
+}
+
+static void put_tsc(struct chain *out)
+{
+    const char *note = cpu_features.invariant_tsc
+                           ? "invariant"
+                           : "its rate may change with the CPU's";
+    struct sysinfo_clock tsc = {
+        .name = "tsc",
+        .use = "time source",
+        .usable = 1,
+        .chosen = 1,
+        .frequency = clock_tsc_hz(),
+    };
+
+    strlcpy(tsc.why, note, sizeof(tsc.why));
+    put_clock(&tsc, out);
+}
+
+static int make_clock(struct chain *out, u32 number UNUSED)
+{
+    if (clock_devices_each)
+        clock_devices_each(put_clock, out);
+    else
+        put_tsc(out);
+    return 0;
+}
+
+static int make_sources(struct chain *out, u32 number UNUSED)
+{
+    LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
+        const char *why = (*s)->why_not ? (*s)->why_not() : NULL;
+        struct sysinfo_sampler *record = chain_add(out);
+        if (!record)
+            break;
+        strlcpy(record->name, (*s)->name, sizeof(record->name));
+        record->rank = (*s)->rank;
+        record->usable = !why;
+        record->min_rate = (*s)->min_hz;
+        record->max_rate = (*s)->max_hz;
+        if (why)
+            strlcpy(record->why, why, sizeof(record->why));
+    }
+    return 0;
+}
+
+SYSINFO_NODE(clock, .path = "system.clock",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_CLOCK),
+             .make = make_clock);
+SYSINFO_NODE(sources, .path = "system.profile.sources",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_SAMPLER),
+             .make = make_sources);

@@ -1,0 +1,66 @@
+// kernel.version, kernel.cmdline, kernel.symbols, kernel.records.
+
+#include "kernel/init/log.h"
+#include "kernel/monitor/sysinfo.h"
+#include "kernel/syscall/machine.h"
+#include "lib/string.h"
+#include "lib/sysinfo.h"
+
+#include <arch/boot.h>
+
+static int make_version(struct chain *out, u32 number UNUSED)
+{
+    chain_printf(out, "%s version %s %s\n", KERNEL_NAME, KERNEL_RELEASE,
+                 KERNEL_VERSION);
+    return 0;
+}
+
+static int make_cmdline(struct chain *out, u32 number UNUSED)
+{
+    const char *text = boot_info.cmdline;
+
+    chain_append(out, text, (u32)strlen(text));
+    chain_append(out, "\n", 1);
+    return 0;
+}
+
+// As nm prints them, which is what lib/symbols.h reads.
+static int make_symbols(struct chain *out, u32 number UNUSED)
+{
+    const char *name;
+    u32 address;
+
+    for (u32 i = 0; (name = ksym_at(i, &address)); i++)
+        chain_printf(out, "%08x T %s\n", address, name);
+    return 0;
+}
+
+// The record types, for programs that were not compiled with this kernel's:
+// RECORD FIELD OFFSET SIZE KIND UNIT MEANING.
+static int make_records(struct chain *out, u32 number UNUSED)
+{
+    static const char *const kinds[] = { "u32", "s32", "u64", "s64", "text" };
+    const struct sysinfo_record_type *t;
+
+    for (u32 r = 1; (t = sysinfo_record_type(r)); r++) {
+        for (u32 i = 0; i < t->field_count; i++) {
+            const struct sysinfo_field *f = &t->fields[i];
+            const char *unit = sysinfo_unit_name(f->unit);
+            chain_printf(out, "%s %s %u %u %s %s %s\n", t->name, f->name,
+                         f->offset, f->size, kinds[f->kind],
+                         unit[0] ? unit : "count", f->meaning);
+        }
+    }
+    return 0;
+}
+
+#define TEXT SYSINFO_TYPE(SYSINFO_TEXT, 0)
+
+SYSINFO_NODE(version, .path = "kernel.version", .type = TEXT,
+             .make = make_version);
+SYSINFO_NODE(cmdline, .path = "kernel.cmdline", .type = TEXT,
+             .make = make_cmdline);
+SYSINFO_NODE(symbols, .path = "kernel.symbols", .type = TEXT,
+             .make = make_symbols);
+SYSINFO_NODE(records, .path = "kernel.records", .type = TEXT,
+             .make = make_records);

@@ -1,0 +1,141 @@
+// Nodes whose figures other parts of the kernel keep (providers.h): each is in
+// the tree when its provider is in the kernel.
+
+#include "kernel/errno.h"
+#include "kernel/monitor/providers.h"
+#include "kernel/monitor/sysinfo.h"
+#include "kernel/sched/task.h"
+#include "kernel/syscall/syscall.h"
+#include "lib/string.h"
+
+// ---- system calls
+
+// Numbers end somewhere below.
+#define SYSCALL_NUMBERS 1100u
+
+static bool syscalls_present(void)
+{
+    return syscall_figures != NULL;
+}
+
+static void put_syscall(struct chain *out, struct task *task, u32 number,
+                        const char *name)
+{
+    struct syscall_figures f = { 0 };
+    struct sysinfo_syscall *record;
+
+    syscall_figures(task, number, &f);
+    record = f.count ? chain_add(out) : NULL;
+    if (!record)
+        return;
+    record->number = number;
+    record->count = f.count;
+    record->errors = f.errors;
+    record->cycles = f.cycles;
+    strlcpy(record->name, name, sizeof(record->name));
+}
+
+// Those that were called at all.
+static void put_syscalls(struct chain *out, struct task *task)
+{
+    for (u32 i = 0; i < SYSCALL_NUMBERS; i++) {
+        const struct syscall_entry *e = syscall_entry(i);
+        if (e)
+            put_syscall(out, task, i, e->name);
+    }
+    put_syscall(out, task, SYSCALL_UNKNOWN, "(unknown)");
+}
+
+static int make_syscalls(struct chain *out, u32 number UNUSED)
+{
+    put_syscalls(out, NULL);
+    return 0;
+}
+
+static int make_task_syscalls(struct chain *out, u32 id)
+{
+    struct task *t = task_find(id);
+
+    if (!t)
+        return -ENOENT;
+    put_syscalls(out, t);
+    task_unref(t);
+    return 0;
+}
+
+// ---- locks
+
+static bool locks_present(void)
+{
+    return lock_classes_each != NULL;
+}
+
+static void put_lock(const struct sysinfo_lock *lock, void *arg)
+{
+    struct sysinfo_lock *record = chain_add(arg);
+
+    if (record)
+        *record = *lock;
+}
+
+static int make_locks(struct chain *out, u32 number UNUSED)
+{
+    lock_classes_each(put_lock, out);
+    return 0;
+}
+
+// ---- kernel time by subsystem
+
+static bool kernel_present(void)
+{
+    return kernel_subsystem != NULL;
+}
+
+static int make_kernel(struct chain *out, u32 number UNUSED)
+{
+    struct sysinfo_kernel k;
+
+    for (u32 i = 0;; i++) {
+        memset(&k, 0, sizeof(k));
+        if (!kernel_subsystem(i, &k))
+            return 0;
+        struct sysinfo_kernel *record = chain_add(out);
+        if (record)
+            *record = k;
+    }
+}
+
+// ---- connections
+
+static bool ipccs_present(void)
+{
+    return ipc_connections_each != NULL;
+}
+
+static void put_ipcc(const struct sysinfo_ipcc *connection, void *arg)
+{
+    struct sysinfo_ipcc *record = chain_add(arg);
+
+    if (record)
+        *record = *connection;
+}
+
+static int make_ipccs(struct chain *out, u32 number UNUSED)
+{
+    ipc_connections_each(put_ipcc, out);
+    return 0;
+}
+
+#define DATA(record) SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_##record)
+
+SYSINFO_NODE(syscalls, .path = "system.syscalls", .type = DATA(SYSCALL),
+             .make = make_syscalls, .present = syscalls_present);
+SYSINFO_NODE(task_syscalls, .path = "system.tasks.#.syscalls",
+             .type = DATA(SYSCALL), .make = make_task_syscalls,
+             .present = syscalls_present);
+SYSINFO_NODE(locks, .path = "system.locks", .type = DATA(LOCK),
+             .make = make_locks, .present = locks_present);
+SYSINFO_NODE(kernel, .path = "system.kernel", .type = DATA(KERNEL),
+             .make = make_kernel, .present = kernel_present);
+SYSINFO_NODE(ipccs, .path = "system.ipccs", .type = DATA(IPCC),
+             .make = make_ipccs, .present = ipccs_present);

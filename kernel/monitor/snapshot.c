@@ -1,0 +1,155 @@
+// Snapshots of tasks and threads: see snapshot.h.
+//
+// statistics_lock guards the two figures about snapshots themselves.
+
+#include "kernel/monitor/snapshot.h"
+
+#include "kernel/errno.h"
+#include "kernel/sched/task.h"
+
+// Room for tasks that come while the memory for the others is got.
+#define SPARE(n) ((n) + (n) / 8 + 8)
+
+static struct spinlock statistics_lock = SPINLOCK_INIT("snapshots");
+static u64 longest_hold, taken;
+
+static void count_one(u64 cycles)
+{
+    spin_lock(&statistics_lock);
+    taken++;
+    longest_hold = MAX(longest_hold, cycles);
+    spin_unlock(&statistics_lock);
+}
+
+u64 snapshot_longest_hold(void)
+{
+    spin_lock(&statistics_lock);
+    u64 cycles = longest_hold;
+    spin_unlock(&statistics_lock);
+    return cycles;
+}
+
+u64 snapshot_count(void)
+{
+    spin_lock(&statistics_lock);
+    u64 n = taken;
+    spin_unlock(&statistics_lock);
+    return n;
+}
+
+// ---- with tasks_lock held: no allocation, nothing but what must be
+
+static void put_task(struct task *t, void *arg)
+{
+    struct snapshot *s = arg;
+    struct snapshot_task *st = chain_put(&s->tasks);
+    struct thread *th;
+
+    task_ref(t);
+    st->task = t;
+    // A task in the tables has a parent that lives: orphans go to init.
+    st->parent = t->parent ? t->parent->id : 0;
+    st->threads = t->thread_count;
+    st->zombie = t->zombie;
+    st->dead_user = t->dead_user;
+    st->dead_kernel = t->dead_kernel;
+    list_for_each(th, &t->threads, task_node) {
+        thread_ref(th);
+        *(struct thread **)chain_put(&s->threads) = th;
+    }
+}
+
+static bool has_room(const struct snapshot *s, u32 tasks, u32 threads)
+{
+    return s->tasks.room >= tasks && s->threads.room >= threads;
+}
+
+static bool put_all(struct snapshot *s)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    u64 began = rdtsc(), cycles;
+    bool fits = has_room(s, task_count() + 1, thread_count());
+
+    if (fits) {
+        put_task(&kernel_task, s);
+        task_for_each_locked(put_task, s);
+    }
+    cycles = rdtsc() - began;
+    spin_unlock_irq(&tasks_lock, flags);
+    if (fits)
+        count_one(cycles);
+    return fits;
+}
+
+// 0; -ENOENT: it has left the tables (and may outlive its parent); -EAGAIN: it
+// has more threads than there is room for.
+static int put_one(struct snapshot *s, struct task *t)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    int err = 0;
+
+    if (t != &kernel_task && list_empty(&t->all_node))
+        err = -ENOENT;
+    else if (!has_room(s, 1, t->thread_count))
+        err = -EAGAIN;
+    else
+        put_task(t, s);
+    spin_unlock_irq(&tasks_lock, flags);
+    return err;
+}
+
+// ---- in peace
+
+static int reserve(struct snapshot *s, u32 tasks, u32 threads)
+{
+    int err = chain_reserve(&s->tasks, tasks);
+    return err ? err : chain_reserve(&s->threads, threads);
+}
+
+static int take_all(struct snapshot *s)
+{
+    int err;
+
+    do {
+        err = reserve(s, SPARE(task_count()), SPARE(thread_count()));
+    } while (!err && !put_all(s));
+    return err;
+}
+
+static int take_one(struct snapshot *s, u32 id)
+{
+    struct task *t = id ? task_find(id) : &kernel_task;
+    int err;
+
+    if (!t)
+        return -ENOENT;
+    do {
+        err = reserve(s, 1, READ_ONCE(t->thread_count) + 1);
+        if (!err)
+            err = put_one(s, t);
+    } while (err == -EAGAIN);
+    if (id)
+        task_unref(t);
+    return err;
+}
+
+int snapshot_take(struct snapshot *s, u32 task)
+{
+    chain_init(&s->tasks, sizeof(struct snapshot_task));
+    chain_init(&s->threads, sizeof(struct thread *));
+    return task == SNAPSHOT_ALL ? take_all(s) : take_one(s, task);
+}
+
+void snapshot_free(struct snapshot *s)
+{
+    struct chain_cursor cur;
+
+    for (struct thread **th = chain_begin(&cur, &s->threads); th;
+         th = chain_next(&cur))
+        thread_unref(*th);
+    for (struct snapshot_task *st = chain_begin(&cur, &s->tasks); st;
+         st = chain_next(&cur))
+        task_unref(st->task);
+    chain_free(&s->threads);
+    chain_free(&s->tasks);
+}

@@ -1,0 +1,41 @@
+// The sysinfo tree: nodes, and how they are read.
+//
+// A node is a static struct and one registration line; what it holds is made
+// each time that somebody reads it. Paths, kinds and records:
+// <strobe/sysinfo.h>.
+//
+//     static int make_load(struct chain *out, u32 number) { ... }
+//     SYSINFO_NODE(load, .path = "system.load",
+//                  .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_LOAD),
+//                  .make = make_load);
+#pragma once
+
+#include <strobe/sysinfo.h>
+
+#include "kernel/monitor/chain.h"
+#include "lib/set.h"
+
+struct sysinfo_node {
+    // A pattern (pattern.h): with the component "#" it stands for many nodes.
+    const char *path;
+    u32 type; // SYSINFO_TYPE
+    // Appends what the node holds: records (SYSINFO_DATA), text, or one u64.
+    // `number` is what "#" stands for, else 0. Thread context; may sleep.
+    // 0; -ENOENT: there is no such number; -ENOMEM.
+    int (*make)(struct chain *out, u32 number);
+    // Of a path that ends in "#": appends the numbers there are, as u32.
+    int (*list)(struct chain *numbers);
+    // Whether the node is in the tree; NULL: always.
+    bool (*present)(void);
+};
+
+#define SYSINFO_NODE(id, ...)                                             \
+    static const struct sysinfo_node sysinfo_node_##id = { __VA_ARGS__ }; \
+    LINKER_SET_ADD(sysinfo_nodes, sysinfo_node_##id)
+
+// What the system calls do, on `len` bytes of path. Each initialises `out`,
+// which is to be freed in any case. 0, -ENOENT, -ENOMEM.
+int sysinfo_data(const char *path, size_t len, struct chain *out);
+int sysinfo_keys(const char *path, size_t len, struct chain *out);
+// The type word (positive), or -ENOENT, -ENOMEM.
+int sysinfo_type(const char *path, size_t len);

@@ -1,0 +1,57 @@
+// System calls of the sysinfo tree: see <strobe/sysinfo.h>.
+
+#include <strobe/sysinfo.h>
+
+#include "kernel/monitor/sysinfo.h"
+#include "kernel/syscall/syscall.h"
+
+#include <arch/mmu.h>
+
+// The path of a call: its length, or -EFAULT, -ENOENT (no node's is so long).
+static int path_from_user(char *path, u32 from, u32 len)
+{
+    int err;
+
+    if (len > SYSINFO_PATH_MAX)
+        return -ENOENT;
+    err = copy_from_user(path, from, len);
+    return err ? err : (int)len;
+}
+
+typedef int (*reader)(const char *path, size_t len, struct chain *out);
+
+static s32 read_node(reader read, u32 path_addr, u32 path_len, u32 to, u32 size)
+{
+    char path[SYSINFO_PATH_MAX];
+    int len = path_from_user(path, path_addr, path_len);
+    struct chain out;
+    s32 result;
+
+    if (len < 0)
+        return len;
+    result = read(path, (size_t)len, &out);
+    if (!result)
+        result = chain_to_user(&out, to, size);
+    if (!result)
+        result = (s32)chain_bytes(&out);
+    chain_free(&out);
+    return result;
+}
+
+SYSCALL_HANDLER(sysinfo_get_data)
+{
+    return read_node(sysinfo_data, a, b, c, d);
+}
+
+SYSCALL_HANDLER(sysinfo_get_keys)
+{
+    return read_node(sysinfo_keys, a, b, c, d);
+}
+
+SYSCALL_HANDLER(sysinfo_get_type)
+{
+    char path[SYSINFO_PATH_MAX];
+    int len = path_from_user(path, a, b);
+
+    return len < 0 ? len : sysinfo_type(path, (size_t)len);
+}
