@@ -47,5 +47,7 @@
 // A signal interrupted the call before it did anything: restart it (without a
 // handler, or with SA_RESTART), else the program sees EINTR.
 #define ERESTARTSYS 512
+// As above, but it is run again in any case (fork).
+#define ERESTARTNOINTR 513
 // As above, but a handler always makes it EINTR (nanosleep, poll, ...).
 #define ERESTARTNOHAND 514

@@ -106,7 +106,7 @@ bool signal_waiting(void)
     struct thread *t = current;
     if (!READ_ONCE(t->signal_pending))
         return false;
-    if (READ_ONCE(t->task->stopped))
+    if (READ_ONCE(t->task->stopped) || READ_ONCE(t->must_exit))
         return true;
     struct signals *s = &t->task->signals;
     u32 flags = spin_lock_irq(&s->lock);
@@ -125,6 +125,15 @@ bool signal_ignored_or_blocked(int sig)
     u32 flags = spin_lock_irq(&s->lock);
     bool yes = (current->blocked & SIGMASK(sig)) ||
                s->action[sig - 1].handler == SIG_IGN;
+    spin_unlock_irq(&s->lock, flags);
+    return yes;
+}
+
+bool signal_is_ignored(int sig)
+{
+    struct signals *s = &current_task()->signals;
+    u32 flags = spin_lock_irq(&s->lock);
+    bool yes = ignored(s, sig);
     spin_unlock_irq(&s->lock, flags);
     return yes;
 }
@@ -181,6 +190,23 @@ static void kick(struct thread *t, int sig)
     thread_wake_signal(t, sig == SIGKILL || sig == SIGCONT);
     if (READ_ONCE(t->on_cpu) && t != current)
         smp_reschedule(t->cpu); // it looks on its way back from that
+}
+
+void signal_kick(struct thread *t)
+{
+    kick(t, SIGKILL);
+}
+
+void signal_discard(struct task *t, int sig)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    spin_lock(&t->signals.lock);
+    struct thread *th;
+    list_for_each(th, &t->threads, task_node)
+        drop(&th->pending, &th->queue, SIGMASK(sig));
+    drop(&t->signals.pending, &t->signals.queue, SIGMASK(sig));
+    spin_unlock(&t->signals.lock);
+    spin_unlock_irq(&tasks_lock, flags);
 }
 
 int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
@@ -413,8 +439,9 @@ static void run_handler(struct trapframe *tf, int sig,
                         const struct sigaction_k *action)
 {
     struct thread *t = current;
-    finish_call(tf, t->restart_error == ERESTARTSYS &&
-                        (action->flags & SA_RESTART));
+    finish_call(tf, t->restart_error == ERESTARTNOINTR ||
+                        (t->restart_error == ERESTARTSYS &&
+                         (action->flags & SA_RESTART)));
     sigset_t restore = t->restore_mask ? t->saved_mask : t->blocked;
     t->restore_mask = false;
     if (sigframe_push(tf, sig, info, action, restore))
@@ -442,12 +469,12 @@ void signal_deliver(struct trapframe *tf)
     struct thread *t = current;
     WRITE_ONCE(t->signal_pending, false);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (READ_ONCE(t->task->exiting))
-        task_exit_thread(t->task->exit_code);
     if (READ_ONCE(t->task->stopped))
         task_stop_current(t->task->stop_signal);
 
     for (;;) {
+        if (READ_ONCE(t->must_exit))
+            task_exit_thread(t->task->exit_code);
         struct siginfo info;
         struct sigaction_k action;
         int sig = take_signal(&info, &action);

@@ -100,6 +100,12 @@ bool signal_waiting(void);
 // True when current's group may not touch the terminal's state with `sig`
 // (blocked or ignored): the tty lets the operation go on.
 bool signal_ignored_or_blocked(int sig);
+// Makes a thread look at its signals, waking it from sleep and stop.
+void signal_kick(struct thread *t);
+// The current task ignores it, by choice or by default.
+bool signal_is_ignored(int sig);
+// `sig` is ignored from now on: pending ones vanish (sigaction(2)).
+void signal_discard(struct task *t, int sig);
 // Drops what is queued.
 void signal_queue_clear(struct siginfo_queue *q);
 // exec: handlers become default, ignored ones stay.

@@ -56,18 +56,26 @@ static int attach_thread(struct thread *child)
     struct task *task = child->task;
     int err = 0;
     u32 flags = spin_lock_irq(&tasks_lock);
-    if (task->exiting)
-        err = -EAGAIN;
+    if (task->exiting || current->must_exit)
+        err = -EAGAIN; // this thread is about to end, and so would the child
     else
         thread_attach(child, id_allocate());
     spin_unlock_irq(&tasks_lock, flags);
     return err;
 }
 
-static void attach_task(struct task *task, struct thread *thread,
-                        struct task *creator, u32 clone_flags)
+// A signal to the creator's group may have passed the child by: it is sent to
+// members one after another under tasks_lock, the creator before any child that
+// is attached later. So a creator that has a signal to see to attaches nothing;
+// it takes the signal and, if it lives, comes again.
+static int attach_task(struct task *task, struct thread *thread,
+                       struct task *creator, u32 clone_flags)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
+    if (creator != &kernel_task && signal_waiting()) {
+        spin_unlock_irq(&tasks_lock, flags);
+        return -ERESTARTNOINTR;
+    }
     // The kernel itself starts only one task: init.
     u32 id = creator == &kernel_task ? INIT_ID : id_allocate();
     task_table_add(task, id);
@@ -82,6 +90,7 @@ static void attach_task(struct task *task, struct thread *thread,
     task->ctty = creator->ctty;
     list_push_back(&parent->children, &task->sibling);
     spin_unlock_irq(&tasks_lock, flags);
+    return 0;
 }
 
 // Until it is attached, a task is destroyed by dropping what it has.
@@ -152,7 +161,12 @@ static int clone_task(const struct trapframe *tf, const struct clone_args *args)
     bool vforked = args->flags & CLONE_VFORK;
     if (vforked)
         task->vfork_done = &vfork_done;
-    attach_task(task, child, current_task(), args->flags);
+    err = attach_task(task, child, current_task(), args->flags);
+    if (err) {
+        drop_unstarted(child);
+        drop_unattached(task);
+        return err;
+    }
     int id = (int)task->id;
     store_ids(child, args);
     if (vforked)
@@ -230,7 +244,7 @@ int task_start_init(const char *path)
         return err;
     }
     arch_thread_init(thread, init_thread, (void *)path);
-    attach_task(task, thread, &kernel_task, SIGCHLD);
+    err = attach_task(task, thread, &kernel_task, SIGCHLD);
     thread_start(thread);
-    return 0;
+    return err;
 }

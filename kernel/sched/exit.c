@@ -213,8 +213,10 @@ static void kill_others(struct task *task)
 {
     struct thread *t;
     list_for_each(t, &task->threads, task_node) {
-        if (t != current)
-            signal_send_thread(t, SIGKILL, NULL);
+        if (t != current) {
+            WRITE_ONCE(t->must_exit, true);
+            signal_kick(t);
+        }
     }
 }
 

@@ -146,7 +146,8 @@ void task_stop_current(int sig)
     }
     while (READ_ONCE(t->stopped)) {
         __atomic_store_n(&current->state, THREAD_STOPPED, __ATOMIC_SEQ_CST);
-        bool killed = signal_deliverable() & SIGMASK(SIGKILL);
+        bool killed = READ_ONCE(current->must_exit) ||
+                      (signal_deliverable() & SIGMASK(SIGKILL));
         if (READ_ONCE(t->stopped) && !killed)
             schedule();
         __atomic_store_n(&current->state, THREAD_RUNNING, __ATOMIC_SEQ_CST);

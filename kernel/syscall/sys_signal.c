@@ -125,6 +125,8 @@ SYSCALL_HANDLER(rt_sigaction)
         s->action[a - 1] = new;
     }
     spin_unlock_irq(&s->lock, flags);
+    if (b && signal_is_ignored((int)a))
+        signal_discard(current_task(), (int)a);
     if (c && copy_to_user(c, &old, sizeof(old)))
         return -EFAULT;
     return 0;

@@ -130,6 +130,9 @@ SYSCALL_HANDLER(gettimeofday)
 SYSCALL_HANDLER(settimeofday)
 {
     struct timeval32 now;
+    u32 zone[2];
+    if (b && copy_from_user(zone, b, sizeof(zone)))
+        return -EFAULT;
     if (!a) // only the time zone: it is the programs' business
         return 0;
     if (copy_from_user(&now, a, sizeof(now)))
