@@ -154,7 +154,7 @@ void signal_set_temporary_mask(sigset_t mask)
     u32 flags = spin_lock_irq(&t->task->signals.lock);
     t->saved_mask = t->blocked;
     t->restore_mask = true;
-    t->blocked = mask & ~UNBLOCKABLE;
+    WRITE_ONCE(t->blocked, mask & ~UNBLOCKABLE);
     spin_unlock_irq(&t->task->signals.lock, flags);
     WRITE_ONCE(t->signal_pending, true); // look again
 }
@@ -189,7 +189,7 @@ static void kick(struct thread *t, int sig)
     WRITE_ONCE(t->signal_pending, true);
     thread_wake_signal(t, sig == SIGKILL || sig == SIGCONT);
     if (READ_ONCE(t->on_cpu) && t != current)
-        smp_reschedule(t->cpu); // it looks on its way back from that
+        smp_reschedule(READ_ONCE(t->cpu)); // it looks on its way back from that
 }
 
 void signal_kick(struct thread *t)
@@ -234,14 +234,17 @@ int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
 }
 
 // A thread that would take it: one that does not block it, the sleeping or
-// running ones alike. All are told to look; the first that does takes it.
+// running ones alike. `blocked` is read without its lock, but after the signal
+// was made pending under it: a thread that changes its mask later than this
+// looks sees the signal then.
 static void kick_task(struct task *t, int sig)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
     struct thread *th;
     bool found = false;
     list_for_each(th, &t->threads, task_node) {
-        if ((th->blocked & SIGMASK(sig)) || (found && sig != SIGKILL))
+        if ((READ_ONCE(th->blocked) & SIGMASK(sig)) ||
+            (found && sig != SIGKILL))
             continue;
         kick(th, sig);
         found = true;
@@ -317,7 +320,7 @@ void signal_fault(int sig, int code, u32 addr)
     struct sigaction_k *a = &s->action[sig - 1];
     if ((t->blocked & SIGMASK(sig)) || a->handler == SIG_IGN) {
         a->handler = SIG_DFL; // or the same instruction would fault for ever
-        t->blocked &= ~SIGMASK(sig);
+        WRITE_ONCE(t->blocked, t->blocked & ~SIGMASK(sig));
     }
     drop(&t->pending, &t->queue, SIGMASK(sig));
     t->pending |= SIGMASK(sig);
@@ -395,7 +398,7 @@ int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *info)
         return sig;
     u32 flags = spin_lock_irq(&s->lock);
     sigset_t blocked = t->blocked;
-    t->blocked &= ~set;
+    WRITE_ONCE(t->blocked, t->blocked & ~set);
     WRITE_ONCE(t->signal_pending, true);
     spin_unlock_irq(&s->lock, flags);
 
@@ -410,7 +413,7 @@ int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *info)
     }
     wait_finish();
     flags = spin_lock_irq(&s->lock);
-    t->blocked = blocked;
+    WRITE_ONCE(t->blocked, blocked);
     WRITE_ONCE(t->signal_pending, true);
     spin_unlock_irq(&s->lock, flags);
     return sig ? sig : err == -ETIMEDOUT ? -EAGAIN : -EINTR;
@@ -447,10 +450,10 @@ static void run_handler(struct trapframe *tf, int sig,
     if (sigframe_push(tf, sig, info, action, restore))
         task_exit(WAIT_STATUS_SIGNALED(SIGSEGV));
     u32 flags = spin_lock_irq(&t->task->signals.lock);
-    t->blocked |= action->mask;
+    sigset_t mask = t->blocked | action->mask;
     if (!(action->flags & SA_NODEFER))
-        t->blocked |= SIGMASK(sig);
-    t->blocked &= ~UNBLOCKABLE;
+        mask |= SIGMASK(sig);
+    WRITE_ONCE(t->blocked, mask & ~UNBLOCKABLE);
     spin_unlock_irq(&t->task->signals.lock, flags);
 }
 
@@ -494,7 +497,7 @@ void signal_deliver(struct trapframe *tf)
     finish_call(tf, true);
     if (t->restore_mask) {
         u32 flags = spin_lock_irq(&t->task->signals.lock);
-        t->blocked = t->saved_mask;
+        WRITE_ONCE(t->blocked, t->saved_mask);
         t->restore_mask = false;
         WRITE_ONCE(t->signal_pending, true); // what the old mask lets through
         spin_unlock_irq(&t->task->signals.lock, flags);

@@ -39,7 +39,7 @@ struct frame *buddy_take(struct zone *z, u32 order)
         block_insert(z, f + (1u << have), have);
     }
     f->order = (u8)order;
-    z->free -= 1u << order;
+    ADD_ONCE(z->free, -(1u << order));
     return f;
 }
 
@@ -48,7 +48,7 @@ struct frame *buddy_take(struct zone *z, u32 order)
 void buddy_give(struct zone *z, struct frame *f, u32 order)
 {
     u32 number = frame_number(f);
-    z->free += 1u << order;
+    ADD_ONCE(z->free, 1u << order);
     for (; order < ORDER_MAX; order++) {
         struct frame *buddy = &frames[number ^ (1u << order)];
         if (!(buddy->flags & FRAME_BLOCK) || buddy->order != order)

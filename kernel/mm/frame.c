@@ -52,7 +52,7 @@ static NOINLINE bool cache_refill(struct frame_cache *c, u32 zone,
             c->frames[zone][n++] = buddy_take(z, 0);
     }
     spin_unlock_irq(&z->lock, flags);
-    c->count[zone] = n;
+    WRITE_ONCE(c->count[zone], n);
     return n > 0;
 }
 
@@ -61,7 +61,8 @@ static struct frame *cache_take(struct frame_cache *c, u32 zone,
 {
     if (unlikely(!c->count[zone]) && !cache_refill(c, zone, use))
         return NULL;
-    return c->frames[zone][--c->count[zone]];
+    ADD_ONCE(c->count[zone], -1);
+    return c->frames[zone][c->count[zone]];
 }
 
 static NOINLINE void cache_shrink(struct frame_cache *c, u32 zone)
@@ -71,7 +72,7 @@ static NOINLINE void cache_shrink(struct frame_cache *c, u32 zone)
     for (u32 i = 0; i < CACHE_BATCH; i++)
         buddy_give(z, c->frames[zone][i], 0);
     spin_unlock_irq(&z->lock, flags);
-    c->count[zone] -= CACHE_BATCH;
+    ADD_ONCE(c->count[zone], -CACHE_BATCH);
     memmove(c->frames[zone], c->frames[zone] + CACHE_BATCH,
             c->count[zone] * sizeof(struct frame *));
 }
@@ -79,8 +80,10 @@ static NOINLINE void cache_shrink(struct frame_cache *c, u32 zone)
 static void give_all(struct zone *z, struct frame **list, u32 *count)
 {
     u32 flags = spin_lock_irq(&z->lock);
-    while (*count)
-        buddy_give(z, list[--*count], 0);
+    while (*count) {
+        ADD_ONCE(*count, -1);
+        buddy_give(z, list[*count], 0);
+    }
     spin_unlock_irq(&z->lock, flags);
 }
 
@@ -158,7 +161,7 @@ struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use)
     if (unlikely(!f))
         f = take_last(c, order, zone, use);
     if (likely(f))
-        c->by_use[use] += 1 << order;
+        ADD_ONCE(c->by_use[use], 1 << order);
     irq_restore(irq);
     if (unlikely(!f))
         return NULL;
@@ -179,12 +182,13 @@ static void frame_free(struct frame *f)
     close_frames(f, order);
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
-    c->by_use[f->use] -= 1 << order;
+    ADD_ONCE(c->by_use[f->use], -(1 << order));
     f->use = FRAME_FREE;
     if (likely(order == 0)) {
         if (unlikely(c->count[zone] == CACHE_MAX))
             cache_shrink(c, zone);
-        c->frames[zone][c->count[zone]++] = f;
+        c->frames[zone][c->count[zone]] = f;
+        ADD_ONCE(c->count[zone], 1);
     } else {
         struct zone *z = &zones[zone];
         u32 flags = spin_lock_irq(&z->lock);
@@ -292,8 +296,9 @@ void *page_alloc(enum frame_use use)
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
     if (c->zeroed_count) {
-        f = c->zeroed[--c->zeroed_count];
-        c->by_use[use]++;
+        ADD_ONCE(c->zeroed_count, -1);
+        f = c->zeroed[c->zeroed_count];
+        ADD_ONCE(c->by_use[use], 1);
         f->use = (u8)use;
         f->refs = 1;
     }
@@ -320,10 +325,11 @@ void page_free_zeroed(void *page)
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
     if (likely(c->zeroed_count < ZEROED_MAX)) {
-        c->by_use[f->use]--;
+        ADD_ONCE(c->by_use[f->use], -1);
         f->use = FRAME_FREE;
         f->refs = 0;
-        c->zeroed[c->zeroed_count++] = f;
+        c->zeroed[c->zeroed_count] = f;
+        ADD_ONCE(c->zeroed_count, 1);
         f = NULL;
     }
     irq_restore(irq);

@@ -30,7 +30,8 @@ extern struct zone zones[ZONES];
 #define CACHE_MAX 32u // frames that a CPU keeps of each zone
 #define ZEROED_MAX 16u
 
-// Belongs to its CPU while interrupts are off there.
+// Belongs to its CPU while interrupts are off there. Others read the counts at
+// any time, for statistics only: these and a zone's `free` are marked.
 struct frame_cache {
     u32 count[ZONES];
     struct frame *frames[ZONES][CACHE_MAX];

@@ -136,7 +136,7 @@ static void set_mask(sigset_t mask)
 {
     struct thread *t = current;
     u32 flags = spin_lock_irq(&t->task->signals.lock);
-    t->blocked = mask & ~UNBLOCKABLE;
+    WRITE_ONCE(t->blocked, mask & ~UNBLOCKABLE);
     if (signal_deliverable())
         WRITE_ONCE(t->signal_pending, true);
     spin_unlock_irq(&t->task->signals.lock, flags);
@@ -169,7 +169,9 @@ SYSCALL_HANDLER(rt_sigpending)
     if (b > SIGSET_BYTES)
         return -EINVAL;
     struct thread *t = current;
+    u32 flags = spin_lock_irq(&t->task->signals.lock);
     sigset_t set = (t->pending | t->task->signals.pending) & t->blocked;
+    spin_unlock_irq(&t->task->signals.lock, flags);
     return copy_to_user(a, &set, b);
 }
 

@@ -275,7 +275,7 @@ static void restore_mask(sigset_t mask)
 {
     struct thread *t = current;
     u32 flags = spin_lock_irq(&t->task->signals.lock);
-    t->blocked = mask & ~(SIGMASK(SIGKILL) | SIGMASK(SIGSTOP));
+    WRITE_ONCE(t->blocked, mask & ~(SIGMASK(SIGKILL) | SIGMASK(SIGSTOP)));
     if (signal_deliverable())
         WRITE_ONCE(t->signal_pending, true);
     spin_unlock_irq(&t->task->signals.lock, flags);
