@@ -27,12 +27,15 @@ static void on_interrupt(int signal)
     interrupted = 1;
 }
 
-static void begin(const struct settings *s, struct profile_session *session,
-                  struct result *r)
+static void begin(const struct settings *s, uint32_t flags,
+                  struct profile_session *session, struct result *r)
 {
+    struct sprofile_options options = s->options;
+
+    options.flags = flags;
     if (counts_init(&r->counts) < 0)
         fail(1, "not enough memory");
-    if (profile_begin(session, r->task, &s->options) < 0)
+    if (profile_begin(session, r->task, &options) < 0)
         fail(1, "task %u: %s", r->task, kbox_problem(errno));
 }
 
@@ -126,7 +129,7 @@ void run_program(const struct settings *s, struct result *r)
     signal(SIGQUIT, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     r->task = child;
-    begin(s, &session, r);
+    begin(s, SPROFILE_O_FROM_EXEC, &session, r);
     (void)!write(go[1], "", 1);
 
     while (take_records(&session, r, -1, &size))
@@ -203,7 +206,7 @@ void run_task(const struct settings *s, struct result *r)
     int size;
 
     r->task = s->task;
-    begin(s, &session, r);
+    begin(s, 0, &session, r);
     r->program = program_of_task(r->task);
     sigaction(SIGINT, &catch, NULL);
     sigaction(SIGTERM, &catch, NULL);
