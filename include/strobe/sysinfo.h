@@ -7,7 +7,7 @@
 // A node holds, by its kind, one u64 (value); an array of records of one type
 // (data); or bytes (text). Every record type is described once, below: the C
 // structure, and the names, types and units that the printers use
-// (lib/sysinfo.h) come from the same table. Layouts are the same for 32 and
+// (lib/records.h) come from the same table. Layouts are the same for 32 and
 // 64-bit programs.
 //
 //     syscall(SYS_sysinfo_get_data, path, strlen(path), buf, size)

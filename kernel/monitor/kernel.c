@@ -4,7 +4,7 @@
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/syscall/machine.h"
 #include "lib/string.h"
-#include "lib/sysinfo.h"
+#include "lib/records.h"
 
 #include <arch/boot.h>
 

@@ -8,7 +8,7 @@
 #include "kernel/errno.h"
 #include "kernel/monitor/pattern.h"
 #include "lib/string.h"
-#include "lib/sysinfo.h"
+#include "lib/records.h"
 
 static bool is_present(const struct sysinfo_node *n)
 {

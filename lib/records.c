@@ -1,6 +1,6 @@
-// Record types of the sysinfo tree: see lib/sysinfo.h.
+// Record types of the sysinfo tree: see lib/records.h.
 
-#include "lib/sysinfo.h"
+#include "lib/records.h"
 
 #include "lib/string.h"
 

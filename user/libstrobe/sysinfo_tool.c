@@ -1,0 +1,74 @@
+// What the tools that show the sysinfo tree share.
+#include "sysinfo.h"
+
+#include "strobe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t sysinfo_milliseconds(uint64_t cycles, uint64_t hz)
+{
+    if (hz == 0)
+        return 0;
+    return cycles / hz * 1000 + cycles % hz * 1000 / hz;
+}
+
+uint32_t sysinfo_hundredths(uint32_t fixed)
+{
+    return ((uint64_t)fixed * 100 + 0x8000) >> 16;
+}
+
+uint64_t sysinfo_frequency(void)
+{
+    struct sysinfo_cpu cpu;
+
+    if (sysinfo_get_cpu("system.cpus.0", &cpu) < 0)
+        sysinfo_fail("system.cpus.0");
+    return cpu.frequency;
+}
+
+static const char *problem(int error)
+{
+    switch (error) {
+    case ENOSYS:
+        return "this kernel has no sysinfo tree: it is not Strobe";
+    case ENOENT:
+        return "there is no such node (sysinfo shows those there are)";
+    case EPROTO:
+        return "the kernel's records are others than this program's: build "
+               "both from the same source";
+    case ENOMEM:
+        return "there is not enough memory for the answer: end some tasks";
+    default:
+        return strerror(error);
+    }
+}
+
+void sysinfo_fail(const char *path)
+{
+    fail(1, "%s: %s", path, problem(errno));
+}
+
+bool sysinfo_parse_task(const char *option, const char *text, uint32_t *id)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 &&
+        value < SYSINFO_ALL) {
+        *id = value;
+        return true;
+    }
+    complain("%s %s: not a task's number (tasks shows them)", option, text);
+    return false;
+}
+
+int sysinfo_finish(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    complain("writing the output: %s", strerror(errno));
+    return 1;
+}

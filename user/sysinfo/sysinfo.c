@@ -1,0 +1,284 @@
+// sysinfo [--json] [NODE]: browses what the kernel tells about itself.
+//
+// Without a node, or with one that has only children, what there is below it is
+// listed; else what the node holds is printed.
+#define _GNU_SOURCE // asprintf
+#include "user/libstrobe/sysinfo.h"
+#include "user/libstrobe/strobe.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USAGE_STATUS 2
+
+static const char usage_text[] =
+    "usage: sysinfo [--json] [NODE]\n"
+    "  NODE      a path as system.cpus, system.tasks.1, kernel.version;\n"
+    "            without one the whole tree is listed\n"
+    "  --json    what the node and all below it hold, as JSON\n"
+    "  --help    this text\n"
+    "Numbered children (system.tasks.1) are counted in the list, not shown.\n";
+
+static _Noreturn void bad_usage(void)
+{
+    fputs(usage_text, stderr);
+    exit(USAGE_STATUS);
+}
+
+static char *join(const char *path, const char *key)
+{
+    char *child;
+
+    if (asprintf(&child, "%s%s%s", path, path[0] != '\0' ? "." : "", key) < 0)
+        fail(1, "not enough memory for the list");
+    return child;
+}
+
+static bool is_number(const char *key)
+{
+    return isdigit((unsigned char)key[0]);
+}
+
+// ---- the list
+
+static unsigned count_numbers(const char *keys)
+{
+    unsigned n = 0;
+
+    for (; *keys != '\0'; keys += strlen(keys) + 1)
+        n += is_number(keys);
+    return n;
+}
+
+static void describe(struct table *t, const char *path, int type)
+{
+    uint64_t value;
+    size_t size;
+
+    if (SYSINFO_KIND(type) == SYSINFO_VALUE &&
+        sysinfo_read_value(path, &value) == 0) {
+        table_add(t, "%" PRIu64 " %s", value,
+                  sysinfo_unit_name(SYSINFO_WHAT(type)));
+        return;
+    }
+    char *data = sysinfo_read(path, &size);
+    if (data == NULL)
+        table_add(t, "?");
+    else if (SYSINFO_KIND(type) == SYSINFO_TEXT)
+        table_add(t, "text, %zu bytes", size);
+    else {
+        const struct sysinfo_record_type *r =
+            sysinfo_record_type(SYSINFO_WHAT(type));
+        size_t count = r != NULL ? size / r->size : 0;
+        table_add(t, "%zu record%s: %s", count, count == 1 ? "" : "s",
+                  r != NULL ? r->name : "of a new type");
+    }
+    free(data);
+}
+
+static void list(struct table *t, const char *path)
+{
+    int type = sysinfo_get_type(path);
+    char *keys = type >= 0 ? sysinfo_read_keys(path) : NULL;
+
+    if (keys == NULL)
+        return; // gone meanwhile
+    if (SYSINFO_KIND(type) != SYSINFO_SUBTREE) {
+        unsigned numbers = count_numbers(keys);
+        table_add(t, "%s", path);
+        describe(t, path, type);
+        if (numbers > 0)
+            table_add(t, "%u", numbers);
+        else
+            table_add(t, "%s", "");
+    }
+    for (char *key = keys; *key != '\0'; key += strlen(key) + 1) {
+        if (is_number(key))
+            continue;
+        char *child = join(path, key);
+        list(t, child);
+        free(child);
+    }
+    free(keys);
+}
+
+static void print_list(const char *path)
+{
+    static const struct table_column columns[] = {
+        { "Node", false },
+        { "Holds", false },
+        { "Children", true },
+    };
+    struct table t;
+
+    table_init(&t, columns, 3);
+    list(&t, path);
+    table_print(&t, stdout);
+}
+
+// ---- what a node holds
+
+static void print_data(const char *path, int type)
+{
+    uint32_t record = SYSINFO_WHAT(type);
+    size_t count;
+    void *records;
+
+    if (sysinfo_record_type(record) == NULL) {
+        errno = EPROTO;
+        sysinfo_fail(path);
+    }
+    records = sysinfo_read_records(path, record, &count);
+    if (records == NULL)
+        sysinfo_fail(path);
+    sysinfo_print(stdout, record, records, count);
+    free(records);
+}
+
+static void print_value(const char *path, int type)
+{
+    const char *unit = sysinfo_unit_name(SYSINFO_WHAT(type));
+    uint64_t value;
+
+    if (sysinfo_read_value(path, &value) < 0)
+        sysinfo_fail(path);
+    printf("%" PRIu64 "%s%s\n", value, unit[0] != '\0' ? " " : "", unit);
+}
+
+static void print_text(const char *path)
+{
+    size_t size;
+    char *text = sysinfo_read(path, &size);
+
+    if (text == NULL)
+        sysinfo_fail(path);
+    fwrite(text, 1, size, stdout);
+    free(text);
+}
+
+static void print(const char *path, int type)
+{
+    switch (SYSINFO_KIND(type)) {
+    case SYSINFO_VALUE:
+        print_value(path, type);
+        break;
+    case SYSINFO_DATA:
+        print_data(path, type);
+        break;
+    case SYSINFO_TEXT:
+        print_text(path);
+        break;
+    default:
+        print_list(path);
+        break;
+    }
+}
+
+// ---- JSON
+
+static bool json(const char *path);
+
+static void json_children(const char *path)
+{
+    char *keys = sysinfo_read_keys(path);
+    const char *separator = "\n";
+
+    fputc('{', stdout);
+    for (char *key = keys; key != NULL && *key != '\0';
+         key += strlen(key) + 1) {
+        char *child = join(path, key);
+        fputs(separator, stdout);
+        json_string(stdout, key, strlen(key));
+        fputs(": ", stdout);
+        if (!json(child)) // gone meanwhile
+            fputs("null", stdout);
+        free(child);
+        separator = ",\n";
+    }
+    fputs("\n}", stdout);
+    free(keys);
+}
+
+static bool json_leaf(const char *path, int type)
+{
+    const struct sysinfo_record_type *r =
+        sysinfo_record_type(SYSINFO_WHAT(type));
+    size_t size;
+    char *data = sysinfo_read(path, &size);
+    uint64_t value;
+
+    if (data == NULL)
+        return false;
+    switch (SYSINFO_KIND(type)) {
+    case SYSINFO_DATA:
+        if (r != NULL)
+            sysinfo_print_json(stdout, SYSINFO_WHAT(type), data,
+                               size / r->size);
+        break;
+    case SYSINFO_VALUE:
+        memcpy(&value, data, sizeof(value));
+        printf("%" PRIu64, value);
+        break;
+    default:
+        json_string(stdout, data, size);
+    }
+    free(data);
+    return SYSINFO_KIND(type) != SYSINFO_DATA || r != NULL;
+}
+
+// False, with nothing printed, when there is no such node.
+static bool json(const char *path)
+{
+    int type = sysinfo_get_type(path);
+
+    if (type < 0)
+        return false;
+    if (SYSINFO_KIND(type) != SYSINFO_SUBTREE)
+        return json_leaf(path, type);
+    json_children(path);
+    return true;
+}
+
+int main(int argc, char *argv[])
+{
+    static const struct option options[] = {
+        { "json", no_argument, NULL, 'j' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
+    };
+    bool as_json = false;
+    int c;
+
+    while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        switch (c) {
+        case 'j':
+            as_json = true;
+            break;
+        case 'h':
+            fputs(usage_text, stdout);
+            return sysinfo_finish();
+        default: // getopt_long has said what is wrong
+            bad_usage();
+        }
+    }
+    if (argc - optind > 1) {
+        complain("one node at a time");
+        bad_usage();
+    }
+    const char *path = optind < argc ? argv[optind] : "";
+    int type = sysinfo_get_type(path);
+    if (type < 0)
+        sysinfo_fail(path[0] != '\0' ? path : "the tree");
+    if (as_json) {
+        if (!json(path))
+            sysinfo_fail(path);
+        putchar('\n');
+    } else {
+        print(path, type);
+    }
+    return sysinfo_finish();
+}
