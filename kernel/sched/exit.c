@@ -161,7 +161,6 @@ static void end_task(struct task *t)
     preempt_enable();
     if (as)
         aspace_unref(as);
-    signal_queue_clear(&t->signals.queue);
 
     u32 pgids[STRANDED_MAX];
     u32 flags = spin_lock_irq(&tasks_lock);

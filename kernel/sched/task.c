@@ -168,6 +168,7 @@ void task_unref(struct task *t)
     if (__atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL))
         return;
     assert(t != &kernel_task);
+    signal_queue_clear(&t->signals.queue); // zombies are sent signals too
     kfree(t->path);
     kfree(t->cmdline);
     slab_free(&task_cache, t);
