@@ -505,8 +505,7 @@ KERNEL_TEST(mm_threads_fault_in_one_space)
     worker_errors = 0;
     workers_left = WORKERS;
     for (u32 i = 0; i < WORKERS; i++) {
-        struct thread *t;
-        if (kthread_create("faults", fault_worker, (void *)i, &t))
+        if (kthread_create("faults", fault_worker, (void *)i, NULL))
             panic("no memory for a test");
     }
     while (__atomic_load_n(&workers_left, __ATOMIC_ACQUIRE))

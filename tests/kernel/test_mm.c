@@ -347,8 +347,7 @@ KERNEL_TEST(mm_allocators_on_all_cpus)
     worker_errors = 0;
     workers_left = WORKERS;
     for (u32 i = 0; i < WORKERS; i++) {
-        struct thread *t;
-        if (kthread_create("churn", churn, (void *)i, &t)) {
+        if (kthread_create("churn", churn, (void *)i, NULL)) {
             expect(!"a kernel thread");
             __atomic_fetch_sub(&workers_left, 1, __ATOMIC_RELAXED);
         }
