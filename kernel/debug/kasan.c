@@ -19,6 +19,7 @@
 
 #include "arch/cpu.h"
 #include "arch/thread.h"
+#include "kernel/debug/track.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/sched/thread.h"
@@ -277,6 +278,7 @@ void kasan_object_taken(const struct slab_cache *c, void *object)
 static void *oldest(struct quarantine *q)
 {
     void *object = q->objects[q->next];
+    track_forget(q->objects[q->next]);
     q->next = (q->next + 1) % QUARANTINE_MAX;
     q->count--;
     return object;

@@ -162,13 +162,20 @@ static void mark_range(u32 va)
         scan(start, end);
 }
 
+// PAE: an address space has a table of its directories, which are present and
+// may have been accessed.
+static bool maybe_directory(u32 word)
+{
+    return (word & ~PAGE_MASK & ~0x20u) == 1;
+}
+
 static void mark_word(u32 word)
 {
     if (word >= VMAP_BASE) {
         mark_range(word);
     } else if (word >= KERNEL_BASE) {
         mark_direct(word);
-    } else if ((word & ~PAGE_MASK) == 1) { // PAE: a task's four directories
+    } else if (maybe_directory(word)) {
         const struct frame *f = frame_from_paddr(word & PAGE_MASK);
         if (f && f->use == FRAME_PAGETABLE)
             mark_physical(word & PAGE_MASK);
@@ -288,19 +295,37 @@ static void scan_threads(struct task *task, void *arg UNUSED)
     }
 }
 
-// .data and .bss, without the guard page of the boot stack.
+// .data and .bss, without the guard page of the boot stack, and without the
+// frame allocator's caches, where what they have given out can still be seen.
 static void scan_data(void)
 {
     struct mapping m;
+    u32 caches = (u32)frame_caches, caches_end = caches + sizeof(frame_caches);
     for (u32 va = (u32)data_start; va < (u32)kernel_end; va += PAGE_SIZE) {
-        if (pagetable_lookup(&kernel_pagetable, va, &m))
-            scan(va, va + PAGE_SIZE);
+        if (!pagetable_lookup(&kernel_pagetable, va, &m))
+            continue;
+        u32 end = va + PAGE_SIZE;
+        scan(va, caches > va ? MIN(end, caches) : va);
+        scan(MAX(va, caches_end), end);
     }
+}
+
+// So can what magazines have given out.
+static void skip_magazines(const struct slab_cache *c, struct track *t UNUSED,
+                           u32 object UNUSED)
+{
+    if (c->magazines)
+        frame_from_va(c->magazines)->mark = SCANNED;
+}
+
+static void skip_nothing(struct frame *f UNUSED)
+{
 }
 
 static void scan_roots(void)
 {
     pagetable_scan_kernel(mark_table_of_kernel);
+    for_each(skip_nothing, skip_magazines);
     scan_data();
     task_for_each_locked(scan_threads, NULL);
     scan_threads(&kernel_task, NULL);

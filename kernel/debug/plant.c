@@ -1,9 +1,10 @@
 #include "kernel/debug/plant.h"
 
-#if defined(KASAN) || defined(KCSAN) || defined(UBSAN) || defined(LOCKDEP)
+#ifdef CHECKED
 
 #include "kernel/init/cmdline.h"
 #include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/mutex.h"
@@ -151,6 +152,43 @@ static void lock_twice(void)
     spin_lock(&lock_a);
 }
 
+// --- every checked kernel ---------------------------------------------------------
+
+static void write_after_free(void)
+{
+    u32 *p[4];
+    for (u32 i = 0; i < ARRAY_SIZE(p); i++)
+        p[i] = kmalloc(300);
+    for (u32 i = 0; i < ARRAY_SIZE(p); i++)
+        kfree(p[i]);
+    *(volatile u32 *)(p[0] + 5 + opaque_zero) = 1;
+    for (u32 i = 0; i < ARRAY_SIZE(p); i++) // one of these is p[0] again
+        p[i] = kmalloc(300);
+}
+
+#define LEAKS 5u // a stale word on the stack may hide one
+
+static void lose_objects(void)
+{
+    for (u32 i = 0; i < LEAKS; i++)
+        (void)*(volatile u8 *)kmalloc(40);
+    machine_power_off(false);
+}
+
+static void lose_frames(void)
+{
+    for (u32 i = 0; i < LEAKS; i++)
+        (void)*(volatile u8 *)&frame_alloc(0, FRAME_ANY, FRAME_USER)->use;
+    machine_power_off(false);
+}
+
+static void lose_ranges(void)
+{
+    for (u32 i = 0; i < LEAKS; i++)
+        (void)*(volatile u8 *)vmap_alloc(2, PROT_R | PROT_W, FRAME_BUFFER);
+    machine_power_off(false);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -169,6 +207,10 @@ static const struct {
     { "sleep-under-spinlock", sleep_under_spinlock },
     { "interrupt-unsafe-lock", interrupt_unsafe_lock },
     { "lock-twice", lock_twice },
+    { "write-after-free", write_after_free },
+    { "leak", lose_objects },
+    { "frame-leak", lose_frames },
+    { "vmap-leak", lose_ranges },
 };
 
 void plant_run(void)

@@ -2,7 +2,7 @@
 // checker, or the checker is silent and its tests are worth nothing.
 #pragma once
 
-#if defined(KASAN) || defined(KCSAN) || defined(UBSAN) || defined(LOCKDEP)
+#ifdef CHECKED
 // Runs the bug that the command line names, if any, and says so if it survives.
 void plant_run(void);
 #else

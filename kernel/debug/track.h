@@ -23,6 +23,9 @@ struct track {
 void track_slab(const struct slab_cache *c, void *slab);
 void track_taken(const struct slab_cache *c, void *object);
 void track_freed(const struct slab_cache *c, void *object);
+// A pointer has been taken out of a cache's slot: the leak check must not find
+// it there.
+#define track_forget(slot) ((slot) = NULL)
 // The record of the object at or around `va`, in a slab of this cache; *object
 // gets its start. NULL: there is no object there.
 struct track *track_find(const struct slab_cache *c, u32 va, u32 *object);
@@ -32,6 +35,7 @@ struct track *track_find(const struct slab_cache *c, u32 va, u32 *object);
 
 #define TRACK_SIZE 0u
 
+#define track_forget(slot) ((void)0)
 static inline void track_slab(const struct slab_cache *c UNUSED,
                               void *slab UNUSED)
 {

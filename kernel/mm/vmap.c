@@ -11,6 +11,7 @@
 
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kasan.h"
+#include "kernel/debug/track.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
@@ -189,8 +190,10 @@ void *kstack_alloc(void)
     void *stack = NULL;
     u32 flags = irq_save();
     struct kstack_cache *cache = &kstack_caches[this_cpu()->id];
-    if (cache->count)
+    if (cache->count) {
         stack = cache->stacks[--cache->count];
+        track_forget(cache->stacks[cache->count]);
+    }
     irq_restore(flags);
     if (stack)
         kasan_open(stack, KSTACK_SIZE);
