@@ -239,6 +239,13 @@ int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
 // looks sees the signal then.
 static void kick_task(struct task *t, int sig)
 {
+    // To itself, and nobody else is there: only it could change that. Not from
+    // an interrupt, which may have hit it on its way to sleep.
+    if (t == current_task() && READ_ONCE(t->thread_count) == 1 &&
+        !this_cpu()->irq_depth) {
+        WRITE_ONCE(current->signal_pending, true);
+        return;
+    }
     u32 flags = spin_lock_irq(&tasks_lock);
     struct thread *th;
     bool found = false;

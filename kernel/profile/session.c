@@ -63,8 +63,8 @@ static bool wanted(const struct session *s, const struct thread *t)
     return s->task ? t->task == s->task : t->task != s->profiler;
 }
 
-static void store(struct session *s, struct session_cpu *c,
-                  const struct trapframe *tf, u32 weight, u64 began)
+static void store(struct session_cpu *c, const struct trapframe *tf,
+                  u32 weight, u64 began)
 {
     const struct thread *t = current;
     bool kernel = !trap_from_user(tf);
@@ -77,9 +77,8 @@ static void store(struct session *s, struct session_cpu *c,
         },
         .pc = tf->eip,
     };
-    if (t == this_cpu()->thread && !t->tid)
+    if (!t->tid) // the idle threads have no id
         r.sample.head.flags |= SPROFILE_F_IDLE;
-    (void)s;
     c->taken++;
     if (kernel)
         c->kernel++;
@@ -99,11 +98,10 @@ void sample_take(const struct trapframe *tf, u32 weight)
         if (!s)
             continue;
         struct session_cpu *c = &s->cpu[cpu];
-        if (!wanted(s, current)) {
+        if (wanted(s, current))
+            store(c, tf, weight, began);
+        else
             c->others++;
-            continue;
-        }
-        store(s, c, tf, weight, began);
         u64 now = rdtsc();
         c->cycles += now - began;
         began = now;

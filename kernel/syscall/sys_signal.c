@@ -36,6 +36,8 @@ static s32 kill_common(s32 pid, int sig, const struct siginfo *info)
 {
     if (sig < 0 || sig > NSIG)
         return -EINVAL;
+    if (pid == (s32)current_task()->id)
+        return signal_send_task(current_task(), sig, info);
     if (pid > 0) {
         struct task *t = task_find((u32)pid);
         if (!t)

@@ -3,6 +3,7 @@
 #include "arch/clock.h"
 #include "kernel/errno.h"
 #include "kernel/sync/waitq.h"
+#include "lib/math64.h"
 
 // Times are kept below this, so that sums do not wrap: 146 years.
 #define TIME_MAX_NS (1ull << 62)
@@ -30,13 +31,13 @@ int time_from_user(u32 addr, bool wide, u64 *ns)
 
 int time_to_user(u32 addr, bool wide, u64 ns)
 {
-    u64 sec = ns / NSEC_PER_SEC;
-    s32 nsec = (s32)(ns - sec * NSEC_PER_SEC);
+    u32 nsec;
+    u64 sec = divide_u64(ns, (u32)NSEC_PER_SEC, &nsec);
     if (wide) {
-        struct timespec64 t = { (s64)sec, nsec, 0 };
+        struct timespec64 t = { (s64)sec, (s32)nsec, 0 };
         return copy_to_user(addr, &t, sizeof(t));
     }
-    struct timespec32 t = { (s32)sec, nsec };
+    struct timespec32 t = { (s32)sec, (s32)nsec };
     return copy_to_user(addr, &t, sizeof(t));
 }
 
