@@ -1,14 +1,13 @@
 // The files of /proc that are about the machine, and its root directory.
 //
-// Each maker asks the part of the kernel that keeps the figure; nothing is kept
-// here. Formats are Linux's (proc(5)), as free, top, uptime, df and mount parse
-// them.
+// The figures are those of the sysinfo tree (kernel/monitor/facts.h), put into
+// Linux's words; nothing is kept here. Formats are Linux's (proc(5)), as free,
+// top, uptime, df and mount parse them.
 
 #include "kernel/fs/mount.h"
 #include "kernel/fs/procfs.h"
 #include "kernel/init/log.h"
-#include "kernel/mm/frame.h"
-#include "kernel/sched/runqueue.h"
+#include "kernel/monitor/facts.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/machine.h"
 #include "kernel/time/wallclock.h"
@@ -18,9 +17,7 @@
 #include <arch/boot.h>
 #include <arch/clock.h>
 #include <arch/cpu.h>
-#include <arch/irq.h>
 
-#define PAGE_KIB (PAGE_SIZE / 1024)
 #define VECTORS 256u
 #define FIRST_DEVICE 32u // vectors below are exceptions
 
@@ -38,11 +35,11 @@ static u64 ticks(u64 cycles)
 
 static struct cpu_times cpu_times(u32 cpu)
 {
-    struct cpu_times t;
+    struct sysinfo_cpu c;
 
-    sched_cpu_times(cpu, &t.user, &t.kernel, &t.irq, &t.idle);
-    return (struct cpu_times){ ticks(t.user), ticks(t.kernel), ticks(t.irq),
-                               ticks(t.idle) };
+    fact_cpu(cpu, &c);
+    return (struct cpu_times){ ticks(c.user), ticks(c.kernel + c.start_up),
+                               ticks(c.irq), ticks(c.idle) };
 }
 
 // name user nice system idle iowait irq softirq steal guest guest_nice
@@ -75,11 +72,10 @@ static void put_cpu_times(struct text *t)
 
 static u64 vector_count(u32 vector)
 {
-    u64 sum = 0;
+    struct sysinfo_exception e;
 
-    for (u32 i = 0; i < cpu_count; i++)
-        sum += irq_count(i, vector);
-    return sum;
+    fact_exception(vector, SYSINFO_ALL, &e);
+    return e.count;
 }
 
 static void put_interrupt_line(struct text *t)
@@ -100,61 +96,41 @@ static void put_interrupt_line(struct text *t)
     text_append(t, "\n", 1);
 }
 
-static u64 context_switches(void)
-{
-    u64 sum = 0;
-
-    for (u32 i = 0; i < cpu_count; i++) {
-        u32 flags = spin_lock_irq(&run_queues[i].lock);
-
-        sum += run_queues[i].switches;
-        spin_unlock_irq(&run_queues[i].lock, flags);
-    }
-    return sum;
-}
-
-static void find_newest(struct task *task, void *arg)
-{
-    u32 *newest = arg;
-
-    *newest = MAX(*newest, task->id);
-}
-
-static u32 newest_task(void)
-{
-    u32 newest = 0;
-    u32 flags = spin_lock_irq(&tasks_lock);
-
-    task_for_each_locked(find_newest, &newest);
-    spin_unlock_irq(&tasks_lock, flags);
-    return newest;
-}
-
 static int make_stat(struct text *t, void *arg UNUSED)
 {
+    struct sysinfo_totals totals;
+
+    fact_totals(&totals);
     put_cpu_times(t);
     put_interrupt_line(t);
-    text_printf(t, "ctxt %llu\nbtime %lld\nprocesses %u\n", context_switches(),
-                wallclock_boot_ns() / (s64)NSEC_PER_SEC, newest_task());
-    text_printf(t, "procs_running %u\nprocs_blocked 0\n", sched_runnable());
+    text_printf(t, "ctxt %llu\nbtime %lld\nprocesses %llu\n", totals.switches,
+                wallclock_boot_ns() / (s64)NSEC_PER_SEC, totals.tasks_created);
+    text_printf(t, "procs_running %u\nprocs_blocked 0\n", totals.runnable);
     return 0;
 }
 
 // --- loadavg, uptime
 // ------------------------------------------------------------
 
+static void put_load(struct text *t, u32 load)
+{
+    u32 hundredths = ((u64)load * 100 + 0x8000) >> 16;
+
+    text_printf(t, "%u.%02u ", hundredths / 100, hundredths % 100);
+}
+
 static int make_loadavg(struct text *t, void *arg UNUSED)
 {
-    u32 load[3];
+    struct sysinfo_totals totals;
+    struct sysinfo_load load;
 
-    sched_load(load);
-    for (u32 i = 0; i < ARRAY_SIZE(load); i++) {
-        u32 hundredths = ((u64)load[i] * 100 + 0x8000) >> 16;
-
-        text_printf(t, "%u.%02u ", hundredths / 100, hundredths % 100);
-    }
-    text_printf(t, "%u/%u %u\n", sched_runnable(), thread_count(),
-                newest_task());
+    fact_load(&load);
+    fact_totals(&totals);
+    put_load(t, load.one);
+    put_load(t, load.five);
+    put_load(t, load.fifteen);
+    text_printf(t, "%u/%u %u\n", totals.runnable, totals.threads,
+                totals.newest);
     return 0;
 }
 
@@ -166,11 +142,13 @@ static void put_seconds(struct text *t, u64 tick_count, const char *end)
 
 static int make_uptime(struct text *t, void *arg UNUSED)
 {
+    struct sysinfo_uptime up;
     u64 idle = 0;
 
+    fact_uptime(&up);
     for (u32 i = 0; i < cpu_count; i++)
         idle += cpu_times(i).idle;
-    put_seconds(t, clock_now_ns() / PROC_TICK_NS, " ");
+    put_seconds(t, up.seconds * 100 + up.nanoseconds / PROC_TICK_NS, " ");
     put_seconds(t, idle, "\n");
     return 0;
 }
@@ -180,42 +158,42 @@ static int make_uptime(struct text *t, void *arg UNUSED)
 
 static int make_meminfo(struct text *t, void *arg UNUSED)
 {
-    struct frame_stats f;
+    struct sysinfo_physmem m;
 
-    frame_stats(&f);
+    fact_physmem(&m);
     const struct {
         const char *name;
-        u64 frames;
+        u64 bytes;
     } lines[] = {
-        { "MemTotal:", f.total },
-        { "MemFree:", f.free },
-        { "MemAvailable:", f.free },
+        { "MemTotal:", m.total },
+        { "MemFree:", m.free },
+        { "MemAvailable:", m.free },
         { "Buffers:", 0 },
-        { "Cached:", f.by_use[FRAME_FILE] },
+        { "Cached:", m.file },
         { "SwapCached:", 0 },
-        { "Active:", f.by_use[FRAME_USER] },
+        { "Active:", m.user },
         { "Inactive:", 0 },
-        { "HighTotal:", f.zone_total[1] },
-        { "HighFree:", f.zone_free[1] },
-        { "LowTotal:", f.zone_total[0] },
-        { "LowFree:", f.zone_free[0] },
+        { "HighTotal:", m.high_total },
+        { "HighFree:", m.high_free },
+        { "LowTotal:", m.low_total },
+        { "LowFree:", m.low_free },
         { "SwapTotal:", 0 },
         { "SwapFree:", 0 },
         { "Dirty:", 0 },
         { "Writeback:", 0 },
-        { "AnonPages:", f.by_use[FRAME_USER] },
+        { "AnonPages:", m.user },
         { "Mapped:", 0 },
-        { "Shmem:", f.by_use[FRAME_FILE] },
-        { "Slab:", f.by_use[FRAME_SLAB] },
+        { "Shmem:", m.file },
+        { "Slab:", m.slab },
         { "SReclaimable:", 0 },
-        { "SUnreclaim:", f.by_use[FRAME_SLAB] },
-        { "KernelStack:", f.by_use[FRAME_KSTACK] },
-        { "PageTables:", f.by_use[FRAME_PAGETABLE] },
+        { "SUnreclaim:", m.slab },
+        { "KernelStack:", m.kstack },
+        { "PageTables:", m.pagetable },
     };
 
     for (u32 i = 0; i < ARRAY_SIZE(lines); i++)
         text_printf(t, "%-15s %8llu kB\n", lines[i].name,
-                    lines[i].frames * PAGE_KIB);
+                    lines[i].bytes / 1024);
     return 0;
 }
 
@@ -279,12 +257,17 @@ static int make_interrupts(struct text *t, void *arg UNUSED)
         text_printf(t, "       CPU%-2u", i);
     text_append(t, "\n", 1);
     for (u32 v = 0; v < VECTORS; v++) {
-        if (irq_name(v)[0] == '\0' && vector_count(v) == 0)
+        struct sysinfo_exception e;
+        fact_exception(v, SYSINFO_ALL, &e);
+        // Of exceptions only those that were counted: Linux shows none.
+        if (e.count == 0 && (v < FIRST_DEVICE || !e.hot))
             continue;
         text_printf(t, "%3u:", v);
-        for (u32 i = 0; i < cpu_count; i++)
-            text_printf(t, " %11llu", irq_count(i, v));
-        text_printf(t, "  %-9s  %s\n", irq_controller(v), irq_name(v));
+        for (u32 i = 0; i < cpu_count; i++) {
+            fact_exception(v, i, &e);
+            text_printf(t, " %11llu", e.count);
+        }
+        text_printf(t, "  %-9s  %s\n", e.controller, e.description);
     }
     return 0;
 }

@@ -1,14 +1,13 @@
 // /proc/PID and /proc/PID/task/TID: what tasks and threads are doing.
 //
-// A snapshot is taken first, under the locks that guard its parts; it is put
-// into words afterwards. While tasks_lock is held and the task is not `exiting`
-// its address space is there: exiting begins by saying so under that lock.
+// A snapshot is taken first and put into words afterwards. What the sysinfo
+// tree tells too comes from its generators (kernel/monitor/facts.h); what only
+// Linux tells is read here, under the locks that guard it.
 
 #include "kernel/errno.h"
 #include "kernel/fs/procfs.h"
 #include "kernel/fs/tty.h"
-#include "kernel/mm/aspace.h"
-#include "kernel/mm/heap.h"
+#include "kernel/monitor/facts.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
 
@@ -18,15 +17,15 @@
 #define NICE_BASE 20 // priority that ps shows for nice 0
 
 struct snapshot {
+    struct sysinfo_task of;       // the task
+    struct sysinfo_thread thread; // one of its threads; all 0: it has none
     char name[TASK_NAME_MAX], state;
-    u32 id, task, parent, pgid, sid, tty;
+    u32 id, tty;
     s32 foreground; // group of the terminal, -1: none
-    u32 uid, euid, gid, egid, umask;
-    u32 threads, cpu, affinity;
-    int nice, exit_signal, exit_code;
-    u64 user, kernel, child_user, child_kernel, start; // clock ticks
+    u32 euid, gid, egid, umask;
+    int exit_signal, exit_code;
+    u64 user, kernel, start; // clock ticks
     u32 virtual_pages, resident_pages;
-    u64 faults, major_faults, voluntary, forced;
     sigset_t pending, shared_pending, blocked, ignored, caught;
 };
 
@@ -37,18 +36,6 @@ static u64 ticks(u64 cycles)
 
 // --- taking it: tasks_lock is held
 // -----------------------------------------------
-
-static void snap_memory(struct snapshot *s, const struct task *task)
-{
-    const struct aspace *as = task->exiting ? NULL : task->aspace;
-
-    if (as == NULL)
-        return;
-    s->virtual_pages = as->virtual_pages;
-    s->resident_pages = as->resident_pages;
-    s->faults = as->faults;
-    s->major_faults = as->major_faults;
-}
 
 static void snap_terminal(struct snapshot *s, const struct task *task)
 {
@@ -83,50 +70,14 @@ static void snap_signals(struct snapshot *s, struct task *task,
     spin_unlock_irq(&task->signals.lock, flags);
 }
 
-static void snap_thread(struct snapshot *s, const struct thread *thread)
-{
-    s->cpu = thread->cpu != NULL ? thread->cpu->id : 0;
-    s->affinity = thread->affinity;
-    s->voluntary = thread->switches_voluntary;
-    s->forced = thread->switches_forced;
-}
-
 static void snap_task(struct snapshot *s, struct task *task)
 {
-    s->id = s->task = task->id;
-    s->parent = task->parent != NULL ? task->parent->id : 0;
-    s->pgid = task->pgid;
-    s->sid = task->sid;
-    s->uid = task->uid;
     s->euid = task->euid;
     s->gid = task->gid;
     s->egid = task->egid;
     s->umask = task->umask;
-    s->threads = task->thread_count;
-    s->nice = task->nice;
     s->exit_signal = task->exit_signal;
     s->exit_code = task->exit_code;
-    s->child_user = ticks(task->child_user);
-    s->child_kernel = ticks(task->child_kernel);
-    s->start = task->start_ns / PROC_TICK_NS;
-    memcpy(s->name, task->name, sizeof(s->name));
-}
-
-static char thread_letter(const struct thread *thread)
-{
-    switch (READ_ONCE(thread->state)) {
-    case THREAD_RUNNING:
-    case THREAD_READY:
-        return 'R';
-    case THREAD_SLEEPING:
-        return 'D';
-    case THREAD_STOPPED:
-        return 'T';
-    case THREAD_DEAD:
-        return 'X';
-    default:
-        return 'S';
-    }
 }
 
 // The thread `tid` of a task; 0: any, the oldest. NULL: there is none.
@@ -144,43 +95,66 @@ static struct thread *pick_thread(struct task *task, u32 tid)
 // --- taking it
 // --------------------------------------------------------------------
 
+static char state_letter(u32 state)
+{
+    static const char letters[] = {
+        [SYSINFO_RUNNING] = 'R',  [SYSINFO_READY] = 'R',
+        [SYSINFO_SLEEPING] = 'D', [SYSINFO_WAITING] = 'S',
+        [SYSINFO_STOPPED] = 'T',  [SYSINFO_DEAD] = 'X',
+        [SYSINFO_ZOMBIE] = 'Z',
+    };
+
+    return letters[state];
+}
+
+// What is Linux's own, under tasks_lock. *tid gets the id of the thread whose
+// signals were read, 0: the task has none.
+static void snap_locked(struct snapshot *s, struct task *task, u32 *tid)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct thread *thread = pick_thread(task, *tid);
+
+    snap_task(s, task);
+    snap_terminal(s, task);
+    snap_signals(s, task, thread);
+    *tid = thread != NULL ? thread->tid : 0;
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
+// The parts that a task and a thread tell in the same place.
+static void choose_parts(struct snapshot *s, bool of_thread)
+{
+    s->id = of_thread ? s->thread.id : s->of.id;
+    s->state = state_letter(of_thread ? s->thread.state : s->of.state);
+    s->user = ticks(of_thread ? s->thread.user : s->of.user);
+    s->kernel = ticks(of_thread ? s->thread.kernel : s->of.kernel);
+    s->start = (of_thread ? s->thread.started : s->of.started) / PROC_TICK_NS;
+    memcpy(s->name, of_thread ? s->thread.name : s->of.name, sizeof(s->name));
+    s->virtual_pages = s->of.virtual / PAGE_SIZE;
+    s->resident_pages = s->of.resident / PAGE_SIZE;
+}
+
 // Of a task as a whole, or (tid not 0) of one of its threads.
 static int take_snapshot(const struct proc_node *n, struct snapshot *s)
 {
     struct task *task = proc_find_task(n);
-    struct thread *thread;
-    u64 user = 0, kernel = 0;
-    u32 flags;
+    u32 tid = n->tid;
+    int err;
 
     if (task == NULL)
         return -ESRCH;
     memset(s, 0, sizeof(*s));
-    if (n->tid == 0) {
-        task_times(task, &user, &kernel);
-        s->state = task_state_letter(task);
-    }
-    flags = spin_lock_irq(&tasks_lock);
-    snap_task(s, task);
-    snap_memory(s, task);
-    snap_terminal(s, task);
-    thread = pick_thread(task, n->tid);
-    snap_signals(s, task, thread);
-    if (thread != NULL)
-        snap_thread(s, thread);
-    if (thread != NULL && n->tid != 0) {
-        thread_times(thread, &user, &kernel);
-        s->id = thread->tid;
-        s->state = thread_letter(thread);
-        s->start = thread->start_ns / PROC_TICK_NS;
-        memcpy(s->name, thread->name, sizeof(s->name));
-    }
-    spin_unlock_irq(&tasks_lock, flags);
+    snap_locked(s, task, &tid);
+    err = fact_task(task->id, &s->of);
     task_unref(task);
-
-    s->name[sizeof(s->name) - 1] = '\0';
-    s->user = ticks(user);
-    s->kernel = ticks(kernel);
-    return thread == NULL && n->tid != 0 ? -ESRCH : 0;
+    // A task's only thread may end at any time; the task is still there then.
+    if (!err && tid != 0 && fact_thread(tid, &s->thread))
+        tid = 0;
+    if (!err && n->tid != 0 && tid == 0)
+        err = -ENOENT;
+    if (!err)
+        choose_parts(s, n->tid != 0);
+    return err == -ENOENT ? -ESRCH : err;
 }
 
 // --- putting it into words (proc(5))
@@ -195,14 +169,14 @@ static int make_stat(struct text *t, void *arg)
         return err;
     // pid (comm) state ppid pgrp session tty_nr tpgid flags
     text_printf(t, "%u (%s) %c %u %u %u %u %d 0", s.id, s.name, s.state,
-                s.parent, s.pgid, s.sid, s.tty, s.foreground);
+                s.of.parent, s.of.group, s.of.session, s.tty, s.foreground);
     // minflt cminflt majflt cmajflt utime stime cutime cstime
     text_printf(t, " %llu 0 %llu 0 %llu %llu %llu %llu",
-                s.faults - s.major_faults, s.major_faults, s.user, s.kernel,
-                s.child_user, s.child_kernel);
+                s.of.faults - s.of.major_faults, s.of.major_faults, s.user,
+                s.kernel, ticks(s.of.child_user), ticks(s.of.child_kernel));
     // priority nice num_threads itrealvalue starttime vsize rss rsslim
-    text_printf(t, " %d %d %u 0 %llu %llu %u 4294967295", NICE_BASE + s.nice,
-                s.nice, s.threads, s.start, (u64)s.virtual_pages * PAGE_SIZE,
+    text_printf(t, " %d %d %u 0 %llu %llu %u 4294967295", NICE_BASE + s.of.nice,
+                s.of.nice, s.of.threads, s.start, s.of.virtual,
                 s.resident_pages);
     // startcode endcode startstack kstkesp kstkeip signal blocked sigignore
     // sigcatch wchan nswap cnswap
@@ -210,7 +184,7 @@ static int make_stat(struct text *t, void *arg)
                 (u32)s.blocked, (u32)s.ignored, (u32)s.caught);
     // exit_signal processor rt_priority policy delayacct_blkio_ticks
     // guest_time cguest_time start_data end_data start_brk
-    text_printf(t, " %d %u 0 0 0 0 0 0 0 0", s.exit_signal, s.cpu);
+    text_printf(t, " %d %u 0 0 0 0 0 0 0 0", s.exit_signal, s.thread.cpu);
     // arg_start arg_end env_start env_end exit_code
     text_printf(t, " 0 0 0 0 %d\n", s.exit_code);
     return 0;
@@ -273,9 +247,9 @@ static void put_status_ids(struct text *t, const struct snapshot *s,
 {
     text_printf(t, "Name:\t%s\nUmask:\t%04o\nState:\t%c (%s)\n", s->name,
                 s->umask, s->state, state_name(s->state));
-    text_printf(t, "Tgid:\t%u\nNgid:\t0\nPid:\t%u\nPPid:\t%u\n", s->task, s->id,
-                s->parent);
-    text_printf(t, "TracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\n", s->uid, s->euid,
+    text_printf(t, "Tgid:\t%u\nNgid:\t0\nPid:\t%u\nPPid:\t%u\n", s->of.id,
+                s->id, s->of.parent);
+    text_printf(t, "TracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\n", s->of.uid, s->euid,
                 s->euid, s->euid);
     text_printf(t, "Gid:\t%u\t%u\t%u\t%u\nFDSize:\t%u\nGroups:\t \n", s->gid,
                 s->egid, s->egid, s->egid, descriptors);
@@ -297,8 +271,8 @@ static void put_status_memory(struct text *t, const struct snapshot *s)
 
 static void put_status_signals(struct text *t, const struct snapshot *s)
 {
-    text_printf(t, "Threads:\t%u\nSigQ:\t0/0\nSigPnd:\t%016llx\n", s->threads,
-                s->pending);
+    text_printf(t, "Threads:\t%u\nSigQ:\t0/0\nSigPnd:\t%016llx\n",
+                s->of.threads, s->pending);
     text_printf(t, "ShdPnd:\t%016llx\nSigBlk:\t%016llx\n", s->shared_pending,
                 s->blocked);
     text_printf(t, "SigIgn:\t%016llx\nSigCgt:\t%016llx\n", s->ignored,
@@ -323,12 +297,13 @@ static int make_status(struct text *t, void *arg)
     put_status_ids(t, &s, descriptors);
     put_status_memory(t, &s);
     put_status_signals(t, &s);
-    text_printf(t, "Cpus_allowed:\t%x\nCpus_allowed_list:\t", s.affinity);
-    put_cpu_list(t, s.affinity);
+    text_printf(t, "Cpus_allowed:\t%x\nCpus_allowed_list:\t",
+                s.thread.affinity);
+    put_cpu_list(t, s.thread.affinity);
     text_printf(t,
                 "\nvoluntary_ctxt_switches:\t%llu\n"
                 "nonvoluntary_ctxt_switches:\t%llu\n",
-                s.voluntary, s.forced);
+                s.thread.voluntary, s.thread.forced);
     return 0;
 }
 

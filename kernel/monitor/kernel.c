@@ -3,8 +3,8 @@
 #include "kernel/init/log.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/syscall/machine.h"
-#include "lib/string.h"
 #include "lib/records.h"
+#include "lib/string.h"
 
 #include <arch/boot.h>
 

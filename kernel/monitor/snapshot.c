@@ -50,7 +50,6 @@ static void put_task(struct task *t, void *arg)
     // A task in the tables has a parent that lives: orphans go to init.
     st->parent = t->parent ? t->parent->id : 0;
     st->threads = t->thread_count;
-    st->zombie = t->zombie;
     st->dead_user = t->dead_user;
     st->dead_kernel = t->dead_kernel;
     list_for_each(th, &t->threads, task_node) {

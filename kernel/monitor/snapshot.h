@@ -17,7 +17,6 @@ struct snapshot_task {
     struct task *task;
     u32 parent;  // id, 0: none
     u32 threads; // of the list of threads, the next so many are its own
-    bool zombie;
     // Of threads that had ended; all its time with what the others have.
     u64 dead_user, dead_kernel;
 };

@@ -7,8 +7,8 @@
 
 #include "kernel/errno.h"
 #include "kernel/monitor/pattern.h"
-#include "lib/string.h"
 #include "lib/records.h"
+#include "lib/string.h"
 
 static bool is_present(const struct sysinfo_node *n)
 {

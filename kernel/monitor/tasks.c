@@ -134,7 +134,7 @@ static void fill_from_threads(const struct snapshot_task *st,
                               struct chain_cursor *cur, struct thread **th,
                               struct sysinfo_task *out)
 {
-    out->state = st->zombie || !st->threads ? SYSINFO_ZOMBIE : SYSINFO_DEAD;
+    out->state = SYSINFO_ZOMBIE;
     out->user = st->dead_user;
     out->kernel = st->dead_kernel;
     for (u32 i = 0; i < st->threads; i++, th = chain_next(cur)) {
@@ -142,8 +142,11 @@ static void fill_from_threads(const struct snapshot_task *st,
         thread_times(*th, &user, &kernel);
         out->user += user;
         out->kernel += kernel;
-        // They are in the order of activity.
-        out->state = MIN(out->state, state_of(READ_ONCE((*th)->state)));
+        // They are in the order of activity; the last threads are not to be
+        // seen as dead for the moment until the task is a zombie.
+        u32 state = state_of(READ_ONCE((*th)->state));
+        if (state != SYSINFO_DEAD)
+            out->state = MIN(out->state, state);
     }
 }
 

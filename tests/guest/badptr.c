@@ -48,6 +48,7 @@ enum {
     THE_BUSY_PHONE, // an answer is due
     THE_PROGRAM,
     THE_LINK,
+    THE_NODE, // of the sysinfo tree
 };
 
 // How a call must be made so that it comes to use the pointer at `place` (-1:
@@ -118,6 +119,9 @@ static const struct special specials[] = {
     { "mknod", -1, EPERM, { D, 0100644, 0 } },
     { "mknodat", -1, EPERM, { D, D, 0100644, 0 } },
     { "syslog", -1, 1, { 3, D, D } }, // there may be nothing to tell
+    { "sysinfo_get_data", -1, 0, { THE_NODE, 14, D, 64 } },
+    { "sysinfo_get_keys", -1, 0, { THE_NODE, 14, D, 64 } },
+    { "sysinfo_get_type", -1, 0, { THE_NODE, 14 } },
     { "ipc_call", -1, 0, { THE_PHONE, D } },
     { "ipc_wait", -1, 0, { THE_BUSY_PHONE, D, 1000 } },
 };
@@ -185,6 +189,8 @@ static long value_of(long wanted, char kind)
         return (long)"/proc/self/exe";
     case THE_LINK:
         return (long)LINK_NAME;
+    case THE_NODE:
+        return (long)"system.threads";
     case DEFAULT:
         break;
     default:
