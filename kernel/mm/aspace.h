@@ -73,7 +73,7 @@ int aspace_fault(struct aspace *as, u32 addr, u32 error_code);
 int aspace_for_each_area(struct aspace *as, int (*fn)(struct area *, void *),
                          void *arg);
 // Reads/writes memory of another (or a new, not yet loaded) address space,
-// faulting pages in. Bytes done or -EFAULT.
+// faulting pages in. Bytes done, -EFAULT or -ENOMEM.
 int aspace_write(struct aspace *as, u32 addr, const void *src, size_t n);
 int aspace_read(struct aspace *as, u32 addr, void *dst, size_t n);
 

@@ -244,7 +244,9 @@ static int access_memory(struct aspace *as, u32 addr, void *buf, size_t n,
             done += part;
     }
     mutex_unlock(&as->lock);
-    return err && !done ? -EFAULT : (int)done;
+    if (!err || done)
+        return (int)done;
+    return err == -ENOMEM ? err : -EFAULT;
 }
 
 int aspace_write(struct aspace *as, u32 addr, const void *src, size_t n)
