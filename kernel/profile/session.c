@@ -13,6 +13,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/profile/sample.h"
 #include "kernel/sched/task.h"
+#include "lib/counter.h"
 #include "lib/string.h"
 
 #define SESSIONS_MAX 16
@@ -31,7 +32,8 @@ struct record {
 
 struct session_cpu {
     struct ring ring;
-    u64 taken, lost, user, kernel, others, missed, cycles;
+    // Written by sample_take on this CPU, read by session_info on any.
+    struct counter taken, lost, user, kernel, others, missed, cycles;
 };
 
 struct session {
@@ -63,8 +65,8 @@ static bool wanted(const struct session *s, const struct thread *t)
     return s->task ? t->task == s->task : t->task != s->profiler;
 }
 
-static void store(struct session_cpu *c, const struct trapframe *tf,
-                  u32 weight, u64 began)
+static void store(struct session_cpu *c, const struct trapframe *tf, u32 weight,
+                  u64 began)
 {
     const struct thread *t = current;
     bool kernel = !trap_from_user(tf);
@@ -79,14 +81,11 @@ static void store(struct session_cpu *c, const struct trapframe *tf,
     };
     if (!t->tid) // the idle threads have no id
         r.sample.head.flags |= SPROFILE_F_IDLE;
-    c->taken++;
-    if (kernel)
-        c->kernel++;
-    else
-        c->user++;
-    c->missed += weight - 1;
+    counter_add(&c->taken, 1);
+    counter_add(kernel ? &c->kernel : &c->user, 1);
+    counter_add(&c->missed, weight - 1);
     if (!ring_write(&c->ring, &r, sizeof(r)))
-        c->lost++;
+        counter_add(&c->lost, 1);
 }
 
 void sample_take(const struct trapframe *tf, u32 weight)
@@ -101,9 +100,9 @@ void sample_take(const struct trapframe *tf, u32 weight)
         if (wanted(s, current))
             store(c, tf, weight, began);
         else
-            c->others++;
+            counter_add(&c->others, 1);
         u64 now = rdtsc();
-        c->cycles += now - began;
+        counter_add(&c->cycles, (u32)(now - began));
         began = now;
     }
 }
@@ -353,13 +352,13 @@ void session_info(struct session *s, struct sprofile_info *out)
     out->tsc_hz = clock_tsc_hz();
     for (u32 i = 0; i < cpu_count; i++) {
         const struct session_cpu *c = &s->cpu[i];
-        out->taken += c->taken;
-        out->lost += c->lost;
-        out->user += c->user;
-        out->kernel += c->kernel;
-        out->others += c->others;
-        out->missed += c->missed;
-        out->cycles += c->cycles;
+        out->taken += counter_read(&c->taken);
+        out->lost += counter_read(&c->lost);
+        out->user += counter_read(&c->user);
+        out->kernel += counter_read(&c->kernel);
+        out->others += counter_read(&c->others);
+        out->missed += counter_read(&c->missed);
+        out->cycles += counter_read(&c->cycles);
     }
 }
 

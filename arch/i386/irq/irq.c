@@ -8,6 +8,7 @@
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
 #include "kernel/sync/spinlock.h"
+#include "lib/counter.h"
 
 #define VECTORS 256
 #define VECTOR_FIRST 0x20
@@ -25,15 +26,6 @@ struct vector {
     bool complained;
 };
 
-// 64 bits in a way that another CPU can read without seeing a torn value: the
-// high half is kept twice. When the low half wraps the writer changes `high`,
-// `low`, `high_again` in this order, and the reader reads them in the other
-// one: if both high halves agree, `low` belongs to them (stores and loads each
-// stay in order on x86).
-struct count {
-    u32 high, low, high_again;
-};
-
 #define SAME_GSI(n) [n] = { .gsi = n }
 struct irq_line isa_lines[ISA_IRQS] = {
     SAME_GSI(0),  SAME_GSI(1),  SAME_GSI(2),  SAME_GSI(3),
@@ -44,32 +36,14 @@ struct irq_line isa_lines[ISA_IRQS] = {
 
 static struct spinlock vectors_lock = SPINLOCK_INIT("irq vectors");
 static struct vector vectors[VECTORS];
-static struct count counts[CPU_MAX][VECTORS];
+static struct counter counts[CPU_MAX][VECTORS];
 static bool i8259_used;
 static u32 boot_apic_id;
-
-static ALWAYS_INLINE void count_one(struct count *c)
-{
-    if (likely(c->low != ~0u)) {
-        WRITE_ONCE(c->low, c->low + 1);
-        return;
-    }
-    WRITE_ONCE(c->high, c->high + 1);
-    WRITE_ONCE(c->low, 0);
-    WRITE_ONCE(c->high_again, c->high);
-}
 
 u64 irq_count(u32 cpu, u32 vector)
 {
     assert(cpu < CPU_MAX && vector < VECTORS);
-    const struct count *c = &counts[cpu][vector];
-    for (;;) {
-        u32 high = READ_ONCE(c->high_again);
-        u32 low = READ_ONCE(c->low);
-        if (READ_ONCE(c->high) == high)
-            return (u64)high << 32 | low;
-        cpu_relax();
-    }
+    return counter_read(&counts[cpu][vector]);
 }
 
 const char *irq_name(u32 vector)
@@ -169,7 +143,7 @@ void irq_dispatch(struct trapframe *tf)
 {
     u32 vector = tf->vector & (VECTORS - 1);
     struct vector *v = &vectors[vector];
-    count_one(&counts[this_cpu()->id][vector]);
+    counter_add(&counts[this_cpu()->id][vector], 1);
     if (unlikely(i8259_used) && vector - VECTOR_ISA < ISA_IRQS) {
         dispatch_i8259(v, vector);
     } else if (unlikely(!v->handler)) {
