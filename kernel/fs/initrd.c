@@ -191,8 +191,9 @@ u32 initrd_unpack(const char *name, const u8 *archive, size_t size)
     while ((result = cpio_next(archive, size, &pos, &e)) == CPIO_ENTRY) {
         int err = unpack_entry(&e, &links);
         if (err)
-            panic("initrd %s: cannot unpack %s at offset %u: error %d", name,
-                  e.name, start, -err);
+            panic("initrd %s: cannot unpack %s at offset %u: %serror %d", name,
+                  e.name, start,
+                  err == -ENOMEM || err == -ENOSPC ? "no memory, " : "", -err);
         files++;
         start = pos;
     }
