@@ -16,7 +16,8 @@ KERNEL_ARG(plant, "plant=NAME: makes a mistake that a checker must report");
 // Keeps the compiler from seeing through a planted mistake.
 static volatile u32 opaque_zero;
 
-// --- ubsan ------------------------------------------------------------------------
+// --- ubsan
+// ------------------------------------------------------------------------
 
 static void shift_too_far(void)
 {
@@ -43,7 +44,8 @@ static void null_member(void)
     log_printf("plant: %u\n", t->tid);
 }
 
-// --- kasan ------------------------------------------------------------------------
+// --- kasan
+// ------------------------------------------------------------------------
 
 static void use_after_free(void)
 {
@@ -83,7 +85,8 @@ static void double_free(void)
     kfree(p);
 }
 
-// --- kcsan ------------------------------------------------------------------------
+// --- kcsan
+// ------------------------------------------------------------------------
 
 static u32 unlocked;
 
@@ -103,7 +106,24 @@ static void unlocked_counter(void)
     count_unlocked(NULL);
 }
 
-// --- lockdep ----------------------------------------------------------------------
+static void count_in_interrupt(struct timeout *t)
+{
+    unlocked++;
+    timeout_set(t, clock_now_ns() + 200 * NSEC_PER_USEC);
+}
+
+// Against an interrupt of the same CPU, where no lock of ours would help.
+static void unmasked_counter(void)
+{
+    static struct timeout timeout;
+    timeout_init(&timeout, count_in_interrupt);
+    timeout_set(&timeout, clock_now_ns());
+    count_unlocked(NULL);
+    timeout_cancel(&timeout);
+}
+
+// --- lockdep
+// ----------------------------------------------------------------------
 
 static struct spinlock lock_a = SPINLOCK_INIT("plant a");
 static struct spinlock lock_b = SPINLOCK_INIT("plant b");
@@ -152,7 +172,8 @@ static void lock_twice(void)
     spin_lock(&lock_a);
 }
 
-// --- every checked kernel ---------------------------------------------------------
+// --- every checked kernel
+// ---------------------------------------------------------
 
 static void write_after_free(void)
 {
@@ -203,6 +224,7 @@ static const struct {
     { "global-overflow", global_overflow },
     { "double-free", double_free },
     { "unlocked-counter", unlocked_counter },
+    { "unmasked-counter", unmasked_counter },
     { "lock-inversion", lock_inversion },
     { "sleep-under-spinlock", sleep_under_spinlock },
     { "interrupt-unsafe-lock", interrupt_unsafe_lock },
