@@ -41,6 +41,7 @@
 #define ELOOP 40
 #define EOVERFLOW 75
 #define EOPNOTSUPP 95
+#define ECONNRESET 104
 #define ESHUTDOWN 108
 #define ETIMEDOUT 110
 

@@ -4,24 +4,14 @@
 //     ipc_call(phone, &call) -> 0         sends; call.id identifies the answer
 //     ipc_wait(phone, &answer, timeout)   waits for the next answer
 //
-// A phone is an ordinary descriptor: poll() reports POLLIN when an answer waits.
+// The kernel serves this box: answers come as from any other one. arg[0] of a
+// call IPC_M_SPROFILE_ALL is the command.
 // Methods and arguments follow HelenOS (M.S. thesis of S. Kozina, section 6.2).
 #pragma once
 
-#include <stdint.h>
+#include <strobe/ipc.h>
 
-#define SYS_ipc_call 1011
-#define SYS_ipc_wait 1012
 #define SYS_kbox_connect 1020
-
-#define IPC_M_SPROFILE_ALL 1
-
-struct ipc_call {
-    uint32_t id;      // out of ipc_call, and in the answer: which call
-    uint32_t method;  // IPC_M_...
-    uint32_t arg[6];  // arg[0] is the command for IPC_M_SPROFILE_ALL
-    int32_t retval;   // in the answer: >= 0 or -errno
-};
 
 enum sprofile_command {
     // arg[1] = address of struct sprofile_options in the caller.

@@ -1,271 +1,331 @@
-// Phones to kernel boxes: a file that carries calls to a task's kernel box and
-// answers back.
+// Phones: the callers' ends.
 //
-// phone->lock (mutex) guards the answers and the session; it is not held while
-// the caller sleeps. DATA_READ is answered in the context of whoever waits for
-// it, so that samples go straight from the ring into the reader's buffer.
-
+// phone->lock guards the lists of calls and the counts. Sleepers and poll()
+// read the counts without it, each one aligned word; who changes one wakes the
+// queue after.
 #include "kernel/errno.h"
-#include "kernel/fs/poll.h"
-#include "kernel/fs/vfs.h"
 #include "kernel/init/log.h"
+#include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
-#include "kernel/profile/sample.h"
 #include "kernel/sched/task.h"
-#include "kernel/syscall/syscall.h"
-
-#define ANSWERS_MAX 16
-#define READ_TIMEOUT_NS (500 * NSEC_PER_MSEC)
-
-struct phone {
-    struct mutex lock;
-    struct task *task; // whose kernel box this is connected to; referenced
-    struct session *session;
-    struct waitq queue;
-    u32 last_id;
-    u32 answer_count, answer_first;
-    struct ipc_call answers[ANSWERS_MAX];
-    bool reading; // a DATA_READ is not answered yet
-    struct ipc_call read;
-    u64 read_deadline;
-};
+#include "lib/string.h"
 
 SLAB_CACHE(phone_cache, struct phone);
 
-static int begin(struct phone *p, const struct ipc_call *c, bool system)
+static u32 last_phone_id; // atomic
+
+static struct phone *phone_new(struct answerbox *b)
 {
-    struct sprofile_options o;
-    if (p->session)
-        return -EBUSY;
-    if (copy_from_user(&o, c->arg[1], sizeof(o)))
-        return -EFAULT;
-    return session_begin(system ? NULL : p->task, &o, &p->queue, &p->session);
+    struct phone *p = slab_alloc(&phone_cache);
+    if (!p)
+        return NULL;
+    *p = (struct phone){ .refs = 1, .owner = current_task()->id, .box = b };
+    p->id = __atomic_add_fetch(&last_phone_id, 1, __ATOMIC_RELAXED);
+    spin_init(&p->lock, "phone");
+    list_init(&p->all_node);
+    list_init(&p->box_node);
+    list_init(&p->hangup_node);
+    list_init(&p->calls);
+    list_init(&p->answers);
+    waitq_init(&p->waiters, "ipc answer");
+    waitq_init(&p->pollers, "ipc answer");
+    box_ref(b);
+    return p;
 }
 
-static int end(struct phone *p)
+int phone_create(struct answerbox *b, struct phone **out)
 {
-    session_end(p->session);
-    p->session = NULL;
-    if (p->reading) { // its answer: there is nothing to read any more
-        p->reading = false;
-        p->read.retval = -ESHUTDOWN;
-        p->answers[(p->answer_first + p->answer_count++) % ANSWERS_MAX] =
-            p->read;
+    struct phone *p = phone_new(b);
+    if (!p)
+        return -ENOMEM;
+    int err = b->server ? b->server->connected(p) : 0;
+    if (!err && !box_add_phone(b, p)) {
+        assert(!b->server); // the kernel's are never closed
+        err = -ECONNRESET;
     }
+    if (err) {
+        phone_unref(p);
+        return err;
+    }
+    connection_add(p);
+    *out = p;
     return 0;
 }
 
-static int info(struct phone *p, const struct ipc_call *c)
+void phone_ref(struct phone *p)
 {
-    struct sprofile_info i;
-    session_info(p->session, &i);
-    return copy_to_user(c->arg[1], &i, sizeof(i));
+    __atomic_fetch_add(&p->refs, 1, __ATOMIC_RELAXED);
 }
 
-// Starts a read; it is answered later (1).
-static int start_read(struct phone *p, const struct ipc_call *c)
+void phone_unref(struct phone *p)
 {
-    if (p->reading)
-        return -EBUSY;
-    p->reading = true;
-    p->read = *c;
-    p->read_deadline = clock_now_ns() + READ_TIMEOUT_NS;
-    return 1;
+    u32 left = __atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL);
+    assert(left != ~0u);
+    if (left)
+        return;
+    if (p->served)
+        p->box->server->freed(p);
+    box_unref(p->box);
+    slab_free(&phone_cache, p);
 }
 
-// The box's work: 0 or more and it is the answer, -errno likewise; *later when
-// the answer comes another time.
-static int serve(struct phone *p, const struct ipc_call *c, bool *later)
+// --- hanging up --------------------------------------------------------------
+
+// A call that nobody has answered yet, referenced; or NULL.
+static struct call *open_call(struct phone *p)
 {
-    if (c->method != IPC_M_SPROFILE_ALL)
-        return -EINVAL;
-    u32 command = c->arg[0];
-    if (command == SPROFILE_M_TASK_BEGIN || command == SPROFILE_M_SYSTEM_BEGIN)
-        return begin(p, c, command == SPROFILE_M_SYSTEM_BEGIN);
-    if (!p->session)
-        return -ESHUTDOWN;
-    switch (command) {
-    case SPROFILE_M_END:
-        return end(p);
-    case SPROFILE_M_PAUSE:
-        session_pause(p->session, c->arg[1] != 0);
-        return 0;
-    case SPROFILE_M_INFO:
-        return info(p, c);
-    case SPROFILE_M_DATA_READ: {
-        int result = start_read(p, c);
-        *later = result == 1;
-        return result;
+    struct call *c = NULL;
+    spin_lock(&p->lock);
+    if (!list_empty(&p->calls)) {
+        c = list_first(&p->calls, struct call, phone_node);
+        call_ref(c);
     }
-    default:
-        return -EINVAL;
+    spin_unlock(&p->lock);
+    return c;
+}
+
+void phone_hang_up(struct phone *p)
+{
+    struct answerbox *b = p->box;
+    struct call *c;
+    spin_lock(&p->lock);
+    bool again = p->hung_up;
+    WRITE_ONCE(p->hung_up, true); // no new calls from here on
+    spin_unlock(&p->lock);
+    if (again)
+        return;
+    if (b->server)
+        b->server->hung_up(p);
+    while ((c = open_call(p)))
+        call_refuse(c, -ECONNRESET);
+    box_drop_phone(b, p);
+    connection_remove(p);
+    waitq_wake_all(&p->waiters);
+    waitq_wake_all(&p->pollers);
+    waitq_wake_all(&b->senders);
+}
+
+// The oldest answer, or NULL; the reference is the caller's.
+static struct call *take_answer(struct phone *p, bool *was_full)
+{
+    struct call *c = NULL;
+    spin_lock(&p->lock);
+    *was_full = p->under_way == IPC_PHONE_CALLS;
+    if (!list_empty(&p->answers)) {
+        c = list_first(&p->answers, struct call, phone_node);
+        list_remove(&c->phone_node);
+        WRITE_ONCE(p->answer_count, p->answer_count - 1);
+        WRITE_ONCE(p->under_way, p->under_way - 1);
+        WRITE_ONCE(p->async, p->async - 1);
     }
+    spin_unlock(&p->lock);
+    return c;
 }
 
-static int call(struct phone *p, struct ipc_call *c)
+void phone_release(struct phone *p)
 {
-    if (p->answer_count + p->reading + 1 >= ANSWERS_MAX)
-        return -EAGAIN; // fetch some answers first
-    c->id = ++p->last_id;
-    bool later = false;
-    c->retval = serve(p, c, &later);
-    if (!later) {
-        u32 at = (p->answer_first + p->answer_count++) % ANSWERS_MAX;
-        p->answers[at] = *c;
-    }
-    return 0;
+    struct call *c;
+    bool was_full;
+    phone_hang_up(p);
+    while ((c = take_answer(p, &was_full)))
+        call_unref(c);
+    phone_unref(p);
 }
 
-// --- answers ---------------------------------------------------------------------------
-
-static bool read_is_due(struct phone *p)
+bool phone_dead(struct phone *p)
 {
-    return p->reading && (session_readable(p->session) ||
-                          clock_now_ns() >= p->read_deadline);
+    return READ_ONCE(p->hung_up) || READ_ONCE(p->box->closed);
 }
 
-static bool ready(struct phone *p)
+// --- sending -----------------------------------------------------------------
+
+bool phone_may_send(struct phone *p)
 {
-    return p->answer_count || read_is_due(p);
+    return phone_dead(p) || (READ_ONCE(p->under_way) < IPC_PHONE_CALLS &&
+                             READ_ONCE(p->box->count) < IPC_BOX_CALLS);
 }
 
-static void answer_read(struct phone *p, struct ipc_call *out)
+static int enter_phone(struct phone *p, struct call *c, u32 *id)
 {
-    bool ended = session_ended(p->session);
-    int n = session_read(p->session, p->read.arg[1], p->read.arg[2]);
-    p->reading = false;
-    *out = p->read;
-    // The last records of a task that has ended come first, then the news.
-    out->retval = n == 0 && ended ? -ESHUTDOWN : n;
-}
-
-static bool take_answer(struct phone *p, struct ipc_call *out)
-{
-    bool got = true;
-    mutex_lock(&p->lock);
-    if (p->answer_count) {
-        *out = p->answers[p->answer_first];
-        p->answer_first = (p->answer_first + 1) % ANSWERS_MAX;
-        p->answer_count--;
-    } else if (read_is_due(p)) {
-        answer_read(p, out);
+    int err = 0;
+    spin_lock(&p->lock);
+    if (p->hung_up) {
+        err = -ECONNRESET;
+    } else if (p->under_way == IPC_PHONE_CALLS) {
+        err = -EAGAIN;
     } else {
-        got = false;
+        c->state = CALL_UNDER_WAY;
+        c->message.id = *id = ++p->last_id;
+        WRITE_ONCE(p->under_way, p->under_way + 1);
+        if (!c->waited)
+            WRITE_ONCE(p->async, p->async + 1);
+        list_push_back(&p->calls, &c->phone_node);
     }
-    mutex_unlock(&p->lock);
-    return got;
+    spin_unlock(&p->lock);
+    return err;
 }
 
-static u64 wait_deadline(struct phone *p, u64 deadline)
+// It did not get any further. Somebody may have hung up meanwhile, and have
+// answered it or be about to: it counts as answered, so that he does not.
+static void leave_phone(struct phone *p, struct call *c)
 {
-    return p->reading ? MIN(deadline, p->read_deadline) : deadline;
+    spin_lock(&p->lock);
+    bool answered = c->state == CALL_ANSWERED;
+    list_remove(&c->phone_node);
+    if (answered && !c->waited)
+        WRITE_ONCE(p->answer_count, p->answer_count - 1);
+    if (!answered || !c->waited)
+        WRITE_ONCE(p->under_way, p->under_way - 1);
+    if (!c->waited)
+        WRITE_ONCE(p->async, p->async - 1);
+    c->state = CALL_ANSWERED;
+    spin_unlock(&p->lock);
 }
 
-static int wait_answer(struct phone *p, struct ipc_call *out, u64 deadline)
+static int try_send(struct phone *p, struct call *c, u32 *id)
 {
-    while (!take_answer(p, out)) {
-        if (!p->answer_count && !p->reading)
-            return -ENOENT; // no call is under way: nothing will ever come
-        int err = wait_event(&p->queue, ready(p), WAIT_INTERRUPTIBLE,
-                             wait_deadline(p, deadline));
+    int err = enter_phone(p, c, id);
+    if (err)
+        return err;
+    if (p->box->server) {
+        p->box->server->called(p, c);
+        return 0;
+    }
+    err = box_push(p->box, c);
+    if (err)
+        leave_phone(p, c);
+    return err;
+}
+
+// *id is stored before anybody can answer: after it the call may be gone.
+static int send(struct phone *p, struct call *c, bool block, u32 *id)
+{
+    int err;
+    while ((err = try_send(p, c, id)) == -EAGAIN && block) {
+        if (wait_event(&p->box->senders, phone_may_send(p), WAIT_INTERRUPTIBLE,
+                       WAIT_FOREVER))
+            return -ERESTARTSYS;
+    }
+    return err;
+}
+
+// --- answers -----------------------------------------------------------------
+
+// Of one call, or (NULL) of any that ipc_wait may give.
+static bool has_answer(struct phone *p, struct call *c)
+{
+    return c ? READ_ONCE(c->state) == CALL_ANSWERED
+             : READ_ONCE(p->answer_count) != 0;
+}
+
+static bool done_waiting(struct phone *p, struct call *c)
+{
+    const struct box_server *s = p->box->server;
+    return has_answer(p, c) || (!c && !READ_ONCE(p->async)) || (s && s->due(p));
+}
+
+// Sleeps until there is an answer, or none can come.
+static int sleep(struct phone *p, struct call *c, u64 deadline)
+{
+    const struct box_server *s = p->box->server;
+    struct waitq *q = s ? &p->pollers : c ? &c->queue : &p->waiters;
+    while (!has_answer(p, c) && (c || READ_ONCE(p->async))) {
+        if (s && s->due(p)) {
+            s->answer_due(p);
+            continue;
+        }
+        u64 until = s ? MIN(deadline, s->deadline(p)) : deadline;
+        int err = wait_event(q, done_waiting(p, c), WAIT_INTERRUPTIBLE, until);
         if (err == -EINTR)
-            return -ERESTARTNOHAND;
+            return err;
         if (err && clock_now_ns() >= deadline)
             return -ETIMEDOUT;
     }
     return 0;
 }
 
-// --- the file ----------------------------------------------------------------------------
-
-static u32 phone_poll(struct file *f, struct poll_wait *pw)
+// Consumes the phone's reference.
+static void fetched(struct call *c, struct ipc_call *out)
 {
-    struct phone *p = f->data;
-    poll_register(pw, &p->queue);
-    return ready(p) ? POLLIN : 0;
+    out->id = c->message.id;
+    out->method = c->message.method;
+    memcpy(out->arg, c->answer, sizeof(out->arg));
+    out->retval = c->retval;
+    out->flags = out->task = out->phone = 0;
+    if (c->connect && c->retval >= 0)
+        transfer_fetched(c, out);
+    ipc_count(&current_task()->ipc_counts.answer_received);
+    call_unref(c);
 }
 
-static void phone_release(struct file *f)
+int phone_wait(struct phone *p, struct ipc_call *out, u64 deadline)
 {
-    struct phone *p = f->data;
-    if (p->session)
-        session_end(p->session);
-    task_unref(p->task);
-    slab_free(&phone_cache, p);
-}
-
-static const struct file_ops phone_ops = { .poll = phone_poll,
-                                           .release = phone_release };
-
-static int get_phone(u32 fd, struct file **f)
-{
-    int err = fd_get(fd, f);
-    if (err)
-        return err;
-    if ((*f)->ops == &phone_ops)
+    for (;;) {
+        int err = sleep(p, NULL, deadline);
+        bool was_full;
+        struct call *c = take_answer(p, &was_full);
+        if (!c && err)
+            return err == -EINTR ? -ERESTARTNOHAND : err;
+        if (!c && !READ_ONCE(p->async))
+            return -ENOENT;
+        if (!c)
+            continue; // another thread was faster
+        if (was_full)
+            waitq_wake_all(&p->box->senders);
+        if (!READ_ONCE(p->async)) // nothing will come for the others
+            waitq_wake_all(&p->waiters);
+        fetched(c, out);
         return 0;
-    file_unref(*f);
-    return -EINVAL;
+    }
 }
 
-SYSCALL_HANDLER(kbox_connect)
+bool phone_ready(struct phone *p)
 {
-    struct task *t = task_find(a);
-    if (!t || t->zombie) {
-        if (t)
-            task_unref(t);
-        return -ESRCH;
+    const struct box_server *s = p->box->server;
+    return has_answer(p, NULL) || (s && s->due(p));
+}
+
+// Interrupted: if it has no answer yet, ipc_wait will give that.
+static bool becomes_async(struct phone *p, struct call *c)
+{
+    spin_lock(&p->lock);
+    bool open = c->state == CALL_UNDER_WAY;
+    if (open) {
+        c->waited = false;
+        WRITE_ONCE(p->async, p->async + 1);
     }
-    struct phone *p = slab_alloc(&phone_cache);
-    struct file *file = p ? file_alloc(&phone_ops, O_RDWR) : NULL;
-    if (!file) {
-        if (p)
-            slab_free(&phone_cache, p);
-        task_unref(t);
+    spin_unlock(&p->lock);
+    return open;
+}
+
+static int call_and_wait(struct phone *p, struct call *c, struct ipc_call *m)
+{
+    if (sleep(p, c, WAIT_FOREVER) && becomes_async(p, c))
+        return -EINTR;
+    fetched(c, m);
+    return 0;
+}
+
+int phone_call(struct phone *p, struct ipc_call *m)
+{
+    if (m->flags & ~(IPC_F_WAIT | IPC_F_BLOCK))
+        return -EINVAL;
+    struct call *c = call_new(p, m);
+    if (!c)
         return -ENOMEM;
-    }
-    *p = (struct phone){ .task = t };
-    mutex_init(&p->lock, "phone");
-    waitq_init(&p->queue, "phone");
-    file->data = p;
-    return fd_install(file, true, 0);
-}
-
-SYSCALL_HANDLER(ipc_call)
-{
-    struct ipc_call message;
-    struct file *file;
-    int err = get_phone(a, &file);
-    if (err)
+    c->message.task = current_task()->id;
+    c->message.phone = p->id;
+    c->waited = m->flags & IPC_F_WAIT;
+    if (c->waited)
+        waitq_init(&c->queue, "ipc answer");
+    int err = transfer_prepare(c);
+    if (!err)
+        err = send(p, c, m->flags & IPC_F_BLOCK, &m->id);
+    if (err) {
+        call_unref(c); // no box has it,
+        call_unref(c); // nor will the phone
         return err;
-    struct phone *p = file->data;
-    if (copy_from_user(&message, b, sizeof(message))) {
-        err = -EFAULT;
-    } else {
-        mutex_lock(&p->lock);
-        err = call(p, &message);
-        mutex_unlock(&p->lock);
     }
-    if (!err && user_store_u32(b + offsetof(struct ipc_call, id), message.id))
-        err = -EFAULT;
-    waitq_wake_all(&p->queue);
-    file_unref(file);
-    return err;
-}
-
-// c: time-out in milliseconds, negative: none.
-SYSCALL_HANDLER(ipc_wait)
-{
-    struct ipc_call answer;
-    struct file *file;
-    int err = get_phone(a, &file);
-    if (err)
-        return err;
-    u64 deadline = (s32)c < 0 ? WAIT_FOREVER
-                              : clock_now_ns() + c * NSEC_PER_MSEC;
-    err = wait_answer(file->data, &answer, deadline);
-    if (!err && copy_to_user(b, &answer, sizeof(answer)))
-        err = -EFAULT;
-    file_unref(file);
-    return err;
+    ipc_count(&current_task()->ipc_counts.call_sent);
+    return m->flags & IPC_F_WAIT ? call_and_wait(p, c, m) : 0;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernel/fs/vfs.h"
+#include "kernel/ipc/counts.h"
 #include "kernel/mm/aspace.h"
 #include "kernel/sched/thread.h"
 #include "lib/set.h"
@@ -62,7 +63,9 @@ struct task {
     u64 start_ns;
     u64 minor_faults;
 
-    struct kbox *kbox; // kernel/ipc; NULL until somebody connects
+    // kernel/ipc: NULL until somebody connects; guarded there.
+    struct answerbox *answerbox, *kbox;
+    struct ipc_counts ipc_counts;
 };
 
 // What happens to tasks, for parts that the core does not know (linker set).

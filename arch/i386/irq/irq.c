@@ -37,6 +37,7 @@ struct irq_line isa_lines[ISA_IRQS] = {
 static struct spinlock vectors_lock = SPINLOCK_INIT("irq vectors");
 static struct vector vectors[VECTORS];
 static struct counter counts[CPU_MAX][VECTORS];
+static void (*watchers[VECTORS])(u32 vector); // each set in one store
 static bool i8259_used;
 static u32 boot_apic_id;
 
@@ -139,6 +140,12 @@ static void dispatch_i8259(struct vector *v, u32 vector)
     i8259_eoi(irq);
 }
 
+void irq_watch(u32 vector, void (*fn)(u32 vector))
+{
+    assert(vector < VECTORS);
+    WRITE_ONCE(watchers[vector], fn);
+}
+
 void irq_dispatch(struct trapframe *tf)
 {
     u32 vector = tf->vector & (VECTORS - 1);
@@ -153,6 +160,9 @@ void irq_dispatch(struct trapframe *tf)
         if (likely(vector != VECTOR_SPURIOUS)) // that one is not in service
             lapic_eoi();
     }
+    void (*watcher)(u32) = READ_ONCE(watchers[vector]);
+    if (unlikely(watcher))
+        watcher(vector);
 }
 
 static void spurious(void *arg UNUSED)

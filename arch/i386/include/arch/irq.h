@@ -23,6 +23,10 @@ typedef void (*irq_handler_t)(void *arg);
 int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
                      const char *name);
 
+// Calls fn(vector) in interrupt context after each interrupt of `vector` from
+// now on (NULL: no more; one that is under way on another CPU may still come).
+void irq_watch(u32 vector, void (*fn)(u32 vector));
+
 // Dispatches a vector >= 0x20 (called by the trap code; acknowledges it too).
 void irq_dispatch(struct trapframe *tf);
 

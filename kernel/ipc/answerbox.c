@@ -1,0 +1,380 @@
+// Answerboxes: where calls arrive, wait, and stay until they are answered.
+//
+// box->lock guards the lists and counts. Sleepers and poll() read the counts
+// without it, each one aligned word; who changes one wakes the queue after. One
+// of the threads in ipc_wait is woken for each call, and all that poll.
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/ipc/ipc.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/task.h"
+#include "lib/string.h"
+
+SLAB_CACHE(box_cache, struct answerbox);
+
+struct answerbox *box_create(struct task *t, const struct box_server *server)
+{
+    struct answerbox *b = slab_alloc(&box_cache);
+    if (!b)
+        return NULL;
+    *b = (struct answerbox){ .refs = 1, .task = t, .server = server };
+    task_ref(t);
+    spin_init(&b->lock, "answerbox");
+    list_init(&b->queued);
+    list_init(&b->received);
+    list_init(&b->hangups);
+    list_init(&b->phones);
+    list_init(&b->watches);
+    waitq_init(&b->waiters, "ipc call");
+    waitq_init(&b->pollers, "ipc call");
+    waitq_init(&b->senders, "ipc room");
+    return b;
+}
+
+void box_ref(struct answerbox *b)
+{
+    __atomic_fetch_add(&b->refs, 1, __ATOMIC_RELAXED);
+}
+
+void box_unref(struct answerbox *b)
+{
+    u32 left = __atomic_sub_fetch(&b->refs, 1, __ATOMIC_ACQ_REL);
+    assert(left != ~0u);
+    if (left)
+        return;
+    assert(list_empty(&b->phones) && list_empty(&b->watches) && !b->count);
+    task_unref(b->task);
+    slab_free(&box_cache, b);
+}
+
+bool box_ready(struct answerbox *b)
+{
+    return READ_ONCE(b->waiting) || READ_ONCE(b->notified);
+}
+
+static void arrived(struct answerbox *b)
+{
+    waitq_wake_one(&b->waiters);
+    waitq_wake_all(&b->pollers);
+}
+
+// --- arriving ----------------------------------------------------------------
+
+int box_push(struct answerbox *b, struct call *c)
+{
+    int err = 0;
+    spin_lock(&b->lock);
+    if (b->closed) {
+        err = -ECONNRESET;
+    } else if (b->count == IPC_BOX_CALLS) {
+        err = -EAGAIN;
+    } else {
+        list_push_back(&b->queued, &c->box_node);
+        WRITE_ONCE(b->count, b->count + 1);
+        WRITE_ONCE(b->waiting, b->waiting + 1);
+    }
+    spin_unlock(&b->lock);
+    if (!err)
+        arrived(b);
+    return err;
+}
+
+// Takes a call out; box->lock is held.
+static void take_out(struct answerbox *b, struct call *c, bool queued)
+{
+    list_remove(&c->box_node);
+    WRITE_ONCE(b->count, b->count - 1);
+    if (queued)
+        WRITE_ONCE(b->waiting, b->waiting - 1);
+}
+
+// After calls were taken out of a box that had `before`.
+static void made_room(struct answerbox *b, u32 before)
+{
+    if (before == IPC_BOX_CALLS)
+        waitq_wake_all(&b->senders);
+}
+
+// --- receiving ---------------------------------------------------------------
+
+static struct phone *take_hangup(struct answerbox *b)
+{
+    struct phone *p = list_first(&b->hangups, struct phone, hangup_node);
+    list_remove(&p->hangup_node);
+    WRITE_ONCE(b->waiting, b->waiting - 1);
+    return p;
+}
+
+static void tell_hangup(struct phone *p, struct ipc_call *out)
+{
+    *out = (struct ipc_call){ .method = IPC_M_PHONE_HANGUP,
+                              .task = p->owner,
+                              .phone = p->id };
+    phone_unref(p);
+}
+
+static u32 next_id(struct answerbox *b)
+{
+    b->last_id++;
+    return b->last_id += !b->last_id; // 0 means none
+}
+
+// The oldest call becomes a received one and is told in *out. One that has been
+// answered by its phone's hang-up goes to `dead` instead.
+static bool receive_call(struct answerbox *b, struct ipc_call *out,
+                         struct list *dead)
+{
+    struct call *c = list_first(&b->queued, struct call, box_node);
+    if (READ_ONCE(c->state) == CALL_ANSWERED) {
+        take_out(b, c, true);
+        list_push_back(dead, &c->box_node);
+        return false;
+    }
+    list_remove(&c->box_node);
+    WRITE_ONCE(b->waiting, b->waiting - 1);
+    list_push_back(&b->received, &c->box_node);
+    c->box_id = next_id(b);
+    if (c->phone->box == b) // else it was forwarded
+        c->phone->known = true;
+    *out = c->message;
+    out->id = c->box_id;
+    out->flags = 0;
+    out->retval = 0;
+    return true;
+}
+
+static void drop_all(struct list *calls)
+{
+    while (!list_empty(calls)) {
+        struct call *c = list_first(calls, struct call, box_node);
+        list_remove(&c->box_node);
+        call_unref(c);
+    }
+}
+
+static bool fetch(struct answerbox *b, struct ipc_call *out)
+{
+    struct list dead = LIST_INIT(dead);
+    struct phone *gone = NULL;
+    bool got = false;
+    spin_lock(&b->lock);
+    u32 before = b->count;
+    if (!list_empty(&b->hangups))
+        gone = take_hangup(b);
+    while (!gone && !got && !list_empty(&b->queued))
+        got = receive_call(b, out, &dead);
+    spin_unlock(&b->lock);
+    if (unlikely(!list_empty(&dead))) {
+        made_room(b, before);
+        drop_all(&dead);
+    }
+    if (gone)
+        tell_hangup(gone, out);
+    else if (got)
+        ipc_count(&b->task->ipc_counts.call_received);
+    return got || gone;
+}
+
+int box_wait(struct answerbox *b, struct ipc_call *out, u64 deadline)
+{
+    for (;;) {
+        if (READ_ONCE(b->waiting) && fetch(b, out))
+            return 0;
+        if (READ_ONCE(b->notified) && irq_fetch(b, out))
+            return 0;
+        if (READ_ONCE(b->closed))
+            return -ECONNRESET;
+        int err = wait_event(&b->waiters, box_ready(b) || READ_ONCE(b->closed),
+                             WAIT_INTERRUPTIBLE, deadline);
+        if (err)
+            return err == -EINTR ? -ERESTARTNOHAND : err;
+    }
+}
+
+// A received call, taken out; or NULL.
+static struct call *take_received(struct answerbox *b, u32 id)
+{
+    struct call *c, *found = NULL;
+    spin_lock(&b->lock);
+    u32 before = b->count;
+    list_for_each(c, &b->received, box_node) {
+        if (c->box_id == id) {
+            found = c;
+            take_out(b, c, false);
+            break;
+        }
+    }
+    spin_unlock(&b->lock);
+    if (found)
+        made_room(b, before);
+    return found;
+}
+
+// Back to where it was, whatever the limit says; if the box has been closed
+// meanwhile the call is answered as all the others were.
+static void give_back(struct answerbox *b, struct call *c, bool queued)
+{
+    spin_lock(&b->lock);
+    bool closed = b->closed;
+    if (!closed) {
+        list_push_front(queued ? &b->queued : &b->received, &c->box_node);
+        WRITE_ONCE(b->count, b->count + 1);
+        if (queued)
+            WRITE_ONCE(b->waiting, b->waiting + 1);
+    }
+    spin_unlock(&b->lock);
+    if (closed)
+        call_refuse(c, -ECONNRESET);
+    else if (queued)
+        arrived(b);
+}
+
+void box_put_back(struct answerbox *b, u32 id)
+{
+    struct call *c = id ? take_received(b, id) : NULL;
+    if (c)
+        give_back(b, c, true);
+}
+
+// --- answering ---------------------------------------------------------------
+
+int box_answer(struct answerbox *b, const struct ipc_call *answer)
+{
+    struct call *c = take_received(b, answer->id);
+    if (!c)
+        return -ENOENT;
+    int result = 0;
+    if (likely(c->message.method >= IPC_M_USER)) {
+        call_answer(c, answer);
+    } else {
+        struct ipc_call changed = *answer;
+        result = transfer_answer(c, &changed);
+        if (result == -EBADF) {
+            give_back(b, c, false);
+            return result;
+        }
+        call_answer(c, &changed);
+    }
+    ipc_count(&b->task->ipc_counts.answer_sent);
+    return result;
+}
+
+int box_forward(struct answerbox *b, u32 id, struct phone *to,
+                const struct ipc_call *changed)
+{
+    if (to->box->server)
+        return -EINVAL; // the kernel has its calls from their senders only
+    if (changed && changed->method < IPC_M_USER)
+        return -EINVAL;
+    struct call *c = take_received(b, id);
+    if (!c)
+        return -ENOENT;
+    struct ipc_call before = c->message;
+    int err = changed && before.method < IPC_M_USER ? -EINVAL : 0;
+    if (!err && READ_ONCE(to->hung_up))
+        err = -ECONNRESET;
+    if (!err && changed) {
+        c->message.method = changed->method;
+        memcpy(c->message.arg, changed->arg, sizeof(changed->arg));
+    }
+    if (!err)
+        err = box_push(to->box, c);
+    if (err) {
+        c->message = before;
+        give_back(b, c, false);
+        return err;
+    }
+    ipc_count(&b->task->ipc_counts.forwarded);
+    return 0;
+}
+
+// --- phones come and go ------------------------------------------------------
+
+bool box_add_phone(struct answerbox *b, struct phone *p)
+{
+    spin_lock(&b->lock);
+    bool open = !b->closed;
+    if (open)
+        list_push_back(&b->phones, &p->box_node);
+    spin_unlock(&b->lock);
+    return open;
+}
+
+void box_drop_phone(struct answerbox *b, struct phone *p)
+{
+    struct list dead = LIST_INIT(dead);
+    struct call *c, *next;
+    spin_lock(&b->lock);
+    u32 before = b->count;
+    list_remove(&p->box_node);
+    list_for_each_safe(c, next, &b->queued, box_node) {
+        if (c->phone != p)
+            continue;
+        take_out(b, c, true);
+        list_push_back(&dead, &c->box_node);
+    }
+    // Only a task that fetches its calls is told: what is queued for others
+    // would be without bounds.
+    bool tell = p->known && !b->closed;
+    if (tell) {
+        phone_ref(p);
+        list_push_back(&b->hangups, &p->hangup_node);
+        WRITE_ONCE(b->waiting, b->waiting + 1);
+    }
+    spin_unlock(&b->lock);
+    made_room(b, before);
+    drop_all(&dead);
+    if (tell)
+        arrived(b);
+}
+
+// --- closing -----------------------------------------------------------------
+
+static void splice(struct list *from, struct list *to)
+{
+    while (!list_empty(from)) {
+        struct list *n = from->next;
+        list_remove(n);
+        list_push_back(to, n);
+    }
+}
+
+static void refuse_all(struct answerbox *b, struct list *calls)
+{
+    while (!list_empty(calls)) {
+        struct call *c = list_first(calls, struct call, box_node);
+        list_remove(&c->box_node);
+        call_refuse(c, -ECONNRESET);
+        ipc_count(&b->task->ipc_counts.answer_sent);
+    }
+}
+
+void box_close(struct answerbox *b)
+{
+    struct list calls = LIST_INIT(calls), hangups = LIST_INIT(hangups);
+    struct phone *p;
+    spin_lock(&b->lock);
+    bool again = b->closed;
+    WRITE_ONCE(b->closed, true);
+    splice(&b->received, &calls);
+    splice(&b->queued, &calls);
+    splice(&b->hangups, &hangups);
+    WRITE_ONCE(b->count, 0);
+    WRITE_ONCE(b->waiting, 0);
+    list_for_each(p, &b->phones, box_node)
+        waitq_wake_all(&p->pollers);
+    spin_unlock(&b->lock);
+    if (again)
+        return;
+    irq_notify_none(b);
+    refuse_all(b, &calls);
+    while (!list_empty(&hangups)) {
+        p = list_first(&hangups, struct phone, hangup_node);
+        list_remove(&p->hangup_node);
+        phone_unref(p);
+    }
+    waitq_wake_all(&b->waiters);
+    waitq_wake_all(&b->pollers);
+    waitq_wake_all(&b->senders);
+    task_box_closed(b);
+}

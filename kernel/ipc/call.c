@@ -1,0 +1,101 @@
+// Calls: one message and its answer.
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/ipc/ipc.h"
+#include "kernel/mm/aspace.h"
+#include "kernel/mm/heap.h"
+#include "lib/string.h"
+
+SLAB_CACHE(call_cache, struct call);
+
+struct call *call_new(struct phone *p, const struct ipc_call *message)
+{
+    struct call *c = slab_alloc(&call_cache);
+    if (!c)
+        return NULL;
+    c->refs = 2;
+    phone_ref(p);
+    c->phone = p;
+    list_init(&c->phone_node);
+    list_init(&c->box_node);
+    c->state = CALL_UNDER_WAY;
+    c->waited = false;
+    c->message = *message;
+    c->aspace = NULL;
+    c->connect = NULL;
+    return c;
+}
+
+void call_ref(struct call *c)
+{
+    __atomic_fetch_add(&c->refs, 1, __ATOMIC_RELAXED);
+}
+
+void call_unref(struct call *c)
+{
+    u32 left = __atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL);
+    assert(left != ~0u);
+    if (left)
+        return;
+    if (c->aspace) // it was never sent
+        aspace_unref(c->aspace);
+    if (c->connect)
+        box_unref(c->connect);
+    phone_unref(c->phone);
+    slab_free(&call_cache, c);
+}
+
+// phone->lock is held.
+static void become_answered(struct call *c, const struct ipc_call *answer)
+{
+    struct phone *p = c->phone;
+    c->retval = answer->retval;
+    memcpy(c->answer, answer->arg, sizeof(c->answer));
+    list_remove(&c->phone_node);
+    if (c->waited) {
+        WRITE_ONCE(p->under_way, p->under_way - 1);
+    } else {
+        list_push_back(&p->answers, &c->phone_node);
+        WRITE_ONCE(p->answer_count, p->answer_count + 1);
+    }
+    WRITE_ONCE(c->state, CALL_ANSWERED);
+}
+
+void call_answer(struct call *c, const struct ipc_call *answer)
+{
+    struct phone *p = c->phone;
+    struct aspace *as = NULL;
+    spin_lock(&p->lock);
+    bool waited = c->waited, first = c->state == CALL_UNDER_WAY;
+    bool was_full = p->under_way == IPC_PHONE_CALLS;
+    if (first) {
+        as = c->aspace;
+        c->aspace = NULL;
+        become_answered(c, answer);
+    }
+    spin_unlock(&p->lock);
+    if (first) {
+        waitq_wake_one(waited ? &c->queue : &p->waiters);
+        waitq_wake_all(&p->pollers);
+        if (waited && was_full)
+            waitq_wake_all(&p->box->senders);
+    }
+    if (as)
+        aspace_unref(as);
+    call_unref(c);
+}
+
+void call_refuse(struct call *c, int error)
+{
+    struct ipc_call answer = { .retval = error };
+    call_answer(c, &answer);
+}
+
+struct aspace *call_take_aspace(struct call *c)
+{
+    spin_lock(&c->phone->lock);
+    struct aspace *as = c->aspace;
+    c->aspace = NULL;
+    spin_unlock(&c->phone->lock);
+    return as;
+}

@@ -1,0 +1,102 @@
+// All phones that are connected, for system.ipccs.
+//
+// `connections_lock` guards the list. Who looks gets a copy of it, made under
+// the lock at one moment; room for that is made before, and made larger if
+// phones came meanwhile.
+#include "kernel/errno.h"
+#include "kernel/ipc/ipc.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/monitor/providers.h"
+#include "kernel/sched/task.h"
+
+struct connection {
+    u32 caller, callee;
+};
+
+static struct spinlock connections_lock = SPINLOCK_INIT("connections");
+static struct list phones = LIST_INIT(phones);
+static u32 phone_count;
+
+void connection_add(struct phone *p)
+{
+    spin_lock(&connections_lock);
+    list_push_back(&phones, &p->all_node);
+    WRITE_ONCE(phone_count, phone_count + 1);
+    spin_unlock(&connections_lock);
+}
+
+void connection_remove(struct phone *p)
+{
+    spin_lock(&connections_lock);
+    list_remove(&p->all_node);
+    WRITE_ONCE(phone_count, phone_count - 1);
+    spin_unlock(&connections_lock);
+}
+
+static bool copy_all(struct connection *to, u32 room, u32 *count)
+{
+    u32 n = 0;
+    struct phone *p;
+    spin_lock(&connections_lock);
+    bool fits = phone_count <= room;
+    if (fits) {
+        list_for_each(p, &phones, all_node)
+            to[n++] = (struct connection){ p->owner, p->box->task->id };
+    }
+    spin_unlock(&connections_lock);
+    *count = n;
+    return fits;
+}
+
+void ipc_for_each_connection(void (*fn)(u32 caller, u32 callee, void *arg),
+                             void *arg)
+{
+    for (;;) {
+        u32 wanted = READ_ONCE(phone_count) + 8, count;
+        u32 pages = DIV_ROUND_UP(wanted * sizeof(struct connection), PAGE_SIZE);
+        u32 room = pages * PAGE_SIZE / sizeof(struct connection);
+        struct connection *all =
+            vmap_alloc(pages, PROT_R | PROT_W, FRAME_BUFFER);
+        if (!all)
+            return; // as if there were none
+        bool done = copy_all(all, room, &count);
+        for (u32 i = 0; i < count; i++)
+            fn(all[i].caller, all[i].callee, arg);
+        vmap_free(all, pages);
+        if (done)
+            return;
+    }
+}
+
+// --- what the sysinfo tree asks for ------------------------------------------
+
+struct provided {
+    void (*fn)(const struct sysinfo_ipcc *, void *);
+    void *arg;
+};
+
+static void provide(u32 caller, u32 callee, void *arg)
+{
+    const struct provided *p = arg;
+    struct sysinfo_ipcc record = { .caller = caller, .callee = callee };
+    p->fn(&record, p->arg);
+}
+
+void ipc_connections_each(void (*fn)(const struct sysinfo_ipcc *, void *),
+                          void *arg)
+{
+    struct provided p = { fn, arg };
+    ipc_for_each_connection(provide, &p);
+}
+
+void ipc_task_counts(const struct task *t, struct ipc_counts *out)
+{
+    const struct ipc_counts *c = &t->ipc_counts;
+    out->call_sent = ipc_counter_read(&c->call_sent);
+    out->call_received = ipc_counter_read(&c->call_received);
+    out->answer_sent = ipc_counter_read(&c->answer_sent);
+    out->answer_received = ipc_counter_read(&c->answer_received);
+    out->irq_notif_received = ipc_counter_read(&c->irq_notif_received);
+    out->forwarded = ipc_counter_read(&c->forwarded);
+}

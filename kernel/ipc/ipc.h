@@ -1,0 +1,191 @@
+// Answerboxes, phones and calls: what the kernel's IPC is made of.
+//
+// A call belongs to two sides, and each has a reference to it: the phone that
+// sent it (until the answer is fetched) and the box that has it (until it is
+// answered). They never wait for each other: a phone that is hung up answers
+// its calls itself, and what the box says later is dropped.
+//
+// Locks: box->lock guards a box and which call is in it; phone->lock guards a
+// phone and how far its calls are. Neither is taken while the other, or another
+// of its kind, is held, and user memory is touched under none.
+#pragma once
+
+#include "kernel/ipc/counts.h"
+#include "kernel/sync/waitq.h"
+#include <strobe/ipc.h>
+
+struct answerbox;
+struct aspace;
+struct file;
+struct phone;
+struct task;
+
+enum call_state { CALL_UNDER_WAY, CALL_ANSWERED };
+
+struct call {
+    u32 refs;               // atomic
+    struct phone *phone;    // that sent it; referenced
+    struct list phone_node; // phone->calls, then ->answers: phone->lock
+    enum call_state state;  // phone->lock; only the first answer counts
+    bool waited;            // phone->lock: somebody sleeps in `queue` for it
+    struct waitq queue;
+    struct list box_node;    // box->queued, then ->received: box->lock
+    u32 box_id;              // what the box calls it; box->lock
+    struct ipc_call message; // as sent; id is the phone's
+    s32 retval;              // the answer: phone->lock
+    u32 answer[6];
+    // IPC_M_DATA_*: the caller's memory, referenced; phone->lock.
+    struct aspace *aspace;
+    // A box to connect to, referenced: of IPC_M_CONNECT_TO_ME the caller's, of
+    // IPC_M_CONNECT_ME_TO what it was answered with.
+    struct answerbox *connect;
+};
+
+struct phone {
+    u32 refs;  // the descriptor's, its calls', its hang-up's; atomic
+    u32 id;    // as servers see it
+    u32 owner; // task that connected it
+    struct answerbox *box;   // referenced
+    struct list all_node;    // all phones (connections.c)
+    struct list box_node;    // box->phones: box->lock
+    struct list hangup_node; // box->hangups: box->lock
+    bool known; // the box's task has received a call from it: box->lock
+    struct spinlock lock;
+    bool hung_up;
+    u32 under_way; // calls whose answer has not been fetched
+    u32 async;     // of those, what ipc_wait will find
+    u32 answer_count;
+    u32 last_id;
+    struct list calls, answers;    // under way; answered
+    struct waitq waiters, pollers; // of ipc_wait, one is woken; of poll
+    void *served;                  // a kernel box's own
+};
+
+// How the kernel serves a box itself. Called without locks, may sleep, but for
+// `due` and `deadline`.
+struct box_server {
+    int (*connected)(struct phone *p); // 0 or -errno
+    // In the sender's context; answers the call now or later, by call_answer.
+    void (*called)(struct phone *p, struct call *c);
+    // Somebody waits for answers of this phone: may one be given now? From when
+    // on, at the latest? Give it.
+    bool (*due)(struct phone *p);
+    u64 (*deadline)(struct phone *p);
+    void (*answer_due)(struct phone *p);
+    void (*hung_up)(struct phone *p); // ends everything, answers what is open
+    void (*freed)(struct phone *p);
+};
+
+struct answerbox {
+    u32 refs; // phones, descriptors, the task, calls that connect; atomic
+    struct task *task;               // whose it is; referenced
+    const struct box_server *server; // NULL: the task serves it
+    struct spinlock lock;
+    bool closed;
+    u32 descriptors;
+    u32 count;   // calls queued and received
+    u32 waiting; // calls and hang-ups that ipc_wait will find
+    u32 last_id;
+    struct list queued, received;
+    struct list hangups; // phones
+    struct list phones;
+    struct list watches; // interrupts; see irq_notify.c for the lock
+    bool notified;       // of an interrupt, perhaps
+    struct waitq waiters, pollers, senders;
+};
+
+// --- calls (call.c)
+
+// A reference for the phone, one for the box. NULL: no memory.
+struct call *call_new(struct phone *p, const struct ipc_call *message);
+void call_ref(struct call *c);
+void call_unref(struct call *c);
+// Gives the caller its answer (retval, arg), if it does not have one; consumes
+// the box's reference. May sleep.
+void call_answer(struct call *c, const struct ipc_call *answer);
+void call_refuse(struct call *c, int error); // with -errno
+// The caller's memory, if it still waits for an answer; consumes it.
+struct aspace *call_take_aspace(struct call *c);
+
+// --- phones (phone.c)
+
+// -ECONNRESET: the box is closed; -ENOMEM; or what the server says.
+int phone_create(struct answerbox *b, struct phone **out);
+void phone_ref(struct phone *p);
+void phone_unref(struct phone *p);
+// Nothing comes through it any more, in either direction. Once is enough.
+void phone_hang_up(struct phone *p);
+// The last one who could use it is gone: hangs up, drops the reference.
+void phone_release(struct phone *p);
+// As the system calls; `m` is kernel memory.
+int phone_call(struct phone *p, struct ipc_call *m);
+int phone_wait(struct phone *p, struct ipc_call *out, u64 deadline);
+bool phone_ready(struct phone *p); // phone_wait would find something
+bool phone_dead(struct phone *p);
+bool phone_may_send(struct phone *p);
+
+// --- boxes (answerbox.c)
+
+struct answerbox *box_create(struct task *t, const struct box_server *server);
+void box_ref(struct answerbox *b);
+void box_unref(struct answerbox *b);
+// Hangs up on everybody. Once is enough.
+void box_close(struct answerbox *b);
+// A call arrives. 0, -EAGAIN, -ECONNRESET; after 0 it is out of our hands.
+int box_push(struct answerbox *b, struct call *c);
+// A phone connects. False: the box is closed.
+bool box_add_phone(struct answerbox *b, struct phone *p);
+// It hangs up: drops its calls, tells the task.
+void box_drop_phone(struct answerbox *b, struct phone *p);
+// As the system calls.
+int box_wait(struct answerbox *b, struct ipc_call *out, u64 deadline);
+int box_answer(struct answerbox *b, const struct ipc_call *answer);
+int box_forward(struct answerbox *b, u32 id, struct phone *to,
+                const struct ipc_call *changed);
+// What was received could not be told: it is queued again.
+void box_put_back(struct answerbox *b, u32 id);
+bool box_ready(struct answerbox *b);
+
+// --- the boxes of tasks (task_box.c)
+
+enum task_box { TASK_BOX, KERNEL_BOX };
+// Made when it is first asked for; referenced. NULL: the task has ended, or
+// there is no memory.
+struct answerbox *task_box(struct task *t, enum task_box which);
+// The task's box is closed; it may have another one.
+void task_box_closed(struct answerbox *b);
+// -EBUSY: there is a naming service.
+int naming_set(struct answerbox *b);
+struct answerbox *naming_box(void); // referenced, or NULL
+
+extern const struct box_server kernel_box; // kbox.c
+
+// --- the messages that the kernel understands (transfer.c)
+
+// A call of the current task: is it allowed, and what does it take along? 0,
+// -EINVAL, -ENOMEM.
+int transfer_prepare(struct call *c);
+// Before the answer is given: does what `answer` agrees to, and changes it to
+// what the caller shall see. The result of ipc_answer.
+int transfer_answer(struct call *c, struct ipc_call *answer);
+// The answer is fetched: what it carries becomes the current task's.
+void transfer_fetched(struct call *c, struct ipc_call *answer);
+// A new phone to `b` as a descriptor of the current task, or -errno.
+int phone_install(struct answerbox *b);
+// The phone behind a descriptor, the file referenced; -EBADF, -EINVAL.
+int phone_from_fd(u32 fd, struct file **file, struct phone **out);
+
+// --- interrupts (irq_notify.c)
+
+int irq_notify(struct answerbox *b, u32 irq, bool on);
+void irq_notify_none(struct answerbox *b);
+bool irq_fetch(struct answerbox *b, struct ipc_call *out);
+
+// --- who is connected to whom (connections.c)
+
+void connection_add(struct phone *p);
+void connection_remove(struct phone *p);
+// A snapshot: fn is called without locks. Ids of the task that connected and of
+// the one that is called.
+void ipc_for_each_connection(void (*fn)(u32 caller, u32 callee, void *arg),
+                             void *arg);

@@ -1,0 +1,168 @@
+// Interrupts as calls: a task that watches a vector finds a notification in its
+// answerbox.
+//
+// Each watch counts the interrupts that came since its task last fetched it; so
+// however many come, there is one notification, and one wake-up.
+// `watches_lock`, an interrupt-disabling one, guards all watches and is taken
+// in interrupts of watched vectors only. box->notified is set under it, and
+// read by sleepers without.
+#include "arch/irq.h"
+#include "kernel/errno.h"
+#include "kernel/ipc/ipc.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/task.h"
+
+#define ISA_LINES 16u
+#define VECTOR_FIRST 0x20u
+#define VECTORS 256u
+
+struct watch {
+    struct list vector_node; // of all watches of the vector
+    struct list box_node;    // box->watches, the next to be told first
+    struct answerbox *box;   // open: closing ends the watch
+    u32 irq, vector;         // as asked for; what that is
+    u32 count, cpu;          // since the last one fetched; of the last one
+};
+
+SLAB_CACHE(watch_cache, struct watch);
+static struct spinlock watches_lock = SPINLOCK_INIT("irq watches");
+static struct list by_vector[VECTORS]; // a list is made with its first watch
+
+static void interrupted(u32 vector)
+{
+    struct watch *w;
+    u32 flags = spin_lock_irq(&watches_lock);
+    list_for_each(w, &by_vector[vector], vector_node) {
+        w->cpu = this_cpu()->id;
+        if (w->count++)
+            continue;
+        WRITE_ONCE(w->box->notified, true);
+        waitq_wake_one(&w->box->waiters);
+        waitq_wake_all(&w->box->pollers);
+    }
+    spin_unlock_irq(&watches_lock, flags);
+}
+
+// It is the last to be told the next time.
+static void tell(struct watch *w, struct ipc_call *out)
+{
+    *out = (struct ipc_call){ .method = IPC_M_IRQ,
+                              .arg = { w->irq, w->vector, w->count, w->cpu } };
+    w->count = 0;
+    list_remove(&w->box_node);
+    list_push_back(&w->box->watches, &w->box_node);
+}
+
+bool irq_fetch(struct answerbox *b, struct ipc_call *out)
+{
+    struct watch *w, *got = NULL;
+    bool more = false;
+    u32 flags = spin_lock_irq(&watches_lock);
+    list_for_each(w, &b->watches, box_node) {
+        more = got && w->count;
+        if (more)
+            break;
+        if (w->count)
+            got = w;
+    }
+    if (got)
+        tell(got, out);
+    WRITE_ONCE(b->notified, more);
+    spin_unlock_irq(&watches_lock, flags);
+    if (more) // for another thread that waits
+        waitq_wake_one(&b->waiters);
+    if (got)
+        ipc_count(&b->task->ipc_counts.irq_notif_received);
+    return got;
+}
+
+// watches_lock is held.
+static struct watch *find(struct answerbox *b, u32 vector)
+{
+    struct watch *w;
+    list_for_each(w, &b->watches, box_node) {
+        if (w->vector == vector)
+            return w;
+    }
+    return NULL;
+}
+
+static void insert(struct watch *w)
+{
+    struct list *watches = &by_vector[w->vector];
+    if (!watches->next)
+        list_init(watches);
+    list_push_back(watches, &w->vector_node);
+    list_push_back(&w->box->watches, &w->box_node);
+    irq_watch(w->vector, interrupted);
+}
+
+static void take_out(struct watch *w)
+{
+    list_remove(&w->vector_node);
+    list_remove(&w->box_node);
+    if (list_empty(&by_vector[w->vector]))
+        irq_watch(w->vector, NULL);
+}
+
+static int start(struct answerbox *b, u32 irq, u32 vector)
+{
+    struct watch *w = slab_alloc(&watch_cache);
+    if (!w)
+        return -ENOMEM;
+    *w = (struct watch){ .box = b, .irq = irq, .vector = vector };
+    int err = 0;
+    u32 flags = spin_lock_irq(&watches_lock);
+    if (find(b, vector))
+        err = -EBUSY;
+    else if (READ_ONCE(b->closed))
+        err = -ECONNRESET;
+    else
+        insert(w);
+    spin_unlock_irq(&watches_lock, flags);
+    if (err)
+        slab_free(&watch_cache, w);
+    return err;
+}
+
+static int stop(struct answerbox *b, u32 vector)
+{
+    u32 flags = spin_lock_irq(&watches_lock);
+    struct watch *w = find(b, vector);
+    if (w)
+        take_out(w);
+    spin_unlock_irq(&watches_lock, flags);
+    if (!w)
+        return -ENOENT;
+    slab_free(&watch_cache, w);
+    return 0;
+}
+
+int irq_notify(struct answerbox *b, u32 irq, bool on)
+{
+    u32 vector = irq < ISA_LINES ? VECTOR_DEVICE_FIRST + irq : irq;
+    if (vector < VECTOR_FIRST || vector >= VECTORS)
+        return -EINVAL;
+    if (!on)
+        return stop(b, vector);
+    if (!irq_name(vector)[0])
+        return -ENXIO;
+    return start(b, irq, vector);
+}
+
+void irq_notify_none(struct answerbox *b)
+{
+    for (;;) {
+        struct watch *w = NULL;
+        u32 flags = spin_lock_irq(&watches_lock);
+        WRITE_ONCE(b->notified, false);
+        if (!list_empty(&b->watches)) {
+            w = list_first(&b->watches, struct watch, box_node);
+            take_out(w);
+        }
+        spin_unlock_irq(&watches_lock, flags);
+        if (!w)
+            return;
+        slab_free(&watch_cache, w);
+    }
+}

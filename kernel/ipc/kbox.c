@@ -1,0 +1,209 @@
+// The kernel box of a task: an answerbox that the kernel serves. A phone to it
+// carries the commands of one profile session.
+//
+// `lock`, a mutex, keeps two commands of a phone apart. `guard` is held while
+// `session` and `read` change, and while sleepers and poll() look at them, so
+// that these need not sleep. DATA_READ is answered in the context of whoever
+// waits for it: the samples go straight from the ring into his buffer.
+#include "kernel/errno.h"
+#include "kernel/ipc/ipc.h"
+#include "kernel/mm/heap.h"
+#include "kernel/profile/sample.h"
+#include "kernel/sched/task.h"
+
+#define READ_TIMEOUT_NS (500 * NSEC_PER_MSEC)
+
+struct kbox {
+    struct mutex lock;
+    struct spinlock guard;
+    struct session *session;
+    struct call *read; // a DATA_READ that is not answered yet
+    u64 read_deadline;
+    bool hung_up;
+};
+
+SLAB_CACHE(kbox_cache, struct kbox);
+
+static int connected(struct phone *p)
+{
+    struct kbox *k = slab_alloc(&kbox_cache);
+    if (!k)
+        return -ENOMEM;
+    *k = (struct kbox){ 0 };
+    mutex_init(&k->lock, "kernel box");
+    spin_init(&k->guard, "kernel box");
+    p->served = k;
+    return 0;
+}
+
+static void freed(struct phone *p)
+{
+    slab_free(&kbox_cache, p->served);
+}
+
+// Sets what there is to wait for; gives back the read that was.
+static struct call *set(struct kbox *k, struct session *s, struct call *read)
+{
+    spin_lock(&k->guard);
+    struct call *before = k->read;
+    k->session = s;
+    k->read = read;
+    if (read)
+        k->read_deadline = clock_now_ns() + READ_TIMEOUT_NS;
+    spin_unlock(&k->guard);
+    return before;
+}
+
+// --- commands ----------------------------------------------------------------
+
+static int begin(struct phone *p, const struct ipc_call *m)
+{
+    struct kbox *k = p->served;
+    bool system = m->arg[0] == SPROFILE_M_SYSTEM_BEGIN;
+    struct sprofile_options o;
+    struct session *s;
+    if (k->session)
+        return -EBUSY;
+    if (copy_from_user(&o, m->arg[1], sizeof(o)))
+        return -EFAULT;
+    int err = session_begin(system ? NULL : p->box->task, &o, &p->pollers, &s);
+    if (!err)
+        set(k, s, NULL);
+    return err;
+}
+
+static int end(struct kbox *k)
+{
+    struct session *s = k->session;
+    struct call *read = set(k, NULL, NULL);
+    session_end(s);
+    if (read) // there is nothing to read any more
+        call_refuse(read, -ESHUTDOWN);
+    return 0;
+}
+
+static int info(struct kbox *k, const struct ipc_call *m)
+{
+    struct sprofile_info i;
+    session_info(k->session, &i);
+    return copy_to_user(m->arg[1], &i, sizeof(i));
+}
+
+static int serve(struct phone *p, const struct ipc_call *m)
+{
+    struct kbox *k = p->served;
+    if (k->hung_up)
+        return -ECONNRESET;
+    if (m->method != IPC_M_SPROFILE_ALL)
+        return -EINVAL;
+    u32 command = m->arg[0];
+    if (command == SPROFILE_M_TASK_BEGIN || command == SPROFILE_M_SYSTEM_BEGIN)
+        return begin(p, m);
+    if (!k->session)
+        return -ESHUTDOWN;
+    switch (command) {
+    case SPROFILE_M_END:
+        return end(k);
+    case SPROFILE_M_PAUSE:
+        session_pause(k->session, m->arg[1] != 0);
+        return 0;
+    case SPROFILE_M_INFO:
+        return info(k, m);
+    default:
+        return -EINVAL;
+    }
+}
+
+static bool start_read(struct kbox *k, struct call *c)
+{
+    bool is_read = c->message.method == IPC_M_SPROFILE_ALL &&
+                   c->message.arg[0] == SPROFILE_M_DATA_READ;
+    if (!is_read || !k->session || k->read)
+        return false;
+    set(k, k->session, c);
+    return true;
+}
+
+static bool second_read(struct kbox *k, const struct ipc_call *m)
+{
+    return k->read && m->method == IPC_M_SPROFILE_ALL &&
+           m->arg[0] == SPROFILE_M_DATA_READ;
+}
+
+static void called(struct phone *p, struct call *c)
+{
+    struct kbox *k = p->served;
+    struct ipc_call answer = c->message;
+    mutex_lock(&k->lock);
+    bool later = start_read(k, c);
+    if (!later && second_read(k, &answer))
+        answer.retval = -EBUSY;
+    else if (!later)
+        answer.retval = serve(p, &answer);
+    mutex_unlock(&k->lock);
+    if (later)
+        waitq_wake_all(&p->pollers); // they have a new deadline
+    else
+        call_answer(c, &answer);
+}
+
+// --- the answer that comes later ---------------------------------------------
+
+static bool due(struct phone *p)
+{
+    struct kbox *k = p->served;
+    spin_lock(&k->guard);
+    bool is = k->read && (session_readable(k->session) ||
+                          clock_now_ns() >= k->read_deadline);
+    spin_unlock(&k->guard);
+    return is;
+}
+
+static u64 deadline(struct phone *p)
+{
+    struct kbox *k = p->served;
+    spin_lock(&k->guard);
+    u64 at = k->read ? k->read_deadline : WAIT_FOREVER;
+    spin_unlock(&k->guard);
+    return at;
+}
+
+static void answer_due(struct phone *p)
+{
+    struct kbox *k = p->served;
+    struct call *c = NULL;
+    struct ipc_call answer;
+    mutex_lock(&k->lock);
+    if (due(p)) {
+        c = k->read;
+        answer = c->message;
+        bool ended = session_ended(k->session);
+        int n = session_read(k->session, answer.arg[1], answer.arg[2]);
+        // The last records of a task that has ended come first, then the news.
+        answer.retval = n == 0 && ended ? -ESHUTDOWN : n;
+        set(k, k->session, NULL);
+    }
+    mutex_unlock(&k->lock);
+    if (c)
+        call_answer(c, &answer);
+}
+
+static void hung_up(struct phone *p)
+{
+    struct kbox *k = p->served;
+    mutex_lock(&k->lock);
+    k->hung_up = true;
+    if (k->session)
+        end(k);
+    mutex_unlock(&k->lock);
+}
+
+const struct box_server kernel_box = {
+    .connected = connected,
+    .called = called,
+    .due = due,
+    .deadline = deadline,
+    .answer_due = answer_due,
+    .hung_up = hung_up,
+    .freed = freed,
+};

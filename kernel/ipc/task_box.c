@@ -1,0 +1,113 @@
+// Which answerboxes a task has: its own, and the one that the kernel serves in
+// its name; and which one is the naming service's.
+//
+// `boxes_lock` guards task->answerbox, task->kbox and `naming`; each of these
+// has a reference. A box is closed without it.
+#include "kernel/errno.h"
+#include "kernel/ipc/ipc.h"
+#include "kernel/sched/task.h"
+
+static struct spinlock boxes_lock = SPINLOCK_INIT("boxes");
+static struct answerbox *naming;
+static struct answerbox no_box; // that of a task that has ended
+
+static struct answerbox **slot_of(struct task *t, enum task_box which)
+{
+    return which == KERNEL_BOX ? &t->kbox : &t->answerbox;
+}
+
+static struct answerbox *get(struct answerbox **slot, struct answerbox *new)
+{
+    spin_lock(&boxes_lock);
+    if (!*slot && new) {
+        box_ref(new);
+        *slot = new;
+    }
+    struct answerbox *b = *slot;
+    if (b == &no_box)
+        b = NULL;
+    if (b)
+        box_ref(b);
+    spin_unlock(&boxes_lock);
+    return b;
+}
+
+struct answerbox *task_box(struct task *t, enum task_box which)
+{
+    struct answerbox **slot = slot_of(t, which);
+    struct answerbox *b = get(slot, NULL);
+    if (b || READ_ONCE(*slot) == &no_box)
+        return b;
+    struct answerbox *new =
+        box_create(t, which == KERNEL_BOX ? &kernel_box : NULL);
+    if (!new)
+        return NULL;
+    b = get(slot, new); // perhaps another one was faster
+    box_unref(new);
+    return b;
+}
+
+// Takes what *slot refers to, if that is `b`.
+static struct answerbox *leave(struct answerbox **slot, struct answerbox *b)
+{
+    if (*slot != b)
+        return NULL;
+    *slot = NULL;
+    return b;
+}
+
+void task_box_closed(struct answerbox *b)
+{
+    spin_lock(&boxes_lock);
+    struct answerbox *own = leave(&b->task->answerbox, b);
+    struct answerbox *named = leave(&naming, b);
+    spin_unlock(&boxes_lock);
+    if (own)
+        box_unref(own);
+    if (named)
+        box_unref(named);
+}
+
+int naming_set(struct answerbox *b)
+{
+    int err = 0;
+    spin_lock(&boxes_lock);
+    if (naming && naming != b) {
+        err = -EBUSY;
+    } else if (!naming) {
+        box_ref(b);
+        naming = b;
+    }
+    spin_unlock(&boxes_lock);
+    return err;
+}
+
+struct answerbox *naming_box(void)
+{
+    return get(&naming, NULL);
+}
+
+static void end(struct task *t, enum task_box which)
+{
+    struct answerbox **slot = slot_of(t, which);
+    spin_lock(&boxes_lock);
+    struct answerbox *b = *slot;
+    *slot = &no_box;
+    spin_unlock(&boxes_lock);
+    if (!b)
+        return;
+    // A kernel box goes on for those who are connected: what there is to know
+    // about a task they may still ask when it has ended.
+    if (which == TASK_BOX)
+        box_close(b);
+    box_unref(b);
+}
+
+static void task_ended(struct task *t)
+{
+    end(t, TASK_BOX);
+    end(t, KERNEL_BOX);
+}
+
+static const struct task_observer ipc_observer = { .ended = task_ended };
+TASK_OBSERVER(ipc_observer);

@@ -1,0 +1,139 @@
+// What calls carry besides words: memory of the caller, and connections.
+//
+// The work is done by the task that answers, in its own context: there is
+// nobody else's time to take. The caller's memory is held by the call, not by
+// the caller, so that it may die meanwhile; a phone that is hung up gives it
+// back at once, or when the copy under way is done.
+#include "kernel/errno.h"
+#include "kernel/ipc/ipc.h"
+#include "kernel/mm/aspace.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/task.h"
+
+#define ON_STACK 128u // bytes that are copied without a page in between
+
+int transfer_prepare(struct call *c)
+{
+    struct task *t = current_task();
+    u32 method = c->message.method;
+    if (likely(method >= IPC_M_USER) || c->phone->box->server)
+        return 0;
+    switch (method) {
+    case IPC_M_DATA_READ:
+    case IPC_M_DATA_WRITE:
+        if (!t->aspace)
+            return -EINVAL;
+        aspace_ref(c->aspace = t->aspace);
+        return 0;
+    case IPC_M_CONNECT_ME_TO:
+        return 0;
+    case IPC_M_CONNECT_TO_ME:
+        c->connect = task_box(t, TASK_BOX);
+        return c->connect ? 0 : -ENOMEM;
+    default:
+        return -EINVAL;
+    }
+}
+
+// --- memory ------------------------------------------------------------------
+
+struct copy {
+    struct aspace *caller;
+    u32 theirs, ours; // addresses: the caller's, the current task's
+    bool to_caller;
+};
+
+static int copy_part(const struct copy *c, u32 at, void *buf, u32 n)
+{
+    int moved;
+    if (c->to_caller) {
+        if (copy_from_user(buf, c->ours + at, n))
+            return -EFAULT;
+        moved = aspace_write(c->caller, c->theirs + at, buf, n);
+        return moved == (int)n ? 0 : -EFAULT;
+    }
+    moved = aspace_read(c->caller, c->theirs + at, buf, n);
+    return moved == (int)n ? copy_to_user(c->ours + at, buf, n) : -EFAULT;
+}
+
+// All of it, or -EFAULT, -ENOMEM.
+static int copy_memory(const struct copy *c, u32 size)
+{
+    u8 small[ON_STACK];
+    if (size > USER_END || c->theirs > USER_END - size ||
+        c->ours > USER_END - size)
+        return -EFAULT;
+    u32 part = size <= ON_STACK ? ON_STACK : PAGE_SIZE;
+    void *buf = part == ON_STACK ? small : kmalloc(part);
+    int err = buf ? 0 : -ENOMEM;
+    for (u32 at = 0; !err && at < size; at += part)
+        err = copy_part(c, at, buf, MIN(part, size - at));
+    if (buf != small)
+        kfree(buf);
+    return err;
+}
+
+static int copy_data(struct call *c, struct ipc_call *answer)
+{
+    struct copy copy = {
+        .caller = call_take_aspace(c),
+        .theirs = c->message.arg[0],
+        .ours = answer->arg[0],
+        .to_caller = c->message.method == IPC_M_DATA_READ,
+    };
+    if (!copy.caller)
+        return -ECONNRESET; // it waits no longer
+    u32 size = MIN(MIN(c->message.arg[1], answer->arg[1]), IPC_DATA_MAX);
+    int err = copy_memory(&copy, size);
+    aspace_unref(copy.caller);
+    return err ? err : (int)size;
+}
+
+// --- connections -------------------------------------------------------------
+
+// The answering task's phone becomes what the caller is connected to.
+static int give_connection(struct call *c, struct ipc_call *answer)
+{
+    struct file *file;
+    struct phone *p;
+    if (phone_from_fd(answer->arg[0], &file, &p))
+        return -EBADF;
+    int err = phone_dead(p) ? -ECONNRESET : p->box->server ? -EBADF : 0;
+    if (!err) {
+        box_ref(p->box);
+        c->connect = p->box;
+    }
+    file_unref(file);
+    return err;
+}
+
+void transfer_fetched(struct call *c, struct ipc_call *answer)
+{
+    if (c->message.method == IPC_M_CONNECT_ME_TO)
+        answer->retval = phone_install(c->connect);
+}
+
+int transfer_answer(struct call *c, struct ipc_call *answer)
+{
+    int result;
+    if (answer->retval < 0)
+        return 0; // no
+    switch (c->message.method) {
+    case IPC_M_DATA_READ:
+    case IPC_M_DATA_WRITE:
+        result = copy_data(c, answer);
+        answer->retval = result;
+        answer->arg[0] = c->message.arg[0];
+        answer->arg[1] = c->message.arg[1];
+        return result;
+    case IPC_M_CONNECT_ME_TO:
+        result = give_connection(c, answer);
+        if (result)
+            answer->retval = result;
+        return result;
+    default: // IPC_M_CONNECT_TO_ME
+        result = phone_install(c->connect);
+        answer->retval = MIN(result, 0);
+        return result;
+    }
+}

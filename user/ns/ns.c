@@ -1,0 +1,164 @@
+// ns: the naming service, where servers register names and clients find them
+//
+// A server calls IPC_M_CONNECT_TO_ME with a name, and ns gets a phone to it. A
+// client calls IPC_M_CONNECT_ME_TO with the name and gets a phone to the same
+// box. A name goes when the phone it was registered over is hung up, as it is
+// when the server ends. Programs start ns when they first need it (ns_phone).
+#include "user/libstrobe/ipc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAMES_MAX 256   // services
+#define WAITING_MAX 128 // clients that wait for a name; the box holds more
+
+struct service {
+    char name[IPC_NAME_MAX + 1]; // "": unused
+    uint32_t over;               // phone it was registered over
+    int phone;                   // to it
+};
+
+struct client {
+    char name[IPC_NAME_MAX + 1];
+    uint32_t call, over; // id; 0: unused. Its phone.
+};
+
+static struct service services[NAMES_MAX];
+static struct client clients[WAITING_MAX];
+static int box;
+
+static struct service *find(const char *name)
+{
+    for (int i = 0; i < NAMES_MAX; i++) {
+        if (strcmp(services[i].name, name) == 0)
+            return &services[i];
+    }
+    return NULL;
+}
+
+// The connection is the answer. The client may be gone; then nobody gets it.
+static int connect_client(uint32_t call, const struct service *s)
+{
+    struct ipc_call answer = { .id = call, .arg = { (uint32_t)s->phone } };
+
+    return ipc_answer_call(box, &answer);
+}
+
+static void connect_waiting(const struct service *s)
+{
+    for (int i = 0; i < WAITING_MAX; i++) {
+        if (clients[i].call == 0 || strcmp(clients[i].name, s->name) != 0)
+            continue;
+        connect_client(clients[i].call, s);
+        clients[i].call = 0;
+    }
+}
+
+static void enter(const struct ipc_call *call)
+{
+    struct service *s = find("");
+    char name[IPC_NAME_MAX + 1];
+    int phone;
+
+    ns_unpack(call, name);
+    if (name[0] == '\0' || s == NULL || find(name) != NULL) {
+        ipc_answer(box, call->id,
+                   name[0] == '\0' ? -EINVAL
+                   : s == NULL     ? -ENOSPC
+                                   : -EEXIST);
+        return;
+    }
+    phone = ipc_answer(box, call->id, 0);
+    if (phone < 0)
+        return;
+    memcpy(s->name, name, sizeof(name));
+    s->phone = phone;
+    s->over = call->phone;
+    connect_waiting(s);
+}
+
+static void keep_waiting(const struct ipc_call *call, const char *name)
+{
+    for (int i = 0; i < WAITING_MAX; i++) {
+        if (clients[i].call != 0)
+            continue;
+        memcpy(clients[i].name, name, sizeof(clients[i].name));
+        clients[i].call = call->id;
+        clients[i].over = call->phone;
+        return;
+    }
+    ipc_answer(box, call->id, -EAGAIN);
+}
+
+static void look_up(const struct ipc_call *call)
+{
+    char name[IPC_NAME_MAX + 1];
+    const struct service *s;
+
+    ns_unpack(call, name);
+    s = name[0] != '\0' ? find(name) : NULL;
+    if (s != NULL)
+        connect_client(call->id, s);
+    else if (call->arg[0] & IPC_NS_WAIT)
+        keep_waiting(call, name);
+    else
+        ipc_answer(box, call->id, -ENOENT);
+}
+
+static void forget(uint32_t over)
+{
+    for (int i = 0; i < NAMES_MAX; i++) {
+        if (services[i].name[0] == '\0' || services[i].over != over)
+            continue;
+        close(services[i].phone);
+        services[i].name[0] = '\0';
+    }
+    for (int i = 0; i < WAITING_MAX; i++) {
+        if (clients[i].call == 0 || clients[i].over != over)
+            continue;
+        ipc_answer(box, clients[i].call, -ENOENT); // nobody hears it
+        clients[i].call = 0;
+    }
+}
+
+static void serve(const struct ipc_call *call)
+{
+    switch (call->method) {
+    case IPC_M_CONNECT_TO_ME:
+        enter(call);
+        break;
+    case IPC_M_CONNECT_ME_TO:
+        look_up(call);
+        break;
+    case IPC_M_PHONE_HANGUP:
+        forget(call->phone);
+        break;
+    default:
+        ipc_answer(box, call->id, -EINVAL);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct ipc_call call;
+
+    if (argc > 1) {
+        printf("Usage: %s\nServes names until it is killed; programs start it "
+               "when they need it.\n",
+               argv[0]);
+        return strcmp(argv[1], "--help") == 0 ? 0 : 2;
+    }
+    box = syscall(SYS_ipc_box, IPC_BOX_NAMING);
+    if (box < 0 && errno == EBUSY)
+        fail(1, "there is a naming service already");
+    if (box < 0)
+        fail(1, "no answerbox: %s", strerror(errno));
+    for (;;) {
+        if (ipc_wait(box, &call, -1) == 0)
+            serve(&call);
+        else if (errno != EINTR)
+            fail(1, "%s", strerror(errno));
+    }
+}
