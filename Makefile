@@ -58,7 +58,7 @@ sanitize = $(if $(filter $(UNCHECKED),$1),,$(SANITIZE))
 Q := $(if $(VERBOSE),,@)
 say = @printf '  %-7s $@\n'
 
-.PHONY: all kernel run test check format bench clean distclean help FORCE
+.PHONY: all kernel checked run test check format bench clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -224,7 +224,13 @@ $(HOST_TESTS): $(B)/host/%: tests/host/%.c $(HOST_LIB) $$(links) | $(DEPS)
 	$(say) HOSTCC
 	$Qgcc $(HOST_FLAGS) -MMD -MP -MF $@.d $< $(links) $(HOST_LIB) -lcmocka -o $@
 
-test: all $(HOST_TESTS)
+# The kernels that check themselves, and clang's: tests/system/test_checkers.py.
+checked:
+	@$(MAKE) --no-print-directory kernel KASAN=1 UBSAN=1 LOCKDEP=1
+	@$(MAKE) --no-print-directory kernel KCSAN=1
+	@$(MAKE) --no-print-directory kernel CLANG=1
+
+test: all checked $(HOST_TESTS)
 	@$(PYTHON) tools/build/test $(HOST_TESTS)
 
 OUR_C = $(shell find arch kernel lib include user tests -name '*.[ch]')
