@@ -142,7 +142,7 @@ void area_insert(struct aspace *as, struct area *a)
     struct area *above = area_above(as, a->start);
     assert(!above || above->start >= a->end);
     list_push_back(above ? &above->node : &as->areas, &a->node);
-    as->virtual_pages += (a->end - a->start) / PAGE_SIZE;
+    ADD_ONCE(as->virtual_pages, (a->end - a->start) / PAGE_SIZE);
     as->hint = a;
 }
 
@@ -155,7 +155,7 @@ void area_remove(struct aspace *as, struct area *a, struct list *dead)
         as->gap_floor = next ? next->start : USER_END;
     list_remove(&a->node);
     list_push_back(dead, &a->node);
-    as->virtual_pages -= (a->end - a->start) / PAGE_SIZE;
+    ADD_ONCE(as->virtual_pages, -((a->end - a->start) / PAGE_SIZE));
 }
 
 static bool has_pages_behind(const struct area *a)

@@ -8,6 +8,7 @@
 
 #include "arch/mmu.h"
 #include "kernel/sync/mutex.h"
+#include "lib/counter.h"
 
 struct vnode;
 
@@ -37,8 +38,9 @@ struct aspace {
     u32 cpus; // bit mask: may have it in their TLB; atomic
     u32 brk_start, brk;
     u32 stack_limit; // bytes
+    // Changed under `lock`, read at any time for statistics: marked.
     u32 virtual_pages, resident_pages;
-    u64 faults, major_faults;
+    struct counter faults;
 };
 
 int aspace_create(struct aspace **out);

@@ -27,7 +27,7 @@ static int map_new(struct aspace *as, u32 va, struct frame *f, u32 prot)
     if (err)
         frame_unref(f);
     else
-        as->resident_pages++;
+        ADD_ONCE(as->resident_pages, 1);
     return err;
 }
 
@@ -165,7 +165,7 @@ static struct area *grow_stack(struct aspace *as, u32 va)
         return NULL;
     if (!area_range_free(as, va - STACK_GUARD, a->start))
         return NULL;
-    as->virtual_pages += (a->start - va) / PAGE_SIZE;
+    ADD_ONCE(as->virtual_pages, (a->start - va) / PAGE_SIZE);
     a->start = va;
     return a;
 }
@@ -204,7 +204,7 @@ int aspace_fault(struct aspace *as, u32 addr, u32 error_code)
     if (addr >= USER_END || mutex_held(&as->lock))
         return -EFAULT;
     mutex_lock(&as->lock);
-    as->faults++;
+    counter_add(&as->faults, 1);
     int err = fault_in(as, addr & PAGE_MASK, wanted_access(error_code));
     mutex_unlock(&as->lock);
     return err;

@@ -94,7 +94,7 @@ static bool grow_in_place(struct aspace *as, struct area *a,
     if (a->end != end || r->new_len > USER_END - r->old ||
         !area_range_free(as, end, new_end))
         return false;
-    as->virtual_pages += (new_end - end) / PAGE_SIZE;
+    ADD_ONCE(as->virtual_pages, (new_end - end) / PAGE_SIZE);
     a->end = new_end;
     area_merge(as, a);
     return true;

@@ -69,20 +69,6 @@ int fact_thread(u32 id, struct sysinfo_thread *out)
 
 // ---- a task
 
-// A counter that its owner adds to without a lock that is ours to take: read
-// until it stays. It grows by one at a time, so only one that stopped between
-// its halves, at 2^32, could deceive.
-static u64 read_counter(const u64 *counter)
-{
-    u64 value, again = READ_ONCE(*counter);
-
-    do {
-        value = again;
-        again = READ_ONCE(*counter);
-    } while (value != again);
-    return value;
-}
-
 // Under tasks_lock, for a moment: while a task is not exiting its address space
 // is there.
 static void fill_locked(struct task *t, struct sysinfo_task *out)
@@ -97,8 +83,7 @@ static void fill_locked(struct task *t, struct sysinfo_task *out)
     if (as) {
         out->virtual = (u64)READ_ONCE(as->virtual_pages) * PAGE_SIZE;
         out->resident = (u64)READ_ONCE(as->resident_pages) * PAGE_SIZE;
-        out->faults = read_counter(&as->faults);
-        out->major_faults = read_counter(&as->major_faults);
+        out->faults = counter_read(&as->faults);
     }
     spin_unlock_irq(&tasks_lock, flags);
 }

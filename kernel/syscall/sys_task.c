@@ -157,7 +157,7 @@ SYSCALL_HANDLER(getrusage)
         thread_times(current, &user, &kernel);
     } else if (a == 0) {
         task_times(t, &user, &kernel);
-        faults = (u32)t->aspace->faults;
+        faults = (u32)counter_read(&t->aspace->faults);
     } else {
         return -EINVAL;
     }
