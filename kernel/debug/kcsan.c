@@ -402,19 +402,21 @@ void __tsan_init(void)
 {
 }
 
+#define LOAD_STORE(bits, type)                                          \
+    type __tsan_atomic##bits##_load(const type *p, int order);          \
+    type __tsan_atomic##bits##_load(const type *p, int order UNUSED)    \
+    {                                                                   \
+        access((u32)p, sizeof(type), false, true);                      \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                    \
+    }                                                                   \
+    void __tsan_atomic##bits##_store(type *p, type v, int order);       \
+    void __tsan_atomic##bits##_store(type *p, type v, int order UNUSED) \
+    {                                                                   \
+        access((u32)p, sizeof(type), true, true);                       \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                       \
+    }
+
 #define ATOMIC(bits, type)                                                    \
-    type __tsan_atomic##bits##_load(const type *p, int order);                \
-    type __tsan_atomic##bits##_load(const type *p, int order UNUSED)          \
-    {                                                                         \
-        access((u32)p, sizeof(type), false, true);                            \
-        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                          \
-    }                                                                         \
-    void __tsan_atomic##bits##_store(type *p, type v, int order);             \
-    void __tsan_atomic##bits##_store(type *p, type v, int order UNUSED)       \
-    {                                                                         \
-        access((u32)p, sizeof(type), true, true);                             \
-        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                             \
-    }                                                                         \
     int __tsan_atomic##bits##_compare_exchange_strong(type *p, type *expect,  \
                                                       type v, int a, int b);  \
     int __tsan_atomic##bits##_compare_exchange_strong(                        \
@@ -447,9 +449,13 @@ void __tsan_init(void)
         return operation(p, v, __ATOMIC_SEQ_CST);                        \
     }
 
+LOAD_STORE(8, u8)
+LOAD_STORE(16, u16)
+LOAD_STORE(32, u32)
 ATOMIC(8, u8)
 ATOMIC(16, u16)
 ATOMIC(32, u32)
+ATOMIC(64, u64) // without SSE there is no load or store of this size
 
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order UNUSED)
