@@ -225,6 +225,8 @@ static void init_thread(void *path)
     struct trapframe *tf = thread_trapframe(current);
     open_console();
     int err = task_exec(tf, path, 0, 0);
+    if (err == -ENOMEM)
+        panic("no memory to start %s", (const char *)path);
     if (err)
         panic("cannot start %s: error %d; is the initrd there?",
               (const char *)path, -err);
