@@ -455,7 +455,15 @@ LOAD_STORE(32, u32)
 ATOMIC(8, u8)
 ATOMIC(16, u16)
 ATOMIC(32, u32)
-ATOMIC(64, u64) // without SSE there is no load or store of this size
+
+// Of 64 bits CMPXCHG8B can do everything, but __atomic_* is a call to a library
+// unless the compiler knows the alignment.
+u64 __tsan_atomic64_fetch_add(u64 *p, u64 v, int order);
+u64 __tsan_atomic64_fetch_add(u64 *p, u64 v, int order UNUSED)
+{
+    access((u32)p, sizeof(u64), true, true);
+    return __sync_fetch_and_add(p, v);
+}
 
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order UNUSED)
