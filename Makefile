@@ -36,7 +36,8 @@ ifneq ($(CHECKERS),)
 K := $(B)$(if $(CLANG),/clang)/checked/$(subst $() $(),-,$(CHECKERS))/kernel
 KERNEL := $(K).elf
 KCC_FLAGS += -DCHECKED $(CHECKERS:%=-D%) -Wno-array-bounds -Wno-maybe-uninitialized \
-	-Wno-stringop-overflow -Wno-tsan
+	-Wno-stringop-overflow -Wno-tsan \
+	$(if $(CLANG),-Wno-unknown-warning-option)
 IMAGES :=
 endif
 ifdef UBSAN
