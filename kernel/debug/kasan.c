@@ -62,7 +62,8 @@ void kasan_close(const void *p, size_t n, enum kasan_why why)
         memset(shadow_of((u32)p), why, n / GRANULE);
 }
 
-// --- checks, called by compiled code -------------------------------------------
+// --- checks, called by compiled code
+// -------------------------------------------
 
 static ALWAYS_INLINE bool is_open(u32 addr, u32 size)
 {
@@ -125,7 +126,8 @@ void __asan_storeN_noabort(u32 addr, u32 size)
     check_range(addr, size, true, CALLER);
 }
 
-// --- stacks --------------------------------------------------------------------
+// --- stacks
+// --------------------------------------------------------------------
 
 // The end of the kernel stack that `at` lies in, or 0.
 static u32 stack_end(u32 at)
@@ -166,11 +168,11 @@ void __asan_allocas_unpoison(u32 top, u32 bottom)
 }
 
 // Shadow of large frames (clang) and of variables whose scope begins and ends.
-#define SET_SHADOW(value)                                \
-    void __asan_set_shadow_##value(u8 *shadow, u32 n);   \
-    void __asan_set_shadow_##value(u8 *shadow, u32 n)    \
-    {                                                    \
-        memset(shadow, 0x##value, n);                    \
+#define SET_SHADOW(value)                              \
+    void __asan_set_shadow_##value(u8 *shadow, u32 n); \
+    void __asan_set_shadow_##value(u8 *shadow, u32 n)  \
+    {                                                  \
+        memset(shadow, 0x##value, n);                  \
     }
 
 SET_SHADOW(00)
@@ -192,7 +194,8 @@ void __asan_unpoison_stack_memory(u32 at, u32 size)
     kasan_open((void *)at, size);
 }
 
-// --- globals ---------------------------------------------------------------------
+// --- globals
+// ---------------------------------------------------------------------
 
 void __asan_register_globals(const struct kasan_global *list, u32 count);
 void __asan_register_globals(const struct kasan_global *list, u32 count)
@@ -237,7 +240,8 @@ void kasan_stop(void)
     direct_size = vmap_size = 0;
 }
 
-// --- the heap --------------------------------------------------------------------
+// --- the heap
+// --------------------------------------------------------------------
 
 static void remember(struct kasan_stack *s)
 {
