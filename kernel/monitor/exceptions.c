@@ -59,6 +59,15 @@ static u64 cycles_on(u32 cpu, u32 vector)
     return ledger_read(&cpus[cpu], &cpus[cpu].ledger->vectors[vector]);
 }
 
+static u64 count_on_all(u32 vector)
+{
+    u64 n = 0;
+
+    for (u32 i = 0; i < cpu_count; i++)
+        n += irq_count(i, vector);
+    return n;
+}
+
 void fact_exception(u32 vector, u32 cpu, struct sysinfo_exception *out)
 {
     u32 first = cpu == SYSINFO_ALL ? 0 : cpu;
@@ -77,19 +86,17 @@ void fact_exception(u32 vector, u32 cpu, struct sysinfo_exception *out)
 }
 
 // In use, or taken all the same.
-static bool is_shown(const struct sysinfo_exception *e)
+static bool is_shown(u32 vector)
 {
-    return e->hot || e->count > 0;
+    return is_hot(vector) || count_on_all(vector);
 }
 
 static int make_exceptions(struct chain *out, u32 number UNUSED)
 {
     for (u32 v = 0; v < VECTORS; v++) {
-        struct sysinfo_exception e, *record;
-        fact_exception(v, SYSINFO_ALL, &e);
-        record = is_shown(&e) ? chain_add(out) : NULL;
+        struct sysinfo_exception *record = is_shown(v) ? chain_add(out) : NULL;
         if (record)
-            *record = e;
+            fact_exception(v, SYSINFO_ALL, record);
     }
     return 0;
 }
@@ -109,9 +116,7 @@ static int make_exception(struct chain *out, u32 vector)
 static int list_exceptions(struct chain *numbers)
 {
     for (u32 v = 0; v < VECTORS; v++) {
-        struct sysinfo_exception e;
-        fact_exception(v, SYSINFO_ALL, &e);
-        u32 *number = is_shown(&e) ? chain_add(numbers) : NULL;
+        u32 *number = is_shown(v) ? chain_add(numbers) : NULL;
         if (number)
             *number = v;
     }

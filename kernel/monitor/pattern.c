@@ -2,8 +2,6 @@
 
 #include "kernel/monitor/pattern.h"
 
-#include "lib/string.h"
-
 size_t pattern_head(const char *pattern)
 {
     size_t n = 0;
@@ -13,36 +11,25 @@ size_t pattern_head(const char *pattern)
     return n;
 }
 
-static size_t path_head(const char *path, size_t len)
-{
-    size_t n = 0;
-
-    while (n < len && path[n] != '.')
-        n++;
-    return n;
-}
-
-static bool parse_number(const char *digits, size_t len, u32 *number)
+// Moves over a number: decimal digits, no leading zero, at most UINT32_MAX.
+static bool take_number(const char **path, size_t *len, u32 *number)
 {
     u64 value = 0;
+    size_t n = 0;
 
-    if (len == 0 || len > 10 || (len > 1 && digits[0] == '0'))
+    while (n < *len && n < 11 && (*path)[n] >= '0' && (*path)[n] <= '9')
+        value = value * 10 + (u32)((*path)[n++] - '0');
+    if (n == 0 || (n > 1 && **path == '0') || value > UINT32_MAX)
         return false;
-    for (size_t i = 0; i < len; i++) {
-        if (digits[i] < '0' || digits[i] > '9')
-            return false;
-        value = value * 10 + (u32)(digits[i] - '0');
-    }
     *number = (u32)value;
-    return value <= UINT32_MAX;
+    *path += n;
+    *len -= n;
+    return true;
 }
 
-static bool same_component(const char *pattern, size_t pattern_len,
-                           const char *path, size_t len, u32 *number)
+static bool at_end(char c)
 {
-    if (pattern_len == 1 && pattern[0] == '#')
-        return parse_number(path, len, number);
-    return pattern_len == len && !memcmp(pattern, path, len);
+    return c == '\0' || c == '.';
 }
 
 enum pattern_result pattern_match(const char *pattern, const char *path,
@@ -50,26 +37,27 @@ enum pattern_result pattern_match(const char *pattern, const char *path,
 {
     *number = 0;
     *rest = pattern;
-    if (len == 0)
-        return PATTERN_ABOVE;
-    for (;;) {
-        size_t expected = pattern_head(pattern);
-        size_t given = path_head(path, len);
-
-        if (!same_component(pattern, expected, path, given, number))
+    while (len) {
+        if (*pattern == '#') {
+            if (!take_number(&path, &len, number))
+                return PATTERN_OTHER;
+            pattern++;
+        }
+        while (len && *path == *pattern && !at_end(*pattern)) {
+            pattern++;
+            path++;
+            len--;
+        }
+        if (!at_end(*pattern) || (len && *path != '.'))
             return PATTERN_OTHER;
-        pattern += expected;
-        path += given;
-        len -= given;
-        if (len == 0 && !*pattern)
-            return PATTERN_EXACT;
-        *rest = pattern + 1;
-        if (len == 0)
-            return PATTERN_ABOVE;
         if (!*pattern)
+            return len ? PATTERN_OTHER : PATTERN_EXACT;
+        *rest = ++pattern;
+        if (!len)
+            return PATTERN_ABOVE;
+        path++; // the dot; a component must follow it
+        if (!--len)
             return PATTERN_OTHER;
-        pattern++; // the dots of both
-        path++;
-        len--;
     }
+    return PATTERN_ABOVE;
 }

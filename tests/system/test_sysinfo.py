@@ -1,0 +1,159 @@
+"""sysinfo, tasks, stats: what they print, how they end, and what the tree costs
+where instructions are counted exactly."""
+import json
+import re
+
+import pytest
+
+from machine import batch, vm
+
+TASK_ROW = re.compile(r" *(\d+) +(\d+) +(\d+) +(\d+):([ \d]\d+)"
+                      r" +(\d+):([ \d]\d+) (\S+)")
+
+
+@pytest.fixture(scope="module")
+def outputs():
+    commands = [
+        "tasks", "tasks -a", "tasks --all", "tasks -t 1", "tasks --task=1",
+        "tasks -l", "tasks --load", "tasks -c", "tasks --cpu", "tasks -h",
+        "tasks --json", "tasks --json -a -l -c", "tasks -t 4194304", "tasks -t x",
+        "tasks -x", "tasks 1", "stats", "stats --json", "stats --audit",
+        "stats --audit --json", "stats --memory", "stats --memory --json",
+        "stats --help", "stats -t 1", "stats --memory --audit",
+        "stats --syscalls -t 4194304", "stats x", "sysinfo", "sysinfo --json",
+        "sysinfo system", "sysinfo system.cpus", "sysinfo --json system.cpus",
+        "sysinfo system.tasks.1", "sysinfo kernel.version", "sysinfo nothing",
+        "sysinfo --json nothing", "sysinfo a b", "sysinfo --help",
+        "sysinfo system.snapshots.longest",
+        "stats > /dev/full", "tasks > /dev/full", "sysinfo > /dev/full",
+        "ps -o pid,comm; echo ===; tasks --json",
+        "free -k; echo ===; stats --memory --json",
+        "cat /proc/interrupts; echo ===; sysinfo --json system.exceptions",
+    ]
+    return batch({c: c for c in commands}, smp=4)
+
+
+def test_exit_statuses(outputs):
+    failing = {"tasks -t 4194304": 1, "sysinfo nothing": 1,
+               "sysinfo --json nothing": 1, "stats --syscalls -t 4194304": 1,
+               "tasks -t x": 2, "tasks -x": 2, "tasks 1": 2, "stats -t 1": 2,
+               "stats --memory --audit": 2, "stats x": 2, "sysinfo a b": 2,
+               "stats > /dev/full": 1, "tasks > /dev/full": 1,
+               "sysinfo > /dev/full": 1}
+    for command, result in outputs.items():
+        assert result.status == failing.get(command, 0), (command, result)
+        assert (result.errors != "") == (command in failing), (command, result)
+
+
+def test_errors_name_the_remedy(outputs):
+    assert "there is no task 4194304 (tasks lists" in \
+        outputs["tasks -t 4194304"].errors
+    assert "sysinfo shows those there are" in outputs["sysinfo nothing"].errors
+    assert "-t goes with --syscalls" in outputs["stats -t 1"].errors
+    for command in ("tasks -h", "stats --help", "sysinfo --help"):
+        assert outputs[command].output.lower().startswith("usage: ")
+
+
+def test_tasks_as_the_thesis_prints_them(outputs):
+    lines = outputs["tasks"].output.splitlines()
+    assert lines[0] == "  ID  Threads      Mem      uTime      sTime Name"
+    rows = [TASK_ROW.fullmatch(line) for line in lines[1:]]
+    assert all(rows), lines
+    assert rows[0].group(1) == "0" and rows[0].group(8) == "kernel"
+    assert rows[1].group(1) == "1" and rows[1].group(8) == "init"
+    assert rows[-1].group(8) == "tasks"
+    assert all(int(r.group(5)) < 1000 and int(r.group(7)) < 1000 for r in rows)
+
+
+def test_stats_as_the_thesis_prints_it(outputs):
+    assert re.fullmatch(
+        r"\d\d:\d\d:\d\d, up 0 days, 0 hours, 0 minutes, \d+ seconds,\n"
+        r"      load average: \d+\.\d\d \d+\.\d\d \d+\.\d\d\n",
+        outputs["stats"].output)
+
+
+def test_long_options_are_the_short_ones(outputs):
+    for short, long in (("-a", "--all"), ("-l", "--load"), ("-c", "--cpu"),
+                        ("-t 1", "--task=1")):
+        first = outputs[f"tasks {short}"].output.splitlines()[0]
+        assert first.split()[:2] == \
+            outputs[f"tasks {long}"].output.splitlines()[0].split()[:2]
+    assert re.fullmatch(r"Load average:( \d+\.\d\d){3}\n",
+                        outputs["tasks -l"].output)
+
+
+def test_audit_balances(outputs):
+    rows = json.loads(outputs["stats --audit --json"].output)
+    for reading in rows["first"], rows["second"]:
+        assert [r["cpu"] for r in reading] == [0, 1, 2, 3, None, None]
+        assert all(r["difference"] == 0 and r["sum"] == r["elapsed"] > 0
+                   for r in reading)
+    assert all(b["elapsed"] >= a["elapsed"]
+               for a, b in zip(rows["first"], rows["second"]))
+
+
+def test_json(outputs):
+    tree = json.loads(outputs["sysinfo --json"].output)
+    assert tree["kernel"]["version"].startswith("Strobe version ")
+    assert len(tree["system"]["cpus"]) == 4
+    for cpu in tree["system"]["cpus"]:
+        assert cpu["active"] is True
+        assert cpu["user"] + cpu["kernel"] + cpu["irq"] + cpu["idle"] + \
+            cpu["start_up"] == cpu["elapsed"]
+    states = {t["state"] for t in tree["system"]["threads"]}
+    assert states <= {"running", "ready", "sleeping", "waiting", "stopped",
+                      "dead"}
+    assert json.loads(outputs["sysinfo --json system.cpus"].output)[3]["id"] == 3
+    both = json.loads(outputs["tasks --json -a -l -c"].output)
+    assert set(both) == {"threads", "load", "cpus"}
+    memory = json.loads(outputs["stats --memory --json"].output)
+    assert memory["used"] + memory["free"] == memory["total"]
+    json.loads(outputs["stats --json"].output)
+
+
+def test_the_same_as_busybox(outputs):
+    theirs, ours = outputs["ps -o pid,comm; echo ===; tasks --json"].output \
+        .split("===\n")
+    named = {int(pid): name for pid, name in
+             (line.split() for line in theirs.splitlines()[1:])}
+    tasks = {t["id"]: t["name"] for t in json.loads(ours)["tasks"]}
+    stayed = named.keys() & tasks.keys()
+    assert len(stayed) >= 2 and 1 in stayed
+    assert all(tasks[pid] == named[pid] for pid in stayed)
+    theirs, ours = outputs["free -k; echo ===; stats --memory --json"].output \
+        .split("===\n")
+    total = int(re.search(r"Mem: +(\d+)", theirs).group(1))
+    assert total == json.loads(ours)["total"] // 1024
+    theirs, ours = outputs["cat /proc/interrupts; echo ===; "
+                           "sysinfo --json system.exceptions"].output \
+        .split("===\n")
+    count = {e["vector"]: e["count"] for e in json.loads(ours)}
+    for line in theirs.splitlines()[1:]:
+        vector, *fields = line.split()
+        assert sum(map(int, fields[:4])) <= count[int(vector[:-1])]
+
+
+def test_list_of_nodes(outputs):
+    lines = outputs["sysinfo"].output.splitlines()
+    assert lines[0].split() == ["Node", "Holds", "Children"]
+    nodes = {line.split()[0] for line in lines[1:]}
+    assert {"system.cpus", "system.tasks", "kernel.version"} <= nodes
+    assert not any(re.search(r"\.\d", node) for node in nodes)
+    assert "system.cpus" in outputs["sysinfo system"].output
+    assert "kernel" not in outputs["sysinfo system"].output.split()
+    assert re.fullmatch(r"\d+ cycles\n",
+                        outputs["sysinfo system.snapshots.longest"].output)
+
+
+def test_cost_with_2000_threads():
+    """The bound of kernel/monitor/snapshot.h, where a cycle is an instruction:
+    24 a thread with interrupts off, and a record in well under 1,000."""
+    result = vm("/test/sysinfo_many 2000", "--icount", "--mem", "1024", smp=1,
+                timeout=120)
+    assert result.status == 0, result
+    assert "# threads 2000\n" in result.output
+    hold = int(re.search(r"interrupts off: (\d+) cycles", result.output)
+               .group(1))
+    assert hold <= 2000 * 24 + 2000, result
+    whole = int(re.search(r"system.threads: (\d+) us", result.output).group(1))
+    assert whole <= 2000, result
