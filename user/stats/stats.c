@@ -1,5 +1,4 @@
-// stats [OPTIONS]: uptime and load; the audit of the books; where kernel time
-// went.
+// stats [OPTION]: uptime and load; memory, kernel time, calls, locks; the audit.
 //
 // Without options the output is that of the stats utility of the thesis that
 // Strobe's monitoring follows (appendix A.2 and B.2).
