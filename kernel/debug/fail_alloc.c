@@ -72,9 +72,9 @@ static bool counts_down(struct fail_alloc *f)
     u32 left = READ_ONCE(f->left);
     if (!left || (f->site[0] && !called_from(f->site)))
         return false;
-    while (left && !__atomic_compare_exchange_n(&f->left, &left, left - 1,
-                                                false, __ATOMIC_RELAXED,
-                                                __ATOMIC_RELAXED))
+    while (left &&
+           !__atomic_compare_exchange_n(&f->left, &left, left - 1, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
     if (left != 1)
         return false;
@@ -103,7 +103,7 @@ NOINLINE bool fail_alloc_due(void)
 
 // --- /dev/failalloc ----------------------------------------------------------
 
-static int arm(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
+static int arm(struct file *f UNUSED, struct io *io, u64 *pos)
 {
     char text[FAIL_SITE_MAX + 16];
     size_t n = io->left;
@@ -119,6 +119,7 @@ static int arm(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
         return err;
     WRITE_ONCE(fail_alloc_used, true);
     current->fail_alloc = new;
+    *pos = 0; // a reader gets the whole answer
     return (int)n;
 }
 
@@ -129,22 +130,26 @@ static size_t describe(u16 fired, char *text, size_t size)
     size_t at = (size_t)format(text, size, fired ? "fired" : "not fired");
     for (u32 i = 0; i < n && at < size; i++) {
         const char *name = ksym_lookup(pcs[i], &offset);
-        at += (size_t)format(text + at, size - at, " %s+%#x",
-                             name ? name : "?", offset);
+        at += (size_t)format(text + at, size - at, " %s+%#x", name ? name : "?",
+                             offset);
     }
     at = MIN(at, size - 2);
     text[at] = '\n';
     return at + 1;
 }
 
-static int disarm(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
+static int disarm(struct file *f UNUSED, struct io *io, u64 *pos)
 {
     char text[640];
     current->fail_alloc.left = 0;
     size_t n = describe(current->fail_alloc.fired, text, sizeof(text));
-    n = MIN(n, io->left);
-    int err = io_to(io, text, n);
-    return err ? err : (int)n;
+    u32 from = (u32)MIN(*pos, (u64)n);
+    n = MIN(n - from, io->left);
+    int err = io_to(io, text + from, n);
+    if (err)
+        return err;
+    *pos += n;
+    return (int)n;
 }
 
 static const struct file_ops device_ops = { .read = disarm, .write = arm };

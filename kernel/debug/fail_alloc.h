@@ -4,8 +4,8 @@
 // For the whole machine, from its start: the kernel argument fail_alloc=N, or
 // fail_alloc=N,SITE: only allocations with a function SITE among the callers
 // count. For one thread: writing "N\n" or "N SITE\n" to /dev/failalloc counts
-// that thread's own allocations from there on, those in interrupts not included.
-// A read ends that and says "not fired", or "fired" and the callers.
+// that thread's own allocations from there on, those in interrupts not
+// included. A read ends that and says "not fired", or "fired" and the callers.
 #pragma once
 
 #include "lib/types.h"

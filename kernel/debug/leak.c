@@ -384,13 +384,14 @@ static void report_callers(u16 taken_by)
 static void report_frame(struct frame *f)
 {
     static const char *const uses[FRAME_USES] = {
-        "free",         "of the kernel", "of kmalloc",  "for page tables",
-        "for a kstack", "for a task",    "for a file",  "for a buffer",
+        "free",         "of the kernel", "of kmalloc", "for page tables",
+        "for a kstack", "for a task",    "for a file", "for a buffer",
     };
     if (permanent(f) || !to_report(f->mark, f->taken_by))
         return;
     say("leak: %u times %u bytes %s, refs %u, the first at %#llx, allocated "
-        "by\n", lost[f->taken_by], PAGE_SIZE << f->order, uses[f->use], f->refs,
+        "by\n",
+        lost[f->taken_by], PAGE_SIZE << f->order, uses[f->use], f->refs,
         frame_paddr(f));
     report_callers(f->taken_by);
 }

@@ -108,7 +108,7 @@ void track_freed(const struct slab_cache *c, void *object)
     u32 start;
     struct track *t = track_find(c, (u32)object, &start);
     if (!POISONING && (!t || !t->live))
-        return; // KASAN says what is wrong
+        return;                        // KASAN says what is wrong
     assert(t && start == (u32)object); // else this was never allocated
     if (!t->live)
         report(c, object, t, "second free of an object");

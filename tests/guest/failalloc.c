@@ -1,7 +1,7 @@
 // Memory that runs out at every place: each operation is repeated in children
-// whose 1st, 2nd, 3rd ... allocation in the kernel fails, until one gets through
-// without. It works, or fails with an error that says so, or the child dies for
-// a page that could not be had; the kernel goes on and keeps nothing.
+// whose 1st, 2nd, 3rd ... allocation in the kernel fails, until one gets
+// through without. It works, or fails with an error that says so, or the child
+// dies for a page that could not be had; the kernel goes on and keeps nothing.
 //
 // Only checked kernels have /dev/failalloc (docs/debugging.md); elsewhere there
 // is nothing to test. What is kept shows in the leak check at power-off too.
@@ -196,7 +196,7 @@ static int do_proc(void)
 {
     static char data[8 * PAGE];
     static const char *const paths[] = { "/proc/self/maps", "/proc/self/status",
-                                         "/proc/stat", "/proc/meminfo",
+                                         "/proc/stat",      "/proc/meminfo",
                                          "/proc/self/fd/0", "/dev/kmsg" };
     for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         int fd = open(paths[i], O_RDONLY | O_NONBLOCK);
