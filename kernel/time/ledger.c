@@ -40,7 +40,9 @@ void ledger_irq_leave(struct account *interrupted, bool from_user,
         LEDGER_MOVE(l, from_user ? kernel : interrupted, OPEN_KERNEL);
 }
 
-// Begin and end of a read that must not see half of a switch.
+// Begin and end of a read that must not see half of a switch. What is read in
+// between is written by the switches (assembly) of its CPU at any time, so it
+// is marked; what was read of an unfinished switch is thrown away.
 static u32 read_begin(const struct ledger *l)
 {
     u32 seq;
@@ -62,7 +64,7 @@ u64 ledger_read(const struct cpu *cpu, const struct account *a)
     u32 seq;
     do {
         seq = read_begin(l);
-        cycles = a->cycles;
+        cycles = READ_ONCE(a->cycles);
         if (READ_ONCE(l->open) == a)
             cycles += rdtsc();
     } while (read_retry(l, seq));
@@ -83,11 +85,11 @@ void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out)
     if (!l->began)
         return;
     for (u32 v = 0; v < ARRAY_SIZE(l->vectors); v++)
-        out->irq += total(l->vectors[v].cycles, now);
-    out->idle = total(l->idle.cycles, now);
-    out->start_up = total(l->start_up.cycles, now);
-    out->user = total(l->user, now);
-    out->kernel = total(l->kernel, now);
+        out->irq += total(READ_ONCE(l->vectors[v].cycles), now);
+    out->idle = total(READ_ONCE(l->idle.cycles), now);
+    out->start_up = total(READ_ONCE(l->start_up.cycles), now);
+    out->user = total(READ_ONCE(l->user), now);
+    out->kernel = total(READ_ONCE(l->kernel), now);
     out->elapsed = now - l->began;
 }
 
