@@ -41,7 +41,8 @@ struct session {
     struct task *profiler; // left out of a system session; only compared
     struct waitq *readers;
     u32 rate_hz, ring_pages;
-    bool paused, wait_exec, ended;
+    bool paused, wait_exec;
+    bool closed, ended; // the task's last sample is taken; and readers know
     u64 since_ns, elapsed_ns; // of the running stretch; before it
     u64 since_cycles, cycles; // the target's, likewise: what was expected
     struct timeout pump;
@@ -60,7 +61,7 @@ static u32 source_hz;
 
 static bool wanted(const struct session *s, const struct thread *t)
 {
-    if (READ_ONCE(s->paused))
+    if (READ_ONCE(s->paused) || READ_ONCE(s->closed))
         return false;
     return s->task ? t->task == s->task : t->task != s->profiler;
 }
@@ -435,17 +436,24 @@ static void task_execed(struct task *t)
     mutex_unlock(&sessions_lock);
 }
 
+// The last samples are in the rings before the reader hears of the end: nothing
+// is taken that is never read.
+static void close_session(struct session *s)
+{
+    WRITE_ONCE(s->closed, true);
+    smp_call_others(nothing, NULL);
+    WRITE_ONCE(s->ended, true);
+    waitq_wake_all(s->readers);
+}
+
 static void task_ended(struct task *t)
 {
     if (!READ_ONCE(session_count))
         return;
     mutex_lock(&sessions_lock);
     for (u32 i = 0; i < SESSIONS_MAX; i++) {
-        struct session *s = slots[i];
-        if (!s || s->task != t)
-            continue;
-        WRITE_ONCE(s->ended, true);
-        waitq_wake_all(s->readers);
+        if (slots[i] && slots[i]->task == t)
+            close_session(slots[i]);
     }
     mutex_unlock(&sessions_lock);
 }
