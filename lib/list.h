@@ -62,14 +62,21 @@ static inline void list_remove(struct list *n)
 #define list_first(head, type, member) list_entry((head)->next, type, member)
 #define list_last(head, type, member) list_entry((head)->prev, type, member)
 
+// The link in `pos`, which at the end is no object: where one would be if the
+// head were its link, perhaps not even aligned for its type.
+#define list_link(pos, member) \
+    ((struct list *)((char *)(pos) + offsetof(__typeof__(*(pos)), member)))
+
+#define list_next(pos, member) \
+    list_entry(list_link(pos, member)->next, __typeof__(*(pos)), member)
+
 #define list_for_each(pos, head, member)                           \
     for (pos = list_entry((head)->next, __typeof__(*pos), member); \
-         &pos->member != (head);                                   \
-         pos = list_entry(pos->member.next, __typeof__(*pos), member))
+         list_link(pos, member) != (head); pos = list_next(pos, member))
 
 // The same, but `pos` may be removed (and freed) in the body.
-#define list_for_each_safe(pos, tmp, head, member)                    \
-    for (pos = list_entry((head)->next, __typeof__(*pos), member),    \
-        tmp = list_entry(pos->member.next, __typeof__(*pos), member); \
-         &pos->member != (head); pos = tmp,                           \
-        tmp = list_entry(pos->member.next, __typeof__(*pos), member))
+#define list_for_each_safe(pos, tmp, head, member)                 \
+    for (pos = list_entry((head)->next, __typeof__(*pos), member), \
+        tmp = list_next(pos, member);                              \
+         list_link(pos, member) != (head);                         \
+         pos = tmp, tmp = list_next(pos, member))
