@@ -149,7 +149,6 @@ enum sysinfo_state {
     F(r, U64, child_user, CYCLES, "of children waited for, and theirs") \
     F(r, U64, child_kernel, CYCLES, "likewise, in the kernel")          \
     F(r, U64, faults, COUNT, "page faults of its memory")               \
-    F(r, U64, major_faults, COUNT, "of these, those that waited")       \
     F(r, U64, started, NS, "after the machine")                         \
     F(r, U64, call_sent, COUNT, "IPC calls sent")                       \
     F(r, U64, call_received, COUNT, "IPC calls received")               \

@@ -171,8 +171,7 @@ static int make_stat(struct text *t, void *arg)
     text_printf(t, "%u (%s) %c %u %u %u %u %d 0", s.id, s.name, s.state,
                 s.of.parent, s.of.group, s.of.session, s.tty, s.foreground);
     // minflt cminflt majflt cmajflt utime stime cutime cstime
-    text_printf(t, " %llu 0 %llu 0 %llu %llu %llu %llu",
-                s.of.faults - s.of.major_faults, s.of.major_faults, s.user,
+    text_printf(t, " %llu 0 0 0 %llu %llu %llu %llu", s.of.faults, s.user,
                 s.kernel, ticks(s.of.child_user), ticks(s.of.child_kernel));
     // priority nice num_threads itrealvalue starttime vsize rss rsslim
     text_printf(t, " %d %d %u 0 %llu %llu %u 4294967295", NICE_BASE + s.of.nice,

@@ -1,4 +1,4 @@
-// stats [OPTION]: uptime and load; memory, kernel time, calls, locks; the audit.
+// stats [OPTION]: uptime, load; the audit, memory, kernel time, calls, locks.
 //
 // Without options the output is that of the stats utility of the thesis that
 // Strobe's monitoring follows (appendix A.2 and B.2).

@@ -154,9 +154,10 @@ static void print_text(const char *path)
     size_t size;
     char *text = sysinfo_read(path, &size);
 
-    if (text == NULL)
+    if (text != NULL)
+        fwrite(text, 1, size, stdout);
+    else
         sysinfo_fail(path);
-    fwrite(text, 1, size, stdout);
     free(text);
 }
 
