@@ -38,7 +38,7 @@ KERNEL_ARG(kcsan, "kcsan=go-on: race reports do not end the machine");
 #define SLOTS 256u      // watchpoints, hashed by address
 #define SLOT_BYTES 64u  // an address hashes by these
 #define WATCHED_MAX 8u  // bytes of an access that are watched
-#define SKIP_MEAN 300u  // accesses between two watchpoints of a CPU
+#define SKIP_MEAN 500u  // accesses between two watchpoints of a CPU
 #define WATCH_US 80u    // at most; half of it with interrupts off
 #define YIELD_ONE_IN 8u // so many watched accesses let other threads run
 #define STACK_MAX 12u
