@@ -32,7 +32,6 @@
 enum { WORKED, REFUSED, WRONG_ERROR, NOT_FIRED = 64 };
 
 static const char *folder = "/tmp/failalloc";
-static int console;
 
 // An operation's result: success, or the errors that a lack of memory gives.
 static int outcome(bool worked)
@@ -279,8 +278,9 @@ static int do_terminal(void)
 {
     struct termios modes;
     struct winsize size;
+    int console = open("/dev/console", O_RDWR | O_NOCTTY);
     if (console < 0)
-        return WORKED;
+        return outcome(false);
     return outcome(tcgetattr(console, &modes) == 0 &&
                    tcsetattr(console, TCSANOW, &modes) == 0 &&
                    ioctl(console, TIOCGWINSZ, &size) == 0);
@@ -428,7 +428,6 @@ int main(int argc, char **argv)
         return 0;
     }
     check(dup2(device, DEVICE_FD) == DEVICE_FD);
-    console = open("/dev/console", O_RDWR | O_NOCTTY);
     make_folder();
     for (unsigned i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
         walk(&operations[i]); // caches settle
