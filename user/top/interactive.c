@@ -1,0 +1,231 @@
+// The interactive top: refreshes, keys and signals, in turn.
+//
+// Signals are blocked but while top waits for a key, so that none is missed
+// and none interrupts anything else. Whatever ends top, the terminal is given
+// back as it was.
+#include "top.h"
+
+#include "draw.h"
+#include "screen.h"
+
+#include "user/libstrobe/strobe.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FIRST_DELAY 0.3 // seconds to the first screen: two data sets are needed
+#define NS_PER_SECOND 1000000000L
+
+// Signals that have come and are not yet dealt with.
+static volatile sig_atomic_t ending, stopping, resizing;
+
+static void on_signal(int number)
+{
+    if (number == SIGWINCH)
+        resizing = 1;
+    else if (number == SIGTSTP)
+        stopping = 1;
+    else
+        ending = number;
+}
+
+// Dies of the signal, as if top had not caught it.
+static void die_of(int number)
+{
+    sigset_t set;
+
+    screen_leave();
+    signal(number, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    raise(number);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void catch (int number, void (*handler)(int), sigset_t *blocked)
+{
+    struct sigaction action = { .sa_handler = handler };
+
+    sigaction(number, NULL, &action);
+    if (action.sa_handler == SIG_IGN) // as our parent wants it (nohup)
+        return;
+    action = (struct sigaction){ .sa_handler = handler };
+    sigaction(number, &action, NULL);
+    if (blocked != NULL)
+        sigaddset(blocked, number);
+}
+
+// Returns the mask to wait with, in which they are not blocked.
+static sigset_t catch_signals(void)
+{
+    static const int asked[] = { SIGINT,  SIGTERM,  SIGHUP,
+                                 SIGQUIT, SIGWINCH, SIGTSTP };
+    static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+    sigset_t blocked, waiting;
+
+    sigemptyset(&blocked);
+    for (unsigned i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+        catch (asked[i], on_signal, &blocked);
+    for (unsigned i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
+        catch (crashes[i], die_of, NULL);
+    sigprocmask(SIG_BLOCK, &blocked, &waiting);
+    for (unsigned i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+        sigdelset(&waiting, asked[i]);
+    return waiting;
+}
+
+static void enter(void)
+{
+    if (screen_enter() == 0)
+        return;
+    int error = errno;
+    screen_leave();
+    if (error == ENOMEM)
+        fail(1, "not enough memory for the screen: end some tasks");
+    fail(1, "this is not a terminal: use -b to print into files and pipes");
+}
+
+// ^Z: stops as others do, with the terminal as it was, and comes back.
+static void stop(void)
+{
+    stopping = 0;
+    die_of(SIGTSTP); // which only stops; here it goes on
+    catch (SIGTSTP, on_signal, NULL);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTSTP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    enter();
+}
+
+// ---- time
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + (double)t.tv_nsec / NS_PER_SECOND;
+}
+
+// Waits until then, or for a key or a signal. True: a key can be read.
+static bool wait_until(double deadline, const sigset_t *mask)
+{
+    double left = deadline - now();
+    fd_set readable;
+
+    if (left < 0)
+        left = 0;
+    struct timespec timeout = {
+        .tv_sec = (time_t)left,
+        .tv_nsec = (long)((left - (time_t)left) * NS_PER_SECOND),
+    };
+    FD_ZERO(&readable);
+    FD_SET(STDIN_FILENO, &readable);
+    return pselect(STDIN_FILENO + 1, &readable, NULL, NULL, &timeout, mask) > 0;
+}
+
+// ---- the screen
+
+// Instead of the status line: the question, or what there is to say.
+static void draw_bottom_line(struct page *p, const struct top *t)
+{
+    if (t->prompt.question != NULL) {
+        page_line(p);
+        page_put(p, LOOK_BOLD, "%s", t->prompt.question);
+        page_put(p, LOOK_PLAIN, "%s", t->prompt.text);
+    } else if (t->message[0] != '\0') {
+        page_line(p);
+        page_put(p, LOOK_REVERSE, "%s", t->message);
+    } else {
+        draw_status(p, &t->choice, t->delay);
+    }
+}
+
+static void draw(struct top *t)
+{
+    struct page *p = screen_page();
+    unsigned status_row = 0;
+
+    if (!rows_make(&t->comparison, &t->choice, &t->rows))
+        snprintf(t->message, sizeof(t->message),
+                 "not enough memory for the list: end some tasks (k)");
+    if (t->first >= t->rows.count)
+        t->first = t->rows.count > 0 ? t->rows.count - 1 : 0;
+    if (t->help) {
+        draw_help(p);
+    } else {
+        draw_header(p, &t->comparison);
+        status_row = p->used;
+        draw_bottom_line(p, t);
+        t->page_rows = page_rows_left(p) > 1 ? page_rows_left(p) - 1 : 1;
+        draw_rows(p, &t->comparison, &t->choice, &t->rows, t->first);
+    }
+    if (status_row >= p->rows)
+        status_row = p->rows - 1;
+    if (screen_show(status_row) < 0)
+        t->quit = true;
+}
+
+static void read_keys(struct top *t)
+{
+    char bytes[64];
+    ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+    if (n > 0)
+        keys_input(t, bytes, n);
+    else if (n == 0 || errno != EINTR)
+        t->quit = true; // the terminal is gone
+}
+
+static void handle_signals(struct top *t)
+{
+    if (ending)
+        die_of(ending);
+    if (stopping) {
+        stop();
+        t->hurry = true;
+    }
+    if (resizing) {
+        resizing = 0;
+        if (screen_resize() < 0)
+            fail(1, "not enough memory for the screen: end some tasks");
+    }
+}
+
+int interactive(struct top *t)
+{
+    sigset_t waiting = catch_signals();
+    double next;
+
+    atexit(screen_leave);
+    enter();
+    top_refresh(t);
+    next = now() + (t->delay < FIRST_DELAY ? t->delay : FIRST_DELAY);
+    bool drawn = false; // the first data set has nothing to be compared with
+    while (!t->quit) {
+        if (wait_until(next, &waiting))
+            read_keys(t);
+        handle_signals(t);
+        if (t->quit)
+            break;
+        if (t->hurry || now() >= next) {
+            if (t->iterations == 0)
+                break;
+            t->iterations -= t->iterations > 0;
+            t->hurry = false;
+            top_refresh(t);
+            next = now() + t->delay;
+            drawn = true;
+        }
+        if (drawn)
+            draw(t);
+    }
+    screen_leave();
+    return 0;
+}
