@@ -36,10 +36,10 @@ enum sprofile_command {
 #define SPROFILE_O_FROM_EXEC 1 // paused until the task's next execve succeeds
 
 struct sprofile_options {
-    uint32_t size;         // sizeof(struct sprofile_options)
-    uint32_t rate_hz;      // wanted; 0: 1000
-    uint32_t flags;        // SPROFILE_O_...
-    uint32_t ring_records; // per CPU, 0: the kernel chooses
+    uint32_t size;                     // sizeof(struct sprofile_options)
+    uint32_t rate_hz;                  // wanted; 0: 1000
+    uint32_t flags;                    // SPROFILE_O_...
+    uint32_t ring_records;             // per CPU, 0: the kernel chooses
     char source[SPROFILE_SOURCE_NAME]; // "" : the best
 };
 
@@ -53,9 +53,9 @@ struct sprofile_info {
     uint64_t taken;    // samples that hit the target
     uint64_t lost;     // taken, but no room in the ring
     uint64_t user, kernel;
-    uint64_t others;   // ticks that hit something else (not the target)
-    uint64_t missed;   // ticks that came late and stand for several periods
-    uint64_t cycles;   // TSC cycles spent sampling for this session
+    uint64_t others; // ticks that hit something else (not the target)
+    uint64_t missed; // ticks that came late and stand for several periods
+    uint64_t cycles; // TSC cycles spent sampling for this session
     uint64_t tsc_hz;
     uint64_t elapsed_ns; // since BEGIN, without pauses
 };

@@ -8,7 +8,6 @@
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
-#include "lib/string.h"
 
 SLAB_CACHE(box_cache, struct answerbox);
 
@@ -136,10 +135,7 @@ static bool receive_call(struct answerbox *b, struct ipc_call *out,
     c->box_id = next_id(b);
     if (c->phone->box == b) // else it was forwarded
         c->phone->known = true;
-    *out = c->message;
-    out->id = c->box_id;
-    out->flags = 0;
-    out->retval = 0;
+    call_tell(c, c->box_id, out);
     return true;
 }
 
@@ -171,7 +167,7 @@ static bool fetch(struct answerbox *b, struct ipc_call *out)
     if (gone)
         tell_hangup(gone, out);
     else if (got)
-        ipc_count(&b->task->ipc_counts.call_received);
+        ipc_count(&b->task->ipc_counters.call_received);
     return got || gone;
 }
 
@@ -244,7 +240,7 @@ int box_answer(struct answerbox *b, const struct ipc_call *answer)
     if (!c)
         return -ENOENT;
     int result = 0;
-    if (likely(c->message.method >= IPC_M_USER)) {
+    if (likely(c->method >= IPC_M_USER)) {
         call_answer(c, answer);
     } else {
         struct ipc_call changed = *answer;
@@ -255,7 +251,7 @@ int box_answer(struct answerbox *b, const struct ipc_call *answer)
         }
         call_answer(c, &changed);
     }
-    ipc_count(&b->task->ipc_counts.answer_sent);
+    ipc_count(&b->task->ipc_counters.answer_sent);
     return result;
 }
 
@@ -269,22 +265,24 @@ int box_forward(struct answerbox *b, u32 id, struct phone *to,
     struct call *c = take_received(b, id);
     if (!c)
         return -ENOENT;
-    struct ipc_call before = c->message;
+    struct ipc_call before;
+    call_tell(c, id, &before);
     int err = changed && before.method < IPC_M_USER ? -EINVAL : 0;
     if (!err && READ_ONCE(to->hung_up))
         err = -ECONNRESET;
     if (!err && changed) {
-        c->message.method = changed->method;
-        memcpy(c->message.arg, changed->arg, sizeof(changed->arg));
+        c->method = changed->method;
+        copy_words(c->arg, changed->arg);
     }
     if (!err)
         err = box_push(to->box, c);
     if (err) {
-        c->message = before;
+        c->method = before.method;
+        copy_words(c->arg, before.arg);
         give_back(b, c, false);
         return err;
     }
-    ipc_count(&b->task->ipc_counts.forwarded);
+    ipc_count(&b->task->ipc_counters.forwarded);
     return 0;
 }
 
@@ -345,7 +343,7 @@ static void refuse_all(struct answerbox *b, struct list *calls)
         struct call *c = list_first(calls, struct call, box_node);
         list_remove(&c->box_node);
         call_refuse(c, -ECONNRESET);
-        ipc_count(&b->task->ipc_counts.answer_sent);
+        ipc_count(&b->task->ipc_counters.answer_sent);
     }
 }
 

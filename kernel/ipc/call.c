@@ -4,7 +4,7 @@
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/aspace.h"
 #include "kernel/mm/heap.h"
-#include "lib/string.h"
+#include "kernel/sched/task.h"
 
 SLAB_CACHE(call_cache, struct call);
 
@@ -19,11 +19,24 @@ struct call *call_new(struct phone *p, const struct ipc_call *message)
     list_init(&c->phone_node);
     list_init(&c->box_node);
     c->state = CALL_UNDER_WAY;
-    c->waited = false;
-    c->message = *message;
+    c->waiter = NULL;
+    c->method = message->method;
+    copy_words(c->arg, message->arg);
+    c->task = current_task()->id;
     c->aspace = NULL;
     c->connect = NULL;
     return c;
+}
+
+void call_tell(const struct call *c, u32 id, struct ipc_call *out)
+{
+    out->id = id;
+    out->method = c->method;
+    copy_words(out->arg, c->arg);
+    out->retval = 0;
+    out->flags = 0;
+    out->task = c->task;
+    out->phone = c->phone->id;
 }
 
 void call_ref(struct call *c)
@@ -50,9 +63,9 @@ static void become_answered(struct call *c, const struct ipc_call *answer)
 {
     struct phone *p = c->phone;
     c->retval = answer->retval;
-    memcpy(c->answer, answer->arg, sizeof(c->answer));
+    copy_words(c->answer, answer->arg);
     list_remove(&c->phone_node);
-    if (c->waited) {
+    if (c->waiter) {
         WRITE_ONCE(p->under_way, p->under_way - 1);
     } else {
         list_push_back(&p->answers, &c->phone_node);
@@ -61,25 +74,38 @@ static void become_answered(struct call *c, const struct ipc_call *answer)
     WRITE_ONCE(c->state, CALL_ANSWERED);
 }
 
+// The one that waits for this answer alone, and those who wait for room.
+static void wake(struct thread *waiter, struct waitq *senders)
+{
+    thread_wake(waiter);
+    thread_unref(waiter);
+    if (senders)
+        waitq_wake_all(senders);
+}
+
 void call_answer(struct call *c, const struct ipc_call *answer)
 {
     struct phone *p = c->phone;
     struct aspace *as = NULL;
+    struct thread *waiter = NULL;
     spin_lock(&p->lock);
-    bool waited = c->waited, first = c->state == CALL_UNDER_WAY;
+    bool first = c->state == CALL_UNDER_WAY;
     bool was_full = p->under_way == IPC_PHONE_CALLS;
     if (first) {
         as = c->aspace;
         c->aspace = NULL;
+        waiter = c->waiter;
+        if (waiter) // it may go on, and end, before it is woken
+            thread_ref(waiter);
         become_answered(c, answer);
     }
     spin_unlock(&p->lock);
-    if (first) {
-        waitq_wake_one(waited ? &c->queue : &p->waiters);
+    if (waiter)
+        wake(waiter, was_full ? &p->box->senders : NULL);
+    else if (first)
+        waitq_wake_one(&p->waiters);
+    if (first)
         waitq_wake_all(&p->pollers);
-        if (waited && was_full)
-            waitq_wake_all(&p->box->senders);
-    }
     if (as)
         aspace_unref(as);
     call_unref(c);

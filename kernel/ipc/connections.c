@@ -92,11 +92,8 @@ void ipc_connections_each(void (*fn)(const struct sysinfo_ipcc *, void *),
 
 void ipc_task_counts(const struct task *t, struct ipc_counts *out)
 {
-    const struct ipc_counts *c = &t->ipc_counts;
-    out->call_sent = ipc_counter_read(&c->call_sent);
-    out->call_received = ipc_counter_read(&c->call_received);
-    out->answer_sent = ipc_counter_read(&c->answer_sent);
-    out->answer_received = ipc_counter_read(&c->answer_received);
-    out->irq_notif_received = ipc_counter_read(&c->irq_notif_received);
-    out->forwarded = ipc_counter_read(&c->forwarded);
+    const struct ipc_counters *c = &t->ipc_counters;
+#define READ(name) out->name = ipc_counter_read(&c->name);
+    IPC_COUNTS(READ)
+#undef READ
 }

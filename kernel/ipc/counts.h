@@ -1,27 +1,51 @@
 // How many messages a task has sent and received (the first seed, table 4.3).
 //
-// Embedded in struct task as `ipc_counts`. Threads of the task count at the
-// same time, and system.tasks reads: each access is atomic, which for 64 bits
-// takes the alignment.
+// Several threads of a task count at the same time, and system.tasks reads,
+// without a lock. A counter is its low word and how often the top bit of that
+// has changed. Who reads `flips` first and `low` after may find `low` one flip
+// further (the other store is on its way), never the other way round, and sees
+// that by the parity: so no 64-bit value is ever torn.
 #pragma once
 
 #include "lib/types.h"
 
-typedef u64 ipc_counter __attribute__((aligned(8)));
-
-struct ipc_counts {
-    ipc_counter call_sent, call_received;
-    ipc_counter answer_sent, answer_received;
-    ipc_counter irq_notif_received;
-    ipc_counter forwarded;
+struct ipc_counter {
+    u32 low, flips; // atomic
 };
 
-static inline void ipc_count(ipc_counter *c)
+// clang-format off
+#define IPC_COUNTS(C)     \
+    C(call_sent)          \
+    C(call_received)      \
+    C(answer_sent)        \
+    C(answer_received)    \
+    C(irq_notif_received) \
+    C(forwarded)
+// clang-format on
+
+#define IPC_COUNTER(name) struct ipc_counter name;
+struct ipc_counters { // in struct task
+    IPC_COUNTS(IPC_COUNTER)
+};
+#undef IPC_COUNTER
+
+#define IPC_COUNT(name) u64 name;
+struct ipc_counts { // what they say
+    IPC_COUNTS(IPC_COUNT)
+};
+#undef IPC_COUNT
+
+static inline void ipc_count(struct ipc_counter *c)
 {
-    __sync_fetch_and_add(c, 1);
+    u32 now = __atomic_add_fetch(&c->low, 1, __ATOMIC_RELEASE);
+    if (unlikely(!(now & 0x7fffffff)))
+        __atomic_fetch_add(&c->flips, 1, __ATOMIC_RELEASE);
 }
 
-static inline u64 ipc_counter_read(const ipc_counter *c)
+static inline u64 ipc_counter_read(const struct ipc_counter *c)
 {
-    return __sync_fetch_and_add((ipc_counter *)c, 0);
+    u32 flips = __atomic_load_n(&c->flips, __ATOMIC_ACQUIRE);
+    u32 low = __atomic_load_n(&c->low, __ATOMIC_ACQUIRE);
+    flips += (flips ^ low >> 31) & 1;
+    return (u64)flips << 31 | (low & 0x7fffffff);
 }

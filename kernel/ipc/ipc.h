@@ -19,6 +19,7 @@ struct aspace;
 struct file;
 struct phone;
 struct task;
+struct thread;
 
 enum call_state { CALL_UNDER_WAY, CALL_ANSWERED };
 
@@ -27,12 +28,11 @@ struct call {
     struct phone *phone;    // that sent it; referenced
     struct list phone_node; // phone->calls, then ->answers: phone->lock
     enum call_state state;  // phone->lock; only the first answer counts
-    bool waited;            // phone->lock: somebody sleeps in `queue` for it
-    struct waitq queue;
-    struct list box_node;    // box->queued, then ->received: box->lock
-    u32 box_id;              // what the box calls it; box->lock
-    struct ipc_call message; // as sent; id is the phone's
-    s32 retval;              // the answer: phone->lock
+    struct thread *waiter;  // phone->lock: sleeps for this answer, or NULL
+    struct list box_node;   // box->queued, then ->received: box->lock
+    u32 box_id;             // what the box calls it; box->lock
+    u32 id, method, arg[6], task; // as sent: struct ipc_call
+    s32 retval;                   // the answer: phone->lock
     u32 answer[6];
     // IPC_M_DATA_*: the caller's memory, referenced; phone->lock.
     struct aspace *aspace;
@@ -96,8 +96,11 @@ struct answerbox {
 
 // --- calls (call.c)
 
-// A reference for the phone, one for the box. NULL: no memory.
+// From the current task. A reference for the phone, one for the box. NULL: no
+// memory.
 struct call *call_new(struct phone *p, const struct ipc_call *message);
+// As it is told to who receives it, who calls it `id`.
+void call_tell(const struct call *c, u32 id, struct ipc_call *out);
 void call_ref(struct call *c);
 void call_unref(struct call *c);
 // Gives the caller its answer (retval, arg), if it does not have one; consumes
@@ -106,6 +109,12 @@ void call_answer(struct call *c, const struct ipc_call *answer);
 void call_refuse(struct call *c, int error); // with -errno
 // The caller's memory, if it still waits for an answer; consumes it.
 struct aspace *call_take_aspace(struct call *c);
+
+static inline void copy_words(u32 to[6], const u32 from[6])
+{
+    for (u32 i = 0; i < 6; i++)
+        to[i] = from[i];
+}
 
 // --- phones (phone.c)
 

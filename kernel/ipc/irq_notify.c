@@ -72,7 +72,7 @@ bool irq_fetch(struct answerbox *b, struct ipc_call *out)
     if (more) // for another thread that waits
         waitq_wake_one(&b->waiters);
     if (got)
-        ipc_count(&b->task->ipc_counts.irq_notif_received);
+        ipc_count(&b->task->ipc_counters.irq_notif_received);
     return got;
 }
 

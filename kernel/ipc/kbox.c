@@ -116,8 +116,8 @@ static int serve(struct phone *p, const struct ipc_call *m)
 
 static bool start_read(struct kbox *k, struct call *c)
 {
-    bool is_read = c->message.method == IPC_M_SPROFILE_ALL &&
-                   c->message.arg[0] == SPROFILE_M_DATA_READ;
+    bool is_read =
+        c->method == IPC_M_SPROFILE_ALL && c->arg[0] == SPROFILE_M_DATA_READ;
     if (!is_read || !k->session || k->read)
         return false;
     set(k, k->session, c);
@@ -133,7 +133,8 @@ static bool second_read(struct kbox *k, const struct ipc_call *m)
 static void called(struct phone *p, struct call *c)
 {
     struct kbox *k = p->served;
-    struct ipc_call answer = c->message;
+    struct ipc_call answer;
+    call_tell(c, 0, &answer);
     mutex_lock(&k->lock);
     bool later = start_read(k, c);
     if (!later && second_read(k, &answer))
@@ -176,7 +177,7 @@ static void answer_due(struct phone *p)
     mutex_lock(&k->lock);
     if (due(p)) {
         c = k->read;
-        answer = c->message;
+        call_tell(c, 0, &answer);
         bool ended = session_ended(k->session);
         int n = session_read(k->session, answer.arg[1], answer.arg[2]);
         // The last records of a task that has ended come first, then the news.

@@ -8,7 +8,6 @@
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
-#include "lib/string.h"
 
 SLAB_CACHE(phone_cache, struct phone);
 
@@ -149,15 +148,15 @@ static int enter_phone(struct phone *p, struct call *c, u32 *id)
 {
     int err = 0;
     spin_lock(&p->lock);
-    if (p->hung_up) {
-        err = -ECONNRESET;
+    if (phone_dead(p)) {
+        err = -ECONNRESET; // also when it is full: no room will come
     } else if (p->under_way == IPC_PHONE_CALLS) {
         err = -EAGAIN;
     } else {
         c->state = CALL_UNDER_WAY;
-        c->message.id = *id = ++p->last_id;
+        c->id = *id = ++p->last_id;
         WRITE_ONCE(p->under_way, p->under_way + 1);
-        if (!c->waited)
+        if (!c->waiter)
             WRITE_ONCE(p->async, p->async + 1);
         list_push_back(&p->calls, &c->phone_node);
     }
@@ -172,11 +171,11 @@ static void leave_phone(struct phone *p, struct call *c)
     spin_lock(&p->lock);
     bool answered = c->state == CALL_ANSWERED;
     list_remove(&c->phone_node);
-    if (answered && !c->waited)
+    if (answered && !c->waiter)
         WRITE_ONCE(p->answer_count, p->answer_count - 1);
-    if (!answered || !c->waited)
+    if (!answered || !c->waiter)
         WRITE_ONCE(p->under_way, p->under_way - 1);
-    if (!c->waited)
+    if (!c->waiter)
         WRITE_ONCE(p->async, p->async - 1);
     c->state = CALL_ANSWERED;
     spin_unlock(&p->lock);
@@ -215,27 +214,45 @@ static int send(struct phone *p, struct call *c, bool block, u32 *id)
 static bool has_answer(struct phone *p, struct call *c)
 {
     return c ? READ_ONCE(c->state) == CALL_ANSWERED
-             : READ_ONCE(p->answer_count) != 0;
-}
-
-static bool done_waiting(struct phone *p, struct call *c)
-{
-    const struct box_server *s = p->box->server;
-    return has_answer(p, c) || (!c && !READ_ONCE(p->async)) || (s && s->due(p));
+             : READ_ONCE(p->answer_count) || !READ_ONCE(p->async);
 }
 
 // Sleeps until there is an answer, or none can come.
-static int sleep(struct phone *p, struct call *c, u64 deadline)
+static int sleep(struct phone *p, u64 deadline)
+{
+    if (has_answer(p, NULL))
+        return 0;
+    return wait_event(&p->waiters, has_answer(p, NULL), WAIT_INTERRUPTIBLE,
+                      deadline);
+}
+
+// The thread is known to who answers: no queue is needed.
+static int sleep_for(struct call *c)
+{
+    int err = 0;
+    current->wait_on = "ipc answer";
+    for (;;) {
+        wait_prepare(WAIT_INTERRUPTIBLE);
+        bool answered = has_answer(c->phone, c);
+        if (answered || err) {
+            wait_finish();
+            return answered ? 0 : err;
+        }
+        err = wait_sleep(WAIT_INTERRUPTIBLE, WAIT_FOREVER);
+    }
+}
+
+// The same of a kernel box, which may have to be asked.
+static int sleep_served(struct phone *p, struct call *c, u64 deadline)
 {
     const struct box_server *s = p->box->server;
-    struct waitq *q = s ? &p->pollers : c ? &c->queue : &p->waiters;
-    while (!has_answer(p, c) && (c || READ_ONCE(p->async))) {
-        if (s && s->due(p)) {
+    while (!has_answer(p, c)) {
+        if (s->due(p)) {
             s->answer_due(p);
             continue;
         }
-        u64 until = s ? MIN(deadline, s->deadline(p)) : deadline;
-        int err = wait_event(q, done_waiting(p, c), WAIT_INTERRUPTIBLE, until);
+        int err = wait_event(&p->pollers, has_answer(p, c) || s->due(p),
+                             WAIT_INTERRUPTIBLE, MIN(deadline, s->deadline(p)));
         if (err == -EINTR)
             return err;
         if (err && clock_now_ns() >= deadline)
@@ -247,21 +264,22 @@ static int sleep(struct phone *p, struct call *c, u64 deadline)
 // Consumes the phone's reference.
 static void fetched(struct call *c, struct ipc_call *out)
 {
-    out->id = c->message.id;
-    out->method = c->message.method;
-    memcpy(out->arg, c->answer, sizeof(out->arg));
+    out->id = c->id;
+    out->method = c->method;
+    copy_words(out->arg, c->answer);
     out->retval = c->retval;
     out->flags = out->task = out->phone = 0;
     if (c->connect && c->retval >= 0)
         transfer_fetched(c, out);
-    ipc_count(&current_task()->ipc_counts.answer_received);
+    ipc_count(&current_task()->ipc_counters.answer_received);
     call_unref(c);
 }
 
 int phone_wait(struct phone *p, struct ipc_call *out, u64 deadline)
 {
     for (;;) {
-        int err = sleep(p, NULL, deadline);
+        int err = p->box->server ? sleep_served(p, NULL, deadline)
+                                 : sleep(p, deadline);
         bool was_full;
         struct call *c = take_answer(p, &was_full);
         if (!c && err)
@@ -282,7 +300,7 @@ int phone_wait(struct phone *p, struct ipc_call *out, u64 deadline)
 bool phone_ready(struct phone *p)
 {
     const struct box_server *s = p->box->server;
-    return has_answer(p, NULL) || (s && s->due(p));
+    return READ_ONCE(p->answer_count) || (s && s->due(p));
 }
 
 // Interrupted: if it has no answer yet, ipc_wait will give that.
@@ -291,7 +309,7 @@ static bool becomes_async(struct phone *p, struct call *c)
     spin_lock(&p->lock);
     bool open = c->state == CALL_UNDER_WAY;
     if (open) {
-        c->waited = false;
+        c->waiter = NULL;
         WRITE_ONCE(p->async, p->async + 1);
     }
     spin_unlock(&p->lock);
@@ -300,7 +318,8 @@ static bool becomes_async(struct phone *p, struct call *c)
 
 static int call_and_wait(struct phone *p, struct call *c, struct ipc_call *m)
 {
-    if (sleep(p, c, WAIT_FOREVER) && becomes_async(p, c))
+    int err = p->box->server ? sleep_served(p, c, WAIT_FOREVER) : sleep_for(c);
+    if (err && becomes_async(p, c))
         return -EINTR;
     fetched(c, m);
     return 0;
@@ -313,11 +332,8 @@ int phone_call(struct phone *p, struct ipc_call *m)
     struct call *c = call_new(p, m);
     if (!c)
         return -ENOMEM;
-    c->message.task = current_task()->id;
-    c->message.phone = p->id;
-    c->waited = m->flags & IPC_F_WAIT;
-    if (c->waited)
-        waitq_init(&c->queue, "ipc answer");
+    if (m->flags & IPC_F_WAIT)
+        c->waiter = current;
     int err = transfer_prepare(c);
     if (!err)
         err = send(p, c, m->flags & IPC_F_BLOCK, &m->id);
@@ -326,6 +342,6 @@ int phone_call(struct phone *p, struct ipc_call *m)
         call_unref(c); // nor will the phone
         return err;
     }
-    ipc_count(&current_task()->ipc_counts.call_sent);
+    ipc_count(&current_task()->ipc_counters.call_sent);
     return m->flags & IPC_F_WAIT ? call_and_wait(p, c, m) : 0;
 }

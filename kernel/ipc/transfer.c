@@ -15,7 +15,7 @@
 int transfer_prepare(struct call *c)
 {
     struct task *t = current_task();
-    u32 method = c->message.method;
+    u32 method = c->method;
     if (likely(method >= IPC_M_USER) || c->phone->box->server)
         return 0;
     switch (method) {
@@ -77,13 +77,13 @@ static int copy_data(struct call *c, struct ipc_call *answer)
 {
     struct copy copy = {
         .caller = call_take_aspace(c),
-        .theirs = c->message.arg[0],
+        .theirs = c->arg[0],
         .ours = answer->arg[0],
-        .to_caller = c->message.method == IPC_M_DATA_READ,
+        .to_caller = c->method == IPC_M_DATA_READ,
     };
     if (!copy.caller)
         return -ECONNRESET; // it waits no longer
-    u32 size = MIN(MIN(c->message.arg[1], answer->arg[1]), IPC_DATA_MAX);
+    u32 size = MIN(MIN(c->arg[1], answer->arg[1]), IPC_DATA_MAX);
     int err = copy_memory(&copy, size);
     aspace_unref(copy.caller);
     return err ? err : (int)size;
@@ -109,7 +109,7 @@ static int give_connection(struct call *c, struct ipc_call *answer)
 
 void transfer_fetched(struct call *c, struct ipc_call *answer)
 {
-    if (c->message.method == IPC_M_CONNECT_ME_TO)
+    if (c->method == IPC_M_CONNECT_ME_TO)
         answer->retval = phone_install(c->connect);
 }
 
@@ -118,13 +118,13 @@ int transfer_answer(struct call *c, struct ipc_call *answer)
     int result;
     if (answer->retval < 0)
         return 0; // no
-    switch (c->message.method) {
+    switch (c->method) {
     case IPC_M_DATA_READ:
     case IPC_M_DATA_WRITE:
         result = copy_data(c, answer);
         answer->retval = result;
-        answer->arg[0] = c->message.arg[0];
-        answer->arg[1] = c->message.arg[1];
+        answer->arg[0] = c->arg[0];
+        answer->arg[1] = c->arg[1];
         return result;
     case IPC_M_CONNECT_ME_TO:
         result = give_connection(c, answer);

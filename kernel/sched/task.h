@@ -65,7 +65,7 @@ struct task {
 
     // kernel/ipc: NULL until somebody connects; guarded there.
     struct answerbox *answerbox, *kbox;
-    struct ipc_counts ipc_counts;
+    struct ipc_counters ipc_counters;
 };
 
 // What happens to tasks, for parts that the core does not know (linker set).
