@@ -19,11 +19,12 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LINK "/dev/ttyS1"
 #define PAYLOAD_MAX 4096
-#define FAREWELL_MS 2000 // how long to wait for the host's last byte
+#define FAREWELL_S 2 // how long to wait for the host's last byte
 #define LAST_PIECES 32   // what a pipe can still hold when the shell has ended
 
 enum { FRAME_HEAD = 5, FRAME_TAIL = 4 };
@@ -194,20 +195,34 @@ static char *read_run_file(void)
     return line;
 }
 
+// Waits for the host's byte, busily: in a machine whose time is counted in
+// instructions (-icount) an idle second is over before the host has done
+// anything, and what is still under way to it would be lost.
+static void wait_for_farewell(void)
+{
+    struct pollfd host = { .fd = link_fd, .events = POLLIN };
+    struct timespec start, now;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        if (poll(&host, 1, 0) > 0)
+            return;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec - start.tv_sec <= FAREWELL_S);
+}
+
 void run_command(void)
 {
-    struct pollfd host = { .events = POLLIN };
     unsigned char status[4];
 
     if (link_hello() < 0) {
         say("%s: %s", LINK, strerror(errno));
         return;
     }
-    host.fd = link_fd;
     put_little_endian(status, run(read_run_file(), 'O', 'E'), sizeof(status));
     if (access(GET_FILE, F_OK) == 0)
         run("tar -c -f - -C /out .", 'F', 'E');
     send('X', status, sizeof(status));
     send('Z', "", 0);
-    poll(&host, 1, FAREWELL_MS);
+    wait_for_farewell();
 }
