@@ -1,5 +1,5 @@
-// A 64-bit counter that one CPU writes (in interrupts, or with them off) and any
-// other may read at any time, without a lock and never torn.
+// A 64-bit counter that one CPU writes (in interrupts, or with them off) and
+// any other may read at any time, without a lock and never torn.
 //
 // The high half is kept twice. When the low half overflows the writer changes
 // `high`, `low`, `high_again` in this order, and the reader reads them in the

@@ -26,8 +26,7 @@ struct collector {
     u32 count, room;
 };
 
-// ---- the image
-// ---------------------------------------------------------------
+// --- the image --------------------------------------------------------------
 
 static bool image_has(const struct image *im, u64 offset, u64 size)
 {
@@ -49,8 +48,7 @@ static bool is_elf(const struct image *im)
     return im->size >= 4 && memcmp(im->bytes, ELF_MAGIC, 4) == 0;
 }
 
-// ---- collecting
-// --------------------------------------------------------------
+// --- collecting -------------------------------------------------------------
 
 static bool name_is_wanted(const char *name, u32 size)
 {
@@ -71,8 +69,7 @@ static void collect(struct collector *c, u32 start, u32 end, const char *name,
                                             .flags = flags };
 }
 
-// ---- ELF
-// ---------------------------------------------------------------------
+// --- ELF --------------------------------------------------------------------
 
 struct elf_tables {
     struct elf_header header;
@@ -164,8 +161,7 @@ static enum symbols_status collect_elf(struct collector *c,
     return SYMBOLS_OK;
 }
 
-// ---- nm's text
-// ---------------------------------------------------------------
+// --- nm's text --------------------------------------------------------------
 
 // A line: address, size (only with nm -S), type letter, name.
 struct nm_line {
@@ -265,8 +261,7 @@ static enum symbols_status collect_nm(struct collector *c,
     return SYMBOLS_OK;
 }
 
-// ---- order
-// -------------------------------------------------------------------
+// --- order ------------------------------------------------------------------
 
 static bool name_is_less(const struct symbol *a, const struct symbol *b)
 {
@@ -349,8 +344,7 @@ static void set_enclosing(struct symbol *table, u32 count)
     }
 }
 
-// ---- the interface
-// -----------------------------------------------------------
+// --- the interface ----------------------------------------------------------
 
 u32 symbols_room(const void *image, size_t size)
 {

@@ -101,7 +101,7 @@ NOINLINE bool fail_alloc_due(void)
     return true;
 }
 
-// --- /dev/failalloc ----------------------------------------------------------
+// --- /dev/failalloc ---------------------------------------------------------
 
 static int arm(struct file *f UNUSED, struct io *io, u64 *pos)
 {

@@ -39,7 +39,7 @@ static struct quarantine {
     void *objects[QUARANTINE_MAX];
 } quarantines[CPU_MAX];
 
-// --- shadow ------------------------------------------------------------------
+// --- shadow -----------------------------------------------------------------
 
 static ALWAYS_INLINE bool has_shadow(u32 addr)
 {
@@ -62,8 +62,7 @@ void kasan_close(const void *p, size_t n, enum kasan_why why)
         memset(shadow_of((u32)p), why, n / GRANULE);
 }
 
-// --- checks, called by compiled code
-// -------------------------------------------
+// --- checks, called by compiled code ----------------------------------------
 
 static ALWAYS_INLINE bool is_open(u32 addr, u32 size)
 {
@@ -126,8 +125,7 @@ void __asan_storeN_noabort(u32 addr, u32 size)
     check_range(addr, size, true, CALLER);
 }
 
-// --- stacks
-// --------------------------------------------------------------------
+// --- stacks -----------------------------------------------------------------
 
 // The end of the kernel stack that `at` lies in, or 0.
 static u32 stack_end(u32 at)
@@ -194,8 +192,7 @@ void __asan_unpoison_stack_memory(u32 at, u32 size)
     kasan_open((void *)at, size);
 }
 
-// --- globals
-// ---------------------------------------------------------------------
+// --- globals ----------------------------------------------------------------
 
 void __asan_register_globals(const struct kasan_global *list, u32 count);
 void __asan_register_globals(const struct kasan_global *list, u32 count)
@@ -240,8 +237,7 @@ void kasan_stop(void)
     direct_size = vmap_size = 0;
 }
 
-// --- the heap
-// --------------------------------------------------------------------
+// --- the heap ---------------------------------------------------------------
 
 static void remember(struct kasan_stack *s)
 {

@@ -93,8 +93,7 @@ static u32 next_random(u32 cpu)
     return per_cpu[cpu].random = x;
 }
 
-// --- reports
-// --------------------------------------------------------------------
+// --- reports ----------------------------------------------------------------
 
 // The log has a lock, and this may be a report about its holder.
 static void say(const char *fmt, ...) PRINTF(1, 2);
@@ -198,8 +197,7 @@ static void report(const struct side *mine, const struct side *other)
     panic("kcsan: data race in %s+%#x", name, offset);
 }
 
-// --- watchpoints
-// ------------------------------------------------------------------
+// --- watchpoints ------------------------------------------------------------
 
 static ALWAYS_INLINE struct watchpoint *slot_of(u32 addr)
 {
@@ -338,8 +336,7 @@ static ALWAYS_INLINE void access_range(u32 addr, u32 size, bool write)
         watch(addr, size, write, frame_pointer());
 }
 
-// --- what the compiler calls (GCC's tsan.def)
-// ----------------------------------------
+// --- what the compiler calls (GCC's tsan.def) -------------------------------
 
 #define ACCESS(size)                                      \
     void __tsan_read##size(u32 addr);                     \

@@ -52,7 +52,7 @@ static void say(const char *fmt, ...)
     console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
 }
 
-// --- what there is -----------------------------------------------------------
+// --- what there is ----------------------------------------------------------
 
 // The first frame of the allocated block that `number` lies in, or NULL.
 static struct frame *block_of(u32 number)
@@ -76,7 +76,7 @@ static bool permanent(const struct frame *f)
     return f->use == FRAME_KERNEL;
 }
 
-// --- marking -----------------------------------------------------------------
+// --- marking ----------------------------------------------------------------
 
 static void later(u8 *mark, u32 va)
 {
@@ -215,7 +215,7 @@ static void scan_at(u32 va)
         scan_frame(f);
 }
 
-// --- all that is allocated ---------------------------------------------------
+// --- all that is allocated --------------------------------------------------
 
 typedef void (*object_fn)(const struct slab_cache *c, struct track *t,
                           u32 object);
@@ -272,7 +272,7 @@ static void scan_pending(void)
     } while (pending_count || overflowed);
 }
 
-// --- roots -------------------------------------------------------------------
+// --- roots ------------------------------------------------------------------
 
 // Of a thread that does not run the part in use; of one that was stopped on
 // another CPU all of it.
@@ -338,7 +338,7 @@ static void scan_roots(void)
     }
 }
 
-// --- what is lost ------------------------------------------------------------
+// --- what is lost -----------------------------------------------------------
 
 static u16 lost[CALLERS_MAX]; // allocated by these callers
 static u32 lost_count, checked_count, report_count;

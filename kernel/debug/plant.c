@@ -16,8 +16,7 @@ KERNEL_ARG(plant, "plant=NAME: makes a mistake that a checker must report");
 // Keeps the compiler from seeing through a planted mistake.
 static volatile u32 opaque_zero;
 
-// --- ubsan
-// ------------------------------------------------------------------------
+// --- ubsan ------------------------------------------------------------------
 
 static void shift_too_far(void)
 {
@@ -44,8 +43,7 @@ static void null_member(void)
     log_printf("plant: %u\n", t->tid);
 }
 
-// --- kasan
-// ------------------------------------------------------------------------
+// --- kasan ------------------------------------------------------------------
 
 static void use_after_free(void)
 {
@@ -85,8 +83,7 @@ static void double_free(void)
     kfree(p);
 }
 
-// --- kcsan
-// ------------------------------------------------------------------------
+// --- kcsan ------------------------------------------------------------------
 
 static u32 unlocked;
 
@@ -122,8 +119,7 @@ static void unmasked_counter(void)
     timeout_cancel(&timeout);
 }
 
-// --- lockdep
-// ----------------------------------------------------------------------
+// --- lockdep ----------------------------------------------------------------
 
 static struct spinlock lock_a = SPINLOCK_INIT("plant a");
 static struct spinlock lock_b = SPINLOCK_INIT("plant b");
@@ -172,8 +168,7 @@ static void lock_twice(void)
     spin_lock(&lock_a);
 }
 
-// --- every checked kernel
-// ---------------------------------------------------------
+// --- every checked kernel ---------------------------------------------------
 
 static void write_after_free(void)
 {

@@ -65,12 +65,12 @@ static NORETURN void report(const struct location *l, const char *what,
 
 #define HANDLER(name) void __ubsan_handle_##name
 
-#define BINARY(id, text)                                      \
-    HANDLER(id)(struct overflow * d, u32 a, u32 b);           \
-    HANDLER(id)(struct overflow * d, u32 a, u32 b)            \
-    {                                                         \
-        REPORT(d, text, d->type->name, value_of(d->type, a),  \
-               value_of(d->type, b));                         \
+#define BINARY(id, text)                                     \
+    HANDLER(id)(struct overflow * d, u32 a, u32 b);          \
+    HANDLER(id)(struct overflow * d, u32 a, u32 b)           \
+    {                                                        \
+        REPORT(d, text, d->type->name, value_of(d->type, a), \
+               value_of(d->type, b));                        \
     }
 
 BINARY(add_overflow, "sum overflows")
@@ -94,8 +94,8 @@ HANDLER(shift_out_of_bounds)(struct shift *d, u32 a, u32 b)
 HANDLER(out_of_bounds)(struct bounds *d, u32 index);
 HANDLER(out_of_bounds)(struct bounds *d, u32 index)
 {
-    REPORT(d, "index out of bounds", d->array->name,
-           value_of(d->index, index), 0);
+    REPORT(d, "index out of bounds", d->array->name, value_of(d->index, index),
+           0);
 }
 
 HANDLER(type_mismatch_v1)(struct mismatch *d, u32 address);
@@ -129,11 +129,11 @@ HANDLER(vla_bound_not_positive)(struct invalid_value *d, u32 bound)
            value_of(d->type, bound), 0);
 }
 
-#define PLAIN(id, text)                       \
-    HANDLER(id)(struct only_location * d);    \
-    HANDLER(id)(struct only_location * d)     \
-    {                                         \
-        REPORT(d, text, "none", 0, 0);        \
+#define PLAIN(id, text)                    \
+    HANDLER(id)(struct only_location * d); \
+    HANDLER(id)(struct only_location * d)  \
+    {                                      \
+        REPORT(d, text, "none", 0, 0);     \
     }
 
 PLAIN(builtin_unreachable, "unreachable code is reached")

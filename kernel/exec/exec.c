@@ -109,8 +109,7 @@ static int prepend(struct strings *s, u32 drop, const char *what, u32 n)
     return 0;
 }
 
-// --- the new program
-// -------------------------------------------------------------
+// --- the new program --------------------------------------------------------
 
 struct program {
     struct vnode *vnode;
@@ -286,8 +285,7 @@ static int build_aspace(struct program *p, struct aspace **out,
     return 0;
 }
 
-// --- the point of no return
-// --------------------------------------------------------
+// --- the point of no return -------------------------------------------------
 
 static const char *last_name(const char *path)
 {

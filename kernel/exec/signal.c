@@ -26,8 +26,7 @@
 
 SLAB_CACHE(siginfo_cache, struct siginfo);
 
-// --- queues
-// -------------------------------------------------------------------
+// --- queues -----------------------------------------------------------------
 
 static void queue_info(struct siginfo_queue *q, int sig,
                        const struct siginfo *info)
@@ -74,8 +73,7 @@ void signal_queue_clear(struct siginfo_queue *q)
     }
 }
 
-// --- what a signal would do
-// ------------------------------------------------------
+// --- what a signal would do -------------------------------------------------
 
 // signals.lock held.
 static bool ignored(const struct signals *s, int sig)
@@ -159,8 +157,7 @@ void signal_set_temporary_mask(sigset_t mask)
     WRITE_ONCE(t->signal_pending, true); // look again
 }
 
-// --- sending
-// ---------------------------------------------------------------------
+// --- sending ----------------------------------------------------------------
 
 // Stop and continue signals cancel each other, delivered or not.
 static void cancel_opposites(struct task *t, struct thread *target, int sig)
@@ -336,8 +333,7 @@ void signal_fault(int sig, int code, u32 addr)
     WRITE_ONCE(t->signal_pending, true);
 }
 
-// --- delivery
-// ----------------------------------------------------------------------
+// --- delivery ---------------------------------------------------------------
 
 // Takes the next deliverable signal; 0 if there is none. Faults come first:
 // they belong to the instruction that the frame shows.

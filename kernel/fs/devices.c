@@ -81,8 +81,7 @@ static int write_random(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
     return wanted - io->left;
 }
 
-// --- kmsg: the log as it was at the first read; a written line goes there
-// ------
+// --- kmsg: the log as it was at the first read; a written line goes there ---
 
 static int open_log(struct file *f)
 {
@@ -134,8 +133,7 @@ static void close_log(struct file *f)
     text_file_free(f->data);
 }
 
-// --- the table
-// ----------------------------------------------------------------
+// --- the table --------------------------------------------------------------
 
 #define DEVICE(id, minor_number, permissions, ...)           \
     static const struct file_ops id##_ops = { __VA_ARGS__ }; \

@@ -226,7 +226,7 @@ int vfs_lookup(struct vnode *at, const char *path, u32 flags,
     return err;
 }
 
-// --- from a vnode to its path ----------------------------------------------
+// --- from a vnode to its path -----------------------------------------------
 
 struct name_search {
     struct dirent_sink sink;
@@ -336,7 +336,7 @@ int vfs_path(struct vnode *v, char *buf, size_t size)
     return (int)len;
 }
 
-// --- path arguments --------------------------------------------------------
+// --- path arguments ---------------------------------------------------------
 
 int path_get(struct path_arg *p, u32 user)
 {

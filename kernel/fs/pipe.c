@@ -218,8 +218,7 @@ static int pipe_ioctl(struct file *f, u32 cmd, u32 arg)
     return user_store_u32(arg, used);
 }
 
-// --- opening and closing
-// ------------------------------------------------------------------
+// --- opening and closing ----------------------------------------------------
 
 static void add_ends(struct pipe *p, u32 flags)
 {

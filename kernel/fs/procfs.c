@@ -18,8 +18,7 @@ SLAB_CACHE(node_cache, struct proc_node);
 static const struct vnode_ops dir_ops, file_vnode_ops, link_ops, jump_ops;
 static const struct file_ops dir_file_ops, text_ops;
 
-// --- nodes
-// ----------------------------------------------------------------------
+// --- nodes ------------------------------------------------------------------
 
 // A number that the same name has every time: task, thread, place in the
 // directory (0: the directory of the task or thread itself).
@@ -143,8 +142,7 @@ void proc_set_pid(struct proc_node *child, u32 number)
     child->pid = number;
 }
 
-// --- directories
-// ------------------------------------------------------------------
+// --- directories ------------------------------------------------------------
 
 #define NUMBER_DIGITS_MAX 9
 
@@ -244,8 +242,7 @@ static const struct vnode_ops dir_ops = {
 
 static const struct file_ops dir_file_ops = { .seekable = true };
 
-// --- symlinks and files
-// -------------------------------------------------------------
+// --- symlinks and files -----------------------------------------------------
 
 static int readlink(struct vnode *v, char *buf, size_t size)
 {
@@ -304,8 +301,7 @@ static const struct file_ops text_ops = {
     .seekable = true,
 };
 
-// --- the mount
-// ------------------------------------------------------------------------
+// --- the mount --------------------------------------------------------------
 
 int procfs_mount(struct mount **out)
 {

@@ -119,8 +119,7 @@ static int link_fd(struct vnode *v, char *buf, size_t size)
     return len;
 }
 
-// --- opening through the link
-// -------------------------------------------------------
+// --- opening through the link -----------------------------------------------
 
 // What has no vnode (a pipe, a phone) is opened as a second way to the same
 // file: `data` is a reference to that.
@@ -224,8 +223,7 @@ const struct proc_dir proc_fd_dir = {
     .set = set_fd,
 };
 
-// --- exe, cwd, root
-// ---------------------------------------------------------------
+// --- exe, cwd, root ---------------------------------------------------------
 
 int proc_link_exe(struct vnode *v, char *buf, size_t size)
 {

@@ -21,8 +21,7 @@
 #define VECTORS 256u
 #define FIRST_DEVICE 32u // vectors below are exceptions
 
-// --- stat
-// -----------------------------------------------------------------------
+// --- stat -------------------------------------------------------------------
 
 struct cpu_times {
     u64 user, kernel, irq, idle; // clock ticks
@@ -109,8 +108,7 @@ static int make_stat(struct text *t, void *arg UNUSED)
     return 0;
 }
 
-// --- loadavg, uptime
-// ------------------------------------------------------------
+// --- loadavg, uptime --------------------------------------------------------
 
 static void put_load(struct text *t, u32 load)
 {
@@ -153,8 +151,7 @@ static int make_uptime(struct text *t, void *arg UNUSED)
     return 0;
 }
 
-// --- meminfo
-// --------------------------------------------------------------------
+// --- meminfo ----------------------------------------------------------------
 
 static int make_meminfo(struct text *t, void *arg UNUSED)
 {
@@ -197,8 +194,7 @@ static int make_meminfo(struct text *t, void *arg UNUSED)
     return 0;
 }
 
-// --- cpuinfo, interrupts
-// ----------------------------------------------------------
+// --- cpuinfo, interrupts ----------------------------------------------------
 
 static void put_flags(struct text *t)
 {
@@ -272,8 +268,7 @@ static int make_interrupts(struct text *t, void *arg UNUSED)
     return 0;
 }
 
-// --- the rest
-// -------------------------------------------------------------------
+// --- the rest ---------------------------------------------------------------
 
 static int put_mount(const struct mount *m, void *arg)
 {
@@ -315,8 +310,7 @@ static int link_thread_self(struct vnode *v UNUSED, char *buf, size_t size)
     return format(buf, size, "%u/task/%u", current_task()->id, current->tid);
 }
 
-// --- the root
-// -------------------------------------------------------------------
+// --- the root ---------------------------------------------------------------
 
 #define FILE(file, maker)                                   \
     {                                                       \

@@ -34,8 +34,7 @@ static u64 ticks(u64 cycles)
     return clock_tsc_to_ns(cycles) / PROC_TICK_NS;
 }
 
-// --- taking it: tasks_lock is held
-// -----------------------------------------------
+// --- taking it: tasks_lock is held ------------------------------------------
 
 static void snap_terminal(struct snapshot *s, const struct task *task)
 {
@@ -92,8 +91,7 @@ static struct thread *pick_thread(struct task *task, u32 tid)
     return NULL;
 }
 
-// --- taking it
-// --------------------------------------------------------------------
+// --- taking it --------------------------------------------------------------
 
 static char state_letter(u32 state)
 {
@@ -157,8 +155,7 @@ static int take_snapshot(const struct proc_node *n, struct snapshot *s)
     return err == -ENOENT ? -ESRCH : err;
 }
 
-// --- putting it into words (proc(5))
-// ------------------------------------------------
+// --- putting it into words (proc(5)) ----------------------------------------
 
 static int make_stat(struct text *t, void *arg)
 {
@@ -331,8 +328,7 @@ static int make_cmdline(struct text *t, void *arg)
     return 0;
 }
 
-// --- the directories
-// ------------------------------------------------------------------
+// --- the directories --------------------------------------------------------
 
 static bool next_thread(const struct proc_node *dir, u32 from, u32 *number)
 {

@@ -212,8 +212,7 @@ static int tty_write(struct file *f, struct io *io, u64 *pos UNUSED)
     return done > 0 ? done : err;
 }
 
-// --- the other file operations
-// ------------------------------------------------
+// --- the other file operations ----------------------------------------------
 
 static u32 tty_poll(struct file *f, struct poll_wait *pw)
 {
@@ -261,8 +260,7 @@ int tty_attach_file(struct tty *t, struct file *file, bool survives_hangup)
     return 0;
 }
 
-// --- the driver's side
-// --------------------------------------------------------
+// --- the driver's side ------------------------------------------------------
 
 void tty_input(struct tty *t, const char *text, size_t n)
 {

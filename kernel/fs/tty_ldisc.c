@@ -73,8 +73,7 @@ static u32 column_at(const struct tty *t, u32 end)
     return column;
 }
 
-// --- the input ring
-// -----------------------------------------------------------
+// --- the input ring ---------------------------------------------------------
 
 static u32 input_used(const struct tty *t)
 {
@@ -180,8 +179,7 @@ void ldisc_modes_changed(struct tty *t, const struct termios_k *old)
     waitq_wake_all(&t->read_wait);
 }
 
-// --- canonical editing
-// ----------------------------------------------------------
+// --- canonical editing ------------------------------------------------------
 
 // Takes the edited line back to `head`, wiping it from the screen.
 static void erase_back_to(struct tty *t, u32 head)

@@ -57,7 +57,7 @@ static void arrived(struct answerbox *b)
     waitq_wake_all(&b->pollers);
 }
 
-// --- arriving ----------------------------------------------------------------
+// --- arriving ---------------------------------------------------------------
 
 int box_push(struct answerbox *b, struct call *c)
 {
@@ -94,7 +94,7 @@ static void made_room(struct answerbox *b, u32 before)
         waitq_wake_all(&b->senders);
 }
 
-// --- receiving ---------------------------------------------------------------
+// --- receiving --------------------------------------------------------------
 
 static struct phone *take_hangup(struct answerbox *b)
 {
@@ -232,7 +232,7 @@ void box_put_back(struct answerbox *b, u32 id)
         give_back(b, c, true);
 }
 
-// --- answering ---------------------------------------------------------------
+// --- answering --------------------------------------------------------------
 
 int box_answer(struct answerbox *b, const struct ipc_call *answer)
 {
@@ -286,7 +286,7 @@ int box_forward(struct answerbox *b, u32 id, struct phone *to,
     return 0;
 }
 
-// --- phones come and go ------------------------------------------------------
+// --- phones come and go -----------------------------------------------------
 
 bool box_add_phone(struct answerbox *b, struct phone *p)
 {
@@ -326,7 +326,7 @@ void box_drop_phone(struct answerbox *b, struct phone *p)
         arrived(b);
 }
 
-// --- closing -----------------------------------------------------------------
+// --- closing ----------------------------------------------------------------
 
 static void splice(struct list *from, struct list *to)
 {

@@ -69,7 +69,7 @@ void ipc_for_each_connection(void (*fn)(u32 caller, u32 callee, void *arg),
     }
 }
 
-// --- what the sysinfo tree asks for ------------------------------------------
+// --- what the sysinfo tree asks for -----------------------------------------
 
 struct provided {
     void (*fn)(const struct sysinfo_ipcc *, void *);

@@ -54,7 +54,7 @@ static struct call *set(struct kbox *k, struct session *s, struct call *read)
     return before;
 }
 
-// --- commands ----------------------------------------------------------------
+// --- commands ---------------------------------------------------------------
 
 static int begin(struct phone *p, const struct ipc_call *m)
 {
@@ -148,7 +148,7 @@ static void called(struct phone *p, struct call *c)
         call_answer(c, &answer);
 }
 
-// --- the answer that comes later ---------------------------------------------
+// --- the answer that comes later --------------------------------------------
 
 static bool due(struct phone *p)
 {

@@ -68,7 +68,7 @@ void phone_unref(struct phone *p)
     slab_free(&phone_cache, p);
 }
 
-// --- hanging up --------------------------------------------------------------
+// --- hanging up -------------------------------------------------------------
 
 // A call that nobody has answered yet, referenced; or NULL.
 static struct call *open_call(struct phone *p)
@@ -136,7 +136,7 @@ bool phone_dead(struct phone *p)
     return READ_ONCE(p->hung_up) || READ_ONCE(p->box->closed);
 }
 
-// --- sending -----------------------------------------------------------------
+// --- sending ----------------------------------------------------------------
 
 bool phone_may_send(struct phone *p)
 {
@@ -208,7 +208,7 @@ static int send(struct phone *p, struct call *c, bool block, u32 *id)
     return err;
 }
 
-// --- answers -----------------------------------------------------------------
+// --- answers ----------------------------------------------------------------
 
 // Of one call, or (NULL) of any that ipc_wait may give.
 static bool has_answer(struct phone *p, struct call *c)

@@ -10,7 +10,7 @@
 #include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 
-// --- phones ------------------------------------------------------------------
+// --- phones -----------------------------------------------------------------
 
 static u32 phone_poll(struct file *f, struct poll_wait *pw)
 {
@@ -110,7 +110,7 @@ SYSCALL_HANDLER(ipc_hangup)
     return err;
 }
 
-// --- answerboxes -------------------------------------------------------------
+// --- answerboxes ------------------------------------------------------------
 
 static u32 box_poll(struct file *f, struct poll_wait *pw)
 {
@@ -185,7 +185,7 @@ static int wait_for_call(struct answerbox *b, u32 to, u64 deadline)
     return err;
 }
 
-// --- calls -------------------------------------------------------------------
+// --- calls ------------------------------------------------------------------
 
 SYSCALL_HANDLER(ipc_call)
 {

@@ -35,7 +35,7 @@ int transfer_prepare(struct call *c)
     }
 }
 
-// --- memory ------------------------------------------------------------------
+// --- memory -----------------------------------------------------------------
 
 struct copy {
     struct aspace *caller;
@@ -89,7 +89,7 @@ static int copy_data(struct call *c, struct ipc_call *answer)
     return err ? err : (int)size;
 }
 
-// --- connections -------------------------------------------------------------
+// --- connections ------------------------------------------------------------
 
 // The answering task's phone becomes what the caller is connected to.
 static int give_connection(struct call *c, struct ipc_call *answer)

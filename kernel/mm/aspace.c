@@ -61,7 +61,7 @@ void aspace_unref(struct aspace *as)
     slab_free(&aspace_cache, as);
 }
 
-// --- fork ------------------------------------------------------------------
+// --- fork -------------------------------------------------------------------
 
 struct copy {
     struct pagetable *to;

@@ -210,7 +210,7 @@ int aspace_fault(struct aspace *as, u32 addr, u32 error_code)
     return err;
 }
 
-// --- another space's memory ------------------------------------------------
+// --- another space's memory -------------------------------------------------
 
 // Copies within one page.
 static int access_page(struct aspace *as, u32 va, void *buf, u32 n, u32 access)

@@ -22,7 +22,7 @@ u32 any_zone;
 u64 unmanaged_frames;
 struct frame_cache frame_caches[CPU_MAX];
 
-// --- the CPU's cache; interrupts are off -----------------------------------
+// --- the CPU's cache; interrupts are off ------------------------------------
 
 static bool for_tasks(enum frame_use use)
 {
@@ -116,7 +116,7 @@ static ALWAYS_INLINE void close_frames(const struct frame *f, u32 order)
         kasan_close(frame_va(f), PAGE_SIZE << order, KASAN_FRAME_FREED);
 }
 
-// --- allocation ------------------------------------------------------------
+// --- allocation -------------------------------------------------------------
 
 static struct frame *take_block(u32 order, u32 zone, enum frame_use use)
 {
@@ -229,7 +229,7 @@ u32 frame_refs(const struct frame *f)
     return __atomic_load_n(&f->refs, __ATOMIC_ACQUIRE);
 }
 
-// --- addresses and contents ------------------------------------------------
+// --- addresses and contents -------------------------------------------------
 
 paddr_t frame_paddr(const struct frame *f)
 {
@@ -337,7 +337,7 @@ void page_free_zeroed(void *page)
         frame_unref(f);
 }
 
-// --- statistics ------------------------------------------------------------
+// --- statistics -------------------------------------------------------------
 
 bool frames_scarce(void)
 {

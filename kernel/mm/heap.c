@@ -35,7 +35,7 @@ _Static_assert(sizeof(struct slab_magazine) * CPU_MAX == PAGE_SIZE,
 static struct spinlock caches_lock = SPINLOCK_INIT("slab caches");
 static struct list caches = LIST_INIT(caches);
 
-// --- slabs: `data` of the first frame --------------------------------------
+// --- slabs: `data` of the first frame ---------------------------------------
 
 // Offset of the first free object + 1 (0: none) and the number of objects out.
 #define SLAB_DATA(first, used) ((first) << 16 | (used))
@@ -101,7 +101,7 @@ static void slab_destroy(struct slab_cache *c, struct frame *slab)
     frame_unref(slab);
 }
 
-// --- caches; the cache's lock is held --------------------------------------
+// --- caches; the cache's lock is held ---------------------------------------
 
 static void *cache_take(struct slab_cache *c)
 {
@@ -183,7 +183,7 @@ static NOINLINE void cache_prepare(struct slab_cache *c)
     spin_unlock_irq(&caches_lock, flags);
 }
 
-// --- the slow way; interrupts are off --------------------------------------
+// --- the slow way; interrupts are off ---------------------------------------
 
 static NOINLINE void *alloc_slow(struct slab_cache *c)
 {
@@ -285,7 +285,7 @@ void slab_free(struct slab_cache *c, void *object)
         empty_quarantine();
 }
 
-// --- kmalloc ---------------------------------------------------------------
+// --- kmalloc ----------------------------------------------------------------
 
 #define KMALLOC_CACHE(size)                                          \
     {                                                                \
@@ -359,7 +359,7 @@ char *kstrdup(const char *s)
     return copy;
 }
 
-// --- what it uses ----------------------------------------------------------
+// --- what it uses -----------------------------------------------------------
 
 // Objects in magazines are not in use. Other CPUs change their counts
 // meanwhile: the number is exact when they do not.

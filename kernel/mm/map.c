@@ -25,7 +25,7 @@ static bool valid_range(u32 addr, u32 *length)
     return addr < USER_END && *length <= USER_END - addr;
 }
 
-// --- dropping pages --------------------------------------------------------
+// --- dropping pages ---------------------------------------------------------
 
 struct unmapping {
     u32 count, first, last;
@@ -102,7 +102,7 @@ int aspace_discard(struct aspace *as, u32 addr, u32 length)
     return err;
 }
 
-// --- mapping ---------------------------------------------------------------
+// --- mapping ----------------------------------------------------------------
 
 // Finds the place for `length` bytes and makes it free. Locked.
 static int place(struct aspace *as, u32 hint, u32 length, u32 map_flags,
@@ -243,7 +243,7 @@ u32 aspace_set_brk(struct aspace *as, u32 brk)
     return brk;
 }
 
-// --- protection ------------------------------------------------------------
+// --- protection -------------------------------------------------------------
 
 struct protection {
     const struct area *area;
@@ -305,7 +305,7 @@ int aspace_protect(struct aspace *as, u32 addr, u32 length, u32 prot)
     return err;
 }
 
-// --- which pages are in memory ---------------------------------------------
+// --- which pages are in memory ----------------------------------------------
 
 int aspace_resident(struct aspace *as, u32 addr, u32 pages, u8 *out)
 {

@@ -12,8 +12,7 @@ struct trapframe;
 struct task;
 struct waitq;
 
-// --- sources (linker set sample_sources)
-// ------------------------------------------
+// --- sources (linker set sample_sources) ------------------------------------
 
 struct sample_source {
     const char *name;
@@ -31,8 +30,7 @@ struct sample_source {
 // periods it stands for (>= 1). Interrupts off; takes no lock, never faults.
 void sample_take(const struct trapframe *tf, u32 weight);
 
-// --- sessions
-// ------------------------------------------------------------------------
+// --- sessions ---------------------------------------------------------------
 
 struct session;
 

@@ -56,8 +56,7 @@ static u32 session_count;
 static const struct sample_source *source; // started while session_count > 0
 static u32 source_hz;
 
-// --- the sample
-// ----------------------------------------------------------------------
+// --- the sample -------------------------------------------------------------
 
 static bool wanted(const struct session *s, const struct thread *t)
 {
@@ -108,8 +107,7 @@ void sample_take(const struct trapframe *tf, u32 weight)
     }
 }
 
-// --- time that counts
-// ---------------------------------------------------------------
+// --- time that counts -------------------------------------------------------
 
 static u64 target_cycles(struct session *s)
 {
@@ -149,8 +147,7 @@ static void set_paused(struct session *s, bool paused, bool wait_exec)
         stretch_begins(s);
 }
 
-// --- begin and end
-// --------------------------------------------------------------------
+// --- begin and end ----------------------------------------------------------
 
 static const struct sample_source *find_source(const char *name)
 {
@@ -363,8 +360,7 @@ void session_info(struct session *s, struct sprofile_info *out)
     }
 }
 
-// --- reading
-// --------------------------------------------------------------------------
+// --- reading ----------------------------------------------------------------
 
 bool session_ended(struct session *s)
 {
@@ -420,8 +416,7 @@ int session_read(struct session *s, u32 addr, u32 size)
     return (int)done;
 }
 
-// --- the target's life
-// ------------------------------------------------------------------
+// --- the target's life ------------------------------------------------------
 
 static void task_execed(struct task *t)
 {

@@ -35,7 +35,7 @@ void task_reparent_children(struct task *t)
         waitq_wake_all(&to->child_wait);
 }
 
-// --- orphaned process groups (POSIX.1-2017, 3.264 and _exit) -----------------
+// --- orphaned process groups (POSIX.1-2017, 3.264 and _exit) ----------------
 
 struct orphan_search {
     u32 pgid, sid;
@@ -90,8 +90,7 @@ static u32 find_stranded(struct task *t, u32 *pgids)
     return n;
 }
 
-// --- one thread
-// ----------------------------------------------------------------
+// --- one thread -------------------------------------------------------------
 
 static void leave_user_memory(struct thread *t)
 {

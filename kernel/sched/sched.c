@@ -301,7 +301,7 @@ void sched_interrupt_exit(void)
         switch_away(true);
 }
 
-// --- waking ---------------------------------------------------------------
+// --- waking -----------------------------------------------------------------
 
 // Half of the time asleep comes back as slice; a full one makes interactive.
 static void earn_slice(struct thread *t)
@@ -500,8 +500,7 @@ int thread_sleep_until(u64 deadline, u32 mode)
     return err == -ETIMEDOUT ? 0 : err;
 }
 
-// --- start-up
-// ------------------------------------------------------------------
+// --- start-up ---------------------------------------------------------------
 
 static void init_queue(struct cpu *cpu, struct thread *idle)
 {

@@ -99,8 +99,7 @@ int task_wait(s32 pid, u32 options, struct wait_result *out)
     return err == -EINTR ? -ERESTARTSYS : found;
 }
 
-// --- job control
-// ------------------------------------------------------------------
+// --- job control ------------------------------------------------------------
 
 static void tell_parent(struct task *t, int code, int status)
 {

@@ -129,7 +129,7 @@ SYSCALL_HANDLER(umask)
     return (s32)old;
 }
 
-// --- times -----------------------------------------------------------------
+// --- times ------------------------------------------------------------------
 
 #define UTIME_NOW 0x3fffffff
 #define UTIME_OMIT 0x3ffffffe

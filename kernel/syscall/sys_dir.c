@@ -74,7 +74,7 @@ SYSCALL_HANDLER(getcwd)
     return len < 0 ? len : len + 1;
 }
 
-// --- mounts ----------------------------------------------------------------
+// --- mounts -----------------------------------------------------------------
 
 #define MS_REMOUNT 32u
 #define MS_BIND 4096u

@@ -42,7 +42,7 @@ SYSCALL_HANDLER(close)
     return fd_close(a);
 }
 
-// --- copies ----------------------------------------------------------------
+// --- copies -----------------------------------------------------------------
 
 static s32 duplicate(u32 fd, u32 from, bool cloexec)
 {
@@ -78,7 +78,7 @@ SYSCALL_HANDLER(dup3)
     return duplicate_to(a, b, c & O_CLOEXEC);
 }
 
-// --- pipes -----------------------------------------------------------------
+// --- pipes ------------------------------------------------------------------
 
 static s32 make_pipe(u32 addr, u32 flags)
 {
@@ -116,7 +116,7 @@ SYSCALL_HANDLER(pipe2)
     return make_pipe(a, b);
 }
 
-// --- locks -----------------------------------------------------------------
+// --- locks ------------------------------------------------------------------
 
 #define LOCK_SH 1u
 #define LOCK_EX 2u
@@ -259,7 +259,7 @@ static int record_lock(struct file *f, enum record_call call, u32 addr,
     return flock_to_user(addr, &l, wide);
 }
 
-// --- fcntl -----------------------------------------------------------------
+// --- fcntl ------------------------------------------------------------------
 
 #define F_DUPFD 0
 #define F_GETFD 1

@@ -7,7 +7,7 @@
 #include "kernel/syscall/where.h"
 #include "lib/string.h"
 
-// --- position --------------------------------------------------------------
+// --- position ---------------------------------------------------------------
 
 #define SEEK_SET 0
 #define SEEK_CUR 1
@@ -75,7 +75,7 @@ SYSCALL_HANDLER(llseek)
     return copy_to_user(d, &pos, sizeof(pos)) ? -EFAULT : 0;
 }
 
-// --- size ------------------------------------------------------------------
+// --- size -------------------------------------------------------------------
 
 static int truncate_vnode(struct vnode *v, u64 size)
 {
@@ -135,7 +135,7 @@ SYSCALL_HANDLER(ftruncate64)
     return truncate_fd(a, (u64)c << 32 | b);
 }
 
-// --- nothing to write back: every file lives in memory ---------------------
+// --- nothing to write back: every file lives in memory ----------------------
 
 SYSCALL_HANDLER(sync)
 {
@@ -161,7 +161,7 @@ SYSCALL_HANDLER(fdatasync)
     return sys_fsync(a, b, c, d, e, f);
 }
 
-// --- ioctl -----------------------------------------------------------------
+// --- ioctl ------------------------------------------------------------------
 
 #define FIONREAD 0x541b
 #define FIONBIO 0x5421
@@ -214,7 +214,7 @@ SYSCALL_HANDLER(ioctl)
     return result;
 }
 
-// --- directories -----------------------------------------------------------
+// --- directories ------------------------------------------------------------
 
 #define DIRENT_HEAD 19u // of struct dirent64: up to the name
 #define DIRENT_BUFFER 4096u

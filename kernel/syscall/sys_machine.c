@@ -16,8 +16,7 @@
 #include <arch/clock.h>
 #include <arch/cpu.h>
 
-// --- names
-// --------------------------------------------------------------------
+// --- names ------------------------------------------------------------------
 
 #define NAME_SIZE 65
 
@@ -61,8 +60,7 @@ SYSCALL_HANDLER(sethostname)
     return 0;
 }
 
-// --- sysinfo
-// ------------------------------------------------------------------
+// --- sysinfo ----------------------------------------------------------------
 
 struct sysinfo_k { // struct sysinfo of Linux/i386
     s32 uptime;
@@ -96,8 +94,7 @@ SYSCALL_HANDLER(sysinfo)
     return copy_to_user(a, &info, sizeof(info));
 }
 
-// --- the log
-// ------------------------------------------------------------------
+// --- the log ----------------------------------------------------------------
 
 #define LOG_TEXT_MAX KIB(64)
 
@@ -153,8 +150,7 @@ SYSCALL_HANDLER(syslog)
     }
 }
 
-// --- randomness
-// -----------------------------------------------------------------
+// --- randomness -------------------------------------------------------------
 
 #define GRND_ALL 7u // NONBLOCK, RANDOM, INSECURE: all the same here
 #define GETRANDOM_MAX 0x1ffffffu // bytes a call, as on Linux
@@ -182,8 +178,7 @@ SYSCALL_HANDLER(getrandom)
     return done;
 }
 
-// --- the end
-// --------------------------------------------------------------------
+// --- the end ----------------------------------------------------------------
 
 #define REBOOT_MAGIC1 0xfee1deadu
 #define REBOOT_MAGIC2_FIRST 672274793u

@@ -3,7 +3,7 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/where.h"
 
-// --- making ----------------------------------------------------------------
+// --- making -----------------------------------------------------------------
 
 static s32 make_directory(u32 dirfd, u32 path, u32 mode)
 {
@@ -111,7 +111,7 @@ SYSCALL_HANDLER(linkat)
     return make_link(a, b, c, d, e);
 }
 
-// --- removing and moving ---------------------------------------------------
+// --- removing and moving ----------------------------------------------------
 
 static s32 remove_name(u32 dirfd, u32 path,
                        int (*fn)(struct vnode *at, const char *path))
@@ -177,7 +177,7 @@ SYSCALL_HANDLER(renameat2)
     return rename_at(a, b, c, d, e);
 }
 
-// --- symlinks --------------------------------------------------------------
+// --- symlinks ---------------------------------------------------------------
 
 static s32 read_link(u32 dirfd, u32 path, u32 addr, u32 size)
 {

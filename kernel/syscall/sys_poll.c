@@ -64,7 +64,7 @@ static int mask_from_user(u32 addr, u32 size)
     return 0;
 }
 
-// --- poll ------------------------------------------------------------------
+// --- poll -------------------------------------------------------------------
 
 struct pollfd {
     s32 fd;
@@ -184,7 +184,7 @@ SYSCALL_HANDLER(ppoll_time64)
     return poll_masked(a, b, c, true, d, e);
 }
 
-// --- select ----------------------------------------------------------------
+// --- select -----------------------------------------------------------------
 
 #define SET_WORDS (FD_MAX / 32)
 #define READ_EVENTS (POLLIN | POLLHUP | POLLERR)

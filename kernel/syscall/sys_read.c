@@ -112,7 +112,7 @@ SYSCALL_HANDLER(pwrite64)
     return transfer_single_at(a, b, c, true, (u64)e << 32 | d);
 }
 
-// --- vectors ---------------------------------------------------------------
+// --- vectors ----------------------------------------------------------------
 
 struct vector {
     struct iovec_k small[IOV_SMALL], *parts;
@@ -201,7 +201,7 @@ SYSCALL_HANDLER(pwritev)
     return transfer_vector(a, b, c, true, &pos);
 }
 
-// --- sendfile --------------------------------------------------------------
+// --- sendfile ---------------------------------------------------------------
 
 #define SENDFILE_CHUNK 4096u
 

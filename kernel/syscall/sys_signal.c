@@ -15,8 +15,7 @@ static struct siginfo info_from_caller(int code)
         struct siginfo){ .code = code, .pid_or_addr = t->id, .uid = t->uid };
 }
 
-// --- sending
-// ---------------------------------------------------------------------
+// --- sending ----------------------------------------------------------------
 
 static void signal_everybody(int sig, const struct siginfo *info, int *result)
 {
@@ -107,8 +106,7 @@ SYSCALL_HANDLER(rt_sigqueueinfo)
     return err;
 }
 
-// --- actions and masks
-// ------------------------------------------------------------
+// --- actions and masks ------------------------------------------------------
 
 SYSCALL_HANDLER(rt_sigaction)
 {
@@ -271,8 +269,7 @@ SYSCALL_HANDLER(sigaltstack)
     return 0;
 }
 
-// --- alarms
-// -----------------------------------------------------------------------
+// --- alarms -----------------------------------------------------------------
 
 #define ITIMER_REAL 0
 

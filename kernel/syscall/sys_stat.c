@@ -78,7 +78,7 @@ static int attributes_of_path(u32 dirfd, u32 path, u32 flags,
     return 0;
 }
 
-// --- stat64 ----------------------------------------------------------------
+// --- stat64 -----------------------------------------------------------------
 
 struct stat64 { // Linux/i386's, 96 bytes
     u64 dev;
@@ -148,7 +148,7 @@ SYSCALL_HANDLER(fstatat64)
     return stat_path(a, b, d, c);
 }
 
-// --- statx -----------------------------------------------------------------
+// --- statx ------------------------------------------------------------------
 
 struct statx_time {
     s64 sec;
@@ -207,7 +207,7 @@ SYSCALL_HANDLER(statx)
     return copy_to_user(e, &s, sizeof(s));
 }
 
-// --- statfs ----------------------------------------------------------------
+// --- statfs -----------------------------------------------------------------
 
 struct statfs64 { // Linux/i386's, 84 bytes
     u32 type, bsize;
@@ -316,7 +316,7 @@ SYSCALL_HANDLER(fstatfs64)
     return is_statfs64_size(b) ? statfs_fd(a, c, true) : -EINVAL;
 }
 
-// --- access ----------------------------------------------------------------
+// --- access -----------------------------------------------------------------
 
 #define X_OK 1u
 #define ACCESS_MODES 7u

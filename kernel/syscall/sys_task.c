@@ -56,8 +56,7 @@ SYSCALL_HANDLER(execve)
     return err ? err : (s32)syscall_frame()->eax;
 }
 
-// --- waiting
-// --------------------------------------------------------------------
+// --- waiting ----------------------------------------------------------------
 
 struct rusage {
     struct timeval32 utime, stime;
@@ -166,8 +165,7 @@ SYSCALL_HANDLER(getrusage)
     return rusage_to_user(b, user, kernel, faults);
 }
 
-// --- who
-// ---------------------------------------------------------------------------
+// --- who --------------------------------------------------------------------
 
 SYSCALL_HANDLER(getpid)
 {
@@ -286,8 +284,7 @@ SYSCALL_HANDLER(setsid)
     return s.found ? -EPERM : (s32)t->id;
 }
 
-// --- identity: recorded, not enforced (everybody is root here)
-// --------------------
+// --- identity: recorded, not enforced (everybody is root here) --------------
 
 SYSCALL_HANDLER(getuid32)
 {
@@ -386,8 +383,7 @@ SYSCALL_HANDLER(setgroups32)
     return a > 65536 ? -EINVAL : 0;
 }
 
-// --- limits
-// ----------------------------------------------------------------------
+// --- limits -----------------------------------------------------------------
 
 #define RLIMIT_STACK 3
 #define RLIMIT_NPROC 6
@@ -482,8 +478,7 @@ SYSCALL_HANDLER(prlimit64)
     return err;
 }
 
-// --- scheduling
-// ---------------------------------------------------------------------
+// --- scheduling -------------------------------------------------------------
 
 SYSCALL_HANDLER(sched_yield)
 {
@@ -591,8 +586,7 @@ SYSCALL_HANDLER(sched_getaffinity)
     return sizeof(mask);
 }
 
-// --- threads
-// ---------------------------------------------------------------------
+// --- threads ----------------------------------------------------------------
 
 SYSCALL_HANDLER(set_tid_address)
 {

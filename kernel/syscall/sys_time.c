@@ -183,8 +183,7 @@ SYSCALL_HANDLER(times)
     return (s32)(u32)(clock_now_ns() / (NSEC_PER_SEC / USER_HZ));
 }
 
-// --- sleeping
-// ---------------------------------------------------------------------
+// --- sleeping ---------------------------------------------------------------
 
 // `deadline` in clock_now_ns units. A sleep that a signal interrupts is run
 // again with the same deadline unless a handler runs; then `left` gets the

@@ -7,8 +7,7 @@
 
 #define FILE_NAME "/tmp/exec-test"
 
-// ---- what the new program finds
-// ----------------------------------------------
+// --- what the new program finds ---------------------------------------------
 
 static int inherited(int argc, char *argv[])
 {
@@ -70,8 +69,7 @@ static void become(void)
     check(!"execve came back");
 }
 
-// ---- files that are not programs
-// ---------------------------------------------
+// --- files that are not programs --------------------------------------------
 
 static char *image; // this program's own file
 static size_t image_size;

@@ -61,7 +61,7 @@ static int reap(pid_t pid)
     return status;
 }
 
-// --- operations: each in a child of its own ----------------------------------
+// --- operations: each in a child of its own ---------------------------------
 
 static int do_fork(void)
 {
@@ -325,7 +325,7 @@ static const struct operation {
     { "a profile session", do_session },
 };
 
-// --- the walk ----------------------------------------------------------------
+// --- the walk ---------------------------------------------------------------
 
 static char where[700]; // what the last child's failure was
 

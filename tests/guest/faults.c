@@ -43,8 +43,7 @@ static void catch_none(void)
         on_signal(signals[i], SIG_DFL, 0);
 }
 
-// ---- what faults
-// -------------------------------------------------------------
+// --- what faults ------------------------------------------------------------
 
 static const int constant = 1;
 static char *page;          // readable and writable
@@ -295,8 +294,7 @@ static void ignoring_does_not_help(void)
     ok("an ignored, blocked fault kills all the same");
 }
 
-// ---- flags at the kernel's door
-// ----------------------------------------------
+// --- flags at the kernel's door ---------------------------------------------
 
 static void odd_flags(void)
 {
@@ -350,8 +348,7 @@ static void no_stack_for_handler(void)
     lose_stack();
 }
 
-// ---- what a handler may do to the saved state
-// --------------------------------
+// --- what a handler may do to the saved state -------------------------------
 
 static void (*volatile spoil)(greg_t *registers);
 

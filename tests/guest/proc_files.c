@@ -39,8 +39,7 @@ static char *format(const char *fmt, long number)
     return buf;
 }
 
-// --- one task
-// -------------------------------------------------------------------
+// --- one task ---------------------------------------------------------------
 
 struct stat_fields {
     int pid, ppid, pgrp, session;
@@ -146,8 +145,7 @@ static void own_maps(void)
     ok("maps");
 }
 
-// --- descriptors
-// ----------------------------------------------------------------
+// --- descriptors ------------------------------------------------------------
 
 static int count_entries(const char *path)
 {
@@ -194,8 +192,7 @@ static void descriptors(void)
     ok("descriptors");
 }
 
-// --- threads, other tasks
-// ---------------------------------------------------------
+// --- threads, other tasks ---------------------------------------------------
 
 static pthread_barrier_t barrier;
 
@@ -324,8 +321,7 @@ static void coming_and_going(void)
     ok("tasks that come and go");
 }
 
-// --- the machine
-// ------------------------------------------------------------------
+// --- the machine ------------------------------------------------------------
 
 static unsigned long long cpu_sum(void)
 {

@@ -29,8 +29,7 @@ static intptr_t join_all(void)
     return sum;
 }
 
-// ---- pthreads
-// ----------------------------------------------------------------
+// --- pthreads ---------------------------------------------------------------
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -143,8 +142,7 @@ static void cancelling(void)
     ok("cancelling");
 }
 
-// ---- threads and the process
-// -------------------------------------------------
+// --- threads and the process ------------------------------------------------
 
 static volatile pid_t handled_by;
 
@@ -308,8 +306,7 @@ static void many_in_a_row(void)
     ok("100 threads, one after the other");
 }
 
-// ---- futex itself
-// ------------------------------------------------------------
+// --- futex itself -----------------------------------------------------------
 
 #define FUTEX_WAIT 0
 #define FUTEX_WAKE 1

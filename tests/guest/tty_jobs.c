@@ -69,8 +69,7 @@ static bool reads(int tty, const char *text)
     return n == (ssize_t)strlen(text) && memcmp(buf, text, n) == 0;
 }
 
-// --- modes and lines
-// ----------------------------------------------------------
+// --- modes and lines --------------------------------------------------------
 
 static void default_modes(int tty)
 {
@@ -192,8 +191,7 @@ static void sizes(int tty)
     check(ioctl(tty, TIOCSWINSZ, &size) == 0);
 }
 
-// --- job control
-// ----------------------------------------------------------------
+// --- job control ------------------------------------------------------------
 
 static void typed_signals(int tty)
 {
@@ -331,8 +329,7 @@ static void orphan(int tty)
     check(read(result[0], &c, 1) == 1 && c == 'y');
 }
 
-// --- the controlling terminal
-// -----------------------------------------------------
+// --- the controlling terminal -----------------------------------------------
 
 static void use_dev_tty(int tty)
 {

@@ -253,8 +253,7 @@ static void not_for_us(void **state UNUSED)
     free(f.bytes);
 }
 
-// ---- damage
-// ------------------------------------------------------------------
+// --- damage -----------------------------------------------------------------
 
 static const struct entry some[] = {
     { "a", TEXT, 0x40, GLOBAL | FUNC, TEXT_SECTION },
@@ -336,8 +335,7 @@ static void damaged_nm_text(void **state UNUSED)
     }
 }
 
-// ---- speed and sorting
-// -------------------------------------------------------
+// --- speed and sorting ------------------------------------------------------
 
 static double seconds(void)
 {

@@ -327,7 +327,7 @@ KERNEL_TEST(mm_brk_moves)
     aspace_unref(as);
 }
 
-// --- against a model -------------------------------------------------------
+// --- against a model --------------------------------------------------------
 
 #define PAGES 48u
 #define FAMILY 3u // spaces: a parent, forked into the others now and then
@@ -471,7 +471,7 @@ KERNEL_TEST(mm_random_operations_match_a_model)
     expect(frames_of(FRAME_PAGETABLE) == tables);
 }
 
-// --- several threads in one space ------------------------------------------
+// --- several threads in one space -------------------------------------------
 
 #define WORKERS 6u
 #define WORK_PAGES 64u

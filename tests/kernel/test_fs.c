@@ -14,7 +14,7 @@
 #include "lib/string.h"
 #include "tests/kernel/fs_helpers.h"
 
-// --- names -----------------------------------------------------------------
+// --- names ------------------------------------------------------------------
 
 KERNEL_TEST(fs_paths_back)
 {
@@ -156,7 +156,7 @@ KERNEL_TEST(fs_names_on_all_cpus)
     vnode_unref(tmp);
 }
 
-// --- mounts ----------------------------------------------------------------
+// --- mounts -----------------------------------------------------------------
 
 KERNEL_TEST(fs_unmount_frees_everything)
 {
@@ -183,7 +183,7 @@ KERNEL_TEST(fs_unmount_frees_everything)
     expect(vfs_rmdir(NULL, "/tmp/mnt") == 0);
 }
 
-// --- the initrd ------------------------------------------------------------
+// --- the initrd -------------------------------------------------------------
 
 struct archive {
     char bytes[4096];
@@ -248,7 +248,7 @@ KERNEL_TEST(fs_initrd)
     expect(vfs_rmdir(NULL, "/tmp/ird") == 0);
 }
 
-// --- locks against a model -------------------------------------------------
+// --- locks against a model --------------------------------------------------
 
 #define OWNERS 3
 #define LOCK_BYTES 24
@@ -288,7 +288,7 @@ KERNEL_TEST(fs_locks)
     file_unref(f);
 }
 
-// --- pipes -----------------------------------------------------------------
+// --- pipes ------------------------------------------------------------------
 
 #define PIPE_TOTAL 400000u
 

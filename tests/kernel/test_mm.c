@@ -293,7 +293,7 @@ KERNEL_TEST(mm_kernel_stacks_are_reused)
     kstack_free(again);
 }
 
-// --- all CPUs at once ------------------------------------------------------
+// --- all CPUs at once -------------------------------------------------------
 
 #define WORKERS 8u
 #define HELD 64u

@@ -35,8 +35,7 @@ static void start(void (*fn)(void *), void *arg)
     expect(!kthread_create("test", fn, arg, NULL));
 }
 
-// --- mutual exclusion
-// --------------------------------------------------------------
+// --- mutual exclusion -------------------------------------------------------
 
 static struct mutex test_mutex = MUTEX_INIT(test_mutex, "test");
 static struct spinlock test_spinlock = SPINLOCK_INIT("test");
@@ -72,8 +71,7 @@ KERNEL_TEST(locks_exclude)
     expect(counter_spin == THREADS * 1000);
 }
 
-// --- no wake-up is lost
-// --------------------------------------------------------------
+// --- no wake-up is lost -----------------------------------------------------
 
 struct ping {
     struct waitq queue;
@@ -104,8 +102,7 @@ KERNEL_TEST(wakeups_are_not_lost)
     expect(ping.turn == 0);
 }
 
-// --- sleeping
-// -----------------------------------------------------------------------
+// --- sleeping ---------------------------------------------------------------
 
 static void sleep_some(void *arg)
 {
@@ -134,8 +131,7 @@ KERNEL_TEST(wait_event_times_out)
     expect(!wait_event(&q, true, WAIT_UNINTERRUPTIBLE, 0));
 }
 
-// --- timeouts
-// -----------------------------------------------------------------------
+// --- timeouts ---------------------------------------------------------------
 
 struct test_timeout {
     struct timeout timeout;
@@ -205,8 +201,7 @@ KERNEL_TEST(cancel_beats_a_handler_that_sets_itself)
     expect(t.fired == fired);
 }
 
-// --- affinity
-// --------------------------------------------------------------------------
+// --- affinity ---------------------------------------------------------------
 
 static void check_cpu(void *arg UNUSED)
 {
@@ -230,8 +225,7 @@ KERNEL_TEST(affinity_is_kept)
     wait_for(THREADS);
 }
 
-// --- preemption
-// ------------------------------------------------------------------------
+// --- preemption -------------------------------------------------------------
 
 static bool let_go;
 
@@ -255,8 +249,7 @@ KERNEL_TEST(spinning_threads_are_preempted)
     wait_for(cpu_count * 2);
 }
 
-// --- the ledger
-// --------------------------------------------------------------------------
+// --- the ledger -------------------------------------------------------------
 
 KERNEL_TEST(ledger_counts_a_thread)
 {

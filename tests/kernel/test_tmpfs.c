@@ -7,7 +7,7 @@
 #include "lib/string.h"
 #include "tests/kernel/fs_helpers.h"
 
-// --- page trees ------------------------------------------------------------
+// --- page trees -------------------------------------------------------------
 
 #define TREE_PAGES 300
 
@@ -44,7 +44,7 @@ KERNEL_TEST(fs_pagetree)
     expect(!t.root && t.height == 0);
 }
 
-// --- contents against a model ----------------------------------------------
+// --- contents against a model -----------------------------------------------
 
 #define MODEL_SIZE (6 * PAGE_SIZE)
 

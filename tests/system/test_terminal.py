@@ -114,8 +114,8 @@ def test_vi(console):
     assert console.command("cat file").startswith("the top\nfirst LINE\n")
 
 
-def test_top(console):
-    console.send("top\r")
+def test_busybox_top(console):
+    console.send("busybox top\r")
     console.settle(1.5)
     lines = console.lines()
     assert lines[0].startswith("Mem:"), lines

@@ -39,8 +39,7 @@ static void must(int condition, const char *what)
     exit(1);
 }
 
-// ---- what is measured: each does the operation `n` times
-// ---------------------
+// --- what is measured: each does the operation `n` times --------------------
 
 static int zero, null, fds[2], back[2];
 
@@ -184,8 +183,7 @@ static void do_shell(int n)
     }
 }
 
-// ---- preparation
-// -------------------------------------------------------------
+// --- preparation ------------------------------------------------------------
 
 static pid_t partner;
 

@@ -24,8 +24,8 @@
 
 #define LINK "/dev/ttyS1"
 #define PAYLOAD_MAX 4096
-#define FAREWELL_S 2 // how long to wait for the host's last byte
-#define LAST_PIECES 32   // what a pipe can still hold when the shell has ended
+#define FAREWELL_S 2   // how long to wait for the host's last byte
+#define LAST_PIECES 32 // what a pipe can still hold when the shell has ended
 
 enum { FRAME_HEAD = 5, FRAME_TAIL = 4 };
 

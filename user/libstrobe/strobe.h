@@ -11,8 +11,7 @@
 
 #include "lib/symbols.h"
 
-// ---- messages (messages.c)
-// ---------------------------------------------------
+// --- messages (messages.c) --------------------------------------------------
 
 // Prints "PROGRAM: text" and a newline on standard error.
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -20,8 +19,7 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void fail(int status, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-// ---- kernel calls (kbox.c)
-// ---------------------------------------------------
+// --- kernel calls (kbox.c) --------------------------------------------------
 
 // A descriptor to the kernel box of a task; close() hangs up. ESRCH, EPERM.
 int kbox_connect(uint32_t task);
@@ -34,8 +32,7 @@ int ipc_wait(int phone, struct ipc_call *answer, int timeout_ms);
 // what to do.
 const char *kbox_problem(int error);
 
-// ---- profile sessions (session.c)
-// --------------------------------------------
+// --- profile sessions (session.c) -------------------------------------------
 
 // A session on one task. Give it zeroed to profile_begin.
 struct profile_session {
@@ -62,8 +59,7 @@ int profile_pause(struct profile_session *s, bool pause);
 // Ends the session and hangs up.
 void profile_end(struct profile_session *s);
 
-// ---- programs and their symbols (program.c)
-// ----------------------------------
+// --- programs and their symbols (program.c) ---------------------------------
 
 // The file that a shell would run for `name`, by PATH; to be freed. ENOENT,
 // EACCES.
@@ -82,8 +78,7 @@ struct program_symbols {
 const char *program_symbols_load(struct program_symbols *p, const char *path);
 void program_symbols_free(struct program_symbols *p);
 
-// ---- text tables (table.c)
-// ---------------------------------------------------
+// --- text tables (table.c) --------------------------------------------------
 
 struct table_column {
     const char *title;

@@ -11,8 +11,7 @@ struct settings {
     bool json;
 };
 
-// ---- counts.c: samples by program counter, in bounded memory
-// -----------------
+// --- counts.c: samples by program counter, in bounded memory ----------------
 
 struct pc_count {
     uint32_t pc;
@@ -30,8 +29,7 @@ int counts_init(struct counts *c); // -1: no memory
 void counts_add_stream(struct counts *c, const void *stream, size_t size);
 void counts_free(struct counts *c);
 
-// ---- run.c: the session
-// ------------------------------------------------------
+// --- run.c: the session -----------------------------------------------------
 
 struct result {
     char *program; // its path, or NULL if not known
@@ -44,7 +42,6 @@ struct result {
 void run_program(const struct settings *s, struct result *r);
 void run_task(const struct settings *s, struct result *r);
 
-// ---- report.c
-// ----------------------------------------------------------------
+// --- report.c ---------------------------------------------------------------
 
 void report(const struct settings *s, const struct result *r);

@@ -107,8 +107,7 @@ static double cpu_cycles(const struct sprofile_info *info)
     return (double)info->elapsed_ns / 1e9 * info->tsc_hz * info->cpus;
 }
 
-// ---- text
-// --------------------------------------------------------------------
+// --- text -------------------------------------------------------------------
 
 static void print_source(const struct settings *s,
                          const struct sprofile_info *info)
@@ -186,8 +185,7 @@ static void print_rows(const struct settings *s, const struct rows *rows)
                rows->count - shown, left);
 }
 
-// ---- JSON
-// --------------------------------------------------------------------
+// --- JSON -------------------------------------------------------------------
 
 static void print_number(const char *name, uint64_t value)
 {

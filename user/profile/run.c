@@ -68,8 +68,7 @@ static void end(struct profile_session *session, struct result *r)
     profile_end(session);
 }
 
-// ---- a program of our own
-// ----------------------------------------------------
+// --- a program of our own ---------------------------------------------------
 
 // In the child: waits until the parent has begun the session, then becomes the
 // program. A byte on `status_fd` says why that failed.
@@ -144,8 +143,7 @@ void run_program(const struct settings *s, struct result *r)
     close(status[0]);
 }
 
-// ---- a task that runs already
-// ------------------------------------------------
+// --- a task that runs already -----------------------------------------------
 
 static struct termios terminal_before;
 static bool terminal_changed;

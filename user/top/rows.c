@@ -143,7 +143,7 @@ static void format_text(const char *text, char buf[CELL_MAX])
 {
     size_t n = 0;
 
-    for (; text[n] != '\0' && n < CELL_MAX - 1; n++)
+    for (; n < CELL_MAX - 1 && text[n] != '\0'; n++)
         buf[n] = isprint((unsigned char)text[n]) ? text[n] : '?';
     buf[n] = '\0';
 }

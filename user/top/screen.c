@@ -105,9 +105,8 @@ static void put(const char *text, size_t size)
 
 static void move(unsigned row, unsigned column)
 {
-    char text[CONTROL_BYTES];
-
-    put(text, snprintf(text, sizeof(text), CUP, row + 1, column + 1));
+    output_size +=
+        snprintf(output + output_size, CONTROL_BYTES, CUP, row + 1, column + 1);
 }
 
 static void put_line(unsigned row)
