@@ -10,21 +10,21 @@
 
 // ---- system calls
 
-// Numbers end somewhere below.
-#define SYSCALL_NUMBERS 1100u
-
-static bool syscalls_present(void)
+static bool task_syscalls_present(void)
 {
-    return syscall_figures != NULL;
+    return syscall_task_counts != NULL;
 }
 
 static void put_syscall(struct chain *out, struct task *task, u32 number,
                         const char *name)
 {
-    struct syscall_figures f = { 0 };
+    struct syscall_counts f;
     struct sysinfo_syscall *record;
 
-    syscall_figures(task, number, &f);
+    if (task)
+        syscall_task_counts(task, number, &f);
+    else
+        syscall_counts(number, &f);
     record = f.count ? chain_add(out) : NULL;
     if (!record)
         return;
@@ -38,11 +38,8 @@ static void put_syscall(struct chain *out, struct task *task, u32 number,
 // Those that were called at all.
 static void put_syscalls(struct chain *out, struct task *task)
 {
-    for (u32 i = 0; i < SYSCALL_NUMBERS; i++) {
-        const struct syscall_entry *e = syscall_entry(i);
-        if (e)
-            put_syscall(out, task, i, e->name);
-    }
+    for (u32 i = syscall_next(0); i != SYSCALL_UNKNOWN; i = syscall_next(i + 1))
+        put_syscall(out, task, i, syscall_entry(i)->name);
     put_syscall(out, task, SYSCALL_UNKNOWN, "(unknown)");
 }
 
@@ -129,10 +126,10 @@ static int make_ipccs(struct chain *out, u32 number UNUSED)
 #define DATA(record) SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_##record)
 
 SYSINFO_NODE(syscalls, .path = "system.syscalls", .type = DATA(SYSCALL),
-             .make = make_syscalls, .present = syscalls_present);
+             .make = make_syscalls);
 SYSINFO_NODE(task_syscalls, .path = "system.tasks.#.syscalls",
              .type = DATA(SYSCALL), .make = make_task_syscalls,
-             .present = syscalls_present);
+             .present = task_syscalls_present);
 SYSINFO_NODE(locks, .path = "system.locks", .type = DATA(LOCK),
              .make = make_locks, .present = locks_present);
 SYSINFO_NODE(kernel, .path = "system.kernel", .type = DATA(KERNEL),

@@ -16,16 +16,11 @@ struct thread;
 
 #define PROVIDER __attribute__((weak))
 
-// system.syscalls and system.tasks.N.syscalls: calls made so far with `number`,
-// how many gave -errno, and kernel cycles in them; by `task`, or by all (NULL),
-// ended tasks included. Numbers are those of the table; and SYSCALL_UNKNOWN,
-// for all that are not in it.
-#define SYSCALL_UNKNOWN (~0u)
-struct syscall_figures {
-    u64 count, errors, cycles;
-};
-PROVIDER void syscall_figures(struct task *task, u32 number,
-                              struct syscall_figures *out);
+// system.tasks.N.syscalls: as syscall_counts (kernel/syscall/syscall.h), for one
+// task, threads that have ended included.
+struct syscall_counts;
+PROVIDER void syscall_task_counts(struct task *task, u32 number,
+                                  struct syscall_counts *out);
 
 // system.locks: calls `fn` for each lock class, with its record filled. `fn`
 // allocates memory: no spinlock may be held.

@@ -12,10 +12,9 @@
 #include "kernel/syscall/syscalls.def"
 #undef SYSCALL
 
-#define INDEX(number)                \
-    ((number) < SYSCALL_STROBE_FIRST \
-         ? (number)                  \
-         : (number)-SYSCALL_STROBE_FIRST + LINUX_CALLS)
+#define INDEX(number)                  \
+    ((number) % SYSCALL_STROBE_FIRST + \
+     ((number) < SYSCALL_STROBE_FIRST ? 0 : LINUX_CALLS))
 
 static SYSCALL_HANDLER(unknown)
 {

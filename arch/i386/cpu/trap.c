@@ -220,6 +220,7 @@ static void kernel_exception(struct trapframe *tf)
 // Entered from entry.S: vectors 0 to 31, but NMI and double fault.
 void trap_exception(struct trapframe *tf)
 {
+    irq_count_exception(tf->vector);
     if (!trap_from_user(tf)) {
         kernel_exception(tf);
         return;

@@ -146,6 +146,11 @@ void irq_watch(u32 vector, void (*fn)(u32 vector))
     WRITE_ONCE(watchers[vector], fn);
 }
 
+void irq_count_exception(u32 vector)
+{
+    counter_add(&counts[this_cpu()->id][vector & (VECTORS - 1)], 1);
+}
+
 void irq_dispatch(struct trapframe *tf)
 {
     u32 vector = tf->vector & (VECTORS - 1);

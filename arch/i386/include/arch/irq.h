@@ -30,6 +30,8 @@ void irq_watch(u32 vector, void (*fn)(u32 vector));
 // Dispatches a vector >= 0x20 (called by the trap code; acknowledges it too).
 void irq_dispatch(struct trapframe *tf);
 
+// Counts an exception (vector 0 to 31). Interrupts off. From the trap code.
+void irq_count_exception(u32 vector);
 // Count of `vector` taken on `cpu`, and what it is ("" when unused).
 u64 irq_count(u32 cpu, u32 vector);
 const char *irq_name(u32 vector);
