@@ -40,5 +40,14 @@ struct thread *balance_steal(struct run_queue *rq);
 // The running thread's slice is over: the CPU where it should go on.
 struct cpu *balance_expired(struct run_queue *rq);
 
+void run_queue_init(struct run_queue *rq, struct cpu *cpu);
+// With the lock held:
 void run_queue_add(struct run_queue *rq, struct thread *t, bool front);
 void run_queue_remove(struct run_queue *rq, struct thread *t);
+// Somebody waits behind the running thread: its slice must end in time.
+void run_queue_arm_slice(struct run_queue *rq);
+// Adds a thread that is on no list and kicks the CPU if it should switch.
+void run_queue_make_ready(struct run_queue *rq, struct thread *t);
+// Without it: queues a ready thread that is on no list and uses no stack.
+// Interrupts off.
+void run_queue_place(struct thread *t, struct cpu *target);
