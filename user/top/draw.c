@@ -45,8 +45,8 @@ static void draw_counts(struct page *p, const struct summary *s)
     page_line(p);
     page_put(p, LOOK_PLAIN,
              "tasks: %" PRIu32 " total, %" PRIu32 " new, %" PRIu32
-             " ended (%" PRIu32 " were short-lived) after %" PRIu32
-             ".%02" PRIu32 "%% CPU",
+             " ended (%" PRIu32 " short-lived) using %" PRIu32 ".%02" PRIu32
+             "%% CPU",
              s->tasks, s->created, s->ended, s->short_lived,
              s->ended_percent / 100, s->ended_percent % 100);
     page_line(p);

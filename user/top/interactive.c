@@ -79,15 +79,18 @@ static sigset_t catch_signals(void)
     return waiting;
 }
 
-static void enter(void)
+static _Noreturn void no_screen(int error)
 {
-    if (screen_enter() == 0)
-        return;
-    int error = errno;
-    screen_leave();
+    screen_leave(); // the message is not for the page
     if (error == ENOMEM)
         fail(1, "not enough memory for the screen: end some tasks");
     fail(1, "this is not a terminal: use -b to print into files and pipes");
+}
+
+static void enter(void)
+{
+    if (screen_enter() < 0)
+        no_screen(errno);
 }
 
 // ^Z: stops as others do, with the terminal as it was, and comes back.
@@ -194,7 +197,7 @@ static void handle_signals(struct top *t)
     if (resizing) {
         resizing = 0;
         if (screen_resize() < 0)
-            fail(1, "not enough memory for the screen: end some tasks");
+            no_screen(ENOMEM);
     }
 }
 

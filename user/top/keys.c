@@ -15,6 +15,8 @@
 #define BACKSPACE 010
 #define DELETE 0177
 #define KILL_LINE 025 // ^U
+#define PAGE_UP '5'   // ESC [ 5 ~
+#define PAGE_DOWN '6' // ESC [ 6 ~
 #define NICE_MIN (-20)
 #define NICE_MAX 19
 #define SIGNAL_MAX 64
@@ -241,43 +243,46 @@ static void command(struct top *t, char key)
     }
 }
 
-// ESC [ A and its kind; those that mean nothing are swallowed. Returns the
-// bytes it took, at least 1.
-static size_t escape_sequence(struct top *t, const char *bytes, size_t count)
+// Arrows and their kind: ESC [, a number perhaps, a letter or ~. They may come
+// in parts. True: the key belonged to one.
+static bool escape_sequence(struct top *t, char key)
 {
-    size_t n = 2;
-
-    if (count < 3 || bytes[1] != '[')
-        return 1;
-    while (n < count && (isdigit((unsigned char)bytes[n]) || bytes[n] == ';'))
-        n++;
-    if (n == count)
-        return count;
-    if (bytes[n] == 'A')
+    if (t->escape == ESCAPE && key == '[') {
+        t->escape = '[';
+        t->parameter = '\0';
+        return true;
+    }
+    if (t->escape != '[') {
+        t->escape = key == ESCAPE ? ESCAPE : '\0';
+        return false;
+    }
+    if (isdigit((unsigned char)key) || key == ';') {
+        t->parameter = key;
+        return true;
+    }
+    t->escape = '\0';
+    if (key == 'A')
         scroll(t, -1);
-    else if (bytes[n] == 'B')
+    else if (key == 'B')
         scroll(t, 1);
-    else if (bytes[n] == '~' && bytes[2] == '5')
+    else if (key == '~' && t->parameter == PAGE_UP)
         scroll(t, -(long)t->page_rows);
-    else if (bytes[n] == '~' && bytes[2] == '6')
+    else if (key == '~' && t->parameter == PAGE_DOWN)
         scroll(t, (long)t->page_rows);
-    return n + 1;
+    return true;
 }
 
 void keys_input(struct top *t, const char *bytes, size_t count)
 {
-    for (size_t i = 0; i < count && !t->quit;) {
-        size_t taken = 1;
-
+    for (size_t i = 0; i < count && !t->quit; i++) {
+        if (escape_sequence(t, bytes[i]))
+            continue;
         t->message[0] = '\0';
         if (t->help)
             t->help = false;
-        else if (bytes[i] == ESCAPE && count - i > 1)
-            taken = escape_sequence(t, bytes + i, count - i);
         else if (t->prompt.question != NULL)
             prompt_key(t, bytes[i]);
         else
             command(t, bytes[i]);
-        i += taken;
     }
 }

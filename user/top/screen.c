@@ -13,6 +13,7 @@
 // Where the terminal does not tell its size.
 #define USUAL_ROWS 25
 #define USUAL_COLUMNS 80
+#define ROWS_MAX 500 // what is below stays empty
 
 #define CUP "\033[%u;%uH"
 #define CLEAR_SCREEN "\033[H\033[J" // CUP, ED
@@ -79,6 +80,8 @@ int screen_resize(void)
         size.ws_col == 0)
         size =
             (struct winsize){ .ws_row = USUAL_ROWS, .ws_col = USUAL_COLUMNS };
+    if (size.ws_row > ROWS_MAX)
+        size.ws_row = ROWS_MAX;
     page_free(&page);
     page_free(&shown);
     free(output);

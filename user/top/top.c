@@ -6,6 +6,7 @@
 #include "top.h"
 
 #include "data.h"
+#include "screen.h"
 
 #include "user/libstrobe/strobe.h"
 #include "user/libstrobe/sysinfo.h"
@@ -69,8 +70,12 @@ void top_refresh(struct top *t)
 
     dataset_free(&t->data[next]);
     failed = dataset_read(&t->data[next], t->choice.task);
-    if (failed != NULL)
+    if (failed != NULL) {
+        int error = errno;
+        screen_leave(); // the message is not for the page
+        errno = error;
         sysinfo_fail(failed);
+    }
     compare(&t->data[t->now], &t->data[next], &t->comparison);
     t->now = next;
 }

@@ -30,10 +30,12 @@ struct top {
     // Interactive only:
     size_t first;           // row at the top of the list
     size_t page_rows;       // rows that the list has on the screen
-    struct prompt prompt;   //
-    uint32_t target;        // of the signal or nice value that is asked for
-    char message[80];       // instead of the status line, until a key comes
-    bool help, quit, hurry; // hurry: refresh now
+    char escape, parameter; // of an escape sequence that is under way
+    struct prompt prompt;
+    uint32_t target;  // of the signal or nice value that is asked for
+    char message[80]; // instead of the status line, until a key comes
+    bool help, quit;
+    bool hurry; // refresh now
 };
 
 // Reads the next data set and compares it with the last one. Ends the program

@@ -1,0 +1,424 @@
+"""top: what it shows adds up, its keys do what they say, it fits any screen,
+and it gives the terminal back."""
+import json
+import re
+import time
+
+import pytest
+
+from machine import COLUMNS, ROWS, Console, batch, vm
+
+CPU_LINE = re.compile(r"cpu(\d+) +" + r"([\d.]+) +" * 5 + r"(\d+) +(\d+)")
+TITLES = {"t": "ID Thr S", "H": "ID  Task S", "i": "ID Call sent",
+          "e": "Vec Hot", "s": "Num      Calls", "1": "CPU  %busy"}
+
+
+@pytest.fixture(scope="module")
+def machine():
+    with Console() as c:
+        yield c
+
+
+@pytest.fixture
+def console(machine):
+    """An empty prompt and a screen of the usual size, whatever was before."""
+    machine.send("\x03")
+    machine.settle(0.2)
+    machine.text = ""
+    resize(machine, ROWS, COLUMNS)
+    machine.command("kill %1 2>/dev/null; clear")
+    return machine
+
+
+def resize(console, rows, columns):
+    console.command(f"stty rows {rows} cols {columns}")
+    console.screen.resize(rows, columns)
+    console.command("clear")
+
+
+def screen_with(console, found, seconds=20):
+    """Waits until the screen is drawn and its lines are as `found` wants."""
+    deadline = time.monotonic() + seconds
+    while console.pump(0.1) or not found(console.lines()):
+        assert time.monotonic() < deadline, "\n".join(console.lines())
+    return console.lines()
+
+
+def start(console, options=""):
+    console.send(f"top {options}\r")
+    return screen_with(console, lambda lines: titles(lines) is not None)
+
+
+def titles(lines):
+    """The row of the columns' titles."""
+    return next((y for y, line in enumerate(lines)
+                 for title in TITLES.values()
+                 if " ".join(title.split()) in " ".join(line.split())), None)
+
+
+def names(lines):
+    return [line.split()[-1] for line in lines[titles(lines) + 1:] if line]
+
+
+def leave(console):
+    console.send("q")
+    console.wait_for("strobe:")
+
+
+def assert_sane(console):
+    """The terminal edits lines and echoes."""
+    modes = console.command("stty -a").split()
+    assert "icanon" in modes and "echo" in modes and "isig" in modes
+
+
+# ---- the screen
+
+
+def test_screen_of_the_thesis(console):
+    """The header of figure B.1, tasks below."""
+    lines = start(console)
+    assert re.fullmatch(r"top - \d\d:\d\d:\d\d up \d+ days, \d\d:\d\d:\d\d, "
+                        r"load average: [\d.]+ [\d.]+ [\d.]+", lines[0])
+    assert re.match(r"tasks: \d+ total, \d+ new, \d+ ended", lines[1])
+    counts = re.fullmatch(r"threads: (\d+) total, (\d+) running, (\d+) ready, "
+                          r"(\d+) sleeping, (\d+) lingering, (\d+) other",
+                          lines[2])
+    total, *states = map(int, counts.groups())
+    assert total == sum(states) and int(counts[2]) >= 1
+    for cpu in 0, 1:
+        line = CPU_LINE.match(lines[4 + cpu])
+        busy, idle, user, kernel, irq = map(float, line.groups()[1:6])
+        assert round(user + kernel + irq + idle, 2) == 100
+        assert round(busy + idle, 2) == 100
+        assert re.search(r"\[[|#!.]{18}\]$", lines[4 + cpu])
+    assert re.fullmatch(r"memory: \d+k total, \d+k? unavail, \d+k used, "
+                        r"\d+k free", lines[6])
+    assert lines[7] == "tasks by %CPU, every 1 s; h: help"
+    assert {"kernel", "init", "sh", "top"} <= set(names(lines))
+    assert all(len(line) <= COLUMNS for line in lines)
+    leave(console)
+
+
+def test_views(console):
+    start(console)
+    for key, title in TITLES.items():
+        console.send(key)
+        screen_with(console, lambda lines: title in lines[8])
+    leave(console)
+
+
+def test_only_simple_control_sequences(console):
+    console.text = ""
+    console.send("top\r")
+    screen_with(console, lambda lines: titles(lines) is not None)
+    for key in "HRiest1h":
+        console.send(key)
+        console.settle(0.1)
+    console.send("x")
+    console.settle(0.1)
+    said = console.text[console.text.index("\x1b"):]
+    controls = set(re.findall(r"\x1b\[[\d;?]*(.)", said))
+    assert controls <= set("HJKm"), controls
+    assert said.count("\x1b") == len(re.findall(r"\x1b\[[\d;]*[HJKm]", said))
+    leave(console)
+
+
+@pytest.mark.parametrize("rows, columns", ((25, 80), (40, 120), (12, 40)))
+def test_sizes(console, rows, columns):
+    resize(console, rows, columns)
+    lines = start(console)
+    assert lines[0].startswith("top - ") and len(lines) == rows
+    assert ("Faults/s" in lines[titles(lines)]) == (columns == 120)
+    assert ("irq ms" in "".join(lines)) == (columns == 120)
+    assert console.screen.cursor.y < rows
+    leave(console)
+
+
+def test_resized_while_it_runs(console):
+    console.command("(sleep 1.5; stty rows 40 cols 120 </dev/ttyS0) &")
+    start(console)
+    console.screen.resize(40, 120)
+    lines = screen_with(console, lambda lines: "irq ms" in lines[3])
+    assert "Faults/s" in lines[titles(lines)]
+    leave(console)
+
+
+def test_many_cpus_share_a_line():
+    with Console(smp=8) as console:
+        resize(console, 16, 80)
+        lines = start(console)
+        assert lines[4].startswith("all ")
+        assert lines[5].startswith("memory:")
+        leave(console)
+
+
+# ---- keys
+
+
+def test_order(console):
+    start(console)
+    console.send("N")
+    lines = screen_with(console, lambda lines: "by ID" in lines[7])
+    assert names(lines)[:2] == ["kernel", "init"]
+    console.send("R")
+    lines = screen_with(console, lambda lines: "reverse" in lines[7])
+    assert names(lines)[-2:] == ["init", "kernel"]
+    console.send(">")
+    screen_with(console, lambda lines: "by Thr," in lines[7])
+    console.send("<")
+    screen_with(console, lambda lines: "by ID," in lines[7])
+    for key, title in ("M", "%Mem"), ("T", "Time"), ("P", "%CPU"):
+        console.send(key)
+        screen_with(console, lambda lines: f"by {title}," in lines[7])
+    leave(console)
+
+
+def test_filter(console):
+    start(console)
+    console.send("/")
+    screen_with(console, lambda lines: lines[7] == "Show what contains:")
+    console.send("xX\x7f\x7finit\r")
+    lines = screen_with(console, lambda lines: 'with "init"' in lines[7])
+    assert names(lines) == ["init"]
+    console.send("/\r")
+    screen_with(console, lambda lines: "top" in names(lines))
+    console.send("/zzz\x1b")  # escape: all stays as it was
+    screen_with(console, lambda lines: "top" in names(lines))
+    leave(console)
+
+
+def test_only_active(console):
+    console.command("sleep 100 &")
+    lines = start(console)
+    assert "sleep" in names(lines)
+    console.send("a")
+    lines = screen_with(console, lambda lines: "active" in lines[7] and
+                        "sleep" not in names(lines))
+    assert "top" in names(lines)
+    leave(console)
+
+
+def test_kill_and_renice(console):
+    console.command("tester 100000 & echo $! >/tmp/id")
+    pid = console.command("cat /tmp/id").split()[0]
+    assert "tester" in names(start(console))
+    for bad, said in ((f"k{2**31 - 1}\r9\r", "there is no task"),
+                      ("kinit\r", "not a task's number"),
+                      (f"k{pid}\rNOSUCH\r", "not a signal"),
+                      (f"r{pid}\r77\r", "not a nice value"),
+                      ("d0\r", "not a delay"), ("x", "h shows the keys")):
+        console.send(bad)
+        screen_with(console, lambda lines: said in lines[7])
+    console.send(f"r{pid}\r7\r")
+    console.settle(0.3)
+    console.send(f"k{pid}\rTERM\r")
+    screen_with(console, lambda lines: "tester" not in names(lines))
+    leave(console)
+
+
+def test_renice_arrives(console):
+    console.command("sleep 100 & echo $! >/tmp/id")
+    pid = console.command("cat /tmp/id").split()[0]
+    start(console)
+    console.send(f"r{pid}\r7\r")
+    console.settle(0.3)
+    leave(console)
+    stat = console.command(f"cat /proc/{pid}/stat")
+    assert stat.split()[18] == "7"
+
+
+def test_help_and_delay(console):
+    start(console)
+    console.send("?")
+    screen_with(console, lambda lines: lines[0] == "top: keys")
+    console.send("x")
+    screen_with(console, lambda lines: lines[0].startswith("top - "))
+    console.send("d0.5\r")
+    screen_with(console, lambda lines: "every 0.5 s" in lines[7])
+    leave(console)
+
+
+def test_scrolling(console):
+    for _ in range(20):
+        console.command("sleep 100 &")
+    start(console)
+    console.send("N")
+    screen_with(console, lambda lines: "kernel" in names(lines))
+    console.send("\x1b[B")
+    screen_with(console, lambda lines: names(lines)[0] == "init")
+    console.send("\x1b[6~")
+    screen_with(console, lambda lines: names(lines)[-1] == "top")
+    console.send("\x1b[5~\x1b[5~\x1b[A")
+    screen_with(console, lambda lines: names(lines)[0] == "kernel")
+    leave(console)
+    console.command("killall sleep")
+
+
+# ---- every way out
+
+
+@pytest.mark.parametrize("keys, status", (
+    ("q", 0), ("\x03", 130), ("\x1c", 131), ("kq\x1bq", 0), ("hqq", 0)))
+def test_ends_by_key(console, keys, status):
+    start(console)
+    for key in keys:  # an escape and a letter at once are a function key
+        console.send(key)
+        console.settle(0.1)
+    console.wait_for("strobe:")
+    assert console.command("echo $?").startswith(str(status))
+    assert_sane(console)
+
+
+@pytest.mark.parametrize("signal, status", (
+    ("TERM", 143), ("HUP", 129), ("SEGV", 139), ("ABRT", 134)))
+def test_ends_by_signal(console, signal, status):
+    console.command(f"(sleep 1.5; killall -{signal} top) &")
+    start(console)
+    console.wait_for("strobe:")
+    assert console.command("echo $?").startswith(str(status))
+    assert_sane(console)
+
+
+def test_stops_and_continues(console):
+    start(console)
+    console.send("\x1a")
+    console.wait_for("Stopped")
+    console.wait_for("strobe:")
+    assert_sane(console)
+    console.command("clear")
+    console.send("fg\r")
+    screen_with(console, lambda lines: titles(lines) == 8)
+    console.send("H")
+    screen_with(console, lambda lines: "threads by" in lines[7])
+    leave(console)
+    assert_sane(console)
+
+
+def test_number_of_refreshes(console):
+    console.send("top -n 2 -d 0.3\r")
+    console.wait_for("strobe:")
+    assert console.command("echo $?").startswith("0")
+
+
+# ---- batch mode
+
+SCRIPTS = {
+    "text": "top -b -n 2 -d 0.3",
+    "order": "sleep 9 & top -b -n 1 -d 0.2 -o NAME",
+    "one task": "sleep 9 & top -b -n 1 -d 0.2 -t $! -v threads",
+    "no such task": "top -b -t 99999",
+    "no such view": "top -v nothing",
+    "no such column": "top -b -o nothing",
+    "no terminal": "top",
+    "bad delay": "top -b -d 0",
+    "bad number": "top -b -n x",
+    "bad task": "top -b -t x",
+    "bad option": "top --what",
+    "argument": "top 42",
+    "help": "top --help",
+    "pipe closed": "top -b -d 0.1 | head -n 1",
+    "disk full": "top -b -n 1 -d 0.1 >/dev/full",
+    "json": "tester 100000 & tester 100000 & sleep 0.3;"
+            "top --json -n 3 -d 0.5; kill %1 %2",
+    **{f"json {view}": f"top --json -d 0.3 -v {view}"
+       for view in ("threads", "ipc", "exceptions", "syscalls", "cpus")},
+    "calls are counted": "sysinfo system.syscalls",
+    "short-lived": "i=0; while [ $i -lt 100000 ]; do /bin/true; i=$((i+1));"
+                   "done & top --json -d 1; kill %1",
+}
+
+
+@pytest.fixture(scope="module")
+def done():
+    return batch(SCRIPTS)
+
+
+def test_batch_text(done):
+    r = done["text"]
+    assert r.status == 0 and r.errors == "" and "\x1b" not in r.output
+    assert r.output.count("top - ") == 2 and "Faults/s" in r.output
+
+
+def test_batch_order(done):
+    lines = done["order"].output.splitlines()
+    found = names(lines)
+    assert found == sorted(found, key=str.lower) and "sleep" in found
+
+
+def test_batch_one_task(done):
+    lines = done["one task"].output.splitlines()
+    assert len(lines) == titles(lines) + 2 and " sleep" in lines[-1]
+
+
+@pytest.mark.parametrize("name, status, said", (
+    ("no such task", 1, "tasks lists those"),
+    ("no such view", 2, "exceptions and interrupts"),
+    ("no such column", 2, "%CPU"),
+    ("no terminal", 1, "use -b"),
+    ("bad delay", 2, "from 0.1 to 3600"),
+    ("bad number", 2, "1 or more"),
+    ("bad task", 2, "not a task's number"),
+    ("bad option", 2, "Usage:"),
+    ("argument", 2, "-t for a task"),
+    ("disk full", 1, "writing the output")))
+def test_errors(done, name, status, said):
+    assert done[name].status == status, done[name]
+    assert said in done[name].errors and done[name].output == ""
+
+
+def test_help(done):
+    assert done["help"].status == 0 and "Usage: top" in done["help"].output
+
+
+def test_closed_pipe_ends_it(done):
+    assert done["pipe closed"].output.count("\n") == 1
+
+
+def test_two_busy_tasks(done):
+    """Two busy tasks on two CPUs, and what everything adds up to."""
+    shown = [json.loads(line) for line in done["json"].output.splitlines()]
+    assert len(shown) == 3
+    for data in shown:
+        others = data["tasks"]["ended_cpu"]
+        for cpu in data["cpus"]:
+            assert round(cpu["user"] + cpu["kernel"] + cpu["irq"] +
+                         cpu["idle"], 2) == 100
+            others += cpu["irq"] + cpu["idle"]
+        tasks = sum(row["cpu"] for row in data["rows"])
+        assert round(tasks + others, 2) == 200
+        for row in data["rows"]:
+            assert round(row["user"] + row["kernel"], 2) == round(row["cpu"], 2)
+    busy = [row for row in shown[-1]["rows"] if row["name"] == "tester"]
+    assert len(busy) == 2 and shown[-1]["rows"][0] in busy
+    assert all(row["cpu"] > 50 and row["user"] > 10 * row["kernel"]
+               for row in busy)
+
+
+@pytest.mark.parametrize("view", ("threads", "ipc", "exceptions", "syscalls",
+                                  "cpus"))
+def test_json_of_each_view(done, view):
+    data = json.loads(done[f"json {view}"].output)
+    assert data["view"] == view
+    if view != "syscalls" or done["calls are counted"].status == 0:
+        assert data["rows"]
+    assert data["memory"]["used"] + data["memory"]["free"] == \
+        data["memory"]["total"]
+
+
+def test_short_lived_tasks(done):
+    """Nobody sees them in a list, but they and their cycles are counted."""
+    data = json.loads(done["short-lived"].output)
+    tasks = data["tasks"]
+    assert tasks["short_lived"] > 5 and tasks["ended_cpu"] > 1, tasks
+    assert tasks["ended"] >= tasks["short_lived"]
+
+
+def test_top_is_cheap():
+    """100 tasks, a refresh each second: below 1 % of a CPU."""
+    r = vm("for i in $(seq 100); do sleep 100 & done;"
+           "top --json -n 2 -d 1 | tail -n 1; killall sleep",
+           "--icount", smp=1, timeout=120)
+    data = json.loads(r.output.splitlines()[-1])
+    assert data["tasks"]["total"] > 100
+    row = next(row for row in data["rows"] if row["name"] == "top")
+    assert row["cpu"] < 1.0, row
