@@ -28,11 +28,12 @@ KERNEL_TEST(session_samples_the_kernel)
     struct sprofile_options o = options(1000);
     struct session *s;
     expect(!session_begin(&kernel_task, &o, &readers, &s));
-    busy(20 * NSEC_PER_MSEC);
     struct sprofile_info i;
-    session_info(s, &i);
+    do { // on a busy host a tick may come late; never none
+        busy(NSEC_PER_MSEC);
+        session_info(s, &i);
+    } while (i.taken < 10);
     session_end(s);
-    expect(i.taken > 0);
     expect(i.user == 0);
     expect(i.taken == i.kernel);
     expect(i.lost == 0);
@@ -55,9 +56,10 @@ KERNEL_TEST(session_that_is_paused_takes_nothing)
     expect(before.elapsed_ns == after.elapsed_ns);
     expect(before.expected == after.expected);
     session_pause(s, false);
-    busy(5 * NSEC_PER_MSEC);
-    session_info(s, &after);
-    expect(after.taken > before.taken);
+    do {
+        busy(NSEC_PER_MSEC);
+        session_info(s, &after);
+    } while (after.taken == before.taken);
     session_end(s);
 }
 
