@@ -33,7 +33,7 @@ struct record {
 struct session_cpu {
     struct ring ring;
     // Written by sample_take on this CPU, read by session_info on any.
-    struct counter taken, lost, user, kernel, others, missed, cycles;
+    struct counter lost, user, kernel, others, missed, cycles;
 };
 
 struct session {
@@ -81,7 +81,6 @@ static void store(struct session_cpu *c, const struct trapframe *tf, u32 weight,
     };
     if (!t->tid) // the idle threads have no id
         r.sample.head.flags |= SPROFILE_F_IDLE;
-    counter_add(&c->taken, 1);
     counter_add(kernel ? &c->kernel : &c->user, 1);
     counter_add(&c->missed, weight - 1);
     if (!ring_write(&c->ring, &r, sizeof(r)))
@@ -350,7 +349,7 @@ void session_info(struct session *s, struct sprofile_info *out)
     out->tsc_hz = clock_tsc_hz();
     for (u32 i = 0; i < cpu_count; i++) {
         const struct session_cpu *c = &s->cpu[i];
-        out->taken += counter_read(&c->taken);
+        // Lost before taken: while sampling goes on it is never the larger.
         out->lost += counter_read(&c->lost);
         out->user += counter_read(&c->user);
         out->kernel += counter_read(&c->kernel);
@@ -358,6 +357,7 @@ void session_info(struct session *s, struct sprofile_info *out)
         out->missed += counter_read(&c->missed);
         out->cycles += counter_read(&c->cycles);
     }
+    out->taken = out->user + out->kernel;
 }
 
 // --- reading ----------------------------------------------------------------
