@@ -279,6 +279,16 @@ def test_ends_by_signal(console, signal, status):
     assert_sane(console)
 
 
+def test_ends_while_output_is_stopped(console):
+    """A screen that waits for ^Q is no reason to stay."""
+    console.command("(sleep 2; killall top) &")
+    start(console, "-d 0.4")
+    console.send("\x13")
+    console.wait_for("strobe:")
+    assert console.command("echo $?").startswith("143")
+    assert_sane(console)
+
+
 def test_stops_and_continues(console):
     start(console)
     console.send("\x1a")
@@ -316,6 +326,7 @@ SCRIPTS = {
     "bad option": "top --what",
     "argument": "top 42",
     "help": "top --help",
+    "vga": "stty size </dev/tty0; top -n 2 -d 0.2 </dev/tty0 >/dev/tty0",
     "pipe closed": "top -b -d 0.1 | head -n 1",
     "disk full": "top -b -n 1 -d 0.1 >/dev/full",
     "json": "tester 100000 & tester 100000 & sleep 0.3;"
@@ -368,6 +379,10 @@ def test_errors(done, name, status, said):
 
 def test_help(done):
     assert done["help"].status == 0 and "Usage: top" in done["help"].output
+
+
+def test_on_the_vga_console(done):
+    assert done["vga"].status == 0 and done["vga"].output == "25 80\n"
 
 
 def test_closed_pipe_ends_it(done):

@@ -1,8 +1,8 @@
 // The interactive top: refreshes, keys and signals, in turn.
 //
-// Signals are blocked but while top waits for a key, so that none is missed
-// and none interrupts anything else. Whatever ends top, the terminal is given
-// back as it was.
+// Signals are blocked but while top waits for a key or for the screen, so that
+// none is missed and none interrupts anything else. Whatever ends top, the
+// terminal is given back as it was.
 #include "top.h"
 
 #include "draw.h"
@@ -26,12 +26,15 @@ static volatile sig_atomic_t ending, stopping, resizing;
 
 static void on_signal(int number)
 {
-    if (number == SIGWINCH)
+    if (number == SIGWINCH) {
         resizing = 1;
-    else if (number == SIGTSTP)
+        return;
+    }
+    if (number == SIGTSTP)
         stopping = 1;
     else
         ending = number;
+    screen_go_on();
 }
 
 // Dies of the signal, as if top had not caught it.
@@ -122,6 +125,8 @@ static bool wait_until(double deadline, const sigset_t *mask)
     double left = deadline - now();
     fd_set readable;
 
+    if (ending || stopping || resizing) // it came while the screen was drawn
+        return false;
     if (left < 0)
         left = 0;
     struct timespec timeout = {
@@ -150,7 +155,7 @@ static void draw_bottom_line(struct page *p, const struct top *t)
     }
 }
 
-static void draw(struct top *t)
+static void draw(struct top *t, const sigset_t *waiting)
 {
     struct page *p = screen_page();
     unsigned status_row = 0;
@@ -171,8 +176,11 @@ static void draw(struct top *t)
     }
     if (status_row >= p->rows)
         status_row = p->rows - 1;
+    sigset_t blocked;
+    sigprocmask(SIG_SETMASK, waiting, &blocked);
     if (screen_show(status_row) < 0)
         t->quit = true;
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
 static void read_keys(struct top *t)
@@ -227,7 +235,7 @@ int interactive(struct top *t)
             drawn = true;
         }
         if (drawn)
-            draw(t);
+            draw(t, &waiting);
     }
     screen_leave();
     return 0;

@@ -60,6 +60,14 @@ static int write_all(const char *text, size_t size)
     return 0;
 }
 
+void screen_go_on(void)
+{
+    int error = errno;
+
+    tcflow(STDOUT_FILENO, TCOON);
+    errno = error;
+}
+
 void screen_leave(void)
 {
     // CUP to the last row, wherever that is; EL.
@@ -68,6 +76,7 @@ void screen_leave(void)
     if (!entered)
         return;
     entered = 0;
+    screen_go_on();
     write_all(end, sizeof(end) - 1);
     tcsetattr(STDIN_FILENO, TCSADRAIN, &saved);
 }

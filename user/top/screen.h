@@ -12,6 +12,9 @@ int screen_enter(void);
 // Gives the terminal back as it was, cursor below the page. May be called at
 // any time, also by a signal handler; only the first call does something.
 void screen_leave(void);
+// Output that ^S has stopped goes on, so that nothing waits for it for ever.
+// For signal handlers too.
+void screen_go_on(void);
 // Takes the terminal's size, and draws everything anew the next time. -1: not
 // enough memory.
 int screen_resize(void);
