@@ -51,10 +51,84 @@ bool box_ready(struct answerbox *b)
     return READ_ONCE(b->waiting) || READ_ONCE(b->notified);
 }
 
-static void arrived(struct answerbox *b)
+// --- who waits --------------------------------------------------------------
+
+// Most servers have one thread: it leaves its name in box->receiver, and
+// whoever brings something takes the name out and wakes it. Others use the
+// queue. No wake-up is lost: the one changes what there is to fetch, then takes
+// the name; the other leaves its name and is marked sleeping, then looks.
+struct receiver {
+    struct thread *thread;
+    bool woken; // the name was taken, and the taker has done with this
+};
+
+static bool wake_receiver(struct answerbox *b)
 {
-    waitq_wake_one(&b->waiters);
+    struct thread *t = NULL;
+    preempt_disable(); // it may be waiting for `woken`
+    struct receiver *r =
+        __atomic_exchange_n(&b->receiver, NULL, __ATOMIC_SEQ_CST);
+    if (r) {
+        t = r->thread;
+        thread_ref(t);
+        __atomic_store_n(&r->woken, true, __ATOMIC_RELEASE);
+    }
+    preempt_enable();
+    if (!t)
+        return false;
+    thread_wake(t);
+    thread_unref(t);
+    return true;
+}
+
+void box_wake(struct answerbox *b)
+{
+    if (!wake_receiver(b))
+        waitq_wake_one(&b->waiters);
     waitq_wake_all(&b->pollers);
+}
+
+static bool worth_a_look(struct answerbox *b)
+{
+    return box_ready(b) || READ_ONCE(b->closed);
+}
+
+// Leaves the name only if nobody else's is there.
+static bool enter(struct answerbox *b, struct receiver *r)
+{
+    struct receiver *nobody = NULL;
+    return __atomic_compare_exchange_n(&b->receiver, &nobody, r, false,
+                                       __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static void leave(struct answerbox *b, struct receiver *r)
+{
+    struct receiver *own = r;
+    if (__atomic_compare_exchange_n(&b->receiver, &own, NULL, false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        return;
+    while (!__atomic_load_n(&r->woken, __ATOMIC_ACQUIRE))
+        cpu_relax();
+}
+
+// 0 when it is worth to look again; -ETIMEDOUT, -EINTR.
+static int wait_for_call(struct answerbox *b, u64 deadline)
+{
+    struct receiver r = { .thread = current };
+    int err = 0;
+    if (!enter(b, &r))
+        return wait_event(&b->waiters, worth_a_look(b), WAIT_INTERRUPTIBLE,
+                          deadline);
+    current->wait_on = "ipc call";
+    for (;;) {
+        wait_prepare(WAIT_INTERRUPTIBLE);
+        if (err || worth_a_look(b) || READ_ONCE(r.woken))
+            break;
+        err = wait_sleep(WAIT_INTERRUPTIBLE, deadline);
+    }
+    wait_finish();
+    leave(b, &r);
+    return worth_a_look(b) ? 0 : err; // a wake-up is not wasted on an error
 }
 
 // --- arriving ---------------------------------------------------------------
@@ -74,7 +148,7 @@ int box_push(struct answerbox *b, struct call *c)
     }
     spin_unlock(&b->lock);
     if (!err)
-        arrived(b);
+        box_wake(b);
     return err;
 }
 
@@ -180,8 +254,7 @@ int box_wait(struct answerbox *b, struct ipc_call *out, u64 deadline)
             return 0;
         if (READ_ONCE(b->closed))
             return -ECONNRESET;
-        int err = wait_event(&b->waiters, box_ready(b) || READ_ONCE(b->closed),
-                             WAIT_INTERRUPTIBLE, deadline);
+        int err = wait_for_call(b, deadline);
         if (err)
             return err == -EINTR ? -ERESTARTNOHAND : err;
     }
@@ -222,7 +295,7 @@ static void give_back(struct answerbox *b, struct call *c, bool queued)
     if (closed)
         call_refuse(c, -ECONNRESET);
     else if (queued)
-        arrived(b);
+        box_wake(b);
 }
 
 void box_put_back(struct answerbox *b, u32 id)
@@ -323,7 +396,7 @@ void box_drop_phone(struct answerbox *b, struct phone *p)
     made_room(b, before);
     drop_all(&dead);
     if (tell)
-        arrived(b);
+        box_wake(b);
 }
 
 // --- closing ----------------------------------------------------------------
@@ -371,6 +444,7 @@ void box_close(struct answerbox *b)
         list_remove(&p->hangup_node);
         phone_unref(p);
     }
+    wake_receiver(b);
     waitq_wake_all(&b->waiters);
     waitq_wake_all(&b->pollers);
     waitq_wake_all(&b->senders);

@@ -18,6 +18,7 @@ struct answerbox;
 struct aspace;
 struct file;
 struct phone;
+struct receiver;
 struct task;
 struct thread;
 
@@ -89,9 +90,11 @@ struct answerbox {
     struct list queued, received;
     struct list hangups; // phones
     struct list phones;
-    struct list watches; // interrupts; see irq_notify.c for the lock
-    bool notified;       // of an interrupt, perhaps
-    struct waitq waiters, pollers, senders;
+    struct list watches;       // interrupts; see irq_notify.c for the lock
+    bool notified;             // of an interrupt, perhaps
+    struct receiver *receiver; // atomic: a thread in ipc_wait, or NULL;
+    struct waitq waiters;      // the others
+    struct waitq pollers, senders;
 };
 
 // --- calls (call.c)
@@ -112,8 +115,12 @@ struct aspace *call_take_aspace(struct call *c);
 
 static inline void copy_words(u32 to[6], const u32 from[6])
 {
-    for (u32 i = 0; i < 6; i++)
-        to[i] = from[i];
+    to[0] = from[0]; // half as dear as a loop or `rep movs`
+    to[1] = from[1];
+    to[2] = from[2];
+    to[3] = from[3];
+    to[4] = from[4];
+    to[5] = from[5];
 }
 
 // --- phones (phone.c)
@@ -154,6 +161,9 @@ int box_forward(struct answerbox *b, u32 id, struct phone *to,
 // What was received could not be told: it is queued again.
 void box_put_back(struct answerbox *b, u32 id);
 bool box_ready(struct answerbox *b);
+// There is one thing more to fetch: wakes one thread in ipc_wait, and all that
+// poll. Any context but NMI.
+void box_wake(struct answerbox *b);
 
 // --- the boxes of tasks (task_box.c)
 

@@ -37,8 +37,7 @@ static void interrupted(u32 vector)
         if (w->count++)
             continue;
         WRITE_ONCE(w->box->notified, true);
-        waitq_wake_one(&w->box->waiters);
-        waitq_wake_all(&w->box->pollers);
+        box_wake(w->box);
     }
     spin_unlock_irq(&watches_lock, flags);
 }
@@ -70,7 +69,7 @@ bool irq_fetch(struct answerbox *b, struct ipc_call *out)
     WRITE_ONCE(b->notified, more);
     spin_unlock_irq(&watches_lock, flags);
     if (more) // for another thread that waits
-        waitq_wake_one(&b->waiters);
+        box_wake(b);
     if (got)
         ipc_count(&b->task->ipc_counters.irq_notif_received);
     return got;
