@@ -87,18 +87,24 @@ static NORETURN void end_machine(void)
     cpu_halt_forever();
 }
 
-void panic(const char *fmt, ...)
+// One CPU gets past this; the others of the machine stand still then.
+static void begin_report(const char *fmt, va_list args)
 {
     if (!take_over())
         cpu_halt_forever();
     smp_stop_others();
     char message[256];
-    va_list args;
-    va_start(args, fmt);
     format_va(message, sizeof(message), fmt, args);
-    va_end(args);
     say("\nKERNEL PANIC: %s\n", message);
     say_where();
+}
+
+void panic(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    begin_report(fmt, args);
+    va_end(args);
     u32 pcs[FRAMES_MAX];
     say_backtrace(pcs, backtrace(frame_pointer(), pcs, FRAMES_MAX));
     end_machine();
@@ -106,16 +112,10 @@ void panic(const char *fmt, ...)
 
 void panic_trap(const struct trapframe *tf, const char *fmt, ...)
 {
-    if (!take_over())
-        cpu_halt_forever();
-    smp_stop_others();
-    char message[256];
     va_list args;
     va_start(args, fmt);
-    format_va(message, sizeof(message), fmt, args);
+    begin_report(fmt, args);
     va_end(args);
-    say("\nKERNEL PANIC: %s\n", message);
-    say_where();
     say_registers(tf);
     u32 pcs[FRAMES_MAX] = { tf->eip };
     say_backtrace(pcs, 1 + backtrace(tf->ebp, pcs + 1, FRAMES_MAX - 1));
