@@ -59,7 +59,7 @@ sanitize = $(if $(filter $(UNCHECKED),$1),,$(SANITIZE))
 Q := $(if $(VERBOSE),,@)
 say = @printf '  %-7s $@\n'
 
-.PHONY: all kernel checked run test check format bench clean distclean help FORCE
+.PHONY: all kernel checked run test-checked test check format bench clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -231,7 +231,11 @@ checked:
 	@$(MAKE) --no-print-directory kernel KCSAN=1
 	@$(MAKE) --no-print-directory kernel CLANG=1
 
-test: all checked $(HOST_TESTS)
+test-checked: all checked
+	/usr/bin/python3 -m pytest -q --tb=short -p no:cacheprovider \
+		tests/system/test_checked.py tests/system/test_checkers.py
+
+test: all $(HOST_TESTS)
 	@$(PYTHON) tools/build/test $(HOST_TESTS)
 
 OUR_C = $(shell find arch kernel lib include user tests -name '*.[ch]')

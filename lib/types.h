@@ -56,8 +56,35 @@ typedef int64_t s64;
 
 // A marked access: read or written by another CPU, an interrupt or an NMI at
 // the same time, on purpose. Each use says in a comment why that is right.
+#ifdef KCSAN
+// GCC tells the race detector of 8 bytes that are aligned to 4 without saying
+// that they are volatile: such a value is read in halves there, as on i386 it
+// is anyway.
+static inline u64 read_once_u64(const volatile void *p)
+{
+    const volatile u32 *half = (const volatile u32 *)p;
+    u32 low = half[0];
+    return (u64)half[1] << 32 | low;
+}
+#define READ_ONCE(x)                                           \
+    __builtin_choose_expr(sizeof(x) == 8, read_once_u64(&(x)), \
+                          *(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, v)                                       \
+    ({                                                         \
+        __typeof__(x) once_v = (v);                            \
+        if (sizeof(x) == 8) {                                  \
+            volatile u32 *once_to = (volatile u32 *)&(x);      \
+            const u32 *once_from = (const u32 *)&once_v;       \
+            once_to[0] = once_from[0];                         \
+            once_to[sizeof(x) / 8] = once_from[sizeof(x) / 8]; \
+        } else {                                               \
+            *(volatile __typeof__(x) *)&(x) = once_v;          \
+        }                                                      \
+    })
+#else
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
+#endif
 #define barrier() __asm__ volatile("" ::: "memory")
 // A marked change of a 32-bit number by its only writer (or the holder of its
 // lock), for readers that use READ_ONCE: one instruction, not atomic. The race

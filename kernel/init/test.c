@@ -16,14 +16,13 @@ KERNEL_ARG(seed, "seed=N: the order and the random numbers of test=");
 static u32 random_state;
 static bool test_failed;
 
+// A counter, mixed: threads may draw at the same time.
 u32 test_random(void)
 {
-    // xorshift32 (Marsaglia 2003).
-    u32 x = random_state;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return random_state = x;
+    u32 x = __atomic_add_fetch(&random_state, 0x9e3779b9, __ATOMIC_RELAXED);
+    x = (x ^ x >> 16) * 0x85ebca6b; // MurmurHash3's finalizer (A. Appleby)
+    x = (x ^ x >> 13) * 0xc2b2ae35;
+    return x ^ x >> 16;
 }
 
 static void say(const char *fmt, ...) PRINTF(1, 2);
