@@ -17,7 +17,7 @@ PROGRAMS = sorted(os.path.basename(path)[:-2]
 @functools.lru_cache(maxsize=None)
 def results(smp):
     return batch({name: f"/test/{name}" for name in PROGRAMS},
-                 smp=smp, timeout=240, limit=110)
+                 smp=smp, timeout=900, limit=300)
 
 
 @pytest.mark.parametrize("smp", CPUS)

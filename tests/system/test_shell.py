@@ -65,7 +65,7 @@ WORKLOADS = {
                         "640\n750\n"),
     "ps": ("sleep 60 & sleep 0.3; ps | grep -c '[s]leep 60'; kill $!; ps -o pid,args |"
            " awk '$1 == 1 { print $2 }'", "1\n/sbin/init\n"),
-    "top": ("top -b -n 1 | head -n 4 | cut -d: -f1 | cut -c1-3",
+    "top": ("busybox top -b -n 1 | head -n 4 | cut -d: -f1 | cut -c1-3",
             "Mem\nCPU\nLoa\n  P\n"),
     "proc": (
         "cat /proc/self/stat | cut -d' ' -f2; readlink /proc/self/exe;"
