@@ -14,19 +14,10 @@ PROGRAMS = sorted(os.path.basename(path)[:-2]
                   for path in glob.glob(f"{ROOT}/tests/guest/*.c"))
 
 
-# These take all the tasks or memory there are: each has a machine of its own.
-ALONE = ("forkbomb", "sysinfo_many", "failalloc", "fs_mount")
-
-
 @functools.lru_cache(maxsize=None)
 def results(smp):
-    programs = {name: f"/test/{name}" for name in PROGRAMS}
-    found = {}
-    for name in ALONE:
-        found |= batch({name: programs.pop(name)}, smp=smp, timeout=300,
-                       limit=200)
-    return found | batch(programs, "--mem", "512", smp=smp, timeout=900,
-                         limit=300)
+    return batch({name: f"/test/{name}" for name in PROGRAMS},
+                 smp=smp, timeout=240, limit=110)
 
 
 @pytest.mark.parametrize("smp", CPUS)
