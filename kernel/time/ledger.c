@@ -1,10 +1,18 @@
 #include "kernel/time/ledger.h"
 
+#include "arch/trap.h"
+#include "kernel/sched/thread.h"
+
 _Static_assert(offsetof(struct ledger, open) == 0 &&
                    offsetof(struct ledger, seq) == 4 &&
                    offsetof(struct ledger, user) == 8 &&
-                   offsetof(struct ledger, kernel) == 16,
-               "ledger_switch knows these");
+                   offsetof(struct ledger, subsystem) == 16 &&
+                   offsetof(struct ledger, in) == 24,
+               "the changes of account know these");
+_Static_assert(offsetof(struct thread, user) == 0 &&
+                   offsetof(struct thread, kernel) == 8 &&
+                   offsetof(struct thread, counted) == 16,
+               "and these");
 
 static struct ledger ledgers[CPU_MAX];
 
@@ -14,6 +22,7 @@ void ledger_init_cpu(struct cpu *cpu)
     l->began = rdtsc();
     l->start_up.cycles = -l->began;
     l->open = &l->start_up;
+    l->subsystem = IN_SCHEDULING; // of the idle thread that begins then
     cpu->ledger = l;
 }
 
@@ -34,27 +43,88 @@ void ledger_irq_leave(struct account *interrupted, bool from_user,
                       struct account *kernel)
 {
     struct ledger *l = this_ledger();
-    if (interrupted == &l->idle)
+    if (interrupted == &l->idle) {
         LEDGER_MOVE(l, interrupted, );
-    else
-        LEDGER_MOVE(l, from_user ? kernel : interrupted, OPEN_KERNEL);
+        return;
+    }
+    if (from_user) {
+        l->subsystem = IN_SCHEDULING;
+        interrupted = kernel;
+    }
+    LEDGER_MOVE(l, interrupted, OPEN_KERNEL);
+}
+
+// Which total an account is part of: NULL for the ledger's own accounts.
+static u64 *total_of(struct ledger *l, const struct account *a)
+{
+    if ((u32)a - (u32)l < sizeof(*l))
+        return NULL;
+    return a == &current->user ? &l->user : &l->in[l->subsystem];
+}
+
+// Set while the books are read as they stand at one instant.
+static u32 frozen;
+
+// Either this sees that the books are frozen, or who freezes them sees `seq`
+// odd and waits: each writes before it reads what the other has written.
+void ledger_nmi(u64 began)
+{
+    struct ledger *l = this_ledger();
+    if (unlikely(!l || (READ_ONCE(l->seq) & 1)))
+        return;
+    __atomic_fetch_add(&l->seq, 1, __ATOMIC_SEQ_CST);
+    if (likely(!READ_ONCE(frozen))) {
+        u64 *total = total_of(l, l->open);
+        u64 spent = rdtsc() - began;
+        l->vectors[VECTOR_NMI].cycles += spent;
+        l->open->cycles -= spent;
+        if (total)
+            *total -= spent;
+    }
+    barrier();
+    WRITE_ONCE(l->seq, l->seq + 1);
+}
+
+void ledger_freeze(void)
+{
+    __atomic_store_n(&frozen, 1, __ATOMIC_SEQ_CST);
+    for (u32 i = 0; i < cpu_count; i++) {
+        while (__atomic_load_n(&ledgers[i].seq, __ATOMIC_SEQ_CST) & 1)
+            cpu_relax();
+    }
+}
+
+void ledger_thaw(void)
+{
+    __atomic_store_n(&frozen, 0, __ATOMIC_RELEASE);
 }
 
 // Begin and end of a read that must not see half of a switch. What is read in
 // between is written by the switches (assembly) of its CPU at any time, so it
 // is marked; what was read of an unfinished switch is thrown away.
-static u32 read_begin(const struct ledger *l)
+u32 ledger_read_begin(u32 cpu)
 {
+    const struct ledger *l = &ledgers[cpu];
     u32 seq;
     while ((seq = __atomic_load_n(&l->seq, __ATOMIC_ACQUIRE)) & 1)
         cpu_relax();
     return seq;
 }
 
-static bool read_retry(const struct ledger *l, u32 seq)
+bool ledger_read_retry(u32 cpu, u32 seq)
 {
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return READ_ONCE(l->seq) != seq;
+    return READ_ONCE(ledgers[cpu].seq) != seq;
+}
+
+void ledger_writers_done(void)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        u32 seq = __atomic_load_n(&ledgers[i].seq, __ATOMIC_ACQUIRE);
+        while (seq & 1 && READ_ONCE(ledgers[i].seq) == seq)
+            cpu_relax();
+    }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
 u64 ledger_read(const struct cpu *cpu, const struct account *a)
@@ -63,11 +133,22 @@ u64 ledger_read(const struct cpu *cpu, const struct account *a)
     u64 cycles;
     u32 seq;
     do {
-        seq = read_begin(l);
+        seq = ledger_read_begin(cpu->id);
         cycles = READ_ONCE(a->cycles);
         if (READ_ONCE(l->open) == a)
             cycles += rdtsc();
-    } while (read_retry(l, seq));
+    } while (ledger_read_retry(cpu->id, seq));
+    return cycles;
+}
+
+u64 ledger_exception_cycles(u32 cpu, u32 vector)
+{
+    u64 cycles;
+    u32 seq;
+    do {
+        seq = ledger_read_begin(cpu);
+        cycles = READ_ONCE(ledgers[cpu].exceptions[vector]);
+    } while (ledger_read_retry(cpu, seq));
     return cycles;
 }
 
@@ -89,16 +170,18 @@ void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out)
     out->idle = total(READ_ONCE(l->idle.cycles), now);
     out->start_up = total(READ_ONCE(l->start_up.cycles), now);
     out->user = total(READ_ONCE(l->user), now);
-    out->kernel = total(READ_ONCE(l->kernel), now);
+    for (u32 i = 0; i < SUBSYSTEM_COUNT; i++) {
+        out->in[i] = total(READ_ONCE(l->in[i]), now);
+        out->kernel += out->in[i];
+    }
     out->elapsed = now - l->began;
 }
 
 void ledger_sums(u32 cpu, struct ledger_sums *out)
 {
-    const struct ledger *l = &ledgers[cpu];
     u32 seq;
     do {
-        seq = read_begin(l);
+        seq = ledger_read_begin(cpu);
         ledger_sums_at(cpu, rdtsc(), out);
-    } while (read_retry(l, seq));
+    } while (ledger_read_retry(cpu, seq));
 }

@@ -17,22 +17,53 @@
 
 #include "arch/cpu.h"
 
+// What the kernel time of threads is for. A system call counts as its family
+// (syscalls.def), a page fault as memory, a switch as scheduling, also inside
+// of another: it is subsystem_enter that says so, and who enters goes back.
+#define SUBSYSTEMS(S)           \
+    S(MEMORY, "memory")         \
+    S(FILES, "files")           \
+    S(IPC, "ipc")               \
+    S(SCHEDULING, "scheduling") \
+    S(TIME, "time")             \
+    S(PROFILING, "profiling")   \
+    S(MONITORING, "monitoring") \
+    S(TASKS, "tasks")           \
+    S(SIGNALS, "signals")       \
+    S(OTHER, "other")
+
+enum subsystem {
+#define SUBSYSTEM_ENUM(upper, name) IN_##upper,
+    SUBSYSTEMS(SUBSYSTEM_ENUM)
+#undef SUBSYSTEM_ENUM
+        SUBSYSTEM_COUNT
+};
+
 struct account {
     u64 cycles;
 };
 
-// One a CPU. Vector accounts: interrupts 0x20-0xff.
+#define LEDGER_EXCEPTIONS 32
+
+// One a CPU. Vector accounts: interrupts 0x20-0xff, and NMI.
 struct ledger {
-    struct account *open; // these four offsets are known to the assembly below
+    struct account *open; // these five offsets are known to the assembly below
     u32 seq;
-    // What threads had on this CPU, by mode: each is open while an account of
-    // its mode is. With idle, start_up and the vectors they sum to the elapsed
-    // time; and over all CPUs to what the threads' own accounts say.
-    u64 user, kernel;
+    // What threads had on this CPU in user mode, and in the kernel, divided:
+    // `user` is open while a thread's user account is, in[subsystem] while a
+    // thread's kernel account is. With idle, start_up and the vectors they sum
+    // to the elapsed time; and over all CPUs to what the threads' own accounts
+    // say.
+    u64 user;
+    u32 subsystem; // enum subsystem
+    u32 padding;
+    u64 in[SUBSYSTEM_COUNT];
     u64 began;
     struct account idle;
     struct account start_up; // before the first thread runs
     struct account vectors[256];
+    // What exceptions took of the above: not accounts, but sums beside them.
+    u64 exceptions[LEDGER_EXCEPTIONS];
 };
 
 void ledger_init_cpu(struct cpu *cpu);
@@ -63,20 +94,123 @@ static ALWAYS_INLINE struct ledger *this_ledger(void)
                      : "eax", "ecx", "edx", "cc", "memory")
 
 #define CLOSE_USER "addl %%eax, 8(%[ledger])\n\tadcl %%edx, 12(%[ledger])\n\t"
-#define OPEN_USER "subl %%eax, 8(%[ledger])\n\tsbbl %%edx, 12(%[ledger])\n\t"
-#define CLOSE_KERNEL \
-    "addl %%eax, 16(%[ledger])\n\tadcl %%edx, 20(%[ledger])\n\t"
-#define OPEN_KERNEL "subl %%eax, 16(%[ledger])\n\tsbbl %%edx, 20(%[ledger])\n\t"
+#define CLOSE_KERNEL                          \
+    "movl 16(%[ledger]), %%ecx\n\t"           \
+    "addl %%eax, 24(%[ledger], %%ecx, 8)\n\t" \
+    "adcl %%edx, 28(%[ledger], %%ecx, 8)\n\t"
+#define OPEN_KERNEL                           \
+    "movl 16(%[ledger]), %%ecx\n\t"           \
+    "subl %%eax, 24(%[ledger], %%ecx, 8)\n\t" \
+    "sbbl %%edx, 28(%[ledger], %%ecx, 8)\n\t"
 
 // The changes of account. Interrupts must be off. NMI-safe.
-// Out of user mode, by a system call or an exception, and back into it:
-static ALWAYS_INLINE void ledger_user_to_kernel(struct account *kernel)
+// Out of user mode, by a system call or an exception, and back into it. `user`
+// is the thread's user account, behind which its kernel account lies.
+static ALWAYS_INLINE void ledger_user_to_kernel(struct account *user,
+                                                enum subsystem subsystem)
 {
-    LEDGER_MOVE(this_ledger(), kernel, CLOSE_USER OPEN_KERNEL);
+    __asm__ volatile("incl 4(%[ledger])\n\t"
+                     "movl %[subsystem], 16(%[ledger])\n\t"
+                     "rdtsc\n\t"
+                     "addl %%eax, (%[user])\n\t"
+                     "adcl %%edx, 4(%[user])\n\t" CLOSE_USER
+                     "subl %%eax, 24(%[ledger], %[subsystem], 8)\n\t"
+                     "sbbl %%edx, 28(%[ledger], %[subsystem], 8)\n\t"
+                     "subl %%eax, 8(%[user])\n\t"
+                     "sbbl %%edx, 12(%[user])\n\t"
+                     "leal 8(%[user]), %%eax\n\t"
+                     "movl %%eax, (%[ledger])\n\t"
+                     "incl 4(%[ledger])"
+                     :
+                     : [ledger] "r"(this_ledger()), [user] "r"(user),
+                       [subsystem] "r"((u32)subsystem)
+                     : "eax", "edx", "cc", "memory");
 }
+// The other way, with `COUNT` before it: what that counts (eax, edx are free)
+// belongs together for readers on other CPUs. `ledger` gets the ledger,
+// `scratch` is overwritten.
+#define LEDGER_TO_USER(COUNT)                      \
+    "movl %%fs:%c[ledger_of_cpu], %[ledger]\n\t"   \
+    "incl 4(%[ledger])\n\t" COUNT "rdtsc\n\t"      \
+    "movl 16(%[ledger]), %[scratch]\n\t"           \
+    "addl %%eax, 24(%[ledger], %[scratch], 8)\n\t" \
+    "adcl %%edx, 28(%[ledger], %[scratch], 8)\n\t" \
+    "addl %%eax, 8(%[user])\n\t"                   \
+    "adcl %%edx, 12(%[user])\n\t"                  \
+    "subl %%eax, 8(%[ledger])\n\t"                 \
+    "sbbl %%edx, 12(%[ledger])\n\t"                \
+    "subl %%eax, (%[user])\n\t"                    \
+    "sbbl %%edx, 4(%[user])\n\t"                   \
+    "movl %[user], (%[ledger])\n\t"                \
+    "incl 4(%[ledger])"
+#define LEDGER_OF_CPU [ledger_of_cpu] "i"(offsetof(struct cpu, ledger))
+
 static ALWAYS_INLINE void ledger_kernel_to_user(struct account *user)
 {
-    LEDGER_MOVE(this_ledger(), user, CLOSE_KERNEL OPEN_USER);
+    u32 ledger, scratch;
+    __asm__ volatile(LEDGER_TO_USER()
+                     : [ledger] "=&r"(ledger), [scratch] "=&r"(scratch)
+                     : [user] "r"(user), LEDGER_OF_CPU
+                     : "eax", "edx", "cc", "memory");
+}
+// COUNT: what the kernel account, which is open and so short of the TSC by what
+// it was opened at, has come to since `counted` was brought up to date, into
+// edx:eax; and brings it up to date. What leaving takes is found in it by the
+// next one who asks. `counted` lies behind the kernel account.
+#define LEDGER_UNCOUNTED          \
+    "rdtsc\n\t"                   \
+    "addl 8(%[user]), %%eax\n\t"  \
+    "adcl 12(%[user]), %%edx\n\t" \
+    "subl 16(%[user]), %%eax\n\t" \
+    "sbbl 20(%[user]), %%edx\n\t" \
+    "addl %%eax, 16(%[user])\n\t" \
+    "adcl %%edx, 20(%[user])\n\t"
+
+// After an exception of this vector, of which it is counted.
+static ALWAYS_INLINE void ledger_exception_leave(struct account *user,
+                                                 u32 vector)
+{
+    u32 ledger, scratch = vector;
+    __asm__ volatile(
+        LEDGER_TO_USER(
+            LEDGER_UNCOUNTED
+            "addl %%eax, %c[exceptions](%[ledger], %[scratch], 8)\n\t"
+            "adcl %%edx, 4+%c[exceptions](%[ledger], %[scratch], 8)\n\t")
+        : [ledger] "=&r"(ledger), [scratch] "+r"(scratch)
+        : [user] "r"(user),
+          LEDGER_OF_CPU, [exceptions] "i"(offsetof(struct ledger, exceptions))
+        : "eax", "edx", "cc", "memory");
+}
+// From one subsystem to another, within a thread's kernel account, which is
+// open; gives back the one that was left. Interrupts must be off.
+static ALWAYS_INLINE enum subsystem ledger_divide(enum subsystem next)
+{
+    u32 left;
+    __asm__ volatile("incl 4(%[ledger])\n\t"
+                     "movl 16(%[ledger]), %[left]\n\t"
+                     "rdtsc\n\t"
+                     "addl %%eax, 24(%[ledger], %[left], 8)\n\t"
+                     "adcl %%edx, 28(%[ledger], %[left], 8)\n\t"
+                     "movl %[next], 16(%[ledger])\n\t"
+                     "subl %%eax, 24(%[ledger], %[next], 8)\n\t"
+                     "sbbl %%edx, 28(%[ledger], %[next], 8)\n\t"
+                     "incl 4(%[ledger])"
+                     : [left] "=&r"(left)
+                     : [ledger] "r"(this_ledger()), [next] "r"(next)
+                     : "eax", "edx", "cc", "memory");
+    return left;
+}
+// The same with interrupts on or off: a stretch of the thread's time that is
+// another subsystem's than its system call's.
+//     enum subsystem was = subsystem_enter(IN_PROFILING);
+//     ...
+//     subsystem_enter(was);
+static inline enum subsystem subsystem_enter(enum subsystem next)
+{
+    u32 flags = irq_save();
+    enum subsystem left = ledger_divide(next);
+    irq_restore(flags);
+    return left;
 }
 // From one thread's kernel account to another's (context switch):
 static ALWAYS_INLINE void ledger_switch(struct account *kernel)
@@ -101,9 +235,25 @@ static ALWAYS_INLINE void ledger_start_up_done(struct account *kernel)
 // Around an interrupt handler: the account that was open, to give back.
 struct account *ledger_irq_enter(u32 vector, bool from_user);
 // `interrupted` is opened again; after user mode the kernel account of the
-// thread, whose switches and signals may be due.
+// thread, whose switches and signals may be due (scheduling).
 void ledger_irq_leave(struct account *interrupted, bool from_user,
                       struct account *kernel);
+// What the kernel account of the current thread, which is open, has come to.
+static ALWAYS_INLINE u64 ledger_open_cycles(const struct account *kernel)
+{
+    return rdtsc() + kernel->cycles;
+}
+// At the end of an NMI that began at `began`: moves its cycles to the account
+// of its vector, out of the one that is open. Not when it came in the middle of
+// a switch: an account that was just closed need not have so many, and is not
+// to fall below 0; nor while the books are frozen. The cycles stay then with
+// what was interrupted.
+void ledger_nmi(u64 began);
+
+// All CPUs have interrupts off and change no account: NMIs do not either until
+// ledger_thaw. One at a time.
+void ledger_freeze(void);
+void ledger_thaw(void);
 
 // What `a` has come to if it is, or was last, open on `cpu`. Any CPU may ask;
 // not from NMI context. See thread_times for accounts of threads, which move.
@@ -111,8 +261,40 @@ u64 ledger_read(const struct cpu *cpu, const struct account *a);
 // What all accounts of a CPU came to.
 struct ledger_sums {
     u64 user, kernel, irq, idle, start_up;
-    u64 elapsed; // TSC now - TSC when this CPU's ledger began
+    u64 elapsed;             // TSC now - TSC when this CPU's ledger began
+    u64 in[SUBSYSTEM_COUNT]; // of which `kernel` is the sum
 };
 void ledger_sums(u32 cpu, struct ledger_sums *out);
 // The same as of the TSC `now`, when nothing can change there meanwhile.
 void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out);
+
+// What else is written so that others read it whole: on its own CPU, with
+// interrupts off and nothing that waits in between.
+static inline struct ledger *ledger_write_begin(void)
+{
+    struct ledger *l = this_ledger();
+    WRITE_ONCE(l->seq, l->seq + 1);
+    barrier();
+    return l;
+}
+static inline void ledger_write_end(struct ledger *l)
+{
+    barrier();
+    WRITE_ONCE(l->seq, l->seq + 1);
+}
+// An exception has taken so many cycles of the current thread's kernel account.
+static inline void ledger_count_exception(u32 vector, u64 cycles)
+{
+    struct ledger *l = ledger_write_begin();
+    WRITE_ONCE(l->exceptions[vector], l->exceptions[vector] + cycles);
+    ledger_write_end(l);
+}
+// For a reader on any CPU of what this CPU writes: again until retry is false.
+// Not from NMI context.
+u32 ledger_read_begin(u32 cpu);
+bool ledger_read_retry(u32 cpu, u32 seq);
+// For a reader who does not know which CPU writes: whatever was being written
+// is complete when this returns. What read the same before and after is whole.
+void ledger_writers_done(void);
+// Cycles that exceptions of this vector took on a CPU.
+u64 ledger_exception_cycles(u32 cpu, u32 vector);

@@ -1,43 +1,25 @@
 #include "kernel/time/wallclock.h"
 
-#include "arch/clock.h"
-#include "kernel/sync/spinlock.h"
+#include "kernel/errno.h"
+#include "kernel/time/adjust.h"
 
-static struct spinlock wallclock_lock = SPINLOCK_INIT("wall clock");
-static s64 offset_ns; // guarded by wallclock_lock
-
-static s64 get_offset(void)
-{
-    u32 flags = spin_lock_irq(&wallclock_lock);
-    s64 offset = offset_ns;
-    spin_unlock_irq(&wallclock_lock, flags);
-    return offset;
-}
-
-static void set_offset(s64 offset)
-{
-    u32 flags = spin_lock_irq(&wallclock_lock);
-    offset_ns = offset;
-    spin_unlock_irq(&wallclock_lock, flags);
-}
+// As on Linux, so that sums with it do not overflow: 30 years before the end of
+// what nanoseconds in 64 bits can say.
+#define WALL_MAX_SEC ((s64)(INT64_MAX / NSEC_PER_SEC) - 30ll * 365 * 24 * 3600)
 
 void wallclock_init(void)
 {
-    set_offset(rtc_read_seconds() * (s64)NSEC_PER_SEC - (s64)clock_now_ns());
+    timehands_set_wall(rtc_read_seconds() * (s64)NSEC_PER_SEC);
 }
 
-s64 wallclock_now_ns(void)
+int wallclock_set_ns(s64 now)
 {
-    return get_offset() + (s64)clock_now_ns();
-}
-
-s64 wallclock_boot_ns(void)
-{
-    return get_offset();
-}
-
-void wallclock_set_ns(s64 now)
-{
-    set_offset(now - (s64)clock_now_ns());
+    if (now < (s64)clock_now_ns() || now > WALL_MAX_SEC * (s64)NSEC_PER_SEC)
+        return -EINVAL;
+    timehands_set_wall(now);
+    clock_adjust_reset();
     rtc_write_seconds(now / (s64)NSEC_PER_SEC);
+    LINKER_SET_FOR_EACH(const struct wallclock_observer, o, wallclock_observers)
+        (*o)->was_set();
+    return 0;
 }

@@ -1,5 +1,5 @@
-// How fast do the TSC and the LAPIC timer run? Measured against a counter of
-// known frequency, at start-up on the boot CPU, with interrupts off.
+// How fast do the TSC and the LAPIC timer run? Measured against the best
+// counter of known frequency, at start-up on the boot CPU, with interrupts off.
 //
 // The moment at which the reference takes a new value lies between the TSC
 // before the last read that gave the old one and the TSC after the first that
@@ -9,7 +9,7 @@
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/irq/controllers.h"
-#include "kernel/init/log.h"
+#include "kernel/time/timecounter.h"
 
 #define EDGES 8           // moments to choose from
 #define READS_MAX 100000u // a reference that stands still
@@ -19,7 +19,7 @@
 #define ERROR_GOAL_PPM 20u
 
 struct moment {
-    u32 value; // what the counter read
+    u64 value; // what the counter read
     u64 tsc;   // when: the middle of the interval
     u64 width; // of the interval
 };
@@ -28,17 +28,17 @@ struct window {
     struct moment reference[2], lapic[2]; // start, end
 };
 
-const struct reference *clock_reference;
+static struct calibration result;
 
-static bool find_moment(const struct reference *r, struct moment *best)
+static bool find_moment(const struct timecounter *r, struct moment *best)
 {
     u64 before_old = rdtsc();
-    u32 old = r->read() & r->mask;
+    u64 old = r->read() & r->mask;
     u32 edges = 0;
     best->width = ~0ull;
     for (u32 reads = 0; edges < EDGES && reads < READS_MAX; reads++) {
         u64 before = rdtsc();
-        u32 value = r->read() & r->mask;
+        u64 value = r->read() & r->mask;
         u64 width = rdtsc() - before_old;
         if (value != old) {
             edges++;
@@ -63,14 +63,14 @@ static void read_lapic(struct moment *best)
     }
 }
 
-static u32 reference_ticks(const struct reference *r, const struct window *w)
+static u64 reference_ticks(const struct timecounter *r, const struct window *w)
 {
     return (w->reference[1].value - w->reference[0].value) & r->mask;
 }
 
-static u32 window_us(const struct reference *r, const struct window *w)
+static u32 window_us(const struct timecounter *r, const struct window *w)
 {
-    return (u32)(reference_ticks(r, w) * 1000000ull / r->hz);
+    return (u32)(reference_ticks(r, w) * 1000000 / r->hz);
 }
 
 static u32 window_error_ppm(const struct window *w)
@@ -80,7 +80,7 @@ static u32 window_error_ppm(const struct window *w)
     return (u32)MIN(uncertain * 1000000 / MAX(elapsed, 1ull), 1000000ull);
 }
 
-static bool measure(const struct reference *r, struct window *w)
+static bool measure(const struct timecounter *r, struct window *w)
 {
     if (!find_moment(r, &w->reference[0]))
         return false;
@@ -97,7 +97,7 @@ static bool measure(const struct reference *r, struct window *w)
     return true;
 }
 
-static void evaluate(const struct reference *r, const struct window *w,
+static void evaluate(const struct timecounter *r, const struct window *w,
                      struct calibration *c)
 {
     u64 tsc = w->reference[1].tsc - w->reference[0].tsc;
@@ -110,7 +110,8 @@ static void evaluate(const struct reference *r, const struct window *w,
     c->lapic_hz = (u32)(lapic * c->tsc_hz / tsc);
 }
 
-static bool calibrate_against(const struct reference *r, struct calibration *c)
+static bool calibrate_against(const struct timecounter *r,
+                              struct calibration *c)
 {
     c->error_ppm = ~0u;
     for (u32 i = 0; i < WINDOWS && c->error_ppm > ERROR_GOAL_PPM; i++) {
@@ -123,26 +124,45 @@ static bool calibrate_against(const struct reference *r, struct calibration *c)
     return true;
 }
 
-// The best first.
-static const struct reference *(*const references[])(void) = {
-    hpet_reference,
-    pm_timer_reference,
-    pit_reference,
-};
-
-bool clock_calibrate(struct calibration *c)
+// The best of those that are known to work and of lower rank than the TSC.
+static struct timecounter *next_reference(u32 rank)
 {
-    *c = (struct calibration){ 0 };
+    struct timecounter *next = NULL;
+    FOR_EACH_TIMECOUNTER(tc)
+    {
+        if ((*tc)->rank < rank && !(*tc)->why_not &&
+            (!next || (*tc)->rank > next->rank))
+            next = *tc;
+    }
+    return next;
+}
+
+static bool calibrate_by(struct timecounter *r)
+{
+    if (r->start)
+        r->start(r);
+    bool done = calibrate_against(r, &result);
+    if (r->stop)
+        r->stop(r);
+    return done;
+}
+
+const struct calibration *clock_calibrate(void)
+{
     if (apic_present) {
         lapic_timer_mode(LAPIC_TIMER_MASKED);
         lapic_timer_start(~0u);
     }
-    for (u32 i = 0; i < ARRAY_SIZE(references) && !clock_reference; i++) {
-        const struct reference *r = references[i]();
-        if (r && calibrate_against(r, c))
-            clock_reference = r;
-    }
+    struct timecounter *r = next_reference(RANK_TSC);
+    while (r && !calibrate_by(r))
+        r = next_reference(r->rank);
+    result.reference = r;
     if (apic_present)
         lapic_timer_start(0);
-    return clock_reference != NULL;
+    return &result;
+}
+
+u32 clock_lapic_hz(void)
+{
+    return result.lapic_hz;
 }

@@ -1,21 +1,18 @@
-// Time from the TSC: ticks to nanoseconds by multiplication and shift.
+// TSC ticks, which the ledger counts in, to nanoseconds, by multiplication and
+// shift; the start of all clocks.
 //
-// The factors are written once, before any reader (clock_now_ns gives 0 until
-// then), so reading takes no lock and is right in an NMI.
+// The factors are written once, before any reader.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
-#include "kernel/init/log.h"
+#include "kernel/time/timecounter.h"
 
 // ns = (ticks << pre) * multiplier >> 32 >> post, where the multiplier has its
 // top bit set (except for a TSC beyond 8 GHz): its rounding is 2.4e-10 at most.
 static struct {
     u64 hz;
-    u64 start;
-    u32 multiplier; // 0: not calibrated yet
+    u32 multiplier;
     u8 pre, post;
 } tsc;
-
-#define HZ_ASSUMED 1000000000ull // no reference at all: time is only an order
 
 u64 clock_tsc_hz(void)
 {
@@ -50,11 +47,6 @@ u64 clock_tsc_to_ns(u64 ticks)
     return shift_right(high + (low >> 32), tsc.post);
 }
 
-u64 clock_now_ns(void)
-{
-    return clock_tsc_to_ns(rdtsc() - tsc.start);
-}
-
 void clock_set_tsc_hz(u64 hz)
 {
     u64 scaled = hz;
@@ -69,23 +61,11 @@ void clock_set_tsc_hz(u64 hz)
         multiplier = (numerator + scaled / 2) / scaled;
     }
     tsc.hz = hz;
-    tsc.start = rdtsc();
-    barrier();
     tsc.multiplier = (u32)MIN(multiplier, 0xffffffffull);
 }
 
 void clock_init(void)
 {
-    struct calibration c;
-    if (clock_calibrate(&c)) {
-        log_printf("clock: TSC %llu.%03llu MHz against the %s, +-%u ppm\n",
-                   c.tsc_hz / 1000000, c.tsc_hz / 1000 % 1000,
-                   clock_reference->name, c.error_ppm);
-    } else {
-        c.tsc_hz = c.lapic_hz = HZ_ASSUMED;
-        log_printf(
-            "clock: nothing to measure the TSC against: 1 GHz assumed\n");
-    }
-    clock_set_tsc_hz(c.tsc_hz);
-    clock_events_init(c.lapic_hz);
+    timecounters_init();
+    clock_events_init(clock_lapic_hz());
 }

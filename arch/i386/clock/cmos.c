@@ -22,11 +22,27 @@ static void park(void)
     in8(CMOS_DATA);
 }
 
+static u8 read_at(u8 index)
+{
+    out8(CMOS_INDEX, index & CMOS_INDEX_MASK);
+    return in8(CMOS_DATA);
+}
+
+static void write_at(u8 index, u8 value)
+{
+    out8(CMOS_INDEX, index & CMOS_INDEX_MASK);
+    out8(CMOS_DATA, value);
+}
+
+void cmos_acknowledge(void)
+{
+    in8(CMOS_DATA);
+}
+
 u8 cmos_read(u8 index)
 {
     u32 flags = spin_lock_irq(&cmos_lock);
-    out8(CMOS_INDEX, index & CMOS_INDEX_MASK);
-    u8 value = in8(CMOS_DATA);
+    u8 value = read_at(index);
     park();
     spin_unlock_irq(&cmos_lock, flags);
     return value;
@@ -35,8 +51,16 @@ u8 cmos_read(u8 index)
 void cmos_write(u8 index, u8 value)
 {
     u32 flags = spin_lock_irq(&cmos_lock);
-    out8(CMOS_INDEX, index & CMOS_INDEX_MASK);
-    out8(CMOS_DATA, value);
+    write_at(index, value);
+    park();
+    spin_unlock_irq(&cmos_lock, flags);
+}
+
+void cmos_change(u8 index, u8 mask, u8 value)
+{
+    u32 flags = spin_lock_irq(&cmos_lock);
+    u8 old = read_at(index);
+    write_at(index, (u8)((old & ~mask) | (value & mask)));
     park();
     spin_unlock_irq(&cmos_lock, flags);
 }

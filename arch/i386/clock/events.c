@@ -1,69 +1,181 @@
-// One-shot events: each CPU's LAPIC timer (counting, or comparing with the TSC
-// where the CPU can), the PIT on a machine without APIC.
+// One-shot events of each CPU, by a timer of the registry that is reserved for
+// good (`timer=`): best each CPU's own LAPIC timer, counting, or comparing with
+// the TSC where the CPU can. Else one timer of the machine serves all CPUs: it
+// is set to the nearest of their deadlines, and the boot CPU, which it
+// interrupts, tells by IPI those whose deadline has come.
 //
-// All state is per CPU and touched with interrupts off. A deadline beyond the
-// timer's range is reached in several steps; an interrupt that comes before the
-// deadline (a step, a slow reference, a leftover) arms the next step.
+// With the LAPIC all state is per CPU and touched with interrupts off. With a
+// shared timer `shared_lock` guards the deadlines and the timer.
+//
+// A deadline beyond the timer's range is reached in several steps; an interrupt
+// that comes before the deadline (a step, a slow reference, a leftover) arms
+// the next step.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/irq/controllers.h"
+#include "kernel/errno.h"
+#include "kernel/init/cmdline.h"
 #include "kernel/init/log.h"
-#include "kernel/time/timeout.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/time/callout.h"
+#include "lib/string.h"
+
+KERNEL_ARG(timer,
+           "timer=NAME: the timer that wakes sleepers (lapic, hpet, pit)");
 
 #define NEVER (~0ull)
+#define OWNER "the clock's events"
 
 // ns * multiplier >> 24 = ticks. Steps stay below 2^31 ns and 2^31 ticks.
 #define SHIFT 24
 #define STEP_NS_MAX (1u << 31)
 #define STEP_TICKS_MAX (1u << 31)
-#define PIT_TICKS_MAX 0xffffu
-#define PIT_IRQ 0
 
 // A timer that runs a little fast by our measure would always interrupt just
 // before the deadline, and need a second interrupt: be 1/32768 late instead.
 #define LATE_SHIFT 15
 
-#define MSR_TSC_DEADLINE 0x6e0u
-#define DEADLINE_TEST_NS 20000u
-#define DEADLINE_TEST_LIMIT_NS 2000000u
-
-static enum { LAPIC_COUNT, LAPIC_DEADLINE, PIT_COUNT } mode;
+static enum { LAPIC_COUNT, LAPIC_DEADLINE, SHARED } mode;
 static u32 multiplier, step_ns;
 
 static struct {
     u64 deadline; // NEVER: not armed
 } __attribute__((aligned(64))) events[CPU_MAX];
 
+static struct spinlock shared_lock = SPINLOCK_INIT("the clock's events");
+static struct timer *shared; // mode SHARED
+static u32 shared_ticks_min;
+static u64 shared_deadline = NEVER; // what it is set to; under shared_lock
+
 static u32 ns_to_ticks(u32 ns)
 {
-    return (u32)((u64)ns * multiplier >> SHIFT);
+    u32 ticks = (u32)((u64)ns * multiplier >> SHIFT);
+    return ticks + (ticks >> LATE_SHIFT) + 1;
 }
 
-static void set_rate(u64 hz, u32 ticks_max)
+static void set_rate(u64 hz, u64 ticks_max)
 {
     multiplier = (u32)DIV_ROUND_UP(hz << SHIFT, NSEC_PER_SEC);
-    u64 ns = (u64)(ticks_max - ticks_max / 1024) * NSEC_PER_SEC / hz;
+    u64 ns = (ticks_max - ticks_max / 1024) * NSEC_PER_SEC / hz;
     step_ns = (u32)MIN(ns, (u64)STEP_NS_MAX);
 }
 
-static void start(u32 ticks)
-{
-    ticks += (ticks >> LATE_SHIFT) + 1;
-    if (likely(mode == LAPIC_COUNT))
-        lapic_timer_start(ticks);
-    else if (mode == LAPIC_DEADLINE)
-        write_msr(MSR_TSC_DEADLINE, rdtsc() + ticks);
-    else
-        pit_start(ticks);
-}
-
-static void program(u64 deadline)
+static u32 ticks_until(u64 deadline)
 {
     u64 now = clock_now_ns();
     u32 ns = 0;
     if (deadline > now)
         ns = (u32)MIN(deadline - now, (u64)step_ns);
-    start(ns_to_ticks(ns));
+    return ns_to_ticks(ns);
+}
+
+// --- the LAPIC's timers
+
+static void program(u64 deadline)
+{
+    u32 ticks = ticks_until(deadline);
+    if (mode == LAPIC_COUNT)
+        lapic_timer_start(ticks);
+    else
+        lapic_timer_deadline(rdtsc() + ticks);
+}
+
+static void timer_event(void *arg UNUSED)
+{
+    u64 *armed = &events[this_cpu()->id].deadline;
+    if (*armed == NEVER) // it was under way when it was disarmed
+        return;
+    u64 now = clock_now_ns();
+    if (now < *armed) {
+        program(*armed);
+        return;
+    }
+    *armed = NEVER;
+    callouts_interrupt(now);
+}
+
+// --- a shared timer
+
+static void shared_set(u64 deadline)
+{
+    shared_deadline = deadline;
+    int err = shared->start(shared, TIMER_ONESHOT,
+                            MAX(ticks_until(deadline), shared_ticks_min));
+    assert(!err);
+}
+
+static void shared_arm(u64 *armed, u64 deadline)
+{
+    spin_lock(&shared_lock);
+    *armed = deadline;
+    if (deadline < shared_deadline)
+        shared_set(deadline);
+    spin_unlock(&shared_lock);
+}
+
+// The timer itself goes on: it may interrupt the boot CPU once in vain.
+static void shared_disarm(u64 *armed)
+{
+    spin_lock(&shared_lock);
+    *armed = NEVER;
+    spin_unlock(&shared_lock);
+}
+
+// This CPU's deadline has come, unless it was changed meanwhile; then the timer
+// has been set for the new one.
+static void shared_event(void *arg UNUSED)
+{
+    u64 *armed = &events[this_cpu()->id].deadline;
+    spin_lock(&shared_lock);
+    u64 now = clock_now_ns();
+    bool due = *armed <= now;
+    if (due)
+        *armed = NEVER;
+    spin_unlock(&shared_lock);
+    if (due)
+        callouts_interrupt(now);
+}
+
+// Whose deadline has come, as bits; the timer is set to the next one.
+static u32 shared_next(void)
+{
+    u64 now = clock_now_ns(), next = NEVER;
+    u32 due = 0;
+    for (u32 i = 0; i < cpu_count; i++) {
+        u64 deadline = events[i].deadline;
+        if (deadline <= now)
+            due |= 1u << i;
+        else
+            next = MIN(next, deadline);
+    }
+    shared_deadline = NEVER;
+    if (next != NEVER)
+        shared_set(next);
+    return due;
+}
+
+static void shared_fired(void *arg UNUSED, const struct trapframe *tf UNUSED)
+{
+    spin_lock(&shared_lock);
+    u32 due = shared_next();
+    spin_unlock(&shared_lock);
+    u32 own = 1u << this_cpu()->id;
+    if (due & ~own)
+        lapic_send_ipi_mask(due, VECTOR_FORWARDED);
+    if (due & own)
+        shared_event(NULL);
+}
+
+// --- both
+
+static NOINLINE void arm_otherwise(u64 *armed, u64 deadline)
+{
+    if (mode == SHARED) {
+        shared_arm(armed, deadline);
+        return;
+    }
+    *armed = deadline;
+    program(deadline);
 }
 
 void clock_arm(u64 deadline)
@@ -71,8 +183,12 @@ void clock_arm(u64 deadline)
     u64 *armed = &events[this_cpu()->id].deadline;
     if (*armed == deadline)
         return;
+    if (unlikely(mode != LAPIC_COUNT)) {
+        arm_otherwise(armed, deadline);
+        return;
+    }
     *armed = deadline;
-    program(deadline);
+    lapic_timer_start(ticks_until(deadline));
 }
 
 void clock_disarm(void)
@@ -80,88 +196,102 @@ void clock_disarm(void)
     u64 *armed = &events[this_cpu()->id].deadline;
     if (*armed == NEVER)
         return;
-    *armed = NEVER;
-    if (mode == LAPIC_COUNT)
-        lapic_timer_start(0);
-    else if (mode == LAPIC_DEADLINE)
-        write_msr(MSR_TSC_DEADLINE, 0);
-    else
-        pit_stop();
-}
-
-static void timer_interrupt(void *arg UNUSED)
-{
-    u64 *armed = &events[this_cpu()->id].deadline;
-    if (*armed == NEVER) // it was under way when it was disarmed
-        return;
-    if (clock_now_ns() < *armed) {
-        program(*armed);
+    if (unlikely(mode == SHARED)) {
+        shared_disarm(armed);
         return;
     }
     *armed = NEVER;
-    timeouts_interrupt();
+    if (mode == LAPIC_COUNT)
+        lapic_timer_start(0);
+    else
+        lapic_timer_deadline(0);
 }
 
-static void set_deadline_mode(void)
+u32 clock_event_vector(void)
 {
-    lapic_timer_mode(LAPIC_TIMER_TSC_DEADLINE | VECTOR_TIMER);
-    // SDM vol. 3, 11.5.4.1: the mode must be set before the MSR is written.
-    __asm__ volatile("mfence" ::: "memory");
+    return mode == SHARED ? shared->vector : VECTOR_TIMER;
 }
 
 void lapic_timer_init_cpu(void)
 {
-    events[this_cpu()->id].deadline = NEVER;
-    if (mode == LAPIC_DEADLINE)
-        set_deadline_mode();
-    else
-        lapic_timer_mode(VECTOR_TIMER);
-}
-
-// CPUID alone is not believed. The interrupt that the test requests is ignored
-// by timer_interrupt, once interrupts are on.
-static bool deadline_mode_works(void)
-{
-    if (!cpu_features.tsc_deadline)
-        return false;
-    set_deadline_mode();
-    u64 start_ns = clock_now_ns();
-    u64 ticks = clock_tsc_hz() / (NSEC_PER_SEC / DEADLINE_TEST_NS);
-    write_msr(MSR_TSC_DEADLINE, rdtsc() + ticks);
-    while (!lapic_requested(VECTOR_TIMER)) {
-        if (clock_now_ns() - start_ns > DEADLINE_TEST_LIMIT_NS)
-            return false;
-        cpu_relax();
-    }
-    return clock_now_ns() - start_ns >= DEADLINE_TEST_NS / 2;
-}
-
-static void use_pit(void)
-{
-    mode = PIT_COUNT;
-    set_rate(PIT_HZ, PIT_TICKS_MAX);
-    events[this_cpu()->id].deadline = NEVER;
-    int err = irq_register_isa(PIT_IRQ, timer_interrupt, NULL, "timer");
-    assert(!err);
-}
-
-void clock_events_init(u32 lapic_hz)
-{
-    if (!apic_present) {
-        use_pit();
-        log_printf("clock: events by the PIT\n");
+    if (mode == SHARED)
         return;
-    }
-    irq_register_vector(VECTOR_TIMER, timer_interrupt, NULL, "timer");
     events[this_cpu()->id].deadline = NEVER;
-    if (deadline_mode_works()) {
+    if (mode == LAPIC_COUNT)
+        lapic_timer_mode(VECTOR_TIMER);
+    else
+        lapic_timer_deadline_mode();
+}
+
+// Also before there are events at all: nobody else may have it then.
+bool clock_events_want(const struct timer *t)
+{
+    return !apic_present || !strcmp(arg_timer.value, t->name);
+}
+
+static struct timer *choose(void)
+{
+    struct timer *t;
+    if (arg_timer.present) {
+        int err = timer_reserve_name(arg_timer.value, OWNER, &t);
+        if (!err && t->flags & TIMER_ONESHOT)
+            return t;
+        if (!err)
+            timer_release(t);
+        log_printf("clock: timer=%s: %s\n", arg_timer.value,
+                   !err             ? "it gives no single shots"
+                   : err == -ENOENT ? "there is no such timer"
+                                    : "it cannot be used here");
+    }
+    int err =
+        timer_reserve(TIMER_ONESHOT, NSEC_PER_MSEC, NSEC_PER_MSEC, OWNER, &t);
+    if (err)
+        panic("clock: no timer at all on this machine");
+    return t;
+}
+
+static void use_lapic(void)
+{
+    irq_register_vector(VECTOR_TIMER, timer_event, NULL, "timer");
+    if (lapic_timer_has_deadline()) {
         mode = LAPIC_DEADLINE;
         set_rate(clock_tsc_hz(), STEP_TICKS_MAX);
         log_printf("clock: events by the LAPIC's TSC deadline\n");
     } else {
-        set_rate(lapic_hz, STEP_TICKS_MAX);
+        set_rate(lapic_timer.hz, STEP_TICKS_MAX);
         log_printf("clock: events by the LAPIC timer, %u.%03u MHz\n",
-                   lapic_hz / 1000000, lapic_hz / 1000 % 1000);
+                   lapic_timer.hz / 1000000, lapic_timer.hz / 1000 % 1000);
     }
+}
+
+static void use_shared(struct timer *t)
+{
+    mode = SHARED;
+    shared = t;
+    set_rate(t->hz, MIN(timer_ticks(t, t->max_period), (u64)STEP_TICKS_MAX));
+    shared_ticks_min = (u32)timer_ticks(t, t->min_period);
+    for (u32 i = 0; i < CPU_MAX; i++)
+        events[i].deadline = NEVER;
+    timer_attach(t, shared_fired);
+    if (!apic_present) {
+        log_printf("clock: events by %s\n", t->name);
+        return;
+    }
+    irq_register_vector(VECTOR_TIMER, timer_interrupt, &lapic_timer,
+                        "lapic timer");
+    irq_register_vector(VECTOR_FORWARDED, shared_event, NULL,
+                        "timer, forwarded");
+    log_printf("clock: events of all CPUs by %s\n", t->name);
+}
+
+void clock_events_init(u32 lapic_hz)
+{
+    lapic_timer_found(lapic_hz);
+    timers_probe();
+    struct timer *t = choose();
+    if (t == &lapic_timer)
+        use_lapic();
+    else
+        use_shared(t);
     lapic_timer_init_cpu();
 }

@@ -1,42 +1,84 @@
-// The HPET's main counter (IA-PC HPET specification 1.0a), as a reference.
+// The HPET (IA-PC HPET specification 1.0a): finding it, and its main counter as
+// a clock. Its comparators are in hpet_timer.c.
+#include "arch/i386/clock/hpet.h"
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/clock/clock_private.h"
+#include "kernel/time/timecounter.h"
 
 #define HPET_SIZE 0x400
-enum { HPET_CAPABILITIES_HIGH = 0x04, HPET_CONFIG = 0x10, HPET_COUNTER = 0xf0 };
-
-#define CONFIG_ENABLE 1u
-#define CONFIG_LEGACY_ROUTE 2u // takes the PIT's and the RTC's interrupt lines
 
 #define FEMTOSECONDS 1000000000000000ull // per second
 #define PERIOD_MAX 100000000u            // 2.3.4: at least 10 MHz
 #define PERIOD_MIN 100000u               // faster than any
+#define READS_MAX 100000u                // a counter that stands still
 
 static volatile u32 *registers;
+static u32 hz;
+static const char *problem;
 
-static u32 hpet_read(void)
+u32 hpet_read(u32 offset)
 {
-    return registers[HPET_COUNTER / 4];
+    return registers[offset / 4];
 }
 
-static struct reference hpet = {
-    .name = "HPET",
-    .mask = ~0u,
-    .read = hpet_read,
-};
+void hpet_write(u32 offset, u32 value)
+{
+    registers[offset / 4] = value;
+}
 
-const struct reference *hpet_reference(void)
+u32 hpet_hz(void)
+{
+    return hz;
+}
+
+static const char *find(void)
 {
     if (!acpi_facts.hpet)
-        return NULL;
+        return "the firmware names none";
     registers = map_device(acpi_facts.hpet, HPET_SIZE);
     if (!registers)
-        return NULL;
-    u32 period = registers[HPET_CAPABILITIES_HIGH / 4];
+        return "it cannot be mapped";
+    u32 period = hpet_read(HPET_PERIOD);
     if (period < PERIOD_MIN || period > PERIOD_MAX)
-        return NULL;
-    u32 config = registers[HPET_CONFIG / 4] & ~CONFIG_LEGACY_ROUTE;
-    registers[HPET_CONFIG / 4] = config | CONFIG_ENABLE;
-    hpet.hz = (u32)((FEMTOSECONDS + period / 2) / period);
-    return &hpet;
+        return "it claims an impossible rate";
+    u32 config = hpet_read(HPET_CONFIG) & ~HPET_LEGACY_ROUTE;
+    hpet_write(HPET_CONFIG, config | HPET_ENABLE);
+    u32 start = hpet_read(HPET_COUNTER), now = start;
+    for (u32 i = 0; i < READS_MAX && now == start; i++)
+        now = hpet_read(HPET_COUNTER);
+    if (now == start)
+        return "it does not count";
+    hz = (u32)((FEMTOSECONDS + period / 2) / period);
+    return NULL;
 }
+
+const char *hpet_find(void)
+{
+    static bool looked;
+    if (!looked)
+        problem = find();
+    looked = true;
+    return problem;
+}
+
+// 32 bits: the low half is read in one piece on any machine.
+static u64 hpet_clock_read(void)
+{
+    return hpet_read(HPET_COUNTER);
+}
+
+static const char *hpet_clock_probe(struct timecounter *tc)
+{
+    const char *why_not = hpet_find();
+    tc->hz = hz;
+    return why_not;
+}
+
+static struct timecounter hpet_clock = {
+    .name = "hpet",
+    .rank = RANK_HPET,
+    .mask = ~0u,
+    .read = hpet_clock_read,
+    .probe = hpet_clock_probe,
+};
+TIMECOUNTER(hpet_clock);

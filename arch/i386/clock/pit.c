@@ -1,54 +1,86 @@
-// The 8254 timer: counter 2 as a reference, counter 0 as the one-shot timer of
-// machines without APIC. One CPU uses it at a time, with interrupts off.
+// The 8254 interval timer: access to its registers (Intel 8254 data sheet).
+//
+// A counter is written and read in two halves, after a command that names it.
+// So who is inside must be alone; NMIs want to know the time too, and cannot
+// wait for what they have interrupted. `holder` is the CPU that is inside: an
+// NMI that finds its own stays outside, and any other waits.
+#include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/dev/port.h"
 
-#define COUNTER_0 0x40
-#define COUNTER_2 0x42
+#define COUNTER(n) ((u16)(0x40 + (n)))
 #define COMMAND 0x43
-#define SPEAKER 0x61 // the gate of counter 2
 
 #define SELECT(counter) ((counter) << 6)
-#define LATCH 0x00
 #define LOW_THEN_HIGH 0x30
-#define MODE_ONE_SHOT 0x00 // 0: interrupt on terminal count
-#define MODE_RATE 0x04     // 2: counts down for ever
-#define SPEAKER_GATE 0x01
-#define SPEAKER_ON 0x02
+#define MODE(mode) ((mode) << 1)
+#define READ_BACK 0xc0
+#define NO_COUNT 0x20  // in a read-back command: do not latch counts
+#define NO_STATUS 0x10 // ... nor states
+#define READ_BACK_COUNTER(n) (2u << (n))
+#define STATUS_NULL_COUNT 0x40
 
-static u32 pit_read(void)
+static u32 holder; // atomic; a CPU's number + 1, 0: nobody
+
+bool pit_enter(u32 *flags)
 {
-    out8(COMMAND, SELECT(2) | LATCH);
-    u32 low = in8(COUNTER_2);
-    return -(low | (u32)in8(COUNTER_2) << 8); // it counts down
+    *flags = irq_save();
+    u32 self = this_cpu()->id + 1, nobody = 0;
+    while (!__atomic_compare_exchange_n(&holder, &nobody, self, false,
+                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        if (nobody == self) {
+            irq_restore(*flags);
+            return false;
+        }
+        nobody = 0;
+        cpu_relax();
+    }
+    return true;
 }
 
-static const struct reference pit = {
-    .name = "PIT",
-    .hz = PIT_HZ,
-    .mask = 0xffff,
-    .read = pit_read,
-};
-
-const struct reference *pit_reference(void)
+void pit_leave(u32 flags)
 {
-    u8 speaker = in8(SPEAKER);
-    out8(SPEAKER, (u8)((speaker | SPEAKER_GATE) & ~SPEAKER_ON));
-    out8(COMMAND, SELECT(2) | LOW_THEN_HIGH | MODE_RATE);
-    out8(COUNTER_2, 0); // 65536
-    out8(COUNTER_2, 0);
-    return &pit;
+    __atomic_store_n(&holder, 0, __ATOMIC_RELEASE);
+    irq_restore(flags);
 }
 
-void pit_start(u32 ticks)
+static void command(u32 value)
 {
-    out8(COMMAND, SELECT(0) | LOW_THEN_HIGH | MODE_ONE_SHOT);
-    out8(COUNTER_0, ticks & 0xff);
-    out8(COUNTER_0, (u8)(ticks >> 8));
+    out8(COMMAND, (u8)value);
 }
 
-void pit_stop(void)
+void pit_load(u32 counter, u32 mode, u32 count)
 {
-    // Without a count it does not start.
-    out8(COMMAND, SELECT(0) | LOW_THEN_HIGH | MODE_ONE_SHOT);
+    command(SELECT(counter) | LOW_THEN_HIGH | MODE(mode));
+    out8(COUNTER(counter), count & 0xff); // 65536 is written as 0
+    out8(COUNTER(counter), (u8)(count >> 8));
+}
+
+// Without a count it does not start.
+void pit_halt(u32 counter)
+{
+    command(SELECT(counter) | LOW_THEN_HIGH | MODE(PIT_ONE_SHOT));
+}
+
+bool pit_loaded(u32 counter)
+{
+    command(READ_BACK | NO_COUNT | READ_BACK_COUNTER(counter));
+    return !(in8(COUNTER(counter)) & STATUS_NULL_COUNT);
+}
+
+void pit_latch(u32 counters)
+{
+    command(READ_BACK | NO_STATUS | counters << 1);
+}
+
+u16 pit_read_latched(u32 counter)
+{
+    u8 low = in8(COUNTER(counter));
+    return (u16)(low | in8(COUNTER(counter)) << 8);
+}
+
+u16 pit_read(u32 counter)
+{
+    pit_latch(1u << counter);
+    return pit_read_latched(counter);
 }

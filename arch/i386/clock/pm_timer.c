@@ -1,24 +1,68 @@
-// The ACPI power management timer (ACPI 6.4, 4.8.3.3), as a reference.
+// The ACPI power management timer (ACPI 6.4, 4.8.3.3) as a timecounter.
+//
+// Some chipsets' counters can be caught in the middle of a carry. So it is read
+// three times, until the readings are in order.
+#include "arch/cpu.h"
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/dev/port.h"
+#include "kernel/time/timecounter.h"
 
 #define PM_TIMER_HZ 3579545u
 #define PM_TIMER_MASK 0xffffffu // 24 bits count everywhere, 32 on some
+#define LOOKS 1000u
+#define READS 10u
 
-static u32 pm_timer_read(void)
+static u32 look(void)
 {
-    return in32(acpi_facts.pm_timer_port);
+    return in32(acpi_facts.pm_timer_port) & PM_TIMER_MASK;
 }
 
-static const struct reference pm_timer = {
-    .name = "ACPI PM timer",
+static bool in_order(u32 a, u32 b)
+{
+    return ((b - a) & PM_TIMER_MASK) < PM_TIMER_MASK / 2;
+}
+
+// Does it need that? Found out by reading it that way for a while.
+static u64 read_carefully(void)
+{
+    u32 a = look(), b = look(), c = look();
+    for (u32 i = 0; i < READS && !(in_order(a, b) && in_order(b, c)); i++) {
+        a = b;
+        b = c;
+        c = look();
+    }
+    return b;
+}
+
+static u64 read_once(void)
+{
+    return look();
+}
+
+static const char *pm_timer_probe(struct timecounter *tc)
+{
+    if (!acpi_facts.pm_timer_port)
+        return "the firmware names none";
+    u32 first = look(), last = first;
+    bool moved = false;
+    tc->read = read_once;
+    for (u32 i = 0; i < LOOKS; i++) {
+        u32 now = look();
+        if (!in_order(last, now))
+            tc->read = read_carefully;
+        moved |= now != first;
+        last = now;
+    }
+    return moved ? NULL : "it does not count";
+}
+
+static struct timecounter pm_timer = {
+    .name = "acpi_pm",
+    .rank = RANK_PM_TIMER,
     .hz = PM_TIMER_HZ,
     .mask = PM_TIMER_MASK,
-    .read = pm_timer_read,
+    .read = read_carefully,
+    .probe = pm_timer_probe,
 };
-
-const struct reference *pm_timer_reference(void)
-{
-    return acpi_facts.pm_timer_port ? &pm_timer : NULL;
-}
+TIMECOUNTER(pm_timer);

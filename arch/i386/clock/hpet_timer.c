@@ -1,0 +1,268 @@
+// The HPET's comparators as timers. Each interrupts by messages if it can, else
+// by one of the I/O APIC's lines that it is wired to, one of its own if there
+// are enough; who has only the PIT's or the RTC's line shares it with them, and
+// only one of the two can be reserved.
+//
+// A period is a row of single shots on a fixed grid: the boot CPU sets the next
+// one at each interrupt. So comparators without a periodic mode do as well, and
+// QEMU's, which fires each tick twice under -icount, does no harm.
+//
+// `next` is written where the timer is started and, between that and its stop,
+// by the boot CPU's interrupt.
+#include "arch/cpu.h"
+#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/clock/hpet.h"
+#include "arch/i386/irq/controllers.h"
+#include "kernel/errno.h"
+
+#define COMPARATORS 8u // more than any chip we know of
+
+// A comparator that is set to a moment so near may miss it: what the counter
+// says is some ticks old on the way there and back.
+#define MARGIN 64u
+#define PERIOD_MIN_NS 10000u
+#define GRID_MIN_NS 100000u
+#define TICKS_MAX 0x7fffffffu
+
+#define FIRST_FREE_GSI 16u // below are the ISA interrupts
+#define PIT_IRQ 0
+#define RTC_IRQ 8
+
+#define TEST_NS 50000u
+#define TEST_LIMIT_NS 2000000u
+
+#define MESSAGE_ADDRESS 0xfee00000u // SDM vol. 3, 11.11.1
+#define MESSAGE_DESTINATION(id) ((id) << 12)
+#define MESSAGE_LOGICAL (1u << 2)
+
+static struct comparator {
+    struct irq_source source;
+    bool wide;    // 64 bits
+    u32 opened;   // the mode for which the interrupt is open; 0: closed
+    u32 ticks;    // the period; 0: one shot
+    u64 next;     // when it is due, of the counter
+    u32 high;     // that half of the comparator's register
+    u32 grid_min; // ticks until the first of a row may come
+    // For the interrupt of a single shot, while another CPU may set a new one:
+    // the low half of `next`, and that it has not come. At worst the new one is
+    // taken for the old one's, when both are due.
+    u32 due;
+    bool armed; // atomic
+} comparators[COMPARATORS];
+
+static u32 gsis_taken; // as bits
+
+static u64 counter(const struct comparator *c)
+{
+    u32 high, low;
+    if (!c->wide)
+        return hpet_read(HPET_COUNTER);
+    do {
+        high = hpet_read(HPET_COUNTER_HIGH);
+        low = hpet_read(HPET_COUNTER);
+    } while (hpet_read(HPET_COUNTER_HIGH) != high);
+    return (u64)high << 32 | low;
+}
+
+// If the high half changes, the two together are a wrong moment for an instant:
+// an interrupt then finds that nothing is due.
+static void set_comparator(u32 n, u64 next)
+{
+    struct comparator *c = &comparators[n];
+    c->next = next;
+    WRITE_ONCE(c->due, (u32)next);
+    if (c->wide && next >> 32 != c->high) {
+        c->high = (u32)(next >> 32);
+        hpet_write(HPET_COMPARATOR_HIGH(n), c->high);
+    }
+    hpet_write(HPET_COMPARATOR(n), (u32)next);
+}
+
+// Ticks from now until it is due; negative when that is past.
+static s32 ahead(const struct comparator *c)
+{
+    return (s32)(READ_ONCE(c->due) - hpet_read(HPET_COUNTER));
+}
+
+// Who gets true has the shot: its interrupt, or who found it late.
+static bool take_shot(struct comparator *c)
+{
+    return __atomic_exchange_n(&c->armed, false, __ATOMIC_ACQ_REL);
+}
+
+// It is armed when it is complete: what interrupts earlier is of no shot.
+static void shoot(u32 n, u32 ticks)
+{
+    struct comparator *c = &comparators[n];
+    do {
+        __atomic_store_n(&c->armed, false, __ATOMIC_RELEASE);
+        set_comparator(n, counter(c) + ticks);
+        __atomic_store_n(&c->armed, true, __ATOMIC_RELEASE);
+        ticks += MARGIN;
+    } while (ahead(c) <= 0 && take_shot(c));
+}
+
+// The next point of the grid that is not past.
+static void next_shot(u32 n)
+{
+    struct comparator *c = &comparators[n];
+    set_comparator(n, c->next + c->ticks);
+    for (s32 late = -ahead(c); late >= 0; late = -ahead(c))
+        set_comparator(n, c->next + ((u32)late / c->ticks + 1) * c->ticks);
+}
+
+static bool hpet_serve(struct timer *t)
+{
+    struct comparator *c = &comparators[t->unit];
+    if (c->ticks) {
+        next_shot(t->unit);
+        return true;
+    }
+    return ahead(c) <= (s32)MARGIN && take_shot(c);
+}
+
+// --- where the interrupts go
+
+static int open_source(u32 n, u32 mode)
+{
+    struct comparator *c = &comparators[n];
+    enum irq_target target = timer_target(mode);
+    u32 config = hpet_read(HPET_TIMER(n));
+    c->high = ~(u32)(counter(c) >> 32); // not known: it is written
+    config &= ~(HPET_TIMER_LEVEL | HPET_TIMER_PERIODIC | HPET_TIMER_LINES |
+                HPET_TIMER_MESSAGE | HPET_TIMER_32_MODE);
+    if (!c->wide)
+        config |= HPET_TIMER_32_MODE;
+    if (c->source.message) {
+        struct irq_message m;
+        irq_message_for(&c->source, target, &m);
+        hpet_write(HPET_MESSAGE_DATA(n), m.delivery | m.vector);
+        hpet_write(HPET_MESSAGE_ADDRESS(n),
+                   MESSAGE_ADDRESS | MESSAGE_DESTINATION(m.destination) |
+                       (m.logical ? MESSAGE_LOGICAL : 0));
+        config |= HPET_TIMER_MESSAGE;
+    } else {
+        config |= HPET_TIMER_LINE(c->source.line.gsi);
+    }
+    // Neither now nor soon: the first shot is set when all is open.
+    set_comparator(n, counter(c) + TICKS_MAX);
+    hpet_write(HPET_TIMER(n), config | HPET_TIMER_ON);
+    c->opened = mode;
+    return irq_source_open(&c->source, target);
+}
+
+static int hpet_start(struct timer *t, u32 mode, u64 ticks)
+{
+    struct comparator *c = &comparators[t->unit];
+    int err = 0;
+    if (c->opened != mode) {
+        c->ticks = mode & TIMER_PERIODIC ? (u32)ticks : 0;
+        err = open_source(t->unit, mode);
+    }
+    // The boot CPU's interrupts go on from the first point of the grid, so it
+    // must be too far away to come while it is being set.
+    if (c->ticks)
+        set_comparator(t->unit, counter(c) + MAX((u32)ticks, c->grid_min));
+    else
+        shoot(t->unit, (u32)ticks);
+    return err;
+}
+
+static void hpet_stop(struct timer *t)
+{
+    struct comparator *c = &comparators[t->unit];
+    u32 config = hpet_read(HPET_TIMER(t->unit));
+    hpet_write(HPET_TIMER(t->unit), config & ~HPET_TIMER_ON);
+    irq_source_close(&c->source);
+    c->opened = 0;
+}
+
+// --- finding them
+
+static u32 bit_of_isa(u32 irq)
+{
+    u32 gsi = isa_lines[irq].gsi;
+    return gsi < 32 ? 1u << gsi : 0;
+}
+
+// One of its own; else one that the PIT or the RTC has as well.
+static u32 choose_lines(u32 routes)
+{
+    u32 own = routes & ~((1u << FIRST_FREE_GSI) - 1) & ~gsis_taken;
+    return own ? own : routes & (bit_of_isa(PIT_IRQ) | bit_of_isa(RTC_IRQ));
+}
+
+static int find_source(struct timer *t)
+{
+    u32 n = t->unit;
+    struct comparator *c = &comparators[n];
+    if (hpet_read(HPET_TIMER(n)) & HPET_TIMER_CAN_MESSAGE)
+        return irq_source_message(&c->source, timer_interrupt, t, t->name);
+    u32 lines = choose_lines(hpet_read(HPET_TIMER_ROUTES(n)));
+    if (!lines)
+        return -ENODEV;
+    u32 gsi = (u32)__builtin_ctz(lines);
+    gsis_taken |= 1u << gsi;
+    t->line = gsi + 1;
+    return irq_source_line(&c->source, gsi, timer_interrupt, t, t->name);
+}
+
+// Whether its interrupts reach this CPU: Bochs's do not. The one that the test
+// requests has no callback.
+static bool interrupts(struct timer *t)
+{
+    if (hpet_start(t, TIMER_ONESHOT, timer_ticks(t, TEST_NS)))
+        return false;
+    u64 start = clock_now_ns();
+    while (!lapic_requested(t->vector) &&
+           clock_now_ns() - start < TEST_LIMIT_NS)
+        cpu_relax();
+    hpet_stop(t);
+    return lapic_requested(t->vector);
+}
+
+static const char *hpet_probe(struct timer *t)
+{
+    const char *why_not = hpet_find();
+    if (why_not)
+        return why_not;
+    u32 capabilities = hpet_read(HPET_CAPABILITIES), n = t->unit;
+    if (n > HPET_LAST_TIMER(capabilities)) {
+        t->flags |= TIMER_ABSENT;
+        return "the HPET has fewer";
+    }
+    u32 config = hpet_read(HPET_TIMER(n)) & ~HPET_TIMER_ON;
+    hpet_write(HPET_TIMER(n), config);
+    comparators[n].wide =
+        capabilities & HPET_COUNTER_64 && config & HPET_TIMER_64;
+    t->hz = hpet_hz();
+    comparators[n].grid_min = (u32)timer_ticks(t, GRID_MIN_NS);
+    t->min_period = MAX((u64)PERIOD_MIN_NS, timer_ns(t, 2 * MARGIN));
+    t->max_period = timer_ns(t, TICKS_MAX);
+    if (find_source(t))
+        return "it has no interrupt line";
+    t->vector = comparators[n].source.vector;
+    return interrupts(t) ? NULL : "its interrupts do not arrive";
+}
+
+#define HPET(n)                                                               \
+    static struct timer hpet##n = {                                           \
+        .name = "hpet" #n,                                                    \
+        .rank = TIMER_RANK_HPET - n,                                          \
+        .flags = TIMER_PERIODIC | TIMER_ONESHOT | TIMER_ALL_CPUS | TIMER_NMI, \
+        .unit = n,                                                            \
+        .probe = hpet_probe,                                                  \
+        .start = hpet_start,                                                  \
+        .stop = hpet_stop,                                                    \
+        .serve = hpet_serve,                                                  \
+    };                                                                        \
+    TIMER(hpet##n)
+
+HPET(0);
+HPET(1);
+HPET(2);
+HPET(3);
+HPET(4);
+HPET(5);
+HPET(6);
+HPET(7);

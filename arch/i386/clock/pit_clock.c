@@ -1,0 +1,260 @@
+// The 8254 as a clock that loses no period, however long nobody reads it and
+// interrupts are off.
+//
+// A counter of 16 bits wraps 18 times a second, and by itself does not tell how
+// often. But two counters of different periods, latched at the same instant by
+// the read-back command, do: with periods 64 * 1024 and 64 * 1023 the second
+// one gains 64 ticks on the first with each of the first one's periods, so
+//
+//     (second - first) / 64 mod 1023
+//
+// is how many periods have passed, for 1023 of them: 56 seconds, without any
+// interrupt. Coprime periods would last an hour, but then a single tick between
+// the two latches would be taken for a period; here up to 31 do no harm. Real
+// chips latch both at once. QEMU does so one after the other, and its host may
+// stop it in between: a latch command that took longer is tried again.
+//
+// That takes counter 0 as well, so the clock reserves the timer "pit" when it
+// becomes the kernel's. If it cannot have it (on a machine without APIC the
+// events need it), counter 2 is alone, and the TSC tells how many whole periods
+// went by between two readings: for that it need not be exact, half a period in
+// half a minute will do. Only a TSC that is known to be worse leaves the clock
+// with what 16 bits can do: it must be read every 27 ms, as `mask` says.
+//
+// All state is touched inside pit_enter; `total` is what an NMI takes that
+// interrupted a reading: the newest reading that is complete, so that time
+// stands still for this NMI, and is not lost.
+#include "arch/cpu.h"
+#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/dev/port.h"
+#include "kernel/time/timecounter.h"
+
+#define STEP 64u // what counter 2 gains in each period of counter 0
+#define PERIOD_0 65536u
+#define PERIOD_2 (PERIOD_0 - STEP)
+#define ROUNDS (PERIOD_2 / STEP)
+#define PAIR_TICKS (ROUNDS * PERIOD_0) // when both begin again
+#define MASK 0x1ffffffu                // 28 s, half of that
+#define MASK_ALONE 0xffffu             // counter 2, and no TSC
+_Static_assert(PERIOD_2 % STEP == 0 && MASK < PAIR_TICKS, "the pair");
+
+#define LATCH_LIMIT_US 20u   // 31 ticks are 26 us
+#define ALONE_LIMIT_US 1000u // half a period is 27 ms
+#define LATCH_ATTEMPTS 16u
+#define READS_MAX 100000u
+
+#define SPEAKER 0x61 // the gate of counter 2
+#define SPEAKER_GATE 0x01
+#define SPEAKER_ON 0x02
+
+struct instant {
+    u32 zero, two; // the counters, counting up
+    u64 tsc;
+};
+
+static u32 total;            // ticks, modulo 2^32; read by NMIs
+static struct timer *pit;    // reserved: both counters run
+static u32 start_0, start_2; // where the pair began
+static u32 last_pair;        // of PAIR_TICKS
+static u32 last_2;           // counter 2 alone: when it was read last,
+static u64 last_tsc;         // at this TSC
+static u32 last_cpu;         // of this CPU
+
+static bool tsc_is_good(void)
+{
+    FOR_EACH_TIMECOUNTER(tc)
+    {
+        if ((*tc)->rank == RANK_TSC)
+            return clock_tsc_hz() && !READ_ONCE((*tc)->why_not);
+    }
+    return false;
+}
+
+// They count down, from their period to 1.
+static u32 up_0(u16 raw)
+{
+    return (PERIOD_0 - raw) % PERIOD_0;
+}
+
+static u32 up_2(u16 raw)
+{
+    return (PERIOD_2 - raw) % PERIOD_2;
+}
+
+// Ticks since the pair began, from both counters' ticks since then.
+static u32 pair_ticks(u32 zero, u32 two)
+{
+    u32 gain = (two + 2 * PERIOD_2 - zero + STEP / 2) % PERIOD_2;
+    return gain / STEP * PERIOD_0 + zero;
+}
+
+// Counter 2, and counter 0 if `both`, at one TSC, as exactly as it takes.
+// False: not this time.
+static bool read_at_once(bool both, struct instant *now)
+{
+    u32 us = both ? LATCH_LIMIT_US : ALONE_LIMIT_US;
+    u64 limit = clock_tsc_hz() / (1000000 / us);
+    for (u32 i = 0; i < LATCH_ATTEMPTS; i++) {
+        now->tsc = rdtsc();
+        pit_latch(both ? 1u << 0 | 1u << 2 : 1u << 2);
+        u64 took = rdtsc() - now->tsc;
+        now->zero = both ? up_0(pit_read_latched(0)) : 0;
+        now->two = up_2(pit_read_latched(2));
+        if (took <= limit || !limit)
+            return true;
+        cpu_relax();
+    }
+    return false;
+}
+
+// Where counter 2 goes on, if it is alone from here on.
+static void remember(const struct instant *now)
+{
+    last_2 = now->two;
+    last_tsc = now->tsc;
+    last_cpu = this_cpu()->id;
+}
+
+static void advance_pair(const struct instant *at)
+{
+    u32 zero = (at->zero + PERIOD_0 - start_0) % PERIOD_0;
+    u32 two = (at->two + PERIOD_2 - start_2) % PERIOD_2;
+    u32 now = pair_ticks(zero, two);
+    WRITE_ONCE(total, total + (now + PAIR_TICKS - last_pair) % PAIR_TICKS);
+    last_pair = now;
+}
+
+// Whole periods of counter 2 that went by besides `ticks`, by the TSC; by this
+// CPU's own if the CPUs' are not known to agree.
+static u32 periods_missed(u64 tsc, u32 ticks)
+{
+    u64 hz = clock_tsc_hz();
+    if (!hz || (s64)(tsc - last_tsc) < 0 ||
+        (this_cpu()->id != last_cpu && !tsc_is_good()))
+        return 0;
+    u64 passed = (tsc - last_tsc) * PIT_HZ / hz;
+    return (u32)((passed + PERIOD_2 / 2 - MIN(ticks, passed)) / PERIOD_2);
+}
+
+static void advance_single(const struct instant *now)
+{
+    u32 ticks = (now->two + PERIOD_2 - last_2) % PERIOD_2;
+    ticks += periods_missed(now->tsc, ticks) * PERIOD_2;
+    WRITE_ONCE(total, total + ticks);
+}
+
+// Inside. If the counters cannot be read it is made up for the next time.
+static void advance(void)
+{
+    struct instant now;
+    if (!read_at_once(pit, &now))
+        return;
+    if (pit)
+        advance_pair(&now);
+    else
+        advance_single(&now);
+    remember(&now);
+}
+
+static u64 pit_clock_read(void)
+{
+    u32 flags;
+    if (!pit_enter(&flags))
+        return READ_ONCE(total);
+    advance();
+    u32 now = total;
+    pit_leave(flags);
+    return now;
+}
+
+// Inside. Waits until the counters count what they were given.
+static void wait_loaded(u32 counter)
+{
+    for (u32 i = 0; i < READS_MAX && !pit_loaded(counter); i++)
+        cpu_relax();
+}
+
+static bool counts(void)
+{
+    u16 first = pit_read(2), now = first;
+    for (u32 i = 0; i < READS_MAX && now == first; i++)
+        now = pit_read(2);
+    return now != first;
+}
+
+static const char *pit_clock_probe(struct timecounter *tc UNUSED)
+{
+    u32 flags;
+    u8 speaker = in8(SPEAKER);
+    out8(SPEAKER, (u8)((speaker | SPEAKER_GATE) & ~SPEAKER_ON));
+    if (!pit_enter(&flags))
+        return "it is in use";
+    pit_load(2, PIT_RATE, PERIOD_2);
+    wait_loaded(2);
+    bool found = counts();
+    last_2 = up_2(pit_read(2));
+    last_tsc = rdtsc();
+    pit_leave(flags);
+    return found ? NULL : "it does not count";
+}
+
+static void begin_pair(struct timer *t)
+{
+    struct instant now;
+    pit_load(0, PIT_RATE, PERIOD_0);
+    wait_loaded(0);
+    if (!read_at_once(true, &now))
+        return;
+    advance_single(&now);
+    remember(&now);
+    start_0 = now.zero;
+    start_2 = now.two;
+    last_pair = 0;
+    pit = t;
+}
+
+static void take_pair(void)
+{
+    u32 flags;
+    struct timer *t;
+    if (timer_reserve_name("pit", "the clock", &t))
+        return;
+    if (!clock_events_want(t) && pit_enter(&flags)) {
+        begin_pair(t);
+        pit_leave(flags);
+    }
+    if (!pit)
+        timer_release(t);
+}
+
+static void pit_clock_start(struct timecounter *tc)
+{
+    take_pair();
+    tc->mask = pit || tsc_is_good() ? MASK : MASK_ALONE;
+}
+
+static void pit_clock_stop(struct timecounter *tc)
+{
+    u32 flags;
+    struct timer *t = pit;
+    tc->mask = MASK_ALONE;
+    if (!t || !pit_enter(&flags))
+        return;
+    advance();
+    pit = NULL;
+    pit_halt(0);
+    pit_leave(flags);
+    timer_release(t);
+}
+
+static struct timecounter pit_clock = {
+    .name = "pit",
+    .rank = RANK_PIT,
+    .hz = PIT_HZ,
+    .mask = MASK_ALONE,
+    .read = pit_clock_read,
+    .probe = pit_clock_probe,
+    .start = pit_clock_start,
+    .stop = pit_clock_stop,
+};
+TIMECOUNTER(pit_clock);

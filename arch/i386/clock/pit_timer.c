@@ -1,0 +1,98 @@
+// The 8254's counter 0 as a timer, on ISA interrupt 0. (Counter 2 belongs to
+// the clock, counter 1 once refreshed the memory.)
+#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/irq/controllers.h"
+#include "kernel/errno.h"
+
+#define COUNTER 0
+#define ISA_IRQ 0
+#define TICKS_MIN 12u // 10 us: an interrupt takes that long
+#define TICKS_MAX 65536u
+#define READS_MAX 100000u // a counter that stands still
+
+static struct irq_source source;
+static u32 opened; // the mode for which the interrupt is open; 0: closed
+
+static bool counts(void)
+{
+    u32 flags;
+    if (!pit_enter(&flags))
+        return false;
+    pit_load(COUNTER, PIT_RATE, TICKS_MAX);
+    u16 first = pit_read(COUNTER), now = first;
+    for (u32 i = 0; i < READS_MAX && now == first; i++)
+        now = pit_read(COUNTER);
+    pit_halt(COUNTER);
+    pit_leave(flags);
+    return now != first;
+}
+
+static const char *pit_probe(struct timer *t)
+{
+    t->min_period = timer_ns(t, TICKS_MIN);
+    t->max_period = timer_ns(t, TICKS_MAX);
+    if (!counts())
+        return "it does not count";
+    if (irq_source_isa(&source, ISA_IRQ, timer_interrupt, t, "pit"))
+        return "it has no interrupt line";
+    t->line = source.line.gsi + 1;
+    t->vector = source.vector;
+    if (irq_targets_all())
+        t->flags |= TIMER_ALL_CPUS | TIMER_NMI;
+    return NULL;
+}
+
+static int load(u32 mode, u32 count)
+{
+    u32 flags;
+    if (!pit_enter(&flags))
+        return -EINVAL; // never: no NMI comes here
+    pit_load(COUNTER, mode, count);
+    pit_leave(flags);
+    return 0;
+}
+
+static int open_line(u32 mode)
+{
+    if (opened == mode)
+        return 0;
+    opened = mode;
+    return irq_source_open(&source, timer_target(mode));
+}
+
+// To set the rate raises the line, which a closed one does not see; a shot must
+// find the line open. NMIs, which may interrupt who is inside, set no shots.
+static int pit_start(struct timer *t UNUSED, u32 mode, u64 ticks)
+{
+    u32 count = (u32)MIN(ticks, (u64)TICKS_MAX);
+    if (mode & TIMER_PERIODIC) {
+        int err = load(PIT_RATE, count);
+        return err ? err : open_line(mode);
+    }
+    if (mode & TIMER_NMI)
+        return -EINVAL;
+    int err = open_line(mode);
+    return err ? err : load(PIT_ONE_SHOT, count);
+}
+
+static void pit_stop(struct timer *t UNUSED)
+{
+    u32 flags;
+    irq_source_close(&source);
+    opened = 0;
+    if (!pit_enter(&flags))
+        return;
+    pit_halt(COUNTER);
+    pit_leave(flags);
+}
+
+static struct timer pit = {
+    .name = "pit",
+    .rank = TIMER_RANK_PIT,
+    .flags = TIMER_PERIODIC | TIMER_ONESHOT,
+    .hz = PIT_HZ,
+    .probe = pit_probe,
+    .start = pit_start,
+    .stop = pit_stop,
+};
+TIMER(pit);

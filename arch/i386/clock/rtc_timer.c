@@ -1,0 +1,94 @@
+// The RTC's periodic interrupt as a timer (MC146818 data sheet): 2 to 8192 Hz,
+// by powers of two, on ISA interrupt 8.
+//
+// The chip raises no further interrupt until register C is read; the boot CPU
+// does that, blindly, as cmos.c says. The date goes on by itself: only the rate
+// and the switch of the periodic interrupt are written, in accesses of their
+// own.
+#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/clock/rtc_format.h"
+#include "kernel/errno.h"
+
+#define ISA_IRQ 8
+#define RTC_HZ 32768u
+#define RATE_FIRST 3u // 8192 Hz: 4 ticks; each further one is twice as long
+#define RATE_LAST 15u
+#define RATE_USUAL 6u // 1024 Hz, as firmware leaves it
+#define TICKS(rate) (1u << ((rate)-1))
+
+static struct irq_source source;
+
+static void set_rate(u32 rate)
+{
+    cmos_change(RTC_A, RTC_A_RATE, (u8)rate);
+}
+
+// Whether there is a chip: registers that keep what is written to them, and
+// time that is kept by a battery or a host.
+static bool answers(void)
+{
+    set_rate(RATE_LAST);
+    bool kept = (cmos_read(RTC_A) & RTC_A_RATE) == RATE_LAST;
+    set_rate(RATE_USUAL);
+    return kept && (cmos_read(RTC_A) & RTC_A_RATE) == RATE_USUAL;
+}
+
+static const char *rtc_probe(struct timer *t)
+{
+    t->min_period = timer_ns(t, TICKS(RATE_FIRST));
+    t->max_period = timer_ns(t, TICKS(RATE_LAST));
+    cmos_change(RTC_B, RTC_B_INTERRUPTS, 0);
+    if (!answers())
+        return "it does not answer";
+    if (irq_source_isa(&source, ISA_IRQ, timer_interrupt, t, "rtc"))
+        return "it has no interrupt line";
+    t->line = source.line.gsi + 1;
+    t->vector = source.vector;
+    if (irq_targets_all())
+        t->flags |= TIMER_ALL_CPUS | TIMER_NMI;
+    return NULL;
+}
+
+// The nearest rate: between two of them the middle is their geometric one.
+static u32 nearest_rate(u64 ticks)
+{
+    u32 rate = RATE_FIRST;
+    while (rate < RATE_LAST && ticks * ticks > 2ull * TICKS(rate) * TICKS(rate))
+        rate++;
+    return rate;
+}
+
+static int rtc_start(struct timer *t, u32 mode, u64 ticks)
+{
+    u32 rate = nearest_rate(ticks);
+    t->period = TICKS(rate);
+    set_rate(rate);
+    int err = irq_source_open(&source, timer_target(mode));
+    cmos_change(RTC_B, RTC_B_PERIODIC, RTC_B_PERIODIC);
+    return err;
+}
+
+static void rtc_stop(struct timer *t UNUSED)
+{
+    cmos_change(RTC_B, RTC_B_PERIODIC, 0);
+    irq_source_close(&source);
+    set_rate(RATE_USUAL);
+}
+
+static bool rtc_serve(struct timer *t UNUSED)
+{
+    cmos_acknowledge();
+    return true;
+}
+
+static struct timer rtc = {
+    .name = "rtc",
+    .rank = TIMER_RANK_RTC,
+    .flags = TIMER_PERIODIC | TIMER_POWER_OF_TWO,
+    .hz = RTC_HZ,
+    .probe = rtc_probe,
+    .start = rtc_start,
+    .stop = rtc_stop,
+    .serve = rtc_serve,
+};
+TIMER(rtc);

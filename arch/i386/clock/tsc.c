@@ -1,0 +1,135 @@
+// The time stamp counter as a timecounter (SDM vol. 3, 18.17).
+//
+// What can be wrong with it: the other CPUs' may not agree with it (tested when
+// they start), its rate may change (CPUID says whether it may; all the same it
+// is watched, see kernel/time/timewatch.c), and RDTSC may run ahead of earlier
+// instructions: LFENCE prevents that where there is SSE2; where there is none,
+// a locked instruction does, and programs cannot read the clock themselves.
+#include "arch/cpu.h"
+#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/cpu/arch_cpu.h"
+#include "kernel/init/log.h"
+#include "kernel/time/time_page.h"
+#include "kernel/time/timecounter.h"
+#include "lib/format.h"
+
+#define CPUID_1_EDX_TSC 4
+#define CPUID_1_EDX_SSE2 26
+
+#define HZ_ASSUMED 1000000000ull // no reference at all: time is only an order
+
+static u64 tsc_read_fenced(void)
+{
+    return rdtsc_ordered();
+}
+
+static u64 tsc_read_locked(void)
+{
+    __asm__ volatile("lock; addl $0, (%%esp)" ::: "memory", "cc");
+    return rdtsc();
+}
+
+static const char *tsc_probe(struct timecounter *tc);
+
+static struct timecounter tsc = {
+    .name = "tsc",
+    .rank = RANK_TSC,
+    .flags = TIMECOUNTER_MEASURED,
+    .mask = ~0ull,
+    .read = tsc_read_locked,
+    .probe = tsc_probe,
+};
+TIMECOUNTER(tsc);
+
+static const char *tsc_probe(struct timecounter *tc)
+{
+    static char note[64];
+    struct cpuid id = cpuid(1, 0);
+    if (!(id.edx >> CPUID_1_EDX_TSC & 1))
+        return "the CPU has none";
+    if (id.edx >> CPUID_1_EDX_SSE2 & 1) {
+        tc->flags |= TIMECOUNTER_USER;
+        tc->read = tsc_read_fenced;
+    }
+    const char *kind = cpu_features.invariant_tsc ? "invariant" : "watched";
+    const struct calibration *c = clock_calibrate();
+    if (c->reference)
+        format(note, sizeof(note), "%s; measured by the %s, +-%u ppm", kind,
+               c->reference->name, c->error_ppm);
+    else
+        format(note, sizeof(note), "%s; nothing to measure it by", kind);
+    tc->note = note;
+    tc->hz = c->reference ? c->tsc_hz : HZ_ASSUMED;
+    clock_set_tsc_hz(tc->hz);
+    return NULL;
+}
+
+// --- do the CPUs agree? -----------------------------------------------------
+//
+// The boot CPU calls a round: it leaves its time stamp, the others take theirs
+// when they see that, and it takes one again when it sees theirs: none may be
+// earlier than what was seen. The quicker they see each other, the smaller a
+// difference shows; so there are many rounds, except where a single one takes
+// some host's time slices.
+
+#define ROUNDS_MIN 2
+#define ROUNDS_MAX 200
+#define ROUNDS_TICKS 1000000 // less than a millisecond
+
+// Each field has one writer.
+static struct {
+    u32 round;
+    u64 stamp;
+} sync_call;
+static struct {
+    u32 round; // `stamp` is of this one
+    u64 stamp;
+    u64 warp; // how much earlier than the call it was, at most
+} __attribute__((aligned(64))) sync_answers[CPU_MAX];
+
+void tsc_sync_answer(u32 cpu)
+{
+    __typeof__(&sync_answers[0]) a = &sync_answers[cpu];
+    u32 round = READ_ONCE(sync_call.round);
+    if (round == a->round)
+        return;
+    u64 now = tsc.read(), seen = READ_ONCE(sync_call.stamp);
+    if ((s64)(now - seen) < 0)
+        WRITE_ONCE(a->warp, MAX(a->warp, seen - now));
+    WRITE_ONCE(a->stamp, now);
+    WRITE_ONCE(a->round, round); // x86: seen after what was stored before it
+}
+
+// Returns by how much an answer was later than this CPU's time when it was
+// seen.
+static u64 call_round(u32 cpus)
+{
+    u64 warp = 0;
+    u32 round = sync_call.round + 1;
+    WRITE_ONCE(sync_call.stamp, tsc.read());
+    WRITE_ONCE(sync_call.round, round);
+    for (u32 cpu = 1; cpu < cpus; cpu++) {
+        while (READ_ONCE(sync_answers[cpu].round) != round)
+            cpu_relax();
+        u64 seen = READ_ONCE(sync_answers[cpu].stamp), now = tsc.read();
+        if ((s64)(now - seen) < 0)
+            warp = MAX(warp, seen - now);
+    }
+    return warp;
+}
+
+void tsc_sync_check(u32 cpus)
+{
+    u64 warp = 0, start = tsc.read();
+    for (u32 i = 0; i < ROUNDS_MAX; i++) {
+        warp = MAX(warp, call_round(cpus));
+        if (i + 1 >= ROUNDS_MIN && tsc.read() - start > ROUNDS_TICKS)
+            break;
+    }
+    for (u32 cpu = 1; cpu < cpus; cpu++)
+        warp = MAX(warp, READ_ONCE(sync_answers[cpu].warp));
+    if (!warp || tsc.why_not)
+        return;
+    log_printf("clock: the CPUs' TSCs differ by %llu\n", warp);
+    timecounter_demote(&tsc, "the CPUs' counters do not agree");
+}

@@ -1,0 +1,53 @@
+#include "kernel/exec/vdso.h"
+
+#include "kernel/init/log.h"
+#include "kernel/mm/area.h"
+#include "kernel/time/time_page.h"
+#include "kernel/time/timehands.h"
+#include "lib/elf.h"
+
+#define PAGES_MAX (VDSO_ROOM / PAGE_SIZE)
+
+// arch/i386/vdso/image.S
+extern const u8 vdso_start[], vdso_end[];
+
+static struct shared_pages *pages; // the time page, then the image's
+static u32 page_count;
+
+void vdso_init(void)
+{
+    const void *list[PAGES_MAX] = { &time_page };
+    page_count = 1 + (u32)(vdso_end - vdso_start) / PAGE_SIZE;
+    assert(page_count <= PAGES_MAX);
+    for (u32 i = 1; i < page_count; i++)
+        list[i] = vdso_start + (i - 1) * PAGE_SIZE;
+    pages = shared_pages_of_kernel(list, page_count);
+    if (!pages)
+        panic("no memory for the vDSO");
+}
+
+int vdso_map(struct aspace *as)
+{
+    u32 image = VDSO_END - (page_count - 1) * PAGE_SIZE;
+    int err = aspace_map_shared(as, image - PAGE_SIZE, PAGE_SIZE, PROT_R,
+                                AREA_NO_WRITE, pages, 0);
+    if (!err)
+        err = aspace_map_shared(as, image, VDSO_END - image, PROT_R | PROT_X,
+                                AREA_NO_WRITE, pages, PAGE_SIZE);
+    as->vdso = image;
+    return err;
+}
+
+u32 vdso_address(const struct aspace *as, u32 distance)
+{
+    const struct elf_header *image = (const void *)vdso_start;
+    // Another thread may be moving it.
+    return READ_ONCE(as->vdso) + image->entry + distance;
+}
+
+const char *vdso_area_name(const struct area *a)
+{
+    if (!a->shared || a->shared != pages)
+        return NULL;
+    return a->offset ? "[vdso]" : "[vvar]";
+}

@@ -1,0 +1,318 @@
+// POSIX timers: timer_create and its kin. A task's are in a table that its
+// first timer brings; they are gone after exec and do not pass to children.
+//
+// The table and the timers are guarded by the task's cpu_timers.lock. A timer
+// is freed by who took it out of the table.
+
+#include "kernel/mm/heap.h"
+#include "kernel/sched/task.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/syscall/user_types.h"
+
+#define TIMERS_MAX 1024u // a task's
+
+struct posix_timer {
+    struct itimer itimer;
+    u32 clock;
+    struct thread *of, *to; // referenced, or NULL: whose CPU time; who gets it
+};
+
+struct posix_timers {
+    u32 last; // the id given last
+    struct posix_timer *timers[TIMERS_MAX];
+};
+
+static u32 lock_timers(void)
+{
+    return spin_lock_irq(&current_task()->cpu_timers.lock);
+}
+
+static void unlock_timers(u32 flags)
+{
+    spin_unlock_irq(&current_task()->cpu_timers.lock, flags);
+}
+
+// The lock is held. NULL: there is none of this id.
+static struct posix_timer *find(u32 id)
+{
+    struct posix_timers *all = current_task()->posix_timers;
+    return all && id < TIMERS_MAX ? all->timers[id] : NULL;
+}
+
+static void free_timer(struct posix_timer *p)
+{
+    itimer_end(&p->itimer);
+    if (p->of)
+        thread_unref(p->of);
+    if (p->to)
+        thread_unref(p->to);
+    kfree(p);
+}
+
+// --- making -----------------------------------------------------------------
+
+static int table_create(void)
+{
+    struct task *t = current_task();
+    if (READ_ONCE(t->posix_timers))
+        return 0;
+    struct posix_timers *all = kzalloc(sizeof(*all));
+    if (!all)
+        return -ENOMEM;
+    all->last = TIMERS_MAX - 1;
+    u32 flags = lock_timers();
+    if (!t->posix_timers) {
+        WRITE_ONCE(t->posix_timers, all);
+        all = NULL;
+    }
+    unlock_timers(flags);
+    kfree(all); // another thread was faster
+    return 0;
+}
+
+// Into the table: the timer's id, which it also carries in its signal (and as
+// its value, if the caller gave none); -EAGAIN: they are too many.
+static int publish(struct posix_timer *p, bool id_is_value)
+{
+    int id = -EAGAIN;
+    u32 flags = lock_timers();
+    struct posix_timers *all = current_task()->posix_timers;
+    for (u32 i = 1; i <= TIMERS_MAX && id < 0; i++) {
+        u32 candidate = (all->last + i) % TIMERS_MAX;
+        if (!all->timers[candidate])
+            id = (int)candidate;
+    }
+    if (id >= 0) {
+        p->itimer.info.pid_or_addr = (u32)id; // si_timerid
+        if (id_is_value)
+            p->itimer.info.status = id;
+        all->last = (u32)id;
+        all->timers[id] = p;
+    }
+    unlock_timers(flags);
+    return id;
+}
+
+#define SIGEV_SIGNAL 0u
+#define SIGEV_NONE 1u
+#define SIGEV_THREAD 2u
+#define SIGEV_THREAD_ID 4u
+
+struct sigevent32 {
+    u32 value, signo, notify, tid;
+    u32 pad[12];
+};
+
+// What happens when it expires.
+static int set_event(struct posix_timer *p, const struct sigevent32 *e,
+                     struct siginfo *info)
+{
+    if (e->notify == SIGEV_NONE)
+        return 0;
+    if (e->notify != SIGEV_SIGNAL && e->notify != SIGEV_THREAD &&
+        e->notify != SIGEV_THREAD_ID)
+        return -EINVAL;
+    if (e->signo < 1 || e->signo > NSIG)
+        return -EINVAL;
+    info->signo = (s32)e->signo;
+    info->status = (s32)e->value; // si_value
+    if (e->notify != SIGEV_THREAD_ID)
+        return 0;
+    p->to = thread_find(e->tid);
+    return p->to && p->to->task == current_task() ? 0 : -EINVAL;
+}
+
+static int init_timer(struct posix_timer *p, u32 clock,
+                      const struct sigevent32 *event)
+{
+    struct siginfo info = { .code = SI_TIMER };
+    struct task *t = current_task();
+    *p = (struct posix_timer){ .clock = clock };
+    int err = set_event(p, event, &info);
+    itimer_init(&p->itimer, t, &info);
+    p->itimer.to = p->to;
+    if (err)
+        return err;
+    switch (clock) {
+    case CLOCK_REALTIME:
+    case CLOCK_MONOTONIC:
+    case CLOCK_BOOTTIME:
+        return 0;
+    case CLOCK_PROCESS_CPUTIME_ID:
+        itimer_use_cpu(&p->itimer, CPU_TIME_ALL, NULL);
+        return 0;
+    case CLOCK_THREAD_CPUTIME_ID:
+        thread_ref(p->of = current);
+        itimer_use_cpu(&p->itimer, CPU_TIME_ALL, p->of);
+        return 0;
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_MONOTONIC_COARSE:
+        return -EOPNOTSUPP;
+    default:
+        return -EINVAL;
+    }
+}
+
+static int remove_timer(u32 id)
+{
+    u32 flags = lock_timers();
+    struct posix_timer *p = find(id);
+    if (p)
+        current_task()->posix_timers->timers[id] = NULL;
+    unlock_timers(flags);
+    if (!p)
+        return -EINVAL;
+    free_timer(p);
+    return 0;
+}
+
+SYSCALL_HANDLER(timer_create)
+{
+    struct sigevent32 event = { .signo = SIGALRM };
+    if (b && copy_from_user(&event, b, sizeof(event)))
+        return -EFAULT;
+    int err = table_create();
+    if (err)
+        return err;
+    struct posix_timer *p = kmalloc(sizeof(*p));
+    if (!p)
+        return -EAGAIN;
+    err = init_timer(p, a, &event);
+    int id = err ? err : publish(p, !b);
+    if (id < 0) {
+        free_timer(p);
+        return id;
+    }
+    if (user_store_u32(c, (u32)id)) {
+        remove_timer((u32)id);
+        return -EFAULT;
+    }
+    return 0;
+}
+
+SYSCALL_HANDLER(timer_delete)
+{
+    return remove_timer(a);
+}
+
+// --- using ------------------------------------------------------------------
+
+#define TIMER_ABSTIME 1u
+
+struct setting { // ns
+    u64 value, interval;
+};
+
+static u32 timespec_size(bool wide)
+{
+    return wide ? sizeof(struct timespec64) : sizeof(struct timespec32);
+}
+
+static int setting_to_user(u32 addr, bool wide, const struct setting *s)
+{
+    int err = time_to_user(addr, wide, s->interval);
+    return err ? err : time_to_user(addr + timespec_size(wide), wide, s->value);
+}
+
+// The lock is held.
+static struct setting get(const struct posix_timer *p)
+{
+    return (struct setting){ itimer_left(&p->itimer), p->itimer.interval };
+}
+
+// The lock is held. A time span on CLOCK_REALTIME is not touched when that
+// clock is set; a time of day is.
+static void set(struct posix_timer *p, bool absolute, const struct setting *new)
+{
+    struct itimer *t = &p->itimer;
+    itimer_set(t, 0, 0);
+    if (p->clock == CLOCK_REALTIME)
+        t->clock = absolute ? ITIMER_ON_WALL : ITIMER_ON_UPTIME;
+    if (!new->value)
+        return;
+    u64 from = absolute ? 0 : itimer_now(t);
+    itimer_set(t, from + new->value, new->interval);
+}
+
+static s32 set_time(u32 id, u32 mode, u32 new_addr, u32 old_addr, bool wide)
+{
+    struct setting new, old = { 0, 0 };
+    if (!new_addr)
+        return -EINVAL;
+    int err = time_from_user(new_addr, wide, &new.interval);
+    if (!err)
+        err = time_from_user(new_addr + timespec_size(wide), wide, &new.value);
+    if (err)
+        return err;
+    u32 flags = lock_timers();
+    struct posix_timer *p = find(id);
+    if (p) {
+        old = get(p);
+        set(p, mode & TIMER_ABSTIME, &new);
+    }
+    unlock_timers(flags);
+    if (!p)
+        return -EINVAL;
+    if (READ_ONCE(current_task()->cpu_timers.active))
+        cpu_timers_changed();
+    return old_addr ? setting_to_user(old_addr, wide, &old) : 0;
+}
+
+SYSCALL_HANDLER(timer_settime)
+{
+    return set_time(a, b, c, d, false);
+}
+SYSCALL_HANDLER(timer_settime64)
+{
+    return set_time(a, b, c, d, true);
+}
+
+static s32 get_time(u32 id, u32 addr, bool wide)
+{
+    struct setting s = { 0, 0 };
+    u32 flags = lock_timers();
+    const struct posix_timer *p = find(id);
+    if (p)
+        s = get(p);
+    unlock_timers(flags);
+    return p ? setting_to_user(addr, wide, &s) : -EINVAL;
+}
+
+SYSCALL_HANDLER(timer_gettime)
+{
+    return get_time(a, b, false);
+}
+SYSCALL_HANDLER(timer_gettime64)
+{
+    return get_time(a, b, true);
+}
+
+SYSCALL_HANDLER(timer_getoverrun)
+{
+    u32 flags = lock_timers();
+    const struct posix_timer *p = find(a);
+    s32 overrun = p ? (s32)p->itimer.overrun : -EINVAL;
+    unlock_timers(flags);
+    return overrun;
+}
+
+// --- the end ----------------------------------------------------------------
+
+// No other thread of the task is left.
+static void end_all(struct task *t)
+{
+    struct posix_timers *all = t->posix_timers;
+    if (!all)
+        return;
+    for (u32 i = 0; i < TIMERS_MAX; i++) {
+        if (all->timers[i])
+            free_timer(all->timers[i]);
+    }
+    t->posix_timers = NULL;
+    kfree(all);
+}
+
+static const struct task_observer timers_observer = { .execed = end_all,
+                                                      .ended = end_all };
+TASK_OBSERVER(timers_observer);

@@ -1,0 +1,234 @@
+// Callouts: a calendar queue and a lock a CPU.
+//
+// A CPU files callouts only with itself, and only it takes out what is due;
+// others may remove. A callout's members are guarded by the lock of the queue
+// that its `queue` names, which changes with that lock held. `running` tells
+// who drains that the handler is at work: it is set in the same section in
+// which the callout ceases to be pending.
+
+#include "kernel/time/callout.h"
+
+#include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/thread.h"
+#include "lib/format.h"
+
+enum { IDLE, PENDING, DUE }; // DUE: in the list `due`
+
+struct callouts {
+    struct spinlock lock;
+    struct calendar calendar;
+    // The CPU's own, with interrupts off: what its timer is armed for; while
+    // `in_interrupt`, what it will be armed for at the end.
+    u64 armed;
+    bool in_interrupt;
+    // CALLOUT_THREAD ones whose time has come, for the thread.
+    struct list due;
+    struct waitq work, done;
+    struct callout *running[2]; // by `where`; marked
+};
+
+void callouts_init_cpu(struct cpu *cpu)
+{
+    struct callouts *q = kzalloc(sizeof(*q));
+    if (!q)
+        panic("no memory for callouts");
+    spin_init(&q->lock, "callouts");
+    list_init(&q->due);
+    waitq_init(&q->work, "due callouts");
+    waitq_init(&q->done, "callout drain");
+    q->armed = CALENDAR_NEVER;
+    WRITE_ONCE(cpu->callouts, q);
+}
+
+void callout_init(struct callout *c, void (*fn)(struct callout *c), u32 where)
+{
+    *c = (struct callout){ .fn = fn,
+                           .queue = this_cpu()->callouts,
+                           .where = (u8)where };
+}
+
+// Locks the queue that the callout is of. Interrupts are off.
+static struct callouts *lock_queue_of(const struct callout *c)
+{
+    for (;;) {
+        struct callouts *q = READ_ONCE(c->queue);
+        spin_lock(&q->lock);
+        if (READ_ONCE(c->queue) == q)
+            return q;
+        spin_unlock(&q->lock); // it has moved while we came
+    }
+}
+
+// The timer stays armed, if it was for this: an interrupt for nothing costs
+// less than to arm it anew with each time-out that does not happen.
+static bool take_back(struct callouts *q, struct callout *c)
+{
+    if (c->state == IDLE)
+        return false;
+    if (c->state == PENDING)
+        calendar_remove(&q->calendar, &c->event);
+    else
+        list_remove(&c->event.node);
+    WRITE_ONCE(c->state, IDLE);
+    return true;
+}
+
+void callout_set(struct callout *c, u64 deadline)
+{
+    u32 flags = irq_save();
+    struct callouts *mine = this_cpu()->callouts, *q = lock_queue_of(c);
+    take_back(q, c);
+    while (q != mine) {
+        WRITE_ONCE(c->queue, mine);
+        spin_unlock(&q->lock);
+        q = lock_queue_of(c);
+        take_back(q, c); // its handler was faster
+    }
+    WRITE_ONCE(c->state, PENDING);
+    calendar_insert(&q->calendar, &c->event, deadline);
+    if (deadline < q->armed) {
+        q->armed = deadline;
+        if (!q->in_interrupt)
+            clock_arm(deadline);
+    }
+    spin_unlock(&q->lock);
+    irq_restore(flags);
+}
+
+bool callout_stop(struct callout *c)
+{
+    u32 flags = irq_save();
+    struct callouts *q = lock_queue_of(c);
+    bool was_pending = take_back(q, c);
+    spin_unlock(&q->lock);
+    irq_restore(flags);
+    return was_pending;
+}
+
+// The callout may have been set elsewhere since its handler began, so all CPUs
+// are asked. None can begin to run it: it is not pending.
+static void wait_until_through(const struct callout *c)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        struct callouts *q = cpus[i].callouts;
+        struct callout **running = &q->running[c->where];
+        if (__atomic_load_n(running, __ATOMIC_ACQUIRE) != c)
+            continue;
+        if (c->where == CALLOUT_THREAD) {
+            wait_event(&q->done,
+                       __atomic_load_n(running, __ATOMIC_ACQUIRE) != c,
+                       WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
+            continue;
+        }
+        assert(q != this_cpu()->callouts || irqs_enabled());
+        while (__atomic_load_n(running, __ATOMIC_ACQUIRE) == c)
+            cpu_relax();
+    }
+}
+
+bool callout_drain(struct callout *c)
+{
+    bool was_pending = false;
+    do {
+        was_pending |= callout_stop(c);
+        wait_until_through(c);
+    } while (callout_pending(c)); // its handler had set it again
+    return was_pending;
+}
+
+// The handler is about to run; the queue is locked, and unlocked for it.
+static void begin(struct callouts *q, struct callout *c)
+{
+    WRITE_ONCE(q->running[c->where], c);
+    WRITE_ONCE(c->state, IDLE);
+}
+
+// It is through, and has perhaps freed its callout.
+static void end(struct callouts *q, u32 where)
+{
+    __atomic_store_n(&q->running[where], NULL, __ATOMIC_RELEASE);
+}
+
+// Runs the first callout, if it is due, or hands it to the thread: true. After
+// it `armed` says whether there is another.
+static bool run_first(struct callouts *q, u64 now)
+{
+    spin_lock(&q->lock);
+    struct calendar_event *event = calendar_take(&q->calendar, now);
+    struct callout *c = container_of(event, struct callout, event);
+    q->armed = calendar_next(&q->calendar);
+    bool hand_over = event && c->where == CALLOUT_THREAD;
+    if (hand_over) {
+        WRITE_ONCE(c->state, DUE);
+        list_push_back(&q->due, &event->node);
+    } else if (event) {
+        begin(q, c);
+    }
+    spin_unlock(&q->lock);
+    if (event && !hand_over) {
+        c->fn(c);
+        end(q, CALLOUT_INTERRUPT);
+    }
+    return hand_over;
+}
+
+void callouts_interrupt(u64 now)
+{
+    struct callouts *q = this_cpu()->callouts;
+    bool work = false;
+    q->in_interrupt = true;
+    do
+        work |= run_first(q, now);
+    while (q->armed <= now);
+    q->in_interrupt = false;
+    if (q->armed == CALENDAR_NEVER)
+        clock_disarm();
+    else
+        clock_arm(q->armed);
+    if (work)
+        waitq_wake_all(&q->work);
+}
+
+// --- the threads ------------------------------------------------------------
+
+static struct callout *take_due(struct callouts *q)
+{
+    struct callout *c = NULL;
+    u32 flags = spin_lock_irq(&q->lock);
+    if (!list_empty(&q->due)) {
+        c = list_first(&q->due, struct callout, event.node);
+        list_remove(&c->event.node);
+        begin(q, c);
+    }
+    spin_unlock_irq(&q->lock, flags);
+    return c;
+}
+
+static void callout_thread(void *arg)
+{
+    struct cpu *cpu = arg;
+    struct callouts *q = cpu->callouts;
+    thread_set_affinity(current, 1u << cpu->id);
+    subsystem_enter(IN_TIME);
+    for (;;) {
+        struct callout *c;
+        wait_event(&q->work, !list_empty_unlocked(&q->due),
+                   WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
+        while ((c = take_due(q))) {
+            c->fn(c);
+            end(q, CALLOUT_THREAD);
+            waitq_wake_all(&q->done);
+        }
+    }
+}
+
+void callouts_start_threads(void)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        char name[16];
+        format(name, sizeof(name), "callout/%u", i);
+        if (kthread_create(name, callout_thread, &cpus[i], NULL))
+            panic("no memory for the callouts' threads");
+    }
+}

@@ -1,0 +1,252 @@
+// The registry: finds the counters, chooses, changes its choice.
+//
+// `choice_lock` guards `in_use` and the callout that sees to it that a narrow
+// counter is read before it wraps. A choice is also read without the lock.
+#include "kernel/time/timecounter.h"
+
+#include "kernel/errno.h"
+#include "kernel/init/cmdline.h"
+#include "kernel/init/log.h"
+#include "kernel/monitor/providers.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/time/callout.h"
+#include "kernel/time/timehands.h"
+#include "kernel/time/timer.h"
+#include "lib/format.h"
+#include "lib/string.h"
+
+KERNEL_ARG(clocksource, "clocksource=NAME: the counter that tells the time");
+
+// A counter that wraps later than this is read often enough anyway.
+#define WRAP_NEVER_SEC (365ull * 24 * 3600)
+
+static struct spinlock choice_lock = SPINLOCK_INIT("timecounter");
+static struct timecounter *in_use;
+static struct callout reading;
+static bool callouts_work;
+
+struct timecounter *timecounter_in_use(void)
+{
+    return READ_ONCE(in_use);
+}
+
+// --- choosing ---------------------------------------------------------------
+
+static struct timecounter *below(u32 rank)
+{
+    struct timecounter *best = NULL;
+    FOR_EACH_TIMECOUNTER(tc)
+    {
+        if ((*tc)->rank < rank && !READ_ONCE((*tc)->why_not) &&
+            (!best || (*tc)->rank > best->rank))
+            best = *tc;
+    }
+    return best;
+}
+
+// The next one to probe: those of lower rank measure those of higher.
+static struct timecounter *next_above(u32 rank)
+{
+    struct timecounter *next = NULL;
+    FOR_EACH_TIMECOUNTER(tc)
+    {
+        if ((*tc)->rank > rank && (!next || (*tc)->rank < next->rank))
+            next = *tc;
+    }
+    return next;
+}
+
+static void probe_all(void)
+{
+    for (struct timecounter *tc = next_above(0); tc; tc = next_above(tc->rank))
+        tc->why_not = tc->probe ? tc->probe(tc) : NULL;
+}
+
+static struct timecounter *wanted(void)
+{
+    if (!arg_clocksource.present)
+        return NULL;
+    FOR_EACH_TIMECOUNTER(tc)
+    {
+        if (!strcmp((*tc)->name, arg_clocksource.value) && !(*tc)->why_not)
+            return *tc;
+    }
+    char names[64];
+    size_t n = 0;
+    FOR_EACH_TIMECOUNTER(tc)
+    {
+        if (!(*tc)->why_not && n < sizeof(names))
+            n += (size_t)format(names + n, sizeof(names) - n, " %s",
+                                (*tc)->name);
+    }
+    log_printf("warning: clocksource=%s cannot be used; there is:%s\n",
+               arg_clocksource.value, names);
+    return NULL;
+}
+
+static void announce(const struct timecounter *tc)
+{
+    log_printf("clock: time by the %s, %llu.%06llu MHz\n", tc->name,
+               tc->hz / 1000000, tc->hz % 1000000);
+}
+
+// --- reading it in time -----------------------------------------------------
+
+// Half the time in which it wraps; 0: not in a year.
+static u64 reading_period(const struct timecounter *tc)
+{
+    u64 half = tc->mask / 2;
+    return half / tc->hz >= WRAP_NEVER_SEC
+               ? 0
+               : half * (NSEC_PER_SEC / 1000) / tc->hz * 1000;
+}
+
+// Locked.
+static void set_reading(void)
+{
+    u64 period = reading_period(in_use);
+    if (callouts_work && period)
+        callout_set(&reading, clock_now_ns() + period);
+}
+
+static void read_again(struct callout *c UNUSED)
+{
+    timehands_refresh();
+    u32 flags = spin_lock_irq(&choice_lock);
+    set_reading();
+    spin_unlock_irq(&choice_lock, flags);
+}
+
+// --- changing the choice ----------------------------------------------------
+
+// Locked.
+static void change(struct timecounter *tc)
+{
+    struct timecounter *old = in_use;
+    if (tc == old)
+        return;
+    if (tc->start)
+        tc->start(tc);
+    timehands_use(tc);
+    WRITE_ONCE(in_use, tc);
+    if (old && old->stop)
+        old->stop(old);
+    set_reading();
+}
+
+int timecounter_use(struct timecounter *tc)
+{
+    if (tc->why_not)
+        return -EINVAL;
+    u32 flags = spin_lock_irq(&choice_lock);
+    change(tc);
+    spin_unlock_irq(&choice_lock, flags);
+    return 0;
+}
+
+void timecounter_demote(struct timecounter *tc, const char *why)
+{
+    u32 flags = spin_lock_irq(&choice_lock);
+    bool used = tc == in_use;
+    struct timecounter *next = NULL;
+    WRITE_ONCE(tc->why_not, why);
+    if (used && (next = below(~0u)))
+        change(next);
+    spin_unlock_irq(&choice_lock, flags);
+    log_printf("clock: the %s is not used any more: %s\n", tc->name, why);
+    if (next)
+        announce(next);
+    else if (used)
+        log_printf("clock: there is no other; the time may be wrong\n");
+}
+
+void timecounters_init(void)
+{
+    probe_all();
+    struct timecounter *tc = wanted();
+    if (!tc)
+        tc = below(~0u);
+    if (!tc)
+        panic("clock: no counter to tell the time by");
+    u32 flags = spin_lock_irq(&choice_lock);
+    change(tc);
+    spin_unlock_irq(&choice_lock, flags);
+    announce(tc);
+}
+
+void timecounters_start(void)
+{
+    callout_init(&reading, read_again, CALLOUT_INTERRUPT);
+    u32 flags = spin_lock_irq(&choice_lock);
+    callouts_work = true;
+    set_reading();
+    spin_unlock_irq(&choice_lock, flags);
+}
+
+// --- system.clock -----------------------------------------------------------
+
+// How it was found, if it is in use; else why it is not.
+static void remark(const struct timecounter *tc, char *text, size_t size)
+{
+    if (tc->why_not)
+        strlcpy(text, tc->why_not, size);
+    else if (tc == in_use)
+        strlcpy(text, tc->note ? tc->note : "", size);
+    else if (tc->rank < in_use->rank)
+        format(text, size, "ranks below the %s", in_use->name);
+    else
+        strlcpy(text, "clocksource= names another", size);
+}
+
+struct each {
+    void (*fn)(const struct sysinfo_clock *clock, void *arg);
+    void *arg;
+};
+
+static void put_timecounter(const struct timecounter *tc, const struct each *e)
+{
+    struct sysinfo_clock record = {
+        .use = "time source",
+        .rank = tc->rank,
+        .usable = !tc->why_not,
+        .chosen = tc == in_use,
+        .frequency = tc->hz,
+    };
+    strlcpy(record.name, tc->name, sizeof(record.name));
+    remark(tc, record.why, sizeof(record.why));
+    e->fn(&record, e->arg);
+}
+
+static void put_timer(const struct timer *t, void *arg)
+{
+    const struct each *e = arg;
+    struct sysinfo_clock record = {
+        .use = "timer",
+        .rank = t->rank,
+        .usable = !t->why_not,
+        .chosen = t->owner != NULL,
+        .frequency = t->hz,
+    };
+    strlcpy(record.name, t->name, sizeof(record.name));
+    timer_describe(t, record.why, sizeof(record.why));
+    e->fn(&record, e->arg);
+}
+
+void clock_devices_each(void (*fn)(const struct sysinfo_clock *, void *),
+                        void *arg)
+{
+    struct each e = { fn, arg };
+    for (u32 rank = ~0u;;) {
+        struct timecounter *next = NULL;
+        FOR_EACH_TIMECOUNTER(tc)
+        {
+            if ((*tc)->rank < rank && (!next || (*tc)->rank > next->rank))
+                next = *tc;
+        }
+        if (!next)
+            break;
+        put_timecounter(next, &e);
+        rank = next->rank;
+    }
+    timers_each(put_timer, &e);
+}

@@ -1,0 +1,361 @@
+// The two timehands and their generation (time_page.h tells how to read them).
+//
+// A change goes: mark the page busy; read the counter; write the timehands that
+// are not in force; put them in force. While it is busy nobody else reads the
+// counter: all others wait. So whatever time was told before the change is
+// before the moment at which the new line begins, and whatever is told after it
+// is not: time does not run backwards, however the slope changes, for everybody
+// who sees the old reading through memory.
+//
+// An NMI on the changing CPU cannot wait. It reads by the old line, which is in
+// force still and complete, and marks the page disturbed; then the page cannot
+// be put in force as it is (compare and swap), and the change is made again
+// from a later moment. An NMI anywhere else waits like everybody.
+//
+// BUSY is also the lock of `master`. x86 keeps loads in order with loads and
+// stores with stores, and the compiler keeps marked accesses in order; so no
+// fence is needed but the one in front of RDTSC.
+#include "kernel/time/timehands.h"
+
+#include "arch/cpu.h"
+#include "arch/mmu.h"
+#include "kernel/init/log.h"
+#include "kernel/time/timecounter.h"
+#include "lib/math64.h"
+
+#define SHIFT_MAX 31
+#define MULTIPLIER_MAX (1u << 31) // leaves room for rates of up to 2
+
+struct time_page time_page __attribute__((section(".bss.page_aligned")));
+
+_Static_assert(sizeof(struct time_page) == PAGE_SIZE,
+               "programs see all of it: nothing else may be there");
+
+// The counter behind each of the timehands. Changed with them.
+static struct timecounter *counters[2];
+
+// What the kernel asks for, each by the line of:
+enum clock {
+    UPTIME = CLOCK_MONOTONIC,
+    RAW = CLOCK_MONOTONIC_RAW,
+    WALL = CLOCK_REALTIME
+};
+
+// The state behind the lines. BUSY guards it.
+static struct master {
+    struct timecounter *tc;
+    u64 count;
+    u64 tick; // of tc, 2^-64 s
+    s64 rate;
+    struct bintime uptime, raw; // at `count`
+    s64 wall_offset;
+} master;
+
+// --- reading ----------------------------------------------------------------
+
+static ALWAYS_INLINE u64 base_of(const struct timehands *th, enum clock c)
+{
+    if (c == RAW)
+        return READ_ONCE(th->raw);
+    u64 ns = READ_ONCE(th->uptime);
+    return c == WALL ? ns + (u64)READ_ONCE(th->wall_offset) : ns;
+}
+
+// Counts since the line began. A TSC may be behind by what the CPUs differ.
+static u64 counts_since(const struct time_line *line, u32 index)
+{
+    u64 count = READ_ONCE(line->count);
+    struct timecounter *tc = READ_ONCE(counters[index]);
+    if (!tc)
+        return 0;
+    u64 counts = (tc->read() - count) & tc->mask;
+    return (s64)counts < 0 ? 0 : counts;
+}
+
+// Of any number of counts: what time_since says of few.
+static u64 follow(const struct time_line *line, u64 counts)
+{
+    u32 multiplier = READ_ONCE(line->multiplier);
+    u32 shift = READ_ONCE(line->shift);
+    u64 low = (u64)(u32)counts * multiplier;
+    u64 high = (counts >> 32) * multiplier;
+    return (high << (32 - shift)) + (low >> shift);
+}
+
+// What the quick way leaves: a change is under way, the counter is not the TSC,
+// the line is old. Interrupts are off, so that a change by this CPU can only
+// mean that this is an NMI in the middle of it.
+static bool try_slowly(enum clock c, u64 *ns, u64 *counts)
+{
+    u32 gen = READ_ONCE(time_page.gen);
+    bool busy = gen & TIME_BUSY;
+    if (busy) {
+        if ((gen >> TIME_CPU_SHIFT & TIME_CPU_MASK) != this_cpu()->id)
+            return false;
+        WRITE_ONCE(time_page.gen, gen | TIME_DISTURBED);
+    }
+    const struct timehands *th = time_hands(&time_page, gen);
+    *counts = counts_since(&th->lines[c], gen / TIME_INDEX & 1);
+    *ns = base_of(th, c) + follow(&th->lines[c], *counts);
+    return busy || READ_ONCE(time_page.gen) == gen;
+}
+
+static void refresh(void);
+
+static NOINLINE u64 read_slowly(enum clock c)
+{
+    u64 ns, counts;
+    u32 flags = irq_save();
+    while (!try_slowly(c, &ns, &counts)) {
+        irq_restore(flags);
+        cpu_relax();
+        flags = irq_save();
+    }
+    if (unlikely(counts >> 31))
+        refresh();
+    irq_restore(flags);
+    return ns;
+}
+
+static ALWAYS_INLINE u64 read_clock(enum clock c)
+{
+    u32 gen = READ_ONCE(time_page.gen);
+    const struct timehands *th = time_hands(&time_page, gen);
+    const struct time_line *line = time_line(th, c);
+    u64 ns;
+    if (unlikely(gen & (TIME_BUSY | TIME_KERNEL) || !time_since(line, &ns)))
+        return read_slowly(c);
+    th = container_of(line, const struct timehands, lines[c]);
+    ns += base_of(th, c);
+    return likely(READ_ONCE(time_page.gen) == gen) ? ns : read_slowly(c);
+}
+
+u64 clock_now_ns(void)
+{
+    return read_clock(UPTIME);
+}
+
+u64 clock_raw_ns(void)
+{
+    return read_clock(RAW);
+}
+
+s64 clock_wall_ns(void)
+{
+    return (s64)read_clock(WALL);
+}
+
+s64 clock_wall_offset(void)
+{
+    u32 gen;
+    s64 offset;
+    do {
+        gen = READ_ONCE(time_page.gen);
+        offset = READ_ONCE(time_hands(&time_page, gen)->wall_offset);
+        barrier();
+    } while ((READ_ONCE(time_page.gen) ^ gen) >> TIME_GEN_SHIFT);
+    return offset;
+}
+
+u32 clock_resolution_ns(void)
+{
+    u32 gen = READ_ONCE(time_page.gen);
+    return READ_ONCE(time_hands(&time_page, gen)->resolution);
+}
+
+// --- changing ---------------------------------------------------------------
+
+// Interrupts are off. False: another change is under way.
+static bool try_begin(u32 *gen)
+{
+    u32 old = READ_ONCE(time_page.gen);
+    *gen = old | TIME_BUSY | this_cpu()->id << TIME_CPU_SHIFT;
+    return !(old & TIME_BUSY) &&
+           __atomic_compare_exchange_n(&time_page.gen, &old, *gen, false,
+                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static u32 next_index(u32 gen)
+{
+    return ~gen / TIME_INDEX & 1;
+}
+
+// False: an NMI has read the counter since; once more.
+static bool put_in_force(u32 gen, const struct timecounter *tc)
+{
+    u32 next = ((gen >> TIME_GEN_SHIFT) + 1) << TIME_GEN_SHIFT;
+    if (!(tc->flags & TIMECOUNTER_USER))
+        next |= TIME_KERNEL;
+    u32 expected = gen;
+    if (__atomic_compare_exchange_n(&time_page.gen, &expected, next, false,
+                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        return true;
+    WRITE_ONCE(time_page.gen, gen); // what it read was before what is read next
+    return false;
+}
+
+static u64 adjusted_tick(const struct master *m)
+{
+    u64 rate = (u64)(m->rate < 0 ? -m->rate : m->rate);
+    u64 part = multiply_shift(m->tick, rate, TIME_RATE_SHIFT);
+    return m->rate < 0 ? m->tick - part : m->tick + part;
+}
+
+// Moves the state to this moment.
+static void advance(struct master *m)
+{
+    if (!m->tc)
+        return;
+    u64 count = m->tc->read();
+    u64 counts = (count - m->count) & m->tc->mask;
+    if ((s64)counts < 0)
+        return; // on this CPU it is not that late yet
+    m->raw = bintime_advance(m->raw, counts, m->tick);
+    m->uptime = bintime_advance(m->uptime, counts, adjusted_tick(m));
+    m->count = count;
+}
+
+static void use(struct master *m, struct timecounter *tc)
+{
+    m->tc = tc;
+    m->tick = bintime_tick(tc->hz);
+    m->count = tc->read();
+}
+
+static u32 multiplier(u64 tick, u32 shift)
+{
+    return (u32)MIN(multiply_shift(tick, NSEC_PER_SEC << shift, 64),
+                    0xffffffffull);
+}
+
+static u32 best_shift(u64 tick)
+{
+    u32 shift = SHIFT_MAX;
+    while (shift && multiplier(tick, shift) >= MULTIPLIER_MAX)
+        shift--;
+    return shift;
+}
+
+static void draw_line(struct timehands *th, u32 clock, u64 count, u64 ns,
+                      u32 multiplier, u32 shift)
+{
+    struct time_line *line = &th->lines[clock];
+    u32 nsec;
+    WRITE_ONCE(line->count, count);
+    WRITE_ONCE(line->sec, divide_u64(ns, NSEC_PER_SEC, &nsec));
+    WRITE_ONCE(line->nsec, nsec);
+    WRITE_ONCE(line->multiplier, multiplier);
+    WRITE_ONCE(line->shift, shift);
+}
+
+// Rounds everything down: a line never tells a time that has not come.
+static void draw(struct timehands *th, const struct master *m)
+{
+    u32 shift = best_shift(m->tick), raw = multiplier(m->tick, shift);
+    u32 adjusted = multiplier(adjusted_tick(m), shift);
+    u64 uptime = (u64)bintime_to_ns(m->uptime);
+    u64 raw_time = (u64)bintime_to_ns(m->raw);
+    u64 wall = uptime + (u64)m->wall_offset;
+    u64 resolution = DIV_ROUND_UP(NSEC_PER_SEC, m->tc->hz);
+    WRITE_ONCE(th->uptime, uptime);
+    WRITE_ONCE(th->raw, raw_time);
+    WRITE_ONCE(th->wall_offset, m->wall_offset);
+    WRITE_ONCE(th->resolution, (u32)resolution);
+    draw_line(th, CLOCK_REALTIME, m->count, wall, adjusted, shift);
+    draw_line(th, CLOCK_REALTIME_COARSE, m->count, wall, adjusted, shift);
+    draw_line(th, CLOCK_MONOTONIC, m->count, uptime, adjusted, shift);
+    draw_line(th, CLOCK_MONOTONIC_COARSE, m->count, uptime, adjusted, shift);
+    draw_line(th, CLOCK_BOOTTIME, m->count, uptime, adjusted, shift);
+    draw_line(th, CLOCK_MONOTONIC_RAW, m->count, raw_time, raw, shift);
+    u64 untold = m->count + TIME_UNTOLD;
+    WRITE_ONCE(th->lines[CLOCK_PROCESS_CPUTIME_ID].count, untold);
+    WRITE_ONCE(th->lines[CLOCK_THREAD_CPUTIME_ID].count, untold);
+}
+
+struct change {
+    struct timecounter *use; // NULL: as it is
+    bool set_rate, set_wall, step_wall;
+    s64 rate, wall;
+};
+
+static void apply(struct master *m, const struct change *c)
+{
+    if (c->use)
+        use(m, c->use);
+    if (c->set_rate)
+        m->rate = c->rate;
+    if (c->set_wall)
+        m->wall_offset = c->wall - bintime_to_ns(m->uptime);
+    if (c->step_wall)
+        m->wall_offset += c->wall;
+}
+
+// From try_begin to the return nothing here may ask for the time. *m gets what
+// is in force then.
+static void finish(u32 gen, const struct change *c, struct master *m)
+{
+    const struct master before = master;
+    u32 index = next_index(gen);
+    do {
+        *m = before;
+        advance(m);
+        apply(m, c);
+        draw(&time_page.hands[index], m);
+        WRITE_ONCE(counters[index], m->tc);
+        master = *m; // for the next change
+    } while (!put_in_force(gen, m->tc));
+}
+
+static struct master change(const struct change *c)
+{
+    struct master m;
+    u32 gen, flags = irq_save();
+    while (!try_begin(&gen))
+        cpu_relax();
+    finish(gen, c, &m);
+    irq_restore(flags);
+    return m;
+}
+
+// Only brings the line up to date; if somebody else is changing it, that does.
+// So this is right in an NMI too.
+static void refresh(void)
+{
+    static const struct change nothing;
+    struct master m;
+    u32 gen;
+    if (try_begin(&gen))
+        finish(gen, &nothing, &m);
+}
+
+void timehands_refresh(void)
+{
+    u32 flags = irq_save();
+    refresh();
+    irq_restore(flags);
+}
+
+void timehands_use(struct timecounter *tc)
+{
+    change(&(struct change){ .use = tc });
+}
+
+void timehands_set_rate(s64 rate, struct bintime *uptime, struct bintime *raw)
+{
+    assert(rate < 1ll << (TIME_RATE_SHIFT - 3) &&
+           rate > -(1ll << (TIME_RATE_SHIFT - 3)));
+    struct master m =
+        change(&(struct change){ .set_rate = true, .rate = rate });
+    *uptime = m.uptime;
+    *raw = m.raw;
+}
+
+void timehands_set_wall(s64 wall)
+{
+    change(&(struct change){ .set_wall = true, .wall = wall });
+}
+
+void timehands_step_wall(s64 step)
+{
+    change(&(struct change){ .step_wall = true, .wall = step });
+}

@@ -1,0 +1,383 @@
+// `timers_lock` guards who has which timer and whether it is started. What the
+// callbacks need (fn, arg, mode) is written while the device is silent, so they
+// read it without a lock, in NMIs too.
+//
+// Stopping waits until every other CPU has answered an interrupt: by then a
+// callback that was running there has ended, and an NMI that was sent before
+// has been taken, for NMIs go first. So timer_fire costs nothing for it.
+
+#include "kernel/time/timer.h"
+
+#include "arch/cpu.h"
+#include "arch/nmi.h"
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+#include "kernel/sync/spinlock.h"
+#include "lib/format.h"
+#include "lib/string.h"
+
+#define MODE_BITS (TIMER_PERIODIC | TIMER_ONESHOT | TIMER_ALL_CPUS | TIMER_NMI)
+#define HOW (TIMER_PERIODIC | TIMER_ONESHOT)
+
+static struct spinlock timers_lock = SPINLOCK_INIT("timers");
+static struct timer *nmi_timer; // who has the NMIs; written by its user
+
+#define FOR_EACH_TIMER(t) LINKER_SET_FOR_EACH(struct timer, t, timers)
+
+// Whole seconds and the rest apart, so that nothing overflows.
+static u64 scale(u64 value, u64 from_hz, u64 to_hz)
+{
+    u64 rest = value % from_hz * to_hz + from_hz / 2;
+    return value / from_hz * to_hz + rest / from_hz;
+}
+
+u64 timer_ticks(const struct timer *t, u64 ns)
+{
+    return scale(ns, NSEC_PER_SEC, t->hz);
+}
+
+u64 timer_ns(const struct timer *t, u64 ticks)
+{
+    return scale(ticks, t->hz, NSEC_PER_SEC);
+}
+
+u64 timer_period_ns(const struct timer *t)
+{
+    return timer_ns(t, t->period);
+}
+
+// While nobody else runs, or under timers_lock.
+static void probe(struct timer *t)
+{
+    if (!t->probed)
+        t->why_not = t->probe(t);
+    t->probed = true;
+}
+
+void timers_probe(void)
+{
+    FOR_EACH_TIMER(t)
+    {
+        probe(*t);
+    }
+}
+
+// The best one below a rank; NULL: there is none.
+static struct timer *next_below(u32 rank)
+{
+    struct timer *best = NULL;
+    FOR_EACH_TIMER(t)
+    {
+        if ((*t)->rank < rank && !((*t)->flags & TIMER_ABSENT) &&
+            (!best || (*t)->rank > best->rank))
+            best = *t;
+    }
+    return best;
+}
+
+void timers_each(void (*fn)(const struct timer *t, void *arg), void *arg)
+{
+    struct timer *t = NULL;
+    while ((t = next_below(t ? t->rank : ~0u)) != NULL)
+        fn(t, arg);
+}
+
+// Three digits at most: 10 us, 54 ms.
+static size_t put_time(char *text, size_t size, u64 ns)
+{
+    static const char *const units[] = { "ns", "us", "ms", "s" };
+    u32 unit = 0;
+    for (; ns >= 1000 && unit < ARRAY_SIZE(units) - 1; unit++)
+        ns /= 1000;
+    return (size_t)format(text, size, "%llu %s", ns, units[unit]);
+}
+
+void timer_describe(const struct timer *t, char *text, size_t size)
+{
+    if (t->why_not) {
+        strlcpy(text, t->why_not, size);
+        return;
+    }
+    char from[16], to[16];
+    put_time(from, sizeof(from), t->min_period);
+    put_time(to, sizeof(to), t->max_period);
+    const char *owner = READ_ONCE(t->owner);
+    format(text, size, "%s%s%s%s to %s%s%s",
+           t->flags & TIMER_PERIODIC ? "periodic, " : "",
+           t->flags & TIMER_ONESHOT ? "one-shot, " : "",
+           t->flags & TIMER_NMI ? "nmi, " : "", from, to, owner ? "; for " : "",
+           owner ? owner : "");
+}
+
+// --- reserving; under timers_lock
+
+static bool line_taken(const struct timer *wanted)
+{
+    FOR_EACH_TIMER(t)
+    {
+        if ((*t)->owner && wanted->line && (*t)->line == wanted->line)
+            return true;
+    }
+    return false;
+}
+
+static int availability(struct timer *t)
+{
+    probe(t);
+    if (t->why_not)
+        return -ENODEV;
+    return t->owner || line_taken(t) ? -EBUSY : 0;
+}
+
+// The best of those that `suits`; -ENOENT: there is none.
+static int find(bool (*suits)(const struct timer *t, const void *what),
+                const void *what, struct timer **out)
+{
+    int err = -ENOENT;
+    u32 rank = 0;
+    FOR_EACH_TIMER(t)
+    {
+        if (!suits(*t, what))
+            continue;
+        int here = availability(*t);
+        if (!here && (err || (*t)->rank > rank)) {
+            *out = *t;
+            rank = (*t)->rank;
+            err = 0;
+        } else if (err == -ENOENT || (err && here == -EBUSY)) {
+            err = here;
+        }
+    }
+    return err;
+}
+
+struct need {
+    u32 flags;
+    u64 min_ns, max_ns;
+};
+
+static bool does(const struct timer *t, const void *what)
+{
+    const struct need *n = what;
+    return !t->why_not && (t->flags & n->flags) == n->flags &&
+           t->min_period <= n->min_ns && t->max_period >= n->max_ns;
+}
+
+static bool is_named(const struct timer *t, const void *what)
+{
+    const char *name = what;
+    size_t n = strlen(name);
+    if (strncmp(t->name, name, n))
+        return false;
+    const char *rest = t->name + n;
+    return !rest[0] || (rest[0] >= '0' && rest[0] <= '9' && !rest[1]);
+}
+
+static int reserve(bool (*suits)(const struct timer *t, const void *what),
+                   const void *what, const char *owner, struct timer **out)
+{
+    u32 irqs = spin_lock_irq(&timers_lock);
+    int err = find(suits, what, out);
+    if (!err)
+        WRITE_ONCE((*out)->owner, owner);
+    spin_unlock_irq(&timers_lock, irqs);
+    return err;
+}
+
+int timer_reserve_name(const char *name, const char *owner, struct timer **out)
+{
+    return reserve(is_named, name, owner, out);
+}
+
+int timer_reserve(u32 flags, u64 min_ns, u64 max_ns, const char *owner,
+                  struct timer **out)
+{
+    struct need n = { flags, min_ns, max_ns };
+    int err = reserve(does, &n, owner, out);
+    return err == -ENOENT ? -ENODEV : err;
+}
+
+void timer_release(struct timer *t)
+{
+    timer_stop(t);
+    u32 irqs = spin_lock_irq(&timers_lock);
+    assert(t->owner);
+    WRITE_ONCE(t->owner, NULL);
+    spin_unlock_irq(&timers_lock, irqs);
+}
+
+// --- interrupts
+
+void timer_fire(struct timer *t, const struct trapframe *tf)
+{
+    if (t->serve && this_cpu()->id == 0 && !t->serve(t))
+        return;
+    timer_fn_t fn = READ_ONCE(t->fn);
+    if (likely(fn))
+        fn(t->arg, tf);
+}
+
+void timer_interrupt(void *arg)
+{
+    timer_fire(arg, this_cpu()->irq_frame);
+}
+
+// Nothing tells a timer's NMIs from others, so it claims them all.
+static bool timer_nmi(const struct trapframe *tf)
+{
+    struct timer *t = READ_ONCE(nmi_timer);
+    if (t)
+        timer_fire(t, tf);
+    return t != NULL;
+}
+
+// --- starting
+
+static void on_this_cpu(void (*fn)(void *arg), void *arg)
+{
+    u32 irqs = irq_save();
+    fn(arg);
+    irq_restore(irqs);
+}
+
+static void on_all_cpus(void (*fn)(void *arg), void *arg)
+{
+    preempt_disable();
+    on_this_cpu(fn, arg);
+    smp_call_others(fn, arg);
+    preempt_enable();
+}
+
+static void nothing(void *arg UNUSED)
+{
+}
+
+struct start {
+    struct timer *timer;
+    u64 ticks;
+    int err; // atomic: any CPU's
+};
+
+static void start_here(void *arg)
+{
+    struct start *s = arg;
+    int err = s->timer->start(s->timer, s->timer->mode, s->ticks);
+    if (err)
+        __atomic_store_n(&s->err, err, __ATOMIC_RELAXED);
+}
+
+static void stop_here(void *arg)
+{
+    struct timer *t = arg;
+    t->stop(t);
+}
+
+static void on_its_cpus(struct timer *t, void (*fn)(void *arg), void *arg)
+{
+    if (t->flags & TIMER_PER_CPU)
+        on_all_cpus(fn, arg);
+    else
+        on_this_cpu(fn, arg);
+}
+
+static bool can_do(const struct timer *t, u32 mode, u64 ns)
+{
+    u32 how = mode & HOW;
+    return (mode & t->flags & MODE_BITS) == mode &&
+           (how == TIMER_PERIODIC || how == TIMER_ONESHOT) &&
+           ns >= t->min_period && ns <= t->max_period;
+}
+
+// Makes it this start's: nobody else's succeeds until it is free.
+static int claim(struct timer *t, u32 mode, u64 ticks, timer_fn_t fn, void *arg)
+{
+    u32 irqs = spin_lock_irq(&timers_lock);
+    assert(t->owner);
+    int err = t->mode ? -EBUSY : 0;
+    if (!err) {
+        WRITE_ONCE(t->mode, mode);
+        t->stopping = false;
+        t->period = ticks;
+        t->arg = arg;
+        __atomic_store_n(&t->fn, fn, __ATOMIC_RELEASE);
+    }
+    spin_unlock_irq(&timers_lock, irqs);
+    return err;
+}
+
+static void set_free(struct timer *t)
+{
+    WRITE_ONCE(t->fn, NULL);
+    smp_call_others(nothing, NULL); // who has read it has done with it
+    if (nmi_timer == t) {
+        WRITE_ONCE(nmi_timer, NULL);
+        nmi_give_back();
+    }
+    u32 irqs = spin_lock_irq(&timers_lock);
+    WRITE_ONCE(t->mode, 0);
+    spin_unlock_irq(&timers_lock, irqs);
+}
+
+static int take_nmis(struct timer *t)
+{
+    int err = nmi_take(timer_nmi);
+    if (!err)
+        WRITE_ONCE(nmi_timer, t);
+    return err;
+}
+
+static int start_device(struct timer *t, u64 ticks)
+{
+    struct start s = { t, ticks, 0 };
+    on_its_cpus(t, start_here, &s);
+    if (s.err)
+        on_its_cpus(t, stop_here, t); // where it has been started
+    return s.err;
+}
+
+int timer_start(struct timer *t, u32 mode, u64 period_ns, timer_fn_t fn,
+                void *arg)
+{
+    if (!can_do(t, mode, period_ns))
+        return -EINVAL;
+    u64 ticks = MAX(timer_ticks(t, period_ns), 1ull);
+    int err = claim(t, mode, ticks, fn, arg);
+    if (err)
+        return err;
+    if (mode & TIMER_NMI)
+        err = take_nmis(t);
+    if (!err)
+        err = start_device(t, ticks);
+    if (err)
+        set_free(t);
+    return err;
+}
+
+int timer_again(struct timer *t, u64 ns)
+{
+    if (READ_ONCE(t->stopping))
+        return -EBUSY;
+    if (!can_do(t, t->mode, ns) || !(t->mode & TIMER_ONESHOT))
+        return -EINVAL;
+    return t->start(t, t->mode, MAX(timer_ticks(t, ns), 1ull));
+}
+
+void timer_stop(struct timer *t)
+{
+    if (!READ_ONCE(t->mode))
+        return;
+    assert(irqs_enabled() && t->owner);
+    WRITE_ONCE(t->stopping, true);
+    if (t->mode & TIMER_ONESHOT)
+        smp_call_others(nothing, NULL); // it is not started again
+    on_its_cpus(t, stop_here, t);
+    smp_call_others(nothing, NULL); // what was under way has come
+    set_free(t);
+}
+
+void timer_attach(struct timer *t, timer_fn_t fn)
+{
+    assert(t->owner && !t->mode);
+    WRITE_ONCE(t->mode, TIMER_ONESHOT);
+    WRITE_ONCE(t->fn, fn);
+}

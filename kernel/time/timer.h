@@ -1,0 +1,141 @@
+// The timer registry: every hardware timer on the machine, ranked.
+//
+// A timer is found at start-up, reserved by one user at a time, by name or by
+// what the user needs, and started and stopped by that user:
+//
+//     found -> reserved -> started -> reserved -> ... -> found
+//
+// A device is one static struct and one line, TIMER(its struct). It says once
+// what it can do; its user never asks which device it got.
+//
+// Periods are given in nanoseconds, as all of the kernel's deadlines are, and
+// for ranges that is exact enough. What a device really does is told exactly:
+// `period` of its own ticks at `hz` ticks a second.
+#pragma once
+
+#include "lib/set.h"
+#include "lib/types.h"
+
+struct trapframe;
+
+// What a timer can do, what a user needs, and how it is started: the same bits.
+#define TIMER_PERIODIC 0x01u
+#define TIMER_ONESHOT 0x02u
+// The callback runs on every CPU; without it on the boot CPU.
+#define TIMER_ALL_CPUS 0x04u
+// ... in NMI context. One timer at a time: an NMI does not say who sent it.
+#define TIMER_NMI 0x08u
+// Properties only, of no use in timer_start:
+#define TIMER_PER_CPU 0x10u       // each CPU has its own, of one rate
+#define TIMER_POWER_OF_TWO 0x20u  // of ticks: other periods are rounded
+#define TIMER_STOPS_IN_IDLE 0x40u // in idle states deeper than HLT
+#define TIMER_ABSENT 0x80u        // the machine has none, nor tells of it
+
+// Ranks.
+enum {
+    TIMER_RANK_PIT = 100,
+    TIMER_RANK_RTC = 200,
+    TIMER_RANK_HPET = 300,
+    TIMER_RANK_LAPIC = 400,
+};
+
+// `tf` is what was interrupted. Interrupts are off. With TIMER_NMI in NMI
+// context: no locks, no page faults, no memory that others write unmarked.
+typedef void (*timer_fn_t)(void *arg, const struct trapframe *tf);
+
+struct timer {
+    const char *name;
+    u32 rank; // the best that is free is taken
+    u32 flags;
+    u32 hz;                     // ticks a second
+    u64 min_period, max_period; // nanoseconds, as the driver can promise them
+    u32 unit;                   // the driver's: which of several alike
+    u32 line;   // not 0: of those with the same one only one can be reserved
+    u32 vector; // of its interrupts, for those who watch them
+
+    // Completes the fields above. Once, at start-up, on the boot CPU with
+    // interrupts off. NULL: it can be used; else why not.
+    const char *(*probe)(struct timer *t);
+    // Starts with a period (or a single shot) of `ticks`; its interrupts call
+    // timer_fire from then on. Of `mode`, PERIODIC or ONESHOT, ALL_CPUS, NMI as
+    // in `flags`. May set `period` to what it really does. Interrupts off; 0 or
+    // -errno. A PER_CPU device is started by each CPU for itself.
+    int (*start)(struct timer *t, u32 mode, u64 ticks);
+    // Silences the device: an interrupt that is under way may still come.
+    // Interrupts off; a PER_CPU device on each CPU.
+    void (*stop)(struct timer *t);
+    // What the boot CPU must do at each interrupt, such as to acknowledge it.
+    // False: it was none of the timer's. NMI-safe. May be NULL.
+    bool (*serve)(struct timer *t);
+
+    // The registry's:
+    bool probed;
+    const char *why_not; // NULL: it can be used
+    const char *owner;   // NULL: free
+    u32 mode;            // how it was started; 0: stopped
+    bool stopping;
+    u64 period; // in ticks, while it is started
+    timer_fn_t fn;
+    void *arg;
+};
+#define TIMER(t) LINKER_SET_ADD(timers, t)
+
+// Finds the machine's timers. Once, on the boot CPU, interrupts off. Before it
+// a timer can be reserved by name, if its probe needs no clock.
+void timers_probe(void);
+
+// Reserve for `owner` (a constant text, shown by system.clock): the timer with
+// this name ("hpet" is the best free one of hpet0, hpet1, ...), or the best
+// free one that has all `flags` and can do all periods from `min_ns` to
+// `max_ns`. 0; -ENOENT (no such name), -ENODEV (it cannot be used; or none can
+// do this), -EBUSY (reserved, or its interrupt line is). Any context but NMI.
+int timer_reserve_name(const char *name, const char *owner, struct timer **out);
+int timer_reserve(u32 flags, u64 min_ns, u64 max_ns, const char *owner,
+                  struct timer **out);
+// A timer that runs is stopped first, with timer_stop's requirements; else any
+// context but NMI.
+void timer_release(struct timer *t);
+
+// Starts a reserved timer: `mode` is TIMER_PERIODIC or TIMER_ONESHOT, with
+// TIMER_ALL_CPUS or TIMER_NMI (which means all CPUs) if wanted. A PER_CPU timer
+// always runs on all CPUs. `period_ns` is the period, or the time to the shot;
+// it is rounded to what the device can do. 0; -EINVAL (the timer cannot do
+// this), -EBUSY (it runs, or another one has the NMIs), or what the device
+// says. Thread context with interrupts on; the callback may come before it
+// returns.
+int timer_start(struct timer *t, u32 mode, u64 period_ns, timer_fn_t fn,
+                void *arg);
+// Another shot of a one-shot timer: from its callback only, on the boot CPU (a
+// PER_CPU timer's: for the own CPU). As timer_start otherwise; -EBUSY: it is
+// being stopped. NMI-safe.
+int timer_again(struct timer *t, u64 ns);
+// After it no callback runs or will, and what the callbacks have written is
+// seen. Thread context with interrupts on, not from the callback. Waits for all
+// CPUs to take an interrupt.
+void timer_stop(struct timer *t);
+
+// What is really done, while it is started: nanoseconds, rounded.
+u64 timer_period_ns(const struct timer *t);
+
+// Calls `fn` for each timer that the machine has, usable or not, by rank. What
+// others do meanwhile (owner, mode) may or may not be seen. Any context.
+void timers_each(void (*fn)(const struct timer *t, void *arg), void *arg);
+
+// "periodic, one-shot, nmi; 10 us to 54 ms; for the clock's events", or why it
+// cannot be used.
+void timer_describe(const struct timer *t, char *text, size_t size);
+
+// --- for drivers
+
+// The device has interrupted this CPU. Interrupts off; NMI-safe.
+void timer_fire(struct timer *t, const struct trapframe *tf);
+// The same as an interrupt handler (arch/irq.h), `arg` the timer.
+void timer_interrupt(void *arg);
+// Nanoseconds to ticks of `t`, the nearest; and back.
+u64 timer_ticks(const struct timer *t, u64 ns);
+u64 timer_ns(const struct timer *t, u64 ticks);
+
+// --- for the clock's events, which drive a one-shot device themselves
+
+// `fn` is called at each interrupt from now on; for good.
+void timer_attach(struct timer *t, timer_fn_t fn);

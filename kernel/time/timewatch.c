@@ -1,0 +1,103 @@
+// Does the TSC still run at the rate that was measured at start-up?
+//
+// Every few seconds it is compared with the best other counter. That may have
+// wrapped several times meanwhile: what counts is the difference to where it
+// ought to be, modulo its width. A reading takes time, and a virtual machine's
+// CPU may be stopped within: its length is what the comparison may be wrong by.
+#include "arch/cpu.h"
+#include "kernel/init/log.h"
+#include "kernel/time/timecounter.h"
+#include "kernel/time/timehands.h"
+
+#define TRIES 4
+#define DRIFT_MAX_PPM 1000u
+#define STRIKES 3
+
+struct pair {
+    u64 counted; // of the counter in use, the middle of the reading
+    u64 width;   // how long that took
+    u64 reference;
+};
+
+static struct {
+    struct timecounter *watched, *reference;
+    struct pair last;
+    u32 strikes;
+} watch; // one thread's
+
+static struct pair read_pair(struct timecounter *tc, struct timecounter *ref)
+{
+    struct pair best = { .width = ~0ull };
+    u32 flags = irq_save();
+    for (u32 i = 0; i < TRIES; i++) {
+        u64 before = tc->read();
+        u64 reference = ref->read();
+        u64 width = (tc->read() - before) & tc->mask;
+        if (width < best.width)
+            best = (struct pair){ before + width / 2, width, reference };
+    }
+    irq_restore(flags);
+    return best;
+}
+
+// How far the reference is from where it ought to be, of its counts.
+static u64 distance(const struct timecounter *tc, const struct timecounter *ref,
+                    u64 counted, u64 referred)
+{
+    u64 expected =
+        bintime_to_ticks(bintime_from_ticks(counted, tc->hz), ref->hz);
+    u64 ahead = (referred - expected) & ref->mask;
+    return MIN(ahead, ref->mask + 1 - ahead);
+}
+
+bool timecounter_drifted(const struct timecounter *tc,
+                         const struct timecounter *ref, u64 counted,
+                         u64 referred, u64 uncertain)
+{
+    u64 allowed = counted / (1000000 / DRIFT_MAX_PPM) + uncertain;
+    u64 ticks = bintime_to_ticks(bintime_from_ticks(allowed, tc->hz), ref->hz);
+    return distance(tc, ref, counted, referred) > ticks + 1;
+}
+
+static struct timecounter *best_reference(const struct timecounter *tc)
+{
+    struct timecounter *best = NULL;
+    FOR_EACH_TIMECOUNTER(ref)
+    {
+        // One that needs to be started runs only while it is in use.
+        if (*ref != tc && !(*ref)->why_not && !(*ref)->start &&
+            (!best || (*ref)->rank > best->rank))
+            best = *ref;
+    }
+    return best;
+}
+
+static void begin(struct timecounter *tc, struct timecounter *ref)
+{
+    watch.watched = tc;
+    watch.reference = ref;
+    watch.strikes = 0;
+    watch.last = read_pair(tc, ref);
+}
+
+void timecounter_watch(void)
+{
+    struct timecounter *tc = timecounter_in_use(), *ref = best_reference(tc);
+    if (!(tc->flags & TIMECOUNTER_MEASURED) || !ref)
+        return;
+    if (watch.watched != tc || watch.reference != ref) {
+        begin(tc, ref);
+        return;
+    }
+    struct pair now = read_pair(tc, ref);
+    bool drifted = timecounter_drifted(
+        tc, ref, now.counted - watch.last.counted,
+        now.reference - watch.last.reference, now.width + watch.last.width);
+    watch.last = now;
+    watch.strikes = drifted ? watch.strikes + 1 : 0;
+    if (watch.strikes < STRIKES)
+        return;
+    log_printf("clock: the %s and the %s have drifted apart\n", tc->name,
+               ref->name);
+    timecounter_demote(tc, "it has drifted from another counter");
+}

@@ -1,0 +1,76 @@
+// Time in 64.64 fixed point: seconds and a binary fraction of a second.
+//
+// Sums and multiples of it are exact; it holds any number of seconds of 64
+// bits, also before the beginning (then `sec` is negative and `frac` still
+// counts forward, as in a timespec).
+//
+// Rounding: no decimal fraction is a binary one. What is converted to bintime
+// is rounded up (to the next 2^-64 s), what is converted from it is rounded
+// down. So to bintime and back gives what was put in, for each unit below, and
+// a time is never told before it has come.
+#pragma once
+
+#include "lib/types.h"
+
+struct bintime {
+    s64 sec;
+    u64 frac; // 2^-64 s
+};
+
+static inline struct bintime bintime_add(struct bintime a, struct bintime b)
+{
+    u64 frac = a.frac + b.frac;
+    return (struct bintime){ (s64)((u64)a.sec + (u64)b.sec + (frac < a.frac)),
+                             frac };
+}
+
+static inline struct bintime bintime_sub(struct bintime a, struct bintime b)
+{
+    return (struct bintime){ (s64)((u64)a.sec - (u64)b.sec - (a.frac < b.frac)),
+                             a.frac - b.frac };
+}
+
+// < 0, 0, > 0: a is before, at, after b.
+static inline int bintime_compare(struct bintime a, struct bintime b)
+{
+    if (a.sec != b.sec)
+        return a.sec < b.sec ? -1 : 1;
+    return a.frac == b.frac ? 0 : a.frac < b.frac ? -1 : 1;
+}
+
+// `sec` and `parts` / `per_sec` seconds; parts < per_sec.
+struct bintime bintime_from_parts(s64 sec, u64 parts, u64 per_sec);
+// The fraction of a second, in parts of a second.
+u64 bintime_parts(struct bintime t, u64 per_sec);
+
+// timespec and timeval: `sec` is t.sec for both.
+static inline struct bintime bintime_from_timespec(s64 sec, u32 nsec)
+{
+    return bintime_from_parts(sec, nsec, NSEC_PER_SEC);
+}
+static inline u32 bintime_nsec(struct bintime t)
+{
+    return (u32)bintime_parts(t, NSEC_PER_SEC);
+}
+static inline struct bintime bintime_from_timeval(s64 sec, u32 usec)
+{
+    return bintime_from_parts(sec, usec, NSEC_PER_SEC / NSEC_PER_USEC);
+}
+static inline u32 bintime_usec(struct bintime t)
+{
+    return (u32)bintime_parts(t, NSEC_PER_SEC / NSEC_PER_USEC);
+}
+
+// Nanoseconds, of either sign; what does not fit gives INT64_MIN or INT64_MAX.
+struct bintime bintime_from_ns(s64 ns);
+s64 bintime_to_ns(struct bintime t);
+
+// Ticks of `hz` a second (not 0). A time before 0 is 0 ticks, what does not fit
+// UINT64_MAX.
+struct bintime bintime_from_ticks(u64 ticks, u64 hz);
+u64 bintime_to_ticks(struct bintime t, u64 hz);
+
+// The length of a tick in 2^-64 s, rounded down: hz of at least 2.
+u64 bintime_tick(u64 hz);
+// t + ticks * tick, exactly.
+struct bintime bintime_advance(struct bintime t, u64 ticks, u64 tick);
