@@ -32,35 +32,58 @@ enum sprofile_command {
 };
 
 #define SPROFILE_SOURCE_NAME 16
+#define SPROFILE_EVENT_NAME 32
+#define SPROFILE_FRAMES_MAX 127 // of each chain
+#define SPROFILE_STACK_WORDS 12
+#define SPROFILE_PATH_MAX 256
+#define SPROFILE_BUILD_ID_MAX 20
 
 #define SPROFILE_O_FROM_EXEC 1 // paused until the task's next execve succeeds
+#define SPROFILE_O_CHILDREN 2  // tasks that the target starts are targets, too
+#define SPROFILE_O_STACKS 4    // samples have call chains
+#define SPROFILE_O_RANDOM 8    // periods vary by half, uniformly
 
 struct sprofile_options {
-    uint32_t size;                     // sizeof(struct sprofile_options)
-    uint32_t rate_hz;                  // wanted; 0: 1000
-    uint32_t flags;                    // SPROFILE_O_...
-    uint32_t ring_records;             // per CPU, 0: the kernel chooses
+    uint32_t size;       // sizeof(struct sprofile_options)
+    uint32_t flags;      // SPROFILE_O_...
+    uint32_t rate_hz;    // wanted; 0: 1000
+    uint32_t ring_bytes; // per CPU, 0: the kernel chooses
+    uint64_t period;     // in events, for a source that counts; 0: by rate_hz
     char source[SPROFILE_SOURCE_NAME]; // "" : the best
+    char event[SPROFILE_EVENT_NAME];   // for a source that counts; "": cycles
 };
 
-// The honest header. Every sampling interrupt that hit the target is counted in
-// exactly one of user, kernel; taken == stored + lost.
+// The honest header. Every tick that was due is in exactly one of taken,
+// missed, throttled, others; every sample taken in exactly one of user, kernel,
+// irq, idle; taken == stored + lost.
 struct sprofile_info {
     char source[SPROFILE_SOURCE_NAME];
-    uint32_t rate_hz;  // really set
-    uint32_t cpus;     // sampled
-    uint64_t expected; // ticks due on all CPUs while the target was running
-    uint64_t taken;    // samples that hit the target
+    char event[SPROFILE_EVENT_NAME]; // what the period counts; "" nanoseconds
+    uint32_t rate_hz;                // really set; 0: by period
+    uint32_t asked_hz;
+    uint32_t cpus;   // sampled
+    uint32_t tasks;  // targets that live; of a task session
+    uint32_t random; // 1: the periods vary (SPROFILE_O_RANDOM and able to)
+    uint32_t reserved;
+    uint64_t period;
+    uint64_t expected; // ticks due on all CPUs while a target was running
+    uint64_t taken;    // samples that hit a target
     uint64_t lost;     // taken, but no room in the ring
-    uint64_t user, kernel;
-    uint64_t others; // ticks that hit something else (not the target)
-    uint64_t missed; // ticks that came late and stand for several periods
-    uint64_t cycles; // TSC cycles spent sampling for this session
+    uint64_t user, kernel, irq, idle;
+    uint64_t irqs_off;   // of those taken: interrupts were off there
+    uint64_t others;     // ticks that hit something else (not a target)
+    uint64_t missed;     // ticks that came late: a sample stands for several
+    uint64_t throttled;  // ticks not looked at: sampling took too much
+    uint64_t unreadable; // chains that ended at memory that is not there
+    uint64_t tasks_lost; // SPROFILE_R_TASK that found no room
+    uint64_t cycles;     // TSC cycles spent sampling for this session
     uint64_t tsc_hz;
     uint64_t elapsed_ns; // since BEGIN, without pauses
 };
 
-// The record stream: 8-byte aligned records, each with this head.
+// The record stream: 8-byte aligned records, each with this head. Records of
+// one CPU come in the order of time; SPROFILE_R_TASK are ahead of the samples
+// that were taken after them.
 struct sprofile_record {
     uint16_t type; // SPROFILE_R_...
     uint16_t size; // bytes, a multiple of 8, head included
@@ -70,15 +93,57 @@ struct sprofile_record {
 };
 
 #define SPROFILE_R_SAMPLE 1
+#define SPROFILE_R_TASK 2
+#define SPROFILE_R_LOST 3
 
-#define SPROFILE_F_KERNEL 1 // the interrupted code was the kernel's
+// What was interrupted: user code if none of the first three is set.
+#define SPROFILE_F_KERNEL 1
 #define SPROFILE_F_IDLE 2
+#define SPROFILE_F_IRQ 4 // the kernel, in an interrupt handler
+#define SPROFILE_F_IRQS_OFF 8
+#define SPROFILE_F_KERNEL_CUT 16 // the kernel's chain goes on
+#define SPROFILE_F_USER_CUT 32   // the user's chain goes on, or cannot be read
+#define SPROFILE_F_USER_GAP \
+    64 // ebp was no frame pointer: between the first
+       // entry of the user's chain and the others
+       // callers are missing
 
+// The chains are as <arch/unwind.h> says: entries but the first of a chain are
+// looked up by their address minus one. A sample of user code has no kernel
+// chain; without SPROFILE_O_STACKS it has one entry in all.
 struct sprofile_sample {
     struct sprofile_record head;
     uint32_t task;
     uint32_t thread;
-    uint32_t weight; // periods this sample stands for, >= 1
-    uint32_t depth;  // entries in pc[], >= 1
-    uint32_t pc[];   // pc[0]: the interrupted instruction; then callers
+    uint64_t period;      // what it stands for: ns, or events
+    uint8_t kernel_depth; // entries of pc[] that are the kernel's chain
+    uint8_t stack_words;  // words behind them, 0 or: the user's esp; the frame
+                          // that the chain was followed from (0: none); what
+                          // lies on the stack from esp on
+    uint8_t user_depth;   // entries behind those: the user's chain
+    uint8_t reserved;
+    uint32_t pc[];
+};
+
+// What becomes of the targets; in a system session of all tasks. What there was
+// when the session began, system.tasks tells.
+enum sprofile_task_kind {
+    SPROFILE_T_FORKED = 1, // runs what its parent ran
+    SPROFILE_T_EXECED,
+    SPROFILE_T_ENDED,
+};
+struct sprofile_task {
+    struct sprofile_record head;
+    uint32_t task, parent;
+    uint16_t kind; // SPROFILE_T_...
+    uint16_t build_id_size;
+    uint8_t build_id[SPROFILE_BUILD_ID_MAX];
+    char name[16];
+    char path[]; // of the program, NUL-terminated; "": a kernel task, or no end
+};
+
+// That many samples of this CPU found no room before the next one.
+struct sprofile_lost {
+    struct sprofile_record head;
+    uint64_t count;
 };

@@ -118,10 +118,12 @@ enum sysinfo_state {
     F(r, U64, buffer, BYTES, "pipes, rings and other buffers")
 
 // system.load
-#define SYSINFO_LOAD_FIELDS(F, r)                         \
-    F(r, U32, one, FIXED16, "average over a minute")      \
-    F(r, U32, five, FIXED16, "average over five minutes") \
-    F(r, U32, fifteen, FIXED16, "average over 15 minutes")
+#define SYSINFO_LOAD_FIELDS(F, r)                            \
+    F(r, U32, one, FIXED16, "average over a minute")         \
+    F(r, U32, five, FIXED16, "average over five minutes")    \
+    F(r, U32, fifteen, FIXED16, "average over 15 minutes")   \
+    F(r, U32, runnable, COUNT, "threads at the last update") \
+    F(r, U32, updates, COUNT, "one every 5 s since the start")
 
 // system.totals
 #define SYSINFO_TOTALS_FIELDS(F, r)                                   \
@@ -219,13 +221,15 @@ enum sysinfo_state {
     F(r, U32, max_rate, HZ, "fastest")                         \
     F(r, TEXT64, why, NAME, "it is not usable")
 
-// system.locks
+// system.locks. Holds are measured about every 63rd time.
 #define SYSINFO_LOCK_FIELDS(F, r)                          \
     F(r, TEXT32, name, NAME, "of the class")               \
+    F(r, TEXT12, kind, NAME, "spinlock, mutex")            \
     F(r, U64, acquisitions, COUNT, "times taken")          \
     F(r, U64, contended, COUNT, "of these, after waiting") \
     F(r, U64, wait, CYCLES, "waited for it")               \
-    F(r, U64, hold, CYCLES, "held")
+    F(r, U64, held, COUNT, "holds that were measured")     \
+    F(r, U64, hold, CYCLES, "that these took")
 
 // system.slabs
 #define SYSINFO_SLAB_FIELDS(F, r)                        \

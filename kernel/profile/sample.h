@@ -1,12 +1,14 @@
 // Sampling: sources interrupt, sessions collect.
 //
-//     source (who interrupts, how often) -> sample_take() -> every session that
-//     wants it -> its ring of this CPU -> the phone that the user tool reads
+//     source (who interrupts, how often) -> sample_take() -> every session of
+//     that source that wants it -> its ring of this CPU -> the phone that the
+//     user tool reads from
 #pragma once
 
-#include "lib/ring.h"
 #include "lib/set.h"
+#include "lib/types.h"
 #include <strobe/kbox.h>
+#include <strobe/profile.h>
 
 struct trapframe;
 struct task;
@@ -14,21 +16,52 @@ struct waitq;
 
 // --- sources (linker set sample_sources) ------------------------------------
 
+// How often a source is to interrupt.
+struct sample_rate {
+    u32 hz;            // clamped to the source's range; really set on return
+    u64 period;        // of a source that counts events; 0: by hz
+    const char *event; // likewise; "": its first
+    bool random;       // periods vary by half
+};
+
 struct sample_source {
     const char *name;
     u32 rank; // the highest usable one is the default
     u32 min_hz, max_hz;
-    const char *(*why_not)(void); // NULL: usable, else the reason
-    // Starts on all CPUs, at about `hz`; returns the rate really set or -errno.
-    // May sleep. Calls sample_take in interrupt context on each CPU.
-    int (*start)(u32 hz);
-    void (*stop)(void); // after it no sample_take runs or will
+    bool nmi;    // interrupts code that has interrupts off
+    bool counts; // events: it knows `period` and `event`
+    // NULL: usable, else the reason.
+    const char *(*why_not)(const struct sample_source *s);
+    // Starts on all CPUs and sets rate->hz (0 if by period) and rate->period to
+    // what they really are, rate->random to false if it cannot. 0, -EINVAL (no
+    // such event), -EBUSY (the device is in use). May sleep. From then on calls
+    // sample_take in interrupt context on each CPU.
+    int (*start)(const struct sample_source *s, struct sample_rate *rate);
+    // After it no sample_take runs or will.
+    void (*stop)(const struct sample_source *s);
 };
 #define SAMPLE_SOURCE(s) LINKER_SET_ADD(sample_sources, s)
 
-// One interrupt of a source: `tf` is what it interrupted, `weight` how many
-// periods it stands for (>= 1). Interrupts off; takes no lock, never faults.
-void sample_take(const struct trapframe *tf, u32 weight);
+// A distance to the next sample in ns, uniform between half a period and one
+// and a half, so that no loop of the program keeps step with it (S. McCanne, C.
+// Torek: A Randomized Sampling Clock for CPU Utilization Estimation and Code
+// Profiling, USENIX Winter 1993). *seed is the caller's, not 0. NMI-safe.
+static inline u32 sample_random_distance(u32 *seed, u32 period_ns)
+{
+    u32 x = *seed; // xorshift (G. Marsaglia, J. Stat. Soft. 8:14)
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    *seed = x;
+    return period_ns / 2 + (u32)((u64)x * period_ns >> 32);
+}
+
+// One interrupt of a source: `tf` is what it interrupted, `ticks` how many
+// periods it stands for (>= 1: the others came too late), `period` what it
+// stands for in all: ns, or events. Interrupts off; takes no lock, never
+// faults.
+void sample_take(const struct sample_source *source, const struct trapframe *tf,
+                 u32 ticks, u64 period);
 
 // --- sessions ---------------------------------------------------------------
 
@@ -44,6 +77,12 @@ void session_pause(struct session *s, bool pause);
 void session_info(struct session *s, struct sprofile_info *out);
 // True when a read should be answered without waiting longer.
 bool session_readable(struct session *s);
-bool session_ended(struct session *s); // the task is gone
+bool session_ended(struct session *s); // no target lives any more
 // Copies whole records to user memory: bytes or -EFAULT. One reader at a time.
 int session_read(struct session *s, u32 addr, u32 size);
+
+// --- the address-bin profiler (<strobe/profile.h>) --------------------------
+
+// profile's 0 or -errno; also what starting the source may give.
+int bins_profile(u32 task, u32 low, u32 high);
+void bins_result(struct prof_data *out);

@@ -5,6 +5,10 @@
 #define _GNU_SOURCE // getopt_long
 #include "profile.h"
 
+#include "histogram.h"
+
+#include "user/libstrobe/sysinfo.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -15,15 +19,33 @@
 #define ROWS_DEFAULT 20
 #define ROWS_UNSET UINT_MAX
 #define RATE_MAX 100000
+#define SECONDS_MAX 3600
 
 static const char usage_text[] =
     "usage: profile [options] PROGRAM [ARGUMENTS...]\n"
     "       profile [options] -t TASK\n"
+    "       profile --list\n"
     "  -F HZ       samples a second on each CPU (1000)\n"
     "  -s SOURCE   what interrupts to take them (the best there is)\n"
-    "  -n ROWS     length of the table; 0: everything (20; JSON: everything)\n"
-    "  -t TASK     the running task with this id, until it ends or ^C or q\n"
+    "  -c PERIOD   a sample every so many events, of a source that counts\n"
+    "  -e EVENT    what is counted (cycles), by such a source\n"
+    "  -R          random distances between samples, PERIOD or 1/HZ on "
+    "average\n"
+    "  -m SECONDS  the buffers hold the samples of so much time\n"
+    "  -C          what the program starts, too (--children)\n"
+    "  -g          the tree of calls, callers above what they call\n"
+    "  -G          the same from the inside: functions above their callers\n"
+    "  --by WHAT   rows are: symbol (the default), address, thread, cpu, task\n"
+    "  --rows N    length of the table; 0: everything (20; JSON: everything)\n"
+    "  -n ROWS     a histogram of addresses with so many rows (20), instead\n"
+    "  -r LOW-HIGH the same of these addresses (hexadecimal; below the "
+    "program's\n"
+    "              code: from its start)\n"
+    "  -t TASK     the running task with this id, until it ends; ^C or a key:\n"
+    "              p prints, a pauses and goes on, e ends, q ends and is "
+    "silent\n"
     "  --json      the report as JSON\n"
+    "  --list      the sources there are\n"
     "  --help      this text\n"
     "The exit status is the program's; 128 + n when signal n ended it.\n";
 
@@ -47,52 +69,168 @@ static uint32_t number(const char *option, const char *text, uint32_t min,
     bad_usage();
 }
 
-static void set_source(struct settings *s, const char *name)
+static void set_name(char *out, size_t size, const char *option,
+                     const char *name)
 {
-    if (strlen(name) >= SPROFILE_SOURCE_NAME) {
-        complain("-s %s: no source has so long a name", name);
+    if (strlen(name) >= size) {
+        complain("%s %s: there is none with so long a name", option, name);
         bad_usage();
     }
-    strcpy(s->options.source, name);
+    strcpy(out, name);
+}
+
+static enum view_by what(const char *name)
+{
+    static const char *const names[] = { [BY_SYMBOL] = "symbol",
+                                         [BY_ADDRESS] = "address",
+                                         [BY_THREAD] = "thread",
+                                         [BY_CPU] = "cpu",
+                                         [BY_TASK] = "task" };
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    }
+    complain("--by %s: not one of symbol, address, thread, cpu, task", name);
+    bad_usage();
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct sysinfo_sampler *x = a, *y = b;
+
+    return x->rank < y->rank ? 1 : x->rank > y->rank ? -1 : 0;
+}
+
+static _Noreturn void list_sources(bool json)
+{
+    size_t count;
+    struct sysinfo_sampler *records = sysinfo_read_records(
+        "system.profile.sources", SYSINFO_RECORD_SAMPLER, &count);
+    if (records == NULL)
+        sysinfo_fail("system.profile.sources");
+    qsort(records, count, sizeof(*records), by_rank);
+    if (json)
+        sysinfo_print_json(stdout, SYSINFO_RECORD_SAMPLER, records, count);
+    else
+        sysinfo_print(stdout, SYSINFO_RECORD_SAMPLER, records, count);
+    exit(EXIT_SUCCESS);
+}
+
+static void set_range(struct settings *s, const char *text)
+{
+    s->has_range = true;
+    if (histogram_parse_range(text, &s->range[0], &s->range[1]))
+        return;
+    complain("-r %s: not two hexadecimal addresses LOW-HIGH, LOW below HIGH",
+             text);
+    bad_usage();
+}
+
+static void take_option(struct settings *s, int c, bool *list)
+{
+    struct sprofile_options *o = &s->options;
+
+    switch (c) {
+    case 'F':
+        o->rate_hz = number("-F", optarg, 1, RATE_MAX);
+        break;
+    case 's':
+        set_name(o->source, sizeof(o->source), "-s", optarg);
+        break;
+    case 'e':
+        set_name(o->event, sizeof(o->event), "-e", optarg);
+        break;
+    case 'c':
+        o->period = number("-c", optarg, 1, INT_MAX);
+        break;
+    case 'R':
+        o->flags |= SPROFILE_O_RANDOM;
+        break;
+    case 'C':
+        o->flags |= SPROFILE_O_CHILDREN;
+        break;
+    case 'm':
+        s->seconds = number("-m", optarg, 1, SECONDS_MAX);
+        break;
+    case 'G':
+        s->inverted = true;
+        // fall through
+    case 'g':
+        s->tree = true;
+        o->flags |= SPROFILE_O_STACKS;
+        break;
+    case 'b':
+        s->by = what(optarg);
+        break;
+    case 'N':
+        s->rows = number("--rows", optarg, 0, INT_MAX);
+        break;
+    case 'n':
+        s->histogram_rows = number("-n", optarg, 1, INT_MAX);
+        break;
+    case 'r':
+        set_range(s, optarg);
+        break;
+    case 't':
+        s->task = number("-t", optarg, 1, INT_MAX);
+        break;
+    case 'j':
+        s->json = true;
+        break;
+    case 'l':
+        *list = true;
+        break;
+    case 'h':
+        fputs(usage_text, stdout);
+        exit(EXIT_SUCCESS);
+    default: // getopt_long has said what is wrong
+        bad_usage();
+    }
+}
+
+// No option but those of the histogram.
+static bool is_plain(const struct settings *s)
+{
+    static const struct sprofile_options none;
+
+    return memcmp(&s->options, &none, sizeof(none)) == 0 && !s->task &&
+           !s->json && !s->tree && !s->seconds && s->by == BY_SYMBOL;
 }
 
 static void parse(struct settings *s, int argc, char *argv[])
 {
     static const struct option options[] = {
+        { "by", required_argument, NULL, 'b' },
+        { "children", no_argument, NULL, 'C' },
         { "json", no_argument, NULL, 'j' },
+        { "list", no_argument, NULL, 'l' },
+        { "rows", required_argument, NULL, 'N' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
+    bool list = false;
     int c;
 
     // The + leaves the program's own options to the program.
-    while ((c = getopt_long(argc, argv, "+F:s:n:t:h", options, NULL)) != -1) {
-        switch (c) {
-        case 'F':
-            s->options.rate_hz = number("-F", optarg, 1, RATE_MAX);
-            break;
-        case 's':
-            set_source(s, optarg);
-            break;
-        case 'n':
-            s->rows = number("-n", optarg, 0, INT_MAX);
-            break;
-        case 't':
-            s->task = number("-t", optarg, 1, INT_MAX);
-            break;
-        case 'j':
-            s->json = true;
-            break;
-        case 'h':
-            fputs(usage_text, stdout);
-            exit(EXIT_SUCCESS);
-        default: // getopt_long has said what is wrong
-            bad_usage();
-        }
-    }
+    while ((c = getopt_long(argc, argv, "+F:s:e:c:Rm:CgGn:r:t:h", options,
+                            NULL)) != -1)
+        take_option(s, c, &list);
+    if (list)
+        list_sources(s->json);
     if (s->rows == ROWS_UNSET)
         s->rows = s->json ? 0 : ROWS_DEFAULT;
+    if (s->tree && s->by != BY_SYMBOL && s->by != BY_ADDRESS) {
+        complain("-g and -G show calls of symbols or addresses (--by)");
+        bad_usage();
+    }
     s->command = argv + optind;
+    if (s->has_range && s->histogram_rows == 0)
+        s->histogram_rows = ROWS_DEFAULT;
+    if (s->histogram_rows != 0 && !is_plain(s)) {
+        complain("-n and -r do not go with other options");
+        bad_usage();
+    }
     if ((s->task != 0) == (s->command[0] != NULL)) {
         complain(s->task != 0 ? "-t TASK and a program do not go together"
                               : "what is to be profiled?");
@@ -100,22 +238,31 @@ static void parse(struct settings *s, int argc, char *argv[])
     }
 }
 
+static int close_output(int status)
+{
+    if (fflush(stdout) == 0)
+        return status;
+    complain("writing the report: %s", strerror(errno));
+    return 1;
+}
+
 int main(int argc, char *argv[])
 {
+    static struct result result;
     struct settings settings = { .rows = ROWS_UNSET };
-    struct result result = { 0 };
 
     parse(&settings, argc, argv);
+    if (settings.histogram_rows != 0)
+        return close_output(run_histogram(&settings));
     if (settings.task != 0)
         run_task(&settings, &result);
     else
         run_program(&settings, &result);
-    report(&settings, &result);
-    counts_free(&result.counts);
+    if (settings.json)
+        report_json(&settings, &result);
+    else
+        report(&settings, &result);
+    samples_free(&result.samples);
     free(result.program);
-    if (fflush(stdout) != 0) {
-        complain("writing the report: %s", strerror(errno));
-        return 1;
-    }
-    return result.status;
+    return close_output(result.status);
 }

@@ -1,40 +1,48 @@
 // What the parts of profile share.
 #pragma once
 
+#include "user/libprofile/header.h"
+#include "user/libprofile/views.h"
 #include "user/libstrobe/strobe.h"
 
 struct settings {
     struct sprofile_options options; // what is asked of the kernel
+    uint32_t seconds;                // -m: of data that the buffers hold
     uint32_t task;                   // -t; 0: start `command`
     char **command;
-    unsigned rows; // of the table; 0: all
-    bool json;
+    uint32_t rows; // of the table; 0: all
+    enum view_by by;
+    bool tree, inverted, json;
+    uint32_t histogram_rows; // -n, -r: a histogram; 0: none
+    bool has_range;
+    uint32_t range[2]; // -r: both ends
 };
 
-// --- counts.c: samples by program counter, in bounded memory ----------------
+// --- child.c: the program that is started -----------------------------------
 
-struct pc_count {
-    uint32_t pc;
-    uint64_t samples; // 0: the place is free
+struct child {
+    char *path; // to be freed
+    int pid, go_fd, status_fd;
 };
-struct counts {
-    struct pc_count *table; // open addressing, `room` a power of two
-    uint32_t room, used;
-    uint64_t kernel;    // samples in the kernel
-    uint64_t uncounted; // user samples at new addresses when it was full
-    uint64_t malformed; // records that make no sense
-};
-int counts_init(struct counts *c); // -1: no memory
-// Counts the samples of a piece of the kernel's stream (whole records).
-void counts_add_stream(struct counts *c, const void *stream, size_t size);
-void counts_free(struct counts *c);
+// Makes a process that will become the program, and ignores ^C from now on.
+// Ends the program itself, with a message, when that cannot be.
+void child_start(struct child *c, char **command);
+void child_go(struct child *c);
+// Waits for its end: its status as a shell would have it. Likewise, if it could
+// not be run.
+int child_end(struct child *c);
+
+// --- bins.c -----------------------------------------------------------------
+
+// Starts s->command and prints the histogram: 0. Likewise.
+int run_histogram(const struct settings *s);
 
 // --- run.c: the session -----------------------------------------------------
 
 struct result {
     char *program; // its path, or NULL if not known
     uint32_t task;
-    struct counts counts;
+    struct samples samples;
     struct sprofile_info info;
     int status; // what profile is to exit with
 };
@@ -42,6 +50,11 @@ struct result {
 void run_program(const struct settings *s, struct result *r);
 void run_task(const struct settings *s, struct result *r);
 
-// --- report.c ---------------------------------------------------------------
+// --- report.c, json.c -------------------------------------------------------
 
-void report(const struct settings *s, const struct result *r);
+void report(const struct settings *s, struct result *r);
+void report_json(const struct settings *s, struct result *r);
+
+// What a row is called: "name", "name [kernel]", "[unknown]", "thread 7".
+void row_name(char *out, size_t size, const struct settings *s,
+              const struct result *r, const struct view_row *row);

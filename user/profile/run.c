@@ -8,13 +8,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
-#define CANNOT_RUN 126 // as shells have it
-#define NOT_FOUND 127
 #define DRAIN_MS 2000 // for the last records of a session that was stopped
+#define RATE_ASSUMED 1000
+#define SAMPLE_BYTES 40
+#define STACK_SAMPLE_BYTES 200 // of about 30 frames
 
 // The kernel stores records here while a DATA_READ is under way.
 static _Alignas(8) char stream[64 * 1024];
@@ -27,14 +29,28 @@ static void on_interrupt(int signal)
     interrupted = 1;
 }
 
+// Bytes of a ring that holds the samples of so many seconds.
+static uint32_t ring_bytes(const struct settings *s)
+{
+    const uint64_t max = 16 << 20;
+    uint32_t hz = s->options.rate_hz != 0 ? s->options.rate_hz : RATE_ASSUMED;
+    bool stacks = s->options.flags & SPROFILE_O_STACKS;
+    uint64_t bytes = (uint64_t)s->seconds * hz *
+                     (stacks ? STACK_SAMPLE_BYTES : SAMPLE_BYTES);
+
+    return bytes < max ? bytes : max;
+}
+
 static void begin(const struct settings *s, uint32_t flags,
                   struct profile_session *session, struct result *r)
 {
     struct sprofile_options options = s->options;
 
-    options.flags = flags;
-    if (counts_init(&r->counts) < 0)
+    options.flags |= flags;
+    options.ring_bytes = ring_bytes(s);
+    if (samples_init(&r->samples, program_read) < 0)
         fail(1, "not enough memory");
+    r->samples.vdso = getauxval(AT_SYSINFO_EHDR);
     if (profile_begin(session, r->task, &options) < 0)
         fail(1, "task %u: %s", r->task, kbox_problem(errno));
 }
@@ -50,7 +66,7 @@ static bool take_records(struct profile_session *session, struct result *r,
     }
     int n = profile_answer(session, timeout_ms);
     if (n >= 0) {
-        counts_add_stream(&r->counts, stream, n);
+        samples_add_stream(&r->samples, stream, n);
         *size = n;
         return true;
     }
@@ -70,77 +86,21 @@ static void end(struct profile_session *session, struct result *r)
 
 // --- a program of our own ---------------------------------------------------
 
-// In the child: waits until the parent has begun the session, then becomes the
-// program. A byte on `status_fd` says why that failed.
-static _Noreturn void become(const struct settings *s, const char *path,
-                             int go_fd, int status_fd)
-{
-    char go;
-
-    if (read(go_fd, &go, 1) != 1)
-        _exit(CANNOT_RUN); // the parent could not begin, and has said so
-    execv(path, s->command);
-    int error = errno;
-    (void)!write(status_fd, &error, sizeof(error));
-    _exit(CANNOT_RUN);
-}
-
-static int exit_status(pid_t child)
-{
-    int status;
-
-    while (waitpid(child, &status, 0) < 0) {
-        if (errno != EINTR)
-            return 1;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static void open_pipes(int go[2], int status[2])
-{
-    if (pipe2(go, O_CLOEXEC) < 0 || pipe2(status, O_CLOEXEC) < 0)
-        fail(1, "pipe: %s", strerror(errno));
-}
-
 void run_program(const struct settings *s, struct result *r)
 {
-    int go[2], status[2], size, error = 0;
+    int size;
     struct profile_session session;
+    struct child child;
 
-    r->program = program_find(s->command[0]);
-    if (r->program == NULL)
-        fail(errno == EACCES ? CANNOT_RUN : NOT_FOUND, "%s: %s", s->command[0],
-             errno == EACCES ? "this file is not a program (chmod +x?)"
-                             : "there is no such program");
-    open_pipes(go, status);
-    pid_t child = fork();
-    if (child < 0)
-        fail(1, "fork: %s", strerror(errno));
-    if (child == 0) {
-        close(go[1]);
-        become(s, r->program, go[0], status[1]);
-    }
-    close(go[0]);
-    close(status[1]);
-
-    // ^C is for the program; what has been measured until then is reported.
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
-    r->task = child;
+    child_start(&child, s->command);
+    r->program = child.path;
+    r->task = child.pid;
     begin(s, SPROFILE_O_FROM_EXEC, &session, r);
-    (void)!write(go[1], "", 1);
-
+    child_go(&child);
     while (take_records(&session, r, -1, &size))
         ;
     end(&session, r);
-    r->status = exit_status(child);
-    if (read(status[0], &error, sizeof(error)) == sizeof(error))
-        fail(CANNOT_RUN, "%s: %s", r->program,
-             error == ENOEXEC ? "this is not a program for this machine"
-                              : strerror(error));
-    close(go[1]);
-    close(status[0]);
+    r->status = child_end(&child);
 }
 
 // --- a task that runs already -----------------------------------------------
@@ -167,19 +127,80 @@ static void watch_keys(void)
     atexit(restore_terminal);
 }
 
-// Sleeps until records, a signal or a key come. True to go on.
-static bool wait_for_event(const struct profile_session *session)
+// What goes on, on one line that is written over.
+struct live {
+    const struct settings *s;
+    struct profile_session *session;
+    struct result *r;
+    bool paused;
+};
+
+static void show_status(const struct live *l)
 {
-    struct pollfd fds[2] = {
-        { .fd = session->phone, .events = POLLIN },
-        { .fd = terminal_changed ? STDIN_FILENO : -1, .events = POLLIN },
-    };
+    struct sprofile_info i;
+
+    if (!terminal_changed || !isatty(STDERR_FILENO) ||
+        profile_info(l->session, &i) < 0)
+        return;
+    fprintf(stderr,
+            "\r%.1f s: %llu samples, %llu lost%s (p print, a pause, e end, "
+            "q quit)\33[K",
+            i.elapsed_ns / 1e9, (unsigned long long)i.taken,
+            (unsigned long long)i.lost, l->paused ? "; paused" : "");
+}
+
+static void clear_status(void)
+{
+    if (terminal_changed && isatty(STDERR_FILENO))
+        fputs("\r\33[K", stderr);
+}
+
+static void print_now(struct live *l)
+{
+    clear_status();
+    if (profile_info(l->session, &l->r->info) == 0)
+        report(l->s, l->r);
+    fflush(stdout);
+}
+
+// False: that is the end of it.
+static bool take_key(struct live *l)
+{
     char key;
 
+    if (read(STDIN_FILENO, &key, 1) != 1)
+        return false;
+    switch (key) {
+    case 'p':
+        print_now(l);
+        return true;
+    case 'a':
+        if (profile_pause(l->session, !l->paused) == 0)
+            l->paused = !l->paused;
+        return true;
+    case 'e':
+        return false;
+    case 'q':
+        clear_status();
+        restore_terminal();
+        profile_end(l->session);
+        exit(EXIT_SUCCESS);
+    }
+    return true;
+}
+
+// Sleeps until records, a signal or a key come. True to go on.
+static bool wait_for_event(struct live *l)
+{
+    struct pollfd fds[2] = {
+        { .fd = l->session->phone, .events = POLLIN },
+        { .fd = terminal_changed ? STDIN_FILENO : -1, .events = POLLIN },
+    };
+
+    show_status(l);
     if (interrupted || poll(fds, 2, -1) < 0)
         return !interrupted;
-    if (fds[1].revents != 0 &&
-        (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q'))
+    if (fds[1].revents != 0 && !take_key(l))
         return false;
     return !interrupted;
 }
@@ -197,6 +218,15 @@ static void drain(struct profile_session *session, struct result *r)
     } while (size > 0);
 }
 
+// What it executes later the kernel tells.
+static void runs_already(struct result *r)
+{
+    struct program p = { .task = r->task };
+
+    p.image = images_add(&r->samples.images, r->program, NULL, 0);
+    programs_add(&r->samples.programs, &p);
+}
+
 void run_task(const struct settings *s, struct result *r)
 {
     struct profile_session session;
@@ -206,24 +236,27 @@ void run_task(const struct settings *s, struct result *r)
     r->task = s->task;
     begin(s, 0, &session, r);
     r->program = program_of_task(r->task);
+    if (r->program != NULL)
+        runs_already(r);
     sigaction(SIGINT, &catch, NULL);
     sigaction(SIGTERM, &catch, NULL);
     sigaction(SIGHUP, &catch, NULL);
     watch_keys();
-    complain("task %u%s%s: until it ends, or ^C%s", r->task,
+    complain("task %u%s%s: until it ends, or ^C", r->task,
              r->program != NULL ? " " : "",
-             r->program != NULL ? r->program : "",
-             terminal_changed ? " or q" : "");
+             r->program != NULL ? r->program : "");
 
+    struct live live = { .s = s, .session = &session, .r = r };
     bool alive = true;
     while (alive) {
         if (profile_request(&session, stream, sizeof(stream)) < 0 ||
-            !wait_for_event(&session)) {
+            !wait_for_event(&live)) {
             drain(&session, r);
             break;
         }
         alive = take_records(&session, r, 0, &size);
     }
+    clear_status();
     restore_terminal();
     end(&session, r);
 }

@@ -1,0 +1,145 @@
+// Starting, stopping and reading single counters.
+//
+// An NMI may strike between any two instructions here, and its handler opens
+// and closes the gate. So: a counter is in the masks before it runs, and it is
+// out of them before it is stopped; what the handler writes to the gate is then
+// right at every moment, and it never starts what is being stopped.
+
+#include "arch/i386/pmu/counters.h"
+#include "arch/i386/pmu/registers.h"
+
+static u64 width_mask(const struct pmu_counter *c)
+{
+    return (1ull << c->width) - 1;
+}
+
+u64 pmu_read(const struct pmu *p, u32 n)
+{
+    u64 value = 0;
+    p->io->read(p->counter[n].value, &value);
+    return value & width_mask(&p->counter[n]);
+}
+
+u64 pmu_load_max(const struct pmu_counter *c)
+{
+    return (1ull << (c->load_width - 1)) - 1;
+}
+
+bool pmu_write(const struct pmu *p, u32 n, u64 events)
+{
+    const struct pmu_counter *c = &p->counter[n];
+    return p->io->write(c->load, -events & width_mask(c));
+}
+
+void pmu_load(struct pmu_cpu *c, u32 n)
+{
+    struct pmu_slot *s = &c->slot[n];
+    s->loaded = MIN(s->left, pmu_load_max(&c->pmu.counter[n]));
+    pmu_write(&c->pmu, n, s->loaded);
+}
+
+u64 pmu_global_bits(u32 counters)
+{
+    return (counters & PMU_GENERAL_MASK) | (u64)(counters >> PMU_FIXED)
+                                               << GLOBAL_FIXED_SHIFT;
+}
+
+void pmu_gate(const struct pmu_cpu *c, bool open)
+{
+    const struct pmu *p = &c->pmu;
+    u32 enabled = open ? READ_ONCE(c->enabled) : 0;
+    if (p->global_control)
+        p->io->write(p->global_control, p->foreign | pmu_global_bits(enabled));
+    else if (p->kind == PMU_P6)
+        p->io->write(MSR_PERFEVTSEL0,
+                     READ_ONCE(c->select0) | (enabled ? SELECT_EN : 0));
+}
+
+u32 pmu_choose(const struct pmu_cpu *c, u32 allowed)
+{
+    u32 free = allowed & c->pmu.counters & ~c->enabled;
+    return free ? 31 - (u32)__builtin_clz(free) : PMU_NONE;
+}
+
+// What counter `n` counts; 0: nothing. Where there is no gate it runs from here
+// on.
+static void program(struct pmu_cpu *c, u32 n, u64 select, u32 fixed)
+{
+    const struct pmu *p = &c->pmu;
+    if (n >= PMU_FIXED) {
+        u32 shift = (n - PMU_FIXED) * FIXED_BITS;
+        c->fixed_control &= ~(((1u << FIXED_BITS) - 1) << shift);
+        c->fixed_control |= fixed << shift;
+        p->io->write(MSR_FIXED_CTR_CTRL, c->fixed_control);
+    } else if (p->kind != PMU_P6) {
+        p->io->write(p->counter[n].select, select ? select | SELECT_EN : 0);
+    } else if (n) {
+        p->io->write(p->counter[n].select, select);
+    } else { // written with the gate
+        WRITE_ONCE(c->select0, (u32)select);
+    }
+}
+
+void pmu_count_start(struct pmu_cpu *c, u32 n, const struct pmu_code *code)
+{
+    pmu_write(&c->pmu, n, 0);
+    WRITE_ONCE(c->enabled, c->enabled | 1u << n);
+    program(c, n, code->select, code->fixed);
+    pmu_gate(c, true);
+}
+
+// Freezing (SDM 17.4.7) stops all counters when an interrupt is raised, not
+// when it is served, and so bends what others count: off.
+static void dont_freeze(const struct pmu *p)
+{
+    u64 control;
+    if (p->global_control && p->io->read(MSR_DEBUGCTL, &control) &&
+        control & DEBUGCTL_FREEZE_PERFMON)
+        p->io->write(MSR_DEBUGCTL, control & ~(u64)DEBUGCTL_FREEZE_PERFMON);
+}
+
+void pmu_sample_start(struct pmu_cpu *c, u32 n, const struct pmu_code *code,
+                      u64 period)
+{
+    u32 bit = 1u << n;
+    if (!c->sampling) {
+        dont_freeze(&c->pmu);
+        c->pmu.io->unmask_lvt();
+    }
+    pmu_take_overflows(c, bit); // of when it only counted
+    c->slot[n] = (struct pmu_slot){ .period = period, .left = period };
+    pmu_load(c, n);
+    WRITE_ONCE(c->sampling, c->sampling | bit);
+    __atomic_fetch_or(&c->armed, bit, __ATOMIC_SEQ_CST);
+    WRITE_ONCE(c->enabled, c->enabled | bit);
+    program(c, n, code->select | SELECT_INT, code->fixed | FIXED_PMI);
+    pmu_gate(c, true);
+}
+
+// The stopped counter `n` may have overflowed just before, and its NMI be on
+// the way (on AMD's CPUs it comes some time later). Then one is owed.
+static void disarm(struct pmu_cpu *c, u32 n)
+{
+    u32 bit = 1u << n, owed = c->owed;
+    WRITE_ONCE(c->owed, OWED_STOPPED);
+    // From here on the handler knows the NMI by that alone.
+    u32 before = __atomic_fetch_and(&c->armed, ~bit, __ATOMIC_SEQ_CST);
+    bool overflowed = pmu_take_overflows(c, bit);
+    bool served = !(before & bit);
+    if ((served || !overflowed) && READ_ONCE(c->owed) == OWED_STOPPED)
+        WRITE_ONCE(c->owed, owed); // none of this counter's
+    if (!c->sampling)
+        c->pmu.io->mask_lvt();
+}
+
+void pmu_stop(struct pmu_cpu *c, u32 n)
+{
+    u32 bit = 1u << n;
+    bool sampled = c->sampling & bit;
+    WRITE_ONCE(c->sampling, c->sampling & ~bit);
+    WRITE_ONCE(c->enabled, c->enabled & ~bit);
+    program(c, n, 0, 0);
+    pmu_gate(c, true); // without it, now
+    if (sampled)
+        disarm(c, n);
+}

@@ -1,0 +1,94 @@
+// Counting on the machine: a group of events on each CPU.
+
+#include "arch/i386/pmu/machine.h"
+#include "kernel/errno.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "lib/string.h"
+
+struct pmu_counting {
+    u32 events;
+    struct per_cpu {
+        struct pmu_group group;
+        bool in;
+        struct pmu_count copy[PMU_GROUP_EVENTS]; // for pmu_counting_read
+    } cpu[CPU_MAX];
+};
+
+#define PAGES DIV_ROUND_UP(sizeof(struct pmu_counting), PAGE_SIZE)
+
+static struct per_cpu *here(struct pmu_counting *c)
+{
+    return &c->cpu[this_cpu()->id];
+}
+
+int pmu_counting_create(const struct pmu_event *events, u32 count,
+                        struct pmu_counting **out)
+{
+    if (pmu_why_not())
+        return -ENODEV;
+    if (!count || count > PMU_GROUP_EVENTS)
+        return -EINVAL;
+    struct pmu_counting *c = vmap_alloc(PAGES, PROT_R | PROT_W, FRAME_BUFFER);
+    if (!c)
+        return -ENOMEM;
+    memset(c, 0, sizeof(*c));
+    c->events = count;
+    for (u32 i = 0; i < cpu_count; i++) {
+        struct pmu_group *g = &c->cpu[i].group;
+        g->events = count;
+        for (u32 e = 0; e < count; e++) {
+            if (!pmu_encode(&pmu_cpus[i].pmu, &events[e], &g->code[e]))
+                continue;
+            pmu_counting_destroy(c);
+            return -EINVAL;
+        }
+    }
+    *out = c;
+    return 0;
+}
+
+void pmu_counting_destroy(struct pmu_counting *c)
+{
+    vmap_free(c, PAGES);
+}
+
+void pmu_counting_in(struct pmu_counting *c)
+{
+    here(c)->in = true;
+    pmu_group_in(pmu_this_cpu(), &here(c)->group, rdtsc());
+}
+
+void pmu_counting_out(struct pmu_counting *c)
+{
+    here(c)->in = false;
+    pmu_group_out(pmu_this_cpu(), &here(c)->group, rdtsc());
+}
+
+void pmu_counting_turn(struct pmu_counting *c)
+{
+    if (here(c)->in)
+        pmu_group_rotate(pmu_this_cpu(), &here(c)->group, rdtsc());
+}
+
+// Each CPU makes a copy of its own, which nobody changes afterwards.
+static void copy_here(void *arg)
+{
+    struct per_cpu *p = here(arg);
+    if (p->in)
+        pmu_group_look(pmu_this_cpu(), &p->group, rdtsc());
+    memcpy(p->copy, p->group.count, sizeof(p->copy));
+}
+
+void pmu_counting_read(struct pmu_counting *c, struct pmu_count *counts)
+{
+    pmu_on_all_cpus(copy_here, c);
+    memset(counts, 0, c->events * sizeof(*counts));
+    for (u32 i = 0; i < cpu_count; i++) {
+        for (u32 e = 0; e < c->events; e++) {
+            counts[e].value += c->cpu[i].copy[e].value;
+            counts[e].enabled += c->cpu[i].copy[e].enabled;
+            counts[e].running += c->cpu[i].copy[e].running;
+        }
+    }
+}

@@ -1,0 +1,16 @@
+// What the kernel's side of arch/i386/pmu shares.
+#pragma once
+
+#include "arch/cpu.h"
+#include "arch/i386/pmu/counters.h"
+
+extern struct pmu_cpu pmu_cpus[CPU_MAX];
+
+static inline struct pmu_cpu *pmu_this_cpu(void)
+{
+    return &pmu_cpus[this_cpu()->id];
+}
+
+// Runs `fn(arg)` on every CPU, with interrupts off, and waits for all. Thread
+// context.
+void pmu_on_all_cpus(void (*fn)(void *arg), void *arg);

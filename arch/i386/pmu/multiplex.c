@@ -1,0 +1,63 @@
+// Counting more events than there are counters: in turn.
+//
+// Each event's count comes with two times: how long it was wanted (`enabled`)
+// and how long it was on a counter (`running`). Counted * enabled / running
+// estimates what a counter of its own would have shown; with running == 0
+// nothing is known, and nothing must be said.
+
+#include "arch/i386/pmu/counters.h"
+
+void pmu_group_in(struct pmu_cpu *c, struct pmu_group *g, u64 now)
+{
+    for (u32 k = 0; k < g->events; k++) {
+        u32 i = (g->first + k) % g->events;
+        u32 n = pmu_choose(c, g->code[i].counters);
+        g->counter[i] = (u8)n;
+        g->start[i] = 0;
+        if (n != PMU_NONE)
+            pmu_count_start(c, n, &g->code[i]);
+    }
+    g->since = now;
+}
+
+void pmu_group_look(struct pmu_cpu *c, struct pmu_group *g, u64 now)
+{
+    u64 time = now - g->since;
+    g->since = now;
+    for (u32 i = 0; i < g->events; i++) {
+        struct pmu_count *count = &g->count[i];
+        u32 n = g->counter[i];
+        count->enabled += time;
+        if (n == PMU_NONE)
+            continue;
+        u64 value = pmu_read(&c->pmu, n);
+        u64 mask = (1ull << c->pmu.counter[n].width) - 1;
+        count->value += (value - g->start[i]) & mask;
+        count->running += time;
+        g->start[i] = value;
+    }
+}
+
+void pmu_group_out(struct pmu_cpu *c, struct pmu_group *g, u64 now)
+{
+    pmu_group_look(c, g, now);
+    for (u32 i = 0; i < g->events; i++) {
+        if (g->counter[i] != PMU_NONE)
+            pmu_stop(c, g->counter[i]);
+        g->counter[i] = PMU_NONE;
+    }
+}
+
+void pmu_group_rotate(struct pmu_cpu *c, struct pmu_group *g, u64 now)
+{
+    bool all = true;
+    for (u32 i = 0; i < g->events; i++)
+        all &= g->counter[i] != PMU_NONE;
+    if (all) {
+        pmu_group_look(c, g, now);
+        return;
+    }
+    pmu_group_out(c, g, now);
+    g->first = (g->first + 1) % g->events;
+    pmu_group_in(c, g, now);
+}

@@ -1,0 +1,208 @@
+// The address-bin profiler: see <strobe/profile.h>.
+//
+// It uses the sampling that there is: the best source, started for it as for a
+// session. `sessions_lock` guards everything here; samples read only
+// `bins_source`, `target` and the bins. The bins are changed otherwise when
+// `bins_source` is NULL and every CPU has since passed through an interrupt: a
+// sample runs with interrupts off.
+
+#include "arch/cpu.h"
+#include "arch/trap.h"
+#include "kernel/errno.h"
+#include "kernel/profile/bins.h"
+#include "kernel/profile/session_private.h"
+#include "kernel/sched/task.h"
+
+const struct sample_source *bins_source;
+
+static struct bins bins;
+static struct task *target; // referenced; NULL: nobody is profiled
+static const struct sample_source *source;
+static bool whole;   // the range is the program's code, whatever it is
+static bool waiting; // the range is the next program's
+
+void bins_sample(const struct trapframe *tf, u32 ticks)
+{
+    if (current->task == READ_ONCE(target) && trap_from_user(tf) &&
+        !bins_add(&bins, tf->eip, ticks))
+        WRITE_ONCE(bins_source, NULL); // full
+}
+
+// --- the program's code -----------------------------------------------------
+
+struct range {
+    u32 low, end; // end 0: none yet
+};
+
+// The lowest code is the program's; the kernel's own page lies above, as do
+// programs' mappings.
+static int add_area(struct area *a, void *arg)
+{
+    struct range *r = arg;
+    if (!r->end && a->prot & PROT_X)
+        r->low = a->start;
+    else if (!(a->prot & PROT_X) || r->end != a->start)
+        return r->end;
+    r->end = a->end;
+    return 0;
+}
+
+// -ESRCH: its last thread has begun to end. -EFAULT: it has no code.
+static int find_code(struct task *t, struct range *out)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct aspace *as = t->threads_running ? t->aspace : NULL;
+    if (as)
+        aspace_ref(as);
+    spin_unlock_irq(&tasks_lock, flags);
+    if (!as)
+        return -ESRCH;
+    *out = (struct range){ 0 };
+    aspace_for_each_area(as, add_area, out);
+    aspace_unref(as);
+    return out->end ? 0 : -EFAULT;
+}
+
+static bool contains(const struct range *code, u32 low, u32 high)
+{
+    return low >= code->low && high <= code->end - 1;
+}
+
+// --- begin and end ----------------------------------------------------------
+
+static void nothing(void *arg UNUSED)
+{
+}
+
+static void stop_counting(void)
+{
+    WRITE_ONCE(bins_source, NULL);
+    smp_call_others(nothing, NULL);
+}
+
+static void end(void)
+{
+    if (!target)
+        return;
+    stop_counting();
+    source_release(source);
+    task_unref(target);
+    WRITE_ONCE(target, NULL);
+    waiting = false;
+}
+
+// It has ended by itself, in an interrupt: a bin is full.
+static bool is_full(void)
+{
+    return target && !waiting && !READ_ONCE(bins_source);
+}
+
+static void start_counting(u32 low, u32 high)
+{
+    bins_init(&bins, low, high);
+    __atomic_store_n(&bins_source, source, __ATOMIC_RELEASE);
+}
+
+static int try_begin(struct task *t, u32 low, u32 high)
+{
+    struct range code;
+    struct sample_rate rate = { .event = "" };
+    int err = find_code(t, &code);
+    if (err)
+        return err;
+    whole = !low && !high;
+    bool inside = contains(&code, low, high);
+    if (low > high || (!whole && !inside && t->execed))
+        return -EFAULT;
+    err = source_acquire("", &rate, &source);
+    if (err)
+        return err;
+    waiting = !whole && !inside;
+    if (waiting)
+        bins_init(&bins, low, high);
+    else
+        start_counting(whole ? code.low : low, whole ? code.end - 1 : high);
+    return 0;
+}
+
+// The target is published first, and its memory and whether it lives are looked
+// at under tasks_lock, where exec and exit change them. So the observers below
+// see every exec and end that is not seen here.
+static int begin(struct task *t, u32 low, u32 high)
+{
+    task_ref(t);
+    WRITE_ONCE(target, t);
+    int err = try_begin(t, low, high);
+    if (err) {
+        WRITE_ONCE(target, NULL);
+        task_unref(t);
+    }
+    return err;
+}
+
+int bins_profile(u32 id, u32 low, u32 high)
+{
+    struct task *t = id ? task_find(id) : NULL;
+    int err = 0;
+    if (id && !t)
+        return -ESRCH;
+    mutex_lock(&sessions_lock);
+    if (!t || is_full())
+        end();
+    if (t)
+        err = target ? -EBUSY : begin(t, low, high);
+    mutex_unlock(&sessions_lock);
+    if (t)
+        task_unref(t);
+    return err;
+}
+
+void bins_result(struct prof_data *out)
+{
+    mutex_lock(&sessions_lock);
+    bins_read(&bins, out);
+    mutex_unlock(&sessions_lock);
+}
+
+// --- the target's life ------------------------------------------------------
+
+// A new program: all that was counted is the old one's.
+static void restart(struct task *t)
+{
+    struct range code;
+    stop_counting();
+    waiting = false;
+    u32 low = bins.data.low, high = bins.data.high;
+    if (find_code(t, &code) || (!whole && !contains(&code, low, high))) {
+        bins.data.bins_used = 0;
+        end();
+        return;
+    }
+    start_counting(whole ? code.low : low, whole ? code.end - 1 : high);
+}
+
+static void execed(struct task *t)
+{
+    if (READ_ONCE(target) != t)
+        return;
+    mutex_lock(&sessions_lock);
+    if (target == t)
+        restart(t);
+    mutex_unlock(&sessions_lock);
+}
+
+static void ended(struct task *t)
+{
+    if (READ_ONCE(target) != t)
+        return;
+    mutex_lock(&sessions_lock);
+    if (target == t)
+        end();
+    mutex_unlock(&sessions_lock);
+}
+
+static const struct task_observer bins_observer = {
+    .execed = execed,
+    .ended = ended,
+};
+TASK_OBSERVER(bins_observer);

@@ -1,0 +1,65 @@
+// How many events lie between two samples: a fixed number, or one that follows
+// a rate; varied at random; and more of them when sampling would take too much.
+
+#include "kernel/profile/pace.h"
+
+#define STRETCH_MAX 16u
+
+// Events come in bursts, and a CPU that halts counts none: half or twice as
+// much is the most that one interval can say.
+static void follow(struct pace *p, u64 gap)
+{
+    u64 base = p->base;
+    if (gap >= 2 * p->target)
+        base /= 2;
+    else if (gap <= p->target / 2)
+        base *= 2;
+    else
+        base = base * p->target / gap;
+    // Half way there, so that it does not swing.
+    p->base = MAX((p->base + base) / 2, (u64)PACE_PERIOD_MIN);
+}
+
+// x * fraction / 2^32, for 64-bit x.
+static u64 scale(u64 x, u32 fraction)
+{
+    return (x >> 32) * fraction + ((x & 0xffffffff) * fraction >> 32);
+}
+
+// Uniform from half the base to one and a half, so that no loop of the program
+// keeps step (S. McCanne, C. Torek: A Randomized Sampling Clock for CPU
+// Utilization Estimation and Code Profiling, USENIX Winter 1993).
+static u64 vary(struct pace *p)
+{
+    u32 x = p->seed; // xorshift (G. Marsaglia, J. Stat. Soft. 8:14)
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    p->seed = x;
+    return p->base / 2 + scale(p->base, x);
+}
+
+u64 pace_next(struct pace *p, u64 now)
+{
+    // Stretched intervals are long because they are to be.
+    if (p->target && p->last && !p->stretch)
+        follow(p, now - p->last);
+    p->last = now;
+    u64 period = p->seed ? vary(p) : p->base;
+    return MAX(period, 1ull) << p->stretch;
+}
+
+void pace_spent(struct pace *p, u32 cycles, u64 now)
+{
+    p->spent += cycles;
+    bool much = p->spent > p->window / 4, over = now - p->began > p->window;
+    if (!much && !over)
+        return;
+    if (much && p->stretch < STRETCH_MAX)
+        p->stretch++;
+    // Back when twice as many samples would still be cheap.
+    else if (p->spent < p->window / 16 && p->stretch)
+        p->stretch--;
+    p->began = now;
+    p->spent = 0;
+}

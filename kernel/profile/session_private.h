@@ -1,0 +1,78 @@
+// What the parts of kernel/profile share.
+//
+// `slots` is read by sample_take in interrupt context without a lock: a slot is
+// filled when its session is complete; it is emptied first when that ends, and
+// then every CPU is made to pass through an interrupt: a sample_take that still
+// saw the session has returned by then, for it runs with interrupts off.
+// `sessions_lock` guards begin, end and the stretches in which time counts;
+// `tasks_lock` guards which tasks are targets, so that a slot that is seen to
+// be filled under it stays so.
+#pragma once
+
+#include "kernel/profile/sample.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/time/callout.h"
+#include "lib/counter.h"
+#include "lib/ring.h"
+
+#define SESSIONS_MAX 16
+
+enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
+
+struct session_cpu {
+    struct ring ring;
+    u32 lost_since; // samples since the last that found room
+    // Written by sample_take on this CPU, read by session_info on any.
+    struct counter taken[MODES], lost, irqs_off, others, missed, throttled;
+    struct counter unreadable, cycles;
+};
+
+struct session {
+    const struct sample_source *source;
+    struct sample_rate rate;
+    u32 asked_hz, flags;
+    struct task *task;           // referenced; NULL: system
+    const struct task *profiler; // left out of a system session; only compared
+    struct waitq *readers;
+    u32 slot, ring_pages;
+    bool paused, wait_exec;   // sessions_lock; `paused` is read by sample_take
+    bool ended;               // no target lives any more, and readers know
+    u64 since_ns, elapsed_ns; // of the running stretch; before it
+    u64 since_cycles, cycles; // the targets', likewise: what was expected
+    u32 live;                 // targets; tasks_lock
+    u64 ended_cycles;         // of targets that have ended; tasks_lock
+    struct spinlock event_lock; // for `events`, which have many writers
+    struct ring events;
+    u32 events_lost;
+    struct callout pump;
+    struct session_cpu cpu[CPU_MAX];
+};
+
+extern struct mutex sessions_lock;
+extern struct session *slots[SESSIONS_MAX];
+extern u32 slots_used; // a bit for each; marked accesses
+
+// sample.c: before a source starts.
+void sample_start_throttle(void);
+
+// source.c, under sessions_lock. The source named, or the best one, started (or
+// running already, then at its rate): -ENODEV, or as its start.
+int source_acquire(const char *asked, struct sample_rate *rate,
+                   const struct sample_source **out);
+void source_release(const struct sample_source *source);
+
+// targets.c. Under tasks_lock: makes `t` a target of `s`.
+void targets_add(struct session *s, struct task *t);
+// No task is a target of `s` any more.
+void targets_clear(struct session *s);
+// TSC cycles that all targets, living and dead, have had.
+u64 targets_cycles(struct session *s);
+
+// session.c, under sessions_lock.
+void session_exec_seen(struct session *s);
+
+// address_bins.c. The source whose samples are put into bins, or NULL: read by
+// sample_take.
+extern const struct sample_source *bins_source;
+void bins_sample(const struct trapframe *tf, u32 ticks);

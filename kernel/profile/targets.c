@@ -1,0 +1,184 @@
+// Which tasks a session samples, and what becomes of them: fork, exec, exit.
+//
+// A task carries a bit for each session whose target it is; a child gets the
+// bits of sessions that want children. All of that changes under tasks_lock;
+// sample_take reads the bits of the task that runs. The profiler is told of
+// its targets' forks, execs and ends by records in a ring of the session's
+// own, so that each sample can be looked up in the program that ran then.
+
+#include "arch/cpu.h"
+#include "kernel/profile/session_private.h"
+#include "kernel/sched/task.h"
+#include "lib/string.h"
+
+static u32 inherited; // sessions that want children; tasks_lock
+
+void targets_add(struct session *s, struct task *t)
+{
+    u32 bit = 1u << s->slot;
+    WRITE_ONCE(t->sessions, t->sessions | bit);
+    s->live++;
+    if (s->flags & SPROFILE_O_CHILDREN)
+        inherited |= bit;
+}
+
+static void remove(struct task *t, void *arg)
+{
+    const struct session *s = arg;
+    WRITE_ONCE(t->sessions, t->sessions & ~(1u << s->slot));
+}
+
+void targets_clear(struct session *s)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    inherited &= ~(1u << s->slot);
+    WRITE_ONCE(slots_used, slots_used & ~(1u << s->slot));
+    WRITE_ONCE(slots[s->slot], NULL);
+    task_for_each_locked(remove, s);
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
+struct sum {
+    u32 bit;
+    u64 cycles;
+};
+
+static void add_cycles(struct task *t, void *arg)
+{
+    struct sum *sum = arg;
+    u64 user, kernel;
+    if (!(t->sessions & sum->bit))
+        return;
+    task_times_locked(t, &user, &kernel);
+    sum->cycles += user + kernel;
+}
+
+u64 targets_cycles(struct session *s)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct sum sum = { 1u << s->slot, s->ended_cycles };
+    if (s->flags & SPROFILE_O_CHILDREN)
+        task_for_each_locked(add_cycles, &sum);
+    else
+        add_cycles(s->task, &sum);
+    spin_unlock_irq(&tasks_lock, flags);
+    return sum.cycles;
+}
+
+// --- what is told -----------------------------------------------------------
+
+union task_record {
+    struct sprofile_task task;
+    u8 bytes[sizeof(struct sprofile_task) + SPROFILE_PATH_MAX];
+};
+
+static void describe(union task_record *r, struct task *t, u32 parent,
+                     enum sprofile_task_kind kind)
+{
+    memset(r, 0, sizeof(*r));
+    r->task.task = t->id;
+    r->task.parent = parent;
+    r->task.kind = (u16)kind;
+    u32 flags = spin_lock_irq(&t->lock);
+    strlcpy(r->task.name, t->name, sizeof(r->task.name));
+    if (t->path)
+        strlcpy(r->task.path, t->path, SPROFILE_PATH_MAX);
+    r->task.build_id_size = t->build_id_size;
+    memcpy(r->task.build_id, t->build_id, t->build_id_size);
+    spin_unlock_irq(&t->lock, flags);
+    u32 size = sizeof(r->task) + (u32)strlen(r->task.path) + 1;
+    r->task.head = (struct sprofile_record){
+        .type = SPROFILE_R_TASK,
+        .size = (u16)ALIGN_UP(size, 8u),
+        .cpu = (u16)this_cpu()->id,
+        .time = rdtsc(),
+    };
+}
+
+static void put(struct session *s, const union task_record *r)
+{
+    u32 flags = spin_lock_irq(&s->event_lock);
+    if (!ring_write(&s->events, r, r->task.head.size))
+        WRITE_ONCE(s->events_lost, s->events_lost + 1);
+    spin_unlock_irq(&s->event_lock, flags);
+}
+
+// tasks_lock held.
+static void tell(struct task *t, u32 parent, enum sprofile_task_kind kind)
+{
+    union task_record r;
+    bool described = false;
+    for (u32 used = slots_used; used; used &= used - 1) {
+        u32 i = (u32)__builtin_ctz(used);
+        struct session *s = slots[i];
+        if (!s || (s->task && !(t->sessions & 1u << i)))
+            continue;
+        if (!described)
+            describe(&r, t, parent, kind);
+        described = true;
+        put(s, &r);
+    }
+}
+
+// tasks_lock held.
+static void forked(struct task *child, struct task *parent)
+{
+    if (!slots_used)
+        return;
+    u32 bits = parent->sessions & inherited;
+    WRITE_ONCE(child->sessions, bits);
+    for (u32 left = bits; left; left &= left - 1)
+        slots[__builtin_ctz(left)]->live++;
+    tell(child, parent->id, SPROFILE_T_FORKED);
+}
+
+static void execed(struct task *t)
+{
+    if (!READ_ONCE(slots_used))
+        return;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    tell(t, t->parent ? t->parent->id : 0, SPROFILE_T_EXECED);
+    spin_unlock_irq(&tasks_lock, flags);
+    mutex_lock(&sessions_lock);
+    for (u32 i = 0; i < SESSIONS_MAX; i++) {
+        struct session *s = slots[i];
+        if (s && s->task == t && s->wait_exec)
+            session_exec_seen(s);
+    }
+    mutex_unlock(&sessions_lock);
+}
+
+// The last thread of `t` is here, and leaves user mode for good: from the end
+// of its bit on it is not sampled, and what was is in the rings. tasks_lock
+// held.
+static void target_ended(struct task *t, u32 slot)
+{
+    struct session *s = slots[slot];
+    u64 user, kernel;
+    task_times_locked(t, &user, &kernel);
+    s->ended_cycles += user + kernel;
+    if (--s->live)
+        return;
+    WRITE_ONCE(s->ended, true);
+    waitq_wake_all(s->readers);
+}
+
+static void ended(struct task *t)
+{
+    if (!READ_ONCE(slots_used))
+        return;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    tell(t, t->parent ? t->parent->id : 0, SPROFILE_T_ENDED);
+    u32 bits = t->sessions;
+    WRITE_ONCE(t->sessions, 0);
+    for (; bits; bits &= bits - 1)
+        target_ended(t, (u32)__builtin_ctz(bits));
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
+static const struct task_observer profile_observer = {
+    .forked = forked,
+    .execed = execed,
+    .ended = ended,
+};
+TASK_OBSERVER(profile_observer);

@@ -1,0 +1,152 @@
+// Sample sources over the timer registry: a device that interrupts every CPU at
+// once, by an ordinary interrupt that the boot CPU passes on ("rtc"), or as
+// NMI, which code that runs with interrupts off does not hold up ("nmi-hpet",
+// "nmi-pit", "nmi-rtc").
+//
+// How many ticks an interrupt stands for is told by the TSC of this CPU: what
+// came while it could not be taken has merged into one.
+
+#include "arch/clock.h"
+#include "arch/cpu.h"
+#include "kernel/errno.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/profile/sample.h"
+#include "kernel/time/timer.h"
+#include "lib/string.h"
+
+struct timer_source {
+    struct sample_source source;
+    const char *timer; // its name in the registry
+    struct timer *reserved;
+    u32 period_ns, period_cycles;
+    bool random;       // single shots, each set off by the one before
+    u32 seed;          // the boot CPU's
+    u32 last[CPU_MAX]; // TSC, low half; 0: no tick yet
+};
+
+// The boot CPU sets off the next shot.
+static void shoot_again(struct timer_source *s)
+{
+    timer_again(s->reserved, sample_random_distance(&s->seed, s->period_ns));
+}
+
+static void tick(void *arg, const struct trapframe *tf)
+{
+    struct timer_source *s = arg;
+    u32 *last = &s->last[this_cpu()->id];
+    u32 now = (u32)rdtsc() | 1, ticks = 1;
+    u32 gap = *last ? now - *last : s->period_cycles;
+    // Up to one and a half periods are no loss, also of random ones.
+    if (unlikely(gap > s->period_cycles / 8 * 13))
+        ticks = (gap + s->period_cycles / 2) / s->period_cycles;
+    *last = now;
+    u64 period = (u64)s->period_ns * ticks;
+    if (s->random) {
+        period = clock_tsc_to_ns(gap);
+        if (this_cpu()->id == 0)
+            shoot_again(s);
+    }
+    sample_take(&s->source, tf, ticks, period);
+}
+
+static struct timer_source *mine(const struct sample_source *s)
+{
+    return container_of(s, struct timer_source, source);
+}
+
+static int start_timer(struct timer_source *s, u64 period)
+{
+    u32 mode = s->random ? TIMER_ONESHOT : TIMER_PERIODIC;
+    mode |= s->source.nmi ? TIMER_NMI : TIMER_ALL_CPUS;
+    return timer_start(s->reserved, mode, period, tick, s);
+}
+
+static int start(const struct sample_source *source, struct sample_rate *rate)
+{
+    struct timer_source *s = mine(source);
+    int err = timer_reserve_name(s->timer, s->source.name, &s->reserved);
+    if (err)
+        return err;
+    u64 period = NSEC_PER_SEC / rate->hz;
+    for (u32 i = 0; i < CPU_MAX; i++)
+        s->last[i] = 0;
+    // Until the device has said what it makes of it:
+    s->period_ns = (u32)period;
+    s->period_cycles = (u32)(clock_tsc_hz() / rate->hz);
+    s->random = rate->random && s->reserved->flags & TIMER_ONESHOT;
+    random_bytes(&s->seed, sizeof(s->seed));
+    s->seed |= 1;
+    err = start_timer(s, period);
+    if (err == -EINVAL && s->random) { // then at even distances
+        s->random = false;
+        err = start_timer(s, period);
+    }
+    if (err) {
+        timer_release(s->reserved);
+        return err;
+    }
+    // (A single shot has no period but its first.)
+    rate->period = s->random ? period : timer_period_ns(s->reserved);
+    rate->hz = (u32)((NSEC_PER_SEC + rate->period / 2) / rate->period);
+    rate->random = s->random;
+    s->period_ns = (u32)rate->period;
+    s->period_cycles =
+        (u32)(clock_tsc_hz() * (rate->period / 1000) / (NSEC_PER_SEC / 1000));
+    return 0;
+}
+
+static void stop(const struct sample_source *source)
+{
+    struct timer_source *s = mine(source);
+    timer_stop(s->reserved);
+    timer_release(s->reserved);
+}
+
+struct search {
+    const struct timer_source *source;
+    const char *why_not;
+};
+
+// "hpet" stands for hpet0, hpet1, ...
+static void look_at(const struct timer *t, void *arg)
+{
+    struct search *search = arg;
+    const char *name = search->source->timer;
+    if (!search->why_not || memcmp(t->name, name, strlen(name)))
+        return;
+    u32 needed = search->source->source.nmi ? TIMER_NMI : TIMER_ALL_CPUS;
+    if (t->why_not)
+        search->why_not = t->why_not;
+    else if (!(t->flags & needed))
+        search->why_not = "it cannot interrupt all CPUs so";
+    else if (t->owner && strcmp(t->owner, search->source->source.name))
+        search->why_not = "the timer is in use";
+    else
+        search->why_not = NULL;
+}
+
+static const char *why_not(const struct sample_source *source)
+{
+    struct search search = { mine(source), "the machine has no such timer" };
+    timers_each(look_at, &search);
+    return search.why_not;
+}
+
+#define TIMER_SOURCE(id, text, device, is_nmi, order, low, high)          \
+    static struct timer_source id##_source = { .source = {              \
+                                                   .name = text,        \
+                                                   .rank = order,       \
+                                                   .min_hz = low,       \
+                                                   .max_hz = high,      \
+                                                   .nmi = is_nmi,       \
+                                                   .why_not = why_not,  \
+                                                   .start = start,      \
+                                                   .stop = stop,        \
+                                               },                       \
+                                               .timer = device }; \
+    LINKER_SET_ADD_PART(sample_sources, id, id##_source.source)
+
+TIMER_SOURCE(nmi_hpet, "nmi-hpet", "hpet", true, 300, 1, 20000);
+TIMER_SOURCE(nmi_pit, "nmi-pit", "pit", true, 250, 19, 20000);
+TIMER_SOURCE(nmi_rtc, "nmi-rtc", "rtc", true, 200, 2, 8192);
+TIMER_SOURCE(rtc, "rtc", "rtc", false, 50, 2, 8192);

@@ -1,0 +1,24 @@
+// System calls of the address-bin profiler: see <strobe/profile.h>.
+
+#include <arch/mmu.h>
+
+#include "kernel/errno.h"
+#include "kernel/mm/heap.h"
+#include "kernel/profile/sample.h"
+#include "kernel/syscall/syscall.h"
+
+SYSCALL_HANDLER(profile)
+{
+    return bins_profile(a, b, c);
+}
+
+SYSCALL_HANDLER(getprof)
+{
+    struct prof_data *data = kmalloc(sizeof(*data));
+    if (!data)
+        return -ENOMEM;
+    bins_result(data);
+    int err = copy_to_user(a, data, sizeof(*data));
+    kfree(data);
+    return err;
+}

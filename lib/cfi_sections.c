@@ -1,0 +1,47 @@
+// The two sections of an ELF file that hold call frame information.
+#include "lib/cfi.h"
+#include "lib/elf.h"
+#include "lib/string.h"
+
+static bool inside(size_t size, u32 offset, u64 length)
+{
+    return offset <= size && length <= size - offset;
+}
+
+static bool name_is(const u8 *names, u32 size, u32 at, const char *name)
+{
+    size_t length = strlen(name) + 1;
+    return at < size && length <= size - at &&
+           !memcmp(names + at, name, length);
+}
+
+u32 cfi_sections(const void *image, size_t size,
+                 struct cfi_section out[CFI_SECTIONS])
+{
+    const u8 *bytes = image;
+    struct elf_header h;
+    struct elf_section s, names;
+    u32 n = 0;
+    if (size < sizeof(h))
+        return 0;
+    memcpy(&h, bytes, sizeof(h));
+    if (memcmp(h.ident, ELF_MAGIC, 4) || h.ident[4] != ELF_CLASS32 ||
+        h.shentsize != sizeof(s) || h.shstrndx >= h.shnum ||
+        !inside(size, h.shoff, (u64)h.shnum * sizeof(s)))
+        return 0;
+    memcpy(&names, bytes + h.shoff + h.shstrndx * sizeof(s), sizeof(names));
+    if (!inside(size, names.offset, names.size))
+        return 0;
+    for (u32 i = 0; i < h.shnum && n < CFI_SECTIONS; i++) {
+        memcpy(&s, bytes + h.shoff + i * sizeof(s), sizeof(s));
+        const u8 *text = bytes + names.offset;
+        bool eh = name_is(text, names.size, s.name, ".eh_frame");
+        if (!eh && !name_is(text, names.size, s.name, ".debug_frame"))
+            continue;
+        if (s.type != ELF_SHT_NOBITS && s.size &&
+            inside(size, s.offset, s.size))
+            out[n++] =
+                (struct cfi_section){ bytes + s.offset, s.size, s.addr, eh };
+    }
+    return n;
+}

@@ -1,0 +1,29 @@
+// The user's call chain of a sample (strobe/kbox.h) made whole.
+//
+// The kernel follows frame pointers. Where the innermost function's frame does
+// not stand (its first and last instructions, functions in assembler that have
+// none), its caller is missing in that chain: it is found by the compiler's
+// call frame information among the words of the stack that the sample carries.
+#pragma once
+
+#include "lib/cfi.h"
+
+struct chain_program {
+    const struct cfi_section *sections;
+    const struct cfi_entry *entries; // sorted
+    u32 count;
+};
+
+struct chain_sample {
+    const u32 *pc; // the user's chain
+    u32 depth;
+    const u32 *stack; // esp, first frame, the stack from esp on
+    u32 stack_words;
+    bool gap; // SPROFILE_F_USER_GAP
+};
+
+// Writes the chain to `out`, which has room for depth + CHAIN_MORE entries;
+// returns how many. `program` may be NULL: nothing is known of its code.
+#define CHAIN_MORE 8
+u32 chain_complete(const struct chain_program *program,
+                   const struct chain_sample *s, u32 *out);

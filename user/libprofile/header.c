@@ -1,0 +1,111 @@
+#include "header.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+double percent(double part, double whole)
+{
+    return whole > 0 ? 100.0 * part / whole : 0.0;
+}
+
+static void print_source(FILE *out, const struct sprofile_info *info,
+                         const struct sprofile_options *o)
+{
+    if (info->event[0] != '\0' && info->rate_hz == 0)
+        fprintf(out, "Source:  %s, every %" PRIu64 " %s", info->source,
+                info->period, info->event);
+    else
+        fprintf(out, "Source:  %s at %u Hz", info->source, info->rate_hz);
+    fprintf(out, " on %u CPU%s", info->cpus, info->cpus == 1 ? "" : "s");
+    if (info->random)
+        fprintf(out, ", at random");
+    else if (o->flags & SPROFILE_O_RANDOM)
+        fprintf(out, "; it cannot vary its period");
+    if (o->source[0] != '\0' && strcmp(o->source, info->source) != 0)
+        fprintf(out, "; instead of %s, as asked", o->source);
+    if (o->rate_hz != 0 && info->rate_hz != 0 && o->rate_hz != info->rate_hz)
+        fprintf(out, "; %u Hz was asked", o->rate_hz);
+    fputc('\n', out);
+}
+
+static void print_samples(FILE *out, const struct sprofile_info *info,
+                          uint64_t unknown)
+{
+    fprintf(out,
+            "Samples: %" PRIu64 " expected, %" PRIu64 " taken, %" PRIu64
+            " lost, %" PRIu64 " unknown; %" PRIu64 " user, %" PRIu64 " kernel",
+            info->expected, info->taken, info->lost, unknown, info->user,
+            info->kernel);
+    if (info->irq + info->idle > 0)
+        fprintf(out, ", %" PRIu64 " irq, %" PRIu64 " idle", info->irq,
+                info->idle);
+    fprintf(out, "; %.1f%% with interrupts off\n",
+            percent(info->irqs_off, info->taken));
+}
+
+static void print_ticks(FILE *out, const struct sprofile_info *info)
+{
+    fprintf(out,
+            "Ticks:   %" PRIu64 " missed (came late); %" PRIu64
+            " hit something else",
+            info->missed, info->others);
+    if (info->throttled > 0)
+        fprintf(out, "; %" PRIu64 " throttled (sampling took too much)",
+                info->throttled);
+    fputc('\n', out);
+}
+
+// Cycles that all sampled CPUs had together while the session ran.
+static double cpu_cycles(const struct sprofile_info *info)
+{
+    return (double)info->elapsed_ns / 1e9 * info->tsc_hz * info->cpus;
+}
+
+static void print_trouble(FILE *out, const struct sprofile_info *info,
+                          const struct samples *s)
+{
+    uint64_t bad = s->reader.malformed + s->uncounted;
+
+    if (info->unreadable > 0)
+        fprintf(out, "Chains:  %" PRIu64 " end at memory that is not there\n",
+                info->unreadable);
+    if (s->chains.cut > 0)
+        fprintf(out, "Chains:  %" PRIu64 " parts did not fit into memory\n",
+                s->chains.cut);
+    if (info->tasks_lost + s->programs.forgotten > 0)
+        fprintf(out, "Tasks:   of %" PRIu64 " changes was not heard\n",
+                info->tasks_lost + s->programs.forgotten);
+    if (bad > 0)
+        fprintf(out,
+                "Corrupt: %" PRIu64 " records were not understood or counted\n",
+                bad);
+}
+
+void header_print(FILE *out, const struct sprofile_info *info,
+                  const struct sprofile_options *asked, const struct samples *s,
+                  uint64_t unknown)
+{
+    uint64_t interrupts = info->taken + info->others;
+
+    print_source(out, info, asked);
+    print_samples(out, info, unknown);
+    print_ticks(out, info);
+    fprintf(out, "Cost:    %.0f cycles a sample, %.3f %% of the CPU%s\n",
+            interrupts > 0 ? (double)info->cycles / interrupts : 0.0,
+            percent(info->cycles, cpu_cycles(info)),
+            info->cpus == 1 ? "" : "s");
+    print_trouble(out, info, s);
+}
+
+void header_complain(FILE *out, const char *prefix, const struct samples *s)
+{
+    for (uint32_t i = 0; i < s->images.count; i++) {
+        const struct image *m = &s->images.list[i];
+        if (i == IMAGE_UNKNOWN || !m->loaded || m->problem == NULL)
+            continue;
+        fprintf(out,
+                "%s: %s: %s; addresses are shown instead. Link it without -s, "
+                "or put the output of nm beside it as PROGRAM.sym\n",
+                prefix, m->path, m->problem);
+    }
+}

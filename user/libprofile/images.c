@@ -1,0 +1,149 @@
+#include "images.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int images_init(struct images *i, image_reader read)
+{
+    static const char *const fixed[IMAGES_FIXED] = {
+        [IMAGE_KERNEL] = "[kernel]",
+        [IMAGE_VDSO] = "[vdso]",
+        [IMAGE_UNKNOWN] = "[unknown]",
+    };
+    *i = (struct images){ .read = read };
+    for (uint32_t n = 0; n < IMAGES_FIXED; n++) {
+        images_add(i, fixed[n], NULL, 0);
+        if (i->count != n + 1) {
+            images_free(i);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void unload(struct image *m)
+{
+    free(m->bytes);
+    free(m->text);
+    free(m->symbol_table);
+    free(m->frame_table);
+}
+
+void images_free(struct images *i)
+{
+    for (uint32_t n = 0; n < i->count; n++) {
+        unload(&i->list[n]);
+        free(i->list[n].path);
+    }
+    free(i->list);
+    *i = (struct images){ 0 };
+}
+
+uint32_t images_add(struct images *i, const char *path, const void *build_id,
+                    uint32_t build_id_size)
+{
+    if (path[0] == '\0' || build_id_size > sizeof(i->list->build_id))
+        return IMAGE_UNKNOWN;
+    for (uint32_t n = 0; n < i->count; n++) {
+        const struct image *m = &i->list[n];
+        if (m->build_id_size == build_id_size && strcmp(m->path, path) == 0 &&
+            (build_id_size == 0 ||
+             memcmp(m->build_id, build_id, build_id_size) == 0))
+            return n;
+    }
+    if (i->count == i->room) {
+        uint32_t room = i->room * 2 + 16;
+        void *list = realloc(i->list, room * sizeof(*i->list));
+        if (list == NULL)
+            return IMAGE_UNKNOWN;
+        i->list = list;
+        i->room = room;
+    }
+    struct image *m = &i->list[i->count];
+    *m = (struct image){ .path = strdup(path), .build_id_size = build_id_size };
+    if (m->path == NULL)
+        return IMAGE_UNKNOWN;
+    if (build_id_size > 0)
+        memcpy(m->build_id, build_id, build_id_size);
+    return i->count++;
+}
+
+static const char *load_symbols(struct image *m, size_t size)
+{
+    static const char *const why[] = {
+        [SYMBOLS_STRIPPED] = "it has no symbols (was it stripped?)",
+        [SYMBOLS_CORRUPT] = "its symbol table is corrupt",
+        [SYMBOLS_FOREIGN] = "it is not an ELF program for i386",
+    };
+    uint32_t room = symbols_room(m->bytes, size);
+    m->symbol_table = calloc(room + 1, sizeof(struct symbol));
+    if (m->symbol_table == NULL)
+        return "there is not enough memory for its symbols";
+    enum symbols_status status =
+        symbols_read(&m->symbols, m->bytes, size, m->symbol_table, room);
+    return status == SYMBOLS_OK ? NULL : why[status];
+}
+
+// Where there is no memory for them callers are found by frame pointers alone.
+static void load_frames(struct image *m, size_t size)
+{
+    uint32_t sections = cfi_sections(m->bytes, size, m->sections), room = 0;
+    for (uint32_t s = 0; s < sections; s++)
+        room += cfi_entries(&m->sections[s], s, NULL, 0);
+    struct cfi_entry *entries = calloc(room + 1, sizeof(*entries));
+    if (entries == NULL)
+        return;
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < sections; s++)
+        count += cfi_entries(&m->sections[s], s, entries + count, room - count);
+    m->frame_table = entries;
+    m->frames = (struct chain_program){ m->sections, entries,
+                                        cfi_sort(entries, count) };
+}
+
+// The program's own file, or what `nm` has printed of it into PATH.sym.
+static void load(const struct images *i, struct image *m)
+{
+    size_t size;
+    m->loaded = true;
+    m->problem = "its file cannot be read";
+    m->bytes = i->read(m->path, &size);
+    if (m->bytes != NULL) {
+        m->problem = load_symbols(m, size);
+        load_frames(m, size);
+    }
+    if (m->problem == NULL)
+        return;
+    char *beside = malloc(strlen(m->path) + sizeof(".sym"));
+    struct image text = { 0 };
+    if (beside != NULL) {
+        strcat(strcpy(beside, m->path), ".sym");
+        text.bytes = i->read(beside, &size);
+    }
+    free(beside);
+    if (text.bytes == NULL || load_symbols(&text, size) != NULL) {
+        unload(&text);
+        return;
+    }
+    // Names lie in the text; the frames in the file.
+    free(m->symbol_table);
+    m->text = text.bytes;
+    m->symbols = text.symbols;
+    m->symbol_table = text.symbol_table;
+    m->problem = NULL;
+}
+
+const struct image *images_load(struct images *i, uint32_t image)
+{
+    struct image *m = &i->list[image];
+    if (!m->loaded)
+        load(i, m);
+    return m;
+}
+
+const struct symbol *images_symbol(struct images *i, uint32_t image,
+                                   uint32_t address)
+{
+    const struct image *m = images_load(i, image);
+    return m->problem == NULL ? symbols_find(&m->symbols, address) : NULL;
+}

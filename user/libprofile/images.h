@@ -1,0 +1,54 @@
+// Images: the files that the sampled code comes from, each once, with its
+// symbols and call frame information, loaded when first asked for.
+//
+// A file is known by its path and build id: two tasks that run the same share
+// its image, a file that was replaced meanwhile is another one.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/chain.h"
+#include "lib/symbols.h"
+
+#define IMAGE_KERNEL 0u  // "[kernel]"
+#define IMAGE_VDSO 1u    // "[vdso]", by offset in it
+#define IMAGE_UNKNOWN 2u // "[unknown]": of a task that nobody told of
+#define IMAGES_FIXED 3u
+
+struct image {
+    char *path;
+    uint8_t build_id[20];
+    uint32_t build_id_size;
+    bool loaded;
+    const char *problem; // why it has no symbols; NULL: it has
+    // Once loaded:
+    void *bytes, *text; // text: of PATH.sym
+    struct symbols symbols;
+    struct chain_program frames;
+    struct cfi_section sections[CFI_SECTIONS];
+    void *symbol_table, *frame_table;
+};
+
+// The bytes of a file, to be freed; NULL: it cannot be read. "[kernel]" may be
+// text as `nm` prints it.
+typedef void *(*image_reader)(const char *path, size_t *size);
+
+struct images {
+    image_reader read;
+    struct image *list;
+    uint32_t count, room;
+};
+
+// -1: no memory.
+int images_init(struct images *i, image_reader read);
+void images_free(struct images *i);
+// The number of an image; IMAGE_UNKNOWN for an empty path, or without memory.
+uint32_t images_add(struct images *i, const char *path, const void *build_id,
+                    uint32_t build_id_size);
+// With all that can be read of it. Stays until the next images_add.
+const struct image *images_load(struct images *i, uint32_t image);
+// The symbol around an address, or NULL.
+const struct symbol *images_symbol(struct images *i, uint32_t image,
+                                   uint32_t address);

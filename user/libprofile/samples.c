@@ -1,0 +1,201 @@
+#include "samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHAINS_MAX (1u << 20)
+#define COUNTS_FIRST 1024u
+#define COUNTS_MAX (1u << 20)
+#define NONE UINT32_MAX
+#define VDSO_BYTES 8192u
+
+static uint32_t bucket_of(const struct samples *s, const struct sample_count *c)
+{
+    uint32_t h = c->chain * 0x9e3779b9u;
+    h = (h ^ h >> 15 ^ c->thread) * 0x85ebca6bu;
+    h = (h ^ h >> 13 ^ (c->cpu << 4 | c->mode << 1 | c->irqs_off)) *
+        0x9e3779b9u;
+    return (h ^ h >> 16) & (s->room - 1);
+}
+
+static bool same(const struct sample_count *a, const struct sample_count *b)
+{
+    return a->chain == b->chain && a->thread == b->thread &&
+           a->task == b->task && a->image == b->image && a->cpu == b->cpu &&
+           a->mode == b->mode && a->irqs_off == b->irqs_off;
+}
+
+static void enter(struct samples *s, uint32_t i)
+{
+    uint32_t *bucket = &s->buckets[bucket_of(s, &s->counts[i])];
+    s->counts[i].next = *bucket;
+    *bucket = i;
+}
+
+static int grow(struct samples *s)
+{
+    uint32_t room = s->room == 0 ? COUNTS_FIRST : s->room * 2;
+    if (room > COUNTS_MAX)
+        return -1;
+    uint32_t *buckets = malloc(room * sizeof(*buckets));
+    if (buckets == NULL)
+        return -1;
+    void *counts = realloc(s->counts, room * sizeof(*s->counts));
+    if (counts == NULL) {
+        free(buckets);
+        return -1;
+    }
+    free(s->buckets);
+    s->counts = counts;
+    s->buckets = buckets;
+    s->room = room;
+    for (uint32_t i = 0; i < room; i++)
+        buckets[i] = NONE;
+    for (uint32_t i = 0; i < s->count; i++)
+        enter(s, i);
+    return 0;
+}
+
+static void count(struct samples *s, const struct sample_count *c)
+{
+    s->total += c->samples;
+    s->period += c->period;
+    uint32_t i = s->buckets[bucket_of(s, c)];
+    while (i != NONE && !same(&s->counts[i], c))
+        i = s->counts[i].next;
+    if (i != NONE) {
+        s->counts[i].samples += c->samples;
+        s->counts[i].period += c->period;
+        return;
+    }
+    if (s->count == s->room && grow(s) < 0) {
+        s->uncounted += c->samples;
+        return;
+    }
+    s->counts[s->count] = *c;
+    enter(s, s->count++);
+}
+
+// --- what the stream tells --------------------------------------------------
+
+static struct place place_in(const struct samples *s, uint32_t image,
+                             uint32_t address)
+{
+    if (s->vdso != 0 && address - s->vdso < VDSO_BYTES)
+        return (struct place){ IMAGE_VDSO, address - s->vdso };
+    return (struct place){ image, address };
+}
+
+// From the outermost caller inwards.
+static uint32_t add_user(struct samples *s, const struct stream_sample *in,
+                         uint32_t image)
+{
+    uint32_t chain[SPROFILE_FRAMES_MAX + 129 + CHAIN_MORE];
+    struct chain_sample c = {
+        .pc = in->user,
+        .depth = in->user_depth,
+        .stack = in->stack,
+        .stack_words = in->stack_words,
+        .gap = in->flags & SPROFILE_F_USER_GAP,
+    };
+    const struct image *m = images_load(&s->images, image);
+    uint32_t n =
+        chain_complete(m->frames.count > 0 ? &m->frames : NULL, &c, chain);
+    uint32_t node = CHAIN_ROOT;
+    while (n-- > 0)
+        node = chains_add(&s->chains, node,
+                          place_in(s, image, chain[n] - (n > 0)));
+    return node;
+}
+
+static enum sample_mode mode_of(uint32_t flags)
+{
+    if (flags & SPROFILE_F_IDLE)
+        return MODE_IDLE;
+    if (flags & SPROFILE_F_IRQ)
+        return MODE_IRQ;
+    return flags & SPROFILE_F_KERNEL ? MODE_KERNEL : MODE_USER;
+}
+
+static void take_sample(void *arg, const struct stream_sample *in)
+{
+    struct samples *s = arg;
+    const struct program *p = programs_find(&s->programs, in->task, in->time);
+    uint32_t image = p != NULL ? p->image : IMAGE_UNKNOWN;
+    uint32_t node = add_user(s, in, image);
+    for (uint32_t i = in->kernel_depth; i-- > 0;)
+        node =
+            chains_add(&s->chains, node,
+                       (struct place){ IMAGE_KERNEL, in->kernel[i] - (i > 0) });
+    struct sample_count c = {
+        .chain = node,
+        .task = in->task,
+        .thread = in->thread,
+        .image = image,
+        .cpu = in->cpu,
+        .mode = mode_of(in->flags),
+        .irqs_off = in->flags & SPROFILE_F_IRQS_OFF,
+        .samples = 1,
+        .period = in->period,
+    };
+    count(s, &c);
+}
+
+static void take_task(void *arg, const struct sprofile_task *t)
+{
+    struct samples *s = arg;
+    struct program p = { .task = t->task,
+                         .parent = t->parent,
+                         .time = t->head.time };
+    if (t->kind == SPROFILE_T_ENDED)
+        return;
+    p.image = images_add(&s->images, t->path, t->build_id, t->build_id_size);
+    strcpy(p.name, t->name);
+    programs_add(&s->programs, &p);
+}
+
+static void take_lost(void *arg, uint32_t cpu, uint64_t n)
+{
+    (void)cpu;
+    ((struct samples *)arg)->lost += n;
+}
+
+int samples_init(struct samples *s, image_reader read)
+{
+    *s = (struct samples){ 0 };
+    if (images_init(&s->images, read) < 0)
+        return -1;
+    programs_init(&s->programs);
+    if (chains_init(&s->chains, CHAINS_MAX) < 0 || grow(s) < 0) {
+        samples_free(s);
+        return -1;
+    }
+    s->reader = (struct stream_reader){
+        .sample = take_sample, .task = take_task, .lost = take_lost, .arg = s
+    };
+    return 0;
+}
+
+void samples_free(struct samples *s)
+{
+    images_free(&s->images);
+    programs_free(&s->programs);
+    chains_free(&s->chains);
+    free(s->counts);
+    free(s->buckets);
+    *s = (struct samples){ 0 };
+}
+
+void samples_clear(struct samples *s)
+{
+    s->count = 0;
+    s->total = s->period = s->uncounted = s->lost = 0;
+    for (uint32_t i = 0; i < s->room; i++)
+        s->buckets[i] = NONE;
+    chains_clear(&s->chains);
+}
+
+size_t samples_add_stream(struct samples *s, const void *bytes, size_t size)
+{
+    return stream_read(&s->reader, bytes, size);
+}

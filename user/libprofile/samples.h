@@ -1,0 +1,43 @@
+// Samples, counted: how many of which chain, in which thread, on which CPU. All
+// that a report shows is made from these counts.
+#pragma once
+
+#include "chains.h"
+#include "images.h"
+#include "programs.h"
+#include "stream.h"
+
+enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
+
+struct sample_count {
+    uint32_t chain; // its innermost node
+    uint32_t task, thread;
+    uint32_t image; // what the task ran
+    uint16_t cpu;
+    uint8_t mode;
+    bool irqs_off;
+    uint64_t samples, period;
+    uint32_t next; // in its bucket
+};
+
+struct samples {
+    struct images images;
+    struct programs programs;
+    struct chains chains;
+    struct sample_count *counts;
+    uint32_t count, room;
+    uint32_t *buckets;
+    uint32_t vdso; // where the vDSO lies in every program; 0: nowhere known
+    uint64_t total, period;
+    uint64_t uncounted; // no memory for more counts
+    uint64_t lost;      // as the stream says
+    struct stream_reader reader;
+};
+
+// -1: no memory. Give it its place first: the reader points to it.
+int samples_init(struct samples *s, image_reader read);
+void samples_free(struct samples *s);
+// Forgets all samples; images and programs stay.
+void samples_clear(struct samples *s);
+// Takes a piece of the stream, as stream_read.
+size_t samples_add_stream(struct samples *s, const void *bytes, size_t size);

@@ -1,0 +1,85 @@
+// The program that profile starts.
+#define _GNU_SOURCE // pipe2
+#include "profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CANNOT_RUN 126 // as shells have it
+#define NOT_FOUND 127
+
+// In the child: waits for child_go, then becomes the program. A number on
+// `status_fd` says why that failed.
+static _Noreturn void become(const char *path, char **command, int go_fd,
+                             int status_fd)
+{
+    char go;
+
+    if (read(go_fd, &go, 1) != 1)
+        _exit(CANNOT_RUN); // the parent could not begin, and has said so
+    execv(path, command);
+    int error = errno;
+    (void)!write(status_fd, &error, sizeof(error));
+    _exit(CANNOT_RUN);
+}
+
+void child_start(struct child *c, char **command)
+{
+    int go[2], status[2];
+
+    c->path = program_find(command[0]);
+    if (c->path == NULL)
+        fail(errno == EACCES ? CANNOT_RUN : NOT_FOUND, "%s: %s", command[0],
+             errno == EACCES ? "this file is not a program (chmod +x?)"
+                             : "there is no such program");
+    if (pipe2(go, O_CLOEXEC) < 0 || pipe2(status, O_CLOEXEC) < 0)
+        fail(1, "pipe: %s", strerror(errno));
+    c->pid = fork();
+    if (c->pid < 0)
+        fail(1, "fork: %s", strerror(errno));
+    if (c->pid == 0) {
+        close(go[1]);
+        become(c->path, command, go[0], status[1]);
+    }
+    close(go[0]);
+    close(status[1]);
+    c->go_fd = go[1];
+    c->status_fd = status[0];
+    // ^C is for the program; what has been measured until then is reported.
+    signal(SIGINT, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+void child_go(struct child *c)
+{
+    (void)!write(c->go_fd, "", 1);
+}
+
+static int exit_status(pid_t child)
+{
+    int status;
+
+    while (waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR)
+            return 1;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int child_end(struct child *c)
+{
+    int error = 0, status = exit_status(c->pid);
+
+    if (read(c->status_fd, &error, sizeof(error)) == sizeof(error))
+        fail(CANNOT_RUN, "%s: %s", c->path,
+             error == ENOEXEC ? "this is not a program for this machine"
+                              : strerror(error));
+    close(c->go_fd);
+    close(c->status_fd);
+    return status;
+}

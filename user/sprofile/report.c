@@ -1,0 +1,359 @@
+// Reports of the whole system: how its time divides, which code had it, and
+// each program's own list, with bars (after sprofalyze: R. Meurs, Building
+// Performance Measurement Tools for the MINIX 3 Operating System, appendix C).
+#include "sprofile.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE 79
+#define BAR 30
+#define NAME_WIDTH 38
+
+// Tasks that ran the same program under the same name.
+struct group {
+    uint32_t image;
+    char name[16];
+    uint64_t samples;
+};
+
+struct groups {
+    struct result *r;
+    struct group *list;
+    uint32_t count, room;
+    uint32_t wanted; // by the filter
+};
+
+static const struct program *program_of(const struct result *r, uint32_t task)
+{
+    return programs_find(&r->samples.programs, task, UINT64_MAX);
+}
+
+// The group of a count; `count` of them exist at most when memory is out.
+static uint32_t group_of(struct groups *g, const struct sample_count *c)
+{
+    const struct program *p = program_of(g->r, c->task);
+    const char *name = p != NULL ? p->name : "?";
+    uint32_t i = 0;
+
+    while (i < g->count &&
+           (g->list[i].image != c->image || strcmp(g->list[i].name, name) != 0))
+        i++;
+    if (i < g->count)
+        return i;
+    if (g->count == g->room) {
+        void *list = realloc(g->list, (g->room * 2 + 16) * sizeof(*g->list));
+        if (list == NULL)
+            fail(1, "not enough memory for the report");
+        g->list = list;
+        g->room = g->room * 2 + 16;
+    }
+    g->list[i] = (struct group){ .image = c->image };
+    snprintf(g->list[i].name, sizeof(g->list[i].name), "%s", name);
+    g->count++;
+    return i;
+}
+
+static bool in_group(void *arg, const struct sample_count *c)
+{
+    struct groups *g = arg;
+
+    return c->mode != MODE_IDLE && c->mode != MODE_IRQ &&
+           group_of(g, c) == g->wanted;
+}
+
+static int by_samples(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+
+    if (x->samples != y->samples)
+        return x->samples < y->samples ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+static void find_groups(struct groups *g, struct result *r)
+{
+    *g = (struct groups){ .r = r };
+    for (uint32_t i = 0; i < r->samples.count; i++) {
+        const struct sample_count *c = &r->samples.counts[i];
+        if (c->mode == MODE_IDLE || c->mode == MODE_IRQ)
+            continue;
+        uint32_t n = group_of(g, c); // may move the list
+        g->list[n].samples += c->samples;
+    }
+    if (g->count > 0)
+        qsort(g->list, g->count, sizeof(*g->list), by_samples);
+}
+
+// --- lines ------------------------------------------------------------------
+
+static void rule(void)
+{
+    for (int i = 0; i < LINE; i++)
+        putchar('-');
+    putchar('\n');
+}
+
+static void heading(const char *what, const char *figures)
+{
+    rule();
+    printf("%-*s%*s\n", LINE - 30, what, 30, figures);
+    rule();
+}
+
+static void bar_line(const char *name, uint64_t samples, uint64_t most,
+                     uint64_t whole)
+{
+    char bar[BAR + 1];
+    unsigned stars = most > 0 ? (samples * BAR + most / 2) / most : 0;
+
+    if (stars > BAR)
+        stars = BAR;
+    memset(bar, '*', stars);
+    bar[stars] = '\0';
+    printf("%*.*s %-*s %6.1f%%\n", NAME_WIDTH, NAME_WIDTH, name, BAR, bar,
+           percent(samples, whole));
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+static void place_name(char *out, size_t size, const struct result *r,
+                       const struct view_row *row, bool with_image)
+{
+    const char *image = "";
+
+    if (row->image < r->samples.images.count)
+        image = base_name(r->samples.images.list[row->image].path);
+    if (row->name != NULL && !with_image && row->image != IMAGE_KERNEL)
+        snprintf(out, size, "%.*s", (int)row->name_size, row->name);
+    else if (row->name != NULL)
+        snprintf(out, size, "%s %.*s", image, (int)row->name_size, row->name);
+    else if (row->address != 0)
+        snprintf(out, size, "%s 0x%x", image, row->address);
+    else
+        snprintf(out, size, "%s [unknown]", image);
+}
+
+// The rows of a view with bars; what is below the minimum as one.
+static void list(const struct settings *s, const struct result *r,
+                 const struct view *v, bool with_image)
+{
+    uint64_t most = v->count > 0 ? v->rows[0].self : 0, rest = 0;
+    uint32_t shown = 0;
+    char name[256];
+
+    for (uint32_t i = 0; i < v->count; i++) {
+        const struct view_row *row = &v->rows[i];
+        bool small = percent(row->self, v->samples) < s->min_percent;
+        if (small || (s->rows != 0 && shown == s->rows)) {
+            rest += row->self;
+            continue;
+        }
+        place_name(name, sizeof(name), r, row, with_image);
+        bar_line(name, row->self, most, v->samples);
+        shown++;
+    }
+    if (rest > 0) {
+        snprintf(name, sizeof(name), "(the rest, <%.1f%% or beyond %u rows)",
+                 s->min_percent, s->rows);
+        bar_line(s->rows != 0 ? name : "(the rest)", rest, most, v->samples);
+    }
+}
+
+// --- the report -------------------------------------------------------------
+
+static void proportion(const char *what, uint64_t samples, uint64_t whole)
+{
+    printf("%24s: %10" PRIu64 " (%3.0f%%)\n", what, samples,
+           percent(samples, whole));
+}
+
+static void proportions(const struct sprofile_info *i)
+{
+    proportion("User samples", i->user, i->taken);
+    proportion("System samples", i->kernel, i->taken);
+    proportion("Interrupt samples", i->irq, i->taken);
+    proportion("Idle samples", i->idle, i->taken);
+    proportion("Total", i->taken, i->taken);
+    putchar('\n');
+}
+
+static void make(struct view *v, struct result *r,
+                 const struct view_filter *filter)
+{
+    if (view_make(v, &r->samples, BY_SYMBOL, filter) < 0)
+        fail(1, "not enough memory for the report");
+}
+
+static void all_code(const struct settings *s, struct result *r,
+                     const struct view *v)
+{
+    char figures[64];
+
+    snprintf(figures, sizeof(figures), "%" PRIu64 " samples", v->samples);
+    heading("All code but idle", figures);
+    list(s, r, v, true);
+    putchar('\n');
+}
+
+static void each_group(const struct settings *s, struct result *r,
+                       uint64_t whole)
+{
+    struct groups g;
+    char what[128], figures[64];
+
+    find_groups(&g, r);
+    for (uint32_t i = 0; i < g.count; i++) {
+        struct view_filter filter = { .wanted = in_group, .arg = &g };
+        struct view v;
+        if (percent(g.list[i].samples, whole) < s->min_percent)
+            continue;
+        g.wanted = i;
+        make(&v, r, &filter);
+        snprintf(what, sizeof(what), "%s %s", g.list[i].name,
+                 r->samples.images.list[g.list[i].image].path);
+        snprintf(figures, sizeof(figures), "%.1f%% of all but idle",
+                 percent(g.list[i].samples, whole));
+        heading(what, figures);
+        list(s, r, &v, false);
+        putchar('\n');
+        view_free(&v);
+    }
+    free(g.list);
+}
+
+static void each_cpu(const struct settings *s, struct result *r)
+{
+    char what[32], figures[64];
+
+    for (uint32_t cpu = 0; cpu < r->info.cpus; cpu++) {
+        struct view_filter filter = { .by_cpu = true,
+                                      .cpu = cpu,
+                                      .modes = 1u << MODE_IDLE };
+        struct view v;
+        make(&v, r, &filter);
+        snprintf(what, sizeof(what), "CPU %u", cpu);
+        snprintf(figures, sizeof(figures), "%" PRIu64 " samples", v.samples);
+        heading(what, figures);
+        list(s, r, &v, true);
+        putchar('\n');
+        view_free(&v);
+    }
+}
+
+void report(const struct settings *s, struct result *r)
+{
+    struct view_filter busy = { .modes = 1u << MODE_IDLE };
+    struct view v;
+
+    make(&v, r, &busy);
+    header_complain(stderr, "sprofile", &r->samples);
+    printf("System profile, %.3f s, without sprofile itself\n",
+           r->info.elapsed_ns / 1e9);
+    header_print(stdout, &r->info, &s->options, &r->samples, v.unknown);
+    putchar('\n');
+    proportions(&r->info);
+    all_code(s, r, &v);
+    if (s->per_cpu)
+        each_cpu(s, r);
+    else
+        each_group(s, r, v.samples);
+    view_free(&v);
+}
+
+// --- live -------------------------------------------------------------------
+
+#define HOME "\33[H"
+#define CLEAR_LINE "\33[K\n"
+#define CLEAR_REST "\33[J"
+
+void show_top(const struct settings *s, struct result *r)
+{
+    static const struct view_filter all;
+    struct view_filter busy = { .modes = 1u << MODE_IDLE };
+    struct view v, whole;
+    char name[256];
+
+    make(&whole, r, &all);
+    make(&v, r, &busy);
+    printf(HOME "%s at %u Hz, %u CPUs: user %.0f%%, system %.0f%%, irq %.0f%%, "
+                "idle %.0f%%" CLEAR_LINE,
+           r->info.source, r->info.rate_hz, r->info.cpus,
+           percent(whole.modes[MODE_USER], whole.samples),
+           percent(whole.modes[MODE_KERNEL], whole.samples),
+           percent(whole.modes[MODE_IRQ], whole.samples),
+           percent(whole.modes[MODE_IDLE], whole.samples));
+    printf("%" PRIu64 " samples in these two seconds, %" PRIu64
+           " lost in all" CLEAR_LINE CLEAR_LINE,
+           whole.samples, r->info.lost);
+    for (uint32_t i = 0; i < v.count && i < s->rows && v.rows[i].self > 0;
+         i++) {
+        place_name(name, sizeof(name), r, &v.rows[i], true);
+        printf("%6.2f%%  %.60s" CLEAR_LINE, percent(v.rows[i].self, v.samples),
+               name);
+    }
+    printf(CLEAR_REST);
+    fflush(stdout);
+    view_free(&v);
+    view_free(&whole);
+    samples_clear(&r->samples);
+}
+
+// --- JSON -------------------------------------------------------------------
+
+void report_json(const struct settings *s, struct result *r)
+{
+    static const struct view_filter all;
+    const struct sprofile_info *i = &r->info;
+    struct groups g;
+
+    printf("{\n  \"source\": \"%s\", \"source_asked\": \"%s\",\n", i->source,
+           s->options.source);
+    printf("  \"rate_hz\": %u, \"cpus\": %u, \"elapsed_ns\": %" PRIu64 ",\n",
+           i->rate_hz, i->cpus, i->elapsed_ns);
+    printf("  \"expected\": %" PRIu64 ", \"taken\": %" PRIu64
+           ", \"lost\": %" PRIu64 ", \"missed\": %" PRIu64
+           ", \"throttled\": %" PRIu64 ",\n",
+           i->expected, i->taken, i->lost, i->missed, i->throttled);
+    printf("  \"user\": %" PRIu64 ", \"kernel\": %" PRIu64 ", \"irq\": %" PRIu64
+           ", \"idle\": %" PRIu64 ", \"irqs_off\": %" PRIu64 ",\n",
+           i->user, i->kernel, i->irq, i->idle, i->irqs_off);
+    printf("  \"others\": %" PRIu64 ", \"malformed\": %" PRIu64
+           ", \"cycles\": %" PRIu64 ", \"tsc_hz\": %" PRIu64 ",\n",
+           i->others, r->samples.reader.malformed, i->cycles, i->tsc_hz);
+    find_groups(&g, r);
+    printf("  \"programs\": [");
+    for (uint32_t n = 0; n < g.count; n++) {
+        const char *path = r->samples.images.list[g.list[n].image].path;
+        printf("%s\n    {\"name\": ", n > 0 ? "," : "");
+        json_string(stdout, g.list[n].name, strlen(g.list[n].name));
+        printf(", \"path\": ");
+        json_string(stdout, path, strlen(path));
+        printf(", \"samples\": %" PRIu64 "}", g.list[n].samples);
+    }
+    printf("\n  ],\n  \"rows\": [");
+    struct view v;
+    make(&v, r, &all);
+    for (uint32_t n = 0; n < v.count; n++) {
+        const struct view_row *row = &v.rows[n];
+        const char *path = r->samples.images.list[row->image].path;
+        printf("%s\n    {\"image\": ", n > 0 ? "," : "");
+        json_string(stdout, path, strlen(path));
+        printf(", \"address\": %u, \"symbol\": ", row->address);
+        if (row->name != NULL)
+            json_string(stdout, row->name, row->name_size);
+        else
+            printf("null");
+        printf(", \"samples\": %" PRIu64 ", \"total\": %" PRIu64 "}", row->self,
+               row->total);
+    }
+    printf("\n  ]\n}\n");
+    view_free(&v);
+    free(g.list);
+}

@@ -1,0 +1,181 @@
+// Running a system session: while a command runs, for some seconds, or until
+// ^C.
+#include "sprofile.h"
+
+#include "user/libstrobe/sysinfo.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define REFRESH_MS 2000
+#define DRAIN_MS 2000 // for the last records
+#define RING_BYTES (1 << 20)
+#define CANNOT_RUN 126 // as shells have it
+#define NOT_FOUND 127
+
+// The kernel stores records here while a DATA_READ is under way.
+static _Alignas(8) char stream[64 * 1024];
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+// A child's end wakes poll().
+static void on_child(int signal)
+{
+    (void)signal;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
+}
+
+// The programs that ran when the session began; of later ones its records tell.
+static void add_programs(struct samples *s)
+{
+    size_t count = 0;
+    struct sysinfo_task *tasks = sysinfo_read_task("system.tasks", &count);
+
+    if (tasks == NULL)
+        sysinfo_fail("system.tasks");
+    for (size_t i = 0; i < count; i++) {
+        struct program p = { .task = tasks[i].id, .parent = tasks[i].parent };
+        char *path = program_of_task(p.task);
+        // Kernel tasks have no file, and no code of a user's.
+        p.image =
+            path != NULL ? images_add(&s->images, path, NULL, 0) : IMAGE_KERNEL;
+        memcpy(p.name, tasks[i].name, sizeof(p.name));
+        p.name[sizeof(p.name) - 1] = '\0';
+        programs_add(&s->programs, &p);
+        free(path);
+    }
+    free(tasks);
+}
+
+static pid_t start(char *const *command)
+{
+    pid_t child = fork();
+
+    if (child < 0)
+        fail(1, "fork: %s", strerror(errno));
+    if (child > 0)
+        return child;
+    signal(SIGINT, SIG_DFL);
+    execvp(command[0], command);
+    int error = errno;
+    complain("%s: %s", command[0], strerror(error));
+    _exit(error == ENOENT ? NOT_FOUND : CANNOT_RUN);
+}
+
+// True when the command has ended; its status then.
+static bool ended(pid_t child, int *result)
+{
+    int status;
+
+    if (child == 0 || waitpid(child, &status, WNOHANG) != child)
+        return false;
+    *result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return true;
+}
+
+// Takes the answer that has come, if one has. False: no more will.
+static bool take(struct profile_session *session, struct result *r,
+                 int timeout_ms, int *size)
+{
+    *size = 0;
+    if (profile_request(session, stream, sizeof(stream)) < 0) {
+        complain("reading samples: %s", kbox_problem(errno));
+        return false;
+    }
+    int n = profile_answer(session, timeout_ms);
+    if (n >= 0) {
+        samples_add_stream(&r->samples, stream, n);
+        *size = n;
+        return true;
+    }
+    return errno == EINTR || errno == ETIMEDOUT || errno == EAGAIN;
+}
+
+static void drain(struct profile_session *session, struct result *r)
+{
+    int size;
+
+    if (profile_pause(session, true) < 0)
+        return;
+    do {
+        if (!take(session, r, DRAIN_MS, &size))
+            return;
+    } while (size > 0);
+}
+
+static void watch_signals(void)
+{
+    struct sigaction stop = { .sa_handler = on_interrupt }; // no SA_RESTART
+    struct sigaction child = { .sa_handler = on_child };
+
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGHUP, &stop, NULL);
+    sigaction(SIGCHLD, &child, NULL);
+}
+
+static int until(int64_t end, int64_t next)
+{
+    int64_t wait = (end < next ? end : next) - now_ms();
+
+    return wait < 0 ? 0 : wait > REFRESH_MS ? REFRESH_MS : (int)wait;
+}
+
+void run(const struct settings *s, struct result *r,
+         void (*every)(const struct settings *s, struct result *r))
+{
+    struct sprofile_options options = s->options;
+    struct profile_session session;
+    int size;
+
+    if (samples_init(&r->samples, program_read) < 0)
+        fail(1, "not enough memory");
+    r->samples.vdso = getauxval(AT_SYSINFO_EHDR);
+    if (options.ring_bytes == 0)
+        options.ring_bytes = RING_BYTES;
+    watch_signals();
+    if (profile_begin_system(&session, &options) < 0)
+        fail(1, "%s", kbox_problem(errno));
+    add_programs(&r->samples);
+    pid_t child = s->command != NULL ? start(s->command) : 0;
+    int64_t begin = now_ms(), next = begin + REFRESH_MS;
+    int64_t end = s->seconds > 0 ? begin + s->seconds * 1000ll : INT64_MAX;
+
+    while (!interrupted && now_ms() < end && !ended(child, &r->status)) {
+        struct pollfd phone = { .fd = session.phone, .events = POLLIN };
+        if (profile_request(&session, stream, sizeof(stream)) < 0)
+            fail(1, "reading samples: %s", kbox_problem(errno));
+        if (poll(&phone, 1, until(end, next)) > 0 &&
+            !take(&session, r, 0, &size))
+            break;
+        if (every != NULL && now_ms() >= next) {
+            profile_info(&session, &r->info);
+            every(s, r);
+            next = now_ms() + REFRESH_MS;
+        }
+    }
+    drain(&session, r);
+    if (profile_info(&session, &r->info) < 0)
+        complain("the session's totals: %s", kbox_problem(errno));
+    profile_end(&session);
+}

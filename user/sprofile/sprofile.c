@@ -1,0 +1,163 @@
+// sprofile [OPTIONS] [COMMAND...]: where the whole system spends its time.
+//
+// Samples every CPU while the command runs, for some seconds, or until ^C, and
+// shows all code, the kernel's and each program's by its own symbols.
+#define _GNU_SOURCE // getopt_long
+#include "sprofile.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USAGE_STATUS 2
+#define RATE_MAX 100000
+#define SECONDS_MAX 1000000
+#define TOP_ROWS 20
+
+static const char usage_text[] =
+    "usage: sprofile [options] [COMMAND [ARGUMENTS...]]\n"
+    "       sprofile top [options]\n"
+    "  -F HZ       samples a second on each CPU (1000)\n"
+    "  -s SOURCE   what interrupts to take them (the best there is)\n"
+    "  -e EVENT    what is counted, by a source that counts\n"
+    "  -c PERIOD   a sample every so many events\n"
+    "  -R          random distances between samples\n"
+    "  -t SECONDS  for so long; else until the command ends, or ^C\n"
+    "  -p PERCENT  what has less is summed up (1.0)\n"
+    "  -n ROWS     of each list; 0: all (20)\n"
+    "  -a          a list for each CPU instead of each program\n"
+    "  --json      everything, as JSON\n"
+    "  --help      this text\n"
+    "sprofile's own samples are left out. The exit status is the command's.\n";
+
+static _Noreturn void bad_usage(void)
+{
+    fputs(usage_text, stderr);
+    exit(USAGE_STATUS);
+}
+
+static uint32_t number(char letter, const char *text, uint32_t min,
+                       uint32_t max)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 &&
+        value >= min && value <= max)
+        return value;
+    complain("-%c %s: not a number from %u to %u", letter, text, min, max);
+    bad_usage();
+}
+
+static double percentage(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end != text && *end == '\0' && value >= 0 && value <= 100)
+        return value;
+    complain("-p %s: not a percentage from 0 to 100", text);
+    bad_usage();
+}
+
+static void set_name(char *out, size_t size, char letter, const char *name)
+{
+    if (strlen(name) >= size) {
+        complain("-%c %s: there is none with so long a name", letter, name);
+        bad_usage();
+    }
+    strcpy(out, name);
+}
+
+static void take_option(struct settings *s, int c)
+{
+    struct sprofile_options *o = &s->options;
+
+    switch (c) {
+    case 'F':
+        o->rate_hz = number(c, optarg, 1, RATE_MAX);
+        break;
+    case 's':
+        set_name(o->source, sizeof(o->source), c, optarg);
+        break;
+    case 'e':
+        set_name(o->event, sizeof(o->event), c, optarg);
+        break;
+    case 'c':
+        o->period = number(c, optarg, 1, INT_MAX);
+        break;
+    case 'R':
+        o->flags |= SPROFILE_O_RANDOM;
+        break;
+    case 't':
+        s->seconds = number(c, optarg, 1, SECONDS_MAX);
+        break;
+    case 'p':
+        s->min_percent = percentage(optarg);
+        break;
+    case 'n':
+        s->rows = number(c, optarg, 0, INT_MAX);
+        break;
+    case 'a':
+        s->per_cpu = true;
+        break;
+    case 'j':
+        s->json = true;
+        break;
+    case 'h':
+        fputs(usage_text, stdout);
+        exit(EXIT_SUCCESS);
+    default: // getopt_long has said what is wrong
+        bad_usage();
+    }
+}
+
+static void parse(struct settings *s, int argc, char *argv[])
+{
+    static const struct option options[] = {
+        { "json", no_argument, NULL, 'j' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
+    };
+    int c;
+
+    if (argc > 1 && strcmp(argv[1], "top") == 0) {
+        s->live = true;
+        argv++;
+        argc--;
+    }
+    // The + leaves the command's own options to the command.
+    while ((c = getopt_long(argc, argv, "+F:s:e:c:Rt:p:n:ah", options, NULL)) !=
+           -1)
+        take_option(s, c);
+    if (argv[optind] != NULL)
+        s->command = argv + optind;
+    if (s->live && (s->json || s->rows == 0 || s->rows > TOP_ROWS)) {
+        complain("top shows 1 to %d rows, and no JSON", TOP_ROWS);
+        bad_usage();
+    }
+}
+
+int main(int argc, char *argv[])
+{
+    static struct result result;
+    struct settings settings = { .min_percent = 1.0, .rows = TOP_ROWS };
+
+    parse(&settings, argc, argv);
+    if (settings.live)
+        fputs("\33[H\33[J", stdout);
+    run(&settings, &result, settings.live ? show_top : NULL);
+    if (settings.json)
+        report_json(&settings, &result);
+    else if (!settings.live)
+        report(&settings, &result);
+    samples_free(&result.samples);
+    if (fflush(stdout) != 0) {
+        complain("writing the report: %s", strerror(errno));
+        return 1;
+    }
+    return result.status;
+}

@@ -1,0 +1,35 @@
+// What the parts of sprofile share.
+#pragma once
+
+#include "user/libprofile/header.h"
+#include "user/libprofile/views.h"
+#include "user/libstrobe/strobe.h"
+
+struct settings {
+    struct sprofile_options options; // what is asked of the kernel
+    char **command;                  // run meanwhile; NULL: none
+    uint32_t seconds;                // 0: until ^C, or the end of the command
+    double min_percent;              // what is less is summed up
+    uint32_t rows;                   // of each list, and of `top`; 0: all
+    bool per_cpu, json, live;
+};
+
+// --- run.c ------------------------------------------------------------------
+
+struct result {
+    struct samples samples;
+    struct sprofile_info info;
+    int status;
+};
+
+// Samples the system. `every` is called each two seconds in live mode, between
+// records; NULL: not live.
+void run(const struct settings *s, struct result *r,
+         void (*every)(const struct settings *s, struct result *r));
+
+// --- report.c ---------------------------------------------------------------
+
+void report(const struct settings *s, struct result *r);
+void report_json(const struct settings *s, struct result *r);
+// The screen of `sprofile top`.
+void show_top(const struct settings *s, struct result *r);
