@@ -5,6 +5,7 @@
 #include "kernel/monitor/facts.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/sched/audit.h"
+#include "kernel/sched/load.h"
 #include "kernel/sched/statistics.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
@@ -21,10 +22,12 @@ void fact_uptime(struct sysinfo_uptime *out)
 
 void fact_load(struct sysinfo_load *out)
 {
-    u32 load[3];
+    struct load load;
 
-    sched_load(load);
-    *out = (struct sysinfo_load){ load[0], load[1], load[2] };
+    load_read(&load);
+    *out =
+        (struct sysinfo_load){ load.average[0], load.average[1],
+                               load.average[2], load.runnable, load.updates };
 }
 
 void fact_totals(struct sysinfo_totals *out)

@@ -46,7 +46,7 @@ static int make_clock(struct chain *out, u32 number UNUSED)
 static int make_sources(struct chain *out, u32 number UNUSED)
 {
     LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
-        const char *why = (*s)->why_not ? (*s)->why_not() : NULL;
+        const char *why = (*s)->why_not(*s);
         struct sysinfo_sampler *record = chain_add(out);
         if (!record)
             break;

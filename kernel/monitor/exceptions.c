@@ -7,6 +7,7 @@
 #include "lib/string.h"
 
 #include <arch/irq.h>
+#include <arch/trap.h>
 
 #define VECTORS 256u
 #define EXCEPTIONS 32u // the vectors below are the CPU's own
@@ -56,6 +57,9 @@ static bool is_hot(u32 vector)
 
 static u64 cycles_on(u32 cpu, u32 vector)
 {
+    // NMIs have an account of their own, as interrupts do.
+    if (vector < EXCEPTIONS && vector != VECTOR_NMI)
+        return ledger_exception_cycles(cpu, vector);
     return ledger_read(&cpus[cpu], &cpus[cpu].ledger->vectors[vector]);
 }
 

@@ -10,11 +10,6 @@
 
 // ---- system calls
 
-static bool task_syscalls_present(void)
-{
-    return syscall_task_counts != NULL;
-}
-
 static void put_syscall(struct chain *out, struct task *task, u32 number,
                         const char *name)
 {
@@ -51,21 +46,17 @@ static int make_syscalls(struct chain *out, u32 number UNUSED)
 
 static int make_task_syscalls(struct chain *out, u32 id)
 {
-    struct task *t = task_find(id);
+    struct task *t = id ? task_find(id) : &kernel_task;
 
     if (!t)
         return -ENOENT;
     put_syscalls(out, t);
-    task_unref(t);
+    if (id)
+        task_unref(t);
     return 0;
 }
 
 // ---- locks
-
-static bool locks_present(void)
-{
-    return lock_classes_each != NULL;
-}
 
 static void put_lock(const struct sysinfo_lock *lock, void *arg)
 {
@@ -79,27 +70,6 @@ static int make_locks(struct chain *out, u32 number UNUSED)
 {
     lock_classes_each(put_lock, out);
     return 0;
-}
-
-// ---- kernel time by subsystem
-
-static bool kernel_present(void)
-{
-    return kernel_subsystem != NULL;
-}
-
-static int make_kernel(struct chain *out, u32 number UNUSED)
-{
-    struct sysinfo_kernel k;
-
-    for (u32 i = 0;; i++) {
-        memset(&k, 0, sizeof(k));
-        if (!kernel_subsystem(i, &k))
-            return 0;
-        struct sysinfo_kernel *record = chain_add(out);
-        if (record)
-            *record = k;
-    }
 }
 
 // ---- connections
@@ -128,11 +98,8 @@ static int make_ipccs(struct chain *out, u32 number UNUSED)
 SYSINFO_NODE(syscalls, .path = "system.syscalls", .type = DATA(SYSCALL),
              .make = make_syscalls);
 SYSINFO_NODE(task_syscalls, .path = "system.tasks.#.syscalls",
-             .type = DATA(SYSCALL), .make = make_task_syscalls,
-             .present = task_syscalls_present);
+             .type = DATA(SYSCALL), .make = make_task_syscalls);
 SYSINFO_NODE(locks, .path = "system.locks", .type = DATA(LOCK),
-             .make = make_locks, .present = locks_present);
-SYSINFO_NODE(kernel, .path = "system.kernel", .type = DATA(KERNEL),
-             .make = make_kernel, .present = kernel_present);
+             .make = make_locks);
 SYSINFO_NODE(ipccs, .path = "system.ipccs", .type = DATA(IPCC),
              .make = make_ipccs, .present = ipccs_present);

@@ -16,20 +16,10 @@ struct thread;
 
 #define PROVIDER __attribute__((weak))
 
-// system.tasks.N.syscalls: as syscall_counts (kernel/syscall/syscall.h), for one
-// task, threads that have ended included.
-struct syscall_counts;
-PROVIDER void syscall_task_counts(struct task *task, u32 number,
-                                  struct syscall_counts *out);
-
 // system.locks: calls `fn` for each lock class, with its record filled. `fn`
 // allocates memory: no spinlock may be held.
-PROVIDER void lock_classes_each(void (*fn)(const struct sysinfo_lock *, void *),
-                                void *arg);
-
-// system.kernel: fills `out` for the subsystem `index` (0, 1, ...), summed over
-// all CPUs. False: there are no more.
-PROVIDER bool kernel_subsystem(u32 index, struct sysinfo_kernel *out);
+void lock_classes_each(void (*fn)(const struct sysinfo_lock *, void *),
+                       void *arg);
 
 // system.ipccs: calls `fn` for each phone that is connected. As
 // lock_classes_each.

@@ -1,19 +1,11 @@
-// All other CPUs come into an interrupt handler and wait there; the last one to
-// come reads. Where interrupts are off nobody is then, so no lock that disables
-// them is held and no account is half changed, except on the caller's CPU: it
-// waits for the call to end with interrupts on, and one may come. Its ledger
-// tells; then the read is done again.
+// Everything is read in a meeting of all CPUs: no account is half changed then,
+// and NMIs leave the books alone meanwhile.
 
 #include "kernel/sched/audit.h"
 
+#include "kernel/sched/meeting.h"
 #include "kernel/sched/runqueue.h"
 #include "kernel/sched/task.h"
-
-struct call {
-    struct audit *out;
-    const struct cpu *caller;
-    u32 others, arrived, done;
-};
 
 static u64 closed(u64 cycles, u64 now)
 {
@@ -41,49 +33,25 @@ static void add_task(struct task *t, void *arg)
         add_thread(v->audit, th, v->now);
 }
 
-static void read_all(struct audit *a, const struct cpu *caller)
+static void read_all(void *arg)
 {
-    const struct ledger *l = caller->ledger;
-    u32 seq;
-    do {
-        while ((seq = READ_ONCE(l->seq)) & 1)
-            cpu_relax();
-        *a = (struct audit){ .cpus = cpu_count };
-        u64 now = rdtsc();
-        for (u32 i = 0; i < cpu_count; i++) {
-            ledger_sums_at(i, now, &a->cpu[i]);
-            add_thread(a, run_queues[i].idle, now);
-        }
-        struct task_visit v = { a, now };
-        spin_lock_irq(&tasks_lock);
-        task_for_each_locked(add_task, &v);
-        add_task(&kernel_task, &v);
-        spin_unlock_irq(&tasks_lock, 0);
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    } while (READ_ONCE(l->seq) != seq);
-}
-
-static void meet(void *arg)
-{
-    struct call *c = arg;
-    if (__atomic_add_fetch(&c->arrived, 1, __ATOMIC_ACQ_REL) == c->others) {
-        read_all(c->out, c->caller);
-        __atomic_store_n(&c->done, 1, __ATOMIC_RELEASE);
+    struct audit *a = arg;
+    ledger_freeze();
+    *a = (struct audit){ .cpus = cpu_count };
+    u64 now = rdtsc();
+    for (u32 i = 0; i < cpu_count; i++) {
+        ledger_sums_at(i, now, &a->cpu[i]);
+        add_thread(a, run_queues[i].idle, now);
     }
-    while (!__atomic_load_n(&c->done, __ATOMIC_ACQUIRE))
-        cpu_relax();
+    struct task_visit v = { a, now };
+    spin_lock_irq(&tasks_lock);
+    task_for_each_locked(add_task, &v);
+    add_task(&kernel_task, &v);
+    spin_unlock_irq(&tasks_lock, 0);
+    ledger_thaw();
 }
 
 void audit_take(struct audit *out)
 {
-    preempt_disable();
-    struct call c = { out, this_cpu(), cpu_count - 1, 0, 0 };
-    if (c.others) {
-        smp_call_others(meet, &c);
-    } else {
-        u32 flags = irq_save();
-        read_all(out, c.caller);
-        irq_restore(flags);
-    }
-    preempt_enable();
+    meeting_call(read_all, out);
 }

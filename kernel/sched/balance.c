@@ -1,42 +1,62 @@
-// Load balancing: a thread goes where a CPU is free; an idle CPU takes work; a
-// thread whose slice is over moves on when another CPU has fewer to serve.
+// Load balancing: a thread that wakes goes where it can run at once; an idle
+// CPU takes work; and at the end of a slice the waiting thread that has had
+// least goes to a CPU whose thread has had more.
+//
+// The last is what makes shares equal when threads and CPUs do not divide:
+// virtual times of different CPUs can be compared (kernel/sched/fair.h). Where
+// they cannot be brought together, because threads are bound to their CPUs, the
+// frames are, to LAG_MAX: else a thread that comes from a CPU where time went
+// fast would wait for hours in a place where it went slowly. Only CPUs with
+// threads that wait do this, so lonely and idle ones take no tick for it.
 
-#include "kernel/sched/runqueue.h"
+#include "kernel/sched/charge.h"
 
 static u32 load_of(const struct run_queue *rq)
 {
-    return READ_ONCE(rq->count) + (READ_ONCE(rq->running) != rq->idle);
+    return READ_ONCE(rq->count) + !run_queue_idle(rq);
 }
 
 static bool allowed(const struct thread *t, u32 cpu)
 {
-    return t->affinity & (1u << cpu);
+    return t->affinity & (1u << cpu) && cpus[cpu].online;
+}
+
+// How well `t` would be served on a CPU, less is better: at once if it is idle
+// or busy with something less urgent, else in the order of the lengths of the
+// queues. Where it ran last is worth a little: the caches know it.
+static u32 cost_of(const struct thread *t, const struct run_queue *rq,
+                   const struct run_queue *last)
+{
+    u32 level = READ_ONCE(rq->level);
+    if (level == PRIORITY_IDLE)
+        return rq != last;
+    if (t->priority < level)
+        return 2 + (rq != last);
+    return 4 + 2 * load_of(rq) + 3 * (rq != last);
 }
 
 // Reads other queues without their locks: a choice that is out of date by the
 // time it is carried out costs time, not correctness.
-struct cpu *balance_choose(struct thread *t, struct cpu *last)
+struct cpu *balance_choose_of_many(const struct thread *t, struct cpu *last)
 {
-    u32 best = CPU_MAX, best_load = ~0u;
-    if (allowed(t, last->id) && !load_of(last->rq))
+    if (run_queue_idle(last->rq) && allowed(t, last->id))
         return last;
+    u32 best = last->id, least = ~0u;
     for (u32 i = 0; i < cpu_count; i++) {
-        if (!allowed(t, i) || !cpus[i].online)
+        if (!allowed(t, i))
             continue;
-        u32 load = load_of(&run_queues[i]) * 2 + (i != last->id);
-        if (load < best_load) {
+        u32 cost = cost_of(t, &run_queues[i], last->rq);
+        if (cost < least) {
             best = i;
-            best_load = load;
+            least = cost;
         }
     }
-    // A busy neighbour is no better than the CPU whose caches know the thread.
-    if (best_load >= 2 && allowed(t, last->id) &&
-        load_of(last->rq) * 2 <= best_load + 2)
-        return last;
     return &cpus[best];
 }
 
-static struct thread *find_movable(struct run_queue *from, u32 to)
+// --- an idle CPU takes work -------------------------------------------------
+
+static struct thread *find_movable(const struct run_queue *from, u32 to)
 {
     for (u32 map = from->bitmap; map; map &= map - 1) {
         struct thread *t;
@@ -48,39 +68,110 @@ static struct thread *find_movable(struct run_queue *from, u32 to)
     return NULL;
 }
 
-struct thread *balance_steal(struct run_queue *rq)
+static struct thread *steal_from(struct run_queue *from, struct run_queue *rq)
 {
-    for (u32 i = 1; i < cpu_count; i++) {
-        struct run_queue *from = &run_queues[(rq->cpu->id + i) % cpu_count];
-        // Out of order for the lock rule, so only tried: the loser of a race
-        // for it goes idle and is woken by whoever queues the next thread.
-        if (!READ_ONCE(from->count) || !spin_try_lock(&from->lock))
-            continue;
-        struct thread *t = find_movable(from, rq->cpu->id);
-        if (t) {
-            run_queue_remove(from, t);
-            WRITE_ONCE(t->cpu, rq->cpu);
-        }
-        spin_unlock(&from->lock);
-        if (t)
-            return t;
+    // Out of order for the lock rule, so only tried: the loser of a race for it
+    // goes idle and is sent work by whoever has too much (balance_push).
+    if (!spin_try_lock(&from->lock))
+        return NULL;
+    struct thread *t = find_movable(from, rq->cpu->id);
+    if (t) {
+        run_queue_remove(from, t);
+        run_queue_rebase(from, rq, t);
+        WRITE_ONCE(t->cpu, rq->cpu);
     }
-    return NULL;
+    spin_unlock(&from->lock);
+    return t;
 }
 
-struct cpu *balance_expired(struct run_queue *rq)
+struct thread *balance_steal(struct run_queue *rq)
 {
-    u32 mine = rq->count + 1, target = rq->cpu->id, least = mine;
+    for (u32 tried = 1u << rq->cpu->id;;) {
+        struct run_queue *longest = NULL;
+        for (u32 i = 0; i < cpu_count; i++) {
+            struct run_queue *from = &run_queues[i];
+            u32 count = tried & (1u << i) ? 0 : READ_ONCE(from->count);
+            if (count > (longest ? READ_ONCE(longest->count) : 0))
+                longest = from;
+        }
+        if (!longest)
+            return NULL;
+        struct thread *t = steal_from(longest, rq);
+        if (t)
+            return t;
+        tried |= 1u << longest->cpu->id;
+    }
+}
+
+// --- a busy CPU sends work away ---------------------------------------------
+
+// An idle CPU, or another one each time. NULL: this is the only CPU.
+static struct run_queue *candidate(struct run_queue *rq, const struct thread *t)
+{
     for (u32 i = 0; i < cpu_count; i++) {
-        u32 load = load_of(&run_queues[i]);
-        if (allowed(rq->running, i) && load < least) {
-            least = load;
-            target = i;
+        if (run_queue_idle(&run_queues[i]) && allowed(t, i))
+            return &run_queues[i];
+    }
+    rq->compared = (rq->compared + 1) % cpu_count;
+    if (rq->compared == rq->cpu->id)
+        rq->compared = (rq->compared + 1) % cpu_count;
+    struct run_queue *to = &run_queues[rq->compared];
+    return to != rq && cpus[rq->compared].online ? to : NULL;
+}
+
+// By how much the thread that runs there has had more than `t`, that waits
+// here. The frames of the two are brought together if they are far apart.
+static s64 lead(struct run_queue *rq, const struct thread *t,
+                struct run_queue *to)
+{
+    u64 there = charge_now(to) + to->frame;
+    s64 lead = (s64)(there - (t->virtual_time + rq->frame));
+    s64 lag_max = sched_cycles.lag_max;
+    if (lead > lag_max) {
+        rq->frame += (u64)(lead - lag_max);
+        return lag_max;
+    }
+    if (lead < -lag_max) {
+        to->frame += (u64)(-lag_max - lead);
+        return -lag_max;
+    }
+    return lead;
+}
+
+// A lonely thread's level is what it was when it came: it was not looked at
+// since. If that is long ago it is no interactive one.
+static bool is_lonely(const struct run_queue *rq)
+{
+    s64 ran = (s64)(rdtsc() - rq->started);
+    return !rq->count && ran > sched_cycles.lead_max;
+}
+
+// What runs there is no batch thread: is there more room than here?
+static bool has_room(const struct run_queue *rq, const struct run_queue *to)
+{
+    if (to->level == PRIORITY_IDLE)
+        return !to->count;
+    return to->count + 1 < rq->count || is_lonely(to);
+}
+
+void balance_push(struct run_queue *rq, struct thread *prev)
+{
+    struct thread *t = run_queue_first_batch(rq);
+    struct run_queue *to = t ? candidate(rq, t) : NULL;
+    if (!to || !spin_try_lock(&to->lock))
+        return;
+    bool move = to->level == PRIORITY_BATCH
+                    ? lead(rq, t, to) > sched_cycles.lead_max
+                    : has_room(rq, to);
+    if (move && allowed(t, to->cpu->id)) {
+        run_queue_remove(rq, t);
+        run_queue_rebase(rq, to, t);
+        if (t == prev) { // its stack is in use
+            rq->moving_to = to->cpu;
+        } else {
+            WRITE_ONCE(t->cpu, to->cpu);
+            run_queue_make_ready(to, t);
         }
     }
-    // One thread more here than there: moving it turns the odds round, so that
-    // three threads on two CPUs get equal shares in the long run.
-    if (mine - least >= 2 || (mine - least == 1 && ++rq->expiries % 4 == 0))
-        return &cpus[target];
-    return rq->cpu;
+    spin_unlock(&to->lock);
 }

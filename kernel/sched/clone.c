@@ -89,6 +89,10 @@ static int attach_task(struct task *task, struct thread *thread,
     task->sid = creator->sid ? creator->sid : id;
     task->ctty = creator->ctty;
     list_push_back(&parent->children, &task->sibling);
+    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
+        if ((*o)->forked)
+            (*o)->forked(task, creator);
+    }
     spin_unlock_irq(&tasks_lock, flags);
     return 0;
 }

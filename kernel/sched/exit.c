@@ -10,6 +10,7 @@
 #include "kernel/sched/ids.h"
 #include "kernel/sched/task.h"
 #include "kernel/sync/futex.h"
+#include "kernel/syscall/syscall.h"
 
 static struct task *init_task; // tasks_lock; set when task 1 is found first
 
@@ -119,7 +120,7 @@ static void notify_parent(struct task *t)
     // Reaped by itself when nobody wants to know: taken off the tree here, so
     // that no wait4 finds it.
     bool unwanted = sig == SIGCHLD && signal_children_unwanted(parent);
-    t->zombie = true;
+    WRITE_ONCE(t->zombie, true);
     if (unwanted) {
         parent->child_user += t->dead_user + t->child_user;
         parent->child_kernel += t->dead_kernel + t->child_kernel;
@@ -140,7 +141,8 @@ static void end_task(struct task *t)
 {
     if (t->id == INIT_ID)
         panic("init ended with status %#x", t->exit_code);
-    timeout_cancel(&t->alarm);
+    for (u32 i = 0; i < ITIMERS; i++)
+        itimer_end(&t->itimers[i]);
     task_vfork_release(t);
     LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
         if ((*o)->ended)
@@ -189,16 +191,34 @@ void task_exit_thread(int wait_status)
     thread_exit();
 }
 
+// Who has a dead thread's time on its account from now on: another thread of
+// its task, or of the parent. tasks_lock held. NULL: nobody.
+static struct thread *heir_of(const struct task *task)
+{
+    if (task == &kernel_task)
+        return NULL;
+    if (list_empty(&task->threads))
+        task = task->parent;
+    if (!task || list_empty(&task->threads))
+        return NULL;
+    return list_first(&task->threads, struct thread, task_node);
+}
+
 // A task is a zombie when its last thread has left its stack, not before: so
 // every cycle it had is booked when the parent hears of it.
 void thread_ended(struct thread *t)
 {
     struct task *task = t->task;
+    if (task != &kernel_task)
+        syscall_count_last(t);
     u32 flags = spin_lock_irq(&tasks_lock);
     task->dead_user += t->user.cycles;
     task->dead_kernel += t->kernel.cycles;
     thread_detach(t);
     bool last = !task->thread_count;
+    struct thread *heir = heir_of(task);
+    if (heir)
+        sched_bequeath(t, heir);
     waitq_wake_all(&task->child_wait); // task_kill_other_threads
     spin_unlock_irq(&tasks_lock, flags);
     if (last && task != &kernel_task)

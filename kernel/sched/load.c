@@ -1,36 +1,37 @@
-// Every 5 s:  load = load * C + runnable * (1 - C),  C = e^(-5/T), in 16.16
-// fixed point, for T of 1, 5 and 15 minutes (the first seed, 4.4.2, with the
-// exact exponential).
+// kload: looks every 5 s how many threads run or could (lib/load_average.h).
+//
+// `load_lock` guards `load`, so that who reads gets the figures of one update.
 
 #include "kernel/sched/load.h"
 
 #include "kernel/init/log.h"
 #include "kernel/sched/thread.h"
+#include "kernel/time/timecounter.h"
 
-#define PERIOD_NS (5 * NSEC_PER_SEC)
-#define ONE 65536u
+#define PERIOD_NS (LOAD_PERIOD_SECONDS * NSEC_PER_SEC)
 
-// round(65536 * e^(-5/60)), e^(-5/300), e^(-5/900)
-static const u32 decay[3] = { 60296, 64453, 65173 };
-
-static u32 load[3];
+static struct spinlock load_lock = SPINLOCK_INIT("load");
+static struct load load;
 
 static void update(u32 runnable)
 {
-    for (u32 i = 0; i < 3; i++) {
-        u64 sum =
-            (u64)load[i] * decay[i] + (u64)runnable * ONE * (ONE - decay[i]);
-        WRITE_ONCE(load[i], (u32)((sum + ONE / 2) / ONE));
-    }
+    spin_lock(&load_lock);
+    for (u32 i = 0; i < LOAD_AVERAGES; i++)
+        load.average[i] = load_average(i, load.average[i], runnable);
+    load.runnable = runnable;
+    load.updates++;
+    spin_unlock(&load_lock);
 }
 
 static void kload(void *arg)
 {
     (void)arg;
+    subsystem_enter(IN_MONITORING);
     for (u64 next = clock_now_ns();;) {
         next += PERIOD_NS;
         thread_sleep_until(next, WAIT_UNINTERRUPTIBLE);
         update(sched_runnable() - 1); // without kload itself
+        timecounter_watch();          // now that the machine is awake
     }
 }
 
@@ -40,8 +41,9 @@ void load_start(void)
         panic("no memory for kload");
 }
 
-void sched_load(u32 out[3])
+void load_read(struct load *out)
 {
-    for (u32 i = 0; i < 3; i++)
-        out[i] = READ_ONCE(load[i]);
+    spin_lock(&load_lock);
+    *out = load;
+    spin_unlock(&load_lock);
 }

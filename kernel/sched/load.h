@@ -1,4 +1,14 @@
 // The load averages, kept by the kernel thread kload.
 #pragma once
 
+#include "lib/load_average.h"
+
+struct load {
+    u32 average[LOAD_AVERAGES]; // over 1, 5, 15 minutes
+    u32 runnable;               // threads at the last update, without kload
+    u32 updates;                // since the start
+};
+
 void load_start(void);
+// All as of one update. Any context but interrupts.
+void load_read(struct load *out);

@@ -1,98 +1,184 @@
-// Run queues: adding and removing threads, and the timing of slices.
+// Run queues: the lists, and the timing of slices.
 //
 // A slice is only timed when somebody else waits: an idle or lonely CPU takes
 // no tick.
 
 #include "kernel/sched/runqueue.h"
 
-#include "kernel/sched/task.h"
+#include "kernel/sched/charge.h"
 
-#define SLICE_NS (20 * NSEC_PER_MSEC)
+#define HISTORY_NS (4 * NSEC_PER_SEC)
+#define INHERITED_NS (100 * NSEC_PER_MSEC)
+#define SLICE_BATCH_NS (4 * NSEC_PER_MSEC)
+#define SLICE_SHORT_NS (1 * NSEC_PER_MSEC)
+#define PATIENCE_NS (10 * NSEC_PER_MSEC)
+#define LEAD_MAX_NS (2 * SLICE_BATCH_NS)
+#define LAG_MAX_NS (100 * NSEC_PER_MSEC)
+
+// Virtual times start well above 0, so that one who is behind is not below it.
+#define FLOOR_START (1ull << 48)
 
 struct run_queue run_queues[CPU_MAX];
+struct sched_cycles sched_cycles;
 
-// nice 0: 20 ms; every step is a factor of 1.12, so 19 is 2 ms, -20 is 200 ms.
-u64 slice_length(const struct thread *t)
+static u64 cycles(u64 ns)
 {
-    u64 slice = SLICE_NS;
-    int nice = t->task->nice;
-    for (; nice > 0; nice--)
-        slice = slice * 100 / 112;
-    for (; nice < 0; nice++)
-        slice = slice * 112 / 100;
-    return slice;
+    return clock_tsc_hz() / 1000 * (ns / NSEC_PER_USEC) / 1000;
+}
+
+void sched_cycles_init(void)
+{
+    sched_cycles = (struct sched_cycles){
+        .history = history_units(cycles(HISTORY_NS)),
+        .inherited = history_units(cycles(INHERITED_NS)),
+        .slice_batch = (u32)cycles(SLICE_BATCH_NS),
+        .slice_short = (u32)cycles(SLICE_SHORT_NS),
+        .patience = (u32)cycles(PATIENCE_NS),
+        .lead_max = (u32)cycles(LEAD_MAX_NS),
+        .lag_max = (u32)cycles(LAG_MAX_NS),
+    };
+}
+
+// --- the lists --------------------------------------------------------------
+
+// Before which node `t` belongs. Who comes back from a slice goes to the end as
+// a rule, and who wakes to the beginning.
+static struct list *batch_position(struct run_queue *rq, struct thread *t,
+                                   bool from_front)
+{
+    struct list *head = &rq->levels[PRIORITY_BATCH], *at;
+    u64 key = t->virtual_time;
+    if (from_front) {
+        for (at = head->next; at != head; at = at->next) {
+            if (list_entry(at, struct thread, run_node)->virtual_time > key)
+                break;
+        }
+        return at;
+    }
+    for (at = head; at->prev != head; at = at->prev) {
+        if (list_entry(at->prev, struct thread, run_node)->virtual_time <= key)
+            break;
+    }
+    return at;
+}
+
+// Who comes stands where those stand who are here, but for his debt.
+static struct list *enter_batch(struct run_queue *rq, struct thread *t)
+{
+    if (rq->level == PRIORITY_BATCH && !run_queue_first_batch(rq))
+        rq->floor = charge_now(rq); // alone, it was not charged till now
+    t->virtual_time = rq->floor + t->debt;
+    t->competing = true;
+    return batch_position(rq, t, true);
 }
 
 void run_queue_add(struct run_queue *rq, struct thread *t, bool front)
 {
-    struct list *level = &rq->levels[t->priority];
+    u32 level = t->priority;
+    struct list *before = &rq->levels[level];
     if (front)
-        list_push_front(level, &t->run_node);
-    else
-        list_push_back(level, &t->run_node);
-    rq->bitmap |= 1u << t->priority;
+        before = before->next;
+    if (level == PRIORITY_BATCH)
+        before =
+            t->competing ? batch_position(rq, t, false) : enter_batch(rq, t);
+    list_push_back(before, &t->run_node);
+    rq->bitmap |= 1u << level;
     ADD_ONCE(rq->count, 1);
+    t->since = rdtsc();
     WRITE_ONCE(t->state, THREAD_READY);
 }
 
-void run_queue_remove(struct run_queue *rq, struct thread *t)
+void run_queue_rebase(const struct run_queue *from, const struct run_queue *to,
+                      struct thread *t)
 {
-    list_remove(&t->run_node);
-    if (list_empty(&rq->levels[t->priority]))
-        rq->bitmap &= ~(1u << t->priority);
-    ADD_ONCE(rq->count, -1);
+    if (!t->competing)
+        return;
+    s64 lag_max = sched_cycles.lag_max;
+    s64 ahead = (s64)(t->virtual_time + from->frame - to->frame - to->floor);
+    t->virtual_time = to->floor + (u64)MIN(MAX(ahead, -lag_max), lag_max);
 }
 
-// Somebody waits behind the running thread: its slice must end in time.
+// --- slices -----------------------------------------------------------------
+
+static u32 slice_of(const struct run_queue *rq, const struct thread *t)
+{
+    if (t->priority < PRIORITY_INTERACTIVE)
+        return sched_cycles.slice_batch;
+    if (rq->in_turn || t->priority < PRIORITY_BATCH)
+        return sched_cycles.slice_short;
+    int nice = nice_of(t);
+    if (nice <= 0)
+        return sched_cycles.slice_batch;
+    u32 slice = sched_cycles.slice_batch / FAIR_WEIGHT_0 * fair_weight(nice);
+    return MAX(slice, sched_cycles.slice_short);
+}
+
+bool run_queue_expired(const struct run_queue *rq)
+{
+    return (s64)(rdtsc() - rq->started) >= slice_of(rq, rq->running);
+}
+
 void run_queue_arm_slice(struct run_queue *rq)
 {
     if (rq->slice_armed)
         return;
     rq->slice_armed = true;
-    timeout_set(&rq->slice, rq->slice_end);
+    u64 ran = rdtsc() - rq->started;
+    u32 slice = slice_of(rq, rq->running);
+    u64 left = ran < slice ? clock_tsc_to_ns(slice - ran) : 0;
+    callout_set(&rq->slice, clock_now_ns() + left);
 }
 
-static void slice_over(struct timeout *timeout)
+// It may have been armed for a thread that has left, and come too early.
+static void slice_over(struct callout *callout)
 {
-    struct run_queue *rq = container_of(timeout, struct run_queue, slice);
+    struct run_queue *rq = container_of(callout, struct run_queue, slice);
     rq->slice_armed = false;
     // Without the lock. A thread that another CPU queues just now brings an
     // interrupt of its own; one that is stolen leaves a switch to nobody.
-    if (!READ_ONCE(rq->count) || rq->running == rq->idle)
+    if (!READ_ONCE(rq->count) || run_queue_idle(rq))
         return;
-    if (clock_now_ns() < rq->slice_end)
-        run_queue_arm_slice(rq);
-    else
+    if (run_queue_expired(rq))
         WRITE_ONCE(this_cpu()->need_resched, 1);
+    else
+        run_queue_arm_slice(rq);
 }
 
-// `rq` is locked, t is on no list. Kicks the CPU if it should switch.
+// --- threads that become ready ----------------------------------------------
+
 void run_queue_make_ready(struct run_queue *rq, struct thread *t)
 {
     run_queue_add(rq, t, false);
-    struct thread *running = rq->running;
-    bool preempt = running == rq->idle || t->priority < running->priority;
+    bool preempt = t->priority < rq->level && !rq->in_turn;
+    if (preempt)
+        WRITE_ONCE(rq->cpu->need_resched, 1);
     if (rq->cpu == this_cpu()) {
-        if (preempt)
-            WRITE_ONCE(rq->cpu->need_resched, 1);
-        else
+        if (!preempt)
             run_queue_arm_slice(rq);
-    } else {
-        if (preempt)
-            WRITE_ONCE(rq->cpu->need_resched, 1);
+    } else if (preempt || rq->count == 1) {
         // Also when it does not preempt: the CPU may have no slice armed.
-        if (preempt || rq->count == 1)
-            smp_reschedule(rq->cpu);
+        smp_reschedule(rq->cpu);
     }
 }
 
-// Queues a ready thread that is on no list and uses no stack. Interrupts off.
 void run_queue_place(struct thread *t, struct cpu *target)
 {
-    spin_lock(&target->rq->lock);
+    struct run_queue *rq = target->rq;
+    spin_lock(&rq->lock);
     WRITE_ONCE(t->cpu, target);
-    run_queue_make_ready(target->rq, t);
-    spin_unlock(&target->rq->lock);
+    run_queue_make_ready(rq, t);
+    spin_unlock(&rq->lock);
+}
+
+struct run_queue *run_queue_lock_of(const struct thread *t)
+{
+    for (;;) {
+        struct cpu *cpu = READ_ONCE(t->cpu);
+        spin_lock(&cpu->rq->lock);
+        if (READ_ONCE(t->cpu) == cpu)
+            return cpu->rq;
+        spin_unlock(&cpu->rq->lock);
+    }
 }
 
 void run_queue_init(struct run_queue *rq, struct cpu *cpu)
@@ -100,6 +186,7 @@ void run_queue_init(struct run_queue *rq, struct cpu *cpu)
     spin_init(&rq->lock, "run queue");
     for (u32 i = 0; i < PRIORITY_LEVELS; i++)
         list_init(&rq->levels[i]);
-    timeout_init(&rq->slice, slice_over);
+    callout_init(&rq->slice, slice_over, CALLOUT_INTERRUPT);
+    rq->floor = FLOOR_START;
     rq->cpu = cpu;
 }

@@ -1,142 +1,171 @@
 // The scheduler: who runs next on this CPU, and the switch to it.
 //
-// Policy: levels are strict. Within a level, round robin with slices whose
-// length follows `nice`. A thread that uses its slice up goes to the batch
-// level; one that sleeps earns slice back (half of its sleep), and is
-// interactive again when its slice is full. So that batch threads never starve,
-// one of them runs at least every STARVATION_NS.
+// Policy (docs/scheduler.md): levels are strict. Kernel threads come first,
+// then those that sleep more than they run, on eight levels by their score
+// (interactivity.h), round robin; then the batch threads, the one that has had
+// least first (fair.h). So that no level starves, one that was passed over for
+// PATIENCE gets a turn: a short slice in which it is not preempted. Patience
+// ends for one level after the other, so with n levels waiting each has a turn
+// every n * (PATIENCE + a short slice).
 
 #include "kernel/init/log.h"
 #include "kernel/mm/aspace.h"
-#include "kernel/sched/runqueue.h"
+#include "kernel/sched/charge.h"
 #include "kernel/sched/task.h"
 #include "lib/format.h"
-
-#define STARVATION_NS (30 * NSEC_PER_MSEC)
 
 static struct run_queue *this_rq(void)
 {
     return this_cpu()->rq;
 }
 
-// Books the time the running thread had.
-static void charge(struct run_queue *rq, struct thread *t, u64 now)
+// Which level is served next; some thread waits.
+static u32 choose_level(struct run_queue *rq)
 {
-    u64 ran = now - rq->started;
-    rq->started = now;
-    if (t->slice_left > ran) {
-        t->slice_left -= ran;
-        return;
+    u32 map = rq->bitmap, top = (u32)__builtin_ctz(map);
+    if (map == 1u << top)
+        return top;
+    u64 now = rdtsc();
+    if (!rq->passing) {
+        rq->passing = true;
+        rq->patience = now + sched_cycles.patience;
     }
-    t->slice_left = slice_length(t);
-    if (t->priority >= PRIORITY_INTERACTIVE)
-        t->priority = PRIORITY_BATCH;
+    if ((s64)(rq->patience - now) > 0)
+        return top;
+    rq->patience = now + sched_cycles.patience;
+    u32 after = map & ~((2u << rq->turn) - 1);
+    rq->turn = (u32)__builtin_ctz(after ? after : map);
+    rq->in_turn = rq->turn != top;
+    return rq->turn;
 }
 
-static struct thread *pick(struct run_queue *rq, u64 now)
+static struct thread *pick(struct run_queue *rq)
 {
+    rq->in_turn = false;
     if (!rq->count)
         return NULL;
-    u32 level = (u32)__builtin_ctz(rq->bitmap);
-    bool batch = rq->bitmap & (1u << PRIORITY_BATCH);
-    if (!batch)
-        rq->last_batch = now;
-    else if (level < PRIORITY_BATCH && now - rq->last_batch > STARVATION_NS)
-        level = PRIORITY_BATCH;
-    if (level == PRIORITY_BATCH)
-        rq->last_batch = now;
+    u32 level = choose_level(rq);
     struct thread *t = list_first(&rq->levels[level], struct thread, run_node);
     run_queue_remove(rq, t);
     return t;
 }
 
-// Puts the thread that leaves the CPU where its state says.
-static void put_previous(struct run_queue *rq, struct thread *prev,
-                         bool preempted, u64 now)
+enum why { BLOCKED, PREEMPTED, YIELDED };
+
+static bool allowed_here(const struct run_queue *rq, const struct thread *t)
 {
-    bool asleep = prev->state == THREAD_SLEEPING ||
-                  prev->state == THREAD_WAITING ||
-                  prev->state == THREAD_STOPPED;
-    if (prev->state == THREAD_DEAD || (asleep && !preempted)) {
+    return t->affinity & (1u << rq->cpu->id);
+}
+
+// Puts the thread that leaves the CPU where its state says. True if it stays
+// here and its slice is over.
+static bool put_previous(struct run_queue *rq, struct thread *prev,
+                         enum why why)
+{
+    // Asleep, stopped or dead: a thread dies with interrupts off, so it is not
+    // preempted on the way.
+    if (prev->state != THREAD_RUNNING && why == BLOCKED) {
         prev->switches_voluntary++;
-        prev->wait_began = now;
-        return;
+        charge_leave(rq, prev);
+        return false;
     }
     // Preempted between wait_prepare and the sleep it goes back to look at its
     // condition once more: a spurious wake-up, which every waiter allows.
-    bool expired = prev->slice_left == slice_length(prev);
-    if (preempted)
-        prev->switches_forced++;
-    else
+    if (why == YIELDED)
         prev->switches_voluntary++;
-    struct cpu *home = rq->cpu;
-    if (!(prev->affinity & (1u << home->id)))
-        home = balance_choose(prev, home);
-    else if (expired)
-        home = balance_expired(rq);
-    if (home == rq->cpu) {
-        run_queue_add(rq, prev, preempted && !expired);
-    } else { // once its stack is free: sched_switch_finished
+    else
+        prev->switches_forced++;
+    bool expired = run_queue_expired(rq);
+    charge_relevel(prev);
+    if (!allowed_here(rq, prev)) { // once its stack is free: switch_finished
+        charge_leave(rq, prev);
         WRITE_ONCE(prev->state, THREAD_READY);
-        rq->moving_to = home;
+        rq->moving_to = balance_choose(prev, rq->cpu);
+        return false;
     }
+    run_queue_add(rq, prev, !expired && why != YIELDED);
+    return expired;
 }
 
 void sched_switch_finished(struct thread *prev)
 {
     struct run_queue *rq = this_rq();
     struct cpu *moving_to = rq->moving_to;
-    rq->moving_to = NULL;
+    if (unlikely(moving_to))
+        rq->moving_to = NULL;
     WRITE_ONCE(prev->on_cpu, false);
     bool dead = prev->state == THREAD_DEAD;
     spin_unlock_irq(&rq->lock, 0);
-    if (moving_to)
+    if (unlikely(moving_to))
         run_queue_place(prev, moving_to);
     if (dead)
         thread_ended(prev);
+    if (unlikely(READ_ONCE(current->task->cpu_timers.active)))
+        cpu_timers_switched();
 }
 
-// Interrupts off. Returns with them off, perhaps on another CPU.
-static void switch_away(bool preempted)
+// The thread that gets the CPU now.
+static void dispatch(struct run_queue *rq, struct thread *next)
+{
+    WRITE_ONCE(next->state, THREAD_RUNNING);
+    WRITE_ONCE(next->cpu, rq->cpu);
+    WRITE_ONCE(rq->running, next);
+    WRITE_ONCE(rq->level, next->priority);
+    if (next->competing)
+        rq->floor = next->virtual_time;
+}
+
+static void start_slice(struct run_queue *rq, u64 now)
+{
+    rq->started = now;
+    if (rq->count && rq->level != PRIORITY_IDLE)
+        run_queue_arm_slice(rq);
+}
+
+static void choose_and_switch(enum why why)
 {
     struct run_queue *rq = this_rq();
     spin_lock_irq(&rq->lock);
-    struct thread *prev = rq->running;
-    u64 now = clock_now_ns();
+    struct thread *prev = rq->running, *next = NULL;
+    bool expired = false;
     WRITE_ONCE(this_cpu()->need_resched, 0);
 
     if (prev != rq->idle) {
         if (prev->state == THREAD_RUNNING && !rq->count &&
-            prev->affinity & (1u << rq->cpu->id)) {
-            charge(rq, prev, now); // nobody else: go on
-            rq->slice_end = now + prev->slice_left;
+            allowed_here(rq, prev)) { // nobody else: go on
             spin_unlock_irq(&rq->lock, 0);
             return;
         }
-        charge(rq, prev, now);
-        put_previous(rq, prev, preempted, now);
+        charge(prev);
+        if (why == YIELDED) // to any other thread, whatever its level
+            next = pick(rq);
+        expired = put_previous(rq, prev, why);
     }
-    struct thread *next = pick(rq, now);
+    if (unlikely(rq->passing) && rq->bitmap >> rq->level <= 1)
+        rq->passing = false; // the least urgent that was there has run
     if (!next)
+        next = pick(rq);
+    if (expired)
+        balance_push(rq, prev);
+    if (!next && cpu_count > 1)
         next = balance_steal(rq);
     if (!next)
         next = rq->idle;
 
-    WRITE_ONCE(next->state, THREAD_RUNNING);
-    WRITE_ONCE(next->cpu, rq->cpu);
-    WRITE_ONCE(rq->running, next);
-    rq->started = now;
-    rq->slice_end = now + next->slice_left;
-    if (rq->count && next != rq->idle)
-        run_queue_arm_slice(rq);
+    dispatch(rq, next);
     if (next == prev) {
         assert(!rq->moving_to);
+        start_slice(rq, rdtsc());
         spin_unlock_irq(&rq->lock, 0);
         return;
     }
     rq->switches++;
     WRITE_ONCE(next->on_cpu, true);
+    u64 at = rdtsc(); // where the ledger draws the line too
+    prev->since = at;
+    next->waited += at - next->since;
     ledger_switch(&next->kernel);
+    start_slice(rq, at);
     if (next->task->aspace != rq->cpu->aspace && next->task->aspace)
         aspace_switch(next->task->aspace);
     rq->cpu->thread = next;
@@ -144,18 +173,26 @@ static void switch_away(bool preempted)
     sched_switch_finished(prev);
 }
 
+// Interrupts off. Returns with them off, perhaps on another CPU.
+static void switch_away(enum why why)
+{
+    enum subsystem was = ledger_divide(IN_SCHEDULING);
+    choose_and_switch(why);
+    ledger_divide(was);
+}
+
 void schedule(void)
 {
     u32 flags = irq_save();
     assert(!this_cpu()->irq_depth && !this_cpu()->preempt_count);
-    switch_away(false);
+    switch_away(BLOCKED);
     irq_restore(flags);
 }
 
 void sched_yield(void)
 {
     u32 flags = irq_save();
-    switch_away(false);
+    switch_away(YIELDED);
     irq_restore(flags);
 }
 
@@ -168,7 +205,7 @@ void thread_exit(void)
     spin_lock(&rq->lock);
     WRITE_ONCE(current->state, THREAD_DEAD);
     spin_unlock(&rq->lock);
-    switch_away(false);
+    switch_away(BLOCKED);
     panic("a dead thread runs");
 }
 
@@ -177,7 +214,7 @@ void sched_reschedule_interrupt(void)
 {
     struct run_queue *rq = this_rq();
     spin_lock(&rq->lock);
-    if (rq->count && rq->running == rq->idle)
+    if (rq->count && run_queue_idle(rq))
         WRITE_ONCE(rq->cpu->need_resched, 1);
     else if (rq->count && !rq->cpu->need_resched)
         run_queue_arm_slice(rq);
@@ -195,7 +232,7 @@ void preempt_enable(void)
     if (unlikely(this_cpu_read(need_resched)) && irqs_enabled()) {
         irq_disable();
         while (may_preempt(this_cpu()))
-            switch_away(true);
+            switch_away(PREEMPTED);
         irq_enable();
     }
 }
@@ -207,7 +244,7 @@ void sched_interrupt_exit(void)
     if (current == this_rq()->idle)
         return;
     while (may_preempt(this_cpu()))
-        switch_away(true);
+        switch_away(PREEMPTED);
 }
 
 // --- start-up ---------------------------------------------------------------
@@ -217,12 +254,13 @@ static void init_queue(struct cpu *cpu, struct thread *idle)
     struct run_queue *rq = &run_queues[cpu->id];
     run_queue_init(rq, cpu);
     rq->idle = rq->running = idle;
-    rq->started = clock_now_ns();
+    rq->started = rdtsc();
+    rq->level = PRIORITY_IDLE;
     idle->cpu = cpu;
     idle->on_cpu = true;
     idle->state = THREAD_RUNNING;
     idle->affinity = 1u << cpu->id;
-    idle->priority = idle->base_priority = PRIORITY_LEVELS - 1;
+    idle->priority = PRIORITY_IDLE;
     cpu->thread = idle;
     ledger_start_up_done(&idle->kernel);
     WRITE_ONCE(cpu->rq, rq); // from here on others may queue threads here
@@ -234,6 +272,8 @@ static struct thread idle_threads[CPU_MAX];
 void sched_init(void)
 {
     struct cpu *cpu = this_cpu();
+    if (!cpu->id)
+        sched_cycles_init();
     struct thread *idle = &idle_threads[cpu->id];
     idle->task = &kernel_task;
     idle->refs = 1;
@@ -254,7 +294,7 @@ void sched_start_cpu(void)
             irq_disable();
             ledger_idle_leave(&current->kernel);
         }
-        switch_away(false);
+        switch_away(BLOCKED);
         irq_enable();
     }
 }
@@ -264,7 +304,7 @@ u32 sched_runnable(void)
     u32 n = 0;
     for (u32 i = 0; i < cpu_count; i++) {
         struct run_queue *rq = &run_queues[i];
-        n += READ_ONCE(rq->count) + (READ_ONCE(rq->running) != rq->idle);
+        n += READ_ONCE(rq->count) + !run_queue_idle(rq);
     }
     return n;
 }

@@ -3,6 +3,7 @@
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/thread.h"
+#include "kernel/time/wallclock.h"
 
 void wait_prepare(u32 mode)
 {
@@ -12,33 +13,69 @@ void wait_prepare(u32 mode)
     __atomic_store_n(&current->state, state, __ATOMIC_SEQ_CST);
 }
 
-static void wait_expired(struct timeout *timeout)
+static void wait_expired(struct callout *timeout)
 {
     struct thread *t = container_of(timeout, struct thread, wait_timeout);
     WRITE_ONCE(t->wake_timed_out, true);
     thread_wake(t);
 }
 
+// Until it is woken, or the deadline: -ETIMEDOUT.
+static int sleep_timed(struct thread *t, u64 deadline)
+{
+    if (deadline <= clock_now_ns())
+        return -ETIMEDOUT;
+    WRITE_ONCE(t->wake_timed_out, false);
+    callout_init(&t->wait_timeout, wait_expired, CALLOUT_INTERRUPT);
+    callout_set(&t->wait_timeout, deadline);
+    schedule();
+    callout_drain(&t->wait_timeout);
+    return READ_ONCE(t->wake_timed_out) ? -ETIMEDOUT : 0;
+}
+
+static struct waitq wall_sleepers = WAITQ_INIT(wall_sleepers, "wall clock");
+
+// All look at the clock again: a wake-up for nothing, which waiters allow.
+static void wake_wall_sleepers(void)
+{
+    waitq_wake_all(&wall_sleepers);
+}
+
+static const struct wallclock_observer wall_sleepers_observer = {
+    wake_wall_sleepers
+};
+WALLCLOCK_OBSERVER(wall_sleepers_observer);
+
+// Queued before the clock is read: who sets it later wakes us.
+static int sleep_until_wall(struct thread *t, s64 at)
+{
+    struct waiter w;
+    const char *wait_on = t->wait_on;
+    waiter_add(&w, &wall_sleepers);
+    t->wait_on = wait_on;
+    s64 deadline = at - wallclock_boot_ns();
+    int err = sleep_timed(t, deadline < 0 ? 0 : (u64)deadline);
+    waiter_remove(&w);
+    // It may have been set back since.
+    return err && wallclock_now_ns() < at ? 0 : err;
+}
+
 int wait_sleep(u32 mode, u64 deadline)
 {
     struct thread *t = current;
+    int err = 0;
     lockdep_may_sleep(t->wait_on ? t->wait_on : "a wait queue");
     assert(!this_cpu_read(preempt_count));
     if (mode == WAIT_INTERRUPTIBLE && signal_waiting())
         return -EINTR;
-    if (deadline == WAIT_FOREVER) {
+    if (deadline == WAIT_FOREVER)
         schedule();
-    } else {
-        if (deadline <= clock_now_ns())
-            return -ETIMEDOUT;
-        t->wake_timed_out = false;
-        timeout_init(&t->wait_timeout, wait_expired);
-        timeout_set(&t->wait_timeout, deadline);
-        schedule();
-        timeout_cancel(&t->wait_timeout);
-        if (t->wake_timed_out)
-            return -ETIMEDOUT;
-    }
+    else if (deadline & WAIT_WALL_CLOCK)
+        err = sleep_until_wall(t, (s64)(deadline & ~WAIT_WALL_CLOCK));
+    else
+        err = sleep_timed(t, deadline);
+    if (err)
+        return err;
     return mode == WAIT_INTERRUPTIBLE && signal_waiting() ? -EINTR : 0;
 }
 

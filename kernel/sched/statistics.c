@@ -3,6 +3,7 @@
 
 #include "kernel/sched/statistics.h"
 
+#include "kernel/monitor/providers.h"
 #include "kernel/sched/runqueue.h"
 
 u64 sched_cpu_switches(u32 cpu)
@@ -22,23 +23,10 @@ u64 sched_switches(void)
     return sum;
 }
 
-// Locks the queue that guards the thread's figures: that of its CPU, which may
-// change until the lock is held.
-static struct run_queue *lock_queue_of(const struct thread *t)
-{
-    for (;;) {
-        struct cpu *cpu = READ_ONCE(t->cpu);
-        spin_lock(&cpu->rq->lock);
-        if (t->cpu == cpu)
-            return cpu->rq;
-        spin_unlock(&cpu->rq->lock);
-    }
-}
-
 void thread_statistics(const struct thread *t, struct thread_statistics *out)
 {
     u32 flags = irq_save();
-    struct run_queue *rq = lock_queue_of(t);
+    struct run_queue *rq = run_queue_lock_of(t);
     *out = (struct thread_statistics){
         // The thread itself marks its state and reason before it sleeps,
         // without the lock (wait_prepare).
@@ -54,4 +42,17 @@ void thread_statistics(const struct thread *t, struct thread_statistics *out)
     irq_restore(flags);
     if (out->state != THREAD_SLEEPING && out->state != THREAD_WAITING)
         out->wait_on = NULL;
+}
+
+u64 thread_ready_ns(struct thread *t)
+{
+    u32 flags = irq_save();
+    struct run_queue *rq = run_queue_lock_of(t);
+    u64 waited = t->waited;
+    if (READ_ONCE(t->state) == THREAD_READY)
+        waited += rdtsc() - t->since;
+    spin_unlock(&rq->lock);
+    irq_restore(flags);
+    // Where the CPUs' TSCs differ, nearly nothing may come out as less.
+    return (s64)waited < 0 ? 0 : clock_tsc_to_ns(waited);
 }

@@ -8,6 +8,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sched/clone.h"
 #include "kernel/sched/ids.h"
+#include "kernel/syscall/task_calls.h"
 #include "lib/string.h"
 
 struct spinlock tasks_lock = SPINLOCK_INIT("tasks");
@@ -169,17 +170,10 @@ void task_unref(struct task *t)
         return;
     assert(t != &kernel_task);
     signal_queue_clear(&t->signals.queue); // zombies are sent signals too
+    call_tables_free(t);
     kfree(t->path);
     kfree(t->cmdline);
     slab_free(&task_cache, t);
-}
-
-static void alarm_expired(struct timeout *timeout)
-{
-    struct task *t = container_of(timeout, struct task, alarm);
-    if (t->alarm_interval)
-        timeout_set(timeout, timeout->deadline + t->alarm_interval);
-    signal_send_task(t, SIGALRM, NULL);
 }
 
 static int copy_resources(struct task *t, struct task *parent, u32 flags)
@@ -213,6 +207,8 @@ static void copy_names(struct task *t, struct task *parent)
         memcpy(t->cmdline, parent->cmdline, parent->cmdline_size);
         t->cmdline_size = parent->cmdline_size;
     }
+    memcpy(t->build_id, parent->build_id, parent->build_id_size);
+    t->build_id_size = parent->build_id_size;
     spin_unlock_irq(&parent->lock, irq);
 }
 
@@ -231,7 +227,7 @@ int task_create(struct task *parent, u32 flags, struct task **out)
     list_init(&t->sibling);
     list_init(&t->threads);
     waitq_init(&t->child_wait, "wait");
-    timeout_init(&t->alarm, alarm_expired);
+    cpu_timers_init(&t->cpu_timers);
     if (copy_resources(t, parent, flags)) {
         if (t->aspace)
             aspace_unref(t->aspace);
@@ -262,9 +258,8 @@ int task_create(struct task *parent, u32 flags, struct task **out)
     return 0;
 }
 
-void task_times(struct task *t, u64 *user, u64 *kernel)
+void task_times_locked(struct task *t, u64 *user, u64 *kernel)
 {
-    u32 flags = spin_lock_irq(&tasks_lock);
     *user = t->dead_user;
     *kernel = t->dead_kernel;
     struct thread *th;
@@ -274,6 +269,12 @@ void task_times(struct task *t, u64 *user, u64 *kernel)
         *user += u;
         *kernel += k;
     }
+}
+
+void task_times(struct task *t, u64 *user, u64 *kernel)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    task_times_locked(t, user, kernel);
     spin_unlock_irq(&tasks_lock, flags);
 }
 

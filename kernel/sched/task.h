@@ -6,13 +6,18 @@
 // tasks_lock before a task's signals.lock before a run queue's lock.
 #pragma once
 
+#include "kernel/exec/itimer.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/ipc/counts.h"
 #include "kernel/mm/aspace.h"
 #include "kernel/sched/thread.h"
+#include "lib/build_id.h"
 #include "lib/set.h"
 
 #define TASK_NAME_MAX 16
+
+// setitimer's: of real time, of time in user mode, of CPU time.
+enum { ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF, ITIMERS };
 
 struct tty;
 
@@ -55,13 +60,24 @@ struct task {
     struct waitq *vfork_done; // the vfork parent's, until exec or exit
     bool execed;
 
-    struct timeout alarm; // ITIMER_REAL
-    u64 alarm_interval;
+    struct cpu_timers cpu_timers;      // its lock guards all timers of the task
+    struct itimer itimers[ITIMERS];    // made by the first setitimer of each
+    struct posix_timers *posix_timers; // NULL: it never had one
 
     // Time of threads that have ended; and of waited-for children.
     u64 dead_user, dead_kernel, child_user, child_kernel;
     u64 start_ns;
     u64 minor_faults;
+
+    // kernel/profile: a bit for each session whose target it is. tasks_lock;
+    // read by samples.
+    u32 sessions;
+    u8 build_id[BUILD_ID_MAX]; // of the program; guarded by `lock`
+    u8 build_id_size;          // 0: it has none
+
+    // kernel/syscall/task_calls.h: what its threads have called; the
+    // free ones are guarded by `lock`.
+    struct call_table *call_tables, *free_call_tables;
 
     // kernel/ipc: NULL until somebody connects; guarded there.
     struct answerbox *answerbox, *kbox;
@@ -70,6 +86,8 @@ struct task {
 
 // What happens to tasks, for parts that the core does not know (linker set).
 struct task_observer {
+    // `child` is in the table and has not run. With tasks_lock held.
+    void (*forked)(struct task *child, struct task *parent);
     void (*execed)(struct task *t); // its new program is about to run
     void (*ended)(struct task *t);  // its last thread has stopped for good
 };
@@ -103,6 +121,7 @@ u32 thread_count(void);
 
 // Total TSC cycles of all threads, living and dead (not children).
 void task_times(struct task *t, u64 *user, u64 *kernel);
+void task_times_locked(struct task *t, u64 *user, u64 *kernel); // tasks_lock
 // State letter as ps shows it: R S D T Z.
 char task_state_letter(struct task *t);
 

@@ -8,6 +8,7 @@
 #include "kernel/sched/ids.h"
 #include "kernel/sched/runqueue.h"
 #include "kernel/sched/task.h"
+#include "kernel/syscall/task_calls.h"
 #include "lib/string.h"
 
 SLAB_CACHE(thread_cache, struct thread);
@@ -75,30 +76,19 @@ void thread_detach(struct thread *t)
     threads_alive--;
 }
 
-static void inherit(struct thread *t, const struct thread *from)
-{
-    // A new thread starts as its creator is, with half of its slice, so that
-    // forking earns nobody time.
-    t->base_priority = PRIORITY_INTERACTIVE;
-    t->priority = PRIORITY_INTERACTIVE;
-    t->affinity = (u32)((1ull << cpu_count) - 1);
-    t->slice_left = slice_length(t);
-    if (from->task == &kernel_task)
-        return;
-    t->priority = from->priority;
-    t->affinity = from->affinity;
-    t->slice_left = MAX(from->slice_left / 2, NSEC_PER_MSEC);
-    t->blocked = from->blocked;
-}
-
 int thread_create(struct task *task, const char *name, struct thread **out)
 {
     struct thread *t = slab_alloc(&thread_cache);
     if (!t)
         return -ENOMEM;
     memset(t, 0, sizeof(*t));
+    if (task != &kernel_task && call_table_borrow(task, t)) {
+        slab_free(&thread_cache, t);
+        return -ENOMEM;
+    }
     t->kstack = kstack_alloc();
     if (!t->kstack) {
+        call_table_return(task, t);
         slab_free(&thread_cache, t);
         return -ENOMEM;
     }
@@ -112,9 +102,7 @@ int thread_create(struct task *task, const char *name, struct thread **out)
     t->state = THREAD_SLEEPING;
     t->cpu = this_cpu();
     t->start_ns = clock_now_ns();
-    u32 flags = irq_save(); // the scheduler books our own slice meanwhile
-    inherit(t, current);
-    irq_restore(flags);
+    sched_inherit(t);
     *out = t;
     return 0;
 }
@@ -128,6 +116,7 @@ static void kthread_entry(void *p)
 {
     struct kthread_start start = *(struct kthread_start *)p;
     kfree(p);
+    subsystem_enter(IN_OTHER);
     start.fn(start.arg);
     thread_exit();
 }
@@ -145,7 +134,7 @@ int kthread_create(const char *name, void (*fn)(void *), void *arg,
         kfree(start);
         return err;
     }
-    t->priority = t->base_priority = PRIORITY_KERNEL;
+    t->priority = PRIORITY_KERNEL;
     t->affinity = (u32)((1ull << cpu_count) - 1);
     arch_thread_init(t, kthread_entry, start);
     u32 flags = spin_lock_irq(&tasks_lock);
@@ -182,6 +171,7 @@ void thread_unref(struct thread *t)
     arch_thread_destroy(t);
     signal_queue_clear(&t->queue);
     kstack_free(t->kstack);
+    call_table_return(t->task, t);
     task_unref(t->task);
     slab_free(&thread_cache, t);
 }

@@ -4,11 +4,13 @@
 #include "arch/thread.h"
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/exec/signal.h"
+#include "kernel/sched/interactivity.h"
 #include "kernel/sync/lockdep.h"
 #include "kernel/sync/waitq.h"
+#include "kernel/time/callout.h"
 #include "kernel/time/ledger.h"
-#include "kernel/time/timeout.h"
 
+struct call_table;
 struct task;
 
 enum thread_state {
@@ -24,6 +26,10 @@ enum thread_state {
 #define PRIORITY_LEVELS 32
 
 struct thread {
+    struct account user, kernel; // first, in this order: the ledger knows it
+    u64 counted; // of `kernel`: what calls and exceptions have been told
+    struct call_table *calls; // kernel/syscall: what it has called
+
     u32 tid;
     u32 refs;          // atomic
     struct task *task; // kernel threads belong to kernel_task
@@ -36,19 +42,26 @@ struct thread {
 
     // Guarded by the run queue's lock of `cpu` (sched_lock):
     enum thread_state state;
-    struct cpu *cpu;             // where it runs or ran last
-    bool on_cpu;                 // its stack is in use by some CPU
-    u32 affinity;                // mask of CPUs it may use
-    u32 priority, base_priority; // level now; level given by nice
-    u64 slice_left;              // ns
-    struct list run_node;
+    struct cpu *cpu;      // where it runs or ran last
+    bool on_cpu;          // its stack is in use by some CPU
+    u32 affinity;         // mask of CPUs it may use
+    u32 priority;         // its level
+    struct list run_node; // on its level
+    bool competing;       // virtual_time counts: a batch thread, not asleep
+    u64 virtual_time;     // in the frame of its queue (kernel/sched/fair.h)
+    u32 debt;             // of virtual time, when it does not compete
+    struct interactivity history; // of 64 TSC cycles
+    u32 bequest;                  // atomic: run by threads that ended, not yet
+                                  // in its history
+    u64 charged;    // what of its accounts is charged (TSC cycles)
+    u32 sampled[2]; // by the tick, by statclock
+    u64 since;      // when it became ready or fell asleep (TSC)
+    u64 waited;     // in run queues, without the wait under way
 
     const char *wait_on; // name of what it sleeps on
     bool wake_timed_out;
-    struct timeout wait_timeout;
+    struct callout wait_timeout;
 
-    struct account user, kernel;
-    u64 wait_began; // clock_now_ns when it became READY
     u64 switches_voluntary, switches_forced;
     u64 start_ns;
     u64 faults;
@@ -76,7 +89,7 @@ struct thread {
     u32 clear_tid;        // CHILD_CLEARTID address, 0: none
 };
 
-// Each CPU, once, when its ledger and timeouts are set up: the running code
+// Each CPU, once, when its ledger and callouts are set up: the running code
 // becomes the CPU's idle thread.
 void sched_init(void);
 NORETURN void sched_start_cpu(void); // the idle loop
@@ -108,6 +121,13 @@ void sched_interrupt_exit(void);
 bool thread_wake(struct thread *t);
 // Wakes it only from THREAD_WAITING (signals) and, with `stopped`, STOPPED.
 bool thread_wake_signal(struct thread *t, bool stopped);
+// A new thread takes its affinity and its habits from the running one; a kernel
+// thread it is not.
+void sched_inherit(struct thread *child);
+// The time that a dead thread had, up to what a new one takes over, counts as
+// run by `heir`: who goes on starting what is expensive is not interactive.
+// tasks_lock held.
+void sched_bequeath(const struct thread *dead, struct thread *heir);
 void thread_set_nice(struct thread *t, int nice);
 int thread_set_affinity(struct thread *t, u32 mask); // -EINVAL: no such CPU
 // Sleeps until `deadline`. 0 or -EINTR (interruptible only).
@@ -122,5 +142,3 @@ void thread_ended(struct thread *t);
 u32 sched_runnable(void);
 // TSC cycles of a CPU since it started, by kind; for /proc/stat.
 void sched_cpu_times(u32 cpu, u64 *user, u64 *kernel, u64 *irq, u64 *idle);
-// Load averages 1, 5, 15 min, 16.16 fixed point.
-void sched_load(u32 load[3]);

@@ -1,19 +1,16 @@
 // Waking threads, and where they may run.
 
 #include "kernel/errno.h"
-#include "kernel/sched/runqueue.h"
+#include "kernel/sched/charge.h"
 #include "kernel/sched/task.h"
 
-// Half of the time asleep comes back as slice; a full one makes interactive.
-static void earn_slice(struct thread *t)
+// Books the time asleep. One that was stopped has not slept of its own will.
+static void charge_sleep(struct thread *t)
 {
-    if (t->priority < PRIORITY_INTERACTIVE)
+    if (t->priority < PRIORITY_INTERACTIVE || t->state == THREAD_STOPPED)
         return;
-    u64 full = slice_length(t);
-    u64 slept = clock_now_ns() - t->wait_began;
-    t->slice_left = MIN(t->slice_left + slept / 2, full);
-    if (t->slice_left == full)
-        t->priority = PRIORITY_INTERACTIVE;
+    interactivity_slept(&t->history, history_units(rdtsc() - t->since),
+                        sched_cycles.history);
 }
 
 // Others change `state` under the lock of its run queue, the thread itself
@@ -65,7 +62,8 @@ static bool wake_from(struct thread *t, u32 states)
             WRITE_ONCE(t->state, THREAD_RUNNING); // it had not left yet
             woken = true;
         } else {
-            earn_slice(t);
+            charge_sleep(t);
+            charge_relevel(t);
             WRITE_ONCE(t->cpu, target);
             run_queue_make_ready(target->rq, t);
             woken = true;
@@ -100,14 +98,42 @@ bool thread_wake_signal(struct thread *t, bool stopped)
 void thread_start(struct thread *t)
 {
     u32 flags = irq_save();
-    t->wait_began = clock_now_ns();
     run_queue_place(t, balance_choose(t, this_cpu()));
     irq_restore(flags);
 }
 
+// --- what passes between threads --------------------------------------------
+
+void sched_inherit(struct thread *child)
+{
+    const struct thread *from = current;
+    child->priority = PRIORITY_INTERACTIVE;
+    child->affinity = (u32)((1ull << cpu_count) - 1);
+    if (from->task == &kernel_task)
+        return;
+    // While it runs, nobody but its own CPU's scheduler changes its history.
+    u32 flags = irq_save();
+    child->history = from->history;
+    u32 ran = history_units(charge_due(from));
+    irq_restore(flags);
+    child->affinity = READ_ONCE(from->affinity);
+    interactivity_ran(&child->history, ran, sched_cycles.history);
+    interactivity_decay(&child->history, sched_cycles.inherited);
+    child->blocked = from->blocked;
+    charge_relevel(child);
+}
+
+void sched_bequeath(const struct thread *dead, struct thread *heir)
+{
+    u32 ran = history_units(dead->user.cycles + dead->kernel.cycles);
+    if (READ_ONCE(heir->bequest) < sched_cycles.history) // more is all the same
+        __atomic_fetch_add(&heir->bequest, MIN(ran, sched_cycles.inherited),
+                           __ATOMIC_RELAXED);
+}
+
 void thread_set_nice(struct thread *t, int nice)
 {
-    t->task->nice = nice; // the next slice has the new length
+    WRITE_ONCE(t->task->nice, nice); // counts from the next time it is charged
 }
 
 int thread_set_affinity(struct thread *t, u32 mask)
@@ -124,11 +150,13 @@ int thread_set_affinity(struct thread *t, u32 mask)
             break;
         spin_unlock(&where->rq->lock);
     }
-    t->affinity = mask;
+    WRITE_ONCE(t->affinity, mask);
     bool leave = !(mask & (1u << where->id));
     bool queued = leave && !list_empty(&t->run_node);
-    if (queued)
+    if (queued) {
         run_queue_remove(where->rq, t);
+        charge_leave(where->rq, t);
+    }
     if (leave && where->rq->running == t)
         WRITE_ONCE(where->need_resched, 1);
     spin_unlock(&where->rq->lock);

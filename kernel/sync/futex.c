@@ -152,6 +152,7 @@ static void wake(struct futex_waiter *w)
 static int wake_locked(struct bucket *b, const struct key *key, u32 count,
                        u32 bitset)
 {
+    spin_assert_held(&b->lock);
     struct futex_waiter *w, *next;
     int woken = 0;
     list_for_each_safe(w, next, &b->waiters, node) {

@@ -12,7 +12,7 @@ struct class
 {
     const char *name;
     enum lockdep_kind kind;
-    u32 in_interrupt; // where it was taken in an interrupt handler; 0: never
+    u32 in_interrupt; // where an interrupt may have to wait for it; 0: nowhere
     u32 irqs_on;      // where it was taken with interrupts on
     u32 after[CLASSES_MAX / 32]; // classes taken while this one was held
     u32 callers[CLASSES_MAX];    // where, for each of `after`
@@ -116,6 +116,29 @@ static NORETURN void report_circle(u32 held, u32 held_at, u32 wanted,
           classes[wanted].name);
 }
 
+static NORETURN void report_interrupt(u32 class)
+{
+    say_lock("an interrupt waits for", class, classes[class].in_interrupt);
+    say_lock("with interrupts on it takes", class, classes[class].irqs_on);
+    panic("lockdep: an interrupt could deadlock on '%s'", classes[class].name);
+}
+
+// An interrupt handler takes it, or waits for one who takes it while he holds
+// what the handler wants. So all that are taken while it is held are the same.
+static void mark_in_interrupt(u32 class, u32 caller)
+{
+    struct class *c = &classes[class];
+    if (c->in_interrupt)
+        return;
+    c->in_interrupt = caller;
+    if (c->irqs_on)
+        report_interrupt(class);
+    for (u32 next = 0; next < class_count; next++) {
+        if (has_edge(class, next))
+            mark_in_interrupt(next, c->callers[next]);
+    }
+}
+
 static void add_edge(const struct lockdep_held *held, u32 wanted, u32 caller)
 {
     if (has_edge(held->class, wanted))
@@ -126,6 +149,8 @@ static void add_edge(const struct lockdep_held *held, u32 wanted, u32 caller)
     if (!circle) {
         classes[held->class].callers[wanted] = caller;
         classes[held->class].after[wanted / 32] |= 1u << wanted % 32;
+        if (classes[held->class].in_interrupt)
+            mark_in_interrupt(wanted, caller);
     }
     graph_leave(flags);
     if (circle)
@@ -150,15 +175,17 @@ static void check_order(const struct lockdep_stack *s, u32 class,
 static void check_interrupts(u32 class, u32 caller)
 {
     struct class *c = &classes[class];
-    if (this_cpu()->irq_depth)
-        c->in_interrupt = caller;
-    else if (irqs_enabled())
+    if (this_cpu()->irq_depth) {
+        if (c->in_interrupt)
+            return;
+        u32 flags = graph_enter();
+        mark_in_interrupt(class, caller);
+        graph_leave(flags);
+    } else if (irqs_enabled()) {
         c->irqs_on = caller;
-    if (!c->in_interrupt || !c->irqs_on)
-        return;
-    say_lock("in an interrupt it takes", class, c->in_interrupt);
-    say_lock("with interrupts on it takes", class, c->irqs_on);
-    panic("lockdep: an interrupt could deadlock on '%s'", c->name);
+        if (c->in_interrupt)
+            report_interrupt(class);
+    }
 }
 
 static struct lockdep_stack *stack_of(enum lockdep_kind kind)
@@ -254,6 +281,18 @@ void lockdep_none_held(const char *where)
         say_lock("holds", s->held[i].class, s->held[i].caller);
     if (s->depth)
         panic("lockdep: %s with %u locks held", where, s->depth);
+}
+
+void lockdep_not_held(const char *name, bool by_others, u32 taken, u32 caller)
+{
+    reporting = true;
+    u32 offset = 0;
+    const char *where = ksym_lookup(taken, &offset);
+    log_printf("lockdep: '%s' is held by %s, taken last at %08x %s+%#x\n", name,
+               by_others ? "somebody else" : "nobody", taken,
+               where ? where : "?", offset);
+    where = ksym_lookup(caller, &offset);
+    panic("lockdep: '%s' must be held in %s", name, where ? where : "?");
 }
 
 #endif

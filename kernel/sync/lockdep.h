@@ -5,10 +5,11 @@
 // when broken:
 //   order      the classes' "taken while holding" relation has no circle;
 //   interrupts a spinlock that an interrupt handler takes is never held with
-//              interrupts on;
+//              interrupts on, nor is one that is taken while that one is held;
 //   sleeping   nobody sleeps, or takes a mutex, with preemption or interrupts
 //              off;
-//   leaving    a thread goes back to user mode, and ends, without locks.
+//   leaving    a thread goes back to user mode, and ends, without locks;
+//   held       who comes by spin_assert_held or mutex_assert_held has the lock.
 // Without LOCKDEP these are nothing at all.
 #pragma once
 
@@ -41,6 +42,9 @@ void lockdep_acquired_by_try(const char *name, const void *lock,
 void lockdep_release(const void *lock, enum lockdep_kind kind);
 void lockdep_may_sleep(const char *what);
 void lockdep_none_held(const char *where);
+// `caller` is where the lock must be held, `taken` where it was taken last.
+NORETURN void lockdep_not_held(const char *name, bool by_others, u32 taken,
+                               u32 caller);
 #else
 static inline void lockdep_acquire(const char *name UNUSED,
                                    const void *lock UNUSED,

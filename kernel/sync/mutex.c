@@ -2,12 +2,21 @@
 
 #include "kernel/init/log.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/lock_class.h"
 #include "kernel/sync/lockdep.h"
+
+#ifndef __clang__
+#pragma GCC optimize("omit-frame-pointer") // as in spinlock.c
+#endif
+
+#define CALLER ((u32)__builtin_return_address(0))
 
 void mutex_init(struct mutex *m, const char *name)
 {
-    m->owner = NULL;
+    m->class = lock_class_known(name, LOCK_MUTEX);
+    m->owner = m->class ? NULL : MUTEX_NEW;
     m->caller = 0;
+    m->measured = false;
     waitq_init(&m->queue, name);
 }
 
@@ -18,34 +27,69 @@ static bool owned(const struct mutex *m)
     return READ_ONCE(m->owner) == current;
 }
 
-static bool try_take(struct mutex *m)
+// Takes it from `owner`, NULL or MUTEX_NEW; gives back who had it.
+static ALWAYS_INLINE struct thread *take_from(struct mutex *m,
+                                              struct thread *owner)
 {
-    struct thread *nobody = NULL;
-    return __atomic_compare_exchange_n(&m->owner, &nobody, current, false,
-                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&m->owner, &owner, current, false,
+                                __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    return owner;
 }
 
-static NOINLINE void mutex_wait(struct mutex *m, u32 caller)
+static void wait(struct mutex *m, u32 caller)
 {
+    u64 began = rdtsc();
     if (owned(m))
         panic("mutex %s: taken again at %08x by its owner, taken at %08x",
               m->queue.name, caller, m->caller);
-    wait_event(&m->queue, try_take(m), WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
+    wait_event(&m->queue, !take_from(m, NULL), WAIT_UNINTERRUPTIBLE,
+               WAIT_FOREVER);
+    lock_class_waited(m->class, rdtsc() - began);
+}
+
+static NOINLINE void measure(struct mutex *m)
+{
+    lock_class_overflowed(m->class);
+    m->measured = true;
+    m->since = rdtsc();
+}
+
+// It was not free, or never taken before.
+static NOINLINE void take_slowly(struct mutex *m, u32 caller)
+{
+    if (take_from(m, MUTEX_NEW) == MUTEX_NEW)
+        m->class = lock_class_of(m->queue.name, LOCK_MUTEX);
+    else
+        wait(m, caller);
+    m->caller = caller;
+    if (!lock_class_taken(m->class))
+        measure(m);
+}
+
+static NOINLINE NORETURN void misused(const struct mutex *m)
+{
+    panic("mutex %s: %s, taken at %08x", m->queue.name,
+          this_cpu_read(irq_depth) ? "taken in an interrupt"
+                                   : "given back by another than its owner",
+          m->caller);
 }
 
 void mutex_lock(struct mutex *m)
 {
-    u32 caller = (u32)__builtin_return_address(0);
-    assert(!this_cpu_read(irq_depth));
-    lockdep_acquire(m->queue.name, m, LOCKDEP_MUTEX, false, caller);
-    if (unlikely(!try_take(m)))
-        mutex_wait(m, caller);
-    m->caller = caller;
+    if (unlikely(this_cpu_read(irq_depth)))
+        misused(m);
+    lockdep_acquire(m->queue.name, m, LOCKDEP_MUTEX, false, CALLER);
+    if (unlikely(take_from(m, NULL))) {
+        take_slowly(m, CALLER);
+        return;
+    }
+    m->caller = CALLER;
+    if (unlikely(!lock_class_taken(m->class)))
+        measure(m);
 }
 
-void mutex_unlock(struct mutex *m)
+static ALWAYS_INLINE void give(struct mutex *m)
 {
-    assert(owned(m));
     lockdep_release(m, LOCKDEP_MUTEX);
     // The exchange is a full barrier: a waiter that queued itself before it is
     // seen below; one that comes later finds the mutex free.
@@ -53,7 +97,33 @@ void mutex_unlock(struct mutex *m)
     waitq_wake_one(&m->queue);
 }
 
+static NOINLINE void unlock_measured(struct mutex *m)
+{
+    m->measured = false;
+    lock_class_held(m->class, rdtsc() - m->since);
+    give(m);
+}
+
+void mutex_unlock(struct mutex *m)
+{
+    if (unlikely(!owned(m)))
+        misused(m);
+    if (unlikely(m->measured))
+        unlock_measured(m);
+    else
+        give(m);
+}
+
 bool mutex_held(const struct mutex *m)
 {
     return owned(m);
 }
+
+#ifdef LOCKDEP
+void mutex_assert_held(const struct mutex *m)
+{
+    if (unlikely(!owned(m)))
+        lockdep_not_held(m->queue.name, READ_ONCE(m->owner), m->caller,
+                         (u32)__builtin_return_address(0));
+}
+#endif

@@ -3,17 +3,32 @@
 
 #include "kernel/sync/waitq.h"
 
+// An owner: nobody has had it yet, and it has no class.
+#define MUTEX_NEW ((struct thread *)1)
+
 struct mutex {
     struct thread *owner;
     u32 caller;
+    u32 class; // lock_class.h
+    bool measured;
+    u64 since; // TSC, when this hold is measured
     struct waitq queue;
 };
-#define MUTEX_INIT(m, text)                  \
-    {                                        \
-        NULL, 0, WAITQ_INIT((m).queue, text) \
+#define MUTEX_INIT(m, text)                                                    \
+    {                                                                          \
+        .owner = MUTEX_NEW, .queue = (struct waitq)WAITQ_INIT((m).queue, text) \
     }
 
 void mutex_init(struct mutex *m, const char *name);
 void mutex_lock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
 bool mutex_held(const struct mutex *m); // by current
+
+// As spin_assert_held.
+#ifdef LOCKDEP
+void mutex_assert_held(const struct mutex *m);
+#else
+static inline void mutex_assert_held(const struct mutex *m UNUSED)
+{
+}
+#endif

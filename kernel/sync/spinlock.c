@@ -1,32 +1,65 @@
+// Taking and giving back a free lock is all that is done on the straight way;
+// whatever else there is to do happens in functions of their own, to which the
+// straight ones jump at their end: so they need no frame.
+
 #include "kernel/sync/spinlock.h"
 
 #include "kernel/init/log.h"
+#include "kernel/sync/lock_class.h"
 #include "kernel/sync/lockdep.h"
+
+#ifndef __clang__
+#pragma GCC optimize("omit-frame-pointer")
+#endif
 
 // A lock that nobody gives back within this many spins is a bug; under -icount
 // each PAUSE hands the CPU on, so the count, not the time, is the measure.
 #define SPIN_LIMIT 400000000u
 
+// In `holder`, beside the CPU: this hold is measured.
+#define MEASURED 1u
+
+#define CALLER ((u32)__builtin_return_address(0))
+
 void spin_init(struct spinlock *l, const char *name)
 {
-    *l = (struct spinlock){ .name = name };
+    l->class = lock_class_known(name, LOCK_SPIN);
+    l->locked = l->class ? 0 : SPIN_NEW;
+    l->holder = NULL;
+    l->caller = 0;
+    l->name = name;
+}
+
+static u32 holder_of(const struct spinlock *l)
+{
+    return (u32)READ_ONCE(l->holder) & ~MEASURED;
 }
 
 bool spin_held(const struct spinlock *l)
 {
-    return READ_ONCE(l->locked) && READ_ONCE(l->holder) == this_cpu();
+    return READ_ONCE(l->locked) == SPIN_LOCKED &&
+           holder_of(l) == (u32)this_cpu();
 }
+
+#ifdef LOCKDEP
+void spin_assert_held(const struct spinlock *l)
+{
+    if (unlikely(!spin_held(l)))
+        lockdep_not_held(l->name, READ_ONCE(l->locked), READ_ONCE(l->caller),
+                         (u32)__builtin_return_address(0));
+}
+#endif
 
 // `holder` and `caller` are written by whoever holds the lock. One who does not
 // may read them at any time: `holder` is this CPU only if this CPU set it, and
 // `caller` goes into a message.
-static NOINLINE void spin_wait(struct spinlock *l, u32 caller)
+static void spin_wait(struct spinlock *l, u32 caller)
 {
-    if (READ_ONCE(l->holder) == this_cpu())
+    if (holder_of(l) == (u32)this_cpu())
         panic("spinlock %s: CPU %u takes it again at %08x, took it at %08x",
               l->name, this_cpu()->id, caller, READ_ONCE(l->caller));
     u32 spins = 0;
-    while (READ_ONCE(l->locked)) {
+    while (READ_ONCE(l->locked) == SPIN_LOCKED) {
         cpu_relax();
         if (++spins == SPIN_LIMIT)
             panic("spinlock %s: stuck; wanted at %08x, held since %08x",
@@ -34,50 +67,113 @@ static NOINLINE void spin_wait(struct spinlock *l, u32 caller)
     }
 }
 
-static ALWAYS_INLINE void acquire(struct spinlock *l, bool nested, u32 caller)
+static ALWAYS_INLINE u32 try(struct spinlock *l)
 {
-    lockdep_acquire(l->name, l, LOCKDEP_SPIN, nested, caller);
-    while (unlikely(__atomic_exchange_n(&l->locked, 1, __ATOMIC_ACQUIRE)))
-        spin_wait(l, caller);
+    return __atomic_exchange_n(&l->locked, SPIN_LOCKED, __ATOMIC_ACQUIRE);
+}
+
+static ALWAYS_INLINE void set_holder(struct spinlock *l, u32 caller)
+{
     WRITE_ONCE(l->holder, this_cpu());
     WRITE_ONCE(l->caller, caller);
 }
 
-static ALWAYS_INLINE void release(struct spinlock *l)
+static NOINLINE u32 measure(struct spinlock *l, u32 flags)
 {
-    assert(l->holder == this_cpu());
+    lock_class_overflowed(l->class);
+    l->since = (u32)rdtsc();
+    WRITE_ONCE(l->holder, (struct cpu *)((u32)this_cpu() | MEASURED));
+    return flags;
+}
+
+// It was not free, or never taken before: `was`. `flags` is handed through.
+static NOINLINE u32 take_slowly(struct spinlock *l, u32 flags, u32 caller,
+                                u32 was)
+{
+    u64 began = rdtsc();
+    bool waited = was == SPIN_LOCKED;
+    while (was == SPIN_LOCKED) {
+        spin_wait(l, caller);
+        was = try(l);
+    }
+    set_holder(l, caller);
+    if (was == SPIN_NEW)
+        l->class = lock_class_of(l->name, LOCK_SPIN);
+    if (waited)
+        lock_class_waited(l->class, rdtsc() - began);
+    return lock_class_taken(l->class) ? flags : measure(l, flags);
+}
+
+static ALWAYS_INLINE u32 take(struct spinlock *l, bool nested, u32 flags,
+                              u32 caller)
+{
+    lockdep_acquire(l->name, l, LOCKDEP_SPIN, nested, caller);
+    u32 was = try(l);
+    if (unlikely(was))
+        return take_slowly(l, flags, caller, was);
+    set_holder(l, caller);
+    if (unlikely(!lock_class_taken(l->class)))
+        return measure(l, flags);
+    return flags;
+}
+
+static ALWAYS_INLINE void give(struct spinlock *l)
+{
     lockdep_release(l, LOCKDEP_SPIN);
     WRITE_ONCE(l->holder, NULL);
     __atomic_store_n(&l->locked, 0, __ATOMIC_RELEASE);
 }
 
+// It is measured, or not held here at all.
+static void end_measured(struct spinlock *l)
+{
+    if (!spin_held(l))
+        panic("spinlock %s: CPU %u gives back what it does not have", l->name,
+              this_cpu()->id);
+    lock_class_held(l->class, (u32)rdtsc() - l->since);
+    give(l);
+}
+
 void spin_lock(struct spinlock *l)
 {
     preempt_disable();
-    acquire(l, false, (u32)__builtin_return_address(0));
+    take(l, false, 0, CALLER);
 }
 
 void spin_lock_nested(struct spinlock *l)
 {
     preempt_disable();
-    acquire(l, true, (u32)__builtin_return_address(0));
+    take(l, true, 0, CALLER);
+}
+
+static NOINLINE void unlock_measured(struct spinlock *l)
+{
+    end_measured(l);
+    preempt_enable();
 }
 
 void spin_unlock(struct spinlock *l)
 {
-    release(l);
+    if (unlikely(l->holder != this_cpu())) {
+        unlock_measured(l);
+        return;
+    }
+    give(l);
     preempt_enable();
 }
 
 bool spin_try_lock(struct spinlock *l)
 {
     preempt_disable();
-    if (__atomic_exchange_n(&l->locked, 1, __ATOMIC_ACQUIRE)) {
+    if (READ_ONCE(l->locked) == SPIN_LOCKED || try(l) == SPIN_LOCKED) {
         preempt_enable();
         return false;
     }
-    WRITE_ONCE(l->holder, this_cpu());
-    WRITE_ONCE(l->caller, (u32)__builtin_return_address(0));
+    set_holder(l, CALLER);
+    // It is not asked whether it was new: a class is found again.
+    l->class = lock_class_of(l->name, LOCK_SPIN);
+    if (!lock_class_taken(l->class))
+        measure(l, 0);
     lockdep_acquired_by_try(l->name, l, LOCKDEP_SPIN, l->caller);
     return true;
 }
@@ -86,18 +182,38 @@ u32 spin_lock_irq(struct spinlock *l)
 {
     u32 flags = irq_save();
     preempt_disable();
-    acquire(l, false, (u32)__builtin_return_address(0));
-    return flags;
+    return take(l, false, flags, CALLER);
+}
+
+// A wake-up under the lock may have made a switch due on this CPU.
+static NOINLINE void switch_now(void)
+{
+    preempt_disable();
+    preempt_enable();
+}
+
+static ALWAYS_INLINE void irqs_back(u32 flags)
+{
+    preempt_enable_no_resched();
+    if (!(flags & 0x200))
+        return;
+    irq_enable();
+    if (unlikely(this_cpu_read(need_resched)))
+        switch_now();
+}
+
+static NOINLINE void unlock_irq_measured(struct spinlock *l, u32 flags)
+{
+    end_measured(l);
+    irqs_back(flags);
 }
 
 void spin_unlock_irq(struct spinlock *l, u32 flags)
 {
-    release(l);
-    preempt_enable_no_resched();
-    irq_restore(flags);
-    // A wake-up under the lock may have made a switch due on this CPU.
-    if ((flags & 0x200) && unlikely(this_cpu_read(need_resched))) {
-        preempt_disable();
-        preempt_enable();
+    if (unlikely(l->holder != this_cpu())) {
+        unlock_irq_measured(l, flags);
+        return;
     }
+    give(l);
+    irqs_back(flags);
 }

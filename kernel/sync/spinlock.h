@@ -7,16 +7,22 @@
 
 #include "arch/cpu.h"
 
+// `locked`, test-and-set: 0 while it is free.
+#define SPIN_LOCKED 1u
+#define SPIN_NEW 2u // free, and never taken: it has no class yet
+
 struct spinlock {
-    u32 locked; // ticket-free test-and-set; 1 while held
-    struct cpu *holder;
-    u32 caller; // return address of the taker
+    u32 locked;
+    struct cpu *holder; // see spinlock.c
+    u32 caller;         // return address of the taker
+    u32 class;          // lock_class.h
+    u32 since;          // TSC, when this hold is measured
     const char *name;
 };
 
-#define SPINLOCK_INIT(text) \
-    {                       \
-        .name = (text)      \
+#define SPINLOCK_INIT(text)                 \
+    {                                       \
+        .locked = SPIN_NEW, .name = (text), \
     }
 
 void spin_init(struct spinlock *l, const char *name);
@@ -28,3 +34,13 @@ bool spin_try_lock(struct spinlock *l);
 u32 spin_lock_irq(struct spinlock *l);
 void spin_unlock_irq(struct spinlock *l, u32 flags);
 bool spin_held(const struct spinlock *l); // by this CPU
+
+// A precondition: this CPU holds the lock. Kernels with LOCKDEP panic if not,
+// the others do not look.
+#ifdef LOCKDEP
+void spin_assert_held(const struct spinlock *l);
+#else
+static inline void spin_assert_held(const struct spinlock *l UNUSED)
+{
+}
+#endif

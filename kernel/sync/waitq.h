@@ -28,7 +28,12 @@ struct waiter {
 
 #define WAIT_UNINTERRUPTIBLE 0u
 #define WAIT_INTERRUPTIBLE 1u // any deliverable signal ends it: -EINTR
-#define WAIT_FOREVER (~0ull)  // deadline; else clock_now_ns units
+
+// Deadlines are in clock_now_ns units, or for ever, or on the wall clock, in
+// nanoseconds since 1970: that moves with the clock when somebody sets it.
+#define WAIT_FOREVER (~0ull)
+#define WAIT_WALL_CLOCK (1ull << 63)
+#define WAIT_UNTIL_WALL(ns) ((ns) | WAIT_WALL_CLOCK)
 
 void waitq_init(struct waitq *q, const char *name);
 // Wakes all, or the first sleeper that is still asleep.

@@ -1,0 +1,94 @@
+// What threads have had: their run time from the ledger, and what follows from
+// it: virtual time, history, level. All with the lock of the thread's queue
+// held. Inline, for each context switch comes here.
+#pragma once
+
+#include "kernel/sched/fair.h"
+#include "kernel/sched/runqueue.h"
+#include "kernel/sched/task.h"
+
+// Interactive is who, with nice added to the score, is below this (as in ULE):
+// at nice 0 one who runs for less than 3/8 of the time that it does not wait.
+#define INTERACTIVE_BELOW 30
+
+static inline int nice_of(const struct thread *t)
+{
+    return READ_ONCE(t->task->nice); // a system call may set it at any time
+}
+
+// What the ledger says that a thread that runs on this CPU has had and is not
+// charged yet. Its kernel account is open here, so the TSC is added. Interrupts
+// are off; an NMI that books meanwhile leaves another `seq`.
+static ALWAYS_INLINE u64 charge_due(const struct thread *t)
+{
+    const struct ledger *l = this_ledger();
+    const u32 *user = (const u32 *)&t->user.cycles;
+    const u32 *kernel = (const u32 *)&t->kernel.cycles;
+    u64 spent;
+    u32 seq;
+    do {
+        seq = READ_ONCE(l->seq);
+        __asm__ volatile("rdtsc\n\t"
+                         "addl %1, %%eax\n\t"
+                         "adcl %2, %%edx\n\t"
+                         "addl %3, %%eax\n\t"
+                         "adcl %4, %%edx"
+                         : "=&A"(spent)
+                         : "m"(user[0]), "m"(user[1]), "m"(kernel[0]),
+                           "m"(kernel[1])
+                         : "cc", "memory");
+    } while (unlikely(READ_ONCE(l->seq) != seq));
+    return spent - t->charged;
+}
+
+// It leaves the CPU.
+static ALWAYS_INLINE void charge(struct thread *t)
+{
+    u64 ran = charge_due(t);
+    t->charged += ran;
+    interactivity_ran(&t->history, history_units(ran), sched_cycles.history);
+    if (unlikely(READ_ONCE(t->bequest)))
+        interactivity_ran(&t->history,
+                          __atomic_exchange_n(&t->bequest, 0, __ATOMIC_RELAXED),
+                          sched_cycles.history);
+    if (t->competing)
+        t->virtual_time += fair_virtual(ran, nice_of(t));
+}
+
+// The level that the thread's history earns it. It is on no list.
+static inline void charge_relevel(struct thread *t)
+{
+    if (t->priority < PRIORITY_INTERACTIVE)
+        return; // kernel threads keep theirs
+    s32 score = (s32)interactivity_score(&t->history) + nice_of(t);
+    if (score >= INTERACTIVE_BELOW) {
+        t->priority = PRIORITY_BATCH;
+        return;
+    }
+    t->competing = false;
+    t->debt = 0;
+    t->priority = PRIORITY_INTERACTIVE +
+                  (u32)MAX(score, 0) * INTERACTIVE_LEVELS / INTERACTIVE_BELOW;
+}
+
+// A batch thread ceases to compete. A sleeper keeps what it was ahead of the
+// one who had waited with least: a short sleep earns nothing.
+static inline void charge_leave(const struct run_queue *rq, struct thread *t)
+{
+    if (!t->competing)
+        return;
+    t->competing = false;
+    t->debt = 0;
+    const struct thread *least = run_queue_first_batch(rq);
+    if (!least || least->virtual_time >= t->virtual_time)
+        return;
+    u64 ahead = t->virtual_time - least->virtual_time;
+    t->debt = (u32)MIN(ahead, (u64)sched_cycles.lag_max);
+}
+
+// The virtual time of the batch thread that runs there, to the moment.
+static inline u64 charge_now(const struct run_queue *rq)
+{
+    const struct thread *t = rq->running;
+    return t->virtual_time + fair_virtual(rdtsc() - rq->started, nice_of(t));
+}

@@ -1,0 +1,147 @@
+#include "kernel/sched/cpu_timer.h"
+
+#include "kernel/sched/task.h"
+
+// Nearer than this a timer is not looked at again: on several CPUs what is left
+// shrinks step by step.
+#define STEP_MIN_NS NSEC_PER_USEC
+
+static void look(struct callout *c);
+
+static struct callout watches[CPU_MAX]; // each used by its CPU
+
+void cpu_timers_init(struct cpu_timers *timers)
+{
+    spin_init(&timers->lock, "CPU timers");
+    list_init(&timers->list);
+    timers->active = false;
+}
+
+void cpu_timer_init(struct cpu_timer *timer, enum cpu_clock clock,
+                    struct thread *thread, void (*fn)(struct cpu_timer *timer))
+{
+    *timer = (struct cpu_timer){ .clock = clock, .thread = thread, .fn = fn };
+    list_init(&timer->node);
+}
+
+struct usage { // nanoseconds
+    u64 user, all;
+};
+
+static struct usage usage_of(struct task *t, const struct thread *only)
+{
+    u64 user, kernel;
+    if (only)
+        thread_times(only, &user, &kernel);
+    else
+        task_times(t, &user, &kernel);
+    return (struct usage){ clock_tsc_to_ns(user),
+                           clock_tsc_to_ns(user + kernel) };
+}
+
+static u64 clock_of(const struct cpu_timer *timer, struct usage usage)
+{
+    return timer->clock == CPU_TIME_USER ? usage.user : usage.all;
+}
+
+u64 cpu_timer_now(struct task *t, const struct cpu_timer *timer)
+{
+    return clock_of(timer, usage_of(t, timer->thread));
+}
+
+void cpu_timer_set(struct task *t, struct cpu_timer *timer, u64 at)
+{
+    timer->at = at;
+    list_remove(&timer->node);
+    list_push_back(&t->cpu_timers.list, &timer->node);
+    WRITE_ONCE(t->cpu_timers.active, true);
+}
+
+void cpu_timer_stop(struct cpu_timer *timer)
+{
+    list_remove(&timer->node);
+}
+
+// What its clock shows; `whole` is the task's usage.
+static u64 now_of(struct task *t, const struct cpu_timer *timer,
+                  struct usage whole)
+{
+    return timer->thread ? cpu_timer_now(t, timer) : clock_of(timer, whole);
+}
+
+// How long the timer cannot be due: as if all CPUs worked for it from now on.
+static u64 earliest(const struct cpu_timer *timer, u64 now, u32 cpus)
+{
+    if (now >= timer->at)
+        return 0;
+    u64 left = timer->at - now;
+    return MAX(timer->thread ? left : left / cpus, STEP_MIN_NS);
+}
+
+// Sets this CPU's callout. The lock is held, interrupts are off.
+static void watch(struct task *t)
+{
+    struct callout *c = &watches[this_cpu()->id];
+    struct usage whole = usage_of(t, NULL);
+    u32 cpus = MAX(MIN(READ_ONCE(t->threads_running), cpu_count), 1u);
+    struct cpu_timer *timer;
+    u64 wait = WAIT_FOREVER;
+    list_for_each(timer, &t->cpu_timers.list, node)
+        wait = MIN(wait, earliest(timer, now_of(t, timer, whole), cpus));
+    if (wait == WAIT_FOREVER) {
+        WRITE_ONCE(t->cpu_timers.active, false);
+        return;
+    }
+    if (!c->fn)
+        callout_init(c, look, CALLOUT_INTERRUPT);
+    callout_set(c, clock_now_ns() + wait);
+}
+
+static void run_due(struct task *t)
+{
+    struct usage whole = usage_of(t, NULL);
+    struct cpu_timer *timer, *next;
+    list_for_each_safe(timer, next, &t->cpu_timers.list, node) {
+        if (now_of(t, timer, whole) >= timer->at) {
+            list_remove(&timer->node);
+            timer->fn(timer);
+        }
+    }
+}
+
+static void look(struct callout *c UNUSED)
+{
+    struct task *t = current->task;
+    if (!READ_ONCE(t->cpu_timers.active))
+        return; // another task's thread runs here now
+    u32 flags = spin_lock_irq(&t->cpu_timers.lock);
+    run_due(t);
+    watch(t);
+    spin_unlock_irq(&t->cpu_timers.lock, flags);
+}
+
+void cpu_timers_switched(void)
+{
+    struct task *t = current->task;
+    spin_lock(&t->cpu_timers.lock);
+    watch(t);
+    spin_unlock(&t->cpu_timers.lock);
+}
+
+static void watch_here(void *arg)
+{
+    struct task *t = current->task;
+    if (t == arg) {
+        u32 flags = spin_lock_irq(&t->cpu_timers.lock);
+        watch(t);
+        spin_unlock_irq(&t->cpu_timers.lock, flags);
+    }
+}
+
+void cpu_timers_changed(void)
+{
+    struct task *t = current->task;
+    watch_here(t);
+    if (READ_ONCE(t->thread_count) > 1)
+        smp_call_others(watch_here, t);
+}

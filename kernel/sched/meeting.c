@@ -1,0 +1,41 @@
+// All other CPUs come into an interrupt handler and wait there; the last one to
+// come calls the function. The caller's interrupts are off as well.
+//
+// `meeting_mutex`: one meeting at a time, or two would wait for the same CPUs.
+
+#include "kernel/sched/meeting.h"
+
+#include "arch/cpu.h"
+#include "kernel/sync/mutex.h"
+
+static struct mutex meeting_mutex = MUTEX_INIT(meeting_mutex, "meeting");
+
+struct meeting {
+    void (*fn)(void *arg);
+    void *arg;
+    u32 others, arrived, done;
+};
+
+static void meet(void *arg)
+{
+    struct meeting *m = arg;
+    if (__atomic_add_fetch(&m->arrived, 1, __ATOMIC_ACQ_REL) == m->others) {
+        m->fn(m->arg);
+        __atomic_store_n(&m->done, 1, __ATOMIC_RELEASE);
+    }
+    while (!__atomic_load_n(&m->done, __ATOMIC_ACQUIRE))
+        cpu_relax();
+}
+
+void meeting_call(void (*fn)(void *arg), void *arg)
+{
+    mutex_lock(&meeting_mutex);
+    u32 flags = irq_save();
+    struct meeting m = { fn, arg, cpu_count - 1, 0, 0 };
+    if (m.others)
+        smp_call_others(meet, &m);
+    else
+        fn(arg);
+    irq_restore(flags);
+    mutex_unlock(&meeting_mutex);
+}

@@ -1,0 +1,110 @@
+// System calls on how threads share the CPUs: yielding, nice values, affinity.
+
+#include "kernel/sched/task.h"
+#include "kernel/syscall/syscall.h"
+
+SYSCALL_HANDLER(sched_yield)
+{
+    sched_yield();
+    return 0;
+}
+
+static int clamp_nice(s32 nice)
+{
+    return nice < -20 ? -20 : nice > 19 ? 19 : nice;
+}
+
+SYSCALL_HANDLER(nice)
+{
+    s32 by = (s32)a < -40 ? -40 : (s32)a > 40 ? 40 : (s32)a;
+    thread_set_nice(current, clamp_nice(current_task()->nice + by));
+    return 0;
+}
+
+#define PRIO_PROCESS 0
+#define PRIO_PGRP 1
+#define PRIO_USER 2
+
+struct nice_search {
+    u32 which, who;
+    bool set, found;
+    int nice; // to set, or the least found
+};
+
+static void visit_nice(struct task *t, void *arg)
+{
+    struct nice_search *s = arg;
+    bool hit = s->which == PRIO_PROCESS ? t->id == s->who
+               : s->which == PRIO_PGRP  ? t->pgid == s->who
+                                        : t->uid == s->who;
+    if (!hit)
+        return;
+    if (s->set)
+        WRITE_ONCE(t->nice, s->nice);
+    else if (!s->found || t->nice < s->nice)
+        s->nice = t->nice;
+    s->found = true;
+}
+
+static s32 walk_nice(struct nice_search *s)
+{
+    if (s->which > PRIO_USER)
+        return -EINVAL;
+    struct task *self = current_task();
+    if (!s->who)
+        s->who = s->which == PRIO_PROCESS ? self->id
+                 : s->which == PRIO_PGRP  ? self->pgid
+                                          : self->uid;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    task_for_each_locked(visit_nice, s);
+    spin_unlock_irq(&tasks_lock, flags);
+    return s->found ? 0 : -ESRCH;
+}
+
+SYSCALL_HANDLER(getpriority)
+{
+    struct nice_search s = { .which = a, .who = b };
+    s32 err = walk_nice(&s);
+    return err ? err : 20 - s.nice; // 40..1, as the raw call has it
+}
+
+SYSCALL_HANDLER(setpriority)
+{
+    struct nice_search s = { a, b, true, false, clamp_nice((s32)c) };
+    return walk_nice(&s);
+}
+
+static struct thread *thread_or_self(u32 tid)
+{
+    if (tid)
+        return thread_find(tid);
+    thread_ref(current);
+    return current;
+}
+
+SYSCALL_HANDLER(sched_setaffinity)
+{
+    u32 mask = 0;
+    if (copy_from_user(&mask, c, MIN(b, (u32)sizeof(mask))))
+        return -EFAULT;
+    struct thread *t = thread_or_self(a);
+    if (!t)
+        return -ESRCH;
+    int err = thread_set_affinity(t, mask);
+    thread_unref(t);
+    return err;
+}
+
+SYSCALL_HANDLER(sched_getaffinity)
+{
+    if (b < sizeof(u32) || (b & 3))
+        return -EINVAL;
+    struct thread *t = thread_or_self(a);
+    if (!t)
+        return -ESRCH;
+    u32 mask = t->affinity & (u32)((1ull << cpu_count) - 1);
+    thread_unref(t);
+    if (copy_to_user(c, &mask, sizeof(mask)))
+        return -EFAULT;
+    return sizeof(mask);
+}
