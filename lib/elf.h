@@ -66,3 +66,5 @@ struct elf_symbol {
 #define AT_SECURE 23
 #define AT_RANDOM 25
 #define AT_EXECFN 31
+#define AT_SYSINFO 32
+#define AT_SYSINFO_EHDR 33

@@ -41,6 +41,21 @@ static inline bool ring_write(struct ring *r, const void *data, u32 n)
     return true;
 }
 
+// Writer: n bytes in one piece to build a record in, which ring_commit then
+// publishes, or fewer of them. NULL: not there; ring_write may still find room.
+static ALWAYS_INLINE void *ring_reserve(const struct ring *r, u32 n)
+{
+    u32 head = r->head, at = head & (r->size - 1);
+    u32 tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+    if (n > r->size - at || n > r->size - (head - tail))
+        return NULL;
+    return r->bytes + at;
+}
+static ALWAYS_INLINE void ring_commit(struct ring *r, u32 n)
+{
+    __atomic_store_n(&r->head, r->head + n, __ATOMIC_RELEASE);
+}
+
 // Reader: copies n bytes that start `offset` behind the tail; the caller knows
 // that they are there.
 static inline void ring_peek(const struct ring *r, u32 offset, void *out, u32 n)

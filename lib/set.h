@@ -7,8 +7,10 @@
 
 #include "lib/types.h"
 
-#define LINKER_SET_ADD(set, object)                             \
-    static const __typeof__(object) *const set##_entry_##object \
+#define LINKER_SET_ADD(set, object) LINKER_SET_ADD_PART(set, object, object)
+// An object that is part of a larger one; `id` is a name for it.
+#define LINKER_SET_ADD_PART(set, id, object)                \
+    static const __typeof__(object) *const set##_entry_##id \
         __attribute__((used, section("set_" #set))) = &object
 
 #define LINKER_SET_FOR_EACH(type, var, set)                       \

@@ -13,9 +13,11 @@
 // allocated it. A stale word that looks like an address can hide a leak, never
 // the reverse.
 //
-// Runs alone, with all other CPUs stopped wherever they were and interrupts
-// off. tasks_lock is taken before that, so that the task table is whole; what a
-// stopped CPU was about to link is on its stack.
+// A thread in the middle of something may know what it works on in ways that
+// are no addresses: half of a stack that is being freed is found by nobody. So
+// the check waits until all other threads sleep, where they have what is theirs
+// on their stacks, and looks in a meeting of all CPUs (kernel/sched/meeting.h;
+// nobody is in the scheduler then, where a thread that has ended is freed).
 #ifdef CHECKED
 
 #include "kernel/debug/leak.h"
@@ -25,6 +27,7 @@
 #include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/zone.h"
+#include "kernel/sched/meeting.h"
 #include "kernel/sched/task.h"
 #include "lib/format.h"
 
@@ -33,7 +36,7 @@
 
 extern char data_start[], kernel_end[]; // linker.ld
 
-enum { UNMARKED, MARKED, SCANNED };
+enum { UNMARKED, MARKED, SCANNED, SCANNED_IN_RANGE };
 
 // Addresses of what is marked and not scanned. What does not fit is found again
 // by its mark.
@@ -147,17 +150,18 @@ static struct frame *vmap_frame(u32 va)
 
 static void scan(u32 start, u32 end);
 
-// A vmap range ends where the next one's guard page is.
+// A vmap range ends where the next one's guard page is. That one of its frames
+// is marked, for its own address, says nothing of the others.
 static void mark_range(u32 va)
 {
     u32 start = va & PAGE_MASK, end;
     struct frame *f = vmap_frame(start);
-    if (!f || f->mark != UNMARKED)
+    if (!f || f->mark == SCANNED_IN_RANGE)
         return;
     while (vmap_frame(start - PAGE_SIZE))
         start -= PAGE_SIZE;
     for (end = start; (f = vmap_frame(end)); end += PAGE_SIZE)
-        f->mark = SCANNED;
+        f->mark = SCANNED_IN_RANGE;
     if (vmap_frame(start)->use != FRAME_KSTACK) // those are scanned by thread
         scan(start, end);
 }
@@ -406,17 +410,63 @@ static void report_object(const struct slab_cache *c, struct track *t,
     report_callers(t->taken_by);
 }
 
-bool leak_check(void)
+static void check(void)
 {
-    __builtin_unwind_init(); // all registers onto this stack
     spin_lock_irq(&tasks_lock);
-    smp_stop_others();
     scan_roots();
     scan_pending();
     for_each(count_frame, count_object);
     for_each(report_frame, report_object);
+    spin_unlock_irq(&tasks_lock, 0);
     say("leak check: %u objects and frames, %u lost\n", checked_count,
         lost_count);
+}
+
+// --- when -------------------------------------------------------------------
+
+#define REST_PERIOD NSEC_PER_MSEC
+#define REST_MAX (5 * NSEC_PER_SEC)
+
+struct look {
+    bool whatever; // check even if the others are not at rest
+    bool checked;
+};
+
+// In a meeting of all CPUs. Only the caller of leak_check runs.
+static bool at_rest(void)
+{
+    return sched_runnable() == 1;
+}
+
+static void look(void *arg)
+{
+    struct look *l = arg;
+    l->checked = l->whatever || at_rest();
+    if (l->checked)
+        check();
+}
+
+// True when the check has been done.
+static bool look_at_all(bool whatever)
+{
+    struct look l = { .whatever = whatever };
+    meeting_call(look, &l);
+    return l.checked;
+}
+
+bool leak_check(void)
+{
+    __builtin_unwind_init(); // all registers onto this stack
+    u64 until = clock_now_ns() + REST_MAX;
+    while (!look_at_all(false)) {
+        if (clock_now_ns() >= until) {
+            say("leak check: %u threads do not come to rest\n",
+                sched_runnable() - 1);
+            look_at_all(true);
+            break;
+        }
+        thread_sleep_until(clock_now_ns() + REST_PERIOD, WAIT_UNINTERRUPTIBLE);
+    }
     return lost_count;
 }
 

@@ -8,7 +8,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/mutex.h"
-#include "kernel/time/timeout.h"
+#include "kernel/time/callout.h"
 #include "lib/string.h"
 
 KERNEL_ARG(plant, "plant=NAME: makes a mistake that a checker must report");
@@ -103,20 +103,20 @@ static void unlocked_counter(void)
     count_unlocked(NULL);
 }
 
-static void count_in_interrupt(struct timeout *t)
+static void count_in_interrupt(struct callout *t)
 {
     unlocked++;
-    timeout_set(t, clock_now_ns() + 200 * NSEC_PER_USEC);
+    callout_set(t, clock_now_ns() + 200 * NSEC_PER_USEC);
 }
 
 // Against an interrupt of the same CPU, where no lock of ours would help.
 static void unmasked_counter(void)
 {
-    static struct timeout timeout;
-    timeout_init(&timeout, count_in_interrupt);
-    timeout_set(&timeout, clock_now_ns());
+    static struct callout timeout;
+    callout_init(&timeout, count_in_interrupt, CALLOUT_INTERRUPT);
+    callout_set(&timeout, clock_now_ns());
     count_unlocked(NULL);
-    timeout_cancel(&timeout);
+    callout_drain(&timeout);
 }
 
 // --- lockdep ----------------------------------------------------------------
@@ -145,21 +145,54 @@ static void sleep_under_spinlock(void)
     spin_unlock(&lock_a);
 }
 
-static void take_in_interrupt(struct timeout *t UNUSED)
+static void lock_not_held(void)
+{
+    spin_lock(&lock_a);
+    spin_assert_held(&lock_a);
+    spin_unlock(&lock_a);
+    spin_assert_held(&lock_a);
+}
+
+static void mutex_not_held(void)
+{
+    mutex_lock(&mutex_m);
+    mutex_assert_held(&mutex_m);
+    mutex_unlock(&mutex_m);
+    mutex_assert_held(&mutex_m);
+}
+
+static void take_in_interrupt(struct callout *t UNUSED)
 {
     spin_lock(&lock_a);
     spin_unlock(&lock_a);
 }
 
-static void interrupt_unsafe_lock(void)
+static void take_in_interrupt_soon(void)
 {
-    static struct timeout timeout;
-    spin_lock(&lock_a); // with interrupts on
-    spin_unlock(&lock_a);
-    timeout_init(&timeout, take_in_interrupt);
-    timeout_set(&timeout, clock_now_ns() + NSEC_PER_MSEC);
+    static struct callout timeout;
+    callout_init(&timeout, take_in_interrupt, CALLOUT_INTERRUPT);
+    callout_set(&timeout, clock_now_ns() + NSEC_PER_MSEC);
     thread_sleep_until(clock_now_ns() + 50 * NSEC_PER_MSEC,
                        WAIT_UNINTERRUPTIBLE);
+}
+
+static void interrupt_unsafe_lock(void)
+{
+    spin_lock(&lock_a); // with interrupts on
+    spin_unlock(&lock_a);
+    take_in_interrupt_soon();
+}
+
+// The same over a third CPU: the handler waits for one who waits for us.
+static void interrupt_unsafe_chain(void)
+{
+    spin_lock(&lock_b); // with interrupts on
+    spin_unlock(&lock_b);
+    u32 flags = spin_lock_irq(&lock_a);
+    spin_lock(&lock_b);
+    spin_unlock(&lock_b);
+    spin_unlock_irq(&lock_a, flags);
+    take_in_interrupt_soon();
 }
 
 static void lock_twice(void)
@@ -180,6 +213,21 @@ static void write_after_free(void)
     *(volatile u32 *)(p[0] + 5 + opaque_zero) = 1;
     for (u32 i = 0; i < ARRAY_SIZE(p); i++) // one of these is p[0] again
         p[i] = kmalloc(300);
+}
+
+static NOINLINE u32 recurse(u32 depth)
+{
+    volatile u8 room[64];
+    room[0] = (u8)depth;
+    if (depth == UINT32_MAX - opaque_zero)
+        return 0;
+    return recurse(depth + 1) + room[0]; // after the call: no jump
+}
+
+// Into the guard page below the stack.
+static void deep_recursion(void)
+{
+    log_printf("plant: %u\n", recurse(0));
 }
 
 #define LEAKS 5u // a stale word on the stack may hide one
@@ -205,6 +253,22 @@ static void lose_ranges(void)
     machine_power_off(false);
 }
 
+// No mistake: what threads that have only just ended had is not lost.
+static void end_when_told(void *told)
+{
+    while (!__atomic_load_n((u32 *)told, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+static void end_late(void)
+{
+    static u32 told;
+    for (u32 i = 0; i < 16 * cpu_count; i++) // more than stacks are cached
+        kthread_create("late", end_when_told, &told, NULL);
+    __atomic_store_n(&told, 1, __ATOMIC_RELEASE);
+    machine_power_off(false);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -223,11 +287,16 @@ static const struct {
     { "lock-inversion", lock_inversion },
     { "sleep-under-spinlock", sleep_under_spinlock },
     { "interrupt-unsafe-lock", interrupt_unsafe_lock },
+    { "interrupt-unsafe-chain", interrupt_unsafe_chain },
     { "lock-twice", lock_twice },
+    { "lock-not-held", lock_not_held },
+    { "mutex-not-held", mutex_not_held },
     { "write-after-free", write_after_free },
+    { "deep-recursion", deep_recursion },
     { "leak", lose_objects },
     { "frame-leak", lose_frames },
     { "vmap-leak", lose_ranges },
+    { "no-leak", end_late },
 };
 
 void plant_run(void)

@@ -9,6 +9,7 @@
 #include "lib/string.h"
 
 #define SEGMENTS_MAX 64
+#define NOTES_MAX 256        // bytes of a segment of notes that are looked at
 #define PIE_BASE 0x56555000u // where Linux puts a position-independent program
 
 static int check_header(const struct elf_header *h)
@@ -96,6 +97,18 @@ static u32 find_phdr(const struct elf_header *h, const struct elf_segment *s,
     return 0;
 }
 
+// A program need not have any notes, and may have bad ones.
+static void find_build_id(struct vnode *v, const struct elf_segment *s,
+                          struct elf_image *out)
+{
+    u8 notes[NOTES_MAX];
+    if (out->build_id_size)
+        return;
+    int n = vnode_read(v, s->offset, notes, MIN(s->filesz, (u32)NOTES_MAX));
+    if (n > 0)
+        out->build_id_size = build_id_find(notes, (u32)n, out->build_id);
+}
+
 int elf_load(struct aspace *as, struct vnode *v, struct elf_image *out)
 {
     struct elf_header h;
@@ -111,11 +124,14 @@ int elf_load(struct aspace *as, struct vnode *v, struct elf_image *out)
     if (n != (int)size)
         return n < 0 ? n : -ENOEXEC;
 
+    out->build_id_size = 0;
     u32 bias = h.type == ELF_TYPE_DYN ? PIE_BASE : 0, end = 0;
     for (u32 i = 0; i < h.phnum; i++) {
         const struct elf_segment *s = &segments[i];
         if (s->type == ELF_PT_INTERP) // dynamically linked: not for us
             return -ENOEXEC;
+        if (s->type == ELF_PT_NOTE)
+            find_build_id(v, s, out);
         if (s->type != ELF_PT_LOAD || !s->memsz)
             continue;
         err = check_segment(s, v->size, bias);

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "kernel/mm/aspace.h"
+#include "lib/build_id.h"
 
 struct elf_image {
     u32 entry;
     u32 phdr, phnum; // where the program finds its own headers
     u32 end;         // page-aligned end of the image: the heap starts here
+    u8 build_id[BUILD_ID_MAX];
+    u32 build_id_size; // 0: it has none
 };
 
 // Maps the file's segments into `as`. Every field of a foreign or corrupt file

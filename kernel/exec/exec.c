@@ -4,6 +4,7 @@
 
 #include "kernel/errno.h"
 #include "kernel/exec/elf_load.h"
+#include "kernel/exec/vdso.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
@@ -13,7 +14,7 @@
 #include "lib/string.h"
 
 #define ARG_BYTES_MAX KIB(128) // argv and envp with their pointers: E2BIG
-#define STACK_TOP (USER_END - PAGE_SIZE)
+#define STACK_TOP (VDSO_END - VDSO_ROOM)
 #define STACK_INITIAL KIB(16)
 #define PATH_BYTES 4096u
 #define SCRIPT_DEPTH_MAX 4
@@ -229,6 +230,8 @@ static int build_stack(struct aspace *as, const struct program *p,
         { AT_SECURE, 0 },
         { AT_RANDOM, random_at },
         { AT_EXECFN, strings_at },
+        { AT_SYSINFO, vdso_address(as, VDSO_SYSTEM_CALL) },
+        { AT_SYSINFO_EHDR, as->vdso },
         { AT_NULL, 0 },
     };
     u32 words = 1 + s->argc + 1 + s->envc + 1;
@@ -275,6 +278,8 @@ static int build_aspace(struct program *p, struct aspace **out,
                          PROT_R | PROT_W, AREA_STACK, MAP_AT_EXACTLY, NULL, 0,
                          &start);
     if (!err)
+        err = vdso_map(as);
+    if (!err)
         err = build_stack(as, p, image, esp);
     if (err) {
         aspace_unref(as);
@@ -306,7 +311,8 @@ static char *program_path(struct program *p)
     return result;
 }
 
-static void set_names(struct task *t, struct program *p, const char *called)
+static void set_names(struct task *t, struct program *p, const char *called,
+                      const struct elf_image *image)
 {
     char *path = program_path(p);
     u32 cmdline_size = 0;
@@ -323,6 +329,8 @@ static void set_names(struct task *t, struct program *p, const char *called)
     t->cmdline_size = cmdline ? cmdline_size : 0;
     strlcpy(t->name, last_name(called), sizeof(t->name));
     strlcpy(current->name, t->name, sizeof(current->name));
+    memcpy(t->build_id, image->build_id, image->build_id_size);
+    t->build_id_size = (u8)image->build_id_size;
     spin_unlock_irq(&t->lock, flags);
     kfree(old_path);
     kfree(old_cmdline);
@@ -351,7 +359,8 @@ static void become_leader(struct task *t)
     spin_unlock_irq(&tasks_lock, flags);
 }
 
-static int commit(struct program *p, struct aspace *as, const char *called)
+static int commit(struct program *p, struct aspace *as, const char *called,
+                  const struct elf_image *image)
 {
     struct task *t = current_task();
     int err = task_kill_other_threads();
@@ -362,7 +371,7 @@ static int commit(struct program *p, struct aspace *as, const char *called)
     become_leader(t);
     current->clear_tid = 0;
     swap_aspace(t, as);
-    set_names(t, p, called);
+    set_names(t, p, called, image);
     signal_reset_handlers(&t->signals);
     current->altstack_base = current->altstack_size = 0;
     files_close_on_exec(t->files);
@@ -389,7 +398,7 @@ int task_exec(struct trapframe *tf, const char *path, u32 argv, u32 envp)
     if (!err)
         err = build_aspace(p, &as, &image, &esp);
     if (!err)
-        err = commit(p, as, path);
+        err = commit(p, as, path, &image);
     if (!err)
         arch_exec(tf, image.entry, esp);
     if (p->vnode)

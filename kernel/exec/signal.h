@@ -53,6 +53,7 @@ typedef u64 sigset_t;
 
 #define SI_USER 0
 #define SI_KERNEL 0x80
+#define SI_TIMER (-2)
 #define SI_TKILL (-6)
 
 struct sigaction_k { // the layout of rt_sigaction's argument
@@ -102,6 +103,9 @@ bool signal_waiting(void);
 bool signal_ignored_or_blocked(int sig);
 // Makes a thread look at its signals, waking it from sleep and stop.
 void signal_kick(struct thread *t);
+// Nothing would come of sending it now: one of its number is pending already
+// (for `to`, or with NULL for the task), or it is ignored. Any context but NMI.
+bool signal_would_be_lost(struct task *t, const struct thread *to, int sig);
 // The current task ignores it, by choice or by default.
 bool signal_is_ignored(int sig);
 // `sig` is ignored from now on: pending ones vanish (sigaction(2)).

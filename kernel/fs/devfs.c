@@ -23,6 +23,7 @@ static bool mounted; // a /dev was made: later devices go there, too
 
 static const struct char_device *find_registered(u32 rdev)
 {
+    spin_assert_held(&devices_lock);
     for (u32 i = 0; i < registered_count; i++) {
         if (registered[i]->rdev == rdev)
             return registered[i];

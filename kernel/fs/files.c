@@ -26,6 +26,7 @@ static inline void bit_set(u32 *map, u32 bit, bool value)
 // The first unused descriptor from `from` on; FD_MAX when there is none.
 static u32 first_unused(const struct files *fs, u32 from)
 {
+    spin_assert_held(&fs->lock);
     if (from >= FD_MAX)
         return FD_MAX;
     u32 below = (1u << from % 32) - 1;
@@ -62,6 +63,7 @@ static void table_free(struct files *fs, struct file **table)
 // drops it meanwhile. 0 or -ENOMEM.
 static int make_room(struct files *fs, u32 fd)
 {
+    spin_assert_held(&fs->lock);
     while (fd >= fs->capacity) {
         u32 capacity = fs->capacity;
         while (capacity <= fd)

@@ -32,6 +32,7 @@ static bool overlaps(const struct file_lock *l, const struct vnode *v,
 static struct file_lock *find_conflict(const struct vnode *v, const void *owner,
                                        const struct lock_range *r)
 {
+    mutex_assert_held(&locks_lock);
     struct file_lock *l;
     list_for_each(l, &locks, node) {
         if (overlaps(l, v, r) && l->owner != owner &&
@@ -44,6 +45,7 @@ static struct file_lock *find_conflict(const struct vnode *v, const void *owner,
 static void add(struct file_lock *l, struct vnode *v, const void *owner,
                 const struct lock_range *r)
 {
+    mutex_assert_held(&locks_lock);
     vnode_ref(v);
     l->vnode = v;
     l->owner = owner;
@@ -54,6 +56,7 @@ static void add(struct file_lock *l, struct vnode *v, const void *owner,
 
 static void remove(struct file_lock *l)
 {
+    mutex_assert_held(&locks_lock);
     list_remove(&l->node);
     locks_held--;
     vnode_unref(l->vnode);
@@ -71,6 +74,7 @@ static void wake_waiters(void)
 static void cut_out(struct vnode *v, const void *owner,
                     const struct lock_range *r, struct file_lock **spare)
 {
+    mutex_assert_held(&locks_lock);
     struct file_lock *l, *next;
     list_for_each_safe(l, next, &locks, node) {
         if (!overlaps(l, v, r) || l->owner != owner)
@@ -96,6 +100,7 @@ static void cut_out(struct vnode *v, const void *owner,
 static int wait_until_free(struct vnode *v, const void *owner,
                            const struct lock_range *r, bool wait)
 {
+    mutex_assert_held(&locks_lock);
     while (r->type != LOCK_NONE && find_conflict(v, owner, r)) {
         if (!wait)
             return -EAGAIN;

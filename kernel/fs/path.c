@@ -204,6 +204,7 @@ void walk_done(struct walk *w)
 
 int walk_create(struct walk *w, u32 mode, u32 rdev, struct vnode **out)
 {
+    mutex_assert_held(&namespace_lock);
     if (!w->dir->ops->create)
         return -EPERM;
     return w->dir->ops->create(w->dir, w->name, w->len, mode, rdev, out);
@@ -284,6 +285,7 @@ static int locate(struct vnode *v, struct vnode **dir, char *name, size_t *len)
 // Writes the path so that it ends at buf + size; where it starts or -errno.
 static int path_backwards(struct vnode *v, char *buf, size_t size)
 {
+    mutex_assert_held(&namespace_lock);
     struct vnode *root = current_task()->root;
     size_t at = size - 1;
     int err = 0;

@@ -69,6 +69,7 @@ static bool readable(const struct pipe *p)
 // Moves what there is, up to io->left.
 static int take_bytes(struct pipe *p, struct io *io)
 {
+    mutex_assert_held(&p->lock);
     u32 used = p->used;
     int err = 0;
     while (io->left && used && !err) {
@@ -88,6 +89,7 @@ static int take_bytes(struct pipe *p, struct io *io)
 
 static u8 *page_at(struct pipe *p, u32 at)
 {
+    mutex_assert_held(&p->lock);
     u8 **page = &p->page[at / PAGE_SIZE];
     if (!*page) {
         struct frame *f = frame_alloc(0, FRAME_LOW, FRAME_BUFFER);
@@ -99,6 +101,7 @@ static u8 *page_at(struct pipe *p, u32 at)
 // Moves what there is room for, up to io->left.
 static int put_bytes(struct pipe *p, struct io *io)
 {
+    mutex_assert_held(&p->lock);
     u32 used = p->used;
     int err = 0;
     while (io->left && used < PIPE_SIZE && !err) {
@@ -220,9 +223,12 @@ static int pipe_ioctl(struct file *f, u32 cmd, u32 arg)
 
 // --- opening and closing ----------------------------------------------------
 
-static void add_ends(struct pipe *p, u32 flags)
+// True if the other side was there already.
+static bool add_ends(struct pipe *p, u32 flags)
 {
+    bool reads = (flags & O_ACCMODE) == O_RDONLY;
     mutex_lock(&p->lock);
+    bool met = reads ? p->writers : p->readers;
     if ((flags & O_ACCMODE) != O_WRONLY) {
         p->readers++;
         p->readers_seen++;
@@ -234,6 +240,7 @@ static void add_ends(struct pipe *p, u32 flags)
     mutex_unlock(&p->lock);
     waitq_wake_all(&p->read_wait);
     waitq_wake_all(&p->write_wait);
+    return met;
 }
 
 static void drop_ends(struct pipe *p, u32 flags)
@@ -312,21 +319,20 @@ static struct pipe *fifo_pipe(struct vnode *v)
     return p;
 }
 
-// Adds an end and waits until the other side is there, or has been meanwhile.
+// Adds an end and waits until the other side is there, or has been: one that
+// waited for us may be through and gone before we run again.
 static int add_and_wait_for_peer(struct pipe *p, u32 flags)
 {
     bool reads = (flags & O_ACCMODE) == O_RDONLY;
-    u32 *peers = reads ? &p->writers : &p->readers;
     u32 *seen = reads ? &p->writers_seen : &p->readers_seen;
     u32 before = READ_ONCE(*seen);
-    add_ends(p, flags);
-    if ((flags & O_ACCMODE) == O_RDWR || READ_ONCE(*peers))
+    if (add_ends(p, flags) || (flags & O_ACCMODE) == O_RDWR)
         return 0;
     if (flags & O_NONBLOCK)
         return reads ? 0 : -ENXIO;
     int err = wait_event(reads ? &p->read_wait : &p->write_wait,
-                         READ_ONCE(*peers) || READ_ONCE(*seen) != before,
-                         WAIT_INTERRUPTIBLE, WAIT_FOREVER);
+                         READ_ONCE(*seen) != before, WAIT_INTERRUPTIBLE,
+                         WAIT_FOREVER);
     return err ? -ERESTARTSYS : 0;
 }
 

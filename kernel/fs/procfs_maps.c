@@ -5,6 +5,7 @@
 // namespace_lock, which must not be taken inside.
 
 #include "kernel/errno.h"
+#include "kernel/exec/vdso.h"
 #include "kernel/fs/procfs.h"
 #include "kernel/mm/aspace.h"
 #include "kernel/sched/task.h"
@@ -16,13 +17,14 @@ struct area_copy {
     u32 start, end, prot, flags;
     struct vnode *vnode;
     u64 offset;
+    const char *kernel_name; // of the kernel's own pages, or NULL
 };
 
 static int copy_area(struct area *a, void *arg)
 {
     struct text *copies = arg;
-    struct area_copy c = { a->start, a->end,   a->prot,
-                           a->flags, a->vnode, a->offset };
+    struct area_copy c = { a->start, a->end,    a->prot,          a->flags,
+                           a->vnode, a->offset, vdso_area_name(a) };
     size_t before = copies->len;
 
     text_append(copies, &c, sizeof(c));
@@ -43,6 +45,8 @@ static void put_area_name(struct text *t, const struct area_copy *c)
         text_printf(t, "[stack]");
     else if (c->flags & AREA_HEAP)
         text_printf(t, "[heap]");
+    else if (c->kernel_name != NULL)
+        text_printf(t, "%s", c->kernel_name);
 }
 
 static void put_area(struct text *t, const struct area_copy *c)
@@ -57,7 +61,8 @@ static void put_area(struct text *t, const struct area_copy *c)
                 c->prot & PROT_X ? 'x' : '-',
                 c->flags & AREA_SHARED ? 's' : 'p', c->offset, device >> 8,
                 device & 0xff, c->vnode != NULL ? c->vnode->ino : 0ull);
-    if (c->vnode != NULL || (c->flags & (AREA_STACK | AREA_HEAP))) {
+    if (c->vnode != NULL || (c->flags & (AREA_STACK | AREA_HEAP)) ||
+        c->kernel_name != NULL) {
         line = t->len - line;
         text_printf(t, "%*s", (int)(NAME_COLUMN - MIN(line, 72u)), "");
         put_area_name(t, c);

@@ -38,6 +38,7 @@ static u64 ticks(u64 cycles)
 
 static void snap_terminal(struct snapshot *s, const struct task *task)
 {
+    spin_assert_held(&tasks_lock);
     struct tty *tty = task->ctty;
 
     s->foreground = -1;
@@ -51,6 +52,7 @@ static void snap_terminal(struct snapshot *s, const struct task *task)
 static void snap_signals(struct snapshot *s, struct task *task,
                          const struct thread *thread)
 {
+    spin_assert_held(&tasks_lock);
     u32 flags = spin_lock_irq(&task->signals.lock);
 
     s->shared_pending = task->signals.pending;
@@ -71,6 +73,7 @@ static void snap_signals(struct snapshot *s, struct task *task,
 
 static void snap_task(struct snapshot *s, struct task *task)
 {
+    spin_assert_held(&tasks_lock);
     s->euid = task->euid;
     s->gid = task->gid;
     s->egid = task->egid;
@@ -82,6 +85,7 @@ static void snap_task(struct snapshot *s, struct task *task)
 // The thread `tid` of a task; 0: any, the oldest. NULL: there is none.
 static struct thread *pick_thread(struct task *task, u32 tid)
 {
+    spin_assert_held(&tasks_lock);
     struct thread *thread;
 
     list_for_each(thread, &task->threads, task_node) {

@@ -42,6 +42,7 @@ static struct tmpfs_entry **bucket(struct tmpfs_directory *d, u32 hash)
 static struct tmpfs_entry *find(struct tmpfs_directory *d, const char *name,
                                 size_t len)
 {
+    mutex_assert_held(&namespace_lock);
     if (!d->table)
         return NULL;
     u32 hash = hash_name(name, len);
@@ -55,6 +56,7 @@ static struct tmpfs_entry *find(struct tmpfs_directory *d, const char *name,
 // Keeps a bucket for each name. Without memory for it chains grow longer.
 static int grow_table(struct tmpfs_directory *d)
 {
+    mutex_assert_held(&namespace_lock);
     if (d->count < d->buckets)
         return 0;
     u32 buckets = d->table ? d->buckets * 2 : BUCKETS_AT_FIRST;
@@ -106,6 +108,7 @@ static void touch(struct tmpfs_node *dir, struct tmpfs_node *node)
 static void insert(struct tmpfs_entry *e, struct tmpfs_node *node, u64 position,
                    struct list *after)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_directory *d = &e->dir->dir;
     struct tmpfs_entry **head = bucket(d, e->hash);
     e->node = node;
@@ -132,6 +135,7 @@ static void append(struct tmpfs_entry *e, struct tmpfs_node *node)
 // Takes the name out and frees it. The reference that it held is the caller's.
 static struct tmpfs_node *remove(struct tmpfs_entry *e)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_node *node = e->node;
     struct tmpfs_entry **link = bucket(&e->dir->dir, e->hash);
     while (*link != e)
@@ -164,6 +168,7 @@ static void remove_for_good(struct tmpfs_entry *e)
 int tmpfs_lookup(struct vnode *v, const char *name, size_t len,
                  struct vnode **out)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_directory *d = &tmpfs_node(v)->dir;
     struct tmpfs_node *found;
     if (len == 2 && name[0] == '.' && name[1] == '.') {
@@ -289,6 +294,7 @@ int tmpfs_rename(struct vnode *from, const char *fname, size_t flen,
 
 int tmpfs_readdir(struct vnode *v, u64 *pos, struct dirent_sink *sink)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_entry *e;
     list_for_each(e, &tmpfs_node(v)->dir.order, order) {
         if (e->position < *pos)
@@ -304,6 +310,7 @@ int tmpfs_readdir(struct vnode *v, u64 *pos, struct dirent_sink *sink)
 int tmpfs_locate(struct vnode *v, struct vnode **dir, const char **name,
                  size_t *len)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_entry *e = tmpfs_node(v)->entry;
     if (!e)
         return -ENOENT;

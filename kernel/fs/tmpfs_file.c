@@ -21,6 +21,7 @@ static u32 pages_for(u64 size)
 // The page's frame, referenced, or NULL.
 static struct frame *find_page(struct tmpfs_node *n, u32 index)
 {
+    spin_assert_held(&n->v.lock);
     struct frame *frame = pagetree_get(&n->file, index);
     if (frame)
         frame_ref(frame);
@@ -30,6 +31,7 @@ static struct frame *find_page(struct tmpfs_node *n, u32 index)
 // Enters a new frame for a hole; takes over the reference. Under the lock.
 static int add_page(struct tmpfs_node *n, u32 index, struct frame *frame)
 {
+    spin_assert_held(&n->v.lock);
     int err = pagetree_insert(&n->file, index, frame);
     if (err) {
         frame_unref(frame);
@@ -48,6 +50,7 @@ static struct frame *new_frame(u32 flags)
 // The page's frame, referenced, made when there is a hole. Under the lock.
 static int find_or_add_page(struct tmpfs_node *n, u32 index, struct frame **out)
 {
+    spin_assert_held(&n->v.lock);
     *out = find_page(n, index);
     if (*out)
         return 0;

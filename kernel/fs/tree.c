@@ -171,6 +171,7 @@ int vfs_rmdir(struct vnode *at, const char *path)
 // Whether `dir` is `v` or lies below it, in one file system.
 static int is_inside(struct vnode *dir, struct vnode *v, bool *inside)
 {
+    mutex_assert_held(&namespace_lock);
     vnode_ref(dir);
     while (dir != v && !vnode_is_mount_root(dir)) {
         struct vnode *parent;
@@ -198,6 +199,7 @@ static int check_replaced(const struct walk *from, const struct walk *to)
 
 static int rename_walked(struct walk *from, struct walk *to, bool replace)
 {
+    mutex_assert_held(&namespace_lock);
     bool inside = false;
     if (from->last != LAST_NAME || to->last != LAST_NAME)
         return -EBUSY;

@@ -67,6 +67,7 @@ int jobs_acquire(struct tty *t, bool steal)
 // Open files die; the next session finds a terminal as new. t->lock is held.
 static void hang_up(struct tty *t)
 {
+    spin_assert_held(&t->lock);
     struct termios_k old = t->termios;
 
     t->hangups++;

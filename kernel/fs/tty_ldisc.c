@@ -101,6 +101,7 @@ static bool put_input(struct tty *t, u16 entry)
 
 void ldisc_throttle(struct tty *t)
 {
+    spin_assert_held(&t->lock);
     bool full = TTY_INPUT_SIZE - input_used(t) < THROTTLE_BELOW;
     bool roomy = input_used(t) < TTY_INPUT_SIZE / 4;
 
@@ -118,6 +119,7 @@ void ldisc_throttle(struct tty *t)
 
 void ldisc_flush_input(struct tty *t)
 {
+    spin_assert_held(&t->lock);
     t->in_tail = t->in_line = t->in_head;
     t->literal_next = false;
     ldisc_throttle(t);
@@ -134,6 +136,7 @@ u32 ldisc_readable_count(const struct tty *t)
 
 size_t ldisc_take(struct tty *t, char *buf, size_t n, bool *ended)
 {
+    spin_assert_held(&t->lock);
     bool canonical = t->termios.lflag & ICANON;
     size_t count = 0;
 
@@ -160,6 +163,7 @@ size_t ldisc_take(struct tty *t, char *buf, size_t n, bool *ended)
 
 void ldisc_modes_changed(struct tty *t, const struct termios_k *old)
 {
+    spin_assert_held(&t->lock);
     const struct termios_k *new = &t->termios;
 
     // What was typed in the other mode counts as one line.
@@ -366,6 +370,7 @@ static bool flow_control(struct tty *t, u8 c)
 
 int ldisc_input(struct tty *t, u8 c)
 {
+    spin_assert_held(&t->lock);
     u32 modes = t->termios.iflag;
     int sig;
 

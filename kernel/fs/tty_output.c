@@ -71,6 +71,7 @@ static void put_processed(struct tty *t, u8 c)
 
 size_t tty_output(struct tty *t, const char *text, size_t n)
 {
+    spin_assert_held(&t->lock);
     bool process = t->termios.oflag & OPOST;
     size_t done;
 
@@ -85,6 +86,7 @@ size_t tty_output(struct tty *t, const char *text, size_t n)
 
 void tty_output_push(struct tty *t)
 {
+    spin_assert_held(&t->lock);
     struct tty_driver *d = t->driver;
     u32 before = t->out_tail;
 
@@ -105,6 +107,7 @@ void tty_output_push(struct tty *t)
 
 void tty_output_stop(struct tty *t, bool stop)
 {
+    spin_assert_held(&t->lock);
     t->stopped = stop;
     if (!stop)
         tty_output_push(t);
@@ -112,12 +115,14 @@ void tty_output_stop(struct tty *t, bool stop)
 
 void tty_output_flush(struct tty *t)
 {
+    spin_assert_held(&t->lock);
     t->out_tail = t->out_head;
     waitq_wake_all(&t->write_wait);
 }
 
 void tty_echo(struct tty *t, u8 c)
 {
+    spin_assert_held(&t->lock);
     if (output_room(t) < TTY_TAB_WIDTH)
         tty_output_push(t);
     if (output_room(t) < TTY_TAB_WIDTH)

@@ -47,4 +47,10 @@ const char *console_name(void);
 const char *ksym_lookup(u32 pc, u32 *offset);
 // The symbols in order of address: the name of number `index`; NULL: the end.
 const char *ksym_at(u32 index, u32 *address);
+// Where the return address of the interrupted instruction `pc` is: n << 1 | s
+// for n words above the stack pointer (s: the caller's ebp is the word below),
+// or one of these. Any context.
+#define KFRAME_UNKNOWN 254u
+#define KFRAME_STANDS 255u // at ebp + 4
+u32 kframe_kind(u32 pc);
 void log_backtrace(const u32 *pcs, u32 count);

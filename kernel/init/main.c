@@ -8,6 +8,7 @@
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kcsan.h"
 #include "kernel/debug/plant.h"
+#include "kernel/exec/vdso.h"
 #include "kernel/fs/tty.h"
 #include "kernel/init/cmdline.h"
 #include "kernel/init/log.h"
@@ -16,7 +17,8 @@
 #include "kernel/sched/load.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/dispatch.h"
-#include "kernel/time/timeout.h"
+#include "kernel/time/callout.h"
+#include "kernel/time/timecounter.h"
 #include "kernel/time/wallclock.h"
 
 KERNEL_ARG(init, "init=PATH: the first program, instead of /sbin/init");
@@ -37,7 +39,7 @@ static void start_scheduling(void)
 {
     ledger_init_cpu(this_cpu());
     syscall_init_cpu(this_cpu());
-    timeouts_init_cpu(this_cpu());
+    callouts_init_cpu(this_cpu());
     sched_init();
 }
 
@@ -53,6 +55,7 @@ static void wait_for_schedulers(void)
 static void run_first_program(void *arg)
 {
     (void)arg;
+    vdso_init();
     vfs_init();
     tty_init();
     plant_run();
@@ -81,12 +84,14 @@ void kernel_main(void)
     wallclock_init();
     start_scheduling();
     irq_enable();
+    timecounters_start();
     smp_start();
     wait_for_schedulers();
     kcsan_enable();
     log_printf("%u CPU%s, %s, TSC %u kHz\n", cpu_count,
                cpu_count > 1 ? "s" : "", cpu_features.brand,
                (u32)(clock_tsc_hz() / 1000));
+    callouts_start_threads();
     load_start();
     if (kthread_create("start-up", run_first_program, NULL, NULL))
         panic("no memory for the first thread");

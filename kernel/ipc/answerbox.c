@@ -155,6 +155,7 @@ int box_push(struct answerbox *b, struct call *c)
 // Takes a call out; box->lock is held.
 static void take_out(struct answerbox *b, struct call *c, bool queued)
 {
+    spin_assert_held(&b->lock);
     list_remove(&c->box_node);
     WRITE_ONCE(b->count, b->count - 1);
     if (queued)
@@ -172,6 +173,7 @@ static void made_room(struct answerbox *b, u32 before)
 
 static struct phone *take_hangup(struct answerbox *b)
 {
+    spin_assert_held(&b->lock);
     struct phone *p = list_first(&b->hangups, struct phone, hangup_node);
     list_remove(&p->hangup_node);
     WRITE_ONCE(b->waiting, b->waiting - 1);
@@ -188,6 +190,7 @@ static void tell_hangup(struct phone *p, struct ipc_call *out)
 
 static u32 next_id(struct answerbox *b)
 {
+    spin_assert_held(&b->lock);
     b->last_id++;
     return b->last_id += !b->last_id; // 0 means none
 }
@@ -197,6 +200,7 @@ static u32 next_id(struct answerbox *b)
 static bool receive_call(struct answerbox *b, struct ipc_call *out,
                          struct list *dead)
 {
+    spin_assert_held(&b->lock);
     struct call *c = list_first(&b->queued, struct call, box_node);
     if (READ_ONCE(c->state) == CALL_ANSWERED) {
         take_out(b, c, true);

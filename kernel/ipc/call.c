@@ -61,6 +61,7 @@ void call_unref(struct call *c)
 // phone->lock is held.
 static void become_answered(struct call *c, const struct ipc_call *answer)
 {
+    spin_assert_held(&c->phone->lock);
     struct phone *p = c->phone;
     c->retval = answer->retval;
     copy_words(c->answer, answer->arg);

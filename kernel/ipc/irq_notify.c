@@ -78,6 +78,7 @@ bool irq_fetch(struct answerbox *b, struct ipc_call *out)
 // watches_lock is held.
 static struct watch *find(struct answerbox *b, u32 vector)
 {
+    spin_assert_held(&watches_lock);
     struct watch *w;
     list_for_each(w, &b->watches, box_node) {
         if (w->vector == vector)
@@ -88,6 +89,7 @@ static struct watch *find(struct answerbox *b, u32 vector)
 
 static void insert(struct watch *w)
 {
+    spin_assert_held(&watches_lock);
     struct list *watches = &by_vector[w->vector];
     if (!watches->next)
         list_init(watches);
@@ -98,6 +100,7 @@ static void insert(struct watch *w)
 
 static void take_out(struct watch *w)
 {
+    spin_assert_held(&watches_lock);
     list_remove(&w->vector_node);
     list_remove(&w->box_node);
     if (list_empty(&by_vector[w->vector]))

@@ -29,6 +29,7 @@ static struct area *area_prev(const struct aspace *as, const struct area *a)
 
 struct area *area_above(struct aspace *as, u32 addr)
 {
+    mutex_assert_held(&as->lock);
     struct area *a = as->hint, *prev;
     if (!a) {
         if (list_empty(&as->areas))
@@ -80,6 +81,7 @@ u32 area_mmap_top(const struct aspace *as)
 // Searches downwards, from where the last search for so much or less has ended.
 u32 area_find_gap(struct aspace *as, u32 length)
 {
+    mutex_assert_held(&as->lock);
     u32 ceiling = area_mmap_top(as);
     struct list *node = as->areas.prev;
     if (length >= as->gap_length && as->gap_floor < ceiling) {
@@ -139,6 +141,7 @@ void areas_free(struct list *areas)
 
 void area_insert(struct aspace *as, struct area *a)
 {
+    mutex_assert_held(&as->lock);
     struct area *above = area_above(as, a->start);
     assert(!above || above->start >= a->end);
     list_push_back(above ? &above->node : &as->areas, &a->node);
@@ -148,6 +151,7 @@ void area_insert(struct aspace *as, struct area *a)
 
 void area_remove(struct aspace *as, struct area *a, struct list *dead)
 {
+    mutex_assert_held(&as->lock);
     struct area *next = area_next(as, a);
     if (as->hint == a)
         as->hint = area_prev(as, a);
@@ -165,6 +169,7 @@ static bool has_pages_behind(const struct area *a)
 
 int area_split(struct aspace *as, u32 addr)
 {
+    mutex_assert_held(&as->lock);
     struct area *a = area_at(as, addr);
     if (!a || a->start == addr)
         return 0;
@@ -205,6 +210,7 @@ static void join(struct aspace *as, struct area *a, struct area *b)
 
 void area_merge(struct aspace *as, struct area *a)
 {
+    mutex_assert_held(&as->lock);
     struct area *prev = area_prev(as, a), *next = area_next(as, a);
     if (next && continues(a, next))
         join(as, a, next);
@@ -214,6 +220,7 @@ void area_merge(struct aspace *as, struct area *a)
 
 void area_merge_range(struct aspace *as, u32 start, u32 end)
 {
+    mutex_assert_held(&as->lock);
     struct area *a = area_above(as, start ? start - 1 : 0);
     while (a && a->start < end) {
         struct area *next = area_next(as, a);

@@ -63,6 +63,9 @@ void aspace_unload(struct aspace *as);
 // Anonymous shared memory: pages that areas of several spaces refer to.
 struct shared_pages;
 struct shared_pages *shared_pages_create(u32 pages); // refs 1, or NULL
+// The kernel's own pages, at these addresses of its image: they outlive it.
+struct shared_pages *shared_pages_of_kernel(const void *const *addresses,
+                                            u32 pages);
 void shared_pages_ref(struct shared_pages *s);
 void shared_pages_unref(struct shared_pages *s);
 // The (referenced) frame of a page, made when there is none. -EIO: beyond the

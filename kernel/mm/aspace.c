@@ -87,7 +87,8 @@ static int share_page(u32 va, void *entry, const struct mapping *m, void *arg)
     return 0;
 }
 
-// Pages of shared areas are not copied: the child finds them by faults.
+// Pages of shared areas are not copied: the child finds them by faults. But the
+// kernel's own, which nobody writes, it needs at once.
 static int copy_area(struct aspace *src, struct aspace *dst, struct area *a,
                      struct copy *c)
 {
@@ -95,13 +96,15 @@ static int copy_area(struct aspace *src, struct aspace *dst, struct area *a,
     if (!copy)
         return -ENOMEM;
     list_push_back(&dst->areas, &copy->node);
-    if (a->flags & AREA_SHARED)
+    bool kernels = a->shared && a->flags & AREA_NO_WRITE;
+    if (a->flags & AREA_SHARED && !kernels)
         return 0;
     return pagetable_walk(&src->pt, a->start, a->end, share_page, c);
 }
 
 static int copy_areas(struct aspace *src, struct aspace *dst)
 {
+    mutex_assert_held(&src->lock);
     struct copy c = { .to = &dst->pt };
     struct area *a;
     int err = 0;
@@ -128,6 +131,7 @@ int aspace_fork(struct aspace *src, struct aspace **out)
     dst->brk_start = src->brk_start;
     dst->brk = src->brk;
     dst->stack_limit = src->stack_limit;
+    dst->vdso = src->vdso;
     dst->virtual_pages = src->virtual_pages;
     err = copy_areas(src, dst);
     mutex_unlock(&src->lock);

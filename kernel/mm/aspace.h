@@ -38,6 +38,7 @@ struct aspace {
     u32 cpus; // bit mask: may have it in their TLB; atomic
     u32 brk_start, brk;
     u32 stack_limit; // bytes
+    u32 vdso;        // where its image is (kernel/exec/vdso.h)
     // Changed under `lock`, read at any time for statistics: marked.
     u32 virtual_pages, resident_pages;
     struct counter faults;
@@ -60,6 +61,11 @@ void aspace_switch(struct aspace *as);
 int aspace_map(struct aspace *as, u32 hint, u32 length, u32 prot,
                u32 area_flags, u32 map_flags, struct vnode *vn, u64 offset,
                u32 *addr);
+// The same at exactly `addr` for pages that are shared already, from `offset`
+// on; they are there at once. References them.
+struct shared_pages;
+int aspace_map_shared(struct aspace *as, u32 addr, u32 length, u32 prot,
+                      u32 area_flags, struct shared_pages *pages, u32 offset);
 int aspace_unmap(struct aspace *as, u32 addr, u32 length);
 int aspace_protect(struct aspace *as, u32 addr, u32 length, u32 prot);
 int aspace_remap(struct aspace *as, u32 old, u32 old_len, u32 new_len,

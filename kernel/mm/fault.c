@@ -23,6 +23,7 @@
 // A new entry; takes over the caller's reference to `f`.
 static int map_new(struct aspace *as, u32 va, struct frame *f, u32 prot)
 {
+    mutex_assert_held(&as->lock);
     int err = pagetable_map(&as->pt, va, frame_paddr(f), prot);
     if (err)
         frame_unref(f);
@@ -118,6 +119,7 @@ static int fault_absent(struct aspace *as, struct area *a, u32 va, u32 access)
 // there faults, and finds this one.
 static int widen(struct aspace *as, struct area *a, u32 va, paddr_t frame)
 {
+    mutex_assert_held(&as->lock);
     int err = pagetable_map(&as->pt, va, frame, area_page_prot(a));
     tlb_flush_page(va);
     return err;
@@ -126,6 +128,7 @@ static int widen(struct aspace *as, struct area *a, u32 va, paddr_t frame)
 static int copy_on_write(struct aspace *as, struct area *a, u32 va,
                          struct frame *old)
 {
+    mutex_assert_held(&as->lock);
     if (frame_refs(old) == 1)
         return widen(as, a, va, frame_paddr(old));
     struct frame *f = frame_alloc(0, FRAME_ANY, FRAME_USER);
@@ -159,6 +162,7 @@ static int fault_present(struct aspace *as, struct area *a, u32 va, u32 access,
 // allow.
 static struct area *grow_stack(struct aspace *as, u32 va)
 {
+    mutex_assert_held(&as->lock);
     struct area *a = area_above(as, va);
     if (!a || !(a->flags & AREA_STACK) || va < MMAP_MIN ||
         a->end - va > as->stack_limit)
@@ -179,6 +183,7 @@ static bool allows(const struct area *a, u32 access)
 
 int fault_in(struct aspace *as, u32 va, u32 access)
 {
+    mutex_assert_held(&as->lock);
     struct area *a = area_at(as, va);
     if (unlikely(!a) && !(a = grow_stack(as, va)))
         return -EFAULT;

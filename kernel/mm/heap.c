@@ -70,6 +70,7 @@ static NO_KASAN void slab_put(struct frame *slab, void *object)
 
 static NO_KASAN struct frame *slab_create(struct slab_cache *c)
 {
+    spin_assert_held(&c->lock);
     struct frame *slab = frame_alloc(c->order, FRAME_LOW, FRAME_SLAB);
     if (!slab)
         return NULL;
@@ -94,6 +95,7 @@ static NO_KASAN struct frame *slab_create(struct slab_cache *c)
 
 static void slab_destroy(struct slab_cache *c, struct frame *slab)
 {
+    spin_assert_held(&c->lock);
     list_remove(&slab->node);
     c->slabs--;
     for (u32 i = 1; i < 1u << c->order; i++)
@@ -105,6 +107,7 @@ static void slab_destroy(struct slab_cache *c, struct frame *slab)
 
 static void *cache_take(struct slab_cache *c)
 {
+    spin_assert_held(&c->lock);
     struct frame *slab;
     if (!list_empty(&c->partial))
         slab = list_first(&c->partial, struct frame, node);
@@ -121,6 +124,7 @@ static void *cache_take(struct slab_cache *c)
 
 static void cache_put(struct slab_cache *c, void *object)
 {
+    spin_assert_held(&c->lock);
     struct frame *slab = slab_of(c, object);
     bool was_full = !SLAB_FIRST(slab->data);
     slab_put(slab, object);

@@ -45,6 +45,7 @@ static int clear_page(u32 va, void *entry, const struct mapping *m, void *arg)
 
 void unmap_pages(struct aspace *as, u32 start, u32 end)
 {
+    mutex_assert_held(&as->lock);
     struct unmapping u;
     int full;
     do {
@@ -62,6 +63,7 @@ void unmap_pages(struct aspace *as, u32 start, u32 end)
 
 int unmap_range(struct aspace *as, u32 start, u32 end, struct list *dead)
 {
+    mutex_assert_held(&as->lock);
     if (area_split(as, start) || area_split(as, end))
         return -ENOMEM;
     struct area *a = area_above(as, start);
@@ -108,6 +110,7 @@ int aspace_discard(struct aspace *as, u32 addr, u32 length)
 static int place(struct aspace *as, u32 hint, u32 length, u32 map_flags,
                  struct list *dead, u32 *start)
 {
+    mutex_assert_held(&as->lock);
     bool free = hint >= MMAP_MIN && length <= USER_END - MIN(hint, USER_END) &&
                 area_range_free(as, hint, hint + length);
     if (map_flags & (MAP_AT_EXACTLY | MAP_NO_REPLACE)) {
@@ -172,11 +175,30 @@ static void populate(struct aspace *as, u32 start, u32 length)
     mutex_unlock(&as->lock);
 }
 
+// Puts the new area, which it takes over, at its place.
+static int put(struct aspace *as, struct area *a, u32 hint, u32 length,
+               u32 map_flags, u32 *start)
+{
+    struct list dead = LIST_INIT(dead);
+    mutex_lock(&as->lock);
+    int err = place(as, hint & PAGE_MASK, length, map_flags, &dead, start);
+    if (!err) {
+        a->start = *start;
+        a->end = *start + length;
+        area_insert(as, a);
+        area_merge(as, a);
+    }
+    mutex_unlock(&as->lock);
+    areas_free(&dead);
+    if (err)
+        area_free(a);
+    return err;
+}
+
 int aspace_map(struct aspace *as, u32 hint, u32 length, u32 prot,
                u32 area_flags, u32 map_flags, struct vnode *vn, u64 offset,
                u32 *addr)
 {
-    struct list dead = LIST_INIT(dead);
     struct area like = { .prot = prot & PROT_MASK,
                          .flags = area_flags,
                          .vnode = vn,
@@ -193,24 +215,29 @@ int aspace_map(struct aspace *as, u32 hint, u32 length, u32 prot,
     if (!a)
         return -ENOMEM;
     u32 start;
-    mutex_lock(&as->lock);
-    err = place(as, hint & PAGE_MASK, length, map_flags, &dead, &start);
-    if (!err) {
-        a->start = start;
-        a->end = start + length;
-        area_insert(as, a);
-        area_merge(as, a);
-    }
-    mutex_unlock(&as->lock);
-    areas_free(&dead);
-    if (err) {
-        area_free(a);
+    err = put(as, a, hint, length, map_flags, &start);
+    if (err)
         return err;
-    }
     if (map_flags & MAP_POPULATE_NOW)
         populate(as, start, length);
     *addr = start;
     return 0;
+}
+
+int aspace_map_shared(struct aspace *as, u32 addr, u32 length, u32 prot,
+                      u32 area_flags, struct shared_pages *pages, u32 offset)
+{
+    struct area like = { .prot = prot & PROT_MASK,
+                         .flags = area_flags | AREA_SHARED,
+                         .shared = pages,
+                         .offset = offset };
+    struct area *a = area_create(&like);
+    if (!a)
+        return -ENOMEM;
+    int err = put(as, a, addr, length, MAP_NO_REPLACE, &addr);
+    if (!err)
+        populate(as, addr, length);
+    return err;
 }
 
 u32 aspace_set_brk(struct aspace *as, u32 brk)
@@ -268,6 +295,7 @@ static int protect_page(u32 va, void *entry, const struct mapping *m, void *arg)
 
 static int protect_range(struct aspace *as, u32 start, u32 end, u32 prot)
 {
+    mutex_assert_held(&as->lock);
     if (!area_range_full(as, start, end))
         return -ENOMEM;
     struct area *a = area_above(as, start);

@@ -80,6 +80,8 @@ static int move(struct aspace *as, const struct remapping *r, u32 to,
         list_push_back(dead, &a->node);
         return err;
     }
+    if (as->vdso == r->old)
+        WRITE_ONCE(as->vdso, to); // signal handlers return to it
     unmap_pages(as, r->old + kept, r->old + r->old_len);
     area_remove(as, from, dead);
     area_insert(as, a);

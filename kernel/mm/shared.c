@@ -5,6 +5,7 @@
 // Locking: `lock` guards the array; `refs` is atomic.
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
@@ -27,6 +28,25 @@ struct shared_pages *shared_pages_create(u32 pages)
     s->refs = 1;
     s->pages = pages;
     spin_init(&s->lock, "shared pages");
+    return s;
+}
+
+struct shared_pages *shared_pages_of_kernel(const void *const *addresses,
+                                            u32 pages)
+{
+    assert(pages <= CHUNK_FRAMES);
+    struct shared_pages *s = shared_pages_create(pages);
+    if (!s)
+        return NULL;
+    s->chunks[0] = kzalloc(PAGE_SIZE);
+    if (!s->chunks[0]) {
+        shared_pages_unref(s);
+        return NULL;
+    }
+    for (u32 i = 0; i < pages; i++) {
+        s->chunks[0][i] = frame_from_va(addresses[i]);
+        frame_ref(s->chunks[0][i]);
+    }
     return s;
 }
 
@@ -56,6 +76,7 @@ void shared_pages_unref(struct shared_pages *s)
 // Locked.
 static struct frame *get(struct shared_pages *s, u32 index)
 {
+    spin_assert_held(&s->lock);
     struct frame ***chunk = &s->chunks[index / CHUNK_FRAMES];
     if (!*chunk)
         *chunk = kzalloc(PAGE_SIZE);

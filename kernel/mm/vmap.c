@@ -43,6 +43,7 @@ static bool is_used(u32 page)
 
 static void mark(u32 *map, u32 page, u32 pages)
 {
+    spin_assert_held(&vmap_lock);
     for (u32 i = page; i < page + pages; i++)
         map[i / 32] |= 1u << i % 32;
 }
@@ -50,6 +51,7 @@ static void mark(u32 *map, u32 page, u32 pages)
 // A run of free pages at or after `from`; VMAP_PAGES when there is none.
 static u32 find_run(u32 from, u32 pages)
 {
+    spin_assert_held(&vmap_lock);
     u32 run = 0;
     for (u32 i = from; i < VMAP_PAGES; i++) {
         if (is_used(i))

@@ -1,49 +1,102 @@
 // The way of every system call, inlined into arch's trap code.
 //
-// An index stands for a number in all tables: Linux's numbers for themselves,
-// ours after them, and one more for every number that no call has. Counts are a
-// CPU's own, written with interrupts off.
+// Every call has a small number of its own, in the order of syscalls.def, by
+// which all tables go; 0 stands for every number that no call has.
+//
+// Counts are kept twice: for the machine, one table a CPU; and for the task,
+// one table a thread (task_calls.h). Both are written with interrupts off.
 #pragma once
 
 #include "kernel/sched/thread.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/syscall/task_calls.h"
 
 #define SYSCALL_LINUX_CALLS 512u
-#define SYSCALL_STROBE_CALLS 128u
-#define SYSCALL_UNKNOWN_INDEX (SYSCALL_LINUX_CALLS + SYSCALL_STROBE_CALLS)
+#define SYSCALL_STROBE_CALLS 128
 
-extern const syscall_fn syscall_handlers[SYSCALL_UNKNOWN_INDEX + 1];
+extern const u8 syscall_linux_calls[SYSCALL_LINUX_CALLS];
+extern const syscall_fn syscall_handlers[CALL_COUNT];
+extern const enum subsystem syscall_family[CALL_COUNT];
 
-u32 syscall_index(u32 number);
+u32 syscall_strobe_call(u32 number);
 s32 syscall_interrupted(u32 number, s32 error);
 void syscall_init_cpu(struct cpu *cpu);
+// Interrupts off.
+void syscall_count_error(struct syscall_counts *own,
+                         struct syscall_counts *all);
 
 static ALWAYS_INLINE bool syscall_is_restart(s32 result)
 {
     return (u32)(result + ERESTARTNOHAND) <= ERESTARTNOHAND - ERESTARTSYS;
 }
 
-// Runs the call; returns its index for syscall_count.
-static ALWAYS_INLINE u32 syscall_dispatch(struct trapframe *tf)
+static ALWAYS_INLINE u32 syscall_call(u32 number)
 {
-    u32 number = tf->eax, index = number;
     if (unlikely(number >= SYSCALL_LINUX_CALLS))
-        index = syscall_index(number);
-    s32 result = syscall_handlers[index](tf->ebx, tf->ecx, tf->edx, tf->esi,
-                                         tf->edi, tf->ebp);
-    if (unlikely(syscall_is_restart(result)))
-        result = syscall_interrupted(number, result);
-    tf->eax = (u32)result;
-    return index;
+        return syscall_strobe_call(number);
+    return syscall_linux_calls[number];
 }
 
-// Interrupts off. `before`: the thread's kernel account before it was opened
-// for this call; open, it is short of the TSC by what it was opened at.
-static ALWAYS_INLINE void syscall_count(u32 index, s32 result, u64 before)
+// The handler may use its arguments' memory as it likes: it gets copies.
+static ALWAYS_INLINE s32 syscall_invoke(const struct trapframe *tf, u32 call)
 {
-    struct syscall_counts *c = &this_cpu()->syscalls[index];
-    c->cycles += rdtsc() + current->kernel.cycles - before;
-    c->count++;
+    s32 result;
+    __asm__ volatile("pushl 20(%[tf])\n\t"
+                     "pushl 16(%[tf])\n\t"
+                     "pushl 12(%[tf])\n\t"
+                     "pushl 8(%[tf])\n\t"
+                     "pushl 4(%[tf])\n\t"
+                     "pushl (%[tf])\n\t"
+                     "call *syscall_handlers(, %[call], 4)\n\t"
+                     "addl $24, %%esp"
+                     : "=a"(result)
+                     : [tf] "r"(tf), [call] "r"(call)
+                     : "ecx", "edx", "cc", "memory");
+    return result;
+}
+_Static_assert(offsetof(struct trapframe, ebp) == 20, "six arguments");
+
+static ALWAYS_INLINE void syscall_run(struct trapframe *tf, u32 call)
+{
+    s32 result = syscall_invoke(tf, call);
+    if (unlikely(syscall_is_restart(result)))
+        result = syscall_interrupted(tf->vector, result);
+    tf->eax = (u32)result;
+}
+
+// The entry of the thread's table where it counts this call. Interrupts off.
+static ALWAYS_INLINE struct syscall_counts *syscall_own_counts(struct thread *t,
+                                                               u32 call)
+{
+    struct call_table *table = t->calls;
+    u32 entry = table->entry_of[call];
+    return likely(entry) ? &table->entries[entry] : call_table_enter(t, call);
+}
+
+// Counts the call that ends and opens the thread's user account. Interrupts
+// are off.
+static ALWAYS_INLINE void syscall_leave(struct thread *t, u32 call, s32 result)
+{
+    struct syscall_counts *own = syscall_own_counts(t, call);
+    struct syscall_counts *all = &this_cpu_read(syscalls)[call];
+    u32 ledger;
     if (unlikely((u32)result >= (u32)-4095))
-        c->errors++;
+        syscall_count_error(own, all);
+    __asm__ volatile(
+        LEDGER_TO_USER(LEDGER_UNCOUNTED
+                       "addl %%eax, %c[cycles](%[scratch])\n\t"
+                       "adcl %%edx, 4+%c[cycles](%[scratch])\n\t"
+                       "addl %%eax, %c[cycles](%[all])\n\t"
+                       "adcl %%edx, 4+%c[cycles](%[all])\n\t"
+                       "addl $1, %c[count](%[scratch])\n\t"
+                       "adcl $0, 4+%c[count](%[scratch])\n\t"
+                       "addl $1, %c[count](%[all])\n\t"
+                       "adcl $0, 4+%c[count](%[all])\n\t")
+        : [ledger] "=&r"(ledger), [scratch] "+r"(own)
+        : [user] "r"(&t->user), [all] "r"(all),
+          LEDGER_OF_CPU, [kernel] "i"(offsetof(struct thread, kernel)),
+          [counted] "i"(offsetof(struct thread, counted)),
+          [count] "i"(offsetof(struct syscall_counts, count)),
+          [cycles] "i"(offsetof(struct syscall_counts, cycles))
+        : "eax", "edx", "cc", "memory");
 }

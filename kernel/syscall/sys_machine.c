@@ -8,6 +8,7 @@
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
+#include "kernel/sched/load.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/machine.h"
 #include "kernel/syscall/syscall.h"
@@ -76,6 +77,7 @@ SYSCALL_HANDLER(sysinfo)
 {
     struct sysinfo_k info = { .mem_unit = 1 };
     struct frame_stats frames;
+    struct load load;
     u32 scale = PAGE_SIZE;
 
     frame_stats(&frames);
@@ -84,7 +86,8 @@ SYSCALL_HANDLER(sysinfo)
         scale = 1;
     }
     info.uptime = clock_now_ns() / NSEC_PER_SEC;
-    sched_load(info.loads);
+    load_read(&load);
+    memcpy(info.loads, load.average, sizeof(info.loads));
     info.totalram = frames.total * scale;
     info.freeram = frames.free * scale;
     info.sharedram = frames.by_use[FRAME_FILE] * scale; // tmpfs, as on Linux

@@ -1,59 +1,95 @@
-// System calls on clocks and sleeping.
+// System calls that read and set clocks.
 
 #include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
 #include "kernel/time/wallclock.h"
 
-#define CLOCK_REALTIME 0
-#define CLOCK_MONOTONIC 1
-#define CLOCK_PROCESS_CPUTIME_ID 2
-#define CLOCK_THREAD_CPUTIME_ID 3
-#define CLOCK_MONOTONIC_RAW 4
-#define CLOCK_REALTIME_COARSE 5
-#define CLOCK_MONOTONIC_COARSE 6
-#define CLOCK_BOOTTIME 7
-#define TIMER_ABSTIME 1u
+// --- CPU time ---------------------------------------------------------------
+//
+// The clock of any task or thread: its id, inverted, above three bits.
 
-static u64 task_cpu_ns(void)
+#define CPU_CLOCK_KIND 3u
+enum { CPU_CLOCK_BOTH, CPU_CLOCK_USER, CPU_CLOCK_RUN, CPU_CLOCK_INVALID };
+#define CPU_CLOCK_THREAD 4u
+#define CPU_CLOCK_SHIFT 3
+
+// User and kernel cycles of the thread with this id, which must be the caller's
+// task's; 0: of the caller. -EINVAL.
+static int thread_cycles(u32 id, u64 *user, u64 *kernel)
 {
-    u64 user, kernel;
-    task_times(current_task(), &user, &kernel);
-    return clock_tsc_to_ns(user + kernel);
+    if (!id) {
+        thread_times(current, user, kernel);
+        return 0;
+    }
+    struct thread *t = thread_find(id);
+    if (!t)
+        return -EINVAL;
+    bool ours = t->task == current_task();
+    if (ours)
+        thread_times(t, user, kernel);
+    thread_unref(t);
+    return ours ? 0 : -EINVAL;
 }
 
-static u64 thread_cpu_ns(void)
+static int task_cycles(u32 id, u64 *user, u64 *kernel)
 {
-    u64 user, kernel;
-    thread_times(current, &user, &kernel);
-    return clock_tsc_to_ns(user + kernel);
+    if (!id) {
+        task_times(current_task(), user, kernel);
+        return 0;
+    }
+    struct task *t = task_find(id);
+    if (!t)
+        return -EINVAL;
+    task_times(t, user, kernel);
+    task_unref(t);
+    return 0;
 }
 
-static int clock_read(u32 clock, u64 *ns)
+static int cpu_clock_read(u32 clock, u64 *ns)
+{
+    u64 user, kernel;
+    u32 id = ~clock >> CPU_CLOCK_SHIFT;
+    u32 kind = clock & CPU_CLOCK_KIND;
+    if (kind == CPU_CLOCK_INVALID)
+        return -EINVAL;
+    int err = clock & CPU_CLOCK_THREAD ? thread_cycles(id, &user, &kernel)
+                                       : task_cycles(id, &user, &kernel);
+    if (!err)
+        *ns = clock_tsc_to_ns(kind == CPU_CLOCK_USER ? user : user + kernel);
+    return err;
+}
+
+// --- reading ----------------------------------------------------------------
+
+// -EINVAL: there is no such clock. The coarse clocks are the fine ones: there
+// is no tick that they could lag behind to.
+static ALWAYS_INLINE int clock_read(u32 clock, u64 *ns)
 {
     switch (clock) {
     case CLOCK_REALTIME:
     case CLOCK_REALTIME_COARSE:
-        *ns = (u64)wallclock_now_ns();
+        *ns = (u64)clock_wall_ns();
         return 0;
     case CLOCK_MONOTONIC:
-    case CLOCK_MONOTONIC_RAW:
     case CLOCK_MONOTONIC_COARSE:
-    case CLOCK_BOOTTIME:
+    case CLOCK_BOOTTIME: // the machine is never suspended
         *ns = clock_now_ns();
         return 0;
+    case CLOCK_MONOTONIC_RAW:
+        *ns = clock_raw_ns();
+        return 0;
     case CLOCK_PROCESS_CPUTIME_ID:
-        *ns = task_cpu_ns();
-        return 0;
+        return cpu_clock_read((u32)~0 << CPU_CLOCK_SHIFT | CPU_CLOCK_RUN, ns);
     case CLOCK_THREAD_CPUTIME_ID:
-        *ns = thread_cpu_ns();
-        return 0;
+        return cpu_clock_read(
+            (u32)~0 << CPU_CLOCK_SHIFT | CPU_CLOCK_THREAD | CPU_CLOCK_RUN, ns);
     default:
-        return -EINVAL;
+        return (s32)clock < 0 ? cpu_clock_read(clock, ns) : -EINVAL;
     }
 }
 
-static s32 get_time(u32 clock, u32 addr, bool wide)
+static ALWAYS_INLINE s32 get_time(u32 clock, u32 addr, bool wide)
 {
     u64 ns;
     int err = clock_read(clock, &ns);
@@ -69,13 +105,29 @@ SYSCALL_HANDLER(clock_gettime64)
     return get_time(a, b, true);
 }
 
-static s32 get_resolution(u32 clock, u32 addr, bool wide)
+static NOINLINE int clock_check(u32 clock)
 {
     u64 ns;
-    int err = clock_read(clock, &ns);
+    return clock_read(clock, &ns);
+}
+
+static bool is_cpu_clock(u32 clock)
+{
+    return clock == CLOCK_PROCESS_CPUTIME_ID ||
+           clock == CLOCK_THREAD_CPUTIME_ID || (s32)clock < 0;
+}
+
+// A count of the counter behind it: CPU time is the TSC's, whatever tells the
+// other clocks.
+static s32 get_resolution(u32 clock, u32 addr, bool wide)
+{
+    int err = clock_check(clock);
     if (err || !addr)
         return err;
-    return time_to_user(addr, wide, 1); // the TSC's, at 1 GHz and above
+    u64 resolution = is_cpu_clock(clock)
+                         ? DIV_ROUND_UP(NSEC_PER_SEC, clock_tsc_hz())
+                         : clock_resolution_ns();
+    return time_to_user(addr, wide, resolution);
 }
 
 SYSCALL_HANDLER(clock_getres)
@@ -87,15 +139,49 @@ SYSCALL_HANDLER(clock_getres_time64)
     return get_resolution(a, b, true);
 }
 
+SYSCALL_HANDLER(time)
+{
+    s32 now = (s32)(clock_wall_ns() / (s64)NSEC_PER_SEC);
+    if (a && user_store_u32(a, (u32)now))
+        return -EFAULT;
+    return now;
+}
+
+// The time zone is the programs' business: it is only kept for them.
+static struct time_zone {
+    s32 minutes_west, daylight_saving;
+} time_zone;
+#define MINUTES_WEST_MAX (15 * 60)
+
+SYSCALL_HANDLER(gettimeofday)
+{
+    u32 nsec;
+    u64 sec = divide_u64((u64)clock_wall_ns(), NSEC_PER_SEC, &nsec);
+    struct timeval32 now = { (s32)sec, (s32)(nsec / NSEC_PER_USEC) };
+    // Each word is whole; nobody needs the two to be of one call.
+    struct time_zone zone = { READ_ONCE(time_zone.minutes_west),
+                              READ_ONCE(time_zone.daylight_saving) };
+    if (a && copy_to_user(a, &now, sizeof(now)))
+        return -EFAULT;
+    if (b && copy_to_user(b, &zone, sizeof(zone)))
+        return -EFAULT;
+    return 0;
+}
+
+// --- setting ----------------------------------------------------------------
+
+static s32 set_wall(u64 ns)
+{
+    return may_set_time() ? wallclock_set_ns((s64)ns) : -EPERM;
+}
+
 static s32 set_time(u32 clock, u32 addr, bool wide)
 {
     u64 ns;
     if (clock != CLOCK_REALTIME)
-        return -EINVAL;
+        return is_cpu_clock(clock) && !clock_check(clock) ? -EPERM : -EINVAL;
     int err = time_from_user(addr, wide, &ns);
-    if (!err)
-        wallclock_set_ns((s64)ns);
-    return err;
+    return err ? err : set_wall(ns);
 }
 
 SYSCALL_HANDLER(clock_settime)
@@ -107,63 +193,41 @@ SYSCALL_HANDLER(clock_settime64)
     return set_time(a, b, true);
 }
 
-SYSCALL_HANDLER(time)
+SYSCALL_HANDLER(stime)
 {
-    s32 now = (s32)(wallclock_now_ns() / (s64)NSEC_PER_SEC);
-    if (a && user_store_u32(a, (u32)now))
+    u32 sec;
+    if (user_load_u32(a, &sec))
         return -EFAULT;
-    return now;
-}
-
-SYSCALL_HANDLER(gettimeofday)
-{
-    s64 us = wallclock_now_ns() / (s64)NSEC_PER_USEC;
-    struct timeval32 now = { (s32)(us / 1000000), (s32)(us % 1000000) };
-    s32 zone[2] = { 0, 0 };
-    if (a && copy_to_user(a, &now, sizeof(now)))
-        return -EFAULT;
-    if (b && copy_to_user(b, zone, sizeof(zone)))
-        return -EFAULT;
-    return 0;
+    return (s32)sec < 0 ? -EINVAL : set_wall(sec * NSEC_PER_SEC);
 }
 
 SYSCALL_HANDLER(settimeofday)
 {
-    struct timeval32 now;
-    u32 zone[2];
-    if (b && copy_from_user(zone, b, sizeof(zone)))
+    struct timeval32 now = { 0, 0 };
+    struct time_zone zone;
+    if (a && copy_from_user(&now, a, sizeof(now)))
         return -EFAULT;
-    if (!a) // only the time zone: it is the programs' business
-        return 0;
-    if (copy_from_user(&now, a, sizeof(now)))
+    if (b && copy_from_user(&zone, b, sizeof(zone)))
         return -EFAULT;
     if (now.sec < 0 || now.usec < 0 || now.usec >= 1000000)
         return -EINVAL;
-    wallclock_set_ns((s64)now.sec * (s64)NSEC_PER_SEC +
-                     (s64)now.usec * (s64)NSEC_PER_USEC);
-    return 0;
+    if (!may_set_time())
+        return -EPERM;
+    if (b && (zone.minutes_west > MINUTES_WEST_MAX ||
+              zone.minutes_west < -MINUTES_WEST_MAX))
+        return -EINVAL;
+    if (b) {
+        WRITE_ONCE(time_zone.minutes_west, zone.minutes_west);
+        WRITE_ONCE(time_zone.daylight_saving, zone.daylight_saving);
+    }
+    return a ? set_wall((u64)now.sec * NSEC_PER_SEC +
+                        (u64)now.usec * NSEC_PER_USEC)
+             : 0;
 }
+
+// --- times ------------------------------------------------------------------
 
 #define USER_HZ 100
-#define TIME_OK 0
-
-// struct timex: BusyBox's adjtimex and ntpd ask; nothing is slewed, so that the
-// answer is an untouched clock, and a request to change it is refused.
-SYSCALL_HANDLER(adjtimex)
-{
-    u32 timex[32] = { 0 };
-    u32 modes;
-    if (user_load_u32(a, &modes))
-        return -EFAULT;
-    if (modes)
-        return -EINVAL;
-    timex[2] = 0;                  // freq
-    timex[10] = 1000000 / USER_HZ; // tick, microseconds
-    s64 us = wallclock_now_ns() / (s64)NSEC_PER_USEC;
-    timex[8] = (u32)(us / 1000000);
-    timex[9] = (u32)(us % 1000000);
-    return copy_to_user(a, timex, sizeof(timex)) ? -EFAULT : TIME_OK;
-}
 
 static u32 cycles_to_ticks(u64 cycles)
 {
@@ -181,66 +245,4 @@ SYSCALL_HANDLER(times)
     if (a && copy_to_user(a, tms, sizeof(tms)))
         return -EFAULT;
     return (s32)(u32)(clock_now_ns() / (NSEC_PER_SEC / USER_HZ));
-}
-
-// --- sleeping ---------------------------------------------------------------
-
-// `deadline` in clock_now_ns units. A sleep that a signal interrupts is run
-// again with the same deadline unless a handler runs; then `left` gets the
-// rest.
-static s32 sleep_until(u64 deadline, u32 left, bool wide)
-{
-    struct thread *t = current;
-    if (t->restart_deadline)
-        deadline = t->restart_deadline;
-    t->restart_deadline = 0;
-    if (!thread_sleep_until(deadline, WAIT_INTERRUPTIBLE))
-        return 0;
-    u64 now = clock_now_ns();
-    if (now >= deadline)
-        return 0;
-    if (left && time_to_user(left, wide, deadline - now))
-        return -EFAULT;
-    t->restart_deadline = deadline;
-    return -ERESTARTNOHAND;
-}
-
-static s32 sleep_relative(u32 request, u32 left, bool wide)
-{
-    u64 ns;
-    int err = time_from_user(request, wide, &ns);
-    return err ? err : sleep_until(deadline_after(ns), left, wide);
-}
-
-SYSCALL_HANDLER(nanosleep)
-{
-    return sleep_relative(a, b, false);
-}
-
-static s32 sleep_on_clock(u32 clock, u32 flags, u32 request, u32 left,
-                          bool wide)
-{
-    bool realtime = clock == CLOCK_REALTIME;
-    if (!realtime && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
-        return clock > CLOCK_BOOTTIME ? -EINVAL : -EOPNOTSUPP;
-    if (flags & ~TIMER_ABSTIME)
-        return -EINVAL;
-    if (!(flags & TIMER_ABSTIME))
-        return sleep_relative(request, left, wide);
-    u64 ns;
-    int err = time_from_user(request, wide, &ns);
-    if (err)
-        return err;
-    s64 at = realtime ? (s64)ns - wallclock_boot_ns() : (s64)ns;
-    return sleep_until(at < 0 ? 0 : (u64)at, 0, wide);
-}
-
-SYSCALL_HANDLER(clock_nanosleep)
-{
-    return sleep_on_clock(a, b, c, d, false);
-}
-
-SYSCALL_HANDLER(clock_nanosleep_time64)
-{
-    return sleep_on_clock(a, b, c, d, true);
 }

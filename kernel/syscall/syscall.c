@@ -5,105 +5,145 @@
 
 #include "kernel/sched/task.h"
 
-#define LINUX_CALLS SYSCALL_LINUX_CALLS
-#define UNKNOWN SYSCALL_UNKNOWN_INDEX
-
 #define SYSCALL(number, name, args) SYSCALL_HANDLER(name);
 #include "kernel/syscall/syscalls.def"
 #undef SYSCALL
-
-#define INDEX(number)                  \
-    ((number) % SYSCALL_STROBE_FIRST + \
-     ((number) < SYSCALL_STROBE_FIRST ? 0 : LINUX_CALLS))
 
 static SYSCALL_HANDLER(unknown)
 {
     return -ENOSYS;
 }
 
+#define SYSCALL(number, name, args) [CALL_##name] = sys_##name,
+const syscall_fn syscall_handlers[CALL_COUNT] = {
+    [CALL_unknown] = sys_unknown,
+#include "kernel/syscall/syscalls.def"
+};
+#undef SYSCALL
+
+#define FAMILY_OF(family) FAMILY_NAMED(family)
+#define FAMILY_NAMED(family) IN_##family
+#define SYSCALL(number, name, args) [CALL_##name] = FAMILY_OF(FAMILY),
+const enum subsystem syscall_family[CALL_COUNT] = {
+    [CALL_unknown] = IN_OTHER,
+#include "kernel/syscall/syscalls.def"
+};
+#undef SYSCALL
+
+static const struct {
+    u32 number;
+    struct syscall_entry entry;
+} calls[CALL_COUNT] = {
+    [CALL_unknown] = { SYSCALL_UNKNOWN, { "unknown", "" } },
+#define SYSCALL(number, name, args) [CALL_##name] = { number, { #name, args } },
+#include "kernel/syscall/syscalls.def"
+#undef SYSCALL
+};
+
+// The numbers below 1000 and those from there on.
+#define IS_LINUX(number) ((number) < SYSCALL_STROBE_FIRST)
+_Static_assert(CALL_COUNT <= 256, "calls are kept in bytes");
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
-#define SYSCALL(number, name, args) [INDEX(number)] = sys_##name,
-const syscall_fn syscall_handlers[UNKNOWN + 1] = {
-    [0 ... UNKNOWN] = sys_unknown,
+#define SYSCALL(number, name, args) \
+    [IS_LINUX(number) ? number : 0] = IS_LINUX(number) ? CALL_##name : 0,
+const u8 syscall_linux_calls[SYSCALL_LINUX_CALLS] = {
+#include "kernel/syscall/syscalls.def"
+};
+#undef SYSCALL
+// One more at the end, for those that are not meant.
+#define SYSCALL(number, name, args)                      \
+    [IS_LINUX(number) ? SYSCALL_STROBE_CALLS : (number)- \
+        SYSCALL_STROBE_FIRST] = CALL_##name,
+static const u8 strobe_calls[SYSCALL_STROBE_CALLS + 1] = {
 #include "kernel/syscall/syscalls.def"
 };
 #undef SYSCALL
 #pragma GCC diagnostic pop
 
-#define SYSCALL(number, name, args) [INDEX(number)] = { #name, args },
-static const struct syscall_entry entries[UNKNOWN + 1] = {
-#include "kernel/syscall/syscalls.def"
-    [UNKNOWN] = { "unknown", "" },
-};
-#undef SYSCALL
-
-static struct syscall_counts counts[CPU_MAX][UNKNOWN + 1];
+static struct syscall_counts counts[CPU_MAX][CALL_COUNT];
 
 void syscall_init_cpu(struct cpu *cpu)
 {
     cpu->syscalls = counts[cpu->id];
 }
 
-u32 syscall_index(u32 number)
+void syscall_count_error(struct syscall_counts *own, struct syscall_counts *all)
 {
-    if (number < LINUX_CALLS)
-        return number;
-    u32 index = number - SYSCALL_STROBE_FIRST + LINUX_CALLS;
-    return number >= SYSCALL_STROBE_FIRST && index < UNKNOWN ? index : UNKNOWN;
+    struct ledger *l = ledger_write_begin();
+    WRITE_ONCE(own->errors, own->errors + 1);
+    WRITE_ONCE(all->errors, all->errors + 1);
+    ledger_write_end(l);
+}
+
+static void add_call(struct syscall_counts *c, u64 cycles)
+{
+    WRITE_ONCE(c->count, c->count + 1);
+    WRITE_ONCE(c->cycles, c->cycles + cycles);
+}
+
+void syscall_count_last(struct thread *t)
+{
+    const struct trapframe *tf = thread_trapframe(t);
+    u64 cycles = t->kernel.cycles - t->counted;
+    if (!t->counted) // it has never been in user mode: the frame is its maker's
+        return;
+    if (trap_is_syscall(tf)) {
+        u32 call = syscall_call(tf->vector);
+        struct syscall_counts *own = syscall_own_counts(t, call);
+        struct ledger *l = ledger_write_begin();
+        add_call(own, cycles);
+        add_call(&counts[this_cpu()->id][call], cycles);
+        ledger_write_end(l);
+    } else if (tf->vector < LEDGER_EXCEPTIONS) {
+        ledger_count_exception(tf->vector, cycles);
+    }
+}
+
+u32 syscall_strobe_call(u32 number)
+{
+    u32 i = number - SYSCALL_STROBE_FIRST;
+    return i < SYSCALL_STROBE_CALLS ? strobe_calls[i] : CALL_unknown;
 }
 
 const struct syscall_entry *syscall_entry(u32 number)
 {
-    u32 index = syscall_index(number);
-    return entries[index].name ? &entries[index] : NULL;
+    u32 call = syscall_call(number);
+    return call ? &calls[call].entry : NULL;
+}
+
+enum subsystem syscall_subsystem(u32 number)
+{
+    return syscall_family[syscall_call(number)];
 }
 
 u32 syscall_next(u32 number)
 {
-    if (number >= LINUX_CALLS && number < SYSCALL_STROBE_FIRST)
-        number = SYSCALL_STROBE_FIRST;
-    for (u32 index = syscall_index(number); index < UNKNOWN; index++) {
-        if (entries[index].name)
-            return index < LINUX_CALLS
-                       ? index
-                       : index - LINUX_CALLS + SYSCALL_STROBE_FIRST;
+    u32 next = SYSCALL_UNKNOWN;
+    for (u32 call = 1; call < CALL_COUNT; call++) {
+        if (calls[call].number >= number)
+            next = MIN(next, calls[call].number);
     }
-    return SYSCALL_UNKNOWN;
-}
-
-// A 64-bit count that its CPU may be changing: read until it stands still.
-static u64 read_count(const u64 *count)
-{
-    const volatile u32 *half = (const volatile u32 *)count;
-    u32 high, low;
-    do {
-        high = half[1];
-        low = half[0];
-    } while (half[1] != high || half[0] != low);
-    return (u64)high << 32 | low;
-}
-
-static void add_counts(struct syscall_counts *out, u32 index)
-{
-    for (u32 i = 0; i < cpu_count; i++) {
-        out->count += read_count(&counts[i][index].count);
-        out->errors += read_count(&counts[i][index].errors);
-        out->cycles += read_count(&counts[i][index].cycles);
-    }
+    return next;
 }
 
 void syscall_counts(u32 number, struct syscall_counts *out)
 {
+    u32 call = syscall_call(number), seq;
     *out = (struct syscall_counts){ 0 };
-    u32 index = syscall_index(number);
-    if (index < UNKNOWN) {
-        add_counts(out, index);
-        return;
-    }
-    for (index = 0; index <= UNKNOWN; index++) { // all that have no entry
-        if (!entries[index].name || index == UNKNOWN)
-            add_counts(out, index);
+    for (u32 i = 0; i < cpu_count; i++) {
+        const struct syscall_counts *c = &counts[i][call];
+        struct syscall_counts now;
+        do {
+            seq = ledger_read_begin(i);
+            now.count = READ_ONCE(c->count);
+            now.errors = READ_ONCE(c->errors);
+            now.cycles = READ_ONCE(c->cycles);
+        } while (ledger_read_retry(i, seq));
+        out->count += now.count;
+        out->errors += now.errors;
+        out->cycles += now.cycles;
     }
 }
 

@@ -2,12 +2,14 @@
 
 #include "arch/clock.h"
 #include "kernel/errno.h"
+#include "kernel/sched/task.h"
 #include "kernel/sync/waitq.h"
-#include "lib/math64.h"
 
-// Times are kept below this, so that sums do not wrap: 146 years.
-#define TIME_MAX_NS (1ull << 62)
+// The latest time there is, in the year 2262; and the longest, 146 years, so
+// that its sum with the uptime is a time.
+#define TIME_MAX_NS ((u64)INT64_MAX)
 #define TIME_MAX_SEC (TIME_MAX_NS / NSEC_PER_SEC)
+#define DURATION_MAX_NS (1ull << 62)
 
 int time_from_user(u32 addr, bool wide, u64 *ns)
 {
@@ -29,21 +31,9 @@ int time_from_user(u32 addr, bool wide, u64 *ns)
     return 0;
 }
 
-int time_to_user(u32 addr, bool wide, u64 ns)
-{
-    u32 nsec;
-    u64 sec = divide_u64(ns, (u32)NSEC_PER_SEC, &nsec);
-    if (wide) {
-        struct timespec64 t = { (s64)sec, (s32)nsec, 0 };
-        return copy_to_user(addr, &t, sizeof(t));
-    }
-    struct timespec32 t = { (s32)sec, (s32)nsec };
-    return copy_to_user(addr, &t, sizeof(t));
-}
-
 u64 deadline_after(u64 ns)
 {
-    return clock_now_ns() + MIN(ns, TIME_MAX_NS);
+    return clock_now_ns() + MIN(ns, DURATION_MAX_NS);
 }
 
 int deadline_from_user(u32 addr, bool wide, u64 *deadline)
@@ -56,4 +46,9 @@ int deadline_from_user(u32 addr, bool wide, u64 *deadline)
     if (!err)
         *deadline = deadline_after(ns);
     return err;
+}
+
+bool may_set_time(void)
+{
+    return current_task()->euid == 0;
 }

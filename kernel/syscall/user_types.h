@@ -2,6 +2,8 @@
 #pragma once
 
 #include "arch/mmu.h"
+#include "kernel/time/time_page.h" // the clocks' numbers
+#include "lib/math64.h"
 #include "lib/types.h"
 
 struct timespec32 {
@@ -18,9 +20,22 @@ struct timeval32 {
 // Reads a relative or absolute time; `wide`: 64-bit seconds. In nanoseconds;
 // beyond what fits: as large as it gets. -EFAULT, -EINVAL.
 int time_from_user(u32 addr, bool wide, u64 *ns);
-int time_to_user(u32 addr, bool wide, u64 ns);
+// Inline, for clock_gettime: with `wide` constant half of it goes. -EFAULT.
+static inline int time_to_user(u32 addr, bool wide, u64 ns)
+{
+    u32 nsec;
+    u64 sec = divide_u64(ns, (u32)NSEC_PER_SEC, &nsec);
+    if (wide) {
+        struct timespec64 t = { (s64)sec, (s32)nsec, 0 };
+        return copy_to_user(addr, &t, sizeof(t));
+    }
+    struct timespec32 t = { (s32)sec, (s32)nsec };
+    return copy_to_user(addr, &t, sizeof(t));
+}
 // Optional time-out argument of futex, sigtimedwait, poll...: the deadline in
 // clock_now_ns units; WAIT_FOREVER when addr is 0.
 int deadline_from_user(u32 addr, bool wide, u64 *deadline);
 // 32 or 64-bit seconds -> clamp
 u64 deadline_after(u64 ns);
+// The caller may set and adjust clocks.
+bool may_set_time(void);

@@ -2,8 +2,11 @@
 #include "arch/boot.h"
 #include "arch/cpu.h"
 #include "arch/i386/acpi/acpi.h"
+#include "kernel/init/cmdline.h"
 #include "kernel/init/log.h"
 #include "lib/string.h"
+
+KERNEL_ARG(acpi, "acpi=off: as if the firmware had no ACPI tables");
 
 // Real tables stay far below these; beyond them lies garbage.
 #define TABLE_SIZE_MAX MIB(1)
@@ -154,7 +157,8 @@ void hpet_table_read(const struct acpi_header *table)
 
 void acpi_init(void)
 {
-    const struct rsdp *r = find_rsdp();
+    bool off = !strcmp(arg_acpi.value, "off");
+    const struct rsdp *r = off ? NULL : find_rsdp();
     if (!r) {
         log_printf("acpi: no tables\n");
         return;

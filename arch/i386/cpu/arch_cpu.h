@@ -55,8 +55,13 @@ void cpu_init_boot(void);
 void features_detect(void);
 
 // trap.c: the last steps before user mode; interrupts are off when it returns.
+// Called by entry.S with the frame in eax.
+#define REGPARM __attribute__((regparm(1)))
 void trap_leave(struct trapframe *tf);
 const char *exception_name(u32 vector);
+
+// nmi.c: tells of NMIs that nobody claimed. Interrupts off, not in an NMI.
+void nmi_log_unclaimed(struct arch_cpu *a);
 
 // fpu.c: the FPU's part of a thread switch; interrupts off.
 struct thread;

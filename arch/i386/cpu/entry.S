@@ -33,6 +33,7 @@
     CLAC
 .endm
 
+    .cfi_sections .debug_frame
     .text
 
 // One stub of 16 bytes for each vector.
@@ -98,9 +99,8 @@ syscall_entry_point:
     pushl $-1 // TRAP_SYSCALL_MARK
     pushl %eax
     SAVE_REGISTERS
-    pushl %esp
-    call trap_syscall
-    addl $4, %esp
+    movl %esp, %eax
+    call trap_syscall // regparm
 
 trap_return:
     popl %ebx
@@ -133,6 +133,10 @@ bad_iret:
     pushl $VECTOR_PROTECTION
     jmp exception_common
 
+// From trap_stubs to here the frame is under construction, or being taken down.
+    .global trap_code_end
+trap_code_end:
+
 // enter_user(frame): leaves by it.
     .balign 16
     .global enter_user
@@ -155,20 +159,24 @@ double_fault_entry_point:
     .global switch_stack
     .type switch_stack, @function
 switch_stack:
+    .cfi_startproc
     movl 4(%esp), %eax
     movl 8(%esp), %ecx
     movl 12(%esp), %edx
-    pushl %ebp
-    pushl %ebx
-    pushl %esi
-    pushl %edi
+    PUSH %ebp
+    .cfi_offset ebp, -8
+    PUSH %ebx
+    PUSH %esi
+    PUSH %edi
     movl %esp, (%ecx)
     movl %edx, %esp
-    popl %edi
-    popl %esi
-    popl %ebx
-    popl %ebp
+    POP %edi
+    POP %esi
+    POP %ebx
+    POP %ebp
+    .cfi_restore ebp
     ret
+    .cfi_endproc
 
 // Where switch_stack returns to in a new thread: thread.c's struct new_stack.
     .global thread_begin

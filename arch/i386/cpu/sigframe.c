@@ -8,6 +8,7 @@
 #include <arch/trap.h>
 
 #include "kernel/errno.h"
+#include "kernel/exec/vdso.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
 
@@ -163,7 +164,8 @@ static u32 frame_top(const struct trapframe *tf,
     return tf->esp;
 }
 
-// popl %eax; movl $119, %eax; int $0x80: for handlers without a restorer.
+// popl %eax; movl $119, %eax; int $0x80. Nobody runs it, but debuggers know a
+// signal frame by it; handlers without a restorer return to the vDSO's.
 static const u8 return_plain[8] = { 0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80 };
 // movl $173, %eax; int $0x80.
 static const u8 return_rt[8] = { 0xb8, 173, 0, 0, 0, 0xcd, 0x80, 0 };
@@ -191,7 +193,7 @@ static int push_plain(struct trapframe *tf, int sig,
     f.sig = sig;
     f.restorer = action->flags & SA_RESTORER
                      ? action->restorer
-                     : addr + offsetof(struct frame_plain, code);
+                     : vdso_address(current_task()->aspace, VDSO_SIGRETURN);
     f.mask_high = (u32)(mask >> 32);
     memcpy(f.code, return_plain, sizeof(f.code));
     save_context(&f.context, tf, mask, fpstate);
@@ -216,7 +218,7 @@ static int push_rt(struct trapframe *tf, int sig, const struct siginfo *info,
     f.sig = sig;
     f.restorer = action->flags & SA_RESTORER
                      ? action->restorer
-                     : addr + offsetof(struct frame_rt, code);
+                     : vdso_address(current_task()->aspace, VDSO_RT_SIGRETURN);
     f.info_addr = addr + offsetof(struct frame_rt, info);
     f.context_addr = addr + offsetof(struct frame_rt, ucontext);
     expand_info(&f.info, info);

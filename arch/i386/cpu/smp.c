@@ -8,6 +8,7 @@
 
 #include "arch/i386/cpu/smp.h"
 #include "arch/clock.h"
+#include "arch/i386/clock/clock_private.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/cpu/trampoline.h"
@@ -192,6 +193,7 @@ void smp_start(void)
     wake_all(others);
     u32 count = release(others);
     wait_for_all(count);
+    tsc_sync_check(count);
     cpu_count = count;
     for (u32 id = 1; id < count; id++)
         WRITE_ONCE(cpus[id].online, true);
@@ -211,8 +213,10 @@ void ap_main(struct cpu *cpu)
     lapic_init_cpu();
     lapic_timer_init_cpu();
     WRITE_ONCE(cpu->arch->up, true);
-    while (!READ_ONCE(cpu->online))
+    while (!READ_ONCE(cpu->online)) {
+        tsc_sync_answer(cpu->id);
         cpu_relax();
+    }
     tlb_flush_all(); // what was unmapped meanwhile nobody told us
     smp_call_join(cpu->id);
     cpu_main();

@@ -66,16 +66,33 @@ const char *exception_name(u32 vector)
     return vector < ARRAY_SIZE(names) ? names[vector] : "reserved exception";
 }
 
+// In one instruction each.
+static ALWAYS_INLINE bool signal_seen(const struct thread *t)
+{
+    bool seen;
+    __asm__ volatile("cmpb $0, %1" : "=@ccne"(seen) : "m"(t->signal_pending));
+    return seen;
+}
+
+static ALWAYS_INLINE bool resched_due(void)
+{
+    bool due;
+    __asm__ volatile("cmpl $0, %%fs:%c1"
+                     : "=@ccne"(due)
+                     : "i"(offsetof(struct cpu, need_resched)));
+    return due;
+}
+
 // Signals and switches, until none is due; interrupts are off then.
-static ALWAYS_INLINE void finish_user_work(struct trapframe *tf)
+static ALWAYS_INLINE void finish_user_work(struct trapframe *tf,
+                                           struct thread *t)
 {
     irq_disable();
-    while (unlikely(READ_ONCE(current->signal_pending) ||
-                    this_cpu_read(need_resched))) {
+    while (unlikely(signal_seen(t) || resched_due())) {
         irq_enable();
         if (this_cpu_read(need_resched))
             schedule();
-        if (READ_ONCE(current->signal_pending))
+        if (READ_ONCE(t->signal_pending))
             signal_deliver(tf);
         irq_disable();
     }
@@ -83,8 +100,10 @@ static ALWAYS_INLINE void finish_user_work(struct trapframe *tf)
 
 static ALWAYS_INLINE void return_to_user(struct trapframe *tf)
 {
-    finish_user_work(tf);
-    ledger_kernel_to_user(&current->user);
+    struct thread *t = current;
+    finish_user_work(tf, t);
+    ledger_kernel_to_user(&t->user);
+    t->counted = t->kernel.cycles; // the next call begins there
 }
 
 void trap_leave(struct trapframe *tf)
@@ -93,24 +112,15 @@ void trap_leave(struct trapframe *tf)
 }
 
 // Entered from entry.S, by `int $0x80`.
-void trap_syscall(struct trapframe *tf)
+REGPARM void trap_syscall(struct trapframe *tf)
 {
-    u64 before = current->kernel.cycles;
-    ledger_user_to_kernel(&current->kernel);
+    struct thread *t = current;
+    u32 call = syscall_call(tf->eax);
+    ledger_user_to_kernel(&t->user, syscall_family[call]);
     irq_enable();
-    u32 index = syscall_dispatch(tf);
-    finish_user_work(tf);
-    syscall_count(index, (s32)tf->eax, before);
-    ledger_kernel_to_user(&current->user);
-}
-
-// An NMI cannot tell by itself: the log takes a lock.
-static NOINLINE void log_nmis(struct arch_cpu *a)
-{
-    u32 nmis = READ_ONCE(a->nmis);
-    log_printf("cpu%u: %u unexpected NMI%s\n", this_cpu()->id,
-               nmis - a->nmis_logged, nmis - a->nmis_logged == 1 ? "" : "s");
-    a->nmis_logged = nmis;
+    syscall_run(tf, call);
+    finish_user_work(tf, t);
+    syscall_leave(t, call, (s32)tf->eax);
 }
 
 // Entered from entry.S: vectors 0x20 and above.
@@ -123,8 +133,8 @@ void trap_interrupt(struct trapframe *tf)
     c->irq_frame = tf;
     c->irq_depth++;
     irq_dispatch(tf);
-    if (unlikely(c->arch->nmis != c->arch->nmis_logged))
-        log_nmis(c->arch);
+    if (unlikely(READ_ONCE(c->arch->nmis) != c->arch->nmis_logged))
+        nmi_log_unclaimed(c->arch);
     c->irq_depth--;
     c->irq_frame = outer;
     ledger_irq_leave(interrupted, from_user, &current->kernel);
@@ -132,18 +142,6 @@ void trap_interrupt(struct trapframe *tf)
         return_to_user(tf);
     else
         sched_interrupt_exit();
-}
-
-// Entered from entry.S. It may have hit any instruction at all: no locks, and
-// only this CPU's own data.
-void trap_nmi(struct trapframe *tf UNUSED)
-{
-    struct arch_cpu *a = this_cpu()->arch;
-    if (smp_stopping()) {
-        WRITE_ONCE(a->stopped, true);
-        cpu_halt_forever();
-    }
-    a->nmis++;
 }
 
 static void use_fpu(void)
@@ -217,17 +215,45 @@ static void kernel_exception(struct trapframe *tf)
     panic_trap(tf, "%s (error %#x)", exception_name(tf->vector), tf->error);
 }
 
+enum subsystem exception_subsystem(u32 vector)
+{
+    return vector == VECTOR_PAGE_FAULT ? IN_MEMORY
+           : vector == NO_FPU          ? IN_SCHEDULING
+                                       : IN_SIGNALS;
+}
+
+static void exception_from_kernel(struct trapframe *tf)
+{
+    const struct account *kernel = &current->kernel;
+    if (this_ledger()->open != kernel) { // an interrupt handler's, or start-up
+        kernel_exception(tf);
+        return;
+    }
+    u64 before = ledger_open_cycles(kernel);
+    enum subsystem was = ledger_divide(exception_subsystem(tf->vector));
+    kernel_exception(tf);
+    irq_disable();
+    ledger_divide(was);
+    ledger_count_exception(tf->vector, ledger_open_cycles(kernel) - before);
+}
+
+static void exception_from_user(struct trapframe *tf)
+{
+    struct thread *t = current;
+    ledger_user_to_kernel(&t->user, exception_subsystem(tf->vector));
+    user_exception(tf);
+    finish_user_work(tf, t);
+    ledger_exception_leave(&t->user, tf->vector);
+}
+
 // Entered from entry.S: vectors 0 to 31, but NMI and double fault.
 void trap_exception(struct trapframe *tf)
 {
     irq_count_exception(tf->vector);
-    if (!trap_from_user(tf)) {
-        kernel_exception(tf);
-        return;
-    }
-    ledger_user_to_kernel(&current->kernel);
-    user_exception(tf);
-    return_to_user(tf);
+    if (trap_from_user(tf))
+        exception_from_user(tf);
+    else
+        exception_from_kernel(tf);
 }
 
 // Entered from entry.S as the task that the double fault gate names, on a stack

@@ -20,6 +20,8 @@ void lapic_init_cpu(void);
 // Starts the calling CPU's timer machinery; nothing is armed yet.
 void lapic_timer_init_cpu(void);
 u32 lapic_id(void);
+// Whether this CPU's performance counters interrupt it, as NMI.
+void lapic_counter_nmi(bool on);
 
 // Start-up of the other CPUs: to all but this one.
 void lapic_send_init(void);

@@ -13,6 +13,16 @@ struct irq_line {
     bool active_low, level;
 };
 
+// What an interrupt controller tells the CPUs (SDM vol. 3, 11.6.1).
+struct irq_message {
+    u32 vector;
+    u32 delivery; // DELIVERY_...
+    bool logical; // `destination` has LDR bits, else it is an APIC id
+    u32 destination;
+};
+#define DELIVERY_FIXED (0u << 8)
+#define DELIVERY_NMI (4u << 8)
+
 static inline u64 read_msr(u32 msr)
 {
     u64 value;
@@ -36,8 +46,9 @@ void lapic_eoi(void);
 bool lapic_in_service(u32 vector);
 bool lapic_requested(u32 vector);
 
-// The one-shot timer, counting at lapic_timer_hz (divider 1).
+// The timer, counting down from what it is started with (divider 1).
 #define LAPIC_TIMER_MASKED (1u << 16)
+#define LAPIC_TIMER_PERIODIC (1u << 17)
 #define LAPIC_TIMER_TSC_DEADLINE (2u << 17)
 void lapic_timer_mode(u32 lvt);
 void lapic_timer_start(u32 count); // 0: stop
@@ -50,9 +61,9 @@ u32 lapic_timer_count(void);
 int ioapic_add(paddr_t base, u32 gsi_base);
 bool ioapic_present(void);
 u32 ioapic_end(void); // one above the highest line
-// Connects a line to `vector` on the CPU with this APIC id, unmasked.
-// 0, or -EINVAL: no I/O APIC has that line.
-int ioapic_route(const struct irq_line *line, u32 vector, u32 apic_id);
+// Connects a line, unmasked; disconnects it. 0, or -EINVAL: no I/O APIC has it.
+int ioapic_route(const struct irq_line *line, const struct irq_message *m);
+int ioapic_mask(const struct irq_line *line);
 
 // --- i8259.c
 
@@ -60,6 +71,7 @@ int ioapic_route(const struct irq_line *line, u32 vector, u32 apic_id);
 void i8259_init(u32 vector_base);
 #define VECTOR_I8259_PARKED 0x20 // where a masked one's spurious interrupts go
 void i8259_unmask(u32 irq);
+void i8259_mask(u32 irq);
 // True if the interrupt is a real one (then acknowledge it); the chip delivers
 // IRQ 7 or 15 when the line that asked for it has dropped again.
 bool i8259_is_real(u32 irq);
@@ -69,5 +81,33 @@ void i8259_eoi(u32 irq);
 
 // How ISA interrupts are wired; starts as the identity (edge, active high).
 extern struct irq_line isa_lines[ISA_IRQS];
+// To whom a source's interrupts go.
+enum irq_target { IRQ_BOOT_CPU, IRQ_ALL_CPUS, IRQ_NMI_ALL_CPUS };
+
+// What interrupts when it is told to, a timer: its vector is set up once, the
+// way there is opened and closed again.
+struct irq_source {
+    u32 vector;
+    struct irq_line line;
+    bool message; // it sends its interrupts itself (MSI); no line
+};
+// Sets the source up: an ISA interrupt, a line (edge, active high) or a
+// message. 0, -EBUSY (the ISA interrupt has a handler), -EINVAL (no such line),
+// -ENOSPC.
+int irq_source_isa(struct irq_source *s, u32 irq, irq_handler_t handler,
+                   void *arg, const char *name);
+int irq_source_line(struct irq_source *s, u32 gsi, irq_handler_t handler,
+                    void *arg, const char *name);
+int irq_source_message(struct irq_source *s, irq_handler_t handler, void *arg,
+                       const char *name);
+// True if interrupts can go to other targets than the boot CPU.
+bool irq_targets_all(void);
+// Opens and closes a line. 0, -EINVAL (not this target). A message has no line:
+// where to it is written, irq_message_for says.
+int irq_source_open(const struct irq_source *s, enum irq_target target);
+void irq_source_close(const struct irq_source *s);
+void irq_message_for(const struct irq_source *s, enum irq_target target,
+                     struct irq_message *out);
+
 // Chooses I/O APIC or 8259, after all of them have been added.
 void irq_init(void);

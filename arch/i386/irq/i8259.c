@@ -50,6 +50,14 @@ void i8259_unmask(u32 irq)
     spin_unlock_irq(&i8259_lock, flags);
 }
 
+void i8259_mask(u32 irq)
+{
+    u32 flags = spin_lock_irq(&i8259_lock);
+    mask |= 1u << irq;
+    write_mask();
+    spin_unlock_irq(&i8259_lock, flags);
+}
+
 bool i8259_is_real(u32 irq)
 {
     if (irq % 8 != 7)

@@ -10,6 +10,7 @@
 #define REG_VERSION 1u
 #define REG_REDIRECTION(pin) (0x10 + 2 * (pin)) // low half; high half is next
 
+#define REDIRECT_LOGICAL (1u << 11)
 #define REDIRECT_ACTIVE_LOW (1u << 13)
 #define REDIRECT_LEVEL (1u << 15)
 #define REDIRECT_MASKED (1u << 16)
@@ -76,20 +77,37 @@ u32 ioapic_end(void)
     return end;
 }
 
-int ioapic_route(const struct irq_line *line, u32 vector, u32 apic_id)
+static struct ioapic *ioapic_of(const struct irq_line *line)
 {
     for (u32 i = 0; i < ioapic_count; i++) {
         struct ioapic *io = &ioapics[i];
-        u32 pin = line->gsi - io->gsi_base;
-        if (pin >= io->pins) // also when gsi is below the base
-            continue;
-        u32 low = vector;
-        low |= line->active_low ? REDIRECT_ACTIVE_LOW : 0;
-        low |= line->level ? REDIRECT_LEVEL : 0;
-        u32 flags = spin_lock_irq(&ioapic_lock);
-        redirect(io, pin, low, apic_id << 24);
-        spin_unlock_irq(&ioapic_lock, flags);
-        return 0;
+        if (line->gsi - io->gsi_base < io->pins) // not when below the base
+            return io;
     }
-    return -EINVAL;
+    return NULL;
+}
+
+static int set_entry(const struct irq_line *line, u32 low, u32 high)
+{
+    struct ioapic *io = ioapic_of(line);
+    if (!io)
+        return -EINVAL;
+    u32 flags = spin_lock_irq(&ioapic_lock);
+    redirect(io, line->gsi - io->gsi_base, low, high);
+    spin_unlock_irq(&ioapic_lock, flags);
+    return 0;
+}
+
+int ioapic_route(const struct irq_line *line, const struct irq_message *m)
+{
+    u32 low = m->delivery | m->vector;
+    low |= m->logical ? REDIRECT_LOGICAL : 0;
+    low |= line->active_low ? REDIRECT_ACTIVE_LOW : 0;
+    low |= line->level ? REDIRECT_LEVEL : 0;
+    return set_entry(line, low, m->destination << 24);
+}
+
+int ioapic_mask(const struct irq_line *line)
+{
+    return set_entry(line, REDIRECT_MASKED, 0);
 }

@@ -86,28 +86,109 @@ void irq_register_vector(u32 vector, irq_handler_t handler, void *arg,
     assert(!err);
 }
 
-static int unmask_isa(u32 irq, u32 vector)
+// --- sources
+
+// Logical, so that only CPUs that have set their LAPIC up are meant: firmware
+// may have left others halted, and an NMI would wake them.
+static u32 all_cpus(void)
 {
-    if (!i8259_used)
-        return ioapic_route(&isa_lines[irq], vector, boot_apic_id);
-    i8259_unmask(irq);
-    return 0;
+    return (1u << MIN(cpu_count, 8u)) - 1;
+}
+
+void irq_message_for(const struct irq_source *s, enum irq_target target,
+                     struct irq_message *out)
+{
+    *out = (struct irq_message){
+        .vector = target == IRQ_NMI_ALL_CPUS ? 0 : s->vector,
+        .delivery = target == IRQ_NMI_ALL_CPUS ? DELIVERY_NMI : DELIVERY_FIXED,
+        .logical = target != IRQ_BOOT_CPU,
+        .destination = target == IRQ_BOOT_CPU ? boot_apic_id : all_cpus(),
+    };
+}
+
+bool irq_targets_all(void)
+{
+    return !i8259_used;
+}
+
+int irq_source_open(const struct irq_source *s, enum irq_target target)
+{
+    if (s->message)
+        return 0;
+    if (i8259_used) {
+        if (target != IRQ_BOOT_CPU)
+            return -EINVAL;
+        i8259_unmask(s->vector - VECTOR_ISA);
+        return 0;
+    }
+    struct irq_message m;
+    irq_message_for(s, target, &m);
+    return ioapic_route(&s->line, &m);
+}
+
+void irq_source_close(const struct irq_source *s)
+{
+    if (s->message)
+        return;
+    if (i8259_used)
+        i8259_mask(s->vector - VECTOR_ISA);
+    else
+        ioapic_mask(&s->line);
+}
+
+int irq_source_isa(struct irq_source *s, u32 irq, irq_handler_t handler,
+                   void *arg, const char *name)
+{
+    if (irq >= ISA_IRQS || irq == CASCADE_IRQ || !handler)
+        return -EINVAL;
+    *s = (struct irq_source){ VECTOR_ISA + irq, isa_lines[irq], false };
+    if (!i8259_used && s->line.gsi >= ioapic_end())
+        return -EINVAL;
+    enum controller c = i8259_used ? I8259 : IOAPIC;
+    struct vector v = { handler, arg, name, c, false };
+    return set_vector(s->vector, &v);
+}
+
+static int free_vector(struct irq_source *s, const struct vector *new)
+{
+    for (u32 v = VECTOR_ISA + ISA_IRQS; v < VECTOR_SYSCALL; v++) {
+        s->vector = v;
+        if (!set_vector(v, new))
+            return 0;
+    }
+    return -ENOSPC;
+}
+
+int irq_source_line(struct irq_source *s, u32 gsi, irq_handler_t handler,
+                    void *arg, const char *name)
+{
+    if (i8259_used || gsi >= ioapic_end())
+        return -EINVAL;
+    *s = (struct irq_source){ .line.gsi = gsi };
+    struct vector v = { handler, arg, name, IOAPIC, false };
+    return free_vector(s, &v);
+}
+
+int irq_source_message(struct irq_source *s, irq_handler_t handler, void *arg,
+                       const char *name)
+{
+    if (!apic_present)
+        return -EINVAL;
+    *s = (struct irq_source){ .message = true };
+    struct vector v = { handler, arg, name, LAPIC, false };
+    return free_vector(s, &v);
 }
 
 int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
                      const char *name)
 {
-    if (irq >= ISA_IRQS || irq == CASCADE_IRQ || !handler)
-        return -EINVAL;
-    u32 vector = VECTOR_ISA + irq;
-    enum controller c = i8259_used ? I8259 : IOAPIC;
-    struct vector v = { handler, arg, name, c, false };
-    int err = set_vector(vector, &v);
+    struct irq_source s;
+    int err = irq_source_isa(&s, irq, handler, arg, name);
     if (err)
         return err;
-    err = unmask_isa(irq, vector);
+    err = irq_source_open(&s, IRQ_BOOT_CPU);
     if (err)
-        vectors[vector] = (struct vector){ 0 }; // it could never come
+        vectors[s.vector] = (struct vector){ 0 }; // it could never come
     return err;
 }
 

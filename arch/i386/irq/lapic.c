@@ -18,6 +18,7 @@ enum { // register offsets, SDM table 11-1
     LAPIC_ICR_LOW = 0x300,
     LAPIC_ICR_HIGH = 0x310,
     LAPIC_LVT_TIMER = 0x320,
+    LAPIC_LVT_PERF = 0x340, // performance counters
     LAPIC_LVT_LINT0 = 0x350,
     LAPIC_LVT_LINT1 = 0x360,
     LAPIC_LVT_ERROR = 0x370,
@@ -33,7 +34,7 @@ enum { // register offsets, SDM table 11-1
 #define DIVIDE_BY_1 0xbu
 
 #define ICR_FIXED (0u << 8)
-#define ICR_NMI (4u << 8)
+#define ICR_NMI DELIVERY_NMI
 #define ICR_INIT (5u << 8)
 #define ICR_STARTUP (6u << 8)
 #define ICR_PENDING (1u << 12)
@@ -117,6 +118,7 @@ void lapic_init_cpu(void)
     lapic_write(LAPIC_SVR, SVR_ENABLE | VECTOR_SPURIOUS);
     lapic_write(LAPIC_LVT_TIMER, LVT_MASKED);
     lapic_write(LAPIC_LVT_ERROR, LVT_MASKED);
+    lapic_write(LAPIC_LVT_PERF, LVT_MASKED);
     lapic_write(LAPIC_LVT_LINT0, lint == 0 ? LVT_NMI : LVT_MASKED);
     lapic_write(LAPIC_LVT_LINT1, lint == 1 ? LVT_NMI : LVT_MASKED);
     drop_in_service();
@@ -125,6 +127,11 @@ void lapic_init_cpu(void)
 void lapic_accept_i8259(void)
 {
     lapic_write(LAPIC_LVT_LINT0, LVT_EXTINT);
+}
+
+void lapic_counter_nmi(bool on)
+{
+    lapic_write(LAPIC_LVT_PERF, on ? LVT_NMI : LVT_MASKED | LVT_NMI);
 }
 
 u32 lapic_id(void)

@@ -164,12 +164,23 @@ void *map_device(paddr_t base, size_t size)
     return (void *)(va + offset);
 }
 
+bool is_direct(paddr_t frame)
+{
+    return frame < direct_map_size;
+}
+
+// Behind those of window_map.
+u32 sampler_window(u32 cpu)
+{
+    return WINDOW_BASE + (CPU_MAX * WINDOWS_PER_CPU + cpu) * PAGE_SIZE;
+}
+
 // Interrupt handlers use no windows: between the two functions only this thread
 // changes this CPU's count and entries.
 void *window_map(paddr_t frame)
 {
     preempt_disable();
-    if (frame < direct_map_size)
+    if (is_direct(frame))
         return phys_to_virt(frame);
     struct cpu *c = this_cpu();
     assert(c->arch->windows < WINDOWS_PER_CPU);

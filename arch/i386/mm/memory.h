@@ -1,10 +1,15 @@
 // Start-up of arch/i386/mm.
 #pragma once
 
-#include "lib/types.h"
+#include "arch/mmu.h"
 
 // Takes the early page tables (boot.S) for kernel_pagetable. First of all.
 void memory_init_boot(void);
+
+// Whether the direct map shows a frame.
+bool is_direct(paddr_t frame);
+// The address of a CPU's window for mm/peek.c.
+u32 sampler_window(u32 cpu);
 
 #ifdef KASAN
 // boot/kasan_map.c: a place for what is written to the shadow before there is

@@ -8,6 +8,7 @@
 #define ONES  0x01010101
 #define HIGHS 0x80808080
 
+    .cfi_sections .debug_frame
     .text
 
 // int user_copy(void *dst, const void *src, size_t n): 0 or -EFAULT. Either
@@ -16,8 +17,9 @@
     .global user_copy
     .type user_copy, @function
 user_copy:
-    pushl %esi
-    pushl %edi
+    .cfi_startproc
+    PUSH %esi
+    PUSH %edi
     movl 12(%esp), %edi
     movl 16(%esp), %esi
     movl 20(%esp), %edx
@@ -31,21 +33,24 @@ user_copy:
 2:  rep movsb
 3:  CLAC
     xorl %eax, %eax
-4:  popl %edi
-    popl %esi
+4:  POP %edi
+    POP %esi
     ret
+    PUSHED_HERE 2
 5:  CLAC
     movl $-ASM_EFAULT, %eax
     jmp 4b
     FIXUP 1b, 5b
     FIXUP 2b, 5b
+    .cfi_endproc
 
 // int user_zero(void *dst, size_t n)
     .balign 16
     .global user_zero
     .type user_zero, @function
 user_zero:
-    pushl %edi
+    .cfi_startproc
+    PUSH %edi
     movl 8(%esp), %edi
     movl 12(%esp), %edx
     movl %edx, %ecx
@@ -57,13 +62,15 @@ user_zero:
     andl $3, %ecx
 2:  rep stosb
     CLAC
-3:  popl %edi
+3:  POP %edi
     ret
+    PUSHED_HERE 1
 4:  CLAC
     movl $-ASM_EFAULT, %eax
     jmp 3b
     FIXUP 1b, 4b
     FIXUP 2b, 4b
+    .cfi_endproc
 
 // int user_string(char *dst, const char *src, size_t n): the length of the
 // string without its NUL; n if there is no NUL among the first n; -EFAULT.
@@ -73,9 +80,10 @@ user_zero:
     .global user_string
     .type user_string, @function
 user_string:
-    pushl %ebx
-    pushl %esi
-    pushl %edi
+    .cfi_startproc
+    PUSH %ebx
+    PUSH %esi
+    PUSH %edi
     movl 16(%esp), %edi
     movl 20(%esp), %esi
     movl 24(%esp), %ecx
@@ -111,21 +119,24 @@ user_string:
 6:  CLAC
     movl %edi, %eax
     subl 16(%esp), %eax
-7:  popl %edi
-    popl %esi
-    popl %ebx
+7:  POP %edi
+    POP %esi
+    POP %ebx
     ret
+    PUSHED_HERE 3
 8:  CLAC
     movl $-ASM_EFAULT, %eax
     jmp 7b
     FIXUP 3b, 8b
     FIXUP 5b, 8b
+    .cfi_endproc
 
 // int user_load(const u32 *src, u32 *value)
     .balign 16
     .global user_load
     .type user_load, @function
 user_load:
+    .cfi_startproc
     movl 4(%esp), %ecx
     movl 8(%esp), %edx
     STAC
@@ -135,12 +146,14 @@ user_load:
     xorl %eax, %eax
     ret
     FIXUP 1b, user_fault
+    .cfi_endproc
 
 // int user_store(u32 *dst, u32 value)
     .balign 16
     .global user_store
     .type user_store, @function
 user_store:
+    .cfi_startproc
     movl 4(%esp), %ecx
     movl 8(%esp), %edx
     STAC
@@ -149,12 +162,14 @@ user_store:
     xorl %eax, %eax
     ret
     FIXUP 1b, user_fault
+    .cfi_endproc
 
 // int user_cmpxchg(u32 *at, u32 expect, u32 value, u32 *old)
     .balign 16
     .global user_cmpxchg
     .type user_cmpxchg, @function
 user_cmpxchg:
+    .cfi_startproc
     movl 4(%esp), %ecx
     movl 8(%esp), %eax
     movl 12(%esp), %edx
@@ -166,10 +181,13 @@ user_cmpxchg:
     xorl %eax, %eax
     ret
     FIXUP 1b, user_fault
+    .cfi_endproc
 
 user_fault:
+    .cfi_startproc
     CLAC
     movl $-ASM_EFAULT, %eax
     ret
+    .cfi_endproc
 
     .section .note.GNU-stack, "", @progbits

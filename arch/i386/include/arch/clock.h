@@ -3,19 +3,22 @@
 
 #include "lib/types.h"
 
-// TSC ticks per second, calibrated against HPET or PIT at start-up.
+// TSC ticks per second, measured at start-up.
 u64 clock_tsc_hz(void);
 
-// Nanoseconds since start-up, from the TSC. Monotonic; NMI-safe; any context
-// after arch_init_devices (0 before).
+// Nanoseconds since start-up: the kernel's one monotonic clock, and
+// CLOCK_MONOTONIC (kernel/time/timehands.c). Any CPU, any context, NMI too; 0
+// before arch_init_devices.
 u64 clock_now_ns(void);
 // TSC ticks to nanoseconds, exact to 1e-9 relative over 100 years.
 u64 clock_tsc_to_ns(u64 ticks);
 
-// Arms this CPU's one-shot timer: timeouts_interrupt() (kernel/time) is called
+// Arms this CPU's one-shot timer: callouts_interrupt() (kernel/time) is called
 // on this CPU, in interrupt context, at `deadline` (clock_now_ns units) or very
 // soon if it is past. A later call replaces an earlier one. Interrupts off.
 void clock_arm(u64 deadline_ns);
+// The vector of the timer behind clock_arm.
+u32 clock_event_vector(void);
 // Nothing is due: no interrupt until the next clock_arm.
 void clock_disarm(void);
 

@@ -5,6 +5,7 @@
 #include "lib/types.h"
 
 #define CPU_MAX 32
+#define LOCK_CLASSES 192
 
 struct thread;
 struct trapframe;
@@ -30,11 +31,12 @@ struct cpu {
 
     struct run_queue *rq;            // kernel/sched
     struct ledger *ledger;           // kernel/time
-    struct timeouts *timeouts;       // kernel/time
+    struct callouts *callouts;       // kernel/time
     struct frame_cache *frame_cache; // kernel/mm
     struct syscall_counts *syscalls; // kernel/syscall
     void *idle_stack_top;
-    struct arch_cpu *arch; // gdt, tss, ...: private to arch/
+    u32 locks_taken[LOCK_CLASSES]; // kernel/sync/lock_class.h
+    struct arch_cpu *arch;         // gdt, tss, ...: private to arch/
 };
 
 extern struct cpu cpus[CPU_MAX];

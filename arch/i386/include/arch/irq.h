@@ -13,6 +13,7 @@ struct trapframe;
 #define VECTOR_TIMER 0xe0
 #define VECTOR_RESCHEDULE 0xe1
 #define VECTOR_CALL 0xe2
+#define VECTOR_FORWARDED 0xe3 // a timer that another CPU has received
 #define VECTOR_SPURIOUS 0xff
 
 typedef void (*irq_handler_t)(void *arg);

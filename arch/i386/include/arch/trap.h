@@ -42,6 +42,9 @@ static inline bool trap_is_syscall(const struct trapframe *tf)
 {
     return tf->error == TRAP_SYSCALL_MARK;
 }
+// What the kernel time of an exception is counted as (vector 0 to 31).
+enum subsystem exception_subsystem(u32 vector);
+
 static inline bool trap_from_user(const struct trapframe *tf)
 {
     return tf->cs & 3;

@@ -1,0 +1,184 @@
+// Signals on their way to the thread: waiting for them, handlers, default
+// actions. Locking: signal.c.
+
+#include "kernel/exec/signal_private.h"
+
+#include "kernel/errno.h"
+#include "kernel/exec/sigframe.h"
+#include "kernel/sched/task.h"
+
+#define FAULTS                                                                \
+    (SIGMASK(SIGSEGV) | SIGMASK(SIGBUS) | SIGMASK(SIGILL) | SIGMASK(SIGFPE) | \
+     SIGMASK(SIGTRAP))
+
+// Takes the next deliverable signal; 0 if there is none. Faults come first:
+// they belong to the instruction that the frame shows.
+static int take_signal(struct siginfo *info, struct sigaction_k *action)
+{
+    struct thread *t = current;
+    struct signals *s = &t->task->signals;
+    u32 flags = spin_lock_irq(&s->lock);
+    int sig = 0;
+    for (;;) {
+        sigset_t set = signal_deliverable();
+        if (!set)
+            break;
+        sigset_t first = set & SIGMASK(SIGKILL);
+        if (!first)
+            first = t->pending & set & FAULTS;
+        if (!first)
+            first = set;
+        sig = __builtin_ctzll(first) + 1;
+        if (t->pending & SIGMASK(sig)) {
+            t->pending &= ~SIGMASK(sig);
+            signal_queue_take(&t->queue, sig, info);
+        } else {
+            s->pending &= ~SIGMASK(sig);
+            signal_queue_take(&s->queue, sig, info);
+        }
+        *action = s->action[sig - 1];
+        if (!signal_ignored(s, sig))
+            break;
+        sig = 0;
+    }
+    if (sig && action->handler > SIG_IGN && (action->flags & SA_RESETHAND))
+        s->action[sig - 1].handler = SIG_DFL;
+    spin_unlock_irq(&s->lock, flags);
+    return sig;
+}
+
+static int take_from_set(sigset_t set, struct siginfo *info)
+{
+    struct thread *t = current;
+    struct signals *s = &t->task->signals;
+    u32 flags = spin_lock_irq(&s->lock);
+    sigset_t own = t->pending & set, shared = s->pending & set;
+    int sig = 0;
+    if (own) {
+        sig = __builtin_ctzll(own) + 1;
+        t->pending &= ~SIGMASK(sig);
+        signal_queue_take(&t->queue, sig, info);
+    } else if (shared) {
+        sig = __builtin_ctzll(shared) + 1;
+        s->pending &= ~SIGMASK(sig);
+        signal_queue_take(&s->queue, sig, info);
+    }
+    spin_unlock_irq(&s->lock, flags);
+    return sig;
+}
+
+// While it waits the set is unblocked, so that a sender wakes this thread.
+int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *info)
+{
+    struct thread *t = current;
+    struct signals *s = &t->task->signals;
+    int sig = take_from_set(set, info);
+    if (sig)
+        return sig;
+    u32 flags = spin_lock_irq(&s->lock);
+    sigset_t blocked = t->blocked;
+    WRITE_ONCE(t->blocked, t->blocked & ~set);
+    WRITE_ONCE(t->signal_pending, true);
+    spin_unlock_irq(&s->lock, flags);
+
+    int err = 0;
+    t->wait_on = "sigwait";
+    for (;;) {
+        wait_prepare(WAIT_INTERRUPTIBLE);
+        sig = take_from_set(set, info);
+        if (sig || err)
+            break;
+        err = wait_sleep(WAIT_INTERRUPTIBLE, deadline);
+    }
+    wait_finish();
+    flags = spin_lock_irq(&s->lock);
+    WRITE_ONCE(t->blocked, blocked);
+    WRITE_ONCE(t->signal_pending, true);
+    spin_unlock_irq(&s->lock, flags);
+    return sig ? sig : err == -ETIMEDOUT ? -EAGAIN : -EINTR;
+}
+
+// The interrupted system call is run again (its number is back in eax) or has
+// failed with EINTR.
+static void finish_call(struct trapframe *tf, bool restart)
+{
+    struct thread *t = current;
+    if (!t->restart_error)
+        return;
+    if (restart) {
+        tf->eax = t->restart_call;
+        tf->eip -= 2; // int $0x80
+    } else {
+        tf->eax = (u32)-EINTR;
+        t->restart_deadline = 0;
+    }
+    t->restart_error = 0;
+}
+
+// Calls the handler: builds its frame. Bad stack: the task dies.
+static void run_handler(struct trapframe *tf, int sig,
+                        const struct siginfo *info,
+                        const struct sigaction_k *action)
+{
+    struct thread *t = current;
+    finish_call(tf, t->restart_error == ERESTARTNOINTR ||
+                        (t->restart_error == ERESTARTSYS &&
+                         (action->flags & SA_RESTART)));
+    sigset_t restore = t->restore_mask ? t->saved_mask : t->blocked;
+    t->restore_mask = false;
+    if (sigframe_push(tf, sig, info, action, restore))
+        task_exit(WAIT_STATUS_SIGNALED(SIGSEGV));
+    u32 flags = spin_lock_irq(&t->task->signals.lock);
+    sigset_t mask = t->blocked | action->mask;
+    if (!(action->flags & SA_NODEFER))
+        mask |= SIGMASK(sig);
+    WRITE_ONCE(t->blocked, mask & ~UNBLOCKABLE);
+    spin_unlock_irq(&t->task->signals.lock, flags);
+}
+
+static bool may_stop(int sig)
+{
+    // Stop signals of a terminal do nothing in an orphaned group: nobody could
+    // continue it. A session leader's own group is the common case of that.
+    if (sig == SIGSTOP)
+        return true;
+    struct task *t = current_task();
+    return !(t->id == t->sid);
+}
+
+void signal_deliver(struct trapframe *tf)
+{
+    struct thread *t = current;
+    WRITE_ONCE(t->signal_pending, false);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (READ_ONCE(t->task->stopped))
+        task_stop_current(t->task->stop_signal);
+
+    for (;;) {
+        if (READ_ONCE(t->must_exit))
+            task_exit_thread(t->task->exit_code);
+        struct siginfo info;
+        struct sigaction_k action;
+        int sig = take_signal(&info, &action);
+        if (!sig)
+            break;
+        if (action.handler > SIG_IGN) {
+            run_handler(tf, sig, &info, &action);
+            continue;
+        }
+        if (SIGMASK(sig) & STOP_SIGNALS) {
+            if (may_stop(sig))
+                task_stop_current(sig);
+            continue;
+        }
+        task_exit(WAIT_STATUS_SIGNALED(sig));
+    }
+    finish_call(tf, true);
+    if (t->restore_mask) {
+        u32 flags = spin_lock_irq(&t->task->signals.lock);
+        WRITE_ONCE(t->blocked, t->saved_mask);
+        t->restore_mask = false;
+        WRITE_ONCE(t->signal_pending, true); // what the old mask lets through
+        spin_unlock_irq(&t->task->signals.lock, flags);
+    }
+}

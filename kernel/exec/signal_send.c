@@ -1,0 +1,182 @@
+// Sending signals: to tasks, threads, groups; faults. Locking: signal.c.
+
+#include "kernel/exec/signal_private.h"
+
+#include "kernel/errno.h"
+#include "kernel/sched/task.h"
+
+// Stop and continue signals cancel each other, delivered or not.
+static void cancel_opposites(struct task *t, struct thread *target, int sig)
+{
+    spin_assert_held(&t->signals.lock);
+    sigset_t gone = 0;
+    if (sig == SIGCONT)
+        gone = STOP_SIGNALS;
+    else if (SIGMASK(sig) & STOP_SIGNALS)
+        gone = SIGMASK(SIGCONT);
+    if (!gone)
+        return;
+    signal_drop(&t->signals.pending, &t->signals.queue, gone);
+    if (target)
+        signal_drop(&target->pending, &target->queue, gone);
+}
+
+// signals.lock held. Nothing will come of it for sure.
+static bool discard(struct task *t, int sig, sigset_t blocked)
+{
+    return signal_ignored(&t->signals, sig) && !(blocked & SIGMASK(sig)) &&
+           sig != SIGCONT;
+}
+
+static void kick(struct thread *t, int sig)
+{
+    WRITE_ONCE(t->signal_pending, true);
+    thread_wake_signal(t, sig == SIGKILL || sig == SIGCONT);
+    if (READ_ONCE(t->on_cpu) && t != current)
+        smp_reschedule(READ_ONCE(t->cpu)); // it looks on its way back from that
+}
+
+void signal_kick(struct thread *t)
+{
+    kick(t, SIGKILL);
+}
+
+void signal_discard(struct task *t, int sig)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    spin_lock(&t->signals.lock);
+    struct thread *th;
+    list_for_each(th, &t->threads, task_node)
+        signal_drop(&th->pending, &th->queue, SIGMASK(sig));
+    signal_drop(&t->signals.pending, &t->signals.queue, SIGMASK(sig));
+    spin_unlock(&t->signals.lock);
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
+int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
+{
+    if (sig < 0 || sig > NSIG)
+        return -EINVAL;
+    if (!sig)
+        return 0;
+    struct task *task = t->task;
+    if (task == &kernel_task)
+        return -EPERM;
+    u32 flags = spin_lock_irq(&task->signals.lock);
+    cancel_opposites(task, t, sig);
+    bool gone = discard(task, sig, t->blocked);
+    if (!gone && !(t->pending & SIGMASK(sig))) {
+        t->pending |= SIGMASK(sig);
+        signal_queue_put(&t->queue, sig, info);
+    }
+    spin_unlock_irq(&task->signals.lock, flags);
+    if (sig == SIGCONT)
+        task_continue(task);
+    if (!gone)
+        kick(t, sig);
+    return 0;
+}
+
+// A thread that would take it: one that does not block it, the sleeping or
+// running ones alike. `blocked` is read without its lock, but after the signal
+// was made pending under it: a thread that changes its mask later than this
+// looks sees the signal then.
+static void kick_task(struct task *t, int sig)
+{
+    // To itself, and nobody else is there: only it could change that. Not from
+    // an interrupt, which may have hit it on its way to sleep.
+    if (t == current_task() && READ_ONCE(t->thread_count) == 1 &&
+        !this_cpu()->irq_depth) {
+        WRITE_ONCE(current->signal_pending, true);
+        return;
+    }
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct thread *th;
+    bool found = false;
+    list_for_each(th, &t->threads, task_node) {
+        if ((READ_ONCE(th->blocked) & SIGMASK(sig)) ||
+            (found && sig != SIGKILL))
+            continue;
+        kick(th, sig);
+        found = true;
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
+int signal_send_task(struct task *t, int sig, const struct siginfo *info)
+{
+    if (sig < 0 || sig > NSIG)
+        return -EINVAL;
+    if (t == &kernel_task)
+        return sig ? -EPERM : 0;
+    if (!sig || t->zombie)
+        return 0;
+    u32 flags = spin_lock_irq(&t->signals.lock);
+    cancel_opposites(t, NULL, sig);
+    // Init gets only what it has asked for (kill(2)).
+    bool gone = t->id == 1 && t->signals.action[sig - 1].handler == SIG_DFL;
+    // An ignored signal is kept only for a thread that waits for it, blocked.
+    gone |=
+        signal_ignored(&t->signals, sig) && sig != SIGCONT && sig != SIGCHLD;
+    if (!gone && !(t->signals.pending & SIGMASK(sig))) {
+        t->signals.pending |= SIGMASK(sig);
+        signal_queue_put(&t->signals.queue, sig, info);
+    }
+    spin_unlock_irq(&t->signals.lock, flags);
+    if (sig == SIGCONT)
+        task_continue(t);
+    if (!gone)
+        kick_task(t, sig);
+    return 0;
+}
+
+struct member_search {
+    u32 pgid, after;
+    struct task *best;
+};
+
+static void find_member(struct task *t, void *arg)
+{
+    struct member_search *s = arg;
+    if (t->pgid == s->pgid && t->id > s->after && !t->zombie &&
+        (!s->best || t->id < s->best->id))
+        s->best = t;
+}
+
+int signal_send_pgrp(u32 pgid, int sig, const struct siginfo *info)
+{
+    if (sig < 0 || sig > NSIG)
+        return -EINVAL;
+    int result = -ESRCH;
+    for (struct member_search s = { .pgid = pgid };; s.best = NULL) {
+        u32 flags = spin_lock_irq(&tasks_lock);
+        task_for_each_locked(find_member, &s);
+        if (s.best)
+            task_ref(s.best);
+        spin_unlock_irq(&tasks_lock, flags);
+        if (!s.best)
+            return result;
+        result = 0;
+        s.after = s.best->id;
+        signal_send_task(s.best, sig, info);
+        task_unref(s.best);
+    }
+}
+
+void signal_fault(int sig, int code, u32 addr)
+{
+    struct thread *t = current;
+    struct signals *s = &t->task->signals;
+    struct siginfo info = { .signo = sig, .code = code, .pid_or_addr = addr };
+    u32 flags = spin_lock_irq(&s->lock);
+    struct sigaction_k *a = &s->action[sig - 1];
+    if ((t->blocked & SIGMASK(sig)) || a->handler == SIG_IGN) {
+        a->handler = SIG_DFL; // or the same instruction would fault for ever
+        WRITE_ONCE(t->blocked, t->blocked & ~SIGMASK(sig));
+    }
+    signal_drop(&t->pending, &t->queue, SIGMASK(sig));
+    t->pending |= SIGMASK(sig);
+    signal_queue_put(&t->queue, sig, &info);
+    spin_unlock_irq(&s->lock, flags);
+    WRITE_ONCE(t->signal_pending, true);
+}

@@ -1,0 +1,112 @@
+// System calls that wait for children, and what tasks have used.
+
+#include "kernel/sched/task.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/syscall/user_types.h"
+
+struct rusage {
+    struct timeval32 utime, stime;
+    s32 maxrss, ixrss, idrss, isrss, minflt, majflt, nswap, inblock, oublock,
+        msgsnd, msgrcv, nsignals, nvcsw, nivcsw;
+};
+
+static struct timeval32 cycles_to_timeval(u64 cycles)
+{
+    u64 us = clock_tsc_to_ns(cycles) / NSEC_PER_USEC;
+    return (struct timeval32){ (s32)(us / 1000000), (s32)(us % 1000000) };
+}
+
+static int rusage_to_user(u32 addr, u64 user, u64 kernel, u32 faults)
+{
+    if (!addr)
+        return 0;
+    struct rusage r = { .utime = cycles_to_timeval(user),
+                        .stime = cycles_to_timeval(kernel),
+                        .minflt = (s32)faults };
+    return copy_to_user(addr, &r, sizeof(r));
+}
+
+static s32 wait_common(s32 pid, u32 status, u32 options, u32 usage)
+{
+    // WNOHANG, WUNTRACED, WCONTINUED, __WNOTHREAD, __WCLONE, __WALL.
+    if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | 0xe0000000))
+        return -EINVAL;
+    struct wait_result r;
+    int id = task_wait(pid, options | WEXITED, &r);
+    if (id <= 0)
+        return id;
+    if (status && user_store_u32(status, (u32)r.status))
+        return -EFAULT;
+    if (rusage_to_user(usage, r.user, r.kernel, 0))
+        return -EFAULT;
+    return id;
+}
+
+SYSCALL_HANDLER(wait4)
+{
+    return wait_common((s32)a, b, c, d);
+}
+
+SYSCALL_HANDLER(waitpid)
+{
+    return wait_common((s32)a, b, c, 0);
+}
+
+#define P_ALL 0
+#define P_PID 1
+#define P_PGID 2
+
+SYSCALL_HANDLER(waitid)
+{
+    s32 pid;
+    if (a == P_ALL)
+        pid = -1;
+    else if (a == P_PID && (s32)b > 0)
+        pid = (s32)b;
+    else if (a == P_PGID && (s32)b >= 0)
+        pid = -(s32)b;
+    else
+        return -EINVAL;
+    if (!(d & (WEXITED | WUNTRACED | WCONTINUED)) ||
+        d & ~(WNOHANG | WUNTRACED | WEXITED | WCONTINUED | WNOWAIT))
+        return -EINVAL;
+    struct wait_result r;
+    int id = task_wait(pid, d, &r);
+    if (id < 0)
+        return id;
+    u32 info[32] = { 0 };
+    if (id) {
+        bool exited = r.code == 1;
+        info[0] = SIGCHLD;
+        info[2] = (u32)r.code;
+        info[3] = r.id;
+        info[5] = exited        ? (u32)r.status >> 8 & 0xff
+                  : r.code == 5 ? (u32)r.status >> 8 & 0xff
+                  : r.code == 6 ? SIGCONT
+                                : (u32)r.status & 0x7f;
+    }
+    if (c && copy_to_user(c, info, sizeof(info)))
+        return -EFAULT;
+    return rusage_to_user(e, r.user, r.kernel, 0);
+}
+
+SYSCALL_HANDLER(getrusage)
+{
+    struct task *t = current_task();
+    u64 user, kernel;
+    u32 faults = 0;
+    if (a == (u32)-1) { // RUSAGE_CHILDREN
+        user = t->child_user;
+        kernel = t->child_kernel;
+    } else if (a == 1) { // RUSAGE_THREAD
+        thread_times(current, &user, &kernel);
+    } else if (a == 0) {
+        task_times(t, &user, &kernel);
+        faults = (u32)counter_read(&t->aspace->faults);
+    } else {
+        return -EINVAL;
+    }
+    if (!b)
+        return -EFAULT;
+    return rusage_to_user(b, user, kernel, faults);
+}
