@@ -5,6 +5,8 @@
 // Elsewhere the unit is half a TSC cycle. As the first process
 // (init=/bin/bench) it prints what the boot took and switches the machine off.
 #define _GNU_SOURCE
+#include "bench.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
@@ -21,17 +24,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "user/libstrobe/strobe.h"
+
 #define PAGE 4096u
 #define FAULT_PAGES 256
 
-static uint64_t rdtsc(void)
+uint64_t rdtsc(void)
 {
     uint64_t t;
     __asm__ volatile("rdtsc" : "=A"(t));
     return t;
 }
 
-static void must(int condition, const char *what)
+void must(int condition, const char *what)
 {
     if (condition)
         return;
@@ -91,6 +96,31 @@ static void do_clock(int n)
     long t[2];
     while (n-- > 0)
         call(265, CLOCK_MONOTONIC, (long)t, 0); // clock_gettime
+}
+
+// The vDSO's function, without what the C library puts around it.
+static int (*vdso_gettime)(int clock, void *t);
+
+static void find_vdso(void)
+{
+    static const char name[] = "__vdso_clock_gettime";
+    struct program_symbols p;
+    program_symbols_load(&p, "[vdso]");
+    for (uint32_t i = 0; i < p.symbols.count; i++) {
+        const struct symbol *s = &p.symbols.table[i];
+        if (s->name_size == strlen(name) &&
+            !memcmp(s->name, name, s->name_size))
+            vdso_gettime = (void *)(getauxval(AT_SYSINFO_EHDR) + s->start);
+    }
+    program_symbols_free(&p);
+    must(vdso_gettime != NULL, "vDSO");
+}
+
+static void do_vdso(int n)
+{
+    long t[2];
+    while (n-- > 0)
+        vdso_gettime(CLOCK_MONOTONIC, t);
 }
 
 static void do_yield(int n)
@@ -200,6 +230,15 @@ static void start_partner(void)
     _exit(0);
 }
 
+// Two that yield to each other: a round is two context switches.
+static void start_yielder(void)
+{
+    partner = fork();
+    must(partner >= 0, "fork");
+    while (partner == 0)
+        call(SYS_sched_yield, 0, 0, 0);
+}
+
 static void end_partner(void)
 {
     kill(partner, SIGKILL);
@@ -239,7 +278,9 @@ static const struct operation operations[] = {
     { "open-close", do_open, 200, NULL, NULL },
     { "stat", do_stat, 200, NULL, NULL },
     { "clock-gettime", do_clock, 1000, NULL, NULL },
+    { "clock-vdso", do_vdso, 1000, find_vdso, NULL },
     { "sched-yield", do_yield, 1000, NULL, NULL },
+    { "yield-to-another", do_yield, 1000, start_yielder, end_partner },
     { "pipe", do_pipe, 500, NULL, NULL },
     { "pipe-ping-pong", do_ping_pong, 500, start_partner, end_partner },
     { "signal", do_signal, 500, catch_signal, NULL },
@@ -300,5 +341,7 @@ int main(int argc, char *argv[])
             printf("%s %llu\n", operations[i].name,
                    (unsigned long long)measure(&operations[i]));
     }
+    if (wanted("watch", argv + 1))
+        watch();
     return 0;
 }

@@ -54,6 +54,7 @@ static void catch_signals(void)
 
 void machine_stop(int how)
 {
+    kill(-1, SIGKILL); // what is still there would go on until the very end
     sync();
     reboot(how);
     say("the kernel does not stop the machine: %s", strerror(errno));

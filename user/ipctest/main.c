@@ -7,6 +7,8 @@
 #define _GNU_SOURCE
 #include "ipctest.h"
 
+#include "user/libstrobe/options.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,12 +22,19 @@
 
 int cpus;
 
-static const char usage[] =
-    "Usage: ipctest [-b]\n"
-    "Exercises messages between tasks on all CPUs.\n"
-    "\n"
-    "  -b  prints what they cost instead, in instructions under\n"
-    "      tools/vm --icount 1 --smp 1\n";
+static bool costs; // -b
+
+static const struct tool_option options[] = {
+    { 'b', "bench", NULL, "Messages' costs instead; see tools/bench/run",
+      .flag = &costs },
+    { 0 },
+};
+static const struct tool tool = {
+    .usage = "ipctest [OPTION]\n"
+             "Exercises messages between tasks on all CPUs.",
+    .options = options,
+    .no_operands = "ipctest takes options only",
+};
 
 void broken(const char *file, int line, const char *what)
 {
@@ -68,17 +77,14 @@ int main(int argc, char **argv)
 {
     cpu_set_t set;
 
-    if (argc == 2 && strcmp(argv[1], "--help") == 0)
-        return fputs(usage, stdout) < 0;
-    if (argc > 2 || (argc == 2 && strcmp(argv[1], "-b") != 0))
-        return fputs(usage, stderr), 2;
+    options_parse(&tool, argc, argv);
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (ipc_box() < 0)
         fail(1, "no answerbox (%s): is this Strobe?", strerror(errno));
     check(sched_getaffinity(0, sizeof(set), &set) == 0);
     cpus = CPU_COUNT(&set);
     alarm(SECONDS);
-    if (argc == 2) {
+    if (costs) {
         benchmark();
         return 0;
     }

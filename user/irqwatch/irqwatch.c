@@ -4,20 +4,27 @@
 // is printed for each notification: time, what was asked for, vector, how many
 // interrupts have come since the last line of it, and the CPU of the last one.
 #include "user/libstrobe/ipc.h"
+#include "user/libstrobe/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-static const char usage[] =
-    "Usage: irqwatch [-n COUNT] IRQ...\n"
-    "Prints a line whenever one of the interrupts has come.\n"
-    "\n"
-    "IRQ   an ISA line (0 to 15) or a vector (32 to 255, 0x20 to 0xff); those\n"
-    "      in use are in /proc/interrupts\n"
-    "  -n  ends after COUNT lines\n";
+static const char *lines_wanted; // -n
+
+static const struct tool_option options[] = {
+    { 'n', "number", "count", "End after so many lines",
+      .text = &lines_wanted },
+    { 0 },
+};
+static const struct tool tool = {
+    .usage = "irqwatch [OPTIONS] IRQ...",
+    .options = options,
+    .notes = "Prints a line whenever one of the interrupts has come. An IRQ "
+             "is an ISA line (0\nto 15) or a vector (32 to 255, 0x20 to "
+             "0xff); those in use are in\n/proc/interrupts\n",
+};
 
 static unsigned long number(const char *text, const char *what)
 {
@@ -58,27 +65,23 @@ static void show(const struct ipc_call *call)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = { { "help", no_argument, 0, 'h' },
-                                             { 0 } };
     unsigned long lines = 0, count = 0;
     struct ipc_call call;
-    int option, box;
+    int first = options_parse(&tool, argc, argv), box;
 
-    while ((option = getopt_long(argc, argv, "n:h", options, NULL)) != -1) {
-        if (option == 'h')
-            return fputs(usage, stdout) < 0;
-        if (option != 'n')
-            return fputs(usage, stderr), 2;
-        count = number(optarg, "lines");
+    if (lines_wanted != NULL) {
+        count = number(lines_wanted, "lines");
         if (count == 0)
             return 0;
     }
-    if (optind == argc)
-        return fputs(usage, stderr), 2;
+    if (first == argc) {
+        complain("which interrupts?");
+        options_wrong(&tool);
+    }
     box = ipc_box();
     if (box < 0)
         fail(1, "no answerbox: %s", strerror(errno));
-    for (int i = optind; i < argc; i++)
+    for (int i = first; i < argc; i++)
         watch(box, argv[i]);
     while (count == 0 || lines < count) {
         if (ipc_wait(box, &call, -1) < 0) {

@@ -2,11 +2,15 @@
 #define _GNU_SOURCE // asprintf
 #include "strobe.h"
 
+#include "sysinfo.h"
+
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +85,29 @@ static void *read_file(const char *path, size_t *size)
     return image;
 }
 
+// The vDSO's image: the kernel maps the same into every program, this one too.
+// Its section headers are its end (arch/i386/vdso).
+static void *read_vdso(size_t *size)
+{
+    const Elf32_Ehdr *header = (void *)getauxval(AT_SYSINFO_EHDR);
+
+    errno = ENOENT;
+    if (header == NULL)
+        return NULL;
+    *size = header->e_shoff + header->e_shnum * sizeof(Elf32_Shdr);
+    void *image = malloc(*size);
+    return image == NULL ? NULL : memcpy(image, header, *size);
+}
+
+void *program_read(const char *path, size_t *size)
+{
+    if (strcmp(path, "[kernel]") == 0)
+        return sysinfo_read("kernel.symbols", size);
+    if (strcmp(path, "[vdso]") == 0)
+        return read_vdso(size);
+    return read_file(path, size);
+}
+
 // Symbols of one file. NULL, or why there are none.
 static const char *load(struct program_symbols *p, const char *path)
 {
@@ -92,7 +119,7 @@ static const char *load(struct program_symbols *p, const char *path)
     size_t size;
 
     memset(p, 0, sizeof(*p));
-    p->image = read_file(path, &size);
+    p->image = program_read(path, &size);
     if (p->image == NULL)
         return "its file cannot be read";
     uint32_t room = symbols_room(p->image, size);

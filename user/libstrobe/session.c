@@ -54,8 +54,8 @@ static int request(struct profile_session *s, uint32_t command, uintptr_t a)
     return result(answer.retval);
 }
 
-int profile_begin(struct profile_session *s, uint32_t task,
-                  const struct sprofile_options *options)
+static int begin(struct profile_session *s, uint32_t task, uint32_t command,
+                 const struct sprofile_options *options)
 {
     struct sprofile_options o = *options;
 
@@ -63,13 +63,25 @@ int profile_begin(struct profile_session *s, uint32_t task,
     if (s->phone < 0)
         return -1;
     o.size = sizeof(o);
-    if (request(s, SPROFILE_M_TASK_BEGIN, (uintptr_t)&o) >= 0)
+    if (request(s, command, (uintptr_t)&o) >= 0)
         return 0;
 
     int error = errno;
     close(s->phone);
     errno = error;
     return -1;
+}
+
+int profile_begin(struct profile_session *s, uint32_t task,
+                  const struct sprofile_options *options)
+{
+    return begin(s, task, SPROFILE_M_TASK_BEGIN, options);
+}
+
+int profile_begin_system(struct profile_session *s,
+                         const struct sprofile_options *options)
+{
+    return begin(s, getpid(), SPROFILE_M_SYSTEM_BEGIN, options);
 }
 
 int profile_request(struct profile_session *s, void *buf, size_t size)

@@ -48,6 +48,9 @@ struct profile_session {
 // such source), ENOMEM.
 int profile_begin(struct profile_session *s, uint32_t task,
                   const struct sprofile_options *options);
+// The same for the whole system but this program.
+int profile_begin_system(struct profile_session *s,
+                         const struct sprofile_options *options);
 // Asks for the next records to be stored in `buf`. One request at a time: while
 // one is under way this does nothing, and `buf` must stay.
 int profile_request(struct profile_session *s, void *buf, size_t size);
@@ -67,14 +70,19 @@ char *program_find(const char *name);
 // The program's file of a running task; to be freed. ENOENT, ESRCH.
 char *program_of_task(uint32_t task);
 
+// The bytes of a program's file; of "[vdso]", the kernel's shared object; of
+// "[kernel]", the kernel's symbols as nm prints them. To be freed; NULL: errno.
+void *program_read(const char *path, size_t *size);
+
 // The symbols of a program and the memory they live in.
 struct program_symbols {
     struct symbols symbols;
     void *image, *table;
 };
 // Reads them from the file itself or, where it has none, from `PATH.sym` (the
-// output of nm). The result is valid, if empty, whatever is returned: why there
-// are none, in words for the user, or NULL when there are some.
+// output of nm); "[vdso]" has those of the kernel's shared object, by offset.
+// The result is valid, if empty, whatever is returned: why there are none, in
+// words for the user, or NULL when there are some.
 const char *program_symbols_load(struct program_symbols *p, const char *path);
 void program_symbols_free(struct program_symbols *p);
 

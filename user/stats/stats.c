@@ -4,100 +4,68 @@
 // Strobe's monitoring follows (appendix A.2 and B.2).
 #include "stats.h"
 
+#include "user/libstrobe/options.h"
+
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define USAGE_STATUS 2
-
-static const char usage_text[] =
-    "usage: stats [OPTION]\n"
-    "Without an option: time, uptime and load averages.\n"
-    "  --audit       compare every CPU's accounts with its clock; status 1 if\n"
-    "                they differ\n"
-    "  --kernel      kernel time by subsystem\n"
-    "  --syscalls    system calls: counts, errors, time\n"
-    "    -t TASK     of this task only\n"
-    "  --locks       locks: how often taken, waited for, held\n"
-    "  --memory      what memory is used for\n"
-    "  --json        JSON, times in cycles\n"
-    "  --help        this text\n";
-
 typedef int (*view)(const struct settings *s);
 
-static _Noreturn void bad_usage(void)
-{
-    fputs(usage_text, stderr);
-    exit(USAGE_STATUS);
-}
+static struct settings settings;
+static struct {
+    bool audit, kernel, syscalls, locks, memory;
+} wanted;
 
-static void choose(view *chosen, view wanted)
-{
-    if (*chosen != NULL && *chosen != wanted) {
-        complain("one view at a time");
-        bad_usage();
-    }
-    *chosen = wanted;
-}
+static const struct tool_option options[] = {
+    { 0, "audit", NULL,
+      "Check all CPUs' accounts against their clocks (status 1: wrong)",
+      .flag = &wanted.audit },
+    { 0, "kernel", NULL, "Kernel time by subsystem", .flag = &wanted.kernel },
+    { 0, "syscalls", NULL, "System calls: counts, errors, time",
+      .flag = &wanted.syscalls },
+    { 't', "task", "task_id", "With --syscalls: of this task only",
+      .task = &settings.task, .flag = &settings.one_task },
+    { 0, "locks", NULL, "Locks: how often taken, waited for, held",
+      .flag = &wanted.locks },
+    { 0, "memory", NULL, "What memory is used for", .flag = &wanted.memory },
+    { 0, "json", NULL, "Print JSON, times in cycles", .flag = &settings.json },
+    { 0 },
+};
+static const struct tool tool = {
+    .usage = "stats [OPTION]",
+    .options = options,
+    .notes = "Without an option: time, uptime and load averages\n",
+    .no_operands = "stats takes options only",
+};
 
-static view parse(struct settings *s, int argc, char *argv[])
+static view parse(int argc, char *argv[])
 {
-    static const struct option options[] = {
-        { "audit", no_argument, NULL, 'A' },
-        { "kernel", no_argument, NULL, 'K' },
-        { "syscalls", no_argument, NULL, 'S' },
-        { "locks", no_argument, NULL, 'L' },
-        { "memory", no_argument, NULL, 'M' },
-        { "task", required_argument, NULL, 't' },
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
     view chosen = NULL;
-    int c;
 
-    while ((c = getopt_long(argc, argv, "t:h", options, NULL)) != -1) {
-        switch (c) {
-        case 'A':
-            choose(&chosen, show_audit);
-            break;
-        case 'K':
-            choose(&chosen, show_kernel);
-            break;
-        case 'S':
-            choose(&chosen, show_syscalls);
-            break;
-        case 'L':
-            choose(&chosen, show_locks);
-            break;
-        case 'M':
-            choose(&chosen, show_memory);
-            break;
-        case 't':
-            if (!sysinfo_parse_task("-t", optarg, &s->task))
-                bad_usage();
-            s->one_task = true;
-            break;
-        case 'j':
-            s->json = true;
-            break;
-        case 'h':
-            fputs(usage_text, stdout);
-            exit(sysinfo_finish());
-        default: // getopt_long has said what is wrong
-            bad_usage();
+    options_parse(&tool, argc, argv);
+    const struct {
+        bool wanted;
+        view show;
+    } views[] = {
+        { wanted.audit, show_audit },       { wanted.kernel, show_kernel },
+        { wanted.syscalls, show_syscalls }, { wanted.locks, show_locks },
+        { wanted.memory, show_memory },
+    };
+    for (unsigned i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
+        if (!views[i].wanted)
+            continue;
+        if (chosen != NULL) {
+            complain("one view at a time");
+            options_wrong(&tool);
         }
+        chosen = views[i].show;
     }
-    if (optind < argc) {
-        complain("%s: stats takes options only", argv[optind]);
-        bad_usage();
-    }
-    if (s->one_task && chosen != show_syscalls) {
+    if (settings.one_task && chosen != show_syscalls) {
         complain("-t goes with --syscalls");
-        bad_usage();
+        options_wrong(&tool);
     }
     return chosen != NULL ? chosen : show_uptime;
 }
@@ -165,8 +133,7 @@ void add_percent(struct table *t, uint64_t part, uint64_t whole)
 
 int main(int argc, char *argv[])
 {
-    struct settings settings = { 0 };
-    view show = parse(&settings, argc, argv);
+    view show = parse(argc, argv);
     int status = show(&settings);
 
     if (settings.json || show == show_uptime)

@@ -89,6 +89,10 @@ int show_kernel(const struct settings *s)
         add_percent(&table, rows[i].cycles, total);
         table_add(&table, "%" PRIu64, (uint64_t)rows[i].calls);
     }
+    table_add(&table, "all kernel time");
+    table_add(&table, "%" PRIu64, sysinfo_milliseconds(total, hz));
+    add_percent(&table, total, total);
+    table_add(&table, "%s", "");
     table_print(&table, stdout);
     free(rows);
     return 0;
@@ -167,11 +171,18 @@ static int by_wait(const void *left, const void *right)
     return strncmp(a->name, b->name, sizeof(a->name));
 }
 
+// Holds are measured about every 63rd time; all of them are reckoned from that.
+static uint64_t hold_each(const struct sysinfo_lock *r)
+{
+    return r->held > 0 ? (r->hold + r->held / 2) / r->held : 0;
+}
+
 int show_locks(const struct settings *s)
 {
     static const struct table_column columns[] = {
-        { "Lock", false },       { "Taken", true },       { "Contended", true },
-        { "Wait cycles", true }, { "Hold cycles", true }, { "Hold/take", true },
+        { "Lock", false },      { "Kind", false }, { "Taken", true },
+        { "Contended", true },  { "Wait", true },  { "Wait/each", true },
+        { "~Hold/each", true }, { "~Hold", true },
     };
     size_t count;
     struct sysinfo_lock *rows = read_optional(
@@ -187,15 +198,25 @@ int show_locks(const struct settings *s)
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < count; i++) {
         const struct sysinfo_lock *r = &rows[i];
-        uint64_t taken = r->acquisitions;
+        uint64_t taken = r->acquisitions, contended = r->contended;
         table_add(&table, "%s", r->name);
+        table_add(&table, "%s", r->kind);
         table_add(&table, "%" PRIu64, taken);
-        table_add(&table, "%" PRIu64, (uint64_t)r->contended);
+        table_add(&table, "%" PRIu64, contended);
         table_add(&table, "%" PRIu64, (uint64_t)r->wait);
-        table_add(&table, "%" PRIu64, (uint64_t)r->hold);
-        table_add(&table, "%" PRIu64, taken > 0 ? r->hold / taken : 0);
+        table_add(&table, "%" PRIu64, contended > 0 ? r->wait / contended : 0);
+        if (r->held > 0) {
+            table_add(&table, "%" PRIu64, hold_each(r));
+            table_add(&table, "%" PRIu64, hold_each(r) * taken);
+        } else {
+            table_add(&table, "-");
+            table_add(&table, "-");
+        }
     }
     table_print(&table, stdout);
+    puts(
+        "Times in TSC cycles. ~: reckoned from holds measured about every 63rd "
+        "time.");
     free(rows);
     return 0;
 }

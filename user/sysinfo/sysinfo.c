@@ -4,30 +4,30 @@
 // listed; else what the node holds is printed.
 #define _GNU_SOURCE // asprintf
 #include "user/libstrobe/sysinfo.h"
+#include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define USAGE_STATUS 2
+static bool as_json;
 
-static const char usage_text[] =
-    "usage: sysinfo [--json] [NODE]\n"
-    "  NODE      a path as system.cpus, system.tasks.1, kernel.version;\n"
-    "            without one the whole tree is listed\n"
-    "  --json    what the node and all below it hold, as JSON\n"
-    "  --help    this text\n"
-    "Numbered children (system.tasks.1) are counted in the list, not shown.\n";
-
-static _Noreturn void bad_usage(void)
-{
-    fputs(usage_text, stderr);
-    exit(USAGE_STATUS);
-}
+static const struct tool_option options[] = {
+    { 0, "json", NULL, "What the node and all below it hold, as JSON",
+      .flag = &as_json },
+    { 0 },
+};
+static const struct tool tool = {
+    .usage = "sysinfo [OPTIONS] [NODE]",
+    .options = options,
+    .notes =
+        "A node is a path as system.cpus, system.tasks.1, kernel.version;\n"
+        "without one the whole tree is listed. Numbered children, as\n"
+        "system.tasks.1, are counted in the list, not shown\n",
+};
 
 static char *join(const char *path, const char *key)
 {
@@ -246,31 +246,13 @@ static bool json(const char *path)
 
 int main(int argc, char *argv[])
 {
-    static const struct option options[] = {
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    bool as_json = false;
-    int c;
+    int first = options_parse(&tool, argc, argv);
 
-    while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        switch (c) {
-        case 'j':
-            as_json = true;
-            break;
-        case 'h':
-            fputs(usage_text, stdout);
-            return sysinfo_finish();
-        default: // getopt_long has said what is wrong
-            bad_usage();
-        }
-    }
-    if (argc - optind > 1) {
+    if (argc - first > 1) {
         complain("one node at a time");
-        bad_usage();
+        options_wrong(&tool);
     }
-    const char *path = optind < argc ? argv[optind] : "";
+    const char *path = first < argc ? argv[first] : "";
     int type = sysinfo_get_type(path);
     if (type < 0)
         sysinfo_fail(path[0] != '\0' ? path : "the tree");

@@ -3,85 +3,38 @@
 // Options, columns and number formats are those of the tasks utility of the
 // thesis that Strobe's monitoring follows (appendix A.1 and B.1). Times are
 // seconds:milliseconds.
+#include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"
 #include "user/libstrobe/sysinfo.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define USAGE_STATUS 2
 #define MS_PER_SECOND 1000
 
-static const char usage_text[] =
-    "Usage: tasks [OPTIONS]\n"
-    "Options:\n"
-    "  -t, --task task_id   List threads of the given task\n"
-    "  -a, --all            List all threads\n"
-    "  -l, --load           Print system load\n"
-    "  -c, --cpu            List CPUs\n"
-    "      --json           Print JSON, times in cycles\n"
-    "  -h, --help           Print this usage information\n"
-    "Without any options all tasks are listed\n";
-
-struct settings {
+static struct settings {
     bool threads, load, cpus, json;
     bool one_task; // -t
     uint32_t task;
     uint64_t hz;
+} settings;
+
+static const struct tool_option options[] = {
+    { 't', "task", "task_id", "List threads of the given task",
+      .task = &settings.task, .flag = &settings.one_task },
+    { 'a', "all", NULL, "List all threads", .flag = &settings.threads },
+    { 'l', "load", NULL, "Print system load", .flag = &settings.load },
+    { 'c', "cpu", NULL, "List CPUs", .flag = &settings.cpus },
+    { 0, "json", NULL, "Print JSON, times in cycles", .flag = &settings.json },
+    { 0 },
 };
-
-static _Noreturn void bad_usage(void)
-{
-    fputs(usage_text, stderr);
-    exit(USAGE_STATUS);
-}
-
-static void parse(struct settings *s, int argc, char *argv[])
-{
-    static const struct option options[] = {
-        { "task", required_argument, NULL, 't' },
-        { "all", no_argument, NULL, 'a' },
-        { "load", no_argument, NULL, 'l' },
-        { "cpu", no_argument, NULL, 'c' },
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    int c;
-
-    while ((c = getopt_long(argc, argv, "t:alch", options, NULL)) != -1) {
-        switch (c) {
-        case 't':
-            if (!sysinfo_parse_task("-t", optarg, &s->task))
-                bad_usage();
-            s->one_task = s->threads = true;
-            break;
-        case 'a':
-            s->threads = true;
-            break;
-        case 'l':
-            s->load = true;
-            break;
-        case 'c':
-            s->cpus = true;
-            break;
-        case 'j':
-            s->json = true;
-            break;
-        case 'h':
-            fputs(usage_text, stdout);
-            exit(sysinfo_finish());
-        default: // getopt_long has said what is wrong
-            bad_usage();
-        }
-    }
-    if (optind < argc) {
-        complain("%s: tasks takes options only (-t for a task)", argv[optind]);
-        bad_usage();
-    }
-}
+static const struct tool tool = {
+    .usage = "tasks [OPTIONS]",
+    .options = options,
+    .notes = "Without any options all tasks are listed\n",
+    .no_operands = "tasks takes options only (-t for a task)",
+};
 
 // ---- lists
 
@@ -235,28 +188,29 @@ static void list_cpus(const struct settings *s)
 
 int main(int argc, char *argv[])
 {
-    struct settings s = { 0 };
+    struct settings *s = &settings;
 
-    parse(&s, argc, argv);
-    s.hz = sysinfo_frequency();
+    options_parse(&tool, argc, argv);
+    s->threads |= s->one_task;
+    s->hz = sysinfo_frequency();
     const struct {
         bool wanted;
         void (*show)(const struct settings *s);
     } parts[] = {
-        { s.load, print_load },
-        { s.cpus, list_cpus },
-        { s.threads, list_threads },
-        { !s.load && !s.cpus && !s.threads, list_tasks },
+        { s->load, print_load },
+        { s->cpus, list_cpus },
+        { s->threads, list_threads },
+        { !s->load && !s->cpus && !s->threads, list_tasks },
     };
-    const char *separator = s.json ? "{" : "";
+    const char *separator = s->json ? "{" : "";
     for (int i = 0; i < 4; i++) {
         if (!parts[i].wanted)
             continue;
         fputs(separator, stdout);
-        parts[i].show(&s);
-        separator = s.json ? ",\n" : "\n";
+        parts[i].show(s);
+        separator = s->json ? ",\n" : "\n";
     }
-    if (s.json)
+    if (s->json)
         printf("}\n");
     return sysinfo_finish();
 }

@@ -4,19 +4,11 @@
 #include "user/libstrobe/sysinfo.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <time.h>
 
-#define HZ_PER_MHZ 1000000
 #define DAY 86400
 #define HOUR 3600
 #define MINUTE 60
-
-// A bar is drawn in the room that the numbers leave, within these limits.
-#define BAR_MIN 18
-#define BAR_MAX 42
-#define BAR_FRAME 2 // its brackets
-#define ROWS_MIN 8  // of the view: with less, CPUs share one line
 
 // ---- header
 
@@ -56,142 +48,6 @@ static void draw_counts(struct page *p, const struct summary *s)
              " other",
              s->threads, s->running, s->ready, s->sleeping, s->lingering,
              s->other);
-}
-
-// The numbers of a CPU's line, in the order they give way where there is no
-// room: the last first.
-static const struct {
-    const char *title;
-    unsigned width;
-    size_t share, cycles; // members of cpu_use: which of them is shown
-} cpu_numbers[] = {
-#define SHARE(title, member)                          \
-    {                                                 \
-        title, 7, offsetof(struct cpu_use, member), 0 \
-    }
-#define CYCLES(title, member)                         \
-    {                                                 \
-        title, 9, 0, offsetof(struct cpu_use, member) \
-    }
-    SHARE("busy%", busy),
-    SHARE("idle%", idle),
-    SHARE("user%", user),
-    SHARE("kern%", kernel),
-    SHARE("irq%", irq),
-    CYCLES("busy ms", busy_total),
-    CYCLES("idle ms", idle_total),
-    CYCLES("user ms", user_total),
-    CYCLES("kern ms", kernel_total),
-    CYCLES("irq ms", irq_total),
-};
-#define CPU_NUMBERS (sizeof(cpu_numbers) / sizeof(cpu_numbers[0]))
-#define CPU_NAME "%-6s"
-#define CPU_NAME_WIDTH 6
-
-// How many of them fit beside the shortest bar, and how long the bar may be.
-static unsigned fit_numbers(const struct page *p, unsigned *bar)
-{
-    unsigned used = CPU_NAME_WIDTH, shown = 0;
-
-    for (; shown < CPU_NUMBERS; shown++) {
-        unsigned more = cpu_numbers[shown].width;
-        if (used + more + 1 + BAR_FRAME + BAR_MIN > p->columns)
-            break;
-        used += more;
-    }
-    unsigned rest = used + 1 + BAR_FRAME;
-    *bar = p->columns > rest ? p->columns - rest : 0;
-    if (*bar > BAR_MAX)
-        *bar = BAR_MAX;
-    return shown;
-}
-
-static void draw_cpu_number(struct page *p, const struct cpu_use *u,
-                            unsigned number, uint64_t hz)
-{
-    const char *base = (const char *)u;
-    unsigned width = cpu_numbers[number].width;
-    char text[CELL_MAX];
-
-    if (cpu_numbers[number].share != 0) {
-        uint32_t percent;
-        memcpy(&percent, base + cpu_numbers[number].share, sizeof(percent));
-        snprintf(text, sizeof(text), "%" PRIu32 ".%02" PRIu32, percent / 100,
-                 percent % 100);
-    } else {
-        uint64_t cycles;
-        memcpy(&cycles, base + cpu_numbers[number].cycles, sizeof(cycles));
-        snprintf(text, sizeof(text), "%" PRIu64,
-                 sysinfo_milliseconds(cycles, hz));
-    }
-    page_put(p, LOOK_PLAIN, "%*s", width, text);
-}
-
-// User time, kernel time, interrupts, then the idle rest.
-static void draw_bar(struct page *p, const struct cpu_use *u, unsigned length)
-{
-    static const char marks[] = "|#!.";
-    const uint32_t parts[] = { u->user, u->kernel, u->irq, u->idle };
-    struct sharing s = { .whole = PERCENT_ALL, .units = length };
-    char cells[BAR_MAX];
-
-    page_put(p, LOOK_PLAIN, " [");
-    for (int i = 0; i < 4; i++) {
-        uint32_t n = share(&s, parts[i]);
-        memset(cells, marks[i], n);
-        page_put(p, i < 3 ? LOOK_BOLD : LOOK_PLAIN, "%.*s", (int)n, cells);
-    }
-    page_put(p, LOOK_PLAIN, "]");
-}
-
-static void draw_cpu(struct page *p, const struct cpu_use *u, const char *name,
-                     uint64_t hz)
-{
-    unsigned bar, shown = fit_numbers(p, &bar);
-
-    page_line(p);
-    page_put(p, LOOK_PLAIN, CPU_NAME, name);
-    for (unsigned i = 0; i < shown; i++)
-        draw_cpu_number(p, u, i, hz);
-    if (bar >= BAR_MIN)
-        draw_bar(p, u, bar);
-}
-
-static void draw_cpu_titles(struct page *p, const struct comparison *c)
-{
-    unsigned bar, shown = fit_numbers(p, &bar);
-    char mhz[CPU_NAME_WIDTH + 8];
-
-    snprintf(mhz, sizeof(mhz), "%uMHz", (unsigned)(c->summary.hz / HZ_PER_MHZ));
-    page_line(p);
-    page_put(p, LOOK_PLAIN, CPU_NAME " ", mhz);
-    for (unsigned i = 0; i < shown; i++) // one less for the long MHz
-        page_put(p, LOOK_PLAIN, "%*s", (int)cpu_numbers[i].width - (i == 0),
-                 cpu_numbers[i].title);
-    if (bar >= BAR_MIN)
-        page_put(p, LOOK_PLAIN, "  |user #kern !irq");
-}
-
-static void draw_cpus(struct page *p, const struct comparison *c)
-{
-    const struct dataset *now = c->now;
-
-    draw_cpu_titles(p, c);
-    // Memory, status and titles are still to come.
-    if (page_rows_left(p) < now->cpu_count + 3 + ROWS_MIN) {
-        draw_cpu(p, &c->summary.all, "all", c->summary.hz);
-        return;
-    }
-    for (size_t i = 0; i < now->cpu_count; i++) {
-        const struct sysinfo_cpu *cpu = &now->cpus[i];
-        char name[sizeof("cpu4294967295")];
-        struct cpu_use u;
-
-        cpu_use(dataset_cpu(c->before, cpu->id), cpu, c->summary.elapsed_ns,
-                &u);
-        snprintf(name, sizeof(name), "cpu%" PRIu32, cpu->id);
-        draw_cpu(p, &u, name, c->summary.hz);
-    }
 }
 
 static void draw_size(struct page *p, uint64_t bytes, const char *what)

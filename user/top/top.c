@@ -8,37 +8,15 @@
 #include "data.h"
 #include "screen.h"
 
+#include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"
 #include "user/libstrobe/sysinfo.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <time.h>
 
-#define USAGE_STATUS 2
 #define NS_PER_SECOND 1000000000L
-
-static const char usage_text[] =
-    "Usage: top [OPTIONS]\n"
-    "Options:\n"
-    "  -d, --delay seconds   Refresh so often (1)\n"
-    "  -n, --number count    End after so many refreshes\n"
-    "  -v, --view name       Start with tasks, threads, ipc, exceptions,\n"
-    "                        syscalls or cpus\n"
-    "  -o, --order column    Sort by this column of the view\n"
-    "  -t, --task task_id    Show only this task, its threads and its calls\n"
-    "  -a, --active          Show only what was active\n"
-    "  -b, --batch           Print each refresh: for files and pipes\n"
-    "      --json            Print one JSON object for each refresh (one)\n"
-    "  -h, --help            Print this usage information\n"
-    "Key h shows the keys\n";
-
-static _Noreturn void bad_usage(void)
-{
-    fputs(usage_text, stderr);
-    exit(USAGE_STATUS);
-}
 
 bool parse_delay(const char *text, double *out)
 {
@@ -82,9 +60,38 @@ void top_refresh(struct top *t)
 
 // ---- options
 
-struct settings {
+static struct top top = { .delay = 1.0,
+                          .iterations = -1,
+                          .choice.task = SYSINFO_ALL };
+static struct {
     bool batch, json;
-    const char *order;
+    const char *delay, *number, *view, *order;
+} settings;
+
+static const struct tool_option options[] = {
+    { 'd', "delay", "seconds", "Refresh so often (1)",
+      .text = &settings.delay },
+    { 'n', "number", "count", "End after so many refreshes",
+      .text = &settings.number },
+    { 'v', "view", "name", "tasks, threads, ipc, exceptions, syscalls or cpus",
+      .text = &settings.view },
+    { 'o', "order", "column", "Sort by this column of the view",
+      .text = &settings.order },
+    { 't', "task", "task_id", "Only this task, its threads and its calls",
+      .task = &top.choice.task },
+    { 'a', "active", NULL, "Only what was active",
+      .flag = &top.choice.active_only },
+    { 'b', "batch", NULL, "Print each refresh: for files and pipes",
+      .flag = &settings.batch },
+    { 0, "json", NULL, "Print one JSON object for each refresh (one)",
+      .flag = &settings.json },
+    { 0 },
+};
+static const struct tool tool = {
+    .usage = "top [OPTIONS]",
+    .options = options,
+    .notes = "Key h shows the keys\n",
+    .no_operands = "top takes options only (-t for a task)",
 };
 
 static void set_view(struct top *t, const char *name)
@@ -117,6 +124,15 @@ static void set_order(struct top *t, const char *name)
     exit(USAGE_STATUS);
 }
 
+static void set_delay(struct top *t, const char *text)
+{
+    if (parse_delay(text, &t->delay))
+        return;
+    complain("-d %s: not a delay; from %g to %g seconds", text, DELAY_MIN,
+             DELAY_MAX);
+    options_wrong(&tool);
+}
+
 static void set_number(struct top *t, const char *text)
 {
     char *end;
@@ -125,75 +141,22 @@ static void set_number(struct top *t, const char *text)
     t->iterations = strtol(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0 || t->iterations < 1) {
         complain("-n %s: not a number of refreshes, 1 or more", text);
-        bad_usage();
+        options_wrong(&tool);
     }
 }
 
-static void parse_option(struct top *t, struct settings *s, int option)
+static void parse(struct top *t, int argc, char *argv[])
 {
-    switch (option) {
-    case 'd':
-        if (!parse_delay(optarg, &t->delay)) {
-            complain("-d %s: not a delay; from %g to %g seconds", optarg,
-                     DELAY_MIN, DELAY_MAX);
-            bad_usage();
-        }
-        break;
-    case 'n':
-        set_number(t, optarg);
-        break;
-    case 'v':
-        set_view(t, optarg);
-        break;
-    case 'o':
-        s->order = optarg;
-        break;
-    case 't':
-        if (!sysinfo_parse_task("-t", optarg, &t->choice.task))
-            bad_usage();
-        break;
-    case 'a':
-        t->choice.active_only = true;
-        break;
-    case 'b':
-        s->batch = true;
-        break;
-    case 'j':
-        s->json = true;
-        break;
-    case 'h':
-        fputs(usage_text, stdout);
-        exit(sysinfo_finish());
-    default: // getopt_long has said what is wrong
-        bad_usage();
-    }
-}
-
-static void parse(struct top *t, struct settings *s, int argc, char *argv[])
-{
-    static const struct option options[] = {
-        { "delay", required_argument, NULL, 'd' },
-        { "number", required_argument, NULL, 'n' },
-        { "view", required_argument, NULL, 'v' },
-        { "order", required_argument, NULL, 'o' },
-        { "task", required_argument, NULL, 't' },
-        { "active", no_argument, NULL, 'a' },
-        { "batch", no_argument, NULL, 'b' },
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    int c;
-
-    while ((c = getopt_long(argc, argv, "d:n:v:o:t:abh", options, NULL)) != -1)
-        parse_option(t, s, c);
-    if (optind < argc) {
-        complain("%s: top takes options only (-t for a task)", argv[optind]);
-        bad_usage();
-    }
-    if (s->order != NULL)
-        set_order(t, s->order);
-    if (s->json && t->iterations < 0)
+    options_parse(&tool, argc, argv);
+    if (settings.delay != NULL)
+        set_delay(t, settings.delay);
+    if (settings.number != NULL)
+        set_number(t, settings.number);
+    if (settings.view != NULL)
+        set_view(t, settings.view);
+    if (settings.order != NULL)
+        set_order(t, settings.order);
+    if (settings.json && t->iterations < 0)
         t->iterations = 1;
 }
 
@@ -213,17 +176,18 @@ static void check_task(uint32_t id)
 
 int main(int argc, char *argv[])
 {
-    static struct top t = { .delay = 1.0, .iterations = -1 };
-    struct settings s = { 0 };
+    struct top *t = &top;
     int status;
 
-    t.choice.task = SYSINFO_ALL;
-    choose_view(&t.choice, &views[0]);
-    parse(&t, &s, argc, argv);
-    check_task(t.choice.task);
-    status = s.batch || s.json ? batch(&t, s.json) : interactive(&t);
-    rows_free(&t.rows);
-    dataset_free(&t.data[0]);
-    dataset_free(&t.data[1]);
+    choose_view(&t->choice, &views[0]);
+    parse(t, argc, argv);
+    check_task(t->choice.task);
+    if (settings.batch || settings.json)
+        status = batch(t, settings.json);
+    else
+        status = interactive(t);
+    rows_free(&t->rows);
+    dataset_free(&t->data[0]);
+    dataset_free(&t->data[1]);
     return status;
 }

@@ -1,0 +1,11 @@
+// What the parts of bench share.
+#pragma once
+
+#include <stdint.h>
+
+uint64_t rdtsc(void);
+// Ends the program with `what` and errno unless the condition holds.
+void must(int condition, const char *what);
+
+// What watching the machine costs: lines "NAME-TASKS INSTRUCTIONS". (watch.c)
+void watch(void);

@@ -1,0 +1,111 @@
+// What watching costs with 10, 100 and 1,000 tasks: the list of all tasks read
+// from the sysinfo tree, and a refresh of top on the screen.
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include "user/libstrobe/sysinfo.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TASKS_MAX 1000
+#define READS 10
+#define SCREEN "/dev/tty0"
+
+static pid_t sleepers[TASKS_MAX];
+static unsigned count;
+
+static uint32_t tasks(void)
+{
+    struct sysinfo_totals t;
+
+    must(sysinfo_get_totals("system.totals", &t) == 0, "system.totals");
+    return t.tasks;
+}
+
+// Until there are so many tasks. They have come to rest then.
+static void sleep_in(unsigned wanted)
+{
+    for (unsigned there = tasks(); there < wanted; there++) {
+        pid_t pid = fork();
+        must(pid >= 0, "fork");
+        if (pid == 0) {
+            for (;;)
+                pause();
+        }
+        sleepers[count++] = pid;
+    }
+    usleep(100000);
+}
+
+static void end_all(void)
+{
+    for (unsigned i = 0; i < count; i++) {
+        kill(sleepers[i], SIGKILL);
+        waitpid(sleepers[i], NULL, 0);
+    }
+}
+
+static uint64_t read_tasks(void)
+{
+    static struct sysinfo_task list[TASKS_MAX + 100];
+    uint64_t start = 0;
+
+    for (int i = 0; i <= READS; i++) {
+        if (i == 1) // the first one was the rehearsal
+            start = rdtsc();
+        must(sysinfo_get_data("system.tasks", list, sizeof(list)) > 0,
+             "system.tasks");
+    }
+    return (rdtsc() - start) / READS;
+}
+
+// Cycles of children that were waited for.
+static uint64_t children(void)
+{
+    char path[SYSINFO_PATH_MAX];
+    struct sysinfo_task t;
+
+    snprintf(path, sizeof(path), "system.tasks.%d", (int)getpid());
+    must(sysinfo_get_task(path, &t) == 0, path);
+    return t.child_user + t.child_kernel;
+}
+
+static uint64_t run_top(const char *refreshes)
+{
+    uint64_t before = children();
+    int status;
+    pid_t pid = fork();
+
+    must(pid >= 0, "fork");
+    if (pid == 0) {
+        int screen = open(SCREEN, O_RDWR | O_NOCTTY);
+        must(screen >= 0, SCREEN);
+        dup2(screen, STDIN_FILENO);
+        dup2(screen, STDOUT_FILENO);
+        execl("/bin/top", "top", "-d", "1", "-n", refreshes, NULL);
+        must(0, "/bin/top");
+    }
+    must(waitpid(pid, &status, 0) == pid && status == 0, "top");
+    return children() - before;
+}
+
+void watch(void)
+{
+    static const unsigned numbers[] = { 10, 100, 1000 };
+
+    for (int i = 0; i < 3; i++) {
+        sleep_in(numbers[i]);
+        printf("system-tasks-%u %llu\n", numbers[i],
+               (unsigned long long)read_tasks() / 2);
+        // What the beginning and the end cost is in both.
+        uint64_t few = run_top("2"), many = run_top("4");
+        printf("top-%u %llu\n", numbers[i],
+               (unsigned long long)(many - few) / 2 / 2);
+    }
+    end_all();
+}

@@ -1,0 +1,123 @@
+// Options from a table: see options.h.
+#include "options.h"
+
+#include "strobe.h"
+#include "sysinfo.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct tool_option help = {
+    .letter = 'h', .name = "help", .meaning = "Print this usage information"
+};
+
+// ---- the text
+
+// "-t, --task task_id"; its length.
+static int print_names(FILE *out, const struct tool_option *o)
+{
+    int n = o->letter != 0 ? fprintf(out, "  -%c, --%s", o->letter, o->name)
+                           : fprintf(out, "      --%s", o->name);
+
+    if (o->argument != NULL)
+        n += fprintf(out, " %s", o->argument);
+    return n;
+}
+
+static int names_width(const struct tool_option *o)
+{
+    int n = (int)strlen("  -x, --") + (int)strlen(o->name);
+
+    return o->argument != NULL ? n + 1 + (int)strlen(o->argument) : n;
+}
+
+static void print_option(FILE *out, const struct tool_option *o, int width)
+{
+    int n = print_names(out, o);
+
+    fprintf(out, "%*s%s\n", width - n, "", o->meaning);
+}
+
+static void print_usage(FILE *out, const struct tool *tool)
+{
+    int widest = names_width(&help);
+
+    for (const struct tool_option *o = tool->options; o->name != NULL; o++)
+        widest = names_width(o) > widest ? names_width(o) : widest;
+    fprintf(out, "Usage: %s\nOptions:\n", tool->usage);
+    for (const struct tool_option *o = tool->options; o->name != NULL; o++)
+        print_option(out, o, widest + 3);
+    print_option(out, &help, widest + 3);
+    if (tool->notes != NULL)
+        fputs(tool->notes, out);
+}
+
+_Noreturn void options_wrong(const struct tool *tool)
+{
+    print_usage(stderr, tool);
+    exit(USAGE_STATUS);
+}
+
+// ---- parsing
+
+static void apply(const struct tool *tool, const struct tool_option *o)
+{
+    if (o == &help) {
+        print_usage(stdout, tool);
+        exit(sysinfo_finish());
+    }
+    char option[] = { '-', o->letter, '\0' };
+    if (o->task != NULL && !sysinfo_parse_task(option, optarg, o->task))
+        options_wrong(tool);
+    if (o->text != NULL)
+        *o->text = optarg;
+    if (o->flag != NULL)
+        *o->flag = true;
+}
+
+static size_t count_options(const struct tool *tool)
+{
+    size_t n = 0;
+
+    while (tool->options[n].name != NULL)
+        n++;
+    return n;
+}
+
+int options_parse(const struct tool *tool, int argc, char *argv[])
+{
+    size_t count = count_options(tool);
+    struct option names[count + 2]; // help, and the end
+    char letters[2 * (count + 1) + 1];
+    size_t size = 0;
+    int which, c;
+
+    // getopt_long gives the index of a name, but not of a letter.
+    for (size_t i = 0; i <= count; i++) {
+        const struct tool_option *o = i < count ? &tool->options[i] : &help;
+        names[i] =
+            (struct option){ o->name, o->argument != NULL, &which, (int)i };
+        if (o->letter != 0)
+            letters[size++] = o->letter;
+        if (o->letter != 0 && o->argument != NULL)
+            letters[size++] = ':';
+    }
+    names[count + 1] = (struct option){ 0 };
+    letters[size] = '\0';
+
+    while ((c = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+        if (c == '?') // getopt_long has said what is wrong
+            options_wrong(tool);
+        for (size_t i = 0; c != 0 && i <= count; i++) {
+            if (c == (i < count ? tool->options[i].letter : help.letter))
+                which = (int)i;
+        }
+        apply(tool, which < (int)count ? &tool->options[which] : &help);
+    }
+    if (optind < argc && tool->no_operands != NULL) {
+        complain("%s: %s", argv[optind], tool->no_operands);
+        options_wrong(tool);
+    }
+    return optind;
+}
