@@ -29,22 +29,25 @@ KASAN_FLAGS := $(addprefix -mllvm ,-asan-mapping-offset=$(KASAN_OFFSET) \
 	-asan-stack=1 -asan-globals=1 -asan-instrumentation-with-call-threshold=0)
 endif
 
-# The checkers (docs/debugging.md), any combination: make KASAN=1 UBSAN=1
-# LOCKDEP=1, make KCSAN=1. Each combination has its own folder.
+# The checkers (docs/debugging.md), any combination: make KASAN=1 LOCKDEP=1,
+# make KCSAN=1. UBSan is in all of them. Each combination has its own folder.
 CHECKERS := $(strip $(foreach c,KASAN UBSAN LOCKDEP KCSAN,$(if $($(c)),$c)))
 ifneq ($(CHECKERS),)
 K := $(B)$(if $(CLANG),/clang)/checked/$(subst $() $(),-,$(CHECKERS))/kernel
 KERNEL := $(K).elf
-KCC_FLAGS += -DCHECKED $(CHECKERS:%=-D%) -Wno-array-bounds -Wno-maybe-uninitialized \
-	-Wno-stringop-overflow -Wno-tsan \
+KCC_FLAGS += -DCHECKED $(sort $(CHECKERS:%=-D%) -DUBSAN) -Wno-tsan \
+	-Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow \
 	$(if $(CLANG),-Wno-unknown-warning-option)
 IMAGES :=
+SANITIZE := -fsanitize=undefined -fno-sanitize=object-size
 endif
-ifdef UBSAN
-SANITIZE += -fsanitize=undefined -fno-sanitize=object-size
-endif
+# What is left out of UBSan would read each bool and enum by a plain access.
 ifdef KCSAN
-SANITIZE += -fsanitize=thread --param tsan-distinguish-volatile=1 \
+ifdef CLANG
+$(error KCSAN=1 needs GCC: clang has no thread sanitizer for 32 bits)
+endif
+SANITIZE += -fsanitize=thread -fno-sanitize=bool,enum \
+	--param tsan-distinguish-volatile=1 \
 	--param tsan-instrument-func-entry-exit=0
 endif
 ifdef KASAN
@@ -59,7 +62,8 @@ sanitize = $(if $(filter $(UNCHECKED),$1),,$(SANITIZE))
 Q := $(if $(VERBOSE),,@)
 say = @printf '  %-7s $@\n'
 
-.PHONY: all kernel checked run test-checked test check format bench clean distclean help FORCE
+.PHONY: all kernel run bench test test-checked checked checked-addresses \
+	checked-races checked-clang check format clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -89,15 +93,19 @@ KFLAGS := -std=gnu11 -O2 -g -march=i686 -ffreestanding -fno-pic -fno-pie \
 	-fno-asynchronous-unwind-tables -mgeneral-regs-only \
 	-Wall -Wextra -Werror $(KCC_FLAGS) $(INCLUDES)
 
-KSOURCES := $(sort $(shell find arch/i386 kernel tests/kernel lib \
-	-name '*.[cS]' 2>/dev/null))
+# What programs run of the kernel is a shared object of its own, in an object.
+VDSO := $(K)/vdso.so
+VDSO_SOURCE := arch/i386/vdso/vdso.c
+
+KSOURCES := $(filter-out $(VDSO_SOURCE),$(sort $(shell find arch/i386 kernel \
+	tests/kernel lib -name '*.[cS]' 2>/dev/null)))
 KOBJECTS := $(KSOURCES:%=$(K)/%.o)
 LIBGCC = $(shell $(CROSS)gcc -print-libgcc-file-name)
 KLINK = $(CROSS)ld -m elf_i386 -nostdlib -z noexecstack -z max-page-size=4096 \
 	-T arch/i386/linker.ld $(KOBJECTS) $(LIBGCC)
 
 $(K)/config: FORCE
-	@$(call unchanged,$@,$(KCC) $(KFLAGS))
+	@$(call unchanged,$@,$(KCC) $(KFLAGS) $(SANITIZE))
 
 $(K)/objects: FORCE
 	@$(call unchanged,$@,$(KOBJECTS))
@@ -106,6 +114,21 @@ $(K)/%.o: % $(K)/config | $(DEPS)
 	@mkdir -p $(@D)
 	$(say) CC
 	$Q$(KCC) $(KFLAGS) $(call sanitize,$<) -MMD -MP -c $< -o $@
+
+$(VDSO): $(VDSO_SOURCE) arch/i386/vdso/vdso.lds kernel/time/time_page.h \
+		$(K)/config | $(DEPS)
+	@mkdir -p $(@D)
+	$(say) VDSO
+	$Q$(KCC) $(filter-out -fno-asynchronous-unwind-tables -fno-pic -fno-pie \
+		-DK%SAN,$(KFLAGS)) -fpic -fvisibility=hidden -fasynchronous-unwind-tables \
+		-c $< -o $@.o
+	$Q$(CROSS)ld -m elf_i386 -shared -Bsymbolic -z noexecstack --eh-frame-hdr \
+		--hash-style=sysv --build-id=none -soname linux-gate.so.1 --fatal-warnings \
+		-z max-page-size=4096 -T arch/i386/vdso/vdso.lds $@.o -o $@.new
+	$Q$(CROSS)objcopy --strip-debug $@.new $@
+
+$(K)/arch/i386/vdso/image.S.o: $(VDSO)
+$(K)/arch/i386/vdso/image.S.o: KFLAGS += -DVDSO='"$(VDSO)"'
 
 $(KERNEL): $(KOBJECTS) arch/i386/linker.ld $(K)/objects \
 		tools/build/kernel tools/build/ksyms
@@ -141,10 +164,10 @@ $(DEBIAN_BUSYBOX): | $(DEPS)
 UFLAGS := -std=gnu11 -Wall -Wextra -Werror -I. -pthread
 LIB_SOURCES := $(filter-out lib/string.c,$(wildcard lib/*.c))
 LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
-	$(wildcard user/libstrobe/*.c))
+	$(wildcard user/libstrobe/*.c user/libprofile/*.c))
 LIBSTROBE := $(B)/libstrobe.a
 
-PROGRAMS := $(filter-out libstrobe,$(notdir $(patsubst %/,%,$(sort \
+PROGRAMS := $(filter-out libstrobe libprofile,$(notdir $(patsubst %/,%,$(sort \
 	$(dir $(wildcard user/*/*.c))))))
 USER := $(PROGRAMS:%=$(B)/user/%)
 GUEST := $(patsubst tests/guest/%.c,$(B)/guest/%,$(wildcard tests/guest/*.c))
@@ -226,16 +249,19 @@ $(HOST_TESTS): $(B)/host/%: tests/host/%.c $(HOST_LIB) $$(links) | $(DEPS)
 	$Qgcc $(HOST_FLAGS) -MMD -MP -MF $@.d $< $(links) $(HOST_LIB) -lcmocka -o $@
 
 # The kernels that check themselves, and clang's: tests/system/test_checkers.py.
-checked:
-	@$(MAKE) --no-print-directory kernel KASAN=1 UBSAN=1 LOCKDEP=1
-	@$(MAKE) --no-print-directory kernel KCSAN=1
-	@$(MAKE) --no-print-directory kernel CLANG=1
+CHECKED_KERNELS := checked-addresses checked-races checked-clang
+checked-addresses: WITH := KASAN=1 UBSAN=1 LOCKDEP=1
+checked-races: WITH := KCSAN=1
+checked-clang: WITH := CLANG=1
+$(CHECKED_KERNELS): | $(DEPS)
+	@$(MAKE) --no-print-directory kernel $(WITH)
+
+checked: $(CHECKED_KERNELS)
 
 test-checked: all checked
-	/usr/bin/python3 -m pytest -q --tb=short -p no:cacheprovider \
-		tests/system/test_checked.py tests/system/test_checkers.py
+	@$(PYTHON) tools/build/test --checked
 
-test: all $(HOST_TESTS)
+test: all checked $(HOST_TESTS)
 	@$(PYTHON) tools/build/test $(HOST_TESTS)
 
 OUR_C = $(shell find arch kernel lib include user tests -name '*.[ch]')
@@ -267,7 +293,8 @@ help:
 	@echo "make run              boot in QEMU, a shell on this terminal"
 	@echo "make run CMD='...'    boot, run a command, show what it prints"
 	@echo "make run VM='...'     with options for tools/vm, e.g. VM='--smp 4'"
-	@echo 'make test             all tests'
+	@echo 'make test             all tests, under all checkers too'
+	@echo 'make test-checked     those of the kernels that check themselves'
 	@echo 'make check            warnings, clang build, format, cppcheck'
 	@echo 'make format           clang-format all of our C'
 	@echo 'make bench            the table of costs'

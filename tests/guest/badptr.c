@@ -49,6 +49,7 @@ enum {
     THE_PROGRAM,
     THE_LINK,
     THE_NODE, // of the sysinfo tree
+    THE_TIMER,
 };
 
 // How a call must be made so that it comes to use the pointer at `place` (-1:
@@ -93,6 +94,12 @@ static const struct special specials[] = {
     { "nanosleep", 1, 1, { D, D } }, // only when interrupted
     { "clock_nanosleep", 3, 1, { 1, 0, D, D } },
     { "clock_nanosleep_time64", 3, 1, { 1, 0, D, D } },
+    { "timer_create", 1, 0, { 0, D, D } },
+    { "timer_create", 2, 0, { 0, 0, D } },
+    { "timer_settime", -1, 0, { THE_TIMER, 0, D, D } },
+    { "timer_settime64", -1, 0, { THE_TIMER, 0, D, D } },
+    { "timer_gettime", -1, 0, { THE_TIMER, D } },
+    { "timer_gettime64", -1, 0, { THE_TIMER, D } },
     { "mincore", 0, EINVAL, { D, 4096, D } },
     { "mincore", 2, 0, { D, 4096, D } },
     { "readlink", -1, 0, { THE_LINK, D, D } },
@@ -191,6 +198,10 @@ static long value_of(long wanted, char kind)
         return (long)LINK_NAME;
     case THE_NODE:
         return (long)"system.threads";
+    case THE_TIMER:;
+        int id;
+        check(syscall(SYS_timer_create, 0, NULL, &id) == 0);
+        return id;
     case DEFAULT:
         break;
     default:

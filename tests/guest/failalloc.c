@@ -292,7 +292,7 @@ static int do_session(void)
     struct profile_session s = { 0 };
     struct sprofile_options options = { .size = sizeof(options),
                                         .rate_hz = 100,
-                                        .ring_records = 256 };
+                                        .ring_bytes = 1 };
     struct sprofile_info info;
     if (profile_begin(&s, getppid(), &options) < 0)
         return outcome(false);

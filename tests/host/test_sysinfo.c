@@ -153,7 +153,7 @@ static void expect_printed(u32 record, const void *records, size_t count,
 
 static void json(void **state UNUSED)
 {
-    struct sysinfo_load load = { 65536, 65536 / 4, 1 };
+    struct sysinfo_load load = { 65536, 65536 / 4, 1, 3, 12 };
     struct sysinfo_audit audit[2] = {
         { .cpu = 1, .account = "all", .elapsed = UINT64_MAX, .difference = -5 },
         { .cpu = SYSINFO_ALL, .account = "a\"\\\n" },
@@ -161,7 +161,8 @@ static void json(void **state UNUSED)
 
     expect_printed(SYSINFO_RECORD_LOAD, &load, 1, true,
                    "[\n  {\"one\": 1.000000, \"five\": 0.250000, "
-                   "\"fifteen\": 0.000015}\n]");
+                   "\"fifteen\": 0.000015, \"runnable\": 3, "
+                   "\"updates\": 12}\n]");
     expect_printed(SYSINFO_RECORD_LOAD, NULL, 0, true, "[]");
     expect_printed(
         SYSINFO_RECORD_AUDIT, audit, 2, true,
@@ -186,7 +187,7 @@ static void json_of_states(void **state UNUSED)
 
 static void tables(void **state UNUSED)
 {
-    struct sysinfo_load load = { 55706, 0, 65535 }; // 0.85
+    struct sysinfo_load load = { 55706, 0, 65535, 3, 12 }; // 0.85
     struct sysinfo_kernel k[2] = {
         { .name = "memory", .cycles = 12, .calls = 3 },
         { .name = "0123456789abcdef", .cycles = 1 }, // without a NUL
@@ -194,10 +195,12 @@ static void tables(void **state UNUSED)
     k[1].name[1] = '\033';
 
     expect_printed(SYSINFO_RECORD_LOAD, &load, 1, false,
-                   "Field    Value  Unit  Meaning\n"
-                   "one       0.85        average over a minute\n"
-                   "five      0.00        average over five minutes\n"
-                   "fifteen   1.00        average over 15 minutes\n");
+                   "Field     Value  Unit  Meaning\n"
+                   "one        0.85        average over a minute\n"
+                   "five       0.00        average over five minutes\n"
+                   "fifteen    1.00        average over 15 minutes\n"
+                   "runnable      3        threads at the last update\n"
+                   "updates      12        one every 5 s since the start\n");
     expect_printed(SYSINFO_RECORD_KERNEL, k, 2, false,
                    "name              cycles  calls\n"
                    "memory                12      3\n"

@@ -1,4 +1,4 @@
-// Threads, waiting, waking, timeouts, locks: on all CPUs there are.
+// Threads, waiting, waking, locks: on all CPUs there are.
 
 #include "kernel/init/test.h"
 
@@ -6,7 +6,6 @@
 #include "kernel/sched/audit.h"
 #include "kernel/sched/task.h"
 #include "kernel/sync/mutex.h"
-#include "kernel/time/timeout.h"
 
 #define THREADS 16
 
@@ -129,76 +128,6 @@ KERNEL_TEST(wait_event_times_out)
     expect(clock_now_ns() >= deadline);
     expect(waitq_empty(&q));
     expect(!wait_event(&q, true, WAIT_UNINTERRUPTIBLE, 0));
-}
-
-// --- timeouts ---------------------------------------------------------------
-
-struct test_timeout {
-    struct timeout timeout;
-    u32 fired;
-    u64 at;
-};
-
-static void note_fired(struct timeout *t)
-{
-    struct test_timeout *tt = container_of(t, struct test_timeout, timeout);
-    tt->at = clock_now_ns();
-    WRITE_ONCE(tt->fired, tt->fired + 1);
-}
-
-KERNEL_TEST(timeouts_fire_in_order)
-{
-    static struct test_timeout t[64];
-    u64 base = clock_now_ns() + NSEC_PER_MSEC;
-    for (u32 i = 0; i < ARRAY_SIZE(t); i++) {
-        t[i].fired = 0;
-        timeout_init(&t[i].timeout, note_fired);
-        timeout_set(&t[i].timeout, base + test_random() % (5 * NSEC_PER_MSEC));
-    }
-    for (u32 i = 0; i < ARRAY_SIZE(t); i++) {
-        while (!READ_ONCE(t[i].fired))
-            thread_sleep_until(clock_now_ns() + NSEC_PER_MSEC,
-                               WAIT_UNINTERRUPTIBLE);
-        expect(!timeout_cancel(&t[i].timeout));
-        expect(t[i].fired == 1);
-        expect(t[i].at >= t[i].timeout.deadline);
-    }
-}
-
-KERNEL_TEST(cancelled_timeouts_stay_silent)
-{
-    static struct test_timeout t;
-    for (u32 i = 0; i < 200; i++) {
-        t.fired = 0;
-        timeout_init(&t.timeout, note_fired);
-        timeout_set(&t.timeout, clock_now_ns() + test_random() % 20000);
-        for (u32 spin = test_random() % 200; spin; spin--)
-            cpu_relax();
-        bool pending = timeout_cancel(&t.timeout);
-        expect(t.fired == !pending);
-        expect(!t.timeout.cpu);
-    }
-}
-
-static void set_again(struct timeout *t)
-{
-    struct test_timeout *tt = container_of(t, struct test_timeout, timeout);
-    WRITE_ONCE(tt->fired, tt->fired + 1);
-    timeout_set(t, clock_now_ns() + 10 * NSEC_PER_USEC);
-}
-
-KERNEL_TEST(cancel_beats_a_handler_that_sets_itself)
-{
-    static struct test_timeout t;
-    t.fired = 0;
-    timeout_init(&t.timeout, set_again);
-    timeout_set(&t.timeout, clock_now_ns());
-    thread_sleep_until(clock_now_ns() + NSEC_PER_MSEC, WAIT_UNINTERRUPTIBLE);
-    expect(t.fired > 0);
-    timeout_cancel(&t.timeout);
-    u32 fired = t.fired;
-    thread_sleep_until(clock_now_ns() + NSEC_PER_MSEC, WAIT_UNINTERRUPTIBLE);
-    expect(t.fired == fired);
 }
 
 // --- affinity ---------------------------------------------------------------

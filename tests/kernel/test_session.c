@@ -35,9 +35,9 @@ KERNEL_TEST(session_samples_the_kernel)
     } while (i.taken < 10);
     session_end(s);
     expect(i.user == 0);
-    expect(i.taken == i.kernel);
+    expect(i.taken == i.kernel + i.idle);
     expect(i.lost == 0);
-    expect(!strcmp(i.source, "lapic"));
+    expect(i.source[0]);
     expect(i.rate_hz == 1000);
     expect(i.cpus == cpu_count);
 }
@@ -66,7 +66,7 @@ KERNEL_TEST(session_that_is_paused_takes_nothing)
 KERNEL_TEST(session_overflow_is_counted)
 {
     struct sprofile_options o = options(20000);
-    o.ring_records = 64;
+    o.ring_bytes = 1; // a page
     struct session *s;
     struct sprofile_info i;
     expect(!session_begin(&kernel_task, &o, &readers, &s));

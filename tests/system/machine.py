@@ -42,7 +42,8 @@ def vm(command=None, *options, smp=2, timeout=60):
 
 def batch(scripts, *options, smp=2, timeout=120, limit=60):
     """Runs many shell scripts in one boot. Each has its own shell, an empty
-    directory, and `limit` seconds. Gives a Result for each name, in a dict."""
+    directory, and `limit` seconds. Gives a Result for each name, in a dict, and
+    the machine's own under None."""
     with tempfile.TemporaryDirectory(prefix="strobe-test-") as folder:
         top = f"{folder}/add/batch"
         os.makedirs(top)
@@ -60,8 +61,8 @@ done
 """)
         run = vm("sh /batch/run", "--add", f"{folder}/add",
                  "--get", f"{folder}/out", *options, smp=smp, timeout=timeout)
-        return {name: collect(folder, number, run)
-                for number, name in enumerate(scripts)}
+        return {None: run, **{name: collect(folder, number, run)
+                              for number, name in enumerate(scripts)}}
 
 
 def collect(folder, number, run):

@@ -15,6 +15,7 @@ KERNELS = {
     "races": "build/checked/KCSAN/kernel.elf",
     "clang": "build/clang/kernel.elf",
 }
+NOTHING_LOST = "objects and frames, 0 lost"
 PROGRAMS = sorted(os.path.basename(path)[:-2]
                   for path in glob.glob(f"{ROOT}/tests/guest/*.c"))
 matrix = pytest.mark.parametrize("smp", (1, 4))
@@ -22,7 +23,8 @@ kernels = pytest.mark.parametrize("kernel", KERNELS)
 
 
 def options(kernel):
-    return "--kernel", f"{ROOT}/{KERNELS[kernel]}", "--mem", "512"
+    assert os.path.exists(f"{ROOT}/{KERNELS[kernel]}"), "run make checked"
+    return "--kernel", f"{ROOT}/{KERNELS[kernel]}"
 
 
 @kernels
@@ -30,14 +32,18 @@ def options(kernel):
 def test_in_kernel(kernel, smp):
     result = vm(None, "--console", *options(kernel), "--kargs", "test=all",
                 smp=smp, timeout=400)
-    assert result.status == 0, result
+    broken = re.findall(r"^# .*: expected.*|^not ok.*", result.output,
+                        re.MULTILINE)
+    assert not broken and result.status == 0, (broken, result)
     assert re.search(r"^# \d+ passed, 0 failed", result.output, re.MULTILINE)
+    assert kernel == "clang" or NOTHING_LOST in result.output, result
 
 
 @functools.lru_cache(maxsize=None)
 def results(kernel, smp):
     return batch({name: f"/test/{name}" for name in PROGRAMS},
-                 *options(kernel), smp=smp, timeout=900, limit=300)
+                 *options(kernel), "--console-log", "/dev/stderr", smp=smp,
+                 timeout=900, limit=300)
 
 
 @kernels
@@ -47,6 +53,26 @@ def test_program(program, kernel, smp):
     result = results(kernel, smp)[program]
     assert result.status == 0, result
     assert "FAILED" not in result.output, result
+
+
+@kernels
+@matrix
+def test_machine(kernel, smp):
+    """Whatever the programs did: no report, also none of lost memory."""
+    run = results(kernel, smp)[None]
+    assert run.status == 0, run
+    if kernel != "clang":
+        assert NOTHING_LOST in run.errors, run
+
+
+@pytest.mark.parametrize("kernel", ("addresses", "races"))
+@matrix
+def test_allocations_failed(kernel, smp):
+    """The walk over allocations that fail was one: /dev/failalloc is there."""
+    output = results(kernel, smp)["failalloc"].output
+    for what in ("fork", "exec", "mmap", "pipe", "signal", "profile"):
+        assert re.search(rf"^ok .*{what}.*, without each of [1-9]", output,
+                         re.MULTILINE), output
 
 
 @pytest.mark.parametrize("kernel,plant,report", [
@@ -62,11 +88,21 @@ def test_program(program, kernel, smp):
     ("addresses", "lock-inversion", "lockdep: .*both orders"),
     ("addresses", "sleep-under-spinlock", "lockdep: may sleep"),
     ("addresses", "interrupt-unsafe-lock", "lockdep: an interrupt"),
+    ("addresses", "interrupt-unsafe-chain",
+     "lockdep: an interrupt .* 'plant b'"),
     ("addresses", "lock-twice", "lockdep: .*again"),
+    ("addresses", "lock-not-held", "lockdep: 'plant a' must be held"),
+    ("addresses", "mutex-not-held", "lockdep: 'plant m' must be held"),
+    ("addresses", "deep-recursion", "kernel stack overflow"),
+    ("races", "deep-recursion", "kernel stack overflow"),
+    ("races", "shift-too-far", "ubsan: .*shift"),
     ("races", "unlocked-counter", "kcsan: data race"),
+    ("races", "unmasked-counter", "kcsan: data race"),
 ])
 def test_planted_bug(kernel, plant, report):
+    # An interrupt of the own CPU is the only other one on one CPU.
+    smp = 1 if plant == "unmasked-counter" else 2
     result = vm(None, "--console", *options(kernel), "--kargs",
-                f"plant={plant}", smp=2, timeout=120)
+                f"plant={plant}", smp=smp, timeout=120)
     assert result.status == 125, result
     assert re.search(f"PANIC: {report}", result.output), result

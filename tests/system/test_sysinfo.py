@@ -54,6 +54,38 @@ def test_errors_name_the_remedy(outputs):
         assert outputs[command].output.lower().startswith("usage: ")
 
 
+# Appendix A.1.
+TASKS_OPTIONS = (
+    ("-t, --task task_id", "List threads of the given task"),
+    ("-a, --all", "List all threads"),
+    ("-l, --load", "Print system load"),
+    ("-c, --cpu", "List CPUs"),
+    ("-h, --help", "Print this usage information"))
+
+
+def test_tasks_options_are_those_of_the_thesis(outputs):
+    lines = outputs["tasks -h"].output.splitlines()
+    assert lines[:2] == ["Usage: tasks [OPTIONS]", "Options:"]
+    assert lines[-1] == "Without any options all tasks are listed"
+    options = [tuple(re.split("  +", line.strip(), maxsplit=1))
+               for line in lines[2:-1]]
+    assert [o for o in options if o[0] != "--json"] == list(TASKS_OPTIONS)
+
+
+def test_threads_and_cpus(outputs):
+    threads = [line.split() for line in outputs["tasks -a"].output.splitlines()]
+    assert threads[0] == ["ID", "Task", "State", "CPU", "Prio", "uTime", "sTime",
+                          "Switch", "Name", "Waits"]
+    of_init = [line.split() for line in
+               outputs["tasks -t 1"].output.splitlines()][1:]
+    assert of_init and all(row[1] == "1" for row in of_init)
+    cpus = outputs["tasks -c"].output.splitlines()
+    assert [line.split()[0] for line in cpus] == ["CPU", "0", "1", "2", "3"]
+    for line in cpus[1:]:
+        idle, user, kernel, irq = map(float, re.findall(r"([\d.]+)%", line))
+        assert abs(idle + user + kernel + irq - 100) < 0.03
+
+
 def test_tasks_as_the_thesis_prints_them(outputs):
     lines = outputs["tasks"].output.splitlines()
     assert lines[0] == "  ID  Threads      Mem      uTime      sTime Name"
@@ -140,7 +172,7 @@ def test_list_of_nodes(outputs):
     assert {"system.cpus", "system.tasks", "kernel.version"} <= nodes
     assert not any(re.search(r"\.\d", node) for node in nodes)
     assert "system.cpus" in outputs["sysinfo system"].output
-    assert "kernel" not in outputs["sysinfo system"].output.split()
+    assert "kernel.version" not in outputs["sysinfo system"].output
     assert re.fullmatch(r"\d+ cycles\n",
                         outputs["sysinfo system.snapshots.longest"].output)
 

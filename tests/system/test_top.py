@@ -134,6 +134,39 @@ def test_sizes(console, rows, columns):
     leave(console)
 
 
+@pytest.mark.parametrize("rows, columns", ((25, 80), (40, 120)))
+def test_every_view_in_every_order(console, rows, columns):
+    """Each view sorted by each of its columns, forwards and backwards: within
+    the screen, its titles where they belong, the header as it was."""
+    resize(console, rows, columns)
+    start(console, "-d 60")
+    for view in TITLES:
+        console.send(view)
+        console.settle(0.15)
+        for key in ">" * 14 + "<" * 3 + "R":
+            console.send(key)
+            console.settle(0.02)
+        lines = screen_with(
+            console, lambda lines: "(reverse), every 60 s" in lines[7])
+        assert lines[0].startswith("top - ") and len(lines) == rows
+        assert lines[8].split()[0] == TITLES[view].split()[0]
+        assert lines[6].startswith("memory: ")
+        console.send("R")
+        screen_with(console, lambda lines: "reverse" not in lines[7])
+    leave(console)
+
+
+def test_short_lived_tasks_in_the_header(console):
+    console.command("(while :; do /bin/true; done) &")
+    start(console)
+    lines = screen_with(console, lambda lines: re.search(
+        r"ended \([1-9]\d* short-lived\) using [1-9]", lines[1]))
+    new, ended, short = map(int, re.search(
+        r" (\d+) new, (\d+) ended \((\d+) short", lines[1]).groups())
+    assert 0 < short <= min(new, ended)
+    leave(console)
+
+
 def test_resized_while_it_runs(console):
     console.command("(sleep 1.5; stty rows 40 cols 120 </dev/ttyS0) &")
     start(console)
@@ -143,12 +176,21 @@ def test_resized_while_it_runs(console):
     leave(console)
 
 
-def test_many_cpus_share_a_line():
+@pytest.mark.parametrize("rows, lines_of_bars", ((16, 3), (25, 0)))
+def test_many_cpus(rows, lines_of_bars):
+    """Where there is no room for their lines they share one, and have their
+    bars side by side."""
     with Console(smp=8) as console:
-        resize(console, 16, 80)
+        resize(console, rows, 80)
         lines = start(console)
-        assert lines[4].startswith("all ")
-        assert lines[5].startswith("memory:")
+        if lines_of_bars == 0:
+            assert all(re.match(rf"cpu{n} .*\]$", lines[4 + n])
+                       for n in range(8))
+        else:
+            assert lines[4].startswith("all ")
+            bars = " ".join(lines[5:5 + lines_of_bars])
+            assert re.findall(r"(\d)\[[|#!.]+\]", bars) == list("01234567")
+            assert lines[5 + lines_of_bars].startswith("memory:")
         leave(console)
 
 

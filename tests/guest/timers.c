@@ -1,0 +1,494 @@
+// Interval timers of CPU time, POSIX timers: when they expire, what they carry,
+// overruns, many at once, what exec and fork leave of them.
+#include "test.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/utsname.h>
+
+#define MS 1000000ull
+#define SEC 1000000000ull
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    check(clock_gettime(clock, &t) == 0);
+    return t.tv_sec * SEC + t.tv_nsec;
+}
+
+static struct timespec spec(uint64_t ns)
+{
+    return (struct timespec){ ns / SEC, ns % SEC };
+}
+
+static uint64_t from_spec(const struct timespec *t)
+{
+    return t->tv_sec * SEC + t->tv_nsec;
+}
+
+static volatile int calls;
+static volatile uint64_t first_call; // on `watched`
+static clockid_t watched;
+
+static void count_call(int signal)
+{
+    (void)signal;
+    if (calls++ == 0)
+        first_call = clock_ns(watched);
+}
+
+// What only Strobe promises, or may be done to it only.
+static bool on_strobe(void)
+{
+    struct utsname system;
+    check(uname(&system) == 0);
+    return !strcmp(system.sysname, "Strobe");
+}
+
+static void use_cpu(uint64_t ns)
+{
+    uint64_t end = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + ns;
+    while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < end)
+        ;
+}
+
+// --- setitimer on CPU time
+// ----------------------------------------------------
+
+static void *burn(void *arg)
+{
+    while (!__atomic_load_n((int *)arg, __ATOMIC_SEQ_CST))
+        ;
+    return NULL;
+}
+
+static void cpu_itimer(int which, int signal)
+{
+    struct itimerval timer = { { 0, 0 }, { 0, 30000 } }, left;
+
+    watched = CLOCK_PROCESS_CPUTIME_ID;
+    on_signal(signal, count_call, SA_RESTART);
+    calls = 0;
+    uint64_t start = clock_ns(watched);
+    check(setitimer(which, &timer, NULL) == 0);
+    sleep_ms(60); // costs no CPU time, unless a busy host charges us
+    check(calls == 0 || clock_ns(watched) - start >= 30 * MS);
+    check(getitimer(which, &left) == 0);
+    check(left.it_value.tv_sec == 0 && left.it_value.tv_usec <= 40000);
+    check(left.it_value.tv_usec > 0 || calls);
+    while (!calls)
+        ;
+    // Linux samples the time in user mode by ticks.
+    check(first_call - start >= (on_strobe() ? 30 : 20) * MS);
+    use_cpu(40 * MS);
+    check(calls == 1); // once
+    check(getitimer(which, &left) == 0);
+    check(left.it_value.tv_sec == 0 && left.it_value.tv_usec == 0);
+
+    // Again and again, with two threads; never more than the CPU time allows.
+    calls = 0;
+    timer.it_interval.tv_usec = timer.it_value.tv_usec = 5000;
+    int stop = 0;
+    pthread_t thread;
+    start = clock_ns(watched);
+    check(setitimer(which, &timer, NULL) == 0);
+    check(pthread_create(&thread, NULL, burn, &stop) == 0);
+    while (calls < 10)
+        ;
+    timer = (struct itimerval){ 0 };
+    check(setitimer(which, &timer, &left) == 0);
+    check(left.it_interval.tv_usec == 5000);
+    int seen = calls;
+    check(clock_ns(watched) - start >= seen * (on_strobe() ? 5 : 4) * MS);
+    __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+    check(pthread_join(thread, NULL) == 0);
+    use_cpu(20 * MS);
+    check(calls == seen);
+    on_signal(signal, SIG_DFL, 0);
+}
+
+static void die_of_it(void)
+{
+    struct itimerval timer = { { 0, 0 }, { 0, 1000 } };
+    check(setitimer(ITIMER_VIRTUAL, &timer, NULL) == 0);
+    for (;;)
+        ;
+}
+
+static void cpu_itimers(void)
+{
+    cpu_itimer(ITIMER_VIRTUAL, SIGVTALRM);
+    cpu_itimer(ITIMER_PROF, SIGPROF);
+    check(killed_by(in_child(die_of_it), SIGVTALRM));
+    ok("setitimer on CPU time");
+}
+
+static void sleep_on_cpu_time(void)
+{
+    int stop = 0;
+    pthread_t thread;
+    struct timespec t = spec(20 * MS);
+    check(pthread_create(&thread, NULL, burn, &stop) == 0);
+    uint64_t start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    check(clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &t, NULL) == 0);
+    check(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start >= 20 * MS);
+    uint64_t until = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + 20 * MS;
+    t = spec(until);
+    check(clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, TIMER_ABSTIME, &t, NULL) ==
+          0);
+    check(clock_ns(CLOCK_PROCESS_CPUTIME_ID) >= until);
+    t = spec(1);
+    check(clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, TIMER_ABSTIME, &t, NULL) ==
+          0);
+    __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+    check(pthread_join(thread, NULL) == 0);
+
+    // Nothing uses CPU time any more: only a signal ends it.
+    struct timespec left;
+    on_signal(SIGALRM, count_call, 0);
+    struct itimerval timer = { { 0, 10000 }, { 0, 10000 } };
+    check(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+    t = spec(5 * SEC);
+    check(clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &t, &left) == EINTR);
+    check(from_spec(&left) > 0 && from_spec(&left) <= 5 * SEC);
+    ok("sleeping on CPU time");
+}
+
+// --- POSIX timers
+// -------------------------------------------------------------
+
+static timer_t make(clockid_t clock, int signal, int value)
+{
+    timer_t id;
+    struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
+                              .sigev_signo = signal,
+                              .sigev_value.sival_int = value };
+    check(timer_create(clock, &event, &id) == 0);
+    return id;
+}
+
+static void set(timer_t id, int flags, uint64_t value, uint64_t interval)
+{
+    struct itimerspec s = { spec(interval), spec(value) };
+    check(timer_settime(id, flags, &s, NULL) == 0);
+}
+
+static uint64_t left_of(timer_t id)
+{
+    struct itimerspec s;
+    check(timer_gettime(id, &s) == 0);
+    return from_spec(&s.it_value);
+}
+
+static sigset_t only(int signal)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    return set;
+}
+
+static void timers_expire(void)
+{
+    static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC,
+                                        CLOCK_BOOTTIME };
+    sigset_t set10 = only(SIGUSR1);
+    siginfo_t info;
+    check(sigprocmask(SIG_BLOCK, &set10, NULL) == 0);
+    for (int i = 0; i < 3; i++) {
+        timer_t id = make(clocks[i], SIGUSR1, 1234 + i);
+        check(left_of(id) == 0);
+        for (int absolute = 0; absolute < 2; absolute++) {
+            uint64_t due = clock_ns(clocks[i]) + 10 * MS;
+            set(id, absolute ? TIMER_ABSTIME : 0, absolute ? due : 10 * MS, 0);
+            check(left_of(id) <= 10 * MS);
+            check(sigwaitinfo(&set10, &info) == SIGUSR1);
+            check(clock_ns(clocks[i]) >= due);
+            check(info.si_code == SI_TIMER && info.si_overrun == 0);
+            check(info.si_value.sival_int == 1234 + i);
+            check(left_of(id) == 0);
+        }
+        set(id, TIMER_ABSTIME, 1, 0); // long ago
+        check(sigwaitinfo(&set10, &info) == SIGUSR1);
+        set(id, 0, 3 * MS, 0); // and taken back
+        set(id, 0, 0, 0);
+        sigtimedwait(&set10, NULL, &(struct timespec){ 0, 0 }); // too late
+        check_error(sigtimedwait(&set10, NULL, &(struct timespec){ 0, 8 * MS }),
+                    EAGAIN);
+        check(timer_delete(id) == 0);
+        check_error(syscall(SYS_timer_delete, id), EINVAL);
+    }
+    ok("timers expire");
+}
+
+static void periods_and_overruns(void)
+{
+    sigset_t set10 = only(SIGUSR1);
+    timer_t id = make(CLOCK_MONOTONIC, SIGUSR1, 0);
+    uint64_t start = now_ns();
+    unsigned all = 0;
+
+    set(id, 0, 5 * MS, 5 * MS);
+    for (int i = 0; i < 8; i++) {
+        siginfo_t info;
+        if (i % 2)
+            sleep_ms(12); // misses some
+        check(sigwaitinfo(&set10, &info) == SIGUSR1);
+        all += 1 + timer_getoverrun(id);
+    }
+    uint64_t passed = now_ns() - start;
+    check(passed >= 8 * 5 * MS);
+    check(all <= passed / (5 * MS) && all > 8);
+    uint64_t left = left_of(id);
+    check(left > 0 && left <= 5 * MS);
+
+    // Shorter than anybody can serve: counted, and the machine goes on.
+    set(id, 0, 1, 1);
+    sleep_ms(5);
+    siginfo_t info;
+    check(sigwaitinfo(&set10, &info) == SIGUSR1);
+    sleep_ms(5);
+    check(timer_getoverrun(id) > 1000);
+    check(timer_delete(id) == 0);
+    sigtimedwait(&set10, NULL, &(struct timespec){ 0, 0 }); // its last one
+    ok("periods and overruns");
+}
+
+static void *wait_for_own(void *arg)
+{
+    sigset_t set12 = only(SIGUSR2);
+    siginfo_t info;
+    timer_t id;
+    struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
+                              .sigev_signo = SIGUSR2 };
+    (void)arg;
+    event.sigev_notify_thread_id = syscall(SYS_gettid);
+    check(sigprocmask(SIG_BLOCK, &set12, NULL) == 0);
+    check(timer_create(CLOCK_MONOTONIC, &event, &id) == 0);
+    set(id, 0, 2 * MS, 0);
+    check(sigwaitinfo(&set12, &info) == SIGUSR2 && info.si_code == SI_TIMER);
+    return NULL; // the timer is left behind
+}
+
+static volatile int notified;
+
+static void notify(union sigval value)
+{
+    notified = value.sival_int;
+}
+
+static void to_threads(void)
+{
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        check(pthread_create(&threads[i], NULL, wait_for_own, NULL) == 0);
+    for (int i = 0; i < 4; i++)
+        check(pthread_join(threads[i], NULL) == 0);
+
+    timer_t id; // the C library makes a thread of it
+    struct sigevent event = { .sigev_notify = SIGEV_THREAD,
+                              .sigev_notify_function = notify,
+                              .sigev_value.sival_int = 99 };
+    check(timer_create(CLOCK_MONOTONIC, &event, &id) == 0);
+    set(id, 0, 2 * MS, 0);
+    while (notified != 99)
+        sleep_ms(1);
+    check(timer_delete(id) == 0);
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = SIGUSR2;
+    event.sigev_notify_thread_id = 1; // somebody else's
+    check_error(syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id),
+                EINVAL);
+    ok("timers of threads");
+}
+
+static void on_cpu_time(void)
+{
+    static const clockid_t clocks[] = { CLOCK_PROCESS_CPUTIME_ID,
+                                        CLOCK_THREAD_CPUTIME_ID };
+    on_signal(SIGUSR2, count_call, SA_RESTART);
+    for (int i = 0; i < 2; i++) {
+        watched = clocks[i];
+        timer_t id = make(watched, SIGUSR2, 0);
+        calls = 0;
+        uint64_t start = clock_ns(watched);
+        set(id, 0, 10 * MS, 10 * MS);
+        sleep_ms(30);
+        // (A busy host may charge us.)
+        check(calls == 0 || clock_ns(watched) - start >= 10 * MS);
+        while (calls < 4)
+            ;
+        check(first_call - start >= 10 * MS);
+        check(clock_ns(watched) - start >= 40 * MS);
+        check(timer_delete(id) == 0);
+    }
+    ok("timers of CPU time");
+}
+
+static void bad_timers(void)
+{
+    struct sigevent event = { .sigev_notify = SIGEV_SIGNAL };
+    struct itimerspec s = { { 0, 0 }, { 0, 1 } };
+    timer_t id;
+    int raw;
+
+    check_error(timer_create(77, NULL, &id), EINVAL);
+    check_error(timer_create(CLOCK_MONOTONIC, &event, &id), EINVAL);
+    event.sigev_signo = 65;
+    check_error(syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &raw),
+                EINVAL);
+    event.sigev_signo = SIGUSR1;
+    event.sigev_notify = 17;
+    check_error(syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &raw),
+                EINVAL);
+    check_error(syscall(SYS_timer_create, CLOCK_MONOTONIC, NULL, 8), EFAULT);
+    check_error(syscall(SYS_timer_create, CLOCK_MONOTONIC, 8, &raw), EFAULT);
+    check_error(syscall(SYS_timer_delete, 12345678), EINVAL);
+    check_error(syscall(SYS_timer_delete, -1), EINVAL);
+    check_error(syscall(SYS_timer_getoverrun, -1), EINVAL);
+    check_error(syscall(SYS_timer_settime64, -1, 0, &s, NULL), EINVAL);
+
+    id = make(CLOCK_MONOTONIC, SIGUSR1, 0);
+    s.it_value.tv_nsec = 1000000000;
+    check_error(timer_settime(id, 0, &s, NULL), EINVAL);
+    s.it_value = (struct timespec){ -1, 0 };
+    check_error(timer_settime(id, 0, &s, NULL), EINVAL);
+    s.it_value = (struct timespec){ 1, 0 };
+    s.it_interval.tv_nsec = -1;
+    check_error(timer_settime(id, 0, &s, NULL), EINVAL);
+    check_error(timer_gettime(id, (void *)8), EFAULT);
+    s = (struct itimerspec){ { INT_MAX, 999999999 }, { INT_MAX, 999999999 } };
+    check(timer_settime(id, 0, &s, NULL) == 0);
+    check(left_of(id) > SEC * 2000000000);
+    check(timer_delete(id) == 0);
+    ok("bad timers are refused");
+}
+
+// --- many, and the end
+// ---------------------------------------------------------
+
+#define MANY 1000
+
+static void make_many(void)
+{
+    for (int i = 0; i < MANY; i++) {
+        timer_t id = make(i % 3 ? CLOCK_MONOTONIC : CLOCK_REALTIME, SIGUSR2, i);
+        set(id, i % 5 ? 0 : TIMER_ABSTIME,
+            i % 2 ? 50 * MS + i : (1ull << 60) + i, i % 4 ? 0 : 300 * i);
+    }
+    check(setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 1000 }, { 100, 0 } },
+                    NULL) == 0);
+}
+
+static void exit_with_many(void)
+{
+    signal(SIGUSR2, SIG_IGN);
+    make_many();
+    _exit(3);
+}
+
+static void exec_with_many(void)
+{
+    signal(SIGUSR2, SIG_IGN);
+    make_many();
+    execl("/proc/self/exe", "timers", "exec", NULL);
+    _exit(1);
+}
+
+static void killed_with_many(void)
+{
+    signal(SIGUSR2, SIG_IGN);
+    make_many();
+    pause();
+}
+
+static void many(void)
+{
+    for (int i = 0; i < 3; i++) {
+        int status;
+        check(exited_with(in_child(exit_with_many), 3));
+        check(exited_with(in_child(exec_with_many), 4));
+        pid_t pid = fork();
+        check(pid >= 0);
+        if (pid == 0)
+            killed_with_many();
+        sleep_ms(10 + i * 30);
+        check(kill(pid, SIGKILL) == 0);
+        check(waitpid(pid, &status, 0) == pid);
+        check(killed_by(status, SIGKILL));
+    }
+    ok("the end of processes with many timers");
+}
+
+static void not_in_the_child(void)
+{
+    struct itimerval left;
+    struct itimerspec s;
+    check(getitimer(ITIMER_REAL, &left) == 0 && left.it_value.tv_sec == 0);
+    for (int i = 0; i < 4; i++)
+        check_error(syscall(SYS_timer_gettime64, i, &s), EINVAL);
+}
+
+static void fork_leaves_them(void)
+{
+    timer_t id = make(CLOCK_MONOTONIC, SIGUSR1, 0);
+    set(id, 0, 100 * SEC, 0);
+    alarm(TEST_SECONDS);
+    check(exited_with(in_child(not_in_the_child), 0));
+    check(left_of(id) > 0);
+    check(timer_delete(id) == 0);
+    ok("children have no timers");
+}
+
+// A time of day comes when the clock is set; a span of time does not.
+static void wall_timers(void)
+{
+    sigset_t set10 = only(SIGUSR1);
+    siginfo_t info;
+    if (!on_strobe())
+        return;
+    timer_t at = make(CLOCK_REALTIME, SIGUSR1, 1);
+    timer_t span = make(CLOCK_REALTIME, SIGUSR1, 2);
+    uint64_t now = clock_ns(CLOCK_REALTIME);
+    set(at, TIMER_ABSTIME, now + 3600 * SEC, 0);
+    set(span, 0, 3600 * SEC, 0);
+    check_error(sigtimedwait(&set10, NULL, &(struct timespec){ 0, 10 * MS }),
+                EAGAIN);
+    struct timespec t = spec(now + 3601 * SEC);
+    check(clock_settime(CLOCK_REALTIME, &t) == 0);
+    check(sigwaitinfo(&set10, &info) == SIGUSR1);
+    check(info.si_value.sival_int == 1);
+    check(left_of(at) == 0 && left_of(span) > 3590 * SEC);
+    t = spec(now);
+    check(clock_settime(CLOCK_REALTIME, &t) == 0);
+    check(timer_delete(at) == 0 && timer_delete(span) == 0);
+    ok("timers follow the wall clock");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "exec")) {
+        struct itimerval left; // setitimer's passes to the new program
+        struct itimerspec s;
+        check(getitimer(ITIMER_REAL, &left) == 0);
+        check(left.it_value.tv_sec > 90);
+        check_error(syscall(SYS_timer_gettime64, 0, &s), EINVAL);
+        return 4;
+    }
+    alarm(TEST_SECONDS);
+    cpu_itimers();
+    sleep_on_cpu_time();
+    alarm(TEST_SECONDS);
+    on_signal(SIGALRM, SIG_DFL, 0);
+    timers_expire();
+    periods_and_overruns();
+    to_threads();
+    on_cpu_time();
+    bad_timers();
+    many();
+    fork_leaves_them();
+    wall_timers();
+    return 0;
+}

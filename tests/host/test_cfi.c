@@ -1,0 +1,271 @@
+// lib/cfi.c and lib/chain.c: read as binutils' readelf reads, on all programs
+// of the image; and what becomes of damaged sections.
+#include "test.h"
+
+#include "lib/cfi.h"
+#include "lib/chain.h"
+
+static u8 *read_file(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    fseek(f, 0, SEEK_END);
+    *size = ftell(f);
+    rewind(f);
+    u8 *bytes = malloc(*size);
+    assert_int_equal(fread(bytes, 1, *size, f), *size);
+    fclose(f);
+    return bytes;
+}
+
+struct program {
+    u8 *image;
+    struct cfi_section sections[CFI_SECTIONS];
+    struct cfi_entry *entries;
+    u32 count;
+};
+
+static bool load(struct program *p, const char *path)
+{
+    size_t size;
+    *p = (struct program){ .image = read_file(path, &size) };
+    if (!p->image)
+        return false;
+    u32 n = cfi_sections(p->image, size, p->sections), total = 0;
+    for (u32 i = 0; i < n; i++)
+        total += cfi_entries(&p->sections[i], i, NULL, 0);
+    p->entries = malloc(total * sizeof(*p->entries));
+    for (u32 i = 0; i < n; i++)
+        p->count += cfi_entries(&p->sections[i], i, p->entries + p->count,
+                                total - p->count);
+    p->count = cfi_sort(p->entries, p->count);
+    return true;
+}
+
+static void unload(struct program *p)
+{
+    free(p->image);
+    free(p->entries);
+}
+
+// What readelf says of a row, as a row.
+static bool parse(const char *cfa, const char *ebp, struct cfi_row *out)
+{
+    char reg[4];
+    *out = (struct cfi_row){ 0 };
+    if (sscanf(cfa, "%3s", reg) != 1 ||
+        sscanf(cfa + 3, "%d", &out->cfa_offset) != 1)
+        return false;
+    out->by_ebp = !strcmp(reg, "ebp");
+    if (!out->by_ebp && strcmp(reg, "esp"))
+        return false;
+    out->ebp_saved = ebp[0] == 'c';
+    if (out->ebp_saved)
+        out->ebp_offset = atoi(ebp + 1);
+    return true;
+}
+
+static u32 compare_with_readelf(const struct program *p, const char *path)
+{
+    char command[200], line[400], *word[16];
+    u32 compared = 0, words = 0, ebp_column = 0;
+    bool in_function = false;
+    snprintf(command, sizeof(command),
+             "i686-linux-gnu-readelf --debug-dump=frames-interp %s 2>/dev/null",
+             path);
+    FILE *f = popen(command, "r");
+    while (fgets(line, sizeof(line), f)) {
+        if (strstr(line, " CIE ") || strstr(line, " FDE "))
+            in_function = strstr(line, " FDE ");
+        words = 0;
+        for (char *w = strtok(line, " \n"); w && words < 16;
+             w = strtok(NULL, " \n"))
+            word[words++] = w;
+        if (words && !strcmp(word[0], "LOC")) {
+            ebp_column = 0;
+            for (u32 i = 0; i < words; i++) {
+                if (!strcmp(word[i], "ebp"))
+                    ebp_column = i;
+            }
+            continue;
+        }
+        struct cfi_row want, got;
+        if (!in_function || words < 3 || strlen(word[0]) != 8 ||
+            strcmp(word[words - 1], "c-4") || // _start has no caller
+            !parse(word[1], ebp_column ? word[ebp_column] : "u", &want))
+            continue;
+        u32 pc = strtoul(word[0], NULL, 16);
+        const struct cfi_entry *e = cfi_find(p->entries, p->count, pc);
+        if (!e) // a row at the end of its function, or an empty one
+            continue;
+        assert_true(cfi_row_at(&p->sections[e->section], e, pc, &got));
+        assert_int_equal(got.by_ebp, want.by_ebp);
+        assert_int_equal(got.cfa_offset, want.cfa_offset);
+        assert_int_equal(got.ebp_saved, want.ebp_saved);
+        if (want.ebp_saved)
+            assert_int_equal(got.ebp_offset, want.ebp_offset);
+        compared++;
+    }
+    pclose(f);
+    return compared;
+}
+
+static void test_as_readelf(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {
+        "build/busybox/busybox",
+        "build/lua/lua",
+        "build/guest/threads",
+        "build/kernel.elf",
+    };
+    for (u32 i = 0; i < ARRAY_SIZE(paths); i++) {
+        struct program p;
+        assert_true(load(&p, paths[i]));
+        u32 compared = compare_with_readelf(&p, paths[i]);
+        printf("# %s: %u functions, %u rows\n", paths[i], p.count, compared);
+        assert_true(compared > p.count);
+        unload(&p);
+    }
+}
+
+// Everything that it says, asked for.
+static void ask_all(const struct cfi_section *s)
+{
+    static struct cfi_entry e[4096];
+    struct cfi_row row;
+    u32 n = MIN(cfi_entries(s, 0, e, ARRAY_SIZE(e)), (u32)ARRAY_SIZE(e));
+    n = cfi_sort(e, n);
+    for (u32 i = 0; i < n; i += 7)
+        cfi_row_at(s, &e[i], e[i].start + random_below(e[i].end - e[i].start),
+                   &row);
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    struct program p;
+    assert_true(load(&p, "build/guest/threads"));
+    for (u32 round = 0; round < 300; round++) {
+        struct cfi_section s = p.sections[round & 1];
+        s.size = MIN(s.size, 4096u);
+        u8 *copy = malloc(s.size); // its end is guarded
+        memcpy(copy, s.bytes, s.size);
+        s.bytes = copy;
+        if (round % 3 == 0)
+            s.size = random_below(s.size);
+        for (u32 i = 0; s.size && i < 1 + round / 20; i++)
+            copy[random_below(s.size)] = random_u64();
+        ask_all(&s);
+        free(copy);
+    }
+    unload(&p);
+}
+
+// A function with a row for each of its states: before, in and after its frame,
+// as `push %ebp; mov %esp,%ebp; ...; pop %ebp; ret` has them.
+static const u8 frames[] = {
+    // CIE
+    16,
+    0,
+    0,
+    0,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    1,
+    0,
+    1,
+    0x7c,
+    8,
+    0x0c,
+    4,
+    4,
+    0x88,
+    1,
+    0,
+    0,
+    // FDE 0x1000..0x1010
+    28,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0x00,
+    0x10,
+    0,
+    0,
+    0x10,
+    0,
+    0,
+    0,
+    0x41,
+    0x0e,
+    8,
+    0x85,
+    2, // 0x1001: esp+8, ebp at c-8
+    0x42,
+    0x0d,
+    5, // 0x1003: ebp+8
+    0x49,
+    0xc5,
+    0x0c,
+    4,
+    4, // 0x100c: esp+4
+    0,
+    0,
+    0,
+};
+
+#define ESP 0xbfff0000u
+
+static u32 complete(u32 pc, u32 frame, const u32 *words, u32 *out)
+{
+    struct cfi_section section = { frames, sizeof(frames), 0, false };
+    struct cfi_entry entry;
+    assert_int_equal(cfi_entries(&section, 0, &entry, 1), 1);
+    struct chain_program p = { &section, &entry, 1 };
+    u32 stack[4] = { ESP, frame, words[0], words[1] };
+    u32 chain[3] = { pc, 0x5555, 0x6666 };
+    struct chain_sample s = { chain, 3, stack, 4, false };
+    return chain_complete(&p, &s, out);
+}
+
+static void test_chain(void **state)
+{
+    (void)state;
+    u32 out[3 + CHAIN_MORE];
+    u32 at_entry[2] = { 0x4444, 0 }, pushed[2] = { 0xbfff0100, 0x4444 };
+    // At the first instruction, and at the return: one word up.
+    assert_int_equal(complete(0x1000, 0xbfff0100, at_entry, out), 4);
+    assert_int_equal(out[0], 0x1000);
+    assert_int_equal(out[1], 0x4444);
+    assert_int_equal(out[2], 0x5555);
+    assert_int_equal(complete(0x100c, 0xbfff0100, at_entry, out), 4);
+    assert_int_equal(out[1], 0x4444);
+    // ebp is pushed, but is the caller's frame still.
+    assert_int_equal(complete(0x1001, 0xbfff0100, pushed, out), 4);
+    assert_int_equal(out[1], 0x4444);
+    // It is this function's: the chain has it all.
+    assert_int_equal(complete(0x1002, ESP, pushed, out), 3);
+    assert_int_equal(out[1], 0x5555);
+    assert_int_equal(complete(0x1003, ESP, pushed, out), 3);
+    // Of another function nothing is known.
+    assert_int_equal(complete(0x2000, 0xbfff0100, at_entry, out), 3);
+}
+
+int main(void)
+{
+    random_init();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_as_readelf),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_chain),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+// How many events lie between samples: fixed, following a rate, at random, and
+// stretched when sampling takes too much.
+//
+// link: kernel/profile/pace.c
+#include "test.h"
+
+#include "kernel/profile/pace.h"
+
+#define TSC_HZ 3000000000ull
+#define WINDOW (TSC_HZ / 100)
+
+static void fixed(void **state UNUSED)
+{
+    struct pace p;
+
+    pace_init(&p, 12345, 0, 0, WINDOW);
+    for (u32 i = 0; i < 100; i++)
+        assert_int_equal(pace_next(&p, i * 1000000ull), 12345);
+    pace_init(&p, 1, 0, 0, WINDOW);
+    assert_int_equal(pace_next(&p, 5), 1);
+}
+
+// Samples taken in `seconds` at `rate` events a cycle.
+static u64 samples_in(struct pace *p, double rate, double seconds)
+{
+    double now = p->last, end = now + seconds * TSC_HZ;
+    u64 samples = 0;
+
+    while (now < end) {
+        now += (double)pace_next(p, (u64)now) / rate;
+        samples++;
+    }
+    return samples;
+}
+
+static void follows_a_rate(void **state UNUSED)
+{
+    static const double rates[] = { 4, 1, 0.2, 0.001 };
+    struct pace p;
+
+    pace_init(&p, 100000, TSC_HZ / 1000, 0, WINDOW);
+    for (u32 i = 0; i < 100; i++) {
+        double rate = rates[random_below(ARRAY_SIZE(rates))];
+        for (u32 k = 0; k < 40; k++) // to settle
+            pace_next(&p, p.last + (u64)((double)p.base / rate));
+        u64 got = samples_in(&p, rate, 1);
+        assert_in_range(got, 980, 1020);
+    }
+}
+
+// A long halt does not make it wild: few events are needed to settle again.
+static void survives_a_pause(void **state UNUSED)
+{
+    struct pace p;
+
+    pace_init(&p, 100000, TSC_HZ / 1000, 0, WINDOW);
+    samples_in(&p, 1, 1);
+    u64 before = p.base;
+    for (u32 i = 0; i < 3; i++)
+        pace_next(&p, p.last + 3600 * TSC_HZ);
+    assert_true(p.base >= before / 8);
+    assert_in_range(samples_in(&p, 1, 1), 990, 1030);
+}
+
+static void at_random(void **state UNUSED)
+{
+    struct pace p;
+    u64 sum = 0, base = 1000 + random_below(1000000);
+    u32 quarters[4] = { 0 };
+
+    pace_init(&p, base, 0, (u32)random_u64() | 1, WINDOW);
+    for (u32 i = 0; i < 100000; i++) {
+        u64 n = pace_next(&p, i);
+        assert_in_range(n, base / 2, base / 2 + base);
+        quarters[MIN((n - base / 2) * 4 / base, 3ull)]++;
+        sum += n;
+    }
+    assert_in_range(sum / 100000, base * 99 / 100, base * 101 / 100);
+    for (u32 i = 0; i < 4; i++)
+        assert_in_range(quarters[i], 24000, 26000);
+    // Also where 32 bits are not enough.
+    base = 0x123456789abcull;
+    pace_init(&p, base, 0, 99, WINDOW);
+    for (u32 i = 0; i < 1000; i++)
+        assert_in_range(pace_next(&p, i), base / 2, base / 2 + base);
+}
+
+// Each sample costs 50,000 cycles: at any period it is a quarter at most, and
+// back to the period asked when it becomes cheap.
+static void throttles(void **state UNUSED)
+{
+    struct pace p;
+    u64 now = 1, spent = 0, start;
+
+    pace_init(&p, 1000, 0, 0, WINDOW);
+    for (u32 i = 0; i < 1000; i++) {
+        now += pace_next(&p, now) + 50000;
+        pace_spent(&p, 50000, now);
+    }
+    start = now;
+    for (u32 i = 0; i < 10000; i++) {
+        now += pace_next(&p, now) + 50000;
+        pace_spent(&p, 50000, now);
+        spent += 50000;
+    }
+    assert_true(p.stretch > 0);
+    assert_true(spent * 100 / (now - start) <= 30);
+    assert_true(spent * 100 / (now - start) >= 4);
+    for (u32 i = 0; i < 100000; i++) {
+        now += pace_next(&p, now);
+        pace_spent(&p, 10, now);
+    }
+    assert_int_equal(p.stretch, 0);
+    assert_int_equal(pace_next(&p, now), 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fixed),
+        cmocka_unit_test(follows_a_rate),
+        cmocka_unit_test(survives_a_pause),
+        cmocka_unit_test(at_random),
+        cmocka_unit_test(throttles),
+    };
+
+    random_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+// More events than counters, on models: scaled counts are near the truth, and
+// the times that go with them are honest.
+//
+// link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
+// link: arch/i386/pmu/overflow.c arch/i386/pmu/multiplex.c
+// link: tests/host/pmu_model.c
+#include "test.h"
+
+#include "pmu_model.h"
+
+static struct pmu_cpu cpu;
+static struct pmu_group group;
+static u64 samples;
+
+static u64 on_sample(void *arg UNUSED, u32 n UNUSED, u32 weight)
+{
+    samples += weight;
+    return 0;
+}
+
+static void on_nmi(void)
+{
+    assert_true(pmu_overflow(&cpu, 0, on_sample, NULL));
+}
+
+static void begin(const struct model_type *type)
+{
+    model_init(type);
+    assert_null(pmu_detect(&cpu, &model_io));
+    model.handler = on_nmi;
+    model.faults = 0;
+    model.access_cost = 0;
+    memset(&group, 0, sizeof(group));
+    samples = 0;
+}
+
+static void add(const char *text)
+{
+    struct pmu_event e;
+
+    assert_int_equal(pmu_event_parse(text, &e), 0);
+    assert_null(pmu_encode(&cpu.pmu, &e, &group.code[group.events++]));
+}
+
+static u64 scaled(u32 i)
+{
+    const struct pmu_count *c = &group.count[i];
+
+    assert_true(c->running > 0 && c->running <= c->enabled);
+    return (u64)((double)c->value * c->enabled / c->running);
+}
+
+static void near(u64 value, u64 expected)
+{
+    if (value < expected * 98 / 100 || value > expected * 102 / 100)
+        fail_msg("%llu is not near %llu", (unsigned long long)value,
+                 (unsigned long long)expected);
+}
+
+static void rotate(u32 turns, u64 steps)
+{
+    for (u32 i = 0; i < turns; i++) {
+        model_run(steps);
+        pmu_group_rotate(&cpu, &group, model.time);
+    }
+}
+
+// There are enough counters: nothing is estimated.
+static void all_fit(void **state UNUSED)
+{
+    begin(&model_v2);
+    add("cycles");
+    add("instructions");
+    add("branches:u");
+    add("cache-misses");
+    model.user = true;
+    pmu_group_in(&cpu, &group, model.time);
+    rotate(50, 10000);
+    pmu_group_out(&cpu, &group, model.time);
+    for (u32 i = 0; i < 4; i++) {
+        assert_int_equal(group.count[i].enabled, 500000);
+        assert_int_equal(group.count[i].running, 500000);
+    }
+    assert_int_equal(group.count[0].value, 500000);
+    assert_int_equal(group.count[1].value, 500000);
+    assert_in_range(group.count[2].value, 99999, 100001);
+    assert_in_range(group.count[3].value, 31249, 31251);
+    assert_int_equal(cpu.enabled, 0);
+}
+
+static void in_turn(const struct model_type *type)
+{
+    static const struct {
+        const char *name;
+        u32 divisor;
+    } events[] = {
+        { "cycles", 1 },        { "cache-references", 4 },
+        { "cache-misses", 16 }, { "branches", 5 },
+        { "branches", 5 },      { "instructions", 1 },
+        { "cycles", 1 },        { "cache-references", 4 },
+        { "cycles", 1 },        { "instructions", 1 },
+    };
+    u64 sum = 0;
+
+    begin(type);
+    for (u32 i = 0; i < ARRAY_SIZE(events); i++)
+        add(events[i].name);
+    pmu_group_in(&cpu, &group, model.time);
+    rotate(1000, 9973);
+    pmu_group_out(&cpu, &group, model.time);
+    for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
+        assert_int_equal(group.count[i].enabled, 9973000);
+        near(scaled(i), 9973000 / events[i].divisor);
+        sum += group.count[i].running;
+    }
+    // Each counter counted one event at a time.
+    u32 counters = (u32)__builtin_popcount(cpu.pmu.counters);
+    assert_true(sum <= 9973000ull * MIN(counters, group.events));
+    assert_int_equal(cpu.enabled, 0);
+    assert_int_equal(model.faults, 0);
+}
+
+static void all_in_turn(void **state UNUSED)
+{
+    in_turn(&model_p6);
+    in_turn(&model_v2);
+    in_turn(&model_v4);
+    in_turn(&model_k8);
+    in_turn(&model_f15); // where caches have three of the six counters
+    in_turn(&model_zen4);
+}
+
+// Time outside is not theirs, and events outside are not counted.
+static void in_and_out(void **state UNUSED)
+{
+    u64 inside = 0;
+
+    begin(&model_k8);
+    add("instructions");
+    for (u32 i = 0; i < 100; i++) {
+        u64 steps = 1 + random_below(5000);
+        pmu_group_in(&cpu, &group, model.time);
+        model_run(steps);
+        pmu_group_out(&cpu, &group, model.time);
+        inside += steps;
+        model_run(random_below(5000));
+    }
+    assert_int_equal(group.count[0].value, inside);
+    assert_int_equal(group.count[0].enabled, inside);
+}
+
+// A counter goes round between two looks.
+static void wrap(void **state UNUSED)
+{
+    begin(&model_p6);
+    add("cycles");
+    pmu_group_in(&cpu, &group, model.time);
+    for (u32 i = 0; i < 5; i++) {
+        model_run(0xff00000000);
+        pmu_group_look(&cpu, &group, model.time);
+    }
+    pmu_group_out(&cpu, &group, model.time);
+    assert_int_equal(group.count[0].value, 0xff00000000 * 5);
+}
+
+// Nobody had a counter: then nothing is said.
+static void no_counter_left(void **state UNUSED)
+{
+    begin(&model_p6);
+    add("branches");
+    struct pmu_code code = group.code[0];
+    pmu_sample_start(&cpu, 0, &code, 1000);
+    pmu_sample_start(&cpu, 1, &code, 1000);
+    pmu_group_in(&cpu, &group, model.time);
+    rotate(10, 1000);
+    pmu_group_out(&cpu, &group, model.time);
+    assert_int_equal(group.count[0].enabled, 10000);
+    assert_int_equal(group.count[0].running, 0);
+    assert_int_equal(group.count[0].value, 0);
+    assert_int_equal(cpu.enabled, 3); // others' counters are left alone
+}
+
+// Sampling and counting share the counters, in NMIs at any moment.
+static void beside_sampling(void **state UNUSED)
+{
+    static const struct model_type *const types[] = { &model_p6, &model_v1,
+                                                      &model_v2, &model_v4,
+                                                      &model_k8, &model_zen4 };
+    for (u32 t = 0; t < ARRAY_SIZE(types); t++) {
+        begin(types[t]);
+        model.access_cost = 7;
+        model.user = true;
+        add("instructions:u");
+        add("branches:u");
+        add("cache-misses:u");
+        struct pmu_code code = group.code[0];
+        u32 n = pmu_choose(&cpu, code.counters);
+        pmu_sample_start(&cpu, n, &code, 1013);
+        u64 start = model.time;
+        pmu_group_in(&cpu, &group, model.time);
+        rotate(2000, 1000 + random_below(1000));
+        pmu_group_out(&cpu, &group, model.time);
+        pmu_stop(&cpu, n);
+        // All that ran in user mode, and the model's kernel is in user mode
+        // too but for its NMIs.
+        u64 most = model.time - start;
+        u64 counted = scaled(0);
+        assert_true(counted <= most && counted > most / 2);
+        near(scaled(1), counted / 5);
+        near(scaled(2), counted / 16);
+        assert_in_range(samples * 1013, counted * 9 / 10, most);
+        assert_int_equal(model.faults, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_fit),         cmocka_unit_test(all_in_turn),
+        cmocka_unit_test(in_and_out),      cmocka_unit_test(wrap),
+        cmocka_unit_test(no_counter_left), cmocka_unit_test(beside_sampling),
+    };
+
+    random_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+// Performance counters on the machine that this runs on. Where there are none,
+// which is so in QEMU and Bochs, everything says so; the register logic is
+// tested on the host (tests/host/test_pmu_*.c).
+
+#include "kernel/init/test.h"
+
+#include "arch/cpu.h"
+#include "arch/nmi.h"
+#include "arch/pmu.h"
+#include "kernel/errno.h"
+#include "lib/string.h"
+
+#define PERIOD 100000
+
+static const struct pmu_event instructions = { .id = PMU_INSTRUCTIONS,
+                                               .kernel = true };
+static u32 dues[CPU_MAX];
+
+static u64 due(const struct trapframe *tf UNUSED, u32 periods)
+{
+    ADD_ONCE(dues[this_cpu()->id], periods);
+    return PERIOD;
+}
+
+// Two instructions a turn.
+static NOINLINE void loop(u32 turns)
+{
+    __asm__ volatile("1: decl %0; jnz 1b" : "+r"(turns));
+}
+
+KERNEL_TEST(pmu_says_why_not)
+{
+    const char *why_not = pmu_sampling_why_not();
+    struct pmu_counting *c;
+    if (!why_not)
+        return;
+    log_printf("# sample source pmc: %s\n", why_not);
+    expect(why_not[0]);
+    expect(strlen(why_not) < 64); // the room that system.profile has for it
+    expect(pmu_sampling_start(&instructions, PERIOD, due) == -ENODEV);
+    if (pmu_why_not())
+        expect(pmu_counting_create(&instructions, 1, &c) == -ENODEV);
+}
+
+KERNEL_TEST(pmu_samples_every_period)
+{
+    if (pmu_sampling_why_not())
+        return;
+    u32 unclaimed = nmi_unclaimed(0);
+    expect(!pmu_sampling_start(&instructions, PERIOD, due));
+    expect(pmu_sampling_start(&instructions, PERIOD, due) == -EBUSY);
+    preempt_disable();
+    u32 before = READ_ONCE(dues[this_cpu()->id]);
+    loop(50 * PERIOD);
+    u32 taken = READ_ONCE(dues[this_cpu()->id]) - before;
+    preempt_enable();
+    expect(taken >= 99 && taken <= 110);
+    pmu_sampling_stop();
+    before = READ_ONCE(dues[0]);
+    loop(10 * PERIOD);
+    expect(READ_ONCE(dues[0]) == before);
+    expect(nmi_unclaimed(0) == unclaimed);
+}
+
+KERNEL_TEST(pmu_counts_instructions)
+{
+    struct pmu_counting *c;
+    struct pmu_count count;
+    if (pmu_why_not())
+        return;
+    expect(!pmu_counting_create(&instructions, 1, &c));
+    u32 flags = irq_save();
+    pmu_counting_in(c);
+    loop(1000000);
+    pmu_counting_out(c);
+    irq_restore(flags);
+    loop(1000000);
+    pmu_counting_read(c, &count);
+    expect(count.value >= 2000000 && count.value < 2001000);
+    expect(count.enabled == count.running && count.running);
+    pmu_counting_destroy(c);
+}

@@ -1,0 +1,293 @@
+// The scheduler's promises that programs cannot see from outside: no level
+// starves, queues stay consistent, threads stay where they may be. How exact
+// the shares are is measured by `schedtest`, where time is not the host's.
+
+#include "kernel/init/test.h"
+
+#include "kernel/monitor/providers.h"
+#include "kernel/sched/runqueue.h"
+#include "kernel/sched/task.h"
+
+static struct waitq done_queue = WAITQ_INIT(done_queue, "test");
+static u32 done_count, stop;
+
+static void start(void (*fn)(void *), void *arg)
+{
+    expect(!kthread_create("test", fn, arg, NULL));
+}
+
+static void begin(void)
+{
+    done_count = 0;
+    WRITE_ONCE(stop, 0);
+}
+
+static void report_done(void)
+{
+    __atomic_add_fetch(&done_count, 1, __ATOMIC_SEQ_CST);
+    waitq_wake_all(&done_queue);
+}
+
+static void wait_for(u32 count)
+{
+    wait_event(&done_queue, READ_ONCE(done_count) == count,
+               WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
+}
+
+static void sleep_ms(u32 ms)
+{
+    thread_sleep_until(clock_now_ns() + ms * NSEC_PER_MSEC,
+                       WAIT_UNINTERRUPTIBLE);
+}
+
+// The running thread is not the kernel's kind any more but of this level, as
+// user threads are, and is judged as they are.
+static void become(u32 level)
+{
+    u32 flags = irq_save();
+    struct run_queue *rq = this_cpu()->rq;
+    spin_lock(&rq->lock);
+    current->priority = level;
+    WRITE_ONCE(rq->level, level);
+    spin_unlock(&rq->lock);
+    irq_restore(flags);
+}
+
+static u64 cycles_had(const struct thread *t)
+{
+    u64 user, kernel;
+    thread_times(t, &user, &kernel);
+    return user + kernel;
+}
+
+// --- who runs ---------------------------------------------------------------
+
+struct spinner {
+    u32 level, cpu;
+    u64 had; // cycles from when it was let go until it saw `stop`
+};
+
+static void spin(void *arg)
+{
+    struct spinner *s = arg;
+    expect(!thread_set_affinity(current, 1u << s->cpu));
+    become(s->level);
+    u64 before = cycles_had(current);
+    while (!READ_ONCE(stop))
+        cpu_relax();
+    s->had = cycles_had(current) - before;
+    report_done();
+}
+
+// Kernel threads that never sleep, interactive ones and batch ones on one CPU:
+// each level has its turns. The test's own thread is as urgent as the first.
+KERNEL_TEST(sched_no_level_starves)
+{
+    static struct spinner spinners[3];
+    u32 cpu = cpu_count - 1;
+    begin();
+    spinners[0] = (struct spinner){ PRIORITY_KERNEL, cpu, 0 };
+    spinners[1] = (struct spinner){ PRIORITY_KERNEL + 1, cpu, 0 };
+    spinners[2] = (struct spinner){ PRIORITY_BATCH, cpu, 0 };
+    for (u32 i = 0; i < ARRAY_SIZE(spinners); i++)
+        start(spin, &spinners[i]);
+    sleep_ms(400);
+    WRITE_ONCE(stop, 1);
+    wait_for(ARRAY_SIZE(spinners));
+    // A turn is a millisecond in about 11, and there are two to be had.
+    u64 sum = spinners[0].had + spinners[1].had + spinners[2].had;
+    expect(spinners[0].had > sum / 2);
+    expect(spinners[1].had > sum / 50);
+    expect(spinners[2].had > sum / 50);
+}
+
+// More threads than CPUs, and not a multiple, free to move: each gets on. (If
+// one does not, this waits for ever.)
+KERNEL_TEST(sched_batch_threads_all_get_on)
+{
+    static struct spinner spinners[CPU_MAX + 1];
+    struct thread *t[CPU_MAX + 1];
+    u32 count = cpu_count + 1, all = (u32)((1ull << cpu_count) - 1);
+    begin();
+    for (u32 i = 0; i < count; i++) {
+        spinners[i] = (struct spinner){ PRIORITY_BATCH, i % cpu_count, 0 };
+        expect(!kthread_create("test", spin, &spinners[i], &t[i]));
+    }
+    sleep_ms(10);
+    for (u32 i = 0; i < count; i++)
+        expect(!thread_set_affinity(t[i], all));
+    for (u32 round = 0; round < 3; round++) {
+        u64 before[CPU_MAX + 1];
+        for (u32 i = 0; i < count; i++)
+            before[i] = cycles_had(t[i]);
+        for (u32 i = 0; i < count; i++) {
+            while (cycles_had(t[i]) - before[i] < sched_cycles.slice_batch)
+                sleep_ms(1);
+        }
+    }
+    WRITE_ONCE(stop, 1);
+    wait_for(count);
+    for (u32 i = 0; i < count; i++)
+        thread_unref(t[i]);
+}
+
+// --- queues and places ------------------------------------------------------
+
+// Under the queue's lock.
+static void check_queue(struct run_queue *rq)
+{
+    u32 count = 0, bitmap = 0;
+    u64 least = 0;
+    for (u32 level = 0; level < PRIORITY_LEVELS; level++) {
+        const struct thread *t;
+        list_for_each(t, &rq->levels[level], run_node) {
+            count++;
+            bitmap |= 1u << level;
+            expect(t->cpu == rq->cpu && t->priority == level);
+            expect(t->state == THREAD_READY && t != rq->running);
+            expect(t->competing == (level == PRIORITY_BATCH));
+            if (level != PRIORITY_BATCH)
+                continue;
+            expect(t->virtual_time >= least);
+            least = t->virtual_time;
+        }
+    }
+    expect(count == rq->count && bitmap == rq->bitmap);
+}
+
+static void check_queues(void)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        struct run_queue *rq = &run_queues[i];
+        u32 flags = spin_lock_irq(&rq->lock);
+        check_queue(rq);
+        spin_unlock_irq(&rq->lock, flags);
+    }
+}
+
+static void check_place(u32 mask)
+{
+    preempt_disable();
+    expect(mask & (1u << this_cpu()->id));
+    preempt_enable();
+}
+
+static u32 random_mask(void)
+{
+    u32 all = (u32)((1ull << cpu_count) - 1), mask;
+    do
+        mask = test_random() & all;
+    while (!mask);
+    return mask;
+}
+
+static void storm(void *arg)
+{
+    u32 mask = (u32)((1ull << cpu_count) - 1);
+    become((u32)arg & 1 ? PRIORITY_BATCH : PRIORITY_INTERACTIVE);
+    for (u32 i = 0; i < 60; i++) {
+        switch (test_random() % 4) {
+        case 0:
+            mask = random_mask();
+            expect(!thread_set_affinity(current, mask));
+            break;
+        case 1:
+            sched_yield();
+            break;
+        case 2:
+            thread_sleep_until(clock_now_ns() + test_random() % 300000,
+                               WAIT_UNINTERRUPTIBLE);
+            break;
+        default:
+            for (u32 n = test_random() % 20000; n; n--)
+                barrier();
+        }
+        check_place(mask);
+    }
+    report_done();
+}
+
+KERNEL_TEST(sched_queues_survive_a_storm)
+{
+    u32 threads = 6 * cpu_count;
+    begin();
+    for (u32 i = 0; i < threads; i++)
+        start(storm, (void *)i);
+    while (READ_ONCE(done_count) < threads) {
+        check_queues();
+        sched_yield();
+    }
+    wait_for(threads);
+    check_queues();
+}
+
+// Threads that wait are moved by others while they wait.
+KERNEL_TEST(sched_waiting_threads_are_moved)
+{
+    enum { THREADS = 8 };
+    static struct spinner spinners[THREADS];
+    struct thread *t[THREADS];
+    begin();
+    for (u32 i = 0; i < THREADS; i++) {
+        spinners[i] = (struct spinner){ PRIORITY_BATCH, 0, 0 };
+        expect(!kthread_create("test", spin, &spinners[i], &t[i]));
+    }
+    sleep_ms(20);
+    for (u32 i = 0; i < 200; i++) {
+        u32 mask = random_mask(), n = test_random() % THREADS;
+        expect(!thread_set_affinity(t[n], mask));
+        if (i % 8 == 0)
+            check_queues();
+    }
+    sleep_ms(20);
+    check_queues();
+    WRITE_ONCE(stop, 1);
+    wait_for(THREADS);
+    for (u32 i = 0; i < THREADS; i++)
+        thread_unref(t[i]);
+}
+
+// --- the books of waiting ---------------------------------------------------
+
+static u64 irq_cycles(void)
+{
+    struct ledger_sums s;
+    ledger_sums(this_cpu()->id, &s);
+    return s.irq;
+}
+
+// On one CPU, and never asleep: the time is what it had, what it waited, and
+// what interrupts took.
+static void account_for_time(void *arg)
+{
+    u32 cpu = (u32)arg;
+    expect(!thread_set_affinity(current, 1u << cpu));
+    become(PRIORITY_BATCH);
+    preempt_disable(); // all at one moment
+    u64 irq = irq_cycles(), had = cycles_had(current), waited = current->waited;
+    u64 began = rdtsc();
+    preempt_enable();
+    while (!READ_ONCE(stop))
+        cpu_relax();
+    preempt_disable();
+    u64 elapsed = rdtsc() - began;
+    had = cycles_had(current) - had;
+    waited = current->waited - waited; // while it runs it does not change
+    irq = irq_cycles() - irq;
+    expect(thread_ready_ns(current) == clock_tsc_to_ns(current->waited));
+    preempt_enable();
+    expect(had + waited <= elapsed + elapsed / 64);
+    expect(had + waited + irq >= elapsed - elapsed / 64);
+    expect(waited > 0);
+    report_done();
+}
+
+KERNEL_TEST(sched_ready_time_is_counted)
+{
+    begin();
+    for (u32 i = 0; i < 3; i++)
+        start(account_for_time, (void *)(cpu_count - 1));
+    sleep_ms(100);
+    WRITE_ONCE(stop, 1);
+    wait_for(3);
+}

@@ -1,0 +1,317 @@
+// Time does not run backwards or jump, whatever is done to it, on any CPU.
+
+#include "arch/cpu.h"
+#include "kernel/errno.h"
+#include "kernel/init/test.h"
+#include "kernel/sched/task.h"
+#include "kernel/time/timecounter.h"
+#include "kernel/time/timehands.h"
+#include "kernel/time/timer.h"
+#include "kernel/time/wallclock.h"
+
+#define PPM(n) ((n) * ((1ll << TIME_RATE_SHIFT) / 1000000))
+
+static void set_rate(s64 rate)
+{
+    struct bintime uptime, raw;
+    timehands_set_rate(rate, &uptime, &raw);
+}
+
+static struct timecounter *usable(u32 number)
+{
+    FOR_EACH_TIMECOUNTER(tc)
+    {
+        if (!(*tc)->why_not && number-- == 0)
+            return *tc;
+    }
+    return NULL;
+}
+
+static u32 usable_count(void)
+{
+    u32 n = 0;
+    while (usable(n))
+        n++;
+    return n;
+}
+
+// --- readers on all CPUs, and one who changes everything --------------------
+//
+// `latest` is the low half of the newest uptime that anybody has told. Whoever
+// has read it and then asks for the time must not get less.
+
+#define READS 3000
+
+static u32 latest, readers;
+static struct waitq readers_done = WAITQ_INIT(readers_done, "test readers");
+
+static void tell(u32 now)
+{
+    u32 seen = __atomic_load_n(&latest, __ATOMIC_ACQUIRE);
+    while ((s32)(now - seen) > 0 &&
+           !__atomic_compare_exchange_n(&latest, &seen, now, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        cpu_relax();
+}
+
+static void read_often(void *arg UNUSED)
+{
+    u64 last = 0, last_raw = 0;
+    for (u32 i = 0; i < READS; i++) {
+        u32 told = __atomic_load_n(&latest, __ATOMIC_ACQUIRE);
+        u64 now = clock_now_ns(), raw = clock_raw_ns();
+        expect(now >= last);
+        expect(raw >= last_raw);
+        expect((s32)((u32)now - told) >= 0);
+        last = now;
+        last_raw = raw;
+        tell((u32)now);
+        if (i % 100 == 0)
+            sched_yield();
+    }
+    __atomic_sub_fetch(&readers, 1, __ATOMIC_SEQ_CST);
+    waitq_wake_all(&readers_done);
+}
+
+static void start_readers(void)
+{
+    readers = cpu_count * 2;
+    latest = (u32)clock_now_ns();
+    for (u32 i = 0; i < cpu_count * 2; i++)
+        expect(!kthread_create("reader", read_often, NULL, NULL));
+}
+
+static void wait_for_readers(void)
+{
+    wait_event(&readers_done, !READ_ONCE(readers), WAIT_UNINTERRUPTIBLE,
+               WAIT_FOREVER);
+}
+
+static void change_something(u32 counters)
+{
+    u32 r = test_random();
+    switch (r % 4) {
+    case 0:
+        set_rate(PPM((s32)(r / 4 % 200000) - 100000));
+        break;
+    case 1:
+        timehands_set_wall((s64)(r / 4) * (s64)NSEC_PER_SEC);
+        break;
+    case 2:
+        timehands_refresh();
+        break;
+    case 3:
+        if (counters)
+            expect(!timecounter_use(usable(r / 4 % counters)));
+    }
+}
+
+static void stress(u32 counters)
+{
+    struct timecounter *before = timecounter_in_use();
+    s64 offset = wallclock_boot_ns();
+    start_readers();
+    while (READ_ONCE(readers)) {
+        change_something(counters);
+        sched_yield();
+    }
+    wait_for_readers();
+    expect(!timecounter_use(before));
+    set_rate(0);
+    timehands_set_wall(offset + (s64)clock_now_ns());
+}
+
+KERNEL_TEST(time_never_runs_backwards)
+{
+    stress(0);
+}
+
+KERNEL_TEST(time_never_runs_backwards_over_counters)
+{
+    stress(usable_count());
+}
+
+// --- in an NMI, also in the middle of a change ------------------------------
+
+#define NMI_PERIOD (200 * NSEC_PER_USEC)
+#define NMI_HITS 10u // NMIs wanted in the middle of a change
+#define NMI_LIMIT (20 * NSEC_PER_SEC)
+
+// Low halves of the newest times that this CPU was told, in and out of NMIs.
+static struct {
+    u32 in_nmi, outside, hits, nmis, backwards;
+} __attribute__((aligned(64))) told[CPU_MAX];
+
+static void read_in_nmi(void *arg UNUSED, const struct trapframe *tf UNUSED)
+{
+    __typeof__(&told[0]) t = &told[this_cpu()->id];
+    if (READ_ONCE(time_page.gen) & TIME_BUSY)
+        ADD_ONCE(t->hits, 1);
+    u32 now = (u32)clock_now_ns();
+    if ((s32)(now - READ_ONCE(t->outside)) < 0 ||
+        (t->nmis && (s32)(now - READ_ONCE(t->in_nmi)) < 0))
+        ADD_ONCE(t->backwards, 1);
+    WRITE_ONCE(t->in_nmi, now);
+    ADD_ONCE(t->nmis, 1);
+}
+
+// The slope changes from end to end: what an NMI was told in the middle of that
+// must not be more than what is told afterwards.
+static void change_and_read(s64 rate)
+{
+    u32 flags = irq_save();
+    __typeof__(&told[0]) t = &told[this_cpu()->id];
+    set_rate(rate);
+    u32 nmis = READ_ONCE(t->nmis), in_nmi = READ_ONCE(t->in_nmi);
+    u32 now = (u32)clock_now_ns();
+    if (nmis && (s32)(now - in_nmi) < 0)
+        ADD_ONCE(t->backwards, 1);
+    WRITE_ONCE(t->outside, now);
+    irq_restore(flags);
+}
+
+static u32 told_sum(size_t field)
+{
+    u32 sum = 0;
+    for (u32 i = 0; i < cpu_count; i++)
+        sum += READ_ONCE(*(u32 *)((char *)&told[i] + field));
+    return sum;
+}
+#define TOLD(field) told_sum(offsetof(__typeof__(told[0]), field))
+
+KERNEL_TEST(time_is_told_in_nmis)
+{
+    struct timer *t;
+    u32 now = (u32)clock_now_ns();
+    for (u32 i = 0; i < cpu_count; i++)
+        told[i] = (__typeof__(told[0])){ .outside = now };
+    if (timer_reserve(TIMER_PERIODIC | TIMER_NMI, NMI_PERIOD, NMI_PERIOD,
+                      "a test", &t))
+        return;
+    expect(!timer_start(t, TIMER_PERIODIC | TIMER_NMI, NMI_PERIOD, read_in_nmi,
+                        NULL));
+    u64 limit = clock_now_ns() + NMI_LIMIT;
+    while (TOLD(hits) < NMI_HITS && clock_now_ns() < limit) {
+        change_and_read(PPM(100000));
+        change_and_read(PPM(-100000));
+    }
+    timer_release(t);
+    set_rate(0);
+    expect(TOLD(hits) > 0 && TOLD(nmis) > TOLD(hits));
+    expect(TOLD(backwards) == 0);
+}
+
+// --- rates and offsets ------------------------------------------------------
+
+static void check_rate(s64 ppm)
+{
+    struct bintime uptime[2], raw[2];
+    timehands_set_rate(PPM(ppm), &uptime[0], &raw[0]);
+    u64 end = clock_raw_ns() + 5 * NSEC_PER_MSEC;
+    while (clock_raw_ns() < end)
+        cpu_relax();
+    timehands_set_rate(0, &uptime[1], &raw[1]);
+    s64 by_raw = bintime_to_ns(bintime_sub(raw[1], raw[0]));
+    s64 by_uptime = bintime_to_ns(bintime_sub(uptime[1], uptime[0]));
+    s64 error = by_uptime - by_raw - by_raw * ppm / 1000000;
+    s64 allowed = by_raw / 1000000 + 10;
+    expect(error <= allowed && error >= -allowed);
+}
+
+KERNEL_TEST(time_runs_at_the_rate_that_is_set)
+{
+    check_rate(0);
+    check_rate(500);
+    check_rate(-500);
+    check_rate(100000);
+    check_rate(-100000);
+}
+
+KERNEL_TEST(time_wall_clock_is_set_exactly)
+{
+    static const s64 days[] = {
+        0,          1,          0x7fffffff,  0x80000000,
+        0x83aa7e80, 0xffffffff, 0x100000000, 9000000000
+    };
+    s64 offset = wallclock_boot_ns();
+    for (u32 i = 0; i < ARRAY_SIZE(days); i++) {
+        s64 wall = days[i] * (s64)NSEC_PER_SEC + (s64)(test_random() % 1000);
+        u64 before = clock_now_ns();
+        timehands_set_wall(wall);
+        s64 now = clock_wall_ns();
+        expect(now >= wall && now - wall <= (s64)(clock_now_ns() - before));
+        s64 set = clock_wall_offset();
+        expect(set <= wall - (s64)before);
+        timehands_step_wall(-3);
+        expect(clock_wall_offset() == set - 3);
+    }
+    timehands_set_wall(offset + (s64)clock_now_ns());
+    expect(wallclock_set_ns(-1) == -EINVAL);
+    expect(wallclock_set_ns(INT64_MAX) == -EINVAL);
+    expect(wallclock_set_ns(0) == -EINVAL); // that was before the start
+}
+
+// --- counters ---------------------------------------------------------------
+
+// How much more or less than the TSC the clock advanced while the counter was
+// changed: the least of some attempts, for the host may stop us in between.
+static u64 jump(struct timecounter *tc)
+{
+    u64 best = ~0ull;
+    for (u32 i = 0; i < 10; i++) {
+        u32 flags = irq_save();
+        u64 now = clock_now_ns(), ticks = rdtsc();
+        expect(!timecounter_use(tc));
+        u64 elapsed = clock_now_ns() - now;
+        u64 by_tsc = clock_tsc_to_ns(rdtsc() - ticks);
+        irq_restore(flags);
+        u64 off = elapsed > by_tsc ? elapsed - by_tsc : by_tsc - elapsed;
+        best = MIN(best, off);
+    }
+    return best;
+}
+
+KERNEL_TEST(time_does_not_jump_when_the_counter_changes)
+{
+    struct timecounter *before = timecounter_in_use();
+    u32 n = usable_count();
+    expect(n > 0);
+    for (u32 i = 0; i < n * n; i++) {
+        struct timecounter *tc = usable(i % 2 ? i / 2 % n : 0);
+        expect(jump(tc) < 50 * NSEC_PER_USEC);
+        expect(timecounter_in_use() == tc);
+    }
+    expect(!timecounter_use(before));
+}
+
+KERNEL_TEST(time_goes_on_when_a_counter_is_demoted)
+{
+    struct timecounter *tc = timecounter_in_use();
+    if (usable_count() < 2)
+        return;
+    u64 before = clock_now_ns();
+    timecounter_demote(tc, "a test");
+    expect(timecounter_in_use() != tc && !timecounter_in_use()->why_not);
+    expect(timecounter_use(tc) == -EINVAL);
+    expect(clock_now_ns() >= before);
+    tc->why_not = NULL;
+    expect(!timecounter_use(tc));
+}
+
+KERNEL_TEST(time_drift_is_told_from_wrapping)
+{
+    struct timecounter tsc = { .hz = 2300000000, .mask = ~0ull };
+    struct timecounter pm = { .hz = 3579545, .mask = 0xffffff };
+    for (u32 seconds = 1; seconds < 100; seconds++) {
+        u64 counted = tsc.hz * seconds, ticks = pm.hz * seconds;
+        expect(!timecounter_drifted(&tsc, &pm, counted, ticks, 0));
+        expect(!timecounter_drifted(&tsc, &pm, counted, ticks & pm.mask, 0));
+        u64 ahead = ticks + ticks / 800, behind = ticks - ticks / 800;
+        expect(timecounter_drifted(&tsc, &pm, counted, ahead & pm.mask, 0));
+        expect(timecounter_drifted(&tsc, &pm, counted, behind & pm.mask, 0));
+        expect(!timecounter_drifted(&tsc, &pm, counted, behind & pm.mask,
+                                    counted / 800));
+        u64 little = ticks + ticks / 1200;
+        expect(!timecounter_drifted(&tsc, &pm, counted, little & pm.mask, 0));
+    }
+}

@@ -1,0 +1,429 @@
+// The timer registry and every timer of this machine, whatever it has. Nothing
+// here depends on how fast the host of a virtual machine is: a timer may be
+// late, but never early, and what must not come never comes.
+
+#include "kernel/time/timer.h"
+
+#include "arch/clock.h"
+#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/cpu/arch_cpu.h"
+#include "arch/nmi.h"
+#include "kernel/errno.h"
+#include "kernel/init/test.h"
+#include "kernel/sched/thread.h"
+#include "lib/counter.h"
+#include "lib/string.h"
+
+#define SOON (10 * NSEC_PER_SEC) // when something must have come
+#define PERIOD (2 * NSEC_PER_MSEC)
+
+// The clock and the timers are measured against each other: so much, in parts
+// of a million, may a timer seem to be fast.
+#define FAST_PPM 2000u
+
+static struct {
+    u32 count, off; // callbacks; of them, where interrupts were off
+} __attribute__((aligned(64))) seen[CPU_MAX];
+static bool silent; // no callback may come
+static u32 too_late;
+
+static void forget(void)
+{
+    for (u32 i = 0; i < CPU_MAX; i++) {
+        WRITE_ONCE(seen[i].count, 0);
+        WRITE_ONCE(seen[i].off, 0);
+    }
+    WRITE_ONCE(too_late, 0);
+    WRITE_ONCE(silent, false);
+}
+
+static void note(void *arg, const struct trapframe *tf)
+{
+    u32 cpu = this_cpu()->id;
+    if (READ_ONCE(silent) || arg != seen)
+        WRITE_ONCE(too_late, 1);
+    ADD_ONCE(seen[cpu].count, 1);
+    if (!(tf->eflags & EFLAGS_IF))
+        ADD_ONCE(seen[cpu].off, 1);
+}
+
+static u32 count_on(u32 cpu)
+{
+    return READ_ONCE(seen[cpu].count);
+}
+
+static bool wait_for(u32 cpu, u32 count)
+{
+    u64 limit = clock_now_ns() + SOON;
+    while (count_on(cpu) < count && clock_now_ns() < limit)
+        cpu_relax();
+    return count_on(cpu) >= count;
+}
+
+// Runs `test` with each usable timer that is free and has the flags.
+static void with_each(u32 flags, void (*test)(struct timer *t))
+{
+    LINKER_SET_FOR_EACH(struct timer, t, timers) {
+        struct timer *got;
+        if (((*t)->flags & flags) != flags ||
+            timer_reserve_name((*t)->name, "a test", &got))
+            continue;
+        expect(got == *t);
+        forget();
+        test(got);
+        timer_release(got);
+    }
+}
+
+// --- reserving --------------------------------------------------------------
+
+static void reserve_again(struct timer *t)
+{
+    struct timer *got;
+    expect(timer_reserve_name(t->name, "another", &got) == -EBUSY);
+    expect(!strcmp(t->owner, "a test"));
+    if (!t->line)
+        return;
+    LINKER_SET_FOR_EACH(struct timer, other, timers) {
+        bool same_line = *other != t && (*other)->line == t->line;
+        if (same_line)
+            expect(timer_reserve_name((*other)->name, "x", &got) != 0);
+    }
+}
+
+KERNEL_TEST(timer_has_one_owner)
+{
+    struct timer *got;
+    with_each(0, reserve_again);
+    expect(timer_reserve_name("sundial", "a test", &got) == -ENOENT);
+    expect(timer_reserve_name("", "a test", &got) == -ENOENT);
+}
+
+KERNEL_TEST(timer_best_one_is_taken)
+{
+    struct timer *got[16];
+    u32 n = 0;
+    while (n < ARRAY_SIZE(got) &&
+           !timer_reserve(TIMER_PERIODIC, NSEC_PER_MSEC, 10 * NSEC_PER_MSEC,
+                          "a test", &got[n])) {
+        expect(!n || got[n]->rank < got[n - 1]->rank);
+        expect(got[n]->flags & TIMER_PERIODIC && !got[n]->why_not);
+        n++;
+    }
+    expect(n);
+    struct timer *none;
+    expect(timer_reserve(TIMER_PERIODIC, NSEC_PER_MSEC, 10 * NSEC_PER_MSEC,
+                         "a test", &none) == -EBUSY);
+    expect(timer_reserve(TIMER_PERIODIC, 1, 1, "a test", &none) == -ENODEV);
+    while (n)
+        timer_release(got[--n]);
+}
+
+static u32 ranks_seen, last_rank;
+
+static void in_order(const struct timer *t, void *arg UNUSED)
+{
+    char text[64];
+    timer_describe(t, text, sizeof(text));
+    expect(text[0] && (!ranks_seen || t->rank < last_rank));
+    expect(!t->why_not || !t->owner);
+    last_rank = t->rank;
+    ranks_seen++;
+}
+
+KERNEL_TEST(timer_list_tells_all)
+{
+    ranks_seen = 0;
+    timers_each(in_order, NULL);
+    expect(ranks_seen >= 3);
+}
+
+static void refuse(struct timer *t)
+{
+    u32 all = TIMER_PERIODIC | TIMER_ONESHOT;
+    expect(timer_start(t, 0, PERIOD, note, seen) == -EINVAL);
+    expect(timer_start(t, all, PERIOD, note, seen) == -EINVAL);
+    expect(timer_start(t, TIMER_PERIODIC | TIMER_PER_CPU, PERIOD, note, seen) ==
+           -EINVAL);
+    u32 cannot = (TIMER_ONESHOT | TIMER_NMI) & ~t->flags;
+    if (cannot)
+        expect(timer_start(t, cannot & -cannot, PERIOD, note, seen) == -EINVAL);
+    expect(timer_start(t, TIMER_PERIODIC, t->min_period - 1, note, seen) ==
+           -EINVAL);
+    expect(timer_start(t, TIMER_PERIODIC, t->max_period + 1, note, seen) ==
+           -EINVAL);
+    expect(!t->mode && !count_on(0));
+    timer_stop(t); // stays stopped
+    expect(timer_start(t, TIMER_PERIODIC, PERIOD, note, seen) == 0);
+    expect(timer_start(t, TIMER_PERIODIC, PERIOD, note, seen) == -EBUSY);
+}
+
+KERNEL_TEST(timer_refuses_what_it_cannot_do)
+{
+    with_each(TIMER_PERIODIC, refuse);
+}
+
+// --- callbacks --------------------------------------------------------------
+
+static void run_periods(struct timer *t, u64 period)
+{
+    forget();
+    u64 start = clock_now_ns();
+    expect(timer_start(t, TIMER_PERIODIC, period, note, seen) == 0);
+    u64 real = timer_period_ns(t);
+    if (t->flags & TIMER_POWER_OF_TWO)
+        expect(real * real <= 2 * period * period &&
+               2 * real * real >= period * period);
+    else
+        expect(real * 100 >= period * 99 && real * 99 <= period * 100);
+    u32 wanted = MAX(20u, (u32)(20 * NSEC_PER_MSEC / real));
+    wanted = MIN(wanted, 1 + (u32)(NSEC_PER_SEC / real));
+    expect(wait_for(0, wanted));
+    // The first one of a chip that runs on may come at once.
+    u64 least = (wanted - 1) * real;
+    u64 took = clock_now_ns() - start;
+    expect(took + took / (1000000 / FAST_PPM) >= least);
+    timer_stop(t);
+    WRITE_ONCE(silent, true);
+    if (!(t->flags & TIMER_PER_CPU)) {
+        for (u32 cpu = 1; cpu < cpu_count; cpu++)
+            expect(!count_on(cpu));
+    }
+    expect(!too_late);
+}
+
+static void try_periods(struct timer *t)
+{
+    static const u64 periods[] = { 250 * NSEC_PER_USEC, 1 * NSEC_PER_MSEC,
+                                   7 * NSEC_PER_MSEC, 31 * NSEC_PER_MSEC };
+    for (u32 i = 0; i < ARRAY_SIZE(periods); i++)
+        run_periods(t, periods[i]);
+}
+
+KERNEL_TEST(timer_periods_are_kept)
+{
+    with_each(TIMER_PERIODIC, try_periods);
+}
+
+static void start_on_all(struct timer *t)
+{
+    expect(timer_start(t, TIMER_PERIODIC | TIMER_ALL_CPUS, PERIOD, note,
+                       seen) == 0);
+    for (u32 cpu = 0; cpu < cpu_count; cpu++)
+        expect(wait_for(cpu, 5));
+    expect(!too_late);
+}
+
+KERNEL_TEST(timer_reaches_all_cpus)
+{
+    with_each(TIMER_PERIODIC | TIMER_ALL_CPUS, start_on_all);
+}
+
+static void shoot(struct timer *t)
+{
+    static const u64 delays[] = { 20 * NSEC_PER_USEC, 500 * NSEC_PER_USEC,
+                                  20 * NSEC_PER_MSEC };
+    for (u32 i = 0; i < ARRAY_SIZE(delays); i++) {
+        u64 start = clock_now_ns();
+        forget();
+        expect(timer_start(t, TIMER_ONESHOT, delays[i], note, seen) == 0);
+        expect(wait_for(0, 1));
+        u64 took = clock_now_ns() - start;
+        expect(took + took / (1000000 / FAST_PPM) + NSEC_PER_USEC >= delays[i]);
+        u64 later = clock_now_ns() + 2 * NSEC_PER_MSEC;
+        while (clock_now_ns() < later)
+            cpu_relax();
+        expect(count_on(0) == 1);
+        timer_stop(t);
+    }
+}
+
+KERNEL_TEST(timer_shoots_once)
+{
+    with_each(TIMER_ONESHOT, shoot);
+}
+
+static void again(void *arg, const struct trapframe *tf)
+{
+    struct timer *t = arg;
+    note(seen, tf);
+    int err = timer_again(t, 50 * NSEC_PER_USEC);
+    expect(!err || (err == -EBUSY && t->stopping));
+}
+
+static void shoot_again(struct timer *t)
+{
+    for (u32 i = 0; i < 20; i++) {
+        forget();
+        expect(timer_start(t, TIMER_ONESHOT, 50 * NSEC_PER_USEC, again, t) ==
+               0);
+        expect(wait_for(0, 1 + i));
+        timer_stop(t);
+        WRITE_ONCE(silent, true);
+    }
+    expect(!too_late);
+}
+
+KERNEL_TEST(timer_shoots_from_its_callback)
+{
+    with_each(TIMER_ONESHOT, shoot_again);
+}
+
+// Stopped at any moment, it is silent when timer_stop returns.
+static void stop_at_random(struct timer *t, u32 mode)
+{
+    u64 period = MAX(t->min_period, 130 * NSEC_PER_USEC);
+    for (u32 i = 0; i < 30; i++) {
+        WRITE_ONCE(silent, false);
+        expect(timer_start(t, mode, period, note, seen) == 0);
+        u64 until = clock_now_ns() + test_random() % (4 * period);
+        while (clock_now_ns() < until)
+            cpu_relax();
+        timer_stop(t);
+        WRITE_ONCE(silent, true);
+        until = clock_now_ns() + 2 * period;
+        while (clock_now_ns() < until)
+            cpu_relax();
+    }
+    expect(!too_late);
+}
+
+static void stop_fixed(struct timer *t)
+{
+    stop_at_random(t, TIMER_PERIODIC);
+    if (t->flags & TIMER_ALL_CPUS)
+        stop_at_random(t, TIMER_PERIODIC | TIMER_ALL_CPUS);
+}
+
+KERNEL_TEST(timer_stops)
+{
+    with_each(TIMER_PERIODIC, stop_fixed);
+}
+
+// --- NMIs -------------------------------------------------------------------
+
+static u32 unclaimed(void)
+{
+    u32 sum = 0;
+    for (u32 i = 0; i < cpu_count; i++)
+        sum += nmi_unclaimed(i);
+    return sum;
+}
+
+// Interrupts are off: only NMIs come.
+static void collect(void *arg)
+{
+    u32 cpu = this_cpu()->id, wanted = READ_ONCE(seen[cpu].off) + 10;
+    u64 limit = clock_now_ns() + SOON;
+    while (READ_ONCE(seen[cpu].off) < wanted && clock_now_ns() < limit)
+        cpu_relax();
+    if (READ_ONCE(seen[cpu].off) >= wanted)
+        __atomic_fetch_or((u32 *)arg, 1u << cpu, __ATOMIC_RELAXED);
+}
+
+static void sample_all(struct timer *t)
+{
+    u32 before = unclaimed(), sampled = 0, all = 0;
+    expect(timer_start(t, TIMER_PERIODIC | TIMER_NMI, NSEC_PER_MSEC, note,
+                       seen) == 0);
+    expect(nmi_take(NULL) == -EBUSY);
+    for (u32 i = 0; i < cpu_count; i++)
+        all |= 1u << i;
+    smp_call_others(collect, &sampled);
+    u32 flags = irq_save();
+    collect(&sampled);
+    irq_restore(flags);
+    expect((sampled | 1u << this_cpu()->id) == all);
+    timer_stop(t);
+    WRITE_ONCE(silent, true);
+    expect(unclaimed() == before && !too_late);
+}
+
+KERNEL_TEST(timer_nmis_reach_all_cpus_with_interrupts_off)
+{
+    with_each(TIMER_PERIODIC | TIMER_NMI, sample_all);
+}
+
+static void stop_nmis(struct timer *t)
+{
+    u32 before = unclaimed();
+    stop_at_random(t, TIMER_PERIODIC | TIMER_NMI);
+    expect(unclaimed() == before);
+}
+
+KERNEL_TEST(timer_nmis_stop)
+{
+    with_each(TIMER_PERIODIC | TIMER_NMI, stop_nmis);
+}
+
+// Two at once cannot be told apart.
+KERNEL_TEST(timer_nmis_have_one_user)
+{
+    struct timer *a, *b;
+    u32 flags = TIMER_PERIODIC | TIMER_NMI;
+    forget();
+    if (timer_reserve(flags, PERIOD, PERIOD, "a test", &a))
+        return;
+    if (!timer_reserve(flags, PERIOD, PERIOD, "a test", &b)) {
+        expect(timer_start(a, flags, PERIOD, note, seen) == 0);
+        expect(timer_start(b, flags, PERIOD, note, seen) == -EBUSY);
+        expect(timer_start(b, TIMER_PERIODIC, PERIOD, note, seen) == 0);
+        timer_stop(a);
+        timer_stop(b);
+        expect(timer_start(b, flags, PERIOD, note, seen) == 0);
+        timer_release(b);
+    }
+    timer_release(a);
+}
+
+// --- the RTC under its own NMIs ---------------------------------------------
+
+#define RTC_D 0x0d // reads as this, and register C never does:
+#define D_VALID 0x80
+
+// On the last CPU: the boot CPU acknowledges, so the two run side by side. (On
+// one CPU, QEMU's NMIs hardly ever come between the two halves of an access.)
+static void keep_the_date(struct timer *t, u32 mode)
+{
+    u32 affinity = current->affinity;
+    thread_set_affinity(current, 1u << (cpu_count - 1));
+    s64 date = rtc_read_seconds();
+    u32 wrong = 0;
+    expect(date > 0);
+    expect(timer_start(t, mode, t->min_period, note, seen) == 0);
+    u64 start = clock_now_ns(), passed;
+    do {
+        wrong += cmos_read(RTC_D) != D_VALID;
+        passed = clock_now_ns() - start;
+    } while (passed < 100 * NSEC_PER_MSEC ||
+             (count_on(0) < 100 && passed < SOON));
+    expect(!wrong && count_on(0) >= 100);
+    for (u32 i = 0; i < 5; i++) {
+        s64 now = rtc_read_seconds();
+        expect(now >= date && now < date + 600);
+        expect(rtc_write_seconds(now + 1000) == 0);
+        s64 then = rtc_read_seconds();
+        expect(then >= now + 1000 && then < now + 1600);
+        expect(rtc_write_seconds(then - 1000) == 0);
+    }
+    u32 before = count_on(0);
+    expect(wait_for(0, before + 20)); // it still ticks
+    timer_stop(t);
+    s64 now = rtc_read_seconds();
+    expect(now >= date && now < date + 600);
+    thread_set_affinity(current, affinity);
+}
+
+KERNEL_TEST(timer_rtc_keeps_its_date)
+{
+    struct timer *t;
+    if (timer_reserve_name("rtc", "a test", &t))
+        return;
+    forget();
+    keep_the_date(t, TIMER_PERIODIC);
+    if (t->flags & TIMER_NMI) {
+        forget();
+        keep_the_date(t, TIMER_PERIODIC | TIMER_NMI);
+    }
+    timer_release(t);
+}

@@ -1,0 +1,80 @@
+"""Runs a command in Bochs: a PC whose CPUs really run side by side in virtual
+time, which QEMU's do not (under -icount they take turns, without it the host
+decides). Repeatable, whatever else the host does."""
+import importlib.machinery
+import importlib.util
+import re
+import subprocess
+import tempfile
+import time
+
+from machine import ROOT, VM, Result
+
+CONFIG = """
+cpu: count={smp}, model=corei7_sandy_bridge_2600k, ips={ips}, ignore_bad_msrs=0
+memory: guest=256, host=256
+romimage: file=/usr/share/bochs/BIOS-bochs-latest
+vgaromimage: file=/usr/share/vgabios/vgabios.stdvga.bin
+ata0-master: type=cdrom, path={folder}/strobe.iso, status=inserted
+boot: cdrom
+com1: enabled=1, mode=file, dev={folder}/console
+com2: enabled=1, mode=file, dev={folder}/link
+clock: sync=none
+display_library: rfb, options="timeout=0"
+log: {folder}/log
+panic: action=fatal
+"""
+OVER = "The machine can be switched off now."
+
+
+def tools_vm():
+    loader = importlib.machinery.SourceFileLoader("tools_vm", VM)
+    module = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader("tools_vm", loader))
+    loader.exec_module(module)
+    return module
+
+
+def make_iso(command, folder):
+    vm = tools_vm()
+    script = f"({command}) >/dev/console 2>&1; echo status $? >/dev/console"
+    vm.write_overlay(vm.parse_arguments(["--", script]),
+                     f"{folder}/overlay.cpio")
+    subprocess.run([f"{ROOT}/tools/build/iso", f"{folder}/strobe.iso",
+                    f"{ROOT}/build/kernel.elf", "quiet", f"{ROOT}/build/initrd",
+                    f"{folder}/overlay.cpio"], check=True)
+
+
+def console(folder):
+    try:
+        with open(f"{folder}/console", errors="replace") as file:
+            return file.read().replace("\r", "")
+    except FileNotFoundError:
+        return ""
+
+
+def bochs(command, smp=2, ips=10000000, timeout=600):
+    """The Result of a shell command; `ips` is how many instructions each CPU
+    does in a second of virtual time."""
+    with tempfile.TemporaryDirectory(prefix="strobe-bochs-") as folder:
+        make_iso(command, folder)
+        with open(f"{folder}/bochsrc", "w") as file:
+            file.write(CONFIG.format(smp=smp, ips=ips, folder=folder))
+        with open(f"{folder}/debugger", "w") as file:
+            file.write("c\n")
+        start = time.monotonic()
+        child = subprocess.Popen(
+            ["bochs", "-q", "-f", f"{folder}/bochsrc",
+             "-rc", f"{folder}/debugger"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while child.poll() is None and OVER not in console(folder) and \
+                    time.monotonic() - start < timeout:
+                time.sleep(0.5)
+        finally:
+            child.kill()
+            child.wait()
+        text = console(folder)
+        status = re.search(r"^status (\d+)$", text, re.MULTILINE)
+        return Result(int(status[1]) if status else None, text, "",
+                      time.monotonic() - start)

@@ -1,0 +1,131 @@
+"""sprofile: the whole system, by the symbols of whatever ran."""
+import json
+
+import pytest
+
+from machine import batch, vm
+
+SHARES = "sprofile -F 2000 --json sh -c 'tester 2 & tester 2; wait'"
+
+
+def report(result):
+    return json.loads(result.output[result.output.index("{\n"):])
+
+
+def check_books(r):
+    """Every sample is somewhere, and every tick."""
+    assert r["taken"] == r["user"] + r["kernel"] + r["irq"] + r["idle"]
+    assert sum(row["samples"] for row in r["rows"]) == r["taken"] - r["lost"]
+    assert r["malformed"] == 0
+
+
+@pytest.mark.parametrize("smp", (1, 2, 4))
+def test_shares(smp):
+    """Two programs, one of them the kernel's child twice: each function of
+    tester has its share, whichever CPU ran it."""
+    result = vm(SHARES, "--icount", "1", smp=smp, timeout=100)
+    assert result.status == 0, result
+    r = report(result)
+    check_books(r)
+    tester = {row["symbol"]: row["samples"] for row in r["rows"]
+              if row["image"] == "/bin/tester"}
+    whole = tester["a"] + tester["b"] + tester["f"]
+    assert whole > 20, r
+    assert abs(tester["a"] / whole - 0.5) < 0.1, r
+    assert r["cpus"] == smp
+    paths = {p["path"] for p in r["programs"]}
+    assert "/bin/tester" in paths
+    assert "/bin/sprofile" not in paths
+
+
+SCRIPTS = {
+    "text": "sprofile -t 1 -p 5",
+    "same name": "mkdir -p /tmp/a /tmp/b; cp /bin/tester /tmp/a/prog;"
+                 " cp /bin/lua /tmp/b/prog; sprofile --json sh -c"
+                 " '/tmp/a/prog 30; /tmp/b/prog -e"
+                 " \"for i = 1, 3e6 do end\"'",
+    "short lives": "sprofile --json sh -c 'n=0; while [ $n -lt 60 ]; do"
+                   " tester 1; n=$((n+1)); done'",
+    "kernel": "sprofile --json dd if=/dev/zero of=/dev/null bs=1 count=60000",
+    "status": "sprofile sh -c 'exit 7' >/dev/null",
+    "missing": "sprofile nothing-of-that-name >/dev/null",
+    "bad option": "sprofile -x",
+    "bad percentage": "sprofile -p many",
+    "bad top": "sprofile top --json",
+    "bad source": "sprofile -s none true",
+    "interrupted": "sprofile --json >/tmp/r & p=$!; sleep 1; kill -INT $p;"
+                   " wait $p; cat /tmp/r",
+    "killed": "sprofile >/dev/null & p=$!; sleep 0.5; kill -9 $p; wait $p;"
+              " sprofile -t 1 | grep -c Samples:",
+    "top": "sprofile top -t 5 | tail -n 20",
+    "cpus": "sprofile -a -t 1 | grep -c '^CPU '",
+}
+
+
+@pytest.fixture(scope="module")
+def results():
+    return batch(SCRIPTS, smp=2, timeout=200)
+
+
+def test_text(results):
+    lines = results["text"].output.splitlines()
+    assert lines[0].startswith("System profile, ")
+    for word in ("Source:", "Samples:", "Ticks:", "Cost:"):
+        assert any(line.startswith(word) for line in lines[:6]), lines
+    idle = [line for line in lines if "Idle samples" in line][0]
+    assert int(idle.split("(")[1].split("%")[0]) > 50, lines
+
+
+def test_programs_of_one_name(results):
+    r = report(results["same name"])
+    check_books(r)
+    paths = {p["path"]: p["name"] for p in r["programs"]}
+    assert paths["/tmp/a/prog"] == paths["/tmp/b/prog"] == "prog"
+    found = {(row["image"], row["symbol"]) for row in r["rows"]}
+    assert ("/tmp/a/prog", "a") in found
+    assert ("/tmp/b/prog", "luaV_execute") in found
+
+
+def test_tasks_that_come_and_go(results):
+    """No sample of theirs is left without a symbol."""
+    r = report(results["short lives"])
+    check_books(r)
+    tester = [p for p in r["programs"] if p["path"] == "/bin/tester"]
+    assert len(tester) == 1 and tester[0]["samples"] > 10, r["programs"]
+    unknown = sum(row["samples"] for row in r["rows"]
+                  if row["image"] == "[unknown]")
+    assert unknown <= r["taken"] * 0.01, r
+
+
+def test_kernel_symbols(results):
+    r = report(results["kernel"])
+    kernel = {row["symbol"]: row["total"] for row in r["rows"]
+              if row["image"] == "[kernel]"}
+    assert any("trap_syscall" in (name or "") or "read" in (name or "")
+               for name in kernel), kernel
+    assert r["kernel"] > r["taken"] * 0.05, r
+
+
+@pytest.mark.parametrize("name,status,errors", [
+    ("status", 7, ""),
+    ("missing", 127, "nothing-of-that-name"),
+    ("bad option", 2, "usage:"),
+    ("bad percentage", 2, "not a percentage"),
+    ("bad top", 2, "no JSON"),
+    ("bad source", 1, "source"),
+    ("interrupted", 0, ""),
+    ("killed", 0, ""),
+    ("cpus", 0, ""),
+    ("top", 0, ""),
+])
+def test_use(results, name, status, errors):
+    assert results[name].status == status, results[name]
+    assert errors in results[name].errors, results[name]
+
+
+def test_outputs(results):
+    check_books(report(results["interrupted"]))
+    assert results["killed"].output.strip() == "1"
+    assert results["cpus"].output.strip() == "2"
+    screen = results["top"].output
+    assert "samples in these two seconds" in screen and "\33[J" in screen

@@ -1,0 +1,97 @@
+"""Timers and clocks on machines that lack one device or another: the kernel's own
+tests of all timers that there are, and what system.clock says of them."""
+import re
+
+import pytest
+
+from machine import ROOT, vm
+
+# What machine, options for tools/vm, kernel arguments, CPUs, who wakes sleepers.
+MACHINES = [
+    ("pc", [], "", 4, "the LAPIC timer"),
+    ("one CPU", [], "", 1, "the LAPIC timer"),
+    ("q35", ["--machine", "q35"], "", 4, "the LAPIC timer"),
+    ("no HPET", ["--machine", "pc,hpet=off"], "", 2, "the LAPIC timer"),
+    ("HPET by messages", ["--qemu-args", "-global hpet.msi=on"], "", 4,
+     "the LAPIC timer"),
+    ("no ACPI tables", [], "acpi=off", 1, "the LAPIC timer"),
+    ("an old CPU", ["--cpu", "pentium3"], "", 2, "the LAPIC timer"),
+    ("no APIC", ["--cpu", "max,-apic"], "", 1, "pit"),
+    ("no APIC, PIT clock", ["--cpu", "max,-apic"], "clocksource=pit", 1, "pit"),
+    ("events by the HPET", [], "timer=hpet", 4, "hpet0"),
+    ("events by messages", ["--qemu-args", "-global hpet.msi=on"],
+     "timer=hpet2", 4, "hpet2"),
+    ("events by the PIT", [], "timer=pit", 4, "pit"),
+    ("PIT clock", [], "clocksource=pit", 4, "the LAPIC timer"),
+    ("all by the PIT", [], "timer=pit clocksource=pit", 2, "pit"),
+]
+
+
+def kernel_tests():
+    names = ["devices_one_shot_fires_when_due", "devices_long_one_shot_is_split"]
+    for file in ("test_timer.c", "test_pit_clock.c"):
+        with open(f"{ROOT}/tests/kernel/{file}") as source:
+            names += re.findall(r"KERNEL_TEST\((\w+)\)", source.read())
+    return ",".join(names)
+
+
+@pytest.mark.parametrize("options, kargs, smp, events",
+                         [m[1:] for m in MACHINES],
+                         ids=[m[0] for m in MACHINES])
+def test_timers_on(options, kargs, smp, events):
+    run = vm(None, "--console", "--kargs", f"{kargs} test={kernel_tests()}",
+             *options, smp=smp, timeout=180)
+    assert run.status == 0, run
+    assert " 0 failed" in run.output, run
+    assert re.search(f"clock: events .*by {events}[^0-9]", run.output), run
+    assert "unexpected NMI" not in run.output, run
+
+
+def clock_records(*options, kargs="", smp=2):
+    run = vm("sysinfo system.clock", "--kargs", kargs, *options, smp=smp)
+    assert run.status == 0, run
+    records = [re.split(r"  +", line.strip(), maxsplit=6)
+               for line in run.output.splitlines()[1:]]
+    return {(r[0], r[1].split()[0]): " ".join(r[2:]) for r in records}
+
+
+def test_what_is_there_is_listed():
+    records = clock_records()
+    for name in ("lapic", "hpet0", "hpet1", "hpet2", "rtc", "pit"):
+        assert (name, "timer") in records
+    assert "hpet3 " not in str(records)
+    assert "for the clock's events" in records["lapic", "timer"]
+    assert "nmi" in records["rtc", "timer"]
+
+
+def test_what_is_not_there_is_said():
+    records = clock_records("--machine", "pc,hpet=off")
+    assert "the firmware names none" in records["hpet0", "timer"]
+    records = clock_records("--cpu", "max,-apic", smp=1)
+    assert "there is no local APIC" in records["lapic", "timer"]
+    assert "for the clock's events" in records["pit", "timer"]
+    assert "nmi" not in records["pit", "timer"]
+
+
+def test_an_unknown_timer_is_said():
+    run = vm("dmesg", "--kargs", "timer=sundial")
+    assert "timer=sundial: there is no such timer" in run.output
+    assert "events by the LAPIC timer" in run.output
+
+
+def test_the_pit_clock_has_the_pit():
+    records = clock_records(kargs="clocksource=pit")
+    assert "for the clock" in records["pit", "timer"]
+
+
+def test_the_rtc_keeps_what_is_set():
+    run = vm("""date -s '2029-02-28 23:59:58' >/dev/null; sleep 2.2; date -u +%F
+                hwclock -r -f /dev/rtc; date -s '2040-02-29 12:00' >/dev/null
+                hwclock -r; date -s '2035-01-01' >/dev/null; hwclock -s
+                date +%Y""")
+    lines = run.output.splitlines()
+    assert lines[0] == "2029-03-01", run
+    assert lines[1].startswith("Thu Mar  1 00:00:0"), run
+    assert lines[1].split()[4] == "2029", run
+    assert lines[2].startswith("Wed Feb 29 12:00:0"), run
+    assert lines[3] == "2035", run
