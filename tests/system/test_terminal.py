@@ -146,12 +146,12 @@ def test_profile_and_interrupt(console):
     assert console.command("echo $?").startswith("130")
 
 
-def test_profile_of_a_task_until_q(console):
+def test_profile_of_a_task_until_e(console):
     console.command("tester 100000 &")
     console.send("profile -t $!\r")
-    console.wait_for("or q")
+    console.wait_for("until it ends")
     console.settle(1.0)
-    console.send("q")
+    console.send("e")
     report = console.wait_for("strobe:")
     assert "Samples:" in report and " a\r\n" in report
     console.command("kill %1")
