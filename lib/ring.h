@@ -26,6 +26,16 @@ static inline u32 ring_used(const struct ring *r)
            __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
 }
 
+// Anybody: how full it is, give or take what goes in and out meanwhile; never
+// more than its size.
+static inline u32 ring_fill(const struct ring *r)
+{
+    // In this order: the head is never behind a tail that was seen before it.
+    u32 tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+    u32 head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
+    return MIN(head - tail, r->size);
+}
+
 // Writer. False when there is no room for all n bytes.
 static inline bool ring_write(struct ring *r, const void *data, u32 n)
 {

@@ -221,6 +221,39 @@ enum sysinfo_state {
     F(r, U32, max_rate, HZ, "fastest")                         \
     F(r, TEXT64, why, NAME, "it is not usable")
 
+// system.profile.sessions. What is counted is told by <strobe/kbox.h>, struct
+// sprofile_info.
+#define SYSINFO_SESSION_FIELDS(F, r)                            \
+    F(r, U32, id, ID, "number of the session, while it lives")  \
+    F(r, U32, owner, ID, "task that profiles")                  \
+    F(r, U32, target, ID, "task that is profiled; all: system") \
+    F(r, U32, targets, COUNT, "tasks that are, and live")       \
+    F(r, TEXT12, state, NAME, "taking, paused, for exec, over") \
+    F(r, TEXT16, source, NAME, "that interrupts for it")        \
+    F(r, U32, rate, HZ, "really set; 0: by events")             \
+    F(r, U64, taken, COUNT, "samples that hit a target")        \
+    F(r, U64, lost, COUNT, "of these, no room in the ring")     \
+    F(r, U64, missed, COUNT, "ticks that came late")            \
+    F(r, U64, throttled, COUNT, "ticks not looked at")          \
+    F(r, U64, others, COUNT, "ticks that hit something else")   \
+    F(r, U64, used, BYTES, "in the rings, not read yet")        \
+    F(r, U64, room, BYTES, "the rings of all CPUs together")    \
+    F(r, U64, cycles, CYCLES, "spent on its samples")           \
+    F(r, U64, elapsed, NS, "since it began, without pauses")
+
+// system.profile.totals: of all sessions there are and ever were.
+#define SYSINFO_SAMPLING_FIELDS(F, r)                         \
+    F(r, U32, sessions, COUNT, "there are")                   \
+    F(r, U32, most, COUNT, "there can be at once")            \
+    F(r, U64, begun, COUNT, "sessions since the start")       \
+    F(r, U64, taken, COUNT, "samples that hit a target")      \
+    F(r, U64, lost, COUNT, "of these, no room in the ring")   \
+    F(r, U64, missed, COUNT, "ticks that came late")          \
+    F(r, U64, throttled, COUNT, "ticks not looked at")        \
+    F(r, U64, others, COUNT, "ticks that hit something else") \
+    F(r, U64, cycles, CYCLES, "spent on samples")             \
+    F(r, U64, nmis_unclaimed, COUNT, "NMIs that nobody claimed")
+
 // system.locks. Holds are measured about every 63rd time.
 #define SYSINFO_LOCK_FIELDS(F, r)                          \
     F(r, TEXT32, name, NAME, "of the class")               \
@@ -269,6 +302,8 @@ enum sysinfo_state {
     R(SYSCALL, syscall)     \
     R(CLOCK, clock)         \
     R(SAMPLER, sampler)     \
+    R(SESSION, session)     \
+    R(SAMPLING, sampling)   \
     R(LOCK, lock)           \
     R(SLAB, slab)           \
     R(AUDIT, audit)         \

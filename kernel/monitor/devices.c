@@ -1,5 +1,5 @@
 // system.clock and system.profile: what the machine offers to tell the time and
-// to take samples by.
+// to take samples by, and what is sampled.
 
 #include "kernel/monitor/providers.h"
 #include "kernel/monitor/sysinfo.h"
@@ -61,9 +61,38 @@ static int make_sources(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
+static void put_session(const struct sysinfo_session *session, void *arg)
+{
+    struct sysinfo_session *record = chain_add(arg);
+
+    if (record)
+        *record = *session;
+}
+
+static int make_sessions(struct chain *out, u32 number UNUSED)
+{
+    sessions_each(put_session, out);
+    return 0;
+}
+
+static int make_sampling(struct chain *out, u32 number UNUSED)
+{
+    struct sysinfo_sampling *record = chain_add(out);
+
+    if (record)
+        session_totals(record);
+    return 0;
+}
+
 SYSINFO_NODE(clock, .path = "system.clock",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_CLOCK),
              .make = make_clock);
 SYSINFO_NODE(sources, .path = "system.profile.sources",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_SAMPLER),
              .make = make_sources);
+SYSINFO_NODE(sessions, .path = "system.profile.sessions",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_SESSION),
+             .make = make_sessions);
+SYSINFO_NODE(sampling, .path = "system.profile.totals",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_SAMPLING),
+             .make = make_sampling);

@@ -21,6 +21,13 @@ struct thread;
 void lock_classes_each(void (*fn)(const struct sysinfo_lock *, void *),
                        void *arg);
 
+// system.profile.sessions: calls `fn` for each session there is. No spinlock is
+// held; a session that ends meanwhile waits for `fn`.
+void sessions_each(void (*fn)(const struct sysinfo_session *, void *),
+                   void *arg);
+// system.profile.totals. Figures that are sums have never gone down.
+void session_totals(struct sysinfo_sampling *out);
+
 // system.ipccs: calls `fn` for each phone that is connected. As
 // lock_classes_each.
 PROVIDER void ipc_connections_each(void (*fn)(const struct sysinfo_ipcc *,

@@ -44,6 +44,11 @@ static void stretch_ends(struct session *s)
     s->cycles += target_cycles(s) - s->since_cycles;
 }
 
+u64 session_elapsed_ns(const struct session *s)
+{
+    return s->elapsed_ns + (counting(s) ? clock_now_ns() - s->since_ns : 0);
+}
+
 static void set_paused(struct session *s, bool paused, bool wait_exec)
 {
     bool was = counting(s);
@@ -182,6 +187,7 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
     s->wait_exec = s->paused = o->flags & SPROFILE_O_FROM_EXEC;
     publish(s);
     stretch_begins(s);
+    figures_begun();
     return 0;
 }
 
@@ -198,6 +204,7 @@ int session_begin(struct task *task, const struct sprofile_options *o,
     if (task)
         task_ref(task);
     s->profiler = current_task();
+    s->owner = s->profiler->id;
     s->readers = readers;
     s->flags = o->flags;
     s->asked_hz = o->rate_hz;
@@ -227,6 +234,7 @@ void session_end(struct session *s)
     targets_clear(s);
     smp_call_others(nothing, NULL);
     source_release(s->source);
+    figures_ended(s);
     mutex_unlock(&sessions_lock);
     free_session(s);
 }
@@ -249,6 +257,13 @@ static void add_cpu(struct sprofile_info *out, const struct session_cpu *c)
     out->cycles += counter_read(&c->cycles);
 }
 
+void session_counts(const struct session *s, struct sprofile_info *out)
+{
+    for (u32 i = 0; i < cpu_count; i++)
+        add_cpu(out, &s->cpu[i]);
+    out->taken = out->user + out->kernel + out->irq + out->idle;
+}
+
 void session_info(struct session *s, struct sprofile_info *out)
 {
     *out = (struct sprofile_info){
@@ -265,18 +280,14 @@ void session_info(struct session *s, struct sprofile_info *out)
         strlcpy(out->event, s->rate.event, sizeof(out->event));
     mutex_lock(&sessions_lock);
     u64 cycles = s->cycles;
-    out->elapsed_ns = s->elapsed_ns;
-    if (counting(s)) {
+    if (counting(s))
         cycles += target_cycles(s) - s->since_cycles;
-        out->elapsed_ns += clock_now_ns() - s->since_ns;
-    }
+    out->elapsed_ns = session_elapsed_ns(s);
     mutex_unlock(&sessions_lock);
     // Expected from the ledger, which knows nothing of samples: a check of one
     // by the other.
     out->expected = (clock_tsc_to_ns(cycles) * s->rate.hz + NSEC_PER_SEC / 2) /
                     NSEC_PER_SEC;
     out->tsc_hz = clock_tsc_hz();
-    for (u32 i = 0; i < cpu_count; i++)
-        add_cpu(out, &s->cpu[i]);
-    out->taken = out->user + out->kernel + out->irq + out->idle;
+    session_counts(s, out);
 }

@@ -34,6 +34,7 @@ struct session {
     u32 asked_hz, flags;
     struct task *task;           // referenced; NULL: system
     const struct task *profiler; // left out of a system session; only compared
+    u32 owner;                   // its id
     struct waitq *readers;
     u32 slot, ring_pages;
     bool paused, wait_exec;   // sessions_lock; `paused` is read by sample_take
@@ -71,6 +72,15 @@ u64 targets_cycles(struct session *s);
 
 // session.c, under sessions_lock.
 void session_exec_seen(struct session *s);
+u64 session_elapsed_ns(const struct session *s);
+// What its CPUs have counted, added to `out`: taken by mode, and all the rest
+// that a struct session_cpu has. Any context.
+void session_counts(const struct session *s, struct sprofile_info *out);
+
+// figures.c, under sessions_lock: it has begun; nothing samples for it any
+// more.
+void figures_begun(void);
+void figures_ended(const struct session *s);
 
 // address_bins.c. The source whose samples are put into bins, or NULL: read by
 // sample_take.

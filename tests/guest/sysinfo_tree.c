@@ -54,12 +54,26 @@ static void visit(const char *path)
 static void every_node(void)
 {
     static const char *const wanted[] = {
-        "system.uptime",     "system.cpus",         "system.physmem",
-        "system.load",       "system.tasks",        "system.threads",
-        "system.exceptions", "system.clock",        "system.slabs",
-        "kernel.version",    "kernel.cmdline",      "kernel.symbols",
-        "system.cpus.0",     "system.tasks.1",      "system.threads.1",
-        "system.audit",      "system.exceptions.14"
+        "system.uptime",
+        "system.cpus",
+        "system.physmem",
+        "system.load",
+        "system.tasks",
+        "system.threads",
+        "system.exceptions",
+        "system.clock",
+        "system.slabs",
+        "kernel.version",
+        "kernel.cmdline",
+        "kernel.symbols",
+        "system.cpus.0",
+        "system.tasks.1",
+        "system.threads.1",
+        "system.audit",
+        "system.exceptions.14",
+        "system.profile.sources",
+        "system.profile.sessions",
+        "system.profile.totals",
     };
 
     visit("");

@@ -4,6 +4,7 @@
 
 #include "kernel/errno.h"
 #include "kernel/mm/frame.h"
+#include "kernel/monitor/providers.h"
 #include "kernel/profile/sample.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
@@ -115,4 +116,93 @@ KERNEL_TEST(sessions_are_limited_and_leave_nothing)
         frame_stats(&after);
     }
     expect(after.by_use[FRAME_BUFFER] == before.by_use[FRAME_BUFFER]);
+}
+
+// --- what the sysinfo tree tells of them ------------------------------------
+
+struct seen {
+    u32 count;
+    struct sysinfo_session last;
+};
+
+static void see(const struct sysinfo_session *record, void *arg)
+{
+    struct seen *seen = arg;
+    seen->count++;
+    seen->last = *record;
+}
+
+KERNEL_TEST(sessions_are_told_while_they_live)
+{
+    struct sprofile_options o = options(1000);
+    struct sysinfo_sampling before, during, after;
+    struct sprofile_info info;
+    struct seen seen = { 0 };
+    struct session *s;
+    session_totals(&before);
+    expect(!session_begin(&kernel_task, &o, &readers, &s));
+    do {
+        busy(NSEC_PER_MSEC);
+        session_info(s, &info);
+    } while (info.taken < 10);
+    sessions_each(see, &seen);
+    expect(seen.count == before.sessions + 1);
+    expect(seen.last.owner == current_task()->id);
+    expect(seen.last.target == kernel_task.id && seen.last.targets == 1);
+    expect(!strcmp(seen.last.state, "taking"));
+    expect(!strcmp(seen.last.source, info.source));
+    expect(seen.last.rate == info.rate_hz && seen.last.elapsed);
+    expect(seen.last.taken >= info.taken);
+    expect(seen.last.used && seen.last.used <= seen.last.room);
+    session_pause(s, true);
+    sessions_each(see, &seen);
+    expect(!strcmp(seen.last.state, "paused"));
+    session_info(s, &info);
+    session_totals(&during);
+    session_end(s);
+    session_totals(&after);
+    expect(during.sessions == before.sessions + 1);
+    expect(after.sessions == before.sessions);
+    expect(after.begun == before.begun + 1);
+    expect(after.taken == during.taken);
+    expect(after.taken == before.taken + info.taken);
+    expect(after.missed == before.missed + info.missed);
+    expect(after.others == before.others + info.others);
+}
+
+#define SHORT_SESSIONS 50
+
+static bool all_ended; // marked accesses
+
+static void begin_and_end(void *arg)
+{
+    struct sprofile_options o = options(20000);
+    o.ring_bytes = PAGE_SIZE;
+    for (u32 i = 0; i < SHORT_SESSIONS; i++) {
+        struct session *s;
+        expect(!session_begin(arg, &o, &readers, &s));
+        session_end(s);
+    }
+    __atomic_store_n(&all_ended, true, __ATOMIC_RELEASE);
+}
+
+KERNEL_TEST(sessions_are_told_while_they_come_and_go)
+{
+    struct sysinfo_sampling first, now, then;
+    session_totals(&first);
+    then = first;
+    __atomic_store_n(&all_ended, false, __ATOMIC_RELAXED);
+    expect(!kthread_create("test", begin_and_end, NULL, NULL));
+    while (!__atomic_load_n(&all_ended, __ATOMIC_ACQUIRE)) {
+        struct seen seen = { 0 };
+        sessions_each(see, &seen);
+        expect(seen.count <= first.sessions + 1);
+        session_totals(&now);
+        expect(now.begun >= then.begun && now.taken >= then.taken);
+        expect(now.others >= then.others && now.lost >= then.lost);
+        then = now;
+    }
+    session_totals(&now);
+    expect(now.begun == first.begun + SHORT_SESSIONS);
+    expect(now.sessions == first.sessions);
 }

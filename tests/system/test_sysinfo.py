@@ -25,6 +25,9 @@ def outputs():
         "sysinfo system.tasks.1", "sysinfo kernel.version", "sysinfo nothing",
         "sysinfo --json nothing", "sysinfo a b", "sysinfo --help",
         "sysinfo system.snapshots.longest",
+        # (It sees itself, and the shell's number.)
+        "profile --json sh -c 'echo $$; sysinfo --json system.profile.sessions'",
+        "sysinfo --json system.profile",
         "stats > /dev/full", "tasks > /dev/full", "sysinfo > /dev/full",
         "ps -o pid,comm; echo ===; tasks --json",
         "free -k; echo ===; stats --memory --json",
@@ -175,6 +178,29 @@ def test_list_of_nodes(outputs):
     assert "kernel.version" not in outputs["sysinfo system"].output
     assert re.fullmatch(r"\d+ cycles\n",
                         outputs["sysinfo system.snapshots.longest"].output)
+
+
+def test_profile_sessions_tell_of_themselves(outputs):
+    """A session as its own target sees it, and what is left of it."""
+    text = outputs["profile --json sh -c 'echo $$; "
+                   "sysinfo --json system.profile.sessions'"].output
+    shell, text = text.split("\n", 1)
+    session, end = json.JSONDecoder().raw_decode(text)
+    report = json.loads(text[end:])
+    assert len(session) == 1
+    assert session[0]["target"] == int(shell) and session[0]["targets"] == 1
+    assert session[0]["state"] == "taking"
+    assert session[0]["owner"] not in (0, int(shell))
+    assert session[0]["source"] == report["source"]
+    assert session[0]["rate"] == report["rate_hz"]
+    assert session[0]["taken"] <= report["taken"]
+    after = json.loads(
+        outputs["sysinfo --json system.profile"].output)
+    totals = after["totals"][0]
+    assert after["sessions"] == [] and totals["sessions"] == 0
+    assert totals["begun"] == 1 and totals["nmis_unclaimed"] == 0
+    assert totals["taken"] == report["taken"]
+    assert totals["missed"] == report["missed"]
 
 
 def test_cost_with_2000_threads():

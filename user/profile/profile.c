@@ -109,7 +109,8 @@ static _Noreturn void list_sources(bool json)
         "system.profile.sources", SYSINFO_RECORD_SAMPLER, &count);
     if (records == NULL)
         sysinfo_fail("system.profile.sources");
-    qsort(records, count, sizeof(*records), by_rank);
+    else
+        qsort(records, count, sizeof(*records), by_rank);
     if (json)
         sysinfo_print_json(stdout, SYSINFO_RECORD_SAMPLER, records, count);
     else
