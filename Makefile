@@ -140,6 +140,7 @@ $(KERNEL): $(KOBJECTS) arch/i386/linker.ld $(K)/objects \
 MUSL := $(B)/musl/lib/libc.a
 BUSYBOX := $(B)/busybox/busybox
 LUA := $(B)/lua/lua
+SQLITE := $(B)/sqlite/sqlite3
 DEBIAN_BUSYBOX := $(B)/debian/bin/busybox
 
 $(MUSL): tools/build/musl | $(DEPS)
@@ -153,6 +154,10 @@ $(BUSYBOX): tools/build/busybox tools/build/busybox.config $(MUSL)
 $(LUA): tools/build/lua $(MUSL)
 	$(say) BUILD
 	$Qtools/build/lua
+
+$(SQLITE): tools/build/sqlite $(MUSL)
+	$(say) BUILD
+	$Qtools/build/sqlite
 
 $(DEBIAN_BUSYBOX): | $(DEPS)
 	$(say) FETCH
@@ -203,7 +208,7 @@ ROOT_FILES := $(shell find user/root -type f 2>/dev/null)
 $(B)/root.config: FORCE
 	@$(call unchanged,$@,$(USER) $(GUEST) $(ROOT_FILES))
 
-$(B)/initrd: $(USER) $(GUEST) $(BUSYBOX) $(LUA) $(DEBIAN_BUSYBOX) \
+$(B)/initrd: $(USER) $(GUEST) $(BUSYBOX) $(LUA) $(SQLITE) $(DEBIAN_BUSYBOX) \
 		$(ROOT_FILES) $(B)/root.config tools/build/initrd
 	$(say) INITRD
 	$Qtools/build/initrd $@ $(USER) $(GUEST)
@@ -282,8 +287,8 @@ format:
 	clang-format -i $(OUR_C)
 
 clean:
-	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/lua $(B)/debian \
-		$(DEPS),$(wildcard $(B)/*))
+	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/lua \
+		$(B)/sqlite $(B)/debian $(DEPS),$(wildcard $(B)/*))
 
 distclean:
 	rm -rf $(B)
@@ -301,7 +306,7 @@ help:
 	@echo 'make CLANG=1 kernel   build/clang/kernel.elf, by clang'
 	@echo 'make ... VERBOSE=1    show the commands'
 	@echo 'make clean            remove what was built of ours'
-	@echo 'make distclean        remove musl, BusyBox and lua too'
+	@echo 'make distclean        remove musl, BusyBox, lua and sqlite too'
 
 PERCENT := %
 -include $(KOBJECTS:.o=.d)
