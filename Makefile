@@ -10,7 +10,9 @@ KERNEL := $(B)/kernel.elf
 KCC := $(CROSS)gcc
 KCC_FLAGS := -mpreferred-stack-boundary=2
 IMAGES := $(B)/initrd $(B)/strobe.iso docs/syscalls.md
+TOOL := $(B)/strobe
 ifdef CLANG
+TOOL :=
 K := $(B)/clang/kernel
 KERNEL := $(B)/clang/kernel.elf
 KCC := clang --target=i386-linux-gnu
@@ -39,6 +41,7 @@ KCC_FLAGS += -DCHECKED $(sort $(CHECKERS:%=-D%) -DUBSAN) -Wno-tsan \
 	-Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow \
 	$(if $(CLANG),-Wno-unknown-warning-option)
 IMAGES :=
+TOOL :=
 SANITIZE := -fsanitize=undefined -fno-sanitize=object-size
 endif
 # What is left out of UBSan would read each bool and enum by a plain access.
@@ -67,7 +70,7 @@ say = @printf '  %-7s $@\n'
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(KERNEL) $(IMAGES)
+all: $(KERNEL) $(IMAGES) $(TOOL)
 kernel: $(KERNEL)
 
 # --- tools ------------------------------------------------------------------
@@ -201,6 +204,25 @@ $(GUEST): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
 	$(say) LINK
 	$Qtools/cc $< $(LIBSTROBE) -pthread -lm -o $@
 
+# --- the tool on the developer's machine --------------------------------------
+
+NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -I. -Iinclude
+NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
+	$(wildcard user/libprofile/*.c host/strobe/*.c) $(addprefix \
+	user/libstrobe/,messages.c options.c table.c sysinfo.c sysinfo_tool.c))
+
+$(B)/native/%.c.o: %.c | $(DEPS)
+	@mkdir -p $(@D)
+	$(say) HOSTCC
+	$Qgcc $(NFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/native/config: FORCE
+	@$(call unchanged,$@,$(NATIVE))
+
+$(B)/strobe: $(NATIVE) $(B)/native/config
+	$(say) HOSTLD
+	$Qgcc $(NATIVE) -lm -o $@
+
 # --- images -----------------------------------------------------------------
 
 ROOT_FILES := $(shell find user/root -type f 2>/dev/null)
@@ -269,7 +291,7 @@ test-checked: all checked
 test: all checked $(HOST_TESTS)
 	@$(PYTHON) tools/build/test $(HOST_TESTS)
 
-OUR_C = $(shell find arch kernel lib include user tests -name '*.[ch]')
+OUR_C = $(shell find arch kernel lib include user host tests -name '*.[ch]')
 
 # The first cannot know what the linker makes of our sets, the second takes a
 # structure that a callee fills for uninitialised.
@@ -281,7 +303,7 @@ check: all
 	cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 \
 		--enable=warning,portability $(CPPCHECK_OFF:%=--suppress=%) \
 		--std=c11 --platform=unix32 --library=gnu -D__GNUC__=12 \
-		-D__i386__ $(INCLUDES) arch kernel lib user
+		-D__i386__ $(INCLUDES) arch kernel lib user host
 
 format:
 	clang-format -i $(OUR_C)
@@ -294,7 +316,8 @@ distclean:
 	rm -rf $(B)
 
 help:
-	@echo 'make                  build/strobe.iso, build/kernel.elf, build/initrd'
+	@echo 'make                  build/strobe.iso, build/kernel.elf, build/initrd,'
+	@echo '                      build/strobe (the tool; tools/strobe)'
 	@echo "make run              boot in QEMU, a shell on this terminal"
 	@echo "make run CMD='...'    boot, run a command, show what it prints"
 	@echo "make run VM='...'     with options for tools/vm, e.g. VM='--smp 4'"
@@ -310,4 +333,4 @@ help:
 
 PERCENT := %
 -include $(KOBJECTS:.o=.d)
--include $(shell find $(B)/obj $(B)/host -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/host $(B)/native -name '*.d' 2>/dev/null)

@@ -107,12 +107,13 @@ static void load(const struct images *i, struct image *m)
     size_t size;
     m->loaded = true;
     m->problem = "its file cannot be read";
-    m->bytes = i->read(m->path, &size);
+    m->bytes = i->find != NULL ? i->find(i->find_arg, m, &size, &m->problem)
+                               : i->read(m->path, &size);
     if (m->bytes != NULL) {
         m->problem = load_symbols(m, size);
         load_frames(m, size);
     }
-    if (m->problem == NULL)
+    if (m->problem == NULL || i->find != NULL)
         return;
     char *beside = malloc(strlen(m->path) + sizeof(".sym"));
     struct image text = { 0 };

@@ -35,8 +35,15 @@ struct image {
 // text as `nm` prints it.
 typedef void *(*image_reader)(const char *path, size_t *size);
 
+// Looks for the file of an image elsewhere than at its path, by its build id:
+// its bytes, to be freed, or NULL and why there are none.
+typedef void *(*image_finder)(void *arg, const struct image *m, size_t *size,
+                              const char **problem);
+
 struct images {
     image_reader read;
+    image_finder find; // where not NULL, instead of `read`
+    void *find_arg;
     struct image *list;
     uint32_t count, room;
 };

@@ -7,7 +7,6 @@
 #define COUNTS_FIRST 1024u
 #define COUNTS_MAX (1u << 20)
 #define NONE UINT32_MAX
-#define VDSO_BYTES 8192u
 
 static uint32_t bucket_of(const struct samples *s, const struct sample_count *c)
 {
@@ -56,7 +55,7 @@ static int grow(struct samples *s)
     return 0;
 }
 
-static void count(struct samples *s, const struct sample_count *c)
+void samples_count(struct samples *s, const struct sample_count *c)
 {
     s->total += c->samples;
     s->period += c->period;
@@ -81,7 +80,7 @@ static void count(struct samples *s, const struct sample_count *c)
 static struct place place_in(const struct samples *s, uint32_t image,
                              uint32_t address)
 {
-    if (s->vdso != 0 && address - s->vdso < VDSO_BYTES)
+    if (s->vdso != 0 && address - s->vdso < SAMPLES_VDSO_BYTES)
         return (struct place){ IMAGE_VDSO, address - s->vdso };
     return (struct place){ image, address };
 }
@@ -138,7 +137,7 @@ static void take_sample(void *arg, const struct stream_sample *in)
         .samples = 1,
         .period = in->period,
     };
-    count(s, &c);
+    samples_count(s, &c);
 }
 
 static void take_task(void *arg, const struct sprofile_task *t)

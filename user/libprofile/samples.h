@@ -7,6 +7,8 @@
 #include "programs.h"
 #include "stream.h"
 
+#define SAMPLES_VDSO_BYTES 8192u // that the vDSO has at most
+
 enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
 
 struct sample_count {
@@ -39,5 +41,7 @@ int samples_init(struct samples *s, image_reader read);
 void samples_free(struct samples *s);
 // Forgets all samples; images and programs stay.
 void samples_clear(struct samples *s);
+// Counts samples that are alike; the chain is in `chains`.
+void samples_count(struct samples *s, const struct sample_count *c);
 // Takes a piece of the stream, as stream_read.
 size_t samples_add_stream(struct samples *s, const void *bytes, size_t size);

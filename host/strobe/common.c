@@ -1,0 +1,44 @@
+// Options and arguments that several commands have.
+#include "strobe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+uint32_t option_number(const struct tool *tool, const char *option,
+                       const char *text, uint32_t min, uint32_t max)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 &&
+        value >= min && value <= max)
+        return (uint32_t)value;
+    complain("%s %s: not a number from %u to %u", option, text, min, max);
+    options_wrong(tool);
+}
+
+struct view_filter common_filter(const struct tool *tool,
+                                 const struct common *c)
+{
+    struct view_filter f = { .by_task = c->task != 0, .task = c->task };
+
+    if (c->cpu != NULL) {
+        f.by_cpu = true;
+        f.cpu = option_number(tool, "--cpu", c->cpu, 0, UINT16_MAX);
+    }
+    if (c->busy)
+        f.modes = 1u << MODE_IDLE;
+    return f;
+}
+
+const char *one_file(const struct tool *tool, int argc, char *argv[], int at)
+{
+    if (argc - at == 1)
+        return argv[at];
+    if (argc == at)
+        complain("which file? profile -o and sprofile -o write one");
+    else
+        complain("%s: one file at a time", argv[at + 1]);
+    options_wrong(tool);
+}

@@ -1,0 +1,164 @@
+// A perf.data file, read, and what all reports say of it.
+#include "strobe.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void keep_sample(void *arg, const struct timed_sample *s)
+{
+    struct profile *p = arg;
+
+    if (p->count == p->room) {
+        size_t room = p->room * 2 + 1024;
+        void *list = realloc(p->list, room * sizeof(*p->list));
+        if (list == NULL)
+            fail(1, "%s: not enough memory for its samples", p->path);
+        p->list = list;
+        p->room = room;
+    }
+    p->list[p->count++] = *s;
+}
+
+void profile_open(struct profile *p, const char *path, const struct common *c)
+{
+    *p = (struct profile){ .path = path };
+    p->file.sample = keep_sample;
+    p->file.arg = p;
+    size_t size;
+    void *bytes = file_read(path, &size);
+    if (bytes == NULL)
+        fail(1, "%s: %s", path, strerror(errno));
+    if (samples_init(&p->samples, NULL) < 0)
+        fail(1, "not enough memory");
+    p->samples.images.find = elves_read;
+    p->samples.images.find_arg = &p->elves;
+    const char *problem = perf_read(&p->file, &p->samples, bytes, size);
+    if (problem != NULL)
+        fail(1, "%s: %s", path, problem);
+    free(bytes);
+    elves_init(&p->elves, c->kernel, c->folders);
+}
+
+void profile_close(struct profile *p)
+{
+    samples_free(&p->samples);
+    elves_free(&p->elves);
+    free(p->list);
+}
+
+// --- header -----------------------------------------------------------------
+
+void profile_header(FILE *out, const struct profile *p, const struct view *v)
+{
+    const struct perf_file *f = &p->file;
+
+    fprintf(out, "Profile %s%s%s, %.3f s\n", p->path,
+            f->command[0] != '\0' ? " of " : "", f->command,
+            f->info.elapsed_ns / 1e9);
+    if (f->cut)
+        fprintf(out,
+                "Cut off: the file has no end; %" PRIu64
+                " records are whole, %" PRIu64 " bytes of another are not\n",
+                f->records, f->cut_bytes);
+    if (f->has_info)
+        header_print(out, &f->info, &f->asked, &p->samples, v->unknown);
+    else
+        fprintf(out,
+                "Samples: %" PRIu64 " taken, %" PRIu64
+                " lost; the file does not say how they were taken\n",
+                f->info.taken, f->info.lost);
+    fputc('\n', out);
+}
+
+void profile_complain(struct profile *p)
+{
+    for (uint32_t i = 0; i < p->samples.images.count; i++) {
+        const struct image *m = &p->samples.images.list[i];
+        if (i == IMAGE_UNKNOWN || !m->loaded)
+            continue;
+        if (m->problem != NULL)
+            complain("%s: %s; addresses are shown instead. Name the folder of "
+                     "the right build with --dir (of the kernel with -k)",
+                     m->path, m->problem);
+        else if (m->build_id_size == 0 && i != IMAGE_VDSO)
+            complain("%s: has no build id to find its file by: taken by its "
+                     "name",
+                     m->path);
+    }
+}
+
+// --- names ------------------------------------------------------------------
+
+const char *profile_task_name(const struct profile *p, uint32_t task)
+{
+    const struct program *program =
+        programs_find(&p->samples.programs, task, UINT64_MAX);
+
+    return program != NULL && program->name[0] != '\0' ? program->name : "?";
+}
+
+static const char *key_name(enum view_by by)
+{
+    return by == BY_CPU ? "CPU" : by == BY_TASK ? "task" : "thread";
+}
+
+void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
+              const struct view_row *row)
+{
+    if (by == BY_TASK)
+        snprintf(out, size, "task %u %s", row->key,
+                 profile_task_name(p, row->key));
+    else
+        snprintf(out, size, "%s %u", key_name(by), row->key);
+}
+
+void row_name(char *out, size_t size, const struct profile *p,
+              const struct view_row *row, uint32_t alone)
+{
+    const char *path = p->samples.images.list[row->image].path;
+    int n = row->name != NULL
+                ? snprintf(out, size, "%.*s", (int)row->name_size, row->name)
+                : snprintf(out, size, "%s",
+                           row->address == 0 && row->image != IMAGE_UNKNOWN
+                               ? "[unknown]"
+                               : "");
+
+    if (row->image == alone || n < 0 || (size_t)n >= size)
+        return;
+    bool marked = path[0] == '[';
+    snprintf(out + n, size - n, "%s%s%s%s", n > 0 ? " " : "", marked ? "" : "[",
+             path, marked ? "" : "]");
+}
+
+uint32_t profile_only_image(const struct profile *p)
+{
+    uint32_t only = IMAGE_NONE;
+
+    for (uint32_t i = 0; i < p->samples.count; i++) {
+        const struct sample_count *c = &p->samples.counts[i];
+        if (c->mode == MODE_IDLE || c->image == only)
+            continue;
+        if (only != IMAGE_NONE)
+            return IMAGE_NONE;
+        only = c->image;
+    }
+    return only;
+}
+
+// --- views ------------------------------------------------------------------
+
+void profile_view(struct view *v, struct profile *p, enum view_by by,
+                  const struct view_filter *filter)
+{
+    if (view_make(v, &p->samples, by, filter) < 0)
+        fail(1, "not enough memory for the report");
+}
+
+void profile_tree(struct tree *t, struct profile *p, const struct view *v,
+                  const struct view_filter *filter, bool inverted)
+{
+    if (tree_make(t, v, &p->samples, filter, inverted) < 0)
+        fail(1, "not enough memory for the tree");
+}

@@ -1,0 +1,118 @@
+// strobe report: one table, the rows by symbol, address, thread, CPU or task.
+#include "strobe.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#define ROWS_DEFAULT 20
+
+struct report {
+    struct common common;
+    const char *by_text, *rows_text;
+    enum view_by by;
+    uint32_t rows; // 0: all
+};
+
+static struct report settings;
+
+static const struct tool_option options[] = {
+    { 'B', "by", "WHAT", "symbol (the default), address, thread, cpu, task",
+      .text = &settings.by_text },
+    { 'n', "rows", "N", "Length of the table (20); 0: all",
+      .text = &settings.rows_text },
+    FILTER_OPTIONS(settings.common),
+    FILE_OPTIONS(settings.common),
+    { 0 },
+};
+static const struct tool tool = { .usage = "strobe report [OPTIONS] FILE",
+                                  .options = options };
+
+static enum view_by what(const char *name)
+{
+    static const char *const names[] = { [BY_SYMBOL] = "symbol",
+                                         [BY_ADDRESS] = "address",
+                                         [BY_THREAD] = "thread",
+                                         [BY_CPU] = "cpu",
+                                         [BY_TASK] = "task" };
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    }
+    complain("--by %s: not one of symbol, address, thread, cpu, task", name);
+    options_wrong(&tool);
+}
+
+static void add_row(struct table *t, struct profile *p, const struct view *v,
+                    const struct view_row *row)
+{
+    bool places = settings.by == BY_SYMBOL || settings.by == BY_ADDRESS;
+    char name[512];
+
+    if (places && row->address != 0)
+        table_add(t, "0x%x", row->address);
+    else if (places)
+        table_add(t, "-");
+    table_add(t, "%" PRIu64, row->self);
+    table_add(t, "%.2f%%", percent(row->self, v->samples));
+    if (places)
+        row_name(name, sizeof(name), p, row, profile_only_image(p));
+    else
+        key_text(name, sizeof(name), p, settings.by, row);
+    table_add(t, "%s", name);
+}
+
+static void print_rows(struct profile *p, const struct view *v)
+{
+    static const struct table_column columns[] = {
+        { "Address", true },
+        { "Samples", true },
+        { "Percent", true },
+        { "Symbol", false },
+    };
+    static const struct table_column keyed[] = {
+        { "Samples", true },
+        { "Percent", true },
+        { "Where", false },
+    };
+    bool places = settings.by == BY_SYMBOL || settings.by == BY_ADDRESS;
+    uint32_t shown = 0, limit = settings.rows == 0 ? v->count : settings.rows;
+    uint64_t left = v->samples;
+    struct table table;
+
+    table_init(&table, places ? columns : keyed, places ? 4 : 3);
+    while (shown < v->count && shown < limit && v->rows[shown].self > 0) {
+        left -= v->rows[shown].self;
+        add_row(&table, p, v, &v->rows[shown++]);
+    }
+    table_print(&table, stdout);
+    uint32_t more = 0;
+    while (shown + more < v->count && v->rows[shown + more].self > 0)
+        more++;
+    if (more > 0)
+        printf("%u more rows with %" PRIu64 " samples (--rows 0 shows all)\n",
+               more, left);
+}
+
+int command_report(int argc, char *argv[])
+{
+    struct profile p;
+    struct view v;
+    int at = options_parse(&tool, argc, argv);
+
+    settings.rows =
+        settings.rows_text == NULL
+            ? ROWS_DEFAULT
+            : option_number(&tool, "--rows", settings.rows_text, 0, INT_MAX);
+    settings.by = settings.by_text == NULL ? BY_SYMBOL : what(settings.by_text);
+    struct view_filter filter = common_filter(&tool, &settings.common);
+    profile_open(&p, one_file(&tool, argc, argv, at), &settings.common);
+    profile_view(&v, &p, settings.by, &filter);
+    profile_complain(&p);
+    profile_header(stdout, &p, &v);
+    print_rows(&p, &v);
+    view_free(&v);
+    profile_close(&p);
+    return 0;
+}

@@ -1,0 +1,61 @@
+// strobe COMMAND [OPTIONS] FILE: reads on the developer's machine what profile
+// -o and sprofile -o have written in Strobe.
+#include "strobe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct command {
+    const char *name, *what;
+    int (*run)(int argc, char *argv[]);
+};
+
+static const struct command commands[] = {
+    { "report", "Samples by symbol, address, thread, CPU or task",
+      command_report },
+};
+
+static void usage(FILE *out)
+{
+    fputs("Usage: strobe COMMAND [OPTIONS] FILE\n"
+          "FILE is what profile -o or sprofile -o has written (perf.data).\n"
+          "Commands:\n",
+          out);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        fprintf(out, "  %-9s  %s\n", commands[i].name, commands[i].what);
+    fputs("strobe COMMAND --help tells the options of a command.\n", out);
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+int main(int argc, char *argv[])
+{
+    if (argc < 2) {
+        usage(stderr);
+        return USAGE_STATUS;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        usage(stdout);
+        return EXIT_SUCCESS;
+    }
+    const struct command *command = find(argv[1]);
+    if (command == NULL) {
+        complain("%s: there is no such command", argv[1]);
+        usage(stderr);
+        return USAGE_STATUS;
+    }
+    argv[1] = argv[0]; // what getopt calls the program
+    int status = command->run(argc - 1, argv + 1);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        fail(1, "writing: %s", strerror(errno));
+    return status;
+}

@@ -1,0 +1,87 @@
+// What the parts of strobe, the tool on the developer's machine, share.
+//
+// A command takes a perf.data file that profile -o or sprofile -o has written
+// (profile.c), finds the programs' files by their build ids (elves.c), and
+// shows or converts what libprofile makes of it.
+#pragma once
+
+#include "elves.h"
+
+#include "user/libprofile/header.h"
+#include "user/libprofile/perf_read.h"
+#include "user/libprofile/views.h"
+#include "user/libstrobe/options.h"
+#include "user/libstrobe/strobe.h"
+
+// --- the commands, as main() calls them -------------------------------------
+
+int command_report(int argc, char *argv[]);
+
+// --- options that several commands have -------------------------------------
+
+struct common {
+    const char *kernel, *folders; // where ELF files are looked for
+    const char *cpu;
+    uint32_t task;
+    bool busy;
+};
+// For the tables of options.h; `c` is a struct common.
+#define FILE_OPTIONS(c)                                                 \
+    { 'k', "kernel", "ELF", "The kernel's file (build/kernel.elf)",     \
+      .text = &(c).kernel },                                            \
+    {                                                                   \
+        'd', "dir", "DIRS",                                             \
+            "Look here first for programs' files, DIR:DIR:... (build)", \
+            .text = &(c).folders                                        \
+    }
+#define FILTER_OPTIONS(c)                                         \
+    { 't', "task", "TASK", "Only this task", .task = &(c).task }, \
+        { 'c', "cpu", "CPU", "Only this CPU", .text = &(c).cpu }, \
+    {                                                             \
+        'b', "busy", NULL, "Without idle CPUs", .flag = &(c).busy \
+    }
+
+// A number from an option; what is wrong is said, and ends the program.
+uint32_t option_number(const struct tool *tool, const char *option,
+                       const char *text, uint32_t min, uint32_t max);
+// Which samples the options want.
+struct view_filter common_filter(const struct tool *tool,
+                                 const struct common *c);
+// Checks that one file, and no more, is left of the arguments: its name.
+const char *one_file(const struct tool *tool, int argc, char *argv[], int at);
+
+// --- profile.c: a file that was read ----------------------------------------
+
+struct profile {
+    const char *path;
+    struct samples samples;
+    struct perf_file file;
+    struct elves elves;
+    struct timed_sample *list; // each sample, as the file has them
+    size_t count, room;
+};
+
+// Reads a file. Ends the program, with a message, when that cannot be.
+void profile_open(struct profile *p, const char *path, const struct common *c);
+void profile_close(struct profile *p);
+// The lines that stand above every report. `v` is the view that is shown.
+void profile_header(FILE *out, const struct profile *p, const struct view *v);
+// Says on standard error which files were not found. After a view was made.
+void profile_complain(struct profile *p);
+// What a task was called last, "?" if that is not known.
+const char *profile_task_name(const struct profile *p, uint32_t task);
+// The same as view_make and tree_make; no memory ends the program.
+void profile_view(struct view *v, struct profile *p, enum view_by by,
+                  const struct view_filter *filter);
+void profile_tree(struct tree *t, struct profile *p, const struct view *v,
+                  const struct view_filter *filter, bool inverted);
+
+// What a row is called: "name", "name [kernel]", "name [/bin/lua]". `alone`:
+// the image that needs no name, or IMAGE_NONE.
+void row_name(char *out, size_t size, const struct profile *p,
+              const struct view_row *row, uint32_t alone);
+// What a row by thread, CPU or task is called: "task 7 lua".
+void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
+              const struct view_row *row);
+// The image of all programs' samples; IMAGE_NONE if there are several.
+uint32_t profile_only_image(const struct profile *p);

@@ -1,0 +1,280 @@
+// user/libprofile/perf_read.c: files made by hand, whole, out of order, cut off
+// at every byte, and with every byte changed.
+// link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
+// link: user/libprofile/samples.c user/libprofile/stream.c
+// link: user/libprofile/chains.c user/libprofile/images.c
+// link: user/libprofile/programs.c
+#include "perf_made.h"
+
+#include "user/libprofile/perf_read.h"
+
+#define VDSO 0xbffe0000u
+
+static struct made made;
+static struct samples samples;
+static struct perf_file file;
+static struct timed_sample seen[64];
+static u32 seen_count;
+
+static void *no_file(const char *path UNUSED, size_t *size UNUSED)
+{
+    return NULL;
+}
+
+static void see(void *arg UNUSED, const struct timed_sample *s)
+{
+    if (seen_count < ARRAY_SIZE(seen))
+        seen[seen_count++] = *s;
+}
+
+// Reads the first `size` bytes, from memory of just that size.
+static const char *read_bytes(const u8 *bytes, size_t size)
+{
+    u8 *copy = malloc(size + (size == 0));
+    memcpy(copy, bytes, size);
+    samples_free(&samples);
+    assert_int_equal(samples_init(&samples, no_file), 0);
+    file = (struct perf_file){ .sample = see };
+    seen_count = 0;
+    const char *problem = perf_read(&file, &samples, copy, size);
+    free(copy);
+    return problem;
+}
+
+static void read_made(void)
+{
+    const char *problem = read_bytes(made.bytes, made.size);
+    if (problem != NULL)
+        fail_msg("%s", problem);
+}
+
+static const u64 user_chain[] = { PERF_CONTEXT_USER, 0x8049010, 0x8049100 };
+static const u64 both_chain[] = { PERF_CONTEXT_KERNEL, 0xc0100010, 0xc0100200,
+                                  PERF_CONTEXT_USER,   0x8049020,  0x8049100 };
+static const u64 vdso_chain[] = { PERF_CONTEXT_USER, VDSO + 0x40, 0x8049100 };
+
+static const struct made_sample user_sample = { .task = 7,
+                                                .thread = 8,
+                                                .cpu = 1,
+                                                .time = 1000,
+                                                .period = 5,
+                                                .chain = user_chain,
+                                                .depth = 3 };
+
+// The records of a small session: two tasks, three samples, one lost.
+static void make(void)
+{
+    struct made_sample kernel = user_sample, idle = { 0 }, vdso = user_sample;
+    struct sprofile_info info = { .source = "nmi-hpet", .taken = 5, .cpus = 2 };
+    static const u8 command[] = "\2\0\0\0"
+                                "\4\0\0\0"
+                                "lua\0"
+                                "\4\0\0\0"
+                                "x y";
+
+    kernel.chain = both_chain;
+    kernel.depth = 6;
+    kernel.flags = SPROFILE_F_KERNEL | SPROFILE_F_IRQS_OFF;
+    kernel.time = 1500;
+    vdso.chain = vdso_chain;
+    vdso.time = 1600;
+    idle.flags = SPROFILE_F_IDLE | SPROFILE_F_KERNEL;
+    idle.chain = both_chain;
+    idle.depth = 2;
+    idle.time = 900;
+
+    made_begin(&made);
+    made_own(&made, PERF_STROBE_FEATURE + PERF_FEATURE_COMMAND, command,
+             sizeof(command));
+    made_mmap(&made, PERF_KERNEL_PID, PERF_KERNEL_PATH, 0xc0100000, 0xaa, 1);
+    made_mmap(&made, 0, PERF_VDSO_PATH, VDSO, 0, 1);
+    made_comm(&made, 7, "shell", false, 100);
+    made_mmap(&made, 7, "/bin/sh", 0x8048000, 0x11, 100);
+    made_sample(&made, &user_sample);
+    made_sample(&made, &kernel);
+    made_sample(&made, &vdso);
+    made_lost(&made, 1, 1700);
+    made_sample(&made, &idle);
+    made_own(&made, PERF_STROBE_INFO, &info, sizeof(info));
+    made_end(&made);
+}
+
+static struct place innermost(u32 chain)
+{
+    return samples.chains.nodes[chain].place;
+}
+
+static struct place caller(u32 chain)
+{
+    return innermost(samples.chains.nodes[chain].parent);
+}
+
+static void assert_place(struct place p, u32 image, u32 address)
+{
+    assert_int_equal(p.image, image);
+    assert_int_equal(p.address, address);
+}
+
+static void whole(void **state UNUSED)
+{
+    make();
+    read_made();
+    assert_false(file.cut);
+    assert_true(file.has_info);
+    assert_string_equal(file.info.source, "nmi-hpet");
+    assert_string_equal(file.command, "lua x y");
+    assert_int_equal(samples.total, 4);
+    assert_int_equal(samples.lost, 1);
+    assert_int_equal(samples.reader.malformed, 0);
+    assert_int_equal(file.first, 900);
+    assert_int_equal(file.last, 1600);
+    assert_int_equal(seen_count, 4);
+
+    const struct image *sh = &samples.images.list[seen[0].image];
+    assert_string_equal(sh->path, "/bin/sh");
+    assert_int_equal(sh->build_id_size, 20);
+    assert_int_equal(sh->build_id[0], 0x11);
+    assert_int_equal(samples.images.list[IMAGE_KERNEL].build_id[0], 0xaa);
+
+    assert_int_equal(seen[0].task, 7);
+    assert_int_equal(seen[0].thread, 8);
+    assert_int_equal(seen[0].cpu, 1);
+    assert_int_equal(seen[0].period, 5);
+    assert_int_equal(seen[0].mode, MODE_USER);
+    assert_false(seen[0].irqs_off);
+    assert_place(innermost(seen[0].chain), seen[0].image, 0x8049010);
+    assert_place(caller(seen[0].chain), seen[0].image, 0x80490ff);
+
+    assert_int_equal(seen[1].mode, MODE_KERNEL);
+    assert_true(seen[1].irqs_off);
+    assert_place(innermost(seen[1].chain), IMAGE_KERNEL, 0xc0100010);
+    assert_place(caller(seen[1].chain), IMAGE_KERNEL, 0xc01001ff);
+    assert_place(innermost(seen[2].chain), IMAGE_VDSO, 0x40);
+    assert_int_equal(seen[3].mode, MODE_IDLE);
+}
+
+// What the task ran when the sample was taken, whichever record comes first.
+static void programs_by_time(void **state UNUSED)
+{
+    struct made_sample s = user_sample;
+
+    made_begin(&made);
+    s.time = 5000;
+    made_sample(&made, &s); // runs /bin/lua by then
+    s.time = 2000;
+    made_sample(&made, &s); // still /bin/sh
+    s.task = 9;
+    s.time = 3500;
+    made_sample(&made, &s); // a child, forked from /bin/sh
+    made_comm(&made, 7, "lua", true, 4000);
+    made_mmap(&made, 7, "/bin/lua", 0x8048000, 0x22, 4000);
+    made_fork(&made, 9, 7, 3000);
+    made_comm(&made, 7, "sh", false, 100);
+    made_mmap(&made, 7, "/bin/sh", 0x8048000, 0x11, 100);
+    made_end(&made);
+    read_made();
+    assert_int_equal(seen_count, 3);
+    assert_string_equal(samples.images.list[seen[0].image].path, "/bin/lua");
+    assert_string_equal(samples.images.list[seen[1].image].path, "/bin/sh");
+    assert_string_equal(samples.images.list[seen[2].image].path, "/bin/sh");
+    const struct program *p = programs_find(&samples.programs, 7, 5000);
+    assert_string_equal(p->name, "lua");
+}
+
+static void without_figures(void **state UNUSED)
+{
+    made_begin(&made);
+    made_sample(&made, &user_sample);
+    made_lost(&made, 3, 1);
+    made_end(&made);
+    read_made();
+    assert_false(file.has_info);
+    assert_int_equal(file.info.taken, 4);
+    assert_int_equal(file.info.user, 1);
+    assert_int_equal(file.info.lost, 3);
+    assert_int_equal(file.info.cpus, 2);
+    assert_int_equal(seen[0].image, IMAGE_UNKNOWN);
+}
+
+static void refused(void **state UNUSED)
+{
+    struct perf_file_attr *a =
+        (void *)(made.bytes + sizeof(struct perf_header));
+
+    assert_non_null(strstr(read_bytes((const u8 *)"", 0), "not a perf.data"));
+    assert_non_null(
+        strstr(read_bytes((const u8 *)"\177ELF....", 8), "not a perf.data"));
+    made_begin(&made);
+    a->attr.sample_type |= 1u << 14;
+    assert_non_null(
+        strstr(read_bytes(made.bytes, made.size), "another program"));
+}
+
+// Cut off anywhere, each record that is whole counts.
+static void truncated(void **state UNUSED)
+{
+    make();
+    u32 before = 0;
+    for (size_t size = 0; size < made.size; size++) {
+        const char *problem = read_bytes(made.bytes, size);
+        if (size < MADE_DATA) {
+            assert_non_null(problem);
+            continue;
+        }
+        assert_null(problem);
+        assert_true(file.cut);
+        assert_int_equal(samples.reader.malformed, 0);
+        assert_true(seen_count >= before);
+        before = seen_count;
+    }
+    assert_int_equal(before, 4);
+}
+
+// No byte makes it read where there is nothing (ASan), or lose its way.
+static void changed(void **state UNUSED)
+{
+    make();
+    for (size_t at = 0; at < made.size; at++) {
+        for (u32 bits = 1; bits < 256; bits = bits * 2 + 1) {
+            made.bytes[at] ^= bits;
+            if (read_bytes(made.bytes, made.size) == NULL)
+                assert_true(samples.total <= file.records);
+            made.bytes[at] ^= bits;
+        }
+    }
+}
+
+static void deep_chain(void **state UNUSED)
+{
+    static u64 chain[1000];
+    struct made_sample s = user_sample;
+
+    for (u32 i = 0; i < ARRAY_SIZE(chain); i++)
+        chain[i] = 0x8049000 + i;
+    s.chain = chain;
+    s.depth = ARRAY_SIZE(chain);
+    made_begin(&made);
+    made_sample(&made, &s);
+    made_end(&made);
+    read_made();
+    assert_int_equal(samples.chains.count, 1 + ARRAY_SIZE(chain));
+    // More than there is room for in the record: it is passed over.
+    struct perf_sample *record = (void *)(made.bytes + made.last);
+    record->depth = UINT64_MAX / 8 + 2;
+    read_made();
+    assert_int_equal(samples.total, 0);
+    assert_int_equal(samples.reader.malformed, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole),           cmocka_unit_test(programs_by_time),
+        cmocka_unit_test(without_figures), cmocka_unit_test(refused),
+        cmocka_unit_test(truncated),       cmocka_unit_test(changed),
+        cmocka_unit_test(deep_chain),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    samples_free(&samples);
+    return failed;
+}

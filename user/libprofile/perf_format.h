@@ -1,0 +1,190 @@
+// perf.data as Strobe writes and reads it: Linux's layout (docs/perf-data.md),
+// little endian, every 64-bit field at a multiple of 8 bytes.
+#pragma once
+
+#include <stdint.h>
+
+// The file: header, ids, attributes, records; behind the records, once the file
+// is sealed, the table of features and what they hold.
+#define PERF_MAGIC "PERFILE2"
+
+struct perf_section {
+    uint64_t offset, size;
+};
+
+struct perf_header {
+    char magic[8];
+    uint64_t size;      // of this header
+    uint64_t attr_size; // of one struct perf_file_attr
+    struct perf_section attrs;
+    struct perf_section data; // size 0: not sealed
+    struct perf_section event_types;
+    uint64_t features[4]; // a bit each; the table has one section for each set
+};
+
+// struct perf_event_attr, its first published version.
+struct perf_attr {
+    uint32_t type, size;
+    uint64_t config;
+    uint64_t period; // or the frequency, with PERF_ATTR_FREQ
+    uint64_t sample_type;
+    uint64_t read_format;
+    uint64_t flags;
+    uint32_t wakeup, breakpoint_type;
+    uint64_t breakpoint_address;
+};
+#define PERF_TYPE_HARDWARE 0
+#define PERF_TYPE_SOFTWARE 1
+#define PERF_TYPE_RAW 4
+#define PERF_SOFTWARE_CPU_CLOCK 0 // its period is in nanoseconds
+
+#define PERF_SAMPLE_IP (1u << 0)
+#define PERF_SAMPLE_TID (1u << 1)
+#define PERF_SAMPLE_TIME (1u << 2)
+#define PERF_SAMPLE_CALLCHAIN (1u << 5)
+#define PERF_SAMPLE_CPU (1u << 7)
+#define PERF_SAMPLE_PERIOD (1u << 8)
+#define PERF_SAMPLE_IDENTIFIER (1u << 16)
+
+#define PERF_READ_FORMAT_ID 4
+
+#define PERF_ATTR_MMAP (1u << 8)
+#define PERF_ATTR_COMM (1u << 9)
+#define PERF_ATTR_FREQ (1u << 10)
+#define PERF_ATTR_TASK (1u << 13)
+#define PERF_ATTR_SAMPLE_ID_ALL (1u << 18)
+#define PERF_ATTR_MMAP2 (1u << 23)
+#define PERF_ATTR_COMM_EXEC (1u << 24)
+
+struct perf_file_attr {
+    struct perf_attr attr;
+    struct perf_section ids; // of uint64_t
+};
+
+// --- records ----------------------------------------------------------------
+
+struct perf_record {
+    uint32_t type; // PERF_RECORD_...
+    uint16_t misc;
+    uint16_t size; // bytes, a multiple of 8, this head included
+};
+#define PERF_RECORD_LOST 2
+#define PERF_RECORD_COMM 3
+#define PERF_RECORD_EXIT 4
+#define PERF_RECORD_FORK 7
+#define PERF_RECORD_SAMPLE 9
+#define PERF_RECORD_MMAP2 10
+// The deprecated HEADER_EVENT_TYPE, which every perf passes over: our own
+// records lie in it.
+#define PERF_RECORD_STROBE 65
+
+#define PERF_MISC_CPUMODE 7
+#define PERF_MISC_KERNEL 1
+#define PERF_MISC_USER 2
+#define PERF_MISC_COMM_EXEC (1u << 13)
+#define PERF_MISC_MMAP_BUILD_ID (1u << 14)
+#define PERF_MISC_BUILD_ID_SIZE \
+    (1u << 15) // of an entry of PERF_FEATURE_BUILD_ID
+
+// Ends every record but SAMPLE and STROBE.
+struct perf_trailer {
+    uint32_t pid, tid;
+    uint64_t time; // ns
+    uint32_t cpu, reserved;
+    uint64_t id;
+};
+
+struct perf_sample {
+    struct perf_record head;
+    uint64_t id, ip;
+    uint32_t pid, tid;
+    uint64_t time; // ns, of the TSC
+    uint32_t cpu;
+    uint32_t flags; // SPROFILE_F_... of the sample; perf does not look at it
+    uint64_t period;
+    uint64_t depth; // entries of chain[], the marks included
+    uint64_t chain[];
+};
+// What follows is the kernel's chain, the user's.
+#define PERF_CONTEXT_KERNEL ((uint64_t)-128)
+#define PERF_CONTEXT_USER ((uint64_t)-512)
+
+struct perf_comm {
+    struct perf_record head;
+    uint32_t pid, tid;
+    char name[16];
+    struct perf_trailer trailer;
+};
+
+// FORK and EXIT.
+struct perf_task {
+    struct perf_record head;
+    uint32_t pid, parent_pid, tid, parent_tid;
+    uint64_t time;
+    struct perf_trailer trailer;
+};
+
+// The path, padded to a multiple of 8, and a trailer follow.
+struct perf_mmap2 {
+    struct perf_record head;
+    uint32_t pid, tid;
+    uint64_t address, size, file_offset;
+    uint8_t build_id_size; // with PERF_MISC_MMAP_BUILD_ID; else all zero
+    uint8_t reserved[3];
+    uint8_t build_id[20];
+    uint32_t protection, flags;
+    char path[];
+};
+#define PERF_KERNEL_PID UINT32_MAX // its mapping is everybody's
+#define PERF_KERNEL_PATH "[kernel.kallsyms]"
+// Not "[vdso]": for that perf would show the functions of its own.
+#define PERF_VDSO_PATH "linux-gate.so.1"
+
+struct perf_lost {
+    struct perf_record head;
+    uint64_t id, count;
+    struct perf_trailer trailer;
+};
+
+// Bytes of one kind, padded to a multiple of 8; `size` of them count.
+struct perf_strobe {
+    struct perf_record head;
+    char magic[8];
+    uint32_t kind, size;
+    uint8_t bytes[];
+};
+#define PERF_STROBE_MAGIC "Strobe\0" // and a NUL
+enum perf_strobe_kind {
+    PERF_STROBE_OPTIONS = 1, // struct sprofile_options, as asked
+    PERF_STROBE_INFO = 2,    // struct sprofile_info; the last one holds
+    // The bytes of a feature, n its number: what is sealed is made of these.
+    PERF_STROBE_FEATURE = 256,
+};
+
+// --- features ---------------------------------------------------------------
+
+#define PERF_FEATURE_BUILD_ID 2
+#define PERF_FEATURE_HOSTNAME 3
+#define PERF_FEATURE_OS_RELEASE 4
+#define PERF_FEATURE_ARCH 6
+#define PERF_FEATURE_CPUS 7
+#define PERF_FEATURE_COMMAND 11
+#define PERF_FEATURE_EVENTS 12
+#define PERF_FEATURES 32 // that we know of are below this
+
+// One of PERF_FEATURE_BUILD_ID. The path, padded to a multiple of 8, follows.
+struct perf_build_id {
+    struct perf_record head; // type 0; misc: cpumode, PERF_MISC_BUILD_ID_SIZE
+    uint32_t pid;
+    uint8_t build_id[20];
+    uint8_t build_id_size;
+    uint8_t reserved[3];
+    char path[];
+};
+
+_Static_assert(sizeof(struct perf_header) == 104, "");
+_Static_assert(sizeof(struct perf_file_attr) == 80, "");
+_Static_assert(sizeof(struct perf_sample) == 64, "");
+_Static_assert(sizeof(struct perf_trailer) == 32, "");
+_Static_assert(sizeof(struct perf_mmap2) == 72, "");
+_Static_assert(sizeof(struct perf_build_id) == 36, "");

@@ -1,0 +1,423 @@
+#include "perf_read.h"
+
+#include "perf_walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PERF_CONTEXT_MIN ((uint64_t)-4095) // any mark is at least that
+#define CHAIN_MAX (UINT16_MAX / 8)         // entries that a record has room for
+
+struct reading {
+    struct perf_file *file;
+    struct samples *samples;
+    struct perf_layout layout;
+};
+
+// --- which program ran when -------------------------------------------------
+//
+// These records are put into the order of time before any sample is looked at.
+
+struct change {
+    struct perf_view record;
+    uint64_t time, order;
+};
+
+static int compare_changes(const void *a, const void *b)
+{
+    const struct change *x = a, *y = b;
+
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void set_name(struct program *p, const char *name)
+{
+    strncpy(p->name, name, sizeof(p->name) - 1);
+    p->name[sizeof(p->name) - 1] = '\0';
+}
+
+// What the task is now known as, to be changed and added at `time`.
+static struct program program_now(const struct samples *s, uint32_t task,
+                                  uint64_t time)
+{
+    const struct program *now = programs_find(&s->programs, task, UINT64_MAX);
+    struct program p = { .task = task, .image = IMAGE_UNKNOWN };
+
+    if (now != NULL)
+        p = *now;
+    p.time = time;
+    return p;
+}
+
+static bool take_comm(struct samples *s, const struct change *c)
+{
+    struct perf_comm comm;
+    const char *name =
+        perf_string(&c->record, offsetof(struct perf_comm, name));
+
+    if (!perf_get(&c->record, &comm, offsetof(struct perf_comm, name)) ||
+        name == NULL)
+        return false;
+    if (comm.pid != comm.tid) // a thread's own name
+        return true;
+    struct program p = program_now(s, comm.pid, c->time);
+    set_name(&p, name);
+    if (c->record.head.misc & PERF_MISC_COMM_EXEC)
+        p.image = IMAGE_UNKNOWN; // until its mapping is told
+    programs_add(&s->programs, &p);
+    return true;
+}
+
+static bool take_fork(struct samples *s, const struct change *c)
+{
+    struct perf_task fork;
+
+    if (!perf_get(&c->record, &fork, sizeof(fork)))
+        return false;
+    if (fork.pid == fork.parent_pid) // a thread
+        return true;
+    struct program p = program_now(s, fork.parent_pid, c->time);
+    p.task = fork.pid;
+    p.parent = fork.parent_pid;
+    programs_add(&s->programs, &p);
+    return true;
+}
+
+static void set_kernel_id(struct samples *s, const uint8_t *id, uint32_t size)
+{
+    struct image *kernel = &s->images.list[IMAGE_KERNEL];
+
+    memcpy(kernel->build_id, id, size);
+    kernel->build_id_size = size;
+}
+
+static bool take_mmap2(struct samples *s, const struct change *c)
+{
+    struct perf_mmap2 map;
+    const char *path = perf_string(&c->record, sizeof(map));
+
+    if (!perf_get(&c->record, &map, sizeof(map)) || path == NULL ||
+        map.build_id_size > sizeof(map.build_id))
+        return false;
+    uint32_t id_size =
+        c->record.head.misc & PERF_MISC_MMAP_BUILD_ID ? map.build_id_size : 0;
+    if (strcmp(path, PERF_VDSO_PATH) == 0) {
+        s->vdso = (uint32_t)map.address;
+        return true;
+    }
+    if (map.pid == PERF_KERNEL_PID) {
+        set_kernel_id(s, map.build_id, id_size);
+        return true;
+    }
+    struct program p = program_now(s, map.pid, c->time);
+    p.image = images_add(&s->images, path, map.build_id, id_size);
+    programs_add(&s->programs, &p);
+    return true;
+}
+
+static bool take_change(struct samples *s, const struct change *c)
+{
+    switch (c->record.head.type) {
+    case PERF_RECORD_COMM:
+        return take_comm(s, c);
+    case PERF_RECORD_FORK:
+        return take_fork(s, c);
+    default:
+        return take_mmap2(s, c);
+    }
+}
+
+static bool is_change(const struct perf_view *v)
+{
+    return v->head.type == PERF_RECORD_COMM ||
+           v->head.type == PERF_RECORD_FORK ||
+           v->head.type == PERF_RECORD_MMAP2;
+}
+
+static uint64_t count_changes(const struct reading *r)
+{
+    struct perf_walk walk = { .layout = &r->layout };
+    struct perf_view v;
+    uint64_t n = 0;
+
+    while (perf_next(&walk, &v))
+        n += is_change(&v);
+    return n;
+}
+
+static const char *read_changes(struct reading *r)
+{
+    struct change *list = calloc(count_changes(r) + 1, sizeof(*list));
+    struct perf_walk walk = { .layout = &r->layout };
+    struct perf_view v;
+    uint64_t n = 0;
+
+    if (list == NULL)
+        return "there is not enough memory for its tasks";
+    while (perf_next(&walk, &v)) {
+        if (is_change(&v)) {
+            list[n] = (struct change){ v, perf_time(&v), n };
+            n++;
+        }
+    }
+    qsort(list, n, sizeof(*list), compare_changes);
+    for (uint64_t i = 0; i < n; i++)
+        r->samples->reader.malformed += !take_change(r->samples, &list[i]);
+    free(list);
+    return NULL;
+}
+
+// --- samples ----------------------------------------------------------------
+
+// A sample's chain while it is taken apart: the innermost place first.
+struct path {
+    struct place places[CHAIN_MAX];
+    uint32_t depth;
+};
+
+static struct place place_of(const struct samples *s, uint32_t image,
+                             bool kernel, uint32_t address)
+{
+    if (kernel)
+        return (struct place){ IMAGE_KERNEL, address };
+    if (s->vdso != 0 && address - s->vdso < SAMPLES_VDSO_BYTES)
+        return (struct place){ IMAGE_VDSO, address - s->vdso };
+    return (struct place){ image, address };
+}
+
+// Entries behind a mark: the first is where the code was interrupted, the
+// others are return addresses. `depth` of them are in the record.
+static bool take_chain(const struct perf_view *v, const struct samples *s,
+                       uint32_t image, uint64_t depth, struct path *path)
+{
+    bool kernel = (v->head.misc & PERF_MISC_CPUMODE) == PERF_MISC_KERNEL;
+    const uint8_t *chain = v->bytes + sizeof(struct perf_sample);
+    bool first = true;
+    uint64_t entry;
+
+    for (uint64_t i = 0; i < depth; i++) {
+        memcpy(&entry, chain + i * sizeof(entry), sizeof(entry));
+        if (entry >= PERF_CONTEXT_MIN) {
+            kernel = entry == PERF_CONTEXT_KERNEL;
+            first = true;
+            continue;
+        }
+        if (entry > UINT32_MAX)
+            return false;
+        path->places[path->depth++] =
+            place_of(s, image, kernel, (uint32_t)entry - !first);
+        first = false;
+    }
+    return true;
+}
+
+static uint8_t mode_of(const struct perf_sample *p)
+{
+    if (p->flags & SPROFILE_F_IDLE)
+        return MODE_IDLE;
+    if (p->flags & SPROFILE_F_IRQ)
+        return MODE_IRQ;
+    return (p->head.misc & PERF_MISC_CPUMODE) == PERF_MISC_KERNEL ? MODE_KERNEL
+                                                                  : MODE_USER;
+}
+
+static void count_time(struct perf_file *f, uint64_t time)
+{
+    if (f->first == 0 || time < f->first)
+        f->first = time;
+    if (time > f->last)
+        f->last = time;
+}
+
+static void count_sample(struct reading *r, const struct timed_sample *p)
+{
+    struct sample_count c = { .chain = p->chain,
+                              .task = p->task,
+                              .thread = p->thread,
+                              .image = p->image,
+                              .cpu = p->cpu,
+                              .mode = p->mode,
+                              .irqs_off = p->irqs_off,
+                              .samples = 1,
+                              .period = p->period };
+    samples_count(r->samples, &c);
+    count_time(r->file, p->time);
+    if (r->file->sample != NULL)
+        r->file->sample(r->file->arg, p);
+}
+
+static bool take_sample(struct reading *r, const struct perf_view *v)
+{
+    struct samples *s = r->samples;
+    struct perf_sample in;
+    struct path path;
+
+    if (!perf_get(v, &in, sizeof(in)) || in.ip > UINT32_MAX ||
+        in.depth > (v->head.size - sizeof(in)) / sizeof(uint64_t))
+        return false;
+    const struct program *p = programs_find(&s->programs, in.pid, in.time);
+    struct timed_sample out = { .time = in.time,
+                                .period = in.period,
+                                .task = in.pid,
+                                .thread = in.tid,
+                                .image = p != NULL ? p->image : IMAGE_UNKNOWN,
+                                .chain = CHAIN_ROOT,
+                                .cpu = (uint16_t)in.cpu,
+                                .mode = mode_of(&in),
+                                .irqs_off = in.flags & SPROFILE_F_IRQS_OFF };
+    path.depth = 0;
+    if (!take_chain(v, s, out.image, in.depth, &path))
+        return false;
+    if (path.depth == 0)
+        path.places[path.depth++] =
+            place_of(s, out.image, out.mode != MODE_USER, (uint32_t)in.ip);
+    while (path.depth-- > 0)
+        out.chain = chains_add(&s->chains, out.chain, path.places[path.depth]);
+    count_sample(r, &out);
+    return true;
+}
+
+static bool take_lost(struct reading *r, const struct perf_view *v)
+{
+    struct perf_lost lost;
+
+    if (!perf_get(v, &lost, sizeof(lost)))
+        return false;
+    r->samples->lost += lost.count;
+    return true;
+}
+
+// --- Strobe's own records ---------------------------------------------------
+
+// The words of the command, with blanks between them: as many as there are
+// whole.
+static void take_command(struct perf_file *f, const uint8_t *at, size_t size)
+{
+    char *out = f->command, *end = out + sizeof(f->command) - 1;
+    uint32_t words, length;
+
+    if (size < sizeof(words))
+        return;
+    memcpy(&words, at, sizeof(words));
+    at += sizeof(words);
+    size -= sizeof(words);
+    while (words-- > 0 && size >= sizeof(length)) {
+        memcpy(&length, at, sizeof(length));
+        at += sizeof(length);
+        size -= sizeof(length);
+        if (length > size)
+            break;
+        if (out != f->command && out < end)
+            *out++ = ' ';
+        size_t n = strnlen((const char *)at, length);
+        n = n > (size_t)(end - out) ? (size_t)(end - out) : n;
+        memcpy(out, at, n);
+        out += n;
+        at += length;
+        size -= length;
+    }
+    *out = '\0';
+}
+
+static void end_names(struct perf_file *f)
+{
+    f->info.source[sizeof(f->info.source) - 1] = '\0';
+    f->info.event[sizeof(f->info.event) - 1] = '\0';
+    f->asked.source[sizeof(f->asked.source) - 1] = '\0';
+    f->asked.event[sizeof(f->asked.event) - 1] = '\0';
+}
+
+// A structure of another version is passed over.
+static bool take_own(struct reading *r, const struct perf_view *v)
+{
+    struct perf_file *f = r->file;
+    struct perf_strobe own;
+
+    if (!perf_get(v, &own, sizeof(own)) ||
+        memcmp(own.magic, PERF_STROBE_MAGIC, sizeof(own.magic)) != 0 ||
+        own.size > v->head.size - sizeof(own))
+        return false;
+    const uint8_t *bytes = v->bytes + sizeof(own);
+    if (own.kind == PERF_STROBE_OPTIONS && own.size == sizeof(f->asked)) {
+        memcpy(&f->asked, bytes, sizeof(f->asked));
+    } else if (own.kind == PERF_STROBE_INFO && own.size == sizeof(f->info)) {
+        memcpy(&f->info, bytes, sizeof(f->info));
+        f->has_info = true;
+    } else if (own.kind == PERF_STROBE_FEATURE + PERF_FEATURE_COMMAND) {
+        take_command(f, bytes, own.size);
+    }
+    end_names(f);
+    return true;
+}
+
+// --- all records ------------------------------------------------------------
+
+static bool take_record(struct reading *r, const struct perf_view *v)
+{
+    switch (v->head.type) {
+    case PERF_RECORD_SAMPLE:
+        return take_sample(r, v);
+    case PERF_RECORD_LOST:
+        return take_lost(r, v);
+    case PERF_RECORD_STROBE:
+        return take_own(r, v);
+    }
+    return true; // of programs, or of no interest
+}
+
+static void read_samples(struct reading *r)
+{
+    struct perf_walk walk = { .layout = &r->layout };
+    struct perf_file *f = r->file;
+    struct perf_view v;
+
+    while (perf_next(&walk, &v)) {
+        r->samples->reader.malformed += !take_record(r, &v);
+        f->records++;
+    }
+    r->samples->reader.malformed += walk.corrupt;
+    f->cut = r->layout.cut || walk.corrupt || walk.cut_bytes > 0;
+    f->cut_bytes = walk.cut_bytes;
+}
+
+// --- the whole --------------------------------------------------------------
+
+// What can be said without the writer's own figures.
+static void info_from_samples(struct perf_file *f, const struct samples *s)
+{
+    struct sprofile_info *i = &f->info;
+    uint64_t modes[MODES] = { 0 };
+
+    for (uint32_t n = 0; n < s->count; n++) {
+        const struct sample_count *c = &s->counts[n];
+        modes[c->mode] += c->samples;
+        i->irqs_off += c->irqs_off ? c->samples : 0;
+        if (c->cpu >= i->cpus)
+            i->cpus = c->cpu + 1u;
+    }
+    i->user = modes[MODE_USER];
+    i->kernel = modes[MODE_KERNEL];
+    i->irq = modes[MODE_IRQ];
+    i->idle = modes[MODE_IDLE];
+    i->taken = s->total + s->lost;
+    i->lost = s->lost;
+    i->elapsed_ns = f->last - f->first;
+}
+
+const char *perf_read(struct perf_file *f, struct samples *s, const void *bytes,
+                      size_t size)
+{
+    struct reading r = { .file = f, .samples = s };
+    const char *problem = perf_layout(&r.layout, bytes, size);
+
+    if (problem == NULL)
+        problem = read_changes(&r);
+    if (problem != NULL)
+        return problem;
+    read_samples(&r);
+    if (!f->has_info)
+        info_from_samples(f, s);
+    return NULL;
+}

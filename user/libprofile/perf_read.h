@@ -1,0 +1,46 @@
+// Reads perf.data, the file that `profile -o` and `sprofile -o` write
+// (docs/perf-data.md), into the counts that all reports are made from.
+//
+// Nothing that the file says is believed: every size and count is checked
+// against the bytes that are there. A file that was cut off, at any byte, is
+// read up to its last whole record.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "samples.h"
+
+// One sample, as the file has it, for who wants more than counts.
+struct timed_sample {
+    uint64_t time;   // ns
+    uint64_t period; // what it stands for: ns, or events
+    uint32_t task, thread;
+    uint32_t image; // what the task ran (images.h)
+    uint32_t chain; // its innermost node in samples.chains
+    uint16_t cpu;
+    uint8_t mode; // enum sample_mode
+    bool irqs_off;
+};
+
+struct perf_file {
+    // Told of each sample, in the order of the file: of one CPU by time, of
+    // all in any order. May be NULL.
+    void (*sample)(void *arg, const struct timed_sample *s);
+    void *arg;
+    // What was found:
+    bool has_info; // else `info` holds what the samples show, and no more
+    struct sprofile_info info;
+    struct sprofile_options asked;
+    bool cut;           // it ends before its writer was done,
+    uint64_t cut_bytes; // with so much of a record
+    uint64_t records;
+    uint64_t first, last; // times of the samples
+    char command[256];    // that was profiled; "": not told
+};
+
+// Adds what the file holds to `s`. NULL; or, in words for the user, why there
+// is nothing to be read. Give `f` zeroed, but for the callback.
+const char *perf_read(struct perf_file *f, struct samples *s, const void *bytes,
+                      size_t size);

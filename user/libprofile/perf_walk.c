@@ -1,0 +1,107 @@
+#include "perf_walk.h"
+
+#include <string.h>
+
+#define SAMPLE_TYPE                                                 \
+    (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |          \
+     PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | \
+     PERF_SAMPLE_IDENTIFIER)
+
+static bool inside(uint64_t whole, uint64_t offset, uint64_t size)
+{
+    return offset <= whole && size <= whole - offset;
+}
+
+// The first event stands for all: they have the same fields.
+static const char *check_attr(const struct perf_layout *l,
+                              const struct perf_header *h)
+{
+    struct perf_file_attr a;
+
+    if (h->attrs.size < sizeof(a) || h->attr_size != sizeof(a) ||
+        !inside(l->size, h->attrs.offset, sizeof(a)))
+        return "its events are not described as Strobe does it";
+    memcpy(&a, l->bytes + h->attrs.offset, sizeof(a));
+    if (a.attr.sample_type != SAMPLE_TYPE)
+        return "its samples have other fields than Strobe's: it was written "
+               "by another program; read it with perf";
+    return NULL;
+}
+
+const char *perf_layout(struct perf_layout *l, const void *bytes, size_t size)
+{
+    struct perf_header h;
+
+    *l = (struct perf_layout){ .bytes = bytes, .size = size };
+    if (size < sizeof(h.magic) ||
+        memcmp(bytes, PERF_MAGIC, sizeof(h.magic)) != 0)
+        return "it is not a perf.data file: profile -o and sprofile -o write "
+               "one";
+    if (size < sizeof(h))
+        return "it was cut off inside its header: nothing can be read";
+    memcpy(&h, bytes, sizeof(h));
+    if (h.size != sizeof(h) || h.data.offset < sizeof(h))
+        return "its header is corrupt";
+    if (h.data.offset > size)
+        return "it was cut off before its first record";
+    const char *problem = check_attr(l, &h);
+    if (problem != NULL)
+        return problem;
+    l->data = h.data.offset;
+    l->cut = h.data.size == 0 || h.data.size > size - h.data.offset;
+    l->data_end = l->cut ? size : h.data.offset + h.data.size;
+    return NULL;
+}
+
+bool perf_next(struct perf_walk *w, struct perf_view *out)
+{
+    if (w->at == 0)
+        w->at = w->layout->data;
+    uint64_t left = w->layout->data_end - w->at;
+    if (left < sizeof(out->head)) {
+        w->cut_bytes = left;
+        return false;
+    }
+    memcpy(&out->head, w->layout->bytes + w->at, sizeof(out->head));
+    if (out->head.size < sizeof(out->head) || out->head.size % 8 != 0) {
+        w->corrupt = true;
+        return false;
+    }
+    if (out->head.size > left) {
+        w->cut_bytes = left;
+        return false;
+    }
+    out->bytes = w->layout->bytes + w->at;
+    w->at += out->head.size;
+    return true;
+}
+
+bool perf_get(const struct perf_view *v, void *out, size_t size)
+{
+    if (v->head.size < size)
+        return false;
+    memcpy(out, v->bytes, size);
+    return true;
+}
+
+uint64_t perf_time(const struct perf_view *v)
+{
+    struct perf_sample sample;
+    struct perf_trailer end;
+
+    if (v->head.type == PERF_RECORD_SAMPLE)
+        return perf_get(v, &sample, sizeof(sample)) ? sample.time : 0;
+    if (v->head.type == PERF_RECORD_STROBE ||
+        v->head.size < sizeof(v->head) + sizeof(end))
+        return 0;
+    memcpy(&end, v->bytes + v->head.size - sizeof(end), sizeof(end));
+    return end.time;
+}
+
+const char *perf_string(const struct perf_view *v, size_t offset)
+{
+    if (offset >= v->head.size ||
+        memchr(v->bytes + offset, 0, v->head.size - offset) == NULL)
+        return NULL;
+    return (const char *)v->bytes + offset;
+}
