@@ -172,10 +172,10 @@ $(DEBIAN_BUSYBOX): | $(DEPS)
 UFLAGS := -std=gnu11 -Wall -Wextra -Werror -I. -pthread
 LIB_SOURCES := $(filter-out lib/string.c,$(wildcard lib/*.c))
 LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
-	$(wildcard user/libstrobe/*.c user/libprofile/*.c))
+	$(wildcard user/lib*/*.c))
 LIBSTROBE := $(B)/libstrobe.a
 
-PROGRAMS := $(filter-out libstrobe libprofile,$(notdir $(patsubst %/,%,$(sort \
+PROGRAMS := $(filter-out lib%,$(notdir $(patsubst %/,%,$(sort \
 	$(dir $(wildcard user/*/*.c))))))
 USER := $(PROGRAMS:%=$(B)/user/%)
 GUEST := $(patsubst tests/guest/%.c,$(B)/guest/%,$(wildcard tests/guest/*.c))
@@ -208,7 +208,8 @@ $(GUEST): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
 
 NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
-	$(wildcard user/libprofile/*.c host/strobe/*.c) $(addprefix \
+	$(wildcard user/libprofile/*.c user/libtransfer/*.c host/strobe/*.c) \
+	$(addprefix \
 	user/libstrobe/,messages.c options.c table.c sysinfo.c sysinfo_tool.c))
 
 $(B)/native/%.c.o: %.c | $(DEPS)

@@ -1,5 +1,5 @@
 // strobe COMMAND [OPTIONS] FILE: reads on the developer's machine what profile
-// -o and sprofile -o have written in Strobe.
+// -o and sprofile -o have written in Strobe, and takes it over a serial line.
 #include "strobe.h"
 
 #include <errno.h>
@@ -14,6 +14,8 @@ struct command {
 static const struct command commands[] = {
     { "report", "Samples by symbol, address, thread, CPU or task",
       command_report },
+    { "receive", "Takes the files that send sends over a serial line",
+      command_receive },
 };
 
 static void usage(FILE *out)

@@ -16,6 +16,7 @@
 // --- the commands, as main() calls them -------------------------------------
 
 int command_report(int argc, char *argv[]);
+int command_receive(int argc, char *argv[]);
 
 // --- options that several commands have -------------------------------------
 

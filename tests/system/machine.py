@@ -88,7 +88,7 @@ class Console:
             dimensions=(ROWS, COLUMNS), timeout=30,
             env={**os.environ, "TERM": "vt100"})
         self.child.delaybeforesend = None
-        self.wait_for(PROMPT)
+        self.boot = self.wait_for(PROMPT)
 
     def __enter__(self):
         return self

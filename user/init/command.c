@@ -1,13 +1,10 @@
 // The side of init that tools/vm drives: runs one command and sends what it
 // writes, its status and its files over the second serial port.
 //
-// What is sent is a sequence of frames (integers are little-endian):
-//
-//     "\xf5S"  type (1 byte)  length (2)  payload  CRC-32 of type..payload (4)
-//
-// Types: H hello, O and E output and error output, F a piece of the tar file of
-// /out, X the exit status (4 bytes), Z end. The host sends back one byte when
-// it has seen the end, so that nothing is cut off by the power.
+// What is sent is a sequence of frames (user/libtransfer/frame.h). Types: H
+// hello, O and E output and error output, F a piece of the tar file of /out, X
+// the exit status (4 bytes), Z end. The host sends back one byte when it has
+// seen the end, so that nothing is cut off by the power.
 
 #include "init.h"
 
@@ -17,43 +14,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "user/libtransfer/frame.h"
+
 #define LINK "/dev/ttyS1"
-#define PAYLOAD_MAX 4096
 #define FAREWELL_S 2   // how long to wait for the host's last byte
 #define LAST_PIECES 32 // what a pipe can still hold when the shell has ended
 
-enum { FRAME_HEAD = 5, FRAME_TAIL = 4 };
-
 static int link_fd;
-
-static uint32_t crc32(const unsigned char *data, size_t size)
-{
-    static uint32_t table[16]; // of one nibble
-    uint32_t crc = ~0u;
-
-    for (uint32_t i = 0; table[15] == 0 && i < 16; i++) {
-        table[i] = i;
-        for (int bit = 0; bit < 4; bit++)
-            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320 : 0);
-    }
-    for (size_t i = 0; i < size; i++) {
-        crc ^= data[i];
-        crc = crc >> 4 ^ table[crc & 15];
-        crc = crc >> 4 ^ table[crc & 15];
-    }
-    return ~crc;
-}
-
-static void put_little_endian(unsigned char *to, uint32_t value, int size)
-{
-    for (int i = 0; i < size; i++)
-        to[i] = value >> 8 * i;
-}
 
 static void write_all(int fd, const unsigned char *data, size_t size)
 {
@@ -73,19 +46,15 @@ static void write_all(int fd, const unsigned char *data, size_t size)
 
 static void send(char type, const void *payload, size_t size)
 {
-    unsigned char frame[FRAME_HEAD + PAYLOAD_MAX + FRAME_TAIL] = "\xf5S";
+    unsigned char frame[FRAME_MAX];
 
-    frame[2] = type;
-    put_little_endian(frame + 3, size, 2);
-    memcpy(frame + FRAME_HEAD, payload, size);
-    put_little_endian(frame + FRAME_HEAD + size, crc32(frame + 2, size + 3), 4);
-    write_all(link_fd, frame, FRAME_HEAD + size + FRAME_TAIL);
+    write_all(link_fd, frame, frame_encode(frame, type, payload, size));
 }
 
 // Sends what can be read from `fd` now. Returns 0 at its end.
 static int forward(char type, int fd)
 {
-    char data[PAYLOAD_MAX];
+    char data[FRAME_PAYLOAD_MAX];
     ssize_t size = read(fd, data, sizeof(data));
 
     if (size > 0)
@@ -219,7 +188,8 @@ void run_command(void)
         say("%s: %s", LINK, strerror(errno));
         return;
     }
-    put_little_endian(status, run(read_run_file(), 'O', 'E'), sizeof(status));
+    flock(link_fd, LOCK_EX); // `send` leaves the port alone
+    frame_put_number(status, run(read_run_file(), 'O', 'E'), sizeof(status));
     if (access(GET_FILE, F_OK) == 0)
         run("tar -c -f - -C /out .", 'F', 'E');
     send('X', status, sizeof(status));
