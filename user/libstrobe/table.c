@@ -83,19 +83,46 @@ void table_print(struct table *t, FILE *out)
     t->count = t->room = 0;
 }
 
+// The length of the UTF-8 sequence of more than one byte that `text` begins
+// with; 0: it begins with none (RFC 3629, section 4).
+static size_t utf8_length(const unsigned char *text, size_t size)
+{
+    unsigned char c = text[0];
+    size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+    unsigned char low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+    unsigned char high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+
+    if (c < 0xc2 || c > 0xf4 || size < length)
+        return 0;
+    if (text[1] < low || text[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    return length;
+}
+
 void json_string(FILE *out, const char *text, size_t size)
 {
+    const unsigned char *bytes = (const unsigned char *)text;
+
     fputc('"', out);
     for (size_t i = 0; i < size; i++) {
-        unsigned char c = text[i];
-        // Bytes beyond ASCII are taken as Latin-1, so that the result is
+        unsigned char c = bytes[i];
+        size_t more = c >= 0x80 ? utf8_length(bytes + i, size - i) : 0;
+        // Bytes that are no UTF-8 are taken as Latin-1, so that the result is
         // valid whatever a corrupt file says.
-        if (c == '"' || c == '\\')
+        if (more > 0) {
+            fwrite(bytes + i, 1, more, out);
+            i += more - 1;
+        } else if (c == '"' || c == '\\') {
             fprintf(out, "\\%c", c);
-        else if (c < ' ' || c >= 0x7f)
+        } else if (c < ' ' || c >= 0x7f) {
             fprintf(out, "\\u%04x", c);
-        else
+        } else {
             fputc(c, out);
+        }
     }
     fputc('"', out);
 }

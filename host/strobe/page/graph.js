@@ -1,0 +1,199 @@
+// The flame graph: d3-flame-graph with our colours and labels, and the keys.
+
+const ROW_HEIGHT = 20;
+const NARROWEST_FRAME = 1; // pixels
+const MOVING_MS = 250;
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+// Of each kind of frame: the range of hues that names vary in, as page.css has
+// them for the modes, and the saturation in light and in dark.
+const COLORS = {
+  user: { hues: [14, 46], saturation: [84, 52] },
+  kernel: { hues: [200, 226], saturation: [72, 48] },
+  program: { hues: [130, 160], saturation: [30, 18] },
+  idle: { hues: [40, 40], saturation: [6, 4] },
+  root: { hues: [40, 40], saturation: [6, 4] },
+};
+const FOUND = ["#ff7be0", "#b0268f"];
+const LIGHTNESS = [71, 33];
+const LIGHTNESS_VARIES = 7;
+
+// FNV-1a, to a number from 0 to 1.
+function hashName(name) {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < name.length; i++) {
+    hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
+  }
+  return (hash >>> 8 & 0xffff) / 0xffff;
+}
+
+function frameColor(node) {
+  const scheme = dark.matches ? 1 : 0;
+  if (node.highlight) {
+    return FOUND[scheme];
+  }
+  const { hues: [from, to], saturation } = COLORS[node.data.kind];
+  const x = hashName(node.data.name);
+  return `hsl(${from + (to - from) * x} ${saturation[scheme]}% ` +
+    `${LIGHTNESS[scheme] + LIGHTNESS_VARIES * x}%)`;
+}
+
+function count(n) {
+  return n.toLocaleString("en");
+}
+
+function percent(part, whole) {
+  return `${(whole > 0 ? 100 * part / whole : 0).toFixed(1)} %`;
+}
+
+function samples(n) {
+  return `${count(n)} sample${n === 1 ? "" : "s"}`;
+}
+
+function describe(node, total) {
+  const { name, image, value, self, kind } = node.data;
+  const own = kind === "user" || kind === "kernel" ?
+    `, ${count(self)} of its own` : "";
+  return `${name}${image ? ` (${image})` : ""}: ` +
+    `${samples(value)}, ${percent(value, total)}${own}`;
+}
+
+function nestedMatch(node) {
+  for (let p = node.parent; p !== null; p = p.parent) {
+    if (p.highlight) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Makes the graph in `element`. `tell(text)` shows what is said of a frame;
+// `zoomed(name)` is called after zooming, with null when nothing is; `found(n)`
+// after a search, null: there was none.
+function makeGraph(element, { tell, zoomed, found }) {
+  const chart = flamegraph.default()
+    .cellHeight(ROW_HEIGHT).minFrameSize(NARROWEST_FRAME)
+    .resetHeightOnZoom(true)
+    .setColorMapper(frameColor)
+    .setLabelHandler((node) => describe(node, total()))
+    .setDetailsHandler((text) => tell(text ?? said()))
+    .setSearchMatch((node, term) => node.data.kind !== "root" &&
+      node.data.name.toLowerCase().includes(term))
+    .setSearchHandler((results) => found(results
+      .filter((node) => !nestedMatch(node))
+      .reduce((sum, node) => sum + node.data.value, 0)))
+    .onClick((node) => moveTo(node, true));
+  const selection = d3.select(element);
+  let term = "", current = null, isZoomed = false, drawn = false;
+
+  const root = () => selection.datum();
+  const total = () => root()?.data?.value ?? 0;
+  const said = () => current !== null ? describe(current, total()) : "";
+
+  function mark() {
+    selection.selectAll("g.frame").classed("current",
+      (node) => isFocused() && node === current);
+  }
+
+  function isFocused() {
+    return element === document.activeElement;
+  }
+
+  function moveTo(node, zooming = false) {
+    current = node;
+    if (zooming) {
+      isZoomed = node.parent !== null;
+      zoomed(isZoomed ? node.data.name : null);
+    }
+    mark();
+    tell(said());
+  }
+
+  function search(text) {
+    term = text.trim().toLowerCase();
+    if (term !== "") {
+      chart.search(term);
+      return;
+    }
+    chart.clear();
+    found(null);
+  }
+
+  function fit() {
+    chart.width(Math.max(element.clientWidth, 1))
+      .transitionDuration(still.matches ? 0 : MOVING_MS);
+  }
+
+  function draw(tree, inverted) {
+    fit();
+    chart.inverted(inverted);
+    if (drawn) {
+      chart.update(tree);
+    } else {
+      selection.datum(tree).call(chart);
+      drawn = true;
+    }
+    current = null;
+    isZoomed = false;
+    zoomed(null);
+    tell("");
+    if (term !== "") {
+      chart.search(term);
+    }
+    mark();
+  }
+
+  function redraw() {
+    fit();
+    chart.update();
+    mark();
+  }
+
+  function zoomOut() {
+    if (isZoomed) {
+      chart.zoomTo(root());
+    }
+  }
+
+  // Frames hidden by zooming have no width.
+  const visible = (nodes) => (nodes ?? []).filter((node) => node.x1 > node.x0);
+
+  function beside(step) {
+    const row = visible(current.parent?.children);
+    return row[row.indexOf(current) + step];
+  }
+
+  function press(event) {
+    const upwards = chart.inverted() ? "ArrowDown" : "ArrowUp";
+    const downwards = chart.inverted() ? "ArrowUp" : "ArrowDown";
+    current ??= root();
+    const goal = {
+      [upwards]: () => visible(current.children)[0],
+      [downwards]: () => current.parent,
+      ArrowLeft: () => beside(-1),
+      ArrowRight: () => beside(1),
+      Home: root,
+    }[event.key];
+    if (event.key === "Enter" || event.key === " ") {
+      chart.zoomTo(current);
+    } else if (goal !== undefined) {
+      moveTo(goal() ?? current);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  element.addEventListener("keydown", press);
+  element.addEventListener("focus", () => moveTo(current ?? root()));
+  element.addEventListener("blur", mark);
+  dark.addEventListener("change", redraw);
+  new ResizeObserver(() => {
+    if (drawn && chart.width() !== element.clientWidth) {
+      redraw();
+    }
+  }).observe(element);
+  return { draw, search, zoomOut };
+}

@@ -1,0 +1,138 @@
+// The timeline: for each CPU a bar a bin of time, coloured by mode. A range of
+// bins can be chosen, by dragging or by keys.
+
+const CPU_HEIGHT = 26; // pixels
+const CPU_GAP = 4;
+
+// Draws one CPU's bars, between whole pixels; a full bar is the most that any
+// bin of any CPU has.
+function drawCpu(context, bins, most, colors, top, width) {
+  bins.forEach((modes, b) => {
+    const left = Math.round(width * b / bins.length);
+    const right = Math.round(width * (b + 1) / bins.length);
+    let bottom = top + CPU_HEIGHT;
+    modes.forEach((n, mode) => {
+      const height = CPU_HEIGHT * n / most;
+      context.fillStyle = colors[mode];
+      context.fillRect(left, bottom - height, right - left, height);
+      bottom -= height;
+    });
+  });
+}
+
+// Makes the timeline of `profile` in `element`; `chosen([from, to])` is called
+// when another range of bins is.
+function makeTimeline(element, profile, chosen) {
+  const last = profile.bins.length;
+  const labels = document.createElement("div");
+  const area = document.createElement("div");
+  const canvas = document.createElement("canvas");
+  const window_ = document.createElement("div");
+  let range = [0, last], from = null;
+
+  const isAll = () => range[0] === 0 && range[1] === last;
+  const seconds = (bin) => (profile.seconds * bin / last).toFixed(3);
+  const label = () => isAll() ? `0 to ${seconds(last)} s` :
+    `${seconds(range[0])} to ${seconds(range[1])} s`;
+
+  function draw() {
+    const style = getComputedStyle(document.documentElement);
+    const colors = MODES.map((mode) => style.getPropertyValue(`--${mode}`));
+    const width = area.clientWidth;
+    const height = profile.cpus * (CPU_HEIGHT + CPU_GAP) - CPU_GAP;
+    const scale = devicePixelRatio || 1;
+    const most = Math.max(1, ...profile.times.flat().map((modes) =>
+      modes.reduce((sum, n) => sum + n, 0)));
+    canvas.width = width * scale;
+    canvas.height = height * scale;
+    canvas.style.height = `${height}px`;
+    const context = canvas.getContext("2d");
+    context.scale(1, scale);
+    profile.times.forEach((bins, cpu) => drawCpu(context, bins, most, colors,
+      cpu * (CPU_HEIGHT + CPU_GAP), canvas.width));
+  }
+
+  function show() {
+    window_.hidden = isAll();
+    window_.style.left = `${100 * range[0] / last}%`;
+    window_.style.width = `${100 * (range[1] - range[0]) / last}%`;
+    area.setAttribute("aria-valuetext", label());
+    area.setAttribute("aria-valuenow", range[0]);
+  }
+
+  function choose(a, b) {
+    const next = [Math.max(0, Math.min(a, b)), Math.min(last, Math.max(a, b))];
+    if (next[0] === next[1] ||
+        next[0] === range[0] && next[1] === range[1]) {
+      return;
+    }
+    range = next;
+    show();
+    chosen(range);
+  }
+
+  function binAt(event) {
+    const box = area.getBoundingClientRect();
+    const bin = Math.floor(last * (event.clientX - box.left) / box.width);
+    return Math.max(0, Math.min(last - 1, bin));
+  }
+
+  function drag(event) {
+    if (from !== null) {
+      const to = binAt(event);
+      choose(Math.min(from, to), Math.max(from, to) + 1);
+    }
+  }
+
+  // The first key takes a tenth of the time; then it is moved, or its end is.
+  function press(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.key === "Escape") {
+      choose(0, last);
+    } else if (step === undefined) {
+      return;
+    } else if (isAll()) {
+      choose(0, Math.ceil(last / 10));
+    } else if (event.shiftKey) {
+      choose(range[0], Math.max(range[0] + 1, range[1] + step));
+    } else if (range[0] + step >= 0 && range[1] + step <= last) {
+      choose(range[0] + step, range[1] + step);
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  labels.className = "labels";
+  profile.times.forEach((_, cpu) => {
+    const line = document.createElement("span");
+    line.textContent = `CPU ${cpu}`;
+    labels.append(line);
+  });
+  labels.style.setProperty("--row", `${CPU_HEIGHT}px`);
+  labels.style.setProperty("--gap", `${CPU_GAP}px`);
+  area.className = "area";
+  area.tabIndex = 0;
+  area.setAttribute("role", "slider");
+  area.setAttribute("aria-label", "Time chosen: arrows move it, with Shift " +
+    "its end; Escape chooses all");
+  area.setAttribute("aria-valuemin", 0);
+  area.setAttribute("aria-valuemax", last);
+  window_.className = "window";
+  area.append(canvas, window_);
+  element.append(labels, area);
+  area.addEventListener("pointerdown", (event) => {
+    from = binAt(event);
+    area.setPointerCapture(event.pointerId);
+  });
+  area.addEventListener("pointermove", drag);
+  area.addEventListener("pointerup", (event) => {
+    drag(event);
+    from = null;
+  });
+  area.addEventListener("pointercancel", () => (from = null));
+  area.addEventListener("keydown", press);
+  dark.addEventListener("change", draw);
+  new ResizeObserver(draw).observe(area);
+  show();
+  return { label, isAll, all: () => choose(0, last) };
+}

@@ -1,0 +1,67 @@
+// JSON strings of whatever bytes are valid: escapes, UTF-8, and what is none.
+// link: user/libstrobe/table.c
+#include "user/libstrobe/strobe.h" // before cmocka, which has a fail(), too
+
+#include "test.h"
+
+static void check(const char *text, size_t size, const char *want)
+{
+    char *got;
+    size_t length;
+    FILE *out = open_memstream(&got, &length);
+
+    assert_non_null(out);
+    json_string(out, text, size);
+    fclose(out);
+    assert_string_equal(got, want);
+    free(got);
+}
+
+// A copy that ends with the heap's red zone: no byte behind it is looked at.
+static void check_exact(const char *text, size_t size, const char *want)
+{
+    char *copy = malloc(size);
+
+    memcpy(copy, text, size);
+    check(copy, size, want);
+    free(copy);
+}
+#define CHECK(text, want) check_exact(text, sizeof(text) - 1, want)
+
+static void plain_and_escapes(void **state UNUSED)
+{
+    check("", 0, "\"\"");
+    CHECK("luaV_execute", "\"luaV_execute\"");
+    CHECK("a\"b\\c", "\"a\\\"b\\\\c\"");
+    CHECK("\0\n\x1f\x7f", "\"\\u0000\\u000a\\u001f\\u007f\"");
+}
+
+static void utf8(void **state UNUSED)
+{
+    CHECK("\xc3\xa9", "\"\xc3\xa9\"");
+    CHECK("\xe2\x82\xac", "\"\xe2\x82\xac\"");
+    CHECK("\xf0\x9f\x94\xa5", "\"\xf0\x9f\x94\xa5\"");
+    CHECK("\xf4\x8f\xbf\xbf", "\"\xf4\x8f\xbf\xbf\"");
+}
+
+static void no_utf8(void **state UNUSED)
+{
+    CHECK("\xff", "\"\\u00ff\"");
+    CHECK("\xc3", "\"\\u00c3\"");                       // cut
+    CHECK("\xe2\x82", "\"\\u00e2\\u0082\"");            // cut
+    CHECK("\xc0\xaf", "\"\\u00c0\\u00af\"");            // too long
+    CHECK("\xe0\x80\xaf", "\"\\u00e0\\u0080\\u00af\""); // too long
+    CHECK("\xed\xa0\x80", "\"\\u00ed\\u00a0\\u0080\""); // surrogate
+    CHECK("\xf4\x90\x80\x80", "\"\\u00f4\\u0090\\u0080\\u0080\"");
+    CHECK("\xc3(", "\"\\u00c3(\"");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_and_escapes),
+        cmocka_unit_test(utf8),
+        cmocka_unit_test(no_utf8),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
