@@ -224,6 +224,13 @@ $(B)/strobe: $(NATIVE) $(B)/native/config
 	$(say) HOSTLD
 	$Qgcc $(NATIVE) -lm -o $@
 
+# The page that strobe export --html puts a profile into.
+PAGE := $(B)/page.html
+
+$(PAGE): tools/build/page tools/build/npm $(wildcard host/strobe/page/*) | $(DEPS)
+	$(say) PAGE
+	$Qtools/build/page $@
+
 # --- images -----------------------------------------------------------------
 
 ROOT_FILES := $(shell find user/root -type f 2>/dev/null)
@@ -289,7 +296,7 @@ checked: $(CHECKED_KERNELS)
 test-checked: all checked
 	@$(PYTHON) tools/build/test --checked
 
-test: all checked $(HOST_TESTS)
+test: all checked $(PAGE) $(HOST_TESTS)
 	@$(PYTHON) tools/build/test $(HOST_TESTS)
 
 OUR_C = $(shell find arch kernel lib include user host tests -name '*.[ch]')
@@ -311,7 +318,7 @@ format:
 
 clean:
 	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/lua \
-		$(B)/sqlite $(B)/debian $(DEPS),$(wildcard $(B)/*))
+		$(B)/sqlite $(B)/debian $(B)/npm $(DEPS),$(wildcard $(B)/*))
 
 distclean:
 	rm -rf $(B)

@@ -16,6 +16,8 @@ static const struct command commands[] = {
       command_report },
     { "receive", "Takes the files that send sends over a serial line",
       command_receive },
+    { "export", "In the format of another program, or as a page (--html)",
+      command_export },
 };
 
 static void usage(FILE *out)

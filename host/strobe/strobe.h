@@ -17,6 +17,7 @@
 
 int command_report(int argc, char *argv[]);
 int command_receive(int argc, char *argv[]);
+int command_export(int argc, char *argv[]);
 
 // --- options that several commands have -------------------------------------
 
