@@ -105,7 +105,7 @@ KSOURCES := $(filter-out $(VDSO_SOURCE),$(sort $(shell find arch/i386 kernel \
 KOBJECTS := $(KSOURCES:%=$(K)/%.o)
 LIBGCC = $(shell $(CROSS)gcc -print-libgcc-file-name)
 KLINK = $(CROSS)ld -m elf_i386 -nostdlib -z noexecstack -z max-page-size=4096 \
-	-T arch/i386/linker.ld $(KOBJECTS) $(LIBGCC)
+	--build-id=sha1 -T arch/i386/linker.ld $(KOBJECTS) $(LIBGCC)
 
 $(K)/config: FORCE
 	@$(call unchanged,$@,$(KCC) $(KFLAGS) $(SANITIZE))
@@ -126,7 +126,7 @@ $(VDSO): $(VDSO_SOURCE) arch/i386/vdso/vdso.lds kernel/time/time_page.h \
 		-DK%SAN,$(KFLAGS)) -fpic -fvisibility=hidden -fasynchronous-unwind-tables \
 		-c $< -o $@.o
 	$Q$(CROSS)ld -m elf_i386 -shared -Bsymbolic -z noexecstack --eh-frame-hdr \
-		--hash-style=sysv --build-id=none -soname linux-gate.so.1 --fatal-warnings \
+		--hash-style=sysv --build-id=sha1 -soname linux-gate.so.1 --fatal-warnings \
 		-z max-page-size=4096 -T arch/i386/vdso/vdso.lds $@.o -o $@.new
 	$Q$(CROSS)objcopy --strip-debug $@.new $@
 
@@ -154,7 +154,7 @@ $(BUSYBOX): tools/build/busybox tools/build/busybox.config $(MUSL)
 	$(say) BUILD
 	$Qtools/build/busybox
 
-$(LUA): tools/build/lua $(MUSL)
+$(LUA): tools/build/lua tools/cc $(MUSL)
 	$(say) BUILD
 	$Qtools/build/lua
 
@@ -208,8 +208,8 @@ $(GUEST): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
 
 NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
-	$(wildcard user/libprofile/*.c user/libtransfer/*.c host/strobe/*.c) \
-	$(addprefix \
+	$(filter-out user/libprofile/recording.c,$(wildcard \
+	user/libprofile/*.c user/libtransfer/*.c host/strobe/*.c)) $(addprefix \
 	user/libstrobe/,messages.c options.c table.c sysinfo.c sysinfo_tool.c))
 
 $(B)/native/%.c.o: %.c | $(DEPS)

@@ -1,8 +1,10 @@
-// kernel.version, kernel.cmdline, kernel.symbols, kernel.records.
+// kernel.version, kernel.cmdline, kernel.symbols, kernel.build_id,
+// kernel.records.
 
 #include "kernel/init/log.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/syscall/machine.h"
+#include "lib/build_id.h"
 #include "lib/records.h"
 #include "lib/string.h"
 
@@ -35,6 +37,20 @@ static int make_symbols(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
+// In hexadecimal, as tools print it: which kernel.elf has its symbols.
+static int make_build_id(struct chain *out, u32 number UNUSED)
+{
+    extern const u8 build_id_start[], build_id_end[]; // linker.ld
+    u8 id[BUILD_ID_MAX];
+    u32 size =
+        build_id_find(build_id_start, (u32)(build_id_end - build_id_start), id);
+
+    for (u32 i = 0; i < size; i++)
+        chain_printf(out, "%02x", id[i]);
+    chain_append(out, "\n", 1);
+    return 0;
+}
+
 // The record types, for programs that were not compiled with this kernel's:
 // RECORD FIELD OFFSET SIZE KIND UNIT MEANING.
 static int make_records(struct chain *out, u32 number UNUSED)
@@ -62,5 +78,7 @@ SYSINFO_NODE(cmdline, .path = "kernel.cmdline", .type = TEXT,
              .make = make_cmdline);
 SYSINFO_NODE(symbols, .path = "kernel.symbols", .type = TEXT,
              .make = make_symbols);
+SYSINFO_NODE(build_id, .path = "kernel.build_id", .type = TEXT,
+             .make = make_build_id);
 SYSINFO_NODE(records, .path = "kernel.records", .type = TEXT,
              .make = make_records);

@@ -3,7 +3,7 @@
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/chains.c user/libprofile/images.c
-// link: user/libprofile/programs.c
+// link: user/libprofile/programs.c user/libprofile/user_chain.c
 #include "perf_made.h"
 
 #include "user/libprofile/perf_read.h"
@@ -48,10 +48,10 @@ static void read_made(void)
         fail_msg("%s", problem);
 }
 
-static const u64 user_chain[] = { PERF_CONTEXT_USER, 0x8049010, 0x8049100 };
-static const u64 both_chain[] = { PERF_CONTEXT_KERNEL, 0xc0100010, 0xc0100200,
-                                  PERF_CONTEXT_USER,   0x8049020,  0x8049100 };
-static const u64 vdso_chain[] = { PERF_CONTEXT_USER, VDSO + 0x40, 0x8049100 };
+static const u64 user_chain[] = { PERF_CONTEXT_USER, 0x8049010, 0x80490ff };
+static const u64 both_chain[] = { PERF_CONTEXT_KERNEL, 0xc0100010, 0xc01001ff,
+                                  PERF_CONTEXT_USER,   0x8049020,  0x80490ff };
+static const u64 vdso_chain[] = { PERF_CONTEXT_USER, VDSO + 0x40, 0x80490ff };
 
 static const struct made_sample user_sample = { .task = 7,
                                                 .thread = 8,

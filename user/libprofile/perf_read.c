@@ -187,28 +187,25 @@ static struct place place_of(const struct samples *s, uint32_t image,
     return (struct place){ image, address };
 }
 
-// Entries behind a mark: the first is where the code was interrupted, the
-// others are return addresses. `depth` of them are in the record.
+// Entries behind a mark: the first is where the code was interrupted, each
+// other one the last byte of a call. `depth` of them are in the record.
 static bool take_chain(const struct perf_view *v, const struct samples *s,
                        uint32_t image, uint64_t depth, struct path *path)
 {
     bool kernel = (v->head.misc & PERF_MISC_CPUMODE) == PERF_MISC_KERNEL;
     const uint8_t *chain = v->bytes + sizeof(struct perf_sample);
-    bool first = true;
     uint64_t entry;
 
     for (uint64_t i = 0; i < depth; i++) {
         memcpy(&entry, chain + i * sizeof(entry), sizeof(entry));
         if (entry >= PERF_CONTEXT_MIN) {
             kernel = entry == PERF_CONTEXT_KERNEL;
-            first = true;
             continue;
         }
         if (entry > UINT32_MAX)
             return false;
         path->places[path->depth++] =
-            place_of(s, image, kernel, (uint32_t)entry - !first);
-        first = false;
+            place_of(s, image, kernel, (uint32_t)entry);
     }
     return true;
 }

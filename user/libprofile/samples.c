@@ -1,5 +1,7 @@
 #include "samples.h"
 
+#include "user_chain.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,17 +91,8 @@ static struct place place_in(const struct samples *s, uint32_t image,
 static uint32_t add_user(struct samples *s, const struct stream_sample *in,
                          uint32_t image)
 {
-    uint32_t chain[SPROFILE_FRAMES_MAX + 129 + CHAIN_MORE];
-    struct chain_sample c = {
-        .pc = in->user,
-        .depth = in->user_depth,
-        .stack = in->stack,
-        .stack_words = in->stack_words,
-        .gap = in->flags & SPROFILE_F_USER_GAP,
-    };
-    const struct image *m = images_load(&s->images, image);
-    uint32_t n =
-        chain_complete(m->frames.count > 0 ? &m->frames : NULL, &c, chain);
+    uint32_t chain[USER_CHAIN_MAX];
+    uint32_t n = user_chain(&s->images, image, in, chain);
     uint32_t node = CHAIN_ROOT;
     while (n-- > 0)
         node = chains_add(&s->chains, node,

@@ -25,6 +25,7 @@ static const char usage_text[] =
     "usage: profile [options] PROGRAM [ARGUMENTS...]\n"
     "       profile [options] -t TASK\n"
     "       profile --list\n"
+    "       profile --repair FILE\n"
     "  -F HZ       samples a second on each CPU (1000)\n"
     "  -s SOURCE   what interrupts to take them (the best there is)\n"
     "  -c PERIOD   a sample every so many events, of a source that counts\n"
@@ -41,11 +42,13 @@ static const char usage_text[] =
     "  -r LOW-HIGH the same of these addresses (hexadecimal; below the "
     "program's\n"
     "              code: from its start)\n"
+    "  -o FILE     all of it into FILE, too, for perf and strobe (perf.data)\n"
     "  -t TASK     the running task with this id, until it ends; ^C or a key:\n"
     "              p prints, a pauses and goes on, e ends, q ends and is "
     "silent\n"
     "  --json      the report as JSON\n"
     "  --list      the sources there are\n"
+    "  --repair FILE  makes a perf.data file whole that was cut off\n"
     "  --help      this text\n"
     "The exit status is the program's; 128 + n when signal n ended it.\n";
 
@@ -128,6 +131,14 @@ static void set_range(struct settings *s, const char *text)
     bad_usage();
 }
 
+static int close_output(int status)
+{
+    if (fflush(stdout) == 0)
+        return status;
+    complain("writing the report: %s", strerror(errno));
+    return 1;
+}
+
 static void take_option(struct settings *s, int c, bool *list)
 {
     struct sprofile_options *o = &s->options;
@@ -173,12 +184,19 @@ static void take_option(struct settings *s, int c, bool *list)
     case 'r':
         set_range(s, optarg);
         break;
+    case 'o':
+        s->output = optarg;
+        o->flags |= SPROFILE_O_STACKS;
+        break;
     case 't':
         s->task = number("-t", optarg, 1, INT_MAX);
         break;
     case 'j':
         s->json = true;
         break;
+    case 'P':
+        repair(optarg);
+        exit(close_output(EXIT_SUCCESS));
     case 'l':
         *list = true;
         break;
@@ -206,6 +224,7 @@ static void parse(struct settings *s, int argc, char *argv[])
         { "children", no_argument, NULL, 'C' },
         { "json", no_argument, NULL, 'j' },
         { "list", no_argument, NULL, 'l' },
+        { "repair", required_argument, NULL, 'P' },
         { "rows", required_argument, NULL, 'N' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
@@ -214,7 +233,7 @@ static void parse(struct settings *s, int argc, char *argv[])
     int c;
 
     // The + leaves the program's own options to the program.
-    while ((c = getopt_long(argc, argv, "+F:s:e:c:Rm:CgGn:r:t:h", options,
+    while ((c = getopt_long(argc, argv, "+F:s:e:c:Rm:CgGn:r:o:t:h", options,
                             NULL)) != -1)
         take_option(s, c, &list);
     if (list)
@@ -239,19 +258,12 @@ static void parse(struct settings *s, int argc, char *argv[])
     }
 }
 
-static int close_output(int status)
-{
-    if (fflush(stdout) == 0)
-        return status;
-    complain("writing the report: %s", strerror(errno));
-    return 1;
-}
-
 int main(int argc, char *argv[])
 {
     static struct result result;
     struct settings settings = { .rows = ROWS_UNSET };
 
+    settings.argv = argv;
     parse(&settings, argc, argv);
     if (settings.histogram_rows != 0)
         return close_output(run_histogram(&settings));

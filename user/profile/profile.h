@@ -2,6 +2,7 @@
 #pragma once
 
 #include "user/libprofile/header.h"
+#include "user/libprofile/recording.h"
 #include "user/libprofile/views.h"
 #include "user/libstrobe/strobe.h"
 
@@ -10,7 +11,9 @@ struct settings {
     uint32_t seconds;                // -m: of data that the buffers hold
     uint32_t task;                   // -t; 0: start `command`
     char **command;
-    uint32_t rows; // of the table; 0: all
+    const char *output; // -o: a perf.data file, or NULL
+    char **argv;        // all that profile was called with
+    uint32_t rows;      // of the table; 0: all
     enum view_by by;
     bool tree, inverted, json;
     uint32_t histogram_rows; // -n, -r: a histogram; 0: none
@@ -37,6 +40,12 @@ int child_end(struct child *c);
 // Starts s->command and prints the histogram: 0. Likewise.
 int run_histogram(const struct settings *s);
 
+// --- repair.c ---------------------------------------------------------------
+
+// Makes a perf.data file whole and says what it did. Ends the program, with a
+// message, when that cannot be.
+void repair(const char *path);
+
 // --- run.c: the session -----------------------------------------------------
 
 struct result {
@@ -44,7 +53,8 @@ struct result {
     uint32_t task;
     struct samples samples;
     struct sprofile_info info;
-    int status; // what profile is to exit with
+    struct recording recording; // -o
+    int status;                 // what profile is to exit with
 };
 // Both end the program themselves, with a message, when they cannot begin.
 void run_program(const struct settings *s, struct result *r);

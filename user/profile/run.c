@@ -13,6 +13,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "user/libprofile/mapping.h"
+
 #define DRAIN_MS 2000 // for the last records of a session that was stopped
 #define RATE_ASSUMED 1000
 #define SAMPLE_BYTES 40
@@ -55,6 +57,13 @@ static void begin(const struct settings *s, uint32_t flags,
         fail(1, "task %u: %s", r->task, kbox_problem(errno));
 }
 
+static void record(const struct settings *s, struct profile_session *session,
+                   struct result *r)
+{
+    r->recording.path = s->output;
+    recording_begin(&r->recording, s->argv, session, &s->options, &r->samples);
+}
+
 // Takes one answer. False when the session is over or broken.
 static bool take_records(struct profile_session *session, struct result *r,
                          int timeout_ms, int *size)
@@ -67,6 +76,7 @@ static bool take_records(struct profile_session *session, struct result *r,
     int n = profile_answer(session, timeout_ms);
     if (n >= 0) {
         samples_add_stream(&r->samples, stream, n);
+        recording_take(&r->recording, stream, n);
         *size = n;
         return true;
     }
@@ -81,6 +91,8 @@ static void end(struct profile_session *session, struct result *r)
 {
     if (profile_info(session, &r->info) < 0)
         complain("the session's totals: %s", kbox_problem(errno));
+    if (!recording_end(&r->recording, &r->info))
+        r->status = 1;
     profile_end(session);
 }
 
@@ -96,11 +108,14 @@ void run_program(const struct settings *s, struct result *r)
     r->program = child.path;
     r->task = child.pid;
     begin(s, SPROFILE_O_FROM_EXEC, &session, r);
+    record(s, &session, r);
     child_go(&child);
     while (take_records(&session, r, -1, &size))
         ;
     end(&session, r);
-    r->status = child_end(&child);
+    int status = child_end(&child);
+    if (r->status == 0)
+        r->status = status;
 }
 
 // --- a task that runs already -----------------------------------------------
@@ -183,8 +198,8 @@ static bool take_key(struct live *l)
     case 'q':
         clear_status();
         restore_terminal();
-        profile_end(l->session);
-        exit(EXIT_SUCCESS);
+        end(l->session, l->r);
+        exit(l->r->status);
     }
     return true;
 }
@@ -222,8 +237,14 @@ static void drain(struct profile_session *session, struct result *r)
 static void runs_already(struct result *r)
 {
     struct program p = { .task = r->task };
+    const char *slash = strrchr(r->program, '/');
+    struct mapping m;
 
-    p.image = images_add(&r->samples.images, r->program, NULL, 0);
+    mapping_read(&m, r->program);
+    p.image =
+        images_add(&r->samples.images, r->program, m.build_id, m.build_id_size);
+    snprintf(p.name, sizeof(p.name), "%s",
+             slash != NULL ? slash + 1 : r->program);
     programs_add(&r->samples.programs, &p);
 }
 
@@ -238,6 +259,7 @@ void run_task(const struct settings *s, struct result *r)
     r->program = program_of_task(r->task);
     if (r->program != NULL)
         runs_already(r);
+    record(s, &session, r);
     sigaction(SIGINT, &catch, NULL);
     sigaction(SIGTERM, &catch, NULL);
     sigaction(SIGHUP, &catch, NULL);

@@ -2,6 +2,7 @@
 // ^C.
 #include "sprofile.h"
 
+#include "user/libprofile/mapping.h"
 #include "user/libstrobe/sysinfo.h"
 
 #include <errno.h>
@@ -56,9 +57,13 @@ static void add_programs(struct samples *s)
     for (size_t i = 0; i < count; i++) {
         struct program p = { .task = tasks[i].id, .parent = tasks[i].parent };
         char *path = program_of_task(p.task);
+        struct mapping m;
         // Kernel tasks have no file, and no code of a user's.
-        p.image =
-            path != NULL ? images_add(&s->images, path, NULL, 0) : IMAGE_KERNEL;
+        p.image = IMAGE_KERNEL;
+        if (path != NULL) {
+            mapping_read(&m, path);
+            p.image = images_add(&s->images, path, m.build_id, m.build_id_size);
+        }
         memcpy(p.name, tasks[i].name, sizeof(p.name));
         p.name[sizeof(p.name) - 1] = '\0';
         programs_add(&s->programs, &p);
@@ -105,6 +110,7 @@ static bool take(struct profile_session *session, struct result *r,
     int n = profile_answer(session, timeout_ms);
     if (n >= 0) {
         samples_add_stream(&r->samples, stream, n);
+        recording_take(&r->recording, stream, n);
         *size = n;
         return true;
     }
@@ -157,6 +163,8 @@ void run(const struct settings *s, struct result *r,
     if (profile_begin_system(&session, &options) < 0)
         fail(1, "%s", kbox_problem(errno));
     add_programs(&r->samples);
+    r->recording.path = s->output;
+    recording_begin(&r->recording, s->argv, &session, &s->options, &r->samples);
     pid_t child = s->command != NULL ? start(s->command) : 0;
     int64_t begin = now_ms(), next = begin + REFRESH_MS;
     int64_t end = s->seconds > 0 ? begin + s->seconds * 1000ll : INT64_MAX;
@@ -177,5 +185,7 @@ void run(const struct settings *s, struct result *r,
     drain(&session, r);
     if (profile_info(&session, &r->info) < 0)
         complain("the session's totals: %s", kbox_problem(errno));
+    if (!recording_end(&r->recording, &r->info))
+        r->status = 1;
     profile_end(&session);
 }

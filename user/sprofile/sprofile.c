@@ -28,6 +28,7 @@ static const char usage_text[] =
     "  -p PERCENT  what has less is summed up (1.0)\n"
     "  -n ROWS     of each list; 0: all (20)\n"
     "  -a          a list for each CPU instead of each program\n"
+    "  -o FILE     all of it into FILE, too, for perf and strobe (perf.data)\n"
     "  --json      everything, as JSON\n"
     "  --help      this text\n"
     "sprofile's own samples are left out. The exit status is the command's.\n";
@@ -104,6 +105,10 @@ static void take_option(struct settings *s, int c)
     case 'a':
         s->per_cpu = true;
         break;
+    case 'o':
+        s->output = optarg;
+        o->flags |= SPROFILE_O_STACKS;
+        break;
     case 'j':
         s->json = true;
         break;
@@ -130,8 +135,8 @@ static void parse(struct settings *s, int argc, char *argv[])
         argc--;
     }
     // The + leaves the command's own options to the command.
-    while ((c = getopt_long(argc, argv, "+F:s:e:c:Rt:p:n:ah", options, NULL)) !=
-           -1)
+    while ((c = getopt_long(argc, argv, "+F:s:e:c:Rt:p:n:ao:h", options,
+                            NULL)) != -1)
         take_option(s, c);
     if (argv[optind] != NULL)
         s->command = argv + optind;
@@ -146,6 +151,7 @@ int main(int argc, char *argv[])
     static struct result result;
     struct settings settings = { .min_percent = 1.0, .rows = TOP_ROWS };
 
+    settings.argv = argv;
     parse(&settings, argc, argv);
     if (settings.live)
         fputs("\33[H\33[J", stdout);

@@ -2,12 +2,15 @@
 #pragma once
 
 #include "user/libprofile/header.h"
+#include "user/libprofile/recording.h"
 #include "user/libprofile/views.h"
 #include "user/libstrobe/strobe.h"
 
 struct settings {
     struct sprofile_options options; // what is asked of the kernel
     char **command;                  // run meanwhile; NULL: none
+    const char *output;              // -o: a perf.data file, or NULL
+    char **argv;                     // all that sprofile was called with
     uint32_t seconds;                // 0: until ^C, or the end of the command
     double min_percent;              // what is less is summed up
     uint32_t rows;                   // of each list, and of `top`; 0: all
@@ -19,6 +22,7 @@ struct settings {
 struct result {
     struct samples samples;
     struct sprofile_info info;
+    struct recording recording; // -o
     int status;
 };
 

@@ -1,0 +1,148 @@
+#include "perf_features.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/types.h"
+
+#define BLOB_FIRST 256u
+#define STRING_ALIGN 8u
+
+void blob_add(struct blob *b, const void *bytes, size_t size)
+{
+    if (size > b->room - b->size) {
+        size_t room = MAX(b->room * 2, b->size + size + BLOB_FIRST);
+        void *grown = realloc(b->bytes, room);
+        b->failed |= grown == NULL;
+        if (grown == NULL)
+            return;
+        b->bytes = grown;
+        b->room = room;
+    }
+    if (size > 0)
+        memcpy(b->bytes + b->size, bytes, size);
+    b->size += size;
+}
+
+void blob_free(struct blob *b)
+{
+    free(b->bytes);
+    *b = (struct blob){ 0 };
+}
+
+static void add_word(struct blob *b, uint32_t word)
+{
+    blob_add(b, &word, sizeof(word));
+}
+
+static void add_string(struct blob *b, const char *text)
+{
+    static const char padding[STRING_ALIGN];
+    uint32_t size = strlen(text) + 1, padded = ALIGN_UP(size, STRING_ALIGN);
+    add_word(b, padded);
+    blob_add(b, text, size);
+    blob_add(b, padding, padded - size);
+}
+
+// --- the event --------------------------------------------------------------
+
+// By its number as PERF_TYPE_HARDWARE.
+static const char *const hardware[] = {
+    "cycles",
+    "instructions",
+    "cache-references",
+    "cache-misses",
+    "branches",
+    "branch-misses",
+    "bus-cycles",
+    "stalled-cycles-frontend",
+    "stalled-cycles-backend",
+    "ref-cycles",
+};
+
+// rNNMM, NN the event and MM its mask; perf has the mask above.
+static uint64_t raw_config(const char *event)
+{
+    uint32_t value = strtoul(event + 1, NULL, 16);
+    return (value & 0xff) << 8 | value >> 8;
+}
+
+void perf_attr_make(struct perf_attr *a, const struct sprofile_info *info)
+{
+    *a = (struct perf_attr){
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof(*a),
+        .config = PERF_SOFTWARE_CPU_CLOCK,
+        .period = info->rate_hz != 0 ? info->rate_hz : info->period,
+        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                       PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CPU |
+                       PERF_SAMPLE_PERIOD | PERF_SAMPLE_IDENTIFIER,
+        .read_format = PERF_READ_FORMAT_ID,
+        .flags = PERF_ATTR_MMAP | PERF_ATTR_COMM | PERF_ATTR_TASK |
+                 PERF_ATTR_SAMPLE_ID_ALL | PERF_ATTR_MMAP2 |
+                 PERF_ATTR_COMM_EXEC |
+                 (info->rate_hz != 0 ? PERF_ATTR_FREQ : 0),
+    };
+    if (info->event[0] == '\0')
+        return;
+    size_t length = strcspn(info->event, ":");
+    a->type = PERF_TYPE_RAW;
+    a->config = raw_config(info->event);
+    for (uint32_t i = 0; i < sizeof(hardware) / sizeof(hardware[0]); i++) {
+        if (strlen(hardware[i]) == length &&
+            memcmp(hardware[i], info->event, length) == 0) {
+            a->type = PERF_TYPE_HARDWARE;
+            a->config = i;
+        }
+    }
+}
+
+static void add_event(struct blob *b, const struct sprofile_info *info,
+                      uint64_t id)
+{
+    struct perf_attr a;
+    perf_attr_make(&a, info);
+    add_word(b, 1); // events
+    add_word(b, sizeof(a));
+    blob_add(b, &a, sizeof(a));
+    add_word(b, 1); // ids
+    add_string(b, info->event[0] != '\0' ? info->event : "cpu-clock");
+    blob_add(b, &id, sizeof(id));
+}
+
+static void add_command(struct blob *b, char *const *command)
+{
+    uint32_t count = 0;
+    while (command[count] != NULL)
+        count++;
+    add_word(b, count);
+    for (uint32_t i = 0; i < count; i++)
+        add_string(b, command[i]);
+}
+
+void perf_feature_make(struct blob *out, unsigned feature,
+                       const struct perf_facts *facts,
+                       const struct sprofile_info *info, uint64_t id)
+{
+    switch (feature) {
+    case PERF_FEATURE_HOSTNAME:
+        add_string(out, facts->host);
+        break;
+    case PERF_FEATURE_OS_RELEASE:
+        add_string(out, facts->release);
+        break;
+    case PERF_FEATURE_ARCH:
+        add_string(out, facts->machine);
+        break;
+    case PERF_FEATURE_CPUS:
+        add_word(out, facts->cpus); // there
+        add_word(out, facts->cpus); // and at work
+        break;
+    case PERF_FEATURE_COMMAND:
+        add_command(out, facts->command);
+        break;
+    case PERF_FEATURE_EVENTS:
+        add_event(out, info, id);
+        break;
+    }
+}

@@ -1,0 +1,37 @@
+// What a perf.data file tells besides its records: its event, and the machine
+// and command it comes from, as perf's features.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <strobe/kbox.h>
+
+#include "perf_format.h"
+
+// Bytes that grow. `failed`: memory was out, and some are missing.
+struct blob {
+    uint8_t *bytes;
+    size_t size, room;
+    bool failed;
+};
+void blob_add(struct blob *b, const void *bytes, size_t size);
+void blob_free(struct blob *b);
+
+// The event whose samples a session takes.
+void perf_attr_make(struct perf_attr *a, const struct sprofile_info *info);
+
+// What is told of the machine and of the command.
+struct perf_facts {
+    const char *host, *release, *machine;
+    uint32_t cpus;
+    char *const *command; // ends with NULL
+    uint8_t kernel_id[20];
+    uint32_t kernel_id_size; // 0: not known
+};
+
+// Feature number `feature` (PERF_FEATURE_..., not BUILD_ID) is added to `out`.
+// `id` is the event's.
+void perf_feature_make(struct blob *out, unsigned feature,
+                       const struct perf_facts *facts,
+                       const struct sprofile_info *info, uint64_t id);

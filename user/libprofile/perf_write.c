@@ -1,0 +1,438 @@
+#include "perf_write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/types.h"
+#include "mapping.h"
+#include "perf_repair.h"
+#include "user_chain.h"
+
+#define EVENT_ID 1u
+#define PAGE 4096u
+#define KERNEL_BASE 0xc0000000u
+#define VDSO_BYTES 8192u
+#define NS_PER_SECOND 1000000000u
+#define KNOWN_FIRST 64u
+#define PROT_READ_EXEC 5u
+#define MAP_PRIVATE_FILE 2u
+
+static const char padding[8];
+
+// Errors stay in w->file: perf_write_end sees them.
+static void put(struct perf_writer *w, const void *bytes, size_t size)
+{
+    fwrite(bytes, 1, size, w->file);
+}
+
+static void put_padded(struct perf_writer *w, const void *bytes, size_t size)
+{
+    put(w, bytes, size);
+    put(w, padding, -size % sizeof(padding));
+}
+
+static void put_strobe(struct perf_writer *w, uint32_t kind, const void *bytes,
+                       size_t size)
+{
+    size_t whole = sizeof(struct perf_strobe) + ALIGN_UP(size, 8u);
+    if (whole > UINT16_MAX)
+        return; // a command line as long as that is left out
+    struct perf_strobe s = {
+        .head = { PERF_RECORD_STROBE, 0, (uint16_t)whole },
+        .magic = PERF_STROBE_MAGIC,
+        .kind = kind,
+        .size = size,
+    };
+    put(w, &s, sizeof(s));
+    put_padded(w, bytes, size);
+}
+
+// --- times and tasks --------------------------------------------------------
+
+static uint64_t nanoseconds(const struct perf_writer *w, uint64_t tsc)
+{
+    return tsc / w->tsc_hz * NS_PER_SECOND +
+           tsc % w->tsc_hz * NS_PER_SECOND / w->tsc_hz;
+}
+
+static struct perf_trailer trailer(uint32_t pid, uint32_t tid, uint64_t time,
+                                   uint32_t cpu)
+{
+    return (struct perf_trailer){
+        .pid = pid, .tid = tid, .time = time, .cpu = cpu, .id = EVENT_ID
+    };
+}
+
+static void put_name(struct perf_writer *w, const struct perf_trailer *t,
+                     const char *name, bool exec)
+{
+    struct perf_comm c = {
+        .head = { PERF_RECORD_COMM, exec ? PERF_MISC_COMM_EXEC : 0, sizeof(c) },
+        .pid = t->pid,
+        .tid = t->tid,
+        .trailer = *t,
+    };
+    strncpy(c.name, name, sizeof(c.name) - 1);
+    put(w, &c, sizeof(c));
+}
+
+static void put_mapping(struct perf_writer *w, const struct perf_trailer *t,
+                        const struct mapping *m, uint16_t mode,
+                        const char *path)
+{
+    size_t length = strlen(path) + 1;
+    struct perf_mmap2 r = {
+        .head = { PERF_RECORD_MMAP2, mode,
+                  sizeof(r) + ALIGN_UP(length, 8u) + sizeof(*t) },
+        .pid = t->pid,
+        .tid = t->tid,
+        .address = m->address,
+        .size = m->size,
+        .file_offset = m->file_offset,
+        .protection = PROT_READ_EXEC,
+        .flags = MAP_PRIVATE_FILE,
+    };
+    if (m->build_id_size > 0) {
+        r.head.misc |= PERF_MISC_MMAP_BUILD_ID;
+        r.build_id_size = m->build_id_size;
+        memcpy(r.build_id, m->build_id, m->build_id_size);
+    }
+    put(w, &r, sizeof(r));
+    put_padded(w, path, length);
+    put(w, t, sizeof(*t));
+}
+
+// Where the image's code lies. Of a file that cannot be read any more, or was
+// replaced, nobody knows: then all of the user's space is its.
+static void find_mapping(const struct samples *s, uint32_t image,
+                         struct mapping *m)
+{
+    const struct image *i = &s->images.list[image];
+    bool found = mapping_read(m, i->path);
+    if (found && (i->build_id_size == 0 ||
+                  (m->build_id_size == i->build_id_size &&
+                   memcmp(m->build_id, i->build_id, i->build_id_size) == 0)))
+        return;
+    *m = (struct mapping){
+        .address = PAGE,
+        .size = (s->vdso != 0 ? s->vdso : KERNEL_BASE) - PAGE,
+        .build_id_size = i->build_id_size,
+    };
+    memcpy(m->build_id, i->build_id, i->build_id_size);
+}
+
+static void put_image(struct perf_writer *w, const struct perf_trailer *t,
+                      uint32_t image)
+{
+    struct samples *s = w->samples;
+    struct mapping m, vdso = { 0 };
+    if (image == IMAGE_KERNEL || image == IMAGE_UNKNOWN)
+        return;
+    find_mapping(s, image, &m);
+    put_mapping(w, t, &m, PERF_MISC_USER, s->images.list[image].path);
+    if (s->vdso == 0)
+        return;
+    size_t size;
+    void *bytes = s->images.read("[vdso]", &size);
+    if (bytes != NULL)
+        mapping_find(&vdso, bytes, size);
+    free(bytes);
+    vdso.address = s->vdso;
+    vdso.size = VDSO_BYTES;
+    put_mapping(w, t, &vdso, PERF_MISC_USER, PERF_VDSO_PATH);
+}
+
+// The kernel's code, as its symbols tell.
+static void put_kernel(struct perf_writer *w, const struct perf_facts *facts)
+{
+    const struct image *k = images_load(&w->samples->images, IMAGE_KERNEL);
+    struct perf_trailer t = trailer(PERF_KERNEL_PID, 0, 0, 0);
+    struct mapping m = { .address = KERNEL_BASE, .size = -KERNEL_BASE - PAGE };
+    if (k->problem == NULL) {
+        m.address = k->symbols.table[0].start & -PAGE;
+        uint32_t last = k->symbols.table[k->symbols.count - 1].start;
+        m.size = ALIGN_UP(last + 1, PAGE) - m.address;
+    }
+    m.build_id_size = facts->kernel_id_size;
+    memcpy(m.build_id, facts->kernel_id, sizeof(m.build_id));
+    put_mapping(w, &t, &m, PERF_MISC_KERNEL, PERF_KERNEL_PATH);
+}
+
+static void take_task(void *arg, const struct sprofile_task *r)
+{
+    struct perf_writer *w = arg;
+    uint64_t time = nanoseconds(w, r->head.time);
+    struct perf_trailer t = trailer(r->task, r->task, time, r->head.cpu);
+    struct perf_task p = {
+        .head = { PERF_RECORD_FORK, 0, sizeof(p) },
+        .pid = r->task,
+        .parent_pid = r->parent,
+        .tid = r->task,
+        .parent_tid = r->parent,
+        .time = time,
+        .trailer = t,
+    };
+    w->time = MAX(w->time, time);
+    if (r->kind == SPROFILE_T_EXECED) {
+        put_name(w, &t, r->name, true);
+        put_image(w, &t,
+                  images_add(&w->samples->images, r->path, r->build_id,
+                             r->build_id_size));
+        return;
+    }
+    if (r->kind == SPROFILE_T_ENDED)
+        p.head.type = PERF_RECORD_EXIT;
+    put(w, &p, sizeof(p));
+    if (r->kind == SPROFILE_T_FORKED)
+        put_name(w, &t, r->name, false);
+}
+
+// What ran when the session began.
+static void put_programs(struct perf_writer *w)
+{
+    const struct programs *p = &w->samples->programs;
+    for (uint32_t i = 0; i < p->count; i++) {
+        uint32_t task = p->list[i].task;
+        struct perf_trailer t = trailer(task, task, 0, 0);
+        put_name(w, &t, task == 0 ? "swapper" : p->list[i].name, false);
+        put_image(w, &t, p->list[i].image);
+    }
+}
+
+// --- threads ----------------------------------------------------------------
+
+static struct perf_known *find_known(struct perf_writer *w, uint32_t thread)
+{
+    uint32_t i = thread * 0x9e3779b9u; // Fibonacci hashing
+    for (;; i++) {
+        struct perf_known *k = &w->known[i & (w->known_room - 1)];
+        if (k->program == 0 || k->thread == thread)
+            return k;
+    }
+}
+
+// At most half full. -1: no memory; then names are missing.
+static int grow_known(struct perf_writer *w)
+{
+    struct perf_known *old = w->known;
+    uint32_t count = w->known_room;
+    if (w->known_count * 2 < count)
+        return 0;
+    uint32_t room = count == 0 ? KNOWN_FIRST : count * 2;
+    w->known = calloc(room, sizeof(*w->known));
+    if (w->known == NULL) {
+        w->known = old;
+        return -1;
+    }
+    w->known_room = room;
+    for (uint32_t i = 0; i < count; i++) {
+        if (old[i].program != 0)
+            *find_known(w, old[i].thread) = old[i];
+    }
+    free(old);
+    return 0;
+}
+
+// perf knows a task's first thread by the task; each other one is named by its
+// program when it is first seen there.
+static void name_thread(struct perf_writer *w, const struct stream_sample *s,
+                        const struct program *p, uint64_t time)
+{
+    if (p == NULL || s->thread == s->task || grow_known(w) < 0)
+        return;
+    uint32_t number = p - w->samples->programs.list + 1;
+    struct perf_known *k = find_known(w, s->thread);
+    if (k->program == number)
+        return;
+    w->known_count += k->program == 0;
+    *k = (struct perf_known){ s->thread, number };
+    struct perf_trailer t = trailer(s->task, s->thread, time, s->cpu);
+    put_name(w, &t, p->name, false);
+}
+
+// --- samples ----------------------------------------------------------------
+
+#define CHAIN_MAX (UINT8_MAX + USER_CHAIN_MAX + 2)
+
+// One chain and its mark. Callers are told by the last byte of their call: the
+// address behind it may be another function's, and perf does not look before
+// it.
+static uint32_t add_chain(uint64_t *out, uint64_t mark, const uint32_t *pc,
+                          uint32_t depth)
+{
+    if (depth == 0)
+        return 0;
+    out[0] = mark;
+    out[1] = pc[0];
+    for (uint32_t i = 1; i < depth; i++)
+        out[1 + i] = pc[i] - 1;
+    return 1 + depth;
+}
+
+static uint32_t make_chain(struct perf_writer *w, const struct stream_sample *s,
+                           const struct program *p, uint64_t *out)
+{
+    uint32_t user[USER_CHAIN_MAX];
+    uint32_t depth = user_chain(&w->samples->images,
+                                p != NULL ? p->image : IMAGE_UNKNOWN, s, user);
+    // Who called the idle loop is always the same, and most samples are idle.
+    bool idle = s->flags & SPROFILE_F_IDLE;
+    uint32_t n = add_chain(out, PERF_CONTEXT_KERNEL, s->kernel,
+                           idle ? MIN(s->kernel_depth, 1u) : s->kernel_depth);
+    return n + add_chain(out + n, PERF_CONTEXT_USER, user, depth);
+}
+
+static void take_sample(void *arg, const struct stream_sample *in)
+{
+    struct perf_writer *w = arg;
+    uint64_t chain[CHAIN_MAX], time = nanoseconds(w, in->time);
+    const struct program *p =
+        programs_find(&w->samples->programs, in->task, in->time);
+    uint32_t depth = make_chain(w, in, p, chain);
+    bool kernel = in->kernel_depth > 0;
+    struct perf_sample s = {
+        .head = { PERF_RECORD_SAMPLE,
+                  kernel ? PERF_MISC_KERNEL : PERF_MISC_USER,
+                  sizeof(s) + depth * sizeof(chain[0]) },
+        .id = EVENT_ID,
+        .ip = kernel ? in->kernel[0] : in->user[0],
+        .pid = in->task,
+        .tid = in->thread,
+        .time = time,
+        .cpu = in->cpu,
+        .flags = in->flags,
+        .period = in->period,
+        .depth = depth,
+    };
+    w->time = MAX(w->time, time);
+    name_thread(w, in, p, time);
+    put(w, &s, sizeof(s));
+    put(w, chain, depth * sizeof(chain[0]));
+}
+
+static void take_lost(void *arg, uint32_t cpu, uint64_t count)
+{
+    struct perf_writer *w = arg;
+    struct perf_lost l = {
+        .head = { PERF_RECORD_LOST, 0, sizeof(l) },
+        .id = EVENT_ID,
+        .count = count,
+        .trailer = trailer(0, 0, w->time, cpu),
+    };
+    put(w, &l, sizeof(l));
+}
+
+// --- the file ---------------------------------------------------------------
+
+static void put_header(struct perf_writer *w, const struct sprofile_info *info)
+{
+    const uint64_t id = EVENT_ID;
+    struct perf_header h = {
+        .magic = PERF_MAGIC,
+        .size = sizeof(h),
+        .attr_size = sizeof(struct perf_file_attr),
+        .attrs = { sizeof(h) + sizeof(id), sizeof(struct perf_file_attr) },
+        .data = { sizeof(h) + sizeof(id) + sizeof(struct perf_file_attr), 0 },
+    };
+    memcpy(h.magic, PERF_MAGIC, sizeof(h.magic));
+    struct perf_file_attr a = { .ids = { sizeof(h), sizeof(id) } };
+    perf_attr_make(&a.attr, info);
+    put(w, &h, sizeof(h));
+    put(w, &id, sizeof(id));
+    put(w, &a, sizeof(a));
+}
+
+static void put_features(struct perf_writer *w, const struct perf_facts *facts,
+                         const struct sprofile_info *info)
+{
+    static const unsigned features[] = {
+        PERF_FEATURE_HOSTNAME, PERF_FEATURE_OS_RELEASE, PERF_FEATURE_ARCH,
+        PERF_FEATURE_CPUS,     PERF_FEATURE_COMMAND,    PERF_FEATURE_EVENTS,
+    };
+    for (uint32_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
+        struct blob b = { 0 };
+        perf_feature_make(&b, features[i], facts, info, EVENT_ID);
+        if (!b.failed)
+            put_strobe(w, PERF_STROBE_FEATURE + features[i], b.bytes, b.size);
+        blob_free(&b);
+    }
+}
+
+// For reading, too: it is sealed by what it holds.
+static FILE *create(const char *path, const char **problem)
+{
+    struct stat st;
+    FILE *file = fopen(path, "w+e");
+    if (file == NULL) {
+        *problem = strerror(errno);
+        return NULL;
+    }
+    if (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode))
+        return file;
+    fclose(file);
+    *problem = "it must be a file, for its beginning is written again at the "
+               "end";
+    return NULL;
+}
+
+const char *perf_write_begin(struct perf_writer *w, const char *path,
+                             const struct perf_facts *facts,
+                             const struct sprofile_options *asked,
+                             const struct sprofile_info *info,
+                             struct samples *samples)
+{
+    const char *problem = NULL;
+    *w = (struct perf_writer){
+        .samples = samples,
+        .tsc_hz = MAX(info->tsc_hz, 1u),
+        .reader = { .sample = take_sample,
+                    .task = take_task,
+                    .lost = take_lost,
+                    .arg = w },
+    };
+    w->file = create(path, &problem);
+    if (w->file == NULL)
+        return problem;
+    put_header(w, info);
+    put_features(w, facts, info);
+    put_strobe(w, PERF_STROBE_OPTIONS, asked, sizeof(*asked));
+    put_kernel(w, facts);
+    put_programs(w);
+    perf_write_info(w, info);
+    return NULL;
+}
+
+void perf_write_stream(struct perf_writer *w, const void *bytes, size_t size)
+{
+    if (w->file == NULL)
+        return;
+    stream_read(&w->reader, bytes, size);
+    fflush(w->file);
+}
+
+void perf_write_info(struct perf_writer *w, const struct sprofile_info *info)
+{
+    if (w->file == NULL)
+        return;
+    put_strobe(w, PERF_STROBE_INFO, info, sizeof(*info));
+    fflush(w->file);
+}
+
+const char *perf_write_end(struct perf_writer *w,
+                           const struct sprofile_info *info)
+{
+    struct perf_repaired r;
+    if (w->file == NULL)
+        return NULL;
+    perf_write_info(w, info);
+    const char *problem = ferror(w->file) ? "some of it could not be written: "
+                                            "is there no room any more?"
+                                          : NULL;
+    const char *broken = perf_repair(fileno(w->file), &r);
+    fclose(w->file);
+    free(w->known);
+    *w = (struct perf_writer){ 0 };
+    return problem != NULL ? problem : broken;
+}

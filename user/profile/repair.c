@@ -1,0 +1,28 @@
+// --repair FILE: makes a perf.data file whole that was cut off.
+#include "profile.h"
+
+#include "user/libprofile/perf_repair.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+void repair(const char *path)
+{
+    struct perf_repaired r;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+
+    if (fd < 0)
+        fail(1, "%s: %s", path, strerror(errno));
+    const char *problem = perf_repair(fd, &r);
+    if (problem != NULL)
+        fail(1, "%s: %s", path, problem);
+    printf("%s: %s%" PRIu64 " records, %" PRIu64 " of them samples", path,
+           r.changed ? "repaired; " : "was whole; ", r.records, r.samples);
+    if (r.cut > 0)
+        printf("; %" PRIu64 " bytes at its end were no whole record", r.cut);
+    putchar('\n');
+    close(fd);
+}
