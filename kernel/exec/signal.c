@@ -26,16 +26,19 @@ void signal_queue_put(struct siginfo_queue *q, int sig,
         return;
     // Without memory only the number arrives, as POSIX allows.
     struct siginfo *copy = slab_alloc(&siginfo_cache);
-    if (copy)
-        *copy = *info;
+    if (!copy)
+        return;
+    *copy = *info;
     q->info[sig - 1] = copy;
+    q->kept++;
 }
 
 void signal_queue_take(struct siginfo_queue *q, int sig, struct siginfo *out)
 {
     struct siginfo *info = q->info[sig - 1];
-    q->info[sig - 1] = NULL;
     if (info) {
+        q->info[sig - 1] = NULL;
+        q->kept--;
         *out = *info;
         slab_free(&siginfo_cache, info);
     } else {
@@ -48,19 +51,17 @@ void signal_drop(sigset_t *pending, struct siginfo_queue *q, sigset_t mask)
 {
     sigset_t gone = *pending & mask;
     *pending &= ~mask;
-    for (int sig = 1; gone; sig++, gone >>= 1) {
+    for (; gone; gone &= gone - 1) {
         struct siginfo ignored;
-        if (gone & 1)
-            signal_queue_take(q, sig, &ignored);
+        signal_queue_take(q, signal_lowest(gone), &ignored);
     }
 }
 
 void signal_queue_clear(struct siginfo_queue *q)
 {
-    for (int sig = 1; sig <= NSIG; sig++) {
-        if (q->info[sig - 1])
-            slab_free(&siginfo_cache, q->info[sig - 1]);
-        q->info[sig - 1] = NULL;
+    for (int sig = 1; q->kept; sig++) {
+        struct siginfo ignored;
+        signal_queue_take(q, sig, &ignored);
     }
 }
 
@@ -86,8 +87,7 @@ bool signal_children_unwanted(struct task *t)
 
 sigset_t signal_deliverable(void)
 {
-    struct thread *t = current;
-    return (t->pending | t->task->signals.pending) & ~t->blocked;
+    return deliverable(current);
 }
 
 bool signal_waiting(void)
@@ -99,11 +99,9 @@ bool signal_waiting(void)
         return true;
     struct signals *s = &t->task->signals;
     u32 flags = spin_lock_irq(&s->lock);
-    sigset_t set = signal_deliverable();
-    for (int sig = 1; sig <= NSIG; sig++) {
-        if ((set & SIGMASK(sig)) && signal_ignored(s, sig))
-            set &= ~SIGMASK(sig);
-    }
+    sigset_t set = deliverable(t);
+    while (set && signal_ignored(s, signal_lowest(set)))
+        set &= set - 1;
     spin_unlock_irq(&s->lock, flags);
     return set != 0;
 }

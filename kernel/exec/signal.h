@@ -73,6 +73,7 @@ struct siginfo { // what a signal carries; expanded to 128 bytes for the user
 // One record for each pending standard signal: the first sender's.
 struct siginfo_queue {
     struct siginfo *info[NSIG]; // NULL: nothing but the number is known
+    u32 kept;                   // how many are not NULL
 };
 
 struct signals {

@@ -11,38 +11,57 @@
     (SIGMASK(SIGSEGV) | SIGMASK(SIGBUS) | SIGMASK(SIGILL) | SIGMASK(SIGFPE) | \
      SIGMASK(SIGTRAP))
 
+// A handler is about to run: what it has asked for is done. Gives the mask that
+// holds again when it returns.
+static sigset_t begin_handler(struct thread *t, struct sigaction_k *action,
+                              sigset_t bit)
+{
+    spin_assert_held(&t->task->signals.lock);
+    sigset_t restore = t->restore_mask ? t->saved_mask : t->blocked;
+    sigset_t mask = t->blocked | action->mask;
+    if (!(action->flags & SA_NODEFER))
+        mask |= bit;
+    if (action->flags & SA_RESETHAND)
+        action->handler = SIG_DFL;
+    t->restore_mask = false;
+    WRITE_ONCE(t->blocked, mask & ~UNBLOCKABLE);
+    if (deliverable(t)) // the next: its handler runs first
+        WRITE_ONCE(t->signal_pending, true);
+    return restore;
+}
+
 // Takes the next deliverable signal; 0 if there is none. Faults come first:
-// they belong to the instruction that the frame shows.
-static int take_signal(struct siginfo *info, struct sigaction_k *action)
+// they belong to the instruction that the frame shows. For a handler it is
+// blocked from here on, and *restore is the mask before.
+static int take_signal(struct siginfo *info, struct sigaction_k *action,
+                       sigset_t *restore)
 {
     struct thread *t = current;
     struct signals *s = &t->task->signals;
     u32 flags = spin_lock_irq(&s->lock);
+    sigset_t set;
     int sig = 0;
-    for (;;) {
-        sigset_t set = signal_deliverable();
-        if (!set)
-            break;
+    while (!sig && (set = deliverable(t))) {
         sigset_t first = set & SIGMASK(SIGKILL);
         if (!first)
             first = t->pending & set & FAULTS;
         if (!first)
             first = set;
-        sig = __builtin_ctzll(first) + 1;
-        if (t->pending & SIGMASK(sig)) {
-            t->pending &= ~SIGMASK(sig);
+        sigset_t bit = first & -first;
+        sig = signal_lowest(first);
+        if (t->pending & bit) {
+            t->pending &= ~bit;
             signal_queue_take(&t->queue, sig, info);
         } else {
-            s->pending &= ~SIGMASK(sig);
+            s->pending &= ~bit;
             signal_queue_take(&s->queue, sig, info);
         }
         *action = s->action[sig - 1];
-        if (!signal_ignored(s, sig))
-            break;
-        sig = 0;
+        if (action->handler > SIG_IGN)
+            *restore = begin_handler(t, &s->action[sig - 1], bit);
+        else if (signal_ignored(s, sig))
+            sig = 0;
     }
-    if (sig && action->handler > SIG_IGN && (action->flags & SA_RESETHAND))
-        s->action[sig - 1].handler = SIG_DFL;
     spin_unlock_irq(&s->lock, flags);
     return sig;
 }
@@ -55,11 +74,11 @@ static int take_from_set(sigset_t set, struct siginfo *info)
     sigset_t own = t->pending & set, shared = s->pending & set;
     int sig = 0;
     if (own) {
-        sig = __builtin_ctzll(own) + 1;
+        sig = signal_lowest(own);
         t->pending &= ~SIGMASK(sig);
         signal_queue_take(&t->queue, sig, info);
     } else if (shared) {
-        sig = __builtin_ctzll(shared) + 1;
+        sig = signal_lowest(shared);
         s->pending &= ~SIGMASK(sig);
         signal_queue_take(&s->queue, sig, info);
     }
@@ -118,22 +137,13 @@ static void finish_call(struct trapframe *tf, bool restart)
 // Calls the handler: builds its frame. Bad stack: the task dies.
 static void run_handler(struct trapframe *tf, int sig,
                         const struct siginfo *info,
-                        const struct sigaction_k *action)
+                        const struct sigaction_k *action, sigset_t restore)
 {
-    struct thread *t = current;
-    finish_call(tf, t->restart_error == ERESTARTNOINTR ||
-                        (t->restart_error == ERESTARTSYS &&
-                         (action->flags & SA_RESTART)));
-    sigset_t restore = t->restore_mask ? t->saved_mask : t->blocked;
-    t->restore_mask = false;
+    u32 error = current->restart_error;
+    finish_call(tf, error == ERESTARTNOINTR ||
+                        (error == ERESTARTSYS && (action->flags & SA_RESTART)));
     if (sigframe_push(tf, sig, info, action, restore))
         task_exit(WAIT_STATUS_SIGNALED(SIGSEGV));
-    u32 flags = spin_lock_irq(&t->task->signals.lock);
-    sigset_t mask = t->blocked | action->mask;
-    if (!(action->flags & SA_NODEFER))
-        mask |= SIGMASK(sig);
-    WRITE_ONCE(t->blocked, mask & ~UNBLOCKABLE);
-    spin_unlock_irq(&t->task->signals.lock, flags);
 }
 
 static bool may_stop(int sig)
@@ -159,12 +169,13 @@ void signal_deliver(struct trapframe *tf)
             task_exit_thread(t->task->exit_code);
         struct siginfo info;
         struct sigaction_k action;
-        int sig = take_signal(&info, &action);
+        sigset_t restore = 0;
+        int sig = take_signal(&info, &action, &restore);
         if (!sig)
             break;
         if (action.handler > SIG_IGN) {
-            run_handler(tf, sig, &info, &action);
-            continue;
+            run_handler(tf, sig, &info, &action, restore);
+            return;
         }
         if (SIGMASK(sig) & STOP_SIGNALS) {
             if (may_stop(sig))

@@ -3,10 +3,24 @@
 #pragma once
 
 #include "kernel/exec/signal.h"
+#include "kernel/sched/task.h"
 
 #define UNBLOCKABLE (SIGMASK(SIGKILL) | SIGMASK(SIGSTOP))
 #define STOP_SIGNALS \
     (SIGMASK(SIGSTOP) | SIGMASK(SIGTSTP) | SIGMASK(SIGTTIN) | SIGMASK(SIGTTOU))
+
+// signal_deliverable for the files of signals.
+static inline sigset_t deliverable(const struct thread *t)
+{
+    return (t->pending | t->task->signals.pending) & ~t->blocked;
+}
+
+// The lowest signal of a set that is not empty.
+static inline int signal_lowest(sigset_t set)
+{
+    u32 low = (u32)set, high = (u32)(set >> 32);
+    return (low ? __builtin_ctz(low) : 32 + __builtin_ctz(high)) + 1;
+}
 
 // Keeps what a signal carries, if it is the first of its number.
 void signal_queue_put(struct siginfo_queue *q, int sig,

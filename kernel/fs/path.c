@@ -199,7 +199,8 @@ void walk_done(struct walk *w)
     if (w->vnode)
         vnode_unref(w->vnode);
     vnode_unref(w->dir);
-    kfree(w->expanded);
+    if (w->expanded)
+        kfree(w->expanded);
 }
 
 int walk_create(struct walk *w, u32 mode, u32 rdev, struct vnode **out)
@@ -217,11 +218,10 @@ int vfs_lookup(struct vnode *at, const char *path, u32 flags,
     mutex_lock(&namespace_lock);
     int err = walk_path(&w, at, path, flags);
     if (!err) {
-        if (w.vnode)
-            *out = referenced(w.vnode);
-        else
-            err = -ENOENT;
+        *out = w.vnode; // with its reference
+        w.vnode = NULL;
         walk_done(&w);
+        err = *out ? 0 : -ENOENT;
     }
     mutex_unlock(&namespace_lock);
     return err;
@@ -360,5 +360,6 @@ int path_get(struct path_arg *p, u32 user)
 
 void path_put(struct path_arg *p)
 {
-    kfree(p->large);
+    if (p->large)
+        kfree(p->large);
 }

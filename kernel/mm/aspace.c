@@ -37,12 +37,9 @@ void aspace_ref(struct aspace *as)
     assert(old);
 }
 
-static int release_page(u32 va UNUSED, void *entry, const struct mapping *m,
-                        void *arg UNUSED)
+static void release_page(paddr_t frame)
 {
-    pagetable_entry_clear(entry);
-    frame_unref(frame_from_paddr(m->frame));
-    return 0;
+    frame_unref(frame_from_paddr(frame));
 }
 
 void aspace_unref(struct aspace *as)
@@ -55,7 +52,7 @@ void aspace_unref(struct aspace *as)
     aspace_unload(as);
     struct area *a;
     list_for_each(a, &as->areas, node)
-        pagetable_walk(&as->pt, a->start, a->end, release_page, NULL);
+        pagetable_release(&as->pt, a->start, a->end, release_page);
     areas_free(&as->areas);
     pagetable_destroy_empty(&as->pt);
     slab_free(&aspace_cache, as);
@@ -63,34 +60,17 @@ void aspace_unref(struct aspace *as)
 
 // --- fork -------------------------------------------------------------------
 
-struct copy {
-    struct pagetable *to;
-    u32 pages;
-    bool protected; // some of the parent's pages: its TLBs must know
-};
-
 // Parent and child have the page read-only from here on: the first of them that
 // writes gets a copy, the last one the page itself.
-static int share_page(u32 va, void *entry, const struct mapping *m, void *arg)
+static void share_page(paddr_t frame)
 {
-    struct copy *c = arg;
-    u32 prot = m->prot & ~PROT_W;
-    int err = pagetable_map(c->to, va, m->frame, prot);
-    if (err)
-        return err;
-    frame_ref(frame_from_paddr(m->frame));
-    c->pages++;
-    if (m->prot & PROT_W) {
-        pagetable_entry_protect(entry, prot);
-        c->protected = true;
-    }
-    return 0;
+    frame_ref(frame_from_paddr(frame));
 }
 
 // Pages of shared areas are not copied: the child finds them by faults. But the
 // kernel's own, which nobody writes, it needs at once.
 static int copy_area(struct aspace *src, struct aspace *dst, struct area *a,
-                     struct copy *c)
+                     struct page_sharing *sharing)
 {
     struct area *copy = area_create(a);
     if (!copy)
@@ -99,22 +79,22 @@ static int copy_area(struct aspace *src, struct aspace *dst, struct area *a,
     bool kernels = a->shared && a->flags & AREA_NO_WRITE;
     if (a->flags & AREA_SHARED && !kernels)
         return 0;
-    return pagetable_walk(&src->pt, a->start, a->end, share_page, c);
+    return pagetable_share(&src->pt, &dst->pt, a->start, a->end, sharing);
 }
 
 static int copy_areas(struct aspace *src, struct aspace *dst)
 {
     mutex_assert_held(&src->lock);
-    struct copy c = { .to = &dst->pt };
+    struct page_sharing sharing = { .share = share_page };
     struct area *a;
     int err = 0;
     list_for_each(a, &src->areas, node) {
-        err = copy_area(src, dst, a, &c);
+        err = copy_area(src, dst, a, &sharing);
         if (err)
             break;
     }
-    dst->resident_pages = c.pages;
-    if (c.protected)
+    dst->resident_pages = sharing.pages;
+    if (sharing.narrowed)
         tlb_shootdown(src, 0, 0);
     return err;
 }

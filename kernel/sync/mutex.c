@@ -94,7 +94,8 @@ static ALWAYS_INLINE void give(struct mutex *m)
     // The exchange is a full barrier: a waiter that queued itself before it is
     // seen below; one that comes later finds the mutex free.
     (void)__atomic_exchange_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
-    waitq_wake_one(&m->queue);
+    if (unlikely(!list_empty_unlocked(&m->queue.waiters)))
+        waitq_wake_one(&m->queue);
 }
 
 static NOINLINE void unlock_measured(struct mutex *m)

@@ -127,6 +127,63 @@ KERNEL_TEST(arch_walk_visits_what_is_mapped)
     pagetable_destroy(&pt);
 }
 
+// What fork and the end of an address space do, to pages whose frames are only
+// numbers here.
+static u32 frames_shared, frames_released;
+static paddr_t frame_sum;
+
+static void count_shared(paddr_t frame)
+{
+    frames_shared++;
+    frame_sum += frame;
+}
+
+static void count_released(paddr_t frame)
+{
+    frames_released++;
+    frame_sum -= frame;
+}
+
+KERNEL_TEST(arch_pages_are_shared_and_released)
+{
+    static const u32 offsets[] = { 0, MIB(2) - PAGE_SIZE, MIB(2),
+                                   MIB(9) + 3 * PAGE_SIZE };
+    static const u32 prots[] = { PROT_R | PROT_W | PROT_USER,
+                                 PROT_R | PROT_X | PROT_USER,
+                                 PROT_R | PROT_USER, PROT_USER };
+    u32 end = USER_PAGE + MIB(9) + 4 * PAGE_SIZE;
+    u64 before = tables_in_use();
+    struct page_sharing sharing = { .share = count_shared };
+    struct pagetable from, to;
+    struct mapping m, copy;
+    if (pagetable_create(&from) || pagetable_create(&to))
+        panic("no memory for a test");
+    frames_shared = frames_released = 0;
+    frame_sum = 0;
+    for (u32 i = 0; i < ARRAY_SIZE(offsets); i++)
+        expect(!pagetable_map(&from, USER_PAGE + offsets[i],
+                              offsets[i] + PAGE_SIZE, prots[i]));
+    // Nothing that could be written: no TLB needs to know.
+    expect(!pagetable_share(&from, &to, USER_PAGE + PAGE_SIZE, end, &sharing));
+    expect(sharing.pages == 3 && !sharing.narrowed);
+    expect(!pagetable_lookup(&to, USER_PAGE, &m));
+    expect(!pagetable_share(&from, &to, USER_PAGE, USER_PAGE + PAGE_SIZE,
+                            &sharing));
+    expect(sharing.pages == 4 && sharing.narrowed && frames_shared == 4);
+    for (u32 i = 0; i < ARRAY_SIZE(offsets); i++) {
+        expect(pagetable_lookup(&from, USER_PAGE + offsets[i], &m));
+        expect(pagetable_lookup(&to, USER_PAGE + offsets[i], &copy));
+        expect(m.frame == offsets[i] + PAGE_SIZE && copy.frame == m.frame);
+        expect(!(m.prot & PROT_W) && copy.prot == m.prot);
+    }
+    pagetable_release(&to, USER_PAGE, end, count_released);
+    expect(frames_released == 4 && !frame_sum);
+    expect(!pagetable_lookup(&to, USER_PAGE, &m));
+    pagetable_destroy_empty(&to);
+    pagetable_destroy(&from);
+    expect(tables_in_use() == before);
+}
+
 KERNEL_TEST(arch_windows_and_direct_map_agree)
 {
     struct frame *f = frame_alloc(0, FRAME_ANY, FRAME_BUFFER);

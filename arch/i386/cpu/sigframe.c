@@ -301,9 +301,13 @@ int sigframe_pop(struct trapframe *tf, bool rt)
         }
         return restore_context(tf, &u.context);
     }
-    struct frame_plain f;
-    if (copy_from_user(&f, tf->esp - 8, sizeof(f)))
+    struct sigcontext context;
+    u32 addr = tf->esp - 8, mask_high;
+    if (copy_from_user(&context, addr + offsetof(struct frame_plain, context),
+                       sizeof(context)) ||
+        user_load_u32(addr + offsetof(struct frame_plain, mask_high),
+                      &mask_high))
         return -EFAULT;
-    restore_mask((u64)f.mask_high << 32 | f.context.oldmask);
-    return restore_context(tf, &f.context);
+    restore_mask((u64)mask_high << 32 | context.oldmask);
+    return restore_context(tf, &context);
 }

@@ -27,6 +27,10 @@ static ALWAYS_INLINE u32 entries_per_table(void)
 {
     return mmu_pae ? 512 : 1024;
 }
+static ALWAYS_INLINE u32 entry_size(void)
+{
+    return mmu_pae ? sizeof(u64) : sizeof(u32);
+}
 // What one directory entry covers: 2 or 4 MiB.
 static ALWAYS_INLINE u32 table_span(void)
 {
@@ -86,10 +90,40 @@ static ALWAYS_INLINE bool entry_used(u64 e)
     return e & (ENTRY_PRESENT | ENTRY_HIDDEN);
 }
 
+// Takes the right to write; what MMUs do to the entry meanwhile stays.
+static ALWAYS_INLINE void entry_forbid_write(void *entry)
+{
+    __atomic_fetch_and((u32 *)entry, ~ENTRY_WRITE, __ATOMIC_SEQ_CST);
+}
+
 u64 entry_make(paddr_t frame, u32 prot);
+
+static ALWAYS_INLINE void entry_decode(u64 e, struct mapping *m)
+{
+    m->frame = e & ENTRY_FRAME;
+    m->accessed = e & ENTRY_ACCESSED;
+    m->dirty = e & ENTRY_DIRTY;
+    u32 prot = 0;
+    if (e & ENTRY_PRESENT) {
+        prot = PROT_R;
+        if (e & ENTRY_WRITE)
+            prot |= PROT_W;
+        if (!(e & ENTRY_NX))
+            prot |= PROT_X;
+    }
+    if (e & ENTRY_USER)
+        prot |= PROT_USER;
+    if (e & ENTRY_UNCACHED)
+        prot |= PROT_UNCACHED;
+    if (e & ENTRY_GLOBAL)
+        prot |= PROT_GLOBAL;
+    m->prot = prot;
+}
 
 // Where the leaf entry of `va` is: NULL if there is no table, or a large page.
 void *leaf_entry(const struct pagetable *pt, u32 va);
+// The same where there is no table: it is made. NULL: no memory.
+void *leaf_make(struct pagetable *pt, u32 va);
 
 // memory.c: a zeroed page for a table, or NULL.
 void *table_alloc(void);

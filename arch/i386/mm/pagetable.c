@@ -1,5 +1,5 @@
-// Page tables: mapping, looking up, walking; creation and destruction of user
-// halves.
+// Page tables: mapping and looking up; creation and destruction of user halves.
+// What is done to many pages at once: table_range.c.
 //
 // Changes to one page table are serialised by its owner (arch/mmu.h); what runs
 // against them without a lock are the MMUs, hence the atomic operations on
@@ -32,7 +32,7 @@ SLAB_CACHE(pointer_cache, struct pointer_table);
 
 static ALWAYS_INLINE void *entry_at(void *table, u32 index)
 {
-    return (char *)table + (index << (mmu_pae ? 3 : 2));
+    return (char *)table + index * entry_size();
 }
 
 // The directory for `va`, or NULL: the kernel's own table has no user half.
@@ -83,28 +83,6 @@ u64 entry_make(paddr_t frame, u32 prot)
     return e;
 }
 
-static ALWAYS_INLINE void decode(u64 e, struct mapping *m)
-{
-    m->frame = e & ENTRY_FRAME;
-    m->accessed = e & ENTRY_ACCESSED;
-    m->dirty = e & ENTRY_DIRTY;
-    u32 prot = 0;
-    if (e & ENTRY_PRESENT) {
-        prot = PROT_R;
-        if (e & ENTRY_WRITE)
-            prot |= PROT_W;
-        if (!(e & ENTRY_NX))
-            prot |= PROT_X;
-    }
-    if (e & ENTRY_USER)
-        prot |= PROT_USER;
-    if (e & ENTRY_UNCACHED)
-        prot |= PROT_UNCACHED;
-    if (e & ENTRY_GLOBAL)
-        prot |= PROT_GLOBAL;
-    m->prot = prot;
-}
-
 // --- single pages
 
 static ALWAYS_INLINE u32 group_of(u32 index)
@@ -112,9 +90,7 @@ static ALWAYS_INLINE u32 group_of(u32 index)
     return index / (entries_per_table() / GROUPS);
 }
 
-// The leaf entry of `va`, with the table made if there is none; NULL: no
-// memory.
-static NOINLINE void *make_leaf(struct pagetable *pt, u32 va)
+NOINLINE void *leaf_make(struct pagetable *pt, u32 va)
 {
     void *directory = directory_of(pt, va);
     assert(directory);
@@ -137,7 +113,7 @@ int pagetable_map(struct pagetable *pt, u32 va, paddr_t pa, u32 prot)
 {
     void *entry = leaf_entry(pt, va);
     if (unlikely(!entry)) {
-        entry = make_leaf(pt, va);
+        entry = leaf_make(pt, va);
         if (!entry)
             return -ENOMEM;
     }
@@ -158,7 +134,7 @@ static NOINLINE bool lookup_large(struct pagetable *pt, u32 va,
     u64 e = entry_read(entry_at(directory, directory_index(va)));
     if (!(e & ENTRY_PRESENT) || !(e & ENTRY_LARGE))
         return false;
-    decode(e, out);
+    entry_decode(e, out);
     out->frame &= ~(u64)(table_span() - 1);
     out->frame |= va & (table_span() - 1) & PAGE_MASK;
     return true;
@@ -172,7 +148,7 @@ bool pagetable_lookup(struct pagetable *pt, u32 va, struct mapping *out)
     u64 e = entry_read(entry);
     if (!entry_used(e))
         return false;
-    decode(e, out);
+    entry_decode(e, out);
     return true;
 }
 
@@ -181,58 +157,8 @@ bool pagetable_unmap(struct pagetable *pt, u32 va, struct mapping *old)
     void *entry = leaf_entry(pt, va);
     if (!entry || !entry_used(entry_read(entry)))
         return false;
-    decode(entry_exchange(entry, 0), old);
+    entry_decode(entry_exchange(entry, 0), old);
     return true;
-}
-
-// --- ranges
-
-static int walk_table(void *entry, u32 va, u32 end, pagetable_fn fn, void *arg)
-{
-    u32 size = mmu_pae ? 8 : 4;
-    for (; va != end; va += PAGE_SIZE, entry = (char *)entry + size) {
-        u64 e = entry_read(entry);
-        if (!entry_used(e))
-            continue;
-        struct mapping m;
-        decode(e, &m);
-        int err = fn(va, entry, &m, arg);
-        if (err)
-            return err;
-    }
-    return 0;
-}
-
-int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
-                   void *arg)
-{
-    u32 span = table_span();
-    while (start < end) {
-        u32 left = span - (start & (span - 1));
-        u32 stop = end - start > left ? start + left : end;
-        void *entry = leaf_entry(pt, start);
-        int err = entry ? walk_table(entry, start, stop, fn, arg) : 0;
-        if (err)
-            return err;
-        start = stop;
-    }
-    return 0;
-}
-
-// Accessed and dirty stay, also when an MMU sets them meanwhile.
-void pagetable_entry_protect(void *entry, u32 prot)
-{
-    u64 old, new;
-    do {
-        old = entry_read(entry);
-        new = entry_make(old & ENTRY_FRAME, prot) |
-              (old & (ENTRY_ACCESSED | ENTRY_DIRTY));
-    } while (!entry_replace(entry, old, new));
-}
-
-void pagetable_entry_clear(void *entry)
-{
-    entry_exchange(entry, 0);
 }
 
 // --- whole tables

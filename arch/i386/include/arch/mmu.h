@@ -74,14 +74,28 @@ bool pagetable_lookup(struct pagetable *pt, u32 va, struct mapping *out);
 // Unmaps; true and *old filled when something was mapped.
 bool pagetable_unmap(struct pagetable *pt, u32 va, struct mapping *old);
 // Calls fn for each mapped page in [start, end), skipping absent tables fast.
-// fn may change or clear that page through pagetable_entry_set: `entry` is
-// opaque. Stops early with fn's value when that is not 0.
+// fn may change or clear that page through the functions below: `entry`
+// is opaque. Stops early with fn's value when that is not 0.
 typedef int (*pagetable_fn)(u32 va, void *entry, const struct mapping *m,
                             void *arg);
 int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
                    void *arg);
 void pagetable_entry_protect(void *entry, u32 prot);
 void pagetable_entry_clear(void *entry);
+
+// Maps the user pages of [start, end) at the same place in `to`, which has none
+// there; both may only read them from then on. -ENOMEM: some of them are.
+struct page_sharing {
+    void (*share)(paddr_t frame); // called for each page
+    u32 pages;                    // counted on
+    bool narrowed; // set when `from` could write one: its TLBs must know
+};
+int pagetable_share(struct pagetable *from, struct pagetable *to, u32 start,
+                    u32 end, struct page_sharing *s);
+// Unmaps the user pages of [start, end) of a table that no CPU has loaded, and
+// calls `release` for each of them.
+void pagetable_release(struct pagetable *pt, u32 start, u32 end,
+                       void (*release)(paddr_t frame));
 
 #ifdef CHECKED // for the leak check, which knows who else uses them: nobody
 // Calls fn for each frame that one page of tables (a table or a directory)

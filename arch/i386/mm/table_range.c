@@ -1,0 +1,155 @@
+// What is done to many pages of a page table at once: walking over those that
+// are there, and what fork and the end of an address space do to all of them.
+//
+// Locking is the owner's, as in pagetable.c.
+
+#include "arch/i386/mm/entry.h"
+
+#include "kernel/errno.h"
+#include "kernel/init/log.h"
+
+// The part of a range that lies in one table.
+struct stretch {
+    char *entry, *end; // NULL: there is no table
+    u32 va;            // of the first entry
+    u32 next;          // where the rest of the range begins
+};
+
+static ALWAYS_INLINE struct stretch stretch_at(const struct pagetable *pt,
+                                               u32 va, u32 range_end)
+{
+    u32 left = table_span() - (va & (table_span() - 1));
+    u32 length = MIN(range_end - va, left);
+    struct stretch s = { leaf_entry(pt, va), NULL, va, va + length };
+    if (s.entry)
+        s.end = s.entry + (length >> PAGE_SHIFT) * entry_size();
+    return s;
+}
+
+// The first entry from `entry` on that is in use, or `end`. In both formats
+// the bits that tell are in the first word.
+static ALWAYS_INLINE char *used_entry(char *entry, const char *end, u32 size)
+{
+    while (entry != end &&
+           !(READ_ONCE(*(u32 *)entry) & (ENTRY_PRESENT | ENTRY_HIDDEN)))
+        entry += size;
+    return entry;
+}
+
+#define FOR_EACH_USED(entry, stretch, size)                                \
+    for (char *entry = used_entry((stretch)->entry, (stretch)->end, size); \
+         entry != (stretch)->end;                                          \
+         entry = used_entry(entry + (size), (stretch)->end, size))
+
+// --- walking ----------------------------------------------------------------
+
+static int walk_table(const struct stretch *s, pagetable_fn fn, void *arg)
+{
+    u32 size = entry_size();
+    FOR_EACH_USED(entry, s, size)
+    {
+        struct mapping m;
+        u32 index = (u32)(entry - s->entry) / size;
+        entry_decode(entry_read(entry), &m);
+        int err = fn(s->va + (index << PAGE_SHIFT), entry, &m, arg);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
+                   void *arg)
+{
+    while (start < end) {
+        struct stretch s = stretch_at(pt, start, end);
+        int err = s.entry ? walk_table(&s, fn, arg) : 0;
+        if (err)
+            return err;
+        start = s.next;
+    }
+    return 0;
+}
+
+// Accessed and dirty stay, also when an MMU sets them meanwhile.
+void pagetable_entry_protect(void *entry, u32 prot)
+{
+    u64 old, new;
+    do {
+        old = entry_read(entry);
+        new = entry_make(old & ENTRY_FRAME, prot) |
+              (old & (ENTRY_ACCESSED | ENTRY_DIRTY));
+    } while (!entry_replace(entry, old, new));
+}
+
+void pagetable_entry_clear(void *entry)
+{
+    entry_exchange(entry, 0);
+}
+
+// --- fork -------------------------------------------------------------------
+
+// The same page in both tables, to be read only.
+static ALWAYS_INLINE void share_entry(void *entry, void *copy,
+                                      struct page_sharing *s)
+{
+    u64 e = entry_read(entry);
+    if (e & ENTRY_WRITE) {
+        entry_forbid_write(entry);
+        s->narrowed = true;
+    }
+    entry_set(copy, e & ~(u64)(ENTRY_WRITE | ENTRY_ACCESSED | ENTRY_DIRTY));
+    s->share(e & ENTRY_FRAME);
+    s->pages++;
+}
+
+static int share_table(const struct stretch *from, struct pagetable *to,
+                       struct page_sharing *s)
+{
+    u32 size = entry_size();
+    char *copies = NULL;
+    FOR_EACH_USED(entry, from, size)
+    {
+        if (!copies)
+            copies = leaf_entry(to, from->va);
+        if (!copies)
+            copies = leaf_make(to, from->va);
+        if (!copies)
+            return -ENOMEM;
+        share_entry(entry, copies + (entry - from->entry), s);
+    }
+    return 0;
+}
+
+int pagetable_share(struct pagetable *from, struct pagetable *to, u32 start,
+                    u32 end, struct page_sharing *s)
+{
+    assert(start < end && end <= USER_END);
+    while (start < end) {
+        struct stretch part = stretch_at(from, start, end);
+        int err = part.entry ? share_table(&part, to, s) : 0;
+        if (err)
+            return err;
+        start = part.next;
+    }
+    return 0;
+}
+
+// --- the end ----------------------------------------------------------------
+
+void pagetable_release(struct pagetable *pt, u32 start, u32 end,
+                       void (*release)(paddr_t frame))
+{
+    u32 size = entry_size();
+    assert(start < end && end <= USER_END);
+    while (start < end) {
+        struct stretch part = stretch_at(pt, start, end);
+        FOR_EACH_USED(entry, &part, size)
+        {
+            u64 e = entry_read(entry);
+            entry_set(entry, 0); // no MMU looks
+            release(e & ENTRY_FRAME);
+        }
+        start = part.next;
+    }
+}
