@@ -65,7 +65,7 @@ sanitize = $(if $(filter $(UNCHECKED),$1),,$(SANITIZE))
 Q := $(if $(VERBOSE),,@)
 say = @printf '  %-7s $@\n'
 
-.PHONY: all kernel run bench test test-checked checked checked-addresses \
+.PHONY: all kernel run flame bench test test-checked checked checked-addresses \
 	checked-races checked-clang check format clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -259,6 +259,10 @@ run: all
 	@tools/vm $(VM) $(if $(value CMD),-- "$$CMD")
 run: export CMD := $(value CMD)
 
+flame: all $(PAGE)
+	@tools/flame $(VM) -- $(if $(value CMD),"$$CMD")
+flame: export CMD := $(value CMD)
+
 bench: all
 	tools/bench/run
 
@@ -329,6 +333,7 @@ help:
 	@echo "make run              boot in QEMU, a shell on this terminal"
 	@echo "make run CMD='...'    boot, run a command, show what it prints"
 	@echo "make run VM='...'     with options for tools/vm, e.g. VM='--smp 4'"
+	@echo "make flame CMD='...'  run a command, see where the time went: build/flame.html"
 	@echo 'make test             all tests, under all checkers too'
 	@echo 'make test-checked     those of the kernels that check themselves'
 	@echo 'make check            warnings, clang build, format, cppcheck'

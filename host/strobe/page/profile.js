@@ -2,7 +2,7 @@
 // from what passes them.
 //
 // Samples are counted by node (a path of calls), "who" (task, CPU and mode) and
-// bin of time; host/strobe/html.c says it field by field.
+// bin of time; host/strobe/html_data.h says it field by field.
 
 const MODES = ["user", "kernel", "irq", "idle"];
 const IDLE = MODES.indexOf("idle");

@@ -1,0 +1,302 @@
+// The data of the page (html_data.h). The profile's samples are sorted by whose
+// they are, so that each distinct task, CPU and mode gets a number; then, as
+// what the page counts, by bin, node and that number.
+#include "html_data.h"
+
+#include "timeline.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOT_SYMBOL 0u
+
+// One sample, as it is counted in the page.
+struct entry {
+    uint32_t bin, node, who;
+};
+
+struct page {
+    struct profile *profile;
+    struct timeline timeline;
+    struct view view;    // by symbol: its rows are the symbols
+    struct chains paths; // of rows: the nodes of the page
+    struct entry *entries;
+};
+
+static void *get_memory(size_t size)
+{
+    void *memory = malloc(size > 0 ? size : 1);
+
+    if (memory == NULL)
+        fail(1, "not enough memory for the page");
+    return memory;
+}
+
+// --- nodes ------------------------------------------------------------------
+
+// Chains of addresses become paths of symbols; the node of each chain's.
+static uint32_t *make_paths(struct page *g)
+{
+    const struct chains *chains = &g->profile->samples.chains;
+    uint32_t *node_of = get_memory(chains->count * sizeof(*node_of));
+
+    if (chains_init(&g->paths, chains->max) < 0)
+        fail(1, "not enough memory for the page");
+    node_of[CHAIN_ROOT] = CHAIN_ROOT;
+    // A node comes behind its parent.
+    for (uint32_t i = 1; i < chains->count; i++)
+        node_of[i] = chains_add(&g->paths, node_of[chains->nodes[i].parent],
+                                (struct place){ 0, g->view.row_of[i] });
+    return node_of;
+}
+
+static void write_nodes(FILE *out, const struct page *g)
+{
+    fputs(",\"nodes\":{\"parent\":[0", out);
+    for (uint32_t i = 1; i < g->paths.count; i++)
+        fprintf(out, ",%u", g->paths.nodes[i].parent);
+    fprintf(out, "],\"symbol\":[%u", ROOT_SYMBOL);
+    for (uint32_t i = 1; i < g->paths.count; i++)
+        fprintf(out, ",%u", g->paths.nodes[i].place.address);
+    fputs("]}", out);
+}
+
+// --- symbols ----------------------------------------------------------------
+
+static void write_symbol(FILE *out, const struct view_row *row)
+{
+    char address[sizeof("0x12345678")];
+
+    if (row->name != NULL) {
+        json_string(out, row->name, row->name_size);
+    } else if (row->address == 0) {
+        fputs("\"[unknown]\"", out);
+    } else {
+        snprintf(address, sizeof(address), "0x%x", row->address);
+        json_string(out, address, strlen(address));
+    }
+}
+
+static void write_symbols(FILE *out, const struct page *g)
+{
+    const struct images *images = &g->profile->samples.images;
+    const struct view *v = &g->view;
+
+    fputs(",\"images\":[", out);
+    for (uint32_t i = 0; i < images->count; i++) {
+        fputs(i > 0 ? "," : "", out);
+        json_string(out, images->list[i].path, strlen(images->list[i].path));
+    }
+    fputs("],\"symbols\":{\"name\":[", out);
+    for (uint32_t i = 0; i < v->count; i++) {
+        fputs(i > 0 ? "," : "", out);
+        write_symbol(out, &v->rows[i]);
+    }
+    fputs("],\"image\":[", out);
+    for (uint32_t i = 0; i < v->count; i++)
+        fprintf(out, "%s%u", i > 0 ? "," : "", v->rows[i].image);
+    fputs("]}", out);
+}
+
+// --- who --------------------------------------------------------------------
+
+#define COMPARE(a, b, field)      \
+    if ((a)->field != (b)->field) \
+    return (a)->field < (b)->field ? -1 : 1
+
+static int compare_who(const struct timed_sample *a,
+                       const struct timed_sample *b)
+{
+    COMPARE(a, b, task);
+    COMPARE(a, b, image);
+    COMPARE(a, b, cpu);
+    COMPARE(a, b, mode);
+    return 0;
+}
+
+static int compare_samples(const void *a, const void *b)
+{
+    return compare_who(a, b);
+}
+
+static void write_task(FILE *out, const struct page *g,
+                       const struct timed_sample *s)
+{
+    const struct program *program =
+        programs_find(&g->profile->samples.programs, s->task, s->time);
+    const char *name =
+        program != NULL && program->name[0] != '\0' ? program->name : "?";
+
+    fprintf(out, "[%u,", s->task);
+    json_string(out, name, strlen(name));
+    fputc(']', out);
+}
+
+// A task that runs another program is another one to the page.
+static void write_tasks(FILE *out, const struct page *g)
+{
+    const struct timed_sample *list = g->profile->list;
+    const char *comma = "";
+
+    fputs(",\"tasks\":[", out);
+    for (size_t i = 0; i < g->profile->count; i++) {
+        if (i > 0 && list[i].task == list[i - 1].task &&
+            list[i].image == list[i - 1].image)
+            continue;
+        fputs(comma, out);
+        write_task(out, g, &list[i]);
+        comma = ",";
+    }
+    fputc(']', out);
+}
+
+// The profile's samples must be sorted by compare_samples.
+static void write_who(FILE *out, struct page *g, const uint32_t *node_of)
+{
+    const struct timed_sample *list = g->profile->list;
+    char *cpus, *modes;
+    size_t size;
+    FILE *cpu = open_memstream(&cpus, &size);
+    FILE *mode = open_memstream(&modes, &size);
+    uint32_t who = 0, task = 0;
+
+    if (cpu == NULL || mode == NULL)
+        fail(1, "not enough memory for the page");
+    fputs(",\"who\":{\"task\":[", out);
+    for (size_t i = 0; i < g->profile->count; i++) {
+        const struct timed_sample *s = &list[i], *before = s - 1;
+        bool first = i == 0;
+        if (!first && (s->task != before->task || s->image != before->image))
+            task++;
+        if (!first && compare_who(s, before) != 0)
+            who++;
+        if (first || compare_who(s, before) != 0) {
+            fprintf(out, "%s%u", first ? "" : ",", task);
+            fprintf(cpu, "%s%u", first ? "" : ",", s->cpu);
+            fprintf(mode, "%s%u", first ? "" : ",", s->mode);
+        }
+        g->entries[i] = (struct entry){ timeline_bin(&g->timeline, s->time),
+                                        node_of[s->chain], who };
+    }
+    fclose(cpu);
+    fclose(mode);
+    fprintf(out, "],\"cpu\":[%s],\"mode\":[%s]}", cpus, modes);
+    free(cpus);
+    free(modes);
+}
+
+// --- bins -------------------------------------------------------------------
+
+static int compare_entries(const void *x, const void *y)
+{
+    const struct entry *a = x, *b = y;
+
+    COMPARE(a, b, bin);
+    COMPARE(a, b, node);
+    COMPARE(a, b, who);
+    return 0;
+}
+
+static void write_bins(FILE *out, const struct page *g)
+{
+    size_t count = g->profile->count, at = 0;
+
+    fputs(",\"bins\":[", out);
+    for (uint32_t bin = 0; bin < g->timeline.bins; bin++) {
+        const char *comma = "";
+        fputs(bin > 0 ? ",[" : "[", out);
+        while (at < count && g->entries[at].bin == bin) {
+            const struct entry *e = &g->entries[at];
+            size_t end = at + 1;
+            while (end < count && compare_entries(e, &g->entries[end]) == 0)
+                end++;
+            fprintf(out, "%s%u,%u,%zu", comma, e->node, e->who, end - at);
+            comma = ",";
+            at = end;
+        }
+        fputc(']', out);
+    }
+    fputc(']', out);
+}
+
+// --- head -------------------------------------------------------------------
+
+// The header of all reports, "Name: text" in each line but the first, which
+// says what is in the title.
+static void write_facts(FILE *out, const struct page *g)
+{
+    char *text, *rest = NULL;
+    size_t size;
+    FILE *header = open_memstream(&text, &size);
+    const char *comma = "";
+
+    if (header == NULL)
+        fail(1, "not enough memory for the page");
+    profile_header(header, g->profile, &g->view);
+    fclose(header);
+    fputs(",\"facts\":[", out);
+    strtok_r(text, "\n", &rest);
+    for (char *line; (line = strtok_r(NULL, "\n", &rest)) != NULL;) {
+        size_t name = strcspn(line, ":");
+        const char *value = line + name + strspn(line + name, ": ");
+        fprintf(out, "%s[", comma);
+        json_string(out, line, name);
+        fputc(',', out);
+        json_string(out, value, strlen(value));
+        fputc(']', out);
+        comma = ",";
+    }
+    fputc(']', out);
+    free(text);
+}
+
+static uint32_t count_cpus(const struct profile *p)
+{
+    uint32_t cpus = 1;
+
+    for (size_t i = 0; i < p->count; i++)
+        cpus = p->list[i].cpu >= cpus ? p->list[i].cpu + 1u : cpus;
+    return cpus;
+}
+
+static void write_head(FILE *out, const struct page *g)
+{
+    const struct profile *p = g->profile;
+    const char *command = p->file.command;
+    const char *title = command[0] != '\0' ? command : p->path;
+
+    fputs("{\"title\":", out);
+    json_string(out, title, strlen(title));
+    write_facts(out, g);
+    fprintf(out, ",\"total\":%zu,\"seconds\":%.6f,\"cpus\":%u", p->count,
+            timeline_seconds(&g->timeline), count_cpus(p));
+}
+
+// --- all of it ---------------------------------------------------------------
+
+void html_data(struct profile *p, FILE *out)
+{
+    const struct view_filter all = { 0 };
+    struct page g = { .profile = p };
+
+    profile_view(&g.view, p, BY_SYMBOL, &all);
+    uint32_t *node_of = make_paths(&g);
+    g.entries = get_memory(p->count * sizeof(*g.entries));
+    g.timeline = timeline_make(p->list, p->count, count_cpus(p));
+    if (p->count > 0)
+        qsort(p->list, p->count, sizeof(*p->list), compare_samples);
+    write_head(out, &g);
+    write_symbols(out, &g);
+    write_nodes(out, &g);
+    write_tasks(out, &g);
+    write_who(out, &g, node_of);
+    if (p->count > 0)
+        qsort(g.entries, p->count, sizeof(*g.entries), compare_entries);
+    write_bins(out, &g);
+    fputc('}', out);
+    free(node_of);
+    free(g.entries);
+    chains_free(&g.paths);
+    view_free(&g.view);
+}

@@ -1,0 +1,22 @@
+// What the flame graph page shows, as one object of JSON:
+//
+//     title    what was run
+//     facts    [name, text]...: the header of every report
+//     total    samples; seconds: from the first to the last; cpus
+//     images   paths
+//     symbols  name[], image[] (a number of images)
+//     nodes    parent[], symbol[]: paths of calls; node 0 is the root
+//     tasks    [id, name]...
+//     who      task[] (a number of tasks), cpu[], mode[] (enum sample_mode)
+//     bins     a list for each bin of time: node, who, samples, node, who, ...
+//
+// All lists are numbered from 0. What is shown is computed in the page.
+#pragma once
+
+#include <stdio.h>
+
+#include "strobe.h"
+
+// Changes the order of the profile's list of samples. No memory ends the
+// program.
+void html_data(struct profile *p, FILE *out);

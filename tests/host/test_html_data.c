@@ -1,0 +1,162 @@
+// The data of the flame graph page: what is in it, from a profile made by hand;
+// names of any bytes; and the bins of time.
+// link: host/strobe/html_data.c host/strobe/timeline.c host/strobe/profile.c
+// link: host/strobe/elves.c user/libprofile/perf_read.c
+// link: user/libprofile/perf_walk.c user/libprofile/samples.c
+// link: user/libprofile/stream.c user/libprofile/chains.c
+// link: user/libprofile/images.c user/libprofile/programs.c
+// link: user/libprofile/views.c user/libprofile/tree.c
+// link: user/libprofile/header.c user/libstrobe/table.c
+// link: user/libstrobe/messages.c
+#define _GNU_SOURCE
+#include "host/strobe/html_data.h" // before cmocka, which has a fail(), too
+#include "host/strobe/timeline.h"
+
+#include <unistd.h>
+
+#include "perf_made.h"
+
+static struct made made;
+
+static char *data_of_made(void)
+{
+    static struct profile profile;
+    const struct common common = { 0 };
+    char path[] = "/tmp/test_html_data.XXXXXX";
+    int fd = mkstemp(path);
+    char *json;
+    size_t size;
+
+    made_end(&made);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, made.bytes, made.size), made.size);
+    close(fd);
+    profile_open(&profile, path, &common);
+    unlink(path);
+    FILE *out = open_memstream(&json, &size);
+    html_data(&profile, out);
+    fclose(out);
+    profile_close(&profile);
+    return json;
+}
+
+static void contains(const char *json, const char *part)
+{
+    if (strstr(json, part) == NULL)
+        fail_msg("no %s in %s", part, json);
+}
+
+static void add_command(const char *command)
+{
+    u8 text[64] = { 1, 0, 0, 0 };
+
+    text[4] = (u8)strlen(command) + 1;
+    memcpy(text + 8, command, strlen(command));
+    made_own(&made, PERF_STROBE_FEATURE + PERF_FEATURE_COMMAND, text,
+             sizeof(text));
+}
+
+// Two tasks of two programs; `deep` is called by `main`, twice the same.
+static void parts(void **state UNUSED)
+{
+    static const u64 deep[] = { PERF_CONTEXT_USER, 0x8049010, 0x8049100 };
+    static const u64 plain[] = { PERF_CONTEXT_USER, 0x8049100 };
+    struct made_sample s = { .task = 7,
+                             .thread = 7,
+                             .time = 1000,
+                             .period = 1,
+                             .chain = deep,
+                             .depth = 3 };
+
+    made_begin(&made);
+    add_command("lua x");
+    made_comm(&made, 7, "lua", true, 0);
+    made_mmap(&made, 7, "/bin/lua", 0x8048000, 0x11, 0);
+    made_comm(&made, 9, "sh", true, 0);
+    made_mmap(&made, 9, "/bin/sh", 0x8048000, 0x22, 0);
+    made_sample(&made, &s);
+    s.time = 2000;
+    made_sample(&made, &s);
+    s.task = s.thread = 9;
+    s.cpu = 1;
+    s.chain = plain;
+    s.depth = 2;
+    s.time = 1000001000;
+    made_sample(&made, &s);
+    char *json = data_of_made();
+    contains(json, "{\"title\":\"lua x\",\"facts\":[[\"Samples\",\"3 taken, ");
+    contains(json, "\"total\":3,\"seconds\":1.000000,\"cpus\":2,");
+    contains(json, "\"/bin/lua\",\"/bin/sh\"]");
+    contains(json, "\"nodes\":{\"parent\":[0,0,1,0],\"symbol\":[0,");
+    contains(json, "\"tasks\":[[7,\"lua\"],[9,\"sh\"]]");
+    contains(json, "\"who\":{\"task\":[0,1],\"cpu\":[0,1],\"mode\":[0,0]}");
+    contains(json, "\"bins\":[[2,0,2,3,1,1]]}");
+    free(json);
+}
+
+static void strange_names(void **state UNUSED)
+{
+    static const u64 chain[] = { PERF_CONTEXT_USER, 0x8049010 };
+    const struct made_sample s = {
+        .task = 7, .thread = 7, .time = 5, .chain = chain, .depth = 2
+    };
+
+    made_begin(&made);
+    add_command("\"\\\n\xff\xc3\xa9");
+    made_comm(&made, 7, "a\"\x01\xe2\x82", true, 0);
+    made_mmap(&made, 7, "/\xf0(", 0x8048000, 0x11, 0);
+    made_sample(&made, &s);
+    char *json = data_of_made();
+    contains(json, "{\"title\":\"\\\"\\\\\\u000a\\u00ff\xc3\xa9\"");
+    contains(json, "[[7,\"a\\\"\\u0001\\u00e2\\u0082\"]]");
+    contains(json, "\"/\\u00f0(\"");
+    free(json);
+}
+
+static void no_samples(void **state UNUSED)
+{
+    made_begin(&made);
+    made_comm(&made, 7, "lua", true, 0);
+    char *json = data_of_made();
+    contains(json, "\"total\":0,\"seconds\":0.000000,\"cpus\":1,");
+    contains(json, "\"tasks\":[],\"who\":{\"task\":[],\"cpu\":[],\"mode\":[]},"
+                   "\"bins\":[[]]}");
+    free(json);
+}
+
+static void bins(void **state UNUSED)
+{
+    struct timed_sample list[4000] = { 0 };
+
+    for (u32 i = 0; i < ARRAY_SIZE(list); i++)
+        list[i].time = 5000000 + 1000ull * i;
+    struct timeline t = timeline_make(list, ARRAY_SIZE(list), 1);
+    assert_true(t.bins > 100 && t.bins <= 1000);
+    u32 in_bin[1000] = { 0 };
+    for (u32 i = 0; i < ARRAY_SIZE(list); i++) {
+        u32 bin = timeline_bin(&t, list[i].time);
+        assert_true(bin < t.bins);
+        in_bin[bin]++;
+    }
+    for (u32 b = 0; b < t.bins; b++)
+        assert_in_range(in_bin[b], ARRAY_SIZE(list) / t.bins - 1,
+                        ARRAY_SIZE(list) / t.bins + 2);
+    assert_int_equal(timeline_bin(&t, 0), 0);
+    assert_int_equal(timeline_bin(&t, UINT64_MAX), t.bins - 1);
+    // More CPUs have less each; a moment is one bin, as nothing is.
+    assert_true(timeline_make(list, 80, 8).bins <
+                timeline_make(list, 80, 1).bins);
+    assert_int_equal(timeline_make(list, 1, 1).bins, 1);
+    assert_int_equal(timeline_make(NULL, 0, 4).bins, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts),
+        cmocka_unit_test(strange_names),
+        cmocka_unit_test(no_samples),
+        cmocka_unit_test(bins),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
