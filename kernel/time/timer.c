@@ -102,9 +102,10 @@ void timer_describe(const struct timer *t, char *text, size_t size)
     put_time(from, sizeof(from), t->min_period);
     put_time(to, sizeof(to), t->max_period);
     const char *owner = READ_ONCE(t->owner);
-    format(text, size, "%s%s%s%s to %s%s%s",
+    format(text, size, "%s%s%s%s%s to %s%s%s",
            t->flags & TIMER_PERIODIC ? "periodic, " : "",
            t->flags & TIMER_ONESHOT ? "one-shot, " : "",
+           t->flags & TIMER_TSC_DEADLINE ? "tsc-deadline, " : "",
            t->flags & TIMER_NMI ? "nmi, " : "", from, to, owner ? "; for " : "",
            owner ? owner : "");
 }

@@ -29,6 +29,7 @@ struct trapframe;
 #define TIMER_PER_CPU 0x10u       // each CPU has its own, of one rate
 #define TIMER_POWER_OF_TWO 0x20u  // of ticks: other periods are rounded
 #define TIMER_STOPS_IN_IDLE 0x40u // in idle states deeper than HLT
+#define TIMER_TSC_DEADLINE 0x100u // shots wait for a value of the TSC
 #define TIMER_ABSENT 0x80u        // the machine has none, nor tells of it
 
 // Ranks.

@@ -20,6 +20,8 @@ boot: cdrom
 com1: enabled=1, mode=file, dev={folder}/console
 com2: enabled=1, mode=file, dev={folder}/link
 clock: sync=none
+sound: waveoutdrv=dummy, waveindrv=dummy, midioutdrv=dummy
+speaker: enabled=0
 display_library: rfb, options="timeout=0"
 log: {folder}/log
 panic: action=fatal
@@ -35,13 +37,15 @@ def tools_vm():
     return module
 
 
-def make_iso(command, folder):
+def make_iso(command, kargs, folder):
     vm = tools_vm()
-    script = f"({command}) >/dev/console 2>&1; echo status $? >/dev/console"
+    script = f"({command or ':'}) >/dev/console 2>&1; " \
+             "echo status $? >/dev/console"
     vm.write_overlay(vm.parse_arguments(["--", script]),
                      f"{folder}/overlay.cpio")
     subprocess.run([f"{ROOT}/tools/build/iso", f"{folder}/strobe.iso",
-                    f"{ROOT}/build/kernel.elf", "quiet", f"{ROOT}/build/initrd",
+                    f"{ROOT}/build/kernel.elf", f"quiet {kargs}",
+                    f"{ROOT}/build/initrd",
                     f"{folder}/overlay.cpio"], check=True)
 
 
@@ -53,11 +57,11 @@ def console(folder):
         return ""
 
 
-def bochs(command, smp=2, ips=10000000, timeout=600):
-    """The Result of a shell command; `ips` is how many instructions each CPU
-    does in a second of virtual time."""
+def bochs(command, smp=2, ips=10000000, timeout=600, kargs=""):
+    """The Result of a shell command, or of what `kargs` ask for; `ips` is how
+    many instructions each CPU does in a second of virtual time."""
     with tempfile.TemporaryDirectory(prefix="strobe-bochs-") as folder:
-        make_iso(command, folder)
+        make_iso(command, kargs, folder)
         with open(f"{folder}/bochsrc", "w") as file:
             file.write(CONFIG.format(smp=smp, ips=ips, folder=folder))
         with open(f"{folder}/debugger", "w") as file:

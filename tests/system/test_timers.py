@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from bochs import bochs
 from machine import ROOT, vm
 
 # What machine, options for tools/vm, kernel arguments, CPUs, who wakes sleepers.
@@ -45,6 +46,20 @@ def test_timers_on(options, kargs, smp, events):
     assert " 0 failed" in run.output, run
     assert re.search(f"clock: events .*by {events}[^0-9]", run.output), run
     assert "unexpected NMI" not in run.output, run
+
+
+# A second opinion: Bochs's chips, and a LAPIC that has the TSC-deadline mode,
+# for the clock's events, and as one of the registry's timers.
+@pytest.mark.parametrize("kargs", ("", "timer=hpet clocksource=pit"))
+def test_timers_in_bochs(kargs):
+    run = bochs(None, kargs=f"{kargs} test={kernel_tests()}", ips=20000000)
+    assert re.search(r"^# \d+ passed, 0 failed", run.output, re.MULTILINE), run
+
+
+def test_tsc_deadline_in_bochs():
+    run = bochs("dmesg; sysinfo system.clock", ips=20000000)
+    assert "clock: events by the LAPIC's TSC deadline" in run.output, run
+    assert re.search("lapic .*one-shot, tsc-deadline, ", run.output), run
 
 
 def clock_records(*options, kargs="", smp=2):

@@ -219,8 +219,8 @@ static int find_source(struct timer *t)
     return irq_source_line(&c->source, gsi, timer_interrupt, t, t->name);
 }
 
-// Whether its interrupts reach this CPU: Bochs's do not. The one that the test
-// requests has no callback.
+// Whether its interrupts reach this CPU. The one that the test requests has no
+// callback.
 static bool interrupts(struct timer *t)
 {
     if (hpet_start(t, TIMER_ONESHOT, timer_ticks(t, TEST_NS)))

@@ -70,12 +70,26 @@ static const char *lapic_probe(struct timer *t)
     t->min_period = timer_ns(t, TICKS_MIN);
     t->max_period = timer_ns(t, TICKS_MAX);
     deadline_works = deadline_mode_works();
+    if (deadline_works)
+        t->flags |= TIMER_TSC_DEADLINE;
     lapic_timer_mode(LAPIC_TIMER_MASKED);
     return NULL;
 }
 
-static int lapic_start(struct timer *t UNUSED, u32 mode, u64 ticks)
+static u64 tsc_ticks(const struct timer *t, u64 ticks)
 {
+    u64 hz = clock_tsc_hz();
+    return ticks / t->hz * hz + ticks % t->hz * hz / t->hz;
+}
+
+// Shots are deadlines of the TSC where that works.
+static int lapic_start(struct timer *t, u32 mode, u64 ticks)
+{
+    if (mode & TIMER_ONESHOT && deadline_works) {
+        lapic_timer_deadline_mode();
+        lapic_timer_deadline(rdtsc() + tsc_ticks(t, ticks));
+        return 0;
+    }
     u32 periodic = mode & TIMER_PERIODIC ? LAPIC_TIMER_PERIODIC : 0;
     lapic_timer_mode(periodic | VECTOR_TIMER);
     lapic_timer_start((u32)MIN(ticks, (u64)TICKS_MAX));
