@@ -91,12 +91,20 @@ void profile_complain(struct profile *p)
 
 // --- names ------------------------------------------------------------------
 
-const char *profile_task_name(const struct profile *p, uint32_t task)
+const char *profile_task_name(const struct profile *p, uint32_t task,
+                              uint32_t image)
 {
-    const struct program *program =
-        programs_find(&p->samples.programs, task, UINT64_MAX);
+    const struct programs *all = &p->samples.programs;
+    const struct program *last = programs_find(all, task, UINT64_MAX);
 
-    return program != NULL && program->name[0] != '\0' ? program->name : "?";
+    if (task == 0)
+        return "kernel";
+    for (uint32_t i = all->count; i-- > 0;) {
+        const struct program *q = &all->list[i];
+        if (q->task == task && q->image == image && q->name[0] != '\0')
+            return q->name;
+    }
+    return last != NULL && last->name[0] != '\0' ? last->name : "?";
 }
 
 static const char *key_name(enum view_by by)
@@ -109,7 +117,7 @@ void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
 {
     if (by == BY_TASK)
         snprintf(out, size, "task %u %s", row->key,
-                 profile_task_name(p, row->key));
+                 profile_task_name(p, row->key, IMAGE_NONE));
     else
         snprintf(out, size, "%s %u", key_name(by), row->key);
 }

@@ -1,4 +1,5 @@
-// strobe report: one table, the rows by symbol, address, thread, CPU or task.
+// strobe report, strobe lines: one table, the rows by symbol, address, source
+// line, thread, CPU or task.
 #include "strobe.h"
 
 #include <inttypes.h>
@@ -11,25 +12,39 @@ struct report {
     struct common common;
     const char *by_text, *rows_text;
     enum view_by by;
+    bool lines;    // by source line
     uint32_t rows; // 0: all
 };
 
 static struct report settings;
 
+#define REPORT_OPTIONS                                                  \
+    { 'n', "rows", "N", "Length of the table (20); 0: all",             \
+      .text = &settings.rows_text },                                    \
+        FILTER_OPTIONS(settings.common), FILE_OPTIONS(settings.common), \
+    {                                                                   \
+        0                                                               \
+    }
+
 static const struct tool_option options[] = {
-    { 'B', "by", "WHAT", "symbol (the default), address, thread, cpu, task",
+    { 'B', "by", "WHAT",
+      "symbol (the default), address, line, thread, cpu, task",
       .text = &settings.by_text },
-    { 'n', "rows", "N", "Length of the table (20); 0: all",
-      .text = &settings.rows_text },
-    FILTER_OPTIONS(settings.common),
-    FILE_OPTIONS(settings.common),
-    { 0 },
+    REPORT_OPTIONS,
 };
 static const struct tool tool = { .usage = "strobe report [OPTIONS] FILE",
                                   .options = options };
 
+static const struct tool_option lines_options[] = { REPORT_OPTIONS };
+static const struct tool lines_tool = { .usage = "strobe lines [OPTIONS] FILE",
+                                        .options = lines_options };
+
 static enum view_by what(const char *name)
 {
+    settings.lines = strcmp(name, "line") == 0;
+    if (settings.lines)
+        return BY_SYMBOL;
+
     static const char *const names[] = { [BY_SYMBOL] = "symbol",
                                          [BY_ADDRESS] = "address",
                                          [BY_THREAD] = "thread",
@@ -40,7 +55,8 @@ static enum view_by what(const char *name)
         if (strcmp(name, names[i]) == 0)
             return i;
     }
-    complain("--by %s: not one of symbol, address, thread, cpu, task", name);
+    complain("--by %s: not one of symbol, address, line, thread, cpu, task",
+             name);
     options_wrong(&tool);
 }
 
@@ -95,24 +111,39 @@ static void print_rows(struct profile *p, const struct view *v)
                more, left);
 }
 
-int command_report(int argc, char *argv[])
+static int show(const struct tool *t, int argc, char *argv[])
 {
     struct profile p;
     struct view v;
-    int at = options_parse(&tool, argc, argv);
+    int at = options_parse(t, argc, argv);
 
     settings.rows =
         settings.rows_text == NULL
             ? ROWS_DEFAULT
-            : option_number(&tool, "--rows", settings.rows_text, 0, INT_MAX);
-    settings.by = settings.by_text == NULL ? BY_SYMBOL : what(settings.by_text);
-    struct view_filter filter = common_filter(&tool, &settings.common);
-    profile_open(&p, one_file(&tool, argc, argv, at), &settings.common);
+            : option_number(t, "--rows", settings.rows_text, 0, INT_MAX);
+    if (settings.by_text != NULL)
+        settings.by = what(settings.by_text);
+    struct view_filter filter = common_filter(t, &settings.common);
+    profile_open(&p, one_file(t, argc, argv, at), &settings.common);
     profile_view(&v, &p, settings.by, &filter);
     profile_complain(&p);
     profile_header(stdout, &p, &v);
-    print_rows(&p, &v);
+    if (settings.lines)
+        print_lines(&p, &v, &filter, settings.rows);
+    else
+        print_rows(&p, &v);
     view_free(&v);
     profile_close(&p);
     return 0;
+}
+
+int command_report(int argc, char *argv[])
+{
+    return show(&tool, argc, argv);
+}
+
+int command_lines(int argc, char *argv[])
+{
+    settings.lines = true;
+    return show(&lines_tool, argc, argv);
 }

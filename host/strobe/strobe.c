@@ -12,8 +12,16 @@ struct command {
 };
 
 static const struct command commands[] = {
-    { "report", "Samples by symbol, address, thread, CPU or task",
+    { "report", "Samples by symbol, address, line, thread, CPU or task",
       command_report },
+    { "top", "The busiest functions, alone and with all they call",
+      command_top },
+    { "tree", "The tree of calls, from either end", command_tree },
+    { "lines", "Samples by line of source", command_lines },
+    { "annotate", "The instructions of a function, with their samples",
+      command_annotate },
+    { "export", "Files for other tools: flame graphs, gprof, callgrind",
+      command_export },
     { "receive", "Takes the files that send sends over a serial line",
       command_receive },
     { "export", "In the format of another program, or as a page (--html)",

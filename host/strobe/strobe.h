@@ -16,6 +16,11 @@
 // --- the commands, as main() calls them -------------------------------------
 
 int command_report(int argc, char *argv[]);
+int command_top(int argc, char *argv[]);
+int command_tree(int argc, char *argv[]);
+int command_lines(int argc, char *argv[]);
+int command_annotate(int argc, char *argv[]);
+int command_export(int argc, char *argv[]);
 int command_receive(int argc, char *argv[]);
 int command_export(int argc, char *argv[]);
 
@@ -70,8 +75,10 @@ void profile_close(struct profile *p);
 void profile_header(FILE *out, const struct profile *p, const struct view *v);
 // Says on standard error which files were not found. After a view was made.
 void profile_complain(struct profile *p);
-// What a task was called last, "?" if that is not known.
-const char *profile_task_name(const struct profile *p, uint32_t task);
+// What a task was called while it ran an image, or (IMAGE_NONE) last; "?" if
+// that is not known.
+const char *profile_task_name(const struct profile *p, uint32_t task,
+                              uint32_t image);
 // The same as view_make and tree_make; no memory ends the program.
 void profile_view(struct view *v, struct profile *p, enum view_by by,
                   const struct view_filter *filter);
@@ -87,3 +94,9 @@ void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
               const struct view_row *row);
 // The image of all programs' samples; IMAGE_NONE if there are several.
 uint32_t profile_only_image(const struct profile *p);
+
+// --- line_report.c ----------------------------------------------------------
+
+// The table by source line, of `limit` rows (0: all). `v` is by symbol.
+void print_lines(struct profile *p, const struct view *v,
+                 const struct view_filter *filter, uint32_t limit);

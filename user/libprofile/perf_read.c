@@ -326,7 +326,15 @@ static void end_names(struct perf_file *f)
     f->asked.event[sizeof(f->asked.event) - 1] = '\0';
 }
 
-// A structure of another version is passed over.
+// Of a structure that has grown since, what is known here; of an older one, the
+// rest is zero.
+static void take_structure(void *out, size_t room, const uint8_t *bytes,
+                           size_t size)
+{
+    memset(out, 0, room);
+    memcpy(out, bytes, size < room ? size : room);
+}
+
 static bool take_own(struct reading *r, const struct perf_view *v)
 {
     struct perf_file *f = r->file;
@@ -337,10 +345,10 @@ static bool take_own(struct reading *r, const struct perf_view *v)
         own.size > v->head.size - sizeof(own))
         return false;
     const uint8_t *bytes = v->bytes + sizeof(own);
-    if (own.kind == PERF_STROBE_OPTIONS && own.size == sizeof(f->asked)) {
-        memcpy(&f->asked, bytes, sizeof(f->asked));
-    } else if (own.kind == PERF_STROBE_INFO && own.size == sizeof(f->info)) {
-        memcpy(&f->info, bytes, sizeof(f->info));
+    if (own.kind == PERF_STROBE_OPTIONS) {
+        take_structure(&f->asked, sizeof(f->asked), bytes, own.size);
+    } else if (own.kind == PERF_STROBE_INFO) {
+        take_structure(&f->info, sizeof(f->info), bytes, own.size);
         f->has_info = true;
     } else if (own.kind == PERF_STROBE_FEATURE + PERF_FEATURE_COMMAND) {
         take_command(f, bytes, own.size);

@@ -1,0 +1,178 @@
+// strobe annotate: a function's instructions as objdump prints them, with the
+// samples that fell on each.
+#include "coprocess.h"
+#include "strobe.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_MAX_SIZE 4096
+
+struct settings {
+    struct common common;
+    const char *symbol, *program;
+    bool source;
+};
+
+static struct settings settings;
+
+static const struct tool_option options[] = {
+    { 's', "symbol", "NAME", "This function (the one with most samples)",
+      .text = &settings.symbol },
+    { 'p', "program", "PATH", "In this program; [kernel] for the kernel",
+      .text = &settings.program },
+    { 'S', "source", NULL, "With the lines of source between",
+      .flag = &settings.source },
+    FILTER_OPTIONS(settings.common),
+    FILE_OPTIONS(settings.common),
+    { 0 },
+};
+static const struct tool tool = { .usage = "strobe annotate [OPTIONS] FILE",
+                                  .options = options };
+
+// --- which function ---------------------------------------------------------
+
+static bool is_wanted(const struct profile *p, const struct view_row *row)
+{
+    const char *path = p->samples.images.list[row->image].path;
+
+    if (row->name == NULL)
+        return false;
+    if (settings.program != NULL && strcmp(path, settings.program) != 0)
+        return false;
+    return settings.symbol == NULL ||
+           (strlen(settings.symbol) == row->name_size &&
+            memcmp(settings.symbol, row->name, row->name_size) == 0);
+}
+
+static const struct view_row *choose(const struct profile *p,
+                                     const struct view *v)
+{
+    for (uint32_t i = 0; i < v->count; i++) {
+        if (v->rows[i].self > 0 && is_wanted(p, &v->rows[i]))
+            return &v->rows[i];
+    }
+    fail(1, "%s: no sample is in %s%s%s; strobe report lists the functions",
+         p->path, settings.symbol != NULL ? settings.symbol : "any function",
+         settings.program != NULL ? " of " : "",
+         settings.program != NULL ? settings.program : "");
+}
+
+// --- its instructions -------------------------------------------------------
+
+struct listing {
+    const struct view *addresses;
+    const struct view_row *function;
+    uint64_t found; // samples on instructions that were printed
+};
+
+static uint64_t samples_at(const struct listing *l, uint32_t address)
+{
+    for (uint32_t i = 0; i < l->addresses->count; i++) {
+        const struct view_row *row = &l->addresses->rows[i];
+        if (row->self == 0)
+            break;
+        if (row->image == l->function->image && row->address == address)
+            return row->self;
+    }
+    return 0;
+}
+
+// " 8049010:<tab>push   %ebp": true, and its address.
+static bool is_instruction(const char *text, uint32_t *address)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 16);
+
+    *address = (uint32_t)value;
+    return text[0] == ' ' && end > text && end[0] == ':' && end[1] == '\t';
+}
+
+static void print_line(struct listing *l, const char *text)
+{
+    uint32_t address;
+
+    if (!is_instruction(text, &address)) {
+        printf("%*s%s", 20, "", text);
+        return;
+    }
+    uint64_t samples = samples_at(l, address);
+    l->found += samples;
+    if (samples > 0)
+        printf("%8" PRIu64 " %9.2f%%  %s", samples,
+               percent(samples, l->function->self), text);
+    else
+        printf("%20s%s", "", text);
+}
+
+static void list(struct listing *l, const char *path, uint32_t end)
+{
+    char from[32], to[32], text[LINE_MAX_SIZE];
+    const char *argv[] = { "objdump",
+                           "--no-show-raw-insn",
+                           settings.source ? "-S" : "-d",
+                           from,
+                           to,
+                           path,
+                           NULL };
+    struct coprocess objdump;
+    bool begun = false;
+
+    snprintf(from, sizeof(from), "--start-address=0x%x", l->function->address);
+    snprintf(to, sizeof(to), "--stop-address=0x%x", end);
+    if (coprocess_start(&objdump, argv) < 0)
+        fail(1, "objdump: %s", strerror(errno));
+    while (fgets(text, sizeof(text), objdump.from) != NULL) {
+        begun = begun || strstr(text, ">:") != NULL; // behind the title
+        if (begun)
+            print_line(l, text);
+    }
+    int status = coprocess_end(&objdump);
+    if (status == 127)
+        fail(1, "objdump is not installed: it comes with binutils");
+    if (status != 0)
+        fail(1, "objdump could not read %s", path);
+}
+
+static void annotate(struct profile *p, const struct view *v,
+                     const struct view *addresses)
+{
+    const struct view_row *row = choose(p, v);
+    const char *problem, *path;
+    const struct symbol *symbol =
+        images_symbol(&p->samples.images, row->image, row->address);
+    struct listing l = { .addresses = addresses, .function = row };
+
+    path = elves_path(&p->elves, &p->samples.images.list[row->image], &problem);
+    if (path == NULL || symbol == NULL)
+        fail(1, "%s: %s", p->samples.images.list[row->image].path, problem);
+    printf("%.*s in %s: %" PRIu64 " samples, %.2f%% of all\n\n",
+           (int)row->name_size, row->name, path, row->self,
+           percent(row->self, v->samples));
+    printf("%8s %10s  Instruction\n", "Samples", "Percent");
+    list(&l, path, symbol->end);
+    if (l.found != row->self)
+        printf("\n%" PRIu64 " samples are at addresses where no instruction "
+               "begins\n",
+               row->self - l.found);
+}
+
+int command_annotate(int argc, char *argv[])
+{
+    struct profile p;
+    struct view v, addresses;
+    int at = options_parse(&tool, argc, argv);
+    struct view_filter filter = common_filter(&tool, &settings.common);
+
+    profile_open(&p, one_file(&tool, argc, argv, at), &settings.common);
+    profile_view(&v, &p, BY_SYMBOL, &filter);
+    profile_view(&addresses, &p, BY_ADDRESS, &filter);
+    profile_complain(&p);
+    annotate(&p, &v, &addresses);
+    view_free(&addresses);
+    view_free(&v);
+    profile_close(&p);
+    return 0;
+}

@@ -1,0 +1,36 @@
+// What the exporters share: a profile with its view by symbol, and what its
+// frames are called in other tools.
+#pragma once
+
+#include "strobe.h"
+
+struct export
+{
+    struct profile *profile;
+    const struct view *view;          // by symbol
+    const struct view_filter *filter; // which samples
+    const char *program;              // --program, or NULL
+    FILE *out;
+};
+
+// Stacks as text, one a line: TASK;OUTER;...;INNER COUNT.
+void export_folded(struct export *e);
+// speedscope's own JSON: a profile for each thread, one for each idle CPU.
+void export_speedscope(struct export *e);
+// gmon.out of one program, for gprof.
+void export_gmon(struct export *e);
+// For callgrind_annotate and kcachegrind: costs by line, calls with what they
+// cost.
+void export_callgrind(struct export *e);
+
+// Where the time of a CPU that has nothing to do goes: the outermost frame of
+// its samples.
+#define IDLE_FRAME "[idle]"
+
+// The name of a row's function, or its address.
+void frame_name(char *out, size_t size, const struct export *e, uint32_t row);
+// The path of a row's image.
+const char *frame_file(const struct export *e, uint32_t row);
+// The image that `program` names, by path or by the path's last part; without
+// a name the one with most samples. None ends the program.
+uint32_t export_image(const struct export *e);

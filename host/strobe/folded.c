@@ -1,0 +1,50 @@
+// Collapsed stacks (B. Gregg's stackcollapse format): flamegraph.pl, inferno
+// and speedscope read them. The kernel's functions end in _[k], as there.
+#include "export.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_SIZE 512
+
+// Semicolons part frames, and lines stacks.
+static void put_name(FILE *out, const char *name)
+{
+    for (; *name != '\0'; name++) {
+        unsigned char c = *name;
+        fputc(c == ';' ? ':' : c < ' ' ? '?' : c, out);
+    }
+}
+
+static void put_stack(const struct export *e, uint32_t chain)
+{
+    const struct chain_node *n = &e->profile->samples.chains.nodes[chain];
+    char name[NAME_SIZE];
+
+    if (chain == CHAIN_ROOT)
+        return;
+    put_stack(e, n->parent); // at most as deep as a chain is
+    frame_name(name, sizeof(name), e, e->view->row_of[chain]);
+    fputc(';', e->out);
+    put_name(e->out, name);
+    if (n->place.image == IMAGE_KERNEL)
+        fputs("_[k]", e->out);
+}
+
+void export_folded(struct export *e)
+{
+    const struct samples *s = &e->profile->samples;
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct sample_count *c = &s->counts[i];
+        if (!view_passes(c, e->filter))
+            continue;
+        put_name(e->out,
+                 c->mode == MODE_IDLE
+                     ? IDLE_FRAME
+                     : profile_task_name(e->profile, c->task, c->image));
+        put_stack(e, c->chain);
+        fprintf(e->out, " %" PRIu64 "\n", c->samples);
+    }
+}

@@ -1,0 +1,239 @@
+// gmon.out as gprof reads it (GNU's layout: glibc, gmon/sys/gmon_out.h): a
+// histogram of addresses, and arcs from caller to callee.
+//
+// Samples are no counts of calls. The count of an arc is in how many samples it
+// was seen: by these gprof divides a function's time among its callers, so its
+// call graph has the right times, and under "called" the samples.
+#include "export.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC "gmon"
+#define VERSION 1u
+#define SPARE_BYTES 12
+#define TAG_HISTOGRAM 0
+#define TAG_ARC 1
+#define BIN_BYTES 2u // gprof's own unit
+#define BIN_MAX UINT16_MAX
+#define DIMENSION_SIZE 15
+
+struct histogram_head {
+    uint32_t low, high, bins, rate;
+    char dimension[DIMENSION_SIZE], letter;
+};
+
+struct arc {
+    uint32_t from, self; // the call, the start of what is called
+    uint64_t count;
+    uint32_t seen; // the last sample that was counted, plus 1
+};
+
+struct gmon {
+    struct export *e;
+    uint32_t image, low, high;
+    uint64_t *bins;
+    uint32_t bin_count;
+    struct arc *arcs; // by from, self
+    uint32_t arc_count;
+};
+
+static void *enough(void *memory)
+{
+    if (memory == NULL)
+        fail(1, "not enough memory for the export");
+    return memory;
+}
+
+static void put(const struct gmon *g, const void *bytes, size_t size)
+{
+    fwrite(bytes, 1, size, g->e->out);
+}
+
+// --- histogram --------------------------------------------------------------
+
+static struct place innermost(const struct gmon *g,
+                              const struct sample_count *c)
+{
+    return g->e->profile->samples.chains.nodes[c->chain].place;
+}
+
+static bool wanted(const struct gmon *g, const struct sample_count *c)
+{
+    return view_passes(c, g->e->filter) && c->chain != CHAIN_ROOT;
+}
+
+// From the first symbol to the end of the last one.
+static void find_range(struct gmon *g)
+{
+    const struct image *m =
+        images_load(&g->e->profile->samples.images, g->image);
+
+    if (m->problem != NULL || m->symbols.count == 0)
+        fail(1, "%s: %s: gprof needs the file, too", m->path,
+             m->problem != NULL ? m->problem : "it has no symbols");
+    g->low = m->symbols.table[0].start / BIN_BYTES * BIN_BYTES;
+    for (uint32_t i = 0; i < m->symbols.count; i++) {
+        if (m->symbols.table[i].end > g->high)
+            g->high = m->symbols.table[i].end;
+    }
+    g->bin_count = (g->high - g->low + BIN_BYTES - 1) / BIN_BYTES;
+    g->high = g->low + g->bin_count * BIN_BYTES;
+    g->bins = enough(calloc(g->bin_count + 1, sizeof(*g->bins)));
+}
+
+static void fill_bins(struct gmon *g)
+{
+    const struct samples *s = &g->e->profile->samples;
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (!wanted(g, &s->counts[i]))
+            continue;
+        struct place p = innermost(g, &s->counts[i]);
+        if (p.image == g->image && p.address >= g->low && p.address < g->high)
+            g->bins[(p.address - g->low) / BIN_BYTES] += s->counts[i].samples;
+    }
+}
+
+// Time is in seconds where the source is a timer, else in samples.
+static struct histogram_head head_of(const struct gmon *g)
+{
+    const struct sprofile_info *info = &g->e->profile->file.info;
+    bool timed = info->event[0] == '\0' && info->rate_hz > 0;
+    struct histogram_head h = { .low = g->low,
+                                .high = g->high,
+                                .bins = g->bin_count,
+                                .rate = timed ? info->rate_hz : 1,
+                                .letter = timed ? 's' : ' ' };
+
+    strncpy(h.dimension, timed ? "seconds" : "samples", DIMENSION_SIZE);
+    return h;
+}
+
+// A bin has 16 bits: what does not fit goes into another histogram of the same
+// addresses, which gprof adds.
+static bool put_histogram(struct gmon *g)
+{
+    struct histogram_head head = head_of(g);
+    bool more = false;
+
+    fputc(TAG_HISTOGRAM, g->e->out);
+    put(g, &head, sizeof(head));
+    for (uint32_t i = 0; i < g->bin_count; i++) {
+        uint16_t bin = g->bins[i] > BIN_MAX ? BIN_MAX : (uint16_t)g->bins[i];
+        put(g, &bin, sizeof(bin));
+        g->bins[i] -= bin;
+        more = more || g->bins[i] > 0;
+    }
+    return more;
+}
+
+// --- arcs -------------------------------------------------------------------
+
+static int compare_arcs(const void *a, const void *b)
+{
+    const struct arc *x = a, *y = b;
+
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return x->self < y->self ? -1 : x->self > y->self;
+}
+
+// The arc into a node from its caller. False: not within the program, or into
+// something without a symbol.
+static bool arc_of(const struct gmon *g, uint32_t node, struct arc *out)
+{
+    const struct profile *p = g->e->profile;
+    const struct chain_node *n = &p->samples.chains.nodes[node];
+    const struct chain_node *caller = &p->samples.chains.nodes[n->parent];
+    const struct view_row *row = &g->e->view->rows[g->e->view->row_of[node]];
+
+    if (n->parent == CHAIN_ROOT || n->place.image != g->image ||
+        caller->place.image != g->image || row->name == NULL)
+        return false;
+    *out = (struct arc){ .from = caller->place.address, .self = row->address };
+    return true;
+}
+
+static void list_arcs(struct gmon *g)
+{
+    uint32_t nodes = g->e->profile->samples.chains.count, count = 0, kept = 0;
+
+    g->arcs = enough(calloc(nodes, sizeof(*g->arcs)));
+    for (uint32_t n = 1; n < nodes; n++)
+        count += arc_of(g, n, &g->arcs[count]);
+    qsort(g->arcs, count, sizeof(*g->arcs), compare_arcs);
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept == 0 || compare_arcs(&g->arcs[kept - 1], &g->arcs[i]) != 0)
+            g->arcs[kept++] = g->arcs[i];
+    }
+    g->arc_count = kept;
+}
+
+// Each arc of a chain counts once, however often recursion comes by.
+static void count_arcs(struct gmon *g)
+{
+    const struct samples *s = &g->e->profile->samples;
+    struct arc key;
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (!wanted(g, &s->counts[i]))
+            continue;
+        for (uint32_t n = s->counts[i].chain; n != CHAIN_ROOT;
+             n = s->chains.nodes[n].parent) {
+            if (!arc_of(g, n, &key))
+                continue;
+            struct arc *arc = bsearch(&key, g->arcs, g->arc_count,
+                                      sizeof(*g->arcs), compare_arcs);
+            if (arc->seen != i + 1)
+                arc->count += s->counts[i].samples;
+            arc->seen = i + 1;
+        }
+    }
+}
+
+static void put_arcs(const struct gmon *g)
+{
+    for (uint32_t i = 0; i < g->arc_count; i++) {
+        const struct arc *a = &g->arcs[i];
+        uint32_t count = a->count > UINT32_MAX ? UINT32_MAX : a->count;
+        if (count == 0)
+            continue;
+        fputc(TAG_ARC, g->e->out);
+        put(g, &a->from, sizeof(a->from));
+        put(g, &a->self, sizeof(a->self));
+        put(g, &count, sizeof(count));
+    }
+}
+
+// gprof does not look whether the file fits: it is told which one does.
+static void tell_file(const struct gmon *g)
+{
+    const struct image *m = &g->e->profile->samples.images.list[g->image];
+    const char *problem;
+    const char *path = elves_path(&g->e->profile->elves, m, &problem);
+
+    complain("%s: read it with: gprof %s OUT", m->path, path);
+}
+
+void export_gmon(struct export *e)
+{
+    static const uint8_t spare[SPARE_BYTES];
+    uint32_t version = VERSION;
+    struct gmon g = { .e = e, .image = export_image(e) };
+
+    find_range(&g);
+    fill_bins(&g);
+    list_arcs(&g);
+    count_arcs(&g);
+    put(&g, MAGIC, sizeof(MAGIC) - 1);
+    put(&g, &version, sizeof(version));
+    put(&g, spare, sizeof(spare));
+    while (put_histogram(&g))
+        ;
+    put_arcs(&g);
+    tell_file(&g);
+    free(g.bins);
+    free(g.arcs);
+}

@@ -1,0 +1,164 @@
+// speedscope's file format (its file-format-spec.ts): frames once for all, and
+// a sampled profile for each thread, in the order of time. A CPU that had
+// nothing to do has a profile of its own.
+#include "export.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_SIZE 512
+#define SCHEMA "https://www.speedscope.app/file-format-schema.json"
+
+static bool is_idle(const struct timed_sample *s)
+{
+    return s->mode == MODE_IDLE;
+}
+
+// What belongs to one profile is together, by time.
+static int compare(const void *a, const void *b)
+{
+    const struct timed_sample *x = a, *y = b;
+
+    if (is_idle(x) != is_idle(y))
+        return is_idle(x) ? 1 : -1;
+    if (is_idle(x) && x->cpu != y->cpu)
+        return x->cpu < y->cpu ? -1 : 1;
+    if (!is_idle(x) && x->task != y->task)
+        return x->task < y->task ? -1 : 1;
+    if (!is_idle(x) && x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return x->time < y->time ? -1 : x->time > y->time;
+}
+
+static bool same_profile(const struct timed_sample *x,
+                         const struct timed_sample *y)
+{
+    if (is_idle(x) || is_idle(y))
+        return is_idle(x) && is_idle(y) && x->cpu == y->cpu;
+    return x->task == y->task && x->thread == y->thread;
+}
+
+// The samples that the filter wants, in the order of compare().
+static struct timed_sample *sorted(const struct export *e, size_t *count)
+{
+    const struct profile *p = e->profile;
+    struct timed_sample *list = calloc(p->count + 1, sizeof(*list));
+
+    if (list == NULL)
+        fail(1, "not enough memory for the export");
+    *count = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct timed_sample *s = &p->list[i];
+        struct sample_count c = {
+            .task = s->task, .thread = s->thread, .cpu = s->cpu, .mode = s->mode
+        };
+        if (view_passes(&c, e->filter))
+            list[(*count)++] = *s;
+    }
+    qsort(list, *count, sizeof(*list), compare);
+    return list;
+}
+
+static void put_string(FILE *out, const char *text)
+{
+    json_string(out, text, strlen(text));
+}
+
+// Frame 0 is idle; row n of the view is frame n + 1.
+static void put_frames(const struct export *e)
+{
+    char name[NAME_SIZE];
+
+    fprintf(e->out, "{\"name\":\"%s\"}", IDLE_FRAME);
+    for (uint32_t row = 0; row < e->view->count; row++) {
+        frame_name(name, sizeof(name), e, row);
+        fputs(",\n{\"name\":", e->out);
+        put_string(e->out, name);
+        fputs(",\"file\":", e->out);
+        put_string(e->out, frame_file(e, row));
+        fputc('}', e->out);
+    }
+}
+
+static bool put_callers(const struct export *e, uint32_t chain, bool more)
+{
+    if (chain == CHAIN_ROOT)
+        return more;
+    more = put_callers(e, e->profile->samples.chains.nodes[chain].parent, more);
+    fprintf(e->out, "%s%u", more ? "," : "", e->view->row_of[chain] + 1);
+    return true;
+}
+
+static void put_stack(const struct export *e, const struct timed_sample *s)
+{
+    fputs(is_idle(s) ? "[0" : "[", e->out);
+    put_callers(e, s->chain, is_idle(s));
+    fputc(']', e->out);
+}
+
+static void put_title(const struct export *e, const struct timed_sample *s)
+{
+    char title[NAME_SIZE];
+
+    if (is_idle(s))
+        snprintf(title, sizeof(title), "idle CPU %u", s->cpu);
+    else
+        snprintf(title, sizeof(title), "%s (task %u, thread %u)",
+                 profile_task_name(e->profile, s->task, s->image), s->task,
+                 s->thread);
+    put_string(e->out, title);
+}
+
+static bool counts_time(const struct export *e)
+{
+    return e->profile->file.info.event[0] == '\0';
+}
+
+static void put_profile(const struct export *e, const struct timed_sample *s,
+                        size_t count)
+{
+    uint64_t whole = 0;
+
+    for (size_t i = 0; i < count; i++)
+        whole += s[i].period;
+    fputs("{\"type\":\"sampled\",\"name\":", e->out);
+    put_title(e, &s[count - 1]); // what it ran last
+    fprintf(e->out,
+            ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64
+            ",\n\"samples\":[",
+            counts_time(e) ? "nanoseconds" : "none", whole);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i > 0 ? "," : "", e->out);
+        put_stack(e, &s[i]);
+    }
+    fputs("],\n\"weights\":[", e->out);
+    for (size_t i = 0; i < count; i++)
+        fprintf(e->out, "%s%" PRIu64, i > 0 ? "," : "", s[i].period);
+    fputs("]}", e->out);
+}
+
+void export_speedscope(struct export *e)
+{
+    size_t count;
+    struct timed_sample *list = sorted(e, &count);
+
+    fprintf(e->out,
+            "{\"$schema\":\"%s\",\"exporter\":\"strobe\",\"name\":", SCHEMA);
+    put_string(e->out, e->profile->file.command[0] != '\0'
+                           ? e->profile->file.command
+                           : e->profile->path);
+    fputs(",\n\"shared\":{\"frames\":[\n", e->out);
+    put_frames(e);
+    fputs("\n]},\n\"profiles\":[\n", e->out);
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count; to++) {
+            if (!same_profile(&list[from], &list[to]))
+                break;
+        }
+        fputs(from > 0 ? ",\n" : "", e->out);
+        put_profile(e, &list[from], to - from);
+    }
+    fputs("\n]}\n", e->out);
+    free(list);
+}

@@ -1,0 +1,108 @@
+// strobe top: the few functions that matter, and how much they sum up to.
+#include "strobe.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#define ROWS_DEFAULT 10
+
+struct settings {
+    struct common common;
+    const char *rows_text;
+    bool total; // by total, not by self
+};
+
+static struct settings settings;
+
+static const struct tool_option options[] = {
+    { 'n', "rows", "N", "So many functions (10); 0: all",
+      .text = &settings.rows_text },
+    { 'T', "total", NULL, "Those that have most with all they call",
+      .flag = &settings.total },
+    FILTER_OPTIONS(settings.common),
+    FILE_OPTIONS(settings.common),
+    { 0 },
+};
+static const struct tool tool = { .usage = "strobe top [OPTIONS] FILE",
+                                  .options = options };
+
+static int by_total(const void *a, const void *b)
+{
+    const struct view_row *x = a, *y = b;
+
+    if (x->total != y->total)
+        return x->total < y->total ? 1 : -1;
+    if (x->self != y->self)
+        return x->self < y->self ? 1 : -1;
+    if (x->image != y->image)
+        return x->image < y->image ? -1 : 1;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static void print_modes(const struct view *v)
+{
+    static const char *const names[] = { [MODE_USER] = "user",
+                                         [MODE_KERNEL] = "kernel",
+                                         [MODE_IRQ] = "irq",
+                                         [MODE_IDLE] = "idle" };
+
+    printf("%" PRIu64 " samples:", v->samples);
+    for (unsigned m = 0; m < MODES; m++)
+        printf("%s %s %.1f%%", m > 0 ? "," : "", names[m],
+               percent(v->modes[m], v->samples));
+    printf("\n\n");
+}
+
+static void print_rows(const struct profile *p, const struct view *v,
+                       uint32_t limit)
+{
+    static const struct table_column columns[] = {
+        { "Self", true },  { "Self%", true },  { "Sum%", true },
+        { "Total", true }, { "Total%", true }, { "Function", false },
+    };
+    uint32_t alone = profile_only_image(p);
+    struct table table;
+    uint64_t sum = 0;
+    char name[512];
+
+    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    for (uint32_t i = 0; i < v->count && (limit == 0 || i < limit); i++) {
+        const struct view_row *row = &v->rows[i];
+        if (row->total == 0)
+            break;
+        sum += row->self;
+        table_add(&table, "%" PRIu64, row->self);
+        table_add(&table, "%.2f%%", percent(row->self, v->samples));
+        table_add(&table, "%.2f%%", percent(sum, v->samples));
+        table_add(&table, "%" PRIu64, row->total);
+        table_add(&table, "%.2f%%", percent(row->total, v->samples));
+        row_name(name, sizeof(name), p, row, alone);
+        table_add(&table, "%s", name);
+    }
+    table_print(&table, stdout);
+}
+
+int command_top(int argc, char *argv[])
+{
+    struct profile p;
+    struct view v;
+    int at = options_parse(&tool, argc, argv);
+    uint32_t limit =
+        settings.rows_text == NULL
+            ? ROWS_DEFAULT
+            : option_number(&tool, "--rows", settings.rows_text, 0, INT_MAX);
+
+    struct view_filter filter = common_filter(&tool, &settings.common);
+    profile_open(&p, one_file(&tool, argc, argv, at), &settings.common);
+    profile_view(&v, &p, BY_SYMBOL, &filter);
+    profile_complain(&p);
+    profile_header(stdout, &p, &v);
+    print_modes(&v);
+    if (settings.total) // the chains' rows are not asked for
+        qsort(v.rows, v.count, sizeof(*v.rows), by_total);
+    print_rows(&p, &v, limit);
+    view_free(&v);
+    profile_close(&p);
+    return 0;
+}
