@@ -65,6 +65,7 @@ static const struct view_row *choose(const struct profile *p,
 struct listing {
     const struct view *addresses;
     const struct view_row *function;
+    uint32_t end;   // of the function
     uint64_t found; // samples on instructions that were printed
 };
 
@@ -80,21 +81,23 @@ static uint64_t samples_at(const struct listing *l, uint32_t address)
     return 0;
 }
 
-// " 8049010:<tab>push   %ebp": true, and its address.
-static bool is_instruction(const char *text, uint32_t *address)
+// " 8049010:<tab>push   %ebp" of the function: true, and its address.
+static bool is_instruction(const struct listing *l, const char *text,
+                           uint32_t *address)
 {
     char *end;
     unsigned long value = strtoul(text, &end, 16);
 
     *address = (uint32_t)value;
-    return text[0] == ' ' && end > text && end[0] == ':' && end[1] == '\t';
+    return value >= l->function->address && value < l->end && end[0] == ':' &&
+           end[1] == '\t';
 }
 
 static void print_line(struct listing *l, const char *text)
 {
     uint32_t address;
 
-    if (!is_instruction(text, &address)) {
+    if (!is_instruction(l, text, &address)) {
         printf("%*s%s", 20, "", text);
         return;
     }
@@ -107,7 +110,7 @@ static void print_line(struct listing *l, const char *text)
         printf("%20s%s", "", text);
 }
 
-static void list(struct listing *l, const char *path, uint32_t end)
+static void list(struct listing *l, const char *path)
 {
     char from[32], to[32], text[LINE_MAX_SIZE];
     const char *argv[] = { "objdump",
@@ -121,7 +124,7 @@ static void list(struct listing *l, const char *path, uint32_t end)
     bool begun = false;
 
     snprintf(from, sizeof(from), "--start-address=0x%x", l->function->address);
-    snprintf(to, sizeof(to), "--stop-address=0x%x", end);
+    snprintf(to, sizeof(to), "--stop-address=0x%x", l->end);
     if (coprocess_start(&objdump, argv) < 0)
         fail(1, "objdump: %s", strerror(errno));
     while (fgets(text, sizeof(text), objdump.from) != NULL) {
@@ -152,7 +155,8 @@ static void annotate(struct profile *p, const struct view *v,
            (int)row->name_size, row->name, path, row->self,
            percent(row->self, v->samples));
     printf("%8s %10s  Instruction\n", "Samples", "Percent");
-    list(&l, path, symbol->end);
+    l.end = symbol->end;
+    list(&l, path);
     if (l.found != row->self)
         printf("\n%" PRIu64 " samples are at addresses where no instruction "
                "begins\n",

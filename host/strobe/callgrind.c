@@ -3,8 +3,8 @@
 // spent inside.
 //
 // The number of calls is the samples that saw the call. Where a function is on
-// the stack more than once its innermost call counts, so that no function gets
-// more than there was.
+// the stack more than once the call of the outermost one counts, so that calls
+// of a function sum up to what was spent in it and below.
 #include "export.h"
 #include "lines.h"
 
@@ -111,20 +111,20 @@ static void add(struct callgrind *g, struct cost key,
     cost->period += c->period;
 }
 
-static void add_chain(struct callgrind *g, const struct sample_count *c,
-                      uint32_t *seen, uint32_t stamp)
+// The calls of a chain, from the outermost on.
+static void add_calls(struct callgrind *g, const struct sample_count *c,
+                      uint32_t node, uint32_t *seen, uint32_t stamp)
 {
-    uint32_t node = c->chain, callee = NONE;
+    uint32_t parent = node_of(g, node)->parent, row = row_of(g, node);
 
-    for (; node != CHAIN_ROOT; node = node_of(g, node)->parent) {
-        uint32_t row = row_of(g, node);
+    if (parent != CHAIN_ROOT) {
+        add_calls(g, c, parent, seen, stamp); // as deep as a chain is
         if (seen[row] != stamp)
-            add(g, cost_of(g, node, callee), c);
-        seen[row] = stamp;
-        callee = row;
+            add(g, cost_of(g, parent, row), c);
+    } else if (c->mode == MODE_IDLE) {
+        add(g, idle_cost(g, row), c);
     }
-    if (c->mode == MODE_IDLE && callee != NONE)
-        add(g, idle_cost(g, callee), c);
+    seen[row] = stamp;
 }
 
 static void count(struct callgrind *g)
@@ -133,8 +133,11 @@ static void count(struct callgrind *g)
     uint32_t *seen = enough(calloc(g->e->view->count + 1, sizeof(*seen)));
 
     for (uint32_t i = 0; i < s->count; i++) {
-        if (view_passes(&s->counts[i], g->e->filter))
-            add_chain(g, &s->counts[i], seen, i + 1);
+        const struct sample_count *c = &s->counts[i];
+        if (!view_passes(c, g->e->filter) || c->chain == CHAIN_ROOT)
+            continue;
+        add(g, cost_of(g, c->chain, NONE), c);
+        add_calls(g, c, c->chain, seen, i + 1);
     }
     free(seen);
 }

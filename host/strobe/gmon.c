@@ -214,7 +214,8 @@ static void tell_file(const struct gmon *g)
     const char *problem;
     const char *path = elves_path(&g->e->profile->elves, m, &problem);
 
-    complain("%s: read it with: gprof %s OUT", m->path, path);
+    if (path != NULL)
+        complain("%s: read it with: gprof %s OUT", m->path, path);
 }
 
 void export_gmon(struct export *e)
