@@ -206,6 +206,12 @@ static void put_call(struct callgrind *g, const struct cost *c)
     fprintf(g->e->out, "calls=%" PRIu64 " %u\n", c->samples, start.line);
 }
 
+// callgrind_annotate expects a cost of its own in each file, besides calls.
+static void put_nothing(const struct callgrind *g, uint32_t line)
+{
+    fprintf(g->e->out, "%u 0 0\n", line);
+}
+
 static void put_costs(struct callgrind *g)
 {
     const struct cost *last = NULL;
@@ -218,12 +224,14 @@ static void put_costs(struct callgrind *g)
         if (last == NULL || last->row != c->row) {
             put_function(g, c->row);
             file = file_name(start_of(g, c->row).file);
+            put_nothing(g, start_of(g, c->row).line);
         }
         last = c;
         // Of a line that was inlined from elsewhere.
         if (strcmp(file, file_name(c->line.file)) != 0) {
             file = file_name(c->line.file);
             put_name(g, "fi", file);
+            put_nothing(g, c->line.line);
         }
         if (c->callee != NONE)
             put_call(g, c);

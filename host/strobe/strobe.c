@@ -20,12 +20,10 @@ static const struct command commands[] = {
     { "lines", "Samples by line of source", command_lines },
     { "annotate", "The instructions of a function, with their samples",
       command_annotate },
-    { "export", "Files for other tools: flame graphs, gprof, callgrind",
+    { "export", "Files for others: a page (--html), speedscope, gprof, ...",
       command_export },
     { "receive", "Takes the files that send sends over a serial line",
       command_receive },
-    { "export", "In the format of another program, or as a page (--html)",
-      command_export },
 };
 
 static void usage(FILE *out)

@@ -143,12 +143,12 @@ static void whole(void **state UNUSED)
     assert_int_equal(seen[0].mode, MODE_USER);
     assert_false(seen[0].irqs_off);
     assert_place(innermost(seen[0].chain), seen[0].image, 0x8049010);
-    assert_place(caller(seen[0].chain), seen[0].image, 0x8049100);
+    assert_place(caller(seen[0].chain), seen[0].image, 0x80490ff);
 
     assert_int_equal(seen[1].mode, MODE_KERNEL);
     assert_true(seen[1].irqs_off);
     assert_place(innermost(seen[1].chain), IMAGE_KERNEL, 0xc0100010);
-    assert_place(caller(seen[1].chain), IMAGE_KERNEL, 0xc0100200);
+    assert_place(caller(seen[1].chain), IMAGE_KERNEL, 0xc01001ff);
     assert_place(innermost(seen[2].chain), IMAGE_VDSO, 0x40);
     assert_int_equal(seen[3].mode, MODE_IDLE);
 }
