@@ -60,6 +60,10 @@ static bool inside(const struct scan *s, struct perf_section section)
            section.size <= s->size - section.offset;
 }
 
+static const char nothing[] =
+    "it ends within its first record, or its header is corrupt: there is "
+    "nothing in it to repair";
+
 static const char *read_header(struct scan *s)
 {
     struct perf_header *h = &s->header;
@@ -76,8 +80,7 @@ static const char *read_header(struct scan *s)
     if (n < (ssize_t)sizeof(*h) || h->size < sizeof(*h) ||
         !inside(s, h->attrs) || h->data.offset > s->size ||
         h->data.offset < h->size)
-        return "it ends before its first record, or its header is corrupt: "
-               "there is nothing in it to repair";
+        return nothing;
     return NULL;
 }
 
@@ -198,7 +201,7 @@ static const char *scan_records(struct scan *s)
         s->end += taken;
     }
     free(window);
-    return NULL;
+    return s->end == s->header.data.offset ? nothing : NULL;
 }
 
 // --- what is written --------------------------------------------------------
