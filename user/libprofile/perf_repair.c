@@ -138,6 +138,8 @@ static void take_build_id(struct scan *s, const struct perf_mmap2 *m)
     size_t room = m->head.size - sizeof(*m), length = strnlen(m->path, room);
     if (length == room || m->build_id_size > sizeof(m->build_id))
         return;
+    if (m->pid == PERF_KERNEL_PID)
+        length = MIN(length, strlen(PERF_KERNEL_PATH)); // not the symbol
     struct perf_build_id e = {
         .head = { 0,
                   (m->head.misc & PERF_MISC_CPUMODE) | PERF_MISC_BUILD_ID_SIZE,
