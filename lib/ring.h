@@ -13,6 +13,7 @@ struct ring {
     u8 *bytes;
     u32 size; // a power of two
     u32 head, tail;
+    u32 sure; // the writer's: what it knows to be free, in one piece, ends here
 };
 
 static inline void ring_init(struct ring *r, void *bytes, u32 size)
@@ -51,15 +52,25 @@ static inline bool ring_write(struct ring *r, const void *data, u32 n)
     return true;
 }
 
-// Writer: n bytes in one piece to build a record in, which ring_commit then
-// publishes, or fewer of them. NULL: not there; ring_write may still find room.
-static ALWAYS_INLINE void *ring_reserve(const struct ring *r, u32 n)
+// Writer: whether n bytes are free in one piece, at ring_place, to build a
+// record in, which ring_commit then publishes, or fewer of them. False:
+// ring_write may still find room.
+static inline bool ring_look(struct ring *r, u32 n)
 {
-    u32 head = r->head, at = head & (r->size - 1);
+    u32 at = r->head & (r->size - 1);
     u32 tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
-    if (n > r->size - at || n > r->size - (head - tail))
-        return NULL;
-    return r->bytes + at;
+    u32 free = r->size - (r->head - tail);
+    r->sure = r->head + MIN(free, r->size - at);
+    return r->sure - r->head >= n;
+}
+static ALWAYS_INLINE bool ring_has(struct ring *r, u32 n)
+{
+    // (ring_write takes no notice of `sure`: then less than nothing is.)
+    return likely((s32)(r->sure - r->head) >= (s32)n) || ring_look(r, n);
+}
+static ALWAYS_INLINE void *ring_place(const struct ring *r)
+{
+    return r->bytes + (r->head & (r->size - 1));
 }
 static ALWAYS_INLINE void ring_commit(struct ring *r, u32 n)
 {

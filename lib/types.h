@@ -52,6 +52,14 @@ typedef int64_t s64;
 #define UNUSED __attribute__((unused))
 #define NOINLINE __attribute__((noinline))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
+// The compiler forgets how it got the pointer `p`: it keeps that in a register
+// and does not work it out anew at each use.
+#define OPAQUE(p)                     \
+    ({                                \
+        __typeof__(p) opaque_p = (p); \
+        __asm__("" : "+r"(opaque_p)); \
+        opaque_p;                     \
+    })
 #define MUST_CHECK __attribute__((warn_unused_result))
 
 // A marked access: read or written by another CPU, an interrupt or an NMI at

@@ -17,8 +17,8 @@
 #include <arch/boot.h>
 #include <arch/clock.h>
 #include <arch/cpu.h>
+#include <arch/irq.h>
 
-#define VECTORS 256u
 #define FIRST_DEVICE 32u // vectors below are exceptions
 
 // --- stat -------------------------------------------------------------------

@@ -21,7 +21,6 @@
 #define BLOCK_WORDS 16
 #define BLOCK_BYTES (BLOCK_WORDS * sizeof(u32))
 #define ROUNDS 20
-#define VECTORS 256u
 
 struct chacha {
     u32 key[KEY_WORDS];

@@ -14,7 +14,6 @@
 
 #define ISA_LINES 16u
 #define VECTOR_FIRST 0x20u
-#define VECTORS 256u
 
 struct watch {
     struct list vector_node; // of all watches of the vector

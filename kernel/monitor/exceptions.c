@@ -9,7 +9,6 @@
 #include <arch/irq.h>
 #include <arch/trap.h>
 
-#define VECTORS 256u
 #define EXCEPTIONS 32u // the vectors below are the CPU's own
 
 // Exceptions by vector (SDM vol. 3, table 6-1), and whether they are expected:

@@ -36,8 +36,10 @@ static void tick(struct callout *timer)
     u32 more = late < period_ns ? 0 : (u32)(late / period_ns);
     if (!READ_ONCE(running))
         return;
-    sample_take(&lapic_source, this_cpu()->irq_frame, 1 + more,
-                per_cpu[cpu].distance + (u64)more * period_ns);
+    struct hit h;
+    hit_set(&h, this_cpu()->irq_frame, 1 + more,
+            per_cpu[cpu].distance + (u64)more * period_ns, rdtsc());
+    sample_take(&lapic_source, &h);
     u32 distance = next_distance(cpu);
     per_cpu[cpu].distance = distance;
     callout_set(timer,

@@ -28,9 +28,11 @@ static u64 due(const struct trapframe *tf, u32 periods)
     u64 began = rdtsc();
     u32 cpu = this_cpu()->id;
     struct pace *p = &per_cpu[cpu].pace;
+    struct hit h;
     // A stretched period stands for several.
-    sample_take(&pmc_source, tf, periods << per_cpu[cpu].stretch,
-                periods * per_cpu[cpu].period);
+    hit_set(&h, tf, periods << per_cpu[cpu].stretch,
+            periods * per_cpu[cpu].period, began);
+    sample_take(&pmc_source, &h);
     u64 now = rdtsc();
     pace_spent(p, (u32)(now - began), now);
     per_cpu[cpu].stretch = p->stretch;

@@ -25,63 +25,94 @@ static struct level {
     u32 window, spent; // the throttle: TSC, low half; cycles
 } levels[CPU_MAX][2];
 
-static u32 window_cycles; // while a source runs
+static u32 window_cycles, spent_max; // while a source runs
 
-struct hit {
-    const struct trapframe *tf;
-    struct thread *thread;
-    enum sample_mode mode;
-    u32 cpu, ticks;
-    u64 period, time;
-};
+u32 sample_room(u32 flags)
+{
+    return flags & SPROFILE_O_STACKS ? sizeof(struct record)
+                                     : offsetof(struct record, words[1]);
+}
 
 void sample_start_throttle(void)
 {
     window_cycles = (u32)clock_tsc_hz() / WINDOWS_PER_SECOND;
+    spent_max = window_cycles / THROTTLE_PARTS;
 }
 
 static ALWAYS_INLINE enum sample_mode
-mode_of(const struct sample_source *source, const struct trapframe *tf)
+mode_of(const struct sample_source *source, const struct trapframe *tf,
+        const struct thread *thread)
 {
-    if (trap_from_user(tf))
+    if (likely(trap_from_user(tf)))
         return MODE_USER;
     // A maskable source's own interrupt is the innermost.
-    if (this_cpu()->irq_depth > !source->nmi)
+    if (this_cpu_read(irq_depth) > !source->nmi)
         return MODE_IRQ;
-    return current->tid ? MODE_KERNEL : MODE_IDLE; // idle threads have no id
+    return thread->tid ? MODE_KERNEL : MODE_IDLE; // idle threads have no id
 }
 
 // An interrupt is nobody's: the ledger books it to its vector.
 static ALWAYS_INLINE bool wanted(const struct session *s, const struct hit *h)
 {
-    const struct task *task = h->thread->task;
     if (!s->task)
-        return task != s->profiler;
-    return h->mode != MODE_IRQ && READ_ONCE(task->sessions) & 1u << s->slot;
+        return h->task != s->profiler;
+    return h->mode != MODE_IRQ && READ_ONCE(h->task->sessions) >> s->slot & 1;
+}
+
+// Where the words of a plain sample are in the record.
+#define FLAGS_SHIFT 16
+#define SIZE_SHIFT 16
+#define USER_DEPTH_SHIFT 16
+_Static_assert(offsetof(struct sprofile_record, size) == 2 &&
+                   offsetof(struct sprofile_record, cpu) == 4 &&
+                   offsetof(struct sprofile_record, flags) == 6 &&
+                   offsetof(struct sprofile_record, time) ==
+                       offsetof(struct plain_sample, time) &&
+                   offsetof(struct sprofile_sample, task) ==
+                       offsetof(struct plain_sample, task) &&
+                   offsetof(struct sprofile_sample, period) ==
+                       offsetof(struct plain_sample, period) &&
+                   offsetof(struct sprofile_sample, kernel_depth) ==
+                       offsetof(struct plain_sample, depths) &&
+                   offsetof(struct sprofile_sample, user_depth) ==
+                       offsetof(struct plain_sample, depths) + 2 &&
+                   offsetof(struct sprofile_sample, pc) ==
+                       offsetof(struct plain_sample, pc),
+               "a plain sample is a sample");
+
+static ALWAYS_INLINE void describe(const struct sample_source *source,
+                                   struct hit *h)
+{
+    static const u32 flags[MODES] = {
+        [MODE_KERNEL] = SPROFILE_F_KERNEL << FLAGS_SHIFT,
+        [MODE_IRQ] = (SPROFILE_F_KERNEL | SPROFILE_F_IRQ) << FLAGS_SHIFT,
+        [MODE_IDLE] = (SPROFILE_F_KERNEL | SPROFILE_F_IDLE) << FLAGS_SHIFT,
+    };
+    static const u32 depths[MODES] = { 1 << USER_DEPTH_SHIFT, 1, 1, 1 };
+    struct plain_sample *r = &h->record;
+    const struct trapframe *tf = h->tf;
+    const struct thread *thread = current;
+    u32 mode = OPAQUE(mode_of(source, tf, thread));
+    h->mode = mode;
+    h->cpu = this_cpu_read(id);
+    r->cpu_flags = h->cpu | flags[mode];
+    r->depths = depths[mode];
+    r->type_size = SPROFILE_R_SAMPLE | sizeof(*r) << SIZE_SHIFT;
+    r->thread = thread->tid;
+    h->task = thread->task;
+    r->task = h->task->id;
+    r->pc = tf->eip;
+    if (unlikely(!(tf->eflags & EFLAGS_IF)))
+        r->cpu_flags |= SPROFILE_F_IRQS_OFF << FLAGS_SHIFT;
 }
 
 static ALWAYS_INLINE void fill(struct record *r, const struct hit *h)
 {
-    static const u8 flags[MODES] = {
-        [MODE_KERNEL] = SPROFILE_F_KERNEL,
-        [MODE_IRQ] = SPROFILE_F_KERNEL | SPROFILE_F_IRQ,
-        [MODE_IDLE] = SPROFILE_F_KERNEL | SPROFILE_F_IDLE,
-    };
-    struct sprofile_sample *s = &r->sample;
-    s->head.type = SPROFILE_R_SAMPLE;
-    s->head.size = offsetof(struct record, words[1]);
-    s->head.cpu = (u16)h->cpu;
-    s->head.flags = flags[h->mode];
-    if (!(h->tf->eflags & EFLAGS_IF))
-        s->head.flags |= SPROFILE_F_IRQS_OFF;
-    s->head.time = h->time;
-    s->task = h->thread->task->id;
-    s->thread = h->thread->tid;
-    s->period = h->period;
-    s->kernel_depth = h->mode != MODE_USER;
-    s->user_depth = h->mode == MODE_USER;
-    s->stack_words = s->reserved = 0;
-    r->words[0] = h->tf->eip;
+    u32 *to = (u32 *)r;
+    const u32 *from = (const u32 *)&h->record;
+#pragma GCC unroll 16 // not by a string instruction, which is slow to start
+    for (u32 i = 0; i < sizeof(h->record) / sizeof(*to); i++)
+        to[i] = from[i];
 }
 
 // The chains, kernel and user, and the top of the user's stack.
@@ -124,7 +155,7 @@ static void unwind(struct record *r, const struct hit *h)
 static NOINLINE bool tell_lost(struct session_cpu *c, const struct hit *h)
 {
     struct sprofile_lost lost = {
-        { SPROFILE_R_LOST, sizeof(lost), (u16)h->cpu, 0, h->time },
+        { SPROFILE_R_LOST, sizeof(lost), (u16)h->cpu, 0, h->record.time },
         c->lost_since,
     };
     if (!ring_write(&c->ring, &lost, sizeof(lost)))
@@ -133,72 +164,84 @@ static NOINLINE bool tell_lost(struct session_cpu *c, const struct hit *h)
     return true;
 }
 
-static void store(struct session *s, struct session_cpu *c, const struct hit *h,
-                  struct record *spare)
+// What is rare: ticks that came late, interrupts off, a stack that is not
+// there.
+static NOINLINE void count_oddities(struct session_cpu *c, const struct hit *h,
+                                    u32 flags)
 {
-    bool stacks = s->flags & SPROFILE_O_STACKS;
-    u32 room =
-        stacks ? sizeof(struct record) : offsetof(struct record, words[1]);
-    bool full = unlikely(c->lost_since) && !tell_lost(c, h);
-    struct record *in_place = full ? NULL : ring_reserve(&c->ring, room);
-    struct record *r = in_place ? in_place : spare;
-    fill(r, h);
-    if (stacks)
-        unwind(r, h);
-    counter_add(&c->taken[h->mode], 1);
-    if (unlikely(h->ticks > 1))
-        counter_add(&c->missed, h->ticks - 1);
-    if (unlikely(r->sample.head.flags &
-                 (SPROFILE_F_IRQS_OFF | SPROFILE_F_USER_CUT))) {
-        if (r->sample.head.flags & SPROFILE_F_IRQS_OFF)
-            counter_add(&c->irqs_off, 1);
-        if (r->sample.head.flags & SPROFILE_F_USER_CUT)
-            counter_add(&c->unreadable, 1);
-    }
-    if (likely(in_place)) {
-        ring_commit(&c->ring, r->sample.head.size);
-    } else if (full || !ring_write(&c->ring, r, r->sample.head.size)) {
-        c->lost_since++;
-        counter_add(&c->lost, 1);
-    }
+    counter_add(&c->missed, h->ticks - 1);
+    if (flags & SPROFILE_F_IRQS_OFF)
+        counter_add(&c->irqs_off, 1);
+    if (flags & SPROFILE_F_USER_CUT)
+        counter_add(&c->unreadable, 1);
 }
 
-// True when sampling has had its share of this stretch of time.
-static ALWAYS_INLINE bool throttled(struct level *l, u32 now)
+static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
+                                     const struct hit *h, struct record *r)
 {
-    if (now - l->window >= window_cycles) {
-        l->window = now;
+    bool full = c->lost_since && !tell_lost(c, h);
+    fill(r, h);
+    if (s->flags & SPROFILE_O_STACKS)
+        unwind(r, h);
+    counter_add(OPAQUE(&c->taken[h->mode]), 1);
+    count_oddities(c, h, r->sample.head.flags);
+    if (!full && ring_write(&c->ring, r, r->sample.head.size))
+        return;
+    c->lost_since++;
+    counter_add(&c->lost, 1);
+}
+
+static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
+                                const struct hit *h, struct record *spare)
+{
+    if (unlikely(c->lost_since || !ring_has(&c->ring, s->record_room))) {
+        store_elsewhere(s, c, h, spare);
+        return;
+    }
+    struct record *r = ring_place(&c->ring);
+    fill(r, h);
+    if (s->flags & SPROFILE_O_STACKS)
+        unwind(r, h);
+    counter_add(OPAQUE(&c->taken[h->mode]), 1);
+    u32 flags = r->sample.head.flags;
+    if (unlikely(h->ticks > 1 ||
+                 flags & (SPROFILE_F_IRQS_OFF | SPROFILE_F_USER_CUT)))
+        count_oddities(c, h, flags);
+    ring_commit(&c->ring, r->sample.head.size);
+}
+
+// What one session makes of it; `last`: when it began to. Returns when it
+// ended.
+static NOINLINE u32 offer(struct session *s, const struct hit *h,
+                          struct level *l, u32 last)
+{
+    struct session_cpu *c = OPAQUE(&s->cpu[h->cpu]);
+    if (unlikely(l->spent > spent_max))
+        counter_add(&c->throttled, h->ticks);
+    else if (wanted(s, h))
+        store(s, c, h, &l->record);
+    else
+        counter_add(&c->others, h->ticks);
+    u32 now = (u32)rdtsc();
+    counter_add(&c->cycles, now - last);
+    return now;
+}
+
+void sample_take(const struct sample_source *source, struct hit *h)
+{
+    u32 last = (u32)h->record.time;
+    describe(source, h);
+    struct level *l = OPAQUE(&levels[h->cpu][source->nmi]);
+    if (unlikely(READ_ONCE(bins_source) == source))
+        bins_sample(h->tf, h->ticks);
+    if (unlikely(last - l->window >= window_cycles)) {
+        l->window = last;
         l->spent = 0;
     }
-    return l->spent > window_cycles / THROTTLE_PARTS;
-}
-
-void sample_take(const struct sample_source *source, const struct trapframe *tf,
-                 u32 ticks, u64 period)
-{
-    u64 began = rdtsc();
-    u32 last = (u32)began, cpu = this_cpu()->id;
-    struct level *l = &levels[cpu][source->nmi];
-    struct hit h = {
-        tf, current, mode_of(source, tf), cpu, ticks, period, began
-    };
-    if (unlikely(READ_ONCE(bins_source) == source))
-        bins_sample(tf, ticks);
-    bool skip = throttled(l, last);
     for (u32 used = READ_ONCE(slots_used); used; used &= used - 1) {
         struct session *s = READ_ONCE(slots[__builtin_ctz(used)]);
-        if (!s || s->source != source || READ_ONCE(s->paused))
-            continue;
-        struct session_cpu *c = &s->cpu[cpu];
-        if (unlikely(skip))
-            counter_add(&c->throttled, ticks);
-        else if (wanted(s, &h))
-            store(s, c, &h, &l->record);
-        else
-            counter_add(&c->others, ticks);
-        u32 now = (u32)rdtsc();
-        counter_add(&c->cycles, now - last);
-        last = now;
+        if (s && READ_ONCE(s->samples_of) == source)
+            last = offer(s, h, l, last);
     }
-    l->spent += last - (u32)began;
+    l->spent += last - (u32)h->record.time;
 }

@@ -11,6 +11,7 @@
 #include <strobe/profile.h>
 
 struct trapframe;
+struct thread;
 struct task;
 struct waitq;
 
@@ -56,12 +57,35 @@ static inline u32 sample_random_distance(u32 *seed, u32 period_ns)
     return period_ns / 2 + (u32)((u64)x * period_ns >> 32);
 }
 
-// One interrupt of a source: `tf` is what it interrupted, `ticks` how many
-// periods it stands for (>= 1: the others came too late), `period` what it
-// stands for in all: ns, or events. Interrupts off; takes no lock, never
-// faults.
-void sample_take(const struct sample_source *source, const struct trapframe *tf,
-                 u32 ticks, u64 period);
+// A struct sprofile_sample without stacks, whole words at a time.
+struct plain_sample {
+    u32 type_size, cpu_flags;
+    u64 time;
+    u32 task, thread;
+    u64 period;
+    u32 depths, pc;
+};
+
+// One interrupt of a source, which says where it hit, when, and what it stands
+// for; sample_take completes the record.
+struct hit {
+    struct plain_sample record;
+    const struct trapframe *tf;
+    u32 ticks; // periods it stands for (>= 1: the others came too late)
+    u32 mode, cpu;
+    const struct task *task;
+};
+// `time`: TSC. `period`: what all ticks stand for, ns or events.
+static ALWAYS_INLINE void hit_set(struct hit *h, const struct trapframe *tf,
+                                  u32 ticks, u64 period, u64 time)
+{
+    h->tf = tf;
+    h->ticks = ticks;
+    h->record.period = period;
+    h->record.time = time;
+}
+// Interrupts off; takes no lock, never faults.
+void sample_take(const struct sample_source *source, struct hit *h);
 
 // --- sessions ---------------------------------------------------------------
 

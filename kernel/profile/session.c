@@ -55,7 +55,8 @@ static void set_paused(struct session *s, bool paused, bool wait_exec)
     if (was)
         stretch_ends(s);
     s->wait_exec = wait_exec;
-    WRITE_ONCE(s->paused, paused || wait_exec);
+    s->paused = paused || wait_exec;
+    WRITE_ONCE(s->samples_of, s->paused ? NULL : s->source);
     if (counting(s))
         stretch_begins(s);
 }
@@ -185,6 +186,8 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
         return err;
     s->slot = (u32)slot;
     s->wait_exec = s->paused = o->flags & SPROFILE_O_FROM_EXEC;
+    s->samples_of = s->paused ? NULL : s->source;
+    s->record_room = sample_room(s->flags);
     publish(s);
     stretch_begins(s);
     figures_begun();

@@ -37,12 +37,15 @@ struct session {
     u32 owner;                   // its id
     struct waitq *readers;
     u32 slot, ring_pages;
-    bool paused, wait_exec;   // sessions_lock; `paused` is read by sample_take
-    bool ended;               // no target lives any more, and readers know
-    u64 since_ns, elapsed_ns; // of the running stretch; before it
-    u64 since_cycles, cycles; // the targets', likewise: what was expected
-    u32 live;                 // targets; tasks_lock
-    u64 ended_cycles;         // of targets that have ended; tasks_lock
+    bool paused, wait_exec; // sessions_lock
+    // `source` while it counts, else NULL: read by sample_take.
+    const struct sample_source *samples_of;
+    u32 record_room;            // for the largest record that it takes
+    bool ended;                 // no target lives any more, and readers know
+    u64 since_ns, elapsed_ns;   // of the running stretch; before it
+    u64 since_cycles, cycles;   // the targets', likewise: what was expected
+    u32 live;                   // targets; tasks_lock
+    u64 ended_cycles;           // of targets that have ended; tasks_lock
     struct spinlock event_lock; // for `events`, which have many writers
     struct ring events;
     u32 events_lost;
@@ -56,6 +59,8 @@ extern u32 slots_used; // a bit for each; marked accesses
 
 // sample.c: before a source starts.
 void sample_start_throttle(void);
+// The bytes that the largest record of a session with these flags may need.
+u32 sample_room(u32 flags);
 
 // source.c, under sessions_lock. The source named, or the best one, started (or
 // running already, then at its rate): -ENODEV, or as its start.

@@ -19,9 +19,12 @@ struct timer_source {
     const char *timer; // its name in the registry
     struct timer *reserved;
     u32 period_ns, period_cycles;
+    // Up to one and a half periods are no loss, also of random ones; even_max:
+    // the same, but 0 where each tick is looked at.
+    u32 gap_max, even_max;
     bool random;       // single shots, each set off by the one before
     u32 seed;          // the boot CPU's
-    u32 last[CPU_MAX]; // TSC, low half; 0: no tick yet
+    u32 last[CPU_MAX]; // TSC, low half: of the last tick; 0: none yet
 };
 
 // The boot CPU sets off the next shot.
@@ -30,23 +33,37 @@ static void shoot_again(struct timer_source *s)
     timer_again(s->reserved, sample_random_distance(&s->seed, s->period_ns));
 }
 
-static void tick(void *arg, const struct trapframe *tf)
+// Late, or at random.
+static NOINLINE void odd_tick(struct timer_source *s,
+                              const struct trapframe *tf, u32 last, u64 now)
 {
-    struct timer_source *s = arg;
-    u32 *last = &s->last[this_cpu()->id];
-    u32 now = (u32)rdtsc() | 1, ticks = 1;
-    u32 gap = *last ? now - *last : s->period_cycles;
-    // Up to one and a half periods are no loss, also of random ones.
-    if (unlikely(gap > s->period_cycles / 8 * 13))
+    u32 gap = last ? (u32)now - last : s->period_cycles, ticks = 1;
+    if (gap > s->gap_max)
         ticks = (gap + s->period_cycles / 2) / s->period_cycles;
-    *last = now;
     u64 period = (u64)s->period_ns * ticks;
     if (s->random) {
         period = clock_tsc_to_ns(gap);
         if (this_cpu()->id == 0)
             shoot_again(s);
     }
-    sample_take(&s->source, tf, ticks, period);
+    struct hit h;
+    hit_set(&h, tf, ticks, period, now);
+    sample_take(&s->source, &h);
+}
+
+static void tick(void *arg, const struct trapframe *tf)
+{
+    struct timer_source *s = arg;
+    u32 *last = &s->last[this_cpu_read(id)], before = *last;
+    u64 now = rdtsc();
+    *last = (u32)now;
+    if (unlikely((u32)now - before > s->even_max)) {
+        odd_tick(s, tf, before, now);
+        return;
+    }
+    struct hit h;
+    hit_set(&h, tf, 1, s->period_ns, now);
+    sample_take(&s->source, &h);
 }
 
 static struct timer_source *mine(const struct sample_source *s)
@@ -61,6 +78,15 @@ static int start_timer(struct timer_source *s, u64 period)
     return timer_start(s->reserved, mode, period, tick, s);
 }
 
+static void set_period(struct timer_source *s, u32 ns)
+{
+    s->period_ns = ns;
+    s->period_cycles =
+        (u32)(clock_tsc_hz() * (ns / 1000) / (NSEC_PER_SEC / 1000));
+    s->gap_max = s->period_cycles / 8 * 13;
+    s->even_max = s->random ? 0 : s->gap_max;
+}
+
 static int start(const struct sample_source *source, struct sample_rate *rate)
 {
     struct timer_source *s = mine(source);
@@ -70,10 +96,8 @@ static int start(const struct sample_source *source, struct sample_rate *rate)
     u64 period = NSEC_PER_SEC / rate->hz;
     for (u32 i = 0; i < CPU_MAX; i++)
         s->last[i] = 0;
-    // Until the device has said what it makes of it:
-    s->period_ns = (u32)period;
-    s->period_cycles = (u32)(clock_tsc_hz() / rate->hz);
     s->random = rate->random && s->reserved->flags & TIMER_ONESHOT;
+    set_period(s, (u32)period); // until the device has said what it makes of it
     random_bytes(&s->seed, sizeof(s->seed));
     s->seed |= 1;
     err = start_timer(s, period);
@@ -89,9 +113,7 @@ static int start(const struct sample_source *source, struct sample_rate *rate)
     rate->period = s->random ? period : timer_period_ns(s->reserved);
     rate->hz = (u32)((NSEC_PER_SEC + rate->period / 2) / rate->period);
     rate->random = s->random;
-    s->period_ns = (u32)rate->period;
-    s->period_cycles =
-        (u32)(clock_tsc_hz() * (rate->period / 1000) / (NSEC_PER_SEC / 1000));
+    set_period(s, (u32)rate->period);
     return 0;
 }
 

@@ -54,33 +54,33 @@ void ledger_irq_leave(struct account *interrupted, bool from_user,
     LEDGER_MOVE(l, interrupted, OPEN_KERNEL);
 }
 
-// Which total an account is part of: NULL for the ledger's own accounts.
-static u64 *total_of(struct ledger *l, const struct account *a)
-{
-    if ((u32)a - (u32)l < sizeof(*l))
-        return NULL;
-    return a == &current->user ? &l->user : &l->in[l->subsystem];
-}
-
 // Set while the books are read as they stand at one instant.
 static u32 frozen;
 
+// The account that is open, and the total it is part of, give `spent` to that
+// of NMIs. The ledger's own accounts are part of no total.
+static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
+{
+    struct account *open = l->open;
+    struct thread *t = current;
+    l->vectors[VECTOR_NMI].cycles += spent;
+    open->cycles -= spent;
+    if (open == &t->user)
+        l->user -= spent;
+    else if (likely((u32)open - (u32)l >= sizeof(*l)))
+        l->in[l->subsystem] -= spent;
+}
+
 // Either this sees that the books are frozen, or who freezes them sees `seq`
 // odd and waits: each writes before it reads what the other has written.
-void ledger_nmi(u64 began)
+void ledger_nmi(u32 began)
 {
     struct ledger *l = this_ledger();
     if (unlikely(!l || (READ_ONCE(l->seq) & 1)))
         return;
     __atomic_fetch_add(&l->seq, 1, __ATOMIC_SEQ_CST);
-    if (likely(!READ_ONCE(frozen))) {
-        u64 *total = total_of(l, l->open);
-        u64 spent = rdtsc() - began;
-        l->vectors[VECTOR_NMI].cycles += spent;
-        l->open->cycles -= spent;
-        if (total)
-            *total -= spent;
-    }
+    if (likely(!READ_ONCE(frozen)))
+        move_to_nmi(l, (u32)rdtsc() - began);
     barrier();
     WRITE_ONCE(l->seq, l->seq + 1);
 }

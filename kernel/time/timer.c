@@ -209,13 +209,18 @@ void timer_release(struct timer *t)
 
 // --- interrupts
 
-void timer_fire(struct timer *t, const struct trapframe *tf)
+static ALWAYS_INLINE void fire(struct timer *t, const struct trapframe *tf)
 {
-    if (t->serve && this_cpu()->id == 0 && !t->serve(t))
+    if (this_cpu_read(id) == 0 && t->serve && !t->serve(t))
         return;
     timer_fn_t fn = READ_ONCE(t->fn);
     if (likely(fn))
         fn(t->arg, tf);
+}
+
+void timer_fire(struct timer *t, const struct trapframe *tf)
+{
+    fire(t, tf);
 }
 
 void timer_interrupt(void *arg)
@@ -227,9 +232,10 @@ void timer_interrupt(void *arg)
 static bool timer_nmi(const struct trapframe *tf)
 {
     struct timer *t = READ_ONCE(nmi_timer);
-    if (t)
-        timer_fire(t, tf);
-    return t != NULL;
+    if (unlikely(!t))
+        return false;
+    fire(t, tf);
+    return true;
 }
 
 // --- starting

@@ -218,7 +218,7 @@ def test_symbols_damaged_and_missing(tmp_path):
         (bin_folder / name).write_bytes(data)
     for file in bin_folder.iterdir():
         file.chmod(0o755)
-    scripts = {name: f"profile --json /bin/{name} 10"
+    scripts = {name: f"profile --json /bin/{name} 30"
                for name in ("stripped", "beside", *damaged)}
     results = batch(scripts, "--add", str(tmp_path), smp=1)
     assert results.pop(None).status == 0

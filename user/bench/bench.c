@@ -343,5 +343,7 @@ int main(int argc, char *argv[])
     }
     if (wanted("watch", argv + 1))
         watch();
+    if (wanted("sampling", argv + 1))
+        sampling();
     return 0;
 }

@@ -9,3 +9,6 @@ void must(int condition, const char *what);
 
 // What watching the machine costs: lines "NAME-TASKS INSTRUCTIONS". (watch.c)
 void watch(void);
+
+// What profiling costs: lines "NAME INSTRUCTIONS". (sampling.c)
+void sampling(void);

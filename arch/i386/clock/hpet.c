@@ -12,19 +12,9 @@
 #define PERIOD_MIN 100000u               // faster than any
 #define READS_MAX 100000u                // a counter that stands still
 
-static volatile u32 *registers;
+volatile u32 *hpet_registers;
 static u32 hz;
 static const char *problem;
-
-u32 hpet_read(u32 offset)
-{
-    return registers[offset / 4];
-}
-
-void hpet_write(u32 offset, u32 value)
-{
-    registers[offset / 4] = value;
-}
 
 u32 hpet_hz(void)
 {
@@ -35,8 +25,8 @@ static const char *find(void)
 {
     if (!acpi_facts.hpet)
         return "the firmware names none";
-    registers = map_device(acpi_facts.hpet, HPET_SIZE);
-    if (!registers)
+    hpet_registers = map_device(acpi_facts.hpet, HPET_SIZE);
+    if (!hpet_registers)
         return "it cannot be mapped";
     u32 period = hpet_read(HPET_PERIOD);
     if (period < PERIOD_MIN || period > PERIOD_MAX)

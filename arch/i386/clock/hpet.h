@@ -37,5 +37,12 @@ enum {
 const char *hpet_find(void);
 u32 hpet_hz(void);
 // Once it is found. 32 bits; any context.
-u32 hpet_read(u32 offset);
-void hpet_write(u32 offset, u32 value);
+extern volatile u32 *hpet_registers;
+static ALWAYS_INLINE u32 hpet_read(u32 offset)
+{
+    return hpet_registers[offset / 4];
+}
+static ALWAYS_INLINE void hpet_write(u32 offset, u32 value)
+{
+    hpet_registers[offset / 4] = value;
+}

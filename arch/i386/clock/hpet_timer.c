@@ -48,7 +48,7 @@ static struct comparator {
     // taken for the old one's, when both are due.
     u32 due;
     bool armed; // atomic
-} comparators[COMPARATORS];
+} __attribute__((aligned(64))) comparators[COMPARATORS];
 
 static u32 gsis_taken; // as bits
 
@@ -66,12 +66,12 @@ static u64 counter(const struct comparator *c)
 
 // If the high half changes, the two together are a wrong moment for an instant:
 // an interrupt then finds that nothing is due.
-static void set_comparator(u32 n, u64 next)
+static ALWAYS_INLINE void set_comparator(u32 n, u64 next)
 {
     struct comparator *c = &comparators[n];
     c->next = next;
     WRITE_ONCE(c->due, (u32)next);
-    if (c->wide && next >> 32 != c->high) {
+    if (unlikely(next >> 32 != c->high) && c->wide) {
         c->high = (u32)(next >> 32);
         hpet_write(HPET_COMPARATOR_HIGH(n), c->high);
     }
@@ -102,34 +102,39 @@ static void shoot(u32 n, u32 ticks)
     } while (ahead(c) <= 0 && take_shot(c));
 }
 
-// The next point of the grid that is not past.
-static void next_shot(u32 n)
+static NOINLINE void catch_up(u32 n)
 {
     struct comparator *c = &comparators[n];
-    set_comparator(n, c->next + c->ticks);
     for (s32 late = -ahead(c); late >= 0; late = -ahead(c))
         set_comparator(n, c->next + ((u32)late / c->ticks + 1) * c->ticks);
 }
 
-// The next point of a grid is never further away than this; what seems to be is
-// long past.
-static bool is_early(const struct comparator *c)
+// Sets the next point of the grid that is not past. What comes early is
+// somebody else's: the PIT, whose line this may be, gives one last interrupt up
+// to 55 ms after its stop (in QEMU 7.2). But the next point of a grid is never
+// further away than a period, or the first of a row; what seems to be is long
+// past.
+//
+// The counter is read once, for it is slow: a point that is so near that it may
+// pass meanwhile is looked at again.
+static ALWAYS_INLINE bool next_shot(u32 n)
 {
-    s32 left = ahead(c);
-    return left > (s32)MARGIN && (u32)left <= MAX(c->ticks, c->grid_min);
+    struct comparator *c = &comparators[n];
+    u32 now = hpet_read(HPET_COUNTER), left = (u32)c->next - now;
+    if (unlikely((s32)left > (s32)MARGIN) && left <= MAX(c->ticks, c->grid_min))
+        return false;
+    u64 next = c->next + c->ticks;
+    set_comparator(n, next);
+    if (unlikely((s32)((u32)next - now) <= (s32)MARGIN))
+        catch_up(n);
+    return true;
 }
 
-// What comes early is somebody else's: the PIT, whose line this may be, gives
-// one last interrupt up to 55 ms after its stop (in QEMU 7.2).
 static bool hpet_serve(struct timer *t)
 {
     struct comparator *c = &comparators[t->unit];
-    if (c->ticks) {
-        if (is_early(c))
-            return false;
-        next_shot(t->unit);
-        return true;
-    }
+    if (likely(c->ticks))
+        return next_shot(t->unit);
     return ahead(c) <= (s32)MARGIN && take_shot(c);
 }
 

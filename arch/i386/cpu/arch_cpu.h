@@ -78,7 +78,11 @@ int fpu_error_code(u32 vector);
 void smp_call_service(void);
 void smp_call_init(void);
 // True once the machine stops: the NMI handler halts its CPU.
-bool smp_stopping(void);
+extern bool smp_stop_asked; // set once
+static ALWAYS_INLINE bool smp_stopping(void)
+{
+    return READ_ONCE(smp_stop_asked);
+}
 
 static ALWAYS_INLINE u32 read_cr2(void)
 {

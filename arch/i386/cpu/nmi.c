@@ -43,15 +43,14 @@ void nmi_log_unclaimed(struct arch_cpu *a)
 // only this CPU's own data.
 void trap_nmi(struct trapframe *tf)
 {
-    u64 began = rdtsc();
-    struct arch_cpu *a = this_cpu()->arch;
-    if (smp_stopping()) {
-        WRITE_ONCE(a->stopped, true);
+    u32 began = (u32)rdtsc();
+    if (unlikely(smp_stopping())) {
+        WRITE_ONCE(this_cpu()->arch->stopped, true);
         cpu_halt_forever();
     }
     irq_count_exception(VECTOR_NMI);
     nmi_handler_t handler = __atomic_load_n(&nmi_handler, __ATOMIC_ACQUIRE);
-    if (!handler || !handler(tf))
-        ADD_ONCE(a->nmis, 1);
+    if (unlikely(!handler || !handler(tf)))
+        ADD_ONCE(this_cpu()->arch->nmis, 1);
     ledger_nmi(began);
 }

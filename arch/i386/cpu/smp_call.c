@@ -19,7 +19,7 @@
 #define STOP_SPINS 20000000u // a CPU that is stuck in firmware may never answer
 
 static u32 online_mask; // CPUs that answer
-static bool stopping;
+bool smp_stop_asked;
 
 void smp_call_service(void)
 {
@@ -96,11 +96,6 @@ void smp_reschedule(struct cpu *cpu)
         lapic_send_ipi(cpu->apic_id, VECTOR_RESCHEDULE);
 }
 
-bool smp_stopping(void)
-{
-    return READ_ONCE(stopping);
-}
-
 static bool all_stopped(u32 mask)
 {
     for (; mask; mask &= mask - 1) {
@@ -115,7 +110,7 @@ void smp_stop_others(void)
     u32 others = READ_ONCE(online_mask) & ~(1u << this_cpu()->id);
     if (!others)
         return;
-    WRITE_ONCE(stopping, true);
+    WRITE_ONCE(smp_stop_asked, true);
     lapic_send_nmi_others();
     for (u32 i = 0; i < STOP_SPINS && !all_stopped(others); i++)
         cpu_relax();

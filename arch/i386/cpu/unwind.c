@@ -19,6 +19,7 @@
 #include "kernel/debug/kasan.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/task.h"
+#include <strobe/kbox.h>
 
 extern const char text_start[], text_end[];      // linker.ld
 extern const char trap_stubs[], trap_code_end[]; // entry.S
@@ -186,19 +187,36 @@ bool unwind_user_context(const struct trapframe *tf, struct user_context *out)
     return true;
 }
 
-// What lies at `at`: the caller's frame, and the return address.
-static ALWAYS_INLINE const u32 *frame_at(struct user_peek *p, u32 at)
-{
-    return user_peek(p, at, 8);
-}
+// What a frame pointer points to.
+struct frame {
+    u32 caller, back; // the caller's frame, the return address
+};
 
-static bool is_frame(struct user_peek *p, u32 at, u32 above)
+// Where stacks are aligned to words only, the two may lie in different pages.
+static bool read_frame(struct user_peek *p, u32 at, struct frame *out)
 {
-    const u32 *f = at >= above && !(at & 3) ? frame_at(p, at) : NULL;
+    const u32 *f = user_peek(p, at, sizeof(*out));
+    if (likely(f)) {
+        *out = (struct frame){ READ_ONCE(f[0]), READ_ONCE(f[1]) };
+        return true;
+    }
+    f = user_peek(p, at, 4);
     if (!f)
         return false;
-    u32 caller = READ_ONCE(f[0]), back = READ_ONCE(f[1]);
-    return back >= PAGE_SIZE && back < USER_END && (!caller || caller > at);
+    out->caller = READ_ONCE(*f);
+    f = user_peek(p, at + 4, 4);
+    if (!f)
+        return false;
+    out->back = READ_ONCE(*f);
+    return true;
+}
+
+static ALWAYS_INLINE bool is_frame(struct user_peek *p, u32 at, u32 above)
+{
+    struct frame f;
+    return at >= above && !(at & 3) && read_frame(p, at, &f) &&
+           f.back - PAGE_SIZE < USER_END - PAGE_SIZE &&
+           (!f.caller || f.caller > at);
 }
 
 // A function that uses ebp for something else (a system call's sixth argument)
@@ -213,12 +231,14 @@ static u32 find_saved(struct user_peek *p, u32 esp, const u32 *top, u32 words)
     return 0;
 }
 
+// The usual number of words, in one page: it is in every sample.
 u32 user_stack_top(struct user_peek *p, u32 esp, u32 *out, u32 words)
 {
     u32 n = 0;
     const u32 *at = esp & 3 ? NULL : user_peek(p, esp, 4 * words);
-    if (likely(at)) {
-        for (; n < words; n++)
+    if (likely(at && words == SPROFILE_STACK_WORDS)) {
+#pragma GCC unroll 16
+        for (; n < SPROFILE_STACK_WORDS; n++)
             out[n] = READ_ONCE(at[n]);
         return n;
     }
@@ -227,31 +247,54 @@ u32 user_stack_top(struct user_peek *p, u32 esp, u32 *out, u32 words)
     return n;
 }
 
+// Follows the frame at *frame, and those that it leads to while all is as it
+// should be and they lie in the page that `p` shows: writes their return
+// addresses from `out` to `end`. *frame: the first one that is not looked at.
+static NO_KASAN NOINLINE u32 *walk_page(const struct user_peek *p, u32 *frame,
+                                        u32 *out, const u32 *end)
+{
+    const u8 *page = p->at;
+    u32 base = p->page - 4, slot = *frame - base; // of the return address
+    while (slot && !(slot & ~(PAGE_SIZE - 4)) && out < end) {
+        u32 next = READ_ONCE(*(const u32 *)(page + slot - 4)) - base;
+        u32 back = READ_ONCE(*(const u32 *)(page + slot));
+        *out = back;
+        if (unlikely(!back || next <= slot))
+            break;
+        out++;
+        slot = next;
+    }
+    *frame = slot + base;
+    return out;
+}
+
 NO_KASAN u32 unwind_user(struct user_peek *p, const struct user_context *u,
                          const u32 *top, u32 words, u32 *pcs, u32 max,
                          u32 *first, enum unwind_end *end)
 {
-    u32 n = 0, ebp = u->ebp;
-    pcs[n++] = u->eip;
+    u32 *out = pcs, *limit = pcs + max, frame = u->ebp;
+    *out++ = u->eip;
     *end = UNWIND_COMPLETE;
-    if (unlikely(!is_frame(p, ebp, u->esp))) {
-        ebp = find_saved(p, u->esp, top, words);
+    if (unlikely(!is_frame(p, frame, u->esp))) {
+        frame = find_saved(p, u->esp, top, words);
         *end = UNWIND_GAP;
     }
-    *first = ebp;
-    while (ebp) {
-        const u32 *f = n < max ? frame_at(p, ebp) : NULL;
-        if (unlikely(!f)) {
+    *first = frame;
+    if (likely(frame))
+        out = walk_page(p, &frame, out, limit);
+    while (frame && !(frame & 3)) {
+        struct frame f;
+        if (out == limit || !read_frame(p, frame, &f)) {
             *end = UNWIND_CUT;
             break;
         }
-        u32 caller = READ_ONCE(f[0]), back = READ_ONCE(f[1]);
-        if (!back)
+        if (!f.back)
             break;
-        pcs[n++] = back;
-        if (caller <= ebp || caller & 3)
+        *out++ = f.back;
+        if (f.caller <= frame)
             break;
-        ebp = caller;
+        frame = f.caller;
+        out = walk_page(p, &frame, out, limit);
     }
-    return n;
+    return (u32)(out - pcs);
 }

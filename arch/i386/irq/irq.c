@@ -10,7 +10,6 @@
 #include "kernel/sync/spinlock.h"
 #include "lib/counter.h"
 
-#define VECTORS 256
 #define VECTOR_FIRST 0x20
 #define VECTOR_ISA VECTOR_DEVICE_FIRST // 16 of them
 #define VECTOR_LAPIC_FIRST 0xe0
@@ -36,7 +35,7 @@ struct irq_line isa_lines[ISA_IRQS] = {
 
 static struct spinlock vectors_lock = SPINLOCK_INIT("irq vectors");
 static struct vector vectors[VECTORS];
-static struct counter counts[CPU_MAX][VECTORS];
+struct counter irq_counts[CPU_MAX][VECTORS];
 static void (*watchers[VECTORS])(u32 vector); // each set in one store
 static bool i8259_used;
 static u32 boot_apic_id;
@@ -44,7 +43,7 @@ static u32 boot_apic_id;
 u64 irq_count(u32 cpu, u32 vector)
 {
     assert(cpu < CPU_MAX && vector < VECTORS);
-    return counter_read(&counts[cpu][vector]);
+    return counter_read(&irq_counts[cpu][vector]);
 }
 
 const char *irq_name(u32 vector)
@@ -227,16 +226,11 @@ void irq_watch(u32 vector, void (*fn)(u32 vector))
     WRITE_ONCE(watchers[vector], fn);
 }
 
-void irq_count_exception(u32 vector)
-{
-    counter_add(&counts[this_cpu()->id][vector & (VECTORS - 1)], 1);
-}
-
 void irq_dispatch(struct trapframe *tf)
 {
     u32 vector = tf->vector & (VECTORS - 1);
     struct vector *v = &vectors[vector];
-    counter_add(&counts[this_cpu()->id][vector], 1);
+    counter_add(&irq_counts[this_cpu()->id][vector], 1);
     if (unlikely(i8259_used) && vector - VECTOR_ISA < ISA_IRQS) {
         dispatch_i8259(v, vector);
     } else if (unlikely(!v->handler)) {

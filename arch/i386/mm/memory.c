@@ -32,7 +32,7 @@ extern u64 early_pointers[];
 extern u32 early_directory[];
 
 static u64 pointers[4] __attribute__((aligned(32))); // PAE: the kernel's
-static u32 direct_map_size = DIRECT_MAP_MAX;
+u32 direct_map_size = DIRECT_MAP_MAX;
 
 static struct spinlock device_lock = SPINLOCK_INIT("device mappings");
 static u32 device_next = DEVICE_BASE;
@@ -162,11 +162,6 @@ void *map_device(paddr_t base, size_t size)
         assert(!err); // the table is there
     }
     return (void *)(va + offset);
-}
-
-bool is_direct(paddr_t frame)
-{
-    return frame < direct_map_size;
 }
 
 // Behind those of window_map.

@@ -7,7 +7,11 @@
 void memory_init_boot(void);
 
 // Whether the direct map shows a frame.
-bool is_direct(paddr_t frame);
+extern u32 direct_map_size; // fixed by arch_init_memory
+static ALWAYS_INLINE bool is_direct(paddr_t frame)
+{
+    return frame < direct_map_size;
+}
 // The address of a CPU's window for mm/peek.c.
 u32 sampler_window(u32 cpu);
 

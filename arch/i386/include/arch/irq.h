@@ -5,10 +5,13 @@
 // stack; cpu->irq_frame is what they interrupted.
 #pragma once
 
+#include "arch/cpu.h"
+#include "lib/counter.h"
 #include "lib/types.h"
 
 struct trapframe;
 
+#define VECTORS 256
 #define VECTOR_DEVICE_FIRST 0x30
 #define VECTOR_TIMER 0xe0
 #define VECTOR_RESCHEDULE 0xe1
@@ -32,7 +35,11 @@ void irq_watch(u32 vector, void (*fn)(u32 vector));
 void irq_dispatch(struct trapframe *tf);
 
 // Counts an exception (vector 0 to 31). Interrupts off. From the trap code.
-void irq_count_exception(u32 vector);
+extern struct counter irq_counts[CPU_MAX][VECTORS]; // each written by its CPU
+static ALWAYS_INLINE void irq_count_exception(u32 vector)
+{
+    counter_add(OPAQUE(&irq_counts[this_cpu_read(id)][vector]), 1);
+}
 // Count of `vector` taken on `cpu`, and what it is ("" when unused).
 u64 irq_count(u32 cpu, u32 vector);
 const char *irq_name(u32 vector);

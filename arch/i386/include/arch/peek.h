@@ -16,14 +16,18 @@ struct user_peek {
     const struct pagetable *pt; // NULL: there is no user memory
     u32 page;                   // whose frame `at` shows; PEEK_NO_PAGE: none
     const u8 *at;
-    u32 slot;  // the window's address
     u64 under; // what an interrupted sampler's window showed
     bool window_used;
 };
 
+void user_peek_close(struct user_peek *p);
 // Interrupts are off from begin to end. They nest: an NMI may come between.
 void user_peek_begin(struct user_peek *p);
-void user_peek_end(struct user_peek *p);
+static ALWAYS_INLINE void user_peek_end(struct user_peek *p)
+{
+    if (unlikely(p->window_used))
+        user_peek_close(p);
+}
 // user_peek, in another page than the last.
 const u32 *user_peek_other(struct user_peek *p, u32 va, u32 bytes);
 

@@ -1,0 +1,140 @@
+// What profiling costs the program that is profiled, by the default source: one
+// sample, from the instruction before the interrupt to the one after it; and
+// how much longer a loop takes, in instructions more for a million of its own.
+//
+// The program is its own target. What else may interrupt it (timers, the
+// scheduler) is rare among so many samples: the middle one is a sample's.
+#include "bench.h"
+
+#include "user/libstrobe/strobe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FRAMES 17 // of the stack that BASELINES of other systems were taken on
+#define RATE_HZ 1000
+#define FAST_HZ 8000
+#define SAMPLES 101
+#define LOOPS 20000000u
+#define SHORT_LOOPS 20
+#define MILLION 1000000u
+
+// Two readings of the TSC that lie so far apart have an interrupt in between.
+#define GAP_MIN 200u
+
+struct frame {
+    const struct frame *caller;
+    const void *back;
+};
+
+static unsigned frames(void)
+{
+    unsigned n = 1; // where the sample is
+    const struct frame *f = __builtin_frame_address(0);
+
+    for (; f != NULL && f->back != NULL; f = f->caller)
+        n++;
+    return n - 1; // this function is none of them
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static uint32_t now(void)
+{
+    uint32_t low;
+    __asm__ volatile("rdtsc" : "=a"(low) : : "edx");
+    return low;
+}
+
+// The middle one of the gaps that interrupts leave in a loop of rdtsc, without
+// what a turn of the loop takes itself. Any of its calls may be a tail call.
+static __attribute__((noinline)) uint32_t middle_gap(void)
+{
+    static uint32_t gaps[SAMPLES];
+    uint32_t last = now(), turn = UINT32_MAX;
+
+    for (unsigned n = 0; n < SAMPLES;) {
+        uint32_t t = now(), gap = t - last;
+        last = t;
+        if (gap >= GAP_MIN)
+            gaps[n++] = gap;
+        else if (gap < turn)
+            turn = gap;
+    }
+    qsort(gaps, SAMPLES, sizeof(gaps[0]), by_size);
+    return gaps[SAMPLES / 2] - turn;
+}
+
+static __attribute__((noinline)) uint32_t turns(uint32_t n)
+{
+    uint64_t start = rdtsc();
+    for (uint32_t i = 0; i < n; i++)
+        __asm__ volatile("" : "+r"(i));
+    return (rdtsc() - start) / 2;
+}
+
+static uint32_t loop(void)
+{
+    return turns(LOOPS);
+}
+
+// Without the timers that interrupt some of them.
+static uint32_t shortest_loop(void)
+{
+    uint32_t best = UINT32_MAX;
+    for (int i = 0; i < SHORT_LOOPS; i++) {
+        uint32_t n = turns(LOOPS / SHORT_LOOPS);
+        best = n < best ? n : best;
+    }
+    return best;
+}
+
+// `what`, called in a function that has so many frames on the stack.
+static __attribute__((noinline)) uint32_t deeper(unsigned depth,
+                                                 uint32_t (*what)(void))
+{
+    uint32_t result = frames() + 1 < depth ? deeper(depth, what) : what();
+    __asm__ volatile("" : "+r"(result)); // no tail call
+    return result;
+}
+
+static uint32_t sampled(uint32_t hz, bool stacks, uint32_t (*what)(void))
+{
+    struct sprofile_options o = {
+        .rate_hz = hz,
+        .flags = stacks ? SPROFILE_O_STACKS : 0,
+        .ring_bytes = 1 << 20,
+    };
+    struct profile_session s;
+
+    must(profile_begin(&s, getpid(), &o) == 0, "a profile session");
+    uint32_t result = stacks ? deeper(FRAMES, what) : what();
+    profile_end(&s);
+    return result;
+}
+
+static void print_slowdown(const char *name, uint32_t sampled, uint32_t alone)
+{
+    printf("%s %u\n", name,
+           (uint32_t)((uint64_t)(sampled - alone) * MILLION / alone));
+}
+
+void sampling(void)
+{
+    uint32_t before = shortest_loop(), alone = loop();
+
+    printf("sample-pc %u\n", sampled(RATE_HZ, false, middle_gap) / 2);
+    printf("sample-stack %u\n", sampled(RATE_HZ, true, middle_gap) / 2);
+    print_slowdown("slower-pc", sampled(RATE_HZ, false, loop), alone);
+    print_slowdown("slower-pc-fast", sampled(FAST_HZ, false, loop), alone);
+    print_slowdown("slower-stack", sampled(RATE_HZ, true, loop), alone);
+    print_slowdown("slower-stack-fast", sampled(FAST_HZ, true, loop), alone);
+    print_slowdown("slower-off", shortest_loop(), before);
+}
