@@ -137,6 +137,9 @@ struct perf_mmap2 {
 };
 #define PERF_KERNEL_PID UINT32_MAX // its mapping is everybody's
 #define PERF_KERNEL_PATH "[kernel.kallsyms]"
+// Its mapping's path goes on with a symbol of the kernel's file, and its
+// file_offset is where that symbol is: so perf knows that nothing has moved.
+#define PERF_KERNEL_SYMBOL "text_start"
 // Not "[vdso]": for that perf would show the functions of its own.
 #define PERF_VDSO_PATH "linux-gate.so.1"
 

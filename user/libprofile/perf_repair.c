@@ -60,6 +60,10 @@ static bool inside(const struct scan *s, struct perf_section section)
            section.size <= s->size - section.offset;
 }
 
+static const char nothing[] =
+    "it ends within its first record, or its header is corrupt: there is "
+    "nothing in it to repair";
+
 static const char *read_header(struct scan *s)
 {
     struct perf_header *h = &s->header;
@@ -76,8 +80,7 @@ static const char *read_header(struct scan *s)
     if (n < (ssize_t)sizeof(*h) || h->size < sizeof(*h) ||
         !inside(s, h->attrs) || h->data.offset > s->size ||
         h->data.offset < h->size)
-        return "it ends before its first record, or its header is corrupt: "
-               "there is nothing in it to repair";
+        return nothing;
     return NULL;
 }
 
@@ -135,6 +138,8 @@ static void take_build_id(struct scan *s, const struct perf_mmap2 *m)
     size_t room = m->head.size - sizeof(*m), length = strnlen(m->path, room);
     if (length == room || m->build_id_size > sizeof(m->build_id))
         return;
+    if (m->pid == PERF_KERNEL_PID)
+        length = MIN(length, strlen(PERF_KERNEL_PATH)); // not the symbol
     struct perf_build_id e = {
         .head = { 0,
                   (m->head.misc & PERF_MISC_CPUMODE) | PERF_MISC_BUILD_ID_SIZE,
@@ -198,7 +203,7 @@ static const char *scan_records(struct scan *s)
         s->end += taken;
     }
     free(window);
-    return NULL;
+    return s->end == s->header.data.offset ? nothing : NULL;
 }
 
 // --- what is written --------------------------------------------------------

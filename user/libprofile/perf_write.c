@@ -154,10 +154,13 @@ static void put_kernel(struct perf_writer *w, const struct perf_facts *facts)
         m.address = k->symbols.table[0].start & -PAGE;
         uint32_t last = k->symbols.table[k->symbols.count - 1].start;
         m.size = ALIGN_UP(last + 1, PAGE) - m.address;
+        m.file_offset = m.address; // where PERF_KERNEL_SYMBOL is
     }
     m.build_id_size = facts->kernel_id_size;
     memcpy(m.build_id, facts->kernel_id, sizeof(m.build_id));
-    put_mapping(w, &t, &m, PERF_MISC_KERNEL, PERF_KERNEL_PATH);
+    put_mapping(w, &t, &m, PERF_MISC_KERNEL,
+                m.file_offset != 0 ? PERF_KERNEL_PATH PERF_KERNEL_SYMBOL
+                                   : PERF_KERNEL_PATH);
 }
 
 static void take_task(void *arg, const struct sprofile_task *r)

@@ -1,0 +1,365 @@
+// perf.data as the guest writes it: what was in the stream is in the file, and
+// a file that was cut off at any byte is made whole.
+//
+// link: user/libprofile/perf_write.c user/libprofile/perf_features.c
+// link: user/libprofile/perf_repair.c user/libprofile/mapping.c
+// link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
+// link: user/libprofile/samples.c user/libprofile/stream.c
+// link: user/libprofile/chains.c user/libprofile/images.c
+// link: user/libprofile/programs.c user/libprofile/user_chain.c
+#include "test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "user/libprofile/perf_read.h"
+#include "user/libprofile/perf_repair.h"
+#include "user/libprofile/perf_write.h"
+
+#define MHZ 1000000u
+#define TSC_HZ (2000 * MHZ) // two cycles are a nanosecond
+#define FILE_ROOM 16384u
+#define DATA_BEGINS 192u // docs/perf-data.md
+
+static char path[] = "/tmp/strobe-perf-XXXXXX";
+static u8 file[FILE_ROOM];
+static size_t file_size;
+static struct timed_sample seen[16];
+static u32 seen_count;
+static struct samples samples;
+
+// --- a stream ---------------------------------------------------------------
+
+static _Alignas(8) u8 stream[4096];
+static u32 stream_size;
+
+static void *add(u32 type, u32 size, u64 time)
+{
+    struct sprofile_record *head = (void *)(stream + stream_size);
+    size = ALIGN_UP(size, 8u);
+    assert_true(stream_size + size <= sizeof(stream));
+    memset(head, 0, size);
+    *head = (struct sprofile_record){ type, size, 1, 0, time };
+    stream_size += size;
+    return head;
+}
+
+static void add_task(u32 kind, u32 task, const char *name, u64 time)
+{
+    struct sprofile_task *t = add(SPROFILE_R_TASK, sizeof(*t) + 16, time);
+    t->task = task;
+    t->parent = 1;
+    t->kind = kind;
+    strcpy(t->name, name);
+    sprintf(t->path, "/none/%s", name);
+    t->build_id_size = 20;
+    memset(t->build_id, task, 20);
+}
+
+static void add_sample(u32 task, u32 thread, u32 flags, u64 time,
+                       const u32 *kernel, u32 kernel_depth, const u32 *user,
+                       u32 user_depth)
+{
+    u32 words = kernel_depth + user_depth;
+    struct sprofile_sample *s =
+        add(SPROFILE_R_SAMPLE, sizeof(*s) + words * 4, time);
+    s->head.flags = flags;
+    s->task = task;
+    s->thread = thread;
+    s->period = 1000;
+    s->kernel_depth = kernel_depth;
+    s->user_depth = user_depth;
+    if (kernel_depth > 0)
+        memcpy(s->pc, kernel, kernel_depth * 4);
+    if (user_depth > 0)
+        memcpy(s->pc + kernel_depth, user, user_depth * 4);
+}
+
+static void make_stream(void)
+{
+    static const u32 user[] = { 0x8049010, 0x8049100 };
+    static const u32 kernel[] = { 0xc0100010, 0xc0100200 };
+    stream_size = 0;
+    add_task(SPROFILE_T_FORKED, 7, "shell", 2000);
+    add_task(SPROFILE_T_EXECED, 7, "prog", 4000);
+    add_sample(7, 7, 0, 6000, NULL, 0, user, 2);
+    add_sample(7, 9, SPROFILE_F_KERNEL | SPROFILE_F_IRQS_OFF, 8000, kernel, 2,
+               user, 2);
+    add_sample(0, 0, SPROFILE_F_KERNEL | SPROFILE_F_IDLE, 9000, kernel, 2, NULL,
+               0);
+    add_sample(0, 4, SPROFILE_F_KERNEL | SPROFILE_F_IRQ, 9500, kernel, 2, NULL,
+               0);
+    struct sprofile_lost *lost = add(SPROFILE_R_LOST, sizeof(*lost), 9600);
+    lost->count = 3;
+    add_task(SPROFILE_T_ENDED, 7, "", 10000);
+}
+
+// --- the file ---------------------------------------------------------------
+
+static void *no_file(const char *name UNUSED, size_t *size UNUSED)
+{
+    return NULL;
+}
+
+static void see(void *arg UNUSED, const struct timed_sample *s)
+{
+    assert_true(seen_count < ARRAY_SIZE(seen));
+    seen[seen_count++] = *s;
+}
+
+static void load(void)
+{
+    FILE *f = fopen(path, "r");
+    file_size = fread(file, 1, sizeof(file), f);
+    assert_true(file_size < sizeof(file));
+    fclose(f);
+}
+
+// Writes the session; with `end` false as if power was lost before its end.
+static void write_file(bool end)
+{
+    char *const command[] = { "sprofile", "-o", "x", NULL };
+    struct perf_facts facts = { .host = "strobe",
+                                .release = "0.1",
+                                .machine = "i686",
+                                .cpus = 2,
+                                .command = command,
+                                .kernel_id = { 0xaa },
+                                .kernel_id_size = 20 };
+    struct sprofile_options asked = { .size = sizeof(asked), .rate_hz = 999 };
+    struct sprofile_info info = {
+        .source = "nmi-hpet", .rate_hz = 1000, .cpus = 2, .tsc_hz = TSC_HZ
+    };
+    struct program old = { .task = 1, .name = "init", .image = IMAGE_UNKNOWN };
+    struct perf_writer w;
+
+    assert_int_equal(samples_init(&samples, no_file), 0);
+    programs_add(&samples.programs, &old);
+    assert_null(perf_write_begin(&w, path, &facts, &asked, &info, &samples));
+    make_stream();
+    samples_add_stream(&samples, stream, stream_size);
+    perf_write_stream(&w, stream, stream_size);
+    info.taken = 7;
+    perf_write_info(&w, &info);
+    load();
+    assert_null(perf_write_end(&w, &info));
+    if (end)
+        load();
+    samples_free(&samples);
+}
+
+// What a reader finds in the first `size` bytes of what is in `file`.
+static struct perf_file read_file(size_t size)
+{
+    struct perf_file f = { .sample = see };
+    seen_count = 0;
+    assert_int_equal(samples_init(&samples, no_file), 0);
+    const char *problem = perf_read(&f, &samples, file, size);
+    if (problem != NULL)
+        fail_msg("%s", problem);
+    assert_int_equal(samples.reader.malformed, 0);
+    return f;
+}
+
+static void assert_place(u32 chain, u32 image, u32 address)
+{
+    struct place p = samples.chains.nodes[chain].place;
+    assert_int_equal(p.image, image);
+    assert_int_equal(p.address, address);
+}
+
+static u32 caller(u32 chain)
+{
+    return samples.chains.nodes[chain].parent;
+}
+
+static void all_is_there(void **state UNUSED)
+{
+    write_file(true);
+    struct perf_file f = read_file(file_size);
+    assert_false(f.cut);
+    assert_true(f.has_info);
+    assert_int_equal(f.info.taken, 7);
+    assert_int_equal(f.asked.rate_hz, 999);
+    assert_string_equal(f.command, "sprofile -o x");
+    assert_int_equal(samples.lost, 3);
+    assert_int_equal(seen_count, 4);
+    // The user's: by time, task, CPU; the caller by the last byte of its call.
+    assert_int_equal(seen[0].time, 3000);
+    assert_int_equal(seen[0].cpu, 1);
+    assert_int_equal(seen[0].period, 1000);
+    assert_int_equal(seen[0].mode, MODE_USER);
+    const struct image *m = &samples.images.list[seen[0].image];
+    assert_string_equal(m->path, "/none/prog");
+    assert_int_equal(m->build_id_size, 20);
+    assert_int_equal(m->build_id[19], 7);
+    assert_place(seen[0].chain, seen[0].image, 0x8049010);
+    assert_place(caller(seen[0].chain), seen[0].image, 0x80490ff);
+    // The kernel's, called by the user's, in another thread.
+    assert_int_equal(seen[1].mode, MODE_KERNEL);
+    assert_int_equal(seen[1].thread, 9);
+    assert_true(seen[1].irqs_off);
+    assert_place(seen[1].chain, IMAGE_KERNEL, 0xc0100010);
+    assert_place(caller(caller(seen[1].chain)), seen[1].image, 0x8049010);
+    assert_int_equal(seen[2].mode, MODE_IDLE);
+    assert_int_equal(seen[3].mode, MODE_IRQ);
+    assert_int_equal(samples.images.list[IMAGE_KERNEL].build_id[0], 0xaa);
+    samples_free(&samples);
+}
+
+// A program that has a build id is once among the features: perf's way to know
+// which file has its symbols. Each feature is inside the file.
+static void features(void **state UNUSED)
+{
+    const u64 wanted = 1 << PERF_FEATURE_BUILD_ID | 1 << PERF_FEATURE_HOSTNAME |
+                       1 << PERF_FEATURE_OS_RELEASE | 1 << PERF_FEATURE_ARCH |
+                       1 << PERF_FEATURE_CPUS | 1 << PERF_FEATURE_COMMAND |
+                       1 << PERF_FEATURE_EVENTS;
+    struct perf_header h;
+    struct perf_section s;
+    write_file(true);
+    memcpy(&h, file, sizeof(h));
+    assert_int_equal(h.features[0], wanted);
+    size_t at = h.data.offset + h.data.size;
+    memcpy(&s, file + at, sizeof(s));
+    for (u32 end = s.offset + s.size; s.offset < end;) {
+        struct perf_build_id b;
+        memcpy(&b, file + s.offset, sizeof(b));
+        const char *name = (char *)file + s.offset + sizeof(b);
+        assert_int_equal(b.build_id_size, 20);
+        assert_true(strcmp(name, PERF_KERNEL_PATH) == 0 ||
+                    strcmp(name, "/none/prog") == 0);
+        s.offset += b.head.size;
+    }
+    for (u64 bits = wanted; bits != 0; bits &= bits - 1, at += sizeof(s)) {
+        memcpy(&s, file + at, sizeof(s));
+        assert_true(s.size > 0 && s.offset + s.size <= file_size);
+    }
+}
+
+// --- repair -----------------------------------------------------------------
+
+static void store(size_t size)
+{
+    FILE *f = fopen(path, "w");
+    assert_int_equal(fwrite(file, 1, size, f), size);
+    fclose(f);
+}
+
+static const char *repair(struct perf_repaired *r)
+{
+    FILE *f = fopen(path, "r+");
+    const char *problem = perf_repair(fileno(f), r);
+    fclose(f);
+    return problem;
+}
+
+// The end of the last whole record in the first `size` bytes.
+static size_t whole(size_t size, size_t data_end, u32 *records)
+{
+    size_t at = DATA_BEGINS;
+    size = MIN(size, data_end);
+    for (*records = 0; at + 8 <= size; ++*records) {
+        const struct perf_record *r = (void *)(file + at);
+        if (at + r->size > size)
+            break;
+        at += r->size;
+    }
+    return at;
+}
+
+// Cuts `file` at each byte.
+static void cut_everywhere(size_t data_end)
+{
+    static u8 original[FILE_ROOM];
+    size_t size = file_size;
+    memcpy(original, file, size);
+    for (size_t cut = 0; cut < size; cut++) {
+        struct perf_repaired r;
+        u32 records;
+        memcpy(file, original, size);
+        size_t end = whole(cut, data_end, &records);
+        store(cut);
+        const char *problem = repair(&r);
+        if (end == DATA_BEGINS) {
+            assert_non_null(problem);
+            load();
+            assert_int_equal(file_size, cut);
+            assert_memory_equal(file, original, cut);
+            continue;
+        }
+        if (problem != NULL)
+            fail_msg("cut at %zu: %s", cut, problem);
+        assert_true(r.changed);
+        assert_int_equal(r.records, records);
+        assert_int_equal(r.cut, cut - end);
+        load();
+        assert_memory_equal(file + DATA_BEGINS, original + DATA_BEGINS,
+                            end - DATA_BEGINS);
+        assert_false(read_file(file_size).cut);
+        samples_free(&samples);
+        assert_null(repair(&r));
+        assert_false(r.changed);
+    }
+}
+
+static void cut_unfinished(void **state UNUSED)
+{
+    write_file(false);
+    cut_everywhere(file_size);
+}
+
+static void cut_finished(void **state UNUSED)
+{
+    struct perf_header h;
+    write_file(true);
+    memcpy(&h, file, sizeof(h));
+    cut_everywhere(h.data.offset + h.data.size);
+}
+
+static void not_ours(void **state UNUSED)
+{
+    struct perf_repaired r;
+    file_size = snprintf((char *)file, sizeof(file), "#!/bin/sh\n");
+    store(file_size);
+    assert_non_null(repair(&r));
+}
+
+// Any byte may be wrong: it ends, and reads nothing that is not there.
+static void corrupt(void **state UNUSED)
+{
+    static u8 original[FILE_ROOM];
+    struct perf_repaired r;
+    write_file(true);
+    memcpy(original, file, file_size);
+    size_t size = file_size;
+    for (size_t at = 0; at < size; at++) {
+        memcpy(file, original, size);
+        file[at] ^= 1u << random_below(8);
+        store(size);
+        repair(&r);
+    }
+}
+
+static int create(void **state UNUSED)
+{
+    random_init();
+    int fd = mkstemp(path);
+    close(fd);
+    return fd < 0 ? -1 : 0;
+}
+
+static int delete (void **state UNUSED)
+{
+    return unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_is_there),   cmocka_unit_test(features),
+        cmocka_unit_test(cut_unfinished), cmocka_unit_test(cut_finished),
+        cmocka_unit_test(not_ours),       cmocka_unit_test(corrupt),
+    };
+    return cmocka_run_group_tests(tests, create, delete);
+}

@@ -1,0 +1,61 @@
+"""A headless Chromium (Debian's, driven by selenium) that looks at pages from
+files."""
+import json
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
+
+PATIENCE = 60  # seconds, of a machine under load
+NARROW = 500  # what is narrower is a telephone
+
+
+class Browser:
+    """Give `light` or `dark`, and the width of the screen."""
+
+    def __init__(self):
+        options = webdriver.ChromeOptions()
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu",
+                         "--disable-dev-shm-usage", "--hide-scrollbars"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs",
+                               {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(
+            options=options, service=Service("/usr/bin/chromedriver"))
+        self.run = self.driver.execute_script
+        self.find = lambda id_: self.driver.find_element("id", id_)
+
+    def screen(self, width=1280, height=900, scheme="light"):
+        cdp = self.driver.execute_cdp_cmd
+        cdp("Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1,
+             "mobile": width < NARROW})
+        cdp("Emulation.setEmulatedMedia", {"features": [
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-reduced-motion", "value": "reduce"}]})
+
+    def open(self, path):
+        self.driver.get(f"file://{path}")
+
+    def wait(self, condition):
+        """Until condition() is true; gives that."""
+        return WebDriverWait(self.driver, PATIENCE, 0.05).until(
+            lambda _: condition())
+
+    def press(self, *keys):
+        actions = webdriver.ActionChains(self.driver, duration=0)
+        actions.send_keys(*keys).perform()
+
+    def complaints(self):
+        """What the console was told since the last time."""
+        return self.driver.get_log("browser")
+
+    def requests(self):
+        """The addresses that were asked for since the last time."""
+        messages = (json.loads(entry["message"])["message"]
+                    for entry in self.driver.get_log("performance"))
+        return [m["params"]["request"]["url"] for m in messages
+                if m["method"] == "Network.requestWillBeSent"]
+
+    def close(self):
+        self.driver.quit()

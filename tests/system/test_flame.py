@@ -1,0 +1,383 @@
+"""make flame and the page it makes, as a browser shows it. What the page says
+is compared with what the data in it says when it is counted here."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from browser import Browser
+from machine import ROOT
+from perf_file import IDLE, KERNEL, PerfFile
+
+_, KERNEL_MODE, _, IDLE_MODE = range(4)
+SCRIPT = "</script><script>document.body.id = 'owned'</script>"
+
+
+def strobe(*arguments):
+    return subprocess.run([f"{ROOT}/tools/strobe", *arguments],
+                          capture_output=True, text=True, errors="replace")
+
+
+class Counted:
+    """The data in a page, counted the plain way."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            text = re.search(r'<script type="application/json" id="data">'
+                             r"(.*?)</script>", file.read(), re.S).group(1)
+        self.data = data = json.loads(text)
+        who = list(zip(*(data["who"][key] for key in ("task", "cpu", "mode"))))
+        self.counts = [(b, node, *who[w], n)
+                       for b, bin_ in enumerate(data["bins"])
+                       for node, w, n in zip(*[iter(bin_)] * 3)]
+
+    def chain(self, node):
+        """Its symbols, the innermost first."""
+        nodes, names = self.data["nodes"], self.data["symbols"]["name"]
+        while node:
+            yield names[nodes["symbol"][node]]
+            node = nodes["parent"][node]
+
+    def samples(self, task=None, cpu=None, idle=False, bins=None, name=None):
+        return sum(n for b, node, t, c, mode, n in self.counts
+                   if (task is None or self.data["tasks"][t][1] == task) and
+                   (cpu is None or c == cpu) and
+                   (idle or mode != IDLE_MODE) and
+                   (bins is None or bins[0] <= b < bins[1]) and
+                   (name is None or name in self.chain(node)))
+
+    def leaves(self):
+        """Samples of each innermost function, by name and image; not idle's."""
+        symbols, leaves = self.data["symbols"], {}
+        for _, node, _, _, mode, n in self.counts:
+            symbol = self.data["nodes"]["symbol"][node]
+            key = (symbols["name"][symbol],
+                   self.data["images"][symbols["image"][symbol]])
+            if mode != IDLE_MODE:
+                leaves[key] = leaves.get(key, 0) + n
+        return leaves
+
+
+@pytest.fixture(scope="module")
+def browser():
+    browser = Browser()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def flame():
+    """make flame's status and output, and its page's data."""
+    environment = {key: value for key, value in os.environ.items()
+                   if not key.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "-s", "--no-print-directory", "-C", ROOT, "flame",
+         "CMD=lua /share/bench.lua 1", "VM=--smp 2"],
+        env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, errors="replace")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done, Counted(f"{ROOT}/build/flame.html")
+
+
+@pytest.fixture
+def page(browser, flame):
+    """The page, just opened, in a bright and wide window. At the end nothing
+    was said on the console, and nothing asked for but the page."""
+    browser.screen()
+    browser.complaints()
+    browser.requests()
+    browser.open(f"{ROOT}/build/flame.html")
+    yield browser
+    assert browser.complaints() == []
+    assert [url for url in browser.requests()
+            if not url.startswith("data:")] == \
+        [f"file://{ROOT}/build/flame.html"]
+
+
+def shown(browser):
+    """How many samples the page says it shows."""
+    text = browser.find("shown").text
+    return int(re.search(r"[\d,]+", text).group().replace(",", ""))
+
+
+def frames(browser):
+    """Name, depth, samples and width in pixels of all frames."""
+    return browser.run("""
+        return [...document.querySelectorAll("g.frame")].map((g) => [
+            g.getAttribute("name"), g.__data__.depth, g.__data__.data.value,
+            Number(g.getAttribute("width"))]);""")
+
+
+def click_frame(browser, name):
+    browser.run("""
+        [...document.querySelectorAll("g.frame")]
+            .find((g) => g.getAttribute("name") === arguments[0])
+            .dispatchEvent(new MouseEvent("click", { bubbles: true }));""",
+                name)
+
+
+def choose(browser, id_, text):
+    """The option that begins with `text`."""
+    for option in browser.find(id_).find_elements("tag name", "option"):
+        if option.text.strip().startswith(text):
+            option.click()
+            return
+    assert False, f"there is no {text} in {id_}"
+
+
+def page_of(tmp_path, made):
+    """The page of a perf.data file made by hand."""
+    data, page = tmp_path / "perf.data", tmp_path / "page.html"
+    data.write_bytes(made.bytes())
+    done = strobe("export", "--html", "-o", str(page), str(data))
+    assert done.returncode == 0, done.stderr
+    return page
+
+
+# --- a real run ---------------------------------------------------------------
+
+def test_make_flame_counts_what_sprofile_counted(flame, page):
+    done, counted = flame
+    total = int(re.search(r"Total:\s+(\d+) \(100%\)", done.stdout).group(1))
+    assert "build/flame.html" in done.stdout.splitlines()[-1]
+    assert counted.data["total"] == counted.samples(idle=True) == total
+    assert shown(page) == counted.samples()
+    page.find("mode-idle").click()
+    assert page.find("shown").text == f"all {total:,} samples"
+    assert {name for name, depth, *_ in frames(page) if depth == 1} >= \
+        {"lua", "idle"}
+    root = [frame for frame in frames(page) if frame[1] == 0]
+    assert [frame[2] for frame in root] == [total]
+
+
+def test_header_is_the_reports(flame, page):
+    facts = dict(zip(
+        [e.text for e in page.driver.find_elements("tag name", "dt")],
+        [e.text for e in page.driver.find_elements("tag name", "dd")]))
+    report = strobe("report", f"{ROOT}/build/flame.data").stdout
+    assert {"Source", "Samples", "Ticks", "Cost"} <= facts.keys()
+    for name, text in facts.items():
+        assert re.search(rf"^{name}: +{re.escape(text)}$", report, re.M), report
+    assert "lua /share/bench.lua 1" in page.find("title").text
+
+
+def test_widths_are_shares(flame, page):
+    width = next(w for _, depth, _, w in frames(page) if depth == 0)
+    for _, depth, samples, w in frames(page):
+        if depth == 1:
+            assert abs(w - width * samples / shown(page)) < 0.01
+
+
+def test_search(flame, page):
+    name = "luaV_execute"
+    page.press("/", name[:8].upper())
+    matching = sum(
+        n for _, node, _, _, mode, n in flame[1].counts if mode != IDLE_MODE and
+        any(name[:8].lower() in symbol.lower()
+            for symbol in flame[1].chain(node)))
+    assert matching > 0
+    page.wait(lambda: page.find("found").text.startswith(
+        f"found in {matching:,} sample"))
+    page.press(Keys.ESCAPE)
+    page.wait(lambda: not page.find("found").text)
+
+
+def test_zoom(flame, page):
+    before = len(frames(page))
+    assert not page.find("reset").is_enabled()
+    click_frame(page, "luaV_execute")
+    assert page.find("reset").is_enabled()
+    zoomed = frames(page)
+    assert len(zoomed) < before or flame[1].samples() == \
+        flame[1].samples(name="luaV_execute")
+    whole = next(w for _, depth, _, w in zoomed if depth == 0)
+    assert any(name == "luaV_execute" and w == whole
+               for name, _, _, w in zoomed)
+    assert page.find("details").text.startswith("luaV_execute (/bin/lua): ")
+    page.find("reset").click()
+    assert not page.find("reset").is_enabled()
+    assert len(frames(page)) == before
+
+
+def test_inverted_begins_with_innermost_functions(flame, page):
+    page.press("i")
+    assert page.find("invert").get_attribute("aria-pressed") == "true"
+    leaves = flame[1].leaves()
+    first = page.run("""
+        return d3.select("#graph").datum().children.map((node) =>
+            [node.data.name, node.data.image, node.data.value]);""")
+    assert {(name, image): n for name, image, n in first} == leaves
+    shown_first = [n for _, depth, n, _ in frames(page) if depth == 1]
+    assert max(shown_first) == max(leaves.values())
+    page.find("invert").click()
+    assert "lua" in [name for name, depth, *_ in frames(page) if depth == 1]
+
+
+def test_tasks_and_cpus(flame, page):
+    counted = flame[1]
+    choose(page, "task", "lua,")
+    assert shown(page) == counted.samples(task="lua")
+    assert [name for name, depth, *_ in frames(page) if depth == 1] == ["lua"]
+    choose(page, "cpu", "CPU 1")
+    assert shown(page) == counted.samples(task="lua", cpu=1)
+    choose(page, "task", "all")
+    assert shown(page) == counted.samples(cpu=1)
+
+
+def test_modes(flame, page):
+    page.find("mode-user").click()
+    page.find("mode-irq").click()
+    modes = [n for *_, mode, n in flame[1].counts if mode == KERNEL_MODE]
+    assert shown(page) == sum(modes)
+
+
+def test_time(flame, page):
+    """By keys and by dragging, a part of the time is chosen."""
+    counted, bins = flame[1], len(flame[1].data["bins"])
+    tenth = -(-bins // 10)
+    area = page.driver.find_element("css selector", "#timeline .area")
+    page.run("arguments[0].focus()", area)
+    page.press(Keys.ARROW_RIGHT)
+    assert shown(page) == counted.samples(bins=(0, tenth))
+    page.press(Keys.ARROW_RIGHT)
+    assert shown(page) == counted.samples(bins=(1, tenth + 1))
+    page.press(Keys.ESCAPE)
+    assert shown(page) == counted.samples()
+    page.run("""
+        const area = arguments[0], box = area.getBoundingClientRect();
+        area.setPointerCapture = () => {};
+        for (const [type, part] of [["down", 0.25], ["move", 0.4],
+            ["up", 0.499]]) {
+          area.dispatchEvent(new PointerEvent(`pointer${type}`,
+            { clientX: box.left + part * box.width }));
+        }""", area)
+    assert shown(page) == counted.samples(
+        bins=(int(bins * 0.25), int(bins * 0.499) + 1))
+    page.find("all-time").click()
+    assert shown(page) == counted.samples()
+
+
+def test_keys_in_the_graph(flame, page):
+    page.run("document.getElementById('graph').focus()")
+    assert page.find("details").text.startswith("all: ")
+    page.press(Keys.ARROW_UP)
+    base = max((n, name) for name, depth, n, _ in frames(page) if depth == 1)
+    assert page.find("details").text.startswith(f"{base[1]}: ")
+    page.press(Keys.ARROW_UP, Keys.ENTER)
+    assert page.find("reset").is_enabled()
+    page.press(Keys.ESCAPE)
+    assert not page.find("reset").is_enabled()
+    page.press(Keys.HOME)
+    assert page.find("details").text.startswith("all: ")
+
+
+def luminance(color):
+    red, green, blue = map(int, re.findall(r"\d+", color)[:3])
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_light_and_dark(flame, page):
+    def colors():
+        return page.run("""
+            const style = (query) =>
+                getComputedStyle(document.querySelector(query));
+            return [style("body").backgroundColor, style("body").color,
+                style("g.frame rect").fill,
+                style(".d3-flame-graph-label").color];""")
+    paper, ink, frame, label = map(luminance, colors())
+    assert paper > 200 and ink < 60 and frame > label + 100
+    page.screen(scheme="dark")
+    paper, ink, frame, label = map(luminance, page.wait(
+        lambda: colors() if luminance(colors()[2]) < frame else None))
+    assert paper < 60 and ink > 200 and label > frame + 100
+
+
+@pytest.mark.parametrize("width", [360, 800])
+def test_narrow_screens(flame, page, width):
+    page.screen(width=width, height=740)
+    page.wait(lambda: page.run(
+        "return document.documentElement.clientWidth") == width)
+    page.wait(lambda: max(w for *_, w in frames(page)) < width)
+    assert page.run("return document.documentElement.scrollWidth") == width
+    wide = page.run("""
+        return [...document.querySelectorAll("body *")].filter((e) =>
+            e.getBoundingClientRect().right > innerWidth + 0.5)
+            .map((e) => e.outerHTML.slice(0, 80));""")
+    assert wide == []
+
+
+# --- files made by hand -------------------------------------------------------
+
+def test_names_are_only_names(browser, tmp_path):
+    made = PerfFile()
+    made.command(b"sprofile", SCRIPT.encode(), b"\xff\"\\")
+    made.comm(7, b"lu</script>\"\xff")
+    made.mapping(7, b"/bin/" + SCRIPT.encode())
+    made.sample(7, 1000, user=(0x8049010, 0x8049100))
+    browser.complaints()
+    browser.open(page_of(tmp_path, made))
+    assert browser.run("return document.body.id") == ""
+    assert 'lu</script>"\xff' in [name for name, *_ in frames(browser)]
+    assert SCRIPT in browser.find("title").text
+    assert "/bin/" + SCRIPT in browser.driver.find_element(
+        "css selector", "#top .image").get_attribute("textContent")
+    assert browser.complaints() == []
+
+
+def test_no_samples(browser, tmp_path):
+    made = PerfFile()
+    made.comm(7, b"lua")
+    browser.complaints()
+    browser.open(page_of(tmp_path, made))
+    assert browser.find("shown").text == "all 0 samples"
+    assert browser.complaints() == []
+
+
+def test_only_idle_is_shown(browser, tmp_path):
+    made = PerfFile()
+    made.comm(0, b"swapper")
+    made.sample(0, 1000, kernel=(0xc0100000,), flags=IDLE | KERNEL)
+    browser.open(page_of(tmp_path, made))
+    assert browser.find("shown").text == "all 1 sample"
+    assert "idle" in [name for name, *_ in frames(browser)]
+
+
+def test_large_profile(browser, tmp_path):
+    """200,000 samples on 4 CPUs of 20,000 nodes, in chains up to 127 deep."""
+    made = PerfFile()
+    made.comm(7, b"lua")
+    made.mapping(7, b"/bin/unheard-of")
+    depths = [127] + [1 + leaf % 40 for leaf in range(1, 1000)]
+    chains = [range(0x8049000 + 0x1000 * leaf, 0x8049000 + 0x1000 * leaf +
+                    16 * depth, 16) for leaf, depth in enumerate(depths)]
+    for i in range(200000):
+        made.sample(7, 1000000 + 250000 * i, cpu=i % 4,
+                    user=chains[0 if i % 100 == 0 else i * 7919 % 1000])
+    browser.complaints()
+    page = page_of(tmp_path, made)
+    assert len(Counted(page).data["nodes"]["parent"]) > 20000
+    browser.open(page)
+    assert browser.find("shown").text == "all 200,000 samples"
+    deepest = max(depth for _, depth, *_ in frames(browser))
+    assert deepest == 1 + max(depths)
+    assert browser.complaints() == []
+
+
+# --- what is wrong is said ----------------------------------------------------
+
+def test_export_says_what_is_wrong(flame, tmp_path):
+    data = f"{ROOT}/build/flame.data"
+    none = strobe("export", data)
+    assert none.returncode == 2 and "which format?" in none.stderr
+    nowhere = strobe("export", "--html", "-o", f"{tmp_path}/no/page", data)
+    assert nowhere.returncode == 1
+    assert "No such file or directory" in nowhere.stderr
+
+
+def test_flame_says_what_is_wrong():
+    done = subprocess.run([f"{ROOT}/tools/flame", "--get", "x", "--", "true"],
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and "--get is its own" in done.stderr

@@ -1,0 +1,200 @@
+"""perf.data out of the guest, read by the real perf: symbols, chains, CPUs,
+threads, annotation, differences, build ids; and files that were cut off."""
+import collections
+import functools
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from machine import ROOT, vm
+
+KERNEL = f"{ROOT}/build/kernel.elf"
+SYSTEM = """sh -c "tester 20; lua -e 'for i = 1, 30000 do s = i .. 1 end';
+ls -lR /bin >/dev/null; dd if=/dev/zero of=/dev/null bs=1 count=9000" """
+SERENITY_BYTES = 617  # of a sample
+
+# What is run in the guest, once. The last two files are those of runs that were
+# cut off, as a power failure would do it.
+SCRIPT = f"""
+cd /out
+profile --json -o one.perf /bin/tester 4 >one.json
+profile -R --json -o two.perf /bin/tester 4 >two.json
+sprofile --json -F 2000 -o all.perf {SYSTEM} >all.json 2>/dev/null
+size=$(stat -c %s all.perf)
+head -c $((size / 2 + 1)) all.perf >half.perf; profile --repair half.perf
+head -c $((size - 7)) all.perf >most.perf; profile --repair most.perf
+profile --repair all.perf
+head -c 150 all.perf >none.perf; profile --repair none.perf
+"""
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("perf"))
+    result = vm(SCRIPT, "--icount", "1", "--get", folder, smp=4, timeout=200)
+    assert "nothing in it to repair" in result.errors, result
+    assert result.output.count("repaired; ") == 2, result
+    assert result.output.count("was whole; ") == 1, result
+    return folder
+
+
+def perf(out, command, *arguments):
+    """Runs perf on our files, with no caches of its own but an empty one."""
+    done = subprocess.run(
+        ["perf", "--no-pager", "--buildid-dir", f"{out}/cache", command,
+         *arguments], capture_output=True, text=True, cwd=out, timeout=60,
+        env={**os.environ, "HOME": out, "PERF_CONFIG": "/dev/null"})
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def symbols(name):
+    return ["-i", name, "-k", KERNEL, "--symfs", f"{ROOT}/build/root"]
+
+
+def report(out, name, fields):
+    """The rows of perf's report as tuples, the number of samples first."""
+    text = perf(out, "report", *symbols(name), "--stdio", "--no-children", "-g",
+                "none", "-F", "sample," + fields, "-t", ";")
+    return [tuple(field.strip() for field in line.split(";"))
+            for line in text.splitlines() if line and line[0] != "#"]
+
+
+def told(out, name):
+    """What the guest's own report said."""
+    with open(f"{out}/{name}.json") as file:
+        text = file.read()
+    return json.loads(text[text.index("{\n"):])
+
+
+@functools.lru_cache(maxsize=None)
+def aliases(image):
+    """Of a function with several names, the one that stands for all."""
+    path = KERNEL if image == "[kernel]" else f"{ROOT}/build/root/bin/{image}"
+    if not os.path.exists(path):
+        return {}
+    first, names = {}, {}
+    text = subprocess.run(["nm", path], capture_output=True, text=True)
+    for line in sorted(text.stdout.splitlines()):
+        address, _, name = line.rpartition(" ")
+        names[name] = first.setdefault(address.split(" ")[0], name)
+    return names
+
+
+def place(image, symbol):
+    image = os.path.basename(image)
+    return image, aliases(image).get(symbol, symbol)
+
+
+def counts(rows):
+    """Samples of each function, by image and name."""
+    sums = collections.Counter()
+    for samples, image, symbol in rows:
+        mode, name = symbol[:3], symbol[4:]
+        sums[place("[kernel]" if mode == "[k]" else image, name)] += \
+            int(samples)
+    return sums
+
+
+@pytest.mark.parametrize("name", ("one", "all"))
+def test_functions(out, name):
+    """Each function, of the kernel and of programs, has as many samples as the
+    guest's own table says."""
+    ours = collections.Counter()
+    for row in told(out, name)["rows"]:
+        if row["samples"] > 0 and row["symbol"] is not None:
+            ours[place(row["image"], row["symbol"])] += row["samples"]
+    theirs = counts(report(out, f"{name}.perf", "dso,sym"))
+    for key, samples in ours.items():
+        if key[0] not in ("[vdso]", "[unknown]"):
+            assert theirs[key] == samples, (key, ours, theirs)
+
+
+def test_shares(out):
+    rows = counts(report(out, "one.perf", "dso,sym"))
+    whole = sum(rows.values())
+    assert whole > 20
+    for name, share in (("a", 0.5), ("b", 0.25), ("f", 0.25)):
+        assert abs(rows["tester", name] / whole - share) < 0.1, rows
+
+
+def test_call_graph(out):
+    """Every sample of tester's has main above it; so have those in the kernel
+    the system call that they are from."""
+    text = perf(out, "script", *symbols("one.perf"), "-F", "comm,ip,sym")
+    chains = [block for block in text.split("\n\n") if block.strip()]
+    assert len(chains) == told(out, "one")["taken"]
+    for chain in chains:
+        if " a+" in chain or re.search(r" [abf]\n", chain):
+            assert re.search(r"\s[abf]\n.*\smain\n", chain), chain
+    text = perf(out, "script", *symbols("all.perf"), "--comm", "dd", "-F",
+                "ip,sym")
+    assert re.search(r"trap_syscall\n(.*\n)*.* main\n", text), text
+    text = perf(out, "report", *symbols("one.perf"), "--stdio", "--children",
+                "-g", "caller", "-F", "overhead_children,sym")
+    assert re.search(r"100\.00%.*\[\.\] main", text), text
+
+
+def test_cpus_and_threads(out):
+    r = told(out, "all")
+    cpus = report(out, "all.perf", "cpu")
+    assert {int(cpu) for _, cpu in cpus} == {0, 1, 2, 3}
+    assert sum(int(samples) for samples, _ in cpus) == r["taken"] - r["lost"]
+    threads = report(out, "all.perf", "pid")
+    idle = sum(int(samples) for samples, tid in threads
+               if tid.startswith("0:"))
+    assert idle == r["idle"], threads
+    assert any(tid.endswith(":tester") for _, tid in threads), threads
+
+
+def test_annotate(out):
+    text = perf(out, "annotate", *symbols("one.perf"), "--stdio", "-s", "a")
+    assert "Percent" in text and re.search(r"\d+\.\d\d.*:.*8049", text), text
+
+
+def test_diff(out):
+    text = perf(out, "diff", "one.perf", "two.perf")
+    assert re.search(r"\+?-?\d+\.\d\d%\s+tester\s", text), text
+
+
+def build_id(path):
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True,
+                           text=True, check=True).stdout
+    return re.search("Build ID: ([0-9a-f]+)", notes).group(1)
+
+
+def test_build_ids(out):
+    found = dict(reversed(line.split(" ", 1)) for line in perf(
+        out, "buildid-list", "-i", "all.perf").splitlines())
+    assert found["[kernel.kallsyms]"] == build_id(KERNEL)
+    assert found["/bin/tester"] == build_id(f"{ROOT}/build/user/tester")
+    assert found["/bin/lua"] == build_id(f"{ROOT}/build/lua/lua")
+
+
+def test_header(out):
+    text = perf(out, "report", "-i", "all.perf", "--header-only")
+    assert "hostname : strobe" in text
+    assert "arch : i686" in text
+    assert "nrcpus online : 4" in text
+    assert "cmdline : sprofile --json -F 2000 -o all.perf sh -c" in text
+    assert "name = cpu-clock" in text
+
+
+def test_cut_off(out):
+    """A repaired file is a file like any: nothing is missing in it but what was
+    behind the cut."""
+    whole = counts(report(out, "all.perf", "dso,sym"))
+    assert counts(report(out, "most.perf", "dso,sym")) == whole
+    half = counts(report(out, "half.perf", "dso,sym"))
+    assert 0 < sum(half.values()) < sum(whole.values())
+    text = perf(out, "report", "-i", "half.perf", "--header-only")
+    assert "hostname : strobe" in text
+
+
+def test_size(out):
+    """With stacks, on 4 CPUs."""
+    size = os.path.getsize(f"{out}/all.perf")
+    assert size / told(out, "all")["taken"] < SERENITY_BYTES / 5
