@@ -1,6 +1,6 @@
-// The data of the page (html_data.h). The profile's samples are sorted by whose
-// they are, so that each distinct task, CPU and mode gets a number; then, as
-// what the page counts, by bin, node and that number.
+// The data of the page (html_data.h). The samples are sorted by whose they are,
+// so that each distinct task, CPU and mode gets a number; then by bin, node and
+// that number, so that those that the page counts as one stand together.
 #include "html_data.h"
 
 #include "timeline.h"
@@ -13,7 +13,9 @@
 
 // One sample, as it is counted in the page.
 struct entry {
-    uint32_t bin, node, who;
+    const char *program; // what the task was called then
+    uint32_t task, cpu, mode;
+    uint32_t bin, node, who; // who: once numbered
 };
 
 struct page {
@@ -99,62 +101,77 @@ static void write_symbols(FILE *out, const struct page *g)
     fputs("]}", out);
 }
 
+// --- samples ----------------------------------------------------------------
+
+static const char *program_name(struct profile *p, const struct timed_sample *s)
+{
+    const struct program *program =
+        programs_find(&p->samples.programs, s->task, s->time);
+
+    return program != NULL && program->name[0] != '\0' ? program->name : "?";
+}
+
+static void make_entries(struct page *g, const uint32_t *node_of)
+{
+    struct profile *p = g->profile;
+
+    g->entries = get_memory(p->count * sizeof(*g->entries));
+    for (size_t i = 0; i < p->count; i++) {
+        const struct timed_sample *s = &p->list[i];
+        g->entries[i] = (struct entry){
+            .program = program_name(p, s),
+            .task = s->task,
+            .cpu = s->cpu,
+            .mode = s->mode,
+            .bin = timeline_bin(&g->timeline, s->time),
+            .node = node_of[s->chain],
+        };
+    }
+}
+
 // --- who --------------------------------------------------------------------
 
 #define COMPARE(a, b, field)      \
     if ((a)->field != (b)->field) \
     return (a)->field < (b)->field ? -1 : 1
 
-static int compare_who(const struct timed_sample *a,
-                       const struct timed_sample *b)
+// A task that runs another program is another one to the page.
+static int compare_tasks(const struct entry *a, const struct entry *b)
 {
     COMPARE(a, b, task);
-    COMPARE(a, b, image);
+    return a->program == b->program ? 0 : strcmp(a->program, b->program);
+}
+
+static int compare_who(const void *x, const void *y)
+{
+    const struct entry *a = x, *b = y;
+    int tasks = compare_tasks(a, b);
+
+    if (tasks != 0)
+        return tasks;
     COMPARE(a, b, cpu);
     COMPARE(a, b, mode);
     return 0;
 }
 
-static int compare_samples(const void *a, const void *b)
-{
-    return compare_who(a, b);
-}
-
-static void write_task(FILE *out, const struct page *g,
-                       const struct timed_sample *s)
-{
-    const struct program *program =
-        programs_find(&g->profile->samples.programs, s->task, s->time);
-    const char *name =
-        program != NULL && program->name[0] != '\0' ? program->name : "?";
-
-    fprintf(out, "[%u,", s->task);
-    json_string(out, name, strlen(name));
-    fputc(']', out);
-}
-
-// A task that runs another program is another one to the page.
 static void write_tasks(FILE *out, const struct page *g)
 {
-    const struct timed_sample *list = g->profile->list;
-    const char *comma = "";
+    const struct entry *list = g->entries;
 
     fputs(",\"tasks\":[", out);
     for (size_t i = 0; i < g->profile->count; i++) {
-        if (i > 0 && list[i].task == list[i - 1].task &&
-            list[i].image == list[i - 1].image)
+        if (i > 0 && compare_tasks(&list[i], &list[i - 1]) == 0)
             continue;
-        fputs(comma, out);
-        write_task(out, g, &list[i]);
-        comma = ",";
+        fprintf(out, "%s[%u,", i > 0 ? "," : "", list[i].task);
+        json_string(out, list[i].program, strlen(list[i].program));
+        fputc(']', out);
     }
     fputc(']', out);
 }
 
-// The profile's samples must be sorted by compare_samples.
-static void write_who(FILE *out, struct page *g, const uint32_t *node_of)
+// Numbers the entries, which are sorted by compare_who.
+static void write_who(FILE *out, struct page *g)
 {
-    const struct timed_sample *list = g->profile->list;
     char *cpus, *modes;
     size_t size;
     FILE *cpu = open_memstream(&cpus, &size);
@@ -165,19 +182,16 @@ static void write_who(FILE *out, struct page *g, const uint32_t *node_of)
         fail(1, "not enough memory for the page");
     fputs(",\"who\":{\"task\":[", out);
     for (size_t i = 0; i < g->profile->count; i++) {
-        const struct timed_sample *s = &list[i], *before = s - 1;
-        bool first = i == 0;
-        if (!first && (s->task != before->task || s->image != before->image))
-            task++;
-        if (!first && compare_who(s, before) != 0)
-            who++;
-        if (first || compare_who(s, before) != 0) {
-            fprintf(out, "%s%u", first ? "" : ",", task);
-            fprintf(cpu, "%s%u", first ? "" : ",", s->cpu);
-            fprintf(mode, "%s%u", first ? "" : ",", s->mode);
+        struct entry *e = &g->entries[i], *before = e - 1;
+        const char *comma = i > 0 ? "," : "";
+        task += i > 0 && compare_tasks(e, before) != 0;
+        if (i == 0 || compare_who(e, before) != 0) {
+            fprintf(out, "%s%u", comma, task);
+            fprintf(cpu, "%s%u", comma, e->cpu);
+            fprintf(mode, "%s%u", comma, e->mode);
+            who += i > 0;
         }
-        g->entries[i] = (struct entry){ timeline_bin(&g->timeline, s->time),
-                                        node_of[s->chain], who };
+        e->who = who;
     }
     fclose(cpu);
     fclose(mode);
@@ -281,18 +295,16 @@ void html_data(struct profile *p, FILE *out)
     struct page g = { .profile = p };
 
     profile_view(&g.view, p, BY_SYMBOL, &all);
-    uint32_t *node_of = make_paths(&g);
-    g.entries = get_memory(p->count * sizeof(*g.entries));
     g.timeline = timeline_make(p->list, p->count, count_cpus(p));
-    if (p->count > 0)
-        qsort(p->list, p->count, sizeof(*p->list), compare_samples);
+    uint32_t *node_of = make_paths(&g);
+    make_entries(&g, node_of);
     write_head(out, &g);
     write_symbols(out, &g);
     write_nodes(out, &g);
+    qsort(g.entries, p->count, sizeof(*g.entries), compare_who);
     write_tasks(out, &g);
-    write_who(out, &g, node_of);
-    if (p->count > 0)
-        qsort(g.entries, p->count, sizeof(*g.entries), compare_entries);
+    write_who(out, &g);
+    qsort(g.entries, p->count, sizeof(*g.entries), compare_entries);
     write_bins(out, &g);
     fputc('}', out);
     free(node_of);

@@ -17,6 +17,5 @@
 
 #include "strobe.h"
 
-// Changes the order of the profile's list of samples. No memory ends the
-// program.
+// No memory ends the program.
 void html_data(struct profile *p, FILE *out);

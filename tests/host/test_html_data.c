@@ -7,7 +7,7 @@
 // link: user/libprofile/images.c user/libprofile/programs.c
 // link: user/libprofile/views.c user/libprofile/tree.c
 // link: user/libprofile/header.c user/libstrobe/table.c
-// link: user/libstrobe/messages.c
+// link: user/libstrobe/messages.c user/libprofile/user_chain.c
 #define _GNU_SOURCE
 #include "host/strobe/html_data.h" // before cmocka, which has a fail(), too
 #include "host/strobe/timeline.h"
@@ -94,6 +94,29 @@ static void parts(void **state UNUSED)
     free(json);
 }
 
+// As xargs in BusyBox becomes md5sum: the same file, another program.
+static void program_by_time(void **state UNUSED)
+{
+    static const u64 chain[] = { PERF_CONTEXT_USER, 0x8049010 };
+    struct made_sample s = {
+        .task = 7, .thread = 7, .time = 5, .chain = chain, .depth = 2
+    };
+
+    made_begin(&made);
+    made_comm(&made, 7, "xargs", true, 0);
+    made_mmap(&made, 7, "/bin/busybox", 0x8048000, 0x11, 0);
+    made_sample(&made, &s);
+    made_comm(&made, 7, "md5sum", true, 10);
+    made_mmap(&made, 7, "/bin/busybox", 0x8048000, 0x11, 10);
+    s.time = 15;
+    made_sample(&made, &s);
+    char *json = data_of_made();
+    contains(json, "\"tasks\":[[7,\"md5sum\"],[7,\"xargs\"]]");
+    contains(json, "\"who\":{\"task\":[0,1],");
+    contains(json, "\"bins\":[[1,0,1,1,1,1]]}");
+    free(json);
+}
+
 static void strange_names(void **state UNUSED)
 {
     static const u64 chain[] = { PERF_CONTEXT_USER, 0x8049010 };
@@ -153,9 +176,8 @@ static void bins(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts),
-        cmocka_unit_test(strange_names),
-        cmocka_unit_test(no_samples),
+        cmocka_unit_test(parts),         cmocka_unit_test(program_by_time),
+        cmocka_unit_test(strange_names), cmocka_unit_test(no_samples),
         cmocka_unit_test(bins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,7 @@ function makeGraph(element, { tell, zoomed, found }) {
   function draw(tree, inverted) {
     fit();
     chart.inverted(inverted);
+    element.classList.toggle("inverted", inverted);
     if (drawn) {
       chart.update(tree);
     } else {

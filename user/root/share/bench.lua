@@ -55,8 +55,10 @@ local function through_a_file(words)
     local name = os.tmpname()
     local file = assert(io.open(name, "w"))
     file:setvbuf("line")
-    for _, word in ipairs(words) do
-        file:write(word, "\n")
+    for _ = 1, 5 do
+        for _, word in ipairs(words) do
+            file:write(word, "\n")
+        end
     end
     file:close()
     local lines = 0
@@ -67,18 +69,24 @@ local function through_a_file(words)
     return lines
 end
 
--- Another program, over a pipe.
-local function list_programs()
+-- Other programs, on other CPUs meanwhile; what they say comes over a pipe.
+local function start_programs()
+    return io.popen("find /bin /test /usr -type f | xargs md5sum 2>/dev/null | sort")
+end
+
+local function count_lines(pipe)
     local count = 0
-    for _ in io.popen("ls -l /bin | sort -r"):lines() do
+    for _ in pipe:lines() do
         count = count + 1
     end
+    pipe:close()
     return count
 end
 
 for _ = 1, rounds do
+    local pipe = start_programs()
     local found = primes(60000)
     local counts = count_words(text(30000))
     local words = ranking(counts)
-    print(found, #words, through_a_file(words), list_programs() > 0)
+    print(found, #words, through_a_file(words), count_lines(pipe) > 0)
 end
