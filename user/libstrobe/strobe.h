@@ -16,8 +16,8 @@
 // Prints "PROGRAM: text" and a newline on standard error.
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 // The same, and ends the program with `status`.
-_Noreturn void fail(int status, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+void fail(int status, const char *fmt, ...) __attribute__((noreturn))
+__attribute__((format(printf, 2, 3)));
 
 // --- kernel calls (kbox.c) --------------------------------------------------
 
