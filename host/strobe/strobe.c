@@ -24,6 +24,8 @@ static const struct command commands[] = {
       command_export },
     { "receive", "Takes the files that send sends over a serial line",
       command_receive },
+    { "convert", "Makes perf.data of what gdb read out of a hung kernel",
+      command_convert },
 };
 
 static void usage(FILE *out)

@@ -104,13 +104,27 @@ static void put_mapping(struct perf_writer *w, const struct perf_trailer *t,
     put(w, t, sizeof(*t));
 }
 
+// From the image's file, wherever that is found.
+static bool read_mapping(const struct images *images, const struct image *i,
+                         struct mapping *m)
+{
+    const char *problem;
+    size_t size;
+    if (images->find == NULL)
+        return mapping_read(m, i->path);
+    void *bytes = images->find(images->find_arg, i, &size, &problem);
+    bool found = bytes != NULL && mapping_find(m, bytes, size);
+    free(bytes);
+    return found;
+}
+
 // Where the image's code lies. Of a file that cannot be read any more, or was
 // replaced, nobody knows: then all of the user's space is its.
 static void find_mapping(const struct samples *s, uint32_t image,
                          struct mapping *m)
 {
     const struct image *i = &s->images.list[image];
-    bool found = mapping_read(m, i->path);
+    bool found = read_mapping(&s->images, i, m);
     if (found && (i->build_id_size == 0 ||
                   (m->build_id_size == i->build_id_size &&
                    memcmp(m->build_id, i->build_id, i->build_id_size) == 0)))
@@ -144,14 +158,19 @@ static void put_image(struct perf_writer *w, const struct perf_trailer *t,
     put_mapping(w, t, &vdso, PERF_MISC_USER, PERF_VDSO_PATH);
 }
 
-// The kernel's code, as its symbols tell.
+// The kernel's code, as its symbols tell; what it starts with, before it runs
+// where it belongs, lies lower.
 static void put_kernel(struct perf_writer *w, const struct perf_facts *facts)
 {
     const struct image *k = images_load(&w->samples->images, IMAGE_KERNEL);
     struct perf_trailer t = trailer(PERF_KERNEL_PID, 0, 0, 0);
     struct mapping m = { .address = KERNEL_BASE, .size = -KERNEL_BASE - PAGE };
+    uint32_t first = 0;
     if (k->problem == NULL) {
-        m.address = k->symbols.table[0].start & -PAGE;
+        while (k->symbols.table[first].start < KERNEL_BASE &&
+               first + 1 < k->symbols.count)
+            first++;
+        m.address = k->symbols.table[first].start & -PAGE;
         uint32_t last = k->symbols.table[k->symbols.count - 1].start;
         m.size = ALIGN_UP(last + 1, PAGE) - m.address;
         m.file_offset = m.address; // where PERF_KERNEL_SYMBOL is

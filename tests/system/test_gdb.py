@@ -1,0 +1,209 @@
+"""tools/gdb/strobe.py, in the real gdb, on a kernel that hangs with interrupts
+off: what its rings hold is brought out, to the byte."""
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+
+import pytest
+
+from machine import ROOT, VM
+
+# The next sync() never ends and hears no interrupt but NMIs; the samples of
+# those fill the rings, until {samples} more have been taken.
+HANG = """
+set pagination off
+set confirm off
+set tcp connect-timeout 60
+target remote :{port}
+source {root}/tools/gdb/strobe.py
+python
+def complaint(command):
+    try:
+        gdb.execute(command)
+    except gdb.error as error:
+        print("complaint:", error)
+complaint("strobe-sessions")
+end
+break sys_sync
+continue
+delete
+set var *(unsigned short *)$pc = 0xfeeb
+set var $eflags = $eflags & ~0x200
+printf "hangs at %#x\\n", $pc
+break sample_take
+ignore $bpnum {samples}
+continue
+delete
+strobe-sessions
+strobe-rings {folder}/stream
+"""
+# The same rings, by gdb's own means.
+RING = """
+printf "ring %d %u %u %u\\n", {cpu}, $r.size, $r.head, $r.tail
+dump binary memory {folder}/ring{cpu} $r.bytes ($r.bytes+$r.size)
+"""
+COMPLAINTS = """
+python
+complaint("strobe-rings")
+complaint("strobe-rings {folder}/x 7")
+complaint("strobe-rings {folder}/none/x")
+end
+kill
+"""
+HEAD = struct.Struct("<HHHHQ")
+SAMPLE, TASK = 1, 2
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("", 0))
+        return s.getsockname()[1]
+
+
+def debug(folder, command, samples, smp):
+    """Runs a command in a machine until it hangs; gives what gdb said."""
+    port = free_port()
+    script = HANG + "".join(
+        f"set $r = slots[0]->cpu[{cpu}].ring" + RING.replace("{cpu}", str(cpu))
+        for cpu in range(smp)) + COMPLAINTS
+    with open(f"{folder}/script", "w") as file:
+        file.write(script.format(port=port, root=ROOT, folder=folder,
+                                 samples=samples))
+    machine = subprocess.Popen(
+        [VM, "--smp", str(smp), "--gdb", str(port), "--timeout", "120", "--",
+         command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True)
+    try:
+        gdb = subprocess.run(
+            ["gdb", "-q", "-nx", "-batch", "-x", f"{folder}/script",
+             f"{ROOT}/build/kernel.elf"], timeout=150, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+    finally:
+        os.killpg(machine.pid, signal.SIGKILL)
+        machine.communicate()
+    return gdb.stdout
+
+
+def records(data):
+    at = 0
+    while at < len(data):
+        kind, size, cpu, _, _ = HEAD.unpack_from(data, at)
+        yield kind, cpu, data[at:at + size]
+        at += size
+    assert at == len(data)
+
+
+def rings(folder, said):
+    """What gdb says is unread, of each CPU."""
+    found = []
+    for cpu, size, head, tail in re.findall(r"^ring (\d+) (\d+) (\d+) (\d+)$",
+                                            said, re.MULTILINE):
+        with open(f"{folder}/ring{cpu}", "rb") as file:
+            data = file.read()
+        size, head, tail = int(size), int(head), int(tail)
+        assert len(data) == size
+        found.append(bytes(data[i % size] for i in range(tail, head)))
+    return found
+
+
+# A profiler of the whole system, whose rings nobody has read yet; and of a
+# task, whose ring has been read, is full, and goes round its end.
+CASES = {
+    "system": (2, 200, "sprofile -s nmi-pit sh -c 'lua -e \"for i = 1, 1e6 do "
+               "end\"; sync'"),
+    "task": (1, 150, "profile -s nmi-pit -F 100 -m 1 sh -c 'i=0; "
+             "while [ $i -lt 60000 ]; do i=$((i+1)); done; sync'"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rings_of_a_hung_kernel(case, tmp_path):
+    smp, samples, command = CASES[case]
+    said = debug(tmp_path, command, samples, smp)
+    assert "has the kernel not begun yet" in said, said
+    hang = int(re.search(r"^hangs at (\w+)$", said, re.MULTILINE)[1], 16)
+    with open(tmp_path / "stream", "rb") as file:
+        data = file.read()
+    magic, asked, info = struct.unpack_from("<8sII", data)
+    assert magic == b"strobe\r\n"
+    stream = data[40 + asked + info:]
+    expected = rings(tmp_path, said)
+    assert len(expected) == smp, said
+    assert stream.endswith(b"".join(expected)), said
+
+    # What is ahead of them tells which programs there are.
+    before = stream[:len(stream) - sum(map(len, expected))]
+    assert all(kind == TASK for kind, _, _ in records(before))
+    paths = {record[64:].split(b"\0")[0] for _, _, record in records(before)}
+    assert b"/bin/busybox" in paths and b"/sbin/init" in paths, paths
+
+    # gdb's list has the same numbers; and the CPU hangs where it does.
+    counts = [sum(kind == SAMPLE for kind, _, _ in records(ring))
+              for ring in expected]
+    listed = re.findall(r"^ +(\d+) +\d+ +\d+ +(\d+) +(\d+) +\d+$", said,
+                        re.MULTILINE)
+    assert listed == [(str(i), str(n), str(len(ring))) for i, (n, ring)
+                      in enumerate(zip(counts, expected))], said
+    assert sum(counts) > 90
+    hung = max(last_pcs(ring).count(hang) for ring in expected)
+    assert hung >= 40, said
+    if case == "task":
+        size, head, tail = map(int, re.search(
+            r"^ring 0 (\d+) (\d+) (\d+)$", said, re.MULTILINE).groups())
+        assert tail > 0 and head // size > tail // size, said
+
+    check_converted(tmp_path, f"{tmp_path}/stream", sum(counts), hung)
+
+    for text in ("strobe-rings FILE [SESSION]", "there is no session 7",
+                 "No such file or directory"):
+        assert f"complaint: {text}" in said or text in said, said
+
+
+def strobe(*arguments):
+    return subprocess.run([f"{ROOT}/build/strobe", *arguments], text=True,
+                          capture_output=True, timeout=60)
+
+
+def check_converted(folder, stream, samples, hung):
+    """As perf.data it has the same samples, and says where the kernel hangs.
+    What is cut off or no such file is told."""
+    done = strobe("convert", stream, "-o", f"{folder}/perf.data")
+    assert done.returncode == 0, done
+    done = strobe("report", f"{folder}/perf.data")
+    assert re.search(r"^Source:  nmi-pit", done.stdout, re.MULTILINE), done
+    rows = re.findall(r"^0x\w+ +(\d+) +[\d.]+%  (.*)$", done.stdout,
+                      re.MULTILINE)
+    found = {name.split(" ")[0]: int(count) for count, name in rows}
+    assert found["sys_sync"] >= hung, done.stdout
+    done = strobe("report", "--by", "cpu", f"{folder}/perf.data")
+    assert sum(map(int, re.findall(r"^ *(\d+) +[\d.]+%  CPU", done.stdout,
+                                   re.MULTILINE))) == samples, done.stdout
+
+    done = subprocess.run(["perf", "report", "--stdio", "--no-children", "-k",
+                           f"{ROOT}/build/kernel.elf", "-i",
+                           f"{folder}/perf.data"], text=True,
+                          capture_output=True, timeout=60)
+    assert re.search(r"% +\w+ +\[kernel.kallsyms\] +\[k\] sys_sync",
+                     done.stdout), done
+
+    with open(stream, "rb") as file:
+        data = file.read()
+    for size, text in ((0, "is not what strobe-rings writes"),
+                       (39, "is not what strobe-rings writes"),
+                       (100, "is not what strobe-rings writes"),
+                       (len(data) - 1, "cut off")):
+        with open(f"{folder}/cut", "wb") as file:
+            file.write(data[:size])
+        done = strobe("convert", f"{folder}/cut", "-o", f"{folder}/out")
+        assert text in done.stderr, done
+        assert done.returncode == (text != "cut off"), done
+
+
+def last_pcs(ring):
+    """The last 50 program counters (behind struct sprofile_sample)."""
+    return [struct.unpack_from("<I", record, 36)[0]
+            for kind, _, record in records(ring) if kind == SAMPLE][-50:]

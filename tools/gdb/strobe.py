@@ -1,0 +1,317 @@
+"""Commands of gdb for a kernel that answers nobody any more: what it was being
+profiled for is still in its memory.
+
+    gdb build/kernel.elf -ex 'target remote :1234'
+    (gdb) source tools/gdb/strobe.py
+    (gdb) strobe-sessions
+    (gdb) strobe-rings hung.stream
+    $ build/strobe convert hung.stream -o perf.data
+
+Everything is found by the kernel's debugging information, so the kernel's own
+file must be loaded (build/kernel.elf, of the same build). Nothing is written to
+the machine, and nothing on it needs to run. host/strobe/convert.c describes
+the file.
+"""
+import struct
+
+import gdb
+
+PIECE = 64 * 1024  # of a read: small ones cost a packet each, all the same
+WRAP = 1 << 32     # a ring's positions count bytes for ever
+HEAD = struct.Struct("<HHHHQ")  # struct sprofile_record
+SAMPLE, TASK, LOST = 1, 2, 3    # its types
+EXECED = 2                      # struct sprofile_task's kind
+TASK_NAME = 16
+BUILD_ID_MAX = 20
+MAGIC = b"strobe\r\n"
+NOTE_BUILD_ID = 3
+
+
+def kernel(expression):
+    """The value of a C expression in the kernel."""
+    value = gdb.parse_and_eval(expression)
+    value.fetch_lazy()
+    return value
+
+
+def read(address, size):
+    """Memory, in large pieces."""
+    memory = gdb.selected_inferior()
+    return b"".join(
+        memory.read_memory(address + at, min(PIECE, size - at)).tobytes()
+        for at in range(0, size, PIECE))
+
+
+def c_string(value):
+    """What a char pointer or array of the kernel's holds."""
+    if value.type.strip_typedefs().code == gdb.TYPE_CODE_PTR and not value:
+        return ""
+    return value.string(errors="replace")
+
+
+def counter(value):
+    """A struct counter (lib/counter.h), as its reader reads it; a writer that
+    was stopped between two stores has changed `high` first."""
+    high, again = int(value["high"]), int(value["high_again"])
+    low = int(value["low"])
+    return (high << 32 | low) if high == again or low == 0 \
+        else (again << 32 | low)
+
+
+# --- rings ------------------------------------------------------------------
+
+
+def unread(ring):
+    """The bytes of a struct ring that nobody has read yet."""
+    size, head, tail = (int(ring[name]) for name in ("size", "head", "tail"))
+    used = (head - tail) % WRAP
+    if used > size or size & (size - 1):
+        raise gdb.GdbError(f"a ring is damaged: {used} of {size} bytes used")
+    if used == 0:
+        return b""
+    base, at = int(ring["bytes"]), tail & (size - 1)
+    first = min(used, size - at)
+    return read(base + at, first) + read(base, used - first)
+
+
+def records(data):
+    """The records of a stream, as (type, cpu, time, bytes)."""
+    at = 0
+    while at < len(data):
+        if len(data) - at < HEAD.size:
+            raise gdb.GdbError(f"a ring is damaged {len(data) - at} bytes "
+                               "before its end")
+        kind, size, cpu, _, time = HEAD.unpack_from(data, at)
+        if size < HEAD.size or size % 8 or size > len(data) - at:
+            raise gdb.GdbError(f"a ring is damaged: a record of {size} bytes")
+        yield kind, cpu, time, data[at:at + size]
+        at += size
+
+
+def sessions():
+    """The sessions there are, as (slot, struct session)."""
+    slots = kernel("slots")
+    low, high = slots.type.range()
+    return [(i, slots[i].dereference()) for i in range(low, high + 1)
+            if slots[i]]
+
+
+def cpus():
+    return range(int(kernel("cpu_count")))
+
+
+# --- the file ---------------------------------------------------------------
+
+
+def pack(type_name, **fields):
+    """The bytes of a struct of the kernel's; fields not named are 0."""
+    type_ = gdb.lookup_type(f"struct {type_name}")
+    data = bytearray(type_.sizeof)
+    for field in type_.fields():
+        if field.name not in fields:
+            continue
+        value, size = fields[field.name], field.type.sizeof
+        at = field.bitpos // 8
+        if isinstance(value, str):
+            value = value.encode()[:size - 1]
+        else:
+            value = (int(value) % (1 << 8 * size)).to_bytes(size, "little")
+        data[at:at + len(value)] = value
+    return bytes(data)
+
+
+def totals(session):
+    """What the session's CPUs have counted (session_counts in the kernel)."""
+    sums = dict.fromkeys(("lost", "irqs_off", "others", "missed", "throttled",
+                          "unreadable", "cycles"), 0)
+    modes = [0] * 4  # enum sample_mode
+    for cpu in cpus():
+        c = session["cpu"][cpu]
+        for name in sums:
+            sums[name] += counter(c[name])
+        for mode in range(len(modes)):
+            modes[mode] += counter(c["taken"][mode])
+    sums |= zip(("user", "kernel", "irq", "idle"), modes)
+    return sums | {"taken": sum(modes)}
+
+
+def info(session, elapsed):
+    """The session's struct sprofile_info. How many ticks were due, a machine
+    that is stopped cannot be asked: it is those that came."""
+    sums = totals(session)
+    source, rate = session["source"], session["rate"]
+    return pack(
+        "sprofile_info", **sums, source=c_string(source["name"]),
+        event=c_string(rate["event"]) if source["counts"] else "",
+        rate_hz=rate["hz"], period=rate["period"], random=rate["random"],
+        asked_hz=session["asked_hz"], cpus=kernel("cpu_count"),
+        tasks=session["live"], tasks_lost=session["events_lost"],
+        expected=sum(sums[name] for name in
+                     ("taken", "others", "missed", "throttled")),
+        tsc_hz=tsc_hz(), elapsed_ns=elapsed)
+
+
+def tsc_hz():
+    return int(kernel("'arch/i386/clock/clock.c'::tsc.hz"))
+
+
+def tasks():
+    """All tasks, as struct task."""
+    head = kernel("&all_tasks")
+    type_ = gdb.lookup_type("struct task")
+    offset = next(f.bitpos // 8 for f in type_.fields() if f.name == "all_node")
+    node = head["next"]
+    while node != head:
+        yield gdb.Value(int(node) - offset).cast(type_.pointer()).dereference()
+        node = node["next"]
+
+
+def task_record(task):
+    """What the kernel tells of a task when it execs: it runs that now."""
+    name, path = c_string(task["name"]), c_string(task["path"])
+    size = int(task["build_id_size"])
+    build_id = bytes(int(task["build_id"][i]) for i in range(size))
+    parent = int(task["parent"]["id"]) if task["parent"] else 0
+    body = struct.pack(f"<IIHH{BUILD_ID_MAX}s{TASK_NAME}s", int(task["id"]),
+                       parent, EXECED, size, build_id, name.encode())
+    body += path.encode() + b"\0"
+    body += b"\0" * (-(HEAD.size + len(body)) % 8)
+    return HEAD.pack(TASK, HEAD.size + len(body), 0, 0, 0) + body
+
+
+def programs(events):
+    """Records of the tasks there are, for samples from before the first event.
+    A task that has changed its program since is left to its events."""
+    told = {struct.unpack_from("<I", record, HEAD.size)[0]
+            for kind, _, _, record in records(events) if kind == TASK}
+    return b"".join(task_record(task) for task in tasks()
+                    if int(task["id"]) not in told and task["path"])
+
+
+def elapsed_ns(session, rings):
+    """Until the last sample; of a task's session only as far back as the
+    first that has not been read."""
+    times = [time for ring in rings for kind, _, time, _ in records(ring)
+             if kind == SAMPLE]
+    if not times:
+        return int(session["elapsed_ns"])
+    since = min(times)
+    if not session["task"]:
+        since = int(session["since_cycles"]) // int(kernel("cpu_count"))
+    return int(session["elapsed_ns"]) + \
+        (max(times) - since) * 10**9 // tsc_hz()
+
+
+def build_id():
+    """The kernel's own, from its note (gABI, chapter 5, "Note Section")."""
+    note = int(kernel("(unsigned int)&build_id_start"))
+    name, size, kind = struct.unpack("<III", read(note, 12))
+    if kind != NOTE_BUILD_ID or size > BUILD_ID_MAX:
+        return b""
+    return read(note + 12 + (name + 3) // 4 * 4, size)
+
+
+def dump(session, path):
+    """Writes the file. Gives the numbers of records by type."""
+    events = unread(session["events"])
+    rings = [unread(session["cpu"][cpu]["ring"]) for cpu in cpus()]
+    options = pack("sprofile_options",
+                   size=gdb.lookup_type("struct sprofile_options").sizeof,
+                   flags=session["flags"], rate_hz=session["asked_hz"],
+                   source=c_string(session["source"]["name"]))
+    facts = info(session, elapsed_ns(session, rings))
+    counts = {SAMPLE: 0, TASK: 0, LOST: 0}
+    for ring in (events, *rings):
+        for kind, _, _, _ in records(ring):
+            counts[kind] = counts.get(kind, 0) + 1
+    with open(path, "wb") as file:
+        file.write(struct.pack(f"<8sIII{BUILD_ID_MAX}s", MAGIC, len(options),
+                               len(facts), len(build_id()), build_id()))
+        file.write(options + facts + programs(events))
+        file.write(events + b"".join(rings))
+    return counts
+
+
+# --- commands ---------------------------------------------------------------
+
+
+class Command(gdb.Command):
+    """A command, and what its user can do about what goes wrong."""
+
+    def __init__(self, name):
+        super().__init__(name, gdb.COMMAND_DATA, gdb.COMPLETE_FILENAME)
+
+    def invoke(self, argument, _):
+        try:
+            self.run(gdb.string_to_argv(argument))
+        except gdb.MemoryError as error:
+            raise gdb.GdbError(f"{error}: has the kernel not begun yet, or is "
+                               "gdb's file of another build?")
+        except gdb.error as error:
+            raise gdb.GdbError(f"{error}: gdb's file must be build/kernel.elf, "
+                               "and its target the machine")
+        except OSError as error:
+            raise gdb.GdbError(str(error))
+
+
+class Sessions(Command):
+    """Lists the profile sessions, and what of them nobody has read yet.
+
+    strobe-sessions"""
+
+    def run(self, words):
+        if words:
+            raise gdb.GdbError("strobe-sessions takes no arguments")
+        found = sessions()
+        if not found:
+            print("There is no profile session.")
+        for slot, session in found:
+            self.show(slot, session)
+
+    def show(self, slot, session):
+        whose = f"task {int(session['task']['id'])}" if session["task"] \
+            else "the system"
+        rate = int(session["rate"]["hz"])
+        often = f"at {rate} Hz" if rate else \
+            f"every {int(session['rate']['period'])}"
+        state = ", paused" if session["paused"] else \
+            ", ended" if session["ended"] else ""
+        print(f"Session {slot}: {whose}, by task {int(session['owner'])}; "
+              f"{c_string(session['source']['name'])} {often}{state}")
+        print("  CPU      taken       lost  unread samples      bytes of ring")
+        for cpu in cpus():
+            c = session["cpu"][cpu]
+            data = unread(c["ring"])
+            taken = sum(counter(c["taken"][mode]) for mode in range(4))
+            samples = sum(kind == SAMPLE for kind, *_ in records(data))
+            print(f"{cpu:5} {taken:10} {counter(c['lost']):10} {samples:15} "
+                  f"{len(data):10} {int(c['ring']['size']):7}")
+
+
+class Rings(Command):
+    """Writes what a profile session has not been read of to a file, which
+    `strobe convert` makes a perf.data of.
+
+    strobe-rings FILE [SESSION]
+
+    SESSION, a number of strobe-sessions, is needed if there are several."""
+
+    def run(self, words):
+        if len(words) not in (1, 2):
+            raise gdb.GdbError("strobe-rings FILE [SESSION]")
+        found = dict(sessions())
+        if not found:
+            raise gdb.GdbError("there is no profile session")
+        if len(words) == 1 and len(found) > 1:
+            raise gdb.GdbError("which session? There are " + ", ".join(
+                map(str, found)) + ": strobe-sessions tells what they are")
+        slot = words[1] if len(words) == 2 else str(next(iter(found)))
+        if slot not in map(str, found):
+            raise gdb.GdbError(f"there is no session {slot}")
+        counts = dump(found[int(slot)], words[0])
+        print(f"{words[0]}: {counts[SAMPLE]} samples, {counts[TASK]} events of "
+              f"tasks, {counts[LOST]} notes of lost ones")
+
+
+Sessions("strobe-sessions")
+Rings("strobe-rings")
