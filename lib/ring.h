@@ -21,10 +21,15 @@ static inline void ring_init(struct ring *r, void *bytes, u32 size)
     *r = (struct ring){ .bytes = (u8 *)bytes, .size = size };
 }
 
+// Reader: where what is published ends.
+static inline u32 ring_head(const struct ring *r)
+{
+    return __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
+}
+
 static inline u32 ring_used(const struct ring *r)
 {
-    return __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) -
-           __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
+    return ring_head(r) - __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
 }
 
 // Anybody: how full it is, give or take what goes in and out meanwhile; never

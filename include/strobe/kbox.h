@@ -26,10 +26,23 @@ enum sprofile_command {
     // bytes of whole records stored there: when a quarter of a ring is full,
     // after a time-out (then possibly 0), or when the task has ended and the
     // last records are read. -ESHUTDOWN once that has been said.
+    // With arg[3] = SPROFILE_READ_SPANS nothing is copied: the buffer, which
+    // must have room for one of each CPU and one more, gets struct
+    // sprofile_span, and the answer is their bytes. What they tell of may be
+    // read until the next DATA_READ. -EINVAL: the rings are not mapped.
     SPROFILE_M_DATA_READ = 5,
     // arg[1] = address of struct sprofile_info, filled at once.
     SPROFILE_M_INFO = 6,
+    // Maps the rings into the caller, who may only read them. They stay until
+    // they are unmapped, also after END. -ENOMEM.
+    SPROFILE_M_MAP = 7,
 };
+
+// Whole records in a mapped ring, in one piece.
+struct sprofile_span {
+    uint32_t address, size;
+};
+#define SPROFILE_READ_SPANS 1
 
 #define SPROFILE_SOURCE_NAME 16
 #define SPROFILE_EVENT_NAME 32

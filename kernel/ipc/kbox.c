@@ -109,6 +109,9 @@ static int serve(struct phone *p, const struct ipc_call *m)
         return 0;
     case SPROFILE_M_INFO:
         return info(k, m);
+    case SPROFILE_M_MAP:
+        session_take_back(k->session);
+        return session_map(k->session);
     default:
         return -EINVAL;
     }
@@ -120,6 +123,7 @@ static bool start_read(struct kbox *k, struct call *c)
         c->method == IPC_M_SPROFILE_ALL && c->arg[0] == SPROFILE_M_DATA_READ;
     if (!is_read || !k->session || k->read)
         return false;
+    session_take_back(k->session);
     set(k, k->session, c);
     return true;
 }
@@ -169,6 +173,14 @@ static u64 deadline(struct phone *p)
     return at;
 }
 
+// Spans or records, as it was asked for.
+static int take_records(struct session *s, const struct ipc_call *m)
+{
+    return m->arg[3] == SPROFILE_READ_SPANS
+               ? session_lend(s, m->arg[1], m->arg[2])
+               : session_read(s, m->arg[1], m->arg[2]);
+}
+
 static void answer_due(struct phone *p)
 {
     struct kbox *k = p->served;
@@ -179,7 +191,7 @@ static void answer_due(struct phone *p)
         c = k->read;
         call_tell(c, 0, &answer);
         bool ended = session_ended(k->session);
-        int n = session_read(k->session, answer.arg[1], answer.arg[2]);
+        int n = take_records(k->session, &answer);
         // The last records of a task that has ended come first, then the news.
         answer.retval = n == 0 && ended ? -ESHUTDOWN : n;
         set(k, k->session, NULL);

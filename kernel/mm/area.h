@@ -66,6 +66,9 @@ struct shared_pages *shared_pages_create(u32 pages); // refs 1, or NULL
 // The kernel's own pages, at these addresses of its image: they outlive it.
 struct shared_pages *shared_pages_of_kernel(const void *const *addresses,
                                             u32 pages);
+// The pages of memory from vmap_alloc twice, one after the other: what wraps
+// around its end lies there in one piece. They live as long as either.
+struct shared_pages *shared_pages_of_ring(const void *start, u32 pages);
 void shared_pages_ref(struct shared_pages *s);
 void shared_pages_unref(struct shared_pages *s);
 // The (referenced) frame of a page, made when there is none. -EIO: beyond the

@@ -66,6 +66,9 @@ int aspace_map(struct aspace *as, u32 hint, u32 length, u32 prot,
 struct shared_pages;
 int aspace_map_shared(struct aspace *as, u32 addr, u32 length, u32 prot,
                       u32 area_flags, struct shared_pages *pages, u32 offset);
+// All of such pages where there is room, to be read only. *addr gets the place.
+int aspace_map_to_read(struct aspace *as, struct shared_pages *pages,
+                       u32 length, u32 *addr);
 int aspace_unmap(struct aspace *as, u32 addr, u32 length);
 int aspace_protect(struct aspace *as, u32 addr, u32 length, u32 prot);
 int aspace_remap(struct aspace *as, u32 old, u32 old_len, u32 new_len,

@@ -240,6 +240,16 @@ int aspace_map_shared(struct aspace *as, u32 addr, u32 length, u32 prot,
     return err;
 }
 
+int aspace_map_to_read(struct aspace *as, struct shared_pages *pages,
+                       u32 length, u32 *addr)
+{
+    struct area like = { .prot = PROT_R,
+                         .flags = AREA_SHARED | AREA_NO_WRITE,
+                         .shared = pages };
+    struct area *a = area_create(&like);
+    return a ? put(as, a, 0, length, 0, addr) : -ENOMEM;
+}
+
 u32 aspace_set_brk(struct aspace *as, u32 brk)
 {
     struct list dead = LIST_INIT(dead);

@@ -31,21 +31,56 @@ struct shared_pages *shared_pages_create(u32 pages)
     return s;
 }
 
+// The place for a page's frame. NULL: no memory.
+static struct frame **slot(struct shared_pages *s, u32 index)
+{
+    struct frame ***chunk = &s->chunks[index / CHUNK_FRAMES];
+    if (!*chunk)
+        *chunk = kzalloc(PAGE_SIZE);
+    return *chunk ? &(*chunk)[index % CHUNK_FRAMES] : NULL;
+}
+
+// While nobody else knows of `s`.
+static bool put(struct shared_pages *s, u32 index, struct frame *f)
+{
+    struct frame **at = slot(s, index);
+    if (!at)
+        return false;
+    frame_ref(f);
+    *at = f;
+    return true;
+}
+
 struct shared_pages *shared_pages_of_kernel(const void *const *addresses,
                                             u32 pages)
 {
-    assert(pages <= CHUNK_FRAMES);
     struct shared_pages *s = shared_pages_create(pages);
-    if (!s)
-        return NULL;
-    s->chunks[0] = kzalloc(PAGE_SIZE);
-    if (!s->chunks[0]) {
-        shared_pages_unref(s);
-        return NULL;
+    for (u32 i = 0; s && i < pages; i++) {
+        if (!put(s, i, frame_from_va(addresses[i]))) {
+            shared_pages_unref(s);
+            s = NULL;
+        }
     }
-    for (u32 i = 0; i < pages; i++) {
-        s->chunks[0][i] = frame_from_va(addresses[i]);
-        frame_ref(s->chunks[0][i]);
+    return s;
+}
+
+static struct frame *vmap_frame(const void *start, u32 page)
+{
+    struct mapping m;
+    bool there =
+        pagetable_lookup(&kernel_pagetable, (u32)start + page * PAGE_SIZE, &m);
+    assert(there);
+    return frame_from_paddr(m.frame);
+}
+
+struct shared_pages *shared_pages_of_ring(const void *start, u32 pages)
+{
+    struct shared_pages *s = shared_pages_create(2 * pages);
+    for (u32 i = 0; s && i < 2 * pages; i++) {
+        if (!put(s, i, vmap_frame(start, i % pages))) {
+            shared_pages_unref(s);
+            s = NULL;
+        }
     }
     return s;
 }
@@ -77,17 +112,14 @@ void shared_pages_unref(struct shared_pages *s)
 static struct frame *get(struct shared_pages *s, u32 index)
 {
     spin_assert_held(&s->lock);
-    struct frame ***chunk = &s->chunks[index / CHUNK_FRAMES];
-    if (!*chunk)
-        *chunk = kzalloc(PAGE_SIZE);
-    if (!*chunk)
+    struct frame **at = slot(s, index);
+    if (!at)
         return NULL;
-    struct frame **slot = &(*chunk)[index % CHUNK_FRAMES];
-    if (!*slot)
-        *slot = frame_alloc(0, FRAME_ANY | FRAME_ZERO, FRAME_USER);
-    if (*slot)
-        frame_ref(*slot);
-    return *slot;
+    if (!*at)
+        *at = frame_alloc(0, FRAME_ANY | FRAME_ZERO, FRAME_USER);
+    if (*at)
+        frame_ref(*at);
+    return *at;
 }
 
 int shared_pages_get(struct shared_pages *s, u32 index, struct frame **out)

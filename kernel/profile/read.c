@@ -50,19 +50,14 @@ static int read_ring(struct ring *r, u32 head, u32 addr, u32 room)
     return (int)n;
 }
 
-static u32 head_of(const struct ring *r)
-{
-    return r->tail + ring_used(r);
-}
-
 // What was told before a sample is found first: where the samples end is looked
 // up before where the events do, and no sample goes ahead of an event.
 int session_read(struct session *s, u32 addr, u32 size)
 {
     u32 heads[CPU_MAX];
     for (u32 i = 0; i < cpu_count; i++)
-        heads[i] = head_of(&s->cpu[i].ring);
-    u32 events = head_of(&s->events);
+        heads[i] = ring_head(&s->cpu[i].ring);
+    u32 events = ring_head(&s->events);
     int n = read_ring(&s->events, events, addr, size);
     if (n < 0)
         return n;

@@ -104,6 +104,14 @@ bool session_readable(struct session *s);
 bool session_ended(struct session *s); // no target lives any more
 // Copies whole records to user memory: bytes or -EFAULT. One reader at a time.
 int session_read(struct session *s, u32 addr, u32 size);
+// map.c; one of these at a time, and no read beside them. Maps the rings into
+// the current task: 0 or -ENOMEM.
+int session_map(struct session *s);
+// Stores struct sprofile_span of all records that there are: bytes, -EINVAL (no
+// room for the most there can be, or the rings are not mapped), -EFAULT.
+int session_lend(struct session *s, u32 addr, u32 size);
+// What was lent is read.
+void session_take_back(struct session *s);
 
 // --- the address-bin profiler (<strobe/profile.h>) --------------------------
 

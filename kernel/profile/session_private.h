@@ -51,6 +51,10 @@ struct session {
     u32 events_lost;
     struct callout pump;
     struct session_cpu cpu[CPU_MAX];
+    // Where the reader has mapped the rings, and how much of them it is reading
+    // there (kbox's lock): those of the CPUs, then `events`.
+    bool mapped;
+    u32 mapped_at[CPU_MAX + 1], lent[CPU_MAX + 1];
 };
 
 extern struct mutex sessions_lock;
@@ -81,6 +85,9 @@ u64 session_elapsed_ns(const struct session *s);
 // What its CPUs have counted, added to `out`: taken by mode, and all the rest
 // that a struct session_cpu has. Any context.
 void session_counts(const struct session *s, struct sprofile_info *out);
+
+// map.c
+struct ring *session_ring(struct session *s, u32 i);
 
 // figures.c, under sessions_lock: it has begun; nothing samples for it any
 // more.

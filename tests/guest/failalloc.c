@@ -288,7 +288,6 @@ static int do_terminal(void)
 
 static int do_session(void)
 {
-    static char records[4 * PAGE];
     struct profile_session s = { 0 };
     struct sprofile_options options = { .size = sizeof(options),
                                         .rate_hz = 100,
@@ -296,8 +295,8 @@ static int do_session(void)
     struct sprofile_info info;
     if (profile_begin(&s, getppid(), &options) < 0)
         return outcome(false);
-    int result = outcome(profile_info(&s, &info) >= 0 &&
-                         profile_request(&s, records, sizeof(records)) >= 0);
+    int result =
+        outcome(profile_info(&s, &info) >= 0 && profile_request(&s) >= 0);
     profile_end(&s);
     return result;
 }

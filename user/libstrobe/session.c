@@ -19,10 +19,10 @@ static int result(int32_t retval)
 }
 
 static int send(struct profile_session *s, struct ipc_call *call,
-                uint32_t command, uintptr_t a, uint32_t b)
+                uint32_t command, uintptr_t a, uint32_t b, uint32_t c)
 {
     *call = (struct ipc_call){ .method = IPC_M_SPROFILE_ALL,
-                               .arg = { command, (uint32_t)a, b } };
+                               .arg = { command, (uint32_t)a, b, c } };
     return ipc_call(s->phone, call);
 }
 
@@ -45,7 +45,7 @@ static int request(struct profile_session *s, uint32_t command, uintptr_t a)
 {
     struct ipc_call call, answer;
 
-    if (send(s, &call, command, a, 0) < 0)
+    if (send(s, &call, command, a, 0, 0) < 0)
         return -1;
     do {
         if (take_answer(s, -1, &answer) < 0 && errno != EINTR)
@@ -63,7 +63,8 @@ static int begin(struct profile_session *s, uint32_t task, uint32_t command,
     if (s->phone < 0)
         return -1;
     o.size = sizeof(o);
-    if (request(s, command, (uintptr_t)&o) >= 0)
+    if (request(s, command, (uintptr_t)&o) >= 0 &&
+        request(s, SPROFILE_M_MAP, 0) >= 0)
         return 0;
 
     int error = errno;
@@ -84,29 +85,41 @@ int profile_begin_system(struct profile_session *s,
     return begin(s, getpid(), SPROFILE_M_SYSTEM_BEGIN, options);
 }
 
-int profile_request(struct profile_session *s, void *buf, size_t size)
+int profile_request(struct profile_session *s)
 {
     struct ipc_call call;
 
     if (s->reading || s->answered)
         return 0;
-    if (send(s, &call, SPROFILE_M_DATA_READ, (uintptr_t)buf, size) < 0)
+    if (send(s, &call, SPROFILE_M_DATA_READ, (uintptr_t)s->spans,
+             sizeof(s->spans), SPROFILE_READ_SPANS) < 0)
         return -1;
     s->reading = true;
     s->read_id = call.id;
     return 0;
 }
 
-int profile_answer(struct profile_session *s, int timeout_ms)
+int profile_answer(struct profile_session *s, int timeout_ms,
+                   void (*take)(void *arg, const void *bytes, size_t size),
+                   void *arg)
 {
     struct ipc_call answer;
+    int bytes = 0;
 
     while (!s->answered) {
         if (take_answer(s, timeout_ms, &answer) < 0)
             return -1;
     }
     s->answered = false;
-    return result(s->read_result);
+    int n = result(s->read_result);
+    if (n < 0)
+        return -1;
+    for (size_t i = 0; i < n / sizeof(s->spans[0]); i++) {
+        const struct sprofile_span *span = &s->spans[i];
+        take(arg, (const void *)(uintptr_t)span->address, span->size);
+        bytes += span->size;
+    }
+    return bytes;
 }
 
 int profile_info(struct profile_session *s, struct sprofile_info *info)

@@ -34,6 +34,8 @@ const char *kbox_problem(int error);
 
 // --- profile sessions (session.c) -------------------------------------------
 
+#define PROFILE_RINGS_MAX 33 // one of each CPU, and one more
+
 // A session on one task. Give it zeroed to profile_begin.
 struct profile_session {
     int phone; // POLLIN: an answer waits
@@ -42,6 +44,7 @@ struct profile_session {
     bool reading, answered;
     uint32_t read_id;
     int32_t read_result;
+    struct sprofile_span spans[PROFILE_RINGS_MAX];
 };
 
 // Connects to `task` and starts sampling it. ESRCH, EPERM, EINVAL, ENODEV (no
@@ -51,12 +54,16 @@ int profile_begin(struct profile_session *s, uint32_t task,
 // The same for the whole system but this program.
 int profile_begin_system(struct profile_session *s,
                          const struct sprofile_options *options);
-// Asks for the next records to be stored in `buf`. One request at a time: while
-// one is under way this does nothing, and `buf` must stay.
-int profile_request(struct profile_session *s, void *buf, size_t size);
-// Waits for the answer to it: bytes of whole records, possibly 0. ESHUTDOWN:
+// Asks for the next records. One request at a time: while one is under way this
+// does nothing.
+int profile_request(struct profile_session *s);
+// Waits for the answer to it, and calls `take` with each piece of the stream
+// where it lies in the kernel's rings: whole records, to be read only, which
+// are there until the next request. Gives their bytes, possibly 0. ESHUTDOWN:
 // the task has ended and everything has been read; ETIMEDOUT; EINTR.
-int profile_answer(struct profile_session *s, int timeout_ms);
+int profile_answer(struct profile_session *s, int timeout_ms,
+                   void (*take)(void *arg, const void *bytes, size_t size),
+                   void *arg);
 int profile_info(struct profile_session *s, struct sprofile_info *info);
 int profile_pause(struct profile_session *s, bool pause);
 // Ends the session and hangs up.

@@ -20,9 +20,6 @@
 #define SAMPLE_BYTES 40
 #define STACK_SAMPLE_BYTES 200 // of about 30 frames
 
-// The kernel stores records here while a DATA_READ is under way.
-static _Alignas(8) char stream[64 * 1024];
-
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal)
@@ -64,19 +61,25 @@ static void record(const struct settings *s, struct profile_session *session,
     recording_begin(&r->recording, s->argv, session, &s->options, &r->samples);
 }
 
+static void take_piece(void *arg, const void *bytes, size_t size)
+{
+    struct result *r = arg;
+
+    samples_add_stream(&r->samples, bytes, size);
+    recording_take(&r->recording, bytes, size);
+}
+
 // Takes one answer. False when the session is over or broken.
 static bool take_records(struct profile_session *session, struct result *r,
                          int timeout_ms, int *size)
 {
     *size = 0;
-    if (profile_request(session, stream, sizeof(stream)) < 0) {
+    if (profile_request(session) < 0) {
         complain("reading samples: %s", kbox_problem(errno));
         return false;
     }
-    int n = profile_answer(session, timeout_ms);
+    int n = profile_answer(session, timeout_ms, take_piece, r);
     if (n >= 0) {
-        samples_add_stream(&r->samples, stream, n);
-        recording_take(&r->recording, stream, n);
         *size = n;
         return true;
     }
@@ -271,8 +274,7 @@ void run_task(const struct settings *s, struct result *r)
     struct live live = { .s = s, .session = &session, .r = r };
     bool alive = true;
     while (alive) {
-        if (profile_request(&session, stream, sizeof(stream)) < 0 ||
-            !wait_for_event(&live)) {
+        if (profile_request(&session) < 0 || !wait_for_event(&live)) {
             drain(&session, r);
             break;
         }

@@ -21,9 +21,6 @@
 #define CANNOT_RUN 126 // as shells have it
 #define NOT_FOUND 127
 
-// The kernel stores records here while a DATA_READ is under way.
-static _Alignas(8) char stream[64 * 1024];
-
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal)
@@ -98,19 +95,25 @@ static bool ended(pid_t child, int *result)
     return true;
 }
 
+static void take_piece(void *arg, const void *bytes, size_t size)
+{
+    struct result *r = arg;
+
+    samples_add_stream(&r->samples, bytes, size);
+    recording_take(&r->recording, bytes, size);
+}
+
 // Takes the answer that has come, if one has. False: no more will.
 static bool take(struct profile_session *session, struct result *r,
                  int timeout_ms, int *size)
 {
     *size = 0;
-    if (profile_request(session, stream, sizeof(stream)) < 0) {
+    if (profile_request(session) < 0) {
         complain("reading samples: %s", kbox_problem(errno));
         return false;
     }
-    int n = profile_answer(session, timeout_ms);
+    int n = profile_answer(session, timeout_ms, take_piece, r);
     if (n >= 0) {
-        samples_add_stream(&r->samples, stream, n);
-        recording_take(&r->recording, stream, n);
         *size = n;
         return true;
     }
@@ -171,7 +174,7 @@ void run(const struct settings *s, struct result *r,
 
     while (!interrupted && now_ms() < end && !ended(child, &r->status)) {
         struct pollfd phone = { .fd = session.phone, .events = POLLIN };
-        if (profile_request(&session, stream, sizeof(stream)) < 0)
+        if (profile_request(&session) < 0)
             fail(1, "reading samples: %s", kbox_problem(errno));
         if (poll(&phone, 1, until(end, next)) > 0 &&
             !take(&session, r, 0, &size))
