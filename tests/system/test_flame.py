@@ -211,6 +211,10 @@ def test_inverted_begins_with_innermost_functions(flame, page):
     assert {(name, image): n for name, image, n in first} == leaves
     shown_first = [n for _, depth, n, _ in frames(page) if depth == 1]
     assert max(shown_first) == max(leaves.values())
+    page.run("document.getElementById('graph').focus()")
+    page.press(Keys.ARROW_DOWN)
+    assert "sample" in page.find("details").text
+    assert "of its own" not in page.find("details").text
     page.find("invert").click()
     assert "lua" in [name for name, depth, *_ in frames(page) if depth == 1]
 

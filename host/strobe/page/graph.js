@@ -52,10 +52,11 @@ function samples(n) {
   return `${count(n)} sample${n === 1 ? "" : "s"}`;
 }
 
-function describe(node, total) {
-  const { name, image, value, self, kind } = node.data;
-  const own = kind === "user" || kind === "kernel" ?
-    `, ${count(self)} of its own` : "";
+// `self`: whether a frame's own samples are known (not in an inverted tree).
+function describe(node, total, self) {
+  const { name, image, value, kind } = node.data;
+  const own = self && (kind === "user" || kind === "kernel") ?
+    `, ${count(node.data.self)} of its own` : "";
   return `${name}${image ? ` (${image})` : ""}: ` +
     `${samples(value)}, ${percent(value, total)}${own}`;
 }
@@ -77,7 +78,7 @@ function makeGraph(element, { tell, zoomed, found }) {
     .cellHeight(ROW_HEIGHT).minFrameSize(NARROWEST_FRAME)
     .resetHeightOnZoom(true)
     .setColorMapper(frameColor)
-    .setLabelHandler((node) => describe(node, total()))
+    .setLabelHandler((node) => label(node))
     .setDetailsHandler((text) => tell(text ?? said()))
     .setSearchMatch((node, term) => node.data.kind !== "root" &&
       node.data.name.toLowerCase().includes(term))
@@ -90,7 +91,8 @@ function makeGraph(element, { tell, zoomed, found }) {
 
   const root = () => selection.datum();
   const total = () => root()?.data?.value ?? 0;
-  const said = () => current !== null ? describe(current, total()) : "";
+  const label = (node) => describe(node, total(), !chart.inverted());
+  const said = () => current !== null ? label(current) : "";
 
   function mark() {
     selection.selectAll("g.frame").classed("current",
