@@ -285,7 +285,7 @@ links = $(shell sed -n 's,^// link: *,,p' tests/host/$*.c)
 $(HOST_TESTS): $(B)/host/%: tests/host/%.c $(HOST_LIB) $$(links) | $(DEPS)
 	@mkdir -p $(@D)
 	$(say) HOSTCC
-	$Qgcc $(HOST_FLAGS) -MMD -MP -MF $@.d $< $(links) $(HOST_LIB) -lcmocka -o $@
+	$Qgcc $(HOST_FLAGS) -MMD -MP -MF $@.d $< $(links) $(HOST_LIB) -lcmocka -lm -o $@
 
 # The kernels that check themselves, and clang's: tests/system/test_checkers.py.
 CHECKED_KERNELS := checked-addresses checked-races checked-clang

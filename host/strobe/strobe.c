@@ -20,6 +20,8 @@ static const struct command commands[] = {
     { "lines", "Samples by line of source", command_lines },
     { "annotate", "The instructions of a function, with their samples",
       command_annotate },
+    { "diff", "What changed between runs, and whether by chance",
+      command_diff },
     { "export", "Files for others: a page (--html), speedscope, gprof, ...",
       command_export },
     { "receive", "Takes the files that send sends over a serial line",

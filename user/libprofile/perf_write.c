@@ -408,7 +408,7 @@ const char *perf_write_begin(struct perf_writer *w, const char *path,
     const char *problem = NULL;
     *w = (struct perf_writer){
         .samples = samples,
-        .tsc_hz = MAX(info->tsc_hz, 1u),
+        .tsc_hz = info->tsc_hz > 0 ? info->tsc_hz : 1,
         .reader = { .sample = take_sample,
                     .task = take_task,
                     .lost = take_lost,

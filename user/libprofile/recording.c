@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "user/libstrobe/sysinfo.h"
-
 #define INFO_MS 1000 // a file that is cut off has totals no older than that
 
 static int64_t now_ms(void)
@@ -17,19 +15,6 @@ static int64_t now_ms(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
-}
-
-static void find_kernel_id(struct perf_facts *f)
-{
-    size_t size;
-    char *text = sysinfo_read("kernel.build_id", &size);
-    uint32_t n = 0;
-    unsigned byte;
-    while (text != NULL && n < sizeof(f->kernel_id) &&
-           sscanf(text + 2 * n, "%2x", &byte) == 1)
-        f->kernel_id[n++] = byte;
-    f->kernel_id_size = n;
-    free(text);
 }
 
 void recording_begin(struct recording *r, char *const *command,
@@ -51,7 +36,7 @@ void recording_begin(struct recording *r, char *const *command,
         .cpus = sysconf(_SC_NPROCESSORS_ONLN),
         .command = command,
     };
-    find_kernel_id(&facts);
+    facts.kernel_id_size = kernel_build_id(facts.kernel_id);
     const char *problem =
         perf_write_begin(&r->writer, r->path, &facts, asked, &info, samples);
     if (problem != NULL)

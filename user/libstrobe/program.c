@@ -108,6 +108,20 @@ void *program_read(const char *path, size_t *size)
     return read_file(path, size);
 }
 
+uint32_t kernel_build_id(uint8_t id[BUILD_ID_MAX])
+{
+    size_t size;
+    char *text = sysinfo_read("kernel.build_id", &size);
+    uint32_t n = 0;
+    unsigned byte;
+
+    while (text != NULL && n < BUILD_ID_MAX &&
+           sscanf(text + 2 * n, "%2x", &byte) == 1)
+        id[n++] = byte;
+    free(text);
+    return n;
+}
+
 // Symbols of one file. NULL, or why there are none.
 static const char *load(struct program_symbols *p, const char *path)
 {

@@ -9,6 +9,7 @@
 
 #include <strobe/kbox.h>
 
+#include "lib/build_id.h"
 #include "lib/symbols.h"
 
 // --- messages (messages.c) --------------------------------------------------
@@ -80,6 +81,9 @@ char *program_of_task(uint32_t task);
 // The bytes of a program's file; of "[vdso]", the kernel's shared object; of
 // "[kernel]", the kernel's symbols as nm prints them. To be freed; NULL: errno.
 void *program_read(const char *path, size_t *size);
+
+// The build id of the kernel that runs; its size, 0 if it does not tell.
+uint32_t kernel_build_id(uint8_t id[BUILD_ID_MAX]);
 
 // The symbols of a program and the memory they live in.
 struct program_symbols {

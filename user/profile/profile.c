@@ -26,6 +26,7 @@ static const char usage_text[] =
     "       profile [options] -t TASK\n"
     "       profile --list\n"
     "       profile --repair FILE\n"
+    "       profile diff BEFORE... vs AFTER...\n"
     "  -F HZ       samples a second on each CPU (1000)\n"
     "  -s SOURCE   what interrupts to take them (the best there is)\n"
     "  -c PERIOD   a sample every so many events, of a source that counts\n"
@@ -263,6 +264,10 @@ int main(int argc, char *argv[])
     static struct result result;
     struct settings settings = { .rows = ROWS_UNSET };
 
+    if (argc > 1 && strcmp(argv[1], "diff") == 0) {
+        argv[1] = argv[0];
+        return close_output(diff(argc - 1, argv + 1));
+    }
     settings.argv = argv;
     parse(&settings, argc, argv);
     if (settings.histogram_rows != 0)

@@ -46,6 +46,11 @@ int run_histogram(const struct settings *s);
 // message, when that cannot be.
 void repair(const char *path);
 
+// --- diff.c -----------------------------------------------------------------
+
+// `profile diff`: argv[0] is the program's name, its options follow.
+int diff(int argc, char *argv[]);
+
 // --- run.c: the session -----------------------------------------------------
 
 struct result {

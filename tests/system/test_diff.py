@@ -1,0 +1,110 @@
+"""profile diff and strobe diff: what changed between runs, and by chance?"""
+import json
+import math
+import statistics
+import subprocess
+
+import pytest
+
+from machine import ROOT, vm
+
+SLOW = 's = "" for i = 1, 3000 do s = s .. "x" end'
+FAST = 't = {} for i = 1, 3000 do t[i] = "x" end s = table.concat(t)'
+SAME = "for i = 1, 30000 do m = math.max(i, 3) end"
+RUNS = 4
+SCRIPT = f"""
+cd /out
+slow='{SLOW} {SAME}'; fast='{FAST} {SAME}'
+for n in $(seq {RUNS}); do
+    profile -R -F 4000 -o a$n lua -e "$slow" >/dev/null
+    profile -R -F 4000 -o b$n lua -e "$fast" >/dev/null
+done
+profile diff --json a1 a2 a3 a4 vs b1 b2 b3 b4 >several.json
+profile diff --json a1 b1 >one.json
+profile diff --rows 5 a1 a2 a3 a4 vs b1 b2 b3 b4 >several.txt
+profile diff --json a1 a2 vs a3 a4 >same.json
+profile diff a1 2>one.err; echo $? >>one.err
+profile diff a1 /bin/lua 2>no.err; echo $? >>no.err
+"""
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("diff"))
+    result = vm(SCRIPT, "--icount", "1", "--get", folder, smp=1, timeout=200)
+    assert result.status == 0, result
+    return folder
+
+
+def text(out, name):
+    with open(f"{out}/{name}") as file:
+        return file.read()
+
+
+def rows(r):
+    return {row["name"]: row for row in r["rows"]}
+
+
+def test_what_changed(out):
+    """The concatenation is gone, and by no chance; what both do alike stays."""
+    r = json.loads(text(out, "several.json"))
+    assert (r["before_runs"], r["after_runs"], r["unit"]) == (RUNS, RUNS, "ms")
+    found = rows(r)
+    gone = found["luaV_concat.part.0 [/bin/lua]"]
+    assert gone["before"] > 1 and gone["after"] == 0
+    assert gone["p"] < 0.05
+    assert found["all but idle"]["p"] < 0.001
+    text_rows = text(out, "several.txt").splitlines()
+    assert any("***" in row and row.endswith("all but idle")
+               for row in text_rows), text_rows
+    assert any("*" in row and "luaV_concat" in row for row in text_rows)
+
+
+def test_figures(out):
+    """Means, deviations, t and degrees of freedom, calculated once more."""
+    for row in json.loads(text(out, "several.json"))["rows"]:
+        a, b = row["values"][:RUNS], row["values"][RUNS:]
+        assert math.isclose(row["before"], statistics.mean(a), abs_tol=1e-6)
+        assert math.isclose(row["after"], statistics.mean(b), abs_tol=1e-6)
+        va, vb = statistics.variance(a) / RUNS, statistics.variance(b) / RUNS
+        if va + vb == 0:
+            assert row["p"] is None
+            continue
+        t = (statistics.mean(b) - statistics.mean(a)) / math.sqrt(va + vb)
+        assert math.isclose(row["t"], t, rel_tol=1e-4, abs_tol=1e-6), row
+        freedom = (va + vb)**2 / ((va**2 + vb**2) / (RUNS - 1))
+        assert math.isclose(row["freedom"], freedom, rel_tol=1e-4), row
+
+
+def test_one_run(out):
+    r = json.loads(text(out, "one.json"))
+    assert all(row["p"] is None for row in r["rows"])
+    assert rows(r)["all but idle"]["before"] > rows(r)["all but idle"]["after"]
+
+
+def test_same(out):
+    """Nothing changed: the whole time is the same but for single samples."""
+    whole = rows(json.loads(text(out, "same.json")))["all but idle"]
+    assert abs(whole["before"] - whole["after"]) < whole["before"] / 10
+
+
+def test_host(out):
+    """The developer's machine says the same, from the same files."""
+    files = [f"{side}{n}" for side in "ab" for n in range(1, RUNS + 1)]
+    files.insert(RUNS, "vs")
+    done = subprocess.run([f"{ROOT}/tools/strobe", "diff", "--json", *files],
+                          capture_output=True, text=True, cwd=out)
+    assert done.returncode == 0, done
+    theirs = rows(json.loads(done.stdout))
+    ours = rows(json.loads(text(out, "several.json")))
+    assert theirs.keys() == ours.keys()
+    for name, row in ours.items():
+        for key in ("before", "after"):
+            assert math.isclose(row[key], theirs[name][key], abs_tol=1e-6)
+
+
+def test_refused(out):
+    assert "two files at least" in text(out, "one.err")
+    assert text(out, "one.err").endswith("\n2\n")
+    assert "not a perf.data file" in text(out, "no.err")
+    assert text(out, "no.err").endswith("\n1\n")

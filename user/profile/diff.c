@@ -1,0 +1,129 @@
+// profile diff A B: compares what profile -o and sprofile -o have written.
+#include "profile.h"
+
+#include "user/libprofile/diff.h"
+#include "user/libprofile/mapping.h"
+#include "user/libstrobe/options.h"
+#include "user/libstrobe/sysinfo.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_DEFAULT 20
+
+static bool json, total;
+static const char *rows_text;
+
+static const struct tool_option options[] = {
+    { 'n', "rows", "N", "Length of the table (20); 0: all",
+      .text = &rows_text },
+    { 'T', "total", NULL, "Functions with what they call", .flag = &total },
+    { 'j', "json", NULL, "Everything, as JSON", .flag = &json },
+    { 0 },
+};
+static const struct tool tool = {
+    .usage = "profile diff [OPTIONS] BEFORE AFTER\n"
+             "       profile diff [OPTIONS] BEFORE... vs AFTER...",
+    .notes = "The files are what profile -o and sprofile -o have written. With "
+             "several on each\nside it is told how likely a difference is "
+             "chance.\n",
+    .options = options,
+};
+
+static uint32_t rows(void)
+{
+    char *end;
+
+    if (rows_text == NULL)
+        return ROWS_DEFAULT;
+    errno = 0;
+    unsigned long n = strtoul(rows_text, &end, 10);
+    if (rows_text[0] >= '0' && rows_text[0] <= '9' && *end == '\0' &&
+        errno == 0 && n <= INT_MAX)
+        return n;
+    complain("--rows %s: not a number from 0 to %d", rows_text, INT_MAX);
+    options_wrong(&tool);
+}
+
+static bool is_kernel_of(const struct image *m)
+{
+    uint8_t id[BUILD_ID_MAX];
+
+    return kernel_build_id(id) == m->build_id_size &&
+           memcmp(id, m->build_id, m->build_id_size) == 0;
+}
+
+// A program's file may be another build by now, and so may the kernel.
+static void *find(void *arg, const struct image *m, size_t *size,
+                  const char **problem)
+{
+    struct mapping now;
+
+    (void)arg;
+    *problem = "it is another build now than the one that was profiled";
+    if (m->build_id_size > 0 && strcmp(m->path, "[kernel]") == 0 &&
+        !is_kernel_of(m))
+        return NULL;
+    void *bytes = program_read(m->path, size);
+    if (bytes == NULL) {
+        *problem = "its file cannot be read";
+        return NULL;
+    }
+    if (m->build_id_size == 0 || m->path[0] == '[' ||
+        (mapping_find(&now, bytes, *size) &&
+         now.build_id_size == m->build_id_size &&
+         memcmp(now.build_id, m->build_id, m->build_id_size) == 0))
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+static void add(struct diff *d, const char *path)
+{
+    struct samples samples;
+    struct perf_file file = { 0 };
+    size_t size;
+    void *bytes = program_read(path, &size);
+
+    if (bytes == NULL)
+        fail(1, "%s: %s", path, strerror(errno));
+    if (samples_init(&samples, NULL) < 0)
+        fail(1, "not enough memory");
+    samples.images.find = find;
+    const char *problem = perf_read(&file, &samples, bytes, size);
+    free(bytes);
+    if (problem == NULL)
+        problem = diff_add(d, &file, &samples);
+    if (problem != NULL)
+        fail(1, "%s: %s", path, problem);
+    for (uint32_t i = 0; i < samples.images.count; i++) {
+        const struct image *m = &samples.images.list[i];
+        if (i != IMAGE_UNKNOWN && m->loaded && m->problem != NULL)
+            complain("%s: %s: %s; its functions are not told apart", path,
+                     m->path, m->problem);
+    }
+    samples_free(&samples);
+}
+
+int diff(int argc, char *argv[])
+{
+    struct diff d;
+    int at = options_parse(&tool, argc, argv);
+    uint32_t limit = rows();
+    const char *problem = diff_init(&d, total, argc - at, argv + at);
+
+    if (problem != NULL) {
+        complain("%s", problem);
+        options_wrong(&tool);
+    }
+    for (uint32_t i = 0; i < d.runs; i++)
+        add(&d, d.files[i]);
+    if (json)
+        diff_json(stdout, &d);
+    else
+        diff_print(stdout, &d, limit);
+    diff_free(&d);
+    return 0;
+}
