@@ -53,6 +53,7 @@ static u64 intervals_to_next(const struct itimer *t, u64 now, bool lost)
 // The lock is held.
 static void expire(struct itimer *t, u64 now)
 {
+    spin_assert_held(&t->task->cpu_timers.lock);
     int sig = t->info.signo;
     bool lost = signal_would_be_lost(t->task, t->to, sig);
     u64 count = 1;

@@ -8,6 +8,7 @@
 // may make a signal deliverable, cleared by the thread itself before it looks.
 
 #include "kernel/exec/signal_private.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
@@ -35,6 +36,7 @@ void signal_queue_put(struct siginfo_queue *q, int sig,
 
 void signal_queue_take(struct siginfo_queue *q, int sig, struct siginfo *out)
 {
+    assert(sig >= 1 && sig <= NSIG);
     struct siginfo *info = q->info[sig - 1];
     if (info) {
         q->info[sig - 1] = NULL;

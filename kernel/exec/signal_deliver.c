@@ -2,6 +2,7 @@
 // actions. Locking: signal.c.
 
 #include "kernel/exec/signal_private.h"
+#include "kernel/init/log.h"
 
 #include "kernel/errno.h"
 #include "kernel/exec/sigframe.h"

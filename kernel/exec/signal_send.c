@@ -24,6 +24,7 @@ static void cancel_opposites(struct task *t, struct thread *target, int sig)
 // signals.lock held. Nothing will come of it for sure.
 static bool discard(struct task *t, int sig, sigset_t blocked)
 {
+    spin_assert_held(&t->signals.lock);
     return signal_ignored(&t->signals, sig) && !(blocked & SIGMASK(sig)) &&
            sig != SIGCONT;
 }

@@ -33,6 +33,7 @@ static bool emit_parent(struct vnode *dir, struct dirent_sink *s)
 
 int vnode_readdir(struct vnode *dir, u64 *pos, struct dirent_sink *s)
 {
+    mutex_assert_held(&namespace_lock);
     if (!dir->ops->readdir)
         return -ENOTDIR;
     if (*pos == 0) {

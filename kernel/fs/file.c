@@ -60,6 +60,7 @@ void file_unref(struct file *f)
 static int find_or_create(struct vnode *at, const char *path, u32 flags,
                           u32 mode, bool *created, struct vnode **out)
 {
+    mutex_assert_held(&namespace_lock);
     struct walk w;
     bool exclusive = (flags & O_CREAT) && (flags & O_EXCL);
     bool follow = !(flags & O_NOFOLLOW) && !exclusive;

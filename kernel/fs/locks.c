@@ -5,6 +5,7 @@
 // its vnode. `locks_freed` changes whenever something may have become free:
 // that is what waiters watch.
 #include "kernel/fs/locks.h"
+#include "kernel/init/log.h"
 
 #include "kernel/errno.h"
 #include "kernel/mm/heap.h"
@@ -65,6 +66,7 @@ static void remove(struct file_lock *l)
 
 static void wake_waiters(void)
 {
+    mutex_assert_held(&locks_lock);
     WRITE_ONCE(locks_freed, locks_freed + 1);
     waitq_wake_all(&locks_wait);
 }
@@ -118,6 +120,7 @@ static int wait_until_free(struct vnode *v, const void *owner,
 int locks_set(struct vnode *v, const void *owner, const struct lock_range *r,
               bool wait)
 {
+    assert(v && owner);
     struct file_lock *new = slab_alloc(&lock_cache);
     struct file_lock *spare = slab_alloc(&lock_cache);
     int err = new &&spare ? 0 : -ENOMEM;

@@ -56,6 +56,7 @@ struct mount *mount_create(const char *type, const char *path,
 
 static struct mount *take_parked(const char *type)
 {
+    mutex_assert_held(&namespace_lock);
     struct mount *m;
     list_for_each(m, &parked, node) {
         if (strcmp(m->type, type) == 0) {
@@ -80,6 +81,7 @@ int mount_by_type(const char *type, struct mount **out)
 // Under namespace_lock, out of the tree.
 static void give_up(struct mount *m)
 {
+    mutex_assert_held(&namespace_lock);
     const struct file_system *fs = find_type(m->type);
     if (fs && fs->clear) {
         fs->clear(m->root);
@@ -109,6 +111,7 @@ static void mount_root(struct mount *m)
 
 static int mount_over(struct vnode *dir, struct mount *m)
 {
+    mutex_assert_held(&namespace_lock);
     if (!vnode_is_dir(dir))
         return -ENOTDIR;
     if (dir->nlink == 0)
@@ -143,6 +146,7 @@ int vfs_mount_at(const char *path, struct mount *m)
 
 static bool has_mounts_inside(const struct mount *m)
 {
+    mutex_assert_held(&namespace_lock);
     struct mount *other;
     list_for_each(other, &mounts, node) {
         if (other->covered && other->covered->mount == m)
@@ -153,6 +157,7 @@ static bool has_mounts_inside(const struct mount *m)
 
 static int detach(struct vnode *root)
 {
+    mutex_assert_held(&namespace_lock);
     struct mount *m = root->mount;
     if (!vnode_is_mount_root(root))
         return -EINVAL;

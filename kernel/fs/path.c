@@ -31,6 +31,7 @@ static struct vnode *cross_mounts(struct vnode *v)
 
 int vnode_parent(struct vnode *v, struct vnode **out)
 {
+    mutex_assert_held(&namespace_lock);
     struct vnode *root = current_task()->root;
     while (v != root && vnode_is_mount_root(v) && v->mount->covered)
         v = v->mount->covered;
@@ -43,6 +44,8 @@ int vnode_parent(struct vnode *v, struct vnode **out)
 
 static int find(struct walk *w, struct vnode **out)
 {
+    mutex_assert_held(&namespace_lock);
+    assert(w->len);
     if (!vnode_is_dir(w->dir) || !w->dir->ops->lookup)
         return -ENOTDIR;
     if (w->len > NAME_MAX_LEN)
@@ -69,6 +72,7 @@ static int find(struct walk *w, struct vnode **out)
 // Replaces the path walked by the symlink's target and what is left of it.
 static int expand(struct walk *w, struct vnode *symlink, const char **rest)
 {
+    mutex_assert_held(&namespace_lock);
     if (!symlink->ops->readlink)
         return -EINVAL;
     // A symlink that does not know its length may need all that is allowed.
@@ -139,6 +143,7 @@ static bool must_follow(const struct walk *w, const struct vnode *v, bool end,
 
 static int walk_names(struct walk *w, const char *path, u32 flags)
 {
+    mutex_assert_held(&namespace_lock);
     u32 symlinks = 0;
     for (;;) {
         struct vnode *v;
@@ -196,6 +201,7 @@ int walk_path(struct walk *w, struct vnode *at, const char *path, u32 flags)
 
 void walk_done(struct walk *w)
 {
+    mutex_assert_held(&namespace_lock);
     if (w->vnode)
         vnode_unref(w->vnode);
     vnode_unref(w->dir);
@@ -251,6 +257,7 @@ static bool compare_ino(struct dirent_sink *s, u64 ino, u64 next_pos UNUSED,
 static int search_parent(struct vnode *v, struct vnode **dir, char *name,
                          size_t *len)
 {
+    mutex_assert_held(&namespace_lock);
     if (!vnode_is_dir(v))
         return -ENOENT;
     int err = v->ops->lookup(v, "..", 2, dir);
@@ -271,6 +278,7 @@ static int search_parent(struct vnode *v, struct vnode **dir, char *name,
 // The directory (referenced) and the name that lead to `v`, no mount's root.
 static int locate(struct vnode *v, struct vnode **dir, char *name, size_t *len)
 {
+    mutex_assert_held(&namespace_lock);
     const char *known;
     if (!v->ops->locate)
         return search_parent(v, dir, name, len);

@@ -79,6 +79,8 @@ static int grow_table(struct tmpfs_directory *d)
 static struct tmpfs_entry *entry_create(struct tmpfs_node *dir,
                                         const char *name, size_t len)
 {
+    mutex_assert_held(&namespace_lock);
+    assert(len);
     if (grow_table(&dir->dir))
         return NULL;
     struct tmpfs_entry *e = kmalloc(sizeof(*e) + len);
@@ -128,6 +130,7 @@ static void insert(struct tmpfs_entry *e, struct tmpfs_node *node, u64 position,
 
 static void append(struct tmpfs_entry *e, struct tmpfs_node *node)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_directory *d = &e->dir->dir;
     insert(e, node, d->next_position++, d->order.prev);
 }
@@ -158,6 +161,7 @@ static struct tmpfs_node *remove(struct tmpfs_entry *e)
 // Takes away a name and with it, maybe, the node.
 static void remove_for_good(struct tmpfs_entry *e)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_node *dir = e->dir, *node = remove(e);
     if (is_dir(node))
         node->v.nlink = 0;
@@ -188,6 +192,7 @@ int tmpfs_lookup(struct vnode *v, const char *name, size_t len,
 static int enter(struct tmpfs_node *dir, const char *name, size_t len,
                  struct tmpfs_node *node, struct vnode **out)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_entry *e = entry_create(dir, name, len);
     if (!e) {
         vnode_unref(&node->v);
@@ -209,6 +214,7 @@ static bool is_removed(const struct tmpfs_node *dir)
 int tmpfs_create(struct vnode *v, const char *name, size_t len, u32 mode,
                  u32 rdev, struct vnode **out)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_node *dir = tmpfs_node(v);
     if (is_removed(dir))
         return -ENOENT;
@@ -219,6 +225,7 @@ int tmpfs_create(struct vnode *v, const char *name, size_t len, u32 mode,
 int tmpfs_symlink(struct vnode *v, const char *name, size_t len,
                   const char *target, struct vnode **out)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_node *dir = tmpfs_node(v);
     if (is_removed(dir))
         return -ENOENT;
@@ -237,6 +244,8 @@ int tmpfs_symlink(struct vnode *v, const char *name, size_t len,
 int tmpfs_link(struct vnode *v, const char *name, size_t len,
                struct vnode *target)
 {
+    mutex_assert_held(&namespace_lock);
+    assert((target->mode & S_IFMT) != S_IFDIR);
     struct tmpfs_node *dir = tmpfs_node(v);
     if (is_removed(dir))
         return -ENOENT;
@@ -252,6 +261,7 @@ int tmpfs_link(struct vnode *v, const char *name, size_t len,
 int tmpfs_unlink(struct vnode *v, const char *name, size_t len,
                  struct vnode *target)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_entry *e = find(&tmpfs_node(v)->dir, name, len);
     if (!e || &e->node->v != target)
         return -ENOENT;
@@ -265,6 +275,8 @@ int tmpfs_rename(struct vnode *from, const char *fname, size_t flen,
                  struct vnode *to, const char *tname, size_t tlen,
                  struct vnode *moved, struct vnode *replaced)
 {
+    mutex_assert_held(&namespace_lock);
+    assert(moved != replaced);
     struct tmpfs_node *to_dir = tmpfs_node(to);
     struct tmpfs_entry *old = find(&tmpfs_node(from)->dir, fname, flen);
     if (!old || &old->node->v != moved || is_removed(to_dir))
@@ -322,6 +334,7 @@ int tmpfs_locate(struct vnode *v, struct vnode **dir, const char **name,
 
 void tmpfs_clear(struct vnode *root)
 {
+    mutex_assert_held(&namespace_lock);
     struct tmpfs_node *dir = tmpfs_node(root);
     for (;;) {
         if (list_empty(&dir->dir.order)) {

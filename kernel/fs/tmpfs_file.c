@@ -8,6 +8,7 @@
 // was truncated away lives on in the mappings that have it.
 #include "kernel/errno.h"
 #include "kernel/fs/tmpfs.h"
+#include "kernel/init/log.h"
 #include "lib/string.h"
 
 #define SIZE_MAX_TMPFS (1ull << 43) // the page number fits 32 bits, with room
@@ -131,6 +132,7 @@ static int tmpfs_read(struct file *f, struct io *io, u64 *pos)
 // when it is full, unless a page fault has made one meanwhile.
 static int write_whole_page(struct tmpfs_node *n, u32 index, struct io *io)
 {
+    mutex_assert_held(&n->write_lock);
     struct frame *there, *frame = new_frame(0);
     if (!frame)
         return -ENOSPC;
@@ -155,6 +157,8 @@ static int write_whole_page(struct tmpfs_node *n, u32 index, struct io *io)
 static int write_part(struct tmpfs_node *n, u64 pos, size_t bytes,
                       struct io *io)
 {
+    mutex_assert_held(&n->write_lock);
+    assert(bytes && pos % PAGE_SIZE + bytes <= PAGE_SIZE);
     u32 index = (u32)(pos >> PAGE_SHIFT);
     struct frame *frame;
     int err = 0;
@@ -176,6 +180,7 @@ static int write_part(struct tmpfs_node *n, u64 pos, size_t bytes,
 // Under write_lock. Bytes written or -errno.
 static int write_at(struct tmpfs_node *n, struct io *io, u64 start)
 {
+    mutex_assert_held(&n->write_lock);
     size_t done = 0;
     int err = 0;
     while (io->left && !err) {
@@ -231,6 +236,7 @@ void tmpfs_drop_pages(struct tmpfs_node *n, u32 first)
 // What lies behind the end in the last page must be zero if the file grows.
 static void zero_tail(struct tmpfs_node *n, u64 size)
 {
+    mutex_assert_held(&n->write_lock);
     u32 offset = (u32)size & ~PAGE_MASK;
     if (!offset)
         return;

@@ -8,6 +8,7 @@
 #include "kernel/errno.h"
 #include "kernel/exec/signal.h"
 #include "kernel/fs/tty_private.h"
+#include "kernel/init/log.h"
 #include "kernel/sched/task.h"
 
 struct ownership_locks {
@@ -82,6 +83,7 @@ static void hang_up(struct tty *t)
 // The session `sid` owns the terminal no more.
 static void give_up(struct tty *t, u32 sid, bool hanging_up)
 {
+    assert(sid);
     struct ownership_locks locks = lock_ownership(t);
     bool ours = sid != 0 && t->session == sid;
     u32 pgrp = ours ? t->pgrp : 0;

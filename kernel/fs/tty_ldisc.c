@@ -48,6 +48,7 @@ static bool shown_as_two(const struct tty *t, u8 c)
 
 static void echo(struct tty *t, u8 c)
 {
+    spin_assert_held(&t->lock);
     if (shown_as_two(t, c)) {
         tty_echo(t, '^');
         c ^= 0100;
@@ -83,6 +84,7 @@ static u32 input_used(const struct tty *t)
 // Adds an entry. A line's last place is kept for its end. False: no room.
 static bool put_input(struct tty *t, u16 entry)
 {
+    spin_assert_held(&t->lock);
     bool canonical = t->termios.lflag & ICANON;
     u32 room = TTY_INPUT_SIZE - input_used(t);
     bool ends = entry & (INPUT_LINE_END | INPUT_EOF);
@@ -188,6 +190,7 @@ void ldisc_modes_changed(struct tty *t, const struct termios_k *old)
 // Takes the edited line back to `head`, wiping it from the screen.
 static void erase_back_to(struct tty *t, u32 head)
 {
+    spin_assert_held(&t->lock);
     u32 wipe = column_at(t, t->in_head) - column_at(t, head);
 
     t->in_head = head;
@@ -232,6 +235,7 @@ static u32 before_word(const struct tty *t)
 
 static void erase(struct tty *t, u8 c, u32 head)
 {
+    spin_assert_held(&t->lock);
     u32 modes = t->termios.lflag;
 
     if ((modes & ECHO) && (modes & ECHOE)) {
@@ -245,6 +249,7 @@ static void erase(struct tty *t, u8 c, u32 head)
 
 static void kill_line(struct tty *t, u8 c)
 {
+    spin_assert_held(&t->lock);
     const u32 visibly = ECHO | ECHOE | ECHOK | ECHOKE;
     u32 modes = t->termios.lflag;
 
@@ -262,6 +267,7 @@ static void kill_line(struct tty *t, u8 c)
 
 static void reprint(struct tty *t, u8 c)
 {
+    spin_assert_held(&t->lock);
     echo(t, c);
     tty_echo(t, '\n');
     t->line_column = t->column;
@@ -272,6 +278,7 @@ static void reprint(struct tty *t, u8 c)
 // The characters that edit the line. False: `c` is none of them.
 static bool edit(struct tty *t, u8 c)
 {
+    spin_assert_held(&t->lock);
     u32 modes = t->termios.lflag;
     bool extended = modes & IEXTEN;
 
@@ -301,6 +308,7 @@ static bool edit(struct tty *t, u8 c)
 
 static void insert(struct tty *t, u8 c, u16 marks)
 {
+    spin_assert_held(&t->lock);
     bool first = t->in_head == t->in_line;
     u32 column = t->column;
 
@@ -314,6 +322,7 @@ static void insert(struct tty *t, u8 c, u16 marks)
 // The characters that end the line. False: `c` is none of them.
 static bool end_line(struct tty *t, u8 c)
 {
+    spin_assert_held(&t->lock);
     u32 modes = t->termios.lflag;
 
     if (c == '\n') {
@@ -344,6 +353,7 @@ static int signal_of(const struct tty *t, u8 c)
 
 static void begin_signal(struct tty *t, u8 c)
 {
+    spin_assert_held(&t->lock);
     if (!(t->termios.lflag & NOFLSH)) {
         ldisc_flush_input(t);
         tty_output_flush(t);
@@ -357,6 +367,7 @@ static void begin_signal(struct tty *t, u8 c)
 // ^S and ^Q. False: `c` is to be looked at further.
 static bool flow_control(struct tty *t, u8 c)
 {
+    spin_assert_held(&t->lock);
     if (!(t->termios.iflag & IXON))
         return false;
     if (is_cc(t, c, VSTART) || is_cc(t, c, VSTOP)) {

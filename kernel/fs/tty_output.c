@@ -20,6 +20,7 @@ bool tty_writable(const struct tty *t)
 
 static void put(struct tty *t, u8 c)
 {
+    spin_assert_held(&t->lock);
     t->out[t->out_head++ % TTY_OUTPUT_SIZE] = c;
 }
 
@@ -33,6 +34,7 @@ static void put_spaces(struct tty *t, u32 n)
 // free.
 static void put_processed(struct tty *t, u8 c)
 {
+    spin_assert_held(&t->lock);
     u32 modes = t->termios.oflag;
     u32 to_tab = TTY_TAB_WIDTH - t->column % TTY_TAB_WIDTH;
 

@@ -135,6 +135,7 @@ static int wait_for_call(struct answerbox *b, u64 deadline)
 
 int box_push(struct answerbox *b, struct call *c)
 {
+    assert(c);
     int err = 0;
     spin_lock(&b->lock);
     if (b->closed) {
@@ -287,6 +288,7 @@ static struct call *take_received(struct answerbox *b, u32 id)
 // meanwhile the call is answered as all the others were.
 static void give_back(struct answerbox *b, struct call *c, bool queued)
 {
+    assert(c);
     spin_lock(&b->lock);
     bool closed = b->closed;
     if (!closed) {

@@ -8,6 +8,7 @@
 // read by sleepers without.
 #include "arch/irq.h"
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
@@ -108,6 +109,7 @@ static void take_out(struct watch *w)
 
 static int start(struct answerbox *b, u32 irq, u32 vector)
 {
+    assert(vector >= 32 && vector < 256);
     struct watch *w = slab_alloc(&watch_cache);
     if (!w)
         return -ENOMEM;

@@ -50,18 +50,23 @@ struct area *area_above(struct aspace *as, u32 addr)
 
 struct area *area_at(struct aspace *as, u32 addr)
 {
+    mutex_assert_held(&as->lock);
     struct area *a = area_above(as, addr);
     return a && a->start <= addr ? a : NULL;
 }
 
 bool area_range_free(struct aspace *as, u32 start, u32 end)
 {
+    mutex_assert_held(&as->lock);
+    assert(start <= end);
     struct area *a = area_above(as, start);
     return !a || a->start >= end;
 }
 
 bool area_range_full(struct aspace *as, u32 start, u32 end)
 {
+    mutex_assert_held(&as->lock);
+    assert(start <= end);
     struct area *a = area_at(as, start);
     while (a && a->end < end) {
         struct area *next = area_next(as, a);
@@ -109,6 +114,7 @@ u32 area_find_gap(struct aspace *as, u32 length)
 
 struct area *area_create(const struct area *like)
 {
+    assert(!like->vnode || !like->shared);
     struct area *a = slab_alloc(&area_cache);
     if (!a)
         return NULL;
@@ -123,6 +129,7 @@ struct area *area_create(const struct area *like)
 
 void area_free(struct area *a)
 {
+    assert(!a->vnode || !a->shared);
     if (a->vnode)
         vnode_unref(a->vnode);
     if (a->shared)
@@ -201,6 +208,8 @@ static bool continues(const struct area *a, const struct area *b)
 // `b`, the next one, goes; its references are not the last ones.
 static void join(struct aspace *as, struct area *a, struct area *b)
 {
+    mutex_assert_held(&as->lock);
+    assert(a->end == b->start);
     a->end = b->end;
     list_remove(&b->node);
     if (as->hint == b)
@@ -240,5 +249,6 @@ u32 area_page_prot(const struct area *a)
 
 u32 area_page_index(const struct area *a, u32 va)
 {
+    assert(va >= a->start && va < a->end);
     return (u32)((a->offset + (va - a->start)) >> PAGE_SHIFT);
 }

@@ -72,6 +72,7 @@ static void share_page(paddr_t frame)
 static int copy_area(struct aspace *src, struct aspace *dst, struct area *a,
                      struct page_sharing *sharing)
 {
+    mutex_assert_held(&src->lock);
     struct area *copy = area_create(a);
     if (!copy)
         return -ENOMEM;
@@ -126,6 +127,7 @@ int aspace_fork(struct aspace *src, struct aspace **out)
 int aspace_for_each_area(struct aspace *as, int (*fn)(struct area *, void *),
                          void *arg)
 {
+    assert(!mutex_held(&as->lock));
     struct area *a;
     int result = 0;
     mutex_lock(&as->lock);

@@ -2,6 +2,7 @@
 // their size; two that make up a larger one are joined when the second comes
 // back. The zone's lock is held by the caller (start-up: one CPU, no lock).
 
+#include "kernel/init/log.h"
 #include "kernel/mm/zone.h"
 
 struct zone zones[ZONES] = {
@@ -11,6 +12,7 @@ struct zone zones[ZONES] = {
 
 static void block_insert(struct zone *z, struct frame *f, u32 order)
 {
+    assert(order <= ORDER_MAX);
     f->flags |= FRAME_BLOCK;
     f->order = (u8)order;
     list_push_front(&z->blocks[order], &f->node);
@@ -19,6 +21,7 @@ static void block_insert(struct zone *z, struct frame *f, u32 order)
 
 static void block_remove(struct zone *z, struct frame *f)
 {
+    assert(f->order <= ORDER_MAX);
     f->flags &= (u8)~FRAME_BLOCK;
     f->node.prev->next = f->node.next;
     f->node.next->prev = f->node.prev;

@@ -38,6 +38,7 @@ static bool zone_has(const struct zone *z, u32 n, enum frame_use use)
 static NOINLINE bool cache_refill(struct frame_cache *c, u32 zone,
                                   enum frame_use use)
 {
+    assert(!c->count[zone]);
     struct zone *z = &zones[zone];
     u32 n = 0;
     u32 flags = spin_lock_irq(&z->lock);
@@ -67,6 +68,7 @@ static struct frame *cache_take(struct frame_cache *c, u32 zone,
 
 static NOINLINE void cache_shrink(struct frame_cache *c, u32 zone)
 {
+    assert(c->count[zone] >= CACHE_BATCH);
     struct zone *z = &zones[zone];
     u32 flags = spin_lock_irq(&z->lock);
     for (u32 i = 0; i < CACHE_BATCH; i++)
@@ -120,6 +122,7 @@ static ALWAYS_INLINE void close_frames(const struct frame *f, u32 order)
 
 static struct frame *take_block(u32 order, u32 zone, enum frame_use use)
 {
+    assert(order && order <= ORDER_MAX);
     struct zone *z = &zones[zone];
     struct frame *f = NULL;
     u32 flags = spin_lock_irq(&z->lock);
@@ -142,6 +145,7 @@ static struct frame *take(struct frame_cache *c, u32 order, u32 zone,
 static NOINLINE struct frame *take_last(struct frame_cache *c, u32 order,
                                         u32 zone, enum frame_use use)
 {
+    assert(!irqs_enabled());
     struct frame *f = NULL;
     cache_drain(c);
     if (zone == ZONE_HIGH)
@@ -233,6 +237,7 @@ u32 frame_refs(const struct frame *f)
 
 paddr_t frame_paddr(const struct frame *f)
 {
+    assert(f);
     return (paddr_t)frame_number(f) << PAGE_SHIFT;
 }
 
@@ -273,6 +278,7 @@ static void frame_close(const struct frame *f, void *va)
 
 void frame_copy(struct frame *dst, struct frame *src)
 {
+    assert(dst != src);
     void *to = frame_open(dst), *from = frame_open(src);
     memcpy(to, from, PAGE_SIZE);
     frame_close(src, from);

@@ -35,6 +35,7 @@ struct unmapping {
 static int clear_page(u32 va, void *entry, const struct mapping *m, void *arg)
 {
     struct unmapping *u = arg;
+    assert(u->count < UNMAP_BATCH);
     if (!u->count)
         u->first = va;
     u->last = va;

@@ -53,6 +53,7 @@ static int clear_entry(u32 va UNUSED, void *entry,
 // that cannot be had there leaves all as it was.
 static int move_pages(struct aspace *as, u32 from, u32 to, u32 length)
 {
+    mutex_assert_held(&as->lock);
     struct move move = { &as->pt, to - from };
     int err = pagetable_walk(&as->pt, from, from + length, copy_entry, &move);
     u32 cleared = err ? to : from;
@@ -65,6 +66,7 @@ static int move_pages(struct aspace *as, u32 from, u32 to, u32 length)
 static int move(struct aspace *as, const struct remapping *r, u32 to,
                 struct list *dead)
 {
+    mutex_assert_held(&as->lock);
     u32 kept = MIN(r->old_len, r->new_len);
     if (area_split(as, r->old) || area_split(as, r->old + r->old_len))
         return -ENOMEM;
@@ -92,6 +94,7 @@ static int move(struct aspace *as, const struct remapping *r, u32 to,
 static bool grow_in_place(struct aspace *as, struct area *a,
                           const struct remapping *r)
 {
+    mutex_assert_held(&as->lock);
     u32 end = r->old + r->old_len, new_end = r->old + r->new_len;
     if (a->end != end || r->new_len > USER_END - r->old ||
         !area_range_free(as, end, new_end))
@@ -105,6 +108,7 @@ static bool grow_in_place(struct aspace *as, struct area *a,
 static int remap(struct aspace *as, const struct remapping *r,
                  struct list *dead, u32 *out)
 {
+    mutex_assert_held(&as->lock);
     struct area *a = area_at(as, r->old);
     if (!a || r->old + r->old_len > a->end)
         return -EFAULT;

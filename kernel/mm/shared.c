@@ -20,6 +20,7 @@ struct shared_pages {
 
 struct shared_pages *shared_pages_create(u32 pages)
 {
+    assert(pages);
     u32 chunks = DIV_ROUND_UP(pages, CHUNK_FRAMES);
     struct shared_pages *s =
         kzalloc(sizeof(*s) + chunks * sizeof(s->chunks[0]));

@@ -28,6 +28,7 @@ static u32 own_bit(void)
 // Interrupts off. `old` may only go away when our bit is gone.
 static void load(struct aspace *as)
 {
+    assert(!irqs_enabled());
     struct cpu *c = this_cpu();
     struct aspace *old = c->aspace;
     if (as)
@@ -75,6 +76,7 @@ static void shootdown_interrupt(void *arg)
 
 void tlb_shootdown(struct aspace *as, u32 addr, u32 pages)
 {
+    assert(as);
     struct shootdown s = { as, addr, pages };
     preempt_disable();
     if (this_cpu()->aspace == as)

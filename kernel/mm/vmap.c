@@ -121,6 +121,7 @@ static bool recycle(void)
 
 static void *page_address(u32 page)
 {
+    assert(page < VMAP_PAGES);
     return (void *)(VMAP_BASE + page * PAGE_SIZE);
 }
 
@@ -150,6 +151,7 @@ static void unmap_page(u32 va)
 
 static void release(u32 first, u32 mapped, u32 pages)
 {
+    assert(mapped <= pages);
     u32 va = (u32)page_address(first);
     for (u32 i = 0; i < mapped; i++)
         unmap_page(va + i * PAGE_SIZE);

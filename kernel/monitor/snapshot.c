@@ -41,6 +41,7 @@ u64 snapshot_count(void)
 
 static void put_task(struct task *t, void *arg)
 {
+    spin_assert_held(&tasks_lock);
     struct snapshot *s = arg;
     struct snapshot_task *st = chain_put(&s->tasks);
     struct thread *th;

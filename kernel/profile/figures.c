@@ -6,6 +6,7 @@
 
 #include "arch/cpu.h"
 #include "arch/nmi.h"
+#include "kernel/init/log.h"
 #include "kernel/monitor/providers.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/sched/task.h"
@@ -17,11 +18,14 @@ static struct sprofile_info ended; // the counts of those that have ended
 
 void figures_begun(void)
 {
+    mutex_assert_held(&sessions_lock);
     begun++;
 }
 
 void figures_ended(const struct session *s)
 {
+    mutex_assert_held(&sessions_lock);
+    assert(!slots[s->slot]);
     session_counts(s, &ended);
 }
 
@@ -36,6 +40,7 @@ static const char *state_of(const struct session *s)
 
 static void fill(const struct session *s, struct sysinfo_session *out)
 {
+    mutex_assert_held(&sessions_lock);
     struct sprofile_info counts = { 0 };
 
     session_counts(s, &counts);

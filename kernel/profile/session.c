@@ -1,6 +1,7 @@
 // Profiling sessions: how they begin and end, and what they say of themselves.
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/session_private.h"
@@ -46,11 +47,13 @@ static void stretch_ends(struct session *s)
 
 u64 session_elapsed_ns(const struct session *s)
 {
+    mutex_assert_held(&sessions_lock);
     return s->elapsed_ns + (counting(s) ? clock_now_ns() - s->since_ns : 0);
 }
 
 static void set_paused(struct session *s, bool paused, bool wait_exec)
 {
+    mutex_assert_held(&sessions_lock);
     bool was = counting(s);
     if (was)
         stretch_ends(s);
@@ -63,6 +66,7 @@ static void set_paused(struct session *s, bool paused, bool wait_exec)
 
 void session_exec_seen(struct session *s)
 {
+    mutex_assert_held(&sessions_lock);
     set_paused(s, false, false);
 }
 
@@ -151,6 +155,7 @@ static int check_options(const struct sprofile_options *o,
 
 static int free_slot(void)
 {
+    mutex_assert_held(&sessions_lock);
     for (int i = 0; i < SESSIONS_MAX; i++) {
         if (!slots[i])
             return i;
@@ -160,6 +165,8 @@ static int free_slot(void)
 
 static void publish(struct session *s)
 {
+    mutex_assert_held(&sessions_lock);
+    assert(s->slot < SESSIONS_MAX && !slots[s->slot]);
     u32 flags = spin_lock_irq(&tasks_lock);
     if (s->task && s->task->zombie)
         s->ended = true;
@@ -172,6 +179,7 @@ static void publish(struct session *s)
 
 static int begin_locked(struct session *s, const struct sprofile_options *o)
 {
+    mutex_assert_held(&sessions_lock);
     int slot = free_slot();
     if (slot < 0)
         return slot;
@@ -232,6 +240,7 @@ static void nothing(void *arg)
 
 void session_end(struct session *s)
 {
+    assert(slots[s->slot] == s);
     callout_drain(&s->pump);
     mutex_lock(&sessions_lock);
     targets_clear(s);

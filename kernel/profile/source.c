@@ -42,6 +42,7 @@ static struct use *use_of(const struct sample_source *source)
 
 static int start(const struct sample_source *s, struct sample_rate *rate)
 {
+    mutex_assert_held(&sessions_lock);
     if (rate->period && !s->counts)
         return -EINVAL;
     if (!rate->hz)
@@ -54,6 +55,7 @@ static int start(const struct sample_source *s, struct sample_rate *rate)
 // Takes part in what runs, or starts it.
 static int acquire(const struct sample_source *s, struct sample_rate *rate)
 {
+    mutex_assert_held(&sessions_lock);
     struct use *use = use_of(s);
     if (!use->users) {
         struct sample_rate real = *rate;
@@ -84,6 +86,7 @@ static const struct sample_source *best_below(u32 limit)
 static int acquire_best(struct sample_rate *rate,
                         const struct sample_source **out)
 {
+    mutex_assert_held(&sessions_lock);
     int err = -ENODEV;
     for (u32 limit = ~0u; err; limit = (*out)->rank) {
         *out = best_below(limit);
@@ -97,6 +100,7 @@ static int acquire_best(struct sample_rate *rate,
 int source_acquire(const char *asked, struct sample_rate *rate,
                    const struct sample_source **out)
 {
+    mutex_assert_held(&sessions_lock);
     bool by_argument = !asked[0] && arg_sampler.present;
     if (asked[0] || by_argument) {
         const char *name = asked[0] ? asked : arg_sampler.value;
@@ -113,6 +117,7 @@ int source_acquire(const char *asked, struct sample_rate *rate,
 
 void source_release(const struct sample_source *source)
 {
+    mutex_assert_held(&sessions_lock);
     struct use *use = use_of(source);
     if (!--use->users)
         source->stop(source);

@@ -7,6 +7,7 @@
 // own, so that each sample can be looked up in the program that ran then.
 
 #include "arch/cpu.h"
+#include "kernel/init/log.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
@@ -15,6 +16,8 @@ static u32 inherited; // sessions that want children; tasks_lock
 
 void targets_add(struct session *s, struct task *t)
 {
+    spin_assert_held(&tasks_lock);
+    assert(!(t->sessions & 1u << s->slot));
     u32 bit = 1u << s->slot;
     WRITE_ONCE(t->sessions, t->sessions | bit);
     s->live++;
@@ -30,11 +33,13 @@ static void remove(struct task *t, void *arg)
 
 void targets_clear(struct session *s)
 {
+    mutex_assert_held(&sessions_lock);
     u32 flags = spin_lock_irq(&tasks_lock);
     inherited &= ~(1u << s->slot);
     WRITE_ONCE(slots_used, slots_used & ~(1u << s->slot));
     WRITE_ONCE(slots[s->slot], NULL);
     task_for_each_locked(remove, s);
+    remove(&kernel_task, s); // which is in no table
     spin_unlock_irq(&tasks_lock, flags);
 }
 
@@ -106,6 +111,7 @@ static void put(struct session *s, const union task_record *r)
 // tasks_lock held.
 static void tell(struct task *t, u32 parent, enum sprofile_task_kind kind)
 {
+    spin_assert_held(&tasks_lock);
     union task_record r;
     bool described = false;
     for (u32 used = slots_used; used; used &= used - 1) {
@@ -123,6 +129,7 @@ static void tell(struct task *t, u32 parent, enum sprofile_task_kind kind)
 // tasks_lock held.
 static void forked(struct task *child, struct task *parent)
 {
+    spin_assert_held(&tasks_lock);
     if (!slots_used)
         return;
     u32 bits = parent->sessions & inherited;
@@ -153,6 +160,8 @@ static void execed(struct task *t)
 // held.
 static void target_ended(struct task *t, u32 slot)
 {
+    spin_assert_held(&tasks_lock);
+    assert(slot < SESSIONS_MAX);
     struct session *s = slots[slot];
     u64 user, kernel;
     task_times_locked(t, &user, &kernel);

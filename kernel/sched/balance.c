@@ -9,6 +9,7 @@
 // fast would wait for hours in a place where it went slowly. Only CPUs with
 // threads that wait do this, so lonely and idle ones take no tick for it.
 
+#include "kernel/init/log.h"
 #include "kernel/sched/charge.h"
 
 static u32 load_of(const struct run_queue *rq)
@@ -39,6 +40,7 @@ static u32 cost_of(const struct thread *t, const struct run_queue *rq,
 // time it is carried out costs time, not correctness.
 struct cpu *balance_choose_of_many(const struct thread *t, struct cpu *last)
 {
+    assert(cpu_count > 1);
     if (run_queue_idle(last->rq) && allowed(t, last->id))
         return last;
     u32 best = last->id, least = ~0u;
@@ -70,6 +72,7 @@ static struct thread *find_movable(const struct run_queue *from, u32 to)
 
 static struct thread *steal_from(struct run_queue *from, struct run_queue *rq)
 {
+    spin_assert_held(&rq->lock);
     // Out of order for the lock rule, so only tried: the loser of a race for it
     // goes idle and is sent work by whoever has too much (balance_push).
     if (!spin_try_lock(&from->lock))
@@ -86,6 +89,7 @@ static struct thread *steal_from(struct run_queue *from, struct run_queue *rq)
 
 struct thread *balance_steal(struct run_queue *rq)
 {
+    spin_assert_held(&rq->lock);
     for (u32 tried = 1u << rq->cpu->id;;) {
         struct run_queue *longest = NULL;
         for (u32 i = 0; i < cpu_count; i++) {
@@ -156,6 +160,7 @@ static bool has_room(const struct run_queue *rq, const struct run_queue *to)
 
 void balance_push(struct run_queue *rq, struct thread *prev)
 {
+    spin_assert_held(&rq->lock);
     struct thread *t = run_queue_first_batch(rq);
     struct run_queue *to = t ? candidate(rq, t) : NULL;
     if (!to || !spin_try_lock(&to->lock))

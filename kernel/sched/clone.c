@@ -100,6 +100,7 @@ static int attach_task(struct task *task, struct thread *thread,
 // Until it is attached, a task is destroyed by dropping what it has.
 static void drop_unattached(struct task *task)
 {
+    assert(!task->thread_count && list_empty(&task->all_node));
     if (task->aspace)
         aspace_unref(task->aspace);
     task->aspace = NULL;

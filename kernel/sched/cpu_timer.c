@@ -1,5 +1,6 @@
 #include "kernel/sched/cpu_timer.h"
 
+#include "kernel/init/log.h"
 #include "kernel/sched/task.h"
 
 // Nearer than this a timer is not looked at again: on several CPUs what is left
@@ -51,6 +52,7 @@ u64 cpu_timer_now(struct task *t, const struct cpu_timer *timer)
 
 void cpu_timer_set(struct task *t, struct cpu_timer *timer, u64 at)
 {
+    spin_assert_held(&t->cpu_timers.lock);
     timer->at = at;
     list_remove(&timer->node);
     list_push_back(&t->cpu_timers.list, &timer->node);
@@ -72,6 +74,7 @@ static u64 now_of(struct task *t, const struct cpu_timer *timer,
 // How long the timer cannot be due: as if all CPUs worked for it from now on.
 static u64 earliest(const struct cpu_timer *timer, u64 now, u32 cpus)
 {
+    assert(cpus && cpus <= CPU_MAX);
     if (now >= timer->at)
         return 0;
     u64 left = timer->at - now;
@@ -81,6 +84,7 @@ static u64 earliest(const struct cpu_timer *timer, u64 now, u32 cpus)
 // Sets this CPU's callout. The lock is held, interrupts are off.
 static void watch(struct task *t)
 {
+    spin_assert_held(&t->cpu_timers.lock);
     struct callout *c = &watches[this_cpu()->id];
     struct usage whole = usage_of(t, NULL);
     u32 cpus = MAX(MIN(READ_ONCE(t->threads_running), cpu_count), 1u);
@@ -99,6 +103,7 @@ static void watch(struct task *t)
 
 static void run_due(struct task *t)
 {
+    spin_assert_held(&t->cpu_timers.lock);
     struct usage whole = usage_of(t, NULL);
     struct cpu_timer *timer, *next;
     list_for_each_safe(timer, next, &t->cpu_timers.list, node) {

@@ -23,6 +23,7 @@ static struct task *reaper(void)
 
 void task_reparent_children(struct task *t)
 {
+    spin_assert_held(&tasks_lock);
     struct task *to = reaper(), *child, *next;
     bool wake = false;
     list_for_each_safe(child, next, &t->children, sibling) {
@@ -59,6 +60,7 @@ static void look_at_member(struct task *t, void *arg)
 // members. tasks_lock held.
 static bool pgrp_is_stranded(u32 pgid, u32 sid, struct task *leaving)
 {
+    spin_assert_held(&tasks_lock);
     struct orphan_search s = { pgid, sid, leaving, false, false };
     task_for_each_locked(look_at_member, &s);
     return !s.linked && s.stopped;
@@ -75,6 +77,7 @@ static void release_stranded(u32 pgid)
 // The groups that `t`'s end strands: its own and its children's.
 static u32 find_stranded(struct task *t, u32 *pgids)
 {
+    spin_assert_held(&tasks_lock);
     u32 n = 0;
     const struct task *p = t->parent;
     bool is_link = p && p->pgid != t->pgid && p->sid == t->sid;
@@ -105,6 +108,7 @@ static void leave_user_memory(struct thread *t)
 
 static void notify_parent(struct task *t)
 {
+    assert(!t->zombie && !t->thread_count);
     struct siginfo info = {
         .signo = SIGCHLD,
         .code = t->exit_code & 0x7f ? 2 /* CLD_KILLED */ : 1 /* CLD_EXITED */,
@@ -139,6 +143,7 @@ static void notify_parent(struct task *t)
 // The last thread has come: gives back everything but the exit status.
 static void end_task(struct task *t)
 {
+    assert(t == current_task() && t->exiting);
     if (t->id == INIT_ID)
         panic("init ended with status %#x", t->exit_code);
     for (u32 i = 0; i < ITIMERS; i++)
@@ -174,6 +179,7 @@ static void end_task(struct task *t)
 
 void task_exit_thread(int wait_status)
 {
+    assert(current_task() != &kernel_task);
     struct thread *t = current;
     struct task *task = t->task;
     irq_enable();
@@ -195,6 +201,7 @@ void task_exit_thread(int wait_status)
 // its task, or of the parent. tasks_lock held. NULL: nobody.
 static struct thread *heir_of(const struct task *task)
 {
+    spin_assert_held(&tasks_lock);
     if (task == &kernel_task)
         return NULL;
     if (list_empty(&task->threads))
@@ -229,6 +236,7 @@ void thread_ended(struct thread *t)
 // Makes every other thread of the task die on its way to user mode.
 static void kill_others(struct task *task)
 {
+    spin_assert_held(&tasks_lock);
     struct thread *t;
     list_for_each(t, &task->threads, task_node) {
         if (t != current) {

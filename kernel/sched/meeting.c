@@ -4,6 +4,7 @@
 // `meeting_mutex`: one meeting at a time, or two would wait for the same CPUs.
 
 #include "kernel/sched/meeting.h"
+#include "kernel/init/log.h"
 
 #include "arch/cpu.h"
 #include "kernel/sync/mutex.h"
@@ -29,6 +30,7 @@ static void meet(void *arg)
 
 void meeting_call(void (*fn)(void *arg), void *arg)
 {
+    assert(irqs_enabled());
     mutex_lock(&meeting_mutex);
     u32 flags = irq_save();
     struct meeting m = { fn, arg, cpu_count - 1, 0, 0 };

@@ -4,6 +4,7 @@
 // no tick.
 
 #include "kernel/sched/runqueue.h"
+#include "kernel/init/log.h"
 
 #include "kernel/sched/charge.h"
 
@@ -46,6 +47,7 @@ void sched_cycles_init(void)
 static struct list *batch_position(struct run_queue *rq, struct thread *t,
                                    bool from_front)
 {
+    spin_assert_held(&rq->lock);
     struct list *head = &rq->levels[PRIORITY_BATCH], *at;
     u64 key = t->virtual_time;
     if (from_front) {
@@ -65,6 +67,7 @@ static struct list *batch_position(struct run_queue *rq, struct thread *t,
 // Who comes stands where those stand who are here, but for his debt.
 static struct list *enter_batch(struct run_queue *rq, struct thread *t)
 {
+    spin_assert_held(&rq->lock);
     if (rq->level == PRIORITY_BATCH && !run_queue_first_batch(rq))
         rq->floor = charge_now(rq); // alone, it was not charged till now
     t->virtual_time = rq->floor + t->debt;
@@ -74,6 +77,7 @@ static struct list *enter_batch(struct run_queue *rq, struct thread *t)
 
 void run_queue_add(struct run_queue *rq, struct thread *t, bool front)
 {
+    spin_assert_held(&rq->lock);
     u32 level = t->priority;
     struct list *before = &rq->levels[level];
     if (front)
@@ -172,6 +176,7 @@ void run_queue_place(struct thread *t, struct cpu *target)
 
 struct run_queue *run_queue_lock_of(const struct thread *t)
 {
+    assert(!irqs_enabled());
     for (;;) {
         struct cpu *cpu = READ_ONCE(t->cpu);
         spin_lock(&cpu->rq->lock);

@@ -41,6 +41,7 @@ static u32 choose_level(struct run_queue *rq)
 
 static struct thread *pick(struct run_queue *rq)
 {
+    spin_assert_held(&rq->lock);
     rq->in_turn = false;
     if (!rq->count)
         return NULL;
@@ -62,6 +63,7 @@ static bool allowed_here(const struct run_queue *rq, const struct thread *t)
 static bool put_previous(struct run_queue *rq, struct thread *prev,
                          enum why why)
 {
+    spin_assert_held(&rq->lock);
     // Asleep, stopped or dead: a thread dies with interrupts off, so it is not
     // preempted on the way.
     if (prev->state != THREAD_RUNNING && why == BLOCKED) {
@@ -107,6 +109,7 @@ void sched_switch_finished(struct thread *prev)
 // The thread that gets the CPU now.
 static void dispatch(struct run_queue *rq, struct thread *next)
 {
+    spin_assert_held(&rq->lock);
     WRITE_ONCE(next->state, THREAD_RUNNING);
     WRITE_ONCE(next->cpu, rq->cpu);
     WRITE_ONCE(rq->running, next);
@@ -124,6 +127,7 @@ static void start_slice(struct run_queue *rq, u64 now)
 
 static void choose_and_switch(enum why why)
 {
+    assert(!irqs_enabled());
     struct run_queue *rq = this_rq();
     spin_lock_irq(&rq->lock);
     struct thread *prev = rq->running, *next = NULL;

@@ -48,6 +48,7 @@ void task_table_init(void)
 
 struct task *task_find_locked(u32 id)
 {
+    spin_assert_held(&tasks_lock);
     struct task *t;
     list_for_each(t, &task_table[id % ID_HASH_SIZE], table_node) {
         if (t->id == id)
@@ -58,6 +59,7 @@ struct task *task_find_locked(u32 id)
 
 static bool id_used(u32 id)
 {
+    spin_assert_held(&tasks_lock);
     if (task_find_locked(id) || thread_id_used(id))
         return true;
     struct task *t;
@@ -70,6 +72,7 @@ static bool id_used(u32 id)
 
 u32 id_allocate(void)
 {
+    spin_assert_held(&tasks_lock);
     do {
         if (++last_id > ID_MAX) {
             last_id = INIT_ID + 1;
@@ -81,6 +84,9 @@ u32 id_allocate(void)
 
 void task_table_add(struct task *t, u32 id)
 {
+    spin_assert_held(&tasks_lock);
+    assert(id && id <= ID_MAX);
+    assert(list_empty(&t->all_node));
     t->id = id;
     list_push_back(&task_table[id % ID_HASH_SIZE], &t->table_node);
     list_push_back(&all_tasks, &t->all_node);
@@ -91,6 +97,8 @@ void task_table_add(struct task *t, u32 id)
 
 void task_table_remove(struct task *t)
 {
+    spin_assert_held(&tasks_lock);
+    assert(!list_empty(&t->all_node));
     list_remove(&t->table_node);
     list_remove(&t->all_node);
     tasks_alive--;
@@ -140,6 +148,7 @@ u32 task_newest(void)
 
 void task_for_each_locked(void (*fn)(struct task *t, void *arg), void *arg)
 {
+    spin_assert_held(&tasks_lock);
     struct task *t, *next;
     list_for_each_safe(t, next, &all_tasks, all_node)
         fn(t, arg);
@@ -260,6 +269,7 @@ int task_create(struct task *parent, u32 flags, struct task **out)
 
 void task_times_locked(struct task *t, u64 *user, u64 *kernel)
 {
+    spin_assert_held(&tasks_lock);
     *user = t->dead_user;
     *kernel = t->dead_kernel;
     struct thread *th;

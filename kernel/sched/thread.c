@@ -24,6 +24,7 @@ void thread_table_init(void)
 
 static struct thread *find_locked(u32 tid)
 {
+    spin_assert_held(&tasks_lock);
     struct thread *t;
     list_for_each(t, &tid_table[tid % ID_HASH_SIZE], tid_node) {
         if (t->tid == tid)
@@ -54,6 +55,8 @@ u32 thread_count(void)
 
 void thread_set_id(struct thread *t, u32 tid)
 {
+    spin_assert_held(&tasks_lock);
+    assert(tid);
     list_remove(&t->tid_node);
     t->tid = tid;
     list_push_back(&tid_table[tid % ID_HASH_SIZE], &t->tid_node);
@@ -61,6 +64,8 @@ void thread_set_id(struct thread *t, u32 tid)
 
 void thread_attach(struct thread *t, u32 tid)
 {
+    spin_assert_held(&tasks_lock);
+    assert(list_empty(&t->task_node));
     thread_set_id(t, tid);
     list_push_back(&t->task->threads, &t->task_node);
     t->task->thread_count++;
@@ -70,6 +75,8 @@ void thread_attach(struct thread *t, u32 tid)
 
 void thread_detach(struct thread *t)
 {
+    spin_assert_held(&tasks_lock);
+    assert(t->task->thread_count && threads_alive);
     list_remove(&t->tid_node);
     list_remove(&t->task_node);
     t->task->thread_count--;

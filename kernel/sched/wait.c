@@ -1,6 +1,7 @@
 // wait4 and waitid; stopping and continuing.
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/sched/ids.h"
 #include "kernel/sched/task.h"
 
@@ -11,6 +12,7 @@
 
 static bool matches(const struct task *child, s32 pid)
 {
+    spin_assert_held(&tasks_lock);
     if (pid > 0)
         return child->id == (u32)pid;
     if (pid == 0)
@@ -24,6 +26,7 @@ static bool matches(const struct task *child, s32 pid)
 static bool take_report(struct task *child, u32 options,
                         struct wait_result *out)
 {
+    spin_assert_held(&tasks_lock);
     bool keep = options & WNOWAIT;
     if (child->zombie) {
         if (!(options & WEXITED))
@@ -53,6 +56,8 @@ static bool take_report(struct task *child, u32 options,
 // has a reference.
 static void reap(struct task *child, struct wait_result *out)
 {
+    spin_assert_held(&tasks_lock);
+    assert(child->zombie);
     struct task *parent = current_task();
     out->user = child->dead_user + child->child_user;
     out->kernel = child->dead_kernel + child->child_kernel;
@@ -121,6 +126,7 @@ static void tell_parent(struct task *t, int code, int status)
 
 void task_stop_current(int sig)
 {
+    assert(irqs_enabled());
     struct task *t = current_task();
     u32 flags = spin_lock_irq(&t->signals.lock);
     bool first = !t->stopped;

@@ -1,6 +1,7 @@
 // Waking threads, and where they may run.
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/sched/charge.h"
 #include "kernel/sched/task.h"
 
@@ -125,6 +126,8 @@ void sched_inherit(struct thread *child)
 
 void sched_bequeath(const struct thread *dead, struct thread *heir)
 {
+    spin_assert_held(&tasks_lock);
+    assert(dead != heir);
     u32 ran = history_units(dead->user.cycles + dead->kernel.cycles);
     if (READ_ONCE(heir->bequest) < sched_cycles.history) // more is all the same
         __atomic_fetch_add(&heir->bequest, MIN(ran, sched_cycles.inherited),

@@ -43,6 +43,7 @@ void callouts_init_cpu(struct cpu *cpu)
 
 void callout_init(struct callout *c, void (*fn)(struct callout *c), u32 where)
 {
+    assert(fn && where <= CALLOUT_THREAD);
     *c = (struct callout){ .fn = fn,
                            .queue = this_cpu()->callouts,
                            .where = (u8)where };
@@ -51,6 +52,7 @@ void callout_init(struct callout *c, void (*fn)(struct callout *c), u32 where)
 // Locks the queue that the callout is of. Interrupts are off.
 static struct callouts *lock_queue_of(const struct callout *c)
 {
+    assert(!irqs_enabled());
     for (;;) {
         struct callouts *q = READ_ONCE(c->queue);
         spin_lock(&q->lock);
@@ -64,6 +66,7 @@ static struct callouts *lock_queue_of(const struct callout *c)
 // less than to arm it anew with each time-out that does not happen.
 static bool take_back(struct callouts *q, struct callout *c)
 {
+    spin_assert_held(&q->lock);
     if (c->state == IDLE)
         return false;
     if (c->state == PENDING)
@@ -140,6 +143,7 @@ bool callout_drain(struct callout *c)
 // The handler is about to run; the queue is locked, and unlocked for it.
 static void begin(struct callouts *q, struct callout *c)
 {
+    spin_assert_held(&q->lock);
     WRITE_ONCE(q->running[c->where], c);
     WRITE_ONCE(c->state, IDLE);
 }
@@ -175,6 +179,7 @@ static bool run_first(struct callouts *q, u64 now)
 
 void callouts_interrupt(u64 now)
 {
+    assert(!irqs_enabled());
     struct callouts *q = this_cpu()->callouts;
     bool work = false;
     q->in_interrupt = true;

@@ -168,6 +168,7 @@ u32 clock_resolution_ns(void)
 // Interrupts are off. False: another change is under way.
 static bool try_begin(u32 *gen)
 {
+    assert(!irqs_enabled());
     u32 old = READ_ONCE(time_page.gen);
     *gen = old | TIME_BUSY | this_cpu()->id << TIME_CPU_SHIFT;
     return !(old & TIME_BUSY) &&

@@ -33,11 +33,13 @@ static u64 scale(u64 value, u64 from_hz, u64 to_hz)
 
 u64 timer_ticks(const struct timer *t, u64 ns)
 {
+    assert(t->hz);
     return scale(ns, NSEC_PER_SEC, t->hz);
 }
 
 u64 timer_ns(const struct timer *t, u64 ticks)
 {
+    assert(t->hz);
     return scale(ticks, t->hz, NSEC_PER_SEC);
 }
 
@@ -362,6 +364,7 @@ int timer_start(struct timer *t, u32 mode, u64 period_ns, timer_fn_t fn,
 
 int timer_again(struct timer *t, u64 ns)
 {
+    assert(t->owner);
     if (READ_ONCE(t->stopping))
         return -EBUSY;
     if (!can_do(t, t->mode, ns) || !(t->mode & TIMER_ONESHOT))
