@@ -1,0 +1,2 @@
+-- index.sql: what makes slow.sql fast.
+create index orders_of on orders(customer);
