@@ -178,9 +178,11 @@ static struct line start_of(struct callgrind *g, uint32_t row)
     return lines_find(&g->lines, (struct place){ r->image, r->address });
 }
 
-static const char *file_name(const char *file)
+// callgrind_annotate shortens some paths, but not others, by the folder that it
+// runs in: those of the project are short here.
+static const char *file_name(const struct callgrind *g, const char *file)
 {
-    return file != NULL ? file : NO_FILE;
+    return file != NULL ? lines_short_path(g->e->profile, file) : NO_FILE;
 }
 
 static void put_function(struct callgrind *g, uint32_t row)
@@ -190,7 +192,7 @@ static void put_function(struct callgrind *g, uint32_t row)
     function_name(name, g, row);
     fputc('\n', g->e->out);
     put_name(g, "ob", object_of(g, row));
-    put_name(g, "fl", file_name(start_of(g, row).file));
+    put_name(g, "fl", file_name(g, start_of(g, row).file));
     put_name(g, "fn", name);
 }
 
@@ -201,7 +203,7 @@ static void put_call(struct callgrind *g, const struct cost *c)
 
     function_name(name, g, c->callee);
     put_name(g, "cob", object_of(g, c->callee));
-    put_name(g, "cfi", file_name(start.file));
+    put_name(g, "cfi", file_name(g, start.file));
     put_name(g, "cfn", name);
     fprintf(g->e->out, "calls=%" PRIu64 " %u\n", c->samples, start.line);
 }
@@ -223,13 +225,13 @@ static void put_costs(struct callgrind *g)
             continue;
         if (last == NULL || last->row != c->row) {
             put_function(g, c->row);
-            file = file_name(start_of(g, c->row).file);
+            file = file_name(g, start_of(g, c->row).file);
             put_nothing(g, start_of(g, c->row).line);
         }
         last = c;
         // Of a line that was inlined from elsewhere.
-        if (strcmp(file, file_name(c->line.file)) != 0) {
-            file = file_name(c->line.file);
+        if (strcmp(file, file_name(g, c->line.file)) != 0) {
+            file = file_name(g, c->line.file);
             put_name(g, "fi", file);
             put_nothing(g, c->line.line);
         }

@@ -64,20 +64,34 @@ static bool wanted(const struct gmon *g, const struct sample_count *c)
     return view_passes(c, g->e->filter) && c->chain != CHAIN_ROOT;
 }
 
-// From the first symbol to the end of the last one.
+static void widen(struct gmon *g, uint32_t start, uint32_t end)
+{
+    g->low = start < g->low ? start : g->low;
+    g->high = end > g->high ? end : g->high;
+}
+
+// From the first function with samples to the end of the last one: a kernel's
+// symbols may lie far apart.
 static void find_range(struct gmon *g)
 {
-    const struct image *m =
-        images_load(&g->e->profile->samples.images, g->image);
+    struct images *images = &g->e->profile->samples.images;
+    const struct samples *s = &g->e->profile->samples;
+    const struct image *m = images_load(images, g->image);
 
     if (m->problem != NULL || m->symbols.count == 0)
         fail(1, "%s: %s: gprof needs the file, too", m->path,
              m->problem != NULL ? m->problem : "it has no symbols");
-    g->low = m->symbols.table[0].start / BIN_BYTES * BIN_BYTES;
-    for (uint32_t i = 0; i < m->symbols.count; i++) {
-        if (m->symbols.table[i].end > g->high)
-            g->high = m->symbols.table[i].end;
+    g->low = UINT32_MAX;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct place p = innermost(g, &s->counts[i]);
+        const struct symbol *symbol =
+            p.image == g->image ? symbols_find(&m->symbols, p.address) : NULL;
+        if (wanted(g, &s->counts[i]) && symbol != NULL)
+            widen(g, symbol->start, symbol->end);
     }
+    if (g->high == 0) // gprof wants a histogram in any case
+        widen(g, m->symbols.table[0].start, m->symbols.table[0].end);
+    g->low = g->low / BIN_BYTES * BIN_BYTES;
     g->bin_count = (g->high - g->low + BIN_BYTES - 1) / BIN_BYTES;
     g->high = g->low + g->bin_count * BIN_BYTES;
     g->bins = enough(calloc(g->bin_count + 1, sizeof(*g->bins)));

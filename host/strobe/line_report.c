@@ -132,15 +132,6 @@ static void source_text(char *out, size_t size, const struct line *line)
     snprintf(out, size, "%s", begin);
 }
 
-// Paths within the project are shown from its folder on.
-static const char *short_path(const struct profile *p, const char *path)
-{
-    const char *slash = strrchr(p->elves.build, '/');
-    size_t root = slash != NULL ? slash - p->elves.build + 1 : 0;
-
-    return strncmp(path, p->elves.build, root) == 0 ? path + root : path;
-}
-
 static void add_row(struct table *t, const struct profile *p,
                     const struct row *row, uint64_t whole)
 {
@@ -151,9 +142,10 @@ static void add_row(struct table *t, const struct profile *p,
     table_add(t, "%.2f%%", percent(row->self, whole));
     table_add(t, "%.2f%%", percent(row->total, whole));
     if (row->line.line > 0)
-        table_add(t, "%s:%u", short_path(p, row->line.file), row->line.line);
+        table_add(t, "%s:%u", lines_short_path(p, row->line.file),
+                  row->line.line);
     else
-        table_add(t, "%s", short_path(p, row->line.file));
+        table_add(t, "%s", lines_short_path(p, row->line.file));
     table_add(t, "%s", text);
 }
 

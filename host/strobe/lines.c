@@ -64,6 +64,14 @@ const char *lines_file(struct lines *l, const char *name)
     return l->files[l->file_count++] = enough(strdup(name));
 }
 
+const char *lines_short_path(const struct profile *p, const char *path)
+{
+    const char *slash = strrchr(p->elves.build, '/');
+    size_t root = slash != NULL ? slash - p->elves.build + 1 : 0;
+
+    return strncmp(path, p->elves.build, root) == 0 ? path + root : path;
+}
+
 // --- asking -----------------------------------------------------------------
 
 static void start(struct lines *l, uint32_t image)

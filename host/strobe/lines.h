@@ -36,3 +36,5 @@ void lines_free(struct lines *l);
 struct line lines_find(struct lines *l, struct place place);
 // `name`, kept once for all: equal names have equal pointers.
 const char *lines_file(struct lines *l, const char *name);
+// Of a path inside the project what comes behind its folder.
+const char *lines_short_path(const struct profile *p, const char *path);

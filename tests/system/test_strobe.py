@@ -1,0 +1,472 @@
+"""tools/strobe: what the machine measured, shown and converted on the host, and
+read by the real tools. The truth is what the guest's own tools said of the same
+run."""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from browser import Browser
+from machine import ROOT, vm
+from perf_file import KERNEL, PerfFile
+
+TOOL = f"{ROOT}/tools/strobe"
+TESTER = f"{ROOT}/build/user/tester"
+LUA = "for i = 1, 3e5 do local s = tostring(i) end"
+SPEEDSCOPE = f"{ROOT}/build/npm/node_modules/speedscope/dist/release/index.html"
+SPEEDSCOPE_VERSION = "speedscope@1.25.0"
+OVERFLOW = 70_000  # samples, more than 16 bits hold
+Row = collections.namedtuple("Row", "image symbol self total")
+
+
+def run(*command, status=0):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=100,
+                          capture_output=True, text=True)
+    assert done.returncode == status, done
+    return done
+
+
+def strobe(*arguments, status=0):
+    return run(TOOL, *map(str, arguments), status=status)
+
+
+class Measured:
+    """A file that the machine wrote, and what the guest's tool said of it."""
+
+    def __init__(self, folder, name):
+        self.file = f"{folder}/{name}.data"
+        with open(f"{folder}/{name}.json") as file:
+            self.json = json.load(file)
+        self.rows = [Row(r["image"], r["symbol"], r["samples"], r["total"])
+                     for r in self.json["rows"]]
+
+    def of(self, image):
+        """Symbols of an image that have samples of their own."""
+        return {r.symbol: r.self for r in self.rows
+                if r.image == image and r.self > 0}
+
+    def calls(self):
+        """In how many samples a function was called, by the guest's tree (of
+        tester, which calls nothing twice)."""
+        found = collections.Counter()
+
+        def walk(nodes, outermost):
+            for node in nodes:
+                if not outermost:
+                    found[node["name"]] += node["total"]
+                walk(node["calls"], False)
+        walk(self.json["tree"], True)
+        return found
+
+    def export(self, form, out, *options):
+        strobe("export", f"--{form}", "-o", out, *options, self.file)
+        return str(out)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("strobe")
+    result = vm("profile -g --json -o /out/one.data tester 20 >/out/one.json;"
+                "sprofile -F 2000 --json -o /out/all.data"
+                f" sh -c 'tester 4 & lua -e \"{LUA}\"; wait' >/out/all.json",
+                "--get", str(folder), "--icount", "1", smp=2, timeout=100)
+    assert result.status == 0, result
+    return {name: Measured(folder, name) for name in ("one", "all")}
+
+
+@pytest.fixture(scope="module")
+def one(measured):
+    return measured["one"]
+
+
+@pytest.fixture(scope="module")
+def everything(measured):
+    return measured["all"]
+
+
+# --- tables -------------------------------------------------------------------
+
+def check_header(text, truth):
+    samples = (f"{truth['expected']} expected, {truth['taken']} taken, "
+               f"{truth['lost']} lost")
+    assert samples in text
+    assert f"Source:  {truth['source']} at {truth['rate_hz']} Hz" in text
+    assert f"{truth['missed']} missed" in text
+
+
+def table(text, first):
+    """The lines behind the titles, of which the first begins with `first`."""
+    lines = text.splitlines()
+    titles = [i for i, line in enumerate(lines) if line.split()[:1] == [first]]
+    return [line for line in lines[titles[0] + 1:] if line]
+
+
+def test_report(one):
+    text = strobe("report", "--rows", 0, one.file).stdout
+    check_header(text, one.json)
+    rows = {line.split()[3]: int(line.split()[1])
+            for line in table(text, "Address") if "[" not in line}
+    assert rows == one.of("/bin/tester")
+
+
+def test_report_of_all(everything):
+    text = strobe("report", "--rows", 0, everything.file).stdout
+    check_header(text, everything.json)
+    rows = collections.Counter()
+    for line in table(text, "Address"):
+        _, samples, _, name, *image = line.split()
+        rows[name, image[0].strip("[]") if image else ""] += int(samples)
+    for path, image in (("/bin/tester",) * 2, ("/bin/lua",) * 2,
+                        ("[kernel]", "kernel")):
+        for symbol, samples in everything.of(path).items():
+            if symbol is not None:
+                assert rows[symbol, image] == samples, (symbol, text)
+
+
+@pytest.mark.parametrize("by", ("thread", "cpu", "task", "address", "line"))
+def test_report_by(everything, by):
+    """However they are counted, it is the same samples."""
+    text = strobe("report", "--rows", 0, "--by", by, everything.file).stdout
+    first = "Address" if by == "address" else "Samples"
+    samples = sum(int(line.split()[by == "address"])
+                  for line in table(text, first))
+    assert samples == everything.json["taken"] - everything.json["lost"]
+
+
+def test_filters(everything):
+    def shown(*options):
+        text = strobe("report", "--rows", 0, *options, everything.file).stdout
+        return sum(int(line.split()[1]) for line in table(text, "Address"))
+
+    truth = everything.json
+    assert shown("--busy") == shown() - truth["idle"]
+    assert shown("--cpu", 0) + shown("--cpu", 1) == shown()
+
+
+def test_top(one):
+    text = strobe("top", "--total", one.file).stdout
+    rows = {line.split()[5]: (int(line.split()[0]), int(line.split()[3]))
+            for line in table(text, "Self") if "[" not in line}
+    for row in one.rows:
+        if row.symbol in rows and row.image == "/bin/tester":
+            assert rows[row.symbol] == (row.self, row.total)
+    assert "a" in rows and "main" in rows
+
+
+def test_tree(one):
+    share = {symbol: 100 * samples / one.json["taken"]
+             for symbol, samples in one.of("/bin/tester").items()}
+    down = strobe("tree", "--min", 0, one.file).stdout
+    up = strobe("tree", "--inverted", "--min", 0, one.file).stdout
+    assert re.search(r"^ *[0-9.]+% +[0-9.]+%  +main\n"
+                     r" *[0-9.]+% +[0-9.]+%  +a\n", down, re.M), down
+    first = re.search(r"^ *([0-9.]+)% +([0-9.]+)%  a\n"
+                      r" *([0-9.]+)% +[0-9.]+%    main\n", up, re.M)
+    assert first, up
+    for figure in first.groups():
+        assert abs(float(figure) - share["a"]) < 0.006
+
+
+def test_lines(one):
+    """tester's loops, by the lines that they are on."""
+    text = strobe("lines", "--rows", 0, one.file).stdout
+    found = collections.Counter()
+    with open(f"{ROOT}/user/tester/tester.c") as file:
+        source = file.read().splitlines()
+    for line in table(text, "Samples"):
+        place = re.match(r" *(\d+) .* user/tester/tester.c:(\d+) ", line)
+        if place is None:
+            continue
+        number = int(place[2])
+        assert source[number - 1].strip()[:50] in line
+        begin = max(i for i in range(number) if "static void" in source[i] or
+                    "int main" in source[i])
+        found[re.search(r"(\w+)\(", source[begin])[1]] += int(place[1])
+    truth = one.of("/bin/tester")
+    for function in ("a", "b", "f"):
+        assert found[function] == truth[function], text
+
+
+@pytest.mark.parametrize("options", ((), ("--source",)))
+def test_annotate(one, options):
+    text = strobe("annotate", "-s", "b", *options, one.file).stdout
+    samples = sum(int(found[1]) for found in re.finditer(
+        r"^ *(\d+) +[0-9.]+%  +[0-9a-f]+:\t", text, re.M))
+    assert samples == one.of("/bin/tester")["b"], text
+    assert ("for (" in text) == bool(options)
+
+
+def test_annotate_kernel(everything):
+    text = strobe("annotate", "-p", "[kernel]", everything.file).stdout
+    name, samples = re.match(r"(\S+) in .*: (\d+) samples", text).groups()
+    assert everything.of("[kernel]")[name] == int(samples)
+    assert "no instruction begins" not in text
+
+
+# --- other tools --------------------------------------------------------------
+
+def test_folded(everything, tmp_path):
+    leaves, idle = collections.Counter(), 0
+    with open(everything.export("folded", tmp_path / "out")) as file:
+        for line in file:
+            stack, samples = line.rsplit(" ", 1)
+            frames = stack.split(";")
+            leaves[frames[-1]] += int(samples)
+            idle += int(samples) if frames[0] == "[idle]" else 0
+            assert frames[0] != "lua" or frames[1].startswith("_start") or \
+                "_[k]" in line, line
+    assert idle == everything.json["idle"]
+    assert sum(leaves.values()) == everything.json["taken"]
+    own = collections.Counter()  # by name: two programs may have the same
+    for row in everything.rows:
+        if row.symbol is not None:
+            own[row.symbol] += row.self
+    for symbol in everything.of("/bin/lua"):
+        assert leaves[symbol] == own[symbol], symbol
+
+
+def gprof(elf, gmon):
+    """Flat profile: share of time, and calls."""
+    text = run("gprof", "-b", "-p", elf, gmon).stdout
+    flat = {}
+    for line in text.splitlines():
+        fields = line.split()
+        if re.match(r" *[0-9.]+ +[0-9.]+ +[0-9.]+ ", line):
+            calls = int(fields[3]) if len(fields) > 4 else None
+            flat[fields[-1]] = float(fields[0]), calls, float(fields[1])
+    return flat
+
+
+def test_gprof(one, tmp_path):
+    gmon = one.export("gmon", tmp_path / "gmon.out")
+    truth, calls = one.of("/bin/tester"), one.calls()
+    flat, whole = gprof(TESTER, gmon), sum(truth.values())
+    for function in ("a", "b", "f"):
+        share = 100 * truth[function] / whole
+        assert abs(flat[function][0] - share) < 0.006
+    for function in ("main", "a", "b", "f"):
+        assert flat[function][1] == calls[function]
+    graph = run("gprof", "-b", "-q", TESTER, gmon).stdout
+    entry = next(part for part in graph.split("-" * 47)
+                 if re.search(r"^\[\d+\].* main \[", part, re.M))
+    for function in ("a", "b", "f"):
+        count = calls[function]
+        assert re.search(rf" {count}/{count} +{function} \[", entry), entry
+
+
+def test_gprof_kernel(everything, tmp_path):
+    gmon = everything.export("gmon", tmp_path / "gmon.out", "-p", "[kernel]")
+    elf = tmp_path / "kernel"  # gprof is slow with so much debug information
+    run("objcopy", "--strip-debug", f"{ROOT}/build/kernel.elf", elf)
+    flat = gprof(elf, gmon)
+    truth = everything.of("[kernel]")
+    name = max(truth, key=truth.get)
+    assert abs(flat[name][0] - 100 * truth[name] / sum(truth.values())) < 0.01
+
+
+def test_gprof_overflow(tmp_path):
+    """More samples of one address than a bin of 16 bits can hold."""
+    address = int(run("nm", TESTER).stdout.split(" t a\n")[0].split("\n")[-1],
+                  16)
+    made = PerfFile()
+    made.comm(7, b"tester")
+    made.mapping(7, b"/bin/tester")
+    for time in range(OVERFLOW):
+        made.sample(7, time, user=(address,))
+    (tmp_path / "perf.data").write_bytes(made.bytes())
+    strobe("export", "--gmon", "-o", tmp_path / "gmon.out",
+           tmp_path / "perf.data")
+    flat = gprof(TESTER, tmp_path / "gmon.out")
+    assert flat["a"][0] == 100 and flat["a"][2] == OVERFLOW
+
+
+def callgrind(path, inclusive):
+    done = run("callgrind_annotate", f"--inclusive={inclusive}", "--auto=no",
+               "--threshold=100", path)
+    assert not done.stderr, done.stderr
+    found = collections.Counter()
+    for line in done.stdout.splitlines():
+        row = re.match(r" *([0-9,]+) \( *[0-9.]+%\).*:([^: ]+)(?: \[|$)", line)
+        if row:
+            found[row[2]] += int(row[1].replace(",", ""))
+    whole = re.search(r"([0-9,]+) \(100.0%\).*PROGRAM TOTALS", done.stdout)
+    return found, int(whole[1].replace(",", ""))
+
+
+def test_callgrind(everything, tmp_path):
+    out = everything.export("callgrind", tmp_path / "callgrind.out")
+    own, whole = callgrind(out, "no")
+    assert whole == everything.json["taken"]
+    truth = collections.Counter()
+    for row in everything.rows:
+        truth[row.symbol] += row.self
+    for symbol in everything.of("/bin/lua"):
+        assert own[symbol] == truth[symbol], symbol
+
+
+def test_callgrind_inclusive(one, tmp_path):
+    found, _ = callgrind(one.export("callgrind", tmp_path / "out"), "yes")
+    calls = one.calls()
+    for function in ("main", "a", "b", "f"):
+        assert found[function] == calls[function], function
+
+
+def test_speedscope(one, tmp_path):
+    """Its own importer reads the file, and its sandwich view has the shares."""
+    run(f"{ROOT}/tools/build/npm", SPEEDSCOPE_VERSION)
+    out = one.export("speedscope", tmp_path / "out.json")
+    script = tmp_path / "load.js"
+    with open(out) as file:
+        text = file.read()
+    profiles = json.loads(text)["profiles"]
+    assert len(profiles) == 1 and profiles[0]["unit"] == "nanoseconds"
+    script.write_text("speedscope.loadFileFromBase64('one', btoa(" +
+                      json.dumps(text) + "))")
+    browser = Browser()
+    try:
+        browser.screen()
+        browser.open(f"{SPEEDSCOPE}#localProfilePath={script}")
+        browser.wait(lambda: "Sandwich" in browser.run(
+            "return document.body.innerText"))
+        browser.press("3")
+        rows = browser.wait(lambda: browser.run(
+            "return [...document.querySelectorAll('tr')]"
+            ".map(row => row.innerText)"))
+    finally:
+        browser.close()
+    periods = {r["symbol"]: r["period"] for r in one.json["rows"]
+               if r["image"] == "/bin/tester"}
+    whole = sum(r["period"] for r in one.json["rows"])
+    for function in ("a", "b", "f"):
+        row = next(r for r in rows if r.split()[-1:] == [function])
+        share = 100 * periods[function] / whole
+        assert abs(float(re.findall(r"\(([0-9.]+)%\)", row)[1]) - share) < 0.6
+
+
+def test_speedscope_threads(everything, tmp_path):
+    """A profile for each thread, one for each idle CPU, and all the time."""
+    with open(everything.export("speedscope", tmp_path / "out")) as file:
+        data = json.load(file)
+    frames = [f["name"] for f in data["shared"]["frames"]]
+    names = [p["name"] for p in data["profiles"]]
+    assert len(set(names)) == len(names)
+    assert any(name.startswith("lua (task") for name in names)
+    taken = idle = 0
+    for p in data["profiles"]:
+        assert len(p["samples"]) == len(p["weights"])
+        assert sum(p["weights"]) == p["endValue"]
+        taken += len(p["samples"])
+        if p["name"].startswith("idle CPU"):
+            idle += len(p["samples"])
+            assert all(frames[s[0]] == "[idle]" for s in p["samples"])
+    assert taken == everything.json["taken"]
+    assert idle == everything.json["idle"]
+
+
+# --- files that do not fit ----------------------------------------------------
+
+def build_id(elf):
+    return re.search(r"Build ID: (\w+)", run("readelf", "-n", elf).stdout)[1]
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """The tool where it finds no build folder around it."""
+    shutil.copy(f"{ROOT}/build/strobe", tmp_path / "strobe")
+    (tmp_path / "elves").mkdir()
+    return lambda *arguments, status=0: run(
+        tmp_path / "strobe", *map(str, arguments), status=status)
+
+
+def test_wrong_build(one, alone, tmp_path):
+    elf = tmp_path / "elves" / "tester"
+    right = build_id(TESTER)
+    wrong = right[::-1]
+    with open(TESTER, "rb") as file:
+        elf.write_bytes(file.read().replace(bytes.fromhex(right),
+                                            bytes.fromhex(wrong)))
+    done = alone("report", "--dir", elf.parent, one.file)
+    assert f"it was build id {right}, and {elf} has {wrong}" in done.stderr
+    assert "--dir" in done.stderr
+    for symbol in ("main", " a\n"):
+        assert symbol not in done.stdout
+
+
+def test_stripped(one, alone, tmp_path):
+    elf = tmp_path / "elves" / "renamed"  # it is found by its build id
+    run("i686-linux-gnu-strip", "-s", TESTER, "-o", elf)
+    done = alone("report", "--dir", elf.parent, one.file)
+    assert "/bin/tester: it has no symbols" in done.stderr
+
+
+def test_nothing_there(one, alone):
+    done = alone("report", one.file)
+    assert f"no file with its build id {build_id(TESTER)} is in" in done.stderr
+
+
+def test_kernel_option(everything):
+    done = strobe("report", "-k", TESTER, everything.file)
+    kernel = build_id(f"{ROOT}/build/kernel.elf")
+    assert f"[kernel]: it was build id {kernel}, and {TESTER} has" in \
+        done.stderr
+    done = strobe("report", "-k", "/nothing", everything.file)
+    assert "-k names cannot be read" in done.stderr
+
+
+def test_cut_off(one, tmp_path):
+    size = os.path.getsize(one.file)
+    cut = tmp_path / "cut.data"
+    with open(one.file, "rb") as file:
+        cut.write_bytes(file.read(size // 2 + 3))
+    text = strobe("report", cut).stdout
+    assert "Cut off:" in text and "records are whole" in text
+
+
+def test_idle_has_no_task(tmp_path):
+    """Names come from the guest: no format trips over them."""
+    made = PerfFile()
+    made.comm(7, b'"a;b\nc')
+    made.mapping(7, b"/bin/x;y\n(1)")
+    made.sample(7, 1, user=(0x8048000, 0x8049000))
+    made.sample(0, 2, kernel=(0xc0100000,), flags=KERNEL)
+    path = tmp_path / "perf.data"
+    path.write_bytes(made.bytes())
+    stacks = strobe("export", "--folded", path).stdout.splitlines()
+    assert len(stacks) == 2 and stacks[0].count(";") == 2, stacks
+    json.loads(strobe("export", "--speedscope", path).stdout)
+    out = tmp_path / "out"
+    strobe("export", "--callgrind", "-o", out, path)
+    assert callgrind(out, "no")[1] == 2
+
+
+@pytest.mark.parametrize("arguments,status,message", [
+    ((), 2, "Usage:"),
+    (("--help",), 0, ""),
+    (("nothing",), 2, "no such command"),
+    (("report",), 2, "which file?"),
+    (("report", "a", "b"), 2, "one file at a time"),
+    (("report", "/nothing"), 1, "No such file"),
+    (("report", TESTER), 1, "not a perf.data file"),
+    (("report", "--by", "moon", "x"), 2, "not one of symbol"),
+    (("report", "--rows", "-1", "x"), 2, "not a number"),
+    (("report", "--cpu", "x", "x"), 2, "not a number"),
+    (("tree", "--min", "101", "x"), 2, "not a percentage"),
+    (("export", "x"), 2, "which format?"),
+    (("export", "--gmon", "--folded", "x"), 2, "one format at a time"),
+])
+def test_use(arguments, status, message):
+    assert message in strobe(*arguments, status=status).stderr
+
+
+@pytest.mark.parametrize("arguments,message", [
+    (("export", "--gmon", "-p", "moon"), "there is no such program"),
+    (("annotate", "-s", "moon"), "no sample is in moon"),
+    (("export", "--folded", "-o", "/nothing/x"), "No such file"),
+])
+def test_use_of_file(one, arguments, message):
+    done = strobe(*arguments, one.file, status=1)
+    assert message in done.stderr
