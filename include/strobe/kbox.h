@@ -67,7 +67,7 @@ struct sprofile_options {
 };
 
 // The honest header. Every tick that was due is in exactly one of taken,
-// missed, throttled, others; every sample taken in exactly one of user, kernel,
+// missed, throttled, others, also those that a CPU was too late for to take; every sample taken in exactly one of user, kernel,
 // irq, idle; taken == stored + lost.
 struct sprofile_info {
     char source[SPROFILE_SOURCE_NAME];
@@ -92,6 +92,9 @@ struct sprofile_info {
     uint64_t cycles;     // TSC cycles spent sampling for this session
     uint64_t tsc_hz;
     uint64_t elapsed_ns; // since BEGIN, without pauses
+    // What the kernel argument sampler= names, where it could not be had and
+    // `source` was taken instead; else "".
+    char instead_of[SPROFILE_SOURCE_NAME];
 };
 
 // The record stream: 8-byte aligned records, each with this head. Records of

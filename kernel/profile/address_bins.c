@@ -107,6 +107,7 @@ static int try_begin(struct task *t, u32 low, u32 high)
 {
     struct range code;
     struct sample_rate rate = { .event = "" };
+    const char *instead_of; // the kernel has said so
     int err = find_code(t, &code);
     if (err)
         return err;
@@ -114,7 +115,7 @@ static int try_begin(struct task *t, u32 low, u32 high)
     bool inside = contains(&code, low, high);
     if (low > high || (!whole && !inside && t->execed))
         return -EFAULT;
-    err = source_acquire("", &rate, &source);
+    err = source_acquire("", &rate, &source, &instead_of);
     if (err)
         return err;
     waiting = !whole && !inside;

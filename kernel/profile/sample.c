@@ -39,14 +39,14 @@ void sample_start_throttle(void)
     spent_max = window_cycles / THROTTLE_PARTS;
 }
 
-static ALWAYS_INLINE enum sample_mode
-mode_of(const struct sample_source *source, const struct trapframe *tf,
-        const struct thread *thread)
+static ALWAYS_INLINE enum sample_mode mode_of(const struct trapframe *tf,
+                                              const struct thread *thread)
 {
     if (likely(trap_from_user(tf)))
         return MODE_USER;
-    // A maskable source's own interrupt is the innermost.
-    if (this_cpu_read(irq_depth) > !source->nmi)
+    // A maskable interrupt of the source's own is the innermost: `tf` is what
+    // that has interrupted.
+    if (this_cpu_read(irq_depth) > (tf == this_cpu_read(irq_frame)))
         return MODE_IRQ;
     return thread->tid ? MODE_KERNEL : MODE_IDLE; // idle threads have no id
 }
@@ -92,7 +92,7 @@ static ALWAYS_INLINE void describe(const struct sample_source *source,
     struct plain_sample *r = &h->record;
     const struct trapframe *tf = h->tf;
     const struct thread *thread = current;
-    u32 mode = OPAQUE(mode_of(source, tf, thread));
+    u32 mode = OPAQUE(mode_of(tf, thread));
     h->mode = mode;
     h->cpu = this_cpu_read(id);
     r->cpu_flags = h->cpu | flags[mode];

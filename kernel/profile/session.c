@@ -33,14 +33,29 @@ static bool counting(const struct session *s)
     return !s->paused && !s->wait_exec;
 }
 
+static void nothing(void *arg UNUSED)
+{
+}
+
+// Ticks that a CPU has not taken yet, for it was halted or held up, come ahead
+// of another interrupt: NMIs at once, others when the first call returns. So
+// each is told of on the right side of what follows.
+static void settle(void)
+{
+    smp_call_others(nothing, NULL);
+    smp_call_others(nothing, NULL);
+}
+
 static void stretch_begins(struct session *s)
 {
+    settle();
     s->since_ns = clock_now_ns();
     s->since_cycles = target_cycles(s);
 }
 
 static void stretch_ends(struct session *s)
 {
+    settle();
     s->elapsed_ns += clock_now_ns() - s->since_ns;
     s->cycles += target_cycles(s) - s->since_cycles;
 }
@@ -189,7 +204,7 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
         .event = o->event,
         .random = o->flags & SPROFILE_O_RANDOM,
     };
-    int err = source_acquire(o->source, &s->rate, &s->source);
+    int err = source_acquire(o->source, &s->rate, &s->source, &s->instead_of);
     if (err)
         return err;
     s->slot = (u32)slot;
@@ -231,11 +246,6 @@ int session_begin(struct task *task, const struct sprofile_options *o,
     callout_set(&s->pump, clock_now_ns() + PUMP_PERIOD_NS);
     *out = s;
     return 0;
-}
-
-static void nothing(void *arg)
-{
-    (void)arg;
 }
 
 void session_end(struct session *s)
@@ -288,12 +298,15 @@ void session_info(struct session *s, struct sprofile_info *out)
         .tasks_lost = READ_ONCE(s->events_lost),
     };
     strlcpy(out->source, s->source->name, sizeof(out->source));
+    strlcpy(out->instead_of, s->instead_of, sizeof(out->instead_of));
     if (s->source->counts)
         strlcpy(out->event, s->rate.event, sizeof(out->event));
     mutex_lock(&sessions_lock);
     u64 cycles = s->cycles;
-    if (counting(s))
+    if (counting(s)) {
+        settle();
         cycles += target_cycles(s) - s->since_cycles;
+    }
     out->elapsed_ns = session_elapsed_ns(s);
     mutex_unlock(&sessions_lock);
     // Expected from the ledger, which knows nothing of samples: a check of one

@@ -32,6 +32,7 @@ struct session {
     const struct sample_source *source;
     struct sample_rate rate;
     u32 asked_hz, flags;
+    const char *instead_of;      // struct sprofile_info's
     struct task *task;           // referenced; NULL: system
     const struct task *profiler; // left out of a system session; only compared
     u32 owner;                   // its id
@@ -67,9 +68,10 @@ void sample_start_throttle(void);
 u32 sample_room(u32 flags);
 
 // source.c, under sessions_lock. The source named, or the best one, started (or
-// running already, then at its rate): -ENODEV, or as its start.
+// running already, then at its rate): -ENODEV, or as its start. *instead_of:
+// what sampler= names and could not be had, or "".
 int source_acquire(const char *asked, struct sample_rate *rate,
-                   const struct sample_source **out);
+                   const struct sample_source **out, const char **instead_of);
 void source_release(const struct sample_source *source);
 
 // targets.c. Under tasks_lock: makes `t` a target of `s`.

@@ -6,6 +6,7 @@
 #include "kernel/init/cmdline.h"
 #include "kernel/init/log.h"
 #include "kernel/profile/session_private.h"
+#include "lib/format.h"
 #include "lib/string.h"
 
 #define RATE_DEFAULT 1000
@@ -97,22 +98,57 @@ static int acquire_best(struct sample_rate *rate,
     return err;
 }
 
+static int acquire_named(const char *name, struct sample_rate *rate,
+                         const struct sample_source **out)
+{
+    *out = find(name);
+    return *out ? acquire(*out, rate) : -ENODEV;
+}
+
+// Once: each report says it again.
+static void announce_fallback(const struct sample_source *wanted,
+                              const struct sample_source *taken)
+{
+    static bool announced;
+    if (announced)
+        return;
+    announced = true;
+    const char *name = arg_sampler.value;
+    if (wanted) {
+        const char *why = wanted->why_not(wanted);
+        log_printf("sampler=%s: %s; taking %s\n", name,
+                   why ? why : "it is in use", taken->name);
+        return;
+    }
+    char names[SOURCES_MAX * SPROFILE_SOURCE_NAME] = "";
+    LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
+        size_t used = strlen(names);
+        format(names + used, sizeof(names) - used, " %s", (*s)->name);
+    }
+    log_printf("sampler=%s: no such source; taking %s. There are%s\n", name,
+               taken->name, names);
+}
+
 int source_acquire(const char *asked, struct sample_rate *rate,
-                   const struct sample_source **out)
+                   const struct sample_source **out, const char **instead_of)
 {
     mutex_assert_held(&sessions_lock);
-    bool by_argument = !asked[0] && arg_sampler.present;
-    if (asked[0] || by_argument) {
-        const char *name = asked[0] ? asked : arg_sampler.value;
-        *out = find(name);
-        int err = *out ? acquire(*out, rate) : -ENODEV;
-        if (!err || !by_argument)
-            return err;
-        const char *why = *out ? (*out)->why_not(*out) : "no such source";
-        log_printf("sampler=%s: %s; taking the best that there is\n", name,
-                   why ? why : "in use");
-    }
-    return acquire_best(rate, out);
+    const struct sample_source *wanted;
+    *instead_of = "";
+    if (asked[0])
+        return acquire_named(asked, rate, out);
+    if (!arg_sampler.present)
+        return acquire_best(rate, out);
+    int err = acquire_named(arg_sampler.value, rate, &wanted);
+    *out = wanted;
+    if (!err)
+        return 0;
+    err = acquire_best(rate, out);
+    if (err)
+        return err;
+    *instead_of = arg_sampler.value;
+    announce_fallback(wanted, *out);
+    return 0;
 }
 
 void source_release(const struct sample_source *source)

@@ -3,14 +3,15 @@
 // NMI, which code that runs with interrupts off does not hold up ("nmi-hpet",
 // "nmi-pit", "nmi-rtc").
 //
-// How many ticks an interrupt stands for is told by the TSC of this CPU: what
-// came while it could not be taken has merged into one.
+// How many ticks an interrupt stands for is told by the TSC of this CPU
+// (tick_grid.h): what came while it could not be taken has merged into one.
 
 #include "arch/clock.h"
 #include "arch/cpu.h"
 #include "kernel/errno.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/profile/sample.h"
+#include "kernel/profile/tick_grid.h"
 #include "kernel/time/timer.h"
 #include "lib/string.h"
 
@@ -18,13 +19,11 @@ struct timer_source {
     struct sample_source source;
     const char *timer; // its name in the registry
     struct timer *reserved;
-    u32 period_ns, period_cycles;
-    // Up to one and a half periods are no loss, also of random ones; even_max:
-    // the same, but 0 where each tick is looked at.
-    u32 gap_max, even_max;
-    bool random;       // single shots, each set off by the one before
-    u32 seed;          // the boot CPU's
-    u32 last[CPU_MAX]; // TSC, low half: of the last tick; 0: none yet
+    u32 period_ns, even_period; // TSC cycles; 0: each tick is looked at
+    u64 period_cycles;
+    bool random; // single shots, each set off by the one before
+    u32 seed;    // the boot CPU's
+    struct tick_grid grid[CPU_MAX];
 };
 
 // The boot CPU sets off the next shot.
@@ -33,37 +32,52 @@ static void shoot_again(struct timer_source *s)
     timer_again(s->reserved, sample_random_distance(&s->seed, s->period_ns));
 }
 
-// Late, or at random.
-static NOINLINE void odd_tick(struct timer_source *s,
-                              const struct trapframe *tf, u32 last, u64 now)
+static void take(struct timer_source *s, const struct trapframe *tf, u32 ticks,
+                 u64 period, u64 now)
 {
-    u32 gap = last ? (u32)now - last : s->period_cycles, ticks = 1;
-    if (gap > s->gap_max)
-        ticks = (gap + s->period_cycles / 2) / s->period_cycles;
-    u64 period = (u64)s->period_ns * ticks;
-    if (s->random) {
-        period = clock_tsc_to_ns(gap);
-        if (this_cpu()->id == 0)
-            shoot_again(s);
-    }
     struct hit h;
     hit_set(&h, tf, ticks, period, now);
     sample_take(&s->source, &h);
 }
 
+// There is no grid, and up to one and a half periods are no loss.
+static void random_tick(struct timer_source *s, const struct trapframe *tf,
+                        u64 now)
+{
+    struct tick_grid *grid = &s->grid[this_cpu()->id];
+    u64 gap = now - grid->last;
+    u32 ticks = 1;
+    if (gap > s->period_cycles / 8 * 13)
+        ticks = (u32)((gap + s->period_cycles / 2) / s->period_cycles);
+    tick_grid_start(grid, now);
+    if (this_cpu()->id == 0)
+        shoot_again(s);
+    take(s, tf, ticks, clock_tsc_to_ns(gap), now);
+}
+
+// Late, or at random.
+static NOINLINE void odd_tick(struct timer_source *s,
+                              const struct trapframe *tf, u64 now)
+{
+    if (s->random) {
+        random_tick(s, tf, now);
+        return;
+    }
+    u32 ticks =
+        tick_grid_passed(&s->grid[this_cpu()->id], now, s->period_cycles);
+    if (ticks)
+        take(s, tf, ticks, (u64)s->period_ns * ticks, now);
+}
+
 static void tick(void *arg, const struct trapframe *tf)
 {
     struct timer_source *s = arg;
-    u32 *last = &s->last[this_cpu_read(id)], before = *last;
+    struct tick_grid *grid = &s->grid[this_cpu_read(id)];
     u64 now = rdtsc();
-    *last = (u32)now;
-    if (unlikely((u32)now - before > s->even_max)) {
-        odd_tick(s, tf, before, now);
-        return;
-    }
-    struct hit h;
-    hit_set(&h, tf, 1, s->period_ns, now);
-    sample_take(&s->source, &h);
+    if (likely(tick_grid_in_time(grid, now, s->even_period)))
+        take(s, tf, 1, s->period_ns, now);
+    else
+        odd_tick(s, tf, now);
 }
 
 static struct timer_source *mine(const struct sample_source *s)
@@ -81,10 +95,9 @@ static int start_timer(struct timer_source *s, u64 period)
 static void set_period(struct timer_source *s, u32 ns)
 {
     s->period_ns = ns;
-    s->period_cycles =
-        (u32)(clock_tsc_hz() * (ns / 1000) / (NSEC_PER_SEC / 1000));
-    s->gap_max = s->period_cycles / 8 * 13;
-    s->even_max = s->random ? 0 : s->gap_max;
+    s->period_cycles = clock_tsc_hz() * ns / NSEC_PER_SEC;
+    bool fits = s->period_cycles <= TICK_GRID_PERIOD_MAX;
+    s->even_period = s->random || !fits ? 0 : (u32)s->period_cycles;
 }
 
 static int start(const struct sample_source *source, struct sample_rate *rate)
@@ -95,7 +108,7 @@ static int start(const struct sample_source *source, struct sample_rate *rate)
         return err;
     u64 period = NSEC_PER_SEC / rate->hz;
     for (u32 i = 0; i < CPU_MAX; i++)
-        s->last[i] = 0;
+        tick_grid_start(&s->grid[i], rdtsc());
     s->random = rate->random && s->reserved->flags & TIMER_ONESHOT;
     set_period(s, (u32)period); // until the device has said what it makes of it
     random_bytes(&s->seed, sizeof(s->seed));

@@ -2,6 +2,7 @@
 
 #include "kernel/init/test.h"
 
+#include "arch/nmi.h"
 #include "kernel/errno.h"
 #include "kernel/mm/frame.h"
 #include "kernel/monitor/providers.h"
@@ -81,6 +82,45 @@ KERNEL_TEST(session_overflow_is_counted)
     session_info(s, &i);
     session_end(s);
     expect(i.lost < i.taken);
+}
+
+static u32 all_unclaimed(void)
+{
+    u32 sum = 0;
+    for (u32 i = 0; i < cpu_count; i++)
+        sum += nmi_unclaimed(i);
+    return sum;
+}
+
+// On the last CPU, which no source's own interrupt comes to first: nearly all
+// of the time with interrupts off.
+static void sample_with_interrupts_off(const char *source, bool seen)
+{
+    struct sprofile_options o = options(1000);
+    struct sprofile_info i;
+    struct session *s;
+    strlcpy(o.source, source, sizeof(o.source));
+    expect(!session_begin(&kernel_task, &o, &readers, &s));
+    do {
+        u32 flags = irq_save();
+        busy(3 * NSEC_PER_MSEC);
+        irq_restore(flags);
+        session_info(s, &i);
+    } while (seen ? i.irqs_off < 3 : i.taken + i.missed < 20);
+    session_end(s);
+    expect(seen || !i.irqs_off);
+}
+
+KERNEL_TEST(session_each_source_sees_what_it_says)
+{
+    u32 unclaimed = all_unclaimed(), affinity = current->affinity;
+    expect(!thread_set_affinity(current, 1u << (cpu_count - 1)));
+    LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
+        if (!(*s)->why_not(*s))
+            sample_with_interrupts_off((*s)->name, (*s)->nmi);
+    }
+    thread_set_affinity(current, affinity);
+    expect(all_unclaimed() == unclaimed);
 }
 
 KERNEL_TEST(session_bad_options_are_refused)

@@ -1,5 +1,7 @@
 #include "header.h"
 
+#include "sources.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,9 +25,16 @@ static void print_source(FILE *out, const struct sprofile_info *info,
         fprintf(out, "; it cannot vary its period");
     if (o->source[0] != '\0' && strcmp(o->source, info->source) != 0)
         fprintf(out, "; instead of %s, as asked", o->source);
+    if (o->event[0] != '\0' && info->event[0] == '\0')
+        fprintf(out, "; it counts no %s", o->event);
     if (o->rate_hz != 0 && info->rate_hz != 0 && o->rate_hz != info->rate_hz)
         fprintf(out, "; %u Hz was asked", o->rate_hz);
     fputc('\n', out);
+    if (info->instead_of[0] == '\0')
+        return;
+    char why[SOURCE_PROBLEM_SIZE];
+    source_problem(why, sizeof(why), info->instead_of);
+    fprintf(out, "         instead of sampler=%s\n", why);
 }
 
 static void print_samples(FILE *out, const struct sprofile_info *info,

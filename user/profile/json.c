@@ -25,6 +25,7 @@ static void print_info(const struct settings *s, const struct result *r,
     print_number("task", r->task);
     print_text("source", i->source);
     print_text("source_asked", s->options.source);
+    print_text("source_instead_of", i->instead_of);
     print_text("event", i->event);
     print_number("rate_hz", i->rate_hz);
     print_number("rate_hz_asked", s->options.rate_hz);

@@ -2,6 +2,8 @@
 // runs already.
 #include "profile.h"
 
+#include "user/libprofile/sources.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -50,8 +52,11 @@ static void begin(const struct settings *s, uint32_t flags,
     if (samples_init(&r->samples, program_read) < 0)
         fail(1, "not enough memory");
     r->samples.vdso = getauxval(AT_SYSINFO_EHDR);
-    if (profile_begin(session, r->task, &options) < 0)
-        fail(1, "task %u: %s", r->task, kbox_problem(errno));
+    if (profile_begin(session, r->task, &options) == 0)
+        return;
+    char why[SOURCE_PROBLEM_SIZE];
+    sources_problem(why, sizeof(why), &options, errno);
+    fail(1, "task %u: %s", r->task, why);
 }
 
 static void record(const struct settings *s, struct profile_session *session,

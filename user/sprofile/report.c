@@ -315,7 +315,9 @@ void report_json(const struct settings *s, struct result *r)
 
     printf("{\n  \"source\": \"%s\", \"source_asked\": \"%s\",\n", i->source,
            s->options.source);
-    printf("  \"rate_hz\": %u, \"cpus\": %u, \"elapsed_ns\": %" PRIu64 ",\n",
+    printf("  \"source_instead_of\": ");
+    json_string(stdout, i->instead_of, strlen(i->instead_of));
+    printf(",\n  \"rate_hz\": %u, \"cpus\": %u, \"elapsed_ns\": %" PRIu64 ",\n",
            i->rate_hz, i->cpus, i->elapsed_ns);
     printf("  \"expected\": %" PRIu64 ", \"taken\": %" PRIu64
            ", \"lost\": %" PRIu64 ", \"missed\": %" PRIu64

@@ -3,6 +3,7 @@
 #include "sprofile.h"
 
 #include "user/libprofile/mapping.h"
+#include "user/libprofile/sources.h"
 #include "user/libstrobe/sysinfo.h"
 
 #include <errno.h>
@@ -150,6 +151,17 @@ static int until(int64_t end, int64_t next)
     return wait < 0 ? 0 : wait > REFRESH_MS ? REFRESH_MS : (int)wait;
 }
 
+static void begin(struct profile_session *session,
+                  const struct sprofile_options *options)
+{
+    char why[SOURCE_PROBLEM_SIZE];
+
+    if (profile_begin_system(session, options) == 0)
+        return;
+    sources_problem(why, sizeof(why), options, errno);
+    fail(1, "%s", why);
+}
+
 void run(const struct settings *s, struct result *r,
          void (*every)(const struct settings *s, struct result *r))
 {
@@ -163,14 +175,13 @@ void run(const struct settings *s, struct result *r,
     if (options.ring_bytes == 0)
         options.ring_bytes = RING_BYTES;
     watch_signals();
-    if (profile_begin_system(&session, &options) < 0)
-        fail(1, "%s", kbox_problem(errno));
+    begin(&session, &options);
     add_programs(&r->samples);
     r->recording.path = s->output;
     recording_begin(&r->recording, s->argv, &session, &s->options, &r->samples);
     pid_t child = s->command != NULL ? start(s->command) : 0;
-    int64_t begin = now_ms(), next = begin + REFRESH_MS;
-    int64_t end = s->seconds > 0 ? begin + s->seconds * 1000ll : INT64_MAX;
+    int64_t start_ms = now_ms(), next = start_ms + REFRESH_MS;
+    int64_t end = s->seconds > 0 ? start_ms + s->seconds * 1000ll : INT64_MAX;
 
     while (!interrupted && now_ms() < end && !ended(child, &r->status)) {
         struct pollfd phone = { .fd = session.phone, .events = POLLIN };

@@ -4,6 +4,7 @@
 #include "arch/nmi.h"
 
 #include "arch/i386/cpu/arch_cpu.h"
+#include "arch/i386/irq/apic.h"
 #include "arch/irq.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
@@ -23,6 +24,16 @@ int nmi_take(nmi_handler_t handler)
 void nmi_give_back(void)
 {
     __atomic_store_n(&nmi_handler, NULL, __ATOMIC_RELEASE);
+}
+
+// One by one, not by the shorthand for all: firmware may have left CPUs halted
+// that an NMI would wake.
+void nmi_send_others(void)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        if (&cpus[i] != this_cpu() && READ_ONCE(cpus[i].online))
+            lapic_send_nmi(cpus[i].apic_id);
+    }
 }
 
 u32 nmi_unclaimed(u32 cpu)

@@ -192,6 +192,11 @@ void lapic_send_ipi_mask(u32 cpu_mask, u32 vector)
     irq_restore(flags);
 }
 
+void lapic_send_nmi(u32 apic_id)
+{
+    send(apic_id, ICR_ASSERT | ICR_NMI);
+}
+
 void lapic_send_nmi_others(void)
 {
     send(0, ICR_ALL_BUT_SELF | ICR_ASSERT | ICR_NMI);

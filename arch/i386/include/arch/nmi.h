@@ -17,5 +17,8 @@ int nmi_take(nmi_handler_t handler);
 // still run; it has ended when they have taken another interrupt.
 void nmi_give_back(void);
 
+// Sends one to each other CPU that is online. Any context.
+void nmi_send_others(void);
+
 // How many NMIs of this CPU nobody has claimed.
 u32 nmi_unclaimed(u32 cpu);

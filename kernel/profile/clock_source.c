@@ -1,0 +1,116 @@
+// Sample sources by the clock's events, each CPU's own. Maskable: code that
+// runs with interrupts off is not seen.
+//
+// "lapic": where the LAPICs' timers drive them; any rate, also at random.
+// "clock": the system tick: whatever drives them, on the grid of the kernel's
+// time, like the tick of kernels that have one. It is there on every machine,
+// and what keeps step with the grid (sleeps) is seen too often or never.
+
+#include "arch/cpu.h"
+#include "arch/irq.h"
+#include "kernel/profile/sample.h"
+#include "kernel/profile/ticker.h"
+
+struct clock_source {
+    struct sample_source source;
+    bool on_grid; // of the kernel's time; else from the start on
+    bool random;
+    u32 period; // ns
+    struct ticker tickers[CPU_MAX];
+};
+
+static struct clock_source lapic_source, clock_source;
+
+static struct clock_source *mine(const struct sample_source *s)
+{
+    return container_of(s, struct clock_source, source);
+}
+
+static void take(const struct clock_source *s, u32 ticks, u64 ns)
+{
+    struct hit h;
+    hit_set(&h, this_cpu()->irq_frame, ticks, ns, rdtsc());
+    sample_take(&s->source, &h);
+}
+
+static void lapic_tick(struct ticker *t UNUSED, u32 ticks, u64 ns)
+{
+    take(&lapic_source, ticks, ns);
+}
+
+static void clock_tick(struct ticker *t UNUSED, u32 ticks, u64 ns)
+{
+    take(&clock_source, ticks, ns);
+}
+
+static void start_here(void *arg)
+{
+    struct clock_source *s = arg;
+    struct ticker *t = &s->tickers[this_cpu()->id];
+    u64 first = clock_now_ns() + s->period;
+    if (s->on_grid)
+        first -= first % s->period;
+    t->period = s->period;
+    t->fn = s->on_grid ? clock_tick : lapic_tick;
+    ticker_start(t, first, s->random);
+}
+
+static int start(const struct sample_source *source, struct sample_rate *rate)
+{
+    struct clock_source *s = mine(source);
+    s->period = (u32)NSEC_PER_SEC / rate->hz;
+    s->random = rate->random && !s->on_grid;
+    preempt_disable();
+    start_here(s);
+    preempt_enable();
+    smp_call_others(start_here, s);
+    rate->random = s->random;
+    rate->period = s->period;
+    rate->hz = ((u32)NSEC_PER_SEC + s->period / 2) / s->period;
+    return 0;
+}
+
+static void stop(const struct sample_source *source)
+{
+    for (u32 i = 0; i < cpu_count; i++)
+        ticker_stop(&mine(source)->tickers[i]);
+}
+
+static const char *lapic_why_not(const struct sample_source *s UNUSED)
+{
+    if (clock_event_vector() == VECTOR_TIMER)
+        return NULL;
+    return "the clock's events come from another timer (system.clock)";
+}
+
+static const char *clock_why_not(const struct sample_source *s UNUSED)
+{
+    return NULL;
+}
+
+static struct clock_source lapic_source = {
+    .source = {
+        .name = "lapic",
+        .rank = 100,
+        .min_hz = 1,
+        .max_hz = 20000,
+        .why_not = lapic_why_not,
+        .start = start,
+        .stop = stop,
+    },
+};
+LINKER_SET_ADD_PART(sample_sources, lapic, lapic_source.source);
+
+static struct clock_source clock_source = {
+    .source = {
+        .name = "clock",
+        .rank = 25,
+        .min_hz = 1,
+        .max_hz = 1000,
+        .why_not = clock_why_not,
+        .start = start,
+        .stop = stop,
+    },
+    .on_grid = true,
+};
+LINKER_SET_ADD_PART(sample_sources, clock, clock_source.source);

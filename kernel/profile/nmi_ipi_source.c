@@ -1,0 +1,110 @@
+// Sample source "nmi-ipi": a timer interrupt of the boot CPU samples that one,
+// as it would by itself, and sends NMIs to the others, whose code is seen with
+// interrupts off too. It needs no device but the local APICs.
+//
+// `sent` counts the ticks for which NMIs were sent. Each CPU remembers how many
+// of them it has seen, so it knows whether an NMI is one of ours, and for how
+// many ticks it stands. One that is handled late may find the next tick counted
+// already: that one's NMI then comes for nothing, and is known by `early`.
+
+#include "arch/cpu.h"
+#include "arch/nmi.h"
+#include "kernel/profile/sample.h"
+#include "kernel/profile/ticker.h"
+
+static const struct sample_source nmi_ipi_source;
+
+static u32 sent;     // ticks; written by the boot CPU only
+static u32 distance; // ns between the two newest ticks; likewise
+static struct ticker ticker;
+
+static struct {
+    u32 seen;
+    bool early; // more than one tick was counted for one NMI
+} per_cpu[CPU_MAX];
+
+static void take(const struct trapframe *tf, u32 ticks, u64 ns)
+{
+    struct hit h;
+    hit_set(&h, tf, ticks, ns, rdtsc());
+    sample_take(&nmi_ipi_source, &h);
+}
+
+static bool on_nmi(const struct trapframe *tf)
+{
+    u32 cpu = this_cpu()->id;
+    u32 now = __atomic_load_n(&sent, __ATOMIC_ACQUIRE);
+    u32 ticks = now - per_cpu[cpu].seen;
+    bool early = per_cpu[cpu].early;
+    per_cpu[cpu].seen = now;
+    per_cpu[cpu].early = ticks > 1;
+    if (!ticks)
+        return early;
+    take(tf, ticks, READ_ONCE(distance) + (u64)(ticks - 1) * ticker.period);
+    return true;
+}
+
+static void tick(struct ticker *t, u32 ticks, u64 ns)
+{
+    WRITE_ONCE(distance, t->distance);
+    __atomic_store_n(&sent, sent + ticks, __ATOMIC_RELEASE);
+    nmi_send_others();
+    take(this_cpu()->irq_frame, ticks, ns);
+}
+
+static void start_here(void *arg)
+{
+    const bool *random = arg;
+    ticker_start(&ticker, clock_now_ns() + ticker.period, *random);
+}
+
+static int start(const struct sample_source *s UNUSED, struct sample_rate *rate)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        per_cpu[i].seen = sent;
+        per_cpu[i].early = false;
+    }
+    int err = nmi_take(on_nmi);
+    if (err)
+        return err;
+    ticker.period = (u32)NSEC_PER_SEC / rate->hz;
+    ticker.fn = tick;
+    preempt_disable();
+    if (this_cpu()->id == 0)
+        start_here(&rate->random);
+    else
+        smp_call_mask(1, start_here, &rate->random);
+    preempt_enable();
+    rate->period = ticker.period;
+    rate->hz = ((u32)NSEC_PER_SEC + ticker.period / 2) / ticker.period;
+    return 0;
+}
+
+static void nothing(void *arg UNUSED)
+{
+}
+
+static void stop(const struct sample_source *s UNUSED)
+{
+    ticker_stop(&ticker);
+    smp_call_others(nothing, NULL); // NMIs go first: what was sent has come
+    nmi_give_back();
+    smp_call_others(nothing, NULL); // and the handler has ended
+}
+
+static const char *why_not(const struct sample_source *s UNUSED)
+{
+    return cpu_count > 1 ? NULL : "there is one CPU, and nobody to send to";
+}
+
+static const struct sample_source nmi_ipi_source = {
+    .name = "nmi-ipi",
+    .rank = 150,
+    .min_hz = 1,
+    .max_hz = 20000,
+    .nmi = true,
+    .why_not = why_not,
+    .start = start,
+    .stop = stop,
+};
+SAMPLE_SOURCE(nmi_ipi_source);

@@ -1,0 +1,108 @@
+"""Sample sources: each balances its books, on any number of CPUs; what cannot
+be had is said, with the reason."""
+import json
+
+import pytest
+
+from machine import batch, vm
+
+SOURCES = ("pmc", "nmi-hpet", "nmi-pit", "nmi-rtc", "nmi-ipi", "lapic", "rtc",
+           "clock")
+# Edges: the ticks under way where each CPU's session begins and ends.
+EDGE = 4
+
+
+def listed(text):
+    """What profile --list --json says: {name: record}."""
+    return {record["name"]: record for record in json.loads(text)}
+
+
+def check_books(r):
+    """Each tick due is in one column."""
+    told = r["taken"] + r["missed"] + r["throttled"] + r["others"]
+    assert abs(told - r["expected"]) <= EDGE * r["cpus"], r
+    assert r["lost"] == 0 and r["taken"] > 0, r
+
+
+@pytest.mark.parametrize("smp", (1, 2, 4))
+def test_the_books_of_each_source(smp):
+    """All sources at rest and, in an interrupt storm, the faster ones."""
+    scripts = {"list": "profile --list --json"}
+    for name in SOURCES:
+        scripts[name] = f"sprofile -s {name} --json tester 10"
+    for name in ("nmi-hpet", "nmi-ipi", "lapic"):
+        scripts[f"{name} storm"] = f"""
+            ledger_storm 1 >/dev/null & p=$!
+            sprofile -s {name} -F 4000 -t 1 --json >report
+            status=$?; wait $p; cat report; exit $status"""
+    results = batch(scripts, "--icount", "1", smp=smp)
+    assert results.pop(None).status == 0
+    sources = listed(results.pop("list").output)
+    assert set(sources) == set(SOURCES)
+    # In the order of the ranks, and all usable but these, which say why.
+    ranks = [sources[name]["rank"] for name in SOURCES]
+    assert ranks == sorted(ranks, reverse=True)
+    unusable = {"pmc"} if smp > 1 else {"pmc", "nmi-ipi"}
+    for name, result in results.items():
+        source = name.split()[0]
+        if source in unusable:
+            assert not sources[source]["usable"]
+            assert sources[source]["why"] in result.errors, result
+            assert sources[source]["why"], sources
+            continue
+        assert sources[source]["usable"], sources
+        assert result.status == 0, (name, result)
+        r = json.loads(result.output)
+        assert r["source"] == source and r["cpus"] == smp
+        check_books(r)
+
+
+@pytest.mark.parametrize("wanted,reason", (
+    ("pmc", "no performance counters"), ("sundial", "no such")))
+def test_fallback_is_announced(wanted, reason):
+    """sampler= of what this machine lacks, and of what there is not."""
+    run = vm("profile tester 5 | sed -n 2,3p;"
+             "profile --json true | grep instead; dmesg | grep sampler=",
+             "--kargs", f"sampler={wanted}", smp=1)
+    lines = run.output.splitlines()
+    assert lines[0].startswith("Source:  nmi-hpet at 1000 Hz"), run
+    assert f"instead of sampler={wanted}: " in lines[1], run
+    assert reason in lines[1], run
+    assert f'"source_instead_of": "{wanted}"' in lines[2], run
+    assert reason in lines[3] and "taking nmi-hpet" in lines[3], run
+    if wanted == "sundial":
+        assert all(name in lines[1] and name in lines[3]
+                   for name in SOURCES), run
+
+
+def test_what_was_asked_for_is_not_replaced():
+    """-s overrides sampler=, and nothing is taken instead."""
+    results = batch({
+        "given": "profile -s clock --json tester 5",
+        "argument": "profile --json tester 5",
+        "pmc": "profile -s pmc true",
+        "sundial": "sprofile -s sundial true",
+        "event": "profile -s pmc -c 1000 true",
+        "period": "profile -s rtc -c 1000 true",
+        "no event": "profile -e cycles true",
+        "too fast": "profile -s clock -F 9999 true",
+    }, "--kargs", "sampler=lapic", smp=1)
+    assert json.loads(results["given"].output)["source"] == "clock"
+    assert json.loads(results["argument"].output)["source"] == "lapic"
+    for name in ("pmc", "event"):
+        assert results[name].status == 1
+        assert "pmc: no performance counters: " in results[name].errors
+    assert results["sundial"].status == 1
+    assert "there are " in results["sundial"].errors
+    assert all(name in results["sundial"].errors for name in SOURCES)
+    assert results["period"].status == 1
+    assert "-c are for a source that counts" in results["period"].errors
+    assert "it counts no cycles" in results["no event"].output
+    assert "clock at 1000 Hz on 1 CPU; 9999 Hz was asked" in \
+        results["too fast"].output
+
+
+def test_without_a_local_apic():
+    """There is always a source."""
+    run = vm("profile --json tester 5", "--cpu", "max,-apic", smp=1)
+    assert json.loads(run.output)["source"] == "clock", run
