@@ -36,6 +36,14 @@ enum sprofile_command {
     // Maps the rings into the caller, who may only read them. They stay until
     // they are unmapped, also after END. -ENOMEM.
     SPROFILE_M_MAP = 7,
+    // Counts what happens to the task, without samples: a session of its own
+    // kind, ended by SPROFILE_M_END. arg[1] = address of struct
+    // sprofile_count_options. Answer: retval 0; what cannot be counted is told
+    // by COUNT_READ.
+    SPROFILE_M_COUNT_BEGIN = 8,
+    // arg[1] = address of struct sprofile_counts, filled at once: what the
+    // events have come to until now, also when the task has ended.
+    SPROFILE_M_COUNT_READ = 9,
 };
 
 // Whole records in a mapped ring, in one piece.
@@ -95,6 +103,42 @@ struct sprofile_info {
     // What the kernel argument sampler= names, where it could not be had and
     // `source` was taken instead; else "".
     char instead_of[SPROFILE_SOURCE_NAME];
+};
+
+#define SPROFILE_COUNTS_MAX 16
+
+// An event is one of the kernel's (task-clock, user-time, kernel-time,
+// context-switches, cpu-migrations, page-faults, system-calls), or one of the
+// performance counters' (docs/counters.md).
+struct sprofile_count_options {
+    uint32_t size;  // sizeof(struct sprofile_count_options)
+    uint32_t flags; // SPROFILE_O_FROM_EXEC, SPROFILE_O_CHILDREN
+    uint32_t events;
+    char event[SPROFILE_COUNTS_MAX][SPROFILE_EVENT_NAME];
+};
+
+enum sprofile_count_kind {
+    SPROFILE_COUNT_EVENTS = 1,
+    SPROFILE_COUNT_NS = 2,
+    SPROFILE_COUNT_NOT = 3,     // it cannot be counted here: `why`
+    SPROFILE_COUNT_UNKNOWN = 4, // there is no such event
+};
+
+// More events than counters take turns: value * enabled / running estimates
+// what a counter of its own would have shown; `running` 0: nothing is known.
+struct sprofile_count {
+    uint32_t kind; // enum sprofile_count_kind
+    uint32_t reserved;
+    uint64_t value;
+    uint64_t enabled, running; // TSC cycles: wanted for; had a counter for
+    char why[64];
+};
+
+struct sprofile_counts {
+    uint32_t events;
+    uint32_t tasks; // targets that live
+    uint64_t elapsed_ns, tsc_hz;
+    struct sprofile_count count[SPROFILE_COUNTS_MAX];
 };
 
 // The record stream: 8-byte aligned records, each with this head. Records of

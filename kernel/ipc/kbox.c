@@ -1,5 +1,5 @@
 // The kernel box of a task: an answerbox that the kernel serves. A phone to it
-// carries the commands of one profile session.
+// carries the commands of one session: that samples, or that counts.
 //
 // `lock`, a mutex, keeps two commands of a phone apart. `guard` is held while
 // `session` and `read` change, and while sleepers and poll() look at them, so
@@ -8,6 +8,7 @@
 #include "kernel/errno.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
+#include "kernel/profile/counts.h"
 #include "kernel/profile/sample.h"
 #include "kernel/sched/task.h"
 
@@ -17,7 +18,8 @@ struct kbox {
     struct mutex lock;
     struct spinlock guard;
     struct session *session;
-    struct call *read; // a DATA_READ that is not answered yet
+    struct count_session *counts; // `lock`; one of the two
+    struct call *read;            // a DATA_READ that is not answered yet
     u64 read_deadline;
     bool hung_up;
 };
@@ -62,7 +64,7 @@ static int begin(struct phone *p, const struct ipc_call *m)
     bool system = m->arg[0] == SPROFILE_M_SYSTEM_BEGIN;
     struct sprofile_options o;
     struct session *s;
-    if (k->session)
+    if (k->session || k->counts)
         return -EBUSY;
     if (copy_from_user(&o, m->arg[1], sizeof(o)))
         return -EFAULT;
@@ -70,6 +72,48 @@ static int begin(struct phone *p, const struct ipc_call *m)
     if (!err)
         set(k, s, NULL);
     return err;
+}
+
+static int begin_counting(struct phone *p, const struct ipc_call *m)
+{
+    struct kbox *k = p->served;
+    struct sprofile_count_options o;
+    if (k->session || k->counts)
+        return -EBUSY;
+    if (copy_from_user(&o, m->arg[1], sizeof(o)))
+        return -EFAULT;
+    return counts_begin(p->box->task, &o, &k->counts);
+}
+
+static int read_counts(struct kbox *k, const struct ipc_call *m)
+{
+    struct sprofile_counts *c = kmalloc(sizeof(*c));
+    if (!c)
+        return -ENOMEM;
+    counts_read(k->counts, c);
+    int err = copy_to_user(m->arg[1], c, sizeof(*c));
+    kfree(c);
+    return err;
+}
+
+static int end_counting(struct kbox *k)
+{
+    struct count_session *s = k->counts;
+    k->counts = NULL;
+    counts_end(s);
+    return 0;
+}
+
+static int serve_counting(struct kbox *k, const struct ipc_call *m)
+{
+    switch (m->arg[0]) {
+    case SPROFILE_M_COUNT_READ:
+        return read_counts(k, m);
+    case SPROFILE_M_END:
+        return end_counting(k);
+    default:
+        return -EINVAL;
+    }
 }
 
 static int end(struct kbox *k)
@@ -99,6 +143,10 @@ static int serve(struct phone *p, const struct ipc_call *m)
     u32 command = m->arg[0];
     if (command == SPROFILE_M_TASK_BEGIN || command == SPROFILE_M_SYSTEM_BEGIN)
         return begin(p, m);
+    if (command == SPROFILE_M_COUNT_BEGIN)
+        return begin_counting(p, m);
+    if (k->counts)
+        return serve_counting(k, m);
     if (!k->session)
         return -ESHUTDOWN;
     switch (command) {
@@ -208,6 +256,8 @@ static void hung_up(struct phone *p)
     k->hung_up = true;
     if (k->session)
         end(k);
+    if (k->counts)
+        end_counting(k);
     mutex_unlock(&k->lock);
 }
 

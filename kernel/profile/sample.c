@@ -80,8 +80,7 @@ _Static_assert(offsetof(struct sprofile_record, size) == 2 &&
                        offsetof(struct plain_sample, pc),
                "a plain sample is a sample");
 
-static ALWAYS_INLINE void describe(const struct sample_source *source,
-                                   struct hit *h)
+static ALWAYS_INLINE void describe(struct hit *h)
 {
     static const u32 flags[MODES] = {
         [MODE_KERNEL] = SPROFILE_F_KERNEL << FLAGS_SHIFT,
@@ -230,7 +229,7 @@ static NOINLINE u32 offer(struct session *s, const struct hit *h,
 void sample_take(const struct sample_source *source, struct hit *h)
 {
     u32 last = (u32)h->record.time;
-    describe(source, h);
+    describe(h);
     struct level *l = OPAQUE(&levels[h->cpu][source->nmi]);
     if (unlikely(READ_ONCE(bins_source) == source))
         bins_sample(h->tf, h->ticks);

@@ -81,7 +81,7 @@ static struct thread *steal_from(struct run_queue *from, struct run_queue *rq)
     if (t) {
         run_queue_remove(from, t);
         run_queue_rebase(from, rq, t);
-        WRITE_ONCE(t->cpu, rq->cpu);
+        run_queue_assign(t, rq->cpu);
     }
     spin_unlock(&from->lock);
     return t;
@@ -174,7 +174,7 @@ void balance_push(struct run_queue *rq, struct thread *prev)
         if (t == prev) { // its stack is in use
             rq->moving_to = to->cpu;
         } else {
-            WRITE_ONCE(t->cpu, to->cpu);
+            run_queue_assign(t, to->cpu);
             run_queue_make_ready(to, t);
         }
     }

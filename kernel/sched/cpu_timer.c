@@ -18,6 +18,22 @@ void cpu_timers_init(struct cpu_timers *timers)
     timers->active = false;
 }
 
+// The lock is held.
+static void set_active(struct cpu_timers *timers, bool active)
+{
+    if (timers->active == active)
+        return;
+    WRITE_ONCE(timers->active, active);
+    __atomic_fetch_add(&switch_watchers, active ? 1 : -1u, __ATOMIC_RELAXED);
+}
+
+void cpu_timers_end(struct cpu_timers *timers)
+{
+    u32 flags = spin_lock_irq(&timers->lock);
+    set_active(timers, false);
+    spin_unlock_irq(&timers->lock, flags);
+}
+
 void cpu_timer_init(struct cpu_timer *timer, enum cpu_clock clock,
                     struct thread *thread, void (*fn)(struct cpu_timer *timer))
 {
@@ -56,7 +72,7 @@ void cpu_timer_set(struct task *t, struct cpu_timer *timer, u64 at)
     timer->at = at;
     list_remove(&timer->node);
     list_push_back(&t->cpu_timers.list, &timer->node);
-    WRITE_ONCE(t->cpu_timers.active, true);
+    set_active(&t->cpu_timers, true);
 }
 
 void cpu_timer_stop(struct cpu_timer *timer)
@@ -93,7 +109,7 @@ static void watch(struct task *t)
     list_for_each(timer, &t->cpu_timers.list, node)
         wait = MIN(wait, earliest(timer, now_of(t, timer, whole), cpus));
     if (wait == WAIT_FOREVER) {
-        WRITE_ONCE(t->cpu_timers.active, false);
+        set_active(&t->cpu_timers, false);
         return;
     }
     if (!c->fn)

@@ -19,7 +19,7 @@ struct thread;
 struct cpu_timers { // a task's
     struct spinlock lock;
     struct list list;
-    bool active; // there may be some: marked, read at each switch
+    bool active; // there may be some: one of switch_watchers; marked
 };
 
 enum cpu_clock {
@@ -37,6 +37,8 @@ struct cpu_timer {
 };
 
 void cpu_timers_init(struct cpu_timers *timers);
+// Its task has ended, and has none any more.
+void cpu_timers_end(struct cpu_timers *timers);
 void cpu_timer_init(struct cpu_timer *timer, enum cpu_clock clock,
                     struct thread *thread, void (*fn)(struct cpu_timer *timer));
 

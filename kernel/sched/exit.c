@@ -8,6 +8,7 @@
 #include "kernel/fs/tty.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/ids.h"
+#include "kernel/sched/statistics.h"
 #include "kernel/sched/task.h"
 #include "kernel/sync/futex.h"
 #include "kernel/syscall/syscall.h"
@@ -148,6 +149,7 @@ static void end_task(struct task *t)
         panic("init ended with status %#x", t->exit_code);
     for (u32 i = 0; i < ITIMERS; i++)
         itimer_end(&t->itimers[i]);
+    cpu_timers_end(&t->cpu_timers);
     task_vfork_release(t);
     LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
         if ((*o)->ended)
@@ -219,8 +221,7 @@ void thread_ended(struct thread *t)
     if (task != &kernel_task)
         syscall_count_last(t);
     u32 flags = spin_lock_irq(&tasks_lock);
-    task->dead_user += t->user.cycles;
-    task->dead_kernel += t->kernel.cycles;
+    task_figures_keep(task, t);
     thread_detach(t);
     bool last = !task->thread_count;
     struct thread *heir = heir_of(task);

@@ -169,7 +169,7 @@ void run_queue_place(struct thread *t, struct cpu *target)
 {
     struct run_queue *rq = target->rq;
     spin_lock(&rq->lock);
-    WRITE_ONCE(t->cpu, target);
+    run_queue_assign(t, target);
     run_queue_make_ready(rq, t);
     spin_unlock(&rq->lock);
 }

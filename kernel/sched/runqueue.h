@@ -106,6 +106,13 @@ static inline void run_queue_remove(struct run_queue *rq, struct thread *t)
 // bounds: else it would be starved, or starve others.
 void run_queue_rebase(const struct run_queue *from, const struct run_queue *to,
                       struct thread *t);
+// It goes to another CPU, or stays. The queue's lock is held.
+static inline void run_queue_assign(struct thread *t, struct cpu *cpu)
+{
+    if (t->cpu != cpu)
+        WRITE_ONCE(t->migrations, t->migrations + 1);
+    WRITE_ONCE(t->cpu, cpu);
+}
 // Is the running thread's slice over?
 bool run_queue_expired(const struct run_queue *rq);
 // Somebody waits behind the running thread: its slice must end in time.

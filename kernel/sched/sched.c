@@ -10,6 +10,7 @@
 
 #include "kernel/init/log.h"
 #include "kernel/mm/aspace.h"
+#include "kernel/profile/counts.h"
 #include "kernel/sched/charge.h"
 #include "kernel/sched/task.h"
 #include "lib/format.h"
@@ -89,6 +90,15 @@ static bool put_previous(struct run_queue *rq, struct thread *prev,
     return expired;
 }
 
+u32 switch_watchers;
+
+static NOINLINE void tell_watchers(void)
+{
+    if (READ_ONCE(current->task->cpu_timers.active))
+        cpu_timers_switched();
+    counts_switched();
+}
+
 void sched_switch_finished(struct thread *prev)
 {
     struct run_queue *rq = this_rq();
@@ -102,8 +112,8 @@ void sched_switch_finished(struct thread *prev)
         run_queue_place(prev, moving_to);
     if (dead)
         thread_ended(prev);
-    if (unlikely(READ_ONCE(current->task->cpu_timers.active)))
-        cpu_timers_switched();
+    if (unlikely(READ_ONCE(switch_watchers)))
+        tell_watchers();
 }
 
 // The thread that gets the CPU now.

@@ -5,6 +5,7 @@
 
 #include "kernel/monitor/providers.h"
 #include "kernel/sched/runqueue.h"
+#include "kernel/sched/task.h"
 
 u64 sched_cpu_switches(u32 cpu)
 {
@@ -36,6 +37,8 @@ void thread_statistics(const struct thread *t, struct thread_statistics *out)
         .affinity = t->affinity,
         .voluntary = t->switches_voluntary,
         .forced = t->switches_forced,
+        .migrations = READ_ONCE(t->migrations),
+        .faults = READ_ONCE(t->faults),
         .wait_on = READ_ONCE(t->wait_on),
     };
     spin_unlock(&rq->lock);
@@ -55,4 +58,31 @@ u64 thread_ready_ns(struct thread *t)
     irq_restore(flags);
     // Where the CPUs' TSCs differ, nearly nothing may come out as less.
     return (s64)waited < 0 ? 0 : clock_tsc_to_ns(waited);
+}
+
+void task_figures_locked(struct task *t, struct task_figures *out)
+{
+    *out = (struct task_figures){
+        .switches = t->dead_switches,
+        .migrations = t->dead_migrations,
+        .faults = t->dead_faults,
+    };
+    task_times_locked(t, &out->user, &out->kernel);
+    struct thread *thread;
+    list_for_each(thread, &t->threads, task_node) {
+        struct thread_statistics s;
+        thread_statistics(thread, &s);
+        out->switches += s.voluntary + s.forced;
+        out->migrations += s.migrations;
+        out->faults += s.faults;
+    }
+}
+
+void task_figures_keep(struct task *task, const struct thread *dead)
+{
+    task->dead_user += dead->user.cycles;
+    task->dead_kernel += dead->kernel.cycles;
+    task->dead_switches += dead->switches_voluntary + dead->switches_forced;
+    task->dead_migrations += dead->migrations;
+    task->dead_faults += dead->faults;
 }

@@ -13,6 +13,16 @@ struct thread_statistics {
     enum thread_state state;
     u32 cpu, priority, affinity;
     u64 voluntary, forced; // switches
-    const char *wait_on;   // NULL: it does not sleep
+    u32 migrations, faults;
+    const char *wait_on; // NULL: it does not sleep
 };
 void thread_statistics(const struct thread *t, struct thread_statistics *out);
+
+// What all threads of a task, living and dead, have done. tasks_lock held.
+struct task_figures {
+    u64 user, kernel; // TSC cycles
+    u64 switches, migrations, faults;
+};
+void task_figures_locked(struct task *t, struct task_figures *out);
+// A thread has ended: its figures become its task's. tasks_lock held.
+void task_figures_keep(struct task *task, const struct thread *dead);

@@ -67,11 +67,13 @@ struct task {
     // Time of threads that have ended; and of waited-for children.
     u64 dead_user, dead_kernel, child_user, child_kernel;
     u64 start_ns;
-    u64 minor_faults;
+    // What threads that have ended did; tasks_lock.
+    u64 dead_switches, dead_migrations, dead_faults;
 
     // kernel/profile: a bit for each session whose target it is. tasks_lock;
     // read by samples.
     u32 sessions;
+    u32 counts; // likewise: those that count; read at its context switches
     u8 build_id[BUILD_ID_MAX]; // of the program; guarded by `lock`
     u8 build_id_size;          // 0: it has none
 

@@ -64,7 +64,9 @@ struct thread {
 
     u64 switches_voluntary, switches_forced;
     u64 start_ns;
-    u64 faults;
+    // Marked: read by anybody. What it has done, for its task's figures.
+    u32 migrations; // put on another CPU; under the run queue's lock
+    u32 faults;     // page faults, its own
 
     // Signals: guarded by task->signals.lock.
     sigset_t blocked, pending;
@@ -135,6 +137,9 @@ int thread_sleep_until(u64 deadline, u32 mode);
 
 // TSC cycles a thread has had, to the moment. Any context but NMI.
 void thread_times(const struct thread *t, u64 *user, u64 *kernel);
+// Reasons to look at context switches: tasks with CPU timers, sessions that
+// count (kernel/profile/counts.h). Changed atomically; read at each switch.
+extern u32 switch_watchers;
 // The scheduler has left a dead thread's stack: books its times and drops it.
 // Interrupts off, no locks.
 void thread_ended(struct thread *t);

@@ -65,7 +65,7 @@ static bool wake_from(struct thread *t, u32 states)
         } else {
             charge_sleep(t);
             charge_relevel(t);
-            WRITE_ONCE(t->cpu, target);
+            run_queue_assign(t, target);
             run_queue_make_ready(target->rq, t);
             woken = true;
         }

@@ -41,6 +41,8 @@ void syscall_counts(u32 number, struct syscall_counts *out);
 struct task;
 void syscall_task_counts(const struct task *task, u32 number,
                          struct syscall_counts *out);
+// How many calls of any number it has made.
+u64 syscall_task_total(const struct task *task);
 // A thread has ended, in a call or an exception that will not return: counts
 // it. Interrupts off.
 struct thread;

@@ -121,3 +121,19 @@ void syscall_task_counts(const struct task *task, u32 number,
             add_entry(&t->entries[0], out);
     }
 }
+
+u64 syscall_task_total(const struct task *task)
+{
+    struct syscall_counts sum = { 0 };
+    for (const struct call_table *t =
+             __atomic_load_n(&task->call_tables, __ATOMIC_ACQUIRE);
+         t; t = t->next) {
+        add_entry(&t->entries[0], &sum);
+        for (u32 call = 0; call < CALL_COUNT; call++) {
+            u32 entry = __atomic_load_n(&t->entry_of[call], __ATOMIC_ACQUIRE);
+            if (entry)
+                add_entry(&t->entries[entry], &sum);
+        }
+    }
+    return sum.count;
+}

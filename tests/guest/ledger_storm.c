@@ -2,7 +2,7 @@
 // difference of 0 while tasks are forked and killed, threads come and go, move
 // between CPUs and fault, and signals, pipes and timers interrupt them.
 //
-//     ledger_storm [SECONDS]    (2)
+//     ledger_storm [SECONDS [STORMS]]    (2, the first so many of all)
 #include "test.h"
 
 #include "user/libstrobe/sysinfo.h"
@@ -214,10 +214,12 @@ static void audit(struct last *last)
 int main(int argc, char *argv[])
 {
     unsigned seconds = argc > 1 ? (unsigned)atoi(argv[1]) : 2;
+    size_t kinds = argc > 2 ? (size_t)atoi(argv[2]) : STORMS;
     struct last last = { 0 };
     cpu_set_t all;
     unsigned readings = 0;
 
+    check(kinds <= STORMS);
     check(sched_getaffinity(0, sizeof(all), &all) == 0);
     cpus = CPU_COUNT(&all);
     if (sysinfo_get_type("system.audit") < 0) {
@@ -228,7 +230,7 @@ int main(int argc, char *argv[])
     struct sysinfo_totals before, after;
     check(sysinfo_get_totals("system.totals", &before) == 0);
     pid_t pids[STORMS];
-    for (size_t i = 0; i < STORMS; i++) {
+    for (size_t i = 0; i < kinds; i++) {
         pids[i] = fork();
         check(pids[i] >= 0);
         if (pids[i] == 0) {
@@ -242,7 +244,7 @@ int main(int argc, char *argv[])
         audit(&last);
         readings++;
     }
-    for (size_t i = 0; i < STORMS; i++) {
+    for (size_t i = 0; i < kinds; i++) {
         check(kill(-pids[i], SIGKILL) == 0);
         check(waitpid(pids[i], NULL, 0) == pids[i]);
     }

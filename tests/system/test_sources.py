@@ -8,8 +8,9 @@ from machine import batch, vm
 
 SOURCES = ("pmc", "nmi-hpet", "nmi-pit", "nmi-rtc", "nmi-ipi", "lapic", "rtc",
            "clock")
-# Edges: the ticks under way where each CPU's session begins and ends.
-EDGE = 4
+# The ticks under way where each CPU's session begins and ends: in seconds of
+# them, and how many they are at least.
+EDGE, EDGE_TICKS = 0.004, 4
 
 
 def listed(text):
@@ -20,19 +21,22 @@ def listed(text):
 def check_books(r):
     """Each tick due is in one column."""
     told = r["taken"] + r["missed"] + r["throttled"] + r["others"]
-    assert abs(told - r["expected"]) <= EDGE * r["cpus"], r
+    edge = max(EDGE_TICKS, EDGE * r["rate_hz"]) * r["cpus"]
+    assert abs(told - r["expected"]) <= edge, (told, r)
     assert r["lost"] == 0 and r["taken"] > 0, r
 
 
 @pytest.mark.parametrize("smp", (1, 2, 4))
 def test_the_books_of_each_source(smp):
-    """All sources at rest and, in an interrupt storm, the faster ones."""
+    """All sources at rest and, in a storm of interrupts, the faster ones. (Not
+    in that of faults: where the CPUs run in turns, two of them can keep step
+    at a lock.)"""
     scripts = {"list": "profile --list --json"}
     for name in SOURCES:
         scripts[name] = f"sprofile -s {name} --json tester 10"
-    for name in ("nmi-hpet", "nmi-ipi", "lapic"):
+    for name in ("nmi-hpet", "nmi-ipi", "lapic")[:1 if smp < 4 else 3]:
         scripts[f"{name} storm"] = f"""
-            ledger_storm 1 >/dev/null & p=$!
+            /test/ledger_storm 1 7 >/dev/null & p=$!
             sprofile -s {name} -F 4000 -t 1 --json >report
             status=$?; wait $p; cat report; exit $status"""
     results = batch(scripts, "--icount", "1", smp=smp)
@@ -63,7 +67,7 @@ def test_fallback_is_announced(wanted, reason):
     """sampler= of what this machine lacks, and of what there is not."""
     run = vm("profile tester 5 | sed -n 2,3p;"
              "profile --json true | grep instead; dmesg | grep sampler=",
-             "--kargs", f"sampler={wanted}", smp=1)
+             "--icount", "1", "--kargs", f"sampler={wanted}", smp=1)
     lines = run.output.splitlines()
     assert lines[0].startswith("Source:  nmi-hpet at 1000 Hz"), run
     assert f"instead of sampler={wanted}: " in lines[1], run

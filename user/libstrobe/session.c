@@ -54,35 +54,63 @@ static int request(struct profile_session *s, uint32_t command, uintptr_t a)
     return result(answer.retval);
 }
 
-static int begin(struct profile_session *s, uint32_t task, uint32_t command,
-                 const struct sprofile_options *options)
+static int hang_up(struct profile_session *s)
 {
-    struct sprofile_options o = *options;
-
-    *s = (struct profile_session){ .phone = kbox_connect(task) };
-    if (s->phone < 0)
-        return -1;
-    o.size = sizeof(o);
-    if (request(s, command, (uintptr_t)&o) >= 0 &&
-        request(s, SPROFILE_M_MAP, 0) >= 0)
-        return 0;
-
     int error = errno;
+
     close(s->phone);
     errno = error;
     return -1;
 }
 
+// `options` as the command wants them.
+static int begin(struct profile_session *s, uint32_t task, uint32_t command,
+                 const void *options)
+{
+    *s = (struct profile_session){ .phone = kbox_connect(task) };
+    if (s->phone < 0)
+        return -1;
+    if (request(s, command, (uintptr_t)options) >= 0)
+        return 0;
+    return hang_up(s);
+}
+
+static int begin_sampling(struct profile_session *s, uint32_t task,
+                          uint32_t command,
+                          const struct sprofile_options *options)
+{
+    struct sprofile_options o = *options;
+
+    o.size = sizeof(o);
+    if (begin(s, task, command, &o) < 0)
+        return -1;
+    return request(s, SPROFILE_M_MAP, 0) >= 0 ? 0 : hang_up(s);
+}
+
+int profile_count_begin(struct profile_session *s, uint32_t task,
+                        const struct sprofile_count_options *options)
+{
+    struct sprofile_count_options o = *options;
+
+    o.size = sizeof(o);
+    return begin(s, task, SPROFILE_M_COUNT_BEGIN, &o);
+}
+
+int profile_count_read(struct profile_session *s, struct sprofile_counts *out)
+{
+    return request(s, SPROFILE_M_COUNT_READ, (uintptr_t)out);
+}
+
 int profile_begin(struct profile_session *s, uint32_t task,
                   const struct sprofile_options *options)
 {
-    return begin(s, task, SPROFILE_M_TASK_BEGIN, options);
+    return begin_sampling(s, task, SPROFILE_M_TASK_BEGIN, options);
 }
 
 int profile_begin_system(struct profile_session *s,
                          const struct sprofile_options *options)
 {
-    return begin(s, getpid(), SPROFILE_M_SYSTEM_BEGIN, options);
+    return begin_sampling(s, getpid(), SPROFILE_M_SYSTEM_BEGIN, options);
 }
 
 int profile_request(struct profile_session *s)

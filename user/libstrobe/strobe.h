@@ -67,6 +67,11 @@ int profile_answer(struct profile_session *s, int timeout_ms,
                    void *arg);
 int profile_info(struct profile_session *s, struct sprofile_info *info);
 int profile_pause(struct profile_session *s, bool pause);
+// A session that counts (include/strobe/kbox.h) instead of sampling. As
+// profile_begin; ENODEV cannot be.
+int profile_count_begin(struct profile_session *s, uint32_t task,
+                        const struct sprofile_count_options *options);
+int profile_count_read(struct profile_session *s, struct sprofile_counts *out);
 // Ends the session and hangs up.
 void profile_end(struct profile_session *s);
 

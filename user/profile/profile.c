@@ -24,6 +24,7 @@
 static const char usage_text[] =
     "usage: profile [options] PROGRAM [ARGUMENTS...]\n"
     "       profile [options] -t TASK\n"
+    "       profile stat [options] PROGRAM [ARGUMENTS...]    counts; --help\n"
     "       profile --list\n"
     "       profile --repair FILE\n"
     "       profile diff BEFORE... vs AFTER...\n"
@@ -269,6 +270,8 @@ int main(int argc, char *argv[])
         return close_output(diff(argc - 1, argv + 1));
     }
     settings.argv = argv;
+    if (argc > 1 && strcmp(argv[1], "stat") == 0)
+        return close_output(run_stat(argc - 1, argv + 1));
     parse(&settings, argc, argv);
     if (settings.histogram_rows != 0)
         return close_output(run_histogram(&settings));

@@ -51,6 +51,11 @@ void repair(const char *path);
 // `profile diff`: argv[0] is the program's name, its options follow.
 int diff(int argc, char *argv[]);
 
+// --- stat.c -----------------------------------------------------------------
+
+// profile stat: argv from "stat" on. Its exit status. Likewise.
+int run_stat(int argc, char *argv[]);
+
 // --- run.c: the session -----------------------------------------------------
 
 struct result {

@@ -20,6 +20,7 @@ static int resolve(u32 addr, u32 error)
     struct aspace *as = current_task()->aspace;
     if (addr >= USER_END || !as)
         return -EFAULT;
+    ADD_ONCE(current->faults, 1);
     return aspace_fault(as, addr, error | FAULT_USER);
 }
 

@@ -167,6 +167,9 @@ struct pmu_group {
     u8 counter[PMU_GROUP_EVENTS]; // PMU_NONE: not now
     u64 start[PMU_GROUP_EVENTS];  // what the counter read at the last look
     u64 since;                    // TSC, of the last look
+    // Stretches may be short: events change at the beginning of one when so
+    // much time has passed in them since they changed last.
+    u64 turn, turned; // TSC cycles; turn 0: only by pmu_group_rotate
     struct pmu_count count[PMU_GROUP_EVENTS];
 };
 

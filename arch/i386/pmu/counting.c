@@ -1,5 +1,6 @@
 // Counting on the machine: a group of events on each CPU.
 
+#include "arch/clock.h"
 #include "arch/i386/pmu/machine.h"
 #include "kernel/errno.h"
 #include "kernel/mm/frame.h"
@@ -14,6 +15,8 @@ struct pmu_counting {
         struct pmu_count copy[PMU_GROUP_EVENTS]; // for pmu_counting_read
     } cpu[CPU_MAX];
 };
+
+#define TURNS_PER_SECOND 100
 
 #define PAGES DIV_ROUND_UP(sizeof(struct pmu_counting), PAGE_SIZE)
 
@@ -37,6 +40,7 @@ int pmu_counting_create(const struct pmu_event *events, u32 count,
     for (u32 i = 0; i < cpu_count; i++) {
         struct pmu_group *g = &c->cpu[i].group;
         g->events = count;
+        g->turn = clock_tsc_hz() / TURNS_PER_SECOND;
         for (u32 e = 0; e < count; e++) {
             if (!pmu_encode(&pmu_cpus[i].pmu, &events[e], &g->code[e]))
                 continue;

@@ -7,8 +7,16 @@
 
 #include "arch/i386/pmu/counters.h"
 
+static void next_first(struct pmu_group *g)
+{
+    g->first = (g->first + 1) % g->events;
+    g->turned = g->count[0].enabled;
+}
+
 void pmu_group_in(struct pmu_cpu *c, struct pmu_group *g, u64 now)
 {
+    if (g->turn && g->count[0].enabled - g->turned >= g->turn)
+        next_first(g);
     for (u32 k = 0; k < g->events; k++) {
         u32 i = (g->first + k) % g->events;
         u32 n = pmu_choose(c, g->code[i].counters);
@@ -58,6 +66,6 @@ void pmu_group_rotate(struct pmu_cpu *c, struct pmu_group *g, u64 now)
         return;
     }
     pmu_group_out(c, g, now);
-    g->first = (g->first + 1) % g->events;
+    next_first(g);
     pmu_group_in(c, g, now);
 }

@@ -1,0 +1,145 @@
+"""profile stat: what programs of known behaviour do, counted."""
+import json
+
+import pytest
+
+from machine import batch
+
+WHY = "no performance counters: "
+
+SCRIPTS = {
+    "plain": "profile stat tester 20",
+    "pmu": "profile stat --json -e cycles,r00c0:u,instructions:k true",
+    # 20 tasks of which each makes some calls and faults.
+    "children": "profile stat --json -e system-calls,page-faults sh -c"
+                " 'for i in 1 2 3 4 5 6 7 8 9 10; do busybox true;"
+                " busybox true; done'",
+    "no children": "profile stat --no-children --json -e task-clock,user-time"
+                   " sh -c 'tester 30; true'",
+    "with children": "profile stat --json"
+                     " -e task-clock,user-time,kernel-time"
+                     " sh -c 'tester 30; true'",
+    "calls": "profile stat --json -e system-calls dd if=/dev/zero of=/dev/null"
+             " bs=1 count=5000 2>/dev/null",
+    "faults": "profile stat --json -e page-faults dd if=/dev/zero of=/dev/null"
+              " bs=4M count=1 2>/dev/null",
+    "switches": "profile stat --json -e context-switches,cpu-migrations"
+                " sh -c 'yes | head -n 1; usleep 1000; usleep 1000'",
+    "one cpu": "profile stat --json -e cpu-migrations taskset 1 tester 5",
+    "threads": "profile stat --json -e task-clock /test/threads",
+    "left over": "profile stat sh -c 'sleep 100 & exit 4'",
+    "killed": "profile stat --json -e task-clock sh -c 'kill -9 $$'",
+    "killed tool": "profile stat tester 100000 & p=$!; usleep 100000;"
+                   " kill -9 $p; wait $p; echo $?; killall tester",
+    "nested": "profile stat profile stat tester 2 | grep -c elapsed",
+    "with profile": "profile -C --json profile stat tester 10 |"
+                    " grep -c task-clock",
+    "unknown": "profile stat -e sundials true",
+    "too many": "profile stat -e " + ",".join(["cycles"] * 17) + " true",
+    "empty": "profile stat -e ,cycles true",
+    "nothing": "profile stat",
+    "missing": "profile stat nothing-of-that-name",
+    "no program": "profile stat /etc/passwd",
+    "help": "profile stat --help",
+    # 16 at once count, the 17th says why not; then there is room again.
+    "sixteen": "for i in $(seq 16); do profile stat sleep 60 >/dev/null & done;"
+               " until [ $(ps | grep -c ' [s]leep 60$') -ge 16 ]; do"
+               " usleep 20000; done;"
+               " profile stat true; killall sleep; wait; profile stat true"
+               " >/dev/null && echo again",
+    # More than sessions there are, each ended in another way.
+    "storm": "for i in $(seq 24); do profile stat tester 30 >/dev/null &"
+             " p=$!; usleep 3000; case $((i % 3)) in 0) kill -9 $p;;"
+             " 1) killall tester;; 2) kill $p; esac; wait $p; killall tester;"
+             " done 2>/dev/null; for i in $(seq 16); do"
+             " profile stat true >/dev/null || echo bad; done",
+}
+
+
+@pytest.fixture(scope="module")
+def results():
+    return batch(SCRIPTS, smp=2, timeout=100)
+
+
+def counts(result):
+    assert result.status == 0, result
+    report = json.loads(result.output[result.output.index("{\n"):])
+    return {c["event"]: c for c in report["counts"]}
+
+
+def value(results, name, event):
+    count = counts(results[name])[event]
+    assert count["counted"], count
+    return count["value"]
+
+
+def test_text(results):
+    lines = results["plain"].output.splitlines()
+    assert lines[0].startswith("Counts of /bin/tester (task ")
+    text = results["plain"].output
+    for name in ("task-clock", "context-switches", "page-faults",
+                 "system-calls"):
+        assert f"   {name}" in text and f"not counted   {name}" not in text
+    for name in ("cycles", "instructions", "cache-misses"):
+        assert f"not counted   {name}: {WHY}" in text
+    assert lines[-1].endswith(" s   elapsed")
+
+
+def test_no_counters_is_said(results):
+    """No number is made up."""
+    for count in counts(results["pmu"]).values():
+        assert not count["counted"] and count["value"] == 0
+        assert count["why"].startswith(WHY)
+
+
+def test_system_calls(results):
+    """5000 reads and writes, and those of start and end."""
+    calls = value(results, "calls", "system-calls")
+    assert 10000 < calls < 10100
+
+
+def test_page_faults(results):
+    """Each page of a buffer of 4 MiB, once."""
+    faults = value(results, "faults", "page-faults")
+    assert 1024 < faults < 1224
+
+
+def test_children(results):
+    one = value(results, "no children", "task-clock")
+    all_ = counts(results["with children"])
+    clock = all_["task-clock"]["value"]
+    assert one < clock
+    parts = all_["user-time"]["value"] + all_["kernel-time"]["value"]
+    assert abs(clock - parts) <= 2  # nanoseconds, each rounded
+    # 20 children, each with the calls and faults of a start and an end.
+    assert value(results, "children", "system-calls") > 20 * 3
+    assert value(results, "children", "page-faults") > 20 * 10
+
+
+def test_switches(results):
+    assert value(results, "switches", "context-switches") >= 3
+    assert value(results, "one cpu", "cpu-migrations") <= 1
+    assert value(results, "threads", "task-clock") > 0
+
+
+@pytest.mark.parametrize("name,status,output,errors", [
+    ("left over", 4, "1   of its tasks live on", ""),
+    ("killed", 137, "task-clock", ""),
+    ("killed tool", 0, "137\n", ""),
+    ("nested", 0, "2\n", ""),
+    ("with profile", 0, "1\n", ""),
+    ("unknown", 2, "", "-e sundials: there is no such event"),
+    ("too many", 2, "", "16 events at most"),
+    ("empty", 2, "", "no event with such a name"),
+    ("nothing", 2, "", "what is to be counted?"),
+    ("missing", 127, "", "no such program"),
+    ("no program", 126, "", "chmod +x"),
+    ("help", 0, "cpu-migrations", ""),
+    ("sixteen", 0, "again\n", "16 programs are being counted already"),
+    ("storm", 0, "", ""),
+])
+def test_behaviour(results, name, status, output, errors):
+    result = results[name]
+    assert result.status == status, result
+    assert output in result.output and errors in result.errors, result
+    assert "bad" not in result.output, result

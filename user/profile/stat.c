@@ -1,0 +1,275 @@
+// profile stat [-e EVENT,EVENT...] PROGRAM [ARGUMENTS]: counts what happens
+// while a program runs, without sampling it.
+#include "profile.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USAGE_STATUS 2
+#define NAME_WIDTH (SPROFILE_EVENT_NAME + 1)
+#define TIME_LINE "%14.3f s   %s\n"
+
+#define DEFAULT_EVENTS                                                     \
+    "task-clock,user-time,kernel-time,context-switches,cpu-migrations,"    \
+    "page-faults,system-calls,cycles,instructions,branches,branch-misses," \
+    "cache-references,cache-misses"
+
+static const char usage_text[] =
+    "usage: profile stat [options] PROGRAM [ARGUMENTS...]\n"
+    "  -e EVENT,...   what is counted (most of these):\n"
+    "                 task-clock, user-time, kernel-time, context-switches,\n"
+    "                 cpu-migrations, page-faults, system-calls, as the "
+    "kernel\n"
+    "                 knows them; and of the CPU's performance counters\n"
+    "                 cycles, ref-cycles, instructions, branches, "
+    "branch-misses,\n"
+    "                 cache-references, cache-misses, rNNMM (event NN, unit\n"
+    "                 mask MM), with :u or :k in one mode only\n"
+    "  --no-children  only the program itself, not what it starts\n"
+    "  --json         the counts as JSON\n"
+    "  --help         this text\n"
+    "Up to 16 events. When they are more than there are counters they take\n"
+    "turns; a count is then an estimate, and its line says so. The exit "
+    "status\n"
+    "is the program's. (A program named stat: profile ./stat, or with its "
+    "path.)\n";
+
+struct stat_settings {
+    struct sprofile_count_options options;
+    bool json;
+    char **command;
+};
+
+static _Noreturn void bad_usage(void)
+{
+    fputs(usage_text, stderr);
+    exit(USAGE_STATUS);
+}
+
+// "a,b,c"; those of several -e add up.
+static void add_events(struct sprofile_count_options *o, const char *list)
+{
+    while (*list != '\0') {
+        size_t size = strcspn(list, ",");
+        if (o->events == SPROFILE_COUNTS_MAX) {
+            complain("-e: %u events at most", SPROFILE_COUNTS_MAX);
+            bad_usage();
+        }
+        if (size == 0 || size >= sizeof(o->event[0])) {
+            complain("-e %s: there is no event with such a name", list);
+            bad_usage();
+        }
+        memcpy(o->event[o->events++], list, size);
+        list += size;
+        list += *list == ',';
+    }
+}
+
+static void parse(struct stat_settings *s, int argc, char *argv[])
+{
+    static const struct option options[] = {
+        { "no-children", no_argument, NULL, 'o' },
+        { "json", no_argument, NULL, 'j' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
+    };
+    int c;
+
+    s->options.flags = SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN;
+    while ((c = getopt_long(argc, argv, "+e:h", options, NULL)) != -1) {
+        switch (c) {
+        case 'e':
+            add_events(&s->options, optarg);
+            break;
+        case 'o':
+            s->options.flags &= ~SPROFILE_O_CHILDREN;
+            break;
+        case 'j':
+            s->json = true;
+            break;
+        case 'h':
+            fputs(usage_text, stdout);
+            exit(EXIT_SUCCESS);
+        default: // getopt_long has said what is wrong
+            bad_usage();
+        }
+    }
+    if (s->options.events == 0)
+        add_events(&s->options, DEFAULT_EVENTS);
+    s->command = argv + optind;
+    if (s->command[0] == NULL) {
+        complain("what is to be counted?");
+        bad_usage();
+    }
+}
+
+// --- what is printed --------------------------------------------------------
+
+static bool is_counted(const struct sprofile_count *c)
+{
+    return c->why[0] == '\0' && c->running > 0;
+}
+
+static const char *why_not(const struct sprofile_count *c)
+{
+    if (c->why[0] != '\0')
+        return c->why;
+    return c->enabled > 0 ? "it never had a counter"
+                          : "the program did not run";
+}
+
+// What a counter of its own would have shown.
+static double estimate(const struct sprofile_count *c)
+{
+    return (double)c->value * c->enabled / c->running;
+}
+
+static double value_of(const struct sprofile_counts *counts,
+                       const struct sprofile_count_options *o, const char *name)
+{
+    for (uint32_t i = 0; i < counts->events; i++) {
+        if (strcmp(o->event[i], name) == 0 && is_counted(&counts->count[i]))
+            return estimate(&counts->count[i]);
+    }
+    return 0;
+}
+
+// What a count means beside others, as perf stat has it; or "".
+static void meaning(char *out, size_t size,
+                    const struct sprofile_counts *counts,
+                    const struct sprofile_count_options *o, const char *name,
+                    double value)
+{
+    static const struct {
+        const char *of, *to, *text;
+        double scale;
+    } ratios[] = {
+        { "instructions", "cycles", "a cycle", 1 },
+        { "branch-misses", "branches", "% of the branches", 100 },
+        { "cache-misses", "cache-references", "% of the references", 100 },
+    };
+
+    out[0] = '\0';
+    if (strcmp(name, "task-clock") == 0 && counts->elapsed_ns > 0)
+        snprintf(out, size, "%.3f CPUs used", value / counts->elapsed_ns);
+    for (size_t i = 0; i < sizeof(ratios) / sizeof(ratios[0]); i++) {
+        double to = value_of(counts, o, ratios[i].to);
+        if (strcmp(name, ratios[i].of) == 0 && to > 0)
+            snprintf(out, size, "%.2f %s", value / to * ratios[i].scale,
+                     ratios[i].text);
+    }
+}
+
+static void print_count(const struct sprofile_counts *counts,
+                        const struct sprofile_count_options *o, uint32_t i)
+{
+    const struct sprofile_count *c = &counts->count[i];
+    const char *name = o->event[i];
+    char note[64];
+
+    if (!is_counted(c)) {
+        printf("%16s   %s: %s\n", "not counted", name, why_not(c));
+        return;
+    }
+    double value = estimate(c);
+    if (c->kind == SPROFILE_COUNT_NS)
+        printf("%13.3f ms   %s", value / 1e6, name);
+    else
+        printf("%16.0f   %s", value, name);
+    meaning(note, sizeof(note), counts, o, name, value);
+    if (note[0] != '\0')
+        printf("%*s# %s", (int)(NAME_WIDTH - strlen(name)), "", note);
+    if (c->running < c->enabled)
+        printf(" (estimated: it had a counter %.1f %% of the time)",
+               100.0 * c->running / c->enabled);
+    putchar('\n');
+}
+
+static void print(const struct stat_settings *s, const struct child *child,
+                  const struct sprofile_counts *counts)
+{
+    printf("Counts of %s (task %d)%s\n\n", child->path, child->pid,
+           s->options.flags & SPROFILE_O_CHILDREN ? " and what it started"
+                                                  : "");
+    for (uint32_t i = 0; i < counts->events; i++)
+        print_count(counts, &s->options, i);
+    printf("\n" TIME_LINE, counts->elapsed_ns / 1e9, "elapsed");
+    if (counts->tasks > 0)
+        printf("%16u   of its tasks live on, and are not waited for\n",
+               counts->tasks);
+}
+
+static void print_json(const struct stat_settings *s, const struct child *child,
+                       const struct sprofile_counts *counts)
+{
+    printf("{\n  \"program\": ");
+    json_string(stdout, child->path, strlen(child->path));
+    printf(",\n  \"task\": %d, \"elapsed_ns\": %" PRIu64
+           ", \"tsc_hz\": %" PRIu64 ", \"alive\": %u,\n  \"counts\": [",
+           child->pid, counts->elapsed_ns, counts->tsc_hz, counts->tasks);
+    for (uint32_t i = 0; i < counts->events; i++) {
+        const struct sprofile_count *c = &counts->count[i];
+        const char *name = s->options.event[i];
+        const char *why = is_counted(c) ? "" : why_not(c);
+        printf("%s\n    {\"event\": ", i > 0 ? "," : "");
+        json_string(stdout, name, strlen(name));
+        printf(
+            ", \"counted\": %s, \"value\": %" PRIu64 ", \"enabled\": %" PRIu64
+            ", \"running\": %" PRIu64 ", \"why\": ",
+            is_counted(c) ? "true" : "false", c->value, c->enabled, c->running);
+        json_string(stdout, why, strlen(why));
+        putchar('}');
+    }
+    printf("\n  ]\n}\n");
+}
+
+// --- counting ---------------------------------------------------------------
+
+static void read_counts(struct profile_session *session,
+                        struct sprofile_counts *counts)
+{
+    if (profile_count_read(session, counts) < 0)
+        fail(1, "reading the counts: %s", kbox_problem(errno));
+}
+
+// Before the program runs: an event that there is not is a mistake.
+static void check_events(const struct stat_settings *s,
+                         const struct sprofile_counts *counts)
+{
+    for (uint32_t i = 0; i < counts->events; i++) {
+        if (counts->count[i].kind != SPROFILE_COUNT_UNKNOWN)
+            continue;
+        complain("-e %s: there is no such event", s->options.event[i]);
+        bad_usage();
+    }
+}
+
+int run_stat(int argc, char *argv[])
+{
+    struct stat_settings s = { 0 };
+    struct child child;
+    struct profile_session session;
+    struct sprofile_counts counts;
+
+    parse(&s, argc, argv);
+    child_start(&child, s.command);
+    if (profile_count_begin(&session, child.pid, &s.options) < 0)
+        fail(1, "task %d: %s", child.pid,
+             errno == EBUSY ? "16 programs are being counted already"
+                            : kbox_problem(errno));
+    read_counts(&session, &counts);
+    check_events(&s, &counts);
+    child_go(&child);
+    int status = child_end(&child);
+    read_counts(&session, &counts);
+    profile_end(&session);
+    if (s.json)
+        print_json(&s, &child, &counts);
+    else
+        print(&s, &child, &counts);
+    free(child.path);
+    return status;
+}
