@@ -210,7 +210,7 @@ NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
 	$(filter-out user/libprofile/recording.c,$(wildcard \
 	user/libprofile/*.c user/libtransfer/*.c host/strobe/*.c)) $(addprefix \
-	user/libstrobe/,messages.c options.c table.c sysinfo.c sysinfo_tool.c))
+	user/libstrobe/,kbox.c messages.c options.c table.c sysinfo.c sysinfo_tool.c))
 
 $(B)/native/%.c.o: %.c | $(DEPS)
 	@mkdir -p $(@D)
