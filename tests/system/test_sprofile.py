@@ -1,11 +1,12 @@
 """sprofile: the whole system, by the symbols of whatever ran."""
 import json
+import math
 
 import pytest
 
 from machine import batch, vm
 
-SHARES = "sprofile -F 2000 --json sh -c 'tester 2 & tester 2; wait'"
+SHARES = "sprofile -F 2000 --json sh -c 'tester {0} & tester {0}; wait'"
 
 
 def report(result):
@@ -22,8 +23,14 @@ def check_books(r):
 @pytest.mark.parametrize("smp", (1, 2, 4))
 def test_shares(smp):
     """Two programs, one of them the kernel's child twice: each function of
-    tester has its share, whichever CPU ran it."""
-    result = vm(SHARES, "--icount", "1", smp=smp, timeout=100)
+    tester has its share, whichever CPU ran it. (With the clock of instructions
+    CPUs run in turns, and one that waits is sampled where it stands: so it is
+    for one CPU only. In real time there is the sampling error, and a margin for
+    ticks that come late when the host is busy.)"""
+    if smp == 1:
+        result = vm(SHARES.format(2), "--icount", "1", smp=1)
+    else:
+        result = vm(SHARES.format(40), smp=smp, timeout=100)
     assert result.status == 0, result
     r = report(result)
     check_books(r)
@@ -31,7 +38,8 @@ def test_shares(smp):
               if row["image"] == "/bin/tester"}
     whole = tester["a"] + tester["b"] + tester["f"]
     assert whole > 20, r
-    assert abs(tester["a"] / whole - 0.5) < 0.1, r
+    allowed = 0.1 + (3 * math.sqrt(0.25 / whole) if smp > 1 else 0)
+    assert abs(tester["a"] / whole - 0.5) < allowed, r
     assert r["cpus"] == smp
     paths = {p["path"] for p in r["programs"]}
     assert "/bin/tester" in paths
