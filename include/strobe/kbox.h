@@ -75,8 +75,9 @@ struct sprofile_options {
 };
 
 // The honest header. Every tick that was due is in exactly one of taken,
-// missed, throttled, others, also those that a CPU was too late for to take; every sample taken in exactly one of user, kernel,
-// irq, idle; taken == stored + lost.
+// missed, throttled, others, also those that a CPU was too late for to take;
+// every sample taken in exactly one of user, kernel, irq, idle; taken == stored
+// + lost.
 struct sprofile_info {
     char source[SPROFILE_SOURCE_NAME];
     char event[SPROFILE_EVENT_NAME]; // what the period counts; "" nanoseconds
