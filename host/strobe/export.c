@@ -3,7 +3,6 @@
 #include "html.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,78 +116,4 @@ int command_export(int argc, char *argv[])
     view_free(&v);
     profile_close(&p);
     return 0;
-}
-
-// --- names ------------------------------------------------------------------
-
-void frame_name(char *out, size_t size, const struct export *e, uint32_t row)
-{
-    const struct view_row *r = &e->view->rows[row];
-
-    if (r->name != NULL)
-        snprintf(out, size, "%.*s", (int)r->name_size, r->name);
-    else if (r->address != 0)
-        snprintf(out, size, "0x%x", r->address);
-    else
-        snprintf(out, size, "[unknown]");
-}
-
-const char *frame_file(const struct export *e, uint32_t row)
-{
-    return e->profile->samples.images.list[e->view->rows[row].image].path;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
-static bool is_called(const struct image *m, const char *name)
-{
-    return strcmp(m->path, name) == 0 || strcmp(base_name(m->path), name) == 0;
-}
-
-static uint32_t busiest_image(const struct export *e)
-{
-    const struct images *images = &e->profile->samples.images;
-    uint64_t *samples = calloc(images->count, sizeof(*samples));
-    uint32_t best = IMAGE_NONE;
-
-    if (samples == NULL)
-        fail(1, "not enough memory for the export");
-    for (uint32_t i = 0; i < e->view->count; i++)
-        samples[e->view->rows[i].image] += e->view->rows[i].self;
-    for (uint32_t i = IMAGES_FIXED; i < images->count; i++) {
-        if (samples[i] > 0 &&
-            (best == IMAGE_NONE || samples[i] > samples[best]))
-            best = i;
-    }
-    free(samples);
-    if (best == IMAGE_NONE)
-        fail(1,
-             "%s: there are no samples of a program in it; --program "
-             "'[kernel]' takes the kernel's",
-             e->profile->path);
-    return best;
-}
-
-uint32_t export_image(const struct export *e)
-{
-    const struct images *images = &e->profile->samples.images;
-
-    if (e->program == NULL)
-        return busiest_image(e);
-    for (uint32_t i = 0; i < images->count; i++) {
-        if (i != IMAGE_UNKNOWN && is_called(&images->list[i], e->program))
-            return i;
-    }
-    complain("--program %s: there is no such program in %s. It has:",
-             e->program, e->profile->path);
-    for (uint32_t i = 0; i < images->count; i++) {
-        if (i != IMAGE_UNKNOWN)
-            fprintf(stderr, "    %s\n", images->list[i].path);
-    }
-    exit(1);
 }

@@ -1,0 +1,271 @@
+// host/strobe: what the exporters make of files that tell nonsense, and which
+// ELF files are taken for an image. Files are changed in every byte and cut off
+// at every byte.
+// link: host/strobe/profile.c host/strobe/elves.c host/strobe/frames.c
+// link: host/strobe/folded.c host/strobe/speedscope.c host/strobe/gmon.c
+// link: host/strobe/callgrind.c host/strobe/lines.c host/strobe/coprocess.c
+// link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
+// link: user/libprofile/samples.c user/libprofile/stream.c
+// link: user/libprofile/user_chain.c user/libprofile/header.c
+// link: user/libprofile/chains.c user/libprofile/images.c
+// link: user/libprofile/programs.c user/libprofile/views.c
+// link: user/libprofile/tree.c user/libstrobe/table.c
+// link: user/libstrobe/messages.c
+#define _GNU_SOURCE // open_memstream, mkdtemp
+#include "perf_made.h"
+
+#undef fail // strobe has a function of that name
+#include "host/strobe/export.h"
+
+#include "lib/elf.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#define CODE 0x8049000u
+
+// --- exporters --------------------------------------------------------------
+
+static struct made made;
+
+static const u64 user_chain[] = { PERF_CONTEXT_USER, CODE + 0x10, CODE + 0x20,
+                                  CODE + 0x10 };
+static const u64 both_chain[] = { PERF_CONTEXT_KERNEL, 0xc0100010, 0xc0100200,
+                                  PERF_CONTEXT_USER, CODE + 0x20 };
+
+static void make(void)
+{
+    struct made_sample s = { .task = 7,
+                             .thread = 8,
+                             .time = 10,
+                             .period = 3,
+                             .chain = user_chain,
+                             .depth = ARRAY_SIZE(user_chain) };
+    made_begin(&made);
+    made_comm(&made, 7, "a;\"\n(", false, 1);
+    made_mmap(&made, 7, "/bin/p;\"\n(", CODE, 0x11, 1);
+    made_sample(&made, &s);
+    s.chain = both_chain;
+    s.depth = ARRAY_SIZE(both_chain);
+    s.flags = SPROFILE_F_KERNEL;
+    made_sample(&made, &s);
+    s.task = s.thread = 0;
+    s.flags = SPROFILE_F_KERNEL | SPROFILE_F_IDLE;
+    s.depth = 2;
+    made_sample(&made, &s);
+    made_end(&made);
+}
+
+static struct timed_sample list[8];
+
+static void keep(void *arg, const struct timed_sample *s)
+{
+    struct profile *p = arg;
+    if (p->count < ARRAY_SIZE(list))
+        p->list[p->count++] = *s;
+}
+
+// The text that an exporter makes of the file; NULL: it cannot be read.
+static char *exported(void (*write)(struct export *e), const u8 *bytes,
+                      size_t size)
+{
+    static const struct view_filter all;
+    struct profile p = { .path = "made", .list = list };
+    char *text = NULL;
+    size_t length;
+    struct view v;
+
+    p.file.sample = keep;
+    p.file.arg = &p;
+    assert_int_equal(samples_init(&p.samples, NULL), 0);
+    p.samples.images.find = elves_read;
+    p.samples.images.find_arg = &p.elves;
+    if (perf_read(&p.file, &p.samples, bytes, size) == NULL) {
+        profile_view(&v, &p, BY_SYMBOL, &all);
+        struct export e = { .profile = &p, .view = &v, .filter = &all };
+        e.out = open_memstream(&text, &length);
+        write(&e);
+        fclose(e.out);
+        view_free(&v);
+    }
+    samples_free(&p.samples);
+    elves_free(&p.elves);
+    return text;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL)
+        print_error("no '%s' in:\n%s\n", part, text);
+    assert_non_null(strstr(text, part));
+}
+
+static void texts(void **state UNUSED)
+{
+    make();
+    char *folded = exported(export_folded, made.bytes, made.size);
+    assert_has(folded, "a:\"?(;0x8049010;0x8049020;0x8049010 1\n");
+    assert_has(folded, "a:\"?(;0x8049020;0xc0100200_[k];0xc0100010_[k] 1\n");
+    assert_has(folded, "[idle];0xc0100010_[k] 1\n");
+    free(folded);
+
+    char *json = exported(export_speedscope, made.bytes, made.size);
+    assert_has(json, "{\"name\":\"[idle]\"}");
+    assert_has(json, "\"name\":\"a;\\\"\\u000a( (task 7, thread 8)\"");
+    assert_has(json, "\"name\":\"idle CPU 0\"");
+    assert_has(json, "\"weights\":[3,3]");
+    free(json);
+
+    // The outermost function calls itself by another one: it has no cost twice.
+    char *calls = exported(export_callgrind, made.bytes, made.size);
+    assert_has(calls, "totals: 3 9\n");
+    assert_has(calls, "cfn=0x8049020\ncalls=1 0\n0 1 3\n");
+    assert_has(calls, "fn=[idle]\n0 0 0\n");
+    assert_null(strstr(calls, "cfn=0x8049010\n"));
+    free(calls);
+}
+
+static void damaged(void **state UNUSED)
+{
+    static void (*const writers[])(struct export * e) = { export_folded,
+                                                          export_speedscope,
+                                                          export_callgrind };
+
+    make();
+    for (size_t w = 0; w < ARRAY_SIZE(writers); w++) {
+        for (size_t at = 0; at < made.size; at++) {
+            free(exported(writers[w], made.bytes, at));
+            for (u32 bits = 1; bits < 256; bits = bits * 4 + 3) {
+                made.bytes[at] ^= bits;
+                free(exported(writers[w], made.bytes, made.size));
+                made.bytes[at] ^= bits;
+            }
+        }
+    }
+}
+
+// --- ELF files --------------------------------------------------------------
+
+// Header, four sections, their names, a note: what elves.c looks at.
+struct elf {
+    struct elf_header header;
+    struct elf_section sections[4];
+    char names[32];
+    u32 note[3];
+    char owner[4];
+    u8 id[20];
+};
+enum { NOTHING, NAMES, LINES, NOTE };
+
+static char folder[] = "/tmp/strobe-test-XXXXXX";
+static char path[sizeof(folder) + 8];
+
+static struct elf make_elf(u8 id, bool lines)
+{
+    struct elf e = { .header = { .type = ELF_TYPE_EXEC,
+                                 .machine = ELF_MACHINE_386,
+                                 .shoff = offsetof(struct elf, sections),
+                                 .shentsize = sizeof(struct elf_section),
+                                 .shnum = ARRAY_SIZE(e.sections),
+                                 .shstrndx = NAMES },
+                     .note = { 4, 20, 3 },
+                     .owner = "GNU",
+                     .id = { id } };
+    memcpy(e.header.ident, ELF_MAGIC "\1\1\1", 7);
+    memcpy(e.names, "\0.debug_line", sizeof("\0.debug_line"));
+    e.sections[NAMES].offset = offsetof(struct elf, names);
+    e.sections[NAMES].size = sizeof(e.names);
+    e.sections[LINES].name = lines ? 1 : 0;
+    e.sections[NOTE].type = 7;
+    e.sections[NOTE].offset = offsetof(struct elf, note);
+    e.sections[NOTE].size = sizeof(e) - offsetof(struct elf, note);
+    return e;
+}
+
+static void put_file(const char *name, const void *bytes, size_t size)
+{
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(write(fd, bytes, size), size);
+    close(fd);
+}
+
+static const char *problem;
+
+// What is taken for /bin/p with a build id that begins with `id`; 0: none.
+static const char *taken(u8 id)
+{
+    static char found[sizeof(path)], why[512];
+    struct image m = { .path = (char *)"/bin/p",
+                       .build_id = { id },
+                       .build_id_size = id != 0 ? 20 : 0 };
+    struct elves e;
+    elves_init(&e, NULL, folder);
+    const char *file = elves_path(&e, &m, &problem);
+    snprintf(found, sizeof(found), "%s", file != NULL ? file : "none");
+    snprintf(why, sizeof(why), "%s", problem != NULL ? problem : "");
+    problem = why;
+    elves_free(&e);
+    return strrchr(found, '/') != NULL ? strrchr(found, '/') + 1 : found;
+}
+
+static void found(void **state UNUSED)
+{
+    struct elf plain = make_elf(1, false), lines = make_elf(1, true),
+               other = make_elf(2, true);
+    put_file("p", &other, sizeof(other));
+    assert_string_equal(taken(2), "p");
+    assert_string_equal(taken(0), "p"); // by its name
+    assert_string_equal(taken(1), "none");
+    assert_has(problem, "it was build id 01000000");
+    assert_has(problem, "/p has 02000000");
+    put_file("q", &plain, sizeof(plain));
+    assert_string_equal(taken(1), "q"); // by its build id
+    put_file("r", &lines, sizeof(lines));
+    assert_string_equal(taken(1), "r"); // the better one
+    unlink(path);
+    put_file("q", "", 0);
+    unlink(path);
+    put_file("p", "", 0);
+    unlink(path);
+    assert_string_equal(taken(1), "none");
+    assert_has(problem, "no file with its build id");
+}
+
+static void damaged_elf(void **state UNUSED)
+{
+    struct elf e = make_elf(1, true);
+    u8 *bytes = (u8 *)&e;
+    for (size_t at = 0; at < sizeof(e); at++) {
+        put_file("p", bytes, at);
+        assert_string_equal(taken(1), "none");
+        for (u32 bits = 1; bits < 256; bits = bits * 4 + 3) {
+            bytes[at] ^= bits;
+            put_file("p", bytes, sizeof(e));
+            taken(1);
+            bytes[at] ^= bits;
+        }
+    }
+    unlink(path);
+}
+
+static int make_folder(void **state UNUSED)
+{
+    return mkdtemp(folder) != NULL ? 0 : -1;
+}
+
+static int remove_folder(void **state UNUSED)
+{
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts),
+        cmocka_unit_test(damaged),
+        cmocka_unit_test(found),
+        cmocka_unit_test(damaged_elf),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
