@@ -24,6 +24,7 @@ static const struct command commands[] = {
       command_diff },
     { "export", "Files for others: a page (--html), speedscope, gprof, ...",
       command_export },
+    { "repair", "Makes a file whole that was cut off", command_repair },
     { "receive", "Takes the files that send sends over a serial line",
       command_receive },
     { "convert", "Makes perf.data of what gdb read out of a hung kernel",

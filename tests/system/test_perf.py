@@ -16,8 +16,8 @@ SYSTEM = """sh -c "tester 20; lua -e 'for i = 1, 30000 do s = i .. 1 end';
 ls -lR /bin >/dev/null; dd if=/dev/zero of=/dev/null bs=1 count=9000" """
 SERENITY_BYTES = 617  # of a sample
 
-# What is run in the guest, once. The last two files are those of runs that were
-# cut off, as a power failure would do it.
+# What is run in the guest, once. Some files are cut off, as a power failure would
+# do it, and of one the writer is killed.
 SCRIPT = f"""
 cd /out
 profile --json -o one.perf /bin/tester 4 >one.json
@@ -28,6 +28,9 @@ head -c $((size / 2 + 1)) all.perf >half.perf; profile --repair half.perf
 head -c $((size - 7)) all.perf >most.perf; profile --repair most.perf
 profile --repair all.perf
 head -c 150 all.perf >none.perf; profile --repair none.perf
+
+profile -o /dev/null true
+profile -o /none/file true
 """
 
 
@@ -38,6 +41,8 @@ def out(tmp_path_factory):
     assert "nothing in it to repair" in result.errors, result
     assert result.output.count("repaired; ") == 2, result
     assert result.output.count("was whole; ") == 1, result
+    assert "-o /dev/null: it must be a file" in result.errors, result
+    assert "-o /none/file: No such file or directory" in result.errors, result
     return folder
 
 
@@ -192,6 +197,34 @@ def test_cut_off(out):
     assert 0 < sum(half.values()) < sum(whole.values())
     text = perf(out, "report", "-i", "half.perf", "--header-only")
     assert "hostname : strobe" in text
+
+
+KILLED = """
+cd /out
+sprofile -F 4000 -o killed.perf & writer=$!
+until [ -s killed.perf ] && [ $(stat -c %s killed.perf) -gt 100000 ]; do
+    tester 20
+done
+kill -9 $writer; wait $writer
+cp killed.perf raw.perf; profile --repair killed.perf
+"""
+
+
+def test_killed(tmp_path):
+    """What a writer that was killed has left: the guest's tool and the host's
+    make the same file of it."""
+    out = str(tmp_path)
+    result = vm(KILLED, "--get", out)
+    assert "repaired; " in result.output, result
+    done = subprocess.run([f"{ROOT}/tools/strobe", "repair", f"{out}/raw.perf"],
+                          capture_output=True, text=True)
+    assert "repaired; " in done.stdout, done
+    whole = counts(report(out, "killed.perf", "dso,sym"))
+    assert whole["tester", "a"] > 0
+    assert counts(report(out, "raw.perf", "dso,sym")) == whole
+    with open(f"{out}/raw.perf", "rb") as a, open(f"{out}/killed.perf",
+                                                  "rb") as b:
+        assert a.read() == b.read()
 
 
 def test_size(out):

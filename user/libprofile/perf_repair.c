@@ -1,6 +1,7 @@
 #include "perf_repair.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -259,4 +260,16 @@ const char *perf_repair(int fd, struct perf_repaired *r)
     for (uint32_t i = 0; i < PERF_FEATURES; i++)
         blob_free(&s.features[i]);
     return problem;
+}
+
+void perf_repaired_print(FILE *out, const char *path,
+                         const struct perf_repaired *r)
+{
+    fprintf(out, "%s: %s; %" PRIu64 " records, %" PRIu64 " of them samples",
+            path, r->changed ? "repaired" : "was whole", r->records,
+            r->samples);
+    if (r->cut > 0)
+        fprintf(out, "; %" PRIu64 " bytes at its end were no whole record",
+                r->cut);
+    fputc('\n', out);
 }

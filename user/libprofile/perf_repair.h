@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct perf_repaired {
     bool changed;     // false: the file was whole
@@ -16,3 +17,6 @@ struct perf_repaired {
 // `fd` is open for reading and writing. NULL, or why it cannot be done; then
 // the file is as it was, or, on an error of writing, can be repaired again.
 const char *perf_repair(int fd, struct perf_repaired *r);
+// Says what was done, on a line.
+void perf_repaired_print(FILE *out, const char *path,
+                         const struct perf_repaired *r);

@@ -344,6 +344,7 @@ static void take_lost(void *arg, uint32_t cpu, uint64_t count)
         .trailer = trailer(0, 0, w->time, cpu),
     };
     put(w, &l, sizeof(l));
+    w->lost += count;
 }
 
 // --- the file ---------------------------------------------------------------
@@ -448,6 +449,9 @@ const char *perf_write_end(struct perf_writer *w,
     struct perf_repaired r;
     if (w->file == NULL)
         return NULL;
+    // The stream tells of those ahead of a sample that did find room.
+    if (info->lost > w->lost)
+        take_lost(w, 0, info->lost - w->lost);
     perf_write_info(w, info);
     const char *problem = ferror(w->file) ? "some of it could not be written: "
                                             "is there no room any more?"

@@ -22,6 +22,7 @@ struct perf_writer {
     struct samples *samples;
     struct stream_reader reader;
     uint64_t tsc_hz, time; // of the last record, ns
+    uint64_t lost;         // samples that the records tell of
     struct perf_known {
         uint32_t thread, program; // the thread's; its number plus 1, 0: none
     } * known;                    // threads that have a name; a hash table

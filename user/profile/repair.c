@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,10 +18,6 @@ void repair(const char *path)
     const char *problem = perf_repair(fd, &r);
     if (problem != NULL)
         fail(1, "%s: %s", path, problem);
-    printf("%s: %s%" PRIu64 " records, %" PRIu64 " of them samples", path,
-           r.changed ? "repaired; " : "was whole; ", r.records, r.samples);
-    if (r.cut > 0)
-        printf("; %" PRIu64 " bytes at its end were no whole record", r.cut);
-    putchar('\n');
+    perf_repaired_print(stdout, path, &r);
     close(fd);
 }
