@@ -277,7 +277,7 @@ NO_KASAN u32 unwind_user(struct user_peek *p, const struct user_context *u,
     *end = UNWIND_COMPLETE;
     if (unlikely(!is_frame(p, frame, u->esp))) {
         frame = find_saved(p, u->esp, top, words);
-        *end = UNWIND_GAP;
+        *end = p->pt ? UNWIND_GAP : UNWIND_CUT;
     }
     *first = frame;
     if (likely(frame))

@@ -29,7 +29,8 @@ bool unwind_user_context(const struct trapframe *tf, struct user_context *out);
 
 enum unwind_end {
     UNWIND_COMPLETE,
-    UNWIND_CUT, // it goes on: beyond `max`, or in a page that is not present
+    UNWIND_CUT, // it goes on: beyond `max`, in a page that is not present, or
+                // in memory that is not loaded, in the middle of a switch
     UNWIND_GAP, // ebp was no frame pointer: callers between the first entry and
                 // the second, if there is one, are missing
 };

@@ -1,0 +1,496 @@
+// Call chains as profile -g sees them: a child runs one kind of code again and
+// again, and every sample of it must have the right callers, whichever
+// instruction it hit.
+//
+//     chains                     all kinds, a few samples of each
+//     chains KIND SAMPLES        one kind; prints each place that was hit:
+//                                at NAME ADDRESS
+//
+// It is the same libprofile that makes the reports. On Linux: skipped.
+#include "test.h"
+
+#include "user/libprofile/samples.h"
+#include "user/libstrobe/strobe.h"
+
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define RATE_HZ 20000
+#define FEW 300u
+#define WAIT_MS 20000
+#define PAGE 4096u
+#define DEEP 100     // frames that a chain holds
+#define TOO_DEEP 300 // and more than that
+#define SPINS 20000u
+
+#define OUTLINE __attribute__((noinline, noclone))
+// Keeps what stands before from becoming a tail call.
+#define STAY() __asm__ volatile("" ::: "memory")
+
+// --- what the child does ----------------------------------------------------
+
+static volatile unsigned sink;
+
+OUTLINE static void leaf(unsigned a, unsigned b)
+{
+    volatile unsigned local[5];
+    for (unsigned i = 0; i < 5; i++)
+        local[i] = a * b + i;
+    sink += local[a % 5];
+}
+
+OUTLINE static void middle(unsigned a)
+{
+    leaf(a, 3);
+    leaf(a, 5);
+    STAY();
+}
+
+// Its frame has a size that is known when it runs.
+OUTLINE static void sized(unsigned n)
+{
+    volatile char room[16 + n % 32];
+    room[n % 16] = 1;
+    leaf(n, room[n % 16]);
+    STAY();
+}
+
+// Its stack is aligned anew.
+OUTLINE static void aligned(unsigned n)
+{
+    volatile unsigned line[16] __attribute__((aligned(64)));
+    line[n % 16] = n;
+    leaf(n, line[n % 16]);
+    STAY();
+}
+
+// No frame at all, and the caller's ebp in use for something else.
+void bare(void);
+__asm__(".pushsection .text\n"
+        ".type bare, @function\n"
+        "bare:\n\t"
+        ".cfi_startproc\n\t"
+        "pushl %ebx\n\t"
+        ".cfi_adjust_cfa_offset 4\n\t"
+        "pushl %ebp\n\t"
+        ".cfi_adjust_cfa_offset 4\n\t"
+        ".cfi_rel_offset ebp, 0\n\t"
+        "xorl %ebx, %ebx\n\t"
+        "movl $7, %ebp\n\t"
+        "addl %ebp, %ebx\n\t"
+        "popl %ebp\n\t"
+        ".cfi_adjust_cfa_offset -4\n\t"
+        ".cfi_restore ebp\n\t"
+        "popl %ebx\n\t"
+        ".cfi_adjust_cfa_offset -4\n\t"
+        "ret\n\t"
+        ".cfi_endproc\n\t"
+        ".size bare, . - bare\n"
+        ".popsection");
+
+OUTLINE static void calls_bare(void)
+{
+    bare();
+    STAY();
+}
+
+static char from[256], to[256];
+
+OUTLINE static void copier(unsigned n)
+{
+    memcpy(to, from + n % 4, 20 + n % 50);
+    STAY();
+}
+
+OUTLINE static void setter(unsigned n)
+{
+    memset(to + n % 4, 1, n % 70);
+    STAY();
+}
+
+OUTLINE static void calls(unsigned n)
+{
+    middle(n);
+    sized(n);
+    aligned(n);
+    calls_bare();
+    copier(n);
+    setter(n);
+    STAY();
+}
+
+OUTLINE static void system_call(void)
+{
+    long result;
+    __asm__ volatile("int $0x80" : "=a"(result) : "0"(SYS_getpid) : "memory");
+    sink += result;
+}
+
+OUTLINE static void entries(unsigned n)
+{
+    (void)n;
+    system_call();
+    STAY();
+}
+
+static volatile char *fresh;
+
+OUTLINE static void touch(void)
+{
+    *fresh = 1;
+}
+
+OUTLINE static void faults(unsigned n)
+{
+    (void)n;
+    touch();
+    madvise((void *)fresh, PAGE, MADV_DONTNEED);
+    STAY();
+}
+
+OUTLINE static void spin(void)
+{
+    for (volatile unsigned i = 0; i < SPINS; i++)
+        ;
+}
+
+OUTLINE static void recurse(unsigned depth)
+{
+    if (depth > 0)
+        recurse(depth - 1);
+    else
+        spin();
+    STAY();
+}
+
+OUTLINE static void deep(unsigned n)
+{
+    (void)n;
+    recurse(DEEP);
+    STAY();
+}
+
+OUTLINE static void too_deep(unsigned n)
+{
+    (void)n;
+    recurse(TOO_DEEP);
+    STAY();
+}
+
+// On a stack of two frames, the second of which lies in a page that is gone.
+static char *torn_stack;
+
+OUTLINE static void torn(unsigned n)
+{
+    (void)n;
+    uint32_t *frame = (uint32_t *)(torn_stack + PAGE / 2);
+    frame[0] = (uint32_t)torn_stack + PAGE + 64;
+    frame[1] = (uint32_t)middle + 1; // as if called from there
+    __asm__ volatile("movl %%esp, %%esi\n\t"
+                     "movl %%ebp, %%edi\n\t"
+                     "leal -64(%0), %%esp\n\t"
+                     "movl %0, %%ebp\n\t"
+                     "1: decl %%ecx\n\t"
+                     "jnz 1b\n\t"
+                     "movl %%edi, %%ebp\n\t"
+                     "movl %%esi, %%esp"
+                     :
+                     : "a"(frame), "c"(SPINS)
+                     : "esi", "edi", "memory");
+}
+
+// --- what must be seen ------------------------------------------------------
+
+struct kind {
+    const char *name;
+    void (*run)(unsigned n);
+    bool cut; // its chains are, and say so
+};
+static const struct kind kinds[] = {
+    { "calls", calls, false },      { "entries", entries, false },
+    { "faults", faults, false },    { "deep", deep, false },
+    { "too_deep", too_deep, true }, { "torn", torn, true },
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+// Who may call whom. `leaf` has several callers.
+static const char *const callers[][2] = {
+    { "leaf", "middle" },
+    { "leaf", "sized" },
+    { "leaf", "aligned" },
+    { "middle", "calls" },
+    { "sized", "calls" },
+    { "aligned", "calls" },
+    { "bare", "calls_bare" },
+    { "calls_bare", "calls" },
+    { "memcpy", "copier" },
+    { "memset", "setter" },
+    { "copier", "calls" },
+    { "setter", "calls" },
+    { "calls", "work" },
+    { "system_call", "entries" },
+    { "entries", "work" },
+    { "touch", "faults" },
+    { "madvise", "faults" },
+    { "faults", "work" },
+    { "spin", "recurse" },
+    { "recurse", "recurse" },
+    { "recurse", "deep" },
+    { "recurse", "too_deep" },
+    { "deep", "work" },
+    { "too_deep", "work" },
+    { "torn", "work" },
+    { "work", "test_kind" },
+    { "test_kind", "main" },
+    { "main", "libc_start_main_stage2" },
+    { "libc_start_main_stage2", "_start_c" },
+    { "_start_c", "_start" },
+};
+
+// The ways into the kernel, and the first functions there.
+static const char *const entry_code[] = { "trap_stubs", "exception_common",
+                                          "interrupt_common",
+                                          "syscall_entry_point",
+                                          "trap_return" };
+static const char *const first_functions[] = { "trap_syscall", "trap_exception",
+                                               "trap_interrupt" };
+static const char *const samplers[] = { "trap_nmi",    "timer_nmi", "fire",
+                                        "hpet_serve",  "tick",      "odd_tick",
+                                        "sample_take", "offer",     "unwind" };
+#define AMONG(name, list) among(name, list, sizeof(list) / sizeof((list)[0]))
+
+static bool among(const char *name, const char *const *list, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_known(const char *callee)
+{
+    for (unsigned i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+        if (strcmp(callers[i][0], callee) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool may_call(const char *caller, const char *callee)
+{
+    for (unsigned i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+        if (strcmp(callers[i][0], callee) == 0 &&
+            strcmp(callers[i][1], caller) == 0)
+            return true;
+    }
+    return false;
+}
+
+#define CHAIN_MAX 400
+static struct samples samples;
+static const struct kind *kind;
+static char names[CHAIN_MAX][64];
+static uint32_t addresses[CHAIN_MAX];
+static bool in_kernel[CHAIN_MAX];
+static unsigned length;
+static uint32_t cuts; // samples with that mark
+static bool working; // it has been seen at work: from then on all must be right
+
+static void set_names(uint32_t node)
+{
+    length = 0;
+    for (; node != CHAIN_ROOT && length < CHAIN_MAX; length++) {
+        struct chain_node n = samples.chains.nodes[node];
+        const struct symbol *s =
+            images_symbol(&samples.images, n.place.image, n.place.address);
+        snprintf(names[length], sizeof(names[0]), "%.*s",
+                 s != NULL ? (int)s->name_size : 1, s != NULL ? s->name : "?");
+        addresses[length] = n.place.address;
+        in_kernel[length] = n.place.image == IMAGE_KERNEL;
+        node = n.parent;
+    }
+}
+
+static _Noreturn void wrong(const char *what, unsigned at)
+{
+    dprintf(1, "FAILED %s: %s, in entry %u of\n", kind->name, what, at);
+    for (unsigned i = 0; i < length; i++)
+        dprintf(1, "    %08x %s%s\n", addresses[i], names[i],
+                in_kernel[i] ? " (kernel)" : "");
+    _exit(1);
+}
+
+// The kernel's part: returns how long it is.
+static unsigned check_kernel(void)
+{
+    unsigned n = 0;
+    for (; n < length && in_kernel[n]; n++) {
+        if (AMONG(names[n], samplers))
+            wrong("the sampler's own frame", n);
+        if (AMONG(names[n], entry_code) && n > 0)
+            wrong("the entry code as a caller", n);
+    }
+    if (n > 0 && !AMONG(names[n - 1], entry_code) &&
+        !AMONG(names[n - 1], first_functions))
+        wrong("the kernel was not entered so", n - 1);
+    return n;
+}
+
+static void check_user(unsigned first, bool cut)
+{
+    unsigned i = first;
+    if (first == length || (!is_known(names[first])))
+        return; // the start of the program, or the libc's own
+    for (; i + 1 < length; i++) {
+        if (!may_call(names[i + 1], names[i]))
+            wrong("not its caller", i + 1);
+    }
+    if (!cut && strcmp(names[i], "_start") != 0)
+        wrong("not the outermost function", i);
+}
+
+static void check_torn(unsigned first)
+{
+    if (strcmp(names[first], "torn") != 0 || length != first + 2 ||
+        strcmp(names[first + 1], "middle") != 0)
+        wrong("not the frames that are there", first);
+}
+
+static bool in_a_switch(unsigned kernel)
+{
+    for (unsigned i = 0; i < kernel; i++) {
+        if (strcmp(names[i], "switch_away") == 0)
+            return true;
+    }
+    return false;
+}
+
+static void take(void *arg, const struct stream_sample *s)
+{
+    (void)arg;
+    uint32_t before = samples.count;
+    samples.reader.sample(samples.reader.arg, s);
+    if (samples.count == before) // as one that has been checked
+        return;
+    const struct sample_count *c = &samples.counts[before];
+    bool cut = s->flags & SPROFILE_F_USER_CUT;
+    set_names(c->chain);
+    unsigned first = check_kernel();
+    for (unsigned i = first; i < length; i++)
+        working |= strcmp(names[i], kind->name) == 0;
+    if (!working)
+        return;
+    cuts += cut;
+    if (cut && in_a_switch(first)) // the stack is not to be read there
+        return;
+    if (cut && kind->run == torn)
+        check_torn(first);
+    else if (cut && !kind->cut)
+        wrong("cut off", length);
+    else
+        check_user(first, cut);
+}
+
+// --- parent and child -------------------------------------------------------
+
+static OUTLINE _Noreturn void work(int go)
+{
+    char byte;
+    check(read(go, &byte, 1) == 1);
+    for (unsigned n = 0;; n++) {
+        kind->run(n);
+        STAY();
+    }
+}
+
+static void print_places(void)
+{
+    for (uint32_t i = 0; i < samples.count; i++) {
+        set_names(samples.counts[i].chain);
+        if (length > 0)
+            dprintf(1, "at %s %x\n", names[0], addresses[0]);
+    }
+}
+
+static void read_samples(struct profile_session *session, uint32_t wanted)
+{
+    static _Alignas(8) char stream[64 * 1024];
+    struct stream_reader reader = samples.reader;
+    reader.sample = take;
+    while (samples.total < wanted) {
+        check(profile_request(session, stream, sizeof(stream)) == 0);
+        int n = profile_answer(session, WAIT_MS);
+        check(n >= 0);
+        check(stream_read(&reader, stream, n) == (size_t)n);
+        check(reader.malformed == 0);
+    }
+}
+
+static void profile_kind(pid_t child, int go, uint32_t wanted)
+{
+    struct sprofile_options o = { .rate_hz = RATE_HZ,
+                                  .flags =
+                                      SPROFILE_O_STACKS | SPROFILE_O_RANDOM };
+    struct profile_session session = { 0 };
+    check(samples_init(&samples, program_read) == 0);
+    samples.vdso = getauxval(AT_SYSINFO_EHDR);
+    struct program p = { .task = child };
+    p.image = images_add(&samples.images, program_of_task(child), NULL, 0);
+    programs_add(&samples.programs, &p);
+    check(profile_begin(&session, child, &o) == 0);
+    check(write(go, "", 1) == 1);
+    working = false;
+    cuts = 0;
+    read_samples(&session, wanted);
+    profile_end(&session);
+    check(working && (cuts > 0 || !kind->cut));
+}
+
+static OUTLINE void test_kind(const struct kind *k, uint32_t wanted,
+                              bool places)
+{
+    int go[2];
+    kind = k;
+    check(pipe(go) == 0);
+    pid_t child = fork();
+    check(child >= 0);
+    if (child == 0)
+        work(go[0]);
+    profile_kind(child, go[1], wanted);
+    kill(child, SIGKILL);
+    check(waitpid(child, NULL, 0) == child);
+    if (places)
+        print_places();
+    samples_free(&samples);
+    close(go[0]);
+    close(go[1]);
+    ok(k->name);
+}
+
+static void make_pages(void)
+{
+    fresh = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    torn_stack = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(fresh != MAP_FAILED && torn_stack != MAP_FAILED);
+    check(mprotect(torn_stack + PAGE, PAGE, PROT_NONE) == 0);
+}
+
+int main(int argc, char *argv[])
+{
+    if (kbox_connect(getpid()) < 0) {
+        ok("skipped: no kernel boxes here");
+        return 0;
+    }
+    make_pages();
+    for (unsigned i = 0; i < KINDS; i++) {
+        if (argc < 3)
+            test_kind(&kinds[i], FEW, false);
+        else if (strcmp(argv[1], kinds[i].name) == 0)
+            test_kind(&kinds[i], strtoul(argv[2], NULL, 10), true);
+    }
+    return 0;
+}
