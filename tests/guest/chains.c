@@ -15,6 +15,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 
 #define RATE_HZ 20000
 #define FEW 300u
@@ -23,6 +24,7 @@
 #define DEEP 100     // frames that a chain holds
 #define TOO_DEEP 300 // and more than that
 #define SPINS 20000u
+#define TIMER_US 10
 
 #define OUTLINE __attribute__((noinline, noclone))
 // Keeps what stands before from becoming a tail call.
@@ -96,16 +98,19 @@ OUTLINE static void calls_bare(void)
 }
 
 static char from[256], to[256];
+// The compiler does not put its own code in their place.
+static void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+static void *(*volatile set)(void *, int, size_t) = memset;
 
 OUTLINE static void copier(unsigned n)
 {
-    memcpy(to, from + n % 4, 20 + n % 50);
+    copy(to, from + n % 4, 20 + n % 50);
     STAY();
 }
 
 OUTLINE static void setter(unsigned n)
 {
-    memset(to + n % 4, 1, n % 70);
+    set(to + n % 4, 1, n % 70);
     STAY();
 }
 
@@ -153,6 +158,18 @@ OUTLINE static void spin(void)
 {
     for (volatile unsigned i = 0; i < SPINS; i++)
         ;
+}
+
+// A timer whose signal is ignored interrupts as often as it can.
+OUTLINE static void interrupts(unsigned n)
+{
+    const struct itimerval often = { { 0, TIMER_US }, { 0, TIMER_US } };
+    if (n == 0) {
+        signal(SIGALRM, SIG_IGN);
+        check(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    }
+    spin();
+    STAY();
 }
 
 OUTLINE static void recurse(unsigned depth)
@@ -208,9 +225,10 @@ struct kind {
     bool cut; // its chains are, and say so
 };
 static const struct kind kinds[] = {
-    { "calls", calls, false },      { "entries", entries, false },
-    { "faults", faults, false },    { "deep", deep, false },
-    { "too_deep", too_deep, true }, { "torn", torn, true },
+    { "calls", calls, false },   { "entries", entries, false },
+    { "faults", faults, false }, { "interrupts", interrupts, false },
+    { "deep", deep, false },     { "too_deep", too_deep, true },
+    { "torn", torn, true },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -234,6 +252,8 @@ static const char *const callers[][2] = {
     { "touch", "faults" },
     { "madvise", "faults" },
     { "faults", "work" },
+    { "spin", "interrupts" },
+    { "interrupts", "work" },
     { "spin", "recurse" },
     { "recurse", "recurse" },
     { "recurse", "deep" },
@@ -380,10 +400,11 @@ static void take(void *arg, const struct stream_sample *s)
     unsigned first = check_kernel();
     for (unsigned i = first; i < length; i++)
         working |= strcmp(names[i], kind->name) == 0;
-    if (!working)
+    if (cut && in_a_switch(first)) // the stack is not to be read there
         return;
     cuts += cut;
-    if (cut && in_a_switch(first)) // the stack is not to be read there
+    working |= cut && kind->cut;
+    if (!working)
         return;
     if (cut && kind->run == torn)
         check_torn(first);
@@ -401,7 +422,7 @@ static OUTLINE _Noreturn void work(int go)
     check(read(go, &byte, 1) == 1);
     for (unsigned n = 0;; n++) {
         kind->run(n);
-        STAY();
+        __builtin_ia32_pause(); // under -icount QEMU lets others run only here
     }
 }
 

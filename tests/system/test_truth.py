@@ -1,0 +1,57 @@
+"""The profiler against what is known to be true: chains at every instruction,
+shares of functions and of sections with interrupts off. All under --icount,
+where a run repeats to the instruction."""
+import re
+import subprocess
+
+import pytest
+
+from machine import ROOT, vm
+
+CHAINS = f"{ROOT}/build/guest/chains"
+KERNEL = f"{ROOT}/build/kernel.elf"
+FAST = ("--icount", "3")  # 8 ns an instruction: a sample every 6,250
+PADDING = re.compile(r"nop|lea +0x0\(%esi|lea +\(%esi\),%esi|xchg +%ax,%ax")
+FRAME = re.compile(r"push|pop|leave|ret|mov +%esp,%ebp|mov +%ebp,%esp")
+
+
+def instructions(program, function):
+    """Of a function: the text of each instruction by its address."""
+    code = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", program], text=True,
+        capture_output=True, check=True).stdout
+    body = re.search(rf"^[0-9a-f]+ <{function}>:\n(.*?)\n(\n|\Z)", code,
+                     re.MULTILINE | re.DOTALL)[1]
+    found = re.findall(r"^\s*([0-9a-f]+):\s+(.*)", body, re.MULTILINE)
+    return {int(at, 16): text for at, text in found if not PADDING.match(text)}
+
+
+# Each sample's chain is checked by the program itself (tests/guest/chains.c);
+# here, that samples were everywhere.
+@pytest.mark.parametrize("kind,samples,program,functions", [
+    ("calls", 30000, CHAINS, ("leaf", "middle", "sized", "aligned", "bare",
+                              "calls_bare", "copier", "setter")),
+    ("entries", 20000, KERNEL, ("syscall_entry_point", "trap_return")),
+    ("faults", 50000, KERNEL, ("exception_common", "trap_return")),
+])
+def test_chain_at_every_instruction(kind, samples, program, functions):
+    result = vm(f"/test/chains {kind} {samples}", *FAST, smp=1)
+    assert result.status == 0, result.output[-2000:]
+    hit = {int(at, 16)
+           for at in re.findall(r"^at \S+ (\w+)", result.output, re.MULTILINE)}
+    for function in functions:
+        missed = [text for at, text in instructions(program, function).items()
+                  if at not in hit]
+        assert not missed, (function, missed)
+    if kind == "calls":  # some of the libc's ways are for other machines
+        for function in ("memcpy", "memset"):
+            missed = [text for at, text in
+                      instructions(CHAINS, function).items()
+                      if at not in hit and FRAME.match(text)]
+            assert not missed, (function, missed)
+
+
+@pytest.mark.parametrize("smp", (2, 4))
+def test_chains_on_several_cpus(smp):
+    result = vm("/test/chains", *FAST, smp=smp)
+    assert result.status == 0, result.output[-2000:]
