@@ -435,17 +435,20 @@ static void print_places(void)
     }
 }
 
+static void take_piece(void *arg, const void *bytes, size_t size)
+{
+    struct stream_reader *reader = arg;
+    check(stream_read(reader, bytes, size) == size);
+    check(reader->malformed == 0);
+}
+
 static void read_samples(struct profile_session *session, uint32_t wanted)
 {
-    static _Alignas(8) char stream[64 * 1024];
     struct stream_reader reader = samples.reader;
     reader.sample = take;
     while (samples.total < wanted) {
-        check(profile_request(session, stream, sizeof(stream)) == 0);
-        int n = profile_answer(session, WAIT_MS);
-        check(n >= 0);
-        check(stream_read(&reader, stream, n) == (size_t)n);
-        check(reader.malformed == 0);
+        check(profile_request(session) == 0);
+        check(profile_answer(session, WAIT_MS, take_piece, &reader) >= 0);
     }
 }
 

@@ -1,6 +1,7 @@
 """The profiler against what is known to be true: chains at every instruction,
 shares of functions and of sections with interrupts off. All under --icount,
 where a run repeats to the instruction."""
+import json
 import re
 import subprocess
 
@@ -55,3 +56,49 @@ def test_chain_at_every_instruction(kind, samples, program, functions):
 def test_chains_on_several_cpus(smp):
     result = vm("/test/chains", *FAST, smp=smp)
     assert result.status == 0, result.output[-2000:]
+
+
+# Chi-square with four degrees of freedom, p = 0.001.
+CHI_SQUARE_4 = 18.47
+SHARES = (1, 2, 3, 4, 10)
+
+
+def chi_square(found, shares):
+    whole = sum(found) / sum(shares)
+    return sum((n - share * whole) ** 2 / (share * whole)
+               for n, share in zip(found, shares))
+
+
+@pytest.mark.parametrize("options,smp", (("", 1), ("-R", 1), ("-s lapic", 1),
+                                         ("", 4)))
+def test_shares_of_functions(options, smp):
+    """Functions of known numbers of instructions have their shares of the
+    samples; and any other shares would be seen."""
+    result = vm(f"profile {options} -F 20000 --json /test/shares 100", *FAST,
+                smp=smp)
+    assert result.status == 0, result
+    report = json.loads(result.output[result.output.index("{\n"):])
+    rows = {row["symbol"]: row["samples"] for row in report["rows"]}
+    found = [rows[f"share_{share}"] for share in SHARES]
+    assert report["throttled"] == 0 and report["lost"] == 0, report
+    assert chi_square(found, SHARES) < CHI_SQUARE_4, found
+    for i in range(len(SHARES)):
+        wrong = [share + (i == n) for n, share in enumerate(SHARES)]
+        assert chi_square(found, wrong) > CHI_SQUARE_4, (found, wrong)
+
+
+def test_code_with_interrupts_off():
+    """A quarter of the time: by NMI it is seen where it is; else the same
+    quarter piles up behind the instruction that enables interrupts."""
+    tests = ("profile_sees_code_with_interrupts_off,"
+             "profile_by_interrupts_piles_up_behind_enabling_them")
+    result = vm(None, "--console", "--kargs", f"test={tests}", "--icount", "1",
+                smp=1)
+    assert result.status == 0, result
+    lines = re.findall(
+        r"irqs off: (\S+): (\d+) off, (\d+) on, (\d+) behind", result.output)
+    seen = {source: tuple(int(n) for n in counts) for source, *counts in lines}
+    off, on, behind = (n / sum(seen["nmi-hpet"]) for n in seen["nmi-hpet"])
+    assert abs(off - 0.25) < 0.01 and behind < 0.01, seen
+    off, on, behind = (n / sum(seen["lapic"]) for n in seen["lapic"])
+    assert off == 0 and abs(behind - 0.25) < 0.05, seen

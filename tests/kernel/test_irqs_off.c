@@ -1,0 +1,123 @@
+// A section of code that runs with interrupts off for a known share of the
+// time, as the sample sources see it. The shares are printed; under --icount
+// they are exact, and tests/system/test_truth.py looks at them.
+
+#include "kernel/init/test.h"
+
+#include "arch/cpu.h"
+#include "kernel/errno.h"
+#include "kernel/profile/session_private.h"
+#include "kernel/sched/task.h"
+#include "lib/string.h"
+
+#define RATE_HZ 8000
+#define SAMPLES 400
+#define TURNS 15000 // about half a period
+#define OPEN_PARTS 3
+
+static struct waitq readers = WAITQ_INIT(readers, "test");
+
+static ALWAYS_INLINE void turn(u32 n)
+{
+    __asm__ volatile("1: decl %0\n\t"
+                     "jnz 1b"
+                     : "+r"(n)
+                     :
+                     : "cc");
+}
+
+static NOINLINE void irqs_off_section(void)
+{
+    turn(TURNS);
+}
+
+static NOINLINE void irqs_on_section(void)
+{
+    turn(OPEN_PARTS * TURNS);
+}
+
+// Interrupts that were held up come behind the instruction that enables them
+// and the one after it, the call.
+static NOINLINE void irqs_off_and_on(void)
+{
+    irq_disable();
+    irqs_off_section();
+    irq_enable();
+    irqs_on_section();
+    barrier();
+}
+
+struct seen {
+    u32 off, on, behind; // samples in the sections, and behind enabling
+    u32 marked;          // of `off`: with the mark that interrupts were off
+};
+
+static void count(struct seen *seen, const struct sprofile_sample *s)
+{
+    u32 offset;
+    const char *name = ksym_lookup(s->pc[0], &offset);
+    if (!name)
+        return;
+    if (!strcmp(name, "irqs_off_section")) {
+        seen->off++;
+        seen->marked += !!(s->head.flags & SPROFILE_F_IRQS_OFF);
+    } else if (!strcmp(name, "irqs_on_section") && offset > 0) {
+        seen->on++;
+    } else if (!strcmp(name, "irqs_on_section") ||
+               !strcmp(name, "irqs_off_and_on")) {
+        seen->behind++;
+    }
+}
+
+static void take(struct seen *seen, struct ring *r)
+{
+    while (ring_used(r)) {
+        struct {
+            struct sprofile_sample sample;
+            u32 pc;
+        } record;
+        ring_peek(r, 0, &record, sizeof(record));
+        if (record.sample.head.type == SPROFILE_R_SAMPLE)
+            count(seen, &record.sample);
+        ring_consume(r, record.sample.head.size);
+    }
+}
+
+// False: the machine has no such source.
+static bool look(const char *source, struct seen *seen)
+{
+    struct sprofile_options o = { .size = sizeof(o), .rate_hz = RATE_HZ };
+    struct session *s;
+    strlcpy(o.source, source, sizeof(o.source));
+    *seen = (struct seen){ 0 };
+    int err = session_begin(&kernel_task, &o, &readers, &s);
+    if (err) {
+        expect(err == -ENODEV);
+        return false;
+    }
+    while (seen->off + seen->on + seen->behind < SAMPLES) {
+        irqs_off_and_on();
+        for (u32 i = 0; i < cpu_count; i++)
+            take(seen, &s->cpu[i].ring);
+    }
+    session_end(s);
+    log_printf("irqs off: %s: %u off, %u on, %u behind enabling\n", source,
+               seen->off, seen->on, seen->behind);
+    return true;
+}
+
+KERNEL_TEST(profile_sees_code_with_interrupts_off)
+{
+    struct seen seen;
+    if (!look("nmi-hpet", &seen))
+        return;
+    expect(seen.off > 0);
+    expect(seen.marked == seen.off);
+}
+
+KERNEL_TEST(profile_by_interrupts_piles_up_behind_enabling_them)
+{
+    struct seen seen;
+    expect(look("lapic", &seen));
+    expect(seen.off == 0);
+}
