@@ -424,6 +424,11 @@ def test_cut_off(one, tmp_path):
         cut.write_bytes(file.read(size // 2 + 3))
     text = strobe("report", cut).stdout
     assert "Cut off:" in text and "records are whole" in text
+    assert "repaired; " in strobe("repair", cut).stdout
+    repaired = strobe("report", cut).stdout
+    assert "Cut off:" not in repaired
+    assert table(repaired, "Address") == table(text, "Address")
+    assert "was whole; " in strobe("repair", cut).stdout
 
 
 def test_idle_has_no_task(tmp_path):
