@@ -238,6 +238,35 @@ static void features(void **state UNUSED)
     }
 }
 
+// perf's numbers for what the sources count.
+static void events(void **state UNUSED)
+{
+    static const struct {
+        const char *event;
+        u32 type, config, flags;
+    } cases[] = {
+        { "", PERF_TYPE_SOFTWARE, PERF_SOFTWARE_CPU_CLOCK, 0 },
+        { "cycles", PERF_TYPE_HARDWARE, 0, 0 },
+        { "branch-misses:u", PERF_TYPE_HARDWARE, 5, PERF_ATTR_EXCLUDE_KERNEL },
+        { "ref-cycles:k", PERF_TYPE_HARDWARE, 9, PERF_ATTR_EXCLUDE_USER },
+        { "cycles:u:k", PERF_TYPE_HARDWARE, 0, 0 },
+        // event 2e, mask 41: perf has the mask above
+        { "r2e41", PERF_TYPE_RAW, 0x412e, 0 },
+    };
+    const u32 modes = PERF_ATTR_EXCLUDE_USER | PERF_ATTR_EXCLUDE_KERNEL;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct sprofile_info info = { .period = 1000 };
+        struct perf_attr a;
+        strcpy(info.event, cases[i].event);
+        perf_attr_make(&a, &info);
+        assert_int_equal(a.type, cases[i].type);
+        assert_int_equal(a.config, cases[i].config);
+        assert_int_equal(a.flags & modes, cases[i].flags);
+        assert_int_equal(a.flags & PERF_ATTR_FREQ, 0);
+        assert_int_equal(a.period, 1000);
+    }
+}
+
 // --- repair -----------------------------------------------------------------
 
 static void store(size_t size)
@@ -358,9 +387,10 @@ static int delete (void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_is_there),   cmocka_unit_test(features),
-        cmocka_unit_test(cut_unfinished), cmocka_unit_test(cut_finished),
-        cmocka_unit_test(not_ours),       cmocka_unit_test(corrupt),
+        cmocka_unit_test(all_is_there), cmocka_unit_test(features),
+        cmocka_unit_test(events),       cmocka_unit_test(cut_unfinished),
+        cmocka_unit_test(cut_finished), cmocka_unit_test(not_ours),
+        cmocka_unit_test(corrupt),
     };
     return cmocka_run_group_tests(tests, create, delete);
 }

@@ -86,6 +86,10 @@ void perf_attr_make(struct perf_attr *a, const struct sprofile_info *info)
     if (info->event[0] == '\0')
         return;
     size_t length = strcspn(info->event, ":");
+    bool user = strstr(info->event, ":u") != NULL;
+    bool kernel = strstr(info->event, ":k") != NULL;
+    if (user != kernel) // neither asks for both
+        a->flags |= user ? PERF_ATTR_EXCLUDE_KERNEL : PERF_ATTR_EXCLUDE_USER;
     a->type = PERF_TYPE_RAW;
     a->config = raw_config(info->event);
     for (uint32_t i = 0; i < sizeof(hardware) / sizeof(hardware[0]); i++) {

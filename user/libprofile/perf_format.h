@@ -48,6 +48,8 @@ struct perf_attr {
 
 #define PERF_READ_FORMAT_ID 4
 
+#define PERF_ATTR_EXCLUDE_USER (1u << 4)
+#define PERF_ATTR_EXCLUDE_KERNEL (1u << 5)
 #define PERF_ATTR_MMAP (1u << 8)
 #define PERF_ATTR_COMM (1u << 9)
 #define PERF_ATTR_FREQ (1u << 10)
