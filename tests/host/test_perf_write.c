@@ -243,7 +243,9 @@ static void events(void **state UNUSED)
 {
     static const struct {
         const char *event;
-        u32 type, config, flags;
+        u32 type;
+        u64 config;
+        u32 flags;
     } cases[] = {
         { "", PERF_TYPE_SOFTWARE, PERF_SOFTWARE_CPU_CLOCK, 0 },
         { "cycles", PERF_TYPE_HARDWARE, 0, 0 },
@@ -252,6 +254,7 @@ static void events(void **state UNUSED)
         { "cycles:u:k", PERF_TYPE_HARDWARE, 0, 0 },
         // event 2e, mask 41: perf has the mask above
         { "r2e41", PERF_TYPE_RAW, 0x412e, 0 },
+        { "r1c007", PERF_TYPE_RAW, 0x1000007c0, 0 },
     };
     const u32 modes = PERF_ATTR_EXCLUDE_USER | PERF_ATTR_EXCLUDE_KERNEL;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -60,11 +60,13 @@ static const char *const hardware[] = {
     "ref-cycles",
 };
 
-// rNNMM, NN the event and MM its mask; perf has the mask above.
+// rNNMM or rNNNMM, NNN the event and MM its mask; perf has the mask above the
+// event's lower eight bits, and AMD's other four from bit 32 on.
 static uint64_t raw_config(const char *event)
 {
     uint32_t value = strtoul(event + 1, NULL, 16);
-    return (value & 0xff) << 8 | value >> 8;
+    uint64_t high = value >> 16;
+    return high << 32 | (value & 0xff) << 8 | (value >> 8 & 0xff);
 }
 
 void perf_attr_make(struct perf_attr *a, const struct sprofile_info *info)
