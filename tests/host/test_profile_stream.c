@@ -1,0 +1,254 @@
+// The record stream and what is kept of it: damaged in every byte, cut off
+// everywhere, and without memory at every place that asks for some. Nothing is
+// read beyond the end, nothing stays behind, and every sample is accounted for.
+//
+// The files that allocate are part of this one, so that it can refuse them.
+//
+// link: user/libprofile/stream.c user/libprofile/user_chain.c
+#include "test.h"
+
+static u32 asked, refused; // allocations; the one that fails, from 1 on
+
+static bool refuse(void)
+{
+    return ++asked == refused;
+}
+
+static void *scarce_malloc(size_t size)
+{
+    return refuse() ? NULL : malloc(size);
+}
+
+static void *scarce_calloc(size_t n, size_t size)
+{
+    return refuse() ? NULL : calloc(n, size);
+}
+
+static void *scarce_realloc(void *old, size_t size)
+{
+    return refuse() ? NULL : realloc(old, size);
+}
+
+static char *scarce_strdup(const char *text)
+{
+    return refuse() ? NULL : strdup(text);
+}
+
+#define malloc scarce_malloc
+#define calloc scarce_calloc
+#define realloc scarce_realloc
+#undef strdup
+#define strdup scarce_strdup
+#define grow chains_grow
+#define enter chains_enter
+#define bucket_of chains_bucket_of
+#include "user/libprofile/chains.c"
+#undef grow
+#undef enter
+#undef bucket_of
+#include "user/libprofile/images.c"
+#include "user/libprofile/programs.c"
+#undef NONE
+#include "user/libprofile/samples.c"
+#undef malloc
+#undef calloc
+#undef realloc
+#undef strdup
+
+#define PROGRAM "build/user/tester"
+#define TASKS 80   // more than there is room for at first
+#define SAMPLES 40 // of each task
+#define SPARE 65536u
+
+static _Alignas(8) u8 stream[TASKS * SAMPLES * 64 + SPARE];
+static u32 stream_size;
+
+static void *add(u32 type, u32 size, u64 time)
+{
+    struct sprofile_record *head = (void *)(stream + stream_size);
+    size = ALIGN_UP(size, 8u);
+    assert_true(stream_size + size <= sizeof(stream));
+    memset(head, 0, size);
+    *head = (struct sprofile_record){ type, size, 1, 0, time };
+    stream_size += size;
+    return head;
+}
+
+static void add_task(u32 task, const char *file)
+{
+    struct sprofile_task *t = add(SPROFILE_R_TASK, sizeof(*t) + 32, task);
+    t->task = task;
+    t->kind = SPROFILE_T_EXECED;
+    strcpy(t->name, "test");
+    strcpy(t->path, file);
+}
+
+// Two entries of the kernel's chain, three words of the stack, two of the
+// user's.
+static void add_sample(u32 task, u32 pc)
+{
+    struct sprofile_sample *s =
+        add(SPROFILE_R_SAMPLE, sizeof(*s) + 7 * 4, 1000 + task);
+    s->task = s->thread = task;
+    s->period = 1000;
+    s->kernel_depth = 2;
+    s->stack_words = 3;
+    s->user_depth = 2;
+    s->pc[0] = 0xc0100000 + pc;
+    s->pc[5] = 0x08048000 + pc;
+    s->pc[6] = 0x08049000;
+}
+
+static void add_lost(u64 count)
+{
+    struct sprofile_lost *l = add(SPROFILE_R_LOST, sizeof(*l), 2000);
+    l->count = count;
+}
+
+static void make_stream(u32 tasks, u32 samples)
+{
+    stream_size = 0;
+    for (u32 t = 1; t <= tasks; t++) {
+        char other[32];
+        sprintf(other, "/none/%u", t);
+        add_task(t, t % 2 ? PROGRAM : other);
+        for (u32 i = 0; i < samples; i++)
+            add_sample(t, 16 * i + t);
+    }
+    add_lost(7);
+}
+
+static void *read_program(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    if (f == NULL)
+        return NULL;
+    fseek(f, 0, SEEK_END);
+    *size = ftell(f);
+    rewind(f);
+    void *bytes = malloc(*size);
+    assert_int_equal(fread(bytes, 1, *size, f), *size);
+    fclose(f);
+    return bytes;
+}
+
+static void *read_nothing(const char *path, size_t *size)
+{
+    (void)path;
+    (void)size;
+    return NULL;
+}
+
+// All that there is of the counts, whatever could be kept apart.
+static u64 counted(const struct samples *s)
+{
+    u64 sum = s->uncounted;
+    for (u32 i = 0; i < s->count; i++)
+        sum += s->counts[i].samples;
+    return sum;
+}
+
+// A copy of its very size: the sanitizer sees the first byte too far.
+static void feed(const u8 *bytes, size_t size)
+{
+    static struct samples s;
+    u8 *copy = malloc(size + 1);
+    assert_int_equal(samples_init(&s, read_nothing), 0);
+    u8 *exact = realloc(copy, size ? size : 1);
+    memcpy(exact, bytes, size);
+    assert_true(samples_add_stream(&s, exact, size) <= size);
+    assert_true(counted(&s) == s.total);
+    free(exact);
+    samples_free(&s);
+}
+
+static void test_every_byte_changed(void **state)
+{
+    (void)state;
+    make_stream(2, 2);
+    for (u32 i = 0; i < stream_size; i++) {
+        for (u32 bit = 0; bit < 8; bit++) {
+            stream[i] ^= 1u << bit;
+            feed(stream, stream_size);
+            stream[i] ^= 1u << bit;
+        }
+        u8 was = stream[i];
+        stream[i] = (u8)random_u64();
+        feed(stream, stream_size);
+        stream[i] = was;
+    }
+}
+
+static void test_every_length(void **state)
+{
+    (void)state;
+    make_stream(2, 2);
+    for (u32 size = 0; size <= stream_size; size++)
+        feed(stream, size);
+}
+
+// In pieces of any size: what is left of one is the beginning of the next.
+static void test_in_pieces(void **state)
+{
+    static struct samples s;
+    static u8 left[SPARE];
+    (void)state;
+    make_stream(3, 3);
+    assert_int_equal(samples_init(&s, read_nothing), 0);
+    u32 kept = 0, at = 0;
+    while (at < stream_size) {
+        u32 n = MIN(1 + random_below(200), stream_size - at);
+        memcpy(left + kept, stream + at, n);
+        at += n;
+        kept += n;
+        size_t taken = samples_add_stream(&s, left, kept);
+        memmove(left, left + taken, kept - taken);
+        kept -= taken;
+    }
+    assert_int_equal(kept, 0);
+    assert_true(s.total == 9 && s.lost == 7 && !s.reader.malformed);
+    samples_free(&s);
+}
+
+// False: there was no memory even to begin.
+static bool run_without(u32 nth)
+{
+    static struct samples s;
+    asked = 0;
+    refused = nth;
+    if (samples_init(&s, read_program) < 0)
+        return false;
+    assert_int_equal(samples_add_stream(&s, stream, stream_size), stream_size);
+    assert_true(s.total == (u64)TASKS * SAMPLES && s.lost == 7);
+    assert_true(counted(&s) == s.total);
+    assert_true(s.reader.malformed == 0);
+    for (u32 i = 0; i < s.images.count; i++)
+        images_symbol(&s.images, i, 0x08049000);
+    samples_free(&s);
+    return true;
+}
+
+static void test_no_memory_anywhere(void **state)
+{
+    (void)state;
+    make_stream(TASKS, SAMPLES);
+    u32 begun = 0;
+    assert_true(run_without(0));
+    u32 all = asked;
+    assert_true(all > 20);
+    for (u32 nth = 1; nth <= all; nth++)
+        begun += run_without(nth);
+    assert_true(begun > all / 2 && begun < all);
+}
+
+int main(void)
+{
+    random_init();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_byte_changed),
+        cmocka_unit_test(test_every_length),
+        cmocka_unit_test(test_in_pieces),
+        cmocka_unit_test(test_no_memory_anywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
