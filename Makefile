@@ -265,6 +265,7 @@ flame: export CMD := $(value CMD)
 
 bench: all
 	tools/bench/run
+	tools/bench/symbols
 
 # --- tests ------------------------------------------------------------------
 

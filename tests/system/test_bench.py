@@ -37,6 +37,11 @@ def test_watching_is_linear_in_the_number_of_tasks(table):
     assert costs[4] < 10_000_000, costs
 
 
+def test_symbols():
+    """A million samples find their functions; the time is only printed."""
+    assert " 10000 functions hit, 0 without a symbol: " in run("symbols").stdout
+
+
 def test_accounting():
     """At most 30 instructions for a system call, in and out."""
     done = run("accounting")

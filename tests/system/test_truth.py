@@ -102,3 +102,13 @@ def test_code_with_interrupts_off():
     assert abs(off - 0.25) < 0.01 and behind < 0.01, seen
     off, on, behind = (n / sum(seen["lapic"]) for n in seen["lapic"])
     assert off == 0 and abs(behind - 0.25) < 0.05, seen
+
+
+def test_who_sleeps_before_each_tick():
+    """At random distances the sampler sees a program that keeps away from
+    every tick of its rate as often as the books say that it ran."""
+    result = vm("profile -R -F 1000 --json /test/hides 500", *FAST, smp=1)
+    assert result.status == 0, result
+    report = json.loads(result.output[result.output.index("{\n"):])
+    assert 350 < report["expected"] < 450, report
+    assert abs(report["taken"] / report["expected"] - 1) < 0.1, report
