@@ -9,8 +9,9 @@
 // link: user/libprofile/user_chain.c user/libprofile/header.c
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/views.c
-// link: user/libprofile/tree.c user/libstrobe/table.c
-// link: user/libstrobe/messages.c
+// link: user/libprofile/tree.c user/libprofile/sources.c
+// link: user/libstrobe/table.c user/libstrobe/messages.c
+// link: user/libstrobe/kbox.c user/libstrobe/sysinfo.c
 #define _GNU_SOURCE // open_memstream, mkdtemp
 #include "perf_made.h"
 

@@ -196,6 +196,26 @@ static void without_figures(void **state UNUSED)
     assert_int_equal(seen[0].image, IMAGE_UNKNOWN);
 }
 
+// Strings of the file that have no end get one.
+static void names_without_end(void **state UNUSED)
+{
+    struct sprofile_info info;
+    struct sprofile_options asked;
+
+    memset(&info, 'x', sizeof(info));
+    memset(&asked, 'x', sizeof(asked));
+    made_begin(&made);
+    made_own(&made, PERF_STROBE_OPTIONS, &asked, sizeof(asked));
+    made_own(&made, PERF_STROBE_INFO, &info, sizeof(info));
+    made_end(&made);
+    read_made();
+    assert_int_equal(strlen(file.info.source), SPROFILE_SOURCE_NAME - 1);
+    assert_int_equal(strlen(file.info.event), SPROFILE_EVENT_NAME - 1);
+    assert_int_equal(strlen(file.info.instead_of), SPROFILE_SOURCE_NAME - 1);
+    assert_int_equal(strlen(file.asked.source), SPROFILE_SOURCE_NAME - 1);
+    assert_int_equal(strlen(file.asked.event), SPROFILE_EVENT_NAME - 1);
+}
+
 static void refused(void **state UNUSED)
 {
     struct perf_file_attr *a =

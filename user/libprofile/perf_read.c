@@ -322,6 +322,7 @@ static void end_names(struct perf_file *f)
 {
     f->info.source[sizeof(f->info.source) - 1] = '\0';
     f->info.event[sizeof(f->info.event) - 1] = '\0';
+    f->info.instead_of[sizeof(f->info.instead_of) - 1] = '\0';
     f->asked.source[sizeof(f->asked.source) - 1] = '\0';
     f->asked.event[sizeof(f->asked.event) - 1] = '\0';
 }

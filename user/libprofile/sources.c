@@ -34,7 +34,9 @@ void source_problem(char *out, size_t size, const char *name)
         "system.profile.sources", SYSINFO_RECORD_SAMPLER, &count);
     const struct sysinfo_sampler *s = find(list, count, name);
 
-    if (s == NULL) {
+    if (list == NULL) { // of another machine, by its file
+        snprintf(out, size, "%s: it was not there, or in use", name);
+    } else if (s == NULL) {
         snprintf(out, size, "%s: no such sample source; there are ", name);
         list_names(out, size, list, count);
     } else if (s->usable) {
