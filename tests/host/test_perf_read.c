@@ -290,9 +290,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole),           cmocka_unit_test(programs_by_time),
-        cmocka_unit_test(without_figures), cmocka_unit_test(refused),
-        cmocka_unit_test(truncated),       cmocka_unit_test(changed),
-        cmocka_unit_test(deep_chain),
+        cmocka_unit_test(without_figures), cmocka_unit_test(names_without_end),
+        cmocka_unit_test(refused),         cmocka_unit_test(truncated),
+        cmocka_unit_test(changed),         cmocka_unit_test(deep_chain),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     samples_free(&samples);
