@@ -22,19 +22,15 @@ u32 slots_used;
 
 // --- time that counts -------------------------------------------------------
 
-// A system session is everybody's time.
-static u64 target_cycles(struct session *s)
-{
-    return s->task ? targets_cycles(s) : rdtsc() * cpu_count;
-}
-
-static bool counting(const struct session *s)
-{
-    return !s->paused && !s->wait_exec;
-}
+static u64 settled[CPU_MAX]; // sessions_lock: TSC, when each CPU had settled
 
 static void nothing(void *arg UNUSED)
 {
+}
+
+static void settled_here(void *arg UNUSED)
+{
+    settled[this_cpu()->id] = rdtsc();
 }
 
 // Ticks that a CPU has not taken yet, for it was halted or held up, come ahead
@@ -43,7 +39,26 @@ static void nothing(void *arg UNUSED)
 static void settle(void)
 {
     smp_call_others(nothing, NULL);
-    smp_call_others(nothing, NULL);
+    preempt_disable();
+    settled_here(NULL);
+    smp_call_others(settled_here, NULL);
+    preempt_enable();
+}
+
+// When all CPUs have just settled. A system session is everybody's time.
+static u64 target_cycles(struct session *s)
+{
+    if (s->task)
+        return targets_cycles(s);
+    u64 sum = 0;
+    for (u32 i = 0; i < cpu_count; i++)
+        sum += settled[i];
+    return sum;
+}
+
+static bool counting(const struct session *s)
+{
+    return !s->paused && !s->wait_exec;
 }
 
 static void stretch_begins(struct session *s)

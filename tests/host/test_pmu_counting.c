@@ -6,6 +6,7 @@
 // link: tests/host/pmu_model.c
 #include "test.h"
 
+#include "kernel/profile/counted_cpu.h"
 #include "pmu_model.h"
 
 static struct pmu_cpu cpu;
@@ -213,12 +214,198 @@ static void beside_sampling(void **state UNUSED)
     }
 }
 
+// --- tasks on CPUs ----------------------------------------------------------
+// What kernel/profile/counts.c does on the machine: sessions count tasks, whose
+// threads run now here, now there.
+
+#define CPUS 3
+#define SESSIONS 4
+
+static struct machine_cpu {
+    struct model model;
+    struct pmu_cpu cpu;
+    struct counted_cpu counted;
+    u32 task; // that runs
+} machine[CPUS];
+static struct pmu_group groups[SESSIONS][CPUS];
+static u32 here;
+static u64 clock_now; // of all CPUs
+
+static void group_in(u32 session)
+{
+    pmu_group_in(&machine[here].cpu, &groups[session][here], clock_now);
+}
+
+static void group_out(u32 session)
+{
+    pmu_group_out(&machine[here].cpu, &groups[session][here], clock_now);
+}
+
+static const struct counted_ops ops = { group_in, group_out };
+
+// The model is one CPU's at a time.
+static void go_to(u32 n)
+{
+    machine[here].model = model;
+    here = n;
+    model = machine[here].model;
+}
+
+static void begin_machine(const struct model_type *type, u64 turn)
+{
+    begin(type);
+    memset(groups, 0, sizeof(groups));
+    memset(machine, 0, sizeof(machine));
+    clock_now = 0;
+    here = 0;
+    for (u32 i = 0; i < CPUS; i++) {
+        machine[i].model = model;
+        machine[i].cpu = cpu;
+        for (u32 s = 0; s < SESSIONS; s++)
+            groups[s][i].turn = turn;
+    }
+}
+
+static void add_to(u32 session, const char *text)
+{
+    struct pmu_event e;
+
+    assert_int_equal(pmu_event_parse(text, &e), 0);
+    for (u32 i = 0; i < CPUS; i++) {
+        struct pmu_group *g = &groups[session][i];
+        assert_null(pmu_encode(&machine[i].cpu.pmu, &e, &g->code[g->events++]));
+    }
+}
+
+// All CPUs run for so long, each its task.
+static void pass(u64 steps)
+{
+    for (u32 i = 0; i < CPUS; i++) {
+        go_to(i);
+        model_run(steps);
+    }
+    clock_now += steps;
+}
+
+static struct pmu_count total(u32 session, u32 event)
+{
+    struct pmu_count sum = { 0 };
+
+    for (u32 i = 0; i < CPUS; i++) {
+        const struct pmu_count *c = &groups[session][i].count[event];
+        sum.value += c->value;
+        sum.enabled += c->enabled;
+        sum.running += c->running;
+    }
+    return sum;
+}
+
+static void nothing_is_left(void)
+{
+    for (u32 i = 0; i < CPUS; i++) {
+        assert_int_equal(machine[i].counted.in, 0);
+        assert_int_equal(machine[i].cpu.enabled, 0);
+    }
+}
+
+// Tasks 1 to 6 move between the CPUs; session 0 counts tasks 1 and 2 (a fork),
+// session 1 task 2 too, session 2 task 3, session 3 begins and ends meanwhile.
+// Where there are counters for all that meet on a CPU the counts are the truth.
+static void tasks_that_move(void **state UNUSED)
+{
+    static const u32 wanted_by[] = { 0, 1, 3, 4, 8, 0, 0 };
+    u64 ran[SESSIONS] = { 0 };
+
+    begin_machine(&model_v4, 0);
+    for (u32 s = 0; s < SESSIONS; s++)
+        add_to(s, s % 2 ? "cycles" : "instructions");
+    for (u32 round = 0; round < 3000; round++) {
+        bool third = round >= 1000 && round < 2000;
+        for (u32 i = 0; i < CPUS; i++) {
+            go_to(i);
+            // Some go on, some leave for another CPU in the middle.
+            if (random_below(3))
+                machine[i].task = random_below(7);
+            u32 wanted = wanted_by[machine[i].task] & (third ? 15 : 7);
+            counted_switch(&machine[i].counted, wanted, &ops);
+        }
+        u64 steps = 1 + random_below(3000);
+        pass(steps);
+        for (u32 i = 0; i < CPUS; i++) {
+            for (u32 s = 0; s < SESSIONS; s++)
+                ran[s] += machine[i].counted.in >> s & 1 ? steps : 0;
+        }
+    }
+    // They end: an exit is a switch to what nobody counts.
+    for (u32 i = 0; i < CPUS; i++) {
+        go_to(i);
+        counted_switch(&machine[i].counted, 0, &ops);
+    }
+    pass(100000);
+    for (u32 s = 0; s < SESSIONS; s++) {
+        struct pmu_count c = total(s, 0);
+        assert_true(ran[s] > 0);
+        assert_int_equal(c.enabled, ran[s]);
+        assert_int_equal(c.running, ran[s]);
+        assert_int_equal(c.value, ran[s]);
+    }
+    nothing_is_left();
+}
+
+// 16 events on the counters of one CPU after the other, in stretches that are
+// shorter than a turn: each comes on in time, and is estimated well.
+static void sixteen_in_short_stretches(void **state UNUSED)
+{
+    static const struct {
+        const char *name;
+        u32 divisor;
+    } events[] = {
+        { "cache-references", 4 },
+        { "cache-misses", 16 },
+        { "branches", 5 },
+        { "branch-misses", 50 },
+    };
+    static const struct model_type *const types[] = { &model_p6, &model_v2,
+                                                      &model_k8, &model_zen4 };
+    for (u32 t = 0; t < ARRAY_SIZE(types); t++) {
+        u64 ran = 0;
+        begin_machine(types[t], 5000);
+        for (u32 i = 0; i < PMU_GROUP_EVENTS; i++)
+            add_to(0, events[i % 4].name);
+        for (u32 round = 0; round < 12000; round++) {
+            u64 steps = 1 + random_below(2000);
+            go_to(random_below(CPUS));
+            counted_switch(&machine[here].counted, 1, &ops);
+            model_run(steps);
+            clock_now += steps;
+            ran += steps;
+            counted_switch(&machine[here].counted, 0, &ops);
+            model_run(random_below(1000));
+        }
+        for (u32 i = 0; i < PMU_GROUP_EVENTS; i++) {
+            struct pmu_count c = total(0, i);
+            assert_int_equal(c.enabled, ran);
+            assert_true(c.running > 0 && c.running < ran);
+            u64 estimate = (u64)((double)c.value * c.enabled / c.running);
+            u64 truth = ran / events[i % 4].divisor;
+            assert_in_range(estimate, truth * 95 / 100, truth * 105 / 100);
+        }
+        nothing_is_left();
+        assert_int_equal(model.faults, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_fit),         cmocka_unit_test(all_in_turn),
-        cmocka_unit_test(in_and_out),      cmocka_unit_test(wrap),
-        cmocka_unit_test(no_counter_left), cmocka_unit_test(beside_sampling),
+        cmocka_unit_test(all_fit),
+        cmocka_unit_test(all_in_turn),
+        cmocka_unit_test(in_and_out),
+        cmocka_unit_test(wrap),
+        cmocka_unit_test(no_counter_left),
+        cmocka_unit_test(beside_sampling),
+        cmocka_unit_test(tasks_that_move),
+        cmocka_unit_test(sixteen_in_short_stretches),
     };
 
     random_init();

@@ -9,8 +9,8 @@ from machine import batch, vm
 SOURCES = ("pmc", "nmi-hpet", "nmi-pit", "nmi-rtc", "nmi-ipi", "lapic", "rtc",
            "clock")
 # The ticks under way where each CPU's session begins and ends: in seconds of
-# them, and how many they are at least.
-EDGE, EDGE_TICKS = 0.004, 4
+# them (the CPUs run in turns), and how many they are at least.
+EDGE, EDGE_TICKS = 0.01, 4
 
 
 def listed(text):
