@@ -4,8 +4,9 @@
 // The device ticks on a grid. An interrupt may come late, never early; so the
 // grid's place is that of the one that was least late, and what is told in all
 // is the time that has passed, in periods, however late single ones are.
-// An interrupt that is being entered when the CPU is held up may find the next
-// tick due already, whose own interrupt then comes right behind, for nothing.
+// An interrupt that is being entered when the CPU is held up finds later ticks
+// due already, of which the last one's interrupt comes yet, for nothing: one
+// that seems early by more than the clocks can differ.
 //
 // Pure arithmetic, of one CPU: no locks; NMI-safe. Times are TSC cycles.
 #pragma once
@@ -16,14 +17,11 @@
 
 struct tick_grid {
     u64 last; // the tick that was told of last
-    // Its low half, if it was told of with others: its own interrupt may come.
-    u32 ahead;
 };
 
 static inline void tick_grid_start(struct tick_grid *g, u64 now)
 {
     g->last = now;
-    g->ahead = (u32)now - 1;
 }
 
 // The usual case, cheaply: an interrupt at `now` stands for one tick. False: it
@@ -43,7 +41,7 @@ static ALWAYS_INLINE bool tick_grid_in_time(struct tick_grid *g, u64 now,
 static inline u32 tick_grid_passed(struct tick_grid *g, u64 now, u64 period)
 {
     u64 gap = now - g->last;
-    if (gap < period && g->ahead == (u32)g->last)
+    if (gap < period - period / 8)
         return 0;
     if (gap < 2 * period) {
         g->last = MIN(now, g->last + period);
@@ -51,6 +49,5 @@ static inline u32 tick_grid_passed(struct tick_grid *g, u64 now, u64 period)
     }
     u32 ticks = (u32)(gap / period);
     g->last += ticks * period;
-    g->ahead = (u32)g->last;
     return ticks;
 }

@@ -64,6 +64,18 @@ static void entered_late(void **state UNUSED)
     assert_int_equal(at(7000), 1);
 }
 
+// It is held up again and again: the interrupts that came meanwhile are one
+// behind all the time.
+static void one_behind(void **state UNUSED)
+{
+    begin();
+    assert_int_equal(at(3400), 3);
+    for (u64 time = 4200; time < 100000; time += PERIOD) {
+        assert_int_equal(at(time), 1);
+        assert_int_equal(at(time + 500), 0);
+    }
+}
+
 // A device that is a little faster or slower than the TSC says.
 static void drift(void **state UNUSED)
 {
@@ -94,9 +106,10 @@ static void storm(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_time), cmocka_unit_test(merged),
-        cmocka_unit_test(late),    cmocka_unit_test(drift),
-        cmocka_unit_test(storm),   cmocka_unit_test(entered_late),
+        cmocka_unit_test(in_time),    cmocka_unit_test(merged),
+        cmocka_unit_test(late),       cmocka_unit_test(drift),
+        cmocka_unit_test(storm),      cmocka_unit_test(entered_late),
+        cmocka_unit_test(one_behind),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
