@@ -33,7 +33,8 @@ struct file *file_alloc(const struct file_ops *ops, u32 flags)
 
 void file_ref(struct file *f)
 {
-    __atomic_fetch_add(&f->refs, 1, __ATOMIC_RELAXED);
+    u32 old = __atomic_fetch_add(&f->refs, 1, __ATOMIC_RELAXED);
+    assert(old); // what nobody has cannot be taken again
 }
 
 void file_discard(struct file *f)

@@ -120,7 +120,8 @@ int files_fork(struct files *from, struct files **out)
 
 void files_ref(struct files *fs)
 {
-    __atomic_fetch_add(&fs->refs, 1, __ATOMIC_RELAXED);
+    u32 old = __atomic_fetch_add(&fs->refs, 1, __ATOMIC_RELAXED);
+    assert(old); // what nobody has cannot be taken again
 }
 
 // Takes a descriptor out of the table; NULL when it was not open.

@@ -101,6 +101,7 @@ void mount_discard(struct mount *m)
 // The first mount of all is the root: there is nothing that it covers.
 static void mount_root(struct mount *m)
 {
+    assert(m->root);
     struct task *task = current_task();
     strlcpy(m->path, "/", sizeof(m->path));
     list_push_back(&mounts, &m->node);

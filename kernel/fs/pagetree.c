@@ -68,6 +68,7 @@ static int grow(struct pagetree *t, u32 index)
 // on the way to the page that was wanted: taking what is there frees them.
 int pagetree_insert(struct pagetree *t, u32 index, struct frame *f)
 {
+    assert(f);
     int err = grow(t, index);
     if (err)
         return err;
@@ -127,6 +128,7 @@ static void take_from(struct taking *t, void **slot, u32 height, u64 base)
 
 u32 pagetree_take(struct pagetree *t, u32 first, struct frame **out, u32 max)
 {
+    assert(max);
     struct taking taking = { .first = first, .out = out, .max = max };
     if (t->root)
         take_from(&taking, &t->root, t->height, 0);

@@ -35,6 +35,7 @@ static struct waiter *new_waiter(struct poll_wait *pw)
 
 void poll_register(struct poll_wait *pw, struct waitq *q)
 {
+    assert(q);
     if (!pw)
         return;
     struct waiter *w = new_waiter(pw);

@@ -165,6 +165,7 @@ static bool parse_number(const char *name, size_t len, u32 *number)
 static int lookup(struct vnode *v, const char *name, size_t len,
                   struct vnode **out)
 {
+    mutex_assert_held(&namespace_lock);
     struct proc_node *n = proc_node(v);
     const struct proc_dir *dir = n->entry->dir;
     u32 number, found;
@@ -209,6 +210,7 @@ static bool emit(struct proc_node *n, const struct proc_entry *entry, u32 place,
 // Positions: the places in the table, then the numbers, from the table's end.
 static int readdir(struct vnode *v, u64 *pos, struct dirent_sink *sink)
 {
+    mutex_assert_held(&namespace_lock);
     struct proc_node *n = proc_node(v);
     const struct proc_dir *dir = n->entry->dir;
     u32 number;

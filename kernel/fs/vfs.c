@@ -38,6 +38,7 @@ u64 vnode_new_ino(void)
 void vnode_init(struct vnode *v, struct mount *m, u32 mode,
                 const struct vnode_ops *ops, const struct file_ops *file_ops)
 {
+    assert(ops);
     *v = (struct vnode){
         .refs = 1,
         .nlink = 1,

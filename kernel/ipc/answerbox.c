@@ -32,7 +32,8 @@ struct answerbox *box_create(struct task *t, const struct box_server *server)
 
 void box_ref(struct answerbox *b)
 {
-    __atomic_fetch_add(&b->refs, 1, __ATOMIC_RELAXED);
+    u32 old = __atomic_fetch_add(&b->refs, 1, __ATOMIC_RELAXED);
+    assert(old); // what nobody has cannot be taken again
 }
 
 void box_unref(struct answerbox *b)

@@ -41,7 +41,8 @@ void call_tell(const struct call *c, u32 id, struct ipc_call *out)
 
 void call_ref(struct call *c)
 {
-    __atomic_fetch_add(&c->refs, 1, __ATOMIC_RELAXED);
+    u32 old = __atomic_fetch_add(&c->refs, 1, __ATOMIC_RELAXED);
+    assert(old); // what nobody has cannot be taken again
 }
 
 void call_unref(struct call *c)

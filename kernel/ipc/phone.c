@@ -53,7 +53,8 @@ int phone_create(struct answerbox *b, struct phone **out)
 
 void phone_ref(struct phone *p)
 {
-    __atomic_fetch_add(&p->refs, 1, __ATOMIC_RELAXED);
+    u32 old = __atomic_fetch_add(&p->refs, 1, __ATOMIC_RELAXED);
+    assert(old); // what nobody has cannot be taken again
 }
 
 void phone_unref(struct phone *p)

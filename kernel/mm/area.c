@@ -242,6 +242,7 @@ void area_merge_range(struct aspace *as, u32 start, u32 end)
 
 u32 area_page_prot(const struct area *a)
 {
+    assert(a->start < a->end);
     if (!(a->prot & (PROT_R | PROT_W | PROT_X)))
         return 0; // present for the kernel only: any use by the program faults
     return PROT_USER | PROT_R | (a->prot & (PROT_W | PROT_X));

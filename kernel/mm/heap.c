@@ -310,6 +310,7 @@ static u32 bits_of(u32 n)
 
 static void *large_alloc(size_t size)
 {
+    assert(size);
     if (size > KMALLOC_MAX)
         return NULL;
     u32 order = bits_of((size - 1) >> PAGE_SHIFT);

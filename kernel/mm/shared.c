@@ -88,7 +88,8 @@ struct shared_pages *shared_pages_of_ring(const void *start, u32 pages)
 
 void shared_pages_ref(struct shared_pages *s)
 {
-    __atomic_fetch_add(&s->refs, 1, __ATOMIC_RELAXED);
+    u32 old = __atomic_fetch_add(&s->refs, 1, __ATOMIC_RELAXED);
+    assert(old); // what nobody has cannot be taken again
 }
 
 static void free_chunk(struct frame **chunk)

@@ -161,6 +161,7 @@ static void watch_here(void *arg)
 
 void cpu_timers_changed(void)
 {
+    assert(irqs_enabled());
     struct task *t = current->task;
     watch_here(t);
     if (READ_ONCE(t->thread_count) > 1)

@@ -170,7 +170,8 @@ int task_limits_check(void)
 
 void task_ref(struct task *t)
 {
-    __atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
+    u32 old = __atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
+    assert(old); // what nobody has cannot be taken again
 }
 
 void task_unref(struct task *t)

@@ -35,6 +35,7 @@ static void unlock_timers(u32 flags)
 // The lock is held. NULL: there is none of this id.
 static struct posix_timer *find(u32 id)
 {
+    spin_assert_held(&current_task()->cpu_timers.lock);
     struct posix_timers *all = current_task()->posix_timers;
     return all && id < TIMERS_MAX ? all->timers[id] : NULL;
 }
@@ -218,6 +219,7 @@ static int setting_to_user(u32 addr, bool wide, const struct setting *s)
 // The lock is held.
 static struct setting get(const struct posix_timer *p)
 {
+    spin_assert_held(&current_task()->cpu_timers.lock);
     return (struct setting){ itimer_left(&p->itimer), p->itimer.interval };
 }
 
@@ -225,6 +227,7 @@ static struct setting get(const struct posix_timer *p)
 // clock is set; a time of day is.
 static void set(struct posix_timer *p, bool absolute, const struct setting *new)
 {
+    spin_assert_held(&current_task()->cpu_timers.lock);
     struct itimer *t = &p->itimer;
     itimer_set(t, 0, 0);
     if (p->clock == CLOCK_REALTIME)

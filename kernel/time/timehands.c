@@ -178,12 +178,14 @@ static bool try_begin(u32 *gen)
 
 static u32 next_index(u32 gen)
 {
+    assert(gen & TIME_BUSY);
     return ~gen / TIME_INDEX & 1;
 }
 
 // False: an NMI has read the counter since; once more.
 static bool put_in_force(u32 gen, const struct timecounter *tc)
 {
+    assert(gen & TIME_BUSY);
     u32 next = ((gen >> TIME_GEN_SHIFT) + 1) << TIME_GEN_SHIFT;
     if (!(tc->flags & TIMECOUNTER_USER))
         next |= TIME_KERNEL;
@@ -295,6 +297,7 @@ static void apply(struct master *m, const struct change *c)
 // is in force then.
 static void finish(u32 gen, const struct change *c, struct master *m)
 {
+    assert(gen & TIME_BUSY);
     const struct master before = master;
     u32 index = next_index(gen);
     do {

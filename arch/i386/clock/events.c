@@ -139,6 +139,7 @@ static void shared_event(void *arg UNUSED)
 // Whose deadline has come, as bits; the timer is set to the next one.
 static u32 shared_next(void)
 {
+    spin_assert_held(&shared_lock);
     u64 now = clock_now_ns(), next = NEVER;
     u32 due = 0;
     for (u32 i = 0; i < cpu_count; i++) {

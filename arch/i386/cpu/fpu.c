@@ -133,6 +133,7 @@ static void sync(void)
 
 int fpu_fork(struct thread *child)
 {
+    assert(child != current);
     child->arch.fpu = NULL;
     child->arch.fpu_live = false;
     if (!current->arch.fpu)

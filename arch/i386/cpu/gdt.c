@@ -8,6 +8,7 @@
 #include "arch/i386/cpu/arch_cpu.h"
 
 #include "arch/mmu.h"
+#include "kernel/init/log.h"
 #include "lib/string.h"
 
 // Descriptor bits (SDM vol. 3, 3.4.5). "Accessed" is set from the start, so
@@ -118,6 +119,7 @@ void idt_load(struct cpu *cpu)
 
 static void set_gate(u32 vector, const u8 *entry, u32 type)
 {
+    assert(vector < 256 && entry);
     u32 to = (u32)entry;
     u32 low = (to & 0xffff) | KERNEL_CS << 16;
     u32 high = (to & 0xffff0000) | type;

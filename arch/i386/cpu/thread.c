@@ -39,6 +39,7 @@ static struct new_stack *new_stack(struct thread *t, const char *begin)
 
 void arch_thread_init(struct thread *t, void (*entry)(void *), void *arg)
 {
+    assert(t != current);
     memset(&t->arch, 0, sizeof(t->arch));
     struct new_stack *s = new_stack(t, thread_begin);
     s->entry = entry;
@@ -47,6 +48,7 @@ void arch_thread_init(struct thread *t, void (*entry)(void *), void *arg)
 
 int arch_thread_fork(struct thread *child, const struct trapframe *tf)
 {
+    assert(child != current);
     int err = fpu_fork(child);
     if (err)
         return err;
@@ -68,6 +70,7 @@ void fork_child_return(void)
 
 void arch_thread_destroy(struct thread *t)
 {
+    assert(t != current);
     fpu_discard(t);
 }
 

@@ -68,6 +68,7 @@ const char *irq_controller(u32 vector)
 
 static int set_vector(u32 vector, const struct vector *new)
 {
+    assert(vector >= 32 && vector < 256);
     u32 flags = spin_lock_irq(&vectors_lock);
     int err = vectors[vector].handler ? -EBUSY : 0;
     if (!err)

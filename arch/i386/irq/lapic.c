@@ -146,11 +146,13 @@ void lapic_eoi(void)
 
 bool lapic_in_service(u32 vector)
 {
+    assert(vector < 256);
     return lapic_read(LAPIC_ISR + vector / 32 * 0x10) & 1u << (vector % 32);
 }
 
 bool lapic_requested(u32 vector)
 {
+    assert(vector < 256);
     return lapic_read(LAPIC_IRR + vector / 32 * 0x10) & 1u << (vector % 32);
 }
 
@@ -177,11 +179,13 @@ void lapic_send_startup(u8 page)
 
 void lapic_send_ipi(u32 apic_id, u32 vector)
 {
+    assert(vector >= 16);
     send(apic_id, ICR_ASSERT | ICR_FIXED | vector);
 }
 
 void lapic_send_ipi_mask(u32 cpu_mask, u32 vector)
 {
+    assert(vector >= 16);
     u32 flags = irq_save(); // else "the own bit" changes with a migration
     cpu_mask &= ~(1u << this_cpu()->id);
     while (cpu_mask) {

@@ -143,6 +143,7 @@ int pagetable_map(struct pagetable *pt, u32 va, paddr_t pa, u32 prot)
 static NOINLINE bool lookup_large(struct pagetable *pt, u32 va,
                                   struct mapping *out)
 {
+    assert(pt);
     void *directory = directory_of(pt, va);
     if (!directory)
         return false;
@@ -169,6 +170,7 @@ bool pagetable_lookup(struct pagetable *pt, u32 va, struct mapping *out)
 
 bool pagetable_unmap(struct pagetable *pt, u32 va, struct mapping *old)
 {
+    assert(va % PAGE_SIZE == 0);
     void *entry = leaf_entry(pt, va);
     if (!entry || !entry_used(entry_read(entry)))
         return false;
@@ -249,6 +251,7 @@ int pagetable_create(struct pagetable *pt)
 
 static void destroy(struct pagetable *pt, void (*free)(void *page))
 {
+    assert(pt != &kernel_pagetable && pt->root);
     if (mmu_pae) {
         struct pointer_table *p = pt->root;
         for (u32 i = 0; i < USER_POINTERS; i++) {
