@@ -17,6 +17,7 @@
 #include "arch/peek.h"
 #include "arch/thread.h"
 #include "kernel/debug/kasan.h"
+#include "kernel/debug/kcsan.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/task.h"
 #include <strobe/kbox.h>
@@ -63,7 +64,9 @@ static bool mapped(struct walk *w, u32 at)
     return true;
 }
 
-static NO_KASAN bool read(struct walk *w, u32 at, u32 *value)
+// The stack is of the thread that was interrupted here, in the middle of a
+// write to it perhaps: what is read is checked before it is followed.
+static NO_KASAN NO_KCSAN bool read(struct walk *w, u32 at, u32 *value)
 {
     if (at & 3 || at < w->low || at >= w->high || !mapped(w, at))
         return false;
