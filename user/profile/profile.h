@@ -2,7 +2,7 @@
 #pragma once
 
 #include "user/libprofile/header.h"
-#include "user/libprofile/recording.h"
+#include "user/libprofile/reading.h"
 #include "user/libprofile/views.h"
 #include "user/libstrobe/strobe.h"
 

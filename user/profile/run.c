@@ -17,7 +17,6 @@
 
 #include "user/libprofile/mapping.h"
 
-#define DRAIN_MS 2000 // for the last records of a session that was stopped
 #define RATE_ASSUMED 1000
 #define SAMPLE_BYTES 40
 #define STACK_SAMPLE_BYTES 200 // of about 30 frames
@@ -66,42 +65,10 @@ static void record(const struct settings *s, struct profile_session *session,
     recording_begin(&r->recording, s->argv, session, &s->options, &r->samples);
 }
 
-static void take_piece(void *arg, const void *bytes, size_t size)
+static struct reading reading_of(struct profile_session *session,
+                                 struct result *r)
 {
-    struct result *r = arg;
-
-    samples_add_stream(&r->samples, bytes, size);
-    recording_take(&r->recording, bytes, size);
-}
-
-// Takes one answer. False when the session is over or broken.
-static bool take_records(struct profile_session *session, struct result *r,
-                         int timeout_ms, int *size)
-{
-    *size = 0;
-    if (profile_request(session) < 0) {
-        complain("reading samples: %s", kbox_problem(errno));
-        return false;
-    }
-    int n = profile_answer(session, timeout_ms, take_piece, r);
-    if (n >= 0) {
-        *size = n;
-        return true;
-    }
-    if (errno == EINTR || errno == ETIMEDOUT || errno == EAGAIN)
-        return true;
-    if (errno != ESHUTDOWN)
-        complain("reading samples: %s", kbox_problem(errno));
-    return false;
-}
-
-static void end(struct profile_session *session, struct result *r)
-{
-    if (profile_info(session, &r->info) < 0)
-        complain("the session's totals: %s", kbox_problem(errno));
-    if (!recording_end(&r->recording, &r->info))
-        r->status = 1;
-    profile_end(session);
+    return (struct reading){ session, &r->samples, &r->recording };
 }
 
 // --- a program of our own ---------------------------------------------------
@@ -118,9 +85,11 @@ void run_program(const struct settings *s, struct result *r)
     begin(s, SPROFILE_O_FROM_EXEC, &session, r);
     record(s, &session, r);
     child_go(&child);
-    while (take_records(&session, r, -1, &size))
+    struct reading reading = reading_of(&session, r);
+    while (reading_take(&reading, -1, &size))
         ;
-    end(&session, r);
+    if (!reading_end(&reading, &r->info))
+        r->status = 1;
     int status = child_end(&child);
     if (r->status == 0)
         r->status = status;
@@ -153,7 +122,7 @@ static void watch_keys(void)
 // What goes on, on one line that is written over.
 struct live {
     const struct settings *s;
-    struct profile_session *session;
+    const struct reading *reading;
     struct result *r;
     bool paused;
 };
@@ -163,7 +132,7 @@ static void show_status(const struct live *l)
     struct sprofile_info i;
 
     if (!terminal_changed || !isatty(STDERR_FILENO) ||
-        profile_info(l->session, &i) < 0)
+        profile_info(l->reading->session, &i) < 0)
         return;
     fprintf(stderr,
             "\r%.1f s: %llu samples, %llu lost%s (p print, a pause, e end, "
@@ -181,7 +150,7 @@ static void clear_status(void)
 static void print_now(struct live *l)
 {
     clear_status();
-    if (profile_info(l->session, &l->r->info) == 0)
+    if (profile_info(l->reading->session, &l->r->info) == 0)
         report(l->s, l->r);
     fflush(stdout);
 }
@@ -198,7 +167,7 @@ static bool take_key(struct live *l)
         print_now(l);
         return true;
     case 'a':
-        if (profile_pause(l->session, !l->paused) == 0)
+        if (profile_pause(l->reading->session, !l->paused) == 0)
             l->paused = !l->paused;
         return true;
     case 'e':
@@ -206,8 +175,7 @@ static bool take_key(struct live *l)
     case 'q':
         clear_status();
         restore_terminal();
-        end(l->session, l->r);
-        exit(l->r->status);
+        exit(reading_end(l->reading, &l->r->info) ? l->r->status : 1);
     }
     return true;
 }
@@ -216,7 +184,7 @@ static bool take_key(struct live *l)
 static bool wait_for_event(struct live *l)
 {
     struct pollfd fds[2] = {
-        { .fd = l->session->phone, .events = POLLIN },
+        { .fd = l->reading->session->phone, .events = POLLIN },
         { .fd = terminal_changed ? STDIN_FILENO : -1, .events = POLLIN },
     };
 
@@ -226,19 +194,6 @@ static bool wait_for_event(struct live *l)
     if (fds[1].revents != 0 && !take_key(l))
         return false;
     return !interrupted;
-}
-
-// Stops sampling and takes what is still in the rings.
-static void drain(struct profile_session *session, struct result *r)
-{
-    int size;
-
-    if (profile_pause(session, true) < 0)
-        return;
-    do {
-        if (!take_records(session, r, DRAIN_MS, &size))
-            return;
-    } while (size > 0);
 }
 
 // What it executes later the kernel tells.
@@ -276,16 +231,18 @@ void run_task(const struct settings *s, struct result *r)
              r->program != NULL ? " " : "",
              r->program != NULL ? r->program : "");
 
-    struct live live = { .s = s, .session = &session, .r = r };
+    struct reading reading = reading_of(&session, r);
+    struct live live = { .s = s, .reading = &reading, .r = r };
     bool alive = true;
     while (alive) {
         if (profile_request(&session) < 0 || !wait_for_event(&live)) {
-            drain(&session, r);
+            reading_drain(&reading);
             break;
         }
-        alive = take_records(&session, r, 0, &size);
+        alive = reading_take(&reading, 0, &size);
     }
     clear_status();
     restore_terminal();
-    end(&session, r);
+    if (!reading_end(&reading, &r->info))
+        r->status = 1;
 }

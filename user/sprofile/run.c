@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #define REFRESH_MS 2000
-#define DRAIN_MS 2000 // for the last records
 #define RING_BYTES (1 << 20)
 #define CANNOT_RUN 126 // as shells have it
 #define NOT_FOUND 127
@@ -96,43 +95,6 @@ static bool ended(pid_t child, int *result)
     return true;
 }
 
-static void take_piece(void *arg, const void *bytes, size_t size)
-{
-    struct result *r = arg;
-
-    samples_add_stream(&r->samples, bytes, size);
-    recording_take(&r->recording, bytes, size);
-}
-
-// Takes the answer that has come, if one has. False: no more will.
-static bool take(struct profile_session *session, struct result *r,
-                 int timeout_ms, int *size)
-{
-    *size = 0;
-    if (profile_request(session) < 0) {
-        complain("reading samples: %s", kbox_problem(errno));
-        return false;
-    }
-    int n = profile_answer(session, timeout_ms, take_piece, r);
-    if (n >= 0) {
-        *size = n;
-        return true;
-    }
-    return errno == EINTR || errno == ETIMEDOUT || errno == EAGAIN;
-}
-
-static void drain(struct profile_session *session, struct result *r)
-{
-    int size;
-
-    if (profile_pause(session, true) < 0)
-        return;
-    do {
-        if (!take(session, r, DRAIN_MS, &size))
-            return;
-    } while (size > 0);
-}
-
 static void watch_signals(void)
 {
     struct sigaction stop = { .sa_handler = on_interrupt }; // no SA_RESTART
@@ -179,6 +141,7 @@ void run(const struct settings *s, struct result *r,
     add_programs(&r->samples);
     r->recording.path = s->output;
     recording_begin(&r->recording, s->argv, &session, &s->options, &r->samples);
+    struct reading reading = { &session, &r->samples, &r->recording };
     pid_t child = s->command != NULL ? start(s->command) : 0;
     int64_t start_ms = now_ms(), next = start_ms + REFRESH_MS;
     int64_t end = s->seconds > 0 ? start_ms + s->seconds * 1000ll : INT64_MAX;
@@ -188,7 +151,7 @@ void run(const struct settings *s, struct result *r,
         if (profile_request(&session) < 0)
             fail(1, "reading samples: %s", kbox_problem(errno));
         if (poll(&phone, 1, until(end, next)) > 0 &&
-            !take(&session, r, 0, &size))
+            !reading_take(&reading, 0, &size))
             break;
         if (every != NULL && now_ms() >= next) {
             profile_info(&session, &r->info);
@@ -196,10 +159,7 @@ void run(const struct settings *s, struct result *r,
             next = now_ms() + REFRESH_MS;
         }
     }
-    drain(&session, r);
-    if (profile_info(&session, &r->info) < 0)
-        complain("the session's totals: %s", kbox_problem(errno));
-    if (!recording_end(&r->recording, &r->info))
+    reading_drain(&reading);
+    if (!reading_end(&reading, &r->info))
         r->status = 1;
-    profile_end(&session);
 }
