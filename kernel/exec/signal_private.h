@@ -9,6 +9,9 @@
 #define STOP_SIGNALS \
     (SIGMASK(SIGSTOP) | SIGMASK(SIGTSTP) | SIGMASK(SIGTTIN) | SIGMASK(SIGTTOU))
 
+_Static_assert(STOP_SIGNALS == SIGMASK(SIGTTOU + 1) - SIGMASK(SIGSTOP),
+               "the signals that stop have numbers in a row");
+
 // signal_deliverable for the files of signals.
 static inline sigset_t deliverable(const struct thread *t)
 {

@@ -12,7 +12,7 @@ static void cancel_opposites(struct task *t, struct thread *target, int sig)
     sigset_t gone = 0;
     if (sig == SIGCONT)
         gone = STOP_SIGNALS;
-    else if (SIGMASK(sig) & STOP_SIGNALS)
+    else if (sig >= SIGSTOP && sig <= SIGTTOU) // STOP_SIGNALS
         gone = SIGMASK(SIGCONT);
     if (!gone)
         return;
