@@ -65,6 +65,8 @@ static void expire(struct itimer *t, u64 now)
         t->next = 0;
         list_on_wall(t);
     }
+    if (!lost)
+        t->overrun_before = t->overrun;
     u64 overrun = lost ? t->overrun + count : count - 1;
     t->overrun = (u32)MIN(overrun, (u64)INT32_MAX);
     struct siginfo info = t->info;
@@ -74,6 +76,15 @@ static void expire(struct itimer *t, u64 now)
         signal_send_thread(t->to, sig, &info);
     else
         signal_send_task(t->task, sig, &info);
+}
+
+// While the next signal waits already, the last one taken is that before it.
+u32 itimer_overrun(const struct itimer *t)
+{
+    spin_assert_held(&t->task->cpu_timers.lock);
+    return signal_would_be_lost(t->task, t->to, t->info.signo)
+               ? t->overrun_before
+               : t->overrun;
 }
 
 // It may have been set anew, or the wall clock, since this was on its way.
@@ -121,7 +132,7 @@ void itimer_set(struct itimer *t, u64 next, u64 interval)
     cpu_timer_stop(&t->cpu);
     t->next = next;
     t->interval = interval;
-    t->overrun = 0;
+    t->overrun = t->overrun_before = 0;
     t->used = true;
     list_on_wall(t);
     if (next && t->info.signo)

@@ -28,7 +28,8 @@ struct itimer {
     bool used;         // it has been set at least once
     struct thread *to; // gets the signal; NULL: the task; referenced by others
     struct siginfo info;
-    u32 overrun; // expiries since the last signal that brought none
+    u32 overrun;        // expiries since the last signal that brought none
+    u32 overrun_before; // likewise, of the signal before that one
     struct callout callout;
     struct cpu_timer cpu;
     struct list wall_node; // in the list of all that are on the wall clock
@@ -46,6 +47,8 @@ void itimer_end(struct itimer *t);
 
 // With the lock held.
 u64 itimer_now(const struct itimer *t);
+// Expiries that brought no signal of their own until the last one was taken.
+u32 itimer_overrun(const struct itimer *t);
 // `next` 0: off. After a timer on CPU time: cpu_timers_changed().
 void itimer_set(struct itimer *t, u64 next, u64 interval);
 // Nanoseconds to the next expiry, at least 1; 0: it is off.

@@ -295,7 +295,7 @@ SYSCALL_HANDLER(timer_getoverrun)
 {
     u32 flags = lock_timers();
     const struct posix_timer *p = find(a);
-    s32 overrun = p ? (s32)p->itimer.overrun : -EINVAL;
+    s32 overrun = p ? (s32)itimer_overrun(&p->itimer) : -EINVAL;
     unlock_timers(flags);
     return overrun;
 }

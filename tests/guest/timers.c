@@ -244,6 +244,20 @@ static void periods_and_overruns(void)
     uint64_t left = left_of(id);
     check(left > 0 && left <= 5 * MS);
 
+    // What is told is of the signal that was taken, also when the next ones are
+    // due meanwhile.
+    set(id, 0, 5 * MS, 5 * MS);
+    start = now_ns();
+    all = 0;
+    for (int i = 0; i < 4; i++) {
+        siginfo_t taken;
+        check(sigwaitinfo(&set10, &taken) == SIGUSR1);
+        sleep_ms(12);
+        all += 1 + timer_getoverrun(id);
+    }
+    check(all <= (now_ns() - start) / (5 * MS));
+    check(all >= 7); // the last three had two periods each, or more
+
     // Shorter than anybody can serve: counted, and the machine goes on.
     set(id, 0, 1, 1);
     sleep_ms(5);
