@@ -51,6 +51,12 @@ typedef int64_t s64;
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define UNUSED __attribute__((unused))
 #define NOINLINE __attribute__((noinline))
+// Its frame stands also in a file whose functions have none.
+#ifdef __clang__
+#define KEEPS_FRAME
+#else
+#define KEEPS_FRAME __attribute__((optimize("no-omit-frame-pointer")))
+#endif
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 // The compiler forgets how it got the pointer `p`: it keeps that in a register
 // and does not work it out anew at each use.

@@ -5,7 +5,7 @@
 #include "kernel/sync/lock_class.h"
 #include "kernel/sync/lockdep.h"
 
-#ifndef __clang__
+#if !defined(__clang__) && !defined(CHECKED)
 #pragma GCC optimize("omit-frame-pointer") // as in spinlock.c
 #endif
 
@@ -55,7 +55,7 @@ static NOINLINE void measure(struct mutex *m)
 }
 
 // It was not free, or never taken before.
-static NOINLINE void take_slowly(struct mutex *m, u32 caller)
+static NOINLINE KEEPS_FRAME void take_slowly(struct mutex *m, u32 caller)
 {
     if (take_from(m, MUTEX_NEW) == MUTEX_NEW)
         m->class = lock_class_of(m->queue.name, LOCK_MUTEX);

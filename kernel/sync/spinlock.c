@@ -8,7 +8,9 @@
 #include "kernel/sync/lock_class.h"
 #include "kernel/sync/lockdep.h"
 
-#ifndef __clang__
+#if !defined(__clang__) && !defined(CHECKED)
+// The checked ones grow so that ebp is used for something else: callers would
+// be lost.
 #pragma GCC optimize("omit-frame-pointer")
 #endif
 
@@ -87,8 +89,8 @@ static NOINLINE u32 measure(struct spinlock *l, u32 flags)
 }
 
 // It was not free, or never taken before: `was`. `flags` is handed through.
-static NOINLINE u32 take_slowly(struct spinlock *l, u32 flags, u32 caller,
-                                u32 was)
+static NOINLINE KEEPS_FRAME u32 take_slowly(struct spinlock *l, u32 flags,
+                                            u32 caller, u32 was)
 {
     u64 began = rdtsc();
     bool waited = was == SPIN_LOCKED;

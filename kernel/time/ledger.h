@@ -239,9 +239,19 @@ struct account *ledger_irq_enter(u32 vector, bool from_user);
 void ledger_irq_leave(struct account *interrupted, bool from_user,
                       struct account *kernel);
 // What the kernel account of the current thread, which is open, has come to.
+// Interrupts must be off. NMIs take nothing out of it meanwhile.
 static ALWAYS_INLINE u64 ledger_open_cycles(const struct account *kernel)
 {
-    return rdtsc() + kernel->cycles;
+    u64 cycles;
+    __asm__ volatile("incl 4(%[ledger])\n\t"
+                     "rdtsc\n\t"
+                     "addl (%[kernel]), %%eax\n\t"
+                     "adcl 4(%[kernel]), %%edx\n\t"
+                     "incl 4(%[ledger])"
+                     : "=&A"(cycles)
+                     : [ledger] "r"(this_ledger()), [kernel] "r"(kernel)
+                     : "cc", "memory");
+    return cycles;
 }
 // At the end of an NMI that began at `began` (TSC, low half): moves its cycles
 // to the account of its vector, out of the one that is open. Not when it came
@@ -273,14 +283,13 @@ void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out);
 static inline struct ledger *ledger_write_begin(void)
 {
     struct ledger *l = this_ledger();
-    WRITE_ONCE(l->seq, l->seq + 1);
-    barrier();
+    // In one instruction: an NMI changes `seq`, too.
+    __asm__ volatile("incl %0" : "+m"(l->seq) : : "memory");
     return l;
 }
 static inline void ledger_write_end(struct ledger *l)
 {
-    barrier();
-    WRITE_ONCE(l->seq, l->seq + 1);
+    __asm__ volatile("incl %0" : "+m"(l->seq) : : "memory");
 }
 // An exception has taken so many cycles of the current thread's kernel account.
 static inline void ledger_count_exception(u32 vector, u64 cycles)

@@ -37,9 +37,11 @@ static ALWAYS_INLINE u32 table_span(void)
     return mmu_pae ? MIB(2) : MIB(4);
 }
 
+// The MMU may set the accessed and dirty bits at any time.
 static ALWAYS_INLINE u64 entry_read(const void *entry)
 {
-    return mmu_pae ? *(const u64 *)entry : *(const u32 *)entry;
+    return mmu_pae ? READ_ONCE(*(const u64 *)entry)
+                   : READ_ONCE(*(const u32 *)entry);
 }
 
 // Atomic: an MMU of another CPU may use the entry, or set its accessed and
@@ -48,7 +50,7 @@ static ALWAYS_INLINE u64 entry_exchange(void *entry, u64 value)
 {
     if (!mmu_pae)
         return __atomic_exchange_n((u32 *)entry, (u32)value, __ATOMIC_SEQ_CST);
-    u64 old = *(u64 *)entry;
+    u64 old = READ_ONCE(*(u64 *)entry);
     __asm__ volatile("1:\tlock cmpxchg8b %0\n\t"
                      "jnz 1b"
                      : "+m"(*(u64 *)entry), "+A"(old)
