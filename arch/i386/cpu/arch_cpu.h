@@ -77,11 +77,12 @@ int fpu_error_code(u32 vector);
 // smp_call.c: answers what other CPUs ask of this one; interrupts off.
 void smp_call_service(void);
 void smp_call_init(void);
-// True once the machine stops: the NMI handler halts its CPU.
-extern bool smp_stop_asked; // set once
+// The CPU that stops all others, + 1; 0: the machine runs. Each other's NMI
+// handler halts its CPU; its own NMIs go on, and do nothing any more.
+extern u32 smp_stopper;
 static ALWAYS_INLINE bool smp_stopping(void)
 {
-    return READ_ONCE(smp_stop_asked);
+    return READ_ONCE(smp_stopper) != 0;
 }
 
 static ALWAYS_INLINE u32 read_cr2(void)

@@ -56,6 +56,8 @@ void trap_nmi(struct trapframe *tf)
 {
     u32 began = (u32)rdtsc();
     if (unlikely(smp_stopping())) {
+        if (READ_ONCE(smp_stopper) == this_cpu()->id + 1)
+            return; // a sample's: who stops the others has a report to make
         WRITE_ONCE(this_cpu()->arch->stopped, true);
         cpu_halt_forever();
     }

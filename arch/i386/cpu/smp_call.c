@@ -19,7 +19,7 @@
 #define STOP_SPINS 20000000u // a CPU that is stuck in firmware may never answer
 
 static u32 online_mask; // CPUs that answer
-bool smp_stop_asked;
+u32 smp_stopper;
 
 void smp_call_service(void)
 {
@@ -110,7 +110,7 @@ void smp_stop_others(void)
     u32 others = READ_ONCE(online_mask) & ~(1u << this_cpu()->id);
     if (!others)
         return;
-    WRITE_ONCE(smp_stop_asked, true);
+    WRITE_ONCE(smp_stopper, this_cpu()->id + 1); // of two the later one
     lapic_send_nmi_others();
     for (u32 i = 0; i < STOP_SPINS && !all_stopped(others); i++)
         cpu_relax();

@@ -171,7 +171,9 @@ u32 unwind_kernel(const struct trapframe *tf, u32 *pcs, u32 max, bool *cut)
     return n;
 }
 
-bool unwind_user_context(const struct trapframe *tf, struct user_context *out)
+// An interrupt may have hit the kernel while it changes that frame.
+NO_KCSAN bool unwind_user_context(const struct trapframe *tf,
+                                  struct user_context *out)
 {
     const struct thread *t = current;
     if (trap_from_user(tf)) {
