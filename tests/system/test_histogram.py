@@ -97,7 +97,9 @@ SCRIPTS = {
     "one at a time": "profile -n 2 sleep 2 & sleep 1; profile -n 2 true; s=$?;"
                      " wait; exit $s",
     "killed profiler": "profile -n 2 sleep 100 & p=$!; sleep 1; kill -9 $p;"
-                       " wait $p; killall sleep; profile -n 2 true",
+                       " wait $p; killall sleep;"
+                       " while killall -0 sleep 2>/dev/null; do sleep 0.1; done;"
+                       " profile -n 2 true",
     "with a session": "profile --json tester 20 >a & profile -n 2 tester 20;"
                       " wait; grep -c '\"a\"' a",
     "no rows": "profile -n 0 true",
