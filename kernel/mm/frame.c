@@ -345,6 +345,27 @@ void page_free_zeroed(void *page)
 
 // --- statistics -------------------------------------------------------------
 
+static u32 free_in(u32 zone)
+{
+    u32 free = READ_ONCE(zones[zone].free);
+    for (u32 cpu = 0; cpu < cpu_count; cpu++) {
+        free += READ_ONCE(frame_caches[cpu].count[zone]);
+        if (zone == ZONE_LOW)
+            free += READ_ONCE(frame_caches[cpu].zeroed_count);
+    }
+    return free;
+}
+
+u32 frames_free(void)
+{
+    return free_in(ZONE_LOW) + free_in(ZONE_HIGH);
+}
+
+u32 frames_total(void)
+{
+    return zones[ZONE_LOW].total + zones[ZONE_HIGH].total;
+}
+
 bool frames_scarce(void)
 {
     u32 free = 0, total = 0;
@@ -362,11 +383,7 @@ void frame_stats(struct frame_stats *out)
     memset(out, 0, sizeof(*out));
     out->unavailable = unmanaged_frames;
     for (u32 i = 0; i < ZONES; i++) {
-        u32 free = READ_ONCE(zones[i].free);
-        for (u32 cpu = 0; cpu < cpu_count; cpu++)
-            free += READ_ONCE(frame_caches[cpu].count[i]);
-        for (u32 cpu = 0; i == ZONE_LOW && cpu < cpu_count; cpu++)
-            free += READ_ONCE(frame_caches[cpu].zeroed_count);
+        u32 free = free_in(i);
         out->zone_total[i] = zones[i].total;
         out->zone_free[i] = free;
         out->total += zones[i].total;

@@ -59,6 +59,8 @@ struct frame_stats {
     u64 by_use[FRAME_USES];
 };
 void frame_stats(struct frame_stats *out);
+u32 frames_total(void); // of these: total and free
+u32 frames_free(void);
 // Less than 1/32 of memory is free: calls that take much and may fail should
 // fail now, so that page faults, which can only kill, go on.
 bool frames_scarce(void);

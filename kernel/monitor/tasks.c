@@ -6,6 +6,7 @@
 #include "kernel/monitor/providers.h"
 #include "kernel/monitor/snapshot.h"
 #include "kernel/monitor/sysinfo.h"
+#include "kernel/sched/meeting.h"
 #include "kernel/sched/statistics.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
@@ -268,6 +269,15 @@ static int make_longest_hold(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
+static int make_longest_meeting(struct chain *out, u32 number UNUSED)
+{
+    u64 *value = chain_add(out);
+
+    if (value)
+        *value = meeting_longest();
+    return 0;
+}
+
 static int make_snapshots(struct chain *out, u32 number UNUSED)
 {
     u64 *value = chain_add(out);
@@ -292,6 +302,9 @@ SYSINFO_NODE(thread, .path = "system.threads.#", .type = THREADS,
 SYSINFO_NODE(longest_hold, .path = "system.snapshots.longest",
              .type = SYSINFO_TYPE(SYSINFO_VALUE, SYSINFO_CYCLES),
              .make = make_longest_hold);
+SYSINFO_NODE(longest_meeting, .path = "system.snapshots.audit",
+             .type = SYSINFO_TYPE(SYSINFO_VALUE, SYSINFO_CYCLES),
+             .make = make_longest_meeting);
 SYSINFO_NODE(snapshots, .path = "system.snapshots.taken",
              .type = SYSINFO_TYPE(SYSINFO_VALUE, SYSINFO_COUNT),
              .make = make_snapshots);

@@ -12,6 +12,6 @@ struct audit {
     u64 threads_user, threads_kernel;
 };
 
-// Stops all CPUs for a moment (some microseconds and about 20 instructions a
-// thread). Interrupts on, no locks held.
+// Stops all CPUs for a moment (some microseconds and 21 instructions a
+// thread: meeting_longest). Interrupts on, no locks held.
 void audit_take(struct audit *out);

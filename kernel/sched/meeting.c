@@ -10,6 +10,7 @@
 #include "kernel/sync/mutex.h"
 
 static struct mutex meeting_mutex = MUTEX_INIT(meeting_mutex, "meeting");
+static u64 longest; // TSC cycles; meeting_mutex
 
 struct meeting {
     void (*fn)(void *arg);
@@ -33,11 +34,21 @@ void meeting_call(void (*fn)(void *arg), void *arg)
     assert(irqs_enabled());
     mutex_lock(&meeting_mutex);
     u32 flags = irq_save();
+    u64 began = rdtsc();
     struct meeting m = { fn, arg, cpu_count - 1, 0, 0 };
     if (m.others)
         smp_call_others(meet, &m);
     else
         fn(arg);
+    longest = MAX(longest, rdtsc() - began);
     irq_restore(flags);
     mutex_unlock(&meeting_mutex);
+}
+
+u64 meeting_longest(void)
+{
+    mutex_lock(&meeting_mutex);
+    u64 cycles = longest;
+    mutex_unlock(&meeting_mutex);
+    return cycles;
 }

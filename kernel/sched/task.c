@@ -156,14 +156,13 @@ void task_for_each_locked(void (*fn)(struct task *t, void *arg), void *arg)
 
 int task_limits_check(void)
 {
-    struct frame_stats s;
-    frame_stats(&s);
+    u32 total = frames_total();
     // As many threads as memory has room for, a quarter MiB each; and a reserve
     // that only those who already run may use, so that a fork bomb ends in an
     // error of fork, not in the death of the shell.
-    if (thread_count() >= MAX(s.total / 64, 64u))
+    if (thread_count() >= MAX(total / 64, 64u))
         return -EAGAIN;
-    if (s.free < MAX(s.total / 16, 256u))
+    if (frames_free() < MAX(total / 16, 256u))
         return -ENOMEM;
     return 0;
 }

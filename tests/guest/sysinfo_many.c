@@ -120,6 +120,9 @@ int main(int argc, char **argv)
     dprintf(1, "# threads %d\n# interrupts off: %llu cycles, %llu us\n", total,
             (unsigned long long)hold,
             (unsigned long long)(hold * 1000000 / cpu.frequency));
+    check(sysinfo_get_data("system.audit", NULL, 0) > 0);
+    dprintf(1, "# audit: interrupts off: %llu cycles\n",
+            (unsigned long long)value("system.snapshots.audit"));
     dprintf(1, "# system.threads: %llu us, system.tasks: %llu us\n",
             (unsigned long long)cost("system.threads", 5) / 1000,
             (unsigned long long)cost("system.tasks", 5) / 1000);
