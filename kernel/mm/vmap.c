@@ -156,6 +156,7 @@ static void release(u32 first, u32 mapped, u32 pages)
     for (u32 i = 0; i < mapped; i++)
         unmap_page(va + i * PAGE_SIZE);
     u32 flags = spin_lock_irq(&vmap_lock);
+    assert(is_used(first));
     mark(stale, first - 1, pages + 1);
     spin_unlock_irq(&vmap_lock, flags);
 }
@@ -185,7 +186,7 @@ void *vmap_alloc(u32 pages, u32 prot, int use)
 void vmap_free(void *va, u32 pages)
 {
     u32 first = ((u32)va - VMAP_BASE) / PAGE_SIZE;
-    assert(first > 0 && first + pages <= VMAP_PAGES && is_used(first));
+    assert(first > 0 && first + pages <= VMAP_PAGES);
     release(first, pages, pages);
 }
 

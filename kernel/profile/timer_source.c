@@ -29,7 +29,8 @@ struct timer_source {
 // The boot CPU sets off the next shot.
 static void shoot_again(struct timer_source *s)
 {
-    timer_again(s->reserved, sample_random_distance(&s->seed, s->period_ns));
+    timer_again(s->reserved,
+                sample_random_distance(&s->seed, READ_ONCE(s->period_ns)));
 }
 
 static void take(struct timer_source *s, const struct trapframe *tf, u32 ticks,
@@ -46,9 +47,10 @@ static void random_tick(struct timer_source *s, const struct trapframe *tf,
 {
     struct tick_grid *grid = &s->grid[this_cpu()->id];
     u64 gap = now - grid->last;
+    u64 period = READ_ONCE(s->period_cycles);
     u32 ticks = 1;
-    if (gap > s->period_cycles / 8 * 13)
-        ticks = (u32)((gap + s->period_cycles / 2) / s->period_cycles);
+    if (gap > period / 8 * 13)
+        ticks = (u32)((gap + period / 2) / period);
     tick_grid_start(grid, now);
     if (this_cpu()->id == 0)
         shoot_again(s);
@@ -63,10 +65,10 @@ static NOINLINE void odd_tick(struct timer_source *s,
         random_tick(s, tf, now);
         return;
     }
-    u32 ticks =
-        tick_grid_passed(&s->grid[this_cpu()->id], now, s->period_cycles);
+    u32 ticks = tick_grid_passed(&s->grid[this_cpu()->id], now,
+                                 READ_ONCE(s->period_cycles));
     if (ticks)
-        take(s, tf, ticks, (u64)s->period_ns * ticks, now);
+        take(s, tf, ticks, (u64)READ_ONCE(s->period_ns) * ticks, now);
 }
 
 static void tick(void *arg, const struct trapframe *tf)
@@ -74,8 +76,8 @@ static void tick(void *arg, const struct trapframe *tf)
     struct timer_source *s = arg;
     struct tick_grid *grid = &s->grid[this_cpu_read(id)];
     u64 now = rdtsc();
-    if (likely(tick_grid_in_time(grid, now, s->even_period)))
-        take(s, tf, 1, s->period_ns, now);
+    if (likely(tick_grid_in_time(grid, now, READ_ONCE(s->even_period))))
+        take(s, tf, 1, READ_ONCE(s->period_ns), now);
     else
         odd_tick(s, tf, now);
 }
@@ -92,12 +94,14 @@ static int start_timer(struct timer_source *s, u64 period)
     return timer_start(s->reserved, mode, period, tick, s);
 }
 
+// A tick that comes between the two settings of start() goes by either.
 static void set_period(struct timer_source *s, u32 ns)
 {
-    s->period_ns = ns;
-    s->period_cycles = clock_tsc_hz() * ns / NSEC_PER_SEC;
-    bool fits = s->period_cycles <= TICK_GRID_PERIOD_MAX;
-    s->even_period = s->random || !fits ? 0 : (u32)s->period_cycles;
+    u64 cycles = clock_tsc_hz() * ns / NSEC_PER_SEC;
+    bool even = !s->random && cycles <= TICK_GRID_PERIOD_MAX;
+    WRITE_ONCE(s->period_ns, ns);
+    WRITE_ONCE(s->period_cycles, cycles);
+    WRITE_ONCE(s->even_period, even ? (u32)cycles : 0);
 }
 
 static int start(const struct sample_source *source, struct sample_rate *rate)

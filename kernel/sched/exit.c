@@ -188,7 +188,8 @@ void task_exit_thread(int wait_status)
     leave_user_memory(t);
 
     u32 flags = spin_lock_irq(&tasks_lock);
-    bool last = !--task->threads_running;
+    ADD_ONCE(task->threads_running, -1u);
+    bool last = !task->threads_running;
     if (last && !task->exiting) {
         task->exiting = true;
         task->exit_code = wait_status;

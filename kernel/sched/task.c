@@ -90,9 +90,9 @@ void task_table_add(struct task *t, u32 id)
     t->id = id;
     list_push_back(&task_table[id % ID_HASH_SIZE], &t->table_node);
     list_push_back(&all_tasks, &t->all_node);
-    tasks_alive++;
+    ADD_ONCE(tasks_alive, 1);
     tasks_ever++;
-    newest_id = id;
+    WRITE_ONCE(newest_id, id);
 }
 
 void task_table_remove(struct task *t)
@@ -101,7 +101,7 @@ void task_table_remove(struct task *t)
     assert(!list_empty(&t->all_node));
     list_remove(&t->table_node);
     list_remove(&t->all_node);
-    tasks_alive--;
+    ADD_ONCE(tasks_alive, -1u);
 }
 
 struct task *task_find(u32 id)

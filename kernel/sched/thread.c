@@ -68,9 +68,9 @@ void thread_attach(struct thread *t, u32 tid)
     assert(list_empty(&t->task_node));
     thread_set_id(t, tid);
     list_push_back(&t->task->threads, &t->task_node);
-    t->task->thread_count++;
-    t->task->threads_running++;
-    threads_alive++;
+    ADD_ONCE(t->task->thread_count, 1);
+    ADD_ONCE(t->task->threads_running, 1);
+    ADD_ONCE(threads_alive, 1);
 }
 
 void thread_detach(struct thread *t)
@@ -79,8 +79,8 @@ void thread_detach(struct thread *t)
     assert(t->task->thread_count && threads_alive);
     list_remove(&t->tid_node);
     list_remove(&t->task_node);
-    t->task->thread_count--;
-    threads_alive--;
+    ADD_ONCE(t->task->thread_count, -1u);
+    ADD_ONCE(threads_alive, -1u);
 }
 
 int thread_create(struct task *task, const char *name, struct thread **out)
