@@ -115,8 +115,9 @@ static NOINLINE void catch_up(u32 n)
 // further away than a period, or the first of a row; what seems to be is long
 // past.
 //
-// The counter is read once, for it is slow: a point that is so near that it may
-// pass meanwhile is looked at again.
+// The counter is read again when the comparator is set: whatever came between
+// (an SMI, a hypervisor), a point that has passed meanwhile would be waited for
+// until the counter comes round.
 static ALWAYS_INLINE bool next_shot(u32 n)
 {
     struct comparator *c = &comparators[n];
@@ -125,7 +126,7 @@ static ALWAYS_INLINE bool next_shot(u32 n)
         return false;
     u64 next = c->next + c->ticks;
     set_comparator(n, next);
-    if (unlikely((s32)((u32)next - now) <= (s32)MARGIN))
+    if (unlikely(ahead(c) <= 0))
         catch_up(n);
     return true;
 }
