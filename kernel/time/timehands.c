@@ -68,7 +68,7 @@ static u64 counts_since(const struct time_line *line, u32 index)
     struct timecounter *tc = READ_ONCE(counters[index]);
     if (!tc)
         return 0;
-    u64 counts = (tc->read() - count) & tc->mask;
+    u64 counts = (tc->read() - count) & READ_ONCE(tc->mask);
     return (s64)counts < 0 ? 0 : counts;
 }
 

@@ -28,7 +28,9 @@ static void note(struct callout *c)
     struct probe *p = probe_of(c);
     p->at = clock_now_ns();
     p->turn = turns++;
+    u32 flags = irq_save();
     p->in_interrupt = this_cpu()->irq_depth > 0;
+    irq_restore(flags);
     expect(!READ_ONCE(p->silent));
     WRITE_ONCE(p->fired, p->fired + 1);
 }

@@ -230,14 +230,14 @@ static void take_pair(void)
 static void pit_clock_start(struct timecounter *tc)
 {
     take_pair();
-    tc->mask = pit || tsc_is_good() ? MASK : MASK_ALONE;
+    WRITE_ONCE(tc->mask, pit || tsc_is_good() ? MASK : MASK_ALONE);
 }
 
 static void pit_clock_stop(struct timecounter *tc)
 {
     u32 flags;
     struct timer *t = pit;
-    tc->mask = MASK_ALONE;
+    WRITE_ONCE(tc->mask, MASK_ALONE); // who reads now will read again
     if (!t || !pit_enter(&flags))
         return;
     advance();
