@@ -25,7 +25,7 @@ static struct level {
     u32 window, spent; // the throttle: TSC, low half; cycles
 } levels[CPU_MAX][2];
 
-static u32 window_cycles, spent_max; // while a source runs
+static u32 window_cycles, spent_max; // set before the first source starts
 
 u32 sample_room(u32 flags)
 {
@@ -35,6 +35,8 @@ u32 sample_room(u32 flags)
 
 void sample_start_throttle(void)
 {
+    if (window_cycles)
+        return; // others may be sampling by it
     window_cycles = (u32)clock_tsc_hz() / WINDOWS_PER_SECOND;
     spent_max = window_cycles / THROTTLE_PARTS;
 }
