@@ -164,7 +164,7 @@ static void end_task(struct task *t)
 
     preempt_disable();
     struct aspace *as = t->aspace;
-    t->aspace = NULL;
+    WRITE_ONCE(t->aspace, NULL); // samples look at it
     aspace_switch(NULL);
     preempt_enable();
     if (as)
