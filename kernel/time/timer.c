@@ -281,12 +281,24 @@ static void stop_here(void *arg)
     t->stop(t);
 }
 
+// Where the interrupts are served, so that the driver need not expect one on
+// another CPU meanwhile.
+static void on_boot_cpu(void (*fn)(void *arg), void *arg)
+{
+    preempt_disable();
+    if (this_cpu()->id == 0)
+        on_this_cpu(fn, arg);
+    else
+        smp_call_mask(1, fn, arg);
+    preempt_enable();
+}
+
 static void on_its_cpus(struct timer *t, void (*fn)(void *arg), void *arg)
 {
     if (t->flags & TIMER_PER_CPU)
         on_all_cpus(fn, arg);
     else
-        on_this_cpu(fn, arg);
+        on_boot_cpu(fn, arg);
 }
 
 static bool can_do(const struct timer *t, u32 mode, u64 ns)

@@ -60,10 +60,11 @@ struct timer {
     // Starts with a period (or a single shot) of `ticks`; its interrupts call
     // timer_fire from then on. Of `mode`, PERIODIC or ONESHOT, ALL_CPUS, NMI as
     // in `flags`. May set `period` to what it really does. Interrupts off; 0 or
-    // -errno. A PER_CPU device is started by each CPU for itself.
+    // -errno. On the boot CPU; a PER_CPU device is started by each CPU for
+    // itself.
     int (*start)(struct timer *t, u32 mode, u64 ticks);
     // Silences the device: an interrupt that is under way may still come.
-    // Interrupts off; a PER_CPU device on each CPU.
+    // Interrupts off; on the boot CPU, a PER_CPU device on each.
     void (*stop)(struct timer *t);
     // What the boot CPU must do at each interrupt, such as to acknowledge it.
     // False: it was none of the timer's. NMI-safe. May be NULL.

@@ -7,8 +7,8 @@
 // one at each interrupt. So comparators without a periodic mode do as well, and
 // QEMU's, which fires each tick twice under -icount, does no harm.
 //
-// `next` is written where the timer is started and, between that and its stop,
-// by the boot CPU's interrupt.
+// A row is the boot CPU's alone: it starts it, serves its interrupts and stops
+// it. NMIs keep off until the row is complete (`row`).
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/clock/hpet.h"
@@ -40,6 +40,7 @@ static struct comparator {
     bool wide;    // 64 bits
     u32 opened;   // the mode for which the interrupt is open; 0: closed
     u32 ticks;    // the period; 0: one shot
+    bool row;     // it runs: its interrupts set the next tick
     u64 next;     // when it is due, of the counter
     u32 high;     // that half of the comparator's register
     u32 grid_min; // ticks until the first of a row may come
@@ -105,8 +106,25 @@ static void shoot(u32 n, u32 ticks)
 static NOINLINE void catch_up(u32 n)
 {
     struct comparator *c = &comparators[n];
-    for (s32 late = -ahead(c); late >= 0; late = -ahead(c))
-        set_comparator(n, c->next + ((u32)late / c->ticks + 1) * c->ticks);
+    s32 left;
+    while ((left = ahead(c)) < (s32)MARGIN)
+        set_comparator(n, c->next +
+                              ((MARGIN - (u32)left) / c->ticks + 1) * c->ticks);
+}
+
+// From the first point of the grid on, which must be too far away to come while
+// it is being set; what interrupts before it is complete is of no row.
+static void start_row(u32 n)
+{
+    struct comparator *c = &comparators[n];
+    u32 ticks = MAX(c->ticks, c->grid_min);
+    do {
+        WRITE_ONCE(c->row, false);
+        barrier();
+        set_comparator(n, counter(c) + ticks);
+        barrier();
+        WRITE_ONCE(c->row, true);
+    } while (ahead(c) < (s32)MARGIN);
 }
 
 // Sets the next point of the grid that is not past. What comes early is
@@ -124,9 +142,8 @@ static ALWAYS_INLINE bool next_shot(u32 n)
     u32 now = hpet_read(HPET_COUNTER), left = (u32)c->next - now;
     if (unlikely((s32)left > (s32)MARGIN) && left <= MAX(c->ticks, c->grid_min))
         return false;
-    u64 next = c->next + c->ticks;
-    set_comparator(n, next);
-    if (unlikely(ahead(c) <= 0))
+    set_comparator(n, c->next + c->ticks);
+    if (unlikely(ahead(c) < (s32)MARGIN))
         catch_up(n);
     return true;
 }
@@ -134,7 +151,7 @@ static ALWAYS_INLINE bool next_shot(u32 n)
 static bool hpet_serve(struct timer *t)
 {
     struct comparator *c = &comparators[t->unit];
-    if (likely(c->ticks))
+    if (likely(READ_ONCE(c->row)))
         return next_shot(t->unit);
     return ahead(c) <= (s32)MARGIN && take_shot(c);
 }
@@ -177,10 +194,8 @@ static int hpet_start(struct timer *t, u32 mode, u64 ticks)
         c->ticks = mode & TIMER_PERIODIC ? (u32)ticks : 0;
         err = open_source(t->unit, mode);
     }
-    // The boot CPU's interrupts go on from the first point of the grid, so it
-    // must be too far away to come while it is being set.
     if (c->ticks)
-        set_comparator(t->unit, counter(c) + MAX((u32)ticks, c->grid_min));
+        start_row(t->unit);
     else
         shoot(t->unit, (u32)ticks);
     return err;
@@ -193,6 +208,8 @@ static void hpet_stop(struct timer *t)
     hpet_write(HPET_TIMER(t->unit), config & ~HPET_TIMER_ON);
     irq_source_close(&c->source);
     c->opened = 0;
+    WRITE_ONCE(c->row, false);
+    take_shot(c);
 }
 
 // --- finding them
