@@ -257,11 +257,11 @@ docs/syscalls.md: kernel/syscall/syscalls.def tools/build/syscalls
 # make's own status is 2 for any failure; `tools/vm -- CMD` gives CMD's.
 run: all
 	@tools/vm $(VM) $(if $(value CMD),-- "$$CMD")
-run: export CMD := $(value CMD)
+run: override export CMD := $(value CMD)
 
 flame: all $(PAGE)
 	@tools/flame $(VM) -- $(if $(value CMD),"$$CMD")
-flame: export CMD := $(value CMD)
+flame: override export CMD := $(value CMD)
 
 bench: all
 	tools/bench/run

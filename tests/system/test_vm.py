@@ -3,6 +3,8 @@ import os
 import signal
 import subprocess
 
+import pytest
+
 from machine import ROOT, VM, vm
 
 
@@ -22,6 +24,42 @@ def test_output_is_exact():
         b"%d\n" % i for i in range(1, 100001))
     assert done.stdout == expected
     assert done.returncode == 0
+
+
+def test_make_run_keeps_the_command():
+    """What is the guest shell's to expand is not make's. (make has one status
+    for all failures; it tells the command's in words.)"""
+    command = 'echo "$(echo a  b)" $((6*7)) \'$x\' "${HOME}"; exit 7'
+    environment = {key: value for key, value in os.environ.items()
+                   if not key.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "-s", "-C", ROOT, "run", f"CMD={command}"], env=environment,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.stdout == "a b 42 $x /root\n", done
+    assert done.returncode == 2 and "Error 7" in done.stderr, done
+
+
+@pytest.mark.parametrize("options", [
+    ["--smp", "0"], ["--smp", "-1"], ["--smp", "two"], ["--smp", "1000"],
+    ["--mem", "0"], ["--mem", "much"], ["--icount", "11"], ["--gdb", "99999"],
+    ["--timeout", "-1"], ["--timeout", "nan"], ["--qemu-args", "'"],
+    ["--get", "/dev/null"], ["--get", "/dev/null/x"], ["--add", "/dev/null"],
+    ["--console-log", "/dev/null/x"], ["--console"], ["--line"],
+    ["--qemu", "/nosuch"], ["--kernel", "/nosuch"], ["--nosuch"]])
+def test_bad_options_are_told_before_anything_runs(options):
+    done = subprocess.run([VM, *options, "--", "true"], timeout=20,
+                          capture_output=True, text=True)
+    assert done.returncode in (1, 2) and done.stdout == "", done
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("tools/vm:") and "Traceback" not in done.stderr
+    assert options[0] in last or options[-1] in last, last
+
+
+def test_no_command():
+    for command in [], [""], [" "]:
+        done = subprocess.run([VM, "--", *command], timeout=20,
+                              capture_output=True, text=True)
+        assert done.returncode == 2 and "no command" in done.stderr, done
 
 
 def test_arguments_are_kept():
