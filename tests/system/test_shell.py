@@ -1,9 +1,10 @@
 """A BusyBox session feels normal: many small workloads, on several CPUs."""
 import functools
+import os
 
 import pytest
 
-from machine import batch
+from machine import ROOT, batch, vm
 
 # name: (script, expected output); the status must be 0 unless the script says.
 WORKLOADS = {
@@ -121,3 +122,25 @@ def test_workload(name, smp):
     result = results(smp)[name]
     assert result.output == WORKLOADS[name][1], result
     assert result.status == 0, result
+
+
+def test_help_and_how_every_program_is_used():
+    """`help` names them all; each tells its use, on the right channel and with
+    the right status."""
+    programs = sorted(set(os.listdir(f"{ROOT}/user")) & set(
+        os.listdir(f"{ROOT}/build/root/bin")))
+    result = vm(f"help; for p in {' '.join(programs)}; do"
+                " $p --help >o 2>e </dev/null; s=$?;"
+                " $p --nosuch >O 2>E </dev/null; S=$?;"
+                " echo @ $p $s $(wc -c <e) $S $(wc -c <O) $(grep -ic usage o)"
+                " $(wc -c <E); done")
+    commands, *told = result.output.split("\n@ ")
+    for program in programs:
+        assert f"\n  {program} " in commands or f"\n  {program}\n" in commands
+    assert [line.split()[0] for line in told] == programs
+    for line in told:
+        name, status, errors, wrong, output, usage, message = line.split()[:7]
+        if name == "tester":  # takes no options: a number or nothing
+            status, errors, usage = "0", "0", "1"
+        assert (status, errors, wrong, output) == ("0", "0", "2", "0"), line
+        assert int(usage) > 0 and int(message) > 20, line

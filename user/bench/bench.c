@@ -1,4 +1,4 @@
-// bench [NAME...]: what operations cost, in instructions; see tools/bench/run.
+// bench [NAME...]: what operations cost, in instructions (tools/bench/run)
 //
 // Under `tools/vm --icount 1 --smp 1` the TSC counts two for each instruction,
 // so half its difference is the number of instructions, the same in every run.
@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,15 +311,65 @@ static uint64_t measure(const struct operation *o)
     return cycles / 2 / o->times;
 }
 
-static int wanted(const char *name, char *names[])
+// What bench measures with more than an entry of `operations`.
+static const struct suite {
+    const char *name;
+    void (*measure)(void);
+} suites[] = { { "watch", watch }, { "sampling", sampling } };
+#define SUITES (sizeof(suites) / sizeof(suites[0]))
+
+static bool is_among(const char *name, char *names[])
 {
-    if (names[0] == NULL)
-        return 1;
-    for (; *names != NULL; names++) {
-        if (strcmp(*names, name) == 0)
-            return 1;
+    while (*names != NULL && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+static bool wanted(const char *name, char *names[])
+{
+    return names[0] == NULL || is_among(name, names);
+}
+
+static void list(FILE *out)
+{
+    fprintf(out, "Usage: bench [NAME...]\n"
+                 "Prints what operations cost, in instructions (under tools/vm "
+                 "--icount 1 --smp 1;\nelse in two TSC cycles). Without NAME: "
+                 "all of\n");
+    for (size_t i = 0; i < OPERATIONS; i++)
+        fprintf(out, "  %s\n", operations[i].name);
+    for (size_t i = 0; i < SUITES; i++)
+        fprintf(out, "  %s\n", suites[i].name);
+}
+
+static bool is_known(const char *name)
+{
+    for (size_t i = 0; i < OPERATIONS; i++) {
+        if (strcmp(operations[i].name, name) == 0)
+            return true;
     }
-    return 0;
+    for (size_t i = 0; i < SUITES; i++) {
+        if (strcmp(suites[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void check_names(char *names[])
+{
+    static char *help[] = { "-h", "--help", NULL };
+
+    for (; *names != NULL; names++) {
+        if (is_among(*names, help)) {
+            list(stdout);
+            exit(0);
+        }
+        if (!is_known(*names)) {
+            complain("%s: there is no such operation", *names);
+            list(stderr);
+            exit(2);
+        }
+    }
 }
 
 int main(int argc, char *argv[])
@@ -332,6 +383,7 @@ int main(int argc, char *argv[])
         fflush(stdout);
         reboot(RB_POWER_OFF);
     }
+    check_names(argv + 1);
     zero = open("/dev/zero", O_RDONLY);
     null = open("/dev/null", O_WRONLY);
     must(zero >= 0 && null >= 0, "/dev/zero, /dev/null");
@@ -341,9 +393,9 @@ int main(int argc, char *argv[])
             printf("%s %llu\n", operations[i].name,
                    (unsigned long long)measure(&operations[i]));
     }
-    if (wanted("watch", argv + 1))
-        watch();
-    if (wanted("sampling", argv + 1))
-        sampling();
+    for (size_t i = 0; i < SUITES; i++) {
+        if (wanted(suites[i].name, argv + 1))
+            suites[i].measure();
+    }
     return 0;
 }

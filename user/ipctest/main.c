@@ -1,5 +1,4 @@
-// ipctest [-b]: calls, forwards, data and notifications between tasks, on all
-// CPUs
+// ipctest [-b]: tests messages between tasks, on all CPUs (-b: what they cost)
 //
 // Prints `ok WHAT` for each promise that was kept; the first broken one ends it
 // with 1. With -b it prints what messages cost, in instructions (under

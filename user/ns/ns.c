@@ -5,6 +5,7 @@
 // box. A name goes when the phone it was registered over is hung up, as it is
 // when the server ends. Programs start ns when they first need it (ns_phone).
 #include "user/libstrobe/ipc.h"
+#include "user/libstrobe/options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +14,14 @@
 
 #define NAMES_MAX 256   // services
 #define WAITING_MAX 128 // clients that wait for a name; the box holds more
+
+static const struct tool tool = {
+    .usage = "ns",
+    .notes = "Serves names until it is killed; programs start it when they "
+             "need it\n",
+    .options = (const struct tool_option[]){ { 0 } },
+    .no_operands = "ns takes no names; programs register theirs",
+};
 
 struct service {
     char name[IPC_NAME_MAX + 1]; // "": unused
@@ -144,12 +153,7 @@ int main(int argc, char **argv)
 {
     struct ipc_call call;
 
-    if (argc > 1) {
-        printf("Usage: %s\nServes names until it is killed; programs start it "
-               "when they need it.\n",
-               argv[0]);
-        return strcmp(argv[1], "--help") == 0 ? 0 : 2;
-    }
+    options_parse(&tool, argc, argv);
     box = syscall(SYS_ipc_box, IPC_BOX_NAMING);
     if (box < 0 && errno == EBUSY)
         fail(1, "there is a naming service already");

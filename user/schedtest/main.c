@@ -1,3 +1,4 @@
+// schedtest [OPTIONS] [TEST...]: does the scheduler keep its promises?
 #include "schedtest.h"
 
 #include <getopt.h>
@@ -8,7 +9,8 @@
 #include "user/libstrobe/strobe.h"
 
 static const char help[] =
-    "schedtest [options] [TEST...]: does the scheduler keep its promises?\n"
+    "Usage: schedtest [OPTIONS] [TEST...]: does the scheduler keep its "
+    "promises?\n"
     "\n"
     "  fair      equal CPU-bound threads get equal CPU time, to 2 %\n"
     "  latency   an interactive thread beside many CPU-bound ones runs within\n"

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "user/libstrobe/strobe.h"
+
 #define MANY 10000000ull // iterations a call at scale 100
 
 #define UNOPTIMISED __attribute__((noinline, optimize("O0")))
@@ -33,10 +35,20 @@ UNOPTIMISED static void f(void)
         ;
 }
 
+static unsigned long scale_of(const char *text)
+{
+    char *end;
+    unsigned long scale = strtoul(text, &end, 10);
+
+    if (end == text || *end != '\0' || *text == '-')
+        fail(2, "%s: not a length in percent; usage: tester [SCALE]", text);
+    return scale;
+}
+
 int main(int argc, char *argv[])
 {
     if (argc > 1)
-        many = MANY * strtoul(argv[1], NULL, 10) / 100;
+        many = MANY * scale_of(argv[1]) / 100;
     a();
     a();
     b();
