@@ -91,9 +91,10 @@ unchanged = echo '$(2)' | cmp -s - $(1) || { mkdir -p $(@D); \
 
 INCLUDES := -Iinclude -Ikernel/include -Iarch/i386/include -I.
 
-KFLAGS := -std=gnu11 -O2 -g -march=i686 -ffreestanding -fno-pic -fno-pie \
+# Tuned for what is in use, not for the Pentium Pro that i686 stands for.
+KFLAGS := -std=gnu11 -O2 -g -march=i686 -mtune=generic -ffreestanding -fno-pic -fno-pie \
 	-fno-omit-frame-pointer -fno-stack-protector -fno-strict-aliasing \
-	-fno-asynchronous-unwind-tables -mgeneral-regs-only \
+	-fno-asynchronous-unwind-tables -mgeneral-regs-only -mregparm=3 \
 	-Wall -Wextra -Werror $(KCC_FLAGS) $(INCLUDES)
 
 # What programs run of the kernel is a shared object of its own, in an object.
@@ -103,9 +104,8 @@ VDSO_SOURCE := arch/i386/vdso/vdso.c
 KSOURCES := $(filter-out $(VDSO_SOURCE),$(sort $(shell find arch/i386 kernel \
 	tests/kernel lib -name '*.[cS]' 2>/dev/null)))
 KOBJECTS := $(KSOURCES:%=$(K)/%.o)
-LIBGCC = $(shell $(CROSS)gcc -print-libgcc-file-name)
 KLINK = $(CROSS)ld -m elf_i386 -nostdlib -z noexecstack -z max-page-size=4096 \
-	--build-id=sha1 -T arch/i386/linker.ld $(KOBJECTS) $(LIBGCC)
+	--build-id=sha1 -T arch/i386/linker.ld $(KOBJECTS)
 
 $(K)/config: FORCE
 	@$(call unchanged,$@,$(KCC) $(KFLAGS) $(SANITIZE))
@@ -123,7 +123,7 @@ $(VDSO): $(VDSO_SOURCE) arch/i386/vdso/vdso.lds kernel/time/time_page.h \
 	@mkdir -p $(@D)
 	$(say) VDSO
 	$Q$(KCC) $(filter-out -fno-asynchronous-unwind-tables -fno-pic -fno-pie \
-		-DK%SAN,$(KFLAGS)) -fpic -fvisibility=hidden -fasynchronous-unwind-tables \
+		-mregparm=3 -DK%SAN,$(KFLAGS)) -fpic -fvisibility=hidden -fasynchronous-unwind-tables \
 		-c $< -o $@.o
 	$Q$(CROSS)ld -m elf_i386 -shared -Bsymbolic -z noexecstack --eh-frame-hdr \
 		--hash-style=sysv --build-id=sha1 -soname linux-gate.so.1 --fatal-warnings \

@@ -3,8 +3,8 @@
 
 #include "lib/types.h"
 
-// n / divisor, and the remainder: two 32-bit divisions instead of libgcc's
-// general routine. divisor > 0.
+// n / divisor, and the remainder: two 32-bit divisions, without a call.
+// divisor > 0.
 static inline u64 divide_u64(u64 n, u32 divisor, u32 *remainder)
 {
 #ifdef __i386__

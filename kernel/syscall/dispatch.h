@@ -44,12 +44,12 @@ static ALWAYS_INLINE s32 syscall_invoke(const struct trapframe *tf, u32 call)
     __asm__ volatile("pushl 20(%[tf])\n\t"
                      "pushl 16(%[tf])\n\t"
                      "pushl 12(%[tf])\n\t"
-                     "pushl 8(%[tf])\n\t"
-                     "pushl 4(%[tf])\n\t"
-                     "pushl (%[tf])\n\t"
+                     "movl 8(%[tf]), %%ecx\n\t"
+                     "movl 4(%[tf]), %%edx\n\t"
+                     "movl (%[tf]), %%eax\n\t"
                      "call *syscall_handlers(, %[call], 4)\n\t"
-                     "addl $24, %%esp"
-                     : "=a"(result)
+                     "addl $12, %%esp"
+                     : "=&a"(result)
                      : [tf] "r"(tf), [call] "r"(call)
                      : "ecx", "edx", "cc", "memory");
     return result;

@@ -138,8 +138,8 @@ higher_half:
     pushl %ebp
     pushl %ebp
     movl %esp, %ebp
-    pushl %esi
-    pushl %edi
+    movl %edi, %eax
+    movl %esi, %edx
     call boot_main
     hlt
 

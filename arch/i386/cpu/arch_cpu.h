@@ -55,8 +55,6 @@ void cpu_init_boot(void);
 void features_detect(void);
 
 // trap.c: the last steps before user mode; interrupts are off when it returns.
-// Called by entry.S with the frame in eax.
-#define REGPARM __attribute__((regparm(1)))
 void trap_leave(struct trapframe *tf);
 const char *exception_name(u32 vector);
 

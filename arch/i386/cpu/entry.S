@@ -2,6 +2,7 @@
 //
 // Every entry builds a struct trapframe (arch/trap.h), loads the kernel's
 // segments and calls C in trap.c; C has done all that is due before it returns.
+// C's first three arguments are in eax, edx and ecx (-mregparm=3).
 // The way out restores the frame. What it restores may be a user's nonsense:
 // selectors that do not exist become an exception of the user's own.
 
@@ -66,18 +67,16 @@ trap_stubs:
     .type exception_common, @function
 exception_common:
     SAVE_REGISTERS
-    pushl %esp
+    movl %esp, %eax
     call trap_exception
-    addl $4, %esp
     jmp trap_return
 
     .balign 16
     .type interrupt_common, @function
 interrupt_common:
     SAVE_REGISTERS
-    pushl %esp
+    movl %esp, %eax
     call trap_interrupt
-    addl $4, %esp
     jmp trap_return
 
     .balign 16
@@ -87,9 +86,8 @@ nmi_entry_point:
     pushl $0
     pushl $2
     SAVE_REGISTERS
-    pushl %esp
+    movl %esp, %eax
     call trap_nmi
-    addl $4, %esp
     jmp trap_return
 
     .balign 16
@@ -100,7 +98,7 @@ syscall_entry_point:
     pushl %eax
     SAVE_REGISTERS
     movl %esp, %eax
-    call trap_syscall // regparm
+    call trap_syscall
 
 trap_return:
     popl %ebx
@@ -142,7 +140,7 @@ trap_code_end:
     .global enter_user
     .type enter_user, @function
 enter_user:
-    movl 4(%esp), %esp
+    movl %eax, %esp
     jmp trap_return
 
 // A task of its own: nothing is known of the stack that was in use.
@@ -154,22 +152,19 @@ double_fault_entry_point:
     call double_fault
     hlt
 
-// thread = switch_stack(prev, &prev's esp, next's esp)
+// thread = switch_stack(prev, &prev's esp, next's esp); prev stays in eax
     .balign 16
     .global switch_stack
     .type switch_stack, @function
 switch_stack:
     .cfi_startproc
-    movl 4(%esp), %eax
-    movl 8(%esp), %ecx
-    movl 12(%esp), %edx
     PUSH %ebp
     .cfi_offset ebp, -8
     PUSH %ebx
     PUSH %esi
     PUSH %edi
-    movl %esp, (%ecx)
-    movl %edx, %esp
+    movl %esp, (%edx)
+    movl %ecx, %esp
     POP %edi
     POP %esi
     POP %ebx
@@ -182,22 +177,19 @@ switch_stack:
     .global thread_begin
     .type thread_begin, @function
 thread_begin:
-    pushl %eax
     call sched_switch_finished
-    addl $4, %esp
     sti
-    popl %eax // entry; its argument is on the stack, below a return address
+    popl %edx // entry
+    popl %eax // its argument
     xorl %ebp, %ebp
-    pushl $0
-    jmp *%eax
+    pushl $0 // its caller
+    jmp *%edx
 
 // The same for a fork's child: it leaves by its trap frame.
     .global fork_child_begin
     .type fork_child_begin, @function
 fork_child_begin:
-    pushl %eax
     call sched_switch_finished
-    addl $4, %esp
     call fork_child_return
     hlt
 

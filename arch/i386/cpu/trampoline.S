@@ -73,10 +73,10 @@ protected:
     movl %eax, %cr0
     movl %ebx, %esp
     xorl %ebp, %ebp
-    pushl %edi // ap_main's argument
-    pushl $0   // and its caller
-    movl $ap_main, %eax
-    jmp *%eax
+    movl %edi, %eax // ap_main's argument
+    pushl $0        // and its caller
+    movl $ap_main, %edx
+    jmp *%edx
 
 dismissed:
     hlt

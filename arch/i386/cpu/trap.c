@@ -112,7 +112,7 @@ void trap_leave(struct trapframe *tf)
 }
 
 // Entered from entry.S, by `int $0x80`.
-REGPARM void trap_syscall(struct trapframe *tf)
+void trap_syscall(struct trapframe *tf)
 {
     struct thread *t = current;
     u32 call = syscall_call(tf->eax);

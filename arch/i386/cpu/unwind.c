@@ -129,8 +129,7 @@ static bool walk_frames(struct walk *w, u32 slot, u32 *pcs, u32 *n, u32 max,
     while (slot && read(w, slot, &pc) && is_text(pc)) {
         w->low = slot; // callers' frames lie above
         if (is_entry(pc)) {
-            // The handler's one argument, then the whole frame.
-            const struct trapframe *tf = (const struct trapframe *)(slot + 8);
+            const struct trapframe *tf = (const struct trapframe *)(slot + 4);
             return read(w, (u32)&tf->ebp, &w->ebp) && cross(w, (u32)&tf->eip);
         }
         if (*n == max) {

@@ -20,10 +20,9 @@ user_copy:
     .cfi_startproc
     PUSH %esi
     PUSH %edi
-    movl 12(%esp), %edi
-    movl 16(%esp), %esi
-    movl 20(%esp), %edx
-    movl %edx, %ecx
+    movl %eax, %edi
+    movl %edx, %esi
+    movl %ecx, %edx
     shrl $2, %ecx
     STAC
 1:  rep movsl
@@ -51,8 +50,7 @@ user_copy:
 user_zero:
     .cfi_startproc
     PUSH %edi
-    movl 8(%esp), %edi
-    movl 12(%esp), %edx
+    movl %eax, %edi
     movl %edx, %ecx
     shrl $2, %ecx
     xorl %eax, %eax
@@ -84,9 +82,9 @@ user_string:
     PUSH %ebx
     PUSH %esi
     PUSH %edi
-    movl 16(%esp), %edi
-    movl 20(%esp), %esi
-    movl 24(%esp), %ecx
+    movl %eax, %edi
+    movl %eax, %ebx
+    movl %edx, %esi
     STAC
 1:  testl $3, %esi
     jz 4f
@@ -105,11 +103,11 @@ user_string:
     jb 2b
 5:  movl (%esi), %eax
     leal -ONES(%eax), %edx
-    movl %eax, %ebx
-    notl %ebx
-    andl %ebx, %edx
+    notl %eax
+    andl %eax, %edx
     testl $HIGHS, %edx // a byte is 0
     jnz 3b             // copied byte by byte; alignment is tested at 1 only
+    notl %eax
     movl %eax, (%edi)
     addl $4, %esi
     addl $4, %edi
@@ -118,7 +116,7 @@ user_string:
 
 6:  CLAC
     movl %edi, %eax
-    subl 16(%esp), %eax
+    subl %ebx, %eax
 7:  POP %edi
     POP %esi
     POP %ebx
@@ -137,12 +135,10 @@ user_string:
     .type user_load, @function
 user_load:
     .cfi_startproc
-    movl 4(%esp), %ecx
-    movl 8(%esp), %edx
     STAC
-1:  movl (%ecx), %ecx
+1:  movl (%eax), %eax
     CLAC
-    movl %ecx, (%edx)
+    movl %eax, (%edx)
     xorl %eax, %eax
     ret
     FIXUP 1b, user_fault
@@ -154,10 +150,8 @@ user_load:
     .type user_store, @function
 user_store:
     .cfi_startproc
-    movl 4(%esp), %ecx
-    movl 8(%esp), %edx
     STAC
-1:  movl %edx, (%ecx)
+1:  movl %edx, (%eax)
     CLAC
     xorl %eax, %eax
     ret
@@ -170,13 +164,11 @@ user_store:
     .type user_cmpxchg, @function
 user_cmpxchg:
     .cfi_startproc
-    movl 4(%esp), %ecx
-    movl 8(%esp), %eax
-    movl 12(%esp), %edx
+    xchgl %eax, %edx
     STAC
-1:  lock cmpxchgl %edx, (%ecx)
+1:  lock cmpxchgl %ecx, (%edx)
     CLAC
-    movl 16(%esp), %edx
+    movl 4(%esp), %edx
     movl %eax, (%edx)
     xorl %eax, %eax
     ret
