@@ -93,12 +93,14 @@ static void write_perf(const struct dump *d, struct samples *s,
     const char *problem;
 
     memcpy(facts.kernel_id, head->kernel_id, sizeof(facts.kernel_id));
-    problem = perf_write_begin(&w, output, &facts, &d->asked, &d->info, s);
+    struct perf_event event = { &d->asked, &d->info, s };
+    problem = perf_write_begin(&w, output, &facts, &event, 1);
     if (problem != NULL)
         fail(1, "-o %s: %s", output, problem);
     size_t taken = samples_add_stream(s, d->records, d->size);
-    perf_write_stream(&w, d->records, taken);
-    problem = perf_write_end(&w, &d->info);
+    perf_write_stream(&w, 0, d->records, taken);
+    perf_write_totals(&w, 0, &d->info);
+    problem = perf_write_end(&w);
     if (problem != NULL)
         fail(1, "-o %s: %s", output, problem);
     if (taken < d->size)

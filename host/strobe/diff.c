@@ -16,6 +16,7 @@ static const struct tool_option options[] = {
       .text = &rows_text },
     { 'T', "total", NULL, "Functions with what they call", .flag = &total },
     { 'j', "json", NULL, "Everything, as JSON", .flag = &json },
+    EVENT_OPTION(common),
     FILE_OPTIONS(common),
     { 0 },
 };

@@ -21,24 +21,81 @@ static void keep_sample(void *arg, const struct timed_sample *s)
     p->list[p->count++] = *s;
 }
 
-void profile_open(struct profile *p, const char *path, const struct common *c)
+// The file's bytes, to be freed; sets p->events.
+static void *load(struct profile *p, const char *path, size_t *size)
 {
     *p = (struct profile){ .path = path };
-    p->file.sample = keep_sample;
-    p->file.arg = p;
-    size_t size;
-    void *bytes = file_read(path, &size);
+    void *bytes = file_read(path, size);
     if (bytes == NULL)
         fail(1, "%s: %s", path, strerror(errno));
+    const char *problem = perf_read_events(&p->events, bytes, *size);
+    if (problem != NULL)
+        fail(1, "%s: %s", path, problem);
+    return bytes;
+}
+
+static uint32_t chosen_event(const struct profile *p, const char *name)
+{
+    char names[PERF_EVENTS_MAX * SPROFILE_EVENT_NAME];
+    uint32_t event = perf_find_event(&p->events, name);
+
+    if (event < p->events.count)
+        return event;
+    perf_list_events(&p->events, names, sizeof(names));
+    fail(1, "%s: it has no event %s; it has: %s", p->path, name, names);
+}
+
+// Reads one event, and frees the bytes.
+static void read_event(struct profile *p, void *bytes, size_t size,
+                       const struct common *c, uint32_t event)
+{
+    p->file =
+        (struct perf_file){ .event = event, .sample = keep_sample, .arg = p };
     if (samples_init(&p->samples, NULL) < 0)
         fail(1, "not enough memory");
     p->samples.images.find = elves_read;
     p->samples.images.find_arg = &p->elves;
     const char *problem = perf_read(&p->file, &p->samples, bytes, size);
     if (problem != NULL)
-        fail(1, "%s: %s", path, problem);
+        fail(1, "%s: %s", p->path, problem);
     free(bytes);
     elves_init(&p->elves, c->kernel, c->folders);
+}
+
+void profile_open(struct profile *p, const char *path, const struct common *c)
+{
+    char names[PERF_EVENTS_MAX * SPROFILE_EVENT_NAME];
+    size_t size;
+    void *bytes = load(p, path, &size);
+
+    if (c->event == NULL && p->events.count > 1) {
+        perf_list_events(&p->events, names, sizeof(names));
+        complain("%s: of its events (%s) this is %s; --event NAME takes "
+                 "another",
+                 path, names, p->events.name[0]);
+    }
+    read_event(p, bytes, size, c,
+               c->event != NULL ? chosen_event(p, c->event) : 0);
+}
+
+void profile_each(const char *path, const struct common *c,
+                  void (*show)(struct profile *p, void *arg), void *arg)
+{
+    uint32_t event = 0, count = 1;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct profile p;
+        size_t size;
+        void *bytes = load(&p, path, &size);
+        if (c->event == NULL)
+            count = p.events.count;
+        event = c->event == NULL ? i : chosen_event(&p, c->event);
+        read_event(&p, bytes, size, c, event);
+        if (i > 0)
+            putchar('\n');
+        show(&p, arg);
+        profile_close(&p);
+    }
 }
 
 void profile_close(struct profile *p)
@@ -57,6 +114,8 @@ void profile_header(FILE *out, const struct profile *p, const struct view *v)
     fprintf(out, "Profile %s%s%s, %.3f s\n", p->path,
             f->command[0] != '\0' ? " of " : "", f->command,
             f->info.elapsed_ns / 1e9);
+    header_print_event(out, p->events.name[f->event], f->event,
+                       p->events.count);
     if (f->cut)
         fprintf(out,
                 "Cut off: the file has no end; %" PRIu64

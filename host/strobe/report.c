@@ -111,10 +111,23 @@ static void print_rows(struct profile *p, const struct view *v)
                more, left);
 }
 
-static int show(const struct tool *t, int argc, char *argv[])
+static void show(struct profile *p, void *arg)
 {
-    struct profile p;
+    const struct view_filter *filter = arg;
     struct view v;
+
+    profile_view(&v, p, settings.by, filter);
+    profile_complain(p);
+    profile_header(stdout, p, &v);
+    if (settings.lines)
+        print_lines(p, &v, filter, settings.rows);
+    else
+        print_rows(p, &v);
+    view_free(&v);
+}
+
+static int run(const struct tool *t, int argc, char *argv[])
+{
     int at = options_parse(t, argc, argv);
 
     settings.rows =
@@ -124,26 +137,17 @@ static int show(const struct tool *t, int argc, char *argv[])
     if (settings.by_text != NULL)
         settings.by = what(settings.by_text);
     struct view_filter filter = common_filter(t, &settings.common);
-    profile_open(&p, one_file(t, argc, argv, at), &settings.common);
-    profile_view(&v, &p, settings.by, &filter);
-    profile_complain(&p);
-    profile_header(stdout, &p, &v);
-    if (settings.lines)
-        print_lines(&p, &v, &filter, settings.rows);
-    else
-        print_rows(&p, &v);
-    view_free(&v);
-    profile_close(&p);
+    profile_each(one_file(t, argc, argv, at), &settings.common, show, &filter);
     return 0;
 }
 
 int command_report(int argc, char *argv[])
 {
-    return show(&tool, argc, argv);
+    return run(&tool, argc, argv);
 }
 
 int command_lines(int argc, char *argv[])
 {
     settings.lines = true;
-    return show(&lines_tool, argc, argv);
+    return run(&lines_tool, argc, argv);
 }

@@ -30,7 +30,7 @@ int command_convert(int argc, char *argv[]);
 
 struct common {
     const char *kernel, *folders; // where ELF files are looked for
-    const char *cpu;
+    const char *cpu, *event;
     uint32_t task;
     bool busy;
 };
@@ -43,11 +43,17 @@ struct common {
             "Look here first for programs' files, DIR:DIR:... (build)", \
             .text = &(c).folders                                        \
     }
-#define FILTER_OPTIONS(c)                                         \
-    { 't', "task", "TASK", "Only this task", .task = &(c).task }, \
-        { 'c', "cpu", "CPU", "Only this CPU", .text = &(c).cpu }, \
-    {                                                             \
-        'b', "busy", NULL, "Without idle CPUs", .flag = &(c).busy \
+#define EVENT_OPTION(c)                                                  \
+    {                                                                    \
+        'e', "event", "NAME", "Of a file with several events, this one", \
+            .text = &(c).event                                           \
+    }
+#define FILTER_OPTIONS(c)                                             \
+    EVENT_OPTION(c),                                                  \
+        { 't', "task", "TASK", "Only this task", .task = &(c).task }, \
+        { 'c', "cpu", "CPU", "Only this CPU", .text = &(c).cpu },     \
+    {                                                                 \
+        'b', "busy", NULL, "Without idle CPUs", .flag = &(c).busy     \
     }
 
 // A number from an option; what is wrong is said, and ends the program.
@@ -64,14 +70,20 @@ const char *one_file(const struct tool *tool, int argc, char *argv[], int at);
 struct profile {
     const char *path;
     struct samples samples;
+    struct perf_events events; // that are in the file; `file` is of one
     struct perf_file file;
     struct elves elves;
     struct timed_sample *list; // each sample, as the file has them
     size_t count, room;
 };
 
-// Reads a file. Ends the program, with a message, when that cannot be.
+// Reads a file: the event that is chosen or, which it says if there are
+// several, the first. Ends the program, with a message, when that cannot be.
 void profile_open(struct profile *p, const char *path, const struct common *c);
+// Calls `show` with each event of a file, or the one that is chosen, and a line
+// between two. Likewise.
+void profile_each(const char *path, const struct common *c,
+                  void (*show)(struct profile *p, void *arg), void *arg);
 void profile_close(struct profile *p);
 // The lines that stand above every report. `v` is the view that is shown.
 void profile_header(FILE *out, const struct profile *p, const struct view *v);

@@ -10,7 +10,8 @@
 struct settings {
     struct common common;
     const char *rows_text;
-    bool total; // by total, not by self
+    uint32_t rows; // 0: all
+    bool total;    // by total, not by self
 };
 
 static struct settings settings;
@@ -83,26 +84,30 @@ static void print_rows(const struct profile *p, const struct view *v,
     table_print(&table, stdout);
 }
 
-int command_top(int argc, char *argv[])
+static void show(struct profile *p, void *arg)
 {
-    struct profile p;
     struct view v;
-    int at = options_parse(&tool, argc, argv);
-    uint32_t limit =
-        settings.rows_text == NULL
-            ? ROWS_DEFAULT
-            : option_number(&tool, "--rows", settings.rows_text, 0, INT_MAX);
 
-    struct view_filter filter = common_filter(&tool, &settings.common);
-    profile_open(&p, one_file(&tool, argc, argv, at), &settings.common);
-    profile_view(&v, &p, BY_SYMBOL, &filter);
-    profile_complain(&p);
-    profile_header(stdout, &p, &v);
+    profile_view(&v, p, BY_SYMBOL, arg);
+    profile_complain(p);
+    profile_header(stdout, p, &v);
     print_modes(&v);
     if (settings.total) // the chains' rows are not asked for
         qsort(v.rows, v.count, sizeof(*v.rows), by_total);
-    print_rows(&p, &v, limit);
+    print_rows(p, &v, settings.rows);
     view_free(&v);
-    profile_close(&p);
+}
+
+int command_top(int argc, char *argv[])
+{
+    int at = options_parse(&tool, argc, argv);
+    struct view_filter filter = common_filter(&tool, &settings.common);
+
+    settings.rows =
+        settings.rows_text == NULL
+            ? ROWS_DEFAULT
+            : option_number(&tool, "--rows", settings.rows_text, 0, INT_MAX);
+    profile_each(one_file(&tool, argc, argv, at), &settings.common, show,
+                 &filter);
     return 0;
 }

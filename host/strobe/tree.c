@@ -76,26 +76,31 @@ static double percentage(const char *text)
     options_wrong(&tool);
 }
 
-int command_tree(int argc, char *argv[])
+static void show(struct profile *p, void *arg)
 {
-    struct profile p;
+    const struct view_filter *filter = arg;
     struct view v;
     struct tree t;
-    int at = options_parse(&tool, argc, argv);
 
-    settings.min =
-        settings.min_text == NULL ? MIN_DEFAULT : percentage(settings.min_text);
-    struct view_filter filter = common_filter(&tool, &settings.common);
-    profile_open(&p, one_file(&tool, argc, argv, at), &settings.common);
-    profile_view(&v, &p, BY_SYMBOL, &filter);
-    profile_tree(&t, &p, &v, &filter, settings.inverted);
-    profile_complain(&p);
-    profile_header(stdout, &p, &v);
-    struct printer printer = { &p, &v, &t, profile_only_image(&p) };
+    profile_view(&v, p, BY_SYMBOL, filter);
+    profile_tree(&t, p, &v, filter, settings.inverted);
+    profile_complain(p);
+    profile_header(stdout, p, &v);
+    struct printer printer = { p, &v, &t, profile_only_image(p) };
     printf("  Total    Self  %s\n", settings.inverted ? "Called by" : "Calls");
     print_branch(&printer, 0, 0);
     tree_free(&t);
     view_free(&v);
-    profile_close(&p);
+}
+
+int command_tree(int argc, char *argv[])
+{
+    int at = options_parse(&tool, argc, argv);
+    struct view_filter filter = common_filter(&tool, &settings.common);
+
+    settings.min =
+        settings.min_text == NULL ? MIN_DEFAULT : percentage(settings.min_text);
+    profile_each(one_file(&tool, argc, argv, at), &settings.common, show,
+                 &filter);
     return 0;
 }

@@ -219,6 +219,8 @@ enum sysinfo_state {
     F(r, U32, usable, FLAG, "it works here")                   \
     F(r, U32, min_rate, HZ, "slowest")                         \
     F(r, U32, max_rate, HZ, "fastest")                         \
+    F(r, U32, nmi, FLAG, "sees code with interrupts off")      \
+    F(r, U32, counts, FLAG, "events, for profile -e and -c")   \
     F(r, TEXT64, why, NAME, "it is not usable")
 
 // system.profile.sessions. What is counted is told by <strobe/kbox.h>, struct

@@ -55,6 +55,8 @@ static int make_sources(struct chain *out, u32 number UNUSED)
         record->usable = !why;
         record->min_rate = (*s)->min_hz;
         record->max_rate = (*s)->max_hz;
+        record->nmi = (*s)->nmi;
+        record->counts = (*s)->counts;
         if (why)
             strlcpy(record->why, why, sizeof(record->why));
     }

@@ -24,6 +24,18 @@ static inline void *made_more(struct made *m, size_t size)
     return memset(m->bytes + m->last, 0, size);
 }
 
+static inline struct perf_file_attr *made_attr(struct made *m)
+{
+    struct perf_file_attr *a = made_more(m, sizeof(*a));
+    a->attr.type = PERF_TYPE_SOFTWARE;
+    a->attr.size = sizeof(a->attr);
+    a->attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                          PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CPU |
+                          PERF_SAMPLE_PERIOD | PERF_SAMPLE_IDENTIFIER;
+    return a;
+}
+
+// Of one event, which has no id.
 static inline void made_begin(struct made *m)
 {
     *m = (struct made){ 0 };
@@ -33,19 +45,29 @@ static inline void made_begin(struct made *m)
     h->attr_size = sizeof(struct perf_file_attr);
     h->attrs = (struct perf_section){ sizeof(*h), h->attr_size };
     h->data = (struct perf_section){ MADE_DATA, 0 };
-    struct perf_file_attr *a = made_more(m, sizeof(*a));
-    a->attr.type = PERF_TYPE_SOFTWARE;
-    a->attr.size = sizeof(a->attr);
-    a->attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                          PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CPU |
-                          PERF_SAMPLE_PERIOD | PERF_SAMPLE_IDENTIFIER;
+    made_attr(m);
+}
+
+// Of so many, with these ids.
+static inline void made_begin_events(struct made *m, const u64 *ids, u32 count)
+{
+    made_begin(m);
+    m->size = sizeof(struct perf_header);
+    memcpy(made_more(m, count * sizeof(*ids)), ids, count * sizeof(*ids));
+    struct perf_header *h = (void *)m->bytes;
+    h->attrs = (struct perf_section){ m->size, count * h->attr_size };
+    h->data.offset = m->size + h->attrs.size;
+    for (u32 i = 0; i < count; i++)
+        made_attr(m)->ids =
+            (struct perf_section){ sizeof(*h) + i * sizeof(*ids),
+                                   sizeof(*ids) };
 }
 
 // The records are complete.
 static inline void made_end(struct made *m)
 {
     struct perf_header *h = (void *)m->bytes;
-    h->data.size = m->size - MADE_DATA;
+    h->data.size = m->size - h->data.offset;
 }
 
 static inline void *made_record(struct made *m, u32 type, u32 misc, u32 size)
@@ -104,6 +126,7 @@ struct made_sample {
     u64 time, period;
     const u64 *chain; // marks included
     u32 depth;
+    u64 id; // 0: 1
 };
 
 static inline void made_sample(struct made *m, const struct made_sample *s)
@@ -113,7 +136,7 @@ static inline void made_sample(struct made *m, const struct made_sample *s)
     struct perf_sample *p = made_record(
         m, PERF_RECORD_SAMPLE, kernel ? PERF_MISC_KERNEL : PERF_MISC_USER,
         sizeof(struct perf_sample) + s->depth * sizeof(u64));
-    p->id = 1;
+    p->id = s->id != 0 ? s->id : 1;
     p->pid = s->task;
     p->tid = s->thread;
     p->time = s->time;
@@ -126,10 +149,11 @@ static inline void made_sample(struct made *m, const struct made_sample *s)
     p->ip = s->depth > 1 ? s->chain[1] : 0;
 }
 
-static inline void made_lost(struct made *m, u64 count, u64 time)
+static inline void made_lost(struct made *m, u64 id, u64 count, u64 time)
 {
     struct perf_lost *l =
         made_record(m, PERF_RECORD_LOST, 0, sizeof(struct perf_lost));
+    l->id = id;
     l->count = count;
     l->trailer = made_trailer(0, time);
 }

@@ -13,6 +13,8 @@
 static struct made made;
 static struct samples samples;
 static struct perf_file file;
+static u32 event; // that is read
+static struct perf_events events;
 static struct timed_sample seen[64];
 static u32 seen_count;
 
@@ -34,10 +36,13 @@ static const char *read_bytes(const u8 *bytes, size_t size)
     memcpy(copy, bytes, size);
     samples_free(&samples);
     assert_int_equal(samples_init(&samples, no_file), 0);
-    file = (struct perf_file){ .sample = see };
+    file = (struct perf_file){ .event = event, .sample = see };
     seen_count = 0;
+    const char *no_events = perf_read_events(&events, copy, size);
     const char *problem = perf_read(&file, &samples, copy, size);
     free(copy);
+    assert_true((no_events == NULL && event < events.count) ==
+                (problem == NULL));
     return problem;
 }
 
@@ -93,7 +98,7 @@ static void make(void)
     made_sample(&made, &user_sample);
     made_sample(&made, &kernel);
     made_sample(&made, &vdso);
-    made_lost(&made, 1, 1700);
+    made_lost(&made, 0, 1, 1700);
     made_sample(&made, &idle);
     made_own(&made, PERF_STROBE_INFO, &info, sizeof(info));
     made_end(&made);
@@ -185,7 +190,7 @@ static void without_figures(void **state UNUSED)
 {
     made_begin(&made);
     made_sample(&made, &user_sample);
-    made_lost(&made, 3, 1);
+    made_lost(&made, 0, 3, 1);
     made_end(&made);
     read_made();
     assert_false(file.has_info);
@@ -286,13 +291,172 @@ static void deep_chain(void **state UNUSED)
     assert_int_equal(samples.reader.malformed, 1);
 }
 
+// --- several events ---------------------------------------------------------
+
+static const u64 ids[] = { 40, 7, 1ull << 40 };
+
+#define OF_EVENT(kind, event) ((kind) | (event) << PERF_STROBE_EVENT_SHIFT)
+
+// Three events, with one, two and three samples of their own, each at its own
+// time. The last one's figures say nothing.
+static void make_several(void)
+{
+    struct sprofile_info info = { .source = "nmi-hpet", .taken = 3, .lost = 2 };
+    struct sprofile_options asked = { .rate_hz = 100 };
+
+    made_begin_events(&made, ids, ARRAY_SIZE(ids));
+    made_own(&made, OF_EVENT(PERF_STROBE_OPTIONS, 0u), &asked, sizeof(asked));
+    asked.rate_hz = 200;
+    made_own(&made, OF_EVENT(PERF_STROBE_OPTIONS, 1u), &asked, sizeof(asked));
+    made_own(&made, OF_EVENT(PERF_STROBE_INFO, 0u), &info, sizeof(info));
+    made_comm(&made, 7, "shell", false, 100);
+    made_mmap(&made, 7, "/bin/sh", 0x8048000, 0x11, 100);
+    for (u32 round = 0; round < 3; round++) {
+        for (u32 i = 0; i <= round; i++) {
+            struct made_sample s = user_sample;
+            s.id = ids[2 - i];
+            s.time = 1000 * (3 - i) + round;
+            made_sample(&made, &s);
+        }
+    }
+    made_lost(&made, ids[0], 2, 3000);
+    info = (struct sprofile_info){ .source = "pmc", .event = "cycles:u" };
+    info.taken = 2;
+    made_own(&made, OF_EVENT(PERF_STROBE_INFO, 1u), &info, sizeof(info));
+    made_end(&made);
+}
+
+// Each has its own samples and figures, and of the others nothing.
+static void several(void **state UNUSED)
+{
+    static const char *const names[] = { "nmi-hpet", "cycles:u", "event-3" };
+
+    make_several();
+    for (event = 0; event < 3; event++) {
+        read_made();
+        assert_int_equal(events.count, 3);
+        assert_string_equal(events.name[event], names[event]);
+        assert_int_equal(perf_find_event(&events, names[event]), event);
+        assert_int_equal(samples.reader.malformed, 0);
+        assert_int_equal(seen_count, event + 1);
+        assert_int_equal(file.first / 1000, event + 1);
+        assert_int_equal(file.last / 1000, event + 1);
+        assert_int_equal(samples.lost, event == 0 ? 2 : 0);
+        assert_int_equal(file.has_info, event < 2);
+        assert_int_equal(file.info.taken, 3 - (event == 1));
+        assert_int_equal(file.asked.rate_hz, event < 2 ? 100 * event + 100 : 0);
+        assert_string_equal(samples.images.list[seen[0].image].path, "/bin/sh");
+    }
+    assert_int_equal(perf_find_event(&events, "lapic"), 3);
+    assert_non_null(strstr(read_bytes(made.bytes, made.size), "no such event"));
+    event = 0;
+}
+
+static void all_names(void **state UNUSED)
+{
+    char text[64], little[8];
+
+    make_several();
+    read_made();
+    perf_list_events(&events, text, sizeof(text));
+    assert_string_equal(text, "nmi-hpet, cycles:u, event-3");
+    perf_list_events(&events, little, sizeof(little));
+    assert_string_equal(little, "nmi-hpe");
+}
+
+// A sample of none of the events is no sample of any.
+static void unknown_id(void **state UNUSED)
+{
+    struct made_sample s = user_sample;
+
+    made_begin_events(&made, ids, 2);
+    s.id = ids[0];
+    made_sample(&made, &s);
+    s.id = ids[2];
+    made_sample(&made, &s);
+    made_lost(&made, 0, 1, 2000);
+    made_end(&made);
+    read_made();
+    assert_int_equal(seen_count, 1);
+    assert_int_equal(samples.lost, 0);
+    assert_int_equal(samples.reader.malformed, 2);
+}
+
+// Ids that are not there, or too many events: it is not a file of ours.
+static void bad_ids(void **state UNUSED)
+{
+    static u64 many[PERF_EVENTS_MAX + 1];
+    struct perf_file_attr *second =
+        (void *)(made.bytes + sizeof(struct perf_header) + 3 * sizeof(u64) +
+                 sizeof(struct perf_file_attr));
+
+    make_several();
+    second->ids.size = 0;
+    assert_non_null(read_bytes(made.bytes, made.size));
+    make_several();
+    second->ids.offset = made.size - 7;
+    assert_non_null(read_bytes(made.bytes, made.size));
+    make_several();
+    second->ids.offset = UINT64_MAX - 3;
+    assert_non_null(read_bytes(made.bytes, made.size));
+    made_begin_events(&made, many, ARRAY_SIZE(many));
+    made_end(&made);
+    assert_non_null(read_bytes(made.bytes, made.size));
+    made_begin_events(&made, many, 0);
+    made_end(&made);
+    assert_non_null(read_bytes(made.bytes, made.size));
+}
+
+static void several_truncated(void **state UNUSED)
+{
+    make_several();
+    const size_t data = ((struct perf_header *)made.bytes)->data.offset;
+    for (event = 0; event < 3; event++) {
+        u32 before = 0;
+        for (size_t size = 0; size < made.size; size++) {
+            const char *problem = read_bytes(made.bytes, size);
+            assert_true((size < data) == (problem != NULL));
+            assert_int_equal(samples.reader.malformed, 0);
+            assert_true(seen_count >= before);
+            before = seen_count;
+        }
+        assert_int_equal(before, event + 1);
+    }
+    event = 0;
+}
+
+static void several_changed(void **state UNUSED)
+{
+    make_several();
+    for (size_t at = 0; at < made.size; at++) {
+        for (u32 bits = 1; bits < 256; bits = bits * 2 + 1) {
+            made.bytes[at] ^= bits;
+            event = at % 3;
+            if (read_bytes(made.bytes, made.size) == NULL)
+                assert_true(samples.total <= file.records);
+            made.bytes[at] ^= bits;
+        }
+    }
+    event = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole),           cmocka_unit_test(programs_by_time),
-        cmocka_unit_test(without_figures), cmocka_unit_test(names_without_end),
-        cmocka_unit_test(refused),         cmocka_unit_test(truncated),
-        cmocka_unit_test(changed),         cmocka_unit_test(deep_chain),
+        cmocka_unit_test(whole),
+        cmocka_unit_test(programs_by_time),
+        cmocka_unit_test(without_figures),
+        cmocka_unit_test(names_without_end),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(truncated),
+        cmocka_unit_test(changed),
+        cmocka_unit_test(deep_chain),
+        cmocka_unit_test(several),
+        cmocka_unit_test(all_names),
+        cmocka_unit_test(unknown_id),
+        cmocka_unit_test(bad_ids),
+        cmocka_unit_test(several_truncated),
+        cmocka_unit_test(several_changed),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     samples_free(&samples);

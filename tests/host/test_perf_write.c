@@ -18,8 +18,10 @@
 
 #define MHZ 1000000u
 #define TSC_HZ (2000 * MHZ) // two cycles are a nanosecond
-#define FILE_ROOM 16384u
-#define DATA_BEGINS 192u // docs/perf-data.md
+#define FILE_ROOM 32768u
+#define EVENTS 3u // where there are several
+// docs/perf-data.md
+#define DATA_BEGINS(events) (104u + (events) * (8u + 80u))
 
 static char path[] = "/tmp/strobe-perf-XXXXXX";
 static u8 file[FILE_ROOM];
@@ -115,8 +117,32 @@ static void load(void)
     fclose(f);
 }
 
-// Writes the session; with `end` false as if power was lost before its end.
-static void write_file(bool end)
+static struct sprofile_options asked[EVENTS];
+static struct sprofile_info infos[EVENTS];
+static struct samples written[EVENTS];
+
+static void begin_events(struct perf_event *events)
+{
+    static const struct sprofile_info all[EVENTS] = {
+        { .source = "nmi-hpet", .rate_hz = 1000, .cpus = 2, .tsc_hz = TSC_HZ },
+        { .source = "lapic", .rate_hz = 500, .cpus = 2, .tsc_hz = TSC_HZ },
+        { .source = "pmc", .event = "cycles:u", .period = 7, .tsc_hz = TSC_HZ },
+    };
+    struct program old = { .task = 1, .name = "init", .image = IMAGE_UNKNOWN };
+
+    for (u32 i = 0; i < EVENTS; i++) {
+        infos[i] = all[i];
+        asked[i].size = sizeof(asked[i]);
+        asked[i].rate_hz = 999 + i;
+        assert_int_equal(samples_init(&written[i], no_file), 0);
+        programs_add(&written[i].programs, &old);
+        events[i] = (struct perf_event){ &asked[i], &infos[i], &written[i] };
+    }
+}
+
+// Writes a run with `count` events, a session each with the same stream; with
+// `end` false as if power was lost before its end.
+static void write_events(u32 count, bool end)
 {
     char *const command[] = { "sprofile", "-o", "x", NULL };
     struct perf_facts facts = { .host = "strobe",
@@ -126,33 +152,39 @@ static void write_file(bool end)
                                 .command = command,
                                 .kernel_id = { 0xaa },
                                 .kernel_id_size = 20 };
-    struct sprofile_options asked = { .size = sizeof(asked), .rate_hz = 999 };
-    struct sprofile_info info = {
-        .source = "nmi-hpet", .rate_hz = 1000, .cpus = 2, .tsc_hz = TSC_HZ
-    };
-    struct program old = { .task = 1, .name = "init", .image = IMAGE_UNKNOWN };
+    struct perf_event events[EVENTS];
     struct perf_writer w;
 
-    assert_int_equal(samples_init(&samples, no_file), 0);
-    programs_add(&samples.programs, &old);
-    assert_null(perf_write_begin(&w, path, &facts, &asked, &info, &samples));
+    begin_events(events);
+    assert_null(perf_write_begin(&w, path, &facts, events, count));
     make_stream();
-    samples_add_stream(&samples, stream, stream_size);
-    perf_write_stream(&w, stream, stream_size);
-    info.taken = 7;
-    info.lost = 5; // two of them behind the last sample
-    perf_write_info(&w, &info);
+    for (u32 i = 0; i < count; i++) {
+        samples_add_stream(&written[i], stream, stream_size);
+        perf_write_stream(&w, i, stream, stream_size);
+        infos[i].taken = 7 + i;
+        infos[i].lost = 5 + i; // of them, behind the last sample: 2, 3, 4
+        perf_write_info(&w, i, &infos[i]);
+    }
     load();
-    assert_null(perf_write_end(&w, &info));
+    for (u32 i = 0; i < count; i++)
+        perf_write_totals(&w, i, &infos[i]);
+    assert_null(perf_write_end(&w));
     if (end)
         load();
-    samples_free(&samples);
+    for (u32 i = 0; i < EVENTS; i++)
+        samples_free(&written[i]);
 }
 
-// What a reader finds in the first `size` bytes of what is in `file`.
-static struct perf_file read_file(size_t size)
+static void write_file(bool end)
 {
-    struct perf_file f = { .sample = see };
+    write_events(1, end);
+}
+
+// What a reader finds of an event in the first `size` bytes of what is in
+// `file`.
+static struct perf_file read_event(u32 event, size_t size)
+{
+    struct perf_file f = { .event = event, .sample = see };
     seen_count = 0;
     assert_int_equal(samples_init(&samples, no_file), 0);
     const char *problem = perf_read(&f, &samples, file, size);
@@ -160,6 +192,11 @@ static struct perf_file read_file(size_t size)
         fail_msg("%s", problem);
     assert_int_equal(samples.reader.malformed, 0);
     return f;
+}
+
+static struct perf_file read_file(size_t size)
+{
+    return read_event(0, size);
 }
 
 static void assert_place(u32 chain, u32 image, u32 address)
@@ -206,6 +243,82 @@ static void all_is_there(void **state UNUSED)
     assert_int_equal(seen[3].mode, MODE_IRQ);
     assert_int_equal(samples.images.list[IMAGE_KERNEL].build_id[0], 0xaa);
     samples_free(&samples);
+}
+
+static u32 count_records(u32 type)
+{
+    struct perf_header h;
+    u32 count = 0;
+
+    memcpy(&h, file, sizeof(h));
+    for (u64 at = h.data.offset; at < h.data.offset + h.data.size;) {
+        const struct perf_record *r = (void *)(file + at);
+        count += r->type == type;
+        at += r->size;
+    }
+    return count;
+}
+
+// Of several events each has its own samples, losses and figures; what becomes
+// of tasks is told once.
+static void several(void **state UNUSED)
+{
+    write_events(1, true);
+    u32 forks = count_records(PERF_RECORD_FORK);
+    u32 mappings = count_records(PERF_RECORD_MMAP2);
+    write_events(EVENTS, true);
+    assert_int_equal(count_records(PERF_RECORD_FORK), forks);
+    assert_int_equal(count_records(PERF_RECORD_MMAP2), mappings);
+    assert_int_equal(count_records(PERF_RECORD_SAMPLE), 4 * EVENTS);
+    for (u32 i = 0; i < EVENTS; i++) {
+        struct perf_file f = read_event(i, file_size);
+        assert_true(f.has_info);
+        assert_string_equal(f.info.source, infos[i].source);
+        assert_string_equal(f.info.event, infos[i].event);
+        assert_int_equal(f.info.taken, 7 + i);
+        assert_int_equal(f.asked.rate_hz, 999 + i);
+        assert_int_equal(samples.lost, 5 + i);
+        assert_int_equal(seen_count, 4);
+        assert_int_equal(seen[0].time, 3000);
+        assert_string_equal(samples.images.list[seen[0].image].path,
+                            "/none/prog");
+        samples_free(&samples);
+    }
+}
+
+// What perf calls them: each attribute, its id, and its name in EVENT_DESC.
+static void described(void **state UNUSED)
+{
+    static const char *const names[EVENTS] = { "nmi-hpet", "lapic",
+                                               "cycles:u" };
+    const u64 before = 1 << PERF_FEATURE_EVENTS; // in the table: as many bits
+    struct perf_header h;
+    struct perf_section s;
+
+    write_events(EVENTS, true);
+    memcpy(&h, file, sizeof(h));
+    u32 index = __builtin_popcountll(h.features[0] & (before - 1));
+    memcpy(&s, file + h.data.offset + h.data.size + index * sizeof(s),
+           sizeof(s));
+    const u8 *at = file + s.offset;
+    assert_memory_equal(at, ((u32[]){ EVENTS, sizeof(struct perf_attr) }), 8);
+    at += 8;
+    for (u32 i = 0; i < EVENTS; i++) {
+        struct perf_file_attr a;
+        u64 id;
+        u32 length;
+        memcpy(&a, file + h.attrs.offset + i * sizeof(a), sizeof(a));
+        memcpy(&id, file + a.ids.offset, sizeof(id));
+        assert_int_equal(id, i + 1);
+        assert_memory_equal(at, &a.attr, sizeof(a.attr));
+        memcpy(&length, at + sizeof(a.attr) + 4, sizeof(length));
+        at += sizeof(a.attr) + 8;
+        assert_string_equal((const char *)at, names[i]);
+        at += length;
+        assert_memory_equal(at, &id, sizeof(id));
+        at += sizeof(id);
+    }
+    assert_ptr_equal(at, file + s.offset + s.size);
 }
 
 // A program that has a build id is once among the features: perf's way to know
@@ -288,9 +401,8 @@ static const char *repair(struct perf_repaired *r)
 }
 
 // The end of the last whole record in the first `size` bytes.
-static size_t whole(size_t size, size_t data_end, u32 *records)
+static size_t whole(size_t at, size_t size, size_t data_end, u32 *records)
 {
-    size_t at = DATA_BEGINS;
     size = MIN(size, data_end);
     for (*records = 0; at + 8 <= size; ++*records) {
         const struct perf_record *r = (void *)(file + at);
@@ -301,20 +413,22 @@ static size_t whole(size_t size, size_t data_end, u32 *records)
     return at;
 }
 
-// Cuts `file` at each byte.
-static void cut_everywhere(size_t data_end)
+// Cuts `file` at each byte; with several events, which make it long, at the
+// bytes of a step that no record's size is a multiple of.
+static void cut_everywhere(u32 events, size_t data_end)
 {
     static u8 original[FILE_ROOM];
+    const size_t data = DATA_BEGINS(events);
     size_t size = file_size;
     memcpy(original, file, size);
-    for (size_t cut = 0; cut < size; cut++) {
+    for (size_t cut = 0; cut<size; cut += events> 1 ? 11 : 1) {
         struct perf_repaired r;
         u32 records;
         memcpy(file, original, size);
-        size_t end = whole(cut, data_end, &records);
+        size_t end = whole(data, cut, data_end, &records);
         store(cut);
         const char *problem = repair(&r);
-        if (end == DATA_BEGINS) {
+        if (end == data) {
             assert_non_null(problem);
             load();
             assert_int_equal(file_size, cut);
@@ -327,10 +441,11 @@ static void cut_everywhere(size_t data_end)
         assert_int_equal(r.records, records);
         assert_int_equal(r.cut, cut - end);
         load();
-        assert_memory_equal(file + DATA_BEGINS, original + DATA_BEGINS,
-                            end - DATA_BEGINS);
-        assert_false(read_file(file_size).cut);
-        samples_free(&samples);
+        assert_memory_equal(file + data, original + data, end - data);
+        for (u32 i = 0; i < events; i++) {
+            assert_false(read_event(i, file_size).cut);
+            samples_free(&samples);
+        }
         assert_null(repair(&r));
         assert_false(r.changed);
     }
@@ -339,7 +454,7 @@ static void cut_everywhere(size_t data_end)
 static void cut_unfinished(void **state UNUSED)
 {
     write_file(false);
-    cut_everywhere(file_size);
+    cut_everywhere(1, file_size);
 }
 
 static void cut_finished(void **state UNUSED)
@@ -347,7 +462,17 @@ static void cut_finished(void **state UNUSED)
     struct perf_header h;
     write_file(true);
     memcpy(&h, file, sizeof(h));
-    cut_everywhere(h.data.offset + h.data.size);
+    cut_everywhere(1, h.data.offset + h.data.size);
+}
+
+static void cut_several(void **state UNUSED)
+{
+    struct perf_header h;
+    write_events(EVENTS, false);
+    cut_everywhere(EVENTS, file_size);
+    write_events(EVENTS, true);
+    memcpy(&h, file, sizeof(h));
+    cut_everywhere(EVENTS, h.data.offset + h.data.size);
 }
 
 static void not_ours(void **state UNUSED)
@@ -363,10 +488,10 @@ static void corrupt(void **state UNUSED)
 {
     static u8 original[FILE_ROOM];
     struct perf_repaired r;
-    write_file(true);
+    write_events(EVENTS, true);
     memcpy(original, file, file_size);
     size_t size = file_size;
-    for (size_t at = 0; at < size; at++) {
+    for (size_t at = 0; at < size; at += 1 + random_below(5)) {
         memcpy(file, original, size);
         file[at] ^= 1u << random_below(8);
         store(size);
@@ -393,7 +518,8 @@ int main(void)
         cmocka_unit_test(all_is_there), cmocka_unit_test(features),
         cmocka_unit_test(events),       cmocka_unit_test(cut_unfinished),
         cmocka_unit_test(cut_finished), cmocka_unit_test(not_ours),
-        cmocka_unit_test(corrupt),
+        cmocka_unit_test(corrupt),      cmocka_unit_test(several),
+        cmocka_unit_test(described),    cmocka_unit_test(cut_several),
     };
     return cmocka_run_group_tests(tests, create, delete);
 }

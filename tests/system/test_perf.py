@@ -1,5 +1,6 @@
 """perf.data out of the guest, read by the real perf: symbols, chains, CPUs,
-threads, annotation, differences, build ids; and files that were cut off."""
+threads, annotation, differences, build ids; several events; and files that were
+cut off."""
 import collections
 import functools
 import json
@@ -9,7 +10,7 @@ import subprocess
 
 import pytest
 
-from machine import ROOT, vm
+from machine import ROOT, batch, vm
 
 KERNEL = f"{ROOT}/build/kernel.elf"
 SYSTEM = """sh -c "tester 20; lua -e 'for i = 1, 30000 do s = i .. 1 end';
@@ -231,3 +232,131 @@ def test_size(out):
     """With stacks, on 4 CPUs."""
     size = os.path.getsize(f"{out}/all.perf")
     assert size / told(out, "all")["taken"] < SERENITY_BYTES / 5
+
+
+# --- several events -----------------------------------------------------------
+
+EVENTS = """
+cd /out
+profile --json -s nmi-hpet,lapic -o two.perf /bin/tester 4 >two.json
+sprofile --json -s lapic -s nmi-hpet -o sys.perf tester 20 >sys.json 2>/dev/null
+profile -s nmi-hpet,lapic /bin/tester 4 >two.txt
+profile diff --event lapic two.perf two.perf >diff.txt
+"""
+
+
+@pytest.fixture(scope="module", params=(1, 4))
+def events(request, tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("events"))
+    result = vm(EVENTS, "--icount", "1", "--get", folder, smp=request.param,
+                timeout=100)
+    assert result.status == 0 and result.errors == "", result
+    return folder
+
+
+def reports(out, name, fields):
+    """perf's rows of each event: {event: rows}."""
+    text = perf(out, "report", *symbols(name), "--stdio", "--no-children", "-g",
+                "none", "-F", "sample," + fields, "-t", ";")
+    rows, event = {}, None
+    for line in text.splitlines():
+        begins = re.match(r"# Samples: .* of event '(.*)'", line)
+        if begins:
+            event = rows[begins.group(1)] = []
+        elif line and line[0] != "#":
+            event.append(tuple(field.strip() for field in line.split(";")))
+    return rows
+
+
+@pytest.mark.parametrize("name, sources", (
+    ("two", ("nmi-hpet", "lapic")), ("sys", ("lapic", "nmi-hpet"))))
+def test_events(events, name, sources):
+    """Each source of one run is an event of its own to perf, with as many
+    samples of each function as the guest's own table of it says."""
+    ours = told(events, name)["events"]
+    assert tuple(e["source"] for e in ours) == sources
+    theirs = reports(events, f"{name}.perf", "dso,sym")
+    assert tuple(theirs) == sources
+    script = perf(events, "script", *symbols(f"{name}.perf"), "-F", "event")
+    seen = collections.Counter(re.findall(r"^ *([a-z-]+):", script, re.M))
+    for e in ours:
+        assert e["taken"] > 10 and e["lost"] == 0, e
+        assert seen[e["source"]] == e["taken"], seen
+        table = counts(theirs[e["source"]])
+        assert sum(table.values()) == e["taken"], table
+        for row in e["rows"]:
+            image = os.path.basename(row["image"])
+            if row["symbol"] and row["samples"] and image not in (
+                    "[vdso]", "[unknown]"):
+                key = place(row["image"], row["symbol"])
+                assert table[key] == row["samples"], (key, row, table)
+
+
+def strobe(events, *arguments):
+    done = subprocess.run([f"{ROOT}/tools/strobe", *arguments],
+                          capture_output=True, text=True, cwd=events)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_events_at_home(events):
+    """strobe shows each event, or the one that is chosen, with the numbers of
+    the guest's report; what has room for one says which it took."""
+    ours = told(events, "two")["events"]
+    status, text, _ = strobe(events, "report", "two.perf")
+    assert status == 0
+    for number, e in enumerate(ours, 1):
+        begin = text.index(f"Event:   {e['source']}, {number} of 2")
+        assert f"{e['expected']} expected, {e['taken']} taken" in text[begin:]
+    _, text, _ = strobe(events, "top", "--event", "lapic", "two.perf")
+    assert "Event:   lapic, 2 of 2" in text and "nmi-hpet, 1" not in text
+    status, _, errors = strobe(events, "top", "-e", "rtc", "two.perf")
+    assert status == 1 and "it has: nmi-hpet, lapic" in errors
+    for e, options in ((ours[0], ()), (ours[1], ("--event", "lapic"))):
+        _, text, errors = strobe(events, "export", "--folded", *options,
+                                 "two.perf")
+        assert ("this is nmi-hpet" in errors) == (not options), errors
+        folded = sum(int(line.rsplit(" ", 1)[1])
+                     for line in text.splitlines())
+        assert folded == e["taken"]
+
+
+def test_events_printed(events):
+    with open(f"{events}/two.txt") as file:
+        text = file.read()
+    assert re.search(r"Event: +nmi-hpet, 1 of 2\nSource: +nmi-hpet at 1000 Hz",
+                     text), text
+    assert re.search(r"Event: +lapic, 2 of 2\nSource: +lapic at 1000 Hz", text)
+    assert len(re.findall(r"^0x\w+ +\d+ +[\d.]+% +a$", text, re.M)) == 2, text
+    with open(f"{events}/diff.txt") as file:
+        assert "tester" in file.read()
+
+
+MANY = ",".join(f"s{i}" for i in range(17))
+WRONG = {
+    "-s nmi-hpet,": "-s 'nmi-hpet,': a name is missing",
+    "-s ,": "-s ',': a name is missing",
+    "-s ''": "-s '': a name is missing",
+    "-s nmi-hpet,nmi-hpet": "-s nmi-hpet: it is named twice",
+    "-s lapic -s lapic": "-s lapic: it is named twice",
+    f"-s {MANY}": "-s: 16 at once at most",
+    f"-s lapic,{'x' * 40}": "there is none with so long a name",
+    "-s lapic,sundial": "sundial: no such sample source; there are",
+    "-s nmi-hpet,nmi-rtc": "nmi-rtc: NMIs have one user at a time, now "
+                           "nmi-hpet for this run",
+    "-s lapic,clock -e cycles,instructions": "but not both",
+    "-e cycles,instructions": "pmc: no performance counters",
+    "-s lapic -e cycles,instructions": "lapic counts no events",
+}
+
+
+def test_wrong_events():
+    """Whatever is asked of several events that cannot be is told, and nothing
+    is run."""
+    scripts = {(tool, text): f"{tool} {text} echo it runs"
+               for tool in ("profile", "sprofile") for text in WRONG}
+    results = batch(scripts)
+    for tool, text in scripts:
+        result = results[tool, text]
+        assert result.status in (1, 2), (tool, text, result)
+        assert WRONG[text] in result.errors, (tool, text, result)
+        assert "it runs" not in result.output, (tool, text, result)

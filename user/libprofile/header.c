@@ -106,6 +106,13 @@ void header_print(FILE *out, const struct sprofile_info *info,
     print_trouble(out, info, s);
 }
 
+void header_print_event(FILE *out, const char *name, uint32_t event,
+                        uint32_t count)
+{
+    if (count > 1)
+        fprintf(out, "Event:   %s, %u of %u\n", name, event + 1, count);
+}
+
 void header_complain(FILE *out, const char *prefix, const struct samples *s)
 {
     for (uint32_t i = 0; i < s->images.count; i++) {

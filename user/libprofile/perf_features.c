@@ -103,17 +103,29 @@ void perf_attr_make(struct perf_attr *a, const struct sprofile_info *info)
     }
 }
 
-static void add_event(struct blob *b, const struct sprofile_info *info,
-                      uint64_t id)
+const char *perf_event_name(const struct sprofile_info *info)
 {
-    struct perf_attr a;
-    perf_attr_make(&a, info);
-    add_word(b, 1); // events
-    add_word(b, sizeof(a));
-    blob_add(b, &a, sizeof(a));
-    add_word(b, 1); // ids
-    add_string(b, info->event[0] != '\0' ? info->event : "cpu-clock");
-    blob_add(b, &id, sizeof(id));
+    return info->event[0] != '\0' ? info->event : info->source;
+}
+
+// A time alone has perf's own name: so runs with different sources are alike.
+static void add_events(struct blob *b, const struct perf_event *events,
+                       uint32_t count)
+{
+    add_word(b, count);
+    add_word(b, sizeof(struct perf_attr));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sprofile_info *info = events[i].info;
+        uint64_t id = PERF_EVENT_ID(i);
+        struct perf_attr a;
+        perf_attr_make(&a, info);
+        blob_add(b, &a, sizeof(a));
+        add_word(b, 1); // ids
+        add_string(b, count == 1 && info->event[0] == '\0'
+                          ? "cpu-clock"
+                          : perf_event_name(info));
+        blob_add(b, &id, sizeof(id));
+    }
 }
 
 static void add_command(struct blob *b, char *const *command)
@@ -128,7 +140,7 @@ static void add_command(struct blob *b, char *const *command)
 
 void perf_feature_make(struct blob *out, unsigned feature,
                        const struct perf_facts *facts,
-                       const struct sprofile_info *info, uint64_t id)
+                       const struct perf_event *events, uint32_t count)
 {
     switch (feature) {
     case PERF_FEATURE_HOSTNAME:
@@ -148,7 +160,7 @@ void perf_feature_make(struct blob *out, unsigned feature,
         add_command(out, facts->command);
         break;
     case PERF_FEATURE_EVENTS:
-        add_event(out, info, id);
+        add_events(out, events, count);
         break;
     }
 }

@@ -9,6 +9,8 @@
 
 #include "perf_format.h"
 
+struct samples;
+
 // Bytes that grow. `failed`: memory was out, and some are missing.
 struct blob {
     uint8_t *bytes;
@@ -20,6 +22,18 @@ void blob_free(struct blob *b);
 
 // The event whose samples a session takes.
 void perf_attr_make(struct perf_attr *a, const struct sprofile_info *info);
+// What it is called among the others of its file: what it counts, or the source
+// of what is taken by time.
+const char *perf_event_name(const struct sprofile_info *info);
+
+// One of the events of a file, by number.
+struct perf_event {
+    const struct sprofile_options *asked;
+    const struct sprofile_info *info;
+    struct samples *samples;
+};
+// An event's id, in each of its samples.
+#define PERF_EVENT_ID(event) ((event) + 1ull)
 
 // What is told of the machine and of the command.
 struct perf_facts {
@@ -31,7 +45,6 @@ struct perf_facts {
 };
 
 // Feature number `feature` (PERF_FEATURE_..., not BUILD_ID) is added to `out`.
-// `id` is the event's.
 void perf_feature_make(struct blob *out, unsigned feature,
                        const struct perf_facts *facts,
-                       const struct sprofile_info *info, uint64_t id);
+                       const struct perf_event *events, uint32_t count);

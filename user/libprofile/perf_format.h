@@ -12,6 +12,8 @@ struct perf_section {
     uint64_t offset, size;
 };
 
+#define PERF_EVENTS_MAX 16 // of a file of ours
+
 struct perf_header {
     char magic[8];
     uint64_t size;      // of this header
@@ -165,6 +167,9 @@ enum perf_strobe_kind {
     // The bytes of a feature, n its number: what is sealed is made of these.
     PERF_STROBE_FEATURE = 256,
 };
+// Above: the number of the event that the first two are about.
+#define PERF_STROBE_EVENT_SHIFT 16
+#define PERF_STROBE_KIND_MASK 0xffffu
 
 // --- features ---------------------------------------------------------------
 

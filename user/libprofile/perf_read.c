@@ -2,6 +2,7 @@
 
 #include "perf_walk.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,6 +255,9 @@ static bool take_sample(struct reading *r, const struct perf_view *v)
     if (!perf_get(v, &in, sizeof(in)) || in.ip > UINT32_MAX ||
         in.depth > (v->head.size - sizeof(in)) / sizeof(uint64_t))
         return false;
+    uint32_t event = perf_event_of(&r->layout, in.id);
+    if (event != r->file->event)
+        return event != PERF_EVENTS_MAX;
     const struct program *p = programs_find(&s->programs, in.pid, in.time);
     struct timed_sample out = { .time = in.time,
                                 .period = in.period,
@@ -282,8 +286,10 @@ static bool take_lost(struct reading *r, const struct perf_view *v)
 
     if (!perf_get(v, &lost, sizeof(lost)))
         return false;
-    r->samples->lost += lost.count;
-    return true;
+    uint32_t event = perf_event_of(&r->layout, lost.id);
+    if (event == r->file->event)
+        r->samples->lost += lost.count;
+    return event != PERF_EVENTS_MAX;
 }
 
 // --- Strobe's own records ---------------------------------------------------
@@ -336,19 +342,26 @@ static void take_structure(void *out, size_t room, const uint8_t *bytes,
     memcpy(out, bytes, size < room ? size : room);
 }
 
+// Its bytes follow it.
+static bool get_own(const struct perf_view *v, struct perf_strobe *own)
+{
+    return perf_get(v, own, sizeof(*own)) &&
+           memcmp(own->magic, PERF_STROBE_MAGIC, sizeof(own->magic)) == 0 &&
+           own->size <= v->head.size - sizeof(*own);
+}
+
 static bool take_own(struct reading *r, const struct perf_view *v)
 {
     struct perf_file *f = r->file;
     struct perf_strobe own;
 
-    if (!perf_get(v, &own, sizeof(own)) ||
-        memcmp(own.magic, PERF_STROBE_MAGIC, sizeof(own.magic)) != 0 ||
-        own.size > v->head.size - sizeof(own))
+    if (!get_own(v, &own))
         return false;
     const uint8_t *bytes = v->bytes + sizeof(own);
-    if (own.kind == PERF_STROBE_OPTIONS) {
+    uint32_t of_event = f->event << PERF_STROBE_EVENT_SHIFT;
+    if (own.kind == (PERF_STROBE_OPTIONS | of_event)) {
         take_structure(&f->asked, sizeof(f->asked), bytes, own.size);
-    } else if (own.kind == PERF_STROBE_INFO) {
+    } else if (own.kind == (PERF_STROBE_INFO | of_event)) {
         take_structure(&f->info, sizeof(f->info), bytes, own.size);
         f->has_info = true;
     } else if (own.kind == PERF_STROBE_FEATURE + PERF_FEATURE_COMMAND) {
@@ -388,6 +401,65 @@ static void read_samples(struct reading *r)
     f->cut_bytes = walk.cut_bytes;
 }
 
+// --- events -----------------------------------------------------------------
+
+// As perf_event_name, of a structure that may end anywhere.
+static void take_name(struct perf_events *e, const struct perf_view *v)
+{
+    struct sprofile_info info;
+    struct perf_strobe own;
+
+    if (v->head.type != PERF_RECORD_STROBE || !get_own(v, &own))
+        return;
+    uint32_t event = own.kind >> PERF_STROBE_EVENT_SHIFT;
+    if ((own.kind & PERF_STROBE_KIND_MASK) != PERF_STROBE_INFO ||
+        event >= e->count)
+        return;
+    take_structure(&info, sizeof(info), v->bytes + sizeof(own), own.size);
+    const char *name = info.event[0] != '\0' ? info.event : info.source;
+    size_t room =
+        info.event[0] != '\0' ? sizeof(info.event) : sizeof(info.source);
+    snprintf(e->name[event], sizeof(e->name[event]), "%.*s", (int)room - 1,
+             name);
+}
+
+const char *perf_read_events(struct perf_events *e, const void *bytes,
+                             size_t size)
+{
+    struct perf_layout layout;
+    struct perf_walk walk = { .layout = &layout };
+    struct perf_view v;
+    const char *problem = perf_layout(&layout, bytes, size);
+
+    *e = (struct perf_events){ .count = layout.events };
+    if (problem != NULL)
+        return problem;
+    for (uint32_t i = 0; i < e->count; i++)
+        snprintf(e->name[i], sizeof(e->name[i]), "event-%u", i + 1);
+    while (perf_next(&walk, &v))
+        take_name(e, &v);
+    return NULL;
+}
+
+uint32_t perf_find_event(const struct perf_events *e, const char *name)
+{
+    uint32_t i = 0;
+
+    while (i < e->count && strcmp(e->name[i], name) != 0)
+        i++;
+    return i;
+}
+
+void perf_list_events(const struct perf_events *e, char *out, size_t size)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (uint32_t i = 0; i < e->count && used < size; i++)
+        used += snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "",
+                         e->name[i]);
+}
+
 // --- the whole --------------------------------------------------------------
 
 // What can be said without the writer's own figures.
@@ -418,6 +490,8 @@ const char *perf_read(struct perf_file *f, struct samples *s, const void *bytes,
     struct reading r = { .file = f, .samples = s };
     const char *problem = perf_layout(&r.layout, bytes, size);
 
+    if (problem == NULL && f->event >= r.layout.events)
+        problem = "it has no such event";
     if (problem == NULL)
         problem = read_changes(&r);
     if (problem != NULL)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "perf_format.h"
 #include "samples.h"
 
 // One sample, as the file has it, for who wants more than counts.
@@ -25,22 +26,36 @@ struct timed_sample {
 };
 
 struct perf_file {
+    uint32_t event; // which of the file's: its samples are read, and no others
     // Told of each sample, in the order of the file: of one CPU by time, of
     // all in any order. May be NULL.
     void (*sample)(void *arg, const struct timed_sample *s);
     void *arg;
-    // What was found:
+    // What was found, of this event:
     bool has_info; // else `info` holds what the samples show, and no more
     struct sprofile_info info;
     struct sprofile_options asked;
-    bool cut;           // it ends before its writer was done,
-    uint64_t cut_bytes; // with so much of a record
-    uint64_t records;
+    bool cut;             // the file ends before its writer was done,
+    uint64_t cut_bytes;   // with so much of a record
+    uint64_t records;     // of all events
     uint64_t first, last; // times of the samples
     char command[256];    // that was profiled; "": not told
 };
 
+// The events of a file: a session each.
+struct perf_events {
+    uint32_t count;                                  // at least 1
+    char name[PERF_EVENTS_MAX][SPROFILE_EVENT_NAME]; // each its own, as a rule
+};
+// NULL; or, in words for the user, why there is nothing to be read.
+const char *perf_read_events(struct perf_events *e, const void *bytes,
+                             size_t size);
+// The number of the event that is called so; `e->count`: none is.
+uint32_t perf_find_event(const struct perf_events *e, const char *name);
+// The names of all, with commas between them.
+void perf_list_events(const struct perf_events *e, char *out, size_t size);
+
 // Adds what the file holds to `s`. NULL; or, in words for the user, why there
-// is nothing to be read. Give `f` zeroed, but for the callback.
+// is nothing to be read. Give `f` zeroed, but for the callback and the event.
 const char *perf_read(struct perf_file *f, struct samples *s, const void *bytes,
                       size_t size);

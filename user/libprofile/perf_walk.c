@@ -12,19 +12,43 @@ static bool inside(uint64_t whole, uint64_t offset, uint64_t size)
     return offset <= whole && size <= whole - offset;
 }
 
-// The first event stands for all: they have the same fields.
-static const char *check_attr(const struct perf_layout *l,
-                              const struct perf_header *h)
+static const char not_as_ours[] =
+    "its events are not described as Strobe does it";
+
+// Of a single event no id is looked at.
+static const char *take_attr(struct perf_layout *l, uint64_t offset,
+                             uint32_t event)
 {
     struct perf_file_attr a;
 
-    if (h->attrs.size < sizeof(a) || h->attr_size != sizeof(a) ||
-        !inside(l->size, h->attrs.offset, sizeof(a)))
-        return "its events are not described as Strobe does it";
-    memcpy(&a, l->bytes + h->attrs.offset, sizeof(a));
+    memcpy(&a, l->bytes + offset, sizeof(a));
     if (a.attr.sample_type != SAMPLE_TYPE)
         return "its samples have other fields than Strobe's: it was written "
                "by another program; read it with perf";
+    if (l->events == 1)
+        return NULL;
+    if (a.ids.size != sizeof(l->ids[0]) ||
+        !inside(l->size, a.ids.offset, a.ids.size))
+        return not_as_ours;
+    memcpy(&l->ids[event], l->bytes + a.ids.offset, sizeof(l->ids[0]));
+    return NULL;
+}
+
+static const char *take_attrs(struct perf_layout *l,
+                              const struct perf_header *h)
+{
+    const size_t size = sizeof(struct perf_file_attr);
+
+    if (h->attrs.size < size || h->attr_size != size ||
+        h->attrs.size / size > PERF_EVENTS_MAX ||
+        !inside(l->size, h->attrs.offset, h->attrs.size))
+        return not_as_ours;
+    l->events = (uint32_t)(h->attrs.size / size);
+    for (uint32_t i = 0; i < l->events; i++) {
+        const char *problem = take_attr(l, h->attrs.offset + i * size, i);
+        if (problem != NULL)
+            return problem;
+    }
     return NULL;
 }
 
@@ -44,7 +68,7 @@ const char *perf_layout(struct perf_layout *l, const void *bytes, size_t size)
         return "its header is corrupt";
     if (h.data.offset > size)
         return "it was cut off before its first record";
-    const char *problem = check_attr(l, &h);
+    const char *problem = take_attrs(l, &h);
     if (problem != NULL)
         return problem;
     l->data = h.data.offset;
@@ -74,6 +98,17 @@ bool perf_next(struct perf_walk *w, struct perf_view *out)
     out->bytes = w->layout->bytes + w->at;
     w->at += out->head.size;
     return true;
+}
+
+uint32_t perf_event_of(const struct perf_layout *l, uint64_t id)
+{
+    if (l->events == 1)
+        return 0;
+    for (uint32_t i = 0; i < l->events; i++) {
+        if (l->ids[i] == id)
+            return i;
+    }
+    return PERF_EVENTS_MAX;
 }
 
 bool perf_get(const struct perf_view *v, void *out, size_t size)

@@ -12,8 +12,10 @@
 struct perf_layout {
     const uint8_t *bytes;
     size_t size;
-    uint64_t data, data_end; // the records; data_end is inside the file
-    bool cut;                // the writer was not done
+    uint64_t data, data_end;       // the records; data_end is inside the file
+    bool cut;                      // the writer was not done
+    uint32_t events;               // 1 to PERF_EVENTS_MAX
+    uint64_t ids[PERF_EVENTS_MAX]; // of several: the id of each
 };
 
 // NULL, or, in words for the user, why it cannot be read.
@@ -32,6 +34,9 @@ struct perf_view {
 // The next record; false at the end.
 bool perf_next(struct perf_walk *w, struct perf_view *out);
 
+// The event of a sample's or another record's id; PERF_EVENTS_MAX: none of
+// those there are.
+uint32_t perf_event_of(const struct perf_layout *l, uint64_t id);
 // Copies the record's first `size` bytes. False: it is shorter.
 bool perf_get(const struct perf_view *v, void *out, size_t size);
 // When a record was written, sample or other; 0: it does not say.

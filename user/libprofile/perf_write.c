@@ -10,7 +10,6 @@
 #include "perf_repair.h"
 #include "user_chain.h"
 
-#define EVENT_ID 1u
 #define PAGE 4096u
 #define KERNEL_BASE 0xc0000000u
 #define VDSO_BYTES 8192u
@@ -61,7 +60,11 @@ static struct perf_trailer trailer(uint32_t pid, uint32_t tid, uint64_t time,
                                    uint32_t cpu)
 {
     return (struct perf_trailer){
-        .pid = pid, .tid = tid, .time = time, .cpu = cpu, .id = EVENT_ID
+        .pid = pid,
+        .tid = tid,
+        .time = time,
+        .cpu = cpu,
+        .id = PERF_EVENT_ID(0),
     };
 }
 
@@ -140,7 +143,7 @@ static void find_mapping(const struct samples *s, uint32_t image,
 static void put_image(struct perf_writer *w, const struct perf_trailer *t,
                       uint32_t image)
 {
-    struct samples *s = w->samples;
+    struct samples *s = w->streams[0].samples;
     struct mapping m, vdso = { 0 };
     if (image == IMAGE_KERNEL || image == IMAGE_UNKNOWN)
         return;
@@ -162,7 +165,8 @@ static void put_image(struct perf_writer *w, const struct perf_trailer *t,
 // where it belongs, lies lower.
 static void put_kernel(struct perf_writer *w, const struct perf_facts *facts)
 {
-    const struct image *k = images_load(&w->samples->images, IMAGE_KERNEL);
+    const struct image *k =
+        images_load(&w->streams[0].samples->images, IMAGE_KERNEL);
     struct perf_trailer t = trailer(PERF_KERNEL_PID, 0, 0, 0);
     struct mapping m = { .address = KERNEL_BASE, .size = -KERNEL_BASE - PAGE };
     uint32_t first = 0;
@@ -184,7 +188,8 @@ static void put_kernel(struct perf_writer *w, const struct perf_facts *facts)
 
 static void take_task(void *arg, const struct sprofile_task *r)
 {
-    struct perf_writer *w = arg;
+    struct perf_stream *s = arg;
+    struct perf_writer *w = s->writer;
     uint64_t time = nanoseconds(w, r->head.time);
     struct perf_trailer t = trailer(r->task, r->task, time, r->head.cpu);
     struct perf_task p = {
@@ -196,11 +201,13 @@ static void take_task(void *arg, const struct sprofile_task *r)
         .time = time,
         .trailer = t,
     };
+    if (s != &w->streams[0])
+        return;
     w->time = MAX(w->time, time);
     if (r->kind == SPROFILE_T_EXECED) {
         put_name(w, &t, r->name, true);
         put_image(w, &t,
-                  images_add(&w->samples->images, r->path, r->build_id,
+                  images_add(&s->samples->images, r->path, r->build_id,
                              r->build_id_size));
         return;
     }
@@ -214,7 +221,7 @@ static void take_task(void *arg, const struct sprofile_task *r)
 // What ran when the session began.
 static void put_programs(struct perf_writer *w)
 {
-    const struct programs *p = &w->samples->programs;
+    const struct programs *p = &w->streams[0].samples->programs;
     for (uint32_t i = 0; i < p->count; i++) {
         uint32_t task = p->list[i].task;
         struct perf_trailer t = trailer(task, task, 0, 0);
@@ -225,33 +232,33 @@ static void put_programs(struct perf_writer *w)
 
 // --- threads ----------------------------------------------------------------
 
-static struct perf_known *find_known(struct perf_writer *w, uint32_t thread)
+static struct perf_known *find_known(struct perf_stream *e, uint32_t thread)
 {
     uint32_t i = thread * 0x9e3779b9u; // Fibonacci hashing
     for (;; i++) {
-        struct perf_known *k = &w->known[i & (w->known_room - 1)];
+        struct perf_known *k = &e->known[i & (e->known_room - 1)];
         if (k->program == 0 || k->thread == thread)
             return k;
     }
 }
 
 // At most half full. -1: no memory; then names are missing.
-static int grow_known(struct perf_writer *w)
+static int grow_known(struct perf_stream *e)
 {
-    struct perf_known *old = w->known;
-    uint32_t count = w->known_room;
-    if (w->known_count * 2 < count)
+    struct perf_known *old = e->known;
+    uint32_t count = e->known_room;
+    if (e->known_count * 2 < count)
         return 0;
     uint32_t room = count == 0 ? KNOWN_FIRST : count * 2;
-    w->known = calloc(room, sizeof(*w->known));
-    if (w->known == NULL) {
-        w->known = old;
+    e->known = calloc(room, sizeof(*e->known));
+    if (e->known == NULL) {
+        e->known = old;
         return -1;
     }
-    w->known_room = room;
+    e->known_room = room;
     for (uint32_t i = 0; i < count; i++) {
         if (old[i].program != 0)
-            *find_known(w, old[i].thread) = old[i];
+            *find_known(e, old[i].thread) = old[i];
     }
     free(old);
     return 0;
@@ -259,19 +266,19 @@ static int grow_known(struct perf_writer *w)
 
 // perf knows a task's first thread by the task; each other one is named by its
 // program when it is first seen there.
-static void name_thread(struct perf_writer *w, const struct stream_sample *s,
+static void name_thread(struct perf_stream *e, const struct stream_sample *s,
                         const struct program *p, uint64_t time)
 {
-    if (p == NULL || s->thread == s->task || grow_known(w) < 0)
+    if (p == NULL || s->thread == s->task || grow_known(e) < 0)
         return;
-    uint32_t number = p - w->samples->programs.list + 1;
-    struct perf_known *k = find_known(w, s->thread);
+    uint32_t number = p - e->samples->programs.list + 1;
+    struct perf_known *k = find_known(e, s->thread);
     if (k->program == number)
         return;
-    w->known_count += k->program == 0;
+    e->known_count += k->program == 0;
     *k = (struct perf_known){ s->thread, number };
     struct perf_trailer t = trailer(s->task, s->thread, time, s->cpu);
-    put_name(w, &t, p->name, false);
+    put_name(e->writer, &t, p->name, false);
 }
 
 // --- samples ----------------------------------------------------------------
@@ -293,11 +300,11 @@ static uint32_t add_chain(uint64_t *out, uint64_t mark, const uint32_t *pc,
     return 1 + depth;
 }
 
-static uint32_t make_chain(struct perf_writer *w, const struct stream_sample *s,
+static uint32_t make_chain(struct perf_stream *e, const struct stream_sample *s,
                            const struct program *p, uint64_t *out)
 {
     uint32_t user[USER_CHAIN_MAX];
-    uint32_t depth = user_chain(&w->samples->images,
+    uint32_t depth = user_chain(&e->samples->images,
                                 p != NULL ? p->image : IMAGE_UNKNOWN, s, user);
     // Who called the idle loop is always the same, and most samples are idle.
     bool idle = s->flags & SPROFILE_F_IDLE;
@@ -308,17 +315,18 @@ static uint32_t make_chain(struct perf_writer *w, const struct stream_sample *s,
 
 static void take_sample(void *arg, const struct stream_sample *in)
 {
-    struct perf_writer *w = arg;
+    struct perf_stream *e = arg;
+    struct perf_writer *w = e->writer;
     uint64_t chain[CHAIN_MAX], time = nanoseconds(w, in->time);
     const struct program *p =
-        programs_find(&w->samples->programs, in->task, in->time);
-    uint32_t depth = make_chain(w, in, p, chain);
+        programs_find(&e->samples->programs, in->task, in->time);
+    uint32_t depth = make_chain(e, in, p, chain);
     bool kernel = in->kernel_depth > 0;
     struct perf_sample s = {
         .head = { PERF_RECORD_SAMPLE,
                   kernel ? PERF_MISC_KERNEL : PERF_MISC_USER,
                   sizeof(s) + depth * sizeof(chain[0]) },
-        .id = EVENT_ID,
+        .id = e->id,
         .ip = kernel ? in->kernel[0] : in->user[0],
         .pid = in->task,
         .tid = in->thread,
@@ -329,46 +337,50 @@ static void take_sample(void *arg, const struct stream_sample *in)
         .depth = depth,
     };
     w->time = MAX(w->time, time);
-    name_thread(w, in, p, time);
+    name_thread(e, in, p, time);
     put(w, &s, sizeof(s));
     put(w, chain, depth * sizeof(chain[0]));
 }
 
 static void take_lost(void *arg, uint32_t cpu, uint64_t count)
 {
-    struct perf_writer *w = arg;
+    struct perf_stream *e = arg;
     struct perf_lost l = {
         .head = { PERF_RECORD_LOST, 0, sizeof(l) },
-        .id = EVENT_ID,
+        .id = e->id,
         .count = count,
-        .trailer = trailer(0, 0, w->time, cpu),
+        .trailer = trailer(0, 0, e->writer->time, cpu),
     };
-    put(w, &l, sizeof(l));
-    w->lost += count;
+    put(e->writer, &l, sizeof(l));
+    e->lost += count;
 }
 
 // --- the file ---------------------------------------------------------------
 
-static void put_header(struct perf_writer *w, const struct sprofile_info *info)
+static void put_header(struct perf_writer *w, const struct perf_event *events)
 {
-    const uint64_t id = EVENT_ID;
+    const uint64_t ids = w->count * sizeof(uint64_t);
+    const uint64_t attrs = w->count * sizeof(struct perf_file_attr);
     struct perf_header h = {
-        .magic = PERF_MAGIC,
         .size = sizeof(h),
         .attr_size = sizeof(struct perf_file_attr),
-        .attrs = { sizeof(h) + sizeof(id), sizeof(struct perf_file_attr) },
-        .data = { sizeof(h) + sizeof(id) + sizeof(struct perf_file_attr), 0 },
+        .attrs = { sizeof(h) + ids, attrs },
+        .data = { sizeof(h) + ids + attrs, 0 },
     };
     memcpy(h.magic, PERF_MAGIC, sizeof(h.magic));
-    struct perf_file_attr a = { .ids = { sizeof(h), sizeof(id) } };
-    perf_attr_make(&a.attr, info);
     put(w, &h, sizeof(h));
-    put(w, &id, sizeof(id));
-    put(w, &a, sizeof(a));
+    for (uint32_t i = 0; i < w->count; i++)
+        put(w, &w->streams[i].id, sizeof(uint64_t));
+    for (uint32_t i = 0; i < w->count; i++) {
+        struct perf_file_attr a = { .ids = { sizeof(h) + i * sizeof(uint64_t),
+                                             sizeof(uint64_t) } };
+        perf_attr_make(&a.attr, events[i].info);
+        put(w, &a, sizeof(a));
+    }
 }
 
 static void put_features(struct perf_writer *w, const struct perf_facts *facts,
-                         const struct sprofile_info *info)
+                         const struct perf_event *events)
 {
     static const unsigned features[] = {
         PERF_FEATURE_HOSTNAME, PERF_FEATURE_OS_RELEASE, PERF_FEATURE_ARCH,
@@ -376,7 +388,7 @@ static void put_features(struct perf_writer *w, const struct perf_facts *facts,
     };
     for (uint32_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
         struct blob b = { 0 };
-        perf_feature_make(&b, features[i], facts, info, EVENT_ID);
+        perf_feature_make(&b, features[i], facts, events, w->count);
         if (!b.failed)
             put_strobe(w, PERF_STROBE_FEATURE + features[i], b.bytes, b.size);
         blob_free(&b);
@@ -400,65 +412,91 @@ static FILE *create(const char *path, const char **problem)
     return NULL;
 }
 
-const char *perf_write_begin(struct perf_writer *w, const char *path,
-                             const struct perf_facts *facts,
-                             const struct sprofile_options *asked,
-                             const struct sprofile_info *info,
-                             struct samples *samples)
+static void begin_stream(struct perf_writer *w, uint32_t event,
+                         struct samples *samples)
 {
-    const char *problem = NULL;
-    *w = (struct perf_writer){
+    struct perf_stream *s = &w->streams[event];
+    *s = (struct perf_stream){
+        .writer = w,
+        .id = PERF_EVENT_ID(event),
         .samples = samples,
-        .tsc_hz = info->tsc_hz > 0 ? info->tsc_hz : 1,
         .reader = { .sample = take_sample,
                     .task = take_task,
                     .lost = take_lost,
-                    .arg = w },
+                    .arg = s },
     };
+}
+
+const char *perf_write_begin(struct perf_writer *w, const char *path,
+                             const struct perf_facts *facts,
+                             const struct perf_event *events, uint32_t count)
+{
+    const char *problem = NULL;
+    uint64_t tsc_hz = events[0].info->tsc_hz;
+    *w = (struct perf_writer){
+        .tsc_hz = tsc_hz > 0 ? tsc_hz : 1,
+        .count = count,
+    };
+    for (uint32_t i = 0; i < count; i++)
+        begin_stream(w, i, events[i].samples);
     w->file = create(path, &problem);
     if (w->file == NULL)
         return problem;
-    put_header(w, info);
-    put_features(w, facts, info);
-    put_strobe(w, PERF_STROBE_OPTIONS, asked, sizeof(*asked));
+    put_header(w, events);
+    put_features(w, facts, events);
+    for (uint32_t i = 0; i < count; i++)
+        put_strobe(w, PERF_STROBE_OPTIONS | i << PERF_STROBE_EVENT_SHIFT,
+                   events[i].asked, sizeof(*events[i].asked));
     put_kernel(w, facts);
     put_programs(w);
-    perf_write_info(w, info);
+    for (uint32_t i = 0; i < count; i++)
+        perf_write_info(w, i, events[i].info);
     return NULL;
 }
 
-void perf_write_stream(struct perf_writer *w, const void *bytes, size_t size)
+void perf_write_stream(struct perf_writer *w, uint32_t event, const void *bytes,
+                       size_t size)
 {
     if (w->file == NULL)
         return;
-    stream_read(&w->reader, bytes, size);
+    stream_read(&w->streams[event].reader, bytes, size);
     fflush(w->file);
 }
 
-void perf_write_info(struct perf_writer *w, const struct sprofile_info *info)
+void perf_write_info(struct perf_writer *w, uint32_t event,
+                     const struct sprofile_info *info)
 {
     if (w->file == NULL)
         return;
-    put_strobe(w, PERF_STROBE_INFO, info, sizeof(*info));
+    put_strobe(w, PERF_STROBE_INFO | event << PERF_STROBE_EVENT_SHIFT, info,
+               sizeof(*info));
     fflush(w->file);
 }
 
-const char *perf_write_end(struct perf_writer *w,
-                           const struct sprofile_info *info)
+void perf_write_totals(struct perf_writer *w, uint32_t event,
+                       const struct sprofile_info *info)
+{
+    struct perf_stream *s = &w->streams[event];
+    if (w->file == NULL)
+        return;
+    // The stream tells of those ahead of a sample that did find room.
+    if (info->lost > s->lost)
+        take_lost(s, 0, info->lost - s->lost);
+    perf_write_info(w, event, info);
+}
+
+const char *perf_write_end(struct perf_writer *w)
 {
     struct perf_repaired r;
     if (w->file == NULL)
         return NULL;
-    // The stream tells of those ahead of a sample that did find room.
-    if (info->lost > w->lost)
-        take_lost(w, 0, info->lost - w->lost);
-    perf_write_info(w, info);
     const char *problem = ferror(w->file) ? "some of it could not be written: "
                                             "is there no room any more?"
                                           : NULL;
     const char *broken = perf_repair(fileno(w->file), &r);
     fclose(w->file);
-    free(w->known);
+    for (uint32_t i = 0; i < w->count; i++)
+        free(w->streams[i].known);
     *w = (struct perf_writer){ 0 };
     return problem != NULL ? problem : broken;
 }

@@ -1,48 +1,114 @@
 #include "reading.h"
 
 #include <errno.h>
+#include <poll.h>
 
 #define DRAIN_MS 2000 // for the last records of a session that was stopped
 
+// Where a piece of the stream comes from.
+struct piece {
+    struct reading *reading;
+    uint32_t event;
+};
+
 static void take_piece(void *arg, const void *bytes, size_t size)
 {
-    const struct reading *r = arg;
+    const struct piece *p = arg;
+    struct reading *r = p->reading;
 
-    samples_add_stream(r->samples, bytes, size);
-    recording_take(r->recording, bytes, size);
+    samples_add_stream(&r->events->list[p->event].samples, bytes, size);
+    recording_take(&r->recording, p->event, bytes, size);
 }
 
-bool reading_take(const struct reading *r, int timeout_ms, int *size)
+static void broke(struct event *e)
 {
-    int n = profile_request(r->session);
-
-    if (n == 0)
-        n = profile_answer(r->session, timeout_ms, take_piece, (void *)r);
-    *size = n > 0 ? n : 0;
-    if (n >= 0 || errno == EINTR || errno == ETIMEDOUT || errno == EAGAIN)
-        return true;
+    e->over = true;
     if (errno != ESHUTDOWN)
         complain("reading samples: %s", kbox_problem(errno));
-    return false;
 }
 
-void reading_drain(const struct reading *r)
+// Takes one answer; its bytes, 0 if there is none in time or a signal comes.
+static int take_answer(struct reading *r, uint32_t event, int timeout_ms)
 {
-    int size;
+    struct event *e = &r->events->list[event];
+    struct piece piece = { r, event };
+    int n = profile_answer(&e->session, timeout_ms, take_piece, &piece);
 
-    if (profile_pause(r->session, true) < 0)
-        return;
-    do {
-        if (!reading_take(r, DRAIN_MS, &size))
-            return;
-    } while (size > 0);
+    if (n >= 0)
+        return n;
+    if (errno != EINTR && errno != ETIMEDOUT && errno != EAGAIN)
+        broke(e);
+    return 0;
 }
 
-bool reading_end(const struct reading *r, struct sprofile_info *info)
+// Asks for the next records. True if there is an answer already.
+static bool ask(struct event *e)
 {
-    if (profile_info(r->session, info) < 0)
-        complain("the session's totals: %s", kbox_problem(errno));
-    bool ok = recording_end(r->recording, info);
-    profile_end(r->session);
+    if (!e->over && profile_request(&e->session) < 0)
+        broke(e);
+    return e->session.answered;
+}
+
+bool reading_take(struct reading *r, int timeout_ms, int other)
+{
+    struct events *all = r->events;
+    struct pollfd fds[EVENTS_MAX + 1];
+    bool any = false;
+
+    for (uint32_t i = 0; i < all->count; i++) {
+        struct event *e = &all->list[i];
+        if (ask(e))
+            timeout_ms = 0;
+        fds[i] = (struct pollfd){ e->over ? -1 : e->session.phone, POLLIN, 0 };
+        any |= !e->over;
+    }
+    fds[all->count] = (struct pollfd){ other, POLLIN, 0 };
+    if (!any)
+        return false;
+    if (poll(fds, all->count + 1, timeout_ms) < 0)
+        return true;
+    for (uint32_t i = 0; i < all->count; i++) {
+        struct event *e = &all->list[i];
+        if (!e->over && (fds[i].revents != 0 || e->session.answered))
+            take_answer(r, i, 0);
+    }
+    return true;
+}
+
+bool reading_pause(struct reading *r, bool pause)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < r->events->count; i++)
+        all &= profile_pause(&r->events->list[i].session, pause) == 0;
+    return all;
+}
+
+void reading_drain(struct reading *r)
+{
+    reading_pause(r, true);
+    for (uint32_t i = 0; i < r->events->count; i++) {
+        struct event *e = &r->events->list[i];
+        do
+            ask(e);
+        while (!e->over && take_answer(r, i, DRAIN_MS) > 0);
+    }
+}
+
+void reading_info(struct reading *r)
+{
+    for (uint32_t i = 0; i < r->events->count; i++) {
+        struct event *e = &r->events->list[i];
+        if (profile_info(&e->session, &e->info) < 0)
+            complain("the session's totals: %s", kbox_problem(errno));
+    }
+}
+
+bool reading_end(struct reading *r)
+{
+    reading_info(r);
+    bool ok = recording_end(&r->recording);
+    for (uint32_t i = 0; i < r->events->count; i++)
+        profile_end(&r->events->list[i].session);
     return ok;
 }

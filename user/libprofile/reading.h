@@ -1,20 +1,25 @@
-// Reading a session as it goes on: into counted samples and, with -o, a file.
+// Reading the sessions of a run as they go on: into counted samples and, with
+// -o, a file.
 #pragma once
 
+#include "events.h"
 #include "recording.h"
 
 struct reading {
-    struct profile_session *session;
-    struct samples *samples;
-    struct recording *recording;
+    struct events *events; // begun
+    struct recording recording;
 };
 
-// Takes one answer and tells how many bytes it had; that there is none in time,
-// or a signal, is no harm. False: the session is over, or broken, which is
-// said.
-bool reading_take(const struct reading *r, int timeout_ms, int *size);
+// Waits until a session has records, and takes them, or until `other` (a
+// descriptor; -1: none) can be read, the time is over, or a signal has come.
+// False: all sessions are over, or broken, which has been said.
+bool reading_take(struct reading *r, int timeout_ms, int other);
 // Stops sampling and takes what is still in the rings.
-void reading_drain(const struct reading *r);
-// Ends the session, after it has told its totals, and the file. False: the file
-// is not what it should be; it has been said why.
-bool reading_end(const struct reading *r, struct sprofile_info *info);
+void reading_drain(struct reading *r);
+// Pauses all of them, or lets them go on. False: that cannot be.
+bool reading_pause(struct reading *r, bool pause);
+// Reads the totals of all sessions until now.
+void reading_info(struct reading *r);
+// Ends the sessions, after they have told their totals, and the file. False:
+// the file is not what it should be; it has been said why.
+bool reading_end(struct reading *r);

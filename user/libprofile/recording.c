@@ -18,16 +18,18 @@ static int64_t now_ms(void)
 }
 
 void recording_begin(struct recording *r, char *const *command,
-                     struct profile_session *session,
-                     const struct sprofile_options *asked,
-                     struct samples *samples)
+                     struct events *events)
 {
-    struct sprofile_info info;
+    struct perf_event list[EVENTS_MAX];
     struct utsname name;
     if (r->path == NULL)
         return;
-    r->session = session;
-    if (profile_info(session, &info) < 0 || uname(&name) < 0)
+    r->events = events;
+    for (uint32_t i = 0; i < events->count; i++) {
+        struct event *e = &events->list[i];
+        list[i] = (struct perf_event){ &e->asked, &e->info, &e->samples };
+    }
+    if (uname(&name) < 0)
         fail(1, "%s: %s", r->path, strerror(errno));
     struct perf_facts facts = {
         .host = name.nodename,
@@ -38,28 +40,40 @@ void recording_begin(struct recording *r, char *const *command,
     };
     facts.kernel_id_size = kernel_build_id(facts.kernel_id);
     const char *problem =
-        perf_write_begin(&r->writer, r->path, &facts, asked, &info, samples);
+        perf_write_begin(&r->writer, r->path, &facts, list, events->count);
     if (problem != NULL)
         fail(1, "-o %s: %s", r->path, problem);
     r->next_info_ms = now_ms() + INFO_MS;
 }
 
-void recording_take(struct recording *r, const void *bytes, size_t size)
+static void write_infos(struct recording *r)
 {
-    struct sprofile_info info;
+    for (uint32_t i = 0; i < r->events->count; i++) {
+        struct sprofile_info info;
+        if (profile_info(&r->events->list[i].session, &info) == 0)
+            perf_write_info(&r->writer, i, &info);
+    }
+}
+
+void recording_take(struct recording *r, uint32_t event, const void *bytes,
+                    size_t size)
+{
     if (r->path == NULL)
         return;
-    perf_write_stream(&r->writer, bytes, size);
-    if (now_ms() < r->next_info_ms || profile_info(r->session, &info) < 0)
+    perf_write_stream(&r->writer, event, bytes, size);
+    if (now_ms() < r->next_info_ms)
         return;
-    perf_write_info(&r->writer, &info);
+    write_infos(r);
     r->next_info_ms = now_ms() + INFO_MS;
 }
 
-bool recording_end(struct recording *r, const struct sprofile_info *info)
+bool recording_end(struct recording *r)
 {
-    const char *problem =
-        r->path != NULL ? perf_write_end(&r->writer, info) : NULL;
+    if (r->path == NULL)
+        return true;
+    for (uint32_t i = 0; i < r->events->count; i++)
+        perf_write_totals(&r->writer, i, &r->events->list[i].info);
+    const char *problem = perf_write_end(&r->writer);
     if (problem != NULL)
         complain("-o %s: %s", r->path, problem);
     return problem == NULL;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct sysinfo_sampler *find(const struct sysinfo_sampler *list,
                                           size_t count, const char *name)
@@ -15,6 +16,26 @@ static const struct sysinfo_sampler *find(const struct sysinfo_sampler *list,
             return &list[i];
     }
     return NULL;
+}
+
+static struct sysinfo_sampler *read_sources(size_t *count)
+{
+    *count = 0;
+    return sysinfo_read_records("system.profile.sources",
+                                SYSINFO_RECORD_SAMPLER, count);
+}
+
+void source_that_counts(char name[SPROFILE_SOURCE_NAME])
+{
+    size_t count;
+    struct sysinfo_sampler *list = read_sources(&count);
+
+    name[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].counts)
+            snprintf(name, SPROFILE_SOURCE_NAME, "%s", list[i].name);
+    }
+    free(list);
 }
 
 static void list_names(char *out, size_t size,
@@ -27,11 +48,34 @@ static void list_names(char *out, size_t size,
     }
 }
 
+// Who has what the usable source `s` needs.
+static void say_whose(char *out, size_t size, const struct sysinfo_sampler *s,
+                      const struct sysinfo_sampler *list, size_t count)
+{
+    size_t sessions = 0;
+    struct sysinfo_session *all = sysinfo_read_records(
+        "system.profile.sessions", SYSINFO_RECORD_SESSION, &sessions);
+
+    snprintf(out, size, "%s: it is in use by another session", s->name);
+    for (size_t i = 0; s->nmi && i < sessions; i++) {
+        const struct sysinfo_sampler *other = find(list, count, all[i].source);
+        if (other == NULL || other == s || !other->nmi)
+            continue;
+        int n =
+            snprintf(out, size, "%s: NMIs have one user at a time, now %s for ",
+                     s->name, other->name);
+        if (all[i].owner == (uint32_t)getpid())
+            snprintf(out + n, size - n, "this run");
+        else
+            snprintf(out + n, size - n, "task %u", all[i].owner);
+    }
+    free(all);
+}
+
 void source_problem(char *out, size_t size, const char *name)
 {
-    size_t count = 0;
-    struct sysinfo_sampler *list = sysinfo_read_records(
-        "system.profile.sources", SYSINFO_RECORD_SAMPLER, &count);
+    size_t count;
+    struct sysinfo_sampler *list = read_sources(&count);
     const struct sysinfo_sampler *s = find(list, count, name);
 
     if (list == NULL) { // of another machine, by its file
@@ -40,7 +84,7 @@ void source_problem(char *out, size_t size, const char *name)
         snprintf(out, size, "%s: no such sample source; there are ", name);
         list_names(out, size, list, count);
     } else if (s->usable) {
-        snprintf(out, size, "%s: it is in use by another session", name);
+        say_whose(out, size, s, list, count);
     } else {
         snprintf(out, size, "%s: %.*s", name, (int)sizeof(s->why), s->why);
     }

@@ -14,13 +14,15 @@
 #define ROWS_DEFAULT 20
 
 static bool json, total;
-static const char *rows_text;
+static const char *rows_text, *event;
 
 static const struct tool_option options[] = {
     { 'n', "rows", "N", "Length of the table (20); 0: all",
       .text = &rows_text },
     { 'T', "total", NULL, "Functions with what they call", .flag = &total },
     { 'j', "json", NULL, "Everything, as JSON", .flag = &json },
+    { 'e', "event", "NAME", "Of files with several events, this one",
+      .text = &event },
     { 0 },
 };
 static const struct tool tool = {
@@ -80,6 +82,27 @@ static void *find(void *arg, const struct image *m, size_t *size,
     return NULL;
 }
 
+// The number of the event that is chosen; without a choice the first, and of
+// several it says so.
+static uint32_t choose_event(const char *path, const void *bytes, size_t size)
+{
+    char names[PERF_EVENTS_MAX * SPROFILE_EVENT_NAME];
+    struct perf_events events;
+    const char *problem = perf_read_events(&events, bytes, size);
+
+    if (problem != NULL)
+        fail(1, "%s: %s", path, problem);
+    perf_list_events(&events, names, sizeof(names));
+    uint32_t found = event != NULL ? perf_find_event(&events, event) : 0;
+    if (found == events.count)
+        fail(1, "%s: it has no event %s; it has: %s", path, event, names);
+    if (event == NULL && events.count > 1)
+        complain("%s: of its events (%s) this is %s; --event NAME takes "
+                 "another",
+                 path, names, events.name[0]);
+    return found;
+}
+
 static void add(struct diff *d, const char *path)
 {
     struct samples samples;
@@ -92,6 +115,7 @@ static void add(struct diff *d, const char *path)
     if (samples_init(&samples, NULL) < 0)
         fail(1, "not enough memory");
     samples.images.find = find;
+    file.event = choose_event(path, bytes, size);
     const char *problem = perf_read(&file, &samples, bytes, size);
     free(bytes);
     if (problem == NULL)

@@ -29,9 +29,13 @@ static const char usage_text[] =
     "       profile --repair FILE\n"
     "       profile diff BEFORE... vs AFTER...\n"
     "  -F HZ       samples a second on each CPU (1000)\n"
-    "  -s SOURCE   what interrupts to take them (the best there is)\n"
+    "  -s SOURCE,...  what interrupts to take them (the best there is); of "
+    "several\n"
+    "              each on its own, at the same time\n"
     "  -c PERIOD   a sample every so many events, of a source that counts\n"
-    "  -e EVENT    what is counted (cycles), by such a source\n"
+    "  -e EVENT,...  what is counted (cycles), by such a source; of several "
+    "each\n"
+    "              on its own\n"
     "  -R          random distances between samples, PERIOD or 1/HZ on "
     "average\n"
     "  -m SECONDS  the buffers hold the samples of so much time\n"
@@ -74,16 +78,6 @@ static uint32_t number(const char *option, const char *text, uint32_t min,
     bad_usage();
 }
 
-static void set_name(char *out, size_t size, const char *option,
-                     const char *name)
-{
-    if (strlen(name) >= size) {
-        complain("%s %s: there is none with so long a name", option, name);
-        bad_usage();
-    }
-    strcpy(out, name);
-}
-
 static enum view_by what(const char *name)
 {
     static const char *const names[] = { [BY_SYMBOL] = "symbol",
@@ -123,6 +117,12 @@ static _Noreturn void list_sources(bool json)
     exit(EXIT_SUCCESS);
 }
 
+static void add_names(struct event_names *names, int option, size_t room)
+{
+    if (!event_names_add(names, option, optarg, room))
+        bad_usage();
+}
+
 static void set_range(struct settings *s, const char *text)
 {
     s->has_range = true;
@@ -150,10 +150,10 @@ static void take_option(struct settings *s, int c, bool *list)
         o->rate_hz = number("-F", optarg, 1, RATE_MAX);
         break;
     case 's':
-        set_name(o->source, sizeof(o->source), "-s", optarg);
+        add_names(&s->sources, c, sizeof(o->source));
         break;
     case 'e':
-        set_name(o->event, sizeof(o->event), "-e", optarg);
+        add_names(&s->events, c, sizeof(o->event));
         break;
     case 'c':
         o->period = number("-c", optarg, 1, INT_MAX);
@@ -215,8 +215,9 @@ static bool is_plain(const struct settings *s)
 {
     static const struct sprofile_options none;
 
-    return memcmp(&s->options, &none, sizeof(none)) == 0 && !s->task &&
-           !s->json && !s->tree && !s->seconds && s->by == BY_SYMBOL;
+    return memcmp(&s->options, &none, sizeof(none)) == 0 &&
+           s->sources.count + s->events.count == 0 && !s->task && !s->json &&
+           !s->tree && !s->seconds && s->by == BY_SYMBOL;
 }
 
 static void parse(struct settings *s, int argc, char *argv[])
@@ -275,6 +276,9 @@ int main(int argc, char *argv[])
     parse(&settings, argc, argv);
     if (settings.histogram_rows != 0)
         return close_output(run_histogram(&settings));
+    if (!events_choose(&result.events, &settings.options, &settings.sources,
+                       &settings.events))
+        bad_usage();
     if (settings.task != 0)
         run_task(&settings, &result);
     else
@@ -283,7 +287,7 @@ int main(int argc, char *argv[])
         report_json(&settings, &result);
     else
         report(&settings, &result);
-    samples_free(&result.samples);
+    events_free(&result.events);
     free(result.program);
     return close_output(result.status);
 }

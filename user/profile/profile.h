@@ -7,9 +7,10 @@
 #include "user/libstrobe/strobe.h"
 
 struct settings {
-    struct sprofile_options options; // what is asked of the kernel
-    uint32_t seconds;                // -m: of data that the buffers hold
-    uint32_t task;                   // -t; 0: start `command`
+    struct sprofile_options options;    // what is asked of the kernel, for all
+    struct event_names sources, events; // -s, -e
+    uint32_t seconds;                   // -m: of data that the buffers hold
+    uint32_t task;                      // -t; 0: start `command`
     char **command;
     const char *output; // -o: a perf.data file, or NULL
     char **argv;        // all that profile was called with
@@ -61,12 +62,11 @@ int run_stat(int argc, char *argv[]);
 struct result {
     char *program; // its path, or NULL if not known
     uint32_t task;
-    struct samples samples;
-    struct sprofile_info info;
-    struct recording recording; // -o
-    int status;                 // what profile is to exit with
+    struct events events;
+    int status; // what profile is to exit with
 };
-// Both end the program themselves, with a message, when they cannot begin.
+// Both sample r->events, and end the program themselves, with a message, when
+// they cannot begin.
 void run_program(const struct settings *s, struct result *r);
 void run_task(const struct settings *s, struct result *r);
 
@@ -75,6 +75,13 @@ void run_task(const struct settings *s, struct result *r);
 void report(const struct settings *s, struct result *r);
 void report_json(const struct settings *s, struct result *r);
 
+// One event's report while it is made.
+struct report {
+    const struct settings *settings;
+    const struct result *result;
+    struct event *event;
+    struct view view;
+};
 // What a row is called: "name", "name [kernel]", "[unknown]", "thread 7".
-void row_name(char *out, size_t size, const struct settings *s,
-              const struct result *r, const struct view_row *row);
+void row_name(char *out, size_t size, const struct report *r,
+              const struct view_row *row);

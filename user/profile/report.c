@@ -7,18 +7,19 @@
 
 #define TREE_PERCENT_MIN 0.5 // branches below are summed up
 
-void row_name(char *out, size_t size, const struct settings *s,
-              const struct result *r, const struct view_row *row)
+void row_name(char *out, size_t size, const struct report *r,
+              const struct view_row *row)
 {
-    const struct image *image = row->image < r->samples.images.count
-                                    ? &r->samples.images.list[row->image]
-                                    : NULL;
+    const struct images *images = &r->event->samples.images;
+    const struct image *image =
+        row->image < images->count ? &images->list[row->image] : NULL;
+    enum view_by by = r->settings->by;
     static const char *const keys[] = {
         [BY_THREAD] = "thread", [BY_CPU] = "CPU", [BY_TASK] = "task"
     };
 
-    if (s->by != BY_SYMBOL && s->by != BY_ADDRESS) {
-        snprintf(out, size, "%s %u", keys[s->by], row->key);
+    if (by != BY_SYMBOL && by != BY_ADDRESS) {
+        snprintf(out, size, "%s %u", keys[by], row->key);
         return;
     }
     int n =
@@ -27,28 +28,34 @@ void row_name(char *out, size_t size, const struct settings *s,
             : snprintf(out, size, "%s", row->address == 0 ? "[unknown]" : "");
     // The program itself needs no name.
     bool other = image != NULL && row->image != IMAGE_UNKNOWN &&
-                 (r->program == NULL || strcmp(image->path, r->program) != 0);
+                 (r->result->program == NULL ||
+                  strcmp(image->path, r->result->program) != 0);
     if (other && n >= 0 && (size_t)n < size)
         snprintf(out + n, size - n, "%s%s%s%s", n > 0 ? " " : "",
                  image->path[0] == '[' ? "" : "[", image->path,
                  image->path[0] == '[' ? "" : "]");
 }
 
-static void print_header(const struct settings *s, const struct result *r,
-                         const struct view *v)
+static void print_header(const struct report *r)
 {
+    const struct result *result = r->result;
+    const struct events *all = &result->events;
+    const struct event *e = r->event;
+
     printf("Profile of %s (task %u), %.3f s\n",
-           r->program != NULL ? r->program : "?", r->task,
-           r->info.elapsed_ns / 1e9);
-    header_print(stdout, &r->info, &s->options, &r->samples, v->unknown);
+           result->program != NULL ? result->program : "?", result->task,
+           e->info.elapsed_ns / 1e9);
+    header_print_event(stdout, event_name(e), e - all->list, all->count);
+    header_print(stdout, &e->info, &e->asked, &e->samples, r->view.unknown);
     putchar('\n');
 }
 
 // --- table ------------------------------------------------------------------
 
-static void print_rows(const struct settings *s, const struct result *r,
-                       const struct view *v)
+static void print_rows(const struct report *r)
 {
+    const struct settings *s = r->settings;
+    const struct view *v = &r->view;
     static const struct table_column columns[] = {
         { "Address", true },
         { "Samples", true },
@@ -75,7 +82,7 @@ static void print_rows(const struct settings *s, const struct result *r,
             table_add(&table, "-");
         table_add(&table, "%" PRIu64, row->self);
         table_add(&table, "%.2f%%", percent(row->self, v->samples));
-        row_name(name, sizeof(name), s, r, row);
+        row_name(name, sizeof(name), r, row);
         table_add(&table, "%s", name);
         left -= row->self;
     }
@@ -90,71 +97,73 @@ static void print_rows(const struct settings *s, const struct result *r,
 
 // --- tree -------------------------------------------------------------------
 
-struct printer {
-    const struct settings *s;
-    const struct result *r;
-    const struct view *v;
-    const struct tree *t;
-};
-
-static void print_node(const struct printer *p, uint32_t node, int depth)
+static void print_node(const struct report *r, const struct tree_node *n,
+                       int depth)
 {
-    const struct tree_node *n = &p->t->nodes[node];
-    double whole = p->v->samples;
+    double whole = r->view.samples;
     char name[256];
 
-    row_name(name, sizeof(name), p->s, p->r, &p->v->rows[n->row]);
+    row_name(name, sizeof(name), r, &r->view.rows[n->row]);
     printf("%6.2f%% %6.2f%%  %*s%s\n", percent(n->total, whole),
            percent(n->self, whole), 2 * depth, "", name);
 }
 
-static void print_branch(const struct printer *p, uint32_t node, int depth)
+static void print_branch(const struct report *r, const struct tree *t,
+                         uint32_t node, int depth)
 {
-    uint64_t small = 0;
+    uint64_t small = 0, whole = r->view.samples;
 
-    for (uint32_t c = p->t->nodes[node].first; c != 0;
-         c = p->t->nodes[c].next) {
-        const struct tree_node *n = &p->t->nodes[c];
-        if (p->s->rows != 0 &&
-            percent(n->total, p->v->samples) < TREE_PERCENT_MIN) {
+    for (uint32_t c = t->nodes[node].first; c != 0; c = t->nodes[c].next) {
+        const struct tree_node *n = &t->nodes[c];
+        if (r->settings->rows != 0 &&
+            percent(n->total, whole) < TREE_PERCENT_MIN) {
             small += n->total;
             continue;
         }
-        print_node(p, c, depth);
-        print_branch(p, c, depth + 1);
+        print_node(r, n, depth);
+        print_branch(r, t, c, depth + 1);
     }
     if (small > 0)
         printf(
             "%6.2f%%          %*s(less than %.1f%% each; --rows 0 shows all)\n",
-            percent(small, p->v->samples), 2 * depth, "", TREE_PERCENT_MIN);
+            percent(small, whole), 2 * depth, "", TREE_PERCENT_MIN);
 }
 
-static void print_tree(const struct settings *s, const struct result *r,
-                       const struct view *v)
+static void print_tree(const struct report *r)
 {
     static const struct view_filter all;
+    bool inverted = r->settings->inverted;
     struct tree t;
 
-    if (tree_make(&t, v, &r->samples, &all, s->inverted) < 0)
+    if (tree_make(&t, &r->view, &r->event->samples, &all, inverted) < 0)
         fail(1, "not enough memory for the tree");
-    struct printer p = { s, r, v, &t };
-    printf("  Total    Self  %s\n", s->inverted ? "Called by" : "Calls");
-    print_branch(&p, 0, 0);
+    printf("  Total    Self  %s\n", inverted ? "Called by" : "Calls");
+    print_branch(r, &t, 0, 0);
     tree_free(&t);
+}
+
+static void report_event(const struct settings *s, const struct result *result,
+                         struct event *e)
+{
+    static const struct view_filter all;
+    struct report r = { s, result, e, { 0 } };
+
+    if (view_make(&r.view, &e->samples, s->by, &all) < 0)
+        fail(1, "not enough memory for the report");
+    header_complain(stderr, "profile", &e->samples);
+    print_header(&r);
+    if (s->tree)
+        print_tree(&r);
+    else
+        print_rows(&r);
+    view_free(&r.view);
 }
 
 void report(const struct settings *s, struct result *r)
 {
-    static const struct view_filter all;
-    struct view v;
-
-    if (view_make(&v, &r->samples, s->by, &all) < 0)
-        fail(1, "not enough memory for the report");
-    header_complain(stderr, "profile", &r->samples);
-    print_header(s, r, &v);
-    if (s->tree)
-        print_tree(s, r, &v);
-    else
-        print_rows(s, r, &v);
-    view_free(&v);
+    for (uint32_t i = 0; i < r->events.count; i++) {
+        if (i > 0)
+            putchar('\n');
+        report_event(s, r, &r->events.list[i]);
+    }
 }

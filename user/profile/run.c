@@ -2,8 +2,6 @@
 // runs already.
 #include "profile.h"
 
-#include "user/libprofile/sources.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -41,54 +39,30 @@ static uint32_t ring_bytes(const struct settings *s)
     return bytes < max ? bytes : max;
 }
 
-static void begin(const struct settings *s, uint32_t flags,
-                  struct profile_session *session, struct result *r)
+static void begin(const struct settings *s, uint32_t flags, struct result *r)
 {
-    struct sprofile_options options = s->options;
-
-    options.flags |= flags;
-    options.ring_bytes = ring_bytes(s);
-    if (samples_init(&r->samples, program_read) < 0)
-        fail(1, "not enough memory");
-    r->samples.vdso = getauxval(AT_SYSINFO_EHDR);
-    if (profile_begin(session, r->task, &options) == 0)
-        return;
-    char why[SOURCE_PROBLEM_SIZE];
-    sources_problem(why, sizeof(why), &options, errno);
-    fail(1, "task %u: %s", r->task, why);
-}
-
-static void record(const struct settings *s, struct profile_session *session,
-                   struct result *r)
-{
-    r->recording.path = s->output;
-    recording_begin(&r->recording, s->argv, session, &s->options, &r->samples);
-}
-
-static struct reading reading_of(struct profile_session *session,
-                                 struct result *r)
-{
-    return (struct reading){ session, &r->samples, &r->recording };
+    for (uint32_t i = 0; i < r->events.count; i++)
+        r->events.list[i].asked.ring_bytes = ring_bytes(s);
+    events_begin(&r->events, r->task, flags);
 }
 
 // --- a program of our own ---------------------------------------------------
 
 void run_program(const struct settings *s, struct result *r)
 {
-    int size;
-    struct profile_session session;
+    struct reading reading = { .events = &r->events,
+                               .recording = { .path = s->output } };
     struct child child;
 
     child_start(&child, s->command);
     r->program = child.path;
     r->task = child.pid;
-    begin(s, SPROFILE_O_FROM_EXEC, &session, r);
-    record(s, &session, r);
+    begin(s, SPROFILE_O_FROM_EXEC, r);
+    recording_begin(&reading.recording, s->argv, &r->events);
     child_go(&child);
-    struct reading reading = reading_of(&session, r);
-    while (reading_take(&reading, -1, &size))
+    while (reading_take(&reading, -1, -1))
         ;
-    if (!reading_end(&reading, &r->info))
+    if (!reading_end(&reading))
         r->status = 1;
     int status = child_end(&child);
     if (r->status == 0)
@@ -122,23 +96,28 @@ static void watch_keys(void)
 // What goes on, on one line that is written over.
 struct live {
     const struct settings *s;
-    const struct reading *reading;
+    struct reading *reading;
     struct result *r;
     bool paused;
 };
 
 static void show_status(const struct live *l)
 {
-    struct sprofile_info i;
+    const struct events *all = &l->r->events;
+    uint64_t taken = 0, lost = 0;
 
-    if (!terminal_changed || !isatty(STDERR_FILENO) ||
-        profile_info(l->reading->session, &i) < 0)
+    if (!terminal_changed || !isatty(STDERR_FILENO))
         return;
+    reading_info(l->reading);
+    for (uint32_t i = 0; i < all->count; i++) {
+        taken += all->list[i].info.taken;
+        lost += all->list[i].info.lost;
+    }
     fprintf(stderr,
             "\r%.1f s: %llu samples, %llu lost%s (p print, a pause, e end, "
             "q quit)\33[K",
-            i.elapsed_ns / 1e9, (unsigned long long)i.taken,
-            (unsigned long long)i.lost, l->paused ? "; paused" : "");
+            all->list[0].info.elapsed_ns / 1e9, (unsigned long long)taken,
+            (unsigned long long)lost, l->paused ? "; paused" : "");
 }
 
 static void clear_status(void)
@@ -150,8 +129,8 @@ static void clear_status(void)
 static void print_now(struct live *l)
 {
     clear_status();
-    if (profile_info(l->reading->session, &l->r->info) == 0)
-        report(l->s, l->r);
+    reading_info(l->reading);
+    report(l->s, l->r);
     fflush(stdout);
 }
 
@@ -167,7 +146,7 @@ static bool take_key(struct live *l)
         print_now(l);
         return true;
     case 'a':
-        if (profile_pause(l->reading->session, !l->paused) == 0)
+        if (reading_pause(l->reading, !l->paused))
             l->paused = !l->paused;
         return true;
     case 'e':
@@ -175,54 +154,55 @@ static bool take_key(struct live *l)
     case 'q':
         clear_status();
         restore_terminal();
-        exit(reading_end(l->reading, &l->r->info) ? l->r->status : 1);
+        exit(reading_end(l->reading) ? l->r->status : 1);
     }
     return true;
 }
 
-// Sleeps until records, a signal or a key come. True to go on.
-static bool wait_for_event(struct live *l)
+static bool has_key(void)
 {
-    struct pollfd fds[2] = {
-        { .fd = l->reading->session->phone, .events = POLLIN },
-        { .fd = terminal_changed ? STDIN_FILENO : -1, .events = POLLIN },
-    };
+    struct pollfd keys = { .fd = STDIN_FILENO, .events = POLLIN };
 
+    return terminal_changed && poll(&keys, 1, 0) > 0;
+}
+
+// Takes what comes: records, a signal, a key. False: that is the end of it.
+static bool go_on(struct live *l)
+{
     show_status(l);
-    if (interrupted || poll(fds, 2, -1) < 0)
-        return !interrupted;
-    if (fds[1].revents != 0 && !take_key(l))
+    if (interrupted ||
+        !reading_take(l->reading, -1, terminal_changed ? STDIN_FILENO : -1))
+        return false;
+    if (has_key() && !take_key(l))
         return false;
     return !interrupted;
 }
 
 // What it executes later the kernel tells.
-static void runs_already(struct result *r)
+static void runs_already(struct samples *s, uint32_t task, const char *path)
 {
-    struct program p = { .task = r->task };
-    const char *slash = strrchr(r->program, '/');
+    struct program p = { .task = task };
+    const char *slash = strrchr(path, '/');
     struct mapping m;
 
-    mapping_read(&m, r->program);
-    p.image =
-        images_add(&r->samples.images, r->program, m.build_id, m.build_id_size);
-    snprintf(p.name, sizeof(p.name), "%s",
-             slash != NULL ? slash + 1 : r->program);
-    programs_add(&r->samples.programs, &p);
+    mapping_read(&m, path);
+    p.image = images_add(&s->images, path, m.build_id, m.build_id_size);
+    snprintf(p.name, sizeof(p.name), "%s", slash != NULL ? slash + 1 : path);
+    programs_add(&s->programs, &p);
 }
 
 void run_task(const struct settings *s, struct result *r)
 {
-    struct profile_session session;
+    struct reading reading = { .events = &r->events,
+                               .recording = { .path = s->output } };
     struct sigaction catch = { .sa_handler = on_interrupt }; // no SA_RESTART
-    int size;
 
     r->task = s->task;
-    begin(s, 0, &session, r);
+    begin(s, 0, r);
     r->program = program_of_task(r->task);
-    if (r->program != NULL)
-        runs_already(r);
-    record(s, &session, r);
+    for (uint32_t i = 0; r->program != NULL && i < r->events.count; i++)
+        runs_already(&r->events.list[i].samples, r->task, r->program);
+    recording_begin(&reading.recording, s->argv, &r->events);
     sigaction(SIGINT, &catch, NULL);
     sigaction(SIGTERM, &catch, NULL);
     sigaction(SIGHUP, &catch, NULL);
@@ -231,18 +211,12 @@ void run_task(const struct settings *s, struct result *r)
              r->program != NULL ? " " : "",
              r->program != NULL ? r->program : "");
 
-    struct reading reading = reading_of(&session, r);
     struct live live = { .s = s, .reading = &reading, .r = r };
-    bool alive = true;
-    while (alive) {
-        if (profile_request(&session) < 0 || !wait_for_event(&live)) {
-            reading_drain(&reading);
-            break;
-        }
-        alive = reading_take(&reading, 0, &size);
-    }
+    while (go_on(&live))
+        ;
+    reading_drain(&reading);
     clear_status();
     restore_terminal();
-    if (!reading_end(&reading, &r->info))
+    if (!reading_end(&reading))
         r->status = 1;
 }

@@ -19,21 +19,21 @@ struct group {
 };
 
 struct groups {
-    struct result *r;
+    struct event *event;
     struct group *list;
     uint32_t count, room;
     uint32_t wanted; // by the filter
 };
 
-static const struct program *program_of(const struct result *r, uint32_t task)
+static const struct program *program_of(const struct event *e, uint32_t task)
 {
-    return programs_find(&r->samples.programs, task, UINT64_MAX);
+    return programs_find(&e->samples.programs, task, UINT64_MAX);
 }
 
 // The group of a count; `count` of them exist at most when memory is out.
 static uint32_t group_of(struct groups *g, const struct sample_count *c)
 {
-    const struct program *p = program_of(g->r, c->task);
+    const struct program *p = program_of(g->event, c->task);
     const char *name = p != NULL ? p->name : "?";
     uint32_t i = 0;
 
@@ -72,11 +72,11 @@ static int by_samples(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static void find_groups(struct groups *g, struct result *r)
+static void find_groups(struct groups *g, struct event *e)
 {
-    *g = (struct groups){ .r = r };
-    for (uint32_t i = 0; i < r->samples.count; i++) {
-        const struct sample_count *c = &r->samples.counts[i];
+    *g = (struct groups){ .event = e };
+    for (uint32_t i = 0; i < e->samples.count; i++) {
+        const struct sample_count *c = &e->samples.counts[i];
         if (c->mode == MODE_IDLE || c->mode == MODE_IRQ)
             continue;
         uint32_t n = group_of(g, c); // may move the list
@@ -123,13 +123,13 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static void place_name(char *out, size_t size, const struct result *r,
+static void place_name(char *out, size_t size, const struct event *e,
                        const struct view_row *row, bool with_image)
 {
     const char *image = "";
 
-    if (row->image < r->samples.images.count)
-        image = base_name(r->samples.images.list[row->image].path);
+    if (row->image < e->samples.images.count)
+        image = base_name(e->samples.images.list[row->image].path);
     if (row->name != NULL && !with_image && row->image != IMAGE_KERNEL)
         snprintf(out, size, "%.*s", (int)row->name_size, row->name);
     else if (row->name != NULL)
@@ -141,7 +141,7 @@ static void place_name(char *out, size_t size, const struct result *r,
 }
 
 // The rows of a view with bars; what is below the minimum as one.
-static void list(const struct settings *s, const struct result *r,
+static void list(const struct settings *s, const struct event *e,
                  const struct view *v, bool with_image)
 {
     uint64_t most = v->count > 0 ? v->rows[0].self : 0, rest = 0;
@@ -155,7 +155,7 @@ static void list(const struct settings *s, const struct result *r,
             rest += row->self;
             continue;
         }
-        place_name(name, sizeof(name), r, row, with_image);
+        place_name(name, sizeof(name), e, row, with_image);
         bar_line(name, row->self, most, v->samples);
         shown++;
     }
@@ -184,87 +184,95 @@ static void proportions(const struct sprofile_info *i)
     putchar('\n');
 }
 
-static void make(struct view *v, struct result *r,
+static void make(struct view *v, struct event *e,
                  const struct view_filter *filter)
 {
-    if (view_make(v, &r->samples, BY_SYMBOL, filter) < 0)
+    if (view_make(v, &e->samples, BY_SYMBOL, filter) < 0)
         fail(1, "not enough memory for the report");
 }
 
-static void all_code(const struct settings *s, struct result *r,
+static void all_code(const struct settings *s, struct event *e,
                      const struct view *v)
 {
     char figures[64];
 
     snprintf(figures, sizeof(figures), "%" PRIu64 " samples", v->samples);
     heading("All code but idle", figures);
-    list(s, r, v, true);
+    list(s, e, v, true);
     putchar('\n');
 }
 
-static void each_group(const struct settings *s, struct result *r,
+static void each_group(const struct settings *s, struct event *e,
                        uint64_t whole)
 {
     struct groups g;
     char what[128], figures[64];
 
-    find_groups(&g, r);
+    find_groups(&g, e);
     for (uint32_t i = 0; i < g.count; i++) {
         struct view_filter filter = { .wanted = in_group, .arg = &g };
         struct view v;
         if (percent(g.list[i].samples, whole) < s->min_percent)
             continue;
         g.wanted = i;
-        make(&v, r, &filter);
+        make(&v, e, &filter);
         snprintf(what, sizeof(what), "%s %s", g.list[i].name,
-                 r->samples.images.list[g.list[i].image].path);
+                 e->samples.images.list[g.list[i].image].path);
         snprintf(figures, sizeof(figures), "%.1f%% of all but idle",
                  percent(g.list[i].samples, whole));
         heading(what, figures);
-        list(s, r, &v, false);
+        list(s, e, &v, false);
         putchar('\n');
         view_free(&v);
     }
     free(g.list);
 }
 
-static void each_cpu(const struct settings *s, struct result *r)
+static void each_cpu(const struct settings *s, struct event *e)
 {
     char what[32], figures[64];
 
-    for (uint32_t cpu = 0; cpu < r->info.cpus; cpu++) {
+    for (uint32_t cpu = 0; cpu < e->info.cpus; cpu++) {
         struct view_filter filter = { .by_cpu = true,
                                       .cpu = cpu,
                                       .modes = 1u << MODE_IDLE };
         struct view v;
-        make(&v, r, &filter);
+        make(&v, e, &filter);
         snprintf(what, sizeof(what), "CPU %u", cpu);
         snprintf(figures, sizeof(figures), "%" PRIu64 " samples", v.samples);
         heading(what, figures);
-        list(s, r, &v, true);
+        list(s, e, &v, true);
         putchar('\n');
         view_free(&v);
     }
 }
 
-void report(const struct settings *s, struct result *r)
+static void report_event(const struct settings *s, struct event *e,
+                         const struct events *all)
 {
     struct view_filter busy = { .modes = 1u << MODE_IDLE };
     struct view v;
 
-    make(&v, r, &busy);
-    header_complain(stderr, "sprofile", &r->samples);
+    make(&v, e, &busy);
+    header_complain(stderr, "sprofile", &e->samples);
     printf("System profile, %.3f s, without sprofile itself\n",
-           r->info.elapsed_ns / 1e9);
-    header_print(stdout, &r->info, &s->options, &r->samples, v.unknown);
+           e->info.elapsed_ns / 1e9);
+    header_print_event(stdout, event_name(e), e - all->list, all->count);
+    header_print(stdout, &e->info, &e->asked, &e->samples, v.unknown);
     putchar('\n');
-    proportions(&r->info);
-    all_code(s, r, &v);
+    proportions(&e->info);
+    all_code(s, e, &v);
     if (s->per_cpu)
-        each_cpu(s, r);
+        each_cpu(s, e);
     else
-        each_group(s, r, v.samples);
+        each_group(s, e, v.samples);
     view_free(&v);
+}
+
+void report(const struct settings *s, struct result *r)
+{
+    for (uint32_t i = 0; i < r->events.count; i++)
+        report_event(s, &r->events.list[i], &r->events);
 }
 
 // --- live -------------------------------------------------------------------
@@ -276,25 +284,26 @@ void report(const struct settings *s, struct result *r)
 void show_top(const struct settings *s, struct result *r)
 {
     static const struct view_filter all;
+    struct event *e = &r->events.list[0];
     struct view_filter busy = { .modes = 1u << MODE_IDLE };
     struct view v, whole;
     char name[256];
 
-    make(&whole, r, &all);
-    make(&v, r, &busy);
+    make(&whole, e, &all);
+    make(&v, e, &busy);
     printf(HOME "%s at %u Hz, %u CPUs: user %.0f%%, system %.0f%%, irq %.0f%%, "
                 "idle %.0f%%" CLEAR_LINE,
-           r->info.source, r->info.rate_hz, r->info.cpus,
+           e->info.source, e->info.rate_hz, e->info.cpus,
            percent(whole.modes[MODE_USER], whole.samples),
            percent(whole.modes[MODE_KERNEL], whole.samples),
            percent(whole.modes[MODE_IRQ], whole.samples),
            percent(whole.modes[MODE_IDLE], whole.samples));
     printf("%" PRIu64 " samples in these two seconds, %" PRIu64
            " lost in all" CLEAR_LINE CLEAR_LINE,
-           whole.samples, r->info.lost);
+           whole.samples, e->info.lost);
     for (uint32_t i = 0; i < v.count && i < s->rows && v.rows[i].self > 0;
          i++) {
-        place_name(name, sizeof(name), r, &v.rows[i], true);
+        place_name(name, sizeof(name), e, &v.rows[i], true);
         printf("%6.2f%%  %.60s" CLEAR_LINE, percent(v.rows[i].self, v.samples),
                name);
     }
@@ -302,19 +311,22 @@ void show_top(const struct settings *s, struct result *r)
     fflush(stdout);
     view_free(&v);
     view_free(&whole);
-    samples_clear(&r->samples);
+    samples_clear(&e->samples);
 }
 
 // --- JSON -------------------------------------------------------------------
 
-void report_json(const struct settings *s, struct result *r)
+static void json_event(struct event *e)
 {
     static const struct view_filter all;
-    const struct sprofile_info *i = &r->info;
+    const struct sprofile_info *i = &e->info;
     struct groups g;
 
     printf("{\n  \"source\": \"%s\", \"source_asked\": \"%s\",\n", i->source,
-           s->options.source);
+           e->asked.source);
+    printf("  \"event\": ");
+    json_string(stdout, i->event, strlen(i->event));
+    printf(", \"period\": %" PRIu64 ",\n", i->period);
     printf("  \"source_instead_of\": ");
     json_string(stdout, i->instead_of, strlen(i->instead_of));
     printf(",\n  \"rate_hz\": %u, \"cpus\": %u, \"elapsed_ns\": %" PRIu64 ",\n",
@@ -328,11 +340,11 @@ void report_json(const struct settings *s, struct result *r)
            i->user, i->kernel, i->irq, i->idle, i->irqs_off);
     printf("  \"others\": %" PRIu64 ", \"malformed\": %" PRIu64
            ", \"cycles\": %" PRIu64 ", \"tsc_hz\": %" PRIu64 ",\n",
-           i->others, r->samples.reader.malformed, i->cycles, i->tsc_hz);
-    find_groups(&g, r);
+           i->others, e->samples.reader.malformed, i->cycles, i->tsc_hz);
+    find_groups(&g, e);
     printf("  \"programs\": [");
     for (uint32_t n = 0; n < g.count; n++) {
-        const char *path = r->samples.images.list[g.list[n].image].path;
+        const char *path = e->samples.images.list[g.list[n].image].path;
         printf("%s\n    {\"name\": ", n > 0 ? "," : "");
         json_string(stdout, g.list[n].name, strlen(g.list[n].name));
         printf(", \"path\": ");
@@ -341,10 +353,10 @@ void report_json(const struct settings *s, struct result *r)
     }
     printf("\n  ],\n  \"rows\": [");
     struct view v;
-    make(&v, r, &all);
+    make(&v, e, &all);
     for (uint32_t n = 0; n < v.count; n++) {
         const struct view_row *row = &v.rows[n];
-        const char *path = r->samples.images.list[row->image].path;
+        const char *path = e->samples.images.list[row->image].path;
         printf("%s\n    {\"image\": ", n > 0 ? "," : "");
         json_string(stdout, path, strlen(path));
         printf(", \"address\": %u, \"symbol\": ", row->address);
@@ -355,7 +367,20 @@ void report_json(const struct settings *s, struct result *r)
         printf(", \"samples\": %" PRIu64 ", \"total\": %" PRIu64 "}", row->self,
                row->total);
     }
-    printf("\n  ]\n}\n");
+    printf("\n  ]\n}");
     view_free(&v);
     free(g.list);
+}
+
+// Of several events a list of what is said of one.
+void report_json(struct result *r)
+{
+    bool several = r->events.count > 1;
+
+    fputs(several ? "{\n  \"events\": [\n" : "", stdout);
+    for (uint32_t i = 0; i < r->events.count; i++) {
+        fputs(i > 0 ? ",\n" : "", stdout);
+        json_event(&r->events.list[i]);
+    }
+    fputs(several ? "\n]}\n" : "\n", stdout);
 }

@@ -3,7 +3,6 @@
 #include "sprofile.h"
 
 #include "user/libprofile/mapping.h"
-#include "user/libprofile/sources.h"
 #include "user/libstrobe/sysinfo.h"
 
 #include <errno.h>
@@ -44,13 +43,9 @@ static int64_t now_ms(void)
 }
 
 // The programs that ran when the session began; of later ones its records tell.
-static void add_programs(struct samples *s)
+static void add_programs(struct samples *s, const struct sysinfo_task *tasks,
+                         size_t count)
 {
-    size_t count = 0;
-    struct sysinfo_task *tasks = sysinfo_read_task("system.tasks", &count);
-
-    if (tasks == NULL)
-        sysinfo_fail("system.tasks");
     for (size_t i = 0; i < count; i++) {
         struct program p = { .task = tasks[i].id, .parent = tasks[i].parent };
         char *path = program_of_task(p.task);
@@ -66,6 +61,17 @@ static void add_programs(struct samples *s)
         programs_add(&s->programs, &p);
         free(path);
     }
+}
+
+static void add_running(struct events *e)
+{
+    size_t count = 0;
+    struct sysinfo_task *tasks = sysinfo_read_task("system.tasks", &count);
+
+    if (tasks == NULL)
+        sysinfo_fail("system.tasks");
+    for (uint32_t i = 0; i < e->count; i++)
+        add_programs(&e->list[i].samples, tasks, count);
     free(tasks);
 }
 
@@ -113,53 +119,37 @@ static int until(int64_t end, int64_t next)
     return wait < 0 ? 0 : wait > REFRESH_MS ? REFRESH_MS : (int)wait;
 }
 
-static void begin(struct profile_session *session,
-                  const struct sprofile_options *options)
+static void begin(struct result *r)
 {
-    char why[SOURCE_PROBLEM_SIZE];
-
-    if (profile_begin_system(session, options) == 0)
-        return;
-    sources_problem(why, sizeof(why), options, errno);
-    fail(1, "%s", why);
+    for (uint32_t i = 0; i < r->events.count; i++)
+        r->events.list[i].asked.ring_bytes = RING_BYTES;
+    watch_signals();
+    events_begin(&r->events, 0, 0);
+    add_running(&r->events);
 }
 
 void run(const struct settings *s, struct result *r,
          void (*every)(const struct settings *s, struct result *r))
 {
-    struct sprofile_options options = s->options;
-    struct profile_session session;
-    int size;
+    struct reading reading = { .events = &r->events,
+                               .recording = { .path = s->output } };
 
-    if (samples_init(&r->samples, program_read) < 0)
-        fail(1, "not enough memory");
-    r->samples.vdso = getauxval(AT_SYSINFO_EHDR);
-    if (options.ring_bytes == 0)
-        options.ring_bytes = RING_BYTES;
-    watch_signals();
-    begin(&session, &options);
-    add_programs(&r->samples);
-    r->recording.path = s->output;
-    recording_begin(&r->recording, s->argv, &session, &s->options, &r->samples);
-    struct reading reading = { &session, &r->samples, &r->recording };
+    begin(r);
+    recording_begin(&reading.recording, s->argv, &r->events);
     pid_t child = s->command != NULL ? start(s->command) : 0;
     int64_t start_ms = now_ms(), next = start_ms + REFRESH_MS;
     int64_t end = s->seconds > 0 ? start_ms + s->seconds * 1000ll : INT64_MAX;
 
     while (!interrupted && now_ms() < end && !ended(child, &r->status)) {
-        struct pollfd phone = { .fd = session.phone, .events = POLLIN };
-        if (profile_request(&session) < 0)
-            fail(1, "reading samples: %s", kbox_problem(errno));
-        if (poll(&phone, 1, until(end, next)) > 0 &&
-            !reading_take(&reading, 0, &size))
+        if (!reading_take(&reading, until(end, next), -1))
             break;
         if (every != NULL && now_ms() >= next) {
-            profile_info(&session, &r->info);
+            reading_info(&reading);
             every(s, r);
             next = now_ms() + REFRESH_MS;
         }
     }
     reading_drain(&reading);
-    if (!reading_end(&reading, &r->info))
+    if (!reading_end(&reading))
         r->status = 1;
 }

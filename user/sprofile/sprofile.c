@@ -20,8 +20,12 @@ static const char usage_text[] =
     "usage: sprofile [options] [COMMAND [ARGUMENTS...]]\n"
     "       sprofile top [options]\n"
     "  -F HZ       samples a second on each CPU (1000)\n"
-    "  -s SOURCE   what interrupts to take them (the best there is)\n"
-    "  -e EVENT    what is counted, by a source that counts\n"
+    "  -s SOURCE,...  what interrupts to take them (the best there is); of "
+    "several\n"
+    "              each on its own, at the same time\n"
+    "  -e EVENT,...  what is counted, by a source that counts; of several "
+    "each on\n"
+    "              its own\n"
     "  -c PERIOD   a sample every so many events\n"
     "  -R          random distances between samples\n"
     "  -t SECONDS  for so long; else until the command ends, or ^C\n"
@@ -64,13 +68,10 @@ static double percentage(const char *text)
     bad_usage();
 }
 
-static void set_name(char *out, size_t size, char letter, const char *name)
+static void add_names(struct event_names *names, int option, size_t room)
 {
-    if (strlen(name) >= size) {
-        complain("-%c %s: there is none with so long a name", letter, name);
+    if (!event_names_add(names, option, optarg, room))
         bad_usage();
-    }
-    strcpy(out, name);
 }
 
 static void take_option(struct settings *s, int c)
@@ -82,10 +83,10 @@ static void take_option(struct settings *s, int c)
         o->rate_hz = number(c, optarg, 1, RATE_MAX);
         break;
     case 's':
-        set_name(o->source, sizeof(o->source), c, optarg);
+        add_names(&s->sources, c, sizeof(o->source));
         break;
     case 'e':
-        set_name(o->event, sizeof(o->event), c, optarg);
+        add_names(&s->events, c, sizeof(o->event));
         break;
     case 'c':
         o->period = number(c, optarg, 1, INT_MAX);
@@ -153,14 +154,21 @@ int main(int argc, char *argv[])
 
     settings.argv = argv;
     parse(&settings, argc, argv);
+    if (!events_choose(&result.events, &settings.options, &settings.sources,
+                       &settings.events))
+        bad_usage();
+    if (settings.live && result.events.count > 1) {
+        complain("top shows one event");
+        bad_usage();
+    }
     if (settings.live)
         fputs("\33[H\33[J", stdout);
     run(&settings, &result, settings.live ? show_top : NULL);
     if (settings.json)
-        report_json(&settings, &result);
+        report_json(&result);
     else if (!settings.live)
         report(&settings, &result);
-    samples_free(&result.samples);
+    events_free(&result.events);
     if (fflush(stdout) != 0) {
         complain("writing the report: %s", strerror(errno));
         return 1;

@@ -7,33 +7,32 @@
 #include "user/libstrobe/strobe.h"
 
 struct settings {
-    struct sprofile_options options; // what is asked of the kernel
-    char **command;                  // run meanwhile; NULL: none
-    const char *output;              // -o: a perf.data file, or NULL
-    char **argv;                     // all that sprofile was called with
-    uint32_t seconds;                // 0: until ^C, or the end of the command
-    double min_percent;              // what is less is summed up
-    uint32_t rows;                   // of each list, and of `top`; 0: all
+    struct sprofile_options options;    // what is asked of the kernel, for all
+    struct event_names sources, events; // -s, -e
+    char **command;                     // run meanwhile; NULL: none
+    const char *output;                 // -o: a perf.data file, or NULL
+    char **argv;                        // all that sprofile was called with
+    uint32_t seconds;   // 0: until ^C, or the end of the command
+    double min_percent; // what is less is summed up
+    uint32_t rows;      // of each list, and of `top`; 0: all
     bool per_cpu, json, live;
 };
 
 // --- run.c ------------------------------------------------------------------
 
 struct result {
-    struct samples samples;
-    struct sprofile_info info;
-    struct recording recording; // -o
+    struct events events;
     int status;
 };
 
-// Samples the system. `every` is called each two seconds in live mode, between
-// records; NULL: not live.
+// Samples the system: r->events. `every` is called each two seconds in live
+// mode, between records; NULL: not live.
 void run(const struct settings *s, struct result *r,
          void (*every)(const struct settings *s, struct result *r));
 
 // --- report.c ---------------------------------------------------------------
 
 void report(const struct settings *s, struct result *r);
-void report_json(const struct settings *s, struct result *r);
+void report_json(struct result *r);
 // The screen of `sprofile top`.
 void show_top(const struct settings *s, struct result *r);

@@ -1,0 +1,130 @@
+#include "events.h"
+
+#include "sources.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+// --- names ------------------------------------------------------------------
+
+static bool is_named(const struct event_names *n, const char *name)
+{
+    for (uint32_t i = 0; i < n->count; i++) {
+        if (strcmp(n->name[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool add_name(struct event_names *n, char option, const char *at,
+                     int length, size_t room)
+{
+    char name[SPROFILE_EVENT_NAME] = "";
+
+    if ((size_t)length >= room) {
+        complain("-%c %.*s: there is none with so long a name", option, length,
+                 at);
+        return false;
+    }
+    memcpy(name, at, length);
+    if (is_named(n, name)) {
+        complain("-%c %s: it is named twice", option, name);
+        return false;
+    }
+    if (n->count == EVENTS_MAX) {
+        complain("-%c: %u at once at most", option, EVENTS_MAX);
+        return false;
+    }
+    memcpy(n->name[n->count++], name, sizeof(name));
+    return true;
+}
+
+bool event_names_add(struct event_names *n, char option, const char *list,
+                     size_t room)
+{
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        if (length == 0) {
+            complain("-%c '%s': a name is missing", option, list);
+            return false;
+        }
+        if (!add_name(n, option, at, length, room))
+            return false;
+        at += length;
+        if (*at == '\0')
+            return true;
+    }
+}
+
+// --- what is to be sampled --------------------------------------------------
+
+bool events_choose(struct events *e, const struct sprofile_options *common,
+                   const struct event_names *sources,
+                   const struct event_names *events)
+{
+    if (sources->count > 1 && events->count > 1) {
+        complain("several sources (-s) or several events (-e) of one source, "
+                 "but not both");
+        return false;
+    }
+    e->count = 1;
+    if (sources->count > 1 || events->count > 1)
+        e->count = sources->count > 1 ? sources->count : events->count;
+    for (uint32_t i = 0; i < e->count; i++) {
+        struct sprofile_options *o = &e->list[i].asked;
+        *o = *common;
+        if (sources->count > 0)
+            strcpy(o->source, sources->name[sources->count > 1 ? i : 0]);
+        if (events->count > 0)
+            strcpy(o->event, events->name[events->count > 1 ? i : 0]);
+    }
+    // Whatever else would be taken instead counts none of them.
+    for (uint32_t i = 0; events->count > 1 && i < e->count; i++) {
+        if (sources->count == 0)
+            source_that_counts(e->list[i].asked.source);
+    }
+    return true;
+}
+
+// --- sessions ---------------------------------------------------------------
+
+static void begin(struct event *e, uint32_t task)
+{
+    char why[SOURCE_PROBLEM_SIZE];
+    int done = task != 0 ? profile_begin(&e->session, task, &e->asked)
+                         : profile_begin_system(&e->session, &e->asked);
+
+    if (done == 0 && profile_info(&e->session, &e->info) == 0)
+        return;
+    sources_problem(why, sizeof(why), &e->asked, errno);
+    if (task != 0)
+        fail(1, "task %u: %s", task, why);
+    fail(1, "%s", why);
+}
+
+void events_begin(struct events *e, uint32_t task, uint32_t flags)
+{
+    for (uint32_t i = 0; i < e->count; i++) {
+        struct event *event = &e->list[i];
+        if (samples_init(&event->samples, program_read) < 0)
+            fail(1, "not enough memory");
+        event->samples.vdso = getauxval(AT_SYSINFO_EHDR);
+        event->asked.flags |= flags;
+        begin(event, task);
+        if (i > 0 && event->info.event[0] == '\0' &&
+            strcmp(event->info.source, e->list[0].info.source) == 0)
+            fail(1, "-e: %s counts no events", event->info.source);
+    }
+}
+
+void events_free(struct events *e)
+{
+    for (uint32_t i = 0; i < e->count; i++)
+        samples_free(&e->list[i].samples);
+}
+
+const char *event_name(const struct event *e)
+{
+    return perf_event_name(&e->info);
+}
