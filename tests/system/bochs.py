@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from machine import ROOT, VM, Result
+from machine import LONG_PATIENCE, ROOT, VM, Result
 
 CONFIG = """
 cpu: count={smp}, model=corei7_sandy_bridge_2600k, ips={ips}, ignore_bad_msrs=0
@@ -57,7 +57,7 @@ def console(folder):
         return ""
 
 
-def bochs(command, smp=2, ips=10000000, timeout=600, kargs=""):
+def bochs(command, smp=2, ips=10000000, timeout=LONG_PATIENCE, kargs=""):
     """The Result of a shell command, or of what `kargs` ask for; `ips` is how
     many instructions each CPU does in a second of virtual time."""
     with tempfile.TemporaryDirectory(prefix="strobe-bochs-") as folder:
@@ -80,5 +80,6 @@ def bochs(command, smp=2, ips=10000000, timeout=600, kargs=""):
             child.wait()
         text = console(folder)
         status = re.search(r"^status (\d+)$", text, re.MULTILINE)
-        return Result(int(status[1]) if status else None, text, "",
-                      time.monotonic() - start)
+        return Result(int(status[1]) if status else None, text,
+                      seconds=time.monotonic() - start,
+                      command=f"in Bochs: {command} {kargs}")

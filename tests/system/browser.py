@@ -6,7 +6,8 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
 
-PATIENCE = 60  # seconds, of a machine under load
+from machine import PATIENCE
+
 NARROW = 500  # what is narrower is a telephone
 
 

@@ -1,6 +1,8 @@
 """Drives Strobe for the tests: single commands through tools/vm, batches of
 them in one boot, and sessions at the console."""
 import os
+import re
+import shlex
 import subprocess
 import tempfile
 import time
@@ -8,87 +10,210 @@ import time
 import pexpect
 import pyte
 
+from result import Result
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__))))
 VM = f"{ROOT}/tools/vm"
 PROMPT = "strobe:"
 ROWS, COLUMNS = 24, 80
 
+# Time-outs, in seconds. They catch what hangs and nothing else: what takes 8 s
+# on an idle machine may take a minute on a slow one with other work.
+PATIENCE = 300           # a machine, or a tool on the host
+LONG_PATIENCE = 1200     # what takes minutes on an idle machine
+SCRIPT_PATIENCE = 240    # a script of a batch, in the guest's time
+SILENCE = 300            # a machine that runs a batch and finishes no script
+SESSION_PATIENCE = 1200  # a session at the console ...
+ANSWER_PATIENCE = 100    # ... and an answer in it
+# So that a kernel that always hangs does not take the whole day:
+MACHINES = 3  # those that one batch may stop
+HANGS = 8     # after so many none is started any more
 
-class Result:
-    """What a run gave: status, output, errors, seconds."""
-
-    def __init__(self, status, output, errors, seconds=0.0):
-        self.status, self.output, self.errors = status, output, errors
-        self.seconds = seconds
-
-    def __repr__(self):
-        return (f"status {self.status}\n--- output\n{self.output}"
-                f"\n--- errors\n{self.errors}")
+hangs = 0
 
 
-def vm(command=None, *options, smp=2, timeout=60):
-    """Runs tools/vm, with a command for the guest or without."""
-    arguments = [VM, "--smp", str(smp), "--timeout", str(timeout), *options]
+def launch(command, options, smp, timeout):
+    """Runs tools/vm. Gives its Result, and its output as it is, in bytes."""
+    global hangs
+    arguments = ["--smp", str(smp), "--timeout", str(timeout), *options]
     if command is not None:
         arguments += ["--", command]
-    start = time.monotonic()
-    done = subprocess.run(arguments, stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=timeout + 60)
-    return Result(done.returncode, done.stdout.decode(errors="replace"),
-                  done.stderr.decode(errors="replace"),
-                  time.monotonic() - start)
+    told = shlex.join(["tools/vm", *arguments])
+    if hangs >= HANGS:
+        return Result(None, "", command=told, problem="not begun: "
+                      f"{hangs} machines have hung, and that is enough"), b""
+    with tempfile.TemporaryDirectory(prefix="strobe-test-") as folder:
+        log = f"{folder}/console"
+        start = time.monotonic()
+        done = subprocess.run([VM, "--console-log", log, *arguments],
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=timeout + 60)
+        seconds = time.monotonic() - start
+        console = read(log).replace("\r", "")
+    result = Result(done.returncode, done.stdout.decode(errors="replace"),
+                    done.stderr.decode(errors="replace"), console, seconds,
+                    told)
+    # Who expects a time-out does not wait so long for it.
+    hangs += result.status == 124 and result.problem != "" and \
+        timeout >= PATIENCE
+    return result, done.stdout
 
 
-def batch(scripts, *options, smp=2, timeout=120, limit=60):
+def read(path):
+    try:
+        with open(path, errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def vm(command=None, *options, smp=2, timeout=PATIENCE):
+    """Runs tools/vm, with a command for the guest or without."""
+    return launch(command, options, smp, timeout)[0]
+
+
+# --- batches ------------------------------------------------------------------
+
+# What the guest runs. That a script begins is said on the console, where it is
+# read even if the machine ends with it; what it gave is sent when it has ended.
+# The short sleep lets that be sent before the next one, which may measure.
+RUN = """
+run() {{
+    n=$1
+    echo "batch: begin $n, $2" >/dev/kmsg
+    mkdir -p /tmp/batch/$n && cd /tmp/batch/$n
+    timeout -s KILL {limit} sh /batch/$n >/batch/$n.out 2>/batch/$n.err \
+        </dev/null
+    status=$?
+    cd / && rm -rf /tmp/batch/$n
+    out=$(wc -c </batch/$n.out) err=$(wc -c </batch/$n.err)
+    echo end $n $status $out $err
+    head -c $out /batch/$n.out
+    head -c $err /batch/$n.err
+    sleep 0.05
+}}
+"""
+BEGUN = re.compile(r"^.*batch: begin (\d+), .*\n", re.MULTILINE)
+
+
+def batch(scripts, *options, smp=2, timeout=LONG_PATIENCE,
+          limit=SCRIPT_PATIENCE):
     """Runs many shell scripts in one boot. Each has its own shell, an empty
     directory, and `limit` seconds. Gives a Result for each name, in a dict, and
-    the machine's own under None."""
+    the machine's own under None. If the machine stops with a script, that one
+    fails, and those not begun run in another machine."""
+    names, results, left = list(scripts), Results(), set(range(len(scripts)))
+    for _ in range(MACHINES):
+        run, finished, under_way = run_batch(
+            {n: (names[n], scripts[names[n]]) for n in sorted(left)}, options,
+            smp, timeout, limit)
+        results[None] = run
+        for n in left & set(finished):
+            results[names[n]] = finished[n]
+        left -= set(finished)
+        if not left:
+            return results
+        n = under_way if under_way in left else min(left)
+        left.remove(n)
+        results[names[n]] = Result(
+            None, "", run.errors, run.console, run.seconds,
+            in_batch(options, smp, scripts[names[n]]),
+            run.problem or f"the machine ended, with {run.status}")
+        if not left:
+            return results
+    for n in left:
+        results[names[n]] = Result(
+            None, "", command=in_batch(options, smp, scripts[names[n]]),
+            problem=f"not begun: the machine stopped {MACHINES} times, the "
+            f"last time: {run.problem}")
+    return results
+
+
+def run_batch(scripts, options, smp, timeout, limit):
+    """One machine for scripts {number: (name, text)}: its Result, those of the
+    scripts that have ended, and which one was under way."""
     with tempfile.TemporaryDirectory(prefix="strobe-test-") as folder:
-        top = f"{folder}/add/batch"
+        top = f"{folder}/batch"
         os.makedirs(top)
-        for number, text in enumerate(scripts.values()):
-            with open(f"{top}/{number}", "w") as file:
-                file.write(text)
-        with open(f"{top}/run", "w") as file:
-            file.write(f"""
-for n in $(seq 0 {len(scripts) - 1}); do
-    mkdir -p /tmp/batch/$n && cd /tmp/batch/$n
-    timeout -s KILL {limit} sh /batch/$n >/out/$n.out 2>/out/$n.err </dev/null
-    echo $? >/out/$n.status
-    cd / && rm -rf /tmp/batch/$n
-done
-""")
-        run = vm("sh /batch/run", "--add", f"{folder}/add",
-                 "--get", f"{folder}/out", *options, smp=smp, timeout=timeout)
-        return {None: run, **{name: collect(folder, number, run)
-                              for number, name in enumerate(scripts)}}
+        with open(f"{top}/run", "w") as run_file:
+            run_file.write(RUN.format(limit=limit))
+            for number, (name, text) in scripts.items():
+                name = re.sub(r"[^\w ./-]", "", name)[:40]
+                run_file.write(f"run {number} '{name}'\n")
+                with open(f"{top}/{number}", "w") as file:
+                    file.write(text)
+        run, data = launch("sh /batch/run", [
+            "--add", folder, "--silence", str(SILENCE), *options], smp, timeout)
+    finished, rest = ended_scripts(data)
+    run.output = rest.decode(errors="replace")
+    parts = BEGUN.split(run.console)
+    consoles = {int(n): text for n, text in zip(parts[1::2], parts[2::2])}
+    for number, result in finished.items():
+        result.console = consoles.get(number, "")
+        result.command = in_batch(options, smp, scripts[number][1])
+    return run, finished, max(consoles, default=None)
 
 
-def collect(folder, number, run):
-    """One script's Result, or the machine's if it did not come so far."""
-    def read(kind):
-        with open(f"{folder}/out/{number}.{kind}", errors="replace") as file:
-            return file.read()
-    try:
-        return Result(int(read("status")), read("out"), read("err"))
-    except OSError:
-        return Result(None, run.output, run.errors)
+def in_batch(options, smp, script):
+    """How to run it without the others."""
+    return shlex.join(["tools/vm", "--smp", str(smp), *options, "--", script])
+
+
+def ended_scripts(data):
+    """{number: Result} of what the guest has sent, and what is left of that."""
+    finished = {}
+    while True:
+        line = re.match(rb"end (\d+) (\d+) (\d+) (\d+)\n", data)
+        if not line:
+            return finished, data
+        number, status, out, err = map(int, line.groups())
+        out += line.end()
+        err += out
+        if len(data) < err:
+            return finished, data
+        finished[number] = Result(
+            status, data[line.end():out].decode(errors="replace"),
+            data[out:err].decode(errors="replace"))
+        data = data[err:]
+
+
+class Results(dict):
+    """Those of a batch. Remembers which one was looked at last, for the story
+    of a test that fails."""
+    last = None
+
+    def __getitem__(self, name):
+        self.last = super().__getitem__(name)
+        return self.last
+
+
+# --- sessions -----------------------------------------------------------------
 
 
 class Console:
     """A session at the serial console, with the screen that a user sees."""
 
     def __init__(self, *options, smp=2):
+        self.arguments = ["--smp", str(smp), "--timeout", str(SESSION_PATIENCE),
+                          *options]
+        self.start()
+
+    def start(self):
         self.screen = pyte.Screen(COLUMNS, ROWS)
         self.stream = pyte.ByteStream(self.screen)
-        self.text = ""
+        self.text = self.all_text = ""
         self.child = pexpect.spawn(
-            VM, ["--smp", str(smp), "--timeout", "300", *options],
-            dimensions=(ROWS, COLUMNS), timeout=30,
-            env={**os.environ, "TERM": "vt100"})
+            VM, self.arguments, dimensions=(ROWS, COLUMNS),
+            timeout=ANSWER_PATIENCE, env={**os.environ, "TERM": "vt100"})
         self.child.delaybeforesend = None
         self.boot = self.wait_for(PROMPT)
+
+    def revive(self):
+        """For a test after one that the machine stopped with: another one."""
+        if not self.child.isalive():
+            self.child.close()
+            self.start()
 
     def __enter__(self):
         return self
@@ -104,9 +229,19 @@ class Console:
             return False
         self.stream.feed(data)
         self.text += data.decode(errors="replace")
+        self.all_text += data.decode(errors="replace").replace("\r", "")
         return True
 
-    def wait_for(self, text, seconds=30):
+    def result(self):
+        """The session so far, for the story of a test that fails."""
+        panics = re.findall(r"^KERNEL PANIC: (.*)", self.all_text,
+                            re.MULTILINE)
+        return Result(None, "\n".join(self.lines()), console=self.all_text,
+                      command=shlex.join(["tools/vm", *self.arguments]),
+                      problem="".join(f"the kernel panicked: {panic}"
+                                      for panic in panics))
+
+    def wait_for(self, text, seconds=ANSWER_PATIENCE):
         """Waits until `text` has been printed; forgets all before its end."""
         deadline = time.monotonic() + seconds
         while text not in self.text:
@@ -124,7 +259,7 @@ class Console:
     def send(self, text):
         self.child.send(text)
 
-    def command(self, line, seconds=30):
+    def command(self, line, seconds=ANSWER_PATIENCE):
         """Types a command line; gives what it printed until the next prompt."""
         self.send(line + "\r")
         self.wait_for("\n", seconds)

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from machine import ROOT, batch, vm
+from machine import PATIENCE, ROOT, batch, vm
 
 SCRIPTS = {
     "foreign program": "cp /bin/tester x; printf '\\002' | dd of=x bs=1 seek=4"
@@ -33,7 +33,7 @@ def test_foreign_programs(results):
 
 def test_unknown_argument():
     result = vm(None, "--console", "--kargs",
-                "test=none-of-that-name no_such_argument=1", timeout=30)
+                "test=none-of-that-name no_such_argument=1")
     assert "no_such_argument" in result.output, result
 
 
@@ -48,7 +48,7 @@ def test_truncated_initrd(keep, tmp_path):
          "-initrd", initrd, "-m", "128", "-display", "none", "-nodefaults",
          "-serial", "stdio", "-no-reboot",
          "-device", "isa-debug-exit,iobase=0xf4,iosize=4"],
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
     text = done.stdout.decode(errors="replace")
     assert done.returncode == 125, text
     assert "initrd" in text or "init" in text, text
@@ -56,7 +56,7 @@ def test_truncated_initrd(keep, tmp_path):
 
 def test_fork_bomb():
     """In little memory: refused with EAGAIN or ENOMEM, and the shell lives."""
-    result = vm("/test/forkbomb && echo survived", "--mem", "64", timeout=100)
+    result = vm("/test/forkbomb && echo survived", "--mem", "64")
     assert result.status == 0, result
     assert result.output.endswith("survived\n")
 
@@ -73,7 +73,7 @@ def test_fork_bomb_of_shells():
         kill -9 -$!
         while kill -0 -$! 2>/dev/null; do wait_for 0.2; done
         ls / >/dev/null && ps -o args | grep -c '^sh /tmp/bomb'"""
-    result = vm(script, "--mem", "64", timeout=150)
+    result = vm(script, "--mem", "64")
     assert result.status == 1 and result.output == "0\n", result
 
 
@@ -81,15 +81,14 @@ def test_out_of_memory():
     """A program that eats everything dies or is refused; the rest lives."""
     result = vm("lua -e 'local t = {} for i = 1, 1e9 do t[i] ="
                 " (\"x\"):rep(100000) .. i end'; echo status $?;"
-                " ls / | wc -l", "--mem", "64", timeout=100)
+                " ls / | wc -l", "--mem", "64")
     assert result.status == 0, result
     assert "status 0" not in result.output, result
 
 
 def test_full_file_system():
     result = vm("cat /dev/zero >/tmp/big; echo status $?; rm /tmp/big;"
-                " echo small >/tmp/x && cat /tmp/x", "--mem", "64",
-                timeout=100)
+                " echo small >/tmp/x && cat /tmp/x", "--mem", "64")
     assert result.status == 0, result
     assert "status 1" in result.output and result.output.endswith("small\n")
     assert "No space left" in result.errors or \

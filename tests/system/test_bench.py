@@ -5,12 +5,12 @@ import subprocess
 
 import pytest
 
-from machine import ROOT
+from machine import LONG_PATIENCE, ROOT
 
 
 def run(tool):
     return subprocess.run([f"{ROOT}/tools/bench/{tool}", "--check"],
-                          capture_output=True, text=True, timeout=500)
+                          capture_output=True, text=True, timeout=LONG_PATIENCE)
 
 
 @pytest.fixture(scope="module")

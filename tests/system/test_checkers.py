@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from machine import ROOT, batch, vm
+from machine import LONG_PATIENCE, ROOT, batch, vm
 
 KERNELS = {
     "addresses": "build/checked/KASAN-UBSAN-LOCKDEP/kernel.elf",
@@ -31,7 +31,7 @@ def options(kernel):
 @matrix
 def test_in_kernel(kernel, smp):
     result = vm(None, "--console", *options(kernel), "--kargs", "test=all",
-                smp=smp, timeout=400)
+                smp=smp, timeout=LONG_PATIENCE)
     broken = re.findall(r"^# .*: expected.*|^not ok.*", result.output,
                         re.MULTILINE)
     assert not broken and result.status == 0, (broken, result)
@@ -42,8 +42,7 @@ def test_in_kernel(kernel, smp):
 @functools.lru_cache(maxsize=None)
 def results(kernel, smp):
     return batch({name: f"/test/{name}" for name in PROGRAMS},
-                 *options(kernel), "--console-log", "/dev/stderr", smp=smp,
-                 timeout=900, limit=300)
+                 *options(kernel), smp=smp)
 
 
 @kernels
@@ -62,7 +61,7 @@ def test_machine(kernel, smp):
     run = results(kernel, smp)[None]
     assert run.status == 0, run
     if kernel != "clang":
-        assert NOTHING_LOST in run.errors, run
+        assert NOTHING_LOST in run.console, run
 
 
 @pytest.mark.parametrize("kernel", ("addresses", "races"))
@@ -103,6 +102,6 @@ def test_planted_bug(kernel, plant, report):
     # An interrupt of the own CPU is the only other one on one CPU.
     smp = 1 if plant == "unmasked-counter" else 2
     result = vm(None, "--console", *options(kernel), "--kargs",
-                f"plant={plant}", smp=smp, timeout=120)
+                f"plant={plant}", smp=smp)
     assert result.status == 125, result
     assert re.search(f"PANIC: {report}", result.output), result

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from machine import ROOT, vm
+from machine import LONG_PATIENCE, ROOT, vm
 
 SLOW = 's = "" for i = 1, 3000 do s = s .. "x" end'
 FAST = 't = {} for i = 1, 3000 do t[i] = "x" end s = table.concat(t)'
@@ -31,7 +31,8 @@ profile diff a1 /bin/lua 2>no.err; echo $? >>no.err
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("diff"))
-    result = vm(SCRIPT, "--icount", "1", "--get", folder, smp=1, timeout=200)
+    result = vm(SCRIPT, "--icount", "1", "--get", folder, smp=1,
+                timeout=LONG_PATIENCE)
     assert result.status == 0, result
     return folder
 

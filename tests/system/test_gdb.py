@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from machine import ROOT, VM
+from machine import PATIENCE, ROOT, VM
 
 # The next sync() never ends and hears no interrupt but NMIs; the samples of
 # those fill the rings, until {samples} more have been taken.
@@ -73,13 +73,13 @@ def debug(folder, command, samples, smp):
         file.write(script.format(port=port, root=ROOT, folder=folder,
                                  samples=samples))
     machine = subprocess.Popen(
-        [VM, "--smp", str(smp), "--gdb", str(port), "--timeout", "120", "--",
-         command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [VM, "--smp", str(smp), "--gdb", str(port), "--timeout", str(PATIENCE),
+         "--", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True)
     try:
         gdb = subprocess.run(
             ["gdb", "-q", "-nx", "-batch", "-x", f"{folder}/script",
-             f"{ROOT}/build/kernel.elf"], timeout=150, text=True,
+             f"{ROOT}/build/kernel.elf"], timeout=PATIENCE, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
     finally:
@@ -165,7 +165,7 @@ def test_rings_of_a_hung_kernel(case, tmp_path):
 
 def strobe(*arguments):
     return subprocess.run([f"{ROOT}/build/strobe", *arguments], text=True,
-                          capture_output=True, timeout=60)
+                          capture_output=True, timeout=PATIENCE)
 
 
 def check_converted(folder, stream, samples, hung):
@@ -186,7 +186,7 @@ def check_converted(folder, stream, samples, hung):
     done = subprocess.run(["perf", "report", "--stdio", "--no-children", "-k",
                            f"{ROOT}/build/kernel.elf", "-i",
                            f"{folder}/perf.data"], text=True,
-                          capture_output=True, timeout=60)
+                          capture_output=True, timeout=PATIENCE)
     assert re.search(r"% +\w+ +\[kernel.kallsyms\] +\[k\] sys_sync",
                      done.stdout), done
 

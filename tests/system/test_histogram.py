@@ -122,7 +122,7 @@ SCRIPTS = {
 
 @pytest.fixture(scope="module")
 def results():
-    return batch(SCRIPTS, smp=2, timeout=150)
+    return batch(SCRIPTS, smp=2)
 
 
 @pytest.mark.parametrize("name,rows", [

@@ -9,7 +9,7 @@ from machine import vm
 
 @pytest.mark.parametrize("smp", (1, 2, 4, 8))
 def test_ipctest(smp):
-    result = vm("ipctest", smp=smp, timeout=100)
+    result = vm("ipctest", smp=smp)
     assert result.status == 0, result
     assert len(re.findall("^ok ", result.output, re.MULTILINE)) == 7, result
 

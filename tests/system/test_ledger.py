@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from machine import batch, vm
+from machine import LONG_PATIENCE, batch, vm
 
 STORM_SECONDS = 60
 
@@ -35,7 +35,7 @@ def test_books_balance_under_stress():
         stats --audit || wrong=$((wrong + 1))
         echo readings $readings wrong $wrong
         cat /tmp/storm"""
-    result = vm(script, smp=8, timeout=STORM_SECONDS + 240)
+    result = vm(script, smp=8, timeout=LONG_PATIENCE)
     assert result.status == 0, result
     assert "storm 0\n" in result.output, result
     readings, wrong = map(int, re.search(r"readings (\d+) wrong (\d+)",
@@ -66,7 +66,7 @@ def test_load_averages_of_a_recorded_history():
         record 8
         kill %3
         record 6"""
-    result = vm(script, "--icount", "8", smp=1, timeout=300)
+    result = vm(script, "--icount", "8", smp=1, timeout=LONG_PATIENCE)
     assert result.status == 0, result
     lines = result.output.splitlines()
     history = {}

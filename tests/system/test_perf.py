@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from machine import ROOT, batch, vm
+from machine import LONG_PATIENCE, PATIENCE, ROOT, batch, vm
 
 KERNEL = f"{ROOT}/build/kernel.elf"
 SYSTEM = """sh -c "tester 20; lua -e 'for i = 1, 30000 do s = i .. 1 end';
@@ -38,7 +38,8 @@ profile -o /none/file true
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("perf"))
-    result = vm(SCRIPT, "--icount", "1", "--get", folder, smp=4, timeout=200)
+    result = vm(SCRIPT, "--icount", "1", "--get", folder, smp=4,
+                timeout=LONG_PATIENCE)
     assert "nothing in it to repair" in result.errors, result
     assert result.output.count("repaired; ") == 2, result
     assert result.output.count("was whole; ") == 1, result
@@ -51,7 +52,8 @@ def perf(out, command, *arguments):
     """Runs perf on our files, with no caches of its own but an empty one."""
     done = subprocess.run(
         ["perf", "--no-pager", "--buildid-dir", f"{out}/cache", command,
-         *arguments], capture_output=True, text=True, cwd=out, timeout=60,
+         *arguments], capture_output=True, text=True, cwd=out,
+        timeout=PATIENCE,
         env={**os.environ, "HOME": out, "PERF_CONFIG": "/dev/null"})
     assert done.returncode == 0, done
     return done.stdout

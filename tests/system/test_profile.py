@@ -60,7 +60,7 @@ def test_ratio_deterministic(smp, source):
 def test_ratio(smp):
     """On an emulated machine in real time, whose ticks come late when the host
     is busy: the sampling error, and a margin for that."""
-    result = vm("profile --json /bin/tester 200", smp=smp, timeout=100)
+    result = vm("profile --json /bin/tester 200", smp=smp)
     assert result.status == 0, result
     r = report(result)
     check_ratio(r, 3 * math.sqrt(0.25 / r["user"]) + 0.1)
@@ -130,7 +130,7 @@ SCRIPTS = {
 
 @pytest.fixture(scope="module")
 def results():
-    return batch(SCRIPTS, smp=2, timeout=150)
+    return batch(SCRIPTS, smp=2)
 
 
 @pytest.mark.parametrize("name,status,output,errors", [

@@ -16,8 +16,7 @@ PROGRAMS = sorted(os.path.basename(path)[:-2]
 
 @functools.lru_cache(maxsize=None)
 def results(smp):
-    return batch({name: f"/test/{name}" for name in PROGRAMS},
-                 smp=smp, timeout=240, limit=110)
+    return batch({name: f"/test/{name}" for name in PROGRAMS}, smp=smp)
 
 
 @pytest.mark.parametrize("smp", CPUS)
@@ -30,15 +29,14 @@ def test_program(program, smp):
 
 @pytest.mark.parametrize("smp", (2, 8))
 def test_in_kernel(smp):
-    result = vm(None, "--console", "--kargs", "test=all", smp=smp, timeout=120)
+    result = vm(None, "--console", "--kargs", "test=all", smp=smp)
     assert result.status == 0, result
     assert re.search(r"^# \d+ passed, 0 failed", result.output, re.MULTILINE)
 
 
 def test_from_the_iso():
     """GRUB, Multiboot2 and the rest of the way a PC boots."""
-    result = vm("echo started; /test/process; uname -s; exit 5", "--iso",
-                timeout=120)
+    result = vm("echo started; /test/process; uname -s; exit 5", "--iso")
     assert result.status == 5, result
     assert result.output.startswith("started\nok "), result
     assert result.output.endswith("Strobe\n"), result

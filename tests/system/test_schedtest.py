@@ -6,13 +6,13 @@ import re
 import pytest
 
 from bochs import bochs
-from machine import vm
+from machine import LONG_PATIENCE, vm
 
 EXACT = ("--icount", "4")
 
 
 def test_all_promises_on_one_cpu():
-    result = vm("schedtest", *EXACT, smp=1, timeout=300)
+    result = vm("schedtest", *EXACT, smp=1, timeout=LONG_PATIENCE)
     assert result.status == 0, result
     assert result.output.count(": ok") == 2 + 1 + 4, result
     assert "it hides" in result.output and ": seen" in result.output, result
@@ -44,7 +44,7 @@ def test_interactive_threads_run_at_once(smp):
     (("--kargs", "acpi=off", "--cpu", "qemu32,-apic"), "the clock's events")))
 def test_statclock_sees_who_hides(options, by):
     result = vm("schedtest hide; echo $?; dmesg | grep statclock",
-                *EXACT, *options, smp=1, timeout=120)
+                *EXACT, *options, smp=1)
     assert f"at random, by {by}" in result.output, result
     assert "it hides" in result.output and ": seen" in result.output, result
     said = "shares that of the clock's events" if "events" in by else by
@@ -57,7 +57,7 @@ def test_statclock_runs_only_while_somebody_needs_it():
         a=$(count); sleep 2; b=$(count)
         sleep 2 </dev/statclock; c=$(count); sleep 2; d=$(count)
         echo idle $((b - a)) used $((c - b)) after $((d - c))
-        """, *EXACT, smp=1, timeout=60)
+        """, *EXACT, smp=1)
     found = re.search(r"idle (\d+) used (\d+) after (\d+)", result.output)
     idle, used, after = (int(n) for n in found.groups())
     assert idle == 0 and after <= 1, result

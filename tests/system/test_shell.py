@@ -113,7 +113,7 @@ WORKLOADS = {
 @functools.lru_cache(maxsize=None)
 def results(smp):
     return batch({name: script for name, (script, _) in WORKLOADS.items()},
-                 smp=smp, timeout=240)
+                 smp=smp)
 
 
 @pytest.mark.parametrize("smp", (1, 4))

@@ -30,7 +30,7 @@ def test_shares(smp):
     if smp == 1:
         result = vm(SHARES.format(2), "--icount", "1", smp=1)
     else:
-        result = vm(SHARES.format(40), smp=smp, timeout=100)
+        result = vm(SHARES.format(40), smp=smp)
     assert result.status == 0, result
     r = report(result)
     check_books(r)
@@ -73,7 +73,7 @@ SCRIPTS = {
 
 @pytest.fixture(scope="module")
 def results():
-    return batch(SCRIPTS, smp=2, timeout=200)
+    return batch(SCRIPTS, smp=2)
 
 
 def test_text(results):

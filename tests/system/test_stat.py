@@ -58,7 +58,7 @@ SCRIPTS = {
 
 @pytest.fixture(scope="module")
 def results():
-    return batch(SCRIPTS, smp=2, timeout=100)
+    return batch(SCRIPTS, smp=2)
 
 
 def counts(result):

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from browser import Browser
-from machine import ROOT, vm
+from machine import PATIENCE, ROOT, vm
 from perf_file import KERNEL, PerfFile
 
 TOOL = f"{ROOT}/tools/strobe"
@@ -24,7 +24,7 @@ Row = collections.namedtuple("Row", "image symbol self total")
 
 
 def run(*command, status=0):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=100,
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=PATIENCE,
                           capture_output=True, text=True)
     assert done.returncode == status, done
     return done
@@ -73,7 +73,7 @@ def measured(tmp_path_factory):
     result = vm("profile -g --json -o /out/one.data tester 20 >/out/one.json;"
                 "sprofile -F 2000 --json -o /out/all.data"
                 f" sh -c 'tester 4 & lua -e \"{LUA}\"; wait' >/out/all.json",
-                "--get", str(folder), "--icount", "1", smp=2, timeout=100)
+                "--get", str(folder), "--icount", "1", smp=2)
     assert result.status == 0, result
     return {name: Measured(folder, name) for name in ("one", "all")}
 

@@ -207,8 +207,7 @@ def test_cost_with_2000_threads():
     """The bound of kernel/monitor/snapshot.h, where a cycle is an instruction:
     24 a thread with interrupts off, and a record in well under 1,000. And of the
     audit: 21 a thread, with one CPU, which waits for no other."""
-    result = vm("/test/sysinfo_many 2000", "--icount", "--mem", "1024", smp=1,
-                timeout=120)
+    result = vm("/test/sysinfo_many 2000", "--icount", "--mem", "1024", smp=1)
     assert result.status == 0, result
     assert "# threads 2000\n" in result.output
     hold = int(re.search(r"interrupts off: (\d+) cycles", result.output)

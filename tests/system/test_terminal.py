@@ -14,6 +14,7 @@ def console():
 @pytest.fixture(autouse=True)
 def fresh_prompt(console):
     """Each test starts at an empty line, whatever the last one left."""
+    console.revive()
     console.send("\x03")
     console.settle(0.2)
     console.text = ""

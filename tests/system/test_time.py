@@ -25,7 +25,7 @@ MACHINES = {
 def results(machine):
     return batch({"facts": "sysinfo system.clock", "stress": "/test/clock_stress",
                   "vdso": "/test/vdso", "clocks": "/test/clocks"},
-                 *MACHINES[machine][0], smp=4, timeout=200, limit=110)
+                 *MACHINES[machine][0], smp=4)
 
 
 @pytest.mark.parametrize("program", ("stress", "vdso", "clocks"))

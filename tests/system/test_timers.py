@@ -41,7 +41,7 @@ def kernel_tests():
                          ids=[m[0] for m in MACHINES])
 def test_timers_on(options, kargs, smp, events):
     run = vm(None, "--console", "--kargs", f"{kargs} test={kernel_tests()}",
-             *options, smp=smp, timeout=180)
+             *options, smp=smp)
     assert run.status == 0, run
     assert " 0 failed" in run.output, run
     assert re.search(f"clock: events .*by {events}[^0-9]", run.output), run

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from machine import COLUMNS, ROWS, Console, batch, vm
+from machine import ANSWER_PATIENCE, COLUMNS, ROWS, Console, batch, vm
 
 CPU_LINE = re.compile(r"cpu(\d+) +" + r"([\d.]+) +" * 5 + r"(\d+) +(\d+)")
 TITLES = {"t": "ID Thr S", "H": "ID  Task S", "i": "ID Call sent",
@@ -22,6 +22,7 @@ def machine():
 @pytest.fixture
 def console(machine):
     """An empty prompt and a screen of the usual size, whatever was before."""
+    machine.revive()
     machine.send("\x03")
     machine.settle(0.2)
     machine.text = ""
@@ -36,7 +37,7 @@ def resize(console, rows, columns):
     console.command("clear")
 
 
-def screen_with(console, found, seconds=20):
+def screen_with(console, found, seconds=ANSWER_PATIENCE):
     """Waits until the screen is drawn and its lines are as `found` wants."""
     deadline = time.monotonic() + seconds
     while console.pump(0.1) or not found(console.lines()):
@@ -474,7 +475,7 @@ def test_top_is_cheap():
     """100 tasks, a refresh each second: below 1 % of a CPU."""
     r = vm("for i in $(seq 100); do sleep 100 & done;"
            "top --json -n 2 -d 1 | tail -n 1; killall sleep",
-           "--icount", smp=1, timeout=120)
+           "--icount", smp=1)
     data = json.loads(r.output.splitlines()[-1])
     assert data["tasks"]["total"] > 100
     row = next(row for row in data["rows"] if row["name"] == "top")

@@ -12,7 +12,7 @@ import tty
 
 import pytest
 
-from machine import ROOT, Console, vm
+from machine import PATIENCE, ROOT, Console, vm
 
 RECEIVE = (f"{ROOT}/build/strobe", "receive")
 SEED = int(os.environ.get("SEED", random.randrange(1 << 32)))
@@ -97,14 +97,14 @@ def receiver(line, folder, *options):
 
 
 def finish(process):
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE)
     return output
 
 
 def test_good_line(machine, tmp_path):
     console, data, name = machine
     process = receiver(name, tmp_path, "-n", "2")
-    said = console.command("send big /etc/passwd; echo status $?", 60)
+    said = console.command("send big /etc/passwd; echo status $?", PATIENCE)
     output = finish(process)
     assert "status 0" in said, said + output
     assert f"big: {SIZE} bytes sent" in said, said
@@ -122,12 +122,12 @@ def test_bad_line_and_receiver_killed(machine, tmp_path):
         process = receiver(line.name, tmp_path)
         console.send("send -w 300 big; echo status $?\r")
         for last in (SIZE // 3, float("inf")):
-            assert line.broken.wait(120), console.text
+            assert line.broken.wait(PATIENCE), console.text
             process.send_signal(signal.SIGKILL)
             process.communicate()
             process = receiver(line.name, tmp_path)
             line.mend(line.carried + last)
-        console.wait_for("status 0", 120)
+        console.wait_for("status 0", PATIENCE)
         console.wait_for("strobe:")
         process.terminate()
         output = finish(process)
@@ -141,7 +141,7 @@ def test_bad_line_and_receiver_killed(machine, tmp_path):
 
 def test_nobody_there(machine):
     console, _, _ = machine
-    said = console.command("send -w 1 big; echo status $?", 60)
+    said = console.command("send -w 1 big; echo status $?", PATIENCE)
     assert "nobody answers on /dev/ttyS1" in said and "status 1" in said, said
 
 
@@ -152,11 +152,11 @@ def test_sender_goes_on_where_it_was(machine, tmp_path):
     try:
         process = receiver(line.name, tmp_path, "-n", "1")
         console.send("send big\r")
-        assert line.broken.wait(120), console.text
+        assert line.broken.wait(PATIENCE), console.text
         console.send("\x03")
         console.wait_for("strobe:")
         line.mend(float("inf"))
-        said = console.command("send big", 60)
+        said = console.command("send big", PATIENCE)
         output = finish(process)
     finally:
         line.close()
@@ -179,5 +179,5 @@ def test_complaints(tmp_path):
                             (["-n", "x", "/dev/null"], "no number"),
                             ([], "from which serial line?")):
         done = subprocess.run([*RECEIVE, *arguments], capture_output=True,
-                              text=True, timeout=60)
+                              text=True, timeout=PATIENCE)
         assert done.returncode != 0 and text in done.stderr, done

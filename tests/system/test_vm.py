@@ -1,11 +1,12 @@
 """tools/vm: what comes back, and its own statuses."""
 import os
+import re
 import signal
 import subprocess
 
 import pytest
 
-from machine import ROOT, VM, vm
+from machine import PATIENCE, ROOT, VM, batch, vm
 
 
 def test_output_errors_and_status():
@@ -19,7 +20,7 @@ def test_output_is_exact():
     done = subprocess.run(
         [VM, "--", "i=0; while [ $i -lt 256 ]; do printf"
          " \"\\\\$(printf %o $i)\"; i=$((i+1)); done; seq 100000"],
-        capture_output=True, timeout=100)
+        capture_output=True, timeout=PATIENCE)
     expected = bytes(range(256)) + b"".join(
         b"%d\n" % i for i in range(1, 100001))
     assert done.stdout == expected
@@ -64,7 +65,7 @@ def test_no_command():
 
 def test_arguments_are_kept():
     done = subprocess.run([VM, "--", "printf", "[%s]", "a b", "$HOME", "'"],
-                          capture_output=True, timeout=100)
+                          capture_output=True, timeout=PATIENCE)
     assert done.stdout == b"[a b][$HOME][']"
 
 
@@ -74,27 +75,63 @@ def test_status_of_a_signal():
 
 
 def test_time_out():
-    result = vm("echo before; sleep 100", timeout=4)
+    result = vm("echo before; sleep 100", timeout=10)
     assert result.status == 124, result
     assert result.output == "before\n"
     assert "again with: tools/vm" in result.errors
 
 
 def test_a_hang_is_noticed_and_shown():
-    result = vm("while true; do true; done", smp=1, timeout=4)
+    result = vm("while true; do true; done", smp=1, timeout=10)
     assert result.status == 124, result
     assert "CPU 0: eip" in result.errors
+    assert re.search("no end within 10 s: CPU 0 0x0.* in ring 3",
+                     result.problem), result
+
+
+def test_a_silent_machine_is_stopped():
+    """And one that sleeps shows who put it to sleep."""
+    result = vm("for i in 1 2 3 4; do echo $i; sleep 1; done; sleep 100",
+                "--silence", "8", smp=1)
+    assert result.status == 124, result
+    assert result.output == "1\n2\n3\n4\n", result
+    assert result.problem == "not a word for 8 s: CPU 0 halted", result
+    assert re.search(r"^  c\w{7} kernel_main\+", result.errors,
+                     re.MULTILINE), result
 
 
 def test_panic():
     """The end of init is one: there is nothing left to run."""
-    result = vm("true", "--kargs", "init=/bin/true", timeout=20)
+    result = vm("true", "--kargs", "init=/bin/true")
     assert result.status == 125, result
-    assert "panic" in result.errors and "again with: tools/vm" in result.errors
+    assert result.problem == "the kernel panicked: init ended with status 0"
+    assert "| KERNEL PANIC: " in result.errors, result
+    assert "again with: tools/vm" in result.errors, result
+
+
+def test_one_script_stops_the_machine():
+    """It alone fails; those before and after it do not."""
+    results = batch({"before": "echo 1; echo 2 >&2; exit 3",
+                     "stops": "echo lost; busybox reboot -f",
+                     "after": "echo 4"})
+    before, stops, after = (results[name] for name in list(results)[1:])
+    assert (before.status, before.output, before.errors) == (3, "1\n", "2\n")
+    assert stops.status is None and "was reset" in stops.problem, stops
+    assert "stops" in stops.console.splitlines()[-1], stops
+    assert (after.status, after.output) == (0, "4\n")
+    assert results[None].status == 0, results[None]
+
+
+def test_all_scripts_stop_the_machine():
+    results = batch({n: "busybox reboot -f" for n in "abcde"})
+    problems = [results[n].problem for n in "abcde"]
+    assert all("was reset" in problem for problem in problems), problems
+    assert [problem.startswith("not begun: the machine stopped 3 times")
+            for problem in problems] == [False] * 3 + [True] * 2, problems
 
 
 def test_never_that_far():
-    result = vm("true", "--kernel", f"{ROOT}/LICENSE", timeout=20)
+    result = vm("true", "--kernel", f"{ROOT}/LICENSE")
     assert result.status == 126, result
 
 
