@@ -48,7 +48,7 @@ def test_make_run_keeps_the_command():
     ["--console-log", "/dev/null/x"], ["--console"], ["--line"],
     ["--qemu", "/nosuch"], ["--kernel", "/nosuch"], ["--nosuch"]])
 def test_bad_options_are_told_before_anything_runs(options):
-    done = subprocess.run([VM, *options, "--", "true"], timeout=20,
+    done = subprocess.run([VM, *options, "--", "true"], timeout=PATIENCE,
                           capture_output=True, text=True)
     assert done.returncode in (1, 2) and done.stdout == "", done
     last = done.stderr.splitlines()[-1]
@@ -58,7 +58,7 @@ def test_bad_options_are_told_before_anything_runs(options):
 
 def test_no_command():
     for command in [], [""], [" "]:
-        done = subprocess.run([VM, "--", *command], timeout=20,
+        done = subprocess.run([VM, "--", *command], timeout=PATIENCE,
                               capture_output=True, text=True)
         assert done.returncode == 2 and "no command" in done.stderr, done
 
