@@ -8,6 +8,7 @@
 #include "kernel/fs/procfs.h"
 #include "kernel/init/log.h"
 #include "kernel/monitor/facts.h"
+#include "kernel/sched/load.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/machine.h"
 #include "kernel/time/wallclock.h"
@@ -112,7 +113,7 @@ static int make_stat(struct text *t, void *arg UNUSED)
 
 static void put_load(struct text *t, u32 load)
 {
-    u32 hundredths = ((u64)load * 100 + 0x8000) >> 16;
+    u32 hundredths = load_hundredths(load);
 
     text_printf(t, "%u.%02u ", hundredths / 100, hundredths % 100);
 }

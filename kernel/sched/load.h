@@ -12,3 +12,9 @@ struct load {
 void load_start(void);
 // All as of one update. Any context but interrupts.
 void load_read(struct load *out);
+
+// A load in hundredths, as it is shown everywhere: rounded.
+static inline u32 load_hundredths(u32 average)
+{
+    return ((u64)average * 100 + 0x8000) >> 16;
+}

@@ -73,6 +73,13 @@ struct sysinfo_k { // struct sysinfo of Linux/i386
 };
 _Static_assert(sizeof(struct sysinfo_k) == 64, "struct sysinfo of the ABI");
 
+// Who reads this cuts it off behind the hundredths (BusyBox's uptime), where all
+// others round: given the least number with these hundredths, they agree.
+static u32 load_to_cut_off(u32 average)
+{
+    return (((u64)load_hundredths(average) << 16) + 99) / 100;
+}
+
 SYSCALL_HANDLER(sysinfo)
 {
     struct sysinfo_k info = { .mem_unit = 1 };
@@ -87,7 +94,8 @@ SYSCALL_HANDLER(sysinfo)
     }
     info.uptime = clock_now_ns() / NSEC_PER_SEC;
     load_read(&load);
-    memcpy(info.loads, load.average, sizeof(info.loads));
+    for (unsigned i = 0; i < LOAD_AVERAGES; i++)
+        info.loads[i] = load_to_cut_off(load.average[i]);
     info.totalram = frames.total * scale;
     info.freeram = frames.free * scale;
     info.sharedram = frames.by_use[FRAME_FILE] * scale; // tmpfs, as on Linux
