@@ -9,8 +9,7 @@
 //     bit 1      TIME_DISTURBED: an NMI has done it all the same
 //     bits 2-6   while busy, the CPU that is at it
 //     bit 7      TIME_KERNEL: the counter is not the TSC behind an LFENCE,
-//     which
-//                anybody can read
+//                which anybody can read
 //     bits 9-31  a number that each change adds one to; bit 9 is the index
 //
 // A reader takes `gen`, the timehands, the counter, and `gen` again: if it is

@@ -17,6 +17,7 @@ MACHINES = [
      "the LAPIC timer"),
     ("no ACPI tables", [], "acpi=off", 1, "the LAPIC timer"),
     ("an old CPU", ["--cpu", "pentium3"], "", 2, "the LAPIC timer"),
+    ("a CPU without SSE", ["--cpu", "pentium2"], "", 2, "the LAPIC timer"),
     ("no APIC", ["--cpu", "max,-apic"], "", 1, "pit"),
     ("no APIC, PIT clock", ["--cpu", "max,-apic"], "clocksource=pit", 1, "pit"),
     ("events by the HPET", [], "timer=hpet", 4, "hpet0"),
