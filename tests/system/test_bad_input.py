@@ -37,6 +37,26 @@ def test_unknown_argument():
     assert "no_such_argument" in result.output, result
 
 
+def test_bad_values_of_arguments():
+    """Each is named, and the machine runs as if it had not been given."""
+    values = ("maxcpus=few", "acpi=maybe", "timer=sundial", "console=teletype",
+              "clocksource=sundial", "maxcpus=")
+    for value in values:
+        result = vm("nproc; dmesg", "--kargs", value, smp=3)
+        assert result.output.startswith("3\n"), result
+        assert f"{value}: " in result.output or \
+            f"{value} cannot be used" in result.output, result
+
+
+@pytest.mark.parametrize("cpu", ("486", "pentium"))
+def test_cpu_too_old(cpu):
+    """The compiler uses what the i686 brought: without that nothing runs, and
+    the reason is said before the first of it."""
+    result = vm("true", "--cpu", cpu, timeout=30)
+    assert result.status == 125, result
+    assert "older than i686" in result.errors, result
+
+
 @pytest.mark.parametrize("keep", (0, 1, 5000, 1000000))
 def test_truncated_initrd(keep, tmp_path):
     """The machine stops with a clear message; it does not run half a root."""

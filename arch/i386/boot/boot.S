@@ -15,11 +15,18 @@
 #define PTE_PRESENT_WRITABLE 0x003
 #define PDE_LARGE            0x080
 #define CPUID_1_EDX_PSE      (1 << 3)
+#define CPUID_1_EDX_TSC      (1 << 4)
 #define CPUID_1_EDX_PAE      (1 << 6)
+#define CPUID_1_EDX_CMOV     (1 << 15)
+// What the compiler (-march=i686), the clocks and the tables below count on.
+#define NEEDED (CPUID_1_EDX_PSE | CPUID_1_EDX_TSC | CPUID_1_EDX_CMOV)
+#define EFLAGS_ID (1 << 21) // can be changed where there is CPUID
 
 #define COM1            0x3f8
 #define COM_LINE_STATUS (COM1 + 5)
 #define LINE_EMPTY      0x20
+#define VGA_TEXT        0xb8000
+#define VGA_GREY        0x07
 
     .section .boot.header, "a"
     .balign 4
@@ -56,13 +63,23 @@ boot_entry:
     movl $no_multiboot, %esi
     jmp fail
 1:  movl $PHYS(boot_stack_top), %esp
+    pushfl
+    xorl $EFLAGS_ID, (%esp)
+    movl (%esp), %eax
+    popfl
+    pushfl
+    xorl (%esp), %eax
+    testl $EFLAGS_ID, %eax
+    jnz 1f // it did not change: no CPUID
     movl $1, %eax
     cpuid
-    testl $CPUID_1_EDX_PSE, %edx
-    jnz 1f
-    movl $no_large_pages, %esi
+    movl %edx, %eax
+    notl %eax
+    testl $NEEDED, %eax
+    jz 2f
+1:  movl $no_i686, %esi
     jmp fail
-1:  testl $CPUID_1_EDX_PAE, %edx
+2:  testl $CPUID_1_EDX_PAE, %edx
     jz two_level
 
     movl $PHYS(early_directory), %ebx
@@ -105,8 +122,10 @@ paging_on:
     movl $higher_half, %eax
     jmp *%eax
 
-// Says the text at esi on the first serial port, and stops.
+// Says the text at esi on the first serial port and the screen, and stops.
 fail:
+    movl $VGA_TEXT, %edi
+next:
     movw $COM_LINE_STATUS, %dx
     movl $100000, %ecx // a port that is not there must not stop the text
 1:  inb %dx, %al
@@ -117,7 +136,9 @@ fail:
     jz 2f
     movw $COM1, %dx
     outb %al, %dx
-    jmp fail
+    movb $VGA_GREY, %ah
+    stosw
+    jmp next
 2:  movw $ASM_DEBUG_EXIT_PORT, %dx
     movb $ASM_DEBUG_EXIT_PANIC, %al
     outb %al, %dx
@@ -127,8 +148,8 @@ fail:
     .section .boot.data, "a"
 no_multiboot:
     .asciz "Strobe: not started by a Multiboot loader\r\n"
-no_large_pages:
-    .asciz "Strobe: this CPU has no 4 MiB pages (i686 is needed)\r\n"
+no_i686:
+    .asciz "Strobe: this CPU is older than i686: no CMOV, TSC or 4 MiB pages\r\n"
 
     .text
     .type higher_half, @function
