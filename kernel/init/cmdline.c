@@ -36,6 +36,22 @@ static bool take_word(const char *word, size_t n)
     return true;
 }
 
+bool kernel_arg_number(const struct kernel_arg *arg, u32 *number)
+{
+    if (!arg->present)
+        return false;
+    u64 n = 0;
+    const char *s = arg->value;
+    for (; *s >= '0' && *s <= '9' && n <= UINT32_MAX; s++)
+        n = n * 10 + (u32)(*s - '0');
+    if (*s || s == arg->value || n > UINT32_MAX) {
+        log_printf("warning: %s=%s: not a number\n", arg->name, arg->value);
+        return false;
+    }
+    *number = (u32)n;
+    return true;
+}
+
 void cmdline_parse(const char *cmdline)
 {
     bool unknown = false;

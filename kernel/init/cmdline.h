@@ -15,4 +15,8 @@ struct kernel_arg {
     static struct kernel_arg arg_##id = { .name = #id, .help = text }; \
     LINKER_SET_ADD(kernel_args, arg_##id)
 
+// The number that an argument was given; false if none was, and after a warning
+// if it is no number.
+bool kernel_arg_number(const struct kernel_arg *arg, u32 *number);
+
 void cmdline_parse(const char *cmdline);

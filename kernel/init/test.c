@@ -63,8 +63,7 @@ static bool selected(const char *name)
 static u32 parse_seed(void)
 {
     u32 seed = 0;
-    for (const char *p = arg_seed.value; *p >= '0' && *p <= '9'; p++)
-        seed = seed * 10 + (u32)(*p - '0');
+    kernel_arg_number(&arg_seed, &seed);
     return seed ? seed : (u32)rdtsc() | 1;
 }
 

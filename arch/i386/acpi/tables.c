@@ -158,6 +158,9 @@ void hpet_table_read(const struct acpi_header *table)
 void acpi_init(void)
 {
     bool off = !strcmp(arg_acpi.value, "off");
+    if (arg_acpi.present && !off)
+        log_printf("warning: acpi=%s: only acpi=off is known\n",
+                   arg_acpi.value);
     const struct rsdp *r = off ? NULL : find_rsdp();
     if (!r) {
         log_printf("acpi: no tables\n");

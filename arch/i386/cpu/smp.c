@@ -44,11 +44,7 @@ static struct trampoline_data *data; // in the trampoline page
 static u32 wanted_cpus(void)
 {
     u32 limit = CPU_MAX;
-    if (arg_maxcpus.present) {
-        limit = 0;
-        for (const char *s = arg_maxcpus.value; *s >= '0' && *s <= '9'; s++)
-            limit = MIN(limit * 10 + (u32)(*s - '0'), (u32)CPU_MAX);
-    }
+    kernel_arg_number(&arg_maxcpus, &limit);
     limit = MAX(limit, 1u);
     u32 found = apic_present ? acpi_cpu_count : 1;
     if (found > limit)
