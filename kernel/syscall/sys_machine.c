@@ -73,8 +73,8 @@ struct sysinfo_k { // struct sysinfo of Linux/i386
 };
 _Static_assert(sizeof(struct sysinfo_k) == 64, "struct sysinfo of the ABI");
 
-// Who reads this cuts it off behind the hundredths (BusyBox's uptime), where all
-// others round: given the least number with these hundredths, they agree.
+// Who reads this cuts it off behind the hundredths (BusyBox's uptime), where
+// all others round: given the least number with these hundredths, they agree.
 static u32 load_to_cut_off(u32 average)
 {
     return (((u64)load_hundredths(average) << 16) + 99) / 100;
