@@ -116,41 +116,42 @@ static ALWAYS_INLINE void fill(struct record *r, const struct hit *h)
         to[i] = from[i];
 }
 
+static NOINLINE u32 *unwind_kernel_part(struct sprofile_sample *s, u32 *at,
+                                        const struct hit *h)
+{
+    bool cut;
+    u32 n = unwind_kernel(h->tf, at, SPROFILE_FRAMES_MAX, &cut);
+    s->kernel_depth = (u8)n;
+    if (cut)
+        s->head.flags |= SPROFILE_F_KERNEL_CUT;
+    return at + n;
+}
+
 // The chains, kernel and user, and the top of the user's stack.
 static void unwind(struct record *r, const struct hit *h)
 {
+    static const u16 end_flags[] = {
+        [UNWIND_CUT] = SPROFILE_F_USER_CUT,
+        [UNWIND_GAP] = SPROFILE_F_USER_GAP,
+    };
     struct sprofile_sample *s = &r->sample;
-    struct user_context user;
-    u32 *at = r->words, n;
-    if (h->mode != MODE_USER) {
-        bool cut;
-        n = unwind_kernel(h->tf, at, SPROFILE_FRAMES_MAX, &cut);
-        s->kernel_depth = (u8)n;
-        at += n;
-        if (cut)
-            s->head.flags |= SPROFILE_F_KERNEL_CUT;
+    struct user_part user;
+    u32 *at = r->words;
+    if (h->mode != MODE_USER)
+        at = unwind_kernel_part(s, at, h);
+    u32 *end = unwind_user(h->tf, at, &user);
+    if (likely(end)) {
+        at = end;
+        s->stack_words = (u8)user.stack_words;
+        s->user_depth = (u8)user.depth;
+        s->head.flags |= end_flags[user.end];
     }
-    if (unwind_user_context(h->tf, &user)) {
-        struct user_peek p;
-        enum unwind_end end;
-        user_peek_begin(&p);
-        u32 words = user_stack_top(&p, user.esp, at + 2, SPROFILE_STACK_WORDS);
-        u32 *chain = at + 2 + words;
-        at[0] = user.esp;
-        n = unwind_user(&p, &user, at + 2, words, chain, SPROFILE_FRAMES_MAX,
-                        &at[1], &end);
-        user_peek_end(&p);
-        s->stack_words = (u8)(2 + words);
-        s->user_depth = (u8)n;
-        at = chain + n;
-        if (end == UNWIND_CUT)
-            s->head.flags |= SPROFILE_F_USER_CUT;
-        else if (end == UNWIND_GAP)
-            s->head.flags |= SPROFILE_F_USER_GAP;
+    u32 size = (u32)at - (u32)r;
+    if (size & 4) {
+        *at = 0;
+        size += 4;
     }
-    if ((at - r->words + sizeof(*s) / 4) & 1)
-        *at++ = 0;
-    s->head.size = (u16)((u8 *)at - (u8 *)r);
+    s->head.size = (u16)size;
 }
 
 static NOINLINE bool tell_lost(struct session_cpu *c, const struct hit *h)

@@ -13,8 +13,8 @@
 #include "arch/unwind.h"
 #include "arch/cpu.h"
 #include "arch/i386/mm/entry.h"
+#include "arch/i386/mm/peek.h"
 #include "arch/mmu.h"
-#include "arch/peek.h"
 #include "arch/thread.h"
 #include "kernel/debug/kasan.h"
 #include "kernel/debug/kcsan.h"
@@ -170,15 +170,17 @@ u32 unwind_kernel(const struct trapframe *tf, u32 *pcs, u32 max, bool *cut)
     return n;
 }
 
-// An interrupt may have hit the kernel while it changes that frame.
-NO_KCSAN bool unwind_user_context(const struct trapframe *tf,
-                                  struct user_context *out)
+// Where user mode was left.
+struct user_context {
+    u32 eip, esp, ebp;
+};
+
+// An interrupt may have hit the kernel while it changes that frame. False: the
+// thread has no user mode.
+static NO_KCSAN NOINLINE bool left_user_mode(const struct trapframe *tf,
+                                             struct user_context *out)
 {
     const struct thread *t = current;
-    if (trap_from_user(tf)) {
-        *out = (struct user_context){ tf->eip, tf->esp, tf->ebp };
-        return true;
-    }
     // In the middle of a switch the stack is another thread's.
     if (t->task == &kernel_task || (u32)tf - (u32)t->kstack >= KSTACK_SIZE)
         return false;
@@ -197,14 +199,10 @@ struct frame {
 };
 
 // Where stacks are aligned to words only, the two may lie in different pages.
-static bool read_frame(struct user_peek *p, u32 at, struct frame *out)
+static NOINLINE bool read_split_frame(struct user_peek *p, u32 at,
+                                      struct frame *out)
 {
-    const u32 *f = user_peek(p, at, sizeof(*out));
-    if (likely(f)) {
-        *out = (struct frame){ READ_ONCE(f[0]), READ_ONCE(f[1]) };
-        return true;
-    }
-    f = user_peek(p, at, 4);
+    const u32 *f = user_peek(p, at, 4);
     if (!f)
         return false;
     out->caller = READ_ONCE(*f);
@@ -212,6 +210,16 @@ static bool read_frame(struct user_peek *p, u32 at, struct frame *out)
     if (!f)
         return false;
     out->back = READ_ONCE(*f);
+    return true;
+}
+
+static ALWAYS_INLINE bool read_frame(struct user_peek *p, u32 at,
+                                     struct frame *out)
+{
+    const u32 *f = user_peek(p, at, sizeof(*out));
+    if (unlikely(!f))
+        return read_split_frame(p, at, out);
+    *out = (struct frame){ READ_ONCE(f[0]), READ_ONCE(f[1]) };
     return true;
 }
 
@@ -225,7 +233,8 @@ static ALWAYS_INLINE bool is_frame(struct user_peek *p, u32 at, u32 above)
 
 // A function that uses ebp for something else (a system call's sixth argument)
 // has saved its caller's near the top of the stack.
-static u32 find_saved(struct user_peek *p, u32 esp, const u32 *top, u32 words)
+static NOINLINE u32 find_saved(struct user_peek *p, u32 esp, const u32 *top,
+                               u32 words)
 {
     for (u32 i = 0; i < words; i++) {
         if (top[i] - esp < SAVED_REACH &&
@@ -235,70 +244,96 @@ static u32 find_saved(struct user_peek *p, u32 esp, const u32 *top, u32 words)
     return 0;
 }
 
-// The usual number of words, in one page: it is in every sample.
-u32 user_stack_top(struct user_peek *p, u32 esp, u32 *out, u32 words)
+static NOINLINE u32 stack_top_by_words(struct user_peek *p, u32 esp, u32 *out)
 {
+    const u32 *at;
     u32 n = 0;
-    const u32 *at = esp & 3 ? NULL : user_peek(p, esp, 4 * words);
-    if (likely(at && words == SPROFILE_STACK_WORDS)) {
-#pragma GCC unroll 16
-        for (; n < SPROFILE_STACK_WORDS; n++)
-            out[n] = READ_ONCE(at[n]);
-        return n;
-    }
-    while (n < words && !(esp & 3) && (at = user_peek(p, esp + 4 * n, 4)))
+    while (n < SPROFILE_STACK_WORDS && !(esp & 3) &&
+           (at = user_peek(p, esp + 4 * n, 4)))
         out[n++] = READ_ONCE(*at);
     return n;
 }
 
-// Follows the frame at *frame, and those that it leads to while all is as it
-// should be and they lie in the page that `p` shows: writes their return
-// addresses from `out` to `end`. *frame: the first one that is not looked at.
-static NO_KASAN NOINLINE u32 *walk_page(const struct user_peek *p, u32 *frame,
+// The words from esp on: how many could be read.
+static ALWAYS_INLINE u32 stack_top(struct user_peek *p, u32 esp, u32 *out)
+{
+    const u32 *at =
+        esp & 3 ? NULL : user_peek(p, esp, 4 * SPROFILE_STACK_WORDS);
+    if (unlikely(!at))
+        return stack_top_by_words(p, esp, out);
+#pragma GCC unroll 16
+    for (u32 n = 0; n < SPROFILE_STACK_WORDS; n++)
+        out[n] = READ_ONCE(at[n]);
+    return SPROFILE_STACK_WORDS;
+}
+
+// Follows the frame at *frame, and those that it leads to, upwards while they
+// lie in the page that `p` shows: writes their return addresses from `out` to
+// `end`. *frame: the next one, 0: there is none.
+static NO_KASAN NO_KCSAN u32 *walk_page(const struct user_peek *p, u32 *frame,
                                         u32 *out, const u32 *end)
 {
-    const u8 *page = p->at;
+    u8 *page = (u8 *)p->at;
     u32 base = p->page - 4, slot = *frame - base; // of the return address
-    while (slot && !(slot & ~(PAGE_SIZE - 4)) && out < end) {
-        u32 next = READ_ONCE(*(const u32 *)(page + slot - 4)) - base;
-        u32 back = READ_ONCE(*(const u32 *)(page + slot));
-        *out = back;
-        if (unlikely(!back || next <= slot))
-            break;
-        out++;
+    if (unlikely(!slot))
+        return out;
+    while (!(slot & ~(PAGE_SIZE - 4)) && out < end) {
+        u32 next = OPAQUE(*(u32 *)(page + slot - 4)) - base;
+        *out++ = OPAQUE(*(u32 *)(page + slot));
+        if (unlikely(next <= slot)) {
+            *frame = 0;
+            return out;
+        }
         slot = next;
     }
-    *frame = slot + base;
+    *frame = slot + base < p->page ? 0 : slot + base;
     return out;
 }
 
-NO_KASAN u32 unwind_user(struct user_peek *p, const struct user_context *u,
-                         const u32 *top, u32 words, u32 *pcs, u32 max,
-                         u32 *first, enum unwind_end *end)
+// From page to page. Returns the end of the chain.
+static ALWAYS_INLINE u32 *walk_user(struct user_peek *p, u32 frame, u32 *out,
+                                    const u32 *limit, enum unwind_end *end)
 {
-    u32 *out = pcs, *limit = pcs + max, frame = u->ebp;
-    *out++ = u->eip;
-    *end = UNWIND_COMPLETE;
-    if (unlikely(!is_frame(p, frame, u->esp))) {
-        frame = find_saved(p, u->esp, top, words);
-        *end = p->pt ? UNWIND_GAP : UNWIND_CUT;
-    }
-    *first = frame;
-    if (likely(frame))
-        out = walk_page(p, &frame, out, limit);
-    while (frame && !(frame & 3)) {
+    const u32 *first = out;
+    out = walk_page(p, &frame, out, limit);
+    while (unlikely(frame && !(frame & 3))) {
         struct frame f;
         if (out == limit || !read_frame(p, frame, &f)) {
             *end = UNWIND_CUT;
             break;
         }
-        if (!f.back)
-            break;
         *out++ = f.back;
         if (f.caller <= frame)
             break;
         frame = f.caller;
         out = walk_page(p, &frame, out, limit);
     }
-    return (u32)(out - pcs);
+    // The outermost function may have been given nowhere to return to.
+    return out > first && !out[-1] ? out - 1 : out;
+}
+
+u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part)
+{
+    struct user_context u = { tf->eip, tf->esp, tf->ebp };
+    if (unlikely(!trap_from_user(tf)) && !left_user_mode(tf, &u))
+        return NULL;
+    struct user_peek p;
+    user_peek_begin(&p);
+    u32 *top = out + 2, frame = u.ebp;
+    u32 words = stack_top(&p, u.esp, top);
+    part->end = UNWIND_COMPLETE;
+    if (unlikely(!is_frame(&p, frame, u.esp))) {
+        frame = find_saved(&p, u.esp, top, words);
+        part->end = p.pt ? UNWIND_GAP : UNWIND_CUT;
+    }
+    out[0] = u.esp;
+    out[1] = frame;
+    part->stack_words = 2 + words;
+    u32 *chain = top + words, *at = chain;
+    *at++ = u.eip;
+    if (likely(frame))
+        at = walk_user(&p, frame, at, chain + SPROFILE_FRAMES_MAX, &part->end);
+    part->depth = (u32)(at - chain);
+    user_peek_end(&p);
+    return at;
 }

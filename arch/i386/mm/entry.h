@@ -124,6 +124,22 @@ static ALWAYS_INLINE void entry_decode(u64 e, struct mapping *m)
 
 // Where the leaf entry of `va` is: NULL if there is no table, or a large page.
 void *leaf_entry(const struct pagetable *pt, u32 va);
+void *leaf_entry_without_pae(const struct pagetable *pt, u32 va);
+// (Tables lie in the direct map, so that the low half of an entry tells where.)
+static ALWAYS_INLINE void *leaf_entry_inline(const struct pagetable *pt, u32 va)
+{
+    if (unlikely(!mmu_pae))
+        return leaf_entry_without_pae(pt, va);
+    u32 pointer = (u32)((const u64 *)pt->root)[va >> 30];
+    if (!(pointer & ENTRY_PRESENT))
+        return NULL;
+    const u64 *directory = phys_to_virt(pointer & PAGE_MASK);
+    u32 e = (u32)READ_ONCE(directory[va >> 21 & 511]);
+    if ((e & (ENTRY_PRESENT | ENTRY_LARGE)) != ENTRY_PRESENT)
+        return NULL;
+    u64 *table = phys_to_virt(e & PAGE_MASK);
+    return &table[va >> PAGE_SHIFT & 511];
+}
 // The same where there is no table: it is made. NULL: no memory.
 void *leaf_make(struct pagetable *pt, u32 va);
 

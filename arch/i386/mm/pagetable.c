@@ -60,25 +60,15 @@ static ALWAYS_INLINE bool is_table(u32 directory_entry)
     return (directory_entry & (ENTRY_PRESENT | ENTRY_LARGE)) == ENTRY_PRESENT;
 }
 
-static NOINLINE void *leaf_entry_without_pae(const struct pagetable *pt, u32 va)
+NOINLINE void *leaf_entry_without_pae(const struct pagetable *pt, u32 va)
 {
     u32 e = (u32)entry_read(entry_at(pt->root, directory_index(va)));
     return is_table(e) ? leaf_in(e, va) : NULL;
 }
 
-// (Tables lie in the direct map, so that the low half of an entry tells where.)
 void *leaf_entry(const struct pagetable *pt, u32 va)
 {
-    if (unlikely(!mmu_pae))
-        return leaf_entry_without_pae(pt, va);
-    u32 pointer =
-        (u32)((const struct pointer_table *)pt->root)->entry[va >> 30];
-    if (!(pointer & ENTRY_PRESENT))
-        return NULL;
-    const u64 *directory = phys_to_virt(pointer & PAGE_MASK);
-    u32 e = (u32)READ_ONCE(directory[va >> 21 & 511]);
-    u64 *table = phys_to_virt(e & PAGE_MASK);
-    return is_table(e) ? &table[va >> PAGE_SHIFT & 511] : NULL;
+    return leaf_entry_inline(pt, va);
 }
 
 u64 entry_make(paddr_t frame, u32 prot)

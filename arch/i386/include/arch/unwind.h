@@ -8,14 +8,9 @@
 // address.
 #pragma once
 
-#include "arch/peek.h"
+#include "lib/types.h"
 
 struct trapframe;
-
-// What a chain in user mode starts from.
-struct user_context {
-    u32 eip, esp, ebp;
-};
 
 // The kernel's part of the chain, from `tf` (which is not the user's) outwards:
 // handlers that were interrupted themselves are in it, the sampler's own frames
@@ -23,25 +18,27 @@ struct user_context {
 // whether the chain goes on beyond them, or could not be followed.
 u32 unwind_kernel(const struct trapframe *tf, u32 *pcs, u32 max, bool *cut);
 
-// Where the running thread left user mode; `tf` is what was interrupted, in
-// either mode. False: it has no user mode.
-bool unwind_user_context(const struct trapframe *tf, struct user_context *out);
-
 enum unwind_end {
     UNWIND_COMPLETE,
-    UNWIND_CUT, // it goes on: beyond `max`, in a page that is not present, or
-                // in memory that is not loaded, in the middle of a switch
+    UNWIND_CUT, // it goes on: beyond SPROFILE_FRAMES_MAX, in a page that is not
+                // present, or in memory that is not loaded, in the middle of a
+                // switch
     UNWIND_GAP, // ebp was no frame pointer: callers between the first entry and
                 // the second, if there is one, are missing
 };
 
-// The first `words` words from the user's stack pointer on (the return address
-// of a function without a frame is among them): how many could be read.
-u32 user_stack_top(struct user_peek *p, u32 esp, u32 *out, u32 words);
+// What unwind_user has found.
+struct user_part {
+    u32 stack_words; // 2 more than words of the stack
+    u32 depth;       // entries of the chain
+    enum unwind_end end;
+};
 
-// The user's part, by frame pointers through the pages that are present. As
-// unwind_kernel. `top`, `words`: what user_stack_top gave. *first is the frame
-// that the second entry is from, 0: there is none.
-u32 unwind_user(struct user_peek *p, const struct user_context *u,
-                const u32 *top, u32 words, u32 *pcs, u32 max, u32 *first,
-                enum unwind_end *end);
+// What a sample tells of user mode, as it lies in the record; `tf` is what was
+// interrupted, in either mode. Writes the user's esp; the frame that the second
+// entry of the chain is from (0: there is none); the first words of the stack,
+// SPROFILE_STACK_WORDS or as many as could be read (the return address of a
+// function without a frame is among them); and the chain, by frame pointers
+// through the pages that are present. Returns where that ends; NULL: the thread
+// has no user mode.
+u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part);
