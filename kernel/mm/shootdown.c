@@ -60,7 +60,7 @@ static void flush_here(const struct shootdown *s)
 static bool needs(const struct aspace *as)
 {
     struct thread *t = current_thread();
-    return t && t->task && t->task->aspace == as;
+    return t && t->task && READ_ONCE(t->task->aspace) == as;
 }
 
 static void shootdown_interrupt(void *arg)

@@ -141,6 +141,27 @@ static void notify_parent(struct task *t)
         task_unref(t);
 }
 
+static void nothing(void *arg UNUSED)
+{
+}
+
+// Threads that have come here before, and are not off their stacks yet, may be
+// given a CPU meanwhile: the switch, with interrupts off, looks which address
+// space they need and loads that. Who looked before it was withdrawn has loaded
+// it when all CPUs have taken an interrupt, and is asked to drop it.
+static void give_back_memory(struct task *t)
+{
+    preempt_disable();
+    struct aspace *as = t->aspace;
+    WRITE_ONCE(t->aspace, NULL); // samples look at it, too
+    aspace_switch(NULL);
+    preempt_enable();
+    if (READ_ONCE(t->thread_count) > 1)
+        smp_call_others(nothing, NULL);
+    if (as)
+        aspace_unref(as);
+}
+
 // The last thread has come: gives back everything but the exit status.
 static void end_task(struct task *t)
 {
@@ -162,13 +183,7 @@ static void end_task(struct task *t)
     vnode_unref(t->cwd);
     vnode_unref(t->root);
 
-    preempt_disable();
-    struct aspace *as = t->aspace;
-    WRITE_ONCE(t->aspace, NULL); // samples look at it
-    aspace_switch(NULL);
-    preempt_enable();
-    if (as)
-        aspace_unref(as);
+    give_back_memory(t);
 
     u32 pgids[STRANDED_MAX];
     u32 flags = spin_lock_irq(&tasks_lock);

@@ -180,8 +180,10 @@ static void choose_and_switch(enum why why)
     next->waited += at - next->since;
     ledger_switch(&next->kernel);
     start_slice(rq, at);
-    if (next->task->aspace != rq->cpu->aspace && next->task->aspace)
-        aspace_switch(next->task->aspace);
+    // The last thread of its task may be ending that: end_task waits for us.
+    struct aspace *as = READ_ONCE(next->task->aspace);
+    if (as != rq->cpu->aspace && as)
+        aspace_switch(as);
     rq->cpu->thread = next;
     prev = arch_switch(prev, next);
     sched_switch_finished(prev);
