@@ -102,7 +102,7 @@ int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *info)
     spin_unlock_irq(&s->lock, flags);
 
     int err = 0;
-    t->wait_on = "sigwait";
+    WRITE_ONCE(t->wait_on, "sigwait");
     for (;;) {
         wait_prepare(WAIT_INTERRUPTIBLE);
         sig = take_from_set(set, info);

@@ -101,7 +101,7 @@ int poll_files(struct poll_slot *slots, u32 count, u64 deadline)
         err = err ? err : pw.err;
         if (ready || err)
             break;
-        current->wait_on = "poll";
+        WRITE_ONCE(current->wait_on, "poll");
         err = wait_sleep(WAIT_INTERRUPTIBLE, deadline);
     }
     wait_finish();

@@ -120,7 +120,7 @@ static int wait_for_call(struct answerbox *b, u64 deadline)
     if (!enter(b, &r))
         return wait_event(&b->waiters, worth_a_look(b), WAIT_INTERRUPTIBLE,
                           deadline);
-    current->wait_on = "ipc call";
+    WRITE_ONCE(current->wait_on, "ipc call");
     for (;;) {
         wait_prepare(WAIT_INTERRUPTIBLE);
         if (err || worth_a_look(b) || READ_ONCE(r.woken))

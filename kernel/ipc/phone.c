@@ -231,7 +231,7 @@ static int sleep(struct phone *p, u64 deadline)
 static int sleep_for(struct call *c)
 {
     int err = 0;
-    current->wait_on = "ipc answer";
+    WRITE_ONCE(current->wait_on, "ipc answer");
     for (;;) {
         wait_prepare(WAIT_INTERRUPTIBLE);
         bool answered = has_answer(c->phone, c);

@@ -19,7 +19,7 @@ static u32 load_of(const struct run_queue *rq)
 
 static bool allowed(const struct thread *t, u32 cpu)
 {
-    return t->affinity & (1u << cpu) && cpus[cpu].online;
+    return READ_ONCE(t->affinity) & (1u << cpu) && cpus[cpu].online;
 }
 
 // How well `t` would be served on a CPU, less is better: at once if it is idle
@@ -31,13 +31,13 @@ static u32 cost_of(const struct thread *t, const struct run_queue *rq,
     u32 level = READ_ONCE(rq->level);
     if (level == PRIORITY_IDLE)
         return rq != last;
-    if (t->priority < level)
+    if (READ_ONCE(t->priority) < level)
         return 2 + (rq != last);
     return 4 + 2 * load_of(rq) + 3 * (rq != last);
 }
 
-// Reads other queues without their locks: a choice that is out of date by the
-// time it is carried out costs time, not correctness.
+// Reads other queues without their locks, and the thread: a choice that is out
+// of date by the time it is carried out costs time, not correctness.
 struct cpu *balance_choose_of_many(const struct thread *t, struct cpu *last)
 {
     assert(cpu_count > 1);

@@ -62,13 +62,14 @@ static inline void charge_relevel(struct thread *t)
         return; // kernel threads keep theirs
     s32 score = (s32)interactivity_score(&t->history) + nice_of(t);
     if (score >= INTERACTIVE_BELOW) {
-        t->priority = PRIORITY_BATCH;
+        WRITE_ONCE(t->priority, PRIORITY_BATCH); // wakers look at it
         return;
     }
     t->competing = false;
     t->debt = 0;
-    t->priority = PRIORITY_INTERACTIVE +
-                  (u32)MAX(score, 0) * INTERACTIVE_LEVELS / INTERACTIVE_BELOW;
+    WRITE_ONCE(t->priority, PRIORITY_INTERACTIVE + (u32)MAX(score, 0) *
+                                                       INTERACTIVE_LEVELS /
+                                                       INTERACTIVE_BELOW);
 }
 
 // A batch thread ceases to compete. A sleeper keeps what it was ahead of the

@@ -165,15 +165,6 @@ void run_queue_make_ready(struct run_queue *rq, struct thread *t)
     }
 }
 
-void run_queue_place(struct thread *t, struct cpu *target)
-{
-    struct run_queue *rq = target->rq;
-    spin_lock(&rq->lock);
-    run_queue_assign(t, target);
-    run_queue_make_ready(rq, t);
-    spin_unlock(&rq->lock);
-}
-
 struct run_queue *run_queue_lock_of(const struct thread *t)
 {
     assert(!irqs_enabled());
@@ -184,6 +175,21 @@ struct run_queue *run_queue_lock_of(const struct thread *t)
             return cpu->rq;
         spin_unlock(&cpu->rq->lock);
     }
+}
+
+void run_queue_place(struct thread *t, struct cpu *target)
+{
+    // Who looks at the thread under the lock of the CPU where it was must be
+    // through with it before it is changed under the other one.
+    struct run_queue *rq = run_queue_lock_of(t);
+    run_queue_assign(t, target);
+    if (rq != target->rq) {
+        spin_unlock(&rq->lock);
+        rq = target->rq;
+        spin_lock(&rq->lock);
+    }
+    run_queue_make_ready(rq, t);
+    spin_unlock(&rq->lock);
 }
 
 void run_queue_init(struct run_queue *rq, struct cpu *cpu)

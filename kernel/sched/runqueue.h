@@ -119,6 +119,6 @@ bool run_queue_expired(const struct run_queue *rq);
 void run_queue_arm_slice(struct run_queue *rq);
 // Adds a thread that is on no list and kicks the CPU if it should switch.
 void run_queue_make_ready(struct run_queue *rq, struct thread *t);
-// Without it: queues a ready thread that is on no list and uses no stack.
-// Interrupts off.
+// Without it: queues a thread that is on no list, uses no stack and that nobody
+// else can wake. Interrupts off.
 void run_queue_place(struct thread *t, struct cpu *target);

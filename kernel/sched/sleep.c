@@ -52,7 +52,7 @@ static int sleep_until_wall(struct thread *t, s64 at)
     struct waiter w;
     const char *wait_on = t->wait_on;
     waiter_add(&w, &wall_sleepers);
-    t->wait_on = wait_on;
+    WRITE_ONCE(t->wait_on, wait_on);
     s64 deadline = at - wallclock_boot_ns();
     int err = sleep_timed(t, deadline < 0 ? 0 : (u64)deadline);
     waiter_remove(&w);
@@ -83,13 +83,13 @@ void wait_finish(void)
 {
     // Our own state; a waker that still sees the old one sets it to the same.
     __atomic_store_n(&current->state, THREAD_RUNNING, __ATOMIC_SEQ_CST);
-    current->wait_on = NULL;
+    WRITE_ONCE(current->wait_on, NULL);
 }
 
 int thread_sleep_until(u64 deadline, u32 mode)
 {
     int err = 0;
-    current->wait_on = "sleep";
+    WRITE_ONCE(current->wait_on, "sleep");
     while (!err) {
         wait_prepare(mode);
         err = wait_sleep(mode, deadline);

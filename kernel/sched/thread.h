@@ -44,8 +44,8 @@ struct thread {
     enum thread_state state;
     struct cpu *cpu;      // where it runs or ran last
     bool on_cpu;          // its stack is in use by some CPU
-    u32 affinity;         // mask of CPUs it may use
-    u32 priority;         // its level
+    u32 affinity;         // mask of CPUs it may use; wakers look without lock
+    u32 priority;         // its level; likewise
     struct list run_node; // on its level
     bool competing;       // virtual_time counts: a batch thread, not asleep
     u64 virtual_time;     // in the frame of its queue (kernel/sched/fair.h)
@@ -58,7 +58,7 @@ struct thread {
     u64 since;      // when it became ready or fell asleep (TSC)
     u64 waited;     // in run queues, without the wait under way
 
-    const char *wait_on; // name of what it sleeps on
+    const char *wait_on; // name of what it sleeps on; marked
     bool wake_timed_out;
     struct callout wait_timeout;
 

@@ -145,14 +145,7 @@ int thread_set_affinity(struct thread *t, u32 mask)
     if (!mask)
         return -EINVAL;
     u32 flags = irq_save();
-    struct cpu *where;
-    for (;;) {
-        where = READ_ONCE(t->cpu);
-        spin_lock(&where->rq->lock);
-        if (READ_ONCE(t->cpu) == where)
-            break;
-        spin_unlock(&where->rq->lock);
-    }
+    struct cpu *where = run_queue_lock_of(t)->cpu;
     WRITE_ONCE(t->affinity, mask);
     bool leave = !(mask & (1u << where->id));
     bool queued = leave && !list_empty(&t->run_node);

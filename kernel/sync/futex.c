@@ -111,7 +111,7 @@ static bool dequeue(struct futex_waiter *w)
 static int sleep_on(struct futex_waiter *w, u64 deadline)
 {
     int err = 0;
-    current->wait_on = "futex";
+    WRITE_ONCE(current->wait_on, "futex");
     for (;;) {
         wait_prepare(WAIT_INTERRUPTIBLE);
         if (READ_ONCE(w->woken) || err)

@@ -55,7 +55,7 @@ void waiter_add(struct waiter *w, struct waitq *q)
     w->queue = q;
     u32 flags = spin_lock_irq(&q->lock);
     list_push_back(&q->waiters, &w->node);
-    current->wait_on = q->name;
+    WRITE_ONCE(current->wait_on, q->name); // ps looks at it
     spin_unlock_irq(&q->lock, flags);
 }
 

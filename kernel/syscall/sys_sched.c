@@ -102,7 +102,7 @@ SYSCALL_HANDLER(sched_getaffinity)
     struct thread *t = thread_or_self(a);
     if (!t)
         return -ESRCH;
-    u32 mask = t->affinity & (u32)((1ull << cpu_count) - 1);
+    u32 mask = READ_ONCE(t->affinity) & (u32)((1ull << cpu_count) - 1);
     thread_unref(t);
     if (copy_to_user(c, &mask, sizeof(mask)))
         return -EFAULT;

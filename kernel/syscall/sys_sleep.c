@@ -72,7 +72,7 @@ static int sleep_on_cpu_time(u64 at, u64 *left)
     cpu_timers_changed();
 
     int err = 0;
-    current->wait_on = "CPU time";
+    WRITE_ONCE(current->wait_on, "CPU time");
     for (;;) {
         wait_prepare(WAIT_INTERRUPTIBLE);
         if (READ_ONCE(s.over) || err)
