@@ -70,7 +70,7 @@ struct count_session {
     struct pmu_counting *group; // NULL: no event of the counters
     struct task *task;          // referenced
     bool waits_for_exec;        // counts_lock
-    u32 live;                   // targets; tasks_lock
+    u32 live;                   // targets; tasks_lock; read without it
     struct sums ended, base;    // of targets that have ended; at the start
     u64 began_ns;               // 0: it has not started
 };
@@ -200,7 +200,7 @@ static void forked(struct task *child, struct task *parent)
     u32 bits = parent->counts & inherited;
     WRITE_ONCE(child->counts, bits);
     for (; bits; bits &= bits - 1)
-        slots[__builtin_ctz(bits)]->live++;
+        ADD_ONCE(slots[__builtin_ctz(bits)]->live, 1);
 }
 
 static void start(struct count_session *s)
@@ -237,7 +237,7 @@ static void ended(struct task *t)
     for (; bits; bits &= bits - 1) {
         struct count_session *s = slots[__builtin_ctz(bits)];
         add_figures(t, &s->ended);
-        s->live--;
+        ADD_ONCE(s->live, -1u);
     }
     spin_unlock_irq(&tasks_lock, flags);
 }
@@ -321,7 +321,7 @@ static void publish(struct count_session *s)
     slots[s->slot] = s;
     if (!s->task->zombie) {
         WRITE_ONCE(s->task->counts, s->task->counts | bit);
-        s->live = 1;
+        WRITE_ONCE(s->live, 1);
     }
     if (s->flags & SPROFILE_O_CHILDREN)
         inherited |= bit;

@@ -50,7 +50,8 @@ static ALWAYS_INLINE enum sample_mode mode_of(const struct trapframe *tf,
     // that has interrupted.
     if (this_cpu_read(irq_depth) > (tf == this_cpu_read(irq_frame)))
         return MODE_IRQ;
-    return thread->tid ? MODE_KERNEL : MODE_IDLE; // idle threads have no id
+    return READ_ONCE(thread->tid) ? MODE_KERNEL
+                                  : MODE_IDLE; // idle threads have no id
 }
 
 // An interrupt is nobody's: the ledger books it to its vector.
@@ -99,7 +100,7 @@ static ALWAYS_INLINE void describe(struct hit *h)
     r->cpu_flags = h->cpu | flags[mode];
     r->depths = depths[mode];
     r->type_size = SPROFILE_R_SAMPLE | sizeof(*r) << SIZE_SHIFT;
-    r->thread = thread->tid;
+    r->thread = READ_ONCE(thread->tid); // exec may change it
     h->task = thread->task;
     r->task = h->task->id;
     r->pc = tf->eip;

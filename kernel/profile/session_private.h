@@ -45,7 +45,7 @@ struct session {
     bool ended;                 // no target lives any more, and readers know
     u64 since_ns, elapsed_ns;   // of the running stretch; before it
     u64 since_cycles, cycles;   // the targets', likewise: what was expected
-    u32 live;                   // targets; tasks_lock
+    u32 live;                   // targets; tasks_lock; read without it
     u64 ended_cycles;           // of targets that have ended; tasks_lock
     struct spinlock event_lock; // for `events`, which have many writers
     struct ring events;

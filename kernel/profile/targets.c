@@ -20,7 +20,7 @@ void targets_add(struct session *s, struct task *t)
     assert(!(t->sessions & 1u << s->slot));
     u32 bit = 1u << s->slot;
     WRITE_ONCE(t->sessions, t->sessions | bit);
-    s->live++;
+    ADD_ONCE(s->live, 1);
     if (s->flags & SPROFILE_O_CHILDREN)
         inherited |= bit;
 }
@@ -135,7 +135,7 @@ static void forked(struct task *child, struct task *parent)
     u32 bits = parent->sessions & inherited;
     WRITE_ONCE(child->sessions, bits);
     for (u32 left = bits; left; left &= left - 1)
-        slots[__builtin_ctz(left)]->live++;
+        ADD_ONCE(slots[__builtin_ctz(left)]->live, 1);
     tell(child, parent->id, SPROFILE_T_FORKED);
 }
 
@@ -166,7 +166,8 @@ static void target_ended(struct task *t, u32 slot)
     u64 user, kernel;
     task_times_locked(t, &user, &kernel);
     s->ended_cycles += user + kernel;
-    if (--s->live)
+    ADD_ONCE(s->live, -1u);
+    if (s->live)
         return;
     WRITE_ONCE(s->ended, true);
     waitq_wake_all(s->readers);

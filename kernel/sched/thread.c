@@ -58,7 +58,7 @@ void thread_set_id(struct thread *t, u32 tid)
     spin_assert_held(&tasks_lock);
     assert(tid);
     list_remove(&t->tid_node);
-    t->tid = tid;
+    WRITE_ONCE(t->tid, tid); // samples of the thread that execs, sysinfo
     list_push_back(&tid_table[tid % ID_HASH_SIZE], &t->tid_node);
 }
 

@@ -57,18 +57,39 @@ void ledger_irq_leave(struct account *interrupted, bool from_user,
 // Set while the books are read as they stand at one instant.
 static u32 frozen;
 
+// In two instructions, like the changes of account: readers on other CPUs look
+// meanwhile, and look again.
+static ALWAYS_INLINE void give(u64 *to, u32 n)
+{
+    u32 *half = (u32 *)to;
+    __asm__ volatile("addl %2, %0\n\t"
+                     "adcl $0, %1"
+                     : "+m"(half[0]), "+m"(half[1])
+                     : "r"(n)
+                     : "cc");
+}
+static ALWAYS_INLINE void take(u64 *from, u32 n)
+{
+    u32 *half = (u32 *)from;
+    __asm__ volatile("subl %2, %0\n\t"
+                     "sbbl $0, %1"
+                     : "+m"(half[0]), "+m"(half[1])
+                     : "r"(n)
+                     : "cc");
+}
+
 // The account that is open, and the total it is part of, give `spent` to that
 // of NMIs. The ledger's own accounts are part of no total.
 static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
 {
     struct account *open = l->open;
     struct thread *t = current;
-    l->vectors[VECTOR_NMI].cycles += spent;
-    open->cycles -= spent;
+    give(&l->vectors[VECTOR_NMI].cycles, spent);
+    take(&open->cycles, spent);
     if (open == &t->user)
-        l->user -= spent;
+        take(&l->user, spent);
     else if (likely((u32)open - (u32)l >= sizeof(*l)))
-        l->in[l->subsystem] -= spent;
+        take(&l->in[l->subsystem], spent);
 }
 
 // Either this sees that the books are frozen, or who freezes them sees `seq`

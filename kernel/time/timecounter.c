@@ -136,7 +136,7 @@ static void change(struct timecounter *tc)
 
 int timecounter_use(struct timecounter *tc)
 {
-    if (tc->why_not)
+    if (READ_ONCE(tc->why_not))
         return -EINVAL;
     u32 flags = spin_lock_irq(&choice_lock);
     change(tc);
@@ -188,12 +188,14 @@ void timecounters_start(void)
 // How it was found, if it is in use; else why it is not.
 static void remark(const struct timecounter *tc, char *text, size_t size)
 {
-    if (tc->why_not)
-        strlcpy(text, tc->why_not, size);
-    else if (tc == in_use)
+    const struct timecounter *used = timecounter_in_use();
+    const char *why_not = READ_ONCE(tc->why_not);
+    if (why_not)
+        strlcpy(text, why_not, size);
+    else if (tc == used)
         strlcpy(text, tc->note ? tc->note : "", size);
-    else if (tc->rank < in_use->rank)
-        format(text, size, "ranks below the %s", in_use->name);
+    else if (tc->rank < used->rank)
+        format(text, size, "ranks below the %s", used->name);
     else
         strlcpy(text, "clocksource= names another", size);
 }
@@ -208,8 +210,8 @@ static void put_timecounter(const struct timecounter *tc, const struct each *e)
     struct sysinfo_clock record = {
         .use = "time source",
         .rank = tc->rank,
-        .usable = !tc->why_not,
-        .chosen = tc == in_use,
+        .usable = !READ_ONCE(tc->why_not),
+        .chosen = tc == timecounter_in_use(),
         .frequency = tc->hz,
     };
     strlcpy(record.name, tc->name, sizeof(record.name));
@@ -224,7 +226,7 @@ static void put_timer(const struct timer *t, void *arg)
         .use = "timer",
         .rank = t->rank,
         .usable = !t->why_not,
-        .chosen = t->owner != NULL,
+        .chosen = READ_ONCE(t->owner) != NULL,
         .frequency = t->hz,
     };
     strlcpy(record.name, t->name, sizeof(record.name));

@@ -330,7 +330,7 @@ static void set_free(struct timer *t)
 {
     WRITE_ONCE(t->fn, NULL);
     smp_call_others(nothing, NULL); // who has read it has done with it
-    if (nmi_timer == t) {
+    if (READ_ONCE(nmi_timer) == t) { // only we could change that
         WRITE_ONCE(nmi_timer, NULL);
         nmi_give_back();
     }

@@ -57,7 +57,7 @@ static bool mapped(struct walk *w, u32 at)
         return true;
     if (at >= VMAP_BASE) {
         const void *entry = leaf_entry(&kernel_pagetable, at);
-        if (!entry || !(*(const u32 *)entry & ENTRY_PRESENT))
+        if (!entry || !(READ_ONCE(*(const u32 *)entry) & ENTRY_PRESENT))
             return false;
     }
     w->page = page;
