@@ -14,6 +14,12 @@
 // races with the own CPU's interrupts and threads are found as well, on one CPU
 // too.
 //
+// Interrupt handlers and NMIs wait no longer than a small part of the time:
+// else those of a fast sampler would follow each other without an end.
+//
+// Memory that is a task's (its pages, files' pages) is not watched: programs
+// write there at any time, and it is their affair.
+//
 // READ_ONCE, WRITE_ONCE and atomics are marked: they never set a watchpoint,
 // but run into those of plain accesses. An intended race is marked at both
 // ends, and says in a comment why it is right.
@@ -30,6 +36,7 @@
 #include "kernel/debug/access.h"
 #include "kernel/init/cmdline.h"
 #include "kernel/init/log.h"
+#include "kernel/mm/zone.h"
 #include "kernel/sched/thread.h"
 #include "lib/format.h"
 
@@ -40,6 +47,7 @@ KERNEL_ARG(kcsan, "kcsan=go-on: race reports do not end the machine");
 #define WATCHED_MAX 8u  // bytes of an access that are watched
 #define SKIP_MEAN 500u  // accesses between two watchpoints of a CPU
 #define WATCH_US 80u    // at most; half of it with interrupts off
+#define PAUSE 8u        // times as long as it waited an interrupt waits no more
 #define YIELD_ONE_IN 8u // so many watched accesses let other threads run
 #define STACK_MAX 12u
 #define KNOWN_MAX 64u // with kcsan=go-on each pair is reported once
@@ -63,7 +71,8 @@ static struct watchpoint slots[SLOTS];
 static struct {
     s32 skip; // watches at 0 and below: a lost update delays, never stops it
     u32 random;
-    bool reporting;
+    bool reporting, in_nmi;
+    u64 pause_ends[2]; // of interrupts, of NMIs (TSC)
 } per_cpu[CPU_MAX];
 
 static bool enabled;
@@ -91,6 +100,11 @@ static u32 next_random(u32 cpu)
     x ^= x >> 17;
     x ^= x << 5;
     return per_cpu[cpu].random = x;
+}
+
+void kcsan_nmi(bool in)
+{
+    per_cpu[this_cpu()->id].in_nmi = in;
 }
 
 // --- reports ----------------------------------------------------------------
@@ -248,6 +262,26 @@ static u64 snapshot(u32 addr, u32 size)
     return value;
 }
 
+// Whether accesses may be made to last here and now.
+static bool may_wait(u32 cpu)
+{
+    bool in_nmi = per_cpu[cpu].in_nmi;
+    return !(in_nmi || this_cpu()->irq_depth) ||
+           rdtsc() >= per_cpu[cpu].pause_ends[in_nmi];
+}
+
+static void wait(u32 us)
+{
+    struct cpu *cpu = this_cpu();
+    u32 cycles = us * cycles_per_us;
+    u64 end = rdtsc() + cycles;
+    bool in_nmi = per_cpu[cpu->id].in_nmi;
+    if (in_nmi || cpu->irq_depth)
+        per_cpu[cpu->id].pause_ends[in_nmi] = end + PAUSE * (u64)cycles;
+    while (rdtsc() < end)
+        cpu_relax();
+}
+
 // An access that may be preempted lasts over other threads' turns now and then.
 static void let_others_run(u32 random)
 {
@@ -259,10 +293,19 @@ static void let_others_run(u32 random)
         sched_yield();
         return;
     }
-    u32 us = 1 + random / 16 % (irqs_enabled() ? WATCH_US : WATCH_US / 2);
-    u64 end = rdtsc() + us * cycles_per_us;
-    while (rdtsc() < end)
-        cpu_relax();
+    wait(1 + random / 16 % (irqs_enabled() ? WATCH_US : WATCH_US / 2));
+}
+
+// Pages of tasks and files, whether they are seen directly or in a window.
+static bool is_tasks(u32 addr)
+{
+    u32 number = (addr - KERNEL_BASE) >> PAGE_SHIFT;
+    if (addr >= VMAP_LIMIT)
+        return true;
+    if (addr >= VMAP_BASE || number >= frame_count)
+        return false;
+    u32 use = frames[number].use;
+    return use == FRAME_USER || use == FRAME_FILE;
 }
 
 static NOINLINE void watch(u32 addr, u32 size, bool write, u32 ebp)
@@ -270,7 +313,8 @@ static NOINLINE void watch(u32 addr, u32 size, bool write, u32 ebp)
     u32 cpu = this_cpu()->id;
     u32 random = next_random(cpu);
     per_cpu[cpu].skip = (s32)(1 + next_random(cpu) % (2 * SKIP_MEAN));
-    if (per_cpu[cpu].reporting || addr < KERNEL_BASE)
+    if (per_cpu[cpu].reporting || !may_wait(cpu) || addr < KERNEL_BASE ||
+        is_tasks(addr))
         return;
     if (size > WATCHED_MAX) {
         addr += random % (size - WATCHED_MAX + 1);

@@ -6,6 +6,7 @@
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/irq.h"
+#include "kernel/debug/kcsan.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
 #include "kernel/time/ledger.h"
@@ -61,9 +62,11 @@ void trap_nmi(struct trapframe *tf)
         WRITE_ONCE(this_cpu()->arch->stopped, true);
         cpu_halt_forever();
     }
+    kcsan_nmi(true);
     irq_count_exception(VECTOR_NMI);
     nmi_handler_t handler = __atomic_load_n(&nmi_handler, __ATOMIC_ACQUIRE);
     if (unlikely(!handler || !handler(tf)))
         ADD_ONCE(this_cpu()->arch->nmis, 1);
     ledger_nmi(began);
+    kcsan_nmi(false);
 }
