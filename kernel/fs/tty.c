@@ -55,15 +55,32 @@ static struct raw_limits raw_limits(const struct tty *t)
     return limits;
 }
 
+// What sleepers ask: there is input, or the mode is another one.
+static bool may_read(struct tty *t, bool canonical)
+{
+    u32 flags = spin_lock_irq(&t->lock);
+    bool may =
+        ldisc_readable(t, 1) || (bool)(t->termios.lflag & ICANON) != canonical;
+
+    spin_unlock_irq(&t->lock, flags);
+    return may;
+}
+
+static bool may_write(struct tty *t)
+{
+    u32 flags = spin_lock_irq(&t->lock);
+    bool may = tty_writable(t);
+
+    spin_unlock_irq(&t->lock, flags);
+    return may;
+}
+
 // Waits for input, a hang-up or other modes. 0 when there is something to look
 // at, -ETIMEDOUT, -ERESTARTSYS.
 static int wait_readable(struct tty_file *tf, bool canonical, u64 deadline)
 {
     struct tty *t = tf->tty;
-    int err = wait_event(&t->read_wait,
-                         ldisc_readable(t, 1) || hung_up(tf) ||
-                             (bool)(READ_ONCE(t->termios.lflag) & ICANON) !=
-                                 canonical,
+    int err = wait_event(&t->read_wait, may_read(t, canonical) || hung_up(tf),
                          WAIT_INTERRUPTIBLE, deadline);
 
     return err == -EINTR ? -ERESTARTSYS : err;
@@ -120,7 +137,7 @@ static int tty_read(struct file *f, struct io *io, u64 *pos UNUSED)
         got += n;
         if (ended)
             break;
-        if (n > 0 && ldisc_readable(t, 1))
+        if (n > 0 && may_read(t, canonical))
             continue;
         if (canonical && got > 0)
             break;
@@ -131,7 +148,7 @@ static int tty_read(struct file *f, struct io *io, u64 *pos UNUSED)
             if (deadline == 0)
                 break;
         }
-        if (f->flags & O_NONBLOCK)
+        if (READ_ONCE(f->flags) & O_NONBLOCK)
             return got > 0 ? got : -EAGAIN;
         if (io->left == 0)
             break;
@@ -149,7 +166,7 @@ static int tty_read(struct file *f, struct io *io, u64 *pos UNUSED)
 static int wait_writable(struct tty_file *tf)
 {
     struct tty *t = tf->tty;
-    int err = wait_event(&t->write_wait, tty_writable(t) || hung_up(tf),
+    int err = wait_event(&t->write_wait, may_write(t) || hung_up(tf),
                          WAIT_INTERRUPTIBLE, WAIT_FOREVER);
 
     return err == -EINTR ? -ERESTARTSYS : err;
@@ -183,13 +200,22 @@ static int write_chunk(struct file *f, const char *text, size_t n, int *done)
             return -EIO;
         if (put > 0)
             continue;
-        if (f->flags & O_NONBLOCK)
+        if (READ_ONCE(f->flags) & O_NONBLOCK)
             return -EAGAIN;
         err = wait_writable(tf);
         if (err)
             return err;
     }
     return 0;
+}
+
+static bool stops_background(struct tty *t)
+{
+    u32 flags = spin_lock_irq(&t->lock);
+    bool stops = t->termios.lflag & TOSTOP;
+
+    spin_unlock_irq(&t->lock, flags);
+    return stops;
 }
 
 static int tty_write(struct file *f, struct io *io, u64 *pos UNUSED)
@@ -200,7 +226,7 @@ static int tty_write(struct file *f, struct io *io, u64 *pos UNUSED)
 
     if (hung_up(tf))
         return -EIO;
-    if (READ_ONCE(tf->tty->termios.lflag) & TOSTOP)
+    if (stops_background(tf->tty))
         err = jobs_check(tf->tty, SIGTTOU);
     while (!err && io->left > 0) {
         size_t n = MIN(io->left, sizeof(buf));
@@ -218,7 +244,7 @@ static u32 tty_poll(struct file *f, struct poll_wait *pw)
 {
     struct tty_file *tf = f->data;
     struct tty *t = tf->tty;
-    u32 events = 0, minimum = 1;
+    u32 events = 0, minimum = 1, flags;
 
     if (pw != NULL) {
         poll_register(pw, &t->read_wait);
@@ -226,12 +252,14 @@ static u32 tty_poll(struct file *f, struct poll_wait *pw)
     }
     if (hung_up(tf))
         return POLLIN | POLLOUT | POLLERR | POLLHUP;
+    flags = spin_lock_irq(&t->lock);
     if (t->termios.cc[VMIN] > 1 && t->termios.cc[VTIME] == 0)
         minimum = t->termios.cc[VMIN];
     if (ldisc_readable(t, minimum))
         events |= POLLIN;
     if (tty_writable(t))
         events |= POLLOUT;
+    spin_unlock_irq(&t->lock, flags);
     return events;
 }
 

@@ -39,13 +39,21 @@ static int get_modes(struct tty *t, u32 arg)
     return copy_to_user(arg, &modes, sizeof(modes));
 }
 
+static bool output_is_out(struct tty *t)
+{
+    u32 flags = spin_lock_irq(&t->lock);
+    bool out = t->out_head == t->out_tail;
+
+    spin_unlock_irq(&t->lock, flags);
+    return out;
+}
+
 // Waits until the driver has taken all output, or the terminal is hung up.
 static int drain(struct file *f, struct tty *t)
 {
-    int err = wait_event(&t->write_wait,
-                         READ_ONCE(t->out_head) == READ_ONCE(t->out_tail) ||
-                             tty_of_file(f) == NULL,
-                         WAIT_INTERRUPTIBLE, WAIT_FOREVER);
+    int err =
+        wait_event(&t->write_wait, output_is_out(t) || tty_of_file(f) == NULL,
+                   WAIT_INTERRUPTIBLE, WAIT_FOREVER);
 
     return err == -EINTR ? -ERESTARTSYS : err;
 }

@@ -36,7 +36,8 @@ static struct tty *controlling_tty_of(const struct task *task)
 {
     struct tty *t = READ_ONCE(task->ctty);
 
-    return t != NULL && READ_ONCE(t->session) == task->sid ? t : NULL;
+    return t != NULL && READ_ONCE(t->session) == READ_ONCE(task->sid) ? t
+                                                                      : NULL;
 }
 
 struct tty *jobs_controlling_tty(void)
@@ -57,9 +58,9 @@ int jobs_acquire(struct tty *t, bool steal)
                (t->session != 0 && !steal)) {
         err = -EPERM;
     } else {
-        t->session = task->sid;
-        t->pgrp = task->pgid;
-        task->ctty = t;
+        WRITE_ONCE(t->session, task->sid);
+        WRITE_ONCE(t->pgrp, task->pgid);
+        WRITE_ONCE(task->ctty, t);
     }
     unlock_ownership(t, locks);
     return err;
@@ -71,7 +72,7 @@ static void hang_up(struct tty *t)
     spin_assert_held(&t->lock);
     struct termios_k old = t->termios;
 
-    t->hangups++;
+    ADD_ONCE(t->hangups, 1);
     ldisc_flush_input(t);
     ldisc_init(t);
     ldisc_modes_changed(t, &old);
@@ -89,7 +90,8 @@ static void give_up(struct tty *t, u32 sid, bool hanging_up)
     u32 pgrp = ours ? t->pgrp : 0;
 
     if (ours) {
-        t->session = t->pgrp = 0;
+        WRITE_ONCE(t->session, 0);
+        WRITE_ONCE(t->pgrp, 0);
         if (hanging_up)
             hang_up(t);
     }
@@ -112,10 +114,10 @@ int jobs_release(struct tty *t)
 
     if (controlling_tty_of(task) != t)
         return -ENOTTY;
-    if (task->id == task->sid)
-        give_up(t, task->sid, false);
+    if (task->id == READ_ONCE(task->sid))
+        give_up(t, task->id, false);
     flags = spin_lock_irq(&tasks_lock);
-    task->ctty = NULL;
+    WRITE_ONCE(task->ctty, NULL);
     spin_unlock_irq(&tasks_lock, flags);
     return 0;
 }
@@ -203,7 +205,7 @@ int jobs_set_pgrp(struct tty *t, s32 pgrp)
 
     locks = lock_ownership(t);
     if (controlling_tty_of(current_task()) == t)
-        t->pgrp = pgrp;
+        WRITE_ONCE(t->pgrp, pgrp);
     else
         err = -ENOTTY;
     unlock_ownership(t, locks);

@@ -10,7 +10,7 @@
 
 static u32 output_room(const struct tty *t)
 {
-    return TTY_OUTPUT_SIZE - (READ_ONCE(t->out_head) - READ_ONCE(t->out_tail));
+    return TTY_OUTPUT_SIZE - (t->out_head - t->out_tail);
 }
 
 bool tty_writable(const struct tty *t)

@@ -92,8 +92,8 @@ struct tty {
     struct spinlock lock; // interrupt-disabling
     struct termios_k termios;
     struct winsize_k size;
-    u32 session, pgrp;         // of the controlling session, 0: none
-    u32 hangups;               // how often it was hung up: older files are dead
+    u32 session, pgrp;         // of the controlling session, 0: none; marked
+    u32 hangups;               // marked: files older than the last are dead
     bool stopped;              // output held back, by ^S
     bool throttled;            // the driver was told to take no more input
     bool literal_next;         // the next character is data (VLNEXT)
@@ -125,14 +125,12 @@ void ldisc_flush_input(struct tty *t);
 u32 ldisc_readable_count(const struct tty *t);
 // Tells the driver when the ring is about to overflow, or has room again.
 void ldisc_throttle(struct tty *t);
-// Without the lock too: a sleeper is woken after each change and asks again.
+// A sleeper is woken after each change and asks again.
 static inline bool ldisc_readable(const struct tty *t, u32 minimum)
 {
-    u32 tail = READ_ONCE(t->in_tail);
-
-    if (READ_ONCE(t->termios.lflag) & ICANON)
-        return READ_ONCE(t->in_line) != tail;
-    return READ_ONCE(t->in_head) - tail >= minimum;
+    if (t->termios.lflag & ICANON)
+        return t->in_line != t->in_tail;
+    return t->in_head - t->in_tail >= minimum;
 }
 
 // --- tty_output.c: with tty->lock held ---
@@ -149,7 +147,7 @@ void tty_output_push(struct tty *t);
 // Holds output back, or lets it go on.
 void tty_output_stop(struct tty *t, bool stop);
 void tty_output_flush(struct tty *t);
-// Room for a writer. Without the lock too, as ldisc_readable.
+// Room for a writer.
 bool tty_writable(const struct tty *t);
 
 static inline bool tty_is_control(u8 c)
