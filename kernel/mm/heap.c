@@ -187,20 +187,29 @@ static NOINLINE void cache_prepare(struct slab_cache *c)
     spin_unlock_irq(&caches_lock, flags);
 }
 
+// By its CPU, with interrupts off; others look at it (in_magazines).
+static ALWAYS_INLINE u16 change_count(struct slab_magazine *m, int by)
+{
+    u16 count = (u16)(m->count + by);
+    WRITE_ONCE(m->count, count);
+    return count;
+}
+
 // --- the slow way; interrupts are off ---------------------------------------
 
 static NOINLINE void *alloc_slow(struct slab_cache *c)
 {
-    if (!c->magazines)
+    if (!READ_ONCE(c->magazines))
         cache_prepare(c);
+    struct slab_magazine *m = READ_ONCE(c->magazines);
     u32 flags = spin_lock_irq(&c->lock);
     void *object = cache_take(c);
-    if (object && c->magazines) {
-        struct slab_magazine *m = &c->magazines[this_cpu()->id];
+    if (object && m) {
+        m += this_cpu()->id;
         void *extra;
         while (m->count < m->limit / 2 && !list_empty(&c->partial) &&
                (extra = cache_take(c)))
-            m->objects[m->count++] = extra;
+            m->objects[change_count(m, 1) - 1] = extra;
     }
     spin_unlock_irq(&c->lock, flags);
     return object;
@@ -208,12 +217,13 @@ static NOINLINE void *alloc_slow(struct slab_cache *c)
 
 static NOINLINE void free_slow(struct slab_cache *c, void *object)
 {
+    struct slab_magazine *m = READ_ONCE(c->magazines);
     u32 flags = spin_lock_irq(&c->lock);
     cache_put(c, object);
-    if (c->magazines) {
-        struct slab_magazine *m = &c->magazines[this_cpu()->id];
+    if (m) {
+        m += this_cpu()->id;
         while (m->count > m->limit / 2)
-            cache_put(c, m->objects[--m->count]);
+            cache_put(c, m->objects[change_count(m, -1)]);
     }
     spin_unlock_irq(&c->lock, flags);
 }
@@ -226,7 +236,7 @@ static ALWAYS_INLINE void *take(struct slab_cache *c)
     if (likely(m)) {
         m += this_cpu()->id;
         if (likely(m->count))
-            object = m->objects[--m->count];
+            object = m->objects[change_count(m, -1)];
     }
     if (unlikely(!object))
         object = alloc_slow(c);
@@ -241,7 +251,7 @@ static ALWAYS_INLINE void give_back(struct slab_cache *c, void *object)
     if (likely(m))
         m += this_cpu()->id;
     if (likely(m) && likely(m->count < m->limit))
-        m->objects[m->count++] = object;
+        m->objects[change_count(m, 1) - 1] = object;
     else
         free_slow(c, object);
     irq_restore(flags);
@@ -370,20 +380,37 @@ char *kstrdup(const char *s)
 // meanwhile: the number is exact when they do not.
 static u32 in_magazines(const struct slab_cache *c)
 {
+    const struct slab_magazine *m = READ_ONCE(c->magazines);
     u32 n = 0;
-    for (u32 i = 0; c->magazines && i < CPU_MAX; i++)
-        n += READ_ONCE(c->magazines[i].count);
+    for (u32 i = 0; m && i < CPU_MAX; i++)
+        n += READ_ONCE(m[i].count);
     return n;
+}
+
+// Caches are only ever added, at the end: one that was found stays.
+static struct slab_cache *cache_after(struct slab_cache *c)
+{
+    u32 flags = spin_lock_irq(&caches_lock);
+    struct list *next = c ? c->node.next : caches.next;
+    spin_unlock_irq(&caches_lock, flags);
+    return next == &caches ? NULL : list_entry(next, struct slab_cache, node);
+}
+
+// `magazines` and `ready` are caches_lock's.
+static struct slab_cache copy_of(struct slab_cache *c)
+{
+    u32 flags = spin_lock_irq(&caches_lock);
+    spin_lock(&c->lock);
+    struct slab_cache copy = *c;
+    spin_unlock(&c->lock);
+    spin_unlock_irq(&caches_lock, flags);
+    return copy;
 }
 
 void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg), void *arg)
 {
-    // Caches are only ever added, at the end.
-    struct slab_cache *c;
-    list_for_each(c, &caches, node) {
-        u32 flags = spin_lock_irq(&c->lock);
-        struct slab_cache copy = *c;
-        spin_unlock_irq(&c->lock, flags);
+    for (struct slab_cache *c = cache_after(NULL); c; c = cache_after(c)) {
+        struct slab_cache copy = copy_of(c);
         u32 idle = in_magazines(c) + kasan_waiting(c);
         copy.used -= MIN(idle, copy.used);
         fn(&copy, arg);
