@@ -51,7 +51,7 @@ void fail_alloc_start(void)
         return;
     if (parse(arg_fail_alloc.value, &machine))
         panic("fail_alloc=%s: not N or N,SITE", arg_fail_alloc.value);
-    fail_alloc_used = true;
+    WRITE_ONCE(fail_alloc_used, true);
 }
 
 static bool called_from(const char *site)

@@ -37,6 +37,21 @@ void file_ref(struct file *f)
     assert(old); // what nobody has cannot be taken again
 }
 
+u64 file_position(struct file *f)
+{
+    mutex_lock(&f->pos_lock);
+    u64 pos = f->pos;
+    mutex_unlock(&f->pos_lock);
+    return pos;
+}
+
+void file_set_position(struct file *f, u64 pos)
+{
+    mutex_lock(&f->pos_lock);
+    f->pos = pos;
+    mutex_unlock(&f->pos_lock);
+}
+
 void file_discard(struct file *f)
 {
     if (f->vnode)
@@ -88,7 +103,7 @@ static int find_or_create(struct vnode *at, const char *path, u32 flags,
 
 static int check_type(const struct vnode *v, u32 flags)
 {
-    u32 type = v->mode & S_IFMT;
+    u32 type = vnode_type(v);
     if (type == S_IFLNK && !(flags & O_PATH))
         return flags & O_DIRECTORY ? -ENOTDIR : -ELOOP;
     if ((flags & O_DIRECTORY) && type != S_IFDIR)
@@ -103,7 +118,7 @@ static int check_type(const struct vnode *v, u32 flags)
 
 static int truncate_for_open(struct vnode *v)
 {
-    if ((v->mode & S_IFMT) != S_IFREG)
+    if (vnode_type(v) != S_IFREG)
         return 0;
     return v->ops->truncate ? v->ops->truncate(v, 0) : 0; // text of /proc
 }

@@ -55,13 +55,19 @@ static inline void fd_return(struct fd_ref *r)
 
 static inline bool file_readable(const struct file *f)
 {
-    return (f->flags & O_ACCMODE) != O_WRONLY && !(f->flags & O_PATH);
+    return (READ_ONCE(f->flags) & O_ACCMODE) != O_WRONLY &&
+           !(READ_ONCE(f->flags) & O_PATH);
 }
 
 static inline bool file_writable(const struct file *f)
 {
-    return (f->flags & O_ACCMODE) != O_RDONLY && !(f->flags & O_PATH);
+    return (READ_ONCE(f->flags) & O_ACCMODE) != O_RDONLY &&
+           !(READ_ONCE(f->flags) & O_PATH);
 }
+
+// The file's own position, whole.
+u64 file_position(struct file *f);
+void file_set_position(struct file *f, u64 pos);
 
 // Frees a file that has nothing to release: its open failed, or is released.
 void file_discard(struct file *f);

@@ -20,7 +20,8 @@ static inline bool bit_test(const u32 *map, u32 bit)
 static inline void bit_set(u32 *map, u32 bit, bool value)
 {
     u32 mask = 1u << bit % 32;
-    map[bit / 32] = value ? map[bit / 32] | mask : map[bit / 32] & ~mask;
+    u32 *word = &map[bit / 32]; // close_marked looks at it
+    WRITE_ONCE(*word, value ? *word | mask : *word & ~mask);
 }
 
 // The first unused descriptor from `from` on; FD_MAX when there is none.
@@ -80,7 +81,7 @@ static int make_room(struct files *fs, u32 fd)
         }
         memcpy(table, old, fs->capacity * sizeof(*table));
         fs->table = table;
-        fs->capacity = capacity;
+        WRITE_ONCE(fs->capacity, capacity); // /proc looks at it
         table_free(fs, old);
     }
     return 0;
@@ -148,7 +149,7 @@ static void close_file(struct files *fs, struct file *f)
 
 static void close_marked(struct files *fs, const u32 *map)
 {
-    for (u32 word = 0; word < fs->capacity / 32; word++) {
+    for (u32 word = 0; word < READ_ONCE(fs->capacity) / 32; word++) {
         for (u32 left = READ_ONCE(map[word]); left; left &= left - 1) {
             struct file *f = take(fs, word * 32 + (u32)__builtin_ctz(left));
             if (f)

@@ -52,14 +52,14 @@ static void add(struct file_lock *l, struct vnode *v, const void *owner,
     l->owner = owner;
     l->range = *r;
     list_push_back(&locks, &l->node);
-    locks_held++;
+    ADD_ONCE(locks_held, 1);
 }
 
 static void remove(struct file_lock *l)
 {
     mutex_assert_held(&locks_lock);
     list_remove(&l->node);
-    locks_held--;
+    ADD_ONCE(locks_held, -1u);
     vnode_unref(l->vnode);
     slab_free(&lock_cache, l);
 }

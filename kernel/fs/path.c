@@ -134,7 +134,7 @@ static bool only_slashes(const char *p)
 static bool must_follow(const struct walk *w, const struct vnode *v, bool end,
                         u32 flags)
 {
-    if ((v->mode & S_IFMT) != S_IFLNK)
+    if (vnode_type(v) != S_IFLNK)
         return false;
     if (!end || (flags & WALK_FOLLOW))
         return true;

@@ -37,7 +37,7 @@ int walk_create(struct walk *w, u32 mode, u32 rdev, struct vnode **out);
 int vnode_parent(struct vnode *v, struct vnode **out);
 static inline bool vnode_is_dir(const struct vnode *v)
 {
-    return (v->mode & S_IFMT) == S_IFDIR;
+    return vnode_type(v) == S_IFDIR;
 }
 // Whether something is mounted there, seen from inside.
 static inline bool vnode_is_mount_root(const struct vnode *v)

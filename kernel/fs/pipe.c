@@ -125,7 +125,7 @@ static int pipe_read(struct file *f, struct io *io, u64 *pos UNUSED)
         return 0;
     for (;;) {
         if (!readable(p)) {
-            if (f->flags & O_NONBLOCK)
+            if (READ_ONCE(f->flags) & O_NONBLOCK)
                 return -EAGAIN;
             if (wait_event(&p->read_wait, readable(p), WAIT_INTERRUPTIBLE,
                            WAIT_FOREVER))
@@ -177,7 +177,7 @@ static int pipe_write(struct file *f, struct io *io, u64 *pos UNUSED)
             waitq_wake_all(&p->read_wait);
         if (broken)
             err = broken_pipe();
-        else if (!err && io->left && (f->flags & O_NONBLOCK))
+        else if (!err && io->left && (READ_ONCE(f->flags) & O_NONBLOCK))
             err = -EAGAIN;
         else if (!err && io->left &&
                  wait_event(&p->write_wait, writable(p, needed),
@@ -191,14 +191,14 @@ static u32 pipe_poll(struct file *f, struct poll_wait *pw)
 {
     struct pipe *p = f->data;
     u32 events = 0;
-    if ((f->flags & O_ACCMODE) != O_WRONLY) {
+    if ((READ_ONCE(f->flags) & O_ACCMODE) != O_WRONLY) {
         poll_register(pw, &p->read_wait);
         if (READ_ONCE(p->used))
             events |= POLLIN;
         if (!READ_ONCE(p->writers) && READ_ONCE(p->writers_seen))
             events |= POLLHUP;
     }
-    if ((f->flags & O_ACCMODE) != O_RDONLY) {
+    if ((READ_ONCE(f->flags) & O_ACCMODE) != O_RDONLY) {
         poll_register(pw, &p->write_wait);
         if (room(p) >= PIPE_ATOMIC)
             events |= POLLOUT;
@@ -230,12 +230,12 @@ static bool add_ends(struct pipe *p, u32 flags)
     mutex_lock(&p->lock);
     bool met = reads ? p->writers : p->readers;
     if ((flags & O_ACCMODE) != O_WRONLY) {
-        p->readers++;
-        p->readers_seen++;
+        ADD_ONCE(p->readers, 1);
+        ADD_ONCE(p->readers_seen, 1);
     }
     if ((flags & O_ACCMODE) != O_RDONLY) {
-        p->writers++;
-        p->writers_seen++;
+        ADD_ONCE(p->writers, 1);
+        ADD_ONCE(p->writers_seen, 1);
     }
     mutex_unlock(&p->lock);
     waitq_wake_all(&p->read_wait);
@@ -247,9 +247,9 @@ static void drop_ends(struct pipe *p, u32 flags)
 {
     mutex_lock(&p->lock);
     if ((flags & O_ACCMODE) != O_WRONLY)
-        p->readers--;
+        ADD_ONCE(p->readers, -1u);
     if ((flags & O_ACCMODE) != O_RDONLY)
-        p->writers--;
+        ADD_ONCE(p->writers, -1u);
     mutex_unlock(&p->lock);
     waitq_wake_all(&p->read_wait);
     waitq_wake_all(&p->write_wait);
@@ -270,7 +270,7 @@ static void drop_user(struct pipe *p, struct vnode *v)
 static void pipe_release(struct file *f)
 {
     struct pipe *p = f->data;
-    drop_ends(p, f->flags);
+    drop_ends(p, READ_ONCE(f->flags));
     drop_user(p, f->vnode);
 }
 
@@ -341,9 +341,9 @@ int fifo_open(struct vnode *v, struct file *f)
     struct pipe *p = fifo_pipe(v);
     if (!p)
         return -ENOMEM;
-    int err = add_and_wait_for_peer(p, f->flags);
+    int err = add_and_wait_for_peer(p, READ_ONCE(f->flags));
     if (err) {
-        drop_ends(p, f->flags);
+        drop_ends(p, READ_ONCE(f->flags));
         drop_user(p, v);
         return err;
     }

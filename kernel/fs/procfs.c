@@ -52,8 +52,8 @@ static void init_vnode(struct proc_node *n, struct mount *m, u64 ino)
 
 static void set_owner(struct proc_node *n, const struct task *task)
 {
-    n->v.uid = task->euid;
-    n->v.gid = task->egid;
+    n->v.uid = READ_ONCE(task->euid);
+    n->v.gid = READ_ONCE(task->egid);
 }
 
 // A child of `dir`: the entry, at its place, or (`number` not NULL) a number.
@@ -201,7 +201,7 @@ static bool emit(struct proc_node *n, const struct proc_entry *entry, u32 place,
     if (make_child(n, entry, place, number, &v) < 0)
         return true; // gone meanwhile
     child = proc_node(v);
-    more = dirent_emit(sink, v->ino, next, v->mode & S_IFMT, child->name,
+    more = dirent_emit(sink, v->ino, next, vnode_type(v), child->name,
                        strlen(child->name));
     vnode_unref(v);
     return more;

@@ -172,7 +172,7 @@ static const struct file_ops through_ops = {
 static int open_through(struct vnode *v, struct file *f)
 {
     struct file *inner = file_of_node(proc_node(v));
-    u32 access = f->flags & O_ACCMODE;
+    u32 access = READ_ONCE(f->flags) & O_ACCMODE;
 
     if (inner == NULL)
         return -ENOENT;
@@ -234,7 +234,7 @@ int proc_link_exe(struct vnode *v, char *buf, size_t size)
     if (task == NULL)
         return -ENOENT;
     flags = spin_lock_irq(&task->lock);
-    if (task->path != NULL && !task->zombie)
+    if (task->path != NULL && !READ_ONCE(task->zombie))
         len = MIN(strlcpy(buf, task->path, size), size - 1);
     spin_unlock_irq(&task->lock, flags);
     task_unref(task);

@@ -74,10 +74,10 @@ static void snap_signals(struct snapshot *s, struct task *task,
 static void snap_task(struct snapshot *s, struct task *task)
 {
     spin_assert_held(&tasks_lock);
-    s->euid = task->euid;
-    s->gid = task->gid;
-    s->egid = task->egid;
-    s->umask = task->umask;
+    s->euid = READ_ONCE(task->euid);
+    s->gid = READ_ONCE(task->gid);
+    s->egid = READ_ONCE(task->egid);
+    s->umask = READ_ONCE(task->umask);
     s->exit_signal = task->exit_signal;
     s->exit_code = task->exit_code;
 }
@@ -325,7 +325,7 @@ static int make_cmdline(struct text *t, void *arg)
     if (task == NULL)
         return -ESRCH;
     flags = spin_lock_irq(&task->lock);
-    if (task->cmdline != NULL && !task->zombie)
+    if (task->cmdline != NULL && !READ_ONCE(task->zombie))
         text_append(t, task->cmdline, task->cmdline_size);
     spin_unlock_irq(&task->lock, flags);
     task_unref(task);

@@ -60,7 +60,7 @@ static void release(struct vnode *v)
 {
     struct tmpfs_node *n = tmpfs_node(v);
     struct tmpfs *fs = n->fs;
-    switch (v->mode & S_IFMT) {
+    switch (vnode_type(v)) {
     case S_IFDIR:
         assert(n->dir.count == 0);
         kfree(n->dir.table);
@@ -81,7 +81,7 @@ static void release(struct vnode *v)
 
 static int open(struct vnode *v, struct file *f)
 {
-    switch (v->mode & S_IFMT) {
+    switch (vnode_type(v)) {
     case S_IFCHR:
         return char_device_open(v, f);
     case S_IFIFO:

@@ -31,7 +31,7 @@ static u32 hash_name(const char *name, size_t len)
 
 static bool is_dir(const struct tmpfs_node *n)
 {
-    return (n->v.mode & S_IFMT) == S_IFDIR;
+    return vnode_type(&n->v) == S_IFDIR;
 }
 
 static struct tmpfs_entry **bucket(struct tmpfs_directory *d, u32 hash)
@@ -122,9 +122,9 @@ static void insert(struct tmpfs_entry *e, struct tmpfs_node *node, u64 position,
     node->entry = e;
     if (is_dir(node)) {
         node->dir.parent = e->dir;
-        e->dir->v.nlink++;
+        ADD_ONCE(e->dir->v.nlink, 1);
     } else {
-        node->v.nlink++;
+        ADD_ONCE(node->v.nlink, 1);
     }
 }
 
@@ -150,9 +150,9 @@ static struct tmpfs_node *remove(struct tmpfs_entry *e)
         node->entry = NULL;
     if (is_dir(node)) {
         node->dir.parent = NULL;
-        e->dir->v.nlink--;
+        ADD_ONCE(e->dir->v.nlink, -1u);
     } else {
-        node->v.nlink--;
+        ADD_ONCE(node->v.nlink, -1u);
     }
     kfree(e);
     return node;
@@ -164,7 +164,7 @@ static void remove_for_good(struct tmpfs_entry *e)
     mutex_assert_held(&namespace_lock);
     struct tmpfs_node *dir = e->dir, *node = remove(e);
     if (is_dir(node))
-        node->v.nlink = 0;
+        WRITE_ONCE(node->v.nlink, 0);
     touch(dir, node);
     vnode_unref(&node->v);
 }
@@ -245,7 +245,7 @@ int tmpfs_link(struct vnode *v, const char *name, size_t len,
                struct vnode *target)
 {
     mutex_assert_held(&namespace_lock);
-    assert((target->mode & S_IFMT) != S_IFDIR);
+    assert(vnode_type(target) != S_IFDIR);
     struct tmpfs_node *dir = tmpfs_node(v);
     if (is_removed(dir))
         return -ENOENT;
@@ -312,7 +312,7 @@ int tmpfs_readdir(struct vnode *v, u64 *pos, struct dirent_sink *sink)
         if (e->position < *pos)
             continue;
         if (!dirent_emit(sink, e->node->v.ino, e->position + 1,
-                         e->node->v.mode & S_IFMT, e->name, e->len))
+                         vnode_type(&e->node->v), e->name, e->len))
             break;
         *pos = e->position + 1;
     }

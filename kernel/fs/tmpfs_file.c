@@ -71,7 +71,7 @@ int tmpfs_get_page(struct vnode *v, u32 index, bool write UNUSED,
 {
     struct tmpfs_node *n = tmpfs_node(v);
     int err = -EIO;
-    if ((v->mode & S_IFMT) != S_IFREG)
+    if (vnode_type(v) != S_IFREG)
         return -EIO;
     spin_lock(&v->lock);
     // A hole gets its frame even for a reader: mappings that share the file
@@ -209,7 +209,7 @@ static int tmpfs_write(struct file *f, struct io *io, u64 *pos)
 {
     struct tmpfs_node *n = tmpfs_node(f->vnode);
     mutex_lock(&n->write_lock);
-    if (f->flags & O_APPEND)
+    if (READ_ONCE(f->flags) & O_APPEND)
         *pos = n->v.size; // changes under write_lock only
     int done = write_at(n, io, *pos);
     mutex_unlock(&n->write_lock);

@@ -54,7 +54,7 @@ void vnode_init(struct vnode *v, struct mount *m, u32 mode,
 
 int vnode_read(struct vnode *v, u64 pos, void *buf, size_t n)
 {
-    if ((v->mode & S_IFMT) != S_IFREG)
+    if (vnode_type(v) != S_IFREG)
         return -EACCES;
     if (!v->file_ops || !v->file_ops->read)
         return -EINVAL;

@@ -98,6 +98,12 @@ struct vnode {
     u32 pages; // frames that its data takes, for st_blocks
 };
 
+// The type does not change; the permission bits do, under `lock`.
+static inline u32 vnode_type(const struct vnode *v)
+{
+    return READ_ONCE(v->mode) & S_IFMT;
+}
+
 struct mount {
     struct list node;
     const char *type; // tmpfs, devfs, proc

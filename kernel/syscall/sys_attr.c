@@ -17,7 +17,7 @@ static void apply(struct vnode *v, const struct change *c)
     struct timespec_k now = vfs_now();
     spin_lock(&v->lock);
     if (c->mode)
-        v->mode = (v->mode & S_IFMT) | (c->mode_bits & 07777);
+        WRITE_ONCE(v->mode, (v->mode & S_IFMT) | (c->mode_bits & 07777));
     if (c->owner && c->uid != OWNER_UNCHANGED)
         v->uid = c->uid;
     if (c->owner && c->gid != OWNER_UNCHANGED)
@@ -49,7 +49,7 @@ static s32 change_fd(u32 fd, const struct change *c)
     int err = fd_borrow(fd, &r);
     if (err)
         return err;
-    if (r.file->flags & O_PATH)
+    if (READ_ONCE(r.file->flags) & O_PATH)
         err = -EBADF;
     else if (r.file->vnode)
         apply(r.file->vnode, c);
@@ -124,9 +124,7 @@ SYSCALL_HANDLER(fchownat)
 SYSCALL_HANDLER(umask)
 {
     struct task *t = current_task();
-    u32 old = t->umask;
-    t->umask = a & 0777;
-    return (s32)old;
+    return (s32)__atomic_exchange_n(&t->umask, a & 0777, __ATOMIC_RELAXED);
 }
 
 // --- times ------------------------------------------------------------------

@@ -16,7 +16,7 @@ static s32 open_at(u32 dirfd, u32 path, u32 flags, u32 mode)
     int err = where_get(&w, dirfd, path);
     if (err)
         return err;
-    mode &= ~current_task()->umask;
+    mode &= ~READ_ONCE(current_task()->umask);
     err = vfs_open(w.at, w.path.text, flags, mode & 07777, &f);
     where_put(&w);
     return err ? err : fd_install(f, flags & O_CLOEXEC, 0);
@@ -126,7 +126,7 @@ SYSCALL_HANDLER(pipe2)
 static int flock_file(struct file *f, u32 operation)
 {
     struct lock_range range = { .start = 0, .end = ~0ull };
-    if (f->flags & O_PATH)
+    if (READ_ONCE(f->flags) & O_PATH)
         return -EBADF;
     if (!f->vnode)
         return -EINVAL;
@@ -196,7 +196,7 @@ static int range_of(struct file *f, const struct flock64 *l,
 {
     s64 base = 0, start, end = INT64_MAX;
     if (l->whence == 1) {
-        base = (s64)f->pos;
+        base = (s64)file_position(f);
     } else if (l->whence == 2) {
         spin_lock(&f->vnode->lock);
         base = (s64)f->vnode->size;
@@ -234,7 +234,7 @@ static int record_lock(struct file *f, enum record_call call, u32 addr,
 {
     struct flock64 l;
     struct lock_range r;
-    if (!f->vnode || (f->flags & O_PATH))
+    if (!f->vnode || (READ_ONCE(f->flags) & O_PATH))
         return -EBADF;
     int err = flock_from_user(&l, addr, wide);
     if (!err)
@@ -282,11 +282,12 @@ static int file_fcntl(struct file *f, u32 cmd, u32 arg)
     const u32 settable = O_APPEND | O_NONBLOCK;
     switch (cmd) {
     case F_GETFL:
-        return (int)f->flags;
+        return (int)READ_ONCE(f->flags);
     case F_SETFL:
-        if (f->flags & O_PATH)
+        if (READ_ONCE(f->flags) & O_PATH)
             return -EBADF;
-        WRITE_ONCE(f->flags, (f->flags & ~settable) | (arg & settable));
+        WRITE_ONCE(f->flags,
+                   (READ_ONCE(f->flags) & ~settable) | (arg & settable));
         return 0;
     case F_GETLK:
     case F_SETLK:
@@ -309,7 +310,7 @@ static int file_fcntl(struct file *f, u32 cmd, u32 arg)
 
 static s32 duplicate_from(u32 fd, u32 from, bool cloexec)
 {
-    if (from >= MIN(current_task()->rlimit_nofile, FD_MAX))
+    if (from >= MIN(READ_ONCE(current_task()->rlimit_nofile), FD_MAX))
         return -EINVAL;
     return duplicate(fd, from, cloexec);
 }

@@ -51,8 +51,9 @@ static int seek(u32 fd, s64 offset, u32 whence, u64 *pos)
     int err = fd_borrow(fd, &r);
     if (err)
         return err;
-    err = r.file->flags & O_PATH ? -EBADF
-                                 : seek_file(r.file, offset, whence, pos);
+    err = READ_ONCE(r.file->flags) & O_PATH
+              ? -EBADF
+              : seek_file(r.file, offset, whence, pos);
     fd_return(&r);
     return err;
 }
@@ -83,7 +84,7 @@ static int truncate_vnode(struct vnode *v, u64 size)
         return -EINVAL;
     if (vnode_is_dir(v))
         return -EISDIR;
-    if ((v->mode & S_IFMT) != S_IFREG || !v->ops->truncate)
+    if (vnode_type(v) != S_IFREG || !v->ops->truncate)
         return -EINVAL;
     return v->ops->truncate(v, size);
 }
@@ -105,7 +106,7 @@ static s32 truncate_fd(u32 fd, u64 size)
     int err = fd_borrow(fd, &r);
     if (err)
         return err;
-    if (r.file->flags & O_PATH)
+    if (READ_ONCE(r.file->flags) & O_PATH)
         err = -EBADF;
     else if (!file_writable(r.file) || !r.file->vnode)
         err = -EINVAL;
@@ -148,7 +149,7 @@ SYSCALL_HANDLER(fsync)
     int err = fd_borrow(a, &r);
     if (err)
         return err;
-    if (r.file->flags & O_PATH)
+    if (READ_ONCE(r.file->flags) & O_PATH)
         err = -EBADF;
     else if (!r.file->vnode || !r.file->ops->seekable)
         err = -EINVAL;
@@ -172,14 +173,14 @@ SYSCALL_HANDLER(fdatasync)
 // of different flags may lose one, as the callers' business is.
 static void set_flags(struct file *f, u32 mask, u32 value)
 {
-    WRITE_ONCE(f->flags, (f->flags & ~mask) | (value & mask));
+    WRITE_ONCE(f->flags, (READ_ONCE(f->flags) & ~mask) | (value & mask));
 }
 
 static int unread_bytes(struct file *f, u32 arg)
 {
-    if (!f->vnode || (f->vnode->mode & S_IFMT) != S_IFREG)
+    if (!f->vnode || vnode_type(f->vnode) != S_IFREG)
         return -ENOTTY;
-    u64 size = vnode_size(f->vnode), pos = f->pos;
+    u64 size = vnode_size(f->vnode), pos = file_position(f);
     u64 left = pos < size ? size - pos : 0;
     return user_store_u32(arg, (u32)MIN(left, (u64)INT32_MAX));
 }
@@ -187,7 +188,7 @@ static int unread_bytes(struct file *f, u32 arg)
 static int file_ioctl(struct file *f, u32 cmd, u32 arg)
 {
     u32 value;
-    if (f->flags & O_PATH)
+    if (READ_ONCE(f->flags) & O_PATH)
         return -EBADF;
     if (cmd == FIONBIO) {
         if (user_load_u32(arg, &value))

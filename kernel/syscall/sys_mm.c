@@ -75,9 +75,9 @@ static s32 map(const struct request *r, u32 area_flags, struct vnode *vn)
 static s32 map_file(const struct request *r, u32 area_flags,
                     const struct file *f)
 {
-    u32 mode = f->flags & O_ACCMODE;
+    u32 mode = READ_ONCE(f->flags) & O_ACCMODE;
     struct vnode *vn = f->vnode;
-    if (f->flags & O_PATH)
+    if (READ_ONCE(f->flags) & O_PATH)
         return -EBADF;
     if (mode == O_WRONLY)
         return -EACCES;
@@ -86,9 +86,9 @@ static s32 map_file(const struct request *r, u32 area_flags,
             return -EACCES;
         area_flags |= AREA_NO_WRITE;
     }
-    if (vn && (vn->mode & S_IFMT) == S_IFCHR && vn->rdev == DEV_ZERO)
+    if (vn && vnode_type(vn) == S_IFCHR && vn->rdev == DEV_ZERO)
         return map(r, area_flags & ~AREA_NO_WRITE, NULL);
-    if (!vn || (vn->mode & S_IFMT) != S_IFREG)
+    if (!vn || vnode_type(vn) != S_IFREG)
         return -ENODEV;
     return map(r, area_flags, vn);
 }

@@ -11,7 +11,8 @@ static s32 make_directory(u32 dirfd, u32 path, u32 mode)
     int err = where_get(&w, dirfd, path);
     if (err)
         return err;
-    err = vfs_mkdir(w.at, w.path.text, mode & ~current_task()->umask);
+    err =
+        vfs_mkdir(w.at, w.path.text, mode & ~READ_ONCE(current_task()->umask));
     where_put(&w);
     return err;
 }
@@ -38,7 +39,7 @@ static s32 make_node(u32 dirfd, u32 path, u32 mode, u32 dev)
     int err = where_get(&w, dirfd, path);
     if (err)
         return err;
-    err = vfs_mknod(w.at, w.path.text, mode & ~current_task()->umask,
+    err = vfs_mknod(w.at, w.path.text, mode & ~READ_ONCE(current_task()->umask),
                     device_from_user(dev));
     where_put(&w);
     return err;
@@ -191,7 +192,7 @@ static s32 read_link(u32 dirfd, u32 path, u32 addr, u32 size)
     size = MIN(size, PATH_MAX_LEN + 1);
     char *text = kmalloc(size);
     int len = text ? -EINVAL : -ENOMEM;
-    if (text && (v->mode & S_IFMT) == S_IFLNK && v->ops->readlink) {
+    if (text && vnode_type(v) == S_IFLNK && v->ops->readlink) {
         mutex_lock(&namespace_lock);
         len = v->ops->readlink(v, text, size);
         mutex_unlock(&namespace_lock);

@@ -249,7 +249,7 @@ static int check_sendfile(const struct file *in, const struct file *out)
         err = find_operation(out, true, &fn);
     if (err)
         return err;
-    bool fits = in->ops->seekable && !(out->flags & O_APPEND);
+    bool fits = in->ops->seekable && !(READ_ONCE(out->flags) & O_APPEND);
     return fits ? 0 : -EINVAL;
 }
 
@@ -268,9 +268,12 @@ static int sendfile(u32 out_fd, u32 in_fd, u64 *pos, u32 n)
     if (!done) {
         // The file's own position is moved at the end only: holding its lock
         // while writing could meet the same lock again.
-        u64 at = pos ? *pos : in.file->pos;
+        u64 at = pos ? *pos : file_position(in.file);
         done = send_bytes(in.file, &at, &out, MIN(n, TRANSFER_MAX));
-        *(pos ? pos : &in.file->pos) = at;
+        if (pos)
+            *pos = at;
+        else
+            file_set_position(in.file, at);
     }
     fd_return(&in);
     fd_return(&out);

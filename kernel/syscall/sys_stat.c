@@ -30,7 +30,7 @@ static void attributes_of(struct vnode *v, struct attributes *a)
         .dev = v->mount ? v->mount->dev : 0,
         .rdev = device_to_user(v->rdev),
         .mode = v->mode,
-        .nlink = v->nlink,
+        .nlink = READ_ONCE(v->nlink), // namespace_lock's
         .uid = v->uid,
         .gid = v->gid,
         .atime = v->atime,
@@ -332,7 +332,7 @@ static s32 check_access(u32 dirfd, u32 path, u32 wanted, u32 flags)
     int err = where_lookup(dirfd, path, flags, &v);
     if (err)
         return err;
-    if ((wanted & X_OK) && !vnode_is_dir(v) && !(v->mode & 0111))
+    if ((wanted & X_OK) && !vnode_is_dir(v) && !(READ_ONCE(v->mode) & 0111))
         err = -EACCES;
     vnode_unref(v);
     return err;
