@@ -124,7 +124,7 @@ static int open_executable(struct program *p)
     int err = vfs_lookup(NULL, p->path, WALK_FOLLOW, &v);
     if (err)
         return err;
-    if ((v->mode & S_IFMT) != S_IFREG || !(v->mode & 0111))
+    if (vnode_type(v) != S_IFREG || !(READ_ONCE(v->mode) & 0111))
         err = -EACCES;
     if (err) {
         vnode_unref(v);
@@ -221,10 +221,10 @@ static int build_stack(struct aspace *as, const struct program *p,
         { AT_BASE, 0 },
         { AT_FLAGS, 0 },
         { AT_ENTRY, image->entry },
-        { AT_UID, t->uid },
-        { AT_EUID, t->euid },
-        { AT_GID, t->gid },
-        { AT_EGID, t->egid },
+        { AT_UID, READ_ONCE(t->uid) },
+        { AT_EUID, READ_ONCE(t->euid) },
+        { AT_GID, READ_ONCE(t->gid) },
+        { AT_EGID, READ_ONCE(t->egid) },
         { AT_HWCAP, 0 },
         { AT_CLKTCK, 100 },
         { AT_SECURE, 0 },
@@ -237,7 +237,7 @@ static int build_stack(struct aspace *as, const struct program *p,
     u32 words = 1 + s->argc + 1 + s->envc + 1;
     u32 at = (random_at - words * 4 - sizeof(aux)) & ~15u;
     u32 size = STACK_TOP - at;
-    if (size > t->rlimit_stack / 4)
+    if (size > READ_ONCE(t->rlimit_stack) / 4)
         return -E2BIG;
     u8 *block = kzalloc(size);
     if (!block)
@@ -270,7 +270,7 @@ static int build_aspace(struct program *p, struct aspace **out,
     int err = aspace_create(&as);
     if (err)
         return err;
-    as->stack_limit = current_task()->rlimit_stack;
+    as->stack_limit = READ_ONCE(current_task()->rlimit_stack);
     err = elf_load(as, p->vnode, image);
     u32 start;
     if (!err)
@@ -375,7 +375,7 @@ static int commit(struct program *p, struct aspace *as, const char *called,
     signal_reset_handlers(&t->signals);
     current->altstack_base = current->altstack_size = 0;
     files_close_on_exec(t->files);
-    t->execed = true;
+    WRITE_ONCE(t->execed, true);
     LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
         if ((*o)->execed)
             (*o)->execed(t);

@@ -86,8 +86,17 @@ bool signal_children_unwanted(struct task *t)
     return unwanted;
 }
 
+bool signal_children_stop_quietly(struct task *t)
+{
+    u32 flags = spin_lock_irq(&t->signals.lock);
+    bool quietly = t->signals.action[SIGCHLD - 1].flags & SA_NOCLDSTOP;
+    spin_unlock_irq(&t->signals.lock, flags);
+    return quietly;
+}
+
 sigset_t signal_deliverable(void)
 {
+    spin_assert_held(&current->task->signals.lock);
     return deliverable(current);
 }
 

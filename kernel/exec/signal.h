@@ -117,12 +117,15 @@ void signal_queue_clear(struct siginfo_queue *q);
 void signal_reset_handlers(struct signals *s);
 // SIGCHLD is ignored or SA_NOCLDWAIT is set: children are not waited for.
 bool signal_children_unwanted(struct task *t);
+// SA_NOCLDSTOP is set: it does not want to hear of children that stop.
+bool signal_children_stop_quietly(struct task *t);
 // pselect, ppoll, sigsuspend: `mask` until the call returns to user mode.
 void signal_set_temporary_mask(sigset_t mask);
 // Takes a pending signal of `set` (blocked by the caller) out of the queue, or
 // waits for one. Its number, -EAGAIN at the deadline, -EINTR.
 int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *out);
-// The signals of the current thread that are to be delivered now.
+// The signals of the current thread that are to be delivered now. signals.lock
+// of its task is held.
 sigset_t signal_deliverable(void);
 // On the way to user mode: delivers, stops, kills. Interrupts on.
 void signal_deliver(struct trapframe *tf);

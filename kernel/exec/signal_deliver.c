@@ -154,7 +154,7 @@ static bool may_stop(int sig)
     if (sig == SIGSTOP)
         return true;
     struct task *t = current_task();
-    return !(t->id == t->sid);
+    return !(t->id == READ_ONCE(t->sid));
 }
 
 void signal_deliver(struct trapframe *tf)
@@ -163,11 +163,11 @@ void signal_deliver(struct trapframe *tf)
     WRITE_ONCE(t->signal_pending, false);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (READ_ONCE(t->task->stopped))
-        task_stop_current(t->task->stop_signal);
+        task_stop_current(READ_ONCE(t->task->stop_signal));
 
     for (;;) {
         if (READ_ONCE(t->must_exit))
-            task_exit_thread(t->task->exit_code);
+            task_exit_thread(READ_ONCE(t->task->exit_code));
         struct siginfo info;
         struct sigaction_k action;
         sigset_t restore = 0;

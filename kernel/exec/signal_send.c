@@ -110,7 +110,7 @@ int signal_send_task(struct task *t, int sig, const struct siginfo *info)
         return -EINVAL;
     if (t == &kernel_task)
         return sig ? -EPERM : 0;
-    if (!sig || t->zombie)
+    if (!sig || READ_ONCE(t->zombie))
         return 0;
     u32 flags = spin_lock_irq(&t->signals.lock);
     cancel_opposites(t, NULL, sig);

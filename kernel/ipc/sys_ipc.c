@@ -81,7 +81,9 @@ static int connect_task(u32 id, enum task_box which)
     if (!t)
         return -ESRCH;
     struct answerbox *b = task_box(t, which);
-    int err = b ? 0 : t->zombie || t->exiting ? -ESRCH : -ENOMEM;
+    int err = b                                               ? 0
+              : READ_ONCE(t->zombie) || READ_ONCE(t->exiting) ? -ESRCH
+                                                              : -ENOMEM;
     task_unref(t);
     return b ? connect(b) : err;
 }

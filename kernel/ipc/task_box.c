@@ -21,7 +21,7 @@ static struct answerbox *get(struct answerbox **slot, struct answerbox *new)
     spin_lock(&boxes_lock);
     if (!*slot && new) {
         box_ref(new);
-        *slot = new;
+        WRITE_ONCE(*slot, new); // task_box looks without the lock
     }
     struct answerbox *b = *slot;
     if (b == &no_box)
@@ -52,7 +52,7 @@ static struct answerbox *leave(struct answerbox **slot, struct answerbox *b)
 {
     if (*slot != b)
         return NULL;
-    *slot = NULL;
+    WRITE_ONCE(*slot, NULL);
     return b;
 }
 
@@ -92,7 +92,7 @@ static void end(struct task *t, enum task_box which)
     struct answerbox **slot = slot_of(t, which);
     spin_lock(&boxes_lock);
     struct answerbox *b = *slot;
-    *slot = &no_box;
+    WRITE_ONCE(*slot, &no_box);
     spin_unlock(&boxes_lock);
     if (!b)
         return;

@@ -31,6 +31,14 @@ static u32 state_of(enum thread_state s)
     }
 }
 
+// exec renames the task and the thread, under the task's lock.
+static void copy_name(struct task *t, const char *name, char *out)
+{
+    u32 flags = spin_lock_irq(&t->lock);
+    strlcpy(out, name, TASK_NAME_MAX);
+    spin_unlock_irq(&t->lock, flags);
+}
+
 static void fill_thread(struct thread *t, struct sysinfo_thread *out)
 {
     struct thread_statistics s;
@@ -50,8 +58,7 @@ static void fill_thread(struct thread *t, struct sysinfo_thread *out)
     out->forced = s.forced;
     out->ready = thread_ready_ns ? thread_ready_ns(t) : 0;
     out->started = t->start_ns;
-    memcpy(out->name, t->name, sizeof(out->name));
-    out->name[sizeof(out->name) - 1] = '\0';
+    copy_name(t->task, t->name, out->name);
     if (s.wait_on)
         strlcpy(out->wait_on, s.wait_on, sizeof(out->wait_on));
 }
@@ -142,12 +149,11 @@ static void fill_task(const struct snapshot_task *st, struct sysinfo_task *out)
 
     out->id = t->id;
     out->parent = st->parent;
-    out->uid = t->uid;
+    out->uid = READ_ONCE(t->uid);
     out->threads = st->threads;
-    out->nice = t->nice;
+    out->nice = READ_ONCE(t->nice);
     out->started = t->start_ns;
-    memcpy(out->name, t->name, sizeof(out->name));
-    out->name[sizeof(out->name) - 1] = '\0';
+    copy_name(t, t->name, out->name);
     fill_locked(t, out);
     fill_path(t, out);
     fill_ipc(t, out);

@@ -113,7 +113,7 @@ static int try_begin(struct task *t, u32 low, u32 high)
         return err;
     whole = !low && !high;
     bool inside = contains(&code, low, high);
-    if (low > high || (!whole && !inside && t->execed))
+    if (low > high || (!whole && !inside && READ_ONCE(t->execed)))
         return -EFAULT;
     err = source_acquire("", &rate, &source, &instead_of);
     if (err)

@@ -51,7 +51,7 @@ static void look_at_member(struct task *t, void *arg)
     struct orphan_search *s = arg;
     if (t->pgid != s->pgid || t->zombie || t == s->leaving)
         return;
-    s->stopped |= t->stopped;
+    s->stopped |= READ_ONCE(t->stopped); // signals.lock's
     struct task *p = t->parent;
     if (p && p != s->leaving && p->pgid != s->pgid && p->sid == s->sid)
         s->linked = true;
@@ -206,8 +206,8 @@ void task_exit_thread(int wait_status)
     ADD_ONCE(task->threads_running, -1u);
     bool last = !task->threads_running;
     if (last && !task->exiting) {
-        task->exiting = true;
-        task->exit_code = wait_status;
+        WRITE_ONCE(task->exiting, true);
+        WRITE_ONCE(task->exit_code, wait_status);
     }
     spin_unlock_irq(&tasks_lock, flags);
     if (last)
@@ -268,8 +268,8 @@ void task_exit(int wait_status)
     struct task *task = current_task();
     u32 flags = spin_lock_irq(&tasks_lock);
     if (!task->exiting) {
-        task->exiting = true;
-        task->exit_code = wait_status;
+        WRITE_ONCE(task->exiting, true);
+        WRITE_ONCE(task->exit_code, wait_status);
         kill_others(task);
     }
     spin_unlock_irq(&tasks_lock, flags);

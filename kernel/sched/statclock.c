@@ -169,7 +169,9 @@ static void note_threads(struct task *task, void *arg)
         if ((!line->sampled[TICK] && !line->sampled[STAT]) ||
             l->count == l->room)
             continue;
+        spin_lock(&task->lock); // exec renames it
         memcpy(line->name, t->name, sizeof(line->name));
+        spin_unlock(&task->lock);
         l->count++;
     }
 }

@@ -207,8 +207,8 @@ static int copy_resources(struct task *t, struct task *parent, u32 flags)
 
 static void copy_names(struct task *t, struct task *parent)
 {
-    strlcpy(t->name, parent->name, sizeof(t->name));
     u32 irq = spin_lock_irq(&parent->lock);
+    strlcpy(t->name, parent->name, sizeof(t->name));
     t->path = parent->path ? kstrdup(parent->path) : NULL;
     if (parent->cmdline)
         t->cmdline = kmalloc(parent->cmdline_size);
@@ -253,15 +253,15 @@ int task_create(struct task *parent, u32 flags, struct task **out)
     vnode_ref(t->cwd = parent->cwd);
     vnode_ref(t->root = parent->root);
     spin_unlock_irq(&tasks_lock, irq);
-    t->umask = parent->umask;
-    t->uid = parent->uid;
-    t->euid = parent->euid;
-    t->gid = parent->gid;
-    t->egid = parent->egid;
-    t->nice = parent->nice;
-    t->rlimit_stack = parent->rlimit_stack;
-    t->rlimit_nofile = parent->rlimit_nofile;
-    t->rlimit_nproc = parent->rlimit_nproc;
+    t->umask = READ_ONCE(parent->umask);
+    t->uid = READ_ONCE(parent->uid);
+    t->euid = READ_ONCE(parent->euid);
+    t->gid = READ_ONCE(parent->gid);
+    t->egid = READ_ONCE(parent->egid);
+    t->nice = READ_ONCE(parent->nice);
+    t->rlimit_stack = READ_ONCE(parent->rlimit_stack);
+    t->rlimit_nofile = READ_ONCE(parent->rlimit_nofile);
+    t->rlimit_nproc = READ_ONCE(parent->rlimit_nproc);
     t->start_ns = clock_now_ns();
     *out = t;
     return 0;
@@ -288,9 +288,17 @@ void task_times(struct task *t, u64 *user, u64 *kernel)
     spin_unlock_irq(&tasks_lock, flags);
 }
 
+void task_child_times(struct task *t, u64 *user, u64 *kernel)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    *user = t->child_user;
+    *kernel = t->child_kernel;
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
 char task_state_letter(struct task *t)
 {
-    char best = t->zombie ? 'Z' : 'S';
+    char best = READ_ONCE(t->zombie) ? 'Z' : 'S';
     u32 flags = spin_lock_irq(&tasks_lock);
     struct thread *th;
     list_for_each(th, &t->threads, task_node) {

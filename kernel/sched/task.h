@@ -28,7 +28,7 @@ struct task {
     char *path;    // of the executable, as resolved; kfree'd
     char *cmdline; // NUL-separated, cmdline_size bytes; guarded by lock
     u32 cmdline_size;
-    struct spinlock lock; // path, cmdline
+    struct spinlock lock; // name, path, cmdline
 
     struct list table_node; // id hash / list of all tasks
     struct list all_node;
@@ -37,12 +37,14 @@ struct task {
     struct list threads;
     u32 thread_count;    // in `threads`
     u32 threads_running; // of those, that have not begun to end
-    u32 pgid, sid;
-    struct tty *ctty; // the session's controlling terminal, or NULL
+    u32 pgid, sid;       // and the next: read without the lock, too
+    struct tty *ctty;    // the session's controlling terminal, or NULL
 
     struct aspace *aspace; // NULL for the kernel task and zombies
     struct files *files;
     struct vnode *cwd, *root;
+    // Each a word of its own, marked: threads of the task, and others, set them
+    // at any time.
     u32 umask;
     u32 uid, euid, gid, egid; // what they were set to; not enforced
     int nice;
@@ -124,6 +126,8 @@ u32 thread_count(void);
 // Total TSC cycles of all threads, living and dead (not children).
 void task_times(struct task *t, u64 *user, u64 *kernel);
 void task_times_locked(struct task *t, u64 *user, u64 *kernel); // tasks_lock
+// Those of the children that were waited for.
+void task_child_times(struct task *t, u64 *user, u64 *kernel);
 // State letter as ps shows it: R S D T Z.
 char task_state_letter(struct task *t);
 

@@ -111,17 +111,27 @@ static void tell_parent(struct task *t, int code, int status)
     struct siginfo info = { .signo = SIGCHLD,
                             .code = code,
                             .pid_or_addr = t->id,
-                            .uid = t->uid,
+                            .uid = READ_ONCE(t->uid),
                             .status = status };
     u32 flags = spin_lock_irq(&tasks_lock);
     struct task *parent = t->parent;
     task_ref(parent);
     spin_unlock_irq(&tasks_lock, flags);
-    bool quiet = parent->signals.action[SIGCHLD - 1].flags & SA_NOCLDSTOP;
-    if (!quiet)
+    if (!signal_children_stop_quietly(parent))
         signal_send_task(parent, SIGCHLD, &info);
     waitq_wake_all(&parent->child_wait);
     task_unref(parent);
+}
+
+static bool is_killed(void)
+{
+    struct signals *s = &current_task()->signals;
+    if (READ_ONCE(current->must_exit))
+        return true;
+    u32 flags = spin_lock_irq(&s->lock);
+    bool killed = signal_deliverable() & SIGMASK(SIGKILL);
+    spin_unlock_irq(&s->lock, flags);
+    return killed;
 }
 
 void task_stop_current(int sig)
@@ -131,9 +141,10 @@ void task_stop_current(int sig)
     u32 flags = spin_lock_irq(&t->signals.lock);
     bool first = !t->stopped;
     if (first) {
-        t->stopped = true;
+        // Its other threads look at both without the lock.
+        WRITE_ONCE(t->stop_signal, sig);
+        WRITE_ONCE(t->stopped, true);
         t->stop_reported = t->continued = false;
-        t->stop_signal = sig;
     }
     spin_unlock_irq(&t->signals.lock, flags);
     if (first) {
@@ -151,8 +162,7 @@ void task_stop_current(int sig)
     }
     while (READ_ONCE(t->stopped)) {
         __atomic_store_n(&current->state, THREAD_STOPPED, __ATOMIC_SEQ_CST);
-        bool killed = READ_ONCE(current->must_exit) ||
-                      (signal_deliverable() & SIGMASK(SIGKILL));
+        bool killed = is_killed();
         if (READ_ONCE(t->stopped) && !killed)
             schedule();
         __atomic_store_n(&current->state, THREAD_RUNNING, __ATOMIC_SEQ_CST);
@@ -165,7 +175,7 @@ void task_continue(struct task *t)
 {
     u32 flags = spin_lock_irq(&t->signals.lock);
     bool was = t->stopped;
-    t->stopped = false;
+    WRITE_ONCE(t->stopped, false);
     if (was)
         t->continued = true;
     spin_unlock_irq(&t->signals.lock, flags);

@@ -34,14 +34,14 @@ SYSCALL_HANDLER(getpgid)
     struct task *t = task_find_or_self(a);
     if (!t)
         return -ESRCH;
-    s32 id = (s32)t->pgid;
+    s32 id = (s32)READ_ONCE(t->pgid);
     task_unref(t);
     return id;
 }
 
 SYSCALL_HANDLER(getpgrp)
 {
-    return (s32)current_task()->pgid;
+    return (s32)READ_ONCE(current_task()->pgid);
 }
 
 SYSCALL_HANDLER(getsid)
@@ -49,7 +49,7 @@ SYSCALL_HANDLER(getsid)
     struct task *t = task_find_or_self(a);
     if (!t)
         return -ESRCH;
-    s32 id = (s32)t->sid;
+    s32 id = (s32)READ_ONCE(t->sid);
     task_unref(t);
     return id;
 }
@@ -71,7 +71,7 @@ static int set_group_locked(struct task *t, u32 pgid)
     struct task *self = current_task();
     if (t != self && t->parent != self)
         return -ESRCH;
-    if (t != self && t->execed)
+    if (t != self && READ_ONCE(t->execed))
         return -EACCES;
     if (t->sid != self->sid || t->sid == t->id)
         return -EPERM;
@@ -80,7 +80,7 @@ static int set_group_locked(struct task *t, u32 pgid)
         task_for_each_locked(find_group, &s);
     if (!s.found)
         return -EPERM;
-    t->pgid = pgid;
+    WRITE_ONCE(t->pgid, pgid);
     return 0;
 }
 
@@ -112,8 +112,9 @@ SYSCALL_HANDLER(setsid)
     u32 flags = spin_lock_irq(&tasks_lock);
     task_for_each_locked(find_leader, &s);
     if (!s.found) {
-        t->sid = t->pgid = t->id;
-        t->ctty = NULL;
+        WRITE_ONCE(t->sid, t->id);
+        WRITE_ONCE(t->pgid, t->id);
+        WRITE_ONCE(t->ctty, NULL);
     }
     spin_unlock_irq(&tasks_lock, flags);
     return s.found ? -EPERM : (s32)t->id;
@@ -124,44 +125,44 @@ SYSCALL_HANDLER(setsid)
 
 SYSCALL_HANDLER(getuid32)
 {
-    return (s32)current_task()->uid;
+    return (s32)READ_ONCE(current_task()->uid);
 }
 SYSCALL_HANDLER(getgid32)
 {
-    return (s32)current_task()->gid;
+    return (s32)READ_ONCE(current_task()->gid);
 }
 SYSCALL_HANDLER(geteuid32)
 {
-    return (s32)current_task()->euid;
+    return (s32)READ_ONCE(current_task()->euid);
 }
 SYSCALL_HANDLER(getegid32)
 {
-    return (s32)current_task()->egid;
+    return (s32)READ_ONCE(current_task()->egid);
 }
 SYSCALL_HANDLER(getuid)
 {
-    return (s32)(u16)current_task()->uid;
+    return (s32)(u16)READ_ONCE(current_task()->uid);
 }
 SYSCALL_HANDLER(getgid)
 {
-    return (s32)(u16)current_task()->gid;
+    return (s32)(u16)READ_ONCE(current_task()->gid);
 }
 SYSCALL_HANDLER(geteuid)
 {
-    return (s32)(u16)current_task()->euid;
+    return (s32)(u16)READ_ONCE(current_task()->euid);
 }
 SYSCALL_HANDLER(getegid)
 {
-    return (s32)(u16)current_task()->egid;
+    return (s32)(u16)READ_ONCE(current_task()->egid);
 }
 
 // ~0 leaves an id as it is.
 static s32 set_ids(u32 *real, u32 *effective, u32 r, u32 e)
 {
     if (r != ~0u)
-        *real = r;
+        WRITE_ONCE(*real, r);
     if (e != ~0u)
-        *effective = e;
+        WRITE_ONCE(*effective, e);
     return 0;
 }
 
@@ -203,11 +204,13 @@ static s32 three_ids(u32 a, u32 b, u32 c, u32 real, u32 effective)
 }
 SYSCALL_HANDLER(getresuid32)
 {
-    return three_ids(a, b, c, current_task()->uid, current_task()->euid);
+    return three_ids(a, b, c, READ_ONCE(current_task()->uid),
+                     READ_ONCE(current_task()->euid));
 }
 SYSCALL_HANDLER(getresgid32)
 {
-    return three_ids(a, b, c, current_task()->gid, current_task()->egid);
+    return three_ids(a, b, c, READ_ONCE(current_task()->gid),
+                     READ_ONCE(current_task()->egid));
 }
 
 SYSCALL_HANDLER(getgroups32)

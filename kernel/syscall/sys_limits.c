@@ -44,7 +44,7 @@ static int set_limit(struct task *t, u32 which, u64 soft)
     u32 *limit = limit_of(t, which);
     if (!limit)
         return 0;
-    *limit = (u32)MIN(soft, (u64)hard_limit(which));
+    WRITE_ONCE(*limit, (u32)MIN(soft, (u64)hard_limit(which)));
     return 0;
 }
 
@@ -53,7 +53,8 @@ SYSCALL_HANDLER(ugetrlimit)
     if (a >= RLIMITS)
         return -EINVAL;
     u32 *limit = limit_of(current_task(), a);
-    u32 pair[2] = { limit ? *limit : RLIM32_INFINITY, hard_limit(a) };
+    u32 pair[2] = { limit ? READ_ONCE(*limit) : RLIM32_INFINITY,
+                    hard_limit(a) };
     return copy_to_user(b, pair, sizeof(pair));
 }
 
@@ -87,7 +88,7 @@ SYSCALL_HANDLER(prlimit64)
     if (!t)
         return -ESRCH;
     u32 *limit = limit_of(t, b);
-    u64 old[2] = { limit ? *limit : ~0ull,
+    u64 old[2] = { limit ? READ_ONCE(*limit) : ~0ull,
                    hard_limit(b) == RLIM32_INFINITY ? ~0ull : hard_limit(b) };
     int err = c ? set_limit(t, b, wanted[0]) : 0;
     task_unref(t);

@@ -17,7 +17,7 @@ static int clamp_nice(s32 nice)
 SYSCALL_HANDLER(nice)
 {
     s32 by = (s32)a < -40 ? -40 : (s32)a > 40 ? 40 : (s32)a;
-    thread_set_nice(current, clamp_nice(current_task()->nice + by));
+    thread_set_nice(current, clamp_nice(READ_ONCE(current_task()->nice) + by));
     return 0;
 }
 
@@ -36,13 +36,14 @@ static void visit_nice(struct task *t, void *arg)
     struct nice_search *s = arg;
     bool hit = s->which == PRIO_PROCESS ? t->id == s->who
                : s->which == PRIO_PGRP  ? t->pgid == s->who
-                                        : t->uid == s->who;
+                                        : READ_ONCE(t->uid) == s->who;
     if (!hit)
         return;
+    int nice = READ_ONCE(t->nice);
     if (s->set)
         WRITE_ONCE(t->nice, s->nice);
-    else if (!s->found || t->nice < s->nice)
-        s->nice = t->nice;
+    else if (!s->found || nice < s->nice)
+        s->nice = nice;
     s->found = true;
 }
 
@@ -53,8 +54,8 @@ static s32 walk_nice(struct nice_search *s)
     struct task *self = current_task();
     if (!s->who)
         s->who = s->which == PRIO_PROCESS ? self->id
-                 : s->which == PRIO_PGRP  ? self->pgid
-                                          : self->uid;
+                 : s->which == PRIO_PGRP  ? READ_ONCE(self->pgid)
+                                          : READ_ONCE(self->uid);
     u32 flags = spin_lock_irq(&tasks_lock);
     task_for_each_locked(visit_nice, s);
     spin_unlock_irq(&tasks_lock, flags);

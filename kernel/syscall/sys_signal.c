@@ -11,8 +11,9 @@
 static struct siginfo info_from_caller(int code)
 {
     struct task *t = current_task();
-    return (
-        struct siginfo){ .code = code, .pid_or_addr = t->id, .uid = t->uid };
+    return (struct siginfo){ .code = code,
+                             .pid_or_addr = t->id,
+                             .uid = READ_ONCE(t->uid) };
 }
 
 // --- sending ----------------------------------------------------------------
@@ -52,7 +53,8 @@ static s32 kill_common(s32 pid, int sig, const struct siginfo *info)
     }
     if (pid == INT32_MIN)
         return -ESRCH;
-    return signal_send_pgrp(pid ? (u32)-pid : current_task()->pgid, sig, info);
+    return signal_send_pgrp(pid ? (u32)-pid : READ_ONCE(current_task()->pgid),
+                            sig, info);
 }
 
 SYSCALL_HANDLER(kill)

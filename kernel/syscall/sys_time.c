@@ -237,11 +237,11 @@ static u32 cycles_to_ticks(u64 cycles)
 SYSCALL_HANDLER(times)
 {
     struct task *t = current_task();
-    u64 user, kernel;
+    u64 user, kernel, child_user, child_kernel;
     task_times(t, &user, &kernel);
+    task_child_times(t, &child_user, &child_kernel);
     u32 tms[4] = { cycles_to_ticks(user), cycles_to_ticks(kernel),
-                   cycles_to_ticks(t->child_user),
-                   cycles_to_ticks(t->child_kernel) };
+                   cycles_to_ticks(child_user), cycles_to_ticks(child_kernel) };
     if (a && copy_to_user(a, tms, sizeof(tms)))
         return -EFAULT;
     return (s32)(u32)(clock_now_ns() / (NSEC_PER_SEC / USER_HZ));

@@ -96,8 +96,7 @@ SYSCALL_HANDLER(getrusage)
     u64 user, kernel;
     u32 faults = 0;
     if (a == (u32)-1) { // RUSAGE_CHILDREN
-        user = t->child_user;
-        kernel = t->child_kernel;
+        task_child_times(t, &user, &kernel);
     } else if (a == 1) { // RUSAGE_THREAD
         thread_times(current, &user, &kernel);
     } else if (a == 0) {
