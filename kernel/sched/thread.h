@@ -30,7 +30,7 @@ struct thread {
     u64 counted; // of `kernel`: what calls and exceptions have been told
     struct call_table *calls; // kernel/syscall: what it has called
 
-    u32 tid; // tasks_lock; marked: exec may give it its task's
+    u32 tid;           // tasks_lock; marked: exec may give it its task's
     u32 refs;          // atomic
     struct task *task; // kernel threads belong to kernel_task
     char name[16];

@@ -329,7 +329,7 @@ static int claim(struct timer *t, u32 mode, u64 ticks, timer_fn_t fn, void *arg)
 static void set_free(struct timer *t)
 {
     WRITE_ONCE(t->fn, NULL);
-    smp_call_others(nothing, NULL); // who has read it has done with it
+    smp_call_others(nothing, NULL);  // who has read it has done with it
     if (READ_ONCE(nmi_timer) == t) { // only we could change that
         WRITE_ONCE(nmi_timer, NULL);
         nmi_give_back();
