@@ -56,7 +56,7 @@ static int make_sources(struct chain *out, u32 number UNUSED)
         record->min_rate = (*s)->min_hz;
         record->max_rate = (*s)->max_hz;
         record->nmi = (*s)->nmi;
-        record->counts = (*s)->counts;
+        record->counts = (*s)->counts != NULL;
         if (why)
             strlcpy(record->why, why, sizeof(record->why));
     }

@@ -2,6 +2,9 @@
 // period of events. Sees code that has interrupts off, and what code causes:
 // misses of caches and branches. Halted CPUs count no cycles and are not
 // interrupted.
+//
+// Each event has a counter of its own, and is a source of its own to the rest
+// of the kernel: the first of them is known by name.
 
 #include "arch/clock.h"
 #include "arch/cpu.h"
@@ -14,30 +17,43 @@
 
 #define WINDOWS_PER_SECOND 100
 
-static const struct sample_source pmc_source;
+#define PMC_EVENTS 8 // at once; few CPUs have more counters
 
-// Each by its own CPU's NMIs while the source runs.
-static struct {
-    struct pace pace;
-    u64 period; // the one that is under way
-    u32 stretch;
-} per_cpu[CPU_MAX];
+struct pmc_source {
+    struct sample_source source;
+    struct pmu_sampling sampling;
+    // Each by its own CPU's NMIs while the source runs.
+    struct {
+        struct pace pace;
+        u64 period; // the one that is under way
+        u32 stretch;
+    } per_cpu[CPU_MAX];
+};
 
-static u64 due(const struct trapframe *tf, u32 periods)
+static struct pmc_source pmc_sources[PMC_EVENTS];
+
+static struct pmc_source *mine(const struct sample_source *s)
+{
+    return container_of(s, struct pmc_source, source);
+}
+
+static u64 due(struct pmu_sampling *sampling, const struct trapframe *tf,
+               u32 periods)
 {
     u64 began = rdtsc();
     u32 cpu = this_cpu()->id;
-    struct pace *p = &per_cpu[cpu].pace;
+    struct pmc_source *s = container_of(sampling, struct pmc_source, sampling);
+    struct pace *p = &s->per_cpu[cpu].pace;
     struct hit h;
     // A stretched period stands for several.
-    hit_set(&h, tf, periods << per_cpu[cpu].stretch,
-            periods * per_cpu[cpu].period, began);
-    sample_take(&pmc_source, &h);
+    hit_set(&h, tf, periods << s->per_cpu[cpu].stretch,
+            periods * s->per_cpu[cpu].period, began);
+    sample_take(&s->source, &h);
     u64 now = rdtsc();
     pace_spent(p, (u32)(now - began), now);
-    per_cpu[cpu].stretch = p->stretch;
-    per_cpu[cpu].period = pace_next(p, began);
-    return per_cpu[cpu].period;
+    s->per_cpu[cpu].stretch = p->stretch;
+    s->per_cpu[cpu].period = pace_next(p, began);
+    return s->per_cpu[cpu].period;
 }
 
 // A period that gives about `hz` samples a second, for a start: cycles are
@@ -49,13 +65,29 @@ static u64 first_period(const struct pmu_event *e, u32 hz, bool *follows)
     return *follows ? MAX(cycles / 16, (u64)PACE_PERIOD_MIN) : cycles;
 }
 
-static int pmc_start(const struct sample_source *s UNUSED,
+static void init_pace(struct pmc_source *s, const struct sample_rate *rate,
+                      u64 period, u64 target)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        u32 seed = 0;
+        if (rate->random)
+            random_bytes(&seed, sizeof(seed));
+        pace_init(&s->per_cpu[i].pace, period, target,
+                  rate->random ? seed | 1 : 0,
+                  (u32)clock_tsc_hz() / WINDOWS_PER_SECOND);
+        s->per_cpu[i].period = period;
+        s->per_cpu[i].stretch = 0;
+    }
+}
+
+static int pmc_start(const struct sample_source *source,
                      struct sample_rate *rate)
 {
-    struct pmu_event e;
-    if (pmu_event_parse(rate->event[0] ? rate->event : "cycles", &e))
+    struct pmc_source *s = mine(source);
+    struct pmu_sampling *sampling = &s->sampling;
+    if (pmu_event_parse(rate->event, &sampling->event))
         return -EINVAL;
-    const char *why_not = pmu_event_why_not(&e);
+    const char *why_not = pmu_event_why_not(&sampling->event);
     if (why_not) {
         log_printf("pmc: %s: %s\n", rate->event, why_not);
         return -EINVAL;
@@ -63,18 +95,11 @@ static int pmc_start(const struct sample_source *s UNUSED,
     bool follows = false;
     u64 period = rate->period;
     if (!period)
-        period = first_period(&e, rate->hz, &follows);
-    u64 target = follows ? clock_tsc_hz() / rate->hz : 0;
-    for (u32 i = 0; i < cpu_count; i++) {
-        u32 seed = 0;
-        if (rate->random)
-            random_bytes(&seed, sizeof(seed));
-        pace_init(&per_cpu[i].pace, period, target, rate->random ? seed | 1 : 0,
-                  (u32)clock_tsc_hz() / WINDOWS_PER_SECOND);
-        per_cpu[i].period = period;
-        per_cpu[i].stretch = 0;
-    }
-    int err = pmu_sampling_start(&e, period, due);
+        period = first_period(&sampling->event, rate->hz, &follows);
+    init_pace(s, rate, period, follows ? clock_tsc_hz() / rate->hz : 0);
+    sampling->period = period;
+    sampling->due = due;
+    int err = pmu_sampling_start(sampling);
     if (err)
         return err;
     if (rate->period)
@@ -83,9 +108,9 @@ static int pmc_start(const struct sample_source *s UNUSED,
     return 0;
 }
 
-static void pmc_stop(const struct sample_source *s UNUSED)
+static void pmc_stop(const struct sample_source *source)
 {
-    pmu_sampling_stop();
+    pmu_sampling_stop(&mine(source)->sampling);
 }
 
 static const char *pmc_why_not(const struct sample_source *s UNUSED)
@@ -93,15 +118,26 @@ static const char *pmc_why_not(const struct sample_source *s UNUSED)
     return pmu_sampling_why_not();
 }
 
-static const struct sample_source pmc_source = {
-    .name = "pmc",
-    .rank = 400,
-    .min_hz = 1,
-    .max_hz = 20000,
-    .nmi = true,
-    .counts = true,
-    .why_not = pmc_why_not,
-    .start = pmc_start,
-    .stop = pmc_stop,
+#define PMC_SOURCE(after)           \
+    {                               \
+        .source = {                 \
+            .name = "pmc",          \
+            .rank = 400,            \
+            .min_hz = 1,            \
+            .max_hz = 20000,        \
+            .nmi = true,            \
+            .counts = "cycles",     \
+            .next = after,          \
+            .why_not = pmc_why_not, \
+            .start = pmc_start,     \
+            .stop = pmc_stop,       \
+        },                          \
+    }
+#define PMC_SOURCE_BEFORE(n) PMC_SOURCE(&pmc_sources[n].source)
+
+static struct pmc_source pmc_sources[PMC_EVENTS] = {
+    PMC_SOURCE_BEFORE(1), PMC_SOURCE_BEFORE(2), PMC_SOURCE_BEFORE(3),
+    PMC_SOURCE_BEFORE(4), PMC_SOURCE_BEFORE(5), PMC_SOURCE_BEFORE(6),
+    PMC_SOURCE_BEFORE(7), PMC_SOURCE(NULL),
 };
-SAMPLE_SOURCE(pmc_source);
+LINKER_SET_ADD_PART(sample_sources, pmc, pmc_sources[0].source);

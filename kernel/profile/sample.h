@@ -19,18 +19,23 @@ struct waitq;
 
 // How often a source is to interrupt.
 struct sample_rate {
-    u32 hz;            // clamped to the source's range; really set on return
-    u64 period;        // of a source that counts events; 0: by hz
-    const char *event; // likewise; "": its first
-    bool random;       // periods vary by half
+    u32 hz;     // clamped to the source's range; really set on return
+    u64 period; // of a source that counts events; 0: by hz
+    char event[SPROFILE_EVENT_NAME]; // likewise; "": its first
+    bool random;                     // periods vary by half
 };
 
 struct sample_source {
     const char *name;
     u32 rank; // the highest usable one is the default
     u32 min_hz, max_hz;
-    bool nmi;    // interrupts code that has interrupts off
-    bool counts; // events: it knows `period` and `event`
+    bool nmi; // interrupts code that has interrupts off
+    // Of one that counts events and knows `period` and `event`: its first; else
+    // NULL.
+    const char *counts;
+    // One event at a time: another one is counted by the next of these, which
+    // are in no set, and are the same otherwise. NULL: that was the last.
+    const struct sample_source *next;
     // NULL: usable, else the reason.
     const char *(*why_not)(const struct sample_source *s);
     // Starts on all CPUs and sets rate->hz (0 if by period) and rate->period to

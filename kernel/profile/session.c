@@ -216,9 +216,9 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
     s->rate = (struct sample_rate){
         .hz = o->rate_hz,
         .period = o->period,
-        .event = o->event,
         .random = o->flags & SPROFILE_O_RANDOM,
     };
+    strlcpy(s->rate.event, o->event, sizeof(s->rate.event));
     int err = source_acquire(o->source, &s->rate, &s->source, &s->instead_of);
     if (err)
         return err;

@@ -11,14 +11,16 @@
 
 #define RATE_DEFAULT 1000
 #define SOURCES_MAX 16
+#define USES_MAX 24 // those that count several events count each
 
 KERNEL_ARG(sampler, "sampler=NAME: the default sample source");
 
 struct use {
+    const struct sample_source *source;
     u32 users;
     struct sample_rate rate;
 };
-static struct use uses[SOURCES_MAX]; // sessions_lock; in the set's order
+static struct use uses[USES_MAX]; // sessions_lock; those with users
 
 static const struct sample_source *find(const char *name)
 {
@@ -29,16 +31,35 @@ static const struct sample_source *find(const char *name)
     return NULL;
 }
 
+// Of a source that nobody uses: a free one.
 static struct use *use_of(const struct sample_source *source)
 {
-    u32 i = 0;
-    LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
-        if (*s == source)
-            break;
-        i++;
+    mutex_assert_held(&sessions_lock);
+    struct use *free = NULL;
+    for (u32 i = 0; i < USES_MAX; i++) {
+        if (!uses[i].users)
+            free = &uses[i];
+        else if (uses[i].source == source)
+            return &uses[i];
     }
-    assert(i < SOURCES_MAX);
-    return &uses[i];
+    assert(free);
+    return free;
+}
+
+// What counts this event already, or could; NULL: all count others. A source
+// that does not count is the only one of itself.
+static const struct sample_source *counter_of(const struct sample_source *s,
+                                              const char *event)
+{
+    const struct sample_source *idle = NULL;
+    for (; s; s = s->next) {
+        const struct use *use = use_of(s);
+        if (use->users && (!s->counts || !strcmp(event, use->rate.event)))
+            return s;
+        if (!use->users && !idle)
+            idle = s;
+    }
+    return idle;
 }
 
 static int start(const struct sample_source *s, struct sample_rate *rate)
@@ -53,19 +74,24 @@ static int start(const struct sample_source *s, struct sample_rate *rate)
     return s->start(s, rate);
 }
 
-// Takes part in what runs, or starts it.
-static int acquire(const struct sample_source *s, struct sample_rate *rate)
+// Takes part in what runs, or starts it. *out: what counts the event.
+static int acquire(const struct sample_source *s, struct sample_rate *rate,
+                   const struct sample_source **out)
 {
     mutex_assert_held(&sessions_lock);
-    struct use *use = use_of(s);
+    struct sample_rate real = *rate;
+    if (s->counts && !real.event[0])
+        strlcpy(real.event, s->counts, sizeof(real.event));
+    *out = counter_of(s, real.event);
+    if (!*out)
+        return -EBUSY;
+    struct use *use = use_of(*out);
     if (!use->users) {
-        struct sample_rate real = *rate;
-        int err = s->why_not(s) ? -ENODEV : start(s, &real);
+        int err = s->why_not(s) ? -ENODEV : start(*out, &real);
         if (err)
             return err;
+        use->source = *out;
         use->rate = real;
-    } else if (s->counts && strcmp(rate->event, use->rate.event)) {
-        return -EBUSY; // it counts one event at a time
     }
     use->users++;
     *rate = use->rate;
@@ -89,20 +115,17 @@ static int acquire_best(struct sample_rate *rate,
 {
     mutex_assert_held(&sessions_lock);
     int err = -ENODEV;
-    for (u32 limit = ~0u; err; limit = (*out)->rank) {
-        *out = best_below(limit);
-        if (!*out)
-            break;
-        err = acquire(*out, rate);
-    }
+    const struct sample_source *best = best_below(~0u);
+    for (; err && best; best = best_below(best->rank))
+        err = acquire(best, rate, out);
     return err;
 }
 
 static int acquire_named(const char *name, struct sample_rate *rate,
                          const struct sample_source **out)
 {
-    *out = find(name);
-    return *out ? acquire(*out, rate) : -ENODEV;
+    const struct sample_source *s = find(name);
+    return s ? acquire(s, rate, out) : -ENODEV;
 }
 
 // Once: each report says it again.
@@ -133,21 +156,18 @@ int source_acquire(const char *asked, struct sample_rate *rate,
                    const struct sample_source **out, const char **instead_of)
 {
     mutex_assert_held(&sessions_lock);
-    const struct sample_source *wanted;
     *instead_of = "";
     if (asked[0])
         return acquire_named(asked, rate, out);
     if (!arg_sampler.present)
         return acquire_best(rate, out);
-    int err = acquire_named(arg_sampler.value, rate, &wanted);
-    *out = wanted;
-    if (!err)
+    if (!acquire_named(arg_sampler.value, rate, out))
         return 0;
-    err = acquire_best(rate, out);
+    int err = acquire_best(rate, out);
     if (err)
         return err;
     *instead_of = arg_sampler.value;
-    announce_fallback(wanted, *out);
+    announce_fallback(find(arg_sampler.value), *out);
     return 0;
 }
 

@@ -439,6 +439,83 @@ static void late_nmi(void **state UNUSED)
     }
 }
 
+// --- as many events as counters ---------------------------------------------
+
+struct sampled {
+    u32 n;
+    u64 period, from; // from: which step on
+    u32 divisor;      // a step in how many is one of its events
+};
+
+// Fills all counters that can count one of these, each with a period of its
+// own.
+static u32 fill(struct sampled *all)
+{
+    static const struct {
+        const char *event;
+        u32 divisor;
+    } events[] = { { "instructions:u", 1 },
+                   { "branches:u", 5 },
+                   { "cycles:u", 1 } };
+    u32 count = 0;
+
+    for (u32 i = 0, failed = 0; failed < ARRAY_SIZE(events); i++) {
+        const u32 e = i % ARRAY_SIZE(events);
+        struct pmu_code code = code_of(events[e].event);
+        u32 n = pmu_choose(&cpu, code.counters);
+        failed = n == PMU_NONE ? failed + 1 : 0;
+        if (n == PMU_NONE)
+            continue;
+        struct sampled s = { n, 4000 + 777 * i, model.time, events[e].divisor };
+        pmu_sample_start(&cpu, n, &code, s.period);
+        all[count++] = s;
+    }
+    return count;
+}
+
+// While an NMI is served, which takes time, a gate stops all counters.
+static void assert_complete(const struct sampled *s)
+{
+    u64 wanted = (model.time - s->from) / s->divisor / s->period;
+    u64 stopped = model.access_cost > 0 ? wanted / 4 : 0;
+
+    assert_in_range(weights[s->n], wanted - stopped - 1, wanted + 1);
+}
+
+// Every event has all of its samples beside the others, until the end, while
+// one after the other is stopped; and no NMI is unknown.
+static void fill_and_drain(const struct model_type *type, u32 cost)
+{
+    struct sampled all[PMU_COUNTERS];
+
+    begin(type);
+    model.user = true;
+    model.access_cost = cost;
+    u32 count = fill(all);
+    assert_true(count >= 2);
+    assert_int_equal(count, __builtin_popcount(cpu.sampling));
+    for (u32 left = count; left > 0; left--) {
+        struct sampled *s = &all[random_below(left)];
+        model_run(300000 + random_below(10000));
+        assert_complete(s);
+        pmu_stop(&cpu, s->n);
+        *s = all[left - 1];
+    }
+    assert_int_equal(unknown, 0);
+    assert_int_equal(model.faults, 0);
+    assert_int_equal(cpu.armed | cpu.enabled | cpu.sampling, 0);
+}
+
+static void all_counters(void **state UNUSED)
+{
+    for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
+        for (u32 round = 0; round < 10; round++) {
+            fill_and_drain(types[i], 0);
+            fill_and_drain(types[i], 20);
+        }
+    }
+}
+
 // --- everything at once -----------------------------------------------------
 
 #define ROUNDS 3000
@@ -547,6 +624,7 @@ int main(void)
         cmocka_unit_test(foreign_nmis),
         cmocka_unit_test(silent_overflow),
         cmocka_unit_test(late_nmi),
+        cmocka_unit_test(all_counters),
         cmocka_unit_test(at_random),
     };
 

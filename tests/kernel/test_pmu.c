@@ -16,11 +16,18 @@ static const struct pmu_event instructions = { .id = PMU_INSTRUCTIONS,
                                                .kernel = true };
 static u32 dues[CPU_MAX];
 
-static u64 due(const struct trapframe *tf UNUSED, u32 periods)
+static u64 due(struct pmu_sampling *s UNUSED, const struct trapframe *tf UNUSED,
+               u32 periods)
 {
     ADD_ONCE(dues[this_cpu()->id], periods);
     return PERIOD;
 }
+
+static struct pmu_sampling sampling = {
+    .event = { .id = PMU_INSTRUCTIONS, .kernel = true },
+    .period = PERIOD,
+    .due = due,
+};
 
 // Two instructions a turn.
 static NOINLINE void loop(u32 turns)
@@ -37,7 +44,7 @@ KERNEL_TEST(pmu_says_why_not)
     log_printf("# sample source pmc: %s\n", why_not);
     expect(why_not[0]);
     expect(strlen(why_not) < 64); // the room that system.profile has for it
-    expect(pmu_sampling_start(&instructions, PERIOD, due) == -ENODEV);
+    expect(pmu_sampling_start(&sampling) == -ENODEV);
     if (pmu_why_not())
         expect(pmu_counting_create(&instructions, 1, &c) == -ENODEV);
 }
@@ -47,15 +54,14 @@ KERNEL_TEST(pmu_samples_every_period)
     if (pmu_sampling_why_not())
         return;
     u32 unclaimed = nmi_unclaimed(0);
-    expect(!pmu_sampling_start(&instructions, PERIOD, due));
-    expect(pmu_sampling_start(&instructions, PERIOD, due) == -EBUSY);
+    expect(!pmu_sampling_start(&sampling));
     preempt_disable();
     u32 before = READ_ONCE(dues[this_cpu()->id]);
     loop(50 * PERIOD);
     u32 taken = READ_ONCE(dues[this_cpu()->id]) - before;
     preempt_enable();
     expect(taken >= 99 && taken <= 110);
-    pmu_sampling_stop();
+    pmu_sampling_stop(&sampling);
     before = READ_ONCE(dues[0]);
     loop(10 * PERIOD);
     expect(READ_ONCE(dues[0]) == before);

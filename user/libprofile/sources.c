@@ -56,7 +56,10 @@ static void say_whose(char *out, size_t size, const struct sysinfo_sampler *s,
     struct sysinfo_session *all = sysinfo_read_records(
         "system.profile.sessions", SYSINFO_RECORD_SESSION, &sessions);
 
-    snprintf(out, size, "%s: it is in use by another session", s->name);
+    snprintf(out, size,
+             s->counts ? "%s: all its counters are in use"
+                       : "%s: it is in use by another session",
+             s->name);
     for (size_t i = 0; s->nmi && i < sessions; i++) {
         const struct sysinfo_sampler *other = find(list, count, all[i].source);
         if (other == NULL || other == s || !other->nmi)

@@ -136,16 +136,15 @@ const char *pmu_event_why_not(const struct pmu_event *e)
 
 // --- sampling ---------------------------------------------------------------
 
-static struct {
-    pmu_due_fn due; // NULL: nobody samples; pmu_lock
-    struct pmu_event event;
-    u64 period;
-    u32 counter[CPU_MAX]; // each by its CPU; PMU_NONE: it had no free one
-} sampling;
+static u32 samplings; // that run; pmu_lock
+// Whose a counter is: written by its CPU before it interrupts, and when it does
+// no more.
+static struct pmu_sampling *user_of[CPU_MAX][PMU_COUNTERS];
 
-static u64 on_sample(void *arg, u32 n UNUSED, u32 weight)
+static u64 on_sample(void *arg, u32 n, u32 weight)
 {
-    return sampling.due(arg, weight);
+    struct pmu_sampling *s = READ_ONCE(user_of[this_cpu()->id][n]);
+    return s->due(s, arg, weight);
 }
 
 static bool pmu_nmi(const struct trapframe *tf)
@@ -153,76 +152,79 @@ static bool pmu_nmi(const struct trapframe *tf)
     return pmu_overflow(pmu_this_cpu(), tf->eip, on_sample, (void *)tf);
 }
 
-static void start_here(void *arg UNUSED)
+static void start_here(void *arg)
 {
+    struct pmu_sampling *s = arg;
     struct pmu_cpu *c = pmu_this_cpu();
     struct pmu_code code;
-    u32 *n = &sampling.counter[this_cpu()->id];
-    pmu_encode(&c->pmu, &sampling.event, &code);
-    *n = pmu_choose(c, code.counters);
-    if (*n != PMU_NONE)
-        pmu_sample_start(c, *n, &code, sampling.period);
+    pmu_encode(&c->pmu, &s->event, &code);
+    u32 n = pmu_choose(c, code.counters);
+    if (n == PMU_NONE) {
+        WRITE_ONCE(s->incomplete, true);
+        return;
+    }
+    WRITE_ONCE(user_of[this_cpu()->id][n], s);
+    pmu_sample_start(c, n, &code, s->period);
 }
 
-static void stop_here(void *arg UNUSED)
+static void stop_here(void *arg)
 {
-    u32 n = sampling.counter[this_cpu()->id];
-    if (n != PMU_NONE)
+    struct pmu_sampling **users = user_of[this_cpu()->id];
+    for (u32 n = 0; n < PMU_COUNTERS; n++) {
+        if (users[n] != arg)
+            continue;
         pmu_stop(pmu_this_cpu(), n);
+        WRITE_ONCE(users[n], NULL);
+    }
 }
 
 static void nothing(void *arg UNUSED)
 {
 }
 
-static void stop_all(void)
+// The last one gives the NMIs back.
+static void stop_all(struct pmu_sampling *s)
 {
-    pmu_on_all_cpus(stop_here, NULL);
+    mutex_assert_held(&pmu_lock);
+    pmu_on_all_cpus(stop_here, s);
     // An NMI that was on its way when its counter stopped has come by then.
     pmu_on_all_cpus(nothing, NULL);
+    if (--samplings)
+        return;
     nmi_give_back();
     smp_call_others(nothing, NULL);
-    sampling.due = NULL;
 }
 
-static int start_all(void)
+static int start_all(struct pmu_sampling *s)
 {
-    int err = nmi_take(pmu_nmi);
+    mutex_assert_held(&pmu_lock);
+    int err = samplings ? 0 : nmi_take(pmu_nmi);
     if (err)
         return err;
-    pmu_on_all_cpus(start_here, NULL);
-    for (u32 i = 0; i < cpu_count; i++) {
-        if (sampling.counter[i] == PMU_NONE) {
-            stop_all();
-            return -EBUSY;
-        }
-    }
-    return 0;
+    samplings++;
+    s->incomplete = false;
+    pmu_on_all_cpus(start_here, s);
+    if (!s->incomplete)
+        return 0;
+    stop_all(s);
+    return -EBUSY;
 }
 
-int pmu_sampling_start(const struct pmu_event *e, u64 period, pmu_due_fn due)
+int pmu_sampling_start(struct pmu_sampling *s)
 {
     if (pmu_sampling_why_not())
         return -ENODEV;
-    if (!period || pmu_event_why_not(e))
+    if (!s->period || pmu_event_why_not(&s->event))
         return -EINVAL;
-    int err = -EBUSY;
     mutex_lock(&pmu_lock);
-    if (!sampling.due) {
-        sampling.event = *e;
-        sampling.period = period;
-        sampling.due = due;
-        err = start_all();
-        if (err)
-            sampling.due = NULL;
-    }
+    int err = start_all(s);
     mutex_unlock(&pmu_lock);
     return err;
 }
 
-void pmu_sampling_stop(void)
+void pmu_sampling_stop(struct pmu_sampling *s)
 {
     mutex_lock(&pmu_lock);
-    stop_all();
+    stop_all(s);
     mutex_unlock(&pmu_lock);
 }

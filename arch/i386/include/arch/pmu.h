@@ -58,17 +58,25 @@ const char *pmu_event_why_not(const struct pmu_event *e);
 
 // --- sampling ---------------------------------------------------------------
 
-// Called in NMI context, on each CPU: `tf` was interrupted after `periods`
-// periods (>= 1) of the length that was set last. Returns the length of the
-// next, in events (>= 1).
-typedef u64 (*pmu_due_fn)(const struct trapframe *tf, u32 periods);
+// Samples by one event; several run at once, each on a counter of its own. The
+// user's, who fills in the first part and changes nothing of it while it runs.
+struct pmu_sampling {
+    struct pmu_event event;
+    u64 period; // events, >= 1
+    // Called in NMI context, on each CPU: `tf` was interrupted after `periods`
+    // periods (>= 1) of the length that was set last. Returns the length of the
+    // next, in events (>= 1).
+    u64 (*due)(struct pmu_sampling *s, const struct trapframe *tf, u32 periods);
 
-// Interrupts every CPU after each `period` (>= 1) events `e` that it counts.
-// One user at a time. 0, -EBUSY (counters or NMIs are in use), -EINVAL (a CPU
-// cannot count `e`), -ENODEV.
-int pmu_sampling_start(const struct pmu_event *e, u64 period, pmu_due_fn due);
+    bool incomplete; // a CPU had no counter free
+};
+
+// Interrupts every CPU after each period of the event that it counts. It does
+// not run yet. 0, -EBUSY (counters or NMIs are in use), -EINVAL (a CPU cannot
+// count the event), -ENODEV.
+int pmu_sampling_start(struct pmu_sampling *s);
 // After it `due` does not run.
-void pmu_sampling_stop(void);
+void pmu_sampling_stop(struct pmu_sampling *s);
 
 // --- counting ---------------------------------------------------------------
 
