@@ -21,15 +21,15 @@ static void visit(const char *path)
 {
     int type = sysinfo_get_type(path);
     size_t size;
-    char *keys = sysinfo_read_keys(path);
-    char *data = sysinfo_read(path, &size);
+    char *keys = type < 0 ? NULL : sysinfo_read_keys(path);
+    char *data = keys == NULL ? NULL : sysinfo_read(path, &size);
 
-    if (type < 0) { // a task that has ended
+    if (data == NULL) { // a task that has ended
         check(errno == ENOENT && strchr(path, '.') != NULL);
+        free(keys);
         return;
     }
     nodes++;
-    check(keys != NULL && data != NULL);
     if (SYSINFO_KIND(type) == SYSINFO_DATA) {
         const struct sysinfo_record_type *r =
             sysinfo_record_type(SYSINFO_WHAT(type));
