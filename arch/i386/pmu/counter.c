@@ -120,7 +120,7 @@ void pmu_sample_start(struct pmu_cpu *c, u32 n, const struct pmu_code *code,
 // the way (on AMD's CPUs it comes some time later). Then one is owed.
 static void disarm(struct pmu_cpu *c, u32 n)
 {
-    u32 bit = 1u << n, owed = c->owed;
+    u32 bit = 1u << n, owed = READ_ONCE(c->owed);
     WRITE_ONCE(c->owed, OWED_STOPPED);
     // From here on the handler knows the NMI by that alone.
     u32 before = __atomic_fetch_and(&c->armed, ~bit, __ATOMIC_SEQ_CST);
