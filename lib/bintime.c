@@ -1,11 +1,13 @@
 #include "lib/bintime.h"
 
+#include "lib/assert.h"
 #include "lib/math64.h"
 
 // By a 32-bit divisor it is two divisions of the machine, by a longer one it is
 // done bit by bit: only what runs faster than 4.3 GHz needs that.
 u64 divide_fraction(u64 n, u64 divisor, bool *exact)
 {
+    assert_checked(n < divisor);
     u64 quotient = 0;
     if (!(divisor >> 32)) {
         u32 rest;
@@ -72,6 +74,7 @@ s64 bintime_to_ns(struct bintime t)
 
 struct bintime bintime_from_ticks(u64 ticks, u64 hz)
 {
+    assert_checked(hz);
     return bintime_from_parts((s64)(ticks / hz), ticks % hz, hz);
 }
 
@@ -87,6 +90,7 @@ u64 bintime_to_ticks(struct bintime t, u64 hz)
 
 u64 bintime_tick(u64 hz)
 {
+    assert(hz >= 2);
     bool exact;
     return divide_fraction(1, hz, &exact);
 }

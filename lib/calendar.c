@@ -1,5 +1,7 @@
 #include "lib/calendar.h"
 
+#include "lib/assert.h"
+
 static u32 highest_bit(u64 n)
 {
     u32 high = (u32)(n >> 32);
@@ -9,6 +11,7 @@ static u32 highest_bit(u64 n)
 
 static u32 place_of(const struct calendar *c, u64 at)
 {
+    assert_checked(at >= c->origin);
     u32 page = highest_bit(at ^ c->origin) / CALENDAR_SLOT_BITS;
     u32 slot = (u32)(at >> (page * CALENDAR_SLOT_BITS)) % CALENDAR_SLOTS;
     return page * CALENDAR_SLOTS + slot;
@@ -18,6 +21,7 @@ static u32 place_of(const struct calendar *c, u64 at)
 // one, for the rough slot of the time around `origin` is always empty.
 static u32 first_place(const struct calendar *c)
 {
+    assert_checked(c->pages_used);
     u32 page = (u32)__builtin_ctz(c->pages_used);
     return page * CALENDAR_SLOTS + (u32)__builtin_ctz(c->slots_used[page]);
 }
@@ -41,6 +45,7 @@ static void file(struct calendar *c, struct calendar_event *e, u64 at)
 
 static void mark_empty(struct calendar *c, u32 place)
 {
+    assert_checked(place < CALENDAR_PAGES * CALENDAR_SLOTS);
     u32 page = place / CALENDAR_SLOTS;
     c->slots_used[page] &= ~(1u << place % CALENDAR_SLOTS);
     if (!c->slots_used[page])
@@ -60,7 +65,11 @@ static bool alone(const struct calendar_slot *s)
 
 void calendar_remove(struct calendar *c, struct calendar_event *e)
 {
+    assert_checked(e->place < CALENDAR_PAGES * CALENDAR_SLOTS);
     struct calendar_slot *s = &c->slots[e->place];
+    assert_checked(c->slots_used[e->place / CALENDAR_SLOTS] >>
+                       e->place % CALENDAR_SLOTS &
+                   1);
     list_remove(&e->node);
     if (list_empty(&s->events)) {
         mark_empty(c, e->place);
@@ -74,7 +83,9 @@ void calendar_remove(struct calendar *c, struct calendar_event *e)
 // (they are empty). In the order of the slot, which keeps equals in order.
 static void file_again(struct calendar *c, u32 place)
 {
+    assert_checked(place >= CALENDAR_SLOTS); // on a finer page it is exact
     struct calendar_slot *s = &c->slots[place];
+    assert_checked(s->earliest >= c->origin);
     c->origin = s->earliest;
     mark_empty(c, place);
     struct calendar_event *e, *next;

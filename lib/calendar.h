@@ -21,8 +21,11 @@
 
 #define CALENDAR_SLOT_BITS 5u
 #define CALENDAR_SLOTS (1u << CALENDAR_SLOT_BITS)
-#define CALENDAR_PAGES 13u // 5 * 13 >= 64
+#define CALENDAR_PAGES 13u
 #define CALENDAR_NEVER (~0ull)
+_Static_assert(CALENDAR_SLOT_BITS *CALENDAR_PAGES >= 64, "every time fits");
+_Static_assert(CALENDAR_SLOTS <= 32 && CALENDAR_PAGES <= 32, "bits of a word");
+_Static_assert(CALENDAR_PAGES *CALENDAR_SLOTS <= UINT16_MAX, "event.place");
 
 struct calendar_event {
     struct list node;

@@ -1,5 +1,6 @@
 #include "lib/cfi.h"
 
+#include "lib/assert.h"
 #include "lib/sort.h"
 #include "lib/string.h"
 
@@ -85,6 +86,7 @@ struct cie {
 static bool next_block(const struct cfi_section *s, u32 *offset,
                        struct reader *out)
 {
+    assert_checked(*offset < s->size);
     struct reader r = { s->bytes + *offset, s->bytes + s->size, false };
     u32 length = take(&r, 4);
     if (r.bad || !length || length > (size_t)(r.end - r.at))

@@ -1,5 +1,7 @@
 #include "lib/chain.h"
 
+#include "lib/assert.h"
+
 static bool row_of(const struct chain_program *p, u32 pc, struct cfi_row *row)
 {
     const struct cfi_entry *e = cfi_find(p->entries, p->count, pc);
@@ -9,6 +11,7 @@ static bool row_of(const struct chain_program *p, u32 pc, struct cfi_row *row)
 // The word of the stack at `at`.
 static bool word_at(const struct chain_sample *s, u32 at, u32 *out)
 {
+    assert(s->stack_words >= 2);
     u32 offset = at - s->stack[0];
     if (offset & 3 || offset / 4 >= s->stack_words - 2)
         return false;

@@ -3,6 +3,7 @@
 // counted from the archive's start.
 #include "lib/cpio.h"
 
+#include "lib/assert.h"
 #include "lib/string.h"
 
 #define MAGIC_LENGTH 6
@@ -29,6 +30,8 @@ enum number {
     CHECK,
     NUMBERS
 };
+
+_Static_assert(MAGIC_LENGTH + NUMBERS * NUMBER_LENGTH == HEADER_LENGTH, "newc");
 
 static int digit_value(u8 c)
 {
@@ -115,6 +118,7 @@ static enum cpio_result parse_entry(const u8 *archive, size_t size,
 enum cpio_result cpio_next(const u8 *archive, size_t size, size_t *pos,
                            struct cpio_entry *e)
 {
+    assert(*pos <= size);
     bool complete = false; // what came before is an archive with its trailer
     for (;;) {
         size_t start = skip_zeros(archive, size, *pos);

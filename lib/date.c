@@ -1,5 +1,7 @@
 #include "lib/date.h"
 
+#include "lib/assert.h"
+
 #define DAYS_PER_400_YEARS 146097u
 #define DAYS_TO_1970 719468u // since March 1 of the year 0
 #define FIRST_WEEKDAY 4u     // 1970-01-01 was a Thursday
@@ -11,6 +13,7 @@ static bool is_leap(u32 year)
 
 static u32 days_in_month(u32 year, u32 month)
 {
+    assert(month >= 1 && month <= 12);
     static const u8 days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
     return days[month - 1] + (month == 2 && is_leap(year));
 }
@@ -35,6 +38,7 @@ static u32 days_since_1970(const struct date *d)
 
 s64 date_to_seconds(const struct date *d)
 {
+    assert(date_is_valid(d));
     return (s64)days_since_1970(d) * SECONDS_PER_DAY + d->hour * 3600 +
            d->minute * 60 + d->second;
 }
@@ -61,16 +65,19 @@ bool seconds_to_date(s64 seconds, struct date *d)
     d->hour = rest / 3600;
     d->minute = rest / 60 % 60;
     d->second = rest % 60;
+    assert(date_is_valid(d));
     return true;
 }
 
 u32 weekday_of(s64 seconds)
 {
+    assert(seconds >= 0);
     return (u32)((seconds / SECONDS_PER_DAY + FIRST_WEEKDAY) % 7);
 }
 
 u32 day_of_year(const struct date *d)
 {
+    assert(date_is_valid(d));
     struct date first = { d->year, 1, 1, 0, 0, 0 };
     return days_since_1970(d) - days_since_1970(&first);
 }

@@ -17,6 +17,7 @@ struct elf_header {
     u32 version, entry, phoff, shoff, flags;
     u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
 };
+_Static_assert(sizeof(struct elf_header) == 52, "gABI");
 
 #define ELF_PT_LOAD 1
 #define ELF_PT_INTERP 3
@@ -29,6 +30,7 @@ struct elf_header {
 struct elf_segment {
     u32 type, offset, vaddr, paddr, filesz, memsz, flags, align;
 };
+_Static_assert(sizeof(struct elf_segment) == 32, "gABI");
 
 #define ELF_SHT_SYMTAB 2
 #define ELF_SHT_NOBITS 8
@@ -36,6 +38,7 @@ struct elf_segment {
 struct elf_section {
     u32 name, type, flags, addr, offset, size, link, info, addralign, entsize;
 };
+_Static_assert(sizeof(struct elf_section) == 40, "gABI");
 
 #define ELF_STT_NOTYPE 0
 #define ELF_STT_FUNC 2
@@ -46,6 +49,7 @@ struct elf_symbol {
     u8 info, other;
     u16 shndx;
 };
+_Static_assert(sizeof(struct elf_symbol) == 16, "gABI");
 
 // Auxiliary vector (i386 psABI, "Process Initialization").
 #define AT_NULL 0

@@ -1,6 +1,7 @@
 // printf formatting without a libc: see lib/format.h. Reentrant; touches only
 // its arguments and its stack, so any context will do.
 #include "lib/format.h"
+#include "lib/assert.h"
 #include "lib/string.h"
 
 // What has been produced: `len` counts every character, buf holds the first
@@ -57,6 +58,7 @@ static void put_padded(struct output *out, const struct spec *s,
 // for 0.
 static char *digits(char *end, u64 value, u32 base, bool upper)
 {
+    assert_checked(base >= 8 && base <= 16); // DIGITS_MAX
     const char *set = upper ? "0123456789ABCDEF" : "0123456789abcdef";
     // The 64-bit division is a library call on i386: only while it is needed.
     for (; value > UINT32_MAX; value /= base)
@@ -97,6 +99,7 @@ static void put_number(struct output *out, const struct spec *s, u64 value,
 // An integer argument: sizes below int are passed as int and cut back here.
 static u64 take_unsigned(va_list *args, size_t size)
 {
+    assert_checked(size == 1 || size == 2 || size == 4 || size == 8);
     if (size == sizeof(u64))
         return va_arg(*args, u64);
     u32 v = va_arg(*args, u32);
@@ -105,6 +108,7 @@ static u64 take_unsigned(va_list *args, size_t size)
 
 static s64 take_signed(va_list *args, size_t size)
 {
+    assert_checked(size == 1 || size == 2 || size == 4 || size == 8);
     if (size == sizeof(s64))
         return va_arg(*args, s64);
     s32 v = va_arg(*args, s32);

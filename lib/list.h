@@ -2,6 +2,7 @@
 // unlinked node points to itself once list_init or list_remove_init has run.
 #pragma once
 
+#include "lib/assert.h"
 #include "lib/types.h"
 
 struct list {
@@ -34,6 +35,7 @@ static inline bool list_empty_unlocked(const struct list *l)
 static inline void list_insert_between(struct list *n, struct list *prev,
                                        struct list *next)
 {
+    assert_checked(prev->next == next && next->prev == prev);
     n->prev = prev;
     n->next = next;
     WRITE_ONCE(prev->next, n);
@@ -53,6 +55,7 @@ static inline void list_push_back(struct list *head, struct list *n)
 // Unlinks `n` and leaves it pointing to itself: removing twice is harmless.
 static inline void list_remove(struct list *n)
 {
+    assert_checked(n->prev->next == n && n->next->prev == n);
     WRITE_ONCE(n->prev->next, n->next);
     n->next->prev = n->prev;
     list_init(n);

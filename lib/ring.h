@@ -6,6 +6,7 @@
 // release store to it. A record is written whole or not at all.
 #pragma once
 
+#include "lib/assert.h"
 #include "lib/string.h"
 #include "lib/types.h"
 
@@ -18,6 +19,7 @@ struct ring {
 
 static inline void ring_init(struct ring *r, void *bytes, u32 size)
 {
+    assert(size && !(size & (size - 1)));
     *r = (struct ring){ .bytes = (u8 *)bytes, .size = size };
 }
 
@@ -79,6 +81,7 @@ static ALWAYS_INLINE void *ring_place(const struct ring *r)
 }
 static ALWAYS_INLINE void ring_commit(struct ring *r, u32 n)
 {
+    assert_checked((s32)(r->sure - r->head) >= (s32)n);
     __atomic_store_n(&r->head, r->head + n, __ATOMIC_RELEASE);
 }
 
@@ -86,6 +89,7 @@ static ALWAYS_INLINE void ring_commit(struct ring *r, u32 n)
 // that they are there.
 static inline void ring_peek(const struct ring *r, u32 offset, void *out, u32 n)
 {
+    assert_checked(offset <= ring_used(r) && n <= ring_used(r) - offset);
     u32 at = (r->tail + offset) & (r->size - 1);
     u32 first = MIN(n, r->size - at);
     memcpy(out, r->bytes + at, first);
@@ -94,5 +98,6 @@ static inline void ring_peek(const struct ring *r, u32 offset, void *out, u32 n)
 
 static inline void ring_consume(struct ring *r, u32 n)
 {
+    assert_checked(n <= ring_used(r));
     __atomic_store_n(&r->tail, r->tail + n, __ATOMIC_RELEASE);
 }

@@ -2,6 +2,8 @@
 // the same for every input, corrupt or hostile ones too.
 #include "lib/sort.h"
 
+#include "lib/assert.h"
+
 static void swap(u8 *a, u8 *b, size_t size)
 {
     for (; size > 0; size--, a++, b++) {
@@ -16,6 +18,7 @@ static void swap(u8 *a, u8 *b, size_t size)
 static void sink(u8 *base, size_t i, size_t count, size_t size,
                  bool (*less)(const void *, const void *))
 {
+    assert_checked(i < count);
     while (i < count / 2) {
         size_t child = 2 * i + 1;
         if (child + 1 < count &&
@@ -31,6 +34,7 @@ static void sink(u8 *base, size_t i, size_t count, size_t size,
 void sort(void *base, size_t count, size_t size,
           bool (*less)(const void *a, const void *b))
 {
+    assert(less && size && (base || !count));
     u8 *bytes = base;
     for (size_t i = count / 2; i-- > 0;)
         sink(bytes, i, count, size, less);

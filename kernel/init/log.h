@@ -2,6 +2,7 @@
 // panic; log_printf takes the log lock (interrupts off while it holds it).
 #pragma once
 
+#include "lib/assert.h"
 #include "lib/types.h"
 
 // One message; give it its newline. Goes to the ring that dmesg reads
@@ -11,20 +12,9 @@ void log_printf(const char *fmt, ...) PRINTF(1, 2);
 // Copies up to `size` bytes of the newest log text; returns the length.
 size_t log_read(char *buf, size_t size);
 
-// Stops the machine: message, registers, symbolised backtrace; stops the other
-// CPUs; ends QEMU with the panic status.
-NORETURN void panic(const char *fmt, ...) PRINTF(1, 2);
-
 struct trapframe;
 NORETURN void panic_trap(const struct trapframe *tf, const char *fmt, ...)
     PRINTF(2, 3);
-
-#define assert(condition)                                               \
-    do {                                                                \
-        if (unlikely(!(condition)))                                     \
-            panic("assertion failed: %s (%s:%d)", #condition, __FILE__, \
-                  __LINE__);                                            \
-    } while (0)
 
 // Consoles (linker set `consoles`): a device on which the log is shown. `write`
 // must work at any time, also in a panic: it polls and takes no sleeping lock.

@@ -5,6 +5,7 @@
 #include "kernel/sync/futex.h"
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/aspace.h"
 #include "kernel/sched/task.h"
 
@@ -72,6 +73,7 @@ static int make_key(u32 addr, bool private, struct key *out)
     if (addr >= USER_END)
         return -EFAULT;
     struct aspace *as = current_task()->aspace;
+    assert_checked(as);
     struct area_search s = { addr, { as, addr } };
     if (!private)
         aspace_for_each_area(as, find_shared, &s);
@@ -86,6 +88,7 @@ static bool same(const struct key *a, const struct key *b)
 
 static u32 enqueue(struct futex_waiter *w, struct bucket *b)
 {
+    assert_checked(w->thread == current && !w->woken);
     u32 flags = spin_lock_irq(&b->lock);
     w->bucket = b;
     list_push_back(&b->waiters, &w->node);

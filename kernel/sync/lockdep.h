@@ -69,3 +69,7 @@ static inline void lockdep_none_held(const char *where UNUSED)
 {
 }
 #endif
+
+// A precondition: preemption and interrupts are on, no spinlock is held.
+// Kernels with LOCKDEP panic if not, the others do not look.
+#define assert_may_sleep() lockdep_may_sleep(__func__)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "arch/cpu.h"
+#include "kernel/sync/lockdep.h"
 
 // `locked`, test-and-set: 0 while it is free.
 #define SPIN_LOCKED 1u

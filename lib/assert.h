@@ -1,0 +1,29 @@
+// Assertions, for every side: what must be true at this place, whatever a user,
+// a file or a device says. A failed one stops the machine with a backtrace, or
+// aborts the program.
+#pragma once
+
+#include "lib/types.h"
+
+#if __STDC_HOSTED__
+#include <assert.h>
+#else
+// Stops the machine: message, registers, symbolised backtrace; stops the other
+// CPUs; ends QEMU with the panic status. Any context.
+NORETURN void panic(const char *fmt, ...) PRINTF(1, 2);
+
+#define assert(condition)                                               \
+    do {                                                                \
+        if (unlikely(!(condition)))                                     \
+            panic("assertion failed: %s (%s:%d)", #condition, __FILE__, \
+                  __LINE__);                                            \
+    } while (0)
+#endif
+
+// Where each instruction counts: the kernels and the host's tests that check
+// themselves look, the others do not.
+#if defined(CHECKED) || defined(__SANITIZE_ADDRESS__)
+#define assert_checked(condition) assert(condition)
+#else
+#define assert_checked(condition) ((void)(false && (condition)))
+#endif
