@@ -5,6 +5,7 @@
 
 #include "kernel/errno.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/init/log.h"
 #include "lib/elf.h"
 #include "lib/string.h"
 
@@ -46,6 +47,7 @@ static u32 segment_prot(u32 flags)
 
 static int map_anonymous(struct aspace *as, u32 start, u32 end, u32 prot)
 {
+    assert_checked(!(start & ~PAGE_MASK) && !(end & ~PAGE_MASK));
     u32 addr;
     if (end <= start)
         return 0;
@@ -56,6 +58,7 @@ static int map_anonymous(struct aspace *as, u32 start, u32 end, u32 prot)
 static int map_segment(struct aspace *as, struct vnode *v,
                        const struct elf_segment *s, u32 bias)
 {
+    assert_checked(s->memsz >= s->filesz && s->memsz); // check_segment
     u32 start = s->vaddr + bias, page = start & PAGE_MASK;
     u32 file_end = start + s->filesz, mem_end = start + s->memsz;
     u32 prot = segment_prot(s->flags), addr;
@@ -111,6 +114,7 @@ static void find_build_id(struct vnode *v, const struct elf_segment *s,
 
 int elf_load(struct aspace *as, struct vnode *v, struct elf_image *out)
 {
+    assert_may_sleep();
     struct elf_header h;
     struct elf_segment segments[SEGMENTS_MAX];
     int n = vnode_read(v, 0, &h, sizeof(h));

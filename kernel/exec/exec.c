@@ -20,6 +20,10 @@
 #define SCRIPT_DEPTH_MAX 4
 #define SCRIPT_LINE_MAX 256
 
+_Static_assert(STACK_TOP % PAGE_SIZE == 0 && STACK_INITIAL % PAGE_SIZE == 0,
+               "mapped by pages");
+_Static_assert(SCRIPT_LINE_MAX <= PATH_BYTES, "an interpreter's path");
+
 // Strings of argv and envp one after another, as they will be on the stack.
 struct strings {
     char *bytes;
@@ -29,6 +33,7 @@ struct strings {
 
 static int reserve(struct strings *s, u32 room)
 {
+    assert_checked(s->size <= s->capacity);
     if (s->size + room > ARG_BYTES_MAX)
         return -E2BIG;
     if (s->size + room <= s->capacity)
@@ -48,6 +53,7 @@ static int reserve(struct strings *s, u32 room)
 
 static int add_user_string(struct strings *s, u32 addr)
 {
+    assert_checked(s->size <= s->capacity && s->capacity <= ARG_BYTES_MAX);
     for (;;) {
         u32 room = s->capacity - s->size;
         int n = room ? copy_string_from_user(s->bytes + s->size, addr, room)
@@ -87,6 +93,7 @@ static int add_vector(struct strings *s, u32 vector, u32 *count)
 
 static int collect(struct strings *s, const char *path, u32 argv, u32 envp)
 {
+    assert_checked(!s->size && !s->argc && !s->envc);
     int err = reserve(s, (u32)strlen(path) + 1);
     if (!err)
         err = add_vector(s, argv, &s->argc);
@@ -101,6 +108,7 @@ static int collect(struct strings *s, const char *path, u32 argv, u32 envp)
 // Puts `what` before the strings, in place of the first `drop` bytes.
 static int prepend(struct strings *s, u32 drop, const char *what, u32 n)
 {
+    assert_checked(drop <= s->size);
     int err = reserve(s, n);
     if (err)
         return err;
@@ -120,6 +128,7 @@ struct program {
 
 static int open_executable(struct program *p)
 {
+    assert_checked(!p->vnode);
     struct vnode *v;
     int err = vfs_lookup(NULL, p->path, WALK_FOLLOW, &v);
     if (err)
@@ -152,6 +161,7 @@ static char *end_of_word(char *s)
 // interpreter and argv[0] is replaced by: interpreter [argument] script.
 static int follow_script(struct program *p)
 {
+    assert_checked(p->vnode && p->args.argc);
     char line[SCRIPT_LINE_MAX];
     int n = vnode_read(p->vnode, 0, line, sizeof(line) - 1);
     if (n < 2)
@@ -237,6 +247,7 @@ static int build_stack(struct aspace *as, const struct program *p,
     u32 words = 1 + s->argc + 1 + s->envc + 1;
     u32 at = (random_at - words * 4 - sizeof(aux)) & ~15u;
     u32 size = STACK_TOP - at;
+    assert_checked(at % 16 == 0 && at < random_at);
     if (size > READ_ONCE(t->rlimit_stack) / 4)
         return -E2BIG;
     u8 *block = kzalloc(size);
@@ -251,9 +262,11 @@ static int build_stack(struct aspace *as, const struct program *p,
         *word++ = strings_at + offset;
         offset += (u32)strlen(s->bytes + offset) + 1;
     }
+    assert_checked(offset == s->size);
     if (!s->envc)
         *word++ = 0;
     *word++ = 0;
+    assert_checked((u8 *)word + sizeof(aux) <= block + (random_at - at));
     memcpy(word, aux, sizeof(aux));
     memcpy(block + (random_at - at), random, sizeof(random));
     memcpy(block + (strings_at - at), s->bytes, s->size);
@@ -314,6 +327,7 @@ static char *program_path(struct program *p)
 static void set_names(struct task *t, struct program *p, const char *called,
                       const struct elf_image *image)
 {
+    assert_checked(image->build_id_size <= sizeof(t->build_id));
     char *path = program_path(p);
     u32 cmdline_size = 0;
     for (u32 i = 0; i < p->args.argc; i++)
@@ -338,6 +352,7 @@ static void set_names(struct task *t, struct program *p, const char *called,
 
 static void swap_aspace(struct task *t, struct aspace *as)
 {
+    assert_checked(t == current_task() && as && as != t->aspace);
     preempt_disable();
     u32 flags = spin_lock_irq(&tasks_lock); // other tasks look under it (/proc)
     struct aspace *old = t->aspace;
@@ -362,6 +377,7 @@ static void become_leader(struct task *t)
 static int commit(struct program *p, struct aspace *as, const char *called,
                   const struct elf_image *image)
 {
+    assert_checked(p->vnode && as);
     struct task *t = current_task();
     int err = task_kill_other_threads();
     if (err) {
@@ -385,6 +401,7 @@ static int commit(struct program *p, struct aspace *as, const char *called,
 
 int task_exec(struct trapframe *tf, const char *path, u32 argv, u32 envp)
 {
+    assert_may_sleep();
     struct program *p = kzalloc(sizeof(*p));
     if (!p)
         return -ENOMEM;

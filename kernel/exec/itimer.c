@@ -1,5 +1,6 @@
 #include "kernel/exec/itimer.h"
 
+#include "kernel/init/log.h"
 #include "kernel/sched/task.h"
 #include "kernel/time/wallclock.h"
 
@@ -23,6 +24,8 @@ u64 itimer_now(const struct itimer *t)
 
 static void arm(struct itimer *t)
 {
+    spin_assert_held(&t->task->cpu_timers.lock);
+    assert_checked(t->next && t->info.signo);
     if (t->clock == ITIMER_ON_CPU) {
         cpu_timer_set(t->task, &t->cpu, t->next);
         return;
@@ -45,6 +48,7 @@ static void list_on_wall(struct itimer *t)
 // How many intervals on the next expiry is; all but one are overruns.
 static u64 intervals_to_next(const struct itimer *t, u64 now, bool lost)
 {
+    assert_checked(t->interval);
     u64 after = lost ? now + RESPITE_NS : now;
     return after - t->next < t->interval ? 1
                                          : (after - t->next) / t->interval + 1;
@@ -54,6 +58,7 @@ static u64 intervals_to_next(const struct itimer *t, u64 now, bool lost)
 static void expire(struct itimer *t, u64 now)
 {
     spin_assert_held(&t->task->cpu_timers.lock);
+    assert_checked(t->next);
     int sig = t->info.signo;
     bool lost = signal_would_be_lost(t->task, t->to, sig);
     u64 count = 1;
@@ -82,19 +87,22 @@ static void expire(struct itimer *t, u64 now)
 u32 itimer_overrun(const struct itimer *t)
 {
     spin_assert_held(&t->task->cpu_timers.lock);
+    if (!t->info.signo) // SIGEV_NONE
+        return 0;
     return signal_would_be_lost(t->task, t->to, t->info.signo)
                ? t->overrun_before
                : t->overrun;
 }
 
-// It may have been set anew, or the wall clock, since this was on its way.
+// It may have been set anew, or the wall clock, since this was on its way. With
+// the wall clock those come too that send nothing.
 static void expired_callout(struct callout *c)
 {
     struct itimer *t = container_of(c, struct itimer, callout);
     struct spinlock *lock = &t->task->cpu_timers.lock;
     spin_lock(lock);
     u64 now = itimer_now(t);
-    if (t->next && t->clock != ITIMER_ON_CPU) {
+    if (t->next && t->info.signo && t->clock != ITIMER_ON_CPU) {
         if (now >= t->next)
             expire(t, now);
         else
@@ -112,6 +120,7 @@ static void expired_cpu(struct cpu_timer *cpu)
 void itimer_init(struct itimer *t, struct task *task,
                  const struct siginfo *info)
 {
+    assert_checked(task);
     *t = (struct itimer){ .task = task, .info = *info };
     callout_init(&t->callout, expired_callout, CALLOUT_INTERRUPT);
     cpu_timer_init(&t->cpu, CPU_TIME_ALL, NULL, expired_cpu);
@@ -121,6 +130,7 @@ void itimer_init(struct itimer *t, struct task *task,
 void itimer_use_cpu(struct itimer *t, enum cpu_clock clock,
                     struct thread *thread)
 {
+    assert_checked(!t->next);
     t->clock = ITIMER_ON_CPU;
     cpu_timer_init(&t->cpu, clock, thread, expired_cpu);
 }
@@ -128,6 +138,7 @@ void itimer_use_cpu(struct itimer *t, enum cpu_clock clock,
 // A callout that is on its way finds `next` changed.
 void itimer_set(struct itimer *t, u64 next, u64 interval)
 {
+    spin_assert_held(&t->task->cpu_timers.lock);
     callout_stop(&t->callout);
     cpu_timer_stop(&t->cpu);
     t->next = next;

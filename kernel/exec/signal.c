@@ -23,6 +23,7 @@ SLAB_CACHE(siginfo_cache, struct siginfo);
 void signal_queue_put(struct siginfo_queue *q, int sig,
                       const struct siginfo *info)
 {
+    assert_checked(sig >= 1 && sig <= NSIG);
     if (!info || q->info[sig - 1])
         return;
     // Without memory only the number arrives, as POSIX allows.
@@ -36,7 +37,9 @@ void signal_queue_put(struct siginfo_queue *q, int sig,
 
 void signal_queue_take(struct siginfo_queue *q, int sig, struct siginfo *out)
 {
+    assert_checked(sig >= 1 && sig <= NSIG);
     struct siginfo *info = q->info[sig - 1];
+    assert_checked(!info || q->kept);
     if (info) {
         q->info[sig - 1] = NULL;
         q->kept--;
@@ -61,6 +64,7 @@ void signal_drop(sigset_t *pending, struct siginfo_queue *q, sigset_t mask)
 void signal_queue_clear(struct siginfo_queue *q)
 {
     for (int sig = 1; q->kept; sig++) {
+        assert_checked(sig <= NSIG);
         struct siginfo ignored;
         signal_queue_take(q, sig, &ignored);
     }
@@ -71,6 +75,7 @@ void signal_queue_clear(struct siginfo_queue *q)
 bool signal_ignored(const struct signals *s, int sig)
 {
     spin_assert_held(&s->lock);
+    assert_checked(sig >= 1 && sig <= NSIG);
     u32 handler = s->action[sig - 1].handler;
     if (handler == SIG_IGN)
         return !(SIGMASK(sig) & UNBLOCKABLE);
@@ -118,6 +123,7 @@ bool signal_waiting(void)
 
 bool signal_ignored_or_blocked(int sig)
 {
+    assert_checked(sig >= 1 && sig <= NSIG);
     struct signals *s = &current_task()->signals;
     u32 flags = spin_lock_irq(&s->lock);
     bool yes = (current->blocked & SIGMASK(sig)) ||
@@ -128,6 +134,7 @@ bool signal_ignored_or_blocked(int sig)
 
 bool signal_would_be_lost(struct task *t, const struct thread *to, int sig)
 {
+    assert_checked(sig >= 1 && sig <= NSIG);
     u32 flags = spin_lock_irq(&t->signals.lock);
     sigset_t pending = to ? to->pending : t->signals.pending;
     bool lost = (pending & SIGMASK(sig)) || signal_ignored(&t->signals, sig);

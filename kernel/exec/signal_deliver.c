@@ -18,6 +18,7 @@ static sigset_t begin_handler(struct thread *t, struct sigaction_k *action,
                               sigset_t bit)
 {
     spin_assert_held(&t->task->signals.lock);
+    assert_checked(action->handler > SIG_IGN);
     sigset_t restore = t->restore_mask ? t->saved_mask : t->blocked;
     sigset_t mask = t->blocked | action->mask;
     if (!(action->flags & SA_NODEFER))
@@ -90,6 +91,7 @@ static int take_from_set(sigset_t set, struct siginfo *info)
 // While it waits the set is unblocked, so that a sender wakes this thread.
 int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *info)
 {
+    assert_may_sleep();
     struct thread *t = current;
     struct signals *s = &t->task->signals;
     int sig = take_from_set(set, info);
@@ -140,6 +142,7 @@ static void run_handler(struct trapframe *tf, int sig,
                         const struct siginfo *info,
                         const struct sigaction_k *action, sigset_t restore)
 {
+    assert_checked(sig >= 1 && sig <= NSIG && action->handler > SIG_IGN);
     u32 error = current->restart_error;
     finish_call(tf, error == ERESTARTNOINTR ||
                         (error == ERESTARTSYS && (action->flags & SA_RESTART)));
@@ -159,6 +162,7 @@ static bool may_stop(int sig)
 
 void signal_deliver(struct trapframe *tf)
 {
+    assert_may_sleep();
     struct thread *t = current;
     WRITE_ONCE(t->signal_pending, false);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);

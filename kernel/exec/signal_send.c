@@ -3,12 +3,14 @@
 #include "kernel/exec/signal_private.h"
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/sched/task.h"
 
 // Stop and continue signals cancel each other, delivered or not.
 static void cancel_opposites(struct task *t, struct thread *target, int sig)
 {
     spin_assert_held(&t->signals.lock);
+    assert_checked(sig >= 1 && sig <= NSIG);
     sigset_t gone = 0;
     if (sig == SIGCONT)
         gone = STOP_SIGNALS;
@@ -166,6 +168,7 @@ int signal_send_pgrp(u32 pgid, int sig, const struct siginfo *info)
 
 void signal_fault(int sig, int code, u32 addr)
 {
+    assert_checked(sig >= 1 && sig <= NSIG);
     struct thread *t = current;
     struct signals *s = &t->task->signals;
     struct siginfo info = { .signo = sig, .code = code, .pid_or_addr = addr };

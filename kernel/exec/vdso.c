@@ -28,6 +28,7 @@ void vdso_init(void)
 
 int vdso_map(struct aspace *as)
 {
+    assert_checked(page_count >= 2);
     u32 image = VDSO_END - (page_count - 1) * PAGE_SIZE;
     int err = aspace_map_shared(as, image - PAGE_SIZE, PAGE_SIZE, PROT_R,
                                 AREA_NO_WRITE, pages, 0);
@@ -40,6 +41,7 @@ int vdso_map(struct aspace *as)
 
 u32 vdso_address(const struct aspace *as, u32 distance)
 {
+    assert_checked(distance < VDSO_ROOM);
     const struct elf_header *image = (const void *)vdso_start;
     // Another thread may be moving it.
     return READ_ONCE(as->vdso) + image->entry + distance;

@@ -481,6 +481,30 @@ static void wall_timers(void)
     ok("timers follow the wall clock");
 }
 
+// It sends nothing, so nothing is overrun; also when the clock is set and all
+// timers of that clock look whether their time has come.
+static void silent_timer(void)
+{
+    struct sigevent event = { .sigev_notify = SIGEV_NONE };
+    struct timespec now;
+    timer_t id;
+
+    check(timer_create(CLOCK_REALTIME, &event, &id) == 0);
+    check(timer_getoverrun(id) == 0);
+    check(clock_gettime(CLOCK_REALTIME, &now) == 0);
+    struct itimerspec s = { .it_value = { now.tv_sec + 1000, 0 } };
+    check(timer_settime(id, TIMER_ABSTIME, &s, NULL) == 0);
+    now.tv_sec += 2000;
+    check(clock_settime(CLOCK_REALTIME, &now) == 0);
+    sleep_ms(5);
+    check(left_of(id) == 0 && timer_getoverrun(id) == 0);
+    now.tv_sec -= 2000;
+    check(clock_settime(CLOCK_REALTIME, &now) == 0);
+    check(left_of(id) > 0);
+    check(timer_delete(id) == 0);
+    ok("a timer that sends nothing");
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "exec")) {
@@ -504,5 +528,6 @@ int main(int argc, char **argv)
     many();
     fork_leaves_them();
     wall_timers();
+    silent_timer();
     return 0;
 }
