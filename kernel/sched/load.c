@@ -30,8 +30,11 @@ static void kload(void *arg)
     for (u64 next = clock_now_ns();;) {
         next += PERIOD_NS;
         thread_sleep_until(next, WAIT_UNINTERRUPTIBLE);
-        update(sched_runnable() - 1); // without kload itself
-        timecounter_watch();          // now that the machine is awake
+        // Without kload itself, which may go from one CPU that has not been
+        // looked at to one that has.
+        u32 runnable = sched_runnable();
+        update(runnable - MIN(runnable, 1u));
+        timecounter_watch(); // now that the machine is awake
     }
 }
 
