@@ -51,6 +51,9 @@ KERNEL_ARG(kcsan, "kcsan=go-on: race reports do not end the machine");
 #define YIELD_ONE_IN 8u // so many watched accesses let other threads run
 #define STACK_MAX 12u
 #define KNOWN_MAX 64u // with kcsan=go-on each pair is reported once
+_Static_assert(WATCHED_MAX <= sizeof(u64), "what snapshot holds");
+_Static_assert(SLOT_BYTES >= WATCHED_MAX,
+               "a watchpoint is in two slots at most");
 
 struct side {
     u32 addr, size, cpu, tid, irq_depth;
@@ -85,6 +88,7 @@ static u32 known_count;
 
 void kcsan_enable(void)
 {
+    assert(!enabled && clock_tsc_hz());
     cycles_per_us = (u32)(clock_tsc_hz() / 1000000) + 1;
     for (u32 i = 0; i < CPU_MAX; i++) {
         per_cpu[i].random = (u32)rdtsc() * 2 + 1 + i * 0x9e3779b9u;

@@ -60,6 +60,7 @@ static void say(const char *fmt, ...)
 // The first frame of the allocated block that `number` lies in, or NULL.
 static struct frame *block_of(u32 number)
 {
+    assert(number < frame_count);
     for (u32 order = 0; order <= ORDER_MAX; order++) {
         struct frame *f = &frames[number & ~((1u << order) - 1)];
         if (f->flags & FRAME_MANAGED && f->refs && f->order >= order)
@@ -83,6 +84,7 @@ static bool permanent(const struct frame *f)
 
 static void later(u8 *mark, u32 va)
 {
+    assert(va >= KERNEL_BASE);
     if (*mark != UNMARKED)
         return;
     *mark = MARKED;
@@ -195,6 +197,7 @@ static void scan(u32 start, u32 end)
 
 static void scan_frame(struct frame *f)
 {
+    assert(f->zone == ZONE_LOW && !cache_of(f));
     f->mark = SCANNED;
     u32 va = (u32)frame_va(f);
     if (f->use == FRAME_PAGETABLE)
@@ -212,6 +215,7 @@ static void scan_object(const struct slab_cache *c, u32 va)
 
 static void scan_at(u32 va)
 {
+    assert(va >= KERNEL_BASE && va < VMAP_BASE);
     struct frame *f = block_of((va - KERNEL_BASE) >> PAGE_SHIFT);
     if (cache_of(f))
         scan_object(cache_of(f), va);
@@ -226,6 +230,7 @@ typedef void (*object_fn)(const struct slab_cache *c, struct track *t,
 
 static void for_each_object(const struct frame *slab, object_fn fn)
 {
+    assert(cache_of(slab));
     const struct slab_cache *c = cache_of(slab);
     u32 base = (u32)frame_va(slab), object;
     for (u32 i = 0; i < c->objects_per_slab; i++) {
@@ -349,6 +354,7 @@ static u32 lost_count, checked_count, report_count;
 
 static void count(u8 mark, u16 taken_by)
 {
+    assert(taken_by < CALLERS_MAX);
     checked_count++;
     if (mark == UNMARKED) {
         lost_count++;
@@ -376,6 +382,7 @@ static bool to_report(u8 mark, u16 taken_by)
 
 static void report_callers(u16 taken_by)
 {
+    assert(taken_by < CALLERS_MAX && lost[taken_by]);
     const u32 *pcs;
     u32 n = callers_get(taken_by, &pcs), offset = 0;
     for (u32 i = 0; i < n; i++) {
@@ -412,6 +419,7 @@ static void report_object(const struct slab_cache *c, struct track *t,
 
 static void check(void)
 {
+    assert(!irqs_enabled()); // in a meeting
     spin_lock_irq(&tasks_lock);
     scan_roots();
     scan_pending();
@@ -435,6 +443,7 @@ struct look {
 // In a meeting of all CPUs. Only the caller of leak_check runs.
 static bool at_rest(void)
 {
+    assert(!irqs_enabled());
     return sched_runnable() == 1;
 }
 
@@ -456,6 +465,7 @@ static bool look_at_all(bool whatever)
 
 bool leak_check(void)
 {
+    assert_may_sleep();
     __builtin_unwind_init(); // all registers onto this stack
     u64 until = clock_now_ns() + REST_MAX;
     while (!look_at_all(false)) {

@@ -5,6 +5,7 @@
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
+#include "kernel/sync/lockdep.h"
 #include "lib/format.h"
 #include "lib/string.h"
 
@@ -33,6 +34,7 @@ void chain_free(struct chain *c)
 // Puts one more page at the end.
 static bool add_page(struct chain *c)
 {
+    assert_checked(c->per_page && c->room % c->per_page == 0);
     struct frame *f = frame_alloc(0, FRAME_LOW, FRAME_BUFFER);
     struct chain_page *p = f ? frame_va(f) : NULL;
     struct chain_page *end = c->last;
@@ -64,6 +66,7 @@ int chain_reserve(struct chain *c, u32 n)
 
 void chain_advance(struct chain *c)
 {
+    assert_checked(c->last->used == c->per_page);
     assert(c->last->next);
     c->last = c->last->next;
 }
@@ -122,6 +125,7 @@ void *chain_begin(struct chain_cursor *cur, const struct chain *c)
 
 void *chain_next(struct chain_cursor *cur)
 {
+    assert_checked(cur->page);
     if (++cur->index >= cur->page->used) {
         cur->page = cur->page->next;
         cur->index = 0;
@@ -131,6 +135,7 @@ void *chain_next(struct chain_cursor *cur)
 
 int chain_to_user(const struct chain *c, u32 to, u32 size)
 {
+    assert_may_sleep();
     for (struct chain_page *p = c->first; p && size; p = p->next) {
         u32 part = MIN(p->used * c->entry_size, size);
         int err = copy_to_user(to, p->data, part);

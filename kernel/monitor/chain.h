@@ -5,6 +5,7 @@
 // stays. Entries are 1 byte (text) to a page in size.
 #pragma once
 
+#include "lib/assert.h"
 #include "lib/types.h"
 
 struct chain_page {
@@ -35,6 +36,7 @@ void chain_advance(struct chain *c);
 // A new entry where room is reserved: no allocation, any context. Not zeroed.
 static ALWAYS_INLINE void *chain_put(struct chain *c)
 {
+    assert_checked(c->count < c->room);
     if (unlikely(c->last->used == c->per_page))
         chain_advance(c);
     c->count++;

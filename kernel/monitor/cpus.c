@@ -1,6 +1,7 @@
 // system.uptime, system.load, system.totals, system.cpus, system.audit.
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/monitor/facts.h"
 #include "kernel/monitor/sysinfo.h"
@@ -32,6 +33,7 @@ void fact_load(struct sysinfo_load *out)
 
 void fact_totals(struct sysinfo_totals *out)
 {
+    assert_may_sleep();
     out->tasks = task_count();
     out->threads = thread_count();
     out->runnable = sched_runnable();
@@ -42,6 +44,7 @@ void fact_totals(struct sysinfo_totals *out)
 
 void fact_cpu(u32 cpu, struct sysinfo_cpu *out)
 {
+    assert_checked(cpu < cpu_count);
     struct ledger_sums s;
 
     ledger_sums(cpu, &s);
@@ -118,6 +121,7 @@ static int list_cpus(struct chain *numbers)
 static void put_audit(struct chain *out, u32 cpu, const char *account,
                       u64 elapsed, u64 sum)
 {
+    assert(cpu < cpu_count || cpu == SYSINFO_ALL);
     struct sysinfo_audit *record = chain_add(out);
 
     if (!record)
@@ -137,6 +141,7 @@ static int make_audit(struct chain *out, u32 number UNUSED)
     if (!a)
         return -ENOMEM;
     audit_take(a);
+    assert(a->cpus && a->cpus <= CPU_MAX);
     for (u32 i = 0; i < a->cpus; i++) {
         const struct ledger_sums *s = &a->cpu[i];
         u64 sum = s->user + s->kernel + s->irq + s->idle + s->start_up;

@@ -1,8 +1,10 @@
 // system.exceptions: exceptions and interrupts, by vector and CPU.
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/monitor/facts.h"
 #include "kernel/monitor/sysinfo.h"
+#include "kernel/sync/lockdep.h"
 #include "kernel/time/ledger.h"
 #include "lib/string.h"
 
@@ -56,6 +58,7 @@ static bool is_hot(u32 vector)
 
 static u64 cycles_on(u32 cpu, u32 vector)
 {
+    assert_checked(cpu < cpu_count && vector < VECTORS);
     // NMIs have an account of their own, as interrupts do.
     if (vector < EXCEPTIONS && vector != VECTOR_NMI)
         return ledger_exception_cycles(cpu, vector);
@@ -73,6 +76,8 @@ static u64 count_on_all(u32 vector)
 
 void fact_exception(u32 vector, u32 cpu, struct sysinfo_exception *out)
 {
+    assert_may_sleep();
+    assert(vector < VECTORS && (cpu == SYSINFO_ALL || cpu < cpu_count));
     u32 first = cpu == SYSINFO_ALL ? 0 : cpu;
     u32 end = cpu == SYSINFO_ALL ? cpu_count : cpu + 1;
 

@@ -56,6 +56,7 @@ static int make_build_id(struct chain *out, u32 number UNUSED)
 static int make_records(struct chain *out, u32 number UNUSED)
 {
     static const char *const kinds[] = { "u32", "s32", "u64", "s64", "text" };
+    _Static_assert(ARRAY_SIZE(kinds) == SYSINFO_FIELD_TEXT + 1, "all kinds");
     const struct sysinfo_record_type *t;
 
     for (u32 r = 1; (t = sysinfo_record_type(r)); r++) {

@@ -2,6 +2,7 @@
 // the tree when its provider is in the kernel.
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/monitor/providers.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/sched/task.h"
@@ -89,6 +90,7 @@ static void put_ipcc(const struct sysinfo_ipcc *connection, void *arg)
 
 static int make_ipccs(struct chain *out, u32 number UNUSED)
 {
+    assert(ipccs_present());
     ipc_connections_each(put_ipcc, out);
     return 0;
 }

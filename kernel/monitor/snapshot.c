@@ -5,6 +5,7 @@
 #include "kernel/monitor/snapshot.h"
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/sched/task.h"
 
 // Room for tasks that come while the memory for the others is got.
@@ -43,6 +44,7 @@ static void put_task(struct task *t, void *arg)
 {
     spin_assert_held(&tasks_lock);
     struct snapshot *s = arg;
+    assert_checked(t == &kernel_task || !list_empty(&t->all_node));
     struct snapshot_task *st = chain_put(&s->tasks);
     struct thread *th;
 
@@ -61,6 +63,7 @@ static void put_task(struct task *t, void *arg)
 
 static bool has_room(const struct snapshot *s, u32 tasks, u32 threads)
 {
+    spin_assert_held(&tasks_lock);
     return s->tasks.room >= tasks && s->threads.room >= threads;
 }
 
@@ -102,6 +105,7 @@ static int put_one(struct snapshot *s, struct task *t)
 
 static int reserve(struct snapshot *s, u32 tasks, u32 threads)
 {
+    assert_may_sleep();
     int err = chain_reserve(&s->tasks, tasks);
     return err ? err : chain_reserve(&s->threads, threads);
 }
@@ -135,6 +139,7 @@ static int take_one(struct snapshot *s, u32 id)
 
 int snapshot_take(struct snapshot *s, u32 task)
 {
+    assert_may_sleep();
     chain_init(&s->tasks, sizeof(struct snapshot_task));
     chain_init(&s->threads, sizeof(struct thread *));
     return task == SNAPSHOT_ALL ? take_all(s) : take_one(s, task);
@@ -142,6 +147,7 @@ int snapshot_take(struct snapshot *s, u32 task)
 
 void snapshot_free(struct snapshot *s)
 {
+    assert_may_sleep();
     struct chain_cursor cur;
 
     for (struct thread **th = chain_begin(&cur, &s->threads); th;

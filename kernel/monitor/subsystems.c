@@ -1,6 +1,7 @@
 // system.kernel: what the kernel time of threads was for.
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/sched/audit.h"
@@ -43,6 +44,7 @@ static void count_entries(u64 entries[SUBSYSTEM_COUNT])
 static void put(struct chain *out, const struct audit *a, enum subsystem which,
                 const char *name, u64 entries)
 {
+    assert(which < SUBSYSTEM_COUNT);
     struct sysinfo_kernel *record = chain_add(out);
 
     if (!record)

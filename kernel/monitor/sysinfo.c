@@ -6,7 +6,9 @@
 #include "kernel/monitor/sysinfo.h"
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/monitor/pattern.h"
+#include "kernel/sync/lockdep.h"
 #include "lib/records.h"
 #include "lib/string.h"
 
@@ -44,6 +46,7 @@ static u32 entry_size(const struct sysinfo_node *n)
     case SYSINFO_VALUE:
         return sizeof(u64);
     case SYSINFO_DATA:
+        assert_checked(sysinfo_record_type(SYSINFO_WHAT(n->type)));
         return sysinfo_record_type(SYSINFO_WHAT(n->type))->size;
     default:
         return 1;
@@ -52,6 +55,7 @@ static u32 entry_size(const struct sysinfo_node *n)
 
 static int make(const struct sysinfo_node *n, u32 number, struct chain *out)
 {
+    assert_may_sleep();
     int err;
 
     chain_init(out, entry_size(n));
@@ -75,6 +79,7 @@ int sysinfo_data(const char *path, size_t len, struct chain *out)
 // asked.
 static int check_exists(const struct sysinfo_node *n, u32 number)
 {
+    assert_checked(n);
     struct chain out;
     int err;
 
@@ -102,6 +107,7 @@ int sysinfo_type(const char *path, size_t len)
 
 static int put_numbers(const struct sysinfo_node *n, struct chain *out)
 {
+    assert(n->list);
     struct chain_cursor cur;
     struct chain numbers;
     int err;

@@ -1,6 +1,7 @@
 // system.tasks and system.threads.
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/ipc/counts.h"
 #include "kernel/monitor/facts.h"
 #include "kernel/monitor/providers.h"
@@ -65,6 +66,7 @@ static void fill_thread(struct thread *t, struct sysinfo_thread *out)
 
 int fact_thread(u32 id, struct sysinfo_thread *out)
 {
+    assert_may_sleep();
     struct thread *t = thread_find(id);
 
     if (!t)
@@ -127,11 +129,13 @@ static void fill_from_threads(const struct snapshot_task *st,
                               struct chain_cursor *cur, struct thread **th,
                               struct sysinfo_task *out)
 {
+    assert_checked(!st->threads || th == chain_current(cur));
     out->state = SYSINFO_ZOMBIE;
     out->user = st->dead_user;
     out->kernel = st->dead_kernel;
     for (u32 i = 0; i < st->threads; i++, th = chain_next(cur)) {
         u64 user, kernel;
+        assert_checked(th);
         thread_times(*th, &user, &kernel);
         out->user += user;
         out->kernel += kernel;
@@ -171,6 +175,7 @@ static int put_tasks(struct chain *out, u32 id)
     for (struct snapshot_task *st = chain_begin(&task_cur, &s.tasks);
          st && !err; st = chain_next(&task_cur)) {
         struct sysinfo_task *record = chain_add(out);
+        assert_checked(record); // reserved
         fill_from_threads(st, &thread_cur, th, record);
         th = chain_current(&thread_cur);
         fill_task(st, record);
@@ -196,6 +201,7 @@ static int put_threads(struct chain *out, u32 task)
 
 int fact_task(u32 id, struct sysinfo_task *out)
 {
+    assert_may_sleep();
     struct chain records;
     int err;
 

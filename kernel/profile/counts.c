@@ -16,6 +16,7 @@
 #include "arch/cpu.h"
 #include "arch/pmu.h"
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/counted_cpu.h"
 #include "kernel/sched/statistics.h"
@@ -80,6 +81,8 @@ static struct count_session *slots[SESSIONS_MAX];
 static u32 inherited; // sessions that want children; tasks_lock
 static u32 active;    // marked
 
+_Static_assert(SESSIONS_MAX <= 32, "bits of task->counts");
+
 static struct {
     struct counted_cpu counted;
     struct callout turn;
@@ -89,11 +92,13 @@ static struct {
 
 static void group_in(u32 slot)
 {
+    assert_checked(slot < SESSIONS_MAX && slots[slot] && slots[slot]->group);
     pmu_counting_in(slots[slot]->group);
 }
 
 static void group_out(u32 slot)
 {
+    assert_checked(slot < SESSIONS_MAX && slots[slot] && slots[slot]->group);
     pmu_counting_out(slots[slot]->group);
 }
 
@@ -101,6 +106,7 @@ static const struct counted_ops group_ops = { group_in, group_out };
 
 static void turn(struct callout *c)
 {
+    assert_checked(!irqs_enabled());
     u32 in = per_cpu[this_cpu()->id].counted.in;
     for (u32 left = in; left; left &= left - 1)
         pmu_counting_turn(slots[__builtin_ctz(left)]->group);
@@ -110,6 +116,7 @@ static void turn(struct callout *c)
 
 void counts_switched(void)
 {
+    assert_checked(!irqs_enabled());
     u32 cpu = this_cpu()->id;
     u32 wanted = READ_ONCE(current->task->counts) & READ_ONCE(active);
     if (wanted == per_cpu[cpu].counted.in)
@@ -131,6 +138,7 @@ static void look_here(void *arg UNUSED)
 // Every CPU takes notice of what has changed.
 static void look_everywhere(void)
 {
+    assert(irqs_enabled());
     preempt_disable();
     look_here(NULL);
     smp_call_others(look_here, NULL);
@@ -139,6 +147,7 @@ static void look_everywhere(void)
 
 static void activate(struct count_session *s)
 {
+    mutex_assert_held(&counts_lock);
     if (!s->group)
         return;
     __atomic_fetch_or(&active, 1u << s->slot, __ATOMIC_SEQ_CST);
@@ -148,6 +157,7 @@ static void activate(struct count_session *s)
 
 static void deactivate(struct count_session *s)
 {
+    mutex_assert_held(&counts_lock);
     u32 bit = 1u << s->slot;
     if (!(__atomic_fetch_and(&active, ~bit, __ATOMIC_SEQ_CST) & bit))
         return;
@@ -157,9 +167,9 @@ static void deactivate(struct count_session *s)
 
 // --- the kernel's own events ------------------------------------------------
 
-// tasks_lock held.
 static void add_figures(struct task *t, struct sums *sums)
 {
+    spin_assert_held(&tasks_lock);
     struct task_figures f;
     task_figures_locked(t, &f);
     sums->of[TASK_CLOCK] += f.user + f.kernel;
@@ -178,6 +188,7 @@ struct adding {
 
 static void add_target(struct task *t, void *arg)
 {
+    spin_assert_held(&tasks_lock);
     struct adding *a = arg;
     if (t->counts & a->bit)
         add_figures(t, &a->sums);
@@ -194,9 +205,9 @@ static struct sums sums_now(struct count_session *s)
 
 // --- what becomes of the targets --------------------------------------------
 
-// tasks_lock held.
 static void forked(struct task *child, struct task *parent)
 {
+    spin_assert_held(&tasks_lock);
     u32 bits = parent->counts & inherited;
     WRITE_ONCE(child->counts, bits);
     for (; bits; bits &= bits - 1)
@@ -205,6 +216,8 @@ static void forked(struct task *child, struct task *parent)
 
 static void start(struct count_session *s)
 {
+    mutex_assert_held(&counts_lock);
+    assert(!s->began_ns);
     s->waits_for_exec = false;
     s->base = sums_now(s);
     s->began_ns = clock_now_ns();
@@ -236,6 +249,7 @@ static void ended(struct task *t)
     counts_switched();
     for (; bits; bits &= bits - 1) {
         struct count_session *s = slots[__builtin_ctz(bits)];
+        assert(s && s->live);
         add_figures(t, &s->ended);
         ADD_ONCE(s->live, -1u);
     }
@@ -264,6 +278,7 @@ static enum figure figure_named(const char *name)
 static void take_event(const char *name, struct event *e,
                        struct pmu_event *group, u32 *count)
 {
+    assert(*count < SPROFILE_COUNTS_MAX);
     struct pmu_event *of_counters = &group[*count];
     *e = (struct event){ .figure = figure_named(name) };
     if (e->figure < FIGURES) {
@@ -306,6 +321,7 @@ static int check_options(const struct sprofile_count_options *o)
 
 static int take_slot(struct count_session *s)
 {
+    mutex_assert_held(&counts_lock);
     for (u32 i = 0; i < SESSIONS_MAX; i++) {
         if (!slots[i]) {
             s->slot = i;
@@ -317,6 +333,8 @@ static int take_slot(struct count_session *s)
 
 static void publish(struct count_session *s)
 {
+    mutex_assert_held(&counts_lock);
+    assert(s->slot < SESSIONS_MAX && !slots[s->slot]);
     u32 bit = 1u << s->slot, flags = spin_lock_irq(&tasks_lock);
     slots[s->slot] = s;
     if (!s->task->zombie) {
@@ -342,6 +360,8 @@ static void free_session(struct count_session *s)
 int counts_begin(struct task *task, const struct sprofile_count_options *o,
                  struct count_session **out)
 {
+    assert_may_sleep();
+    assert(task);
     int err = check_options(o);
     if (err)
         return err;
@@ -368,6 +388,7 @@ int counts_begin(struct task *task, const struct sprofile_count_options *o,
 
 static void remove(struct task *t, void *arg)
 {
+    spin_assert_held(&tasks_lock);
     const struct count_session *s = arg;
     WRITE_ONCE(t->counts, t->counts & ~(1u << s->slot));
 }
@@ -375,6 +396,7 @@ static void remove(struct task *t, void *arg)
 void counts_end(struct count_session *s)
 {
     mutex_lock(&counts_lock);
+    assert(slots[s->slot] == s);
     deactivate(s);
     u32 flags = spin_lock_irq(&tasks_lock);
     inherited &= ~(1u << s->slot);
@@ -391,6 +413,7 @@ void counts_end(struct count_session *s)
 static void put(const struct event *e, const struct sums *sums,
                 const struct pmu_count *group, struct sprofile_count *out)
 {
+    assert(e->figure <= FIGURES && e->group_index < SPROFILE_COUNTS_MAX);
     *out = (struct sprofile_count){ .kind = e->kind };
     if (e->why_not) {
         strlcpy(out->why, e->why_not, sizeof(out->why));
@@ -411,6 +434,7 @@ void counts_read(struct count_session *s, struct sprofile_counts *out)
 {
     struct pmu_count group[SPROFILE_COUNTS_MAX];
     mutex_lock(&counts_lock);
+    assert(slots[s->slot] == s);
     struct sums sums = s->waits_for_exec ? s->base : sums_now(s);
     for (u32 i = 0; i < FIGURES; i++)
         sums.of[i] -= s->base.of[i];

@@ -7,6 +7,7 @@
 #include "kernel/time/adjust.h"
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/timehands.h"
@@ -60,6 +61,7 @@ static struct callout slice_end;
 
 static s64 clamp(s64 v, s64 limit)
 {
+    assert_checked(limit >= 0);
     return v > limit ? limit : v < -limit ? -limit : v;
 }
 
@@ -78,6 +80,7 @@ static s64 rate_of_ns(s64 ns_per_sec)
 
 static s64 total_rate(void)
 {
+    spin_assert_held(&adjust_lock);
     s64 by_tick =
         (state.tick - TICK_NOMINAL) * ((1ll << TIME_RATE_SHIFT) / TICK_NOMINAL);
     s64 by_freq = state.freq * (1ll << (TIME_RATE_SHIFT - 16)) / 1000000;
@@ -104,6 +107,7 @@ static void take_off(s64 *left, s64 ns_per_sec, struct bintime elapsed)
 
 static struct bintime since_slice_began(void)
 {
+    spin_assert_held(&adjust_lock);
     struct bintime now = bintime_from_ns((s64)clock_raw_ns());
     if (bintime_compare(now, state.began) < 0) // rounded down
         return (struct bintime){ 0, 0 };
@@ -113,6 +117,8 @@ static struct bintime since_slice_began(void)
 // adjtime's is made up for at full speed, the loop's the slower the less it is.
 static void choose_rates(s64 slew, s64 offset)
 {
+    spin_assert_held(&adjust_lock);
+    assert(state.constant >= 0 && state.constant <= CONSTANT_MAX);
     s64 part = 1ll << (LOOP_SHIFT + state.constant);
     state.slew_rate = slew > 0 ? SLEW_MAX_NS : slew < 0 ? -SLEW_MAX_NS : 0;
     state.offset_rate = offset / part;
@@ -134,6 +140,8 @@ static u64 slice_length(void)
 // and counted exactly for what is left.
 static void next_slice(void)
 {
+    spin_assert_held(&adjust_lock);
+    assert(slice_end.fn); // clock_adjust sees to it
     s64 slew = state.slew, offset = state.offset;
     s64 slew_rate = state.slew_rate, offset_rate = state.offset_rate;
     struct bintime uptime, raw, elapsed = since_slice_began();
@@ -163,6 +171,7 @@ static void slice_ended(struct callout *c UNUSED)
 // What nobody has renewed grows by what a quartz may drift.
 static s64 max_error_now(void)
 {
+    spin_assert_held(&adjust_lock);
     s64 grown = (raw_second() - state.error_since) * (FREQ_MAX >> 16);
     return MIN(state.max_error + grown, (s64)ERROR_MAX_US);
 }
@@ -170,12 +179,15 @@ static s64 max_error_now(void)
 // What has been made up for of the old one does not count any more.
 static void set_offset(s64 ns)
 {
+    spin_assert_held(&adjust_lock);
+    assert(ns >= -OFFSET_MAX_NS && ns <= OFFSET_MAX_NS);
     state.offset = ns;
     state.offset_rate = 0;
 }
 
 static void update_loop(s64 offset_ns)
 {
+    spin_assert_held(&adjust_lock);
     if (!(state.status & STA_PLL))
         return;
     s64 now = raw_second(), seconds = now - state.updated;
@@ -192,6 +204,7 @@ static void update_loop(s64 offset_ns)
 
 static void set_status(s32 status)
 {
+    spin_assert_held(&adjust_lock);
     if (state.status & ~status & STA_PLL)
         set_offset(0); // the loop is let go
     if (status & ~state.status & STA_PLL)
@@ -201,6 +214,9 @@ static void set_status(s32 status)
 
 static void apply(const struct timex *t)
 {
+    spin_assert_held(&adjust_lock);
+    assert(!(t->modes & ADJUST_TICK) ||
+           (t->tick >= TICK_MIN && t->tick <= TICK_MAX));
     u32 modes = t->modes;
     bool nano = state.status & STA_NANO;
     if (modes & ADJUST_STATUS)
@@ -249,6 +265,7 @@ static int check(const struct timex *t)
 // adjtime(3): sets what is to be made up for, tells what was left.
 static s64 single_shot(const struct timex *t)
 {
+    spin_assert_held(&adjust_lock);
     s64 left = state.slew;
     take_off(&left, state.slew_rate, since_slice_began());
     if (!(t->modes & ADJUST_SS_READ)) {
@@ -261,6 +278,7 @@ static s64 single_shot(const struct timex *t)
 
 static void tell(struct timex *t)
 {
+    spin_assert_held(&adjust_lock);
     bool nano = state.status & STA_NANO;
     s64 unit = nano ? 1 : 1000;
     s64 max_error = max_error_now();

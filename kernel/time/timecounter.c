@@ -95,15 +95,17 @@ static void announce(const struct timecounter *tc)
 // Half the time in which it wraps; 0: not in a year.
 static u64 reading_period(const struct timecounter *tc)
 {
+    assert(tc->hz);
     u64 half = tc->mask / 2;
     return half / tc->hz >= WRAP_NEVER_SEC
                ? 0
                : half * (NSEC_PER_SEC / 1000) / tc->hz * 1000;
 }
 
-// Locked.
 static void set_reading(void)
 {
+    spin_assert_held(&choice_lock);
+    assert(in_use);
     u64 period = reading_period(in_use);
     if (callouts_work && period)
         callout_set(&reading, clock_now_ns() + period);
@@ -119,10 +121,11 @@ static void read_again(struct callout *c UNUSED)
 
 // --- changing the choice ----------------------------------------------------
 
-// Locked.
 static void change(struct timecounter *tc)
 {
+    spin_assert_held(&choice_lock);
     struct timecounter *old = in_use;
+    assert(tc->hz >= 2 && tc->read && !(tc->mask & (tc->mask + 1)));
     if (tc == old)
         return;
     if (tc->start)
@@ -146,6 +149,7 @@ int timecounter_use(struct timecounter *tc)
 
 void timecounter_demote(struct timecounter *tc, const char *why)
 {
+    assert(why);
     u32 flags = spin_lock_irq(&choice_lock);
     bool used = tc == in_use;
     struct timecounter *next = NULL;
@@ -176,6 +180,7 @@ void timecounters_init(void)
 
 void timecounters_start(void)
 {
+    assert(in_use);
     callout_init(&reading, read_again, CALLOUT_INTERRUPT);
     u32 flags = spin_lock_irq(&choice_lock);
     callouts_work = true;
@@ -189,6 +194,7 @@ void timecounters_start(void)
 static void remark(const struct timecounter *tc, char *text, size_t size)
 {
     const struct timecounter *used = timecounter_in_use();
+    assert(used);
     const char *why_not = READ_ONCE(tc->why_not);
     if (why_not)
         strlcpy(text, why_not, size);

@@ -78,6 +78,7 @@ static u64 counts_since(const struct time_line *line, u32 index)
 // Of any number of counts: what time_since says of few.
 static u64 follow(const struct time_line *line, u64 counts)
 {
+    assert_checked(READ_ONCE(line->shift) < 32);
     u32 multiplier = READ_ONCE(line->multiplier);
     u32 shift = READ_ONCE(line->shift);
     u64 low = (u64)(u32)counts * multiplier;
@@ -210,6 +211,7 @@ static u64 adjusted_tick(const struct master *m)
 // Moves the state to this moment.
 static void advance(struct master *m)
 {
+    assert_checked(READ_ONCE(time_page.gen) & TIME_BUSY);
     if (!m->tc)
         return;
     u64 count = m->tc->read();
@@ -223,6 +225,7 @@ static void advance(struct master *m)
 
 static void use(struct master *m, struct timecounter *tc)
 {
+    assert_checked(READ_ONCE(time_page.gen) & TIME_BUSY);
     m->tc = tc;
     m->tick = bintime_tick(tc->hz);
     m->count = tc->read();
@@ -245,6 +248,7 @@ static u32 best_shift(u64 tick)
 static void draw_line(struct timehands *th, u32 clock, u64 count, u64 ns,
                       u32 multiplier, u32 shift)
 {
+    assert_checked(shift <= SHIFT_MAX && READ_ONCE(time_page.gen) & TIME_BUSY);
     struct time_line *line = &th->lines[clock];
     u32 nsec;
     WRITE_ONCE(line->count, count);
@@ -257,6 +261,7 @@ static void draw_line(struct timehands *th, u32 clock, u64 count, u64 ns,
 // Rounds everything down: a line never tells a time that has not come.
 static void draw(struct timehands *th, const struct master *m)
 {
+    assert_checked(m->tc); // the first change brings one
     u32 shift = best_shift(m->tick), raw = multiplier(m->tick, shift);
     u32 adjusted = multiplier(adjusted_tick(m), shift);
     u64 uptime = (u64)bintime_to_ns(m->uptime);
@@ -344,6 +349,7 @@ void timehands_refresh(void)
 
 void timehands_use(struct timecounter *tc)
 {
+    assert(tc->hz >= 2 && tc->read);
     change(&(struct change){ .use = tc });
 }
 
