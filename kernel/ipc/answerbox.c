@@ -13,6 +13,7 @@ SLAB_CACHE(box_cache, struct answerbox);
 
 struct answerbox *box_create(struct task *t, const struct box_server *server)
 {
+    assert(t);
     struct answerbox *b = slab_alloc(&box_cache);
     if (!b)
         return NULL;
@@ -97,6 +98,7 @@ static bool worth_a_look(struct answerbox *b)
 // Leaves the name only if nobody else's is there.
 static bool enter(struct answerbox *b, struct receiver *r)
 {
+    assert_checked(r->thread == current && !r->woken);
     struct receiver *nobody = NULL;
     return __atomic_compare_exchange_n(&b->receiver, &nobody, r, false,
                                        __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
@@ -115,6 +117,7 @@ static void leave(struct answerbox *b, struct receiver *r)
 // 0 when it is worth to look again; -ETIMEDOUT, -EINTR.
 static int wait_for_call(struct answerbox *b, u64 deadline)
 {
+    assert_may_sleep();
     struct receiver r = { .thread = current };
     int err = 0;
     if (!enter(b, &r))
@@ -137,6 +140,7 @@ static int wait_for_call(struct answerbox *b, u64 deadline)
 int box_push(struct answerbox *b, struct call *c)
 {
     assert(c);
+    assert_checked(c->phone && list_empty(&c->box_node));
     int err = 0;
     spin_lock(&b->lock);
     if (b->closed) {
@@ -158,6 +162,7 @@ int box_push(struct answerbox *b, struct call *c)
 static void take_out(struct answerbox *b, struct call *c, bool queued)
 {
     spin_assert_held(&b->lock);
+    assert_checked(b->count && (!queued || b->waiting));
     list_remove(&c->box_node);
     WRITE_ONCE(b->count, b->count - 1);
     if (queued)
@@ -176,6 +181,7 @@ static void made_room(struct answerbox *b, u32 before)
 static struct phone *take_hangup(struct answerbox *b)
 {
     spin_assert_held(&b->lock);
+    assert_checked(!list_empty(&b->hangups) && b->waiting);
     struct phone *p = list_first(&b->hangups, struct phone, hangup_node);
     list_remove(&p->hangup_node);
     WRITE_ONCE(b->waiting, b->waiting - 1);
@@ -184,6 +190,7 @@ static struct phone *take_hangup(struct answerbox *b)
 
 static void tell_hangup(struct phone *p, struct ipc_call *out)
 {
+    assert_checked(READ_ONCE(p->hung_up));
     *out = (struct ipc_call){ .method = IPC_M_PHONE_HANGUP,
                               .task = p->owner,
                               .phone = p->id };
@@ -203,6 +210,7 @@ static bool receive_call(struct answerbox *b, struct ipc_call *out,
                          struct list *dead)
 {
     spin_assert_held(&b->lock);
+    assert_checked(!list_empty(&b->queued) && b->waiting);
     struct call *c = list_first(&b->queued, struct call, box_node);
     if (READ_ONCE(c->state) == CALL_ANSWERED) {
         take_out(b, c, true);
@@ -253,6 +261,8 @@ static bool fetch(struct answerbox *b, struct ipc_call *out)
 
 int box_wait(struct answerbox *b, struct ipc_call *out, u64 deadline)
 {
+    assert_may_sleep();
+    assert_checked(b->task == current_task() && !b->server);
     for (;;) {
         if (READ_ONCE(b->waiting) && fetch(b, out))
             return 0;
@@ -269,6 +279,7 @@ int box_wait(struct answerbox *b, struct ipc_call *out, u64 deadline)
 // A received call, taken out; or NULL.
 static struct call *take_received(struct answerbox *b, u32 id)
 {
+    assert_checked(b->task == current_task());
     struct call *c, *found = NULL;
     spin_lock(&b->lock);
     u32 before = b->count;
@@ -290,6 +301,7 @@ static struct call *take_received(struct answerbox *b, u32 id)
 static void give_back(struct answerbox *b, struct call *c, bool queued)
 {
     assert(c);
+    assert_checked(list_empty(&c->box_node));
     spin_lock(&b->lock);
     bool closed = b->closed;
     if (!closed) {
@@ -316,6 +328,7 @@ void box_put_back(struct answerbox *b, u32 id)
 
 int box_answer(struct answerbox *b, const struct ipc_call *answer)
 {
+    assert_may_sleep();
     struct call *c = take_received(b, answer->id);
     if (!c)
         return -ENOENT;
@@ -338,6 +351,7 @@ int box_answer(struct answerbox *b, const struct ipc_call *answer)
 int box_forward(struct answerbox *b, u32 id, struct phone *to,
                 const struct ipc_call *changed)
 {
+    assert_may_sleep();
     if (to->box->server)
         return -EINVAL; // the kernel has its calls from their senders only
     if (changed && changed->method < IPC_M_USER)
@@ -370,6 +384,7 @@ int box_forward(struct answerbox *b, u32 id, struct phone *to,
 
 bool box_add_phone(struct answerbox *b, struct phone *p)
 {
+    assert_checked(p->box == b && list_empty(&p->box_node));
     spin_lock(&b->lock);
     bool open = !b->closed;
     if (open)
@@ -380,6 +395,7 @@ bool box_add_phone(struct answerbox *b, struct phone *p)
 
 void box_drop_phone(struct answerbox *b, struct phone *p)
 {
+    assert_checked(p->box == b && p->hung_up);
     struct list dead = LIST_INIT(dead);
     struct call *c, *next;
     spin_lock(&b->lock);
@@ -419,6 +435,7 @@ static void splice(struct list *from, struct list *to)
 
 static void refuse_all(struct answerbox *b, struct list *calls)
 {
+    assert_may_sleep();
     while (!list_empty(calls)) {
         struct call *c = list_first(calls, struct call, box_node);
         list_remove(&c->box_node);
@@ -429,6 +446,7 @@ static void refuse_all(struct answerbox *b, struct list *calls)
 
 void box_close(struct answerbox *b)
 {
+    assert(!b->server); // a kernel box ends with its phones
     struct list calls = LIST_INIT(calls), hangups = LIST_INIT(hangups);
     struct phone *p;
     spin_lock(&b->lock);

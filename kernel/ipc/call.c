@@ -10,6 +10,7 @@ SLAB_CACHE(call_cache, struct call);
 
 struct call *call_new(struct phone *p, const struct ipc_call *message)
 {
+    assert_checked(READ_ONCE(p->refs));
     struct call *c = slab_alloc(&call_cache);
     if (!c)
         return NULL;
@@ -64,6 +65,7 @@ static void become_answered(struct call *c, const struct ipc_call *answer)
 {
     spin_assert_held(&c->phone->lock);
     struct phone *p = c->phone;
+    assert_checked(c->state == CALL_UNDER_WAY && p->under_way);
     c->retval = answer->retval;
     copy_words(c->answer, answer->arg);
     list_remove(&c->phone_node);
@@ -87,6 +89,7 @@ static void wake(struct thread *waiter, struct waitq *senders)
 
 void call_answer(struct call *c, const struct ipc_call *answer)
 {
+    assert_may_sleep();
     struct phone *p = c->phone;
     struct aspace *as = NULL;
     struct thread *waiter = NULL;
@@ -115,6 +118,7 @@ void call_answer(struct call *c, const struct ipc_call *answer)
 
 void call_refuse(struct call *c, int error)
 {
+    assert_checked(error < 0);
     struct ipc_call answer = { .retval = error };
     call_answer(c, &answer);
 }

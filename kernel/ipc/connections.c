@@ -4,6 +4,7 @@
 // the lock at one moment; room for that is made before, and made larger if
 // phones came meanwhile.
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
@@ -20,6 +21,7 @@ static u32 phone_count;
 
 void connection_add(struct phone *p)
 {
+    assert_checked(list_empty(&p->all_node));
     spin_lock(&connections_lock);
     list_push_back(&phones, &p->all_node);
     WRITE_ONCE(phone_count, phone_count + 1);
@@ -28,6 +30,7 @@ void connection_add(struct phone *p)
 
 void connection_remove(struct phone *p)
 {
+    assert_checked(!list_empty(&p->all_node) && READ_ONCE(phone_count));
     spin_lock(&connections_lock);
     list_remove(&p->all_node);
     WRITE_ONCE(phone_count, phone_count - 1);
@@ -52,6 +55,7 @@ static bool copy_all(struct connection *to, u32 room, u32 *count)
 void ipc_for_each_connection(void (*fn)(u32 caller, u32 callee, void *arg),
                              void *arg)
 {
+    assert_may_sleep();
     for (;;) {
         u32 wanted = READ_ONCE(phone_count) + 8, count;
         u32 pages = DIV_ROUND_UP(wanted * sizeof(struct connection), PAGE_SIZE);

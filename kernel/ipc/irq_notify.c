@@ -30,8 +30,10 @@ static struct list by_vector[VECTORS]; // a list is made with its first watch
 
 static void interrupted(u32 vector)
 {
+    assert(vector < VECTORS && by_vector[vector].next);
     struct watch *w;
     u32 flags = spin_lock_irq(&watches_lock);
+    assert_checked(!irqs_enabled());
     list_for_each(w, &by_vector[vector], vector_node) {
         w->cpu = this_cpu()->id;
         if (w->count++)
@@ -45,6 +47,8 @@ static void interrupted(u32 vector)
 // It is the last to be told the next time.
 static void tell(struct watch *w, struct ipc_call *out)
 {
+    spin_assert_held(&watches_lock);
+    assert(w->count);
     *out = (struct ipc_call){ .method = IPC_M_IRQ,
                               .arg = { w->irq, w->vector, w->count, w->cpu } };
     w->count = 0;
@@ -143,6 +147,7 @@ static int stop(struct answerbox *b, u32 vector)
 
 int irq_notify(struct answerbox *b, u32 irq, bool on)
 {
+    assert_may_sleep();
     u32 vector = irq < ISA_LINES ? VECTOR_DEVICE_FIRST + irq : irq;
     if (vector < VECTOR_FIRST || vector >= VECTORS)
         return -EINVAL;
@@ -155,6 +160,7 @@ int irq_notify(struct answerbox *b, u32 irq, bool on)
 
 void irq_notify_none(struct answerbox *b)
 {
+    assert(READ_ONCE(b->closed));
     for (;;) {
         struct watch *w = NULL;
         u32 flags = spin_lock_irq(&watches_lock);

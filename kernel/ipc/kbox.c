@@ -6,6 +6,7 @@
 // that these need not sleep. DATA_READ is answered in the context of whoever
 // waits for it: the samples go straight from the ring into his buffer.
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/counts.h"
@@ -28,6 +29,7 @@ SLAB_CACHE(kbox_cache, struct kbox);
 
 static int connected(struct phone *p)
 {
+    assert(!p->served);
     struct kbox *k = slab_alloc(&kbox_cache);
     if (!k)
         return -ENOMEM;
@@ -40,12 +42,15 @@ static int connected(struct phone *p)
 
 static void freed(struct phone *p)
 {
-    slab_free(&kbox_cache, p->served);
+    struct kbox *k = p->served;
+    assert(!k->session && !k->counts && !k->read);
+    slab_free(&kbox_cache, k);
 }
 
 // Sets what there is to wait for; gives back the read that was.
 static struct call *set(struct kbox *k, struct session *s, struct call *read)
 {
+    mutex_assert_held(&k->lock);
     spin_lock(&k->guard);
     struct call *before = k->read;
     k->session = s;
@@ -61,6 +66,7 @@ static struct call *set(struct kbox *k, struct session *s, struct call *read)
 static int begin(struct phone *p, const struct ipc_call *m)
 {
     struct kbox *k = p->served;
+    mutex_assert_held(&k->lock);
     bool system = m->arg[0] == SPROFILE_M_SYSTEM_BEGIN;
     struct sprofile_options o;
     struct session *s;
@@ -77,6 +83,7 @@ static int begin(struct phone *p, const struct ipc_call *m)
 static int begin_counting(struct phone *p, const struct ipc_call *m)
 {
     struct kbox *k = p->served;
+    mutex_assert_held(&k->lock);
     struct sprofile_count_options o;
     if (k->session || k->counts)
         return -EBUSY;
@@ -87,6 +94,8 @@ static int begin_counting(struct phone *p, const struct ipc_call *m)
 
 static int read_counts(struct kbox *k, const struct ipc_call *m)
 {
+    mutex_assert_held(&k->lock);
+    assert(k->counts);
     struct sprofile_counts *c = kmalloc(sizeof(*c));
     if (!c)
         return -ENOMEM;
@@ -98,6 +107,8 @@ static int read_counts(struct kbox *k, const struct ipc_call *m)
 
 static int end_counting(struct kbox *k)
 {
+    mutex_assert_held(&k->lock);
+    assert(k->counts);
     struct count_session *s = k->counts;
     k->counts = NULL;
     counts_end(s);
@@ -118,6 +129,8 @@ static int serve_counting(struct kbox *k, const struct ipc_call *m)
 
 static int end(struct kbox *k)
 {
+    mutex_assert_held(&k->lock);
+    assert(k->session && !k->counts);
     struct session *s = k->session;
     struct call *read = set(k, NULL, NULL);
     session_end(s);
@@ -128,6 +141,7 @@ static int end(struct kbox *k)
 
 static int info(struct kbox *k, const struct ipc_call *m)
 {
+    mutex_assert_held(&k->lock);
     struct sprofile_info i;
     session_info(k->session, &i);
     return copy_to_user(m->arg[1], &i, sizeof(i));
@@ -136,6 +150,8 @@ static int info(struct kbox *k, const struct ipc_call *m)
 static int serve(struct phone *p, const struct ipc_call *m)
 {
     struct kbox *k = p->served;
+    mutex_assert_held(&k->lock);
+    assert(!k->session || !k->counts);
     if (k->hung_up)
         return -ECONNRESET;
     if (m->method != IPC_M_SPROFILE_ALL)
@@ -167,6 +183,7 @@ static int serve(struct phone *p, const struct ipc_call *m)
 
 static bool start_read(struct kbox *k, struct call *c)
 {
+    mutex_assert_held(&k->lock);
     bool is_read =
         c->method == IPC_M_SPROFILE_ALL && c->arg[0] == SPROFILE_M_DATA_READ;
     if (!is_read || !k->session || k->read)
@@ -178,12 +195,14 @@ static bool start_read(struct kbox *k, struct call *c)
 
 static bool second_read(struct kbox *k, const struct ipc_call *m)
 {
+    mutex_assert_held(&k->lock);
     return k->read && m->method == IPC_M_SPROFILE_ALL &&
            m->arg[0] == SPROFILE_M_DATA_READ;
 }
 
 static void called(struct phone *p, struct call *c)
 {
+    assert_may_sleep();
     struct kbox *k = p->served;
     struct ipc_call answer;
     call_tell(c, 0, &answer);
@@ -231,6 +250,7 @@ static int take_records(struct session *s, const struct ipc_call *m)
 
 static void answer_due(struct phone *p)
 {
+    assert_may_sleep();
     struct kbox *k = p->served;
     struct call *c = NULL;
     struct ipc_call answer;
@@ -253,6 +273,7 @@ static void hung_up(struct phone *p)
 {
     struct kbox *k = p->served;
     mutex_lock(&k->lock);
+    assert(!k->hung_up);
     k->hung_up = true;
     if (k->session)
         end(k);

@@ -86,6 +86,8 @@ static struct call *open_call(struct phone *p)
 
 void phone_hang_up(struct phone *p)
 {
+    assert_may_sleep();
+    assert_checked(READ_ONCE(p->refs));
     struct answerbox *b = p->box;
     struct call *c;
     spin_lock(&p->lock);
@@ -110,6 +112,7 @@ static struct call *take_answer(struct phone *p, bool *was_full)
 {
     struct call *c = NULL;
     spin_lock(&p->lock);
+    assert_checked(p->answer_count <= p->async && p->async <= p->under_way);
     *was_full = p->under_way == IPC_PHONE_CALLS;
     if (!list_empty(&p->answers)) {
         c = list_first(&p->answers, struct call, phone_node);
@@ -149,6 +152,7 @@ static int enter_phone(struct phone *p, struct call *c, u32 *id)
 {
     int err = 0;
     spin_lock(&p->lock);
+    assert_checked(p->under_way <= IPC_PHONE_CALLS && p->async <= p->under_way);
     if (phone_dead(p)) {
         err = -ECONNRESET; // also when it is full: no room will come
     } else if (p->under_way == IPC_PHONE_CALLS) {
@@ -170,6 +174,7 @@ static int enter_phone(struct phone *p, struct call *c, u32 *id)
 static void leave_phone(struct phone *p, struct call *c)
 {
     spin_lock(&p->lock);
+    assert_checked(c->phone == p && p->under_way <= IPC_PHONE_CALLS);
     bool answered = c->state == CALL_ANSWERED;
     list_remove(&c->phone_node);
     if (answered && !c->waiter)
@@ -221,6 +226,7 @@ static bool has_answer(struct phone *p, struct call *c)
 // Sleeps until there is an answer, or none can come.
 static int sleep(struct phone *p, u64 deadline)
 {
+    assert_may_sleep();
     if (has_answer(p, NULL))
         return 0;
     return wait_event(&p->waiters, has_answer(p, NULL), WAIT_INTERRUPTIBLE,
@@ -230,6 +236,7 @@ static int sleep(struct phone *p, u64 deadline)
 // The thread is known to who answers: no queue is needed.
 static int sleep_for(struct call *c)
 {
+    assert_may_sleep();
     int err = 0;
     WRITE_ONCE(current->wait_on, "ipc answer");
     for (;;) {
@@ -246,6 +253,8 @@ static int sleep_for(struct call *c)
 // The same of a kernel box, which may have to be asked.
 static int sleep_served(struct phone *p, struct call *c, u64 deadline)
 {
+    assert_may_sleep();
+    assert_checked(p->box->server);
     const struct box_server *s = p->box->server;
     while (!has_answer(p, c)) {
         if (s->due(p)) {
@@ -265,6 +274,7 @@ static int sleep_served(struct phone *p, struct call *c, u64 deadline)
 // Consumes the phone's reference.
 static void fetched(struct call *c, struct ipc_call *out)
 {
+    assert_checked(c->state == CALL_ANSWERED);
     out->id = c->id;
     out->method = c->method;
     copy_words(out->arg, c->answer);
@@ -278,6 +288,7 @@ static void fetched(struct call *c, struct ipc_call *out)
 
 int phone_wait(struct phone *p, struct ipc_call *out, u64 deadline)
 {
+    assert_may_sleep();
     for (;;) {
         int err = p->box->server ? sleep_served(p, NULL, deadline)
                                  : sleep(p, deadline);
@@ -308,6 +319,7 @@ bool phone_ready(struct phone *p)
 static bool becomes_async(struct phone *p, struct call *c)
 {
     spin_lock(&p->lock);
+    assert_checked(c->waiter == current || c->state == CALL_ANSWERED);
     bool open = c->state == CALL_UNDER_WAY;
     if (open) {
         c->waiter = NULL;
@@ -328,6 +340,7 @@ static int call_and_wait(struct phone *p, struct call *c, struct ipc_call *m)
 
 int phone_call(struct phone *p, struct ipc_call *m)
 {
+    assert_may_sleep();
     if (m->flags & ~(IPC_F_WAIT | IPC_F_BLOCK))
         return -EINVAL;
     struct call *c = call_new(p, m);

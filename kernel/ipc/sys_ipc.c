@@ -6,14 +6,18 @@
 #include "kernel/errno.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
+#include "kernel/init/log.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 
 // --- phones -----------------------------------------------------------------
 
+_Static_assert(sizeof(struct ipc_call) == 48, "the ABI of ipc_call");
+
 static u32 phone_poll(struct file *f, struct poll_wait *pw)
 {
+    assert_checked(f->data);
     struct phone *p = f->data;
     poll_register(pw, &p->pollers);
     poll_register(pw, &p->box->senders);
@@ -28,6 +32,7 @@ static u32 phone_poll(struct file *f, struct poll_wait *pw)
 
 static void close_phone(struct file *f)
 {
+    assert_checked(f->data);
     phone_release(f->data);
 }
 
@@ -36,6 +41,7 @@ static const struct file_ops phone_ops = { .poll = phone_poll,
 
 int phone_install(struct answerbox *b)
 {
+    assert_may_sleep();
     struct phone *p;
     struct file *f = file_alloc(&phone_ops, O_RDWR);
     if (!f)
@@ -116,6 +122,7 @@ SYSCALL_HANDLER(ipc_hangup)
 
 static u32 box_poll(struct file *f, struct poll_wait *pw)
 {
+    assert_checked(f->data);
     struct answerbox *b = f->data;
     if (b->task != current_task())
         return POLLERR;
@@ -127,6 +134,7 @@ static u32 box_poll(struct file *f, struct poll_wait *pw)
 static void close_box(struct file *f)
 {
     struct answerbox *b = f->data;
+    assert(READ_ONCE(b->descriptors));
     if (!__atomic_sub_fetch(&b->descriptors, 1, __ATOMIC_ACQ_REL))
         box_close(b);
     box_unref(b);

@@ -4,6 +4,7 @@
 // `boxes_lock` guards task->answerbox, task->kbox and `naming`; each of these
 // has a reference. A box is closed without it.
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/sched/task.h"
 
@@ -34,6 +35,7 @@ static struct answerbox *get(struct answerbox **slot, struct answerbox *new)
 
 struct answerbox *task_box(struct task *t, enum task_box which)
 {
+    assert_may_sleep();
     struct answerbox **slot = slot_of(t, which);
     struct answerbox *b = get(slot, NULL);
     if (b || READ_ONCE(*slot) == &no_box)
@@ -50,6 +52,7 @@ struct answerbox *task_box(struct task *t, enum task_box which)
 // Takes what *slot refers to, if that is `b`.
 static struct answerbox *leave(struct answerbox **slot, struct answerbox *b)
 {
+    spin_assert_held(&boxes_lock);
     if (*slot != b)
         return NULL;
     WRITE_ONCE(*slot, NULL);
@@ -58,6 +61,7 @@ static struct answerbox *leave(struct answerbox **slot, struct answerbox *b)
 
 void task_box_closed(struct answerbox *b)
 {
+    assert(READ_ONCE(b->closed));
     spin_lock(&boxes_lock);
     struct answerbox *own = leave(&b->task->answerbox, b);
     struct answerbox *named = leave(&naming, b);
@@ -70,6 +74,7 @@ void task_box_closed(struct answerbox *b)
 
 int naming_set(struct answerbox *b)
 {
+    assert(!b->server);
     int err = 0;
     spin_lock(&boxes_lock);
     if (naming && naming != b) {

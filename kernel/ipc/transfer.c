@@ -5,6 +5,7 @@
 // the caller, so that it may die meanwhile; a phone that is hung up gives it
 // back at once, or when the copy under way is done.
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/aspace.h"
 #include "kernel/mm/heap.h"
@@ -14,6 +15,7 @@
 
 int transfer_prepare(struct call *c)
 {
+    assert_checked(!c->aspace && !c->connect);
     struct task *t = current_task();
     u32 method = c->method;
     if (likely(method >= IPC_M_USER) || c->phone->box->server)
@@ -45,6 +47,7 @@ struct copy {
 
 static int copy_part(const struct copy *c, u32 at, void *buf, u32 n)
 {
+    assert_checked(n && n <= PAGE_SIZE);
     int moved;
     if (c->to_caller) {
         if (copy_from_user(buf, c->ours + at, n))
@@ -94,6 +97,7 @@ static int copy_data(struct call *c, struct ipc_call *answer)
 // The answering task's phone becomes what the caller is connected to.
 static int give_connection(struct call *c, struct ipc_call *answer)
 {
+    assert(!c->connect && c->method == IPC_M_CONNECT_ME_TO);
     struct file *file;
     struct phone *p;
     if (phone_from_fd(answer->arg[0], &file, &p))
@@ -109,12 +113,14 @@ static int give_connection(struct call *c, struct ipc_call *answer)
 
 void transfer_fetched(struct call *c, struct ipc_call *answer)
 {
+    assert_checked(c->connect);
     if (c->method == IPC_M_CONNECT_ME_TO)
         answer->retval = phone_install(c->connect);
 }
 
 int transfer_answer(struct call *c, struct ipc_call *answer)
 {
+    assert_checked(c->method < IPC_M_USER);
     int result;
     if (answer->retval < 0)
         return 0; // no
@@ -132,6 +138,7 @@ int transfer_answer(struct call *c, struct ipc_call *answer)
             answer->retval = result;
         return result;
     default: // IPC_M_CONNECT_TO_ME
+        assert_checked(c->connect);
         result = phone_install(c->connect);
         answer->retval = MIN(result, 0);
         return result;
