@@ -2,6 +2,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/locks.h"
 #include "kernel/fs/pipe.h"
+#include "kernel/init/log.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/where.h"
 
@@ -162,11 +163,13 @@ struct flock32 {
     s16 type, whence;
     s32 start, len, pid;
 };
+_Static_assert(sizeof(struct flock32) == 16, "struct flock of the ABI");
 struct flock64 {
     s16 type, whence;
     s64 start, len;
     s32 pid;
 } PACKED;
+_Static_assert(sizeof(struct flock64) == 24, "struct flock64 of the ABI");
 
 static int flock_from_user(struct flock64 *l, u32 addr, bool wide)
 {
@@ -194,6 +197,7 @@ static int flock_to_user(u32 addr, const struct flock64 *l, bool wide)
 static int range_of(struct file *f, const struct flock64 *l,
                     struct lock_range *r)
 {
+    assert_checked(f->vnode);
     s64 base = 0, start, end = INT64_MAX;
     if (l->whence == 1) {
         base = (s64)file_position(f);
@@ -228,6 +232,8 @@ static int range_of(struct file *f, const struct flock64 *l,
 }
 
 enum record_call { RECORD_GET, RECORD_SET, RECORD_SET_WAIT };
+_Static_assert(LOCK_READ == 0 && LOCK_WRITE == 1 && LOCK_NONE == 2,
+               "F_RDLCK, F_WRLCK, F_UNLCK");
 
 static int record_lock(struct file *f, enum record_call call, u32 addr,
                        bool wide)

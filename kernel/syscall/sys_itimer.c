@@ -1,5 +1,6 @@
 // alarm, setitimer, getitimer.
 
+#include "kernel/init/log.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
@@ -15,6 +16,8 @@ static struct setting get(const struct itimer *t)
 
 static void init(struct task *task, u32 which)
 {
+    spin_assert_held(&task->cpu_timers.lock);
+    assert_checked(which < ITIMERS);
     static const u8 signals[ITIMERS] = { SIGALRM, SIGVTALRM, SIGPROF };
     struct itimer *t = &task->itimers[which];
     struct siginfo info = { .signo = signals[which], .code = SI_KERNEL };
@@ -27,6 +30,7 @@ static void init(struct task *task, u32 which)
 // Gives what was set before.
 static struct setting swap(u32 which, const struct setting *new)
 {
+    assert_checked(which < ITIMERS);
     struct task *task = current_task();
     struct itimer *t = &task->itimers[which];
     u32 flags = spin_lock_irq(&task->cpu_timers.lock);

@@ -1,6 +1,7 @@
 // System calls about memory: brk, mmap and its kin, as Linux/i386 has them.
 
 #include "kernel/fs/vfs.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/area.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
@@ -59,6 +60,7 @@ struct request {
 
 static s32 map(const struct request *r, u32 area_flags, struct vnode *vn)
 {
+    assert_checked(own_space());
     u32 addr, map_flags = 0;
     if (r->flags & MAP_FIXED)
         map_flags |= MAP_AT_EXACTLY;

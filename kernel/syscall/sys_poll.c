@@ -1,5 +1,6 @@
 // poll, ppoll, select, pselect: user layouts around poll_files().
 #include "kernel/fs/poll.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
@@ -70,6 +71,7 @@ struct pollfd {
     s32 fd;
     u16 events, revents;
 };
+_Static_assert(sizeof(struct pollfd) == 8, "struct pollfd of the ABI");
 
 struct poll_call {
     struct pollfd fds_small[SLOTS_SMALL], *fds;
@@ -79,6 +81,7 @@ struct poll_call {
 
 static void poll_put(struct poll_call *p)
 {
+    assert_checked(p->count <= FD_MAX);
     if (p->fds != p->fds_small)
         kfree(p->fds);
     if (p->slots != p->slots_small)
@@ -187,6 +190,8 @@ SYSCALL_HANDLER(ppoll_time64)
 // --- select -----------------------------------------------------------------
 
 #define SET_WORDS (FD_MAX / 32)
+_Static_assert(FD_MAX % 32 == 0 && FD_MAX <= UINT16_MAX,
+               "sets and their slots");
 #define READ_EVENTS (POLLIN | POLLHUP | POLLERR)
 #define WRITE_EVENTS (POLLOUT | POLLERR)
 #define EXCEPT_EVENTS POLLPRI
@@ -217,6 +222,7 @@ static int sets_from_user(struct select_call *s)
 
 static u32 events_of(const struct select_call *s, u32 fd)
 {
+    assert_checked(fd < FD_MAX);
     u32 events = 0;
     for (u32 i = 0; i < SETS; i++) {
         if (s->set[i][fd / 32] >> fd % 32 & 1)
@@ -245,6 +251,7 @@ static int select_open(struct select_call *s)
 // Leaves the descriptors with news in the sets; how many bits that are.
 static int sets_to_user(struct select_call *s)
 {
+    assert_checked(s->count <= s->limit);
     u32 wanted[SETS][SET_WORDS];
     int bits = 0;
     memcpy(wanted, s->set, sizeof(wanted));

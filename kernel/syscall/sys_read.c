@@ -13,6 +13,7 @@
 #define IOV_SMALL 8u
 
 typedef int (*transfer_fn)(struct file *f, struct io *io, u64 *pos);
+_Static_assert(sizeof(struct iovec_k) == 8, "struct iovec of the ABI");
 
 static NOINLINE int cannot_transfer(const struct file *f)
 {
@@ -53,6 +54,7 @@ static ALWAYS_INLINE int transfer(const struct fd_ref *r, struct io *io,
 static int transfer_at(const struct fd_ref *r, struct io *io, bool write,
                        u64 pos)
 {
+    assert_checked(r->file);
     transfer_fn fn;
     int err = find_operation(r->file, write, &fn);
     if (err)
@@ -122,6 +124,7 @@ struct vector {
 // All together is cut as a single transfer is.
 static int check_parts(struct vector *v, u32 count)
 {
+    assert_checked(count <= IOV_MAX);
     u32 left = TRANSFER_MAX;
     for (u32 i = 0; i < count; i++) {
         struct iovec_k *part = &v->parts[i];
@@ -209,6 +212,7 @@ SYSCALL_HANDLER(pwritev)
 static int send_chunk(struct file *in, u64 pos, const struct fd_ref *out,
                       void *buf, size_t n)
 {
+    assert_checked(n && n <= SENDFILE_CHUNK && in->ops->seekable);
     struct iovec_k part;
     struct io io;
     io_init(&io, &part, (u32)buf, n, true);

@@ -7,6 +7,8 @@
 
 #define SIGSET_BYTES 8u
 #define UNBLOCKABLE (SIGMASK(SIGKILL) | SIGMASK(SIGSTOP))
+_Static_assert(sizeof(sigset_t) == SIGSET_BYTES, "the ABI's sigset_t");
+_Static_assert(sizeof(struct sigaction_k) == 20, "rt_sigaction's argument");
 
 static struct siginfo info_from_caller(int code)
 {

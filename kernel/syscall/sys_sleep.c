@@ -10,6 +10,7 @@
 // handler runs; then `left` gets the rest.
 static s32 sleep_until(u64 deadline, u32 left, bool wide)
 {
+    assert_may_sleep();
     struct thread *t = current;
     if (t->restart_deadline)
         deadline = t->restart_deadline;
@@ -56,6 +57,7 @@ struct cpu_sleep {
 static void cpu_sleep_over(struct cpu_timer *timer)
 {
     struct cpu_sleep *s = container_of(timer, struct cpu_sleep, timer);
+    spin_assert_held(&s->thread->task->cpu_timers.lock);
     WRITE_ONCE(s->over, true);
     thread_wake(s->thread);
 }

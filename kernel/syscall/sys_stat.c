@@ -92,6 +92,9 @@ struct stat64 { // Linux/i386's, 96 bytes
     u64 ino;
 } PACKED;
 _Static_assert(sizeof(struct stat64) == 96, "stat64's layout");
+_Static_assert(offsetof(struct stat64, size) == 44 &&
+                   offsetof(struct stat64, ino) == 88,
+               "stat64's layout");
 
 static s32 put_stat64(u32 addr, const struct attributes *a)
 {
@@ -166,6 +169,9 @@ struct statx { // 256 bytes
     u64 spare[14];
 } PACKED;
 _Static_assert(sizeof(struct statx) == 256, "statx's layout");
+_Static_assert(offsetof(struct statx, atime) == 64 &&
+                   offsetof(struct statx, rdev_major) == 128,
+               "statx's layout");
 
 #define STATX_BASIC_STATS 0x7ffu
 #define STATX_RESERVED 0x80000000u

@@ -4,6 +4,7 @@
 // The table and the timers are guarded by the task's cpu_timers.lock. A timer
 // is freed by who took it out of the table.
 
+#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
@@ -42,6 +43,7 @@ static struct posix_timer *find(u32 id)
 
 static void free_timer(struct posix_timer *p)
 {
+    assert_may_sleep();
     itimer_end(&p->itimer);
     if (p->of)
         thread_unref(p->of);
@@ -78,6 +80,7 @@ static int publish(struct posix_timer *p, bool id_is_value)
     int id = -EAGAIN;
     u32 flags = lock_timers();
     struct posix_timers *all = current_task()->posix_timers;
+    assert_checked(all && all->last < TIMERS_MAX);
     for (u32 i = 1; i <= TIMERS_MAX && id < 0; i++) {
         u32 candidate = (all->last + i) % TIMERS_MAX;
         if (!all->timers[candidate])
@@ -103,6 +106,7 @@ struct sigevent32 {
     u32 value, signo, notify, tid;
     u32 pad[12];
 };
+_Static_assert(sizeof(struct sigevent32) == 64, "sigevent of the ABI");
 
 // What happens when it expires.
 static int set_event(struct posix_timer *p, const struct sigevent32 *e,
@@ -302,9 +306,9 @@ SYSCALL_HANDLER(timer_getoverrun)
 
 // --- the end ----------------------------------------------------------------
 
-// No other thread of the task is left.
 static void end_all(struct task *t)
 {
+    assert_checked(READ_ONCE(t->thread_count) <= 1);
     struct posix_timers *all = t->posix_timers;
     if (!all)
         return;

@@ -9,6 +9,7 @@ struct rusage {
     s32 maxrss, ixrss, idrss, isrss, minflt, majflt, nswap, inblock, oublock,
         msgsnd, msgrcv, nsignals, nvcsw, nivcsw;
 };
+_Static_assert(sizeof(struct rusage) == 72, "struct rusage of the ABI");
 
 static struct timeval32 cycles_to_timeval(u64 cycles)
 {

@@ -1,6 +1,7 @@
 // Dispatch: the tables that syscalls.def generates, and what each call has
 // cost.
 
+#include "kernel/init/log.h"
 #include "kernel/syscall/dispatch.h"
 
 #include "kernel/sched/task.h"
@@ -43,6 +44,7 @@ static const struct {
 // The numbers below 1000 and those from there on.
 #define IS_LINUX(number) ((number) < SYSCALL_STROBE_FIRST)
 _Static_assert(CALL_COUNT <= 256, "calls are kept in bytes");
+_Static_assert(SYSCALL_LINUX_CALLS <= SYSCALL_STROBE_FIRST, "two ranges");
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
@@ -66,11 +68,13 @@ static struct syscall_counts counts[CPU_MAX][CALL_COUNT];
 
 void syscall_init_cpu(struct cpu *cpu)
 {
+    assert(!cpu->syscalls && cpu->id < CPU_MAX);
     cpu->syscalls = counts[cpu->id];
 }
 
 void syscall_count_error(struct syscall_counts *own, struct syscall_counts *all)
 {
+    assert_checked(!irqs_enabled());
     struct ledger *l = ledger_write_begin();
     WRITE_ONCE(own->errors, own->errors + 1);
     WRITE_ONCE(all->errors, all->errors + 1);
@@ -85,6 +89,7 @@ static void add_call(struct syscall_counts *c, u64 cycles)
 
 void syscall_count_last(struct thread *t)
 {
+    assert_checked(!irqs_enabled());
     const struct trapframe *tf = thread_trapframe(t);
     u64 cycles = t->kernel.cycles - t->counted;
     if (!t->counted) // it has never been in user mode: the frame is its maker's

@@ -1,5 +1,6 @@
 #include "kernel/syscall/task_calls.h"
 
+#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/dispatch.h"
@@ -11,9 +12,11 @@ static const u32 sizes[] = { 1024, 8192 };
 #define HEAD offsetof(struct call_table, entries)
 _Static_assert(HEAD + (CALL_COUNT + 1) * sizeof(struct syscall_counts) <= 8192,
                "all calls fit");
+_Static_assert(CALL_COUNT + 1 <= 256, "entries are kept in bytes");
 
 static struct call_table *create(struct task *task, u32 bytes)
 {
+    assert_checked(bytes > HEAD + sizeof(struct syscall_counts));
     struct call_table *table = kmalloc(bytes);
     if (!table)
         return NULL;
@@ -43,6 +46,7 @@ static struct call_table *take_free(struct task *task)
 
 int call_table_borrow(struct task *task, struct thread *t)
 {
+    assert_checked(!t->calls);
     t->calls = take_free(task);
     if (!t->calls)
         t->calls = create(task, sizes[0]);
@@ -71,7 +75,9 @@ void call_tables_free(struct task *task)
 
 struct syscall_counts *call_table_enter(struct thread *t, u32 call)
 {
+    assert_checked(!irqs_enabled() && call < CALL_COUNT);
     struct call_table *table = t->calls;
+    assert_checked(table->used && table->used <= table->room);
     if (table->used == table->room) {
         struct call_table *bigger = create(t->task, sizes[1]);
         if (!bigger)

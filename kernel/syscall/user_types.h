@@ -16,6 +16,10 @@ struct timespec64 {
 struct timeval32 {
     s32 sec, usec;
 };
+_Static_assert(sizeof(struct timespec32) == 8 &&
+                   sizeof(struct timespec64) == 16 &&
+                   sizeof(struct timeval32) == 8,
+               "the ABI's times");
 
 // Reads a relative or absolute time; `wide`: 64-bit seconds. In nanoseconds;
 // beyond what fits: as large as it gets. -EFAULT, -EINVAL.
