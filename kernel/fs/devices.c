@@ -85,6 +85,7 @@ static int write_random(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
 
 static int open_log(struct file *f)
 {
+    assert(!f->data);
     f->data = text_file_create();
     return f->data == NULL ? -ENOMEM : 0;
 }

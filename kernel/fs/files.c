@@ -19,6 +19,7 @@ static inline bool bit_test(const u32 *map, u32 bit)
 
 static inline void bit_set(u32 *map, u32 bit, bool value)
 {
+    assert_checked(bit < FD_MAX);
     u32 mask = 1u << bit % 32;
     u32 *word = &map[bit / 32]; // close_marked looks at it
     WRITE_ONCE(*word, value ? *word | mask : *word & ~mask);
@@ -56,6 +57,7 @@ int files_create(struct files **out)
 
 static void table_free(struct files *fs, struct file **table)
 {
+    assert_checked(table);
     if (table != fs->first)
         kfree(table);
 }
@@ -65,6 +67,7 @@ static void table_free(struct files *fs, struct file **table)
 static int make_room(struct files *fs, u32 fd)
 {
     spin_assert_held(&fs->lock);
+    assert_checked(fd < FD_MAX);
     while (fd >= fs->capacity) {
         u32 capacity = fs->capacity;
         while (capacity <= fd)
@@ -142,6 +145,7 @@ static struct file *take(struct files *fs, u32 fd)
 // Closing any descriptor of a file drops the table's record locks on it.
 static void close_file(struct files *fs, struct file *f)
 {
+    assert_may_sleep();
     if (f->vnode)
         locks_drop(f->vnode, fs);
     file_unref(f);
@@ -160,6 +164,7 @@ static void close_marked(struct files *fs, const u32 *map)
 
 void files_unref(struct files *fs)
 {
+    assert_checked(READ_ONCE(fs->refs));
     if (__atomic_sub_fetch(&fs->refs, 1, __ATOMIC_ACQ_REL))
         return;
     close_marked(fs, fs->used);
@@ -202,6 +207,7 @@ static u32 descriptor_limit(void)
 
 int fd_install(struct file *f, bool cloexec, u32 from)
 {
+    assert_checked(READ_ONCE(f->refs));
     struct files *fs = current_task()->files;
     u32 fd;
     int err = 0;
@@ -228,6 +234,7 @@ int fd_install(struct file *f, bool cloexec, u32 from)
 
 int fd_replace(struct file *f, u32 fd, bool cloexec)
 {
+    assert_checked(READ_ONCE(f->refs));
     struct files *fs = current_task()->files;
     struct file *old = NULL;
     int err = fd < descriptor_limit() ? 0 : -EBADF;

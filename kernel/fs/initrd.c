@@ -37,6 +37,8 @@ static int make_way(const char *path)
 // Archives may leave out the directories above a file.
 static int make_parents(const char *path)
 {
+    if (!path[0]) // a name that the archive made empty
+        return -ENOENT;
     char *copy = kstrdup(path);
     int err = 0;
     if (!copy)
@@ -65,6 +67,7 @@ static void set_attributes(struct vnode *v, const struct cpio_entry *e)
 
 static int write_contents(struct vnode *v, const struct cpio_entry *e)
 {
+    assert_checked(v->file_ops && v->file_ops->write);
     struct file file = {
         .refs = 1, .flags = O_WRONLY, .ops = v->file_ops, .vnode = v
     };
@@ -120,6 +123,7 @@ static struct hard_link *find_link(struct list *links,
 static int remember_link(struct list *links, const struct cpio_entry *e,
                          struct vnode *v)
 {
+    assert_checked(e->nlink > 1);
     struct hard_link *l = kmalloc(sizeof(*l));
     if (!l)
         return -ENOMEM;
@@ -183,6 +187,7 @@ static int unpack_entry(const struct cpio_entry *e, struct list *links)
 
 u32 initrd_unpack(const char *name, const u8 *archive, size_t size)
 {
+    assert_may_sleep();
     struct list links = LIST_INIT(links);
     struct cpio_entry e;
     u32 files = 0;

@@ -30,6 +30,7 @@ static ALWAYS_INLINE int move_bytes(const struct io *io, u32 addr, void *buf,
 
 static ALWAYS_INLINE void advance(struct io *io, size_t n)
 {
+    assert_checked(n <= io->iov->len && n <= io->left);
     io->iov->base += n;
     io->iov->len -= n;
     io->left -= n;
@@ -57,6 +58,7 @@ static NOINLINE int move_parts(struct io *io, u8 *at, size_t n, enum way way)
     while (n) {
         size_t part = MIN(n, io->iov->len);
         if (unlikely(part == 0)) {
+            assert_checked(io->count > 1);
             io->iov++;
             io->count--;
             continue;

@@ -70,6 +70,7 @@ static bool readable(const struct pipe *p)
 static int take_bytes(struct pipe *p, struct io *io)
 {
     mutex_assert_held(&p->lock);
+    assert_checked(p->used <= PIPE_SIZE && p->start < PIPE_SIZE);
     u32 used = p->used;
     int err = 0;
     while (io->left && used && !err) {
@@ -90,6 +91,7 @@ static int take_bytes(struct pipe *p, struct io *io)
 static u8 *page_at(struct pipe *p, u32 at)
 {
     mutex_assert_held(&p->lock);
+    assert_checked(at < PIPE_SIZE);
     u8 **page = &p->page[at / PAGE_SIZE];
     if (!*page) {
         struct frame *f = frame_alloc(0, FRAME_LOW, FRAME_BUFFER);
@@ -102,6 +104,7 @@ static u8 *page_at(struct pipe *p, u32 at)
 static int put_bytes(struct pipe *p, struct io *io)
 {
     mutex_assert_held(&p->lock);
+    assert_checked(p->used <= PIPE_SIZE && p->start < PIPE_SIZE);
     u32 used = p->used;
     int err = 0;
     while (io->left && used < PIPE_SIZE && !err) {

@@ -20,6 +20,7 @@ struct poll_more {
 
 static struct waiter *new_waiter(struct poll_wait *pw)
 {
+    assert_checked(pw->count <= POLL_WAITERS_INLINE);
     if (pw->count < POLL_WAITERS_INLINE)
         return &pw->waiters[pw->count++];
     if (!pw->more || pw->more->count == WAITERS_PER_BLOCK) {
@@ -86,6 +87,7 @@ static int look(struct poll_slot *slots, u32 count, struct poll_wait *pw)
 
 int poll_files(struct poll_slot *slots, u32 count, u64 deadline)
 {
+    assert_may_sleep();
     struct poll_wait pw;
     int ready, err = 0;
     if (deadline == 0)

@@ -7,8 +7,11 @@
 #include "kernel/fs/procfs.h"
 
 #include "kernel/errno.h"
+#include "kernel/fs/file.h"
 #include "kernel/fs/mount.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
+#include "kernel/sched/ids.h"
 #include "kernel/sched/task.h"
 #include "lib/format.h"
 #include "lib/string.h"
@@ -26,14 +29,18 @@ static const struct file_ops dir_file_ops, text_ops;
 #define INO_NAME_BITS 12
 #define INO_TID_BITS 22
 #define INO_ROOT_PLACE 1u
+_Static_assert(INO_FD_BASE + FD_MAX <= 1u << INO_NAME_BITS, "ino_of's places");
+_Static_assert(ID_MAX < 1u << INO_TID_BITS, "ino_of's threads");
 
 static u64 ino_of(u32 pid, u32 tid, u32 place)
 {
+    assert_checked(place < 1u << INO_NAME_BITS && tid <= ID_MAX);
     return ((u64)pid << INO_TID_BITS | tid) << INO_NAME_BITS | place;
 }
 
 static void init_vnode(struct proc_node *n, struct mount *m, u64 ino)
 {
+    assert_checked(n->entry);
     u32 mode = n->entry->mode;
 
     switch (mode & S_IFMT) {
@@ -60,6 +67,7 @@ static void set_owner(struct proc_node *n, const struct task *task)
 static int make_child(struct proc_node *dir, const struct proc_entry *entry,
                       u32 place, const u32 *number, struct vnode **out)
 {
+    assert_checked(dir->entry->dir && entry->name);
     struct proc_node *n = slab_alloc(&node_cache);
     struct task *task;
 
@@ -95,6 +103,7 @@ static int make_child(struct proc_node *dir, const struct proc_entry *entry,
 int proc_make_twin(struct proc_node *n, const struct proc_entry *entry,
                    struct vnode **out)
 {
+    assert(n->parent);
     return make_child(n->parent, entry, 0, &n->fd, out);
 }
 
@@ -248,6 +257,7 @@ static const struct file_ops dir_file_ops = { .seekable = true };
 
 static int readlink(struct vnode *v, char *buf, size_t size)
 {
+    assert_checked(proc_node(v)->entry->link);
     return proc_node(v)->entry->link(v, buf, size);
 }
 
@@ -259,6 +269,7 @@ static const struct vnode_ops link_ops = {
 
 static int follow(struct vnode *v, struct vnode **out)
 {
+    assert_checked(proc_node(v)->entry->follow);
     return proc_node(v)->entry->follow(v, out);
 }
 
@@ -281,6 +292,7 @@ static int open_node(struct vnode *v, struct file *f)
 
 static int read_text(struct file *f, struct io *io, u64 *pos)
 {
+    assert_checked(f->data);
     struct proc_node *n = proc_node(f->vnode);
 
     return text_file_read(f->data, io, pos, n->entry->make, n);

@@ -7,6 +7,7 @@
 #include "kernel/errno.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/procfs.h"
+#include "kernel/init/log.h"
 #include "kernel/sched/task.h"
 #include "lib/format.h"
 #include "lib/string.h"
@@ -45,6 +46,7 @@ u32 proc_fd_table_size(struct task *task)
 
 static bool next_fd(const struct proc_node *dir, u32 from, u32 *number)
 {
+    assert_may_sleep();
     struct files *files = files_of_node(dir);
     bool found = false;
 
@@ -99,6 +101,7 @@ static int describe(struct vnode *v, char *buf, size_t size)
 // the same.
 static int describe_anonymous(const struct file *f, char *buf, size_t size)
 {
+    assert(!f->vnode && (u32)f->data >= KERNEL_BASE);
     const char *kind = f->ops->write != NULL ? "pipe" : "phone";
 
     return format(buf, size, "%s:[%u]", kind, (u32)f->data - KERNEL_BASE);

@@ -7,6 +7,7 @@
 #include "kernel/errno.h"
 #include "kernel/fs/procfs.h"
 #include "kernel/fs/tty.h"
+#include "kernel/init/log.h"
 #include "kernel/monitor/facts.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
@@ -28,6 +29,9 @@ struct snapshot {
     u32 virtual_pages, resident_pages;
     sigset_t pending, shared_pending, blocked, ignored, caught;
 };
+_Static_assert(sizeof(((struct sysinfo_task *)0)->name) == TASK_NAME_MAX &&
+                   sizeof(((struct sysinfo_thread *)0)->name) == TASK_NAME_MAX,
+               "choose_parts copies whole names");
 
 static u64 ticks(u64 cycles)
 {
@@ -105,6 +109,7 @@ static char state_letter(u32 state)
         [SYSINFO_STOPPED] = 'T',  [SYSINFO_DEAD] = 'X',
         [SYSINFO_ZOMBIE] = 'Z',
     };
+    assert(state < ARRAY_SIZE(letters) && letters[state]);
 
     return letters[state];
 }
@@ -139,6 +144,7 @@ static void choose_parts(struct snapshot *s, bool of_thread)
 // Of a task as a whole, or (tid not 0) of one of its threads.
 static int take_snapshot(const struct proc_node *n, struct snapshot *s)
 {
+    assert_may_sleep();
     struct task *task = proc_find_task(n);
     u32 tid = n->tid;
     int err;

@@ -9,6 +9,7 @@
 #include "kernel/fs/random.h"
 
 #include "kernel/fs/devfs.h"
+#include "kernel/init/log.h"
 #include "kernel/sync/spinlock.h"
 #include "lib/string.h"
 
@@ -34,6 +35,7 @@ static bool seeded;
 
 static u32 rotate(u32 x, u32 n)
 {
+    assert_checked(n && n < 32);
     return x << n | x >> (32 - n);
 }
 
@@ -75,6 +77,7 @@ static void chacha_block(struct chacha *s, u32 out[BLOCK_WORDS])
 // Replaces the key; gives 32 fresh bytes that it will never make again.
 static void erase_key(u32 out[KEY_WORDS])
 {
+    spin_assert_held(&lock);
     u32 block[BLOCK_WORDS];
 
     chacha_block(&state, block);
@@ -86,6 +89,7 @@ static void erase_key(u32 out[KEY_WORDS])
 
 static void mix(u32 a, u32 b)
 {
+    spin_assert_held(&lock);
     u64 now = rdtsc();
 
     state.nonce[0] = rotate(state.nonce[0], 7) ^ a;
@@ -95,6 +99,8 @@ static void mix(u32 a, u32 b)
 
 static void seed(void)
 {
+    spin_assert_held(&lock);
+    assert(!seeded);
     u32 spare[KEY_WORDS];
 
     for (u32 i = 0; i < KEY_WORDS; i++) {

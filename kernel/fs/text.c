@@ -3,6 +3,7 @@
 #include "kernel/fs/text.h"
 
 #include "kernel/errno.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/mutex.h"
 #include "lib/format.h"
@@ -20,6 +21,7 @@ struct text_file {
 // Makes room for n more bytes. False: there is none.
 static bool text_grow(struct text *t, size_t n)
 {
+    assert(t->len <= t->room);
     size_t room = MAX(t->room, FIRST_ROOM);
     char *data;
 
@@ -91,6 +93,7 @@ void text_file_free(struct text_file *tf)
 
 static int remake(struct text_file *tf, text_maker make, void *arg)
 {
+    mutex_assert_held(&tf->lock);
     int err;
 
     tf->made = false;
@@ -106,6 +109,7 @@ static int remake(struct text_file *tf, text_maker make, void *arg)
 // nothing on the page fault path takes it.
 static int show(const struct text *t, struct io *io, u64 *pos)
 {
+    assert(t->data || !t->len);
     size_t n;
     int err;
 
@@ -122,6 +126,7 @@ static int show(const struct text *t, struct io *io, u64 *pos)
 int text_file_read(struct text_file *tf, struct io *io, u64 *pos,
                    text_maker make, void *arg)
 {
+    assert_may_sleep();
     int result = 0;
 
     mutex_lock(&tf->lock);

@@ -33,6 +33,7 @@ static struct frame *find_page(struct tmpfs_node *n, u32 index)
 static int add_page(struct tmpfs_node *n, u32 index, struct frame *frame)
 {
     spin_assert_held(&n->v.lock);
+    assert_checked(frame && frame->order == 0);
     int err = pagetree_insert(&n->file, index, frame);
     if (err) {
         frame_unref(frame);
@@ -133,6 +134,7 @@ static int tmpfs_read(struct file *f, struct io *io, u64 *pos)
 static int write_whole_page(struct tmpfs_node *n, u32 index, struct io *io)
 {
     mutex_assert_held(&n->write_lock);
+    assert_checked(io->left >= PAGE_SIZE);
     struct frame *there, *frame = new_frame(0);
     if (!frame)
         return -ENOSPC;

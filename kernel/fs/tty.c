@@ -9,6 +9,7 @@
 #include "kernel/exec/signal.h"
 #include "kernel/fs/random.h"
 #include "kernel/fs/tty_private.h"
+#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 
 #include <arch/clock.h>
@@ -47,6 +48,7 @@ struct raw_limits {
 
 static struct raw_limits raw_limits(const struct tty *t)
 {
+    spin_assert_held(&t->lock);
     struct raw_limits limits = {
         .minimum = t->termios.cc[VMIN],
         .timeout = t->termios.cc[VTIME] * VTIME_UNIT,
@@ -79,6 +81,7 @@ static bool may_write(struct tty *t)
 // at, -ETIMEDOUT, -ERESTARTSYS.
 static int wait_readable(struct tty_file *tf, bool canonical, u64 deadline)
 {
+    assert_may_sleep();
     struct tty *t = tf->tty;
     int err = wait_event(&t->read_wait, may_read(t, canonical) || hung_up(tf),
                          WAIT_INTERRUPTIBLE, deadline);
@@ -90,6 +93,7 @@ static int wait_readable(struct tty_file *tf, bool canonical, u64 deadline)
 static int take_chunk(struct tty *t, struct io *io, bool *ended,
                       bool *canonical, struct raw_limits *limits)
 {
+    assert_checked(io->left);
     char buf[CHUNK];
     u32 flags = spin_lock_irq(&t->lock);
     size_t n = ldisc_take(t, buf, MIN(io->left, sizeof(buf)), ended);
@@ -165,6 +169,7 @@ static int tty_read(struct file *f, struct io *io, u64 *pos UNUSED)
 
 static int wait_writable(struct tty_file *tf)
 {
+    assert_may_sleep();
     struct tty *t = tf->tty;
     int err = wait_event(&t->write_wait, may_write(t) || hung_up(tf),
                          WAIT_INTERRUPTIBLE, WAIT_FOREVER);
@@ -278,6 +283,7 @@ static const struct file_ops tty_file_ops = {
 
 int tty_attach_file(struct tty *t, struct file *file, bool survives_hangup)
 {
+    assert(!file->data);
     struct tty_file *tf = slab_alloc(&tty_file_cache);
 
     if (tf == NULL)

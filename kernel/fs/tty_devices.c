@@ -84,6 +84,7 @@ CHAR_DEVICE(console_device);
 
 struct tty *tty_create(struct tty_driver *d)
 {
+    assert(d->name && d->write);
     struct tty *t = kzalloc(sizeof(*t));
 
     if (t == NULL)

@@ -130,6 +130,7 @@ struct task_search {
 
 static void look_at(struct task *task, void *arg)
 {
+    spin_assert_held(&tasks_lock);
     struct task_search *search = arg;
 
     search->found = search->found || search->matches(task, search->id);
@@ -149,6 +150,7 @@ static bool any_task(bool (*matches)(const struct task *task, u32 id), u32 id)
 // the group when it stops.
 static bool cares_for_group(const struct task *task, u32 pgid)
 {
+    spin_assert_held(&tasks_lock);
     const struct task *parent = task->parent;
 
     return task->pgid == pgid && !task->zombie && parent != NULL &&
@@ -157,6 +159,7 @@ static bool cares_for_group(const struct task *task, u32 pgid)
 
 int jobs_check(struct tty *t, int sig)
 {
+    assert(sig == SIGTTIN || sig == SIGTTOU);
     struct task *task = current_task();
     u32 pgrp = READ_ONCE(t->pgrp);
     u32 pgid = READ_ONCE(task->pgid);
@@ -181,11 +184,13 @@ int jobs_get_pgrp(struct tty *t, u32 *pgrp)
 
 static bool is_group(const struct task *task, u32 pgid)
 {
+    spin_assert_held(&tasks_lock);
     return task->pgid == pgid;
 }
 
 static bool is_our_group(const struct task *task, u32 pgid)
 {
+    spin_assert_held(&tasks_lock);
     return task->pgid == pgid && task->sid == current_task()->sid;
 }
 
@@ -222,6 +227,7 @@ int jobs_get_session(struct tty *t, u32 *sid)
 
 void jobs_signal(struct tty *t, int sig)
 {
+    assert(sig >= 1 && sig <= NSIG);
     u32 pgrp = READ_ONCE(t->pgrp);
 
     if (pgrp != 0)
