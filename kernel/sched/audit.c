@@ -3,6 +3,7 @@
 
 #include "kernel/sched/audit.h"
 
+#include "kernel/init/log.h"
 #include "kernel/sched/meeting.h"
 #include "kernel/sched/runqueue.h"
 #include "kernel/sched/task.h"
@@ -25,6 +26,7 @@ struct task_visit {
 
 static void add_task(struct task *t, void *arg)
 {
+    spin_assert_held(&tasks_lock);
     struct task_visit *v = arg;
     v->audit->threads_user += t->dead_user + t->child_user;
     v->audit->threads_kernel += t->dead_kernel + t->child_kernel;
@@ -35,6 +37,7 @@ static void add_task(struct task *t, void *arg)
 
 static void read_all(void *arg)
 {
+    assert(!irqs_enabled());
     struct audit *a = arg;
     ledger_freeze();
     *a = (struct audit){ .cpus = cpu_count };

@@ -20,6 +20,7 @@ struct meeting {
 
 static void meet(void *arg)
 {
+    assert_checked(!irqs_enabled());
     struct meeting *m = arg;
     if (__atomic_add_fetch(&m->arrived, 1, __ATOMIC_ACQ_REL) == m->others) {
         m->fn(m->arg);

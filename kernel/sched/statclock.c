@@ -46,6 +46,7 @@ static u32 counts[CPU_MAX][2][MODES];
 
 static enum mode mode_here(const struct thread *t)
 {
+    assert(this_cpu()->irq_frame);
     if (trap_from_user(this_cpu()->irq_frame))
         return USER;
     return t == this_cpu()->rq->idle ? IDLE : SYSTEM;
@@ -64,6 +65,7 @@ static enum mode mode_there(const struct cpu *c, const struct thread *t)
 
 static void count(u32 clock)
 {
+    assert_checked(!irqs_enabled() && clock <= STAT);
     for (u32 i = 0; i < cpu_count; i++) {
         struct run_queue *rq = &run_queues[i];
         spin_lock(&rq->lock); // so that the thread stays
@@ -123,6 +125,8 @@ static bool start_own(void)
 
 static void start(void)
 {
+    mutex_assert_held(&users_lock);
+    assert(users == 1);
     bool own = start_own();
     if (!own) {
         own_timer = NULL;
@@ -138,6 +142,8 @@ static void start(void)
 
 static void stop(void)
 {
+    mutex_assert_held(&users_lock);
+    assert(!users);
     callout_drain(&tick_callout);
     if (own_timer)
         timer_release(own_timer);
@@ -159,7 +165,9 @@ struct lines {
 
 static void note_threads(struct task *task, void *arg)
 {
+    spin_assert_held(&tasks_lock);
     struct lines *l = arg;
+    assert(l->count <= l->room);
     const struct thread *t;
     list_for_each(t, &task->threads, task_node) {
         struct line *line = &l->line[l->count];
@@ -196,6 +204,7 @@ static int put_threads(struct text *text)
 
 static void put_cpu(struct text *text, u32 cpu)
 {
+    assert(cpu < cpu_count);
     static const char *const names[] = { "tick", "stat" };
     for (u32 clock = TICK; clock <= STAT; clock++) {
         const u32 *n = counts[cpu][clock];
@@ -236,6 +245,7 @@ static void release(struct file *f)
 {
     text_file_free(f->data);
     mutex_lock(&users_lock);
+    assert(users);
     if (!--users)
         stop();
     mutex_unlock(&users_lock);

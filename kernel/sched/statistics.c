@@ -3,12 +3,14 @@
 
 #include "kernel/sched/statistics.h"
 
+#include "kernel/init/log.h"
 #include "kernel/monitor/providers.h"
 #include "kernel/sched/runqueue.h"
 #include "kernel/sched/task.h"
 
 u64 sched_cpu_switches(u32 cpu)
 {
+    assert_checked(cpu < CPU_MAX);
     struct run_queue *rq = &run_queues[cpu];
     u32 flags = spin_lock_irq(&rq->lock);
     u64 n = rq->switches;
@@ -62,6 +64,7 @@ u64 thread_ready_ns(struct thread *t)
 
 void task_figures_locked(struct task *t, struct task_figures *out)
 {
+    spin_assert_held(&tasks_lock);
     *out = (struct task_figures){
         .switches = t->dead_switches,
         .migrations = t->dead_migrations,
@@ -80,6 +83,7 @@ void task_figures_locked(struct task *t, struct task_figures *out)
 
 void task_figures_keep(struct task *task, const struct thread *dead)
 {
+    spin_assert_held(&tasks_lock);
     task->dead_user += dead->user.cycles;
     task->dead_kernel += dead->kernel.cycles;
     task->dead_switches += dead->switches_voluntary + dead->switches_forced;
