@@ -251,7 +251,7 @@ profile diff --event lapic two.perf two.perf >diff.txt
 def events(request, tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("events"))
     result = vm(EVENTS, "--icount", "1", "--get", folder, smp=request.param,
-                timeout=100)
+                timeout=PATIENCE)
     assert result.status == 0 and result.errors == "", result
     return folder
 
