@@ -139,7 +139,7 @@ def run_batch(scripts, options, smp, timeout, limit):
         with open(f"{top}/run", "w") as run_file:
             run_file.write(RUN.format(limit=limit))
             for number, (name, text) in scripts.items():
-                name = re.sub(r"[^\w ./-]", "", name)[:40]
+                name = re.sub(r"[^\w ./-]", "", str(name))[:40]
                 run_file.write(f"run {number} '{name}'\n")
                 with open(f"{top}/{number}", "w") as file:
                     file.write(text)
