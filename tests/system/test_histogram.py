@@ -84,8 +84,8 @@ def test_distances():
 
 SCRIPTS = {
     "output": "profile -n 4 echo --help -n",
-    "as given": "cp /bin/tester ./mine; profile -n 2 ./mine 10",
-    "default rows": "profile -r 0-3FF tester 10",
+    "as given": "cp /bin/tester ./mine; profile -n 2 ./mine 40",
+    "default rows": "profile -r 0-3FF tester 40",
     "many rows": "profile -r 0-3FF -n 5000 tester 10",
     "few bins": "profile -r 0-9 -n 6 tester 10",
     "large program": "profile -n 7 lua -e 'for i = 1, 1e6 do end'",
