@@ -1,6 +1,8 @@
 // A perf.data file, read, and what all reports say of it.
 #include "strobe.h"
 
+#include "user/libprofile/choice.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -34,17 +36,6 @@ static void *load(struct profile *p, const char *path, size_t *size)
     return bytes;
 }
 
-static uint32_t chosen_event(const struct profile *p, const char *name)
-{
-    char names[PERF_EVENTS_MAX * SPROFILE_EVENT_NAME];
-    uint32_t event = perf_find_event(&p->events, name);
-
-    if (event < p->events.count)
-        return event;
-    perf_list_events(&p->events, names, sizeof(names));
-    fail(1, "%s: it has no event %s; it has: %s", p->path, name, names);
-}
-
 // Reads one event, and frees the bytes.
 static void read_event(struct profile *p, void *bytes, size_t size,
                        const struct common *c, uint32_t event)
@@ -64,24 +55,16 @@ static void read_event(struct profile *p, void *bytes, size_t size,
 
 void profile_open(struct profile *p, const char *path, const struct common *c)
 {
-    char names[PERF_EVENTS_MAX * SPROFILE_EVENT_NAME];
     size_t size;
     void *bytes = load(p, path, &size);
 
-    if (c->event == NULL && p->events.count > 1) {
-        perf_list_events(&p->events, names, sizeof(names));
-        complain("%s: of its events (%s) this is %s; --event NAME takes "
-                 "another",
-                 path, names, p->events.name[0]);
-    }
-    read_event(p, bytes, size, c,
-               c->event != NULL ? chosen_event(p, c->event) : 0);
+    read_event(p, bytes, size, c, choose_event(&p->events, path, c->event));
 }
 
 void profile_each(const char *path, const struct common *c,
                   void (*show)(struct profile *p, void *arg), void *arg)
 {
-    uint32_t event = 0, count = 1;
+    uint32_t count = 1;
 
     for (uint32_t i = 0; i < count; i++) {
         struct profile p;
@@ -89,8 +72,9 @@ void profile_each(const char *path, const struct common *c,
         void *bytes = load(&p, path, &size);
         if (c->event == NULL)
             count = p.events.count;
-        event = c->event == NULL ? i : chosen_event(&p, c->event);
-        read_event(&p, bytes, size, c, event);
+        read_event(&p, bytes, size, c,
+                   c->event == NULL ? i
+                                    : choose_event(&p.events, path, c->event));
         if (i > 0)
             putchar('\n');
         show(&p, arg);

@@ -11,6 +11,7 @@
 // link: user/libprofile/programs.c user/libprofile/views.c
 // link: user/libprofile/tree.c user/libprofile/sources.c
 // link: user/libstrobe/table.c user/libstrobe/messages.c
+// link: user/libprofile/choice.c
 // link: user/libstrobe/kbox.c user/libstrobe/sysinfo.c
 #define _GNU_SOURCE // open_memstream, mkdtemp
 #include "perf_made.h"

@@ -9,7 +9,7 @@
 // link: user/libprofile/header.c user/libstrobe/table.c
 // link: user/libstrobe/messages.c user/libprofile/user_chain.c
 // link: user/libprofile/sources.c user/libstrobe/kbox.c
-// link: user/libstrobe/sysinfo.c
+// link: user/libstrobe/sysinfo.c user/libprofile/choice.c
 #define _GNU_SOURCE
 #include "host/strobe/html_data.h" // before cmocka, which has a fail(), too
 #include "host/strobe/timeline.h"

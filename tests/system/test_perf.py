@@ -354,11 +354,11 @@ WRONG = {
 def test_wrong_events():
     """Whatever is asked of several events that cannot be is told, and nothing
     is run."""
-    scripts = {(tool, text): f"{tool} {text} echo it runs"
-               for tool in ("profile", "sprofile") for text in WRONG}
-    results = batch(scripts)
-    for tool, text in scripts:
-        result = results[tool, text]
-        assert result.status in (1, 2), (tool, text, result)
-        assert WRONG[text] in result.errors, (tool, text, result)
-        assert "it runs" not in result.output, (tool, text, result)
+    wanted = {f"{tool} {text}": error for text, error in WRONG.items()
+              for tool in ("profile", "sprofile")}
+    results = batch({name: f"{name} echo it runs" for name in wanted})
+    for name, error in wanted.items():
+        result = results[name]
+        assert result.status in (1, 2), (name, result)
+        assert error in result.errors, (name, result)
+        assert "it runs" not in result.output, (name, result)

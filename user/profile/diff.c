@@ -1,6 +1,7 @@
 // profile diff A B: compares what profile -o and sprofile -o have written.
 #include "profile.h"
 
+#include "user/libprofile/choice.h"
 #include "user/libprofile/diff.h"
 #include "user/libprofile/mapping.h"
 #include "user/libstrobe/options.h"
@@ -82,30 +83,10 @@ static void *find(void *arg, const struct image *m, size_t *size,
     return NULL;
 }
 
-// The number of the event that is chosen; without a choice the first, and of
-// several it says so.
-static uint32_t choose_event(const char *path, const void *bytes, size_t size)
-{
-    char names[PERF_EVENTS_MAX * SPROFILE_EVENT_NAME];
-    struct perf_events events;
-    const char *problem = perf_read_events(&events, bytes, size);
-
-    if (problem != NULL)
-        fail(1, "%s: %s", path, problem);
-    perf_list_events(&events, names, sizeof(names));
-    uint32_t found = event != NULL ? perf_find_event(&events, event) : 0;
-    if (found == events.count)
-        fail(1, "%s: it has no event %s; it has: %s", path, event, names);
-    if (event == NULL && events.count > 1)
-        complain("%s: of its events (%s) this is %s; --event NAME takes "
-                 "another",
-                 path, names, events.name[0]);
-    return found;
-}
-
 static void add(struct diff *d, const char *path)
 {
     struct samples samples;
+    struct perf_events events;
     struct perf_file file = { 0 };
     size_t size;
     void *bytes = program_read(path, &size);
@@ -115,8 +96,11 @@ static void add(struct diff *d, const char *path)
     if (samples_init(&samples, NULL) < 0)
         fail(1, "not enough memory");
     samples.images.find = find;
-    file.event = choose_event(path, bytes, size);
-    const char *problem = perf_read(&file, &samples, bytes, size);
+    const char *problem = perf_read_events(&events, bytes, size);
+    if (problem == NULL) {
+        file.event = choose_event(&events, path, event);
+        problem = perf_read(&file, &samples, bytes, size);
+    }
     free(bytes);
     if (problem == NULL)
         problem = diff_add(d, &file, &samples);

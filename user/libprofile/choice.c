@@ -1,0 +1,19 @@
+#include "choice.h"
+
+#include "user/libstrobe/strobe.h"
+
+uint32_t choose_event(const struct perf_events *e, const char *path,
+                      const char *name)
+{
+    char names[PERF_EVENTS_MAX * SPROFILE_EVENT_NAME];
+    uint32_t event = name != NULL ? perf_find_event(e, name) : 0;
+
+    perf_list_events(e, names, sizeof(names));
+    if (event == e->count)
+        fail(1, "%s: it has no event %s; it has: %s", path, name, names);
+    if (name == NULL && e->count > 1)
+        complain("%s: of its events (%s) this is %s; --event NAME takes "
+                 "another",
+                 path, names, e->name[0]);
+    return event;
+}
