@@ -41,80 +41,69 @@ void sample_start_throttle(void)
     spent_max = window_cycles / THROTTLE_PARTS;
 }
 
-static ALWAYS_INLINE enum sample_mode mode_of(const struct trapframe *tf,
-                                              const struct thread *thread)
+// Not user mode.
+static NOINLINE void describe_kernel(struct hit *h)
 {
-    if (likely(trap_from_user(tf)))
-        return MODE_USER;
+    static const u32 flags[MODES] = {
+        [MODE_KERNEL] = SPROFILE_F_KERNEL,
+        [MODE_IRQ] = SPROFILE_F_KERNEL | SPROFILE_F_IRQ,
+        [MODE_IDLE] = SPROFILE_F_KERNEL | SPROFILE_F_IDLE,
+    };
     // A maskable interrupt of the source's own is the innermost: `tf` is what
     // that has interrupted.
-    if (this_cpu_read(irq_depth) > (tf == this_cpu_read(irq_frame)))
-        return MODE_IRQ;
-    return READ_ONCE(thread->tid) ? MODE_KERNEL
-                                  : MODE_IDLE; // idle threads have no id
+    if (this_cpu_read(irq_depth) > (h->tf == this_cpu_read(irq_frame)))
+        h->mode = MODE_IRQ;
+    else // idle threads have no id
+        h->mode = READ_ONCE(h->thread->tid) ? MODE_KERNEL : MODE_IDLE;
+    h->flags = flags[h->mode];
+    if (!(h->tf->eflags & EFLAGS_IF))
+        h->flags |= SPROFILE_F_IRQS_OFF;
+}
+
+static ALWAYS_INLINE void describe(struct hit *h)
+{
+    h->cpu = this_cpu_read(id);
+    h->thread = current;
+    h->mode = MODE_USER;
+    h->flags = 0;
+    if (unlikely(!trap_from_user(h->tf)))
+        describe_kernel(h);
 }
 
 // An interrupt is nobody's: the ledger books it to its vector.
 static ALWAYS_INLINE bool wanted(const struct session *s, const struct hit *h)
 {
+    const struct task *task = h->thread->task;
     if (!s->task)
-        return h->task != s->profiler;
-    return h->mode != MODE_IRQ && READ_ONCE(h->task->sessions) >> s->slot & 1;
+        return task != s->profiler;
+    return READ_ONCE(task->sessions) >> s->slot & 1 && h->mode != MODE_IRQ;
 }
 
-// Where the words of a plain sample are in the record.
+// Whole words at a time, in this order: a sample without stacks.
+#define PLAIN_SIZE offsetof(struct record, words[1])
 #define FLAGS_SHIFT 16
 #define SIZE_SHIFT 16
 #define USER_DEPTH_SHIFT 16
 _Static_assert(offsetof(struct sprofile_record, size) == 2 &&
                    offsetof(struct sprofile_record, cpu) == 4 &&
                    offsetof(struct sprofile_record, flags) == 6 &&
-                   offsetof(struct sprofile_record, time) ==
-                       offsetof(struct plain_sample, time) &&
-                   offsetof(struct sprofile_sample, task) ==
-                       offsetof(struct plain_sample, task) &&
-                   offsetof(struct sprofile_sample, period) ==
-                       offsetof(struct plain_sample, period) &&
-                   offsetof(struct sprofile_sample, kernel_depth) ==
-                       offsetof(struct plain_sample, depths) &&
-                   offsetof(struct sprofile_sample, user_depth) ==
-                       offsetof(struct plain_sample, depths) + 2 &&
-                   offsetof(struct sprofile_sample, pc) ==
-                       offsetof(struct plain_sample, pc),
-               "a plain sample is a sample");
-
-static ALWAYS_INLINE void describe(struct hit *h)
-{
-    static const u32 flags[MODES] = {
-        [MODE_KERNEL] = SPROFILE_F_KERNEL << FLAGS_SHIFT,
-        [MODE_IRQ] = (SPROFILE_F_KERNEL | SPROFILE_F_IRQ) << FLAGS_SHIFT,
-        [MODE_IDLE] = (SPROFILE_F_KERNEL | SPROFILE_F_IDLE) << FLAGS_SHIFT,
-    };
-    static const u32 depths[MODES] = { 1 << USER_DEPTH_SHIFT, 1, 1, 1 };
-    struct plain_sample *r = &h->record;
-    const struct trapframe *tf = h->tf;
-    const struct thread *thread = current;
-    u32 mode = OPAQUE(mode_of(tf, thread));
-    h->mode = mode;
-    h->cpu = this_cpu_read(id);
-    r->cpu_flags = h->cpu | flags[mode];
-    r->depths = depths[mode];
-    r->type_size = SPROFILE_R_SAMPLE | sizeof(*r) << SIZE_SHIFT;
-    r->thread = READ_ONCE(thread->tid); // exec may change it
-    h->task = thread->task;
-    r->task = h->task->id;
-    r->pc = tf->eip;
-    if (unlikely(!(tf->eflags & EFLAGS_IF)))
-        r->cpu_flags |= SPROFILE_F_IRQS_OFF << FLAGS_SHIFT;
-}
+                   offsetof(struct sprofile_sample, kernel_depth) == 32 &&
+                   offsetof(struct sprofile_sample, user_depth) == 34 &&
+                   offsetof(struct sprofile_sample, pc) == 36,
+               "fill writes these as words");
 
 static ALWAYS_INLINE void fill(struct record *r, const struct hit *h)
 {
-    u32 *to = (u32 *)r;
-    const u32 *from = (const u32 *)&h->record;
-#pragma GCC unroll 16 // not by a string instruction, which is slow to start
-    for (u32 i = 0; i < sizeof(h->record) / sizeof(*to); i++)
-        to[i] = from[i];
+    struct sprofile_sample *s = &r->sample;
+    u32 *words = (u32 *)r;
+    words[0] = SPROFILE_R_SAMPLE | PLAIN_SIZE << SIZE_SHIFT;
+    words[1] = h->cpu | h->flags << FLAGS_SHIFT;
+    s->head.time = h->time;
+    s->task = h->thread->task->id;
+    s->thread = READ_ONCE(h->thread->tid); // exec may change it
+    s->period = h->period;
+    words[8] = h->mode == MODE_USER ? 1 << USER_DEPTH_SHIFT : 1;
+    s->pc[0] = h->tf->eip;
 }
 
 static NOINLINE u32 *unwind_kernel_part(struct sprofile_sample *s, u32 *at,
@@ -158,7 +147,7 @@ static void unwind(struct record *r, const struct hit *h)
 static NOINLINE bool tell_lost(struct session_cpu *c, const struct hit *h)
 {
     struct sprofile_lost lost = {
-        { SPROFILE_R_LOST, sizeof(lost), (u16)h->cpu, 0, h->record.time },
+        { SPROFILE_R_LOST, sizeof(lost), (u16)h->cpu, 0, h->time },
         c->lost_since,
     };
     if (!ring_write(&c->ring, &lost, sizeof(lost)))
@@ -167,15 +156,19 @@ static NOINLINE bool tell_lost(struct session_cpu *c, const struct hit *h)
     return true;
 }
 
-// What is rare: ticks that came late, interrupts off, a stack that is not
-// there.
-static NOINLINE void count_oddities(struct session_cpu *c, const struct hit *h,
-                                    u32 flags)
+// What is rare: ticks that came late, interrupts off.
+static NOINLINE void count_oddities(struct session_cpu *c, const struct hit *h)
 {
     counter_add(&c->missed, h->ticks - 1);
-    if (flags & SPROFILE_F_IRQS_OFF)
+    if (h->flags & SPROFILE_F_IRQS_OFF)
         counter_add(&c->irqs_off, 1);
-    if (flags & SPROFILE_F_USER_CUT)
+}
+
+static NOINLINE void fill_stacks(struct session_cpu *c, const struct hit *h,
+                                 struct record *r)
+{
+    unwind(r, h);
+    if (unlikely(r->sample.head.flags & SPROFILE_F_USER_CUT))
         counter_add(&c->unreadable, 1);
 }
 
@@ -185,9 +178,7 @@ static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
     bool full = c->lost_since && !tell_lost(c, h);
     fill(r, h);
     if (s->flags & SPROFILE_O_STACKS)
-        unwind(r, h);
-    counter_add(OPAQUE(&c->taken[h->mode]), 1);
-    count_oddities(c, h, r->sample.head.flags);
+        fill_stacks(c, h, r);
     if (!full && ring_write(&c->ring, r, r->sample.head.size))
         return;
     c->lost_since++;
@@ -197,31 +188,32 @@ static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
 static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
                                 const struct hit *h, struct record *spare)
 {
+    counter_add(&c->taken[h->mode], 1);
+    if (unlikely(h->ticks > 1 || h->flags & SPROFILE_F_IRQS_OFF))
+        count_oddities(c, h);
     if (unlikely(c->lost_since || !ring_has(&c->ring, s->record_room))) {
         store_elsewhere(s, c, h, spare);
         return;
     }
     struct record *r = ring_place(&c->ring);
     fill(r, h);
-    if (s->flags & SPROFILE_O_STACKS)
-        unwind(r, h);
-    counter_add(OPAQUE(&c->taken[h->mode]), 1);
-    u32 flags = r->sample.head.flags;
-    if (unlikely(h->ticks > 1 ||
-                 flags & (SPROFILE_F_IRQS_OFF | SPROFILE_F_USER_CUT)))
-        count_oddities(c, h, flags);
-    ring_commit(&c->ring, r->sample.head.size);
+    u32 size = PLAIN_SIZE;
+    if (s->flags & SPROFILE_O_STACKS) {
+        fill_stacks(c, h, r);
+        size = r->sample.head.size;
+    }
+    ring_commit(&c->ring, size);
 }
 
 // What one session makes of it; `last`: when it began to. Returns when it
 // ended.
-static NOINLINE u32 offer(struct session *s, const struct hit *h,
-                          struct level *l, u32 last)
+static ALWAYS_INLINE u32 offer(struct session *s, const struct hit *h,
+                               struct level *l, u32 last)
 {
     struct session_cpu *c = OPAQUE(&s->cpu[h->cpu]);
     if (unlikely(l->spent > spent_max))
         counter_add(&c->throttled, h->ticks);
-    else if (wanted(s, h))
+    else if (likely(wanted(s, h)))
         store(s, c, h, &l->record);
     else
         counter_add(&c->others, h->ticks);
@@ -232,7 +224,7 @@ static NOINLINE u32 offer(struct session *s, const struct hit *h,
 
 void sample_take(const struct sample_source *source, struct hit *h)
 {
-    u32 last = (u32)h->record.time;
+    u32 last = (u32)h->time;
     describe(h);
     struct level *l = OPAQUE(&levels[h->cpu][source->nmi]);
     if (unlikely(READ_ONCE(bins_source) == source))
@@ -246,5 +238,5 @@ void sample_take(const struct sample_source *source, struct hit *h)
         if (s && READ_ONCE(s->samples_of) == source)
             last = offer(s, h, l, last);
     }
-    l->spent += last - (u32)h->record.time;
+    l->spent += last - (u32)h->time;
 }

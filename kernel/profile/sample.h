@@ -62,32 +62,24 @@ static inline u32 sample_random_distance(u32 *seed, u32 period_ns)
     return period_ns / 2 + (u32)((u64)x * period_ns >> 32);
 }
 
-// A struct sprofile_sample without stacks, whole words at a time.
-struct plain_sample {
-    u32 type_size, cpu_flags;
-    u64 time;
-    u32 task, thread;
-    u64 period;
-    u32 depths, pc;
-};
-
 // One interrupt of a source, which says where it hit, when, and what it stands
-// for; sample_take completes the record.
+// for; sample_take adds what it interrupted.
 struct hit {
-    struct plain_sample record;
     const struct trapframe *tf;
-    u32 ticks; // periods it stands for (>= 1: the others came too late)
+    u64 time;   // TSC
+    u64 period; // what all ticks stand for, ns or events
+    u32 ticks;  // periods it stands for (>= 1: the others came too late)
     u32 mode, cpu;
-    const struct task *task;
+    u32 flags; // SPROFILE_F_
+    const struct thread *thread;
 };
-// `time`: TSC. `period`: what all ticks stand for, ns or events.
 static ALWAYS_INLINE void hit_set(struct hit *h, const struct trapframe *tf,
                                   u32 ticks, u64 period, u64 time)
 {
     h->tf = tf;
     h->ticks = ticks;
-    h->record.period = period;
-    h->record.time = time;
+    h->period = period;
+    h->time = time;
 }
 // Interrupts off; takes no lock, never faults.
 void sample_take(const struct sample_source *source, struct hit *h);
