@@ -13,12 +13,14 @@ struct acpi_header {
     char oem[6], oem_table[8];
     u32 oem_revision, creator, creator_revision;
 } PACKED;
+_Static_assert(sizeof(struct acpi_header) == 36, "ACPI 6.4, 5.2.6");
 
 // Generic address structure.
 struct acpi_address {
     u8 space, width, offset, access;
     u64 address;
 } PACKED;
+_Static_assert(sizeof(struct acpi_address) == 12, "ACPI 6.4, 5.2.3.2");
 #define ACPI_SPACE_MEMORY 0
 #define ACPI_SPACE_IO 1
 

@@ -26,6 +26,12 @@ struct fadt {
     u8 minor;
     u64 x_firmware_control, x_dsdt;
 } PACKED;
+_Static_assert(offsetof(struct fadt, pm_timer) == 76 &&
+                   offsetof(struct fadt, century) == 108 &&
+                   offsetof(struct fadt, flags) == 112 &&
+                   offsetof(struct fadt, reset) == 116 &&
+                   offsetof(struct fadt, x_dsdt) == 140,
+               "ACPI 6.4, table 5.9");
 
 #define FADT_RESET_SUPPORTED (1u << 10)
 

@@ -24,6 +24,7 @@ struct madt {
     struct acpi_header header;
     u32 lapic, flags;
 } PACKED;
+_Static_assert(sizeof(struct madt) == 44, "ACPI 6.4, table 5.19");
 
 struct entry {
     u8 type, length;
@@ -56,6 +57,7 @@ struct entry {
         } PACKED x2apic;
     };
 } PACKED;
+_Static_assert(sizeof(struct entry) == 16, "the longest, of an x2APIC");
 
 // The NMI entries name CPUs by the firmware's own numbers.
 static u8 apic_id_of_uid[256];

@@ -23,6 +23,7 @@ struct floating {
     u32 config;
     u8 length, revision, checksum, features[5];
 } PACKED;
+_Static_assert(sizeof(struct floating) == 16, "MP 1.4, 4.1");
 
 struct config {
     char signature[4];
@@ -35,6 +36,7 @@ struct config {
     u16 extended_length;
     u8 extended_checksum, reserved;
 } PACKED;
+_Static_assert(sizeof(struct config) == 44, "MP 1.4, 4.2");
 
 enum { MP_CPU, MP_BUS, MP_IOAPIC, MP_IO_INTERRUPT, MP_LOCAL_INTERRUPT };
 enum { INTERRUPT_VECTORED, INTERRUPT_NMI };

@@ -29,6 +29,9 @@ struct rsdp {
     u64 xsdt;
     u8 extended_checksum, reserved[3];
 } PACKED;
+_Static_assert(sizeof(struct rsdp) == 36 &&
+                   offsetof(struct rsdp, length) == RSDP_SIZE_V1,
+               "ACPI 6.4, 5.2.5.3");
 
 struct acpi_facts acpi_facts;
 

@@ -40,6 +40,9 @@ struct mb1_info {
     u32 config_table;
     u32 loader_name;
 };
+_Static_assert(offsetof(struct mb1_info, mmap_length) == 44 &&
+                   offsetof(struct mb1_info, loader_name) == 64,
+               "Multiboot 0.6.96, 3.3");
 
 struct mb1_module {
     u32 start, end, string, reserved;
@@ -50,6 +53,7 @@ struct mb1_mmap_entry {
     u64 base, length;
     u32 type;
 } PACKED;
+_Static_assert(sizeof(struct mb1_mmap_entry) == 24, "Multiboot 0.6.96, 3.3");
 
 #define MB_MEMORY_AVAILABLE 1
 
@@ -81,6 +85,7 @@ struct mb2_mmap_entry {
     u64 base, length;
     u32 type, reserved;
 };
+_Static_assert(sizeof(struct mb2_mmap_entry) == 24, "Multiboot 2.0, 3.6.8");
 
 struct mb2_mmap {
     struct mb2_tag tag;

@@ -18,18 +18,21 @@ static struct spinlock cmos_lock = SPINLOCK_INIT("cmos");
 
 static void park(void)
 {
+    spin_assert_held(&cmos_lock);
     out8(CMOS_INDEX, REGISTER_C);
     in8(CMOS_DATA);
 }
 
 static u8 read_at(u8 index)
 {
+    spin_assert_held(&cmos_lock);
     out8(CMOS_INDEX, index & CMOS_INDEX_MASK);
     return in8(CMOS_DATA);
 }
 
 static void write_at(u8 index, u8 value)
 {
+    spin_assert_held(&cmos_lock);
     out8(CMOS_INDEX, index & CMOS_INDEX_MASK);
     out8(CMOS_DATA, value);
 }

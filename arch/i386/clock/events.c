@@ -98,6 +98,7 @@ static void timer_event(void *arg UNUSED)
 
 static void shared_set(u64 deadline)
 {
+    spin_assert_held(&shared_lock);
     shared_deadline = deadline;
     int err = shared->start(shared, TIMER_ONESHOT,
                             MAX(ticks_until(deadline), shared_ticks_min));

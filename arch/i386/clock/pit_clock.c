@@ -37,6 +37,8 @@
 #define MASK 0x1ffffffu                // 28 s, half of that
 #define MASK_ALONE 0xffffu             // counter 2, and no TSC
 _Static_assert(PERIOD_2 % STEP == 0 && MASK < PAIR_TICKS, "the pair");
+_Static_assert((MASK & (MASK + 1)) == 0 && (MASK_ALONE & (MASK_ALONE + 1)) == 0,
+               "timecounter.h: masks");
 
 #define LATCH_LIMIT_US 20u   // 31 ticks are 26 us
 #define ALONE_LIMIT_US 1000u // half a period is 27 ms

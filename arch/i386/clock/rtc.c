@@ -17,6 +17,7 @@ static struct spinlock rtc_lock = SPINLOCK_INIT("rtc");
 
 static void wait_for_update(void)
 {
+    spin_assert_held(&rtc_lock);
     u64 limit = clock_now_ns() + UPDATE_LIMIT_NS;
     while (cmos_read(RTC_A) & RTC_A_UPDATING && clock_now_ns() < limit)
         cpu_relax();
@@ -24,6 +25,7 @@ static void wait_for_update(void)
 
 static struct rtc_registers read_registers(void)
 {
+    spin_assert_held(&rtc_lock);
     wait_for_update();
     struct rtc_registers r = {
         .second = cmos_read(RTC_SECONDS),
@@ -62,6 +64,7 @@ s64 rtc_read_seconds(void)
 
 static void write_registers(const struct rtc_registers *r)
 {
+    spin_assert_held(&rtc_lock);
     cmos_change(RTC_B, RTC_B_SET, RTC_B_SET);
     cmos_write(RTC_SECONDS, r->second);
     cmos_write(RTC_MINUTES, r->minute);

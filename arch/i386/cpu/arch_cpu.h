@@ -15,6 +15,10 @@ struct tss {
     u32 ldt;
     u16 trap, io_map;
 };
+_Static_assert(sizeof(struct tss) == 104 && offsetof(struct tss, cr3) == 28 &&
+                   offsetof(struct tss, es) == 72 &&
+                   offsetof(struct tss, io_map) == 102,
+               "SDM vol. 3, figure 8-2");
 
 #define DOUBLE_FAULT_STACK 6144u
 

@@ -19,6 +19,9 @@ struct sigcontext {
     u32 fpstate; // address or 0
     u32 oldmask, cr2;
 };
+_Static_assert(sizeof(struct sigcontext) == 88 &&
+                   offsetof(struct sigcontext, eip) == 56,
+               "asm/sigcontext.h");
 
 struct stack_user {
     u32 sp;
@@ -32,6 +35,7 @@ struct siginfo_user {
     s32 signo, err, code;
     u32 fields[29];
 };
+_Static_assert(sizeof(struct siginfo_user) == 128, "SI_MAX_SIZE");
 
 struct ucontext {
     u32 flags, link;
@@ -39,6 +43,9 @@ struct ucontext {
     struct sigcontext context;
     sigset_t mask;
 };
+_Static_assert(offsetof(struct ucontext, context) == 20 &&
+                   offsetof(struct ucontext, mask) == 108,
+               "asm/ucontext.h");
 
 struct frame_plain {
     u32 restorer;
@@ -48,6 +55,7 @@ struct frame_plain {
     u32 mask_high;
     u8 code[8];
 };
+_Static_assert(offsetof(struct frame_plain, context) == 8, "struct sigframe");
 
 struct frame_rt {
     u32 restorer;
@@ -57,6 +65,9 @@ struct frame_rt {
     struct ucontext ucontext;
     u8 code[8];
 };
+_Static_assert(offsetof(struct frame_rt, info) == 16 &&
+                   offsetof(struct frame_rt, ucontext) == 144,
+               "struct rt_sigframe");
 
 // What fpstate points to: the legacy environment with Linux's mark that an
 // FXSAVE image follows it (magic 0), or the plain FSAVE image.
@@ -66,6 +77,7 @@ struct fpstate {
     u16 status, magic;
     u8 fxsave[FPU_AREA_SIZE];
 };
+_Static_assert(offsetof(struct fpstate, fxsave) == 112, "asm/sigcontext.h");
 #define FPSTATE_FXSAVE 0
 #define FPSTATE_PLAIN 0xffff
 #define FSAVE_SIZE 108

@@ -10,6 +10,7 @@
 #define SCREEN_ROWS 25u
 #define SCREEN_COLS 80u
 #define SCREEN_PARAMETERS 8
+_Static_assert(SCREEN_ROWS <= 32, "screen.dirty has a bit for each row");
 
 // A cell is the VGA's: character | attribute << 8.
 struct screen {

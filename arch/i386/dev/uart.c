@@ -197,6 +197,7 @@ CONSOLE(console);
 
 static void set_interrupts(const struct uart *u)
 {
+    spin_assert_held(&u->lock);
     u8 receive = u->throttled ? 0 : IER_RECEIVE;
     u8 transmit = u->want_room ? IER_TRANSMIT : 0;
     if (u->started && !u->in_handler)
@@ -235,6 +236,7 @@ static void uart_throttle(struct tty_driver *d, bool on)
 
 static u32 receive(struct uart *u, char *buf)
 {
+    spin_assert_held(&u->lock);
     u32 n = 0;
     u8 status;
     while (n < RECEIVE_MAX && (status = get(u, LINE_STATUS)) & LSR_READY) {

@@ -14,6 +14,8 @@
 #define VECTOR_ISA VECTOR_DEVICE_FIRST // 16 of them
 #define VECTOR_LAPIC_FIRST 0xe0
 #define CASCADE_IRQ 2
+_Static_assert(VECTOR_ISA % 8 == 0 && VECTOR_ISA + ISA_IRQS <= VECTOR_SYSCALL,
+               "the 8259 gives the low three bits; free_vector");
 
 enum controller { CONTROLLER_NONE, LAPIC, IOAPIC, I8259 };
 

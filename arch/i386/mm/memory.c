@@ -23,6 +23,11 @@
 
 #define DEVICE_BASE VMAP_LIMIT
 #define DEVICE_END WINDOW_BASE
+_Static_assert(KERNEL_BASE + DIRECT_MAP_MAX <= VMAP_BASE, "the direct map");
+_Static_assert(CPU_MAX *(WINDOWS_PER_CPU + 1) * PAGE_SIZE <= -WINDOW_BASE,
+               "windows, and the samplers'");
+_Static_assert(VMAP_LIMIT % MIB(4) == 0 && WINDOW_BASE % MIB(4) == 0,
+               "whole tables");
 
 #define RW (PROT_R | PROT_W | PROT_GLOBAL)
 

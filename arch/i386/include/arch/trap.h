@@ -14,6 +14,11 @@ struct trapframe {
     u32 eip, cs, eflags;
     u32 esp, ss;
 };
+_Static_assert(offsetof(struct trapframe, ds) == 28 &&
+                   offsetof(struct trapframe, vector) == 40 &&
+                   offsetof(struct trapframe, eip) == 48 &&
+                   sizeof(struct trapframe) == 68,
+               "entry.S");
 
 #define KERNEL_CS 0x60
 #define KERNEL_DS 0x68
@@ -25,6 +30,12 @@ struct trapframe {
 #define GDT_TLS_FIRST 6 // three entries for set_thread_area: 6, 7, 8
 #define GDT_TLS_COUNT 3
 #define GDT_ENTRIES 32
+_Static_assert(DOUBLE_FAULT_SEL / 8 < GDT_ENTRIES &&
+                   PERCPU_SEL / 8 < GDT_ENTRIES,
+               "selectors of the GDT");
+_Static_assert((KERNEL_CS & 3) == 0 && (KERNEL_DS & 3) == 0 &&
+                   (USER_CS & 3) == 3 && (USER_DS & 3) == 3,
+               "privilege levels");
 
 #define EFLAGS_IF 0x200
 #define EFLAGS_TF 0x100
