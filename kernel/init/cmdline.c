@@ -1,5 +1,6 @@
 #include "kernel/init/cmdline.h"
 
+#include "arch/boot.h"
 #include "kernel/init/log.h"
 #include "lib/string.h"
 
@@ -55,6 +56,9 @@ bool kernel_arg_number(const struct kernel_arg *arg, u32 *number)
 void cmdline_parse(const char *cmdline)
 {
     bool unknown = false;
+    if (strlen(cmdline) >= BOOT_CMDLINE_MAX - 1)
+        log_printf("warning: the kernel's command line is cut here: '%s'\n",
+                   cmdline + BOOT_CMDLINE_MAX - 20);
     for (const char *p = cmdline; *p;) {
         if (*p == ' ') {
             p++;

@@ -37,6 +37,13 @@ def test_unknown_argument():
     assert "no_such_argument" in result.output, result
 
 
+def test_long_command_line():
+    """What does not fit is told of, with its last words."""
+    result = vm("dmesg", "--kargs", "maxcpus=1 " * 120)
+    assert "command line is cut here: 'pus=1 maxcpus=1 max'" in result.output, \
+        result
+
+
 def test_bad_values_of_arguments():
     """Each is named, and the machine runs as if it had not been given."""
     values = ("maxcpus=few", "acpi=maybe", "timer=sundial", "console=teletype",
