@@ -226,9 +226,9 @@ static ALWAYS_INLINE bool read_frame(struct user_peek *p, u32 at,
 static ALWAYS_INLINE bool is_frame(struct user_peek *p, u32 at, u32 above)
 {
     struct frame f;
-    return at >= above && !(at & 3) && read_frame(p, at, &f) &&
-           f.back - PAGE_SIZE < USER_END - PAGE_SIZE &&
-           (!f.caller || f.caller > at);
+    return likely(at >= above && !(at & 3)) && likely(read_frame(p, at, &f)) &&
+           likely(f.back - PAGE_SIZE < USER_END - PAGE_SIZE) &&
+           likely(f.caller - 1 >= at); // none, or above
 }
 
 // A function that uses ebp for something else (a system call's sixth argument)
@@ -267,60 +267,107 @@ static ALWAYS_INLINE u32 stack_top(struct user_peek *p, u32 esp, u32 *out)
     return SPROFILE_STACK_WORDS;
 }
 
+// The places in a page where a frame can lie have numbers: the last is -1, one
+// word below it is -2. So have all addresses, and as u32s the page's numbers
+// are the greatest: those of addresses above and below it are less, those of
+// addresses that are not aligned less still. That a number is greater than a
+// frame's tells at once that it is another's, above it and in the same page.
+#define PLACE_FIRST (u32) - (PAGE_SIZE / 4 - 1)
+
+static ALWAYS_INLINE u32 place_base(u32 page)
+{
+    return page + PAGE_SIZE - 7; // place_address(-1) is the last
+}
+
+static ALWAYS_INLINE u32 place(u32 va, u32 base)
+{
+    u32 n = va - base;
+    return n >> 2 | n << 30;
+}
+
+static ALWAYS_INLINE u32 place_address(u32 place, u32 base)
+{
+    return (place << 2 | place >> 30) + base;
+}
+
+// Where the frame at a place leads to when it is not to one above it in its
+// page: an address above it; 0: nowhere. (Reads it again: to keep what was read
+// would take the loop below a register that it does not have.)
+static NO_KASAN NO_KCSAN NOINLINE u32 caller_above(const u32 *last, u32 at,
+                                                   u32 base)
+{
+    u32 caller = READ_ONCE(last[(s32)at]);
+    return caller > place_address(at, base) ? caller : 0;
+}
+
+#define BATCH 4u // frames, for each look at whether there is room
+
 // Follows the frame at *frame, and those that it leads to, upwards while they
-// lie in the page that `p` shows: writes their return addresses from `out` to
-// `end`. *frame: the next one, 0: there is none.
+// lie in the page that `p` shows and BATCH more fit: writes their return
+// addresses from `out` to `end`. *frame: the next one, 0: there is none.
 static NO_KASAN NO_KCSAN u32 *walk_page(const struct user_peek *p, u32 *frame,
                                         u32 *out, const u32 *end)
 {
-    u8 *page = (u8 *)p->at;
-    u32 base = p->page - 4, slot = *frame - base; // of the return address
-    if (unlikely(!slot))
+    const u32 base = place_base(p->page);
+    u32 *last = (u32 *)(p->at + PAGE_SIZE - 4);
+    u32 at = place(*frame, base);
+    if (unlikely(at < PLACE_FIRST))
         return out;
-    while (!(slot & ~(PAGE_SIZE - 4)) && out < end) {
-        u32 next = OPAQUE(*(u32 *)(page + slot - 4)) - base;
-        *out++ = OPAQUE(*(u32 *)(page + slot));
-        if (unlikely(next <= slot)) {
-            *frame = 0;
-            return out;
+    while (likely(end - out >= (s32)BATCH)) {
+#pragma GCC unroll 4
+        for (u32 i = 0; i < BATCH; i++) {
+            u32 next = place(OPAQUE(last[(s32)at]), base);
+            u32 back = OPAQUE(last[(s32)at + 1]);
+            if (unlikely(!back)) { // given nowhere to return to
+                *frame = 0;
+                return out + i;
+            }
+            out[i] = back;
+            if (unlikely(next <= at)) {
+                *frame = caller_above(last, at, base);
+                return out + i + 1;
+            }
+            at = next;
         }
-        slot = next;
+        out += BATCH;
     }
-    *frame = slot + base < p->page ? 0 : slot + base;
+    *frame = place_address(OPAQUE(at), base);
     return out;
 }
 
 // From page to page. Returns the end of the chain.
-static ALWAYS_INLINE u32 *walk_user(struct user_peek *p, u32 frame, u32 *out,
-                                    const u32 *limit, enum unwind_end *end)
+static NOINLINE u32 *walk_user(struct user_peek *p, u32 frame, u32 *out,
+                               enum unwind_end *end)
 {
-    const u32 *first = out;
-    out = walk_page(p, &frame, out, limit);
-    while (unlikely(frame && !(frame & 3))) {
+    const u32 *limit = out + SPROFILE_FRAMES_MAX - 1;
+    for (;;) {
+        out = walk_page(p, &frame, out, limit);
+        if (likely(!frame) || frame & 3)
+            return out;
         struct frame f;
-        if (out == limit || !read_frame(p, frame, &f)) {
+        if (out == limit || !read_split_frame(p, frame, &f)) {
             *end = UNWIND_CUT;
-            break;
+            return out;
         }
+        if (!f.back)
+            return out;
         *out++ = f.back;
         if (f.caller <= frame)
-            break;
+            return out;
         frame = f.caller;
-        out = walk_page(p, &frame, out, limit);
     }
-    // The outermost function may have been given nowhere to return to.
-    return out > first && !out[-1] ? out - 1 : out;
 }
 
 u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part)
 {
     struct user_context u = { tf->eip, tf->esp, tf->ebp };
-    if (unlikely(!trap_from_user(tf)) && !left_user_mode(tf, &u))
+    bool user_mode = trap_from_user(tf);
+    if (unlikely(!user_mode) && !left_user_mode(tf, &u))
         return NULL;
     struct user_peek p;
-    user_peek_begin(&p);
+    user_peek_begin(&p, u.esp, user_mode);
     u32 *top = out + 2, frame = u.ebp;
-    u32 words = stack_top(&p, u.esp, top);
+    u32 words = OPAQUE(stack_top(&p, u.esp, top));
     part->end = UNWIND_COMPLETE;
     if (unlikely(!is_frame(&p, frame, u.esp))) {
         frame = find_saved(&p, u.esp, top, words);
@@ -332,7 +379,7 @@ u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part)
     u32 *chain = top + words, *at = chain;
     *at++ = u.eip;
     if (likely(frame))
-        at = walk_user(&p, frame, at, chain + SPROFILE_FRAMES_MAX, &part->end);
+        at = walk_user(&p, frame, at, &part->end);
     part->depth = (u32)(at - chain);
     user_peek_end(&p);
     return at;

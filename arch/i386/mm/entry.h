@@ -134,7 +134,7 @@ static ALWAYS_INLINE void *leaf_entry_inline(const struct pagetable *pt, u32 va)
     if (!(pointer & ENTRY_PRESENT))
         return NULL;
     const u64 *directory = phys_to_virt(pointer & PAGE_MASK);
-    u32 e = (u32)READ_ONCE(directory[va >> 21 & 511]);
+    u32 e = READ_ONCE(*(const u32 *)&directory[va >> 21 & 511]);
     if ((e & (ENTRY_PRESENT | ENTRY_LARGE)) != ENTRY_PRESENT)
         return NULL;
     u64 *table = phys_to_virt(e & PAGE_MASK);

@@ -1,17 +1,12 @@
 #include "arch/i386/mm/peek.h"
 
-#include "arch/i386/mm/entry.h"
-#include "arch/i386/mm/memory.h"
-
-#define FRAME_HIGH (u32)(ENTRY_FRAME >> 32)
-
 static u32 window(void)
 {
     return sampler_window(this_cpu_read(id));
 }
 
 // Under the window of a sampler that this one interrupted, if any.
-static NOINLINE void show(struct user_peek *p, paddr_t frame)
+NOINLINE void user_peek_show(struct user_peek *p, paddr_t frame)
 {
     void *entry = leaf_entry(&kernel_pagetable, window());
     u64 value = entry_make(frame, PROT_R | PROT_GLOBAL);
@@ -29,25 +24,15 @@ void user_peek_close(struct user_peek *p)
     tlb_flush_page(window());
 }
 
-// Another CPU may be changing the entry: two halves of different values are not
-// taken for an address.
-bool user_peek_page(struct user_peek *p, u32 va)
+NOINLINE bool user_peek_page(struct user_peek *p, u32 va)
 {
-    const u32 wanted = ENTRY_PRESENT | ENTRY_USER;
-    if (!p->pt || va >= USER_END)
-        return false;
-    const u32 *entry = leaf_entry_inline(p->pt, va);
-    if (!entry)
-        return false;
-    u32 low = READ_ONCE(entry[0]);
-    u32 high = mmu_pae ? READ_ONCE(entry[1]) & FRAME_HIGH : 0;
-    if ((low & wanted) != wanted || READ_ONCE(entry[0]) != low)
-        return false;
-    u32 frame = low & PAGE_MASK;
-    if (likely(!high && is_direct(frame)))
-        p->at = phys_to_virt(frame);
-    else
-        show(p, (u64)high << 32 | frame);
-    p->page = va & PAGE_MASK;
-    return true;
+    return user_peek_page_inline(p, va);
+}
+
+const u32 *user_peek_elsewhere(struct user_peek *p, u32 va, u32 bytes)
+{
+    if ((!p->at || va - p->page >= PAGE_SIZE) && !user_peek_page(p, va))
+        return NULL;
+    u32 offset = va - p->page;
+    return offset <= PAGE_SIZE - bytes ? (const u32 *)(p->at + offset) : NULL;
 }

@@ -9,48 +9,84 @@
 #pragma once
 
 #include "arch/cpu.h"
+#include "arch/i386/mm/entry.h"
+#include "arch/i386/mm/memory.h"
 #include "arch/mmu.h"
 #include "kernel/mm/aspace.h"
 #include "kernel/sched/task.h"
 
-#define PEEK_NO_PAGE USER_END
+#define PEEK_FRAME_HIGH (u32)(ENTRY_FRAME >> 32)
 
 struct user_peek {
     const struct pagetable *pt; // NULL: there is no user memory
-    u32 page;                   // whose frame `at` shows; PEEK_NO_PAGE: none
-    const u8 *at;
-    u64 under; // what an interrupted sampler's window showed
+    const u8 *at;               // NULL: no page has been found yet
+    u32 page;                   // what `at` shows
+    u64 under;                  // what an interrupted sampler's window showed
     bool window_used;
 };
 
 void user_peek_close(struct user_peek *p);
-// Interrupts are off from begin to end. They nest: an NMI may come between.
-// Only what is loaded here is kept from being taken apart.
-static ALWAYS_INLINE void user_peek_begin(struct user_peek *p)
+// Shows a frame that the direct map does not.
+void user_peek_show(struct user_peek *p, paddr_t frame);
+
+// Shows the page of `va`. False: it is not there. Another CPU may be changing
+// the entry: two halves of different values are not taken for an address.
+static ALWAYS_INLINE bool user_peek_page_inline(struct user_peek *p, u32 va)
 {
-    const struct task *task = current->task;
+    const u32 wanted = ENTRY_PRESENT | ENTRY_USER;
+    if (!p->pt || va >= USER_END)
+        return false;
+    const u32 *entry = leaf_entry_inline(p->pt, va);
+    if (!entry)
+        return false;
+    u32 low = READ_ONCE(entry[0]);
+    u32 high = mmu_pae ? READ_ONCE(entry[1]) & PEEK_FRAME_HIGH : 0;
+    if ((low & wanted) != wanted || READ_ONCE(entry[0]) != low)
+        return false;
+    u32 frame = low & PAGE_MASK;
+    if (likely(!high && is_direct(frame)))
+        p->at = phys_to_virt(frame);
+    else
+        user_peek_show(p, (u64)high << 32 | frame);
+    p->page = va & PAGE_MASK;
+    return true;
+}
+bool user_peek_page(struct user_peek *p, u32 va);
+
+// Only what is loaded here is kept from being taken apart: in user mode that is
+// the thread's own.
+static ALWAYS_INLINE const struct pagetable *user_peek_table(bool user_mode)
+{
     const struct aspace *as = this_cpu_read(aspace);
-    bool ours = as && task && READ_ONCE(task->aspace) == as;
-    p->pt = ours ? &as->pt : NULL;
-    p->page = PEEK_NO_PAGE;
+    if (likely(user_mode))
+        return &as->pt;
+    const struct task *task = current->task;
+    return as && task && READ_ONCE(task->aspace) == as ? &as->pt : NULL;
+}
+// Interrupts are off from begin to end. They nest: an NMI may come between.
+// Shows the page of `va`, if it is there; `user_mode` was interrupted, or not.
+static ALWAYS_INLINE void user_peek_begin(struct user_peek *p, u32 va,
+                                          bool user_mode)
+{
+    p->pt = user_peek_table(user_mode);
     p->window_used = false;
+    if (unlikely(!user_peek_page_inline(p, va)))
+        p->at = NULL;
 }
 static ALWAYS_INLINE void user_peek_end(struct user_peek *p)
 {
     if (unlikely(p->window_used))
         user_peek_close(p);
 }
-// Shows the page of `va`. False: it is not there.
-bool user_peek_page(struct user_peek *p, u32 va);
 
+const u32 *user_peek_elsewhere(struct user_peek *p, u32 va, u32 bytes);
 // The `bytes` at `va`, if they lie in one page and it is present; else NULL.
 // What is there may change at any moment.
 static ALWAYS_INLINE const u32 *user_peek(struct user_peek *p, u32 va,
                                           u32 bytes)
 {
-    if (va - p->page >= PAGE_SIZE && !user_peek_page(p, va))
-        return NULL;
     u32 offset = va - p->page;
-    return likely(offset <= PAGE_SIZE - bytes) ? (const u32 *)(p->at + offset)
-                                               : NULL;
+    if (likely(p->at && offset <= PAGE_SIZE - bytes))
+        return (const u32 *)(p->at + offset);
+    return user_peek_elsewhere(p, va, bytes);
 }
