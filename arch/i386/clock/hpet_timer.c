@@ -37,17 +37,17 @@
 
 static struct comparator {
     struct irq_source source;
-    bool wide;    // 64 bits
-    u32 opened;   // the mode for which the interrupt is open; 0: closed
-    u32 ticks;    // the period; 0: one shot
-    bool row;     // it runs: its interrupts set the next tick
-    u64 next;     // when it is due, of the counter
-    u32 high;     // that half of the comparator's register
-    u32 grid_min; // ticks until the first of a row may come
-    // For the interrupt of a single shot, while another CPU may set a new one:
-    // the low half of `next`, and that it has not come. At worst the new one is
-    // taken for the old one's, when both are due.
-    u32 due;
+    volatile u32 *value; // its register, low half and high
+    bool wide;           // 64 bits
+    u32 opened;          // the mode for which the interrupt is open; 0: closed
+    u32 ticks;           // the period; 0: one shot
+    bool row;            // it runs: its interrupts set the next tick
+    u32 grid_min;        // ticks until the first of a row may come
+    // What its register was set to. Of a single shot another CPU may set a new
+    // one while the old one's interrupt looks at `due` and whether it is still
+    // `armed`: at worst the new one is taken for the old one's, when both are
+    // due.
+    u32 due, high;
     bool armed; // atomic
 } __attribute__((aligned(64))) comparators[COMPARATORS];
 
@@ -67,16 +67,24 @@ static u64 counter(const struct comparator *c)
 
 // If the high half changes, the two together are a wrong moment for an instant:
 // an interrupt then finds that nothing is due.
-static ALWAYS_INLINE void set_comparator(u32 n, u64 next)
+static void set_comparator(struct comparator *c, u64 due)
 {
-    struct comparator *c = &comparators[n];
-    c->next = next;
-    WRITE_ONCE(c->due, (u32)next);
-    if (unlikely(next >> 32 != c->high) && c->wide) {
-        c->high = (u32)(next >> 32);
-        hpet_write(HPET_COMPARATOR_HIGH(n), c->high);
+    WRITE_ONCE(c->due, (u32)due);
+    if (due >> 32 != c->high && c->wide) {
+        c->high = (u32)(due >> 32);
+        c->value[1] = c->high;
     }
-    hpet_write(HPET_COMPARATOR(n), (u32)next);
+    c->value[0] = (u32)due;
+}
+
+// In a row: that many ticks on.
+static ALWAYS_INLINE void advance(struct comparator *c, u32 ticks)
+{
+    u32 due = c->due + ticks;
+    WRITE_ONCE(c->due, due);
+    if (unlikely(due < ticks) && c->wide)
+        c->value[1] = ++c->high;
+    c->value[0] = due;
 }
 
 // Ticks from now until it is due; negative when that is past.
@@ -92,36 +100,44 @@ static bool take_shot(struct comparator *c)
 }
 
 // It is armed when it is complete: what interrupts earlier is of no shot.
-static void shoot(u32 n, u32 ticks)
+static void shoot(struct comparator *c, u32 ticks)
 {
-    struct comparator *c = &comparators[n];
     do {
         __atomic_store_n(&c->armed, false, __ATOMIC_RELEASE);
-        set_comparator(n, counter(c) + ticks);
+        set_comparator(c, counter(c) + ticks);
         __atomic_store_n(&c->armed, true, __ATOMIC_RELEASE);
         ticks += MARGIN;
     } while (ahead(c) <= 0 && take_shot(c));
 }
 
-static NOINLINE void catch_up(u32 n)
+// Whether a row's next tick is set to where it belongs: neither so near that it
+// may be missed, or past, nor further away than a period.
+static ALWAYS_INLINE bool in_time(const struct comparator *c)
 {
-    struct comparator *c = &comparators[n];
-    s32 left;
-    while ((left = ahead(c)) < (s32)MARGIN)
-        set_comparator(n, c->next +
-                              ((MARGIN - (u32)left) / c->ticks + 1) * c->ticks);
+    return (u32)ahead(c) - MARGIN <= c->ticks;
+}
+
+// It is late by whole periods, or by more than the counter's low half can tell:
+// then a new grid begins.
+static NOINLINE void catch_up(struct comparator *c)
+{
+    while (!in_time(c)) {
+        s32 left = ahead(c);
+        if (left < (s32)MARGIN)
+            advance(c, ((MARGIN - (u32)left) / c->ticks + 1) * c->ticks);
+        else
+            set_comparator(c, counter(c) + c->ticks + MARGIN);
+    }
 }
 
 // From the first point of the grid on, which must be too far away to come while
 // it is being set; what interrupts before it is complete is of no row.
-static void start_row(u32 n)
+static void start_row(struct comparator *c)
 {
-    struct comparator *c = &comparators[n];
-    u32 ticks = MAX(c->ticks, c->grid_min);
     do {
         WRITE_ONCE(c->row, false);
         barrier();
-        set_comparator(n, counter(c) + ticks);
+        set_comparator(c, counter(c) + MAX(c->ticks, c->grid_min));
         barrier();
         WRITE_ONCE(c->row, true);
     } while (ahead(c) < (s32)MARGIN);
@@ -136,24 +152,26 @@ static void start_row(u32 n)
 // The counter is read again when the comparator is set: whatever came between
 // (an SMI, a hypervisor), a point that has passed meanwhile would be waited for
 // until the counter comes round.
-static ALWAYS_INLINE bool next_shot(u32 n)
+static ALWAYS_INLINE bool next_shot(struct comparator *c)
 {
-    struct comparator *c = &comparators[n];
-    u32 now = hpet_read(HPET_COUNTER), left = (u32)c->next - now;
-    if (unlikely((s32)left > (s32)MARGIN) && left <= MAX(c->ticks, c->grid_min))
+    s32 left = ahead(c);
+    if (unlikely(left > (s32)MARGIN) && (u32)left <= MAX(c->ticks, c->grid_min))
         return false;
-    set_comparator(n, c->next + c->ticks);
-    if (unlikely(ahead(c) < (s32)MARGIN))
-        catch_up(n);
+    advance(c, c->ticks);
+    if (unlikely(!in_time(c)))
+        catch_up(c);
     return true;
+}
+
+static NOINLINE bool shot_came(struct comparator *c)
+{
+    return ahead(c) <= (s32)MARGIN && take_shot(c);
 }
 
 static bool hpet_serve(struct timer *t)
 {
-    struct comparator *c = &comparators[t->unit];
-    if (likely(READ_ONCE(c->row)))
-        return next_shot(t->unit);
-    return ahead(c) <= (s32)MARGIN && take_shot(c);
+    struct comparator *c = OPAQUE(&comparators[t->unit]);
+    return likely(READ_ONCE(c->row)) ? next_shot(c) : shot_came(c);
 }
 
 // --- where the interrupts go
@@ -180,7 +198,7 @@ static int open_source(u32 n, u32 mode)
         config |= HPET_TIMER_LINE(c->source.line.gsi);
     }
     // Neither now nor soon: the first shot is set when all is open.
-    set_comparator(n, counter(c) + TICKS_MAX);
+    set_comparator(c, counter(c) + TICKS_MAX);
     hpet_write(HPET_TIMER(n), config | HPET_TIMER_ON);
     c->opened = mode;
     return irq_source_open(&c->source, target);
@@ -195,9 +213,9 @@ static int hpet_start(struct timer *t, u32 mode, u64 ticks)
         err = open_source(t->unit, mode);
     }
     if (c->ticks)
-        start_row(t->unit);
+        start_row(c);
     else
-        shoot(t->unit, (u32)ticks);
+        shoot(c, (u32)ticks);
     return err;
 }
 
@@ -268,15 +286,16 @@ static const char *hpet_probe(struct timer *t)
     }
     u32 config = hpet_read(HPET_TIMER(n)) & ~HPET_TIMER_ON;
     hpet_write(HPET_TIMER(n), config);
-    comparators[n].wide =
-        capabilities & HPET_COUNTER_64 && config & HPET_TIMER_64;
+    struct comparator *c = &comparators[n];
+    c->value = hpet_registers + HPET_COMPARATOR(n) / 4;
+    c->wide = capabilities & HPET_COUNTER_64 && config & HPET_TIMER_64;
     t->hz = hpet_hz();
-    comparators[n].grid_min = (u32)timer_ticks(t, GRID_MIN_NS);
+    c->grid_min = (u32)timer_ticks(t, GRID_MIN_NS);
     t->min_period = MAX((u64)PERIOD_MIN_NS, timer_ns(t, 2 * MARGIN));
     t->max_period = timer_ns(t, TICKS_MAX);
     if (find_source(t))
         return "it has no interrupt line";
-    t->vector = comparators[n].source.vector;
+    t->vector = c->source.vector;
     return interrupts(t) ? NULL : "its interrupts do not arrive";
 }
 

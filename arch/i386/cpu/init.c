@@ -48,6 +48,7 @@ void cpu_init_boot(void)
     struct cpu *cpu = &cpus[0];
     cpu->self = cpu;
     cpu->arch = &boot_arch;
+    cpu->irq_counts = irq_counts[0];
     cpu->idle_stack_top = boot_stack_top;
     cpu->online = true;
     gdt_init(cpu);

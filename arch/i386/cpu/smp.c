@@ -135,6 +135,7 @@ static bool prepare_cpu(u32 id, u32 apic_id)
     c->id = id;
     c->apic_id = apic_id;
     c->arch = frame_va(f);
+    c->irq_counts = irq_counts[id];
     c->idle_stack_top = stack + KSTACK_SIZE;
     return true;
 }

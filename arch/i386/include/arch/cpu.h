@@ -31,6 +31,7 @@ struct cpu {
 
     struct run_queue *rq;            // kernel/sched
     struct ledger *ledger;           // kernel/time
+    struct counter *irq_counts;      // arch/irq.h, by vector
     struct callouts *callouts;       // kernel/time
     struct frame_cache *frame_cache; // kernel/mm
     struct syscall_counts *syscalls; // kernel/syscall

@@ -34,11 +34,12 @@ void irq_watch(u32 vector, void (*fn)(u32 vector));
 // Dispatches a vector >= 0x20 (called by the trap code; acknowledges it too).
 void irq_dispatch(struct trapframe *tf);
 
+// Each row is written by its CPU, which finds it in its struct cpu.
+extern struct counter irq_counts[CPU_MAX][VECTORS];
 // Counts an exception (vector 0 to 31). Interrupts off. From the trap code.
-extern struct counter irq_counts[CPU_MAX][VECTORS]; // each written by its CPU
 static ALWAYS_INLINE void irq_count_exception(u32 vector)
 {
-    counter_add(OPAQUE(&irq_counts[this_cpu_read(id)][vector]), 1);
+    counter_add(OPAQUE(&this_cpu_read(irq_counts)[vector]), 1);
 }
 // Count of `vector` taken on `cpu`, and what it is ("" when unused).
 u64 irq_count(u32 cpu, u32 vector);
