@@ -12,18 +12,20 @@
 // CPUs; ends QEMU with the panic status. Any context.
 NORETURN void panic(const char *fmt, ...) PRINTF(1, 2);
 
-#define assert(condition)                                               \
-    do {                                                                \
-        if (unlikely(!(condition)))                                     \
-            panic("assertion failed: %s (%s:%d)", #condition, __FILE__, \
-                  __LINE__);                                            \
+#define ASSERT_SAYING(condition, text)                                       \
+    do {                                                                     \
+        if (unlikely(!(condition)))                                          \
+            panic("assertion failed: %s (%s:%d)", text, __FILE__, __LINE__); \
     } while (0)
+#define assert(condition) ASSERT_SAYING(condition, #condition)
 #endif
 
 // Where each instruction counts: the kernels and the host's tests that check
 // themselves look, the others do not.
-#if defined(CHECKED) || defined(__SANITIZE_ADDRESS__)
+#if !defined(CHECKED) && !defined(__SANITIZE_ADDRESS__)
+#define assert_checked(condition) ((void)(false && (condition)))
+#elif __STDC_HOSTED__
 #define assert_checked(condition) assert(condition)
 #else
-#define assert_checked(condition) ((void)(false && (condition)))
+#define assert_checked(condition) ASSERT_SAYING(condition, #condition)
 #endif

@@ -331,7 +331,8 @@ static int make_cmdline(struct text *t, void *arg)
     if (task == NULL)
         return -ESRCH;
     flags = spin_lock_irq(&task->lock);
-    if (task->cmdline != NULL && !READ_ONCE(task->zombie))
+    // Not of a zombie: it is shown as one when its last thread is gone.
+    if (task->cmdline != NULL && READ_ONCE(task->thread_count) > 0)
         text_append(t, task->cmdline, task->cmdline_size);
     spin_unlock_irq(&task->lock, flags);
     task_unref(task);

@@ -306,9 +306,11 @@ SYSCALL_HANDLER(timer_getoverrun)
 
 // --- the end ----------------------------------------------------------------
 
+// By its only thread, or by the last one that runs.
 static void end_all(struct task *t)
 {
-    assert_checked(READ_ONCE(t->thread_count) <= 1);
+    assert_checked(!READ_ONCE(t->threads_running) ||
+                   READ_ONCE(t->thread_count) == 1);
     struct posix_timers *all = t->posix_timers;
     if (!all)
         return;
