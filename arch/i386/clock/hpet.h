@@ -19,7 +19,7 @@ enum {
 // Of each timer, from these offsets on:
 #define HPET_TIMER(n) (0x100 + 0x20 * (n))
 #define HPET_TIMER_ROUTES(n) (HPET_TIMER(n) + 0x04) // lines it can use, as bits
-#define HPET_COMPARATOR(n) (HPET_TIMER(n) + 0x08) // and its high half
+#define HPET_COMPARATOR(n) (HPET_TIMER(n) + 0x08)   // and its high half
 #define HPET_MESSAGE_DATA(n) (HPET_TIMER(n) + 0x10)
 #define HPET_MESSAGE_ADDRESS(n) (HPET_TIMER(n) + 0x14)
 #define HPET_TIMER_LEVEL (1u << 1)
