@@ -195,6 +195,24 @@ OUTLINE static void too_deep(unsigned n)
     STAY();
 }
 
+// Where the stack pointer and the frame pointer are these for a while.
+static inline __attribute__((always_inline)) void spin_on(uint32_t esp,
+                                                          uint32_t ebp)
+{
+    unsigned spins = SPINS;
+    __asm__ volatile("movl %%esp, %%esi\n\t"
+                     "movl %%ebp, %%edi\n\t"
+                     "movl %1, %%esp\n\t"
+                     "movl %2, %%ebp\n\t"
+                     "1: decl %0\n\t"
+                     "jnz 1b\n\t"
+                     "movl %%edi, %%ebp\n\t"
+                     "movl %%esi, %%esp"
+                     : "+c"(spins)
+                     : "a"(esp), "d"(ebp)
+                     : "esi", "edi", "memory");
+}
+
 // On a stack of two frames, the second of which lies in a page that is gone.
 static char *torn_stack;
 
@@ -204,17 +222,26 @@ OUTLINE static void torn(unsigned n)
     uint32_t *frame = (uint32_t *)(torn_stack + PAGE / 2);
     frame[0] = (uint32_t)torn_stack + PAGE + 64;
     frame[1] = (uint32_t)middle + 1; // as if called from there
-    __asm__ volatile("movl %%esp, %%esi\n\t"
-                     "movl %%ebp, %%edi\n\t"
-                     "leal -64(%0), %%esp\n\t"
-                     "movl %0, %%ebp\n\t"
-                     "1: decl %%ecx\n\t"
-                     "jnz 1b\n\t"
-                     "movl %%edi, %%ebp\n\t"
-                     "movl %%esi, %%esp"
-                     :
-                     : "a"(frame), "c"(SPINS)
-                     : "esi", "edi", "memory");
+    spin_on((uint32_t)frame - 64, (uint32_t)frame);
+}
+
+// The second of three frames has no return address.
+OUTLINE static void nowhere(unsigned n)
+{
+    (void)n;
+    uint32_t *frame = (uint32_t *)(torn_stack + PAGE / 2);
+    for (unsigned i = 0; i < 3; i++) {
+        frame[4 * i] = i < 2 ? (uint32_t)&frame[4 * (i + 1)] : 0;
+        frame[4 * i + 1] = i == 1 ? 0 : (uint32_t)middle + 1;
+    }
+    spin_on((uint32_t)frame - 64, (uint32_t)frame);
+}
+
+// On no stack at all: where user memory ends.
+#define USER_END 0xc0000000u
+OUTLINE static void astray(unsigned n)
+{
+    spin_on(USER_END + 16 * (n % 250), USER_END + 16 * (n % 250));
 }
 
 // --- what must be seen ------------------------------------------------------
@@ -228,7 +255,8 @@ static const struct kind kinds[] = {
     { "calls", calls, false },   { "entries", entries, false },
     { "faults", faults, false }, { "interrupts", interrupts, false },
     { "deep", deep, false },     { "too_deep", too_deep, true },
-    { "torn", torn, true },
+    { "torn", torn, true },      { "nowhere", nowhere, false },
+    { "astray", astray, false },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -264,6 +292,8 @@ static const char *const callers[][2] = {
     { "deep", "work" },
     { "too_deep", "work" },
     { "torn", "work" },
+    { "nowhere", "work" },
+    { "astray", "work" },
     { "work", "test_kind" },
     { "test_kind", "main" },
     { "main", "libc_start_main_stage2" },
@@ -376,11 +406,23 @@ static unsigned check_kernel(void)
     return n;
 }
 
+// While the stack is the one that such a function made.
+static bool is_on_its_own(unsigned first)
+{
+    if (strcmp(names[first], kind->name) != 0)
+        return false;
+    if (kind->run == nowhere)
+        return length == first + 2 && strcmp(names[first + 1], "middle") == 0;
+    return kind->run == astray && length == first + 1;
+}
+
 static void check_user(unsigned first, bool cut)
 {
     unsigned i = first;
     if (first == length || (!is_known(names[first])))
         return; // the start of the program, or the libc's own
+    if (is_on_its_own(first))
+        return;
     for (; i + 1 < length; i++) {
         if (!may_call(names[i + 1], names[i]))
             wrong("not its caller", i + 1);
