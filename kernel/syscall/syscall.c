@@ -31,12 +31,9 @@ const enum subsystem syscall_family[CALL_COUNT] = {
 };
 #undef SYSCALL
 
-static const struct {
-    u32 number;
-    struct syscall_entry entry;
-} calls[CALL_COUNT] = {
-    [CALL_unknown] = { SYSCALL_UNKNOWN, { "unknown", "" } },
-#define SYSCALL(number, name, args) [CALL_##name] = { number, { #name, args } },
+static const struct syscall_entry entries[CALL_COUNT] = {
+    [CALL_unknown] = { "unknown", "" },
+#define SYSCALL(number, name, args) [CALL_##name] = { #name, args },
 #include "kernel/syscall/syscalls.def"
 #undef SYSCALL
 };
@@ -115,7 +112,7 @@ u32 syscall_strobe_call(u32 number)
 const struct syscall_entry *syscall_entry(u32 number)
 {
     u32 call = syscall_call(number);
-    return call ? &calls[call].entry : NULL;
+    return call ? &entries[call] : NULL;
 }
 
 enum subsystem syscall_subsystem(u32 number)
@@ -125,12 +122,16 @@ enum subsystem syscall_subsystem(u32 number)
 
 u32 syscall_next(u32 number)
 {
-    u32 next = SYSCALL_UNKNOWN;
-    for (u32 call = 1; call < CALL_COUNT; call++) {
-        if (calls[call].number >= number)
-            next = MIN(next, calls[call].number);
+    for (; number < SYSCALL_LINUX_CALLS; number++) {
+        if (syscall_linux_calls[number])
+            return number;
     }
-    return next;
+    u32 i = MAX(number, SYSCALL_STROBE_FIRST) - SYSCALL_STROBE_FIRST;
+    for (; i < SYSCALL_STROBE_CALLS; i++) {
+        if (strobe_calls[i])
+            return SYSCALL_STROBE_FIRST + i;
+    }
+    return SYSCALL_UNKNOWN;
 }
 
 void syscall_counts(u32 number, struct syscall_counts *out)

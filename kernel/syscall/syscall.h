@@ -5,7 +5,7 @@
 #include "kernel/errno.h"
 #include "kernel/time/ledger.h"
 
-#define SYSCALL_STROBE_FIRST 1000
+#define SYSCALL_STROBE_FIRST 1000u
 
 // Every handler: sys_NAME(six words). Result or -errno.
 typedef s32 (*syscall_fn)(u32 a, u32 b, u32 c, u32 d, u32 e, u32 f);
