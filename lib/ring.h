@@ -55,6 +55,7 @@ static inline bool ring_write(struct ring *r, const void *data, u32 n)
     u32 first = MIN(n, r->size - at);
     memcpy(r->bytes + at, data, first);
     memcpy(r->bytes, (const u8 *)data + first, n - first);
+    r->sure = head + n;
     __atomic_store_n(&r->head, head + n, __ATOMIC_RELEASE);
     return true;
 }
@@ -70,10 +71,10 @@ static inline bool ring_look(struct ring *r, u32 n)
     r->sure = r->head + MIN(free, r->size - at);
     return r->sure - r->head >= n;
 }
-static ALWAYS_INLINE bool ring_has(struct ring *r, u32 n)
+// Writer: whether that is known without a look.
+static ALWAYS_INLINE bool ring_sure(const struct ring *r, u32 n)
 {
-    // (ring_write takes no notice of `sure`: then less than nothing is.)
-    return likely((s32)(r->sure - r->head) >= (s32)n) || ring_look(r, n);
+    return r->sure - r->head >= n;
 }
 static ALWAYS_INLINE void *ring_place(const struct ring *r)
 {
@@ -81,7 +82,7 @@ static ALWAYS_INLINE void *ring_place(const struct ring *r)
 }
 static ALWAYS_INLINE void ring_commit(struct ring *r, u32 n)
 {
-    assert_checked((s32)(r->sure - r->head) >= (s32)n);
+    assert_checked(r->sure - r->head >= n);
     __atomic_store_n(&r->head, r->head + n, __ATOMIC_RELEASE);
 }
 

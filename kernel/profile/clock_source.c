@@ -28,9 +28,7 @@ static struct clock_source *mine(const struct sample_source *s)
 
 static void take(const struct clock_source *s, u32 ticks, u64 ns)
 {
-    struct hit h;
-    hit_set(&h, this_cpu()->irq_frame, ticks, ns, rdtsc());
-    sample_take(&s->source, &h);
+    sample_take(&s->source, this_cpu()->irq_frame, ticks, ns, rdtsc());
 }
 
 static void lapic_tick(struct ticker *t UNUSED, u32 ticks, u64 ns)

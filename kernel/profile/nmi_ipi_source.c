@@ -25,9 +25,7 @@ static struct {
 
 static void take(const struct trapframe *tf, u32 ticks, u64 ns)
 {
-    struct hit h;
-    hit_set(&h, tf, ticks, ns, rdtsc());
-    sample_take(&nmi_ipi_source, &h);
+    sample_take(&nmi_ipi_source, tf, ticks, ns, rdtsc());
 }
 
 static bool on_nmi(const struct trapframe *tf)

@@ -44,11 +44,9 @@ static u64 due(struct pmu_sampling *sampling, const struct trapframe *tf,
     u32 cpu = this_cpu()->id;
     struct pmc_source *s = container_of(sampling, struct pmc_source, sampling);
     struct pace *p = &s->per_cpu[cpu].pace;
-    struct hit h;
     // A stretched period stands for several.
-    hit_set(&h, tf, periods << s->per_cpu[cpu].stretch,
-            periods * s->per_cpu[cpu].period, began);
-    sample_take(&s->source, &h);
+    sample_take(&s->source, tf, periods << s->per_cpu[cpu].stretch,
+                periods * s->per_cpu[cpu].period, began);
     u64 now = rdtsc();
     pace_spent(p, (u32)(now - began), now);
     s->per_cpu[cpu].stretch = p->stretch;

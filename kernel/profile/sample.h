@@ -62,27 +62,11 @@ static inline u32 sample_random_distance(u32 *seed, u32 period_ns)
     return period_ns / 2 + (u32)((u64)x * period_ns >> 32);
 }
 
-// One interrupt of a source, which says where it hit, when, and what it stands
-// for; sample_take adds what it interrupted.
-struct hit {
-    const struct trapframe *tf;
-    u64 time;   // TSC
-    u64 period; // what all ticks stand for, ns or events
-    u32 ticks;  // periods it stands for (>= 1: the others came too late)
-    u32 mode, cpu;
-    u32 flags; // SPROFILE_F_
-    const struct thread *thread;
-};
-static ALWAYS_INLINE void hit_set(struct hit *h, const struct trapframe *tf,
-                                  u32 ticks, u64 period, u64 time)
-{
-    h->tf = tf;
-    h->ticks = ticks;
-    h->period = period;
-    h->time = time;
-}
-// Interrupts off; takes no lock, never faults.
-void sample_take(const struct sample_source *source, struct hit *h);
+// One interrupt of a source: where it hit, how many periods it stands for (>=
+// 1: the others came too late), what all of them stand for in ns or events, and
+// when it came (TSC). Interrupts off; takes no lock, never faults.
+void sample_take(const struct sample_source *source, const struct trapframe *tf,
+                 u32 ticks, u64 period, u64 time);
 
 // --- sessions ---------------------------------------------------------------
 

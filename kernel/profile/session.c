@@ -19,6 +19,7 @@
 struct mutex sessions_lock = MUTEX_INIT(sessions_lock, "sessions");
 struct session *slots[SESSIONS_MAX];
 u32 slots_used;
+struct session *sampled;
 
 // --- time that counts -------------------------------------------------------
 
@@ -202,7 +203,9 @@ static void publish(struct session *s)
         s->ended = true;
     else if (s->task)
         targets_add(s, s->task);
-    __atomic_store_n(&slots[s->slot], s, __ATOMIC_RELEASE);
+    slots[s->slot] = s;
+    s->next = sampled;
+    __atomic_store_n(&sampled, s, __ATOMIC_RELEASE);
     WRITE_ONCE(slots_used, slots_used | 1u << s->slot);
     spin_unlock_irq(&tasks_lock, flags);
 }

@@ -1,9 +1,10 @@
 // What the parts of kernel/profile share.
 //
-// `slots` is read by sample_take in interrupt context without a lock: a slot is
-// filled when its session is complete; it is emptied first when that ends, and
-// then every CPU is made to pass through an interrupt: a sample_take that still
-// saw the session has returned by then, for it runs with interrupts off.
+// `sampled` is read by sample_take in interrupt context without a lock: a
+// session is put in when it is complete; it is taken out first when it ends,
+// and then every CPU is made to pass through an interrupt: a sample_take that
+// still saw the session has returned by then, for it runs with interrupts off.
+// (So nothing comes back into the list while a sample_take walks it.)
 // `sessions_lock` guards begin, end and the stretches in which time counts;
 // `tasks_lock` guards which tasks are targets, so that a slot that is seen to
 // be filled under it stays so.
@@ -29,6 +30,7 @@ struct session_cpu {
 };
 
 struct session {
+    struct session *next; // in `sampled`
     const struct sample_source *source;
     struct sample_rate rate;
     u32 asked_hz, flags;
@@ -60,7 +62,8 @@ struct session {
 
 extern struct mutex sessions_lock;
 extern struct session *slots[SESSIONS_MAX];
-extern u32 slots_used; // a bit for each; marked accesses
+extern u32 slots_used;          // a bit for each; marked accesses
+extern struct session *sampled; // those in slots, as a list
 
 // sample.c: before a source starts.
 void sample_start_throttle(void);

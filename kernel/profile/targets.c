@@ -31,13 +31,22 @@ static void remove(struct task *t, void *arg)
     WRITE_ONCE(t->sessions, t->sessions & ~(1u << s->slot));
 }
 
+static void take_out(const struct session *s)
+{
+    struct session **at = &sampled;
+    while (*at != s)
+        at = &(*at)->next;
+    WRITE_ONCE(*at, s->next);
+}
+
 void targets_clear(struct session *s)
 {
     mutex_assert_held(&sessions_lock);
     u32 flags = spin_lock_irq(&tasks_lock);
     inherited &= ~(1u << s->slot);
     WRITE_ONCE(slots_used, slots_used & ~(1u << s->slot));
-    WRITE_ONCE(slots[s->slot], NULL);
+    slots[s->slot] = NULL;
+    take_out(s);
     task_for_each_locked(remove, s);
     remove(&kernel_task, s); // which is in no table
     spin_unlock_irq(&tasks_lock, flags);

@@ -33,14 +33,6 @@ static void shoot_again(struct timer_source *s)
                 sample_random_distance(&s->seed, READ_ONCE(s->period_ns)));
 }
 
-static void take(struct timer_source *s, const struct trapframe *tf, u32 ticks,
-                 u64 period, u64 now)
-{
-    struct hit h;
-    hit_set(&h, tf, ticks, period, now);
-    sample_take(&s->source, &h);
-}
-
 // There is no grid, and up to one and a half periods are no loss.
 static void random_tick(struct timer_source *s, const struct trapframe *tf,
                         u64 now)
@@ -54,7 +46,7 @@ static void random_tick(struct timer_source *s, const struct trapframe *tf,
     tick_grid_start(grid, now);
     if (this_cpu()->id == 0)
         shoot_again(s);
-    take(s, tf, ticks, clock_tsc_to_ns(gap), now);
+    sample_take(&s->source, tf, ticks, clock_tsc_to_ns(gap), now);
 }
 
 // Late, or at random.
@@ -68,7 +60,8 @@ static NOINLINE void odd_tick(struct timer_source *s,
     u32 ticks = tick_grid_passed(&s->grid[this_cpu()->id], now,
                                  READ_ONCE(s->period_cycles));
     if (ticks)
-        take(s, tf, ticks, (u64)READ_ONCE(s->period_ns) * ticks, now);
+        sample_take(&s->source, tf, ticks, (u64)READ_ONCE(s->period_ns) * ticks,
+                    now);
 }
 
 static void tick(void *arg, const struct trapframe *tf)
@@ -77,7 +70,7 @@ static void tick(void *arg, const struct trapframe *tf)
     struct tick_grid *grid = &s->grid[this_cpu_read(id)];
     u64 now = rdtsc();
     if (likely(tick_grid_in_time(grid, now, READ_ONCE(s->even_period))))
-        take(s, tf, 1, READ_ONCE(s->period_ns), now);
+        sample_take(&s->source, tf, 1, READ_ONCE(s->period_ns), now);
     else
         odd_tick(s, tf, now);
 }
