@@ -173,12 +173,13 @@ static void threads(void)
 
 static volatile bool *over; // shared by all links
 
-// A process that never stays: it forks its successor and ends.
-static void chain(void)
+// A process that never stays: it forks its successor and ends. If the test dies
+// the chains do, too.
+static void chain(uint64_t end)
 {
     for (;;) {
         pid_t pid = fork();
-        if (pid > 0 || *over)
+        if (pid > 0 || *over || now_ns() > end)
             _exit(0);
         if (pid < 0)
             sleep_ms(1); // no memory or ids for the moment
@@ -244,7 +245,7 @@ static void storm(void)
         check(groups[c] >= 0);
         if (groups[c] == 0) {
             setpgid(0, 0);
-            chain();
+            chain(end + TEST_SECONDS * 1000000000ull);
         }
         setpgid(groups[c], groups[c]);
     }
