@@ -360,9 +360,11 @@ static NOINLINE u32 *walk_user(struct user_peek *p, u32 frame, u32 *out,
 
 u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part)
 {
-    struct user_context u = { tf->eip, tf->esp, tf->ebp };
+    struct user_context u;
     bool user_mode = trap_from_user(tf);
-    if (unlikely(!user_mode) && !left_user_mode(tf, &u))
+    if (likely(user_mode)) // else the frame holds no esp
+        u = (struct user_context){ tf->eip, tf->esp, tf->ebp };
+    else if (!left_user_mode(tf, &u))
         return NULL;
     struct user_peek p;
     user_peek_begin(&p, u.esp, user_mode);
