@@ -113,7 +113,7 @@ def rings(folder, said):
 # A profiler of the whole system, whose rings nobody has read yet; and of a
 # task, whose ring has been read, is full, and goes round its end.
 CASES = {
-    "system": (2, 200, "sprofile -s nmi-pit sh -c 'lua -e \"for i = 1, 1e6 do "
+    "system": (2, 300, "sprofile -s nmi-pit sh -c 'lua -e \"for i = 1, 1e6 do "
                "end\"; sync'"),
     "task": (1, 150, "profile -s nmi-pit -F 100 -m 1 sh -c 'i=0; "
              "while [ $i -lt 60000 ]; do i=$((i+1)); done; sync'"),

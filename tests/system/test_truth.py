@@ -73,9 +73,10 @@ def chi_square(found, shares):
                                          ("", 4)))
 def test_shares_of_functions(options, smp):
     """Functions of known numbers of instructions have their shares of the
-    samples; and any other shares would be seen."""
-    result = vm(f"profile {options} -F 20000 --json /test/shares 100", *FAST,
-                smp=smp)
+    samples; and any other shares would be seen. (The rings hold all of them:
+    with this clock the profiler may not get its turn.)"""
+    result = vm(f"profile {options} -F 20000 -m 5 --json /test/shares 100",
+                *FAST, smp=smp)
     assert result.status == 0, result
     report = json.loads(result.output[result.output.index("{\n"):])
     rows = {row["symbol"]: row["samples"] for row in report["rows"]}
