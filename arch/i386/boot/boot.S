@@ -136,6 +136,8 @@ next:
     jz 2f
     movw $COM1, %dx
     outb %al, %dx
+    cmpb $' ', %al // the screen has signs for what ends a line, too
+    jb next
     movb $VGA_GREY, %ah
     stosw
     jmp next
