@@ -1,17 +1,10 @@
 // arch/i386/cpu/arithmetic.c against the host's own division: edges, and random
 // numbers of every length.
 // link: arch/i386/cpu/arithmetic.c
+#include "arch/i386/cpu/arithmetic.h"
 #include "test.h"
 
 #define RANDOM_ROUNDS 200000
-
-u64 __udivdi3(u64 n, u64 divisor);
-u64 __umoddi3(u64 n, u64 divisor);
-u64 __udivmoddi4(u64 n, u64 divisor, u64 *remainder);
-s64 __divdi3(s64 n, s64 divisor);
-s64 __moddi3(s64 n, s64 divisor);
-s64 __divmoddi4(s64 n, s64 divisor, s64 *remainder);
-int __popcountsi2(u32 n);
 
 static const u64 edges[] = {
     0,

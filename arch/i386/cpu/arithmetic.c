@@ -4,15 +4,8 @@
 //
 // Pure arithmetic, any context. A division by 0 traps, as a 32-bit one does.
 
+#include "arch/i386/cpu/arithmetic.h"
 #include "lib/math64.h"
-
-u64 __udivdi3(u64 n, u64 divisor);
-u64 __umoddi3(u64 n, u64 divisor);
-u64 __udivmoddi4(u64 n, u64 divisor, u64 *remainder);
-s64 __divdi3(s64 n, s64 divisor);
-s64 __moddi3(s64 n, s64 divisor);
-s64 __divmoddi4(s64 n, s64 divisor, s64 *remainder);
-int __popcountsi2(u32 n);
 
 // H. S. Warren, Hacker's Delight, 9-5: half of n by the high word of what the
 // divisor is when its highest bit is set gives the quotient, or 1 more.
