@@ -59,24 +59,13 @@ static u32 frozen;
 
 // In two instructions, like the changes of account: readers on other CPUs look
 // meanwhile, and look again.
-static ALWAYS_INLINE void give(u64 *to, u32 n)
-{
-    u32 *half = (u32 *)to;
-    __asm__ volatile("addl %2, %0\n\t"
-                     "adcl $0, %1"
-                     : "+m"(half[0]), "+m"(half[1])
-                     : "r"(n)
-                     : "cc");
-}
-static ALWAYS_INLINE void take(u64 *from, u32 n)
-{
-    u32 *half = (u32 *)from;
-    __asm__ volatile("subl %2, %0\n\t"
-                     "sbbl $0, %1"
-                     : "+m"(half[0]), "+m"(half[1])
-                     : "r"(n)
-                     : "cc");
-}
+#define CHANGE(op, carry, total, n)                                         \
+    __asm__ volatile(op " %2, %0\n\t" carry " $0, %1"                       \
+                     : "+m"(((u32 *)(total))[0]), "+m"(((u32 *)(total))[1]) \
+                     : "r"(n)                                               \
+                     : "cc")
+#define GIVE(to, n) CHANGE("addl", "adcl", to, n)
+#define TAKE(from, n) CHANGE("subl", "sbbl", from, n)
 
 // The account that is open, and the total it is part of, give `spent` to that
 // of NMIs. The ledger's own accounts are part of no total.
@@ -84,12 +73,12 @@ static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
 {
     struct account *open = l->open;
     struct thread *t = current;
-    give(&l->vectors[VECTOR_NMI].cycles, spent);
-    take(&open->cycles, spent);
+    GIVE(&l->vectors[VECTOR_NMI].cycles, spent);
+    TAKE(&open->cycles, spent);
     if (open == &t->user)
-        take(&l->user, spent);
+        TAKE(&l->user, spent);
     else if (likely((u32)open - (u32)l >= sizeof(*l)))
-        take(&l->in[l->subsystem], spent);
+        TAKE(&l->in[l->subsystem], spent);
 }
 
 // Either this sees that the books are frozen, or who freezes them sees `seq`
