@@ -63,7 +63,7 @@ void trap_nmi(struct trapframe *tf)
         cpu_halt_forever();
     }
     kcsan_nmi(true);
-    irq_count_exception(VECTOR_NMI);
+    irq_count_up(VECTOR_NMI);
     nmi_handler_t handler = __atomic_load_n(&nmi_handler, __ATOMIC_ACQUIRE);
     if (unlikely(!handler || !handler(tf)))
         ADD_ONCE(this_cpu()->arch->nmis, 1);

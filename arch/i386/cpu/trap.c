@@ -249,7 +249,7 @@ static void exception_from_user(struct trapframe *tf)
 // Entered from entry.S: vectors 0 to 31, but NMI and double fault.
 void trap_exception(struct trapframe *tf)
 {
-    irq_count_exception(tf->vector);
+    irq_count_up(tf->vector);
     if (trap_from_user(tf))
         exception_from_user(tf);
     else

@@ -233,7 +233,7 @@ void irq_dispatch(struct trapframe *tf)
 {
     u32 vector = tf->vector & (VECTORS - 1);
     struct vector *v = &vectors[vector];
-    counter_add(&irq_counts[this_cpu()->id][vector], 1);
+    irq_count_up(vector);
     if (unlikely(i8259_used) && vector - VECTOR_ISA < ISA_IRQS) {
         dispatch_i8259(v, vector);
     } else if (unlikely(!v->handler)) {

@@ -36,8 +36,8 @@ void irq_dispatch(struct trapframe *tf);
 
 // Each row is written by its CPU, which finds it in its struct cpu.
 extern struct counter irq_counts[CPU_MAX][VECTORS];
-// Counts an exception (vector 0 to 31). Interrupts off. From the trap code.
-static ALWAYS_INLINE void irq_count_exception(u32 vector)
+// Counts one; exceptions are vectors 0 to 31. Interrupts off.
+static ALWAYS_INLINE void irq_count_up(u32 vector)
 {
     counter_add(OPAQUE(&this_cpu_read(irq_counts)[vector]), 1);
 }
