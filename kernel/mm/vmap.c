@@ -91,10 +91,7 @@ static void flush_stale(void)
     memset(stale, 0, sizeof(stale));
     spin_unlock_irq(&vmap_lock, flags);
 
-    preempt_disable(); // or the CPU that it leaves here would keep its own
-    smp_call_others(flush_here, NULL);
-    tlb_flush_all();
-    preempt_enable();
+    smp_call_all(flush_here, NULL);
 
     flags = spin_lock_irq(&vmap_lock);
     for (u32 i = 0; i < MAP_WORDS; i++)

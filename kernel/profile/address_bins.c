@@ -70,14 +70,10 @@ static bool contains(const struct range *code, u32 low, u32 high)
 
 // --- begin and end ----------------------------------------------------------
 
-static void nothing(void *arg UNUSED)
-{
-}
-
 static void stop_counting(void)
 {
     WRITE_ONCE(bins_source, NULL);
-    smp_call_others(nothing, NULL);
+    smp_sync_others();
 }
 
 static void end(void)

@@ -58,10 +58,7 @@ static int start(const struct sample_source *source, struct sample_rate *rate)
     struct clock_source *s = mine(source);
     s->period = (u32)NSEC_PER_SEC / rate->hz;
     s->random = rate->random && !s->on_grid;
-    preempt_disable(); // or this CPU would start twice, and another one never
-    start_here(s);
-    smp_call_others(start_here, s);
-    preempt_enable();
+    smp_call_all(start_here, s);
     rate->random = s->random;
     rate->period = s->period;
     rate->hz = ((u32)NSEC_PER_SEC + s->period / 2) / s->period;

@@ -130,19 +130,14 @@ void counts_switched(void)
 
 static void look_here(void *arg UNUSED)
 {
-    u32 flags = irq_save();
     counts_switched();
-    irq_restore(flags);
 }
 
 // Every CPU takes notice of what has changed.
 static void look_everywhere(void)
 {
     assert(irqs_enabled());
-    preempt_disable();
-    look_here(NULL);
-    smp_call_others(look_here, NULL);
-    preempt_enable();
+    smp_call_all(look_here, NULL);
 }
 
 static void activate(struct count_session *s)

@@ -67,27 +67,18 @@ static int start(const struct sample_source *s UNUSED, struct sample_rate *rate)
         return err;
     ticker.period = (u32)NSEC_PER_SEC / rate->hz;
     ticker.fn = tick;
-    preempt_disable();
-    if (this_cpu()->id == 0)
-        start_here(&rate->random);
-    else
-        smp_call_mask(1, start_here, &rate->random);
-    preempt_enable();
+    smp_call_boot_cpu(start_here, &rate->random);
     rate->period = ticker.period;
     rate->hz = ((u32)NSEC_PER_SEC + ticker.period / 2) / ticker.period;
     return 0;
 }
 
-static void nothing(void *arg UNUSED)
-{
-}
-
 static void stop(const struct sample_source *s UNUSED)
 {
     ticker_stop(&ticker);
-    smp_call_others(nothing, NULL); // NMIs go first: what was sent has come
+    smp_sync_others(); // NMIs go first: what was sent has come
     nmi_give_back();
-    smp_call_others(nothing, NULL); // and the handler has ended
+    smp_sync_others(); // and the handler has ended
 }
 
 static const char *why_not(const struct sample_source *s UNUSED)

@@ -25,10 +25,6 @@ struct session *sampled;
 
 static u64 settled[CPU_MAX]; // sessions_lock: TSC, when each CPU had settled
 
-static void nothing(void *arg UNUSED)
-{
-}
-
 static void settled_here(void *arg UNUSED)
 {
     settled[this_cpu()->id] = rdtsc();
@@ -39,11 +35,8 @@ static void settled_here(void *arg UNUSED)
 // each is told of on the right side of what follows.
 static void settle(void)
 {
-    smp_call_others(nothing, NULL);
-    preempt_disable();
-    settled_here(NULL);
-    smp_call_others(settled_here, NULL);
-    preempt_enable();
+    smp_sync_others();
+    smp_call_all(settled_here, NULL);
 }
 
 // When all CPUs have just settled. A system session is everybody's time.
@@ -272,7 +265,7 @@ void session_end(struct session *s)
     callout_drain(&s->pump);
     mutex_lock(&sessions_lock);
     targets_clear(s);
-    smp_call_others(nothing, NULL);
+    smp_sync_others();
     source_release(s->source);
     figures_ended(s);
     mutex_unlock(&sessions_lock);

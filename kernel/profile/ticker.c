@@ -1,6 +1,7 @@
 #include "kernel/profile/ticker.h"
 
 #include "kernel/fs/devfs.h"
+#include "kernel/init/log.h"
 #include "kernel/profile/sample.h"
 
 static u32 next_distance(struct ticker *t)
@@ -25,6 +26,7 @@ static void due(struct callout *timer)
 
 void ticker_start(struct ticker *t, u64 first, bool random)
 {
+    assert(!t->running);
     t->seed = 0;
     t->distance = t->period;
     if (random) {

@@ -141,10 +141,6 @@ static void notify_parent(struct task *t)
         task_unref(t);
 }
 
-static void nothing(void *arg UNUSED)
-{
-}
-
 // Threads that have come here before, and are not off their stacks yet, may be
 // given a CPU meanwhile: the switch, with interrupts off, looks which address
 // space they need and loads that. Who looked before it was withdrawn has loaded
@@ -157,7 +153,7 @@ static void give_back_memory(struct task *t)
     aspace_switch(NULL);
     preempt_enable();
     if (READ_ONCE(t->thread_count) > 1)
-        smp_call_others(nothing, NULL);
+        smp_sync_others();
     if (as)
         aspace_unref(as);
 }

@@ -242,25 +242,6 @@ static bool timer_nmi(const struct trapframe *tf)
 
 // --- starting
 
-static void on_this_cpu(void (*fn)(void *arg), void *arg)
-{
-    u32 irqs = irq_save();
-    fn(arg);
-    irq_restore(irqs);
-}
-
-static void on_all_cpus(void (*fn)(void *arg), void *arg)
-{
-    preempt_disable();
-    on_this_cpu(fn, arg);
-    smp_call_others(fn, arg);
-    preempt_enable();
-}
-
-static void nothing(void *arg UNUSED)
-{
-}
-
 struct start {
     struct timer *timer;
     u64 ticks;
@@ -281,24 +262,14 @@ static void stop_here(void *arg)
     t->stop(t);
 }
 
-// Where the interrupts are served, so that the driver need not expect one on
+// On those that serve the interrupts, so that the driver need not expect one on
 // another CPU meanwhile.
-static void on_boot_cpu(void (*fn)(void *arg), void *arg)
-{
-    preempt_disable();
-    if (this_cpu()->id == 0)
-        on_this_cpu(fn, arg);
-    else
-        smp_call_mask(1, fn, arg);
-    preempt_enable();
-}
-
 static void on_its_cpus(struct timer *t, void (*fn)(void *arg), void *arg)
 {
     if (t->flags & TIMER_PER_CPU)
-        on_all_cpus(fn, arg);
+        smp_call_all(fn, arg);
     else
-        on_boot_cpu(fn, arg);
+        smp_call_boot_cpu(fn, arg);
 }
 
 static bool can_do(const struct timer *t, u32 mode, u64 ns)
@@ -329,7 +300,7 @@ static int claim(struct timer *t, u32 mode, u64 ticks, timer_fn_t fn, void *arg)
 static void set_free(struct timer *t)
 {
     WRITE_ONCE(t->fn, NULL);
-    smp_call_others(nothing, NULL);  // who has read it has done with it
+    smp_sync_others();               // who has read it has done with it
     if (READ_ONCE(nmi_timer) == t) { // only we could change that
         WRITE_ONCE(nmi_timer, NULL);
         nmi_give_back();
@@ -391,9 +362,9 @@ void timer_stop(struct timer *t)
     assert(irqs_enabled() && t->owner);
     WRITE_ONCE(t->stopping, true);
     if (t->mode & TIMER_ONESHOT)
-        smp_call_others(nothing, NULL); // it is not started again
+        smp_sync_others(); // it is not started again
     on_its_cpus(t, stop_here, t);
-    smp_call_others(nothing, NULL); // what was under way has come
+    smp_sync_others(); // what was under way has come
     set_free(t);
 }
 

@@ -90,6 +90,40 @@ void smp_call_others(void (*fn)(void *arg), void *arg)
     smp_call_mask(~0u, fn, arg);
 }
 
+static void call_here(void (*fn)(void *arg), void *arg)
+{
+    u32 flags = irq_save();
+    fn(arg);
+    irq_restore(flags);
+}
+
+void smp_call_all(void (*fn)(void *arg), void *arg)
+{
+    preempt_disable();
+    call_here(fn, arg);
+    smp_call_others(fn, arg);
+    preempt_enable();
+}
+
+void smp_call_boot_cpu(void (*fn)(void *arg), void *arg)
+{
+    preempt_disable();
+    if (this_cpu()->id == 0)
+        call_here(fn, arg);
+    else
+        smp_call_mask(1, fn, arg);
+    preempt_enable();
+}
+
+static void nothing(void *arg UNUSED)
+{
+}
+
+void smp_sync_others(void)
+{
+    smp_call_others(nothing, NULL);
+}
+
 void smp_reschedule(struct cpu *cpu)
 {
     if (cpu != this_cpu())

@@ -86,7 +86,7 @@ static void copy_here(void *arg)
 
 void pmu_counting_read(struct pmu_counting *c, struct pmu_count *counts)
 {
-    pmu_on_all_cpus(copy_here, c);
+    smp_call_all(copy_here, c);
     memset(counts, 0, c->events * sizeof(*counts));
     for (u32 i = 0; i < cpu_count; i++) {
         for (u32 e = 0; e < c->events; e++) {

@@ -85,16 +85,6 @@ static const struct pmu_io machine_io = {
 
 // --- every CPU --------------------------------------------------------------
 
-void pmu_on_all_cpus(void (*fn)(void *arg), void *arg)
-{
-    preempt_disable();
-    u32 flags = irq_save();
-    fn(arg);
-    irq_restore(flags);
-    smp_call_others(fn, arg);
-    preempt_enable();
-}
-
 static bool detected; // pmu_lock
 static const char *reasons[CPU_MAX];
 
@@ -107,7 +97,7 @@ const char *pmu_why_not(void)
 {
     mutex_lock(&pmu_lock);
     if (!detected)
-        pmu_on_all_cpus(detect_here, NULL);
+        smp_call_all(detect_here, NULL);
     detected = true;
     mutex_unlock(&pmu_lock);
     for (u32 i = 0; i < cpu_count; i++) {
@@ -178,21 +168,17 @@ static void stop_here(void *arg)
     }
 }
 
-static void nothing(void *arg UNUSED)
-{
-}
-
 // The last one gives the NMIs back.
 static void stop_all(struct pmu_sampling *s)
 {
     mutex_assert_held(&pmu_lock);
-    pmu_on_all_cpus(stop_here, s);
+    smp_call_all(stop_here, s);
     // An NMI that was on its way when its counter stopped has come by then.
-    pmu_on_all_cpus(nothing, NULL);
+    smp_sync_others();
     if (--samplings)
         return;
     nmi_give_back();
-    smp_call_others(nothing, NULL);
+    smp_sync_others();
 }
 
 static int start_all(struct pmu_sampling *s)
@@ -203,7 +189,7 @@ static int start_all(struct pmu_sampling *s)
         return err;
     samplings++;
     s->incomplete = false;
-    pmu_on_all_cpus(start_here, s);
+    smp_call_all(start_here, s);
     if (!s->incomplete)
         return 0;
     stop_all(s);

@@ -11,6 +11,3 @@ static inline struct pmu_cpu *pmu_this_cpu(void)
     return &pmu_cpus[this_cpu()->id];
 }
 
-// Runs `fn(arg)` on every CPU, with interrupts off, and waits for all. Thread
-// context.
-void pmu_on_all_cpus(void (*fn)(void *arg), void *arg);

@@ -159,6 +159,14 @@ void smp_start(void);         // starts the other CPUs; each runs cpu_main()
 void smp_call_others(void (*fn)(void *arg), void *arg);
 // The same for the CPUs whose bit is set in `mask` (the own bit is ignored).
 void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg);
+// The same here, with interrupts off, and then on all others: once on each CPU,
+// wherever the caller goes meanwhile.
+void smp_call_all(void (*fn)(void *arg), void *arg);
+// On the boot CPU only, with interrupts off.
+void smp_call_boot_cpu(void (*fn)(void *arg), void *arg);
+// Waits until each other CPU has taken an interrupt: what it did with
+// interrupts off has ended, and an NMI that was sent before has come.
+void smp_sync_others(void);
 // Makes `cpu` pass through its scheduler soon (reschedule IPI). Any context.
 void smp_reschedule(struct cpu *cpu);
 // Stops all other CPUs for good, by NMI. Panic only.
