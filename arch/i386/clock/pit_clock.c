@@ -43,6 +43,9 @@ _Static_assert((MASK & (MASK + 1)) == 0 && (MASK_ALONE & (MASK_ALONE + 1)) == 0,
 #define LATCH_LIMIT_US 20u   // 31 ticks are 26 us
 #define ALONE_LIMIT_US 1000u // half a period is 27 ms
 #define LATCH_ATTEMPTS 16u
+// Before the TSC's rate is known (it may be measured by this clock): how many
+// times as long as the shortest a latch may take.
+#define LATCH_LIMIT_TIMES 8u
 #define READS_MAX 100000u
 
 #define SPEAKER 0x61 // the gate of counter 2
@@ -61,6 +64,7 @@ static u32 last_pair;        // of PAIR_TICKS
 static u32 last_2;           // counter 2 alone: when it was read last,
 static u64 last_tsc;         // at this TSC
 static u32 last_cpu;         // of this CPU
+static u64 shortest_latch;   // TSC cycles
 
 static bool tsc_is_good(void)
 {
@@ -96,13 +100,15 @@ static bool read_at_once(bool both, struct instant *now)
 {
     u32 us = both ? LATCH_LIMIT_US : ALONE_LIMIT_US;
     u64 limit = clock_tsc_hz() / (1000000 / us);
+    if (!limit)
+        limit = shortest_latch * LATCH_LIMIT_TIMES;
     for (u32 i = 0; i < LATCH_ATTEMPTS; i++) {
         now->tsc = rdtsc();
         pit_latch(both ? 1u << 0 | 1u << 2 : 1u << 2);
         u64 took = rdtsc() - now->tsc;
         now->zero = both ? up_0(pit_read_latched(0)) : 0;
         now->two = up_2(pit_read_latched(2));
-        if (took <= limit || !limit)
+        if (took <= limit)
             return true;
         cpu_relax();
     }
@@ -184,6 +190,18 @@ static bool counts(void)
     return now != first;
 }
 
+static void find_shortest_latch(void)
+{
+    shortest_latch = ~0ull;
+    for (u32 i = 0; i < LATCH_ATTEMPTS; i++) {
+        u64 before = rdtsc();
+        pit_latch(1u << 2);
+        u64 took = rdtsc() - before;
+        shortest_latch = MIN(shortest_latch, took);
+        pit_read_latched(2);
+    }
+}
+
 static const char *pit_clock_probe(struct timecounter *tc UNUSED)
 {
     u32 flags;
@@ -194,6 +212,7 @@ static const char *pit_clock_probe(struct timecounter *tc UNUSED)
     pit_load(2, PIT_RATE, PERIOD_2);
     wait_loaded(2);
     bool found = counts();
+    find_shortest_latch();
     last_2 = up_2(pit_read(2));
     last_tsc = rdtsc();
     pit_leave(flags);
