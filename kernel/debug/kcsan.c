@@ -34,13 +34,10 @@
 #include "arch/clock.h"
 #include "arch/mmu.h"
 #include "kernel/debug/access.h"
-#include "kernel/init/cmdline.h"
+#include "kernel/debug/kcsan_private.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/zone.h"
 #include "kernel/sched/thread.h"
-#include "lib/format.h"
-
-KERNEL_ARG(kcsan, "kcsan=go-on: race reports do not end the machine");
 
 #define SLOTS 256u      // watchpoints, hashed by address
 #define SLOT_BYTES 64u  // an address hashes by these
@@ -49,24 +46,15 @@ KERNEL_ARG(kcsan, "kcsan=go-on: race reports do not end the machine");
 #define WATCH_US 80u    // at most; half of it with interrupts off
 #define PAUSE 8u        // times as long as it waited an interrupt waits no more
 #define YIELD_ONE_IN 8u // so many watched accesses let other threads run
-#define STACK_MAX 12u
-#define KNOWN_MAX 64u // with kcsan=go-on each pair is reported once
 _Static_assert(WATCHED_MAX <= sizeof(u64), "what snapshot holds");
 _Static_assert(SLOT_BYTES >= WATCHED_MAX,
                "a watchpoint is in two slots at most");
-
-struct side {
-    u32 addr, size, cpu, tid, irq_depth;
-    bool write, marked;
-    u32 depth;
-    u32 pcs[STACK_MAX];
-};
 
 struct watchpoint {
     u32 state; // atomic
     u32 addr, size;
     bool write;
-    struct side other; // valid in HIT
+    struct kcsan_side other; // valid in HIT
 };
 enum { FREE, CLAIMED, WATCHING, TAKEN, HIT };
 
@@ -74,27 +62,22 @@ static struct watchpoint slots[SLOTS];
 static struct {
     s32 skip; // watches at 0 and below: a lost update delays, never stops it
     u32 random;
-    bool reporting, in_nmi;
+    bool in_nmi;
     u64 pause_ends[2]; // of interrupts, of NMIs (TSC)
 } per_cpu[CPU_MAX];
 
-static bool enabled;
+bool kcsan_enabled;
 static u32 cycles_per_us;
-static u32 report_lock;
-static struct {
-    u32 mine, other;
-} known[KNOWN_MAX];
-static u32 known_count;
 
 void kcsan_enable(void)
 {
-    assert(!enabled && clock_tsc_hz());
+    assert(!kcsan_enabled && clock_tsc_hz());
     cycles_per_us = (u32)(clock_tsc_hz() / 1000000) + 1;
     for (u32 i = 0; i < CPU_MAX; i++) {
         per_cpu[i].random = (u32)rdtsc() * 2 + 1 + i * 0x9e3779b9u;
         per_cpu[i].skip = SKIP_MEAN;
     }
-    WRITE_ONCE(enabled, true);
+    WRITE_ONCE(kcsan_enabled, true);
 }
 
 static u32 next_random(u32 cpu)
@@ -109,110 +92,6 @@ static u32 next_random(u32 cpu)
 void kcsan_nmi(bool in)
 {
     per_cpu[this_cpu()->id].in_nmi = in;
-}
-
-// --- reports ----------------------------------------------------------------
-
-// The log has a lock, and this may be a report about its holder.
-static void say(const char *fmt, ...) PRINTF(1, 2);
-static void say(const char *fmt, ...)
-{
-    char line[160];
-    va_list args;
-    va_start(args, fmt);
-    int n = format_va(line, sizeof(line), fmt, args);
-    va_end(args);
-    console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
-}
-
-static void fill_side(struct side *s, u32 addr, u32 size, bool write,
-                      bool marked, u32 ebp)
-{
-    struct cpu *cpu = this_cpu();
-    s->addr = addr;
-    s->size = size;
-    s->cpu = cpu->id;
-    s->tid = cpu->thread->tid;
-    s->irq_depth = cpu->irq_depth;
-    s->write = write;
-    s->marked = marked;
-    s->depth = backtrace(ebp, s->pcs, STACK_MAX);
-}
-
-static void say_side(const struct side *s)
-{
-    say("kcsan: %s%s of %u bytes at %08x by CPU %u, %s %u:\n",
-        s->marked ? "marked " : "", s->write ? "write" : "read", s->size,
-        s->addr, s->cpu, s->irq_depth ? "interrupt of thread" : "thread",
-        s->tid);
-    for (u32 i = 0; i < s->depth; i++) {
-        u32 offset = 0;
-        const char *name = ksym_lookup(s->pcs[i], &offset);
-        say("  %08x %s+%#x\n", s->pcs[i], name ? name : "?", offset);
-    }
-}
-
-static const char *where(const struct side *s, u32 *offset)
-{
-    const char *name = s->depth ? ksym_lookup(s->pcs[0], offset) : NULL;
-    return name ? name : "?";
-}
-
-static bool is_known(u32 mine, u32 other)
-{
-    for (u32 i = 0; i < known_count; i++) {
-        if ((known[i].mine == mine && known[i].other == other) ||
-            (known[i].mine == other && known[i].other == mine))
-            return true;
-    }
-    if (known_count < KNOWN_MAX) {
-        known[known_count].mine = mine;
-        known[known_count++].other = other;
-    }
-    return false;
-}
-
-static void say_race(const struct side *mine, const struct side *other)
-{
-    say_side(mine);
-    if (other)
-        say_side(other);
-    else
-        say("kcsan: and a writer that was not seen: the value changed\n");
-}
-
-static void report_and_go_on(const struct side *mine, const struct side *other)
-{
-    u32 flags = irq_save();
-    u32 cpu = this_cpu()->id, offset = 0;
-    per_cpu[cpu].reporting = true;
-    while (__atomic_exchange_n(&report_lock, 1, __ATOMIC_ACQUIRE))
-        cpu_relax();
-    if (!is_known(mine->pcs[0], other ? other->pcs[0] : 0)) {
-        const char *name = where(mine, &offset);
-        say("\nkcsan: data race in %s+%#x\n", name, offset);
-        say_race(mine, other);
-    }
-    __atomic_store_n(&report_lock, 0, __ATOMIC_RELEASE);
-    per_cpu[cpu].reporting = false;
-    irq_restore(flags);
-}
-
-static void report(const struct side *mine, const struct side *other)
-{
-    if (arg_kcsan.present) {
-        report_and_go_on(mine, other);
-        return;
-    }
-    irq_disable();
-    if (!__atomic_exchange_n(&enabled, false, __ATOMIC_ACQ_REL))
-        cpu_halt_forever(); // another CPU reports
-    smp_stop_others();
-    say("\n");
-    say_race(mine, other);
-    u32 offset = 0;
-    const char *name = where(mine, &offset);
-    panic("kcsan: data race in %s+%#x", name, offset);
 }
 
 // --- watchpoints ------------------------------------------------------------
@@ -241,7 +120,7 @@ static NOINLINE void hit(struct watchpoint *w, u32 addr, u32 size, bool write,
         // Its owner may have given it away since we looked.
         bool still = addr < w->addr + w->size && w->addr < addr + size;
         if (still && (write || w->write)) {
-            fill_side(&w->other, addr, size, write, marked, ebp);
+            kcsan_fill_side(&w->other, addr, size, write, marked, ebp);
             __atomic_store_n(&w->state, HIT, __ATOMIC_RELEASE);
         } else {
             __atomic_store_n(&w->state, WATCHING, __ATOMIC_RELEASE);
@@ -317,7 +196,7 @@ static NOINLINE void watch(u32 addr, u32 size, bool write, u32 ebp)
     u32 cpu = this_cpu()->id;
     u32 random = next_random(cpu);
     per_cpu[cpu].skip = (s32)(1 + next_random(cpu) % (2 * SKIP_MEAN));
-    if (per_cpu[cpu].reporting || !may_wait(cpu) || addr < KERNEL_BASE ||
+    if (kcsan_reporting[cpu] || !may_wait(cpu) || addr < KERNEL_BASE ||
         is_tasks(addr))
         return;
     if (size > WATCHED_MAX) {
@@ -337,15 +216,15 @@ static NOINLINE void watch(u32 addr, u32 size, bool write, u32 ebp)
     let_others_run(random);
     u64 after = snapshot(addr, size);
 
-    struct side mine, other;
+    struct kcsan_side mine, other;
     u32 watching = WATCHING;
     while (!__atomic_compare_exchange_n(&w->state, &watching, FREE, false,
                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         if (watching == HIT) {
             other = w->other;
             __atomic_store_n(&w->state, FREE, __ATOMIC_RELEASE);
-            fill_side(&mine, addr, size, write, false, ebp);
-            report(&mine, &other);
+            kcsan_fill_side(&mine, addr, size, write, false, ebp);
+            kcsan_report(&mine, &other);
             return;
         }
         watching = WATCHING; // TAKEN: not for long
@@ -353,13 +232,13 @@ static NOINLINE void watch(u32 addr, u32 size, bool write, u32 ebp)
     }
     if (before == after)
         return;
-    fill_side(&mine, addr, size, write, false, ebp);
-    report(&mine, NULL);
+    kcsan_fill_side(&mine, addr, size, write, false, ebp);
+    kcsan_report(&mine, NULL);
 }
 
 static ALWAYS_INLINE void access(u32 addr, u32 size, bool write, bool marked)
 {
-    if (unlikely(!READ_ONCE(enabled)))
+    if (unlikely(!READ_ONCE(kcsan_enabled)))
         return;
     struct watchpoint *w = slot_of(addr);
     if (unlikely(collides(w, addr, size, write)))
@@ -372,7 +251,7 @@ static ALWAYS_INLINE void access(u32 addr, u32 size, bool write, bool marked)
 // Like access, over any number of slots.
 static ALWAYS_INLINE void access_range(u32 addr, u32 size, bool write)
 {
-    if (unlikely(!READ_ONCE(enabled)) || !size)
+    if (unlikely(!READ_ONCE(kcsan_enabled)) || !size)
         return;
     for (u32 at = addr; at - addr < size; at = (at | (SLOT_BYTES - 1)) + 1) {
         struct watchpoint *w = slot_of(at);
