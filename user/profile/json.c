@@ -126,12 +126,9 @@ static void print_rows(const struct report *r)
 static void report_event(const struct settings *s, const struct result *result,
                          struct event *e)
 {
-    static const struct view_filter all;
     struct report r = { s, result, e, { 0 } };
 
-    if (view_make(&r.view, &e->samples, s->by, &all) < 0)
-        fail(1, "not enough memory for the report");
-    header_complain(stderr, "profile", &e->samples);
+    view_of_event(&r.view, s, e);
     printf("{\n");
     print_info(&r);
     if (s->tree)

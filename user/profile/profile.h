@@ -82,6 +82,8 @@ struct report {
     struct event *event;
     struct view view;
 };
+// What it shows; which programs have no symbols is said.
+void view_of_event(struct view *v, const struct settings *s, struct event *e);
 // What a row is called: "name", "name [kernel]", "[unknown]", "thread 7".
 void row_name(char *out, size_t size, const struct report *r,
               const struct view_row *row);

@@ -142,15 +142,21 @@ static void print_tree(const struct report *r)
     tree_free(&t);
 }
 
+void view_of_event(struct view *v, const struct settings *s, struct event *e)
+{
+    static const struct view_filter all;
+
+    if (view_make(v, &e->samples, s->by, &all) < 0)
+        fail(1, "not enough memory for the report");
+    header_complain(stderr, "profile", &e->samples);
+}
+
 static void report_event(const struct settings *s, const struct result *result,
                          struct event *e)
 {
-    static const struct view_filter all;
     struct report r = { s, result, e, { 0 } };
 
-    if (view_make(&r.view, &e->samples, s->by, &all) < 0)
-        fail(1, "not enough memory for the report");
-    header_complain(stderr, "profile", &e->samples);
+    view_of_event(&r.view, s, e);
     print_header(&r);
     if (s->tree)
         print_tree(&r);
