@@ -10,4 +10,3 @@ static inline struct pmu_cpu *pmu_this_cpu(void)
 {
     return &pmu_cpus[this_cpu()->id];
 }
-
