@@ -40,6 +40,7 @@
 #define ENOTEMPTY 39
 #define ELOOP 40
 #define EOVERFLOW 75
+#define EUSERS 87
 #define EOPNOTSUPP 95
 #define ECONNRESET 104
 #define ESHUTDOWN 108

@@ -323,7 +323,7 @@ static int take_slot(struct count_session *s)
             return 0;
         }
     }
-    return -EBUSY;
+    return -EUSERS;
 }
 
 static void publish(struct count_session *s)

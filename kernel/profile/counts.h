@@ -8,8 +8,8 @@
 struct task;
 struct count_session;
 
-// `o` is as the user gave it. 0, -EINVAL (options), -EBUSY (too many), -ENOMEM.
-// May sleep, here and below where nothing else is said.
+// `o` is as the user gave it. 0, -EINVAL (options), -EUSERS (too many),
+// -ENOMEM. May sleep, here and below where nothing else is said.
 int counts_begin(struct task *task, const struct sprofile_count_options *o,
                  struct count_session **out);
 void counts_read(struct count_session *s, struct sprofile_counts *out);

@@ -184,7 +184,7 @@ static int free_slot(void)
         if (!slots[i])
             return i;
     }
-    return -EBUSY;
+    return -EUSERS;
 }
 
 static void publish(struct session *s)

@@ -227,8 +227,8 @@ static void sixteen(void)
         check(profile_count_begin(&c[i], targets[i % TARGETS], &count) == 0);
     }
     struct sprofile_options o = { 0 };
-    check_error(profile_begin_system(&s[SESSIONS], &o), EBUSY);
-    check_error(profile_count_begin(&c[SESSIONS], targets[0], &count), EBUSY);
+    check_error(profile_begin_system(&s[SESSIONS], &o), EUSERS);
+    check_error(profile_count_begin(&c[SESSIONS], targets[0], &count), EUSERS);
     for (int i = 0; i < SESSIONS; i++) {
         if (i % 4 == 0) { // of a busy system there are samples soon
             do {

@@ -124,6 +124,13 @@ SCRIPTS = {
     "killed profiler": "profile tester 100000 & p=$!; sleep 0.5; kill -9 $p;"
                        " wait $p; echo $?; killall tester; profile true |"
                        " grep -c Samples:",
+    "seventeenth": "tester 100000 & t=$!;"
+                   " for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do"
+                   " profile -t $t >/dev/null 2>&1 & p=\"$p $!\"; done;"
+                   " until [ $(sysinfo system.profile.sessions | grep -c taking)"
+                   " = 16 ]; do sleep 0.1; done; profile -s lapic -t $t;"
+                   " echo $?; kill -9 $p $t; wait; profile true |"
+                   " grep -c Samples:",
     "nested": "profile --rows 3 profile --rows 3 tester 10 | grep -c Samples:",
 }
 
@@ -153,6 +160,7 @@ def results():
     ("ends at once", 0, "", ""),
     ("two at once", 0, "2\n", ""),
     ("killed profiler", 0, "137\n1\n", ""),
+    ("seventeenth", 0, "1\n1\n", "as many sessions as there can be"),
     ("nested", 0, "2\n", ""),
 ])
 def test_behaviour(results, name, status, output, errors):

@@ -258,8 +258,8 @@ int run_stat(int argc, char *argv[])
     child_start(&child, s.command);
     if (profile_count_begin(&session, child.pid, &s.options) < 0)
         fail(1, "task %d: %s", child.pid,
-             errno == EBUSY ? "16 programs are being counted already"
-                            : kbox_problem(errno));
+             errno == EUSERS ? "16 programs are being counted already"
+                             : kbox_problem(errno));
     read_counts(&session, &counts);
     check_events(&s, &counts);
     child_go(&child);
