@@ -2,9 +2,10 @@
 // Specification"): costs of each line of each function, and calls with what was
 // spent inside.
 //
-// The number of calls is the samples that saw the call. Where a function is on
-// the stack more than once the call of the outermost one counts, so that calls
-// of a function sum up to what was spent in it and below.
+// An event has two costs: its samples, and what they stand for. The number of
+// calls is the samples, of all events, that saw the call. Where a function is
+// on the stack more than once the call of the outermost one counts, so that
+// calls of a function sum up to what was spent in it and below.
 #include "export.h"
 #include "lines.h"
 
@@ -21,6 +22,11 @@
 struct cost {
     uint32_t row, callee; // callee NONE: its own
     struct line line;
+    uint64_t calls; // samples of all events
+};
+
+// What it cost in one event.
+struct value {
     uint64_t samples, period;
 };
 
@@ -30,6 +36,9 @@ struct callgrind {
     uint32_t idle; // the row that stands for it
     struct cost *costs;
     uint32_t count;
+    uint32_t events;
+    struct value *values; // one for each cost and event
+    struct value *totals; // one for each event
 };
 
 static void *enough(void *memory)
@@ -97,9 +106,22 @@ static void list_costs(struct callgrind *g)
         if (g->count == 0 || compare(&g->costs[g->count - 1], &g->costs[i]))
             g->costs[g->count++] = g->costs[i];
     }
+    g->values =
+        enough(calloc((size_t)g->count * g->events + 1, sizeof(*g->values)));
 }
 
 // --- counting ---------------------------------------------------------------
+
+static struct value *values_of(const struct callgrind *g, const struct cost *c)
+{
+    return &g->values[(size_t)(c - g->costs) * g->events];
+}
+
+static void add_value(struct value *v, const struct sample_count *c)
+{
+    v->samples += c->samples;
+    v->period += c->period;
+}
 
 static void add(struct callgrind *g, struct cost key,
                 const struct sample_count *c)
@@ -107,8 +129,8 @@ static void add(struct callgrind *g, struct cost key,
     struct cost *cost =
         bsearch(&key, g->costs, g->count, sizeof(*g->costs), compare);
 
-    cost->samples += c->samples;
-    cost->period += c->period;
+    cost->calls += c->samples;
+    add_value(&values_of(g, cost)[c->event], c);
 }
 
 // The calls of a chain, from the outermost on.
@@ -134,7 +156,10 @@ static void count(struct callgrind *g)
 
     for (uint32_t i = 0; i < s->count; i++) {
         const struct sample_count *c = &s->counts[i];
-        if (!view_passes(c, g->e->filter) || c->chain == CHAIN_ROOT)
+        if (!view_passes(c, g->e->filter))
+            continue;
+        add_value(&g->totals[c->event], c);
+        if (c->chain == CHAIN_ROOT)
             continue;
         add(g, cost_of(g, c->chain, NONE), c);
         add_calls(g, c, c->chain, seen, i + 1);
@@ -144,14 +169,20 @@ static void count(struct callgrind *g)
 
 // --- writing ----------------------------------------------------------------
 
+// Names may be anything: what is below `least` is left out.
+static void put_text(const struct callgrind *g, const char *text, char least)
+{
+    for (; *text != '\0'; text++)
+        fputc((unsigned char)*text < least ? '?' : *text, g->e->out);
+}
+
 static void put_name(const struct callgrind *g, const char *key,
                      const char *name)
 {
     fprintf(g->e->out, "%s=", key);
     if (name[0] == '(') // would be the number of a name
         fputc('_', g->e->out);
-    for (; *name != '\0'; name++)
-        fputc((unsigned char)*name < ' ' ? '?' : *name, g->e->out);
+    put_text(g, name, ' ');
     fputc('\n', g->e->out);
 }
 
@@ -205,13 +236,21 @@ static void put_call(struct callgrind *g, const struct cost *c)
     put_name(g, "cob", object_of(g, c->callee));
     put_name(g, "cfi", file_name(g, start.file));
     put_name(g, "cfn", name);
-    fprintf(g->e->out, "calls=%" PRIu64 " %u\n", c->samples, start.line);
+    fprintf(g->e->out, "calls=%" PRIu64 " %u\n", c->calls, start.line);
+}
+
+static void put_values(const struct callgrind *g, const struct value *list)
+{
+    for (uint32_t i = 0; i < g->events; i++)
+        fprintf(g->e->out, " %" PRIu64 " %" PRIu64, list[i].samples,
+                list[i].period);
+    fputc('\n', g->e->out);
 }
 
 // callgrind_annotate expects a cost of its own in each file, besides calls.
 static void put_nothing(const struct callgrind *g, uint32_t line)
 {
-    fprintf(g->e->out, "%u 0 0\n", line);
+    fprintf(g->e->out, "%u 0\n", line); // what is missing is 0
 }
 
 static void put_costs(struct callgrind *g)
@@ -221,7 +260,7 @@ static void put_costs(struct callgrind *g)
 
     for (uint32_t i = 0; i < g->count; i++) {
         const struct cost *c = &g->costs[i];
-        if (c->samples == 0)
+        if (c->calls == 0)
             continue;
         if (last == NULL || last->row != c->row) {
             put_function(g, c->row);
@@ -237,29 +276,53 @@ static void put_costs(struct callgrind *g)
         }
         if (c->callee != NONE)
             put_call(g, c);
-        fprintf(g->e->out, "%u %" PRIu64 " %" PRIu64 "\n", c->line.line,
-                c->samples, c->period);
+        fprintf(g->e->out, "%u", c->line.line);
+        put_values(g, values_of(g, c));
     }
+}
+
+// "Samples Nanoseconds", of a file with several events each with its name.
+static void put_events(const struct callgrind *g)
+{
+    const struct profile *p = g->e->profile;
+
+    fputs("events:", g->e->out);
+    for (uint32_t i = 0; i < g->events; i++) {
+        const char *unit = frame_is_timed(g->e, i) ? "Nanoseconds" : "Events";
+        const char *name = p->events.name[p->files[i].event];
+        for (int period = 0; period < 2; period++) {
+            fputc(' ', g->e->out);
+            if (p->events.count > 1) {
+                put_text(g, name, ' ' + 1);
+                fputc('-', g->e->out);
+            }
+            fputs(period ? unit : "Samples", g->e->out);
+        }
+    }
+    fputc('\n', g->e->out);
 }
 
 void export_callgrind(struct export *e)
 {
-    struct callgrind g = { .e = e, .idle = e->view->count };
-    const struct perf_file *f = &e->profile->file;
+    uint32_t events = e->profile->file_count;
+    struct callgrind g = { .e = e, .idle = e->view->count, .events = events };
 
     lines_init(&g.lines, e->profile);
     list_costs(&g);
+    g.totals = enough(calloc(events, sizeof(*g.totals)));
     count(&g);
     fprintf(e->out, "# callgrind format\nversion: 1\ncreator: strobe\n");
-    if (f->command[0] != '\0')
-        fprintf(e->out, "cmd: %s\n", f->command);
-    fprintf(e->out, "positions: line\nevents: Samples %s\n",
-            f->info.event[0] == '\0' ? "Nanoseconds" : "Events");
-    fprintf(e->out, "summary: %" PRIu64 " %" PRIu64 "\n", e->view->samples,
-            e->view->period);
+    fputs("cmd: ", e->out);
+    put_text(&g, profile_title(e->profile), ' ');
+    fputs("\npositions: line\n", e->out);
+    put_events(&g);
+    fputs("summary:", e->out);
+    put_values(&g, g.totals);
     put_costs(&g);
-    fprintf(e->out, "\ntotals: %" PRIu64 " %" PRIu64 "\n", e->view->samples,
-            e->view->period);
+    fputs("\ntotals:", e->out);
+    put_values(&g, g.totals);
     free(g.costs);
+    free(g.values);
+    free(g.totals);
     lines_free(&g.lines);
 }

@@ -33,7 +33,7 @@ static void add(struct diff *d, const char *path)
     struct profile p;
 
     profile_open(&p, path, &common);
-    const char *problem = diff_add(d, &p.file, &p.samples);
+    const char *problem = diff_add(d, p.files, &p.samples);
     if (problem != NULL)
         fail(1, "%s: %s", path, problem);
     profile_complain(&p);

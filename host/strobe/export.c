@@ -40,6 +40,7 @@ static const struct tool tool = { .usage =
 struct format {
     const bool *chosen;
     void (*write)(struct export *e);
+    bool several; // it has room for several events
 };
 
 // What is to be seen is chosen in the page.
@@ -53,11 +54,11 @@ static void write_html(struct export *e)
 }
 
 static const struct format formats[] = {
-    { &settings.html, write_html },
-    { &settings.folded, export_folded },
-    { &settings.speedscope, export_speedscope },
-    { &settings.gmon, export_gmon },
-    { &settings.callgrind, export_callgrind },
+    { &settings.html, write_html, true },
+    { &settings.folded, export_folded, false },
+    { &settings.speedscope, export_speedscope, true },
+    { &settings.gmon, export_gmon, false },
+    { &settings.callgrind, export_callgrind, true },
 };
 
 static const struct format *choose(void)
@@ -106,7 +107,10 @@ int command_export(int argc, char *argv[])
     const struct format *format = choose();
     struct view_filter filter = common_filter(&tool, &settings.common);
 
-    profile_open(&p, one_file(&tool, argc, argv, at), &settings.common);
+    const char *path = one_file(&tool, argc, argv, at);
+
+    (format->several ? profile_open_all : profile_open)(&p, path,
+                                                        &settings.common);
     profile_view(&v, &p, BY_SYMBOL, &filter);
     profile_complain(&p);
     struct export e = { &p, &v, &filter, settings.program, NULL };

@@ -6,8 +6,8 @@
 
 struct export
 {
-    struct profile *profile;
-    const struct view *view;          // by symbol
+    struct profile *profile;          // of one event or, where told, of several
+    const struct view *view;          // by symbol, of all that was read
     const struct view_filter *filter; // which samples
     const char *program;              // --program, or NULL
     FILE *out;
@@ -15,12 +15,13 @@ struct export
 
 // Stacks as text, one a line: TASK;OUTER;...;INNER COUNT.
 void export_folded(struct export *e);
-// speedscope's own JSON: a profile for each thread, one for each idle CPU.
+// speedscope's own JSON: a profile for each thread, one for each idle CPU, and
+// that of each event.
 void export_speedscope(struct export *e);
 // gmon.out of one program, for gprof.
 void export_gmon(struct export *e);
 // For callgrind_annotate and kcachegrind: costs by line, calls with what they
-// cost.
+// cost; of several events.
 void export_callgrind(struct export *e);
 
 // Where the time of a CPU that has nothing to do goes: the outermost frame of
@@ -29,6 +30,9 @@ void export_callgrind(struct export *e);
 
 // The name of a row's function, or its address.
 void frame_name(char *out, size_t size, const struct export *e, uint32_t row);
+// Whether an event, of those that were read, is taken by time: its periods are
+// nanoseconds.
+bool frame_is_timed(const struct export *e, uint32_t event);
 // The path of a row's image.
 const char *frame_file(const struct export *e, uint32_t row);
 // The image that `program` names, by path or by the path's last part; without

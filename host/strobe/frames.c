@@ -16,6 +16,11 @@ void frame_name(char *out, size_t size, const struct export *e, uint32_t row)
         snprintf(out, size, "[unknown]");
 }
 
+bool frame_is_timed(const struct export *e, uint32_t event)
+{
+    return e->profile->files[event].info.event[0] == '\0';
+}
+
 const char *frame_file(const struct export *e, uint32_t row)
 {
     return e->profile->samples.images.list[e->view->rows[row].image].path;

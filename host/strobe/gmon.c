@@ -113,8 +113,8 @@ static void fill_bins(struct gmon *g)
 // Time is in seconds where the source is a timer, else in samples.
 static struct histogram_head head_of(const struct gmon *g)
 {
-    const struct sprofile_info *info = &g->e->profile->file.info;
-    bool timed = info->event[0] == '\0' && info->rate_hz > 0;
+    const struct sprofile_info *info = &g->e->profile->files[0].info;
+    bool timed = frame_is_timed(g->e, 0) && info->rate_hz > 0;
     struct histogram_head h = { .low = g->low,
                                 .high = g->high,
                                 .bins = g->bin_count,

@@ -1,6 +1,7 @@
 // The data of the page (html_data.h). The samples are sorted by whose they are,
-// so that each distinct task, CPU and mode gets a number; then by bin, node and
-// that number, so that those that the page counts as one stand together.
+// so that each distinct task, CPU, mode and event gets a number; then by bin,
+// node and that number, so that those that the page counts as one stand
+// together.
 #include "html_data.h"
 
 #include "timeline.h"
@@ -14,7 +15,7 @@
 // One sample, as it is counted in the page.
 struct entry {
     const char *program; // what the task was called then
-    uint32_t task, cpu, mode;
+    uint32_t task, cpu, mode, event;
     uint32_t bin, node, who; // who: once numbered
 };
 
@@ -123,6 +124,7 @@ static void make_entries(struct page *g, const uint32_t *node_of)
             .task = s->task,
             .cpu = s->cpu,
             .mode = s->mode,
+            .event = s->event,
             .bin = timeline_bin(&g->timeline, s->time),
             .node = node_of[s->chain],
         };
@@ -151,6 +153,7 @@ static int compare_who(const void *x, const void *y)
         return tasks;
     COMPARE(a, b, cpu);
     COMPARE(a, b, mode);
+    COMPARE(a, b, event);
     return 0;
 }
 
@@ -169,35 +172,43 @@ static void write_tasks(FILE *out, const struct page *g)
     fputc(']', out);
 }
 
-// Numbers the entries, which are sorted by compare_who.
-static void write_who(FILE *out, struct page *g)
+// Numbers the entries, which are sorted by compare_who; the first of each
+// number is listed. How many numbers there are.
+static uint32_t number_who(struct page *g, struct entry *firsts)
 {
-    char *cpus, *modes;
-    size_t size;
-    FILE *cpu = open_memstream(&cpus, &size);
-    FILE *mode = open_memstream(&modes, &size);
-    uint32_t who = 0, task = 0;
+    uint32_t count = 0, task = 0;
 
-    if (cpu == NULL || mode == NULL)
-        fail(1, "not enough memory for the page");
-    fputs(",\"who\":{\"task\":[", out);
     for (size_t i = 0; i < g->profile->count; i++) {
         struct entry *e = &g->entries[i], *before = e - 1;
-        const char *comma = i > 0 ? "," : "";
         task += i > 0 && compare_tasks(e, before) != 0;
         if (i == 0 || compare_who(e, before) != 0) {
-            fprintf(out, "%s%u", comma, task);
-            fprintf(cpu, "%s%u", comma, e->cpu);
-            fprintf(mode, "%s%u", comma, e->mode);
-            who += i > 0;
+            firsts[count] = *e;
+            firsts[count++].task = task;
         }
-        e->who = who;
+        e->who = count - 1;
     }
-    fclose(cpu);
-    fclose(mode);
-    fprintf(out, "],\"cpu\":[%s],\"mode\":[%s]}", cpus, modes);
-    free(cpus);
-    free(modes);
+    return count;
+}
+
+static void write_who(FILE *out, struct page *g)
+{
+    struct entry *list = get_memory(g->profile->count * sizeof(*list));
+    uint32_t count = number_who(g, list);
+
+    fputs(",\"who\":{\"task\":[", out);
+    for (uint32_t i = 0; i < count; i++)
+        fprintf(out, "%s%u", i > 0 ? "," : "", list[i].task);
+    fputs("],\"cpu\":[", out);
+    for (uint32_t i = 0; i < count; i++)
+        fprintf(out, "%s%u", i > 0 ? "," : "", list[i].cpu);
+    fputs("],\"mode\":[", out);
+    for (uint32_t i = 0; i < count; i++)
+        fprintf(out, "%s%u", i > 0 ? "," : "", list[i].mode);
+    fputs("],\"event\":[", out);
+    for (uint32_t i = 0; i < count; i++)
+        fprintf(out, "%s%u", i > 0 ? "," : "", list[i].event);
+    fputs("]}", out);
+    free(list);
 }
 
 // --- bins -------------------------------------------------------------------
@@ -238,7 +249,8 @@ static void write_bins(FILE *out, const struct page *g)
 
 // The header of all reports, "Name: text" in each line but the first, which
 // says what is in the title.
-static void write_facts(FILE *out, const struct page *g)
+static void write_facts(FILE *out, const struct page *g,
+                        const struct perf_file *f, const struct view *v)
 {
     char *text, *rest = NULL;
     size_t size;
@@ -247,7 +259,7 @@ static void write_facts(FILE *out, const struct page *g)
 
     if (header == NULL)
         fail(1, "not enough memory for the page");
-    profile_header(header, g->profile, &g->view);
+    profile_header(header, g->profile, f, v);
     fclose(header);
     fputs(",\"facts\":[", out);
     strtok_r(text, "\n", &rest);
@@ -265,6 +277,31 @@ static void write_facts(FILE *out, const struct page *g)
     free(text);
 }
 
+static size_t count_event(const struct profile *p, uint32_t event)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        n += p->list[i].event == event;
+    return n;
+}
+
+static void write_event(FILE *out, const struct page *g, uint32_t event)
+{
+    const struct view_filter only = { .by_event = true, .event = event };
+    const struct perf_file *f = &g->profile->files[event];
+    const char *name = g->profile->events.name[f->event];
+    struct view v;
+
+    fprintf(out, "%s{\"name\":", event > 0 ? "," : "");
+    json_string(out, name, strlen(name));
+    fprintf(out, ",\"total\":%zu", count_event(g->profile, event));
+    profile_view(&v, g->profile, BY_SYMBOL, &only);
+    write_facts(out, g, f, &v);
+    fputc('}', out);
+    view_free(&v);
+}
+
 static uint32_t count_cpus(const struct profile *p)
 {
     uint32_t cpus = 1;
@@ -277,13 +314,14 @@ static uint32_t count_cpus(const struct profile *p)
 static void write_head(FILE *out, const struct page *g)
 {
     const struct profile *p = g->profile;
-    const char *command = p->file.command;
-    const char *title = command[0] != '\0' ? command : p->path;
+    const char *title = profile_title(p);
 
     fputs("{\"title\":", out);
     json_string(out, title, strlen(title));
-    write_facts(out, g);
-    fprintf(out, ",\"total\":%zu,\"seconds\":%.6f,\"cpus\":%u", p->count,
+    fputs(",\"events\":[", out);
+    for (uint32_t i = 0; i < p->file_count; i++)
+        write_event(out, g, i);
+    fprintf(out, "],\"seconds\":%.6f,\"cpus\":%u",
             timeline_seconds(&g->timeline), count_cpus(p));
 }
 

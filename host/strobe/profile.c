@@ -36,17 +36,20 @@ static void *load(struct profile *p, const char *path, size_t *size)
     return bytes;
 }
 
-// Reads one event, and frees the bytes.
-static void read_event(struct profile *p, void *bytes, size_t size,
-                       const struct common *c, uint32_t event)
+// Reads `count` events from number `first` on, and frees the bytes.
+static void read_events(struct profile *p, void *bytes, size_t size,
+                        const struct common *c, uint32_t first, uint32_t count)
 {
-    p->file =
-        (struct perf_file){ .event = event, .sample = keep_sample, .arg = p };
+    for (uint32_t i = 0; i < count; i++)
+        p->files[i] = (struct perf_file){ .event = first + i,
+                                          .sample = keep_sample,
+                                          .arg = p };
+    p->file_count = count;
     if (samples_init(&p->samples, NULL) < 0)
         fail(1, "not enough memory");
     p->samples.images.find = elves_read;
     p->samples.images.find_arg = &p->elves;
-    const char *problem = perf_read(&p->file, &p->samples, bytes, size);
+    const char *problem = perf_read(p->files, count, &p->samples, bytes, size);
     if (problem != NULL)
         fail(1, "%s: %s", p->path, problem);
     free(bytes);
@@ -58,7 +61,20 @@ void profile_open(struct profile *p, const char *path, const struct common *c)
     size_t size;
     void *bytes = load(p, path, &size);
 
-    read_event(p, bytes, size, c, choose_event(&p->events, path, c->event));
+    read_events(p, bytes, size, c, choose_event(&p->events, path, c->event), 1);
+}
+
+void profile_open_all(struct profile *p, const char *path,
+                      const struct common *c)
+{
+    size_t size;
+    void *bytes = load(p, path, &size);
+
+    if (c->event == NULL)
+        read_events(p, bytes, size, c, 0, p->events.count);
+    else
+        read_events(p, bytes, size, c, choose_event(&p->events, path, c->event),
+                    1);
 }
 
 void profile_each(const char *path, const struct common *c,
@@ -72,9 +88,9 @@ void profile_each(const char *path, const struct common *c,
         void *bytes = load(&p, path, &size);
         if (c->event == NULL)
             count = p.events.count;
-        read_event(&p, bytes, size, c,
-                   c->event == NULL ? i
-                                    : choose_event(&p.events, path, c->event));
+        read_events(
+            &p, bytes, size, c,
+            c->event == NULL ? i : choose_event(&p.events, path, c->event), 1);
         if (i > 0)
             putchar('\n');
         show(&p, arg);
@@ -91,10 +107,9 @@ void profile_close(struct profile *p)
 
 // --- header -----------------------------------------------------------------
 
-void profile_header(FILE *out, const struct profile *p, const struct view *v)
+void profile_header(FILE *out, const struct profile *p,
+                    const struct perf_file *f, const struct view *v)
 {
-    const struct perf_file *f = &p->file;
-
     fprintf(out, "Profile %s%s%s, %.3f s\n", p->path,
             f->command[0] != '\0' ? " of " : "", f->command,
             f->info.elapsed_ns / 1e9);
@@ -113,6 +128,13 @@ void profile_header(FILE *out, const struct profile *p, const struct view *v)
                 " lost; the file does not say how they were taken\n",
                 f->info.taken, f->info.lost);
     fputc('\n', out);
+}
+
+const char *profile_title(const struct profile *p)
+{
+    const char *command = p->files[0].command;
+
+    return command[0] != '\0' ? command : p->path;
 }
 
 void profile_complain(struct profile *p)

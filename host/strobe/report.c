@@ -118,7 +118,7 @@ static void show(struct profile *p, void *arg)
 
     profile_view(&v, p, settings.by, filter);
     profile_complain(p);
-    profile_header(stdout, p, &v);
+    profile_header(stdout, p, p->files, &v);
     if (settings.lines)
         print_lines(p, &v, filter, settings.rows);
     else

@@ -1,6 +1,7 @@
 // speedscope's file format (its file-format-spec.ts): frames once for all, and
 // a sampled profile for each thread, in the order of time. A CPU that had
-// nothing to do has a profile of its own.
+// nothing to do has a profile of its own. Of several events each has all of
+// these.
 #include "export.h"
 
 #include <inttypes.h>
@@ -20,6 +21,8 @@ static int compare(const void *a, const void *b)
 {
     const struct timed_sample *x = a, *y = b;
 
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
     if (is_idle(x) != is_idle(y))
         return is_idle(x) ? 1 : -1;
     if (is_idle(x) && x->cpu != y->cpu)
@@ -34,6 +37,8 @@ static int compare(const void *a, const void *b)
 static bool same_profile(const struct timed_sample *x,
                          const struct timed_sample *y)
 {
+    if (x->event != y->event)
+        return false;
     if (is_idle(x) || is_idle(y))
         return is_idle(x) && is_idle(y) && x->cpu == y->cpu;
     return x->task == y->task && x->thread == y->thread;
@@ -99,20 +104,20 @@ static void put_stack(const struct export *e, const struct timed_sample *s)
 
 static void put_title(const struct export *e, const struct timed_sample *s)
 {
+    const struct perf_events *events = &e->profile->events;
+    const char *event = events->name[e->profile->files[s->event].event];
     char title[NAME_SIZE];
+    int n;
 
     if (is_idle(s))
-        snprintf(title, sizeof(title), "idle CPU %u", s->cpu);
+        n = snprintf(title, sizeof(title), "idle CPU %u", s->cpu);
     else
-        snprintf(title, sizeof(title), "%s (task %u, thread %u)",
-                 profile_task_name(e->profile, s->task, s->image), s->task,
-                 s->thread);
+        n = snprintf(title, sizeof(title), "%s (task %u, thread %u)",
+                     profile_task_name(e->profile, s->task, s->image), s->task,
+                     s->thread);
+    if (events->count > 1)
+        snprintf(title + n, sizeof(title) - n, ", %s", event);
     put_string(e->out, title);
-}
-
-static bool counts_time(const struct export *e)
-{
-    return e->profile->file.info.event[0] == '\0';
 }
 
 static void put_profile(const struct export *e, const struct timed_sample *s,
@@ -127,7 +132,7 @@ static void put_profile(const struct export *e, const struct timed_sample *s,
     fprintf(e->out,
             ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64
             ",\n\"samples\":[",
-            counts_time(e) ? "nanoseconds" : "none", whole);
+            frame_is_timed(e, s->event) ? "nanoseconds" : "none", whole);
     for (size_t i = 0; i < count; i++) {
         fputs(i > 0 ? "," : "", e->out);
         put_stack(e, &s[i]);
@@ -145,9 +150,7 @@ void export_speedscope(struct export *e)
 
     fprintf(e->out,
             "{\"$schema\":\"%s\",\"exporter\":\"strobe\",\"name\":", SCHEMA);
-    put_string(e->out, e->profile->file.command[0] != '\0'
-                           ? e->profile->file.command
-                           : e->profile->path);
+    put_string(e->out, profile_title(e->profile));
     fputs(",\n\"shared\":{\"frames\":[\n", e->out);
     put_frames(e);
     fputs("\n]},\n\"profiles\":[\n", e->out);

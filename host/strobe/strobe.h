@@ -70,8 +70,9 @@ const char *one_file(const struct tool *tool, int argc, char *argv[], int at);
 struct profile {
     const char *path;
     struct samples samples;
-    struct perf_events events; // that are in the file; `file` is of one
-    struct perf_file file;
+    struct perf_events events;               // that are in the file
+    struct perf_file files[PERF_EVENTS_MAX]; // of those that were read
+    uint32_t file_count;
     struct elves elves;
     struct timed_sample *list; // each sample, as the file has them
     size_t count, room;
@@ -80,13 +81,21 @@ struct profile {
 // Reads a file: the event that is chosen or, which it says if there are
 // several, the first. Ends the program, with a message, when that cannot be.
 void profile_open(struct profile *p, const char *path, const struct common *c);
+// Likewise: the event that is chosen, or all of them together, which the counts
+// and samples tell apart by their numbers among `files`.
+void profile_open_all(struct profile *p, const char *path,
+                      const struct common *c);
 // Calls `show` with each event of a file, or the one that is chosen, and a line
 // between two. Likewise.
 void profile_each(const char *path, const struct common *c,
                   void (*show)(struct profile *p, void *arg), void *arg);
 void profile_close(struct profile *p);
-// The lines that stand above every report. `v` is the view that is shown.
-void profile_header(FILE *out, const struct profile *p, const struct view *v);
+// The lines that stand above every report, of one of `files`. `v` is the view
+// that is shown.
+void profile_header(FILE *out, const struct profile *p,
+                    const struct perf_file *f, const struct view *v);
+// What was profiled: the command, or if that is not told the file.
+const char *profile_title(const struct profile *p);
 // Says on standard error which files were not found. After a view was made.
 void profile_complain(struct profile *p);
 // What a task was called while it ran an image, or (IMAGE_NONE) last; "?" if

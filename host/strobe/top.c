@@ -90,7 +90,7 @@ static void show(struct profile *p, void *arg)
 
     profile_view(&v, p, BY_SYMBOL, arg);
     profile_complain(p);
-    profile_header(stdout, p, &v);
+    profile_header(stdout, p, p->files, &v);
     print_modes(&v);
     if (settings.total) // the chains' rows are not asked for
         qsort(v.rows, v.count, sizeof(*v.rows), by_total);

@@ -85,7 +85,7 @@ static void show(struct profile *p, void *arg)
     profile_view(&v, p, BY_SYMBOL, filter);
     profile_tree(&t, p, &v, filter, settings.inverted);
     profile_complain(p);
-    profile_header(stdout, p, &v);
+    profile_header(stdout, p, p->files, &v);
     struct printer printer = { p, &v, &t, profile_only_image(p) };
     printf("  Total    Self  %s\n", settings.inverted ? "Called by" : "Calls");
     print_branch(&printer, 0, 0);

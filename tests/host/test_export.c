@@ -12,6 +12,7 @@
 // link: user/libprofile/tree.c user/libprofile/sources.c
 // link: user/libstrobe/table.c user/libstrobe/messages.c
 // link: user/libprofile/choice.c
+// link: user/libprofile/perf_programs.c
 // link: user/libstrobe/kbox.c user/libstrobe/sysinfo.c
 #define _GNU_SOURCE // open_memstream, mkdtemp
 #include "perf_made.h"
@@ -58,6 +59,33 @@ static void make(void)
     made_end(&made);
 }
 
+// The same at two events: one with that twice, at a period of its own, and one
+// with no more than its first sample.
+static void make_several(void)
+{
+    static const u64 ids[] = { 5, 9 };
+    struct sprofile_info info = { .source = "pmc", .event = "cycles u" };
+    struct made_sample s = { .task = 7,
+                             .thread = 8,
+                             .time = 10,
+                             .period = 4,
+                             .chain = user_chain,
+                             .depth = ARRAY_SIZE(user_chain) };
+
+    made_begin_events(&made, ids, ARRAY_SIZE(ids));
+    made_own(&made, PERF_STROBE_INFO | 1 << PERF_STROBE_EVENT_SHIFT, &info,
+             sizeof(info));
+    made_comm(&made, 7, "p", false, 1);
+    made_mmap(&made, 7, "/bin/p", CODE, 0x11, 1);
+    s.id = ids[0];
+    made_sample(&made, &s);
+    s.id = ids[1];
+    s.period = 1000;
+    made_sample(&made, &s);
+    made_sample(&made, &s);
+    made_end(&made);
+}
+
 static struct timed_sample list[8];
 
 static void keep(void *arg, const struct timed_sample *s)
@@ -77,12 +105,17 @@ static char *exported(void (*write)(struct export *e), const u8 *bytes,
     size_t length;
     struct view v;
 
-    p.file.sample = keep;
-    p.file.arg = &p;
     assert_int_equal(samples_init(&p.samples, NULL), 0);
     p.samples.images.find = elves_read;
     p.samples.images.find_arg = &p.elves;
-    if (perf_read(&p.file, &p.samples, bytes, size) == NULL) {
+    if (perf_read_events(&p.events, bytes, size) == NULL) {
+        p.file_count = p.events.count;
+        for (u32 i = 0; i < p.file_count; i++)
+            p.files[i] =
+                (struct perf_file){ .event = i, .sample = keep, .arg = &p };
+    }
+    if (p.file_count > 0 &&
+        perf_read(p.files, p.file_count, &p.samples, bytes, size) == NULL) {
         profile_view(&v, &p, BY_SYMBOL, &all);
         struct export e = { .profile = &p, .view = &v, .filter = &all };
         e.out = open_memstream(&text, &length);
@@ -122,9 +155,43 @@ static void texts(void **state UNUSED)
     char *calls = exported(export_callgrind, made.bytes, made.size);
     assert_has(calls, "totals: 3 9\n");
     assert_has(calls, "cfn=0x8049020\ncalls=1 0\n0 1 3\n");
-    assert_has(calls, "fn=[idle]\n0 0 0\n");
+    assert_has(calls, "fn=[idle]\n0 0\n");
     assert_null(strstr(calls, "cfn=0x8049010\n"));
     free(calls);
+}
+
+static void several(void **state UNUSED)
+{
+    make_several();
+    char *json = exported(export_speedscope, made.bytes, made.size);
+    assert_has(json, "\"name\":\"p (task 7, thread 8), event-1\",\"unit\":"
+                     "\"nanoseconds\",\"startValue\":0,\"endValue\":4,");
+    assert_has(json, "\"name\":\"p (task 7, thread 8), cycles u\",\"unit\":"
+                     "\"none\",\"startValue\":0,\"endValue\":2000,");
+    assert_has(json, "\"weights\":[4]}");
+    assert_has(json, "\"weights\":[1000,1000]}");
+    free(json);
+
+    char *calls = exported(export_callgrind, made.bytes, made.size);
+    assert_has(calls, "events: event-1-Samples event-1-Nanoseconds "
+                      "cycles?u-Samples cycles?u-Events\n");
+    assert_has(calls, "summary: 1 4 2 2000\n");
+    assert_has(calls, "calls=3 0\n0 1 4 2 2000\n0 1 4 2 2000\n\ntotals");
+    assert_has(calls, "fn=0x8049010\n0 0\ncob=/bin/p\n");
+    assert_has(calls, "totals: 1 4 2 2000\n");
+    free(calls);
+}
+
+static void damage(void (*write)(struct export *e))
+{
+    for (size_t at = 0; at < made.size; at++) {
+        free(exported(write, made.bytes, at));
+        for (u32 bits = 1; bits < 256; bits = bits * 4 + 3) {
+            made.bytes[at] ^= bits;
+            free(exported(write, made.bytes, made.size));
+            made.bytes[at] ^= bits;
+        }
+    }
 }
 
 static void damaged(void **state UNUSED)
@@ -133,16 +200,11 @@ static void damaged(void **state UNUSED)
                                                           export_speedscope,
                                                           export_callgrind };
 
-    make();
     for (size_t w = 0; w < ARRAY_SIZE(writers); w++) {
-        for (size_t at = 0; at < made.size; at++) {
-            free(exported(writers[w], made.bytes, at));
-            for (u32 bits = 1; bits < 256; bits = bits * 4 + 3) {
-                made.bytes[at] ^= bits;
-                free(exported(writers[w], made.bytes, made.size));
-                made.bytes[at] ^= bits;
-            }
-        }
+        make();
+        damage(writers[w]);
+        make_several();
+        damage(writers[w]);
     }
 }
 
@@ -264,9 +326,8 @@ static int remove_folder(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),
-        cmocka_unit_test(damaged),
-        cmocka_unit_test(found),
+        cmocka_unit_test(texts),       cmocka_unit_test(several),
+        cmocka_unit_test(damaged),     cmocka_unit_test(found),
         cmocka_unit_test(damaged_elf),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -10,6 +10,7 @@
 // link: user/libstrobe/messages.c user/libprofile/user_chain.c
 // link: user/libprofile/sources.c user/libstrobe/kbox.c
 // link: user/libstrobe/sysinfo.c user/libprofile/choice.c
+// link: user/libprofile/perf_programs.c
 #define _GNU_SOURCE
 #include "host/strobe/html_data.h" // before cmocka, which has a fail(), too
 #include "host/strobe/timeline.h"
@@ -33,7 +34,7 @@ static char *data_of_made(void)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, made.bytes, made.size), made.size);
     close(fd);
-    profile_open(&profile, path, &common);
+    profile_open_all(&profile, path, &common);
     unlink(path);
     FILE *out = open_memstream(&json, &size);
     html_data(&profile, out);
@@ -86,12 +87,14 @@ static void parts(void **state UNUSED)
     s.time = 1000001000;
     made_sample(&made, &s);
     char *json = data_of_made();
-    contains(json, "{\"title\":\"lua x\",\"facts\":[[\"Samples\",\"3 taken, ");
-    contains(json, "\"total\":3,\"seconds\":1.000000,\"cpus\":2,");
+    contains(json, "{\"title\":\"lua x\",\"events\":[{\"name\":\"event-1\","
+                   "\"total\":3,\"facts\":[[\"Samples\",\"3 taken, ");
+    contains(json, ",\"seconds\":1.000000,\"cpus\":2,");
     contains(json, "\"/bin/lua\",\"/bin/sh\"]");
     contains(json, "\"nodes\":{\"parent\":[0,0,1,0],\"symbol\":[0,");
     contains(json, "\"tasks\":[[7,\"lua\"],[9,\"sh\"]]");
-    contains(json, "\"who\":{\"task\":[0,1],\"cpu\":[0,1],\"mode\":[0,0]}");
+    contains(json, "\"who\":{\"task\":[0,1],\"cpu\":[0,1],\"mode\":[0,0],"
+                   "\"event\":[0,0]}");
     contains(json, "\"bins\":[[2,0,2,3,1,1]]}");
     free(json);
 }
@@ -119,6 +122,33 @@ static void program_by_time(void **state UNUSED)
     free(json);
 }
 
+// Two events: their samples are told apart, their paths and tasks are shared.
+static void several_events(void **state UNUSED)
+{
+    static const u64 ids[] = { 5, 9 };
+    static const u64 chain[] = { PERF_CONTEXT_USER, 0x8049010 };
+    struct made_sample s = {
+        .task = 7, .thread = 7, .time = 5, .chain = chain, .depth = 2, .id = 9
+    };
+
+    made_begin_events(&made, ids, ARRAY_SIZE(ids));
+    made_comm(&made, 7, "lua", true, 0);
+    made_mmap(&made, 7, "/bin/lua", 0x8048000, 0x11, 0);
+    made_sample(&made, &s);
+    made_sample(&made, &s);
+    s.id = 5;
+    made_sample(&made, &s);
+    char *json = data_of_made();
+    contains(json, "{\"name\":\"event-1\",\"total\":1,\"facts\":[[\"Event\","
+                   "\"event-1, 1 of 2\"],[\"Samples\",\"1 taken,");
+    contains(json, "{\"name\":\"event-2\",\"total\":2,\"facts\":[[\"Event\","
+                   "\"event-2, 2 of 2\"],[\"Samples\",\"2 taken,");
+    contains(json, "\"tasks\":[[7,\"lua\"]]");
+    contains(json, "\"mode\":[0,0],\"event\":[0,1]}");
+    contains(json, "\"bins\":[[1,0,1,1,1,2]]}");
+    free(json);
+}
+
 static void strange_names(void **state UNUSED)
 {
     static const u64 chain[] = { PERF_CONTEXT_USER, 0x8049010 };
@@ -143,9 +173,10 @@ static void no_samples(void **state UNUSED)
     made_begin(&made);
     made_comm(&made, 7, "lua", true, 0);
     char *json = data_of_made();
-    contains(json, "\"total\":0,\"seconds\":0.000000,\"cpus\":1,");
-    contains(json, "\"tasks\":[],\"who\":{\"task\":[],\"cpu\":[],\"mode\":[]},"
-                   "\"bins\":[[]]}");
+    contains(json, "\"total\":0,");
+    contains(json, ",\"seconds\":0.000000,\"cpus\":1,");
+    contains(json, "\"tasks\":[],\"who\":{\"task\":[],\"cpu\":[],\"mode\":[],"
+                   "\"event\":[]},\"bins\":[[]]}");
     free(json);
 }
 
@@ -180,7 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts),         cmocka_unit_test(program_by_time),
         cmocka_unit_test(strange_names), cmocka_unit_test(no_samples),
-        cmocka_unit_test(bins),
+        cmocka_unit_test(bins),          cmocka_unit_test(several_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

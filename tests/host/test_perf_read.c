@@ -1,6 +1,7 @@
 // user/libprofile/perf_read.c: files made by hand, whole, out of order, cut off
 // at every byte, and with every byte changed.
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
+// link: user/libprofile/perf_programs.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/user_chain.c
@@ -39,7 +40,7 @@ static const char *read_bytes(const u8 *bytes, size_t size)
     file = (struct perf_file){ .event = event, .sample = see };
     seen_count = 0;
     const char *no_events = perf_read_events(&events, copy, size);
-    const char *problem = perf_read(&file, &samples, copy, size);
+    const char *problem = perf_read(&file, 1, &samples, copy, size);
     free(copy);
     assert_true((no_events == NULL && event < events.count) ==
                 (problem == NULL));
@@ -352,6 +353,37 @@ static void several(void **state UNUSED)
     event = 0;
 }
 
+// Read together, each has the samples and figures that it has alone.
+static void together(void **state UNUSED)
+{
+    struct perf_file files[3];
+    u64 counted[3] = { 0 };
+
+    make_several();
+    samples_free(&samples);
+    assert_int_equal(samples_init(&samples, no_file), 0);
+    seen_count = 0;
+    for (u32 i = 0; i < 3; i++)
+        files[i] = (struct perf_file){ .event = 2 - i, .sample = see };
+    assert_null(perf_read(files, 3, &samples, made.bytes, made.size));
+    assert_int_equal(samples.reader.malformed, 0);
+    assert_int_equal(samples.total, 6);
+    assert_int_equal(seen_count, 6);
+    for (u32 i = 0; i < seen_count; i++)
+        assert_int_equal(seen[i].time / 1000, 3 - seen[i].event);
+    for (u32 i = 0; i < samples.count; i++)
+        counted[samples.counts[i].event] += samples.counts[i].samples;
+    for (u32 i = 0; i < 3; i++) {
+        assert_int_equal(counted[i], 3 - i);
+        assert_int_equal(files[i].first / 1000, 3 - i);
+        assert_int_equal(files[i].lost, i == 2 ? 2 : 0);
+        assert_int_equal(files[i].has_info, i > 0);
+        assert_int_equal(files[i].info.taken, 3 - (i == 1));
+    }
+    files[1] = (struct perf_file){ .event = 3 };
+    assert_non_null(perf_read(files, 2, &samples, made.bytes, made.size));
+}
+
 static void all_names(void **state UNUSED)
 {
     char text[64], little[8];
@@ -443,19 +475,13 @@ static void several_changed(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole),
-        cmocka_unit_test(programs_by_time),
-        cmocka_unit_test(without_figures),
-        cmocka_unit_test(names_without_end),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(truncated),
-        cmocka_unit_test(changed),
-        cmocka_unit_test(deep_chain),
-        cmocka_unit_test(several),
-        cmocka_unit_test(all_names),
-        cmocka_unit_test(unknown_id),
-        cmocka_unit_test(bad_ids),
-        cmocka_unit_test(several_truncated),
+        cmocka_unit_test(whole),           cmocka_unit_test(programs_by_time),
+        cmocka_unit_test(without_figures), cmocka_unit_test(names_without_end),
+        cmocka_unit_test(refused),         cmocka_unit_test(truncated),
+        cmocka_unit_test(changed),         cmocka_unit_test(deep_chain),
+        cmocka_unit_test(several),         cmocka_unit_test(together),
+        cmocka_unit_test(all_names),       cmocka_unit_test(unknown_id),
+        cmocka_unit_test(bad_ids),         cmocka_unit_test(several_truncated),
         cmocka_unit_test(several_changed),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

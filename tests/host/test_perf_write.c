@@ -4,6 +4,7 @@
 // link: user/libprofile/perf_write.c user/libprofile/perf_features.c
 // link: user/libprofile/perf_repair.c user/libprofile/mapping.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
+// link: user/libprofile/perf_programs.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/user_chain.c
@@ -187,7 +188,7 @@ static struct perf_file read_event(u32 event, size_t size)
     struct perf_file f = { .event = event, .sample = see };
     seen_count = 0;
     assert_int_equal(samples_init(&samples, no_file), 0);
-    const char *problem = perf_read(&f, &samples, file, size);
+    const char *problem = perf_read(&f, 1, &samples, file, size);
     if (problem != NULL)
         fail_msg("%s", problem);
     assert_int_equal(samples.reader.malformed, 0);

@@ -29,7 +29,8 @@ class Counted:
             text = re.search(r'<script type="application/json" id="data">'
                              r"(.*?)</script>", file.read(), re.S).group(1)
         self.data = data = json.loads(text)
-        who = list(zip(*(data["who"][key] for key in ("task", "cpu", "mode"))))
+        who = list(zip(*(data["who"][key] for key in ("task", "cpu", "mode",
+                                                   "event"))))
         self.counts = [(b, node, *who[w], n)
                        for b, bin_ in enumerate(data["bins"])
                        for node, w, n in zip(*[iter(bin_)] * 3)]
@@ -41,9 +42,10 @@ class Counted:
             yield names[nodes["symbol"][node]]
             node = nodes["parent"][node]
 
-    def samples(self, task=None, cpu=None, idle=False, bins=None, name=None):
-        return sum(n for b, node, t, c, mode, n in self.counts
-                   if (task is None or self.data["tasks"][t][1] == task) and
+    def samples(self, task=None, cpu=None, idle=False, bins=None, name=None,
+                event=None):
+        return sum(n for b, node, t, c, mode, e, n in self.counts
+                   if (event is None or e == event) and (task is None or self.data["tasks"][t][1] == task) and
                    (cpu is None or c == cpu) and
                    (idle or mode != IDLE_MODE) and
                    (bins is None or bins[0] <= b < bins[1]) and
@@ -52,7 +54,7 @@ class Counted:
     def leaves(self):
         """Samples of each innermost function, by name and image; not idle's."""
         symbols, leaves = self.data["symbols"], {}
-        for _, node, _, _, mode, n in self.counts:
+        for _, node, _, _, mode, _, n in self.counts:
             symbol = self.data["nodes"]["symbol"][node]
             key = (symbols["name"][symbol],
                    self.data["images"][symbols["image"][symbol]])
@@ -143,7 +145,7 @@ def test_make_flame_counts_what_sprofile_counted(flame, page):
     done, counted = flame
     total = int(re.search(r"Total:\s+(\d+) \(100%\)", done.stdout).group(1))
     assert "build/flame.html" in done.stdout.splitlines()[-1]
-    assert counted.data["total"] == counted.samples(idle=True) == total
+    assert counted.data["events"][0]["total"] == counted.samples(idle=True) == total
     assert shown(page) == counted.samples()
     page.find("mode-idle").click()
     assert page.find("shown").text == f"all {total:,} samples"
@@ -175,7 +177,7 @@ def test_search(flame, page):
     name = "luaV_execute"
     page.press("/", name[:8].upper())
     matching = sum(
-        n for _, node, _, _, mode, n in flame[1].counts if mode != IDLE_MODE and
+        n for _, node, _, _, mode, _, n in flame[1].counts if mode != IDLE_MODE and
         any(name[:8].lower() in symbol.lower()
             for symbol in flame[1].chain(node)))
     assert matching > 0
@@ -233,7 +235,7 @@ def test_tasks_and_cpus(flame, page):
 def test_modes(flame, page):
     page.find("mode-user").click()
     page.find("mode-irq").click()
-    modes = [n for *_, mode, n in flame[1].counts if mode == KERNEL_MODE]
+    modes = [n for *_, mode, _, n in flame[1].counts if mode == KERNEL_MODE]
     assert shown(page) == sum(modes)
 
 

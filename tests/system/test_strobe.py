@@ -6,65 +6,16 @@ import json
 import os
 import re
 import shutil
-import subprocess
 
 import pytest
 
-from browser import Browser
-from machine import PATIENCE, ROOT, vm
+from exports import callgrind, read_measured, run, speedscope, strobe
+from machine import ROOT, vm
 from perf_file import KERNEL, PerfFile
 
-TOOL = f"{ROOT}/tools/strobe"
 TESTER = f"{ROOT}/build/user/tester"
 LUA = "for i = 1, 3e5 do local s = tostring(i) end"
-SPEEDSCOPE = f"{ROOT}/build/npm/node_modules/speedscope/dist/release/index.html"
-SPEEDSCOPE_VERSION = "speedscope@1.25.0"
 OVERFLOW = 70_000  # samples, more than 16 bits hold
-Row = collections.namedtuple("Row", "image symbol self total")
-
-
-def run(*command, status=0):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=PATIENCE,
-                          capture_output=True, text=True)
-    assert done.returncode == status, done
-    return done
-
-
-def strobe(*arguments, status=0):
-    return run(TOOL, *map(str, arguments), status=status)
-
-
-class Measured:
-    """A file that the machine wrote, and what the guest's tool said of it."""
-
-    def __init__(self, folder, name):
-        self.file = f"{folder}/{name}.data"
-        with open(f"{folder}/{name}.json") as file:
-            self.json = json.load(file)
-        self.rows = [Row(r["image"], r["symbol"], r["samples"], r["total"])
-                     for r in self.json["rows"]]
-
-    def of(self, image):
-        """Symbols of an image that have samples of their own."""
-        return {r.symbol: r.self for r in self.rows
-                if r.image == image and r.self > 0}
-
-    def calls(self):
-        """In how many samples a function was called, by the guest's tree (of
-        tester, which calls nothing twice)."""
-        found = collections.Counter()
-
-        def walk(nodes, outermost):
-            for node in nodes:
-                if not outermost:
-                    found[node["name"]] += node["total"]
-                walk(node["calls"], False)
-        walk(self.json["tree"], True)
-        return found
-
-    def export(self, form, out, *options):
-        strobe("export", f"--{form}", "-o", out, *options, self.file)
-        return str(out)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +26,7 @@ def measured(tmp_path_factory):
                 f" sh -c 'tester 4 & lua -e \"{LUA}\"; wait' >/out/all.json",
                 "--get", str(folder), "--icount", "1", smp=2)
     assert result.status == 0, result
-    return {name: Measured(folder, name) for name in ("one", "all")}
+    return {name: read_measured(folder, name)[0] for name in ("one", "all")}
 
 
 @pytest.fixture(scope="module")
@@ -285,19 +236,6 @@ def test_gprof_overflow(tmp_path):
     assert flat["a"][0] == 100 and flat["a"][2] == OVERFLOW
 
 
-def callgrind(path, inclusive):
-    done = run("callgrind_annotate", f"--inclusive={inclusive}", "--auto=no",
-               "--threshold=100", path)
-    assert not done.stderr, done.stderr
-    found = collections.Counter()
-    for line in done.stdout.splitlines():
-        row = re.match(r" *([0-9,]+) \( *[0-9.]+%\).*:([^: ]+)(?: \[|$)", line)
-        if row:
-            found[row[2]] += int(row[1].replace(",", ""))
-    whole = re.search(r"([0-9,]+) \(100.0%\).*PROGRAM TOTALS", done.stdout)
-    return found, int(whole[1].replace(",", ""))
-
-
 def test_callgrind(everything, tmp_path):
     out = everything.export("callgrind", tmp_path / "callgrind.out")
     own, whole = callgrind(out, "no")
@@ -318,34 +256,16 @@ def test_callgrind_inclusive(one, tmp_path):
 
 def test_speedscope(one, tmp_path):
     """Its own importer reads the file, and its sandwich view has the shares."""
-    run(f"{ROOT}/tools/build/npm", SPEEDSCOPE_VERSION)
-    out = one.export("speedscope", tmp_path / "out.json")
-    script = tmp_path / "load.js"
-    with open(out) as file:
-        text = file.read()
-    profiles = json.loads(text)["profiles"]
+    path = one.export("speedscope", tmp_path / "out.json")
+    with open(path) as file:
+        profiles = json.load(file)["profiles"]
     assert len(profiles) == 1 and profiles[0]["unit"] == "nanoseconds"
-    script.write_text("speedscope.loadFileFromBase64('one', btoa(" +
-                      json.dumps(text) + "))")
-    browser = Browser()
-    try:
-        browser.screen()
-        browser.open(f"{SPEEDSCOPE}#localProfilePath={script}")
-        browser.wait(lambda: "Sandwich" in browser.run(
-            "return document.body.innerText"))
-        browser.press("3")
-        rows = browser.wait(lambda: browser.run(
-            "return [...document.querySelectorAll('tr')]"
-            ".map(row => row.innerText)"))
-    finally:
-        browser.close()
+    shares = speedscope(path, ("a", "b", "f"))[profiles[0]["name"]]
     periods = {r["symbol"]: r["period"] for r in one.json["rows"]
                if r["image"] == "/bin/tester"}
     whole = sum(r["period"] for r in one.json["rows"])
-    for function in ("a", "b", "f"):
-        row = next(r for r in rows if r.split()[-1:] == [function])
-        share = 100 * periods[function] / whole
-        assert abs(float(re.findall(r"\(([0-9.]+)%\)", row)[1]) - share) < 0.6
+    for function, share in shares.items():
+        assert abs(share - 100 * periods[function] / whole) < 0.6
 
 
 def test_speedscope_threads(everything, tmp_path):

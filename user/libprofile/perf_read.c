@@ -1,5 +1,6 @@
 #include "perf_read.h"
 
+#include "perf_programs.h"
 #include "perf_walk.h"
 
 #include <stdio.h>
@@ -10,164 +11,21 @@
 #define CHAIN_MAX (UINT16_MAX / 8)         // entries that a record has room for
 
 struct reading {
-    struct perf_file *file;
+    struct perf_file *files; // of the events that are read
+    uint32_t count;
     struct samples *samples;
     struct perf_layout layout;
 };
 
-// --- which program ran when -------------------------------------------------
-//
-// These records are put into the order of time before any sample is looked at.
-
-struct change {
-    struct perf_view record;
-    uint64_t time, order;
-};
-
-static int compare_changes(const void *a, const void *b)
+// The number, among the events that are read, of one of the file's; `count`:
+// it is not read.
+static uint32_t find_file(const struct reading *r, uint32_t event)
 {
-    const struct change *x = a, *y = b;
+    uint32_t i = 0;
 
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
-}
-
-static void set_name(struct program *p, const char *name)
-{
-    strncpy(p->name, name, sizeof(p->name) - 1);
-    p->name[sizeof(p->name) - 1] = '\0';
-}
-
-// What the task is now known as, to be changed and added at `time`.
-static struct program program_now(const struct samples *s, uint32_t task,
-                                  uint64_t time)
-{
-    const struct program *now = programs_find(&s->programs, task, UINT64_MAX);
-    struct program p = { .task = task, .image = IMAGE_UNKNOWN };
-
-    if (now != NULL)
-        p = *now;
-    p.time = time;
-    return p;
-}
-
-static bool take_comm(struct samples *s, const struct change *c)
-{
-    struct perf_comm comm;
-    const char *name =
-        perf_string(&c->record, offsetof(struct perf_comm, name));
-
-    if (!perf_get(&c->record, &comm, offsetof(struct perf_comm, name)) ||
-        name == NULL)
-        return false;
-    if (comm.pid != comm.tid) // a thread's own name
-        return true;
-    struct program p = program_now(s, comm.pid, c->time);
-    set_name(&p, name);
-    if (c->record.head.misc & PERF_MISC_COMM_EXEC)
-        p.image = IMAGE_UNKNOWN; // until its mapping is told
-    programs_add(&s->programs, &p);
-    return true;
-}
-
-static bool take_fork(struct samples *s, const struct change *c)
-{
-    struct perf_task fork;
-
-    if (!perf_get(&c->record, &fork, sizeof(fork)))
-        return false;
-    if (fork.pid == fork.parent_pid) // a thread
-        return true;
-    struct program p = program_now(s, fork.parent_pid, c->time);
-    p.task = fork.pid;
-    p.parent = fork.parent_pid;
-    programs_add(&s->programs, &p);
-    return true;
-}
-
-static void set_kernel_id(struct samples *s, const uint8_t *id, uint32_t size)
-{
-    struct image *kernel = &s->images.list[IMAGE_KERNEL];
-
-    memcpy(kernel->build_id, id, size);
-    kernel->build_id_size = size;
-}
-
-static bool take_mmap2(struct samples *s, const struct change *c)
-{
-    struct perf_mmap2 map;
-    const char *path = perf_string(&c->record, sizeof(map));
-
-    if (!perf_get(&c->record, &map, sizeof(map)) || path == NULL ||
-        map.build_id_size > sizeof(map.build_id))
-        return false;
-    uint32_t id_size =
-        c->record.head.misc & PERF_MISC_MMAP_BUILD_ID ? map.build_id_size : 0;
-    if (strcmp(path, PERF_VDSO_PATH) == 0) {
-        s->vdso = (uint32_t)map.address;
-        return true;
-    }
-    if (map.pid == PERF_KERNEL_PID) {
-        set_kernel_id(s, map.build_id, id_size);
-        return true;
-    }
-    struct program p = program_now(s, map.pid, c->time);
-    p.image = images_add(&s->images, path, map.build_id, id_size);
-    programs_add(&s->programs, &p);
-    return true;
-}
-
-static bool take_change(struct samples *s, const struct change *c)
-{
-    switch (c->record.head.type) {
-    case PERF_RECORD_COMM:
-        return take_comm(s, c);
-    case PERF_RECORD_FORK:
-        return take_fork(s, c);
-    default:
-        return take_mmap2(s, c);
-    }
-}
-
-static bool is_change(const struct perf_view *v)
-{
-    return v->head.type == PERF_RECORD_COMM ||
-           v->head.type == PERF_RECORD_FORK ||
-           v->head.type == PERF_RECORD_MMAP2;
-}
-
-static uint64_t count_changes(const struct reading *r)
-{
-    struct perf_walk walk = { .layout = &r->layout };
-    struct perf_view v;
-    uint64_t n = 0;
-
-    while (perf_next(&walk, &v))
-        n += is_change(&v);
-    return n;
-}
-
-static const char *read_changes(struct reading *r)
-{
-    struct change *list = calloc(count_changes(r) + 1, sizeof(*list));
-    struct perf_walk walk = { .layout = &r->layout };
-    struct perf_view v;
-    uint64_t n = 0;
-
-    if (list == NULL)
-        return "there is not enough memory for its tasks";
-    while (perf_next(&walk, &v)) {
-        if (is_change(&v)) {
-            list[n] = (struct change){ v, perf_time(&v), n };
-            n++;
-        }
-    }
-    qsort(list, n, sizeof(*list), compare_changes);
-    for (uint64_t i = 0; i < n; i++)
-        r->samples->reader.malformed += !take_change(r->samples, &list[i]);
-    free(list);
-    return NULL;
+    while (i < r->count && r->files[i].event != event)
+        i++;
+    return i;
 }
 
 // --- samples ----------------------------------------------------------------
@@ -231,6 +89,7 @@ static void count_time(struct perf_file *f, uint64_t time)
 
 static void count_sample(struct reading *r, const struct timed_sample *p)
 {
+    struct perf_file *f = &r->files[p->event];
     struct sample_count c = { .chain = p->chain,
                               .task = p->task,
                               .thread = p->thread,
@@ -238,12 +97,13 @@ static void count_sample(struct reading *r, const struct timed_sample *p)
                               .cpu = p->cpu,
                               .mode = p->mode,
                               .irqs_off = p->irqs_off,
+                              .event = p->event,
                               .samples = 1,
                               .period = p->period };
     samples_count(r->samples, &c);
-    count_time(r->file, p->time);
-    if (r->file->sample != NULL)
-        r->file->sample(r->file->arg, p);
+    count_time(f, p->time);
+    if (f->sample != NULL)
+        f->sample(f->arg, p);
 }
 
 static bool take_sample(struct reading *r, const struct perf_view *v)
@@ -256,7 +116,8 @@ static bool take_sample(struct reading *r, const struct perf_view *v)
         in.depth > (v->head.size - sizeof(in)) / sizeof(uint64_t))
         return false;
     uint32_t event = perf_event_of(&r->layout, in.id);
-    if (event != r->file->event)
+    uint32_t number = find_file(r, event);
+    if (number == r->count)
         return event != PERF_EVENTS_MAX;
     const struct program *p = programs_find(&s->programs, in.pid, in.time);
     struct timed_sample out = { .time = in.time,
@@ -267,6 +128,7 @@ static bool take_sample(struct reading *r, const struct perf_view *v)
                                 .chain = CHAIN_ROOT,
                                 .cpu = (uint16_t)in.cpu,
                                 .mode = mode_of(&in),
+                                .event = (uint8_t)number,
                                 .irqs_off = in.flags & SPROFILE_F_IRQS_OFF };
     path.depth = 0;
     if (!take_chain(v, s, out.image, in.depth, &path))
@@ -287,8 +149,11 @@ static bool take_lost(struct reading *r, const struct perf_view *v)
     if (!perf_get(v, &lost, sizeof(lost)))
         return false;
     uint32_t event = perf_event_of(&r->layout, lost.id);
-    if (event == r->file->event)
+    uint32_t number = find_file(r, event);
+    if (number < r->count) {
+        r->files[number].lost += lost.count;
         r->samples->lost += lost.count;
+    }
     return event != PERF_EVENTS_MAX;
 }
 
@@ -350,24 +215,31 @@ static bool get_own(const struct perf_view *v, struct perf_strobe *own)
            own->size <= v->head.size - sizeof(*own);
 }
 
+// What concerns one event, or the whole file.
+static void take_own_of(struct perf_file *f, const struct perf_strobe *own,
+                        const uint8_t *bytes)
+{
+    uint32_t of_event = f->event << PERF_STROBE_EVENT_SHIFT;
+
+    if (own->kind == (PERF_STROBE_OPTIONS | of_event)) {
+        take_structure(&f->asked, sizeof(f->asked), bytes, own->size);
+    } else if (own->kind == (PERF_STROBE_INFO | of_event)) {
+        take_structure(&f->info, sizeof(f->info), bytes, own->size);
+        f->has_info = true;
+    } else if (own->kind == PERF_STROBE_FEATURE + PERF_FEATURE_COMMAND) {
+        take_command(f, bytes, own->size);
+    }
+    end_names(f);
+}
+
 static bool take_own(struct reading *r, const struct perf_view *v)
 {
-    struct perf_file *f = r->file;
     struct perf_strobe own;
 
     if (!get_own(v, &own))
         return false;
-    const uint8_t *bytes = v->bytes + sizeof(own);
-    uint32_t of_event = f->event << PERF_STROBE_EVENT_SHIFT;
-    if (own.kind == (PERF_STROBE_OPTIONS | of_event)) {
-        take_structure(&f->asked, sizeof(f->asked), bytes, own.size);
-    } else if (own.kind == (PERF_STROBE_INFO | of_event)) {
-        take_structure(&f->info, sizeof(f->info), bytes, own.size);
-        f->has_info = true;
-    } else if (own.kind == PERF_STROBE_FEATURE + PERF_FEATURE_COMMAND) {
-        take_command(f, bytes, own.size);
-    }
-    end_names(f);
+    for (uint32_t i = 0; i < r->count; i++)
+        take_own_of(&r->files[i], &own, v->bytes + sizeof(own));
     return true;
 }
 
@@ -389,16 +261,20 @@ static bool take_record(struct reading *r, const struct perf_view *v)
 static void read_samples(struct reading *r)
 {
     struct perf_walk walk = { .layout = &r->layout };
-    struct perf_file *f = r->file;
     struct perf_view v;
+    uint64_t records = 0;
 
     while (perf_next(&walk, &v)) {
         r->samples->reader.malformed += !take_record(r, &v);
-        f->records++;
+        records++;
     }
     r->samples->reader.malformed += walk.corrupt;
-    f->cut = r->layout.cut || walk.corrupt || walk.cut_bytes > 0;
-    f->cut_bytes = walk.cut_bytes;
+    for (uint32_t i = 0; i < r->count; i++) {
+        struct perf_file *f = &r->files[i];
+        f->records = records;
+        f->cut = r->layout.cut || walk.corrupt || walk.cut_bytes > 0;
+        f->cut_bytes = walk.cut_bytes;
+    }
 }
 
 // --- events -----------------------------------------------------------------
@@ -462,15 +338,20 @@ void perf_list_events(const struct perf_events *e, char *out, size_t size)
 
 // --- the whole --------------------------------------------------------------
 
-// What can be said without the writer's own figures.
-static void info_from_samples(struct perf_file *f, const struct samples *s)
+// What can be said without the writer's own figures, of event `number` of those
+// that are read.
+static void info_from_samples(struct perf_file *f, uint32_t number,
+                              const struct samples *s)
 {
     struct sprofile_info *i = &f->info;
     uint64_t modes[MODES] = { 0 };
 
     for (uint32_t n = 0; n < s->count; n++) {
         const struct sample_count *c = &s->counts[n];
+        if (c->event != number)
+            continue;
         modes[c->mode] += c->samples;
+        i->taken += c->samples;
         i->irqs_off += c->irqs_off ? c->samples : 0;
         if (c->cpu >= i->cpus)
             i->cpus = c->cpu + 1u;
@@ -479,25 +360,29 @@ static void info_from_samples(struct perf_file *f, const struct samples *s)
     i->kernel = modes[MODE_KERNEL];
     i->irq = modes[MODE_IRQ];
     i->idle = modes[MODE_IDLE];
-    i->taken = s->total + s->lost;
-    i->lost = s->lost;
+    i->lost = f->lost;
+    i->taken += f->lost;
     i->elapsed_ns = f->last - f->first;
 }
 
-const char *perf_read(struct perf_file *f, struct samples *s, const void *bytes,
-                      size_t size)
+const char *perf_read(struct perf_file *files, uint32_t count,
+                      struct samples *s, const void *bytes, size_t size)
 {
-    struct reading r = { .file = f, .samples = s };
+    struct reading r = { .files = files, .count = count, .samples = s };
     const char *problem = perf_layout(&r.layout, bytes, size);
 
-    if (problem == NULL && f->event >= r.layout.events)
-        problem = "it has no such event";
+    for (uint32_t i = 0; problem == NULL && i < count; i++) {
+        if (files[i].event >= r.layout.events)
+            problem = "it has no such event";
+    }
     if (problem == NULL)
-        problem = read_changes(&r);
+        problem = perf_read_programs(s, &r.layout);
     if (problem != NULL)
         return problem;
     read_samples(&r);
-    if (!f->has_info)
-        info_from_samples(f, s);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!files[i].has_info)
+            info_from_samples(&files[i], i, s);
+    }
     return NULL;
 }

@@ -23,21 +23,24 @@ struct timed_sample {
     uint16_t cpu;
     uint8_t mode; // enum sample_mode
     bool irqs_off;
+    uint8_t event; // its number among those that are read
 };
 
+// One event of a file.
 struct perf_file {
-    uint32_t event; // which of the file's: its samples are read, and no others
+    uint32_t event; // which of the file's
     // Told of each sample, in the order of the file: of one CPU by time, of
     // all in any order. May be NULL.
     void (*sample)(void *arg, const struct timed_sample *s);
     void *arg;
-    // What was found, of this event:
+    // What was found:
     bool has_info; // else `info` holds what the samples show, and no more
     struct sprofile_info info;
     struct sprofile_options asked;
     bool cut;             // the file ends before its writer was done,
     uint64_t cut_bytes;   // with so much of a record
     uint64_t records;     // of all events
+    uint64_t lost;        // as the records say
     uint64_t first, last; // times of the samples
     char command[256];    // that was profiled; "": not told
 };
@@ -55,7 +58,8 @@ uint32_t perf_find_event(const struct perf_events *e, const char *name);
 // The names of all, with commas between them.
 void perf_list_events(const struct perf_events *e, char *out, size_t size);
 
-// Adds what the file holds to `s`. NULL; or, in words for the user, why there
-// is nothing to be read. Give `f` zeroed, but for the callback and the event.
-const char *perf_read(struct perf_file *f, struct samples *s, const void *bytes,
-                      size_t size);
+// Adds what the file holds of `count` of its events, each another one, to `s`.
+// NULL; or, in words for the user, why there is nothing to be read. Give the
+// `files` zeroed, but for the callback and the event.
+const char *perf_read(struct perf_file *files, uint32_t count,
+                      struct samples *s, const void *bytes, size_t size);

@@ -14,7 +14,8 @@ static uint32_t bucket_of(const struct samples *s, const struct sample_count *c)
 {
     uint32_t h = c->chain * 0x9e3779b9u;
     h = (h ^ h >> 15 ^ c->thread) * 0x85ebca6bu;
-    h = (h ^ h >> 13 ^ (c->cpu << 4 | c->mode << 1 | c->irqs_off)) *
+    h = (h ^ h >> 13 ^
+         (c->event << 20 ^ c->cpu << 4 ^ c->mode << 1 ^ c->irqs_off)) *
         0x9e3779b9u;
     return (h ^ h >> 16) & (s->room - 1);
 }
@@ -23,7 +24,8 @@ static bool same(const struct sample_count *a, const struct sample_count *b)
 {
     return a->chain == b->chain && a->thread == b->thread &&
            a->task == b->task && a->image == b->image && a->cpu == b->cpu &&
-           a->mode == b->mode && a->irqs_off == b->irqs_off;
+           a->mode == b->mode && a->irqs_off == b->irqs_off &&
+           a->event == b->event;
 }
 
 static void enter(struct samples *s, uint32_t i)

@@ -18,6 +18,7 @@ struct sample_count {
     uint16_t cpu;
     uint8_t mode;
     bool irqs_off;
+    uint8_t event; // of several that are counted together (perf_read.h); or 0
     uint64_t samples, period;
     uint32_t next; // in its bucket
 };

@@ -8,7 +8,9 @@
 bool view_passes(const struct sample_count *c, const struct view_filter *f)
 {
     return !(f->by_task && c->task != f->task) &&
-           !(f->by_cpu && c->cpu != f->cpu) && !(f->modes & 1u << c->mode) &&
+           !(f->by_cpu && c->cpu != f->cpu) &&
+           !(f->by_event && c->event != f->event) &&
+           !(f->modes & 1u << c->mode) &&
            (f->wanted == NULL || f->wanted(f->arg, c));
 }
 

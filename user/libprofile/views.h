@@ -8,8 +8,8 @@ enum view_by { BY_SYMBOL, BY_ADDRESS, BY_THREAD, BY_CPU, BY_TASK };
 
 // Which samples; zeroed: all.
 struct view_filter {
-    bool by_task, by_cpu;
-    uint32_t task, cpu;
+    bool by_task, by_cpu, by_event;
+    uint32_t task, cpu, event;
     uint32_t modes; // a bit for each that is left out
     // What else decides, or NULL.
     bool (*wanted)(void *arg, const struct sample_count *c);

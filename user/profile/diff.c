@@ -99,7 +99,7 @@ static void add(struct diff *d, const char *path)
     const char *problem = perf_read_events(&events, bytes, size);
     if (problem == NULL) {
         file.event = choose_event(&events, path, event);
-        problem = perf_read(&file, &samples, bytes, size);
+        problem = perf_read(&file, 1, &samples, bytes, size);
     }
     free(bytes);
     if (problem == NULL)

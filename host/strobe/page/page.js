@@ -6,11 +6,12 @@ const TOP_ROWS = 15;
 const byId = (id) => document.getElementById(id);
 const profile = loadProfile(byId("data").textContent);
 const filter = {
-  task: null, program: null, cpu: null,
+  event: 0, task: null, program: null, cpu: null,
   modes: MODES.map((_, mode) => mode !== IDLE),
   bins: [0, profile.bins.length],
 };
 let inverted = false;
+const chosenEvent = () => profile.events[filter.event];
 
 function make(tag, parts, ...classes) {
   const element = document.createElement(tag);
@@ -20,7 +21,7 @@ function make(tag, parts, ...classes) {
 }
 
 function samplesOf(mode) {
-  return profile.times.flat().reduce((sum, modes) => sum + modes[mode], 0);
+  return chosenEvent().times.flat().reduce((sum, modes) => sum + modes[mode], 0);
 }
 
 // --- what is shown ----------------------------------------------------------
@@ -49,10 +50,10 @@ function showTop() {
 
 function show() {
   const tree = makeTree(profile, filter, inverted);
+  const { total } = chosenEvent();
   shown = tree.value;
-  byId("shown").textContent = shown === profile.total ?
-    `all ${samples(shown)}` :
-    `${count(shown)} of ${samples(profile.total)}`;
+  byId("shown").textContent = shown === total ? `all ${samples(shown)}` :
+    `${count(shown)} of ${samples(total)}`;
   byId("range").textContent = timeline.label();
   byId("all-time").hidden = timeline.isAll();
   graph.draw(tree, inverted);
@@ -77,25 +78,29 @@ function toggleInverted() {
   show();
 }
 
-function showFacts() {
+function showTitle() {
   document.title = `${profile.title}: Strobe flame graph`;
   byId("title").textContent = profile.title;
-  for (const [name, text] of profile.facts) {
-    byId("facts").append(make("div", [make("dt", [name]),
-      make("dd", [text])]));
-  }
 }
 
-// All tasks; then each program, and its tasks if they are several.
+function showFacts() {
+  byId("facts").replaceChildren(...chosenEvent().facts.map(([name, text]) =>
+    make("div", [make("dt", [name]), make("dd", [text])])));
+}
+
+// All tasks that any event has hit; then each program, and its tasks if they
+// are several.
 function fillTasks() {
   const select = byId("task");
+  const value = select.value;
   const programs = new Map();
-  for (const task of profile.counted.filter((t) => t.samples > 0)) {
+  for (const task of chosenEvent().tasks.filter((t) =>
+    profile.events.some((event) => event.tasks[t.index].samples > 0))) {
     programs.set(task.name, [...programs.get(task.name) ?? [], task]);
   }
   const sum = (tasks) => tasks.reduce((n, t) => n + t.samples, 0);
   const sorted = [...programs].sort((a, b) => sum(b[1]) - sum(a[1]));
-  select.add(new Option("all", "all"));
+  select.replaceChildren(new Option("all", "all"));
   for (const [name, tasks] of sorted) {
     const which = tasks.length === 1 ? `task ${tasks[0].id}` :
       `${tasks.length} tasks`;
@@ -106,6 +111,11 @@ function fillTasks() {
         `task ${task.index}`));
     }
   }
+  select.value = value || "all";
+}
+
+function watchTasks() {
+  const select = byId("task");
   select.addEventListener("change", () => {
     const [kind, ...rest] = select.value.split(" ");
     filter.program = kind === "program" ? rest.join(" ") : null;
@@ -126,9 +136,8 @@ function fillCpus() {
   });
 }
 
-function fillModes() {
-  const counts = MODES.map((_, mode) => samplesOf(mode));
-  if (counts[IDLE] === profile.total) {
+function makeModes() {
+  if (samplesOf(IDLE) === chosenEvent().total) {
     filter.modes[IDLE] = true;
   }
   MODES.forEach((name, mode) => {
@@ -141,7 +150,33 @@ function fillModes() {
       show();
     });
     byId("modes").append(make("label", [box, make("i", [], name), name,
-      make("small", [percent(counts[mode], profile.total)])]));
+      make("small", [])]));
+  });
+}
+
+function showModes() {
+  byId("modes").querySelectorAll("small").forEach((share, mode) => {
+    share.textContent = percent(samplesOf(mode), chosenEvent().total);
+  });
+}
+
+// All that is told of one event; what is chosen stays.
+function showEvent() {
+  showFacts();
+  fillTasks();
+  showModes();
+  timeline.showTimes(chosenEvent().times);
+  show();
+}
+
+function fillEvents() {
+  const select = byId("event");
+  profile.events.forEach((event, number) =>
+    select.add(new Option(`${event.name}: ${count(event.total)}`, number)));
+  select.parentElement.hidden = profile.events.length === 1;
+  select.addEventListener("change", () => {
+    filter.event = Number(select.value);
+    showEvent();
   });
 }
 
@@ -169,14 +204,15 @@ function press(event) {
   }
 }
 
-showFacts();
-fillTasks();
+showTitle();
+fillEvents();
+watchTasks();
 fillCpus();
-fillModes();
+makeModes();
 watchSearch();
 byId("controls").addEventListener("submit", (event) => event.preventDefault());
 byId("invert").addEventListener("click", toggleInverted);
 byId("reset").addEventListener("click", () => graph.zoomOut());
 byId("all-time").addEventListener("click", () => timeline.all());
 document.addEventListener("keydown", press);
-show();
+showEvent();

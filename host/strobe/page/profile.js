@@ -1,8 +1,8 @@
 // The profile: the data in the page, filters on it, and trees of calls made
 // from what passes them.
 //
-// Samples are counted by node (a path of calls), "who" (task, CPU and mode) and
-// bin of time; host/strobe/html_data.h says it field by field.
+// Samples are counted by node (a path of calls), "who" (task, CPU, mode and
+// event) and bin of time; host/strobe/html_data.h says it field by field.
 
 const MODES = ["user", "kernel", "irq", "idle"];
 const IDLE = MODES.indexOf("idle");
@@ -15,22 +15,24 @@ function forEachCount(bin, take) {
   }
 }
 
-// For each CPU and bin of time, how many samples of each mode.
-function countTimes(data) {
+// For each CPU and bin of time, how many samples of each mode an event has.
+function countTimes(data, event) {
   const times = Array.from({ length: data.cpus }, () =>
     data.bins.map(() => new Array(MODES.length).fill(0)));
   data.bins.forEach((bin, b) => forEachCount(bin, (_node, who, n) => {
-    times[data.who.cpu[who]][b][data.who.mode[who]] += n;
+    if (data.who.event[who] === event) {
+      times[data.who.cpu[who]][b][data.who.mode[who]] += n;
+    }
   }));
   return times;
 }
 
-function countTasks(data) {
+function countTasks(data, event) {
   const tasks = data.tasks.map((task, index) =>
     ({ index, id: task[0], name: task[1], samples: 0 }));
   for (const bin of data.bins) {
     forEachCount(bin, (_node, who, n) => {
-      if (data.who.mode[who] !== IDLE) {
+      if (data.who.mode[who] !== IDLE && data.who.event[who] === event) {
         tasks[data.who.task[who]].samples += n;
       }
     });
@@ -40,14 +42,17 @@ function countTasks(data) {
 
 function loadProfile(text) {
   const data = JSON.parse(text);
-  return { ...data, times: countTimes(data), counted: countTasks(data) };
+  const events = data.events.map((event, e) =>
+    ({ ...event, times: countTimes(data, e), tasks: countTasks(data, e) }));
+  return { ...data, events };
 }
 
-// What a filter is: task (an index), program (a name), cpu, each or null;
+// What a filter is: event (an index), task (an index), program (a name), cpu, each or null;
 // modes[mode]; bins [from, to).
 function passes(profile, filter, who) {
   const task = profile.who.task[who];
-  return (filter.task === null || filter.task === task) &&
+  return filter.event === profile.who.event[who] &&
+    (filter.task === null || filter.task === task) &&
     (filter.program === null ||
       filter.program === profile.tasks[task][1]) &&
     (filter.cpu === null || filter.cpu === profile.who.cpu[who]) &&

@@ -20,15 +20,15 @@ function drawCpu(context, bins, most, colors, top, width) {
   });
 }
 
-// Makes the timeline of `profile` in `element`; `chosen([from, to])` is called
-// when another range of bins is.
+// Makes the timeline of `profile` in `element`, which `showTimes` fills;
+// `chosen([from, to])` is called when another range of bins is.
 function makeTimeline(element, profile, chosen) {
   const last = profile.bins.length;
   const labels = document.createElement("div");
   const area = document.createElement("div");
   const canvas = document.createElement("canvas");
   const window_ = document.createElement("div");
-  let range = [0, last], from = null;
+  let range = [0, last], from = null, times = [];
 
   const isAll = () => range[0] === 0 && range[1] === last;
   const seconds = (bin) => (profile.seconds * bin / last).toFixed(3);
@@ -41,14 +41,14 @@ function makeTimeline(element, profile, chosen) {
     const width = area.clientWidth;
     const height = profile.cpus * (CPU_HEIGHT + CPU_GAP) - CPU_GAP;
     const scale = devicePixelRatio || 1;
-    const most = Math.max(1, ...profile.times.flat().map((modes) =>
+    const most = Math.max(1, ...times.flat().map((modes) =>
       modes.reduce((sum, n) => sum + n, 0)));
     canvas.width = width * scale;
     canvas.height = height * scale;
     canvas.style.height = `${height}px`;
     const context = canvas.getContext("2d");
     context.scale(1, scale);
-    profile.times.forEach((bins, cpu) => drawCpu(context, bins, most, colors,
+    times.forEach((bins, cpu) => drawCpu(context, bins, most, colors,
       cpu * (CPU_HEIGHT + CPU_GAP), canvas.width));
   }
 
@@ -103,11 +103,11 @@ function makeTimeline(element, profile, chosen) {
   }
 
   labels.className = "labels";
-  profile.times.forEach((_, cpu) => {
+  for (let cpu = 0; cpu < profile.cpus; cpu++) {
     const line = document.createElement("span");
     line.textContent = `CPU ${cpu}`;
     labels.append(line);
-  });
+  }
   labels.style.setProperty("--row", `${CPU_HEIGHT}px`);
   labels.style.setProperty("--gap", `${CPU_GAP}px`);
   area.className = "area";
@@ -134,5 +134,12 @@ function makeTimeline(element, profile, chosen) {
   dark.addEventListener("change", draw);
   new ResizeObserver(draw).observe(area);
   show();
-  return { label, isAll, all: () => choose(0, last) };
+
+  // The samples of an event.
+  function showTimes(ofEvent) {
+    times = ofEvent;
+    draw();
+  }
+
+  return { label, isAll, showTimes, all: () => choose(0, last) };
 }

@@ -1,0 +1,156 @@
+#include "perf_programs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct change {
+    struct perf_view record;
+    uint64_t time, order;
+};
+
+static int compare_changes(const void *a, const void *b)
+{
+    const struct change *x = a, *y = b;
+
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void set_name(struct program *p, const char *name)
+{
+    strncpy(p->name, name, sizeof(p->name) - 1);
+    p->name[sizeof(p->name) - 1] = '\0';
+}
+
+// What the task is now known as, to be changed and added at `time`.
+static struct program program_now(const struct samples *s, uint32_t task,
+                                  uint64_t time)
+{
+    const struct program *now = programs_find(&s->programs, task, UINT64_MAX);
+    struct program p = { .task = task, .image = IMAGE_UNKNOWN };
+
+    if (now != NULL)
+        p = *now;
+    p.time = time;
+    return p;
+}
+
+static bool take_comm(struct samples *s, const struct change *c)
+{
+    struct perf_comm comm;
+    const char *name =
+        perf_string(&c->record, offsetof(struct perf_comm, name));
+
+    if (!perf_get(&c->record, &comm, offsetof(struct perf_comm, name)) ||
+        name == NULL)
+        return false;
+    if (comm.pid != comm.tid) // a thread's own name
+        return true;
+    struct program p = program_now(s, comm.pid, c->time);
+    set_name(&p, name);
+    if (c->record.head.misc & PERF_MISC_COMM_EXEC)
+        p.image = IMAGE_UNKNOWN; // until its mapping is told
+    programs_add(&s->programs, &p);
+    return true;
+}
+
+static bool take_fork(struct samples *s, const struct change *c)
+{
+    struct perf_task fork;
+
+    if (!perf_get(&c->record, &fork, sizeof(fork)))
+        return false;
+    if (fork.pid == fork.parent_pid) // a thread
+        return true;
+    struct program p = program_now(s, fork.parent_pid, c->time);
+    p.task = fork.pid;
+    p.parent = fork.parent_pid;
+    programs_add(&s->programs, &p);
+    return true;
+}
+
+static void set_kernel_id(struct samples *s, const uint8_t *id, uint32_t size)
+{
+    struct image *kernel = &s->images.list[IMAGE_KERNEL];
+
+    memcpy(kernel->build_id, id, size);
+    kernel->build_id_size = size;
+}
+
+static bool take_mmap2(struct samples *s, const struct change *c)
+{
+    struct perf_mmap2 map;
+    const char *path = perf_string(&c->record, sizeof(map));
+
+    if (!perf_get(&c->record, &map, sizeof(map)) || path == NULL ||
+        map.build_id_size > sizeof(map.build_id))
+        return false;
+    uint32_t id_size =
+        c->record.head.misc & PERF_MISC_MMAP_BUILD_ID ? map.build_id_size : 0;
+    if (strcmp(path, PERF_VDSO_PATH) == 0) {
+        s->vdso = (uint32_t)map.address;
+        return true;
+    }
+    if (map.pid == PERF_KERNEL_PID) {
+        set_kernel_id(s, map.build_id, id_size);
+        return true;
+    }
+    struct program p = program_now(s, map.pid, c->time);
+    p.image = images_add(&s->images, path, map.build_id, id_size);
+    programs_add(&s->programs, &p);
+    return true;
+}
+
+static bool take_change(struct samples *s, const struct change *c)
+{
+    switch (c->record.head.type) {
+    case PERF_RECORD_COMM:
+        return take_comm(s, c);
+    case PERF_RECORD_FORK:
+        return take_fork(s, c);
+    default:
+        return take_mmap2(s, c);
+    }
+}
+
+static bool is_change(const struct perf_view *v)
+{
+    return v->head.type == PERF_RECORD_COMM ||
+           v->head.type == PERF_RECORD_FORK ||
+           v->head.type == PERF_RECORD_MMAP2;
+}
+
+static uint64_t count_changes(const struct perf_layout *layout)
+{
+    struct perf_walk walk = { .layout = layout };
+    struct perf_view v;
+    uint64_t n = 0;
+
+    while (perf_next(&walk, &v))
+        n += is_change(&v);
+    return n;
+}
+
+const char *perf_read_programs(struct samples *s,
+                               const struct perf_layout *layout)
+{
+    struct change *list = calloc(count_changes(layout) + 1, sizeof(*list));
+    struct perf_walk walk = { .layout = layout };
+    struct perf_view v;
+    uint64_t n = 0;
+
+    if (list == NULL)
+        return "there is not enough memory for its tasks";
+    while (perf_next(&walk, &v)) {
+        if (is_change(&v)) {
+            list[n] = (struct change){ v, perf_time(&v), n };
+            n++;
+        }
+    }
+    qsort(list, n, sizeof(*list), compare_changes);
+    for (uint64_t i = 0; i < n; i++)
+        s->reader.malformed += !take_change(s, &list[i]);
+    free(list);
+    return NULL;
+}
