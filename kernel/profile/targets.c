@@ -109,12 +109,16 @@ static void describe(union task_record *r, struct task *t, u32 parent,
     };
 }
 
+// Readers are woken at once when it is time: tasks can come and go faster than
+// the session's pump looks.
 static void put(struct session *s, const union task_record *r)
 {
     u32 flags = spin_lock_irq(&s->event_lock);
     if (!ring_write(&s->events, r, r->task.head.size))
         WRITE_ONCE(s->events_lost, s->events_lost + 1);
     spin_unlock_irq(&s->event_lock, flags);
+    if (session_readable(s))
+        waitq_wake_all(s->readers);
 }
 
 // tasks_lock held.

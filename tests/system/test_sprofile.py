@@ -106,6 +106,19 @@ def test_tasks_that_come_and_go(results):
     assert unknown <= r["taken"] * 0.01, r
 
 
+def test_no_change_is_missed():
+    """Forks and ends that fill in 50 ms more than the room for what is told of
+    them: the profiler is woken in time. (Their program has a long path.)"""
+    result = vm("""
+        d=/tmp/$(printf %0100d 0)/$(printf %0100d 0); mkdir -p $d
+        cp /bin/busybox $d/sh
+        sprofile -F 100 --json $d/sh -c '
+            n=0; while [ $n -lt 1000 ]; do (:); n=$((n+1)); done'
+        """, "--icount", "1", smp=1)
+    assert result.status == 0, result
+    assert report(result)["tasks_lost"] == 0, result
+
+
 def test_kernel_symbols(results):
     r = report(results["kernel"])
     kernel = {row["symbol"]: row["total"] for row in r["rows"]

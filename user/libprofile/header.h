@@ -13,6 +13,10 @@ double percent(double part, double whole);
 void header_print(FILE *out, const struct sprofile_info *info,
                   const struct sprofile_options *asked, const struct samples *s,
                   uint64_t unknown);
+// The same as members of a JSON object, each with a comma behind it.
+void header_print_json(FILE *out, const struct sprofile_info *info,
+                       const struct sprofile_options *asked,
+                       const struct samples *s, uint64_t unknown);
 // Which of the events of a run a report is about, in a line; of a single one
 // nothing.
 void header_print_event(FILE *out, const char *name, uint32_t event,

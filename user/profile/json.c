@@ -4,54 +4,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void print_number(const char *name, uint64_t value)
-{
-    printf("  \"%s\": %" PRIu64 ",\n", name, value);
-}
-
-static void print_text(const char *name, const char *text)
-{
-    printf("  \"%s\": ", name);
-    json_string(stdout, text, strlen(text));
-    printf(",\n");
-}
-
 static void print_info(const struct report *r)
 {
-    const struct sprofile_info *i = &r->event->info;
-    const struct sprofile_options *asked = &r->event->asked;
-    const struct samples *samples = &r->event->samples;
     const char *program = r->result->program;
 
-    print_text("program", program != NULL ? program : "");
-    print_number("task", r->result->task);
-    print_text("source", i->source);
-    print_text("source_asked", asked->source);
-    print_text("source_instead_of", i->instead_of);
-    print_text("event", i->event);
-    print_number("rate_hz", i->rate_hz);
-    print_number("rate_hz_asked", asked->rate_hz);
-    print_number("period", i->period);
-    print_number("random", i->random);
-    print_number("cpus", i->cpus);
-    print_number("expected", i->expected);
-    print_number("taken", i->taken);
-    print_number("lost", i->lost);
-    print_number("unknown", r->view.unknown);
-    print_number("user", i->user);
-    print_number("kernel", i->kernel);
-    print_number("irq", i->irq);
-    print_number("idle", i->idle);
-    print_number("irqs_off", i->irqs_off);
-    print_number("others", i->others);
-    print_number("missed", i->missed);
-    print_number("throttled", i->throttled);
-    print_number("unreadable", i->unreadable);
-    print_number("malformed", samples->reader.malformed);
-    print_number("uncounted", samples->uncounted);
-    print_number("cycles", i->cycles);
-    print_number("tsc_hz", i->tsc_hz);
-    print_number("elapsed_ns", i->elapsed_ns);
+    printf("  \"program\": ");
+    if (program != NULL)
+        json_string(stdout, program, strlen(program));
+    else
+        printf("null");
+    printf(",\n  \"task\": %u,\n", r->result->task);
+    header_print_json(stdout, &r->event->info, &r->event->asked,
+                      &r->event->samples, r->view.unknown);
 }
 
 static void print_row(const struct report *r, const struct view_row *row)
@@ -113,8 +77,7 @@ static void print_rows(const struct report *r)
     const struct view *v = &r->view;
     uint32_t rows = r->settings->rows;
 
-    print_number("row_count", v->count);
-    printf("  \"rows\": [");
+    printf("  \"row_count\": %u,\n  \"rows\": [", v->count);
     for (uint32_t i = 0; i < v->count && (rows == 0 || i < rows); i++) {
         printf("%s\n    {", i > 0 ? "," : "");
         print_row(r, &v->rows[i]);

@@ -316,31 +316,10 @@ void show_top(const struct settings *s, struct result *r)
 
 // --- JSON -------------------------------------------------------------------
 
-static void json_event(struct event *e)
+static void json_programs(struct event *e)
 {
-    static const struct view_filter all;
-    const struct sprofile_info *i = &e->info;
     struct groups g;
 
-    printf("{\n  \"source\": \"%s\", \"source_asked\": \"%s\",\n", i->source,
-           e->asked.source);
-    printf("  \"event\": ");
-    json_string(stdout, i->event, strlen(i->event));
-    printf(", \"period\": %" PRIu64 ",\n", i->period);
-    printf("  \"source_instead_of\": ");
-    json_string(stdout, i->instead_of, strlen(i->instead_of));
-    printf(",\n  \"rate_hz\": %u, \"cpus\": %u, \"elapsed_ns\": %" PRIu64 ",\n",
-           i->rate_hz, i->cpus, i->elapsed_ns);
-    printf("  \"expected\": %" PRIu64 ", \"taken\": %" PRIu64
-           ", \"lost\": %" PRIu64 ", \"missed\": %" PRIu64
-           ", \"throttled\": %" PRIu64 ",\n",
-           i->expected, i->taken, i->lost, i->missed, i->throttled);
-    printf("  \"user\": %" PRIu64 ", \"kernel\": %" PRIu64 ", \"irq\": %" PRIu64
-           ", \"idle\": %" PRIu64 ", \"irqs_off\": %" PRIu64 ",\n",
-           i->user, i->kernel, i->irq, i->idle, i->irqs_off);
-    printf("  \"others\": %" PRIu64 ", \"malformed\": %" PRIu64
-           ", \"cycles\": %" PRIu64 ", \"tsc_hz\": %" PRIu64 ",\n",
-           i->others, e->samples.reader.malformed, i->cycles, i->tsc_hz);
     find_groups(&g, e);
     printf("  \"programs\": [");
     for (uint32_t n = 0; n < g.count; n++) {
@@ -351,25 +330,41 @@ static void json_event(struct event *e)
         json_string(stdout, path, strlen(path));
         printf(", \"samples\": %" PRIu64 "}", g.list[n].samples);
     }
-    printf("\n  ],\n  \"rows\": [");
+    printf("\n  ],\n");
+    free(g.list);
+}
+
+static void json_row(const struct event *e, const struct view_row *row)
+{
+    const char *path = e->samples.images.list[row->image].path;
+
+    printf("{\"image\": ");
+    json_string(stdout, path, strlen(path));
+    printf(", \"address\": %u, \"symbol\": ", row->address);
+    if (row->name != NULL)
+        json_string(stdout, row->name, row->name_size);
+    else
+        printf("null");
+    printf(", \"samples\": %" PRIu64 ", \"total\": %" PRIu64 "}", row->self,
+           row->total);
+}
+
+static void json_event(struct event *e)
+{
+    static const struct view_filter all;
     struct view v;
+
     make(&v, e, &all);
+    printf("{\n");
+    header_print_json(stdout, &e->info, &e->asked, &e->samples, v.unknown);
+    json_programs(e);
+    printf("  \"rows\": [");
     for (uint32_t n = 0; n < v.count; n++) {
-        const struct view_row *row = &v.rows[n];
-        const char *path = e->samples.images.list[row->image].path;
-        printf("%s\n    {\"image\": ", n > 0 ? "," : "");
-        json_string(stdout, path, strlen(path));
-        printf(", \"address\": %u, \"symbol\": ", row->address);
-        if (row->name != NULL)
-            json_string(stdout, row->name, row->name_size);
-        else
-            printf("null");
-        printf(", \"samples\": %" PRIu64 ", \"total\": %" PRIu64 "}", row->self,
-               row->total);
+        printf("%s\n    ", n > 0 ? "," : "");
+        json_row(e, &v.rows[n]);
     }
     printf("\n  ]\n}");
     view_free(&v);
-    free(g.list);
 }
 
 // Of several events a list of what is said of one.

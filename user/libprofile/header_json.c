@@ -1,0 +1,60 @@
+// The honest header as JSON: the same for every tool.
+#include "header.h"
+
+#include "user/libstrobe/strobe.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void print_number(FILE *out, const char *name, uint64_t value)
+{
+    fprintf(out, "  \"%s\": %" PRIu64 ",\n", name, value);
+}
+
+static void print_text(FILE *out, const char *name, const char *text)
+{
+    fprintf(out, "  \"%s\": ", name);
+    json_string(out, text, strlen(text));
+    fputs(",\n", out);
+}
+
+static void print_samples(FILE *out, const struct sprofile_info *i,
+                          uint64_t unknown)
+{
+    print_number(out, "expected", i->expected);
+    print_number(out, "taken", i->taken);
+    print_number(out, "lost", i->lost);
+    print_number(out, "unknown", unknown);
+    print_number(out, "user", i->user);
+    print_number(out, "kernel", i->kernel);
+    print_number(out, "irq", i->irq);
+    print_number(out, "idle", i->idle);
+    print_number(out, "irqs_off", i->irqs_off);
+    print_number(out, "others", i->others);
+    print_number(out, "missed", i->missed);
+    print_number(out, "throttled", i->throttled);
+}
+
+void header_print_json(FILE *out, const struct sprofile_info *info,
+                       const struct sprofile_options *asked,
+                       const struct samples *s, uint64_t unknown)
+{
+    print_text(out, "source", info->source);
+    print_text(out, "source_asked", asked->source);
+    print_text(out, "source_instead_of", info->instead_of);
+    print_text(out, "event", info->event);
+    print_number(out, "rate_hz", info->rate_hz);
+    print_number(out, "rate_hz_asked", asked->rate_hz);
+    print_number(out, "period", info->period);
+    print_number(out, "random", info->random);
+    print_number(out, "cpus", info->cpus);
+    print_samples(out, info, unknown);
+    print_number(out, "unreadable", info->unreadable);
+    print_number(out, "tasks_lost", info->tasks_lost + s->programs.forgotten);
+    print_number(out, "malformed", s->reader.malformed);
+    print_number(out, "uncounted", s->uncounted);
+    print_number(out, "cut", s->chains.cut);
+    print_number(out, "cycles", info->cycles);
+    print_number(out, "tsc_hz", info->tsc_hz);
+    print_number(out, "elapsed_ns", info->elapsed_ns);
+}
