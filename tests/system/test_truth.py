@@ -105,6 +105,22 @@ def test_code_with_interrupts_off():
     assert off == 0 and abs(behind - 0.25) < 0.05, seen
 
 
+def test_modes():
+    """A handler and a thread have a quarter each, nobody has the rest. By NMI
+    each is seen, with the mark that interrupts are off in the first alone."""
+    result = vm(None, "--console", "--kargs",
+                "test=profile_tells_handlers_threads_and_idle_apart",
+                "--icount", "1", smp=1)
+    assert result.status == 0, result
+    counts = re.search(r"modes: nmi-hpet: (\d+) irq, (\d+) kernel, (\d+) idle, "
+                       r"(\d+) off", result.output)
+    irq, kernel, idle, off = (int(n) for n in counts.groups())
+    whole = irq + kernel + idle
+    assert abs(irq / whole - 0.25) < 0.02, counts
+    assert abs(kernel / whole - 0.25) < 0.02, counts
+    assert abs(off / whole - 0.25) < 0.02, counts
+
+
 def test_who_sleeps_before_each_tick():
     """At random distances the sampler sees a program that keeps away from
     every tick of its rate as often as the books say that it ran."""

@@ -1,0 +1,93 @@
+// A CPU that is in an interrupt handler, in a thread and idle for known shares
+// of the time, as the samples tell it. The shares are printed; under --icount
+// they are exact, and tests/system/test_truth.py looks at them.
+
+#include "kernel/init/test.h"
+
+#include "arch/cpu.h"
+#include "kernel/errno.h"
+#include "kernel/profile/session_private.h"
+#include "kernel/sched/task.h"
+#include "lib/string.h"
+
+#define RATE_HZ 8000
+#define SAMPLES 4000
+// Of each turn the thread has a quarter, then the handler, then nobody.
+#define QUARTER_NS (NSEC_PER_MSEC / 4)
+
+static struct waitq readers = WAITQ_INIT(readers, "test");
+static u64 turn_ns; // when this turn began
+
+static void busy_until(u64 ns)
+{
+    while (clock_now_ns() < ns)
+        cpu_relax();
+}
+
+static void interrupts(struct callout *c UNUSED)
+{
+    busy_until(turn_ns + 2 * QUARTER_NS);
+}
+
+static void turn(struct callout *c)
+{
+    turn_ns = clock_now_ns();
+    callout_set(c, turn_ns + QUARTER_NS);
+    busy_until(turn_ns + QUARTER_NS);
+    thread_sleep_until(turn_ns + 4 * QUARTER_NS, WAIT_UNINTERRUPTIBLE);
+}
+
+// False: the machine has no such source.
+static bool look(const char *source, struct sprofile_info *seen, u64 *irqs_off)
+{
+    struct sprofile_options o = { .size = sizeof(o),
+                                  .rate_hz = RATE_HZ,
+                                  .flags = SPROFILE_O_RANDOM };
+    struct session *s;
+    strlcpy(o.source, source, sizeof(o.source));
+    int err = session_begin(NULL, &o, &readers, &s);
+    if (err) {
+        expect(err == -ENODEV);
+        return false;
+    }
+    s->profiler = NULL; // leaves out nobody, for this is the kernel's own task
+    u32 affinity = current->affinity;
+    expect(!thread_set_affinity(current, 1u << this_cpu()->id));
+    const struct session_cpu *here = &s->cpu[this_cpu()->id];
+    struct callout c;
+    callout_init(&c, interrupts, CALLOUT_INTERRUPT);
+    do {
+        turn(&c);
+        seen->irq = counter_read(&here->taken[MODE_IRQ]);
+        seen->kernel = counter_read(&here->taken[MODE_KERNEL]);
+        seen->idle = counter_read(&here->taken[MODE_IDLE]);
+    } while (seen->irq + seen->kernel + seen->idle < SAMPLES);
+    *irqs_off = counter_read(&here->irqs_off);
+    callout_drain(&c);
+    expect(!counter_read(&here->taken[MODE_USER]));
+    session_end(s);
+    thread_set_affinity(current, affinity);
+    log_printf("modes: %s: %u irq, %u kernel, %u idle, %u off\n", source,
+               (u32)seen->irq, (u32)seen->kernel, (u32)seen->idle,
+               (u32)*irqs_off);
+    return true;
+}
+
+KERNEL_TEST(profile_tells_handlers_threads_and_idle_apart)
+{
+    struct sprofile_info seen;
+    u64 irqs_off;
+    if (!look("nmi-hpet", &seen, &irqs_off))
+        return;
+    expect(seen.irq && seen.kernel && seen.idle);
+    expect(irqs_off >= seen.irq);
+}
+
+// It waits until the handler is left, and finds who was interrupted by it.
+KERNEL_TEST(profile_by_interrupts_sees_no_handler)
+{
+    struct sprofile_info seen;
+    u64 irqs_off;
+    expect(look("lapic", &seen, &irqs_off));
+    expect(!seen.irq && !irqs_off);
+}
