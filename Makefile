@@ -150,7 +150,7 @@ $(MUSL): tools/build/musl | $(DEPS)
 	$(say) BUILD
 	$Qtools/build/musl
 
-$(BUSYBOX): tools/build/busybox tools/build/busybox.config $(MUSL)
+$(BUSYBOX): tools/build/busybox tools/build/busybox.config tools/cc $(MUSL)
 	$(say) BUILD
 	$Qtools/build/busybox
 
@@ -158,7 +158,7 @@ $(LUA): tools/build/lua tools/cc $(MUSL)
 	$(say) BUILD
 	$Qtools/build/lua
 
-$(SQLITE): tools/build/sqlite $(MUSL)
+$(SQLITE): tools/build/sqlite tools/cc $(MUSL)
 	$(say) BUILD
 	$Qtools/build/sqlite
 

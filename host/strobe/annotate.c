@@ -36,11 +36,11 @@ static const struct tool tool = { .usage = "strobe annotate [OPTIONS] FILE",
 
 static bool is_wanted(const struct profile *p, const struct view_row *row)
 {
-    const char *path = p->samples.images.list[row->image].path;
+    const struct image *m = &p->samples.images.list[row->image];
 
     if (row->name == NULL)
         return false;
-    if (settings.program != NULL && strcmp(path, settings.program) != 0)
+    if (settings.program != NULL && !image_is_called(m, settings.program))
         return false;
     return settings.symbol == NULL ||
            (strlen(settings.symbol) == row->name_size &&

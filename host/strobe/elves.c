@@ -28,10 +28,11 @@ void *file_read(const char *path, size_t *size)
 
     if (fd < 0)
         return NULL;
-    errno = EFBIG;
-    if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode) &&
-        (size_t)st.st_size <= FILE_MAX)
-        bytes = malloc(st.st_size + 1);
+    if (fstat(fd, &st) == 0) {
+        errno = S_ISDIR(st.st_mode) ? EISDIR : EFBIG;
+        if (!S_ISDIR(st.st_mode) && (size_t)st.st_size <= FILE_MAX)
+            bytes = malloc(st.st_size + 1);
+    }
     *size = 0;
     while (bytes != NULL && *size < (size_t)st.st_size) {
         ssize_t n = read(fd, bytes + *size, st.st_size - *size);

@@ -33,9 +33,12 @@ static const struct tool_option options[] = {
     FILE_OPTIONS(settings.common),
     { 0 },
 };
-static const struct tool tool = { .usage =
-                                      "strobe export --FORMAT [OPTIONS] FILE",
-                                  .options = options };
+static const struct tool tool = {
+    .usage = "strobe export --FORMAT [OPTIONS] FILE",
+    .options = options,
+    .notes = "Of several events that a run sampled, html, speedscope and "
+             "callgrind have all,\nfolded and gmon the first.\n",
+};
 
 struct format {
     const bool *chosen;

@@ -26,18 +26,6 @@ const char *frame_file(const struct export *e, uint32_t row)
     return e->profile->samples.images.list[e->view->rows[row].image].path;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
-static bool is_called(const struct image *m, const char *name)
-{
-    return strcmp(m->path, name) == 0 || strcmp(base_name(m->path), name) == 0;
-}
-
 static uint32_t busiest_image(const struct export *e)
 {
     const struct images *images = &e->profile->samples.images;
@@ -69,7 +57,7 @@ uint32_t export_image(const struct export *e)
     if (e->program == NULL)
         return busiest_image(e);
     for (uint32_t i = 0; i < images->count; i++) {
-        if (i != IMAGE_UNKNOWN && is_called(&images->list[i], e->program))
+        if (i != IMAGE_UNKNOWN && image_is_called(&images->list[i], e->program))
             return i;
     }
     complain("--program %s: there is no such program in %s. It has:",

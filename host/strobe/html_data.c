@@ -311,6 +311,17 @@ static uint32_t count_cpus(const struct profile *p)
     return cpus;
 }
 
+// The period of the first event that is taken by time, at even ticks; or 0.
+static uint64_t tick_of(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->file_count; i++) {
+        const struct sprofile_info *info = &p->files[i].info;
+        if (info->event[0] == '\0' && !info->random)
+            return info->period;
+    }
+    return 0;
+}
+
 static void write_head(FILE *out, const struct page *g)
 {
     const struct profile *p = g->profile;
@@ -333,7 +344,7 @@ void html_data(struct profile *p, FILE *out)
     struct page g = { .profile = p };
 
     profile_view(&g.view, p, BY_SYMBOL, &all);
-    g.timeline = timeline_make(p->list, p->count, count_cpus(p));
+    g.timeline = timeline_make(p->list, p->count, count_cpus(p), tick_of(p));
     uint32_t *node_of = make_paths(&g);
     make_entries(&g, node_of);
     write_head(out, &g);

@@ -3,7 +3,7 @@
 //     title    what was run
 //     events   of each: name, total (samples), facts: [name, text]..., the
 //              header of every report
-//     seconds  from the first sample to the last; cpus
+//     seconds  that all bins have together; cpus
 //     images   paths
 //     symbols  name[], image[] (a number of images)
 //     nodes    parent[], symbol[]: paths of calls; node 0 is the root

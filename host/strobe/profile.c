@@ -81,6 +81,7 @@ void profile_each(const char *path, const struct common *c,
                   void (*show)(struct profile *p, void *arg), void *arg)
 {
     uint32_t count = 1;
+    bool *told = NULL;
 
     for (uint32_t i = 0; i < count; i++) {
         struct profile p;
@@ -93,9 +94,13 @@ void profile_each(const char *path, const struct common *c,
             c->event == NULL ? i : choose_event(&p.events, path, c->event), 1);
         if (i > 0)
             putchar('\n');
+        else
+            told = calloc(p.samples.images.count, sizeof(*told));
+        p.told = told; // each event has the same images
         show(&p, arg);
         profile_close(&p);
     }
+    free(told);
 }
 
 void profile_close(struct profile *p)
@@ -106,6 +111,19 @@ void profile_close(struct profile *p)
 }
 
 // --- header -----------------------------------------------------------------
+
+// Of a run that was cut off its writer's last figures are of a moment before.
+static void print_later(FILE *out, const struct perf_file *f)
+{
+    uint64_t told =
+        f->info.taken > f->info.lost ? f->info.taken - f->info.lost : 0;
+
+    if (f->has_info && f->samples > told)
+        fprintf(out,
+                "Figures: these are of %.3f s, the last ones in the file; "
+                "%" PRIu64 " samples came later\n",
+                f->info.elapsed_ns / 1e9, f->samples - told);
+}
 
 void profile_header(FILE *out, const struct profile *p,
                     const struct perf_file *f, const struct view *v)
@@ -120,6 +138,7 @@ void profile_header(FILE *out, const struct profile *p,
                 "Cut off: the file has no end; %" PRIu64
                 " records are whole, %" PRIu64 " bytes of another are not\n",
                 f->records, f->cut_bytes);
+    print_later(out, f);
     if (f->has_info)
         header_print(out, &f->info, &f->asked, &p->samples, v->unknown);
     else
@@ -141,8 +160,10 @@ void profile_complain(struct profile *p)
 {
     for (uint32_t i = 0; i < p->samples.images.count; i++) {
         const struct image *m = &p->samples.images.list[i];
-        if (i == IMAGE_UNKNOWN || !m->loaded)
+        if (i == IMAGE_UNKNOWN || !m->loaded || (p->told != NULL && p->told[i]))
             continue;
+        if (p->told != NULL)
+            p->told[i] = true;
         if (m->problem != NULL)
             complain("%s: %s; addresses are shown instead. Name the folder of "
                      "the right build with --dir (of the kernel with -k)",
@@ -172,9 +193,16 @@ const char *profile_task_name(const struct profile *p, uint32_t task,
     return last != NULL && last->name[0] != '\0' ? last->name : "?";
 }
 
-static const char *key_name(enum view_by by)
+// What the task of a thread with samples is called.
+static const char *thread_name(const struct profile *p, uint32_t thread)
 {
-    return by == BY_CPU ? "CPU" : by == BY_TASK ? "task" : "thread";
+    uint32_t i = 0;
+
+    while (i < p->samples.count && p->samples.counts[i].thread != thread)
+        i++;
+    return i < p->samples.count
+               ? profile_task_name(p, p->samples.counts[i].task, IMAGE_NONE)
+               : "?";
 }
 
 void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
@@ -183,8 +211,10 @@ void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
     if (by == BY_TASK)
         snprintf(out, size, "task %u %s", row->key,
                  profile_task_name(p, row->key, IMAGE_NONE));
+    else if (by == BY_CPU)
+        snprintf(out, size, "CPU %u", row->key);
     else
-        snprintf(out, size, "%s %u", key_name(by), row->key);
+        snprintf(out, size, "thread %u %s", row->key, thread_name(p, row->key));
 }
 
 void row_name(char *out, size_t size, const struct profile *p,
@@ -203,6 +233,14 @@ void row_name(char *out, size_t size, const struct profile *p,
     bool marked = path[0] == '[';
     snprintf(out + n, size - n, "%s%s%s%s", n > 0 ? " " : "", marked ? "" : "[",
              path, marked ? "" : "]");
+}
+
+bool image_is_called(const struct image *m, const char *name)
+{
+    const char *slash = strrchr(m->path, '/');
+
+    return strcmp(m->path, name) == 0 ||
+           (slash != NULL && strcmp(slash + 1, name) == 0);
 }
 
 uint32_t profile_only_image(const struct profile *p)

@@ -74,6 +74,7 @@ struct profile {
     struct perf_file files[PERF_EVENTS_MAX]; // of those that were read
     uint32_t file_count;
     struct elves elves;
+    bool *told;                // which images there were complaints of, or NULL
     struct timed_sample *list; // each sample, as the file has them
     size_t count, room;
 };
@@ -96,7 +97,8 @@ void profile_header(FILE *out, const struct profile *p,
                     const struct perf_file *f, const struct view *v);
 // What was profiled: the command, or if that is not told the file.
 const char *profile_title(const struct profile *p);
-// Says on standard error which files were not found. After a view was made.
+// Says on standard error which files were not found, of each once. After a view
+// was made.
 void profile_complain(struct profile *p);
 // What a task was called while it ran an image, or (IMAGE_NONE) last; "?" if
 // that is not known.
@@ -115,6 +117,8 @@ void row_name(char *out, size_t size, const struct profile *p,
 // What a row by thread, CPU or task is called: "task 7 lua".
 void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
               const struct view_row *row);
+// Whether an image is called so, by its path or the path's last part.
+bool image_is_called(const struct image *m, const char *name);
 // The image of all programs' samples; IMAGE_NONE if there are several.
 uint32_t profile_only_image(const struct profile *p);
 

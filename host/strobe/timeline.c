@@ -4,37 +4,40 @@
 #define SAMPLES_A_BIN 4u // of one CPU, as a rule
 
 struct timeline timeline_make(const struct timed_sample *list, size_t count,
-                              uint32_t cpus)
+                              uint32_t cpus, uint64_t period)
 {
-    struct timeline t = { .bins = 1 };
+    struct timeline t = { .bins = 1, .width = 1 };
+    uint64_t last;
 
     if (count == 0)
         return t;
-    t.first = t.last = list[0].time;
+    t.first = last = list[0].time;
     for (size_t i = 1; i < count; i++) {
         t.first = list[i].time < t.first ? list[i].time : t.first;
-        t.last = list[i].time > t.last ? list[i].time : t.last;
+        last = list[i].time > last ? list[i].time : last;
     }
     uint64_t bins = count / (cpus > 0 ? cpus : 1) / SAMPLES_A_BIN;
     if (bins > BINS_MAX)
         bins = BINS_MAX;
-    if (bins > 1)
-        t.bins = (uint32_t)bins;
+    t.width = (last - t.first) / (bins > 0 ? bins : 1) + 1;
+    if (bins > 1 && period > 0 && period < last - t.first) {
+        t.width = (t.width + period - 1) / period * period;
+        // A tick that comes a little early or late is still in its bin.
+        t.first -= t.first < period / 2 ? t.first : period / 2;
+    }
+    t.bins = (uint32_t)((last - t.first) / t.width) + 1;
     return t;
 }
 
 uint32_t timeline_bin(const struct timeline *t, uint64_t time)
 {
-    if (time <= t->first || t->last <= t->first)
+    if (time <= t->first)
         return 0;
-    if (time >= t->last)
-        return t->bins - 1;
-    double part = (double)(time - t->first) / (double)(t->last - t->first);
-    uint32_t bin = (uint32_t)(part * t->bins);
-    return bin < t->bins ? bin : t->bins - 1;
+    uint64_t bin = (time - t->first) / t->width;
+    return bin < t->bins ? (uint32_t)bin : t->bins - 1;
 }
 
 double timeline_seconds(const struct timeline *t)
 {
-    return (double)(t->last - t->first) / 1e9;
+    return (double)t->bins * t->width / 1e9;
 }

@@ -8,13 +8,14 @@
 #include "user/libprofile/perf_read.h"
 
 struct timeline {
-    uint32_t bins;        // at least 1
-    uint64_t first, last; // ns: what the bins divide evenly
+    uint32_t bins;         // at least 1
+    uint64_t first, width; // ns: where they begin, and what each has
 };
 
 // As many bins as the samples of one CPU fill, up to a number that a screen can
-// show.
+// show. With samples at a `period` (ns; 0: at none) a bin has a whole number of
+// them: else some bins would have one more than others, as if more were done.
 struct timeline timeline_make(const struct timed_sample *list, size_t count,
-                              uint32_t cpus);
+                              uint32_t cpus, uint64_t period);
 uint32_t timeline_bin(const struct timeline *t, uint64_t time);
 double timeline_seconds(const struct timeline *t);

@@ -4,6 +4,7 @@
 // link: host/strobe/profile.c host/strobe/elves.c host/strobe/frames.c
 // link: host/strobe/folded.c host/strobe/speedscope.c host/strobe/gmon.c
 // link: host/strobe/callgrind.c host/strobe/lines.c host/strobe/coprocess.c
+// link: host/strobe/html_data.c host/strobe/timeline.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/user_chain.c user/libprofile/header.c
@@ -19,6 +20,7 @@
 
 #undef fail // strobe has a function of that name
 #include "host/strobe/export.h"
+#include "host/strobe/html_data.h"
 
 #include "lib/elf.h"
 
@@ -182,6 +184,11 @@ static void several(void **state UNUSED)
     free(calls);
 }
 
+static void write_page_data(struct export *e)
+{
+    html_data(e->profile, e->out);
+}
+
 static void damage(void (*write)(struct export *e))
 {
     for (size_t at = 0; at < made.size; at++) {
@@ -196,9 +203,9 @@ static void damage(void (*write)(struct export *e))
 
 static void damaged(void **state UNUSED)
 {
-    static void (*const writers[])(struct export * e) = { export_folded,
-                                                          export_speedscope,
-                                                          export_callgrind };
+    static void (*const writers[])(struct export * e) = {
+        export_folded, export_speedscope, export_callgrind, write_page_data
+    };
 
     for (size_t w = 0; w < ARRAY_SIZE(writers); w++) {
         make();

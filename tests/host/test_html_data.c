@@ -186,7 +186,7 @@ static void bins(void **state UNUSED)
 
     for (u32 i = 0; i < ARRAY_SIZE(list); i++)
         list[i].time = 5000000 + 1000ull * i;
-    struct timeline t = timeline_make(list, ARRAY_SIZE(list), 1);
+    struct timeline t = timeline_make(list, ARRAY_SIZE(list), 1, 0);
     assert_true(t.bins > 100 && t.bins <= 1000);
     u32 in_bin[1000] = { 0 };
     for (u32 i = 0; i < ARRAY_SIZE(list); i++) {
@@ -200,18 +200,41 @@ static void bins(void **state UNUSED)
     assert_int_equal(timeline_bin(&t, 0), 0);
     assert_int_equal(timeline_bin(&t, UINT64_MAX), t.bins - 1);
     // More CPUs have less each; a moment is one bin, as nothing is.
-    assert_true(timeline_make(list, 80, 8).bins <
-                timeline_make(list, 80, 1).bins);
-    assert_int_equal(timeline_make(list, 1, 1).bins, 1);
-    assert_int_equal(timeline_make(NULL, 0, 4).bins, 1);
+    assert_true(timeline_make(list, 80, 8, 0).bins <
+                timeline_make(list, 80, 1, 0).bins);
+    assert_int_equal(timeline_make(list, 1, 1, 0).bins, 1);
+    assert_int_equal(timeline_make(NULL, 0, 4, 0).bins, 1);
+}
+
+// Ticks that come nearly at their time: each bin has as many, but the last.
+static void bins_of_ticks(void **state UNUSED)
+{
+    enum { TICKS = 1003, PERIOD = 1000 };
+    struct timed_sample list[TICKS] = { 0 };
+    u32 in_bin[TICKS] = { 0 };
+
+    for (u32 i = 0; i < TICKS; i++)
+        list[i].time = 7000000 + PERIOD * i + i * 7919 % 200 - 100;
+    struct timeline t = timeline_make(list, TICKS, 1, PERIOD);
+    assert_true(t.bins > 100);
+    assert_int_equal(t.width % PERIOD, 0);
+    for (u32 i = 0; i < TICKS; i++)
+        in_bin[timeline_bin(&t, list[i].time)]++;
+    for (u32 b = 0; b + 1 < t.bins; b++)
+        assert_int_equal(in_bin[b], t.width / PERIOD);
+    assert_in_range(in_bin[t.bins - 1], 1, t.width / PERIOD);
+    // A period longer than all of it is none.
+    assert_int_equal(timeline_make(list, 80, 1, 1u << 30).bins,
+                     timeline_make(list, 80, 1, 0).bins);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts),         cmocka_unit_test(program_by_time),
-        cmocka_unit_test(strange_names), cmocka_unit_test(no_samples),
-        cmocka_unit_test(bins),          cmocka_unit_test(several_events),
+        cmocka_unit_test(parts),          cmocka_unit_test(program_by_time),
+        cmocka_unit_test(strange_names),  cmocka_unit_test(no_samples),
+        cmocka_unit_test(bins),           cmocka_unit_test(bins_of_ticks),
+        cmocka_unit_test(several_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

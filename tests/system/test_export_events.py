@@ -140,6 +140,11 @@ def test_one_event_of_several(events, tmp_path):
         browser.close()
 
 
+def test_complaints_come_once(events):
+    done = strobe("report", "-k", "/nothing", events[0].file)
+    assert done.stderr.count("[kernel]") == 1, done.stderr
+
+
 @pytest.mark.parametrize("form", ("folded", "gmon"))
 def test_room_for_one(events, tmp_path, form):
     out = tmp_path / "out"

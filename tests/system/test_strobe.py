@@ -151,6 +151,15 @@ def test_annotate(one, options):
     assert ("for (" in text) == bool(options)
 
 
+def test_programs_by_name(everything):
+    """The last part of a path will do; threads have their programs' names."""
+    by_path = strobe("annotate", "-p", "/bin/lua", everything.file).stdout
+    assert strobe("annotate", "-p", "lua", everything.file).stdout == by_path
+    text = strobe("report", "--by", "thread", everything.file).stdout
+    assert re.search(r"thread \d+ lua$", text, re.M), text
+    assert re.search(r"thread \d+ tester$", text, re.M), text
+
+
 def test_annotate_kernel(everything):
     text = strobe("annotate", "-p", "[kernel]", everything.file).stdout
     name, samples = re.match(r"(\S+) in .*: (\d+) samples", text).groups()
@@ -349,6 +358,13 @@ def test_cut_off(one, tmp_path):
     repaired = strobe("report", cut).stdout
     assert "Cut off:" not in repaired
     assert table(repaired, "Address") == table(text, "Address")
+    # What the writer knew in the end is cut off, and that is said of both.
+    later = re.search(r"Figures: .* (\d+) samples came later", text)
+    rows = sum(int(line.split()[1]) for line in table(text, "Address")
+               if line.startswith(" ") or line.startswith("0x"))
+    assert later and later[0] in repaired
+    assert int(later[1]) <= rows
+    assert "Figures:" not in strobe("report", one.file).stdout
     assert "was whole; " in strobe("repair", cut).stdout
 
 
@@ -376,6 +392,7 @@ def test_idle_has_no_task(tmp_path):
     (("report",), 2, "which file?"),
     (("report", "a", "b"), 2, "one file at a time"),
     (("report", "/nothing"), 1, "No such file"),
+    (("report", "/tmp"), 1, "Is a directory"),
     (("report", TESTER), 1, "not a perf.data file"),
     (("report", "--by", "moon", "x"), 2, "not one of symbol"),
     (("report", "--rows", "-1", "x"), 2, "not a number"),

@@ -101,6 +101,7 @@ static void count_sample(struct reading *r, const struct timed_sample *p)
                               .samples = 1,
                               .period = p->period };
     samples_count(r->samples, &c);
+    f->samples++;
     count_time(f, p->time);
     if (f->sample != NULL)
         f->sample(f->arg, p);

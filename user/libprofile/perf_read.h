@@ -40,6 +40,7 @@ struct perf_file {
     bool cut;             // the file ends before its writer was done,
     uint64_t cut_bytes;   // with so much of a record
     uint64_t records;     // of all events
+    uint64_t samples;     // that are in the file
     uint64_t lost;        // as the records say
     uint64_t first, last; // times of the samples
     char command[256];    // that was profiled; "": not told
