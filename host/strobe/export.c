@@ -112,8 +112,10 @@ int command_export(int argc, char *argv[])
 
     const char *path = one_file(&tool, argc, argv, at);
 
-    (format->several ? profile_open_all : profile_open)(&p, path,
-                                                        &settings.common);
+    if (format->several)
+        profile_open_all(&p, path, &settings.common);
+    else
+        profile_open(&p, path, &settings.common);
     profile_view(&v, &p, BY_SYMBOL, &filter);
     profile_complain(&p);
     struct export e = { &p, &v, &filter, settings.program, NULL };
