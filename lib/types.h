@@ -60,6 +60,8 @@ typedef int64_t s64;
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 // The compiler forgets how it got the pointer `p`: it keeps that in a register
 // and does not work it out anew at each use.
+// What the compiler cannot know, and need not check.
+#define ASSUME(condition) ((condition) ? (void)0 : __builtin_unreachable())
 #define OPAQUE(p)                     \
     ({                                \
         __typeof__(p) opaque_p = (p); \

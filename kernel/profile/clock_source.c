@@ -28,7 +28,8 @@ static struct clock_source *mine(const struct sample_source *s)
 
 static void take(const struct clock_source *s, u32 ticks, u64 ns)
 {
-    sample_take(&s->source, this_cpu()->irq_frame, ticks, ns, rdtsc());
+    struct sample_hit hit = { this_cpu()->irq_frame, ticks, ns, rdtsc() };
+    sample_take(&s->source, &hit);
 }
 
 static void lapic_tick(struct ticker *t UNUSED, u32 ticks, u64 ns)

@@ -25,10 +25,11 @@ static struct {
 
 static void take(const struct trapframe *tf, u32 ticks, u64 ns)
 {
-    sample_take(&nmi_ipi_source, tf, ticks, ns, rdtsc());
+    struct sample_hit hit = { tf, ticks, ns, rdtsc() };
+    sample_take(&nmi_ipi_source, &hit);
 }
 
-static bool on_nmi(const struct trapframe *tf)
+static bool on_nmi(struct nmi_user *user UNUSED, const struct trapframe *tf)
 {
     u32 cpu = this_cpu()->id;
     u32 now = __atomic_load_n(&sent, __ATOMIC_ACQUIRE);
@@ -41,6 +42,8 @@ static bool on_nmi(const struct trapframe *tf)
     take(tf, ticks, READ_ONCE(distance) + (u64)(ticks - 1) * ticker.period);
     return true;
 }
+
+static struct nmi_user nmi_user = { on_nmi };
 
 static void tick(struct ticker *t, u32 ticks, u64 ns)
 {
@@ -62,7 +65,7 @@ static int start(const struct sample_source *s UNUSED, struct sample_rate *rate)
         per_cpu[i].seen = sent;
         per_cpu[i].early = false;
     }
-    int err = nmi_take(on_nmi);
+    int err = nmi_take(&nmi_user);
     if (err)
         return err;
     ticker.period = (u32)NSEC_PER_SEC / rate->hz;
@@ -77,7 +80,7 @@ static void stop(const struct sample_source *s UNUSED)
 {
     ticker_stop(&ticker);
     smp_sync_others(); // NMIs go first: what was sent has come
-    nmi_give_back();
+    nmi_give_back(&nmi_user);
     smp_sync_others(); // and the handler has ended
 }
 

@@ -45,8 +45,9 @@ static u64 due(struct pmu_sampling *sampling, const struct trapframe *tf,
     struct pmc_source *s = container_of(sampling, struct pmc_source, sampling);
     struct pace *p = &s->per_cpu[cpu].pace;
     // A stretched period stands for several.
-    sample_take(&s->source, tf, periods << s->per_cpu[cpu].stretch,
-                periods * s->per_cpu[cpu].period, began);
+    struct sample_hit hit = { tf, periods << s->per_cpu[cpu].stretch,
+                              periods * s->per_cpu[cpu].period, began };
+    sample_take(&s->source, &hit);
     u64 now = rdtsc();
     pace_spent(p, (u32)(now - began), now);
     s->per_cpu[cpu].stretch = p->stretch;

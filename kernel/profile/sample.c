@@ -46,12 +46,9 @@ void sample_start_throttle(void)
 
 // One interrupt, as all sessions see it. Handed on by value where a call is
 // not inlined: so it has no address, and can be in registers.
-struct hit {
-    const struct trapframe *tf;
-    u64 time, period;
-    u32 ticks, cpu, mode, flags;
-    u32 task, thread; // ids
-    u32 targets_of;   // the sessions whose target has been hit, a bit for each
+struct view {
+    const struct sample_hit *hit;
+    u32 cpu, mode, flags;
 };
 
 static enum sample_mode kernel_mode(const struct trapframe *tf)
@@ -64,25 +61,32 @@ static enum sample_mode kernel_mode(const struct trapframe *tf)
     return READ_ONCE(current->tid) ? MODE_KERNEL : MODE_IDLE;
 }
 
-static void describe_kernel(struct hit *h)
+static void describe_kernel(struct view *v)
 {
     static const u32 flags[MODES] = {
         [MODE_KERNEL] = SPROFILE_F_KERNEL,
         [MODE_IRQ] = SPROFILE_F_KERNEL | SPROFILE_F_IRQ,
         [MODE_IDLE] = SPROFILE_F_KERNEL | SPROFILE_F_IDLE,
     };
-    h->mode = kernel_mode(h->tf);
-    h->flags = flags[h->mode];
-    if (!(h->tf->eflags & EFLAGS_IF))
-        h->flags |= SPROFILE_F_IRQS_OFF;
-    if (h->mode == MODE_IRQ) // nobody's: the ledger books it to its vector
-        h->targets_of = 0;
+    v->mode = kernel_mode(v->hit->tf);
+    v->flags = flags[v->mode];
+    if (!(v->hit->tf->eflags & EFLAGS_IF))
+        v->flags |= SPROFILE_F_IRQS_OFF;
+}
+
+// Whether it has hit one of the session's targets. An interrupt handler is
+// nobody's: the ledger books it to its vector.
+static ALWAYS_INLINE bool is_target(const struct session *s,
+                                    const struct view *v)
+{
+    return v->mode != MODE_IRQ &&
+           READ_ONCE(current->task->sessions) >> s->slot & 1;
 }
 
 // (No task is a target of a system session.)
-static ALWAYS_INLINE bool wanted(const struct session *s, const struct hit *h)
+static ALWAYS_INLINE bool wanted(const struct session *s, const struct view *v)
 {
-    if (likely(h->targets_of >> s->slot & 1))
+    if (likely(is_target(s, v)))
         return true;
     return !s->task && current->task != s->profiler;
 }
@@ -100,18 +104,19 @@ _Static_assert(offsetof(struct sprofile_record, size) == 2 &&
                    offsetof(struct sprofile_sample, pc) == 36,
                "fill writes these as words");
 
-static ALWAYS_INLINE void fill(struct record *r, const struct hit *h)
+static ALWAYS_INLINE void fill(struct record *r, const struct view *v)
 {
     struct sprofile_sample *s = &r->sample;
+    const struct thread *thread = current;
     u32 *words = (u32 *)r;
     words[0] = SPROFILE_R_SAMPLE | PLAIN_SIZE << SIZE_SHIFT;
-    words[1] = h->cpu | h->flags << FLAGS_SHIFT;
-    s->head.time = h->time;
-    s->task = h->task;
-    s->thread = h->thread;
-    s->period = h->period;
-    words[8] = h->mode == MODE_USER ? 1 << USER_DEPTH_SHIFT : 1;
-    s->pc[0] = h->tf->eip;
+    words[1] = v->cpu | v->flags << FLAGS_SHIFT;
+    s->head.time = v->hit->time;
+    s->task = thread->task->id;
+    s->thread = READ_ONCE(thread->tid); // exec may change it
+    s->period = v->hit->period;
+    words[8] = v->mode == MODE_USER ? 1 << USER_DEPTH_SHIFT : 1;
+    s->pc[0] = v->hit->tf->eip;
 }
 
 static NOINLINE u32 *unwind_kernel_part(struct sprofile_sample *s, u32 *at,
@@ -123,33 +128,6 @@ static NOINLINE u32 *unwind_kernel_part(struct sprofile_sample *s, u32 *at,
     if (cut)
         s->head.flags |= SPROFILE_F_KERNEL_CUT;
     return at + n;
-}
-
-// The chains, kernel and user, and the top of the user's stack.
-static void unwind(struct record *r, const struct trapframe *tf)
-{
-    static const u16 end_flags[] = {
-        [UNWIND_CUT] = SPROFILE_F_USER_CUT,
-        [UNWIND_GAP] = SPROFILE_F_USER_GAP,
-    };
-    struct sprofile_sample *s = &r->sample;
-    struct user_part user;
-    u32 *at = r->words;
-    if (!trap_from_user(tf))
-        at = unwind_kernel_part(s, at, tf);
-    u32 *end = unwind_user(tf, at, &user);
-    if (likely(end)) {
-        at = end;
-        s->stack_words = (u8)user.stack_words;
-        s->user_depth = (u8)user.depth;
-        s->head.flags |= end_flags[user.end];
-    }
-    u32 size = (u32)at - (u32)r;
-    if (size & 4) {
-        *at = 0;
-        size += 4;
-    }
-    s->head.size = (u16)size;
 }
 
 static NOINLINE bool tell_lost(struct session_cpu *c, u32 cpu, u64 time)
@@ -172,25 +150,51 @@ static NOINLINE void count_oddities(struct session_cpu *c, u32 ticks, u32 flags)
         counter_add(&c->irqs_off, 1);
 }
 
-// Returns the record's size.
+static NOINLINE void mark_end(struct session_cpu *c, struct sprofile_sample *s,
+                              enum unwind_end end)
+{
+    s->head.flags |=
+        end == UNWIND_CUT ? SPROFILE_F_USER_CUT : SPROFILE_F_USER_GAP;
+    if (end == UNWIND_CUT)
+        counter_add(&c->unreadable, 1);
+}
+
+// The chains, kernel and user, and the top of the user's stack. Returns the
+// record's size.
 static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
                                 const struct trapframe *tf)
 {
-    unwind(r, tf);
-    if (unlikely(r->sample.head.flags & SPROFILE_F_USER_CUT))
-        counter_add(&c->unreadable, 1);
-    return r->sample.head.size;
+    struct sprofile_sample *s = &r->sample;
+    struct user_part user;
+    u32 *at = r->words;
+    if (likely(trap_from_user(tf))) {
+        at = unwind_user(tf, at, &user);
+    } else {
+        at = unwind_kernel_part(s, at, tf);
+        at = unwind_left_user(tf, at, &user);
+    }
+    s->stack_words = (u8)user.stack_words;
+    s->user_depth = (u8)user.depth;
+    if (unlikely(user.end != UNWIND_COMPLETE))
+        mark_end(c, s, user.end);
+    u32 size = (u32)at - (u32)r;
+    if (size & 4) {
+        *at = 0;
+        size += 4;
+    }
+    s->head.size = (u16)size;
+    return size;
 }
 
 // The record is not where it will stay: at the ring's end, or none.
 static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
-                                     struct hit h)
+                                     struct view v)
 {
-    struct record *r = &spares[h.cpu][s->source->nmi];
-    bool full = c->lost_since && !tell_lost(c, h.cpu, h.time);
-    fill(r, &h);
+    struct record *r = &spares[v.cpu][s->source->nmi];
+    bool full = c->lost_since && !tell_lost(c, v.cpu, v.hit->time);
+    fill(r, &v);
     if (s->flags & SPROFILE_O_STACKS)
-        fill_stacks(c, r, h.tf);
+        fill_stacks(c, r, v.hit->tf);
     if (!full && ring_write(&c->ring, r, r->sample.head.size))
         return;
     c->lost_since++;
@@ -205,36 +209,36 @@ static NOINLINE bool room_again(struct session *s, struct session_cpu *c)
 }
 
 static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
-                                const struct hit *h)
+                                const struct view *v)
 {
-    counter_add(&c->taken[h->mode], 1);
-    if (unlikely(h->ticks > 1 || h->flags & SPROFILE_F_IRQS_OFF))
-        count_oddities(c, h->ticks, h->flags);
+    counter_add(&c->taken[v->mode], 1);
+    if (unlikely(v->hit->ticks > 1 || v->flags & SPROFILE_F_IRQS_OFF))
+        count_oddities(c, v->hit->ticks, v->flags);
     if (unlikely(!ring_sure(&c->ring, s->record_room)) && !room_again(s, c)) {
-        store_elsewhere(s, c, *h);
+        store_elsewhere(s, c, *v);
         return;
     }
     struct record *r = ring_place(&c->ring);
-    fill(r, h);
+    fill(r, v);
     u32 size = PLAIN_SIZE;
     if (s->flags & SPROFILE_O_STACKS)
-        size = fill_stacks(c, r, h->tf);
+        size = fill_stacks(c, r, v->hit->tf);
     ring_commit(&c->ring, size);
 }
 
 // What one session makes of it; `last`: when it began to. Returns when it
 // ended.
-static ALWAYS_INLINE u32 offer(struct session *s, const struct hit *h,
+static ALWAYS_INLINE u32 offer(struct session *s, const struct view *v,
                                struct throttle *t, u32 last)
 {
-    u32 cpu = h->cpu;
+    u32 cpu = v->cpu;
     struct session_cpu *c = OPAQUE(&s->cpu[OPAQUE(cpu)]);
     if (unlikely(t->spent > spent_max))
-        counter_add(&c->throttled, h->ticks);
-    else if (likely(wanted(s, h)))
-        store(s, c, h);
+        counter_add(&c->throttled, v->hit->ticks);
+    else if (likely(wanted(s, v)))
+        store(s, c, v);
     else
-        counter_add(&c->others, h->ticks);
+        counter_add(&c->others, v->hit->ticks);
     u32 now = (u32)rdtsc();
     t->spent += now - last;
     counter_add(&c->cycles, now - last);
@@ -242,10 +246,10 @@ static ALWAYS_INLINE u32 offer(struct session *s, const struct hit *h,
 }
 
 static ALWAYS_INLINE void offer_all(const struct sample_source *source,
-                                    const struct hit *h)
+                                    const struct view *v)
 {
-    struct throttle *t = OPAQUE(&throttles[h->cpu].of[source->nmi]);
-    u32 last = (u32)h->time;
+    struct throttle *t = OPAQUE(&throttles[v->cpu].of[source->nmi]);
+    u32 last = (u32)v->hit->time;
     if (unlikely(last - t->window >= window_cycles)) {
         t->window = last;
         t->spent = 0;
@@ -253,36 +257,29 @@ static ALWAYS_INLINE void offer_all(const struct sample_source *source,
     struct session *s = READ_ONCE(sampled);
     for (; s; s = READ_ONCE(s->next)) {
         if (READ_ONCE(s->samples_of) == source)
-            last = offer(s, h, t, last);
+            last = offer(s, v, t, last);
     }
 }
 
 static NOINLINE void take_kernel(const struct sample_source *source,
-                                 struct hit h)
+                                 struct view v)
 {
-    describe_kernel(&h);
-    offer_all(source, &h);
+    describe_kernel(&v);
+    offer_all(source, &v);
 }
 
-void sample_take(const struct sample_source *source, const struct trapframe *tf,
-                 u32 ticks, u64 period, u64 time)
+void sample_take(const struct sample_source *source,
+                 const struct sample_hit *hit)
 {
-    const struct thread *thread = current;
-    struct hit h = {
-        .tf = tf,
-        .time = time,
-        .period = period,
-        .ticks = ticks,
+    struct view v = {
+        .hit = hit,
         .cpu = this_cpu_read(id),
         .mode = MODE_USER,
-        .task = thread->task->id,
-        .thread = READ_ONCE(thread->tid), // exec may change it
-        .targets_of = READ_ONCE(thread->task->sessions),
     };
     if (unlikely(READ_ONCE(bins_source) == source))
-        bins_sample(tf, ticks);
-    if (likely(trap_from_user(tf)))
-        offer_all(source, &h); // the compiler knows more of these
+        bins_sample(hit->tf, hit->ticks);
+    if (likely(trap_from_user(hit->tf)))
+        offer_all(source, &v); // the compiler knows more of these
     else
-        take_kernel(source, h);
+        take_kernel(source, v);
 }

@@ -62,11 +62,16 @@ static inline u32 sample_random_distance(u32 *seed, u32 period_ns)
     return period_ns / 2 + (u32)((u64)x * period_ns >> 32);
 }
 
-// One interrupt of a source: where it hit, how many periods it stands for (>=
-// 1: the others came too late), what all of them stand for in ns or events, and
-// when it came (TSC). Interrupts off; takes no lock, never faults.
-void sample_take(const struct sample_source *source, const struct trapframe *tf,
-                 u32 ticks, u64 period, u64 time);
+// One interrupt of a source.
+struct sample_hit {
+    const struct trapframe *tf; // what it hit
+    u32 ticks;  // periods it stands for, >= 1: the others came too late
+    u64 period; // what all of them stand for: ns or events
+    u64 time;   // when it came: TSC
+};
+// Interrupts off; takes no lock, never faults.
+void sample_take(const struct sample_source *source,
+                 const struct sample_hit *hit);
 
 // --- sessions ---------------------------------------------------------------
 

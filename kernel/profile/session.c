@@ -11,7 +11,7 @@
 #define RING_DEFAULT KIB(256)
 #define RING_MAX MIB(16)
 #define EVENTS_BYTES KIB(64)
-#define PUMP_PERIOD_NS (50 * NSEC_PER_MSEC)
+#define PUMP_PERIOD_NS (100 * NSEC_PER_MSEC)
 #define KNOWN_FLAGS                                                   \
     (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN | SPROFILE_O_STACKS | \
      SPROFILE_O_RANDOM)

@@ -16,23 +16,34 @@
 #define TICK_GRID_PERIOD_MAX 0x7fffffffu // for tick_grid_in_time
 
 struct tick_grid {
-    u64 last; // the tick that was told of last
+    u32 low, high; // the tick that was told of last
 };
 
-static inline void tick_grid_start(struct tick_grid *g, u64 now)
+static inline u64 tick_grid_last(const struct tick_grid *g)
 {
-    g->last = now;
+    return (u64)g->high << 32 | g->low;
 }
 
-// The usual case, cheaply: an interrupt at `now` stands for one tick. False: it
-// is to be looked at (`period` 0: always). A CPU that was held up for some
-// multiple of 2^32 cycles looks to be in time; the next look finds it out.
-static ALWAYS_INLINE bool tick_grid_in_time(struct tick_grid *g, u64 now,
+// From `now` on.
+static inline void tick_grid_start(struct tick_grid *g, u64 now)
+{
+    *g = (struct tick_grid){ (u32)now, (u32)(now >> 32) };
+}
+
+// The usual case, cheaply: an interrupt at `now` (low half) stands for one
+// tick. False: it is to be looked at (`period` 0: always). A CPU that was held
+// up for some multiple of 2^32 cycles looks to be in time; the next look finds
+// it out.
+static ALWAYS_INLINE bool tick_grid_in_time(struct tick_grid *g, u32 now,
                                             u32 period)
 {
-    if (unlikely((u32)now - (u32)g->last - period >= period))
+    u32 low;
+    bool carry = __builtin_add_overflow(g->low, period, &low);
+    if (unlikely(now - low >= period))
         return false;
-    g->last += period;
+    g->low = low;
+    if (unlikely(carry))
+        g->high++;
     return true;
 }
 
@@ -40,14 +51,14 @@ static ALWAYS_INLINE bool tick_grid_in_time(struct tick_grid *g, u64 now,
 // of.
 static inline u32 tick_grid_passed(struct tick_grid *g, u64 now, u64 period)
 {
-    u64 gap = now - g->last;
+    u64 last = tick_grid_last(g), gap = now - last;
     if (gap < period - period / 8)
         return 0;
     if (gap < 2 * period) {
-        g->last = MIN(now, g->last + period);
+        tick_grid_start(g, MIN(now, last + period));
         return 1;
     }
     u32 ticks = (u32)(gap / period);
-    g->last += ticks * period;
+    tick_grid_start(g, last + ticks * period);
     return ticks;
 }

@@ -34,45 +34,44 @@ static void shoot_again(struct timer_source *s)
 }
 
 // There is no grid, and up to one and a half periods are no loss.
-static void random_tick(struct timer_source *s, const struct trapframe *tf,
-                        u64 now)
+static void random_tick(struct timer_source *s, struct sample_hit *hit)
 {
     struct tick_grid *grid = &s->grid[this_cpu()->id];
-    u64 gap = now - grid->last;
+    u64 gap = hit->time - tick_grid_last(grid);
     u64 period = READ_ONCE(s->period_cycles);
-    u32 ticks = 1;
     if (gap > period / 8 * 13)
-        ticks = (u32)((gap + period / 2) / period);
-    tick_grid_start(grid, now);
+        hit->ticks = (u32)((gap + period / 2) / period);
+    hit->period = clock_tsc_to_ns(gap);
+    tick_grid_start(grid, hit->time);
     if (this_cpu()->id == 0)
         shoot_again(s);
-    sample_take(&s->source, tf, ticks, clock_tsc_to_ns(gap), now);
+    sample_take(&s->source, hit);
 }
 
 // Late, or at random.
-static NOINLINE void odd_tick(struct timer_source *s,
-                              const struct trapframe *tf, u64 now)
+static NOINLINE void odd_tick(struct timer_source *s, struct sample_hit *hit)
 {
     if (s->random) {
-        random_tick(s, tf, now);
+        random_tick(s, hit);
         return;
     }
-    u32 ticks = tick_grid_passed(&s->grid[this_cpu()->id], now,
-                                 READ_ONCE(s->period_cycles));
-    if (ticks)
-        sample_take(&s->source, tf, ticks, (u64)READ_ONCE(s->period_ns) * ticks,
-                    now);
+    hit->ticks = tick_grid_passed(&s->grid[this_cpu()->id], hit->time,
+                                  READ_ONCE(s->period_cycles));
+    hit->period *= hit->ticks;
+    if (hit->ticks)
+        sample_take(&s->source, hit);
 }
 
 static void tick(void *arg, const struct trapframe *tf)
 {
     struct timer_source *s = arg;
     struct tick_grid *grid = &s->grid[this_cpu_read(id)];
-    u64 now = rdtsc();
-    if (likely(tick_grid_in_time(grid, now, READ_ONCE(s->even_period))))
-        sample_take(&s->source, tf, 1, READ_ONCE(s->period_ns), now);
+    struct sample_hit hit = { tf, 1, READ_ONCE(s->period_ns), rdtsc() };
+    if (likely(
+            tick_grid_in_time(grid, (u32)hit.time, READ_ONCE(s->even_period))))
+        sample_take(&s->source, &hit);
     else
-        odd_tick(s, tf, now);
+        odd_tick(s, &hit);
 }
 
 static struct timer_source *mine(const struct sample_source *s)

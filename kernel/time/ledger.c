@@ -15,6 +15,7 @@ _Static_assert(offsetof(struct thread, user) == 0 &&
                "and these");
 
 static struct ledger ledgers[CPU_MAX];
+struct ledger ledger_none = { .seq = 1 }; // as if a switch were under way
 
 void ledger_init_cpu(struct cpu *cpu)
 {
@@ -54,50 +55,11 @@ void ledger_irq_leave(struct account *interrupted, bool from_user,
     LEDGER_MOVE(l, interrupted, OPEN_KERNEL);
 }
 
-// Set while the books are read as they stand at one instant.
-static u32 frozen;
-
-// In two instructions, like the changes of account: readers on other CPUs look
-// meanwhile, and look again.
-#define CHANGE(op, carry, total, n)                                         \
-    __asm__ volatile(op " %2, %0\n\t" carry " $0, %1"                       \
-                     : "+m"(((u32 *)(total))[0]), "+m"(((u32 *)(total))[1]) \
-                     : "r"(n)                                               \
-                     : "cc")
-#define GIVE(to, n) CHANGE("addl", "adcl", to, n)
-#define TAKE(from, n) CHANGE("subl", "sbbl", from, n)
-
-// The account that is open, and the total it is part of, give `spent` to that
-// of NMIs. The ledger's own accounts are part of no total.
-static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
-{
-    struct account *open = l->open;
-    struct thread *t = current;
-    GIVE(&l->vectors[VECTOR_NMI].cycles, spent);
-    TAKE(&open->cycles, spent);
-    if (open == &t->user)
-        TAKE(&l->user, spent);
-    else if (likely((u32)open - (u32)l >= sizeof(*l)))
-        TAKE(&l->in[l->subsystem], spent);
-}
-
-// Either this sees that the books are frozen, or who freezes them sees `seq`
-// odd and waits: each writes before it reads what the other has written.
-void ledger_nmi(u32 began)
-{
-    struct ledger *l = this_ledger();
-    if (unlikely(!l || (READ_ONCE(l->seq) & 1)))
-        return;
-    __atomic_fetch_add(&l->seq, 1, __ATOMIC_SEQ_CST);
-    if (likely(!READ_ONCE(frozen)))
-        move_to_nmi(l, (u32)rdtsc() - began);
-    barrier();
-    WRITE_ONCE(l->seq, l->seq + 1);
-}
+u32 ledger_frozen; // ledger_nmi.h
 
 void ledger_freeze(void)
 {
-    __atomic_store_n(&frozen, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&ledger_frozen, 1, __ATOMIC_SEQ_CST);
     for (u32 i = 0; i < cpu_count; i++) {
         while (__atomic_load_n(&ledgers[i].seq, __ATOMIC_SEQ_CST) & 1)
             cpu_relax();
@@ -106,7 +68,7 @@ void ledger_freeze(void)
 
 void ledger_thaw(void)
 {
-    __atomic_store_n(&frozen, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&ledger_frozen, 0, __ATOMIC_RELEASE);
 }
 
 // Begin and end of a read that must not see half of a switch. What is read in

@@ -66,6 +66,8 @@ struct ledger {
     u64 exceptions[LEDGER_EXCEPTIONS];
 };
 
+// What a CPU has until then: NMIs book nothing.
+extern struct ledger ledger_none;
 void ledger_init_cpu(struct cpu *cpu);
 
 static ALWAYS_INLINE struct ledger *this_ledger(void)
@@ -253,13 +255,6 @@ static ALWAYS_INLINE u64 ledger_open_cycles(const struct account *kernel)
                      : "cc", "memory");
     return cycles;
 }
-// At the end of an NMI that began at `began` (TSC, low half): moves its cycles
-// to the account of its vector, out of the one that is open. Not when it came
-// in the middle of a switch: an account that was just closed need not have so
-// many, and is not to fall below 0; nor while the books are frozen. The cycles
-// stay then with what was interrupted.
-void ledger_nmi(u32 began);
-
 // All CPUs have interrupts off and change no account: NMIs do not either until
 // ledger_thaw. One at a time.
 void ledger_freeze(void);

@@ -20,7 +20,6 @@
 #define HOW (TIMER_PERIODIC | TIMER_ONESHOT)
 
 static struct spinlock timers_lock = SPINLOCK_INIT("timers");
-static struct timer *nmi_timer; // who has the NMIs; written by its user
 
 #define FOR_EACH_TIMER(t) LINKER_SET_FOR_EACH(struct timer, t, timers)
 
@@ -211,18 +210,19 @@ void timer_release(struct timer *t)
 
 // --- interrupts
 
-static ALWAYS_INLINE void fire(struct timer *t, const struct trapframe *tf)
+// Whether it is the timer that has interrupted.
+static ALWAYS_INLINE bool served(struct timer *t)
 {
-    if (this_cpu_read(id) == 0 && t->serve && !t->serve(t))
-        return;
-    timer_fn_t fn = READ_ONCE(t->fn);
-    if (likely(fn))
-        fn(t->arg, tf);
+    return this_cpu_read(id) != 0 || !t->serve || t->serve(t);
 }
 
 void timer_fire(struct timer *t, const struct trapframe *tf)
 {
-    fire(t, tf);
+    if (!served(t))
+        return;
+    timer_fn_t fn = READ_ONCE(t->fn);
+    if (likely(fn))
+        fn(t->arg, tf);
 }
 
 void timer_interrupt(void *arg)
@@ -231,12 +231,11 @@ void timer_interrupt(void *arg)
 }
 
 // Nothing tells a timer's NMIs from others, so it claims them all.
-static bool timer_nmi(const struct trapframe *tf)
+static bool timer_nmi(struct nmi_user *user, const struct trapframe *tf)
 {
-    struct timer *t = READ_ONCE(nmi_timer);
-    if (unlikely(!t))
-        return false;
-    fire(t, tf);
+    struct timer *t = container_of(user, struct timer, nmi);
+    if (served(t))
+        t->fn(t->arg, tf); // there is one while the timer has the NMIs
     return true;
 }
 
@@ -299,23 +298,15 @@ static int claim(struct timer *t, u32 mode, u64 ticks, timer_fn_t fn, void *arg)
 
 static void set_free(struct timer *t)
 {
-    WRITE_ONCE(t->fn, NULL);
-    smp_sync_others();               // who has read it has done with it
-    if (READ_ONCE(nmi_timer) == t) { // only we could change that
-        WRITE_ONCE(nmi_timer, NULL);
-        nmi_give_back();
+    if (t->mode & TIMER_NMI) {
+        nmi_give_back(&t->nmi);
+        smp_sync_others(); // whose NMI found it has done with it
     }
+    WRITE_ONCE(t->fn, NULL);
+    smp_sync_others(); // who has read it has done with it
     u32 irqs = spin_lock_irq(&timers_lock);
     WRITE_ONCE(t->mode, 0);
     spin_unlock_irq(&timers_lock, irqs);
-}
-
-static int take_nmis(struct timer *t)
-{
-    int err = nmi_take(timer_nmi);
-    if (!err)
-        WRITE_ONCE(nmi_timer, t);
-    return err;
 }
 
 static int start_device(struct timer *t, u64 ticks)
@@ -336,8 +327,10 @@ int timer_start(struct timer *t, u32 mode, u64 period_ns, timer_fn_t fn,
     int err = claim(t, mode, ticks, fn, arg);
     if (err)
         return err;
-    if (mode & TIMER_NMI)
-        err = take_nmis(t);
+    if (mode & TIMER_NMI) {
+        t->nmi.fn = timer_nmi;
+        err = nmi_take(&t->nmi);
+    }
     if (!err)
         err = start_device(t, ticks);
     if (err)

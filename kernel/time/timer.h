@@ -13,6 +13,7 @@
 // `period` of its own ticks at `hz` ticks a second.
 #pragma once
 
+#include "arch/nmi.h"
 #include "lib/set.h"
 #include "lib/types.h"
 
@@ -79,6 +80,7 @@ struct timer {
     u64 period; // in ticks, while it is started
     timer_fn_t fn;
     void *arg;
+    struct nmi_user nmi;
 };
 #define TIMER(t) LINKER_SET_ADD(timers, t)
 

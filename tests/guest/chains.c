@@ -313,10 +313,10 @@ static const char *const first_functions[] = { "trap_syscall", "trap_exception",
 // While these are under way, the stack may be another thread's.
 static const char *const switching[] = { "switch_away", "switch_stack",
                                          "sched_switch_finished" };
-static const char *const samplers[] = {
-    "trap_nmi", "timer_nmi",   "fire",        "hpet_serve", "tick",
-    "odd_tick", "sample_take", "take_kernel", "unwind"
-};
+static const char *const samplers[] = { "trap_nmi",    "timer_nmi",
+                                        "hpet_serve",  "tick",
+                                        "odd_tick",    "sample_take",
+                                        "take_kernel", "fill_stacks" };
 #define AMONG(name, list) among(name, list, sizeof(list) / sizeof((list)[0]))
 
 static bool among(const char *name, const char *const *list, unsigned n)

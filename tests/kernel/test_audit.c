@@ -60,15 +60,17 @@ KERNEL_TEST(audit_by_several_at_once)
     run(false);
 }
 
-static bool take_nmi(const struct trapframe *tf UNUSED)
+static bool claim_nmi(struct nmi_user *user UNUSED,
+                      const struct trapframe *tf UNUSED)
 {
     return true;
 }
 
 KERNEL_TEST(audit_while_nmis_come)
 {
-    if (!apic_present || nmi_take(take_nmi))
+    static struct nmi_user user = { claim_nmi };
+    if (!apic_present || nmi_take(&user))
         return;
     run(true);
-    nmi_give_back();
+    nmi_give_back(&user);
 }

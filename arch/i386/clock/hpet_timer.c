@@ -15,8 +15,6 @@
 #include "arch/i386/irq/controllers.h"
 #include "kernel/errno.h"
 
-#define COMPARATORS 8u // more than any chip we know of
-
 // A comparator that is set to a moment so near may miss it: what the counter
 // says is some ticks old on the way there and back.
 #define MARGIN 64u
@@ -35,7 +33,8 @@
 #define MESSAGE_DESTINATION(id) ((id) << 12)
 #define MESSAGE_LOGICAL (1u << 2)
 
-static struct comparator {
+struct comparator {
+    struct timer timer;
     struct irq_source source;
     volatile u32 *value; // its register, low half and high
     bool wide;           // 64 bits
@@ -49,9 +48,14 @@ static struct comparator {
     // due.
     u32 due, high;
     bool armed; // atomic
-} __attribute__((aligned(64))) comparators[COMPARATORS];
+} __attribute__((aligned(64)));
 
 static u32 gsis_taken; // as bits
+
+static ALWAYS_INLINE struct comparator *mine(struct timer *t)
+{
+    return container_of(t, struct comparator, timer);
+}
 
 static u64 counter(const struct comparator *c)
 {
@@ -170,17 +174,16 @@ static NOINLINE bool shot_came(struct comparator *c)
 
 static bool hpet_serve(struct timer *t)
 {
-    struct comparator *c = OPAQUE(&comparators[t->unit]);
+    struct comparator *c = mine(t);
     return likely(READ_ONCE(c->row)) ? next_shot(c) : shot_came(c);
 }
 
 // --- where the interrupts go
 
-static int open_source(u32 n, u32 mode)
+static int open_source(struct comparator *c, u32 mode)
 {
-    struct comparator *c = &comparators[n];
     enum irq_target target = timer_target(mode);
-    u32 config = hpet_read(HPET_TIMER(n));
+    u32 n = c->timer.unit, config = hpet_read(HPET_TIMER(n));
     c->high = ~(u32)(counter(c) >> 32); // not known: it is written
     config &= ~(HPET_TIMER_LEVEL | HPET_TIMER_PERIODIC | HPET_TIMER_LINES |
                 HPET_TIMER_MESSAGE | HPET_TIMER_32_MODE);
@@ -206,11 +209,11 @@ static int open_source(u32 n, u32 mode)
 
 static int hpet_start(struct timer *t, u32 mode, u64 ticks)
 {
-    struct comparator *c = &comparators[t->unit];
+    struct comparator *c = mine(t);
     int err = 0;
     if (c->opened != mode) {
         c->ticks = mode & TIMER_PERIODIC ? (u32)ticks : 0;
-        err = open_source(t->unit, mode);
+        err = open_source(c, mode);
     }
     if (c->ticks)
         start_row(c);
@@ -221,7 +224,7 @@ static int hpet_start(struct timer *t, u32 mode, u64 ticks)
 
 static void hpet_stop(struct timer *t)
 {
-    struct comparator *c = &comparators[t->unit];
+    struct comparator *c = mine(t);
     u32 config = hpet_read(HPET_TIMER(t->unit));
     hpet_write(HPET_TIMER(t->unit), config & ~HPET_TIMER_ON);
     irq_source_close(&c->source);
@@ -248,7 +251,7 @@ static u32 choose_lines(u32 routes)
 static int find_source(struct timer *t)
 {
     u32 n = t->unit;
-    struct comparator *c = &comparators[n];
+    struct comparator *c = mine(t);
     if (hpet_read(HPET_TIMER(n)) & HPET_TIMER_CAN_MESSAGE)
         return irq_source_message(&c->source, timer_interrupt, t, t->name);
     u32 lines = choose_lines(hpet_read(HPET_TIMER_ROUTES(n)));
@@ -286,7 +289,7 @@ static const char *hpet_probe(struct timer *t)
     }
     u32 config = hpet_read(HPET_TIMER(n)) & ~HPET_TIMER_ON;
     hpet_write(HPET_TIMER(n), config);
-    struct comparator *c = &comparators[n];
+    struct comparator *c = mine(t);
     c->value = hpet_registers + HPET_COMPARATOR(n) / 4;
     c->wide = capabilities & HPET_COUNTER_64 && config & HPET_TIMER_64;
     t->hz = hpet_hz();
@@ -299,18 +302,23 @@ static const char *hpet_probe(struct timer *t)
     return interrupts(t) ? NULL : "its interrupts do not arrive";
 }
 
-#define HPET(n)                                                               \
-    static struct timer hpet##n = {                                           \
-        .name = "hpet" #n,                                                    \
-        .rank = TIMER_RANK_HPET - n,                                          \
-        .flags = TIMER_PERIODIC | TIMER_ONESHOT | TIMER_ALL_CPUS | TIMER_NMI, \
-        .unit = n,                                                            \
-        .probe = hpet_probe,                                                  \
-        .start = hpet_start,                                                  \
-        .stop = hpet_stop,                                                    \
-        .serve = hpet_serve,                                                  \
-    };                                                                        \
-    TIMER(hpet##n)
+// More than any chip we know of has.
+#define HPET(n)                                                              \
+    static struct comparator comparator##n = { .timer = {                    \
+                                                   .name = "hpet" #n,        \
+                                                   .rank =                   \
+                                                       TIMER_RANK_HPET - n,  \
+                                                   .flags = TIMER_PERIODIC | \
+                                                            TIMER_ONESHOT |  \
+                                                            TIMER_ALL_CPUS | \
+                                                            TIMER_NMI,       \
+                                                   .unit = n,                \
+                                                   .probe = hpet_probe,      \
+                                                   .start = hpet_start,      \
+                                                   .stop = hpet_stop,        \
+                                                   .serve = hpet_serve,      \
+                                               } };                          \
+    LINKER_SET_ADD_PART(timers, hpet##n, comparator##n.timer)
 
 HPET(0);
 HPET(1);

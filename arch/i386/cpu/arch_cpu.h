@@ -64,6 +64,8 @@ const char *exception_name(u32 vector);
 
 // nmi.c: tells of NMIs that nobody claimed. Interrupts off, not in an NMI.
 void nmi_log_unclaimed(struct arch_cpu *a);
+// Sends all other CPUs an NMI that halts them; smp_stopper is this CPU.
+void nmi_stop_others(void);
 
 // fpu.c: the FPU's part of a thread switch; interrupts off.
 struct thread;
@@ -79,8 +81,7 @@ int fpu_error_code(u32 vector);
 // smp_call.c: answers what other CPUs ask of this one; interrupts off.
 void smp_call_service(void);
 void smp_call_init(void);
-// The CPU that stops all others, + 1; 0: the machine runs. Each other's NMI
-// handler halts its CPU; its own NMIs go on, and do nothing any more.
+// The CPU that stops all others, + 1; 0: the machine runs.
 extern u32 smp_stopper;
 static ALWAYS_INLINE bool smp_stopping(void)
 {

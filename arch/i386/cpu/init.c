@@ -9,6 +9,7 @@
 #include "include/strobe/abi.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
+#include "kernel/time/ledger.h"
 #include "lib/string.h"
 
 _Static_assert(ASM_KERNEL_BASE == KERNEL_BASE, "offsets.h");
@@ -49,6 +50,7 @@ void cpu_init_boot(void)
     cpu->self = cpu;
     cpu->arch = &boot_arch;
     cpu->irq_counts = irq_counts[0];
+    cpu->ledger = &ledger_none;
     cpu->idle_stack_top = boot_stack_top;
     cpu->online = true;
     gdt_init(cpu);

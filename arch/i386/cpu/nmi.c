@@ -1,5 +1,5 @@
-// NMIs: whose they are. The handler is one word, read by each NMI as it is at
-// that moment; exchanges of it need no more than atomicity.
+// NMIs: whose they are. The user is one word, read by each NMI as it is at that
+// moment; exchanges of it need no more than atomicity.
 
 #include "arch/nmi.h"
 
@@ -9,22 +9,50 @@
 #include "kernel/debug/kcsan.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
-#include "kernel/time/ledger.h"
+#include "kernel/time/ledger_nmi.h"
 
-static nmi_handler_t nmi_handler; // atomic; NULL: nobody wants them
-
-int nmi_take(nmi_handler_t handler)
+static bool refuse(struct nmi_user *user UNUSED,
+                   const struct trapframe *tf UNUSED)
 {
-    nmi_handler_t none = NULL;
-    bool taken =
-        __atomic_compare_exchange_n(&nmi_handler, &none, handler, false,
-                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-    return taken ? 0 : -EBUSY;
+    return false;
 }
 
-void nmi_give_back(void)
+static struct nmi_user nobody = { refuse };
+static struct nmi_user *nmi_user = &nobody; // atomic
+
+// True: it was `from`, and is `to` now.
+static bool hand_on(struct nmi_user *from, struct nmi_user *to)
 {
-    __atomic_store_n(&nmi_handler, NULL, __ATOMIC_RELEASE);
+    return __atomic_compare_exchange_n(&nmi_user, &from, to, false,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+int nmi_take(struct nmi_user *user)
+{
+    return hand_on(&nobody, user) ? 0 : -EBUSY;
+}
+
+void nmi_give_back(struct nmi_user *user)
+{
+    hand_on(user, &nobody);
+}
+
+// The others halt. Who stops them has a report to make, and goes on: a sample
+// does nothing any more.
+static bool stop(struct nmi_user *user UNUSED,
+                 const struct trapframe *tf UNUSED)
+{
+    if (READ_ONCE(smp_stopper) == this_cpu()->id + 1)
+        return true;
+    WRITE_ONCE(this_cpu()->arch->stopped, true);
+    cpu_halt_forever();
+}
+
+void nmi_stop_others(void)
+{
+    static struct nmi_user stopping = { stop };
+    __atomic_store_n(&nmi_user, &stopping, __ATOMIC_RELEASE); // for good
+    lapic_send_nmi_others();
 }
 
 // One by one, not by the shorthand for all: firmware may have left CPUs halted
@@ -56,16 +84,10 @@ void nmi_log_unclaimed(struct arch_cpu *a)
 void trap_nmi(struct trapframe *tf)
 {
     u32 began = (u32)rdtsc();
-    if (unlikely(smp_stopping())) {
-        if (READ_ONCE(smp_stopper) == this_cpu()->id + 1)
-            return; // a sample's: who stops the others has a report to make
-        WRITE_ONCE(this_cpu()->arch->stopped, true);
-        cpu_halt_forever();
-    }
     kcsan_nmi(true);
     irq_count_up(VECTOR_NMI);
-    nmi_handler_t handler = __atomic_load_n(&nmi_handler, __ATOMIC_ACQUIRE);
-    if (unlikely(!handler || !handler(tf)))
+    struct nmi_user *user = __atomic_load_n(&nmi_user, __ATOMIC_ACQUIRE);
+    if (unlikely(!user->fn(user, tf)))
         ADD_ONCE(this_cpu()->arch->nmis, 1);
     ledger_nmi(began);
     kcsan_nmi(false);

@@ -20,6 +20,7 @@
 #include "kernel/init/main.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
+#include "kernel/time/ledger.h"
 #include "lib/string.h"
 
 KERNEL_ARG(maxcpus, "maxcpus=N: use no more than N CPUs");
@@ -136,6 +137,7 @@ static bool prepare_cpu(u32 id, u32 apic_id)
     c->apic_id = apic_id;
     c->arch = frame_va(f);
     c->irq_counts = irq_counts[id];
+    c->ledger = &ledger_none;
     c->idle_stack_top = stack + KSTACK_SIZE;
     return true;
 }

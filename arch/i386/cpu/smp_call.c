@@ -145,7 +145,7 @@ void smp_stop_others(void)
     if (!others)
         return;
     WRITE_ONCE(smp_stopper, this_cpu()->id + 1); // of two the later one
-    lapic_send_nmi_others();
+    nmi_stop_others();
     for (u32 i = 0; i < STOP_SPINS && !all_stopped(others); i++)
         cpu_relax();
 }

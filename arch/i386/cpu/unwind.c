@@ -300,7 +300,7 @@ static NO_KASAN NO_KCSAN NOINLINE u32 caller_above(const u32 *last, u32 at,
     return caller > place_address(at, base) ? caller : 0;
 }
 
-#define BATCH 4u // frames, for each look at whether there is room
+#define BATCH 16u // frames, for each look at whether there is room
 
 // Follows the frame at *frame, and those that it leads to, upwards while they
 // lie in the page that `p` shows and BATCH more fit: writes their return
@@ -314,7 +314,7 @@ static NO_KASAN NO_KCSAN u32 *walk_page(const struct user_peek *p, u32 *frame,
     if (unlikely(at < PLACE_FIRST))
         return out;
     while (likely(end - out >= (s32)BATCH)) {
-#pragma GCC unroll 4
+#pragma GCC unroll 16
         for (u32 i = 0; i < BATCH; i++) {
             u32 next = place(OPAQUE(last[(s32)at]), base);
             u32 back = OPAQUE(last[(s32)at + 1]);
@@ -358,31 +358,50 @@ static NOINLINE u32 *walk_user(struct user_peek *p, u32 frame, u32 *out,
     }
 }
 
-u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part)
+// ebp is no frame pointer.
+static NOINLINE u32 *walk_saved(struct user_peek *p, u32 *out, u32 words,
+                                struct user_part *part)
 {
-    struct user_context u;
-    bool user_mode = trap_from_user(tf);
-    if (likely(user_mode)) // else the frame holds no esp
-        u = (struct user_context){ tf->eip, tf->esp, tf->ebp };
-    else if (!left_user_mode(tf, &u))
-        return NULL;
+    u32 *chain = out + 2 + words;
+    u32 frame = find_saved(p, out[0], out + 2, words);
+    part->end = p->pt ? UNWIND_GAP : UNWIND_CUT;
+    out[1] = frame;
+    return frame ? walk_user(p, frame, chain + 1, &part->end) : chain + 1;
+}
+
+static ALWAYS_INLINE u32 *unwind_from(struct user_context u, bool user_mode,
+                                      u32 *out, struct user_part *part)
+{
     struct user_peek p;
     user_peek_begin(&p, u.esp, user_mode);
-    u32 *top = out + 2, frame = u.ebp;
-    u32 words = OPAQUE(stack_top(&p, u.esp, top));
-    part->end = UNWIND_COMPLETE;
-    if (unlikely(!is_frame(&p, frame, u.esp))) {
-        frame = find_saved(&p, u.esp, top, words);
-        part->end = p.pt ? UNWIND_GAP : UNWIND_CUT;
-    }
-    out[0] = u.esp;
-    out[1] = frame;
+    u32 words = OPAQUE(stack_top(&p, u.esp, out + 2));
+    u32 *chain = out + 2 + words, *at;
     part->stack_words = 2 + words;
-    u32 *chain = top + words, *at = chain;
-    *at++ = u.eip;
-    if (likely(frame))
-        at = walk_user(&p, frame, at, &part->end);
+    part->end = UNWIND_COMPLETE;
+    out[0] = u.esp;
+    out[1] = u.ebp;
+    *chain = u.eip;
+    if (likely(is_frame(&p, u.ebp, u.esp)))
+        at = walk_user(&p, u.ebp, chain + 1, &part->end);
+    else
+        at = walk_saved(&p, out, words, part);
     part->depth = (u32)(at - chain);
     user_peek_end(&p);
     return at;
+}
+
+u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part)
+{
+    struct user_context u = { tf->eip, tf->esp, tf->ebp };
+    return unwind_from(u, true, out, part);
+}
+
+u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
+                      struct user_part *part)
+{
+    struct user_context u;
+    if (left_user_mode(tf, &u))
+        return unwind_from(u, false, out, part);
+    *part = (struct user_part){ 0, 0, UNWIND_COMPLETE };
+    return out;
 }

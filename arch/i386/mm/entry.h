@@ -138,7 +138,9 @@ static ALWAYS_INLINE void *leaf_entry_inline(const struct pagetable *pt, u32 va)
     if ((e & (ENTRY_PRESENT | ENTRY_LARGE)) != ENTRY_PRESENT)
         return NULL;
     u64 *table = phys_to_virt(e & PAGE_MASK);
-    return &table[va >> PAGE_SHIFT & 511];
+    void *entry = &table[va >> PAGE_SHIFT & 511];
+    ASSUME(entry);
+    return entry;
 }
 // The same where there is no table: it is made. NULL: no memory.
 void *leaf_make(struct pagetable *pt, u32 va);

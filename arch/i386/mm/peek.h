@@ -48,6 +48,7 @@ static ALWAYS_INLINE bool user_peek_page_inline(struct user_peek *p, u32 va)
         p->at = phys_to_virt(frame);
     else
         user_peek_show(p, (u64)high << 32 | frame);
+    ASSUME(p->at);
     p->page = va & PAGE_MASK;
     return true;
 }

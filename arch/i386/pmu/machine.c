@@ -137,10 +137,12 @@ static u64 on_sample(void *arg, u32 n, u32 weight)
     return s->due(s, arg, weight);
 }
 
-static bool pmu_nmi(const struct trapframe *tf)
+static bool on_nmi(struct nmi_user *user UNUSED, const struct trapframe *tf)
 {
     return pmu_overflow(pmu_this_cpu(), tf->eip, on_sample, (void *)tf);
 }
+
+static struct nmi_user nmi_user = { on_nmi };
 
 static void start_here(void *arg)
 {
@@ -177,14 +179,14 @@ static void stop_all(struct pmu_sampling *s)
     smp_sync_others();
     if (--samplings)
         return;
-    nmi_give_back();
+    nmi_give_back(&nmi_user);
     smp_sync_others();
 }
 
 static int start_all(struct pmu_sampling *s)
 {
     mutex_assert_held(&pmu_lock);
-    int err = samplings ? 0 : nmi_take(pmu_nmi);
+    int err = samplings ? 0 : nmi_take(&nmi_user);
     if (err)
         return err;
     samplings++;

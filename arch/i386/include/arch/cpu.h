@@ -130,9 +130,9 @@ NORETURN void cpu_halt_forever(void);
 
 static ALWAYS_INLINE u64 rdtsc(void)
 {
-    u64 t;
-    __asm__ volatile("rdtsc" : "=A"(t));
-    return t;
+    u32 low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (u64)high << 32 | low;
 }
 
 // What CPUID says (arch/i386/cpu/features.c); detected on the boot CPU.

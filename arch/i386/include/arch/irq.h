@@ -39,7 +39,8 @@ extern struct counter irq_counts[CPU_MAX][VECTORS];
 // Counts one; exceptions are vectors 0 to 31. Interrupts off.
 static ALWAYS_INLINE void irq_count_up(u32 vector)
 {
-    counter_add(OPAQUE(&this_cpu_read(irq_counts)[vector]), 1);
+    struct counter *c = this_cpu_read(irq_counts) + vector;
+    counter_add(__builtin_constant_p(vector) ? c : OPAQUE(c), 1);
 }
 // Count of `vector` taken on `cpu`, and what it is ("" when unused).
 u64 irq_count(u32 cpu, u32 vector);

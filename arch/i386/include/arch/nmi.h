@@ -6,16 +6,18 @@
 
 struct trapframe;
 
-// Called at each NMI, on any CPU, on the stack of what was interrupted. It
-// takes no lock and never faults: IRET from a page fault would let the next NMI
-// in. False: it knows that the NMI is not its own.
-typedef bool (*nmi_handler_t)(const struct trapframe *tf);
+// Who has the NMIs: `fn` is called at each, on any CPU, on the stack of what
+// was interrupted. It takes no lock and never faults: IRET from a page fault
+// would let the next NMI in. False: it knows that the NMI is not its own.
+struct nmi_user {
+    bool (*fn)(struct nmi_user *user, const struct trapframe *tf);
+};
 
 // Takes the NMIs. 0 or -EBUSY. Any context but NMI.
-int nmi_take(nmi_handler_t handler);
-// Gives them back; the sources are silent by now. On other CPUs the handler may
-// still run; it has ended when they have taken another interrupt.
-void nmi_give_back(void);
+int nmi_take(struct nmi_user *user);
+// Gives them back, if `user` has them; its sources are silent by now. On other
+// CPUs `fn` may still run; it has ended when they have taken another interrupt.
+void nmi_give_back(struct nmi_user *user);
 
 // Sends one to each other CPU that is online. Any context.
 void nmi_send_others(void);

@@ -27,18 +27,21 @@ enum unwind_end {
                 // the second, if there is one, are missing
 };
 
-// What unwind_user has found.
+// What was found of user mode.
 struct user_part {
     u32 stack_words; // 2 more than words of the stack
     u32 depth;       // entries of the chain
     enum unwind_end end;
 };
 
-// What a sample tells of user mode, as it lies in the record; `tf` is what was
-// interrupted, in either mode. Writes the user's esp; the frame that the second
-// entry of the chain is from (0: there is none); the first words of the stack,
-// SPROFILE_STACK_WORDS or as many as could be read (the return address of a
-// function without a frame is among them); and the chain, by frame pointers
-// through the pages that are present. Returns where that ends; NULL: the thread
-// has no user mode.
+// What a sample tells of user mode, as it lies in the record; `tf`, which is
+// the user's, is what was interrupted. Writes the user's esp; the frame that
+// the second entry of the chain is from (0: there is none); the first words of
+// the stack, SPROFILE_STACK_WORDS or as many as could be read (the return
+// address of a function without a frame is among them); and the chain, by frame
+// pointers through the pages that are present. Returns where that ends.
 u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part);
+// The same where the kernel was interrupted: of where it was entered from.
+// Nothing, if the thread has no user mode.
+u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
+                      struct user_part *part);
