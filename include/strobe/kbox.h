@@ -88,9 +88,11 @@ struct sprofile_info {
     uint32_t random; // 1: the periods vary (SPROFILE_O_RANDOM and able to)
     uint32_t reserved;
     uint64_t period;
-    uint64_t expected; // ticks due on all CPUs while a target was running
-    uint64_t taken;    // samples that hit a target
-    uint64_t lost;     // taken, but no room in the ring
+    // Ticks due on all CPUs while a target was running, or held up by a handler
+    // on top of it. By period: 0, for nobody knows.
+    uint64_t expected;
+    uint64_t taken; // samples that hit a target
+    uint64_t lost;  // taken, but no room in the ring
     uint64_t user, kernel, irq, idle;
     uint64_t irqs_off;   // of those taken: interrupts were off there
     uint64_t others;     // ticks that hit something else (not a target)

@@ -1,9 +1,11 @@
 // Profiling sessions: how they begin and end, and what they say of themselves.
 
+#include "arch/trap.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
+#include "kernel/profile/expected.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
@@ -50,6 +52,23 @@ static u64 target_cycles(struct session *s)
     return sum;
 }
 
+// Of all CPUs, in handlers that hold up the ticks of its source: an NMI holds
+// up NMIs, any interrupt the others. Those of a system session are in its time.
+static u64 held_up_cycles(const struct session *s)
+{
+    u64 sum = 0;
+    for (u32 i = 0; s->task && i < cpu_count; i++) {
+        struct ledger_sums all;
+        if (s->source->nmi) {
+            sum += ledger_read(&cpus[i], &cpus[i].ledger->vectors[VECTOR_NMI]);
+            continue;
+        }
+        ledger_sums(i, &all);
+        sum += all.irq;
+    }
+    return sum;
+}
+
 static bool counting(const struct session *s)
 {
     return !s->paused && !s->wait_exec;
@@ -60,6 +79,7 @@ static void stretch_begins(struct session *s)
     settle();
     s->since_ns = clock_now_ns();
     s->since_cycles = target_cycles(s);
+    s->since_held_up = held_up_cycles(s);
 }
 
 static void stretch_ends(struct session *s)
@@ -67,6 +87,7 @@ static void stretch_ends(struct session *s)
     settle();
     s->elapsed_ns += clock_now_ns() - s->since_ns;
     s->cycles += target_cycles(s) - s->since_cycles;
+    s->held_up += held_up_cycles(s) - s->since_held_up;
 }
 
 u64 session_elapsed_ns(const struct session *s)
@@ -313,17 +334,16 @@ void session_info(struct session *s, struct sprofile_info *out)
     if (s->source->counts)
         strlcpy(out->event, s->rate.event, sizeof(out->event));
     mutex_lock(&sessions_lock);
-    u64 cycles = s->cycles;
+    u64 cycles = s->cycles, held_up = s->held_up;
     if (counting(s)) {
         settle();
         cycles += target_cycles(s) - s->since_cycles;
+        held_up += held_up_cycles(s) - s->since_held_up;
     }
     out->elapsed_ns = session_elapsed_ns(s);
     mutex_unlock(&sessions_lock);
-    // Expected from the ledger, which knows nothing of samples: a check of one
-    // by the other.
-    out->expected = (clock_tsc_to_ns(cycles) * s->rate.hz + NSEC_PER_SEC / 2) /
-                    NSEC_PER_SEC;
     out->tsc_hz = clock_tsc_hz();
     session_counts(s, out);
+    cycles += expected_share(held_up, out->taken, out->others);
+    out->expected = expected_ticks(cycles, out->tsc_hz, s->rate.hz);
 }

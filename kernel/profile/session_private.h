@@ -46,7 +46,8 @@ struct session {
     u32 record_room;            // for the largest record that it takes
     bool ended;                 // no target lives any more, and readers know
     u64 since_ns, elapsed_ns;   // of the running stretch; before it
-    u64 since_cycles, cycles;   // the targets', likewise: what was expected
+    u64 since_cycles, cycles;   // the targets', likewise
+    u64 since_held_up, held_up; // in handlers, likewise (expected.h)
     u32 live;                   // targets; tasks_lock; read without it
     u64 ended_cycles;           // of targets that have ended; tasks_lock
     struct spinlock event_lock; // for `events`, which have many writers

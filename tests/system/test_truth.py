@@ -105,6 +105,18 @@ def test_code_with_interrupts_off():
     assert off == 0 and abs(behind - 0.25) < 0.05, seen
 
 
+@pytest.mark.parametrize("source", ("nmi-hpet", "lapic"))
+def test_expected(source):
+    """So many samples as the books say, though sampling takes 2 % of the
+    time: ticks that come due in it hit the program, too."""
+    result = vm(f"profile -s {source} -F 20000 -g -m 5 --json tester 60",
+                "--icount", "1", smp=1)
+    assert result.status == 0, result
+    report = json.loads(result.output[result.output.index("{\n"):])
+    assert report["taken"] > 7000 and report["missed"] == 0, report
+    assert abs(report["taken"] / report["expected"] - 1) < 0.003, report
+
+
 def test_modes():
     """A handler and a thread have a quarter each, nobody has the rest. By NMI
     each is seen, with the mark that interrupts are off in the first alone."""

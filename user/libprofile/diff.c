@@ -219,11 +219,13 @@ static void print_run(FILE *out, const struct diff_run *r)
     const struct sprofile_info *i = &r->info;
     fprintf(out, "  %s: ", r->path);
     if (i->rate_hz != 0)
-        fprintf(out, "%s at %u Hz, ", i->source, i->rate_hz);
-    fprintf(out,
-            "%" PRIu64 " samples expected, %" PRIu64 " taken, %" PRIu64
-            " lost%s\n",
-            i->expected, i->taken, i->lost, r->cut ? "; cut off" : "");
+        fprintf(out, "%s at %u Hz, %" PRIu64 " samples expected, ", i->source,
+                i->rate_hz, i->expected);
+    else
+        fprintf(out, "%s, every %" PRIu64 " %s, samples: ", i->source,
+                i->period, i->event);
+    fprintf(out, "%" PRIu64 " taken, %" PRIu64 " lost%s\n", i->taken, i->lost,
+            r->cut ? "; cut off" : "");
 }
 
 static void print_side(FILE *out, const struct diff *d, const char *title,

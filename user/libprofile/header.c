@@ -40,11 +40,13 @@ static void print_source(FILE *out, const struct sprofile_info *info,
 static void print_samples(FILE *out, const struct sprofile_info *info,
                           uint64_t unknown)
 {
+    fputs("Samples: ", out);
+    if (info->rate_hz != 0)
+        fprintf(out, "%" PRIu64 " expected, ", info->expected);
     fprintf(out,
-            "Samples: %" PRIu64 " expected, %" PRIu64 " taken, %" PRIu64
-            " lost, %" PRIu64 " unknown; %" PRIu64 " user, %" PRIu64 " kernel",
-            info->expected, info->taken, info->lost, unknown, info->user,
-            info->kernel);
+            "%" PRIu64 " taken, %" PRIu64 " lost, %" PRIu64 " unknown; %" PRIu64
+            " user, %" PRIu64 " kernel",
+            info->taken, info->lost, unknown, info->user, info->kernel);
     if (info->irq + info->idle > 0)
         fprintf(out, ", %" PRIu64 " irq, %" PRIu64 " idle", info->irq,
                 info->idle);

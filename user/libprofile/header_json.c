@@ -21,7 +21,10 @@ static void print_text(FILE *out, const char *name, const char *text)
 static void print_samples(FILE *out, const struct sprofile_info *i,
                           uint64_t unknown)
 {
-    print_number(out, "expected", i->expected);
+    if (i->rate_hz != 0)
+        print_number(out, "expected", i->expected);
+    else
+        fputs("  \"expected\": null,\n", out);
     print_number(out, "taken", i->taken);
     print_number(out, "lost", i->lost);
     print_number(out, "unknown", unknown);

@@ -1,0 +1,143 @@
+// The header of reports: it leaves nothing out that went other than asked, and
+// claims nothing that nobody knows.
+// link: user/libprofile/header.c user/libprofile/sources.c
+// link: user/libstrobe/kbox.c user/libstrobe/sysinfo.c
+// link: user/libstrobe/messages.c user/libprofile/header_json.c
+// link: user/libstrobe/table.c
+#define _GNU_SOURCE
+#include "user/libprofile/header.h" // before cmocka, which has a fail(), too
+
+#include "test.h"
+
+static struct samples samples;
+static char *text;
+
+static struct sprofile_info plain(void)
+{
+    return (struct sprofile_info){
+        .source = "nmi-hpet",
+        .rate_hz = 1000,
+        .cpus = 2,
+        .period = 1000000,
+        .expected = 90,
+        .taken = 80,
+        .user = 70,
+        .kernel = 10,
+        .irqs_off = 20,
+        .others = 5,
+        .missed = 3,
+        .cycles = 8500,
+        .tsc_hz = 1000000000,
+        .elapsed_ns = 1000000000,
+    };
+}
+
+static void print(const struct sprofile_info *info,
+                  const struct sprofile_options *asked, bool json)
+{
+    size_t size;
+    free(text);
+    FILE *out = open_memstream(&text, &size);
+    if (json)
+        header_print_json(out, info, asked, &samples, 4);
+    else
+        header_print(out, info, asked, &samples, 4);
+    fclose(out);
+}
+
+static void says(const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("no '%s' in:\n%s", part, text);
+}
+
+static void says_not(const char *part)
+{
+    if (strstr(text, part) != NULL)
+        fail_msg("'%s' in:\n%s", part, text);
+}
+
+static void all_well(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { 0 };
+
+    print(&info, &asked, false);
+    assert_string_equal(
+        text,
+        "Source:  nmi-hpet at 1000 Hz on 2 CPUs\n"
+        "Samples: 90 expected, 80 taken, 0 lost, 4 unknown; 70 user, 10 kernel;"
+        " 25.0% with interrupts off\n"
+        "Ticks:   3 missed (came late); 5 hit something else\n"
+        "Cost:    100 cycles a sample, 0.000 % of the CPUs\n");
+    print(&info, &asked, true);
+    says("\"expected\": 90,\n");
+    says("\"tasks_lost\": 0,\n");
+}
+
+// After so many events: at what rate is not known, nor how many there should
+// be.
+static void by_period(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { .period = 1000, .event = "cycles" };
+
+    strcpy(info.source, "pmc");
+    strcpy(info.event, "cycles");
+    info.rate_hz = 0;
+    info.period = 1000;
+    info.expected = 0;
+    print(&info, &asked, false);
+    says("Source:  pmc, every 1000 cycles on 2 CPUs\n");
+    says("Samples: 80 taken, 0 lost");
+    says_not("expected");
+    print(&info, &asked, true);
+    says("\"expected\": null,\n");
+}
+
+static void other_than_asked(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { .rate_hz = 1500,
+                                      .flags = SPROFILE_O_RANDOM,
+                                      .event = "branches" };
+
+    print(&info, &asked, false);
+    says("; it cannot vary its period");
+    says("; it counts no branches");
+    says("; 1500 Hz was asked");
+}
+
+static void trouble(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { 0 };
+
+    info.throttled = 11;
+    info.irq = 1;
+    info.idle = 2;
+    info.unreadable = 12;
+    info.tasks_lost = 13;
+    samples.reader.malformed = 14;
+    print(&info, &asked, false);
+    samples.reader.malformed = 0;
+    says("; 11 throttled (sampling took too much)\n");
+    says(", 1 irq, 2 idle;");
+    says("Chains:  12 end at memory that is not there\n");
+    says("Tasks:   of 13 changes was not heard\n");
+    says("Corrupt: 14 records were not understood or counted\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_well),
+        cmocka_unit_test(by_period),
+        cmocka_unit_test(other_than_asked),
+        cmocka_unit_test(trouble),
+    };
+
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(text);
+    return failed;
+}
