@@ -79,8 +79,8 @@ struct session;
 
 // `task` NULL: the whole system but the caller's task. `readers` is woken when
 // there is something to read. 0, -EUSERS (too many sessions), -ENOMEM,
-// -EINVAL (options), -ENODEV (the source is unknown or not usable), -EBUSY (it
-// has another user).
+// -EINVAL (options), -ENOENT (there is no such event), -ENODEV (the source is
+// unknown or not usable), -EBUSY (it has another user).
 int session_begin(struct task *task, const struct sprofile_options *options,
                   struct waitq *readers, struct session **out);
 void session_end(struct session *s); // frees it; sleeps

@@ -1,5 +1,6 @@
 // Profiling sessions: how they begin and end, and what they say of themselves.
 
+#include "arch/pmu.h"
 #include "arch/trap.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
@@ -193,6 +194,9 @@ static int check_options(const struct sprofile_options *o,
     if (!memchr(o->source, 0, sizeof(o->source)) ||
         !memchr(o->event, 0, sizeof(o->event)))
         return -EINVAL;
+    struct pmu_event event;
+    if (o->event[0] && pmu_event_parse(o->event, &event))
+        return -ENOENT;
     // These are about a target.
     u32 of_tasks = SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN;
     return !task && o->flags & of_tasks ? -EINVAL : 0;

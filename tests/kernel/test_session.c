@@ -137,6 +137,9 @@ KERNEL_TEST(session_bad_options_are_refused)
     expect(session_begin(NULL, &o, &readers, &s) == -EINVAL);
     strlcpy(o.source, "nonesuch", sizeof(o.source));
     expect(session_begin(NULL, &o, &readers, &s) == -ENODEV);
+    o = options(1000);
+    strlcpy(o.event, "cycle", sizeof(o.event));
+    expect(session_begin(NULL, &o, &readers, &s) == -ENOENT);
 }
 
 KERNEL_TEST(sessions_are_limited_and_leave_nothing)

@@ -107,6 +107,9 @@ SCRIPTS = {
     "bad number 2": "profile --rows many true",
     "nothing": "profile",
     "both": "profile -t 1 true",
+    "bad event": "profile -e cycle true",
+    "no lines here": "profile --by line true",
+    "long buffers": "profile -m 3600 -F 20000 -g true >/dev/null",
     "bad source": "profile -s no-such-source true",
     "help": "profile --help",
     "text is no program": "echo nonsense >f; chmod +x f; profile ./f",
@@ -154,6 +157,9 @@ def results():
     ("bad number 2", 2, "", "--rows many"),
     ("nothing", 2, "", "what is to be profiled?"),
     ("both", 2, "", "do not go together"),
+    ("bad event", 1, "", "cycle: there is no such event; there are cycles,"),
+    ("no lines here", 2, "", "strobe lines FILE"),
+    ("long buffers", 0, "", "the buffers hold 4 s at most"),
     ("bad source", 1, "", "no such sample source"),
     ("help", 0, None, ""),
     ("text is no program", 126, "", "not a program for this machine"),
@@ -173,6 +179,11 @@ def test_behaviour(results, name, status, output, errors):
 def test_help(results):
     for option in ("-F", "-s", "-n", "-t", "--json"):
         assert option in results["help"].output
+
+
+def test_complaint_stays_on_the_screen(results):
+    for name in ("bad option", "bad number", "both"):
+        assert len(results[name].errors.splitlines()) < 24, results[name]
 
 
 def test_rows(results):

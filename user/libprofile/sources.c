@@ -99,6 +99,12 @@ void sources_problem(char *out, size_t size, const struct sprofile_options *o,
 {
     if (o->source[0] != '\0' && (error == ENODEV || error == EBUSY))
         source_problem(out, size, o->source);
+    else if (error == ENOENT && o->event[0] != '\0')
+        snprintf(out, size,
+                 "%s: there is no such event; there are cycles, ref-cycles, "
+                 "instructions, branches, branch-misses, cache-references, "
+                 "cache-misses, rNNMM; and with :u or :k of one mode",
+                 o->event);
     else if (error == EINVAL && (o->event[0] != '\0' || o->period != 0))
         snprintf(out, size,
                  "-e and -c are for a source that counts events, and for "

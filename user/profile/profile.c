@@ -21,13 +21,14 @@
 #define RATE_MAX 100000
 #define SECONDS_MAX 3600
 
-static const char usage_text[] =
+static const char usage_lines[] =
     "usage: profile [options] PROGRAM [ARGUMENTS...]\n"
     "       profile [options] -t TASK\n"
     "       profile stat [options] PROGRAM [ARGUMENTS...]    counts; --help\n"
     "       profile --list\n"
     "       profile --repair FILE\n"
-    "       profile diff BEFORE... vs AFTER...\n"
+    "       profile diff BEFORE... vs AFTER...\n";
+static const char options_text[] =
     "  -F HZ       samples a second on each CPU (1000)\n"
     "  -s SOURCES  what interrupts to take them (the best there is); of "
     "several,\n"
@@ -58,9 +59,11 @@ static const char usage_text[] =
     "  --help      this text\n"
     "The exit status is the program's; 128 + n when signal n ended it.\n";
 
+// Without the options: what was wrong is to stay on a screen of 25 lines.
 static _Noreturn void bad_usage(void)
 {
-    fputs(usage_text, stderr);
+    fputs(usage_lines, stderr);
+    fputs("The options: profile --help\n", stderr);
     exit(USAGE_STATUS);
 }
 
@@ -90,6 +93,10 @@ static enum view_by what(const char *name)
         if (strcmp(name, names[i]) == 0)
             return i;
     }
+    if (strcmp(name, "line") == 0)
+        fail(USAGE_STATUS, "--by line: lines are known to the developer's "
+                           "machine: profile -o FILE here, strobe lines FILE "
+                           "there");
     complain("--by %s: not one of symbol, address, thread, cpu, task", name);
     bad_usage();
 }
@@ -203,7 +210,8 @@ static void take_option(struct settings *s, int c, bool *list)
         *list = true;
         break;
     case 'h':
-        fputs(usage_text, stdout);
+        fputs(usage_lines, stdout);
+        fputs(options_text, stdout);
         exit(EXIT_SUCCESS);
     default: // getopt_long has said what is wrong
         bad_usage();

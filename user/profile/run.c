@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -33,16 +34,22 @@ static uint32_t ring_bytes(const struct settings *s)
     const uint64_t max = 16 << 20;
     uint32_t hz = s->options.rate_hz != 0 ? s->options.rate_hz : RATE_ASSUMED;
     bool stacks = s->options.flags & SPROFILE_O_STACKS;
-    uint64_t bytes = (uint64_t)s->seconds * hz *
-                     (stacks ? STACK_SAMPLE_BYTES : SAMPLE_BYTES);
+    uint32_t a_second = hz * (stacks ? STACK_SAMPLE_BYTES : SAMPLE_BYTES);
+    uint64_t bytes = (uint64_t)s->seconds * a_second;
 
-    return bytes < max ? bytes : max;
+    if (bytes <= max)
+        return bytes;
+    complain("-m %u: at this rate the buffers hold %" PRIu64 " s at most",
+             s->seconds, max / a_second);
+    return max;
 }
 
 static void begin(const struct settings *s, uint32_t flags, struct result *r)
 {
+    uint32_t bytes = ring_bytes(s);
+
     for (uint32_t i = 0; i < r->events.count; i++)
-        r->events.list[i].asked.ring_bytes = ring_bytes(s);
+        r->events.list[i].asked.ring_bytes = bytes;
     events_begin(&r->events, r->task, flags);
 }
 
