@@ -55,7 +55,7 @@ SCRIPTS = {
                  " \"for i = 1, 3e6 do end\"'",
     "short lives": "sprofile --json sh -c 'n=0; while [ $n -lt 60 ]; do"
                    " tester 1; n=$((n+1)); done'",
-    "kernel": "sprofile --json dd if=/dev/zero of=/dev/null bs=1 count=60000",
+    "kernel": "sprofile --json dd if=/dev/zero of=/dev/null bs=1 count=400000",
     "status": "sprofile sh -c 'exit 7' >/dev/null",
     "missing": "sprofile nothing-of-that-name >/dev/null",
     "bad option": "sprofile -x",
