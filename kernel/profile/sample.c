@@ -30,10 +30,11 @@ static struct {
 
 static u32 window_cycles, spent_max; // set before the first source starts
 
-u32 sample_room(u32 flags)
+void sample_init_cpu(struct session_cpu *c, u32 flags)
 {
-    return flags & SPROFILE_O_STACKS ? sizeof(struct record)
-                                     : offsetof(struct record, words[1]);
+    c->stacks = flags & SPROFILE_O_STACKS;
+    c->record_room =
+        c->stacks ? sizeof(struct record) : offsetof(struct record, words[1]);
 }
 
 void sample_start_throttle(void)
@@ -48,7 +49,7 @@ void sample_start_throttle(void)
 // not inlined: so it has no address, and can be in registers.
 struct view {
     const struct sample_hit *hit;
-    u32 cpu, mode, flags;
+    u32 mode, flags;
 };
 
 static enum sample_mode kernel_mode(const struct trapframe *tf)
@@ -110,7 +111,7 @@ static ALWAYS_INLINE void fill(struct record *r, const struct view *v)
     const struct thread *thread = current;
     u32 *words = (u32 *)r;
     words[0] = SPROFILE_R_SAMPLE | PLAIN_SIZE << SIZE_SHIFT;
-    words[1] = v->cpu | v->flags << FLAGS_SHIFT;
+    words[1] = this_cpu_read(id) | v->flags << FLAGS_SHIFT;
     s->head.time = v->hit->time;
     s->task = thread->task->id;
     s->thread = READ_ONCE(thread->tid); // exec may change it
@@ -130,10 +131,10 @@ static NOINLINE u32 *unwind_kernel_part(struct sprofile_sample *s, u32 *at,
     return at + n;
 }
 
-static NOINLINE bool tell_lost(struct session_cpu *c, u32 cpu, u64 time)
+static NOINLINE bool tell_lost(struct session_cpu *c, u64 time)
 {
     struct sprofile_lost lost = {
-        { SPROFILE_R_LOST, sizeof(lost), (u16)cpu, 0, time },
+        { SPROFILE_R_LOST, sizeof(lost), (u16)this_cpu()->id, 0, time },
         c->lost_since,
     };
     if (!ring_write(&c->ring, &lost, sizeof(lost)))
@@ -190,10 +191,10 @@ static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
 static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
                                      struct view v)
 {
-    struct record *r = &spares[v.cpu][s->source->nmi];
-    bool full = c->lost_since && !tell_lost(c, v.cpu, v.hit->time);
+    struct record *r = &spares[this_cpu()->id][s->source->nmi];
+    bool full = c->lost_since && !tell_lost(c, v.hit->time);
     fill(r, &v);
-    if (s->flags & SPROFILE_O_STACKS)
+    if (c->stacks)
         fill_stacks(c, r, v.hit->tf);
     if (!full && ring_write(&c->ring, r, r->sample.head.size))
         return;
@@ -203,9 +204,9 @@ static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
 
 // Whether there is room in one piece. While samples are lost there is none:
 // what is lost is told first.
-static NOINLINE bool room_again(struct session *s, struct session_cpu *c)
+static NOINLINE bool room_again(struct session_cpu *c)
 {
-    return !c->lost_since && ring_look(&c->ring, s->record_room);
+    return !c->lost_since && ring_look(&c->ring, c->record_room);
 }
 
 static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
@@ -214,14 +215,14 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
     counter_add(&c->taken[v->mode], 1);
     if (unlikely(v->hit->ticks > 1 || v->flags & SPROFILE_F_IRQS_OFF))
         count_oddities(c, v->hit->ticks, v->flags);
-    if (unlikely(!ring_sure(&c->ring, s->record_room)) && !room_again(s, c)) {
+    if (unlikely(!ring_sure(&c->ring, c->record_room)) && !room_again(c)) {
         store_elsewhere(s, c, *v);
         return;
     }
     struct record *r = ring_place(&c->ring);
     fill(r, v);
     u32 size = PLAIN_SIZE;
-    if (s->flags & SPROFILE_O_STACKS)
+    if (c->stacks)
         size = fill_stacks(c, r, v->hit->tf);
     ring_commit(&c->ring, size);
 }
@@ -231,8 +232,8 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
 static ALWAYS_INLINE u32 offer(struct session *s, const struct view *v,
                                struct throttle *t, u32 last)
 {
-    u32 cpu = v->cpu;
-    struct session_cpu *c = OPAQUE(&s->cpu[OPAQUE(cpu)]);
+    // (Asked for where it is needed: one instruction, as from the stack.)
+    struct session_cpu *c = OPAQUE(&s->cpu[this_cpu_read(id)]);
     if (unlikely(t->spent > spent_max))
         counter_add(&c->throttled, v->hit->ticks);
     else if (likely(wanted(s, v)))
@@ -248,7 +249,7 @@ static ALWAYS_INLINE u32 offer(struct session *s, const struct view *v,
 static ALWAYS_INLINE void offer_all(const struct sample_source *source,
                                     const struct view *v)
 {
-    struct throttle *t = OPAQUE(&throttles[v->cpu].of[source->nmi]);
+    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[source->nmi]);
     u32 last = (u32)v->hit->time;
     if (unlikely(last - t->window >= window_cycles)) {
         t->window = last;
@@ -273,7 +274,6 @@ void sample_take(const struct sample_source *source,
 {
     struct view v = {
         .hit = hit,
-        .cpu = this_cpu_read(id),
         .mode = MODE_USER,
     };
     if (unlikely(READ_ONCE(bins_source) == source))

@@ -246,7 +246,8 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
     s->slot = (u32)slot;
     s->wait_exec = s->paused = o->flags & SPROFILE_O_FROM_EXEC;
     s->samples_of = s->paused ? NULL : s->source;
-    s->record_room = sample_room(s->flags);
+    for (u32 i = 0; i < cpu_count; i++)
+        sample_init_cpu(&s->cpu[i], s->flags);
     publish(s);
     stretch_begins(s);
     figures_begun();

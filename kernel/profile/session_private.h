@@ -23,7 +23,9 @@ enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
 
 struct session_cpu {
     struct ring ring;
-    u32 lost_since; // samples since the last that found room
+    u32 record_room; // for the largest record that the session takes
+    bool stacks;     // whether it wants them
+    u32 lost_since;  // samples since the last that found room
     // Written by sample_take on this CPU, read by session_info on any.
     struct counter taken[MODES], lost, irqs_off, others, missed, throttled;
     struct counter unreadable, cycles;
@@ -43,7 +45,6 @@ struct session {
     bool paused, wait_exec; // sessions_lock
     // `source` while it counts, else NULL: read by sample_take.
     const struct sample_source *samples_of;
-    u32 record_room;            // for the largest record that it takes
     bool ended;                 // no target lives any more, and readers know
     u64 since_ns, elapsed_ns;   // of the running stretch; before it
     u64 since_cycles, cycles;   // the targets', likewise
@@ -68,8 +69,8 @@ extern struct session *sampled; // those in slots, as a list
 
 // sample.c: before a source starts.
 void sample_start_throttle(void);
-// The bytes that the largest record of a session with these flags may need.
-u32 sample_room(u32 flags);
+// What of a session with these flags each of its CPUs has at hand.
+void sample_init_cpu(struct session_cpu *c, u32 flags);
 
 // source.c, under sessions_lock. The source named, or the best one, started (or
 // running already, then at its rate): -ENODEV, or as its start. *instead_of:
