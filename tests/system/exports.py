@@ -1,6 +1,7 @@
 """tools/strobe, and what other tools read in the files that it makes."""
 import collections
 import json
+import os
 import re
 import subprocess
 
@@ -78,16 +79,16 @@ def callgrind(path, inclusive, event="Samples"):
     return found, int(whole[1].replace(",", ""))
 
 
-def speedscope(path, functions):
-    """In speedscope, in Chromium: {profile: {function: its own share in %}}."""
+def speedscope(path, functions, names):
+    """In speedscope, in Chromium: {name of a profile: {function: its own share
+    in %}}. `names`: those that it should find, in their order."""
     run(f"{ROOT}/tools/build/npm", SPEEDSCOPE_VERSION)
     with open(path) as file:
         text = file.read()
-    names = [profile["name"] for profile in json.loads(text)["profiles"]]
     script = f"{path}.js"
     with open(script, "w") as file:
-        file.write("speedscope.loadFileFromBase64('it', btoa(" +
-                   json.dumps(text) + "))")
+        file.write(f"speedscope.loadFileFromBase64('{os.path.basename(path)}',"
+                   f" btoa({json.dumps(text)}))")
     browser = Browser()
     try:
         browser.screen()

@@ -190,6 +190,15 @@ def test_folded(everything, tmp_path):
         assert leaves[symbol] == own[symbol], symbol
 
 
+def test_folded_in_speedscope(one, tmp_path):
+    """A tool that others have made for these lines reads them so, too."""
+    path = one.export("folded", tmp_path / "stacks.txt")
+    shares = speedscope(path, ("a", "b", "f"), ["stacks.txt"])["stacks.txt"]
+    truth = one.of("/bin/tester")
+    for function, share in shares.items():
+        assert abs(share - 100 * truth[function] / one.json["taken"]) < 0.6
+
+
 def gprof(elf, gmon):
     """Flat profile: share of time, and calls."""
     text = run("gprof", "-b", "-p", elf, gmon).stdout
@@ -269,7 +278,8 @@ def test_speedscope(one, tmp_path):
     with open(path) as file:
         profiles = json.load(file)["profiles"]
     assert len(profiles) == 1 and profiles[0]["unit"] == "nanoseconds"
-    shares = speedscope(path, ("a", "b", "f"))[profiles[0]["name"]]
+    name = profiles[0]["name"]
+    shares = speedscope(path, ("a", "b", "f"), [name])[name]
     periods = {r["symbol"]: r["period"] for r in one.json["rows"]
                if r["image"] == "/bin/tester"}
     whole = sum(r["period"] for r in one.json["rows"])
