@@ -1,7 +1,8 @@
 // perf.data as the guest writes it: what was in the stream is in the file, and
 // a file that was cut off at any byte is made whole.
 //
-// link: user/libprofile/perf_write.c user/libprofile/perf_features.c
+// link: user/libprofile/perf_write.c user/libprofile/known_threads.c
+// link: user/libprofile/perf_features.c
 // link: user/libprofile/perf_repair.c user/libprofile/mapping.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
 // link: user/libprofile/perf_programs.c

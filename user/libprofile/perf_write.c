@@ -14,7 +14,6 @@
 #define KERNEL_BASE 0xc0000000u
 #define VDSO_BYTES 8192u
 #define NS_PER_SECOND 1000000000u
-#define KNOWN_FIRST 64u
 #define PROT_READ_EXEC 5u
 #define MAP_PRIVATE_FILE 2u
 
@@ -230,53 +229,15 @@ static void put_programs(struct perf_writer *w)
     }
 }
 
-// --- threads ----------------------------------------------------------------
-
-static struct perf_known *find_known(struct perf_stream *e, uint32_t thread)
-{
-    uint32_t i = thread * 0x9e3779b9u; // Fibonacci hashing
-    for (;; i++) {
-        struct perf_known *k = &e->known[i & (e->known_room - 1)];
-        if (k->program == 0 || k->thread == thread)
-            return k;
-    }
-}
-
-// At most half full. -1: no memory; then names are missing.
-static int grow_known(struct perf_stream *e)
-{
-    struct perf_known *old = e->known;
-    uint32_t count = e->known_room;
-    if (e->known_count * 2 < count)
-        return 0;
-    uint32_t room = count == 0 ? KNOWN_FIRST : count * 2;
-    e->known = calloc(room, sizeof(*e->known));
-    if (e->known == NULL) {
-        e->known = old;
-        return -1;
-    }
-    e->known_room = room;
-    for (uint32_t i = 0; i < count; i++) {
-        if (old[i].program != 0)
-            *find_known(e, old[i].thread) = old[i];
-    }
-    free(old);
-    return 0;
-}
-
 // perf knows a task's first thread by the task; each other one is named by its
 // program when it is first seen there.
 static void name_thread(struct perf_stream *e, const struct stream_sample *s,
                         const struct program *p, uint64_t time)
 {
-    if (p == NULL || s->thread == s->task || grow_known(e) < 0)
+    if (p == NULL || s->thread == s->task ||
+        !known_threads_add(&e->named, s->thread,
+                           p - e->samples->programs.list + 1))
         return;
-    uint32_t number = p - e->samples->programs.list + 1;
-    struct perf_known *k = find_known(e, s->thread);
-    if (k->program == number)
-        return;
-    e->known_count += k->program == 0;
-    *k = (struct perf_known){ s->thread, number };
     struct perf_trailer t = trailer(s->task, s->thread, time, s->cpu);
     put_name(e->writer, &t, p->name, false);
 }
@@ -496,7 +457,7 @@ const char *perf_write_end(struct perf_writer *w)
     const char *broken = perf_repair(fileno(w->file), &r);
     fclose(w->file);
     for (uint32_t i = 0; i < w->count; i++)
-        free(w->streams[i].known);
+        known_threads_free(&w->streams[i].named);
     *w = (struct perf_writer){ 0 };
     return problem != NULL ? problem : broken;
 }

@@ -18,6 +18,7 @@
 
 #include <stdio.h>
 
+#include "known_threads.h"
 #include "perf_features.h"
 #include "samples.h"
 
@@ -31,11 +32,7 @@ struct perf_writer {
         struct samples *samples;
         struct stream_reader reader;
         uint64_t lost; // samples that the records tell of
-        struct perf_known {
-            uint32_t thread, program; // the thread's; its number plus 1, 0:
-                                      // none
-        } * known;                    // threads that have a name; a hash table
-        uint32_t known_count, known_room;
+        struct known_threads named;
     } streams[PERF_EVENTS_MAX];
 };
 
