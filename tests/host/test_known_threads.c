@@ -1,0 +1,31 @@
+// user/libprofile/known_threads.c: what is told of a thread is told once.
+// link: user/libprofile/known_threads.c
+#include "test.h"
+
+#include "user/libprofile/known_threads.h"
+
+#define THREADS 1000u
+
+static void once(void **state UNUSED)
+{
+    struct known_threads k = { 0 };
+
+    for (u32 program = 1; program <= 3; program++) {
+        for (u32 t = 0; t < THREADS; t++)
+            assert_true(known_threads_add(&k, t * 64, program));
+        for (u32 t = 0; t < THREADS; t++)
+            assert_false(known_threads_add(&k, t * 64, program));
+        assert_int_equal(k.count, THREADS);
+    }
+    // The program that a thread ran before is news again.
+    assert_true(known_threads_add(&k, 64, 1));
+    known_threads_free(&k);
+    assert_true(known_threads_add(&k, 64, 1));
+    known_threads_free(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(once) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
