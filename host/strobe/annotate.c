@@ -140,9 +140,8 @@ static void list(struct listing *l, const char *path)
 }
 
 static void annotate(struct profile *p, const struct view *v,
-                     const struct view *addresses)
+                     const struct view_row *row, const struct view *addresses)
 {
-    const struct view_row *row = choose(p, v);
     const char *problem, *path;
     const struct symbol *symbol =
         images_symbol(&p->samples.images, row->image, row->address);
@@ -172,9 +171,10 @@ int command_annotate(int argc, char *argv[])
 
     profile_open(&p, one_file(&tool, argc, argv, at), &settings.common);
     profile_view(&v, &p, BY_SYMBOL, &filter);
-    profile_view(&addresses, &p, BY_ADDRESS, &filter);
     profile_complain(&p);
-    annotate(&p, &v, &addresses);
+    const struct view_row *row = choose(&p, &v);
+    profile_view(&addresses, &p, BY_ADDRESS, &filter);
+    annotate(&p, &v, row, &addresses);
     view_free(&addresses);
     view_free(&v);
     profile_close(&p);

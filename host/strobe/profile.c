@@ -265,6 +265,10 @@ void profile_view(struct view *v, struct profile *p, enum view_by by,
 {
     if (view_make(v, &p->samples, by, filter) < 0)
         fail(1, "not enough memory for the report");
+    if (v->samples == 0 && p->samples.total > 0 && !filter->by_event)
+        complain("%s: of its samples none is left by --task, --cpu and --busy; "
+                 "report --by task and --by cpu show whose they are",
+                 p->path);
 }
 
 void profile_tree(struct tree *t, struct profile *p, const struct view *v,

@@ -104,7 +104,8 @@ void profile_complain(struct profile *p);
 // that is not known.
 const char *profile_task_name(const struct profile *p, uint32_t task,
                               uint32_t image);
-// The same as view_make and tree_make; no memory ends the program.
+// The same as view_make and tree_make; no memory ends the program. That a
+// filter of options leaves no sample is said.
 void profile_view(struct view *v, struct profile *p, enum view_by by,
                   const struct view_filter *filter);
 void profile_tree(struct tree *t, struct profile *p, const struct view *v,

@@ -96,6 +96,13 @@ def test_filters(everything):
     truth = everything.json
     assert shown("--busy") == shown() - truth["idle"]
     assert shown("--cpu", 0) + shown("--cpu", 1) == shown()
+    for command in ("report", "tree", "top", ("export", "--folded")):
+        command = (command,) if isinstance(command, str) else command
+        nothing = strobe(*command, "--task", 9999, everything.file)
+        assert nothing.stderr.count("of its samples none is left") == 1
+    nothing = strobe("annotate", "--task", 9999, everything.file, status=1)
+    assert nothing.stderr.count("of its samples none is left") == 1
+    assert "none is left" not in strobe("report", everything.file).stderr
 
 
 def test_top(one):
