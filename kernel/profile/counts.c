@@ -332,7 +332,7 @@ static void publish(struct count_session *s)
     assert(s->slot < SESSIONS_MAX && !slots[s->slot]);
     u32 bit = 1u << s->slot, flags = spin_lock_irq(&tasks_lock);
     slots[s->slot] = s;
-    if (!s->task->zombie) {
+    if (s->task->threads_running) { // else nobody would tell of its end
         WRITE_ONCE(s->task->counts, s->task->counts | bit);
         WRITE_ONCE(s->live, 1);
     }

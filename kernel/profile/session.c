@@ -217,7 +217,8 @@ static void publish(struct session *s)
     mutex_assert_held(&sessions_lock);
     assert(s->slot < SESSIONS_MAX && !slots[s->slot]);
     u32 flags = spin_lock_irq(&tasks_lock);
-    if (s->task && s->task->zombie)
+    // From then on, not only as a zombie, nobody would tell of its end.
+    if (s->task && !s->task->threads_running)
         s->ended = true;
     else if (s->task)
         targets_add(s, s->task);
