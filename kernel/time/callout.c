@@ -18,8 +18,9 @@ enum { IDLE, PENDING, DUE }; // DUE: in the list `due`
 struct callouts {
     struct spinlock lock;
     struct calendar calendar;
-    // The CPU's own, with interrupts off: what its timer is armed for; while
-    // `in_interrupt`, what it will be armed for at the end.
+    // The CPU's own, with interrupts off: what its timer is armed for, which
+    // an interrupt before that leaves as it is; while `in_interrupt`, what it
+    // will be armed for at the end.
     u64 armed;
     bool in_interrupt;
     // CALLOUT_THREAD ones whose time has come, for the thread.
@@ -141,10 +142,10 @@ bool callout_drain(struct callout *c)
 }
 
 // The handler is about to run; the queue is locked, and unlocked for it.
-static void begin(struct callouts *q, struct callout *c)
+static void begin(struct callouts *q, struct callout *c, u32 where)
 {
     spin_assert_held(&q->lock);
-    WRITE_ONCE(q->running[c->where], c);
+    WRITE_ONCE(q->running[where], c);
     WRITE_ONCE(c->state, IDLE);
 }
 
@@ -167,7 +168,7 @@ static bool run_first(struct callouts *q, u64 now)
         WRITE_ONCE(c->state, DUE);
         list_push_back(&q->due, &event->node);
     } else if (event) {
-        begin(q, c);
+        begin(q, c, CALLOUT_INTERRUPT);
     }
     spin_unlock(&q->lock);
     if (event && !hand_over) {
@@ -179,17 +180,14 @@ static bool run_first(struct callouts *q, u64 now)
 
 void callouts_interrupt(u64 now)
 {
-    assert(!irqs_enabled());
+    assert_checked(!irqs_enabled());
     struct callouts *q = this_cpu()->callouts;
     bool work = false;
     q->in_interrupt = true;
-    do
+    while (q->armed <= now)
         work |= run_first(q, now);
-    while (q->armed <= now);
     q->in_interrupt = false;
-    if (q->armed == CALENDAR_NEVER)
-        clock_disarm();
-    else
+    if (q->armed != CALENDAR_NEVER)
         clock_arm(q->armed);
     if (work)
         waitq_wake_all(&q->work);
@@ -204,7 +202,7 @@ static struct callout *take_due(struct callouts *q)
     if (!list_empty(&q->due)) {
         c = list_first(&q->due, struct callout, event.node);
         list_remove(&c->event.node);
-        begin(q, c);
+        begin(q, c, CALLOUT_THREAD);
     }
     spin_unlock_irq(&q->lock, flags);
     return c;

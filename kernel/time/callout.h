@@ -59,5 +59,6 @@ static inline u64 callout_deadline(const struct callout *c)
     return c->event.at;
 }
 
-// From arch's timer interrupt: `now` is not before what was armed.
+// From arch's timer interrupt, interrupts off: runs what is due at `now` and
+// arms the timer for the rest. It may come before anything is, or in vain.
 void callouts_interrupt(u64 now);

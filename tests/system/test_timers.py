@@ -34,7 +34,8 @@ STRAYS = "timer_starts_among_stray_nmis"
 
 
 def kernel_tests():
-    names = ["devices_one_shot_fires_when_due", "devices_long_one_shot_is_split"]
+    names = ["devices_one_shot_fires_when_due", "devices_long_one_shot_is_split",
+             "devices_early_interrupt_changes_nothing"]
     for file in ("test_timer.c", "test_pit_clock.c"):
         with open(f"{ROOT}/tests/kernel/{file}") as source:
             names += re.findall(r"KERNEL_TEST\((\w+)\)", source.read())

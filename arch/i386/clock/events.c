@@ -4,12 +4,13 @@
 // is set to the nearest of their deadlines, and the boot CPU, which it
 // interrupts, tells by IPI those whose deadline has come.
 //
-// With the LAPIC all state is per CPU and touched with interrupts off. With a
-// shared timer `shared_lock` guards the deadlines and the timer.
+// A LAPIC timer is its CPU's own, touched with interrupts off; what it is armed
+// for the callouts know. With a shared timer `shared_lock` guards the deadlines
+// and the timer.
 //
-// A deadline beyond the timer's range is reached in several steps; an interrupt
-// that comes before the deadline (a step, a slow reference, a leftover) arms
-// the next step.
+// A deadline beyond the timer's range is reached in several steps: an interrupt
+// that comes before the deadline (a step, a slow reference, a leftover) finds
+// nothing due, and the callouts arm the next step.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/irq/controllers.h"
@@ -32,66 +33,49 @@ KERNEL_ARG(timer,
 #define STEP_TICKS_MAX (1u << 31)
 
 // A timer that runs a little fast by our measure would always interrupt just
-// before the deadline, and need a second interrupt: be 1/32768 late instead.
+// before the deadline, and need a second interrupt: the multiplier makes it
+// 1/32768 late instead.
 #define LATE_SHIFT 15
 
 static enum { LAPIC_COUNT, LAPIC_DEADLINE, SHARED } mode;
 static u32 multiplier, step_ns;
 
+// Mode SHARED:
+static struct spinlock shared_lock = SPINLOCK_INIT("the clock's events");
 static struct {
     u64 deadline; // NEVER: not armed
 } __attribute__((aligned(64))) events[CPU_MAX];
-
-static struct spinlock shared_lock = SPINLOCK_INIT("the clock's events");
-static struct timer *shared; // mode SHARED
+static struct timer *shared;
 static u32 shared_ticks_min;
 static u64 shared_deadline = NEVER; // what it is set to; under shared_lock
 
-static u32 ns_to_ticks(u32 ns)
-{
-    u32 ticks = (u32)((u64)ns * multiplier >> SHIFT);
-    return ticks + (ticks >> LATE_SHIFT) + 1;
-}
-
 static void set_rate(u64 hz, u64 ticks_max)
 {
-    multiplier = (u32)DIV_ROUND_UP(hz << SHIFT, NSEC_PER_SEC);
+    u64 late = hz + (hz >> LATE_SHIFT);
+    multiplier = (u32)DIV_ROUND_UP(late << SHIFT, NSEC_PER_SEC);
     u64 ns = (ticks_max - ticks_max / 1024) * NSEC_PER_SEC / hz;
     step_ns = (u32)MIN(ns, (u64)STEP_NS_MAX);
 }
 
+static u32 ns_to_ticks(u32 ns)
+{
+    return (u32)((u64)ns * multiplier >> SHIFT) + 1;
+}
+
 static u32 ticks_until(u64 deadline)
 {
-    u64 now = clock_now_ns();
-    u32 ns = 0;
-    if (deadline > now)
-        ns = (u32)MIN(deadline - now, (u64)step_ns);
+    u64 now = clock_now_ns(), left = deadline - now;
+    u32 ns = (u32)left;
+    if (unlikely(left >> 32 || ns > step_ns)) // it is far, or past
+        return ns_to_ticks(deadline > now ? step_ns : 0);
     return ns_to_ticks(ns);
 }
 
 // --- the LAPIC's timers
 
-static void program(u64 deadline)
-{
-    u32 ticks = ticks_until(deadline);
-    if (mode == LAPIC_COUNT)
-        lapic_timer_start(ticks);
-    else
-        lapic_timer_deadline(rdtsc() + ticks);
-}
-
 static void timer_event(void *arg UNUSED)
 {
-    u64 *armed = &events[this_cpu()->id].deadline;
-    if (*armed == NEVER) // it was under way when it was disarmed
-        return;
-    u64 now = clock_now_ns();
-    if (now < *armed) {
-        program(*armed);
-        return;
-    }
-    *armed = NEVER;
-    callouts_interrupt(now);
+    callouts_interrupt(clock_now_ns());
 }
 
 // --- a shared timer
@@ -105,20 +89,12 @@ static void shared_set(u64 deadline)
     assert(!err);
 }
 
-static void shared_arm(u64 *armed, u64 deadline)
+static void shared_arm(u64 deadline)
 {
     spin_lock(&shared_lock);
-    *armed = deadline;
+    events[this_cpu()->id].deadline = deadline;
     if (deadline < shared_deadline)
         shared_set(deadline);
-    spin_unlock(&shared_lock);
-}
-
-// The timer itself goes on: it may interrupt the boot CPU once in vain.
-static void shared_disarm(u64 *armed)
-{
-    spin_lock(&shared_lock);
-    *armed = NEVER;
     spin_unlock(&shared_lock);
 }
 
@@ -170,43 +146,22 @@ static void shared_fired(void *arg UNUSED, const struct trapframe *tf UNUSED)
 
 // --- both
 
-static NOINLINE void arm_otherwise(u64 *armed, u64 deadline)
+static NOINLINE void arm_otherwise(u64 deadline)
 {
     if (mode == SHARED) {
-        shared_arm(armed, deadline);
+        shared_arm(deadline);
         return;
     }
-    *armed = deadline;
-    program(deadline);
+    u32 ticks = ticks_until(deadline);
+    lapic_timer_deadline(rdtsc() + ticks);
 }
 
 void clock_arm(u64 deadline)
 {
-    u64 *armed = &events[this_cpu()->id].deadline;
-    if (*armed == deadline)
-        return;
-    if (unlikely(mode != LAPIC_COUNT)) {
-        arm_otherwise(armed, deadline);
-        return;
-    }
-    *armed = deadline;
-    lapic_timer_start(ticks_until(deadline));
-}
-
-void clock_disarm(void)
-{
-    u64 *armed = &events[this_cpu()->id].deadline;
-    if (*armed == NEVER)
-        return;
-    if (unlikely(mode == SHARED)) {
-        shared_disarm(armed);
-        return;
-    }
-    *armed = NEVER;
-    if (mode == LAPIC_COUNT)
-        lapic_timer_start(0);
+    if (likely(mode == LAPIC_COUNT))
+        lapic_timer_start(ticks_until(deadline));
     else
-        lapic_timer_deadline(0);
+        arm_otherwise(deadline);
 }
 
 u32 clock_event_vector(void)
@@ -218,7 +173,6 @@ void lapic_timer_init_cpu(void)
 {
     if (mode == SHARED)
         return;
-    events[this_cpu()->id].deadline = NEVER;
     if (mode == LAPIC_COUNT)
         lapic_timer_mode(VECTOR_TIMER);
     else

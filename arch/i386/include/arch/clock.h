@@ -14,13 +14,13 @@ u64 clock_now_ns(void);
 u64 clock_tsc_to_ns(u64 ticks);
 
 // Arms this CPU's one-shot timer: callouts_interrupt() (kernel/time) is called
-// on this CPU, in interrupt context, at `deadline` (clock_now_ns units) or very
-// soon if it is past. A later call replaces an earlier one. Interrupts off.
+// on this CPU, in interrupt context, at `deadline` (clock_now_ns units), or
+// very soon if it is past, or on the way there if it is far: then it arms
+// again. A later call replaces an earlier one, whose interrupt may still come.
+// Interrupts off.
 void clock_arm(u64 deadline_ns);
 // The vector of the timer behind clock_arm.
 u32 clock_event_vector(void);
-// Nothing is due: no interrupt until the next clock_arm.
-void clock_disarm(void);
 
 // The wall clock kept by the RTC chip, in seconds since 1970 (UTC). ~1 ms.
 s64 rtc_read_seconds(void);
