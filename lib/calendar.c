@@ -17,12 +17,17 @@ static u32 place_of(const struct calendar *c, u64 at)
     return page * CALENDAR_SLOTS + slot;
 }
 
-// The slot of the first events. All on a finer page are before all on a rougher
-// one, for the rough slot of the time around `origin` is always empty.
-static u32 first_place(const struct calendar *c)
+// The page of the first events, and their place. All on a finer page are before
+// all on a rougher one, for the rough slot of the time around `origin` is
+// always empty.
+static u32 first_page(const struct calendar *c)
 {
     assert_checked(c->pages_used);
-    u32 page = (u32)__builtin_ctz(c->pages_used);
+    return (u32)__builtin_ctz(c->pages_used);
+}
+static u32 first_place(const struct calendar *c, u32 page)
+{
+    assert_checked(c->slots_used[page]);
     return page * CALENDAR_SLOTS + (u32)__builtin_ctz(c->slots_used[page]);
 }
 
@@ -52,6 +57,15 @@ static void mark_empty(struct calendar *c, u32 place)
         c->pages_used &= ~(1u << page);
 }
 
+// The same for the first slot: both bits are the lowest of their words.
+static void mark_first_empty(struct calendar *c, u32 page)
+{
+    assert_checked(page == first_page(c));
+    c->slots_used[page] &= c->slots_used[page] - 1;
+    if (!c->slots_used[page])
+        c->pages_used &= c->pages_used - 1;
+}
+
 void calendar_insert(struct calendar *c, struct calendar_event *e, u64 at)
 {
     e->at = at;
@@ -79,15 +93,13 @@ void calendar_remove(struct calendar *c, struct calendar_event *e)
     }
 }
 
-// The first slot's time has come: it becomes the time that the finer pages show
+// The first slot's time has come, and is the time that the finer pages show now
 // (they are empty). In the order of the slot, which keeps equals in order.
-static void file_again(struct calendar *c, u32 place)
+static NOINLINE void file_again(struct calendar *c, u32 page,
+                                struct calendar_slot *s)
 {
-    assert_checked(place >= CALENDAR_SLOTS); // on a finer page it is exact
-    struct calendar_slot *s = &c->slots[place];
-    assert_checked(s->earliest >= c->origin);
-    c->origin = s->earliest;
-    mark_empty(c, place);
+    assert_checked(page > 0); // on the finest page it is exact
+    mark_first_empty(c, page);
     struct calendar_event *e, *next;
     list_for_each_safe(e, next, &s->events, node)
         file(c, e, e->at);
@@ -96,25 +108,30 @@ static void file_again(struct calendar *c, u32 place)
 struct calendar_event *calendar_take(struct calendar *c, u64 now)
 {
     while (c->pages_used) {
-        u32 place = first_place(c);
-        struct calendar_slot *s = &c->slots[place];
+        u32 page = first_page(c);
+        struct calendar_slot *s = OPAQUE(&c->slots[first_place(c, page)]);
         if (s->earliest > now)
             return NULL;
-        if (place < CALENDAR_SLOTS || alone(s)) { // the first is the earliest
-            struct calendar_event *e =
-                list_first(&s->events, struct calendar_event, node);
-            c->origin = s->earliest;
-            list_remove(&e->node);
-            if (list_empty(&s->events))
-                mark_empty(c, place);
+        c->origin = s->earliest;
+        struct calendar_event *e =
+            list_first(&s->events, struct calendar_event, node);
+        if (alone(s)) {
+            mark_first_empty(c, page);
+            list_init(&e->node);
             return e;
         }
-        file_again(c, place);
+        if (page == 0) { // all of its time: the first is the first
+            list_remove(&e->node);
+            return e;
+        }
+        file_again(c, page, s);
     }
     return NULL;
 }
 
 u64 calendar_next(const struct calendar *c)
 {
-    return c->pages_used ? c->slots[first_place(c)].earliest : CALENDAR_NEVER;
+    if (!c->pages_used)
+        return CALENDAR_NEVER;
+    return OPAQUE(&c->slots[first_place(c, first_page(c))])->earliest;
 }
