@@ -27,34 +27,6 @@ void ledger_init_cpu(struct cpu *cpu)
     cpu->ledger = l;
 }
 
-struct account *ledger_irq_enter(u32 vector, bool from_user)
-{
-    struct ledger *l = this_ledger();
-    struct account *interrupted = l->open, *next = &l->vectors[vector];
-    if (from_user)
-        LEDGER_MOVE(l, next, CLOSE_USER);
-    else if (interrupted == &l->idle)
-        LEDGER_MOVE(l, next, );
-    else
-        LEDGER_MOVE(l, next, CLOSE_KERNEL);
-    return interrupted;
-}
-
-void ledger_irq_leave(struct account *interrupted, bool from_user,
-                      struct account *kernel)
-{
-    struct ledger *l = this_ledger();
-    if (interrupted == &l->idle) {
-        LEDGER_MOVE(l, interrupted, );
-        return;
-    }
-    if (from_user) {
-        l->subsystem = IN_SCHEDULING;
-        interrupted = kernel;
-    }
-    LEDGER_MOVE(l, interrupted, OPEN_KERNEL);
-}
-
 u32 ledger_frozen; // ledger_nmi.h
 
 void ledger_freeze(void)

@@ -234,12 +234,39 @@ static ALWAYS_INLINE void ledger_start_up_done(struct account *kernel)
     ledger_idle_leave(kernel);
 }
 
-// Around an interrupt handler: the account that was open, to give back.
-struct account *ledger_irq_enter(u32 vector, bool from_user);
-// `interrupted` is opened again; after user mode the kernel account of the
-// thread, whose switches and signals may be due (scheduling).
-void ledger_irq_leave(struct account *interrupted, bool from_user,
-                      struct account *kernel);
+// Around the handler of an interrupt of user mode. After it the kernel account
+// of the thread is open, whose switches and signals may be due (scheduling).
+static ALWAYS_INLINE void ledger_user_to_irq(u32 vector)
+{
+    struct ledger *l = this_ledger();
+    LEDGER_MOVE(l, &l->vectors[vector], CLOSE_USER);
+}
+static ALWAYS_INLINE void ledger_irq_to_kernel(struct account *kernel)
+{
+    struct ledger *l = this_ledger();
+    l->subsystem = IN_SCHEDULING;
+    LEDGER_MOVE(l, kernel, OPEN_KERNEL);
+}
+// Around that of an interrupt of the kernel: the account that was open, to give
+// back; it is opened again.
+static ALWAYS_INLINE struct account *ledger_irq_enter(u32 vector)
+{
+    struct ledger *l = this_ledger();
+    struct account *interrupted = l->open, *next = &l->vectors[vector];
+    if (interrupted == &l->idle)
+        LEDGER_MOVE(l, next, );
+    else
+        LEDGER_MOVE(l, next, CLOSE_KERNEL);
+    return interrupted;
+}
+static ALWAYS_INLINE void ledger_irq_leave(struct account *interrupted)
+{
+    struct ledger *l = this_ledger();
+    if (interrupted == &l->idle)
+        LEDGER_MOVE(l, interrupted, );
+    else
+        LEDGER_MOVE(l, interrupted, OPEN_KERNEL);
+}
 // What the kernel account of the current thread, which is open, has come to.
 // Interrupts must be off. NMIs take nothing out of it meanwhile.
 static ALWAYS_INLINE u64 ledger_open_cycles(const struct account *kernel)

@@ -123,24 +123,33 @@ void trap_syscall(struct trapframe *tf)
     syscall_leave(t, call, (s32)tf->eax);
 }
 
-// Entered from entry.S: vectors 0x20 and above.
-void trap_interrupt(struct trapframe *tf)
+static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
 {
     struct cpu *c = this_cpu();
-    bool from_user = trap_from_user(tf);
-    struct account *interrupted = ledger_irq_enter(tf->vector, from_user);
     struct trapframe *outer = c->irq_frame;
     c->irq_frame = tf;
     c->irq_depth++;
-    irq_dispatch(tf);
+    irq_dispatch(tf->vector);
     if (unlikely(READ_ONCE(c->arch->nmis) != c->arch->nmis_logged))
         nmi_log_unclaimed(c->arch);
     c->irq_depth--;
     c->irq_frame = outer;
-    ledger_irq_leave(interrupted, from_user, &current->kernel);
-    if (from_user)
+}
+
+// Entered from entry.S: vectors 0x20 and above.
+void trap_interrupt(struct trapframe *tf)
+{
+    if (trap_from_user(tf)) {
+        ledger_user_to_irq(tf->vector);
+        handle_interrupt(tf);
+        ledger_irq_to_kernel(&current->kernel);
         return_to_user(tf);
-    else
+        return;
+    }
+    struct account *interrupted = ledger_irq_enter(tf->vector);
+    handle_interrupt(tf);
+    ledger_irq_leave(interrupted);
+    if (unlikely(resched_due()))
         sched_interrupt_exit();
 }
 

@@ -1,8 +1,8 @@
 // Vectors: who handles them, how often they came, and who acknowledges them.
 //
-// A vector's entry is complete before its first interrupt can come and does not
-// change after; `vectors_lock` keeps two registrations apart. Counts are
-// written only by their CPU, with interrupts off.
+// A vector's entry is complete before its first interrupt can come; after that
+// only who watches it changes, each member in one store. `vectors_lock` keeps
+// two changes apart. Counts are written only by their CPU, with interrupts off.
 #include "arch/i386/irq/controllers.h"
 #include "arch/trap.h"
 #include "kernel/errno.h"
@@ -23,9 +23,11 @@ struct vector {
     irq_handler_t handler; // NULL: nobody expects it
     void *arg;
     const char *name;
-    enum controller controller;
+    void (*watcher)(u32 vector);
+    u8 controller; // enum controller
     bool complained;
-};
+    bool plain; // it is handled, the LAPIC told so, and that is all
+} __attribute__((aligned(32)));
 
 #define SAME_GSI(n) [n] = { .gsi = n }
 struct irq_line isa_lines[ISA_IRQS] = {
@@ -38,7 +40,6 @@ struct irq_line isa_lines[ISA_IRQS] = {
 static struct spinlock vectors_lock = SPINLOCK_INIT("irq vectors");
 static struct vector vectors[VECTORS];
 struct counter irq_counts[CPU_MAX][VECTORS];
-static void (*watchers[VECTORS])(u32 vector); // each set in one store
 static bool i8259_used;
 static u32 boot_apic_id;
 
@@ -68,13 +69,29 @@ const char *irq_controller(u32 vector)
     }
 }
 
+// The spurious one is never in service, so nobody is to be told.
+static void set_plain(struct vector *v)
+{
+    spin_assert_held(&vectors_lock);
+    bool plain = v->handler && v->controller != I8259 && !v->watcher &&
+                 v != &vectors[VECTOR_SPURIOUS];
+    WRITE_ONCE(v->plain, plain);
+}
+
+// One that is watched stays so.
 static int set_vector(u32 vector, const struct vector *new)
 {
     assert(vector >= 32 && vector < 256);
+    struct vector *v = &vectors[vector];
     u32 flags = spin_lock_irq(&vectors_lock);
-    int err = vectors[vector].handler ? -EBUSY : 0;
-    if (!err)
-        vectors[vector] = *new;
+    int err = v->handler && new->handler ? -EBUSY : 0;
+    if (!err) {
+        v->handler = new->handler;
+        v->arg = new->arg;
+        v->name = new->name;
+        v->controller = new->controller;
+        set_plain(v);
+    }
     spin_unlock_irq(&vectors_lock, flags);
     return err;
 }
@@ -83,7 +100,7 @@ void irq_register_vector(u32 vector, irq_handler_t handler, void *arg,
                          const char *name)
 {
     assert(vector >= VECTOR_FIRST && vector < VECTORS && handler);
-    struct vector v = { handler, arg, name, LAPIC, false };
+    struct vector v = { handler, arg, name, .controller = LAPIC };
     int err = set_vector(vector, &v);
     assert(!err);
 }
@@ -147,7 +164,7 @@ int irq_source_isa(struct irq_source *s, u32 irq, irq_handler_t handler,
     if (!i8259_used && s->line.gsi >= ioapic_end())
         return -EINVAL;
     enum controller c = i8259_used ? I8259 : IOAPIC;
-    struct vector v = { handler, arg, name, c, false };
+    struct vector v = { handler, arg, name, .controller = c };
     return set_vector(s->vector, &v);
 }
 
@@ -167,7 +184,7 @@ int irq_source_line(struct irq_source *s, u32 gsi, irq_handler_t handler,
     if (i8259_used || gsi >= ioapic_end())
         return -EINVAL;
     *s = (struct irq_source){ .line.gsi = gsi };
-    struct vector v = { handler, arg, name, IOAPIC, false };
+    struct vector v = { handler, arg, name, .controller = IOAPIC };
     return free_vector(s, &v);
 }
 
@@ -177,7 +194,7 @@ int irq_source_message(struct irq_source *s, irq_handler_t handler, void *arg,
     if (!apic_present)
         return -EINVAL;
     *s = (struct irq_source){ .message = true };
-    struct vector v = { handler, arg, name, LAPIC, false };
+    struct vector v = { handler, arg, name, .controller = LAPIC };
     return free_vector(s, &v);
 }
 
@@ -190,7 +207,7 @@ int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
         return err;
     err = irq_source_open(&s, IRQ_BOOT_CPU);
     if (err)
-        vectors[s.vector] = (struct vector){ 0 }; // it could never come
+        set_vector(s.vector, &(struct vector){ 0 }); // it could never come
     return err;
 }
 
@@ -226,26 +243,40 @@ static void dispatch_i8259(struct vector *v, u32 vector)
 void irq_watch(u32 vector, void (*fn)(u32 vector))
 {
     assert(vector < VECTORS);
-    WRITE_ONCE(watchers[vector], fn);
+    struct vector *v = &vectors[vector];
+    u32 flags = spin_lock_irq(&vectors_lock);
+    WRITE_ONCE(v->watcher, fn);
+    set_plain(v);
+    spin_unlock_irq(&vectors_lock, flags);
 }
 
-void irq_dispatch(struct trapframe *tf)
+static NOINLINE void dispatch_otherwise(struct vector *v, u32 vector)
 {
-    u32 vector = tf->vector & (VECTORS - 1);
-    struct vector *v = &vectors[vector];
-    irq_count_up(vector);
-    if (unlikely(i8259_used) && vector - VECTOR_ISA < ISA_IRQS) {
+    if (i8259_used && vector - VECTOR_ISA < ISA_IRQS) {
         dispatch_i8259(v, vector);
-    } else if (unlikely(!v->handler)) {
+    } else if (!v->handler) {
         unexpected(v, vector);
     } else {
         v->handler(v->arg);
-        if (likely(vector != VECTOR_SPURIOUS)) // that one is not in service
+        if (vector != VECTOR_SPURIOUS)
             lapic_eoi();
     }
-    void (*watcher)(u32) = READ_ONCE(watchers[vector]);
-    if (unlikely(watcher))
+    void (*watcher)(u32) = READ_ONCE(v->watcher);
+    if (watcher)
         watcher(vector);
+}
+
+void irq_dispatch(u32 vector)
+{
+    assert_checked(vector < VECTORS);
+    struct vector *v = OPAQUE(&vectors[vector]);
+    irq_count_up(vector);
+    if (unlikely(!READ_ONCE(v->plain))) {
+        dispatch_otherwise(v, vector);
+        return;
+    }
+    v->handler(v->arg);
+    lapic_eoi();
 }
 
 static void spurious(void *arg UNUSED)

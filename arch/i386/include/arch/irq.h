@@ -32,7 +32,7 @@ int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
 void irq_watch(u32 vector, void (*fn)(u32 vector));
 
 // Dispatches a vector >= 0x20 (called by the trap code; acknowledges it too).
-void irq_dispatch(struct trapframe *tf);
+void irq_dispatch(u32 vector);
 
 // Each row is written by its CPU, which finds it in its struct cpu.
 extern struct counter irq_counts[CPU_MAX][VECTORS];
