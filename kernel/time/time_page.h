@@ -89,7 +89,7 @@ static ALWAYS_INLINE u64 rdtsc_ordered(void)
 }
 
 // Nanoseconds since the line began, by the TSC: edx:eax. Jumps to `kernel` with
-// so many counts (2^31 and more), or so few (the TSC is behind), that only the
+// so many counts (2^32 and more), or so few (the TSC is behind), that only the
 // kernel knows what to do.
 //
 // In assembly because it is the kernel's most frequent question; what a change
@@ -100,8 +100,6 @@ static ALWAYS_INLINE u64 rdtsc_ordered(void)
     "subl %c[count](%[line]), %%eax\n\t"   \
     "sbbl %c[count]+4(%[line]), %%edx\n\t" \
     "jnz %l[kernel]\n\t"                   \
-    "testl %%eax, %%eax\n\t"               \
-    "js %l[kernel]\n\t"                    \
     "movl %c[shift](%[line]), %%ecx\n\t"   \
     "mull %c[multiplier](%[line])\n\t"     \
     "shrdl %%cl, %%edx, %%eax\n\t"         \
