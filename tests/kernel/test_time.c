@@ -8,6 +8,7 @@
 #include "kernel/time/timehands.h"
 #include "kernel/time/timer.h"
 #include "kernel/time/wallclock.h"
+#include "lib/string.h"
 
 #define PPM(n) ((n) * ((1ll << TIME_RATE_SHIFT) / 1000000))
 
@@ -225,6 +226,26 @@ KERNEL_TEST(time_runs_at_the_rate_that_is_set)
     check_rate(-500);
     check_rate(100000);
     check_rate(-100000);
+}
+
+// A TSC's line is followed for 2^32 counts and then drawn anew. Two readings
+// are as far apart as the TSC says, before, in between and after them.
+KERNEL_TEST(time_is_told_by_an_old_line)
+{
+    if (strcmp(timecounter_in_use()->name, "tsc"))
+        return;
+    timehands_refresh();
+    u64 before = rdtsc(), began = clock_raw_ns(), after = rdtsc();
+    for (u64 age = 0; age <= 5ull << 30; age += 1 << 29) {
+        while (rdtsc() - before < age)
+            thread_sleep_until(clock_now_ns() + NSEC_PER_MSEC,
+                               WAIT_UNINTERRUPTIBLE);
+        u64 least = rdtsc() - after;
+        u64 told = clock_raw_ns() - began;
+        u64 most = rdtsc() - before;
+        expect(told + 100 >= clock_tsc_to_ns(least));
+        expect(told <= clock_tsc_to_ns(most) + 100);
+    }
 }
 
 KERNEL_TEST(time_wall_clock_is_set_exactly)
