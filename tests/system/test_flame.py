@@ -350,6 +350,32 @@ def test_only_idle_is_shown(browser, tmp_path):
     assert "idle" in [name for name, *_ in frames(browser)]
 
 
+@pytest.mark.parametrize("cpus", (1, 8, 32))
+def test_many_cpus(browser, tmp_path, cpus):
+    """All are in the timeline, and the graph begins on the same screen; labels
+    stand beside their CPUs and do not overlap."""
+    made = PerfFile()
+    made.comm(7, b"lua")
+    for cpu in range(cpus):
+        made.sample(7, 1000 + cpu, user=(0x8049010,), cpu=cpu)
+    browser.screen()
+    browser.open(page_of(tmp_path, made))
+    top, height, graph, labels = browser.run("""
+        const box = (e) => e.getBoundingClientRect();
+        const canvas = box(document.querySelector("#timeline canvas"));
+        return [canvas.top, canvas.height,
+            box(document.getElementById("graph")).top - canvas.top,
+            [...document.querySelectorAll("#timeline .labels span")]
+                .map((e) => [e.textContent, box(e).top])];""")
+    assert graph < 400
+    row = (height + 2) / cpus
+    assert labels[0] == ["CPU 0", pytest.approx(top)]
+    for name, label in labels:
+        assert label - top == pytest.approx(row * int(name.split()[1]), abs=2)
+    for (_, above), (_, below) in zip(labels, labels[1:]):
+        assert below - above >= 15
+
+
 def test_large_profile(browser, tmp_path):
     """200,000 samples on 4 CPUs of 20,000 nodes, in chains up to 127 deep."""
     made = PerfFile()

@@ -1,18 +1,27 @@
 // The timeline: for each CPU a bar a bin of time, coloured by mode. A range of
 // bins can be chosen, by dragging or by keys.
 
-const CPU_HEIGHT = 26; // pixels
-const CPU_GAP = 4;
+const ROW_MAX = 30; // pixels
+const ROWS_TOGETHER = 288;
+const LABEL_HEIGHT = 15;
+
+// Many CPUs have low rows, and not each of them a label: the graph below should
+// be on the screen, too. A row has `height` and, below it, `gap`.
+function layOut(cpus) {
+  const row = Math.min(ROW_MAX, Math.floor(ROWS_TOGETHER / cpus));
+  const gap = Math.max(1, Math.floor(row / 7));
+  return { row, gap, height: row - gap, every: Math.ceil(LABEL_HEIGHT / row) };
+}
 
 // Draws one CPU's bars, between whole pixels; a full bar is the most that any
 // bin of any CPU has.
-function drawCpu(context, bins, most, colors, top, width) {
+function drawCpu(context, bins, most, colors, top, width, full) {
   bins.forEach((modes, b) => {
     const left = Math.round(width * b / bins.length);
     const right = Math.round(width * (b + 1) / bins.length);
-    let bottom = top + CPU_HEIGHT;
+    let bottom = top + full;
     modes.forEach((n, mode) => {
-      const height = CPU_HEIGHT * n / most;
+      const height = full * n / most;
       context.fillStyle = colors[mode];
       context.fillRect(left, bottom - height, right - left, height);
       bottom -= height;
@@ -24,6 +33,7 @@ function drawCpu(context, bins, most, colors, top, width) {
 // `chosen([from, to])` is called when another range of bins is.
 function makeTimeline(element, profile, chosen) {
   const last = profile.bins.length;
+  const rows = layOut(profile.cpus);
   const labels = document.createElement("div");
   const area = document.createElement("div");
   const canvas = document.createElement("canvas");
@@ -39,7 +49,7 @@ function makeTimeline(element, profile, chosen) {
     const style = getComputedStyle(document.documentElement);
     const colors = MODES.map((mode) => style.getPropertyValue(`--${mode}`));
     const width = area.clientWidth;
-    const height = profile.cpus * (CPU_HEIGHT + CPU_GAP) - CPU_GAP;
+    const height = profile.cpus * rows.row - rows.gap;
     const scale = devicePixelRatio || 1;
     const most = Math.max(1, ...times.flat().map((modes) =>
       modes.reduce((sum, n) => sum + n, 0)));
@@ -49,7 +59,7 @@ function makeTimeline(element, profile, chosen) {
     const context = canvas.getContext("2d");
     context.scale(1, scale);
     times.forEach((bins, cpu) => drawCpu(context, bins, most, colors,
-      cpu * (CPU_HEIGHT + CPU_GAP), canvas.width));
+      cpu * rows.row, canvas.width, rows.height));
   }
 
   function show() {
@@ -103,13 +113,13 @@ function makeTimeline(element, profile, chosen) {
   }
 
   labels.className = "labels";
-  for (let cpu = 0; cpu < profile.cpus; cpu++) {
+  for (let cpu = 0; cpu < profile.cpus; cpu += rows.every) {
     const line = document.createElement("span");
     line.textContent = `CPU ${cpu}`;
     labels.append(line);
   }
-  labels.style.setProperty("--row", `${CPU_HEIGHT}px`);
-  labels.style.setProperty("--gap", `${CPU_GAP}px`);
+  labels.style.setProperty("--step", `${rows.row * rows.every}px`);
+  labels.style.setProperty("--height", `${rows.height}px`);
   area.className = "area";
   area.tabIndex = 0;
   area.setAttribute("role", "slider");
