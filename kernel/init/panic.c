@@ -92,11 +92,13 @@ static void begin_report(const char *fmt, va_list args)
 {
     if (!take_over())
         cpu_halt_forever();
-    smp_stop_others();
+    u32 running = smp_stop_others();
     char message[256];
     format_va(message, sizeof(message), fmt, args);
     say("\nKERNEL PANIC: %s\n", message);
     say_where();
+    for (; running; running &= running - 1)
+        say("CPU %u has not stopped\n", (u32)__builtin_ctz(running));
 }
 
 void panic(const char *fmt, ...)

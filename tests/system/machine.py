@@ -194,7 +194,8 @@ class Results(dict):
 class Console:
     """A session at the serial console, with the screen that a user sees."""
 
-    def __init__(self, *options, smp=2):
+    def __init__(self, *options, smp=2, prompt=PROMPT):
+        self.prompt = prompt
         self.arguments = ["--smp", str(smp), "--timeout", str(SESSION_PATIENCE),
                           *options]
         self.start()
@@ -207,7 +208,7 @@ class Console:
             VM, self.arguments, dimensions=(ROWS, COLUMNS),
             timeout=ANSWER_PATIENCE, env={**os.environ, "TERM": "vt100"})
         self.child.delaybeforesend = None
-        self.boot = self.wait_for(PROMPT)
+        self.boot = self.wait_for(self.prompt)
 
     def revive(self):
         """For a test after one that the machine stopped with: another one."""
@@ -263,7 +264,7 @@ class Console:
         """Types a command line; gives what it printed until the next prompt."""
         self.send(line + "\r")
         self.wait_for("\n", seconds)
-        return self.wait_for(PROMPT, seconds).replace("\r", "")
+        return self.wait_for(self.prompt, seconds).replace("\r", "")
 
     def lines(self):
         """The screen, without blanks at the ends of lines."""

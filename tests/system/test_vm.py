@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from machine import PATIENCE, ROOT, VM, batch, vm
+from machine import PATIENCE, ROOT, VM, Console, batch, vm
 
 
 def test_output_errors_and_status():
@@ -107,6 +107,19 @@ def test_panic():
     assert result.problem == "the kernel panicked: init ended with status 0"
     assert "| KERNEL PANIC: " in result.errors, result
     assert "again with: tools/vm" in result.errors, result
+
+
+def test_panic_among_samples():
+    """The NMIs that stop the other CPUs take the place of the sampler's."""
+    with Console("--kargs", "init=/bin/sh", smp=4, prompt="# ") as console:
+        for line in ("sprofile -s nmi-hpet -F 8000 sleep 100 >/dev/null &",
+                     "while true; do true; done &", "busybox sleep 1"):
+            console.command(line)
+        console.send("exit 7\r")
+        report = console.wait_for("---[ end of panic ]---")
+        assert "KERNEL PANIC: init ended with status 0x700" in report
+        assert "task_exit" in report, report
+        assert "has not stopped" not in report, report
 
 
 def test_one_script_stops_the_machine():

@@ -130,22 +130,25 @@ void smp_reschedule(struct cpu *cpu)
         lapic_send_ipi(cpu->apic_id, VECTOR_RESCHEDULE);
 }
 
-static bool all_stopped(u32 mask)
+// Those of `mask` that have not stopped.
+static u32 running_of(u32 mask)
 {
+    u32 running = 0;
     for (; mask; mask &= mask - 1) {
         if (!READ_ONCE(cpus[__builtin_ctz(mask)].arch->stopped))
-            return false;
+            running |= mask & -mask;
     }
-    return true;
+    return running;
 }
 
-void smp_stop_others(void)
+u32 smp_stop_others(void)
 {
     u32 others = READ_ONCE(online_mask) & ~(1u << this_cpu()->id);
     if (!others)
-        return;
+        return 0;
     WRITE_ONCE(smp_stopper, this_cpu()->id + 1); // of two the later one
     nmi_stop_others();
-    for (u32 i = 0; i < STOP_SPINS && !all_stopped(others); i++)
+    for (u32 i = 0; i < STOP_SPINS && running_of(others); i++)
         cpu_relax();
+    return running_of(others);
 }

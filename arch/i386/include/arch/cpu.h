@@ -169,8 +169,9 @@ void smp_call_boot_cpu(void (*fn)(void *arg), void *arg);
 void smp_sync_others(void);
 // Makes `cpu` pass through its scheduler soon (reschedule IPI). Any context.
 void smp_reschedule(struct cpu *cpu);
-// Stops all other CPUs for good, by NMI. Panic only.
-void smp_stop_others(void);
+// Stops all other CPUs for good, by NMI: a bit for each that did not in time.
+// Where the machine ends only.
+u32 smp_stop_others(void);
 
 // Powers the machine off (or, with `failed`, ends QEMU with the status for
 // failed tests); resets it. Never return.
