@@ -208,7 +208,7 @@ $(GUEST): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
 
 NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
-	$(filter-out %/recording.c %/reading.c %/events.c,$(wildcard \
+	$(filter-out %/recording.c %/reading.c %/events.c %/running.c,$(wildcard \
 	user/libprofile/*.c user/libtransfer/*.c host/strobe/*.c)) $(addprefix \
 	user/libstrobe/,kbox.c messages.c options.c table.c sysinfo.c sysinfo_tool.c))
 

@@ -60,9 +60,11 @@ struct sprofile_span {
 #define SPROFILE_BUILD_ID_MAX 20
 
 #define SPROFILE_O_FROM_EXEC 1 // paused until the task's next execve succeeds
-#define SPROFILE_O_CHILDREN 2  // tasks that the target starts are targets, too
-#define SPROFILE_O_STACKS 4    // samples have call chains
-#define SPROFILE_O_RANDOM 8    // periods vary by half, uniformly
+// Tasks that the target starts are targets, too; when sampling begins also
+// those that it has started, but for the caller.
+#define SPROFILE_O_CHILDREN 2
+#define SPROFILE_O_STACKS 4 // samples have call chains
+#define SPROFILE_O_RANDOM 8 // periods vary by half, uniformly
 
 struct sprofile_options {
     uint32_t size;       // sizeof(struct sprofile_options)

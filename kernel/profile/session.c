@@ -221,7 +221,7 @@ static void publish(struct session *s)
     if (s->task && !s->task->threads_running)
         s->ended = true;
     else if (s->task)
-        targets_add(s, s->task);
+        targets_add(s);
     slots[s->slot] = s;
     s->next = sampled;
     __atomic_store_n(&sampled, s, __ATOMIC_RELEASE);

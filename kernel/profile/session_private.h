@@ -79,8 +79,9 @@ int source_acquire(const char *asked, struct sample_rate *rate,
                    const struct sample_source **out, const char **instead_of);
 void source_release(const struct sample_source *source);
 
-// targets.c. Under tasks_lock: makes `t` a target of `s`.
-void targets_add(struct session *s, struct task *t);
+// targets.c. Under tasks_lock: makes the task of `s`, which lives, its target,
+// and what that has started, if it wants children.
+void targets_add(struct session *s);
 // No task is a target of `s` any more.
 void targets_clear(struct session *s);
 // TSC cycles that all targets, living and dead, have had.

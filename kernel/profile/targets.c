@@ -14,15 +14,32 @@
 
 static u32 inherited; // sessions that want children; tasks_lock
 
-void targets_add(struct session *s, struct task *t)
+static void add(struct session *s, struct task *t)
 {
     spin_assert_held(&tasks_lock);
-    assert(!(t->sessions & 1u << s->slot));
-    u32 bit = 1u << s->slot;
-    WRITE_ONCE(t->sessions, t->sessions | bit);
+    assert(!(t->sessions & 1u << s->slot) && t->threads_running);
+    WRITE_ONCE(t->sessions, t->sessions | 1u << s->slot);
     ADD_ONCE(s->live, 1);
-    if (s->flags & SPROFILE_O_CHILDREN)
-        inherited |= bit;
+}
+
+// What the session's task has started, or what that has; not who profiles it.
+static void add_descendant(struct task *t, void *arg)
+{
+    struct session *s = arg;
+    const struct task *up = t->parent;
+    while (up && up != s->task)
+        up = up->parent;
+    if (up && t != s->profiler && t->threads_running)
+        add(s, t);
+}
+
+void targets_add(struct session *s)
+{
+    add(s, s->task);
+    if (!(s->flags & SPROFILE_O_CHILDREN))
+        return;
+    inherited |= 1u << s->slot;
+    task_for_each_locked(add_descendant, s);
 }
 
 static void remove(struct task *t, void *arg)

@@ -119,6 +119,12 @@ SCRIPTS = {
     "task": "tester 100000 & profile -t $! --json & p=$!; sleep 1;"
             " kill -TERM $p; wait $p; kill %1",
     "task that ends": "tester 20 & profile -t $! --json",
+    # A child that is there already, and one of its own, beside others.
+    "family": "tester 100000 & o=$!; sh -c 'sh -c \"tester 100000 & cp"
+              " /bin/tester own; ./own 100000 & wait\" & wait' & t=$!;"
+              " until [ $(pidof own tester | wc -w) = 3 ]; do sleep 0.1; done;"
+              " profile -C -t $t --json & p=$!; sleep 1; kill -TERM $p;"
+              " wait $p; kill $o $(pidof own tester)",
     "forking": "profile --json sh -c 'for i in 1 2 3; do tester 5; done;"
                " while [ $((n += 1)) -lt 20000 ]; do :; done'",
     "threads": "profile --json /test/threads",
@@ -203,6 +209,16 @@ def test_forking(results):
     r = report(results["forking"])
     assert r["program"] == "/bin/sh" and "a" not in rows(r), r
     check_books(r)
+
+
+def test_family(results):
+    """What a task has started before is profiled with it, by its own
+    symbols; others are not."""
+    r = report(results["family"])
+    check_books(r)
+    images = {row["image"] for row in r["rows"] if row["symbol"] == "a"}
+    assert {path.rsplit("/", 1)[1] for path in images} == {"own", "tester"}, r
+    assert r["others"] > 0, r
 
 
 def test_threads(results):

@@ -40,7 +40,7 @@ static const char options_text[] =
     "  -R          random distances between samples, PERIOD or 1/HZ on "
     "average\n"
     "  -m SECONDS  the buffers hold the samples of so much time\n"
-    "  -C          what the program starts, too (--children)\n"
+    "  -C          what it starts, or has started, too (--children)\n"
     "  -g          the tree of calls, callers above what they call\n"
     "  -G          the same from the inside: functions above their callers\n"
     "  --by WHAT   rows are: symbol (the default), address, thread, cpu, task\n"

@@ -14,7 +14,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "user/libprofile/mapping.h"
+#include "user/libprofile/running.h"
 
 #define RATE_ASSUMED 1000
 #define SAMPLE_BYTES 40
@@ -185,19 +185,6 @@ static bool go_on(struct live *l)
     return !interrupted;
 }
 
-// What it executes later the kernel tells.
-static void runs_already(struct samples *s, uint32_t task, const char *path)
-{
-    struct program p = { .task = task };
-    const char *slash = strrchr(path, '/');
-    struct mapping m;
-
-    mapping_read(&m, path);
-    p.image = images_add(&s->images, path, m.build_id, m.build_id_size);
-    snprintf(p.name, sizeof(p.name), "%s", slash != NULL ? slash + 1 : path);
-    programs_add(&s->programs, &p);
-}
-
 void run_task(const struct settings *s, struct result *r)
 {
     struct reading reading = { .events = &r->events,
@@ -207,8 +194,8 @@ void run_task(const struct settings *s, struct result *r)
     r->task = s->task;
     begin(s, 0, r);
     r->program = program_of_task(r->task);
-    for (uint32_t i = 0; r->program != NULL && i < r->events.count; i++)
-        runs_already(&r->events.list[i].samples, r->task, r->program);
+    bool children = s->options.flags & SPROFILE_O_CHILDREN;
+    running_add(&r->events, children ? 0 : r->task);
     recording_begin(&reading.recording, s->argv, &r->events);
     sigaction(SIGINT, &catch, NULL);
     sigaction(SIGTERM, &catch, NULL);

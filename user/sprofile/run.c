@@ -2,8 +2,7 @@
 // ^C.
 #include "sprofile.h"
 
-#include "user/libprofile/mapping.h"
-#include "user/libstrobe/sysinfo.h"
+#include "user/libprofile/running.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -40,39 +39,6 @@ static int64_t now_ms(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
-}
-
-// The programs that ran when the session began; of later ones its records tell.
-static void add_programs(struct samples *s, const struct sysinfo_task *tasks,
-                         size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct program p = { .task = tasks[i].id, .parent = tasks[i].parent };
-        char *path = program_of_task(p.task);
-        struct mapping m;
-        // Kernel tasks have no file, and no code of a user's.
-        p.image = IMAGE_KERNEL;
-        if (path != NULL) {
-            mapping_read(&m, path);
-            p.image = images_add(&s->images, path, m.build_id, m.build_id_size);
-        }
-        memcpy(p.name, tasks[i].name, sizeof(p.name));
-        p.name[sizeof(p.name) - 1] = '\0';
-        programs_add(&s->programs, &p);
-        free(path);
-    }
-}
-
-static void add_running(struct events *e)
-{
-    size_t count = 0;
-    struct sysinfo_task *tasks = sysinfo_read_task("system.tasks", &count);
-
-    if (tasks == NULL)
-        sysinfo_fail("system.tasks");
-    for (uint32_t i = 0; i < e->count; i++)
-        add_programs(&e->list[i].samples, tasks, count);
-    free(tasks);
 }
 
 static pid_t start(char *const *command)
@@ -125,7 +91,7 @@ static void begin(struct result *r)
         r->events.list[i].asked.ring_bytes = RING_BYTES;
     watch_signals();
     events_begin(&r->events, 0, 0);
-    add_running(&r->events);
+    running_add(&r->events, 0);
 }
 
 void run(const struct settings *s, struct result *r,

@@ -1,0 +1,42 @@
+#include "running.h"
+
+#include "mapping.h"
+
+#include "user/libstrobe/sysinfo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void add(struct samples *s, const struct sysinfo_task *task)
+{
+    struct program p = { .task = task->id, .parent = task->parent };
+    char *path = program_of_task(p.task);
+    struct mapping m;
+
+    // Kernel tasks have no file, and no code of a user's.
+    p.image = IMAGE_KERNEL;
+    if (path != NULL) {
+        mapping_read(&m, path);
+        p.image = images_add(&s->images, path, m.build_id, m.build_id_size);
+    }
+    memcpy(p.name, task->name, sizeof(p.name));
+    p.name[sizeof(p.name) - 1] = '\0';
+    programs_add(&s->programs, &p);
+    free(path);
+}
+
+void running_add(struct events *e, uint32_t task)
+{
+    size_t count = 0;
+    struct sysinfo_task *tasks = sysinfo_read_task("system.tasks", &count);
+
+    if (tasks == NULL)
+        sysinfo_fail("system.tasks");
+    for (size_t n = 0; n < count; n++) {
+        for (uint32_t i = 0; i < e->count; i++) {
+            if (task == 0 || tasks[n].id == task)
+                add(&e->list[i].samples, &tasks[n]);
+        }
+    }
+    free(tasks);
+}

@@ -1,0 +1,10 @@
+// The tasks that run already when a session begins, of which its records tell
+// nothing.
+#pragma once
+
+#include "events.h"
+
+// Adds what they run to the samples of all events: of `task`, or of all (0).
+// After the session has begun, so that none is missed. Ends the program, with a
+// message, when the list cannot be had.
+void running_add(struct events *e, uint32_t task);
