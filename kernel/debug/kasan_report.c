@@ -12,7 +12,6 @@
 #include "kernel/debug/kasan_private.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
-#include "lib/format.h"
 
 #define FRAME_MAGIC 0x41b58ab3u // the compilers' mark of a checked stack frame
 #define SHADOW_SHOWN 8u         // bytes on each side
@@ -24,29 +23,18 @@ struct stack_note {
     u32 function;
 };
 
-static void say(const char *fmt, ...) PRINTF(1, 2);
-static void say(const char *fmt, ...)
-{
-    char line[256];
-    va_list args;
-    va_start(args, fmt);
-    int n = format_va(line, sizeof(line), fmt, args);
-    va_end(args);
-    console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
-}
-
 static void say_pc(u32 pc)
 {
     u32 offset = 0;
     const char *name = ksym_lookup(pc, &offset);
-    say("  %08x %s+%#x\n", pc, name ? name : "?", offset);
+    console_printf("  %08x %s+%#x\n", pc, name ? name : "?", offset);
 }
 
 static void say_stack(const char *what, const struct kasan_stack *s)
 {
     if (!s->pcs[0])
         return;
-    say("kasan: %s by thread %u:\n", what, s->thread);
+    console_printf("kasan: %s by thread %u:\n", what, s->thread);
     for (u32 i = 0; i < KASAN_PCS && s->pcs[i]; i++)
         say_pc(s->pcs[i]);
 }
@@ -55,11 +43,11 @@ static void say_stack(const char *what, const struct kasan_stack *s)
 static void say_place(u32 addr, u32 base, u32 size)
 {
     if (addr < base)
-        say("%u bytes before ", base - addr);
+        console_printf("%u bytes before ", base - addr);
     else if (addr < base + size)
-        say("byte %u of ", addr - base);
+        console_printf("byte %u of ", addr - base);
     else
-        say("%u bytes after ", addr - base - size);
+        console_printf("%u bytes after ", addr - base - size);
 }
 
 static void say_object(u32 addr, const struct slab_cache *c)
@@ -67,14 +55,15 @@ static void say_object(u32 addr, const struct slab_cache *c)
     u32 slab = addr & ~((PAGE_SIZE << c->order) - 1);
     u32 object = addr - (addr - slab) % c->object_size;
     if (object - slab >= c->objects_per_slab * c->object_size) {
-        say("kasan: behind the last object of a slab of %s\n", c->name);
+        console_printf("kasan: behind the last object of a slab of %s\n",
+                       c->name);
         return;
     }
     const struct kasan_object *o = kasan_object(c, (void *)object);
-    say("kasan: ");
+    console_printf("kasan: ");
     say_place(addr, object, o->size);
-    say("an object of %u bytes at %08x, of cache %s\n", o->size, object,
-        c->name);
+    console_printf("an object of %u bytes at %08x, of cache %s\n", o->size,
+                   object, c->name);
     say_stack("allocated", &o->taken);
     say_stack("freed", &o->freed);
 }
@@ -87,10 +76,10 @@ static bool say_global(u32 addr)
             const struct kasan_global *g = &file->list[j];
             if (addr - g->addr >= g->padded_size)
                 continue;
-            say("kasan: ");
+            console_printf("kasan: ");
             say_place(addr, g->addr, g->size);
-            say("%s (%u bytes at %08x), %s\n", g->name, g->size, g->addr,
-                g->file);
+            console_printf("%s (%u bytes at %08x), %s\n", g->name, g->size,
+                           g->addr, g->file);
             return true;
         }
     }
@@ -107,7 +96,8 @@ static void say_frame(u32 addr)
             continue;
         u32 offset;
         const char *name = ksym_lookup(note->function, &offset);
-        say("kasan: byte %u of the frame of %s, whose variables are\n"
+        console_printf(
+            "kasan: byte %u of the frame of %s, whose variables are\n"
             "  (how many, then offset, size, length of name, name): %s\n",
             addr - at, name ? name : "?", note->variables);
         return;
@@ -121,8 +111,8 @@ static void say_owner(u32 addr, u8 why)
         if (f && f->use == FRAME_SLAB && f->owner)
             say_object(addr, f->owner);
         else if (f && why == KASAN_FRAME_FREED)
-            say("kasan: in the frame at %#llx, refs %u, use %u\n",
-                frame_paddr(f), f->refs, f->use);
+            console_printf("kasan: in the frame at %#llx, refs %u, use %u\n",
+                           frame_paddr(f), f->refs, f->use);
     }
     switch (why) {
     case KASAN_GLOBAL:
@@ -140,11 +130,11 @@ static void say_owner(u32 addr, u8 why)
 static void say_shadow(u32 addr)
 {
     const u8 *at = shadow_of(addr);
-    say("kasan: shadow, a byte for 8, from %08x:",
-        ALIGN_DOWN(addr, GRANULE) - SHADOW_SHOWN * GRANULE);
+    console_printf("kasan: shadow, a byte for 8, from %08x:",
+                   ALIGN_DOWN(addr, GRANULE) - SHADOW_SHOWN * GRANULE);
     for (const u8 *p = at - SHADOW_SHOWN; p <= at + SHADOW_SHOWN; p++)
-        say(p == at ? " [%02x]" : " %02x", *p);
-    say("\n");
+        console_printf(p == at ? " [%02x]" : " %02x", *p);
+    console_printf("\n");
 }
 
 static const char *kind_of(u8 why)
@@ -181,7 +171,7 @@ static void begin(void)
         cpu_halt_forever();
     kasan_stop();
     smp_stop_others();
-    say("\n");
+    console_printf("\n");
 }
 
 // The first byte that may not be touched.

@@ -5,7 +5,6 @@
 #include "kernel/init/cmdline.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/thread.h"
-#include "lib/format.h"
 
 KERNEL_ARG(kcsan, "kcsan=go-on: race reports do not end the machine");
 
@@ -18,18 +17,6 @@ static struct {
     u32 mine, other;
 } known[KNOWN_MAX]; // report_lock
 static u32 known_count;
-
-// The log has a lock, and this may be a report about its holder.
-static void say(const char *fmt, ...) PRINTF(1, 2);
-static void say(const char *fmt, ...)
-{
-    char line[160];
-    va_list args;
-    va_start(args, fmt);
-    int n = format_va(line, sizeof(line), fmt, args);
-    va_end(args);
-    console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
-}
 
 void kcsan_fill_side(struct kcsan_side *s, u32 addr, u32 size, bool write,
                      bool marked, u32 ebp)
@@ -47,14 +34,14 @@ void kcsan_fill_side(struct kcsan_side *s, u32 addr, u32 size, bool write,
 
 static void say_side(const struct kcsan_side *s)
 {
-    say("kcsan: %s%s of %u bytes at %08x by CPU %u, %s %u:\n",
-        s->marked ? "marked " : "", s->write ? "write" : "read", s->size,
-        s->addr, s->cpu, s->irq_depth ? "interrupt of thread" : "thread",
-        s->tid);
+    console_printf("kcsan: %s%s of %u bytes at %08x by CPU %u, %s %u:\n",
+                   s->marked ? "marked " : "", s->write ? "write" : "read",
+                   s->size, s->addr, s->cpu,
+                   s->irq_depth ? "interrupt of thread" : "thread", s->tid);
     for (u32 i = 0; i < s->depth; i++) {
         u32 offset = 0;
         const char *name = ksym_lookup(s->pcs[i], &offset);
-        say("  %08x %s+%#x\n", s->pcs[i], name ? name : "?", offset);
+        console_printf("  %08x %s+%#x\n", s->pcs[i], name ? name : "?", offset);
     }
 }
 
@@ -85,7 +72,8 @@ static void say_race(const struct kcsan_side *mine,
     if (other)
         say_side(other);
     else
-        say("kcsan: and a writer that was not seen: the value changed\n");
+        console_printf(
+            "kcsan: and a writer that was not seen: the value changed\n");
 }
 
 static void report_and_go_on(const struct kcsan_side *mine,
@@ -98,7 +86,7 @@ static void report_and_go_on(const struct kcsan_side *mine,
         cpu_relax();
     if (!is_known(mine->pcs[0], other ? other->pcs[0] : 0)) {
         const char *name = where(mine, &offset);
-        say("\nkcsan: data race in %s+%#x\n", name, offset);
+        console_printf("\nkcsan: data race in %s+%#x\n", name, offset);
         say_race(mine, other);
     }
     __atomic_store_n(&report_lock, 0, __ATOMIC_RELEASE);
@@ -116,7 +104,7 @@ void kcsan_report(const struct kcsan_side *mine, const struct kcsan_side *other)
     if (!__atomic_exchange_n(&kcsan_enabled, false, __ATOMIC_ACQ_REL))
         cpu_halt_forever(); // another CPU reports
     smp_stop_others();
-    say("\n");
+    console_printf("\n");
     say_race(mine, other);
     u32 offset = 0;
     const char *name = where(mine, &offset);

@@ -29,7 +29,6 @@
 #include "kernel/mm/zone.h"
 #include "kernel/sched/meeting.h"
 #include "kernel/sched/task.h"
-#include "lib/format.h"
 
 #define PENDING_MAX 8192u
 #define REPORTS_MAX 30u
@@ -43,17 +42,6 @@ enum { UNMARKED, MARKED, SCANNED, SCANNED_IN_RANGE };
 static u32 pending[PENDING_MAX];
 static u32 pending_count;
 static bool overflowed;
-
-static void say(const char *fmt, ...) PRINTF(1, 2);
-static void say(const char *fmt, ...)
-{
-    char line[160];
-    va_list args;
-    va_start(args, fmt);
-    int n = format_va(line, sizeof(line), fmt, args);
-    va_end(args);
-    console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
-}
 
 // --- what there is ----------------------------------------------------------
 
@@ -387,7 +375,7 @@ static void report_callers(u16 taken_by)
     u32 n = callers_get(taken_by, &pcs), offset = 0;
     for (u32 i = 0; i < n; i++) {
         const char *name = ksym_lookup(pcs[i], &offset);
-        say("  %08x %s+%#x\n", pcs[i], name ? name : "?", offset);
+        console_printf("  %08x %s+%#x\n", pcs[i], name ? name : "?", offset);
     }
     lost[taken_by] = 0;
 }
@@ -400,7 +388,8 @@ static void report_frame(struct frame *f)
     };
     if (permanent(f) || !to_report(f->mark, f->taken_by))
         return;
-    say("leak: %u times %u bytes %s, refs %u, the first at %#llx, allocated "
+    console_printf(
+        "leak: %u times %u bytes %s, refs %u, the first at %#llx, allocated "
         "by\n",
         lost[f->taken_by], PAGE_SIZE << f->order, uses[f->use], f->refs,
         frame_paddr(f));
@@ -412,7 +401,8 @@ static void report_object(const struct slab_cache *c, struct track *t,
 {
     if (!to_report(t->mark, t->taken_by))
         return;
-    say("leak: %u times %s, %u bytes, the first at %08x, allocated by\n",
+    console_printf(
+        "leak: %u times %s, %u bytes, the first at %08x, allocated by\n",
         lost[t->taken_by], c->name, c->object_size, object);
     report_callers(t->taken_by);
 }
@@ -426,8 +416,8 @@ static void check(void)
     for_each(count_frame, count_object);
     for_each(report_frame, report_object);
     spin_unlock_irq(&tasks_lock, 0);
-    say("leak check: %u objects and frames, %u lost\n", checked_count,
-        lost_count);
+    console_printf("leak check: %u objects and frames, %u lost\n",
+                   checked_count, lost_count);
 }
 
 // --- when -------------------------------------------------------------------
@@ -470,8 +460,8 @@ bool leak_check(void)
     u64 until = clock_now_ns() + REST_MAX;
     while (!look_at_all(false)) {
         if (clock_now_ns() >= until) {
-            say("leak check: %u threads do not come to rest\n",
-                sched_runnable() - 1);
+            console_printf("leak check: %u threads do not come to rest\n",
+                           sched_runnable() - 1);
             look_at_all(true);
             break;
         }

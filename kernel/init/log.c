@@ -31,6 +31,16 @@ void console_write_raw(const char *text, size_t n)
         selected[i]->write(text, n);
 }
 
+void console_printf(const char *fmt, ...)
+{
+    char line[256];
+    va_list args;
+    va_start(args, fmt);
+    int n = format_va(line, sizeof(line), fmt, args);
+    va_end(args);
+    console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
+}
+
 const char *console_name(void)
 {
     return selected_count ? selected[0]->name : "ttyS0";

@@ -29,6 +29,9 @@ struct console {
 void console_init(void);
 // Writes to all selected consoles, unlocked and at once (panic, early start).
 void console_write_raw(const char *text, size_t n);
+// The same with a format, at most 255 bytes: for reports, which may be about
+// the holder of the log's lock. Any context.
+void console_printf(const char *fmt, ...) PRINTF(1, 2);
 // The name of the console that /dev/console stands for.
 const char *console_name(void);
 

@@ -15,43 +15,32 @@
 
 static u32 panicking; // CPU id + 1 of the owner
 
-static void say(const char *fmt, ...) PRINTF(1, 2);
-static void say(const char *fmt, ...)
-{
-    char line[256];
-    va_list args;
-    va_start(args, fmt);
-    int n = format_va(line, sizeof(line), fmt, args);
-    va_end(args);
-    console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
-}
-
 static void say_backtrace(const u32 *pcs, u32 count)
 {
     for (u32 i = 0; i < count; i++) {
         u32 offset;
         const char *name = ksym_lookup(pcs[i], &offset);
         if (name)
-            say("  %08x %s+%#x\n", pcs[i], name, offset);
+            console_printf("  %08x %s+%#x\n", pcs[i], name, offset);
         else
-            say("  %08x\n", pcs[i]);
+            console_printf("  %08x\n", pcs[i]);
     }
 }
 
 static void say_registers(const struct trapframe *tf)
 {
     bool user = trap_from_user(tf);
-    say("eip %08x cs %04x eflags %08x vector %u error %#x\n", tf->eip,
-        tf->cs & 0xffff, tf->eflags, tf->vector, tf->error);
-    say("eax %08x ebx %08x ecx %08x edx %08x\n", tf->eax, tf->ebx, tf->ecx,
-        tf->edx);
-    say("esi %08x edi %08x ebp %08x esp %08x\n", tf->esi, tf->edi, tf->ebp,
-        user ? tf->esp : (u32)(&tf->esp));
+    console_printf("eip %08x cs %04x eflags %08x vector %u error %#x\n",
+                   tf->eip, tf->cs & 0xffff, tf->eflags, tf->vector, tf->error);
+    console_printf("eax %08x ebx %08x ecx %08x edx %08x\n", tf->eax, tf->ebx,
+                   tf->ecx, tf->edx);
+    console_printf("esi %08x edi %08x ebp %08x esp %08x\n", tf->esi, tf->edi,
+                   tf->ebp, user ? tf->esp : (u32)(&tf->esp));
     u32 cr0, cr2, cr3, cr4;
     __asm__ volatile("movl %%cr0, %0; movl %%cr2, %1; movl %%cr3, %2;"
                      "movl %%cr4, %3"
                      : "=r"(cr0), "=r"(cr2), "=r"(cr3), "=r"(cr4));
-    say("cr0 %08x cr2 %08x cr3 %08x cr4 %08x\n", cr0, cr2, cr3, cr4);
+    console_printf("cr0 %08x cr2 %08x cr3 %08x cr4 %08x\n", cr0, cr2, cr3, cr4);
 }
 
 static void say_where(void)
@@ -59,12 +48,12 @@ static void say_where(void)
     struct cpu *cpu = this_cpu();
     struct thread *t = cpu->thread;
     if (t)
-        say("CPU %u, thread %u (%s), task %u (%s), irq depth %u, "
-            "preempt count %d\n",
-            cpu->id, t->tid, t->name, t->task->id, t->task->name,
-            cpu->irq_depth, cpu->preempt_count);
+        console_printf("CPU %u, thread %u (%s), task %u (%s), irq depth %u, "
+                       "preempt count %d\n",
+                       cpu->id, t->tid, t->name, t->task->id, t->task->name,
+                       cpu->irq_depth, cpu->preempt_count);
     else
-        say("CPU %u, before the first thread\n", cpu->id);
+        console_printf("CPU %u, before the first thread\n", cpu->id);
 }
 
 // True for the one CPU that reports.
@@ -82,7 +71,7 @@ static bool take_over(void)
 
 static NORETURN void end_machine(void)
 {
-    say("---[ end of panic ]---\n");
+    console_printf("---[ end of panic ]---\n");
     machine_panic_exit();
     cpu_halt_forever();
 }
@@ -95,10 +84,10 @@ static void begin_report(const char *fmt, va_list args)
     u32 running = smp_stop_others();
     char message[256];
     format_va(message, sizeof(message), fmt, args);
-    say("\nKERNEL PANIC: %s\n", message);
+    console_printf("\nKERNEL PANIC: %s\n", message);
     say_where();
     for (; running; running &= running - 1)
-        say("CPU %u has not stopped\n", (u32)__builtin_ctz(running));
+        console_printf("CPU %u has not stopped\n", (u32)__builtin_ctz(running));
 }
 
 void panic(const char *fmt, ...)

@@ -4,7 +4,6 @@
 
 #include "arch/cpu.h"
 #include "kernel/init/cmdline.h"
-#include "lib/format.h"
 #include "lib/string.h"
 
 #define TESTS_MAX 512
@@ -25,21 +24,10 @@ u32 test_random(void)
     return x ^ x >> 16;
 }
 
-static void say(const char *fmt, ...) PRINTF(1, 2);
-static void say(const char *fmt, ...)
-{
-    char line[256];
-    va_list args;
-    va_start(args, fmt);
-    int n = format_va(line, sizeof(line), fmt, args);
-    va_end(args);
-    console_write_raw(line, MIN((size_t)n, sizeof(line) - 1));
-}
-
 void test_fail(const char *file, int line, const char *what)
 {
     test_failed = true;
-    say("# %s:%d: expected %s\n", file, line, what);
+    console_printf("# %s:%d: expected %s\n", file, line, what);
 }
 
 bool tests_wanted(void)
@@ -88,19 +76,19 @@ void tests_run(void)
 {
     static const struct kernel_test *list[TESTS_MAX];
     random_state = parse_seed();
-    say("# seed=%u\n", random_state);
+    console_printf("# seed=%u\n", random_state);
     u32 n = gather(list), failures = 0;
-    say("1..%u\n", n);
+    console_printf("1..%u\n", n);
     for (u32 i = 0; i < n; i++) {
         test_failed = false;
-        say("# running %s\n", list[i]->name);
+        console_printf("# running %s\n", list[i]->name);
         list[i]->run();
         failures += test_failed;
-        say("%s %u - %s\n", test_failed ? "not ok" : "ok", i + 1,
-            list[i]->name);
+        console_printf("%s %u - %s\n", test_failed ? "not ok" : "ok", i + 1,
+                       list[i]->name);
     }
     if (!n)
-        say("# no test is called '%s'\n", arg_test.value);
-    say("# %u passed, %u failed\n", n - failures, failures);
+        console_printf("# no test is called '%s'\n", arg_test.value);
+    console_printf("# %u passed, %u failed\n", n - failures, failures);
     machine_power_off(failures || !n);
 }
