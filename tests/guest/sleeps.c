@@ -1,6 +1,6 @@
 // Sleeping and waiting with time-outs: never short, hostile times, signals,
 // stops, a wall clock that is set meanwhile, death in the middle.
-#include "test.h"
+#include "spans.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -9,22 +9,6 @@
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/utsname.h>
-
-#define MS 1000000ull
-#define SEC 1000000000ull
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    check(clock_gettime(clock, &t) == 0);
-    return t.tv_sec * SEC + t.tv_nsec;
-}
-
-static struct timespec spec(uint64_t ns)
-{
-    return (struct timespec){ ns / SEC, ns % SEC };
-}
 
 // The kernel's own structures: 32 and 64 bits of seconds.
 struct spec32 {
@@ -283,9 +267,7 @@ static bool set_back_in_sleep(void *(*wait)(void *))
 
 static void wall_clock_is_set(void)
 {
-    struct utsname system;
-    check(uname(&system) == 0);
-    if (strcmp(system.sysname, "Strobe")) // nobody else's clock
+    if (!on_strobe()) // nobody else's clock
         return;
     void *(*waits[])(void *) = { sleep_until_wall, wait_until_wall };
     for (int i = 0; i < 2; i++) {

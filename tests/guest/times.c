@@ -1,28 +1,11 @@
 // Clocks, sleeping, timers, the CPU time of a process.
-#include "test.h"
+#include "spans.h"
 
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/times.h>
-
-#define MS 1000000ull
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    check(clock_gettime(clock, &t) == 0);
-    check(t.tv_nsec >= 0 && t.tv_nsec < 1000000000);
-    return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
-static void use_cpu_ms(unsigned ms)
-{
-    uint64_t end = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + ms * MS;
-    while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < end)
-        ;
-}
 
 // On every CPU in turn, and never backwards.
 static void monotonic(void)
@@ -148,7 +131,7 @@ static void cpu_time(void)
     uint64_t thread = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
     check(getrusage(RUSAGE_SELF, &before) == 0);
-    use_cpu_ms(50);
+    use_cpu(50 * MS);
     check(clock_ns(CLOCK_THREAD_CPUTIME_ID) - thread >= 45 * MS);
     check(getrusage(RUSAGE_SELF, &after) == 0);
     int64_t used =
@@ -165,7 +148,7 @@ static void cpu_time(void)
     pid_t pid = fork();
     check(pid >= 0);
     if (pid == 0) {
-        use_cpu_ms(50);
+        use_cpu(50 * MS);
         _exit(0);
     }
     check(wait4(pid, NULL, 0, &children) == pid);

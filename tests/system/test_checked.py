@@ -65,7 +65,8 @@ def test_repetitive_start_up(step, count):
 @pytest.mark.parametrize("kernel", ("addresses", "races"))
 def test_nothing_is_lost_in_sleep(kernel):
     """Exit, exec and kill among sleepers and thousands of timers."""
-    result = checked("/test/sleeps && /test/timers", kernel=kernel, smp=4)
+    result = checked("/test/sleeps && /test/timers && /test/cpu_timers",
+                     kernel=kernel, smp=4)
     assert result.status == 0, result
     assert "FAILED" not in result.output, result
     assert nothing_lost(result), result
