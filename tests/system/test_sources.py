@@ -61,6 +61,39 @@ def test_the_books_of_each_source(smp):
         check_books(r)
 
 
+def test_throttling():
+    """16 sessions with stacks at the highest rate are more than a CPU of so
+    few instructions a second can bear: sampling stays about a quarter of it,
+    what was not looked at is told, and the books balance all the same."""
+    result = vm("""
+        tester 1000000 & t=$!; p=
+        for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+            profile -F 20000 -g -t $t --json >$i & p="$p $!"
+        done
+        until [ $(sysinfo system.profile.sessions | grep -c taking) = 16 ]; do
+            sleep 0.01
+        done
+        sleep 1; kill -TERM $p; wait $p; kill $t
+        cat 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16
+        """, "--icount", "4", smp=1)
+    assert result.status == 0, result
+    reports, text = [], result.output
+    while text.strip():
+        report, end = json.JSONDecoder().raw_decode(text)
+        reports.append(report)
+        text = text[end:].lstrip()
+    assert len(reports) == 16
+    spent = sum(r["cycles"] / r["tsc_hz"] / r["elapsed_ns"] * 1e9
+                for r in reports)
+    # A quarter, the tick that goes beyond, and those not looked at.
+    assert 0.1 < spent < 0.32, spent
+    for r in reports:
+        assert r["throttled"] > 0 and r["lost"] == 0, r
+        told = r["taken"] + r["missed"] + r["throttled"] + r["others"]
+        due = r["rate_hz"] * r["elapsed_ns"] / 1e9
+        assert abs(told - due) <= due * EDGE, (told, due, r)
+
+
 @pytest.mark.parametrize("wanted,reason", (
     ("pmc", "no performance counters"), ("sundial", "no such")))
 def test_fallback_is_announced(wanted, reason):
