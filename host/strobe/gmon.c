@@ -17,6 +17,7 @@
 #define TAG_ARC 1
 #define BIN_BYTES 2u // gprof's own unit
 #define BIN_MAX UINT16_MAX
+#define RANGE_MAX (256u << 20) // bytes of code; more there is only by mistake
 #define DIMENSION_SIZE 15
 
 struct histogram_head {
@@ -91,6 +92,9 @@ static void find_range(struct gmon *g)
     }
     if (g->high == 0) // gprof wants a histogram in any case
         widen(g, m->symbols.table[0].start, m->symbols.table[0].end);
+    if (g->high - g->low > RANGE_MAX)
+        fail(1, "%s: its samples lie from 0x%x to 0x%x: too far for gprof",
+             m->path, g->low, g->high);
     g->low = g->low / BIN_BYTES * BIN_BYTES;
     g->bin_count = (g->high - g->low + BIN_BYTES - 1) / BIN_BYTES;
     g->high = g->low + g->bin_count * BIN_BYTES;

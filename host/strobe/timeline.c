@@ -19,8 +19,10 @@ struct timeline timeline_make(const struct timed_sample *list, size_t count,
     uint64_t bins = count / (cpus > 0 ? cpus : 1) / SAMPLES_A_BIN;
     if (bins > BINS_MAX)
         bins = BINS_MAX;
-    t.width = (last - t.first) / (bins > 0 ? bins : 1) + 1;
-    if (bins > 1 && period > 0 && period < last - t.first) {
+    // Times may be any: nothing here overflows.
+    t.width = (last - t.first) / (bins > 0 ? bins : 1);
+    t.width += t.width < UINT64_MAX;
+    if (bins > 1 && period > 0 && period < (last - t.first) / 2) {
         t.width = (t.width + period - 1) / period * period;
         // A tick that comes a little early or late is still in its bin.
         t.first -= t.first < period / 2 ? t.first : period / 2;

@@ -97,6 +97,18 @@ static void keep(void *arg, const struct timed_sample *s)
         p->list[p->count++] = *s;
 }
 
+// Every image has these functions, as nm prints them.
+static const char functions[] = "c0100000 T k\nc0100100 T l\nc0101000 T end\n";
+
+static void *read_functions(void *arg UNUSED, const struct image *m UNUSED,
+                            size_t *size, const char **problem UNUSED)
+{
+    *size = sizeof(functions) - 1;
+    return memcpy(malloc(sizeof(functions)), functions, sizeof(functions));
+}
+
+static image_finder find = elves_read;
+
 // The text that an exporter makes of the file; NULL: it cannot be read.
 static char *exported(void (*write)(struct export *e), const u8 *bytes,
                       size_t size)
@@ -108,7 +120,7 @@ static char *exported(void (*write)(struct export *e), const u8 *bytes,
     struct view v;
 
     assert_int_equal(samples_init(&p.samples, NULL), 0);
-    p.samples.images.find = elves_read;
+    p.samples.images.find = find;
     p.samples.images.find_arg = &p.elves;
     if (perf_read_events(&p.events, bytes, size) == NULL) {
         p.file_count = p.events.count;
@@ -184,11 +196,6 @@ static void several(void **state UNUSED)
     free(calls);
 }
 
-static void write_page_data(struct export *e)
-{
-    html_data(e->profile, e->out);
-}
-
 static void damage(void (*write)(struct export *e))
 {
     for (size_t at = 0; at < made.size; at++) {
@@ -199,6 +206,49 @@ static void damage(void (*write)(struct export *e))
             made.bytes[at] ^= bits;
         }
     }
+}
+
+static void write_gmon_of_kernel(struct export *e)
+{
+    e->program = "[kernel]";
+    export_gmon(e);
+}
+
+// gmon.out is of one program, and needs its symbols.
+static void gmon(void **state UNUSED)
+{
+    struct {
+        char magic[4];
+        u32 version, spare[3];
+        u8 tag;
+        u32 low, high, bins, rate;
+        char dimension[15], letter;
+        u16 count[128];
+        u8 arc;
+        u32 from, self, calls;
+    } PACKED *out;
+
+    make();
+    find = read_functions;
+    out = (void *)exported(write_gmon_of_kernel, made.bytes, made.size);
+    assert_memory_equal(out->magic, "gmon\1\0\0\0", 8);
+    assert_int_equal(out->low, 0xc0100000);
+    assert_int_equal(out->high, 0xc0100100);
+    assert_int_equal(out->bins, ARRAY_SIZE(out->count));
+    for (u32 i = 0; i < out->bins; i++)
+        assert_int_equal(out->count[i], i == 8 ? 2 : 0);
+    assert_int_equal(out->arc, 1);
+    assert_int_equal(out->from, 0xc0100200);
+    assert_int_equal(out->self, 0xc0100000);
+    assert_int_equal(out->calls, 1);
+    free(out);
+    damage(write_gmon_of_kernel);
+    find = elves_read;
+}
+
+static void write_page_data(struct export *e)
+{
+    html_data(e->profile, e->out);
 }
 
 static void damaged(void **state UNUSED)
@@ -333,9 +383,9 @@ static int remove_folder(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),       cmocka_unit_test(several),
-        cmocka_unit_test(damaged),     cmocka_unit_test(found),
-        cmocka_unit_test(damaged_elf),
+        cmocka_unit_test(texts),   cmocka_unit_test(several),
+        cmocka_unit_test(damaged), cmocka_unit_test(gmon),
+        cmocka_unit_test(found),   cmocka_unit_test(damaged_elf),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -228,12 +228,39 @@ static void bins_of_ticks(void **state UNUSED)
                      timeline_make(list, 80, 1, 0).bins);
 }
 
+// What a damaged file may tell.
+static void bins_of_any_time(void **state UNUSED)
+{
+    static const u64 times[] = { 0,         1, 999, 1ull << 63, UINT64_MAX - 1,
+                                 UINT64_MAX };
+    struct timed_sample list[40] = { 0 };
+
+    for (u32 a = 0; a < ARRAY_SIZE(times); a++) {
+        for (u32 b = 0; b < ARRAY_SIZE(times); b++) {
+            for (u32 p = 0; p < ARRAY_SIZE(times); p++) {
+                for (u32 i = 0; i < ARRAY_SIZE(list); i++)
+                    list[i].time = i % 2 ? times[a] : times[b];
+                for (u32 count = 1; count <= ARRAY_SIZE(list); count += 3) {
+                    struct timeline t = timeline_make(list, count, 1, times[p]);
+                    assert_in_range(t.bins, 1, 1000);
+                    for (u32 i = 0; i < count; i++)
+                        assert_true(timeline_bin(&t, list[i].time) < t.bins);
+                }
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts),          cmocka_unit_test(program_by_time),
-        cmocka_unit_test(strange_names),  cmocka_unit_test(no_samples),
-        cmocka_unit_test(bins),           cmocka_unit_test(bins_of_ticks),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(program_by_time),
+        cmocka_unit_test(strange_names),
+        cmocka_unit_test(no_samples),
+        cmocka_unit_test(bins),
+        cmocka_unit_test(bins_of_ticks),
+        cmocka_unit_test(bins_of_any_time),
         cmocka_unit_test(several_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,6 +261,20 @@ def test_gprof_overflow(tmp_path):
     assert flat["a"][0] == 100 and flat["a"][2] == OVERFLOW
 
 
+def test_gprof_far_apart(tmp_path):
+    """As of a file in which a byte is wrong."""
+    nm = run("nm", f"{ROOT}/build/kernel.elf").stdout
+    address = {name: int(value, 16) for value, _, name in
+               map(str.split, nm.splitlines())}
+    made = PerfFile()
+    for time, name in enumerate(("trap_syscall", "boot_entry")):
+        made.sample(0, time, kernel=(address[name],), flags=KERNEL)
+    (tmp_path / "perf.data").write_bytes(made.bytes())
+    done = strobe("export", "--gmon", "-p", "[kernel]", tmp_path / "perf.data",
+                  status=1)
+    assert "too far for gprof" in done.stderr
+
+
 def test_callgrind(everything, tmp_path):
     out = everything.export("callgrind", tmp_path / "callgrind.out")
     own, whole = callgrind(out, "no")
