@@ -344,7 +344,8 @@ void html_data(struct profile *p, FILE *out)
     struct page g = { .profile = p };
 
     profile_view(&g.view, p, BY_SYMBOL, &all);
-    g.timeline = timeline_make(p->list, p->count, count_cpus(p), tick_of(p));
+    g.timeline = timeline_make(p->list, p->count, count_cpus(p) * p->file_count,
+                               tick_of(p));
     uint32_t *node_of = make_paths(&g);
     make_entries(&g, node_of);
     write_head(out, &g);

@@ -1,10 +1,10 @@
 #include "timeline.h"
 
 #define BINS_MAX 240u
-#define SAMPLES_A_BIN 4u // of one CPU, as a rule
+#define SAMPLES_A_BIN 4u // of one row, as a rule
 
 struct timeline timeline_make(const struct timed_sample *list, size_t count,
-                              uint32_t cpus, uint64_t period)
+                              uint32_t rows, uint64_t period)
 {
     struct timeline t = { .bins = 1, .width = 1 };
     uint64_t last;
@@ -16,7 +16,7 @@ struct timeline timeline_make(const struct timed_sample *list, size_t count,
         t.first = list[i].time < t.first ? list[i].time : t.first;
         last = list[i].time > last ? list[i].time : last;
     }
-    uint64_t bins = count / (cpus > 0 ? cpus : 1) / SAMPLES_A_BIN;
+    uint64_t bins = count / (rows > 0 ? rows : 1) / SAMPLES_A_BIN;
     if (bins > BINS_MAX)
         bins = BINS_MAX;
     // Times may be any: nothing here overflows.
