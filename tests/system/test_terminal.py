@@ -159,5 +159,35 @@ def test_profile_of_a_task_until_e(console):
     assert console.command("stty -a | grep -o '.icanon'").startswith(" icanon")
 
 
+def test_profile_keys(console):
+    """p prints and goes on, a pauses and goes on, q ends without a report."""
+    console.command("tester 100000 &")
+    console.send("profile -t $!\r")
+    console.wait_for("q quit)")
+    console.settle(0.5)
+    console.send("p")
+    assert "taken" in console.wait_for(" a\r\n")
+    console.send("a")
+    console.wait_for("; paused (")
+    console.settle(0.5)
+    console.send("p")
+    first = console.wait_for(" a\r\n")
+    console.settle(0.5)
+    console.send("p")
+    again = console.wait_for(" a\r\n")
+    samples = [line for line in first.splitlines() if "Samples:" in line]
+    assert samples and samples[0] in again, (first, again)
+    console.send("a")
+    console.wait_for("lost (p print")
+    console.settle(0.5)
+    console.send("p")
+    assert samples[0] not in console.wait_for(" a\r\n")
+    console.send("q")
+    assert "Samples:" not in console.wait_for("strobe:")
+    assert console.command("echo $?").startswith("0")
+    console.command("kill %1")
+    assert console.command("stty -a | grep -o '.icanon'").startswith(" icanon")
+
+
 def test_exit_starts_no_trouble(console):
     assert "again" in console.command("sh -c 'exit 3'; echo again")
