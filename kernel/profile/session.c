@@ -15,6 +15,7 @@
 #define RING_MAX MIB(16)
 #define EVENTS_BYTES KIB(64)
 #define PUMP_PERIOD_NS (100 * NSEC_PER_MSEC)
+#define PUMPS_TO_LOOK 10
 #define KNOWN_FLAGS                                                   \
     (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN | SPROFILE_O_STACKS | \
      SPROFILE_O_RANDOM)
@@ -178,10 +179,12 @@ static struct session *alloc_session(const struct sprofile_options *o)
 // --- begin and end ----------------------------------------------------------
 
 // Readers are woken from here: sample_take may be an NMI's, and wakes nobody.
+// Also, now and then, to see whether a read has timed out: who polls knows of
+// no time-out but its own.
 static void pump(struct callout *callout)
 {
     struct session *s = container_of(callout, struct session, pump);
-    if (session_readable(s))
+    if (session_readable(s) || ++s->pumped % PUMPS_TO_LOOK == 0)
         waitq_wake_all(s->readers);
     callout_set(callout, clock_now_ns() + PUMP_PERIOD_NS);
 }

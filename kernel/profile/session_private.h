@@ -55,6 +55,7 @@ struct session {
     struct ring events;
     u32 events_lost;
     struct callout pump;
+    u32 pumped; // times; its own
     struct session_cpu cpu[CPU_MAX];
     // Where the reader has mapped the rings, and how much of them it is reading
     // there (kbox's lock): those of the CPUs, then `events`.

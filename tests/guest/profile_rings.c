@@ -2,6 +2,7 @@
 // wraps; read-only; what is asked for wrongly; rings that outlive the session.
 #include "test.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -147,9 +148,36 @@ static void wrong_requests(void)
     ok("what is asked for wrongly; copies and spans in turn");
 }
 
+// Of one that sleeps there is nothing, and that is told in time, also to who
+// waits by poll.
+static void nothing_is_told(void)
+{
+    struct sprofile_options o = { .rate_hz = 1000 };
+    struct profile_session s;
+    pid_t child = fork();
+    int n;
+
+    check(child >= 0);
+    while (child == 0)
+        pause();
+    check(profile_begin(&s, child, &o) == 0);
+    do { // samples of its way to sleep may come first
+        struct pollfd phone = { .fd = s.phone, .events = POLLIN };
+        check(profile_request(&s) == 0);
+        check(poll(&phone, 1, -1) == 1);
+        seen = (struct seen){ 0 };
+        n = profile_answer(&s, 0, take, &seen);
+        check(n >= 0);
+    } while (n > 0);
+    profile_end(&s);
+    end_of(child);
+    ok("that there is nothing is told in time, also by poll");
+}
+
 int main(void)
 {
     whole_records_in_order();
     wrong_requests();
+    nothing_is_told();
     return 0;
 }
