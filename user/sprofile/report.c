@@ -291,10 +291,14 @@ void show_top(const struct settings *s, struct result *r)
 
     make(&whole, e, &all);
     make(&v, e, &busy);
-    printf(HOME "%s at %u Hz, %u CPUs: user %.0f%%, system %.0f%%, irq %.0f%%, "
-                "idle %.0f%%" CLEAR_LINE,
-           e->info.source, e->info.rate_hz, e->info.cpus,
-           percent(whole.modes[MODE_USER], whole.samples),
+    printf(HOME "%s", e->info.source);
+    if (e->info.rate_hz != 0)
+        printf(" at %u Hz", e->info.rate_hz);
+    else
+        printf(", every %" PRIu64 " %s", e->info.period, e->info.event);
+    printf(", %u CPUs: user %.0f%%, system %.0f%%, irq %.0f%%, "
+           "idle %.0f%%" CLEAR_LINE,
+           e->info.cpus, percent(whole.modes[MODE_USER], whole.samples),
            percent(whole.modes[MODE_KERNEL], whole.samples),
            percent(whole.modes[MODE_IRQ], whole.samples),
            percent(whole.modes[MODE_IDLE], whole.samples));
