@@ -210,7 +210,8 @@ NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
 	$(filter-out %/recording.c %/reading.c %/events.c %/running.c,$(wildcard \
 	user/libprofile/*.c user/libtransfer/*.c host/strobe/*.c)) $(addprefix \
-	user/libstrobe/,kbox.c messages.c options.c table.c sysinfo.c sysinfo_tool.c))
+	user/libstrobe/,kbox.c messages.c number.c options.c table.c sysinfo.c \
+	sysinfo_tool.c))
 
 $(B)/native/%.c.o: %.c | $(DEPS)
 	@mkdir -p $(@D)

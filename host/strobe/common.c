@@ -1,19 +1,13 @@
 // Options and arguments that several commands have.
 #include "strobe.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 uint32_t option_number(const struct tool *tool, const char *option,
                        const char *text, uint32_t min, uint32_t max)
 {
-    char *end;
+    uint32_t value;
 
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 &&
-        value >= min && value <= max)
-        return (uint32_t)value;
+    if (decimal(text, min, max, &value))
+        return value;
     complain("%s %s: not a number from %u to %u", option, text, min, max);
     options_wrong(tool);
 }

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,7 +19,7 @@
 #define FILES_MAX 1000000
 
 static const char *directory = ".", *count_text = "0";
-static unsigned long count, done; // 0: no limit
+static uint32_t count, done; // 0: no limit
 
 static const struct tool_option options[] = {
     { 'd', "directory", "dir", "Where files go (.)", .text = &directory },
@@ -110,10 +109,8 @@ int command_receive(int argc, char *argv[])
         .ended = ended,
         .store = { .part = -1 },
     };
-    char *end;
 
-    count = strtoul(count_text, &end, 10);
-    if (*end != '\0' || count > FILES_MAX) {
+    if (!decimal(count_text, 0, FILES_MAX, &count)) {
         complain("'%s' is no number of files", count_text);
         options_wrong(&tool);
     }

@@ -2,7 +2,6 @@
 // line, thread, CPU or task.
 #include "strobe.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
@@ -45,70 +44,21 @@ static enum view_by what(const char *name)
     if (settings.lines)
         return BY_SYMBOL;
 
-    static const char *const names[] = { [BY_SYMBOL] = "symbol",
-                                         [BY_ADDRESS] = "address",
-                                         [BY_THREAD] = "thread",
-                                         [BY_CPU] = "cpu",
-                                         [BY_TASK] = "task" };
-
-    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(name, names[i]) == 0)
-            return i;
-    }
+    enum view_by by;
+    if (view_by_name(name, &by))
+        return by;
     complain("--by %s: not one of symbol, address, line, thread, cpu, task",
              name);
     options_wrong(&tool);
 }
 
-static void add_row(struct table *t, struct profile *p, const struct view *v,
-                    const struct view_row *row)
+static void name_row(char *out, size_t size, const struct view_row *row,
+                     void *arg)
 {
-    bool places = settings.by == BY_SYMBOL || settings.by == BY_ADDRESS;
-    char name[512];
-
-    if (places && row->address != 0)
-        table_add(t, "0x%x", row->address);
-    else if (places)
-        table_add(t, "-");
-    table_add(t, "%" PRIu64, row->self);
-    table_add(t, "%.2f%%", percent(row->self, v->samples));
-    if (places)
-        row_name(name, sizeof(name), p, row, profile_only_image(p));
+    if (settings.by == BY_SYMBOL || settings.by == BY_ADDRESS)
+        row_name(out, size, arg, row, profile_only_image(arg));
     else
-        key_text(name, sizeof(name), p, settings.by, row);
-    table_add(t, "%s", name);
-}
-
-static void print_rows(struct profile *p, const struct view *v)
-{
-    static const struct table_column columns[] = {
-        { "Address", true },
-        { "Samples", true },
-        { "Percent", true },
-        { "Symbol", false },
-    };
-    static const struct table_column keyed[] = {
-        { "Samples", true },
-        { "Percent", true },
-        { "Where", false },
-    };
-    bool places = settings.by == BY_SYMBOL || settings.by == BY_ADDRESS;
-    uint32_t shown = 0, limit = settings.rows == 0 ? v->count : settings.rows;
-    uint64_t left = v->samples;
-    struct table table;
-
-    table_init(&table, places ? columns : keyed, places ? 4 : 3);
-    while (shown < v->count && shown < limit && v->rows[shown].self > 0) {
-        left -= v->rows[shown].self;
-        add_row(&table, p, v, &v->rows[shown++]);
-    }
-    table_print(&table, stdout);
-    uint32_t more = 0;
-    while (shown + more < v->count && v->rows[shown + more].self > 0)
-        more++;
-    if (more > 0)
-        printf("%u more rows with %" PRIu64 " samples (--rows 0 shows all)\n",
-               more, left);
+        key_text(out, size, arg, settings.by, row);
 }
 
 static void show(struct profile *p, void *arg)
@@ -122,7 +72,8 @@ static void show(struct profile *p, void *arg)
     if (settings.lines)
         print_lines(p, &v, filter, settings.rows);
     else
-        print_rows(p, &v);
+        rows_print(&v, settings.by, settings.rows,
+                   &(struct naming){ name_row, p });
     view_free(&v);
 }
 

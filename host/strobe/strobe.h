@@ -9,7 +9,7 @@
 
 #include "user/libprofile/header.h"
 #include "user/libprofile/perf_read.h"
-#include "user/libprofile/views.h"
+#include "user/libprofile/tables.h"
 #include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"
 

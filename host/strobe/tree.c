@@ -1,7 +1,6 @@
 // strobe tree: who calls what, and how much of the time is spent there.
 #include "strobe.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #define MIN_DEFAULT 0.5
@@ -27,42 +26,17 @@ static const struct tool_option options[] = {
 static const struct tool tool = { .usage = "strobe tree [OPTIONS] FILE",
                                   .options = options };
 
-struct printer {
-    const struct profile *p;
-    const struct view *v;
-    const struct tree *t;
-    uint32_t alone;
+struct named {
+    const struct profile *profile;
+    uint32_t alone; // the only program, which needs no name
 };
 
-static void print_node(const struct printer *p, const struct tree_node *n,
-                       int depth)
+static void name_row(char *out, size_t size, const struct view_row *row,
+                     void *arg)
 {
-    double whole = p->v->samples;
-    char name[512];
+    const struct named *n = arg;
 
-    row_name(name, sizeof(name), p->p, &p->v->rows[n->row], p->alone);
-    printf("%6.2f%% %6.2f%%  %*s%s\n", percent(n->total, whole),
-           percent(n->self, whole), 2 * depth, "", name);
-}
-
-static void print_branch(const struct printer *p, uint32_t node, int depth)
-{
-    uint64_t small = 0;
-
-    for (uint32_t c = p->t->nodes[node].first; c != 0;
-         c = p->t->nodes[c].next) {
-        const struct tree_node *n = &p->t->nodes[c];
-        if (percent(n->total, p->v->samples) < settings.min) {
-            small += n->total;
-            continue;
-        }
-        print_node(p, n, depth);
-        print_branch(p, c, depth + 1);
-    }
-    if (small > 0)
-        printf("%6.2f%%          %*s(less than %.1f%% each; --min 0 shows "
-               "all)\n",
-               percent(small, p->v->samples), 2 * depth, "", settings.min);
+    row_name(out, size, n->profile, row, n->alone);
 }
 
 static double percentage(const char *text)
@@ -86,9 +60,9 @@ static void show(struct profile *p, void *arg)
     profile_tree(&t, p, &v, filter, settings.inverted);
     profile_complain(p);
     profile_header(stdout, p, p->files, &v);
-    struct printer printer = { p, &v, &t, profile_only_image(p) };
-    printf("  Total    Self  %s\n", settings.inverted ? "Called by" : "Calls");
-    print_branch(&printer, 0, 0);
+    struct named named = { p, profile_only_image(p) };
+    tree_print(&t, &v, settings.inverted, settings.min, "--min 0",
+               &(struct naming){ name_row, &named });
     tree_free(&t);
     view_free(&v);
 }

@@ -20,6 +20,12 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void fail(int status, const char *fmt, ...) __attribute__((noreturn))
 __attribute__((format(printf, 2, 3)));
 
+// --- numbers (number.c) ------------------------------------------------------
+
+// A decimal number, digits only. False: it is none, or none from `min` to
+// `max`.
+bool decimal(const char *text, uint32_t min, uint32_t max, uint32_t *out);
+
 // --- kernel calls (kbox.c) --------------------------------------------------
 
 // A descriptor to the kernel box of a task; close() hangs up. ESRCH, EPERM.

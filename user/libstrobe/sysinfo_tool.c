@@ -4,7 +4,6 @@
 #include "strobe.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 uint64_t sysinfo_milliseconds(uint64_t cycles, uint64_t hz)
@@ -52,15 +51,8 @@ void sysinfo_fail(const char *path)
 
 bool sysinfo_parse_task(const char *option, const char *text, uint32_t *id)
 {
-    char *end;
-
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 &&
-        value < SYSINFO_ALL) {
-        *id = value;
+    if (decimal(text, 0, SYSINFO_ALL - 1, id))
         return true;
-    }
     complain("%s %s: not a task's number (tasks shows them)", option, text);
     return false;
 }

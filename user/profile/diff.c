@@ -37,14 +37,11 @@ static const struct tool tool = {
 
 static uint32_t rows(void)
 {
-    char *end;
+    uint32_t n;
 
     if (rows_text == NULL)
         return ROWS_DEFAULT;
-    errno = 0;
-    unsigned long n = strtoul(rows_text, &end, 10);
-    if (rows_text[0] >= '0' && rows_text[0] <= '9' && *end == '\0' &&
-        errno == 0 && n <= INT_MAX)
+    if (decimal(rows_text, 0, INT_MAX, &n))
         return n;
     complain("--rows %s: not a number from 0 to %d", rows_text, INT_MAX);
     options_wrong(&tool);

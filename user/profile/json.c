@@ -47,7 +47,7 @@ static void print_branch(const struct report *r, const struct tree *t,
     for (uint32_t c = t->nodes[node].first; c != 0; c = t->nodes[c].next) {
         const struct tree_node *n = &t->nodes[c];
         char name[256];
-        row_name(name, sizeof(name), r, &r->view.rows[n->row]);
+        row_name(name, sizeof(name), &r->view.rows[n->row], (void *)r);
         printf("{\"name\": ");
         json_string(stdout, name, strlen(name));
         printf(", \"self\": %" PRIu64 ", \"total\": %" PRIu64 ", \"calls\": ",

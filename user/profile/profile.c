@@ -70,12 +70,9 @@ static _Noreturn void bad_usage(void)
 static uint32_t number(const char *option, const char *text, uint32_t min,
                        uint32_t max)
 {
-    char *end;
+    uint32_t value;
 
-    errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 &&
-        value >= min && value <= max)
+    if (decimal(text, min, max, &value))
         return value;
     complain("%s %s: not a number from %u to %u", option, text, min, max);
     bad_usage();
@@ -83,16 +80,10 @@ static uint32_t number(const char *option, const char *text, uint32_t min,
 
 static enum view_by what(const char *name)
 {
-    static const char *const names[] = { [BY_SYMBOL] = "symbol",
-                                         [BY_ADDRESS] = "address",
-                                         [BY_THREAD] = "thread",
-                                         [BY_CPU] = "cpu",
-                                         [BY_TASK] = "task" };
+    enum view_by by;
 
-    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(name, names[i]) == 0)
-            return i;
-    }
+    if (view_by_name(name, &by))
+        return by;
     if (strcmp(name, "line") == 0)
         fail(USAGE_STATUS, "--by line: lines are known to the developer's "
                            "machine: profile -o FILE here, strobe lines FILE "

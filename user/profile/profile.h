@@ -3,7 +3,7 @@
 
 #include "user/libprofile/header.h"
 #include "user/libprofile/reading.h"
-#include "user/libprofile/views.h"
+#include "user/libprofile/tables.h"
 #include "user/libstrobe/strobe.h"
 
 struct settings {
@@ -84,6 +84,6 @@ struct report {
 };
 // What it shows; which programs have no symbols is said.
 void view_of_event(struct view *v, const struct settings *s, struct event *e);
-// What a row is called: "name", "name [kernel]", "[unknown]", "thread 7".
-void row_name(char *out, size_t size, const struct report *r,
-              const struct view_row *row);
+// What a row is called: "name", "name [kernel]", "[unknown]", "thread 7". `arg`
+// is the struct report.
+void row_name(char *out, size_t size, const struct view_row *row, void *arg);

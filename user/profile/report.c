@@ -1,15 +1,13 @@
 // The report as text: an honest header, then a table or the tree of calls.
 #include "profile.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TREE_PERCENT_MIN 0.5 // branches below are summed up
 
-void row_name(char *out, size_t size, const struct report *r,
-              const struct view_row *row)
+void row_name(char *out, size_t size, const struct view_row *row, void *arg)
 {
+    const struct report *r = arg;
     const struct images *images = &r->event->samples.images;
     const struct image *image =
         row->image < images->count ? &images->list[row->image] : NULL;
@@ -50,86 +48,7 @@ static void print_header(const struct report *r)
     putchar('\n');
 }
 
-// --- table ------------------------------------------------------------------
-
-static void print_rows(const struct report *r)
-{
-    const struct settings *s = r->settings;
-    const struct view *v = &r->view;
-    static const struct table_column columns[] = {
-        { "Address", true },
-        { "Samples", true },
-        { "Percent", true },
-        { "Symbol", false },
-    };
-    static const struct table_column keyed[] = {
-        { "Samples", true },
-        { "Percent", true },
-        { "Where", false },
-    };
-    bool places = s->by == BY_SYMBOL || s->by == BY_ADDRESS;
-    uint32_t shown = 0, limit = s->rows == 0 ? v->count : s->rows;
-    uint64_t left = v->samples;
-    struct table table;
-    char name[256];
-
-    table_init(&table, places ? columns : keyed, places ? 4 : 3);
-    while (shown < v->count && shown < limit && v->rows[shown].self > 0) {
-        const struct view_row *row = &v->rows[shown++];
-        if (places && row->address != 0)
-            table_add(&table, "0x%x", row->address);
-        else if (places)
-            table_add(&table, "-");
-        table_add(&table, "%" PRIu64, row->self);
-        table_add(&table, "%.2f%%", percent(row->self, v->samples));
-        row_name(name, sizeof(name), r, row);
-        table_add(&table, "%s", name);
-        left -= row->self;
-    }
-    table_print(&table, stdout);
-    uint32_t more = 0;
-    while (shown + more < v->count && v->rows[shown + more].self > 0)
-        more++;
-    if (more > 0)
-        printf("%u more rows with %" PRIu64 " samples (--rows 0 shows all)\n",
-               more, left);
-}
-
-// --- tree -------------------------------------------------------------------
-
-static void print_node(const struct report *r, const struct tree_node *n,
-                       int depth)
-{
-    double whole = r->view.samples;
-    char name[256];
-
-    row_name(name, sizeof(name), r, &r->view.rows[n->row]);
-    printf("%6.2f%% %6.2f%%  %*s%s\n", percent(n->total, whole),
-           percent(n->self, whole), 2 * depth, "", name);
-}
-
-static void print_branch(const struct report *r, const struct tree *t,
-                         uint32_t node, int depth)
-{
-    uint64_t small = 0, whole = r->view.samples;
-
-    for (uint32_t c = t->nodes[node].first; c != 0; c = t->nodes[c].next) {
-        const struct tree_node *n = &t->nodes[c];
-        if (r->settings->rows != 0 &&
-            percent(n->total, whole) < TREE_PERCENT_MIN) {
-            small += n->total;
-            continue;
-        }
-        print_node(r, n, depth);
-        print_branch(r, t, c, depth + 1);
-    }
-    if (small > 0)
-        printf(
-            "%6.2f%%          %*s(less than %.1f%% each; --rows 0 shows all)\n",
-            percent(small, whole), 2 * depth, "", TREE_PERCENT_MIN);
-}
-
-static void print_tree(const struct report *r)
+static void print_tree(const struct report *r, const struct naming *naming)
 {
     static const struct view_filter all;
     bool inverted = r->settings->inverted;
@@ -137,8 +56,9 @@ static void print_tree(const struct report *r)
 
     if (tree_make(&t, &r->view, &r->event->samples, &all, inverted) < 0)
         fail(1, "not enough memory for the tree");
-    printf("  Total    Self  %s\n", inverted ? "Called by" : "Calls");
-    print_branch(r, &t, 0, 0);
+    tree_print(&t, &r->view, inverted,
+               r->settings->rows != 0 ? TREE_PERCENT_MIN : 0.0, "--rows 0",
+               naming);
     tree_free(&t);
 }
 
@@ -156,12 +76,14 @@ static void report_event(const struct settings *s, const struct result *result,
 {
     struct report r = { s, result, e, { 0 } };
 
+    struct naming naming = { row_name, &r };
+
     view_of_event(&r.view, s, e);
     print_header(&r);
     if (s->tree)
-        print_tree(&r);
+        print_tree(&r, &naming);
     else
-        print_rows(&r);
+        rows_print(&r.view, s->by, s->rows, &naming);
     view_free(&r.view);
 }
 

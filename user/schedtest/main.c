@@ -82,9 +82,8 @@ static bool run(const char *name)
 
 static int positive(const char *text)
 {
-    char *end;
-    long n = strtol(text, &end, 10);
-    if (*end != '\0' || n < 1 || n > 100000)
+    uint32_t n;
+    if (!decimal(text, 1, 100000, &n))
         fail(2, "%s is not a number from 1 to 100000", text);
     return (int)n;
 }

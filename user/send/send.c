@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +24,7 @@
 
 static const char *device = DEVICE, *patience_text = PATIENCE;
 static bool quiet;
-static unsigned long patience; // seconds
+static uint32_t patience; // seconds
 
 static const struct tool_option options[] = {
     { 'd', "device", "device", "The serial line (" DEVICE ")",
@@ -160,10 +159,8 @@ int main(int argc, char *argv[])
 {
     int first = options_parse(&tool, argc, argv), status = 0;
     struct line line;
-    char *end;
 
-    patience = strtoul(patience_text, &end, 10);
-    if (*end != '\0' || patience < 1 || patience > PATIENCE_MAX) {
+    if (!decimal(patience_text, 1, PATIENCE_MAX, &patience)) {
         complain("'%s' is no number of seconds from 1 to %d", patience_text,
                  PATIENCE_MAX);
         options_wrong(&tool);

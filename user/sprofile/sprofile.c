@@ -46,12 +46,9 @@ static _Noreturn void bad_usage(void)
 static uint32_t number(char letter, const char *text, uint32_t min,
                        uint32_t max)
 {
-    char *end;
+    uint32_t value;
 
-    errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
-    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 &&
-        value >= min && value <= max)
+    if (decimal(text, min, max, &value))
         return value;
     complain("-%c %s: not a number from %u to %u", letter, text, min, max);
     bad_usage();

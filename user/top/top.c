@@ -135,11 +135,11 @@ static void set_delay(struct top *t, const char *text)
 
 static void set_number(struct top *t, const char *text)
 {
-    char *end;
+    uint32_t n;
 
-    errno = 0;
-    t->iterations = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || t->iterations < 1) {
+    if (decimal(text, 1, INT32_MAX, &n)) {
+        t->iterations = n;
+    } else {
         complain("-n %s: not a number of refreshes, 1 or more", text);
         options_wrong(&tool);
     }
