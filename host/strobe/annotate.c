@@ -69,16 +69,17 @@ struct listing {
     uint64_t found; // samples on instructions that were printed
 };
 
-static uint64_t samples_at(const struct listing *l, uint32_t address)
+// NULL: no sample.
+static const struct view_row *row_at(const struct listing *l, uint32_t address)
 {
     for (uint32_t i = 0; i < l->addresses->count; i++) {
         const struct view_row *row = &l->addresses->rows[i];
         if (row->self == 0)
             break;
         if (row->image == l->function->image && row->address == address)
-            return row->self;
+            return row;
     }
-    return 0;
+    return NULL;
 }
 
 // " 8049010:<tab>push   %ebp" of the function: true, and its address.
@@ -101,13 +102,14 @@ static void print_line(struct listing *l, const char *text)
         printf("%*s%s", 20, "", text);
         return;
     }
-    uint64_t samples = samples_at(l, address);
-    l->found += samples;
-    if (samples > 0)
-        printf("%8" PRIu64 " %9.2f%%  %s", samples,
-               percent(samples, l->function->self), text);
-    else
+    const struct view_row *row = row_at(l, address);
+    if (row == NULL) {
         printf("%20s%s", "", text);
+        return;
+    }
+    l->found += row->self;
+    printf("%8" PRIu64 " %9.2f%%  %s", row->self,
+           percent(row->self_period, l->function->self_period), text);
 }
 
 static void list(struct listing *l, const char *path)
@@ -152,7 +154,7 @@ static void annotate(struct profile *p, const struct view *v,
         fail(1, "%s: %s", p->samples.images.list[row->image].path, problem);
     printf("%.*s in %s: %" PRIu64 " samples, %.2f%% of all\n\n",
            (int)row->name_size, row->name, path, row->self,
-           percent(row->self, v->samples));
+           percent(row->self_period, v->period));
     printf("%8s %10s  Instruction\n", "Samples", "Percent");
     l.end = symbol->end;
     list(&l, path);

@@ -9,7 +9,7 @@
 
 struct row {
     struct line line;
-    uint64_t self, total;
+    uint64_t self, total, self_period, total_period;
 };
 
 struct rows {
@@ -88,12 +88,14 @@ static void count(struct rows *r, const struct samples *s,
         if (!view_passes(c, filter) || c->chain == CHAIN_ROOT)
             continue;
         r->list[r->of_node[c->chain]].self += c->samples;
+        r->list[r->of_node[c->chain]].self_period += c->period;
         for (uint32_t n = c->chain; n != CHAIN_ROOT;
              n = s->chains.nodes[n].parent) {
             if (seen[r->of_node[n]] == i + 1)
                 continue;
             seen[r->of_node[n]] = i + 1;
             r->list[r->of_node[n]].total += c->samples;
+            r->list[r->of_node[n]].total_period += c->period;
         }
     }
     free(seen);
@@ -103,6 +105,8 @@ static int by_self(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
 
+    if (x->self_period != y->self_period)
+        return x->self_period < y->self_period ? 1 : -1;
     if (x->self != y->self)
         return x->self < y->self ? 1 : -1;
     if (x->total != y->total)
@@ -139,8 +143,8 @@ static void add_row(struct table *t, const struct profile *p,
 
     source_text(text, sizeof(text), &row->line);
     table_add(t, "%" PRIu64, row->self);
-    table_add(t, "%.2f%%", percent(row->self, whole));
-    table_add(t, "%.2f%%", percent(row->total, whole));
+    table_add(t, "%.2f%%", percent(row->self_period, whole));
+    table_add(t, "%.2f%%", percent(row->total_period, whole));
     if (row->line.line > 0)
         table_add(t, "%s:%u", lines_short_path(p, row->line.file),
                   row->line.line);
@@ -170,7 +174,7 @@ void print_lines(struct profile *p, const struct view *v,
     while (shown < rows.count && (limit == 0 || shown < limit) &&
            rows.list[shown].self > 0) {
         left -= rows.list[shown].self;
-        add_row(&table, p, &rows.list[shown++], v->samples);
+        add_row(&table, p, &rows.list[shown++], v->period);
     }
     table_print(&table, stdout);
     while (shown + more < rows.count && rows.list[shown + more].self > 0)

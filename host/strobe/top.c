@@ -51,7 +51,7 @@ static void print_modes(const struct view *v)
     printf("%" PRIu64 " samples:", v->samples);
     for (unsigned m = 0; m < MODES; m++)
         printf("%s %s %.1f%%", m > 0 ? "," : "", names[m],
-               percent(v->modes[m], v->samples));
+               percent(v->mode_periods[m], v->period));
     printf("\n\n");
 }
 
@@ -72,12 +72,12 @@ static void print_rows(const struct profile *p, const struct view *v,
         const struct view_row *row = &v->rows[i];
         if (row->total == 0)
             break;
-        sum += row->self;
+        sum += row->self_period;
         table_add(&table, "%" PRIu64, row->self);
-        table_add(&table, "%.2f%%", percent(row->self, v->samples));
-        table_add(&table, "%.2f%%", percent(sum, v->samples));
+        table_add(&table, "%.2f%%", percent(row->self_period, v->period));
+        table_add(&table, "%.2f%%", percent(sum, v->period));
         table_add(&table, "%" PRIu64, row->total);
-        table_add(&table, "%.2f%%", percent(row->total, v->samples));
+        table_add(&table, "%.2f%%", percent(row->total_period, v->period));
         row_name(name, sizeof(name), p, row, alone);
         table_add(&table, "%s", name);
     }

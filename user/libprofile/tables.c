@@ -34,7 +34,7 @@ static void add_row(struct table *t, const struct view *v, bool places,
     else if (places)
         table_add(t, "-");
     table_add(t, "%" PRIu64, row->self);
-    table_add(t, "%.2f%%", percent(row->self, v->samples));
+    table_add(t, "%.2f%%", percent(row->self_period, v->period));
     naming->name(name, sizeof(name), row, naming->arg);
     table_add(t, "%s", name);
 }
@@ -86,8 +86,8 @@ static void print_node(const struct branches *b, const struct tree_node *n,
     char name[NAME_SIZE];
 
     b->naming->name(name, sizeof(name), &b->v->rows[n->row], b->naming->arg);
-    printf("%6.2f%% %6.2f%%  %*s%s\n", percent(n->total, b->v->samples),
-           percent(n->self, b->v->samples), 2 * depth, "", name);
+    printf("%6.2f%% %6.2f%%  %*s%s\n", percent(n->total_period, b->v->period),
+           percent(n->self_period, b->v->period), 2 * depth, "", name);
 }
 
 static void print_branch(const struct branches *b, uint32_t node, int depth)
@@ -96,8 +96,8 @@ static void print_branch(const struct branches *b, uint32_t node, int depth)
     uint64_t small = 0;
 
     for (uint32_t c = nodes[node].first; c != 0; c = nodes[c].next) {
-        if (percent(nodes[c].total, b->v->samples) < b->min) {
-            small += nodes[c].total;
+        if (percent(nodes[c].total_period, b->v->period) < b->min) {
+            small += nodes[c].total_period;
             continue;
         }
         print_node(b, &nodes[c], depth);
@@ -105,8 +105,7 @@ static void print_branch(const struct branches *b, uint32_t node, int depth)
     }
     if (small > 0)
         printf("%6.2f%%          %*s(less than %.1f%% each; %s shows all)\n",
-               percent(small, b->v->samples), 2 * depth, "", b->min,
-               b->how_all);
+               percent(small, b->v->period), 2 * depth, "", b->min, b->how_all);
 }
 
 void tree_print(const struct tree *t, const struct view *v, bool inverted,

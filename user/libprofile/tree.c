@@ -29,30 +29,34 @@ static uint32_t child_of(struct tree *t, uint32_t parent, uint32_t row)
 static int add(struct tree *t, const struct view *v, const struct samples *s,
                const struct sample_count *c, bool inverted, uint32_t *path)
 {
-    uint32_t depth = 0, node = 0;
+    uint32_t depth = 0, node = 0, own = 0;
     for (uint32_t n = c->chain; n != CHAIN_ROOT; n = s->chains.nodes[n].parent)
         path[depth++] = v->row_of[n];
     t->nodes[0].total += c->samples;
+    t->nodes[0].total_period += c->period;
     for (uint32_t i = 0; i < depth; i++) {
         node = child_of(t, node, path[inverted ? i : depth - 1 - i]);
         if (node == 0)
             return -1;
         t->nodes[node].total += c->samples;
-        if (inverted && i == 0)
-            t->nodes[node].self += c->samples;
+        t->nodes[node].total_period += c->period;
+        if (!inverted || i == 0)
+            own = node;
     }
-    if (!inverted)
-        t->nodes[node].self += c->samples;
+    t->nodes[own].self += c->samples;
+    t->nodes[own].self_period += c->period;
     return 0;
 }
 
 static bool before(const struct tree *t, uint32_t a, uint32_t b)
 {
     const struct tree_node *x = &t->nodes[a], *y = &t->nodes[b];
+    if (x->total_period != y->total_period)
+        return x->total_period > y->total_period;
     return x->total != y->total ? x->total > y->total : x->row < y->row;
 }
 
-// Merge sort of the children of a node by total.
+// Merge sort of the children of a node by what they stand for.
 static uint32_t sorted(struct tree *t, uint32_t list)
 {
     if (list == 0 || t->nodes[list].next == 0)

@@ -131,6 +131,7 @@ static void add_totals(struct view *v, const struct samples *s,
             continue;
         seen[row] = stamp;
         v->rows[row].total += c->samples;
+        v->rows[row].total_period += c->period;
     }
 }
 
@@ -155,6 +156,7 @@ static int add_counts(struct gather *g, struct samples *s, enum view_by by,
         v->samples += c->samples;
         v->period += c->period;
         v->modes[c->mode] += c->samples;
+        v->mode_periods[c->mode] += c->period;
         if (c->irqs_off)
             v->irqs_off += c->samples;
         if (row == NONE) { // no memory for its chain: samples.chains.cut
@@ -165,10 +167,12 @@ static int add_counts(struct gather *g, struct samples *s, enum view_by by,
         v->rows[row].self_period += c->period;
         if (places && v->rows[row].name == NULL)
             v->unknown += c->samples;
-        if (places)
+        if (places) {
             add_totals(v, s, c, seen, i + 1);
-        else
+        } else {
             v->rows[row].total += c->samples;
+            v->rows[row].total_period += c->period;
+        }
     }
     free(seen);
     return 0;
@@ -176,6 +180,8 @@ static int add_counts(struct gather *g, struct samples *s, enum view_by by,
 
 static int compare_rows(const struct view_row *a, const struct view_row *b)
 {
+    if (a->self_period != b->self_period)
+        return a->self_period < b->self_period ? 1 : -1;
     if (a->self != b->self)
         return a->self < b->self ? 1 : -1;
     if (a->total != b->total)

@@ -24,15 +24,17 @@ struct view_row {
     uint32_t name_size;
     uint32_t key; // the thread, CPU, task
     // Samples here; and here or in what was called from here, each once,
-    // however often its chain comes by.
-    uint64_t self, total, self_period;
+    // however often its chain comes by. The periods are what they stand for,
+    // ticks that came late included: shares are of these.
+    uint64_t self, total, self_period, total_period;
 };
 
 struct view {
-    struct view_row *rows; // by self, the highest first
+    struct view_row *rows; // by self_period, the highest first
     uint32_t count;
-    uint64_t samples, period;   // of the filter's
-    uint64_t modes[MODES];      // likewise
+    uint64_t samples, period; // of the filter's
+    uint64_t modes[MODES];    // likewise
+    uint64_t mode_periods[MODES];
     uint64_t irqs_off, unknown; // without a symbol
     uint32_t *row_of;           // each chain node's row (BY_SYMBOL, ADDRESS)
 };
@@ -47,10 +49,10 @@ void view_free(struct view *v);
 struct tree_node {
     uint32_t row; // of the view it is made from; UINT32_MAX: the root
     uint32_t parent, first, next; // node numbers, 0: none
-    uint64_t self, total;
+    uint64_t self, total, self_period, total_period;
 };
 struct tree {
-    struct tree_node *nodes; // [0] is the root; children by total
+    struct tree_node *nodes; // [0] is the root; children by total_period
     uint32_t count, room;
 };
 // `v` is by symbol or address, with the same filter. -1: no memory.

@@ -15,7 +15,7 @@
 struct group {
     uint32_t image;
     char name[16];
-    uint64_t samples;
+    uint64_t samples, period;
 };
 
 struct groups {
@@ -67,8 +67,8 @@ static int by_samples(const void *a, const void *b)
 {
     const struct group *x = a, *y = b;
 
-    if (x->samples != y->samples)
-        return x->samples < y->samples ? 1 : -1;
+    if (x->period != y->period)
+        return x->period < y->period ? 1 : -1;
     return strcmp(x->name, y->name);
 }
 
@@ -81,6 +81,7 @@ static void find_groups(struct groups *g, struct event *e)
             continue;
         uint32_t n = group_of(g, c); // may move the list
         g->list[n].samples += c->samples;
+        g->list[n].period += c->period;
     }
     if (g->count > 0)
         qsort(g->list, g->count, sizeof(*g->list), by_samples);
@@ -102,18 +103,18 @@ static void heading(const char *what, const char *figures)
     rule();
 }
 
-static void bar_line(const char *name, uint64_t samples, uint64_t most,
+static void bar_line(const char *name, uint64_t part, uint64_t most,
                      uint64_t whole)
 {
     char bar[BAR + 1];
-    unsigned stars = most > 0 ? (samples * BAR + most / 2) / most : 0;
+    unsigned stars = most > 0 ? (part * BAR + most / 2) / most : 0;
 
     if (stars > BAR)
         stars = BAR;
     memset(bar, '*', stars);
     bar[stars] = '\0';
     printf("%*.*s %-*s %6.1f%%\n", NAME_WIDTH, NAME_WIDTH, name, BAR, bar,
-           percent(samples, whole));
+           percent(part, whole));
 }
 
 static const char *base_name(const char *path)
@@ -144,43 +145,48 @@ static void place_name(char *out, size_t size, const struct event *e,
 static void list(const struct settings *s, const struct event *e,
                  const struct view *v, bool with_image)
 {
-    uint64_t most = v->count > 0 ? v->rows[0].self : 0, rest = 0;
+    uint64_t most = v->count > 0 ? v->rows[0].self_period : 0, rest = 0;
     uint32_t shown = 0;
     char name[256];
 
     for (uint32_t i = 0; i < v->count; i++) {
         const struct view_row *row = &v->rows[i];
-        bool small = percent(row->self, v->samples) < s->min_percent;
+        bool small = percent(row->self_period, v->period) < s->min_percent;
         if (small || (s->rows != 0 && shown == s->rows)) {
-            rest += row->self;
+            rest += row->self_period;
             continue;
         }
         place_name(name, sizeof(name), e, row, with_image);
-        bar_line(name, row->self, most, v->samples);
+        bar_line(name, row->self_period, most, v->period);
         shown++;
     }
     if (rest > 0) {
         snprintf(name, sizeof(name), "(the rest, <%.1f%% or beyond %u rows)",
                  s->min_percent, s->rows);
-        bar_line(s->rows != 0 ? name : "(the rest)", rest, most, v->samples);
+        bar_line(s->rows != 0 ? name : "(the rest)", rest, most, v->period);
     }
 }
 
 // --- the report -------------------------------------------------------------
 
-static void proportion(const char *what, uint64_t samples, uint64_t whole)
+static void proportion(const char *what, uint64_t samples, double share)
 {
-    printf("%24s: %10" PRIu64 " (%3.0f%%)\n", what, samples,
-           percent(samples, whole));
+    printf("%24s: %10" PRIu64 " (%3.0f%%)\n", what, samples, share);
 }
 
-static void proportions(const struct sprofile_info *i)
+static double share_of_mode(const struct view *all, unsigned mode)
 {
-    proportion("User samples", i->user, i->taken);
-    proportion("System samples", i->kernel, i->taken);
-    proportion("Interrupt samples", i->irq, i->taken);
-    proportion("Idle samples", i->idle, i->taken);
-    proportion("Total", i->taken, i->taken);
+    return percent(all->mode_periods[mode], all->period);
+}
+
+// How many samples, and how much of the time they stand for.
+static void proportions(const struct sprofile_info *i, const struct view *all)
+{
+    proportion("User samples", i->user, share_of_mode(all, MODE_USER));
+    proportion("System samples", i->kernel, share_of_mode(all, MODE_KERNEL));
+    proportion("Interrupt samples", i->irq, share_of_mode(all, MODE_IRQ));
+    proportion("Idle samples", i->idle, share_of_mode(all, MODE_IDLE));
+    proportion("Total", i->taken, 100);
     putchar('\n');
 }
 
@@ -212,14 +218,14 @@ static void each_group(const struct settings *s, struct event *e,
     for (uint32_t i = 0; i < g.count; i++) {
         struct view_filter filter = { .wanted = in_group, .arg = &g };
         struct view v;
-        if (percent(g.list[i].samples, whole) < s->min_percent)
+        if (percent(g.list[i].period, whole) < s->min_percent)
             continue;
         g.wanted = i;
         make(&v, e, &filter);
         snprintf(what, sizeof(what), "%s %s", g.list[i].name,
                  e->samples.images.list[g.list[i].image].path);
         snprintf(figures, sizeof(figures), "%.1f%% of all but idle",
-                 percent(g.list[i].samples, whole));
+                 percent(g.list[i].period, whole));
         heading(what, figures);
         list(s, e, &v, false);
         putchar('\n');
@@ -250,9 +256,11 @@ static void each_cpu(const struct settings *s, struct event *e)
 static void report_event(const struct settings *s, struct event *e,
                          const struct events *all)
 {
+    static const struct view_filter everything;
     struct view_filter busy = { .modes = 1u << MODE_IDLE };
-    struct view v;
+    struct view v, all_modes;
 
+    make(&all_modes, e, &everything);
     make(&v, e, &busy);
     header_complain(stderr, "sprofile", &e->samples);
     printf("System profile, %.3f s, without sprofile itself\n",
@@ -260,13 +268,14 @@ static void report_event(const struct settings *s, struct event *e,
     header_print_event(stdout, event_name(e), e - all->list, all->count);
     header_print(stdout, &e->info, &e->asked, &e->samples, v.unknown);
     putchar('\n');
-    proportions(&e->info);
+    proportions(&e->info, &all_modes);
     all_code(s, e, &v);
     if (s->per_cpu)
         each_cpu(s, e);
     else
-        each_group(s, e, v.samples);
+        each_group(s, e, v.period);
     view_free(&v);
+    view_free(&all_modes);
 }
 
 void report(const struct settings *s, struct result *r)
@@ -298,18 +307,17 @@ void show_top(const struct settings *s, struct result *r)
         printf(", every %" PRIu64 " %s", e->info.period, e->info.event);
     printf(", %u CPUs: user %.0f%%, system %.0f%%, irq %.0f%%, "
            "idle %.0f%%" CLEAR_LINE,
-           e->info.cpus, percent(whole.modes[MODE_USER], whole.samples),
-           percent(whole.modes[MODE_KERNEL], whole.samples),
-           percent(whole.modes[MODE_IRQ], whole.samples),
-           percent(whole.modes[MODE_IDLE], whole.samples));
+           e->info.cpus, share_of_mode(&whole, MODE_USER),
+           share_of_mode(&whole, MODE_KERNEL), share_of_mode(&whole, MODE_IRQ),
+           share_of_mode(&whole, MODE_IDLE));
     printf("%" PRIu64 " samples in these two seconds, %" PRIu64
            " lost in all" CLEAR_LINE CLEAR_LINE,
            whole.samples, e->info.lost);
     for (uint32_t i = 0; i < v.count && i < s->rows && v.rows[i].self > 0;
          i++) {
         place_name(name, sizeof(name), e, &v.rows[i], true);
-        printf("%6.2f%%  %.60s" CLEAR_LINE, percent(v.rows[i].self, v.samples),
-               name);
+        printf("%6.2f%%  %.60s" CLEAR_LINE,
+               percent(v.rows[i].self_period, v.period), name);
     }
     printf(CLEAR_REST);
     fflush(stdout);
