@@ -153,8 +153,19 @@ def test_profile_of_a_task_until_e(console):
     console.wait_for("until it ends")
     console.settle(1.0)
     console.send("e")
-    report = console.wait_for("strobe:")
-    assert "Samples:" in report and " a\r\n" in report
+    before = console.wait_for("; ended (p print, q quit)")
+    assert "Samples:" not in before
+    console.send("a")  # there is nothing left to pause
+    console.send("p")
+    first = console.wait_for(" a\r\n")
+    console.settle(0.5)
+    console.send("p")
+    again = console.wait_for(" a\r\n")
+    samples = [line for line in first.splitlines() if "Samples:" in line]
+    assert samples and samples[0] in again, (first, again)
+    console.send("q")
+    assert "paused" not in console.wait_for("strobe:")
+    assert console.command("echo $?").startswith("0")
     console.command("kill %1")
     assert console.command("stty -a | grep -o '.icanon'").startswith(" icanon")
 

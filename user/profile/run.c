@@ -19,6 +19,7 @@
 #define RATE_ASSUMED 1000
 #define SAMPLE_BYTES 40
 #define STACK_SAMPLE_BYTES 200 // of about 30 frames
+#define KEY_WAIT_MS 1000
 
 static volatile sig_atomic_t interrupted;
 
@@ -105,7 +106,7 @@ struct live {
     const struct settings *s;
     struct reading *reading;
     struct result *r;
-    bool paused;
+    bool paused, ended;
 };
 
 static void show_status(const struct live *l)
@@ -115,16 +116,20 @@ static void show_status(const struct live *l)
 
     if (!terminal_changed || !isatty(STDERR_FILENO))
         return;
-    reading_info(l->reading);
+    if (!l->ended)
+        reading_info(l->reading);
     for (uint32_t i = 0; i < all->count; i++) {
         taken += all->list[i].info.taken;
         lost += all->list[i].info.lost;
     }
     fprintf(stderr,
-            "\r%.1f s: %llu samples, %llu lost%s (p print, a pause, e end, "
-            "q quit)\33[K",
+            "\r%.1f s: %llu samples, %llu lost%s (p print, %sq quit)\33[K",
             all->list[0].info.elapsed_ns / 1e9, (unsigned long long)taken,
-            (unsigned long long)lost, l->paused ? "; paused" : "");
+            (unsigned long long)lost,
+            l->ended    ? "; ended"
+            : l->paused ? "; paused"
+                        : "",
+            l->ended ? "" : "a pause, e end, ");
 }
 
 static void clear_status(void)
@@ -136,9 +141,21 @@ static void clear_status(void)
 static void print_now(struct live *l)
 {
     clear_status();
-    reading_info(l->reading);
+    if (!l->ended)
+        reading_info(l->reading);
     report(l->s, l->r);
     fflush(stdout);
+}
+
+// From now on there is only to show what has been taken.
+static void end(struct live *l)
+{
+    if (l->ended)
+        return;
+    reading_drain(l->reading);
+    if (!reading_end(l->reading))
+        l->r->status = 1;
+    l->ended = true;
 }
 
 // False: that is the end of it.
@@ -153,34 +170,38 @@ static bool take_key(struct live *l)
         print_now(l);
         return true;
     case 'a':
-        if (reading_pause(l->reading, !l->paused))
+        if (!l->ended && reading_pause(l->reading, !l->paused))
             l->paused = !l->paused;
         return true;
     case 'e':
-        return false;
+        end(l);
+        return true;
     case 'q':
+        end(l);
         clear_status();
         restore_terminal();
-        exit(reading_end(l->reading) ? l->r->status : 1);
+        exit(l->r->status);
     }
     return true;
 }
 
-static bool has_key(void)
+static bool has_key(int timeout_ms)
 {
     struct pollfd keys = { .fd = STDIN_FILENO, .events = POLLIN };
 
-    return terminal_changed && poll(&keys, 1, 0) > 0;
+    return terminal_changed && poll(&keys, 1, timeout_ms) > 0;
 }
 
 // Takes what comes: records, a signal, a key. False: that is the end of it.
 static bool go_on(struct live *l)
 {
     show_status(l);
-    if (interrupted ||
-        !reading_take(l->reading, -1, terminal_changed ? STDIN_FILENO : -1))
+    if (interrupted)
         return false;
-    if (has_key() && !take_key(l))
+    int keys = terminal_changed ? STDIN_FILENO : -1;
+    if (!l->ended && !reading_take(l->reading, -1, keys))
+        return false;
+    if (has_key(l->ended ? KEY_WAIT_MS : 0) && !take_key(l))
         return false;
     return !interrupted;
 }
@@ -208,9 +229,7 @@ void run_task(const struct settings *s, struct result *r)
     struct live live = { .s = s, .reading = &reading, .r = r };
     while (go_on(&live))
         ;
-    reading_drain(&reading);
+    end(&live);
     clear_status();
     restore_terminal();
-    if (!reading_end(&reading))
-        r->status = 1;
 }
