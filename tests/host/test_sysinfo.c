@@ -3,6 +3,7 @@
 // link: kernel/monitor/pattern.c user/libstrobe/sysinfo.c
 // link: user/libstrobe/sysinfo_print.c user/libstrobe/sysinfo_tool.c
 // link: user/libstrobe/table.c user/libstrobe/messages.c
+// link: user/libstrobe/number.c
 #include "test.h"
 
 #include <errno.h>
