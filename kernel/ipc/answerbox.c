@@ -332,19 +332,19 @@ int box_answer(struct answerbox *b, const struct ipc_call *answer)
     struct call *c = take_received(b, answer->id);
     if (!c)
         return -ENOENT;
+    struct ipc_call changed;
     int result = 0;
-    if (likely(c->method >= IPC_M_USER)) {
-        call_answer(c, answer);
-    } else {
-        struct ipc_call changed = *answer;
+    if (unlikely(c->method < IPC_M_USER)) {
+        changed = *answer;
         result = transfer_answer(c, &changed);
         if (result == -EBADF) {
             give_back(b, c, false);
             return result;
         }
-        call_answer(c, &changed);
+        answer = &changed;
     }
-    ipc_count(&b->task->ipc_counters.answer_sent);
+    ipc_count(&b->task->ipc_counters.answer_sent); // who gets it may look
+    call_answer(c, answer);
     return result;
 }
 
@@ -439,8 +439,8 @@ static void refuse_all(struct answerbox *b, struct list *calls)
     while (!list_empty(calls)) {
         struct call *c = list_first(calls, struct call, box_node);
         list_remove(&c->box_node);
-        call_refuse(c, -ECONNRESET);
         ipc_count(&b->task->ipc_counters.answer_sent);
+        call_refuse(c, -ECONNRESET);
     }
 }
 

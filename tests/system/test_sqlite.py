@@ -33,6 +33,7 @@ wait
 sqlite3 db 'select count(*) from t'; echo "let in: $?"
 """,
     # The one who dies has written pages of its transaction, with little cache.
+    # It has its locks until it is dead.
     "journal": f"""sqlite3 db "{FILL}"
 mkfifo never
 (echo "pragma cache_size = 4; begin; update t set n = -1; select 'dirty';"
@@ -40,7 +41,7 @@ mkfifo never
 until grep -q dirty said; do :; done
 ls db-journal
 kill -9 $(pidof sqlite3)
-sqlite3 db "select sum(n) from t; pragma integrity_check;"
+sqlite3 -cmd ".timeout 50000" db "select sum(n) from t; pragma integrity_check;"
 ls db-journal 2>/dev/null || echo rolled back
 : >never
 """,
