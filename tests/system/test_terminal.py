@@ -147,6 +147,18 @@ def test_profile_and_interrupt(console):
     assert console.command("echo $?").startswith("130")
 
 
+def standing_samples(console):
+    """What p prints of them, twice the same: there are no new ones."""
+    console.send("p")
+    first = console.wait_for(" a\r\n")
+    console.settle(0.5)
+    console.send("p")
+    again = console.wait_for(" a\r\n")
+    samples = [line for line in first.splitlines() if "Samples:" in line]
+    assert samples and samples[0] in again, (first, again)
+    return samples[0]
+
+
 def test_profile_of_a_task_until_e(console):
     console.command("tester 100000 &")
     console.send("profile -t $!\r")
@@ -156,13 +168,7 @@ def test_profile_of_a_task_until_e(console):
     before = console.wait_for("; ended (p print, q quit)")
     assert "Samples:" not in before
     console.send("a")  # there is nothing left to pause
-    console.send("p")
-    first = console.wait_for(" a\r\n")
-    console.settle(0.5)
-    console.send("p")
-    again = console.wait_for(" a\r\n")
-    samples = [line for line in first.splitlines() if "Samples:" in line]
-    assert samples and samples[0] in again, (first, again)
+    standing_samples(console)
     console.send("q")
     assert "paused" not in console.wait_for("strobe:")
     assert console.command("echo $?").startswith("0")
@@ -181,18 +187,12 @@ def test_profile_keys(console):
     console.send("a")
     console.wait_for("; paused (")
     console.settle(0.5)
-    console.send("p")
-    first = console.wait_for(" a\r\n")
-    console.settle(0.5)
-    console.send("p")
-    again = console.wait_for(" a\r\n")
-    samples = [line for line in first.splitlines() if "Samples:" in line]
-    assert samples and samples[0] in again, (first, again)
+    samples = standing_samples(console)
     console.send("a")
     console.wait_for("lost (p print")
     console.settle(0.5)
     console.send("p")
-    assert samples[0] not in console.wait_for(" a\r\n")
+    assert samples not in console.wait_for(" a\r\n")
     console.send("q")
     assert "Samples:" not in console.wait_for("strobe:")
     assert console.command("echo $?").startswith("0")

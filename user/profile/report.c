@@ -75,7 +75,6 @@ static void report_event(const struct settings *s, const struct result *result,
                          struct event *e)
 {
     struct report r = { s, result, e, { 0 } };
-
     struct naming naming = { row_name, &r };
 
     view_of_event(&r.view, s, e);

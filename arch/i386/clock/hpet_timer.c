@@ -303,21 +303,18 @@ static const char *hpet_probe(struct timer *t)
 }
 
 // More than any chip we know of has.
-#define HPET(n)                                                              \
-    static struct comparator comparator##n = { .timer = {                    \
-                                                   .name = "hpet" #n,        \
-                                                   .rank =                   \
-                                                       TIMER_RANK_HPET - n,  \
-                                                   .flags = TIMER_PERIODIC | \
-                                                            TIMER_ONESHOT |  \
-                                                            TIMER_ALL_CPUS | \
-                                                            TIMER_NMI,       \
-                                                   .unit = n,                \
-                                                   .probe = hpet_probe,      \
-                                                   .start = hpet_start,      \
-                                                   .stop = hpet_stop,        \
-                                                   .serve = hpet_serve,      \
-                                               } };                          \
+#define HPET(n)                                                          \
+    static struct comparator comparator##n = {                           \
+        .timer.name = "hpet" #n,                                         \
+        .timer.rank = TIMER_RANK_HPET - n,                               \
+        .timer.flags =                                                   \
+            TIMER_PERIODIC | TIMER_ONESHOT | TIMER_ALL_CPUS | TIMER_NMI, \
+        .timer.unit = n,                                                 \
+        .timer.probe = hpet_probe,                                       \
+        .timer.start = hpet_start,                                       \
+        .timer.stop = hpet_stop,                                         \
+        .timer.serve = hpet_serve,                                       \
+    };                                                                   \
     LINKER_SET_ADD_PART(timers, hpet##n, comparator##n.timer)
 
 HPET(0);
