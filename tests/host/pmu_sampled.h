@@ -1,0 +1,63 @@
+// A CPU of a model, whose counters are sampled, and what its NMIs have seen.
+#pragma once
+
+#include "test.h"
+
+#include "pmu_model.h"
+
+static struct pmu_cpu cpu;
+static u64 samples[PMU_COUNTERS], weights[PMU_COUNTERS];
+static u64 unknown;
+static u64 next_period; // what the callback answers
+
+static const struct model_type *const types[] = {
+    &model_p6, &model_v1, &model_v2,  &model_v4,  &model_v5,
+    &model_k7, &model_k8, &model_f15, &model_zen, &model_zen4,
+};
+
+static inline u64 on_sample(void *arg, u32 n, u32 weight)
+{
+    assert_ptr_equal(arg, &samples);
+    assert_true(weight > 0);
+    samples[n]++;
+    weights[n] += weight;
+    return next_period;
+}
+
+static inline void on_nmi(void)
+{
+    if (!pmu_overflow(&cpu, model.eip, on_sample, &samples))
+        unknown++;
+}
+
+static inline void begin(const struct model_type *type)
+{
+    model_init(type);
+    assert_null(pmu_detect(&cpu, &model_io));
+    model.handler = on_nmi;
+    model.faults = 0;
+    model.eip = 0x1000;
+    memset(samples, 0, sizeof(samples));
+    memset(weights, 0, sizeof(weights));
+    unknown = next_period = 0;
+}
+
+static inline struct pmu_code code_of(const char *text)
+{
+    struct pmu_event e;
+    struct pmu_code code;
+
+    assert_int_equal(pmu_event_parse(text, &e), 0);
+    assert_null(pmu_encode(&cpu.pmu, &e, &code));
+    return code;
+}
+
+static inline u32 sample(const char *text, u64 period)
+{
+    struct pmu_code code = code_of(text);
+    u32 n = pmu_choose(&cpu, code.counters);
+
+    assert_int_not_equal(n, PMU_NONE);
+    pmu_sample_start(&cpu, n, &code, period);
+    return n;
+}
