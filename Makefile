@@ -277,17 +277,17 @@ HOST_FLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Werror $(INCLUDES) \
 	-fno-omit-frame-pointer
 HOST_LIB := $(LIB_SOURCES:%=$(B)/host/%.o)
 
-$(B)/host/lib/%.c.o: lib/%.c | $(DEPS)
+$(B)/host/%.c.o: %.c | $(DEPS)
 	@mkdir -p $(@D)
 	$(say) HOSTCC
 	$Qgcc $(HOST_FLAGS) -MMD -MP -c $< -o $@
 
 # A test names the kernel's files that it tests: `// link: kernel/x/y.c`.
 links = $(shell sed -n 's,^// link: *,,p' tests/host/$*.c)
-$(HOST_TESTS): $(B)/host/%: tests/host/%.c $(HOST_LIB) $$(links) | $(DEPS)
-	@mkdir -p $(@D)
-	$(say) HOSTCC
-	$Qgcc $(HOST_FLAGS) -MMD -MP -MF $@.d $< $(links) $(HOST_LIB) -lcmocka -lm -o $@
+$(HOST_TESTS): $(B)/host/%: $(B)/host/tests/host/%.c.o $(HOST_LIB) \
+		$$(addprefix $(B)/host/,$$(addsuffix .o,$$(links)))
+	$(say) HOSTLD
+	$Qgcc $(HOST_FLAGS) $^ -lcmocka -lm -o $@
 
 # The kernels that check themselves, and clang's: tests/system/test_checkers.py.
 CHECKED_KERNELS := checked-addresses checked-races checked-clang
