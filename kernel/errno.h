@@ -46,6 +46,9 @@
 #define ESHUTDOWN 108
 #define ETIMEDOUT 110
 
+// What a system call gives from -ERRNO_MAX to -1 is an error.
+#define ERRNO_MAX 4095
+
 // A signal interrupted the call before it did anything: restart it (without a
 // handler, or with SA_RESTART), else the program sees EINTR.
 #define ERESTARTSYS 512

@@ -132,6 +132,7 @@ static void finish_call(struct trapframe *tf, bool restart)
         tf->eip -= 2; // int $0x80
     } else {
         tf->eax = (u32)-EINTR;
+        t->call_failed = true;
         t->restart_deadline = 0;
     }
     t->restart_error = 0;

@@ -77,6 +77,7 @@ struct thread {
     bool must_exit;      // exec or exit of its task ends it (marked access)
     bool signal_pending; // something deliverable may be there: look (marked
                          // access: set by others, read at each kernel exit)
+    bool call_failed;    // the system call it is in: counted as an error
 
     // A system call that a signal interrupted before it did anything: its
     // number and ERESTARTSYS or ERESTARTNOHAND; 0: none.

@@ -19,16 +19,12 @@ extern const syscall_fn syscall_handlers[CALL_COUNT];
 extern const enum subsystem syscall_family[CALL_COUNT];
 
 u32 syscall_strobe_call(u32 number);
-s32 syscall_interrupted(u32 number, s32 error);
+// What the program gets, where a handler has returned an error.
+s32 syscall_failed(u32 number, s32 error);
 void syscall_init_cpu(struct cpu *cpu);
 // Interrupts off.
-void syscall_count_error(struct syscall_counts *own,
+void syscall_count_error(struct thread *t, struct syscall_counts *own,
                          struct syscall_counts *all);
-
-static ALWAYS_INLINE bool syscall_is_restart(s32 result)
-{
-    return (u32)(result + ERESTARTNOHAND) <= ERESTARTNOHAND - ERESTARTSYS;
-}
 
 static ALWAYS_INLINE u32 syscall_call(u32 number)
 {
@@ -59,8 +55,8 @@ _Static_assert(offsetof(struct trapframe, ebp) == 20, "six arguments");
 static ALWAYS_INLINE void syscall_run(struct trapframe *tf, u32 call)
 {
     s32 result = syscall_invoke(tf, call);
-    if (unlikely(syscall_is_restart(result)))
-        result = syscall_interrupted(tf->vector, result);
+    if (unlikely((u32)result >= (u32)-ERRNO_MAX))
+        result = syscall_failed(tf->vector, result);
     tf->eax = (u32)result;
 }
 
@@ -75,13 +71,13 @@ static ALWAYS_INLINE struct syscall_counts *syscall_own_counts(struct thread *t,
 
 // Counts the call that ends and opens the thread's user account. Interrupts
 // are off.
-static ALWAYS_INLINE void syscall_leave(struct thread *t, u32 call, s32 result)
+static ALWAYS_INLINE void syscall_leave(struct thread *t, u32 call)
 {
     struct syscall_counts *own = syscall_own_counts(t, call);
     struct syscall_counts *all = &this_cpu_read(syscalls)[call];
     u32 ledger;
-    if (unlikely((u32)result >= (u32)-4095))
-        syscall_count_error(own, all);
+    if (unlikely(t->call_failed))
+        syscall_count_error(t, own, all);
     __asm__ volatile(
         LEDGER_TO_USER(LEDGER_UNCOUNTED
                        "addl %%eax, %c[cycles](%[scratch])\n\t"

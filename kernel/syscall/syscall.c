@@ -69,9 +69,11 @@ void syscall_init_cpu(struct cpu *cpu)
     cpu->syscalls = counts[cpu->id];
 }
 
-void syscall_count_error(struct syscall_counts *own, struct syscall_counts *all)
+void syscall_count_error(struct thread *t, struct syscall_counts *own,
+                         struct syscall_counts *all)
 {
     assert_checked(!irqs_enabled());
+    t->call_failed = false;
     struct ledger *l = ledger_write_begin();
     WRITE_ONCE(own->errors, own->errors + 1);
     WRITE_ONCE(all->errors, all->errors + 1);
@@ -158,9 +160,22 @@ struct trapframe *syscall_frame(void)
     return thread_trapframe(current);
 }
 
-// The program sees neither: the way to user mode finds out which it is.
-s32 syscall_interrupted(u32 number, s32 error)
+static bool is_restart(s32 error)
 {
+    return (u32)(error + ERESTARTNOHAND) <= ERESTARTNOHAND - ERESTARTSYS;
+}
+
+s32 syscall_failed(u32 number, s32 error)
+{
+    u32 call = syscall_call(number);
+    if (call == CALL_sigreturn || call == CALL_rt_sigreturn)
+        return error; // what the program had in eax, and no error
+    if (!is_restart(error)) {
+        current->call_failed = true;
+        return error;
+    }
+    // Whether it is run again or has failed with EINTR is found out on the way
+    // to user mode; the program sees nothing else.
     current->restart_call = number;
     current->restart_error = (u32)-error;
     WRITE_ONCE(current->signal_pending, true);

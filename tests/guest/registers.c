@@ -61,6 +61,29 @@ static void switches_and_signals(void)
     ok("FPU, SSE and TLS across switches and signals");
 }
 
+// Numbers that mean something to system calls mean nothing in a register.
+static void eax_across_signals(void)
+{
+    static const int values[] = { -1, -EINTR, -512, -513, -514, -4095, 7 };
+    struct itimerval soon = { .it_value = { 0, 2000 } };
+    on_signal(SIGALRM, on_alarm, SA_RESTART);
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        int after;
+        handled = 0;
+        check(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+        __asm__ volatile(
+            "1: cmpl %[value], %%eax; jne 2f\n\t"
+            "cmpl $0, %[handled]; je 1b\n\t"
+            "2:"
+            : "=a"(after)
+            : "a"(values[i]), [value] "r"(values[i]), [handled] "m"(handled)
+            : "cc", "memory");
+        check(after == values[i]);
+    }
+    on_signal(SIGALRM, SIG_DFL, 0);
+    ok("eax across signals");
+}
+
 static void across_fork(void)
 {
     for (int i = 0; i < 20; i++) {
@@ -204,6 +227,7 @@ int main(void)
     alarm(TEST_SECONDS);
     across_fork();
     switches_and_signals();
+    eax_across_signals();
     alarm(TEST_SECONDS);
     bad_returns();
     forbidden_transfers();

@@ -120,7 +120,7 @@ void trap_syscall(struct trapframe *tf)
     irq_enable();
     syscall_run(tf, call);
     finish_user_work(tf, t);
-    syscall_leave(t, call, (s32)tf->eax);
+    syscall_leave(t, call);
 }
 
 static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
