@@ -19,6 +19,9 @@ MACHINES = [
     ("an old CPU", ["--cpu", "pentium3"], "", 2, "the LAPIC timer"),
     ("a CPU without SSE", ["--cpu", "pentium2"], "", 2, "the LAPIC timer"),
     ("no APIC", ["--cpu", "max,-apic"], "", 1, "pit"),
+    # The firmware's tables name an I/O APIC there, and there is none.
+    ("8259 beside LAPIC", ["--machine", "isapc", "--cpu", "pentium2"], "", 1,
+     "the LAPIC timer"),
     ("no APIC, PIT clock", ["--cpu", "max,-apic"], "clocksource=pit", 1, "pit"),
     ("events by the HPET", [], "timer=hpet", 4, "hpet0"),
     ("events by messages", ["--qemu-args", "-global hpet.msi=on"],

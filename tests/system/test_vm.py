@@ -69,6 +69,16 @@ def test_arguments_are_kept():
     assert done.stdout == b"[a b][$HOME][']"
 
 
+def test_arguments_for_the_kernel_and_qemu_add_up():
+    done = subprocess.run([VM, "--qemu-args", "-no-hpet", "--kargs",
+                           "clocksource=pit", "--qemu-args", "-name red",
+                           "--kargs", "timer=pit", "--",
+                           "sysinfo kernel.cmdline; sysinfo system.clock"],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    assert "clocksource=pit timer=pit" in done.stdout, done
+    assert "the firmware names none" in done.stdout, done
+
+
 def test_status_of_a_signal():
     assert vm("kill -9 $$").status == 128 + signal.SIGKILL
     assert vm("kill -SEGV $$").status == 128 + signal.SIGSEGV

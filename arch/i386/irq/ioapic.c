@@ -54,7 +54,7 @@ int ioapic_add(paddr_t base, u32 gsi_base)
         return -ENOMEM;
     io->data = io->select + 4;
     u32 version = ioapic_read(io, REG_VERSION);
-    if (version == ~0u)
+    if (version == 0 || version == ~0u) // the tables tell of what is not there
         return -ENODEV;
     io->gsi_base = gsi_base;
     io->pins = (version >> 16 & 0xff) + 1;
