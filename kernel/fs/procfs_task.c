@@ -248,11 +248,26 @@ static void put_cpu_list(struct text *t, u32 mask)
     }
 }
 
+// On a line of its own, whatever is in it.
+static void put_status_name(struct text *t, const char *name)
+{
+    text_printf(t, "Name:\t");
+    for (; *name != '\0'; name++) {
+        if (*name == '\n')
+            text_printf(t, "\\n");
+        else if (*name == '\\')
+            text_printf(t, "\\\\");
+        else
+            text_append(t, name, 1);
+    }
+}
+
 static void put_status_ids(struct text *t, const struct snapshot *s,
                            u32 descriptors)
 {
-    text_printf(t, "Name:\t%s\nUmask:\t%04o\nState:\t%c (%s)\n", s->name,
-                s->umask, s->state, state_name(s->state));
+    put_status_name(t, s->name);
+    text_printf(t, "\nUmask:\t%04o\nState:\t%c (%s)\n", s->umask, s->state,
+                state_name(s->state));
     text_printf(t, "Tgid:\t%u\nNgid:\t0\nPid:\t%u\nPPid:\t%u\n", s->of.id,
                 s->id, s->of.parent);
     text_printf(t, "TracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\n", s->of.uid, s->euid,

@@ -56,12 +56,33 @@ static void no_utf8(void **state UNUSED)
     CHECK("\xc3(", "\"\\u00c3(\"");
 }
 
+static void check_printable(const char *text, const char *want)
+{
+    char *copy = strdup(text);
+
+    assert_ptr_equal(printable(copy), copy);
+    assert_string_equal(copy, want);
+    free(copy);
+}
+
+static void terminals(void **state UNUSED)
+{
+    check_printable("", "");
+    check_printable("luaV_execute [x] ~", "luaV_execute [x] ~");
+    check_printable("\x1b[2J\n\t\r\x7f.", "?[2J????.");
+    check_printable("\xc3\xa4\xe2\x82\xac", "\xc3\xa4\xe2\x82\xac");
+    check_printable("\xc2\x9b\x32J", "??2J"); // CSI in one character
+    check_printable("\xc2\xa0", "\xc2\xa0");
+    check_printable("\x9b\xff\xc3", "???");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_and_escapes),
         cmocka_unit_test(utf8),
         cmocka_unit_test(no_utf8),
+        cmocka_unit_test(terminals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

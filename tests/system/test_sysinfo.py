@@ -218,3 +218,22 @@ def test_cost_with_2000_threads():
     assert meeting <= 2000 * 21 + 8000, result
     whole = int(re.search(r"system.threads: (\d+) us", result.output).group(1))
     assert whole <= 2000, result
+
+
+def test_names_are_harmless_to_terminals():
+    """A program may be called anything: orders for the terminal, two lines."""
+    run = vm(r"""name=$(printf 'a\033[2Jb\nc\\\t\303\244\377'); cd /tmp
+        cp /bin/lua "$name"; "./$name" -e 'while true do end' &
+        for i in 1 2 3 4 5 6 7 8 9; do
+            grep -q a /proc/$!/comm && break
+            sleep 0.1
+        done
+        tasks; tasks -a; tasks -t $!; sysinfo system.tasks
+        top -b -n 1 -d 0.1; top -b -v threads -n 1 -d 0.1
+        head -n 2 /proc/$!/status | tr '\033\377' '??'; kill $!""")
+    assert run.status == 0 and run.errors == "", run
+    assert "\x1b" not in run.output and "\ufffd" not in run.output, run
+    named = [line for line in run.output.splitlines() if "a?[2Jb" in line]
+    assert len(named) == 7 and all("c\\" in line for line in named), run
+    assert named[0].endswith(" a?[2Jb?c\\?ä?"), run
+    assert named[6].startswith("Name:\ta?[2Jb\\nc\\\\\t"), run

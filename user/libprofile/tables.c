@@ -87,7 +87,8 @@ static void print_node(const struct branches *b, const struct tree_node *n,
 
     b->naming->name(name, sizeof(name), &b->v->rows[n->row], b->naming->arg);
     printf("%6.2f%% %6.2f%%  %*s%s\n", percent(n->total_period, b->v->period),
-           percent(n->self_period, b->v->period), 2 * depth, "", name);
+           percent(n->self_period, b->v->period), 2 * depth, "",
+           printable(name));
 }
 
 static void print_branch(const struct branches *b, uint32_t node, int depth)

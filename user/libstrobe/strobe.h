@@ -122,11 +122,15 @@ struct table {
 };
 void table_init(struct table *t, const struct table_column *columns,
                 unsigned column_count);
-// The next cell, left to right, row after row.
+// The next cell, left to right, row after row. What is not printable is shown
+// as '?'.
 void table_add(struct table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 // Prints titles and rows, each column as wide as its widest cell, and frees
 // the cells.
 void table_print(struct table *t, FILE *out);
+// Makes a name harmless to terminals, in its place: what is neither printable
+// ASCII nor UTF-8 becomes '?'. Gives `text`.
+char *printable(char *text);
 // A string as JSON writes it, with its quotation marks.
 void json_string(FILE *out, const char *text, size_t size);

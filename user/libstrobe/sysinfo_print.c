@@ -3,7 +3,6 @@
 
 #include "strobe.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +18,9 @@ static void format_text(const struct sysinfo_field *f, const void *record,
 
     if (n >= size)
         n = size - 1;
-    for (size_t i = 0; i < n; i++)
-        buf[i] = isprint((unsigned char)text[i]) ? text[i] : '?';
+    memcpy(buf, text, n);
     buf[n] = '\0';
+    printable(buf);
 }
 
 static void format_number(const struct sysinfo_field *f, uint64_t number,

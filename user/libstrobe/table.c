@@ -6,6 +6,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+// The length of the UTF-8 sequence of more than one byte that `text` begins
+// with; 0: it begins with none (RFC 3629, section 4).
+static size_t utf8_length(const unsigned char *text, size_t size)
+{
+    unsigned char c = text[0];
+    size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+    unsigned char low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+    unsigned char high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+
+    if (c < 0xc2 || c > 0xf4 || size < length)
+        return 0;
+    if (text[1] < low || text[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    return length;
+}
+
+// Codes of control characters beyond ASCII: U+0080 to U+009F.
+static bool is_c1(const unsigned char *text)
+{
+    return text[0] == 0xc2 && text[1] < 0xa0;
+}
+
+char *printable(char *text)
+{
+    size_t size = strlen(text);
+
+    for (size_t i = 0; i < size; i++) {
+        unsigned char *c = (unsigned char *)text + i;
+        size_t more = *c >= 0x80 ? utf8_length(c, size - i) : 0;
+        if (more > 0 && !is_c1(c))
+            i += more - 1;
+        else if (*c < ' ' || *c >= 0x7f)
+            *c = '?';
+    }
+    return text;
+}
+
 void table_init(struct table *t, const struct table_column *columns,
                 unsigned column_count)
 {
@@ -21,6 +62,8 @@ void table_add(struct table *t, const char *fmt, ...)
     if (vasprintf(&text, fmt, args) < 0)
         text = NULL;
     va_end(args);
+    if (text != NULL)
+        printable(text);
 
     if (t->count == t->room) {
         size_t room = t->room * 2 + 64;
@@ -81,26 +124,6 @@ void table_print(struct table *t, FILE *out)
     free(t->cells);
     t->cells = NULL;
     t->count = t->room = 0;
-}
-
-// The length of the UTF-8 sequence of more than one byte that `text` begins
-// with; 0: it begins with none (RFC 3629, section 4).
-static size_t utf8_length(const unsigned char *text, size_t size)
-{
-    unsigned char c = text[0];
-    size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-    unsigned char low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
-    unsigned char high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
-
-    if (c < 0xc2 || c > 0xf4 || size < length)
-        return 0;
-    if (text[1] < low || text[1] > high)
-        return 0;
-    for (size_t i = 2; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    return length;
 }
 
 void json_string(FILE *out, const char *text, size_t size)

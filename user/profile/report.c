@@ -1,6 +1,7 @@
 // The report as text: an honest header, then a table or the tree of calls.
 #include "profile.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define TREE_PERCENT_MIN 0.5 // branches below are summed up
@@ -39,10 +40,12 @@ static void print_header(const struct report *r)
     const struct result *result = r->result;
     const struct events *all = &result->events;
     const struct event *e = r->event;
+    char program[PATH_MAX];
 
-    printf("Profile of %s (task %u), %.3f s\n",
-           result->program != NULL ? result->program : "?", result->task,
-           e->info.elapsed_ns / 1e9);
+    snprintf(program, sizeof(program), "%s",
+             result->program != NULL ? result->program : "?");
+    printf("Profile of %s (task %u), %.3f s\n", printable(program),
+           result->task, e->info.elapsed_ns / 1e9);
     header_print_event(stdout, event_name(e), e - all->list, all->count);
     header_print(stdout, &e->info, &e->asked, &e->samples, r->view.unknown);
     putchar('\n');

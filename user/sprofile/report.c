@@ -139,6 +139,7 @@ static void place_name(char *out, size_t size, const struct event *e,
         snprintf(out, size, "%s 0x%x", image, row->address);
     else
         snprintf(out, size, "%s [unknown]", image);
+    printable(out);
 }
 
 // The rows of a view with bars; what is below the minimum as one.
@@ -226,7 +227,7 @@ static void each_group(const struct settings *s, struct event *e,
                  e->samples.images.list[g.list[i].image].path);
         snprintf(figures, sizeof(figures), "%.1f%% of all but idle",
                  percent(g.list[i].period, whole));
-        heading(what, figures);
+        heading(printable(what), figures);
         list(s, e, &v, false);
         putchar('\n');
         view_free(&v);

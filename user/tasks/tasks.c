@@ -53,14 +53,14 @@ static void list_tasks(const struct settings *s)
     }
     printf("  ID  Threads      Mem      uTime      sTime Name\n");
     for (size_t i = 0; i < count; i++) {
-        const struct sysinfo_task *t = &tasks[i];
+        struct sysinfo_task *t = &tasks[i];
         uint64_t user = sysinfo_milliseconds(t->user, s->hz);
         uint64_t kernel = sysinfo_milliseconds(t->kernel, s->hz);
         printf("%4" PRIu32 " %5" PRIu32 " %9" PRIu64 " %6" PRIu64 ":%2" PRIu64
                " %6" PRIu64 ":%2" PRIu64 " %s\n",
                t->id, t->threads, (uint64_t)t->virtual, user / MS_PER_SECOND,
                user % MS_PER_SECOND, kernel / MS_PER_SECOND,
-               kernel % MS_PER_SECOND, t->name);
+               kernel % MS_PER_SECOND, printable(t->name));
     }
     free(tasks);
 }
