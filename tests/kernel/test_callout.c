@@ -13,7 +13,7 @@ struct probe {
     u32 fired;
     u32 turn; // which of all it was
     u64 at;
-    bool in_interrupt, silent, through;
+    bool in_interrupt, silent, may_end, through;
 };
 
 static u32 turns; // counted by handlers of one CPU only, where it is used
@@ -160,10 +160,13 @@ KERNEL_TEST(drain_beats_a_handler_that_sets_itself)
 
 static void sleep_and_note(struct callout *c)
 {
+    struct probe *p = probe_of(c);
     expect(irqs_enabled() && !this_cpu()->irq_depth);
-    WRITE_ONCE(probe_of(c)->fired, 1);
+    WRITE_ONCE(p->fired, 1);
+    while (!READ_ONCE(p->may_end))
+        sleep_for(100 * NSEC_PER_USEC);
     sleep_for(2 * NSEC_PER_MSEC);
-    WRITE_ONCE(probe_of(c)->through, true);
+    WRITE_ONCE(p->through, true);
 }
 
 // What waits for the thread behind another one can still be stopped.
@@ -181,8 +184,9 @@ KERNEL_TEST(callouts_of_threads_may_sleep)
     expect(!callout_stop(&sleeper.callout)); // it runs
     expect(callout_pending(&next.callout));
     expect(callout_stop(&next.callout));
+    WRITE_ONCE(sleeper.may_end, true);
     expect(!callout_drain(&sleeper.callout));
-    expect(sleeper.through);
+    expect(READ_ONCE(sleeper.through));
     thread_set_affinity(current, affinity);
     sleep_for(NSEC_PER_MSEC);
     expect(!next.fired);
