@@ -92,9 +92,12 @@ static void broken(void)
         check_error(write(p[1], "x", 1), EPIPE);
         _exit(0);
     }
-    int status;
+    int status, bytes = 0;
     close(p[1]);
-    sleep_ms(50);
+    while (bytes < PIPE_BYTES) { // until it is full, and the child waits
+        sleep_ms(1);
+        check(ioctl(p[0], FIONREAD, &bytes) == 0);
+    }
     close(p[0]);
     check(waitpid(child, &status, 0) == child && status == 0);
     signal(SIGPIPE, SIG_DFL);
@@ -212,25 +215,35 @@ static void on_usr1(int signal)
 static void interrupted(void)
 {
     char c;
-    check(pipe(p) == 0);
+    int told[2], status;
+    check(pipe(p) == 0 && pipe(told) == 0);
+    check(fcntl(told[0], F_SETFL, O_NONBLOCK) == 0);
     pid_t child = fork();
     if (child == 0) {
         on_signal(SIGUSR1, on_usr1, 0);
+        check(write(told[1], "", 1) == 1);
         check_error(read(p[0], &c, 1), EINTR);
         on_signal(SIGUSR1, on_usr1, SA_RESTART);
+        check(write(told[1], "", 1) == 1);
         check(read(p[0], &c, 1) == 1 && c == '!');
         _exit(0);
     }
-    int status;
-    sleep_ms(50);
-    check(kill(child, SIGUSR1) == 0);
-    sleep_ms(50);
-    check(kill(child, SIGUSR1) == 0);
-    sleep_ms(50);
+    while (read(told[0], &c, 1) != 1)
+        sleep_ms(1);
+    do { // the first may come before it reads
+        check(kill(child, SIGUSR1) == 0);
+        sleep_ms(5);
+    } while (read(told[0], &c, 1) != 1);
+    for (int i = 0; i < 10; i++) {
+        sleep_ms(5);
+        check(kill(child, SIGUSR1) == 0);
+    }
     check(write(p[1], "!", 1) == 1);
     check(waitpid(child, &status, 0) == child && status == 0);
     close(p[0]);
     close(p[1]);
+    close(told[0]);
+    close(told[1]);
     ok("a signal interrupts or restarts a read");
 }
 

@@ -2,6 +2,7 @@
 // and what must not work.
 #include "ipc.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 
@@ -155,25 +156,34 @@ static void on_usr1(int signal)
 static void interrupted(void)
 {
     int phone = ipc_connect(server), other = ipc_connect(server), status;
+    int told[2];
+    char byte;
+    check(pipe2(told, O_NONBLOCK) == 0);
     pid_t child = fork();
 
     if (child == 0) {
         struct ipc_call call = { .method = M_HOLD, .flags = IPC_F_WAIT };
         on_signal(SIGUSR1, on_usr1, SA_RESTART);
+        check(write(told[1], "", 1) == 1);
         check_error(ipc_call(phone, &call), EINTR);
         uint32_t id = call.id;
         check_error(ipc_wait(phone, &call, -1), EINTR);
-        check(ipc_wait(phone, &call, -1) == 0);
+        check(write(told[1], "", 1) == 1);
+        while (ipc_wait(phone, &call, -1) != 0)
+            check(errno == EINTR);
         check(call.id == id && call.retval == 7);
         _exit(0);
     }
-    for (int i = 0; i < 2; i++) {
-        sleep_ms(50);
+    while (read(told[0], &byte, 1) != 1)
+        sleep_ms(1);
+    do { // as often as it takes: some may come before it waits
         check(kill(child, SIGUSR1) == 0);
-    }
-    sleep_ms(50);
+        sleep_ms(5);
+    } while (read(told[0], &byte, 1) != 1);
     check(ask(other, M_RELEASE) == 0);
     check(waitpid(child, &status, 0) == child && status == 0);
+    close(told[0]);
+    close(told[1]);
     close(phone);
     close(other);
     ok("signals");
