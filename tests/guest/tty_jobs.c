@@ -149,11 +149,15 @@ static void raw_reads(int tty)
     set_raw(tty, 3, 0);
     type_later(tty, "xyz", 50);
     check(reads(tty, "xyz"));
-    set_raw(tty, 9, 1);
+    set_raw(tty, 9, 1); // nothing ends the wait for the first
     start = now_ns();
-    type_later(tty, "few", 100);
+    type_later(tty, "1", 150);
+    check(reads(tty, "1"));
+    check(now_ns() - start >= 250000000ull);
+    type_text(tty, "few");
+    start = now_ns();
     check(reads(tty, "few"));
-    check(now_ns() - start >= 200000000ull);
+    check(now_ns() - start >= 100000000ull);
 }
 
 static void polling(int tty)
@@ -370,7 +374,7 @@ static void acquire_by_open(void)
     check(tcgetsid(tty) == getpid());
 }
 
-static int hang_up_result[2];
+static int hang_up_ready[2], hang_up_result[2];
 
 static void outlive_the_leader(int tty)
 {
@@ -378,10 +382,12 @@ static void outlive_the_leader(int tty)
     char c;
 
     if (fork() != 0) {
-        sleep_ms(50); // the child is about to read
+        check(read(hang_up_ready[0], &c, 1) == 1);
+        sleep_ms(50); // most likely it reads by then
         return;
     }
     on_signal(SIGHUP, catch, 0);
+    check(write(hang_up_ready[1], "", 1) == 1);
     // The end of the terminal or the signal, whichever is first.
     errno = 0;
     n = read(tty, &c, 1);
@@ -402,7 +408,7 @@ static void hang_up(void)
 {
     char c;
 
-    check(pipe(hang_up_result) == 0);
+    check(pipe(hang_up_ready) == 0 && pipe(hang_up_result) == 0);
     in_session(outlive_the_leader);
     check(read(hang_up_result[0], &c, 1) == 1);
     check(c == 'y');
