@@ -102,17 +102,15 @@ int main(void)
     for (size_t i = 0; i < count; i++)
         check(pthread_create(&threads[i], NULL, reader, (void *)i) == 0);
     unsigned changes = 0;
-    while (__atomic_load_n(&running, __ATOMIC_SEQ_CST) > 0) {
+    do {
         if (ours)
             change(changes++);
         sched_yield();
-    }
+    } while (__atomic_load_n(&running, __ATOMIC_SEQ_CST) > 0);
     for (size_t i = 0; i < count; i++)
         check(pthread_join(threads[i], NULL) == 0);
-    if (ours) {
+    if (ours)
         restore(offset);
-        check(changes > 0);
-    }
     ok("no clock runs backwards while it is set and adjusted");
     return 0;
 }

@@ -36,13 +36,14 @@ static void clocks_agree(void)
 {
     struct timeval tv;
     struct timespec resolution;
-    uint64_t real = clock_ns(CLOCK_REALTIME);
+    uint64_t before = clock_ns(CLOCK_REALTIME);
 
     check(gettimeofday(&tv, NULL) == 0);
     uint64_t day = tv.tv_sec * 1000000000ull + tv.tv_usec * 1000ull;
-    check(day + 1000 >= real && day - real < 1000 * MS);
+    check(day + 1000 >= before && day <= clock_ns(CLOCK_REALTIME));
     time_t now = time(NULL);
-    check(now >= tv.tv_sec && now <= tv.tv_sec + 1);
+    check(now >= tv.tv_sec);
+    check((uint64_t)now * SEC <= clock_ns(CLOCK_REALTIME));
     check(now > 1700000000); // a sane date
     check(clock_getres(CLOCK_MONOTONIC, &resolution) == 0);
     check(resolution.tv_sec == 0 && resolution.tv_nsec > 0);
@@ -95,13 +96,13 @@ static void timers(void)
     on_signal(SIGALRM, on_alarm, 0);
     alarm(0);
     check(alarm(100) == 0);
-    check(alarm(50) >= 99);
+    check(alarm(50) >= 90);
     check(getitimer(ITIMER_REAL, &old) == 0);
-    check(old.it_value.tv_sec >= 48 && old.it_value.tv_sec <= 50);
+    check(old.it_value.tv_sec >= 40 && old.it_value.tv_sec <= 50);
     check(old.it_interval.tv_sec == 0 && old.it_interval.tv_usec == 0);
     uint64_t start = now_ns();
     check(setitimer(ITIMER_REAL, &timer, &old) == 0);
-    check(old.it_value.tv_sec >= 48);
+    check(old.it_value.tv_sec >= 30);
     while (alarms < 5)
         pause();
     check(now_ns() - start >= 50 * MS);
@@ -115,13 +116,28 @@ static void timers(void)
     check_error(setitimer(9, &timer, NULL), EINVAL);
 
     alarms = 0;
-    check(alarm(1) == 0);
     start = now_ns();
-    pause();
-    check(alarms == 1 && now_ns() - start >= 990 * MS);
+    check(alarm(1) == 0);
+    while (alarms == 0)
+        sleep_ms(1);
+    check(alarms == 1 && now_ns() - start >= SEC);
     alarm(TEST_SECONDS);
     on_signal(SIGALRM, SIG_DFL, 0);
     ok("alarm and setitimer");
+}
+
+// What a sleep of 100 ms costs. (The best of some: a host that stops a CPU
+// which is on its way to sleep or back charges us.)
+static uint64_t cpu_time_of_sleep(void)
+{
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 50 && best >= 50 * MS; i++) {
+        uint64_t start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+        sleep_ms(100);
+        uint64_t used = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start;
+        best = used < best ? used : best;
+    }
+    return best;
 }
 
 static void cpu_time(void)
@@ -141,9 +157,7 @@ static void cpu_time(void)
         after.ru_stime.tv_usec - before.ru_stime.tv_usec;
     check(used >= 30000);
 
-    uint64_t start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    sleep_ms(100);
-    check(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start < 50 * MS);
+    check(cpu_time_of_sleep() < 50 * MS);
 
     pid_t pid = fork();
     check(pid >= 0);
