@@ -135,11 +135,10 @@ static void tasks(void)
                       user * TICKS / US_PER_SECOND)) <= 1);
     check(labs((long)(ticks_after.tms_cstime - ticks.tms_cstime -
                       system * TICKS / US_PER_SECOND)) <= 1);
-    if (strobe) { // its last instructions in the kernel may still have come
-        int64_t kernel = cycles_us(zombie.kernel + zombie.child_kernel);
+    if (strobe) { // a zombie has used its last cycle
         check(zombie.state == SYSINFO_ZOMBIE);
         check(cycles_us(zombie.user + zombie.child_user) == user);
-        check(kernel <= system && kernel >= system - 2000);
+        check(cycles_us(zombie.kernel + zombie.child_kernel) == system);
         check(cycles_us(zombie.user + zombie.kernel) >= 40000);
         check(cycles_us(zombie.child_user + zombie.child_kernel) >= 45000);
     }
