@@ -47,10 +47,10 @@ static void cpu_itimer(int which, int signal)
     timer = (struct itimerval){ 0 };
     check(setitimer(which, &timer, &left) == 0);
     check(left.it_interval.tv_usec == 5000);
+    __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+    check(pthread_join(thread, NULL) == 0); // which may be in the handler
     int seen = calls;
     check(clock_ns(watched) - start >= seen * (on_strobe() ? 5 : 4) * MS);
-    __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
-    check(pthread_join(thread, NULL) == 0);
     use_cpu(20 * MS);
     check(calls == seen);
     on_signal(signal, SIG_DFL, 0);
