@@ -338,6 +338,8 @@ static void silent_timer(void)
     struct timespec now;
     timer_t id;
 
+    if (!on_strobe())
+        return;
     check(timer_create(CLOCK_REALTIME, &event, &id) == 0);
     check(timer_getoverrun(id) == 0);
     check(clock_gettime(CLOCK_REALTIME, &now) == 0);
