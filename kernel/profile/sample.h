@@ -84,6 +84,7 @@ struct session;
 int session_begin(struct task *task, const struct sprofile_options *options,
                   struct waitq *readers, struct session **out);
 void session_end(struct session *s); // frees it; sleeps
+// When it has paused it takes nothing any more, on any CPU.
 void session_pause(struct session *s, bool pause);
 void session_info(struct session *s, struct sprofile_info *out);
 // True when a read should be answered without waiting longer.

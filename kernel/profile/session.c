@@ -109,6 +109,8 @@ static void set_paused(struct session *s, bool paused, bool wait_exec)
     WRITE_ONCE(s->samples_of, s->paused ? NULL : s->source);
     if (counting(s))
         stretch_begins(s);
+    else if (was)
+        smp_sync_others(); // a sample_take that still saw it has returned
 }
 
 void session_exec_seen(struct session *s)
