@@ -38,12 +38,15 @@ KERNEL_TEST(devices_tsc_to_ns_is_exact)
     }
 }
 
+#define DIFFERENCE_MAX_PPM 1000 // a tick of the PIT is 170
+
 // How far clock_now_ns is from a reference over 5 ms, in ppm. The host of a
-// virtual machine may stop it between two reads: the best of some attempts.
+// virtual machine may stop it between two reads: the first good one of many
+// attempts, or the best.
 static u64 difference_ppm(const struct timecounter *r)
 {
     u64 best = ~0ull;
-    for (u32 attempt = 0; attempt < 5; attempt++) {
+    for (u32 i = 0; i < 200 && best >= DIFFERENCE_MAX_PPM; i++) {
         u32 flags = irq_save();
         u64 start = r->read();
         u64 start_ns = clock_now_ns(), ns;
@@ -69,7 +72,7 @@ KERNEL_TEST(devices_clock_agrees_with_every_counter)
         // One that must be started runs only while it tells the time.
         if ((*tc)->why_not || (*tc)->start || *tc == timecounter_in_use())
             continue;
-        expect(difference_ppm(*tc) < 1000); // a tick of the PIT is 170 ppm
+        expect(difference_ppm(*tc) < DIFFERENCE_MAX_PPM);
         compared++;
     }
     expect(compared > 0);
@@ -90,8 +93,9 @@ static void shot_fired(struct callout *t)
     WRITE_ONCE(s->fired, clock_now_ns());
 }
 
-static void wait_for(struct shot *s, u64 limit)
+static void wait_for(struct shot *s)
 {
+    u64 limit = clock_now_ns() + TEST_PATIENCE;
     while (!READ_ONCE(s->fired) && clock_now_ns() < limit)
         cpu_relax();
 }
@@ -104,7 +108,7 @@ KERNEL_TEST(devices_one_shot_fires_when_due)
         callout_init(&s.timeout, shot_fired, CALLOUT_INTERRUPT);
         u64 due = clock_now_ns() + delays_us[i] * NSEC_PER_USEC;
         callout_set(&s.timeout, due);
-        wait_for(&s, due + 2 * NSEC_PER_SEC);
+        wait_for(&s);
         expect(s.fired >= due);
         expect(s.in_interrupt);
         callout_drain(&s.timeout);
@@ -118,7 +122,7 @@ KERNEL_TEST(devices_long_one_shot_is_split)
     callout_init(&s.timeout, shot_fired, CALLOUT_INTERRUPT);
     u64 due = clock_now_ns() + 2500 * NSEC_PER_MSEC;
     callout_set(&s.timeout, due);
-    wait_for(&s, due + 5 * NSEC_PER_SEC);
+    wait_for(&s);
     expect(s.fired >= due);
     callout_drain(&s.timeout);
 }
@@ -133,7 +137,7 @@ KERNEL_TEST(devices_early_interrupt_changes_nothing)
     callout_set(&s.timeout, due);
     clock_arm(clock_now_ns());
     irq_restore(flags);
-    wait_for(&s, due + 5 * NSEC_PER_SEC);
+    wait_for(&s);
     expect(s.fired >= due);
     callout_drain(&s.timeout);
 }
@@ -152,9 +156,11 @@ KERNEL_TEST(devices_rtc_round_trip)
     s64 now = rtc_read_seconds();
     expect(now > 0);
     for (u32 i = 0; i < ARRAY_SIZE(dates); i++) {
+        u64 start = clock_now_ns();
         expect(rtc_write_seconds(dates[i]) == 0);
-        s64 read = rtc_read_seconds();
-        expect(read >= dates[i] && read <= dates[i] + 2);
+        s64 read = rtc_read_seconds() - dates[i];
+        u64 took = clock_now_ns() - start;
+        expect(read >= 0 && read <= (s64)(took / NSEC_PER_SEC) + 2);
     }
     expect(rtc_write_seconds(-1) == -EINVAL);
     expect(rtc_write_seconds(1ll << 50) == -EINVAL);
@@ -180,7 +186,7 @@ KERNEL_TEST(devices_interrupts_are_counted)
     u64 before = irq_count(cpu, vector);
     for (u32 i = 1; i <= 100; i++) {
         lapic_send_ipi(this_cpu()->apic_id, vector);
-        u64 limit = clock_now_ns() + NSEC_PER_SEC;
+        u64 limit = clock_now_ns() + TEST_PATIENCE;
         while (READ_ONCE(handled) < i && clock_now_ns() < limit)
             cpu_relax();
     }

@@ -9,7 +9,8 @@
 #include "lib/string.h"
 
 #define METHOD IPC_M_USER
-#define SOON (clock_now_ns() + 2 * NSEC_PER_SEC)
+#define INTERRUPTS 5u
+#define SOON (clock_now_ns() + TEST_PATIENCE)
 
 struct ends {
     struct answerbox *box;
@@ -187,6 +188,15 @@ KERNEL_TEST(ipc_forward)
     expect(objects() == before);
 }
 
+// Some interrupts of the timer: each ends a sleep, unless the host of a virtual
+// machine makes that too late to begin. The notification that they brought.
+static void be_notified(struct answerbox *b, struct ipc_call *got)
+{
+    for (u32 i = 0; i < INTERRUPTS; i++)
+        sleep_ms(2);
+    expect(box_wait(b, got, SOON) == 0 && got->method == IPC_M_IRQ);
+}
+
 // However many interrupts: one notification, which says how many.
 KERNEL_TEST(ipc_interrupts)
 {
@@ -200,11 +210,11 @@ KERNEL_TEST(ipc_interrupts)
     expect(irq_notify(b, 0x100, true) == -EINVAL);
     expect(irq_notify(b, vector, true) == 0);
     expect(irq_notify(b, vector, true) == -EBUSY);
-    for (u32 i = 0; i < 5; i++)
-        sleep_ms(2); // a timer interrupt ends it
-    expect(box_wait(b, &got, SOON) == 0);
-    expect(got.method == IPC_M_IRQ && got.arg[1] == vector);
-    expect(got.arg[2] >= 5 && got.arg[3] < cpu_count && !got.id);
+    be_notified(b, &got);
+    for (u32 i = 0; i < 100 && got.arg[2] < INTERRUPTS; i++)
+        be_notified(b, &got);
+    expect(got.arg[1] == vector && got.arg[2] >= INTERRUPTS);
+    expect(got.arg[3] < cpu_count && !got.id);
     expect(irq_notify(b, vector, false) == 0);
     sleep_ms(5);
     while (box_wait(b, &got, 0) == 0) // what came until then

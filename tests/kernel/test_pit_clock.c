@@ -10,8 +10,7 @@
 #include "kernel/time/timer.h"
 #include "lib/string.h"
 
-#define HANGS_NS (100 * NSEC_PER_SEC) // it will not come any more
-#define ERROR_PPM 2000u               // of the TSC against the PIT
+#define ERROR_PPM 2000u // of the TSC against the PIT
 #define ERROR_TICKS 64u // two latches on their way (QEMU), and rounding
 
 static struct timecounter *pit(void)
@@ -149,7 +148,7 @@ static void read_under_nmis(struct timecounter *tc)
     expect(timer_start(t, TIMER_PERIODIC | TIMER_NMI, period, read_in_nmi,
                        tc) == 0);
     struct reading first = read_it(tc), last = first;
-    u64 limit = clock_now_ns() + HANGS_NS;
+    u64 limit = clock_now_ns() + TEST_PATIENCE;
     while (READ_ONCE(in_nmi[0].count) < 100 && clock_now_ns() < limit) {
         struct reading now = read_it(tc);
         expect(now.ticks - last.ticks < 1u << 31);
