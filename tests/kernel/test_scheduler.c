@@ -9,7 +9,7 @@
 #include "kernel/sched/task.h"
 
 static struct waitq done_queue = WAITQ_INIT(done_queue, "test");
-static u32 done_count, stop;
+static u32 done_count, spinning, stop;
 
 static void start(void (*fn)(void *), void *arg)
 {
@@ -18,7 +18,7 @@ static void start(void (*fn)(void *), void *arg)
 
 static void begin(void)
 {
-    done_count = 0;
+    done_count = spinning = 0;
     WRITE_ONCE(stop, 0);
 }
 
@@ -64,7 +64,6 @@ static u64 cycles_had(const struct thread *t)
 
 struct spinner {
     u32 level, cpu;
-    u64 had; // cycles from when it was let go until it saw `stop`
 };
 
 static void spin(void *arg)
@@ -72,33 +71,52 @@ static void spin(void *arg)
     struct spinner *s = arg;
     expect(!thread_set_affinity(current, 1u << s->cpu));
     become(s->level);
-    u64 before = cycles_had(current);
+    __atomic_add_fetch(&spinning, 1, __ATOMIC_SEQ_CST);
     while (!READ_ONCE(stop))
         cpu_relax();
-    s->had = cycles_had(current) - before;
     report_done();
+}
+
+// Whether, for a while, the first of them has most and the others their turns:
+// a turn is a millisecond in about 11, and there are two to be had.
+static bool have_their_turns(struct thread *const t[3])
+{
+    u64 had[3], sum = 0;
+    for (u32 i = 0; i < 3; i++)
+        had[i] = cycles_had(t[i]);
+    sleep_ms(400);
+    for (u32 i = 0; i < 3; i++) {
+        had[i] = cycles_had(t[i]) - had[i];
+        sum += had[i];
+    }
+    return had[0] > sum / 2 && had[1] > sum / 50 && had[2] > sum / 50;
 }
 
 // Kernel threads that never sleep, interactive ones and batch ones on one CPU:
 // each level has its turns. The test's own thread is as urgent as the first.
+// (While the host of a virtual machine stops the CPU, whoever is there has
+// that time: another while is looked at then.)
 KERNEL_TEST(sched_no_level_starves)
 {
     static struct spinner spinners[3];
+    struct thread *t[3];
     u32 cpu = cpu_count - 1;
+    bool found = false;
     begin();
-    spinners[0] = (struct spinner){ PRIORITY_KERNEL, cpu, 0 };
-    spinners[1] = (struct spinner){ PRIORITY_KERNEL + 1, cpu, 0 };
-    spinners[2] = (struct spinner){ PRIORITY_BATCH, cpu, 0 };
+    spinners[0] = (struct spinner){ PRIORITY_KERNEL, cpu };
+    spinners[1] = (struct spinner){ PRIORITY_KERNEL + 1, cpu };
+    spinners[2] = (struct spinner){ PRIORITY_BATCH, cpu };
     for (u32 i = 0; i < ARRAY_SIZE(spinners); i++)
-        start(spin, &spinners[i]);
-    sleep_ms(400);
+        expect(!kthread_create("test", spin, &spinners[i], &t[i]));
+    while (READ_ONCE(spinning) < ARRAY_SIZE(spinners))
+        sleep_ms(1);
+    for (u32 i = 0; i < 50 && !found; i++)
+        found = have_their_turns(t);
+    expect(found);
     WRITE_ONCE(stop, 1);
     wait_for(ARRAY_SIZE(spinners));
-    // A turn is a millisecond in about 11, and there are two to be had.
-    u64 sum = spinners[0].had + spinners[1].had + spinners[2].had;
-    expect(spinners[0].had > sum / 2);
-    expect(spinners[1].had > sum / 50);
-    expect(spinners[2].had > sum / 50);
+    for (u32 i = 0; i < ARRAY_SIZE(spinners); i++)
+        thread_unref(t[i]);
 }
 
 // More threads than CPUs, and not a multiple, free to move: each gets on. (If
@@ -110,7 +128,7 @@ KERNEL_TEST(sched_batch_threads_all_get_on)
     u32 count = cpu_count + 1, all = (u32)((1ull << cpu_count) - 1);
     begin();
     for (u32 i = 0; i < count; i++) {
-        spinners[i] = (struct spinner){ PRIORITY_BATCH, i % cpu_count, 0 };
+        spinners[i] = (struct spinner){ PRIORITY_BATCH, i % cpu_count };
         expect(!kthread_create("test", spin, &spinners[i], &t[i]));
     }
     sleep_ms(10);
@@ -229,7 +247,7 @@ KERNEL_TEST(sched_waiting_threads_are_moved)
     struct thread *t[THREADS];
     begin();
     for (u32 i = 0; i < THREADS; i++) {
-        spinners[i] = (struct spinner){ PRIORITY_BATCH, 0, 0 };
+        spinners[i] = (struct spinner){ PRIORITY_BATCH, 0 };
         expect(!kthread_create("test", spin, &spinners[i], &t[i]));
     }
     sleep_ms(20);
@@ -256,30 +274,56 @@ static u64 irq_cycles(void)
     return s.irq;
 }
 
-// On one CPU, and never asleep: the time is what it had, what it waited, and
-// what interrupts took.
+struct books {
+    u64 irq, had, waited;
+    u64 before, after; // TSC: they are of a moment between
+};
+
+static struct books own_books(void)
+{
+    struct books b;
+    preempt_disable();
+    b.before = rdtsc();
+    b.irq = irq_cycles();
+    b.had = cycles_had(current);
+    b.waited = current->waited; // while it runs it does not change
+    expect(thread_ready_ns(current) == clock_tsc_to_ns(current->waited));
+    b.after = rdtsc();
+    preempt_enable();
+    return b;
+}
+
+// On one CPU, and not asleep: the time is what it had, what it waited, and what
+// interrupts took.
+static bool time_is_accounted_for(void)
+{
+    struct books a = own_books(), b;
+    u64 until = clock_now_ns() + 50 * NSEC_PER_MSEC;
+    do {
+        cpu_relax();
+        b = own_books();
+    } while (clock_now_ns() < until || b.waited == a.waited);
+    u64 least = b.before - a.after, most = b.after - a.before;
+    u64 counted = b.had - a.had + b.waited - a.waited;
+    return counted <= most + most / 64 &&
+           counted + b.irq - a.irq >= least - least / 64;
+}
+
+// (The host of a virtual machine may stop the CPU where a switch ends the one
+// account and has not begun the other: another while is looked at then.)
 static void account_for_time(void *arg)
 {
-    u32 cpu = (u32)arg;
-    expect(!thread_set_affinity(current, 1u << cpu));
+    bool found = false;
+    expect(!thread_set_affinity(current, 1u << (u32)arg));
     become(PRIORITY_BATCH);
-    preempt_disable(); // all at one moment
-    u64 irq = irq_cycles(), had = cycles_had(current), waited = current->waited;
-    u64 began = rdtsc();
-    preempt_enable();
-    while (!READ_ONCE(stop))
-        cpu_relax();
-    preempt_disable();
-    u64 elapsed = rdtsc() - began;
-    had = cycles_had(current) - had;
-    waited = current->waited - waited; // while it runs it does not change
-    irq = irq_cycles() - irq;
-    expect(thread_ready_ns(current) == clock_tsc_to_ns(current->waited));
-    preempt_enable();
-    expect(had + waited <= elapsed + elapsed / 64);
-    expect(had + waited + irq >= elapsed - elapsed / 64);
-    expect(waited > 0);
+    for (u32 i = 0; i < 50 && !found; i++)
+        found = time_is_accounted_for();
+    expect(found);
     report_done();
+    while (READ_ONCE(done_count) < 3) // the others want to wait
+        cpu_relax();
+    __atomic_add_fetch(&stop, 1, __ATOMIC_SEQ_CST);
+    waitq_wake_all(&done_queue);
 }
 
 KERNEL_TEST(sched_ready_time_is_counted)
@@ -287,7 +331,6 @@ KERNEL_TEST(sched_ready_time_is_counted)
     begin();
     for (u32 i = 0; i < 3; i++)
         start(account_for_time, (void *)(cpu_count - 1));
-    sleep_ms(100);
-    WRITE_ONCE(stop, 1);
-    wait_for(3);
+    wait_event(&done_queue, READ_ONCE(stop) == 3, WAIT_UNINTERRUPTIBLE,
+               WAIT_FOREVER);
 }
