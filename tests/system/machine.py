@@ -204,6 +204,7 @@ class Console:
         self.screen = pyte.Screen(COLUMNS, ROWS)
         self.stream = pyte.ByteStream(self.screen)
         self.text = self.all_text = ""
+        self.prompts = 0
         self.child = pexpect.spawn(
             VM, self.arguments, dimensions=(ROWS, COLUMNS),
             timeout=ANSWER_PATIENCE, env={**os.environ, "TERM": "vt100"})
@@ -253,12 +254,29 @@ class Console:
         return before
 
     def settle(self, seconds=0.4):
-        """Waits until nothing has been printed for a while."""
+        """Waits until nothing has been printed for a while. On a busy host that
+        may be in the middle of something."""
         while self.pump(seconds):
             pass
 
+    def screen_with(self, found, seconds=ANSWER_PATIENCE):
+        """Waits until the screen's lines are as `found` wants; gives them."""
+        deadline = time.monotonic() + seconds
+        while not found(self.lines()):
+            assert time.monotonic() < deadline, "\n".join(self.lines())
+            self.pump()
+        return self.lines()
+
     def send(self, text):
         self.child.send(text)
+
+    def fresh_prompt(self):
+        """At an empty prompt, whatever was before: what has been printed until
+        then is of no interest any more. (An echo has the quotes.)"""
+        self.prompts += 1
+        self.send(f"\x03echo fresh''{self.prompts}\r")
+        self.wait_for(f"fresh{self.prompts}\r\n")
+        self.wait_for(self.prompt)
 
     def command(self, line, seconds=ANSWER_PATIENCE):
         """Types a command line; gives what it printed until the next prompt."""

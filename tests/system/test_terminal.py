@@ -1,8 +1,11 @@
 """Sessions at the serial console, as a user sees them: line editing, job
 control, full-screen programs."""
+import re
+import time
+
 import pytest
 
-from machine import Console
+from machine import ANSWER_PATIENCE, Console
 
 
 @pytest.fixture(scope="module")
@@ -15,10 +18,22 @@ def console():
 def fresh_prompt(console):
     """Each test starts at an empty line, whatever the last one left."""
     console.revive()
-    console.send("\x03")
-    console.settle(0.2)
-    console.text = ""
+    console.fresh_prompt()
     console.command("cd /root; clear")
+
+
+def run(console, command):
+    """Starts a program, and waits until it runs."""
+    console.send(f"sh -c 'echo run\"\"ning; exec {command}'\r")
+    console.wait_for("running\r\n")
+
+
+def repeat(console, command, found):
+    """Gives a command until its output is as it should be."""
+    deadline = time.monotonic() + ANSWER_PATIENCE
+    while not found(output := console.command(command)):
+        assert time.monotonic() < deadline, output
+    return output
 
 
 def test_echo(console):
@@ -43,9 +58,7 @@ def test_canonical_input(console):
 
 
 def test_interrupt(console):
-    console.send("sleep 100\r")
-    console.wait_for("\n")
-    console.settle(0.3)
+    run(console, "sleep 100")
     console.send("\x03")
     console.wait_for("^C")
     console.wait_for("strobe:")
@@ -53,44 +66,40 @@ def test_interrupt(console):
 
 
 def test_interrupt_reaches_a_pipeline(console):
-    console.send("yes | cat >/dev/null\r")
-    console.wait_for("\n")
-    console.settle(0.3)
+    console.send("(echo run\"\"ning >&2; yes) | cat >/dev/null\r")
+    console.wait_for("running\r\n")
     console.send("\x03")
     console.wait_for("strobe:")
     assert "yes" not in console.command("ps | grep -v grep")
 
 
 def test_quit(console):
-    console.send("sleep 100\r")
-    console.wait_for("\n")
-    console.settle(0.3)
+    run(console, "sleep 100")
     console.send("\x1c")
     console.wait_for("strobe:")
     assert console.command("echo $?").startswith("131")
 
 
 def test_stop_and_continue(console):
-    console.send("sleep 3\r")
-    console.wait_for("\n")
-    console.settle(0.3)
+    console.command("rm -f fifo; mkfifo fifo")
+    run(console, "cat fifo")
     console.send("\x1a")  # ^Z
     console.wait_for("Stopped")
     console.wait_for("strobe:")
     assert "Stopped" in console.command("jobs")
     console.command("bg")
     assert "Running" in console.command("jobs")
-    assert "sleep 3" in console.command("fg")
-    assert "sleep" not in console.command("jobs")
+    # It ends when somebody writes.
+    console.command("(usleep 300000; echo end >fifo) &")
+    assert "cat fifo" in console.command("fg %1")
+    repeat(console, "jobs", lambda jobs: "fifo" not in jobs)
 
 
 def test_background_reader_is_stopped(console):
     console.command("cat &")
-    console.settle(0.3)
-    assert "Stopped" in console.command("jobs")
-    console.command("kill -9 %1; sleep 0.2")
-    console.command("jobs")
-    assert "cat" not in console.command("jobs")
+    repeat(console, "jobs", lambda jobs: "Stopped" in jobs)
+    console.command("kill -9 %1")
+    repeat(console, "jobs", lambda jobs: "cat" not in jobs)
 
 
 def test_window_size(console):
@@ -100,16 +109,18 @@ def test_window_size(console):
 def test_vi(console):
     console.command("printf 'first\\nsecond\\n' >file")
     console.send("vi file\r")
-    console.settle()
-    assert console.lines()[:3] == ["first", "second", "~"]
-    assert "file" in console.lines()[23]
-    for keys in ("Othe top\x1b",       # open a line above
-                 "jA line\x1b",        # append to the next
-                 "jdd",                # delete the last
-                 ":s/line/LINE/\r"):   # on the line that is left
+    console.screen_with(lambda lines: lines[:3] == ["first", "second", "~"] and
+                        "file" in lines[23])
+    for keys, lines, column in (
+            ("Othe top\x1b", ["the top", "first", "second"], 6),  # a line above
+            ("jA line\x1b", ["the top", "first line", "second"], 9),
+            ("jdd", ["the top", "first line", "~"], 0),
+            (":s/line/LINE/\r", ["the top", "first LINE", "~"], 0)):
         console.send(keys)
-        console.settle()  # an escape and a letter at once are a function key
-    assert console.lines()[:3] == ["the top", "first LINE", "~"]
+        # An escape and a letter at once are a function key, so wait until the
+        # cursor has left what was typed.
+        console.screen_with(lambda shown: shown[:3] == lines and
+                            console.screen.cursor.x == column)
     console.send(":wq\r")
     console.wait_for("strobe:")
     assert console.command("cat file").startswith("the top\nfirst LINE\n")
@@ -117,34 +128,41 @@ def test_vi(console):
 
 def test_busybox_top(console):
     console.send("busybox top\r")
-    console.settle(1.5)
-    lines = console.lines()
-    assert lines[0].startswith("Mem:"), lines
-    assert any("%CPU COMMAND" in line for line in lines), lines
+    console.screen_with(
+        lambda lines: lines[0].startswith("Mem:") and
+        any("%CPU COMMAND" in line for line in lines))
     console.send("q")
     console.wait_for("strobe:")
 
 
 def test_less(console):
     console.send("seq 1 100 | less\r")
-    console.settle()
-    assert console.lines()[0] == "1" and console.lines()[22] == "23"
+    console.screen_with(lambda lines: lines[0] == "1" and lines[22] == "23")
     console.send(" ")
-    console.settle()
-    assert console.lines()[0] == "24"
+    console.screen_with(lambda lines: lines[0] == "24")
     console.send("q")
     console.wait_for("strobe:")
 
 
 def test_profile_and_interrupt(console):
     """^C ends the program; the report comes all the same."""
-    console.send("profile tester 100000\r")
-    console.wait_for("\n")
-    console.settle(1.0)
+    count = "for (n = 0; n < 1e5; n++)"
+    awk = f"BEGIN {{ {count} {{}}; print 99*9; while (1) {{}} }}"
+    run(console, f'profile awk "{awk}"')
+    console.wait_for("891\r\n")  # it has been sampled for some time
     console.send("\x03")
     report = console.wait_for("strobe:")
-    assert "Samples:" in report and " a\r\n" in report
+    assert "Samples:" in report and " evaluate [" in report
     assert console.command("echo $?").startswith("130")
+
+
+def wait_for_samples(console, least):
+    """Until the line that profile writes over tells of so many."""
+    deadline = time.monotonic() + ANSWER_PATIENCE
+    while max(map(int, re.findall(r"(\d+) samples, ", console.text)),
+              default=0) < least:
+        assert time.monotonic() < deadline, console.text
+        console.pump()
 
 
 def standing_samples(console):
@@ -163,7 +181,8 @@ def test_profile_of_a_task_until_e(console):
     console.command("tester 100000 &")
     console.send("profile -t $!\r")
     console.wait_for("until it ends")
-    console.settle(1.0)
+    wait_for_samples(console, 50)
+    console.text = ""
     console.send("e")
     before = console.wait_for("; ended (p print, q quit)")
     assert "Samples:" not in before
@@ -180,8 +199,7 @@ def test_profile_keys(console):
     """p prints and goes on, a pauses and goes on, q ends without a report."""
     console.command("tester 100000 &")
     console.send("profile -t $!\r")
-    console.wait_for("q quit)")
-    console.settle(0.5)
+    wait_for_samples(console, 50)
     console.send("p")
     assert "taken" in console.wait_for(" a\r\n")
     console.send("a")
@@ -189,8 +207,7 @@ def test_profile_keys(console):
     console.settle(0.5)
     samples = standing_samples(console)
     console.send("a")
-    console.wait_for("lost (p print")
-    console.settle(0.5)
+    wait_for_samples(console, 1 + int(re.search(r"(\d+) taken", samples)[1]))
     console.send("p")
     assert samples not in console.wait_for(" a\r\n")
     console.send("q")

@@ -2,11 +2,10 @@
 and it gives the terminal back."""
 import json
 import re
-import time
 
 import pytest
 
-from machine import ANSWER_PATIENCE, COLUMNS, ROWS, Console, batch, vm
+from machine import COLUMNS, ROWS, Console, batch, vm
 
 CPU_LINE = re.compile(r"cpu(\d+) +" + r"([\d.]+) +" * 5 + r"(\d+) +(\d+)")
 TITLES = {"t": "ID Thr S", "H": "ID  Task S", "i": "ID Call sent",
@@ -23,9 +22,7 @@ def machine():
 def console(machine):
     """An empty prompt and a screen of the usual size, whatever was before."""
     machine.revive()
-    machine.send("\x03")
-    machine.settle(0.2)
-    machine.text = ""
+    machine.fresh_prompt()
     resize(machine, ROWS, COLUMNS)
     machine.command("kill %1 2>/dev/null; clear")
     return machine
@@ -37,12 +34,23 @@ def resize(console, rows, columns):
     console.command("clear")
 
 
-def screen_with(console, found, seconds=ANSWER_PATIENCE):
+def is_drawn(console):
+    """top has written a whole screen: lines begin on the left, and in the end
+    the cursor goes behind one."""
+    return re.search(r"\x1b\[\d+;(?!1H)\d+H$", console.text)
+
+
+def screen_with(console, found):
     """Waits until the screen is drawn and its lines are as `found` wants."""
-    deadline = time.monotonic() + seconds
-    while console.pump(0.1) or not found(console.lines()):
-        assert time.monotonic() < deadline, "\n".join(console.lines())
-    return console.lines()
+    return console.screen_with(lambda lines: is_drawn(console) and found(lines))
+
+
+def killer(console, command):
+    """The number of a task that runs a command when it gets SIGUSR1."""
+    console.command(f"echo \"trap '{command}; exit' USR1\" >/tmp/killer")
+    console.command("echo 'while :; do sleep 0.1; done' >>/tmp/killer")
+    console.command("sh /tmp/killer & echo $! >/tmp/id")
+    return console.command("cat /tmp/id").split()[0]
 
 
 def start(console, options=""):
@@ -116,7 +124,7 @@ def test_only_simple_control_sequences(console):
         console.send(key)
         console.settle(0.1)
     console.send("x")
-    console.settle(0.1)
+    screen_with(console, lambda lines: lines[0].startswith("top - "))
     said = console.text[console.text.index("\x1b"):]
     controls = set(re.findall(r"\x1b\[[\d;?]*(.)", said))
     assert controls <= set("HJKm"), controls
@@ -315,8 +323,9 @@ def test_ends_by_key(console, keys, status):
 @pytest.mark.parametrize("signal, status", (
     ("TERM", 143), ("HUP", 129), ("SEGV", 139), ("ABRT", 134)))
 def test_ends_by_signal(console, signal, status):
-    console.command(f"(sleep 1.5; killall -{signal} top) &")
+    task = killer(console, f"killall -{signal} top")
     start(console)
+    console.send(f"k{task}\rUSR1\r")
     console.wait_for("strobe:")
     assert console.command("echo $?").startswith(str(status))
     assert_sane(console)
@@ -324,10 +333,13 @@ def test_ends_by_signal(console, signal, status):
 
 def test_ends_while_output_is_stopped(console):
     """A screen that waits for ^Q is no reason to stay."""
-    console.command("(sleep 2; killall top) &")
+    task = killer(console, "sleep 2; killall top")
     start(console, "-d 0.4")
+    console.send(f"k{task}\rUSR1\r")
+    screen_with(console, lambda lines: lines[7].startswith("tasks by"))
     console.send("\x13")
     console.wait_for("strobe:")
+    console.send("\x11")
     assert console.command("echo $?").startswith("143")
     assert_sane(console)
 
@@ -355,10 +367,11 @@ def test_number_of_refreshes(console):
 
 # ---- batch mode
 
+SLEEPS = "until pidof sleep >/dev/null; do usleep 10000; done"
 SCRIPTS = {
     "text": "top -b -n 2 -d 0.3",
-    "order": "sleep 9 & top -b -n 1 -d 0.2 -o NAME",
-    "one task": "sleep 9 & top -b -n 1 -d 0.2 -t $! -v threads",
+    "order": f"sleep 9 & {SLEEPS}; top -b -n 1 -d 0.2 -o NAME",
+    "one task": f"sleep 9 & {SLEEPS}; top -b -n 1 -d 0.2 -t $! -v threads",
     "no such task": "top -b -t 99999",
     "no such view": "top -v nothing",
     "no such column": "top -b -o nothing",
