@@ -26,6 +26,9 @@ SCRIPT_PATIENCE = 240    # a script of a batch, in the guest's time
 SILENCE = 300            # a machine that runs a batch and finishes no script
 SESSION_PATIENCE = 1200  # a session at the console ...
 ANSWER_PATIENCE = 100    # ... and an answer in it
+# What a script runs until a profiler has begun.
+TAKING = ("until sysinfo system.profile.sessions | grep -q taking; do"
+          " usleep 20000; done")
 # So that a kernel that always hangs does not take the whole day:
 MACHINES = 3  # those that one batch may stop
 HANGS = 8     # after so many none is started any more

@@ -212,15 +212,15 @@ void run_task(const struct settings *s, struct result *r)
                                .recording = { .path = s->output } };
     struct sigaction catch = { .sa_handler = on_interrupt }; // no SA_RESTART
 
+    sigaction(SIGINT, &catch, NULL);
+    sigaction(SIGTERM, &catch, NULL);
+    sigaction(SIGHUP, &catch, NULL);
     r->task = s->task;
     begin(s, 0, r);
     r->program = program_of_task(r->task);
     bool children = s->options.flags & SPROFILE_O_CHILDREN;
     running_add(&r->events, children ? 0 : r->task);
     recording_begin(&reading.recording, s->argv, &r->events);
-    sigaction(SIGINT, &catch, NULL);
-    sigaction(SIGTERM, &catch, NULL);
-    sigaction(SIGHUP, &catch, NULL);
     watch_keys();
     complain("task %u%s%s: until it ends, or ^C", r->task,
              r->program != NULL ? " " : "",
