@@ -82,6 +82,7 @@ def test_distances():
     assert rows[0][0] == 0 and rows[0][2:] == (100, 62) and len(rows) == 1
 
 
+SLEEPS = "until pidof sleep >/dev/null; do usleep 20000; done"
 SCRIPTS = {
     "output": "profile -n 4 echo --help -n",
     "as given": "cp /bin/tester ./mine; profile -n 2 ./mine 40",
@@ -94,9 +95,9 @@ SCRIPTS = {
     "blocked": "profile -n 5 sleep 1",
     "input": "echo word | profile -n 2 cat",
     "nested": "profile -n 2 profile -n 2 true",
-    "one at a time": "profile -n 2 sleep 2 & sleep 1; profile -n 2 true; s=$?;"
-                     " wait; exit $s",
-    "killed profiler": "profile -n 2 sleep 100 & p=$!; sleep 1; kill -9 $p;"
+    "one at a time": f"profile -n 2 sleep 100 & {SLEEPS};"
+                     " profile -n 2 true; s=$?; killall sleep; wait; exit $s",
+    "killed profiler": f"profile -n 2 sleep 100 & p=$!; {SLEEPS}; kill -9 $p;"
                        " wait $p; killall sleep;"
                        " while killall -0 sleep 2>/dev/null; do sleep 0.1; done;"
                        " profile -n 2 true",

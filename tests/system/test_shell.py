@@ -20,8 +20,8 @@ WORKLOADS = {
         "i=0; while [ $i -lt 500 ]; do i=$((i+1)); done; echo $i;"
         " for f in a b c; do printf $f; done; echo", "500\nabc\n"),
     "background": (
-        "for i in 1 2 3 4 5; do (sleep 0.$i; echo $i) & done; wait; echo all",
-        "1\n2\n3\n4\n5\nall\n"),
+        "{ for i in 1 2 3 4 5; do (sleep 0.$i; echo $i) & done; wait;"
+        " echo all; } >f; tail -n 1 f; sort f", "all\n1\n2\n3\n4\n5\nall\n"),
     "statuses": (
         "false; echo $?; true; echo $?; nonsense 2>/dev/null; echo $?;"
         " sh -c 'kill -9 $$'; echo $?; (exit 42); echo $?",
@@ -64,7 +64,7 @@ WORKLOADS = {
                  "1\n1\nc\nc\nfull\n"),
     "permission bits": ("umask 027; touch f; mkdir d; stat -c '%a' f d",
                         "640\n750\n"),
-    "ps": ("sleep 60 & sleep 0.3; ps | grep -c '[s]leep 60'; kill $!; ps -o pid,args |"
+    "ps": ("sleep 60 & until pidof sleep >/dev/null; do :; done; ps | grep -c '[s]leep 60'; kill $!; ps -o pid,args |"
            " awk '$1 == 1 { print $2 }'", "1\n/sbin/init\n"),
     "top": ("busybox top -b -n 1 | head -n 4 | cut -d: -f1 | cut -c1-3",
             "Mem\nCPU\nLoa\n  P\n"),
