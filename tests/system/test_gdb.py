@@ -1,6 +1,7 @@
 """tools/gdb/strobe.py, in the real gdb, on a kernel that hangs with interrupts
 off: what its rings hold is brought out, to the byte."""
 import os
+import random
 import re
 import signal
 import socket
@@ -57,10 +58,19 @@ HEAD = struct.Struct("<HHHHQ")
 SAMPLE, TASK = 1, 2
 
 
+# Below those that any program gets which asks for none in particular.
+PORTS = 20000, 30000
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(("", 0))
-        return s.getsockname()[1]
+    while True:
+        port = random.randrange(*PORTS)
+        with socket.socket() as s:
+            try:
+                s.bind(("", port))
+                return port
+            except OSError:
+                pass  # somebody has it
 
 
 def debug(folder, command, samples, smp):
@@ -110,11 +120,11 @@ def rings(folder, said):
     return found
 
 
-# A profiler of the whole system, whose rings nobody has read yet; and of a
-# task, whose ring has been read, is full, and goes round its end.
+# A profiler of the whole system, which is stopped, lest it reads the rings from
+# the CPU that does not hang; and of a task, whose ring has been read, is full, and goes round its end.
 CASES = {
     "system": (2, 300, "sprofile -s nmi-pit sh -c 'lua -e \"for i = 1, 1e6 do "
-               "end\"; sync'"),
+               "end\"; kill -STOP $PPID; sync'"),
     "task": (1, 150, "profile -s nmi-pit -F 100 -m 1 sh -c 'i=0; "
              "while [ $i -lt 60000 ]; do i=$((i+1)); done; sync'"),
 }
