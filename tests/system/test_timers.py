@@ -124,7 +124,7 @@ def test_the_rtc_keeps_what_is_set():
                 date +%Y""")
     lines = run.output.splitlines()
     assert lines[0] == "2029-03-01", run
-    assert lines[1].startswith("Thu Mar  1 00:00:0"), run
+    assert lines[1].startswith("Thu Mar  1 00:0"), run
     assert lines[1].split()[4] == "2029", run
-    assert lines[2].startswith("Wed Feb 29 12:00:0"), run
+    assert lines[2].startswith("Wed Feb 29 12:0"), run
     assert lines[3] == "2035", run

@@ -84,18 +84,27 @@ def test_status_of_a_signal():
     assert vm("kill -SEGV $$").status == 128 + signal.SIGSEGV
 
 
+def until_it_hangs(command, **options):
+    """With time enough, on a slow host too, to come so far."""
+    for seconds in 10, PATIENCE // 3:
+        result = vm(f"echo before; {command}", timeout=seconds, **options)
+        if result.output:
+            break
+    return result
+
+
 def test_time_out():
-    result = vm("echo before; sleep 100", timeout=10)
+    result = until_it_hangs("sleep 1000")
     assert result.status == 124, result
     assert result.output == "before\n"
     assert "again with: tools/vm" in result.errors
 
 
 def test_a_hang_is_noticed_and_shown():
-    result = vm("while true; do true; done", smp=1, timeout=10)
+    result = until_it_hangs("while true; do true; done", smp=1)
     assert result.status == 124, result
     assert "CPU 0: eip" in result.errors
-    assert re.search("no end within 10 s: CPU 0 0x0.* in ring 3",
+    assert re.search(r"no end within \d+ s: CPU 0 0x0.* in ring 3",
                      result.problem), result
 
 
