@@ -356,6 +356,7 @@ static void swap_aspace(struct task *t, struct aspace *as)
     preempt_disable();
     u32 flags = spin_lock_irq(&tasks_lock); // other tasks look under it (/proc)
     struct aspace *old = t->aspace;
+    task_figures_keep_peak(t);
     WRITE_ONCE(t->aspace, as); // samples look at it
     spin_unlock_irq(&tasks_lock, flags);
     aspace_switch(as);

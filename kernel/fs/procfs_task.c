@@ -27,6 +27,8 @@ struct snapshot {
     int exit_signal, exit_code;
     u64 user, kernel, start; // clock ticks
     u32 virtual_pages, resident_pages;
+    u32 virtual_peak, resident_peak; // in pages
+    u64 child_faults;
     sigset_t pending, shared_pending, blocked, ignored, caught;
 };
 _Static_assert(sizeof(((struct sysinfo_task *)0)->name) == TASK_NAME_MAX &&
@@ -84,6 +86,11 @@ static void snap_task(struct snapshot *s, struct task *task)
     s->umask = READ_ONCE(task->umask);
     s->exit_signal = task->exit_signal;
     s->exit_code = task->exit_code;
+    s->child_faults = task->children_did.faults;
+    if (!task->exiting && task->aspace) {
+        s->virtual_peak = aspace_peak_virtual(task->aspace);
+        s->resident_peak = aspace_peak_resident(task->aspace);
+    }
 }
 
 // The thread `tid` of a task; 0: any, the oldest. NULL: there is none.
@@ -178,8 +185,9 @@ static int make_stat(struct text *t, void *arg)
     text_printf(t, "%u (%s) %c %u %u %u %u %d 0", s.id, s.name, s.state,
                 s.of.parent, s.of.group, s.of.session, s.tty, s.foreground);
     // minflt cminflt majflt cmajflt utime stime cutime cstime
-    text_printf(t, " %llu 0 0 0 %llu %llu %llu %llu", s.of.faults, s.user,
-                s.kernel, ticks(s.of.child_user), ticks(s.of.child_kernel));
+    text_printf(t, " %llu %llu 0 0 %llu %llu %llu %llu", s.of.faults,
+                s.child_faults, s.user, s.kernel, ticks(s.of.child_user),
+                ticks(s.of.child_kernel));
     // priority nice num_threads itrealvalue starttime vsize rss rsslim
     text_printf(t, " %d %d %u 0 %llu %llu %u 4294967295", NICE_BASE + s.of.nice,
                 s.of.nice, s.of.threads, s.start, s.of.virtual,
@@ -280,13 +288,15 @@ static void put_status_memory(struct text *t, const struct snapshot *s)
 {
     u32 size = s->virtual_pages * PAGE_KIB;
     u32 resident = s->resident_pages * PAGE_KIB;
+    u32 most = MAX(s->virtual_peak * PAGE_KIB, size);
+    u32 most_resident = MAX(s->resident_peak * PAGE_KIB, resident);
 
     if (size == 0) // a zombie has none
         return;
-    text_printf(t, "VmPeak:\t%8u kB\nVmSize:\t%8u kB\nVmLck:\t%8u kB\n", size,
+    text_printf(t, "VmPeak:\t%8u kB\nVmSize:\t%8u kB\nVmLck:\t%8u kB\n", most,
                 size, 0);
     text_printf(t, "VmHWM:\t%8u kB\nVmRSS:\t%8u kB\nVmData:\t%8u kB\n",
-                resident, resident, size);
+                most_resident, resident, size);
     text_printf(t, "VmSwap:\t%8u kB\n", 0);
 }
 

@@ -166,6 +166,7 @@ void area_remove(struct aspace *as, struct area *a, struct list *dead)
         as->gap_floor = next ? next->start : USER_END;
     list_remove(&a->node);
     list_push_back(dead, &a->node);
+    WRITE_ONCE(as->virtual_peak, aspace_peak_virtual(as));
     ADD_ONCE(as->virtual_pages, -((a->end - a->start) / PAGE_SIZE));
 }
 

@@ -41,8 +41,21 @@ struct aspace {
     u32 vdso;        // where its image is (kernel/exec/vdso.h)
     // Changed under `lock`, read at any time for statistics: marked.
     u32 virtual_pages, resident_pages;
+    u32 virtual_peak, resident_peak; // when either last became less
     struct counter faults;
 };
+
+// The most there were at once. Any context.
+static inline u32 aspace_peak_virtual(const struct aspace *as)
+{
+    u32 now = READ_ONCE(as->virtual_pages);
+    return MAX(now, READ_ONCE(as->virtual_peak));
+}
+static inline u32 aspace_peak_resident(const struct aspace *as)
+{
+    u32 now = READ_ONCE(as->resident_pages);
+    return MAX(now, READ_ONCE(as->resident_peak));
+}
 
 int aspace_create(struct aspace **out);
 void aspace_ref(struct aspace *as);

@@ -57,6 +57,7 @@ void unmap_pages(struct aspace *as, u32 start, u32 end)
         tlb_shootdown(as, u.first, (u.last - u.first) / PAGE_SIZE + 1);
         for (u32 i = 0; i < u.count; i++)
             frame_unref(u.frames[i]);
+        WRITE_ONCE(as->resident_peak, aspace_peak_resident(as));
         ADD_ONCE(as->resident_pages, -u.count);
         start = u.last + PAGE_SIZE;
     } while (full);

@@ -53,8 +53,8 @@ static void put_task(struct task *t, void *arg)
     // A task in the tables has a parent that lives: orphans go to init.
     st->parent = t->parent ? t->parent->id : 0;
     st->threads = t->thread_count;
-    st->dead_user = t->dead_user;
-    st->dead_kernel = t->dead_kernel;
+    st->dead_user = t->dead.user;
+    st->dead_kernel = t->dead.kernel;
     list_for_each(th, &t->threads, task_node) {
         thread_ref(th);
         *(struct thread **)chain_put(&s->threads) = th;

@@ -170,7 +170,7 @@ static void add_figures(struct task *t, struct sums *sums)
     sums->of[TASK_CLOCK] += f.user + f.kernel;
     sums->of[USER_TIME] += f.user;
     sums->of[KERNEL_TIME] += f.kernel;
-    sums->of[CONTEXT_SWITCHES] += f.switches;
+    sums->of[CONTEXT_SWITCHES] += f.voluntary + f.forced;
     sums->of[CPU_MIGRATIONS] += f.migrations;
     sums->of[PAGE_FAULTS] += f.faults;
     sums->of[SYSTEM_CALLS] += syscall_task_total(t);

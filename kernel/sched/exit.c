@@ -127,8 +127,9 @@ static void notify_parent(struct task *t)
     bool unwanted = sig == SIGCHLD && signal_children_unwanted(parent);
     WRITE_ONCE(t->zombie, true);
     if (unwanted) {
-        parent->child_user += t->dead_user + t->child_user;
-        parent->child_kernel += t->dead_kernel + t->child_kernel;
+        struct task_figures did;
+        task_figures_family(t, &did);
+        task_figures_add(&parent->children_did, &did);
         list_remove(&t->sibling);
         task_table_remove(t);
     }
@@ -149,7 +150,10 @@ static void give_back_memory(struct task *t)
 {
     preempt_disable();
     struct aspace *as = t->aspace;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    task_figures_keep_peak(t);
     WRITE_ONCE(t->aspace, NULL); // samples look at it, too
+    spin_unlock_irq(&tasks_lock, flags);
     aspace_switch(NULL);
     preempt_enable();
     if (READ_ONCE(t->thread_count) > 1)

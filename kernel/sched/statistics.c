@@ -62,31 +62,69 @@ u64 thread_ready_ns(struct thread *t)
     return (s64)waited < 0 ? 0 : clock_tsc_to_ns(waited);
 }
 
+void task_figures_add(struct task_figures *to, const struct task_figures *f)
+{
+    to->user += f->user;
+    to->kernel += f->kernel;
+    to->voluntary += f->voluntary;
+    to->forced += f->forced;
+    to->migrations += f->migrations;
+    to->faults += f->faults;
+    to->peak_pages = MAX(to->peak_pages, f->peak_pages);
+}
+
+void thread_figures(const struct thread *t, struct task_figures *out)
+{
+    struct thread_statistics s;
+    thread_statistics(t, &s);
+    *out = (struct task_figures){
+        .voluntary = s.voluntary,
+        .forced = s.forced,
+        .migrations = s.migrations,
+        .faults = s.faults,
+    };
+    thread_times(t, &out->user, &out->kernel);
+}
+
+void task_figures_keep_peak(struct task *t)
+{
+    spin_assert_held(&tasks_lock);
+    if (t->aspace)
+        t->dead.peak_pages =
+            MAX(t->dead.peak_pages, aspace_peak_resident(t->aspace));
+}
+
 void task_figures_locked(struct task *t, struct task_figures *out)
 {
     spin_assert_held(&tasks_lock);
-    *out = (struct task_figures){
-        .switches = t->dead_switches,
-        .migrations = t->dead_migrations,
-        .faults = t->dead_faults,
-    };
-    task_times_locked(t, &out->user, &out->kernel);
+    if (!t->exiting)
+        task_figures_keep_peak(t);
+    *out = t->dead;
     struct thread *thread;
     list_for_each(thread, &t->threads, task_node) {
-        struct thread_statistics s;
-        thread_statistics(thread, &s);
-        out->switches += s.voluntary + s.forced;
-        out->migrations += s.migrations;
-        out->faults += s.faults;
+        struct task_figures f;
+        thread_figures(thread, &f);
+        task_figures_add(out, &f);
     }
+}
+
+void task_figures_family(struct task *t, struct task_figures *out)
+{
+    spin_assert_held(&tasks_lock);
+    task_figures_locked(t, out);
+    task_figures_add(out, &t->children_did);
 }
 
 void task_figures_keep(struct task *task, const struct thread *dead)
 {
     spin_assert_held(&tasks_lock);
-    task->dead_user += dead->user.cycles;
-    task->dead_kernel += dead->kernel.cycles;
-    task->dead_switches += dead->switches_voluntary + dead->switches_forced;
-    task->dead_migrations += dead->migrations;
-    task->dead_faults += dead->faults;
+    const struct task_figures did = {
+        .user = dead->user.cycles,
+        .kernel = dead->kernel.cycles,
+        .voluntary = dead->switches_voluntary,
+        .forced = dead->switches_forced,
+        .migrations = dead->migrations,
+        .faults = dead->faults,
+    };
+    task_figures_add(&task->dead, &did);
 }

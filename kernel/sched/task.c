@@ -270,8 +270,8 @@ int task_create(struct task *parent, u32 flags, struct task **out)
 void task_times_locked(struct task *t, u64 *user, u64 *kernel)
 {
     spin_assert_held(&tasks_lock);
-    *user = t->dead_user;
-    *kernel = t->dead_kernel;
+    *user = t->dead.user;
+    *kernel = t->dead.kernel;
     struct thread *th;
     list_for_each(th, &t->threads, task_node) {
         u64 u, k;
@@ -291,8 +291,8 @@ void task_times(struct task *t, u64 *user, u64 *kernel)
 void task_child_times(struct task *t, u64 *user, u64 *kernel)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
-    *user = t->child_user;
-    *kernel = t->child_kernel;
+    *user = t->children_did.user;
+    *kernel = t->children_did.kernel;
     spin_unlock_irq(&tasks_lock, flags);
 }
 

@@ -10,7 +10,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/ipc/counts.h"
 #include "kernel/mm/aspace.h"
-#include "kernel/sched/thread.h"
+#include "kernel/sched/statistics.h"
 #include "lib/build_id.h"
 #include "lib/set.h"
 
@@ -66,11 +66,10 @@ struct task {
     struct itimer itimers[ITIMERS];    // made by the first setitimer of each
     struct posix_timers *posix_timers; // NULL: it never had one
 
-    // Time of threads that have ended; and of waited-for children.
-    u64 dead_user, dead_kernel, child_user, child_kernel;
     u64 start_ns;
-    // What threads that have ended did; tasks_lock.
-    u64 dead_switches, dead_migrations, dead_faults;
+    // What threads that have ended did, and waited-for children with theirs.
+    // tasks_lock.
+    struct task_figures dead, children_did;
 
     // kernel/profile: a bit for each session whose target it is. tasks_lock;
     // read by samples.
@@ -155,8 +154,8 @@ void task_continue(struct task *t);
 struct wait_result {
     u32 id;
     int status;
-    int code; // CLD_...
-    u64 user, kernel;
+    int code;                 // CLD_...
+    struct task_figures used; // by it, and by children it waited for
 };
 #define WNOHANG 1u
 #define WUNTRACED 2u

@@ -54,15 +54,12 @@ static bool take_report(struct task *child, u32 options,
 
 // A zombie's last trace: its times go to the parent, the task to whoever still
 // has a reference.
-static void reap(struct task *child, struct wait_result *out)
+static void reap(struct task *child, const struct wait_result *out)
 {
     spin_assert_held(&tasks_lock);
     assert(child->zombie);
     struct task *parent = current_task();
-    out->user = child->dead_user + child->child_user;
-    out->kernel = child->dead_kernel + child->child_kernel;
-    parent->child_user += out->user;
-    parent->child_kernel += out->kernel;
+    task_figures_add(&parent->children_did, &out->used);
     list_remove(&child->sibling);
     task_table_remove(child);
 }
@@ -80,6 +77,7 @@ static int look(s32 pid, u32 options, struct wait_result *out)
         if (!take_report(child, options, out))
             continue;
         out->id = child->id;
+        task_figures_family(child, &out->used);
         result = (int)child->id;
         if (child->zombie && !(options & WNOWAIT)) {
             reap(child, out);

@@ -17,13 +17,18 @@ static struct timeval32 cycles_to_timeval(u64 cycles)
     return (struct timeval32){ (s32)(us / 1000000), (s32)(us % 1000000) };
 }
 
-static int rusage_to_user(u32 addr, u64 user, u64 kernel, u32 faults)
+static int rusage_to_user(u32 addr, const struct task_figures *f)
 {
     if (!addr)
         return 0;
-    struct rusage r = { .utime = cycles_to_timeval(user),
-                        .stime = cycles_to_timeval(kernel),
-                        .minflt = (s32)faults };
+    struct rusage r = {
+        .utime = cycles_to_timeval(f->user),
+        .stime = cycles_to_timeval(f->kernel),
+        .maxrss = (s32)(f->peak_pages * (PAGE_SIZE / 1024)),
+        .minflt = (s32)f->faults,
+        .nvcsw = (s32)f->voluntary,
+        .nivcsw = (s32)f->forced,
+    };
     return copy_to_user(addr, &r, sizeof(r));
 }
 
@@ -38,7 +43,7 @@ static s32 wait_common(s32 pid, u32 status, u32 options, u32 usage)
         return id;
     if (status && user_store_u32(status, (u32)r.status))
         return -EFAULT;
-    if (rusage_to_user(usage, r.user, r.kernel, 0))
+    if (rusage_to_user(usage, &r.used))
         return -EFAULT;
     return id;
 }
@@ -88,25 +93,29 @@ SYSCALL_HANDLER(waitid)
     }
     if (c && copy_to_user(c, info, sizeof(info)))
         return -EFAULT;
-    return rusage_to_user(e, r.user, r.kernel, 0);
+    return rusage_to_user(e, &r.used);
 }
+
+#define RUSAGE_SELF 0u
+#define RUSAGE_CHILDREN (-1u)
+#define RUSAGE_THREAD 1u
 
 SYSCALL_HANDLER(getrusage)
 {
-    struct task *t = current_task();
-    u64 user, kernel;
-    u32 faults = 0;
-    if (a == (u32)-1) { // RUSAGE_CHILDREN
-        task_child_times(t, &user, &kernel);
-    } else if (a == 1) { // RUSAGE_THREAD
-        thread_times(current, &user, &kernel);
-    } else if (a == 0) {
-        task_times(t, &user, &kernel);
-        faults = (u32)counter_read(&t->aspace->faults);
-    } else {
+    if (a != RUSAGE_SELF && a != RUSAGE_CHILDREN && a != RUSAGE_THREAD)
         return -EINVAL;
+    struct task *t = current_task();
+    struct task_figures whole, own;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    if (a == RUSAGE_CHILDREN)
+        whole = t->children_did;
+    else
+        task_figures_locked(t, &whole);
+    spin_unlock_irq(&tasks_lock, flags);
+    if (a == RUSAGE_THREAD) { // memory is the task's
+        thread_figures(current, &own);
+        own.peak_pages = whole.peak_pages;
+        whole = own;
     }
-    if (!b)
-        return -EFAULT;
-    return rusage_to_user(b, user, kernel, faults);
+    return b ? rusage_to_user(b, &whole) : -EFAULT;
 }

@@ -1,0 +1,150 @@
+// What getrusage and wait4 tell besides times: switches, page faults, the most
+// memory; of oneself, of a thread, of children that are gone.
+#include "test.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#define PAGES 1024l
+#define PAGE 4096l
+#define BYTES (PAGES * PAGE)
+#define KIB 1024
+#define SLEEPS 30
+
+#ifndef RUSAGE_THREAD
+#define RUSAGE_THREAD 1
+#endif
+
+static struct rusage usage(int who)
+{
+    struct rusage r;
+
+    check(getrusage(who, &r) == 0);
+    return r;
+}
+
+static void touch_and_unmap(void)
+{
+    char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    check(memory != MAP_FAILED);
+    check(madvise(memory, BYTES, MADV_NOHUGEPAGE) == 0 || errno == EINVAL);
+    for (long i = 0; i < PAGES; i++)
+        memory[i * PAGE] = 1;
+    check(munmap(memory, BYTES) == 0);
+}
+
+static void nap(void)
+{
+    for (int i = 0; i < SLEEPS; i++)
+        usleep(1000);
+}
+
+static long status_kib(const char *name)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[200];
+    long kib = 0;
+
+    check(file != NULL);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, name, strlen(name)) == 0)
+            check(sscanf(line + strlen(name), ": %ld kB", &kib) == 1);
+    }
+    fclose(file);
+    return kib;
+}
+
+static void memory(void)
+{
+    struct rusage before = usage(RUSAGE_SELF);
+
+    touch_and_unmap();
+    struct rusage after = usage(RUSAGE_SELF);
+    check(after.ru_minflt - before.ru_minflt >= PAGES);
+    check(after.ru_maxrss >= BYTES / KIB);
+    check(after.ru_maxrss < 4 * BYTES / KIB);
+    check(status_kib("VmHWM") >= BYTES / KIB);
+    check(status_kib("VmPeak") >= BYTES / KIB);
+    check(status_kib("VmRSS") < BYTES / KIB);
+    check(status_kib("VmSize") < status_kib("VmPeak"));
+    ok("page faults, and the most memory there was");
+}
+
+static void *napping_thread(void *arg)
+{
+    struct rusage own = usage(RUSAGE_THREAD);
+
+    check(own.ru_nvcsw < SLEEPS && own.ru_maxrss >= BYTES / KIB);
+    nap();
+    own = usage(RUSAGE_THREAD);
+    check(own.ru_nvcsw >= SLEEPS);
+    return arg;
+}
+
+static void switches(void)
+{
+    struct rusage before = usage(RUSAGE_SELF);
+    struct rusage mine = usage(RUSAGE_THREAD);
+    pthread_t thread;
+
+    nap();
+    struct rusage after = usage(RUSAGE_SELF);
+    check(after.ru_nvcsw - before.ru_nvcsw >= SLEEPS);
+    check(usage(RUSAGE_THREAD).ru_nvcsw - mine.ru_nvcsw >= SLEEPS);
+    check(pthread_create(&thread, NULL, napping_thread, NULL) == 0);
+    check(pthread_join(thread, NULL) == 0);
+    after = usage(RUSAGE_SELF);
+    check(after.ru_nvcsw - before.ru_nvcsw >= 2 * SLEEPS);
+    ok("switches of threads, living and ended");
+}
+
+static void child(void)
+{
+    pid_t pid = fork();
+
+    check(pid >= 0);
+    if (pid == 0) {
+        touch_and_unmap();
+        nap();
+        _exit(0);
+    }
+    check(waitpid(pid, NULL, 0) == pid);
+    nap();
+}
+
+// In a process that has little memory itself.
+static void children(void)
+{
+    struct rusage before = usage(RUSAGE_CHILDREN), used;
+    int status;
+    pid_t pid = fork();
+
+    check(pid >= 0);
+    if (pid == 0) {
+        child();
+        _exit(0);
+    }
+    check(wait4(pid, &status, 0, &used) == pid && exited_with(status, 0));
+    struct rusage after = usage(RUSAGE_CHILDREN);
+    check(used.ru_nvcsw >= 2 * SLEEPS);
+    check(used.ru_minflt >= PAGES);
+    check(used.ru_maxrss >= BYTES / KIB);
+    check(after.ru_nvcsw - before.ru_nvcsw == used.ru_nvcsw);
+    check(after.ru_nivcsw - before.ru_nivcsw == used.ru_nivcsw);
+    check(after.ru_minflt - before.ru_minflt == used.ru_minflt);
+    check(after.ru_maxrss >= used.ru_maxrss);
+    check(before.ru_maxrss < BYTES / KIB);
+    ok("children, and theirs");
+}
+
+int main(void)
+{
+    alarm(TEST_SECONDS);
+    children();
+    memory();
+    switches();
+    return 0;
+}
