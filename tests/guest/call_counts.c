@@ -4,12 +4,13 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 
 #include "user/libstrobe/sysinfo.h"
 
-#define SOON_US 5000
+#define OFTEN_US 5000
 
 static struct sysinfo_syscall counts(uint32_t number)
 {
@@ -38,21 +39,27 @@ static bool grew(uint32_t number, struct sysinfo_syscall before, uint64_t count,
            now.errors - before.errors == errors;
 }
 
-static volatile int handled;
+static volatile int *handled; // children see it, too
 
 static void on_any(int signal)
 {
     (void)signal;
-    handled++;
+    ++*handled;
 }
 
-static void alarm_soon(int flags)
+// Again and again: the first may come before the call that it is meant for.
+static void alarms(int flags)
 {
-    struct itimerval soon = { .it_value = { 0, SOON_US } };
+    struct itimerval often = { { 0, OFTEN_US }, { 0, OFTEN_US } };
 
     on_signal(SIGALRM, on_any, flags);
-    handled = 0;
-    check(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+    *handled = 0;
+    check(setitimer(ITIMER_REAL, &often, NULL) == 0);
+}
+
+static void no_alarms(void)
+{
+    check(setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL) == 0);
 }
 
 static void plain(void)
@@ -74,11 +81,12 @@ static void interrupted(void)
     struct sysinfo_syscall waits = counts(SYS_poll);
     struct sysinfo_syscall back = counts(SYS_sigreturn);
 
-    alarm_soon(0);
+    alarms(0);
     check_error(poll(NULL, 0, -1), EINTR);
-    check(handled == 1);
+    no_alarms();
+    check(*handled >= 1);
     check(grew(SYS_poll, waits, 1, 1));
-    check(grew(SYS_sigreturn, back, 1, 0));
+    check(grew(SYS_sigreturn, back, *handled, 0));
     ok("an interrupted call is an error, the return from the handler is none");
 }
 
@@ -92,16 +100,19 @@ static void restarted(void)
     pid_t pid = fork();
     check(pid >= 0);
     if (pid == 0) {
-        usleep(10 * SOON_US);
+        while (*handled < 5)
+            usleep(OFTEN_US);
         check(write(ends[1], "x", 1) == 1);
         _exit(0);
     }
     reads = counts(SYS_read);
-    alarm_soon(SA_RESTART);
+    alarms(SA_RESTART);
     check(read(ends[0], &byte, 1) == 1);
-    check(handled == 1);
-    check(grew(SYS_read, reads, 2, 0));
-    check(grew(SYS_sigreturn, back, 1, 0));
+    no_alarms();
+    uint64_t tries = counts(SYS_read).count - reads.count;
+    check(tries > 1 && tries <= 1u + *handled);
+    check(grew(SYS_read, reads, tries, 0));
+    check(grew(SYS_sigreturn, back, *handled, 0));
     check(waitpid(pid, &status, 0) == pid && exited_with(status, 0));
     close(ends[0]);
     close(ends[1]);
@@ -129,6 +140,9 @@ int main(void)
         ok("(only Strobe counts calls)");
         return 0;
     }
+    handled = mmap(NULL, sizeof(*handled), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(handled != MAP_FAILED);
     plain();
     interrupted();
     restarted();
