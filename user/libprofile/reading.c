@@ -27,18 +27,16 @@ static void broke(struct event *e)
         complain("reading samples: %s", kbox_problem(errno));
 }
 
-// Takes one answer; its bytes, 0 if there is none in time or a signal comes.
+// Takes one answer; its bytes, -1 if there is none in time or a signal comes.
 static int take_answer(struct reading *r, uint32_t event, int timeout_ms)
 {
     struct event *e = &r->events->list[event];
     struct piece piece = { r, event };
     int n = profile_answer(&e->session, timeout_ms, take_piece, &piece);
 
-    if (n >= 0)
-        return n;
-    if (errno != EINTR && errno != ETIMEDOUT && errno != EAGAIN)
+    if (n < 0 && errno != EINTR && errno != ETIMEDOUT && errno != EAGAIN)
         broke(e);
-    return 0;
+    return n;
 }
 
 // Asks for the next records. True if there is an answer already.
@@ -84,15 +82,28 @@ bool reading_pause(struct reading *r, bool pause)
     return all;
 }
 
+// Until an answer that was made after the pause finds nothing. A signal (the
+// child's end, a second ^C) ends no more than the wait for one.
+static void drain(struct reading *r, uint32_t event)
+{
+    struct event *e = &r->events->list[event];
+    int n = 1;
+
+    if (e->session.answered)
+        take_answer(r, event, 0); // that one may be from before
+    while (n > 0) {
+        ask(e);
+        do
+            n = e->over ? 0 : take_answer(r, event, DRAIN_MS);
+        while (n < 0 && !e->over && errno == EINTR);
+    }
+}
+
 void reading_drain(struct reading *r)
 {
     reading_pause(r, true);
-    for (uint32_t i = 0; i < r->events->count; i++) {
-        struct event *e = &r->events->list[i];
-        do
-            ask(e);
-        while (!e->over && take_answer(r, i, DRAIN_MS) > 0);
-    }
+    for (uint32_t i = 0; i < r->events->count; i++)
+        drain(r, i);
 }
 
 void reading_info(struct reading *r)

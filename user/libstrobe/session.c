@@ -47,11 +47,14 @@ static int request(struct profile_session *s, uint32_t command, uintptr_t a)
 
     if (send(s, &call, command, a, 0, 0) < 0)
         return -1;
-    do {
-        if (take_answer(s, -1, &answer) < 0 && errno != EINTR)
-            return -1;
-    } while (answer.id != call.id);
-    return result(answer.retval);
+    for (;;) {
+        if (take_answer(s, -1, &answer) < 0) {
+            if (errno != EINTR)
+                return -1;
+        } else if (answer.id == call.id) {
+            return result(answer.retval);
+        }
+    }
 }
 
 static int hang_up(struct profile_session *s)
