@@ -43,7 +43,7 @@ void export_folded(struct export *e)
         put_name(e->out,
                  c->mode == MODE_IDLE
                      ? IDLE_FRAME
-                     : profile_task_name(e->profile, c->task, c->image));
+                     : profile_program_name(e->profile, c->task, c->program));
         put_stack(e, c->chain);
         fprintf(e->out, " %" PRIu64 "\n", c->samples);
     }

@@ -104,14 +104,6 @@ static void write_symbols(FILE *out, const struct page *g)
 
 // --- samples ----------------------------------------------------------------
 
-static const char *program_name(struct profile *p, const struct timed_sample *s)
-{
-    const struct program *program =
-        programs_find(&p->samples.programs, s->task, s->time);
-
-    return program != NULL && program->name[0] != '\0' ? program->name : "?";
-}
-
 static void make_entries(struct page *g, const uint32_t *node_of)
 {
     struct profile *p = g->profile;
@@ -120,7 +112,7 @@ static void make_entries(struct page *g, const uint32_t *node_of)
     for (size_t i = 0; i < p->count; i++) {
         const struct timed_sample *s = &p->list[i];
         g->entries[i] = (struct entry){
-            .program = program_name(p, s),
+            .program = programs_name(&p->samples.programs, s->program),
             .task = s->task,
             .cpu = s->cpu,
             .mode = s->mode,

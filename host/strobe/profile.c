@@ -177,20 +177,18 @@ void profile_complain(struct profile *p)
 
 // --- names ------------------------------------------------------------------
 
-const char *profile_task_name(const struct profile *p, uint32_t task,
-                              uint32_t image)
+const char *profile_program_name(const struct profile *p, uint32_t task,
+                                 uint32_t program)
+{
+    return task != 0 ? programs_name(&p->samples.programs, program) : "kernel";
+}
+
+static const char *task_name(const struct profile *p, uint32_t task)
 {
     const struct programs *all = &p->samples.programs;
     const struct program *last = programs_find(all, task, UINT64_MAX);
 
-    if (task == 0)
-        return "kernel";
-    for (uint32_t i = all->count; i-- > 0;) {
-        const struct program *q = &all->list[i];
-        if (q->task == task && q->image == image && q->name[0] != '\0')
-            return q->name;
-    }
-    return last != NULL && last->name[0] != '\0' ? last->name : "?";
+    return profile_program_name(p, task, programs_index(all, last));
 }
 
 // What the task of a thread with samples is called.
@@ -200,17 +198,14 @@ static const char *thread_name(const struct profile *p, uint32_t thread)
 
     while (i < p->samples.count && p->samples.counts[i].thread != thread)
         i++;
-    return i < p->samples.count
-               ? profile_task_name(p, p->samples.counts[i].task, IMAGE_NONE)
-               : "?";
+    return i < p->samples.count ? task_name(p, p->samples.counts[i].task) : "?";
 }
 
 void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
               const struct view_row *row)
 {
     if (by == BY_TASK)
-        snprintf(out, size, "task %u %s", row->key,
-                 profile_task_name(p, row->key, IMAGE_NONE));
+        snprintf(out, size, "task %u %s", row->key, task_name(p, row->key));
     else if (by == BY_CPU)
         snprintf(out, size, "CPU %u", row->key);
     else

@@ -113,8 +113,8 @@ static void put_title(const struct export *e, const struct timed_sample *s)
         n = snprintf(title, sizeof(title), "idle CPU %u", s->cpu);
     else
         n = snprintf(title, sizeof(title), "%s (task %u, thread %u)",
-                     profile_task_name(e->profile, s->task, s->image), s->task,
-                     s->thread);
+                     profile_program_name(e->profile, s->task, s->program),
+                     s->task, s->thread);
     if (events->count > 1)
         snprintf(title + n, sizeof(title) - n, ", %s", event);
     put_string(e->out, title);

@@ -100,10 +100,9 @@ const char *profile_title(const struct profile *p);
 // Says on standard error which files were not found, of each once. After a view
 // was made.
 void profile_complain(struct profile *p);
-// What a task was called while it ran an image, or (IMAGE_NONE) last; "?" if
-// that is not known.
-const char *profile_task_name(const struct profile *p, uint32_t task,
-                              uint32_t image);
+// What a task was called when it ran that program (programs.h).
+const char *profile_program_name(const struct profile *p, uint32_t task,
+                                 uint32_t program);
 // The same as view_make and tree_make; no memory ends the program. That a
 // filter of options leaves no sample is said.
 void profile_view(struct view *v, struct profile *p, enum view_by by,

@@ -88,6 +88,28 @@ static void make_several(void)
     made_end(&made);
 }
 
+// A shell's child that becomes another program of the same file.
+static void make_applets(void)
+{
+    struct made_sample s = { .task = 7,
+                             .thread = 7,
+                             .period = 1,
+                             .chain = user_chain,
+                             .depth = ARRAY_SIZE(user_chain) };
+
+    made_begin(&made);
+    made_comm(&made, 7, "sh", false, 1);
+    made_mmap(&made, 7, "/bin/busybox", CODE, 0x11, 1);
+    made_comm(&made, 7, "ls", true, 20);
+    made_mmap(&made, 7, "/bin/busybox", CODE, 0x11, 20);
+    s.time = 10;
+    made_sample(&made, &s);
+    s.time = 30;
+    made_sample(&made, &s);
+    made_sample(&made, &s);
+    made_end(&made);
+}
+
 static struct timed_sample list[8];
 
 static void keep(void *arg, const struct timed_sample *s)
@@ -194,6 +216,16 @@ static void several(void **state UNUSED)
     assert_has(calls, "fn=0x8049010\n0 0\ncob=/bin/p\n");
     assert_has(calls, "totals: 1 4 2 2000\n");
     free(calls);
+}
+
+// Each sample is the program's that the task ran then, by its name of then.
+static void applets(void **state UNUSED)
+{
+    make_applets();
+    char *folded = exported(export_folded, made.bytes, made.size);
+    assert_has(folded, "sh;0x8049010;0x8049020;0x8049010 1\n");
+    assert_has(folded, "ls;0x8049010;0x8049020;0x8049010 2\n");
+    free(folded);
 }
 
 static void damage(void (*write)(struct export *e))
@@ -383,9 +415,10 @@ static int remove_folder(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),   cmocka_unit_test(several),
-        cmocka_unit_test(damaged), cmocka_unit_test(gmon),
-        cmocka_unit_test(found),   cmocka_unit_test(damaged_elf),
+        cmocka_unit_test(texts),       cmocka_unit_test(several),
+        cmocka_unit_test(applets),     cmocka_unit_test(damaged),
+        cmocka_unit_test(gmon),        cmocka_unit_test(found),
+        cmocka_unit_test(damaged_elf),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -73,6 +73,8 @@ SCRIPTS = {
     "bad source": "sprofile -s none true",
     "interrupted": f"sprofile --json >/tmp/r & p=$!; {TAKING}; sleep 1;"
                    " kill -INT $p; wait $p; cat /tmp/r",
+    "signals": "sprofile --json sh -c 'tester 5; kill -INT $PPID; sleep 0.2;"
+               " kill -INT $PPID; sleep 0.2'",
     "killed": f"sprofile >/dev/null & p=$!; {TAKING}; kill -9 $p; wait $p;"
               " sprofile -t 1 | grep -c Samples:",
     "top": "sprofile top -t 5 | tail -n 20",
@@ -102,6 +104,21 @@ def test_programs_of_one_name(results):
     found = {(row["image"], row["symbol"]) for row in r["rows"]}
     assert ("/tmp/a/prog", "a") in found
     assert ("/tmp/b/prog", "luaV_execute") in found
+
+
+def test_signals_while_the_last_samples_are_fetched(results):
+    """A second ^C and the command's end come between the first ^C and the last
+    answer: what was taken is there all the same."""
+    r = report(results["signals"])
+    check_books(r)
+    assert r["taken"] > 0, r
+
+
+def test_names_of_the_time(results):
+    """sh, which becomes sleep in the end, is sh in the samples until then."""
+    names = {p["name"]: p for p in report(results["signals"])["programs"]}
+    assert "tester" in names and "/bin/sprofile" not in {
+        p["path"] for p in names.values() if p["name"] == "sleep"}, names
 
 
 def test_tasks_that_come_and_go(results):

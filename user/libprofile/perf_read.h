@@ -18,8 +18,9 @@ struct timed_sample {
     uint64_t time;   // ns
     uint64_t period; // what it stands for: ns, or events
     uint32_t task, thread;
-    uint32_t image; // what the task ran (images.h)
-    uint32_t chain; // its innermost node in samples.chains
+    uint32_t image;   // what the task ran (images.h)
+    uint32_t program; // likewise (programs.h)
+    uint32_t chain;   // its innermost node in samples.chains
     uint16_t cpu;
     uint8_t mode; // enum sample_mode
     bool irqs_off;

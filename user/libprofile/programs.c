@@ -1,5 +1,6 @@
 #include "programs.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define NONE UINT32_MAX
@@ -48,4 +49,16 @@ const struct program *programs_find(const struct programs *p, uint32_t task,
         first = &p->list[i];
     }
     return first;
+}
+
+uint32_t programs_index(const struct programs *p, const struct program *found)
+{
+    return found != NULL ? (uint32_t)(found - p->list) : PROGRAM_NONE;
+}
+
+const char *programs_name(const struct programs *p, uint32_t index)
+{
+    bool told = index != PROGRAM_NONE && p->list[index].name[0] != '\0';
+
+    return told ? p->list[index].name : "?";
 }

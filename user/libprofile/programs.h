@@ -12,9 +12,10 @@ struct program {
     uint32_t next; // of the same hash, an earlier one
 };
 
+#define PROGRAM_NONE UINT32_MAX // of a task that nobody told of
 #define PROGRAM_BUCKETS 1024u
 struct programs {
-    struct program *list;
+    struct program *list; // grows only: its indices stay
     uint32_t count, room;
     uint32_t buckets[PROGRAM_BUCKETS];
     uint64_t forgotten; // what memory did not suffice for
@@ -28,3 +29,7 @@ void programs_add(struct programs *p, const struct program *program);
 // the time before, too. Stays until the next programs_add.
 const struct program *programs_find(const struct programs *p, uint32_t task,
                                     uint64_t time);
+// Its index in the list; PROGRAM_NONE of NULL.
+uint32_t programs_index(const struct programs *p, const struct program *found);
+// What the program of this index is called; "?": nobody told.
+const char *programs_name(const struct programs *p, uint32_t index);

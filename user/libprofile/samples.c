@@ -23,9 +23,9 @@ static uint32_t bucket_of(const struct samples *s, const struct sample_count *c)
 static bool same(const struct sample_count *a, const struct sample_count *b)
 {
     return a->chain == b->chain && a->thread == b->thread &&
-           a->task == b->task && a->image == b->image && a->cpu == b->cpu &&
-           a->mode == b->mode && a->irqs_off == b->irqs_off &&
-           a->event == b->event;
+           a->task == b->task && a->image == b->image &&
+           a->program == b->program && a->cpu == b->cpu && a->mode == b->mode &&
+           a->irqs_off == b->irqs_off && a->event == b->event;
 }
 
 static void enter(struct samples *s, uint32_t i)
@@ -126,6 +126,7 @@ static void take_sample(void *arg, const struct stream_sample *in)
         .task = in->task,
         .thread = in->thread,
         .image = image,
+        .program = programs_index(&s->programs, p),
         .cpu = in->cpu,
         .mode = mode_of(in->flags),
         .irqs_off = in->flags & SPROFILE_F_IRQS_OFF,

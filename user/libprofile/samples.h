@@ -14,7 +14,8 @@ enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
 struct sample_count {
     uint32_t chain; // its innermost node
     uint32_t task, thread;
-    uint32_t image; // what the task ran
+    uint32_t image;   // what the task ran,
+    uint32_t program; // and its index in `programs`: what it was called then
     uint16_t cpu;
     uint8_t mode;
     bool irqs_off;

@@ -25,16 +25,10 @@ struct groups {
     uint32_t wanted; // by the filter
 };
 
-static const struct program *program_of(const struct event *e, uint32_t task)
-{
-    return programs_find(&e->samples.programs, task, UINT64_MAX);
-}
-
 // The group of a count; `count` of them exist at most when memory is out.
 static uint32_t group_of(struct groups *g, const struct sample_count *c)
 {
-    const struct program *p = program_of(g->event, c->task);
-    const char *name = p != NULL ? p->name : "?";
+    const char *name = programs_name(&g->event->samples.programs, c->program);
     uint32_t i = 0;
 
     while (i < g->count &&
