@@ -150,7 +150,7 @@ enum sysinfo_state {
     F(r, U64, kernel, CYCLES, "in the kernel, ended threads included")  \
     F(r, U64, child_user, CYCLES, "of children waited for, and theirs") \
     F(r, U64, child_kernel, CYCLES, "likewise, in the kernel")          \
-    F(r, U64, faults, COUNT, "page faults of its memory")               \
+    F(r, U64, faults, COUNT, "page faults, as the times")               \
     F(r, U64, started, NS, "after the machine")                         \
     F(r, U64, call_sent, COUNT, "IPC calls sent")                       \
     F(r, U64, call_received, COUNT, "IPC calls received")               \

@@ -8,7 +8,6 @@
 
 #include "arch/mmu.h"
 #include "kernel/sync/mutex.h"
-#include "lib/counter.h"
 
 struct vnode;
 
@@ -42,7 +41,6 @@ struct aspace {
     // Changed under `lock`, read at any time for statistics: marked.
     u32 virtual_pages, resident_pages;
     u32 virtual_peak, resident_peak; // when either last became less
-    struct counter faults;
 };
 
 // The most there were at once. Any context.

@@ -209,7 +209,6 @@ int aspace_fault(struct aspace *as, u32 addr, u32 error_code)
     if (addr >= USER_END || mutex_held(&as->lock))
         return -EFAULT;
     mutex_lock(&as->lock);
-    counter_add(&as->faults, 1);
     int err = fault_in(as, addr & PAGE_MASK, wanted_access(error_code));
     mutex_unlock(&as->lock);
     return err;

@@ -55,6 +55,7 @@ static void put_task(struct task *t, void *arg)
     st->threads = t->thread_count;
     st->dead_user = t->dead.user;
     st->dead_kernel = t->dead.kernel;
+    st->dead_faults = t->dead.faults;
     list_for_each(th, &t->threads, task_node) {
         thread_ref(th);
         *(struct thread **)chain_put(&s->threads) = th;

@@ -93,7 +93,6 @@ static void fill_locked(struct task *t, struct sysinfo_task *out)
     if (as) {
         out->virtual = (u64)READ_ONCE(as->virtual_pages) * PAGE_SIZE;
         out->resident = (u64)READ_ONCE(as->resident_pages) * PAGE_SIZE;
-        out->faults = counter_read(&as->faults);
     }
     spin_unlock_irq(&tasks_lock, flags);
 }
@@ -123,7 +122,7 @@ static void fill_ipc(const struct task *t, struct sysinfo_task *out)
     out->forwarded = c.forwarded;
 }
 
-// Time and state: from its threads. The cursor stands on the first of them and
+// Time, faults and state: from its threads. The cursor stands on the first of them and
 // moves behind the last.
 static void fill_from_threads(const struct snapshot_task *st,
                               struct chain_cursor *cur, struct thread **th,
@@ -133,12 +132,14 @@ static void fill_from_threads(const struct snapshot_task *st,
     out->state = SYSINFO_ZOMBIE;
     out->user = st->dead_user;
     out->kernel = st->dead_kernel;
+    out->faults = st->dead_faults;
     for (u32 i = 0; i < st->threads; i++, th = chain_next(cur)) {
         u64 user, kernel;
         assert_checked(th);
         thread_times(*th, &user, &kernel);
         out->user += user;
         out->kernel += kernel;
+        out->faults += READ_ONCE((*th)->faults);
         // They are in the order of activity; the last threads are not to be
         // seen as dead for the moment until the task is a zombie.
         u32 state = state_of(READ_ONCE((*th)->state));

@@ -6,10 +6,12 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "user/libstrobe/sysinfo.h"
+
 #define PAGES 1024l
 #define PAGE 4096l
 #define BYTES (PAGES * PAGE)
-#define KIB 1024
+#define TOTAL_KIB (BYTES / 1024)
 #define SLEEPS 30
 
 #ifndef RUSAGE_THREAD
@@ -64,11 +66,11 @@ static void memory(void)
     touch_and_unmap();
     struct rusage after = usage(RUSAGE_SELF);
     check(after.ru_minflt - before.ru_minflt >= PAGES);
-    check(after.ru_maxrss >= BYTES / KIB);
-    check(after.ru_maxrss < 4 * BYTES / KIB);
-    check(status_kib("VmHWM") >= BYTES / KIB);
-    check(status_kib("VmPeak") >= BYTES / KIB);
-    check(status_kib("VmRSS") < BYTES / KIB);
+    check(after.ru_maxrss >= TOTAL_KIB);
+    check(after.ru_maxrss < 4 * TOTAL_KIB);
+    check(status_kib("VmHWM") >= TOTAL_KIB);
+    check(status_kib("VmPeak") >= TOTAL_KIB);
+    check(status_kib("VmRSS") < TOTAL_KIB);
     check(status_kib("VmSize") < status_kib("VmPeak"));
     ok("page faults, and the most memory there was");
 }
@@ -77,7 +79,7 @@ static void *napping_thread(void *arg)
 {
     struct rusage own = usage(RUSAGE_THREAD);
 
-    check(own.ru_nvcsw < SLEEPS && own.ru_maxrss >= BYTES / KIB);
+    check(own.ru_nvcsw < SLEEPS && own.ru_maxrss >= TOTAL_KIB);
     nap();
     own = usage(RUSAGE_THREAD);
     check(own.ru_nvcsw >= SLEEPS);
@@ -131,20 +133,65 @@ static void children(void)
     struct rusage after = usage(RUSAGE_CHILDREN);
     check(used.ru_nvcsw >= 2 * SLEEPS);
     check(used.ru_minflt >= PAGES);
-    check(used.ru_maxrss >= BYTES / KIB);
+    check(used.ru_maxrss >= TOTAL_KIB);
     check(after.ru_nvcsw - before.ru_nvcsw == used.ru_nvcsw);
     check(after.ru_nivcsw - before.ru_nivcsw == used.ru_nivcsw);
     check(after.ru_minflt - before.ru_minflt == used.ru_minflt);
     check(after.ru_maxrss >= used.ru_maxrss);
-    check(before.ru_maxrss < BYTES / KIB);
+    check(before.ru_maxrss < TOTAL_KIB);
     ok("children, and theirs");
 }
 
-int main(void)
+// Goes on where the program before was.
+static void exec_again(void)
+{
+    char faults[20];
+
+    touch_and_unmap();
+    snprintf(faults, sizeof(faults), "%ld", usage(RUSAGE_SELF).ru_minflt);
+    execl("/proc/self/exe", "rusage", faults, NULL);
+}
+
+static void after_exec(const char *faults)
+{
+    struct rusage now = usage(RUSAGE_SELF);
+
+    check(now.ru_minflt >= atol(faults) && now.ru_maxrss >= TOTAL_KIB);
+}
+
+static void program_after_program(void)
+{
+    check(exited_with(in_child(exec_again), 0));
+    ok("what a task has used stays when it runs another program");
+}
+
+static void in_the_tree(void)
+{
+    char path[SYSINFO_PATH_MAX];
+    struct sysinfo_task task;
+
+    if (sysinfo_get_type("system.tasks") < 0)
+        return;
+    snprintf(path, sizeof(path), "system.tasks.%d", (int)getpid());
+    struct rusage before = usage(RUSAGE_SELF);
+    check(sysinfo_get_task(path, &task) == 0);
+    struct rusage after = usage(RUSAGE_SELF);
+    check((long)task.faults >= before.ru_minflt);
+    check((long)task.faults <= after.ru_minflt);
+    ok("sysinfo says the same");
+}
+
+int main(int argc, char **argv)
 {
     alarm(TEST_SECONDS);
+    if (argc > 1) {
+        after_exec(argv[1]);
+        return 0;
+    }
     children();
     memory();
     switches();
+    program_after_program();
+    in_the_tree();
     return 0;
 }
