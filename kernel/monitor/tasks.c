@@ -122,8 +122,8 @@ static void fill_ipc(const struct task *t, struct sysinfo_task *out)
     out->forwarded = c.forwarded;
 }
 
-// Time, faults and state: from its threads. The cursor stands on the first of them and
-// moves behind the last.
+// Time, faults and state: from its threads. The cursor stands on the first of
+// them and moves behind the last.
 static void fill_from_threads(const struct snapshot_task *st,
                               struct chain_cursor *cur, struct thread **th,
                               struct sysinfo_task *out)
