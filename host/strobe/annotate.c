@@ -152,8 +152,11 @@ static void annotate(struct profile *p, const struct view *v,
     path = elves_path(&p->elves, &p->samples.images.list[row->image], &problem);
     if (path == NULL || symbol == NULL)
         fail(1, "%s: %s", p->samples.images.list[row->image].path, problem);
-    printf("%.*s in %s: %" PRIu64 " samples, %.2f%% of all\n\n",
-           (int)row->name_size, row->name, path, row->self,
+    char title[LINE_MAX_SIZE];
+    snprintf(title, sizeof(title), "%.*s in %s", (int)row->name_size, row->name,
+             path);
+    put_printable(stdout, title);
+    printf(": %" PRIu64 " samples, %.2f%% of all\n\n", row->self,
            percent(row->self_period, v->period));
     printf("%8s %10s  Instruction\n", "Samples", "Percent");
     l.end = symbol->end;

@@ -128,9 +128,11 @@ static void print_later(FILE *out, const struct perf_file *f)
 void profile_header(FILE *out, const struct profile *p,
                     const struct perf_file *f, const struct view *v)
 {
-    fprintf(out, "Profile %s%s%s, %.3f s\n", p->path,
-            f->command[0] != '\0' ? " of " : "", f->command,
-            f->info.elapsed_ns / 1e9);
+    fputs("Profile ", out);
+    put_printable(out, p->path);
+    fputs(f->command[0] != '\0' ? " of " : "", out);
+    put_printable(out, f->command);
+    fprintf(out, ", %.3f s\n", f->info.elapsed_ns / 1e9);
     header_print_event(out, p->events.name[f->event], f->event,
                        p->events.count);
     if (f->cut)

@@ -2,6 +2,7 @@
 // link: user/top/model.c user/top/views.c user/top/rows.c user/top/page.c
 // link: user/top/draw.c user/top/draw_cpus.c user/libstrobe/sysinfo_tool.c
 // link: user/libstrobe/sysinfo.c user/libstrobe/messages.c
+// link: user/libstrobe/table.c
 // link: user/libstrobe/number.c
 #include "top_world.h"
 

@@ -27,6 +27,10 @@ SCRIPTS = {
                 " sh -c 'yes | head -n 1; usleep 1000; usleep 1000'",
     "one cpu": "taskset 1 profile stat --json -e cpu-migrations tester 5",
     "threads": "profile stat --json -e task-clock /test/threads",
+    "odd name": r"""name=$(printf '/tmp/a\033[2Jb'); cp /bin/tester "$name"
+        cd /tmp; profile -o f "$name" 1 >/dev/null
+        { profile stat "$name" 1; profile diff f f; profile "$name.no"
+          profile diff f /tmp; } 2>&1""",
     "left over": "profile stat sh -c 'sleep 100 & exit 4'",
     "killed": "profile stat --json -e task-clock sh -c 'kill -9 $$'",
     "killed tool": "profile stat tester 100000 & p=$!;"
@@ -145,3 +149,13 @@ def test_behaviour(results, name, status, output, errors):
     assert result.status == status, result
     assert output in result.output and errors in result.errors, result
     assert "bad" not in result.output, result
+
+
+def test_names_are_harmless(results):
+    """In titles, commands and complaints, too."""
+    said = results["odd name"].output
+    assert "\x1b" not in said
+    for text in ("Counts of /tmp/a?[2Jb (task", "-o f /tmp/a?[2Jb 1\n",
+                 "profile: /tmp/a?[2Jb.no: there is no such program",
+                 "profile: /tmp: Is a directory"):
+        assert text in said, said

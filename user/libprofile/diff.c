@@ -217,7 +217,9 @@ static void compare(struct diff *d)
 static void print_run(FILE *out, const struct diff_run *r)
 {
     const struct sprofile_info *i = &r->info;
-    fprintf(out, "  %s: ", r->path);
+    fputs("  ", out);
+    put_printable(out, r->path);
+    fputs(": ", out);
     if (i->rate_hz != 0)
         fprintf(out, "%s at %u Hz, %" PRIu64 " samples expected, ", i->source,
                 i->rate_hz, i->expected);
@@ -231,7 +233,9 @@ static void print_run(FILE *out, const struct diff_run *r)
 static void print_side(FILE *out, const struct diff *d, const char *title,
                        uint32_t first, uint32_t count)
 {
-    fprintf(out, "%s %s\n", title, d->run[first].command);
+    fprintf(out, "%s ", title);
+    put_printable(out, d->run[first].command);
+    putc('\n', out);
     for (uint32_t i = first; i < first + count; i++)
         print_run(out, &d->run[i]);
 }

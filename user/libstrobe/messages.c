@@ -1,5 +1,5 @@
 // Messages to the user.
-#define _GNU_SOURCE // program_invocation_short_name
+#define _GNU_SOURCE // program_invocation_short_name, vasprintf
 #include "strobe.h"
 
 #include <errno.h>
@@ -10,8 +10,11 @@ static void complain_va(const char *fmt, va_list args)
 {
     fflush(stdout);
     fprintf(stderr, "%s: ", program_invocation_short_name);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
+    char *text;
+    if (vasprintf(&text, fmt, args) >= 0) {
+        fprintf(stderr, "%s\n", printable(text)); // names come from anywhere
+        free(text);
+    }
 }
 
 void complain(const char *fmt, ...)

@@ -70,8 +70,11 @@ static void *read_file(const char *path, size_t *size)
 
     if (fd < 0)
         return NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= IMAGE_MAX)
-        image = malloc(st.st_size + 1);
+    if (fstat(fd, &st) == 0) {
+        errno = S_ISDIR(st.st_mode) ? EISDIR : EFBIG;
+        if (S_ISREG(st.st_mode) && st.st_size <= IMAGE_MAX)
+            image = malloc(st.st_size + 1);
+    }
     *size = 0;
     while (image != NULL && *size < (size_t)st.st_size) {
         ssize_t n = read(fd, image + *size, st.st_size - *size);

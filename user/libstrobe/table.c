@@ -47,6 +47,15 @@ char *printable(char *text)
     return text;
 }
 
+void put_printable(FILE *out, const char *text)
+{
+    char *copy = strdup(text);
+
+    if (copy != NULL)
+        fputs(printable(copy), out);
+    free(copy);
+}
+
 void table_init(struct table *t, const struct table_column *columns,
                 unsigned column_count)
 {

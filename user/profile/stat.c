@@ -52,7 +52,7 @@ static _Noreturn void bad_usage(void)
 // "a,b,c"; those of several -e add up.
 static void add_events(struct sprofile_count_options *o, const char *list)
 {
-    while (*list != '\0') {
+    do {
         size_t size = strcspn(list, ",");
         if (o->events == SPROFILE_COUNTS_MAX) {
             complain("-e: %u events at most", SPROFILE_COUNTS_MAX);
@@ -65,7 +65,7 @@ static void add_events(struct sprofile_count_options *o, const char *list)
         memcpy(o->event[o->events++], list, size);
         list += size;
         list += *list == ',';
-    }
+    } while (*list != '\0');
 }
 
 static void parse(struct stat_settings *s, int argc, char *argv[])
@@ -191,7 +191,9 @@ static void print_count(const struct sprofile_counts *counts,
 static void print(const struct stat_settings *s, const struct child *child,
                   const struct sprofile_counts *counts)
 {
-    printf("Counts of %s (task %d)%s\n\n", child->path, child->pid,
+    fputs("Counts of ", stdout);
+    put_printable(stdout, child->path);
+    printf(" (task %d)%s\n\n", child->pid,
            s->options.flags & SPROFILE_O_CHILDREN ? " and what it started"
                                                   : "");
     for (uint32_t i = 0; i < counts->events; i++)
