@@ -76,12 +76,17 @@ static bool counting(const struct session *s)
     return !s->paused && !s->wait_exec;
 }
 
+// Ticks that were due before are told of before samples count, and at its end
+// before they do not any more.
 static void stretch_begins(struct session *s)
 {
+    mutex_assert_held(&sessions_lock);
+    assert(!s->samples_of);
     settle();
     s->since_ns = clock_now_ns();
     s->since_cycles = target_cycles(s);
     s->since_held_up = held_up_cycles(s);
+    WRITE_ONCE(s->samples_of, s->source);
 }
 
 static void stretch_ends(struct session *s)
@@ -90,6 +95,7 @@ static void stretch_ends(struct session *s)
     s->elapsed_ns += clock_now_ns() - s->since_ns;
     s->cycles += target_cycles(s) - s->since_cycles;
     s->held_up += held_up_cycles(s) - s->since_held_up;
+    WRITE_ONCE(s->samples_of, NULL);
 }
 
 u64 session_elapsed_ns(const struct session *s)
@@ -106,7 +112,6 @@ static void set_paused(struct session *s, bool paused, bool wait_exec)
         stretch_ends(s);
     s->wait_exec = wait_exec;
     s->paused = paused || wait_exec;
-    WRITE_ONCE(s->samples_of, s->paused ? NULL : s->source);
     if (counting(s))
         stretch_begins(s);
     else if (was)
@@ -251,11 +256,11 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
         return err;
     s->slot = (u32)slot;
     s->wait_exec = s->paused = o->flags & SPROFILE_O_FROM_EXEC;
-    s->samples_of = s->paused ? NULL : s->source;
     for (u32 i = 0; i < cpu_count; i++)
         sample_init_cpu(&s->cpu[i], s->flags);
     publish(s);
-    stretch_begins(s);
+    if (counting(s))
+        stretch_begins(s);
     figures_begun();
     return 0;
 }
