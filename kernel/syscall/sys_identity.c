@@ -213,10 +213,11 @@ SYSCALL_HANDLER(getresgid32)
                      READ_ONCE(current_task()->egid));
 }
 
+// Root is in no further groups.
 SYSCALL_HANDLER(getgroups32)
 {
-    return 0;
-} // root is in no further groups
+    return (s32)a < 0 ? -EINVAL : 0;
+}
 SYSCALL_HANDLER(setgroups32)
 {
     return a > 65536 ? -EINVAL : 0;

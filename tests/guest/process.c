@@ -295,6 +295,7 @@ static void identities(void)
 {
     check(getpid() == syscall(SYS_gettid));
     check(getuid() == geteuid() && getgid() == getegid());
+    check_error(getgroups(-1, NULL), EINVAL);
     check(getpriority(PRIO_PROCESS, 0) == 0);
     check(setpriority(PRIO_PROCESS, 0, 5) == 0);
     check(getpriority(PRIO_PROCESS, 0) == 5);
