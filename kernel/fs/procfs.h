@@ -72,6 +72,7 @@ int proc_make_maps(struct text *t, void *arg);
 int proc_link_exe(struct vnode *v, char *buf, size_t size);
 int proc_link_cwd(struct vnode *v, char *buf, size_t size);
 int proc_link_root(struct vnode *v, char *buf, size_t size);
+int proc_follow_exe(struct vnode *v, struct vnode **out);
 int proc_follow_cwd(struct vnode *v, struct vnode **out);
 int proc_follow_root(struct vnode *v, struct vnode **out);
 u32 proc_fd_table_size(struct task *task);

@@ -1,4 +1,5 @@
-// /proc/PID/maps: the areas of an address space.
+// /proc/PID/maps: the areas of an address space; /proc/PID/exe opened: the file
+// of its code.
 //
 // The areas are copied (files referenced) under the address space's lock and
 // put into words afterwards, because finding a file's path takes the
@@ -107,4 +108,29 @@ int proc_make_maps(struct text *t, void *arg)
     t->failed |= copies.failed;
     text_clear(&copies);
     return 0;
+}
+
+// The lowest code is the program's.
+static int find_code(struct area *a, void *arg)
+{
+    struct vnode **out = arg;
+
+    if (a->vnode == NULL || !(a->prot & PROT_X))
+        return 0;
+    vnode_ref(a->vnode);
+    *out = a->vnode;
+    return 1;
+}
+
+// The file that runs, whatever lies at its path now.
+int proc_follow_exe(struct vnode *v, struct vnode **out)
+{
+    struct aspace *as = aspace_of(proc_node(v));
+
+    *out = NULL;
+    if (as == NULL)
+        return -ENOENT;
+    aspace_for_each_area(as, find_code, out);
+    aspace_unref(as);
+    return *out != NULL ? 0 : -ENOENT;
 }

@@ -432,7 +432,7 @@ static const struct proc_entry task_entries[] = {
     FILE("comm", make_comm),
     FILE("maps", proc_make_maps),
     FILE("mounts", proc_make_mounts),
-    LINK("exe", .link = proc_link_exe),
+    LINK("exe", .link = proc_link_exe, .follow = proc_follow_exe),
     LINK("cwd", .link = proc_link_cwd, .follow = proc_follow_cwd),
     LINK("root", .link = proc_link_root, .follow = proc_follow_root),
     DIRECTORY("fd", 0500, &proc_fd_dir),

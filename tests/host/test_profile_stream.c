@@ -4,6 +4,7 @@
 //
 // The files that allocate are part of this one, so that it can refuse them.
 //
+// link: user/libprofile/mapping.c
 // link: user/libprofile/stream.c user/libprofile/user_chain.c
 #include "test.h"
 

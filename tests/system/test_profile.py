@@ -144,6 +144,11 @@ SCRIPTS = {
                    " echo $?; kill -9 $p $t; wait; profile true |"
                    " grep -c Samples:",
     "nested": "profile --rows 3 profile --rows 3 tester 10 | grep -c Samples:",
+    # The task runs a file in whose place there is another one.
+    "replaced": "cd /tmp; cp /bin/tester q; ./q 200 & t=$!;"
+                " until grep -q q /proc/$t/comm; do :; done;"
+                " rm q; cp /bin/lua q; cmp /proc/$t/exe /bin/tester &&"
+                " profile --json -t $t",
 }
 
 
@@ -269,3 +274,13 @@ def test_symbols_damaged_and_missing(tmp_path):
         elif name in ("stripped", "zeros", "cut", "shoff"):
             assert "addresses are shown instead" in result.errors, result
             assert r["rows"][0]["address"] > 0x08000000, r
+
+
+def test_file_that_was_replaced(results):
+    """Its symbols are not those of the file that lies there now."""
+    result = results["replaced"]
+    r = report(result)
+    check_books(r)
+    assert "another file has taken its place" in result.errors, result
+    own = [row for row in r["rows"] if row["image"] == "/tmp/q"]
+    assert own and all(row["symbol"] is None for row in own), r

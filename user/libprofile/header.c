@@ -1,6 +1,7 @@
 #include "header.h"
 
 #include "sources.h"
+#include "user/libstrobe/strobe.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -121,9 +122,11 @@ void header_complain(FILE *out, const char *prefix, const struct samples *s)
         const struct image *m = &s->images.list[i];
         if (i == IMAGE_UNKNOWN || !m->loaded || m->problem == NULL)
             continue;
-        fprintf(out,
-                "%s: %s: %s; addresses are shown instead. Link it without -s, "
-                "or put the output of nm beside it as PROGRAM.sym\n",
-                prefix, m->path, m->problem);
+        fprintf(out, "%s: ", prefix);
+        put_printable(out, m->path);
+        fprintf(out, ": %s; addresses are shown instead%s\n", m->problem,
+                m->replaced ? ""
+                            : ". Link it without -s, or put the output of nm "
+                              "beside it as PROGRAM.sym");
     }
 }

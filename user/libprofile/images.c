@@ -1,5 +1,7 @@
 #include "images.h"
 
+#include "mapping.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +103,15 @@ static void load_frames(struct image *m, size_t size)
                                         cfi_sort(entries, count) };
 }
 
+// Whether the file that was read has another build id than what ran.
+static bool was_replaced(const struct image *m, size_t size)
+{
+    struct mapping now;
+    return m->build_id_size > 0 && mapping_find(&now, m->bytes, size) &&
+           (now.build_id_size != m->build_id_size ||
+            memcmp(now.build_id, m->build_id, m->build_id_size) != 0);
+}
+
 // The program's own file, or what `nm` has printed of it into PATH.sym.
 static void load(const struct images *i, struct image *m)
 {
@@ -109,6 +120,13 @@ static void load(const struct images *i, struct image *m)
     m->problem = "its file cannot be read";
     m->bytes = i->find != NULL ? i->find(i->find_arg, m, &size, &m->problem)
                                : i->read(m->path, &size);
+    if (m->bytes != NULL && was_replaced(m, size)) {
+        m->problem = "another file has taken its place (the build id differs)";
+        m->replaced = true;
+        free(m->bytes);
+        m->bytes = NULL;
+        return; // what lies beside it is the new one's, too
+    }
     if (m->bytes != NULL) {
         m->problem = load_symbols(m, size);
         load_frames(m, size);

@@ -23,6 +23,7 @@ struct image {
     uint32_t build_id_size;
     bool loaded;
     const char *problem; // why it has no symbols; NULL: it has
+    bool replaced;       // because there is another file now
     // Once loaded:
     void *bytes, *text; // text: of PATH.sym
     struct symbols symbols;

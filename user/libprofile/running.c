@@ -10,13 +10,15 @@
 static void add(struct samples *s, const struct sysinfo_task *task)
 {
     struct program p = { .task = task->id, .parent = task->parent };
-    char *path = program_of_task(p.task);
+    char *path = program_of_task(p.task), exe[32];
     struct mapping m;
 
     // Kernel tasks have no file, and no code of a user's.
     p.image = IMAGE_KERNEL;
     if (path != NULL) {
-        mapping_read(&m, path);
+        // What runs, even if there is another file at its path by now.
+        snprintf(exe, sizeof(exe), "/proc/%u/exe", p.task);
+        mapping_read(&m, exe);
         p.image = images_add(&s->images, path, m.build_id, m.build_id_size);
     }
     memcpy(p.name, task->name, sizeof(p.name));
