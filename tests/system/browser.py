@@ -36,7 +36,12 @@ class Browser:
             {"name": "prefers-reduced-motion", "value": "reduce"}]})
 
     def open(self, path):
-        self.driver.get(f"file://{path}")
+        """Until the page is there: on a busy host get() may return before."""
+        address = f"file://{path}"
+        self.driver.get(address)
+        self.wait(lambda: self.run(
+            "return document.readyState === 'complete' && location.href"
+        ) == address)
 
     def wait(self, condition):
         """Until condition() is true; gives that."""
