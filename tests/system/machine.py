@@ -22,9 +22,10 @@ ROWS, COLUMNS = 24, 80
 # on an idle machine may take a minute on a slow one with other work.
 PATIENCE = 300           # a machine, or a tool on the host
 LONG_PATIENCE = 1200     # what takes minutes on an idle machine
-SCRIPT_PATIENCE = 240    # a script of a batch, in the guest's time
-SILENCE = 300            # a machine that runs a batch and finishes no script
-SESSION_PATIENCE = 1200  # a session at the console ...
+BATCH_PATIENCE = 7200    # a batch, of which each part has its own:
+SCRIPT_PATIENCE = 660    # a script, in the guest's time
+SILENCE = 720            # a machine that finishes no script
+SESSION_PATIENCE = 3600  # a session at the console ...
 ANSWER_PATIENCE = 100    # ... and an answer in it
 # What a script runs until a profiler has begun.
 TAKING = ("until sysinfo system.profile.sessions | grep -q taking; do"
@@ -100,7 +101,7 @@ run() {{
 BEGUN = re.compile(r"^.*batch: begin (\d+), .*\n", re.MULTILINE)
 
 
-def batch(scripts, *options, smp=2, timeout=LONG_PATIENCE,
+def batch(scripts, *options, smp=2, timeout=BATCH_PATIENCE,
           limit=SCRIPT_PATIENCE):
     """Runs many shell scripts in one boot. Each has its own shell, an empty
     directory, and `limit` seconds. Gives a Result for each name, in a dict, and
