@@ -103,7 +103,8 @@ static void load_frames(struct image *m, size_t size)
                                         cfi_sort(entries, count) };
 }
 
-// Whether the file that was read has another build id than what ran.
+// Whether the file at the path has another build id than what ran. (A finder
+// looks by itself.)
 static bool was_replaced(const struct image *m, size_t size)
 {
     struct mapping now;
@@ -120,7 +121,7 @@ static void load(const struct images *i, struct image *m)
     m->problem = "its file cannot be read";
     m->bytes = i->find != NULL ? i->find(i->find_arg, m, &size, &m->problem)
                                : i->read(m->path, &size);
-    if (m->bytes != NULL && was_replaced(m, size)) {
+    if (i->find == NULL && m->bytes != NULL && was_replaced(m, size)) {
         m->problem = "another file has taken its place (the build id differs)";
         m->replaced = true;
         free(m->bytes);
