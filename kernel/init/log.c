@@ -12,6 +12,7 @@
 #include "lib/string.h"
 
 #define LOG_SIZE KIB(64)
+#define TIME_MAX 24
 #define LINE_MAX 512
 #define CONSOLES_MAX 4
 
@@ -85,24 +86,30 @@ static void append(const char *text, size_t n)
         ring[ring_end++ % LOG_SIZE] = text[i];
 }
 
+static void put(const char *text, int n)
+{
+    spin_assert_held(&log_lock);
+    append(text, (size_t)n);
+    if (!arg_quiet.present)
+        console_write_raw(text, (size_t)n);
+}
+
 void log_printf(const char *fmt, ...)
 {
-    char line[LINE_MAX];
-    u64 us = clock_now_ns() / NSEC_PER_USEC;
-    int head = format(line, sizeof(line), "[%5u.%06u] ", (u32)(us / 1000000),
-                      (u32)(us % 1000000));
+    char line[LINE_MAX], time[TIME_MAX];
     va_list args;
     va_start(args, fmt);
-    int n = head + format_va(line + head, sizeof(line) - (u32)head, fmt, args);
+    int n = format_va(line, sizeof(line), fmt, args);
     va_end(args);
     if (n >= LINE_MAX) {
         n = LINE_MAX - 1;
         line[n - 1] = '\n';
     }
     u32 flags = spin_lock_irq(&log_lock);
-    append(line, (size_t)n);
-    if (!arg_quiet.present)
-        console_write_raw(line, (size_t)n);
+    u64 us = clock_now_ns() / NSEC_PER_USEC; // here, so that lines are in order
+    put(time, format(time, sizeof(time), "[%5u.%06u] ", (u32)(us / 1000000),
+                     (u32)(us % 1000000)));
+    put(line, n);
     spin_unlock_irq(&log_lock, flags);
 }
 
