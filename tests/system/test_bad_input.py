@@ -59,7 +59,7 @@ def test_bad_values_of_arguments():
 def test_cpu_too_old(cpu):
     """The compiler uses what the i686 brought: without that nothing runs, and
     the reason is said before the first of it."""
-    result = vm("true", "--cpu", cpu, timeout=30)
+    result = vm("true", "--cpu", cpu)
     assert result.status == 125, result
     assert "older than i686" in result.errors, result
 
@@ -96,6 +96,7 @@ def test_fork_bomb_of_shells():
         wait_for() { read -t $1 line <>/tmp/never; }
         echo 'bomb() { bomb | bomb & }; bomb' >/tmp/bomb
         setsid sh /tmp/bomb >/dev/null 2>&1 &
+        until kill -0 -$! 2>/dev/null; do wait_for 0.1; done
         wait_for 3
         kill -9 -$!
         while kill -0 -$! 2>/dev/null; do wait_for 0.2; done
