@@ -387,6 +387,7 @@ static int commit(struct program *p, struct aspace *as, const char *called,
     }
     become_leader(t);
     current->clear_tid = 0;
+    arch_exec_begin();
     swap_aspace(t, as);
     set_names(t, p, called, image);
     signal_reset_handlers(&t->signals);

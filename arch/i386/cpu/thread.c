@@ -122,6 +122,11 @@ void arch_enter_user(struct trapframe *tf)
     enter_user(tf);
 }
 
+void arch_exec_begin(void)
+{
+    WRITE_ONCE(thread_trapframe(current)->cs, 0);
+}
+
 void arch_exec(struct trapframe *tf, u32 eip, u32 esp)
 {
     struct thread *t = current;

@@ -185,6 +185,8 @@ static NO_KCSAN NOINLINE bool left_user_mode(const struct trapframe *tf,
     if (t->task == &kernel_task || (u32)tf - (u32)t->kstack >= KSTACK_SIZE)
         return false;
     const struct trapframe *user = thread_trapframe(current);
+    if ((READ_ONCE(user->cs) & 0xffff) != USER_CS) // in exec
+        return false;
     *out = (struct user_context){ user->eip, user->esp, user->ebp };
     // On the way in and out by the entry code the frame is not whole, but ebp
     // is the user's.

@@ -38,6 +38,9 @@ struct thread *arch_switch(struct thread *prev, struct thread *next);
 // The user registers of a thread, at the top of its kernel stack.
 struct trapframe *thread_trapframe(struct thread *t);
 
+// From here to arch_exec the current thread has no user mode: its program goes,
+// and samples do not look for callers there.
+void arch_exec_begin(void);
 // Fresh user state for execve: clears FPU, TLS; sets eip and esp in `tf`.
 void arch_exec(struct trapframe *tf, u32 eip, u32 esp);
 // Leaves for user mode with the registers in the current thread's frame (the
