@@ -22,10 +22,10 @@ ROWS, COLUMNS = 24, 80
 # on an idle machine may take a minute on a slow one with other work.
 PATIENCE = 300           # a machine, or a tool on the host
 LONG_PATIENCE = 1200     # what takes minutes on an idle machine
-BATCH_PATIENCE = 7200    # a batch, of which each part has its own:
-SCRIPT_PATIENCE = 660    # a script, in the guest's time
-SILENCE = 720            # a machine that finishes no script
-SESSION_PATIENCE = 3600  # a session at the console ...
+BATCH_PATIENCE = 3600    # a batch, of which each part has its own:
+SCRIPT_PATIENCE = 300    # a script, in the guest's time
+SILENCE = 360            # a machine that finishes no script
+SESSION_PATIENCE = 1800  # a session at the console ...
 ANSWER_PATIENCE = 100    # ... and an answer in it
 # What a script runs until a profiler has begun.
 TAKING = ("until sysinfo system.profile.sessions | grep -q taking; do"
