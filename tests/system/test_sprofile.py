@@ -79,6 +79,7 @@ SCRIPTS = {
     "killed": f"sprofile >/dev/null & p=$!; {TAKING}; kill -9 $p; wait $p;"
               " sprofile -t 1 | grep -c Samples:",
     "top": "sprofile top -t 5 | tail -n 20",
+    "short top": "sprofile top sh -c 'usleep 300000'",
     "cpus": "sprofile -a -t 1 | grep -c '^CPU '",
 }
 
@@ -182,6 +183,7 @@ def test_kernel_symbols(results):
     ("killed", 0, ""),
     ("cpus", 0, ""),
     ("top", 0, ""),
+    ("short top", 0, ""),
 ])
 def test_use(results, name, status, errors):
     assert results[name].status == status, results[name]
@@ -192,6 +194,7 @@ def test_outputs(results):
     check_books(report(results["interrupted"]))
     assert results["killed"].output.strip() == "1"
     assert results["cpus"].output.strip() == "2"
-    screen = results["top"].output
-    assert re.search(r"\b[1-9]\d* samples in these two seconds", screen), screen
-    assert "\33[J" in screen
+    for name in ("top", "short top"):
+        screen = results[name].output
+        assert re.search(r"\b[1-9]\d* samples in \d+\.\d s", screen), screen
+        assert "\33[J" in screen

@@ -179,6 +179,15 @@ def test_files_in_and_out(tmp_path):
     assert (tmp_path / "out/d/motto").read_text() == "FESTINA LENTE\n"
 
 
+def test_names_are_bytes(tmp_path):
+    """Of files that are laid into the root, and in the command."""
+    name = b"not utf-8 \xff"
+    with open(os.path.join(os.fsencode(tmp_path), name), "w") as file:
+        file.write("inside")
+    result = vm(f"cat '/{os.fsdecode(name)}'", "--add", str(tmp_path))
+    assert result.output == "inside", result
+
+
 def test_deterministic():
     """Under --icount two runs are the same in every digit."""
     command = "cat /proc/uptime; ps; cat /proc/interrupts; tester 1; cat /proc/uptime"

@@ -305,9 +305,11 @@ void show_top(const struct settings *s, struct result *r)
            e->info.cpus, share_of_mode(&whole, MODE_USER),
            share_of_mode(&whole, MODE_KERNEL), share_of_mode(&whole, MODE_IRQ),
            share_of_mode(&whole, MODE_IDLE));
-    printf("%" PRIu64 " samples in these two seconds, %" PRIu64
+    printf("%" PRIu64 " samples in %.1f s, %" PRIu64
            " lost in all" CLEAR_LINE CLEAR_LINE,
-           whole.samples, e->info.lost);
+           whole.samples, (e->info.elapsed_ns - r->shown_ns) / 1e9,
+           e->info.lost);
+    r->shown_ns = e->info.elapsed_ns;
     for (uint32_t i = 0; i < v.count && i < s->rows && v.rows[i].self > 0;
          i++) {
         place_name(name, sizeof(name), e, &v.rows[i], true);

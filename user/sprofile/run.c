@@ -116,6 +116,10 @@ void run(const struct settings *s, struct result *r,
         }
     }
     reading_drain(&reading);
+    if (every != NULL && r->shown_ns == 0) {
+        reading_info(&reading);
+        every(s, r);
+    }
     if (!reading_end(&reading))
         r->status = 1;
 }

@@ -23,10 +23,11 @@ struct settings {
 struct result {
     struct events events;
     int status;
+    uint64_t shown_ns; // live: of the session's time, until the last screen
 };
 
 // Samples the system: r->events. `every` is called each two seconds in live
-// mode, between records; NULL: not live.
+// mode, between records, and once at the end of a shorter run; NULL: not live.
 void run(const struct settings *s, struct result *r,
          void (*every)(const struct settings *s, struct result *r));
 
