@@ -24,7 +24,8 @@ const char *kbox_problem(int error)
 {
     switch (error) {
     case ESRCH:
-        return "there is no such task (ps shows those there are)";
+        return "there is no such task, or it has ended (ps shows those there "
+               "are)";
     case EPERM:
         return "the kernel's own task cannot be profiled like a program";
     case ENODEV:
