@@ -38,9 +38,13 @@ static void touch_and_unmap(void)
     check(munmap(memory, BYTES) == 0);
 }
 
+// So many sleeps that were: one that a busy host makes too late to begin is
+// none.
 static void nap(void)
 {
-    for (int i = 0; i < SLEEPS; i++)
+    long before = usage(RUSAGE_THREAD).ru_nvcsw;
+
+    while (usage(RUSAGE_THREAD).ru_nvcsw - before < SLEEPS)
         usleep(1000);
 }
 
@@ -89,13 +93,11 @@ static void *napping_thread(void *arg)
 static void switches(void)
 {
     struct rusage before = usage(RUSAGE_SELF);
-    struct rusage mine = usage(RUSAGE_THREAD);
     pthread_t thread;
 
     nap();
     struct rusage after = usage(RUSAGE_SELF);
     check(after.ru_nvcsw - before.ru_nvcsw >= SLEEPS);
-    check(usage(RUSAGE_THREAD).ru_nvcsw - mine.ru_nvcsw >= SLEEPS);
     check(pthread_create(&thread, NULL, napping_thread, NULL) == 0);
     check(pthread_join(thread, NULL) == 0);
     after = usage(RUSAGE_SELF);

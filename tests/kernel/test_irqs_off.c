@@ -11,8 +11,8 @@
 #include "lib/string.h"
 
 #define RATE_HZ 8000
-#define SAMPLES 400
-#define TURNS 15000 // about half a period
+#define SAMPLES 4000 // the grid of ticks and that of turns beat
+#define TURNS 15000  // about half a period
 #define OPEN_PARTS 3
 
 static struct waitq readers = WAITQ_INIT(readers, "test");
