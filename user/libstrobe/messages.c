@@ -1,20 +1,20 @@
 // Messages to the user.
-#define _GNU_SOURCE // program_invocation_short_name, vasprintf
+#define _GNU_SOURCE // program_invocation_short_name
 #include "strobe.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
+#define MESSAGE_MAX 8192 // two paths, and words
+
 static void complain_va(const char *fmt, va_list args)
 {
+    char text[MESSAGE_MAX]; // there may be no memory: that is told, too
+    vsnprintf(text, sizeof(text), fmt, args);
     fflush(stdout);
-    fprintf(stderr, "%s: ", program_invocation_short_name);
-    char *text;
-    if (vasprintf(&text, fmt, args) >= 0) {
-        fprintf(stderr, "%s\n", printable(text)); // names come from anywhere
-        free(text);
-    }
+    fprintf(stderr, "%s: %s\n", program_invocation_short_name,
+            printable(text)); // names come from anywhere
 }
 
 void complain(const char *fmt, ...)

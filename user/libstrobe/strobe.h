@@ -132,7 +132,7 @@ void table_print(struct table *t, FILE *out);
 // Makes a name harmless to terminals, in its place: what is neither printable
 // ASCII nor UTF-8 becomes '?'. Gives `text`.
 char *printable(char *text);
-// Writes it so.
+// Writes it so; '?' when there is no memory.
 void put_printable(FILE *out, const char *text);
 // A string as JSON writes it, with its quotation marks.
 void json_string(FILE *out, const char *text, size_t size);

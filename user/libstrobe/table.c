@@ -51,8 +51,7 @@ void put_printable(FILE *out, const char *text)
 {
     char *copy = strdup(text);
 
-    if (copy != NULL)
-        fputs(printable(copy), out);
+    fputs(copy != NULL ? printable(copy) : "?", out);
     free(copy);
 }
 
