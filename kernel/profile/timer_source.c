@@ -22,15 +22,28 @@ struct timer_source {
     u32 period_ns, even_period; // TSC cycles; 0: each tick is looked at
     u64 period_cycles;
     bool random; // single shots, each set off by the one before
-    u32 seed;    // the boot CPU's
+    u32 seed;    // the boot CPU's, as is:
+    u64 due;     // when the next shot is, TSC
     struct tick_grid grid[CPU_MAX];
 };
 
-// The boot CPU sets off the next shot.
-static void shoot_again(struct timer_source *s)
+static u64 cycles_of(u64 ns)
 {
-    timer_again(s->reserved,
-                sample_random_distance(&s->seed, READ_ONCE(s->period_ns)));
+    return clock_tsc_hz() * ns / NSEC_PER_SEC;
+}
+
+// The boot CPU sets off the next shot: from when this one was due, or distances
+// would be longer on average by what an interrupt takes. After one that came
+// very late (interrupts merged, or the host did not run this CPU): from `now`.
+static void shoot_again(struct timer_source *s, u64 now)
+{
+    u32 period = READ_ONCE(s->period_ns);
+    u64 late = clock_tsc_to_ns(now > s->due ? now - s->due : 0);
+    u64 distance = sample_random_distance(&s->seed, period);
+    if (late < period / 4)
+        distance = MAX(distance - late, s->reserved->min_period);
+    s->due = now + cycles_of(distance);
+    timer_again(s->reserved, distance);
 }
 
 // There is no grid, and up to one and a half periods are no loss.
@@ -44,7 +57,7 @@ static void random_tick(struct timer_source *s, struct sample_hit *hit)
     hit->period = clock_tsc_to_ns(gap);
     tick_grid_start(grid, hit->time);
     if (this_cpu()->id == 0)
-        shoot_again(s);
+        shoot_again(s, hit->time);
     sample_take(&s->source, hit);
 }
 
@@ -89,7 +102,7 @@ static int start_timer(struct timer_source *s, u64 period)
 // A tick that comes between the two settings of start() goes by either.
 static void set_period(struct timer_source *s, u32 ns)
 {
-    u64 cycles = clock_tsc_hz() * ns / NSEC_PER_SEC;
+    u64 cycles = cycles_of(ns);
     bool even = !s->random && cycles <= TICK_GRID_PERIOD_MAX;
     WRITE_ONCE(s->period_ns, ns);
     WRITE_ONCE(s->period_cycles, cycles);
@@ -109,6 +122,7 @@ static int start(const struct sample_source *source, struct sample_rate *rate)
     set_period(s, (u32)period); // until the device has said what it makes of it
     random_bytes(&s->seed, sizeof(s->seed));
     s->seed |= 1;
+    s->due = rdtsc() + cycles_of(period);
     err = start_timer(s, period);
     if (err == -EINVAL && s->random) { // then at even distances
         s->random = false;

@@ -89,6 +89,18 @@ def test_shares_of_functions(options, smp):
         assert chi_square(found, wrong) > CHI_SQUARE_4, (found, wrong)
 
 
+@pytest.mark.parametrize("source", ("nmi-hpet", "lapic"))
+def test_random_distances(source):
+    """Are a period on average, though taking a sample is 6 % of one."""
+    result = vm(f"profile -s {source} -R -F 20000 -m 5 --json tester 400",
+                *FAST, smp=1)
+    assert result.status == 0, result
+    report = json.loads(result.output[result.output.index("{\n"):])
+    ticks = report["taken"] + report["others"] + report["missed"]
+    periods = report["elapsed_ns"] / (1e9 / report["rate_hz"])
+    assert ticks > 10000 and abs(ticks / periods - 1) < 0.01, report
+
+
 def test_code_with_interrupts_off():
     """A quarter of the time: by NMI it is seen where it is; else the same
     quarter piles up behind the instruction that enables interrupts."""
