@@ -229,11 +229,10 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
 
 // What one session makes of it; `last`: when it began to. Returns when it
 // ended.
-static ALWAYS_INLINE u32 offer(struct session *s, const struct view *v,
-                               struct throttle *t, u32 last)
+static ALWAYS_INLINE u32 offer(struct session *s, struct session_cpu *c,
+                               const struct view *v, struct throttle *t,
+                               u32 last)
 {
-    // (Asked for where it is needed: one instruction, as from the stack.)
-    struct session_cpu *c = OPAQUE(&s->cpu[this_cpu_read(id)]);
     if (unlikely(t->spent > spent_max))
         counter_add(&c->throttled, v->hit->ticks);
     else if (likely(wanted(s, v)))
@@ -257,8 +256,10 @@ static ALWAYS_INLINE void offer_all(const struct sample_source *source,
     }
     struct session *s = READ_ONCE(sampled);
     for (; s; s = READ_ONCE(s->next)) {
-        if (READ_ONCE(s->samples_of) == source)
-            last = offer(s, v, t, last);
+        // (Asked for where it is needed: one instruction, as from the stack.)
+        struct session_cpu *c = OPAQUE(&s->cpu[this_cpu_read(id)]);
+        if (READ_ONCE(c->samples_of) == source)
+            last = offer(s, c, v, t, last);
     }
 }
 

@@ -29,18 +29,29 @@ struct session *sampled;
 
 static u64 settled[CPU_MAX]; // sessions_lock: TSC, when each CPU had settled
 
-static void settled_here(void *arg UNUSED)
+struct change {
+    struct session *session;
+    const struct sample_source *samples_of;
+};
+
+static void settled_here(void *arg)
 {
-    settled[this_cpu()->id] = rdtsc();
+    const struct change *c = arg;
+    u32 cpu = this_cpu()->id;
+    settled[cpu] = rdtsc();
+    WRITE_ONCE(c->session->cpu[cpu].samples_of, c->samples_of);
 }
 
-// Ticks that a CPU has not taken yet, for it was halted or held up, come ahead
-// of another interrupt: NMIs at once, others when the first call returns. So
-// each is told of on the right side of what follows.
-static void settle(void)
+// On each CPU samples of that source count from then on (NULL: none). Ticks
+// that a CPU has not taken yet, for it was halted or held up, come ahead of
+// another interrupt: NMIs at once, others when the first call returns. So each
+// is told of on the right side of the change, and none is being told of behind
+// it.
+static void settle(struct session *s, const struct sample_source *samples_of)
 {
+    assert(this_cpu_read(preempt_count));
     smp_sync_others();
-    smp_call_all(settled_here, NULL);
+    smp_call_all(settled_here, &(struct change){ s, samples_of });
 }
 
 // When all CPUs have just settled. A system session is everybody's time.
@@ -76,26 +87,28 @@ static bool counting(const struct session *s)
     return !s->paused && !s->wait_exec;
 }
 
-// Ticks that were due before are told of before samples count, and at its end
-// before they do not any more.
+// Not preempted: what the books say and what is counted are to be of the same
+// moment.
 static void stretch_begins(struct session *s)
 {
     mutex_assert_held(&sessions_lock);
-    assert(!s->samples_of);
-    settle();
+    preempt_disable();
+    settle(s, s->source);
     s->since_ns = clock_now_ns();
     s->since_cycles = target_cycles(s);
     s->since_held_up = held_up_cycles(s);
-    WRITE_ONCE(s->samples_of, s->source);
+    preempt_enable();
 }
 
 static void stretch_ends(struct session *s)
 {
-    settle();
+    mutex_assert_held(&sessions_lock);
+    preempt_disable();
+    settle(s, NULL);
     s->elapsed_ns += clock_now_ns() - s->since_ns;
     s->cycles += target_cycles(s) - s->since_cycles;
     s->held_up += held_up_cycles(s) - s->since_held_up;
-    WRITE_ONCE(s->samples_of, NULL);
+    preempt_enable();
 }
 
 u64 session_elapsed_ns(const struct session *s)
@@ -107,15 +120,12 @@ u64 session_elapsed_ns(const struct session *s)
 static void set_paused(struct session *s, bool paused, bool wait_exec)
 {
     mutex_assert_held(&sessions_lock);
-    bool was = counting(s);
-    if (was)
+    if (counting(s))
         stretch_ends(s);
     s->wait_exec = wait_exec;
     s->paused = paused || wait_exec;
     if (counting(s))
         stretch_begins(s);
-    else if (was)
-        smp_sync_others(); // a sample_take that still saw it has returned
 }
 
 void session_exec_seen(struct session *s)
@@ -350,16 +360,18 @@ void session_info(struct session *s, struct sprofile_info *out)
     if (s->source->counts)
         strlcpy(out->event, s->rate.event, sizeof(out->event));
     mutex_lock(&sessions_lock);
+    preempt_disable();
     u64 cycles = s->cycles, held_up = s->held_up;
     if (counting(s)) {
-        settle();
+        settle(s, s->source);
         cycles += target_cycles(s) - s->since_cycles;
         held_up += held_up_cycles(s) - s->since_held_up;
     }
     out->elapsed_ns = session_elapsed_ns(s);
+    session_counts(s, out);
+    preempt_enable();
     mutex_unlock(&sessions_lock);
     out->tsc_hz = clock_tsc_hz();
-    session_counts(s, out);
     cycles += expected_share(held_up, out->taken, out->others);
     out->expected = expected_ticks(cycles, out->tsc_hz, s->rate.hz);
 }

@@ -22,6 +22,8 @@
 enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
 
 struct session_cpu {
+    // The session's source while its samples count, else NULL.
+    const struct sample_source *samples_of;
     struct ring ring;
     u32 record_room; // for the largest record that the session takes
     bool stacks;     // whether it wants them
@@ -42,9 +44,7 @@ struct session {
     u32 owner;                   // its id
     struct waitq *readers;
     u32 slot, ring_pages;
-    bool paused, wait_exec; // sessions_lock
-    // `source` while it counts, else NULL: read by sample_take.
-    const struct sample_source *samples_of;
+    bool paused, wait_exec;     // sessions_lock
     bool ended;                 // no target lives any more, and readers know
     u64 since_ns, elapsed_ns;   // of the running stretch; before it
     u64 since_cycles, cycles;   // the targets', likewise

@@ -61,6 +61,11 @@ def test_the_books_of_each_source(smp):
         check_books(r)
 
 
+def test_the_books_of_many_stretches():
+    result = vm("/test/profile_books 400", "--icount", "1", smp=8)
+    assert result.status == 0, result
+
+
 def test_throttling():
     """16 sessions with stacks at the highest rate are more than a CPU of so
     few instructions a second can bear: sampling stays about a quarter of it,

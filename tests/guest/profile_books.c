@@ -1,0 +1,56 @@
+// The books of a session that is paused and goes on again and again, while more
+// threads want to run than there are CPUs: each tick is told of on the side of
+// the pause on which it was due, even if the one who pauses loses the CPU.
+//
+//     profile_books [ROUNDS]     (100)
+#include "test.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "user/libstrobe/strobe.h"
+
+#define RATE_HZ 4000
+#define EDGE 5 // ticks of each CPU; a slice of the scheduler's has 40
+
+static int64_t missing(struct profile_session *s)
+{
+    struct sprofile_info i;
+
+    check(profile_info(s, &i) == 0);
+    return (int64_t)(i.expected - i.taken - i.missed - i.throttled - i.others);
+}
+
+int main(int argc, char *argv[])
+{
+    int rounds = argc > 1 ? atoi(argv[1]) : 100;
+    int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    struct sprofile_options o = { .rate_hz = RATE_HZ };
+    struct profile_session s = { 0 };
+    int64_t before = 0, most = 0;
+
+    for (int i = 0; i < 2 * cpus; i++) {
+        pid_t pid = fork();
+        check(pid >= 0);
+        while (pid == 0)
+            __builtin_ia32_pause();
+    }
+    check(profile_begin_system(&s, &o) == 0);
+    for (int i = 0; i < rounds; i++) {
+        for (volatile int k = 0; k < 20000; k++)
+            __builtin_ia32_pause();
+        check(profile_pause(&s, true) == 0);
+        int64_t now = missing(&s), more = llabs(now - before);
+        if (more > most)
+            most = more;
+        before = now;
+        check(profile_pause(&s, false) == 0);
+    }
+    profile_end(&s);
+    printf("at most %d ticks at an edge, %d in all\n", (int)most, (int)before);
+    check(most <= EDGE * cpus);
+    ok("ticks are told of on their side of a pause");
+    signal(SIGTERM, SIG_IGN);
+    kill(0, SIGTERM);
+    return 0;
+}
