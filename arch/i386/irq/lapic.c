@@ -2,6 +2,7 @@
 //
 // All CPUs see their own registers at the same address, so nothing is shared
 // and nothing is locked. ICR is two registers: interrupts are off between them.
+#include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
@@ -45,6 +46,15 @@ enum { // register offsets, SDM table 11-1
 #define APIC_BASE_X2APIC (1u << 10)
 #define APIC_BASE_ENABLE (1u << 11)
 
+// SDM vol. 4, table 2-2: whether x2APIC mode can be left is told by a register
+// which another one says is there.
+#define LEAF_EXTENDED_FEATURES 7
+#define HAS_ARCH_CAPABILITIES (1u << 29) // edx
+#define MSR_ARCH_CAPABILITIES 0x10au
+#define HAS_XAPIC_DISABLE_STATUS (1u << 21)
+#define MSR_XAPIC_DISABLE_STATUS 0xbdu
+#define LEGACY_XAPIC_DISABLED (1u << 0)
+
 // A send takes a few bus cycles; a machine that never gets there is broken.
 #define ICR_SPINS 1000000u
 
@@ -81,12 +91,24 @@ void lapic_set_nmi_input(u32 apic_id, u32 lint)
         nmi_on_lint0[apic_id / 32 % 8] &= ~bit;
 }
 
+static bool locked_in_x2apic_mode(void)
+{
+    return cpuid(0, 0).eax >= LEAF_EXTENDED_FEATURES &&
+           cpuid(LEAF_EXTENDED_FEATURES, 0).edx & HAS_ARCH_CAPABILITIES &&
+           read_msr(MSR_ARCH_CAPABILITIES) & HAS_XAPIC_DISABLE_STATUS &&
+           read_msr(MSR_XAPIC_DISABLE_STATUS) & LEGACY_XAPIC_DISABLED;
+}
+
 // Firmware may have switched the APIC off, or to x2APIC mode, where memory
 // accesses do not reach it. x2APIC is left only by way of "off".
 static void enable_xapic_mode(void)
 {
     u64 base = read_msr(MSR_APIC_BASE);
     if (base & APIC_BASE_X2APIC) {
+        if (locked_in_x2apic_mode())
+            panic("lapic: the firmware has locked it in x2APIC mode, which "
+                  "Strobe cannot use; switch off SGX, TDX or x2APIC in its "
+                  "setup");
         base &= ~(u64)(APIC_BASE_X2APIC | APIC_BASE_ENABLE);
         write_msr(MSR_APIC_BASE, base);
     }
