@@ -14,7 +14,7 @@ from machine import LONG_PATIENCE, PATIENCE, ROOT, batch, vm
 
 KERNEL = f"{ROOT}/build/kernel.elf"
 SYSTEM = """sh -c "tester 20; lua -e 'for i = 1, 30000 do s = i .. 1 end';
-ls -lR /bin >/dev/null; dd if=/dev/zero of=/dev/null bs=1 count=9000" """
+ls -lR /bin >/dev/null; dd if=/dev/zero of=/dev/null bs=1 count=20000" """
 SERENITY_BYTES = 617  # of a sample
 
 # What is run in the guest, once. Some files are cut off, as a power failure would
@@ -23,7 +23,7 @@ SCRIPT = f"""
 cd /out
 profile --json -o one.perf /bin/tester 20 >one.json
 profile -R --json -o two.perf /bin/tester 4 >two.json
-sprofile --json -F 2000 -o all.perf {SYSTEM} >all.json 2>/dev/null
+sprofile --json -R -F 2000 -o all.perf {SYSTEM} >all.json 2>/dev/null
 size=$(stat -c %s all.perf)
 head -c $((size / 2 + 1)) all.perf >half.perf; profile --repair half.perf
 head -c $((size - 7)) all.perf >most.perf; profile --repair most.perf
@@ -188,7 +188,7 @@ def test_header(out):
     assert "hostname : strobe" in text
     assert "arch : i686" in text
     assert "nrcpus online : 4" in text
-    assert "cmdline : sprofile --json -F 2000 -o all.perf sh -c" in text
+    assert "cmdline : sprofile --json -R -F 2000 -o all.perf sh -c" in text
     assert "name = cpu-clock" in text
 
 

@@ -118,7 +118,7 @@ SCRIPTS = {
                     " profile true >/dev/null || exit 1; done",
     "task": f"tester 100000 & profile -t $! --json & p=$!; {TAKING}; sleep 1;"
             " kill -TERM $p; wait $p; kill %1",
-    "task that ends": "tester 20 & profile -t $! --json",
+    "task that ends": "tester 1000 & profile -t $! --json",
     # A child that is there already, and one of its own, beside others.
     "family": "tester 100000 & o=$!; sh -c 'sh -c \"tester 100000 & cp"
               " /bin/tester own; ./own 100000 & wait\" & wait' & t=$!;"
