@@ -43,14 +43,16 @@ static void settled_here(void *arg)
 }
 
 // On each CPU samples of that source count from then on (NULL: none). Ticks
-// that a CPU has not taken yet, for it was halted or held up, come ahead of
-// another interrupt: NMIs at once, others when the first call returns. So each
-// is told of on the right side of the change, and none is being told of behind
-// it.
+// that a CPU has not taken yet, for it was halted or held up, are told of on
+// the right side of that, and none is being told of behind it: NMIs come ahead
+// of a call, other interrupts at the latest when it returns. So the boot CPU's
+// have come by the second call; it may have been what tells the others of
+// theirs, which have come by the fourth.
 static void settle(struct session *s, const struct sample_source *samples_of)
 {
     assert(this_cpu_read(preempt_count));
-    smp_sync_others();
+    for (u32 i = 0; i < 3; i++)
+        smp_sync_others();
     smp_call_all(settled_here, &(struct change){ s, samples_of });
 }
 

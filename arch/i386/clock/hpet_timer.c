@@ -13,6 +13,7 @@
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/clock/hpet.h"
 #include "arch/i386/irq/controllers.h"
+#include "arch/nmi.h"
 #include "kernel/errno.h"
 
 // A comparator that is set to a moment so near may miss it: what the counter
@@ -123,7 +124,9 @@ static ALWAYS_INLINE bool in_time(const struct comparator *c)
 }
 
 // It is late by whole periods, or by more than the counter's low half can tell:
-// then a new grid begins.
+// then a new grid begins. As long as the boot CPU was held up, no tick was set
+// for the others either; what they have missed they are told of now, not only
+// by the next one, before which somebody may look at what was counted.
 static NOINLINE void catch_up(struct comparator *c)
 {
     while (!in_time(c)) {
@@ -133,6 +136,8 @@ static NOINLINE void catch_up(struct comparator *c)
         else
             set_comparator(c, counter(c) + c->ticks + MARGIN);
     }
+    if (c->opened & TIMER_NMI)
+        nmi_send_others();
 }
 
 // From the first point of the grid on, which must be too far away to come while

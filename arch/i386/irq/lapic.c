@@ -178,12 +178,17 @@ bool lapic_requested(u32 vector)
     return lapic_read(LAPIC_IRR + vector / 32 * 0x10) & 1u << (vector % 32);
 }
 
-static void send(u32 apic_id, u32 command)
+static void wait_until_sent(void)
 {
-    u32 flags = irq_save();
     u32 spins = 0;
     while (lapic_read(LAPIC_ICR_LOW) & ICR_PENDING && ++spins < ICR_SPINS)
         cpu_relax();
+}
+
+static void send(u32 apic_id, u32 command)
+{
+    u32 flags = irq_save();
+    wait_until_sent();
     lapic_write(LAPIC_ICR_HIGH, apic_id << 24);
     lapic_write(LAPIC_ICR_LOW, command);
     irq_restore(flags);
@@ -218,9 +223,17 @@ void lapic_send_ipi_mask(u32 cpu_mask, u32 vector)
     irq_restore(flags);
 }
 
+// Also in an NMI, which may have come between the two writes of another send:
+// that one finds the ICR free and its destination in it.
 void lapic_send_nmi(u32 apic_id)
 {
+    u32 flags = irq_save();
+    wait_until_sent();
+    u32 destination = lapic_read(LAPIC_ICR_HIGH);
     send(apic_id, ICR_ASSERT | ICR_NMI);
+    wait_until_sent();
+    lapic_write(LAPIC_ICR_HIGH, destination);
+    irq_restore(flags);
 }
 
 void lapic_send_nmi_others(void)
