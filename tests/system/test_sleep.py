@@ -58,5 +58,6 @@ def test_callouts_cost_the_same_at_any_number():
              re.findall(r"callouts: (\d+) pending: set (\d+), stop (\d+), "
                         r"fire (\d+) instructions", result.output)}
     assert set(costs) == {10, 1000, 100000}, result
+    # (Firing takes 300 to 370, by how far the calendar has to go on.)
     for few, many in zip(costs[10], costs[100000]):
-        assert many <= few * 1.1, costs
+        assert many <= few * 1.3, costs
