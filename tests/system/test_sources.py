@@ -62,7 +62,7 @@ def test_the_books_of_each_source(smp):
 
 
 def test_the_books_of_many_stretches():
-    result = vm("/test/profile_books 400", "--icount", "1", smp=8)
+    result = vm("/test/profile_books 400 5", "--icount", "1", smp=8)
     assert result.status == 0, result
 
 
