@@ -22,15 +22,15 @@ u64 itimer_now(const struct itimer *t)
     }
 }
 
-static void arm(struct itimer *t)
+static void arm(struct itimer *t, u64 when)
 {
     spin_assert_held(&t->task->cpu_timers.lock);
     assert_checked(t->next && t->info.signo);
     if (t->clock == ITIMER_ON_CPU) {
-        cpu_timer_set(t->task, &t->cpu, t->next);
+        cpu_timer_set(t->task, &t->cpu, when);
         return;
     }
-    s64 at = (s64)t->next;
+    s64 at = (s64)when;
     if (t->clock == ITIMER_ON_WALL)
         at -= wallclock_boot_ns();
     callout_set(&t->callout, at < 0 ? 0 : (u64)at);
@@ -46,12 +46,11 @@ static void list_on_wall(struct itimer *t)
 }
 
 // How many intervals on the next expiry is; all but one are overruns.
-static u64 intervals_to_next(const struct itimer *t, u64 now, bool lost)
+static u64 intervals_to_next(const struct itimer *t, u64 now)
 {
     assert_checked(t->interval);
-    u64 after = lost ? now + RESPITE_NS : now;
-    return after - t->next < t->interval ? 1
-                                         : (after - t->next) / t->interval + 1;
+    u64 late = now - t->next;
+    return late < t->interval ? 1 : late / t->interval + 1;
 }
 
 // The lock is held.
@@ -63,9 +62,9 @@ static void expire(struct itimer *t, u64 now)
     bool lost = signal_would_be_lost(t->task, t->to, sig);
     u64 count = 1;
     if (t->interval) {
-        count = intervals_to_next(t, now, lost);
+        count = intervals_to_next(t, now);
         t->next += count * t->interval;
-        arm(t);
+        arm(t, lost ? MAX(t->next, now + RESPITE_NS) : t->next);
     } else {
         t->next = 0;
         list_on_wall(t);
@@ -106,7 +105,7 @@ static void expired_callout(struct callout *c)
         if (now >= t->next)
             expire(t, now);
         else
-            arm(t);
+            arm(t, t->next);
     }
     spin_unlock(lock);
 }
@@ -147,7 +146,7 @@ void itimer_set(struct itimer *t, u64 next, u64 interval)
     t->used = true;
     list_on_wall(t);
     if (next && t->info.signo)
-        arm(t);
+        arm(t, t->next);
 }
 
 u64 itimer_left(const struct itimer *t)
