@@ -30,6 +30,7 @@ void pit_leave(u32 flags);
 void pit_load(u32 counter, u32 mode, u32 count);
 void pit_halt(u32 counter);
 bool pit_loaded(u32 counter); // it has taken its first count
+bool pit_out(u32 counter);    // the level of its output
 u16 pit_read(u32 counter);
 // Counters as of one instant: bits of those that are marked, then each is read.
 void pit_latch(u32 counters);

@@ -19,6 +19,7 @@
 #define NO_STATUS 0x10 // ... nor states
 #define READ_BACK_COUNTER(n) (2u << (n))
 #define STATUS_NULL_COUNT 0x40
+#define STATUS_OUT 0x80
 
 static u32 holder; // atomic; a CPU's number + 1, 0: nobody
 
@@ -62,10 +63,20 @@ void pit_halt(u32 counter)
     command(SELECT(counter) | LOW_THEN_HIGH | MODE(PIT_ONE_SHOT));
 }
 
-bool pit_loaded(u32 counter)
+static u32 status(u32 counter)
 {
     command(READ_BACK | NO_COUNT | READ_BACK_COUNTER(counter));
-    return !(in8(COUNTER(counter)) & STATUS_NULL_COUNT);
+    return in8(COUNTER(counter));
+}
+
+bool pit_loaded(u32 counter)
+{
+    return !(status(counter) & STATUS_NULL_COUNT);
+}
+
+bool pit_out(u32 counter)
+{
+    return status(counter) & STATUS_OUT;
 }
 
 void pit_latch(u32 counters)
