@@ -27,11 +27,12 @@ void ledger_init_cpu(struct cpu *cpu)
     cpu->ledger = l;
 }
 
-u32 ledger_frozen; // ledger_nmi.h
+u32 ledger_freezes; // ledger_nmi.h
 
 void ledger_freeze(void)
 {
-    __atomic_store_n(&ledger_frozen, 1, __ATOMIC_SEQ_CST);
+    assert(ledger_freezes % 2 == 0);
+    __atomic_fetch_add(&ledger_freezes, 1, __ATOMIC_SEQ_CST);
     for (u32 i = 0; i < cpu_count; i++) {
         while (__atomic_load_n(&ledgers[i].seq, __ATOMIC_SEQ_CST) & 1)
             cpu_relax();
@@ -40,7 +41,7 @@ void ledger_freeze(void)
 
 void ledger_thaw(void)
 {
-    __atomic_store_n(&ledger_frozen, 0, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&ledger_freezes, 1, __ATOMIC_RELEASE);
 }
 
 // Begin and end of a read that must not see half of a switch. What is read in

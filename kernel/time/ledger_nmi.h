@@ -5,8 +5,9 @@
 #include "kernel/sched/thread.h"
 #include "kernel/time/ledger.h"
 
-// Set while the books are read as they stand at one instant.
-extern u32 ledger_frozen;
+// How often reading the books as they stand at one instant has begun and ended:
+// odd meanwhile.
+extern u32 ledger_freezes;
 
 // In two instructions, like the changes of account: readers on other CPUs look
 // meanwhile, and look again.
@@ -35,18 +36,19 @@ static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
 // At the end of an NMI that began at `began` (TSC, low half): moves its cycles
 // to the account of its vector, out of the one that is open. Not when it came
 // in the middle of a switch: an account that was just closed need not have so
-// many, and is not to fall below 0; nor while the books are frozen. The cycles
-// stay then with what was interrupted.
+// many, and is not to fall below 0; nor when the books were or are frozen: what
+// was told then is not to become less. The cycles stay then with what was
+// interrupted. `freezes` is from before `began`.
 //
 // Either this sees that the books are frozen, or who freezes them sees `seq`
 // odd and waits: each writes before it reads what the other has written.
-static ALWAYS_INLINE void ledger_nmi(u32 began)
+static ALWAYS_INLINE void ledger_nmi(u32 freezes, u32 began)
 {
     struct ledger *l = this_ledger();
     if (unlikely(READ_ONCE(l->seq) & 1))
         return;
     __atomic_fetch_add(&l->seq, 1, __ATOMIC_SEQ_CST);
-    if (likely(!READ_ONCE(ledger_frozen)))
+    if (likely(READ_ONCE(ledger_freezes) == freezes))
         move_to_nmi(l, (u32)rdtsc() - began);
     ledger_write_end(l);
 }

@@ -83,12 +83,13 @@ void nmi_log_unclaimed(struct arch_cpu *a)
 // only this CPU's own data.
 void trap_nmi(struct trapframe *tf)
 {
+    u32 freezes = READ_ONCE(ledger_freezes) & ~1u; // at odd, no move
     u32 began = (u32)rdtsc();
     kcsan_nmi(true);
     irq_count_up(VECTOR_NMI);
     struct nmi_user *user = __atomic_load_n(&nmi_user, __ATOMIC_ACQUIRE);
     if (unlikely(!user->fn(user, tf)))
         ADD_ONCE(this_cpu()->arch->nmis, 1);
-    ledger_nmi(began);
+    ledger_nmi(freezes, began);
     kcsan_nmi(false);
 }
