@@ -31,13 +31,13 @@ def test_sleeps_are_exact(smp):
 def test_an_idle_machine_takes_no_ticks():
     """Ten seconds of nothing: what wakes a CPU are kload, every 5 s, this sleep,
     and the steps in which a one-shot timer comes so far (2.1 s): two on the way
-    to kload, four to the end, on one CPU or on two."""
+    to kload, four to the end, on one CPU or on two; and one of who reads them."""
     result = vm("cat /proc/interrupts; sleep 10; cat /proc/interrupts",
                 "--icount", "0", smp=4)
     before, after = timer_interrupts(result.output)
     counts = [b - a for a, b in zip(before, after)]
     assert len(counts) == 4, result
-    assert sum(counts) <= 3 * (1 + 2) + (1 + 4), counts
+    assert sum(counts) <= 2 * (1 + 2) + (1 + 4) + 1, counts
 
 
 @pytest.mark.parametrize("smp", (1, 4))
@@ -58,6 +58,5 @@ def test_callouts_cost_the_same_at_any_number():
              re.findall(r"callouts: (\d+) pending: set (\d+), stop (\d+), "
                         r"fire (\d+) instructions", result.output)}
     assert set(costs) == {10, 1000, 100000}, result
-    # (Firing takes 300 to 370, by how far the calendar has to go on.)
     for few, many in zip(costs[10], costs[100000]):
-        assert many <= few * 1.3, costs
+        assert many <= few * 1.1, costs
