@@ -396,10 +396,12 @@ endif
 check:
 	@$(MAKE) --no-print-directory WERROR=1 all $(HOST_TESTS)
 	@$(MAKE) --no-print-directory WERROR=1 CLANG=1 kernel
-	tools/build/syscalls $(CALLS) | diff -u docs/syscalls.md - || \
+	@tools/build/syscalls $(CALLS) | diff -u docs/syscalls.md - || \
 		{ echo 'docs/syscalls.md: run make docs'; exit 1; }
-	clang-format --dry-run -Werror $(OUR_C)
-	cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 \
+	@echo clang-format
+	@clang-format --dry-run -Werror $(OUR_C)
+	@echo cppcheck
+	$Qcppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 \
 		--enable=warning,portability $(CPPCHECK_OFF:%=--suppress=%) \
 		--std=c11 --platform=unix32 --library=gnu -D__GNUC__=12 \
 		-D__i386__ $(INCLUDES) arch kernel lib user host
