@@ -1,5 +1,23 @@
 # Strobe: `make` builds everything, `make help` lists what else there is.
 
+ifeq ($(filter grouped-target,$(.FEATURES)),)
+$(error Strobe needs GNU make 4.3 or later, and this is $(MAKE_VERSION))
+endif
+ifneq ($(words $(CURDIR)),1)
+$(error The path of this folder has a space, which make takes for the end of \
+	a name: move the clone, $(CURDIR), to a path without spaces)
+endif
+
+# All CPUs are used unless the user says -j, here or in the environment.
+ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS) \
+		$(shell printf %s "$$MAKEFLAGS")),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+# `make clean all` is one after the other.
+ifneq ($(filter %clean,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
+
 CROSS := i686-linux-gnu-
 PYTHON := /usr/bin/python3
 B := build
@@ -9,10 +27,12 @@ K := $(B)/kernel
 KERNEL := $(B)/kernel.elf
 KCC := $(CROSS)gcc
 KCC_FLAGS := -mpreferred-stack-boundary=2
-IMAGES := $(B)/initrd $(B)/strobe.iso docs/syscalls.md
+IMAGES := $(B)/initrd
+ISO := $(B)/strobe.iso
 TOOL := $(B)/strobe
 ifdef CLANG
 TOOL :=
+ISO :=
 K := $(B)/clang/kernel
 KERNEL := $(B)/clang/kernel.elf
 KCC := clang --target=i386-linux-gnu
@@ -41,6 +61,7 @@ KCC_FLAGS += -DCHECKED $(sort $(CHECKERS:%=-D%) -DUBSAN) -Wno-tsan \
 	-Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow \
 	$(if $(CLANG),-Wno-unknown-warning-option)
 IMAGES :=
+ISO :=
 TOOL :=
 SANITIZE := -fsanitize=undefined -fno-sanitize=object-size
 endif
@@ -61,16 +82,64 @@ UNCHECKED := $(filter-out kernel/debug/plant.c,$(wildcard kernel/debug/*.c)) \
 	arch/i386/boot/% %.S
 sanitize = $(if $(filter $(UNCHECKED),$1),,$(SANITIZE))
 
-# One short line for each step; the commands themselves with VERBOSE=1.
-Q := $(if $(VERBOSE),,@)
-say = @printf '  %-7s $@\n'
+# --- what is printed ----------------------------------------------------------
 
-.PHONY: all kernel run flame bench test test-checked checked checked-addresses \
-	checked-races checked-clang check format clean distclean help FORCE
+# $(call say,WHAT $@,STAGE) begins a step. On a terminal it is one line, which the
+# next step overwrites; elsewhere a line for each stage; with VERBOSE=1 a line for
+# each step and the commands too; nothing with -s.
+Q := $(if $(VERBOSE),,@)
+CLEAR_LINE :=
+say = $(if $(said_$2),,$(eval said_$2 := yes)@echo 'Building $(or $(NAME_$2),$2)')
+ifdef VERBOSE
+say = @printf '  %-7s %s\n' $1
+else ifneq ($(findstring s,$(firstword -$(MAKEFLAGS))),)
+say =
+else ifneq ($(and $(MAKE_TERMOUT),$(filter-out dumb,$(TERM))),)
+# Back to the line's begin and clear to its end; and in between no wrapping.
+export CLEAR_LINE := $(shell printf '\r\033[K')
+say = @printf '\r\033[K\033[?7l%s\033[?7h\r' \
+	'$(or $(NAME_$2),$2)$(call count,$2): $1'
+endif
+clear_line = $(if $(CLEAR_LINE),@printf '$(CLEAR_LINE)')
+
+# How many steps a stage has begun, of how many if that is known: as many as
+# objects are missing when it begins.
+count = $(eval begun_$1 += x)$(if $(OBJECTS_$1),$(call of,$(words $(begun_$1)),$1))
+of = $(if $(filter 1,$1),$(eval missing_$2 := $(filter-out \
+	$(wildcard $(OBJECTS_$2)),$(OBJECTS_$2)))) \
+	$1$(if $(word $1,$(missing_$2)),/$(words $(missing_$2)))
+
+NAME_kernel = the kernel$(if $(CHECKERS), with $(CHECKERS))$(if $(CLANG),$\
+	$() by clang)
+NAME_programs := the programs
+NAME_strobe := the tool strobe
+NAME_tests := the host tests
+NAME_images := the images
+NAME_page := the page of flame graphs
+NAME_Debian := BusyBox of Debian
+OBJECTS_kernel = $(KOBJECTS)
+OBJECTS_programs = $(USER_OBJECTS)
+OBJECTS_strobe = $(NATIVE)
+
+# Warnings are errors in `make check` and in continuous integration, not on a
+# user's machine, whose compiler nobody here has seen: tools/build/compile.
+WERROR ?= $(filter true,$(CI))
+export WERROR
+COMPILE = $Qtools/build/compile $@
+
+.PHONY: all machine kernel run flame bench test test-checked checked \
+	checked-addresses checked-races checked-clang check format docs clean \
+	distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(KERNEL) $(IMAGES) $(TOOL)
+all: machine $(ISO) $(TOOL)
+	$(clear_line)
+	$(if $(filter all,$(or $(MAKECMDGOALS),all)),@echo '$(READY)')
+READY = $(KERNEL)$(if $(ISO), and $(ISO)): ready. `make run` boots $\
+	$()the machine, `make help` lists the rest.
+# What boots.
+machine: $(KERNEL) $(IMAGES)
 kernel: $(KERNEL)
 
 # --- tools ------------------------------------------------------------------
@@ -83,7 +152,7 @@ $(DEPS)/%: tools/deps
 	@tools/deps $*
 	@touch $@
 
-# The goal that a kernel is for: its compiler is among the goal's packages.
+# The goal that a kernel and the host tests are compiled for.
 GOAL := $(if $(CLANG),check,run)
 
 # $(call unchanged,FILE,TEXT): rewrites FILE only if its text is another. What
@@ -99,7 +168,7 @@ INCLUDES := -Iinclude -Ikernel/include -Iarch/i386/include -I.
 KFLAGS := -std=gnu11 -O2 -g -march=i686 -mtune=generic -ffreestanding -fno-pic -fno-pie \
 	-fno-omit-frame-pointer -fno-stack-protector -fno-strict-aliasing \
 	-fno-asynchronous-unwind-tables -mgeneral-regs-only -mregparm=3 \
-	-Wall -Wextra -Werror $(KCC_FLAGS) $(INCLUDES)
+	-Wall -Wextra $(KCC_FLAGS) $(INCLUDES)
 
 # What programs run of the kernel is a shared object of its own, in an object.
 VDSO := $(K)/vdso.so
@@ -118,28 +187,28 @@ $(K)/objects: FORCE
 	@$(call unchanged,$@,$(KOBJECTS))
 
 $(K)/%.o: % $(K)/config | $(DEPS)/$(GOAL)
-	@mkdir -p $(@D)
-	$(say) CC
-	$Q$(KCC) $(KFLAGS) $(call sanitize,$<) -MMD -MP -c $< -o $@
+	$(call say,CC $<,kernel)
+	$(COMPILE) $(KCC) $(KFLAGS) $(call sanitize,$<) -c $<
 
 $(VDSO): $(VDSO_SOURCE) arch/i386/vdso/vdso.lds kernel/time/time_page.h \
 		$(K)/config | $(DEPS)/$(GOAL)
 	@mkdir -p $(@D)
-	$(say) VDSO
+	$(call say,VDSO $@,kernel)
 	$Q$(KCC) $(filter-out -fno-asynchronous-unwind-tables -fno-pic -fno-pie \
 		-mregparm=3 -DK%SAN,$(KFLAGS)) -fpic -fvisibility=hidden -fasynchronous-unwind-tables \
 		-c $< -o $@.o
 	$Q$(CROSS)ld -m elf_i386 -shared -Bsymbolic -z noexecstack --eh-frame-hdr \
 		--hash-style=sysv --build-id=sha1 -soname linux-gate.so.1 --fatal-warnings \
-		-z max-page-size=4096 -T arch/i386/vdso/vdso.lds $@.o -o $@.new
-	$Q$(CROSS)objcopy --strip-debug $@.new $@
+		-z max-page-size=4096 -T arch/i386/vdso/vdso.lds $@.o -o $@.linked
+	$Q$(CROSS)objcopy --strip-debug $@.linked $@.new
+	@mv $@.new $@
 
 $(K)/arch/i386/vdso/image.S.o: $(VDSO)
 $(K)/arch/i386/vdso/image.S.o: KFLAGS += -DVDSO='"$(VDSO)"'
 
 $(KERNEL): $(KOBJECTS) arch/i386/linker.ld $(K)/objects \
-		tools/build/kernel tools/build/ksyms
-	$(say) LINK
+		tools/build/kernel tools/build/ksyms tools/build/kframes
+	$(call say,LINK $@,kernel)
 	$Qtools/build/kernel $@ $(KLINK)
 
 # --- foreign programs, built once ---------------------------------------------
@@ -151,32 +220,34 @@ SQLITE := $(B)/sqlite/sqlite3
 DEBIAN_BUSYBOX := $(B)/debian/bin/busybox
 
 $(MUSL): tools/build/musl | $(DEPS)/run
-	$(say) BUILD
+	$(call say,BUILD $@,musl)
 	$Qtools/build/musl
 
 $(BUSYBOX): tools/build/busybox tools/build/busybox.config tools/cc $(MUSL)
-	$(say) BUILD
+	$(call say,BUILD $@,BusyBox)
 	$Qtools/build/busybox
 
 $(LUA): tools/build/lua tools/cc $(MUSL)
-	$(say) BUILD
+	$(call say,BUILD $@,lua)
 	$Qtools/build/lua
 
 $(SQLITE): tools/build/sqlite tools/cc $(MUSL)
-	$(say) BUILD
+	$(call say,BUILD $@,sqlite)
 	$Qtools/build/sqlite
 
 $(DEBIAN_BUSYBOX): | $(DEPS)/run
-	$(say) FETCH
+	$(call say,FETCH $@,Debian)
 	$Qtools/build/fetch i386 busybox-static $(abspath $(B)/debian)
 	@touch $@
 
 # --- user programs ----------------------------------------------------------
 
-UFLAGS := -std=gnu11 -Wall -Wextra -Werror -I. -pthread
+UFLAGS := -std=gnu11 -Wall -Wextra -I. -pthread
 LIB_SOURCES := $(filter-out lib/string.c,$(wildcard lib/*.c))
 LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
 	$(wildcard user/lib*/*.c))
+USER_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
+	$(wildcard user/*/*.c tests/guest/*.c))
 LIBSTROBE := $(B)/libstrobe.a
 
 PROGRAMS := $(filter-out lib%,$(notdir $(patsubst %/,%,$(sort \
@@ -184,58 +255,62 @@ PROGRAMS := $(filter-out lib%,$(notdir $(patsubst %/,%,$(sort \
 USER := $(PROGRAMS:%=$(B)/user/%)
 GUEST := $(patsubst tests/guest/%.c,$(B)/guest/%,$(wildcard tests/guest/*.c))
 
-$(B)/obj/%.c.o: %.c tools/cc $(MUSL)
-	@mkdir -p $(@D)
-	$(say) CC
-	$Qtools/cc $(UFLAGS) -MMD -MP -c $< -o $@
+$(B)/obj/flags: FORCE
+	@$(call unchanged,$@,$(UFLAGS))
+
+$(B)/obj/%.c.o: %.c tools/cc $(B)/obj/flags $(MUSL)
+	$(call say,CC $<,programs)
+	$(COMPILE) tools/cc $(UFLAGS) -c $<
 
 $(B)/obj/config: FORCE
 	@$(call unchanged,$@,$(LIB_OBJECTS))
 
 $(LIBSTROBE): $(LIB_OBJECTS) $(B)/obj/config
-	$(say) AR
-	@rm -f $@
-	$Q$(CROSS)ar rcs $@ $(LIB_OBJECTS)
+	$(call say,AR $@,programs)
+	@rm -f $@.new
+	$Q$(CROSS)ar rcs $@.new $(LIB_OBJECTS)
+	@mv $@.new $@
 
 .SECONDEXPANSION:
 $(USER): $(B)/user/%: $$(patsubst $$(PERCENT),$(B)/obj/$$(PERCENT).o,$$(wildcard user/$$*/*.c)) $(LIBSTROBE)
-	@mkdir -p $(@D)
-	$(say) LINK
-	$Qtools/cc $(filter %.o,$^) $(LIBSTROBE) -pthread -lm -o $@
+	$(call say,LINK $@,programs)
+	$(COMPILE) tools/cc $(filter %.o,$^) $(LIBSTROBE) -pthread -lm
 
 $(GUEST): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
-	@mkdir -p $(@D)
-	$(say) LINK
-	$Qtools/cc $< $(LIBSTROBE) -pthread -lm -o $@
+	$(call say,LINK $@,programs)
+	$(COMPILE) tools/cc $< $(LIBSTROBE) -pthread -lm
 
 # --- the tool on the developer's machine --------------------------------------
 
-NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -I. -Iinclude
+NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
 	$(filter-out %/recording.c %/reading.c %/events.c %/running.c,$(wildcard \
 	user/libprofile/*.c user/libtransfer/*.c host/strobe/*.c)) $(addprefix \
 	user/libstrobe/,kbox.c messages.c number.c options.c table.c sysinfo.c \
 	sysinfo_tool.c))
 
-$(B)/native/%.c.o: %.c | $(DEPS)/run
-	@mkdir -p $(@D)
-	$(say) HOSTCC
-	$Qgcc $(NFLAGS) -MMD -MP -c $< -o $@
+$(B)/native/flags: FORCE
+	@$(call unchanged,$@,$(NFLAGS))
+
+$(B)/native/%.c.o: %.c $(B)/native/flags | $(DEPS)/run
+	$(call say,CC $<,strobe)
+	$(COMPILE) gcc $(NFLAGS) -c $<
 
 $(B)/native/config: FORCE
 	@$(call unchanged,$@,$(NATIVE))
 
 $(B)/strobe: $(NATIVE) $(B)/native/config
-	$(say) HOSTLD
-	$Qgcc $(NATIVE) -lm -o $@
+	$(call say,LINK $@,strobe)
+	$(COMPILE) gcc $(NATIVE) -lm
 
 # The page that strobe export --html puts a profile into.
 PAGE := $(B)/page.html
 
 $(PAGE): tools/build/page tools/build/npm $(wildcard host/strobe/page/*) \
 		| $(DEPS)/run
-	$(say) PAGE
-	$Qtools/build/page $@
+	$(call say,JOIN $@,page)
+	$Qtools/build/page $@.new
+	@mv $@.new $@
 
 # --- images -----------------------------------------------------------------
 
@@ -246,26 +321,24 @@ $(B)/root.config: FORCE
 
 $(B)/initrd: $(USER) $(GUEST) $(BUSYBOX) $(LUA) $(SQLITE) $(DEBIAN_BUSYBOX) \
 		$(ROOT_FILES) $(B)/root.config tools/build/initrd
-	$(say) INITRD
+	$(call say,PACK $@,images)
 	$Qtools/build/initrd $@ $(USER) $(GUEST)
 
 $(B)/strobe.iso: $(KERNEL) $(B)/initrd tools/build/iso | $(DEPS)/iso
-	$(say) ISO
-	$Qtools/build/iso $@ $(KERNEL) '' $(B)/initrd
-
-docs/syscalls.md: kernel/syscall/syscalls.def tools/build/syscalls
-	$(say) DOC
-	@mkdir -p $(@D)
-	$Qtools/build/syscalls $< >$@
+	$(call say,PACK $@,images)
+	$Qtools/build/iso $@.new $(KERNEL) '' $(B)/initrd
+	@mv $@.new $@
 
 # --- running ----------------------------------------------------------------
 
 # make's own status is 2 for any failure; `tools/vm -- CMD` gives CMD's.
-run: $(KERNEL) $(B)/initrd $(if $(filter --iso,$(VM)),$(B)/strobe.iso)
+run: machine $(if $(findstring --iso,$(VM)),$(ISO))
+	$(clear_line)
 	@tools/vm $(VM) $(if $(value CMD),-- "$$CMD")
 run: override export CMD := $(value CMD)
 
-flame: $(KERNEL) $(B)/initrd $(TOOL) $(PAGE)
+flame: machine $(TOOL) $(PAGE)
+	$(clear_line)
 	@tools/flame $(VM) -- $(if $(value CMD),"$$CMD")
 flame: override export CMD := $(value CMD)
 
@@ -277,22 +350,25 @@ bench: all
 
 HOST_TESTS := $(patsubst tests/host/%.c,$(B)/host/%,\
 	$(wildcard tests/host/test_*.c))
-HOST_FLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Werror $(INCLUDES) \
+HOST_FLAGS := -std=gnu11 -O1 -g -Wall -Wextra $(INCLUDES) \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
 HOST_LIB := $(LIB_SOURCES:%=$(B)/host/%.o)
 
-$(B)/host/%.c.o: %.c | $(DEPS)/test
-	@mkdir -p $(@D)
-	$(say) HOSTCC
-	$Qgcc $(HOST_FLAGS) -MMD -MP -c $< -o $@
+$(B)/host/flags: FORCE
+	@$(call unchanged,$@,$(HOST_FLAGS))
+
+$(B)/host/%.c.o: %.c $(B)/host/flags \
+		| $(DEPS)/$(or $(filter check,$(GOAL)),test)
+	$(call say,CC $<,tests)
+	$(COMPILE) gcc $(HOST_FLAGS) -c $<
 
 # A test names the kernel's files that it tests: `// link: kernel/x/y.c`.
 links = $(shell sed -n 's,^// link: *,,p' tests/host/$*.c)
 $(HOST_TESTS): $(B)/host/%: $(B)/host/tests/host/%.c.o $(HOST_LIB) \
 		$$(addprefix $(B)/host/,$$(addsuffix .o,$$(links)))
-	$(say) HOSTLD
-	$Qgcc $(HOST_FLAGS) $^ -lcmocka -lm -o $@
+	$(call say,LINK $@,tests)
+	$(COMPILE) gcc $(HOST_FLAGS) $(filter %.o,$^) -lcmocka -lm
 
 # The kernels that check themselves, and clang's: tests/system/test_checkers.py.
 CHECKED_KERNELS := checked-addresses checked-races checked-clang
@@ -305,9 +381,11 @@ $(CHECKED_KERNELS): | $(DEPS)/test
 checked: $(CHECKED_KERNELS)
 
 test-checked: all checked | $(DEPS)/test
+	$(clear_line)
 	@$(PYTHON) tools/build/test --checked
 
 test: all checked $(PAGE) $(HOST_TESTS) | $(DEPS)/test
+	$(clear_line)
 	@$(PYTHON) tools/build/test $(HOST_TESTS)
 
 OUR_C = $(shell find arch kernel lib include user host tests -name '*.[ch]')
@@ -316,13 +394,30 @@ OUR_C = $(shell find arch kernel lib include user host tests -name '*.[ch]')
 # structure that a callee fills for uninitialised.
 CPPCHECK_OFF := comparePointers uninitStructMember missingIncludeSystem
 
-check: $(KERNEL) $(B)/initrd $(TOOL) | $(DEPS)/check
-	$(MAKE) CLANG=1 kernel
-	clang-format --dry-run -Werror $(OUR_C)
-	cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 \
+# Objects that are up to date but were compiled with a warning are compiled again.
+ifneq ($(filter-out 0,$(WERROR)),)
+$(patsubst %.warnings,%,$(shell find $(B) -name '*.warnings' 2>/dev/null)): FORCE
+endif
+
+check: | $(DEPS)/check
+	@$(MAKE) --no-print-directory WERROR=1 GOAL=check all \
+		$(HOST_TESTS)
+	@$(MAKE) --no-print-directory WERROR=1 CLANG=1 kernel
+	@tools/build/syscalls $(CALLS) | diff -u docs/syscalls.md - || \
+		{ echo 'docs/syscalls.md: run make docs'; exit 1; }
+	@echo clang-format
+	@clang-format --dry-run -Werror $(OUR_C)
+	@echo cppcheck
+	$Qcppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 \
 		--enable=warning,portability $(CPPCHECK_OFF:%=--suppress=%) \
 		--std=c11 --platform=unix32 --library=gnu -D__GNUC__=12 \
 		-D__i386__ $(INCLUDES) arch kernel lib user host
+
+CALLS := kernel/syscall/syscalls.def
+
+docs:
+	tools/build/syscalls $(CALLS) >docs/syscalls.md.new
+	mv docs/syscalls.md.new docs/syscalls.md
 
 format:
 	clang-format -i $(OUR_C)
