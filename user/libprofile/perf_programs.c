@@ -1,5 +1,6 @@
 #include "perf_programs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +20,7 @@ static int compare_changes(const void *a, const void *b)
 
 static void set_name(struct program *p, const char *name)
 {
-    strncpy(p->name, name, sizeof(p->name) - 1);
-    p->name[sizeof(p->name) - 1] = '\0';
+    snprintf(p->name, sizeof(p->name), "%s", name);
 }
 
 // What the task is now known as, to be changed and added at `time`.

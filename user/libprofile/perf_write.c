@@ -1,6 +1,7 @@
 #include "perf_write.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -76,7 +77,7 @@ static void put_name(struct perf_writer *w, const struct perf_trailer *t,
         .tid = t->tid,
         .trailer = *t,
     };
-    strncpy(c.name, name, sizeof(c.name) - 1);
+    snprintf(c.name, sizeof(c.name), "%s", name);
     put(w, &c, sizeof(c));
 }
 
