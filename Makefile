@@ -217,7 +217,7 @@ MUSL := $(B)/musl/lib/libc.a
 BUSYBOX := $(B)/busybox/busybox
 LUA := $(B)/lua/lua
 SQLITE := $(B)/sqlite/sqlite3
-DEBIAN_BUSYBOX := $(B)/debian/bin/busybox
+DEBIAN_BUSYBOX := $(B)/debian/busybox
 
 $(MUSL): tools/build/musl | $(DEPS)/run
 	$(call say,BUILD $@,musl)
@@ -238,6 +238,8 @@ $(SQLITE): tools/build/sqlite tools/cc $(MUSL)
 $(DEBIAN_BUSYBOX): | $(DEPS)/run
 	$(call say,FETCH $@,Debian)
 	$Qtools/build/fetch i386 busybox-static $(abspath $(B)/debian)
+	@mv $(B)/debian/bin/busybox $@ 2>/dev/null || \
+		mv $(B)/debian/usr/bin/busybox $@
 	@touch $@
 
 # --- user programs ----------------------------------------------------------
