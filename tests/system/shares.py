@@ -1,8 +1,10 @@
-"""/test/shares as a profiler sees it on several CPUs in real time. Its functions
+"""What programs of known shares look like to a profiler: tester's loops, and
+/test/shares as it is seen on several CPUs in real time. Its functions
 take turns every few milliseconds, so a host that is fast now and slow then is so
 for all of them; and a late tick hits any, as each has its share of the time."""
 import math
 
+LOOPS = {"burn_a": 0.5, "burn_b": 0.25, "burn_c": 0.25}  # of tester
 SHARES = (1, 2, 3, 4, 10)
 PROGRAM = "/test/shares"
 SIGMAS = 6  # beyond them: once in 10^8 runs

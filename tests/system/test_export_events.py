@@ -9,6 +9,7 @@ import pytest
 from browser import Browser
 from exports import callgrind, read_measured, speedscope, strobe
 from machine import vm
+from shares import LOOPS
 from test_flame import Counted, choose, frames, shown
 
 LUA = "for i = 1, 1e5 do local s = tostring(i) end"
@@ -77,7 +78,7 @@ def test_speedscope(events, tmp_path):
     with open(path) as file:
         names = [p["name"] for p in json.load(file)["profiles"]]
     assert len(names) == 2
-    shares = speedscope(path, ("a", "b", "f"), names)
+    shares = speedscope(path, LOOPS, names)
     for m in events:
         name, whole = next((p["name"], len(p["samples"])) for p in profiles
                            if p["name"].startswith("tester") and
@@ -116,7 +117,7 @@ def test_page(events, tmp_path):
             tester = counted.samples(task="tester", event=number)
             assert shown(browser) == tester
             functions = {name: n for name, _, n, _ in frames(browser)}
-            for name in ("a", "b", "f"):
+            for name in LOOPS:
                 assert functions[name] == m.of("/bin/tester")[name]
             # Still so when the event is another.
             other = 1 - number

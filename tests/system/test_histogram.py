@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from machine import ROOT, batch, vm
+from shares import LOOPS
 
 ROW = re.compile(r"([0-9A-F]{4,8})-([0-9A-F]{4,8}) \((\d\d)%\) : (\**)$|"
                  r"([0-9A-F]{4,8})-([0-9A-F]{4,8}) \((100)%\): (\*{62})$")
@@ -40,20 +41,20 @@ def parse(text):
 
 
 def functions():
-    """Where tester's three functions are: (start of a, bytes of each)."""
+    """Where tester's three functions are: (start of burn_a, bytes of each)."""
     text = subprocess.run(["nm", f"{ROOT}/build/user/tester"], check=True,
                           capture_output=True, text=True).stdout
     address = {name: int(value, 16) for value, _, name in
                (line.split() for line in text.splitlines()
                 if len(line.split()) == 3)}
-    a, b, f = (address[name] for name in "abf")
-    assert b - a == f - b
+    a, b, c = (address[name] for name in LOOPS)
+    assert b - a == c - b
     return a, b - a
 
 
 @pytest.mark.parametrize("smp", (1, 4))
 def test_truth(smp):
-    """a is called twice, b and f once: 50, 25 and 25 %, in proportion."""
+    """burn_a is called twice, the others once: 50, 25 and 25 %, in proportion."""
     a, size = functions()
     command = f"profile -n 3 -r {a:X}-{a + 3 * size - 1:X} tester"
     result = vm(command, "--icount", "1", smp=smp)
@@ -102,7 +103,7 @@ SCRIPTS = {
                        " while killall -0 sleep 2>/dev/null; do sleep 0.1; done;"
                        " profile -n 2 true",
     "with a session": "profile --json tester 20 >a & profile -n 2 tester 20;"
-                      " wait; grep -c '\"a\"' a",
+                      " wait; grep -c '\"burn_a\"' a",
     "no rows": "profile -n 0 true",
     "bad rows": "profile -n -3 true",
     "bad rows 2": "profile -n 3x true",

@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from machine import LONG_PATIENCE, PATIENCE, ROOT, batch, vm
+from shares import LOOPS
 
 KERNEL = f"{ROOT}/build/kernel.elf"
 SYSTEM = """sh -c "tester 20; lua -e 'for i = 1, 30000 do s = i .. 1 end';
@@ -125,7 +126,7 @@ def test_shares(out):
     rows = counts(report(out, "one.perf", "dso,sym"))
     whole = sum(rows.values())
     assert whole > 100
-    for name, share in (("a", 0.5), ("b", 0.25), ("f", 0.25)):
+    for name, share in LOOPS.items():
         assert abs(rows["tester", name] / whole - share) < 0.05, rows
 
 
@@ -136,8 +137,8 @@ def test_call_graph(out):
     chains = [block for block in text.split("\n\n") if block.strip()]
     assert len(chains) == told(out, "one")["taken"]
     for chain in chains:
-        if " a+" in chain or re.search(r" [abf]\n", chain):
-            assert re.search(r"\s[abf]\n.*\smain\n", chain), chain
+        if " burn_a+" in chain or re.search(r" burn_[abc]\n", chain):
+            assert re.search(r"\sburn_[abc]\n.*\smain\n", chain), chain
     text = perf(out, "script", *symbols("all.perf"), "--comm", "dd", "-F",
                 "ip,sym")
     assert re.search(r"trap_syscall\n(.*\n)*.* main\n", text), text
@@ -160,7 +161,8 @@ def test_cpus_and_threads(out):
 
 
 def test_annotate(out):
-    text = perf(out, "annotate", *symbols("one.perf"), "--stdio", "-s", "a")
+    text = perf(out, "annotate", *symbols("one.perf"), "--stdio", "-s",
+                "burn_a")
     assert "Percent" in text and re.search(r"\d+\.\d\d.*:.*8049", text), text
 
 
@@ -224,7 +226,7 @@ def test_killed(tmp_path):
                           capture_output=True, text=True)
     assert "repaired; " in done.stdout, done
     whole = counts(report(out, "killed.perf", "dso,sym"))
-    assert whole["tester", "a"] > 0
+    assert whole["tester", "burn_a"] > 0
     assert counts(report(out, "raw.perf", "dso,sym")) == whole
     with open(f"{out}/raw.perf", "rb") as a, open(f"{out}/killed.perf",
                                                   "rb") as b:

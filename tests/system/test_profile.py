@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from machine import ROOT, TAKING, batch, vm
-from shares import PROGRAM, check_shares
+from shares import LOOPS, PROGRAM, check_shares
 
 
 def report(result):
@@ -18,11 +18,11 @@ def rows(r):
 
 
 def check_ratio(r, allowed):
-    """a : b : f = 2 : 1 : 1, each within `allowed` of all samples."""
+    """tester's loops are 2 : 1 : 1, each within `allowed` of all samples."""
     found = rows(r)
-    total = found["a"] + found["b"] + found["f"]
+    total = sum(found[name] for name in LOOPS)
     assert total > 30, r
-    for name, share in (("a", 0.5), ("b", 0.25), ("f", 0.25)):
+    for name, share in LOOPS.items():
         assert abs(found[name] / total - share) <= allowed, (name, r)
 
 
@@ -77,7 +77,7 @@ def test_text():
         assert word in lines[2], result
     assert "missed" in lines[3] and "cycles a sample" in lines[4]
     assert lines[6].split() == ["Address", "Samples", "Percent", "Symbol"]
-    assert [line.split()[3] for line in lines[7:10]][0] == "a"
+    assert [line.split()[3] for line in lines[7:10]][0] == "burn_a"
     assert lines[7].split()[0].startswith("0x")
 
 
@@ -208,14 +208,14 @@ def test_rows(results):
 def test_running_task(results, name):
     r = report(results[name])
     assert r["program"].endswith("tester"), r
-    assert rows(r)["a"] > 0, r
+    assert rows(r)["burn_a"] > 0, r
     check_books(r)
 
 
 def test_forking(results):
     """Only the task itself is sampled, not its children."""
     r = report(results["forking"])
-    assert r["program"] == "/bin/sh" and "a" not in rows(r), r
+    assert r["program"] == "/bin/sh" and "burn_a" not in rows(r), r
     check_books(r)
 
 
@@ -224,7 +224,7 @@ def test_family(results):
     symbols; others are not."""
     r = report(results["family"])
     check_books(r)
-    images = {row["image"] for row in r["rows"] if row["symbol"] == "a"}
+    images = {row["image"] for row in r["rows"] if row["symbol"] == "burn_a"}
     assert {path.rsplit("/", 1)[1] for path in images} == {"own", "tester"}, r
     assert r["others"] > 0, r
 

@@ -12,6 +12,7 @@ import pytest
 from exports import callgrind, read_measured, run, speedscope, strobe
 from machine import ROOT, vm
 from perf_file import KERNEL, PerfFile
+from shares import LOOPS
 
 TESTER = f"{ROOT}/build/user/tester"
 LUA = "for i = 1, 3e5 do local s = tostring(i) end"
@@ -112,7 +113,7 @@ def test_top(one):
     for row in one.rows:
         if row.symbol in rows and row.image == "/bin/tester":
             assert rows[row.symbol] == (row.self, row.total)
-    assert "a" in rows and "main" in rows
+    assert "burn_a" in rows and "main" in rows
 
 
 def test_tree(one):
@@ -121,12 +122,12 @@ def test_tree(one):
     down = strobe("tree", "--min", 0, one.file).stdout
     up = strobe("tree", "--inverted", "--min", 0, one.file).stdout
     assert re.search(r"^ *[0-9.]+% +[0-9.]+%  +main\n"
-                     r" *[0-9.]+% +[0-9.]+%  +a\n", down, re.M), down
-    first = re.search(r"^ *([0-9.]+)% +([0-9.]+)%  a\n"
+                     r" *[0-9.]+% +[0-9.]+%  +burn_a\n", down, re.M), down
+    first = re.search(r"^ *([0-9.]+)% +([0-9.]+)%  burn_a\n"
                       r" *([0-9.]+)% +[0-9.]+%    main\n", up, re.M)
     assert first, up
     for figure in first.groups():
-        assert abs(float(figure) - share["a"]) < 0.006
+        assert abs(float(figure) - share["burn_a"]) < 0.006
 
 
 def test_lines(one):
@@ -145,16 +146,16 @@ def test_lines(one):
                     "int main" in source[i])
         found[re.search(r"(\w+)\(", source[begin])[1]] += int(place[1])
     truth = one.of("/bin/tester")
-    for function in ("a", "b", "f"):
+    for function in LOOPS:
         assert found[function] == truth[function], text
 
 
 @pytest.mark.parametrize("options", ((), ("--source",)))
 def test_annotate(one, options):
-    text = strobe("annotate", "-s", "b", *options, one.file).stdout
+    text = strobe("annotate", "-s", "burn_b", *options, one.file).stdout
     samples = sum(int(found[1]) for found in re.finditer(
         r"^ *(\d+) +[0-9.]+%  +[0-9a-f]+:\t", text, re.M))
-    assert samples == one.of("/bin/tester")["b"], text
+    assert samples == one.of("/bin/tester")["burn_b"], text
     assert ("for (" in text) == bool(options)
 
 
@@ -200,7 +201,7 @@ def test_folded(everything, tmp_path):
 def test_folded_in_speedscope(one, tmp_path):
     """A tool that others have made for these lines reads them so, too."""
     path = one.export("folded", tmp_path / "stacks.txt")
-    shares = speedscope(path, ("a", "b", "f"), ["stacks.txt"])["stacks.txt"]
+    shares = speedscope(path, LOOPS, ["stacks.txt"])["stacks.txt"]
     truth = one.of("/bin/tester")
     for function, share in shares.items():
         assert abs(share - 100 * truth[function] / one.json["taken"]) < 0.6
@@ -222,15 +223,15 @@ def test_gprof(one, tmp_path):
     gmon = one.export("gmon", tmp_path / "gmon.out")
     truth, calls = one.of("/bin/tester"), one.calls()
     flat, whole = gprof(TESTER, gmon), sum(truth.values())
-    for function in ("a", "b", "f"):
+    for function in LOOPS:
         share = 100 * truth[function] / whole
         assert abs(flat[function][0] - share) < 0.006
-    for function in ("main", "a", "b", "f"):
+    for function in ("main", *LOOPS):
         assert flat[function][1] == calls[function]
     graph = run("gprof", "-b", "-q", TESTER, gmon).stdout
     entry = next(part for part in graph.split("-" * 47)
                  if re.search(r"^\[\d+\].* main \[", part, re.M))
-    for function in ("a", "b", "f"):
+    for function in LOOPS:
         count = calls[function]
         assert re.search(rf" {count}/{count} +{function} \[", entry), entry
 
@@ -247,7 +248,7 @@ def test_gprof_kernel(everything, tmp_path):
 
 def test_gprof_overflow(tmp_path):
     """More samples of one address than a bin of 16 bits can hold."""
-    address = int(run("nm", TESTER).stdout.split(" t a\n")[0].split("\n")[-1],
+    address = int(run("nm", TESTER).stdout.split(" t burn_a\n")[0].split("\n")[-1],
                   16)
     made = PerfFile()
     made.comm(7, b"tester")
@@ -258,7 +259,7 @@ def test_gprof_overflow(tmp_path):
     strobe("export", "--gmon", "-o", tmp_path / "gmon.out",
            tmp_path / "perf.data")
     flat = gprof(TESTER, tmp_path / "gmon.out")
-    assert flat["a"][0] == 100 and flat["a"][2] == OVERFLOW
+    assert flat["burn_a"][0] == 100 and flat["burn_a"][2] == OVERFLOW
 
 
 def test_gprof_far_apart(tmp_path):
@@ -289,7 +290,7 @@ def test_callgrind(everything, tmp_path):
 def test_callgrind_inclusive(one, tmp_path):
     found, _ = callgrind(one.export("callgrind", tmp_path / "out"), "yes")
     calls = one.calls()
-    for function in ("main", "a", "b", "f"):
+    for function in ("main", *LOOPS):
         assert found[function] == calls[function], function
 
 
@@ -300,7 +301,7 @@ def test_speedscope(one, tmp_path):
         profiles = json.load(file)["profiles"]
     assert len(profiles) == 1 and profiles[0]["unit"] == "nanoseconds"
     name = profiles[0]["name"]
-    shares = speedscope(path, ("a", "b", "f"), [name])[name]
+    shares = speedscope(path, LOOPS, [name])[name]
     periods = {r["symbol"]: r["period"] for r in one.json["rows"]
                if r["image"] == "/bin/tester"}
     whole = sum(r["period"] for r in one.json["rows"])

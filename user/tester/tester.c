@@ -1,4 +1,4 @@
-// tester [SCALE]: spends its time in a, b and f as 2 : 1 : 1, for profile.
+// tester [SCALE]: spends its time in burn_a, burn_b and burn_c as 2 : 1 : 1.
 //
 // The program of appendix B.4 of the thesis that Strobe's profiler follows. The
 // loops are not optimised, so that they are there to be measured; the functions
@@ -14,21 +14,21 @@
 
 static uint64_t many = MANY;
 
-UNOPTIMISED static void a(void)
+UNOPTIMISED static void burn_a(void)
 {
     uint64_t i;
     for (i = 0; i < many; ++i)
         ;
 }
 
-UNOPTIMISED static void b(void)
+UNOPTIMISED static void burn_b(void)
 {
     uint64_t i;
     for (i = 0; i < many; ++i)
         ;
 }
 
-UNOPTIMISED static void f(void)
+UNOPTIMISED static void burn_c(void)
 {
     uint64_t i;
     for (i = 0; i < many; ++i)
@@ -49,9 +49,9 @@ int main(int argc, char *argv[])
 {
     if (argc > 1)
         many = MANY * scale_of(argv[1]) / 100;
-    a();
-    a();
-    b();
-    f();
+    burn_a();
+    burn_a();
+    burn_b();
+    burn_c();
     return 0;
 }
