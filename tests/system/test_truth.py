@@ -13,7 +13,8 @@ from shares import SHARES, samples
 CHAINS = f"{ROOT}/build/guest/chains"
 KERNEL = f"{ROOT}/build/kernel.elf"
 FAST = ("--icount", "3")  # 8 ns an instruction: a sample every 6,250
-PADDING = re.compile(r"nop|lea +0x0\(%esi|lea +\(%esi\),%esi|xchg +%ax,%ax")
+PADDING = re.compile(r"(data16 |cs )*(nop|xchg +%ax,%ax|mov +%esi,%esi|"
+                     r"lea +(%cs:)?(0x0)?\(%(e.i)(,%eiz,1)?\),%\5)")
 FRAME = re.compile(r"push|pop|leave|ret|mov +%esp,%ebp|mov +%ebp,%esp")
 
 

@@ -70,8 +70,9 @@ def test_arguments_are_kept():
 
 
 def test_arguments_for_the_kernel_and_qemu_add_up():
-    done = subprocess.run([VM, "--qemu-args", "-no-hpet", "--kargs",
-                           "clocksource=pit", "--qemu-args", "-name red",
+    done = subprocess.run([VM, "--qemu-args", "-snapshot", "--kargs",
+                           "clocksource=pit", "--qemu-args",
+                           "-machine hpet=off",
                            "--kargs", "timer=pit", "--",
                            "sysinfo kernel.cmdline; sysinfo system.clock"],
                           capture_output=True, text=True, timeout=PATIENCE)
