@@ -127,7 +127,7 @@ WERROR ?= $(filter true,$(CI))
 export WERROR
 COMPILE = $Qtools/build/compile $@
 
-.PHONY: all machine kernel run flame bench test test-checked checked \
+.PHONY: all machine kernel run flame bench test test-quick test-checked checked \
 	checked-addresses checked-races checked-clang check format docs clean \
 	distclean help FORCE
 .DELETE_ON_ERROR:
@@ -382,6 +382,11 @@ $(CHECKED_KERNELS): | $(DEPS)/test
 
 checked: $(CHECKED_KERNELS)
 
+# A minute's worth that repeats to the digit.
+test-quick: all $(HOST_TESTS) | $(DEPS)/test
+	$(clear_line)
+	@$(PYTHON) tools/build/test --quick $(HOST_TESTS)
+
 test-checked: all checked | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test --checked
@@ -421,6 +426,11 @@ docs:
 	tools/build/syscalls $(CALLS) >docs/syscalls.md.new
 	mv docs/syscalls.md.new docs/syscalls.md
 
+# Of what this Makefile says; its own -n must not be asked of what it asks.
+compile_commands.json: FORCE
+	@{ $(MAKE) -nB CLANG=1 VERBOSE= kernel; \
+		$(MAKE) -nB all $(HOST_TESTS); } | tools/build/commands $@
+
 format:
 	clang-format -i $(OUR_C)
 
@@ -432,21 +442,31 @@ distclean:
 	rm -rf $(B)
 
 help:
-	@echo 'make                  build/strobe.iso, build/kernel.elf, build/initrd,'
-	@echo '                      build/strobe (the tool; tools/strobe)'
-	@echo "make run              boot in QEMU, a shell on this terminal"
-	@echo "make run CMD='...'    boot, run a command, show what it prints"
-	@echo "make run VM='...'     with options for tools/vm, e.g. VM='--smp 4'"
-	@echo "make flame CMD='...'  run a command, see where the time went: build/flame.html"
-	@echo 'make test             all tests, under all checkers too'
-	@echo 'make test-checked     those of the kernels that check themselves'
-	@echo 'make check            warnings, clang build, format, cppcheck'
-	@echo 'make format           clang-format all of our C'
-	@echo 'make bench            the table of costs'
-	@echo 'make CLANG=1 kernel   build/clang/kernel.elf, by clang'
-	@echo 'make ... VERBOSE=1    show the commands'
-	@echo 'make clean            remove what was built of ours'
-	@echo 'make distclean        remove musl, BusyBox, lua and sqlite too'
+	@echo 'Build'
+	@echo '  make                  build/kernel.elf, build/strobe.iso, build/strobe'
+	@echo '                        (the tool; tools/strobe), on all CPUs; -jN: on N'
+	@echo '  make kernel           build/kernel.elf only'
+	@echo '  make kernel CLANG=1   build/clang/kernel.elf, by clang'
+	@echo '  make kernel KASAN=1   one that checks itself: docs/debugging.md'
+	@echo '  make ... VERBOSE=1    show the commands'
+	@echo '  make ... WERROR=1     warnings are errors (where CI=true they are)'
+	@echo 'Run'
+	@echo '  make run              boot in QEMU, a shell on this terminal'
+	@echo "  make run CMD='...'    boot, run a command, show what it prints"
+	@echo "  make run VM='...'     with options for tools/vm, e.g. VM='--smp 4'"
+	@echo "  make flame CMD='...'  see where its time went: build/flame.html"
+	@echo 'Test'
+	@echo '  make test-quick       a minute: what repeats to the digit, on one CPU'
+	@echo '  make test             all tests, under all checkers too'
+	@echo '  make test-checked     those of the kernels that check themselves'
+	@echo '  make check            warnings, clang build, format, cppcheck, docs'
+	@echo '  make bench            the table of costs'
+	@echo 'Keep in order'
+	@echo '  make format           clang-format all of our C'
+	@echo '  make docs             docs/syscalls.md from syscalls.def'
+	@echo '  make compile_commands.json   the commands, for clangd and its kin'
+	@echo '  make clean            remove what was built of ours'
+	@echo '  make distclean        remove all of build/, also musl, BusyBox, lua, sqlite'
 
 PERCENT := %
 -include $(KOBJECTS:.o=.d)
