@@ -8,6 +8,24 @@ $(error The path of this folder has a space, which make takes for the end of \
 	a name: move the clone, $(CURDIR), to a path without spaces)
 endif
 
+# Sources that must not be written to are copied, and the copy is built: `make
+# O=DIR run` is `make run` in DIR, whose build/ has everything.
+ifdef O
+.PHONY: elsewhere $(MAKECMDGOALS)
+elsewhere:
+	@tools/build/copy '$(O)'
+	@env -u MAKELEVEL $(MAKE) --no-print-directory -C '$(O)' O= $(MAKECMDGOALS)
+$(MAKECMDGOALS): elsewhere
+	@:
+else
+ifneq ($(filter-out help,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(shell if [ -e build ]; then test -w build; else test -w .; fi || \
+		echo no),)
+$(error This folder cannot be written to by $(shell id -un): `make O=DIR` copies \
+	the sources to DIR and builds there)
+endif
+endif
+
 # All CPUs are used unless the user says -j, here or in the environment.
 ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS) \
 		$(shell printf %s "$$MAKEFLAGS")),0)
@@ -471,3 +489,4 @@ help:
 PERCENT := %
 -include $(KOBJECTS:.o=.d)
 -include $(shell find $(B)/obj $(B)/host $(B)/native -name '*.d' 2>/dev/null)
+endif
