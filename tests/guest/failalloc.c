@@ -261,7 +261,7 @@ static void *in_thread(void *arg)
 {
     volatile double x = 1.5; // its own FPU state
     x *= 3;
-    return arg;
+    return x > 4 ? arg : NULL;
 }
 
 static int do_threads(void)
