@@ -103,15 +103,19 @@ sanitize = $(if $(filter $(UNCHECKED),$1),,$(SANITIZE))
 # --- what is printed ----------------------------------------------------------
 
 # $(call say,WHAT $@,STAGE) begins a step. On a terminal it is one line, which the
-# next step overwrites; elsewhere a line for each stage; with VERBOSE=1 a line for
+# next step overwrites (but a goal that is a file has no end at which to clear that
+# line, and gets a line for each step); elsewhere a line for each stage; with VERBOSE=1 a line for
 # each step and the commands too; nothing with -s.
 Q := $(if $(VERBOSE),,@)
+SILENT := $(findstring s,$(firstword -$(MAKEFLAGS)))
 CLEAR_LINE :=
 say = $(if $(said_$2),,$(eval said_$2 := yes)@echo 'Building $(or $(NAME_$2),$2)')
 ifdef VERBOSE
 say = @printf '  %-7s %s\n' $1
-else ifneq ($(findstring s,$(firstword -$(MAKEFLAGS))),)
+else ifneq ($(SILENT),)
 say =
+else ifneq ($(and $(MAKE_TERMOUT),$(filter $(B)/%,$(MAKECMDGOALS))),)
+say = @echo '  $1'
 else ifneq ($(and $(MAKE_TERMOUT),$(filter-out dumb,$(TERM))),)
 # Back to the line's begin and clear to its end; and in between no wrapping.
 export CLEAR_LINE := $(shell printf '\r\033[K')
@@ -146,19 +150,21 @@ export WERROR
 COMPILE = $Qtools/build/compile $@
 
 .PHONY: all machine kernel run flame bench test test-quick test-checked checked \
-	checked-addresses checked-races checked-clang check format docs clean \
+	checked-addresses checked-races checked-clang host-tests check format docs clean \
 	distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: machine $(ISO) $(TOOL)
 	$(clear_line)
-	$(if $(filter all,$(or $(MAKECMDGOALS),all)),@echo '$(READY)')
-READY = $(KERNEL)$(if $(ISO), and $(ISO)): ready. `make run` boots $\
-	$()the machine, `make help` lists the rest.
+	$(if $(READY),@echo '$(READY)')
+READY = $(if $(filter all,$(or $(MAKECMDGOALS),all)),$(if $(SILENT),,$\
+	$(KERNEL)$(if $(ISO), and $(ISO)): ready. $\
+	`make run` boots$(COMMA) `make help` lists the rest.))
 # What boots.
 machine: $(KERNEL) $(IMAGES)
 kernel: $(KERNEL)
+	$(clear_line)
 
 # --- tools ------------------------------------------------------------------
 
@@ -175,8 +181,8 @@ GOAL := $(if $(CLANG),check,run)
 
 # $(call unchanged,FILE,TEXT): rewrites FILE only if its text is another. What
 # depends on FILE is rebuilt when a source or an option comes or goes.
-unchanged = echo '$(2)' | cmp -s - $(1) || { mkdir -p $(@D); \
-	echo '$(2)' >$(1); }
+unchanged = [ "$$(cat $(1) 2>/dev/null)" = '$(strip $(2))' ] || { \
+	mkdir -p $(@D); echo '$(strip $(2))' >$(1); }
 
 # --- kernel -----------------------------------------------------------------
 
@@ -363,6 +369,7 @@ flame: machine $(TOOL) $(PAGE)
 flame: override export CMD := $(value CMD)
 
 bench: all
+	$(clear_line)
 	tools/bench/run
 	tools/bench/symbols
 
@@ -389,6 +396,9 @@ $(HOST_TESTS): $(B)/host/%: $(B)/host/tests/host/%.c.o $(HOST_LIB) \
 		$$(addprefix $(B)/host/,$$(addsuffix .o,$$(links)))
 	$(call say,LINK $@,tests)
 	$(COMPILE) gcc $(HOST_FLAGS) $(filter %.o,$^) -lcmocka -lm
+
+host-tests: $(HOST_TESTS)
+	$(clear_line)
 
 # The kernels that check themselves, and clang's: tests/system/test_checkers.py.
 CHECKED_KERNELS := checked-addresses checked-races checked-clang
@@ -426,7 +436,7 @@ endif
 
 check: | $(DEPS)/check
 	@$(MAKE) --no-print-directory WERROR=1 GOAL=check all \
-		$(HOST_TESTS)
+		host-tests
 	@$(MAKE) --no-print-directory WERROR=1 CLANG=1 kernel
 	@tools/build/syscalls $(CALLS) | diff -u docs/syscalls.md - || \
 		{ echo 'docs/syscalls.md: run make docs'; exit 1; }
@@ -487,6 +497,7 @@ help:
 	@echo '  make distclean        remove all of build/, also musl, BusyBox, lua, sqlite'
 
 PERCENT := %
+COMMA := ,
 -include $(KOBJECTS:.o=.d)
 -include $(shell find $(B)/obj $(B)/host $(B)/native -name '*.d' 2>/dev/null)
 endif
