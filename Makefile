@@ -478,6 +478,7 @@ help:
 	@echo '  make kernel KASAN=1   one that checks itself: docs/debugging.md'
 	@echo '  make ... VERBOSE=1    show the commands'
 	@echo '  make ... WERROR=1     warnings are errors (where CI=true they are)'
+	@echo '  make ... O=DIR        the same in DIR, a copy of the sources'
 	@echo 'Run'
 	@echo '  make run              boot in QEMU, a shell on this terminal'
 	@echo "  make run CMD='...'    boot, run a command, show what it prints"
