@@ -14,7 +14,8 @@ import pexpect
 import pytest
 import pyte
 
-from machine import ANSWER_PATIENCE, COLUMNS, PATIENCE, PROMPT, ROOT, ROWS
+from machine import (ANSWER_PATIENCE, COLUMNS, PATIENCE, PROMPT, ROOT, ROWS,
+                     VM)
 
 CROSS_GCC = "i686-linux-gnu-gcc"
 OBJECT = "build/kernel/lib/crc32.c.o"
@@ -266,6 +267,24 @@ def test_run_has_the_terminal():
 def test_run_does_not_make_what_is_not_booted_from(tree):
     assert "strobe.iso" not in tree.make("-n", "-i", "run").stdout
     assert "strobe.iso" in tree.make("-n", "-i", "run", "VM=--iso").stdout
+
+
+def test_an_old_iso_is_not_booted(tmp_path):
+    """make run leaves the ISO as it is: it may be of an older kernel."""
+    iso = f"{ROOT}/build/strobe.iso"
+    qemu = tmp_path / "qemu"
+    qemu.write_text(f"#!/bin/sh\necho \"$@\" >'{tmp_path}/arguments'\n")
+    qemu.chmod(0o755)
+    made = os.stat(iso).st_mtime_ns
+    for at, booted in ((made, True), (0, False)):
+        os.utime(iso, ns=(at, at))
+        try:
+            subprocess.run([VM, "--iso", "--console", "--qemu", qemu],
+                           timeout=PATIENCE, capture_output=True)
+        finally:
+            os.utime(iso, ns=(made, made))
+        arguments = (tmp_path / "arguments").read_text().split()
+        assert (arguments[arguments.index("-cdrom") + 1] == iso) is booted
 
 
 # --- what went wrong ----------------------------------------------------------
