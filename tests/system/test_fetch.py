@@ -1,0 +1,144 @@
+"""tools/build/fetch: where packages of Debian come from, and whether they are
+the recorded ones."""
+import hashlib
+import shutil
+
+import pytest
+
+from fakes import machine  # noqa: F401
+from machine import ROOT
+
+ARCHIVE = """
+case "$*" in
+*indextargets*--no-release-info*) echo "http://x/ suite main" ;;
+*indextargets*) [ -e "%(folder)s/no-lists" ] || echo "http://x/ suite main" ;;
+*update*) touch "%(folder)s/updated" ;;
+*--print-uris*) cat "%(folder)s/uris" ;;
+*source*)
+    [ ! -e "%(folder)s/stale" ] || [ -e "%(folder)s/updated-twice" ] ||
+        { mv "%(folder)s/updated" "%(folder)s/updated-twice"
+          echo 'E: 404 Not Found' >&2; exit 100; }
+    cp "%(folder)s"/archive/* . ;;
+esac
+"""
+FILES = {"red_1.2-3.dsc": b"red", "red_1.2.orig.tar.gz": b"fish"}
+
+
+def codename():
+    with open("/etc/os-release", encoding="utf-8") as file:
+        facts = dict(line.rstrip().split("=", 1) for line in file
+                     if "=" in line)
+    return facts.get("VERSION_CODENAME", "unknown").strip('"')
+
+
+def sum_of(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def with_archive(machine, recorded="1.2-3", files=None):
+    """A machine whose apt has the source package `red`, of which packages.txt
+    records a version, or nothing."""
+    files = files or FILES
+    (machine.folder / "archive").mkdir()
+    for name, content in FILES.items():
+        (machine.folder / "archive" / name).write_bytes(content)
+    (machine.folder / "uris").write_text("".join(
+        f"'http://x/{name}' {name} {len(content)} SHA256:{sum_of(content)}\n"
+        for name, content in FILES.items()))
+    (machine.root / "tools/build/packages.txt").write_text(
+        "# a comment\n" + "".join(
+            f"{codename()} red {recorded} {sum_of(content)} {name}\n"
+            for name, content in files.items() if recorded))
+    machine.fake("apt-get", ARCHIVE % {"folder": machine.folder})
+    machine.fake("dpkg-source", 'for out; do :; done; mkdir "$out"')
+    return machine.folder / "out"
+
+
+def test_what_is_recorded_is_fetched_silently(machine):
+    out = with_archive(machine)
+    done = machine.run("tools/build/fetch", "source", "red", str(out))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+    assert out.is_dir()
+    assert machine.calls("dpkg-source")[0].split()[-2:] == [
+        "red_1.2-3.dsc", str(out)]
+
+
+@pytest.mark.parametrize("recorded, files, said", [
+    ("1.2-2", None, "red 1.2-3: not the version recorded for {}, 1.2-2"),
+    ("1.2-3", {**FILES, "red_1.2-3.dsc": b"blue"},
+     "red 1.2-3: not the files recorded for {}; going on"),
+    ("", None, "red 1.2-3: no version is recorded for {}; going on")])
+def test_a_difference_from_the_record_is_said(machine, recorded, files, said):
+    out = with_archive(machine, recorded, files)
+    done = machine.run("tools/build/fetch", "source", "red", str(out))
+    assert done.returncode == 0 and out.is_dir(), done
+    assert said.format(codename()) in done.stderr, done
+    if files:
+        assert sum_of(b"blue") in done.stderr and sum_of(b"red") in done.stderr
+
+
+def test_an_index_that_is_old_is_made_anew(machine):
+    out = with_archive(machine)
+    (machine.folder / "stale").touch()
+    done = machine.run("tools/build/fetch", "source", "red", str(out))
+    assert done.returncode == 0 and out.is_dir(), done
+    assert "again with new indexes" in done.stderr
+    assert len([c for c in machine.calls() if " update" in c]) == 2
+
+
+def test_an_archive_that_lacks_the_file_is_said(machine):
+    out = with_archive(machine)
+    shutil.rmtree(machine.folder / "archive")
+    out.mkdir()
+    done = machine.run("tools/build/fetch", "source", "red", str(out))
+    assert done.returncode == 1 and not out.exists(), done
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("tools/build/fetch: cannot get red: "), done
+    assert "make goes on from here" in last
+
+
+def test_a_full_disk_is_said(machine):
+    out = with_archive(machine)
+    shutil.rmtree(machine.folder / "archive")
+    machine.fake("df", "echo head; echo /dev/red 9999999 9999999 2048 100% /")
+    done = machine.run("tools/build/fetch", "source", "red", str(out))
+    assert done.returncode == 1, done
+    last = done.stderr.splitlines()[-1]
+    assert "is full (2 MB free)" in last and "goes on from here" in last
+
+
+def test_half_a_file_is_not_built(machine):
+    out = with_archive(machine)
+    (machine.folder / "archive/red_1.2.orig.tar.gz").write_bytes(b"fi")
+    done = machine.run("tools/build/fetch", "source", "red", str(out))
+    assert done.returncode == 1 and not out.exists(), done
+    assert machine.calls("dpkg-source") == []
+    (machine.folder / "archive/red_1.2.orig.tar.gz").write_bytes(b"fish")
+    done = machine.run("tools/build/fetch", "source", "red", str(out))
+    assert done.returncode == 0 and out.is_dir(), done
+
+
+def test_a_machine_without_lists(machine):
+    out = with_archive(machine)
+    (machine.folder / "no-lists").touch()
+    done = machine.run("tools/build/fetch", "source", "red", str(out))
+    assert (done.returncode, done.stderr) == (0, "") and out.is_dir(), done
+
+
+def test_no_archive(machine):
+    with_archive(machine)
+    machine.fake("apt-get")
+    done = machine.run("tools/build/fetch", "source", "red", "out")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1, done
+    assert "apt-get update" in done.stderr and "tools/container" in done.stderr
+
+
+def test_records_are_whole():
+    """Every package that is built, for Debian 12 and 13."""
+    with open(f"{ROOT}/tools/build/packages.txt", encoding="utf-8") as file:
+        rows = [line.split() for line in file if line[0] != "#"]
+    for suite in "bookworm", "trixie":
+        mine = [row for row in rows if row[0] == suite]
+        assert {row[1] for row in mine} == {
+            "musl", "busybox", "lua5.4", "sqlite3", "busybox-static"}
+        assert all(len(row) == 5 and len(row[3]) == 64 for row in mine)
