@@ -150,8 +150,8 @@ export WERROR
 COMPILE = $Qtools/build/compile $@
 
 .PHONY: all machine kernel run flame bench test test-quick test-checked checked \
-	checked-addresses checked-races checked-clang host-tests check format docs clean \
-	distclean help FORCE
+	checked-addresses checked-races checked-clang host-tests check release format \
+	docs clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -165,6 +165,29 @@ READY = $(if $(filter all,$(or $(MAKECMDGOALS),all)),$(if $(SILENT),,$\
 machine: $(KERNEL) $(IMAGES)
 kernel: $(KERNEL)
 	$(clear_line)
+
+# --- the same commit, the same bits: docs/reproducible.md ---------------------
+
+# Which Strobe this is: make VERSION=... says otherwise.
+COMMIT := $(shell tools/build/version)
+VERSION := $(word 1,$(COMMIT))
+RELEASE := $(or $(shell echo '$(VERSION)' | \
+	sed -n 's/^v\{0,1\}\([0-9][0-9]*\(\.[0-9][0-9]*\)\{1,2\}\).*/\1/p'),0.1.0)
+ifndef SOURCE_DATE_EPOCH
+SOURCE_DATE_EPOCH := $(word 2,$(COMMIT))
+endif
+export SOURCE_DATE_EPOCH
+
+# Debug information names files as from here: "./kernel/init/main.c". The
+# compiler takes PWD for the name of this directory, and it may be another one.
+SAME_PATHS := -ffile-prefix-map=$(CURDIR)=.
+export PWD := $(CURDIR)
+
+$(B)/version: FORCE
+	@$(call unchanged,$@,$(VERSION))
+
+$(B)/epoch: FORCE
+	@$(call unchanged,$@,$(SOURCE_DATE_EPOCH))
 
 # --- tools ------------------------------------------------------------------
 
@@ -192,7 +215,7 @@ INCLUDES := -Iinclude -Ikernel/include -Iarch/i386/include -I.
 KFLAGS := -std=gnu11 -O2 -g -march=i686 -mtune=generic -ffreestanding -fno-pic -fno-pie \
 	-fno-omit-frame-pointer -fno-stack-protector -fno-strict-aliasing \
 	-fno-asynchronous-unwind-tables -mgeneral-regs-only -mregparm=3 \
-	-Wall -Wextra $(KCC_FLAGS) $(INCLUDES)
+	-Wall -Wextra $(KCC_FLAGS) $(SAME_PATHS) $(INCLUDES)
 
 # What programs run of the kernel is a shared object of its own, in an object.
 VDSO := $(K)/vdso.so
@@ -226,6 +249,12 @@ $(VDSO): $(VDSO_SOURCE) arch/i386/vdso/vdso.lds kernel/time/time_page.h \
 		-z max-page-size=4096 -T arch/i386/vdso/vdso.lds $@.o -o $@.linked
 	$Q$(CROSS)objcopy --strip-debug $@.linked $@.new
 	@mv $@.new $@
+
+# The version is compiled into this object alone: another one relinks.
+VERSION_OBJECT := $(K)/kernel/syscall/version.c.o
+$(VERSION_OBJECT): $(B)/version
+$(VERSION_OBJECT): private KFLAGS += -DVERSION='"$(VERSION)"' \
+	-DRELEASE='"$(RELEASE)"'
 
 $(K)/arch/i386/vdso/image.S.o: $(VDSO)
 $(K)/arch/i386/vdso/image.S.o: KFLAGS += -DVDSO='"$(VDSO)"'
@@ -268,10 +297,10 @@ $(DEBIAN_BUSYBOX): | $(DEPS)/run
 
 # --- user programs ----------------------------------------------------------
 
-UFLAGS := -std=gnu11 -Wall -Wextra -I. -pthread
-LIB_SOURCES := $(filter-out lib/string.c,$(wildcard lib/*.c))
+UFLAGS := -std=gnu11 -Wall -Wextra $(SAME_PATHS) -I. -pthread
+LIB_SOURCES := $(filter-out lib/string.c,$(sort $(wildcard lib/*.c)))
 LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
-	$(wildcard user/lib*/*.c))
+	$(sort $(wildcard user/lib*/*.c)))
 USER_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
 	$(wildcard user/*/*.c tests/guest/*.c))
 LIBSTROBE := $(B)/libstrobe.a
@@ -294,11 +323,12 @@ $(B)/obj/config: FORCE
 $(LIBSTROBE): $(LIB_OBJECTS) $(B)/obj/config
 	$(call say,AR $@,programs)
 	@rm -f $@.new
-	$Q$(CROSS)ar rcs $@.new $(LIB_OBJECTS)
+	$Q$(CROSS)ar rcsD $@.new $(LIB_OBJECTS)
 	@mv $@.new $@
 
 .SECONDEXPANSION:
-$(USER): $(B)/user/%: $$(patsubst $$(PERCENT),$(B)/obj/$$(PERCENT).o,$$(wildcard user/$$*/*.c)) $(LIBSTROBE)
+$(USER): $(B)/user/%: $$(patsubst $$(PERCENT),$(B)/obj/$$(PERCENT).o,$$(sort $$(wildcard user/$$*/*.c))) \
+		$(LIBSTROBE)
 	$(call say,LINK $@,programs)
 	$(COMPILE) tools/cc $(filter %.o,$^) $(LIBSTROBE) -pthread -lm
 
@@ -308,10 +338,11 @@ $(GUEST): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
 
 # --- the tool on the developer's machine --------------------------------------
 
-NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -I. -Iinclude
+NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SAME_PATHS) -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
-	$(filter-out %/recording.c %/reading.c %/events.c %/running.c,$(wildcard \
-	user/libprofile/*.c user/libtransfer/*.c host/strobe/*.c)) $(addprefix \
+	$(filter-out %/recording.c %/reading.c %/events.c %/running.c,$(sort \
+	$(wildcard user/libprofile/*.c user/libtransfer/*.c host/strobe/*.c))) \
+	$(addprefix \
 	user/libstrobe/,kbox.c messages.c number.c options.c table.c sysinfo.c \
 	sysinfo_tool.c))
 
@@ -346,11 +377,11 @@ $(B)/root.config: FORCE
 	@$(call unchanged,$@,$(USER) $(GUEST) $(ROOT_FILES))
 
 $(B)/initrd: $(USER) $(GUEST) $(BUSYBOX) $(LUA) $(SQLITE) $(DEBIAN_BUSYBOX) \
-		$(ROOT_FILES) $(B)/root.config tools/build/initrd
+		$(ROOT_FILES) $(B)/root.config $(B)/epoch tools/build/initrd
 	$(call say,PACK $@,images)
 	$Qtools/build/initrd $@ $(USER) $(GUEST)
 
-$(B)/strobe.iso: $(KERNEL) $(B)/initrd tools/build/iso | $(DEPS)/iso
+$(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch tools/build/iso | $(DEPS)/iso
 	$(call say,PACK $@,images)
 	$Qtools/build/iso $@.new $(KERNEL) '' $(B)/initrd
 	@mv $@.new $@
@@ -454,6 +485,9 @@ docs:
 	tools/build/syscalls $(CALLS) >docs/syscalls.md.new
 	mv docs/syscalls.md.new docs/syscalls.md
 
+release:
+	@tools/build/release $(if $(findstring command,$(origin VERSION)),'$(VERSION)')
+
 # Of what this Makefile says; its own -n must not be asked of what it asks.
 compile_commands.json: FORCE
 	@{ $(MAKE) -nB CLANG=1 VERBOSE= kernel; \
@@ -492,6 +526,7 @@ help:
 	@echo '  make bench            the table of costs'
 	@echo 'Keep in order'
 	@echo '  make format           clang-format all of our C'
+	@echo '  make release          ISO, symbols, sources of this tag: build/release'
 	@echo '  make docs             docs/syscalls.md from syscalls.def'
 	@echo '  make compile_commands.json   the commands, for clangd and its kin'
 	@echo '  make clean            remove what was built of ours'

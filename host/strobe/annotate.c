@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,22 +113,23 @@ static void print_line(struct listing *l, const char *text)
            percent(row->self_period, l->function->self_period), text);
 }
 
-static void list(struct listing *l, const char *path)
+// In the root, from which the files of Strobe's sources are named.
+static void list(struct listing *l, const char *path, const char *root)
 {
-    char from[32], to[32], text[LINE_MAX_SIZE];
+    char from[32], to[32], text[LINE_MAX_SIZE], file[PATH_MAX];
     const char *argv[] = { "objdump",
                            "--no-show-raw-insn",
                            settings.source ? "-S" : "-d",
                            from,
                            to,
-                           path,
+                           realpath(path, file),
                            NULL };
     struct coprocess objdump;
     bool begun = false;
 
     snprintf(from, sizeof(from), "--start-address=0x%x", l->function->address);
     snprintf(to, sizeof(to), "--stop-address=0x%x", l->end);
-    if (coprocess_start(&objdump, argv) < 0)
+    if (coprocess_start(&objdump, argv, root) < 0)
         fail(1, "objdump: %s", strerror(errno));
     while (fgets(text, sizeof(text), objdump.from) != NULL) {
         begun = begun || strstr(text, ">:") != NULL; // behind the title
@@ -160,7 +162,7 @@ static void annotate(struct profile *p, const struct view *v,
            percent(row->self_period, v->period));
     printf("%8s %10s  Instruction\n", "Samples", "Percent");
     l.end = symbol->end;
-    list(&l, path);
+    list(&l, path, p->elves.root);
     if (l.found != row->self)
         printf("\n%" PRIu64 " samples are at addresses where no instruction "
                "begins\n",

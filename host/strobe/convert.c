@@ -12,7 +12,7 @@
 
 #include "user/libprofile/perf_write.h"
 
-#define STREAM_MAGIC "strobe\r\n"
+#define STREAM_MAGIC "strob2\r\n"
 #define PERF_DATA_MAGIC "PERFILE2"
 #define MAGIC_SIZE 8
 
@@ -21,7 +21,10 @@ struct stream_file {
     uint32_t options_size, info_size;
     uint32_t kernel_id_size;
     uint8_t kernel_id[20];
+    char release[65], version[65]; // of the kernel, as uname has them
+    uint8_t pad[2];
 };
+_Static_assert(sizeof(struct stream_file) == 172, "as tools/gdb writes it");
 
 struct dump {
     const char *path;
@@ -71,6 +74,8 @@ static struct stream_file split(struct dump *d, const uint8_t *bytes,
     memcpy(&d->info, bytes + sizeof(head) + sizeof(d->asked), sizeof(d->info));
     d->info.source[sizeof(d->info.source) - 1] = '\0';
     d->info.event[sizeof(d->info.event) - 1] = '\0';
+    head.release[sizeof(head.release) - 1] = '\0';
+    head.version[sizeof(head.version) - 1] = '\0';
     d->records = bytes + parts;
     d->size = size - parts;
     return head;
@@ -83,7 +88,8 @@ static void write_perf(const struct dump *d, struct samples *s,
     char *command[] = { "strobe-rings", NULL };
     struct perf_facts facts = {
         .host = "strobe",
-        .release = "",
+        .release = head->release,
+        .version = head->version,
         .machine = "i686",
         .cpus = d->info.cpus,
         .command = command,

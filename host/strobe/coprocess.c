@@ -6,18 +6,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define NO_FOLDER 126
 #define NOT_FOUND 127
 #define KILLED 128
 
-static _Noreturn void become(const char *const argv[], int in, int out)
+static _Noreturn void become(const char *const argv[], const char *folder,
+                             int in, int out)
 {
+    if (folder != NULL && chdir(folder) < 0)
+        _exit(NO_FOLDER);
     dup2(in, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     execvp(argv[0], (char *const *)argv);
     _exit(NOT_FOUND);
 }
 
-int coprocess_start(struct coprocess *c, const char *const argv[])
+int coprocess_start(struct coprocess *c, const char *const argv[],
+                    const char *folder)
 {
     int in[2], out[2];
 
@@ -32,7 +37,7 @@ int coprocess_start(struct coprocess *c, const char *const argv[])
     fflush(NULL); // or the child would write it again
     c->pid = fork();
     if (c->pid == 0)
-        become(argv, in[0], out[1]);
+        become(argv, folder, in[0], out[1]);
     close(in[0]);
     close(out[1]);
     c->to = fdopen(in[1], "w");

@@ -177,6 +177,9 @@ static void find_build_folder(struct elves *e)
     char *slash = n > 0 ? memrchr(e->build, '/', n) : NULL;
 
     strcpy(slash != NULL ? slash : e->build, "");
+    strcpy(e->root, e->build);
+    slash = strrchr(e->root, '/');
+    strcpy(slash != NULL ? slash : e->root, "");
 }
 
 void elves_init(struct elves *e, const char *kernel, const char *folders)

@@ -19,6 +19,7 @@ struct elves {
     const char *kernel;  // the user's choice, or NULL
     const char *folders; // DIR:DIR..., before the build folder; or NULL
     char build[4096];    // the build folder: where this program lies
+    char root[4096];     // what that is in: the sources
     struct elf_file *list;
     size_t count, room;
     char **messages; // that images point to

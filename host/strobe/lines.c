@@ -1,6 +1,7 @@
 #include "lines.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,10 +67,11 @@ const char *lines_file(struct lines *l, const char *name)
 
 const char *lines_short_path(const struct profile *p, const char *path)
 {
-    const char *slash = strrchr(p->elves.build, '/');
-    size_t root = slash != NULL ? slash - p->elves.build + 1 : 0;
+    size_t root = strlen(p->elves.root);
 
-    return strncmp(path, p->elves.build, root) == 0 ? path + root : path;
+    return strncmp(path, p->elves.root, root) == 0 && path[root] == '/'
+               ? path + root + 1
+               : path;
 }
 
 // --- asking -----------------------------------------------------------------
@@ -84,7 +86,7 @@ static void start(struct lines *l, uint32_t image)
 
     i->asked = true;
     i->gone = path == NULL;
-    if (!i->gone && coprocess_start(&i->process, argv) < 0)
+    if (!i->gone && coprocess_start(&i->process, argv, NULL) < 0)
         fail(1, "addr2line: %s", strerror(errno));
 }
 
@@ -93,6 +95,17 @@ static _Noreturn void no_answer(struct lines_image *i)
     if (coprocess_end(&i->process) == 127)
         fail(1, "addr2line is not installed: it comes with binutils");
     fail(1, "addr2line ended without an answer");
+}
+
+// Strobe's own files are named as from its root: "./kernel/init/main.c".
+static const char *found_at(struct lines *l, const char *path)
+{
+    char full[ANSWER_MAX + PATH_MAX];
+
+    if (strncmp(path, "./", 2) != 0)
+        return lines_file(l, path);
+    snprintf(full, sizeof(full), "%s/%s", l->profile->elves.root, path + 2);
+    return lines_file(l, full);
 }
 
 // "FILE:LINE", perhaps with " (discriminator N)" behind; "??:?" or "FILE:?".
@@ -106,7 +119,7 @@ static struct line parse(struct lines *l, char *answer)
     if (colon == NULL || answer[0] == '?')
         return (struct line){ 0 };
     *colon = '\0';
-    return (struct line){ lines_file(l, answer),
+    return (struct line){ found_at(l, answer),
                           (uint32_t)strtoul(colon + 1, NULL, 10) };
 }
 

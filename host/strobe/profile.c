@@ -133,6 +133,11 @@ void profile_header(FILE *out, const struct profile *p,
     fputs(f->command[0] != '\0' ? " of " : "", out);
     put_printable(out, f->command);
     fprintf(out, ", %.3f s\n", f->info.elapsed_ns / 1e9);
+    if (f->version[0] != '\0') {
+        fputs("Kernel:  ", out);
+        put_printable(out, f->version);
+        fputc('\n', out);
+    }
     header_print_event(out, p->events.name[f->event], f->event,
                        p->events.count);
     if (f->cut)

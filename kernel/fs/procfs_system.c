@@ -284,8 +284,8 @@ int proc_make_mounts(struct text *t, void *arg UNUSED)
 
 static int make_version(struct text *t, void *arg UNUSED)
 {
-    text_printf(t, "%s version %s %s\n", KERNEL_NAME, KERNEL_RELEASE,
-                KERNEL_VERSION);
+    text_printf(t, "%s version %s %s\n", KERNEL_NAME, kernel_release,
+                kernel_version);
     return 0;
 }
 

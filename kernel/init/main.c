@@ -17,6 +17,7 @@
 #include "kernel/sched/load.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/dispatch.h"
+#include "kernel/syscall/machine.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/timecounter.h"
 #include "kernel/time/wallclock.h"
@@ -74,7 +75,8 @@ void kernel_main(void)
     console_init();
     cmdline_parse(boot_info.cmdline);
     console_init();
-    log_printf("Strobe 0.1.0, %s\n", boot_info.loader);
+    log_printf("%s version %s %s, booted by %s\n", KERNEL_NAME, kernel_release,
+               kernel_version, boot_info.loader);
     fail_alloc_start();
     frame_init();
     arch_init_memory();

@@ -12,8 +12,8 @@
 
 static int make_version(struct chain *out, u32 number UNUSED)
 {
-    chain_printf(out, "%s version %s %s\n", KERNEL_NAME, KERNEL_RELEASE,
-                 KERNEL_VERSION);
+    chain_printf(out, "%s version %s %s\n", KERNEL_NAME, kernel_release,
+                 kernel_version);
     return 0;
 }
 

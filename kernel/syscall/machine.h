@@ -1,7 +1,9 @@
-// What the system calls itself: uname and /proc/version.
+// What the system calls itself: uname, /proc/version, kernel.version.
 #pragma once
 
 #define KERNEL_NAME "Strobe"
-#define KERNEL_RELEASE "0.1.0"
-#define KERNEL_VERSION "SMP PREEMPT"
 #define KERNEL_MACHINE "i686"
+#define KERNEL_NAME_SIZE 65 // of each name in Linux's struct new_utsname
+
+extern const char kernel_release[KERNEL_NAME_SIZE]; // "0.2.0"
+extern const char kernel_version[KERNEL_NAME_SIZE]; // "#1 SMP PREEMPT v0.2.0"

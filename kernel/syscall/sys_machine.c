@@ -19,26 +19,25 @@
 
 // --- names ------------------------------------------------------------------
 
-#define NAME_SIZE 65
-
 struct utsname_k { // struct new_utsname
-    char sysname[NAME_SIZE], nodename[NAME_SIZE], release[NAME_SIZE],
-        version[NAME_SIZE], machine[NAME_SIZE], domainname[NAME_SIZE];
+    char sysname[KERNEL_NAME_SIZE], nodename[KERNEL_NAME_SIZE],
+        release[KERNEL_NAME_SIZE], version[KERNEL_NAME_SIZE],
+        machine[KERNEL_NAME_SIZE], domainname[KERNEL_NAME_SIZE];
 };
 
 static struct spinlock names_lock = SPINLOCK_INIT("host name");
-static char host_name[NAME_SIZE] = "strobe";
+static char host_name[KERNEL_NAME_SIZE] = "strobe";
 
 SYSCALL_HANDLER(uname)
 {
     struct utsname_k names = {
         .sysname = KERNEL_NAME,
-        .release = KERNEL_RELEASE,
-        .version = KERNEL_VERSION,
         .machine = KERNEL_MACHINE,
         .domainname = "(none)",
     };
 
+    memcpy(names.release, kernel_release, sizeof(kernel_release));
+    memcpy(names.version, kernel_version, sizeof(kernel_version));
     spin_lock(&names_lock);
     memcpy(names.nodename, host_name, sizeof(host_name));
     spin_unlock(&names_lock);
@@ -47,10 +46,10 @@ SYSCALL_HANDLER(uname)
 
 SYSCALL_HANDLER(sethostname)
 {
-    char name[NAME_SIZE] = "";
+    char name[KERNEL_NAME_SIZE] = "";
     int err;
 
-    if (b > NAME_SIZE - 1)
+    if (b > KERNEL_NAME_SIZE - 1)
         return -EINVAL;
     err = copy_from_user(name, a, b);
     if (err)

@@ -78,6 +78,7 @@ static void make(void)
                                 "lua\0"
                                 "\4\0\0\0"
                                 "x y";
+    static const u8 version[] = "\10\0\0\0#1 v0.2";
 
     kernel.chain = both_chain;
     kernel.depth = 6;
@@ -93,6 +94,8 @@ static void make(void)
     made_begin(&made);
     made_own(&made, PERF_STROBE_FEATURE + PERF_FEATURE_COMMAND, command,
              sizeof(command));
+    made_own(&made, PERF_STROBE_FEATURE + PERF_FEATURE_VERSION, version,
+             sizeof(version));
     made_mmap(&made, PERF_KERNEL_PID, PERF_KERNEL_PATH, 0xc0100000, 0xaa, 1);
     made_mmap(&made, 0, PERF_VDSO_PATH, VDSO, 0, 1);
     made_comm(&made, 7, "shell", false, 100);
@@ -130,6 +133,7 @@ static void whole(void **state UNUSED)
     assert_true(file.has_info);
     assert_string_equal(file.info.source, "nmi-hpet");
     assert_string_equal(file.command, "lua x y");
+    assert_string_equal(file.version, "#1 v0.2");
     assert_int_equal(samples.total, 4);
     assert_int_equal(samples.lost, 1);
     assert_int_equal(samples.reader.malformed, 0);

@@ -149,6 +149,7 @@ static void write_events(u32 count, bool end)
     char *const command[] = { "sprofile", "-o", "x", NULL };
     struct perf_facts facts = { .host = "strobe",
                                 .release = "0.1",
+                                .version = "#1 SMP v0.1",
                                 .machine = "i686",
                                 .cpus = 2,
                                 .command = command,
@@ -328,7 +329,8 @@ static void described(void **state UNUSED)
 static void features(void **state UNUSED)
 {
     const u64 wanted = 1 << PERF_FEATURE_BUILD_ID | 1 << PERF_FEATURE_HOSTNAME |
-                       1 << PERF_FEATURE_OS_RELEASE | 1 << PERF_FEATURE_ARCH |
+                       1 << PERF_FEATURE_OS_RELEASE |
+                       1 << PERF_FEATURE_VERSION | 1 << PERF_FEATURE_ARCH |
                        1 << PERF_FEATURE_CPUS | 1 << PERF_FEATURE_COMMAND |
                        1 << PERF_FEATURE_EVENTS;
     struct perf_header h;

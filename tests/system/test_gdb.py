@@ -139,8 +139,8 @@ def test_rings_of_a_hung_kernel(case, tmp_path):
     with open(tmp_path / "stream", "rb") as file:
         data = file.read()
     magic, asked, info = struct.unpack_from("<8sII", data)
-    assert magic == b"strobe\r\n"
-    stream = data[40 + asked + info:]
+    assert magic == b"strob2\r\n"
+    stream = data[172 + asked + info:]
     expected = rings(tmp_path, said)
     assert len(expected) == smp, said
     assert stream.endswith(b"".join(expected)), said
@@ -203,8 +203,8 @@ def check_converted(folder, stream, samples, hung):
     with open(stream, "rb") as file:
         data = file.read()
     for size, text in ((0, "is not what strobe-rings writes"),
-                       (39, "is not what strobe-rings writes"),
-                       (100, "is not what strobe-rings writes"),
+                       (171, "is not what strobe-rings writes"),
+                       (200, "is not what strobe-rings writes"),
                        (len(data) - 1, "cut off")):
         with open(f"{folder}/cut", "wb") as file:
             file.write(data[:size])

@@ -7,14 +7,18 @@ profiled for is still in its memory.
     (gdb) strobe-rings hung.stream
     $ build/strobe convert hung.stream -o perf.data
 
-Everything is found by the kernel's debugging information, so the kernel's own
+Sources are found wherever gdb was started. Everything else is found by the kernel's debugging information, so the kernel's own
 file must be loaded (build/kernel.elf, of the same build). Nothing is written to
 the machine, and nothing on it needs to run. host/strobe/convert.c describes
 the file.
 """
+import os
 import struct
 
 import gdb
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.realpath(__file__))))
 
 PIECE = 64 * 1024  # of a read: small ones cost a packet each, all the same
 WRAP = 1 << 32     # a ring's positions count bytes for ever
@@ -23,7 +27,8 @@ SAMPLE, TASK, LOST = 1, 2, 3    # its types
 EXECED = 2                      # struct sprofile_task's kind
 TASK_NAME = 16
 BUILD_ID_MAX = 20
-MAGIC = b"strobe\r\n"
+MAGIC = b"strob2\r\n"
+NAME_SIZE = 65  # of what uname says
 NOTE_BUILD_ID = 3
 
 
@@ -225,8 +230,11 @@ def dump(session, path):
         for kind, _, _, _ in records(ring):
             counts[kind] = counts.get(kind, 0) + 1
     with open(path, "wb") as file:
-        file.write(struct.pack(f"<8sIII{BUILD_ID_MAX}s", MAGIC, len(options),
-                               len(facts), len(build_id()), build_id()))
+        names = (c_string(kernel(f"kernel_{name}")).encode()
+                 for name in ("release", "version"))
+        file.write(struct.pack(
+            f"<8sIII{BUILD_ID_MAX}s{NAME_SIZE}s{NAME_SIZE}s2x", MAGIC,
+            len(options), len(facts), len(build_id()), build_id(), *names))
         file.write(options + facts + programs(events))
         file.write(events + b"".join(rings))
     return counts
@@ -313,5 +321,6 @@ class Rings(Command):
               f"tasks, {counts[LOST]} notes of lost ones")
 
 
+gdb.execute(f"directory {ROOT}", to_string=True)
 Sessions("strobe-sessions")
 Rings("strobe-rings")

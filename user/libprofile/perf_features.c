@@ -149,6 +149,9 @@ void perf_feature_make(struct blob *out, unsigned feature,
     case PERF_FEATURE_OS_RELEASE:
         add_string(out, facts->release);
         break;
+    case PERF_FEATURE_VERSION:
+        add_string(out, facts->version);
+        break;
     case PERF_FEATURE_ARCH:
         add_string(out, facts->machine);
         break;

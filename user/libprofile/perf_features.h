@@ -37,7 +37,7 @@ struct perf_event {
 
 // What is told of the machine and of the command.
 struct perf_facts {
-    const char *host, *release, *machine;
+    const char *host, *release, *version, *machine; // as uname has them
     uint32_t cpus;
     char *const *command; // ends with NULL
     uint8_t kernel_id[20];

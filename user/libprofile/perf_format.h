@@ -176,6 +176,7 @@ enum perf_strobe_kind {
 #define PERF_FEATURE_BUILD_ID 2
 #define PERF_FEATURE_HOSTNAME 3
 #define PERF_FEATURE_OS_RELEASE 4
+#define PERF_FEATURE_VERSION 5 // of the kernel, which took the samples
 #define PERF_FEATURE_ARCH 6
 #define PERF_FEATURE_CPUS 7
 #define PERF_FEATURE_COMMAND 11

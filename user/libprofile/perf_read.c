@@ -192,6 +192,19 @@ static void take_command(struct perf_file *f, const uint8_t *at, size_t size)
     *out = '\0';
 }
 
+static void take_version(struct perf_file *f, const uint8_t *at, size_t size)
+{
+    uint32_t length;
+
+    if (size < sizeof(length))
+        return;
+    memcpy(&length, at, sizeof(length));
+    length = MIN(length, size - sizeof(length));
+    length = MIN(length, sizeof(f->version) - 1);
+    memcpy(f->version, at + sizeof(length), length);
+    f->version[length] = '\0';
+}
+
 static void end_names(struct perf_file *f)
 {
     f->info.source[sizeof(f->info.source) - 1] = '\0';
@@ -231,6 +244,8 @@ static void take_own_of(struct perf_file *f, const struct perf_strobe *own,
         f->has_info = true;
     } else if (own->kind == PERF_STROBE_FEATURE + PERF_FEATURE_COMMAND) {
         take_command(f, bytes, own->size);
+    } else if (own->kind == PERF_STROBE_FEATURE + PERF_FEATURE_VERSION) {
+        take_version(f, bytes, own->size);
     }
     end_names(f);
 }

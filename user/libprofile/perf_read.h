@@ -45,6 +45,7 @@ struct perf_file {
     uint64_t lost;        // as the records say
     uint64_t first, last; // times of the samples
     char command[256];    // that was profiled; "": not told
+    char version[65];     // of the kernel, as uname -v; "": not told
 };
 
 // The events of a file: a session each.

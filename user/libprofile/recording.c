@@ -34,6 +34,7 @@ void recording_begin(struct recording *r, char *const *command,
     struct perf_facts facts = {
         .host = name.nodename,
         .release = name.release,
+        .version = name.version,
         .machine = name.machine,
         .cpus = sysconf(_SC_NPROCESSORS_ONLN),
         .command = command,
