@@ -23,8 +23,17 @@
 #include "kernel/time/wallclock.h"
 
 KERNEL_ARG(init, "init=PATH: the first program, instead of /sbin/init");
+KERNEL_ARG(start_delay, "start_delay=N: starts N instructions later, which "
+                        "moves all that follows against the clocks");
 
 #define MEMORY_MINIMUM (16 * 256u) // frames: 16 MiB
+
+static void delay_start(void)
+{
+    u32 instructions = 0;
+    if (kernel_arg_number(&arg_start_delay, &instructions))
+        cpu_run_instructions(instructions);
+}
 
 static void show_memory(void)
 {
@@ -77,6 +86,7 @@ void kernel_main(void)
     console_init();
     log_printf("%s version %s %s, booted by %s\n", KERNEL_NAME, kernel_release,
                kernel_version, boot_info.loader);
+    delay_start();
     fail_alloc_start();
     frame_init();
     arch_init_memory();

@@ -121,6 +121,13 @@ static ALWAYS_INLINE void cpu_relax(void)
 {
     __asm__ volatile("pause" ::: "memory");
 }
+// Executes n instructions, or one less, that change nothing.
+static inline void cpu_run_instructions(u32 n)
+{
+    n /= 2; // a decrement and a jump
+    if (n)
+        __asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(n) : : "cc");
+}
 // Enables interrupts and halts until one comes, without a gap between.
 static ALWAYS_INLINE void cpu_idle_wait(void)
 {
