@@ -2,6 +2,7 @@
 // in random order from a printed seed (`seed=N` repeats it), reported as TAP.
 #pragma once
 
+#include "arch/cpu.h"
 #include "kernel/init/log.h"
 #include "lib/set.h"
 
@@ -25,6 +26,15 @@ void test_fail(const char *file, int line, const char *what);
 // How long a test waits for what should come at once, before it says that it
 // does not: the host of a virtual machine may be busy elsewhere for seconds.
 #define TEST_PATIENCE (60 * NSEC_PER_SEC)
+
+// In a loop that waits for milliseconds: cpu_relax() now and then. (Under
+// -icount each takes QEMU a microsecond, as long as 300 instructions.)
+#define TEST_RELAX_INSTRUCTIONS 1000u
+static inline void test_relax(void)
+{
+    cpu_run_instructions(TEST_RELAX_INSTRUCTIONS);
+    cpu_relax();
+}
 
 bool tests_wanted(void);
 NORETURN void tests_run(void);

@@ -227,7 +227,8 @@ static void refused(void)
 
 // --- adjusting --------------------------------------------------------------
 
-// How much faster REALTIME runs than MONOTONIC_RAW, in ppm, over 200 ms.
+// How much faster REALTIME runs than MONOTONIC_RAW, in ppm, over 200 ms. (Read
+// in the same order at both ends, so that what a reading costs cancels out.)
 static int64_t speed_ppm(void)
 {
     int64_t raw = read_clock(CLOCK_MONOTONIC_RAW);
@@ -238,7 +239,6 @@ static int64_t speed_ppm(void)
     } while (elapsed < 200 * MS);
     int64_t by_wall = read_clock(CLOCK_REALTIME) - wall;
     int64_t by_uptime = read_clock(CLOCK_MONOTONIC) - uptime;
-    elapsed = read_clock(CLOCK_MONOTONIC_RAW) - raw;
     check(llabs(by_wall - by_uptime) < 100 * MS); // both are adjusted
     return (by_wall - elapsed) * 1000000 / elapsed;
 }

@@ -97,7 +97,7 @@ static void wait_for(struct shot *s)
 {
     u64 limit = clock_now_ns() + TEST_PATIENCE;
     while (!READ_ONCE(s->fired) && clock_now_ns() < limit)
-        cpu_relax();
+        test_relax();
 }
 
 KERNEL_TEST(devices_one_shot_fires_when_due)

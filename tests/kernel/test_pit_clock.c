@@ -62,7 +62,7 @@ static void skip(struct timecounter *tc, u64 ns)
     struct reading start = read_it(tc);
     u64 until = rdtsc() + ns * (clock_tsc_hz() / 1000) / 1000000;
     while (rdtsc() < until)
-        cpu_relax();
+        test_relax();
     struct reading end = read_it(tc);
     irq_restore(flags);
     u32 total = end.ticks - start.ticks; // 32 bits are kept, mask or not

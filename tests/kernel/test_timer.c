@@ -56,7 +56,7 @@ static bool wait_for(u32 cpu, u32 count)
 {
     u64 limit = clock_now_ns() + TEST_PATIENCE;
     while (count_on(cpu) < count && clock_now_ns() < limit)
-        cpu_relax();
+        test_relax();
     return count_on(cpu) >= count;
 }
 
@@ -232,7 +232,7 @@ static void shoot(struct timer *t)
         expect(took + took / (1000000 / FAST_PPM) + NSEC_PER_USEC >= delays[i]);
         u64 later = clock_now_ns() + 2 * NSEC_PER_MSEC;
         while (clock_now_ns() < later)
-            cpu_relax();
+            test_relax();
         expect(count_on(0) == 1);
         timer_stop(t);
     }
@@ -278,12 +278,12 @@ static void stop_at_random(struct timer *t, u32 mode)
         expect(timer_start(t, mode, period, note, seen) == 0);
         u64 until = clock_now_ns() + test_random() % (4 * period);
         while (clock_now_ns() < until)
-            cpu_relax();
+            test_relax();
         timer_stop(t);
         WRITE_ONCE(silent, true);
         until = clock_now_ns() + 2 * period;
         while (clock_now_ns() < until)
-            cpu_relax();
+            test_relax();
     }
     expect(!too_late);
 }
@@ -316,7 +316,7 @@ static void collect(void *arg)
     u32 cpu = this_cpu()->id, wanted = READ_ONCE(seen[cpu].off) + 10;
     u64 limit = clock_now_ns() + TEST_PATIENCE;
     while (READ_ONCE(seen[cpu].off) < wanted && clock_now_ns() < limit)
-        cpu_relax();
+        test_relax();
     if (READ_ONCE(seen[cpu].off) >= wanted)
         __atomic_fetch_or((u32 *)arg, 1u << cpu, __ATOMIC_RELAXED);
 }
@@ -349,7 +349,7 @@ static void send_strays(void *arg UNUSED)
     thread_set_affinity(current, 1u << 2);
     while (READ_ONCE(strays) == 1) {
         lapic_send_nmi(cpus[0].apic_id);
-        cpu_relax();
+        test_relax();
     }
     WRITE_ONCE(strays, 0);
 }
