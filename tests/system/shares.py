@@ -4,10 +4,11 @@ take turns every few milliseconds, so a host that is fast now and slow then is s
 for all of them; and a late tick hits any, as each has its share of the time."""
 import math
 
+from statistic import deviations
+
 LOOPS = {"burn_a": 0.5, "burn_b": 0.25, "burn_c": 0.25}  # of tester
 SHARES = (1, 2, 3, 4, 10)
 PROGRAM = "/test/shares"
-SIGMAS = 6  # beyond them: once in 10^8 runs
 MARGIN = 0.02  # for a program's start and end, and the host
 
 
@@ -18,11 +19,25 @@ def samples(rows):
     return [found.get(f"share_{share}", 0) for share in SHARES]
 
 
+def by_chance(share, whole):
+    """How far this share of so many samples may be off."""
+    return deviations() * math.sqrt(share * (1 - share) / whole)
+
+
+def are_right(found):
+    whole = sum(found)
+    shares = [share / sum(SHARES) for share in SHARES]
+    return all(abs(n / whole - share) < by_chance(share, whole) + MARGIN
+               for n, share in zip(found, shares))
+
+
 def check_shares(rows):
+    """They are right; and would not be if the largest had given the smallest
+    the least that is surely seen."""
     found = samples(rows)
     whole = sum(found)
     assert whole > 300, rows
-    for n, share in zip(found, SHARES):
-        share /= sum(SHARES)
-        sigma = math.sqrt(share * (1 - share) / whole)
-        assert abs(n / whole - share) < SIGMAS * sigma + MARGIN, found
+    assert are_right(found), found
+    moved = math.ceil((2 * by_chance(0.5, whole) + MARGIN) * whole)
+    wrong = [found[0] + moved, *found[1:-1], found[-1] - moved]
+    assert not are_right(wrong), (moved, found)

@@ -9,6 +9,7 @@ import pytest
 
 from machine import ROOT, vm
 from shares import SHARES, samples
+from statistic import chi_square, chi_square_bound
 
 CHAINS = f"{ROOT}/build/guest/chains"
 KERNEL = f"{ROOT}/build/kernel.elf"
@@ -60,16 +61,10 @@ def test_chains_on_several_cpus(smp):
     assert result.status == 0, result.output[-2000:]
 
 
-# Chi-square with four degrees of freedom, p = 10^-6: with each change of the
-# kernel or the program there are other samples. Of 66,000, shares that are wrong
-# by one part in twenty give 150 or more, with a standard deviation of 25.
-CHI_SQUARE_4 = 33.38
-
-
-def chi_square(found, shares):
-    whole = sum(found) / sum(shares)
-    return sum((n - share * whole) ** 2 / (share * whole)
-               for n, share in zip(found, shares))
+# Of 130,000 samples, shares that are wrong by one part in twenty give a chi-square
+# of 300 or more, with a standard deviation of 35.
+ROUNDS = 800
+CHI_SQUARE_4 = chi_square_bound(4)
 
 
 @pytest.mark.parametrize("options,smp", (("", 1), ("-R", 1), ("-s lapic", 1),
@@ -78,7 +73,7 @@ def test_shares_of_functions(options, smp):
     """Functions of known numbers of instructions have their shares of the
     samples; and any other shares would be seen. (The rings hold all of them:
     with this clock the profiler may not get its turn.)"""
-    result = vm(f"profile {options} -F 20000 -m 5 --json /test/shares 400",
+    result = vm(f"profile {options} -F 20000 -m 8 --json /test/shares {ROUNDS}",
                 *FAST, smp=smp)
     assert result.status == 0, result
     report = json.loads(result.output[result.output.index("{\n"):])
