@@ -149,9 +149,9 @@ WERROR ?= $(filter true,$(CI))
 export WERROR
 COMPILE = $Qtools/build/compile $@
 
-.PHONY: all machine kernel run flame bench test test-quick test-checked checked \
-	checked-addresses checked-races checked-clang host-tests check release format \
-	docs clean distclean help FORCE
+.PHONY: all machine kernel run flame bench test test-quick test-realtime \
+	test-checked checked checked-addresses checked-races checked-clang host-tests \
+	check release format docs clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -431,7 +431,7 @@ $(HOST_TESTS): $(B)/host/%: $(B)/host/tests/host/%.c.o $(HOST_LIB) \
 host-tests: $(HOST_TESTS)
 	$(clear_line)
 
-# The kernels that check themselves, and clang's: tests/system/test_checkers.py.
+# The kernels that check themselves, and clang's: tests/system/checkers.py.
 CHECKED_KERNELS := checked-addresses checked-races checked-clang
 checked-addresses: WITH := KASAN=1 UBSAN=1 LOCKDEP=1
 checked-races: WITH := KCSAN=1
@@ -441,18 +441,24 @@ $(CHECKED_KERNELS): | $(DEPS)/test
 
 checked: $(CHECKED_KERNELS)
 
-# A minute's worth that repeats to the digit.
+# T=PATTERN runs a part, REDRAW=N is another draw of what is left to chance: both
+# come by the environment. docs/testing.md has the two tiers.
+# A minute's worth of it.
 test-quick: all $(HOST_TESTS) | $(DEPS)/test
 	$(clear_line)
-	@$(PYTHON) tools/build/test --quick $(HOST_TESTS)
+	@$(PYTHON) tools/build/test quick $(HOST_TESTS)
+
+test: all checked-clang $(PAGE) $(HOST_TESTS) | $(DEPS)/test
+	$(clear_line)
+	@$(PYTHON) tools/build/test deterministic $(HOST_TESTS)
+
+test-realtime: all checked | $(DEPS)/test
+	$(clear_line)
+	@$(PYTHON) tools/build/test realtime
 
 test-checked: all checked | $(DEPS)/test
 	$(clear_line)
-	@$(PYTHON) tools/build/test --checked
-
-test: all checked $(PAGE) $(HOST_TESTS) | $(DEPS)/test
-	$(clear_line)
-	@$(PYTHON) tools/build/test $(HOST_TESTS)
+	@$(PYTHON) tools/build/test checked
 
 OUR_C = $(shell find arch kernel lib include user host tests -name '*.[ch]')
 
@@ -520,7 +526,8 @@ help:
 	@echo "  make flame CMD='...'  see where its time went: build/flame.html"
 	@echo 'Test'
 	@echo '  make test-quick       a minute: what repeats to the digit, on one CPU'
-	@echo '  make test             all tests, under all checkers too'
+	@echo '  make test             what repeats to the digit (T=PATTERN: a part)'
+	@echo '  make test-realtime    what needs real time: checkers, terminals, races'
 	@echo '  make test-checked     those of the kernels that check themselves'
 	@echo '  make check            warnings, clang build, format, cppcheck, docs'
 	@echo '  make bench            the table of costs'

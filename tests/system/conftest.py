@@ -1,24 +1,45 @@
 """System tests need what `make` builds. One that fails tells the whole story of
 the machines and the tools that it ran (result.py), and the line for summaries
 begins with what went wrong with the machine, if something did."""
+import ast
 import os
+import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
-from machine import ROOT, Console, Results  # noqa: E402
+from machine import ROOT, Console, Results, use_clock  # noqa: E402
 from result import Result, of_process  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def pytest_configure():
+def pytest_configure(config):
+    config.addinivalue_line("markers", "realtime(chance): needs real time or "
+                            "CPUs that run side by side; `chance` is how often "
+                            "it fails by luck")
     for file in ("build/kernel.elf", "build/initrd", "build/strobe.iso"):
         if not os.path.exists(f"{ROOT}/{file}"):
             pytest.exit(f"there is no {file}: run make", returncode=2)
+
+
+def pytest_collection_modifyitems(config, items):
+    """T=PATTERN: only the tests whose name has it."""
+    pattern = re.compile(os.environ.get("T", ""), re.IGNORECASE)
+    wanted = [item for item in items if pattern.search(item.nodeid)]
+    left_out = [item for item in items if not pattern.search(item.nodeid)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = wanted
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    use_clock(virtual=not item.get_closest_marker("realtime"))
 
 
 def results_of(value):
@@ -49,8 +70,31 @@ def results_in(error):
     return list({id(result): result for result in results}.values())
 
 
+def expectation(excinfo):
+    """What the assertion that failed asks for, as it is written."""
+    for entry in reversed(excinfo.traceback):
+        if os.path.dirname(str(entry.path)) == HERE:
+            try:
+                tree = ast.parse(textwrap.dedent(str(entry.statement)))
+            except SyntaxError:
+                return str(entry.statement)
+            asserts = [node for node in ast.walk(tree)
+                       if isinstance(node, ast.Assert)]
+            return ast.unparse(asserts[0].test if asserts else tree)
+    return ""
+
+
+def what_came(message):
+    """What pytest made of the assertion, and what the test says of it."""
+    lines = message.removeprefix("AssertionError: ").splitlines() or [""]
+    compared = [line.removeprefix("assert ") for line in lines
+                if line.startswith("assert ")]
+    said = [] if lines[0].startswith("assert ") else lines[:1]
+    return "; ".join(compared[:1] + said)
+
+
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(call):
+def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if not report.failed or call.excinfo is None:
         return
@@ -61,3 +105,10 @@ def pytest_runtest_makereport(call):
     problems = [result.problem for result in results if result.problem]
     if crash and problems and problems[0] not in crash.message.split("\n")[0]:
         crash.message = f"{problems[0]}\n{crash.message}"
+    promise = (getattr(item.obj, "__doc__", None) or item.originalname or
+               item.name).strip().splitlines()[0]
+    # In the report for tools/build/test.
+    item.user_properties += [
+        ("promise", promise.replace("_", " ")),
+        ("expected", expectation(call.excinfo)),
+        ("got", what_came(crash.message if crash else str(call.excinfo)))]

@@ -34,7 +34,19 @@ TAKING = ("until sysinfo system.profile.sessions | grep -q taking; do"
 MACHINES = 3  # those that one batch may stop
 HANGS = 8     # after so many none is started any more
 
+# Virtual time: 8 ns an instruction, which is about what QEMU does in real time.
+SHIFT = 3
+
 hangs = 0
+
+
+def use_clock(virtual):
+    """The time of the machines that are started from now on: virtual, in which a
+    run repeats to the digit, or the host's. REDRAW=N delays each start."""
+    options = ["--icount", str(SHIFT)] if virtual else []
+    if os.environ.get("REDRAW"):
+        options += ["--kargs", f"start_delay={os.environ['REDRAW']}"]
+    os.environ["STROBE_VM"] = shlex.join(options)
 
 
 def launch(command, options, smp, timeout):
@@ -43,7 +55,8 @@ def launch(command, options, smp, timeout):
     arguments = ["--smp", str(smp), "--timeout", str(timeout), *options]
     if command is not None:
         arguments += ["--", command]
-    told = shlex.join(["tools/vm", *arguments])
+    told = shlex.join(["tools/vm", *shlex.split(os.environ["STROBE_VM"]),
+                       *arguments])
     if hangs >= HANGS:
         return Result(None, "", command=told, problem="not begun: "
                       f"{hangs} machines have hung, and that is enough"), b""

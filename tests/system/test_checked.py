@@ -5,7 +5,10 @@ import re
 import pytest
 
 from machine import vm
-from test_checkers import NOTHING_LOST, options
+from checkers import NOTHING_LOST, options
+from tiers import realtime
+
+pytestmark = realtime()
 
 # Steps of start-up, by the function that all their allocations are below: each
 # of those fails once. Of the two that make the same ones over and over the

@@ -6,6 +6,7 @@ import pytest
 
 from machine import ROOT, batch, vm
 from shares import LOOPS
+from tiers import BOTH
 
 ROW = re.compile(r"([0-9A-F]{4,8})-([0-9A-F]{4,8}) \((\d\d)%\) : (\**)$|"
                  r"([0-9A-F]{4,8})-([0-9A-F]{4,8}) \((100)%\): (\*{62})$")
@@ -122,9 +123,9 @@ SCRIPTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def results():
-    return batch(SCRIPTS, smp=2)
+@pytest.fixture(scope="module", params=BOTH)
+def results(request):
+    return batch(SCRIPTS, smp=request.param)
 
 
 @pytest.mark.parametrize("name,rows", [

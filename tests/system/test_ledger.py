@@ -7,6 +7,7 @@ import re
 import pytest
 
 from machine import LONG_PATIENCE, batch, vm
+from tiers import realtime
 
 STORM_SECONDS = 60
 
@@ -18,6 +19,7 @@ def test_split_is_exact():
     assert len(re.findall("^ok ", result.output, re.MULTILINE)) == 4, result
 
 
+@realtime()
 def test_books_balance_under_stress():
     """A minute on 8 CPUs: forks, kills, threads, migrations, signals, pipes,
     timers, faults, a profiler's interrupts. Every reading has to be 0."""

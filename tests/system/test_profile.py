@@ -6,6 +6,7 @@ import pytest
 
 from machine import ROOT, TAKING, batch, vm
 from shares import LOOPS, PROGRAM, check_shares
+from tiers import BOTH, realtime
 
 
 def report(result):
@@ -56,6 +57,7 @@ def test_ratio_deterministic(smp, source):
         assert abs(r["taken"] + r["others"] - r["elapsed_ns"] / 1e6) < 5
 
 
+@realtime(chance=1e-6)
 @pytest.mark.parametrize("smp", (1, 2, 4))
 def test_ratio(smp):
     """On an emulated machine in real time, whose ticks come late when the host
@@ -152,9 +154,9 @@ SCRIPTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def results():
-    return batch(SCRIPTS, smp=2)
+@pytest.fixture(scope="module", params=BOTH)
+def results(request):
+    return batch(SCRIPTS, smp=request.param)
 
 
 @pytest.mark.parametrize("name,status,output,errors", [

@@ -1,33 +1,35 @@
-"""The guest programs of tests/guest, on 1, 2, 4 and 8 CPUs, all in one boot
-each; and the tests in the kernel where tools/build/test does not run them."""
+"""The guest programs of tests/guest, all in one boot each: on one CPU in virtual
+time, on 2, 4 and 8 side by side; and the tests in the kernel, of which
+tools/build/test runs those on one CPU."""
 import functools
-import glob
-import os
 import re
 
 import pytest
 
-from machine import ROOT, batch, vm
+from checkers import MEETINGS, PROGRAMS
+from machine import batch, vm
+from tiers import realtime, side_by_side
 
-CPUS = (1, 2, 4, 8)
-PROGRAMS = sorted(os.path.basename(path)[:-2]
-                  for path in glob.glob(f"{ROOT}/tests/guest/*.c"))
+WHERE = [(1, PROGRAMS), (2, MEETINGS), (4, PROGRAMS), (8, MEETINGS)]
 
 
 @functools.lru_cache(maxsize=None)
 def results(smp):
-    return batch({name: f"/test/{name}" for name in PROGRAMS}, smp=smp)
+    programs = dict(WHERE)[smp]
+    return batch({name: f"/test/{name}" for name in programs}, smp=smp)
 
 
-@pytest.mark.parametrize("smp", CPUS)
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("smp, program", [
+    pytest.param(smp, program, marks=[realtime()] if smp > 1 else [])
+    for smp, programs in WHERE for program in programs])
 def test_program(program, smp):
     result = results(smp)[program]
     assert result.status == 0, result
     assert "ok " in result.output and "FAILED" not in result.output, result
 
 
-@pytest.mark.parametrize("smp", (2, 8))
+@pytest.mark.parametrize("smp", (
+    side_by_side(2), side_by_side(4), side_by_side(8)))
 def test_in_kernel(smp):
     result = vm(None, "--console", "--kargs", "test=all", smp=smp)
     assert result.status == 0, result

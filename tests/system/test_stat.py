@@ -4,6 +4,7 @@ import json
 import pytest
 
 from machine import batch
+from tiers import BOTH
 
 WHY = "no performance counters: "
 
@@ -62,9 +63,9 @@ SCRIPTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def results():
-    return batch(SCRIPTS, smp=2)
+@pytest.fixture(scope="module", params=BOTH)
+def results(request):
+    return batch(SCRIPTS, smp=request.param)
 
 
 def counts(result):

@@ -230,7 +230,7 @@ def test_names_are_harmless_to_terminals():
         done
         tasks; tasks -a; tasks -t $!; sysinfo system.tasks
         top -b -n 1 -d 0.1; top -b -v threads -n 1 -d 0.1
-        head -n 2 /proc/$!/status | tr '\033\377' '??'; kill $!""")
+        head -n 2 /proc/$!/status | tr '\033\377' '??'; kill $!""", smp=1)
     assert run.status == 0 and run.errors == "", run
     assert "\x1b" not in run.output and "\ufffd" not in run.output, run
     named = [line for line in run.output.splitlines() if "a?[2Jb" in line]

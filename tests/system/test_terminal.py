@@ -6,6 +6,9 @@ import time
 import pytest
 
 from machine import ANSWER_PATIENCE, Console
+from tiers import realtime
+
+pytestmark = realtime()
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from machine import batch, vm
+from tiers import side_by_side
 
 # Options for tools/vm, the counter that is chosen then, and those missing.
 MACHINES = {
@@ -22,16 +23,17 @@ MACHINES = {
 
 
 @functools.lru_cache(maxsize=None)
-def results(machine):
+def results(machine, smp):
     return batch({"facts": "sysinfo system.clock", "stress": "/test/clock_stress",
                   "vdso": "/test/vdso", "clocks": "/test/clocks"},
-                 *MACHINES[machine][0], smp=4)
+                 *MACHINES[machine][0], smp=smp)
 
 
 @pytest.mark.parametrize("program", ("stress", "vdso", "clocks"))
 @pytest.mark.parametrize("machine", MACHINES)
-def test_time_on(machine, program):
-    result = results(machine)[program]
+@pytest.mark.parametrize("smp", (1, side_by_side(4)))
+def test_time_on(smp, machine, program):
+    result = results(machine, smp)[program]
     assert result.status == 0, result
     assert "ok " in result.output and "FAILED" not in result.output, result
 
@@ -40,7 +42,7 @@ def test_time_on(machine, program):
 def test_choice_on(machine):
     """What was found, what was chosen, why not the others."""
     options, chosen, missing = MACHINES[machine]
-    result = results(machine)["facts"]
+    result = results(machine, 1)["facts"]
     rows = {row[0]: row for row in re.findall(
         r"^(\w+) +time source +(\d+) +(yes|no) +(yes|no) +(\d+) *(.*)$",
         result.output, re.MULTILINE)}

@@ -6,6 +6,7 @@ import pytest
 
 from bochs import bochs
 from machine import ROOT, vm
+from tiers import realtime
 
 # What machine, options for tools/vm, kernel arguments, CPUs, who wakes sleepers.
 MACHINES = [
@@ -46,9 +47,10 @@ def kernel_tests():
     return ",".join(names)
 
 
-@pytest.mark.parametrize("options, kargs, smp, events",
-                         [m[1:] for m in MACHINES],
-                         ids=[m[0] for m in MACHINES])
+@pytest.mark.parametrize("options, kargs, smp, events", [
+    pytest.param(options, kargs, smp, events, id=name,
+                 marks=[realtime()] if smp > 1 else [])
+    for name, options, kargs, smp, events in MACHINES])
 def test_timers_on(options, kargs, smp, events):
     run = vm(None, "--console", "--kargs", f"{kargs} test={kernel_tests()}",
              *options, smp=smp)
@@ -59,6 +61,7 @@ def test_timers_on(options, kargs, smp, events):
 
 
 # As the HPET's own line has them, and its messages.
+@realtime()
 @pytest.mark.parametrize("options", ([], ["--qemu-args", "-global hpet.msi=on"]))
 def test_start_among_strays(options):
     run = vm(None, "--console", "--kargs", f"test={STRAYS}", *options, smp=4)

@@ -5,7 +5,10 @@ import re
 import pytest
 
 from machine import COLUMNS, ROWS, Console
+from tiers import realtime
 from top_lists import TITLES, names, titles
+
+pytestmark = realtime()
 
 CPU_LINE = re.compile(r"cpu(\d+) +" + r"([\d.]+) +" * 5 + r"(\d+) +(\d+)")
 

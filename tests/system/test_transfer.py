@@ -13,6 +13,9 @@ import tty
 import pytest
 
 from machine import PATIENCE, ROOT, Console, vm
+from tiers import realtime
+
+pytestmark = realtime()
 
 RECEIVE = (f"{ROOT}/build/strobe", "receive")
 SEED = int(os.environ.get("SEED", random.randrange(1 << 32)))

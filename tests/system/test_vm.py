@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from machine import PATIENCE, ROOT, VM, Console, batch, vm
+from tiers import realtime
 
 
 def test_output_errors_and_status():
@@ -94,6 +95,8 @@ def until_it_hangs(command, **options):
     return result
 
 
+# In virtual time a machine that sleeps is awake at once.
+@realtime()
 def test_time_out():
     result = until_it_hangs("sleep 1000")
     assert result.status == 124, result
@@ -109,6 +112,7 @@ def test_a_hang_is_noticed_and_shown():
                      result.problem), result
 
 
+@realtime()
 def test_a_silent_machine_is_stopped():
     """And one that sleeps shows who put it to sleep."""
     result = vm("for i in 1 2 3 4; do echo $i; sleep 1; done; sleep 100",
@@ -129,6 +133,7 @@ def test_panic():
     assert "again with: tools/vm" in result.errors, result
 
 
+@realtime()
 def test_panic_among_samples():
     """The NMIs that stop the other CPUs take the place of the sampler's."""
     with Console("--kargs", "init=/bin/sh", smp=4, prompt="# ") as console:

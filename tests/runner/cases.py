@@ -1,0 +1,74 @@
+"""What a test gave, and how to tell it: a line for each suite, a paragraph for
+each failure, the slowest, the sum."""
+import dataclasses
+import re
+
+SLOWEST = 20
+REASON_MAX = 300  # characters
+TRIES = ("", "", "2nd", "3rd")
+
+
+@dataclasses.dataclass
+class Case:
+    """A test and what came of it: "passed", "failed" or "skipped". What a
+    failure has besides: the test's promise, what was expected and what came in
+    its place; `again` is the command that repeats it."""
+    name: str
+    verdict: str = "passed"
+    seconds: float = 0.0
+    promise: str = ""
+    expected: str = ""
+    got: str = ""
+    again: str = ""
+    tries: int = 1
+
+    @property
+    def failed(self):
+        return self.verdict == "failed"
+
+    def red(self):
+        """What is said of a failure."""
+        said = (("promise", self.promise), ("expected", self.expected),
+                ("got", self.got), ("again", self.again))
+        return f"FAIL {self.name}\n" + "".join(
+            f"    {key + ':':10}{line(value)}\n" for key, value in said if value)
+
+    def second_try(self):
+        return f"passed at the {TRIES[self.tries]} try: {self.name}: " \
+               f"{line(self.got)}"
+
+
+def line(text):
+    """In one line, and no longer than that is of use. (Commands are.)"""
+    return " ".join(text.split()) if len(text) < REASON_MAX \
+        else " ".join(text.split())[:REASON_MAX] + " ..."
+
+
+def number(cases, verdict):
+    return sum(case.verdict == verdict for case in cases)
+
+
+def print_suite(name, cases, output):
+    """How a suite ended, and what it printed if it failed: of what passed
+    nothing, and nothing of what that said on the way."""
+    failed = number(cases, "failed")
+    print(f"{'FAIL' if failed else 'ok  '} {name}: "
+          f"{number(cases, 'passed')} passed, {failed} failed", flush=True)
+    if failed:
+        said = re.sub(r"^(# running .*\n)?ok\b.*\n", "", output, flags=re.M)
+        print("\n".join("    " + text for text in said.splitlines()),
+              flush=True)
+
+
+def print_sum(cases):
+    slowest = sorted(cases, key=lambda case: -case.seconds)[:SLOWEST]
+    print(f"The {len(slowest)} slowest, in seconds:")
+    for case in slowest:
+        print(f"{case.seconds:7.1f}  {case.name}")
+    for case in cases:
+        if case.tries > 1 and not case.failed:
+            print(case.second_try())
+    for case in cases:
+        if case.failed:
+            print(case.red(), end="")
+    print(f"{number(cases, 'passed')} passed, {number(cases, 'failed')} failed")

@@ -1,0 +1,89 @@
+"""The system tests: pytest, a process for each file."""
+import os
+import shlex
+import subprocess
+import tempfile
+import xml.etree.ElementTree
+
+from runner.cases import Case
+
+FOLDER = "tests/system"
+TRIES_MAX = 3
+
+
+def files():
+    return sorted(name for name in os.listdir(FOLDER)
+                  if name.startswith("test_") and name.endswith(".py"))
+
+
+def case_of(element):
+    name = f"{element.get('classname').split('.')[-1]}.py::" \
+           f"{element.get('name')}"
+    case = Case(name, seconds=float(element.get("time")))
+    problems = element.findall("failure") + element.findall("error")
+    if problems:
+        said = {p.get("name"): p.get("value")
+                for p in element.iter("property")}
+        case.verdict = "failed"
+        case.promise = said.get("promise", "")
+        case.expected = said.get("expected", "")
+        case.got = said.get("got") or problems[0].get("message")
+        again = ["/usr/bin/python3", "-m", "pytest", f"{FOLDER}/{name}"]
+        if os.environ.get("REDRAW"):
+            again.insert(0, f"REDRAW={os.environ['REDRAW']}")
+        case.again = shlex.join(again)
+    elif element.find("skipped") is not None:
+        case.verdict = "skipped"
+    return case
+
+
+def pytest(*arguments):
+    """The cases and the output of pytest, which says in its status when
+    something went wrong with itself."""
+    with tempfile.NamedTemporaryFile(suffix=".xml") as report:
+        done = subprocess.run(
+            ["/usr/bin/python3", "-m", "pytest", "-q", "--tb=short",
+             "-p", "no:cacheprovider", f"--junitxml={report.name}", *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+        try:
+            tree = xml.etree.ElementTree.parse(report.name)
+        except xml.etree.ElementTree.ParseError:
+            tree = None
+    cases = [case_of(element) for element in
+             (tree.iter("testcase") if tree else ())]
+    nothing_to_run = done.returncode == 5
+    if done.returncode and not nothing_to_run and \
+            not any(case.failed for case in cases):
+        cases.append(Case("pytest", "failed", got=(
+            f"it ended with status {done.returncode}"),
+            again=shlex.join(["pytest", *arguments])))
+    return cases, done.stdout
+
+
+def run(files, tier="not realtime"):
+    """The tests of files, or `FILE::TEST`, that are in a tier."""
+    return pytest("-m", tier, *(f"{FOLDER}/{file}" for file in files))
+
+
+def run_again(cases, output, note):
+    """What has failed in real time gets two tries more. `note(case)` is called
+    with each failure that is not the last."""
+    for attempt in range(2, TRIES_MAX + 1):
+        failed = [case for case in cases if case.failed]
+        if not failed:
+            break
+        names = [f"{FOLDER}/{case.name}" for case in failed]
+        for case in failed:
+            note(case)
+        again, said = pytest(*names)
+        output += said
+        after = {case.name: case for case in again}
+        for case in failed:
+            case.seconds += after[case.name].seconds if case.name in after \
+                else 0
+            case.tries = attempt
+            if case.name in after and not after[case.name].failed:
+                case.verdict = "passed"
+            elif case.name in after:
+                case.got = after[case.name].got
+    return cases, output

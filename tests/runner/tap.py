@@ -1,0 +1,78 @@
+"""Tests that report in TAP: host programs (cmocka) and the kernel's own."""
+import os
+import re
+import shlex
+import subprocess
+import time
+
+from machine import LONG_PATIENCE, SHIFT
+from result import VM_PROBLEM
+from runner.cases import Case
+
+SEED = re.compile(r"^# seed=(\d+)", re.MULTILINE | re.IGNORECASE)
+
+
+def failures(output):
+    """(test, reason) of each `not ok`. The kernel says the reason before that
+    line, cmocka behind it."""
+    for before, test, behind in re.findall(
+            r"((?:^# (?!running ).*\n)*)^not ok \d+ - (.*)\n"
+            r"((?:^# (?!running |not ok ).*\n)*)", output, re.MULTILINE):
+        yield test, ": ".join(text.lstrip("# ") for text in
+                              (before or behind).splitlines()[:2])
+
+
+def unaccounted(status, output, good):
+    """What a program does not account for (it died, it reported less than it
+    planned, nothing at all) is one failure: (test, reason)."""
+    planned = sum(map(int, re.findall(r"^1\.\.(\d+)", output, re.MULTILINE)))
+    if status == 0 and planned == good > 0:
+        return []
+    problem = VM_PROBLEM.findall(output)
+    running = re.findall("^# running (.*)", output, re.MULTILINE)
+    return [((running or ["the program"])[-1], (problem or [
+        f"it ended with status {status} after {good} of {planned} tests"])[-1])]
+
+
+def run(suite, command, again):
+    """The cases of a program, and its output. `again` makes the command that
+    repeats a test of its name and of the seed, if there is one."""
+    start = time.monotonic()
+    done = subprocess.run(
+        ["timeout", "--foreground", "-k", "10", str(LONG_PATIENCE), *command],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+        env={**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP"})
+    seconds = time.monotonic() - start
+    good = re.findall(r"^ok \d+ - (.*)", done.stdout, re.MULTILINE)
+    bad = list(failures(done.stdout)) or \
+        unaccounted(done.returncode, done.stdout, len(good))
+    seed = SEED.search(done.stdout)
+    seed = seed[1] if seed else ""
+    cases = [Case(f"{suite}::{test}") for test in good]
+    for test, reason in bad:
+        expected = re.search("expected (.*)", reason)
+        cases.append(Case(f"{suite}::{test}", "failed", expected=(
+            expected[1] if expected else ""), got=reason,
+            promise=test.replace("_", " "), again=again(test, seed)))
+    for case in cases:  # the program's time, not each test's own
+        case.seconds = seconds / len(cases)
+    return cases, done.stdout
+
+
+def run_host(program):
+    return run(f"host {os.path.basename(program)}", [program],
+               lambda test, seed: f"{seed and f'SEED={seed} '}{program}")
+
+
+def run_kernel(names):
+    """On one CPU, in virtual time. `names`: which tests, as test= takes it."""
+    options = ["--icount", str(SHIFT), "--smp", "1", "--console"]
+    if os.environ.get("REDRAW"):
+        options += ["--kargs", f"start_delay={os.environ['REDRAW']}"]
+
+    def again(test, seed):
+        return shlex.join(["tools/vm", *options, "--kargs",
+                           f"test={test} seed={seed}"])
+    return run("kernel", [
+        "tools/vm", *options, "--timeout", str(LONG_PATIENCE), "--kargs",
+        f"test={names}"], again)

@@ -1,0 +1,86 @@
+"""The kernels that check themselves, and the one that clang builds: what their
+tests (test_addresses, test_races, test_clang) do with each. docs/testing.md says
+which programs run where, and why."""
+import functools
+import glob
+import os
+import re
+
+import pytest
+
+from machine import LONG_PATIENCE, ROOT, batch, vm
+from tiers import side_by_side
+
+KERNELS = {
+    "addresses": "build/checked/KASAN-UBSAN-LOCKDEP/kernel.elf",
+    "races": "build/checked/KCSAN/kernel.elf",
+    "clang": "build/clang/kernel.elf",
+}
+NOTHING_LOST = "objects and frames, 0 lost"
+PROGRAMS = tuple(sorted(os.path.basename(path)[:-2]
+                        for path in glob.glob(f"{ROOT}/tests/guest/*.c")))
+# Those whose threads and tasks meet on several CPUs. The others take the same way
+# through the kernel however many there are.
+MEETINGS = (
+    "clock_stress", "cpu_timers", "failalloc", "forkbomb", "fs_pipe", "ipc_calls",
+    "ipc_death", "ledger_storm", "mm_fork", "mm_threads", "process",
+    "profile_books", "profile_ends", "profile_rings", "profile_storm", "signals",
+    "sleeps", "sysinfo_fuzz", "sysinfo_tasks", "threads", "timers", "tty_jobs")
+
+SIDE_BY_SIDE = side_by_side(4)
+CPUS = pytest.mark.parametrize("smp", (1, SIDE_BY_SIDE))
+
+
+def options(kernel):
+    assert os.path.exists(f"{ROOT}/{KERNELS[kernel]}"), "run make checked"
+    return "--kernel", f"{ROOT}/{KERNELS[kernel]}"
+
+
+def check_in_kernel(kernel, smp):
+    result = vm(None, "--console", *options(kernel), "--kargs", "test=all",
+                smp=smp, timeout=LONG_PATIENCE)
+    broken = re.findall(r"^# .*: expected.*|^not ok.*", result.output,
+                        re.MULTILINE)
+    assert not broken and result.status == 0, (broken, result)
+    assert re.search(r"^# \d+ passed, 0 failed", result.output, re.MULTILINE)
+    assert kernel == "clang" or NOTHING_LOST in result.output, result
+
+
+def passes(programs, programs_side_by_side):
+    """The parameters (program, smp)."""
+    return pytest.mark.parametrize("program, smp", [
+        *((program, 1) for program in programs),
+        *(pytest.param(program, *SIDE_BY_SIDE.values, marks=SIDE_BY_SIDE.marks)
+          for program in programs_side_by_side)])
+
+
+@functools.lru_cache(maxsize=None)
+def results(kernel, smp, programs):
+    """Of these guest programs, all in one boot."""
+    return batch({name: f"/test/{name}" for name in programs},
+                 *options(kernel), smp=smp)
+
+
+def check_program(result):
+    assert result.status == 0, result
+    assert "FAILED" not in result.output, result
+
+
+def check_machine(run):
+    """Whatever the programs did: no report, also none of lost memory."""
+    assert run.status == 0, run
+    assert NOTHING_LOST in run.console, run
+
+
+def check_failed_allocations(output):
+    """The walk over allocations that fail was one: /dev/failalloc is there."""
+    for what in ("fork", "exec", "mmap", "pipe", "signal", "profile"):
+        assert re.search(rf"^ok .*{what}.*, without each of [1-9]", output,
+                         re.MULTILINE), output
+
+
+def check_plant(kernel, plant, report, smp):
+    result = vm(None, "--console", *options(kernel), "--kargs",
+                f"plant={plant}", smp=smp)
+    assert result.status == 125, result
+    assert re.search(f"PANIC: {report}", result.output), result

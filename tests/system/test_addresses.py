@@ -1,0 +1,60 @@
+"""The kernel that checks addresses (KASAN), undefined behaviour (UBSan) and the
+order of locks (LOCKDEP): its own tests, the guest programs, and the bugs that it
+must find. A checker that stays silent fails here."""
+import pytest
+
+from checkers import (CPUS, MEETINGS, PROGRAMS, check_failed_allocations,
+                      check_in_kernel, check_machine, check_plant,
+                      check_program, passes, results)
+from tiers import realtime
+
+# At 8 ns an instruction this kernel takes longer for some interrupts than there is
+# between two: profile_storm never ends.
+pytestmark = realtime()
+
+
+def of(smp):
+    return results("addresses", smp, PROGRAMS if smp == 1 else MEETINGS)
+
+
+@CPUS
+def test_in_kernel(smp):
+    check_in_kernel("addresses", smp)
+
+
+@passes(PROGRAMS, MEETINGS)
+def test_program(program, smp):
+    check_program(of(smp)[program])
+
+
+@CPUS
+def test_machine(smp):
+    check_machine(of(smp)[None])
+
+
+@CPUS
+def test_allocations_failed(smp):
+    check_failed_allocations(of(smp)["failalloc"].output)
+
+
+@pytest.mark.parametrize("plant,report", [
+    ("shift-too-far", "ubsan: .*shift"),
+    ("signed-overflow", "ubsan: .*overflows"),
+    ("index-out-of-bounds", "(ubsan|kasan): .*out of bounds"),
+    ("null-member", "ubsan: .*null pointer"),
+    ("use-after-free", "kasan: .*free"),
+    ("heap-overflow", "kasan: "),
+    ("stack-overflow", "kasan: .*stack"),
+    ("global-overflow", "kasan: .*global"),
+    ("double-free", "kasan: .*free"),
+    ("lock-inversion", "lockdep: .*both orders"),
+    ("sleep-under-spinlock", "lockdep: may sleep"),
+    ("interrupt-unsafe-lock", "lockdep: an interrupt"),
+    ("interrupt-unsafe-chain", "lockdep: an interrupt .* 'plant b'"),
+    ("lock-twice", "lockdep: .*again"),
+    ("lock-not-held", "lockdep: 'plant a' must be held"),
+    ("mutex-not-held", "lockdep: 'plant m' must be held"),
+    ("deep-recursion", "kernel stack overflow"),
+])
+def test_planted_bug(plant, report):
+    check_plant("addresses", plant, report, smp=2)

@@ -1,0 +1,20 @@
+"""The kernel that clang builds: its own tests and the guest programs. What another
+compiler makes of the code is seen wherever that runs once."""
+import pytest
+
+from checkers import (CPUS, PROGRAMS, check_in_kernel, check_program, results)
+
+
+@CPUS
+def test_in_kernel(smp):
+    check_in_kernel("clang", smp)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_program(program):
+    check_program(results("clang", 1, PROGRAMS)[program])
+
+
+def test_machine():
+    run = results("clang", 1, PROGRAMS)[None]
+    assert run.status == 0, run
