@@ -44,6 +44,19 @@ def test_shares():
     check_programs(r, "/bin/tester", whole)
 
 
+def test_own_cpu_time():
+    """The tool sleeps while it waits for samples, also longer than the two
+    seconds after which `top` would draw its screen."""
+    result = vm("for s in 2 12; do time -p sprofile -t $s >/dev/null; done",
+                "--icount", "4", smp=1)
+    assert result.status == 0, result
+    seconds = [float(n) for n in
+               re.findall(r"^(?:user|sys) (\S+)", result.errors, re.MULTILINE)]
+    assert len(seconds) == 4, result
+    # (A second is 62.5 million instructions here: the report takes a quarter.)
+    assert sum(seconds[2:]) - sum(seconds[:2]) < 0.5, result
+
+
 @realtime(chance=1e-6)
 @pytest.mark.parametrize("smp", (2, 4))
 def test_shares_on_several_cpus(smp):

@@ -103,7 +103,8 @@ void run(const struct settings *s, struct result *r,
     begin(r);
     recording_begin(&reading.recording, s->argv, &r->events);
     pid_t child = s->command != NULL ? start(s->command) : 0;
-    int64_t start_ms = now_ms(), next = start_ms + REFRESH_MS;
+    int64_t start_ms = now_ms();
+    int64_t next = every != NULL ? start_ms + REFRESH_MS : INT64_MAX;
     int64_t end = s->seconds > 0 ? start_ms + s->seconds * 1000ll : INT64_MAX;
 
     while (!interrupted && now_ms() < end && !ended(child, &r->status)) {
