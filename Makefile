@@ -417,7 +417,7 @@ $(B)/host/flags: FORCE
 	@$(call unchanged,$@,$(HOST_FLAGS))
 
 $(B)/host/%.c.o: %.c $(B)/host/flags \
-		| $(DEPS)/$(or $(filter check,$(GOAL)),test)
+		| $(DEPS)/$(or $(filter check,$(GOAL)),quick)
 	$(call say,CC $<,tests)
 	$(COMPILE) gcc $(HOST_FLAGS) -c $<
 
@@ -444,7 +444,7 @@ checked: $(CHECKED_KERNELS)
 # T=PATTERN runs a part, REDRAW=N is another draw of what is left to chance: both
 # come by the environment. docs/testing.md has the two tiers.
 # A minute's worth of it.
-test-quick: all $(HOST_TESTS) | $(DEPS)/test
+test-quick: all $(HOST_TESTS) | $(DEPS)/quick
 	$(clear_line)
 	@$(PYTHON) tools/build/test quick $(HOST_TESTS)
 
