@@ -133,7 +133,7 @@ SCRIPTS = {
                " while [ $((n += 1)) -lt 20000 ]; do :; done'",
     "threads": "profile --json /test/threads",
     "two at once": "profile --json tester 30 >a & profile --json tester 30 >b;"
-                   " wait; cat a b | grep -c '\"a\"'",
+                   " wait; cat a b | grep -c '\"burn_a\"'",
     "killed profiler": "profile tester 100000 & p=$!;"
                        " until pidof tester >/dev/null; do usleep 20000; done;"
                        " sleep 0.1; kill -9 $p; wait $p; echo $?; killall tester; profile true |"
