@@ -171,10 +171,10 @@ def wait_for_samples(console, least):
 def standing_samples(console):
     """What p prints of them, twice the same: there are no new ones."""
     console.send("p")
-    first = console.wait_for(" a\r\n")
+    first = console.wait_for(" burn_a\r\n")
     console.settle(0.5)
     console.send("p")
-    again = console.wait_for(" a\r\n")
+    again = console.wait_for(" burn_a\r\n")
     samples = [line for line in first.splitlines() if "Samples:" in line]
     assert samples and samples[0] in again, (first, again)
     return samples[0]
@@ -204,7 +204,7 @@ def test_profile_keys(console):
     console.send("profile -t $!\r")
     wait_for_samples(console, 50)
     console.send("p")
-    assert "taken" in console.wait_for(" a\r\n")
+    assert "taken" in console.wait_for(" burn_a\r\n")
     console.send("a")
     console.wait_for("; paused (")
     console.settle(0.5)
@@ -212,7 +212,7 @@ def test_profile_keys(console):
     console.send("a")
     wait_for_samples(console, 1 + int(re.search(r"(\d+) taken", samples)[1]))
     console.send("p")
-    assert samples not in console.wait_for(" a\r\n")
+    assert samples not in console.wait_for(" burn_a\r\n")
     console.send("q")
     assert "Samples:" not in console.wait_for("strobe:")
     assert console.command("echo $?").startswith("0")
