@@ -38,11 +38,16 @@ HANGS = 8     # after so many none is started any more
 SHIFT = 3
 
 hangs = 0
+cpus = 1  # of a machine for which a test names no number
 
 
 def use_clock(virtual):
     """The time of the machines that are started from now on: virtual, in which a
-    run repeats to the digit, or the host's. REDRAW=N delays each start."""
+    run repeats to the digit, or the host's. REDRAW=N delays each start. In virtual
+    time a second CPU would take turns with the first (docs/testing.md), so it has
+    one unless the test asks for more."""
+    global cpus
+    cpus = 1 if virtual else 2
     options = ["--icount", str(SHIFT)] if virtual else []
     if os.environ.get("REDRAW"):
         options += ["--kargs", f"start_delay={os.environ['REDRAW']}"]
@@ -52,7 +57,7 @@ def use_clock(virtual):
 def launch(command, options, smp, timeout):
     """Runs tools/vm. Gives its Result, and its output as it is, in bytes."""
     global hangs
-    arguments = ["--smp", str(smp), "--timeout", str(timeout), *options]
+    arguments = ["--smp", str(smp or cpus), "--timeout", str(timeout), *options]
     if command is not None:
         arguments += ["--", command]
     told = shlex.join(["tools/vm", *shlex.split(os.environ["STROBE_VM"]),
@@ -85,7 +90,7 @@ def read(path):
         return ""
 
 
-def vm(command=None, *options, smp=2, timeout=PATIENCE):
+def vm(command=None, *options, smp=None, timeout=PATIENCE):
     """Runs tools/vm, with a command for the guest or without."""
     return launch(command, options, smp, timeout)[0]
 
@@ -114,7 +119,7 @@ run() {{
 BEGUN = re.compile(r"^.*batch: begin (\d+), .*\n", re.MULTILINE)
 
 
-def batch(scripts, *options, smp=2, timeout=BATCH_PATIENCE,
+def batch(scripts, *options, smp=None, timeout=BATCH_PATIENCE,
           limit=SCRIPT_PATIENCE):
     """Runs many shell scripts in one boot. Each has its own shell, an empty
     directory, and `limit` seconds. Gives a Result for each name, in a dict, and
@@ -174,7 +179,7 @@ def run_batch(scripts, options, smp, timeout, limit):
 
 def in_batch(options, smp, script):
     """How to run it without the others."""
-    return shlex.join(["tools/vm", "--smp", str(smp), *options, "--", script])
+    return shlex.join(["tools/vm", "--smp", str(smp or cpus), *options, "--", script])
 
 
 def ended_scripts(data):
