@@ -43,13 +43,15 @@ def with_archive(machine, recorded="1.2-3", files=None):
     for name, content in FILES.items():
         (machine.folder / "archive" / name).write_bytes(content)
     (machine.folder / "uris").write_text("".join(
-        f"'http://x/{name}' {name} {len(content)} SHA256:{sum_of(content)}\n"
+        f"'http://x/pool/{name}' {name} {len(content)} SHA256:{sum_of(content)}\n"
         for name, content in FILES.items()))
     (machine.root / "tools/build/packages.txt").write_text(
         "# a comment\n" + "".join(
-            f"{codename()} red {recorded} {sum_of(content)} {name}\n"
+            f"{codename()} red {recorded} {sum_of(content)} {name}"
+            f" pool/{name}\n"
             for name, content in files.items() if recorded))
     machine.fake("apt-get", ARCHIVE % {"folder": machine.folder})
+    machine.fake("apt-helper", "exit 100")
     machine.fake("dpkg-source", 'for out; do :; done; mkdir "$out"')
     return machine.folder / "out"
 
@@ -97,6 +99,26 @@ def test_an_archive_that_lacks_the_file_is_said(machine):
     assert "make goes on from here" in last
 
 
+@pytest.mark.parametrize("suite", (codename(), "trixie"))
+def test_without_an_index_the_recorded_files_come(machine, suite):
+    """While a mirror is updated its indexes may not fit together for days; and of
+    Debian unstable nothing is recorded."""
+    out = with_archive(machine)
+    records = machine.root / "tools/build/packages.txt"
+    records.write_text(records.read_text().replace(codename(), suite))
+    (machine.folder / "archive").rename(machine.folder / "pool")
+    machine.fake("apt-helper", f'''
+        while [ "$1" != download-file ]; do shift; done
+        [ "$4" = "SHA256:$(sha256sum <"{machine.folder}/pool/${{2##*/}}" |
+            cut -d ' ' -f 1)" ] || exit 100
+        cp "{machine.folder}/pool/${{2##*/}}" "$3"''')
+    done = machine.run("tools/build/fetch", "source", "red", str(out))
+    assert done.returncode == 0 and out.is_dir(), done
+    assert done.stderr.endswith(
+        f"red as recorded for {suite}, without the archive's index\n"), done
+    assert "http://x/pool/red_1.2-3.dsc" in machine.calls("apt-helper")[0]
+
+
 def test_a_full_disk_is_said(machine):
     out = with_archive(machine)
     shutil.rmtree(machine.folder / "archive")
@@ -141,4 +163,4 @@ def test_records_are_whole():
         mine = [row for row in rows if row[0] == suite]
         assert {row[1] for row in mine} == {
             "musl", "busybox", "lua5.4", "sqlite3", "busybox-static"}
-        assert all(len(row) == 5 and len(row[3]) == 64 for row in mine)
+        assert all(len(row) == 6 and len(row[3]) == 64 for row in mine)
