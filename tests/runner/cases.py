@@ -12,7 +12,8 @@ TRIES = ("", "", "2nd", "3rd")
 class Case:
     """A test and what came of it: "passed", "failed" or "skipped". What a
     failure has besides: the test's promise, what was expected and what came in
-    its place; `again` is the command that repeats it."""
+    its place; `again` is the command that repeats it, `where` what the runner
+    needs to."""
     name: str
     verdict: str = "passed"
     seconds: float = 0.0
@@ -20,6 +21,7 @@ class Case:
     expected: str = ""
     got: str = ""
     again: str = ""
+    where: tuple = ()
     tries: int = 1
 
     @property

@@ -9,6 +9,7 @@ from runner.cases import Case
 
 FOLDER = "tests/system"
 TRIES_MAX = 3
+PYTEST = "pytest"  # the case that it ended as it should
 
 
 def files():
@@ -19,7 +20,8 @@ def files():
 def case_of(element):
     name = f"{element.get('classname').split('.')[-1]}.py::" \
            f"{element.get('name')}"
-    case = Case(name, seconds=float(element.get("time")))
+    case = Case(name, seconds=float(element.get("time")),
+                where=(f"{FOLDER}/{name}",))
     problems = element.findall("failure") + element.findall("error")
     if problems:
         said = {p.get("name"): p.get("value")
@@ -54,9 +56,10 @@ def pytest(*arguments):
     nothing_to_run = done.returncode == 5
     if done.returncode and not nothing_to_run and \
             not any(case.failed for case in cases):
-        cases.append(Case("pytest", "failed", got=(
+        cases.append(Case(PYTEST, "failed", got=(
             f"it ended with status {done.returncode}"),
-            again=shlex.join(["pytest", *arguments])))
+            again=shlex.join(["/usr/bin/python3", "-m", "pytest", *arguments]),
+            where=arguments))
     return cases, done.stdout
 
 
@@ -72,18 +75,27 @@ def run_again(cases, output, note):
         failed = [case for case in cases if case.failed]
         if not failed:
             break
-        names = [f"{FOLDER}/{case.name}" for case in failed]
         for case in failed:
             note(case)
-        again, said = pytest(*names)
+        again, said = pytest(*(part for case in failed for part in case.where))
         output += said
         after = {case.name: case for case in again}
         for case in failed:
-            case.seconds += after[case.name].seconds if case.name in after \
-                else 0
-            case.tries = attempt
-            if case.name in after and not after[case.name].failed:
-                case.verdict = "passed"
-            elif case.name in after:
-                case.got = after[case.name].got
+            tell_of_try(case, after.pop(case.name, None), attempt)
+        # Those that a pytest which ended early had not come to.
+        known = {case.name for case in cases}
+        cases += [case for name, case in after.items() if name not in known]
     return cases, output
+
+
+def tell_of_try(case, again, attempt):
+    """What came of a case's next try; nothing of it, of pytest's own status,
+    means that this was as it should be."""
+    case.tries = attempt
+    if again is None and case.name != PYTEST:
+        return
+    case.seconds += again.seconds if again else 0
+    if again is None or not again.failed:
+        case.verdict = "passed"
+    else:
+        case.got = again.got
