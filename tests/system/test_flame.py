@@ -1,5 +1,6 @@
 """make flame and the page it makes, as a browser shows it. What the page says
 is compared with what the data in it says when it is counted here."""
+import collections
 import json
 import os
 import re
@@ -210,9 +211,12 @@ def test_inverted_begins_with_innermost_functions(flame, page):
     first = page.run("""
         return d3.select("#graph").datum().children.map((node) =>
             [node.data.name, node.data.image, node.data.value]);""")
-    assert {(name, image): n for name, image, n in first} == leaves
+    counted = collections.Counter()
+    for name, image, n in first:  # static functions may share a name
+        counted[name, image] += n
+    assert counted == leaves
     shown_first = [n for _, depth, n, _ in frames(page) if depth == 1]
-    assert max(shown_first) == max(leaves.values())
+    assert max(shown_first) == max(n for *_, n in first)
     page.run("document.getElementById('graph').focus()")
     page.press(Keys.ARROW_DOWN)
     assert "sample" in page.find("details").text
