@@ -91,7 +91,10 @@ struct sprofile_info {
     uint32_t reserved;
     uint64_t period;
     // Ticks due on all CPUs while a target was running, or held up by a handler
-    // on top of it. By period: 0, for nobody knows.
+    // on top of it: by the rate and the ledger's time. Where `random` is set
+    // and the source counts its ticks: of as many as have come due until now
+    // the targets' share of that time; in a system session all of them. By
+    // period: 0, for nobody knows.
     uint64_t expected;
     uint64_t taken; // samples that hit a target
     uint64_t lost;  // taken, but no room in the ring

@@ -102,7 +102,7 @@ static void start_counting(u32 low, u32 high)
 static int try_begin(struct task *t, u32 low, u32 high)
 {
     struct range code;
-    struct sample_rate rate = { .event = "" };
+    struct sample_rate rate = { .event = "", .random = true };
     const char *instead_of; // the kernel has said so
     int err = find_code(t, &code);
     if (err)

@@ -26,20 +26,21 @@ static struct clock_source *mine(const struct sample_source *s)
     return container_of(s, struct clock_source, source);
 }
 
-static void take(const struct clock_source *s, u32 ticks, u64 ns)
+static void take(const struct clock_source *s, u32 ticks)
 {
-    struct sample_hit hit = { this_cpu()->irq_frame, ticks, ns, rdtsc() };
+    struct sample_hit hit = { this_cpu()->irq_frame, ticks,
+                              (u64)ticks * s->period, rdtsc() };
     sample_take(&s->source, &hit);
 }
 
-static void lapic_tick(struct ticker *t UNUSED, u32 ticks, u64 ns)
+static void lapic_tick(struct ticker *t UNUSED, u32 ticks)
 {
-    take(&lapic_source, ticks, ns);
+    take(&lapic_source, ticks);
 }
 
-static void clock_tick(struct ticker *t UNUSED, u32 ticks, u64 ns)
+static void clock_tick(struct ticker *t UNUSED, u32 ticks)
 {
-    take(&clock_source, ticks, ns);
+    take(&clock_source, ticks);
 }
 
 static void start_here(void *arg)
@@ -72,6 +73,11 @@ static void stop(const struct sample_source *source)
         ticker_stop(&mine(source)->tickers[i]);
 }
 
+static u64 ticks(const struct sample_source *source)
+{
+    return counter_read(&mine(source)->tickers[this_cpu()->id].ticks);
+}
+
 static const char *lapic_why_not(const struct sample_source *s UNUSED)
 {
     if (clock_event_vector() == VECTOR_TIMER)
@@ -93,6 +99,7 @@ static struct clock_source lapic_source = {
         .why_not = lapic_why_not,
         .start = start,
         .stop = stop,
+        .ticks = ticks,
     },
 };
 LINKER_SET_ADD_PART(sample_sources, lapic, lapic_source.source);

@@ -1,5 +1,7 @@
 // How many samples there should be, by the ledger: the ticks that come due
-// while a target has a CPU.
+// while a target has a CPU. At even distances that is the targets' time times
+// the rate; at random ones, the targets' share of the time times the ticks that
+// have really come due, where the source counts them.
 //
 // A tick that comes due in a handler which it cannot interrupt is taken behind
 // it, and hits what the handler has interrupted. So to the time that the

@@ -14,8 +14,7 @@
 
 static const struct sample_source nmi_ipi_source;
 
-static u32 sent;     // ticks; written by the boot CPU only
-static u32 distance; // ns between the two newest ticks; likewise
+static u32 sent; // ticks; written by the boot CPU only
 static struct ticker ticker;
 
 static struct {
@@ -23,9 +22,9 @@ static struct {
     bool early; // more than one tick was counted for one NMI
 } per_cpu[CPU_MAX];
 
-static void take(const struct trapframe *tf, u32 ticks, u64 ns)
+static void take(const struct trapframe *tf, u32 ticks)
 {
-    struct sample_hit hit = { tf, ticks, ns, rdtsc() };
+    struct sample_hit hit = { tf, ticks, (u64)ticks * ticker.period, rdtsc() };
     sample_take(&nmi_ipi_source, &hit);
 }
 
@@ -39,18 +38,17 @@ static bool on_nmi(struct nmi_user *user UNUSED, const struct trapframe *tf)
     per_cpu[cpu].early = ticks > 1;
     if (!ticks)
         return early;
-    take(tf, ticks, READ_ONCE(distance) + (u64)(ticks - 1) * ticker.period);
+    take(tf, ticks);
     return true;
 }
 
 static struct nmi_user nmi_user = { on_nmi };
 
-static void tick(struct ticker *t, u32 ticks, u64 ns)
+static void tick(struct ticker *t UNUSED, u32 ticks)
 {
-    WRITE_ONCE(distance, t->distance);
     __atomic_store_n(&sent, sent + ticks, __ATOMIC_RELEASE);
     nmi_send_others();
-    take(this_cpu()->irq_frame, ticks, ns);
+    take(this_cpu()->irq_frame, ticks);
 }
 
 static void start_here(void *arg)
@@ -84,6 +82,12 @@ static void stop(const struct sample_source *s UNUSED)
     smp_sync_others(); // and the handler has ended
 }
 
+// Those of the boot CPU are everybody's.
+static u64 ticks_of_all(const struct sample_source *s UNUSED)
+{
+    return counter_read(&ticker.ticks);
+}
+
 static const char *why_not(const struct sample_source *s UNUSED)
 {
     return cpu_count > 1 ? NULL : "there is one CPU, and nobody to send to";
@@ -98,5 +102,6 @@ static const struct sample_source nmi_ipi_source = {
     .why_not = why_not,
     .start = start,
     .stop = stop,
+    .ticks = ticks_of_all,
 };
 SAMPLE_SOURCE(nmi_ipi_source);

@@ -3,6 +3,8 @@
 
 #include "kernel/profile/pace.h"
 
+#include "lib/random_distance.h"
+
 #define STRETCH_MAX 16u
 
 // Events come in bursts, and a CPU that halts counts none: half or twice as
@@ -26,17 +28,10 @@ static u64 scale(u64 x, u32 fraction)
     return (x >> 32) * fraction + ((x & 0xffffffff) * fraction >> 32);
 }
 
-// Uniform from half the base to one and a half, so that no loop of the program
-// keeps step (S. McCanne, C. Torek: A Randomized Sampling Clock for CPU
-// Utilization Estimation and Code Profiling, USENIX Winter 1993).
+// As random_distance does, for 64 bits.
 static u64 vary(struct pace *p)
 {
-    u32 x = p->seed; // xorshift (G. Marsaglia, J. Stat. Soft. 8:14)
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    p->seed = x;
-    return p->base / 2 + scale(p->base, x);
+    return p->base / 2 + scale(p->base, xorshift(&p->seed));
 }
 
 u64 pace_next(struct pace *p, u64 now)

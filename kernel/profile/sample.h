@@ -22,7 +22,7 @@ struct sample_rate {
     u32 hz;     // clamped to the source's range; really set on return
     u64 period; // of a source that counts events; 0: by hz
     char event[SPROFILE_EVENT_NAME]; // likewise; "": its first
-    bool random;                     // periods vary by half
+    bool random; // periods vary by half (lib/random_distance.h)
 };
 
 struct sample_source {
@@ -45,22 +45,11 @@ struct sample_source {
     int (*start)(const struct sample_source *s, struct sample_rate *rate);
     // After it no sample_take runs or will.
     void (*stop)(const struct sample_source *s);
+    // With random periods: ticks that have come due for this CPU, since ever.
+    // Interrupts off. NULL: the number is not known but by rate and time.
+    u64 (*ticks)(const struct sample_source *s);
 };
 #define SAMPLE_SOURCE(s) LINKER_SET_ADD(sample_sources, s)
-
-// A distance to the next sample in ns, uniform between half a period and one
-// and a half, so that no loop of the program keeps step with it (S. McCanne, C.
-// Torek: A Randomized Sampling Clock for CPU Utilization Estimation and Code
-// Profiling, USENIX Winter 1993). *seed is the caller's, not 0. NMI-safe.
-static inline u32 sample_random_distance(u32 *seed, u32 period_ns)
-{
-    u32 x = *seed; // xorshift (G. Marsaglia, J. Stat. Soft. 8:14)
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    *seed = x;
-    return period_ns / 2 + (u32)((u64)x * period_ns >> 32);
-}
 
 // One interrupt of a source.
 struct sample_hit {

@@ -27,19 +27,30 @@ struct session *sampled;
 
 // --- time that counts -------------------------------------------------------
 
-static u64 settled[CPU_MAX]; // sessions_lock: TSC, when each CPU had settled
+static struct {
+    u64 time;       // TSC, when the CPU had settled
+    u64 ticks;      // random ones that had come due by then
+} settled[CPU_MAX]; // sessions_lock
 
 struct change {
     struct session *session;
     const struct sample_source *samples_of;
 };
 
+// Whether the source counts its ticks, as the distances are random.
+static bool counts_ticks(const struct session *s)
+{
+    return s->rate.random && s->source->ticks;
+}
+
 static void settled_here(void *arg)
 {
     const struct change *c = arg;
+    struct session *s = c->session;
     u32 cpu = this_cpu()->id;
-    settled[cpu] = rdtsc();
-    WRITE_ONCE(c->session->cpu[cpu].samples_of, c->samples_of);
+    settled[cpu].time = rdtsc();
+    settled[cpu].ticks = counts_ticks(s) ? s->source->ticks(s->source) : 0;
+    WRITE_ONCE(s->cpu[cpu].samples_of, c->samples_of);
 }
 
 // On each CPU samples of that source count from then on (NULL: none). Ticks
@@ -54,17 +65,6 @@ static void settle(struct session *s, const struct sample_source *samples_of)
     for (u32 i = 0; i < 3; i++)
         smp_sync_others();
     smp_call_all(settled_here, &(struct change){ s, samples_of });
-}
-
-// When all CPUs have just settled. A system session is everybody's time.
-static u64 target_cycles(struct session *s)
-{
-    if (s->task)
-        return targets_cycles(s);
-    u64 sum = 0;
-    for (u32 i = 0; i < cpu_count; i++)
-        sum += settled[i];
-    return sum;
 }
 
 // Of all CPUs, in handlers that hold up the ticks of its source: an NMI holds
@@ -84,6 +84,28 @@ static u64 held_up_cycles(const struct session *s)
     return sum;
 }
 
+// When all CPUs have just settled. A system session is everybody's time.
+static void read_sums(struct session *s, struct session_sums *out)
+{
+    *out = (struct session_sums){ .held_up = held_up_cycles(s) };
+    for (u32 i = 0; i < cpu_count; i++) {
+        out->all += settled[i].time;
+        out->ticks += settled[i].ticks;
+    }
+    out->targets = s->task ? targets_cycles(s) : out->all;
+}
+
+// To `sums` is added what has passed since `s->since`.
+static void add_passed(struct session *s, struct session_sums *sums)
+{
+    struct session_sums now;
+    read_sums(s, &now);
+    sums->targets += now.targets - s->since.targets;
+    sums->held_up += now.held_up - s->since.held_up;
+    sums->all += now.all - s->since.all;
+    sums->ticks += now.ticks - s->since.ticks;
+}
+
 static bool counting(const struct session *s)
 {
     return !s->paused && !s->wait_exec;
@@ -97,8 +119,7 @@ static void stretch_begins(struct session *s)
     preempt_disable();
     settle(s, s->source);
     s->since_ns = clock_now_ns();
-    s->since_cycles = target_cycles(s);
-    s->since_held_up = held_up_cycles(s);
+    read_sums(s, &s->since);
     preempt_enable();
 }
 
@@ -108,8 +129,7 @@ static void stretch_ends(struct session *s)
     preempt_disable();
     settle(s, NULL);
     s->elapsed_ns += clock_now_ns() - s->since_ns;
-    s->cycles += target_cycles(s) - s->since_cycles;
-    s->held_up += held_up_cycles(s) - s->since_held_up;
+    add_passed(s, &s->before);
     preempt_enable();
 }
 
@@ -346,6 +366,19 @@ void session_counts(const struct session *s, struct sprofile_info *out)
     out->taken = out->user + out->kernel + out->irq + out->idle;
 }
 
+// Of ticks at random the number is known, and the targets have their share of
+// the time; of others the rate.
+static u64 expected(const struct session *s, const struct session_sums *sums,
+                    const struct sprofile_info *info)
+{
+    u64 targets = sums->targets +
+                  expected_share(sums->held_up, info->taken, info->others);
+    if (!counts_ticks(s))
+        return expected_ticks(targets, info->tsc_hz, info->rate_hz);
+    u64 others = sums->all - MIN(sums->all, targets);
+    return expected_share(sums->ticks, targets, others);
+}
+
 void session_info(struct session *s, struct sprofile_info *out)
 {
     *out = (struct sprofile_info){
@@ -363,17 +396,15 @@ void session_info(struct session *s, struct sprofile_info *out)
         strlcpy(out->event, s->rate.event, sizeof(out->event));
     mutex_lock(&sessions_lock);
     preempt_disable();
-    u64 cycles = s->cycles, held_up = s->held_up;
+    struct session_sums sums = s->before;
     if (counting(s)) {
         settle(s, s->source);
-        cycles += target_cycles(s) - s->since_cycles;
-        held_up += held_up_cycles(s) - s->since_held_up;
+        add_passed(s, &sums);
     }
     out->elapsed_ns = session_elapsed_ns(s);
     session_counts(s, out);
     preempt_enable();
     mutex_unlock(&sessions_lock);
     out->tsc_hz = clock_tsc_hz();
-    cycles += expected_share(held_up, out->taken, out->others);
-    out->expected = expected_ticks(cycles, out->tsc_hz, s->rate.hz);
+    out->expected = expected(s, &sums, out);
 }

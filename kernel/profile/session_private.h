@@ -33,6 +33,14 @@ struct session_cpu {
     struct counter unreadable, cycles;
 };
 
+// Of one moment, or of the time between two.
+struct session_sums {
+    u64 targets; // TSC cycles that they have had
+    u64 held_up; // ... of all CPUs, in handlers (expected.h)
+    u64 all;     // ... of all CPUs
+    u64 ticks;   // of all CPUs, where the source counts them
+};
+
 struct session {
     struct session *next; // in `sampled`
     const struct sample_source *source;
@@ -44,14 +52,13 @@ struct session {
     u32 owner;                   // its id
     struct waitq *readers;
     u32 slot, ring_pages;
-    bool paused, wait_exec;     // sessions_lock
-    bool ended;                 // no target lives any more, and readers know
-    u64 since_ns, elapsed_ns;   // of the running stretch; before it
-    u64 since_cycles, cycles;   // the targets', likewise
-    u64 since_held_up, held_up; // in handlers, likewise (expected.h)
-    u32 live;                   // targets; tasks_lock; read without it
-    u64 ended_cycles;           // of targets that have ended; tasks_lock
-    struct spinlock event_lock; // for `events`, which have many writers
+    bool paused, wait_exec;   // sessions_lock
+    bool ended;               // no target lives any more, and readers know
+    u64 since_ns, elapsed_ns; // of the running stretch; before it
+    struct session_sums since, before; // likewise
+    u32 live;                          // targets; tasks_lock; read without it
+    u64 ended_cycles;                  // of targets that have ended; tasks_lock
+    struct spinlock event_lock;        // for `events`, which have many writers
     struct ring events;
     u32 events_lost;
     struct callout pump;

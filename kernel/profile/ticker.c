@@ -2,38 +2,44 @@
 
 #include "kernel/fs/devfs.h"
 #include "kernel/init/log.h"
-#include "kernel/profile/sample.h"
+#include "lib/random_distance.h"
 
 static u32 next_distance(struct ticker *t)
 {
-    return t->seed ? sample_random_distance(&t->seed, t->period) : t->period;
+    return t->seed ? random_distance(&t->seed, t->period) : t->period;
 }
 
-// Late by whole periods (interrupts were off, or the host did not run this
-// CPU): one tick stands for all of them, and the grid is kept.
+// Late (interrupts were off, or the host did not run this CPU): one tick stands
+// for all that have come due, and the grid is kept. Of random ticks as many
+// come due in whole periods as on average.
 static void due(struct callout *timer)
 {
     struct ticker *t = container_of(timer, struct ticker, timer);
-    u64 late = clock_now_ns() - callout_deadline(timer);
-    u32 more = likely(late < t->period) ? 0 : (u32)(late / t->period);
+    u64 now = clock_now_ns(), next = callout_deadline(timer);
+    u32 ticks = 0;
     if (!READ_ONCE(t->running))
         return;
-    t->fn(t, 1 + more, t->distance + (u64)more * t->period);
-    t->distance = next_distance(t);
-    callout_set(timer,
-                callout_deadline(timer) + (u64)more * t->period + t->distance);
+    if (unlikely(now - next >= t->period)) {
+        ticks = (u32)((now - next) / t->period);
+        next += (u64)ticks * t->period;
+    }
+    do {
+        ticks++;
+        next += next_distance(t);
+    } while (unlikely(next <= now));
+    counter_add(&t->ticks, ticks);
+    t->fn(t, ticks);
+    callout_set(timer, next);
 }
 
 void ticker_start(struct ticker *t, u64 first, bool random)
 {
     assert(!t->running);
     t->seed = 0;
-    t->distance = t->period;
     if (random) {
         random_bytes(&t->seed, sizeof(t->seed));
         t->seed |= 1;
-        t->distance = next_distance(t);
-        first = clock_now_ns() + t->distance;
+        first = clock_now_ns() + next_distance(t);
     }
     WRITE_ONCE(t->running, true);
     callout_init(&t->timer, due, CALLOUT_INTERRUPT);

@@ -3,16 +3,17 @@
 #pragma once
 
 #include "kernel/time/callout.h"
+#include "lib/counter.h"
 
 struct ticker {
     struct callout timer;
-    // In interrupt context. `ticks` periods have passed (>= 1: the others came
-    // too late), `ns` in all.
-    void (*fn)(struct ticker *t, u32 ticks, u64 ns);
-    u32 period;   // ns
-    u32 distance; // ns between the tick that is awaited and the one before
-    u32 seed;     // of random distances; 0: they are even
-    bool running; // read by the handler before it sets itself again
+    // In interrupt context. `ticks` have come due (>= 1: the others came too
+    // late).
+    void (*fn)(struct ticker *t, u32 ticks);
+    u32 period;           // ns
+    u32 seed;             // of random distances; 0: they are even
+    bool running;         // read by the handler before it sets itself again
+    struct counter ticks; // that have come due, since ever
 };
 
 // On this CPU: interrupts or preemption off. `period` and `fn` are set; the

@@ -3,14 +3,16 @@
 // NMI, which code that runs with interrupts off does not hold up ("nmi-hpet",
 // "nmi-pit", "nmi-rtc").
 //
-// How many ticks an interrupt stands for is told by the TSC of this CPU
-// (tick_grid.h): what came while it could not be taken has merged into one.
+// How many ticks an interrupt stands for, as those that came while it could not
+// be taken have merged into one: at even distances by the TSC of this CPU
+// (tick_grid.h), at random ones by the timer's own count (shot_count.h).
 
 #include "arch/clock.h"
 #include "arch/cpu.h"
 #include "kernel/errno.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/profile/sample.h"
+#include "kernel/profile/shot_count.h"
 #include "kernel/profile/tick_grid.h"
 #include "kernel/time/timer.h"
 #include "lib/string.h"
@@ -19,12 +21,12 @@ struct timer_source {
     struct sample_source source;
     const char *timer; // its name in the registry
     struct timer *reserved;
-    u32 period_ns, even_period; // TSC cycles; 0: each tick is looked at
-    u64 period_cycles;
-    bool random; // single shots, each set off by the one before
-    u32 seed;    // the boot CPU's, as is:
-    u64 due;     // when the next shot is, TSC
+    u32 period_ns;
+    u64 period_cycles; // TSC
+    u32 even_period;   // likewise; 0: each tick of the grid is looked at
+    u32 closest;       // TSC cycles: less than between any two random ticks
     struct tick_grid grid[CPU_MAX];
+    struct shot_count shots[CPU_MAX];
 };
 
 static u64 cycles_of(u64 ns)
@@ -32,42 +34,8 @@ static u64 cycles_of(u64 ns)
     return clock_tsc_hz() * ns / NSEC_PER_SEC;
 }
 
-// The boot CPU sets off the next shot: from when this one was due, or distances
-// would be longer on average by what an interrupt takes. After one that came
-// very late (interrupts merged, or the host did not run this CPU): from `now`.
-static void shoot_again(struct timer_source *s, u64 now)
+static NOINLINE void late_tick(struct timer_source *s, struct sample_hit *hit)
 {
-    u32 period = READ_ONCE(s->period_ns);
-    u64 late = clock_tsc_to_ns(now > s->due ? now - s->due : 0);
-    u64 distance = sample_random_distance(&s->seed, period);
-    if (late < period / 4)
-        distance = MAX(distance - late, s->reserved->min_period);
-    s->due = now + cycles_of(distance);
-    timer_again(s->reserved, distance);
-}
-
-// There is no grid, and up to one and a half periods are no loss.
-static void random_tick(struct timer_source *s, struct sample_hit *hit)
-{
-    struct tick_grid *grid = &s->grid[this_cpu()->id];
-    u64 gap = hit->time - tick_grid_last(grid);
-    u64 period = READ_ONCE(s->period_cycles);
-    if (gap > period / 8 * 13)
-        hit->ticks = (u32)((gap + period / 2) / period);
-    hit->period = clock_tsc_to_ns(gap);
-    tick_grid_start(grid, hit->time);
-    if (this_cpu()->id == 0)
-        shoot_again(s, hit->time);
-    sample_take(&s->source, hit);
-}
-
-// Late, or at random.
-static NOINLINE void odd_tick(struct timer_source *s, struct sample_hit *hit)
-{
-    if (s->random) {
-        random_tick(s, hit);
-        return;
-    }
     hit->ticks = tick_grid_passed(&s->grid[this_cpu()->id], hit->time,
                                   READ_ONCE(s->period_cycles));
     hit->period *= hit->ticks;
@@ -84,7 +52,20 @@ static void tick(void *arg, const struct trapframe *tf)
             tick_grid_in_time(grid, (u32)hit.time, READ_ONCE(s->even_period))))
         sample_take(&s->source, &hit);
     else
-        odd_tick(s, &hit);
+        late_tick(s, &hit);
+}
+
+static void random_tick(void *arg, const struct trapframe *tf)
+{
+    struct timer_source *s = arg;
+    u64 now = rdtsc();
+    u32 ticks = shot_count_passed(&s->shots[this_cpu_read(id)],
+                                  READ_ONCE(s->reserved->shots.low), (u32)now,
+                                  s->closest);
+    struct sample_hit hit = { tf, ticks, (u64)ticks * READ_ONCE(s->period_ns),
+                              now };
+    if (likely(ticks))
+        sample_take(&s->source, &hit);
 }
 
 static struct timer_source *mine(const struct sample_source *s)
@@ -92,21 +73,43 @@ static struct timer_source *mine(const struct sample_source *s)
     return container_of(s, struct timer_source, source);
 }
 
-static int start_timer(struct timer_source *s, u64 period)
-{
-    u32 mode = s->random ? TIMER_ONESHOT : TIMER_PERIODIC;
-    mode |= s->source.nmi ? TIMER_NMI : TIMER_ALL_CPUS;
-    return timer_start(s->reserved, mode, period, tick, s);
-}
-
-// A tick that comes between the two settings of start() goes by either.
-static void set_period(struct timer_source *s, u32 ns)
+// A tick that comes between the two settings of start_even goes by either.
+static void set_period(struct timer_source *s, u64 ns)
 {
     u64 cycles = cycles_of(ns);
-    bool even = !s->random && cycles <= TICK_GRID_PERIOD_MAX;
-    WRITE_ONCE(s->period_ns, ns);
+    WRITE_ONCE(s->period_ns, (u32)ns);
     WRITE_ONCE(s->period_cycles, cycles);
-    WRITE_ONCE(s->even_period, even ? (u32)cycles : 0);
+    WRITE_ONCE(s->even_period,
+               cycles <= TICK_GRID_PERIOD_MAX ? (u32)cycles : 0);
+}
+
+static u32 mode_of(const struct timer_source *s)
+{
+    return TIMER_PERIODIC | (s->source.nmi ? TIMER_NMI : TIMER_ALL_CPUS);
+}
+
+static int start_even(struct timer_source *s, u64 period)
+{
+    for (u32 i = 0; i < CPU_MAX; i++)
+        tick_grid_start(&s->grid[i], rdtsc());
+    set_period(s, period); // until the device has said what it makes of it
+    int err = timer_start(s->reserved, mode_of(s), period, tick, s);
+    if (!err)
+        set_period(s, timer_period_ns(s->reserved));
+    return err;
+}
+
+// -EINVAL: the timer cannot vary its period.
+static int start_random(struct timer_source *s, u64 period)
+{
+    struct timer *t = s->reserved;
+    random_bytes(&t->seed, sizeof(t->seed));
+    t->seed |= 1;
+    s->period_ns = (u32)period;
+    s->closest = (u32)MIN(cycles_of(period) / 8 * 3, (u64)TICK_GRID_PERIOD_MAX);
+    for (u32 i = 0; i < CPU_MAX; i++)
+        shot_count_start(&s->shots[i], READ_ONCE(t->shots.low), (u32)rdtsc());
+    return timer_start(t, mode_of(s) | TIMER_RANDOM, period, random_tick, s);
 }
 
 static int start(const struct sample_source *source, struct sample_rate *rate)
@@ -116,27 +119,17 @@ static int start(const struct sample_source *source, struct sample_rate *rate)
     if (err)
         return err;
     u64 period = NSEC_PER_SEC / rate->hz;
-    for (u32 i = 0; i < CPU_MAX; i++)
-        tick_grid_start(&s->grid[i], rdtsc());
-    s->random = rate->random && s->reserved->flags & TIMER_ONESHOT;
-    set_period(s, (u32)period); // until the device has said what it makes of it
-    random_bytes(&s->seed, sizeof(s->seed));
-    s->seed |= 1;
-    s->due = rdtsc() + cycles_of(period);
-    err = start_timer(s, period);
-    if (err == -EINVAL && s->random) { // then at even distances
-        s->random = false;
-        err = start_timer(s, period);
-    }
+    err = rate->random ? start_random(s, period) : -EINVAL;
+    rate->random = !err;
+    if (err == -EINVAL)
+        err = start_even(s, period);
     if (err) {
         timer_release(s->reserved);
         return err;
     }
-    // (A single shot has no period but its first.)
-    rate->period = s->random ? period : timer_period_ns(s->reserved);
+    rate->period = timer_period_ns(s->reserved); // what the device makes of it
+    WRITE_ONCE(s->period_ns, (u32)rate->period);
     rate->hz = (u32)((NSEC_PER_SEC + rate->period / 2) / rate->period);
-    rate->random = s->random;
-    set_period(s, (u32)rate->period);
     return 0;
 }
 
@@ -145,6 +138,11 @@ static void stop(const struct sample_source *source)
     struct timer_source *s = mine(source);
     timer_stop(s->reserved);
     timer_release(s->reserved);
+}
+
+static u64 ticks(const struct sample_source *source)
+{
+    return counter_read(&mine(source)->reserved->shots);
 }
 
 struct search {
@@ -188,6 +186,7 @@ static const char *why_not(const struct sample_source *source)
                                                    .why_not = why_not,  \
                                                    .start = start,      \
                                                    .stop = stop,        \
+                                                   .ticks = ticks,      \
                                                },                       \
                                                .timer = device }; \
     LINKER_SET_ADD_PART(sample_sources, id, id##_source.source)

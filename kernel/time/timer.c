@@ -16,8 +16,8 @@
 #include "lib/format.h"
 #include "lib/string.h"
 
-#define MODE_BITS (TIMER_PERIODIC | TIMER_ONESHOT | TIMER_ALL_CPUS | TIMER_NMI)
 #define HOW (TIMER_PERIODIC | TIMER_ONESHOT)
+#define MODE_BITS (HOW | TIMER_ALL_CPUS | TIMER_NMI | TIMER_RANDOM)
 
 static struct spinlock timers_lock = SPINLOCK_INIT("timers");
 
@@ -274,9 +274,10 @@ static void on_its_cpus(struct timer *t, void (*fn)(void *arg), void *arg)
 static bool can_do(const struct timer *t, u32 mode, u64 ns)
 {
     u32 how = mode & HOW;
+    u64 vary = mode & TIMER_RANDOM ? ns / 2 : 0;
     return (mode & t->flags & MODE_BITS) == mode &&
-           (how == TIMER_PERIODIC || how == TIMER_ONESHOT) &&
-           ns >= t->min_period && ns <= t->max_period;
+           (how == TIMER_PERIODIC || (how == TIMER_ONESHOT && !vary)) &&
+           ns - vary >= t->min_period && ns + vary <= t->max_period;
 }
 
 // Makes it this start's: nobody else's succeeds until it is free.

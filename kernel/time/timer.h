@@ -14,6 +14,7 @@
 #pragma once
 
 #include "arch/nmi.h"
+#include "lib/counter.h"
 #include "lib/set.h"
 #include "lib/types.h"
 
@@ -26,6 +27,9 @@ struct trapframe;
 #define TIMER_ALL_CPUS 0x04u
 // ... in NMI context. One timer at a time: an NMI does not say who sent it.
 #define TIMER_NMI 0x08u
+// With PERIODIC: distances are random, a period on average
+// (lib/random_distance.h), and the timer counts its shots.
+#define TIMER_RANDOM 0x200u
 // Properties only, of no use in timer_start:
 #define TIMER_PER_CPU 0x10u       // each CPU has its own, of one rate
 #define TIMER_POWER_OF_TWO 0x20u  // of ticks: other periods are rounded
@@ -55,14 +59,21 @@ struct timer {
     u32 line;   // not 0: of those with the same one only one can be reserved
     u32 vector; // of its interrupts, for those who watch them
 
+    // Of a timer with RANDOM. How many shots have come due at random distances,
+    // since ever: the boot CPU counts before it calls back, so the callback of
+    // another CPU may find one too few. What comes due while the boot CPU is
+    // held up is counted when it goes on, whole periods as their mean.
+    struct counter shots;
+    u32 seed; // of the distances, not 0: set by the user before the start
+
     // Completes the fields above. Once, at start-up, on the boot CPU with
     // interrupts off. NULL: it can be used; else why not.
     const char *(*probe)(struct timer *t);
     // Starts with a period (or a single shot) of `ticks`; its interrupts call
-    // timer_fire from then on. Of `mode`, PERIODIC or ONESHOT, ALL_CPUS, NMI as
-    // in `flags`. May set `period` to what it really does. Interrupts off; 0 or
-    // -errno. On the boot CPU; a PER_CPU device is started by each CPU for
-    // itself.
+    // timer_fire from then on. Of `mode`, PERIODIC or ONESHOT, ALL_CPUS, NMI,
+    // RANDOM as in `flags`. May set `period` to what it really does. Interrupts
+    // off; 0 or -errno. On the boot CPU; a PER_CPU device is started by each
+    // CPU for itself.
     int (*start)(struct timer *t, u32 mode, u64 ticks);
     // Silences the device: an interrupt that is under way may still come.
     // Interrupts off; on the boot CPU, a PER_CPU device on each.
@@ -101,12 +112,12 @@ int timer_reserve(u32 flags, u64 min_ns, u64 max_ns, const char *owner,
 void timer_release(struct timer *t);
 
 // Starts a reserved timer: `mode` is TIMER_PERIODIC or TIMER_ONESHOT, with
-// TIMER_ALL_CPUS or TIMER_NMI (which means all CPUs) if wanted. A PER_CPU timer
-// always runs on all CPUs. `period_ns` is the period, or the time to the shot;
-// it is rounded to what the device can do. 0; -EINVAL (the timer cannot do
-// this), -EBUSY (it runs, or another one has the NMIs), or what the device
-// says. Thread context with interrupts on; the callback may come before it
-// returns.
+// TIMER_ALL_CPUS or TIMER_NMI (which means all CPUs) if wanted, a periodic one
+// with TIMER_RANDOM. A PER_CPU timer always runs on all CPUs. `period_ns` is
+// the period, or the time to the shot; it is rounded to what the device can do.
+// 0; -EINVAL (the timer cannot do this), -EBUSY (it runs, or another one has
+// the NMIs), or what the device says. Thread context with interrupts on; the
+// callback may come before it returns.
 int timer_start(struct timer *t, u32 mode, u64 period_ns, timer_fn_t fn,
                 void *arg);
 // Another shot of a one-shot timer: from its callback only, on the boot CPU (a

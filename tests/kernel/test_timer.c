@@ -219,6 +219,42 @@ KERNEL_TEST(timer_reaches_all_cpus)
     with_each(TIMER_PERIODIC | TIMER_ALL_CPUS, start_on_all);
 }
 
+// As many shots come due as periods pass, but for chance (a distance has a
+// variance of a twelfth of the period's square; 8 standard deviations are
+// allowed), however late some are; and the boot CPU is called back for each, or
+// for several at once.
+#define RANDOM_SHOTS 400
+#define RANDOM_OFF 46 // 8 * sqrt(400 / 12)
+
+static void vary(struct timer *t)
+{
+    u32 mode = TIMER_PERIODIC | TIMER_RANDOM | TIMER_ALL_CPUS;
+    u64 period = MAX(4 * t->min_period, 250 * NSEC_PER_USEC);
+    u64 before = counter_read(&t->shots), shots, periods;
+    t->seed = test_random() | 1;
+    expect(timer_start(t, mode, t->max_period / 3 * 2 + NSEC_PER_USEC, note,
+                       seen) == -EINVAL);
+    expect(timer_start(t, TIMER_ONESHOT | TIMER_RANDOM, period, note, seen) ==
+           -EINVAL);
+    u64 since = clock_now_ns();
+    expect(timer_start(t, mode, period, note, seen) == 0);
+    do { // where the boot CPU is held up, its shots are counted behind it
+        test_relax();
+        shots = counter_read(&t->shots) - before;
+        periods = (clock_now_ns() - since) / timer_period_ns(t);
+    } while ((shots < RANDOM_SHOTS || periods >= shots + RANDOM_OFF) &&
+             clock_now_ns() < since + TEST_PATIENCE);
+    expect(shots >= RANDOM_SHOTS && periods < shots + RANDOM_OFF);
+    expect(shots < periods + RANDOM_OFF);
+    timer_stop(t);
+    expect(count_on(0) <= counter_read(&t->shots) - before);
+}
+
+KERNEL_TEST(timer_counts_random_shots)
+{
+    with_each(TIMER_RANDOM, vary);
+}
+
 static void shoot(struct timer *t)
 {
     static const u64 delays[] = { 20 * NSEC_PER_USEC, 500 * NSEC_PER_USEC,
@@ -273,6 +309,7 @@ KERNEL_TEST(timer_shoots_from_its_callback)
 static void stop_at_random(struct timer *t, u32 mode)
 {
     u64 period = MAX(t->min_period, 130 * NSEC_PER_USEC);
+    t->seed = test_random() | 1;
     for (u32 i = 0; i < 30; i++) {
         WRITE_ONCE(silent, false);
         expect(timer_start(t, mode, period, note, seen) == 0);
@@ -396,6 +433,8 @@ static void stop_nmis(struct timer *t)
 {
     u32 before = unclaimed();
     stop_at_random(t, TIMER_PERIODIC | TIMER_NMI);
+    if (t->flags & TIMER_RANDOM)
+        stop_at_random(t, TIMER_PERIODIC | TIMER_NMI | TIMER_RANDOM);
     expect(unclaimed() == before);
 }
 

@@ -202,7 +202,7 @@ def elapsed_ns(session, rings):
         return int(session["elapsed_ns"])
     since = min(times)
     if not session["task"]:
-        since = int(session["since_cycles"]) // int(kernel("cpu_count"))
+        since = int(session["since"]["targets"]) // int(kernel("cpu_count"))
     return int(session["elapsed_ns"]) + \
         (max(times) - since) * 10**9 // tsc_hz()
 

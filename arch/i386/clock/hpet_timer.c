@@ -3,9 +3,10 @@
 // are enough; who has only the PIT's or the RTC's line shares it with them, and
 // only one of the two can be reserved.
 //
-// A period is a row of single shots on a fixed grid: the boot CPU sets the next
-// one at each interrupt. So comparators without a periodic mode do as well, and
-// QEMU's, which fires each tick twice under -icount, does no harm.
+// A period is a row of single shots, on a fixed grid or at random distances:
+// the boot CPU sets the next one at each interrupt, from where the last one was
+// due. So comparators without a periodic mode do as well, and QEMU's, which
+// fires each tick twice under -icount, does no harm.
 //
 // A row is the boot CPU's alone: it starts it, serves its interrupts and stops
 // it. NMIs keep off until the row is complete (`row`).
@@ -15,6 +16,7 @@
 #include "arch/i386/irq/controllers.h"
 #include "arch/nmi.h"
 #include "kernel/errno.h"
+#include "lib/random_distance.h"
 
 // A comparator that is set to a moment so near may miss it: what the counter
 // says is some ticks old on the way there and back.
@@ -35,6 +37,8 @@
 #define MESSAGE_DESTINATION(id) ((id) << 12)
 #define MESSAGE_LOGICAL (1u << 2)
 
+enum { NO_ROW, EVEN_ROW, RANDOM_ROW };
+
 struct comparator {
     struct timer timer;
     struct irq_source source;
@@ -42,7 +46,9 @@ struct comparator {
     bool wide;           // 64 bits
     u32 opened;          // the mode for which the interrupt is open; 0: closed
     u32 ticks;           // the period; 0: one shot
-    bool row;            // it runs: its interrupts set the next tick
+    bool random;         // the distances are
+    u8 row;              // NO_ROW: its interrupts set no next tick
+    u32 reach;           // the longest distance of a row
     u32 grid_min;        // ticks until the first of a row may come
     // What its register was set to. Of a single shot another CPU may set a new
     // one while the old one's interrupt looks at `due` and whether it is still
@@ -93,6 +99,15 @@ static ALWAYS_INLINE void advance(struct comparator *c, u32 ticks)
     c->value[0] = due;
 }
 
+// From the shot of a row that came due to the next one.
+static ALWAYS_INLINE u32 next_distance(struct comparator *c, bool random)
+{
+    if (!random)
+        return c->ticks;
+    counter_add(&c->timer.shots, 1);
+    return random_distance(&c->timer.seed, c->ticks);
+}
+
 // Ticks from now until it is due; negative when that is past.
 static s32 ahead(const struct comparator *c)
 {
@@ -117,22 +132,36 @@ static void shoot(struct comparator *c, u32 ticks)
 }
 
 // Whether a row's next tick is set to where it belongs: neither so near that it
-// may be missed, or past, nor further away than a period.
+// may be missed, or past, nor further away than a distance can be.
 static ALWAYS_INLINE bool in_time(const struct comparator *c)
 {
-    return (u32)ahead(c) - MARGIN <= c->ticks;
+    return (u32)ahead(c) - MARGIN <= c->reach;
+}
+
+// Past those that have come due, or are about to, in `late` ticks: whole
+// periods at once.
+static void skip(struct comparator *c, u32 late)
+{
+    u32 periods = late / c->ticks, distance = periods * c->ticks;
+    if (c->random)
+        counter_add(&c->timer.shots, periods);
+    do
+        distance += next_distance(c, c->random);
+    while (distance <= late);
+    advance(c, distance);
 }
 
 // It is late by whole periods, or by more than the counter's low half can tell:
-// then a new grid begins. As long as the boot CPU was held up, no tick was set
-// for the others either; what they have missed they are told of now, not only
-// by the next one, before which somebody may look at what was counted.
+// then a new row begins, and random shots of that time are not counted. As long
+// as the boot CPU was held up, no tick was set for the others either; what they
+// have missed they are told of now, not only by the next one, before which
+// somebody may look at what was counted.
 static NOINLINE void catch_up(struct comparator *c)
 {
     while (!in_time(c)) {
         s32 left = ahead(c);
         if (left < (s32)MARGIN)
-            advance(c, ((MARGIN - (u32)left) / c->ticks + 1) * c->ticks);
+            skip(c, MARGIN - (u32)left);
         else
             set_comparator(c, counter(c) + c->ticks + MARGIN);
     }
@@ -145,43 +174,45 @@ static NOINLINE void catch_up(struct comparator *c)
 static void start_row(struct comparator *c)
 {
     do {
-        WRITE_ONCE(c->row, false);
+        WRITE_ONCE(c->row, NO_ROW);
         barrier();
         set_comparator(c, counter(c) + MAX(c->ticks, c->grid_min));
         barrier();
-        WRITE_ONCE(c->row, true);
+        WRITE_ONCE(c->row, c->random ? RANDOM_ROW : EVEN_ROW);
     } while (ahead(c) < (s32)MARGIN);
 }
 
-// Sets the next point of the grid that is not past. What comes early is
+// Sets the next point of the row that is not past. What comes early is
 // somebody else's: the PIT, whose line this may be, gives one last interrupt up
-// to 55 ms after its stop (in QEMU 7.2). But the next point of a grid is never
-// further away than a period, or the first of a row; what seems to be is long
-// past.
+// to 55 ms after its stop (in QEMU 7.2). But the next point of a row is never
+// further away than a distance can be, or the first of it; what seems to be is
+// long past.
 //
 // The counter is read again when the comparator is set: whatever came between
 // (an SMI, a hypervisor), a point that has passed meanwhile would be waited for
 // until the counter comes round.
-static ALWAYS_INLINE bool next_shot(struct comparator *c)
+static ALWAYS_INLINE bool next_shot(struct comparator *c, bool random)
 {
     s32 left = ahead(c);
-    if (unlikely(left > (s32)MARGIN) && (u32)left <= MAX(c->ticks, c->grid_min))
+    if (unlikely(left > (s32)MARGIN) && (u32)left <= MAX(c->reach, c->grid_min))
         return false;
-    advance(c, c->ticks);
+    advance(c, next_distance(c, random));
     if (unlikely(!in_time(c)))
         catch_up(c);
     return true;
 }
 
-static NOINLINE bool shot_came(struct comparator *c)
+static NOINLINE bool other_shot(struct comparator *c)
 {
+    if (likely(READ_ONCE(c->row) == RANDOM_ROW))
+        return next_shot(c, true);
     return ahead(c) <= (s32)MARGIN && take_shot(c);
 }
 
 static bool hpet_serve(struct timer *t)
 {
     struct comparator *c = mine(t);
-    return likely(READ_ONCE(c->row)) ? next_shot(c) : shot_came(c);
+    return READ_ONCE(c->row) == EVEN_ROW ? next_shot(c, false) : other_shot(c);
 }
 
 // --- where the interrupts go
@@ -219,6 +250,8 @@ static int hpet_start(struct timer *t, u32 mode, u64 ticks)
     int err = 0;
     if (c->opened != mode) {
         c->ticks = mode & TIMER_PERIODIC ? (u32)ticks : 0;
+        c->random = mode & TIMER_RANDOM;
+        c->reach = c->ticks + (c->random ? c->ticks / 2 + 1 : 0);
         err = open_source(c, mode);
     }
     if (c->ticks)
@@ -235,7 +268,7 @@ static void hpet_stop(struct timer *t)
     hpet_write(HPET_TIMER(t->unit), config & ~HPET_TIMER_ON);
     irq_source_close(&c->source);
     c->opened = 0;
-    WRITE_ONCE(c->row, false);
+    WRITE_ONCE(c->row, NO_ROW);
     take_shot(c);
 }
 
@@ -324,8 +357,8 @@ static const char *hpet_probe(struct timer *t)
     static struct comparator comparator##n = {                           \
         .timer.name = "hpet" #n,                                         \
         .timer.rank = TIMER_RANK_HPET - n,                               \
-        .timer.flags =                                                   \
-            TIMER_PERIODIC | TIMER_ONESHOT | TIMER_ALL_CPUS | TIMER_NMI, \
+        .timer.flags = TIMER_PERIODIC | TIMER_ONESHOT | TIMER_ALL_CPUS | \
+                       TIMER_NMI | TIMER_RANDOM,                         \
         .timer.unit = n,                                                 \
         .timer.probe = hpet_probe,                                       \
         .timer.start = hpet_start,                                       \
