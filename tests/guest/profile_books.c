@@ -2,7 +2,7 @@
 // threads want to run than there are CPUs: each tick is told of on the side of
 // the pause on which it was due, even if the one who pauses loses the CPU.
 //
-//     profile_books [ROUNDS [EDGE]]     (100, any)
+//     profile_books [ROUNDS [EDGE [random]]]     (100, any, fixed distances)
 //
 // EDGE is how many ticks of each CPU may be on the wrong side of a pause; where
 // the host says when a CPU runs that is any number. (A slice of the scheduler's
@@ -32,7 +32,9 @@ int main(int argc, char *argv[])
     int edge = argc > 2 ? atoi(argv[2]) : INT_MAX;
     int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
     pid_t spinners[SPINNERS_MAX];
-    struct sprofile_options o = { .rate_hz = RATE_HZ };
+    bool random = argc > 3 && strcmp(argv[3], "random") == 0;
+    struct sprofile_options o = { .rate_hz = RATE_HZ,
+                                  .flags = random ? SPROFILE_O_RANDOM : 0 };
     struct profile_session s = { 0 };
     int64_t before = 0, most = 0;
 

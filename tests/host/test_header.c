@@ -65,12 +65,16 @@ static void all_well(void **state UNUSED)
     print(&info, &asked, false);
     assert_string_equal(
         text,
-        "Source:  nmi-hpet at 1000 Hz on 2 CPUs\n"
+        "Source:  nmi-hpet at 1000 Hz on 2 CPUs, at fixed distances\n"
         "Samples: 90 expected, 80 taken, 0 lost, 4 unknown; 70 user, 10 kernel;"
         " 25.0% with interrupts off\n"
         "Ticks:   3 missed (came late); 5 hit something else\n"
         "Cost:    100 cycles a sample, 0.000 % of the CPUs\n");
+    info.random = 1;
+    print(&info, &asked, false);
+    says("Source:  nmi-hpet at 1000 Hz on 2 CPUs, at random\n");
     print(&info, &asked, true);
+    says("\"random\": 1,\n");
     says("\"expected\": 90,\n");
     says("\"tasks_lost\": 0,\n");
 }
@@ -88,7 +92,7 @@ static void by_period(void **state UNUSED)
     info.period = 1000;
     info.expected = 0;
     print(&info, &asked, false);
-    says("Source:  pmc, every 1000 cycles on 2 CPUs\n");
+    says("Source:  pmc, every 1000 cycles on 2 CPUs, at fixed distances\n");
     says("Samples: 80 taken, 0 lost");
     says_not("expected");
     print(&info, &asked, true);
@@ -103,7 +107,7 @@ static void other_than_asked(void **state UNUSED)
                                       .event = "branches" };
 
     print(&info, &asked, false);
-    says("; it cannot vary its period");
+    says(", at fixed distances; ");
     says("; it counts no branches");
     says("; 1500 Hz was asked");
 }

@@ -84,8 +84,9 @@ def test_speedscope(events, tmp_path):
                            if p["name"].startswith("tester") and
                            p["name"].endswith(f", {m.json['source']}"))
         truth = m.of("/bin/tester")
+        late = 100 * m.json["missed"] / whole  # samples that weigh more
         for function, share in shares[name].items():
-            assert abs(share - 100 * truth[function] / whole) < 1
+            assert abs(share - 100 * truth[function] / whole) < 1 + late
 
 
 def task_of(measured, program):
@@ -117,8 +118,10 @@ def test_page(events, tmp_path):
             tester = counted.samples(task="tester", event=number)
             assert shown(browser) == tester
             functions = {name: n for name, _, n, _ in frames(browser)}
+            totals = {row.symbol: row.total for row in m.rows
+                      if row.image == "/bin/tester"}
             for name in LOOPS:
-                assert functions[name] == m.of("/bin/tester")[name]
+                assert functions[name] == totals[name] > 0
             # Still so when the event is another.
             other = 1 - number
             choose(browser, "event", f"{events[other].json['source']}:")

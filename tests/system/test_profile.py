@@ -40,9 +40,9 @@ def check_books(r):
 @pytest.mark.parametrize("source", ("lapic", "nmi-pit"))
 @pytest.mark.parametrize("smp", (1, 4))
 def test_ratio_deterministic(smp, source):
-    """Where the clock is exact, so is the result: within 1 %, and the same
-    again to the digit."""
-    command = f"profile -s {source} --json /bin/tester"
+    """Where the clock is exact and so are the distances, the result is within
+    1 %, and the same again to the digit."""
+    command = f"profile --fixed -s {source} --json /bin/tester"
     first, second = (vm(command, "--icount", "1", smp=smp) for _ in range(2))
     assert first.status == 0, first
     assert first.output == second.output
@@ -74,13 +74,38 @@ def test_text():
     result = vm("profile /bin/tester", "--icount", "1", smp=1)
     lines = result.output.splitlines()
     assert lines[0].startswith("Profile of /bin/tester (task ")
-    assert lines[1] == "Source:  nmi-hpet at 1000 Hz on 1 CPU"
+    assert lines[1] == "Source:  nmi-hpet at 1000 Hz on 1 CPU, at random"
     for word in ("expected", "taken", "lost", "unknown", "user", "kernel"):
         assert word in lines[2], result
     assert "missed" in lines[3] and "cycles a sample" in lines[4]
     assert lines[6].split() == ["Address", "Samples", "Percent", "Symbol"]
     assert [line.split()[3] for line in lines[7:10]][0] == "burn_a"
     assert lines[7].split()[0].startswith("0x")
+
+
+def test_random_repeats():
+    """In virtual time chance, too, is the same again."""
+    first, second = (vm("profile --json /bin/tester", "--icount", "1", smp=1)
+                     for _ in range(2))
+    assert first.status == 0 and first.output == second.output, first
+    assert report(first)["random"], first
+
+
+@pytest.mark.parametrize("tool", ("profile", "sprofile"))
+def test_distances(tool):
+    """Random unless --fixed, of the two options the last; and the source's,
+    while another session uses it."""
+    run = f"{tool} --json tester 3"
+    show = "grep '\"random\"'"
+    result = vm(f"{run} | {show}; {run.replace('--', '--fixed --')} | {show};"
+                f"{run.replace('--', '--fixed -R --')} | {show};"
+                f"{run.replace('--', '-R --fixed --')} | {show};"
+                "tester 100000 & profile --fixed --json -t $! >/dev/null & p=$!;"
+                f"{TAKING}; {run} | {show}; kill -TERM $p; killall tester",
+                smp=1)
+    assert result.output.split() == [
+        '"random":', "1,", '"random":', "0,", '"random":', "1,",
+        '"random":', "0,", '"random":', "0,"], result
 
 
 def test_rates():

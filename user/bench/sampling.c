@@ -105,17 +105,17 @@ static __attribute__((noinline)) uint32_t deeper(unsigned depth,
     return result;
 }
 
-static uint32_t sampled(uint32_t hz, bool stacks, uint32_t (*what)(void))
+static uint32_t sampled(uint32_t hz, uint32_t flags, uint32_t (*what)(void))
 {
     struct sprofile_options o = {
         .rate_hz = hz,
-        .flags = stacks ? SPROFILE_O_STACKS : 0,
+        .flags = flags,
         .ring_bytes = 1 << 20,
     };
     struct profile_session s;
 
     must(profile_begin(&s, getpid(), &o) == 0, "a profile session");
-    uint32_t result = stacks ? deeper(FRAMES, what) : what();
+    uint32_t result = flags & SPROFILE_O_STACKS ? deeper(FRAMES, what) : what();
     profile_end(&s);
     return result;
 }
@@ -130,11 +130,16 @@ void sampling(void)
 {
     uint32_t before = shortest_loop(), alone = loop();
 
-    printf("sample-pc %u\n", sampled(RATE_HZ, false, middle_gap) / 2);
-    printf("sample-stack %u\n", sampled(RATE_HZ, true, middle_gap) / 2);
-    print_slowdown("slower-pc", sampled(RATE_HZ, false, loop), alone);
-    print_slowdown("slower-pc-fast", sampled(FAST_HZ, false, loop), alone);
-    print_slowdown("slower-stack", sampled(RATE_HZ, true, loop), alone);
-    print_slowdown("slower-stack-fast", sampled(FAST_HZ, true, loop), alone);
+    printf("sample-pc %u\n", sampled(RATE_HZ, 0, middle_gap) / 2);
+    printf("sample-random %u\n",
+           sampled(RATE_HZ, SPROFILE_O_RANDOM, middle_gap) / 2);
+    printf("sample-stack %u\n",
+           sampled(RATE_HZ, SPROFILE_O_STACKS, middle_gap) / 2);
+    print_slowdown("slower-pc", sampled(RATE_HZ, 0, loop), alone);
+    print_slowdown("slower-pc-fast", sampled(FAST_HZ, 0, loop), alone);
+    print_slowdown("slower-stack", sampled(RATE_HZ, SPROFILE_O_STACKS, loop),
+                   alone);
+    print_slowdown("slower-stack-fast",
+                   sampled(FAST_HZ, SPROFILE_O_STACKS, loop), alone);
     print_slowdown("slower-off", shortest_loop(), before);
 }

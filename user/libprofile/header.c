@@ -20,10 +20,7 @@ static void print_source(FILE *out, const struct sprofile_info *info,
     else
         fprintf(out, "Source:  %s at %u Hz", info->source, info->rate_hz);
     fprintf(out, " on %u CPU%s", info->cpus, info->cpus == 1 ? "" : "s");
-    if (info->random)
-        fprintf(out, ", at random");
-    else if (o->flags & SPROFILE_O_RANDOM)
-        fprintf(out, "; it cannot vary its period");
+    fputs(info->random ? ", at random" : ", at fixed distances", out);
     if (o->source[0] != '\0' && strcmp(o->source, info->source) != 0)
         fprintf(out, "; instead of %s, as asked", o->source);
     if (o->event[0] != '\0' && info->event[0] == '\0')

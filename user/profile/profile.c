@@ -20,6 +20,7 @@
 #define ROWS_UNSET UINT_MAX
 #define RATE_MAX 100000
 #define SECONDS_MAX 3600
+#define DEFAULT_FLAGS SPROFILE_O_RANDOM
 
 static const char usage_lines[] =
     "usage: profile [options] PROGRAM [ARGUMENTS...]\n"
@@ -37,8 +38,9 @@ static const char options_text[] =
     "  -e EVENTS   what is counted (cycles), by such a source; of several, "
     "-e A,B,\n"
     "              likewise\n"
-    "  -R          random distances between samples, PERIOD or 1/HZ on "
-    "average\n"
+    "  --fixed     equal distances between samples; else, as with -R, they "
+    "are\n"
+    "              random, PERIOD or 1/HZ on average\n"
     "  -m SECONDS  the buffers hold the samples of so much time\n"
     "  -C          what it starts, or has started, too (--children)\n"
     "  -g          the tree of calls, callers above what they call\n"
@@ -158,6 +160,9 @@ static void take_option(struct settings *s, int c, bool *list)
     case 'R':
         o->flags |= SPROFILE_O_RANDOM;
         break;
+    case 'f':
+        o->flags &= ~(uint32_t)SPROFILE_O_RANDOM;
+        break;
     case 'C':
         o->flags |= SPROFILE_O_CHILDREN;
         break;
@@ -211,7 +216,7 @@ static void take_option(struct settings *s, int c, bool *list)
 // No option but those of the histogram.
 static bool is_plain(const struct settings *s)
 {
-    static const struct sprofile_options none;
+    static const struct sprofile_options none = { .flags = DEFAULT_FLAGS };
 
     return memcmp(&s->options, &none, sizeof(none)) == 0 &&
            s->sources.count + s->events.count == 0 && !s->task && !s->json &&
@@ -223,6 +228,7 @@ static void parse(struct settings *s, int argc, char *argv[])
     static const struct option options[] = {
         { "by", required_argument, NULL, 'b' },
         { "children", no_argument, NULL, 'C' },
+        { "fixed", no_argument, NULL, 'f' },
         { "json", no_argument, NULL, 'j' },
         { "list", no_argument, NULL, 'l' },
         { "repair", required_argument, NULL, 'P' },
@@ -262,7 +268,8 @@ static void parse(struct settings *s, int argc, char *argv[])
 int main(int argc, char *argv[])
 {
     static struct result result;
-    struct settings settings = { .rows = ROWS_UNSET };
+    struct settings settings = { .options.flags = DEFAULT_FLAGS,
+                                 .rows = ROWS_UNSET };
 
     if (argc > 1 && strcmp(argv[1], "diff") == 0) {
         argv[1] = argv[0];

@@ -27,7 +27,9 @@ static const char usage_text[] =
     "A,B,\n"
     "              likewise\n"
     "  -c PERIOD   a sample every so many events\n"
-    "  -R          random distances between samples\n"
+    "  --fixed     equal distances between samples; else, as with -R, they "
+    "are\n"
+    "              random, PERIOD or 1/HZ on average\n"
     "  -t SECONDS  for so long; else until the command ends, or ^C\n"
     "  -p PERCENT  what has less is summed up (1.0)\n"
     "  -n ROWS     of each list; 0: all (20)\n"
@@ -91,6 +93,9 @@ static void take_option(struct settings *s, int c)
     case 'R':
         o->flags |= SPROFILE_O_RANDOM;
         break;
+    case 'f':
+        o->flags &= ~(uint32_t)SPROFILE_O_RANDOM;
+        break;
     case 't':
         s->seconds = number(c, optarg, 1, SECONDS_MAX);
         break;
@@ -121,6 +126,7 @@ static void take_option(struct settings *s, int c)
 static void parse(struct settings *s, int argc, char *argv[])
 {
     static const struct option options[] = {
+        { "fixed", no_argument, NULL, 'f' },
         { "json", no_argument, NULL, 'j' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
@@ -147,7 +153,9 @@ static void parse(struct settings *s, int argc, char *argv[])
 int main(int argc, char *argv[])
 {
     static struct result result;
-    struct settings settings = { .min_percent = 1.0, .rows = TOP_ROWS };
+    struct settings settings = { .options.flags = SPROFILE_O_RANDOM,
+                                 .min_percent = 1.0,
+                                 .rows = TOP_ROWS };
 
     settings.argv = argv;
     parse(&settings, argc, argv);
