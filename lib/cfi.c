@@ -40,11 +40,20 @@ static u32 take(struct reader *r, u32 bytes)
     return value;
 }
 
+static u32 take_byte(struct reader *r)
+{
+    if (r->bad || r->at == r->end) {
+        r->bad = true;
+        return 0;
+    }
+    return *r->at++;
+}
+
 static u32 take_leb(struct reader *r, bool is_signed)
 {
     u32 value = 0, shift = 0, byte;
     do {
-        byte = take(r, 1);
+        byte = take_byte(r);
         if (shift < 32)
             value |= (byte & 0x7f) << shift;
         shift += 7;
@@ -133,7 +142,7 @@ static bool read_cie(const struct cfi_section *s, u32 offset, struct cie *out)
         return false;
     u32 version = take(&r, 1);
     const u8 *letters = r.at;
-    while (take(&r, 1))
+    while (take_byte(&r))
         ;
     if (r.bad || (version != 1 && version != 3 && version != 4))
         return false;
@@ -232,6 +241,7 @@ struct rules {
 struct state {
     struct rules now, initial, remembered[REMEMBERED_MAX];
     u32 depth, pc;
+    u32 reached; // the highest address so far that was not above the wanted one
 };
 
 static s32 factored(u32 value, const struct cie *cie)
@@ -388,7 +398,8 @@ static bool run(struct state *st, struct reader r, u32 pc,
                 const struct cie *cie, const struct cfi_section *s)
 {
     while (r.at < r.end && !r.bad && st->pc <= pc) {
-        u32 byte = take(&r, 1), low = byte & 0x3f;
+        u32 byte = take_byte(&r), low = byte & 0x3f;
+        st->reached = MAX(st->reached, st->pc);
         if (byte >> 6 == 1) // advance_loc
             st->pc += low * cie->code_factor;
         else if (byte >> 6 == 2) // offset
@@ -407,6 +418,8 @@ bool cfi_row_at(const struct cfi_section *s, const struct cfi_entry *entry,
     u32 offset = entry->offset, start, end;
     struct reader r;
     struct cie cie;
+    assert(pc >= entry->start && pc < entry->end);
+    *out = (struct cfi_row){ .start = entry->start, .end = entry->end };
     if (offset >= s->size || !next_block(s, &offset, &r) ||
         !read_fde(s, &r, &cie, &start, &end) || pc < start || pc >= end)
         return false;
@@ -414,9 +427,18 @@ bool cfi_row_at(const struct cfi_section *s, const struct cfi_entry *entry,
     if (!run(&st, cie.program, ~0u, &cie, s))
         return false;
     st.initial = st.now;
-    st.pc = start;
-    if (!run(&st, r, pc, &cie, s))
+    st.pc = st.reached = start;
+    bool known = run(&st, r, pc, &cie, s);
+    // For any address from `reached` on up to the one that ended the run, the
+    // same instructions would have been run, whatever order they go through
+    // the function in.
+    out->start = st.reached;
+    if (st.pc > pc)
+        out->end = MIN(st.pc, end);
+    if (!known || st.now.cfa_unknown || st.now.return_unknown)
         return false;
+    st.now.row.start = out->start;
+    st.now.row.end = out->end;
     *out = st.now.row;
-    return !st.now.cfa_unknown && !st.now.return_unknown;
+    return true;
 }

@@ -40,12 +40,14 @@ const struct cfi_entry *cfi_find(const struct cfi_entry *entries, u32 count,
 // The canonical frame address (CFA) is where the stack pointer was before the
 // call; the return address lies just below it.
 struct cfi_row {
-    bool by_ebp;    // the CFA is ebp + offset, else esp + offset
+    u32 start, end; // the code addresses that it holds for, end exclusive
     s32 cfa_offset; // bytes
+    s32 ebp_offset;
+    bool by_ebp;    // the CFA is ebp + offset, else esp + offset
     bool ebp_saved; // at CFA + ebp_offset; else ebp holds the caller's, or that
                     // is lost
-    s32 ebp_offset;
 };
-// False: it does not say, or says something else than a row can hold.
+// False: it does not say, or says something else than a row can hold; then only
+// `start` and `end` are set, and nothing is said there. `pc` is in the entry.
 bool cfi_row_at(const struct cfi_section *s, const struct cfi_entry *entry,
                 u32 pc, struct cfi_row *out);

@@ -1,12 +1,7 @@
 #include "lib/chain.h"
 
 #include "lib/assert.h"
-
-static bool row_of(const struct chain_program *p, u32 pc, struct cfi_row *row)
-{
-    const struct cfi_entry *e = cfi_find(p->entries, p->count, pc);
-    return e && cfi_row_at(&p->sections[e->section], e, pc, row);
-}
+#include "lib/string.h"
 
 // The word of the stack at `at`.
 static bool word_at(const struct chain_sample *s, u32 at, u32 *out)
@@ -21,16 +16,17 @@ static bool word_at(const struct chain_sample *s, u32 at, u32 *out)
 
 // The callers of the innermost function that the frames do not tell, into
 // `out`.
-static u32 find_missing(const struct chain_program *p,
+static u32 find_missing(struct row_cache *rows, const struct cfi_program *p,
                         const struct chain_sample *s, u32 *out)
 {
     u32 esp = s->stack[0], frame = s->stack[1], pc = s->pc[0], n = 0;
-    struct cfi_row row;
-    while (n < CHAIN_MORE && row_of(p, pc, &row) && !row.by_ebp) {
-        u32 cfa = esp + (u32)row.cfa_offset, back;
+    const struct cfi_row *row;
+    while (n < CHAIN_MORE && (row = row_cache_find(rows, p, pc)) &&
+           !row->by_ebp) {
+        u32 cfa = esp + (u32)row->cfa_offset, back;
         // ebp still is, or is again, the frame of this function itself: the
         // frames tell all.
-        if (row.ebp_saved && frame == cfa + (u32)row.ebp_offset)
+        if (row->ebp_saved && frame == cfa + (u32)row->ebp_offset)
             break;
         if (!word_at(s, cfa - 4, &back) || !back)
             break;
@@ -41,7 +37,7 @@ static u32 find_missing(const struct chain_program *p,
     return n;
 }
 
-u32 chain_complete(const struct chain_program *program,
+u32 chain_complete(struct row_cache *rows, const struct cfi_program *program,
                    const struct chain_sample *s, u32 *out)
 {
     u32 n = 0;
@@ -49,8 +45,7 @@ u32 chain_complete(const struct chain_program *program,
         return 0;
     out[n++] = s->pc[0];
     if (program && s->stack_words >= 2)
-        n += find_missing(program, s, out + n);
-    for (u32 i = 1; i < s->depth; i++)
-        out[n++] = s->pc[i];
-    return n;
+        n += find_missing(rows, program, s, out + n);
+    memcpy(out + n, s->pc + 1, (s->depth - 1) * sizeof(*out));
+    return n + s->depth - 1;
 }

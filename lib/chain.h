@@ -6,13 +6,7 @@
 // call frame information among the words of the stack that the sample carries.
 #pragma once
 
-#include "lib/cfi.h"
-
-struct chain_program {
-    const struct cfi_section *sections;
-    const struct cfi_entry *entries; // sorted
-    u32 count;
-};
+#include "lib/row_cache.h"
 
 struct chain_sample {
     const u32 *pc; // the user's chain
@@ -25,5 +19,5 @@ struct chain_sample {
 // Writes the chain to `out`, which has room for depth + CHAIN_MORE entries;
 // returns how many. `program` may be NULL: nothing is known of its code.
 #define CHAIN_MORE 8
-u32 chain_complete(const struct chain_program *program,
+u32 chain_complete(struct row_cache *rows, const struct cfi_program *program,
                    const struct chain_sample *s, u32 *out);

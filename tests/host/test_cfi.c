@@ -229,11 +229,12 @@ static u32 complete(u32 pc, u32 frame, const u32 *words, u32 *out)
     struct cfi_section section = { frames, sizeof(frames), 0, false };
     struct cfi_entry entry;
     assert_int_equal(cfi_entries(&section, 0, &entry, 1), 1);
-    struct chain_program p = { &section, &entry, 1 };
+    static struct row_cache rows;
+    struct cfi_program p = { { section }, &entry, 1, 1 };
     u32 stack[4] = { ESP, frame, words[0], words[1] };
     u32 chain[3] = { pc, 0x5555, 0x6666 };
     struct chain_sample s = { chain, 3, stack, 4, false };
-    return chain_complete(&p, &s, out);
+    return chain_complete(&rows, &p, &s, out);
 }
 
 static void test_chain(void **state)

@@ -1,7 +1,5 @@
 #include "images.h"
 
-#include "mapping.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +36,7 @@ void images_free(struct images *i)
         free(i->list[n].path);
     }
     free(i->list);
+    free(i->rows);
     *i = (struct images){ 0 };
 }
 
@@ -87,20 +86,22 @@ static const char *load_symbols(struct image *m, size_t size)
 }
 
 // Where there is no memory for them callers are found by frame pointers alone.
-static void load_frames(struct image *m, size_t size)
+static void load_frames(struct image *m, uint32_t number, size_t size)
 {
-    uint32_t sections = cfi_sections(m->bytes, size, m->sections), room = 0;
+    struct cfi_program *f = &m->frames;
+    uint32_t sections = cfi_sections(m->bytes, size, f->sections), room = 0;
     for (uint32_t s = 0; s < sections; s++)
-        room += cfi_entries(&m->sections[s], s, NULL, 0);
+        room += cfi_entries(&f->sections[s], s, NULL, 0);
     struct cfi_entry *entries = calloc(room + 1, sizeof(*entries));
     if (entries == NULL)
         return;
     uint32_t count = 0;
     for (uint32_t s = 0; s < sections; s++)
-        count += cfi_entries(&m->sections[s], s, entries + count, room - count);
+        count += cfi_entries(&f->sections[s], s, entries + count, room - count);
     m->frame_table = entries;
-    m->frames = (struct chain_program){ m->sections, entries,
-                                        cfi_sort(entries, count) };
+    f->entries = entries;
+    f->count = cfi_sort(entries, count);
+    f->id = number + 1; // an image has its number for good
 }
 
 // Whether the file at the path has another build id than what ran. (A finder
@@ -130,7 +131,7 @@ static void load(const struct images *i, struct image *m)
     }
     if (m->bytes != NULL) {
         m->problem = load_symbols(m, size);
-        load_frames(m, size);
+        load_frames(m, (uint32_t)(m - i->list), size);
     }
     if (m->problem == NULL || i->find != NULL)
         return;
@@ -159,6 +160,13 @@ const struct image *images_load(struct images *i, uint32_t image)
     if (!m->loaded)
         load(i, m);
     return m;
+}
+
+struct row_cache *images_rows(struct images *i)
+{
+    if (i->rows == NULL)
+        i->rows = calloc(1, sizeof(*i->rows));
+    return i->rows;
 }
 
 const struct symbol *images_symbol(struct images *i, uint32_t image,

@@ -9,8 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/chain.h"
+#include "lib/row_cache.h"
 #include "lib/symbols.h"
+#include "mapping.h"
 
 #define IMAGE_KERNEL 0u  // "[kernel]"
 #define IMAGE_VDSO 1u    // "[vdso]", by offset in it
@@ -22,13 +23,14 @@ struct image {
     uint8_t build_id[20];
     uint32_t build_id_size;
     bool loaded;
-    const char *problem; // why it has no symbols; NULL: it has
-    bool replaced;       // because there is another file now
+    const char *problem;    // why it has no symbols; NULL: it has
+    bool replaced;          // because there is another file now
+    struct mapping mapping; // of its code, once it was asked for
+                            // (perf_write.c); else its size is 0
     // Once loaded:
     void *bytes, *text; // text: of PATH.sym
     struct symbols symbols;
-    struct chain_program frames;
-    struct cfi_section sections[CFI_SECTIONS];
+    struct cfi_program frames;
     void *symbol_table, *frame_table;
 };
 
@@ -47,6 +49,7 @@ struct images {
     void *find_arg;
     struct image *list;
     uint32_t count, room;
+    struct row_cache *rows; // of all of them; from images_rows on
 };
 
 // -1: no memory.
@@ -57,6 +60,9 @@ uint32_t images_add(struct images *i, const char *path, const void *build_id,
                     uint32_t build_id_size);
 // With all that can be read of it. Stays until the next images_add.
 const struct image *images_load(struct images *i, uint32_t image);
+// The cache for rows of their call frame information: sizeof(struct row_cache)
+// bytes, taken when it is first asked for. NULL: no memory.
+struct row_cache *images_rows(struct images *i);
 // The symbol around an address, or NULL.
 const struct symbol *images_symbol(struct images *i, uint32_t image,
                                    uint32_t address);

@@ -8,6 +8,8 @@
 
 #include <strobe/kbox.h>
 
+#include "lib/chain.h"
+
 // A sample, its parts found and checked.
 struct stream_sample {
     uint64_t time, period;
@@ -18,6 +20,10 @@ struct stream_sample {
     const uint32_t *kernel, *user, *stack;
     uint32_t kernel_depth, user_depth, stack_words;
 };
+
+// The user's chain made whole (user_chain.h) has at most so many entries:
+// user_depth fits into a byte.
+#define USER_CHAIN_MAX (UINT8_MAX + CHAIN_MORE)
 
 // Who is told of what the stream holds; any may be NULL.
 struct stream_reader {

@@ -5,9 +5,6 @@
 #include "images.h"
 #include "stream.h"
 
-// user_depth fits into a byte.
-#define USER_CHAIN_MAX (UINT8_MAX + CHAIN_MORE)
-
 // `image` is what the task ran. Entries but the first are return addresses.
 // Returns how many were written to `out`, which has room for USER_CHAIN_MAX.
 uint32_t user_chain(struct images *images, uint32_t image,
