@@ -104,7 +104,6 @@ static void write_perf(const struct dump *d, struct samples *s,
     if (problem != NULL)
         fail(1, "-o %s: %s", output, problem);
     size_t taken = samples_add_stream(s, d->records, d->size);
-    perf_write_stream(&w, 0, d->records, taken);
     perf_write_totals(&w, 0, &d->info);
     problem = perf_write_end(&w);
     if (problem != NULL)

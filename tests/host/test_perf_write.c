@@ -2,6 +2,7 @@
 // a file that was cut off at any byte is made whole.
 //
 // link: user/libprofile/perf_write.c user/libprofile/known_threads.c
+// link: user/libprofile/output.c
 // link: user/libprofile/perf_features.c
 // link: user/libprofile/perf_repair.c user/libprofile/mapping.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
@@ -105,6 +106,9 @@ static void *no_file(const char *name UNUSED, size_t *size UNUSED)
     return NULL;
 }
 
+// Where not NULL, how the first event's images are found.
+static image_finder find_file;
+
 static void see(void *arg UNUSED, const struct timed_sample *s)
 {
     assert_true(seen_count < ARRAY_SIZE(seen));
@@ -122,6 +126,8 @@ static void load(void)
 static struct sprofile_options asked[EVENTS];
 static struct sprofile_info infos[EVENTS];
 static struct samples written[EVENTS];
+static u32 asked_flags = SPROFILE_O_STACKS;
+static u64 tsc_hz = TSC_HZ;
 
 static void begin_events(struct perf_event *events)
 {
@@ -134,17 +140,19 @@ static void begin_events(struct perf_event *events)
 
     for (u32 i = 0; i < EVENTS; i++) {
         infos[i] = all[i];
+        infos[i].tsc_hz = tsc_hz;
         asked[i].size = sizeof(asked[i]);
         asked[i].rate_hz = 999 + i;
+        asked[i].flags = asked_flags;
         assert_int_equal(samples_init(&written[i], no_file), 0);
         programs_add(&written[i].programs, &old);
         events[i] = (struct perf_event){ &asked[i], &infos[i], &written[i] };
     }
 }
 
-// Writes a run with `count` events, a session each with the same stream; with
+// Writes what is in `stream` as a run with `count` events, a session each; with
 // `end` false as if power was lost before its end.
-static void write_events(u32 count, bool end)
+static void write_stream(u32 count, bool end)
 {
     char *const command[] = { "sprofile", "-o", "x", NULL };
     struct perf_facts facts = { .host = "strobe",
@@ -159,11 +167,12 @@ static void write_events(u32 count, bool end)
     struct perf_writer w;
 
     begin_events(events);
+    if (find_file != NULL)
+        written[0].images.find = find_file;
     assert_null(perf_write_begin(&w, path, &facts, events, count));
-    make_stream();
     for (u32 i = 0; i < count; i++) {
         samples_add_stream(&written[i], stream, stream_size);
-        perf_write_stream(&w, i, stream, stream_size);
+        perf_write_flush(&w);
         infos[i].taken = 7 + i;
         infos[i].lost = 5 + i; // of them, behind the last sample: 2, 3, 4
         perf_write_info(&w, i, &infos[i]);
@@ -176,6 +185,12 @@ static void write_events(u32 count, bool end)
         load();
     for (u32 i = 0; i < EVENTS; i++)
         samples_free(&written[i]);
+}
+
+static void write_events(u32 count, bool end)
+{
+    make_stream();
+    write_stream(count, end);
 }
 
 static void write_file(bool end)
@@ -260,6 +275,117 @@ static u32 count_records(u32 type)
         at += r->size;
     }
     return count;
+}
+
+// Without stacks a sample ends ahead of its chain: where it was is all.
+static void plain(void **state UNUSED)
+{
+    struct perf_header h;
+    struct perf_file_attr a;
+
+    asked_flags = 0;
+    write_file(true);
+    asked_flags = SPROFILE_O_STACKS;
+    memcpy(&h, file, sizeof(h));
+    memcpy(&a, file + h.attrs.offset, sizeof(a));
+    assert_int_equal(a.attr.sample_type, 0x10187); // no CALLCHAIN
+    for (u64 at = h.data.offset; at < h.data.offset + h.data.size;) {
+        const struct perf_record *r = (void *)(file + at);
+        if (r->type == PERF_RECORD_SAMPLE)
+            assert_int_equal(r->size, 56);
+        at += r->size;
+    }
+    assert_int_equal(read_file(file_size).info.taken, 7);
+    assert_int_equal(seen_count, 4);
+    assert_place(seen[0].chain, seen[0].image, 0x8049010);
+    assert_int_equal(caller(seen[0].chain), CHAIN_ROOT);
+    assert_int_equal(seen[0].time, 3000);
+    assert_int_equal(seen[0].period, 1000);
+    assert_place(seen[1].chain, IMAGE_KERNEL, 0xc0100010);
+    assert_int_equal(caller(seen[1].chain), CHAIN_ROOT);
+    assert_int_equal(seen[2].mode, MODE_IDLE);
+    assert_int_equal(seen[3].mode, MODE_IRQ);
+    samples_free(&samples);
+}
+
+// Times are nanoseconds, 2 too low at most, in the order of the cycles.
+static void times(void **state UNUSED)
+{
+    static const u64 frequencies[] = { 1,          1193182,    999999999,
+                                       1000000000, 3333333333, 5100000001 };
+    for (u32 i = 0; i < 6 * 50; i++) {
+        u64 tsc[16], hz = frequencies[i % 6];
+        const u32 pc = 0x8049000;
+        stream_size = 0;
+        for (u32 n = 0; n < ARRAY_SIZE(tsc); n++) {
+            bool near = n > 0 && random_below(2);
+            tsc[n] =
+                near ? tsc[n - 1] + random_below(3)
+                     : hz / 7 * random_below(1000) + random_below(hz >> 9 | 1);
+            add_sample(7, 7, 0, tsc[n], NULL, 0, &pc, 1);
+        }
+        tsc_hz = hz;
+        write_stream(1, true);
+        tsc_hz = TSC_HZ;
+        read_file(file_size);
+        assert_int_equal(seen_count, ARRAY_SIZE(tsc));
+        for (u32 n = 0; n < seen_count; n++) {
+            u64 ns = (unsigned __int128)tsc[n] * NSEC_PER_SEC / hz;
+            assert_true(seen[n].time <= ns && seen[n].time + 2 >= ns);
+            for (u32 j = 0; j < seen_count; j++)
+                assert_true(tsc[j] < tsc[n] || seen[j].time >= seen[n].time);
+        }
+        samples_free(&samples);
+    }
+}
+
+static u32 files_found;
+
+static void *find_threads(void *arg UNUSED, const struct image *m, size_t *size,
+                          const char **problem UNUSED)
+{
+    if (strcmp(m->path, "/none/threads") != 0)
+        return NULL;
+    files_found++;
+    FILE *f = fopen("build/guest/threads", "rb");
+    u8 *bytes = malloc(65536);
+    *size = fread(bytes, 1, 65536, f);
+    fclose(f);
+    return bytes;
+}
+
+// However often a program is started, its file is looked at once; unless it has
+// no build id: then it may be another one each time.
+static void started_often(void **state UNUSED)
+{
+    struct mapping m;
+    assert_true(mapping_read(&m, "build/guest/threads"));
+    for (u32 with_id = 0; with_id < 2; with_id++) {
+        stream_size = 0;
+        for (u32 n = 0; n < 10; n++) {
+            add_task(SPROFILE_T_EXECED, 7 + n, "threads", 4000 + n);
+            struct sprofile_task *t =
+                (void *)(stream + stream_size - ALIGN_UP(sizeof(*t) + 16, 8u));
+            t->build_id_size = with_id ? m.build_id_size : 0;
+            memcpy(t->build_id, m.build_id, t->build_id_size);
+        }
+        files_found = 0;
+        find_file = find_threads;
+        write_stream(1, true);
+        find_file = NULL;
+        assert_int_equal(files_found, with_id ? 1 : 10);
+        u32 at_its_place = 0;
+        struct perf_header h;
+        memcpy(&h, file, sizeof(h));
+        for (u64 at = h.data.offset; at < h.data.offset + h.data.size;) {
+            const struct perf_mmap2 *r = (void *)(file + at);
+            if (r->head.type == PERF_RECORD_MMAP2 &&
+                r->head.misc & PERF_MISC_USER)
+                at_its_place += r->address == m.address && r->size == m.size;
+            at += r->head.size;
+        }
+        assert_int_equal(at_its_place, 10);
+    }
 }
 
 // Of several events each has its own samples, losses and figures; what becomes
@@ -375,10 +501,11 @@ static void events(void **state UNUSED)
     };
     const u32 modes = PERF_ATTR_EXCLUDE_USER | PERF_ATTR_EXCLUDE_KERNEL;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct sprofile_options asked = { .flags = SPROFILE_O_STACKS };
         struct sprofile_info info = { .period = 1000 };
         struct perf_attr a;
         strcpy(info.event, cases[i].event);
-        perf_attr_make(&a, &info);
+        perf_attr_make(&a, &asked, &info);
         assert_int_equal(a.type, cases[i].type);
         assert_int_equal(a.config, cases[i].config);
         assert_int_equal(a.flags & modes, cases[i].flags);
@@ -461,6 +588,14 @@ static void cut_unfinished(void **state UNUSED)
     cut_everywhere(1, file_size);
 }
 
+static void cut_plain(void **state UNUSED)
+{
+    asked_flags = 0;
+    write_file(false);
+    asked_flags = SPROFILE_O_STACKS;
+    cut_everywhere(1, file_size);
+}
+
 static void cut_finished(void **state UNUSED)
 {
     struct perf_header h;
@@ -524,6 +659,8 @@ int main(void)
         cmocka_unit_test(cut_finished), cmocka_unit_test(not_ours),
         cmocka_unit_test(corrupt),      cmocka_unit_test(several),
         cmocka_unit_test(described),    cmocka_unit_test(cut_several),
+        cmocka_unit_test(plain),        cmocka_unit_test(cut_plain),
+        cmocka_unit_test(times),        cmocka_unit_test(started_often),
     };
     return cmocka_run_group_tests(tests, create, delete);
 }

@@ -242,6 +242,56 @@ static void test_no_memory_anywhere(void **state)
     assert_true(begun > all / 2 && begun < all);
 }
 
+// A chain of up to 20 functions, which has some of the outer ones in common
+// with the one before.
+static void add_deep_sample(u32 task, u32 *pc)
+{
+    u32 depth = random_below(21);
+    for (u32 i = 0; i < random_below(depth + 1); i++)
+        pc[20 - i] = 0x08049000 + random_below(3);
+    struct sprofile_sample *s =
+        add(SPROFILE_R_SAMPLE, sizeof(*s) + (1 + depth) * 4, 1000);
+    s->task = s->thread = task;
+    s->kernel_depth = depth == 0;
+    s->user_depth = depth;
+    s->pc[0] = 0xc0100000;
+    for (u32 i = 0; i < depth; i++)
+        s->pc[i] = pc[i];
+}
+
+// The tree is the same whether or not the last chain is known.
+static void test_last_chain(void **state)
+{
+    static struct samples with, without;
+    u32 pc[21] = { 0 };
+    (void)state;
+    assert_int_equal(samples_init(&with, read_nothing), 0);
+    assert_int_equal(samples_init(&without, read_nothing), 0);
+    stream_size = 0;
+    add_task(1, "/none/a");
+    add_task(2, "/none/b");
+    for (u32 n = 0; n < 5000; n++) {
+        add_deep_sample(1 + random_below(2), pc);
+        without.last.depth = 0;
+        samples_add_stream(&with, stream, stream_size);
+        samples_add_stream(&without, stream, stream_size);
+        stream_size = 0;
+        if (random_below(1000) == 0) {
+            samples_clear(&with);
+            samples_clear(&without);
+        }
+    }
+    assert_int_equal(with.chains.count, without.chains.count);
+    assert_memory_equal(with.chains.nodes, without.chains.nodes,
+                        with.chains.count * sizeof(with.chains.nodes[0]));
+    assert_int_equal(with.count, without.count);
+    for (u32 i = 0; i < with.count; i++)
+        assert_true(same(&with.counts[i], &without.counts[i]) &&
+                    with.counts[i].samples == without.counts[i].samples);
+    samples_free(&with);
+    samples_free(&without);
+}
+
 int main(void)
 {
     random_init();
@@ -250,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_every_length),
         cmocka_unit_test(test_in_pieces),
         cmocka_unit_test(test_no_memory_anywhere),
+        cmocka_unit_test(test_last_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

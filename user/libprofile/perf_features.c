@@ -69,16 +69,16 @@ static uint64_t raw_config(const char *event)
     return high << 32 | (value & 0xff) << 8 | (value >> 8 & 0xff);
 }
 
-void perf_attr_make(struct perf_attr *a, const struct sprofile_info *info)
+void perf_attr_make(struct perf_attr *a, const struct sprofile_options *asked,
+                    const struct sprofile_info *info)
 {
+    bool chains = asked->flags & SPROFILE_O_STACKS;
     *a = (struct perf_attr){
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof(*a),
         .config = PERF_SOFTWARE_CPU_CLOCK,
         .period = info->rate_hz != 0 ? info->rate_hz : info->period,
-        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                       PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CPU |
-                       PERF_SAMPLE_PERIOD | PERF_SAMPLE_IDENTIFIER,
+        .sample_type = PERF_SAMPLE_OURS | (chains ? PERF_SAMPLE_CALLCHAIN : 0),
         .read_format = PERF_READ_FORMAT_ID,
         .flags = PERF_ATTR_MMAP | PERF_ATTR_COMM | PERF_ATTR_TASK |
                  PERF_ATTR_SAMPLE_ID_ALL | PERF_ATTR_MMAP2 |
@@ -118,7 +118,7 @@ static void add_events(struct blob *b, const struct perf_event *events,
         const struct sprofile_info *info = events[i].info;
         uint64_t id = PERF_EVENT_ID(i);
         struct perf_attr a;
-        perf_attr_make(&a, info);
+        perf_attr_make(&a, events[i].asked, info);
         blob_add(b, &a, sizeof(a));
         add_word(b, 1); // ids
         add_string(b, count == 1 && info->event[0] == '\0'

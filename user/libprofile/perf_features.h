@@ -20,8 +20,9 @@ struct blob {
 void blob_add(struct blob *b, const void *bytes, size_t size);
 void blob_free(struct blob *b);
 
-// The event whose samples a session takes.
-void perf_attr_make(struct perf_attr *a, const struct sprofile_info *info);
+// The event whose samples a session takes; with chains if these were asked for.
+void perf_attr_make(struct perf_attr *a, const struct sprofile_options *asked,
+                    const struct sprofile_info *info);
 // What it is called among the others of its file: what it counts, or the source
 // of what is taken by time.
 const char *perf_event_name(const struct sprofile_info *info);

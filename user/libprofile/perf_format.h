@@ -2,6 +2,7 @@
 // little endian, every 64-bit field at a multiple of 8 bytes.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 // The file: header, ids, attributes, records; behind the records, once the file
@@ -47,6 +48,10 @@ struct perf_attr {
 #define PERF_SAMPLE_CPU (1u << 7)
 #define PERF_SAMPLE_PERIOD (1u << 8)
 #define PERF_SAMPLE_IDENTIFIER (1u << 16)
+// The fields of struct perf_sample, but for its chain.
+#define PERF_SAMPLE_OURS                                                     \
+    (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
+     PERF_SAMPLE_PERIOD | PERF_SAMPLE_IDENTIFIER)
 
 #define PERF_READ_FORMAT_ID 4
 
@@ -106,9 +111,11 @@ struct perf_sample {
     uint32_t cpu;
     uint32_t flags; // SPROFILE_F_... of the sample; perf does not look at it
     uint64_t period;
+    // With PERF_SAMPLE_CALLCHAIN; without it a sample ends here.
     uint64_t depth; // entries of chain[], the marks included
     uint64_t chain[];
 };
+#define PERF_SAMPLE_PLAIN offsetof(struct perf_sample, depth)
 // What follows is the kernel's chain, the user's.
 #define PERF_CONTEXT_KERNEL ((uint64_t)-128)
 #define PERF_CONTEXT_USER ((uint64_t)-512)
@@ -196,6 +203,7 @@ struct perf_build_id {
 _Static_assert(sizeof(struct perf_header) == 104, "");
 _Static_assert(sizeof(struct perf_file_attr) == 80, "");
 _Static_assert(sizeof(struct perf_sample) == 64, "");
+_Static_assert(PERF_SAMPLE_PLAIN == 56, "");
 _Static_assert(sizeof(struct perf_trailer) == 32, "");
 _Static_assert(sizeof(struct perf_mmap2) == 72, "");
 _Static_assert(sizeof(struct perf_build_id) == 36, "");

@@ -108,14 +108,25 @@ static void count_sample(struct reading *r, const struct timed_sample *p)
         f->sample(f->arg, p);
 }
 
+// Without its chain, whose `depth` entries are in the record.
+static bool get_sample(struct perf_sample *out, const struct perf_view *v,
+                       bool chains)
+{
+    if (!chains) {
+        out->depth = 0;
+        return perf_get(v, out, PERF_SAMPLE_PLAIN);
+    }
+    return perf_get(v, out, sizeof(*out)) &&
+           out->depth <= (v->head.size - sizeof(*out)) / sizeof(uint64_t);
+}
+
 static bool take_sample(struct reading *r, const struct perf_view *v)
 {
     struct samples *s = r->samples;
     struct perf_sample in;
     struct path path;
 
-    if (!perf_get(v, &in, sizeof(in)) || in.ip > UINT32_MAX ||
-        in.depth > (v->head.size - sizeof(in)) / sizeof(uint64_t))
+    if (!get_sample(&in, v, r->layout.chains) || in.ip > UINT32_MAX)
         return false;
     uint32_t event = perf_event_of(&r->layout, in.id);
     uint32_t number = find_file(r, event);
@@ -290,6 +301,7 @@ static void read_samples(struct reading *r)
     for (uint32_t i = 0; i < r->count; i++) {
         struct perf_file *f = &r->files[i];
         f->records = records;
+        f->chains = r->layout.chains;
         f->cut = r->layout.cut || walk.corrupt || walk.cut_bytes > 0;
         f->cut_bytes = walk.cut_bytes;
     }

@@ -35,6 +35,7 @@ struct perf_file {
     void (*sample)(void *arg, const struct timed_sample *s);
     void *arg;
     // What was found:
+    bool chains;   // samples have their callers
     bool has_info; // else `info` holds what the samples show, and no more
     struct sprofile_info info;
     struct sprofile_options asked;

@@ -2,11 +2,6 @@
 
 #include <string.h>
 
-#define SAMPLE_TYPE                                                 \
-    (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |          \
-     PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | \
-     PERF_SAMPLE_IDENTIFIER)
-
 static bool inside(uint64_t whole, uint64_t offset, uint64_t size)
 {
     return offset <= whole && size <= whole - offset;
@@ -22,12 +17,16 @@ static const char *take_attr(struct perf_layout *l, uint64_t offset,
     struct perf_file_attr a;
 
     memcpy(&a, l->bytes + offset, sizeof(a));
-    if (a.attr.sample_type != SAMPLE_TYPE)
+    bool chains = a.attr.sample_type & PERF_SAMPLE_CALLCHAIN;
+    if ((a.attr.sample_type & ~(uint64_t)PERF_SAMPLE_CALLCHAIN) !=
+        PERF_SAMPLE_OURS)
         return "its samples have other fields than Strobe's: it was written "
                "by another program; read it with perf";
+    if (event == 0)
+        l->chains = chains;
     if (l->events == 1)
         return NULL;
-    if (a.ids.size != sizeof(l->ids[0]) ||
+    if (chains != l->chains || a.ids.size != sizeof(l->ids[0]) ||
         !inside(l->size, a.ids.offset, a.ids.size))
         return not_as_ours;
     memcpy(&l->ids[event], l->bytes + a.ids.offset, sizeof(l->ids[0]));
@@ -125,7 +124,7 @@ uint64_t perf_time(const struct perf_view *v)
     struct perf_trailer end;
 
     if (v->head.type == PERF_RECORD_SAMPLE)
-        return perf_get(v, &sample, sizeof(sample)) ? sample.time : 0;
+        return perf_get(v, &sample, PERF_SAMPLE_PLAIN) ? sample.time : 0;
     if (v->head.type == PERF_RECORD_STROBE ||
         v->head.size < sizeof(v->head) + sizeof(end))
         return 0;

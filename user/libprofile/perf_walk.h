@@ -15,6 +15,7 @@ struct perf_layout {
     uint64_t data, data_end;       // the records; data_end is inside the file
     bool cut;                      // the writer was not done
     uint32_t events;               // 1 to PERF_EVENTS_MAX
+    bool chains;                   // samples have a chain
     uint64_t ids[PERF_EVENTS_MAX]; // of several: the id of each
 };
 

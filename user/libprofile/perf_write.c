@@ -1,15 +1,11 @@
 #include "perf_write.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "lib/types.h"
-#include "mapping.h"
 #include "perf_repair.h"
-#include "user_chain.h"
 
 #define PAGE 4096u
 #define KERNEL_BASE 0xc0000000u
@@ -20,10 +16,9 @@
 
 static const char padding[8];
 
-// Errors stay in w->file: perf_write_end sees them.
 static void put(struct perf_writer *w, const void *bytes, size_t size)
 {
-    fwrite(bytes, 1, size, w->file);
+    output_add(&w->out, bytes, size);
 }
 
 static void put_padded(struct perf_writer *w, const void *bytes, size_t size)
@@ -50,10 +45,23 @@ static void put_strobe(struct perf_writer *w, uint32_t kind, const void *bytes,
 
 // --- times and tasks --------------------------------------------------------
 
-static uint64_t nanoseconds(const struct perf_writer *w, uint64_t tsc)
+static void start_clock(struct perf_clock *c, uint64_t tsc_hz)
 {
-    return tsc / w->tsc_hz * NS_PER_SECOND +
-           tsc % w->tsc_hz * NS_PER_SECOND / w->tsc_hz;
+    *c = (struct perf_clock){ .tsc_hz = tsc_hz > 0 ? tsc_hz : 1 };
+    c->scale = ((uint64_t)NS_PER_SECOND << 32) / c->tsc_hz;
+}
+
+// Records come in the order of time, or nearly so: within a second the division
+// by the frequency is a multiplication, whose result may be 2 ns too low. It
+// never runs backwards: each second begins where it should.
+static uint64_t nanoseconds(struct perf_clock *c, uint64_t tsc)
+{
+    if (tsc - c->second_tsc >= c->tsc_hz) {
+        uint64_t seconds = tsc / c->tsc_hz;
+        c->second_tsc = seconds * c->tsc_hz;
+        c->second_ns = seconds * NS_PER_SECOND;
+    }
+    return c->second_ns + ((tsc - c->second_tsc) * c->scale >> 32);
 }
 
 static struct perf_trailer trailer(uint32_t pid, uint32_t tid, uint64_t time,
@@ -121,16 +129,26 @@ static bool read_mapping(const struct images *images, const struct image *i,
     return found;
 }
 
+static bool has_its_id(const struct mapping *m, const struct image *i)
+{
+    return m->build_id_size == i->build_id_size &&
+           memcmp(m->build_id, i->build_id, i->build_id_size) == 0;
+}
+
 // Where the image's code lies. Of a file that cannot be read any more, or was
-// replaced, nobody knows: then all of the user's space is its.
+// replaced, nobody knows: then all of the user's space is its. What has a build
+// id stays as it is, and is read once.
 static void find_mapping(const struct samples *s, uint32_t image,
                          struct mapping *m)
 {
-    const struct image *i = &s->images.list[image];
+    struct image *i = &s->images.list[image];
+    *m = i->mapping;
+    if (m->size > 0)
+        return;
     bool found = read_mapping(&s->images, i, m);
-    if (found && (i->build_id_size == 0 ||
-                  (m->build_id_size == i->build_id_size &&
-                   memcmp(m->build_id, i->build_id, i->build_id_size) == 0)))
+    if (found && i->build_id_size > 0 && has_its_id(m, i))
+        i->mapping = *m;
+    if (found && (i->build_id_size == 0 || has_its_id(m, i)))
         return;
     *m = (struct mapping){
         .address = PAGE,
@@ -140,25 +158,31 @@ static void find_mapping(const struct samples *s, uint32_t image,
     memcpy(m->build_id, i->build_id, i->build_id_size);
 }
 
+static void find_vdso(struct perf_writer *w, const struct samples *s)
+{
+    size_t size;
+    void *bytes = s->images.read("[vdso]", &size);
+    if (bytes != NULL)
+        mapping_find(&w->vdso, bytes, size);
+    free(bytes);
+    w->vdso.address = s->vdso;
+    w->vdso.size = VDSO_BYTES;
+}
+
 static void put_image(struct perf_writer *w, const struct perf_trailer *t,
                       uint32_t image)
 {
     struct samples *s = w->streams[0].samples;
-    struct mapping m, vdso = { 0 };
+    struct mapping m;
     if (image == IMAGE_KERNEL || image == IMAGE_UNKNOWN)
         return;
     find_mapping(s, image, &m);
     put_mapping(w, t, &m, PERF_MISC_USER, s->images.list[image].path);
     if (s->vdso == 0)
         return;
-    size_t size;
-    void *bytes = s->images.read("[vdso]", &size);
-    if (bytes != NULL)
-        mapping_find(&vdso, bytes, size);
-    free(bytes);
-    vdso.address = s->vdso;
-    vdso.size = VDSO_BYTES;
-    put_mapping(w, t, &vdso, PERF_MISC_USER, PERF_VDSO_PATH);
+    if (w->vdso.size == 0)
+        find_vdso(w, s);
+    put_mapping(w, t, &w->vdso, PERF_MISC_USER, PERF_VDSO_PATH);
 }
 
 // The kernel's code, as its symbols tell; what it starts with, before it runs
@@ -190,7 +214,7 @@ static void take_task(void *arg, const struct sprofile_task *r)
 {
     struct perf_stream *s = arg;
     struct perf_writer *w = s->writer;
-    uint64_t time = nanoseconds(w, r->head.time);
+    uint64_t time = nanoseconds(&w->clock, r->head.time);
     struct perf_trailer t = trailer(r->task, r->task, time, r->head.cpu);
     struct perf_task p = {
         .head = { PERF_RECORD_FORK, 0, sizeof(p) },
@@ -246,6 +270,7 @@ static void name_thread(struct perf_stream *e, const struct stream_sample *s,
 // --- samples ----------------------------------------------------------------
 
 #define CHAIN_MAX (UINT8_MAX + USER_CHAIN_MAX + 2)
+#define SAMPLE_MAX (sizeof(struct perf_sample) + CHAIN_MAX * sizeof(uint64_t))
 
 // One chain and its mark. Callers are told by the last byte of their call: the
 // address behind it may be another function's, and perf does not look before
@@ -262,32 +287,31 @@ static uint32_t add_chain(uint64_t *out, uint64_t mark, const uint32_t *pc,
     return 1 + depth;
 }
 
-static uint32_t make_chain(struct perf_stream *e, const struct stream_sample *s,
-                           const struct program *p, uint64_t *out)
+static uint32_t make_chain(const struct counted_sample *s, uint64_t *out)
 {
-    uint32_t user[USER_CHAIN_MAX];
-    uint32_t depth = user_chain(&e->samples->images,
-                                p != NULL ? p->image : IMAGE_UNKNOWN, s, user);
+    const struct stream_sample *in = s->in;
     // Who called the idle loop is always the same, and most samples are idle.
-    bool idle = s->flags & SPROFILE_F_IDLE;
-    uint32_t n = add_chain(out, PERF_CONTEXT_KERNEL, s->kernel,
-                           idle ? MIN(s->kernel_depth, 1u) : s->kernel_depth);
-    return n + add_chain(out + n, PERF_CONTEXT_USER, user, depth);
+    bool idle = in->flags & SPROFILE_F_IDLE;
+    uint32_t n = add_chain(out, PERF_CONTEXT_KERNEL, in->kernel,
+                           idle ? MIN(in->kernel_depth, 1u) : in->kernel_depth);
+    return n + add_chain(out + n, PERF_CONTEXT_USER, s->user, s->user_depth);
 }
 
-static void take_sample(void *arg, const struct stream_sample *in)
+static void take_sample(void *arg, const struct counted_sample *counted)
 {
     struct perf_stream *e = arg;
     struct perf_writer *w = e->writer;
-    uint64_t chain[CHAIN_MAX], time = nanoseconds(w, in->time);
-    const struct program *p =
-        programs_find(&e->samples->programs, in->task, in->time);
-    uint32_t depth = make_chain(e, in, p, chain);
+    const struct stream_sample *in = counted->in;
+    uint64_t time = nanoseconds(&w->clock, in->time);
+    name_thread(e, in, counted->program, time);
+    struct perf_sample *s = output_room(&w->out, SAMPLE_MAX);
+    uint32_t depth = e->chains ? make_chain(counted, s->chain) : 0;
+    size_t size = e->chains ? sizeof(*s) + depth * sizeof(s->chain[0])
+                            : PERF_SAMPLE_PLAIN;
     bool kernel = in->kernel_depth > 0;
-    struct perf_sample s = {
+    *s = (struct perf_sample){
         .head = { PERF_RECORD_SAMPLE,
-                  kernel ? PERF_MISC_KERNEL : PERF_MISC_USER,
-                  sizeof(s) + depth * sizeof(chain[0]) },
+                  kernel ? PERF_MISC_KERNEL : PERF_MISC_USER, size },
         .id = e->id,
         .ip = kernel ? in->kernel[0] : in->user[0],
         .pid = in->task,
@@ -299,9 +323,7 @@ static void take_sample(void *arg, const struct stream_sample *in)
         .depth = depth,
     };
     w->time = MAX(w->time, time);
-    name_thread(e, in, p, time);
-    put(w, &s, sizeof(s));
-    put(w, chain, depth * sizeof(chain[0]));
+    output_take(&w->out, size);
 }
 
 static void take_lost(void *arg, uint32_t cpu, uint64_t count)
@@ -336,7 +358,7 @@ static void put_header(struct perf_writer *w, const struct perf_event *events)
     for (uint32_t i = 0; i < w->count; i++) {
         struct perf_file_attr a = { .ids = { sizeof(h) + i * sizeof(uint64_t),
                                              sizeof(uint64_t) } };
-        perf_attr_make(&a.attr, events[i].info);
+        perf_attr_make(&a.attr, events[i].asked, events[i].info);
         put(w, &a, sizeof(a));
     }
 }
@@ -358,35 +380,18 @@ static void put_features(struct perf_writer *w, const struct perf_facts *facts,
     }
 }
 
-// For reading, too: it is sealed by what it holds.
-static FILE *create(const char *path, const char **problem)
-{
-    struct stat st;
-    FILE *file = fopen(path, "w+e");
-    if (file == NULL) {
-        *problem = strerror(errno);
-        return NULL;
-    }
-    if (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode))
-        return file;
-    fclose(file);
-    *problem = "it must be a file, for its beginning is written again at the "
-               "end";
-    return NULL;
-}
-
 static void begin_stream(struct perf_writer *w, uint32_t event,
-                         struct samples *samples)
+                         const struct perf_event *e)
 {
     struct perf_stream *s = &w->streams[event];
     *s = (struct perf_stream){
         .writer = w,
         .id = PERF_EVENT_ID(event),
-        .samples = samples,
-        .reader = { .sample = take_sample,
-                    .task = take_task,
-                    .lost = take_lost,
-                    .arg = s },
+        .samples = e->samples,
+        .chains = e->asked->flags & SPROFILE_O_STACKS,
+    };
+    s->samples->observer = (struct samples_observer){
+        .sample = take_sample, .task = take_task, .lost = take_lost, .arg = s
     };
 }
 
@@ -394,17 +399,13 @@ const char *perf_write_begin(struct perf_writer *w, const char *path,
                              const struct perf_facts *facts,
                              const struct perf_event *events, uint32_t count)
 {
-    const char *problem = NULL;
-    uint64_t tsc_hz = events[0].info->tsc_hz;
-    *w = (struct perf_writer){
-        .tsc_hz = tsc_hz > 0 ? tsc_hz : 1,
-        .count = count,
-    };
-    for (uint32_t i = 0; i < count; i++)
-        begin_stream(w, i, events[i].samples);
-    w->file = create(path, &problem);
-    if (w->file == NULL)
+    *w = (struct perf_writer){ .count = count };
+    start_clock(&w->clock, events[0].info->tsc_hz);
+    const char *problem = output_open(&w->out, path);
+    if (problem != NULL)
         return problem;
+    for (uint32_t i = 0; i < count; i++)
+        begin_stream(w, i, &events[i]);
     put_header(w, events);
     put_features(w, facts, events);
     for (uint32_t i = 0; i < count; i++)
@@ -417,30 +418,27 @@ const char *perf_write_begin(struct perf_writer *w, const char *path,
     return NULL;
 }
 
-void perf_write_stream(struct perf_writer *w, uint32_t event, const void *bytes,
-                       size_t size)
+void perf_write_flush(struct perf_writer *w)
 {
-    if (w->file == NULL)
-        return;
-    stream_read(&w->streams[event].reader, bytes, size);
-    fflush(w->file);
+    if (w->out.buffer != NULL)
+        output_flush(&w->out);
 }
 
 void perf_write_info(struct perf_writer *w, uint32_t event,
                      const struct sprofile_info *info)
 {
-    if (w->file == NULL)
+    if (w->out.buffer == NULL)
         return;
     put_strobe(w, PERF_STROBE_INFO | event << PERF_STROBE_EVENT_SHIFT, info,
                sizeof(*info));
-    fflush(w->file);
+    output_flush(&w->out);
 }
 
 void perf_write_totals(struct perf_writer *w, uint32_t event,
                        const struct sprofile_info *info)
 {
     struct perf_stream *s = &w->streams[event];
-    if (w->file == NULL)
+    if (w->out.buffer == NULL)
         return;
     // The stream tells of those ahead of a sample that did find room.
     if (info->lost > s->lost)
@@ -451,15 +449,18 @@ void perf_write_totals(struct perf_writer *w, uint32_t event,
 const char *perf_write_end(struct perf_writer *w)
 {
     struct perf_repaired r;
-    if (w->file == NULL)
+    if (w->out.buffer == NULL)
         return NULL;
-    const char *problem = ferror(w->file) ? "some of it could not be written: "
-                                            "is there no room any more?"
-                                          : NULL;
-    const char *broken = perf_repair(fileno(w->file), &r);
-    fclose(w->file);
-    for (uint32_t i = 0; i < w->count; i++)
+    output_flush(&w->out);
+    const char *problem = w->out.failed ? "some of it could not be written: "
+                                          "is there no room any more?"
+                                        : NULL;
+    const char *broken = perf_repair(w->out.fd, &r);
+    output_close(&w->out);
+    for (uint32_t i = 0; i < w->count; i++) {
+        w->streams[i].samples->observer = (struct samples_observer){ 0 };
         known_threads_free(&w->streams[i].named);
+    }
     *w = (struct perf_writer){ 0 };
     return problem != NULL ? problem : broken;
 }

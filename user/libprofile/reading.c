@@ -17,7 +17,7 @@ static void take_piece(void *arg, const void *bytes, size_t size)
     struct reading *r = p->reading;
 
     samples_add_stream(&r->events->list[p->event].samples, bytes, size);
-    recording_take(&r->recording, p->event, bytes, size);
+    recording_flush(&r->recording);
 }
 
 static void broke(struct event *e)

@@ -56,12 +56,11 @@ static void write_infos(struct recording *r)
     }
 }
 
-void recording_take(struct recording *r, uint32_t event, const void *bytes,
-                    size_t size)
+void recording_flush(struct recording *r)
 {
     if (r->path == NULL)
         return;
-    perf_write_stream(&r->writer, event, bytes, size);
+    perf_write_flush(&r->writer);
     if (now_ms() < r->next_info_ms)
         return;
     write_infos(r);

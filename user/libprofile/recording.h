@@ -17,9 +17,8 @@ struct recording {
 // programs there are. `command`: of this program, all of it.
 void recording_begin(struct recording *r, char *const *command,
                      struct events *events);
-// Takes a piece of the stream of one event, that its samples have taken.
-void recording_take(struct recording *r, uint32_t event, const void *bytes,
-                    size_t size);
+// Writes what the samples have counted since the last time.
+void recording_flush(struct recording *r);
 // When the events have told their totals. False: the file is not what it should
 // be; it has been said why.
 bool recording_end(struct recording *r);

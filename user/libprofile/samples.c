@@ -1,5 +1,6 @@
 #include "samples.h"
 
+#include "lib/types.h"
 #include "user_chain.h"
 
 #include <stdlib.h>
@@ -89,17 +90,39 @@ static struct place place_in(const struct samples *s, uint32_t image,
     return (struct place){ image, address };
 }
 
-// From the outermost caller inwards.
-static uint32_t add_user(struct samples *s, const struct stream_sample *in,
-                         uint32_t image)
+// How many callers it has in common with the last chain, from the outermost on.
+static uint32_t count_common(const struct last_chain *last, uint32_t image,
+                             const uint32_t *chain, uint32_t callers)
 {
-    uint32_t chain[USER_CHAIN_MAX];
-    uint32_t n = user_chain(&s->images, image, in, chain);
-    uint32_t node = CHAIN_ROOT;
-    while (n-- > 0)
-        node = chains_add(&s->chains, node,
-                          place_in(s, image, chain[n] - (n > 0)));
-    return node;
+    uint32_t most = MIN(callers, last->depth), n = 0;
+    if (image != last->image)
+        return 0;
+    while (n < most && chain[callers - n] == last->back[n])
+        n++;
+    return n;
+}
+
+// From the outermost caller inwards. A node is known by its place and those of
+// its callers.
+static uint32_t add_user(struct samples *s, uint32_t image,
+                         const uint32_t *chain, uint32_t depth)
+{
+    struct last_chain *last = &s->last;
+    if (depth == 0)
+        return CHAIN_ROOT;
+    uint32_t callers = depth - 1;
+    uint32_t n = count_common(last, image, chain, callers);
+    uint32_t node = n > 0 ? last->node[n - 1] : CHAIN_ROOT;
+    for (; n < callers; n++) {
+        uint32_t back = chain[callers - n];
+        node = chains_add(&s->chains, node, place_in(s, image, back - 1));
+        last->back[n] = back;
+        last->node[n] = node;
+    }
+    last->image = image;
+    // A chain that was cut is looked up again: each time is counted.
+    last->depth = s->chains.cut == 0 ? callers : 0;
+    return chains_add(&s->chains, node, place_in(s, image, chain[0]));
 }
 
 static enum sample_mode mode_of(uint32_t flags)
@@ -116,7 +139,9 @@ static void take_sample(void *arg, const struct stream_sample *in)
     struct samples *s = arg;
     const struct program *p = programs_find(&s->programs, in->task, in->time);
     uint32_t image = p != NULL ? p->image : IMAGE_UNKNOWN;
-    uint32_t node = add_user(s, in, image);
+    uint32_t user[USER_CHAIN_MAX];
+    uint32_t depth = user_chain(&s->images, image, in, user);
+    uint32_t node = add_user(s, image, user, depth);
     for (uint32_t i = in->kernel_depth; i-- > 0;)
         node =
             chains_add(&s->chains, node,
@@ -134,11 +159,13 @@ static void take_sample(void *arg, const struct stream_sample *in)
         .period = in->period,
     };
     samples_count(s, &c);
+    if (s->observer.sample != NULL)
+        s->observer.sample(s->observer.arg,
+                           &(struct counted_sample){ in, p, user, depth });
 }
 
-static void take_task(void *arg, const struct sprofile_task *t)
+static void count_task(struct samples *s, const struct sprofile_task *t)
 {
-    struct samples *s = arg;
     struct program p = { .task = t->task,
                          .parent = t->parent,
                          .time = t->head.time };
@@ -149,10 +176,20 @@ static void take_task(void *arg, const struct sprofile_task *t)
     programs_add(&s->programs, &p);
 }
 
+static void take_task(void *arg, const struct sprofile_task *t)
+{
+    struct samples *s = arg;
+    count_task(s, t);
+    if (s->observer.task != NULL)
+        s->observer.task(s->observer.arg, t);
+}
+
 static void take_lost(void *arg, uint32_t cpu, uint64_t n)
 {
-    (void)cpu;
-    ((struct samples *)arg)->lost += n;
+    struct samples *s = arg;
+    s->lost += n;
+    if (s->observer.lost != NULL)
+        s->observer.lost(s->observer.arg, cpu, n);
 }
 
 int samples_init(struct samples *s, image_reader read)
@@ -183,7 +220,7 @@ void samples_free(struct samples *s)
 
 void samples_clear(struct samples *s)
 {
-    s->count = 0;
+    s->count = s->last.depth = 0;
     s->total = s->period = s->uncounted = s->lost = 0;
     for (uint32_t i = 0; i < s->room; i++)
         s->buckets[i] = NONE;

@@ -24,6 +24,31 @@ struct sample_count {
     uint32_t next; // in its bucket
 };
 
+// A sample of the stream as it was counted.
+struct counted_sample {
+    const struct stream_sample *in;
+    const struct program *program; // NULL: not known
+    const uint32_t *user;          // the user's chain made whole
+    uint32_t user_depth;
+};
+
+// Is called with what the stream says once it is counted; any may be NULL.
+struct samples_observer {
+    void (*sample)(void *arg, const struct counted_sample *s);
+    void (*task)(void *arg, const struct sprofile_task *t);
+    void (*lost)(void *arg, uint32_t cpu, uint64_t count);
+    void *arg;
+};
+
+// The callers of the last user's chain, the outermost first, and their nodes:
+// the next chain begins like it as a rule, and so has no need of the hash
+// table.
+struct last_chain {
+    uint32_t image, depth;
+    uint32_t back[USER_CHAIN_MAX]; // return addresses
+    uint32_t node[USER_CHAIN_MAX];
+};
+
 struct samples {
     struct images images;
     struct programs programs;
@@ -36,6 +61,8 @@ struct samples {
     uint64_t uncounted; // no memory for more counts
     uint64_t lost;      // as the stream says
     struct stream_reader reader;
+    struct samples_observer observer;
+    struct last_chain last;
 };
 
 // -1: no memory. Give it its place first: the reader points to it.
