@@ -118,6 +118,7 @@ int command_export(int argc, char *argv[])
         profile_open(&p, path, &settings.common);
     profile_view(&v, &p, BY_SYMBOL, &filter);
     profile_complain(&p);
+    profile_complain_calls(&p);
     struct export e = { &p, &v, &filter, settings.program, NULL };
     e.out = open_output();
     format->write(&e);

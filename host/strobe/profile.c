@@ -182,6 +182,14 @@ void profile_complain(struct profile *p)
     }
 }
 
+void profile_complain_calls(const struct profile *p)
+{
+    if (!p->files[0].chains)
+        complain("%s: its samples have no callers: profile -g -o FILE and "
+                 "sprofile -g -o FILE record them",
+                 p->path);
+}
+
 // --- names ------------------------------------------------------------------
 
 const char *profile_program_name(const struct profile *p, uint32_t task,

@@ -100,6 +100,8 @@ const char *profile_title(const struct profile *p);
 // Says on standard error which files were not found, of each once. After a view
 // was made.
 void profile_complain(struct profile *p);
+// Says it when the samples have no callers, to show calls by.
+void profile_complain_calls(const struct profile *p);
 // What a task was called when it ran that program (programs.h).
 const char *profile_program_name(const struct profile *p, uint32_t task,
                                  uint32_t program);

@@ -59,6 +59,7 @@ static void show(struct profile *p, void *arg)
     profile_view(&v, p, BY_SYMBOL, filter);
     profile_tree(&t, p, &v, filter, settings.inverted);
     profile_complain(p);
+    profile_complain_calls(p);
     profile_header(stdout, p, p->files, &v);
     struct named named = { p, profile_only_image(p) };
     tree_print(&t, &v, settings.inverted, settings.min, "--min 0",

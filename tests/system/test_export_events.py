@@ -20,7 +20,7 @@ SOURCES = ("lapic", "nmi-hpet")
 @pytest.fixture(scope="module")
 def events(tmp_path_factory):
     folder = tmp_path_factory.mktemp("events")
-    result = vm("sprofile --json -s lapic,nmi-hpet -o /out/all.data"
+    result = vm("sprofile -g --json -s lapic,nmi-hpet -o /out/all.data"
                 f" sh -c 'tester 9 & lua -e \"{LUA}\"; wait' >/out/all.json",
                 "--get", str(folder), "--icount", "1", smp=2)
     assert result.status == 0, result

@@ -22,9 +22,11 @@ SERENITY_BYTES = 617  # of a sample
 # do it, and of one the writer is killed.
 SCRIPT = f"""
 cd /out
-profile --json -o one.perf /bin/tester 20 >one.json
-profile -R --json -o two.perf /bin/tester 4 >two.json
-sprofile --json -R -F 2000 -o all.perf {SYSTEM} >all.json 2>/dev/null
+profile -g --json -o one.perf /bin/tester 20 >one.json
+profile -g -R --json -o two.perf /bin/tester 4 >two.json
+profile --json -o plain.perf /bin/tester 20 >plain.json
+sprofile --json -F 2000 -o flat.perf {SYSTEM} >flat.json 2>/dev/null
+sprofile -g --json -R -F 2000 -o all.perf {SYSTEM} >all.json 2>/dev/null
 size=$(stat -c %s all.perf)
 head -c $((size / 2 + 1)) all.perf >half.perf; profile --repair half.perf
 head -c $((size - 7)) all.perf >most.perf; profile --repair most.perf
@@ -108,7 +110,7 @@ def counts(rows):
     return sums
 
 
-@pytest.mark.parametrize("name", ("one", "all"))
+@pytest.mark.parametrize("name", ("one", "all", "plain", "flat"))
 def test_functions(out, name):
     """Each function, of the kernel and of programs, has as many samples as the
     guest's own table says."""
@@ -145,6 +147,19 @@ def test_call_graph(out):
     text = perf(out, "report", *symbols("one.perf"), "--stdio", "--children",
                 "-g", "caller", "-F", "overhead_children,sym")
     assert re.search(r"100\.00%.*\[\.\] main", text), text
+
+
+@pytest.mark.parametrize("name", ("plain", "flat"))
+def test_without_callers(out, name):
+    """Without -g samples have no chains, as perf record without it: one place
+    each, which is the right one (test_functions), and 56 bytes."""
+    assert "|CALLCHAIN" in perf(out, "evlist", "-v", "-i", "all.perf")
+    assert "CALLCHAIN" not in perf(out, "evlist", "-v", "-i", f"{name}.perf")
+    taken = told(out, name)["taken"] - told(out, name)["lost"]
+    text = perf(out, "script", *symbols(f"{name}.perf"), "-F", "ip,sym")
+    assert len(text.splitlines()) == taken > 100
+    dump = perf(out, "report", "-i", f"{name}.perf", "-D")
+    assert len(re.findall(r" \[0x38\]: PERF_RECORD_SAMPLE\(", dump)) == taken
 
 
 def test_cpus_and_threads(out):
@@ -190,7 +205,7 @@ def test_header(out):
     assert "hostname : strobe" in text
     assert "arch : i686" in text
     assert "nrcpus online : 4" in text
-    assert "cmdline : sprofile --json -R -F 2000 -o all.perf sh -c" in text
+    assert "cmdline : sprofile -g --json -R -F 2000 -o all.perf sh -c" in text
     assert "name = cpu-clock" in text
 
 

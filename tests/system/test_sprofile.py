@@ -154,7 +154,8 @@ def test_exec_has_no_callers_in_the_next_program(tmp_path):
     """Behind the point of no return the program that called exec is gone: its
     addresses mean nothing in the one that comes. (What profile starts is held
     up there, by the profiler's own settling.)"""
-    result = vm("sprofile -F 20000 -o /out/f sh -c 'n=0; while [ $n -lt 20 ]; do"
+    result = vm("sprofile -g -F 20000 -o /out/f"
+                " sh -c 'n=0; while [ $n -lt 20 ]; do"
                 " profile -F 10 tester 0 >/dev/null; n=$((n+1)); done'",
                 "--get", str(tmp_path))
     assert result.status == 0, result

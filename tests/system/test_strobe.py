@@ -23,7 +23,7 @@ OVERFLOW = 70_000  # samples, more than 16 bits hold
 def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("strobe")
     result = vm("profile -g --json -o /out/one.data tester 20 >/out/one.json;"
-                "sprofile -F 2000 --json -o /out/all.data"
+                "sprofile -g -F 2000 --json -o /out/all.data"
                 f" sh -c 'tester 4 & lua -e \"{LUA}\"; wait' >/out/all.json",
                 "--get", str(folder), "--icount", "1", smp=2)
     assert result.status == 0, result

@@ -315,7 +315,9 @@ static uint64_t measure(const struct operation *o)
 static const struct suite {
     const char *name;
     void (*measure)(void);
-} suites[] = { { "watch", watch }, { "sampling", sampling } };
+} suites[] = { { "watch", watch },
+               { "sampling", sampling },
+               { "recording", recording } };
 #define SUITES (sizeof(suites) / sizeof(suites[0]))
 
 static bool is_among(const char *name, char *names[])

@@ -12,3 +12,8 @@ void watch(void);
 
 // What profiling costs: lines "NAME INSTRUCTIONS". (sampling.c)
 void sampling(void);
+// Calls `what` with 17 functions on the stack.
+uint32_t on_deep_stack(uint32_t (*what)(void));
+
+// What it costs the tool that records. (recording.c)
+void recording(void);

@@ -105,6 +105,11 @@ static __attribute__((noinline)) uint32_t deeper(unsigned depth,
     return result;
 }
 
+uint32_t on_deep_stack(uint32_t (*what)(void))
+{
+    return deeper(FRAMES, what);
+}
+
 static uint32_t sampled(uint32_t hz, uint32_t flags, uint32_t (*what)(void))
 {
     struct sprofile_options o = {
@@ -115,7 +120,8 @@ static uint32_t sampled(uint32_t hz, uint32_t flags, uint32_t (*what)(void))
     struct profile_session s;
 
     must(profile_begin(&s, getpid(), &o) == 0, "a profile session");
-    uint32_t result = flags & SPROFILE_O_STACKS ? deeper(FRAMES, what) : what();
+    bool stacks = flags & SPROFILE_O_STACKS;
+    uint32_t result = stacks ? on_deep_stack(what) : what();
     profile_end(&s);
     return result;
 }

@@ -51,7 +51,9 @@ static const char options_text[] =
     "  -r LOW-HIGH the same of these addresses (hexadecimal; below the "
     "program's\n"
     "              code: from its start)\n"
-    "  -o FILE     all of it into FILE, too, for perf and strobe (perf.data)\n"
+    "  -o FILE     all of it into FILE, too, for perf and strobe (perf.data); "
+    "with\n"
+    "              -g or -G each sample with its callers\n"
     "  -t TASK     the running task with this id, until it ends; ^C or a key:\n"
     "              p prints, a pauses and goes on, e ends, q quits\n"
     "  --json      the report as JSON\n"
@@ -190,7 +192,6 @@ static void take_option(struct settings *s, int c, bool *list)
         break;
     case 'o':
         s->output = optarg;
-        o->flags |= SPROFILE_O_STACKS;
         break;
     case 't':
         s->task = number("-t", optarg, 1, INT_MAX);

@@ -35,6 +35,7 @@ static const char usage_text[] =
     "  -n ROWS     of each list; 0: all (20)\n"
     "  -a          a list for each CPU instead of each program\n"
     "  -o FILE     all of it into FILE, too, for perf and strobe (perf.data)\n"
+    "  -g          each sample with its callers, in FILE and in JSON\n"
     "  --json      everything, as JSON\n"
     "  --help      this text\n"
     "sprofile's own samples are left out. The exit status is the command's.\n";
@@ -110,6 +111,8 @@ static void take_option(struct settings *s, int c)
         break;
     case 'o':
         s->output = optarg;
+        break;
+    case 'g':
         o->flags |= SPROFILE_O_STACKS;
         break;
     case 'j':
@@ -139,13 +142,18 @@ static void parse(struct settings *s, int argc, char *argv[])
         argc--;
     }
     // The + leaves the command's own options to the command.
-    while ((c = getopt_long(argc, argv, "+F:s:e:c:Rt:p:n:ao:h", options,
+    while ((c = getopt_long(argc, argv, "+F:s:e:c:Rt:p:n:ao:gh", options,
                             NULL)) != -1)
         take_option(s, c);
     if (argv[optind] != NULL)
         s->command = argv + optind;
     if (s->live && (s->json || s->rows == 0 || s->rows > TOP_ROWS)) {
         complain("top shows 1 to %d rows, and no JSON", TOP_ROWS);
+        bad_usage();
+    }
+    if (s->options.flags & SPROFILE_O_STACKS && !s->json && s->output == NULL) {
+        complain("-g: callers are shown in a file (-o FILE) and in JSON "
+                 "(--json) only");
         bad_usage();
     }
 }
