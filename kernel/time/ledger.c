@@ -122,11 +122,16 @@ void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out)
     out->elapsed = now - l->began;
 }
 
+// Each try with interrupts off: where a timer interrupts more often than a try
+// takes there would be no end.
 void ledger_sums(u32 cpu, struct ledger_sums *out)
 {
-    u32 seq;
+    bool again;
     do {
-        seq = ledger_read_begin(cpu);
+        u32 flags = irq_save();
+        u32 seq = ledger_read_begin(cpu);
         ledger_sums_at(cpu, rdtsc(), out);
-    } while (ledger_read_retry(cpu, seq));
+        again = ledger_read_retry(cpu, seq);
+        irq_restore(flags);
+    } while (again);
 }
