@@ -105,12 +105,16 @@ struct sprofile_info {
     uint64_t throttled;  // ticks not looked at: sampling took too much
     uint64_t unreadable; // chains that ended at memory that is not there
     uint64_t tasks_lost; // SPROFILE_R_TASK that found no room
-    uint64_t cycles;     // TSC cycles spent sampling for this session
+    // TSC cycles that the interrupts took of all CPUs, from entry to exit;
+    // where sessions share them, this one's part.
+    uint64_t cycles;
     uint64_t tsc_hz;
     uint64_t elapsed_ns; // since BEGIN, without pauses
     // What the kernel argument sampler= names, where it could not be had and
     // `source` was taken instead; else "".
     char instead_of[SPROFILE_SOURCE_NAME];
+    uint64_t tool_cycles; // TSC cycles of the task that profiles, all CPUs
+    uint64_t interrupts;  // that `cycles` are those of
 };
 
 #define SPROFILE_COUNTS_MAX 16

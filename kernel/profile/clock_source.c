@@ -30,7 +30,7 @@ static void take(const struct clock_source *s, u32 ticks)
 {
     struct sample_hit hit = { this_cpu()->irq_frame, ticks,
                               (u64)ticks * s->period, rdtsc() };
-    sample_take(&s->source, &hit);
+    sample_take_irq(&s->source, &hit);
 }
 
 static void lapic_tick(struct ticker *t UNUSED, u32 ticks)

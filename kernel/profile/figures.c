@@ -70,6 +70,7 @@ void sessions_each(void (*fn)(const struct sysinfo_session *, void *),
                    void *arg)
 {
     mutex_lock(&sessions_lock);
+    costs_divide();
     for (u32 i = 0; i < SESSIONS_MAX; i++) {
         struct sysinfo_session record;
         if (!slots[i])
@@ -83,6 +84,7 @@ void sessions_each(void (*fn)(const struct sysinfo_session *, void *),
 void session_totals(struct sysinfo_sampling *out)
 {
     mutex_lock(&sessions_lock);
+    costs_divide();
     struct sprofile_info sum = ended;
     *out = (struct sysinfo_sampling){ .most = SESSIONS_MAX, .begun = begun };
     for (u32 i = 0; i < SESSIONS_MAX; i++) {

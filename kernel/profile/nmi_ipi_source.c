@@ -22,12 +22,6 @@ static struct {
     bool early; // more than one tick was counted for one NMI
 } per_cpu[CPU_MAX];
 
-static void take(const struct trapframe *tf, u32 ticks)
-{
-    struct sample_hit hit = { tf, ticks, (u64)ticks * ticker.period, rdtsc() };
-    sample_take(&nmi_ipi_source, &hit);
-}
-
 static bool on_nmi(struct nmi_user *user UNUSED, const struct trapframe *tf)
 {
     u32 cpu = this_cpu()->id;
@@ -38,7 +32,8 @@ static bool on_nmi(struct nmi_user *user UNUSED, const struct trapframe *tf)
     per_cpu[cpu].early = ticks > 1;
     if (!ticks)
         return early;
-    take(tf, ticks);
+    struct sample_hit hit = { tf, ticks, (u64)ticks * ticker.period, rdtsc() };
+    sample_take(&nmi_ipi_source, &hit);
     return true;
 }
 
@@ -48,7 +43,9 @@ static void tick(struct ticker *t UNUSED, u32 ticks)
 {
     __atomic_store_n(&sent, sent + ticks, __ATOMIC_RELEASE);
     nmi_send_others();
-    take(this_cpu()->irq_frame, ticks);
+    struct sample_hit hit = { this_cpu()->irq_frame, ticks,
+                              (u64)ticks * ticker.period, rdtsc() };
+    sample_take_irq(&nmi_ipi_source, &hit);
 }
 
 static void start_here(void *arg)
@@ -99,6 +96,7 @@ static const struct sample_source nmi_ipi_source = {
     .min_hz = 1,
     .max_hz = 20000,
     .nmi = true,
+    .sends = true,
     .why_not = why_not,
     .start = start,
     .stop = stop,

@@ -5,7 +5,7 @@
 
 #include "lib/random_distance.h"
 
-#define STRETCH_MAX 16u
+#define STRETCH_MAX 20u
 
 // Events come in bursts, and a CPU that halts counts none: half or twice as
 // much is the most that one interval can say.
@@ -44,17 +44,21 @@ u64 pace_next(struct pace *p, u64 now)
     return MAX(period, 1ull) << p->stretch;
 }
 
-void pace_spent(struct pace *p, u32 cycles, u64 now)
+// Of a window, or of the time since its beginning if that is more: rare events
+// do not see each window's end.
+void pace_spent(struct pace *p, u32 sum, u64 now)
 {
-    p->spent += cycles;
-    bool much = p->spent > p->window / 4, over = now - p->began > p->window;
-    if (!much && !over)
+    p->spent += cost_meter_read(&p->meter, sum);
+    u64 passed = MAX(now - p->began, (u64)p->window);
+    bool much = p->spent > passed / THROTTLE_PARTS;
+    if (!much && now - p->began <= p->window)
         return;
     if (much && p->stretch < STRETCH_MAX)
         p->stretch++;
     // Back when twice as many samples would still be cheap.
-    else if (p->spent < p->window / 16 && p->stretch)
+    else if (p->spent < passed / (4 * THROTTLE_PARTS) && p->stretch)
         p->stretch--;
     p->began = now;
     p->spent = 0;
+    cost_meter_window(&p->meter, p->window);
 }

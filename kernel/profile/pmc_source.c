@@ -48,8 +48,7 @@ static u64 due(struct pmu_sampling *sampling, const struct trapframe *tf,
     struct sample_hit hit = { tf, periods << s->per_cpu[cpu].stretch,
                               periods * s->per_cpu[cpu].period, began };
     sample_take(&s->source, &hit);
-    u64 now = rdtsc();
-    pace_spent(p, (u32)(now - began), now);
+    pace_spent(p, sample_nmi_cycles(), began);
     s->per_cpu[cpu].stretch = p->stretch;
     s->per_cpu[cpu].period = pace_next(p, began);
     return s->per_cpu[cpu].period;

@@ -6,13 +6,15 @@
 // sample is under way. (They never share a ring: a session has one source.)
 
 #include "arch/cpu.h"
+#include "arch/irq.h"
 #include "arch/trap.h"
 #include "arch/unwind.h"
 #include "kernel/profile/session_private.h"
+#include "kernel/profile/throttle.h"
 #include "kernel/sched/task.h"
+#include "kernel/time/ledger.h"
 
 // Sampling may take a quarter of a CPU, looked at over this part of a second.
-#define THROTTLE_PARTS 4
 #define WINDOWS_PER_SECOND 100
 
 struct record {
@@ -23,12 +25,10 @@ struct record {
 // One for each level of each CPU; no line of it is another CPU's.
 static struct record spares[CPU_MAX][2];
 static struct {
-    struct throttle {
-        u32 window, spent; // TSC, low half; cycles
-    } of[2];
+    struct throttle of[2];
 } __attribute__((aligned(64))) throttles[CPU_MAX];
 
-static u32 window_cycles, spent_max; // set before the first source starts
+static u32 spent_max; // set before the first source starts
 
 void sample_init_cpu(struct session_cpu *c, u32 flags)
 {
@@ -39,10 +39,20 @@ void sample_init_cpu(struct session_cpu *c, u32 flags)
 
 void sample_start_throttle(void)
 {
-    if (window_cycles)
+    if (spent_max)
         return; // others may be sampling by it
-    window_cycles = (u32)clock_tsc_hz() / WINDOWS_PER_SECOND;
-    spent_max = window_cycles / THROTTLE_PARTS;
+    u32 window = (u32)clock_tsc_hz() / WINDOWS_PER_SECOND;
+    for (u32 i = 0; i < CPU_MAX; i++) {
+        throttle_init(&throttles[i].of[false], window, entry_cost.irq);
+        throttle_init(&throttles[i].of[true], window, entry_cost.nmi);
+    }
+    spent_max = window / THROTTLE_PARTS;
+}
+
+u32 sample_nmi_cycles(void)
+{
+    u32 nmis = this_cpu_read(irq_counts)[VECTOR_NMI].low - 1;
+    return this_ledger()->nmi_cycles + nmis * entry_cost.nmi;
 }
 
 // One interrupt, as all sessions see it. Handed on by value where a call is
@@ -143,6 +153,15 @@ static NOINLINE bool tell_lost(struct session_cpu *c, u64 time)
     return true;
 }
 
+// Of ticks that are not looked at, those that this is not the interrupt of.
+static ALWAYS_INLINE void count_ticks(struct session_cpu *c, struct counter *as,
+                                      u32 ticks)
+{
+    counter_add(as, ticks);
+    if (unlikely(ticks > 1))
+        counter_add(&c->merged, ticks - 1);
+}
+
 // What is rare: ticks that came late, interrupts off.
 static NOINLINE void count_oddities(struct session_cpu *c, u32 ticks, u32 flags)
 {
@@ -227,51 +246,41 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
     ring_commit(&c->ring, size);
 }
 
-// What one session makes of it; `last`: when it began to. Returns when it
-// ended.
-static ALWAYS_INLINE u32 offer(struct session *s, struct session_cpu *c,
-                               const struct view *v, struct throttle *t,
-                               u32 last)
+// What one session makes of it.
+static ALWAYS_INLINE void offer(struct session *s, struct session_cpu *c,
+                                const struct view *v, const struct throttle *t)
 {
     if (unlikely(t->spent > spent_max))
-        counter_add(&c->throttled, v->hit->ticks);
+        count_ticks(c, &c->throttled, v->hit->ticks);
     else if (likely(wanted(s, v)))
         store(s, c, v);
     else
-        counter_add(&c->others, v->hit->ticks);
-    u32 now = (u32)rdtsc();
-    t->spent += now - last;
-    counter_add(&c->cycles, now - last);
-    return now;
+        count_ticks(c, &c->others, v->hit->ticks);
 }
 
 static ALWAYS_INLINE void offer_all(const struct sample_source *source,
-                                    const struct view *v)
+                                    const struct view *v,
+                                    const struct throttle *t)
 {
-    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[source->nmi]);
-    u32 last = (u32)v->hit->time;
-    if (unlikely(last - t->window >= window_cycles)) {
-        t->window = last;
-        t->spent = 0;
-    }
     struct session *s = READ_ONCE(sampled);
     for (; s; s = READ_ONCE(s->next)) {
         // (Asked for where it is needed: one instruction, as from the stack.)
         struct session_cpu *c = OPAQUE(&s->cpu[this_cpu_read(id)]);
         if (READ_ONCE(c->samples_of) == source)
-            last = offer(s, c, v, t, last);
+            offer(s, c, v, t);
     }
 }
 
 static NOINLINE void take_kernel(const struct sample_source *source,
-                                 struct view v)
+                                 struct view v, const struct throttle *t)
 {
     describe_kernel(&v);
-    offer_all(source, &v);
+    offer_all(source, &v, t);
 }
 
-void sample_take(const struct sample_source *source,
-                 const struct sample_hit *hit)
+static ALWAYS_INLINE void take(const struct sample_source *source,
+                               const struct sample_hit *hit,
+                               const struct throttle *t)
 {
     struct view v = {
         .hit = hit,
@@ -280,7 +289,28 @@ void sample_take(const struct sample_source *source,
     if (unlikely(READ_ONCE(bins_source) == source))
         bins_sample(hit->tf, hit->ticks);
     if (likely(trap_from_user(hit->tf)))
-        offer_all(source, &v); // the compiler knows more of these
+        offer_all(source, &v, t); // the compiler knows more of these
     else
-        take_kernel(source, v);
+        take_kernel(source, v, t);
+}
+
+void sample_take(const struct sample_source *source,
+                 const struct sample_hit *hit)
+{
+    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[true]);
+    throttle_add(t, (u32)hit->time, this_ledger()->nmi_cycles);
+    take(source, hit, t);
+}
+
+// (A second sample of one interrupt is counted with the first.)
+void sample_take_irq(const struct sample_source *source,
+                     const struct sample_hit *hit)
+{
+    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[false]);
+    u32 sum = (u32)this_ledger()->vectors[LEDGER_SAMPLING].cycles;
+    if (ledger_irq_samples(hit->time)) {
+        irq_count_up(LEDGER_SAMPLING);
+        throttle_add(t, (u32)hit->time, sum);
+    }
+    take(source, hit, t);
 }

@@ -30,6 +30,8 @@ struct sample_source {
     u32 rank; // the highest usable one is the default
     u32 min_hz, max_hz;
     bool nmi; // interrupts code that has interrupts off
+    // An interrupt of the boot CPU sends the NMIs to the others.
+    bool sends;
     // Of one that counts events and knows `period` and `event`: its first; else
     // NULL.
     const char *counts;
@@ -58,9 +60,15 @@ struct sample_hit {
     u64 period; // what all of them stand for: ns or events
     u64 time;   // when it came: TSC
 };
-// Interrupts off; takes no lock, never faults.
+// Interrupts off; takes no lock, never faults. From an NMI.
 void sample_take(const struct sample_source *source,
                  const struct sample_hit *hit);
+// From the handler of another interrupt.
+void sample_take_irq(const struct sample_source *source,
+                     const struct sample_hit *hit);
+// TSC cycles, low half, that NMIs have taken of this CPU, but for the one that
+// is under way. NMI context.
+u32 sample_nmi_cycles(void);
 
 // --- sessions ---------------------------------------------------------------
 

@@ -87,7 +87,10 @@ static u64 held_up_cycles(const struct session *s)
 // When all CPUs have just settled. A system session is everybody's time.
 static void read_sums(struct session *s, struct session_sums *out)
 {
-    *out = (struct session_sums){ .held_up = held_up_cycles(s) };
+    *out = (struct session_sums){
+        .held_up = held_up_cycles(s),
+        .tool = cost_of_tool(s),
+    };
     for (u32 i = 0; i < cpu_count; i++) {
         out->all += settled[i].time;
         out->ticks += settled[i].ticks;
@@ -104,6 +107,7 @@ static void add_passed(struct session *s, struct session_sums *sums)
     sums->held_up += now.held_up - s->since.held_up;
     sums->all += now.all - s->since.all;
     sums->ticks += now.ticks - s->since.ticks;
+    sums->tool += now.tool - s->since.tool;
 }
 
 static bool counting(const struct session *s)
@@ -119,6 +123,7 @@ static void stretch_begins(struct session *s)
     preempt_disable();
     settle(s, s->source);
     s->since_ns = clock_now_ns();
+    costs_divide(); // what came before is not this session's
     read_sums(s, &s->since);
     preempt_enable();
 }
@@ -129,6 +134,7 @@ static void stretch_ends(struct session *s)
     preempt_disable();
     settle(s, NULL);
     s->elapsed_ns += clock_now_ns() - s->since_ns;
+    costs_divide();
     add_passed(s, &s->before);
     preempt_enable();
 }
@@ -186,6 +192,8 @@ static void free_session(struct session *s)
     free_ring(&s->events);
     if (s->task)
         task_unref(s->task);
+    if (s->profiler)
+        task_unref(s->profiler);
     vmap_free(s, DIV_ROUND_UP(sizeof(*s), PAGE_SIZE));
 }
 
@@ -310,6 +318,7 @@ int session_begin(struct task *task, const struct sprofile_options *o,
     if (task)
         task_ref(task);
     s->profiler = current_task();
+    task_ref(s->profiler);
     s->owner = s->profiler->id;
     s->readers = readers;
     s->flags = o->flags;
@@ -333,6 +342,7 @@ void session_end(struct session *s)
     assert(slots[s->slot] == s);
     callout_drain(&s->pump);
     mutex_lock(&sessions_lock);
+    costs_divide();
     targets_clear(s);
     smp_sync_others();
     source_release(s->source);
@@ -356,13 +366,14 @@ static void add_cpu(struct sprofile_info *out, const struct session_cpu *c)
     out->missed += counter_read(&c->missed);
     out->throttled += counter_read(&c->throttled);
     out->unreadable += counter_read(&c->unreadable);
-    out->cycles += counter_read(&c->cycles);
 }
 
 void session_counts(const struct session *s, struct sprofile_info *out)
 {
     for (u32 i = 0; i < cpu_count; i++)
         add_cpu(out, &s->cpu[i]);
+    out->cycles += s->cost;
+    out->interrupts += s->interrupts;
     out->taken = out->user + out->kernel + out->irq + out->idle;
 }
 
@@ -401,6 +412,8 @@ void session_info(struct session *s, struct sprofile_info *out)
         settle(s, s->source);
         add_passed(s, &sums);
     }
+    out->tool_cycles = sums.tool;
+    costs_divide();
     out->elapsed_ns = session_elapsed_ns(s);
     session_counts(s, out);
     preempt_enable();

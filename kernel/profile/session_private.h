@@ -10,6 +10,7 @@
 // be filled under it stays so.
 #pragma once
 
+#include "arch/trap.h"
 #include "kernel/profile/sample.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/spinlock.h"
@@ -30,7 +31,9 @@ struct session_cpu {
     u32 lost_since;  // samples since the last that found room
     // Written by sample_take on this CPU, read by session_info on any.
     struct counter taken[MODES], lost, irqs_off, others, missed, throttled;
-    struct counter unreadable, cycles;
+    struct counter unreadable;
+    struct counter merged; // of others and throttled: ticks that came late
+    u64 charged_for;       // interrupts, when costs were divided; sessions_lock
 };
 
 // Of one moment, or of the time between two.
@@ -39,6 +42,7 @@ struct session_sums {
     u64 held_up; // ... of all CPUs, in handlers (expected.h)
     u64 all;     // ... of all CPUs
     u64 ticks;   // of all CPUs, where the source counts them
+    u64 tool;    // TSC cycles of the task that profiles
 };
 
 struct session {
@@ -46,19 +50,20 @@ struct session {
     const struct sample_source *source;
     struct sample_rate rate;
     u32 asked_hz, flags;
-    const char *instead_of;      // struct sprofile_info's
-    struct task *task;           // referenced; NULL: system
-    const struct task *profiler; // left out of a system session; only compared
-    u32 owner;                   // its id
+    const char *instead_of; // struct sprofile_info's
+    struct task *task;      // referenced; NULL: system
+    struct task *profiler;  // left out of a system session; referenced
+    u32 owner;              // its id
     struct waitq *readers;
     u32 slot, ring_pages;
     bool paused, wait_exec;   // sessions_lock
     bool ended;               // no target lives any more, and readers know
     u64 since_ns, elapsed_ns; // of the running stretch; before it
     struct session_sums since, before; // likewise
-    u32 live;                          // targets; tasks_lock; read without it
-    u64 ended_cycles;                  // of targets that have ended; tasks_lock
-    struct spinlock event_lock;        // for `events`, which have many writers
+    u64 cost, interrupts;       // charged with: cycles of how many (cost.c)
+    u32 live;                   // targets; tasks_lock; read without it
+    u64 ended_cycles;           // of targets that have ended; tasks_lock
+    struct spinlock event_lock; // for `events`, which have many writers
     struct ring events;
     u32 events_lost;
     struct callout pump;
@@ -77,6 +82,16 @@ extern struct session *sampled; // those in slots, as a list
 
 // sample.c: before a source starts.
 void sample_start_throttle(void);
+
+// cost.c, under sessions_lock. Before a source starts:
+void cost_measure(void);
+// Charges the sessions with what sampling cost until now.
+void costs_divide(void);
+// TSC cycles that the task which profiles had.
+u64 cost_of_tool(struct session *s);
+// Of one interrupt, beside what the ledger books to it.
+extern struct entry_cost entry_cost;
+
 // What of a session with these flags each of its CPUs has at hand.
 void sample_init_cpu(struct session_cpu *c, u32 flags);
 

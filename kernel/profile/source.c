@@ -70,6 +70,7 @@ static int start(const struct sample_source *s, struct sample_rate *rate)
     if (!rate->hz)
         rate->hz = RATE_DEFAULT;
     rate->hz = MAX(s->min_hz, MIN(rate->hz, s->max_hz));
+    cost_measure();
     sample_start_throttle();
     return s->start(s, rate);
 }

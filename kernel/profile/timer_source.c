@@ -34,16 +34,21 @@ static u64 cycles_of(u64 ns)
     return clock_tsc_hz() * ns / NSEC_PER_SEC;
 }
 
+// Not in time, or not an NMI's.
 static NOINLINE void late_tick(struct timer_source *s, struct sample_hit *hit)
 {
     hit->ticks = tick_grid_passed(&s->grid[this_cpu()->id], hit->time,
                                   READ_ONCE(s->period_cycles));
     hit->period *= hit->ticks;
-    if (hit->ticks)
+    if (!hit->ticks)
+        return;
+    if (s->source.nmi)
         sample_take(&s->source, hit);
+    else
+        sample_take_irq(&s->source, hit);
 }
 
-static void tick(void *arg, const struct trapframe *tf)
+static void nmi_tick(void *arg, const struct trapframe *tf)
 {
     struct timer_source *s = arg;
     struct tick_grid *grid = &s->grid[this_cpu_read(id)];
@@ -66,6 +71,13 @@ static void random_tick(void *arg, const struct trapframe *tf)
                               now };
     if (likely(ticks))
         sample_take(&s->source, &hit);
+}
+
+static void irq_tick(void *arg, const struct trapframe *tf)
+{
+    struct timer_source *s = arg;
+    struct sample_hit hit = { tf, 1, READ_ONCE(s->period_ns), rdtsc() };
+    late_tick(s, &hit);
 }
 
 static struct timer_source *mine(const struct sample_source *s)
@@ -93,7 +105,8 @@ static int start_even(struct timer_source *s, u64 period)
     for (u32 i = 0; i < CPU_MAX; i++)
         tick_grid_start(&s->grid[i], rdtsc());
     set_period(s, period); // until the device has said what it makes of it
-    int err = timer_start(s->reserved, mode_of(s), period, tick, s);
+    int err = timer_start(s->reserved, mode_of(s), period,
+                          s->source.nmi ? nmi_tick : irq_tick, s);
     if (!err)
         set_period(s, timer_period_ns(s->reserved));
     return err;

@@ -7,6 +7,7 @@ _Static_assert(offsetof(struct ledger, open) == 0 &&
                    offsetof(struct ledger, seq) == 4 &&
                    offsetof(struct ledger, user) == 8 &&
                    offsetof(struct ledger, subsystem) == 16 &&
+                   offsetof(struct ledger, irq_began) == 20 &&
                    offsetof(struct ledger, in) == 24,
                "the changes of account know these");
 _Static_assert(offsetof(struct thread, user) == 0 &&

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "arch/cpu.h"
+#include "lib/counter.h"
 
 // What the kernel time of threads is for. A system call counts as its family
 // (syscalls.def), a page fault as memory, a switch as scheduling, also inside
@@ -56,7 +57,7 @@ struct ledger {
     // say.
     u64 user;
     u32 subsystem; // enum subsystem
-    u32 padding;
+    u32 irq_began; // TSC, low half: when the newest interrupt was entered
     u64 in[SUBSYSTEM_COUNT];
     u64 began;
     struct account idle;
@@ -64,7 +65,15 @@ struct ledger {
     struct account vectors[256];
     // What exceptions took of the above: not accounts, but sums beside them.
     u64 exceptions[LEDGER_EXCEPTIONS];
+    // What all NMIs took, low half; and what those of them took that the books
+    // leave with what they interrupted. Written by NMIs.
+    u32 nmi_cycles;
+    struct counter nmi_unbooked;
 };
+
+// Of `vectors`: the interrupts that take samples, moved there out of their own
+// vectors' accounts. It is no interrupt's own.
+#define LEDGER_SAMPLING 0x20
 
 // What a CPU has until then: NMIs book nothing.
 extern struct ledger ledger_none;
@@ -96,6 +105,7 @@ static ALWAYS_INLINE struct ledger *this_ledger(void)
                      : "eax", "ecx", "edx", "cc", "memory")
 
 #define CLOSE_USER "addl %%eax, 8(%[ledger])\n\tadcl %%edx, 12(%[ledger])\n\t"
+#define BEGIN_IRQ "movl %%eax, 20(%[ledger])\n\t"
 #define CLOSE_KERNEL                          \
     "movl 16(%[ledger]), %%ecx\n\t"           \
     "addl %%eax, 24(%[ledger], %%ecx, 8)\n\t" \
@@ -234,12 +244,26 @@ static ALWAYS_INLINE void ledger_start_up_done(struct account *kernel)
     ledger_idle_leave(kernel);
 }
 
+// What else is written so that others read it whole: on its own CPU, with
+// interrupts off and nothing that waits in between.
+static inline struct ledger *ledger_write_begin(void)
+{
+    struct ledger *l = this_ledger();
+    // In one instruction: an NMI changes `seq`, too.
+    __asm__ volatile("incl %0" : "+m"(l->seq) : : "memory");
+    return l;
+}
+static inline void ledger_write_end(struct ledger *l)
+{
+    __asm__ volatile("incl %0" : "+m"(l->seq) : : "memory");
+}
+
 // Around the handler of an interrupt of user mode. After it the kernel account
 // of the thread is open, whose switches and signals may be due (scheduling).
 static ALWAYS_INLINE void ledger_user_to_irq(u32 vector)
 {
     struct ledger *l = this_ledger();
-    LEDGER_MOVE(l, &l->vectors[vector], CLOSE_USER);
+    LEDGER_MOVE(l, &l->vectors[vector], CLOSE_USER BEGIN_IRQ);
 }
 static ALWAYS_INLINE void ledger_irq_to_kernel(struct account *kernel)
 {
@@ -254,10 +278,27 @@ static ALWAYS_INLINE struct account *ledger_irq_enter(u32 vector)
     struct ledger *l = this_ledger();
     struct account *interrupted = l->open, *next = &l->vectors[vector];
     if (interrupted == &l->idle)
-        LEDGER_MOVE(l, next, );
+        LEDGER_MOVE(l, next, BEGIN_IRQ);
     else
-        LEDGER_MOVE(l, next, CLOSE_KERNEL);
+        LEDGER_MOVE(l, next, BEGIN_IRQ CLOSE_KERNEL);
     return interrupted;
+}
+// In an interrupt's handler, at `now`: the whole of this interrupt, from where
+// it was entered, is time of LEDGER_SAMPLING and not of its vector. False: it
+// was already.
+static ALWAYS_INLINE bool ledger_irq_samples(u64 now)
+{
+    struct ledger *l = this_ledger();
+    struct account *sampling = &l->vectors[LEDGER_SAMPLING], *open = l->open;
+    if (open == sampling)
+        return false;
+    ledger_write_begin();
+    u64 began = now - ((u32)now - l->irq_began);
+    open->cycles += began;
+    sampling->cycles -= began;
+    l->open = sampling;
+    ledger_write_end(l);
+    return true;
 }
 static ALWAYS_INLINE void ledger_irq_leave(struct account *interrupted)
 {
@@ -300,19 +341,6 @@ void ledger_sums(u32 cpu, struct ledger_sums *out);
 // The same as of the TSC `now`, when nothing can change there meanwhile.
 void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out);
 
-// What else is written so that others read it whole: on its own CPU, with
-// interrupts off and nothing that waits in between.
-static inline struct ledger *ledger_write_begin(void)
-{
-    struct ledger *l = this_ledger();
-    // In one instruction: an NMI changes `seq`, too.
-    __asm__ volatile("incl %0" : "+m"(l->seq) : : "memory");
-    return l;
-}
-static inline void ledger_write_end(struct ledger *l)
-{
-    __asm__ volatile("incl %0" : "+m"(l->seq) : : "memory");
-}
 // An exception has taken so many cycles of the current thread's kernel account.
 static inline void ledger_count_exception(u32 vector, u64 cycles)
 {

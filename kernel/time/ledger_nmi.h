@@ -45,10 +45,16 @@ static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
 static ALWAYS_INLINE void ledger_nmi(u32 freezes, u32 began)
 {
     struct ledger *l = this_ledger();
-    if (unlikely(READ_ONCE(l->seq) & 1))
+    u32 spent = (u32)rdtsc() - began;
+    l->nmi_cycles += spent;
+    if (unlikely(READ_ONCE(l->seq) & 1)) {
+        counter_add(&l->nmi_unbooked, spent);
         return;
+    }
     __atomic_fetch_add(&l->seq, 1, __ATOMIC_SEQ_CST);
     if (likely(READ_ONCE(ledger_freezes) == freezes))
-        move_to_nmi(l, (u32)rdtsc() - began);
+        move_to_nmi(l, spent);
+    else
+        counter_add(&l->nmi_unbooked, spent);
     ledger_write_end(l);
 }

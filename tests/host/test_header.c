@@ -27,6 +27,8 @@ static struct sprofile_info plain(void)
         .others = 5,
         .missed = 3,
         .cycles = 8500,
+        .interrupts = 34,
+        .tool_cycles = 20000000,
         .tsc_hz = 1000000000,
         .elapsed_ns = 1000000000,
     };
@@ -69,7 +71,9 @@ static void all_well(void **state UNUSED)
         "Samples: 90 expected, 80 taken, 0 lost, 4 unknown; 70 user, 10 kernel;"
         " 25.0% with interrupts off\n"
         "Ticks:   3 missed (came late); 5 hit something else\n"
-        "Cost:    100 cycles a sample, 0.000 % of the CPUs\n");
+        "Cost:    250 cycles a sample, 0.000 % of the CPUs in interrupts; "
+        "1.000 %"
+        " the tool itself\n");
     info.random = 1;
     print(&info, &asked, false);
     says("Source:  nmi-hpet at 1000 Hz on 2 CPUs, at random\n");
@@ -77,6 +81,19 @@ static void all_well(void **state UNUSED)
     says("\"random\": 1,\n");
     says("\"expected\": 90,\n");
     says("\"tasks_lost\": 0,\n");
+    says("\"cycles\": 8500,\n  \"interrupts\": 34,\n"
+         "  \"tool_cycles\": 20000000,\n");
+}
+
+// Recordings of before 2026-11: no more than the samples is known.
+static void older_recording(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { 0 };
+
+    info.interrupts = info.tool_cycles = 0;
+    print(&info, &asked, false);
+    says("Cost:    100 cycles a sample, 0.000 % of the CPUs in interrupts\n");
 }
 
 // After so many events: at what rate is not known, nor how many there should
@@ -135,9 +152,8 @@ static void trouble(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_well),
-        cmocka_unit_test(by_period),
-        cmocka_unit_test(other_than_asked),
+        cmocka_unit_test(all_well),  cmocka_unit_test(older_recording),
+        cmocka_unit_test(by_period), cmocka_unit_test(other_than_asked),
         cmocka_unit_test(trouble),
     };
 

@@ -91,16 +91,17 @@ static void throttles(void **state UNUSED)
 {
     struct pace p;
     u64 now = 1, spent = 0, start;
+    u32 sum = (u32)random_u64();
 
     pace_init(&p, 1000, 0, 0, WINDOW);
     for (u32 i = 0; i < 1000; i++) {
         now += pace_next(&p, now) + 50000;
-        pace_spent(&p, 50000, now);
+        pace_spent(&p, sum += 50000, now);
     }
     start = now;
     for (u32 i = 0; i < 10000; i++) {
         now += pace_next(&p, now) + 50000;
-        pace_spent(&p, 50000, now);
+        pace_spent(&p, sum += 50000, now);
         spent += 50000;
     }
     assert_true(p.stretch > 0);
@@ -108,10 +109,48 @@ static void throttles(void **state UNUSED)
     assert_true(spent * 100 / (now - start) >= 4);
     for (u32 i = 0; i < 100000; i++) {
         now += pace_next(&p, now);
-        pace_spent(&p, 10, now);
+        pace_spent(&p, sum += 10, now);
     }
     assert_int_equal(p.stretch, 0);
     assert_int_equal(pace_next(&p, now), 1000);
+}
+
+// Beside others: events so rare that whole windows pass between two of them
+// are not stretched while all sampling is below a quarter, and are above it.
+static void rare_events(void **state UNUSED)
+{
+    for (u32 percent = 5; percent <= 50; percent += 5) {
+        struct pace p;
+        u64 now = 1;
+        u32 sum = 0;
+
+        pace_init(&p, 1000, 0, 0, WINDOW);
+        for (u32 i = 0; i < 100; i++) {
+            now += 3 * WINDOW;
+            pace_spent(&p, sum += 3 * WINDOW / 100 * percent, now);
+        }
+        assert_int_equal(p.stretch > 0, percent > 25);
+    }
+}
+
+// The time of one sample in which the host ran something else is not its own.
+static void stolen_time(void **state UNUSED)
+{
+    struct pace p;
+    u64 now = 1;
+    u32 sum = 0;
+
+    pace_init(&p, 1000, 0, 0, WINDOW);
+    for (u32 i = 0; i < 10000; i++) {
+        now += 1000000;
+        sum += 1000;
+        if (i % 100 == 0) {
+            now += 2 * WINDOW;
+            sum += 2 * WINDOW;
+        }
+        pace_spent(&p, sum, now);
+        assert_int_equal(pace_next(&p, now), 1000);
+    }
 }
 
 int main(void)
@@ -122,6 +161,8 @@ int main(void)
         cmocka_unit_test(survives_a_pause),
         cmocka_unit_test(at_random),
         cmocka_unit_test(throttles),
+        cmocka_unit_test(rare_events),
+        cmocka_unit_test(stolen_time),
     };
 
     random_init();

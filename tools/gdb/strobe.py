@@ -128,7 +128,7 @@ def pack(type_name, **fields):
 def totals(session):
     """What the session's CPUs have counted (session_counts in the kernel)."""
     sums = dict.fromkeys(("lost", "irqs_off", "others", "missed", "throttled",
-                          "unreadable", "cycles"), 0)
+                          "unreadable"), 0)
     modes = [0] * 4  # enum sample_mode
     for cpu in cpus():
         c = session["cpu"][cpu]
@@ -142,7 +142,8 @@ def totals(session):
 
 def info(session, elapsed):
     """The session's struct sprofile_info. How many ticks were due, a machine
-    that is stopped cannot be asked: it is those that came."""
+    that is stopped cannot be asked: it is those that came. The cost is that of
+    the interrupts which the session has been charged for."""
     sums = totals(session)
     source, rate = session["source"], session["rate"]
     return pack(
@@ -153,6 +154,7 @@ def info(session, elapsed):
         tasks=session["live"], tasks_lost=session["events_lost"],
         expected=sum(sums[name] for name in
                      ("taken", "others", "missed", "throttled")),
+        cycles=session["cost"], interrupts=session["interrupts"],
         tsc_hz=tsc_hz(), elapsed_ns=elapsed)
 
 

@@ -90,19 +90,34 @@ static void print_trouble(FILE *out, const struct sprofile_info *info,
                 bad);
 }
 
+// Recordings of older versions do not say how many interrupts there were, nor
+// what the tool took.
+static void print_cost(FILE *out, const struct sprofile_info *info)
+{
+    uint64_t interrupts = info->interrupts;
+
+    if (interrupts == 0)
+        interrupts = info->taken + info->others;
+    fprintf(out,
+            "Cost:    %.0f cycles a sample, %.3f %% of the CPU%s in "
+            "interrupts",
+            interrupts > 0 ? (double)info->cycles / interrupts : 0.0,
+            percent(info->cycles, cpu_cycles(info)),
+            info->cpus == 1 ? "" : "s");
+    if (info->tool_cycles > 0)
+        fprintf(out, "; %.3f %% the tool itself",
+                percent(info->tool_cycles, cpu_cycles(info)));
+    fputc('\n', out);
+}
+
 void header_print(FILE *out, const struct sprofile_info *info,
                   const struct sprofile_options *asked, const struct samples *s,
                   uint64_t unknown)
 {
-    uint64_t interrupts = info->taken + info->others;
-
     print_source(out, info, asked);
     print_samples(out, info, unknown);
     print_ticks(out, info);
-    fprintf(out, "Cost:    %.0f cycles a sample, %.3f %% of the CPU%s\n",
-            interrupts > 0 ? (double)info->cycles / interrupts : 0.0,
-            percent(info->cycles, cpu_cycles(info)),
-            info->cpus == 1 ? "" : "s");
+    print_cost(out, info);
     print_trouble(out, info, s);
 }
 

@@ -58,6 +58,8 @@ void header_print_json(FILE *out, const struct sprofile_info *info,
     print_number(out, "uncounted", s->uncounted);
     print_number(out, "cut", s->chains.cut);
     print_number(out, "cycles", info->cycles);
+    print_number(out, "interrupts", info->interrupts);
+    print_number(out, "tool_cycles", info->tool_cycles);
     print_number(out, "tsc_hz", info->tsc_hz);
     print_number(out, "elapsed_ns", info->elapsed_ns);
 }

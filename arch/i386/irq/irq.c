@@ -8,6 +8,7 @@
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/time/ledger.h"
 #include "lib/counter.h"
 
 #define VECTOR_FIRST 0x20
@@ -16,6 +17,8 @@
 #define CASCADE_IRQ 2
 _Static_assert(VECTOR_ISA % 8 == 0 && VECTOR_ISA + ISA_IRQS <= VECTOR_SYSCALL,
                "the 8259 gives the low three bits; free_vector");
+_Static_assert(LEDGER_SAMPLING >= VECTOR_FIRST && LEDGER_SAMPLING < VECTOR_ISA,
+               "no interrupt has it");
 
 enum controller { CONTROLLER_NONE, LAPIC, IOAPIC, I8259 };
 
@@ -38,7 +41,9 @@ struct irq_line isa_lines[ISA_IRQS] = {
 };
 
 static struct spinlock vectors_lock = SPINLOCK_INIT("irq vectors");
-static struct vector vectors[VECTORS];
+static struct vector vectors[VECTORS] = {
+    [LEDGER_SAMPLING] = { .name = "sampling" },
+};
 struct counter irq_counts[CPU_MAX][VECTORS];
 static bool i8259_used;
 static u32 boot_apic_id;

@@ -56,6 +56,15 @@ static inline bool trap_is_syscall(const struct trapframe *tf)
 // What the kernel time of an exception is counted as (vector 0 to 31).
 enum subsystem exception_subsystem(u32 vector);
 
+// TSC cycles that an interrupt takes beside those that the ledger books to it,
+// at its entry and its exit, as measured on this CPU, in the kernel: the change
+// of rings is not in it. Raises some NMIs, so no NMI user may be there (then
+// 0), and spurious interrupts. Interrupts on.
+struct entry_cost {
+    u32 nmi, irq;
+};
+struct entry_cost trap_entry_cost(void);
+
 static inline bool trap_from_user(const struct trapframe *tf)
 {
     return tf->cs & 3;

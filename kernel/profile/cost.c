@@ -1,0 +1,91 @@
+// What sampling costs, and which session is charged with it.
+//
+// The ledger has the time of the interrupts that take samples, from one reading
+// of the TSC at their entry to one at their exit: NMIs, and other interrupts
+// apart from them (LEDGER_SAMPLING). What lies outside of the two readings is
+// the same each time, and is measured when the first session begins. So nothing
+// is counted while samples are taken.
+//
+// Sessions whose samples one interrupt takes share its cost: on each CPU, what
+// its NMIs, and what its other interrupts cost, since the costs were divided
+// last, is divided by how many interrupts each session was offered. It is done
+// whenever a session begins to count, ends to, or is asked.
+
+#include "arch/irq.h"
+#include "arch/trap.h"
+#include "kernel/profile/expected.h"
+#include "kernel/profile/session_private.h"
+#include "kernel/sched/task.h"
+#include "kernel/time/ledger.h"
+
+struct entry_cost entry_cost;
+
+static u64 divided[CPU_MAX][2]; // sessions_lock: so much of the costs
+
+void cost_measure(void)
+{
+    mutex_assert_held(&sessions_lock);
+    if (!entry_cost.nmi)
+        entry_cost = trap_entry_cost();
+}
+
+// Of all interrupts of a CPU that took samples, or could have.
+static u64 cost_so_far(u32 cpu, bool nmi)
+{
+    struct ledger *l = cpus[cpu].ledger;
+    u32 vector = nmi ? VECTOR_NMI : LEDGER_SAMPLING;
+    u64 booked = ledger_read(&cpus[cpu], &l->vectors[vector]);
+    u64 beside = nmi ? entry_cost.nmi : entry_cost.irq;
+    if (nmi)
+        booked += counter_read(&l->nmi_unbooked);
+    return booked + irq_count(cpu, vector) * beside;
+}
+
+static u64 offered(const struct session_cpu *c)
+{
+    u64 ticks = counter_read(&c->others) + counter_read(&c->throttled);
+    for (u32 mode = 0; mode < MODES; mode++)
+        ticks += counter_read(&c->taken[mode]);
+    return ticks - counter_read(&c->merged);
+}
+
+// How many interrupts a session was offered since the costs were divided last.
+static u64 newly_offered(const struct session *s, u32 cpu, bool nmi)
+{
+    const struct session_cpu *c = &s->cpu[cpu];
+    bool by_nmi = s->source->nmi && !(s->source->sends && cpu == 0);
+    return by_nmi == nmi ? offered(c) - c->charged_for : 0;
+}
+
+static void divide(u32 cpu, bool nmi)
+{
+    u64 so_far = cost_so_far(cpu, nmi), whole = so_far - divided[cpu][nmi];
+    u64 all = 0;
+    divided[cpu][nmi] = so_far;
+    for (u32 i = 0; i < SESSIONS_MAX; i++)
+        all += slots[i] ? newly_offered(slots[i], cpu, nmi) : 0;
+    for (u32 i = 0; i < SESSIONS_MAX; i++) {
+        u64 n = slots[i] ? newly_offered(slots[i], cpu, nmi) : 0;
+        if (!n)
+            continue;
+        slots[i]->cost += expected_share(whole, n, all - n);
+        slots[i]->interrupts += n;
+        slots[i]->cpu[cpu].charged_for += n;
+    }
+}
+
+void costs_divide(void)
+{
+    mutex_assert_held(&sessions_lock);
+    for (u32 cpu = 0; cpu < cpu_count; cpu++) {
+        divide(cpu, false);
+        divide(cpu, true);
+    }
+}
+
+u64 cost_of_tool(struct session *s)
+{
+    u64 user, kernel;
+    task_times(s->profiler, &user, &kernel);
+    return user + kernel;
+}

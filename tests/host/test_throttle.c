@@ -1,0 +1,107 @@
+// When sampling takes too much of a CPU, and what one long reading says of it.
+#include "test.h"
+
+#include "kernel/profile/throttle.h"
+
+#define WINDOW 30000000u // 10 ms of a CPU of 3 GHz
+#define ALLOWED (WINDOW / THROTTLE_PARTS)
+
+static struct throttle t;
+static u32 now, sum;
+
+static bool too_much(void)
+{
+    return t.spent > ALLOWED;
+}
+
+// So many interrupts, `period` cycles apart, that take `cost` each. Returns how
+// many of them find that sampling has taken too much.
+static u32 interrupts(u32 n, u32 period, u32 cost)
+{
+    u32 refused = 0;
+
+    for (u32 i = 0; i < n; i++) {
+        throttle_add(&t, now, sum);
+        refused += too_much();
+        sum += too_much() ? 0 : cost;
+        now += period;
+    }
+    return refused;
+}
+
+static void begin(u32 beside)
+{
+    now = (u32)random_u64();
+    sum = (u32)random_u64();
+    throttle_init(&t, WINDOW, beside);
+    interrupts(1000, WINDOW / 200, 1000);
+}
+
+static void cheap_samples(void **state UNUSED)
+{
+    begin(100);
+    assert_int_equal(interrupts(100000, WINDOW / 200, 1000), 0);
+    // A fifth of the CPU, in the sum and beside it.
+    begin(10000);
+    assert_int_equal(interrupts(100000, WINDOW / 200, 20000), 0);
+}
+
+// The host takes the CPU away in the middle of a sample, for a moment or for
+// very long; in one window again and again.
+static void stolen_time(void **state UNUSED)
+{
+    for (u32 stolen = 1000; stolen < 2000000000; stolen *= 3) {
+        begin(100);
+        for (u32 i = 0; i < 100; i++) {
+            sum += stolen;
+            now += stolen;
+            assert_int_equal(interrupts(400, WINDOW / 200, 1000), 0);
+        }
+        begin(100);
+        for (u32 i = 0; i < 5; i++) {
+            sum += stolen;
+            assert_int_equal(interrupts(5, WINDOW / 200, 1000), 0);
+        }
+    }
+}
+
+// Samples that take much each time are held at a quarter, from the second
+// window on, however many come in one.
+static void dear_samples(void **state UNUSED)
+{
+    for (u32 n = 10; n <= 200; n *= 2) {
+        for (u32 part = 2; part <= 10; part++) {
+            const u32 period = WINDOW / n, cost = period / 10 * part;
+            begin(0);
+            interrupts(2 * n, period, cost);
+            u32 refused = interrupts(100 * n, period, cost);
+            double share = (100.0 * n - refused) * cost / (100.0 * WINDOW);
+            if (part == 2)
+                assert_int_equal(refused, 0);
+            else
+                assert_true(share > 0.15 &&
+                            share <= 0.25 + 2.5 * part / 10 / n + 0.1);
+        }
+    }
+}
+
+// What is not in the sum counts too.
+static void beside_the_sum(void **state UNUSED)
+{
+    begin(WINDOW / 200 / 2);
+    u32 refused = interrupts(20000, WINDOW / 200, 0);
+    assert_in_range(refused, 20000 * 45 / 100, 20000 * 55 / 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cheap_samples),
+        cmocka_unit_test(stolen_time),
+        cmocka_unit_test(dear_samples),
+        cmocka_unit_test(beside_the_sum),
+    };
+
+    random_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

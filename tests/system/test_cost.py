@@ -1,0 +1,111 @@
+"""What the profiler says that it costs is what a program without a clock of the
+kernel's observes: how much longer a loop of known length takes. One instruction
+is one nanosecond, and one TSC cycle."""
+import json
+import re
+
+import pytest
+
+from machine import batch, vm
+
+MILLIONS = 200  # turns of the loop, two instructions each
+ICOUNT = ("--icount", "0")
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return took(vm(f"/test/observed {MILLIONS}", *ICOUNT, smp=1))
+
+
+def took(result):
+    assert result.status == 0, result
+    return int(re.search(r"^took (\d+)$", result.errors, re.MULTILINE)[1])
+
+
+def report(result):
+    return json.loads(result.output[result.output.index("{\n"):])
+
+
+def ticks(r):
+    return r["taken"] + r["missed"] + r["others"] + r["throttled"]
+
+
+# In these the profiler sleeps while the loop runs.
+@pytest.mark.parametrize("options", (
+    "-s nmi-hpet", "-s nmi-hpet -g", "-s nmi-hpet -R", "-s nmi-pit",
+    "-s lapic", "-s lapic -g", "-s rtc", "-s clock"))
+def test_interrupts(options, alone):
+    result = vm(f"profile -F 8000 -m 5 {options} --json "
+                f"/test/observed {MILLIONS}", *ICOUNT, smp=1)
+    more, r = took(result) - alone, report(result)
+    within = ticks(r) * took(result) / r["elapsed_ns"]  # the loop
+    assert r["throttled"] == 0 and ticks(r) > 300, r
+    said = r["cycles"] / r["interrupts"]
+    assert abs(said * within / more - 1) < 0.1, (said, more / within, r)
+
+
+# -o has call chains; the tool reads what is sampled while the loop runs.
+@pytest.mark.parametrize("options", ("-F 8000 -o /tmp/file",
+                                     "-F 8000 -s lapic -o /tmp/file"))
+def test_the_tool(options, alone):
+    result = vm(f"profile {options} --json /test/observed {2 * MILLIONS}",
+                *ICOUNT, smp=1)
+    more, r = took(result) - 2 * alone, report(result)
+    said = (r["cycles"] + r["tool_cycles"]) / r["elapsed_ns"]
+    assert abs(said * took(result) / more - 1) < 0.1, (said, more, r)
+    assert r["tool_cycles"] > r["cycles"], r
+
+
+def test_two_sessions_share_the_interrupts():
+    """What they are charged with is, in all, what the loop observes."""
+    result = vm(f"""
+        sprofile -F 8000 -t 30 --json >system & s=$!
+        until sysinfo system.profile.sessions | grep -q taking; do
+            sleep 0.01
+        done
+        profile -F 8000 -m 5 --json /test/observed {MILLIONS} >task
+        kill -TERM $s; wait $s
+        cat task system""", *ICOUNT, smp=1)
+    assert result.status == 0, result
+    task, end = json.JSONDecoder().raw_decode(result.output)
+    system = json.loads(result.output[end:])
+    cost = [r["cycles"] / r["interrupts"] for r in (task, system)]
+    # The system's was alone for some time, when all was its own.
+    shared = task["interrupts"]
+    first = system["interrupts"] - shared
+    assert shared > 3000 and first < 1000, (task, system)
+    assert 130 < cost[0] < 220, (cost, task)
+    alone = (system["cycles"] - task["cycles"]) / first
+    assert 270 < alone < 700, (alone, task, system)
+
+
+def test_throttle(alone):
+    """Samples that would take 36 % of a CPU, of which what they do besides
+    entering and leaving an interrupt is 25: sampling is held at a quarter, and
+    what the interrupts cost that take none. (An instruction is 32 cycles.)"""
+    result = vm(f"profile -s nmi-hpet -g -F 20000 -m 4 --json "
+                f"/test/observed {MILLIONS // 20}", "--icount", "5", smp=1)
+    loop, r = took(result), report(result)
+    observed = 1 - alone / 20 * 32 / loop
+    assert r["throttled"] > 1000, (observed, r)
+    assert 0.2 < observed < 0.32, (observed, r)
+
+
+@pytest.mark.parametrize("source", ("nmi-hpet", "lapic"))
+def test_a_rate_that_the_machine_cannot_bear(source):
+    """It goes on, slowly: where interrupts come faster than the books of a CPU
+    are read it hung."""
+    result = vm(f"profile -s {source} -g -F 20000 -m 1 --json "
+                "/test/observed 2", "--icount", "5", "--timeout", "60", smp=1)
+    took(result)
+
+
+def test_the_line_says_it():
+    results = batch({
+        "profile": "profile -F 8000 tester 20 | grep ^Cost",
+        "sprofile": "sprofile -F 8000 tester 20 | grep ^Cost",
+    }, *ICOUNT, smp=1)
+    for name in ("profile", "sprofile"):
+        assert re.fullmatch(
+            r"Cost:    \d+ cycles a sample, [\d.]+ % of the CPU in interrupts; "
+            r"[\d.]+ % the tool itself\n", results[name].output), results[name]
