@@ -28,8 +28,6 @@ static struct {
     struct throttle of[2];
 } __attribute__((aligned(64))) throttles[CPU_MAX];
 
-static u32 spent_max; // set before the first source starts
-
 void sample_init_cpu(struct session_cpu *c, u32 flags)
 {
     c->stacks = flags & SPROFILE_O_STACKS;
@@ -39,14 +37,13 @@ void sample_init_cpu(struct session_cpu *c, u32 flags)
 
 void sample_start_throttle(void)
 {
-    if (spent_max)
+    if (throttles[0].of[0].window)
         return; // others may be sampling by it
     u32 window = (u32)clock_tsc_hz() / WINDOWS_PER_SECOND;
     for (u32 i = 0; i < CPU_MAX; i++) {
         throttle_init(&throttles[i].of[false], window, entry_cost.irq);
         throttle_init(&throttles[i].of[true], window, entry_cost.nmi);
     }
-    spent_max = window / THROTTLE_PARTS;
 }
 
 u32 sample_nmi_cycles(void)
@@ -250,7 +247,7 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
 static ALWAYS_INLINE void offer(struct session *s, struct session_cpu *c,
                                 const struct view *v, const struct throttle *t)
 {
-    if (unlikely(t->spent > spent_max))
+    if (unlikely(t->spent > t->limit))
         count_ticks(c, &c->throttled, v->hit->ticks);
     else if (likely(wanted(s, v)))
         store(s, c, v);

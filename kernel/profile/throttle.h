@@ -5,6 +5,7 @@
 // one reading is believed up to a limit only, which doubles with each that is
 // above it and halves with each window without one: a CPU that was taken away
 // once throttles nothing, and seven samples that are dear are counted in full.
+// And samples are refused only when the window before was too dear as well.
 //
 // Pure arithmetic, of one CPU: no locks; NMI-safe.
 #pragma once
@@ -52,23 +53,30 @@ struct throttle {
     u32 spent;  // in it, cycles
     u32 window; // cycles
     u32 beside; // what each interrupt takes that is not in the sum
+    u32 limit;  // of `spent`: no samples above it
     struct cost_meter meter;
 };
 
 static inline void throttle_init(struct throttle *t, u32 window, u32 beside)
 {
-    *t = (struct throttle){ .window = window, .beside = beside };
+    *t = (struct throttle){ .window = window, .beside = beside, .limit = ~0u };
     cost_meter_window(&t->meter, window);
 }
 
+static NOINLINE UNUSED void throttle_window(struct throttle *t, u32 now)
+{
+    u32 allowed = t->window / THROTTLE_PARTS;
+    t->limit = t->spent > allowed ? allowed : ~0u;
+    t->began = now;
+    t->spent = 0;
+    cost_meter_window(&t->meter, t->window);
+}
+
 // An interrupt for a sample at `now`, where those before it took `sum` in all.
-// Sampling takes too much while `spent` is above window / THROTTLE_PARTS.
+// Sampling takes too much while `spent` is above `limit`.
 static ALWAYS_INLINE void throttle_add(struct throttle *t, u32 now, u32 sum)
 {
     t->spent += cost_meter_read(&t->meter, sum) + t->beside;
-    if (unlikely(now - t->began >= t->window)) {
-        t->began = now;
-        t->spent = 0;
-        cost_meter_window(&t->meter, t->window);
-    }
+    if (unlikely(now - t->began >= t->window))
+        throttle_window(t, now);
 }

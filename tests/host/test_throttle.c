@@ -4,14 +4,13 @@
 #include "kernel/profile/throttle.h"
 
 #define WINDOW 30000000u // 10 ms of a CPU of 3 GHz
-#define ALLOWED (WINDOW / THROTTLE_PARTS)
 
 static struct throttle t;
 static u32 now, sum;
 
 static bool too_much(void)
 {
-    return t.spent > ALLOWED;
+    return t.spent > t.limit;
 }
 
 // So many interrupts, `period` cycles apart, that take `cost` each. Returns how
@@ -65,6 +64,18 @@ static void stolen_time(void **state UNUSED)
     }
 }
 
+// For less than half a window each of them is long: two CPUs of the machine
+// take turns, and each sample ends one.
+static void stolen_in_turns(void **state UNUSED)
+{
+    for (u32 i = 0; i < 100; i++) {
+        begin(100);
+        interrupts(random_below(400), WINDOW / 200, 1000);
+        assert_int_equal(interrupts(90, WINDOW / 200, WINDOW / 250), 0);
+        assert_int_equal(interrupts(1000, WINDOW / 200, 1000), 0);
+    }
+}
+
 // Samples that take much each time are held at a quarter, from the second
 // window on, however many come in one.
 static void dear_samples(void **state UNUSED)
@@ -96,9 +107,8 @@ static void beside_the_sum(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cheap_samples),
-        cmocka_unit_test(stolen_time),
-        cmocka_unit_test(dear_samples),
+        cmocka_unit_test(cheap_samples),   cmocka_unit_test(stolen_time),
+        cmocka_unit_test(stolen_in_turns), cmocka_unit_test(dear_samples),
         cmocka_unit_test(beside_the_sum),
     };
 
