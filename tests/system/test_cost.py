@@ -32,7 +32,7 @@ def ticks(r):
 
 # In these the profiler sleeps while the loop runs.
 @pytest.mark.parametrize("options", (
-    "-s nmi-hpet", "-s nmi-hpet -g", "-s nmi-hpet -R", "-s nmi-pit",
+    "-s nmi-hpet", "-s nmi-hpet -g", "-s nmi-hpet --fixed", "-s nmi-pit",
     "-s lapic", "-s lapic -g", "-s rtc", "-s clock"))
 def test_interrupts(options, alone):
     result = vm(f"profile -F 8000 -m 5 {options} --json "
