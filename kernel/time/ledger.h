@@ -296,6 +296,12 @@ static ALWAYS_INLINE bool ledger_irq_samples(u64 now)
     u64 began = now - ((u32)now - l->irq_began);
     open->cycles += began;
     sampling->cycles -= began;
+    // An NMI since then has taken its time out of the wrong one. One that is
+    // closed is not to be below 0.
+    if (unlikely((s64)open->cycles < 0)) {
+        sampling->cycles += open->cycles;
+        open->cycles = 0;
+    }
     l->open = sampling;
     ledger_write_end(l);
     return true;

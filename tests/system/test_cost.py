@@ -67,8 +67,9 @@ def test_two_sessions_share_the_interrupts():
         kill -TERM $s; wait $s
         cat task system""", *ICOUNT, smp=1)
     assert result.status == 0, result
-    task, end = json.JSONDecoder().raw_decode(result.output)
-    system = json.loads(result.output[end:])
+    text = result.output[result.output.index("{\n"):]
+    task, end = json.JSONDecoder().raw_decode(text)
+    system = json.loads(text[end:])
     cost = [r["cycles"] / r["interrupts"] for r in (task, system)]
     # The system's was alone for some time, when all was its own.
     shared = task["interrupts"]
