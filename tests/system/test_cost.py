@@ -44,16 +44,16 @@ def test_interrupts(options, alone):
     assert abs(said * within / more - 1) < 0.1, (said, more / within, r)
 
 
-# -o has call chains; the tool reads what is sampled while the loop runs.
-@pytest.mark.parametrize("options", ("-F 8000 -o /tmp/file",
+# The tool reads what is sampled while the loop runs, with and without chains.
+@pytest.mark.parametrize("options", ("-F 8000 -g -o /tmp/file",
                                      "-F 8000 -s lapic -o /tmp/file"))
 def test_the_tool(options, alone):
-    result = vm(f"profile {options} --json /test/observed {2 * MILLIONS}",
+    result = vm(f"profile {options} --json /test/observed {5 * MILLIONS}",
                 *ICOUNT, smp=1)
-    more, r = took(result) - 2 * alone, report(result)
+    more, r = took(result) - 5 * alone, report(result)
     said = (r["cycles"] + r["tool_cycles"]) / r["elapsed_ns"]
     assert abs(said * took(result) / more - 1) < 0.1, (said, more, r)
-    assert r["tool_cycles"] > r["cycles"], r
+    assert r["tool_cycles"] > 0, r
 
 
 def test_two_sessions_share_the_interrupts():
