@@ -16,16 +16,19 @@ static struct list mounts = LIST_INIT(mounts);
 // nobody counts and that point to the mount. So theirs is never freed: it is
 // kept here when unmounted, and the next mount of its type uses it again.
 static struct list parked = LIST_INIT(parked);
+// Unmounted with `umount -l` while in use.
+static struct list detached = LIST_INIT(detached);
 
 static const struct file_system {
     const char *type;
     int (*mount)(struct mount **out);
+    bool (*busy)(const struct mount *m, u32 ours);
     // Gives up the contents; the mount ends with its last vnode. NULL: parked.
     void (*clear)(struct vnode *root);
 } file_systems[] = {
-    { "tmpfs", tmpfs_mount, tmpfs_clear },
-    { "proc", procfs_mount, NULL },
-    { "devtmpfs", devfs_mount, NULL },
+    { "tmpfs", tmpfs_mount, tmpfs_busy, tmpfs_clear },
+    { "proc", procfs_mount, procfs_busy, NULL },
+    { "devtmpfs", devfs_mount, tmpfs_busy, NULL },
 };
 
 static const struct file_system *find_type(const char *type)
@@ -67,17 +70,6 @@ static struct mount *take_parked(const char *type)
     return NULL;
 }
 
-int mount_by_type(const char *type, struct mount **out)
-{
-    const struct file_system *fs = find_type(type);
-    if (!fs)
-        return -ENODEV;
-    mutex_lock(&namespace_lock);
-    *out = take_parked(type);
-    mutex_unlock(&namespace_lock);
-    return *out ? 0 : fs->mount(out);
-}
-
 // Under namespace_lock, out of the tree.
 static void give_up(struct mount *m)
 {
@@ -89,6 +81,32 @@ static void give_up(struct mount *m)
     } else {
         list_push_back(&parked, &m->node);
     }
+}
+
+// Ends those whose last use has.
+static void give_up_detached(void)
+{
+    mutex_assert_held(&namespace_lock);
+    struct mount *m, *next;
+    list_for_each_safe(m, next, &detached, node) {
+        if (find_type(m->type)->busy(m, 0))
+            continue;
+        list_remove(&m->node);
+        m->detached = false;
+        give_up(m);
+    }
+}
+
+int mount_by_type(const char *type, struct mount **out)
+{
+    const struct file_system *fs = find_type(type);
+    if (!fs)
+        return -ENODEV;
+    mutex_lock(&namespace_lock);
+    give_up_detached();
+    *out = take_parked(type);
+    mutex_unlock(&namespace_lock);
+    return *out ? 0 : fs->mount(out);
 }
 
 void mount_discard(struct mount *m)
@@ -156,7 +174,8 @@ static bool has_mounts_inside(const struct mount *m)
     return false;
 }
 
-static int detach(struct vnode *root)
+// Out of the tree, with a reference to the root that is the caller's.
+static int unmount(struct vnode *root, bool in_use)
 {
     mutex_assert_held(&namespace_lock);
     struct mount *m = root->mount;
@@ -164,25 +183,44 @@ static int detach(struct vnode *root)
         return -EINVAL;
     if (!m->covered || has_mounts_inside(m))
         return -EBUSY;
+    bool busy = find_type(m->type)->busy(m, 1);
+    if (busy && !in_use)
+        return -EBUSY;
     list_remove(&m->node);
     m->covered->mounted_here = NULL;
     vnode_unref(m->covered);
     m->covered = NULL;
-    give_up(m);
+    if (busy) {
+        m->detached = true;
+        list_push_back(&detached, &m->node);
+    } else {
+        give_up(m);
+    }
     return 0;
 }
 
-int vfs_unmount(const char *path)
+static int unmount_at(const char *path, bool in_use)
 {
     struct vnode *root;
     int err = vfs_lookup(NULL, path, WALK_FOLLOW, &root);
     if (err)
         return err;
     mutex_lock(&namespace_lock);
-    err = detach(root);
+    give_up_detached();
+    err = unmount(root, in_use);
     mutex_unlock(&namespace_lock);
     vnode_unref(root);
     return err;
+}
+
+int vfs_unmount(const char *path)
+{
+    return unmount_at(path, false);
+}
+
+int vfs_detach(const char *path)
+{
+    return unmount_at(path, true);
 }
 
 int mount_for_each(int (*fn)(const struct mount *m, void *arg), void *arg)

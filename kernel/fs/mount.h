@@ -30,10 +30,13 @@ struct mount *mount_create(const char *type, const char *path,
 // Mounts over the directory `path`; the first mount of all becomes the root.
 // 0, -ENOENT, -ENOTDIR, -EBUSY. Sleeps.
 int vfs_mount_at(const char *path, struct mount *m);
-// Takes the mount at `path` out of the tree at once (as umount -l): open files
-// live on, directories in use are found empty.
-// -EINVAL: nothing is mounted there. -EBUSY: another mount is inside, or /.
+// Takes the mount at `path` out of the tree.
+// -EINVAL: nothing is mounted there. -EBUSY: files or directories of it are in
+// use, another mount is inside, or it is /.
 int vfs_unmount(const char *path);
+// The same for a mount that is in use: who uses it goes on to. It ends with the
+// first mount or unmount after its last use.
+int vfs_detach(const char *path);
 // Makes a file system by its type's name: -ENODEV when unknown, -ENOMEM.
 int mount_by_type(const char *type, struct mount **out);
 // Gives up a mount that could not be mounted.
@@ -48,5 +51,9 @@ int tmpfs_mount(struct mount **out);
 int devfs_mount(struct mount **out);  // kernel/fs/devfs.c
 int procfs_mount(struct mount **out); // kernel/fs/procfs.c
 
-// Removes every name in a tmpfs. Under namespace_lock.
+// Whether anybody but the mount has a reference to the root, or to any vnode, of
+// which `ours` to the root do not count. Under namespace_lock.
+bool tmpfs_busy(const struct mount *m, u32 ours);
+bool procfs_busy(const struct mount *m, u32 ours);
+// Removes every name in a tmpfs, which takes no more. Under namespace_lock.
 void tmpfs_clear(struct vnode *root);

@@ -304,8 +304,10 @@ static int path_backwards(struct vnode *v, char *buf, size_t size)
         size_t len;
         struct vnode *dir;
         if (vnode_is_mount_root(v)) {
-            if (!v->mount->covered)
+            if (!v->mount->covered) {
+                err = v->mount->detached ? -ENOENT : 0;
                 break;
+            }
             dir = referenced(v->mount->covered);
         } else {
             err = locate(v, &dir, name, &len);

@@ -317,6 +317,13 @@ static const struct file_ops text_ops = {
 
 // --- the mount --------------------------------------------------------------
 
+// Every other node has a reference to its parent.
+bool procfs_busy(const struct mount *m, u32 ours)
+{
+    mutex_assert_held(&namespace_lock);
+    return __atomic_load_n(&m->root->refs, __ATOMIC_RELAXED) != 1 + ours;
+}
+
 int procfs_mount(struct mount **out)
 {
     struct proc_node *root = slab_alloc(&node_cache);

@@ -53,6 +53,7 @@ struct tmpfs_node *tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev)
         n->v.nlink = 0; // until it has a name
     }
     __atomic_fetch_add(&fs->nodes, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&fs->unnamed, 1, __ATOMIC_RELAXED);
     return n;
 }
 
@@ -73,6 +74,7 @@ static void release(struct vnode *v)
         break;
     }
     slab_free(&tmpfs_node_cache, n);
+    __atomic_fetch_sub(&fs->unnamed, 1, __ATOMIC_RELAXED);
     if (__atomic_sub_fetch(&fs->nodes, 1, __ATOMIC_ACQ_REL) == 0) {
         kfree(fs->mount);
         kfree(fs);

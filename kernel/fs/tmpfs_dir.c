@@ -105,6 +105,11 @@ static void touch(struct tmpfs_node *dir, struct tmpfs_node *node)
     spin_unlock(&node->v.lock);
 }
 
+static bool has_name(const struct tmpfs_node *n)
+{
+    return is_dir(n) ? n->dir.parent != NULL : n->v.nlink > 0;
+}
+
 // Enters the name, at its position, behind `after` in the list. It takes over a
 // reference to `node`.
 static void insert(struct tmpfs_entry *e, struct tmpfs_node *node, u64 position,
@@ -120,6 +125,8 @@ static void insert(struct tmpfs_entry *e, struct tmpfs_node *node, u64 position,
     list_insert_between(&e->order, after, after->next);
     d->count++;
     node->entry = e;
+    if (!has_name(node))
+        __atomic_fetch_sub(&node->fs->unnamed, 1, __ATOMIC_RELAXED);
     if (is_dir(node)) {
         node->dir.parent = e->dir;
         ADD_ONCE(e->dir->v.nlink, 1);
@@ -154,6 +161,8 @@ static struct tmpfs_node *remove(struct tmpfs_entry *e)
     } else {
         ADD_ONCE(node->v.nlink, -1u);
     }
+    if (!has_name(node))
+        __atomic_fetch_add(&node->fs->unnamed, 1, __ATOMIC_RELAXED);
     kfree(e);
     return node;
 }
@@ -332,14 +341,56 @@ int tmpfs_locate(struct vnode *v, struct vnode **dir, const char **name,
     return 0;
 }
 
+// The one behind `e` in its directory, or NULL.
+static struct tmpfs_entry *entry_behind(const struct tmpfs_node *dir,
+                                        const struct list *at)
+{
+    return at->next == &dir->dir.order
+               ? NULL
+               : list_first(at, struct tmpfs_entry, order);
+}
+
+// Every name holds one reference to its node.
+static bool is_used(const struct tmpfs_node *n)
+{
+    u32 names = is_dir(n) ? 1 : n->v.nlink;
+    return __atomic_load_n(&n->v.refs, __ATOMIC_RELAXED) != names;
+}
+
+bool tmpfs_busy(const struct mount *m, u32 ours)
+{
+    mutex_assert_held(&namespace_lock);
+    struct tmpfs_node *root = tmpfs_node(m->root), *dir = root;
+    struct list *at = &root->dir.order;
+    if (__atomic_load_n(&root->v.refs, __ATOMIC_RELAXED) != 1 + ours ||
+        __atomic_load_n(&root->fs->unnamed, __ATOMIC_RELAXED) != 1)
+        return true;
+    for (;;) {
+        struct tmpfs_entry *e = entry_behind(dir, at);
+        if (e) {
+            if (is_used(e->node))
+                return true;
+            dir = is_dir(e->node) ? e->node : dir;
+            at = is_dir(e->node) ? &e->node->dir.order : &e->order;
+        } else if (dir != root) {
+            at = &dir->entry->order; // a directory has one name
+            dir = dir->dir.parent;
+        } else {
+            return false;
+        }
+    }
+}
+
 void tmpfs_clear(struct vnode *root)
 {
     mutex_assert_held(&namespace_lock);
     struct tmpfs_node *dir = tmpfs_node(root);
     for (;;) {
         if (list_empty(&dir->dir.order)) {
-            if (&dir->v == root)
+            if (&dir->v == root) {
+                WRITE_ONCE(root->nlink, 0);
                 return;
+            }
             dir = dir->dir.parent;
             continue;
         }

@@ -110,6 +110,7 @@ struct mount {
     char path[64];    // where, for /proc/mounts
     struct vnode *root, *covered;
     u32 dev;
+    bool detached; // out of the tree while it is in use
     int (*statfs)(struct mount *m, u64 *total_pages, u64 *free_pages);
 };
 

@@ -121,13 +121,18 @@ SYSCALL_HANDLER(mount)
     return err;
 }
 
+#define MNT_FORCE 1u // for servers that do not answer, of which there are none
+#define MNT_DETACH 2u
+
 SYSCALL_HANDLER(umount2)
 {
     struct path_arg path;
+    if (b & ~(MNT_FORCE | MNT_DETACH))
+        return -EINVAL;
     int err = path_get(&path, a);
     if (err)
         return err;
-    err = vfs_unmount(path.text);
+    err = b & MNT_DETACH ? vfs_detach(path.text) : vfs_unmount(path.text);
     path_put(&path);
     return err;
 }

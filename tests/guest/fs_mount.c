@@ -1,9 +1,11 @@
 // Mounting and unmounting, chroot, statfs; Strobe only (it needs a whole
-// machine's root, and umount here never says EBUSY for files in use).
+// machine's root).
 #include "test.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -52,10 +54,13 @@ static void mounts(void)
     check_error(umount("/tmp/fs_mount/m"), EBUSY);
     check(umount("/tmp/fs_mount/m/in") == 0);
 
-    check(umount("/tmp/fs_mount/m") == 0); // under our feet
+    check_error(umount2("/tmp/fs_mount/m", 64), EINVAL);
+    check(umount2("/tmp/fs_mount/m", MNT_DETACH) == 0); // under our feet
+    check_error(umount("/tmp/fs_mount/m"), EINVAL);
     check(pread(fd, buf, 10, 0) == 4 && !memcmp(buf, "kept", 4));
     check_error(getcwd(buf, sizeof(buf)) ? 0 : -1, ENOENT);
-    check_error(make("x"), ENOENT);
+    int late = make("late");
+    check(late >= 0 && close(late) == 0 && access("../f", R_OK) == 0);
     close(fd);
     check(chdir("/tmp/fs_mount") == 0);
     check(stat("m/under", &st) == 0 && st.st_dev == below);
@@ -66,6 +71,61 @@ static void mounts(void)
     }
     check(rmdir("m/under") == 0 && rmdir("m") == 0 && unlink("file") == 0);
     ok("mounts");
+}
+
+static void check_busy(void)
+{
+    check_error(umount("m"), EBUSY);
+    check(access("m/d/f", R_OK) == 0);
+}
+
+// Whatever is used of a mount, it stays; and goes when it is used no more.
+static void mounts_in_use(void)
+{
+    check(mkdir("m", 0755) == 0 && mount("x", "m", "tmpfs", 0, NULL) == 0);
+    check(mkdir("m/d", 0755) == 0);
+    int fd = make("m/d/f");
+    check(write(fd, "kept", 4) == 4 && link("m/d/f", "m/g") == 0);
+    check_busy(); // an open file
+    char *map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    check(map != MAP_FAILED && close(fd) == 0);
+    check_busy(); // one that is mapped
+    check(munmap(map, 4096) == 0);
+    fd = make("m/removed");
+    check(unlink("m/removed") == 0);
+    check_busy(); // one that has no name any more
+    close(fd);
+    fd = open("m/d", O_RDONLY | O_DIRECTORY);
+    check_busy(); // an open directory
+    close(fd);
+    check(rename("m/d", "m/e") == 0 && rename("m/e", "m/d") == 0);
+    check(chdir("m") == 0);
+    check_error(umount("/tmp/fs_mount/m"), EBUSY); // somebody is there
+    check(chdir("/tmp/fs_mount") == 0);
+    int there[2];
+    char byte;
+    check(pipe(there) == 0);
+    pid_t child = fork();
+    check(child >= 0);
+    if (child == 0) {
+        check(chroot("m") == 0 && write(there[1], "", 1) == 1);
+        for (;;)
+            pause();
+    }
+    check(read(there[0], &byte, 1) == 1);
+    check_busy(); // somebody's root
+    check(close(there[0]) == 0 && close(there[1]) == 0);
+    check(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+    check(umount("m") == 0 && rmdir("m") == 0);
+    fd = open("/dev/null", O_RDONLY);
+    check_error(umount("/dev"), EBUSY);
+    close(fd);
+    fd = open("/proc/self/maps", O_RDONLY);
+    check_error(umount("/proc"), EBUSY);
+    check(close(fd) == 0 && umount("/proc") == 0);
+    check_error(open("/proc/self/maps", O_RDONLY), ENOENT);
+    check(mount("x", "/proc", "proc", 0, NULL) == 0);
+    ok("mounts in use");
 }
 
 static void statfs_calls(void)
@@ -141,6 +201,7 @@ int main(void)
     alarm(TEST_SECONDS);
     check(mkdir("/tmp/fs_mount", 0755) == 0 && chdir("/tmp/fs_mount") == 0);
     mounts();
+    mounts_in_use();
     statfs_calls();
     in_root();
     fill();
