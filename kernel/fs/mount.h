@@ -51,8 +51,8 @@ int tmpfs_mount(struct mount **out);
 int devfs_mount(struct mount **out);  // kernel/fs/devfs.c
 int procfs_mount(struct mount **out); // kernel/fs/procfs.c
 
-// Whether anybody but the mount has a reference to the root, or to any vnode, of
-// which `ours` to the root do not count. Under namespace_lock.
+// Whether others than the mount have references to its vnodes. Of those to the
+// root `ours` are the caller's. Under namespace_lock.
 bool tmpfs_busy(const struct mount *m, u32 ours);
 bool procfs_busy(const struct mount *m, u32 ours);
 // Removes every name in a tmpfs, which takes no more. Under namespace_lock.

@@ -10,8 +10,8 @@
 
 struct tmpfs {
     struct mount *mount;
-    u32 nodes; // vnodes alive; atomic. The last one frees tmpfs and mount.
-    u32 unnamed; // of them, that have no name: the root, and removed ones; atomic
+    u32 nodes;   // vnodes alive; atomic. The last one frees tmpfs and mount.
+    u32 unnamed; // of them without a name: the root and removed ones; atomic
 };
 
 struct tmpfs_entry; // a name in a directory; holds a reference to its node
