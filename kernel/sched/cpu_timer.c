@@ -5,7 +5,10 @@
 
 // Nearer than this a timer is not looked at again: on several CPUs what is left
 // shrinks step by step.
-#define STEP_MIN_NS NSEC_PER_USEC
+// No look sooner than this after another. It is more than an interrupt takes,
+// also on a slow machine with a checked kernel: else the next one comes before
+// this one returns, and what it waits for, the program's time, does not go on.
+#define STEP_MIN_NS (50 * NSEC_PER_USEC)
 
 static void look(struct callout *c);
 
