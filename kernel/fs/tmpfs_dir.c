@@ -341,7 +341,7 @@ int tmpfs_locate(struct vnode *v, struct vnode **dir, const char **name,
     return 0;
 }
 
-// The one behind `e` in its directory, or NULL.
+// The one behind the place `at` in the directory's list, or NULL.
 static struct tmpfs_entry *entry_behind(const struct tmpfs_node *dir,
                                         const struct list *at)
 {

@@ -3,11 +3,10 @@
 #include "kernel/init/log.h"
 #include "kernel/sched/task.h"
 
-// Nearer than this a timer is not looked at again: on several CPUs what is left
-// shrinks step by step.
-// No look sooner than this after another. It is more than an interrupt takes,
-// also on a slow machine with a checked kernel: else the next one comes before
-// this one returns, and what it waits for, the program's time, does not go on.
+// Timers are not looked at again sooner than this: on several CPUs what is left
+// shrinks step by step. It is more than an interrupt takes, also on a slow
+// machine with a checked kernel: else the next one would come before this one
+// returns, and the program's time, which it waits for, would not go on.
 #define STEP_MIN_NS (50 * NSEC_PER_USEC)
 
 static void look(struct callout *c);
