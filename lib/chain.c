@@ -14,15 +14,25 @@ static bool word_at(const struct chain_sample *s, u32 at, u32 *out)
     return true;
 }
 
+static const struct cfi_row *find_row(struct row_cache *rows,
+                                      const struct chain_code *code, u32 pc)
+{
+    const struct cfi_program *p = code->program;
+    if (pc - code->vdso_base < code->vdso_bytes) {
+        p = code->vdso;
+        pc -= code->vdso_base;
+    }
+    return p ? row_cache_find(rows, p, pc) : NULL;
+}
+
 // The callers of the innermost function that the frames do not tell, into
 // `out`.
-static u32 find_missing(struct row_cache *rows, const struct cfi_program *p,
+static u32 find_missing(struct row_cache *rows, const struct chain_code *code,
                         const struct chain_sample *s, u32 *out)
 {
     u32 esp = s->stack[0], frame = s->stack[1], pc = s->pc[0], n = 0;
     const struct cfi_row *row;
-    while (n < CHAIN_MORE && (row = row_cache_find(rows, p, pc)) &&
-           !row->by_ebp) {
+    while (n < CHAIN_MORE && (row = find_row(rows, code, pc)) && !row->by_ebp) {
         u32 cfa = esp + (u32)row->cfa_offset, back;
         // ebp still is, or is again, the frame of this function itself: the
         // frames tell all.
@@ -37,15 +47,15 @@ static u32 find_missing(struct row_cache *rows, const struct cfi_program *p,
     return n;
 }
 
-u32 chain_complete(struct row_cache *rows, const struct cfi_program *program,
+u32 chain_complete(struct row_cache *rows, const struct chain_code *code,
                    const struct chain_sample *s, u32 *out)
 {
     u32 n = 0;
     if (!s->depth)
         return 0;
     out[n++] = s->pc[0];
-    if (program && s->stack_words >= 2)
-        n += find_missing(rows, program, s, out + n);
+    if (rows && s->stack_words >= 2)
+        n += find_missing(rows, code, s, out + n);
     memcpy(out + n, s->pc + 1, (s->depth - 1) * sizeof(*out));
     return n + s->depth - 1;
 }

@@ -16,8 +16,15 @@ struct chain_sample {
     bool gap; // SPROFILE_F_USER_GAP
 };
 
+// The code that a program runs: its own, and the vDSO's, which lies from
+// `vdso_base` on. Of either nothing may be known: NULL.
+struct chain_code {
+    const struct cfi_program *program, *vdso;
+    u32 vdso_base, vdso_bytes;
+};
+
 // Writes the chain to `out`, which has room for depth + CHAIN_MORE entries;
-// returns how many. `program` may be NULL: nothing is known of its code.
+// returns how many.
 #define CHAIN_MORE 8
-u32 chain_complete(struct row_cache *rows, const struct cfi_program *program,
+u32 chain_complete(struct row_cache *rows, const struct chain_code *code,
                    const struct chain_sample *s, u32 *out);

@@ -14,8 +14,10 @@
 
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 
 #define RATE_HZ 20000
 #define FEW 300u
@@ -139,6 +141,17 @@ OUTLINE static void entries(unsigned n)
     STAY();
 }
 
+// The libc's, which go through the vDSO.
+OUTLINE static void wrappers(unsigned n)
+{
+    struct timespec t;
+    check(mkdir("/none/such", 0700) < 0);
+    sink += (unsigned)getppid();
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    sink += n + (unsigned)t.tv_nsec;
+    STAY();
+}
+
 static volatile char *fresh;
 
 OUTLINE static void touch(void)
@@ -252,11 +265,11 @@ struct kind {
     bool cut; // its chains are, and say so
 };
 static const struct kind kinds[] = {
-    { "calls", calls, false },   { "entries", entries, false },
-    { "faults", faults, false }, { "interrupts", interrupts, false },
-    { "deep", deep, false },     { "too_deep", too_deep, true },
-    { "torn", torn, true },      { "nowhere", nowhere, false },
-    { "astray", astray, false },
+    { "calls", calls, false },           { "entries", entries, false },
+    { "wrappers", wrappers, false },     { "faults", faults, false },
+    { "interrupts", interrupts, false }, { "deep", deep, false },
+    { "too_deep", too_deep, true },      { "torn", torn, true },
+    { "nowhere", nowhere, false },       { "astray", astray, false },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -280,6 +293,20 @@ static const char *const callers[][2] = {
     { "calls", "work" },
     { "system_call", "entries" },
     { "entries", "work" },
+    { "__kernel_vsyscall", "mkdir" },
+    { "__kernel_vsyscall", "getppid" },
+    { "__kernel_vsyscall", "madvise" },
+    { "__kernel_vsyscall", "__setitimer_time64" },
+    { "__kernel_vsyscall", "__libc_sigaction" },
+    { "__vdso_clock_gettime64", "__clock_gettime" },
+    { "__clock_gettime", "wrappers" },
+    { "mkdir", "wrappers" },
+    { "getppid", "wrappers" },
+    { "__syscall_ret", "wrappers" },
+    { "__syscall_ret", "faults" },
+    { "__syscall_ret", "interrupts" },
+    { "wrappers", "work" },
+    { "__setitimer_time64", "interrupts" },
     { "touch", "faults" },
     { "madvise", "faults" },
     { "faults", "work" },
@@ -356,6 +383,7 @@ static uint32_t addresses[CHAIN_MAX];
 static bool in_kernel[CHAIN_MAX];
 static unsigned length;
 static uint32_t cuts; // samples with that mark
+static pid_t running; // the child
 static bool working; // it has been seen at work: from then on all must be right
 
 static void set_names(uint32_t node)
@@ -379,6 +407,7 @@ static _Noreturn void wrong(const char *what, unsigned at)
     for (unsigned i = 0; i < length; i++)
         dprintf(1, "    %08x %s%s\n", addresses[i], names[i],
                 in_kernel[i] ? " (kernel)" : "");
+    kill(running, SIGKILL);
     _exit(1);
 }
 
@@ -537,6 +566,7 @@ static OUTLINE void test_kind(const struct kind *k, uint32_t wanted,
     check(child >= 0);
     if (child == 0)
         work(go[0]);
+    running = child;
     profile_kind(child, go[1], wanted);
     kill(child, SIGKILL);
     check(waitpid(child, NULL, 0) == child);

@@ -234,7 +234,8 @@ static u32 complete(u32 pc, u32 frame, const u32 *words, u32 *out)
     u32 stack[4] = { ESP, frame, words[0], words[1] };
     u32 chain[3] = { pc, 0x5555, 0x6666 };
     struct chain_sample s = { chain, 3, stack, 4, false };
-    return chain_complete(&rows, &p, &s, out);
+    struct chain_code code = { .program = &p };
+    return chain_complete(&rows, &code, &s, out);
 }
 
 static void test_chain(void **state)

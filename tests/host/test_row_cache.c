@@ -133,7 +133,8 @@ static u32 complete(struct row_cache *rows, const struct program *p,
                     const struct chain_sample *s, u32 *out)
 {
     memset(out, 0, (2 + CHAIN_MORE) * sizeof(*out));
-    return chain_complete(rows, &p->cfi, s, out);
+    struct chain_code code = { .program = &p->cfi };
+    return chain_complete(rows, &code, s, out);
 }
 
 // With the rows of all earlier samples, and with none.
@@ -333,7 +334,7 @@ static void test_replaced(void **state UNUSED)
         for (u32 i = 0; i < 2; i++) {
             memset(&fresh, 0, sizeof(fresh));
             n[i] = complete(&fresh, &p[i], &c, want[i]);
-            assert_int_equal(user_chain(&images, number[i], &s, got), n[i]);
+            assert_int_equal(user_chain(&images, number[i], 0, &s, got), n[i]);
             assert_memory_equal(got, want[i], n[i] * sizeof(got[0]));
         }
         differ += n[0] != n[1] || memcmp(want[0], want[1], sizeof(want[0]));

@@ -14,6 +14,7 @@ from statistic import chi_square, chi_square_bound, deviations
 
 CHAINS = f"{ROOT}/build/guest/chains"
 KERNEL = f"{ROOT}/build/kernel.elf"
+VDSO = f"{ROOT}/build/kernel/vdso.so"
 FAST = ("--icount", "3")  # 8 ns an instruction: a sample every 6,250
 PADDING = re.compile(r"(data16 |cs )*(nop|xchg +%ax,%ax|mov +%esi,%esi|"
                      r"lea +(%cs:)?(0x0)?\(%(e.i)(,%eiz,1)?\),%\5)")
@@ -37,6 +38,7 @@ def instructions(program, function):
     ("calls", 30000, CHAINS, ("leaf", "middle", "sized", "aligned", "bare",
                               "calls_bare", "copier", "setter")),
     ("entries", 20000, KERNEL, ("syscall_entry_point", "trap_return")),
+    ("wrappers", 20000, VDSO, ("__kernel_vsyscall",)),
     ("faults", 50000, KERNEL, ("exception_common", "trap_return")),
 ])
 def test_chain_at_every_instruction(kind, samples, program, functions):

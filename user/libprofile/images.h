@@ -18,6 +18,8 @@
 #define IMAGE_UNKNOWN 2u // "[unknown]": of a task that nobody told of
 #define IMAGES_FIXED 3u
 
+#define VDSO_BYTES 8192u // that the vDSO has at most
+
 struct image {
     char *path;
     uint8_t build_id[20];

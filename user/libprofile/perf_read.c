@@ -41,7 +41,7 @@ static struct place place_of(const struct samples *s, uint32_t image,
 {
     if (kernel)
         return (struct place){ IMAGE_KERNEL, address };
-    if (s->vdso != 0 && address - s->vdso < SAMPLES_VDSO_BYTES)
+    if (s->vdso != 0 && address - s->vdso < VDSO_BYTES)
         return (struct place){ IMAGE_VDSO, address - s->vdso };
     return (struct place){ image, address };
 }

@@ -9,7 +9,6 @@
 
 #define PAGE 4096u
 #define KERNEL_BASE 0xc0000000u
-#define VDSO_BYTES 8192u
 #define NS_PER_SECOND 1000000000u
 #define PROT_READ_EXEC 5u
 #define MAP_PRIVATE_FILE 2u

@@ -85,7 +85,7 @@ void samples_count(struct samples *s, const struct sample_count *c)
 static struct place place_in(const struct samples *s, uint32_t image,
                              uint32_t address)
 {
-    if (s->vdso != 0 && address - s->vdso < SAMPLES_VDSO_BYTES)
+    if (s->vdso != 0 && address - s->vdso < VDSO_BYTES)
         return (struct place){ IMAGE_VDSO, address - s->vdso };
     return (struct place){ image, address };
 }
@@ -140,7 +140,7 @@ static void take_sample(void *arg, const struct stream_sample *in)
     const struct program *p = programs_find(&s->programs, in->task, in->time);
     uint32_t image = p != NULL ? p->image : IMAGE_UNKNOWN;
     uint32_t user[USER_CHAIN_MAX];
-    uint32_t depth = user_chain(&s->images, image, in, user);
+    uint32_t depth = user_chain(&s->images, image, s->vdso, in, user);
     uint32_t node = add_user(s, image, user, depth);
     for (uint32_t i = in->kernel_depth; i-- > 0;)
         node =

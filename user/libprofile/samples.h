@@ -7,8 +7,6 @@
 #include "programs.h"
 #include "stream.h"
 
-#define SAMPLES_VDSO_BYTES 8192u // that the vDSO has at most
-
 enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
 
 struct sample_count {

@@ -1,6 +1,15 @@
 #include "user_chain.h"
 
-uint32_t user_chain(struct images *images, uint32_t image,
+static const struct cfi_program *frames_of(struct images *images,
+                                           uint32_t image)
+{
+    // Read now, while its file is what ran.
+    const struct image *m = images_load(images, image);
+
+    return m->frames.count > 0 ? &m->frames : NULL;
+}
+
+uint32_t user_chain(struct images *images, uint32_t image, uint32_t vdso,
                     const struct stream_sample *s, uint32_t *out)
 {
     struct chain_sample c = {
@@ -10,9 +19,13 @@ uint32_t user_chain(struct images *images, uint32_t image,
         .stack_words = s->stack_words,
         .gap = s->flags & SPROFILE_F_USER_GAP,
     };
-    // Read now, while its file is what ran.
-    const struct image *m = images_load(images, image);
+    struct chain_code code = { .program = frames_of(images, image) };
+
+    if (vdso != 0) {
+        code.vdso = frames_of(images, IMAGE_VDSO);
+        code.vdso_base = vdso;
+        code.vdso_bytes = VDSO_BYTES;
+    }
     struct row_cache *rows = s->stack_words > 0 ? images_rows(images) : NULL;
-    bool framed = rows != NULL && m->frames.count > 0;
-    return chain_complete(rows, framed ? &m->frames : NULL, &c, out);
+    return chain_complete(rows, &code, &c, out);
 }
