@@ -115,7 +115,7 @@ static bool was_replaced(const struct image *m, size_t size)
 }
 
 // The program's own file, or what `nm` has printed of it into PATH.sym.
-static void load(const struct images *i, struct image *m)
+void images_read(const struct images *i, struct image *m)
 {
     size_t size;
     m->loaded = true;
@@ -152,14 +152,6 @@ static void load(const struct images *i, struct image *m)
     m->symbols = text.symbols;
     m->symbol_table = text.symbol_table;
     m->problem = NULL;
-}
-
-const struct image *images_load(struct images *i, uint32_t image)
-{
-    struct image *m = &i->list[image];
-    if (!m->loaded)
-        load(i, m);
-    return m;
 }
 
 struct row_cache *images_rows(struct images *i)

@@ -60,8 +60,16 @@ void images_free(struct images *i);
 // The number of an image; IMAGE_UNKNOWN for an empty path, or without memory.
 uint32_t images_add(struct images *i, const char *path, const void *build_id,
                     uint32_t build_id_size);
+// Reads its file.
+void images_read(const struct images *i, struct image *m);
 // With all that can be read of it. Stays until the next images_add.
-const struct image *images_load(struct images *i, uint32_t image);
+static inline const struct image *images_load(struct images *i, uint32_t image)
+{
+    struct image *m = &i->list[image];
+    if (!m->loaded)
+        images_read(i, m);
+    return m;
+}
 // The cache for rows of their call frame information: sizeof(struct row_cache)
 // bytes, taken when it is first asked for. NULL: no memory.
 struct row_cache *images_rows(struct images *i);

@@ -1,17 +1,22 @@
 #include "user_chain.h"
 
-static const struct cfi_program *frames_of(struct images *images,
-                                           uint32_t image)
-{
-    // Read now, while its file is what ran.
-    const struct image *m = images_load(images, image);
+#include <string.h>
 
+static const struct cfi_program *frames_of(const struct image *m)
+{
     return m->frames.count > 0 ? &m->frames : NULL;
 }
 
 uint32_t user_chain(struct images *images, uint32_t image, uint32_t vdso,
                     const struct stream_sample *s, uint32_t *out)
 {
+    // Read now, while its file is what ran.
+    const struct image *m = images_load(images, image);
+
+    if (s->stack_words == 0) {
+        memcpy(out, s->user, s->user_depth * sizeof(*out));
+        return s->user_depth;
+    }
     struct chain_sample c = {
         .pc = s->user,
         .depth = s->user_depth,
@@ -19,13 +24,12 @@ uint32_t user_chain(struct images *images, uint32_t image, uint32_t vdso,
         .stack_words = s->stack_words,
         .gap = s->flags & SPROFILE_F_USER_GAP,
     };
-    struct chain_code code = { .program = frames_of(images, image) };
+    struct chain_code code = { .program = frames_of(m) };
 
     if (vdso != 0) {
-        code.vdso = frames_of(images, IMAGE_VDSO);
+        code.vdso = frames_of(images_load(images, IMAGE_VDSO));
         code.vdso_base = vdso;
         code.vdso_bytes = VDSO_BYTES;
     }
-    struct row_cache *rows = s->stack_words > 0 ? images_rows(images) : NULL;
-    return chain_complete(rows, &code, &c, out);
+    return chain_complete(images_rows(images), &code, &c, out);
 }
