@@ -147,6 +147,15 @@ def test_panic_among_samples():
         assert "has not stopped" not in report, report
 
 
+@pytest.mark.parametrize("command", (
+    "echo before; poweroff -f; exit 3",    # nobody waits for the command
+    "echo before; stty 0 </dev/ttyS1; exit 3"))  # the line hangs up
+def test_a_status_that_never_comes(command):
+    result = vm(command)
+    assert result.status == 126, result
+    assert "no status of the command has come" in result.problem, result
+
+
 def test_one_script_stops_the_machine():
     """It alone fails; those before and after it do not."""
     results = batch({"before": "echo 1; echo 2 >&2; exit 3",
