@@ -10,7 +10,7 @@
 
 #define SEC 1000000000ll
 #define THREADS_MAX 16
-#define READS 6000
+#define READS 2000
 #define NR_CLOCK_GETTIME64 403
 
 struct timespec64 {

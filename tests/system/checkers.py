@@ -27,8 +27,8 @@ MEETINGS = (
     "profile_books", "profile_ends", "profile_rings", "profile_storm", "signals",
     "sleeps", "sysinfo_fuzz", "sysinfo_tasks", "threads", "timers", "tty_jobs")
 
-SIDE_BY_SIDE = side_by_side(4)
-CPUS = pytest.mark.parametrize("smp", (1, SIDE_BY_SIDE))
+SIDE_BY_SIDE = 4
+CPUS = pytest.mark.parametrize("smp", (1, side_by_side(SIDE_BY_SIDE)))
 
 
 def options(kernel):
@@ -46,18 +46,10 @@ def check_in_kernel(kernel, smp):
     assert kernel == "clang" or NOTHING_LOST in result.output, result
 
 
-def passes(programs, programs_side_by_side):
-    """The parameters (program, smp)."""
-    return pytest.mark.parametrize("program, smp", [
-        *((program, 1) for program in programs),
-        *(pytest.param(program, *SIDE_BY_SIDE.values, marks=SIDE_BY_SIDE.marks)
-          for program in programs_side_by_side)])
-
-
 @functools.lru_cache(maxsize=None)
-def results(kernel, smp, programs):
-    """Of these guest programs, all in one boot."""
-    return batch({name: f"/test/{name}" for name in programs},
+def results(kernel, smp):
+    """Of the guest programs, all in one boot."""
+    return batch({name: f"/test/{name}" for name in PROGRAMS},
                  *options(kernel), smp=smp)
 
 

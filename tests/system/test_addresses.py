@@ -3,9 +3,9 @@ order of locks (LOCKDEP): its own tests, the guest programs, and the bugs that i
 must find. A checker that stays silent fails here."""
 import pytest
 
-from checkers import (CPUS, MEETINGS, PROGRAMS, check_failed_allocations,
+from checkers import (CPUS, PROGRAMS, SIDE_BY_SIDE, check_failed_allocations,
                       check_in_kernel, check_machine, check_plant,
-                      check_program, passes, results)
+                      check_program, results)
 from tiers import realtime
 
 # At 8 ns an instruction this kernel takes longer for some interrupts than there is
@@ -13,8 +13,8 @@ from tiers import realtime
 pytestmark = realtime()
 
 
-def of(smp):
-    return results("addresses", smp, PROGRAMS if smp == 1 else MEETINGS)
+def of_programs():
+    return results("addresses", SIDE_BY_SIDE)
 
 
 @CPUS
@@ -22,19 +22,17 @@ def test_in_kernel(smp):
     check_in_kernel("addresses", smp)
 
 
-@passes(PROGRAMS, MEETINGS)
-def test_program(program, smp):
-    check_program(of(smp)[program])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_program(program):
+    check_program(of_programs()[program])
 
 
-@CPUS
-def test_machine(smp):
-    check_machine(of(smp)[None])
+def test_machine():
+    check_machine(of_programs()[None])
 
 
-@CPUS
-def test_allocations_failed(smp):
-    check_failed_allocations(of(smp)["failalloc"].output)
+def test_allocations_failed():
+    check_failed_allocations(of_programs()["failalloc"].output)
 
 
 @pytest.mark.parametrize("plant,report", [

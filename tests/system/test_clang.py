@@ -12,9 +12,9 @@ def test_in_kernel(smp):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_program(program):
-    check_program(results("clang", 1, PROGRAMS)[program])
+    check_program(results("clang", 1)[program])
 
 
 def test_machine():
-    run = results("clang", 1, PROGRAMS)[None]
+    run = results("clang", 1)[None]
     assert run.status == 0, run
