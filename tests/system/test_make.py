@@ -310,9 +310,12 @@ def test_interrupted(tree, number):
         done
         kill -{number.value} 0; sleep 60""")
     command = tree.command(OBJECT)
-    process = subprocess.Popen(**command, start_new_session=True,
-                               stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
+    # Who runs the tests in the background has SIGINT ignored.
+    process = subprocess.Popen(
+        **command, start_new_session=True, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)
+        if number != signal.SIGKILL else None)
     assert process.wait(timeout=PATIENCE) != 0
     assert not tree.has(OBJECT)
     os.remove(f"{tree.fakes}/{CROSS_GCC}")
