@@ -135,12 +135,23 @@ static int open_executable(struct program *p)
         return err;
     if (vnode_type(v) != S_IFREG || !(READ_ONCE(v->mode) & 0111))
         err = -EACCES;
+    else
+        err = vnode_begin_running(v);
     if (err) {
         vnode_unref(v);
         return err;
     }
     p->vnode = v;
     return 0;
+}
+
+static void close_executable(struct program *p)
+{
+    if (!p->vnode)
+        return;
+    vnode_end_running(p->vnode);
+    vnode_unref(p->vnode);
+    p->vnode = NULL;
 }
 
 static char *skip_blanks(char *s)
@@ -205,8 +216,7 @@ static int resolve(struct program *p)
         err = follow_script(p);
         if (err <= 0)
             return err;
-        vnode_unref(p->vnode);
-        p->vnode = NULL;
+        close_executable(p);
         if (depth == SCRIPT_DEPTH_MAX)
             return -ELOOP;
     }
@@ -284,6 +294,7 @@ static int build_aspace(struct program *p, struct aspace **out,
     if (err)
         return err;
     as->stack_limit = READ_ONCE(current_task()->rlimit_stack);
+    aspace_set_program(as, p->vnode);
     err = elf_load(as, p->vnode, image);
     u32 start;
     if (!err)
@@ -420,8 +431,7 @@ int task_exec(struct trapframe *tf, const char *path, u32 argv, u32 envp)
         err = commit(p, as, path, &image);
     if (!err)
         arch_exec(tf, image.entry, esp);
-    if (p->vnode)
-        vnode_unref(p->vnode);
+    close_executable(p);
     kfree(p->args.bytes);
     kfree(p);
     return err;

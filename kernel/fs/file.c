@@ -59,6 +59,11 @@ void file_discard(struct file *f)
     slab_free(&file_cache, f);
 }
 
+static bool is_writer(const struct file *f)
+{
+    return f->vnode && vnode_type(f->vnode) == S_IFREG && file_writable(f);
+}
+
 void file_unref(struct file *f)
 {
     u32 before = __atomic_fetch_sub(&f->refs, 1, __ATOMIC_ACQ_REL);
@@ -69,6 +74,8 @@ void file_unref(struct file *f)
         locks_drop(f->vnode, f);
     if (f->ops->release)
         f->ops->release(f);
+    if (is_writer(f))
+        vnode_end_writing(f->vnode);
     file_discard(f);
 }
 
@@ -116,11 +123,17 @@ static int check_type(const struct vnode *v, u32 flags)
     return 0;
 }
 
+// Also of a file that is opened only for reading.
 static int truncate_for_open(struct vnode *v)
 {
-    if (vnode_type(v) != S_IFREG)
+    if (vnode_type(v) != S_IFREG || !v->ops->truncate) // text of /proc
         return 0;
-    return v->ops->truncate ? v->ops->truncate(v, 0) : 0; // text of /proc
+    int err = vnode_begin_writing(v);
+    if (err)
+        return err;
+    err = v->ops->truncate(v, 0);
+    vnode_end_writing(v);
+    return err;
 }
 
 // Opens a vnode; consumes the reference to it.
@@ -134,7 +147,11 @@ static int open_vnode(struct vnode *v, u32 flags, bool created,
         return -ENOMEM;
     }
     f->vnode = v;
-    int err = 0;
+    int err = is_writer(f) ? vnode_begin_writing(v) : 0;
+    if (err) {
+        file_discard(f);
+        return err;
+    }
     if (flags & O_PATH)
         f->ops = &place_ops;
     else if (v->ops->open) {
@@ -149,6 +166,8 @@ static int open_vnode(struct vnode *v, u32 flags, bool created,
             err = -ENXIO;
     }
     if (err) {
+        if (is_writer(f))
+            vnode_end_writing(v);
         file_discard(f);
         return err;
     }

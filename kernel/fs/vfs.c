@@ -25,6 +25,44 @@ void vnode_unref(struct vnode *v)
         v->ops->release(v);
 }
 
+// One use more, of those that count up (1) or down (-1).
+static int begin_use(struct vnode *v, s32 step)
+{
+    s32 users = READ_ONCE(v->users);
+    do {
+        if (step > 0 ? users < 0 : users > 0)
+            return -ETXTBSY;
+    } while (!__atomic_compare_exchange_n(&v->users, &users, users + step, true,
+                                          __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+    return 0;
+}
+
+static void end_use(struct vnode *v, s32 step)
+{
+    s32 before = __atomic_fetch_sub(&v->users, step, __ATOMIC_ACQ_REL);
+    assert(step > 0 ? before > 0 : before < 0);
+}
+
+int vnode_begin_writing(struct vnode *v)
+{
+    return begin_use(v, 1);
+}
+
+void vnode_end_writing(struct vnode *v)
+{
+    end_use(v, 1);
+}
+
+int vnode_begin_running(struct vnode *v)
+{
+    return begin_use(v, -1);
+}
+
+void vnode_end_running(struct vnode *v)
+{
+    end_use(v, -1);
+}
+
 u64 vnode_new_ino(void)
 {
     static u64 last;

@@ -96,6 +96,7 @@ struct vnode {
     const struct file_ops *file_ops;
     void *data;
     u32 pages; // frames that its data takes, for st_blocks
+    s32 users; // so many write to it; below 0: so many programs are it; atomic
 };
 
 // The type does not change; the permission bits do, under `lock`.
@@ -163,6 +164,13 @@ extern struct mutex namespace_lock;
 void vnode_ref(struct vnode *v);
 void vnode_unref(struct vnode *v);
 struct timespec_k vfs_now(void); // wall clock
+
+// Who may write to a file and the programs that run from it exclude each other.
+// 0 or -ETXTBSY; who got 0 calls the other when it is over. Any context.
+int vnode_begin_writing(struct vnode *v);
+void vnode_end_writing(struct vnode *v);
+int vnode_begin_running(struct vnode *v);
+void vnode_end_running(struct vnode *v);
 
 // Path walking for the current task, `at`: start for relative paths (NULL:
 // cwd).

@@ -112,6 +112,12 @@ u32 area_find_gap(struct aspace *as, u32 length)
     return ceiling - length;
 }
 
+// What is written to the area goes to the file, also when that is closed.
+static bool writes_to_file(const struct area *a)
+{
+    return a->vnode && a->flags & AREA_SHARED && !(a->flags & AREA_NO_WRITE);
+}
+
 struct area *area_create(const struct area *like)
 {
     assert(!like->vnode || !like->shared);
@@ -122,6 +128,10 @@ struct area *area_create(const struct area *like)
     list_init(&a->node);
     if (a->vnode)
         vnode_ref(a->vnode);
+    if (writes_to_file(a)) {
+        int err = vnode_begin_writing(a->vnode);
+        assert(!err); // who makes it has the file open, or such an area
+    }
     if (a->shared)
         shared_pages_ref(a->shared);
     return a;
@@ -130,6 +140,8 @@ struct area *area_create(const struct area *like)
 void area_free(struct area *a)
 {
     assert(!a->vnode || !a->shared);
+    if (writes_to_file(a))
+        vnode_end_writing(a->vnode);
     if (a->vnode)
         vnode_unref(a->vnode);
     if (a->shared)

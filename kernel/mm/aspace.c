@@ -3,6 +3,7 @@
 #include "kernel/mm/aspace.h"
 
 #include "kernel/errno.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/frame.h"
@@ -37,6 +38,15 @@ void aspace_ref(struct aspace *as)
     assert(old);
 }
 
+void aspace_set_program(struct aspace *as, struct vnode *program)
+{
+    assert(!as->program);
+    int err = vnode_begin_running(program);
+    assert(!err); // the caller's own use keeps writers out
+    vnode_ref(program);
+    as->program = program;
+}
+
 static void release_page(paddr_t frame)
 {
     frame_unref(frame_from_paddr(frame));
@@ -54,6 +64,10 @@ void aspace_unref(struct aspace *as)
     list_for_each(a, &as->areas, node)
         pagetable_release(&as->pt, a->start, a->end, release_page);
     areas_free(&as->areas);
+    if (as->program) {
+        vnode_end_running(as->program);
+        vnode_unref(as->program);
+    }
     pagetable_destroy_empty(&as->pt);
     slab_free(&aspace_cache, as);
 }
@@ -114,6 +128,8 @@ int aspace_fork(struct aspace *src, struct aspace **out)
     dst->stack_limit = src->stack_limit;
     dst->vdso = src->vdso;
     dst->virtual_pages = src->virtual_pages;
+    if (src->program)
+        aspace_set_program(dst, src->program);
     err = copy_areas(src, dst);
     mutex_unlock(&src->lock);
     if (err) {

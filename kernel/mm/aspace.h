@@ -38,6 +38,8 @@ struct aspace {
     u32 brk_start, brk;
     u32 stack_limit; // bytes
     u32 vdso;        // where its image is (kernel/exec/vdso.h)
+    // The file that it runs, which nobody may write to meanwhile. Or NULL.
+    struct vnode *program;
     // Changed under `lock`, read at any time for statistics: marked.
     u32 virtual_pages, resident_pages;
     u32 virtual_peak, resident_peak; // when either last became less
@@ -58,6 +60,8 @@ static inline u32 aspace_peak_resident(const struct aspace *as)
 int aspace_create(struct aspace **out);
 void aspace_ref(struct aspace *as);
 void aspace_unref(struct aspace *as); // the last one frees everything; sleeps
+// Once, of a file that does not change yet (vnode_begin_running).
+void aspace_set_program(struct aspace *as, struct vnode *program);
 // Copy-on-write duplicate of `src` (fork). 0, -ENOMEM.
 int aspace_fork(struct aspace *src, struct aspace **out);
 // Makes it current on this CPU (NULL: only kernel). Preemption disabled.

@@ -95,7 +95,11 @@ static s32 truncate_path(u32 path, u64 size)
     int err = where_lookup(AT_FDCWD, path, 0, &v);
     if (err)
         return err;
-    err = truncate_vnode(v, size);
+    err = vnode_begin_writing(v);
+    if (!err) {
+        err = truncate_vnode(v, size);
+        vnode_end_writing(v);
+    }
     vnode_unref(v);
     return err;
 }

@@ -25,7 +25,8 @@ MEETINGS = (
     "clock_stress", "cpu_timers", "failalloc", "forkbomb", "fs_pipe", "ipc_calls",
     "ipc_death", "ledger_storm", "mm_fork", "mm_threads", "process",
     "profile_books", "profile_ends", "profile_rings", "profile_storm", "signals",
-    "sleeps", "sysinfo_fuzz", "sysinfo_tasks", "threads", "timers", "tty_jobs")
+    "sleeps", "sysinfo_fuzz", "sysinfo_tasks", "text_busy", "threads", "timers",
+    "tty_jobs")
 
 SIDE_BY_SIDE = 4
 CPUS = pytest.mark.parametrize("smp", (1, side_by_side(SIDE_BY_SIDE)))
