@@ -386,6 +386,16 @@ static void become_leader(struct task *t)
     spin_unlock_irq(&tasks_lock, flags);
 }
 
+// A signal that was asked for at clone is not for another program, to send or
+// to get.
+static void reset_exit_signals(struct task *t)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    t->exit_signal = SIGCHLD;
+    t->execs++;
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
 static int commit(struct program *p, struct aspace *as, const char *called,
                   const struct elf_image *image)
 {
@@ -397,6 +407,7 @@ static int commit(struct program *p, struct aspace *as, const char *called,
         return err;
     }
     become_leader(t);
+    reset_exit_signals(t);
     current->clear_tid = 0;
     arch_exec_begin();
     swap_aspace(t, as);

@@ -121,6 +121,28 @@ bool signal_waiting(void)
     return set != 0;
 }
 
+static bool ends_task(const struct signals *s, int sig)
+{
+    sigset_t spared = IGNORED_BY_DEFAULT | STOP_SIGNALS | SIGMASK(SIGCONT);
+    return s->action[sig - 1].handler == SIG_DFL && !(SIGMASK(sig) & spared);
+}
+
+bool signal_fatal(void)
+{
+    struct thread *t = current;
+    if (likely(!READ_ONCE(t->signal_pending)))
+        return false;
+    if (READ_ONCE(t->must_exit))
+        return true;
+    struct signals *s = &t->task->signals;
+    u32 flags = spin_lock_irq(&s->lock);
+    sigset_t set = deliverable(t);
+    while (set && !ends_task(s, signal_lowest(set)))
+        set &= set - 1;
+    spin_unlock_irq(&s->lock, flags);
+    return set != 0;
+}
+
 bool signal_ignored_or_blocked(int sig)
 {
     assert_checked(sig >= 1 && sig <= NSIG);

@@ -99,6 +99,9 @@ int signal_send_pgrp(u32 pgid, int sig, const struct siginfo *info);
 void signal_fault(int sig, int code, u32 addr);
 // True when a deliverable (unblocked, not ignored) signal waits for `current`.
 bool signal_waiting(void);
+// True when one that ends its task does. What may take long and has done a part
+// looks at it from time to time. Thread context; a load when there is none.
+bool signal_fatal(void);
 // True when current's group may not touch the terminal's state with `sig`
 // (blocked or ignored): the tty lets the operation go on.
 bool signal_ignored_or_blocked(int sig);

@@ -14,6 +14,7 @@
 
 #define MEMORY_MAJOR 1
 #define RANDOM_CHUNK 256u
+#define ZEROS_AT_ONCE KIB(64) // between two looks at signals
 #define KMSG_TEXT_MAX KIB(64) // what a reader is shown at most
 #define KMSG_LINE_MAX 992u    // of one written line, as Linux cuts it
 
@@ -33,9 +34,12 @@ static int read_nothing(struct file *f UNUSED, struct io *io UNUSED,
 
 static int read_zeros(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
 {
-    int n = io->left;
+    size_t wanted = io->left;
+    int err = 0;
 
-    return io_zero(io, n) < 0 ? -EFAULT : n;
+    while (io->left > 0 && !err && !(io->left < wanted && signal_fatal()))
+        err = io_zero(io, MIN(io->left, ZEROS_AT_ONCE));
+    return err && io->left == wanted ? err : (int)(wanted - io->left);
 }
 
 static int write_to_full(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)

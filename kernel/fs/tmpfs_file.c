@@ -7,6 +7,7 @@
 // writes and truncations of the file, which makes appends atomic. A frame that
 // was truncated away lives on in the mappings that have it.
 #include "kernel/errno.h"
+#include "kernel/exec/signal.h"
 #include "kernel/fs/tmpfs.h"
 #include "kernel/init/log.h"
 #include "lib/string.h"
@@ -110,7 +111,7 @@ static int tmpfs_read(struct file *f, struct io *io, u64 *pos)
     size_t wanted = io->left;
     u64 start = *pos;
     int err = 0;
-    while (io->left && !err) {
+    while (io->left && !err && !(io->left < wanted && signal_fatal())) {
         struct frame *frame;
         u64 at = start + (wanted - io->left);
         size_t bytes = bytes_at(n, at, &frame);
@@ -185,7 +186,7 @@ static int write_at(struct tmpfs_node *n, struct io *io, u64 start)
     mutex_assert_held(&n->write_lock);
     size_t done = 0;
     int err = 0;
-    while (io->left && !err) {
+    while (io->left && !err && !(done && signal_fatal())) {
         u64 at = start + done;
         size_t before = io->left;
         size_t bytes = PAGE_SIZE - ((u32)at & ~PAGE_MASK);

@@ -7,6 +7,7 @@
 // a file may have more to do than an address space's mutex allows.
 
 #include "kernel/errno.h"
+#include "kernel/exec/signal.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/area.h"
@@ -169,7 +170,8 @@ static struct area *make_area(struct area *like, u32 length)
 static void populate(struct aspace *as, u32 start, u32 length)
 {
     mutex_lock(&as->lock);
-    for (u32 va = start; va < start + length; va += PAGE_SIZE) {
+    u32 end = start + length;
+    for (u32 va = start; va < end && !signal_fatal(); va += PAGE_SIZE) {
         struct area *a = area_at(as, va);
         if (!a || fault_in(as, va, a->prot & PROT_W ? PROT_W : PROT_R))
             break;

@@ -81,10 +81,14 @@ static int attach_task(struct task *task, struct thread *thread,
     task_table_add(task, id);
     thread_attach(thread, id);
     struct task *parent = creator;
-    if ((clone_flags & CLONE_PARENT) && creator->parent)
-        parent = creator->parent;
-    task->parent = parent;
     task->exit_signal = clone_flags & CSIGNAL;
+    if ((clone_flags & CLONE_PARENT) && creator->parent) {
+        parent = creator->parent;
+        // What that wants to get is for its own child to say.
+        task->exit_signal = creator->exit_signal;
+    }
+    task->parent = parent;
+    task->parent_execs = parent->execs;
     task->pgid = creator->pgid ? creator->pgid : id;
     task->sid = creator->sid ? creator->sid : id;
     task->ctty = creator->ctty;
@@ -141,6 +145,14 @@ static int clone_thread(const struct trapframe *tf,
     return tid;
 }
 
+// The queue, which is on the parent's stack, is the child's no more.
+static void vfork_give_up(struct task *child)
+{
+    u32 flags = spin_lock_irq(&child->lock);
+    WRITE_ONCE(child->vfork_done, NULL);
+    spin_unlock_irq(&child->lock, flags);
+}
+
 static int clone_task(const struct trapframe *tf, const struct clone_args *args)
 {
     struct task *task;
@@ -178,12 +190,11 @@ static int clone_task(const struct trapframe *tf, const struct clone_args *args)
         task_ref(task);
     thread_start(child);
     if (vforked) {
-        // Not interruptible: the child runs on this thread's stack. It always
-        // comes to an exec or an end; a fatal signal to us waits for that.
-        wait_event(&vfork_done, !READ_ONCE(task->vfork_done),
-                   WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
-        // wait_event has passed the queue's lock, under which the child wakes
-        // us, after the condition held: the queue on our stack is free.
+        // No handler may run: the child is on this thread's user stack. That
+        // lives on in its address space if we are killed.
+        wait_event(&vfork_done, !READ_ONCE(task->vfork_done), WAIT_KILLABLE,
+                   WAIT_FOREVER);
+        vfork_give_up(task);
         task_unref(task);
     }
     return id;
@@ -202,15 +213,14 @@ int task_clone(const struct trapframe *tf, const struct clone_args *args)
 // Tells a vfork parent that its memory is its own again.
 void task_vfork_release(struct task *t)
 {
-    struct waitq *q = t->vfork_done;
-    if (!q)
+    if (!READ_ONCE(t->vfork_done))
         return;
-    u32 flags = spin_lock_irq(&q->lock);
+    u32 flags = spin_lock_irq(&t->lock);
+    struct waitq *q = t->vfork_done;
     WRITE_ONCE(t->vfork_done, NULL);
-    struct waiter *w;
-    list_for_each(w, &q->waiters, node)
-        thread_wake(w->thread);
-    spin_unlock_irq(&q->lock, flags);
+    if (q) // else it was killed meanwhile
+        waitq_wake_all(q);
+    spin_unlock_irq(&t->lock, flags);
 }
 
 static void open_console(void)

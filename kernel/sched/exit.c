@@ -121,7 +121,8 @@ static void notify_parent(struct task *t)
     u32 flags = spin_lock_irq(&tasks_lock);
     struct task *parent = t->parent;
     task_ref(parent);
-    int sig = t->exit_signal;
+    // The parent's program that has asked for another may be gone, as on Linux.
+    int sig = t->parent_execs == parent->execs ? t->exit_signal : SIGCHLD;
     // Reaped by itself when nobody wants to know: taken off the tree here, so
     // that no wait4 finds it.
     bool unwanted = sig == SIGCHLD && signal_children_unwanted(parent);

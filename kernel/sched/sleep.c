@@ -8,7 +8,7 @@
 void wait_prepare(u32 mode)
 {
     enum thread_state state =
-        mode == WAIT_INTERRUPTIBLE ? THREAD_WAITING : THREAD_SLEEPING;
+        mode == WAIT_UNINTERRUPTIBLE ? THREAD_SLEEPING : THREAD_WAITING;
     // A full barrier: the state is visible before the condition is read.
     __atomic_store_n(&current->state, state, __ATOMIC_SEQ_CST);
 }
@@ -60,13 +60,19 @@ static int sleep_until_wall(struct thread *t, s64 at)
     return err && wallclock_now_ns() < at ? 0 : err;
 }
 
+static bool interrupted(u32 mode)
+{
+    return (mode == WAIT_INTERRUPTIBLE && signal_waiting()) ||
+           (mode == WAIT_KILLABLE && signal_fatal());
+}
+
 int wait_sleep(u32 mode, u64 deadline)
 {
     struct thread *t = current;
     int err = 0;
     lockdep_may_sleep(t->wait_on ? t->wait_on : "a wait queue");
     assert(!this_cpu_read(preempt_count));
-    if (mode == WAIT_INTERRUPTIBLE && signal_waiting())
+    if (interrupted(mode))
         return -EINTR;
     if (deadline == WAIT_FOREVER)
         schedule();
@@ -76,7 +82,7 @@ int wait_sleep(u32 mode, u64 deadline)
         err = sleep_timed(t, deadline);
     if (err)
         return err;
-    return mode == WAIT_INTERRUPTIBLE && signal_waiting() ? -EINTR : 0;
+    return interrupted(mode) ? -EINTR : 0;
 }
 
 void wait_finish(void)

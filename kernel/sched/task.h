@@ -58,6 +58,7 @@ struct task {
     bool stopped, stop_reported, continued;
     int stop_signal;
     int exit_signal;          // sent to the parent (SIGCHLD), 0: none
+    u32 execs, parent_execs;  // its, and its parent's when it came; tasks_lock
     struct waitq child_wait;  // the parent sleeps here in wait4
     struct waitq *vfork_done; // the vfork parent's, until exec or exit
     bool execed;

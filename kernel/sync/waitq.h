@@ -28,6 +28,7 @@ struct waiter {
 
 #define WAIT_UNINTERRUPTIBLE 0u
 #define WAIT_INTERRUPTIBLE 1u // any deliverable signal ends it: -EINTR
+#define WAIT_KILLABLE 2u      // only one that ends the task does
 
 // Deadlines are in clock_now_ns units, or for ever, or on the wall clock, in
 // nanoseconds since 1970: that moves with the clock when somebody sets it.

@@ -23,7 +23,7 @@ PROGRAMS = tuple(sorted(os.path.basename(path)[:-2]
 # through the kernel however many there are.
 MEETINGS = (
     "clock_stress", "cpu_timers", "failalloc", "forkbomb", "fs_pipe", "ipc_calls",
-    "ipc_death", "ledger_storm", "mm_fork", "mm_threads", "process",
+    "ipc_death", "killed", "ledger_storm", "mm_fork", "mm_threads", "process",
     "profile_books", "profile_ends", "profile_rings", "profile_storm", "signals",
     "sleeps", "sysinfo_fuzz", "sysinfo_tasks", "text_busy", "threads", "timers",
     "tty_jobs")
