@@ -317,6 +317,11 @@ $(B)/obj/%.c.o: %.c tools/cc $(B)/obj/flags $(MUSL)
 	$(call say,CC $<,programs)
 	$(COMPILE) tools/cc $(UFLAGS) -c $<
 
+# What the profiler finds in code of others.
+$(B)/obj/tests/guest/frameless.c.o: private UFLAGS += -fomit-frame-pointer
+$(B)/obj/tests/guest/no_cfi.c.o: private UFLAGS += -fomit-frame-pointer \
+	-fno-asynchronous-unwind-tables -g0
+
 $(B)/obj/config: FORCE
 	@$(call unchanged,$@,$(LIB_OBJECTS))
 

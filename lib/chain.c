@@ -3,15 +3,55 @@
 #include "lib/assert.h"
 #include "lib/string.h"
 
-// The word of the stack at `at`.
-static bool word_at(const struct chain_sample *s, u32 at, u32 *out)
+#define STACK_HEAD 2u   // words ahead of the stack's own
+#define ENTRY_BYTES 64u // of the code that a program starts with
+#define RETURN_BYTES 9u // of the code that a signal handler returns to
+
+// Where a chain is while it is followed: in the function around `pc`.
+struct walk {
+    struct row_cache *rows;
+    const struct chain_code *code;
+    const struct chain_sample *s;
+    u32 *out;
+    u32 n;
+    u32 pc, esp, ebp;
+    u32 interrupted_ebp; // where esp and pc were known for sure the last time
+    u32 stack_at, stack_words; // what is known of the stack
+    const u32 *stack;
+    u32 frame; // that pc[next] of the sample is from; 0: not known, or none is
+    u32 next;
+    u32 signals; // that the chain has come by
+};
+
+enum step {
+    STEP_CALLER, // one was found
+    STEP_FRAMES, // the sample's next entry is the caller,
+    STEP_GUESS,  // if this code has frames
+    STEP_SIGNAL, // the function was called by a signal
+    STEP_OUTERMOST,
+    STEP_LOST,
+};
+
+static bool word_at(const struct walk *w, u32 at, u32 *out)
 {
-    assert(s->stack_words >= 2);
-    u32 offset = at - s->stack[0];
-    if (offset & 3 || offset / 4 >= s->stack_words - 2)
+    u32 offset = at - w->stack_at;
+    if (offset & 3 || offset / 4 >= w->stack_words)
         return false;
-    *out = s->stack[2 + offset / 4];
+    *out = w->stack[offset / 4];
     return true;
+}
+
+static void add(struct walk *w, u32 entry)
+{
+    assert_checked(w->n < CHAIN_MAX);
+    w->out[w->n++] = entry;
+}
+
+// One mark for one place.
+static void add_mark(struct walk *w, enum chain_mark mark)
+{
+    if (w->out[w->n - 1] >= CHAIN_MARKS)
+        add(w, mark);
 }
 
 static const struct cfi_row *find_row(struct row_cache *rows,
@@ -22,40 +62,236 @@ static const struct cfi_row *find_row(struct row_cache *rows,
         p = code->vdso;
         pc -= code->vdso_base;
     }
-    return p ? row_cache_find(rows, p, pc) : NULL;
+    return p && rows ? row_cache_find(rows, p, pc) : NULL;
 }
 
-// The callers of the innermost function that the frames do not tell, into
-// `out`.
-static u32 find_missing(struct row_cache *rows, const struct chain_code *code,
-                        const struct chain_sample *s, u32 *out)
+static bool is_framed(const struct cfi_row *row)
 {
-    u32 esp = s->stack[0], frame = s->stack[1], pc = s->pc[0], n = 0;
-    const struct cfi_row *row;
-    while (n < CHAIN_MORE && (row = find_row(rows, code, pc)) && !row->by_ebp) {
-        u32 cfa = esp + (u32)row->cfa_offset, back;
-        // ebp still is, or is again, the frame of this function itself: the
-        // frames tell all.
-        if (row->ebp_saved && frame == cfa + (u32)row->ebp_offset)
-            break;
-        if (!word_at(s, cfa - 4, &back) || !back)
-            break;
-        out[n++] = back;
-        pc = back - 1;
-        esp = cfa;
+    return row->by_ebp && row->cfa_offset == 8 && row->ebp_saved &&
+           row->ebp_offset == -8;
+}
+
+enum chain_link chain_link(struct row_cache *rows,
+                           const struct chain_code *code, u32 pc)
+{
+    const struct cfi_row *row = find_row(rows, code, pc);
+    return !row ? LINK_UNKNOWN : is_framed(row) ? LINK_FRAMED : LINK_NONE;
+}
+
+// Nothing is known of the code: its frame stands, if that is one.
+static enum step step_unknown(const struct walk *w)
+{
+    if (w->pc - w->code->entry < ENTRY_BYTES)
+        return STEP_OUTERMOST;
+    return w->frame && w->ebp == w->frame ? STEP_GUESS : STEP_LOST;
+}
+
+// The frame of the sample's next entry lies at `at`, or below it.
+static void pass_frames(struct walk *w, u32 at)
+{
+    while (w->frame && w->frame <= at && w->next < w->s->depth) {
+        w->next++;
+        if (!word_at(w, w->frame, &w->frame))
+            w->frame = 0;
     }
-    return n;
+}
+
+// From the function around pc to its caller.
+static enum step step(struct walk *w, bool deep)
+{
+    const struct cfi_row *row = find_row(w->rows, w->code, w->pc);
+    u32 back, ebp = w->ebp;
+    if (!row)
+        return step_unknown(w);
+    // Assembler in the middle of a function, a system call's sixth argument:
+    // ebp is no frame pointer just now, but the frame stands.
+    if (row->by_ebp && w->ebp == w->interrupted_ebp && w->frame &&
+        w->frame != w->ebp)
+        return STEP_GUESS;
+    u32 cfa = (row->by_ebp ? w->ebp : w->esp) + (u32)row->cfa_offset;
+    // The frame is this function's own, whether it stands, or still does.
+    bool own = w->frame && w->frame == cfa - 8 && row->ebp_offset == -8 &&
+               row->ebp_saved;
+    if (own && (!deep || !word_at(w, cfa - 4, &back)))
+        return STEP_FRAMES;
+    if (cfa - 4 < w->esp || !word_at(w, cfa - 4, &back) ||
+        (row->ebp_saved && !word_at(w, cfa + (u32)row->ebp_offset, &ebp)))
+        return STEP_LOST;
+    pass_frames(w, cfa - 8);
+    w->ebp = ebp;
+    w->esp = cfa;
+    if (!back)
+        return STEP_OUTERMOST;
+    if (w->signals < w->s->signal_count &&
+        back == w->s->signals[w->signals].back)
+        return STEP_SIGNAL;
+    add(w, back);
+    w->pc = back - 1;
+    return STEP_CALLER;
+}
+
+// To what the handler had interrupted.
+static void enter_signal(struct walk *w)
+{
+    const struct sprofile_signal *g = &w->s->signals[w->signals++];
+    add(w, g->back + 1); // not behind a call
+    add(w, g->eip + 1);
+    w->pc = g->eip;
+    w->esp = g->esp;
+    w->ebp = w->interrupted_ebp = g->ebp;
+    if (!w->frame)
+        w->frame = g->from;
+    if ((g->esp - w->stack_at) / 4 < w->stack_words)
+        return; // that is in what is known
+    w->stack_at = g->esp;
+    w->stack = g->stack;
+    w->stack_words = MIN(g->stack_words, (u32)SPROFILE_STACK_WORDS);
+}
+
+// What frame pointers tell, from the sample's next entry on. True: until a
+// signal handler's.
+static bool add_frames(struct walk *w)
+{
+    const struct chain_sample *s = w->s;
+    if (w->signals >= s->signal_count) {
+        u32 n = MIN(s->depth - w->next, CHAIN_MAX - 2 - w->n);
+        memcpy(w->out + w->n, s->pc + w->next, n * sizeof(*s->pc));
+        w->n += n;
+        w->next += n;
+        return false;
+    }
+    while (w->next < s->depth && w->n < CHAIN_MAX - 4) {
+        u32 back = s->pc[w->next++];
+        if (back == s->signals[w->signals].back) {
+            w->frame = 0;
+            return true;
+        }
+        add(w, back);
+    }
+    return false;
+}
+
+static void add_end(struct walk *w)
+{
+    u32 flags = w->s->flags;
+    if (flags & SPROFILE_F_USER_DEEP || w->n >= CHAIN_MAX - 4)
+        add_mark(w, CHAIN_DEEP);
+    else if (flags & SPROFILE_F_USER_CUT)
+        add_mark(w, CHAIN_UNREADABLE);
+    else if (flags & SPROFILE_F_USER_LOST)
+        add_mark(w, CHAIN_BROKEN);
+}
+
+static void begin(struct walk *w)
+{
+    const struct chain_sample *s = w->s;
+    bool gap = s->flags & SPROFILE_F_USER_GAP;
+    w->out[0] = s->pc[0];
+    w->n = w->next = 1;
+    w->pc = s->pc[0];
+    w->esp = w->stack_at = s->stack[0];
+    w->ebp = w->interrupted_ebp = s->stack[1];
+    w->stack = s->stack + STACK_HEAD;
+    w->stack_words = s->stack_words - STACK_HEAD - gap;
+    w->frame = gap ? s->stack[s->stack_words - 1] : w->ebp;
+}
+
+// The handler has returned, and what it returned to is under way.
+static bool is_returning(const struct walk *w)
+{
+    return w->signals < w->s->signal_count &&
+           w->pc - w->s->signals[w->signals].back < RETURN_BYTES;
+}
+
+static u32 follow(struct walk *w, u32 *proven)
+{
+    bool deep = w->stack_words > SPROFILE_STACK_WORDS;
+    bool more = true;
+    if (is_returning(w)) {
+        enter_signal(w);
+        // The first entry: the last instruction's end may be another
+        // function's.
+        w->out[0] = w->s->signals[0].back;
+        w->out[1] = w->out[--w->n];
+    }
+    while (more) {
+        enum step how = STEP_CALLER;
+        while (how == STEP_CALLER && w->n < CHAIN_MAX - 4)
+            how = step(w, deep);
+        if (how == STEP_OUTERMOST) {
+            *proven = w->n;
+            return w->n;
+        }
+        if (how == STEP_LOST)
+            add_mark(w, CHAIN_BROKEN);
+        *proven = w->n - (how == STEP_GUESS || how == STEP_LOST);
+        more = how == STEP_SIGNAL || add_frames(w);
+        if (more)
+            enter_signal(w);
+    }
+    add_end(w);
+    return w->n;
+}
+
+#define UNUSUAL                                                         \
+    (SPROFILE_F_USER_CUT | SPROFILE_F_USER_GAP | SPROFILE_F_USER_DEEP | \
+     SPROFILE_F_USER_LOST | SPROFILE_F_USER_SIGNALS)
+
+static u32 copy(const struct chain_sample *s, u32 *out, u32 n, u32 *proven)
+{
+    *proven = n;
+    memcpy(out + n, s->pc + 1, (s->depth - 1) * sizeof(*out));
+    return n + s->depth - 1;
+}
+
+#define SIMPLE_STEPS 4u
+
+// What most samples are: the frame of the innermost function stands, or that of
+// one that it was called by through few that have none. Returns how many
+// entries are in front of the frames'; 0: it is not so simple.
+static u32 find_simple(struct row_cache *rows, const struct chain_code *code,
+                       const struct chain_sample *s, u32 *out)
+{
+    const u32 *stack = s->stack + STACK_HEAD;
+    u32 words = s->stack_words - STACK_HEAD, used = 0, pc = s->pc[0];
+    if (words > SPROFILE_STACK_WORDS)
+        return 0;
+    for (u32 n = 1; n <= SIMPLE_STEPS; n++) {
+        const struct cfi_row *row = find_row(rows, code, pc);
+        if (!row)
+            return 0;
+        if (row->by_ebp)
+            return is_framed(row) ? n : 0;
+        if (row->ebp_saved || row->cfa_offset & 3)
+            return 0;
+        used += (u32)row->cfa_offset / 4;
+        if (used - 1 >= words || !stack[used - 1])
+            return 0;
+        out[n] = stack[used - 1];
+        pc = out[n] - 1;
+    }
+    return 0;
+}
+
+static NOINLINE u32 walk(struct row_cache *rows, const struct chain_code *code,
+                         const struct chain_sample *s, u32 *out, u32 *proven)
+{
+    struct walk w = { .rows = rows, .code = code, .s = s, .out = out };
+    if (s->flags & SPROFILE_F_USER_GAP && s->stack_words == STACK_HEAD)
+        return 0; // no kernel writes that
+    begin(&w);
+    return follow(&w, proven);
 }
 
 u32 chain_complete(struct row_cache *rows, const struct chain_code *code,
-                   const struct chain_sample *s, u32 *out)
+                   const struct chain_sample *s, u32 *out, u32 *proven)
 {
-    u32 n = 0;
+    *proven = 0;
     if (!s->depth)
         return 0;
-    out[n++] = s->pc[0];
-    if (rows && s->stack_words >= 2)
-        n += find_missing(rows, code, s, out + n);
-    memcpy(out + n, s->pc + 1, (s->depth - 1) * sizeof(*out));
-    return n + s->depth - 1;
+    out[0] = s->pc[0];
+    if (s->stack_words < STACK_HEAD)
+        return copy(s, out, 1, proven);
+    u32 n = s->flags & UNUSUAL ? 0 : find_simple(rows, code, s, out);
+    return n ? copy(s, out, n, proven) : walk(rows, code, s, out, proven);
 }

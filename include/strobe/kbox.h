@@ -56,6 +56,8 @@ struct sprofile_span {
 #define SPROFILE_EVENT_NAME 32
 #define SPROFILE_FRAMES_MAX 127 // of each chain
 #define SPROFILE_STACK_WORDS 12
+#define SPROFILE_DEEP_WORDS 2048 // with SPROFILE_O_DEEP
+#define SPROFILE_SIGNALS_MAX 4
 #define SPROFILE_PATH_MAX 256
 #define SPROFILE_BUILD_ID_MAX 20
 
@@ -65,6 +67,9 @@ struct sprofile_span {
 #define SPROFILE_O_CHILDREN 2
 #define SPROFILE_O_STACKS 4 // samples have call chains
 #define SPROFILE_O_RANDOM 8 // periods vary by half, uniformly
+// With SPROFILE_O_STACKS: samples have 8 KiB of the user's stack, so that call
+// frame information can be followed where there are no frame pointers.
+#define SPROFILE_O_DEEP 16
 
 struct sprofile_options {
     uint32_t size;       // sizeof(struct sprofile_options)
@@ -167,6 +172,7 @@ struct sprofile_record {
 #define SPROFILE_R_SAMPLE 1
 #define SPROFILE_R_TASK 2
 #define SPROFILE_R_LOST 3
+#define SPROFILE_R_PAD 4 // of no meaning: where a ring ends
 
 // What was interrupted: user code if none of the first three is set.
 #define SPROFILE_F_KERNEL 1
@@ -174,11 +180,16 @@ struct sprofile_record {
 #define SPROFILE_F_IRQ 4 // the kernel, in an interrupt handler
 #define SPROFILE_F_IRQS_OFF 8
 #define SPROFILE_F_KERNEL_CUT 16 // the kernel's chain goes on
-#define SPROFILE_F_USER_CUT 32   // the user's chain goes on, or cannot be read
-#define SPROFILE_F_USER_GAP \
-    64 // ebp was no frame pointer: between the first
-       // entry of the user's chain and the others
-       // callers are missing
+// Of the user's chain:
+#define SPROFILE_F_USER_CUT 32 // it goes on in memory that cannot be read
+// ebp was no frame pointer: between the first entry and the others callers are
+// missing, and the others are from a frame that was guessed at.
+#define SPROFILE_F_USER_GAP 64
+#define SPROFILE_F_USER_DEEP 128 // it goes on beyond SPROFILE_FRAMES_MAX
+#define SPROFILE_F_USER_LOST 256 // its last frame's caller makes no sense
+// Signal handlers are under way; behind the chain lie as many
+// struct sprofile_signal as there is room for.
+#define SPROFILE_F_USER_SIGNALS 512
 
 // The chains are as <arch/unwind.h> says: entries but the first of a chain are
 // looked up by their address minus one. A sample of user code has no kernel
@@ -189,12 +200,24 @@ struct sprofile_sample {
     uint32_t thread;
     uint64_t period;      // what it stands for: ns, or events
     uint8_t kernel_depth; // entries of pc[] that are the kernel's chain
-    uint8_t stack_words;  // words behind them, 0 or: the user's esp; the frame
-                          // that the chain was followed from (0: none); what
-                          // lies on the stack from esp on
-    uint8_t user_depth;   // entries behind those: the user's chain
-    uint8_t reserved;
+    uint8_t user_depth;   // and, behind the next ones, the user's
+    uint16_t stack_words; // between the two; 0 or: the user's esp and ebp; what
+                          // lies on the stack from esp on; and with
+                          // SPROFILE_F_USER_GAP the frame that the chain was
+                          // followed from (0: none), else that is ebp
     uint32_t pc[];
+};
+
+// A signal frame on the user's stack, and what its handler had interrupted.
+// The innermost comes first.
+struct sprofile_signal {
+    uint32_t frame; // where the handler's return address lies,
+    uint32_t back;  // and that address
+    uint32_t eip, esp, ebp;
+    uint32_t from;        // the frame that the chain goes on from: ebp, as a
+                          // rule
+    uint32_t stack_words; // that could be read from esp on
+    uint32_t stack[SPROFILE_STACK_WORDS];
 };
 
 // What becomes of the targets; in a system session of all tasks. What there was

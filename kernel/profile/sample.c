@@ -17,23 +17,26 @@
 // Sampling may take a quarter of a CPU, looked at over this part of a second.
 #define WINDOWS_PER_SECOND 100
 
+// Chains (the user's goes on where a signal has interrupted), what the stack's
+// part has beside its words, signals, padding.
+#define WORDS_BESIDE_STACK         \
+    (3 * SPROFILE_FRAMES_MAX + 3 + \
+     SPROFILE_SIGNALS_MAX * (sizeof(struct sprofile_signal) / 4) + 1)
 struct record {
     struct sprofile_sample sample;
-    u32 words[2 * SPROFILE_FRAMES_MAX + 2 + SPROFILE_STACK_WORDS + 1];
+    u32 words[WORDS_BESIDE_STACK + SPROFILE_STACK_WORDS];
 };
+#define DEEP_ROOM \
+    (sizeof(struct record) + 4 * (SPROFILE_DEEP_WORDS - SPROFILE_STACK_WORDS))
+_Static_assert(DEEP_ROOM <= UINT16_MAX &&
+                   SIGNAL_FRAMES_MAX == SPROFILE_SIGNALS_MAX,
+               "a record's size has 16 bits");
 
 // One for each level of each CPU; no line of it is another CPU's.
 static struct record spares[CPU_MAX][2];
 static struct {
     struct throttle of[2];
 } __attribute__((aligned(64))) throttles[CPU_MAX];
-
-void sample_init_cpu(struct session_cpu *c, u32 flags)
-{
-    c->stacks = flags & SPROFILE_O_STACKS;
-    c->record_room =
-        c->stacks ? sizeof(struct record) : offsetof(struct record, words[1]);
-}
 
 void sample_start_throttle(void)
 {
@@ -103,12 +106,14 @@ static ALWAYS_INLINE bool wanted(const struct session *s, const struct view *v)
 #define PLAIN_SIZE offsetof(struct record, words[1])
 #define FLAGS_SHIFT 16
 #define SIZE_SHIFT 16
-#define USER_DEPTH_SHIFT 16
+#define USER_DEPTH_SHIFT 8
+#define STACK_WORDS_SHIFT 16
 _Static_assert(offsetof(struct sprofile_record, size) == 2 &&
                    offsetof(struct sprofile_record, cpu) == 4 &&
                    offsetof(struct sprofile_record, flags) == 6 &&
                    offsetof(struct sprofile_sample, kernel_depth) == 32 &&
-                   offsetof(struct sprofile_sample, user_depth) == 34 &&
+                   offsetof(struct sprofile_sample, user_depth) == 33 &&
+                   offsetof(struct sprofile_sample, stack_words) == 34 &&
                    offsetof(struct sprofile_sample, pc) == 36,
                "fill writes these as words");
 
@@ -167,33 +172,23 @@ static NOINLINE void count_oddities(struct session_cpu *c, u32 ticks, u32 flags)
         counter_add(&c->irqs_off, 1);
 }
 
-static NOINLINE void mark_end(struct session_cpu *c, struct sprofile_sample *s,
-                              enum unwind_end end)
+static NOINLINE void mark(struct session_cpu *c, struct sprofile_sample *s,
+                          u32 flags)
 {
-    s->head.flags |=
-        end == UNWIND_CUT ? SPROFILE_F_USER_CUT : SPROFILE_F_USER_GAP;
-    if (end == UNWIND_CUT)
+    s->head.flags |= (u16)flags;
+    if (flags & SPROFILE_F_USER_CUT)
         counter_add(&c->unreadable, 1);
 }
 
-// The chains, kernel and user, and the top of the user's stack. Returns the
-// record's size.
-static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
-                                const struct trapframe *tf)
+// Where the chains end; returns the record's size.
+static ALWAYS_INLINE u32 end_stacks(struct session_cpu *c, struct record *r,
+                                    u32 *at, const struct user_part *user)
 {
     struct sprofile_sample *s = &r->sample;
-    struct user_part user;
-    u32 *at = r->words;
-    if (likely(trap_from_user(tf))) {
-        at = unwind_user(tf, at, &user);
-    } else {
-        at = unwind_kernel_part(s, at, tf);
-        at = unwind_left_user(tf, at, &user);
-    }
-    s->stack_words = (u8)user.stack_words;
-    s->user_depth = (u8)user.depth;
-    if (unlikely(user.end != UNWIND_COMPLETE))
-        mark_end(c, s, user.end);
+    s->stack_words = (u16)user->stack_words;
+    s->user_depth = (u8)user->depth;
+    if (unlikely(user->flags))
+        mark(c, s, user->flags);
     u32 size = (u32)at - (u32)r;
     if (size & 4) {
         *at = 0;
@@ -203,6 +198,44 @@ static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
     return size;
 }
 
+// The chains, kernel and user, and the top of the user's stack.
+static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
+                                const struct trapframe *tf)
+{
+    struct user_part user;
+    u32 *at = r->words;
+    if (likely(trap_from_user(tf))) {
+        at = unwind_user(tf, at, &user);
+    } else {
+        at = unwind_kernel_part(&r->sample, at, tf);
+        at = unwind_left_user(tf, at, &user);
+    }
+    return end_stacks(c, r, at, &user);
+}
+
+// With more of the stack.
+static NOINLINE u32 fill_deep(struct session_cpu *c, struct record *r,
+                              const struct trapframe *tf)
+{
+    struct user_part user;
+    u32 *at = r->words;
+    if (!trap_from_user(tf))
+        at = unwind_kernel_part(&r->sample, at, tf);
+    at = unwind_user_deep(tf, at, &user);
+    return end_stacks(c, r, at, &user);
+}
+
+void sample_init_cpu(struct session_cpu *c, u32 flags)
+{
+    c->fill_stacks = NULL;
+    c->record_room = offsetof(struct record, words[1]);
+    if (!(flags & SPROFILE_O_STACKS))
+        return;
+    bool deep = flags & SPROFILE_O_DEEP;
+    c->fill_stacks = deep ? fill_deep : fill_stacks;
+    c->record_room = deep ? DEEP_ROOM : sizeof(struct record);
+}
+
 // The record is not where it will stay: at the ring's end, or none.
 static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
                                      struct view v)
@@ -210,7 +243,7 @@ static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
     struct record *r = &spares[this_cpu()->id][s->source->nmi];
     bool full = c->lost_since && !tell_lost(c, v.hit->time);
     fill(r, &v);
-    if (c->stacks)
+    if (c->fill_stacks) // there may be no room for more
         fill_stacks(c, r, v.hit->tf);
     if (!full && ring_write(&c->ring, r, r->sample.head.size))
         return;
@@ -218,11 +251,31 @@ static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
     counter_add(&c->lost, 1);
 }
 
+// Fills the ring's end, which is too small for a record with much of a stack.
+static bool pad(struct session_cpu *c, u64 time)
+{
+    struct ring *r = &c->ring;
+    u32 left = r->sure - r->head;
+    if ((u8 *)ring_place(r) + left != r->bytes + r->size ||
+        left < sizeof(struct sprofile_record) || left > UINT16_MAX)
+        return false;
+    *(struct sprofile_record *)ring_place(r) =
+        (struct sprofile_record){ SPROFILE_R_PAD, (u16)left,
+                                  (u16)this_cpu()->id, 0, time };
+    ring_commit(r, left);
+    return true;
+}
+
 // Whether there is room in one piece. While samples are lost there is none:
 // what is lost is told first.
-static NOINLINE bool room_again(struct session_cpu *c)
+static NOINLINE bool room_again(struct session_cpu *c, u64 time)
 {
-    return !c->lost_since && ring_look(&c->ring, c->record_room);
+    if (c->lost_since)
+        return false;
+    if (ring_look(&c->ring, c->record_room))
+        return true;
+    return c->record_room == DEEP_ROOM && pad(c, time) &&
+           ring_look(&c->ring, c->record_room);
 }
 
 static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
@@ -231,15 +284,16 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
     counter_add(&c->taken[v->mode], 1);
     if (unlikely(v->hit->ticks > 1 || v->flags & SPROFILE_F_IRQS_OFF))
         count_oddities(c, v->hit->ticks, v->flags);
-    if (unlikely(!ring_sure(&c->ring, c->record_room)) && !room_again(c)) {
+    if (unlikely(!ring_sure(&c->ring, c->record_room)) &&
+        !room_again(c, v->hit->time)) {
         store_elsewhere(s, c, *v);
         return;
     }
     struct record *r = ring_place(&c->ring);
     fill(r, v);
     u32 size = PLAIN_SIZE;
-    if (c->stacks)
-        size = fill_stacks(c, r, v->hit->tf);
+    if (c->fill_stacks)
+        size = c->fill_stacks(c, r, v->hit->tf);
     ring_commit(&c->ring, size);
 }
 

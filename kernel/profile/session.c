@@ -12,13 +12,14 @@
 #include "lib/string.h"
 
 #define RING_DEFAULT KIB(256)
+#define RING_DEEP MIB(2)
 #define RING_MAX MIB(16)
 #define EVENTS_BYTES KIB(64)
 #define PUMP_PERIOD_NS (100 * NSEC_PER_MSEC)
 #define PUMPS_TO_LOOK 10
 #define KNOWN_FLAGS                                                   \
     (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN | SPROFILE_O_STACKS | \
-     SPROFILE_O_RANDOM)
+     SPROFILE_O_RANDOM | SPROFILE_O_DEEP)
 
 struct mutex sessions_lock = MUTEX_INIT(sessions_lock, "sessions");
 struct session *slots[SESSIONS_MAX];
@@ -197,10 +198,13 @@ static void free_session(struct session *s)
     vmap_free(s, DIV_ROUND_UP(sizeof(*s), PAGE_SIZE));
 }
 
-static u32 ring_size(u32 asked)
+static u32 ring_size(const struct sprofile_options *o)
 {
-    u32 bytes = PAGE_SIZE;
-    asked = asked ? MIN(asked, RING_MAX) : RING_DEFAULT;
+    bool deep = o->flags & SPROFILE_O_DEEP;
+    u32 bytes = deep ? KIB(64) : PAGE_SIZE;
+    u32 asked = o->ring_bytes ? MIN(o->ring_bytes, RING_MAX)
+                : deep        ? RING_DEEP
+                              : RING_DEFAULT;
     while (bytes < asked)
         bytes *= 2;
     return bytes;
@@ -213,7 +217,7 @@ static struct session *alloc_session(const struct sprofile_options *o)
     if (!s)
         return NULL;
     memset(s, 0, sizeof(*s));
-    u32 size = ring_size(o->ring_bytes);
+    u32 size = ring_size(o);
     bool all = alloc_ring(&s->events, EVENTS_BYTES);
     for (u32 i = 0; all && i < cpu_count; i++)
         all = alloc_ring(&s->cpu[i].ring, size);

@@ -22,13 +22,18 @@
 
 enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
 
+struct record;
+
 struct session_cpu {
     // The session's source while its samples count, else NULL.
     const struct sample_source *samples_of;
     struct ring ring;
     u32 record_room; // for the largest record that the session takes
-    bool stacks;     // whether it wants them
-    u32 lost_since;  // samples since the last that found room
+    // Writes the chains into a record, and returns its size (sample.c); NULL:
+    // they are not wanted.
+    u32 (*fill_stacks)(struct session_cpu *c, struct record *r,
+                       const struct trapframe *tf);
+    u32 lost_since; // samples since the last that found room
     // Written by sample_take on this CPU, read by session_info on any.
     struct counter taken[MODES], lost, irqs_off, others, missed, throttled;
     struct counter unreadable;

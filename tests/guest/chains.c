@@ -27,6 +27,7 @@
 #define TOO_DEEP 300 // and more than that
 #define SPINS 20000u
 #define TIMER_US 10
+#define HANDLED_US 300
 
 #define OUTLINE __attribute__((noinline, noclone))
 // Keeps what stands before from becoming a tail call.
@@ -185,6 +186,49 @@ OUTLINE static void interrupts(unsigned n)
     STAY();
 }
 
+static void handler(int number)
+{
+    leaf((unsigned)number, 1);
+    STAY();
+}
+
+static void on_information(int number, siginfo_t *info, void *context)
+{
+    (void)info;
+    (void)context;
+    leaf((unsigned)number, 2);
+    kill(getpid(), SIGUSR1);
+    STAY();
+}
+
+// Its frame pointer is used for something else.
+__attribute__((optimize("omit-frame-pointer"))) static void
+on_frameless(int number)
+{
+    sink += (unsigned)number;
+}
+
+OUTLINE static void handle(int number, struct sigaction action)
+{
+    check(sigaction(number, &action, NULL) == 0);
+}
+
+// Handlers within handlers; of signals that come from a call, and anywhere.
+OUTLINE static void signals(unsigned n)
+{
+    const struct itimerval often = { { 0, HANDLED_US }, { 0, HANDLED_US } };
+    if (n == 0) {
+        handle(SIGUSR1, (struct sigaction){ .sa_handler = handler });
+        handle(SIGUSR2, (struct sigaction){ .sa_sigaction = on_information,
+                                            .sa_flags = SA_SIGINFO });
+        handle(SIGALRM, (struct sigaction){ .sa_handler = on_frameless });
+        check(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    }
+    kill(getpid(), SIGUSR2);
+    leaf(n, 1);
+    STAY();
+}
+
 OUTLINE static void recurse(unsigned depth)
 {
     if (depth > 0)
@@ -265,11 +309,17 @@ struct kind {
     bool cut; // its chains are, and say so
 };
 static const struct kind kinds[] = {
-    { "calls", calls, false },           { "entries", entries, false },
-    { "wrappers", wrappers, false },     { "faults", faults, false },
-    { "interrupts", interrupts, false }, { "deep", deep, false },
-    { "too_deep", too_deep, true },      { "torn", torn, true },
-    { "nowhere", nowhere, false },       { "astray", astray, false },
+    { "calls", calls, false },
+    { "entries", entries, false },
+    { "wrappers", wrappers, false },
+    { "faults", faults, false },
+    { "interrupts", interrupts, false },
+    { "signals", signals, false },
+    { "deep", deep, false },
+    { "too_deep", too_deep, true },
+    { "torn", torn, true },
+    { "nowhere", nowhere, false },
+    { "astray", astray, false },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -306,6 +356,42 @@ static const char *const callers[][2] = {
     { "__syscall_ret", "faults" },
     { "__syscall_ret", "interrupts" },
     { "wrappers", "work" },
+    { "leaf", "handler" },
+    { "leaf", "on_information" },
+    { "leaf", "signals" },
+    { "handler", "__restore" },
+    { "on_frameless", "__restore" },
+    { "on_information", "__restore_rt" },
+    { "__restore_rt", "__kernel_vsyscall" },
+    { "__restore", "__kernel_vsyscall" },
+    { "__restore", "leaf" },
+    { "__restore", "handler" },
+    { "__restore", "on_information" },
+    { "__restore", "signals" },
+    { "__restore", "work" },
+    { "__restore", "kill" },
+    { "__restore", "getpid" },
+    { "__restore", "__restore" },
+    { "__restore_rt", "leaf" },
+    { "__restore_rt", "signals" },
+    { "__restore", "__errno_location" },
+    { "__errno_location", "__syscall_ret" },
+    { "__restore_rt", "__restore" },
+    { "__restore", "on_frameless" },
+    { "__restore", "__restore_rt" },
+    { "__kernel_vsyscall", "kill" },
+    { "__kernel_vsyscall", "getpid" },
+    { "kill", "on_information" },
+    { "kill", "signals" },
+    { "getpid", "on_information" },
+    { "getpid", "signals" },
+    { "__syscall_ret", "signals" },
+    { "__syscall_ret", "on_information" },
+    { "__restore", "__syscall_ret" },
+    { "signals", "work" },
+    { "__setitimer_time64", "signals" },
+    { "__libc_sigaction", "handle" },
+    { "handle", "signals" },
     { "__setitimer_time64", "interrupts" },
     { "touch", "faults" },
     { "madvise", "faults" },
@@ -375,21 +461,24 @@ static bool may_call(const char *caller, const char *callee)
 }
 
 #define RUNS_PER_PAUSE 100
-#define CHAIN_MAX 400
+#define NAMES_MAX 400
 static struct samples samples;
 static const struct kind *kind;
-static char names[CHAIN_MAX][64];
-static uint32_t addresses[CHAIN_MAX];
-static bool in_kernel[CHAIN_MAX];
+static char names[NAMES_MAX][64];
+static uint32_t addresses[NAMES_MAX];
+static bool in_kernel[NAMES_MAX];
 static unsigned length;
-static uint32_t cuts; // samples with that mark
+static bool marked;   // its outermost entry was a mark, which is taken off
+static uint32_t mark; // which
+static uint32_t cuts; // samples with such a mark
 static pid_t running; // the child
 static bool working; // it has been seen at work: from then on all must be right
 
 static void set_names(uint32_t node)
 {
     length = 0;
-    for (; node != CHAIN_ROOT && length < CHAIN_MAX; length++) {
+    marked = false;
+    for (; node != CHAIN_ROOT && length < NAMES_MAX; length++) {
         struct chain_node n = samples.chains.nodes[node];
         const struct symbol *s =
             images_symbol(&samples.images, n.place.image, n.place.address);
@@ -397,8 +486,11 @@ static void set_names(uint32_t node)
                  s != NULL ? (int)s->name_size : 1, s != NULL ? s->name : "?");
         addresses[length] = n.place.address;
         in_kernel[length] = n.place.image == IMAGE_KERNEL;
+        marked = n.place.image == IMAGE_CUT;
+        mark = n.place.address;
         node = n.parent;
     }
+    length -= marked;
 }
 
 static _Noreturn void wrong(const char *what, unsigned at)
@@ -443,7 +535,7 @@ static bool is_on_its_own(unsigned first)
         return false;
     if (kind->run == nowhere)
         return length == first + 2 && strcmp(names[first + 1], "middle") == 0;
-    return kind->run == astray && length == first + 1;
+    return kind->run == astray && marked && length == first + 1;
 }
 
 static void check_user(unsigned first, bool cut)
@@ -476,8 +568,10 @@ static void take(void *arg, const struct stream_sample *s)
     if (samples.count == before) // as one that has been checked
         return;
     const struct sample_count *c = &samples.counts[before];
-    bool cut = s->flags & SPROFILE_F_USER_CUT;
     set_names(c->chain);
+    bool cut = marked;
+    if (cut && kind->run == too_deep && mark != CHAIN_DEEP - 1)
+        wrong("not for its depth", length);
     unsigned first = check_kernel();
     for (unsigned i = first; i < length; i++)
         working |= strcmp(names[i], kind->name) == 0;
@@ -489,7 +583,7 @@ static void take(void *arg, const struct stream_sample *s)
         return;
     if (cut && kind->run == torn)
         check_torn(first);
-    else if (cut && !kind->cut)
+    else if (cut && !kind->cut && kind->run != astray)
         wrong("cut off", length);
     else
         check_user(first, cut);

@@ -233,15 +233,16 @@ static u32 complete(u32 pc, u32 frame, const u32 *words, u32 *out)
     struct cfi_program p = { { section }, &entry, 1, 1 };
     u32 stack[4] = { ESP, frame, words[0], words[1] };
     u32 chain[3] = { pc, 0x5555, 0x6666 };
-    struct chain_sample s = { chain, 3, stack, 4, false };
+    struct chain_sample s = { chain, 3, stack, 4, 0, NULL, 0 };
+    u32 proven;
     struct chain_code code = { .program = &p };
-    return chain_complete(&rows, &code, &s, out);
+    return chain_complete(&rows, &code, &s, out, &proven);
 }
 
 static void test_chain(void **state)
 {
     (void)state;
-    u32 out[3 + CHAIN_MORE];
+    u32 out[CHAIN_MAX];
     u32 at_entry[2] = { 0x4444, 0 }, pushed[2] = { 0xbfff0100, 0x4444 };
     // At the first instruction, and at the return: one word up.
     assert_int_equal(complete(0x1000, 0xbfff0100, at_entry, out), 4);

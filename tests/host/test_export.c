@@ -9,6 +9,7 @@
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/user_chain.c user/libprofile/header.c
+// link: user/libprofile/samples_cut.c
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/views.c
 // link: user/libprofile/tree.c user/libprofile/sources.c

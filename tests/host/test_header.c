@@ -1,6 +1,7 @@
 // The header of reports: it leaves nothing out that went other than asked, and
 // claims nothing that nobody knows.
-// link: user/libprofile/header.c user/libprofile/sources.c
+// link: user/libprofile/header.c
+// link: user/libprofile/samples_cut.c user/libprofile/sources.c
 // link: user/libstrobe/kbox.c user/libstrobe/sysinfo.c
 // link: user/libstrobe/messages.c user/libprofile/header_json.c
 // link: user/libstrobe/table.c
@@ -137,16 +138,50 @@ static void trouble(void **state UNUSED)
     info.throttled = 11;
     info.irq = 1;
     info.idle = 2;
-    info.unreadable = 12;
     info.tasks_lost = 13;
     samples.reader.malformed = 14;
     print(&info, &asked, false);
     samples.reader.malformed = 0;
     says("; 11 throttled (sampling took too much)\n");
     says(", 1 irq, 2 idle;");
-    says("Chains:  12 end at memory that is not there\n");
     says("Tasks:   of 13 changes was not heard\n");
     says("Corrupt: 14 records were not understood or counted\n");
+}
+
+static void chains_not_whole(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { .flags = SPROFILE_O_STACKS };
+    struct chain_node nodes[] = {
+        { .marks = 0 },
+        { .marks = 1 << CHAIN_DEEP },
+        { .marks = 1 << CHAIN_BROKEN | 1 << CHAIN_UNREADABLE },
+    };
+    struct sample_count counts[] = {
+        { .chain = 0, .samples = 750 },
+        { .chain = 1, .samples = 200 },
+        { .chain = 2, .samples = 50 },
+    };
+
+    print(&info, &asked, false);
+    says("Chains:  0.0% of 0 not whole\n");
+    samples.chains.nodes = nodes;
+    samples.counts = counts;
+    samples.count = 3;
+    samples.total = 1000;
+    print(&info, &asked, false);
+    says("Chains:  25.0% of 1000 not whole; 5.0% lack callers (no frame "
+         "pointers? -g=dwarf); 20.0% deeper than 127 frames; 5.0% in memory "
+         "that is not there\n");
+    print(&info, &asked, true);
+    says("\"cut\": 250,\n");
+    says("\"cut_broken\": 50,\n");
+    says("\"cut_deep\": 200,\n");
+    says("\"cut_unreadable\": 50,\n");
+    samples.chains.nodes = NULL;
+    samples.counts = NULL;
+    samples.count = 0;
+    samples.total = 0;
 }
 
 int main(void)
@@ -154,7 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_well),  cmocka_unit_test(older_recording),
         cmocka_unit_test(by_period), cmocka_unit_test(other_than_asked),
-        cmocka_unit_test(trouble),
+        cmocka_unit_test(trouble),   cmocka_unit_test(chains_not_whole),
     };
 
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

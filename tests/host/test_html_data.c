@@ -7,7 +7,8 @@
 // link: user/libprofile/stream.c user/libprofile/chains.c
 // link: user/libprofile/images.c user/libprofile/programs.c
 // link: user/libprofile/views.c user/libprofile/tree.c
-// link: user/libprofile/header.c user/libstrobe/table.c
+// link: user/libprofile/header.c
+// link: user/libprofile/samples_cut.c user/libstrobe/table.c
 // link: user/libstrobe/messages.c user/libprofile/user_chain.c
 // link: user/libprofile/sources.c user/libstrobe/kbox.c
 // link: user/libstrobe/sysinfo.c user/libprofile/choice.c

@@ -126,15 +126,17 @@ static void fill_sample(struct chain_sample *s, u32 *pc, u32 *stack,
     for (u32 i = 2; i < STACK_WORDS; i++)
         stack[i] = random_below(4) ? start + random_below(bytes) : 0;
     pc[1] = start;
-    *s = (struct chain_sample){ pc, 2, stack, STACK_WORDS, false };
+    *s = (struct chain_sample){ pc, 2, stack, STACK_WORDS, 0, NULL, 0 };
 }
 
 static u32 complete(struct row_cache *rows, const struct program *p,
                     const struct chain_sample *s, u32 *out)
 {
-    memset(out, 0, (2 + CHAIN_MORE) * sizeof(*out));
+    u32 proven;
+    memset(out, 0, CHAIN_MAX * sizeof(*out));
     struct chain_code code = { .program = &p->cfi };
-    return chain_complete(rows, &code, s, out);
+    memcpy(&code.entry, p->image + 24, 4); // e_entry
+    return chain_complete(rows, &code, s, out, &proven);
 }
 
 // With the rows of all earlier samples, and with none.
@@ -149,7 +151,7 @@ static void test_chains(void **state UNUSED)
         load(&p, paths[i], i + 1);
         for (u32 at = first_pc(&p); at < end_pc(&p); at++) {
             u32 pc[2] = { at }, stack[STACK_WORDS];
-            u32 with[2 + CHAIN_MORE], without[2 + CHAIN_MORE];
+            u32 with[CHAIN_MAX], without[CHAIN_MAX];
             struct chain_sample s;
             fill_sample(&s, pc, stack, &p);
             memset(&fresh, 0, sizeof(fresh));
@@ -323,8 +325,8 @@ static void test_replaced(void **state UNUSED)
         assert_int_not_equal(images_add(&images, path, NULL, 0), IMAGE_UNKNOWN);
     }
     for (u32 at = first_pc(&p[1]); at < end_pc(&p[1]); at++) {
-        u32 pc[2] = { at }, stack[STACK_WORDS], n[2];
-        u32 got[USER_CHAIN_MAX], want[2][2 + CHAIN_MORE];
+        u32 pc[2] = { at }, stack[STACK_WORDS], n[2], proven;
+        u32 got[USER_CHAIN_MAX], want[2][CHAIN_MAX];
         struct chain_sample c;
         fill_sample(&c, pc, stack, &p[1]);
         struct stream_sample s = { .user = pc,
@@ -334,7 +336,8 @@ static void test_replaced(void **state UNUSED)
         for (u32 i = 0; i < 2; i++) {
             memset(&fresh, 0, sizeof(fresh));
             n[i] = complete(&fresh, &p[i], &c, want[i]);
-            assert_int_equal(user_chain(&images, number[i], 0, &s, got), n[i]);
+            assert_int_equal(
+                user_chain(&images, number[i], 0, &s, got, &proven), n[i]);
             assert_memory_equal(got, want[i], n[i] * sizeof(got[0]));
         }
         differ += n[0] != n[1] || memcmp(want[0], want[1], sizeof(want[0]));

@@ -175,3 +175,45 @@ def test_share_of_the_kernel_in_a_loop_of_calls(call, rounds):
     chance = by_chance(share, report["taken"]) + EDGE
     found = report["kernel"] / report["taken"]
     assert abs(found - share) < chance, (found, share, chance)
+
+
+def tree_of(program, rounds, option):
+    result = vm(f"profile {option} -F 5000 -m 2 --json /test/{program} {rounds}",
+                *FAST, smp=1)
+    assert result.status == 0, result
+    report = json.loads(result.output[result.output.index("{\n"):])
+    assert report["lost"] == 0 and report["taken"] > 1000, report
+    return report
+
+
+def calls(nodes, caller=None):
+    for node in nodes:
+        yield caller, node["name"].split()[0], node["total"]
+        yield from calls(node["calls"], node["name"].split()[0])
+
+
+def test_code_without_frame_pointers():
+    """With as much of the stack as -g=dwarf keeps, its callers are found; else
+    it is said that they are not, and none is invented."""
+    whole = {("main", "outer"), ("outer", "middle"), ("middle", "inner")}
+    report = tree_of("frameless", 100, "-g=dwarf")
+    links = {(caller, name): n for caller, name, n in calls(report["tree"])}
+    assert report["cut"] == 0, report
+    for link in whole:
+        assert links[link] > 0.97 * report["taken"], links
+
+    report = tree_of("frameless", 100, "-g")
+    assert report["cut_broken"] > 0.95 * report["taken"], report
+    for caller, name, _ in calls(report["tree"]):
+        if name in ("outer", "middle", "inner"):
+            assert (caller, name) in whole or caller == "[callers", caller
+
+
+def test_code_that_nothing_is_known_of():
+    """No call that there was not, no root that is none; all said."""
+    report = tree_of("no_cfi", 100, "-g")
+    assert report["cut_broken"] > 0.95 * report["taken"], report
+    for caller, name, _ in calls(report["tree"]):
+        assert name != "[unknown]", report
+        if name in ("outer", "middle", "inner"):
+            assert caller in ("[callers", "main", "outer", "middle"), caller

@@ -1,5 +1,7 @@
 #include "chains.h"
 
+#include "images.h"
+
 #include <stdlib.h>
 
 #define ROOM_FIRST 1024u
@@ -53,8 +55,9 @@ int chains_init(struct chains *c, uint32_t max)
     *c = (struct chains){ .max = max };
     if (grow(c) < 0)
         return -1;
-    c->nodes[0] =
-        (struct chain_node){ { IMAGE_NONE, 0 }, CHAIN_ROOT, CHAIN_NONE };
+    c->nodes[0] = (struct chain_node){ .place = { IMAGE_NONE, 0 },
+                                       .parent = CHAIN_ROOT,
+                                       .next = CHAIN_NONE };
     c->count = 1;
     return 0;
 }
@@ -74,21 +77,37 @@ void chains_clear(struct chains *c)
         c->buckets[i] = CHAIN_NONE;
 }
 
-uint32_t chains_add(struct chains *c, uint32_t parent, struct place place)
+uint32_t chains_find(const struct chains *c, uint32_t parent,
+                     struct place place)
 {
     uint32_t node = c->buckets[bucket_of(c, parent, place)];
     for (; node != CHAIN_NONE; node = c->nodes[node].next) {
         const struct chain_node *n = &c->nodes[node];
         if (n->parent == parent && n->place.address == place.address &&
             n->place.image == place.image)
-            return node;
+            break;
     }
+    return node;
+}
+
+uint32_t chains_add(struct chains *c, uint32_t parent, struct place place)
+{
+    uint32_t node = chains_find(c, parent, place);
+    if (node != CHAIN_NONE)
+        return node;
     if (c->count == c->room && grow(c) < 0) {
         c->cut++;
         return parent;
     }
     node = c->count++;
-    c->nodes[node] = (struct chain_node){ place, parent, CHAIN_NONE };
+    uint32_t mark =
+        place.image == IMAGE_CUT ? 1u << (place.address + 1) % 32 : 0;
+    c->nodes[node] = (struct chain_node){
+        .place = place,
+        .parent = parent,
+        .marks = c->nodes[parent].marks | mark,
+        .next = CHAIN_NONE,
+    };
     enter(c, node);
     return node;
 }

@@ -19,6 +19,8 @@ struct place {
 struct chain_node {
     struct place place;
     uint32_t parent; // its caller; the root is its own
+    uint32_t marks;  // of enum chain_mark (lib/chain.h), a bit each: those that
+                     // the chain up to here has
     uint32_t next;   // in its bucket of the hash table
 };
 
@@ -39,3 +41,6 @@ void chains_free(struct chains *c);
 void chains_clear(struct chains *c);
 // The node of `place` called by `parent`; `parent` itself when memory is out.
 uint32_t chains_add(struct chains *c, uint32_t parent, struct place place);
+// The same, or CHAIN_NONE if it is new.
+uint32_t chains_find(const struct chains *c, uint32_t parent,
+                     struct place place);

@@ -3,6 +3,7 @@
 #include "sources.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -127,4 +128,18 @@ void events_free(struct events *e)
 const char *event_name(const struct event *e)
 {
     return perf_event_name(&e->info);
+}
+
+bool events_deep_option(char *const argv[], int *letter,
+                        struct sprofile_options *o)
+{
+    const char *word = argv[optind];
+
+    if (word == NULL ||
+        (strcmp(word, "-g=dwarf") != 0 && strcmp(word, "-G=dwarf") != 0))
+        return false;
+    optind++;
+    *letter = word[1];
+    o->flags |= SPROFILE_O_DEEP;
+    return true;
 }

@@ -41,3 +41,8 @@ void events_free(struct events *e);
 // What the event is called among the others of its run: what it counts, or the
 // source of what is taken by time.
 const char *event_name(const struct event *e);
+
+// -g=dwarf (or -G=dwarf), which getopt does not know: with much of the stack.
+// Takes argv[optind] if it is that; *letter is g or G then.
+bool events_deep_option(char *const argv[], int *letter,
+                        struct sprofile_options *o);

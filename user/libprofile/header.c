@@ -75,9 +75,6 @@ static void print_trouble(FILE *out, const struct sprofile_info *info,
 {
     uint64_t bad = s->reader.malformed + s->uncounted;
 
-    if (info->unreadable > 0)
-        fprintf(out, "Chains:  %" PRIu64 " end at memory that is not there\n",
-                info->unreadable);
     if (s->chains.cut > 0)
         fprintf(out, "Chains:  %" PRIu64 " parts did not fit into memory\n",
                 s->chains.cut);
@@ -88,6 +85,29 @@ static void print_trouble(FILE *out, const struct sprofile_info *info,
         fprintf(out,
                 "Corrupt: %" PRIu64 " records were not understood or counted\n",
                 bad);
+}
+
+static void print_cut(FILE *out, const char *what, uint64_t n,
+                      const struct samples *s)
+{
+    if (n > 0)
+        fprintf(out, "; %.1f%% %s", percent(n, s->total), what);
+}
+
+// How many chains are not whole, and why.
+static void print_chains(FILE *out, const struct samples *s, bool deep)
+{
+    struct samples_cut cut = samples_cut(s);
+
+    fprintf(out, "Chains:  %.1f%% of %" PRIu64 " not whole",
+            percent(cut.any, s->total), s->total);
+    print_cut(out,
+              deep ? "lack callers"
+                   : "lack callers (no frame pointers? -g=dwarf)",
+              cut.broken, s);
+    print_cut(out, "deeper than 127 frames", cut.deep, s);
+    print_cut(out, "in memory that is not there", cut.unreadable, s);
+    fputc('\n', out);
 }
 
 // Recordings of older versions do not say how many interrupts there were, nor
@@ -118,6 +138,8 @@ void header_print(FILE *out, const struct sprofile_info *info,
     print_samples(out, info, unknown);
     print_ticks(out, info);
     print_cost(out, info);
+    if (asked->flags & SPROFILE_O_STACKS)
+        print_chains(out, s, asked->flags & SPROFILE_O_DEEP);
     print_trouble(out, info, s);
 }
 

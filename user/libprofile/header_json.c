@@ -56,7 +56,12 @@ void header_print_json(FILE *out, const struct sprofile_info *info,
     print_number(out, "tasks_lost", info->tasks_lost + s->programs.forgotten);
     print_number(out, "malformed", s->reader.malformed);
     print_number(out, "uncounted", s->uncounted);
-    print_number(out, "cut", s->chains.cut);
+    struct samples_cut cut = samples_cut(s);
+    print_number(out, "cut", cut.any);
+    print_number(out, "cut_broken", cut.broken);
+    print_number(out, "cut_deep", cut.deep);
+    print_number(out, "cut_unreadable", cut.unreadable);
+    print_number(out, "chains_forgotten", s->chains.cut);
     print_number(out, "cycles", info->cycles);
     print_number(out, "interrupts", info->interrupts);
     print_number(out, "tool_cycles", info->tool_cycles);

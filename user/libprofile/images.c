@@ -1,5 +1,8 @@
 #include "images.h"
 
+#include "lib/chain.h"
+#include "lib/elf.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +12,7 @@ int images_init(struct images *i, image_reader read)
         [IMAGE_KERNEL] = "[kernel]",
         [IMAGE_VDSO] = "[vdso]",
         [IMAGE_UNKNOWN] = "[unknown]",
+        [IMAGE_CUT] = "[cut]",
     };
     *i = (struct images){ .read = read };
     for (uint32_t n = 0; n < IMAGES_FIXED; n++) {
@@ -104,6 +108,44 @@ static void load_frames(struct image *m, uint32_t number, size_t size)
     f->id = number + 1; // an image has its number for good
 }
 
+static void find_code(struct image *m, size_t size)
+{
+    struct elf_header h;
+    struct elf_segment s;
+    if (size < sizeof(h))
+        return;
+    memcpy(&h, m->bytes, sizeof(h));
+    if (memcmp(h.ident, ELF_MAGIC, 4) != 0)
+        return;
+    m->entry = h.entry;
+    for (uint32_t i = 0; i < h.phnum && m->code_size == 0; i++) {
+        uint64_t at = h.phoff + (uint64_t)i * sizeof(s);
+        if (at + sizeof(s) > size)
+            return;
+        memcpy(&s, (const char *)m->bytes + at, sizeof(s));
+        if (s.type != ELF_PT_LOAD || !(s.flags & ELF_PF_X) || s.offset > size ||
+            s.filesz > size - s.offset)
+            continue;
+        m->code = (const uint8_t *)m->bytes + s.offset;
+        m->code_address = s.vaddr;
+        m->code_size = s.filesz;
+    }
+}
+
+// What the marks in a chain are called.
+static void make_marks(struct image *m)
+{
+    static const struct symbol marks[] = {
+#define MARK(mark, text) \
+    { mark - 1, mark, text, sizeof(text) - 1, SYMBOL_NONE, 0 }
+        MARK(CHAIN_DEEP, "[deeper than 127 frames]"),
+        MARK(CHAIN_UNREADABLE, "[stack not readable]"),
+        MARK(CHAIN_BROKEN, "[callers not found]"),
+    };
+    m->symbols = (struct symbols){ marks, sizeof(marks) / sizeof(marks[0]) };
+    m->problem = NULL;
+}
+
 // Whether the file at the path has another build id than what ran. (A finder
 // looks by itself.)
 static bool was_replaced(const struct image *m, size_t size)
@@ -119,6 +161,10 @@ void images_read(const struct images *i, struct image *m)
 {
     size_t size;
     m->loaded = true;
+    if (m == &i->list[IMAGE_CUT]) {
+        make_marks(m);
+        return;
+    }
     m->problem = "its file cannot be read";
     m->bytes = i->find != NULL ? i->find(i->find_arg, m, &size, &m->problem)
                                : i->read(m->path, &size);
@@ -132,6 +178,7 @@ void images_read(const struct images *i, struct image *m)
     if (m->bytes != NULL) {
         m->problem = load_symbols(m, size);
         load_frames(m, (uint32_t)(m - i->list), size);
+        find_code(m, size);
     }
     if (m->problem == NULL || i->find != NULL)
         return;

@@ -16,7 +16,10 @@
 #define IMAGE_KERNEL 0u  // "[kernel]"
 #define IMAGE_VDSO 1u    // "[vdso]", by offset in it
 #define IMAGE_UNKNOWN 2u // "[unknown]": of a task that nobody told of
-#define IMAGES_FIXED 3u
+// Not code: where a chain is not whole, by enum chain_mark (lib/chain.h) minus
+// 1, as callers are.
+#define IMAGE_CUT 3u // "[cut]"
+#define IMAGES_FIXED 4u
 
 #define VDSO_BYTES 8192u // that the vDSO has at most
 
@@ -33,6 +36,9 @@ struct image {
     void *bytes, *text; // text: of PATH.sym
     struct symbols symbols;
     struct cfi_program frames;
+    uint32_t entry;                   // where it starts
+    const uint8_t *code;              // of its first segment with code,
+    uint32_t code_address, code_size; // which lies there; 0: none is known
     void *symbol_table, *frame_table;
 };
 

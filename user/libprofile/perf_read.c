@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define PERF_CONTEXT_MIN ((uint64_t)-4095) // any mark is at least that
-#define CHAIN_MAX (UINT16_MAX / 8)         // entries that a record has room for
+#define ENTRIES_MAX (UINT16_MAX / 8)       // that a record has room for
 
 struct reading {
     struct perf_file *files; // of the events that are read
@@ -32,7 +32,7 @@ static uint32_t find_file(const struct reading *r, uint32_t event)
 
 // A sample's chain while it is taken apart: the innermost place first.
 struct path {
-    struct place places[CHAIN_MAX];
+    struct place places[ENTRIES_MAX];
     uint32_t depth;
 };
 
@@ -41,6 +41,8 @@ static struct place place_of(const struct samples *s, uint32_t image,
 {
     if (kernel)
         return (struct place){ IMAGE_KERNEL, address };
+    if (address < CHAIN_MARKS - 1)
+        return (struct place){ IMAGE_CUT, address };
     if (s->vdso != 0 && address - s->vdso < VDSO_BYTES)
         return (struct place){ IMAGE_VDSO, address - s->vdso };
     return (struct place){ image, address };

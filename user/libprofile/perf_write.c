@@ -173,7 +173,7 @@ static void put_image(struct perf_writer *w, const struct perf_trailer *t,
 {
     struct samples *s = w->streams[0].samples;
     struct mapping m;
-    if (image == IMAGE_KERNEL || image == IMAGE_UNKNOWN)
+    if (image < IMAGES_FIXED)
         return;
     find_mapping(s, image, &m);
     put_mapping(w, t, &m, PERF_MISC_USER, s->images.list[image].path);
@@ -268,8 +268,8 @@ static void name_thread(struct perf_stream *e, const struct stream_sample *s,
 
 // --- samples ----------------------------------------------------------------
 
-#define CHAIN_MAX (UINT8_MAX + USER_CHAIN_MAX + 2)
-#define SAMPLE_MAX (sizeof(struct perf_sample) + CHAIN_MAX * sizeof(uint64_t))
+#define ENTRIES_MAX (UINT8_MAX + USER_CHAIN_MAX + 2)
+#define SAMPLE_MAX (sizeof(struct perf_sample) + ENTRIES_MAX * sizeof(uint64_t))
 
 // One chain and its mark. Callers are told by the last byte of their call: the
 // address behind it may be another function's, and perf does not look before

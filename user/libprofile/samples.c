@@ -102,27 +102,127 @@ static uint32_t count_common(const struct last_chain *last, uint32_t image,
     return n;
 }
 
-// From the outermost caller inwards. A node is known by its place and those of
-// its callers.
-static uint32_t add_user(struct samples *s, uint32_t image,
-                         const uint32_t *chain, uint32_t depth)
+// A chain while it is added, from the outermost caller inwards. A node is known
+// by its place and those of its callers.
+struct adding {
+    struct samples *s;
+    uint32_t image;
+    uint32_t *chain; // the innermost first
+    uint32_t depth, proven;
+    uint32_t node; // that was added last
+};
+
+static void add_caller(struct adding *a, uint32_t back, uint32_t node)
 {
-    struct last_chain *last = &s->last;
-    if (depth == 0)
-        return CHAIN_ROOT;
-    uint32_t callers = depth - 1;
-    uint32_t n = count_common(last, image, chain, callers);
-    uint32_t node = n > 0 ? last->node[n - 1] : CHAIN_ROOT;
-    for (; n < callers; n++) {
-        uint32_t back = chain[callers - n];
-        node = chains_add(&s->chains, node, place_in(s, image, back - 1));
-        last->back[n] = back;
-        last->node[n] = node;
+    struct last_chain *last = &a->s->last;
+    a->node = node;
+    if (last->depth == USER_CHAIN_MAX)
+        return;
+    last->back[last->depth] = back;
+    last->node[last->depth++] = node;
+}
+
+static struct place caller_place(const struct adding *a, uint32_t back)
+{
+    if (back < CHAIN_MARKS)
+        return (struct place){ IMAGE_CUT, back - 1 };
+    return place_in(a->s, a->image, back - 1);
+}
+
+// Behind the chain's entry i, or instead of what lies there.
+static void add_mark(struct adding *a, uint32_t i, bool instead)
+{
+    struct place place = { IMAGE_CUT, CHAIN_BROKEN - 1 };
+    if (instead) {
+        a->depth = i + 1;
+        a->node = CHAIN_ROOT;
+        a->s->last.depth = 0;
     }
-    last->image = image;
+    if (a->depth < USER_CHAIN_MAX) {
+        memmove(a->chain + i + 2, a->chain + i + 1,
+                (a->depth - i - 1) * sizeof(*a->chain));
+        a->chain[i + 1] = CHAIN_BROKEN;
+        a->depth++;
+    }
+    add_caller(a, CHAIN_BROKEN, chains_add(&a->s->chains, a->node, place));
+}
+
+// Entry i is to be called by entry i + 1, which is added: looks whether that
+// can be, as frame pointers alone say it, and marks the chain if it cannot.
+static void check_caller(struct adding *a, uint32_t i)
+{
+    uint32_t callee = a->chain[i] - (i > 0), back = a->chain[i + 1];
+    bool mark = a->chain[i] < CHAIN_MARKS;
+    if (back < CHAIN_MARKS)
+        return;
+    enum user_call call =
+        user_call(&a->s->images, a->image, a->s->vdso, callee, back);
+    // Code of no file, as what has called the outermost function?
+    bool nothing = call == CALL_NONE ||
+                   (call == CALL_UNKNOWN &&
+                    (i + 2 == a->depth || a->chain[i + 2] < CHAIN_MARKS));
+    if (mark && nothing) {
+        a->depth = i + 1;
+        a->node = CHAIN_ROOT;
+        a->s->last.depth = 0;
+    } else if (!mark && (nothing || call == CALL_FARTHER)) {
+        add_mark(a, i, nothing);
+    }
+}
+
+// A node for entry i of the chain, called by what was added last.
+static uint32_t new_node(struct adding *a, uint32_t i, struct place place)
+{
+    if (i >= a->proven && i + 1 < a->depth)
+        check_caller(a, i);
+    return chains_add(&a->s->chains, a->node, place);
+}
+
+// Most are there already.
+static inline uint32_t node_of(struct adding *a, uint32_t i, struct place place)
+{
+    uint32_t node = chains_find(&a->s->chains, a->node, place);
+    return node != CHAIN_NONE ? node : new_node(a, i, place);
+}
+
+// `common` callers are those of the last chain.
+static NOINLINE uint32_t add_callers(struct adding *a, uint32_t common)
+{
+    struct last_chain *last = &a->s->last;
+    last->image = a->image;
+    last->depth = common;
+    a->node = common > 0 ? last->node[common - 1] : CHAIN_ROOT;
+    for (uint32_t i = a->depth - 1 - common; i > 0; i--) {
+        uint32_t back = a->chain[i];
+        uint32_t node = node_of(a, i, caller_place(a, back));
+        add_caller(a, back, node);
+    }
+    uint32_t node = node_of(a, 0, place_in(a->s, a->image, a->chain[0]));
     // A chain that was cut is looked up again: each time is counted.
-    last->depth = s->chains.cut == 0 ? callers : 0;
-    return chains_add(&s->chains, node, place_in(s, image, chain[0]));
+    if (a->s->chains.cut > 0)
+        last->depth = 0;
+    return node;
+}
+
+// The innermost node of a chain, which may be changed.
+static uint32_t add_user(struct samples *s, uint32_t image, uint32_t *chain,
+                         uint32_t *depth, uint32_t proven)
+{
+    const struct last_chain *last = &s->last;
+    if (*depth == 0)
+        return CHAIN_ROOT;
+    uint32_t callers = *depth - 1;
+    uint32_t common = count_common(last, image, chain, callers);
+    if (common == callers && common > 0) {
+        uint32_t node = chains_find(&s->chains, last->node[common - 1],
+                                    place_in(s, image, chain[0]));
+        if (node != CHAIN_NONE)
+            return node;
+    }
+    struct adding a = { s, image, chain, *depth, proven, CHAIN_ROOT };
+    uint32_t node = add_callers(&a, common);
+    *depth = a.depth;
+    return node;
 }
 
 static enum sample_mode mode_of(uint32_t flags)
@@ -140,8 +240,12 @@ static void take_sample(void *arg, const struct stream_sample *in)
     const struct program *p = programs_find(&s->programs, in->task, in->time);
     uint32_t image = p != NULL ? p->image : IMAGE_UNKNOWN;
     uint32_t user[USER_CHAIN_MAX];
-    uint32_t depth = user_chain(&s->images, image, s->vdso, in, user);
-    uint32_t node = add_user(s, image, user, depth);
+    uint32_t proven;
+    uint32_t depth = user_chain(&s->images, image, s->vdso, in, user, &proven);
+    uint32_t node = add_user(s, image, user, &depth, proven);
+    if (in->flags & SPROFILE_F_KERNEL_CUT)
+        node = chains_add(&s->chains, node,
+                          (struct place){ IMAGE_CUT, CHAIN_DEEP - 1 });
     for (uint32_t i = in->kernel_depth; i-- > 0;)
         node =
             chains_add(&s->chains, node,

@@ -70,5 +70,10 @@ void samples_free(struct samples *s);
 void samples_clear(struct samples *s);
 // Counts samples that are alike; the chain is in `chains`.
 void samples_count(struct samples *s, const struct sample_count *c);
+// Of all of them: how many have a chain that is not whole, and of which kinds.
+struct samples_cut {
+    uint64_t any, deep, unreadable, broken;
+};
+struct samples_cut samples_cut(const struct samples *s);
 // Takes a piece of the stream, as stream_read.
 size_t samples_add_stream(struct samples *s, const void *bytes, size_t size);

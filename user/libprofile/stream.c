@@ -27,6 +27,10 @@ static bool sample(struct stream_reader *r, const struct sprofile_record *head)
         .user = s->pc + s->kernel_depth + s->stack_words,
         .user_depth = s->user_depth,
     };
+    if (head->flags & SPROFILE_F_USER_SIGNALS) {
+        out.signals = (const void *)(s->pc + used);
+        out.signal_count = (words - used) / (sizeof(*out.signals) / 4);
+    }
     if (r->sample != NULL)
         r->sample(r->arg, &out);
     return true;

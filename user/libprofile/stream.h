@@ -19,11 +19,12 @@ struct stream_sample {
     // is empty.
     const uint32_t *kernel, *user, *stack;
     uint32_t kernel_depth, user_depth, stack_words;
+    const struct sprofile_signal *signals;
+    uint32_t signal_count;
 };
 
-// The user's chain made whole (user_chain.h) has at most so many entries:
-// user_depth fits into a byte.
-#define USER_CHAIN_MAX (UINT8_MAX + CHAIN_MORE)
+// The user's chain made whole (user_chain.h) has at most so many entries.
+#define USER_CHAIN_MAX CHAIN_MAX
 
 // Who is told of what the stream holds; any may be NULL.
 struct stream_reader {

@@ -2,18 +2,30 @@
 
 #include <string.h>
 
-static const struct cfi_program *frames_of(const struct image *m)
+static struct chain_code code_of(struct images *images, const struct image *m,
+                                 uint32_t vdso)
 {
-    return m->frames.count > 0 ? &m->frames : NULL;
+    struct chain_code code = { .entry = m->entry };
+
+    if (m->frames.count > 0)
+        code.program = &m->frames;
+    if (vdso != 0) {
+        code.vdso = &images_load(images, IMAGE_VDSO)->frames;
+        code.vdso_base = vdso;
+        code.vdso_bytes = VDSO_BYTES;
+    }
+    return code;
 }
 
 uint32_t user_chain(struct images *images, uint32_t image, uint32_t vdso,
-                    const struct stream_sample *s, uint32_t *out)
+                    const struct stream_sample *s, uint32_t *out,
+                    uint32_t *proven)
 {
     // Read now, while its file is what ran.
     const struct image *m = images_load(images, image);
 
     if (s->stack_words == 0) {
+        *proven = s->user_depth;
         memcpy(out, s->user, s->user_depth * sizeof(*out));
         return s->user_depth;
     }
@@ -22,14 +34,96 @@ uint32_t user_chain(struct images *images, uint32_t image, uint32_t vdso,
         .depth = s->user_depth,
         .stack = s->stack,
         .stack_words = s->stack_words,
-        .gap = s->flags & SPROFILE_F_USER_GAP,
+        .flags = s->flags,
+        .signals = s->signals,
+        .signal_count = s->signal_count,
     };
-    struct chain_code code = { .program = frames_of(m) };
+    struct chain_code code = code_of(images, m, vdso);
+    return chain_complete(images_rows(images), &code, &c, out, proven);
+}
 
-    if (vdso != 0) {
-        code.vdso = frames_of(images_load(images, IMAGE_VDSO));
-        code.vdso_base = vdso;
-        code.vdso_bytes = VDSO_BYTES;
+// --- calls ------------------------------------------------------------------
+
+#define CALL_BYTES_MAX 7u
+#define CALL_RELATIVE 0xe8
+#define CALL_RELATIVE_BYTES 5u
+#define GROUP_5 0xff // its /2 is a call through a register or memory
+#define GROUP_5_CALL(modrm) (((modrm) >> 3 & 7) == 2)
+
+// The instruction that ends at `end` (SDM vol. 2, CALL).
+static bool is_call(const uint8_t *end)
+{
+    static const uint32_t sizes[] = { 2, 3, 4, 6, 7 };
+
+    if (end[-5] == CALL_RELATIVE)
+        return true;
+    for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const uint8_t *at = end - sizes[i];
+        if (at[0] == GROUP_5 && GROUP_5_CALL(at[1]))
+            return true;
     }
-    return chain_complete(images_rows(images), &code, &c, out);
+    return false;
+}
+
+#define PROLOGUE_WITHIN 32u // bytes of a function's beginning
+
+// Of a function without call frame information: it makes itself a frame (push
+// %ebp; mov %esp, %ebp, in either encoding) when it begins.
+static bool makes_frame(struct images *images, uint32_t image, uint32_t callee)
+{
+    const struct image *m = images_load(images, image);
+    const struct symbol *s = images_symbol(images, image, callee);
+
+    if (s == NULL || s->start - m->code_address > m->code_size)
+        return true; // who knows
+    uint32_t offset = s->start - m->code_address;
+    for (uint32_t i = 0; i < PROLOGUE_WITHIN; i++, offset++) {
+        if (offset + 3 > m->code_size || s->start + i >= s->end)
+            break;
+        const uint8_t *at = m->code + offset;
+        if (at[0] == 0x55 && ((at[1] == 0x89 && at[2] == 0xe5) ||
+                              (at[1] == 0x8b && at[2] == 0xec)))
+            return true;
+    }
+    return false;
+}
+
+// What a direct call calls is the function around `callee`.
+static bool leads_to(struct images *images, uint32_t image, uint32_t callee,
+                     uint32_t back, const uint8_t *end)
+{
+    uint32_t distance;
+
+    if (end[-5] != CALL_RELATIVE)
+        return true;
+    memcpy(&distance, end - sizeof(distance), sizeof(distance));
+    const struct symbol *called = images_symbol(images, image, back + distance);
+    const struct symbol *is = images_symbol(images, image, callee);
+    return called == NULL || is == NULL || called == is;
+}
+
+enum user_call user_call(struct images *images, uint32_t image, uint32_t vdso,
+                         uint32_t callee, uint32_t back)
+{
+    const struct image *m = images_load(images, image);
+    struct chain_code code = code_of(images, m, vdso);
+    uint32_t offset = back - m->code_address;
+
+    if (m->code_size == 0)
+        return CALL_POSSIBLE;
+    if (offset < CALL_BYTES_MAX || offset > m->code_size)
+        return CALL_UNKNOWN;
+    if (!is_call(m->code + offset))
+        return CALL_NONE;
+    switch (chain_link(images_rows(images), &code, callee)) {
+    case LINK_FRAMED:
+        return CALL_POSSIBLE;
+    case LINK_NONE:
+        return CALL_FARTHER;
+    default:
+        return makes_frame(images, image, callee) &&
+                       leads_to(images, image, callee, back, m->code + offset)
+                   ? CALL_POSSIBLE
+                   : CALL_FARTHER;
+    }
 }

@@ -1,12 +1,24 @@
 // The user's call chain of a sample, completed by what its program's call frame
-// information tells (lib/chain.h).
+// information tells (lib/chain.h), and checked against its code.
 #pragma once
 
 #include "images.h"
 #include "stream.h"
 
 // `image` is what the task ran, `vdso` where the vDSO lies in it; 0: nowhere
-// known. Entries but the first are return addresses. Returns how many were
-// written to `out`, which has room for USER_CHAIN_MAX.
+// known. Returns how many entries were written to `out`, which has room for
+// USER_CHAIN_MAX; *proven: as chain_complete says.
 uint32_t user_chain(struct images *images, uint32_t image, uint32_t vdso,
-                    const struct stream_sample *s, uint32_t *out);
+                    const struct stream_sample *s, uint32_t *out,
+                    uint32_t *proven);
+
+// Whether what frame pointers say can be: that the code before `back` has
+// called the code at `callee`.
+enum user_call {
+    CALL_POSSIBLE,
+    CALL_FARTHER, // it has called something that has called it
+    CALL_NONE,    // there is no call
+    CALL_UNKNOWN, // nothing is known of the code at `back`
+};
+enum user_call user_call(struct images *images, uint32_t image, uint32_t vdso,
+                         uint32_t callee, uint32_t back);

@@ -45,6 +45,9 @@ static const char options_text[] =
     "  -C          what it starts, or has started, too (--children)\n"
     "  -g          the tree of calls, callers above what they call\n"
     "  -G          the same from the inside: functions above their callers\n"
+    "  -g=dwarf    or -G=dwarf: with 8 KiB of the stack, for programs without "
+    "frame\n"
+    "              pointers\n"
     "  --by WHAT   rows are: symbol (the default), address, thread, cpu, task\n"
     "  --rows N    length of the table; 0: everything (20; JSON: everything)\n"
     "  -n ROWS     a histogram of addresses with so many rows (20), instead\n"
@@ -241,7 +244,8 @@ static void parse(struct settings *s, int argc, char *argv[])
     int c;
 
     // The + leaves the program's own options to the program.
-    while ((c = getopt_long(argc, argv, "+F:s:e:c:Rm:CgGn:r:o:t:h", options,
+    while (events_deep_option(argv, &c, &s->options) ||
+           (c = getopt_long(argc, argv, "+F:s:e:c:Rm:CgGn:r:o:t:h", options,
                             NULL)) != -1)
         take_option(s, c, &list);
     if (list)

@@ -19,6 +19,7 @@
 #define RATE_ASSUMED 1000
 #define SAMPLE_BYTES 40
 #define STACK_SAMPLE_BYTES 200 // of about 30 frames
+#define DEEP_SAMPLE_BYTES 8500
 #define KEY_WAIT_MS 1000
 
 static volatile sig_atomic_t interrupted;
@@ -35,7 +36,10 @@ static uint32_t ring_bytes(const struct settings *s)
     const uint64_t max = 16 << 20;
     uint32_t hz = s->options.rate_hz != 0 ? s->options.rate_hz : RATE_ASSUMED;
     bool stacks = s->options.flags & SPROFILE_O_STACKS;
-    uint32_t a_second = hz * (stacks ? STACK_SAMPLE_BYTES : SAMPLE_BYTES);
+    bool deep = s->options.flags & SPROFILE_O_DEEP;
+    uint32_t a_second = hz * (deep     ? DEEP_SAMPLE_BYTES
+                              : stacks ? STACK_SAMPLE_BYTES
+                                       : SAMPLE_BYTES);
     uint64_t bytes = (uint64_t)s->seconds * a_second;
 
     if (bytes <= max)

@@ -16,6 +16,7 @@
 
 #define REFRESH_MS 2000
 #define RING_BYTES (1 << 20)
+#define RING_BYTES_DEEP (4 << 20)
 #define CANNOT_RUN 126 // as shells have it
 #define NOT_FOUND 127
 
@@ -88,7 +89,9 @@ static int until(int64_t end, int64_t next)
 static void begin(struct result *r)
 {
     for (uint32_t i = 0; i < r->events.count; i++)
-        r->events.list[i].asked.ring_bytes = RING_BYTES;
+        r->events.list[i].asked.ring_bytes =
+            r->events.list[i].asked.flags & SPROFILE_O_DEEP ? RING_BYTES_DEEP
+                                                            : RING_BYTES;
     watch_signals();
     events_begin(&r->events, 0, 0);
     running_add(&r->events, 0);

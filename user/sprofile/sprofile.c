@@ -36,6 +36,8 @@ static const char usage_text[] =
     "  -a          a list for each CPU instead of each program\n"
     "  -o FILE     all of it into FILE, too, for perf and strobe (perf.data)\n"
     "  -g          each sample with its callers, in FILE and in JSON\n"
+    "  -g=dwarf    with 8 KiB of the stack, for programs without frame "
+    "pointers\n"
     "  --json      everything, as JSON\n"
     "  --help      this text\n"
     "sprofile's own samples are left out. The exit status is the command's.\n";
@@ -142,7 +144,8 @@ static void parse(struct settings *s, int argc, char *argv[])
         argc--;
     }
     // The + leaves the command's own options to the command.
-    while ((c = getopt_long(argc, argv, "+F:s:e:c:Rt:p:n:ao:gh", options,
+    while (events_deep_option(argv, &c, &s->options) ||
+           (c = getopt_long(argc, argv, "+F:s:e:c:Rt:p:n:ao:gh", options,
                             NULL)) != -1)
         take_option(s, c);
     if (argv[optind] != NULL)

@@ -3,6 +3,8 @@
 
 #include "kernel/exec/sigframe.h"
 
+#include "arch/i386/cpu/sigcontext.h"
+
 #include <arch/mmu.h>
 #include <arch/thread.h>
 #include <arch/trap.h>
@@ -11,17 +13,6 @@
 #include "kernel/exec/vdso.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
-
-struct sigcontext {
-    u32 gs, fs, es, ds; // selectors, padded
-    u32 edi, esi, ebp, esp, ebx, edx, ecx, eax;
-    u32 trapno, err, eip, cs, eflags, esp_at_signal, ss;
-    u32 fpstate; // address or 0
-    u32 oldmask, cr2;
-};
-_Static_assert(sizeof(struct sigcontext) == 88 &&
-                   offsetof(struct sigcontext, eip) == 56,
-               "asm/sigcontext.h");
 
 struct stack_user {
     u32 sp;
@@ -182,14 +173,56 @@ static const u8 return_plain[8] = { 0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80 };
 // movl $173, %eax; int $0x80.
 static const u8 return_rt[8] = { 0xb8, 173, 0, 0, 0, 0xcd, 0x80, 0 };
 
+// For samples of this thread. An NMI sees the frame when it is complete.
+static void note_frame(u32 at, u32 context)
+{
+    struct arch_thread *t = &current->arch;
+    u32 n = t->signal_count;
+    // Those that lie below were left by longjmp, but where stacks differ.
+    while (n && t->signals[n - 1].at <= at && !on_altstack(at))
+        n--;
+    WRITE_ONCE(t->signal_count, n);
+    if (n == SIGNAL_FRAMES_MAX) {
+        memmove(t->signals, t->signals + 1, --n * sizeof(t->signals[0]));
+        WRITE_ONCE(t->signal_count, n);
+    }
+    t->signals[n] = (struct signal_frame){ at, context };
+    barrier();
+    WRITE_ONCE(t->signal_count, n + 1);
+}
+
+// The frame at that address, and all within it, are over.
+static void forget_frame(u32 at)
+{
+    struct arch_thread *t = &current->arch;
+    for (u32 n = t->signal_count; n-- > 0;) {
+        if (t->signals[n].at == at)
+            WRITE_ONCE(t->signal_count, n);
+    }
+}
+
+// While registers change, samples do not look for callers in user mode.
+static void registers_change(struct trapframe *tf)
+{
+    WRITE_ONCE(tf->cs, 0);
+    barrier();
+}
+
+static void registers_changed(struct trapframe *tf, u32 cs)
+{
+    barrier();
+    WRITE_ONCE(tf->cs, cs);
+}
+
 static void enter_handler(struct trapframe *tf,
                           const struct sigaction_k *action, u32 esp)
 {
+    registers_change(tf);
     tf->esp = esp;
     tf->eip = action->handler;
-    tf->cs = USER_CS;
     tf->ds = tf->es = tf->ss = USER_DS;
     tf->eflags &= ~(EFLAGS_TF | EFLAGS_DF);
+    registers_changed(tf, USER_CS);
 }
 
 static int push_plain(struct trapframe *tf, int sig,
@@ -211,6 +244,7 @@ static int push_plain(struct trapframe *tf, int sig,
     save_context(&f.context, tf, mask, fpstate);
     if (copy_to_user(addr, &f, sizeof(f)))
         return -EFAULT;
+    note_frame(addr, addr + offsetof(struct frame_plain, context));
     enter_handler(tf, action, addr);
     tf->eax = (u32)sig;
     tf->edx = tf->ecx = 0;
@@ -247,6 +281,7 @@ static int push_rt(struct trapframe *tf, int sig, const struct siginfo *info,
     save_context(&f.ucontext.context, tf, mask, fpstate);
     if (copy_to_user(addr, &f, sizeof(f)))
         return -EFAULT;
+    note_frame(addr, f.context_addr + offsetof(struct ucontext, context));
     enter_handler(tf, action, addr);
     tf->eax = (u32)sig;
     tf->edx = f.info_addr;
@@ -262,8 +297,11 @@ int sigframe_push(struct trapframe *tf, int sig, const struct siginfo *info,
     return push_plain(tf, sig, action, restore);
 }
 
-static int restore_context(struct trapframe *tf, const struct sigcontext *c)
+// From the frame at `at`.
+static int restore_context(struct trapframe *tf, const struct sigcontext *c,
+                           u32 at)
 {
+    registers_change(tf);
     tf->edi = c->edi;
     tf->esi = c->esi;
     tf->ebp = c->ebp;
@@ -276,12 +314,14 @@ static int restore_context(struct trapframe *tf, const struct sigcontext *c)
     tf->eflags = (tf->eflags & ~EFLAGS_USER) | (c->eflags & EFLAGS_USER);
     // Selectors: whatever they are, they must be the user's own (RPL 3). Ones
     // that do not exist fault on the way out and kill the task.
-    tf->cs = (c->cs & 0xffff) | 3;
+    u32 cs = (c->cs & 0xffff) | 3;
     tf->ss = (c->ss & 0xffff) | 3;
     tf->ds = c->ds & 0xffff;
     tf->es = c->es & 0xffff;
     tf->fs = c->fs & 0xffff;
     write_gs(c->gs & 0xffff);
+    forget_frame(at);
+    registers_changed(tf, cs);
     return restore_fpu(c->fpstate);
 }
 
@@ -301,8 +341,9 @@ int sigframe_pop(struct trapframe *tf, bool rt)
     // has popped the signal number as well.
     if (rt) {
         struct ucontext u;
-        u32 addr = tf->esp - 4 + offsetof(struct frame_rt, ucontext);
-        if (copy_from_user(&u, addr, sizeof(u)))
+        u32 addr = tf->esp - 4;
+        if (copy_from_user(&u, addr + offsetof(struct frame_rt, ucontext),
+                           sizeof(u)))
             return -EFAULT;
         restore_mask(u.mask);
         struct thread *t = current;
@@ -311,7 +352,7 @@ int sigframe_pop(struct trapframe *tf, bool rt)
             t->altstack_base = off ? 0 : u.stack.sp;
             t->altstack_size = off ? 0 : u.stack.size;
         }
-        return restore_context(tf, &u.context);
+        return restore_context(tf, &u.context, addr);
     }
     struct sigcontext context;
     u32 addr = tf->esp - 8, mask_high;
@@ -321,5 +362,5 @@ int sigframe_pop(struct trapframe *tf, bool rt)
                       &mask_high))
         return -EFAULT;
     restore_mask((u64)mask_high << 32 | context.oldmask);
-    return restore_context(tf, &context);
+    return restore_context(tf, &context, addr);
 }

@@ -57,6 +57,9 @@ int arch_thread_fork(struct thread *child, const struct trapframe *tf)
     copy->eax = 0;
     child->arch.gs = read_gs();
     memcpy(child->arch.tls, current->arch.tls, sizeof(child->arch.tls));
+    memcpy(child->arch.signals, current->arch.signals,
+           sizeof(child->arch.signals));
+    child->arch.signal_count = current->arch.signal_count;
     new_stack(child, fork_child_begin);
     return 0;
 }
@@ -131,6 +134,7 @@ void arch_exec(struct trapframe *tf, u32 eip, u32 esp)
 {
     struct thread *t = current;
     fpu_discard(t);
+    WRITE_ONCE(t->arch.signal_count, 0);
     u32 flags = irq_save();
     memset(t->arch.tls, 0, sizeof(t->arch.tls));
     load_tls(this_cpu()->arch, &t->arch);

@@ -12,6 +12,7 @@
 
 #include "arch/unwind.h"
 #include "arch/cpu.h"
+#include "arch/i386/cpu/unwind_signals.h"
 #include "arch/i386/mm/entry.h"
 #include "arch/i386/mm/peek.h"
 #include "arch/mmu.h"
@@ -20,6 +21,7 @@
 #include "kernel/debug/kcsan.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/task.h"
+#include "lib/string.h"
 #include <strobe/kbox.h>
 
 extern const char text_start[], text_end[];      // linker.ld
@@ -292,14 +294,18 @@ static ALWAYS_INLINE u32 place_address(u32 place, u32 base)
     return (place << 2 | place >> 30) + base;
 }
 
+// No frame lies there: what a frame leads to that makes no sense.
+#define NO_FRAME 1u
+
 // Where the frame at a place leads to when it is not to one above it in its
-// page: an address above it; 0: nowhere. (Reads it again: to keep what was read
-// would take the loop below a register that it does not have.)
+// page: an address above it; 0: nowhere, it is the outermost; NO_FRAME. (Reads
+// it again: to keep what was read would take the loop below a register that it
+// does not have.)
 static NO_KASAN NO_KCSAN NOINLINE u32 caller_above(const u32 *last, u32 at,
                                                    u32 base)
 {
     u32 caller = READ_ONCE(last[(s32)at]);
-    return caller > place_address(at, base) ? caller : 0;
+    return caller > place_address(at, base) || !caller ? caller : NO_FRAME;
 }
 
 #define BATCH 16u // frames, for each look at whether there is room
@@ -339,24 +345,28 @@ static NO_KASAN NO_KCSAN u32 *walk_page(const struct user_peek *p, u32 *frame,
 
 // From page to page. Returns the end of the chain.
 static NOINLINE u32 *walk_user(struct user_peek *p, u32 frame, u32 *out,
-                               enum unwind_end *end)
+                               u32 *flags)
 {
     const u32 *limit = out + SPROFILE_FRAMES_MAX - 1;
     for (;;) {
         out = walk_page(p, &frame, out, limit);
-        if (likely(!frame) || frame & 3)
+        if (likely(!frame))
             return out;
         struct frame f;
-        if (out == limit || !read_split_frame(p, frame, &f)) {
-            *end = UNWIND_CUT;
+        u32 end = frame & 3                         ? SPROFILE_F_USER_LOST
+                  : out == limit                    ? SPROFILE_F_USER_DEEP
+                  : !read_split_frame(p, frame, &f) ? SPROFILE_F_USER_CUT
+                                                    : 0;
+        if (end) {
+            *flags |= end;
             return out;
         }
         if (!f.back)
             return out;
         *out++ = f.back;
-        if (f.caller <= frame)
+        if (!f.caller)
             return out;
-        frame = f.caller;
+        frame = f.caller > frame ? f.caller : NO_FRAME;
     }
 }
 
@@ -364,30 +374,86 @@ static NOINLINE u32 *walk_user(struct user_peek *p, u32 frame, u32 *out,
 static NOINLINE u32 *walk_saved(struct user_peek *p, u32 *out, u32 words,
                                 struct user_part *part)
 {
-    u32 *chain = out + 2 + words;
-    u32 frame = find_saved(p, out[0], out + 2, words);
-    part->end = p->pt ? UNWIND_GAP : UNWIND_CUT;
-    out[1] = frame;
-    return frame ? walk_user(p, frame, chain + 1, &part->end) : chain + 1;
+    u32 *chain = out + 2 + words, eip = *chain;
+    u32 frame =
+        find_saved(p, out[0], out + 2, MIN(words, (u32)SPROFILE_STACK_WORDS));
+    part->flags = SPROFILE_F_USER_GAP | (p->pt ? 0 : SPROFILE_F_USER_CUT);
+    part->stack_words++;
+    *chain++ = frame;
+    *chain = eip;
+    return frame ? walk_user(p, frame, chain + 1, &part->flags) : chain + 1;
+}
+
+// As stack_top, but SPROFILE_DEEP_WORDS.
+static u32 stack_deep(struct user_peek *p, u32 esp, u32 *out)
+{
+    u32 n = 0;
+    while (n < SPROFILE_DEEP_WORDS && !(esp & 3)) {
+        u32 va = esp + 4 * n;
+        u32 words = MIN((PAGE_SIZE - (va & (PAGE_SIZE - 1))) / 4,
+                        SPROFILE_DEEP_WORDS - n);
+        const u32 *at = user_peek(p, va, 4 * words);
+        if (!at)
+            break;
+        void *to = out + n;
+        n += words;
+        __asm__ volatile("rep movsl"
+                         : "+S"(at), "+D"(to), "+c"(words)
+                         :
+                         : "memory");
+    }
+    return n;
+}
+
+// Signal handlers are under way: goes on where the chain ends at the return of
+// one, for what was interrupted had no frame pointer, or another stack.
+static NOINLINE u32 *add_signals(struct user_peek *p, u32 esp, u32 *chain,
+                                 struct user_part *part)
+{
+    struct sprofile_signal got[SPROFILE_SIGNALS_MAX];
+    u32 count = unwind_signals(p, esp, got);
+    u32 *at = chain + part->depth, *next = chain + 1;
+    for (u32 i = 0; i < count; i++) {
+        struct sprofile_signal *g = &got[i];
+        while (next < at && *next != g->back)
+            next++;
+        if (next + 1 == at || at == chain + 1) {
+            g->from = is_frame(p, g->ebp, g->esp)
+                          ? g->ebp
+                          : find_saved(p, g->esp, g->stack, g->stack_words);
+            part->flags &= ~(u32)SPROFILE_F_USER_LOST;
+            if (g->from && at - chain <= (s32)SPROFILE_FRAMES_MAX)
+                at = walk_user(p, g->from, at, &part->flags);
+        }
+        next = MIN(next + 1, at);
+    }
+    part->depth = (u32)(at - chain);
+    part->flags |= SPROFILE_F_USER_SIGNALS;
+    memcpy(at, got, count * sizeof(got[0]));
+    return at + count * (sizeof(got[0]) / 4);
 }
 
 static ALWAYS_INLINE u32 *unwind_from(struct user_context u, bool user_mode,
-                                      u32 *out, struct user_part *part)
+                                      bool deep, u32 *out,
+                                      struct user_part *part)
 {
     struct user_peek p;
     user_peek_begin(&p, u.esp, user_mode);
-    u32 words = OPAQUE(stack_top(&p, u.esp, out + 2));
+    u32 words = OPAQUE(deep ? stack_deep(&p, u.esp, out + 2)
+                            : stack_top(&p, u.esp, out + 2));
     u32 *chain = out + 2 + words, *at;
     part->stack_words = 2 + words;
-    part->end = UNWIND_COMPLETE;
+    part->flags = 0;
     out[0] = u.esp;
     out[1] = u.ebp;
     *chain = u.eip;
     if (likely(is_frame(&p, u.ebp, u.esp)))
-        at = walk_user(&p, u.ebp, chain + 1, &part->end);
+        at = walk_user(&p, u.ebp, chain + 1, &part->flags);
     else
-        at = walk_saved(&p, out, words, part);
+        at = walk_saved(&p, out, words, part), chain++;
     part->depth = (u32)(at - chain);
+    if (unlikely(current->arch.signal_count))
+        at = add_signals(&p, u.esp, chain, part);
     user_peek_end(&p);
     return at;
 }
@@ -395,7 +461,7 @@ static ALWAYS_INLINE u32 *unwind_from(struct user_context u, bool user_mode,
 u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part)
 {
     struct user_context u = { tf->eip, tf->esp, tf->ebp };
-    return unwind_from(u, true, out, part);
+    return unwind_from(u, true, false, out, part);
 }
 
 u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
@@ -403,7 +469,18 @@ u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
 {
     struct user_context u;
     if (left_user_mode(tf, &u))
-        return unwind_from(u, false, out, part);
-    *part = (struct user_part){ 0, 0, UNWIND_COMPLETE };
+        return unwind_from(u, false, false, out, part);
+    *part = (struct user_part){ 0, 0, 0 };
     return out;
+}
+
+u32 *unwind_user_deep(const struct trapframe *tf, u32 *out,
+                      struct user_part *part)
+{
+    struct user_context u = { tf->eip, tf->esp, tf->ebp };
+    bool user_mode = trap_from_user(tf);
+    *part = (struct user_part){ 0, 0, 0 };
+    if (!user_mode && !left_user_mode(tf, &u))
+        return out;
+    return unwind_from(u, user_mode, true, out, part);
 }

@@ -12,12 +12,23 @@ struct thread;
 #define KSTACK_SIZE (4 * 4096u)
 #endif
 
+// A signal frame whose handler has not returned.
+struct signal_frame {
+    u32 at;      // user address of the handler's return address
+    u32 context; // and of its struct sigcontext
+};
+#define SIGNAL_FRAMES_MAX 4
+
 struct arch_thread {
     u32 esp; // saved by arch_switch while the thread is not running
     u32 gs;  // user's %gs selector, valid while not running
     u64 tls[GDT_TLS_COUNT];
     void *fpu;     // FXSAVE/FSAVE area (slab), NULL until the first FPU use
     bool fpu_live; // this CPU's registers hold it
+    // The innermost last. Written by the thread, read by samples of it; one
+    // that was left by longjmp stays until the next one on that stack.
+    struct signal_frame signals[SIGNAL_FRAMES_MAX];
+    u32 signal_count;
 };
 
 // Prepares a new thread so that the first switch to it calls entry(arg) with

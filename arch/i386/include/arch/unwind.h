@@ -18,30 +18,25 @@ struct trapframe;
 // whether the chain goes on beyond them, or could not be followed.
 u32 unwind_kernel(const struct trapframe *tf, u32 *pcs, u32 max, bool *cut);
 
-enum unwind_end {
-    UNWIND_COMPLETE,
-    UNWIND_CUT, // it goes on: beyond SPROFILE_FRAMES_MAX, in a page that is not
-                // present, or in memory that is not loaded, in the middle of a
-                // switch
-    UNWIND_GAP, // ebp was no frame pointer: callers between the first entry and
-                // the second, if there is one, are missing
-};
-
 // What was found of user mode.
 struct user_part {
-    u32 stack_words; // 2 more than words of the stack
+    u32 stack_words; // more than words of the stack by 2, or 3
     u32 depth;       // entries of the chain
-    enum unwind_end end;
+    u32 flags;       // SPROFILE_F_USER_...: not 0 is rare. CUT is also memory
+                     // that is not loaded, in the middle of a switch.
 };
 
-// What a sample tells of user mode, as it lies in the record; `tf`, which is
-// the user's, is what was interrupted. Writes the user's esp; the frame that
-// the second entry of the chain is from (0: there is none); the first words of
-// the stack, SPROFILE_STACK_WORDS or as many as could be read (the return
-// address of a function without a frame is among them); and the chain, by frame
-// pointers through the pages that are present. Returns where that ends.
+// What a sample tells of user mode, as it lies in the record (strobe/kbox.h);
+// `tf`, which is the user's, is what was interrupted. Writes the stack's part,
+// SPROFILE_STACK_WORDS of it or as many as could be read (the return address of
+// a function without a frame is among them), the chain, by frame pointers
+// through the pages that are present, and signal frames. Returns where that
+// ends.
 u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part);
 // The same where the kernel was interrupted: of where it was entered from.
 // Nothing, if the thread has no user mode.
 u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
+                      struct user_part *part);
+// Either of them, with SPROFILE_DEEP_WORDS of the stack.
+u32 *unwind_user_deep(const struct trapframe *tf, u32 *out,
                       struct user_part *part);
