@@ -405,6 +405,14 @@ void counts_end(struct count_session *s)
 
 // --- what it has come to ----------------------------------------------------
 
+// In nanoseconds: what is divided is the sum of its parts.
+static u64 time_of(enum figure figure, const struct sums *sums)
+{
+    if (figure != TASK_CLOCK)
+        return clock_tsc_to_ns(sums->of[figure]);
+    return time_of(USER_TIME, sums) + time_of(KERNEL_TIME, sums);
+}
+
 static void put(const struct event *e, const struct sums *sums,
                 const struct pmu_count *group, struct sprofile_count *out)
 {
@@ -418,9 +426,8 @@ static void put(const struct event *e, const struct sums *sums,
         out->enabled = c->enabled;
         out->running = c->running;
     } else {
-        out->value = sums->of[e->figure];
-        if (e->kind == SPROFILE_COUNT_NS)
-            out->value = clock_tsc_to_ns(out->value);
+        out->value = e->kind == SPROFILE_COUNT_NS ? time_of(e->figure, sums)
+                                                  : sums->of[e->figure];
         out->enabled = out->running = sums->of[TASK_CLOCK];
     }
 }

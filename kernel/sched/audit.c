@@ -13,16 +13,17 @@ static u64 closed(u64 cycles, u64 now)
     return (s64)cycles < 0 ? cycles + now : cycles;
 }
 
-static void add_thread(struct audit *a, const struct thread *t, u64 now)
-{
-    a->threads_user += closed(t->user.cycles, now);
-    a->threads_kernel += closed(t->kernel.cycles, now);
-}
-
 struct task_visit {
     struct audit *audit;
     u64 now;
+    u64 user, total; // of the threads that live
 };
+
+static void add_thread(struct task_visit *v, const struct thread *t)
+{
+    v->user += closed(t->user, v->now);
+    v->total += closed(t->total.cycles, v->now);
+}
 
 static void add_task(struct task *t, void *arg)
 {
@@ -32,7 +33,7 @@ static void add_task(struct task *t, void *arg)
     v->audit->threads_kernel += t->dead.kernel + t->children_did.kernel;
     struct thread *th;
     list_for_each(th, &t->threads, task_node)
-        add_thread(v->audit, th, v->now);
+        add_thread(v, th);
 }
 
 static void read_all(void *arg)
@@ -42,15 +43,17 @@ static void read_all(void *arg)
     ledger_freeze();
     *a = (struct audit){ .cpus = cpu_count };
     u64 now = rdtsc();
+    struct task_visit v = { a, now, 0, 0 };
     for (u32 i = 0; i < cpu_count; i++) {
         ledger_sums_at(i, now, &a->cpu[i]);
-        add_thread(a, run_queues[i].idle, now);
+        add_thread(&v, run_queues[i].idle);
     }
-    struct task_visit v = { a, now };
     spin_lock_irq(&tasks_lock);
     task_for_each_locked(add_task, &v);
     add_task(&kernel_task, &v);
     spin_unlock_irq(&tasks_lock, 0);
+    a->threads_user += v.user;
+    a->threads_kernel += v.total - v.user;
     ledger_thaw();
 }
 

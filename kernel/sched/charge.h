@@ -17,25 +17,21 @@ static inline int nice_of(const struct thread *t)
 }
 
 // What the ledger says that a thread that runs on this CPU has had and is not
-// charged yet. Its kernel account is open here, so the TSC is added. Interrupts
+// charged yet. Its account is open here, so the TSC is added. Interrupts
 // are off; an NMI that books meanwhile leaves another `seq`.
 static ALWAYS_INLINE u64 charge_due(const struct thread *t)
 {
     const struct ledger *l = this_ledger();
-    const u32 *user = (const u32 *)&t->user.cycles;
-    const u32 *kernel = (const u32 *)&t->kernel.cycles;
+    const u32 *total = (const u32 *)&t->total.cycles;
     u64 spent;
     u32 seq;
     do {
         seq = READ_ONCE(l->seq);
         __asm__ volatile("rdtsc\n\t"
                          "addl %1, %%eax\n\t"
-                         "adcl %2, %%edx\n\t"
-                         "addl %3, %%eax\n\t"
-                         "adcl %4, %%edx"
+                         "adcl %2, %%edx"
                          : "=&A"(spent)
-                         : "m"(user[0]), "m"(user[1]), "m"(kernel[0]),
-                           "m"(kernel[1])
+                         : "m"(total[0]), "m"(total[1])
                          : "cc", "memory");
     } while (unlikely(READ_ONCE(l->seq) != seq));
     return spent - t->charged;

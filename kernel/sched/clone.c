@@ -238,6 +238,7 @@ static void open_console(void)
 static void init_thread(void *path)
 {
     struct trapframe *tf = thread_trapframe(current);
+    trap_measure_outside();
     open_console();
     int err = task_exec(tf, path, 0, 0);
     if (err == -ENOMEM)

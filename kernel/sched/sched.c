@@ -178,7 +178,7 @@ static void choose_and_switch(enum why why)
     u64 at = rdtsc(); // where the ledger draws the line too
     prev->since = at;
     next->waited += at - next->since;
-    ledger_switch(&next->kernel);
+    ledger_switch(&next->total);
     start_slice(rq, at);
     // The last thread of its task may be ending that: end_task waits for us.
     struct aspace *as = READ_ONCE(next->task->aspace);
@@ -278,7 +278,7 @@ static void init_queue(struct cpu *cpu, struct thread *idle)
     idle->affinity = 1u << cpu->id;
     idle->priority = PRIORITY_IDLE;
     cpu->thread = idle;
-    ledger_start_up_done(&idle->kernel);
+    ledger_start_up_done(&idle->total);
     WRITE_ONCE(cpu->rq, rq); // from here on others may queue threads here
 }
 
@@ -308,7 +308,7 @@ void sched_start_cpu(void)
             ledger_idle_enter();
             cpu_idle_wait();
             irq_disable();
-            ledger_idle_leave(&current->kernel);
+            ledger_idle_leave(&current->total);
         }
         switch_away(BLOCKED);
         irq_enable();

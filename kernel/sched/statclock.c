@@ -56,10 +56,8 @@ static enum mode mode_here(const struct thread *t)
 static enum mode mode_there(const struct cpu *c, const struct thread *t)
 {
     const struct account *open = READ_ONCE(c->ledger->open);
-    if (open == &t->user)
-        return USER;
-    if (open == &t->kernel)
-        return SYSTEM;
+    if (open == &t->total)
+        return ledger_in_user(READ_ONCE(t->user)) ? USER : SYSTEM;
     return open == &c->ledger->idle ? IDLE : IRQ;
 }
 

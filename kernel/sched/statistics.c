@@ -119,8 +119,8 @@ void task_figures_keep(struct task *task, const struct thread *dead)
 {
     spin_assert_held(&tasks_lock);
     const struct task_figures did = {
-        .user = dead->user.cycles,
-        .kernel = dead->kernel.cycles,
+        .user = dead->user,
+        .kernel = thread_kernel_cycles(dead),
         .voluntary = dead->switches_voluntary,
         .forced = dead->switches_forced,
         .migrations = dead->migrations,

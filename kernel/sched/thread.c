@@ -160,8 +160,7 @@ void thread_times(const struct thread *t, u64 *user, u64 *kernel)
     const struct cpu *cpu;
     do { // it may move to another CPU meanwhile
         cpu = READ_ONCE(t->cpu);
-        *user = ledger_read(cpu, &t->user);
-        *kernel = ledger_read(cpu, &t->kernel);
+        ledger_read_thread(cpu, t, user, kernel);
     } while (READ_ONCE(t->cpu) != cpu);
 }
 

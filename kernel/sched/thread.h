@@ -26,8 +26,9 @@ enum thread_state {
 #define PRIORITY_LEVELS 32
 
 struct thread {
-    struct account user, kernel; // first, in this order: the ledger knows it
-    u64 counted; // of `kernel`: what calls and exceptions have been told
+    struct account total; // first, these three: the ledger knows them
+    u64 user;             // of `total`; the rest is the kernel's
+    u64 counted;          // of the rest: what calls and exceptions were told
     struct call_table *calls; // kernel/syscall: what it has called
 
     u32 tid;           // tasks_lock; marked: exec may give it its task's
@@ -136,6 +137,11 @@ int thread_set_affinity(struct thread *t, u32 mask); // -EINVAL: no such CPU
 // Sleeps until `deadline`. 0 or -EINTR (interruptible only).
 int thread_sleep_until(u64 deadline, u32 mode);
 
+// TSC cycles that a thread has had in the kernel, which it has left for good.
+static inline u64 thread_kernel_cycles(const struct thread *t)
+{
+    return t->total.cycles - t->user;
+}
 // TSC cycles a thread has had, to the moment. Any context but NMI.
 void thread_times(const struct thread *t, u64 *user, u64 *kernel);
 // Reasons to look at context switches: tasks with CPU timers, sessions that

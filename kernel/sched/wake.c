@@ -128,7 +128,7 @@ void sched_bequeath(const struct thread *dead, struct thread *heir)
 {
     spin_assert_held(&tasks_lock);
     assert(dead != heir);
-    u32 ran = history_units(dead->user.cycles + dead->kernel.cycles);
+    u32 ran = history_units(dead->total.cycles);
     if (READ_ONCE(heir->bequest) < sched_cycles.history) // more is all the same
         __atomic_fetch_add(&heir->bequest, MIN(ran, sched_cycles.inherited),
                            __ATOMIC_RELAXED);

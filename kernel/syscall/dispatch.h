@@ -15,6 +15,7 @@
 #define SYSCALL_STROBE_CALLS 128
 
 extern const u8 syscall_linux_calls[SYSCALL_LINUX_CALLS];
+extern const u8 syscall_strobe_calls[SYSCALL_STROBE_CALLS + 1];
 extern const syscall_fn syscall_handlers[CALL_COUNT];
 extern const enum subsystem syscall_family[CALL_COUNT];
 
@@ -26,6 +27,7 @@ void syscall_init_cpu(struct cpu *cpu);
 void syscall_count_error(struct thread *t, struct syscall_counts *own,
                          struct syscall_counts *all);
 
+// entry.S does the same.
 static ALWAYS_INLINE u32 syscall_call(u32 number)
 {
     if (unlikely(number >= SYSCALL_LINUX_CALLS))
@@ -69,8 +71,8 @@ static ALWAYS_INLINE struct syscall_counts *syscall_own_counts(struct thread *t,
     return likely(entry) ? &table->entries[entry] : call_table_enter(t, call);
 }
 
-// Counts the call that ends and opens the thread's user account. Interrupts
-// are off.
+// Counts the call that ends; the ledger is marked as changing then, for
+// entry.S to go on with. Interrupts are off.
 static ALWAYS_INLINE void syscall_leave(struct thread *t, u32 call)
 {
     struct syscall_counts *own = syscall_own_counts(t, call);
@@ -79,20 +81,17 @@ static ALWAYS_INLINE void syscall_leave(struct thread *t, u32 call)
     if (unlikely(t->call_failed))
         syscall_count_error(t, own, all);
     __asm__ volatile(
-        LEDGER_TO_USER(LEDGER_UNCOUNTED
-                       "addl %%eax, %c[cycles](%[scratch])\n\t"
-                       "adcl %%edx, 4+%c[cycles](%[scratch])\n\t"
-                       "addl %%eax, %c[cycles](%[all])\n\t"
-                       "adcl %%edx, 4+%c[cycles](%[all])\n\t"
-                       "addl $1, %c[count](%[scratch])\n\t"
-                       "adcl $0, 4+%c[count](%[scratch])\n\t"
-                       "addl $1, %c[count](%[all])\n\t"
-                       "adcl $0, 4+%c[count](%[all])\n\t")
-        : [ledger] "=&r"(ledger), [scratch] "+r"(own)
-        : [user] "r"(&t->user), [all] "r"(all),
-          LEDGER_OF_CPU, [kernel] "i"(offsetof(struct thread, kernel)),
-          [counted] "i"(offsetof(struct thread, counted)),
-          [count] "i"(offsetof(struct syscall_counts, count)),
+        LEDGER_LEAVE(LEDGER_UNCOUNTED "addl %%eax, %c[cycles](%[own])\n\t"
+                                      "adcl %%edx, 4+%c[cycles](%[own])\n\t"
+                                      "addl %%eax, %c[cycles](%[all])\n\t"
+                                      "adcl %%edx, 4+%c[cycles](%[all])\n\t"
+                                      "addl $1, %c[count](%[own])\n\t"
+                                      "adcl $0, 4+%c[count](%[own])\n\t"
+                                      "addl $1, %c[count](%[all])\n\t"
+                                      "adcl $0, 4+%c[count](%[all])")
+        : [ledger] "=&r"(ledger)
+        : [thread] "r"(&t->total), [own] "r"(own), [all] "r"(all),
+          LEDGER_OF_CPU, [count] "i"(offsetof(struct syscall_counts, count)),
           [cycles] "i"(offsetof(struct syscall_counts, cycles))
         : "eax", "edx", "cc", "memory");
 }

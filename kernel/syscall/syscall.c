@@ -55,7 +55,7 @@ const u8 syscall_linux_calls[SYSCALL_LINUX_CALLS] = {
 #define SYSCALL(number, name, args)                      \
     [IS_LINUX(number) ? SYSCALL_STROBE_CALLS : (number)- \
         SYSCALL_STROBE_FIRST] = CALL_##name,
-static const u8 strobe_calls[SYSCALL_STROBE_CALLS + 1] = {
+const u8 syscall_strobe_calls[SYSCALL_STROBE_CALLS + 1] = {
 #include "kernel/syscall/syscalls.def"
 };
 #undef SYSCALL
@@ -90,7 +90,7 @@ void syscall_count_last(struct thread *t)
 {
     assert_checked(!irqs_enabled());
     const struct trapframe *tf = thread_trapframe(t);
-    u64 cycles = t->kernel.cycles - t->counted;
+    u64 cycles = thread_kernel_cycles(t) - t->counted;
     if (!t->counted) // it has never been in user mode: the frame is its maker's
         return;
     if (trap_is_syscall(tf)) {
@@ -108,7 +108,7 @@ void syscall_count_last(struct thread *t)
 u32 syscall_strobe_call(u32 number)
 {
     u32 i = number - SYSCALL_STROBE_FIRST;
-    return i < SYSCALL_STROBE_CALLS ? strobe_calls[i] : CALL_unknown;
+    return i < SYSCALL_STROBE_CALLS ? syscall_strobe_calls[i] : CALL_unknown;
 }
 
 const struct syscall_entry *syscall_entry(u32 number)
@@ -130,7 +130,7 @@ u32 syscall_next(u32 number)
     }
     u32 i = MAX(number, SYSCALL_STROBE_FIRST) - SYSCALL_STROBE_FIRST;
     for (; i < SYSCALL_STROBE_CALLS; i++) {
-        if (strobe_calls[i])
+        if (syscall_strobe_calls[i])
             return SYSCALL_STROBE_FIRST + i;
     }
     return SYSCALL_UNKNOWN;

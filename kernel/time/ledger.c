@@ -5,13 +5,13 @@
 
 _Static_assert(offsetof(struct ledger, open) == 0 &&
                    offsetof(struct ledger, seq) == 4 &&
-                   offsetof(struct ledger, user) == 8 &&
+                   offsetof(struct ledger, threads) == 8 &&
                    offsetof(struct ledger, subsystem) == 16 &&
                    offsetof(struct ledger, irq_began) == 20 &&
                    offsetof(struct ledger, in) == 24,
                "the changes of account know these");
-_Static_assert(offsetof(struct thread, user) == 0 &&
-                   offsetof(struct thread, kernel) == 8 &&
+_Static_assert(offsetof(struct thread, total) == 0 &&
+                   offsetof(struct thread, user) == 8 &&
                    offsetof(struct thread, counted) == 16,
                "and these");
 
@@ -73,6 +73,59 @@ void ledger_writers_done(void)
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
+void ledger_set_outside(u32 cycles)
+{
+    for (u32 i = 0; i < cpu_count; i++)
+        WRITE_ONCE(ledgers[i].outside, cycles);
+}
+
+u64 ledger_await_user(u64 now, struct ledger *l)
+{
+    if (now >= l->user_since)
+        return now;
+    u64 early = l->user_since - now;
+    WRITE_ONCE(l->outside, l->outside - (u32)(early / 8));
+    while (now < l->user_since)
+        now = rdtsc();
+    return now;
+}
+
+void ledger_kernel_to_user(struct thread *t)
+{
+    assert(!irqs_enabled());
+    struct ledger *l = ledger_write_begin();
+    u64 since = rdtsc() + l->outside;
+    l->in[l->subsystem] += since;
+    t->user -= since;
+    l->user_since = since;
+    ledger_write_end(l);
+}
+
+void ledger_user_to_kernel(struct thread *t)
+{
+    assert(!irqs_enabled());
+    struct ledger *l = ledger_write_begin();
+    u64 now = ledger_await_user(rdtsc(), l);
+    l->in[l->subsystem] -= now;
+    t->user += now;
+    ledger_write_end(l);
+}
+
+// What the TSC is for what is divided into user and kernel time. Between the
+// two calls of read.
+static u64 divided_at(const struct ledger *l, u64 now)
+{
+    u64 since = READ_ONCE(l->user_since);
+    return MAX(now, since);
+}
+
+// What is open is negative, for what was subtracted is the TSC and what
+// it had was less: the time since is its own.
+static u64 total(u64 value, u64 now)
+{
+    return (s64)value < 0 ? value + now : value;
+}
+
 u64 ledger_read(const struct cpu *cpu, const struct account *a)
 {
     const struct ledger *l = &ledgers[cpu->id];
@@ -87,6 +140,21 @@ u64 ledger_read(const struct cpu *cpu, const struct account *a)
     return cycles;
 }
 
+void ledger_read_thread(const struct cpu *cpu, const struct thread *t,
+                        u64 *user, u64 *kernel)
+{
+    const struct ledger *l = &ledgers[cpu->id];
+    u64 all;
+    u32 seq;
+    do {
+        seq = ledger_read_begin(cpu->id);
+        u64 now = rdtsc();
+        all = total(READ_ONCE(t->total.cycles), now);
+        *user = total(READ_ONCE(t->user), divided_at(l, now));
+    } while (ledger_read_retry(cpu->id, seq));
+    *kernel = all - *user;
+}
+
 u64 ledger_exception_cycles(u32 cpu, u32 vector)
 {
     u64 cycles;
@@ -96,13 +164,6 @@ u64 ledger_exception_cycles(u32 cpu, u32 vector)
         cycles = READ_ONCE(ledgers[cpu].exceptions[vector]);
     } while (ledger_read_retry(cpu, seq));
     return cycles;
-}
-
-// A total that is open is negative, for what was subtracted is the TSC and what
-// it had was less: the time since is its own.
-static u64 total(u64 value, u64 now)
-{
-    return (s64)value < 0 ? value + now : value;
 }
 
 void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out)
@@ -115,11 +176,12 @@ void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out)
         out->irq += total(READ_ONCE(l->vectors[v].cycles), now);
     out->idle = total(READ_ONCE(l->idle.cycles), now);
     out->start_up = total(READ_ONCE(l->start_up.cycles), now);
-    out->user = total(READ_ONCE(l->user), now);
+    u64 threads = total(READ_ONCE(l->threads), now);
     for (u32 i = 0; i < SUBSYSTEM_COUNT; i++) {
         out->in[i] = total(READ_ONCE(l->in[i]), now);
         out->kernel += out->in[i];
     }
+    out->user = threads - out->kernel;
     out->elapsed = now - l->began;
 }
 
@@ -131,7 +193,7 @@ void ledger_sums(u32 cpu, struct ledger_sums *out)
     do {
         u32 flags = irq_save();
         u32 seq = ledger_read_begin(cpu);
-        ledger_sums_at(cpu, rdtsc(), out);
+        ledger_sums_at(cpu, divided_at(&ledgers[cpu], rdtsc()), out);
         again = ledger_read_retry(cpu, seq);
         irq_restore(flags);
     } while (again);

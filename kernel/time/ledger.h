@@ -13,6 +13,20 @@
 // saves, and each addition the NMI makes is complete in itself.
 //
 // `seq` is odd while a switch is under way: other CPUs read again.
+//
+// A thread's time is divided into user and kernel time, in the same way: what
+// it has had, and its user time as a part of that, which is open in user mode;
+// and for the CPU what all threads have had, and the kernel's part of that,
+// which is open in the kernel.
+//
+// User time is from the program's first instruction to its last. But the TSC is
+// read (entry.S) when the registers are saved, at an entry, and before they are
+// restored, at an exit. What lies outside of the two readings, `outside`, is
+// the same each time. It is measured once, and charged to the kernel in
+// advance: at an exit the kernel's part is closed, and the user's is opened, at
+// a time so much later, `user_since`. To readers who come before it, it is that
+// time already. An entry that comes before it, because the CPU is faster than
+// it was when that was measured, waits for it, and makes `outside` less.
 #pragma once
 
 #include "arch/cpu.h"
@@ -40,6 +54,8 @@ enum subsystem {
         SUBSYSTEM_COUNT
 };
 
+struct thread;
+
 struct account {
     u64 cycles;
 };
@@ -48,19 +64,21 @@ struct account {
 
 // One a CPU. Vector accounts: interrupts 0x20-0xff, and NMI.
 struct ledger {
-    struct account *open; // these five offsets are known to the assembly below
+    struct account *open; // these offsets are known to assembly
     u32 seq;
-    // What threads had on this CPU in user mode, and in the kernel, divided:
-    // `user` is open while a thread's user account is, in[subsystem] while a
-    // thread's kernel account is. With idle, start_up and the vectors they sum
-    // to the elapsed time; and over all CPUs to what the threads' own accounts
-    // say.
-    u64 user;
+    // What threads had on this CPU, open while any thread's account is, and
+    // what of it they had in the kernel, divided: in[subsystem] is open while a
+    // thread is there. With idle, start_up and the vectors `threads` sums to
+    // the elapsed time; and over all CPUs they are what the threads' own
+    // accounts say.
+    u64 threads;
     u32 subsystem; // enum subsystem
     u32 irq_began; // TSC, low half: when the newest interrupt was entered
     u64 in[SUBSYSTEM_COUNT];
+    u64 user_since; // TSC; see above
+    u32 outside;    // cycles
     u64 began;
-    struct account idle;
+    struct account idle;     // ledger_nmi.h knows what is behind accounts
     struct account start_up; // before the first thread runs
     struct account vectors[256];
     // What exceptions took of the above: not accounts, but sums beside them.
@@ -75,6 +93,9 @@ struct ledger {
 // vectors' accounts. It is no interrupt's own.
 #define LEDGER_SAMPLING 0x20
 
+// What `outside` is, on all CPUs.
+void ledger_set_outside(u32 cycles);
+
 // What a CPU has until then: NMIs book nothing.
 extern struct ledger ledger_none;
 void ledger_init_cpu(struct cpu *cpu);
@@ -88,112 +109,103 @@ static ALWAYS_INLINE struct ledger *this_ledger(void)
     return l;
 }
 
-// Closes the open account of `l`, opens `next`, and does `TOTALS` with the TSC
-// in edx:eax.
-#define LEDGER_MOVE(l, next_account, TOTALS)                     \
-    __asm__ volatile("incl 4(%[ledger])\n\t"                     \
-                     "movl (%[ledger]), %%ecx\n\t"               \
-                     "rdtsc\n\t"                                 \
-                     "addl %%eax, (%%ecx)\n\t"                   \
-                     "adcl %%edx, 4(%%ecx)\n\t" TOTALS           \
-                     "subl %%eax, (%[next])\n\t"                 \
-                     "sbbl %%edx, 4(%[next])\n\t"                \
-                     "movl %[next], (%[ledger])\n\t"             \
-                     "incl 4(%[ledger])"                         \
-                     :                                           \
-                     : [ledger] "r"(l), [next] "r"(next_account) \
-                     : "eax", "ecx", "edx", "cc", "memory")
+// The rest of a change at `now`, the TSC, which was read with `seq` odd: closes
+// the open account of `l`, opens `next_account`, and does `TOTALS`.
+#define LEDGER_MOVE_AT(l, now, next_account, TOTALS)                       \
+    __asm__ volatile("movl (%[ledger]), %%ecx\n\t"                         \
+                     "addl %%eax, (%%ecx)\n\t"                             \
+                     "adcl %%edx, 4(%%ecx)\n\t" TOTALS                     \
+                     "subl %%eax, (%[next])\n\t"                           \
+                     "sbbl %%edx, 4(%[next])\n\t"                          \
+                     "movl %[next], (%[ledger])\n\t"                       \
+                     "incl 4(%[ledger])"                                   \
+                     :                                                     \
+                     : [ledger] "r"(l), [next] "r"(next_account), "A"(now) \
+                     : "ecx", "cc", "memory")
+#define LEDGER_MOVE(l, next_account, TOTALS)                 \
+    do {                                                     \
+        u64 ledger_now;                                      \
+        __asm__ volatile("incl 4(%1)\n\trdtsc"               \
+                         : "=A"(ledger_now)                  \
+                         : "r"(l)                            \
+                         : "cc", "memory");                  \
+        LEDGER_MOVE_AT(l, ledger_now, next_account, TOTALS); \
+    } while (0)
 
-#define CLOSE_USER "addl %%eax, 8(%[ledger])\n\tadcl %%edx, 12(%[ledger])\n\t"
+#define CLOSE_THREADS \
+    "addl %%eax, 8(%[ledger])\n\tadcl %%edx, 12(%[ledger])\n\t"
+#define OPEN_THREADS "subl %%eax, 8(%[ledger])\n\tsbbl %%edx, 12(%[ledger])\n\t"
 #define BEGIN_IRQ "movl %%eax, 20(%[ledger])\n\t"
 #define CLOSE_KERNEL                          \
+    CLOSE_THREADS                             \
     "movl 16(%[ledger]), %%ecx\n\t"           \
     "addl %%eax, 24(%[ledger], %%ecx, 8)\n\t" \
     "adcl %%edx, 28(%[ledger], %%ecx, 8)\n\t"
 #define OPEN_KERNEL                           \
+    OPEN_THREADS                              \
     "movl 16(%[ledger]), %%ecx\n\t"           \
     "subl %%eax, 24(%[ledger], %%ecx, 8)\n\t" \
     "sbbl %%edx, 28(%[ledger], %%ecx, 8)\n\t"
 
-// The changes of account. Interrupts must be off. NMI-safe.
-// Out of user mode, by a system call or an exception, and back into it. `user`
-// is the thread's user account, behind which its kernel account lies.
-static ALWAYS_INLINE void ledger_user_to_kernel(struct account *user,
-                                                enum subsystem subsystem)
-{
-    __asm__ volatile("incl 4(%[ledger])\n\t"
-                     "movl %[subsystem], 16(%[ledger])\n\t"
-                     "rdtsc\n\t"
-                     "addl %%eax, (%[user])\n\t"
-                     "adcl %%edx, 4(%[user])\n\t" CLOSE_USER
-                     "subl %%eax, 24(%[ledger], %[subsystem], 8)\n\t"
-                     "sbbl %%edx, 28(%[ledger], %[subsystem], 8)\n\t"
-                     "subl %%eax, 8(%[user])\n\t"
-                     "sbbl %%edx, 12(%[user])\n\t"
-                     "leal 8(%[user]), %%eax\n\t"
-                     "movl %%eax, (%[ledger])\n\t"
-                     "incl 4(%[ledger])"
-                     :
-                     : [ledger] "r"(this_ledger()), [user] "r"(user),
-                       [subsystem] "r"((u32)subsystem)
-                     : "eax", "edx", "cc", "memory");
-}
-// The other way, with `COUNT` before it: what that counts (eax, edx are free)
-// belongs together for readers on other CPUs. `ledger` gets the ledger,
-// `scratch` is overwritten.
-#define LEDGER_TO_USER(COUNT)                      \
-    "movl %%fs:%c[ledger_of_cpu], %[ledger]\n\t"   \
-    "incl 4(%[ledger])\n\t" COUNT "rdtsc\n\t"      \
-    "movl 16(%[ledger]), %[scratch]\n\t"           \
-    "addl %%eax, 24(%[ledger], %[scratch], 8)\n\t" \
-    "adcl %%edx, 28(%[ledger], %[scratch], 8)\n\t" \
-    "addl %%eax, 8(%[user])\n\t"                   \
-    "adcl %%edx, 12(%[user])\n\t"                  \
-    "subl %%eax, 8(%[ledger])\n\t"                 \
-    "sbbl %%edx, 12(%[ledger])\n\t"                \
-    "subl %%eax, (%[user])\n\t"                    \
-    "sbbl %%edx, 4(%[user])\n\t"                   \
-    "movl %[user], (%[ledger])\n\t"                \
-    "incl 4(%[ledger])"
+// The changes of account. Interrupts must be off. NMI-safe. Those at an entry
+// take `now`, which entry.S has read from the TSC with `seq` odd.
+
+// When user time is over: at `now`, but not before `user_since`.
+u64 ledger_await_user(u64 now, struct ledger *l);
+
+// The last that C does before user mode: marks the ledger as changing, which
+// entry.S goes on with, and does `COUNT`, which belongs together for readers on
+// other CPUs, with what the thread has had in the kernel, in edx:eax. (Its
+// account is open, and so short of the TSC by what it was opened at. The user
+// time lies behind it, and behind that `counted`.) `ledger` gets the ledger.
+#define LEDGER_LEAVE(COUNT)                      \
+    "movl %%fs:%c[ledger_of_cpu], %[ledger]\n\t" \
+    "incl 4(%[ledger])\n\t"                      \
+    "rdtsc\n\t"                                  \
+    "addl (%[thread]), %%eax\n\t"                \
+    "adcl 4(%[thread]), %%edx\n\t"               \
+    "subl 8(%[thread]), %%eax\n\t"               \
+    "sbbl 12(%[thread]), %%edx\n\t" COUNT
 #define LEDGER_OF_CPU [ledger_of_cpu] "i"(offsetof(struct cpu, ledger))
 
-static ALWAYS_INLINE void ledger_kernel_to_user(struct account *user)
+// All of it is counted.
+static ALWAYS_INLINE void ledger_leave(struct account *thread)
 {
-    u32 ledger, scratch;
-    __asm__ volatile(LEDGER_TO_USER()
-                     : [ledger] "=&r"(ledger), [scratch] "=&r"(scratch)
-                     : [user] "r"(user), LEDGER_OF_CPU
+    u32 ledger;
+    __asm__ volatile(LEDGER_LEAVE("movl %%eax, 16(%[thread])\n\t"
+                                  "movl %%edx, 20(%[thread])")
+                     : [ledger] "=&r"(ledger)
+                     : [thread] "r"(thread), LEDGER_OF_CPU
                      : "eax", "edx", "cc", "memory");
 }
-// COUNT: what the kernel account, which is open and so short of the TSC by what
-// it was opened at, has come to since `counted` was brought up to date, into
-// edx:eax; and brings it up to date. What leaving takes is found in it by the
-// next one who asks. `counted` lies behind the kernel account.
-#define LEDGER_UNCOUNTED          \
-    "rdtsc\n\t"                   \
-    "addl 8(%[user]), %%eax\n\t"  \
-    "adcl 12(%[user]), %%edx\n\t" \
-    "subl 16(%[user]), %%eax\n\t" \
-    "sbbl 20(%[user]), %%edx\n\t" \
-    "addl %%eax, 16(%[user])\n\t" \
-    "adcl %%edx, 20(%[user])\n\t"
+// What was not counted yet, into edx:eax. The rest of the way out is found in
+// it by the next call or exception that ends.
+#define LEDGER_UNCOUNTED            \
+    "subl 16(%[thread]), %%eax\n\t" \
+    "sbbl 20(%[thread]), %%edx\n\t" \
+    "addl %%eax, 16(%[thread])\n\t" \
+    "adcl %%edx, 20(%[thread])\n\t"
 
 // After an exception of this vector, of which it is counted.
-static ALWAYS_INLINE void ledger_exception_leave(struct account *user,
+static ALWAYS_INLINE void ledger_exception_leave(struct account *thread,
                                                  u32 vector)
 {
-    u32 ledger, scratch = vector;
+    u32 ledger;
     __asm__ volatile(
-        LEDGER_TO_USER(
-            LEDGER_UNCOUNTED
-            "addl %%eax, %c[exceptions](%[ledger], %[scratch], 8)\n\t"
-            "adcl %%edx, 4+%c[exceptions](%[ledger], %[scratch], 8)\n\t")
-        : [ledger] "=&r"(ledger), [scratch] "+r"(scratch)
-        : [user] "r"(user),
+        LEDGER_LEAVE(LEDGER_UNCOUNTED
+                     "addl %%eax, %c[exceptions](%[ledger], %[vector], 8)\n\t"
+                     "adcl %%edx, 4+%c[exceptions](%[ledger], %[vector], 8)")
+        : [ledger] "=&r"(ledger)
+        : [thread] "r"(thread), [vector] "r"(vector),
           LEDGER_OF_CPU, [exceptions] "i"(offsetof(struct ledger, exceptions))
         : "eax", "edx", "cc", "memory");
 }
-// From one subsystem to another, within a thread's kernel account, which is
+// The changes of entry.S, in the kernel: what runs there in between, with
+// interrupts off, is the thread's user time (arch/i386/cpu/entry_cost.c).
+void ledger_kernel_to_user(struct thread *t);
+void ledger_user_to_kernel(struct thread *t);
+
+// From one subsystem to another, of a thread in the kernel, whose account is
 // open; gives back the one that was left. Interrupts must be off.
 static ALWAYS_INLINE enum subsystem ledger_divide(enum subsystem next)
 {
@@ -224,24 +236,24 @@ static inline enum subsystem subsystem_enter(enum subsystem next)
     irq_restore(flags);
     return left;
 }
-// From one thread's kernel account to another's (context switch):
-static ALWAYS_INLINE void ledger_switch(struct account *kernel)
+// From one thread to another, in the kernel (context switch):
+static ALWAYS_INLINE void ledger_switch(struct account *thread)
 {
-    LEDGER_MOVE(this_ledger(), kernel, );
+    LEDGER_MOVE(this_ledger(), thread, );
 }
 // The idle thread halts, and goes on:
 static ALWAYS_INLINE void ledger_idle_enter(void)
 {
     LEDGER_MOVE(this_ledger(), &this_ledger()->idle, CLOSE_KERNEL);
 }
-static ALWAYS_INLINE void ledger_idle_leave(struct account *kernel)
+static ALWAYS_INLINE void ledger_idle_leave(struct account *thread)
 {
-    LEDGER_MOVE(this_ledger(), kernel, OPEN_KERNEL);
+    LEDGER_MOVE(this_ledger(), thread, OPEN_KERNEL);
 }
 // The start-up code of this CPU becomes a thread:
-static ALWAYS_INLINE void ledger_start_up_done(struct account *kernel)
+static ALWAYS_INLINE void ledger_start_up_done(struct account *thread)
 {
-    ledger_idle_leave(kernel);
+    ledger_idle_leave(thread);
 }
 
 // What else is written so that others read it whole: on its own CPU, with
@@ -258,29 +270,37 @@ static inline void ledger_write_end(struct ledger *l)
     __asm__ volatile("incl %0" : "+m"(l->seq) : : "memory");
 }
 
-// Around the handler of an interrupt of user mode. After it the kernel account
-// of the thread is open, whose switches and signals may be due (scheduling).
-static ALWAYS_INLINE void ledger_user_to_irq(u32 vector)
+// Around the handler of an interrupt of user mode. After it the thread is in
+// the kernel: switches and signals may be due (scheduling).
+static ALWAYS_INLINE void ledger_user_to_irq(struct account *thread, u32 vector,
+                                             u64 now)
 {
     struct ledger *l = this_ledger();
-    LEDGER_MOVE(l, &l->vectors[vector], CLOSE_USER BEGIN_IRQ);
+    if (unlikely((s32)((u32)now - (u32)l->user_since) < 0))
+        now = ledger_await_user(now, l);
+    __asm__ volatile("addl %%eax, 8(%[thread])\n\t"
+                     "adcl %%edx, 12(%[thread])"
+                     :
+                     : [thread] "r"(thread), "A"(now)
+                     : "cc", "memory");
+    LEDGER_MOVE_AT(l, now, &l->vectors[vector], CLOSE_THREADS BEGIN_IRQ);
 }
-static ALWAYS_INLINE void ledger_irq_to_kernel(struct account *kernel)
+static ALWAYS_INLINE void ledger_irq_to_kernel(struct account *thread)
 {
     struct ledger *l = this_ledger();
     l->subsystem = IN_SCHEDULING;
-    LEDGER_MOVE(l, kernel, OPEN_KERNEL);
+    LEDGER_MOVE(l, thread, OPEN_KERNEL);
 }
 // Around that of an interrupt of the kernel: the account that was open, to give
 // back; it is opened again.
-static ALWAYS_INLINE struct account *ledger_irq_enter(u32 vector)
+static ALWAYS_INLINE struct account *ledger_irq_enter(u32 vector, u64 now)
 {
     struct ledger *l = this_ledger();
     struct account *interrupted = l->open, *next = &l->vectors[vector];
     if (interrupted == &l->idle)
-        LEDGER_MOVE(l, next, BEGIN_IRQ);
+        LEDGER_MOVE_AT(l, now, next, BEGIN_IRQ);
     else
-        LEDGER_MOVE(l, next, BEGIN_IRQ CLOSE_KERNEL);
+        LEDGER_MOVE_AT(l, now, next, BEGIN_IRQ CLOSE_KERNEL);
     return interrupted;
 }
 // In an interrupt's handler, at `now`: the whole of this interrupt, from where
@@ -314,18 +334,18 @@ static ALWAYS_INLINE void ledger_irq_leave(struct account *interrupted)
     else
         LEDGER_MOVE(l, interrupted, OPEN_KERNEL);
 }
-// What the kernel account of the current thread, which is open, has come to.
+// What the account of the current thread, which is open, has come to.
 // Interrupts must be off. NMIs take nothing out of it meanwhile.
-static ALWAYS_INLINE u64 ledger_open_cycles(const struct account *kernel)
+static ALWAYS_INLINE u64 ledger_open_cycles(const struct account *thread)
 {
     u64 cycles;
     __asm__ volatile("incl 4(%[ledger])\n\t"
                      "rdtsc\n\t"
-                     "addl (%[kernel]), %%eax\n\t"
-                     "adcl 4(%[kernel]), %%edx\n\t"
+                     "addl (%[thread]), %%eax\n\t"
+                     "adcl 4(%[thread]), %%edx\n\t"
                      "incl 4(%[ledger])"
                      : "=&A"(cycles)
-                     : [ledger] "r"(this_ledger()), [kernel] "r"(kernel)
+                     : [ledger] "r"(this_ledger()), [thread] "r"(thread)
                      : "cc", "memory");
     return cycles;
 }
@@ -337,6 +357,14 @@ void ledger_thaw(void);
 // What `a` has come to if it is, or was last, open on `cpu`. Any CPU may ask;
 // not from NMI context. See thread_times for accounts of threads, which move.
 u64 ledger_read(const struct cpu *cpu, const struct account *a);
+// The same of a thread's account, divided.
+void ledger_read_thread(const struct cpu *cpu, const struct thread *t,
+                        u64 *user, u64 *kernel);
+// Of a thread whose account is open: its user time is open, too.
+static inline bool ledger_in_user(u64 user)
+{
+    return (s64)user < 0;
+}
 // What all accounts of a CPU came to.
 struct ledger_sums {
     u64 user, kernel, irq, idle, start_up;

@@ -19,19 +19,47 @@ extern u32 ledger_freezes;
 #define GIVE(to, n) CHANGE("addl", "adcl", to, n)
 #define TAKE(from, n) CHANGE("subl", "sbbl", from, n)
 
-// The account that is open, and the total it is part of, give `spent` to that
-// of NMIs. The ledger's own accounts are part of no total.
+// Comparisons with memory, in one instruction each.
+#define IS_OPEN(total)                                                         \
+    ({                                                                         \
+        bool negative;                                                         \
+        __asm__("cmpl $0, %1" : "=@ccs"(negative) : "m"(((u32 *)(total))[1])); \
+        negative;                                                              \
+    })
+#define IS_CHANGING(l)                                                    \
+    ({                                                                    \
+        bool odd;                                                         \
+        __asm__ volatile("testb $1, %1" : "=@ccnz"(odd) : "m"((l)->seq)); \
+        odd;                                                              \
+    })
+#define STILL(number, was)                       \
+    ({                                           \
+        bool same;                               \
+        __asm__ volatile("cmpl %2, %1"           \
+                         : "=@cce"(same)         \
+                         : "m"(number), "r"(was) \
+                         : "memory");            \
+        same;                                    \
+    })
+
+// What is open gives `spent` to the account of NMIs: a thread's with what it is
+// part of, and what it is divided into. (Behind an account of the ledger's own
+// lies another, or a sum, that is not open: it is not negative.)
 static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
 {
-    struct account *open = l->open;
-    struct thread *t = current;
+    struct thread *t = (struct thread *)l->open;
     GIVE(&l->vectors[VECTOR_NMI].cycles, spent);
-    TAKE(&open->cycles, spent);
-    if (open == &t->user)
-        TAKE(&l->user, spent);
-    else if (likely((u32)open - (u32)l >= sizeof(*l)))
+    TAKE(&t->total.cycles, spent);
+    if (IS_OPEN(&t->user)) {
+        TAKE(&l->threads, spent);
+        TAKE(&t->user, spent);
+        GIVE(&l->user_since, spent); // it is as if it had been opened later
+    } else if (IS_OPEN(&l->threads)) {
+        TAKE(&l->threads, spent);
         TAKE(&l->in[l->subsystem], spent);
+    }
 }
+_Static_assert(offsetof(struct thread, total) == 0, "what `open` points to");
 
 // At the end of an NMI that began at `began` (TSC, low half): moves its cycles
 // to the account of its vector, out of the one that is open. Not when it came
@@ -47,12 +75,12 @@ static ALWAYS_INLINE void ledger_nmi(u32 freezes, u32 began)
     struct ledger *l = this_ledger();
     u32 spent = (u32)rdtsc() - began;
     l->nmi_cycles += spent;
-    if (unlikely(READ_ONCE(l->seq) & 1)) {
+    if (unlikely(IS_CHANGING(l))) {
         counter_add(&l->nmi_unbooked, spent);
         return;
     }
     __atomic_fetch_add(&l->seq, 1, __ATOMIC_SEQ_CST);
-    if (likely(READ_ONCE(ledger_freezes) == freezes))
+    if (likely(STILL(ledger_freezes, freezes)))
         move_to_nmi(l, spent);
     else
         counter_add(&l->nmi_unbooked, spent);

@@ -416,13 +416,14 @@ static const char *const callers[][2] = {
 
 // The ways into the kernel, and the first functions there.
 static const char *const entry_code[] = {
-    "trap_stubs",          "exception_common", "interrupt_common",
-    "syscall_entry_point", "trap_return",      "enter_user"
+    "trap_stubs",       "kernel_exception", "strobe_syscall",
+    "exception_common", "interrupt_common", "syscall_entry_point",
+    "to_user",          "trap_return",      "enter_user"
 };
-static const char *const first_functions[] = { "trap_syscall", "trap_exception",
-                                               "trap_interrupt",
-                                               "fork_child_begin",
-                                               "thread_begin" };
+static const char *const first_functions[] = {
+    "trap_syscall",   "trap_user_exception", "trap_kernel_exception",
+    "trap_interrupt", "fork_child_begin",    "thread_begin"
+};
 // While these are under way, the stack may be another thread's.
 static const char *const switching[] = { "switch_away", "switch_stack",
                                          "sched_switch_finished" };

@@ -19,6 +19,23 @@ def test_split_is_exact():
     assert len(re.findall("^ok ", result.output, re.MULTILINE)) == 4, result
 
 
+def test_the_ways_in_and_out_are_the_kernels():
+    """System calls, and page faults, with the instructions that the program has
+    in between: of each way in and out it is charged for nothing, but for 2
+    instructions of a fault. The loop around the libc's getppid has 8. (An
+    instruction is a nanosecond; getrusage tells microseconds.)"""
+    result = vm("/test/entry_times", "--icount", "0", smp=1)
+    assert result.status == 0, result
+    times = {name: list(map(int, numbers)) for name, *numbers in re.findall(
+        r"^(\w+) turns (\d+) user (\d+) kernel (\d+)$", result.output,
+        re.MULTILINE)}
+    assert times.keys() == {"calls", "faults", "libc"}, result
+    charged = {"calls": 4, "faults": 4 + 2, "libc": 8}
+    for name, (turns, user, kernel) in times.items():
+        assert abs(user * 1000 - charged[name] * turns) < 3000, (name, times)
+        assert kernel * 1000 > 150 * turns, (name, times)
+
+
 @realtime()
 def test_books_balance_under_stress():
     """On 8 CPUs: forks, kills, threads, migrations, signals, pipes,

@@ -1,5 +1,6 @@
 """profile stat: what programs of known behaviour do, counted."""
 import json
+import re
 
 import pytest
 
@@ -92,6 +93,20 @@ def test_text(results):
     assert lines[-1].endswith(" s   elapsed")
 
 
+def test_the_screen_adds_up(results):
+    """User and kernel time are the task clock, which divided by the time that
+    passed are the CPUs used: to the last digit that is shown."""
+    text = results["plain"].output
+    clock, user, kernel = (
+        round(float(re.search(rf"^ *([\d.]+) ms   {name}", text, re.MULTILINE)
+                    [1]) * 1e6) for name in ("task-clock", "user-time",
+                                             "kernel-time"))
+    elapsed = float(re.search(r"^ *([\d.]+) s   elapsed$", text, re.MULTILINE)
+                    [1])
+    assert clock == user + kernel, text
+    assert f"# {clock / elapsed / 1e9:.3f} CPUs used" in text, text
+
+
 def test_no_counters_is_said(results):
     """No number is made up."""
     for count in counts(results["pmu"]).values():
@@ -117,7 +132,7 @@ def test_children(results):
         all_["system-calls"]["value"]
     clock = all_["task-clock"]["value"]
     parts = all_["user-time"]["value"] + all_["kernel-time"]["value"]
-    assert abs(clock - parts) <= 2  # nanoseconds, each rounded
+    assert clock == parts
     # 20 children, each with the calls and faults of a start and an end.
     assert value(results, "children", "system-calls") > 20 * 3
     assert value(results, "children", "page-faults") > 20 * 10

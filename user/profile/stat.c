@@ -10,7 +10,6 @@
 
 #define USAGE_STATUS 2
 #define NAME_WIDTH (SPROFILE_EVENT_NAME + 1)
-#define TIME_LINE "%14.3f s   %s\n"
 
 #define DEFAULT_EVENTS                                                     \
     "task-clock,user-time,kernel-time,context-switches,cpu-migrations,"    \
@@ -176,7 +175,7 @@ static void print_count(const struct sprofile_counts *counts,
     }
     double value = estimate(c);
     if (c->kind == SPROFILE_COUNT_NS)
-        printf("%13.3f ms   %s", value / 1e6, name);
+        printf("%13.6f ms   %s", value / 1e6, name);
     else
         printf("%16.0f   %s", value, name);
     meaning(note, sizeof(note), counts, o, name, value);
@@ -198,7 +197,7 @@ static void print(const struct stat_settings *s, const struct child *child,
                                                   : "");
     for (uint32_t i = 0; i < counts->events; i++)
         print_count(counts, &s->options, i);
-    printf("\n" TIME_LINE, counts->elapsed_ns / 1e9, "elapsed");
+    printf("\n%14.9f s   elapsed\n", counts->elapsed_ns / 1e9);
     if (counts->tasks > 0)
         printf("%16u   of its tasks live on, and are not waited for\n",
                counts->tasks);

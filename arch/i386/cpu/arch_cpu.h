@@ -58,7 +58,8 @@ void cpu_init_boot(void);
 // features.c
 void features_detect(void);
 
-// trap.c: the last steps before user mode; interrupts are off when it returns.
+// trap.c: the last steps before enter_user. Interrupts are off when it returns,
+// and the ledger is marked as changing.
 void trap_leave(struct trapframe *tf);
 const char *exception_name(u32 vector);
 

@@ -3,6 +3,12 @@
 // Every entry builds a struct trapframe (arch/trap.h), loads the kernel's
 // segments and calls C in trap.c; C has done all that is due before it returns.
 // C's first three arguments are in eax, edx and ecx (-mregparm=3).
+//
+// What a thread has is divided into user and kernel time (kernel/time/ledger.h)
+// here, next to the frame on both sides. On the way to user mode C has marked
+// the ledger as changing. The accounts of interrupts are C's, which gets the TSC
+// as it was read here.
+//
 // The way out restores the frame. What it restores may be a user's nonsense:
 // selectors that do not exist become an exception of the user's own.
 
@@ -32,6 +38,51 @@
     movl %edx, %fs
     cld
     CLAC
+.endm
+
+// For each entry that changes the account: the ledger, which stays in ebx, is
+// marked as changing before the TSC is read into edx:eax, so that no CPU sees a
+// later time in the old account.
+.macro LEDGER_ENTER
+    movl %fs:CPU_LEDGER, %ebx
+    incl LEDGER_SEQ(%ebx)
+    rdtsc
+.endm
+
+// From user mode: not before the time at which the account was opened. Goes on
+// at `checked`.
+.macro LEDGER_CHECK early
+    cmpl LEDGER_USER_SINCE(%ebx), %eax
+    js \early
+.endm
+
+// The thread's time is the kernel's from now on, for the subsystem ecx. The
+// thread stays in esi.
+.macro LEDGER_TO_KERNEL
+    movl %fs:CPU_THREAD, %esi
+    movl %ecx, LEDGER_SUBSYSTEM(%ebx)
+    addl %eax, THREAD_USER(%esi)
+    adcl %edx, THREAD_USER + 4(%esi)
+    subl %eax, LEDGER_IN(%ebx, %ecx, 8)
+    sbbl %edx, LEDGER_IN + 4(%ebx, %ecx, 8)
+    incl LEDGER_SEQ(%ebx)
+.endm
+
+// It is the user's, of the thread in esi: LEDGER_OUTSIDE after now, which is what
+// the rest of the way out and the next entry take.
+.macro LEDGER_TO_USER
+    movl %fs:CPU_LEDGER, %ebx
+    movl LEDGER_SUBSYSTEM(%ebx), %ecx
+    rdtsc
+    addl LEDGER_OUTSIDE(%ebx), %eax
+    adcl $0, %edx
+    addl %eax, LEDGER_IN(%ebx, %ecx, 8)
+    adcl %edx, LEDGER_IN + 4(%ebx, %ecx, 8)
+    subl %eax, THREAD_USER(%esi)
+    sbbl %edx, THREAD_USER + 4(%esi)
+    movl %eax, LEDGER_USER_SINCE(%ebx)
+    movl %edx, LEDGER_USER_SINCE + 4(%ebx)
+    incl LEDGER_SEQ(%ebx)
 .endm
 
     .cfi_sections .debug_frame
@@ -67,17 +118,36 @@ trap_stubs:
     .type exception_common, @function
 exception_common:
     SAVE_REGISTERS
+    testb $3, TRAPFRAME_CS(%esp)
+    jz kernel_exception
+    LEDGER_ENTER
+    LEDGER_CHECK early_exception
+.Lexception_checked:
+    movl TRAPFRAME_VECTOR(%esp), %ecx
+    movzbl trap_subsystems(%ecx), %ecx
+    LEDGER_TO_KERNEL
     movl %esp, %eax
-    call trap_exception
+    call trap_user_exception
+    jmp to_user
+
+    .balign 16
+    .type kernel_exception, @function
+kernel_exception:
+    movl %esp, %eax
+    call trap_kernel_exception
     jmp trap_return
 
     .balign 16
     .type interrupt_common, @function
 interrupt_common:
     SAVE_REGISTERS
-    movl %esp, %eax
+    LEDGER_ENTER
+    movl %esp, %ecx
     call trap_interrupt
-    jmp trap_return
+    testb $3, TRAPFRAME_CS(%esp)
+    jz trap_return
+    movl %fs:CPU_THREAD, %esi
+    jmp to_user
 
     .balign 16
     .global nmi_entry_point
@@ -97,9 +167,21 @@ syscall_entry_point:
     pushl $-1 // TRAP_SYSCALL_MARK
     pushl %eax
     SAVE_REGISTERS
+    LEDGER_ENTER
+    LEDGER_CHECK early_syscall
+.Lsyscall_checked:
+    movl TRAPFRAME_VECTOR(%esp), %edi
+    cmpl $ASM_LINUX_CALLS, %edi
+    jae strobe_syscall
+    movzbl syscall_linux_calls(%edi), %edi
+.Lsyscall_known:
+    movl syscall_family(, %edi, 4), %ecx
+    LEDGER_TO_KERNEL
     movl %esp, %eax
+    movl %edi, %edx
     call trap_syscall
-
+to_user:
+    LEDGER_TO_USER
 trap_return:
     popl %ebx
     popl %ecx
@@ -131,17 +213,37 @@ bad_iret:
     pushl $VECTOR_PROTECTION
     jmp exception_common
 
+early_exception:
+    movl %ebx, %ecx
+    call ledger_await_user
+    jmp .Lexception_checked
+
+early_syscall:
+    movl %ebx, %ecx
+    call ledger_await_user
+    jmp .Lsyscall_checked
+
+strobe_syscall:
+    subl $ASM_STROBE_FIRST, %edi
+    cmpl $ASM_STROBE_CALLS, %edi
+    jae 1f
+    movzbl syscall_strobe_calls(%edi), %edi
+    jmp .Lsyscall_known
+1:  xorl %edi, %edi // CALL_unknown
+    jmp .Lsyscall_known
+
 // From trap_stubs to here the frame is under construction, or being taken down.
     .global trap_code_end
 trap_code_end:
 
-// enter_user(frame): leaves by it.
+// enter_user(frame): leaves by it. trap_leave has been called.
     .balign 16
     .global enter_user
     .type enter_user, @function
 enter_user:
     movl %eax, %esp
-    jmp trap_return
+    movl %fs:CPU_THREAD, %esi
+    jmp to_user
 
 // A task of its own: nothing is known of the stack that was in use.
     .global double_fault_entry_point

@@ -9,6 +9,7 @@
 #include "include/strobe/abi.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
+#include "kernel/sched/thread.h"
 #include "kernel/time/ledger.h"
 #include "lib/string.h"
 
@@ -26,6 +27,17 @@ _Static_assert(offsetof(struct cpu, thread) == CPU_THREAD, "offsets.h");
 _Static_assert(offsetof(struct cpu, preempt_count) == CPU_PREEMPT_COUNT,
                "offsets.h");
 _Static_assert(offsetof(struct cpu, need_resched) == CPU_NEED_RESCHED,
+               "offsets.h");
+_Static_assert(offsetof(struct cpu, ledger) == CPU_LEDGER, "offsets.h");
+_Static_assert(offsetof(struct thread, user) == THREAD_USER, "offsets.h");
+_Static_assert(offsetof(struct ledger, seq) == LEDGER_SEQ &&
+                   offsetof(struct ledger, subsystem) == LEDGER_SUBSYSTEM &&
+                   offsetof(struct ledger, in) == LEDGER_IN &&
+                   offsetof(struct ledger, user_since) == LEDGER_USER_SINCE &&
+                   offsetof(struct ledger, outside) == LEDGER_OUTSIDE,
+               "offsets.h");
+_Static_assert(offsetof(struct trapframe, cs) == TRAPFRAME_CS &&
+                   offsetof(struct trapframe, vector) == TRAPFRAME_VECTOR,
                "offsets.h");
 
 #define I8259_MASTER_MASK 0x21

@@ -23,6 +23,23 @@
 #define CPU_THREAD 4
 #define CPU_PREEMPT_COUNT 8
 #define CPU_NEED_RESCHED 12
+#define CPU_LEDGER 44
+
+// struct thread, struct ledger
+#define THREAD_USER 8
+#define LEDGER_SEQ 4
+#define LEDGER_SUBSYSTEM 16
+#define LEDGER_IN 24
+#define LEDGER_USER_SINCE 104
+#define LEDGER_OUTSIDE 112
+
+// struct trapframe
+#define TRAPFRAME_VECTOR 40
+#define TRAPFRAME_CS 52
+
+#define ASM_LINUX_CALLS 512
+#define ASM_STROBE_FIRST 1000
+#define ASM_STROBE_CALLS 128
 
 // Control registers (SDM vol. 3, 2.5).
 #define ASM_CR0_PE 0x00000001

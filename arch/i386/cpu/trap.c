@@ -1,12 +1,15 @@
 // Exceptions, interrupts and system calls, behind entry.S.
 //
-// All of them arrive with interrupts off. The ledger is told first, and last,
-// so that no cycle is booked to the wrong side. Every return to user mode goes
-// through return_to_user: signals and due switches are seen to with interrupts
-// on, and looked for once more with interrupts off.
+// All of them arrive with interrupts off. Interrupts come with the TSC as it
+// was at their entry, and the ledger marked as changing; at the others the
+// ledger has the thread in the kernel. Every return to user mode goes through
+// finish_user_work: signals and due switches are seen to with interrupts on,
+// and looked for once more with interrupts off. Then the ledger is marked
+// again, for entry.S to go on with.
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/fault.h"
+#include "arch/i386/cpu/offsets.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "kernel/init/log.h"
@@ -102,8 +105,7 @@ static ALWAYS_INLINE void return_to_user(struct trapframe *tf)
 {
     struct thread *t = current;
     finish_user_work(tf, t);
-    ledger_kernel_to_user(&t->user);
-    t->counted = t->kernel.cycles; // the next call begins there
+    ledger_leave(&t->total);
 }
 
 void trap_leave(struct trapframe *tf)
@@ -111,12 +113,16 @@ void trap_leave(struct trapframe *tf)
     return_to_user(tf);
 }
 
-// Entered from entry.S, by `int $0x80`.
-void trap_syscall(struct trapframe *tf)
+_Static_assert(ASM_LINUX_CALLS == SYSCALL_LINUX_CALLS &&
+                   ASM_STROBE_FIRST == SYSCALL_STROBE_FIRST &&
+                   ASM_STROBE_CALLS == SYSCALL_STROBE_CALLS &&
+                   CALL_unknown == 0 && sizeof(enum subsystem) == 4,
+               "entry.S");
+
+// Entered from entry.S, by `int $0x80`, with what syscall_call says.
+void trap_syscall(struct trapframe *tf, u32 call)
 {
     struct thread *t = current;
-    u32 call = syscall_call(tf->eax);
-    ledger_user_to_kernel(&t->user, syscall_family[call]);
     irq_enable();
     syscall_run(tf, call);
     finish_user_work(tf, t);
@@ -137,16 +143,16 @@ static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
 }
 
 // Entered from entry.S: vectors 0x20 and above.
-void trap_interrupt(struct trapframe *tf)
+void trap_interrupt(u64 now, struct trapframe *tf)
 {
     if (trap_from_user(tf)) {
-        ledger_user_to_irq(tf->vector);
+        ledger_user_to_irq(&current->total, tf->vector, now);
         handle_interrupt(tf);
-        ledger_irq_to_kernel(&current->kernel);
+        ledger_irq_to_kernel(&current->total);
         return_to_user(tf);
         return;
     }
-    struct account *interrupted = ledger_irq_enter(tf->vector);
+    struct account *interrupted = ledger_irq_enter(tf->vector, now);
     handle_interrupt(tf);
     ledger_irq_leave(interrupted);
     if (unlikely(resched_due()))
@@ -224,45 +230,43 @@ static void kernel_exception(struct trapframe *tf)
     panic_trap(tf, "%s (error %#x)", exception_name(tf->vector), tf->error);
 }
 
+const u8 trap_subsystems[EXCEPTIONS] = {
+    [0 ... NO_FPU - 1] = IN_SIGNALS,
+    [NO_FPU] = IN_SCHEDULING,
+    [NO_FPU + 1 ... VECTOR_PAGE_FAULT - 1] = IN_SIGNALS,
+    [VECTOR_PAGE_FAULT] = IN_MEMORY,
+    [VECTOR_PAGE_FAULT + 1 ... EXCEPTIONS - 1] = IN_SIGNALS,
+};
+
 enum subsystem exception_subsystem(u32 vector)
 {
-    return vector == VECTOR_PAGE_FAULT ? IN_MEMORY
-           : vector == NO_FPU          ? IN_SCHEDULING
-                                       : IN_SIGNALS;
+    return trap_subsystems[vector];
 }
 
-static void exception_from_kernel(struct trapframe *tf)
+// Entered from entry.S: vectors 0 to 31, but NMI and double fault.
+void trap_kernel_exception(struct trapframe *tf)
 {
-    const struct account *kernel = &current->kernel;
-    if (this_ledger()->open != kernel) { // an interrupt handler's, or start-up
+    irq_count_up(tf->vector);
+    const struct account *thread = &current->total;
+    if (this_ledger()->open != thread) { // an interrupt handler's, or start-up
         kernel_exception(tf);
         return;
     }
-    u64 before = ledger_open_cycles(kernel);
+    u64 before = ledger_open_cycles(thread);
     enum subsystem was = ledger_divide(exception_subsystem(tf->vector));
     kernel_exception(tf);
     irq_disable();
     ledger_divide(was);
-    ledger_count_exception(tf->vector, ledger_open_cycles(kernel) - before);
+    ledger_count_exception(tf->vector, ledger_open_cycles(thread) - before);
 }
 
-static void exception_from_user(struct trapframe *tf)
+void trap_user_exception(struct trapframe *tf)
 {
     struct thread *t = current;
-    ledger_user_to_kernel(&t->user, exception_subsystem(tf->vector));
+    irq_count_up(tf->vector);
     user_exception(tf);
     finish_user_work(tf, t);
-    ledger_exception_leave(&t->user, tf->vector);
-}
-
-// Entered from entry.S: vectors 0 to 31, but NMI and double fault.
-void trap_exception(struct trapframe *tf)
-{
-    irq_count_up(tf->vector);
-    if (trap_from_user(tf))
-        exception_from_user(tf);
-    else
-        exception_from_kernel(tf);
+    ledger_exception_leave(&t->total, tf->vector);
 }
 
 // Entered from entry.S as the task that the double fault gate names, on a stack

@@ -65,6 +65,12 @@ struct entry_cost {
 };
 struct entry_cost trap_entry_cost(void);
 
+// Measures what user programs would be charged for entering and leaving the
+// kernel, the change of rings apart, and has the ledger charge it to the kernel
+// (ledger_set_outside). By some system calls (getpid) of the current thread, a
+// task's that has not been in user mode yet. Interrupts on.
+void trap_measure_outside(void);
+
 static inline bool trap_from_user(const struct trapframe *tf)
 {
     return tf->cs & 3;

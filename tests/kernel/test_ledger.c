@@ -1,0 +1,103 @@
+// What lies outside of the ledger's readings of the TSC is charged to the
+// kernel in advance: readers see no time go backwards meanwhile, nor any go
+// missing.
+
+#include "kernel/init/test.h"
+#include "kernel/sched/thread.h"
+#include "kernel/time/ledger.h"
+
+struct reading {
+    u64 user, kernel;
+    struct ledger_sums sums;
+};
+
+static struct reading read_all(void)
+{
+    struct reading r;
+    thread_times(current, &r.user, &r.kernel);
+    ledger_sums(this_cpu()->id, &r.sums);
+    return r;
+}
+
+static void expect_after(const struct reading *now, const struct reading *last)
+{
+    const struct ledger_sums *s = &now->sums;
+    expect(now->user >= last->user && now->kernel >= last->kernel);
+    expect((s64)s->user >= 0 && s->user >= last->sums.user);
+    expect(s->kernel >= last->sums.kernel && s->elapsed >= last->sums.elapsed);
+    expect(s->user + s->kernel + s->irq + s->idle + s->start_up == s->elapsed);
+}
+
+// What is charged in advance: some readings' time, in cycles, or more where
+// readings take longer.
+#define OUTSIDE 100000u
+
+// For so long there is no user time. True: that was seen.
+static bool charge_in_advance(struct ledger *l, u32 outside)
+{
+    bool standing = false;
+    u64 began = rdtsc();
+    struct reading last = read_all(), first = last;
+    l->outside = outside;
+    ledger_kernel_to_user(current);
+    while (last.user < first.user + outside) {
+        struct reading now = read_all();
+        expect_after(&now, &last);
+        standing |= now.user == first.user;
+        last = now;
+    }
+    ledger_user_to_kernel(current);
+    u64 ended = rdtsc();
+    struct reading end = read_all();
+    expect_after(&end, &last);
+    expect(end.user - first.user <= ended - began - outside);
+    expect(l->outside == outside);
+    return standing;
+}
+
+// Enters at once. True: it was before the time that was charged was over.
+static bool enter_early(struct ledger *l, u32 outside)
+{
+    struct reading first = read_all();
+    u64 began = rdtsc();
+    l->outside = outside;
+    ledger_kernel_to_user(current);
+    ledger_user_to_kernel(current);
+    expect(rdtsc() - began >= outside);
+    struct reading end = read_all();
+    expect_after(&end, &first);
+    expect(l->outside >= outside - outside / 8);
+    return l->outside < outside;
+}
+
+// A kernel thread has no user time: it is made kernel time again.
+static void give_back(struct ledger *l, u64 user)
+{
+    ledger_write_begin();
+    current->user -= user;
+    l->in[l->subsystem] += user;
+    ledger_write_end(l);
+}
+
+static void until_seen(bool (*seen)(struct ledger *l, u32 outside))
+{
+    u32 flags = irq_save(), outside = OUTSIDE;
+    struct ledger *l = this_ledger();
+    u32 was = l->outside;
+    u64 user = current->user;
+    while (!seen(l, outside))
+        outside *= 2;
+    l->outside = was;
+    give_back(l, current->user - user);
+    irq_restore(flags);
+}
+
+KERNEL_TEST(ledger_charges_in_advance)
+{
+    until_seen(charge_in_advance);
+}
+
+KERNEL_TEST(ledger_waits_for_what_was_charged)
+{
+    until_seen(enter_early);
+}
