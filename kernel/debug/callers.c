@@ -24,8 +24,7 @@ static struct set sets[CALLERS_MAX]; // 0 is nobody's
 static u16 buckets[BUCKETS];
 static u32 taken = 1; // atomic
 
-// The end of the kernel stack that `at` lies in, or 0.
-static u32 stack_end(u32 at)
+u32 callers_stack_end(u32 at)
 {
     const struct cpu *cpu = this_cpu();
     const struct thread *t = cpu->thread;
@@ -35,17 +34,17 @@ static u32 stack_end(u32 at)
     return idle - at <= KSTACK_SIZE ? idle : 0;
 }
 
-static u32 walk(const u32 *frame, u32 *pcs)
+u32 callers_walk(const u32 *frame, u32 *pcs, u32 most)
 {
-    u32 n = 0, end = stack_end((u32)frame);
-    while (n < CALLERS_DEPTH && (u32)(frame + 2) <= end) {
-        const u32 *caller = (const u32 *)frame[0];
+    u32 n = 0, at = (u32)frame, end = callers_stack_end(at);
+    while (n < most && at < end && end - at >= 2 * sizeof(u32)) {
+        frame = (const u32 *)at;
         if (frame[1] < KERNEL_BASE)
             break;
         pcs[n++] = frame[1];
-        if (caller <= frame || (u32)caller % sizeof(u32))
+        if (frame[0] <= at || frame[0] % sizeof(u32))
             break;
-        frame = caller;
+        at = frame[0];
     }
     return n;
 }
@@ -89,7 +88,7 @@ static u16 add(u16 *bucket, const u32 *pcs, u32 n)
 NOINLINE u16 callers_here(void)
 {
     u32 pcs[CALLERS_DEPTH], hash = 2166136261u; // FNV-1a, a word at a time
-    u32 n = walk(__builtin_frame_address(0), pcs);
+    u32 n = callers_walk(__builtin_frame_address(0), pcs, CALLERS_DEPTH);
     for (u32 i = 0; i < n; i++)
         hash = (hash ^ pcs[i]) * 16777619u;
     u16 *bucket = &buckets[(hash ^ hash >> 16) % BUCKETS];

@@ -19,6 +19,7 @@
 
 #include "arch/cpu.h"
 #include "arch/thread.h"
+#include "kernel/debug/callers.h"
 #include "kernel/debug/track.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
@@ -127,23 +128,12 @@ void __asan_storeN_noabort(u32 addr, u32 size)
 
 // --- stacks -----------------------------------------------------------------
 
-// The end of the kernel stack that `at` lies in, or 0.
-static u32 stack_end(u32 at)
-{
-    const struct cpu *cpu = this_cpu();
-    const struct thread *t = cpu->thread;
-    if (t && t->kstack && at - (u32)t->kstack < KSTACK_SIZE)
-        return (u32)t->kstack + KSTACK_SIZE;
-    u32 idle = (u32)cpu->idle_stack_top;
-    return idle - at <= KSTACK_SIZE ? idle : 0;
-}
-
 // Who calls a function that does not return leaves the frames above for good.
 void __asan_handle_no_return(void);
 void __asan_handle_no_return(void)
 {
     u32 at = ALIGN_DOWN(frame_pointer(), GRANULE);
-    u32 end = direct_size ? stack_end(at) : 0;
+    u32 end = direct_size ? callers_stack_end(at) : 0;
     if (end)
         kasan_open((void *)at, end - at);
 }
@@ -241,16 +231,8 @@ void kasan_stop(void)
 
 static void remember(struct kasan_stack *s)
 {
-    const u32 *frame = __builtin_frame_address(0);
-    u32 end = stack_end((u32)frame), n = 0;
+    u32 n = callers_walk(__builtin_frame_address(0), s->pcs, KASAN_PCS);
     s->thread = this_cpu()->thread ? current->tid : 0;
-    while (n < KASAN_PCS && (u32)(frame + 2) <= end) {
-        const u32 *caller = (const u32 *)frame[0];
-        s->pcs[n++] = frame[1];
-        if (caller <= frame || (u32)caller % sizeof(u32))
-            break;
-        frame = caller;
-    }
     if (n < KASAN_PCS)
         s->pcs[n] = 0;
 }
@@ -320,8 +302,10 @@ u32 kasan_waiting(const struct slab_cache *c)
     for (u32 cpu = 0; cpu < cpu_count; cpu++) {
         const struct quarantine *q = &quarantines[cpu];
         for (u32 i = 0; i < q->count; i++) {
-            void *object = q->objects[(q->next + i) % QUARANTINE_MAX];
-            n += frame_from_va(object)->owner == c;
+            void *object =
+                READ_ONCE(q->objects[(q->next + i) % QUARANTINE_MAX]);
+            // Its place may be counted before the first one is there.
+            n += object && READ_ONCE(frame_from_va(object)->owner) == c;
         }
     }
     return n;

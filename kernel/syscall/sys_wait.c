@@ -37,6 +37,8 @@ static s32 wait_common(s32 pid, u32 status, u32 options, u32 usage)
     // WNOHANG, WUNTRACED, WCONTINUED, __WNOTHREAD, __WCLONE, __WALL.
     if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | 0xe0000000))
         return -EINVAL;
+    if (pid == INT32_MIN) // no group has this number
+        return -ESRCH;
     struct wait_result r;
     int id = task_wait(pid, options | WEXITED, &r);
     if (id <= 0)

@@ -446,6 +446,28 @@ static void spoiled_returns(void)
     ok("spoiled signal frames");
 }
 
+// Who walks the frames of the kernel comes to that of the trap, which has this
+// one's.
+static void undefined_at_the_top(void)
+{
+    __asm__ volatile("mov $0xfffffffc, %ebp; ud2");
+}
+
+static void call_at_the_top(void)
+{
+    __asm__ volatile("mov $0xfffffff8, %%ebp; int $0x80; mov $1, %%eax;"
+                     "xor %%ebx, %%ebx; int $0x80"
+                     :
+                     : "a"(145), "b"(-1), "c"(page), "d"(1)); // readv
+}
+
+static void odd_frame_pointers(void)
+{
+    check(killed_by(in_child(undefined_at_the_top), SIGILL));
+    check(exited_with(in_child(call_at_the_top), 0));
+    ok("frame pointers at the end of memory");
+}
+
 int main(void)
 {
     alarm(TEST_SECONDS);
@@ -460,5 +482,6 @@ int main(void)
     odd_flags();
     no_stack_at_call();
     spoiled_returns();
+    odd_frame_pointers();
     return 0;
 }

@@ -1,6 +1,8 @@
 // Processes: fork, wait, groups and sessions, vfork, clone.
 #include "test.h"
 
+#include <limits.h>
+
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -73,6 +75,8 @@ static void waiting(void)
     check(killed_by(status, SIGKILL));
     check_error(waitpid(pid, &status, 0), ECHILD);
     check_error(kill(pid, 0), ESRCH);
+    check_error(waitpid(INT_MIN, &status, 0), ESRCH);
+    check_error(kill(INT_MIN, 0), ESRCH);
     ok("wait4");
 }
 
