@@ -109,13 +109,17 @@ static enum step step(struct walk *w, bool deep)
         w->frame != w->ebp)
         return STEP_GUESS;
     u32 cfa = (row->by_ebp ? w->ebp : w->esp) + (u32)row->cfa_offset;
+    // Below the stack pointer it is saved no more: clang does not say of an
+    // epilogue that ebp has been restored.
+    bool saved =
+        row->ebp_saved && (s32)(cfa + (u32)row->ebp_offset - w->esp) >= 0;
     // The frame is this function's own, whether it stands, or still does.
-    bool own = w->frame && w->frame == cfa - 8 && row->ebp_offset == -8 &&
-               row->ebp_saved;
+    bool own =
+        w->frame && w->frame == cfa - 8 && row->ebp_offset == -8 && saved;
     if (own && (!deep || !word_at(w, cfa - 4, &back)))
         return STEP_FRAMES;
     if (cfa - 4 < w->esp || !word_at(w, cfa - 4, &back) ||
-        (row->ebp_saved && !word_at(w, cfa + (u32)row->ebp_offset, &ebp)))
+        (saved && !word_at(w, cfa + (u32)row->ebp_offset, &ebp)))
         return STEP_LOST;
     pass_frames(w, cfa - 8);
     w->ebp = ebp;

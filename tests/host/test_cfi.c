@@ -167,59 +167,18 @@ static void test_damage(void **state)
 // as `push %ebp; mov %esp,%ebp; ...; pop %ebp; ret` has them.
 static const u8 frames[] = {
     // CIE
-    16,
-    0,
-    0,
-    0,
-    0xff,
-    0xff,
-    0xff,
-    0xff,
-    1,
-    0,
-    1,
-    0x7c,
-    8,
-    0x0c,
-    4,
-    4,
-    0x88,
-    1,
-    0,
-    0,
+    16, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x7c, 8, 0x0c, 4, 4, 0x88, 1,
+    0, 0,
     // FDE 0x1000..0x1010
-    28,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0x00,
-    0x10,
-    0,
-    0,
-    0x10,
-    0,
-    0,
-    0,
-    0x41,
-    0x0e,
-    8,
+    28, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x10, 0, 0, 0x10, 0, 0, 0, 0x41, 0x0e, 8,
     0x85,
     2, // 0x1001: esp+8, ebp at c-8
-    0x42,
-    0x0d,
+    0x42, 0x0d,
     5, // 0x1003: ebp+8
-    0x49,
-    0xc5,
-    0x0c,
-    4,
+    0x49, 0xc5, 0x0c, 4,
     4, // 0x100c: esp+4
-    0,
-    0,
-    0,
+    0x41, 0x85,
+    2, // 0x100d: the same, and ebp at c-8, as clang leaves it behind
 };
 
 #define ESP 0xbfff0000u
@@ -251,6 +210,9 @@ static void test_chain(void **state)
     assert_int_equal(out[2], 0x5555);
     assert_int_equal(complete(0x100c, 0xbfff0100, at_entry, out), 4);
     assert_int_equal(out[1], 0x4444);
+    assert_int_equal(complete(0x100d, 0xbfff0100, at_entry, out), 4);
+    assert_int_equal(out[1], 0x4444);
+    assert_int_equal(out[2], 0x5555);
     // ebp is pushed, but is the caller's frame still.
     assert_int_equal(complete(0x1001, 0xbfff0100, pushed, out), 4);
     assert_int_equal(out[1], 0x4444);
