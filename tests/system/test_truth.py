@@ -83,7 +83,9 @@ def test_shares_of_functions(options, smp):
     assert result.status == 0, result
     report = json.loads(result.output[result.output.index("{\n"):])
     found = samples(report["rows"])
-    assert report["throttled"] == 0 and report["lost"] == 0, report
+    assert report["lost"] == 0, report
+    # CPUs that take turns do so within NMIs, too, which then look dear.
+    assert report["throttled"] == 0 or smp > 1, report
     assert chi_square(found, SHARES) < CHI_SQUARE_4, found
     for i in range(len(SHARES)):
         wrong = [share + (i == n) for n, share in enumerate(SHARES)]
