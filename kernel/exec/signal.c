@@ -8,6 +8,8 @@
 // may make a signal deliverable, cleared by the thread itself before it looks.
 
 #include "kernel/exec/signal_private.h"
+
+#include "kernel/errno.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
@@ -16,39 +18,52 @@
 #define IGNORED_BY_DEFAULT \
     (SIGMASK(SIGCHLD) | SIGMASK(SIGURG) | SIGMASK(SIGWINCH) | SIGMASK(SIGCONT))
 
-SLAB_CACHE(siginfo_cache, struct siginfo);
+struct queued_signal {
+    struct siginfo info;
+    struct queued_signal *next; // of this number; the last leads to the first
+};
+SLAB_CACHE(queued_signal_cache, struct queued_signal);
 
 // --- queues -----------------------------------------------------------------
 
-void signal_queue_put(struct siginfo_queue *q, int sig,
-                      const struct siginfo *info)
+int signal_queue_put(struct siginfo_queue *q, int sig,
+                     const struct siginfo *info, u32 limit)
 {
     assert_checked(sig >= 1 && sig <= NSIG);
-    if (!info || q->info[sig - 1])
-        return;
-    // Without memory only the number arrives, as POSIX allows.
-    struct siginfo *copy = slab_alloc(&siginfo_cache);
-    if (!copy)
-        return;
-    *copy = *info;
-    q->info[sig - 1] = copy;
+    struct queued_signal *last = q->last[sig - 1];
+    if (!info || (last && !signal_queues(sig)))
+        return 0;
+    struct queued_signal *s =
+        q->kept < limit ? slab_alloc(&queued_signal_cache) : NULL;
+    if (!s)
+        return -EAGAIN;
+    *s = (struct queued_signal){ *info, s };
+    if (last) {
+        s->next = last->next;
+        last->next = s;
+    }
+    q->last[sig - 1] = s;
     q->kept++;
+    return 0;
 }
 
-void signal_queue_take(struct siginfo_queue *q, int sig, struct siginfo *out)
+bool signal_queue_take(struct siginfo_queue *q, int sig, struct siginfo *out)
 {
     assert_checked(sig >= 1 && sig <= NSIG);
-    struct siginfo *info = q->info[sig - 1];
-    assert_checked(!info || q->kept);
-    if (info) {
-        q->info[sig - 1] = NULL;
+    struct queued_signal *last = q->last[sig - 1];
+    *out = (struct siginfo){ .code = SI_USER };
+    if (last) {
+        struct queued_signal *first = last->next;
+        assert_checked(q->kept);
+        last->next = first->next;
+        if (first == last)
+            q->last[sig - 1] = NULL;
         q->kept--;
-        *out = *info;
-        slab_free(&siginfo_cache, info);
-    } else {
-        *out = (struct siginfo){ .code = SI_USER };
+        *out = first->info;
+        slab_free(&queued_signal_cache, first);
     }
     out->signo = sig;
+    return q->last[sig - 1];
 }
 
 void signal_drop(sigset_t *pending, struct siginfo_queue *q, sigset_t mask)
@@ -57,7 +72,8 @@ void signal_drop(sigset_t *pending, struct siginfo_queue *q, sigset_t mask)
     *pending &= ~mask;
     for (; gone; gone &= gone - 1) {
         struct siginfo ignored;
-        signal_queue_take(q, signal_lowest(gone), &ignored);
+        while (signal_queue_take(q, signal_lowest(gone), &ignored))
+            ;
     }
 }
 
@@ -66,7 +82,8 @@ void signal_queue_clear(struct siginfo_queue *q)
     for (int sig = 1; q->kept; sig++) {
         assert_checked(sig <= NSIG);
         struct siginfo ignored;
-        signal_queue_take(q, sig, &ignored);
+        while (signal_queue_take(q, sig, &ignored))
+            ;
     }
 }
 

@@ -38,6 +38,7 @@ typedef u64 sigset_t;
 #define SIGIO 29
 #define SIGPWR 30
 #define SIGSYS 31
+#define SIGRTMIN 32 // from here on each one sent arrives
 
 #define SIG_DFL 0u
 #define SIG_IGN 1u
@@ -70,10 +71,14 @@ struct siginfo { // what a signal carries; expanded to 128 bytes for the user
     s32 status; // SIGCHLD; si_value for sigqueue
 };
 
-// One record for each pending standard signal: the first sender's.
+// What pending signals carry: of a standard signal the first sender's, of the
+// others each one's, in their order.
+struct queued_signal;
 struct siginfo_queue {
-    struct siginfo *info[NSIG]; // NULL: nothing but the number is known
-    u32 kept;                   // how many are not NULL
+    // By number, each in a ring: the last one, which leads to the first. NULL:
+    // nothing but the number is known.
+    struct queued_signal *last[NSIG];
+    u32 kept; // in all
 };
 
 struct signals {
@@ -88,7 +93,9 @@ struct task;
 struct thread;
 struct trapframe;
 
-// Sends to a task / to one thread. 0 or -ESRCH, -EINVAL. Any context but NMI.
+// Sends to a task / to one thread. 0 or -ESRCH, -EINVAL; -EAGAIN: of a signal
+// from SIGRTMIN on, as many wait as RLIMIT_SIGPENDING allows. Any context but
+// NMI.
 int signal_send_task(struct task *t, int sig, const struct siginfo *info);
 int signal_send_thread(struct thread *t, int sig, const struct siginfo *info);
 // To every task of a process group; -ESRCH if there is none. tasks_lock is

@@ -32,6 +32,14 @@ static sigset_t begin_handler(struct thread *t, struct sigaction_k *action,
     return restore;
 }
 
+static void take_one(sigset_t *pending, struct siginfo_queue *q, int sig,
+                     struct siginfo *info)
+{
+    assert_checked(*pending & SIGMASK(sig));
+    if (!signal_queue_take(q, sig, info))
+        *pending &= ~SIGMASK(sig);
+}
+
 // Takes the next deliverable signal; 0 if there is none. Faults come first:
 // they belong to the instruction that the frame shows. For a handler it is
 // blocked from here on, and *restore is the mask before.
@@ -51,13 +59,10 @@ static int take_signal(struct siginfo *info, struct sigaction_k *action,
             first = set;
         sigset_t bit = first & -first;
         sig = signal_lowest(first);
-        if (t->pending & bit) {
-            t->pending &= ~bit;
-            signal_queue_take(&t->queue, sig, info);
-        } else {
-            s->pending &= ~bit;
-            signal_queue_take(&s->queue, sig, info);
-        }
+        if (t->pending & bit)
+            take_one(&t->pending, &t->queue, sig, info);
+        else
+            take_one(&s->pending, &s->queue, sig, info);
         *action = s->action[sig - 1];
         if (action->handler > SIG_IGN)
             *restore = begin_handler(t, &s->action[sig - 1], bit);
@@ -77,12 +82,10 @@ static int take_from_set(sigset_t set, struct siginfo *info)
     int sig = 0;
     if (own) {
         sig = signal_lowest(own);
-        t->pending &= ~SIGMASK(sig);
-        signal_queue_take(&t->queue, sig, info);
+        take_one(&t->pending, &t->queue, sig, info);
     } else if (shared) {
         sig = signal_lowest(shared);
-        s->pending &= ~SIGMASK(sig);
-        signal_queue_take(&s->queue, sig, info);
+        take_one(&s->pending, &s->queue, sig, info);
     }
     spin_unlock_irq(&s->lock, flags);
     return sig;

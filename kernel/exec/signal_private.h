@@ -25,11 +25,17 @@ static inline int signal_lowest(sigset_t set)
     return (low ? __builtin_ctz(low) : 32 + __builtin_ctz(high)) + 1;
 }
 
-// Keeps what a signal carries, if it is the first of its number.
-void signal_queue_put(struct siginfo_queue *q, int sig,
-                      const struct siginfo *info);
-// Gives it, and forgets it.
-void signal_queue_take(struct siginfo_queue *q, int sig, struct siginfo *out);
+static inline bool signal_queues(int sig)
+{
+    return sig >= SIGRTMIN;
+}
+
+// Keeps what a signal carries: of one that does not queue only the first. 0, or
+// -EAGAIN: no memory, or `limit` are kept.
+int signal_queue_put(struct siginfo_queue *q, int sig,
+                     const struct siginfo *info, u32 limit);
+// Gives it, and forgets it. True when there are more of this number.
+bool signal_queue_take(struct siginfo_queue *q, int sig, struct siginfo *out);
 // Takes the signals of `mask` out of a pending set and its queue.
 void signal_drop(sigset_t *pending, struct siginfo_queue *q, sigset_t mask);
 // By choice or by default nothing comes of it.

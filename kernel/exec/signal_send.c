@@ -31,6 +31,23 @@ static bool discard(struct task *t, int sig, sigset_t blocked)
            sig != SIGCONT;
 }
 
+// It waits from here on. 0, or -EAGAIN: there are too many.
+static int add_pending(struct task *t, sigset_t *pending,
+                       struct siginfo_queue *q, int sig,
+                       const struct siginfo *info)
+{
+    spin_assert_held(&t->signals.lock);
+    if (*pending & SIGMASK(sig) && !signal_queues(sig))
+        return 0;
+    int err = signal_queue_put(q, sig, info, READ_ONCE(t->rlimit_sigpending));
+    // Of what kill and timers send the number arrives in any case.
+    if (err && signal_queues(sig) && info->code != SI_USER &&
+        info->code != SI_TIMER)
+        return err;
+    *pending |= SIGMASK(sig);
+    return 0;
+}
+
 static void kick(struct thread *t, int sig)
 {
     WRITE_ONCE(t->signal_pending, true);
@@ -68,16 +85,13 @@ int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
     u32 flags = spin_lock_irq(&task->signals.lock);
     cancel_opposites(task, t, sig);
     bool gone = discard(task, sig, t->blocked);
-    if (!gone && !(t->pending & SIGMASK(sig))) {
-        t->pending |= SIGMASK(sig);
-        signal_queue_put(&t->queue, sig, info);
-    }
+    int err = gone ? 0 : add_pending(task, &t->pending, &t->queue, sig, info);
     spin_unlock_irq(&task->signals.lock, flags);
     if (sig == SIGCONT)
         task_continue(task);
-    if (!gone)
+    if (!gone && !err)
         kick(t, sig);
-    return 0;
+    return err;
 }
 
 // A thread that would take it: one that does not block it, the sleeping or
@@ -106,6 +120,19 @@ static void kick_task(struct task *t, int sig)
     spin_unlock_irq(&tasks_lock, flags);
 }
 
+// By a thread that may come to wait for it: then it is kept, also if it is
+// ignored.
+static bool is_blocked(const struct task *t, int sig)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    bool found = false;
+    struct thread *th;
+    list_for_each(th, &t->threads, task_node)
+        found |= (READ_ONCE(th->blocked) & SIGMASK(sig)) != 0;
+    spin_unlock_irq(&tasks_lock, flags);
+    return found;
+}
+
 int signal_send_task(struct task *t, int sig, const struct siginfo *info)
 {
     if (sig < 0 || sig > NSIG)
@@ -118,19 +145,20 @@ int signal_send_task(struct task *t, int sig, const struct siginfo *info)
     cancel_opposites(t, NULL, sig);
     // Init gets only what it has asked for (kill(2)).
     bool gone = t->id == 1 && t->signals.action[sig - 1].handler == SIG_DFL;
-    // An ignored signal is kept only for a thread that waits for it, blocked.
-    gone |=
-        signal_ignored(&t->signals, sig) && sig != SIGCONT && sig != SIGCHLD;
-    if (!gone && !(t->signals.pending & SIGMASK(sig))) {
-        t->signals.pending |= SIGMASK(sig);
-        signal_queue_put(&t->signals.queue, sig, info);
+    if (signal_ignored(&t->signals, sig) && sig != SIGCONT && sig != SIGCHLD) {
+        spin_unlock_irq(&t->signals.lock, flags);
+        gone |= !is_blocked(t, sig);
+        flags = spin_lock_irq(&t->signals.lock);
     }
+    int err = gone ? 0
+                   : add_pending(t, &t->signals.pending, &t->signals.queue, sig,
+                                 info);
     spin_unlock_irq(&t->signals.lock, flags);
     if (sig == SIGCONT)
         task_continue(t);
-    if (!gone)
+    if (!gone && !err)
         kick_task(t, sig);
-    return 0;
+    return err;
 }
 
 struct member_search {
@@ -180,7 +208,7 @@ void signal_fault(int sig, int code, u32 addr)
     }
     signal_drop(&t->pending, &t->queue, SIGMASK(sig));
     t->pending |= SIGMASK(sig);
-    signal_queue_put(&t->queue, sig, &info);
+    (void)signal_queue_put(&t->queue, sig, &info, ~0u); // or only the number
     spin_unlock_irq(&s->lock, flags);
     WRITE_ONCE(t->signal_pending, true);
 }

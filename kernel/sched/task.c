@@ -23,6 +23,7 @@ struct task kernel_task = {
     .rlimit_stack = MIB(8),
     .rlimit_nofile = 1024,
     .rlimit_nproc = ~0u,
+    .rlimit_sigpending = 1024,
 };
 
 SLAB_CACHE(task_cache, struct task);
@@ -262,6 +263,7 @@ int task_create(struct task *parent, u32 flags, struct task **out)
     t->rlimit_stack = READ_ONCE(parent->rlimit_stack);
     t->rlimit_nofile = READ_ONCE(parent->rlimit_nofile);
     t->rlimit_nproc = READ_ONCE(parent->rlimit_nproc);
+    t->rlimit_sigpending = READ_ONCE(parent->rlimit_sigpending);
     t->start_ns = clock_now_ns();
     *out = t;
     return 0;

@@ -48,7 +48,7 @@ struct task {
     u32 umask;
     u32 uid, euid, gid, egid; // what they were set to; not enforced
     int nice;
-    u32 rlimit_stack, rlimit_nofile, rlimit_nproc;
+    u32 rlimit_stack, rlimit_nofile, rlimit_nproc, rlimit_sigpending;
 
     struct signals signals;
 

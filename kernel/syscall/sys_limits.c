@@ -6,6 +6,7 @@
 #define RLIMIT_STACK 3
 #define RLIMIT_NPROC 6
 #define RLIMIT_NOFILE 7
+#define RLIMIT_SIGPENDING 11 // of each task and each thread, not of a user
 #define RLIMITS 16
 #define RLIM32_INFINITY 0xffffffffu
 
@@ -19,6 +20,8 @@ static u32 *limit_of(struct task *t, u32 which)
         return &t->rlimit_nproc;
     case RLIMIT_NOFILE:
         return &t->rlimit_nofile;
+    case RLIMIT_SIGPENDING:
+        return &t->rlimit_sigpending;
     default:
         return NULL;
     }
@@ -26,6 +29,7 @@ static u32 *limit_of(struct task *t, u32 which)
 
 #define STACK_LIMIT_MAX MIB(256)
 #define NOFILE_MAX 1024u
+#define SIGPENDING_MAX 4096u
 
 static u32 hard_limit(u32 which)
 {
@@ -34,6 +38,8 @@ static u32 hard_limit(u32 which)
         return STACK_LIMIT_MAX;
     case RLIMIT_NOFILE:
         return NOFILE_MAX;
+    case RLIMIT_SIGPENDING:
+        return SIGPENDING_MAX;
     default:
         return RLIM32_INFINITY;
     }

@@ -34,6 +34,19 @@ static void signal_everybody(int sig, const struct siginfo *info, int *result)
     }
 }
 
+// Any thread's id stands for its task, as on Linux. Referenced, or NULL.
+static struct task *find_task(u32 id)
+{
+    struct task *t = task_find(id);
+    struct thread *thread = t ? NULL : thread_find(id);
+    if (thread) {
+        t = thread->task;
+        task_ref(t);
+        thread_unref(thread);
+    }
+    return t;
+}
+
 static s32 kill_common(s32 pid, int sig, const struct siginfo *info)
 {
     if (sig < 0 || sig > NSIG)
@@ -41,7 +54,7 @@ static s32 kill_common(s32 pid, int sig, const struct siginfo *info)
     if (pid == (s32)current_task()->id)
         return signal_send_task(current_task(), sig, info);
     if (pid > 0) {
-        struct task *t = task_find((u32)pid);
+        struct task *t = find_task((u32)pid);
         if (!t)
             return -ESRCH;
         int err = signal_send_task(t, sig, info);
@@ -102,7 +115,7 @@ SYSCALL_HANDLER(rt_sigqueueinfo)
                             .pid_or_addr = raw[3],
                             .uid = raw[4],
                             .status = (s32)raw[5] };
-    struct task *t = task_find(a);
+    struct task *t = find_task(a);
     if (!t)
         return -ESRCH;
     int err = signal_send_task(t, (int)b, &info);

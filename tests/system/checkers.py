@@ -22,11 +22,11 @@ PROGRAMS = tuple(sorted(os.path.basename(path)[:-2]
 # Those whose threads and tasks meet on several CPUs. The others take the same way
 # through the kernel however many there are.
 MEETINGS = (
-    "clock_stress", "cpu_timers", "failalloc", "forkbomb", "fs_pipe", "ipc_calls",
-    "ipc_death", "killed", "ledger_storm", "mm_fork", "mm_threads", "process",
-    "profile_books", "profile_ends", "profile_rings", "profile_storm", "signals",
-    "sleeps", "sysinfo_fuzz", "sysinfo_tasks", "text_busy", "threads", "timers",
-    "tty_jobs")
+    "clock_stress", "cpu_timers", "failalloc", "forkbomb", "fs_pipe",
+    "ipc_calls", "ipc_death", "killed", "ledger_storm", "mm_fork", "mm_threads",
+    "process", "profile_books", "profile_ends", "profile_rings", "profile_storm",
+    "signals", "signals_queued", "sleeps", "sysinfo_fuzz", "sysinfo_tasks",
+    "text_busy", "threads", "timers", "tty_jobs")
 
 SIDE_BY_SIDE = 4
 CPUS = pytest.mark.parametrize("smp", (1, side_by_side(SIDE_BY_SIDE)))
