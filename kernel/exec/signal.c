@@ -51,19 +51,20 @@ bool signal_queue_take(struct siginfo_queue *q, int sig, struct siginfo *out)
 {
     assert_checked(sig >= 1 && sig <= NSIG);
     struct queued_signal *last = q->last[sig - 1];
-    *out = (struct siginfo){ .code = SI_USER };
-    if (last) {
-        struct queued_signal *first = last->next;
-        assert_checked(q->kept);
-        last->next = first->next;
-        if (first == last)
-            q->last[sig - 1] = NULL;
-        q->kept--;
-        *out = first->info;
-        slab_free(&queued_signal_cache, first);
+    if (!last) {
+        *out = (struct siginfo){ .signo = sig, .code = SI_USER };
+        return false;
     }
+    struct queued_signal *first = last->next;
+    assert_checked(q->kept);
+    q->kept--;
+    *out = first->info;
     out->signo = sig;
-    return q->last[sig - 1];
+    last->next = first->next;
+    if (first == last)
+        q->last[sig - 1] = NULL;
+    slab_free(&queued_signal_cache, first);
+    return first != last;
 }
 
 void signal_drop(sigset_t *pending, struct siginfo_queue *q, sigset_t mask)

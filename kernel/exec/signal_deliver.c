@@ -32,8 +32,8 @@ static sigset_t begin_handler(struct thread *t, struct sigaction_k *action,
     return restore;
 }
 
-static void take_one(sigset_t *pending, struct siginfo_queue *q, int sig,
-                     struct siginfo *info)
+static ALWAYS_INLINE void take_one(sigset_t *pending, struct siginfo_queue *q,
+                                   int sig, struct siginfo *info)
 {
     assert_checked(*pending & SIGMASK(sig));
     if (!signal_queue_take(q, sig, info))

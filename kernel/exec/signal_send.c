@@ -32,19 +32,20 @@ static bool discard(struct task *t, int sig, sigset_t blocked)
 }
 
 // It waits from here on. 0, or -EAGAIN: there are too many.
-static int add_pending(struct task *t, sigset_t *pending,
-                       struct siginfo_queue *q, int sig,
-                       const struct siginfo *info)
+static ALWAYS_INLINE int add_pending(struct task *t, sigset_t *pending,
+                                     struct siginfo_queue *q, int sig,
+                                     const struct siginfo *info)
 {
+    sigset_t bit = SIGMASK(sig);
     spin_assert_held(&t->signals.lock);
-    if (*pending & SIGMASK(sig) && !signal_queues(sig))
+    if (*pending & bit && !signal_queues(sig))
         return 0;
     int err = signal_queue_put(q, sig, info, READ_ONCE(t->rlimit_sigpending));
     // Of what kill and timers send the number arrives in any case.
     if (err && signal_queues(sig) && info->code != SI_USER &&
         info->code != SI_TIMER)
         return err;
-    *pending |= SIGMASK(sig);
+    *pending |= bit;
     return 0;
 }
 
