@@ -20,9 +20,10 @@ static ALWAYS_INLINE void counter_add(struct counter *c, u32 n)
         WRITE_ONCE(c->low, sum);
         return;
     }
-    WRITE_ONCE(c->high, c->high + 1);
+    // (In memory, and read again: no register is kept for it.)
+    ADD_ONCE(c->high, 1);
     WRITE_ONCE(c->low, sum);
-    WRITE_ONCE(c->high_again, c->high);
+    WRITE_ONCE(c->high_again, READ_ONCE(c->high));
 }
 
 // Spins only while a writer is between two stores.
