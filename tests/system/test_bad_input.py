@@ -95,11 +95,11 @@ def test_fork_bomb():
 def test_fork_bomb_of_shells(smp):
     """The classic. What is left of the memory is enough for a shell that needs
     no fork itself to end it. (It may have ended by itself: a shell that cannot
-    fork exits.)"""
+    fork exits. And it says that it begins while there is memory for that.)"""
     script = """
         mkfifo /tmp/never
         wait_for() { read -t $1 line <>/tmp/never; }
-        echo 'bomb() { bomb | bomb & }; bomb; : >/tmp/begun' >/tmp/bomb
+        echo ': >/tmp/begun; bomb() { bomb | bomb & }; bomb' >/tmp/bomb
         setsid sh /tmp/bomb >/dev/null 2>&1 &
         until [ -e /tmp/begun ]; do wait_for 0.1; done
         wait_for 3
