@@ -162,37 +162,19 @@ int signal_send_task(struct task *t, int sig, const struct siginfo *info)
     return err;
 }
 
-struct member_search {
-    u32 pgid, after;
-    struct task *best;
-};
-
-static void find_member(struct task *t, void *arg)
-{
-    struct member_search *s = arg;
-    if (t->pgid == s->pgid && t->id > s->after && !t->zombie &&
-        (!s->best || t->id < s->best->id))
-        s->best = t;
-}
-
+// Those that come while it goes on are met at its end: faster than they could
+// come, or a fork bomb could not be killed.
 int signal_send_pgrp(u32 pgid, int sig, const struct siginfo *info)
 {
     if (sig < 0 || sig > NSIG)
         return -EINVAL;
+    struct task *t = NULL;
     int result = -ESRCH;
-    for (struct member_search s = { .pgid = pgid };; s.best = NULL) {
-        u32 flags = spin_lock_irq(&tasks_lock);
-        task_for_each_locked(find_member, &s);
-        if (s.best)
-            task_ref(s.best);
-        spin_unlock_irq(&tasks_lock, flags);
-        if (!s.best)
-            return result;
+    while (pgid && (t = task_walk(t, pgid)) != NULL) {
+        signal_send_task(t, sig, info);
         result = 0;
-        s.after = s.best->id;
-        signal_send_task(s.best, sig, info);
-        task_unref(s.best);
     }
+    return result;
 }
 
 void signal_fault(int sig, int code, u32 addr)

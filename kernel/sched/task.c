@@ -92,7 +92,7 @@ void task_table_add(struct task *t, u32 id)
     list_push_back(&task_table[id % ID_HASH_SIZE], &t->table_node);
     list_push_back(&all_tasks, &t->all_node);
     ADD_ONCE(tasks_alive, 1);
-    tasks_ever++;
+    t->arrival = tasks_ever++;
     WRITE_ONCE(newest_id, id);
 }
 
@@ -127,6 +127,46 @@ struct task *task_next(u32 id)
         task_ref(best);
     spin_unlock_irq(&tasks_lock, flags);
     return best;
+}
+
+static bool is_listed(const struct task *t)
+{
+    return !list_empty(&t->all_node);
+}
+
+// In the order in which they came, which is that of the list.
+static struct list *listed_after(const struct task *last)
+{
+    spin_assert_held(&tasks_lock);
+    if (!last)
+        return all_tasks.next;
+    if (is_listed(last))
+        return last->all_node.next;
+    struct task *t;
+    list_for_each(t, &all_tasks, all_node) {
+        if (t->arrival > last->arrival)
+            break;
+    }
+    return &t->all_node;
+}
+
+struct task *task_walk(struct task *last, u32 pgid)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct list *n = listed_after(last);
+    struct task *t = NULL;
+    for (; n != &all_tasks; n = n->next) {
+        t = container_of(n, struct task, all_node);
+        if (!t->zombie && (!pgid || t->pgid == pgid))
+            break;
+    }
+    t = n == &all_tasks ? NULL : t;
+    if (t)
+        task_ref(t);
+    spin_unlock_irq(&tasks_lock, flags);
+    if (last)
+        task_unref(last);
+    return t;
 }
 
 u32 task_count(void)

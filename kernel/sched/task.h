@@ -68,6 +68,7 @@ struct task {
     struct posix_timers *posix_timers; // NULL: it never had one
 
     u64 start_ns;
+    u64 arrival; // its place among all tasks there have been; tasks_lock
     // What threads that have ended did, and waited-for children with theirs.
     // tasks_lock.
     struct task_figures dead, children_did;
@@ -117,6 +118,11 @@ void task_unref(struct task *t);
 // The first task with id >= `id` (referenced), NULL at the end: iterate without
 // holding a lock over the body.
 struct task *task_next(u32 id);
+// The task that came after `last` (referenced, and given back here), of a
+// process group, or of all (0); NULL as `last`: the first, as result: none is
+// left. No lock is held over the body, and a step costs little however many
+// there are; those that come meanwhile come last. Zombies are left out.
+struct task *task_walk(struct task *last, u32 pgid);
 struct thread *thread_find(u32 tid); // referenced
 u32 task_count(void);
 u64 tasks_created(void); // since the start

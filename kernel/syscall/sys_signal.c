@@ -22,15 +22,12 @@ static struct siginfo info_from_caller(int code)
 
 static void signal_everybody(int sig, const struct siginfo *info, int *result)
 {
-    struct task *t = task_next(2);
-    while (t) {
-        u32 next = t->id + 1;
-        if (t != current_task()) {
-            signal_send_task(t, sig, info);
-            *result = 0;
-        }
-        task_unref(t);
-        t = task_next(next);
+    struct task *t = NULL;
+    while ((t = task_walk(t, 0)) != NULL) {
+        if (t->id == 1 || t == current_task())
+            continue;
+        signal_send_task(t, sig, info);
+        *result = 0;
     }
 }
 
