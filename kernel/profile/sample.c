@@ -358,7 +358,9 @@ void sample_take_irq(const struct sample_source *source,
                      const struct sample_hit *hit)
 {
     struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[false]);
-    u32 sum = (u32)this_ledger()->vectors[LEDGER_SAMPLING].cycles;
+    // (An NMI may take its own time out of it.)
+    const u64 *cycles = &this_ledger()->vectors[LEDGER_SAMPLING].cycles;
+    u32 sum = READ_ONCE(*(const u32 *)cycles);
     if (ledger_irq_samples(hit->time)) {
         irq_count_up(LEDGER_SAMPLING);
         throttle_add(t, (u32)hit->time, sum);
