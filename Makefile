@@ -354,7 +354,7 @@ NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
 $(B)/native/flags: FORCE
 	@$(call unchanged,$@,$(NFLAGS))
 
-$(B)/native/%.c.o: %.c $(B)/native/flags | $(DEPS)/run
+$(B)/native/%.c.o: %.c $(B)/native/flags | $(DEPS)/tool
 	$(call say,CC $<,strobe)
 	$(COMPILE) gcc $(NFLAGS) -c $<
 

@@ -10,8 +10,8 @@ import pytest
 from machine import PATIENCE, ROOT
 
 # What the tools under test call of the system, and nothing else.
-COMMANDS = ("awk cat cksum cmp cp cut df dirname env flock grep mkdir mv "
-            "realpath rm sed sh sha256sum sort touch").split()
+COMMANDS = ("awk cat cksum cmp cp cut df dirname env flock grep mkdir mktemp "
+            "mv realpath rm sed sh sha256sum sort touch").split()
 USER = 4711
 
 
@@ -27,10 +27,11 @@ class Machine:
         for command in COMMANDS:
             os.symlink(shutil.which(command), self.bin / command)
         self.fake("id", f"echo {USER}", logged=False)
+        self.fake("uname", "echo x86_64", logged=False)
         self.root = folder / "strobe"
         (self.root / "tools/build").mkdir(parents=True)
         for name in ("tools/deps", "tools/container", "tools/build/fetch",
-                     "Containerfile"):
+                     "tools/build/hostcc", "Containerfile"):
             shutil.copy(f"{ROOT}/{name}", self.root / name)
 
     def fake(self, name, script="", logged=True):

@@ -3,8 +3,10 @@ import pytest
 
 from fakes import machine  # noqa: F401
 
-RUN_SET = ("gcc libc6-dev make gcc-i686-linux-gnu linux-libc-dev-i386-cross "
-           "dpkg-dev xz-utils bzip2 patch tcl cpio python3 qemu-system-x86")
+RUN_SET = ("make gcc-i686-linux-gnu libc6-dev-i386-cross "
+           "linux-libc-dev-i386-cross dpkg-dev xz-utils bzip2 patch tcl cpio "
+           "python3 qemu-system-x86")
+TOOL_SET = RUN_SET + " gcc libc6-dev"
 
 APT = """
 case "$*" in
@@ -49,7 +51,7 @@ def test_run_needs_the_run_set_only(machine):
 
 
 def test_without_sudo(machine):
-    with_apt(machine, installed=RUN_SET)
+    with_apt(machine, installed=TOOL_SET)
     (machine.bin / "sudo").unlink()
     done = machine.run("tools/deps", "iso")
     assert (done.returncode, done.stderr) == (
@@ -76,9 +78,11 @@ def test_goals_include_each_other(machine):
         return set(machine.run("tools/deps", "--list", name).stdout.split())
     run = set(RUN_SET.split())
     assert goal("run") == run
-    assert goal("iso") - run == {"grub-common", "grub-pc-bin", "xorriso",
-                                 "mtools"}
-    assert goal("flame") - run == {"npm"}
+    tool = goal("tool")
+    assert tool - run == {"gcc", "libc6-dev"}
+    assert goal("iso") - tool == {"grub-common", "grub-pc-bin", "xorriso",
+                                  "mtools"}
+    assert goal("flame") - tool == {"npm"}
     assert goal("iso") < goal("check") and "cppcheck" in goal("check")
     assert goal("iso") | goal("flame") < goal("test")
     assert "cppcheck" not in goal("test") and "chromium" in goal("test")
@@ -88,8 +92,16 @@ def test_goals_include_each_other(machine):
         "tools/deps", "--list", "all").stdout.split()
 
 
-def test_another_npm_will_do(machine):
+def test_a_machine_that_runs_no_i386_programs(machine):
+    """The build's own are compiled by another compiler there."""
     with_apt(machine, installed=RUN_SET)
+    machine.fake("uname", "echo aarch64")
+    done = machine.run("tools/deps", "--list", "run")
+    assert (done.returncode, done.stdout) == (1, "gcc libc6-dev\n")
+
+
+def test_another_npm_will_do(machine):
+    with_apt(machine, installed=TOOL_SET)
     machine.fake("npm")
     assert machine.run("tools/deps", "--list", "flame").stdout == ""
 
@@ -110,7 +122,7 @@ def test_a_download_that_fails_is_tried_again_and_said(machine):
     assert len(installs(machine)) == 2
     assert "again with new lists: apt-get update" in done.stderr
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("tools/deps: apt could not install: gcc libc6-dev")
+    assert last.startswith("tools/deps: apt could not install: make gcc-i686")
     assert "the same command goes on from here" in last
 
 

@@ -1,0 +1,47 @@
+"""tools/build/hostcc: what compiles the programs that the build itself runs."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from fakes import machine  # noqa: F401
+
+CROSS = "i686-linux-gnu-gcc"
+SOURCE = '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n'
+WITHOUT_LIBRARY = 'echo "cannot find crt1.o" >&2; exit 1'
+
+
+def compile(machine, gcc=None, cross=None):
+    """Compiles a program with these instead of the compilers, True for the
+    real one."""
+    (machine.root / "build").mkdir()
+    for name, script in ("gcc", gcc), (CROSS, cross):
+        if script:
+            machine.fake(name, script if script is not True else
+                         f'PATH={os.defpath} exec {shutil.which(name)} "$@"')
+    source, program = machine.folder / "hello.c", machine.folder / "hello"
+    source.write_text(SOURCE)
+    done = machine.run("tools/build/hostcc", "-O1", str(source), "-o",
+                       str(program))
+    assert list((machine.root / "build").iterdir()) == []
+    return done, program
+
+
+@pytest.mark.parametrize("gcc, by", [
+    (True, "gcc -O1"), (None, f"{CROSS} -static -O1"),
+    (WITHOUT_LIBRARY, f"{CROSS} -static -O1")])
+def test_it_makes_a_program_that_runs(machine, gcc, by):
+    done, program = compile(machine, gcc, True)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert machine.calls()[-1].startswith(by)
+    assert subprocess.check_output([program], text=True) == "hello\n"
+
+
+def test_a_machine_that_runs_no_i386_programs(machine):
+    done, program = compile(
+        machine, cross='while [ "$1" != -o ]; do shift; done\n'
+        'echo strange >"$2"; chmod 755 "$2"')
+    assert done.returncode == 1 and not program.exists(), done
+    assert "apt-get install gcc libc6-dev" in done.stderr
+    assert done.stderr.count("\n") == 1, done
