@@ -149,7 +149,7 @@ WERROR ?= $(filter true,$(CI))
 export WERROR
 COMPILE = $Qtools/build/compile $@
 
-.PHONY: all machine kernel run flame bench test test-quick test-realtime \
+.PHONY: all machine kernel run flame bench test test-quick test-draws test-realtime \
 	test-checked checked checked-addresses checked-races checked-clang host-tests \
 	check release format docs clean distclean help FORCE
 .DELETE_ON_ERROR:
@@ -415,7 +415,7 @@ HOST_TESTS := $(patsubst tests/host/%.c,$(B)/host/%,\
 	$(wildcard tests/host/test_*.c))
 HOST_FLAGS := -std=gnu11 -O1 -g -Wall -Wextra $(INCLUDES) \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined \
-	-fno-omit-frame-pointer
+	-fno-omit-frame-pointer -Wno-deprecated-declarations
 HOST_LIB := $(LIB_SOURCES:%=$(B)/host/%.o)
 
 $(B)/host/flags: FORCE
@@ -460,6 +460,12 @@ test: all checked-clang $(PAGE) $(HOST_TESTS) | $(DEPS)/test
 test-realtime: all checked | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test realtime
+
+DRAWS := 100
+test-draws: export DRAWS := $(DRAWS)
+test-draws: all | $(DEPS)/test
+	$(clear_line)
+	@$(PYTHON) tools/build/test draws
 
 test-checked: all checked | $(DEPS)/test
 	$(clear_line)
@@ -532,6 +538,7 @@ help:
 	@echo 'Test'
 	@echo '  make test-quick       a minute: what repeats to the digit, on one CPU'
 	@echo '  make test             what repeats to the digit (T=PATTERN: a part)'
+	@echo '  make test-draws       statistical tests, DRAWS=100 draws of each'
 	@echo '  make test-realtime    what needs real time: checkers, terminals, races'
 	@echo '  make test-checked     those of the kernels that check themselves'
 	@echo '  make check            warnings, clang build, format, cppcheck, docs'

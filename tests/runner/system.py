@@ -17,7 +17,7 @@ def files():
                   if name.startswith("test_") and name.endswith(".py"))
 
 
-def case_of(element):
+def case_of(element, redraw):
     name = f"{element.get('classname').split('.')[-1]}.py::" \
            f"{element.get('name')}"
     case = Case(name, seconds=float(element.get("time")),
@@ -31,27 +31,29 @@ def case_of(element):
         case.expected = said.get("expected", "")
         case.got = said.get("got") or problems[0].get("message")
         again = ["/usr/bin/python3", "-m", "pytest", f"{FOLDER}/{name}"]
-        if os.environ.get("REDRAW"):
-            again.insert(0, f"REDRAW={os.environ['REDRAW']}")
+        if redraw:
+            again.insert(0, f"REDRAW={redraw}")
         case.again = shlex.join(again)
     elif element.find("skipped") is not None:
         case.verdict = "skipped"
     return case
 
 
-def pytest(*arguments):
+def pytest(*arguments, environment=None):
     """The cases and the output of pytest, which says in its status when
     something went wrong with itself."""
+    environment = {**os.environ, **(environment or {})}
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
         done = subprocess.run(
             ["/usr/bin/python3", "-m", "pytest", "-q", "--tb=short",
              "-p", "no:cacheprovider", f"--junitxml={report.name}", *arguments],
+            env=environment,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
         try:
             tree = xml.etree.ElementTree.parse(report.name)
         except xml.etree.ElementTree.ParseError:
             tree = None
-    cases = [case_of(element) for element in
+    cases = [case_of(element, environment.get("REDRAW")) for element in
              (tree.iter("testcase") if tree else ())]
     nothing_to_run = done.returncode == 5
     if done.returncode and not nothing_to_run and \
@@ -66,6 +68,12 @@ def pytest(*arguments):
 def run(files, tier="not realtime"):
     """The tests of files, or `FILE::TEST`, that are in a tier."""
     return pytest("-m", tier, *(f"{FOLDER}/{file}" for file in files))
+
+
+def draw(number):
+    """Those that hold for every draw, with this one."""
+    redraw = {"REDRAW": str(number), "SEED": str(1 + number)}
+    return pytest("-m", "drawn and not realtime", FOLDER, environment=redraw)
 
 
 def run_again(cases, output, note):

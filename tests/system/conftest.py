@@ -22,6 +22,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "realtime(chance): needs real time or "
                             "CPUs that run side by side; `chance` is how often "
                             "it fails by luck")
+    config.addinivalue_line("markers", "drawn: holds for every draw of what is "
+                            "left to chance (REDRAW=N)")
     for file in ("build/kernel.elf", "build/initrd", "build/strobe.iso"):
         if not os.path.exists(f"{ROOT}/{file}"):
             pytest.exit(f"there is no {file}: run make", returncode=2)

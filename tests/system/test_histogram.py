@@ -6,7 +6,7 @@ import pytest
 
 from machine import ROOT, batch, vm
 from shares import LOOPS, by_chance
-from tiers import BOTH
+from tiers import BOTH, drawn
 
 TICKS = 2500  # of "tester 1600", at least
 
@@ -55,6 +55,7 @@ def functions():
     return a, b - a
 
 
+@drawn
 @pytest.mark.parametrize("smp", (1, 4))
 def test_truth(smp):
     """burn_a is called twice, the others once: 50, 25 and 25 %, in proportion,

@@ -6,7 +6,7 @@ import pytest
 
 from machine import ROOT, TAKING, batch, vm
 from shares import LOOPS, PROGRAM, check_shares
-from tiers import BOTH, realtime
+from tiers import BOTH, drawn, realtime
 
 
 def report(result):
@@ -37,6 +37,7 @@ def check_books(r):
     assert r["expected"] > 0 and r["tsc_hz"] > 0 and r["elapsed_ns"] > 0
 
 
+@drawn
 @pytest.mark.parametrize("source", ("lapic", "nmi-pit"))
 @pytest.mark.parametrize("smp", (1, 4))
 def test_ratio_deterministic(smp, source):

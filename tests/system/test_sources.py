@@ -7,6 +7,7 @@ import pytest
 
 from machine import batch, vm
 from statistic import deviations
+from tiers import drawn
 
 SOURCES = ("pmc", "nmi-hpet", "nmi-pit", "nmi-rtc", "nmi-ipi", "lapic", "rtc",
            "clock")
@@ -36,6 +37,7 @@ def check_books(r):
         assert abs(r["expected"] / r["cpus"] - periods) <= chance + edge, r
 
 
+@drawn
 @pytest.mark.parametrize("smp", (1, 2, 4))
 def test_the_books_of_each_source(smp):
     """All sources at rest and, in a storm of interrupts, the faster ones, at

@@ -11,6 +11,7 @@ import pytest
 from machine import ROOT, vm
 from shares import SHARES, by_chance, samples
 from statistic import chi_square, chi_square_bound, deviations
+from tiers import drawn
 
 CHAINS = f"{ROOT}/build/guest/chains"
 KERNEL = f"{ROOT}/build/kernel.elf"
@@ -72,6 +73,7 @@ ROUNDS = 800
 CHI_SQUARE_4 = chi_square_bound(4)
 
 
+@drawn
 @pytest.mark.parametrize("options,smp", (("", 1), ("-R", 1), ("--fixed", 1),
                                          ("-s lapic", 1), ("", 4)))
 def test_shares_of_functions(options, smp):
@@ -92,6 +94,7 @@ def test_shares_of_functions(options, smp):
         assert chi_square(found, wrong) > CHI_SQUARE_4, (found, wrong)
 
 
+@drawn
 @pytest.mark.parametrize("source", ("nmi-hpet", "lapic"))
 def test_random_distances(source):
     """Are a period on average, though taking a sample is 6 % of one."""
@@ -105,6 +108,7 @@ def test_random_distances(source):
     assert ticks > 10000 and abs(ticks / periods - 1) < 0.01, report
 
 
+@drawn
 def test_code_with_interrupts_off():
     """A quarter of the time: by NMI it is seen where it is; else the same
     quarter piles up behind the instruction that enables interrupts."""
@@ -122,6 +126,7 @@ def test_code_with_interrupts_off():
     assert off == 0 and abs(behind - 0.25) < 0.05, seen
 
 
+@drawn
 @pytest.mark.parametrize("source", ("nmi-hpet", "lapic"))
 def test_expected(source):
     """So many samples as the books say, though sampling takes 2 % of the
@@ -134,6 +139,7 @@ def test_expected(source):
     assert abs(report["taken"] / report["expected"] - 1) < 0.003, report
 
 
+@drawn
 def test_modes():
     """A handler and a thread have a quarter each, nobody has the rest. By NMI
     each is seen, with the mark that interrupts are off in the first alone."""
@@ -150,6 +156,7 @@ def test_modes():
     assert abs(off / whole - 0.25) < 0.02, counts
 
 
+@drawn
 def test_who_sleeps_before_each_tick():
     """A program that keeps away from every tick of the rate is seen as often as
     the books say that it ran: of each turn of a millisecond a draw decides."""
@@ -163,6 +170,7 @@ def test_who_sleeps_before_each_tick():
     assert chance < 0.2 * expected  # never seen or always would be more
 
 
+@drawn
 @pytest.mark.parametrize("call,rounds", (("read", 190), ("getppid", 3100)))
 def test_share_of_the_kernel_in_a_loop_of_calls(call, rounds):
     """Sampling does not keep step with a loop around one call: the kernel has

@@ -14,5 +14,10 @@ def side_by_side(smp, chance=1e-4):
     return pytest.param(smp, marks=realtime(chance))
 
 
+# Of what is left to chance in virtual time, which another kernel draws anew:
+# `make test-draws` repeats these tests, each time with another draw.
+drawn = pytest.mark.drawn
+
+
 # For the fixture of a batch: its scripts on one CPU in virtual time, and on two.
 BOTH = (1, side_by_side(2))
