@@ -12,6 +12,7 @@ APT = """
 case "$*" in
 *--print-uris*)
     [ -e "%(lists)s" ] || { echo "E: Unable to locate package" >&2; exit 100; }
+    [ ! -e "%(kept)s" ] || exit 0
     echo "'http://x/a.deb' a.deb 1400000 SHA256:0"
     echo "'http://x/b.deb' b.deb 1000000 SHA256:0" ;;
 *update*) touch "%(lists)s" ;;
@@ -20,12 +21,13 @@ esac
 """
 
 
-def with_apt(machine, installed="", lists=True, broken=False):
+def with_apt(machine, installed="", lists=True, broken=False, kept=False):
     """A machine with an apt that has its lists or not, and finds what they name
-    or not, and with these packages."""
+    or not, or has kept all that, and with these packages."""
     files = {"lists": machine.folder / "lists",
-             "broken": machine.folder / "broken"}
-    for name, there in (("lists", lists), ("broken", broken)):
+             "broken": machine.folder / "broken",
+             "kept": machine.folder / "kept"}
+    for name, there in ("lists", lists), ("broken", broken), ("kept", kept):
         if there:
             files[name].touch()
     machine.fake("apt-get", APT % files)
@@ -48,6 +50,14 @@ def test_run_needs_the_run_set_only(machine):
     assert "in all 2 packages, 2 MB to download" in done.stderr
     assert not [call for call in machine.calls() if "update" in call]
     assert machine.calls("sudo env DEBIAN_FRONTEND=noninteractive apt-get")
+
+
+def test_nothing_to_download(machine):
+    with_apt(machine, kept=True)
+    done = machine.run("tools/deps", "run")
+    assert done.returncode == 0 and installs(machine) == [RUN_SET], done
+    assert done.stderr.splitlines()[-1] == \
+        "tools/deps: nothing to download: apt has kept them"
 
 
 def test_without_sudo(machine):
