@@ -196,12 +196,28 @@ static bool take_hex(struct text *t, u32 *out)
     return true;
 }
 
-// Takes one line; false when it is not one of nm's. The line is used up.
-static bool take_line(struct text *t, struct nm_line *line)
+// The next line, which is used up.
+static struct text next_line(struct text *t)
 {
     const char *newline = memchr(t->at, '\n', t->end - t->at);
     struct text l = { t->at, newline != NULL ? newline : t->end };
     t->at = newline != NULL ? newline + 1 : t->end;
+    return l;
+}
+
+static u32 count_lines(const void *text, size_t size)
+{
+    struct text t = { text, (const char *)text + size };
+    u32 lines = 0;
+    for (; t.at < t.end; lines++)
+        next_line(&t);
+    return lines;
+}
+
+// Takes one line; false when it is not one of nm's. The line is used up.
+static bool take_line(struct text *t, struct nm_line *line)
+{
+    struct text l = next_line(t);
 
     line->size = 0;
     if (!take_hex(&l, &line->start))
@@ -355,15 +371,7 @@ u32 symbols_room(const void *image, size_t size)
                    ? t.symbols.size / sizeof(struct elf_symbol)
                    : 0;
     }
-    u32 lines = 0;
-    if (!is_nm_text(&im))
-        return 0;
-    for (struct text t = { image, (const char *)image + size }; t.at < t.end;
-         lines++) {
-        const char *newline = memchr(t.at, '\n', t.end - t.at);
-        t.at = newline != NULL ? newline + 1 : t.end;
-    }
-    return lines;
+    return is_nm_text(&im) ? count_lines(image, size) : 0;
 }
 
 enum symbols_status symbols_read(struct symbols *out, const void *image,
@@ -382,6 +390,44 @@ enum symbols_status symbols_read(struct symbols *out, const void *image,
     set_enclosing(table, count);
     *out = (struct symbols){ table, count };
     return status == SYMBOLS_OK && count == 0 ? SYMBOLS_STRIPPED : status;
+}
+
+// --- perf-PID.map -----------------------------------------------------------
+
+// Names lie in the text in the order of its lines.
+static bool map_symbol_is_less(const void *left, const void *right)
+{
+    const struct symbol *a = left, *b = right;
+    return a->start != b->start ? a->start < b->start : a->name > b->name;
+}
+
+static void collect_map_line(struct collector *c, struct text line)
+{
+    u32 start, size;
+    if (!take_hex(&line, &start) || !take_hex(&line, &size) ||
+        line.at == line.end)
+        return;
+    u32 name_size = (u32)MIN(line.end - line.at, (ptrdiff_t)NAME_MAX_SIZE);
+    collect(c, start, start + MIN(size, UINT32_MAX - start), line.at, name_size,
+            0);
+}
+
+u32 symbols_room_of_map(const void *text, size_t size)
+{
+    return count_lines(text, size);
+}
+
+void symbols_read_map(struct symbols *out, const void *text, size_t size,
+                      struct symbol *table, u32 room)
+{
+    struct collector c = { table, 0, room };
+    struct text t = { text, (const char *)text + size };
+    while (t.at < t.end)
+        collect_map_line(&c, next_line(&t));
+    sort(table, c.count, sizeof(*table), map_symbol_is_less);
+    u32 count = drop_doubles(table, c.count);
+    set_enclosing(table, count);
+    *out = (struct symbols){ table, count };
 }
 
 const struct symbol *symbols_find(const struct symbols *s, u32 address)

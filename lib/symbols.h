@@ -49,5 +49,13 @@ u32 symbols_room(const void *image, size_t size);
 enum symbols_status symbols_read(struct symbols *out, const void *image,
                                  size_t size, struct symbol *table, u32 room);
 
+// The same of a perf-PID.map: lines "START SIZE NAME", the numbers hexadecimal,
+// of code that was made while its program ran. Lines that are not such are
+// passed over; of several with one start the last one counts, as the code at
+// a place may have been made anew.
+u32 symbols_room_of_map(const void *text, size_t size);
+void symbols_read_map(struct symbols *out, const void *text, size_t size,
+                      struct symbol *table, u32 room);
+
 // The innermost symbol around `address`, or NULL. O(log n).
 const struct symbol *symbols_find(const struct symbols *s, u32 address);

@@ -48,6 +48,7 @@ static char *scarce_strdup(const char *text)
 #undef enter
 #undef bucket_of
 #include "user/libprofile/images.c"
+#include "user/libprofile/images_read.c"
 #include "user/libprofile/programs.c"
 #undef NONE
 #include "user/libprofile/samples.c"

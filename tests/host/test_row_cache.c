@@ -2,6 +2,7 @@
 // programs of the image, also of damaged ones and of those that take another
 // one's place; and so are the chains that are made with it.
 //
+// link: user/libprofile/images_read.c
 // link: user/libprofile/images.c user/libprofile/mapping.c
 // link: user/libprofile/user_chain.c
 #include "test.h"

@@ -402,6 +402,48 @@ static void sorting(void **state UNUSED)
     }
 }
 
+static void map_of_jit(void **state UNUSED)
+{
+    static const char text[] = "1000 20 first\n"
+                               "1010 8 in it\n"
+                               "nonsense\n"
+                               "2000 10\n"
+                               "2000 zz bad size\n"
+                               "1000 18 again, later\n"
+                               "fffffff0 ffff last";
+    size_t size = sizeof(text) - 1;
+    struct symbol table[8];
+    struct symbols s;
+    u32 room = symbols_room_of_map(text, size);
+    assert_int_equal(room, 7);
+    symbols_read_map(&s, text, size, table, room);
+    assert_int_equal(s.count, 3);
+    const struct {
+        u32 at;
+        const char *name;
+    } cases[] = {
+        { 0xfff, NULL },        { 0x1000, "again, later" }, { 0x1010, "in it" },
+        { 0x1017, "in it" },    { 0x1018, NULL },           { 0x2000, NULL },
+        { 0xfffffff8, "last" },
+    };
+    for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct symbol *found = symbols_find(&s, cases[i].at);
+        assert_true((found == NULL) == (cases[i].name == NULL));
+        if (found != NULL) {
+            assert_int_equal(found->name_size, strlen(cases[i].name));
+            assert_memory_equal(found->name, cases[i].name, found->name_size);
+        }
+    }
+    // Cut off anywhere, in memory of that very size.
+    for (size_t cut = 0; cut <= size; cut++) {
+        char *copy = malloc(cut + (cut == 0));
+        memcpy(copy, text, cut);
+        symbols_read_map(&s, copy, cut, table, 8);
+        assert_true(s.count <= 4);
+        free(copy);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +453,7 @@ int main(void)
         cmocka_unit_test(one_name_of_many),
         cmocka_unit_test(nested),
         cmocka_unit_test(nm_text),
+        cmocka_unit_test(map_of_jit),
         cmocka_unit_test(not_for_us),
         cmocka_unit_test(every_truncation),
         cmocka_unit_test(every_byte_damaged),

@@ -1,6 +1,6 @@
 // Shares are of what samples stand for: a program whose CPU was taken away, so
 // that its few samples stand for many ticks, has its part of the time.
-// link: user/libprofile/mapping.c
+// link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/views.c

@@ -177,6 +177,18 @@ SCRIPTS = {
                 " until grep -q q /proc/$t/comm; do :; done;"
                 " rm q; cp /bin/lua q; cmp /proc/$t/exe /bin/tester &&"
                 " profile --json -t $t",
+    # It is replaced, or deleted, while it is profiled.
+    "replaced while it runs": "cd /tmp; cp /bin/tester r; profile --json sh -c"
+                              " 'cp /bin/lua s; ./r 200 & mv s r; wait' >/dev/null;"
+                              " cp /bin/tester r; profile --json ./r 200 & p=$!;"
+                              " until pidof r; do :; done >/dev/null;"
+                              " cp /bin/lua s; mv s r; wait $p",
+    "deleted in a system profile":
+        "cd /tmp; cp /bin/tester d; sprofile --json -t 2 >out & p=$!;"
+        f" {TAKING}; ./d 200 & sleep 0.05; rm d; wait; cat out",
+    "code of no file": "profile --json /test/jit 2000",
+    "tree of code of no file": "profile --json -g /test/jit 2000",
+    "code of no file, nameless": "profile --json /test/jit 2000 nameless",
 }
 
 
@@ -301,14 +313,59 @@ def test_symbols_damaged_and_missing(tmp_path):
             check_ratio(r, 0.3)
         elif name in ("stripped", "zeros", "cut", "shoff"):
             assert "addresses are shown instead" in result.errors, result
+            if name != "zeros":
+                advice = "Link it without -s" in result.errors
+                assert advice == (name == "stripped"), result
             assert r["rows"][0]["address"] > 0x08000000, r
 
 
-def test_file_that_was_replaced(results):
-    """Its symbols are not those of the file that lies there now."""
-    result = results["replaced"]
+def names_in(branches):
+    for branch in branches:
+        yield branch["name"]
+        yield from names_in(branch["calls"])
+
+
+@pytest.mark.parametrize("option", ("-g", "-G"))
+def test_tree_without_names(tmp_path, option):
+    """Where there are no names it has addresses."""
+    (tmp_path / "bin").mkdir()
+    stripped = tmp_path / "bin/stripped"
+    stripped.write_bytes(open(f"{ROOT}/build/user/tester", "rb").read())
+    stripped.chmod(0o755)
+    subprocess.run(["strip", stripped], check=True)
+    result = vm(f"profile --json {option} /bin/stripped 30", "--add",
+                str(tmp_path), smp=1)
+    names = list(names_in(report(result)["tree"]))
+    assert all(names) and any(name.startswith("0x80") for name in names), names
+
+
+@pytest.mark.parametrize("name,image", (
+    ("replaced", "/tmp/q"),
+    ("replaced while it runs", "/tmp/r"),
+    ("deleted in a system profile", "/tmp/d"),
+))
+def test_file_that_was_replaced(results, name, image):
+    """Its symbols are those of the file that ran, which is still there."""
+    result = results[name]
     r = report(result)
+    assert result.status == 0 and "instead" not in result.errors, result
+    own = {row["symbol"] for row in r["rows"] if row["image"] == image}
+    assert "burn_a" in own and None not in own, r
+
+
+def test_code_of_no_file(results):
+    """It has the names that the program has given it, as with perf."""
+    r = report(results["code of no file"])
     check_books(r)
-    assert "another file has taken its place" in result.errors, result
-    own = [row for row in r["rows"] if row["image"] == "/tmp/q"]
-    assert own and all(row["symbol"] is None for row in own), r
+    top = r["rows"][0]
+    assert top["symbol"] == "spin" and top["image"].startswith("[JIT] task"), r
+    assert top["samples"] > 0.9 * r["taken"], r
+    r = report(results["tree of code of no file"])
+    chain = [next(names_in([branch])) for branch in r["tree"]]
+    deep = list(names_in(r["tree"]))
+    main = deep.index("main")
+    assert deep[main + 1].startswith("twice the spin [JIT]"), (chain, deep)
+    assert deep[main + 2].startswith("spin [JIT]"), deep
+    r = report(results["code of no file, nameless"])
+    top = r["rows"][0]
+    assert top["symbol"] is None and top["image"] == "[anon]", r

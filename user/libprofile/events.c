@@ -110,6 +110,7 @@ void events_begin(struct events *e, uint32_t task, uint32_t flags)
         struct event *event = &e->list[i];
         if (samples_init(&event->samples, program_read) < 0)
             fail(1, "not enough memory");
+        event->samples.images.open = program_open_running;
         event->samples.vdso = getauxval(AT_SYSINFO_EHDR);
         event->asked.flags |= flags;
         begin(event, task);

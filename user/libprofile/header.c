@@ -159,8 +159,8 @@ void header_complain(FILE *out, const char *prefix, const struct samples *s)
         fprintf(out, "%s: ", prefix);
         put_printable(out, m->path);
         fprintf(out, ": %s; addresses are shown instead%s\n", m->problem,
-                m->replaced ? ""
-                            : ". Link it without -s, or put the output of nm "
-                              "beside it as PROGRAM.sym");
+                m->stripped ? ". Link it without -s, or put the output of nm "
+                              "beside it as PROGRAM.sym"
+                            : "");
     }
 }

@@ -1,10 +1,11 @@
 #include "images.h"
 
-#include "lib/chain.h"
-#include "lib/elf.h"
-
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define HELD_MAX 64u // descriptors
 
 int images_init(struct images *i, image_reader read)
 {
@@ -25,7 +26,7 @@ int images_init(struct images *i, image_reader read)
     return 0;
 }
 
-static void unload(struct image *m)
+void images_unload(struct image *m)
 {
     free(m->bytes);
     free(m->text);
@@ -36,12 +37,29 @@ static void unload(struct image *m)
 void images_free(struct images *i)
 {
     for (uint32_t n = 0; n < i->count; n++) {
-        unload(&i->list[n]);
+        images_let_go(i, &i->list[n]);
+        images_unload(&i->list[n]);
         free(i->list[n].path);
     }
     free(i->list);
     free(i->rows);
     *i = (struct images){ 0 };
+}
+
+// A new one; IMAGE_UNKNOWN: no memory.
+static uint32_t new_image(struct images *i, const char *path)
+{
+    if (i->count == i->room) {
+        uint32_t room = i->room * 2 + 16;
+        void *list = realloc(i->list, room * sizeof(*i->list));
+        if (list == NULL)
+            return IMAGE_UNKNOWN;
+        i->list = list;
+        i->room = room;
+    }
+    struct image *m = &i->list[i->count];
+    *m = (struct image){ .path = strdup(path), .held = -1 };
+    return m->path != NULL ? i->count++ : IMAGE_UNKNOWN;
 }
 
 uint32_t images_add(struct images *i, const char *path, const void *build_id,
@@ -56,149 +74,63 @@ uint32_t images_add(struct images *i, const char *path, const void *build_id,
              memcmp(m->build_id, build_id, build_id_size) == 0))
             return n;
     }
-    if (i->count == i->room) {
-        uint32_t room = i->room * 2 + 16;
-        void *list = realloc(i->list, room * sizeof(*i->list));
-        if (list == NULL)
-            return IMAGE_UNKNOWN;
-        i->list = list;
-        i->room = room;
+    uint32_t count = i->count, image = new_image(i, path);
+    if (i->count > count && build_id_size > 0) {
+        memcpy(i->list[image].build_id, build_id, build_id_size);
+        i->list[image].build_id_size = build_id_size;
     }
-    struct image *m = &i->list[i->count];
-    *m = (struct image){ .path = strdup(path), .build_id_size = build_id_size };
-    if (m->path == NULL)
-        return IMAGE_UNKNOWN;
-    if (build_id_size > 0)
-        memcpy(m->build_id, build_id, build_id_size);
-    return i->count++;
+    return image;
 }
 
-static const char *load_symbols(struct image *m, size_t size)
+uint32_t images_add_jit(struct images *i, uint32_t task)
 {
-    static const char *const why[] = {
-        [SYMBOLS_STRIPPED] = "it has no symbols (was it stripped?)",
-        [SYMBOLS_CORRUPT] = "its symbol table is corrupt",
-        [SYMBOLS_FOREIGN] = "it is not an ELF program for i386",
-    };
-    uint32_t room = symbols_room(m->bytes, size);
-    m->symbol_table = calloc(room + 1, sizeof(struct symbol));
-    if (m->symbol_table == NULL)
-        return "there is not enough memory for its symbols";
-    enum symbols_status status =
-        symbols_read(&m->symbols, m->bytes, size, m->symbol_table, room);
-    return status == SYMBOLS_OK ? NULL : why[status];
-}
-
-// Where there is no memory for them callers are found by frame pointers alone.
-static void load_frames(struct image *m, uint32_t number, size_t size)
-{
-    struct cfi_program *f = &m->frames;
-    uint32_t sections = cfi_sections(m->bytes, size, f->sections), room = 0;
-    for (uint32_t s = 0; s < sections; s++)
-        room += cfi_entries(&f->sections[s], s, NULL, 0);
-    struct cfi_entry *entries = calloc(room + 1, sizeof(*entries));
-    if (entries == NULL)
-        return;
-    uint32_t count = 0;
-    for (uint32_t s = 0; s < sections; s++)
-        count += cfi_entries(&f->sections[s], s, entries + count, room - count);
-    m->frame_table = entries;
-    f->entries = entries;
-    f->count = cfi_sort(entries, count);
-    f->id = number + 1; // an image has its number for good
-}
-
-static void find_code(struct image *m, size_t size)
-{
-    struct elf_header h;
-    struct elf_segment s;
-    if (size < sizeof(h))
-        return;
-    memcpy(&h, m->bytes, sizeof(h));
-    if (memcmp(h.ident, ELF_MAGIC, 4) != 0)
-        return;
-    m->entry = h.entry;
-    for (uint32_t i = 0; i < h.phnum && m->code_size == 0; i++) {
-        uint64_t at = h.phoff + (uint64_t)i * sizeof(s);
-        if (at + sizeof(s) > size)
-            return;
-        memcpy(&s, (const char *)m->bytes + at, sizeof(s));
-        if (s.type != ELF_PT_LOAD || !(s.flags & ELF_PF_X) || s.offset > size ||
-            s.filesz > size - s.offset)
-            continue;
-        m->code = (const uint8_t *)m->bytes + s.offset;
-        m->code_address = s.vaddr;
-        m->code_size = s.filesz;
+    for (uint32_t n = IMAGES_FIXED; n < i->count; n++) {
+        if (i->list[n].jit_task == task)
+            return n;
     }
+    uint32_t count = i->count, image = new_image(i, "[anon]");
+    if (i->count > count)
+        i->list[image].jit_task = task;
+    return image;
 }
 
-// What the marks in a chain are called.
-static void make_marks(struct image *m)
-{
-    static const struct symbol marks[] = {
-#define MARK(mark, text) \
-    { mark - 1, mark, text, sizeof(text) - 1, SYMBOL_NONE, 0 }
-        MARK(CHAIN_DEEP, "[deeper than 127 frames]"),
-        MARK(CHAIN_UNREADABLE, "[stack not readable]"),
-        MARK(CHAIN_BROKEN, "[callers not found]"),
-    };
-    m->symbols = (struct symbols){ marks, sizeof(marks) / sizeof(marks[0]) };
-    m->problem = NULL;
-}
+// --- what runs --------------------------------------------------------------
 
-// Whether the file at the path has another build id than what ran. (A finder
-// looks by itself.)
-static bool was_replaced(const struct image *m, size_t size)
+void images_hold(struct images *i, uint32_t image, uint32_t task)
 {
+    struct image *m = &i->list[image];
     struct mapping now;
-    return m->build_id_size > 0 && mapping_find(&now, m->bytes, size) &&
-           (now.build_id_size != m->build_id_size ||
-            memcmp(now.build_id, m->build_id, m->build_id_size) != 0);
+    char path[IMAGES_HELD_PATH];
+
+    if (image < IMAGES_FIXED || i->open == NULL || m->loaded || m->held >= 0 ||
+        m->jit_task != 0 || i->held == HELD_MAX)
+        return;
+    m->held = i->open(task, m->path);
+    if (m->held < 0)
+        return;
+    i->held++;
+    mapping_read(&now, images_held_path(m, path));
+    if (!mapping_has_id(&now, m->build_id, m->build_id_size))
+        images_let_go(i, m);
+    else if (m->build_id_size > 0)
+        m->mapping = now;
 }
 
-// The program's own file, or what `nm` has printed of it into PATH.sym.
-void images_read(const struct images *i, struct image *m)
+void images_let_go(struct images *i, struct image *m)
 {
-    size_t size;
-    m->loaded = true;
-    if (m == &i->list[IMAGE_CUT]) {
-        make_marks(m);
+    if (m->held < 0)
         return;
-    }
-    m->problem = "its file cannot be read";
-    m->bytes = i->find != NULL ? i->find(i->find_arg, m, &size, &m->problem)
-                               : i->read(m->path, &size);
-    if (i->find == NULL && m->bytes != NULL && was_replaced(m, size)) {
-        m->problem = "another file has taken its place (the build id differs)";
-        m->replaced = true;
-        free(m->bytes);
-        m->bytes = NULL;
-        return; // what lies beside it is the new one's, too
-    }
-    if (m->bytes != NULL) {
-        m->problem = load_symbols(m, size);
-        load_frames(m, (uint32_t)(m - i->list), size);
-        find_code(m, size);
-    }
-    if (m->problem == NULL || i->find != NULL)
-        return;
-    char *beside = malloc(strlen(m->path) + sizeof(".sym"));
-    struct image text = { 0 };
-    if (beside != NULL) {
-        strcat(strcpy(beside, m->path), ".sym");
-        text.bytes = i->read(beside, &size);
-    }
-    free(beside);
-    if (text.bytes == NULL || load_symbols(&text, size) != NULL) {
-        unload(&text);
-        return;
-    }
-    // Names lie in the text; the frames in the file.
-    free(m->symbol_table);
-    m->text = text.bytes;
-    m->symbols = text.symbols;
-    m->symbol_table = text.symbol_table;
-    m->problem = NULL;
+    close(m->held);
+    m->held = -1;
+    i->held--;
+}
+
+const char *images_held_path(const struct image *m, char path[IMAGES_HELD_PATH])
+{
+    if (m->held < 0)
+        return m->path;
+    snprintf(path, IMAGES_HELD_PATH, "/proc/self/fd/%d", m->held);
+    return path;
 }
 
 struct row_cache *images_rows(struct images *i)

@@ -2,7 +2,9 @@
 // symbols and call frame information, loaded when first asked for.
 //
 // A file is known by its path and build id: two tasks that run the same share
-// its image, a file that was replaced meanwhile is another one.
+// its image, a file that was replaced meanwhile is another one. What runs can
+// be held from then on, so that its names are there also when it has been
+// replaced or deleted.
 #pragma once
 
 #include <stdbool.h>
@@ -29,9 +31,11 @@ struct image {
     uint32_t build_id_size;
     bool loaded;
     const char *problem;    // why it has no symbols; NULL: it has
-    bool replaced;          // because there is another file now
+    bool stripped;          // that is why
+    int held;               // its file, open until it is loaded; -1: none
+    uint32_t jit_task;      // code that this task has made; 0: a file's
     struct mapping mapping; // of its code, once it was asked for
-                            // (perf_write.c); else its size is 0
+                            // (perf_write.c, images_hold); else its size is 0
     // Once loaded:
     void *bytes, *text; // text: of PATH.sym
     struct symbols symbols;
@@ -46,6 +50,10 @@ struct image {
 // text as `nm` prints it.
 typedef void *(*image_reader)(const char *path, size_t *size);
 
+// Opens the file that a task runs, whatever lies at its path by now, if that
+// path is this one: a descriptor, or -1.
+typedef int (*image_opener)(uint32_t task, const char *path);
+
 // Looks for the file of an image elsewhere than at its path, by its build id:
 // its bytes, to be freed, or NULL and why there are none.
 typedef void *(*image_finder)(void *arg, const struct image *m, size_t *size,
@@ -55,8 +63,9 @@ struct images {
     image_reader read;
     image_finder find; // where not NULL, instead of `read`
     void *find_arg;
+    image_opener open; // NULL: nothing is held
     struct image *list;
-    uint32_t count, room;
+    uint32_t count, room, held;
     struct row_cache *rows; // of all of them; from images_rows on
 };
 
@@ -66,8 +75,22 @@ void images_free(struct images *i);
 // The number of an image; IMAGE_UNKNOWN for an empty path, or without memory.
 uint32_t images_add(struct images *i, const char *path, const void *build_id,
                     uint32_t build_id_size);
+// `task` runs it: holds its file, so that it can be read later. Does nothing
+// where that is not needed, or the task runs something else by now.
+void images_hold(struct images *i, uint32_t image, uint32_t task);
+// Closes what is held.
+void images_let_go(struct images *i, struct image *m);
+// The path by which the image's file is read: of what is held, if it is.
+#define IMAGES_HELD_PATH 32
+const char *images_held_path(const struct image *m,
+                             char path[IMAGES_HELD_PATH]);
+// Of code that the task has made itself, which lies in no file: named by what
+// the task has written to /tmp/perf-TASK.map, as perf reads it.
+uint32_t images_add_jit(struct images *i, uint32_t task);
+// Frees what was read of its file.
+void images_unload(struct image *m);
 // Reads its file.
-void images_read(const struct images *i, struct image *m);
+void images_read(struct images *i, struct image *m);
 // With all that can be read of it. Stays until the next images_add.
 static inline const struct image *images_load(struct images *i, uint32_t image)
 {

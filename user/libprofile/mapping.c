@@ -53,6 +53,11 @@ bool mapping_find(struct mapping *m, const void *bytes, size_t size)
     return m->size > 0;
 }
 
+bool mapping_has_id(const struct mapping *m, const void *id, uint32_t size)
+{
+    return m->build_id_size == size && memcmp(m->build_id, id, size) == 0;
+}
+
 bool mapping_read(struct mapping *m, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -15,5 +15,7 @@ struct mapping {
 // From the bytes of an ELF program for i386, which are not trusted. False: it
 // is none, or has no code.
 bool mapping_find(struct mapping *m, const void *bytes, size_t size);
-// The same from a file.
+// Whether this is its build id; size 0: whether it has none.
+bool mapping_has_id(const struct mapping *m, const void *id, uint32_t size);
+// The same as mapping_find from a file.
 bool mapping_read(struct mapping *m, const char *path);

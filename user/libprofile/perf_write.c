@@ -119,19 +119,14 @@ static bool read_mapping(const struct images *images, const struct image *i,
                          struct mapping *m)
 {
     const char *problem;
+    char path[IMAGES_HELD_PATH];
     size_t size;
     if (images->find == NULL)
-        return mapping_read(m, i->path);
+        return mapping_read(m, images_held_path(i, path));
     void *bytes = images->find(images->find_arg, i, &size, &problem);
     bool found = bytes != NULL && mapping_find(m, bytes, size);
     free(bytes);
     return found;
-}
-
-static bool has_its_id(const struct mapping *m, const struct image *i)
-{
-    return m->build_id_size == i->build_id_size &&
-           memcmp(m->build_id, i->build_id, i->build_id_size) == 0;
 }
 
 // Where the image's code lies. Of a file that cannot be read any more, or was
@@ -145,9 +140,11 @@ static void find_mapping(const struct samples *s, uint32_t image,
     if (m->size > 0)
         return;
     bool found = read_mapping(&s->images, i, m);
-    if (found && i->build_id_size > 0 && has_its_id(m, i))
+    if (found && i->build_id_size > 0 &&
+        mapping_has_id(m, i->build_id, i->build_id_size))
         i->mapping = *m;
-    if (found && (i->build_id_size == 0 || has_its_id(m, i)))
+    if (found && (i->build_id_size == 0 ||
+                  mapping_has_id(m, i->build_id, i->build_id_size)))
         return;
     *m = (struct mapping){
         .address = PAGE,

@@ -82,20 +82,31 @@ void samples_count(struct samples *s, const struct sample_count *c)
 
 // --- what the stream tells --------------------------------------------------
 
-static struct place place_in(const struct samples *s, uint32_t image,
+// Neither of the program's code, as far as that is known, nor a symbol's.
+static bool is_jit(struct samples *s, uint32_t image, uint32_t address)
+{
+    const struct image *m = &s->images.list[image];
+    return m->code_size > 0 && address - m->code_address >= m->code_size &&
+           images_symbol(&s->images, image, address) == NULL;
+}
+
+static struct place place_in(struct samples *s, uint32_t image, uint32_t task,
                              uint32_t address)
 {
     if (s->vdso != 0 && address - s->vdso < VDSO_BYTES)
         return (struct place){ IMAGE_VDSO, address - s->vdso };
+    if (is_jit(s, image, address))
+        image = images_add_jit(&s->images, task);
     return (struct place){ image, address };
 }
 
 // How many callers it has in common with the last chain, from the outermost on.
 static uint32_t count_common(const struct last_chain *last, uint32_t image,
-                             const uint32_t *chain, uint32_t callers)
+                             uint32_t task, const uint32_t *chain,
+                             uint32_t callers)
 {
     uint32_t most = MIN(callers, last->depth), n = 0;
-    if (image != last->image)
+    if (image != last->image || (last->jit_task != 0 && last->jit_task != task))
         return 0;
     while (n < most && chain[callers - n] == last->back[n])
         n++;
@@ -106,7 +117,7 @@ static uint32_t count_common(const struct last_chain *last, uint32_t image,
 // by its place and those of its callers.
 struct adding {
     struct samples *s;
-    uint32_t image;
+    uint32_t image, task;
     uint32_t *chain; // the innermost first
     uint32_t depth, proven;
     uint32_t node; // that was added last
@@ -126,7 +137,10 @@ static struct place caller_place(const struct adding *a, uint32_t back)
 {
     if (back < CHAIN_MARKS)
         return (struct place){ IMAGE_CUT, back - 1 };
-    return place_in(a->s, a->image, back - 1);
+    struct place p = place_in(a->s, a->image, a->task, back - 1);
+    if (a->s->images.list[p.image].jit_task != 0)
+        a->s->last.jit_task = a->task;
+    return p;
 }
 
 // Behind the chain's entry i, or instead of what lies there.
@@ -191,13 +205,15 @@ static NOINLINE uint32_t add_callers(struct adding *a, uint32_t common)
     struct last_chain *last = &a->s->last;
     last->image = a->image;
     last->depth = common;
+    last->jit_task = common > 0 ? last->jit_task : 0;
     a->node = common > 0 ? last->node[common - 1] : CHAIN_ROOT;
     for (uint32_t i = a->depth - 1 - common; i > 0; i--) {
         uint32_t back = a->chain[i];
         uint32_t node = node_of(a, i, caller_place(a, back));
         add_caller(a, back, node);
     }
-    uint32_t node = node_of(a, 0, place_in(a->s, a->image, a->chain[0]));
+    uint32_t node =
+        node_of(a, 0, place_in(a->s, a->image, a->task, a->chain[0]));
     // A chain that was cut is looked up again: each time is counted.
     if (a->s->chains.cut > 0)
         last->depth = 0;
@@ -205,21 +221,27 @@ static NOINLINE uint32_t add_callers(struct adding *a, uint32_t common)
 }
 
 // The innermost node of a chain, which may be changed.
-static uint32_t add_user(struct samples *s, uint32_t image, uint32_t *chain,
-                         uint32_t *depth, uint32_t proven)
+static uint32_t add_user(struct samples *s, uint32_t image, uint32_t task,
+                         uint32_t *chain, uint32_t *depth, uint32_t proven)
 {
     const struct last_chain *last = &s->last;
     if (*depth == 0)
         return CHAIN_ROOT;
     uint32_t callers = *depth - 1;
-    uint32_t common = count_common(last, image, chain, callers);
+    uint32_t common = count_common(last, image, task, chain, callers);
     if (common == callers && common > 0) {
         uint32_t node = chains_find(&s->chains, last->node[common - 1],
-                                    place_in(s, image, chain[0]));
+                                    place_in(s, image, task, chain[0]));
         if (node != CHAIN_NONE)
             return node;
     }
-    struct adding a = { s, image, chain, *depth, proven, CHAIN_ROOT };
+    struct adding a = { .s = s,
+                        .image = image,
+                        .task = task,
+                        .chain = chain,
+                        .depth = *depth,
+                        .proven = proven,
+                        .node = CHAIN_ROOT };
     uint32_t node = add_callers(&a, common);
     *depth = a.depth;
     return node;
@@ -241,8 +263,9 @@ static void take_sample(void *arg, const struct stream_sample *in)
     uint32_t image = p != NULL ? p->image : IMAGE_UNKNOWN;
     uint32_t user[USER_CHAIN_MAX];
     uint32_t proven;
+    images_hold(&s->images, image, in->task);
     uint32_t depth = user_chain(&s->images, image, s->vdso, in, user, &proven);
-    uint32_t node = add_user(s, image, user, &depth, proven);
+    uint32_t node = add_user(s, image, in->task, user, &depth, proven);
     if (in->flags & SPROFILE_F_KERNEL_CUT)
         node = chains_add(&s->chains, node,
                           (struct place){ IMAGE_CUT, CHAIN_DEEP - 1 });
@@ -276,6 +299,7 @@ static void count_task(struct samples *s, const struct sprofile_task *t)
     if (t->kind == SPROFILE_T_ENDED)
         return;
     p.image = images_add(&s->images, t->path, t->build_id, t->build_id_size);
+    images_hold(&s->images, p.image, t->task);
     strcpy(p.name, t->name);
     programs_add(&s->programs, &p);
 }

@@ -43,6 +43,7 @@ struct samples_observer {
 // table.
 struct last_chain {
     uint32_t image, depth;
+    uint32_t jit_task;             // whose own code is among them; 0: of none
     uint32_t back[USER_CHAIN_MAX]; // return addresses
     uint32_t node[USER_CHAIN_MAX];
 };

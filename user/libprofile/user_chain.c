@@ -21,7 +21,7 @@ uint32_t user_chain(struct images *images, uint32_t image, uint32_t vdso,
                     const struct stream_sample *s, uint32_t *out,
                     uint32_t *proven)
 {
-    // Read now, while its file is what ran.
+    // Read now, while its file is what ran (or is held).
     const struct image *m = images_load(images, image);
 
     if (s->stack_words == 0) {

@@ -61,6 +61,16 @@ char *program_of_task(uint32_t task)
     return strdup(path);
 }
 
+int program_open_running(uint32_t task, const char *path)
+{
+    char link[32], *runs = program_of_task(task);
+    bool same = runs != NULL && strcmp(runs, path) == 0;
+
+    free(runs);
+    snprintf(link, sizeof(link), "/proc/%u/exe", task);
+    return same ? open(link, O_RDONLY | O_CLOEXEC) : -1;
+}
+
 // Reads a whole file. NULL and errno if that fails.
 static void *read_file(const char *path, size_t *size)
 {

@@ -89,6 +89,10 @@ char *program_find(const char *name);
 // The program's file of a running task; to be freed. ENOENT, ESRCH.
 char *program_of_task(uint32_t task);
 
+// Opens what a task runs, if its file is, or was, at this path: a descriptor,
+// or -1.
+int program_open_running(uint32_t task, const char *path);
+
 // The bytes of a program's file; of "[vdso]", the kernel's shared object; of
 // "[kernel]", the kernel's symbols as nm prints them. To be freed; NULL: errno.
 void *program_read(const char *path, size_t *size);

@@ -31,6 +31,8 @@ void child_start(struct child *c, char **command)
 {
     int go[2], status[2];
 
+    *c = (struct child){ 0 };
+
     c->path = program_find(command[0]);
     if (c->path == NULL)
         fail(errno == EACCES ? CANNOT_RUN : NOT_FOUND, "%s: %s", command[0],
@@ -58,6 +60,10 @@ void child_start(struct child *c, char **command)
 void child_go(struct child *c)
 {
     (void)!write(c->go_fd, "", 1);
+    // The program has no such descriptor any more.
+    while (read(c->status_fd, &c->error, sizeof(c->error)) < 0 &&
+           errno == EINTR)
+        ;
 }
 
 static int exit_status(pid_t child)
@@ -73,9 +79,9 @@ static int exit_status(pid_t child)
 
 int child_end(struct child *c)
 {
-    int error = 0, status = exit_status(c->pid);
+    int status = exit_status(c->pid), error = c->error;
 
-    if (read(c->status_fd, &error, sizeof(error)) == sizeof(error))
+    if (error != 0)
         fail(CANNOT_RUN, "%s: %s", c->path,
              error == ENOEXEC ? "this is not a program for this machine"
                               : strerror(error));

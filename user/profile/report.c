@@ -21,10 +21,10 @@ void row_name(char *out, size_t size, const struct view_row *row, void *arg)
         snprintf(out, size, "%s %u", keys[by], row->key);
         return;
     }
-    int n =
-        row->name != NULL
-            ? snprintf(out, size, "%.*s", (int)row->name_size, row->name)
-            : snprintf(out, size, "%s", row->address == 0 ? "[unknown]" : "");
+    int n = row->name != NULL
+                ? snprintf(out, size, "%.*s", (int)row->name_size, row->name)
+            : row->address == 0 ? snprintf(out, size, "[unknown]")
+                                : snprintf(out, size, "0x%x", row->address);
     // The program itself needs no name.
     bool other = image != NULL && row->image != IMAGE_UNKNOWN &&
                  (r->result->program == NULL ||

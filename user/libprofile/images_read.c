@@ -1,0 +1,188 @@
+// Reading an image: its symbols, call frame information and code.
+#include "images.h"
+
+#include "lib/chain.h"
+#include "lib/elf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *load_symbols(struct image *m, size_t size)
+{
+    static const char *const why[] = {
+        [SYMBOLS_STRIPPED] = "it has no symbols (was it stripped?)",
+        [SYMBOLS_CORRUPT] = "its symbol table is corrupt",
+        [SYMBOLS_FOREIGN] = "it is not an ELF program for i386",
+    };
+    uint32_t room = symbols_room(m->bytes, size);
+    m->symbol_table = calloc(room + 1, sizeof(struct symbol));
+    if (m->symbol_table == NULL)
+        return "there is not enough memory for its symbols";
+    enum symbols_status status =
+        symbols_read(&m->symbols, m->bytes, size, m->symbol_table, room);
+    m->stripped = status == SYMBOLS_STRIPPED;
+    return status == SYMBOLS_OK ? NULL : why[status];
+}
+
+// Where there is no memory for them callers are found by frame pointers alone.
+static void load_frames(struct image *m, uint32_t number, size_t size)
+{
+    struct cfi_program *f = &m->frames;
+    uint32_t sections = cfi_sections(m->bytes, size, f->sections), room = 0;
+    for (uint32_t s = 0; s < sections; s++)
+        room += cfi_entries(&f->sections[s], s, NULL, 0);
+    struct cfi_entry *entries = calloc(room + 1, sizeof(*entries));
+    if (entries == NULL)
+        return;
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < sections; s++)
+        count += cfi_entries(&f->sections[s], s, entries + count, room - count);
+    m->frame_table = entries;
+    f->entries = entries;
+    f->count = cfi_sort(entries, count);
+    f->id = number + 1; // an image has its number for good
+}
+
+static void find_code(struct image *m, size_t size)
+{
+    struct elf_header h;
+    struct elf_segment s;
+    if (size < sizeof(h))
+        return;
+    memcpy(&h, m->bytes, sizeof(h));
+    if (memcmp(h.ident, ELF_MAGIC, 4) != 0)
+        return;
+    m->entry = h.entry;
+    for (uint32_t i = 0; i < h.phnum && m->code_size == 0; i++) {
+        uint64_t at = h.phoff + (uint64_t)i * sizeof(s);
+        if (at + sizeof(s) > size)
+            return;
+        memcpy(&s, (const char *)m->bytes + at, sizeof(s));
+        if (s.type != ELF_PT_LOAD || !(s.flags & ELF_PF_X) || s.offset > size ||
+            s.filesz > size - s.offset)
+            continue;
+        m->code = (const uint8_t *)m->bytes + s.offset;
+        m->code_address = s.vaddr;
+        m->code_size = s.filesz;
+    }
+}
+
+// What the marks in a chain are called.
+static void make_marks(struct image *m)
+{
+    static const struct symbol marks[] = {
+#define MARK(mark, text) \
+    { mark - 1, mark, text, sizeof(text) - 1, SYMBOL_NONE, 0 }
+        MARK(CHAIN_DEEP, "[deeper than 127 frames]"),
+        MARK(CHAIN_UNREADABLE, "[stack not readable]"),
+        MARK(CHAIN_BROKEN, "[callers not found]"),
+    };
+    m->symbols = (struct symbols){ marks, sizeof(marks) / sizeof(marks[0]) };
+    m->problem = NULL;
+}
+
+// Whether the file that was read has another build id than what ran.
+static bool was_replaced(const struct image *m, size_t size)
+{
+    struct mapping now;
+    return m->build_id_size > 0 && mapping_find(&now, m->bytes, size) &&
+           !mapping_has_id(&now, m->build_id, m->build_id_size);
+}
+
+// What was held is what ran. Else the file at the path is, if it has its build
+// id. (A finder looks by itself.)
+static void read_file(struct images *i, struct image *m, size_t *size)
+{
+    char path[IMAGES_HELD_PATH];
+    m->problem = "its file cannot be read";
+    if (i->find != NULL) {
+        m->bytes = i->find(i->find_arg, m, size, &m->problem);
+        return;
+    }
+    m->bytes = i->read(images_held_path(m, path), size);
+    if (m->bytes == NULL || m->held >= 0 || !was_replaced(m, *size))
+        return;
+    m->problem = "another file has taken its place (the build id differs)";
+    free(m->bytes);
+    m->bytes = NULL;
+}
+
+// What lies beside another file than the one that ran is not about that.
+static bool is_in_place(const struct image *m)
+{
+    char path[IMAGES_HELD_PATH];
+    struct stat ran, there;
+    return m->held < 0 || stat(m->path, &there) < 0 ||
+           (stat(images_held_path(m, path), &ran) == 0 &&
+            ran.st_dev == there.st_dev && ran.st_ino == there.st_ino);
+}
+
+// What `nm` has printed of the file, PATH.sym.
+static void read_beside(const struct images *i, struct image *m)
+{
+    char *beside = malloc(strlen(m->path) + sizeof(".sym"));
+    struct image text = { 0 };
+    size_t size = 0;
+    if (beside != NULL)
+        text.bytes = i->read(strcat(strcpy(beside, m->path), ".sym"), &size);
+    free(beside);
+    if (text.bytes == NULL || load_symbols(&text, size) != NULL) {
+        images_unload(&text);
+        return;
+    }
+    // Names lie in the text; the frames in the file.
+    free(m->symbol_table);
+    m->text = text.bytes;
+    m->symbols = text.symbols;
+    m->symbol_table = text.symbol_table;
+    m->problem = NULL;
+}
+
+// The map that a program with a compiler of its own writes for profilers.
+static void read_jit(const struct images *i, struct image *m)
+{
+    char path[40];
+    size_t size;
+    m->problem = NULL; // addresses are what is known of it
+    snprintf(path, sizeof(path), "/tmp/perf-%u.map", m->jit_task);
+    m->bytes = i->read(path, &size);
+    if (m->bytes == NULL)
+        return;
+    uint32_t room = symbols_room_of_map(m->bytes, size);
+    m->symbol_table = calloc(room + 1, sizeof(struct symbol));
+    if (m->symbol_table == NULL)
+        return;
+    symbols_read_map(&m->symbols, m->bytes, size, m->symbol_table, room);
+    snprintf(path, sizeof(path), "[JIT] task %u", m->jit_task);
+    char *name = strdup(path);
+    if (name == NULL)
+        return;
+    free(m->path);
+    m->path = name;
+}
+
+void images_read(struct images *i, struct image *m)
+{
+    size_t size = 0;
+    m->loaded = true;
+    if (m == &i->list[IMAGE_CUT]) {
+        make_marks(m);
+        return;
+    }
+    if (m->jit_task != 0) {
+        read_jit(i, m);
+        return;
+    }
+    read_file(i, m, &size);
+    bool in_place = is_in_place(m);
+    if (m->bytes != NULL) {
+        m->problem = load_symbols(m, size);
+        load_frames(m, (uint32_t)(m - i->list), size);
+        find_code(m, size);
+    }
+    if (m->problem != NULL && i->find == NULL && in_place)
+        read_beside(i, m);
+    images_let_go(i, m);
+}
