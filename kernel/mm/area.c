@@ -1,7 +1,10 @@
-// The sorted list of areas: finding, placing, splitting and joining them.
+// The areas of a space: finding, placing, splitting and joining them.
 //
-// A program has a handful to two hundred areas, and looks for the same ones
-// again and again: a list with a hint to the last one found is enough.
+// They are a sorted list. A program has a handful to fifty, and looks for the
+// same ones again and again: the list, with a hint to the last one found, is
+// enough. Where there are more, a balanced tree lies over it. Each of its nodes
+// keeps the longest gap below an area of its subtree, so that a free place is
+// found in as many steps as an area. It stays until the last area goes.
 
 #include "kernel/mm/area.h"
 
@@ -10,11 +13,19 @@
 #include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 
+// Up to here, walking the list is cheaper than keeping a tree.
+#define LISTED_AREAS 64u
+
 SLAB_CACHE(area_cache, struct area);
 
-static struct area *area_of(struct list *node)
+static struct area *area_of(const struct list *node)
 {
     return list_entry(node, struct area, node);
+}
+
+static struct area *in_tree(struct tree_node *n)
+{
+    return n ? container_of(n, struct area, tree_node) : NULL;
 }
 
 struct area *area_next(const struct aspace *as, const struct area *a)
@@ -27,9 +38,8 @@ static struct area *area_prev(const struct aspace *as, const struct area *a)
     return a->node.prev == &as->areas ? NULL : area_of(a->node.prev);
 }
 
-struct area *area_above(struct aspace *as, u32 addr)
+static struct area *search_list(const struct aspace *as, u32 addr)
 {
-    mutex_assert_held(&as->lock);
     struct area *a = as->hint, *prev;
     if (!a) {
         if (list_empty(&as->areas))
@@ -43,6 +53,30 @@ struct area *area_above(struct aspace *as, u32 addr)
         while (a && a->end <= addr)
             a = area_next(as, a);
     }
+    return a;
+}
+
+static struct area *search_tree(const struct aspace *as, u32 addr)
+{
+    struct area *found = NULL, *a = in_tree(as->area_tree.root);
+    while (a) {
+        bool above = a->end > addr;
+        if (above)
+            found = a;
+        if (above && a->start <= addr)
+            break;
+        a = in_tree(a->tree_node.child[above ? TREE_LEFT : TREE_RIGHT]);
+    }
+    return found;
+}
+
+struct area *area_above(struct aspace *as, u32 addr)
+{
+    mutex_assert_held(&as->lock);
+    struct area *a = as->hint;
+    if (a && a->start <= addr && addr < a->end)
+        return a;
+    a = as->area_tree.root ? search_tree(as, addr) : search_list(as, addr);
     if (a)
         as->hint = a;
     return a;
@@ -77,40 +111,91 @@ bool area_range_full(struct aspace *as, u32 start, u32 end)
     return a != NULL;
 }
 
+// --- free places ------------------------------------------------------------
+
+static u32 longest_gap(struct tree_node *n)
+{
+    return n ? in_tree(n)->longest_gap : 0;
+}
+
+bool area_summarize(struct tree_node *n)
+{
+    struct area *a = in_tree(n);
+    u32 old = a->longest_gap, longest = a->gap;
+    longest = MAX(longest, longest_gap(n->child[TREE_LEFT]));
+    longest = MAX(longest, longest_gap(n->child[TREE_RIGHT]));
+    a->longest_gap = longest;
+    return longest != old;
+}
+
+// The end of the gap below an area: a stack's guard is not free.
+static u32 gap_end(const struct area *a)
+{
+    return a->flags & AREA_STACK ? a->start - MIN(a->start, STACK_GUARD)
+                                 : a->start;
+}
+
+static void measure_gap(const struct aspace *as, struct area *a)
+{
+    const struct area *prev = area_prev(as, a);
+    u32 start = prev ? prev->end : MMAP_MIN, end = gap_end(a);
+    a->gap = end > start ? end - start : 0;
+}
+
+// The gap below `above` (NULL: the top of all) is not what it was.
+static void gap_changed(struct aspace *as, struct area *above)
+{
+    if (!above || !as->area_tree.root)
+        return;
+    measure_gap(as, above);
+    tree_changed(&as->area_tree, &above->tree_node);
+}
+
+// The highest place for `length` bytes in the gaps of a subtree, below
+// `ceiling`. 0: none. A gap that is long enough may still reach above the
+// ceiling; only one gap does so in part, so only one way down is in vain.
+static u32 highest_place(struct tree_node *n, u32 length, u32 ceiling)
+{
+    for (; longest_gap(n) >= length; n = n->child[TREE_LEFT]) {
+        struct area *a = in_tree(n);
+        u32 end = gap_end(a), start = end - a->gap, place = 0;
+        if (a->end < ceiling)
+            place = highest_place(n->child[TREE_RIGHT], length, ceiling);
+        if (place)
+            return place;
+        end = MIN(end, ceiling);
+        if (a->gap >= length && start < end && end - start >= length)
+            return end - length;
+    }
+    return 0;
+}
+
 u32 area_mmap_top(const struct aspace *as)
 {
     u32 room = MIN(MAX(as->stack_limit, STACK_ROOM), STACK_ROOM_MAX);
     return USER_END - ALIGN_UP(room, PAGE_SIZE) - STACK_GUARD;
 }
 
-// Searches downwards, from where the last search for so much or less has ended.
 u32 area_find_gap(struct aspace *as, u32 length)
 {
     mutex_assert_held(&as->lock);
+    // First the gap above all areas, which is no node's.
     u32 ceiling = area_mmap_top(as);
-    struct list *node = as->areas.prev;
-    if (length >= as->gap_length && as->gap_floor < ceiling) {
-        ceiling = as->gap_floor;
-        struct area *above = area_above(as, ceiling);
-        if (above)
-            node = &above->node;
-    }
+    const struct list *node = as->areas.prev;
     for (;; node = node->prev) {
         bool bottom = node == &as->areas;
         u32 floor = bottom ? MMAP_MIN : area_of(node)->end;
         if (floor < ceiling && ceiling - floor >= length)
-            break;
+            return ceiling - length;
         if (bottom)
             return 0;
-        u32 start = area_of(node)->start;
-        if (area_of(node)->flags & AREA_STACK)
-            start -= MIN(start, STACK_GUARD);
-        ceiling = MIN(ceiling, start);
+        if (as->area_tree.root)
+            return highest_place(as->area_tree.root, length, ceiling);
+        ceiling = MIN(ceiling, gap_end(area_of(node)));
     }
-    as->gap_floor = ceiling;
-    as->gap_length = length;
-    return ceiling - length;
 }
+
+// --- one area ---------------------------------------------------------------
 
 // What is written to the area goes to the file, also when that is closed.
 static bool writes_to_file(const struct area *a)
@@ -158,25 +243,76 @@ void areas_free(struct list *areas)
     }
 }
 
+// --- areas in their space ---------------------------------------------------
+
+static void put_into_tree(struct aspace *as, struct area *a, struct area *above)
+{
+    struct area *prev = area_prev(as, a);
+    measure_gap(as, a);
+    tree_insert(&as->area_tree, &a->tree_node, prev ? &prev->tree_node : NULL,
+                above ? &above->tree_node : NULL);
+    gap_changed(as, above);
+}
+
+static void put_below(struct aspace *as, struct area *a, struct area *above)
+{
+    list_push_back(above ? &above->node : &as->areas, &a->node);
+    as->area_count++;
+    if (as->area_tree.root) {
+        put_into_tree(as, a, above);
+    } else if (as->area_count > LISTED_AREAS) {
+        list_for_each(a, &as->areas, node)
+            put_into_tree(as, a, NULL);
+    }
+}
+
+static void take_out(struct aspace *as, struct area *a)
+{
+    struct area *next = area_next(as, a);
+    assert_checked(as->area_count);
+    list_remove(&a->node);
+    as->area_count--;
+    if (as->area_tree.root)
+        tree_remove(&as->area_tree, &a->tree_node);
+    gap_changed(as, next);
+}
+
 void area_insert(struct aspace *as, struct area *a)
 {
     mutex_assert_held(&as->lock);
     struct area *above = area_above(as, a->start);
     assert(!above || above->start >= a->end);
-    list_push_back(above ? &above->node : &as->areas, &a->node);
+    put_below(as, a, above);
     ADD_ONCE(as->virtual_pages, (a->end - a->start) / PAGE_SIZE);
     as->hint = a;
+}
+
+void area_append(struct aspace *as, struct area *a)
+{
+    assert(list_empty(&as->areas) || area_of(as->areas.prev)->end <= a->start);
+    put_below(as, a, NULL);
+}
+
+void area_grow(struct aspace *as, struct area *a, u32 start, u32 end)
+{
+    mutex_assert_held(&as->lock);
+    assert(start <= a->start && end >= a->end);
+    assert(area_range_free(as, start, a->start));
+    assert(area_range_free(as, a->end, end));
+    ADD_ONCE(as->virtual_pages,
+             (a->start - start + (end - a->end)) / PAGE_SIZE);
+    a->start = start;
+    a->end = end;
+    gap_changed(as, a);
+    gap_changed(as, area_next(as, a));
 }
 
 void area_remove(struct aspace *as, struct area *a, struct list *dead)
 {
     mutex_assert_held(&as->lock);
-    struct area *next = area_next(as, a);
     if (as->hint == a)
         as->hint = area_prev(as, a);
-    if (a->end > as->gap_floor) // a longer gap, up to the next one
-        as->gap_floor = next ? next->start : USER_END;
-    list_remove(&a->node);
+    take_out(as, a);
     list_push_back(dead, &a->node);
     WRITE_ONCE(as->virtual_peak, aspace_peak_virtual(as));
     ADD_ONCE(as->virtual_pages, -((a->end - a->start) / PAGE_SIZE));
@@ -203,7 +339,8 @@ int area_split(struct aspace *as, u32 addr)
     // What is left of a stack below an unmapped or changed part is no stack.
     if (a->flags & AREA_STACK)
         upper->flags &= ~AREA_STACK;
-    list_push_front(&a->node, &upper->node);
+    struct area *above = area_next(as, a);
+    put_below(as, upper, above);
     return 0;
 }
 
@@ -224,7 +361,7 @@ static void join(struct aspace *as, struct area *a, struct area *b)
     mutex_assert_held(&as->lock);
     assert(a->end == b->start);
     a->end = b->end;
-    list_remove(&b->node);
+    take_out(as, b);
     if (as->hint == b)
         as->hint = a;
     area_free(b);

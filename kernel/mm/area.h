@@ -21,6 +21,8 @@ bool area_range_free(struct aspace *as, u32 start, u32 end);
 bool area_range_full(struct aspace *as, u32 start, u32 end);
 // The highest free place for `length` bytes, 0 when there is none.
 u32 area_find_gap(struct aspace *as, u32 length);
+// What the tree of areas keeps (lib/tree.h): the longest gap of a subtree.
+bool area_summarize(struct tree_node *n);
 // Where mappings end and the room of the stack begins.
 u32 area_mmap_top(const struct aspace *as);
 
@@ -32,6 +34,11 @@ struct area *area_create(const struct area *like);
 void area_free(struct area *a); // drops the references; may sleep
 void areas_free(struct list *areas);
 void area_insert(struct aspace *as, struct area *a);
+// Above all others, into a space that no other thread knows yet. The caller
+// counts its pages.
+void area_append(struct aspace *as, struct area *a);
+// Adds the free pages at its start or end.
+void area_grow(struct aspace *as, struct area *a, u32 start, u32 end);
 // Takes it out of the space, onto `dead`, for areas_free after the unlock.
 void area_remove(struct aspace *as, struct area *a, struct list *dead);
 // Makes `addr` a boundary between areas. -ENOMEM.

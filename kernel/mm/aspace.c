@@ -19,7 +19,7 @@ int aspace_create(struct aspace **out)
     if (!as)
         return -ENOMEM;
     *as = (struct aspace){ .refs = 1,
-                           .gap_floor = USER_END,
+                           .area_tree = { .summarize = area_summarize },
                            .stack_limit = STACK_LIMIT_DEFAULT };
     mutex_init(&as->lock, "address space");
     list_init(&as->areas);
@@ -90,7 +90,7 @@ static int copy_area(struct aspace *src, struct aspace *dst, struct area *a,
     struct area *copy = area_create(a);
     if (!copy)
         return -ENOMEM;
-    list_push_back(&dst->areas, &copy->node);
+    area_append(dst, copy);
     bool kernels = a->shared && a->flags & AREA_NO_WRITE;
     if (a->flags & AREA_SHARED && !kernels)
         return 0;

@@ -8,6 +8,7 @@
 
 #include "arch/mmu.h"
 #include "kernel/sync/mutex.h"
+#include "lib/tree.h"
 
 struct vnode;
 
@@ -18,8 +19,11 @@ struct vnode;
 
 struct area {
     struct list node;
-    u32 start, end; // page-aligned, end exclusive
-    u32 prot;       // PROT_R|W|X
+    struct tree_node tree_node;
+    u32 gap;         // in the tree: free bytes below it,
+    u32 longest_gap; // and the most of them in its subtree
+    u32 start, end;  // page-aligned, end exclusive
+    u32 prot;        // PROT_R|W|X
     u32 flags;
     struct vnode *vnode;         // NULL: anonymous; else a reference
     u64 offset;                  // in the vnode of `start`, page-aligned
@@ -29,10 +33,10 @@ struct area {
 struct aspace {
     u32 refs; // tasks that use it; atomic
     struct mutex lock;
-    struct list areas; // sorted by address
-    struct area *hint; // last found
-    // Above gap_floor every gap between areas is shorter than gap_length.
-    u32 gap_floor, gap_length;
+    struct list areas;     // sorted by address
+    struct area *hint;     // last found
+    struct tree area_tree; // over the list, when there are many
+    u32 area_count;
     struct pagetable pt;
     u32 cpus; // bit mask: may have it in their TLB; atomic
     u32 brk_start, brk;

@@ -169,8 +169,7 @@ static struct area *grow_stack(struct aspace *as, u32 va)
         return NULL;
     if (!area_range_free(as, va - STACK_GUARD, a->start))
         return NULL;
-    ADD_ONCE(as->virtual_pages, (a->start - va) / PAGE_SIZE);
-    a->start = va;
+    area_grow(as, a, va, a->end);
     return a;
 }
 

@@ -99,8 +99,7 @@ static bool grow_in_place(struct aspace *as, struct area *a,
     if (a->end != end || r->new_len > USER_END - r->old ||
         !area_range_free(as, end, new_end))
         return false;
-    ADD_ONCE(as->virtual_pages, (new_end - end) / PAGE_SIZE);
-    a->end = new_end;
+    area_grow(as, a, a->start, new_end);
     area_merge(as, a);
     return true;
 }

@@ -126,11 +126,41 @@ KERNEL_TEST(mm_placement_is_top_down_and_apart)
     aspace_unref(as);
 }
 
-// What the search remembers does not change what it finds.
-KERNEL_TEST(mm_placement_remembers_rightly)
+// The highest place, by a look at each gap.
+static u32 highest_gap(struct aspace *as, u32 length)
+{
+    u32 floor = MMAP_MIN, ceiling = area_mmap_top(as), found = 0;
+    struct area *a;
+    list_for_each(a, &as->areas, node) {
+        u32 guard = a->flags & AREA_STACK ? STACK_GUARD : 0;
+        u32 end = MIN(a->start - guard, ceiling);
+        if (floor < end && end - floor >= length)
+            found = end - length;
+        floor = a->end;
+    }
+    if (floor < ceiling && ceiling - floor >= length)
+        found = ceiling - length;
+    return found;
+}
+
+static void check_tree(struct aspace *as)
+{
+    struct area *a;
+    list_for_each(a, &as->areas, node) {
+        expect(area_at(as, a->start) == a && area_at(as, a->end - 1) == a);
+        struct area *next = area_next(as, a);
+        expect(area_above(as, a->end) == next);
+    }
+}
+
+KERNEL_TEST(mm_placement_is_the_highest)
 {
     struct aspace *as = space();
     u32 at, last = 0;
+    // A stack in the way, and areas above where mappings end.
+    expect(!map_at(as, 0x90000000, 4, RW, AREA_STACK));
+    for (u32 i = 0; i < 20; i++)
+        expect(!map_at(as, area_mmap_top(as) + (3 * i - 4) * PG, 2, RW, 0));
     for (u32 i = 0; i < 2000; i++) {
         u32 length = (1 + test_random() % 9) * PG;
         if (test_random() % 3 == 0 && last) {
@@ -139,9 +169,9 @@ KERNEL_TEST(mm_placement_remembers_rightly)
             continue;
         }
         mutex_lock(&as->lock);
-        u32 found = area_find_gap(as, length);
-        as->gap_floor = USER_END;
-        expect(found == area_find_gap(as, length));
+        expect(area_find_gap(as, length) == highest_gap(as, length));
+        if (i % 64 == 0)
+            check_tree(as);
         mutex_unlock(&as->lock);
         length = (1 + test_random() % 9) * PG;
         u32 prot = test_random() & 1 ? RW : PROT_R;
