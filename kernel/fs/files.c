@@ -168,7 +168,6 @@ void files_unref(struct files *fs)
     if (__atomic_sub_fetch(&fs->refs, 1, __ATOMIC_ACQ_REL))
         return;
     close_marked(fs, fs->used);
-    locks_drop(NULL, fs); // one set while its file was being closed
     table_free(fs, fs->table);
     slab_free(&files_cache, fs);
 }
@@ -198,6 +197,15 @@ int fd_get(u32 fd, struct file **out)
     spin_unlock(&fs->lock);
     *out = f;
     return f ? 0 : -EBADF;
+}
+
+bool fd_is(u32 fd, const struct file *f)
+{
+    struct files *fs = current_task()->files;
+    spin_lock(&fs->lock);
+    bool same = fd < fs->capacity && fs->table[fd] == f;
+    spin_unlock(&fs->lock);
+    return same;
 }
 
 static u32 descriptor_limit(void)

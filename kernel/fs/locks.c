@@ -1,92 +1,139 @@
-// Advisory locks, kept in one list: there are few at a time.
+// Advisory locks: a list for each file that has been locked, made by the first
+// lock and freed with the vnode. Who never locks a file pays nothing for those
+// of other files.
 //
-// `locks_lock` (a mutex) guards the list; `locks_held` counts it, so that
-// closing files costs nothing while there are no locks. Each lock references
-// its vnode. `locks_freed` changes whenever something may have become free:
-// that is what waiters watch.
+// A list's mutex guards it; its generation changes whenever something may have
+// become free: that is what its waiters watch. A lock does not outlast the
+// owner's last descriptor of the file, so it needs no reference to the vnode.
+//
+// `waits_lock` (a mutex, taken with a list's held) guards the list of those
+// that wait for record locks: an owner that would wait, over others, for itself
+// gets -EDEADLK.
 #include "kernel/fs/locks.h"
 #include "kernel/init/log.h"
 
 #include "kernel/errno.h"
 #include "kernel/mm/heap.h"
 
+// Far more than programs make; a chain is followed with the mutex held.
+#define CHAIN_MAX 1000u
+
 struct file_lock {
     struct list node;
-    struct vnode *vnode;
     const void *owner;
     struct lock_range range;
 };
 
-SLAB_CACHE(lock_cache, struct file_lock);
-static struct mutex locks_lock = MUTEX_INIT(locks_lock, "file locks");
-static struct list locks = LIST_INIT(locks);
-static struct waitq locks_wait = WAITQ_INIT(locks_wait, "file lock");
-static u32 locks_held, locks_freed;
+struct file_locks {
+    struct mutex lock;
+    struct list held; // struct file_lock
+    struct waitq wait;
+    u32 generation;
+};
 
-static bool overlaps(const struct file_lock *l, const struct vnode *v,
-                     const struct lock_range *r)
+// An owner that waits until another has unlocked something: while the list's
+// generation is still the one that it saw.
+struct lock_wait {
+    struct list node;
+    const void *owner, *holder;
+    const struct file_locks *locks;
+    u32 generation;
+};
+
+SLAB_CACHE(lock_cache, struct file_lock);
+SLAB_CACHE(locks_cache, struct file_locks);
+static struct mutex waits_lock = MUTEX_INIT(waits_lock, "file lock waits");
+static struct list waits = LIST_INIT(waits);
+
+// NULL: the file has never had any.
+static struct file_locks *locks_of(struct vnode *v)
 {
-    return l->vnode == v && l->range.record == r->record &&
-           l->range.start <= r->end && r->start <= l->range.end;
+    return __atomic_load_n(&v->locks, __ATOMIC_ACQUIRE);
 }
 
-static struct file_lock *find_conflict(const struct vnode *v, const void *owner,
+static struct file_locks *locks_make(struct vnode *v)
+{
+    struct file_locks *fl = locks_of(v), *other = NULL;
+    if (fl)
+        return fl;
+    fl = slab_alloc(&locks_cache);
+    if (!fl)
+        return NULL;
+    *fl = (struct file_locks){ .generation = 0 };
+    mutex_init(&fl->lock, "file locks");
+    waitq_init(&fl->wait, "file lock");
+    list_init(&fl->held);
+    if (__atomic_compare_exchange_n(&v->locks, &other, fl, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return fl;
+    slab_free(&locks_cache, fl);
+    return other;
+}
+
+void locks_free(struct file_locks *fl)
+{
+    assert(list_empty(&fl->held) && waitq_empty(&fl->wait));
+    slab_free(&locks_cache, fl);
+}
+
+static bool overlaps(const struct file_lock *l, const struct lock_range *r)
+{
+    return l->range.record == r->record && l->range.start <= r->end &&
+           r->start <= l->range.end;
+}
+
+static struct file_lock *find_conflict(const struct file_locks *fl,
+                                       const void *owner,
                                        const struct lock_range *r)
 {
-    mutex_assert_held(&locks_lock);
+    mutex_assert_held(&fl->lock);
     struct file_lock *l;
-    list_for_each(l, &locks, node) {
-        if (overlaps(l, v, r) && l->owner != owner &&
+    list_for_each(l, &fl->held, node) {
+        if (overlaps(l, r) && l->owner != owner &&
             (l->range.type == LOCK_WRITE || r->type == LOCK_WRITE))
             return l;
     }
     return NULL;
 }
 
-static void add(struct file_lock *l, struct vnode *v, const void *owner,
+static void add(struct file_locks *fl, struct file_lock *l, const void *owner,
                 const struct lock_range *r)
 {
-    mutex_assert_held(&locks_lock);
-    vnode_ref(v);
-    l->vnode = v;
+    mutex_assert_held(&fl->lock);
     l->owner = owner;
     l->range = *r;
-    list_push_back(&locks, &l->node);
-    ADD_ONCE(locks_held, 1);
+    list_push_back(&fl->held, &l->node);
 }
 
 static void remove(struct file_lock *l)
 {
-    mutex_assert_held(&locks_lock);
     list_remove(&l->node);
-    ADD_ONCE(locks_held, -1u);
-    vnode_unref(l->vnode);
     slab_free(&lock_cache, l);
 }
 
-static void wake_waiters(void)
+static void wake_waiters(struct file_locks *fl)
 {
-    mutex_assert_held(&locks_lock);
-    WRITE_ONCE(locks_freed, locks_freed + 1);
-    waitq_wake_all(&locks_wait);
+    mutex_assert_held(&fl->lock);
+    WRITE_ONCE(fl->generation, fl->generation + 1);
+    waitq_wake_all(&fl->wait);
 }
 
 // Takes the range out of the owner's locks. The one lock that may have to be
 // split takes *spare.
-static void cut_out(struct vnode *v, const void *owner,
+static void cut_out(struct file_locks *fl, const void *owner,
                     const struct lock_range *r, struct file_lock **spare)
 {
-    mutex_assert_held(&locks_lock);
+    mutex_assert_held(&fl->lock);
     struct file_lock *l, *next;
-    list_for_each_safe(l, next, &locks, node) {
-        if (!overlaps(l, v, r) || l->owner != owner)
+    list_for_each_safe(l, next, &fl->held, node) {
+        if (!overlaps(l, r) || l->owner != owner)
             continue;
         bool left = l->range.start < r->start;
         bool right = l->range.end > r->end;
         if (left && right) {
             struct lock_range rest = l->range;
             rest.start = r->end + 1;
-            add(*spare, v, owner, &rest);
+            add(fl, *spare, owner, &rest);
             *spare = NULL;
         }
         if (left)
@@ -98,44 +145,104 @@ static void cut_out(struct vnode *v, const void *owner,
     }
 }
 
-// Under locks_lock, which it drops while it waits.
-static int wait_until_free(struct vnode *v, const void *owner,
+// --- waiting ----------------------------------------------------------------
+
+// A wait that is over is none, also when its thread has not run since.
+static const struct lock_wait *wait_of(const void *owner)
+{
+    mutex_assert_held(&waits_lock);
+    const struct lock_wait *w;
+    list_for_each(w, &waits, node) {
+        if (w->owner == owner &&
+            READ_ONCE(w->locks->generation) == w->generation)
+            return w;
+    }
+    return NULL;
+}
+
+// Follows who waits for whom from the holder on. The waits make no circle, for
+// each was refused that would have closed one; but an owner's threads may wait
+// several at a time, of which one is followed: so the steps are bounded.
+static int wait_begin(struct lock_wait *w)
+{
+    u32 steps = 0;
+    int err = 0;
+    mutex_lock(&waits_lock);
+    const struct lock_wait *next = wait_of(w->holder);
+    while (next && !err && steps++ < CHAIN_MAX) {
+        if (next->holder == w->owner)
+            err = -EDEADLK;
+        next = wait_of(next->holder);
+    }
+    if (!err)
+        list_push_back(&waits, &w->node);
+    mutex_unlock(&waits_lock);
+    return err;
+}
+
+static void wait_end(struct lock_wait *w)
+{
+    mutex_lock(&waits_lock);
+    list_remove(&w->node);
+    mutex_unlock(&waits_lock);
+}
+
+// Until something was unlocked. Drops the list's mutex while it sleeps.
+static int wait_for(struct file_locks *fl, const struct lock_range *r,
+                    const void *owner, const void *holder)
+{
+    mutex_assert_held(&fl->lock);
+    struct lock_wait w = { .owner = owner,
+                           .holder = holder,
+                           .locks = fl,
+                           .generation = fl->generation };
+    int err = r->record ? wait_begin(&w) : 0;
+    if (err)
+        return err;
+    mutex_unlock(&fl->lock);
+    if (wait_event(&fl->wait, READ_ONCE(fl->generation) != w.generation,
+                   WAIT_INTERRUPTIBLE, WAIT_FOREVER))
+        err = -ERESTARTSYS;
+    if (r->record)
+        wait_end(&w);
+    mutex_lock(&fl->lock);
+    return err;
+}
+
+static int wait_until_free(struct file_locks *fl, const void *owner,
                            const struct lock_range *r, bool wait)
 {
-    mutex_assert_held(&locks_lock);
-    while (r->type != LOCK_NONE && find_conflict(v, owner, r)) {
-        if (!wait)
-            return -EAGAIN;
-        u32 before = locks_freed;
-        mutex_unlock(&locks_lock);
-        int err = wait_event(&locks_wait, READ_ONCE(locks_freed) != before,
-                             WAIT_INTERRUPTIBLE, WAIT_FOREVER);
-        mutex_lock(&locks_lock);
-        if (err)
-            return -ERESTARTSYS;
-    }
-    return 0;
+    mutex_assert_held(&fl->lock);
+    const struct file_lock *l;
+    int err = 0;
+    while (!err && r->type != LOCK_NONE && (l = find_conflict(fl, owner, r)))
+        err = wait ? wait_for(fl, r, owner, l->owner) : -EAGAIN;
+    return err;
 }
+
+// --- the calls --------------------------------------------------------------
 
 int locks_set(struct vnode *v, const void *owner, const struct lock_range *r,
               bool wait)
 {
     assert(v && owner);
+    struct file_locks *fl = locks_make(v);
     struct file_lock *new = slab_alloc(&lock_cache);
     struct file_lock *spare = slab_alloc(&lock_cache);
-    int err = new &&spare ? 0 : -ENOMEM;
-    mutex_lock(&locks_lock);
-    if (!err)
-        err = wait_until_free(v, owner, r, wait);
-    if (!err) {
-        cut_out(v, owner, r, &spare);
-        if (r->type != LOCK_NONE) {
-            add(new, v, owner, r);
-            new = NULL;
+    int err = -ENOMEM;
+    if (fl && new &&spare) {
+        mutex_lock(&fl->lock);
+        err = wait_until_free(fl, owner, r, wait);
+        if (!err) {
+            cut_out(fl, owner, r, &spare);
+            if (r->type != LOCK_NONE) {
+                add(fl, new, owner, r);
+                new = NULL;
+            }
+            wake_waiters(fl);
         }
-        wake_waiters();
+        mutex_unlock(&fl->lock);
     }
-    mutex_unlock(&locks_lock);
     if (new)
         slab_free(&lock_cache, new);
     if (spare)
@@ -145,30 +252,34 @@ int locks_set(struct vnode *v, const void *owner, const struct lock_range *r,
 
 void locks_test(struct vnode *v, const void *owner, struct lock_range *r)
 {
-    mutex_lock(&locks_lock);
-    struct file_lock *l = find_conflict(v, owner, r);
-    if (l)
-        *r = l->range;
-    else
+    struct file_locks *fl = locks_of(v);
+    const struct file_lock *l = NULL;
+    if (fl) {
+        mutex_lock(&fl->lock);
+        l = find_conflict(fl, owner, r);
+        if (l)
+            *r = l->range;
+        mutex_unlock(&fl->lock);
+    }
+    if (!l)
         r->type = LOCK_NONE;
-    mutex_unlock(&locks_lock);
 }
 
 void locks_drop(struct vnode *v, const void *owner)
 {
     struct file_lock *l, *next;
     bool dropped = false;
-    // The owner's own locks were counted before it came here.
-    if (likely(!READ_ONCE(locks_held)))
+    struct file_locks *fl = locks_of(v);
+    if (likely(!fl))
         return;
-    mutex_lock(&locks_lock);
-    list_for_each_safe(l, next, &locks, node) {
-        if (l->owner == owner && (!v || l->vnode == v)) {
+    mutex_lock(&fl->lock);
+    list_for_each_safe(l, next, &fl->held, node) {
+        if (l->owner == owner) {
             remove(l);
             dropped = true;
         }
     }
     if (dropped)
-        wake_waiters();
-    mutex_unlock(&locks_lock);
+        wake_waiters(fl);
+    mutex_unlock(&fl->lock);
 }

@@ -15,14 +15,17 @@ struct lock_range {
     u64 start, end; // both inclusive
 };
 
-// Locks, changes or (LOCK_NONE) unlocks a range of `v` for `owner`. `wait`:
-// sleeps until it is free (deadlocks are not looked for: a signal ends them).
-// 0, -EAGAIN, -ENOMEM, -ERESTARTSYS.
+// Locks, changes or (LOCK_NONE) unlocks a range of `v` for `owner`, who has the
+// file open and drops the locks when it is closed. `wait`: sleeps until it is
+// free. 0, -EAGAIN, -ENOMEM, -ERESTARTSYS, or -EDEADLK: the holder of a record
+// lock waits, perhaps over others, for one of the owner's.
 int locks_set(struct vnode *v, const void *owner, const struct lock_range *r,
               bool wait);
 // Replaces *r by a lock that keeps `owner` from having it, or sets its type to
 // LOCK_NONE.
 void locks_test(struct vnode *v, const void *owner, struct lock_range *r);
-// Drops an owner's locks on `v` (NULL: on anything). Costs nothing while nobody
-// holds locks.
+// Drops an owner's locks on `v`. Costs nothing if it has never had any.
 void locks_drop(struct vnode *v, const void *owner);
+// With the vnode: no locks are left.
+struct file_locks;
+void locks_free(struct file_locks *fl);

@@ -5,6 +5,7 @@
 #include "kernel/fs/vfs.h"
 
 #include "kernel/errno.h"
+#include "kernel/fs/locks.h"
 #include "kernel/fs/mount.h"
 #include "kernel/init/log.h"
 #include "kernel/time/wallclock.h"
@@ -21,7 +22,11 @@ void vnode_unref(struct vnode *v)
 {
     u32 before = __atomic_fetch_sub(&v->refs, 1, __ATOMIC_ACQ_REL);
     assert(before > 0);
-    if (before == 1 && v->ops->release)
+    if (before > 1)
+        return;
+    if (v->locks)
+        locks_free(v->locks);
+    if (v->ops->release)
         v->ops->release(v);
 }
 

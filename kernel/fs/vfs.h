@@ -14,6 +14,7 @@ struct file;
 struct frame;
 struct dirent_sink;
 struct poll_wait;
+struct file_locks;
 
 // Where a read or write finds its bytes: user memory or (kernel readers: exec,
 // initrd, tests) kernel memory.
@@ -95,7 +96,8 @@ struct vnode {
     const struct vnode_ops *ops;
     const struct file_ops *file_ops;
     void *data;
-    u32 pages; // frames that its data takes, for st_blocks
+    u32 pages;                // frames that its data takes, for st_blocks
+    struct file_locks *locks; // NULL: none yet; kernel/fs/locks.c
     s32 users; // so many write to it; below 0: so many programs are it; atomic
 };
 
@@ -199,7 +201,8 @@ int files_fork(struct files *from, struct files **out);
 void files_ref(struct files *f);
 void files_unref(struct files *f);
 void files_close_on_exec(struct files *f);
-int fd_get(u32 fd, struct file **out); // -EBADF
+int fd_get(u32 fd, struct file **out);    // -EBADF
+bool fd_is(u32 fd, const struct file *f); // still
 // Consumes the reference, also when it fails.
 int fd_install(struct file *f, bool cloexec, u32 from);
 u32 files_count(struct files *f);

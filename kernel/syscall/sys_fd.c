@@ -235,7 +235,20 @@ enum record_call { RECORD_GET, RECORD_SET, RECORD_SET_WAIT };
 _Static_assert(LOCK_READ == 0 && LOCK_WRITE == 1 && LOCK_NONE == 2,
                "F_RDLCK, F_WRLCK, F_UNLCK");
 
-static int record_lock(struct file *f, enum record_call call, u32 addr,
+// A descriptor that another thread has closed in the meantime has dropped the
+// locks before this one was set.
+static int set_record(u32 fd, struct file *f, const struct lock_range *r,
+                      bool wait)
+{
+    const struct files *owner = current_task()->files;
+    int err = locks_set(f->vnode, owner, r, wait);
+    if (err || r->type == LOCK_NONE || fd_is(fd, f))
+        return err;
+    locks_drop(f->vnode, owner);
+    return -EBADF;
+}
+
+static int record_lock(u32 fd, struct file *f, enum record_call call, u32 addr,
                        bool wide)
 {
     struct flock64 l;
@@ -247,14 +260,13 @@ static int record_lock(struct file *f, enum record_call call, u32 addr,
         err = range_of(f, &l, &r);
     if (err)
         return err;
-    struct files *owner = current_task()->files;
     if (call != RECORD_GET) {
         if ((r.type == LOCK_READ && !file_readable(f)) ||
             (r.type == LOCK_WRITE && !file_writable(f)))
             return -EBADF;
-        return locks_set(f->vnode, owner, &r, call == RECORD_SET_WAIT);
+        return set_record(fd, f, &r, call == RECORD_SET_WAIT);
     }
-    locks_test(f->vnode, owner, &r);
+    locks_test(f->vnode, current_task()->files, &r);
     l.type = (s16)r.type;
     if (r.type != LOCK_NONE) {
         l.whence = 0;
@@ -283,7 +295,7 @@ static int record_lock(struct file *f, enum record_call call, u32 addr,
 #define F_GETPIPE_SZ 1032
 #define FD_CLOEXEC 1u
 
-static int file_fcntl(struct file *f, u32 cmd, u32 arg)
+static int file_fcntl(u32 fd, struct file *f, u32 cmd, u32 arg)
 {
     const u32 settable = O_APPEND | O_NONBLOCK;
     switch (cmd) {
@@ -298,11 +310,13 @@ static int file_fcntl(struct file *f, u32 cmd, u32 arg)
     case F_GETLK:
     case F_SETLK:
     case F_SETLKW:
-        return record_lock(f, (enum record_call)(cmd - F_GETLK), arg, false);
+        return record_lock(fd, f, (enum record_call)(cmd - F_GETLK), arg,
+                           false);
     case F_GETLK64:
     case F_SETLK64:
     case F_SETLKW64:
-        return record_lock(f, (enum record_call)(cmd - F_GETLK64), arg, true);
+        return record_lock(fd, f, (enum record_call)(cmd - F_GETLK64), arg,
+                           true);
     case F_GETPIPE_SZ:
         return pipe_is(f) ? (int)PIPE_SIZE : -EBADF;
     case F_SETPIPE_SZ:
@@ -339,7 +353,7 @@ SYSCALL_HANDLER(fcntl64)
     err = fd_borrow(a, &r);
     if (err)
         return err;
-    s32 result = file_fcntl(r.file, b, c);
+    s32 result = file_fcntl(a, r.file, b, c);
     fd_return(&r);
     return result;
 }
