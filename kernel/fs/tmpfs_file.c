@@ -204,6 +204,7 @@ static int write_at(struct tmpfs_node *n, struct io *io, u64 start)
     spin_lock(&n->v.lock);
     n->v.size = MAX(n->v.size, start + done);
     n->v.mtime = n->v.ctime = now;
+    vnode_written(&n->v);
     spin_unlock(&n->v.lock);
     return (int)done;
 }
@@ -263,6 +264,7 @@ int tmpfs_truncate(struct vnode *v, u64 size)
     bool shrinks = size < v->size;
     v->size = size;
     v->mtime = v->ctime = now;
+    vnode_written(v);
     spin_unlock(&v->lock);
     // From here on no page fault makes pages beyond the new end.
     if (shrinks) {

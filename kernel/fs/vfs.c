@@ -8,6 +8,7 @@
 #include "kernel/fs/locks.h"
 #include "kernel/fs/mount.h"
 #include "kernel/init/log.h"
+#include "kernel/sched/task.h"
 #include "kernel/time/wallclock.h"
 #include "lib/string.h"
 
@@ -66,6 +67,25 @@ int vnode_begin_running(struct vnode *v)
 void vnode_end_running(struct vnode *v)
 {
     end_use(v, -1);
+}
+
+// Without the group's right to run it, S_ISGID meant mandatory locks once.
+void vnode_drop_set_id(struct vnode *v)
+{
+    spin_assert_held(&v->lock);
+    u32 mode = v->mode, dropped = S_ISUID;
+    if (mode & S_IXGRP)
+        dropped |= S_ISGID;
+    if (vnode_type(v) != S_IFDIR)
+        WRITE_ONCE(v->mode, mode & ~dropped);
+}
+
+void vnode_written(struct vnode *v)
+{
+    spin_assert_held(&v->lock);
+    if (unlikely(v->mode & (S_ISUID | S_ISGID)) &&
+        READ_ONCE(current_task()->euid))
+        vnode_drop_set_id(v);
 }
 
 u64 vnode_new_ino(void)

@@ -42,6 +42,9 @@ void io_init(struct io *io, struct iovec_k *single, u32 addr, size_t n,
 #define S_IFDIR 0040000u
 #define S_IFCHR 0020000u
 #define S_IFIFO 0010000u
+#define S_ISUID 04000u
+#define S_ISGID 02000u
+#define S_IXGRP 010u
 
 struct vnode_ops {
     // Directories; under namespace_lock. lookup: a referenced vnode in *out.
@@ -162,6 +165,11 @@ struct file {
 };
 
 extern struct mutex namespace_lock;
+
+// A file that gets another owner, or other contents from others than root, is
+// no longer to run with its owner's or group's rights. Under v->lock.
+void vnode_drop_set_id(struct vnode *v);
+void vnode_written(struct vnode *v); // by the current task
 
 void vnode_ref(struct vnode *v);
 void vnode_unref(struct vnode *v);

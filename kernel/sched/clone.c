@@ -12,15 +12,24 @@
 #define THREAD_FLAGS \
     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
 
+// Those that are obeyed, and those that ask for nothing here: there is no
+// ptrace, and neither System V semaphores nor I/O contexts are there to be
+// shared. Not so namespaces, and descriptors of tasks.
+#define FLAGS                                                             \
+    (CSIGNAL | THREAD_FLAGS | CLONE_PTRACE | CLONE_VFORK | CLONE_PARENT | \
+     CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |                 \
+     CLONE_CHILD_CLEARTID | CLONE_DETACHED | CLONE_UNTRACED |             \
+     CLONE_CHILD_SETTID | CLONE_IO)
+
 static int check_flags(u32 flags)
 {
-    if (flags & CLONE_NEWNS)
+    if (flags & ~FLAGS)
         return -EINVAL;
     // Linux: THREAD needs SIGHAND, SIGHAND needs VM. A task shares its signal
-    // handlers with nobody but its threads here.
+    // handlers and its directory with nobody but its threads here.
     if ((flags & CLONE_THREAD) && (flags & THREAD_FLAGS) != THREAD_FLAGS)
         return -EINVAL;
-    if ((flags & CLONE_SIGHAND) && !(flags & CLONE_THREAD))
+    if ((flags & (CLONE_SIGHAND | CLONE_FS)) && !(flags & CLONE_THREAD))
         return -EINVAL;
     return task_limits_check();
 }

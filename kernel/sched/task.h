@@ -157,7 +157,9 @@ void task_vfork_release(struct task *t);
 void task_stop_current(int sig);
 // SIGCONT: all threads go on. Any context.
 void task_continue(struct task *t);
-// wait4 and waitid. `pid` as wait4's; the child's id, 0 (WNOHANG) or -errno.
+// wait4 and waitid: for any child, that with this id, or any of this process
+// group. The child's id, 0 (WNOHANG) or -errno.
+enum wait_whom { WAIT_ANY, WAIT_TASK, WAIT_GROUP };
 struct wait_result {
     u32 id;
     int status;
@@ -169,7 +171,10 @@ struct wait_result {
 #define WEXITED 4u
 #define WCONTINUED 8u
 #define WNOWAIT 0x01000000u
-int task_wait(s32 pid, u32 options, struct wait_result *out);
+#define WALL 0x40000000u   // children with whatever exit signal
+#define WCLONE 0x80000000u // those with another than SIGCHLD; else only those
+int task_wait(enum wait_whom whom, u32 id, u32 options,
+              struct wait_result *out);
 
 void task_table_init(void);
 // Calls fn for every task with tasks_lock held.

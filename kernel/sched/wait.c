@@ -10,16 +10,16 @@
 #define CLD_STOPPED 5
 #define CLD_CONTINUED 6
 
-static bool matches(const struct task *child, s32 pid)
+static bool matches(const struct task *child, enum wait_whom whom, u32 id,
+                    u32 options)
 {
     spin_assert_held(&tasks_lock);
-    if (pid > 0)
-        return child->id == (u32)pid;
-    if (pid == 0)
-        return child->pgid == current_task()->pgid;
-    if (pid == -1)
-        return true;
-    return child->pgid == (u32)-pid;
+    bool other_signal = child->exit_signal != SIGCHLD;
+    if (!(options & WALL) && other_signal != !!(options & WCLONE))
+        return false;
+    if (whom == WAIT_TASK)
+        return child->id == id;
+    return whom == WAIT_ANY || child->pgid == id;
 }
 
 // Looks whether this child has something to report; takes the report.
@@ -65,13 +65,14 @@ static void reap(struct task *child, const struct wait_result *out)
 }
 
 // One look at all children: an id, 0 (nothing yet) or -ECHILD.
-static int look(s32 pid, u32 options, struct wait_result *out)
+static int look(enum wait_whom whom, u32 id, u32 options,
+                struct wait_result *out)
 {
     struct task *parent = current_task(), *child, *dead = NULL;
     int result = -ECHILD;
     u32 flags = spin_lock_irq(&tasks_lock);
     list_for_each(child, &parent->children, sibling) {
-        if (!matches(child, pid))
+        if (!matches(child, whom, id, options))
             continue;
         result = 0;
         if (!take_report(child, options, out))
@@ -91,14 +92,14 @@ static int look(s32 pid, u32 options, struct wait_result *out)
     return result;
 }
 
-int task_wait(s32 pid, u32 options, struct wait_result *out)
+int task_wait(enum wait_whom whom, u32 id, u32 options, struct wait_result *out)
 {
     *out = (struct wait_result){ 0 };
     int found = 0;
-    int err =
-        wait_event(&current_task()->child_wait,
-                   (found = look(pid, options, out)) || (options & WNOHANG),
-                   WAIT_INTERRUPTIBLE, WAIT_FOREVER);
+    int err = wait_event(&current_task()->child_wait,
+                         (found = look(whom, id, options, out)) ||
+                             (options & WNOHANG),
+                         WAIT_INTERRUPTIBLE, WAIT_FOREVER);
     return err == -EINTR ? -ERESTARTSYS : found;
 }
 

@@ -6,7 +6,7 @@
 
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
-#include "kernel/mm/aspace.h"
+#include "kernel/mm/area.h"
 #include "kernel/sched/task.h"
 
 #define BUCKETS 256u
@@ -48,22 +48,19 @@ static struct bucket *bucket_of(const struct key *k)
     return b;
 }
 
-struct area_search {
-    u32 addr;
-    struct key key;
-};
-
-static int find_shared(struct area *a, void *arg)
+// What shares the word with other spaces names it.
+static int make_shared_key(struct aspace *as, u32 addr, struct key *out)
 {
-    struct area_search *s = arg;
-    if (s->addr < a->start || s->addr >= a->end)
-        return 0;
-    if (a->flags & AREA_SHARED) {
-        s->key.object =
+    mutex_lock(&as->lock);
+    const struct area *a = area_at(as, addr);
+    int err = a && a->prot ? 0 : -EFAULT;
+    if (!err && a->flags & AREA_SHARED) {
+        out->object =
             a->vnode ? (const void *)a->vnode : (const void *)a->shared;
-        s->key.offset = s->addr - a->start + (u32)a->offset;
+        out->offset = addr - a->start + (u32)a->offset;
     }
-    return 1;
+    mutex_unlock(&as->lock);
+    return err;
 }
 
 static int make_key(u32 addr, bool private, struct key *out)
@@ -74,11 +71,8 @@ static int make_key(u32 addr, bool private, struct key *out)
         return -EFAULT;
     struct aspace *as = current_task()->aspace;
     assert_checked(as);
-    struct area_search s = { addr, { as, addr } };
-    if (!private)
-        aspace_for_each_area(as, find_shared, &s);
-    *out = s.key;
-    return 0;
+    *out = (struct key){ as, addr };
+    return private ? 0 : make_shared_key(as, addr, out);
 }
 
 static bool same(const struct key *a, const struct key *b)

@@ -18,6 +18,8 @@ static void apply(struct vnode *v, const struct change *c)
     spin_lock(&v->lock);
     if (c->mode)
         WRITE_ONCE(v->mode, (v->mode & S_IFMT) | (c->mode_bits & 07777));
+    if (c->owner)
+        vnode_drop_set_id(v);
     if (c->owner && c->uid != OWNER_UNCHANGED)
         v->uid = c->uid;
     if (c->owner && c->gid != OWNER_UNCHANGED)

@@ -76,10 +76,30 @@ SYSCALL_HANDLER(getcwd)
 
 // --- mounts -----------------------------------------------------------------
 
+#define MS_NOSUID 2u // no set-user-id bit is obeyed
+#define MS_SYNCHRONOUS 16u
 #define MS_REMOUNT 32u
-#define MS_BIND 4096u
-#define MS_MOVE 8192u
+#define MS_DIRSYNC 128u
+#define MS_NOATIME 1024u // reading changes no times
+#define MS_NODIRATIME 2048u
+#define MS_SILENT 32768u
 #define TYPE_MAX 32
+
+// What is so anyway. All else is refused: read-only mounts, bind mounts, ...
+#define MOUNT_FLAGS                                                      \
+    (MS_NOSUID | MS_SYNCHRONOUS | MS_REMOUNT | MS_DIRSYNC | MS_NOATIME | \
+     MS_NODIRATIME | MS_SILENT)
+#define MS_MGC_VAL 0xc0ed0000u // programs of the last century set it
+#define MS_MGC_MSK 0xffff0000u
+
+// File systems here have no options.
+static int check_options(u32 data)
+{
+    char first = 0;
+    if (data && copy_from_user(&first, data, 1))
+        return -EFAULT;
+    return first ? -EINVAL : 0;
+}
 
 static int mount_new(u32 type_addr, const char *path)
 {
@@ -97,14 +117,18 @@ static int mount_new(u32 type_addr, const char *path)
     return err;
 }
 
-// mount(source, target, type, flags, data): source and data mean nothing to the
+// mount(source, target, type, flags, data): the source means nothing to the
 // file systems here, and there are no options that a remount could change.
 SYSCALL_HANDLER(mount)
 {
     struct path_arg path;
-    if (d & (MS_BIND | MS_MOVE))
+    if ((d & MS_MGC_MSK) == MS_MGC_VAL)
+        d &= ~MS_MGC_MSK;
+    if (d & ~MOUNT_FLAGS)
         return -EINVAL;
-    int err = path_get(&path, b);
+    int err = check_options(e);
+    if (!err)
+        err = path_get(&path, b);
     if (err)
         return err;
     if (d & MS_REMOUNT) {

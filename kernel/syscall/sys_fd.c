@@ -294,6 +294,8 @@ static int record_lock(u32 fd, struct file *f, enum record_call call, u32 addr,
 #define F_SETPIPE_SZ 1031
 #define F_GETPIPE_SZ 1032
 #define FD_CLOEXEC 1u
+#define O_ASYNC 020000u  // no file sends SIGIO,
+#define O_DIRECT 040000u // and none has a cache to go around
 
 static int file_fcntl(u32 fd, struct file *f, u32 cmd, u32 arg)
 {
@@ -304,6 +306,8 @@ static int file_fcntl(u32 fd, struct file *f, u32 cmd, u32 arg)
     case F_SETFL:
         if (READ_ONCE(f->flags) & O_PATH)
             return -EBADF;
+        if (arg & ~READ_ONCE(f->flags) & (O_ASYNC | O_DIRECT))
+            return -EINVAL;
         WRITE_ONCE(f->flags,
                    (READ_ONCE(f->flags) & ~settable) | (arg & settable));
         return 0;

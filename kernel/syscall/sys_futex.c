@@ -50,6 +50,8 @@ static s32 do_futex(bool wide, u32 addr, u32 op_flags, u32 value, u32 timeout,
     bool private = op_flags & FUTEX_PRIVATE;
     u32 op = op_flags & ~(FUTEX_PRIVATE | FUTEX_CLOCK_REALTIME);
     u64 deadline;
+    if ((op_flags & FUTEX_CLOCK_REALTIME) && op != FUTEX_WAIT_BITSET)
+        return -ENOSYS;
     switch (op) {
     case FUTEX_WAIT:
         value3 = FUTEX_ANY;

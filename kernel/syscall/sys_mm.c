@@ -12,9 +12,23 @@
 #define MAP_TYPE 0x0fu
 #define MAP_FIXED 0x10u
 #define MAP_ANONYMOUS 0x20u
+#define MAP_GROWSDOWN 0x100u
+#define MAP_DENYWRITE 0x800u
+#define MAP_EXECUTABLE 0x1000u
+#define MAP_LOCKED 0x2000u
+#define MAP_NORESERVE 0x4000u
 #define MAP_POPULATE 0x8000u
+#define MAP_NONBLOCK 0x10000u
+#define MAP_STACK 0x20000u
 #define MAP_HUGETLB 0x40000u
 #define MAP_FIXED_NOREPLACE 0x100000u
+
+// What Linux ignores, or is so anyway: pages stay in memory.
+#define MAP_HINTS \
+    (MAP_DENYWRITE | MAP_EXECUTABLE | MAP_NORESERVE | MAP_NONBLOCK | MAP_STACK)
+#define MAP_VALIDATED                                                   \
+    (MAP_TYPE | MAP_FIXED | MAP_ANONYMOUS | MAP_LOCKED | MAP_POPULATE | \
+     MAP_HINTS)
 
 #define USER_PROT_READ 1u
 #define USER_PROT_WRITE 2u
@@ -31,7 +45,7 @@
 #define MADV_WILLNEED 3u
 #define MADV_DONTNEED 4u
 #define MADV_FREE 8u
-#define MADV_MERGEABLE 12u
+#define MADV_DONTDUMP 16u // nothing is dumped
 #define MADV_DODUMP 17u
 
 #define DEV_ZERO 0x105u // major 1, minor 5
@@ -66,7 +80,7 @@ static s32 map(const struct request *r, u32 area_flags, struct vnode *vn)
         map_flags |= MAP_AT_EXACTLY;
     if (r->flags & MAP_FIXED_NOREPLACE)
         map_flags |= MAP_NO_REPLACE;
-    if (r->flags & MAP_POPULATE)
+    if (r->flags & (MAP_POPULATE | MAP_LOCKED))
         map_flags |= MAP_POPULATE_NOW;
     int err =
         aspace_map(own_space(), r->addr, r->length, prot_from_user(r->prot),
@@ -98,11 +112,14 @@ static s32 map_file(const struct request *r, u32 area_flags,
 static s32 map_request(const struct request *r, u32 fd)
 {
     u32 type = r->flags & MAP_TYPE, area_flags = 0;
-    if (type == MAP_SHARED || type == MAP_SHARED_VALIDATE)
+    bool validate = type == MAP_SHARED_VALIDATE;
+    if (type == MAP_SHARED || (validate && !(r->flags & MAP_ANONYMOUS)))
         area_flags = AREA_SHARED;
     else if (type != MAP_PRIVATE)
         return -EINVAL;
-    if (!r->length || r->flags & MAP_HUGETLB)
+    if (validate && r->flags & ~MAP_VALIDATED)
+        return -EOPNOTSUPP;
+    if (!r->length || r->flags & (MAP_HUGETLB | MAP_GROWSDOWN))
         return -EINVAL;
     if (r->flags & MAP_ANONYMOUS)
         return map(r, area_flags, NULL);
@@ -190,8 +207,8 @@ SYSCALL_HANDLER(madvise)
         return -EINVAL;
     if (c == MADV_DONTNEED)
         return aspace_discard(own_space(), a, b);
-    bool hint = c <= MADV_WILLNEED || c == MADV_FREE ||
-                (c >= MADV_MERGEABLE && c <= MADV_DODUMP);
+    bool hint = c <= MADV_WILLNEED || c == MADV_FREE || c == MADV_DONTDUMP ||
+                c == MADV_DODUMP;
     return hint ? check_mapped(a, b) : -EINVAL;
 }
 

@@ -34,13 +34,16 @@ static int rusage_to_user(u32 addr, const struct task_figures *f)
 
 static s32 wait_common(s32 pid, u32 status, u32 options, u32 usage)
 {
-    // WNOHANG, WUNTRACED, WCONTINUED, __WNOTHREAD, __WCLONE, __WALL.
-    if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | 0xe0000000))
+    if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | WALL | WCLONE))
         return -EINVAL;
     if (pid == INT32_MIN) // no group has this number
         return -ESRCH;
     struct wait_result r;
-    int id = task_wait(pid, options | WEXITED, &r);
+    enum wait_whom whom = pid == -1 ? WAIT_ANY
+                          : pid > 0 ? WAIT_TASK
+                                    : WAIT_GROUP;
+    u32 group = pid ? (u32)-pid : READ_ONCE(current_task()->pgid);
+    int id = task_wait(whom, pid > 0 ? (u32)pid : group, options | WEXITED, &r);
     if (id <= 0)
         return id;
     if (status && user_store_u32(status, (u32)r.status))
@@ -66,20 +69,19 @@ SYSCALL_HANDLER(waitpid)
 
 SYSCALL_HANDLER(waitid)
 {
-    s32 pid;
-    if (a == P_ALL)
-        pid = -1;
-    else if (a == P_PID && (s32)b > 0)
-        pid = (s32)b;
-    else if (a == P_PGID && (s32)b >= 0)
-        pid = -(s32)b;
-    else
+    static const enum wait_whom whom[] = {
+        [P_ALL] = WAIT_ANY, [P_PID] = WAIT_TASK, [P_PGID] = WAIT_GROUP
+    };
+    if (a > P_PGID || (a == P_PID && !b) || (a != P_ALL && (s32)b < 0))
         return -EINVAL;
     if (!(d & (WEXITED | WUNTRACED | WCONTINUED)) ||
-        d & ~(WNOHANG | WUNTRACED | WEXITED | WCONTINUED | WNOWAIT))
+        d & ~(WNOHANG | WUNTRACED | WEXITED | WCONTINUED | WNOWAIT | WALL |
+              WCLONE))
         return -EINVAL;
     struct wait_result r;
-    int id = task_wait(pid, d, &r);
+    if (a == P_PGID && !b)
+        b = READ_ONCE(current_task()->pgid);
+    int id = task_wait(whom[a], b, d, &r);
     if (id < 0)
         return id;
     u32 info[32] = { 0 };
