@@ -2,7 +2,8 @@
 // threads want to run than there are CPUs: each tick is told of on the side of
 // the pause on which it was due, even if the one who pauses loses the CPU.
 //
-//     profile_books [ROUNDS [EDGE [random]]]     (100, any, fixed distances)
+//     profile_books [ROUNDS [EDGE [random]]]
+//                        (100 turns of the CPUs, any, fixed distances)
 //
 // EDGE is how many ticks of each CPU may be on the wrong side of a pause; where
 // the host says when a CPU runs that is any number. (A slice of the scheduler's
@@ -28,9 +29,9 @@ static int64_t missing(struct profile_session *s)
 
 int main(int argc, char *argv[])
 {
-    int rounds = argc > 1 ? atoi(argv[1]) : 100;
-    int edge = argc > 2 ? atoi(argv[2]) : INT_MAX;
     int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    int rounds = argc > 1 ? atoi(argv[1]) : 100 / cpus;
+    int edge = argc > 2 ? atoi(argv[2]) : INT_MAX;
     pid_t spinners[SPINNERS_MAX];
     bool random = argc > 3 && strcmp(argv[3], "random") == 0;
     struct sprofile_options o = { .rate_hz = RATE_HZ,

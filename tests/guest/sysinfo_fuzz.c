@@ -15,6 +15,7 @@
 #define BUFFER (4 * PAGE)
 #define PATHS_MAX 600
 #define ROUNDS 1500
+#define MOVING_ROUNDS 100
 #define CANARY 0x5a
 
 static uint32_t state;
@@ -173,7 +174,7 @@ static void moving_buffer(void)
                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     check(moving != MAP_FAILED);
     check(pthread_create(&thread, NULL, take_away, NULL) == 0);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < MOVING_ROUNDS; i++) {
         const char *path = big[random_below(4)];
         errno = 0;
         long n =

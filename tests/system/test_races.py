@@ -3,7 +3,7 @@ and the bugs that it must find. On one CPU the other side of a race is an interr
 or a thread that got its turn in between."""
 import pytest
 
-from checkers import (CPUS, PROGRAMS, SIDE_BY_SIDE, check_failed_allocations,
+from checkers import (PROGRAMS, SIDE_BY_SIDE, check_failed_allocations,
                       check_in_kernel, check_machine, check_plant,
                       check_program, results)
 from tiers import realtime
@@ -17,9 +17,8 @@ def of_programs():
     return results("races", SIDE_BY_SIDE)
 
 
-@CPUS
-def test_in_kernel(smp):
-    check_in_kernel("races", smp)
+def test_in_kernel():
+    check_in_kernel("races", SIDE_BY_SIDE)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
