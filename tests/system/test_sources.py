@@ -89,7 +89,7 @@ SIXTEEN = """
 sixteen() {
     p=
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
-        profile -F 20000 -g -t $1 --json >$i & p="$p $!"
+        profile -F 20000 -g -m 2 -t $1 --json >$i & p="$p $!"
     done
     until [ $(sysinfo system.profile.sessions | grep -c taking) = 16 ]; do
         sleep 0.01
