@@ -98,8 +98,10 @@ struct sprofile_info {
     // Ticks due on all CPUs while a target was running, or held up by a handler
     // on top of it: by the rate and the ledger's time. Where `random` is set
     // and the source counts its ticks: of as many as have come due until now
-    // the targets' share of that time; in a system session all of them. By
-    // period: 0, for nobody knows.
+    // the targets' share of that time; in a system session all of them. Of
+    // cycles that are counted, without the time that is not (a halted CPU's,
+    // the kernel's with :u). By period, and of other events (`period` is 0 when
+    // they follow a rate): 0, for nobody knows.
     uint64_t expected;
     uint64_t taken; // samples that hit a target
     uint64_t lost;  // taken, but no room in the ring

@@ -73,7 +73,7 @@ static void settle(struct session *s, const struct sample_source *samples_of)
 static u64 held_up_cycles(const struct session *s)
 {
     u64 sum = 0;
-    for (u32 i = 0; s->task && i < cpu_count; i++) {
+    for (u32 i = 0; s->task && s->when.kernel && i < cpu_count; i++) {
         struct ledger_sums all;
         if (s->source->nmi) {
             sum += ledger_read(&cpus[i], &cpus[i].ledger->vectors[VECTOR_NMI]);
@@ -81,6 +81,21 @@ static u64 held_up_cycles(const struct session *s)
         }
         ledger_sums(i, &all);
         sum += all.irq;
+    }
+    return sum;
+}
+
+// Of all CPUs, as far as ticks come due there.
+static u64 system_cycles(const struct session *s)
+{
+    u64 sum = 0;
+    for (u32 i = 0; i < cpu_count; i++) {
+        struct ledger_sums all;
+        ledger_sums(i, &all);
+        if (s->when.user)
+            sum += all.user;
+        if (s->when.kernel)
+            sum += all.elapsed - all.user - all.idle;
     }
     return sum;
 }
@@ -96,7 +111,9 @@ static void read_sums(struct session *s, struct session_sums *out)
         out->all += settled[i].time;
         out->ticks += settled[i].ticks;
     }
-    out->targets = s->task ? targets_cycles(s) : out->all;
+    out->targets = s->task        ? targets_cycles(s)
+                   : s->when.idle ? out->all
+                                  : system_cycles(s);
 }
 
 // To `sums` is added what has passed since `s->since`.
@@ -283,6 +300,16 @@ static void publish(struct session *s)
     spin_unlock_irq(&tasks_lock, flags);
 }
 
+// (Whatever pmc counts, at a rate that it knows, are cycles: pmc_source.c.)
+static struct session_when when_due(const struct session *s)
+{
+    struct pmu_event e = { .user = true, .kernel = true };
+    bool counts = s->source->counts;
+    if (counts && (!s->rate.period || pmu_event_parse(s->rate.event, &e)))
+        return (struct session_when){ 0 };
+    return (struct session_when){ e.user, e.kernel, !counts };
+}
+
 static int begin_locked(struct session *s, const struct sprofile_options *o)
 {
     mutex_assert_held(&sessions_lock);
@@ -299,6 +326,7 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
     if (err)
         return err;
     s->slot = (u32)slot;
+    s->when = when_due(s);
     s->wait_exec = s->paused = o->flags & SPROFILE_O_FROM_EXEC;
     for (u32 i = 0; i < cpu_count; i++)
         sample_init_cpu(&s->cpu[i], s->flags);

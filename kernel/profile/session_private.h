@@ -41,9 +41,15 @@ struct session_cpu {
     u64 charged_for;       // interrupts, when costs were divided; sessions_lock
 };
 
+// In which time ticks come due: all of it; of a counter of cycles, where it
+// counts, and never where a CPU is halted; of other events nobody knows.
+struct session_when {
+    bool user, kernel, idle;
+};
+
 // Of one moment, or of the time between two.
 struct session_sums {
-    u64 targets; // TSC cycles that they have had
+    u64 targets; // TSC cycles that they have had, when ticks come due
     u64 held_up; // ... of all CPUs, in handlers (expected.h)
     u64 all;     // ... of all CPUs
     u64 ticks;   // of all CPUs, where the source counts them
@@ -54,6 +60,7 @@ struct session {
     struct session *next; // in `sampled`
     const struct sample_source *source;
     struct sample_rate rate;
+    struct session_when when;
     u32 asked_hz, flags;
     const char *instead_of; // struct sprofile_info's
     struct task *task;      // referenced; NULL: system
@@ -112,7 +119,7 @@ void source_release(const struct sample_source *source);
 void targets_add(struct session *s);
 // No task is a target of `s` any more.
 void targets_clear(struct session *s);
-// TSC cycles that all targets, living and dead, have had.
+// TSC cycles that all targets, living and dead, have had, when ticks come due.
 u64 targets_cycles(struct session *s);
 
 // session.c, under sessions_lock.

@@ -70,24 +70,28 @@ void targets_clear(struct session *s)
 }
 
 struct sum {
-    u32 bit;
+    const struct session *session;
     u64 cycles;
 };
+
+static u64 cycles_of(const struct session *s, struct task *t)
+{
+    u64 user, kernel;
+    task_times_locked(t, &user, &kernel);
+    return (s->when.user ? user : 0) + (s->when.kernel ? kernel : 0);
+}
 
 static void add_cycles(struct task *t, void *arg)
 {
     struct sum *sum = arg;
-    u64 user, kernel;
-    if (!(t->sessions & sum->bit))
-        return;
-    task_times_locked(t, &user, &kernel);
-    sum->cycles += user + kernel;
+    if (t->sessions & 1u << sum->session->slot)
+        sum->cycles += cycles_of(sum->session, t);
 }
 
 u64 targets_cycles(struct session *s)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
-    struct sum sum = { 1u << s->slot, s->ended_cycles };
+    struct sum sum = { s, s->ended_cycles };
     if (s->flags & SPROFILE_O_CHILDREN)
         task_for_each_locked(add_cycles, &sum);
     else
@@ -193,9 +197,7 @@ static void target_ended(struct task *t, u32 slot)
     spin_assert_held(&tasks_lock);
     assert(slot < SESSIONS_MAX);
     struct session *s = slots[slot];
-    u64 user, kernel;
-    task_times_locked(t, &user, &kernel);
-    s->ended_cycles += user + kernel;
+    s->ended_cycles += cycles_of(s, t);
     ADD_ONCE(s->live, -1u);
     if (s->live)
         return;

@@ -117,6 +117,27 @@ static void by_period(void **state UNUSED)
     says("\"expected\": null,\n");
 }
 
+// Of events that follow a rate nobody knows either; of cycles it is known.
+static void events_at_a_rate(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { .event = "branches" };
+
+    strcpy(info.source, "pmc");
+    strcpy(info.event, "branches");
+    info.period = info.expected = 0;
+    print(&info, &asked, false);
+    says("Source:  pmc at 1000 Hz on 2 CPUs");
+    says("Samples: 80 taken, 0 lost");
+    print(&info, &asked, true);
+    says("\"expected\": null,\n");
+    strcpy(info.event, "cycles");
+    info.period = 2600000;
+    info.expected = 90;
+    print(&info, &asked, false);
+    says("Samples: 90 expected, 80 taken");
+}
+
 static void other_than_asked(void **state UNUSED)
 {
     struct sprofile_info info = plain();
@@ -187,9 +208,10 @@ static void chains_not_whole(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_well),  cmocka_unit_test(older_recording),
-        cmocka_unit_test(by_period), cmocka_unit_test(other_than_asked),
-        cmocka_unit_test(trouble),   cmocka_unit_test(chains_not_whole),
+        cmocka_unit_test(all_well),         cmocka_unit_test(older_recording),
+        cmocka_unit_test(by_period),        cmocka_unit_test(events_at_a_rate),
+        cmocka_unit_test(other_than_asked), cmocka_unit_test(trouble),
+        cmocka_unit_test(chains_not_whole),
     };
 
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -308,3 +308,87 @@ KERNEL_TEST(sessions_are_told_while_they_come_and_go)
     expect(now.begun == first.begun + SHORT_SESSIONS);
     expect(now.sessions == first.sessions);
 }
+
+// --- what is expected of a counter of cycles --------------------------------
+
+static int start_nothing(const struct sample_source *s UNUSED,
+                         struct sample_rate *rate)
+{
+    rate->period = strncmp(rate->event, "cycles", 6) ? 0 : 1000000;
+    return 0;
+}
+
+static void stop_nothing(const struct sample_source *s UNUSED)
+{
+}
+
+static const char *usable(const struct sample_source *s UNUSED)
+{
+    return NULL;
+}
+
+struct time_sums {
+    u64 user, busy;
+};
+
+static struct time_sums time_sums(void)
+{
+    struct time_sums sums = { 0 };
+    for (u32 i = 0; i < cpu_count; i++) {
+        struct ledger_sums l;
+        ledger_sums(i, &l);
+        sums.user += l.user;
+        sums.busy += l.elapsed - l.idle;
+    }
+    return sums;
+}
+
+// What a source at 10 kHz that counts this event expects of a time in which the
+// CPUs sleep, for the most part. *low and *high: ticks in the time that they
+// did not, without and with begin and end of the session.
+static u64 expected_of(const char *event, u64 *low, u64 *high)
+{
+    struct sprofile_options o = options(10000);
+    struct sprofile_info i;
+    struct session *s;
+    strlcpy(o.source, "pmc", sizeof(o.source));
+    strlcpy(o.event, event, sizeof(o.event));
+    struct time_sums before = time_sums();
+    expect(!session_begin(NULL, &o, &readers, &s));
+    struct time_sums begun = time_sums();
+    busy(5 * NSEC_PER_MSEC);
+    thread_sleep_until(clock_now_ns() + 200 * NSEC_PER_MSEC,
+                       WAIT_UNINTERRUPTIBLE);
+    struct time_sums over = time_sums();
+    session_info(s, &i);
+    struct time_sums after = time_sums();
+    session_end(s);
+    *low = (over.busy - begun.busy) / (i.tsc_hz / 10000);
+    *high = (after.busy - before.busy) / (i.tsc_hz / 10000) + 1;
+    expect(after.user == before.user); // no program runs yet
+    return i.expected;
+}
+
+// No samples come: what the books say is looked at. (There are no counters in
+// QEMU.)
+KERNEL_TEST(session_expects_no_samples_of_a_halted_cpu)
+{
+    struct sample_source *pmc = NULL;
+    LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
+        if (!strcmp((*s)->name, "pmc"))
+            pmc = (struct sample_source *)*s; // which is no constant
+    }
+    assert(pmc);
+    struct sample_source really = *pmc;
+    u64 low, high, all;
+    pmc->why_not = usable;
+    pmc->start = start_nothing;
+    pmc->stop = stop_nothing;
+    all = expected_of("cycles", &low, &high);
+    expect(all >= low && all <= high && all > 0);
+    all = expected_of("cycles:k", &low, &high);
+    expect(all >= low && all <= high && all > 0);
+    expect(expected_of("cycles:u", &low, &high) == 0);
+    expect(expected_of("branches", &low, &high) == 0);
+    *pmc = really;
+}

@@ -220,9 +220,11 @@ static void print_run(FILE *out, const struct diff_run *r)
     fputs("  ", out);
     put_printable(out, r->path);
     fputs(": ", out);
-    if (i->rate_hz != 0)
+    if (header_expects(i))
         fprintf(out, "%s at %u Hz, %" PRIu64 " samples expected, ", i->source,
                 i->rate_hz, i->expected);
+    else if (i->rate_hz != 0)
+        fprintf(out, "%s at %u Hz, samples: ", i->source, i->rate_hz);
     else
         fprintf(out, "%s, every %" PRIu64 " %s, samples: ", i->source,
                 i->period, i->event);

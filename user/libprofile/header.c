@@ -11,6 +11,13 @@ double percent(double part, double whole)
     return whole > 0 ? 100.0 * part / whole : 0.0;
 }
 
+bool header_expects(const struct sprofile_info *info)
+{
+    bool follows = info->event[0] != '\0' && info->period == 0;
+
+    return info->rate_hz != 0 && !follows;
+}
+
 static void print_source(FILE *out, const struct sprofile_info *info,
                          const struct sprofile_options *o)
 {
@@ -39,7 +46,7 @@ static void print_samples(FILE *out, const struct sprofile_info *info,
                           uint64_t unknown)
 {
     fputs("Samples: ", out);
-    if (info->rate_hz != 0)
+    if (header_expects(info))
         fprintf(out, "%" PRIu64 " expected, ", info->expected);
     fprintf(out,
             "%" PRIu64 " taken, %" PRIu64 " lost, %" PRIu64 " unknown; %" PRIu64

@@ -8,6 +8,9 @@
 
 double percent(double part, double whole);
 
+// Whether it can be known how many samples there should be.
+bool header_expects(const struct sprofile_info *info);
+
 // A part of a whole in percent; lines from "Source:" on. `unknown`: samples
 // without a symbol.
 void header_print(FILE *out, const struct sprofile_info *info,

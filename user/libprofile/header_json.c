@@ -21,7 +21,7 @@ static void print_text(FILE *out, const char *name, const char *text)
 static void print_samples(FILE *out, const struct sprofile_info *i,
                           uint64_t unknown)
 {
-    if (i->rate_hz != 0)
+    if (header_expects(i))
         print_number(out, "expected", i->expected);
     else
         fputs("  \"expected\": null,\n", out);
