@@ -258,7 +258,7 @@ static int build_stack(struct aspace *as, const struct program *p,
     u32 at = (random_at - words * 4 - sizeof(aux)) & ~15u;
     u32 size = STACK_TOP - at;
     assert_checked(at % 16 == 0 && at < random_at);
-    if (size > READ_ONCE(t->rlimit_stack) / 4)
+    if (size > READ_ONCE(t->limits[LIMIT_STACK].soft) / 4)
         return -E2BIG;
     u8 *block = kzalloc(size);
     if (!block)
@@ -293,7 +293,7 @@ static int build_aspace(struct program *p, struct aspace **out,
     int err = aspace_create(&as);
     if (err)
         return err;
-    as->stack_limit = READ_ONCE(current_task()->rlimit_stack);
+    limits_apply(current_task(), as);
     aspace_set_program(as, p->vnode);
     err = elf_load(as, p->vnode, image);
     u32 start;

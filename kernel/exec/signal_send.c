@@ -40,7 +40,8 @@ static ALWAYS_INLINE int add_pending(struct task *t, sigset_t *pending,
     spin_assert_held(&t->signals.lock);
     if (*pending & bit && !signal_queues(sig))
         return 0;
-    int err = signal_queue_put(q, sig, info, READ_ONCE(t->rlimit_sigpending));
+    int err = signal_queue_put(q, sig, info,
+                               READ_ONCE(t->limits[LIMIT_SIGPENDING].soft));
     // Of what kill and timers send the number arrives in any case.
     if (err && signal_queues(sig) && info->code != SI_USER &&
         info->code != SI_TIMER)

@@ -210,7 +210,7 @@ bool fd_is(u32 fd, const struct file *f)
 
 static u32 descriptor_limit(void)
 {
-    return MIN(READ_ONCE(current_task()->rlimit_nofile), FD_MAX);
+    return MIN(READ_ONCE(current_task()->limits[LIMIT_NOFILE].soft), FD_MAX);
 }
 
 int fd_install(struct file *f, bool cloexec, u32 from)

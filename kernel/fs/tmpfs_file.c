@@ -186,14 +186,18 @@ static int write_at(struct tmpfs_node *n, struct io *io, u64 start)
     mutex_assert_held(&n->write_lock);
     size_t done = 0;
     int err = 0;
+    u64 limit = vnode_size_limit();
+    if (unlikely(start >= limit) && io->left)
+        return vnode_too_large();
     while (io->left && !err && !(done && signal_fatal())) {
         u64 at = start + done;
         size_t before = io->left;
         size_t bytes = PAGE_SIZE - ((u32)at & ~PAGE_MASK);
-        if (at >= SIZE_MAX_TMPFS) {
+        if (at >= MIN(limit, SIZE_MAX_TMPFS)) {
             err = -EFBIG;
             break;
         }
+        bytes = (size_t)MIN(bytes, limit - at);
         err = write_part(n, at, MIN(bytes, before), io);
         if (err != -ENOSPC) // then the page is lost, though it was filled
             done += before - io->left;
@@ -260,6 +264,10 @@ int tmpfs_truncate(struct vnode *v, u64 size)
         return -EFBIG;
     struct timespec_k now = vfs_now();
     mutex_lock(&n->write_lock);
+    if (size > v->size && size > vnode_size_limit()) {
+        mutex_unlock(&n->write_lock);
+        return vnode_too_large();
+    }
     spin_lock(&v->lock);
     bool shrinks = size < v->size;
     v->size = size;

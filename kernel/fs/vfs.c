@@ -88,6 +88,19 @@ void vnode_written(struct vnode *v)
         vnode_drop_set_id(v);
 }
 
+u64 vnode_size_limit(void)
+{
+    u32 limit = READ_ONCE(current_task()->limits[LIMIT_FSIZE].soft);
+    return limit == LIMIT_NONE ? ~0ull : limit;
+}
+
+int vnode_too_large(void)
+{
+    struct siginfo info = { .signo = SIGXFSZ, .code = SI_KERNEL };
+    signal_send_thread(current, SIGXFSZ, &info);
+    return -EFBIG;
+}
+
 u64 vnode_new_ino(void)
 {
     static u64 last;

@@ -170,6 +170,10 @@ extern struct mutex namespace_lock;
 // no longer to run with its owner's or group's rights. Under v->lock.
 void vnode_drop_set_id(struct vnode *v);
 void vnode_written(struct vnode *v); // by the current task
+// How large the current task may make files. What would be larger: SIGXFSZ, and
+// -EFBIG.
+u64 vnode_size_limit(void);
+int vnode_too_large(void);
 
 void vnode_ref(struct vnode *v);
 void vnode_unref(struct vnode *v);

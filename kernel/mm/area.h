@@ -48,6 +48,14 @@ void area_merge(struct aspace *as, struct area *a);
 // The same at every boundary in [start, end].
 void area_merge_range(struct aspace *as, u32 start, u32 end);
 
+// The limits of the space: for so many pages more of all areas; and, if `like`
+// is private and `prot` writable, of those that are. 0 or -ENOMEM.
+int aspace_check_size(struct aspace *as, u32 pages);
+int aspace_check_data(struct aspace *as, const struct area *like, u32 prot,
+                      u32 pages);
+// The pages of areas in [start, end).
+u32 aspace_pages_within(struct aspace *as, u32 start, u32 end);
+
 // What the page table entry of a page may say at most.
 u32 area_page_prot(const struct area *a);
 // The index of a page in the file or the shared pages behind the area.

@@ -20,7 +20,9 @@ int aspace_create(struct aspace **out)
         return -ENOMEM;
     *as = (struct aspace){ .refs = 1,
                            .area_tree = { .summarize = area_summarize },
-                           .stack_limit = STACK_LIMIT_DEFAULT };
+                           .stack_limit = STACK_LIMIT_DEFAULT,
+                           .size_limit = ~0u,
+                           .data_limit = ~0u };
     mutex_init(&as->lock, "address space");
     list_init(&as->areas);
     int err = pagetable_create(&as->pt);
@@ -125,7 +127,9 @@ int aspace_fork(struct aspace *src, struct aspace **out)
     mutex_lock(&src->lock);
     dst->brk_start = src->brk_start;
     dst->brk = src->brk;
-    dst->stack_limit = src->stack_limit;
+    dst->stack_limit = READ_ONCE(src->stack_limit);
+    dst->size_limit = READ_ONCE(src->size_limit);
+    dst->data_limit = READ_ONCE(src->data_limit);
     dst->vdso = src->vdso;
     dst->virtual_pages = src->virtual_pages;
     if (src->program)

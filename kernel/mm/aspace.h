@@ -40,8 +40,10 @@ struct aspace {
     struct pagetable pt;
     u32 cpus; // bit mask: may have it in their TLB; atomic
     u32 brk_start, brk;
-    u32 stack_limit; // bytes
-    u32 vdso;        // where its image is (kernel/exec/vdso.h)
+    // Bytes, of the stack, of all areas and of those that are private and
+    // writable; ~0: no limit. Marked: setrlimit changes them at any time.
+    u32 stack_limit, size_limit, data_limit;
+    u32 vdso; // where its image is (kernel/exec/vdso.h)
     // The file that it runs, which nobody may write to meanwhile. Or NULL.
     struct vnode *program;
     // Changed under `lock`, read at any time for statistics: marked.

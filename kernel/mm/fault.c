@@ -165,7 +165,9 @@ static struct area *grow_stack(struct aspace *as, u32 va)
     mutex_assert_held(&as->lock);
     struct area *a = area_above(as, va);
     if (!a || !(a->flags & AREA_STACK) || va < MMAP_MIN ||
-        a->end - va > as->stack_limit)
+        a->end - va > READ_ONCE(as->stack_limit))
+        return NULL;
+    if (aspace_check_size(as, (a->start - va) / PAGE_SIZE))
         return NULL;
     if (!area_range_free(as, va - STACK_GUARD, a->start))
         return NULL;

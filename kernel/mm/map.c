@@ -184,8 +184,16 @@ static int put(struct aspace *as, struct area *a, u32 hint, u32 length,
                u32 map_flags, u32 *start)
 {
     struct list dead = LIST_INIT(dead);
+    hint &= PAGE_MASK;
     mutex_lock(&as->lock);
-    int err = place(as, hint & PAGE_MASK, length, map_flags, &dead, start);
+    u32 pages = length / PAGE_SIZE, replaced = 0;
+    if (map_flags & MAP_AT_EXACTLY)
+        replaced = aspace_pages_within(as, hint, hint + length);
+    int err = aspace_check_size(as, pages - replaced);
+    if (!err)
+        err = aspace_check_data(as, a, a->prot, pages - replaced);
+    if (!err)
+        err = place(as, hint, length, map_flags, &dead, start);
     if (!err) {
         a->start = *start;
         a->end = *start + length;
@@ -268,7 +276,10 @@ u32 aspace_set_brk(struct aspace *as, u32 brk)
         like.start = old_end;
         like.end = new_end;
         struct area *a = NULL;
-        if (area_range_free(as, old_end, new_end))
+        u32 pages = (new_end - old_end) / PAGE_SIZE;
+        if (area_range_free(as, old_end, new_end) &&
+            !aspace_check_size(as, pages) &&
+            !aspace_check_data(as, &like, like.prot, pages))
             a = area_create(&like);
         if (a) {
             area_insert(as, a);
@@ -316,6 +327,9 @@ static int protect_range(struct aspace *as, u32 start, u32 end, u32 prot)
     for (; prot & PROT_W && a && a->start < end; a = area_next(as, a)) {
         if (a->flags & AREA_NO_WRITE)
             return -EACCES;
+        u32 pages = (MIN(a->end, end) - MAX(a->start, start)) / PAGE_SIZE;
+        if (!(a->prot & PROT_W) && aspace_check_data(as, a, prot, pages))
+            return -ENOMEM;
     }
     if (area_split(as, start) || area_split(as, end))
         return -ENOMEM;

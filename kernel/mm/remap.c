@@ -115,6 +115,9 @@ static int remap(struct aspace *as, const struct remapping *r,
     if (last >> PAGE_SHIFT >> 32)
         return -EINVAL;
     *out = r->old;
+    u32 more = (MAX(r->new_len, r->old_len) - r->old_len) / PAGE_SIZE;
+    if (aspace_check_size(as, more) || aspace_check_data(as, a, a->prot, more))
+        return -ENOMEM;
     if (r->fixed) {
         *out = r->new_addr;
         int err = unmap_range(as, r->new_addr, r->new_addr + r->new_len, dead);

@@ -161,11 +161,10 @@ static void watch_here(void *arg)
     }
 }
 
-void cpu_timers_changed(void)
+void cpu_timers_changed(struct task *t)
 {
     assert(irqs_enabled());
-    struct task *t = current->task;
     watch_here(t);
-    if (READ_ONCE(t->thread_count) > 1)
+    if (t != current->task || READ_ONCE(t->thread_count) > 1)
         smp_call_others(watch_here, t);
 }

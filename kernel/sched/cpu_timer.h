@@ -48,9 +48,9 @@ u64 cpu_timer_now(struct task *t, const struct cpu_timer *timer);
 // With the lock held. A time that is over is legal.
 void cpu_timer_set(struct task *t, struct cpu_timer *timer, u64 at);
 void cpu_timer_stop(struct cpu_timer *timer);
-// After timers of the current task were set, without the lock, interrupts on:
-// all CPUs on which it runs take notice. Handlers need not call it.
-void cpu_timers_changed(void);
+// After timers of a task were set, without the lock, interrupts on: all CPUs on
+// which it runs take notice. Handlers need not call it.
+void cpu_timers_changed(struct task *t);
 
 // The scheduler has switched to a thread of a task whose timers are active.
 // Interrupts off, no locks.

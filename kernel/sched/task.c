@@ -19,11 +19,6 @@ struct task kernel_task = {
     .lock = SPINLOCK_INIT("task"),
     .signals.lock = SPINLOCK_INIT("signals"),
     .umask = 022,
-    // What init begins with, and everybody inherits.
-    .rlimit_stack = MIB(8),
-    .rlimit_nofile = 1024,
-    .rlimit_nproc = ~0u,
-    .rlimit_sigpending = 1024,
 };
 
 SLAB_CACHE(task_cache, struct task);
@@ -45,6 +40,7 @@ void task_table_init(void)
     list_init(&kernel_task.sibling);
     list_init(&kernel_task.threads);
     waitq_init(&kernel_task.child_wait, "wait");
+    memcpy(kernel_task.limits, limits_first, sizeof(limits_first));
 }
 
 struct task *task_find_locked(u32 id)
@@ -205,7 +201,7 @@ int task_limits_check(void)
         return -EAGAIN;
     if (frames_free() < MAX(total / 16, 256u))
         return -ENOMEM;
-    return 0;
+    return limits_check_threads();
 }
 
 void task_ref(struct task *t)
@@ -300,10 +296,7 @@ int task_create(struct task *parent, u32 flags, struct task **out)
     t->gid = READ_ONCE(parent->gid);
     t->egid = READ_ONCE(parent->egid);
     t->nice = READ_ONCE(parent->nice);
-    t->rlimit_stack = READ_ONCE(parent->rlimit_stack);
-    t->rlimit_nofile = READ_ONCE(parent->rlimit_nofile);
-    t->rlimit_nproc = READ_ONCE(parent->rlimit_nproc);
-    t->rlimit_sigpending = READ_ONCE(parent->rlimit_sigpending);
+    limits_inherit(t, parent);
     t->start_ns = clock_now_ns();
     *out = t;
     return 0;

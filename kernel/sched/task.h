@@ -10,6 +10,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/ipc/counts.h"
 #include "kernel/mm/aspace.h"
+#include "kernel/sched/limits.h"
 #include "kernel/sched/statistics.h"
 #include "lib/build_id.h"
 #include "lib/set.h"
@@ -48,7 +49,7 @@ struct task {
     u32 umask;
     u32 uid, euid, gid, egid; // what they were set to; not enforced
     int nice;
-    u32 rlimit_stack, rlimit_nofile, rlimit_nproc, rlimit_sigpending;
+    struct limit_pair limits[LIMITS];
 
     struct signals signals;
 
@@ -64,6 +65,7 @@ struct task {
     bool execed;
 
     struct cpu_timers cpu_timers;      // its lock guards all timers of the task
+    struct cpu_timer cpu_limit;        // LIMIT_CPU
     struct itimer itimers[ITIMERS];    // made by the first setitimer of each
     struct posix_timers *posix_timers; // NULL: it never had one
 

@@ -334,7 +334,8 @@ static int file_fcntl(u32 fd, struct file *f, u32 cmd, u32 arg)
 
 static s32 duplicate_from(u32 fd, u32 from, bool cloexec)
 {
-    if (from >= MIN(READ_ONCE(current_task()->rlimit_nofile), FD_MAX))
+    if (from >=
+        MIN(READ_ONCE(current_task()->limits[LIMIT_NOFILE].soft), FD_MAX))
         return -EINVAL;
     return duplicate(fd, from, cloexec);
 }

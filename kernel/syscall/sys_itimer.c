@@ -41,7 +41,7 @@ static struct setting swap(u32 which, const struct setting *new)
     itimer_set(t, next, new->value ? new->interval : 0);
     spin_unlock_irq(&task->cpu_timers.lock, flags);
     if (next && which != ITIMER_REAL)
-        cpu_timers_changed();
+        cpu_timers_changed(current_task());
     return old;
 }
 

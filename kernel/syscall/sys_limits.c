@@ -3,100 +3,64 @@
 #include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 
-#define RLIMIT_STACK 3
-#define RLIMIT_NPROC 6
-#define RLIMIT_NOFILE 7
-#define RLIMIT_SIGPENDING 11 // of each task and each thread, not of a user
-#define RLIMITS 16
-#define RLIM32_INFINITY 0xffffffffu
-
-// The limits that are enforced; the others are infinite.
-static u32 *limit_of(struct task *t, u32 which)
+static struct limit_pair limits_of(struct task *t, u32 which)
 {
-    switch (which) {
-    case RLIMIT_STACK:
-        return &t->rlimit_stack;
-    case RLIMIT_NPROC:
-        return &t->rlimit_nproc;
-    case RLIMIT_NOFILE:
-        return &t->rlimit_nofile;
-    case RLIMIT_SIGPENDING:
-        return &t->rlimit_sigpending;
-    default:
-        return NULL;
-    }
-}
-
-#define STACK_LIMIT_MAX MIB(256)
-#define NOFILE_MAX 1024u
-#define SIGPENDING_MAX 4096u
-
-static u32 hard_limit(u32 which)
-{
-    switch (which) {
-    case RLIMIT_STACK:
-        return STACK_LIMIT_MAX;
-    case RLIMIT_NOFILE:
-        return NOFILE_MAX;
-    case RLIMIT_SIGPENDING:
-        return SIGPENDING_MAX;
-    default:
-        return RLIM32_INFINITY;
-    }
-}
-
-static int set_limit(struct task *t, u32 which, u64 soft)
-{
-    u32 *limit = limit_of(t, which);
-    if (!limit)
-        return 0;
-    WRITE_ONCE(*limit, (u32)MIN(soft, (u64)hard_limit(which)));
-    return 0;
+    return (struct limit_pair){ READ_ONCE(t->limits[which].soft),
+                                READ_ONCE(t->limits[which].hard) };
 }
 
 SYSCALL_HANDLER(ugetrlimit)
 {
-    if (a >= RLIMITS)
+    if (a >= LIMITS)
         return -EINVAL;
-    u32 *limit = limit_of(current_task(), a);
-    u32 pair[2] = { limit ? READ_ONCE(*limit) : RLIM32_INFINITY,
-                    hard_limit(a) };
-    return copy_to_user(b, pair, sizeof(pair));
+    struct limit_pair pair = limits_of(current_task(), a);
+    return copy_to_user(b, &pair, sizeof(pair));
 }
 
+// The old one knows none above INT_MAX.
 SYSCALL_HANDLER(getrlimit)
 {
-    return sys_ugetrlimit(a, b, 0, 0, 0, 0);
+    if (a >= LIMITS)
+        return -EINVAL;
+    struct limit_pair pair = limits_of(current_task(), a);
+    pair.soft = MIN(pair.soft, (u32)INT32_MAX);
+    pair.hard = MIN(pair.hard, (u32)INT32_MAX);
+    return copy_to_user(b, &pair, sizeof(pair));
 }
 
 SYSCALL_HANDLER(setrlimit)
 {
-    u32 pair[2];
-    if (a >= RLIMITS)
+    struct limit_pair pair;
+    if (a >= LIMITS)
         return -EINVAL;
-    if (copy_from_user(pair, b, sizeof(pair)))
+    if (copy_from_user(&pair, b, sizeof(pair)))
         return -EFAULT;
-    if (pair[0] > pair[1])
-        return -EINVAL;
-    return set_limit(current_task(), a, pair[0]);
+    return limits_set(current_task(), a, pair);
+}
+
+static u64 wide(u32 limit)
+{
+    return limit == LIMIT_NONE ? ~0ull : limit;
 }
 
 SYSCALL_HANDLER(prlimit64)
 {
-    u64 wanted[2];
-    if (b >= RLIMITS)
+    u64 new[2];
+    if (b >= LIMITS)
         return -EINVAL;
-    if (c && copy_from_user(wanted, c, sizeof(wanted)))
+    if (c && copy_from_user(new, c, sizeof(new)))
         return -EFAULT;
-    if (c && wanted[0] > wanted[1])
-        return -EINVAL;
     struct task *t = task_find_or_self(a);
     if (!t)
         return -ESRCH;
-    u32 *limit = limit_of(t, b);
-    u64 old[2] = { limit ? READ_ONCE(*limit) : ~0ull,
-                   hard_limit(b) == RLIM32_INFINITY ? ~0ull : hard_limit(b) };
-    int err = c ? set_limit(t, b, wanted[0]) : 0;
+    struct limit_pair pair = limits_of(t, b);
+    u64 old[2] = { wide(pair.soft), wide(pair.hard) };
+    int err = 0;
+    if (c) {
+        pair.soft = (u32)MIN(new[0], (u64)LIMIT_NONE);
+        pair.hard = (u32)MIN(new[1], (u64)LIMIT_NONE);
+        err = limits_set(t, b, pair);
+    }
     task_unref(t);
     if (!err && d && copy_to_user(d, old, sizeof(old)))
         err = -EFAULT;

@@ -71,7 +71,7 @@ static int sleep_on_cpu_time(u64 at, u64 *left)
     u32 flags = spin_lock_irq(&t->cpu_timers.lock);
     cpu_timer_set(t, &s.timer, at);
     spin_unlock_irq(&t->cpu_timers.lock, flags);
-    cpu_timers_changed();
+    cpu_timers_changed(current_task());
 
     int err = 0;
     WRITE_ONCE(current->wait_on, "CPU time");

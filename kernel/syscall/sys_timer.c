@@ -262,7 +262,7 @@ static s32 set_time(u32 id, u32 mode, u32 new_addr, u32 old_addr, bool wide)
     if (!p)
         return -EINVAL;
     if (READ_ONCE(current_task()->cpu_timers.active))
-        cpu_timers_changed();
+        cpu_timers_changed(current_task());
     return old_addr ? setting_to_user(old_addr, wide, &old) : 0;
 }
 
