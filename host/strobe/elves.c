@@ -46,6 +46,33 @@ void *file_read(const char *path, size_t *size)
     return bytes;
 }
 
+// (No mapping has 0 bytes.)
+const void *file_map(const char *path, size_t *size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    void *at = MAP_FAILED;
+
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) == 0) {
+        *size = st.st_size;
+        if (S_ISDIR(st.st_mode))
+            errno = EISDIR;
+        else if (*size > 0)
+            at = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+        else
+            at = mmap(NULL, 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    close(fd);
+    return at != MAP_FAILED ? at : NULL;
+}
+
+void file_unmap(const void *bytes, size_t size)
+{
+    munmap((void *)bytes, size > 0 ? size : 1);
+}
+
 struct bytes {
     const uint8_t *at;
     size_t size;

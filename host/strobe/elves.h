@@ -36,8 +36,11 @@ const char *elves_path(struct elves *e, const struct image *m,
 void *elves_read(void *e, const struct image *m, size_t *size,
                  const char **problem);
 
-// A whole file, to be freed; NULL and errno.
+// A whole file, to be freed; NULL and errno. Not above 1 GiB.
 void *file_read(const char *path, size_t *size);
+// A whole file of any size, until file_unmap; NULL and errno.
+const void *file_map(const char *path, size_t *size);
+void file_unmap(const void *bytes, size_t size);
 // A build id as text, "none" where there is none.
 #define BUILD_ID_TEXT 41
 const char *build_id_text(char out[BUILD_ID_TEXT], const uint8_t *id,

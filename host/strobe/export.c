@@ -119,8 +119,9 @@ int command_export(int argc, char *argv[])
     profile_view(&v, &p, BY_SYMBOL, &filter);
     profile_complain(&p);
     profile_complain_calls(&p);
-    struct export e = { &p, &v, &filter, settings.program, NULL };
-    e.out = open_output();
+    struct export e = {
+        &p, &v, &filter, settings.program, open_output(), settings.out
+    };
     format->write(&e);
     close_output(e.out);
     view_free(&v);

@@ -11,6 +11,7 @@ struct export
     const struct view_filter *filter; // which samples
     const char *program;              // --program, or NULL
     FILE *out;
+    const char *out_path; // of `out`; NULL: standard output
 };
 
 // Stacks as text, one a line: TASK;OUTER;...;INNER COUNT.

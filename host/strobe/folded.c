@@ -11,10 +11,11 @@
 // Semicolons part frames, and lines stacks.
 static void put_name(FILE *out, const char *name)
 {
-    for (; *name != '\0'; name++) {
-        unsigned char c = *name;
-        fputc(c == ';' ? ':' : c < ' ' ? '?' : c, out);
-    }
+    char safe[NAME_SIZE];
+
+    snprintf(safe, sizeof(safe), "%s", name);
+    for (char *c = printable(safe); *c != '\0'; c++)
+        fputc(*c == ';' ? ':' : *c, out);
 }
 
 static void put_stack(const struct export *e, uint32_t chain)

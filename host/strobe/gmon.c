@@ -5,8 +5,11 @@
 // was seen: by these gprof divides a function's time among its callers, so its
 // call graph has the right times, and under "called" the samples.
 #include "export.h"
+#include "gprof_names.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,15 +228,47 @@ static void put_arcs(const struct gmon *g)
     }
 }
 
-// gprof does not look whether the file fits: it is told which one does.
+// --- the file that gprof reads beside it ------------------------------------
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+    FILE *out = fopen(path, "w");
+
+    if (out == NULL)
+        fail(1, "%s: %s", path, strerror(errno));
+    bool bad = fwrite(bytes, 1, size, out) != size;
+    if (fclose(out) != 0 || bad)
+        fail(1, "%s: %s", path, strerror(errno));
+}
+
+// gprof does not look whether the file fits: it is told which one does. If
+// there are names that gprof would leave out, that is a copy with others,
+// OUT.elf.
 static void tell_file(const struct gmon *g)
 {
     const struct image *m = &g->e->profile->samples.images.list[g->image];
-    const char *problem;
+    const char *problem, *out = g->e->out_path;
     const char *path = elves_path(&g->e->profile->elves, m, &problem);
+    size_t size = 0;
+    uint8_t *elf = path != NULL ? file_read(path, &size) : NULL;
+    char copy[PATH_MAX];
 
-    if (path != NULL)
-        complain("%s: read it with: gprof %s OUT", m->path, path);
+    if (elf == NULL)
+        return;
+    uint32_t changed = gprof_names(elf, size);
+    if (changed > 0 && out == NULL) {
+        complain("%s: gprof leaves out %u functions with a '.' in their names: "
+                 "--output OUT writes OUT.elf, too, which has others",
+                 m->path, changed);
+    } else if (changed > 0) {
+        if (snprintf(copy, sizeof(copy), "%s.elf", out) >= (int)sizeof(copy))
+            fail(1, "%s: the name is too long", out);
+        write_file(copy, elf, size);
+        path = copy;
+    }
+    complain("%s: read it with: gprof %s %s", m->path, path,
+             out != NULL ? out : "OUT");
+    free(elf);
 }
 
 void export_gmon(struct export *e)

@@ -23,11 +23,11 @@ static void keep_sample(void *arg, const struct timed_sample *s)
     p->list[p->count++] = *s;
 }
 
-// The file's bytes, to be freed; sets p->events.
-static void *load(struct profile *p, const char *path, size_t *size)
+// The file's bytes, mapped; sets p->events.
+static const void *load(struct profile *p, const char *path, size_t *size)
 {
     *p = (struct profile){ .path = path };
-    void *bytes = file_read(path, size);
+    const void *bytes = file_map(path, size);
     if (bytes == NULL)
         fail(1, "%s: %s", path, strerror(errno));
     const char *problem = perf_read_events(&p->events, bytes, *size);
@@ -36,8 +36,8 @@ static void *load(struct profile *p, const char *path, size_t *size)
     return bytes;
 }
 
-// Reads `count` events from number `first` on, and frees the bytes.
-static void read_events(struct profile *p, void *bytes, size_t size,
+// Reads `count` events from number `first` on, and unmaps the bytes.
+static void read_events(struct profile *p, const void *bytes, size_t size,
                         const struct common *c, uint32_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -52,14 +52,14 @@ static void read_events(struct profile *p, void *bytes, size_t size,
     const char *problem = perf_read(p->files, count, &p->samples, bytes, size);
     if (problem != NULL)
         fail(1, "%s: %s", p->path, problem);
-    free(bytes);
+    file_unmap(bytes, size);
     elves_init(&p->elves, c->kernel, c->folders);
 }
 
 void profile_open(struct profile *p, const char *path, const struct common *c)
 {
     size_t size;
-    void *bytes = load(p, path, &size);
+    const void *bytes = load(p, path, &size);
 
     read_events(p, bytes, size, c, choose_event(&p->events, path, c->event), 1);
 }
@@ -68,7 +68,7 @@ void profile_open_all(struct profile *p, const char *path,
                       const struct common *c)
 {
     size_t size;
-    void *bytes = load(p, path, &size);
+    const void *bytes = load(p, path, &size);
 
     if (c->event == NULL)
         read_events(p, bytes, size, c, 0, p->events.count);
@@ -86,7 +86,7 @@ void profile_each(const char *path, const struct common *c,
     for (uint32_t i = 0; i < count; i++) {
         struct profile p;
         size_t size;
-        void *bytes = load(&p, path, &size);
+        const void *bytes = load(&p, path, &size);
         if (c->event == NULL)
             count = p.events.count;
         read_events(

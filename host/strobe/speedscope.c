@@ -2,6 +2,9 @@
 // a sampled profile for each thread, in the order of time. A CPU that had
 // nothing to do has a profile of its own. Of several events each has all of
 // these.
+//
+// Of an event taken by time all profiles have one time axis: its zero is that
+// of the recording, and an empty stack stands for the time without samples.
 #include "export.h"
 
 #include <inttypes.h>
@@ -120,26 +123,68 @@ static void put_title(const struct export *e, const struct timed_sample *s)
     put_string(e->out, title);
 }
 
-static void put_profile(const struct export *e, const struct timed_sample *s,
-                        size_t count)
+static uint64_t begin_of(const struct timed_sample *s)
 {
-    uint64_t whole = 0;
+    return s->time > s->period ? s->time - s->period : 0;
+}
+
+// When the first sample of all begins that is taken by time.
+static uint64_t origin_of(const struct export *e)
+{
+    const struct profile *p = e->profile;
+    uint64_t origin = UINT64_MAX;
+
+    for (size_t i = 0; i < p->count; i++) {
+        if (frame_is_timed(e, p->list[i].event) &&
+            begin_of(&p->list[i]) < origin)
+            origin = begin_of(&p->list[i]);
+    }
+    return origin;
+}
+
+// Goes on from `*at` over a sample: it ends at its time and has lasted for its
+// period. Gives how long there was none before. What is shorter than a period
+// is chance (distances are drawn, interrupts come late), and left to the next.
+static uint64_t gap_before(const struct timed_sample *s, bool timed,
+                           uint64_t *at)
+{
+    uint64_t gap = timed && begin_of(s) > *at ? begin_of(s) - *at : 0;
+
+    if (gap < s->period)
+        gap = 0;
+    *at += gap + s->period;
+    return gap;
+}
+
+static void put_profile(const struct export *e, const struct timed_sample *s,
+                        size_t count, uint64_t origin)
+{
+    bool timed = frame_is_timed(e, s->event);
+    uint64_t start = timed ? origin : 0, at = start;
 
     for (size_t i = 0; i < count; i++)
-        whole += s[i].period;
+        gap_before(&s[i], timed, &at);
     fputs("{\"type\":\"sampled\",\"name\":", e->out);
     put_title(e, &s[count - 1]); // what it ran last
     fprintf(e->out,
             ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64
             ",\n\"samples\":[",
-            frame_is_timed(e, s->event) ? "nanoseconds" : "none", whole);
+            timed ? "nanoseconds" : "none", at - start);
+    at = start;
     for (size_t i = 0; i < count; i++) {
-        fputs(i > 0 ? "," : "", e->out);
+        bool gap = gap_before(&s[i], timed, &at) > 0;
+        fprintf(e->out, "%s%s", i > 0 ? "," : "", gap ? "[]," : "");
         put_stack(e, &s[i]);
     }
     fputs("],\n\"weights\":[", e->out);
-    for (size_t i = 0; i < count; i++)
-        fprintf(e->out, "%s%" PRIu64, i > 0 ? "," : "", s[i].period);
+    at = start;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t gap = gap_before(&s[i], timed, &at);
+        fputs(i > 0 ? "," : "", e->out);
+        if (gap > 0)
+            fprintf(e->out, "%" PRIu64 ",", gap);
+        fprintf(e->out, "%" PRIu64, s[i].period);
+    }
     fputs("]}", e->out);
 }
 
@@ -147,6 +192,7 @@ void export_speedscope(struct export *e)
 {
     size_t count;
     struct timed_sample *list = sorted(e, &count);
+    uint64_t origin = origin_of(e);
 
     fprintf(e->out,
             "{\"$schema\":\"%s\",\"exporter\":\"strobe\",\"name\":", SCHEMA);
@@ -160,7 +206,7 @@ void export_speedscope(struct export *e)
                 break;
         }
         fputs(from > 0 ? ",\n" : "", e->out);
-        put_profile(e, &list[from], to - from);
+        put_profile(e, &list[from], to - from, origin);
     }
     fputs("\n]}\n", e->out);
     free(list);

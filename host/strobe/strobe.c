@@ -24,6 +24,8 @@ static const struct command commands[] = {
       command_diff },
     { "export", "Files for others: a page (--html), speedscope, gprof, ...",
       command_export },
+    { "kallsyms", "The kernel's symbols, for perf diff --kallsyms",
+      command_kallsyms },
     { "repair", "Makes a file whole that was cut off", command_repair },
     { "receive", "Takes the files that send sends over a serial line",
       command_receive },

@@ -22,6 +22,7 @@ int command_lines(int argc, char *argv[]);
 int command_annotate(int argc, char *argv[]);
 int command_diff(int argc, char *argv[]);
 int command_export(int argc, char *argv[]);
+int command_kallsyms(int argc, char *argv[]);
 int command_repair(int argc, char *argv[]);
 int command_receive(int argc, char *argv[]);
 int command_convert(int argc, char *argv[]);

@@ -74,6 +74,13 @@ static void terminals(void **state UNUSED)
     check_printable("\xc2\x9b\x32J", "??2J"); // CSI in one character
     check_printable("\xc2\xa0", "\xc2\xa0");
     check_printable("\x9b\xff\xc3", "???");
+    // RIGHT-TO-LEFT OVERRIDE shows "exe.txt" as "txt.exe"; its neighbours do
+    // not.
+    check_printable("a\xe2\x80\xaetxt.exe", "a???txt.exe");
+    check_printable("\xe2\x81\xa6\xe2\x81\xa9\xe2\x80\x8f\xd8\x9c",
+                    "???????????");
+    check_printable("\xe2\x80\xa6\xe2\x81\xa5\xd8\x9b",
+                    "\xe2\x80\xa6\xe2\x81\xa5\xd8\x9b");
 }
 
 int main(void)

@@ -1,7 +1,9 @@
 // lib/symbols.c (and lib/sort.c): small ELF files made here, and what becomes
-// of them when they are cut off or damaged.
+// of them when they are cut off or damaged; host/strobe/gprof_names.c.
+// link: host/strobe/gprof_names.c
 #include "test.h"
 
+#include "host/strobe/gprof_names.h"
 #include "lib/elf.h"
 #include "lib/sort.h"
 #include "lib/symbols.h"
@@ -281,7 +283,24 @@ static void read_damaged(const u8 *bytes, size_t size)
             sum += s->name[j];
         symbols_find(&symbols, s->start + sum % 16);
     }
+    gprof_names(exact, size); // which changes bytes of it
     free(exact);
+}
+
+static void names_for_gprof(void **state UNUSED)
+{
+    const struct entry entries[] = {
+        { "luaV_concat.part.0", TEXT, 0x40, LOCAL | FUNC, TEXT_SECTION },
+        { "plain", TEXT + 0x40, 0x40, GLOBAL | FUNC, TEXT_SECTION },
+        { "table.7", DATA_AT, 4, LOCAL | OBJECT, DATA_SECTION },
+    };
+    struct file f = make_elf(entries, ARRAY_SIZE(entries));
+    assert_int_equal(gprof_names(f.bytes, f.size), 1);
+    assert_int_equal(read_image(f.bytes, f.size), SYMBOLS_OK);
+    assert_string_equal(at(TEXT), "luaV_concat_part_0");
+    assert_string_equal(at(TEXT + 0x40), "plain");
+    assert_int_equal(gprof_names(f.bytes, f.size), 0);
+    free(f.bytes);
 }
 
 static void every_truncation(void **state UNUSED)
@@ -455,6 +474,7 @@ int main(void)
         cmocka_unit_test(nm_text),
         cmocka_unit_test(map_of_jit),
         cmocka_unit_test(not_for_us),
+        cmocka_unit_test(names_for_gprof),
         cmocka_unit_test(every_truncation),
         cmocka_unit_test(every_byte_damaged),
         cmocka_unit_test(many_bytes_damaged),

@@ -191,8 +191,9 @@ static void tables(void **state UNUSED)
     struct sysinfo_load load = { 55706, 0, 65535, 3, 12 }; // 0.85
     struct sysinfo_kernel k[2] = {
         { .name = "memory", .cycles = 12, .calls = 3 },
-        { .name = "0123456789abcdef", .cycles = 1 }, // without a NUL
+        { .cycles = 1 },
     };
+    memcpy(k[1].name, "0123456789abcdef", sizeof(k[1].name)); // without a NUL
     k[1].name[1] = '\033';
 
     expect_printed(SYSINFO_RECORD_LOAD, &load, 1, false,

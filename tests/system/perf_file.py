@@ -1,5 +1,6 @@
 """Writes perf.data (docs/perf-data.md) with whatever samples, names and sizes a
 test wants, true or not."""
+import os
 import struct
 
 HEADER_SIZE, ATTR_SIZE = 104, 64
@@ -11,6 +12,7 @@ COMM, SAMPLE, MMAP2, STROBE = 3, 9, 10, 65
 USER_MODE = 2
 USER_MARK = 2**64 - 512
 KERNEL_MARK = 2**64 - 128
+UNKNOWN_SIZE = 0xfff8
 FEATURE_COMMAND = 256 + 11
 KERNEL, IDLE, IRQ = 1, 2, 4  # SPROFILE_F_... of a sample
 
@@ -62,13 +64,22 @@ class PerfFile:
             len(chain)) + struct.pack(f"<{len(chain)}Q", *chain),
             1 if kernel else USER_MODE))
 
-    def bytes(self):
+    def write(self, file, passed_over):
+        """With so many more records of 64 KiB that are passed over: holes."""
+        file.write(self.bytes(passed_over * UNKNOWN_SIZE))
+        for _ in range(passed_over):
+            file.write(struct.pack("<IHH", STROBE, 0, UNKNOWN_SIZE))
+            file.seek(UNKNOWN_SIZE - 8, os.SEEK_CUR)
+        file.truncate()
+
+    def bytes(self, more=0):
+        """`more`: how many bytes of records are to follow."""
         data = b"".join(self.records)
         at = HEADER_SIZE + 8
         attr = struct.pack("<IIQQQQQIIQ", CPU_CLOCK[0], ATTR_SIZE, CPU_CLOCK[1],
                            1000000, SAMPLE_TYPE, 4, SAMPLE_ID_ALL, 0, 0, 0)
         head = b"PERFILE2" + struct.pack(
             "<QQ QQ QQ QQ QQQQ", HEADER_SIZE, ATTR_SIZE + 16, at,
-            ATTR_SIZE + 16, at + ATTR_SIZE + 16, len(data), 0, 0, 0, 0, 0, 0)
+            ATTR_SIZE + 16, at + ATTR_SIZE + 16, len(data) + more, 0, 0, 0, 0, 0, 0)
         return (head + struct.pack("<Q", ID) + attr +
                 struct.pack("<QQ", HEADER_SIZE, 8) + data)

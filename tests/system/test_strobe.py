@@ -6,11 +6,12 @@ import json
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
-from exports import callgrind, read_measured, run, speedscope, strobe
-from machine import ROOT, vm
+from exports import TOOL, callgrind, read_measured, run, speedscope, strobe
+from machine import PATIENCE, ROOT, vm
 from perf_file import KERNEL, PerfFile
 from shares import LOOPS
 
@@ -262,6 +263,26 @@ def test_gprof_overflow(tmp_path):
     assert flat["burn_a"][0] == 100 and flat["burn_a"][2] == OVERFLOW
 
 
+def test_gprof_parts_of_functions(tmp_path):
+    """gprof passes over names with a '.', and would take another function's."""
+    lua = f"{ROOT}/build/lua/lua"
+    name, address = next(
+        (fields[2], int(fields[0], 16)) for fields in
+        map(str.split, run("nm", lua).stdout.splitlines())
+        if fields[1:] and ".part." in fields[-1])
+    made, gmon = PerfFile(), tmp_path / "gmon.out"
+    made.comm(7, b"lua")
+    made.mapping(7, b"/bin/lua")
+    made.sample(7, 1000000, user=(address + 1,))
+    (tmp_path / "perf.data").write_bytes(made.bytes())
+    done = strobe("export", "--gmon", "-o", gmon, tmp_path / "perf.data")
+    assert f"gprof {gmon}.elf {gmon}" in done.stderr
+    assert gprof(f"{gmon}.elf", gmon)[name.replace(".", "_")][0] == 100
+    done = subprocess.run([TOOL, "export", "--gmon", tmp_path / "perf.data"],
+                          capture_output=True, timeout=PATIENCE)
+    assert b"functions with a '.' in their names" in done.stderr, done
+
+
 def test_gprof_far_apart(tmp_path):
     """As of a file in which a byte is wrong."""
     nm = run("nm", f"{ROOT}/build/kernel.elf").stdout
@@ -321,12 +342,68 @@ def test_speedscope_threads(everything, tmp_path):
     for p in data["profiles"]:
         assert len(p["samples"]) == len(p["weights"])
         assert sum(p["weights"]) == p["endValue"]
-        taken += len(p["samples"])
+        stacks = [stack for stack in p["samples"] if stack]
+        taken += len(stacks)
         if p["name"].startswith("idle CPU"):
-            idle += len(p["samples"])
-            assert all(frames[s[0]] == "[idle]" for s in p["samples"])
+            idle += len(stacks)
+            assert all(frames[stack[0]] == "[idle]" for stack in stacks)
     assert taken == everything.json["taken"]
     assert idle == everything.json["idle"]
+
+
+def test_speedscope_has_one_axis_of_time(tmp_path):
+    """Profiles begin when their threads do, and pause when these do; what is
+    less than a period late or early is no pause."""
+    ms = 1000000
+    made = PerfFile()
+    for task, times in (7, (1, 2, 3.4, 4.4, 9, 10)), (8, (4, 5)):
+        made.comm(task, b"tester")
+        made.mapping(task, b"/bin/tester")
+        for time in times:
+            made.sample(task, int(time * ms), user=(0x8049300,))
+    (tmp_path / "perf.data").write_bytes(made.bytes())
+    text = strobe("export", "--speedscope", tmp_path / "perf.data").stdout
+    first, second = json.loads(text)["profiles"]
+    assert [len(stack) for stack in first["samples"]] == [1, 1, 1, 1, 0, 1, 1]
+    assert first["weights"] == [ms] * 4 + [4 * ms] + [ms] * 2
+    assert [len(stack) for stack in second["samples"]] == [0, 1, 1]
+    assert second["weights"] == [3 * ms, ms, ms]
+    assert (first["endValue"], second["endValue"]) == (10 * ms, 5 * ms)
+
+
+def test_kallsyms(everything, tmp_path):
+    """With it perf diff, which takes no kernel's file, names its functions."""
+    (tmp_path / "symbols").write_text(strobe("kallsyms", everything.file).stdout)
+    text = run("perf", "diff", f"--kallsyms={tmp_path}/symbols",
+               f"--symfs={ROOT}/build/root", everything.file,
+               everything.file).stdout
+    named = set(re.findall(r"\[kernel.kallsyms\] +\[k\] (\S+)", text))
+    truth = everything.of("[kernel]")
+    assert len(truth) > 2 and named == set(truth), (named, truth)
+
+
+def test_folded_text(tmp_path):
+    """UTF-8 whatever a task is called, and nothing that turns a line around."""
+    made = PerfFile()
+    made.comm(7, b"a;\xff\xe2\x80\xaeb\xc3\xa4")
+    made.mapping(7, b"/bin/tester")
+    made.sample(7, 1000000, user=(0x8049300,))
+    (tmp_path / "perf.data").write_bytes(made.bytes())
+    text = strobe("export", "--folded", tmp_path / "perf.data").stdout
+    assert text.startswith("a:????b\u00e4;") and text.endswith(" 1\n"), text
+
+
+def test_file_of_more_than_a_gigabyte(tmp_path):
+    """Records that are passed over, as far as its size goes."""
+    made = PerfFile()
+    made.comm(7, b"tester")
+    made.mapping(7, b"/bin/tester")
+    made.sample(7, 1000000, user=(0x8049300,))
+    with open(tmp_path / "perf.data", "wb") as file:
+        made.write(file, 17000)
+    assert os.path.getsize(tmp_path / "perf.data") > 2**30
+    report = strobe("report", tmp_path / "perf.data").stdout
+    assert re.search(r" 1 .*100.00%", report), report
 
 
 # --- files that do not fit ----------------------------------------------------

@@ -99,6 +99,18 @@ static inline const struct image *images_load(struct images *i, uint32_t image)
         images_read(i, m);
     return m;
 }
+
+#define KERNEL_BASE 0xc0000000u
+// The number of the kernel's first symbol: what it starts with, before it runs
+// where it belongs, lies lower. The kernel has symbols.
+static inline uint32_t images_kernel_start(const struct image *kernel)
+{
+    uint32_t first = 0;
+    while (kernel->symbols.table[first].start < KERNEL_BASE &&
+           first + 1 < kernel->symbols.count)
+        first++;
+    return first;
+}
 // The cache for rows of their call frame information: sizeof(struct row_cache)
 // bytes, taken when it is first asked for. NULL: no memory.
 struct row_cache *images_rows(struct images *i);

@@ -8,7 +8,6 @@
 #include "perf_repair.h"
 
 #define PAGE 4096u
-#define KERNEL_BASE 0xc0000000u
 #define NS_PER_SECOND 1000000000u
 #define PROT_READ_EXEC 5u
 #define MAP_PRIVATE_FILE 2u
@@ -181,20 +180,15 @@ static void put_image(struct perf_writer *w, const struct perf_trailer *t,
     put_mapping(w, t, &w->vdso, PERF_MISC_USER, PERF_VDSO_PATH);
 }
 
-// The kernel's code, as its symbols tell; what it starts with, before it runs
-// where it belongs, lies lower.
+// The kernel's code, as its symbols tell.
 static void put_kernel(struct perf_writer *w, const struct perf_facts *facts)
 {
     const struct image *k =
         images_load(&w->streams[0].samples->images, IMAGE_KERNEL);
     struct perf_trailer t = trailer(PERF_KERNEL_PID, 0, 0, 0);
     struct mapping m = { .address = KERNEL_BASE, .size = -KERNEL_BASE - PAGE };
-    uint32_t first = 0;
     if (k->problem == NULL) {
-        while (k->symbols.table[first].start < KERNEL_BASE &&
-               first + 1 < k->symbols.count)
-            first++;
-        m.address = k->symbols.table[first].start & -PAGE;
+        m.address = k->symbols.table[images_kernel_start(k)].start & -PAGE;
         uint32_t last = k->symbols.table[k->symbols.count - 1].start;
         m.size = ALIGN_UP(last + 1, PAGE) - m.address;
         m.file_offset = m.address; // where PERF_KERNEL_SYMBOL is

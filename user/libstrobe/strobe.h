@@ -134,7 +134,8 @@ void table_add(struct table *t, const char *fmt, ...)
 // the cells.
 void table_print(struct table *t, FILE *out);
 // Makes a name harmless to terminals, in its place: what is neither printable
-// ASCII nor UTF-8 becomes '?'. Gives `text`.
+// ASCII nor UTF-8, and what changes the direction of text, becomes '?'. The
+// result is UTF-8. Gives `text`.
 char *printable(char *text);
 // Writes it so; '?' when there is no memory.
 void put_printable(FILE *out, const char *text);

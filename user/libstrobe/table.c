@@ -26,10 +26,20 @@ static size_t utf8_length(const unsigned char *text, size_t size)
     return length;
 }
 
-// Codes of control characters beyond ASCII: U+0080 to U+009F.
-static bool is_c1(const unsigned char *text)
+// Codes beyond ASCII that change what a terminal shows: controls (U+0080 to
+// U+009F), and those of bidirectional text, which show a name in another order
+// (Unicode Standard Annex 9, section 2: U+061C, U+200E, U+200F, U+202A to
+// U+202E, U+2066 to U+2069).
+static bool is_control(const unsigned char *text)
 {
-    return text[0] == 0xc2 && text[1] < 0xa0;
+    if (text[0] == 0xc2 || text[0] == 0xd8)
+        return text[0] == 0xc2 ? text[1] < 0xa0 : text[1] == 0x9c;
+    if (text[0] != 0xe2)
+        return false;
+    if (text[1] == 0x80)
+        return text[2] == 0x8e || text[2] == 0x8f ||
+               (text[2] >= 0xaa && text[2] <= 0xae);
+    return text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9;
 }
 
 char *printable(char *text)
@@ -39,7 +49,7 @@ char *printable(char *text)
     for (size_t i = 0; i < size; i++) {
         unsigned char *c = (unsigned char *)text + i;
         size_t more = *c >= 0x80 ? utf8_length(c, size - i) : 0;
-        if (more > 0 && !is_c1(c))
+        if (more > 0 && !is_control(c))
             i += more - 1;
         else if (*c < ' ' || *c >= 0x7f)
             *c = '?';

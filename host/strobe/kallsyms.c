@@ -1,0 +1,41 @@
+// strobe kallsyms: the kernel's functions as Linux' /proc/kallsyms has them,
+// for the commands of perf that take no kernel's file but --kallsyms (perf
+// diff).
+#include "strobe.h"
+
+#include "user/libprofile/perf_format.h"
+
+#define PAGE 4096u
+
+static struct common settings;
+
+static const struct tool_option options[] = {
+    FILE_OPTIONS(settings),
+    { 0 },
+};
+static const struct tool tool = {
+    .usage = "strobe kallsyms [OPTIONS] FILE",
+    .options = options,
+    .notes = "FILE tells which kernel's: perf diff --kallsyms=OUT\n",
+};
+
+int command_kallsyms(int argc, char *argv[])
+{
+    int at = options_parse(&tool, argc, argv);
+    struct profile p;
+
+    profile_open(&p, one_file(&tool, argc, argv, at), &settings);
+    const struct image *kernel = images_load(&p.samples.images, IMAGE_KERNEL);
+    if (kernel->problem != NULL)
+        fail(1, "%s: %s", kernel->path, kernel->problem);
+    // By the first line perf sees that this kernel was not moved.
+    uint32_t first = images_kernel_start(kernel);
+    printf("%016x T " PERF_KERNEL_SYMBOL "\n",
+           kernel->symbols.table[first].start & -PAGE);
+    for (uint32_t i = first; i < kernel->symbols.count; i++) {
+        const struct symbol *s = &kernel->symbols.table[i];
+        printf("%016x t %.*s\n", s->start, (int)s->name_size, s->name);
+    }
+    profile_close(&p);
+    return 0;
+}
