@@ -45,7 +45,7 @@ K := $(B)/kernel
 KERNEL := $(B)/kernel.elf
 KCC := $(CROSS)gcc
 KCC_FLAGS := -mpreferred-stack-boundary=2
-IMAGES := $(B)/initrd
+IMAGES := $(B)/initrd $(B)/tests.cpio
 ISO := $(B)/strobe.iso
 TOOL := $(B)/strobe
 ifdef CLANG
@@ -381,10 +381,11 @@ ROOT_FILES := $(shell find user/root -type f 2>/dev/null)
 $(B)/root.config: FORCE
 	@$(call unchanged,$@,$(USER) $(GUEST) $(ROOT_FILES))
 
+$(B)/tests.cpio: $(B)/initrd ;
 $(B)/initrd: $(USER) $(GUEST) $(BUSYBOX) $(LUA) $(SQLITE) $(DEBIAN_BUSYBOX) \
 		$(ROOT_FILES) $(B)/root.config $(B)/epoch tools/build/initrd
 	$(call say,PACK $@,images)
-	$Qtools/build/initrd $@ $(USER) $(GUEST)
+	$Qtools/build/initrd $@ $(B)/tests.cpio $(USER) $(GUEST)
 
 $(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch tools/build/iso | $(DEPS)/iso
 	$(call say,PACK $@,images)

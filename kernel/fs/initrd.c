@@ -185,7 +185,22 @@ static int unpack_entry(const struct cpio_entry *e, struct list *links)
     return err;
 }
 
-u32 initrd_unpack(const char *name, const u8 *archive, size_t size)
+// What is behind comes free as it goes, so memory lacks at the least what this
+// file still needs.
+NORETURN static void no_memory(const char *name, const struct cpio_entry *e)
+{
+    struct vnode *v;
+    u64 missing = e->size;
+    if (!vfs_lookup(NULL, e->name, 0, &v))
+        missing -= MIN(v->size, missing);
+    panic("no memory for %s of initrd %s: at least %u KiB more are needed than "
+          "%u MiB",
+          e->name, name, DIV_ROUND_UP((u32)missing, 1024u),
+          DIV_ROUND_UP(frames_total(), 256u));
+}
+
+u32 initrd_unpack(const char *name, const u8 *archive, size_t size,
+                  void (*unpacked)(const u8 *archive, size_t pos))
 {
     assert_may_sleep();
     struct list links = LIST_INIT(links);
@@ -195,12 +210,15 @@ u32 initrd_unpack(const char *name, const u8 *archive, size_t size)
     enum cpio_result result;
     while ((result = cpio_next(archive, size, &pos, &e)) == CPIO_ENTRY) {
         int err = unpack_entry(&e, &links);
+        if (err == -ENOMEM || err == -ENOSPC)
+            no_memory(name, &e);
         if (err)
-            panic("initrd %s: cannot unpack %s at offset %u: %serror %d", name,
-                  e.name, start,
-                  err == -ENOMEM || err == -ENOSPC ? "no memory, " : "", -err);
+            panic("initrd %s: cannot unpack %s at offset %u: error %d", name,
+                  e.name, start, -err);
         files++;
         start = pos;
+        if (unpacked)
+            unpacked(archive, pos);
     }
     forget_links(&links);
     if (result == CPIO_TRUNCATED)
@@ -213,14 +231,34 @@ u32 initrd_unpack(const char *name, const u8 *archive, size_t size)
     return files;
 }
 
+// Up to here the pages of the module that is being unpacked are free again: no
+// file is in memory twice but the one under way.
+static paddr_t released;
+
+static void release_until(paddr_t end)
+{
+    if (end <= released)
+        return;
+    frame_release_region(released, end - released);
+    released = end;
+}
+
+static void release_unpacked(const u8 *archive, size_t pos)
+{
+    paddr_t end = virt_to_phys(archive) + pos;
+    release_until(ALIGN_DOWN(end, (paddr_t)PAGE_SIZE));
+}
+
 static void unpack_module(const struct boot_module *m)
 {
     if (m->base + m->size > DIRECT_MAP_MAX)
         panic("initrd %s: loaded beyond the low zone", m->name);
-    u32 files = initrd_unpack(m->name, phys_to_virt(m->base), m->size);
+    released = m->base;
+    u32 files = initrd_unpack(m->name, phys_to_virt(m->base), m->size,
+                              release_unpacked);
     log_printf("initrd: %s: %u files, %u KiB\n", m->name, files,
                m->size / 1024);
-    frame_release_region(m->base, m->size);
+    release_until(m->base + m->size);
 }
 
 void initrd_init(void)

@@ -8,5 +8,7 @@
 void initrd_init(void);
 
 // Unpacks one archive over the current task's cwd; how many files. Panics as
-// above.
-u32 initrd_unpack(const char *name, const u8 *archive, size_t size);
+// above. `unpacked`, or NULL, is told that what lies before `pos` is not needed
+// any more.
+u32 initrd_unpack(const char *name, const u8 *archive, size_t size,
+                  void (*unpacked)(const u8 *archive, size_t pos));

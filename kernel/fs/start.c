@@ -3,6 +3,7 @@
 #include "kernel/fs/initrd.h"
 #include "kernel/fs/mount.h"
 #include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
 
 static void mount_or_panic(const char *type, const char *path)
 {
@@ -20,7 +21,9 @@ void vfs_init(void)
 {
     struct mount *root;
     if (tmpfs_mount(&root) || vfs_mount_at("/", root))
-        panic("no memory for the root directory");
+        panic("no memory for the root directory: the kernel and the boot "
+              "modules take %u MiB",
+              DIV_ROUND_UP(frames_total(), 256u));
     initrd_init();
     mount_or_panic("devtmpfs", "/dev");
     mount_or_panic("proc", "/proc");

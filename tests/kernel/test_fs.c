@@ -231,7 +231,7 @@ KERNEL_TEST(fs_initrd)
     a->size = ALIGN_UP(a->size, 512u);
     add_entry(a, "tmp/ird/one", 9, S_IFREG | 0600, 1, "replaced");
     add_entry(a, "TRAILER!!!", 0, 0, 1, "");
-    expect(initrd_unpack("test", (u8 *)a->bytes, a->size) == 6);
+    expect(initrd_unpack("test", (u8 *)a->bytes, a->size, NULL) == 6);
     kfree(a);
     expect(file_is("/tmp/ird/two", "linked"));
     expect(file_is("/tmp/ird/one", "replaced"));

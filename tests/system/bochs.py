@@ -45,7 +45,7 @@ def make_iso(command, kargs, folder):
                      f"{folder}/overlay.cpio")
     subprocess.run([f"{ROOT}/tools/build/iso", f"{folder}/strobe.iso",
                     f"{ROOT}/build/kernel.elf", f"quiet {kargs}",
-                    f"{ROOT}/build/initrd",
+                    f"{ROOT}/build/initrd", f"{ROOT}/build/tests.cpio",
                     f"{folder}/overlay.cpio"], check=True)
 
 

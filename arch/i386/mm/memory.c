@@ -119,6 +119,12 @@ static void check_modules(void)
 {
     for (u32 i = 0; i < boot_info.module_count; i++) {
         const struct boot_module *m = &boot_info.modules[i];
+        u64 total = frames_total() * (u64)PAGE_SIZE;
+        if (m->base + m->size > direct_map_size && total < DIRECT_MAP_MAX)
+            panic("no memory for boot module %s: at least %u KiB more are "
+                  "needed than %u MiB",
+                  m->name, (u32)((m->base + m->size - direct_map_size) / 1024),
+                  DIV_ROUND_UP((u32)total, MIB(1)));
         if (m->base + m->size > direct_map_size)
             panic("boot module %s lies at %#llx, beyond the direct map (%#x)",
                   m->name, m->base, direct_map_size);
