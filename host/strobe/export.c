@@ -9,7 +9,7 @@
 struct settings {
     struct common common;
     const char *out, *program;
-    bool html, folded, speedscope, gmon, callgrind;
+    bool html, folded, speedscope, gmon, callgrind, pprof;
 };
 
 static struct settings settings;
@@ -25,6 +25,8 @@ static const struct tool_option options[] = {
       .flag = &settings.gmon },
     { 0, "callgrind", NULL, "For callgrind_annotate and kcachegrind",
       .flag = &settings.callgrind },
+    { 0, "pprof", NULL, "For pprof, and what else reads its profile.proto",
+      .flag = &settings.pprof },
     { 'o', "output", "OUT", "Written here (standard output)",
       .text = &settings.out },
     { 'p', "program", "PATH", "Which program's gmon.out; [kernel] the kernel's",
@@ -37,7 +39,7 @@ static const struct tool tool = {
     .usage = "strobe export --FORMAT [OPTIONS] FILE",
     .options = options,
     .notes = "Of several events that a run sampled, html, speedscope and "
-             "callgrind have all,\nfolded and gmon the first.\n",
+             "callgrind have all,\nfolded, gmon and pprof the first.\n",
 };
 
 struct format {
@@ -62,6 +64,7 @@ static const struct format formats[] = {
     { &settings.speedscope, export_speedscope, true },
     { &settings.gmon, export_gmon, false },
     { &settings.callgrind, export_callgrind, true },
+    { &settings.pprof, export_pprof, false },
 };
 
 static const struct format *choose(void)

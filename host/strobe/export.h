@@ -21,6 +21,8 @@ void export_folded(struct export *e);
 void export_speedscope(struct export *e);
 // gmon.out of one program, for gprof.
 void export_gmon(struct export *e);
+// pprof's profile.proto, of one event.
+void export_pprof(struct export *e);
 // For callgrind_annotate and kcachegrind: costs by line, calls with what they
 // cost; of several events.
 void export_callgrind(struct export *e);

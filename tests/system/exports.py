@@ -1,4 +1,5 @@
 """tools/strobe, and what other tools read in the files that it makes."""
+import base64
 import collections
 import json
 import os
@@ -83,12 +84,12 @@ def speedscope(path, functions, names):
     """In speedscope, in Chromium: {name of a profile: {function: its own share
     in %}}. `names`: those that it should find, in their order."""
     run(f"{ROOT}/tools/build/npm", SPEEDSCOPE_VERSION)
-    with open(path) as file:
-        text = file.read()
+    with open(path, "rb") as file:
+        data = base64.b64encode(file.read()).decode()
     script = f"{path}.js"
     with open(script, "w") as file:
         file.write(f"speedscope.loadFileFromBase64('{os.path.basename(path)}',"
-                   f" btoa({json.dumps(text)}))")
+                   f" '{data}')")
     browser = Browser()
     try:
         browser.screen()

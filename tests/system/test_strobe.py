@@ -379,7 +379,7 @@ def test_kallsyms(everything, tmp_path):
                everything.file).stdout
     named = set(re.findall(r"\[kernel.kallsyms\] +\[k\] (\S+)", text))
     truth = everything.of("[kernel]")
-    assert len(truth) > 2 and named == set(truth), (named, truth)
+    assert truth and named == set(truth), (named, truth)
 
 
 def test_folded_text(tmp_path):

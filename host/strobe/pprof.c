@@ -1,0 +1,354 @@
+// pprof's profile.proto (github.com/google/pprof, proto/profile.proto), in
+// gzip: a sample for each chain of each thread and CPU, with its count and what
+// it stands for. What has no place there, the header's lines, are comments.
+#include "export.h"
+#include "gzip.h"
+#include "lines.h"
+#include "protobuf.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_SIZE 512
+#define NS_PER_SECOND 1000000000ull
+#define ADDRESSES (1ull << 32)
+
+// Fields of the messages, by their numbers there.
+enum {
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE,
+    PROFILE_MAPPING,
+    PROFILE_LOCATION,
+    PROFILE_FUNCTION,
+    PROFILE_STRING,
+    PROFILE_DURATION_NS = 10,
+    PROFILE_PERIOD_TYPE,
+    PROFILE_PERIOD,
+    PROFILE_COMMENT,
+};
+enum { TYPE_TYPE = 1, TYPE_UNIT };
+enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES, SAMPLE_LABEL };
+enum { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER };
+enum {
+    MAPPING_ID = 1,
+    MAPPING_LIMIT = 3,
+    MAPPING_FILE = 5,
+    MAPPING_BUILD_ID,
+    MAPPING_HAS_FUNCTIONS,
+};
+enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
+enum { LINE_FUNCTION = 1, LINE_LINE };
+enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_FILE = 4 };
+
+struct text {
+    char *text;
+    uint32_t next; // in its bucket: its number plus 1; 0: none
+};
+
+// Ids begin at 1: of images, rows of the view and places; idle is the function
+// and the location behind the last one.
+struct pprof {
+    struct export *e;
+    struct lines lines;
+    struct message out, part, list, inner;
+    struct text *texts; // the string table: text 0 is ""
+    uint32_t text_count, text_room;
+    uint32_t *buckets; // of the texts, a power of two
+    uint32_t bucket_count;
+    struct place *places; // of all chains, each once, in order
+    uint32_t place_count;
+};
+
+static void *enough(void *memory)
+{
+    if (memory == NULL)
+        fail(1, "not enough memory for the export");
+    return memory;
+}
+
+// --- strings ----------------------------------------------------------------
+
+static uint32_t hash(const char *text)
+{
+    uint32_t h = 2166136261u; // FNV-1a
+
+    while (*text != '\0')
+        h = (h ^ (uint8_t)*text++) * 16777619u;
+    return h;
+}
+
+static void grow_texts(struct pprof *p)
+{
+    p->text_room = p->text_room * 2 + 256;
+    p->texts = enough(realloc(p->texts, p->text_room * sizeof(*p->texts)));
+    for (p->bucket_count = 1; p->bucket_count < p->text_room;)
+        p->bucket_count *= 2;
+    free(p->buckets);
+    p->buckets = enough(calloc(p->bucket_count, sizeof(*p->buckets)));
+    for (uint32_t i = 0; i < p->text_count; i++) {
+        uint32_t *bucket =
+            &p->buckets[hash(p->texts[i].text) & (p->bucket_count - 1)];
+        p->texts[i].next = *bucket;
+        *bucket = i + 1;
+    }
+}
+
+// The number of a text, which is UTF-8 there.
+static uint32_t number_of(struct pprof *p, const char *text)
+{
+    char *copy = printable(enough(strdup(text)));
+
+    if (p->text_count == p->text_room)
+        grow_texts(p);
+    uint32_t *bucket = &p->buckets[hash(copy) & (p->bucket_count - 1)];
+    for (uint32_t i = *bucket; i != 0; i = p->texts[i - 1].next) {
+        if (strcmp(p->texts[i - 1].text, copy) == 0) {
+            free(copy);
+            return i - 1;
+        }
+    }
+    p->texts[p->text_count] = (struct text){ copy, *bucket };
+    *bucket = ++p->text_count;
+    return p->text_count - 1;
+}
+
+static void add_text(struct pprof *p, struct message *m, uint32_t field,
+                     const char *text)
+{
+    message_number(m, field, number_of(p, text));
+}
+
+// --- what there is ----------------------------------------------------------
+
+static int compare(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    if (x->image != y->image)
+        return x->image < y->image ? -1 : 1;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static const struct chain_node *node_of(const struct pprof *p, uint32_t n)
+{
+    return &p->e->profile->samples.chains.nodes[n];
+}
+
+static void list_places(struct pprof *p)
+{
+    uint32_t nodes = p->e->profile->samples.chains.count, kept = 0;
+
+    p->places = enough(calloc(nodes, sizeof(*p->places)));
+    for (uint32_t n = 1; n < nodes; n++)
+        p->places[n - 1] = node_of(p, n)->place;
+    qsort(p->places, nodes - 1, sizeof(*p->places), compare);
+    for (uint32_t i = 0; i + 1 < nodes; i++) {
+        if (kept == 0 || compare(&p->places[kept - 1], &p->places[i]) != 0)
+            p->places[kept++] = p->places[i];
+    }
+    p->place_count = kept;
+}
+
+static uint64_t location_of(const struct pprof *p, uint32_t node)
+{
+    const struct place *place =
+        bsearch(&node_of(p, node)->place, p->places, p->place_count,
+                sizeof(*p->places), compare);
+    return (uint64_t)(place - p->places) + 1;
+}
+
+static void put_mappings(struct pprof *p)
+{
+    const struct images *images = &p->e->profile->samples.images;
+
+    for (uint32_t i = 0; i < images->count; i++) {
+        const struct image *m = &images->list[i];
+        char id[BUILD_ID_TEXT];
+        message_number(&p->part, MAPPING_ID, i + 1);
+        message_number(&p->part, MAPPING_LIMIT, ADDRESSES);
+        add_text(p, &p->part, MAPPING_FILE, m->path);
+        if (m->build_id_size > 0)
+            add_text(p, &p->part, MAPPING_BUILD_ID,
+                     build_id_text(id, m->build_id, m->build_id_size));
+        message_number(&p->part, MAPPING_HAS_FUNCTIONS, 1);
+        message_add(&p->out, PROFILE_MAPPING, &p->part);
+    }
+}
+
+static void put_function(struct pprof *p, uint32_t id, const char *name,
+                         const char *file)
+{
+    message_number(&p->part, FUNCTION_ID, id);
+    add_text(p, &p->part, FUNCTION_NAME, name);
+    add_text(p, &p->part, FUNCTION_FILE, file);
+    message_add(&p->out, PROFILE_FUNCTION, &p->part);
+}
+
+static void put_functions(struct pprof *p)
+{
+    const struct view *v = p->e->view;
+    char name[NAME_SIZE];
+
+    for (uint32_t row = 0; row < v->count; row++) {
+        const struct view_row *r = &v->rows[row];
+        struct line start =
+            lines_find(&p->lines, (struct place){ r->image, r->address });
+        frame_name(name, sizeof(name), p->e, row);
+        put_function(p, row + 1, name, start.file != NULL ? start.file : "");
+    }
+    put_function(p, v->count + 1, IDLE_FRAME, "");
+}
+
+static void put_location(struct pprof *p, uint64_t id, uint64_t function,
+                         const struct place *place)
+{
+    message_number(&p->part, LOCATION_ID, id);
+    message_number(&p->inner, LINE_FUNCTION, function);
+    if (place != NULL) {
+        message_number(&p->part, LOCATION_MAPPING, place->image + 1);
+        message_number(&p->part, LOCATION_ADDRESS, place->address);
+        message_number(&p->inner, LINE_LINE,
+                       lines_find(&p->lines, *place).line);
+    }
+    message_add(&p->part, LOCATION_LINE, &p->inner);
+    message_add(&p->out, PROFILE_LOCATION, &p->part);
+}
+
+static void put_locations(struct pprof *p)
+{
+    uint32_t nodes = p->e->profile->samples.chains.count;
+    bool *told = enough(calloc(p->place_count + 1, sizeof(*told)));
+
+    for (uint32_t n = 1; n < nodes; n++) {
+        uint64_t id = location_of(p, n);
+        if (!told[id - 1])
+            put_location(p, id, p->e->view->row_of[n] + 1,
+                         &node_of(p, n)->place);
+        told[id - 1] = true;
+    }
+    put_location(p, p->place_count + 1, p->e->view->count + 1, NULL);
+    free(told);
+}
+
+// --- samples ----------------------------------------------------------------
+
+static void put_type(struct pprof *p, uint32_t field, const char *type,
+                     const char *unit)
+{
+    add_text(p, &p->part, TYPE_TYPE, type);
+    add_text(p, &p->part, TYPE_UNIT, unit);
+    message_add(&p->out, field, &p->part);
+}
+
+static void put_label(struct pprof *p, const char *key, const char *text,
+                      uint64_t number)
+{
+    add_text(p, &p->inner, LABEL_KEY, key);
+    if (text != NULL)
+        add_text(p, &p->inner, LABEL_TEXT, text);
+    else
+        message_number(&p->inner, LABEL_NUMBER, number);
+    message_add(&p->part, SAMPLE_LABEL, &p->inner);
+}
+
+static void put_sample(struct pprof *p, const struct sample_count *c)
+{
+    bool idle = c->mode == MODE_IDLE;
+
+    for (uint32_t n = c->chain; n != CHAIN_ROOT; n = node_of(p, n)->parent)
+        message_element(&p->list, location_of(p, n));
+    if (idle)
+        message_element(&p->list, p->place_count + 1);
+    message_add(&p->part, SAMPLE_LOCATIONS, &p->list);
+    message_element(&p->list, c->samples);
+    message_element(&p->list, c->period);
+    message_add(&p->part, SAMPLE_VALUES, &p->list);
+    if (!idle) {
+        put_label(p, "program",
+                  profile_program_name(p->e->profile, c->task, c->program), 0);
+        put_label(p, "task", NULL, c->task);
+        put_label(p, "thread", NULL, c->thread);
+    }
+    put_label(p, "cpu", NULL, c->cpu);
+    message_add(&p->out, PROFILE_SAMPLE, &p->part);
+}
+
+static void put_samples(struct pprof *p)
+{
+    const struct samples *s = &p->e->profile->samples;
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (view_passes(&s->counts[i], p->e->filter))
+            put_sample(p, &s->counts[i]);
+    }
+}
+
+// The lines that stand above every report.
+static void put_comments(struct pprof *p)
+{
+    const struct perf_file *f = &p->e->profile->files[0];
+    char *text = NULL, *rest;
+    size_t size;
+    FILE *out = enough(open_memstream(&text, &size));
+
+    profile_header(out, p->e->profile, f, p->e->view);
+    fclose(out);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
+        message_element(&p->list, number_of(p, line));
+    message_add(&p->out, PROFILE_COMMENT, &p->list);
+    free(text);
+}
+
+// --- the file ---------------------------------------------------------------
+
+static void put_head(struct pprof *p)
+{
+    const struct perf_file *f = &p->e->profile->files[0];
+    bool timed = frame_is_timed(p->e, 0);
+    const char *type = timed ? "cpu" : p->e->profile->events.name[f->event];
+    const char *unit = timed ? "nanoseconds" : "count";
+    uint64_t rate = f->info.rate_hz;
+
+    number_of(p, "");
+    put_type(p, PROFILE_SAMPLE_TYPE, "samples", "count");
+    put_type(p, PROFILE_SAMPLE_TYPE, type, unit);
+    put_type(p, PROFILE_PERIOD_TYPE, type, unit);
+    message_number(&p->out, PROFILE_PERIOD,
+                   timed && rate > 0 ? NS_PER_SECOND / rate : 0);
+    message_number(&p->out, PROFILE_DURATION_NS, f->info.elapsed_ns);
+}
+
+static void put_strings(struct pprof *p)
+{
+    for (uint32_t i = 0; i < p->text_count; i++)
+        message_bytes(&p->out, PROFILE_STRING, p->texts[i].text,
+                      strlen(p->texts[i].text));
+}
+
+void export_pprof(struct export *e)
+{
+    struct pprof p = { .e = e };
+
+    lines_init(&p.lines, e->profile);
+    list_places(&p);
+    put_head(&p);
+    put_samples(&p);
+    put_mappings(&p);
+    put_locations(&p);
+    put_functions(&p);
+    put_comments(&p);
+    put_strings(&p);
+    gzip_write(e->out, p.out.bytes, p.out.size);
+    for (uint32_t i = 0; i < p.text_count; i++)
+        free(p.texts[i].text);
+    free(p.texts);
+    free(p.buckets);
+    free(p.places);
+    message_free(&p.out);
+    message_free(&p.part);
+    message_free(&p.list);
+    message_free(&p.inner);
+    lines_free(&p.lines);
+}
