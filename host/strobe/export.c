@@ -9,7 +9,7 @@
 struct settings {
     struct common common;
     const char *out, *program;
-    bool html, folded, speedscope, gmon, callgrind, pprof;
+    bool html, folded, speedscope, gmon, callgrind, pprof, perfetto;
 };
 
 static struct settings settings;
@@ -27,6 +27,8 @@ static const struct tool_option options[] = {
       .flag = &settings.callgrind },
     { 0, "pprof", NULL, "For pprof, and what else reads its profile.proto",
       .flag = &settings.pprof },
+    { 0, "perfetto", NULL, "A trace for ui.perfetto.dev",
+      .flag = &settings.perfetto },
     { 'o', "output", "OUT", "Written here (standard output)",
       .text = &settings.out },
     { 'p', "program", "PATH", "Which program's gmon.out; [kernel] the kernel's",
@@ -39,7 +41,7 @@ static const struct tool tool = {
     .usage = "strobe export --FORMAT [OPTIONS] FILE",
     .options = options,
     .notes = "Of several events that a run sampled, html, speedscope and "
-             "callgrind have all,\nfolded, gmon and pprof the first.\n",
+             "callgrind have all,\nthe others the first.\n",
 };
 
 struct format {
@@ -65,6 +67,7 @@ static const struct format formats[] = {
     { &settings.gmon, export_gmon, false },
     { &settings.callgrind, export_callgrind, true },
     { &settings.pprof, export_pprof, false },
+    { &settings.perfetto, export_perfetto, false },
 };
 
 static const struct format *choose(void)

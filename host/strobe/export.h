@@ -23,6 +23,8 @@ void export_speedscope(struct export *e);
 void export_gmon(struct export *e);
 // pprof's profile.proto, of one event.
 void export_pprof(struct export *e);
+// A trace for Perfetto, of one event.
+void export_perfetto(struct export *e);
 // For callgrind_annotate and kcachegrind: costs by line, calls with what they
 // cost; of several events.
 void export_callgrind(struct export *e);

@@ -4,6 +4,7 @@
 #include "export.h"
 #include "gzip.h"
 #include "lines.h"
+#include "places.h"
 #include "protobuf.h"
 
 #include <inttypes.h>
@@ -56,8 +57,7 @@ struct pprof {
     uint32_t text_count, text_room;
     uint32_t *buckets; // of the texts, a power of two
     uint32_t bucket_count;
-    struct place *places; // of all chains, each once, in order
-    uint32_t place_count;
+    struct places places;
 };
 
 static void *enough(void *memory)
@@ -121,41 +121,9 @@ static void add_text(struct pprof *p, struct message *m, uint32_t field,
 
 // --- what there is ----------------------------------------------------------
 
-static int compare(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-
-    if (x->image != y->image)
-        return x->image < y->image ? -1 : 1;
-    return x->address < y->address ? -1 : x->address > y->address;
-}
-
 static const struct chain_node *node_of(const struct pprof *p, uint32_t n)
 {
     return &p->e->profile->samples.chains.nodes[n];
-}
-
-static void list_places(struct pprof *p)
-{
-    uint32_t nodes = p->e->profile->samples.chains.count, kept = 0;
-
-    p->places = enough(calloc(nodes, sizeof(*p->places)));
-    for (uint32_t n = 1; n < nodes; n++)
-        p->places[n - 1] = node_of(p, n)->place;
-    qsort(p->places, nodes - 1, sizeof(*p->places), compare);
-    for (uint32_t i = 0; i + 1 < nodes; i++) {
-        if (kept == 0 || compare(&p->places[kept - 1], &p->places[i]) != 0)
-            p->places[kept++] = p->places[i];
-    }
-    p->place_count = kept;
-}
-
-static uint64_t location_of(const struct pprof *p, uint32_t node)
-{
-    const struct place *place =
-        bsearch(&node_of(p, node)->place, p->places, p->place_count,
-                sizeof(*p->places), compare);
-    return (uint64_t)(place - p->places) + 1;
 }
 
 static void put_mappings(struct pprof *p)
@@ -218,16 +186,16 @@ static void put_location(struct pprof *p, uint64_t id, uint64_t function,
 static void put_locations(struct pprof *p)
 {
     uint32_t nodes = p->e->profile->samples.chains.count;
-    bool *told = enough(calloc(p->place_count + 1, sizeof(*told)));
+    bool *told = enough(calloc(p->places.count + 1, sizeof(*told)));
 
     for (uint32_t n = 1; n < nodes; n++) {
-        uint64_t id = location_of(p, n);
+        uint64_t id = places_number(&p->places, n);
         if (!told[id - 1])
             put_location(p, id, p->e->view->row_of[n] + 1,
                          &node_of(p, n)->place);
         told[id - 1] = true;
     }
-    put_location(p, p->place_count + 1, p->e->view->count + 1, NULL);
+    put_location(p, p->places.count + 1, p->e->view->count + 1, NULL);
     free(told);
 }
 
@@ -257,9 +225,9 @@ static void put_sample(struct pprof *p, const struct sample_count *c)
     bool idle = c->mode == MODE_IDLE;
 
     for (uint32_t n = c->chain; n != CHAIN_ROOT; n = node_of(p, n)->parent)
-        message_element(&p->list, location_of(p, n));
+        message_element(&p->list, places_number(&p->places, n));
     if (idle)
-        message_element(&p->list, p->place_count + 1);
+        message_element(&p->list, p->places.count + 1);
     message_add(&p->part, SAMPLE_LOCATIONS, &p->list);
     message_element(&p->list, c->samples);
     message_element(&p->list, c->period);
@@ -332,7 +300,7 @@ void export_pprof(struct export *e)
     struct pprof p = { .e = e };
 
     lines_init(&p.lines, e->profile);
-    list_places(&p);
+    places_init(&p.places, e->profile);
     put_head(&p);
     put_samples(&p);
     put_mappings(&p);
@@ -345,7 +313,7 @@ void export_pprof(struct export *e)
         free(p.texts[i].text);
     free(p.texts);
     free(p.buckets);
-    free(p.places);
+    places_free(&p.places);
     message_free(&p.out);
     message_free(&p.part);
     message_free(&p.list);

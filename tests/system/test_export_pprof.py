@@ -8,6 +8,7 @@ import pytest
 
 from exports import read_measured, speedscope, strobe
 from machine import PATIENCE, vm
+from protobuf import fields, numbers
 from shares import LOOPS
 
 # Fields of profile.proto (github.com/google/pprof), by message.
@@ -23,37 +24,6 @@ def measured(tmp_path_factory):
                 " >/out/all.json", "--get", str(folder), "--icount", "1", smp=2)
     assert result.status == 0, result
     return {name: read_measured(folder, name)[0] for name in ("one", "all")}
-
-
-def varint(data, at):
-    number = shift = 0
-    while True:
-        byte, at = data[at], at + 1
-        number |= (byte & 0x7f) << shift
-        shift += 7
-        if byte < 0x80:
-            return number, at
-
-
-def fields(data):
-    """{number: values} of a message: numbers and bytes."""
-    found, at = collections.defaultdict(list), 0
-    while at < len(data):
-        key, at = varint(data, at)
-        assert key & 7 in (0, 2), key
-        value, at = varint(data, at)
-        if key & 7 == 2:
-            value, at = data[at:at + value], at + value
-        found[key >> 3].append(value)
-    return found
-
-
-def numbers(data):
-    found, at = [], 0
-    while at < len(data):
-        number, at = varint(data, at)
-        found.append(number)
-    return found
 
 
 class Pprof:
