@@ -167,7 +167,8 @@ void profile_complain(struct profile *p)
 {
     for (uint32_t i = 0; i < p->samples.images.count; i++) {
         const struct image *m = &p->samples.images.list[i];
-        if (i == IMAGE_UNKNOWN || !m->loaded || (p->told != NULL && p->told[i]))
+        if (i == IMAGE_UNKNOWN || i == IMAGE_CUT || !m->loaded ||
+            (p->told != NULL && p->told[i]))
             continue;
         if (p->told != NULL)
             p->told[i] = true;

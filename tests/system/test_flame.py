@@ -95,9 +95,9 @@ def page(browser, flame):
     browser.open(f"{ROOT}/build/flame.html")
     yield browser
     assert browser.complaints() == []
-    assert [url for url in browser.requests()
-            if not url.startswith("data:")] == \
-        [f"file://{ROOT}/build/flame.html"]
+    assert {url for url in browser.requests()
+            if not url.startswith("data:")} == \
+        {f"file://{ROOT}/build/flame.html"}
 
 
 def shown(browser):
@@ -146,6 +146,7 @@ def test_make_flame_counts_what_sprofile_counted(flame, page):
     done, counted = flame
     total = int(re.search(r"Total:\s+(\d+) \(100%\)", done.stdout).group(1))
     assert "build/flame.html" in done.stdout.splitlines()[-1]
+    assert "build id" not in done.stderr, done.stderr
     assert counted.data["events"][0]["total"] == counted.samples(idle=True) == total
     assert shown(page) == counted.samples()
     page.find("mode-idle").click()
@@ -186,6 +187,52 @@ def test_search(flame, page):
         f"found in {matching:,} sample"))
     page.press(Keys.ESCAPE)
     page.wait(lambda: not page.find("found").text)
+
+
+def found(counted, pattern):
+    """Samples with a function whose name has it."""
+    return sum(n for _, node, _, _, mode, _, n in counted.counts
+               if mode != IDLE_MODE and any(
+                   re.search(pattern, symbol) for symbol in counted.chain(node)))
+
+
+def test_search_for_a_regular_expression(flame, page):
+    page.press("/", "^luaV_(execute|concat)")
+    matching = found(flame[1], "^luaV_(execute|concat)")
+    assert matching > 0
+    page.wait(lambda: page.find("found").text.startswith(
+        f"found in {matching:,} sample"))
+    page.press("(")
+    page.wait(lambda: "nvalid regular expression" in page.find("found").text)
+    page.press(Keys.BACKSPACE)
+    page.wait(lambda: page.find("found").text.startswith("found in "))
+
+
+def test_the_address_has_what_is_chosen(flame, page):
+    """Opened again, the page shows the same; without it, everything."""
+    page.find("mode-kernel").click()
+    page.press("i")
+    page.press("i")
+    click_frame(page, "luaV_execute")
+    page.press("/", "mem.y")
+    page.wait(lambda: page.find("found").text)
+    page.run("document.activeElement.blur()")
+    said = [page.find(part).text for part in ("shown", "found")]
+    before, address = frames(page), page.run("return location.href")
+    assert "zoom=" in address and "search=mem.y" in address
+    page.open(f"{ROOT}/build/flame.html")
+    assert page.find("mode-kernel").is_selected()
+    assert page.find("search").get_attribute("value") == ""
+    page.run("location.hash = arguments[0]", address.split("#")[1])
+    page.wait(lambda: page.find("reset").is_enabled())
+    assert not page.find("mode-kernel").is_selected()
+    assert [page.find(part).text for part in ("shown", "found")] == said
+    assert sorted(frames(page)) == sorted(before)
+    page.run("location.hash = 'zoom=x&task=none&time=9-1&samples=user&event=7'")
+    page.wait(lambda: not page.find("reset").is_enabled())
+    assert page.run("return location.hash") == "#samples=user"
+    page.press("i")
+    assert page.run("return location.hash") == "#samples=user&inverted=true"
 
 
 def test_zoom(flame, page):

@@ -71,23 +71,24 @@ function nestedMatch(node) {
 }
 
 // Makes the graph in `element`. `tell(text)` shows what is said of a frame;
-// `zoomed(name)` is called after zooming, with null when nothing is; `found(n)`
-// after a search, null: there was none.
-function makeGraph(element, { tell, zoomed, found }) {
+// `zoomed(path)` is called after zooming, with the names on the way to the frame,
+// null when nothing is; `found(n)` after a search, null: there was none;
+// `wrong(why)` when the text is no regular expression.
+function makeGraph(element, { tell, zoomed, found, wrong }) {
   const chart = flamegraph.default()
     .cellHeight(ROW_HEIGHT).minFrameSize(NARROWEST_FRAME)
     .resetHeightOnZoom(true)
     .setColorMapper(frameColor)
     .setLabelHandler((node) => label(node))
     .setDetailsHandler((text) => tell(text ?? said()))
-    .setSearchMatch((node, term) => node.data.kind !== "root" &&
-      node.data.name.toLowerCase().includes(term))
+    .setSearchMatch((node) => node.data.kind !== "root" &&
+      term.test(node.data.name))
     .setSearchHandler((results) => found(results
       .filter((node) => !nestedMatch(node))
       .reduce((sum, node) => sum + node.data.value, 0)))
     .onClick((node) => moveTo(node, true));
   const selection = d3.select(element);
-  let term = "", current = null, isZoomed = false, drawn = false;
+  let term = null, current = null, isZoomed = false, drawn = false;
 
   const root = () => selection.datum();
   const total = () => root()?.data?.value ?? 0;
@@ -107,20 +108,43 @@ function makeGraph(element, { tell, zoomed, found }) {
     current = node;
     if (zooming) {
       isZoomed = node.parent !== null;
-      zoomed(isZoomed ? node.data.name : null);
+      zoomed(isZoomed ? pathTo(node) : null);
     }
     mark();
     tell(said());
   }
 
-  function search(text) {
-    term = text.trim().toLowerCase();
-    if (term !== "") {
-      chart.search(term);
-      return;
+  function pathTo(node) {
+    return node.parent === null ? [] :
+      [...pathTo(node.parent), node.data.name];
+  }
+
+  // As far as there are such frames.
+  function zoomTo(path) {
+    let node = root();
+    for (const name of path) {
+      node = node.children?.find((child) => child.data.name === name) ?? node;
     }
+    if (node.parent !== null) {
+      chart.zoomTo(node);
+    }
+  }
+
+  // A regular expression, whatever the case of letters.
+  function search(text) {
+    term = null;
     chart.clear();
     found(null);
+    if (text.trim() === "") {
+      return;
+    }
+    try {
+      term = new RegExp(text.trim(), "i");
+    } catch (error) {
+      wrong(error.message);
+      return;
+    }
+    chart.search(text);
   }
 
   function fit() {
@@ -142,8 +166,8 @@ function makeGraph(element, { tell, zoomed, found }) {
     isZoomed = false;
     zoomed(null);
     tell("");
-    if (term !== "") {
-      chart.search(term);
+    if (term !== null) {
+      chart.search(term.source);
     }
     mark();
   }
@@ -198,5 +222,5 @@ function makeGraph(element, { tell, zoomed, found }) {
       redraw();
     }
   }).observe(element);
-  return { draw, search, zoomOut };
+  return { draw, search, zoomOut, zoomTo };
 }

@@ -10,7 +10,7 @@ const filter = {
   modes: MODES.map((_, mode) => mode !== IDLE),
   bins: [0, profile.bins.length],
 };
-let inverted = false;
+let inverted = false, zoom = null;
 const chosenEvent = () => profile.events[filter.event];
 
 function make(tag, parts, ...classes) {
@@ -29,9 +29,14 @@ function samplesOf(mode) {
 const graph = makeGraph(byId("graph"), {
   tell: (text) => (byId("details").textContent =
     text || "Point at a frame to see what it is."),
-  zoomed: (name) => (byId("reset").disabled = name === null),
+  zoomed: (path) => {
+    zoom = path;
+    byId("reset").disabled = path === null;
+    remember();
+  },
   found: (n) => (byId("found").textContent = n === null ? "" :
     `found in ${samples(n)}, ${percent(n, shown)}`),
+  wrong: (why) => (byId("found").textContent = why),
 });
 let shown = 0;
 
@@ -40,7 +45,7 @@ function showTop() {
     const name = make("button", [f.name], "link");
     name.type = "button";
     name.title = f.image;
-    name.addEventListener("click", () => searchFor(f.name));
+    name.addEventListener("click", () => searchFor(literally(f.name)));
     return make("tr", [make("td", [percent(f.self, shown)]),
       make("td", [percent(f.total, shown)]),
       make("td", [name, make("span", [f.image], "image")])]);
@@ -58,6 +63,7 @@ function show() {
   byId("all-time").hidden = timeline.isAll();
   graph.draw(tree, inverted);
   showTop();
+  remember();
 }
 
 const timeline = makeTimeline(byId("timeline"), profile, (bins) => {
@@ -70,6 +76,12 @@ const timeline = makeTimeline(byId("timeline"), profile, (bins) => {
 function searchFor(text) {
   byId("search").value = text;
   graph.search(text);
+  remember();
+}
+
+// The regular expression that is this text.
+function literally(text) {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }
 
 function toggleInverted() {
@@ -114,14 +126,22 @@ function fillTasks() {
   select.value = value || "all";
 }
 
+function chooseTask() {
+  const [kind, ...rest] = byId("task").value.split(" ");
+  filter.program = kind === "program" ? rest.join(" ") : null;
+  filter.task = kind === "task" ? Number(rest[0]) : null;
+}
+
 function watchTasks() {
-  const select = byId("task");
-  select.addEventListener("change", () => {
-    const [kind, ...rest] = select.value.split(" ");
-    filter.program = kind === "program" ? rest.join(" ") : null;
-    filter.task = kind === "task" ? Number(rest[0]) : null;
+  byId("task").addEventListener("change", () => {
+    chooseTask();
     show();
   });
+}
+
+function chooseCpu() {
+  const { value } = byId("cpu");
+  filter.cpu = value === "" ? null : Number(value);
 }
 
 function fillCpus() {
@@ -131,7 +151,7 @@ function fillCpus() {
     select.add(new Option(`CPU ${cpu}`, cpu));
   }
   select.addEventListener("change", () => {
-    filter.cpu = select.value === "" ? null : Number(select.value);
+    chooseCpu();
     show();
   });
 }
@@ -184,8 +204,85 @@ function watchSearch() {
   let waiting = 0;
   byId("search").addEventListener("input", () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => graph.search(byId("search").value), TYPING_MS);
+    waiting = setTimeout(() => searchFor(byId("search").value), TYPING_MS);
   });
+}
+
+// --- what is chosen, in the page's address ----------------------------------
+
+const atFirst = () => MODES.filter((_, mode) => mode !== IDLE ||
+  samplesOf(IDLE) === chosenEvent().total).join(" ");
+const chosenModes = () =>
+  MODES.filter((_, mode) => filter.modes[mode]).join(" ");
+let remembering = false; // not while it is being restored
+
+// What is as at first is not in it.
+function remember() {
+  if (!remembering) {
+    return;
+  }
+  const words = new URLSearchParams();
+  const add = (key, value, first) => {
+    if (value !== first) {
+      words.set(key, value);
+    }
+  };
+  add("search", byId("search").value.trim(), "");
+  add("event", byId("event").value, "0");
+  add("task", byId("task").value, "all");
+  add("cpu", byId("cpu").value, "");
+  add("samples", chosenModes(), atFirst());
+  add("inverted", String(inverted), "false");
+  add("time", filter.bins.join("-"), `0-${profile.bins.length}`);
+  add("zoom", JSON.stringify(zoom), "null");
+  const text = String(words);
+  history.replaceState(null, "", text ? `#${text}` : location.pathname);
+}
+
+// A choice that there is not is passed over.
+function choose(select, value) {
+  if ([...select.options].some((option) => option.value === value)) {
+    select.value = value;
+  }
+}
+
+function readPath(text) {
+  try {
+    const path = JSON.parse(text);
+    return Array.isArray(path) ? path : [];
+  } catch {
+    return [];
+  }
+}
+
+function restore() {
+  const words = new URLSearchParams(location.hash.slice(1));
+  const word = (key, first) => words.get(key) ?? first;
+  remembering = false;
+  choose(byId("event"), word("event", "0"));
+  filter.event = Number(byId("event").value);
+  inverted = word("inverted", "false") === "true";
+  byId("invert").setAttribute("aria-pressed", inverted);
+  const modes = word("samples", atFirst()).split(" ");
+  MODES.forEach((name, mode) => {
+    filter.modes[mode] = modes.includes(name);
+    byId(`mode-${name}`).checked = filter.modes[mode];
+  });
+  fillTasks();
+  choose(byId("task"), word("task", "all"));
+  chooseTask();
+  choose(byId("cpu"), word("cpu", ""));
+  chooseCpu();
+  const last = profile.bins.length;
+  const [from, to] = word("time", `0-${last}`).split("-").map(Number);
+  const sound = Number.isInteger(from) && Number.isInteger(to) &&
+    from >= 0 && from < to && to <= last;
+  timeline.choose(...sound ? [from, to] : [0, last]);
+  showEvent();
+  searchFor(word("search", ""));
+  graph.zoomTo(readPath(word("zoom", "null")));
+  remembering = true;
+  remember();
 }
 
 // Keys that work wherever nothing is typed.
@@ -215,4 +312,5 @@ byId("invert").addEventListener("click", toggleInverted);
 byId("reset").addEventListener("click", () => graph.zoomOut());
 byId("all-time").addEventListener("click", () => timeline.all());
 document.addEventListener("keydown", press);
-showEvent();
+addEventListener("hashchange", restore);
+restore();

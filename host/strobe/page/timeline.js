@@ -151,5 +151,5 @@ function makeTimeline(element, profile, chosen) {
     draw();
   }
 
-  return { label, isAll, showTimes, all: () => choose(0, last) };
+  return { label, isAll, showTimes, choose, all: () => choose(0, last) };
 }
