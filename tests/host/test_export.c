@@ -4,7 +4,8 @@
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: host/strobe/profile.c host/strobe/elves.c host/strobe/frames.c
 // link: host/strobe/folded.c host/strobe/speedscope.c host/strobe/gmon.c
-// link: host/strobe/callgrind.c host/strobe/lines.c host/strobe/coprocess.c
+// link: host/strobe/gprof_names.c host/strobe/callgrind.c host/strobe/lines.c
+// link: host/strobe/coprocess.c
 // link: host/strobe/html_data.c host/strobe/timeline.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
