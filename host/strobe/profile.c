@@ -147,7 +147,8 @@ void profile_header(FILE *out, const struct profile *p,
                 f->records, f->cut_bytes);
     print_later(out, f);
     if (f->has_info)
-        header_print(out, &f->info, &f->asked, &p->samples, v->unknown);
+        header_print(out, &f->info, &f->asked, &p->samples, f - p->files,
+                     v->unknown);
     else
         fprintf(out,
                 "Samples: %" PRIu64 " taken, %" PRIu64

@@ -1,6 +1,7 @@
 // host/strobe: what the exporters make of files that tell nonsense, and which
 // ELF files are taken for an image. Files are changed in every byte and cut off
 // at every byte.
+// link: user/libprofile/shares.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: host/strobe/profile.c host/strobe/elves.c host/strobe/frames.c
 // link: host/strobe/folded.c host/strobe/speedscope.c host/strobe/gmon.c

@@ -1,6 +1,6 @@
 // The header of reports: it leaves nothing out that went other than asked, and
 // claims nothing that nobody knows.
-// link: user/libprofile/header.c
+// link: user/libprofile/header.c user/libprofile/shares.c
 // link: user/libprofile/samples_cut.c user/libprofile/sources.c
 // link: user/libstrobe/kbox.c user/libstrobe/sysinfo.c
 // link: user/libstrobe/messages.c user/libprofile/header_json.c
@@ -12,6 +12,7 @@
 
 static struct samples samples;
 static char *text;
+static u64 unknown;
 
 static struct sprofile_info plain(void)
 {
@@ -42,9 +43,9 @@ static void print(const struct sprofile_info *info,
     free(text);
     FILE *out = open_memstream(&text, &size);
     if (json)
-        header_print_json(out, info, asked, &samples, 4);
+        header_print_json(out, info, asked, &samples, unknown);
     else
-        header_print(out, info, asked, &samples, 4);
+        header_print(out, info, asked, &samples, 0, unknown);
     fclose(out);
 }
 
@@ -69,7 +70,7 @@ static void all_well(void **state UNUSED)
     assert_string_equal(
         text,
         "Source:  nmi-hpet at 1000 Hz on 2 CPUs, at fixed distances\n"
-        "Samples: 90 expected, 80 taken, 0 lost, 4 unknown; 70 user, 10 kernel;"
+        "Samples: 90 expected, 80 taken, 0 lost, 0 unknown; 70 user, 10 kernel;"
         " 25.0% with interrupts off\n"
         "Ticks:   3 missed (came late); 5 hit something else\n"
         "Cost:    250 cycles a sample, 0.000 % of the CPUs in interrupts; "
@@ -95,6 +96,37 @@ static void older_recording(void **state UNUSED)
     info.interrupts = info.tool_cycles = 0;
     print(&info, &asked, false);
     says("Cost:    100 cycles a sample, 0.000 % of the CPUs in interrupts\n");
+}
+
+// What percentages are of, and how far to be trusted.
+static void shares_said(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { 0 };
+    struct sample_count counts[] = {
+        { .samples = 90, .period = 90, .squares = 90 },
+        { .samples = 10, .period = 10, .squares = 10, .mode = MODE_KERNEL },
+        { .samples = 99, .period = 99, .squares = 99, .mode = MODE_IDLE },
+        { .samples = 99, .period = 99, .squares = 99, .event = 1 },
+    };
+
+    samples.counts = counts;
+    samples.count = 4;
+    print(&info, &asked, false);
+    says("Shares:  of time, by 100 samples: 50 % +- 9.8, 10 % +- 5.9, 1 % +- "
+         "2.0 (95 % sure)\n");
+    says_not("Names:");
+    counts[1].period = 60; // six ticks each
+    counts[1].squares = 360;
+    strcpy(info.event, "cycles");
+    unknown = 3;
+    print(&info, &asked, false);
+    says("Shares:  of cycles, by 100 samples (as sure as 50 of one weight): "
+         "50 % +- 13.9,");
+    says("Names:   3 samples lie in no function that their files name\n");
+    unknown = 0;
+    samples.counts = NULL;
+    samples.count = 0;
 }
 
 // After so many events: at what rate is not known, nor how many there should
@@ -209,9 +241,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_well),         cmocka_unit_test(older_recording),
-        cmocka_unit_test(by_period),        cmocka_unit_test(events_at_a_rate),
-        cmocka_unit_test(other_than_asked), cmocka_unit_test(trouble),
-        cmocka_unit_test(chains_not_whole),
+        cmocka_unit_test(shares_said),      cmocka_unit_test(by_period),
+        cmocka_unit_test(events_at_a_rate), cmocka_unit_test(other_than_asked),
+        cmocka_unit_test(trouble),          cmocka_unit_test(chains_not_whole),
     };
 
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // The data of the flame graph page: what is in it, from a profile made by hand;
 // names of any bytes; and the bins of time.
+// link: user/libprofile/shares.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: host/strobe/html_data.c host/strobe/timeline.c host/strobe/profile.c
 // link: host/strobe/elves.c user/libprofile/perf_read.c

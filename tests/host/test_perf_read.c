@@ -1,5 +1,6 @@
 // user/libprofile/perf_read.c: files made by hand, whole, out of order, cut off
 // at every byte, and with every byte changed.
+// link: user/libprofile/shares.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
 // link: user/libprofile/perf_programs.c

@@ -1,6 +1,7 @@
 // perf.data as the guest writes it: what was in the stream is in the file, and
 // a file that was cut off at any byte is made whole.
 //
+// link: user/libprofile/shares.c
 // link: user/libprofile/images_read.c
 // link: user/libprofile/perf_write.c user/libprofile/known_threads.c
 // link: user/libprofile/output.c

@@ -1,11 +1,17 @@
 // Shares are of what samples stand for: a program whose CPU was taken away, so
-// that its few samples stand for many ticks, has its part of the time.
-// link: user/libprofile/mapping.c user/libprofile/images_read.c
+// that its few samples stand for many ticks, has its part of the time. What its
+// functions have of that is by the number of their samples: which of these
+// stand for many ticks is chance.
+// link: user/libprofile/shares.c user/libprofile/mapping.c
+// link: user/libprofile/images_read.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/views.c
 // link: user/libprofile/tree.c user/libprofile/user_chain.c
-#include "user/libprofile/views.h" // before cmocka, which has a fail(), too
+#include "user/libprofile/shares.h" // before cmocka, which has a fail(), too
+#include "user/libprofile/views.h"
+
+#include <math.h>
 
 #include "test.h"
 
@@ -80,11 +86,141 @@ static void of_trees(void **state UNUSED)
     view_free(&v);
 }
 
+// --- late ticks -------------------------------------------------------------
+
+#define DRAWS 300
+
+static struct samples many;
+
+static void begin(void)
+{
+    struct program p = { .task = 5, .name = "x" };
+    assert_int_equal(samples_init(&many, no_file), 0);
+    p.image = images_add(&many.images, "/bin/x", NULL, 0);
+    programs_add(&many.programs, &p);
+}
+
+static struct sprofile_info late(const char *source)
+{
+    struct sprofile_info i = { .rate_hz = 1000, .missed = 1 };
+    strcpy(i.source, source);
+    return i;
+}
+
+// The share of what one thread has at `pc`, in percent.
+static double share(u32 pc)
+{
+    static const struct view_filter all;
+    struct view v;
+    double p = 0;
+    assert_int_equal(view_make(&v, &many, BY_ADDRESS, &all), 0);
+    for (u32 i = 0; i < v.count; i++)
+        p += v.rows[i].address == pc ? 100.0 * v.rows[i].self_period / v.period
+                                     : 0;
+    view_free(&v);
+    return p;
+}
+
+// 50 : 25 : 25, of which one sample in ten stands for up to 20 ticks, as where
+// the host stops the machine.
+static void draw(u32 samples)
+{
+    static const u32 pcs[] = { 0x1000, 0x1000, 0x2000, 0x3000 };
+    for (u32 i = 0; i < samples; i++)
+        sample(&many, 7, pcs[random_below(4)],
+               random_below(10) ? 1000 : 1000 * (1 + random_below(20)));
+}
+
+static void less_error(void **state UNUSED)
+{
+    struct sprofile_info info = late("nmi-hpet");
+    double by_weight = 0, even = 0, bound;
+    for (u32 n = 0; n < DRAWS; n++) {
+        begin();
+        draw(400);
+        struct shares h = shares_of(&many, 0);
+        assert_true(h.samples == 400 && h.effective < 250);
+        double p = share(0x1000);
+        by_weight += (p - 50) * (p - 50) / DRAWS;
+        u64 period = many.period;
+        shares_even(&many, 0, &info);
+        p = share(0x1000);
+        even += (p - 50) * (p - 50) / DRAWS;
+        assert_true(many.period == period);
+        h = shares_of(&many, 0);
+        assert_true(h.effective > 399.9);
+        bound = shares_points(&h, 50);
+        samples_free(&many);
+    }
+    by_weight = sqrt(by_weight);
+    even = sqrt(even);
+    print_message("# rms error by weight %.2f points, evened %.2f; %.2f is "
+                  "said of 95 %%\n",
+                  by_weight, even, bound);
+    assert_true(even < 0.75 * by_weight);
+    // 1.96 of its standard deviations, to four of those of the estimate.
+    assert_true(fabs(1.96 * even / bound - 1) < 4 / sqrt(2.0 * DRAWS));
+}
+
+// What a sample of the kernel stands for is its own where a tick is late since
+// interrupts were off; and sums stay, of each thread, mode and CPU.
+static void only_chance(void **state UNUSED)
+{
+    static const struct {
+        const char *source;
+        u64 of_section;
+    } cases[] = { { "lapic", 9 }, { "nmi-ipi", 9 }, { "nmi-hpet", 5 } };
+    static const struct {
+        u32 pc, thread, mode;
+        u64 period;
+    } taken[] = {
+        { 0x10, 7, MODE_USER, 1 },   { 0x20, 7, MODE_USER, 7 },
+        { 0x30, 7, MODE_KERNEL, 1 }, { 0x40, 7, MODE_KERNEL, 9 },
+        { 0x50, 8, MODE_USER, 30 },
+    };
+    for (u32 n = 0; n < 3; n++) {
+        struct sprofile_info info = late(cases[n].source);
+        begin();
+        struct sample_count c = { .task = 5, .samples = 1 };
+        for (u32 i = 0; i < 5; i++) {
+            c.thread = taken[i].thread;
+            c.mode = (u8)taken[i].mode;
+            c.period = taken[i].period;
+            c.chain = chains_add(&many.chains, CHAIN_ROOT,
+                                 (struct place){ IMAGE_KERNEL, taken[i].pc });
+            samples_count(&many, &c);
+        }
+        for (u32 twice = 0; twice < 2; twice++) {
+            shares_even(&many, 0, &info);
+            assert_int_equal(many.counts[0].period, 4);
+            assert_int_equal(many.counts[1].period, 4);
+            assert_int_equal(many.counts[3].period, cases[n].of_section);
+            assert_int_equal(many.counts[2].period, 10 - cases[n].of_section);
+            assert_int_equal(many.counts[4].period, 30);
+        }
+        samples_free(&many);
+    }
+}
+
+// So many events there were.
+static void not_events(void **state UNUSED)
+{
+    struct sprofile_info info = late("pmc");
+    strcpy(info.event, "cycles");
+    begin();
+    sample(&many, 7, 0x1000, 1);
+    sample(&many, 7, 0x2000, 3);
+    shares_even(&many, 0, &info);
+    assert_true(share(0x2000) == 75);
+    samples_free(&many);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_rows),
-        cmocka_unit_test(of_trees),
+        cmocka_unit_test(of_rows),    cmocka_unit_test(of_trees),
+        cmocka_unit_test(less_error), cmocka_unit_test(only_chance),
+        cmocka_unit_test(not_events),
     };
 
     fill();

@@ -1,5 +1,6 @@
 """profile: right within sampling error, honest, and robust."""
 import json
+import re
 import subprocess
 
 import pytest
@@ -79,9 +80,11 @@ def test_text():
     for word in ("expected", "taken", "lost", "unknown", "user", "kernel"):
         assert word in lines[2], result
     assert "missed" in lines[3] and "cycles a sample" in lines[4]
-    assert lines[6].split() == ["Address", "Samples", "Percent", "Symbol"]
-    assert [line.split()[3] for line in lines[7:10]][0] == "burn_a"
-    assert lines[7].split()[0].startswith("0x")
+    assert re.fullmatch(r"Shares:  of time, by \d+ samples: 50 % \+- [\d.]+, 10 "
+                        r"% \+- [\d.]+, 1 % \+- [\d.]+ \(95 % sure\)", lines[5])
+    assert lines[7].split() == ["Address", "Samples", "Percent", "Symbol"]
+    assert [line.split()[3] for line in lines[8:11]][0] == "burn_a"
+    assert lines[8].split()[0].startswith("0x")
 
 
 def test_random_repeats():

@@ -1,5 +1,6 @@
 #include "header.h"
 
+#include "shares.h"
 #include "sources.h"
 #include "user/libstrobe/strobe.h"
 
@@ -137,14 +138,36 @@ static void print_cost(FILE *out, const struct sprofile_info *info)
     fputc('\n', out);
 }
 
+// What percentages are of, and how sure.
+static void print_shares(FILE *out, const struct sprofile_info *info,
+                         const struct samples *s, uint32_t event)
+{
+    struct shares h = shares_of(s, event);
+
+    if (h.samples == 0)
+        return;
+    fprintf(out, "Shares:  of %s, by %" PRIu64 " samples",
+            info->event[0] != '\0' ? info->event : "time", h.samples);
+    if (h.effective < 0.95 * h.samples)
+        fprintf(out, " (as sure as %.0f of one weight)", h.effective);
+    fprintf(out, ": 50 %% +- %.1f, 10 %% +- %.1f, 1 %% +- %.1f (95 %% sure)\n",
+            shares_points(&h, 50), shares_points(&h, 10), shares_points(&h, 1));
+}
+
 void header_print(FILE *out, const struct sprofile_info *info,
                   const struct sprofile_options *asked, const struct samples *s,
-                  uint64_t unknown)
+                  uint32_t event, uint64_t unknown)
 {
     print_source(out, info, asked);
     print_samples(out, info, unknown);
     print_ticks(out, info);
     print_cost(out, info);
+    print_shares(out, info, s, event);
+    if (unknown > 0)
+        fprintf(out,
+                "Names:   %" PRIu64 " samples lie in no function that their "
+                "files name\n",
+                unknown);
     if (asked->flags & SPROFILE_O_STACKS)
         print_chains(out, s, asked->flags & SPROFILE_O_DEEP);
     print_trouble(out, info, s);

@@ -11,11 +11,11 @@ double percent(double part, double whole);
 // Whether it can be known how many samples there should be.
 bool header_expects(const struct sprofile_info *info);
 
-// A part of a whole in percent; lines from "Source:" on. `unknown`: samples
-// without a symbol.
+// A part of a whole in percent; lines from "Source:" on. `event`: of those
+// counted together; `unknown`: samples without a symbol.
 void header_print(FILE *out, const struct sprofile_info *info,
                   const struct sprofile_options *asked, const struct samples *s,
-                  uint64_t unknown);
+                  uint32_t event, uint64_t unknown);
 // The same as members of a JSON object, each with a comma behind it.
 void header_print_json(FILE *out, const struct sprofile_info *info,
                        const struct sprofile_options *asked,

@@ -2,6 +2,7 @@
 
 #include "perf_programs.h"
 #include "perf_walk.h"
+#include "shares.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -413,7 +414,9 @@ const char *perf_read(struct perf_file *files, uint32_t count,
         return problem;
     read_samples(&r);
     for (uint32_t i = 0; i < count; i++) {
-        if (!files[i].has_info)
+        if (files[i].has_info)
+            shares_even(s, i, &files[i].info);
+        else
             info_from_samples(&files[i], i, s);
     }
     return NULL;

@@ -62,6 +62,7 @@ static int grow(struct samples *s)
 
 void samples_count(struct samples *s, const struct sample_count *c)
 {
+    double squares = (double)c->period * c->period / c->samples;
     s->total += c->samples;
     s->period += c->period;
     uint32_t i = s->buckets[bucket_of(s, c)];
@@ -70,6 +71,7 @@ void samples_count(struct samples *s, const struct sample_count *c)
     if (i != NONE) {
         s->counts[i].samples += c->samples;
         s->counts[i].period += c->period;
+        s->counts[i].squares += squares;
         return;
     }
     if (s->count == s->room && grow(s) < 0) {
@@ -77,6 +79,7 @@ void samples_count(struct samples *s, const struct sample_count *c)
         return;
     }
     s->counts[s->count] = *c;
+    s->counts[s->count].squares = squares;
     enter(s, s->count++);
 }
 

@@ -19,7 +19,8 @@ struct sample_count {
     bool irqs_off;
     uint8_t event; // of several that are counted together (perf_read.h); or 0
     uint64_t samples, period;
-    uint32_t next; // in its bucket
+    double squares; // of each sample's period; filled in by samples_count
+    uint32_t next;  // in its bucket
 };
 
 // A sample of the stream as it was counted.

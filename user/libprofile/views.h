@@ -25,7 +25,7 @@ struct view_row {
     uint32_t key; // the thread, CPU, task
     // Samples here; and here or in what was called from here, each once,
     // however often its chain comes by. The periods are what they stand for,
-    // ticks that came late included: shares are of these.
+    // ticks that came late included: shares are of these (shares.h).
     uint64_t self, total, self_period, total_period;
 };
 

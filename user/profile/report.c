@@ -1,6 +1,8 @@
 // The report as text: an honest header, then a table or the tree of calls.
 #include "profile.h"
 
+#include "user/libprofile/shares.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -47,7 +49,7 @@ static void print_header(const struct report *r)
     printf("Profile of %s (task %u), %.3f s\n", printable(program),
            result->task, e->info.elapsed_ns / 1e9);
     header_print_event(stdout, event_name(e), e - all->list, all->count);
-    header_print(stdout, &e->info, &e->asked, &e->samples, r->view.unknown);
+    header_print(stdout, &e->info, &e->asked, &e->samples, 0, r->view.unknown);
     putchar('\n');
 }
 
@@ -69,6 +71,7 @@ void view_of_event(struct view *v, const struct settings *s, struct event *e)
 {
     static const struct view_filter all;
 
+    shares_even(&e->samples, 0, &e->info);
     if (view_make(v, &e->samples, s->by, &all) < 0)
         fail(1, "not enough memory for the report");
     header_complain(stderr, "profile", &e->samples);

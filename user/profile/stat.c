@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define USAGE_STATUS 2
+#define TURN_MS 10 // kernel/profile/counts.c
+#define TURNS_ENOUGH 10
 #define NAME_WIDTH (SPROFILE_EVENT_NAME + 1)
 
 #define DEFAULT_EVENTS                                                     \
@@ -31,10 +33,9 @@ static const char usage_text[] =
     "  --json         the counts as JSON\n"
     "  --help         this text\n"
     "Up to 16 events. When they are more than there are counters they take\n"
-    "turns; a count is then an estimate, and its line says so. The exit "
-    "status\n"
-    "is the program's. (A program named stat: profile ./stat, or with its "
-    "path.)\n";
+    "turns; a count is then an estimate, of less than 100 ms a guess, and its\n"
+    "line says so. The exit status is the program's. (A program named stat:\n"
+    "profile ./stat, or with its path.)\n";
 
 struct stat_settings {
     struct sprofile_count_options options;
@@ -162,6 +163,19 @@ static void meaning(char *out, size_t size,
     }
 }
 
+// Of turns of 10 ms each: what a program does in fewer may be nothing like what
+// it does in the others.
+static void print_turns(const struct sprofile_count *c, uint64_t tsc_hz)
+{
+    double had = 1e3 * c->running / tsc_hz, of = 1e3 * c->enabled / tsc_hz;
+
+    if (had < TURN_MS * TURNS_ENOUGH)
+        printf(" (a guess: counted in %.0f of %.0f ms)", had, of);
+    else
+        printf(" (estimated: it had a counter %.1f %% of the time)",
+               100.0 * c->running / c->enabled);
+}
+
 static void print_count(const struct sprofile_counts *counts,
                         const struct sprofile_count_options *o, uint32_t i)
 {
@@ -182,8 +196,7 @@ static void print_count(const struct sprofile_counts *counts,
     if (note[0] != '\0')
         printf("%*s# %s", (int)(NAME_WIDTH - strlen(name)), "", note);
     if (c->running < c->enabled)
-        printf(" (estimated: it had a counter %.1f %% of the time)",
-               100.0 * c->running / c->enabled);
+        print_turns(c, counts->tsc_hz);
     putchar('\n');
 }
 

@@ -3,6 +3,8 @@
 // Performance Measurement Tools for the MINIX 3 Operating System, appendix C).
 #include "sprofile.h"
 
+#include "user/libprofile/shares.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +190,7 @@ static void proportions(const struct sprofile_info *i, const struct view *all)
 static void make(struct view *v, struct event *e,
                  const struct view_filter *filter)
 {
+    shares_even(&e->samples, 0, &e->info);
     if (view_make(v, &e->samples, BY_SYMBOL, filter) < 0)
         fail(1, "not enough memory for the report");
 }
@@ -261,7 +264,7 @@ static void report_event(const struct settings *s, struct event *e,
     printf("System profile, %.3f s, without sprofile itself\n",
            e->info.elapsed_ns / 1e9);
     header_print_event(stdout, event_name(e), e - all->list, all->count);
-    header_print(stdout, &e->info, &e->asked, &e->samples, v.unknown);
+    header_print(stdout, &e->info, &e->asked, &e->samples, 0, v.unknown);
     putchar('\n');
     proportions(&e->info, &all_modes);
     all_code(s, e, &v);

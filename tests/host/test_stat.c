@@ -1,0 +1,67 @@
+// What `profile stat` says of counts whose events took turns on the counters.
+// link: user/libstrobe/messages.c user/libstrobe/kbox.c
+// link: user/libstrobe/sysinfo.c user/libstrobe/session.c
+// link: user/libstrobe/table.c user/libstrobe/number.c
+#define _GNU_SOURCE
+#include "user/profile/stat.c"
+
+#include "test.h"
+
+#undef fail
+
+void child_start(struct child *c UNUSED, char **command UNUSED)
+{
+}
+
+void child_go(struct child *c UNUSED)
+{
+}
+
+int child_end(struct child *c UNUSED)
+{
+    return 0;
+}
+
+static void line_is(struct sprofile_count c, const char *wanted)
+{
+    struct sprofile_counts counts = { .events = 1,
+                                      .tsc_hz = 1000000000,
+                                      .count = { c } };
+    struct sprofile_count_options o = { .events = 1, .event = { "cycles" } };
+    FILE *really = stdout;
+    char *text;
+    size_t size;
+
+    stdout = open_memstream(&text, &size);
+    print_count(&counts, &o, 0);
+    fclose(stdout);
+    stdout = really;
+    assert_string_equal(text, wanted);
+    free(text);
+}
+
+static void turns(void **state UNUSED)
+{
+    const uint64_t ms = 1000000;
+    struct sprofile_count c = {
+        SPROFILE_COUNT_EVENTS, 0, 1000, 40 * ms, 40 * ms, ""
+    };
+
+    line_is(c, "            1000   cycles\n");
+    c.enabled = 280 * ms; // seven events, one counter: one turn has to do
+    line_is(c,
+            "            7000   cycles (a guess: counted in 40 of 280 ms)\n");
+    c.running = 100 * ms;
+    line_is(c,
+            "            2800   cycles (estimated: it had a counter 35.7 % of"
+            " the time)\n");
+    c.running = 0;
+    line_is(c, "     not counted   cycles: it never had a counter\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(turns) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+#include "shares.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NORMAL_95 1.96 // standard deviations
+
+// Whether the source can interrupt all of the kernel's code. (nmi-ipi comes by
+// an ordinary interrupt of the boot CPU.)
+static bool interrupts_all(const char *source)
+{
+    return strncmp(source, "nmi-", 4) == 0 && strcmp(source, "nmi-ipi") != 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct sample_count *x = *(struct sample_count *const *)a;
+    const struct sample_count *y = *(struct sample_count *const *)b;
+
+    if (x->cpu != y->cpu)
+        return x->cpu < y->cpu ? -1 : 1;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    if (x->program != y->program)
+        return x->program < y->program ? -1 : 1;
+    if (x->mode != y->mode)
+        return x->mode < y->mode ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static bool alike(const struct sample_count *x, const struct sample_count *y)
+{
+    return x->cpu == y->cpu && x->thread == y->thread &&
+           x->program == y->program && x->mode == y->mode;
+}
+
+// whole * part / all, where whole * part may be too much for 64 bits.
+static uint64_t part_of(uint64_t whole, uint64_t part, uint64_t all)
+{
+    return whole / all * part + whole % all * part / all;
+}
+
+static void divide(struct sample_count **list, uint32_t count)
+{
+    uint64_t samples = 0, period = 0, before = 0, given = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        samples += list[i]->samples;
+        period += list[i]->period;
+    }
+    for (uint32_t i = 0; i < count && samples > 0; i++) {
+        struct sample_count *c = list[i];
+        before += c->samples;
+        c->period = part_of(period, before, samples) - given;
+        c->squares = (double)c->period * c->period / c->samples;
+        given += c->period;
+    }
+}
+
+static bool is_divided(const struct sample_count *c, uint32_t event, bool all)
+{
+    return c->event == event &&
+           (all || c->mode == MODE_USER || c->mode == MODE_IDLE);
+}
+
+void shares_even(struct samples *s, uint32_t event,
+                 const struct sprofile_info *info)
+{
+    bool all = interrupts_all(info->source);
+    if (info->event[0] != '\0' || info->missed == 0)
+        return;
+    struct sample_count **list = malloc((s->count + 1) * sizeof(*list));
+    uint32_t n = 0;
+    if (list == NULL) // they are right as they are, if less sure
+        return;
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (is_divided(&s->counts[i], event, all))
+            list[n++] = &s->counts[i];
+    }
+    qsort(list, n, sizeof(*list), compare);
+    for (uint32_t first = 0, end; first < n; first = end) {
+        for (end = first + 1; end < n && alike(list[first], list[end]); end++)
+            ;
+        divide(list + first, end - first);
+    }
+    free(list);
+}
+
+struct shares shares_of(const struct samples *s, uint32_t event)
+{
+    struct shares h = { 0 };
+    double sum = 0, squares = 0;
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct sample_count *c = &s->counts[i];
+        if (c->event != event || c->mode == MODE_IDLE)
+            continue;
+        h.samples += c->samples;
+        sum += c->period;
+        squares += c->squares;
+    }
+    h.effective = squares > 0 ? sum * sum / squares : 0;
+    return h;
+}
+
+double shares_points(const struct shares *h, double percent)
+{
+    double p = percent / 100;
+
+    return h->effective > 0 ? 100 * NORMAL_95 * sqrt(p * (1 - p) / h->effective)
+                            : 0;
+}
