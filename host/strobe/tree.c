@@ -62,8 +62,10 @@ static void show(struct profile *p, void *arg)
     profile_complain_calls(p);
     profile_header(stdout, p, p->files, &v);
     struct named named = { p, profile_only_image(p) };
-    tree_print(&t, &v, settings.inverted, settings.min, "--min 0",
-               &(struct naming){ name_row, &named });
+    tree_print(
+        &t, &v, settings.inverted,
+        &(struct tree_limit){ .min = settings.min, .how_all = "--min 0" },
+        &(struct naming){ name_row, &named });
     tree_free(&t);
     view_free(&v);
 }

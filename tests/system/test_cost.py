@@ -59,7 +59,7 @@ def test_the_tool(options, alone):
 def test_two_sessions_share_the_interrupts():
     """What they are charged with is, in all, what the loop observes."""
     result = vm(f"""
-        sprofile -F 8000 -t 30 --json >system & s=$!
+        sprofile -F 8000 --for 30 --json >system & s=$!
         until sysinfo system.profile.sessions | grep -q taking; do
             sleep 0.01
         done

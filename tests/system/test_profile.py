@@ -145,6 +145,8 @@ SCRIPTS = {
     "help": "profile --help",
     "text is no program": "echo nonsense >f; chmod +x f; profile ./f",
     "rows": "profile --rows 1 tester 10",
+    "rows of a tree": "profile -g --rows 12 lua -e"
+                      " 'for i=1,20000 do s=tostring(i) end'",
     "ends at once": "for i in 1 2 3 4 5 6 7 8 9 10; do"
                     " profile true >/dev/null || exit 1; done",
     "task": f"tester 100000 & profile -t $! --json & p=$!; {TAKING}; sleep 1;"
@@ -187,7 +189,7 @@ SCRIPTS = {
                               " until pidof r; do :; done >/dev/null;"
                               " cp /bin/lua s; mv s r; wait $p",
     "deleted in a system profile":
-        "cd /tmp; cp /bin/tester d; sprofile --json -t 2 >out & p=$!;"
+        "cd /tmp; cp /bin/tester d; sprofile --json --for 2 >out & p=$!;"
         f" {TAKING}; ./d 200 & sleep 0.05; rm d; wait; cat out",
     "code of no file": "profile --json /test/jit 2000",
     "tree of code of no file": "profile --json -g /test/jit 2000",
@@ -245,6 +247,9 @@ def test_complaint_stays_on_the_screen(results):
 
 def test_rows(results):
     assert "more rows with" in results["rows"].output, results["rows"]
+    tree = results["rows of a tree"].output
+    lines = tree[tree.index("  Total    Self  Calls\n"):].splitlines()[1:]
+    assert len(lines) == 13 and "--rows 0 shows all" in lines[12], tree
 
 
 @pytest.mark.parametrize("name", ("task", "task that ends"))

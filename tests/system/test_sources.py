@@ -53,7 +53,7 @@ def test_the_books_of_each_source(smp):
         for distances in ("-R", "--fixed"):
             scripts[f"{name} {distances} storm"] = f"""
                 /test/ledger_storm 1 7 >/dev/null & p=$!
-                sprofile {distances} -s {name} -F 4000 -t 1 --json >report
+                sprofile {distances} -s {name} -F 4000 --for 1 --json >report
                 status=$?; wait $p; cat report; exit $status"""
     results = batch(scripts, "--icount", "1", smp=smp)
     assert results.pop(None).status == 0

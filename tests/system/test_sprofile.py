@@ -47,7 +47,7 @@ def test_shares():
 def test_own_cpu_time():
     """The tool sleeps while it waits for samples, also longer than the two
     seconds after which `top` would draw its screen."""
-    result = vm("for s in 2 12; do time -p sprofile -t $s >/dev/null; done",
+    result = vm("for s in 2 12; do time -p sprofile --for $s >/dev/null; done",
                 "--icount", "4", smp=1)
     assert result.status == 0, result
     seconds = [float(n) for n in
@@ -73,7 +73,7 @@ def test_shares_on_several_cpus(smp):
 
 
 SCRIPTS = {
-    "text": "sprofile -t 1 -p 5",
+    "text": "sprofile --for 1 -p 5",
     "same name": "mkdir -p /tmp/a /tmp/b; cp /bin/tester /tmp/a/prog;"
                  " cp /bin/lua /tmp/b/prog; sprofile --json sh -c"
                  " '/tmp/a/prog 30; /tmp/b/prog -e"
@@ -83,6 +83,13 @@ SCRIPTS = {
     "kernel": "sprofile --json dd if=/dev/zero of=/dev/null bs=1 count=400000",
     "status": "sprofile sh -c 'exit 7' >/dev/null",
     "missing": "sprofile nothing-of-that-name >/dev/null",
+    "tree": "sprofile -g sh -c 'lua -e \"for i=1,20000 do s=tostring(i) end\";"
+            " ls -lR /bin >/dev/null;"
+            " dd if=/dev/zero of=/dev/null bs=1 count=3000'",
+    "inverted": "sprofile -G --rows 7 -m 2 lua -e"
+                " 'for i=1,20000 do s=tostring(i) end'",
+    "seconds": "sprofile -t 5",
+    "rows": "sprofile -n 5",
     "bad option": "sprofile -x",
     "bad percentage": "sprofile -p many",
     "bad top": "sprofile top --json",
@@ -92,10 +99,10 @@ SCRIPTS = {
     "signals": "sprofile --json sh -c 'tester 5; kill -INT $PPID; sleep 0.2;"
                " kill -INT $PPID; sleep 0.2'",
     "killed": f"sprofile >/dev/null & p=$!; {TAKING}; kill -9 $p; wait $p;"
-              " sprofile -t 1 | grep -c Samples:",
-    "top": "sprofile top -t 5 | tail -n 20",
+              " sprofile --for 1 | grep -c Samples:",
+    "top": "sprofile top --for 5 | tail -n 20",
     "short top": "sprofile top sh -c 'usleep 300000'",
-    "cpus": "sprofile -a -t 1 | grep -c '^CPU '; grep -c ^processor"
+    "cpus": "sprofile -a --for 1 | grep -c '^CPU '; grep -c ^processor"
             " /proc/cpuinfo",
 }
 
@@ -192,6 +199,8 @@ def test_kernel_symbols(results):
 @pytest.mark.parametrize("name,status,errors", [
     ("status", 7, ""),
     ("missing", 127, "nothing-of-that-name"),
+    ("seconds", 2, "--for 5"),
+    ("rows", 2, "--rows 5"),
     ("bad option", 2, "usage:"),
     ("bad percentage", 2, "not a percentage"),
     ("bad top", 2, "no JSON"),
@@ -216,3 +225,41 @@ def test_outputs(results):
         screen = results[name].output
         assert re.search(r"\b[1-9]\d* samples in \d+\.\d s", screen), screen
         assert "\33[J" in screen
+
+
+def tree_lines(result):
+    """Its lines: total, marked with a dash, where its name begins, name."""
+    lines = result.output.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("  Total"))
+    for line in lines[head + 1:]:
+        found = re.fullmatch(r"\s*([\d.]+)% +([\d.]+%)?  ( *)(- )?(.*)", line)
+        if found is None:
+            break
+        yield (float(found[1]), bool(found[4]),
+               len(found[3]) + len(found[4] or ""), found[5])
+
+
+def test_tree_of_the_machine(results):
+    """Programs and kernel; what has no branches goes straight down."""
+    result = results["tree"]
+    assert result.status == 0, result
+    lines = list(tree_lines(result))
+    names = [name for _, _, _, name in lines]
+    assert "lua luaV_execute" in names and "busybox ls_main" in names, result
+    assert any("[kernel]" in name for name in names), result
+    straight = [(above, line) for above, line in zip(lines, lines[1:])
+                if not line[1] and "less than" not in line[3]]
+    assert len(straight) > len(lines) / 3, lines
+    for above, line in straight:
+        assert line[2] == above[2] and line[0] <= above[0], (above, line)
+
+
+def test_rows_of_a_tree(results):
+    result = results["inverted"]
+    assert result.status == 0, result
+    lines = list(tree_lines(result))
+    assert len(lines) == 7, result
+    assert len({name for _, dash, column, name in lines
+                if dash and column == 2}) > 1, lines
+    assert re.search(r"^\d+ more rows with [\d.]+% at most \(--rows 0 shows all\)$",
+                     result.output, re.MULTILINE), result

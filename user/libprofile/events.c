@@ -88,6 +88,28 @@ bool events_choose(struct events *e, const struct sprofile_options *common,
     return true;
 }
 
+#define RATE_ASSUMED 1000
+#define SAMPLE_BYTES 40
+#define STACK_SAMPLE_BYTES 200 // of about 30 frames
+#define DEEP_SAMPLE_BYTES 8500
+#define RING_MAX (16 << 20)
+
+uint32_t events_ring_bytes(const struct sprofile_options *o, uint32_t seconds)
+{
+    uint32_t hz = o->rate_hz != 0 ? o->rate_hz : RATE_ASSUMED;
+    uint32_t a_second =
+        hz * (o->flags & SPROFILE_O_DEEP     ? DEEP_SAMPLE_BYTES
+              : o->flags & SPROFILE_O_STACKS ? STACK_SAMPLE_BYTES
+                                             : SAMPLE_BYTES);
+    uint64_t bytes = (uint64_t)seconds * a_second;
+
+    if (bytes <= RING_MAX)
+        return bytes;
+    complain("-m %u: at this rate the buffers hold %u s at most", seconds,
+             RING_MAX / a_second);
+    return RING_MAX;
+}
+
 // --- sessions ---------------------------------------------------------------
 
 static void begin(struct event *e, uint32_t task)

@@ -34,6 +34,9 @@ bool event_names_add(struct event_names *n, char option, const char *list,
 bool events_choose(struct events *e, const struct sprofile_options *common,
                    const struct event_names *sources,
                    const struct event_names *events);
+// -m: bytes of a ring that holds the samples of so many seconds; it is said if
+// that is too much. 0 of 0.
+uint32_t events_ring_bytes(const struct sprofile_options *o, uint32_t seconds);
 // Begins all sessions, of one task, or (0) the system's. What is wrong is said,
 // and ends the program.
 void events_begin(struct events *e, uint32_t task, uint32_t flags);

@@ -4,9 +4,11 @@
 #include "user/libstrobe/strobe.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAME_SIZE 512
+#define TREE_PERCENT_MIN 0.5 // branches below are summed up
 
 bool view_by_name(const char *name, enum view_by *out)
 {
@@ -72,48 +74,128 @@ void rows_print(const struct view *v, enum view_by by, uint32_t limit,
                more, left);
 }
 
+// --- trees ------------------------------------------------------------------
+
 struct branches {
     const struct tree *t;
     const struct view *v;
-    double min;
-    const char *how_all;
+    const struct tree_limit *limit;
     const struct naming *naming;
+    bool *shown; // of each node; NULL: by limit->min
 };
 
+static bool is_shown(const struct branches *b, uint32_t node)
+{
+    double share = percent(b->t->nodes[node].total_period, b->v->period);
+
+    return b->shown != NULL ? b->shown[node] : share >= b->limit->min;
+}
+
+// `head`: one of several branches.
 static void print_node(const struct branches *b, const struct tree_node *n,
-                       int depth)
+                       int depth, bool head)
 {
     char name[NAME_SIZE];
 
     b->naming->name(name, sizeof(name), &b->v->rows[n->row], b->naming->arg);
-    printf("%6.2f%% %6.2f%%  %*s%s\n", percent(n->total_period, b->v->period),
+    printf("%6.2f%% %6.2f%%  %*s%s%s\n", percent(n->total_period, b->v->period),
            percent(n->self_period, b->v->period), 2 * depth, "",
-           printable(name));
+           head ? "- " : "", printable(name));
 }
 
+// What has one branch goes on below it; of several each begins with a dash.
 static void print_branch(const struct branches *b, uint32_t node, int depth)
 {
     const struct tree_node *nodes = b->t->nodes;
+    uint32_t lines = 0;
     uint64_t small = 0;
 
     for (uint32_t c = nodes[node].first; c != 0; c = nodes[c].next) {
-        if (percent(nodes[c].total_period, b->v->period) < b->min) {
+        if (is_shown(b, c))
+            lines++;
+        else
             small += nodes[c].total_period;
-            continue;
-        }
-        print_node(b, &nodes[c], depth);
-        print_branch(b, c, depth + 1);
     }
-    if (small > 0)
-        printf("%6.2f%%          %*s(less than %.1f%% each; %s shows all)\n",
-               percent(small, b->v->period), 2 * depth, "", b->min, b->how_all);
+    bool summed_up = small > 0 && b->shown == NULL;
+    bool several = lines + summed_up > 1;
+    for (uint32_t c = nodes[node].first; c != 0; c = nodes[c].next) {
+        if (!is_shown(b, c))
+            continue;
+        print_node(b, &nodes[c], depth, several);
+        print_branch(b, c, depth + several);
+    }
+    if (summed_up)
+        printf("%6.2f%%          %*s%s(less than %.1f%% each; %s shows all)\n",
+               percent(small, b->v->period), 2 * depth, "", several ? "- " : "",
+               b->limit->min, b->limit->how_all);
+}
+
+struct ranked {
+    uint64_t rank;
+    uint32_t node, depth;
+};
+
+// Of those that are equal callers, which are made first, come first.
+static int by_rank(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? 1 : -1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+// The `rows` nodes that have most; inverted, the farther out the less they
+// count, or the first function's callers would be all. No node ranks higher
+// than the one around it, so that this is shown, too.
+static void choose(struct branches *b, uint32_t rows, bool inverted)
+{
+    const struct tree *t = b->t;
+    struct ranked *list = calloc(t->count, sizeof(*list));
+
+    b->shown = calloc(t->count, sizeof(*b->shown));
+    if (list == NULL || b->shown == NULL)
+        fail(1, "not enough memory for the tree");
+    for (uint32_t i = 1; i < t->count; i++) {
+        uint32_t depth = list[t->nodes[i].parent].depth + 1;
+        uint64_t total = t->nodes[i].total_period;
+        list[i] = (struct ranked){ inverted ? total / depth : total, i, depth };
+    }
+    qsort(list + 1, t->count - 1, sizeof(*list), by_rank);
+    for (uint32_t i = 1; i <= rows && i < t->count; i++)
+        b->shown[list[i].node] = true;
+    free(list);
+}
+
+static double most_left(const struct branches *b)
+{
+    uint64_t most = 0;
+
+    for (uint32_t i = 1; i < b->t->count; i++) {
+        uint64_t total = b->t->nodes[i].total_period;
+        most = !b->shown[i] && total > most ? total : most;
+    }
+    return percent(most, b->v->period);
+}
+
+struct tree_limit tree_limit(uint32_t rows, bool given)
+{
+    return (struct tree_limit){ .rows = given ? rows : 0,
+                                .min = given ? 0.0 : TREE_PERCENT_MIN,
+                                .how_all = "--rows 0" };
 }
 
 void tree_print(const struct tree *t, const struct view *v, bool inverted,
-                double min, const char *how_all, const struct naming *naming)
+                const struct tree_limit *limit, const struct naming *naming)
 {
-    struct branches b = { t, v, min, how_all, naming };
+    struct branches b = { t, v, limit, naming, NULL };
 
+    if (limit->rows > 0)
+        choose(&b, limit->rows, inverted);
     printf("  Total    Self  %s\n", inverted ? "Called by" : "Calls");
     print_branch(&b, 0, 0);
+    if (limit->rows > 0 && t->count - 1 > limit->rows)
+        printf("%u more rows with %.2f%% at most (%s shows all)\n",
+               t->count - 1 - limit->rows, most_left(&b), limit->how_all);
+    free(b.shown);
 }

@@ -16,7 +16,16 @@ bool view_by_name(const char *name, enum view_by *out);
 // all.
 void rows_print(const struct view *v, enum view_by by, uint32_t limit,
                 const struct naming *naming);
-// Branches with less than `min` percent are summed up; `how_all` is the option
-// that shows them.
+// What of a tree is shown: `rows` lines, of what has most; or (0) what has
+// `min` percent, and of each function in one line what it calls beside that. (A
+// chain without branches is not indented; of several branches each has a dash.)
+// `how_all` is the option that shows all.
+struct tree_limit {
+    uint32_t rows;
+    double min;
+    const char *how_all;
+};
+// As --rows has it, which gives `rows` if `given`; 0: all.
+struct tree_limit tree_limit(uint32_t rows, bool given);
 void tree_print(const struct tree *t, const struct view *v, bool inverted,
-                double min, const char *how_all, const struct naming *naming);
+                const struct tree_limit *limit, const struct naming *naming);

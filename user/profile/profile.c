@@ -49,7 +49,9 @@ static const char options_text[] =
     "frame\n"
     "              pointers\n"
     "  --by WHAT   rows are: symbol (the default), address, thread, cpu, task\n"
-    "  --rows N    length of the table; 0: everything (20; JSON: everything)\n"
+    "  --rows N    length of the table or the tree; 0: everything (20; a tree: "
+    "what has\n"
+    "              0.5 %; JSON: everything)\n"
     "  -n ROWS     a histogram of addresses with so many rows (20), instead\n"
     "  -r LOW-HIGH the same of these addresses (hexadecimal; below the "
     "program's\n"
@@ -250,6 +252,7 @@ static void parse(struct settings *s, int argc, char *argv[])
         take_option(s, c, &list);
     if (list)
         list_sources(s->json);
+    s->tree_limit = tree_limit(s->rows, s->rows != ROWS_UNSET);
     if (s->rows == ROWS_UNSET)
         s->rows = s->json ? 0 : ROWS_DEFAULT;
     if (s->tree && s->by != BY_SYMBOL && s->by != BY_ADDRESS) {

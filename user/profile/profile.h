@@ -17,6 +17,7 @@ struct settings {
     uint32_t rows;      // of the table; 0: all
     enum view_by by;
     bool tree, inverted, json;
+    struct tree_limit tree_limit;
     uint32_t histogram_rows; // -n, -r: a histogram; 0: none
     bool has_range;
     uint32_t range[2]; // -r: both ends

@@ -6,8 +6,6 @@
 #include <limits.h>
 #include <string.h>
 
-#define TREE_PERCENT_MIN 0.5 // branches below are summed up
-
 void row_name(char *out, size_t size, const struct view_row *row, void *arg)
 {
     const struct report *r = arg;
@@ -61,9 +59,7 @@ static void print_tree(const struct report *r, const struct naming *naming)
 
     if (tree_make(&t, &r->view, &r->event->samples, &all, inverted) < 0)
         fail(1, "not enough memory for the tree");
-    tree_print(&t, &r->view, inverted,
-               r->settings->rows != 0 ? TREE_PERCENT_MIN : 0.0, "--rows 0",
-               naming);
+    tree_print(&t, &r->view, inverted, &r->settings->tree_limit, naming);
     tree_free(&t);
 }
 

@@ -16,10 +16,6 @@
 
 #include "user/libprofile/running.h"
 
-#define RATE_ASSUMED 1000
-#define SAMPLE_BYTES 40
-#define STACK_SAMPLE_BYTES 200 // of about 30 frames
-#define DEEP_SAMPLE_BYTES 8500
 #define KEY_WAIT_MS 1000
 
 static volatile sig_atomic_t interrupted;
@@ -30,28 +26,9 @@ static void on_interrupt(int signal)
     interrupted = 1;
 }
 
-// Bytes of a ring that holds the samples of so many seconds.
-static uint32_t ring_bytes(const struct settings *s)
-{
-    const uint64_t max = 16 << 20;
-    uint32_t hz = s->options.rate_hz != 0 ? s->options.rate_hz : RATE_ASSUMED;
-    bool stacks = s->options.flags & SPROFILE_O_STACKS;
-    bool deep = s->options.flags & SPROFILE_O_DEEP;
-    uint32_t a_second = hz * (deep     ? DEEP_SAMPLE_BYTES
-                              : stacks ? STACK_SAMPLE_BYTES
-                                       : SAMPLE_BYTES);
-    uint64_t bytes = (uint64_t)s->seconds * a_second;
-
-    if (bytes <= max)
-        return bytes;
-    complain("-m %u: at this rate the buffers hold %" PRIu64 " s at most",
-             s->seconds, max / a_second);
-    return max;
-}
-
 static void begin(const struct settings *s, uint32_t flags, struct result *r)
 {
-    uint32_t bytes = ring_bytes(s);
+    uint32_t bytes = events_ring_bytes(&s->options, s->seconds);
 
     for (uint32_t i = 0; i < r->events.count; i++)
         r->events.list[i].asked.ring_bytes = bytes;

@@ -232,6 +232,25 @@ static void each_group(const struct settings *s, struct event *e,
     free(g.list);
 }
 
+static void tree_name(char *out, size_t size, const struct view_row *row,
+                      void *arg)
+{
+    place_name(out, size, arg, row, true);
+}
+
+// Of all programs and the kernel.
+static void calls(const struct settings *s, struct event *e,
+                  const struct view *v, const struct view_filter *filter)
+{
+    struct tree t;
+
+    if (tree_make(&t, v, &e->samples, filter, s->inverted) < 0)
+        fail(1, "not enough memory for the tree");
+    tree_print(&t, v, s->inverted, &s->tree_limit,
+               &(struct naming){ tree_name, e });
+    tree_free(&t);
+}
+
 static void each_cpu(const struct settings *s, struct event *e)
 {
     char what[32], figures[64];
@@ -267,10 +286,13 @@ static void report_event(const struct settings *s, struct event *e,
     header_print(stdout, &e->info, &e->asked, &e->samples, 0, v.unknown);
     putchar('\n');
     proportions(&e->info, &all_modes);
-    all_code(s, e, &v);
+    if (s->tree)
+        calls(s, e, &v, &busy);
+    else
+        all_code(s, e, &v);
     if (s->per_cpu)
         each_cpu(s, e);
-    else
+    else if (!s->tree)
         each_group(s, e, v.period);
     view_free(&v);
     view_free(&all_modes);

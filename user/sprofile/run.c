@@ -86,12 +86,15 @@ static int until(int64_t end, int64_t next)
     return wait < 0 ? 0 : wait > REFRESH_MS ? REFRESH_MS : (int)wait;
 }
 
-static void begin(struct result *r)
+static void begin(const struct settings *s, struct result *r)
 {
+    uint32_t bytes = events_ring_bytes(&s->options, s->ring_seconds);
+
+    if (bytes == 0)
+        bytes =
+            s->options.flags & SPROFILE_O_DEEP ? RING_BYTES_DEEP : RING_BYTES;
     for (uint32_t i = 0; i < r->events.count; i++)
-        r->events.list[i].asked.ring_bytes =
-            r->events.list[i].asked.flags & SPROFILE_O_DEEP ? RING_BYTES_DEEP
-                                                            : RING_BYTES;
+        r->events.list[i].asked.ring_bytes = bytes;
     watch_signals();
     events_begin(&r->events, 0, 0);
     running_add(&r->events, 0);
@@ -103,7 +106,7 @@ void run(const struct settings *s, struct result *r,
     struct reading reading = { .events = &r->events,
                                .recording = { .path = s->output } };
 
-    begin(r);
+    begin(s, r);
     recording_begin(&reading.recording, s->argv, &r->events);
     pid_t child = s->command != NULL ? start(s->command) : 0;
     int64_t start_ms = now_ms();

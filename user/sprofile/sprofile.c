@@ -14,6 +14,7 @@
 #define USAGE_STATUS 2
 #define RATE_MAX 100000
 #define SECONDS_MAX 1000000
+#define RING_SECONDS_MAX 3600
 #define TOP_ROWS 20
 
 static const char usage_text[] =
@@ -30,14 +31,21 @@ static const char usage_text[] =
     "  --fixed     equal distances between samples; else, as with -R, they "
     "are\n"
     "              random, PERIOD or 1/HZ on average\n"
-    "  -t SECONDS  for so long; else until the command ends, or ^C\n"
+    "  --for SECONDS  for so long; else until the command ends, or ^C\n"
+    "  -m SECONDS  the buffers hold the samples of so much time\n"
     "  -p PERCENT  what has less is summed up (1.0)\n"
-    "  -n ROWS     of each list; 0: all (20)\n"
+    "  --rows N    length of each list, or of the tree; 0: everything (20; a "
+    "tree:\n"
+    "              what has 0.5 %)\n"
     "  -a          a list for each CPU instead of each program\n"
     "  -o FILE     all of it into FILE, too, for perf and strobe (perf.data)\n"
-    "  -g          each sample with its callers, in FILE and in JSON\n"
-    "  -g=dwarf    with 8 KiB of the stack, for programs without frame "
-    "pointers\n"
+    "  -g          the tree of calls, callers above what they call; in FILE "
+    "and in\n"
+    "              JSON each sample with its callers\n"
+    "  -G          the same from the inside: functions above their callers\n"
+    "  -g=dwarf    or -G=dwarf: with 8 KiB of the stack, for programs without "
+    "frame\n"
+    "              pointers\n"
     "  --json      everything, as JSON\n"
     "  --help      this text\n"
     "sprofile's own samples are left out. The exit status is the command's.\n";
@@ -48,14 +56,14 @@ static _Noreturn void bad_usage(void)
     exit(USAGE_STATUS);
 }
 
-static uint32_t number(char letter, const char *text, uint32_t min,
+static uint32_t number(const char *option, const char *text, uint32_t min,
                        uint32_t max)
 {
     uint32_t value;
 
     if (decimal(text, min, max, &value))
         return value;
-    complain("-%c %s: not a number from %u to %u", letter, text, min, max);
+    complain("%s %s: not a number from %u to %u", option, text, min, max);
     bad_usage();
 }
 
@@ -82,7 +90,7 @@ static void take_option(struct settings *s, int c)
 
     switch (c) {
     case 'F':
-        o->rate_hz = number(c, optarg, 1, RATE_MAX);
+        o->rate_hz = number("-F", optarg, 1, RATE_MAX);
         break;
     case 's':
         add_names(&s->sources, c, sizeof(o->source));
@@ -91,7 +99,7 @@ static void take_option(struct settings *s, int c)
         add_names(&s->events, c, sizeof(o->event));
         break;
     case 'c':
-        o->period = number(c, optarg, 1, INT_MAX);
+        o->period = number("-c", optarg, 1, INT_MAX);
         break;
     case 'R':
         o->flags |= SPROFILE_O_RANDOM;
@@ -99,22 +107,40 @@ static void take_option(struct settings *s, int c)
     case 'f':
         o->flags &= ~(uint32_t)SPROFILE_O_RANDOM;
         break;
+    case 'u':
+        s->seconds = number("--for", optarg, 1, SECONDS_MAX);
+        break;
     case 't':
-        s->seconds = number(c, optarg, 1, SECONDS_MAX);
+        complain("-t %s: for so many seconds: --for %s (-t TASK, of profile, "
+                 "takes a task)",
+                 optarg, optarg);
+        exit(USAGE_STATUS);
+    case 'm':
+        s->ring_seconds = number("-m", optarg, 1, RING_SECONDS_MAX);
         break;
     case 'p':
         s->min_percent = percentage(optarg);
         break;
-    case 'n':
-        s->rows = number(c, optarg, 0, INT_MAX);
+    case 'N':
+        s->rows = number("--rows", optarg, 0, INT_MAX);
+        s->rows_given = true;
         break;
+    case 'n':
+        complain("-n %s: so many rows: --rows %s (-n, of profile, is a "
+                 "histogram)",
+                 optarg, optarg);
+        exit(USAGE_STATUS);
     case 'a':
         s->per_cpu = true;
         break;
     case 'o':
         s->output = optarg;
         break;
+    case 'G':
+        s->inverted = true;
+        // fall through
     case 'g':
+        s->tree = true;
         o->flags |= SPROFILE_O_STACKS;
         break;
     case 'j':
@@ -132,7 +158,9 @@ static void parse(struct settings *s, int argc, char *argv[])
 {
     static const struct option options[] = {
         { "fixed", no_argument, NULL, 'f' },
+        { "for", required_argument, NULL, 'u' },
         { "json", no_argument, NULL, 'j' },
+        { "rows", required_argument, NULL, 'N' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
@@ -145,7 +173,7 @@ static void parse(struct settings *s, int argc, char *argv[])
     }
     // The + leaves the command's own options to the command.
     while (events_deep_option(argv, &c, &s->options) ||
-           (c = getopt_long(argc, argv, "+F:s:e:c:Rt:p:n:ao:gh", options,
+           (c = getopt_long(argc, argv, "+F:s:e:c:Rt:m:p:n:ao:gGh", options,
                             NULL)) != -1)
         take_option(s, c);
     if (argv[optind] != NULL)
@@ -154,11 +182,11 @@ static void parse(struct settings *s, int argc, char *argv[])
         complain("top shows 1 to %d rows, and no JSON", TOP_ROWS);
         bad_usage();
     }
-    if (s->options.flags & SPROFILE_O_STACKS && !s->json && s->output == NULL) {
-        complain("-g: callers are shown in a file (-o FILE) and in JSON "
-                 "(--json) only");
+    if (s->tree && (s->per_cpu || s->live)) {
+        complain("-g and -G do not go with -a and top");
         bad_usage();
     }
+    s->tree_limit = tree_limit(s->rows, s->rows_given);
 }
 
 int main(int argc, char *argv[])

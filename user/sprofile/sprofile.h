@@ -3,7 +3,7 @@
 
 #include "user/libprofile/header.h"
 #include "user/libprofile/reading.h"
-#include "user/libprofile/views.h"
+#include "user/libprofile/tables.h"
 #include "user/libstrobe/strobe.h"
 
 struct settings {
@@ -12,10 +12,12 @@ struct settings {
     char **command;                     // run meanwhile; NULL: none
     const char *output;                 // -o: a perf.data file, or NULL
     char **argv;                        // all that sprofile was called with
-    uint32_t seconds;   // 0: until ^C, or the end of the command
-    double min_percent; // what is less is summed up
-    uint32_t rows;      // of each list, and of `top`; 0: all
-    bool per_cpu, json, live;
+    uint32_t seconds;      // 0: until ^C, or the end of the command
+    double min_percent;    // what is less is summed up
+    uint32_t rows;         // of each list, and of `top`; 0: all
+    uint32_t ring_seconds; // -m: of data that the buffers hold
+    bool per_cpu, json, live, tree, inverted, rows_given;
+    struct tree_limit tree_limit;
 };
 
 // --- run.c ------------------------------------------------------------------
