@@ -116,6 +116,18 @@ void images_hold(struct images *i, uint32_t image, uint32_t task)
         m->mapping = now;
 }
 
+void images_hold_open(struct images *i, uint32_t image, int fd)
+{
+    struct image *m = &i->list[image];
+
+    if (image < IMAGES_FIXED || m->held >= 0 || m->loaded) {
+        close(fd);
+        return;
+    }
+    m->held = fd;
+    i->held++;
+}
+
 void images_let_go(struct images *i, struct image *m)
 {
     if (m->held < 0)

@@ -78,6 +78,8 @@ uint32_t images_add(struct images *i, const char *path, const void *build_id,
 // `task` runs it: holds its file, so that it can be read later. Does nothing
 // where that is not needed, or the task runs something else by now.
 void images_hold(struct images *i, uint32_t image, uint32_t task);
+// The same of a file that is open, which is the image's from then on.
+void images_hold_open(struct images *i, uint32_t image, int fd);
 // Closes what is held.
 void images_let_go(struct images *i, struct image *m);
 // The path by which the image's file is read: of what is held, if it is.

@@ -4,8 +4,11 @@
 
 #include "user/libstrobe/sysinfo.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // What the task runs, held. Kernel tasks have no file, and no code of a user's.
 static uint32_t image_of(struct samples *s, uint32_t task)
@@ -35,10 +38,30 @@ static void add(struct samples *s, const struct sysinfo_task *task)
     programs_add(&s->programs, &p);
 }
 
-void running_hold(struct events *e, uint32_t task)
+static void hold(struct samples *s, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char link[32], real[PATH_MAX];
+    struct mapping m;
+
+    if (fd < 0)
+        return;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t size = readlink(link, real, sizeof(real) - 1);
+    if (size <= 0 || !mapping_read(&m, link)) {
+        close(fd);
+        return;
+    }
+    real[size] = '\0';
+    images_hold_open(&s->images,
+                     images_add(&s->images, real, m.build_id, m.build_id_size),
+                     fd);
+}
+
+void running_hold(struct events *e, const char *path)
 {
     for (uint32_t i = 0; i < e->count; i++)
-        image_of(&e->list[i].samples, task);
+        hold(&e->list[i].samples, path);
 }
 
 void running_add(struct events *e, uint32_t task)

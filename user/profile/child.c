@@ -60,10 +60,6 @@ void child_start(struct child *c, char **command)
 void child_go(struct child *c)
 {
     (void)!write(c->go_fd, "", 1);
-    // The program has no such descriptor any more.
-    while (read(c->status_fd, &c->error, sizeof(c->error)) < 0 &&
-           errno == EINTR)
-        ;
 }
 
 static int exit_status(pid_t child)
@@ -79,9 +75,9 @@ static int exit_status(pid_t child)
 
 int child_end(struct child *c)
 {
-    int status = exit_status(c->pid), error = c->error;
+    int error = 0, status = exit_status(c->pid);
 
-    if (error != 0)
+    if (read(c->status_fd, &error, sizeof(error)) == sizeof(error))
         fail(CANNOT_RUN, "%s: %s", c->path,
              error == ENOEXEC ? "this is not a program for this machine"
                               : strerror(error));

@@ -28,12 +28,10 @@ struct settings {
 struct child {
     char *path; // to be freed
     int pid, go_fd, status_fd;
-    int error; // why it could not be run, or 0
 };
 // Makes a process that will become the program, and ignores ^C from now on.
 // Ends the program itself, with a message, when that cannot be.
 void child_start(struct child *c, char **command);
-// Lets it become the program, and waits until it has, or could not.
 void child_go(struct child *c);
 // Waits for its end: its status as a shell would have it. Likewise, if it could
 // not be run.

@@ -48,8 +48,8 @@ void run_program(const struct settings *s, struct result *r)
     r->task = child.pid;
     begin(s, SPROFILE_O_FROM_EXEC, r);
     recording_begin(&reading.recording, s->argv, &r->events);
+    running_hold(&r->events, child.path);
     child_go(&child);
-    running_hold(&r->events, r->task);
     while (reading_take(&reading, -1, -1))
         ;
     if (!reading_end(&reading))
