@@ -123,8 +123,8 @@ def test_tree(one):
     down = strobe("tree", "--min", 0, one.file).stdout
     up = strobe("tree", "--inverted", "--min", 0, one.file).stdout
     assert re.search(r"^ *[0-9.]+% +[0-9.]+%  +main\n"
-                     r" *[0-9.]+% +[0-9.]+%  +burn_a\n", down, re.M), down
-    first = re.search(r"^ *([0-9.]+)% +([0-9.]+)%  burn_a\n"
+                     r" *[0-9.]+% +[0-9.]+%  +- burn_a\n", down, re.M), down
+    first = re.search(r"^ *([0-9.]+)% +([0-9.]+)%  - burn_a\n"
                       r" *([0-9.]+)% +[0-9.]+%    main\n", up, re.M)
     assert first, up
     for figure in first.groups():
