@@ -178,10 +178,12 @@ SCRIPTS = {
                    " grep -c Samples:",
     "nested": "profile --rows 3 profile --rows 3 tester 10 | grep -c Samples:",
     # The task runs a file in whose place there is another one.
-    "replaced": "cd /tmp; cp /bin/tester q; ./q 200 & t=$!;"
+    # (They run until they are killed, however fast the host is.)
+    "replaced": "cd /tmp; cp /bin/tester q; ./q 1000000 & t=$!;"
                 " until grep -q q /proc/$t/comm; do :; done;"
                 " rm q; cp /bin/lua q; cmp /proc/$t/exe /bin/tester &&"
-                " profile --json -t $t",
+                f" {{ profile --json -t $t & p=$!; {TAKING}; sleep 0.5;"
+                " kill $p; wait $p || :; kill $t; }",
     # It is replaced, or deleted, while it is profiled.
     "replaced while it runs": "cd /tmp; cp /bin/tester r; profile --json sh -c"
                               " 'cp /bin/lua s; ./r 200 & mv s r; wait' >/dev/null;"
@@ -190,7 +192,8 @@ SCRIPTS = {
                               " cp /bin/lua s; mv s r; wait $p",
     "deleted in a system profile":
         "cd /tmp; cp /bin/tester d; sprofile --json --for 2 >out & p=$!;"
-        f" {TAKING}; ./d 200 & sleep 0.05; rm d; wait; cat out",
+        f" {TAKING}; ./d 1000000 & t=$!; until pidof d; do :; done >/dev/null;"
+        " rm d; wait $p; kill $t; cat out",
     "code of no file": "profile --json /test/jit 2000",
     "tree of code of no file": "profile --json -g /test/jit 2000",
     "code of no file, nameless": "profile --json /test/jit 2000 nameless",
