@@ -4,6 +4,7 @@
 
 #include "kernel/errno.h"
 #include "kernel/exec/elf_load.h"
+#include "kernel/exec/sigframe.h"
 #include "kernel/exec/vdso.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/init/log.h"
@@ -413,7 +414,7 @@ static int commit(struct program *p, struct aspace *as, const char *called,
     swap_aspace(t, as);
     set_names(t, p, called, image);
     signal_reset_handlers(&t->signals);
-    current->altstack_base = current->altstack_size = 0;
+    set_altstack(0, 0);
     files_close_on_exec(t->files);
     WRITE_ONCE(t->execed, true);
     LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {

@@ -13,5 +13,7 @@ int sigframe_push(struct trapframe *tf, int sig, const struct siginfo *info,
 int sigframe_pop(struct trapframe *tf, bool rt);
 // A siginfo as user memory has it (128 bytes).
 int siginfo_to_user(u32 addr, const struct siginfo *info);
-// Is `esp` on the alternate stack of the current thread?
+// Is `esp` on the alternate stack of the current thread? NMI-safe.
 bool on_altstack(u32 esp);
+// That stack is another one; size 0: there is none. The thread is not on it.
+void set_altstack(u32 base, u32 size);

@@ -105,7 +105,7 @@ static void kick_task(struct task *t, int sig)
     // To itself, and nobody else is there: only it could change that. Not from
     // an interrupt, which may have hit it on its way to sleep.
     if (t == current_task() && READ_ONCE(t->thread_count) == 1 &&
-        !this_cpu()->irq_depth) {
+        !this_cpu_read(irq_depth)) {
         WRITE_ONCE(current->signal_pending, true);
         return;
     }

@@ -74,7 +74,7 @@ struct thread {
     sigset_t saved_mask; // to restore after sigsuspend, pselect
     bool restore_mask;
     struct siginfo_queue queue;
-    u32 altstack_base, altstack_size;
+    u32 altstack_base, altstack_size; // marked: samples read them
     bool must_exit;      // exec or exit of its task ends it (marked access)
     bool signal_pending; // something deliverable may be there: look (marked
                          // access: set by others, read at each kernel exit)

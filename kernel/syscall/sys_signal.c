@@ -275,8 +275,7 @@ SYSCALL_HANDLER(sigaltstack)
         bool off = new.flags &SS_DISABLE;
         if (!off && new.size < MINSIGSTKSZ)
             return -ENOMEM;
-        t->altstack_base = off ? 0 : new.sp;
-        t->altstack_size = off ? 0 : new.size;
+        set_altstack(off ? 0 : new.sp, off ? 0 : new.size);
     }
     if (b && copy_to_user(b, &old, sizeof(old)))
         return -EFAULT;

@@ -78,8 +78,14 @@ _Static_assert(offsetof(struct fpstate, fxsave) == 112, "asm/sigcontext.h");
 bool on_altstack(u32 esp)
 {
     struct thread *t = current;
-    return t->altstack_size && esp - t->altstack_base <= t->altstack_size &&
-           esp > t->altstack_base;
+    u32 base = READ_ONCE(t->altstack_base), size = READ_ONCE(t->altstack_size);
+    return size && esp - base <= size && esp > base;
+}
+
+void set_altstack(u32 base, u32 size)
+{
+    WRITE_ONCE(current->altstack_base, base);
+    WRITE_ONCE(current->altstack_size, size);
 }
 
 static void expand_info(struct siginfo_user *u, const struct siginfo *info)
@@ -346,11 +352,9 @@ int sigframe_pop(struct trapframe *tf, bool rt)
                            sizeof(u)))
             return -EFAULT;
         restore_mask(u.mask);
-        struct thread *t = current;
         if (!on_altstack(u.context.esp)) {
             bool off = u.stack.flags & SS_DISABLE;
-            t->altstack_base = off ? 0 : u.stack.sp;
-            t->altstack_size = off ? 0 : u.stack.size;
+            set_altstack(off ? 0 : u.stack.sp, off ? 0 : u.stack.size);
         }
         return restore_context(tf, &u.context, addr);
     }
