@@ -15,7 +15,7 @@ def small(command, mem):
 def test_a_shell_and_a_profile(mem):
     result = small("profile tester && free | awk '/Mem:/ { print $4 }'", mem)
     assert result.status == 0, result
-    samples, share = re.search(r"^\S+ +(\d+) +([\d.]+)%  burn_a$",
+    samples, share = re.search(r"^ *\S+ +(\d+) +([\d.]+)%  burn_a$",
                                result.output, re.MULTILINE).groups()
     # Half of all, taken at random: within six standard deviations.
     assert abs(float(share) - 50) < 6 * 50 / (2 * int(samples)) ** 0.5, result
