@@ -351,7 +351,7 @@ def test_events_printed(events):
     assert re.search(r"Event: +nmi-hpet, 1 of 2\nSource: +nmi-hpet at 1000 Hz",
                      text), text
     assert re.search(r"Event: +lapic, 2 of 2\nSource: +lapic at 1000 Hz", text)
-    lines = re.findall(r"^0x\w+ +\d+ +[\d.]+% +burn_a$", text, re.M)
+    lines = re.findall(r"^ *0x\w+ +\d+ +[\d.]+% +burn_a$", text, re.M)
     assert len(lines) == 2, text
     with open(f"{events}/diff.txt") as file:
         assert "tester" in file.read()
