@@ -53,6 +53,8 @@ void area_merge_range(struct aspace *as, u32 start, u32 end);
 int aspace_check_size(struct aspace *as, u32 pages);
 int aspace_check_data(struct aspace *as, const struct area *like, u32 prot,
                       u32 pages);
+// Likewise for what is in [start, end), if it becomes writable.
+int aspace_check_writable(struct aspace *as, u32 start, u32 end);
 // The pages of areas in [start, end).
 u32 aspace_pages_within(struct aspace *as, u32 start, u32 end);
 

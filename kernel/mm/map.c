@@ -327,10 +327,9 @@ static int protect_range(struct aspace *as, u32 start, u32 end, u32 prot)
     for (; prot & PROT_W && a && a->start < end; a = area_next(as, a)) {
         if (a->flags & AREA_NO_WRITE)
             return -EACCES;
-        u32 pages = (MIN(a->end, end) - MAX(a->start, start)) / PAGE_SIZE;
-        if (!(a->prot & PROT_W) && aspace_check_data(as, a, prot, pages))
-            return -ENOMEM;
     }
+    if (prot & PROT_W && aspace_check_writable(as, start, end))
+        return -ENOMEM;
     if (area_split(as, start) || area_split(as, end))
         return -ENOMEM;
     struct protection p = { .first = ~0u, .last = 0 };

@@ -42,12 +42,31 @@ int aspace_check_data(struct aspace *as, const struct area *like, u32 prot,
     return exceeds(data_pages(as), pages, limit) ? -ENOMEM : 0;
 }
 
+static u32 pages_between(const struct area *a, u32 start, u32 end)
+{
+    return (MIN(a->end, end) - MAX(a->start, start)) / PAGE_SIZE;
+}
+
+int aspace_check_writable(struct aspace *as, u32 start, u32 end)
+{
+    mutex_assert_held(&as->lock);
+    u32 limit = READ_ONCE(as->data_limit), more = 0;
+    if (likely(limit == ~0u))
+        return 0;
+    const struct area *a = area_above(as, start);
+    for (; a && a->start < end; a = area_next(as, a)) {
+        if (!is_data(a, a->prot) && is_data(a, PROT_W))
+            more += pages_between(a, start, end);
+    }
+    return more && exceeds(data_pages(as), more, limit) ? -ENOMEM : 0;
+}
+
 u32 aspace_pages_within(struct aspace *as, u32 start, u32 end)
 {
     mutex_assert_held(&as->lock);
     u32 pages = 0;
     const struct area *a = area_above(as, start);
     for (; a && a->start < end; a = area_next(as, a))
-        pages += (MIN(a->end, end) - MAX(a->start, start)) / PAGE_SIZE;
+        pages += pages_between(a, start, end);
     return pages;
 }

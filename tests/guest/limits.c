@@ -132,6 +132,10 @@ static void data(void)
     check(low != MAP_FAILED);
     check_error(mprotect(low, 9 * MIB, PROT_READ | PROT_WRITE), ENOMEM);
     check(mprotect(low, MIB, PROT_READ | PROT_WRITE) == 0);
+    low = map(8 * MIB, PROT_READ); // in two areas, of which each would do
+    check(low != MAP_FAILED && mprotect(low, 4 * MIB, PROT_NONE) == 0);
+    check_error(mprotect(low, 8 * MIB, PROT_READ | PROT_WRITE), ENOMEM);
+    check(mprotect(low, 8 * MIB, PROT_READ) == 0); // (Linux has begun)
     check(!grow_heap(9 * MIB) && grow_heap(MIB));
 }
 
