@@ -75,6 +75,7 @@ def test_podman_is_preferred(machine):
 @pytest.mark.parametrize("goal, command", [
     ("run", "make run"), ("run", "tools/vm -- true"), ("iso", "make"),
     ("iso", "make -j2 all"), ("test", "make test"), ("check", "make check"),
+    ("tool", "tools/strobe --help"), ("tool", "make build/strobe"),
     ("test", "make test-checked"), ("flame", "make flame CMD=test"),
     ("all", "--goal all make run")])
 def test_an_image_for_each_goal(machine, goal, command):
