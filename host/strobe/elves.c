@@ -122,30 +122,16 @@ static bool look_at(struct elf_file *f, const struct bytes *b)
     return true;
 }
 
-static bool map(const char *path, struct bytes *b)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    void *at = MAP_FAILED;
-
-    if (fd < 0)
-        return false;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
-        at = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    *b = (struct bytes){ at, st.st_size };
-    return at != MAP_FAILED;
-}
-
 static void add_file(struct elves *e, const char *path)
 {
     struct elf_file f = { 0 };
     struct bytes b;
 
-    if (!map(path, &b))
+    b.at = file_map(path, &b.size);
+    if (b.at == NULL)
         return;
     bool is_elf = look_at(&f, &b);
-    munmap((void *)b.at, b.size);
+    file_unmap(b.at, b.size);
     if (!is_elf || (f.path = strdup(path)) == NULL)
         return;
     if (e->count == e->room) {
@@ -330,10 +316,11 @@ static const char *chosen_kernel(struct elves *e, const struct image *m,
     struct bytes b;
 
     *problem = "the file that -k names cannot be read";
-    if (!map(e->kernel, &b))
+    b.at = file_map(e->kernel, &b.size);
+    if (b.at == NULL)
         return NULL;
     bool is_elf = look_at(&f, &b);
-    munmap((void *)b.at, b.size);
+    file_unmap(b.at, b.size);
     *problem = "the file that -k names is not an ELF program for i386";
     if (!is_elf)
         return NULL;
