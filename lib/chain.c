@@ -5,7 +5,6 @@
 
 #define STACK_HEAD 2u   // words ahead of the stack's own
 #define ENTRY_BYTES 64u // of the code that a program starts with
-#define RETURN_BYTES 9u // of the code that a signal handler returns to
 
 // Where a chain is while it is followed: in the function around `pc`.
 struct walk {
@@ -134,11 +133,18 @@ static enum step step(struct walk *w, bool deep)
     return STEP_CALLER;
 }
 
+// The handler has returned, and the code that it returned to has not yet ended
+// the signal (sigreturn).
+static bool is_returning(const struct walk *w)
+{
+    return w->signals < w->s->signal_count &&
+           w->pc - w->s->signals[w->signals].back < SPROFILE_RESTORER_BYTES;
+}
+
 // To what the handler had interrupted.
-static void enter_signal(struct walk *w)
+static void add_interrupted(struct walk *w)
 {
     const struct sprofile_signal *g = &w->s->signals[w->signals++];
-    add(w, g->back + 1); // not behind a call
     add(w, g->eip + 1);
     w->pc = g->eip;
     w->esp = g->esp;
@@ -150,6 +156,16 @@ static void enter_signal(struct walk *w)
     w->stack_at = g->esp;
     w->stack = g->stack;
     w->stack_words = MIN(g->stack_words, (u32)SPROFILE_STACK_WORDS);
+}
+
+// From a handler to what it had interrupted. That may be the return of another
+// handler.
+static void enter_signal(struct walk *w)
+{
+    add(w, w->s->signals[w->signals].back + 1); // not behind a call
+    add_interrupted(w);
+    while (is_returning(w) && w->n < CHAIN_MAX - 4)
+        add_interrupted(w);
 }
 
 // What frame pointers tell, from the sample's next entry on. True: until a
@@ -200,23 +216,16 @@ static void begin(struct walk *w)
     w->frame = gap ? s->stack[s->stack_words - 1] : w->ebp;
 }
 
-// The handler has returned, and what it returned to is under way.
-static bool is_returning(const struct walk *w)
-{
-    return w->signals < w->s->signal_count &&
-           w->pc - w->s->signals[w->signals].back < RETURN_BYTES;
-}
-
 static u32 follow(struct walk *w, u32 *proven)
 {
     bool deep = w->stack_words > SPROFILE_STACK_WORDS;
     bool more = true;
     if (is_returning(w)) {
-        enter_signal(w);
-        // The first entry: the last instruction's end may be another
-        // function's.
+        // The end of the last instruction may be another function's.
         w->out[0] = w->s->signals[0].back;
-        w->out[1] = w->out[--w->n];
+        do
+            add_interrupted(w);
+        while (is_returning(w));
     }
     while (more) {
         enum step how = STEP_CALLER;

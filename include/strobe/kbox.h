@@ -58,6 +58,9 @@ struct sprofile_span {
 #define SPROFILE_STACK_WORDS 12
 #define SPROFILE_DEEP_WORDS 2048 // with SPROFILE_O_DEEP
 #define SPROFILE_SIGNALS_MAX 4
+// At most, of the code that a signal handler returns to, which ends the signal:
+// popl %eax; movl $119, %eax; int $0x80, and the place behind it.
+#define SPROFILE_RESTORER_BYTES 9
 #define SPROFILE_PATH_MAX 256
 #define SPROFILE_BUILD_ID_MAX 20
 

@@ -224,6 +224,47 @@ static void test_chain(void **state)
     assert_int_equal(complete(0x2000, 0xbfff0100, at_entry, out), 3);
 }
 
+// A handler was interrupted by another one's signal while its restorer was
+// about to end its own.
+static void test_restorer(void **state)
+{
+    (void)state;
+    enum { HANDLER = 0x1000, RESTORER = 0x2000, INTERRUPTED = 0x3000 };
+    const struct sprofile_signal signals[2] = {
+        { .frame = ESP + 64,
+          .back = RESTORER,
+          .eip = RESTORER + 6,
+          .esp = ESP + 128,
+          .ebp = ESP + 256,
+          .from = ESP + 256 },
+        { .frame = ESP + 128,
+          .back = RESTORER,
+          .eip = INTERRUPTED,
+          .esp = ESP + 192,
+          .ebp = ESP + 256,
+          .from = ESP + 256 },
+    };
+    u32 stack[2] = { ESP, ESP + 16 };
+    u32 pcs[4] = { HANDLER, RESTORER, 0x5555, 0x6666 };
+    struct chain_sample s = { pcs,     4, stack, 2, SPROFILE_F_USER_SIGNALS,
+                              signals, 2 };
+    const u32 expected[] = { HANDLER,         RESTORER + 1, RESTORER + 7,
+                             INTERRUPTED + 1, 0x5555,       0x6666 };
+    const struct chain_code code = { 0 };
+    u32 out[CHAIN_MAX], proven;
+    assert_int_equal(chain_complete(NULL, &code, &s, out, &proven), 6);
+    assert_memory_equal(out, expected, sizeof(expected));
+    // The restorer itself is sampled, of the inner handler and of the outer.
+    pcs[0] = RESTORER + 8;
+    pcs[1] = 0x5555;
+    pcs[2] = 0x6666;
+    stack[1] = ESP + 256;
+    s.depth = 3;
+    assert_int_equal(chain_complete(NULL, &code, &s, out, &proven), 5);
+    assert_int_equal(out[0], RESTORER);
+    assert_memory_equal(out + 1, expected + 2, 4 * sizeof(*expected));
+}
+
 int main(void)
 {
     random_init();
@@ -231,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_as_readelf),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_restorer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

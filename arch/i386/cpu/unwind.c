@@ -405,19 +405,32 @@ static u32 stack_deep(struct user_peek *p, u32 esp, u32 *out)
     return n;
 }
 
+// Of a chain from `from` to `end`: behind the return to that handler's
+// restorer; `from` if there is none.
+static u32 *pass_handler(u32 *from, const u32 *end,
+                         const struct sprofile_signal *g)
+{
+    u32 *at = from;
+    while (at < end && *at != g->back)
+        at++;
+    return at < end ? at + 1 : from;
+}
+
 // Signal handlers are under way: goes on where the chain ends at the return of
-// one, for what was interrupted had no frame pointer, or another stack.
+// one, for what was interrupted had no frame pointer, or another stack. One
+// that has returned, to the restorer that was interrupted, is not in the chain.
 static NOINLINE u32 *add_signals(struct user_peek *p, u32 esp, u32 *chain,
                                  struct user_part *part)
 {
     struct sprofile_signal got[SPROFILE_SIGNALS_MAX];
-    u32 count = unwind_signals(p, esp, got);
+    u32 count = unwind_signals(p, esp, got), eip = *chain;
     u32 *at = chain + part->depth, *next = chain + 1;
     for (u32 i = 0; i < count; i++) {
         struct sprofile_signal *g = &got[i];
-        while (next < at && *next != g->back)
-            next++;
-        if (next + 1 == at || at == chain + 1) {
+        if (eip - g->back >= SPROFILE_RESTORER_BYTES)
+            next = pass_handler(next, at, g);
+        eip = g->eip;
+        if (next == at) {
             g->from = is_frame(p, g->ebp, g->esp)
                           ? g->ebp
                           : find_saved(p, g->esp, g->stack, g->stack_words);
@@ -425,7 +438,6 @@ static NOINLINE u32 *add_signals(struct user_peek *p, u32 esp, u32 *chain,
             if (g->from && at - chain <= (s32)SPROFILE_FRAMES_MAX)
                 at = walk_user(p, g->from, at, &part->flags);
         }
-        next = MIN(next + 1, at);
     }
     part->depth = (u32)(at - chain);
     part->flags |= SPROFILE_F_USER_SIGNALS;
