@@ -59,6 +59,13 @@ def test_chain_at_every_instruction(kind, samples, program, functions):
             assert not missed, (function, missed)
 
 
+@drawn
+def test_chains_through_signals():
+    """Handlers within handlers, some of them interrupted while they return."""
+    result = vm("/test/chains signals 10000", *FAST, smp=1)
+    assert result.status == 0, result.output[-2000:]
+
+
 @pytest.mark.parametrize("smp", (2, 4))
 def test_chains_on_several_cpus(smp):
     result = vm("/test/chains", *FAST, smp=smp)
