@@ -213,9 +213,13 @@ OUTLINE static void handle(int number, struct sigaction action)
     check(sigaction(number, &action, NULL) == 0);
 }
 
+// Signal frames then have its registers, and reach to the stack pointer.
+static volatile double fpu_in_use;
+
 // Handlers within handlers; of signals that come from a call, and anywhere.
 OUTLINE static void signals(unsigned n)
 {
+    fpu_in_use += n;
     const struct itimerval often = { { 0, HANDLED_US }, { 0, HANDLED_US } };
     if (n == 0) {
         handle(SIGUSR1, (struct sigaction){ .sa_handler = handler });

@@ -180,7 +180,7 @@ static const u8 return_plain[8] = { 0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80 };
 static const u8 return_rt[8] = { 0xb8, 173, 0, 0, 0, 0xcd, 0x80, 0 };
 
 // For samples of this thread. An NMI sees the frame when it is complete.
-static void note_frame(u32 at, u32 context)
+static void note_frame(u32 at, u32 context, u32 restorer)
 {
     struct arch_thread *t = &current->arch;
     u32 n = t->signal_count;
@@ -192,7 +192,7 @@ static void note_frame(u32 at, u32 context)
         memmove(t->signals, t->signals + 1, --n * sizeof(t->signals[0]));
         WRITE_ONCE(t->signal_count, n);
     }
-    t->signals[n] = (struct signal_frame){ at, context };
+    t->signals[n] = (struct signal_frame){ at, context, restorer };
     barrier();
     WRITE_ONCE(t->signal_count, n + 1);
 }
@@ -250,7 +250,7 @@ static int push_plain(struct trapframe *tf, int sig,
     save_context(&f.context, tf, mask, fpstate);
     if (copy_to_user(addr, &f, sizeof(f)))
         return -EFAULT;
-    note_frame(addr, addr + offsetof(struct frame_plain, context));
+    note_frame(addr, addr + offsetof(struct frame_plain, context), f.restorer);
     enter_handler(tf, action, addr);
     tf->eax = (u32)sig;
     tf->edx = tf->ecx = 0;
@@ -287,7 +287,8 @@ static int push_rt(struct trapframe *tf, int sig, const struct siginfo *info,
     save_context(&f.ucontext.context, tf, mask, fpstate);
     if (copy_to_user(addr, &f, sizeof(f)))
         return -EFAULT;
-    note_frame(addr, f.context_addr + offsetof(struct ucontext, context));
+    note_frame(addr, f.context_addr + offsetof(struct ucontext, context),
+               f.restorer);
     enter_handler(tf, action, addr);
     tf->eax = (u32)sig;
     tf->edx = f.info_addr;

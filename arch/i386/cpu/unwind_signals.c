@@ -20,8 +20,8 @@ static bool read_signal(struct user_peek *p, const struct signal_frame *f,
 {
     memset(out, 0, sizeof(*out));
     out->frame = f->at;
-    if (!read_word(p, f->at, &out->back) ||
-        !read_word(p, f->context + offsetof(struct sigcontext, eip),
+    out->back = f->restorer;
+    if (!read_word(p, f->context + offsetof(struct sigcontext, eip),
                    &out->eip) ||
         !read_word(p, f->context + offsetof(struct sigcontext, esp),
                    &out->esp) ||

@@ -16,6 +16,9 @@ struct thread;
 struct signal_frame {
     u32 at;      // user address of the handler's return address
     u32 context; // and of its struct sigcontext
+    // That return address. On the stack the next signal's frame may lie over
+    // it, once the handler has returned.
+    u32 restorer;
 };
 #define SIGNAL_FRAMES_MAX 4
 
