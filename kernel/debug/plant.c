@@ -2,14 +2,20 @@
 
 #ifdef CHECKED
 
+#include "kernel/errno.h"
+#include "kernel/fs/devfs.h"
 #include "kernel/init/cmdline.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/mutex.h"
+#include "kernel/syscall/syscall.h"
 #include "kernel/time/callout.h"
 #include "lib/string.h"
+
+#define DEBUG_DEVICES 10
+#define PLANT_MINOR 241
 
 KERNEL_ARG(plant, "plant=NAME: makes a mistake that a checker must report");
 
@@ -201,6 +207,44 @@ static void lock_twice(void)
     spin_lock(&lock_a);
 }
 
+// --- in a system call -------------------------------------------------------
+
+static void spinlock_to_user(void)
+{
+    spin_lock(&lock_a);
+}
+
+static void mutex_to_user(void)
+{
+    mutex_lock(&mutex_m);
+}
+
+// Larger than what the call has used of the stack until then.
+struct answer {
+    u32 set, forgotten[255];
+};
+
+static NOINLINE void answer_with(const struct answer *a)
+{
+    u32 below_stack = syscall_frame()->esp - KIB(1);
+    log_printf("plant: %d\n", copy_to_user(below_stack, a, sizeof(*a)));
+}
+
+static void uninit_stack(void)
+{
+    struct answer a;
+    a.set = 1;
+    answer_with(&a);
+}
+
+static void uninit_heap(void)
+{
+    struct answer *a = kmalloc(sizeof(*a));
+    a->set = 1;
+    answer_with(a);
+    kfree(a);
+}
+
 // --- every checked kernel ---------------------------------------------------
 
 static void write_after_free(void)
@@ -269,10 +313,12 @@ static void end_late(void)
     machine_power_off(false);
 }
 
-static const struct {
+struct plant {
     const char *name;
     void (*run)(void);
-} plants[] = {
+};
+
+static const struct plant plants[] = {
     { "shift-too-far", shift_too_far },
     { "signed-overflow", signed_overflow },
     { "index-out-of-bounds", index_out_of_bounds },
@@ -298,19 +344,64 @@ static const struct {
     { "vmap-leak", lose_ranges },
     { "no-leak", end_late },
 };
+// These need a system call: by /dev/plant.
+static const struct plant call_plants[] = {
+    { "spinlock-to-user", spinlock_to_user },
+    { "mutex-to-user", mutex_to_user },
+    { "uninit-stack", uninit_stack },
+    { "uninit-heap", uninit_heap },
+};
+
+static const struct plant *find(const struct plant *table, u32 n,
+                                const char *name)
+{
+    for (u32 i = 0; i < n; i++) {
+        if (!strcmp(table[i].name, name))
+            return &table[i];
+    }
+    return NULL;
+}
 
 void plant_run(void)
 {
     if (!arg_plant.present)
         return;
-    for (u32 i = 0; i < ARRAY_SIZE(plants); i++) {
-        if (strcmp(plants[i].name, arg_plant.value))
-            continue;
-        plants[i].run();
-        log_printf("plant: %s was NOT reported\n", plants[i].name);
-        machine_power_off(true);
-    }
-    panic("plant=%s: there is no such planted bug", arg_plant.value);
+    const struct plant *p = find(plants, ARRAY_SIZE(plants), arg_plant.value);
+    if (!p)
+        panic("plant=%s: there is no such planted bug", arg_plant.value);
+    p->run();
+    log_printf("plant: %s was NOT reported\n", p->name);
+    machine_power_off(true);
 }
+
+// --- /dev/plant: a name is written, and the bug runs in that call ----------
+
+#define NAME_SIZE 32u
+
+static int plant_write(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
+{
+    char name[NAME_SIZE];
+    size_t n = io->left;
+    if (!n || n >= sizeof(name))
+        return -EINVAL;
+    int err = io_from(io, name, n);
+    if (err)
+        return err;
+    name[name[n - 1] == '\n' ? n - 1 : n] = '\0';
+    const struct plant *p = find(call_plants, ARRAY_SIZE(call_plants), name);
+    if (!p)
+        return -EINVAL;
+    p->run();
+    return (int)n;
+}
+
+static const struct file_ops device_ops = { .write = plant_write };
+static const struct char_device plant_device = {
+    .name = "plant",
+    .rdev = DEVICE_NUMBER(DEBUG_DEVICES, PLANT_MINOR),
+    .mode = 0600,
+    .ops = &device_ops,
+};
+CHAR_DEVICE(plant_device);
 
 #endif

@@ -8,6 +8,7 @@
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kcsan.h"
 #include "kernel/debug/plant.h"
+#include "kernel/debug/uninit.h"
 #include "kernel/exec/vdso.h"
 #include "kernel/fs/tty.h"
 #include "kernel/init/cmdline.h"
@@ -68,6 +69,7 @@ static void run_first_program(void *arg)
     vdso_init();
     vfs_init();
     tty_init();
+    uninit_start();
     plant_run();
     if (tests_wanted())
         tests_run();

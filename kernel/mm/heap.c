@@ -14,6 +14,7 @@
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kasan.h"
 #include "kernel/debug/track.h"
+#include "kernel/debug/uninit.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "lib/string.h"
@@ -282,6 +283,8 @@ void *slab_alloc(struct slab_cache *c)
         kasan_object_taken(c, object);
     if (CHECKED_ON && object)
         track_taken(c, object);
+    if (KASAN_ON && object)
+        uninit_fill(object, ALIGN_UP(c->size, sizeof(u32)));
     return object;
 }
 
@@ -328,6 +331,7 @@ static void *large_alloc(size_t size)
     if (!f)
         return NULL;
     f->owner = NULL;
+    uninit_fill(frame_va(f), PAGE_SIZE << order);
     return frame_va(f);
 }
 

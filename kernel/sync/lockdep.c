@@ -274,13 +274,28 @@ void lockdep_may_sleep(const char *what)
           what, preempt_count, irq_depth, irqs_enabled() ? "on" : "off");
 }
 
-void lockdep_none_held(const char *where)
+static void none_held(const struct lockdep_stack *s, const char *where)
 {
-    struct lockdep_stack *s = &current->lockdep;
     for (u32 i = 0; i < s->depth; i++)
         say_lock("holds", s->held[i].class, s->held[i].caller);
     if (s->depth)
         panic("lockdep: %s with %u locks held", where, s->depth);
+}
+
+void lockdep_none_held(const char *where)
+{
+    none_held(&current->lockdep, where);
+}
+
+void lockdep_user_mode(void)
+{
+    static const char where[] = "a thread goes back to user mode";
+    assert(!irqs_enabled());
+    const struct cpu *c = this_cpu();
+    none_held(&current->lockdep, where);
+    none_held(&cpu_held[c->id], where);
+    if (c->preempt_count)
+        panic("lockdep: %s with preempt count %d", where, c->preempt_count);
 }
 
 void lockdep_not_held(const char *name, bool by_others, u32 taken, u32 caller)

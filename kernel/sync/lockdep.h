@@ -41,7 +41,11 @@ void lockdep_acquired_by_try(const char *name, const void *lock,
                              enum lockdep_kind kind, u32 caller);
 void lockdep_release(const void *lock, enum lockdep_kind kind);
 void lockdep_may_sleep(const char *what);
+// The current thread has no mutex.
 void lockdep_none_held(const char *where);
+// It returns to user mode: no mutex, no spinlock, preemption is on. Interrupts
+// off.
+void lockdep_user_mode(void);
 // `caller` is where the lock must be held, `taken` where it was taken last.
 NORETURN void lockdep_not_held(const char *name, bool by_others, u32 taken,
                                u32 caller);
@@ -66,6 +70,9 @@ static inline void lockdep_may_sleep(const char *what UNUSED)
 {
 }
 static inline void lockdep_none_held(const char *where UNUSED)
+{
+}
+static inline void lockdep_user_mode(void)
 {
 }
 #endif

@@ -1,11 +1,14 @@
 """The kernel that checks addresses (KASAN), undefined behaviour (UBSan) and the
 order of locks (LOCKDEP): its own tests, the guest programs, and the bugs that it
 must find. A checker that stays silent fails here."""
+import re
+
 import pytest
 
 from checkers import (PROGRAMS, SIDE_BY_SIDE, check_failed_allocations,
                       check_in_kernel, check_machine, check_plant,
-                      check_program, results)
+                      check_program, options, results)
+from machine import vm
 from tiers import realtime
 
 # At 8 ns an instruction this kernel takes longer for some interrupts than there is
@@ -55,3 +58,17 @@ def test_allocations_failed():
 ])
 def test_planted_bug(plant, report):
     check_plant("addresses", plant, report, smp=2)
+
+
+@pytest.mark.parametrize("plant,report", [
+    ("spinlock-to-user", "lockdep: a thread goes back to user mode with 1 locks"),
+    ("mutex-to-user", "lockdep: a thread goes back to user mode with 1 locks"),
+    ("uninit-stack", r"uninit: .* never written \(stack\)"),
+    ("uninit-heap", r"uninit: .* never written \(kmalloc-1024\)"),
+])
+def test_planted_bug_in_a_call(plant, report):
+    """By the system call that writes to /dev/plant."""
+    result = vm(f"echo {plant} >/dev/plant; echo survived",
+                *options("addresses"), smp=2)
+    assert result.status == 125 and "survived" not in result.output, result
+    assert re.search(f"PANIC: {report}", result.console), result

@@ -12,8 +12,10 @@
 #include "arch/i386/cpu/offsets.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
+#include "kernel/debug/uninit.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/task.h"
+#include "kernel/sync/lockdep.h"
 #include "kernel/syscall/dispatch.h"
 
 // si_code values (Linux, asm-generic/siginfo.h)
@@ -99,6 +101,7 @@ static ALWAYS_INLINE void finish_user_work(struct trapframe *tf,
             signal_deliver(tf);
         irq_disable();
     }
+    lockdep_user_mode();
 }
 
 static ALWAYS_INLINE void return_to_user(struct trapframe *tf)
@@ -123,6 +126,7 @@ _Static_assert(ASM_LINUX_CALLS == SYSCALL_LINUX_CALLS &&
 void trap_syscall(struct trapframe *tf, u32 call)
 {
     struct thread *t = current;
+    uninit_fill_stack();
     irq_enable();
     syscall_run(tf, call);
     finish_user_work(tf, t);

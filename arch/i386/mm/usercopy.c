@@ -5,6 +5,7 @@
 
 #include "arch/mmu.h"
 #include "kernel/debug/access.h"
+#include "kernel/debug/uninit.h"
 #include "kernel/errno.h"
 
 // usercopy.S
@@ -38,6 +39,7 @@ int copy_to_user(u32 dst, const void *src, size_t n)
     if (unlikely(!range_ok(dst, n)))
         return -EFAULT;
     check_read(src, n);
+    uninit_check(src, n);
     return user_copy((void *)dst, src, n);
 }
 
@@ -72,6 +74,7 @@ int user_store_u32(u32 addr, u32 value)
 {
     if (unlikely(!range_ok(addr, sizeof(u32))))
         return -EFAULT;
+    uninit_check(&value, sizeof(value));
     return user_store((u32 *)addr, value);
 }
 
