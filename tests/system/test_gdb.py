@@ -13,11 +13,13 @@ import pytest
 from machine import PATIENCE, ROOT, VM
 
 # The next sync() never ends and hears no interrupt but NMIs; the samples of
-# those fill the rings, until {samples} more have been taken.
+# those fill the rings, until {samples} more have been taken. (After 2 seconds gdb
+# would ask again, and take a late answer for that to its next question.)
 HANG = """
 set pagination off
 set confirm off
 set tcp connect-timeout 60
+set remotetimeout {patience}
 target remote :{port}
 source {root}/tools/gdb/strobe.py
 python
@@ -81,7 +83,7 @@ def debug(folder, command, samples, smp):
         for cpu in range(smp)) + COMPLAINTS
     with open(f"{folder}/script", "w") as file:
         file.write(script.format(port=port, root=ROOT, folder=folder,
-                                 samples=samples))
+                                 samples=samples, patience=PATIENCE))
     machine = subprocess.Popen(
         [VM, "--smp", str(smp), "--gdb", str(port), "--timeout", str(PATIENCE),
          "--", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
