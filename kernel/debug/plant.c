@@ -297,6 +297,17 @@ static void lose_ranges(void)
     machine_power_off(false);
 }
 
+// An object that stays for ever, for more references were taken than are kept.
+static void lose_references(void)
+{
+    static const struct file_ops no_ops;
+    static struct file *kept;
+    kept = file_alloc(&no_ops, 0);
+    for (u32 i = 0; i < 4 * LEAKS; i++)
+        file_ref(kept);
+    machine_power_off(false);
+}
+
 // No mistake: what threads that have only just ended had is not lost.
 static void end_when_told(void *told)
 {
@@ -342,6 +353,7 @@ static const struct plant plants[] = {
     { "leak", lose_objects },
     { "frame-leak", lose_frames },
     { "vmap-leak", lose_ranges },
+    { "reference-leak", lose_references },
     { "no-leak", end_late },
 };
 // These need a system call: by /dev/plant.

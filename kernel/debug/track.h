@@ -13,7 +13,8 @@ struct slab_cache;
 struct track {
     u16 taken_by, freed_by; // callers.h
     u8 live;                // somebody has it
-    u8 mark;                // the leak check's
+    u8 mark;                // the leak check's:
+    u16 pointers;           // to it that were found
 };
 
 // Room that a slab needs for each of its objects, at the slab's end.

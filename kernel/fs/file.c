@@ -11,7 +11,7 @@
 #include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 
-SLAB_CACHE(file_cache, struct file);
+SLAB_CACHE_COUNTED(file_cache, struct file, refs);
 
 // Directories, and what was opened with O_PATH: a place, not its contents.
 static const struct file_ops place_ops = { .seekable = true };

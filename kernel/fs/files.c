@@ -10,7 +10,7 @@
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 
-SLAB_CACHE(files_cache, struct files);
+SLAB_CACHE_COUNTED(files_cache, struct files, refs);
 
 static inline bool bit_test(const u32 *map, u32 bit)
 {

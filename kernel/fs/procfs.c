@@ -16,7 +16,7 @@
 #include "lib/format.h"
 #include "lib/string.h"
 
-SLAB_CACHE(node_cache, struct proc_node);
+SLAB_CACHE_COUNTED(node_cache, struct proc_node, v.refs);
 
 static const struct vnode_ops dir_ops, file_vnode_ops, link_ops, jump_ops;
 static const struct file_ops dir_file_ops, text_ops;

@@ -8,7 +8,7 @@
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 
-SLAB_CACHE(tmpfs_node_cache, struct tmpfs_node);
+SLAB_CACHE_COUNTED(tmpfs_node_cache, struct tmpfs_node, v.refs);
 
 // One part in so many of the low zone is not for files: with it the machine
 // goes on when /tmp is full. fork() refuses below a sixteenth.

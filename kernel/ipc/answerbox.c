@@ -9,7 +9,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
 
-SLAB_CACHE(box_cache, struct answerbox);
+SLAB_CACHE_COUNTED(box_cache, struct answerbox, refs);
 
 struct answerbox *box_create(struct task *t, const struct box_server *server)
 {

@@ -6,7 +6,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
 
-SLAB_CACHE(call_cache, struct call);
+SLAB_CACHE_COUNTED(call_cache, struct call, refs);
 
 struct call *call_new(struct phone *p, const struct ipc_call *message)
 {

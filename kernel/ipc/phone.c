@@ -9,7 +9,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
 
-SLAB_CACHE(phone_cache, struct phone);
+SLAB_CACHE_COUNTED(phone_cache, struct phone, refs);
 
 static u32 last_phone_id; // atomic
 

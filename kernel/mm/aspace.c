@@ -11,7 +11,7 @@
 
 #define STACK_LIMIT_DEFAULT MIB(8)
 
-SLAB_CACHE(aspace_cache, struct aspace);
+SLAB_CACHE_COUNTED(aspace_cache, struct aspace, refs);
 
 int aspace_create(struct aspace **out)
 {

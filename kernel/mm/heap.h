@@ -15,12 +15,23 @@ struct slab_cache {
     u32 objects_per_slab, order, slabs, used;
     bool ready;
     struct slab_magazine *magazines; // per CPU
+    // Each object counts its references, there: the leak check of checked
+    // kernels compares.
+    bool counted;
+    u32 refs_offset;
 };
 // A static cache, usable at once: SLAB_CACHE(thread_cache, struct thread);
 #define SLAB_CACHE(var, type)                                     \
     static struct slab_cache var = { .name = #type,               \
                                      .object_size = sizeof(type), \
                                      .align = __alignof__(type) }
+// The same, of objects that have a u32 which counts the pointers to them.
+#define SLAB_CACHE_COUNTED(var, type, refs)                       \
+    static struct slab_cache var = { .name = #type,               \
+                                     .object_size = sizeof(type), \
+                                     .align = __alignof__(type),  \
+                                     .counted = true,             \
+                                     .refs_offset = offsetof(type, refs) }
 
 void *slab_alloc(struct slab_cache *c); // not zeroed
 void slab_free(struct slab_cache *c, void *object);

@@ -21,7 +21,7 @@ struct task kernel_task = {
     .umask = 022,
 };
 
-SLAB_CACHE(task_cache, struct task);
+SLAB_CACHE_COUNTED(task_cache, struct task, refs);
 
 static struct list task_table[ID_HASH_SIZE];
 static struct list all_tasks = LIST_INIT(all_tasks);

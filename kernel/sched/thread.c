@@ -11,7 +11,7 @@
 #include "kernel/syscall/task_calls.h"
 #include "lib/string.h"
 
-SLAB_CACHE(thread_cache, struct thread);
+SLAB_CACHE_COUNTED(thread_cache, struct thread, refs);
 
 static struct list tid_table[ID_HASH_SIZE]; // tasks_lock
 static u32 threads_alive;                   // tasks_lock

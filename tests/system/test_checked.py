@@ -106,7 +106,9 @@ def test_no_false_alarm(kernel):
 @pytest.mark.parametrize("plant,what", (
     ("leak", r"leak: [1-9] times kmalloc-64, .*\n(.*\n)*.*lose_objects"),
     ("frame-leak", r"leak: [1-9] times 4096 bytes .*\n(.*\n)*.*lose_frames"),
-    ("vmap-leak", r"leak: \d+ times 4096 bytes .*\n(.*\n)*.*lose_ranges")))
+    ("vmap-leak", r"leak: \d+ times 4096 bytes .*\n(.*\n)*.*lose_ranges"),
+    ("reference-leak", r"leak: struct file at .* counts 21 references, [1-9] "
+                       r"pointers .*\n(.*\n)*.*lose_references")))
 def test_planted_leaks(plant, what):
     result = checked(None, f"plant={plant}", smp=1)
     assert result.status == 1, result
