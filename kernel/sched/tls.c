@@ -19,8 +19,22 @@ struct user_desc {
 static bool is_empty(const struct user_desc *d)
 {
     return !d->base && !d->limit &&
-           (d->flags & ~DESC_USABLE & ~1u) ==
+           (d->flags & ~DESC_USABLE & ~DESC_32BIT) ==
                (DESC_READ_EXEC_ONLY | DESC_NOT_PRESENT);
+}
+
+static bool is_zero(const struct user_desc *d)
+{
+    return !d->base && !d->limit && !d->flags;
+}
+
+// Data segments of 32 bits that are there, as on Linux. IRET to a stack segment
+// of 16 bits changes only the low half of ESP (SDM vol. 3, 6.14.1): the high
+// half would show the program where the kernel's stack is.
+static bool is_allowed(const struct user_desc *d)
+{
+    return d->flags & DESC_32BIT && DESC_CONTENTS(d->flags) <= 1 &&
+           !(d->flags & DESC_NOT_PRESENT);
 }
 
 // A data segment descriptor with DPL 3 (SDM vol. 3, 3.4.5).
@@ -75,10 +89,10 @@ int tls_set_from_user(struct thread *t, u32 user)
     u32 index = d.entry - GDT_TLS_FIRST;
     if (index >= GDT_TLS_COUNT)
         return -EINVAL;
-    // A code segment for the user's own use is nothing we need to allow.
-    if (!is_empty(&d) && DESC_CONTENTS(d.flags) > 1)
+    bool clear = is_empty(&d) || is_zero(&d);
+    if (!clear && !is_allowed(&d))
         return -EINVAL;
-    u64 descriptor = is_empty(&d) ? 0 : encode(&d);
+    u64 descriptor = clear ? 0 : encode(&d);
     if (t == current)
         arch_set_tls(index, descriptor);
     else

@@ -3,8 +3,10 @@
 // program that made them and nothing else.
 #include "test.h"
 
+#include <asm/ldt.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <ucontext.h>
 
@@ -222,9 +224,42 @@ static void flags_in_calls(void)
     ok("flags survive system calls");
 }
 
+// With a stack segment of 16 bits the CPU would leave the upper half of the
+// kernel's stack pointer in ESP.
+static void narrow_segments(void)
+{
+    struct user_desc d = { .entry_number = -1,
+                           .limit = 0xfffff,
+                           .seg_32bit = 1,
+                           .limit_in_pages = 1 };
+    check(syscall(SYS_set_thread_area, &d) == 0);
+    struct user_desc narrow = d, code = d, absent = d, none = d;
+    narrow.seg_32bit = 0;
+    code.contents = 2;
+    absent.seg_not_present = 1;
+    check_error(syscall(SYS_set_thread_area, &narrow), EINVAL);
+    check_error(syscall(SYS_set_thread_area, &code), EINVAL);
+    check_error(syscall(SYS_set_thread_area, &absent), EINVAL);
+    long child = syscall(SYS_clone, CLONE_SETTLS | SIGCHLD, 0, 0, &narrow, 0);
+    if (child == 0)
+        _exit(0);
+    check(child == -1 && errno == EINVAL);
+    // All zero: the entry is free again.
+    memset(&none, 0, sizeof(none));
+    none.entry_number = d.entry_number;
+    check(syscall(SYS_set_thread_area, &none) == 0);
+    int entry = d.entry_number;
+    d.entry_number = -1;
+    check(syscall(SYS_set_thread_area, &d) == 0 &&
+          (int)d.entry_number == entry);
+    check(syscall(SYS_set_thread_area, &none) == 0);
+    ok("no 16-bit segments");
+}
+
 int main(void)
 {
     alarm(TEST_SECONDS);
+    narrow_segments();
     across_fork();
     switches_and_signals();
     eax_across_signals();
