@@ -67,6 +67,15 @@ def test_cpu_too_old(cpu):
     assert "older than i686" in result.errors, result
 
 
+def test_pae_without_cmpxchg8b():
+    """PAE's entries cannot be changed at once then: the other format serves."""
+    result = vm("/test/mm_fork && grep -w flags /proc/cpuinfo; dmesg", "--cpu",
+                "qemu32,-cx8", smp=2)
+    assert result.status == 0, result
+    assert "warning: the CPU has PAE, but not CMPXCHG8B" in result.output, result
+    assert not re.search(r"^flags.*\bpae\b", result.output, re.MULTILINE), result
+
+
 @pytest.mark.parametrize("keep", (0, 1, 5000, 1000000))
 def test_truncated_initrd(keep, tmp_path):
     """The machine stops with a clear message; it does not run half a root."""

@@ -5,7 +5,8 @@
 // by large pages, readable, writable and executable; arch_init_memory replaces
 // them. With PAE one page directory serves both halves: entries 0 and 3 of the
 // directory pointer table. PAE is chosen here, once: changing the format later
-// would need paging off again.
+// would need paging off again. It takes CMPXCHG8B, which changes an entry of 64
+// bits at once (entry.h).
 
 #include "arch/i386/boot/multiboot.h"
 #include "arch/i386/cpu/offsets.h"
@@ -17,9 +18,11 @@
 #define CPUID_1_EDX_PSE      (1 << 3)
 #define CPUID_1_EDX_TSC      (1 << 4)
 #define CPUID_1_EDX_PAE      (1 << 6)
+#define CPUID_1_EDX_CX8      (1 << 8)
 #define CPUID_1_EDX_CMOV     (1 << 15)
 // What the compiler (-march=i686), the clocks and the tables below count on.
 #define NEEDED (CPUID_1_EDX_PSE | CPUID_1_EDX_TSC | CPUID_1_EDX_CMOV)
+#define NEEDED_FOR_PAE (CPUID_1_EDX_PAE | CPUID_1_EDX_CX8)
 #define EFLAGS_ID (1 << 21) // can be changed where there is CPUID
 
 #define COM1            0x3f8
@@ -79,8 +82,8 @@ boot_entry:
     jz 2f
 1:  movl $no_i686, %esi
     jmp fail
-2:  testl $CPUID_1_EDX_PAE, %edx
-    jz two_level
+2:  testl $NEEDED_FOR_PAE, %eax
+    jnz two_level
 
     movl $PHYS(early_directory), %ebx
     xorl %ecx, %ecx

@@ -3,6 +3,7 @@
 
 #include "arch/i386/cpu/arch_cpu.h"
 
+#include "arch/i386/cpu/offsets.h"
 #include "lib/string.h"
 
 struct cpu_features cpu_features;
@@ -57,7 +58,8 @@ void features_detect(void)
     id = cpuid(1, 0);
     detect_family(id.eax);
     f->pse = id.edx >> 3 & 1;
-    f->pae = id.edx >> 6 & 1;
+    f->pae = read_cr4() & ASM_CR4_PAE; // boot.S has chosen
+    f->pae_unused = !f->pae && id.edx >> 6 & 1;
     f->apic = id.edx >> 9 & 1;
     f->pge = id.edx >> 13 & 1;
     f->fxsr = id.edx >> 24 & 1;

@@ -134,6 +134,9 @@ static void check_modules(void)
 void arch_init_memory(void)
 {
     mmu_nx = mmu_pae && cpu_features.nx;
+    if (cpu_features.pae_unused)
+        log_printf("warning: the CPU has PAE, but not CMPXCHG8B: no PAE, "
+                   "no protection from execution\n");
     direct_map_size = memory_end();
     check_modules();
     char *directory = must_alloc_table();
