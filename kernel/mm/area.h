@@ -26,6 +26,12 @@ bool area_summarize(struct tree_node *n);
 // Where mappings end and the room of the stack begins.
 u32 area_mmap_top(const struct aspace *as);
 
+// Pages of the kernel's own, to be read: the vDSO, the rings of profiles.
+static inline bool area_is_kernels(const struct area *a)
+{
+    return a->shared && a->flags & AREA_NO_WRITE;
+}
+
 struct area *area_next(const struct aspace *as, const struct area *a);
 
 // A new area with the properties of `like`, which may be on the caller's stack:

@@ -93,8 +93,7 @@ static int copy_area(struct aspace *src, struct aspace *dst, struct area *a,
     if (!copy)
         return -ENOMEM;
     area_append(dst, copy);
-    bool kernels = a->shared && a->flags & AREA_NO_WRITE;
-    if (a->flags & AREA_SHARED && !kernels)
+    if (a->flags & AREA_SHARED && !area_is_kernels(a))
         return 0;
     return pagetable_share(&src->pt, &dst->pt, a->start, a->end, sharing);
 }

@@ -111,6 +111,8 @@ static int remap(struct aspace *as, const struct remapping *r,
     struct area *a = area_at(as, r->old);
     if (!a || r->old + r->old_len > a->end)
         return -EFAULT;
+    if (r->new_len > r->old_len && area_is_kernels(a))
+        return -EFAULT; // as on Linux: there is nothing behind it
     u64 last = a->offset + (r->old - a->start) + r->new_len - 1;
     if (last >> PAGE_SHIFT >> 32)
         return -EINVAL;

@@ -233,6 +233,31 @@ static void read_only(void)
     ok("nobody writes to it");
 }
 
+// Each with all flags: in place, to a place that the kernel chooses, to ours.
+static void grow(char *from)
+{
+    char *room =
+        mmap(NULL, 4 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(room != MAP_FAILED);
+    static const int flags[] = { 0, MREMAP_MAYMOVE,
+                                 MREMAP_MAYMOVE | MREMAP_FIXED };
+    for (int i = 0; i < 3; i++) {
+        for (int pages = 2; pages <= 4; pages++)
+            check(syscall(SYS_mremap, from, PAGE, pages * PAGE, flags[i],
+                          room) == -1 &&
+                  errno == EFAULT);
+    }
+    check(munmap(room, 4 * PAGE) == 0);
+}
+
+static void growing(void)
+{
+    grow(image - PAGE);
+    grow(image);
+    in_order(CLOCK_MONOTONIC);
+    ok("it does not grow");
+}
+
 // The C library makes its calls by way of the vDSO (AT_SYSINFO), so these
 // children, who take it away, make their own.
 static long call(long number, long a, long b, long c, long d, long e)
@@ -376,6 +401,7 @@ int main(int argc, char **argv)
     }
     symbols();
     read_only();
+    growing();
     changing();
     return 0;
 }
