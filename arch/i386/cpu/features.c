@@ -60,6 +60,8 @@ void features_detect(void)
     f->pse = id.edx >> 3 & 1;
     f->pae = read_cr4() & ASM_CR4_PAE; // boot.S has chosen
     f->pae_unused = !f->pae && id.edx >> 6 & 1;
+    f->mce = id.edx >> 7 & 1;
+    f->mca = id.edx >> 14 & 1;
     f->apic = id.edx >> 9 & 1;
     f->pge = id.edx >> 13 & 1;
     f->fxsr = id.edx >> 24 & 1;

@@ -10,6 +10,7 @@
 #include "arch/clock.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/cpu/arch_cpu.h"
+#include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/cpu/trampoline.h"
 #include "arch/i386/irq/apic.h"
@@ -208,6 +209,7 @@ void ap_main(struct cpu *cpu)
     gdt_init(cpu);
     idt_load(cpu);
     cpu_init_control();
+    machine_check_init_cpu();
     tlb_flush_all();
     lapic_init_cpu();
     lapic_timer_init_cpu();

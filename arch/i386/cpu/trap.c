@@ -9,6 +9,7 @@
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/fault.h"
+#include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/cpu/offsets.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
@@ -38,6 +39,7 @@ enum {
     PROTECTION = 13,
     FPU_ERROR = 16,
     ALIGNMENT = 17,
+    MACHINE_CHECK = 18,
     SIMD_ERROR = 19,
     EXCEPTIONS = 32,
 };
@@ -183,6 +185,8 @@ static void user_exception(struct trapframe *tf)
     case NO_FPU:
         use_fpu();
         return;
+    case MACHINE_CHECK:
+        machine_check(tf);
     case FPU_ERROR:
     case SIMD_ERROR:
         code = fpu_error_code(tf->vector);
@@ -217,7 +221,7 @@ static void user_exception(struct trapframe *tf)
     case PROTECTION:
         signal_fault(SIGSEGV, SI_KERNEL, 0);
         break;
-    default: // machine check and what no CPU of ours raises
+    default: // what no CPU of ours raises
         panic_trap(tf, "%s in a user program", exception_name(tf->vector));
     }
 }
@@ -229,6 +233,8 @@ static void kernel_exception(struct trapframe *tf)
         fault_from_kernel(tf);
         return;
     }
+    if (tf->vector == MACHINE_CHECK) // also in a copy to or from user memory
+        machine_check(tf);
     if (fault_fixup(&tf->eip))
         return;
     panic_trap(tf, "%s (error %#x)", exception_name(tf->vector), tf->error);

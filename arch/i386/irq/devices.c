@@ -2,6 +2,7 @@
 // interrupts off: what the firmware says, then interrupts, then clocks.
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/clock/clock_private.h"
+#include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/init/log.h"
 
@@ -23,6 +24,7 @@ static void start_lapic(void)
 // it already, and QEMU gives it a vector of -1 otherwise.
 void arch_init_devices(void)
 {
+    machine_check_init_cpu();
     i8259_init(VECTOR_I8259_PARKED);
     acpi_init();
     if (!madt_found())

@@ -7,6 +7,7 @@
 #include "arch/i386/pmu/machine.h"
 #include "arch/cpu.h"
 #include "arch/i386/cpu/arch_cpu.h"
+#include "arch/i386/cpu/msr.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/nmi.h"
 #include "arch/trap.h"
@@ -18,35 +19,6 @@ struct pmu_cpu pmu_cpus[CPU_MAX];
 static struct mutex pmu_lock = MUTEX_INIT(pmu_lock, "pmu");
 
 // --- registers --------------------------------------------------------------
-
-// At label 1 is an instruction that may fault: then execution goes on at 2.
-#define FIXUP                           \
-    "2:\n\t"                            \
-    ".pushsection .ex_table, \"a\"\n\t" \
-    ".long 1b, 2b\n\t"                  \
-    ".popsection"
-
-static bool read_msr_safely(u32 msr, u64 *value)
-{
-    u64 read = 0;
-    u32 done = 0;
-    __asm__ volatile("1: rdmsr\n\tincl %[done]\n" FIXUP
-                     : "+A"(read), [done] "+r"(done)
-                     : "c"(msr));
-    if (done)
-        *value = read;
-    return done;
-}
-
-static bool write_msr_safely(u32 msr, u64 value)
-{
-    u32 done = 0;
-    __asm__ volatile("1: wrmsr\n\tincl %[done]\n" FIXUP
-                     : [done] "+r"(done)
-                     : "c"(msr), "A"(value)
-                     : "memory");
-    return done;
-}
 
 static void read_cpuid(u32 leaf, u32 subleaf, u32 r[4])
 {

@@ -145,7 +145,7 @@ static ALWAYS_INLINE u64 rdtsc(void)
 // What CPUID says (arch/i386/cpu/features.c); detected on the boot CPU.
 struct cpu_features {
     bool pae, nx, pge, pse, smep, smap, fxsr, sse, apic, x2apic, tsc_deadline,
-        invariant_tsc, hypervisor;
+        invariant_tsc, hypervisor, mce, mca;
     bool pae_unused; // it has PAE, but not what that takes (boot.S)
     u32 family, model, stepping;
     char vendor[13], brand[49];

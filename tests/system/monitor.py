@@ -1,0 +1,79 @@
+"""A machine with QEMU's monitor: what happens to hardware from outside."""
+import os
+import re
+import shlex
+import socket
+import subprocess
+import tempfile
+import time
+
+from machine import PATIENCE, VM, Result, cpus, read
+
+MONITOR_PROMPT = b"(qemu) "
+
+
+class Monitored:
+    """tools/vm runs a command; `ask` tells QEMU's monitor something. The console
+    is read from a file, so that nobody waits for a prompt."""
+
+    def __init__(self, command, *options, smp=None):
+        self.folder = tempfile.TemporaryDirectory(prefix="strobe-monitor-")
+        self.log = f"{self.folder.name}/console"
+        path = f"{self.folder.name}/monitor"
+        self.arguments = [
+            "--smp", str(smp or cpus), "--timeout", str(PATIENCE),
+            "--console-log", self.log, "--qemu-args",
+            f"-chardev socket,id=asked,path={path},server=on,wait=off"
+            " -mon chardev=asked", *options, "--", command]
+        self.child = subprocess.Popen(
+            [VM, *self.arguments], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            errors="replace")
+        self.end = socket.socket(socket.AF_UNIX)
+        self.end.settimeout(PATIENCE)
+        deadline = time.monotonic() + PATIENCE
+        while self.end.connect_ex(path):
+            assert time.monotonic() < deadline and self.child.poll() is None
+            time.sleep(0.02)
+        self.answer()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end.close()
+        if self.child.poll() is None:
+            self.child.terminate()
+            self.child.communicate()
+        self.folder.cleanup()
+
+    def answer(self):
+        text = b""
+        while not text.endswith(MONITOR_PROMPT):
+            data = self.end.recv(4096)
+            if not data:
+                break  # it has ended the machine
+            text += data
+        return text.decode(errors="replace")
+
+    def ask(self, line):
+        self.end.sendall(line.encode() + b"\n")
+        return self.answer()
+
+    def console(self):
+        return read(self.log).replace("\r", "")
+
+    def wait_for(self, pattern):
+        """Waits until the console has it; gives all that it has."""
+        deadline = time.monotonic() + PATIENCE
+        while not re.search(pattern, self.console(), re.MULTILINE):
+            assert time.monotonic() < deadline and self.child.poll() is None, \
+                f"no {pattern!r} in\n{self.console()}"
+            time.sleep(0.02)
+        return self.console()
+
+    def result(self):
+        """When the machine has ended."""
+        output, errors = self.child.communicate(timeout=PATIENCE + 60)
+        return Result(self.child.returncode, output, errors, self.console(),
+                      command=shlex.join([os.path.relpath(VM), *self.arguments]))

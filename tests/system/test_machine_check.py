@@ -1,0 +1,52 @@
+"""Errors that the hardware finds are told, and end the machine; they do not
+reset it."""
+import pytest
+
+from monitor import Monitored
+
+# In a program, and in the kernel's copies from user memory, where other
+# exceptions are the program's.
+BUSY = {
+    "program": "echo at''work >/dev/kmsg; while :; do :; done",
+    # All CPUs are halted.
+    "nothing": "echo at''work >/dev/kmsg; mkfifo /tmp/x; cat /tmp/x",
+    "copies": "echo at''work >/dev/kmsg; dd if=/dev/zero of=/dev/null bs=1M",
+}
+# Valid, uncorrected, enabled, misc and address valid, context corrupt:
+# a read of memory channel 1.
+STATUS = 0xBE00000000000091
+IN_PROGRESS = 4
+
+
+def inject(command, cpu, *options, broadcast="", smp=None):
+    with Monitored(command, *options, smp=smp) as machine:
+        machine.wait_for("atwork")
+        answer = machine.ask(f"mce {broadcast} {cpu} 3 {STATUS:#x}"
+                             f" {IN_PROGRESS:#x} 0x1234567890 0x85")
+        assert "not support" not in answer, answer
+        return machine.result()
+
+
+SAID = ("bank 3, status be00000000000091: memory controller, channel 1: read"
+        " (uncorrected, context corrupt), address 0x1234567890, misc 0x85\n")
+
+
+@pytest.mark.parametrize("name", BUSY)
+def test_machine_check(name):
+    result = inject(BUSY[name], 0)
+    assert result.status == 125, result
+    assert f"machine check: CPU 0, {SAID}" in result.console, result
+    assert "KERNEL PANIC: machine check: the hardware has failed, as above; " \
+        "what ran cannot go on" in result.console, result
+    assert "---[ end of panic ]---" in result.console, result
+
+
+def test_machine_check_of_all_cpus():
+    """Broadcast, as real hardware does: each CPU writes down its own banks, and
+    the report is one."""
+    result = inject(BUSY["nothing"], 1, "--cpu", "max,model=26",
+                    broadcast="-b", smp=4)
+    assert result.status == 125, result
+    assert f"machine check: CPU 1, {SAID}" in result.console, result
+    assert result.console.count("KERNEL PANIC") == 1, result
+    assert "has not stopped" not in result.console, result
