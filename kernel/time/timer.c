@@ -50,9 +50,13 @@ u64 timer_period_ns(const struct timer *t)
 // While nobody else runs, or under timers_lock.
 static void probe(struct timer *t)
 {
-    if (!t->probed)
-        t->why_not = t->probe(t);
+    if (t->probed)
+        return;
+    t->why_not = t->probe(t);
     t->probed = true;
+    if (t->why_not && !strcmp(t->why_not, TIMER_SILENT))
+        log_printf("clock: the timer %s is not used: %s\n", t->name,
+                   TIMER_SILENT);
 }
 
 void timers_probe(void)

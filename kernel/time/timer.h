@@ -37,6 +37,9 @@ struct trapframe;
 #define TIMER_TSC_DEADLINE 0x100u // shots wait for a value of the TSC
 #define TIMER_ABSENT 0x80u        // the machine has none, nor tells of it
 
+// What a probe says of a timer that counts, but has not interrupted.
+#define TIMER_SILENT "its interrupts do not arrive"
+
 // Ranks.
 enum {
     TIMER_RANK_PIT = 100,

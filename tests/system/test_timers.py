@@ -8,6 +8,9 @@ from bochs import bochs
 from machine import ROOT, vm
 from tiers import realtime
 
+# The chip is there and counts; its interrupt goes to another line.
+SILENT_RTC = ["--machine", "pc,hpet=off", "--qemu-args",
+              "-global mc146818rtc.irq=5"]
 # What machine, options for tools/vm, kernel arguments, who wakes sleepers.
 MACHINES = [
     ("pc", [], "", "the LAPIC timer"),
@@ -28,6 +31,7 @@ MACHINES = [
      "timer=hpet2", "hpet2"),
     ("events by the PIT", [], "timer=pit", "pit"),
     ("PIT clock", [], "clocksource=pit", "the LAPIC timer"),
+    ("a silent RTC", SILENT_RTC, "", "the LAPIC timer"),
     ("all by the PIT", [], "timer=pit clocksource=pit", "pit"),
 ]
 # With several CPUs one of them passes on what comes for all: who does so.
@@ -109,6 +113,15 @@ def test_what_is_not_there_is_said():
     assert "there is no local APIC" in records["lapic", "timer"]
     assert "for the clock's events" in records["pit", "timer"]
     assert "nmi" not in records["pit", "timer"]
+
+
+def test_a_timer_that_never_interrupts_is_said():
+    """By the log, by system.clock, and to who wants to sample by it."""
+    run = vm("dmesg; sysinfo system.clock; profile -s rtc true", *SILENT_RTC)
+    said = "its interrupts do not arrive"
+    assert f"clock: the timer rtc is not used: {said}" in run.output, run
+    assert re.search(f"rtc +timer +200 +no +no .*{said}", run.output), run
+    assert f"rtc: {said}" in run.errors, run
 
 
 def test_an_unknown_timer_is_said():

@@ -44,6 +44,12 @@ static inline enum irq_target timer_target(u32 mode)
                                    : IRQ_BOOT_CPU;
 }
 
+// timer_test.c: whether a timer's interrupts reach this CPU; for the end of a
+// probe, once the clock runs, interrupts off. One is requested, which finds no
+// callback when interrupts are on.
+bool timer_interrupts(struct timer *t, const struct irq_source *s, u32 mode,
+                      u64 ticks);
+
 // lapic_timer.c, for the clock's events. The rate is 0 without LAPIC.
 extern struct timer lapic_timer;
 void lapic_timer_found(u32 hz);

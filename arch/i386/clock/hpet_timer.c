@@ -30,8 +30,6 @@
 #define RTC_IRQ 8
 
 #define TEST_NS 50000u
-#define TEST_LIMIT_NS 100000000u // a hypervisor may be busy elsewhere
-#define TEST_STEP_NS 10000u
 
 #define MESSAGE_ADDRESS 0xfee00000u // SDM vol. 3, 11.11.1
 #define MESSAGE_DESTINATION(id) ((id) << 12)
@@ -302,31 +300,6 @@ static int find_source(struct timer *t)
     return irq_source_line(&c->source, gsi, timer_interrupt, t, t->name);
 }
 
-// Waits for its interrupt, while this CPU runs: a hypervisor that has stopped
-// the machine may let it go on before the timer, so that a long step from one
-// look to the next says nothing.
-static void wait_for_request(const struct timer *t)
-{
-    u64 last = clock_now_ns(), waited = 0;
-    while (!lapic_requested(t->vector) && waited < TEST_LIMIT_NS) {
-        cpu_relax();
-        u64 now = clock_now_ns();
-        waited += MIN(now - last, (u64)TEST_STEP_NS);
-        last = now;
-    }
-}
-
-// Whether its interrupts reach this CPU. The one that the test requests has no
-// callback.
-static bool interrupts(struct timer *t)
-{
-    if (hpet_start(t, TIMER_ONESHOT, timer_ticks(t, TEST_NS)))
-        return false;
-    wait_for_request(t);
-    hpet_stop(t);
-    return lapic_requested(t->vector);
-}
-
 static const char *hpet_probe(struct timer *t)
 {
     const char *why_not = hpet_find();
@@ -349,7 +322,9 @@ static const char *hpet_probe(struct timer *t)
     if (find_source(t))
         return "it has no interrupt line";
     t->vector = c->source.vector;
-    return interrupts(t) ? NULL : "its interrupts do not arrive";
+    bool arrives =
+        timer_interrupts(t, &c->source, TIMER_ONESHOT, timer_ticks(t, TEST_NS));
+    return arrives ? NULL : TIMER_SILENT;
 }
 
 // More than any chip we know of has.

@@ -12,6 +12,7 @@
 
 #define MSR_TSC_DEADLINE 0x6e0u
 #define DEADLINE_TEST_NS 20000u
+#define COUNT_TEST_NS 20000u
 #define DEADLINE_TEST_LIMIT_NS 100000000u
 
 #define TICKS_MIN 64u // an interrupt costs more
@@ -60,6 +61,13 @@ static bool deadline_mode_works(void)
     return clock_now_ns() - start_ns >= DEADLINE_TEST_NS / 2;
 }
 
+static bool counting_works(struct timer *t)
+{
+    const struct irq_source own = { VECTOR_TIMER, .message = true };
+    return timer_interrupts(t, &own, TIMER_ONESHOT,
+                            timer_ticks(t, COUNT_TEST_NS));
+}
+
 static const char *lapic_probe(struct timer *t)
 {
     if (!apic_present)
@@ -70,10 +78,11 @@ static const char *lapic_probe(struct timer *t)
     t->min_period = timer_ns(t, TICKS_MIN);
     t->max_period = timer_ns(t, TICKS_MAX);
     deadline_works = deadline_mode_works();
+    bool arrives = deadline_works || counting_works(t);
     if (deadline_works)
         t->flags |= TIMER_TSC_DEADLINE;
     lapic_timer_mode(LAPIC_TIMER_MASKED);
-    return NULL;
+    return arrives ? NULL : TIMER_SILENT;
 }
 
 static u64 tsc_ticks(const struct timer *t, u64 ticks)

@@ -29,6 +29,28 @@ static bool counts(void)
     return now != first;
 }
 
+static void read_once(void)
+{
+    u32 flags;
+    if (!pit_enter(&flags))
+        return;
+    pit_read(COUNTER);
+    pit_leave(flags);
+}
+
+// Whether its interrupts reach this CPU. There may be no clock yet that tells
+// the time; but a read takes a microsecond, at least.
+static bool interrupts(struct timer *t)
+{
+    if (t->start(t, TIMER_ONESHOT, TICKS_MIN))
+        return false;
+    for (u32 i = 0; i < READS_MAX && !irq_source_requested(&source); i++)
+        read_once();
+    bool arrives = irq_source_requested(&source);
+    t->stop(t);
+    return arrives;
+}
+
 static const char *pit_probe(struct timer *t)
 {
     t->min_period = timer_ns(t, TICKS_MIN);
@@ -41,7 +63,7 @@ static const char *pit_probe(struct timer *t)
     t->vector = source.vector;
     if (irq_targets_all())
         t->flags |= TIMER_ALL_CPUS | TIMER_NMI;
-    return NULL;
+    return interrupts(t) ? NULL : TIMER_SILENT;
 }
 
 static int load(u32 mode, u32 count)

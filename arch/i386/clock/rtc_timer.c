@@ -46,7 +46,9 @@ static const char *rtc_probe(struct timer *t)
     t->vector = source.vector;
     if (irq_targets_all())
         t->flags |= TIMER_ALL_CPUS | TIMER_NMI;
-    return NULL;
+    bool arrives =
+        timer_interrupts(t, &source, TIMER_PERIODIC, TICKS(RATE_FIRST));
+    return arrives ? NULL : TIMER_SILENT;
 }
 
 // The nearest rate: between two of them the middle is their geometric one.

@@ -76,6 +76,7 @@ void i8259_mask(u32 irq);
 // IRQ 7 or 15 when the line that asked for it has dropped again.
 bool i8259_is_real(u32 irq);
 void i8259_eoi(u32 irq);
+bool i8259_requested(u32 irq); // by its line, masked or not
 
 // --- irq.c
 
@@ -106,6 +107,8 @@ bool irq_targets_all(void);
 // where to it is written, irq_message_for says.
 int irq_source_open(const struct irq_source *s, enum irq_target target);
 void irq_source_close(const struct irq_source *s);
+// Whether its interrupt waits for this CPU, which has interrupts off.
+bool irq_source_requested(const struct irq_source *s);
 void irq_message_for(const struct irq_source *s, enum irq_target target,
                      struct irq_message *out);
 

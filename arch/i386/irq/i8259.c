@@ -14,6 +14,7 @@
 #define ICW3_SLAVE_ID 0x02
 #define ICW4_8086 0x01
 #define OCW2_EOI 0x20
+#define OCW3_READ_IRR 0x0a
 #define OCW3_READ_ISR 0x0b
 #define CASCADE_IRQ 2
 
@@ -75,4 +76,11 @@ void i8259_eoi(u32 irq)
     if (irq >= 8)
         out8(SLAVE, OCW2_EOI);
     out8(MASTER, OCW2_EOI);
+}
+
+bool i8259_requested(u32 irq)
+{
+    u16 chip = irq < 8 ? MASTER : SLAVE;
+    out8(chip, OCW3_READ_IRR);
+    return in8(chip) & 1u << irq % 8;
 }

@@ -160,6 +160,13 @@ void irq_source_close(const struct irq_source *s)
         ioapic_mask(&s->line);
 }
 
+bool irq_source_requested(const struct irq_source *s)
+{
+    if (i8259_used && !s->message)
+        return i8259_requested(s->vector - VECTOR_ISA);
+    return lapic_requested(s->vector);
+}
+
 int irq_source_isa(struct irq_source *s, u32 irq, irq_handler_t handler,
                    void *arg, const char *name)
 {
