@@ -376,6 +376,12 @@ bool frames_scarce(void)
     return free < total / 32;
 }
 
+bool frames_exhausted(void)
+{
+    const struct zone *z = &zones[ZONE_LOW];
+    return READ_ONCE(z->free) < z->reserve + CACHE_BATCH;
+}
+
 // Other CPUs may be changing the counters; each is read once, and used is what
 // is not free, so that the sums hold at any time.
 void frame_stats(struct frame_stats *out)

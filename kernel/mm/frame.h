@@ -64,5 +64,7 @@ u32 frames_free(void);
 // Less than 1/32 of memory is free: calls that take much and may fail should
 // fail now, so that page faults, which can only kill, go on.
 bool frames_scarce(void);
+// Tasks get none any more, not even for page tables: only the reserve is left.
+bool frames_exhausted(void);
 // Makes boot modules' memory usable RAM.
 void frame_release_region(paddr_t base, u64 size);

@@ -54,6 +54,7 @@ struct task {
     struct signals signals;
 
     bool zombie, exiting;
+    u32 oom; // kernel/sched/oom.c: ended for its memory? tasks_lock; marked
     int exit_code; // as wait4 reports it
     // Job control, for wait4: guarded by signals.lock.
     bool stopped, stop_reported, continued;

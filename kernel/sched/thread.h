@@ -66,8 +66,9 @@ struct thread {
     u64 switches_voluntary, switches_forced;
     u64 start_ns;
     // Marked: read by anybody. What it has done, for its task's figures.
-    u32 migrations; // put on another CPU; under the run queue's lock
-    u32 faults;     // page faults, its own
+    u32 migrations;  // put on another CPU; under the run queue's lock
+    u32 faults;      // page faults, its own
+    u32 oom_address; // its own: where there was no memory for a page
 
     // Signals: guarded by task->signals.lock.
     sigset_t blocked, pending;

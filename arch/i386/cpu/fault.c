@@ -7,6 +7,7 @@
 #include "arch/mmu.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
+#include "kernel/sched/oom.h"
 #include "kernel/sched/task.h"
 
 #define SEGV_MAPERR 1
@@ -34,11 +35,16 @@ static int resolve_for_user(u32 addr, u32 error)
     return resolve(addr, error);
 }
 
-void fault_out_of_memory(void)
+bool fault_out_of_memory(u32 address)
 {
+    if (oom_relieve(address))
+        return true;
     struct task *t = current_task();
-    log_printf("out of memory: task %u (%s) killed\n", t->id, t->name);
-    signal_send_task(t, SIGKILL, NULL);
+    if (!signal_fatal()) { // else it is the one that was chosen
+        log_printf("out of memory: task %u (%s) killed\n", t->id, t->name);
+        signal_send_task(t, SIGKILL, NULL);
+    }
+    return false;
 }
 
 void fault_from_user(struct trapframe *tf)
@@ -50,7 +56,7 @@ void fault_from_user(struct trapframe *tf)
         return;
     switch (err) {
     case -ENOMEM:
-        fault_out_of_memory();
+        fault_out_of_memory(addr);
         break;
     case -EIO:
         signal_fault(SIGBUS, BUS_ADRERR, addr);
@@ -110,8 +116,8 @@ void fault_from_kernel(struct trapframe *tf)
     if (may_sleep(tf)) {
         irq_enable();
         err = resolve(addr, tf->error);
-        if (err == -ENOMEM)
-            fault_out_of_memory();
+        if (err == -ENOMEM && fault_out_of_memory(addr))
+            err = 0; // it is tried again
         irq_disable();
     }
     if (unlikely(err))

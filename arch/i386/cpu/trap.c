@@ -170,7 +170,7 @@ static void use_fpu(void)
     if (fpu_first_use())
         return;
     irq_enable();
-    fault_out_of_memory();
+    fault_out_of_memory(0);
 }
 
 // An exception in a user program; interrupts are off, and on when it returns.

@@ -111,6 +111,7 @@ NOINLINE void *leaf_make(struct pagetable *pt, u32 va)
         frame_from_va(directory)->data |= 1u << group_of(index);
     }
     entry_set(entry, e);
+    ADD_ONCE(pt->tables, 1);
     return leaf_in(e, va);
 }
 
@@ -236,6 +237,7 @@ int pagetable_create(struct pagetable *pt)
     if (err)
         return err;
     pt->paddr = virt_to_phys(pt->root);
+    pt->tables = 0;
     return 0;
 }
 

@@ -39,6 +39,7 @@ typedef u64 paddr_t;
 struct pagetable {
     void *root;    // kernel address
     paddr_t paddr; // for CR3
+    u32 tables;    // of the lowest level, made so far; marked
 };
 extern struct pagetable kernel_pagetable;
 
