@@ -310,4 +310,21 @@ void lockdep_not_held(const char *name, bool by_others, u32 taken, u32 caller)
     panic("lockdep: '%s' must be held in %s", name, where ? where : "?");
 }
 
+void lockdep_spinlocks(u32 cpu, struct lockdep_stack *out)
+{
+    *out = cpu_held[cpu];
+}
+
+void lockdep_say(const char *what, const struct lockdep_stack *s)
+{
+    for (u32 i = 0; i < MIN(s->depth, LOCKDEP_HELD_MAX); i++) {
+        const struct lockdep_held *h = &s->held[i];
+        u32 offset = 0;
+        const char *name = ksym_lookup(h->caller, &offset);
+        console_printf("  %s '%s', taken at %08x %s+%#x\n", what,
+                       classes[h->class].name, h->caller, name ? name : "?",
+                       offset);
+    }
+}
+
 #endif

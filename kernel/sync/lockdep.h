@@ -46,6 +46,10 @@ void lockdep_none_held(const char *where);
 // It returns to user mode: no mutex, no spinlock, preemption is on. Interrupts
 // off.
 void lockdep_user_mode(void);
+// A copy of the spinlocks that a CPU holds, right on that CPU with interrupts
+// off, or in an NMI; and such a list on the consoles.
+void lockdep_spinlocks(u32 cpu, struct lockdep_stack *out);
+void lockdep_say(const char *what, const struct lockdep_stack *s);
 // `caller` is where the lock must be held, `taken` where it was taken last.
 NORETURN void lockdep_not_held(const char *name, bool by_others, u32 taken,
                                u32 caller);

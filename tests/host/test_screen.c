@@ -228,6 +228,28 @@ static void keys(void **state UNUSED)
     TYPE("\x7f\x5a\x59\xfa\x00", "");
 }
 
+// What was asked for by Alt+SysRq and a letter; no text comes of it.
+static char request(const char *codes)
+{
+    struct keymap k = { 0 };
+    char text[KEY_TEXT_MAX];
+    for (; *codes; codes++)
+        assert_int_equal(keymap_code(&k, (u8)*codes, text), 0);
+    return k.request;
+}
+
+static void requests(void **state UNUSED)
+{
+    assert_int_equal(request("\x38\x54\x26"), 'l');
+    assert_int_equal(request("\x38\x54\xd4\x14\x94\xb8"), 't');
+    assert_int_equal(request("\xe0\x38\xe0\x37\x32"), 'm');
+    assert_int_equal(request("\x54\xd4"), 0);
+    assert_int_equal(request("\x38\xb8\x54\xd4"), 0);
+    assert_int_equal(request("\x38\x54\xd4\xb8"), 0);
+    TYPE("\x38\x54\x26\xa6\xd4\xb8\x26", "l"); // Alt is up
+    TYPE("\xe0\x37\x26", "l");
+}
+
 static void no_code_sequence_overruns(void **state UNUSED)
 {
     struct keymap k = { 0 };
@@ -250,6 +272,7 @@ int main(void)
         cmocka_unit_test(modes_and_the_unknown),
         cmocka_unit_test(owners_see_every_change),
         cmocka_unit_test(keys),
+        cmocka_unit_test(requests),
         cmocka_unit_test(no_code_sequence_overruns),
     };
     random_init();

@@ -1,5 +1,6 @@
 """A machine with QEMU's monitor: what happens to hardware from outside."""
 import os
+import random
 import re
 import shlex
 import socket
@@ -10,6 +11,20 @@ import time
 from machine import PATIENCE, VM, Result, cpus, read
 
 MONITOR_PROMPT = b"(qemu) "
+
+# Below those that any program gets which asks for none in particular.
+PORTS = 20000, 30000
+
+
+def free_port():
+    while True:
+        port = random.randrange(*PORTS)
+        with socket.socket() as s:
+            try:
+                s.bind(("", port))
+                return port
+            except OSError:
+                pass  # somebody has it
 
 
 class Monitored:

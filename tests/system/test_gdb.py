@@ -1,16 +1,15 @@
 """tools/gdb/strobe.py, in the real gdb, on a kernel that hangs with interrupts
 off: what its rings hold is brought out, to the byte."""
 import os
-import random
 import re
 import signal
-import socket
 import struct
 import subprocess
 
 import pytest
 
 from machine import PATIENCE, ROOT, VM
+from monitor import free_port
 
 # The next sync() never ends and hears no interrupt but NMIs; the samples of
 # those fill the rings, until {samples} more have been taken. (After 2 seconds gdb
@@ -58,21 +57,6 @@ kill
 """
 HEAD = struct.Struct("<HHHHQ")
 SAMPLE, TASK = 1, 2
-
-
-# Below those that any program gets which asks for none in particular.
-PORTS = 20000, 30000
-
-
-def free_port():
-    while True:
-        port = random.randrange(*PORTS)
-        with socket.socket() as s:
-            try:
-                s.bind(("", port))
-                return port
-            except OSError:
-                pass  # somebody has it
 
 
 def debug(folder, command, samples, smp):

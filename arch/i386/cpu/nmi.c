@@ -11,6 +11,8 @@
 #include "kernel/init/log.h"
 #include "kernel/time/ledger_nmi.h"
 
+#define ASK_SPINS 20000000u // as many as for stopping a CPU: smp_call.c
+
 static bool refuse(struct nmi_user *user UNUSED,
                    const struct trapframe *tf UNUSED)
 {
@@ -65,6 +67,41 @@ void nmi_send_others(void)
     }
 }
 
+// --- asking other CPUs
+
+static void (*asked_for)(const struct trapframe *tf); // set before the bits
+static u32 asked; // atomic: bits of the CPUs that have not answered
+
+static bool answer(const struct trapframe *tf)
+{
+    u32 bit = 1u << this_cpu()->id;
+    if (!(__atomic_load_n(&asked, __ATOMIC_ACQUIRE) & bit))
+        return false;
+    asked_for(tf);
+    __atomic_fetch_and(&asked, ~bit, __ATOMIC_RELEASE);
+    return true;
+}
+
+u32 nmi_ask_others(void (*fn)(const struct trapframe *tf))
+{
+    u32 others = 0;
+    for (u32 i = 0; i < cpu_count; i++) {
+        if (&cpus[i] != this_cpu() && READ_ONCE(cpus[i].online))
+            others |= 1u << i;
+    }
+    if (!others)
+        return 0;
+    asked_for = fn;
+    __atomic_store_n(&asked, others, __ATOMIC_RELEASE);
+    nmi_send_others();
+    for (u32 i = 0; i < ASK_SPINS; i++) {
+        if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE))
+            return 0;
+        cpu_relax();
+    }
+    return __atomic_exchange_n(&asked, 0, __ATOMIC_ACQ_REL);
+}
+
 u32 nmi_unclaimed(u32 cpu)
 {
     return READ_ONCE(cpus[cpu].arch->nmis);
@@ -88,7 +125,8 @@ void trap_nmi(struct trapframe *tf)
     kcsan_nmi(true);
     irq_count_up(VECTOR_NMI);
     struct nmi_user *user = __atomic_load_n(&nmi_user, __ATOMIC_ACQUIRE);
-    if (unlikely(!user->fn(user, tf)))
+    bool answered = unlikely(READ_ONCE(asked)) && answer(tf);
+    if (unlikely(!user->fn(user, tf)) && !answered)
         ADD_ONCE(this_cpu()->arch->nmis, 1);
     ledger_nmi(freezes, began);
     kcsan_nmi(false);

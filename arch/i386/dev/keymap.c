@@ -28,10 +28,12 @@ enum { // codes with a meaning of their own
     KEY_SHIFT_LEFT = 0x2a,
     KEY_SHIFT_RIGHT = 0x36,
     KEY_ALT = 0x38,
+    KEY_PRINT = 0x37, // extended
     KEY_CAPS_LOCK = 0x3a,
     KEY_NUM_LOCK = 0x45,
     KEYPAD_FIRST = 0x47,
     KEYPAD_LAST = 0x53,
+    KEY_SYSRQ = 0x54,
     KEYPAD_ENTER = 0x1c, // extended
     KEYPAD_SLASH = 0x35, // extended
 };
@@ -147,8 +149,23 @@ static size_t key(struct keymap *k, u8 code, char *text)
     return n;
 }
 
+// Alt+Print is SysRq; some keyboards send the code of Print all the same.
+static bool is_sysrq(const struct keymap *k, u8 code)
+{
+    return k->held & ALT &&
+           (code == KEY_SYSRQ || (k->extended && code == KEY_PRINT));
+}
+
 static size_t pressed(struct keymap *k, u8 code, char *text)
 {
+    if (is_sysrq(k, code)) {
+        k->sysrq = true;
+        return 0;
+    }
+    if (k->sysrq) {
+        k->request = code < KEYS ? plain[code] : 0;
+        return 0;
+    }
     if (k->extended)
         return extended_key(code, text);
     if (code == KEY_CAPS_LOCK)
@@ -180,5 +197,6 @@ size_t keymap_code(struct keymap *k, u8 code, char text[KEY_TEXT_MAX])
     else if (!released)
         n = pressed(k, code, text);
     k->extended = false;
+    k->sysrq = k->sysrq && k->held & ALT;
     return n;
 }

@@ -10,6 +10,7 @@
 #include "arch/i386/dev/port.h"
 #include "arch/irq.h"
 #include "kernel/init/log.h"
+#include "kernel/monitor/sysrq.h"
 
 #define DATA 0x60
 #define STATUS 0x64
@@ -109,6 +110,9 @@ static void interrupt(void *arg UNUSED)
             n = keymap_code(&keymap, code, text);
         if (n)
             tty_input(terminal->tty, text, n);
+        if (keymap.request)
+            sysrq(keymap.request);
+        keymap.request = 0;
     }
 }
 

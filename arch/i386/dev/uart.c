@@ -14,7 +14,9 @@
 #include "arch/irq.h"
 #include "kernel/fs/tty.h"
 #include "kernel/init/log.h"
+#include "kernel/monitor/sysrq.h"
 #include "lib/set.h"
+#include "lib/string.h"
 
 enum { // registers (data sheet PC16550D, 8.0)
     DATA = 0,
@@ -31,6 +33,7 @@ enum { // registers (data sheet PC16550D, 8.0)
 
 #define IER_RECEIVE 0x01
 #define IER_TRANSMIT 0x02
+#define IER_LINE_STATUS 0x04 // a break, which is less than the FIFO's trigger
 #define FCR_ENABLE_CLEAR 0x07
 #define FCR_TRIGGER_8 0x80
 #define IIR_FIFOS 0xc0
@@ -68,6 +71,8 @@ struct uart {
     bool in_handler; // the handler is about to set the interrupt enables
     bool want_room;  // the tty has more to send
     bool throttled;  // the tty has no room for more input
+    bool got_break;  // the console's: a request (kernel/monitor/sysrq.h),
+    u32 break_at;    // and how much input came before it
     bool overrun;    // input was lost
     bool overrun_logged;
     struct spinlock lock;
@@ -198,7 +203,7 @@ CONSOLE(console);
 static void set_interrupts(const struct uart *u)
 {
     spin_assert_held(&u->lock);
-    u8 receive = u->throttled ? 0 : IER_RECEIVE;
+    u8 receive = u->throttled ? 0 : IER_RECEIVE | IER_LINE_STATUS;
     u8 transmit = u->want_room ? IER_TRANSMIT : 0;
     if (u->started && !u->in_handler)
         set(u, INTERRUPT_ENABLE, receive | transmit);
@@ -242,10 +247,30 @@ static u32 receive(struct uart *u, char *buf)
     while (n < RECEIVE_MAX && (status = get(u, LINE_STATUS)) & LSR_READY) {
         buf[n] = (char)get(u, DATA);
         u->overrun |= (status & LSR_OVERRUN) != 0;
-        if (!(status & LSR_BREAK)) // reads as a NUL
+        if (!(status & LSR_BREAK)) {
             n++;
+        } else { // it reads as a NUL
+            u->got_break = true;
+            u->break_at = n;
+        }
     }
     return n;
+}
+
+// What is left of the input without the letter of a request, which follows the
+// break.
+static u32 take_requests(struct uart *u, char *buf, u32 n)
+{
+    u32 at = 0;
+    if (u->got_break) {
+        at = u->break_at;
+        sysrq_break();
+    }
+    u->got_break = false;
+    if (at == n || !sysrq_letter(buf[at]))
+        return n;
+    memmove(buf + at, buf + at + 1, n - at - 1);
+    return n - 1;
 }
 
 static void interrupt(void *arg)
@@ -260,6 +285,8 @@ static void interrupt(void *arg)
     if (room)
         u->want_room = false; // uart_write says so if it is again
     spin_unlock_irq(&u->lock, flags);
+    if (u == &com1)
+        n = take_requests(u, buf, n);
     if (n)
         tty_input(u->driver->tty, buf, n);
     if (room)

@@ -22,5 +22,10 @@ void nmi_give_back(struct nmi_user *user);
 // Sends one to each other CPU that is online. Any context.
 void nmi_send_others(void);
 
+// Calls `fn` once on each other CPU that is online, in an NMI, and waits for
+// them a moment. Bits of those that have not come; they may yet. Who has the
+// NMIs is called for it as well. One caller at a time; any context but NMI.
+u32 nmi_ask_others(void (*fn)(const struct trapframe *tf));
+
 // How many NMIs of this CPU nobody has claimed.
 u32 nmi_unclaimed(u32 cpu);

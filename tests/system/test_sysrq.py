@@ -1,0 +1,95 @@
+"""A person asks a machine that hangs where it is: by a break on the serial line,
+or by Alt+SysRq on the keyboard."""
+import re
+import subprocess
+
+import pytest
+
+from machine import PATIENCE, ROOT
+from monitor import Monitored, free_port
+from tiers import realtime
+
+BREAK = "chardev-send-break console"
+
+
+def ask(*lines, until, command="echo at''work >/dev/kmsg; mkfifo /tmp/x; cat"
+        " /tmp/x", smp=None, options=()):
+    """What the console says from the first request on."""
+    with Monitored(command, *options, smp=smp) as machine:
+        before = len(machine.wait_for("atwork"))
+        for line in lines:
+            assert "rror" not in machine.ask(line)
+        machine.wait_for(until)
+        return machine.console()[before:]
+
+
+@pytest.mark.parametrize("line", (BREAK, "sendkey alt-sysrq-l"))
+@pytest.mark.parametrize("smp", (1, 3))
+def test_where_the_cpus_are(line, smp):
+    said = ask(line, until=rf"^CPU {smp - 1}: .*\n(.+\n)* .*sched_start_cpu",
+               smp=smp)
+    assert said.count("where the CPUs are") == 1, said
+    for cpu in range(smp):
+        part = said[said.index(f"CPU {cpu}: "):]
+        assert re.match(r"CPU \d: thread \d+ \(idle/\d\), task 0 \(kernel\), "
+                        "kernel mode, interrupts on, irq depth [01], "
+                        r"preempt count \d\n  account: (idle|interrupt 0x.*)\n"
+                        "  [0-9a-f]{8} ", part), said
+    assert "does not answer" not in said, said
+
+
+def test_tasks_and_memory():
+    said = ask("sendkey alt-sysrq-t", "sendkey alt-sysrq-m",
+               until="memory: .*buffers")
+    assert re.search(r"^task 1 \(init\), of 0\n  thread 1 \(init\) waits for ",
+                     said, re.MULTILINE), said
+    assert re.search(r"^task \d+ \(cat\), of \d+\n  thread \d+ \(cat\) waits for"
+                     " '", said, re.MULTILINE), said
+    sizes = re.search(r"^memory: (\d+) KiB, free (\d+)(.*)$", said, re.MULTILINE)
+    rest = sum(int(n) for n in re.findall(r" (\d+)", sizes[3]))
+    assert int(sizes[1]) == int(sizes[2]) + rest, said
+
+
+def test_other_letters_are_explained():
+    said = ask("sendkey alt-sysrq-q", until="SysRq: l: ")
+    assert "where the CPUs are (" not in said, said
+
+
+def test_boot_again():
+    with Monitored("echo at''work >/dev/kmsg; mkfifo /tmp/x; cat /tmp/x") as m:
+        m.wait_for("atwork")
+        m.ask("sendkey alt-sysrq-b")
+        result = m.result()
+    assert "SysRq: the machine starts again" in result.console, result
+    assert "reset" in result.problem, result
+
+
+# The system call `sync` never ends and hears no interrupt but NMIs.
+HANG = """
+set confirm off
+set tcp connect-timeout 60
+target remote :{port}
+break sys_sync
+continue
+delete
+set var *(unsigned short *)$pc = 0xfeeb
+set var $eflags = $eflags & ~0x200
+detach
+"""
+
+
+@realtime()
+def test_a_cpu_that_hangs_with_interrupts_off(tmp_path):
+    """The other one hears the request, and sees where it is."""
+    port = free_port()
+    (tmp_path / "script").write_text(HANG.format(port=port))
+    with Monitored("taskset 2 sync", "--gdb", str(port), smp=2) as machine:
+        subprocess.run(["gdb", "-q", "-nx", "-batch", "-x", tmp_path / "script",
+                        f"{ROOT}/build/kernel.elf"], timeout=PATIENCE,
+                       stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        machine.ask(BREAK)
+        said = machine.wait_for(r"^CPU 1: .*\n(.+\n)* .* to_user")
+    assert re.search(r"CPU 1: thread (\d+) \(sync\), task \1 \(sync\), kernel mode,"
+                     r" interrupts off, irq depth 0, .*\n"
+                     r"  account: the thread, kernel: files\n"
+                     r"  [0-9a-f]{8} sys_sync\+0", said), said
