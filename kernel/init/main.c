@@ -15,6 +15,7 @@
 #include "kernel/init/log.h"
 #include "kernel/init/test.h"
 #include "kernel/mm/frame.h"
+#include "kernel/sched/hang.h"
 #include "kernel/sched/load.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/dispatch.h"
@@ -107,6 +108,7 @@ void kernel_main(void)
                (u32)(clock_tsc_hz() / 1000));
     callouts_start_threads();
     load_start();
+    hang_watch_start();
     if (kthread_create("start-up", run_first_program, NULL, NULL))
         panic("no memory for the first thread");
     sched_start_cpu();

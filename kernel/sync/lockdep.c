@@ -317,7 +317,7 @@ void lockdep_spinlocks(u32 cpu, struct lockdep_stack *out)
 
 void lockdep_say(const char *what, const struct lockdep_stack *s)
 {
-    for (u32 i = 0; i < MIN(s->depth, LOCKDEP_HELD_MAX); i++) {
+    for (u32 i = 0; i < MIN(s->depth, (u32)LOCKDEP_HELD_MAX); i++) {
         const struct lockdep_held *h = &s->held[i];
         u32 offset = 0;
         const char *name = ksym_lookup(h->caller, &offset);

@@ -1,0 +1,121 @@
+// What moves on a CPU that works: its ledger's `seq`, with each interrupt, call
+// and switch. A program that computes moves nothing, so who sees that sends an
+// interrupt, and looks again: HANG_LOOKS times in a row, for the host of a
+// virtual machine may have stopped all of it meanwhile. An idle CPU is not
+// looked at more closely.
+//
+// Each watcher belongs to its CPU, in the interrupt of its callout. `told` has
+// a bit for each CPU that is known to hang: it is told once.
+
+#include "kernel/sched/hang.h"
+
+#include "kernel/init/log.h"
+#include "kernel/monitor/where.h"
+#include "kernel/sched/runqueue.h"
+#include "lib/format.h"
+
+#define LOOK_NS (5 * NSEC_PER_SEC)
+#define HANG_LOOKS 3u // of which the first sends the interrupt: 10 s
+#define CONFIRM_SPINS 10000u
+#define HANG_SECONDS ((HANG_LOOKS - 1) * (u32)(LOOK_NS / NSEC_PER_SEC))
+
+struct seen {
+    u32 seq;
+    u64 switches;
+    u32 deaf;  // looks in a row at which `seq` was the same
+    u32 stuck; // at which threads waited, and no other one had come to run
+};
+
+static struct watcher {
+    struct callout callout;
+    struct seen of[CPU_MAX];
+} watchers[CPU_MAX];
+static u32 told; // atomic
+
+static bool is_idle(const struct cpu *cpu)
+{
+    return READ_ONCE(cpu->ledger->open) == &cpu->ledger->idle;
+}
+
+static bool is_deaf(const struct seen *s, const struct cpu *cpu)
+{
+    return READ_ONCE(cpu->ledger->seq) == s->seq && !is_idle(cpu);
+}
+
+// Whoever has the queue's lock for ever is seen as well.
+static bool is_stuck(const struct seen *s, const struct cpu *cpu, u64 *switches)
+{
+    struct run_queue *rq = cpu->rq;
+    *switches = s->switches;
+    if (!spin_try_lock(&rq->lock))
+        return true;
+    bool waits = rq->count;
+    *switches = rq->switches;
+    spin_unlock(&rq->lock);
+    return waits && *switches == s->switches && !is_idle(cpu);
+}
+
+// QEMU under -icount lets a CPU that computes starve another one, but while it
+// waits here.
+static bool still_hangs(const struct seen *s, struct cpu *cpu)
+{
+    u64 switches;
+    bool hangs = true;
+    smp_reschedule(cpu);
+    for (u32 i = 0; hangs && i < CONFIRM_SPINS; i++) {
+        cpu_relax();
+        hangs = s->deaf ? is_deaf(s, cpu) : is_stuck(s, cpu, &switches);
+    }
+    return hangs;
+}
+
+static void tell(struct cpu *cpu, const struct seen *s)
+{
+    u32 bit = 1u << cpu->id;
+    if (__atomic_fetch_or(&told, bit, __ATOMIC_RELAXED) & bit)
+        return;
+    char why[64];
+    format(why, sizeof(why), "CPU %u hangs: for %u s it has %s", cpu->id,
+           HANG_SECONDS,
+           s->deaf ? "taken no interrupt" : "not switched to who waits");
+    say_where_cpus_are(why);
+}
+
+static void look_at(struct seen *s, struct cpu *cpu)
+{
+    s->deaf = is_deaf(s, cpu) ? s->deaf + 1 : 0;
+    s->seq = READ_ONCE(cpu->ledger->seq);
+    u64 switches;
+    s->stuck = is_stuck(s, cpu, &switches) ? s->stuck + 1 : 0;
+    s->switches = switches;
+    if (s->deaf)
+        smp_reschedule(cpu);
+    if (!s->deaf && !s->stuck)
+        __atomic_fetch_and(&told, ~(1u << cpu->id), __ATOMIC_RELAXED);
+    else if ((s->deaf >= HANG_LOOKS || s->stuck >= HANG_LOOKS) &&
+             still_hangs(s, cpu))
+        tell(cpu, s);
+}
+
+static void look(struct callout *c)
+{
+    struct watcher *w = container_of(c, struct watcher, callout);
+    for (u32 i = 0; i < cpu_count; i++) {
+        if (i != this_cpu()->id)
+            look_at(&w->of[i], &cpus[i]);
+    }
+    callout_set(c, clock_now_ns() + LOOK_NS);
+}
+
+static void start_here(void *arg UNUSED)
+{
+    struct callout *c = &watchers[this_cpu()->id].callout;
+    callout_init(c, look, CALLOUT_INTERRUPT);
+    callout_set(c, clock_now_ns() + LOOK_NS);
+}
+
+void hang_watch_start(void)
+{
+    if (cpu_count > 1)
+        smp_call_all(start_here, NULL);
+}

@@ -1,0 +1,65 @@
+"""A CPU that hangs is found by the others, and told with where it is."""
+import re
+import subprocess
+
+import pytest
+
+from machine import PATIENCE, ROOT, vm
+from monitor import Monitored, free_port
+from tiers import realtime
+
+# The system call `sync` loops, from an instruction that gdb writes over it.
+HANG = """
+set confirm off
+set tcp connect-timeout 60
+target remote :{port}
+break sys_sync
+continue
+delete
+set var *(unsigned short *)$pc = 0xfeeb
+{how}
+detach
+"""
+TOLD = r"^where the CPUs are \(CPU {} hangs: for 10 s it has {}\):$"
+# No interrupts; interrupts, but no preemption, while somebody waits.
+WAYS = {
+    "deaf": ("set var $eflags = $eflags & ~0x200", "sync", "taken no interrupt"),
+    "stuck": ("set var cpus[{cpu}].preempt_count = 1",
+              "(while :; do :; done) & sync", "not switched to who waits"),
+}
+
+
+@realtime()
+@pytest.mark.parametrize("cpu", (0, 1))
+@pytest.mark.parametrize("way", WAYS)
+def test_a_cpu_hangs(way, cpu, tmp_path):
+    port = free_port()
+    how, command, why = WAYS[way]
+    (tmp_path / "script").write_text(
+        HANG.format(port=port, how=how.format(cpu=cpu)))
+    with Monitored(f"taskset {1 << cpu} sh -c '{command}'", "--gdb", str(port),
+                   smp=2) as machine:
+        subprocess.run(["gdb", "-q", "-nx", "-batch", "-x", tmp_path / "script",
+                        f"{ROOT}/build/kernel.elf"], timeout=PATIENCE,
+                       stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        machine.wait_for(TOLD.format(cpu, why))
+        said = machine.wait_for(rf"^CPU {cpu}: .*\n(.+\n)* .* sys_sync(.+\n)*"
+                                " .* to_user")
+    assert said.count("hangs") == 1, said
+    assert re.search(rf"^CPU {cpu}: thread (\d+) \(sync\), task \1 \(sync\), "
+                     "kernel mode", said, re.MULTILINE), said
+
+
+# 13 s of virtual time each. Instructions of 128 ns.
+def test_who_computes_does_not_hang():
+    run = vm("for i in 1 2 3; do (n=0; while [ $n -lt 100000 ]; do n=$((n+1));"
+             " done) & done; wait; cut -d. -f1 /proc/uptime; dmesg", "--icount",
+             "7", smp=2)
+    assert run.status == 0 and int(run.output.split()[0]) > 30, run
+    assert "hangs" not in run.console, run
+
+
+def test_an_idle_machine_does_not_hang():
+    run = vm("sleep 100; cut -d. -f1 /proc/uptime", smp=3)
+    assert run.status == 0 and int(run.output.split()[0]) > 99, run
+    assert "hangs" not in run.console, run
