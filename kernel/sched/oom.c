@@ -89,16 +89,22 @@ static void announce(const struct choice *c)
                asks->name);
 }
 
-// False: `current` is to end itself.
+// All who wait come by here: the first one says it.
+static void give_up(struct task *victim)
+{
+    if (__atomic_exchange_n(&victim->oom, GIVEN_UP, __ATOMIC_RELAXED) == CHOSEN)
+        log_printf("out of memory: task %u (%s) does not end\n", victim->id,
+                   victim->name);
+}
+
+// Until it has given back enough. False: `current` is to end itself.
 static bool await_end(struct task *victim)
 {
     u64 until = clock_now_ns() + OOM_PATIENCE;
-    while (!READ_ONCE(victim->zombie)) {
+    while (!READ_ONCE(victim->zombie) && frames_exhausted()) {
         u64 now = clock_now_ns();
         if (now >= until) {
-            WRITE_ONCE(victim->oom, GIVEN_UP);
-            log_printf("out of memory: task %u (%s) does not end\n", victim->id,
-                       victim->name);
+            give_up(victim);
             return true;
         }
         if (thread_sleep_until(now + LOOK_AGAIN, WAIT_KILLABLE))
