@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from machine import LONG_PATIENCE, ROOT
+from machine import LONG_PATIENCE, ROOT, vm
 
 
 def run(tool):
@@ -25,7 +25,33 @@ def table():
 
 
 def test_no_operation_is_dearer_than_on_linux(table):
-    assert len(table) == 46, table
+    assert len(table) == 49, table
+
+
+def test_the_program_itself_runs_on_linux_for_the_other_column():
+    """Each operation that bench measures on both has a figure of Linux, and
+    linux.txt says how it was made."""
+    text = open(f"{ROOT}/tools/bench/linux.txt", encoding="ascii").read()
+    made = re.findall(r"^([a-z0-9-]+) \d+$", text, re.MULTILINE)
+    assert "Measured by: tools/bench/linux" in text
+    both = vm("bench --help").output.split("  calls\n")[1].split("  yields\n")[0]
+    assert {*made} == {*both.split()} - {"jobs"} | {"boot"}
+
+
+@pytest.mark.parametrize("steps, memory, failed", [
+    ("watch", "128", "system-tasks-1000 failed: fork: "),
+    ("jobs", "256", "sh-two-programs failed: the child's status"),
+])
+def test_a_step_that_fails_is_reported(steps, memory, failed):
+    """Too little memory for 1,000 tasks; a shell that cannot run cat. What was
+    measured before is printed, nothing of the step, and nothing is left."""
+    done = vm(f"rm /bin/cat; bench {steps}; s=$?; "
+              "test $(ps | grep -c 'bench [w]atch') = 0 && exit $s",
+              "--mem", memory, "--icount", "1", smp=1)
+    assert done.status == 1, done.output + done.errors
+    assert f"bench: {failed}" in done.errors, done.errors
+    assert failed.split()[0] not in done.output
+    assert re.search(r"^[a-z0-9-]+ \d+$", done.output, re.MULTILINE)
 
 
 def test_watching_is_linear_in_the_number_of_tasks(table):

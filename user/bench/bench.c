@@ -8,27 +8,15 @@
 #include "bench.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/reboot.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "user/libstrobe/strobe.h"
-
-#define PAGE 4096u
-#define FAULT_PAGES 256
 
 uint64_t rdtsc(void)
 {
@@ -37,262 +25,37 @@ uint64_t rdtsc(void)
     return t;
 }
 
-void must(int condition, const char *what)
+// --- a step that fails ------------------------------------------------------
+
+static char current_step[32] = "start";
+static pid_t bench_itself;
+
+void begin(const char *step)
+{
+    snprintf(current_step, sizeof(current_step), "%s", step);
+    errno = 0;
+}
+
+void must(bool condition, const char *what)
 {
     if (condition)
         return;
-    fprintf(stderr, "bench: %s: %s\n", what, strerror(errno));
+    complain("%s failed: %s%s%s", current_step, what, errno != 0 ? ": " : "",
+             errno != 0 ? strerror(errno) : "");
+    if (getpid() != bench_itself)
+        _exit(1); // the output that waits is the parent's
     exit(1);
 }
 
-// --- what is measured: each does the operation `n` times --------------------
-
-static int zero, null, fds[2], back[2];
-
-static long call(long number, long b, long c, long d)
+int end_of(pid_t child)
 {
-    long r;
-    __asm__ volatile("int $0x80"
-                     : "=a"(r)
-                     : "0"(number), "b"(b), "c"(c), "d"(d)
-                     : "memory");
-    return r;
+    int status = 0;
+
+    must(waitpid(child, &status, 0) == child, "waitpid");
+    return status;
 }
 
-static void do_getpid(int n)
-{
-    while (n-- > 0)
-        call(SYS_getpid, 0, 0, 0);
-}
-
-static void do_read(int n)
-{
-    char byte;
-    while (n-- > 0)
-        call(SYS_read, zero, (long)&byte, 1);
-}
-
-static void do_write(int n)
-{
-    char byte = 0;
-    while (n-- > 0)
-        call(SYS_write, null, (long)&byte, 1);
-}
-
-static void do_open(int n)
-{
-    while (n-- > 0)
-        close(open("/etc/passwd", O_RDONLY));
-}
-
-static void do_stat(int n)
-{
-    struct stat st;
-    while (n-- > 0)
-        stat("/etc/passwd", &st);
-}
-
-static void do_clock(int n)
-{
-    long t[2];
-    while (n-- > 0)
-        call(265, CLOCK_MONOTONIC, (long)t, 0); // clock_gettime
-}
-
-// The vDSO's function, without what the C library puts around it.
-static int (*vdso_gettime)(int clock, void *t);
-
-static void find_vdso(void)
-{
-    static const char name[] = "__vdso_clock_gettime";
-    struct program_symbols p;
-    program_symbols_load(&p, "[vdso]");
-    for (uint32_t i = 0; i < p.symbols.count; i++) {
-        const struct symbol *s = &p.symbols.table[i];
-        if (s->name_size == strlen(name) &&
-            !memcmp(s->name, name, s->name_size))
-            vdso_gettime = (void *)(getauxval(AT_SYSINFO_EHDR) + s->start);
-    }
-    program_symbols_free(&p);
-    must(vdso_gettime != NULL, "vDSO");
-}
-
-static void do_vdso(int n)
-{
-    long t[2];
-    while (n-- > 0)
-        vdso_gettime(CLOCK_MONOTONIC, t);
-}
-
-static void do_yield(int n)
-{
-    while (n-- > 0)
-        call(SYS_sched_yield, 0, 0, 0);
-}
-
-static void do_pipe(int n)
-{
-    char byte = 0;
-    while (n-- > 0) {
-        call(SYS_write, fds[1], (long)&byte, 1);
-        call(SYS_read, fds[0], (long)&byte, 1);
-    }
-}
-
-static void do_ping_pong(int n)
-{
-    char byte = 0;
-    while (n-- > 0) {
-        call(SYS_write, fds[1], (long)&byte, 1);
-        call(SYS_read, back[0], (long)&byte, 1);
-    }
-}
-
-static void on_signal(int signal)
-{
-    (void)signal;
-}
-
-static void do_signal(int n)
-{
-    pid_t self = getpid();
-    while (n-- > 0)
-        call(SYS_kill, self, SIGUSR1, 0);
-}
-
-static void do_mmap(int n)
-{
-    while (n-- > 0) {
-        void *p = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        munmap(p, 16 * PAGE);
-    }
-}
-
-static char *pages;
-
-static void do_fault(int n)
-{
-    for (int i = 0; i < n; i++)
-        pages[i * PAGE] = 1;
-}
-
-static void do_fork(int n)
-{
-    while (n-- > 0) {
-        pid_t pid = fork();
-        if (pid == 0)
-            _exit(0);
-        waitpid(pid, NULL, 0);
-    }
-}
-
-static void do_exec(int n)
-{
-    static char *const arguments[] = { "bench", "nothing", NULL };
-    while (n-- > 0) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            execve("/bin/bench", arguments, NULL);
-            _exit(127);
-        }
-        waitpid(pid, NULL, 0);
-    }
-}
-
-static void do_shell(int n)
-{
-    static char *const arguments[] = { "sh", "-c", "echo x | cat >/dev/null",
-                                       NULL };
-    while (n-- > 0) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            execv("/bin/sh", arguments);
-            _exit(127);
-        }
-        waitpid(pid, NULL, 0);
-    }
-}
-
-// --- preparation ------------------------------------------------------------
-
-static pid_t partner;
-
-static void start_partner(void)
-{
-    must(pipe(back) == 0, "pipe");
-    partner = fork();
-    must(partner >= 0, "fork");
-    if (partner != 0)
-        return;
-    char byte;
-    while (read(fds[0], &byte, 1) == 1)
-        (void)!write(back[1], &byte, 1);
-    _exit(0);
-}
-
-// Two that yield to each other: a round is two context switches.
-static void start_yielder(void)
-{
-    partner = fork();
-    must(partner >= 0, "fork");
-    while (partner == 0)
-        call(SYS_sched_yield, 0, 0, 0);
-}
-
-static void end_partner(void)
-{
-    kill(partner, SIGKILL);
-    waitpid(partner, NULL, 0);
-}
-
-static void map_pages(void)
-{
-    pages = mmap(NULL, FAULT_PAGES * PAGE, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    must(pages != MAP_FAILED, "mmap");
-}
-
-// Fresh pages for the measurement after those of the rehearsal.
-static void unmap_pages(void)
-{
-    munmap(pages, FAULT_PAGES * PAGE);
-}
-
-static void catch_signal(void)
-{
-    struct sigaction action = { .sa_handler = on_signal };
-    sigaction(SIGUSR1, &action, NULL);
-}
-
-struct operation {
-    const char *name;
-    void (*run)(int n);
-    int times;
-    void (*before)(void), (*after)(void);
-};
-
-static const struct operation operations[] = {
-    { "getpid", do_getpid, 1000, NULL, NULL },
-    { "read-zero", do_read, 1000, NULL, NULL },
-    { "write-null", do_write, 1000, NULL, NULL },
-    { "open-close", do_open, 200, NULL, NULL },
-    { "stat", do_stat, 200, NULL, NULL },
-    { "clock-gettime", do_clock, 1000, NULL, NULL },
-    { "clock-vdso", do_vdso, 1000, find_vdso, NULL },
-    { "sched-yield", do_yield, 1000, NULL, NULL },
-    { "yield-to-another", do_yield, 1000, start_yielder, end_partner },
-    { "pipe", do_pipe, 500, NULL, NULL },
-    { "pipe-ping-pong", do_ping_pong, 500, start_partner, end_partner },
-    { "signal", do_signal, 500, catch_signal, NULL },
-    { "mmap-munmap", do_mmap, 200, NULL, NULL },
-    { "page-fault", do_fault, FAULT_PAGES, map_pages, unmap_pages },
-    { "fork-exit-wait", do_fork, 50, NULL, NULL },
-    { "fork-exec-wait", do_exec, 50, NULL, NULL },
-    { "sh-pipeline", do_shell, 10, NULL, NULL },
-};
-
-#define OPERATIONS (sizeof(operations) / sizeof(*operations))
+// --- operations -------------------------------------------------------------
 
 // Once to warm up, then for the count.
 static uint64_t measure(const struct operation *o)
@@ -311,14 +74,51 @@ static uint64_t measure(const struct operation *o)
     return cycles / 2 / o->times;
 }
 
-// What bench measures with more than an entry of `operations`.
-static const struct suite {
+// The same in a process of its own.
+static uint64_t measure_apart(const struct operation *o)
+{
+    uint64_t *cost = mmap(NULL, sizeof(*cost), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(cost != MAP_FAILED, "mmap");
+    pid_t child = fork();
+    must(child >= 0, "fork");
+    if (child == 0) {
+        *cost = measure(o);
+        _exit(0);
+    }
+    if (end_of(child) != 0)
+        exit(1); // it has said why
+    uint64_t result = *cost;
+    munmap(cost, sizeof(*cost));
+    return result;
+}
+
+static void print(const struct operation *o)
+{
+    begin(o->name);
+    uint64_t cost = (o->apart ? measure_apart : measure)(o);
+    printf("%s %llu\n", o->name, (unsigned long long)cost);
+}
+
+// --- what is asked for ------------------------------------------------------
+
+static const struct group {
     const char *name;
+    const struct operation *operations; // or
     void (*measure)(void);
-} suites[] = { { "watch", watch },
-               { "sampling", sampling },
-               { "recording", recording } };
-#define SUITES (sizeof(suites) / sizeof(suites[0]))
+} groups[] = {
+    { "calls", .operations = calls },    { "jobs", .operations = jobs },
+    { "yields", .operations = yields },  { "watch", .measure = watch },
+    { "sampling", .measure = sampling }, { "recording", .measure = recording },
+};
+#define GROUPS (sizeof(groups) / sizeof(groups[0]))
+
+static const struct operation nothing[] = { { .name = NULL } };
+
+static const struct operation *operations_of(const struct group *g)
+{
+    return g->operations != NULL ? g->operations : nothing;
+}
 
 static bool is_among(const char *name, char *names[])
 {
@@ -327,34 +127,33 @@ static bool is_among(const char *name, char *names[])
     return *names != NULL;
 }
 
-static bool wanted(const char *name, char *names[])
+static bool is_known(const char *name)
 {
-    return names[0] == NULL || is_among(name, names);
+    for (size_t i = 0; i < GROUPS; i++) {
+        if (strcmp(groups[i].name, name) == 0)
+            return true;
+        for (const struct operation *o = operations_of(&groups[i]);
+             o->name != NULL; o++) {
+            if (strcmp(o->name, name) == 0)
+                return true;
+        }
+    }
+    return false;
 }
 
 static void list(FILE *out)
 {
     fprintf(out, "Usage: bench [NAME...]\n"
                  "Prints what operations cost, in instructions (under tools/vm "
-                 "--icount 1 --smp 1;\nelse in two TSC cycles). Without NAME: "
-                 "all of\n");
-    for (size_t i = 0; i < OPERATIONS; i++)
-        fprintf(out, "  %s\n", operations[i].name);
-    for (size_t i = 0; i < SUITES; i++)
-        fprintf(out, "  %s\n", suites[i].name);
-}
-
-static bool is_known(const char *name)
-{
-    for (size_t i = 0; i < OPERATIONS; i++) {
-        if (strcmp(operations[i].name, name) == 0)
-            return true;
+                 "--icount 1 --smp 1;\nelse in two TSC cycles), and ends with "
+                 "status 1 at the first that fails.\nNAME is a group or one of "
+                 "its operations; without: all groups.\n");
+    for (size_t i = 0; i < GROUPS; i++) {
+        fprintf(out, "  %s\n", groups[i].name);
+        for (const struct operation *o = operations_of(&groups[i]);
+             o->name != NULL; o++)
+            fprintf(out, "    %s\n", o->name);
     }
-    for (size_t i = 0; i < SUITES; i++) {
-        if (strcmp(suites[i].name, name) == 0)
-            return true;
-    }
-    return false;
 }
 
 static void check_names(char *names[])
@@ -374,30 +173,36 @@ static void check_names(char *names[])
     }
 }
 
+static void run_group(const struct group *g, char *names[])
+{
+    bool all = names[0] == NULL || is_among(g->name, names);
+
+    if (all && g->measure != NULL) {
+        begin(g->name);
+        g->measure();
+    }
+    for (const struct operation *o = operations_of(g); o->name != NULL; o++) {
+        if (all || is_among(o->name, names))
+            print(o);
+    }
+}
+
 int main(int argc, char *argv[])
 {
     uint64_t boot = rdtsc() / 2;
 
     if (argc > 1 && strcmp(argv[1], "nothing") == 0)
         return 0;
-    if (getpid() == 1) {
+    bench_itself = getpid();
+    if (bench_itself == 1) {
         printf("boot %llu\n", (unsigned long long)boot);
         fflush(stdout);
         reboot(RB_POWER_OFF);
     }
     check_names(argv + 1);
-    zero = open("/dev/zero", O_RDONLY);
-    null = open("/dev/null", O_WRONLY);
-    must(zero >= 0 && null >= 0, "/dev/zero, /dev/null");
-    must(pipe(fds) == 0, "pipe");
-    for (size_t i = 0; i < OPERATIONS; i++) {
-        if (wanted(operations[i].name, argv + 1))
-            printf("%s %llu\n", operations[i].name,
-                   (unsigned long long)measure(&operations[i]));
-    }
-    for (size_t i = 0; i < SUITES; i++) {
-        if (wanted(suites[i].name, argv + 1))
-            suites[i].measure();
-    }
+    // All at the end: a terminal's interrupts would be measured.
+    setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
+    for (size_t i = 0; i < GROUPS; i++)
+        run_group(&groups[i], argv + 1);
     return 0;
 }

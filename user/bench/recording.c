@@ -73,7 +73,7 @@ static struct run record(pid_t program, unsigned hz, bool stacks)
                           NULL };
     struct rusage used;
     struct run r;
-    int ends[2];
+    int ends[2], status;
 
     snprintf(rate, sizeof(rate), "%u", hz);
     snprintf(task, sizeof(task), "%d", program);
@@ -91,7 +91,8 @@ static struct run record(pid_t program, unsigned hz, bool stacks)
     must(report != NULL, "memory");
     r.samples = samples_in(report);
     fclose(report);
-    must(wait4(tool, NULL, 0, &used) == tool && r.samples > 0, "profile -o");
+    must(wait4(tool, &status, 0, &used) == tool, "wait4");
+    must(status == 0 && r.samples > 0, "profile -o");
     r.cpu_ns = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * NS_PER_SECOND +
                (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000ull;
     unlink("/tmp/bench.perf");
@@ -103,7 +104,7 @@ static struct run record_program(unsigned hz, bool stacks)
     pid_t program = start_program();
     struct run r = record(program, hz, stacks);
 
-    waitpid(program, NULL, 0);
+    must(end_of(program) == 0, "the program's status");
     return r;
 }
 
@@ -117,6 +118,7 @@ static uint64_t now_ns(void)
 
 static void measure(const char *name, bool stacks)
 {
+    begin(name);
     uint64_t start = rdtsc(), start_ns = now_ns();
     struct run slow = record_program(SLOW_HZ, stacks);
     struct run fast = record_program(FAST_HZ, stacks);

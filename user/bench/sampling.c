@@ -126,26 +126,36 @@ static uint32_t sampled(uint32_t hz, uint32_t flags, uint32_t (*what)(void))
     return result;
 }
 
-static void print_slowdown(const char *name, uint32_t sampled, uint32_t alone)
+static void print_sample(const char *name, uint32_t flags)
 {
-    printf("%s %u\n", name,
-           (uint32_t)((uint64_t)(sampled - alone) * MILLION / alone));
+    begin(name);
+    printf("%s %u\n", name, sampled(RATE_HZ, flags, middle_gap) / 2);
+}
+
+static void print_slowdown(const char *name, uint32_t now, uint32_t alone)
+{
+    int64_t more = (int64_t)now - alone;
+
+    printf("%s %lld\n", name, (long long)(more * MILLION / alone));
+}
+
+static void print_slower(const char *name, uint32_t hz, uint32_t flags,
+                         uint32_t alone)
+{
+    begin(name);
+    print_slowdown(name, sampled(hz, flags, loop), alone);
 }
 
 void sampling(void)
 {
     uint32_t before = shortest_loop(), alone = loop();
 
-    printf("sample-pc %u\n", sampled(RATE_HZ, 0, middle_gap) / 2);
-    printf("sample-random %u\n",
-           sampled(RATE_HZ, SPROFILE_O_RANDOM, middle_gap) / 2);
-    printf("sample-stack %u\n",
-           sampled(RATE_HZ, SPROFILE_O_STACKS, middle_gap) / 2);
-    print_slowdown("slower-pc", sampled(RATE_HZ, 0, loop), alone);
-    print_slowdown("slower-pc-fast", sampled(FAST_HZ, 0, loop), alone);
-    print_slowdown("slower-stack", sampled(RATE_HZ, SPROFILE_O_STACKS, loop),
-                   alone);
-    print_slowdown("slower-stack-fast",
-                   sampled(FAST_HZ, SPROFILE_O_STACKS, loop), alone);
+    print_sample("sample-pc", 0);
+    print_sample("sample-random", SPROFILE_O_RANDOM);
+    print_sample("sample-stack", SPROFILE_O_STACKS);
+    print_slower("slower-pc", RATE_HZ, 0, alone);
+    print_slower("slower-pc-fast", FAST_HZ, 0, alone);
+    print_slower("slower-stack", RATE_HZ, SPROFILE_O_STACKS, alone);
+    print_slower("slower-stack-fast", FAST_HZ, SPROFILE_O_STACKS, alone);
     print_slowdown("slower-off", shortest_loop(), before);
 }

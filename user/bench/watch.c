@@ -48,6 +48,7 @@ static void end_all(void)
         kill(sleepers[i], SIGKILL);
         waitpid(sleepers[i], NULL, 0);
     }
+    count = 0;
 }
 
 static uint64_t read_tasks(void)
@@ -78,7 +79,6 @@ static uint64_t children(void)
 static uint64_t run_top(const char *refreshes)
 {
     uint64_t before = children();
-    int status;
     pid_t pid = fork();
 
     must(pid >= 0, "fork");
@@ -90,22 +90,32 @@ static uint64_t run_top(const char *refreshes)
         execl("/bin/top", "top", "-d", "1", "-n", refreshes, NULL);
         must(0, "/bin/top");
     }
-    must(waitpid(pid, &status, 0) == pid && status == 0, "top");
+    must(end_of(pid) == 0, "top's status");
     return children() - before;
+}
+
+static void watch_tasks(unsigned tasks)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "system-tasks-%u", tasks);
+    begin(name);
+    sleep_in(tasks);
+    printf("%s %llu\n", name, (unsigned long long)read_tasks() / 2);
+
+    snprintf(name, sizeof(name), "top-%u", tasks);
+    begin(name);
+    // What the beginning and the end cost is in both.
+    uint64_t few = run_top("2"), many = run_top("4");
+    must(many > few, "four refreshes cost no more than two");
+    printf("%s %llu\n", name, (unsigned long long)(many - few) / 2 / 2);
 }
 
 void watch(void)
 {
-    static const unsigned numbers[] = { 10, 100, 1000 };
-
-    for (int i = 0; i < 3; i++) {
-        sleep_in(numbers[i]);
-        printf("system-tasks-%u %llu\n", numbers[i],
-               (unsigned long long)read_tasks() / 2);
-        // What the beginning and the end cost is in both.
-        uint64_t few = run_top("2"), many = run_top("4");
-        printf("top-%u %llu\n", numbers[i],
-               (unsigned long long)(many - few) / 2 / 2);
-    }
+    atexit(end_all); // also where a step fails
+    watch_tasks(10);
+    watch_tasks(100);
+    watch_tasks(1000);
     end_all();
 }
