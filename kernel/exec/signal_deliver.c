@@ -8,9 +8,10 @@
 #include "kernel/exec/sigframe.h"
 #include "kernel/sched/task.h"
 
-#define FAULTS                                                                \
-    (SIGMASK(SIGSEGV) | SIGMASK(SIGBUS) | SIGMASK(SIGILL) | SIGMASK(SIGFPE) | \
-     SIGMASK(SIGTRAP))
+// Their numbers and SIGKILL's are among the first 32.
+#define FAULTS                                                   \
+    (u32)(SIGMASK(SIGSEGV) | SIGMASK(SIGBUS) | SIGMASK(SIGILL) | \
+          SIGMASK(SIGFPE) | SIGMASK(SIGTRAP))
 
 // A handler is about to run: what it has asked for is done. Gives the mask that
 // holds again when it returns.
@@ -40,8 +41,18 @@ static ALWAYS_INLINE void take_one(sigset_t *pending, struct siginfo_queue *q,
         *pending &= ~SIGMASK(sig);
 }
 
-// Takes the next deliverable signal; 0 if there is none. Faults come first:
-// they belong to the instruction that the frame shows. For a handler it is
+// Of a set that is not empty the signal to take first. Faults go before others:
+// they belong to the instruction that the frame shows.
+static ALWAYS_INLINE int first_signal(const struct thread *t, sigset_t set)
+{
+    u32 low = (u32)set;
+    if (low & (u32)SIGMASK(SIGKILL))
+        return SIGKILL;
+    u32 faults = low & (u32)t->pending & FAULTS;
+    return signal_lowest(faults ? faults : set);
+}
+
+// Takes the next deliverable signal; 0 if there is none. For a handler it is
 // blocked from here on, and *restore is the mask before.
 static int take_signal(struct siginfo *info, struct sigaction_k *action,
                        sigset_t *restore)
@@ -52,13 +63,8 @@ static int take_signal(struct siginfo *info, struct sigaction_k *action,
     sigset_t set;
     int sig = 0;
     while (!sig && (set = deliverable(t))) {
-        sigset_t first = set & SIGMASK(SIGKILL);
-        if (!first)
-            first = t->pending & set & FAULTS;
-        if (!first)
-            first = set;
-        sigset_t bit = first & -first;
-        sig = signal_lowest(first);
+        sig = first_signal(t, set);
+        sigset_t bit = SIGMASK(sig);
         if (t->pending & bit)
             take_one(&t->pending, &t->queue, sig, info);
         else

@@ -13,9 +13,12 @@ _Static_assert(sizeof(struct sigaction_k) == 20, "rt_sigaction's argument");
 static struct siginfo info_from_caller(int code)
 {
     struct task *t = current_task();
-    return (struct siginfo){ .code = code,
+    return (struct siginfo){ .signo = 0,
+                             .err = 0,
+                             .code = code,
                              .pid_or_addr = t->id,
-                             .uid = READ_ONCE(t->uid) };
+                             .uid = READ_ONCE(t->uid),
+                             .status = 0 };
 }
 
 // --- sending ----------------------------------------------------------------

@@ -1,10 +1,12 @@
 // Signals: handlers, masks, restarting, waiting, the alternate stack.
+#include "spans.h"
 #include "test.h"
 
 #include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <ucontext.h>
 
 static volatile int count, last, depth, deepest;
 
@@ -369,6 +371,83 @@ static void registers_survive(void)
     ok("registers survive handlers");
 }
 
+// The saved registers of the FPU: FXSAVE's image behind FSAVE's.
+#define FXSAVE_OFFSET 112
+#define FXSAVE_SIZE 512
+#define MXCSR (FXSAVE_OFFSET + 24)
+#define XMM6 (FXSAVE_OFFSET + 160 + 6 * 16)
+
+static char image[FXSAVE_OFFSET + FXSAVE_SIZE + 16]
+    __attribute__((aligned(16)));
+static char *image_at; // where the handler puts it; NULL: it stays
+static uint32_t mxcsr_bits;
+
+static void change_fpu(int signal, siginfo_t *info, void *context)
+{
+    ucontext_t *u = context;
+    char *saved = (char *)u->uc_mcontext.fpregs;
+    float one = 1;
+
+    (void)signal;
+    (void)info;
+    check(saved != NULL && (uintptr_t)saved % 16 == 0);
+    for (int i = 0; i < 4; i++)
+        memcpy(saved + XMM6 + i * sizeof(one), &one, sizeof(one));
+    *(uint32_t *)(saved + MXCSR) |= mxcsr_bits;
+    if (image_at == NULL)
+        return;
+    if (image_at >= image && image_at < image + sizeof(image))
+        memcpy(image_at, saved, FXSAVE_OFFSET + FXSAVE_SIZE);
+    u->uc_mcontext.fpregs = (void *)image_at;
+}
+
+// Whether what the handler wrote to the frame is in the registers afterwards.
+static bool fpu_changed(void)
+{
+    float before[4] = { 5, 6, 7, 8 }, after[4];
+    pid_t self = getpid();
+    long result;
+
+    __asm__ volatile("movups %2, %%xmm6\n\t"
+                     "int $0x80\n\t"
+                     "movups %%xmm6, %1"
+                     : "=a"(result), "=m"(after)
+                     : "m"(before), "0"(SYS_kill), "b"(self), "c"(SIGUSR1)
+                     : "memory");
+    check(result == 0);
+    return after[0] == 1 && after[1] == 1 && after[2] == 1 && after[3] == 1;
+}
+
+static void saved_fpu(void)
+{
+    struct sigaction a = { .sa_sigaction = change_fpu, .sa_flags = SA_SIGINFO };
+    int status;
+
+    check(sigaction(SIGUSR1, &a, NULL) == 0);
+    check(fpu_changed()); // in its place
+    image_at = image;
+    check(fpu_changed());
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        image_at = (char *)16; // no memory
+        fpu_changed();
+        _exit(0);
+    }
+    check(waitpid(pid, &status, 0) == pid && killed_by(status, SIGSEGV));
+    if (on_strobe()) { // Linux ends the program
+        image_at = image + 4;
+        check(fpu_changed());
+        image_at = NULL;
+        mxcsr_bits = 0xffff0000; // reserved
+        check(fpu_changed());
+    }
+    image_at = NULL;
+    on_signal(SIGUSR1, SIG_DFL, 0);
+    ok("a handler changes the FPU's registers");
+}
+
 static void broken_pipe(void)
 {
     int fds[2];
@@ -469,6 +548,7 @@ int main(void)
     alternate_stack();
     jumping_out();
     registers_survive();
+    saved_fpu();
     broken_pipe();
     defaults();
     stopping();

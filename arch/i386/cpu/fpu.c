@@ -10,6 +10,7 @@
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
+#include "arch/mmu.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
@@ -168,26 +169,38 @@ void fpu_discard(struct thread *t)
         slab_free(&fpu_cache, area);
 }
 
-void fpu_save_to(void *area512, bool *fxsr)
+int fpu_save_to_user(u32 dst)
 {
+    assert_checked(current->arch.fpu_live && !(dst % 16));
+    if (likely(cpu_features.fxsr))
+        return fxsave_to_user(dst);
     u32 flags = irq_save();
     sync();
     irq_restore(flags);
-    const void *from = current->arch.fpu ? current->arch.fpu : &fpu_initial;
-    memcpy(area512, from, FPU_AREA_SIZE);
-    *fxsr = cpu_features.fxsr;
+    return copy_to_user(dst, current->arch.fpu, FSAVE_SIZE);
 }
 
-int fpu_restore_from(const void *area512)
+// Through a copy: what FXRSTOR refuses where the user has it.
+static NOINLINE int restore_copy(u32 src)
 {
     struct fpu_area area;
-    memcpy(&area, area512, sizeof(area));
+    size_t size = cpu_features.fxsr ? FPU_AREA_SIZE : FSAVE_SIZE;
+    if (copy_from_user(&area, src, size))
+        return -EFAULT;
     if (cpu_features.fxsr)
-        area.mxcsr &= mxcsr_mask; // FXRSTOR refuses reserved bits (#GP)
+        area.mxcsr &= mxcsr_mask;
     u32 flags = irq_save();
     int err = install(&area);
     irq_restore(flags);
     return err;
+}
+
+int fpu_restore_from_user(u32 src)
+{
+    if (likely(cpu_features.fxsr && current->arch.fpu_live) &&
+        likely(!fxrstor_from_user(src)))
+        return 0;
+    return restore_copy(src);
 }
 
 int fpu_error_code(u32 vector)

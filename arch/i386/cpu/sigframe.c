@@ -42,11 +42,16 @@ struct frame_plain {
     u32 restorer;
     s32 sig;
     struct sigcontext context;
-    u8 unused_fpstate[112];
-    u32 mask_high;
-    u8 code[8];
 };
 _Static_assert(offsetof(struct frame_plain, context) == 8, "struct sigframe");
+// Between the two is room for an FSAVE image, unused (Linux keeps it so that
+// what follows stays where it was).
+#define PLAIN_END_OFFSET (sizeof(struct frame_plain) + 112)
+struct frame_plain_end {
+    u32 mask_high;
+    u32 code[2];
+};
+#define PLAIN_SIZE (PLAIN_END_OFFSET + sizeof(struct frame_plain_end))
 
 struct frame_rt {
     u32 restorer;
@@ -54,7 +59,7 @@ struct frame_rt {
     u32 info_addr, context_addr;
     struct siginfo_user info;
     struct ucontext ucontext;
-    u8 code[8];
+    u32 code[2];
 };
 _Static_assert(offsetof(struct frame_rt, info) == 16 &&
                    offsetof(struct frame_rt, ucontext) == 144,
@@ -68,10 +73,12 @@ struct fpstate {
     u16 status, magic;
     u8 fxsave[FPU_AREA_SIZE];
 };
-_Static_assert(offsetof(struct fpstate, fxsave) == 112, "asm/sigcontext.h");
-#define FPSTATE_FXSAVE 0
-#define FPSTATE_PLAIN 0xffff
-#define FSAVE_SIZE 108
+_Static_assert(offsetof(struct fpstate, status) == FSAVE_SIZE &&
+                   offsetof(struct fpstate, fxsave) == 112,
+               "asm/sigcontext.h");
+#define FPSTATE_FXSAVE 0u
+#define FPSTATE_PLAIN 0xffffu
+_Static_assert(FPSTATE_FXSAVE == 0, "what save_fpu writes");
 
 #define EFLAGS_USER 0x40dd5u // AC OF DF TF SF ZF AF PF CF
 
@@ -112,27 +119,27 @@ static int save_fpu(u32 addr, u32 *out)
     *out = 0;
     if (!current->arch.fpu)
         return 0;
-    struct fpstate state;
-    bool fxsr;
-    memset(&state, 0, sizeof(state));
-    fpu_save_to(state.fxsave, &fxsr);
-    state.magic = fxsr ? FPSTATE_FXSAVE : FPSTATE_PLAIN;
-    if (!fxsr)
-        memcpy(&state, state.fxsave, FSAVE_SIZE);
     *out = addr;
-    return copy_to_user(addr, &state, sizeof(state));
+    if (likely(cpu_features.fxsr)) {
+        if (zero_user(addr, offsetof(struct fpstate, fxsave)))
+            return -EFAULT;
+        return fpu_save_to_user(addr + offsetof(struct fpstate, fxsave));
+    }
+    if (fpu_save_to_user(addr))
+        return -EFAULT;
+    return user_store_u32(addr + FSAVE_SIZE, FPSTATE_PLAIN << 16);
 }
 
 static int restore_fpu(u32 addr)
 {
+    u32 status_and_magic;
     if (!addr)
         return 0;
-    struct fpstate state;
-    if (copy_from_user(&state, addr, sizeof(state)))
+    if (user_load_u32(addr + FSAVE_SIZE, &status_and_magic))
         return -EFAULT;
-    const void *image =
-        state.magic == FPSTATE_FXSAVE ? state.fxsave : (const void *)&state;
-    return fpu_restore_from(image);
+    if (status_and_magic >> 16 == FPSTATE_FXSAVE)
+        addr += offsetof(struct fpstate, fxsave);
+    return fpu_restore_from_user(addr);
 }
 
 static void save_context(struct sigcontext *c, const struct trapframe *tf,
@@ -175,9 +182,9 @@ static u32 frame_top(const struct trapframe *tf,
 
 // popl %eax; movl $119, %eax; int $0x80. Nobody runs it, but debuggers know a
 // signal frame by it; handlers without a restorer return to the vDSO's.
-static const u8 return_plain[8] = { 0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80 };
+static const u32 return_plain[2] = { 0x0077b858, 0x80cd0000 };
 // movl $173, %eax; int $0x80.
-static const u8 return_rt[8] = { 0xb8, 173, 0, 0, 0, 0xcd, 0x80, 0 };
+static const u32 return_rt[2] = { 0x0000adb8, 0x0080cd00 };
 
 // For samples of this thread. An NMI sees the frame when it is complete.
 static void note_frame(u32 at, u32 context, u32 restorer)
@@ -235,20 +242,22 @@ static int push_plain(struct trapframe *tf, int sig,
                       const struct sigaction_k *action, sigset_t mask)
 {
     u32 fp = (frame_top(tf, action) - sizeof(struct fpstate)) & ~15u;
+    u32 addr = ((fp - PLAIN_SIZE) & ~15u) - 4;
     struct frame_plain f;
-    u32 addr = ((fp - sizeof(f)) & ~15u) - 4;
+    const struct frame_plain_end end = {
+        (u32)(mask >> 32),
+        { return_plain[0], return_plain[1] },
+    };
     u32 fpstate;
     if (save_fpu(fp, &fpstate))
         return -EFAULT;
-    memset(f.unused_fpstate, 0, sizeof(f.unused_fpstate));
     f.sig = sig;
     f.restorer = action->flags & SA_RESTORER
                      ? action->restorer
                      : vdso_address(current_task()->aspace, VDSO_SIGRETURN);
-    f.mask_high = (u32)(mask >> 32);
-    memcpy(f.code, return_plain, sizeof(f.code));
     save_context(&f.context, tf, mask, fpstate);
-    if (copy_to_user(addr, &f, sizeof(f)))
+    if (copy_to_user(addr, &f, sizeof(f)) ||
+        copy_to_user(addr + PLAIN_END_OFFSET, &end, sizeof(end)))
         return -EFAULT;
     note_frame(addr, addr + offsetof(struct frame_plain, context), f.restorer);
     enter_handler(tf, action, addr);
@@ -283,7 +292,8 @@ static int push_rt(struct trapframe *tf, int sig, const struct siginfo *info,
         t->altstack_size,
     };
     f.ucontext.mask = mask;
-    memcpy(f.code, return_rt, sizeof(f.code));
+    f.code[0] = return_rt[0];
+    f.code[1] = return_rt[1];
     save_context(&f.ucontext.context, tf, mask, fpstate);
     if (copy_to_user(addr, &f, sizeof(f)))
         return -EFAULT;
@@ -363,7 +373,8 @@ int sigframe_pop(struct trapframe *tf, bool rt)
     u32 addr = tf->esp - 8, mask_high;
     if (copy_from_user(&context, addr + offsetof(struct frame_plain, context),
                        sizeof(context)) ||
-        user_load_u32(addr + offsetof(struct frame_plain, mask_high),
+        user_load_u32(addr + PLAIN_END_OFFSET +
+                          offsetof(struct frame_plain_end, mask_high),
                       &mask_high))
         return -EFAULT;
     restore_mask((u64)mask_high << 32 | context.oldmask);

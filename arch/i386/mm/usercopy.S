@@ -175,6 +175,34 @@ user_cmpxchg:
     FIXUP 1b, user_fault
     .cfi_endproc
 
+// int user_fxsave(void *dst)
+    .balign 16
+    .global user_fxsave
+    .type user_fxsave, @function
+user_fxsave:
+    .cfi_startproc
+    STAC
+1:  fxsave (%eax)
+    CLAC
+    xorl %eax, %eax
+    ret
+    FIXUP 1b, user_fault
+    .cfi_endproc
+
+// int user_fxrstor(const void *src)
+    .balign 16
+    .global user_fxrstor
+    .type user_fxrstor, @function
+user_fxrstor:
+    .cfi_startproc
+    STAC
+1:  fxrstor (%eax)
+    CLAC
+    xorl %eax, %eax
+    ret
+    FIXUP 1b, user_fault
+    .cfi_endproc
+
 user_fault:
     .cfi_startproc
     CLAC

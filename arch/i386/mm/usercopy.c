@@ -4,6 +4,7 @@
 // own business: callers copy once and look at the copy.
 
 #include "arch/mmu.h"
+#include "arch/thread.h"
 #include "kernel/debug/access.h"
 #include "kernel/debug/uninit.h"
 #include "kernel/errno.h"
@@ -15,6 +16,8 @@ int user_string(char *dst, const char *src, size_t n);
 int user_load(const u32 *src, u32 *value);
 int user_store(u32 *dst, u32 value);
 int user_cmpxchg(u32 *at, u32 expect, u32 value, u32 *old);
+int user_fxsave(void *dst);
+int user_fxrstor(const void *src);
 
 struct fixup {
     u32 at, fixup;
@@ -83,6 +86,20 @@ int user_cmpxchg_u32(u32 addr, u32 expect, u32 value, u32 *old)
     if (unlikely(!range_ok(addr, sizeof(u32))))
         return -EFAULT;
     return user_cmpxchg((u32 *)addr, expect, value, old);
+}
+
+int fxsave_to_user(u32 dst)
+{
+    if (unlikely(!range_ok(dst, FPU_AREA_SIZE)))
+        return -EFAULT;
+    return user_fxsave((void *)dst);
+}
+
+int fxrstor_from_user(u32 src)
+{
+    if (unlikely(!range_ok(src, FPU_AREA_SIZE)))
+        return -EFAULT;
+    return user_fxrstor((const void *)src);
 }
 
 // A few dozen entries, looked through only after a fault.

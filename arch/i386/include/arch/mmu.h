@@ -81,6 +81,15 @@ typedef int (*pagetable_fn)(u32 va, void *entry, const struct mapping *m,
                             void *arg);
 int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
                    void *arg);
+// Unmaps the mapped pages of [start, end), of many the first ones. Cheaper than
+// a walk that clears them.
+#define PAGE_BATCH 64u
+struct page_batch {
+    u32 count, first, last; // pages; the addresses of the first and the last
+    paddr_t frames[PAGE_BATCH];
+};
+void pagetable_unmap_batch(struct pagetable *pt, u32 start, u32 end,
+                           struct page_batch *b);
 void pagetable_entry_protect(void *entry, u32 prot);
 void pagetable_entry_clear(void *entry);
 
@@ -134,6 +143,12 @@ int copy_string_from_user(char *dst, u32 src, size_t size) MUST_CHECK;
 int user_load_u32(u32 addr, u32 *value) MUST_CHECK;
 int user_store_u32(u32 addr, u32 value) MUST_CHECK;
 int user_cmpxchg_u32(u32 addr, u32 expect, u32 value, u32 *old) MUST_CHECK;
+// FXSAVE and FXRSTOR of FPU_AREA_SIZE bytes, where the running thread's
+// registers are live and the CPU has FXSR. -EFAULT, and any content of them, is
+// also what an address gives that is no multiple of 16, and FXRSTOR of reserved
+// bits in MXCSR.
+int fxsave_to_user(u32 dst) MUST_CHECK;
+int fxrstor_from_user(u32 src) MUST_CHECK;
 
 // The kernel's exception table: if `eip` is an instruction that may fault on
 // user memory, sets *eip to its fix-up and returns true. (trap code)

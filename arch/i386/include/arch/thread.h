@@ -61,10 +61,14 @@ void arch_exec(struct trapframe *tf, u32 eip, u32 esp);
 // first time for init, from a kernel thread). Never returns.
 NORETURN void arch_enter_user(struct trapframe *tf);
 
-// FPU state of the current thread as a signal frame needs it.
-void fpu_save_to(void *area512, bool *fxsr);
-int fpu_restore_from(const void *area512); // -EINVAL when malformed
+// FPU state of the current thread in a signal frame: FXSAVE's image, or FSAVE's
+// where the CPU has no FXSR. May sleep. 0 or -EFAULT.
 #define FPU_AREA_SIZE 512
+#define FSAVE_SIZE 108
+// The thread has used the FPU; `dst` is a multiple of 16.
+int fpu_save_to_user(u32 dst) MUST_CHECK;
+// Also -ENOMEM. After an error the registers are unspecified.
+int fpu_restore_from_user(u32 src) MUST_CHECK;
 
 // set_thread_area for the current thread: desc = the two GDT words.
 void arch_set_tls(u32 index, u64 descriptor);
