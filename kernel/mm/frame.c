@@ -66,13 +66,32 @@ static struct frame *cache_take(struct frame_cache *c, u32 zone,
     return c->frames[zone][c->count[zone]];
 }
 
+// Gives back `n` frames that lie one behind the other, as the largest blocks
+// they are made of.
+static void give_run(struct zone *z, struct frame *f, u32 n)
+{
+    while (n) {
+        u32 aligned = (u32)__builtin_ctz(frame_number(f) | CACHE_BATCH);
+        u32 order = MIN(aligned, 31 - (u32)__builtin_clz(n));
+        buddy_give(z, f, order);
+        f += 1u << order;
+        n -= 1u << order;
+    }
+}
+
+// The oldest frames leave. What was taken as a block (cache_refill) and is
+// freed in order is a block again: most of the buddies' meetings are spared.
 static NOINLINE void cache_shrink(struct frame_cache *c, u32 zone)
 {
     assert(c->count[zone] >= CACHE_BATCH);
     struct zone *z = &zones[zone];
+    struct frame **frame = c->frames[zone];
     u32 flags = spin_lock_irq(&z->lock);
-    for (u32 i = 0; i < CACHE_BATCH; i++)
-        buddy_give(z, c->frames[zone][i], 0);
+    for (u32 i = 0, n; i < CACHE_BATCH; i += n) {
+        for (n = 1; i + n < CACHE_BATCH && frame[i + n] == frame[i] + n;)
+            n++;
+        give_run(z, frame[i], n);
+    }
     spin_unlock_irq(&z->lock, flags);
     ADD_ONCE(c->count[zone], -CACHE_BATCH);
     memmove(c->frames[zone], c->frames[zone] + CACHE_BATCH,

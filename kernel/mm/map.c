@@ -13,7 +13,6 @@
 #include "kernel/mm/area.h"
 #include "kernel/mm/frame.h"
 
-#define UNMAP_BATCH 64u
 #define PROT_MASK (PROT_R | PROT_W | PROT_X)
 
 // [addr, addr + *length), the length rounded up to pages. False when it is
@@ -28,40 +27,21 @@ static bool valid_range(u32 addr, u32 *length)
 
 // --- dropping pages ---------------------------------------------------------
 
-struct unmapping {
-    u32 count, first, last;
-    struct frame *frames[UNMAP_BATCH];
-};
-
-static int clear_page(u32 va, void *entry, const struct mapping *m, void *arg)
-{
-    struct unmapping *u = arg;
-    assert(u->count < UNMAP_BATCH);
-    if (!u->count)
-        u->first = va;
-    u->last = va;
-    u->frames[u->count++] = frame_from_paddr(m->frame);
-    pagetable_entry_clear(entry);
-    return u->count == UNMAP_BATCH;
-}
-
 void unmap_pages(struct aspace *as, u32 start, u32 end)
 {
     mutex_assert_held(&as->lock);
-    struct unmapping u;
-    int full;
+    struct page_batch b;
     do {
-        u.count = 0;
-        full = pagetable_walk(&as->pt, start, end, clear_page, &u);
-        if (!u.count)
+        pagetable_unmap_batch(&as->pt, start, end, &b);
+        if (!b.count)
             return;
-        tlb_shootdown(as, u.first, (u.last - u.first) / PAGE_SIZE + 1);
-        for (u32 i = 0; i < u.count; i++)
-            frame_unref(u.frames[i]);
+        tlb_shootdown(as, b.first, (b.last - b.first) / PAGE_SIZE + 1);
+        for (u32 i = 0; i < b.count; i++)
+            frame_unref(frame_from_paddr(b.frames[i]));
         WRITE_ONCE(as->resident_peak, aspace_peak_resident(as));
-        ADD_ONCE(as->resident_pages, -u.count);
-        start = u.last + PAGE_SIZE;
-    } while (full);
+        ADD_ONCE(as->resident_pages, -b.count);
+        start = b.last + PAGE_SIZE;
+    } while (b.count == PAGE_BATCH);
 }
 
 int unmap_range(struct aspace *as, u32 start, u32 end, struct list *dead)

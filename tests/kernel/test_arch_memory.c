@@ -127,6 +127,44 @@ KERNEL_TEST(arch_walk_visits_what_is_mapped)
     pagetable_destroy(&pt);
 }
 
+KERNEL_TEST(arch_unmap_batch_takes_what_is_mapped)
+{
+    // More than a batch, in three tables, with holes.
+    u32 count = PAGE_BATCH + 10, taken = 0, wrong = 0;
+    struct pagetable pt;
+    struct page_batch *b = kmalloc(sizeof(*b));
+    if (!b || pagetable_create(&pt))
+        panic("no memory for a test");
+    for (u32 i = 0; i < count; i++)
+        expect(!pagetable_map(&pt, USER_PAGE + i * 3 * PAGE_SIZE * 16,
+                              (i + 1) * PAGE_SIZE,
+                              i % 2 ? PROT_USER : PROT_R | PROT_USER));
+    u32 from = 0;
+    do {
+        pagetable_unmap_batch(&pt, from, USER_END, b);
+        wrong += b->first != USER_PAGE + taken * 3 * PAGE_SIZE * 16;
+        for (u32 i = 0; i < b->count; i++)
+            wrong += b->frames[i] != (taken + i + 1) * PAGE_SIZE;
+        taken += b->count;
+        wrong += b->last != USER_PAGE + (taken - 1) * 3 * PAGE_SIZE * 16;
+        from = b->last + PAGE_SIZE;
+    } while (b->count == PAGE_BATCH);
+    expect(taken == count && !wrong);
+    struct walk left = { 0 };
+    expect(!pagetable_walk(&pt, 0, USER_END, walk_one, &left));
+    expect(!left.seen);
+    // Only the range.
+    expect(!pagetable_map(&pt, USER_PAGE, PAGE_SIZE, PROT_R | PROT_USER));
+    pagetable_unmap_batch(&pt, USER_PAGE + PAGE_SIZE, USER_END, b);
+    expect(!b->count);
+    pagetable_unmap_batch(&pt, 0, USER_PAGE, b);
+    expect(!b->count);
+    pagetable_unmap_batch(&pt, USER_PAGE, USER_PAGE + PAGE_SIZE, b);
+    expect(b->count == 1 && b->first == USER_PAGE && b->last == USER_PAGE);
+    pagetable_destroy(&pt);
+    kfree(b);
+}
+
 // What fork and the end of an address space do, to pages whose frames are only
 // numbers here.
 static u32 frames_shared, frames_released;
@@ -401,6 +439,39 @@ KERNEL_TEST(arch_user_copies)
     expect(zero_user((u32)out, 4) == -EFAULT);
     expect(!copy_from_user(out, USER_END, 0));
     user_pages_close(&u);
+}
+
+// Its registers are those of a thread of its own.
+static void fpu_in_user_memory(void *done)
+{
+    struct user_pages u;
+    bool live = fpu_first_use();
+    user_pages_open(&u);
+    u32 end = USER_PAGE + 2 * PAGE_SIZE;
+    expect(live && !fxsave_to_user(USER_PAGE));
+    expect(!fxrstor_from_user(USER_PAGE));
+    expect(fxsave_to_user(USER_PAGE + PAGE_SIZE) == -EFAULT); // read-only
+    expect(fxsave_to_user(USER_PAGE + PAGE_SIZE - 16) == -EFAULT);
+    expect(fxrstor_from_user(USER_PAGE + 4) == -EFAULT);
+    expect(fxrstor_from_user(end - 16) == -EFAULT);
+    expect(fxrstor_from_user(USER_END - 16) == -EFAULT);
+    expect(fxsave_to_user(KERNEL_BASE) == -EFAULT);
+    expect(!fxrstor_from_user(USER_PAGE));
+    user_pages_close(&u);
+    __atomic_store_n((bool *)done, true, __ATOMIC_RELEASE);
+}
+
+KERNEL_TEST(arch_fpu_in_user_memory)
+{
+    static bool done;
+    if (!cpu_features.fxsr)
+        return;
+    done = false;
+    if (kthread_create("test", fpu_in_user_memory, &done, NULL))
+        panic("no memory for a test");
+    while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+        thread_sleep_until(clock_now_ns() + NSEC_PER_MSEC,
+                           WAIT_UNINTERRUPTIBLE);
 }
 
 KERNEL_TEST(arch_user_strings)

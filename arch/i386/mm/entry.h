@@ -98,7 +98,21 @@ static ALWAYS_INLINE void entry_forbid_write(void *entry)
     __atomic_fetch_and((u32 *)entry, ~ENTRY_WRITE, __ATOMIC_SEQ_CST);
 }
 
-u64 entry_make(paddr_t frame, u32 prot);
+// The bits of `prot` are shifted to where the entry has them: no branches.
+_Static_assert(PROT_W == ENTRY_WRITE && PROT_USER >> 1 == ENTRY_USER &&
+                   PROT_GLOBAL << 3 == ENTRY_GLOBAL &&
+                   PROT_UNCACHED * 3 >> 1 == ENTRY_UNCACHED,
+               "entry_make shifts");
+static ALWAYS_INLINE u64 entry_make(paddr_t frame, u32 prot)
+{
+    u32 low = prot & (PROT_R | PROT_W | PROT_X) ? ENTRY_PRESENT : ENTRY_HIDDEN;
+    low |= prot & PROT_W;
+    low |= (prot & PROT_USER) >> 1;
+    low |= (prot & PROT_UNCACHED) * 3 >> 1;
+    low |= (prot & PROT_GLOBAL) << 3;
+    u64 e = (frame & ENTRY_FRAME) | low;
+    return mmu_nx && !(prot & PROT_X) ? e | ENTRY_NX : e;
+}
 
 static ALWAYS_INLINE void entry_decode(u64 e, struct mapping *m)
 {

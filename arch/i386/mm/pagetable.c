@@ -71,23 +71,6 @@ void *leaf_entry(const struct pagetable *pt, u32 va)
     return leaf_entry_inline(pt, va);
 }
 
-u64 entry_make(paddr_t frame, u32 prot)
-{
-    u64 e = frame & ENTRY_FRAME;
-    e |= prot & (PROT_R | PROT_W | PROT_X) ? ENTRY_PRESENT : ENTRY_HIDDEN;
-    if (prot & PROT_W)
-        e |= ENTRY_WRITE;
-    if (prot & PROT_USER)
-        e |= ENTRY_USER;
-    if (prot & PROT_UNCACHED)
-        e |= ENTRY_UNCACHED;
-    if (prot & PROT_GLOBAL)
-        e |= ENTRY_GLOBAL;
-    if (mmu_nx && !(prot & PROT_X))
-        e |= ENTRY_NX;
-    return e;
-}
-
 // --- single pages
 
 static ALWAYS_INLINE u32 group_of(u32 index)
@@ -117,7 +100,7 @@ NOINLINE void *leaf_make(struct pagetable *pt, u32 va)
 
 int pagetable_map(struct pagetable *pt, u32 va, paddr_t pa, u32 prot)
 {
-    void *entry = leaf_entry(pt, va);
+    void *entry = leaf_entry_inline(pt, va);
     if (unlikely(!entry)) {
         entry = leaf_make(pt, va);
         if (!entry)
@@ -149,7 +132,7 @@ static NOINLINE bool lookup_large(struct pagetable *pt, u32 va,
 
 bool pagetable_lookup(struct pagetable *pt, u32 va, struct mapping *out)
 {
-    void *entry = leaf_entry(pt, va);
+    void *entry = leaf_entry_inline(pt, va);
     if (!entry)
         return lookup_large(pt, va, out);
     u64 e = entry_read(entry);

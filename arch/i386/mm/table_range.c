@@ -71,6 +71,39 @@ int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
     return 0;
 }
 
+// Gives whether the batch is full.
+static bool unmap_table(const struct stretch *s, struct page_batch *b)
+{
+    u32 size = entry_size(), n = b->count;
+    char *last = NULL;
+    FOR_EACH_USED(entry, s, size)
+    {
+        if (!n)
+            b->first = s->va + ((u32)(entry - s->entry) / size << PAGE_SHIFT);
+        last = entry;
+        b->frames[n++] = entry_exchange(entry, 0) & ENTRY_FRAME;
+        if (n == PAGE_BATCH)
+            break;
+    }
+    if (last)
+        b->last = s->va + ((u32)(last - s->entry) / size << PAGE_SHIFT);
+    b->count = n;
+    return n == PAGE_BATCH;
+}
+
+void pagetable_unmap_batch(struct pagetable *pt, u32 start, u32 end,
+                           struct page_batch *b)
+{
+    assert(end <= USER_END);
+    b->count = 0;
+    while (start < end) {
+        struct stretch s = stretch_at(pt, start, end);
+        if (s.entry && unmap_table(&s, b))
+            return;
+        start = s.next;
+    }
+}
+
 // Accessed and dirty stay, also when an MMU sets them meanwhile.
 void pagetable_entry_protect(void *entry, u32 prot)
 {
