@@ -248,6 +248,22 @@ def test_complaint_stays_on_the_screen(results):
         assert len(results[name].errors.splitlines()) < 24, results[name]
 
 
+@pytest.mark.parametrize("command, waited", [
+    ("profile sleep 5", r"in (4\d|50) of \1 looks .*it waited on sleep \(\1\)"),
+    ("sleep 3 & profile -t $!", r"in (2\d) of \1 looks .* on sleep \(\1\)"),
+    ("profile sh -c 'sleep 2; true'", r"in (1\d) of \1 looks .* on wait \(\1\)"),
+    ("profile tester", None),
+    ("profile -C sh -c 'sleep 2; true'", None),
+])
+def test_what_does_not_run_waits(command, waited):
+    """It is said that a program did not run, and on what it waited."""
+    line = re.search("^Waits:.*", vm(command, smp=1).output, re.MULTILINE)
+    if waited is None:
+        assert line is None, line
+    else:
+        assert re.search("not running " + waited, line[0]), line[0]
+
+
 def test_rows(results):
     assert "more rows with" in results["rows"].output, results["rows"]
     tree = results["rows of a tree"].output

@@ -58,13 +58,31 @@ int diff(int argc, char *argv[]);
 // profile stat: argv from "stat" on. Its exit status. Likewise.
 int run_stat(int argc, char *argv[]);
 
+// --- waits.c ----------------------------------------------------------------
+
+#define WAITS_LOOK_MS 100
+#define WAITS_MAX 4 // different ones that are listed
+struct waits {
+    uint64_t next_ms;
+    uint32_t looks, waited, count;
+    struct {
+        char on[32];
+        uint32_t looks;
+    } list[WAITS_MAX];
+};
+// Looks at the task when WAITS_LOOK_MS are over: does one of its threads run?
+void waits_look(struct waits *w, uint32_t task);
+// A line, if it waited for a tenth of the time or more.
+void waits_print(const struct waits *w);
+
 // --- run.c: the session -----------------------------------------------------
 
 struct result {
     char *program; // its path, or NULL if not known
     uint32_t task;
     struct events events;
-    int status; // what profile is to exit with
+    struct waits waits; // of the task; empty with its children
+    int status;         // what profile is to exit with
 };
 // Both sample r->events, and end the program themselves, with a message, when
 // they cannot begin.

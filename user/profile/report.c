@@ -48,6 +48,7 @@ static void print_header(const struct report *r)
            result->task, e->info.elapsed_ns / 1e9);
     header_print_event(stdout, event_name(e), e - all->list, all->count);
     header_print(stdout, &e->info, &e->asked, &e->samples, 0, r->view.unknown);
+    waits_print(&result->waits);
     putchar('\n');
 }
 

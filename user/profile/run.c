@@ -35,6 +35,13 @@ static void begin(const struct settings *s, uint32_t flags, struct result *r)
     events_begin(&r->events, r->task, flags);
 }
 
+// Children may run while it waits: then there is nothing to say.
+static void look(const struct settings *s, struct result *r)
+{
+    if (!(s->options.flags & SPROFILE_O_CHILDREN))
+        waits_look(&r->waits, r->task);
+}
+
 // --- a program of our own ---------------------------------------------------
 
 void run_program(const struct settings *s, struct result *r)
@@ -50,8 +57,8 @@ void run_program(const struct settings *s, struct result *r)
     recording_begin(&reading.recording, s->argv, &r->events);
     running_hold(&r->events, child.path);
     child_go(&child);
-    while (reading_take(&reading, -1, -1))
-        ;
+    while (reading_take(&reading, WAITS_LOOK_MS, -1))
+        look(s, r);
     if (!reading_end(&reading))
         r->status = 1;
     int status = child_end(&child);
@@ -181,8 +188,12 @@ static bool go_on(struct live *l)
     if (interrupted)
         return false;
     int keys = terminal_changed ? STDIN_FILENO : -1;
-    if (!l->ended && !reading_take(l->reading, -1, keys))
-        return false;
+    if (!l->ended) {
+        if (!reading_take(l->reading, WAITS_LOOK_MS, keys))
+            return false;
+        if (!l->paused)
+            look(l->s, l->r);
+    }
     if (has_key(l->ended ? KEY_WAIT_MS : 0) && !take_key(l))
         return false;
     return !interrupted;
