@@ -46,13 +46,15 @@ void waits_look(struct waits *w, uint32_t task)
     w->next_ms = now + WAITS_LOOK_MS;
     snprintf(path, sizeof(path), "system.tasks.%" PRIu32 ".threads", task);
     struct sysinfo_thread *t = sysinfo_read_thread(path, &threads);
-    if (t == NULL)
-        return; // it has ended
+    if (threads == 0) { // it has ended
+        free(t);
+        return;
+    }
     for (size_t i = 0; i < threads; i++)
         waits &= t[i].wait_on[0] != '\0';
     w->looks++;
     w->waited += waits;
-    if (waits && threads > 0)
+    if (waits)
         count(w, t[0].wait_on);
     free(t);
 }
