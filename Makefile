@@ -302,13 +302,16 @@ LIB_SOURCES := $(filter-out lib/string.c,$(sort $(wildcard lib/*.c)))
 LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
 	$(sort $(wildcard user/lib*/*.c)))
 USER_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
-	$(wildcard user/*/*.c tests/guest/*.c))
+	$(wildcard user/*/*.c tests/guest/*.c tests/fuzz/*.c))
 LIBSTROBE := $(B)/libstrobe.a
 
 PROGRAMS := $(filter-out lib%,$(notdir $(patsubst %/,%,$(sort \
 	$(dir $(wildcard user/*/*.c))))))
 USER := $(PROGRAMS:%=$(B)/user/%)
 GUEST := $(patsubst tests/guest/%.c,$(B)/guest/%,$(wildcard tests/guest/*.c))
+# The fuzzer is one more, of several files.
+FUZZ := $(B)/guest/fuzz
+FUZZ_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(sort $(wildcard tests/fuzz/*.c)))
 
 $(B)/obj/flags: FORCE
 	@$(call unchanged,$@,$(UFLAGS))
@@ -340,6 +343,10 @@ $(USER): $(B)/user/%: $$(patsubst $$(PERCENT),$(B)/obj/$$(PERCENT).o,$$(sort $$(
 $(GUEST): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
 	$(call say,LINK $@,programs)
 	$(COMPILE) tools/cc $< $(LIBSTROBE) -pthread -lm
+
+$(FUZZ): $(FUZZ_OBJECTS) $(LIBSTROBE)
+	$(call say,LINK $@,programs)
+	$(COMPILE) tools/cc $(FUZZ_OBJECTS) $(LIBSTROBE)
 
 # --- the tool on the developer's machine --------------------------------------
 
@@ -379,13 +386,13 @@ $(PAGE): tools/build/page tools/build/npm $(wildcard host/strobe/page/*) \
 ROOT_FILES := $(shell find user/root -type f 2>/dev/null)
 
 $(B)/root.config: FORCE
-	@$(call unchanged,$@,$(USER) $(GUEST) $(ROOT_FILES))
+	@$(call unchanged,$@,$(USER) $(GUEST) $(FUZZ) $(ROOT_FILES))
 
 $(B)/tests.cpio: $(B)/initrd ;
-$(B)/initrd: $(USER) $(GUEST) $(BUSYBOX) $(LUA) $(SQLITE) $(DEBIAN_BUSYBOX) \
+$(B)/initrd: $(USER) $(GUEST) $(FUZZ) $(BUSYBOX) $(LUA) $(SQLITE) $(DEBIAN_BUSYBOX) \
 		$(ROOT_FILES) $(B)/root.config $(B)/epoch tools/build/initrd
 	$(call say,PACK $@,images)
-	$Qtools/build/initrd $@ $(B)/tests.cpio $(USER) $(GUEST)
+	$Qtools/build/initrd $@ $(B)/tests.cpio $(USER) $(GUEST) $(FUZZ)
 
 $(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch tools/build/iso | $(DEPS)/iso
 	$(call say,PACK $@,images)

@@ -30,10 +30,10 @@ static void arm(struct itimer *t, u64 when)
         cpu_timer_set(t->task, &t->cpu, when);
         return;
     }
-    s64 at = (s64)when;
-    if (t->clock == ITIMER_ON_WALL)
-        at -= wallclock_boot_ns();
-    callout_set(&t->callout, at < 0 ? 0 : (u64)at);
+    // A time span that begins now may end behind the last time that fits s64.
+    s64 boot = t->clock == ITIMER_ON_WALL ? wallclock_boot_ns() : 0;
+    bool is_past = boot > 0 && when < (u64)boot;
+    callout_set(&t->callout, is_past ? 0 : when - (u64)boot);
 }
 
 static void list_on_wall(struct itimer *t)

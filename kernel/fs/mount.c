@@ -135,6 +135,8 @@ static int mount_over(struct vnode *dir, struct mount *m)
         return -ENOTDIR;
     if (dir->nlink == 0)
         return -ENOENT; // removed since it was looked up
+    if (dir->mount->detached)
+        return -EINVAL; // nothing could ever unmount it
     if (dir->mounted_here)
         return -EBUSY; // somebody else was faster
     vnode_ref(dir);

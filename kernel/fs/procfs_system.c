@@ -271,9 +271,13 @@ static int make_interrupts(struct text *t, void *arg UNUSED)
 
 // --- the rest ---------------------------------------------------------------
 
+// As the reader names it: who mounted it may have another root.
 static int put_mount(const struct mount *m, void *arg)
 {
-    text_printf(arg, "%s %s %s rw 0 0\n", m->type, m->path, m->type);
+    char path[256];
+    bool known = vfs_path(m->root, path, sizeof(path)) >= 0;
+    text_printf(arg, "%s %s %s rw 0 0\n", m->type, known ? path : m->path,
+                m->type);
     return 0;
 }
 

@@ -22,6 +22,7 @@
 #define SLEW_MAX_NS 500000 // in a second: adjtime's 500 ppm
 #define NEGLIGIBLE_NS 1000 // adjtime's unit is the microsecond
 #define OFFSET_MAX_NS 500000000
+#define RATE_MAX_NS (NSEC_PER_SEC / 8 - 1) // in a second: timehands_set_rate
 #define FREQ_MAX (500ll << 16)
 #define ERROR_MAX_US 16000000 // then the clock counts as unsynchronised
 #define CONSTANT_MAX 10
@@ -114,6 +115,18 @@ static struct bintime since_slice_began(void)
     return bintime_sub(now, state.began);
 }
 
+// What tick, frequency and slew leave of the largest rate there may be.
+static s64 within_rate_max(s64 offset_rate)
+{
+    spin_assert_held(&adjust_lock);
+    s64 others =
+        (state.tick - TICK_NOMINAL) * ((s64)NSEC_PER_SEC / TICK_NOMINAL) +
+        state.freq * 1000 / 65536 + state.slew_rate;
+    s64 most = RATE_MAX_NS;
+    assert_checked(others < most && others > -most);
+    return MIN(MAX(offset_rate, -most - others), most - others);
+}
+
 // adjtime's is made up for at full speed, the loop's the slower the less it is.
 static void choose_rates(s64 slew, s64 offset)
 {
@@ -124,6 +137,7 @@ static void choose_rates(s64 slew, s64 offset)
     state.offset_rate = offset / part;
     if (!state.offset_rate)
         state.offset_rate = offset; // the rest at once
+    state.offset_rate = within_rate_max(state.offset_rate);
 }
 
 // For one second, or until adjtime's is made up for.

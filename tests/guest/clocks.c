@@ -349,6 +349,33 @@ static void loop(void)
     ok("adjtimex steers");
 }
 
+// Together they ask for more than the clock's rate may differ: the loop takes
+// longer.
+static void fastest(void)
+{
+    struct timex t = { .modes = ADJ_STATUS | ADJ_OFFSET | ADJ_TIMECONST |
+                                ADJ_TICK | ADJ_FREQUENCY | ADJ_NANO |
+                                ADJ_MAXERROR | ADJ_ESTERROR,
+                       .status = STA_PLL,
+                       .tick = 11000,
+                       .freq = 500 << 16,
+                       .offset = 500000000 };
+    check(adjtimex(&t) == TIME_OK && t.constant == 0);
+    check(t.offset > 0 && t.offset <= 500000000);
+    check(speed_is(125000));
+    t.modes = ADJ_OFFSET;
+    t.offset = -500000000;
+    check(adjtimex(&t) == TIME_OK);
+    check(speed_is(-24500)); // half a second / 2^2 less than 100,500
+    t.modes = ADJ_STATUS | ADJ_TICK | ADJ_FREQUENCY | ADJ_MICRO;
+    t.status = STA_UNSYNC;
+    t.tick = 10000;
+    t.freq = 0;
+    check(adjtimex(&t) == TIME_ERROR);
+    check(speed_is(0));
+    ok("the clock's rate has a limit");
+}
+
 int main(void)
 {
     struct utsname names;
@@ -366,5 +393,6 @@ int main(void)
     adjusting();
     rates();
     loop();
+    fastest();
     return 0;
 }

@@ -61,6 +61,8 @@ static void mounts(void)
     check_error(getcwd(buf, sizeof(buf)) ? 0 : -1, ENOENT);
     int late = make("late");
     check(late >= 0 && close(late) == 0 && access("../f", R_OK) == 0);
+    check(mkdir("lost", 0755) == 0);
+    check_error(mount("x", "lost", "tmpfs", 0, NULL), EINVAL);
     close(fd);
     check(chdir("/tmp/fs_mount") == 0);
     check(stat("m/under", &st) == 0 && st.st_dev == below);
@@ -196,12 +198,35 @@ static void fill(void)
     ok("a full file system");
 }
 
+static void mount_in_jail(void)
+{
+    check(chroot("/tmp/fs_mount/jail") == 0 && chdir("/") == 0);
+    check(mount("x", "/dev", "tmpfs", 0, NULL) == 0);
+}
+
+// Each reader has its own names for what a task with another root mounted.
+static void mounts_of_another_root(void)
+{
+    char buf[4096] = "";
+    check(mkdir("jail", 0755) == 0 && mkdir("jail/dev", 0755) == 0);
+    check(exited_with(in_child(mount_in_jail), 0));
+    int fd = open("/proc/mounts", O_RDONLY);
+    check(read(fd, buf, sizeof(buf) - 1) > 0);
+    close(fd);
+    check(strstr(buf, "tmpfs /tmp/fs_mount/jail/dev tmpfs") != NULL);
+    check(strstr(buf, "tmpfs /dev tmpfs") == strstr(buf, "devtmpfs /dev") + 3);
+    check(umount("jail/dev") == 0 && rmdir("jail/dev") == 0);
+    check(rmdir("jail") == 0);
+    ok("mounts of another root");
+}
+
 int main(void)
 {
     alarm(TEST_SECONDS);
     check(mkdir("/tmp/fs_mount", 0755) == 0 && chdir("/tmp/fs_mount") == 0);
     mounts();
     mounts_in_use();
+    mounts_of_another_root();
     statfs_calls();
     in_root();
     fill();

@@ -335,6 +335,20 @@ static void wall_timers(void)
 
 // It sends nothing, so nothing is overrun; also when the clock is set and all
 // timers of that clock look whether their time has come.
+// So late that the sum with the clock's time does not fit a signed number.
+static void far_timers(void)
+{
+    const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_REALTIME };
+    for (int i = 0; i < 2; i++) {
+        timer_t id = make(clocks[i], SIGUSR1, 0);
+        struct itimerspec s = { { 1, 0 }, { INT64_MAX, 0 } };
+        check(timer_settime(id, 0, &s, NULL) == 0);
+        check(left_of(id) > INT64_MAX / 2);
+        check(timer_delete(id) == 0);
+    }
+    ok("timers that never expire");
+}
+
 static void silent_timer(void)
 {
     struct sigevent event = { .sigev_notify = SIGEV_NONE };
@@ -378,6 +392,7 @@ int main(int argc, char **argv)
     many();
     fork_leaves_them();
     wall_timers();
+    far_timers();
     silent_timer();
     return 0;
 }

@@ -1,0 +1,236 @@
+// An episode: one to four workers make its operations side by side, in the
+// jail. Their shape (threads, tasks that share descriptors, forked ones; the
+// user) is drawn. A worker that waits for long gets a signal, then is killed.
+#include "fuzz.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <strobe/kbox.h>
+
+#define STACK_BYTES 32768
+#define CHILD_OPS 4 // that a forked child makes before it ends
+#define POLL_NS 1000000
+#define SIGNAL_POLLS 2 // without an operation done: a signal
+#define KILL_POLLS 4   // and then its end
+#define USER 1000
+#define TASKS_MAX 64
+#define FILE_BYTES (1 << 20)
+#define SPACE_BYTES (64 << 20)
+
+enum worker_kind { THREAD, SHARES_FILES, FORKED, KINDS };
+
+static struct worker workers[WORKERS];
+static int descriptors[SLOTS];
+static char stacks[WORKERS][STACK_BYTES] __attribute__((aligned(16)));
+static const struct episode *running;
+static uint32_t worker_count;
+
+// --- a worker
+
+static void work(struct worker *w)
+{
+    struct progress *p = &shared->progress[w->number];
+    uint32_t left = CHILD_OPS;
+
+    for (uint32_t i = 0; i < running->count; i++) {
+        if (running->ops[i].worker % worker_count != w->number)
+            continue;
+        operation_run(w, &running->ops[i]);
+        if (!w->is_child)
+            __atomic_fetch_add(&p->done, 1, __ATOMIC_RELAXED);
+        else if (left-- == 0)
+            break;
+    }
+    if (w->is_child)
+        raw_call(SYS_exit_group, 0, 0, 0, 0);
+    __atomic_store_n(&p->ended, 1, __ATOMIC_RELEASE);
+    // A thread ends by itself, so that its task's others go on.
+    raw_call(SYS_exit, 0, 0, 0, 0);
+    __builtin_trap();
+}
+
+static void begin_work(uint32_t number)
+{
+    shared->progress[number].tid = (uint32_t)raw_call(SYS_gettid, 0, 0, 0, 0);
+    work(&workers[number]);
+}
+
+// Its number lies on its stack, as begin_work's argument.
+static long start_thread(uint32_t number, uint32_t flags)
+{
+    uint32_t *top = (uint32_t *)(stacks[number] + STACK_BYTES) - 4;
+    long r;
+    top[0] = number;
+    __asm__ volatile("int $0x80; test %%eax, %%eax; jnz 1f;"
+                     "xor %%ebp, %%ebp; push $0; jmp %c[begin]; 1:"
+                     : "=a"(r)
+                     : "0"(SYS_clone), "b"(flags), "c"(top), "d"(0), "S"(0),
+                       "D"(0), [begin] "i"(begin_work)
+                     : "memory");
+    return r;
+}
+
+static void start_task(uint32_t number, uint32_t flags)
+{
+    if (raw_call(SYS_clone, flags, 0, 0, 0) == 0)
+        begin_work(number);
+}
+
+// --- the leader, which becomes worker 0
+
+static void on_signal(int signal)
+{
+    (void)signal;
+}
+
+static void open_descriptors(void)
+{
+    int pipes[4] = { -1, -1, -1, -1 };
+    (void)!pipe2(pipes, O_NONBLOCK);
+    (void)!pipe2(pipes + 2, 0);
+    const int fds[SLOTS] = {
+        pipes[0],
+        pipes[1],
+        pipes[2],
+        pipes[3],
+        open("/a", O_RDWR),
+        open("/d", O_RDONLY | O_DIRECTORY),
+        open("/dev/zero", O_RDWR),
+        open("/dev/null", O_RDWR),
+        (int)syscall(SYS_kbox_connect, getpid()),
+        (int)syscall(SYS_ipc_box, 0),
+        (int)syscall(SYS_ipc_connect, getpid()),
+        open("/proc/self/maps", O_RDONLY),
+        open("/dev/tty0", O_RDWR | O_NOCTTY | O_NONBLOCK),
+        open("/dev/statclock", O_RDONLY | O_NONBLOCK),
+        open("/d/b", O_RDWR | O_APPEND),
+        -100, // AT_FDCWD
+    };
+    memcpy(descriptors, fds, sizeof(fds));
+}
+
+static void limit(int what, rlim_t most)
+{
+    setrlimit(what, &(struct rlimit){ most, most });
+}
+
+static void map_memory(void)
+{
+    char *arena = (char *)ARENA;
+    size_t half = ARENA_PAGES * PAGE;
+    mmap(arena, half, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    mmap(arena + half, half, PROT_READ | PROT_WRITE,
+         MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        char *two = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        munmap(two + PAGE, PAGE);
+        workers[i] =
+            (struct worker){ .number = i, .fds = descriptors, .page = two };
+    }
+}
+
+static void lead(const struct episode *e)
+{
+    struct draw d = draw_of(e->shape, 0);
+    enum worker_kind kinds[WORKERS];
+
+    worker_count = 1 + draw_below(&d, WORKERS);
+    for (uint32_t i = 0; i < WORKERS; i++)
+        kinds[i] = draw_below(&d, KINDS);
+    bool is_root = draw_below(&d, 2);
+
+    setsid();
+    struct sigaction action = { .sa_handler = on_signal };
+    sigaction(SIGUSR1, &action, NULL);
+    if (chroot(JAIL) < 0 || chdir("/") < 0)
+        _exit(1);
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+    close(null);
+    open_descriptors();
+    map_memory();
+    limit(RLIMIT_NPROC, TASKS_MAX);
+    limit(RLIMIT_FSIZE, FILE_BYTES);
+    limit(RLIMIT_AS, SPACE_BYTES);
+    if (!is_root && setuid(USER) < 0)
+        _exit(1);
+    for (uint32_t i = 1; i < worker_count; i++) {
+        if (kinds[i] == THREAD)
+            start_thread(i, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+                                CLONE_THREAD | CLONE_SYSVSEM);
+        else
+            start_task(i, SIGCHLD | CLONE_PARENT |
+                              (kinds[i] == SHARES_FILES ? CLONE_FILES : 0));
+    }
+    begin_work(0);
+}
+
+// --- the supervisor
+
+static void reap(void)
+{
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+}
+
+static bool is_over(const struct progress *p)
+{
+    return p->ended != 0 || p->tid == 0 ||
+           (syscall(SYS_tkill, p->tid, 0) < 0 && errno == ESRCH);
+}
+
+// Until all are over. Before the leader works, it may be about to start others.
+static void watch(pid_t leader)
+{
+    uint32_t seen[WORKERS] = { 0 }, still[WORKERS] = { 0 };
+    for (bool alive = true; alive;) {
+        nanosleep(&(struct timespec){ 0, POLL_NS }, NULL);
+        reap();
+        alive = !shared->progress[0].tid && kill(leader, 0) == 0;
+        for (uint32_t i = 0; i < WORKERS; i++) {
+            struct progress *p = &shared->progress[i];
+            if (is_over(p))
+                continue;
+            alive = true;
+            still[i] = p->done == seen[i] ? still[i] + 1 : 0;
+            seen[i] = p->done;
+            if (still[i] > KILL_POLLS)
+                syscall(SYS_tkill, p->tid, SIGKILL);
+            else if (still[i] >= SIGNAL_POLLS)
+                syscall(SYS_tkill, p->tid, SIGUSR1);
+        }
+    }
+}
+
+bool episode_run(const struct episode *e)
+{
+    memset(shared->progress, 0, sizeof(shared->progress));
+    if (!jail_make())
+        return false;
+    running = e;
+    pid_t leader = fork();
+    if (leader == 0)
+        lead(e);
+    if (leader < 0) {
+        printf("FAILED fork: %s\n", strerror(errno));
+        return false;
+    }
+    watch(leader);
+    bool good = end_all_tasks();
+    return jail_remove() && good;
+}

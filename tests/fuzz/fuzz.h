@@ -1,0 +1,180 @@
+// The fuzzer: random system calls, typed by the names and the argument kinds of
+// kernel/syscall/syscalls.def.
+//
+// An operation is a call with a token for each argument. A token says how a
+// value is made (a number, a descriptor's slot, a structure), and is resolved
+// when the call is made. Operation I of seed S is always the same, and so is
+// what its structures hold; so a run repeats, also a part of it, also from the
+// text that `--print` gives (script.c).
+//
+// EPISODE_OPS operations are an episode: a jail (jail.c) in which one to four
+// workers, threads and tasks, make them side by side (episode.c).
+#pragma once
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define JAIL "/tmp/fuzz"
+#define EPISODE_OPS 400u
+#define WORKERS 4u
+#define SLOTS 16u     // of descriptors
+#define CALLS_MAX 512 // of the table
+#define ARGUMENTS 6u
+
+// --- operations
+
+// T(name): how an argument's value is made from a token's number.
+#define TOKENS(T)                                                 \
+    T(num)        /* itself */                                    \
+    T(fd)         /* the descriptor in a slot */                  \
+    T(path)       /* a string: paths of the jail */               \
+    T(node)       /* a string: the path of a node of sysinfo */   \
+    T(length)     /* of the string before it */                   \
+    T(memory)     /* an address in the arena */                   \
+    T(edge)       /* the last bytes before a page that is not */  \
+    T(bad)        /* an address of the kernel's, or of nothing */ \
+    T(own)        /* of the program's own text, data, stack */    \
+    T(task)       /* any task or thread */                        \
+    T(victim)     /* a task or thread of the episode */           \
+    T(words)      /* from here on: a pointer to a structure */    \
+    T(zeros)      /* */                                           \
+    T(iovec)      /* */                                           \
+    T(time)       /* a timespec or timeval, short */              \
+    T(interval)   /* an itimerspec or itimerval */                \
+    T(signals)    /* a mask */                                    \
+    T(action)     /* struct sigaction */                          \
+    T(event)      /* struct sigevent */                           \
+    T(stack)      /* stack_t */                                   \
+    T(polls)      /* pollfd[] */                                  \
+    T(sets)       /* fd_set */                                    \
+    T(call)       /* struct ipc_call, also for kernel boxes */    \
+    T(arguments)  /* char *[] */                                  \
+    T(lock)       /* struct flock */                              \
+    T(limit)      /* struct rlimit */                             \
+    T(ids)        /* gid_t[] */                                   \
+    T(mapping)    /* mmap's arguments */                          \
+    T(select)     /* select's arguments */                        \
+    T(descriptor) /* struct user_desc */                          \
+    T(adjustment) /* struct timex */                              \
+    T(filesystem) /* a string: its type */                        \
+    T(text)       /* bytes, no path */
+
+enum token_kind {
+#define TOKEN_ENUM(name) TOKEN_##name,
+    TOKENS(TOKEN_ENUM)
+#undef TOKEN_ENUM
+        TOKEN_KINDS
+};
+
+struct token {
+    uint32_t kind; // enum token_kind
+    uint32_t value;
+};
+
+struct operation {
+    uint32_t worker;
+    uint32_t call; // index into calls[]
+    uint32_t slot; // for a descriptor that it gives
+    struct token argument[ARGUMENTS];
+};
+
+struct call {
+    uint32_t number;
+    const char *name, *kinds;
+};
+
+extern const struct call calls[]; // the table (grammar.c)
+extern const uint32_t call_count;
+
+// Operation `index` of `seed`.
+void grammar_make(uint64_t seed, uint32_t index, struct operation *op);
+bool call_gives_descriptor(uint32_t call);
+// It may end, or send elsewhere, the task that makes it.
+bool call_is_fatal(uint32_t call);
+// It may be made on tasks outside of the episode.
+bool call_spares_others(uint32_t call);
+
+// A reproducible stream of numbers.
+struct draw {
+    uint64_t state;
+};
+struct draw draw_of(uint64_t seed, uint64_t stream);
+uint32_t draw_word(struct draw *d);
+uint32_t draw_below(struct draw *d, uint32_t n);
+
+// --- a worker
+
+#define ROOM_WORDS 256 // for what an argument points to
+
+struct worker {
+    uint32_t number;
+    int *fds; // SLOTS of them
+    uint32_t last_length;
+    bool is_child; // of a fork among its operations
+    char *page;    // its last byte is the last before a page that is not there
+    uint32_t rooms[ARGUMENTS][ROOM_WORDS];
+};
+
+// What the supervisor and the workers share.
+struct progress {
+    uint32_t tid;  // 0: not begun
+    uint32_t done; // operations
+    uint32_t ended;
+};
+struct shared {
+    uint32_t calls[CALLS_MAX], errors[CALLS_MAX];
+    uint32_t ops; // that were made
+    struct progress progress[WORKERS];
+};
+// At an address of its own, away from what the operations map and fill; a
+// constant, for they also write to variables.
+#define SHARED 0x70000000u
+#define shared ((struct shared *)SHARED)
+
+// The arena: where pointers to data point, and what mmap and its kin change.
+#define ARENA 0x50000000u
+#define ARENA_PAGES 64u // private ones, and as many that all workers share
+#define PAGE 4096u
+
+// A system call as it is: -errno for an error.
+long raw(uint32_t number, const uint32_t arguments[ARGUMENTS]);
+long raw_call(uint32_t number, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
+// The value of a token, for argument `place` (values.c).
+uint32_t value_of(struct worker *w, const struct token *t, uint32_t place,
+                  bool spares_others);
+void operation_run(struct worker *w, const struct operation *op);
+
+// --- episodes
+
+// What one episode does: its operations, and the number that its shape
+// (workers, user) is drawn from.
+struct episode {
+    uint64_t shape;
+    uint32_t count;
+    const struct operation *ops;
+};
+
+// Makes the jail, runs the episode in it, ends what it has left, takes the jail
+// away. Prints what did not go as it should; false then.
+bool episode_run(const struct episode *e);
+bool jail_make(void);
+bool jail_remove(void);
+// Ends all tasks of this program's but the caller and the sessions' (storm.c).
+bool end_all_tasks(void);
+
+// --- sessions that sample the while
+
+void storm_begin(uint32_t seed);
+bool storm_is(pid_t process_group);
+void storm_end(void);
+
+// --- scripts: operations as text
+
+void script_print(const struct episode *e);
+// Reads the episodes of a file, and runs each. Ends the program for an error.
+bool script_run(const char *path, uint32_t times);

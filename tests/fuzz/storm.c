@@ -1,0 +1,106 @@
+// Sessions that begin and end while operations are made, of the machine and of
+// tasks, at up to 20 kHz, sampling and counting: those of a profiler that does
+// what it should. (What does not is among the operations.)
+#include "fuzz.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "user/libstrobe/strobe.h"
+
+#define TOOLS 2
+#define RATE_MAX 20000
+#define SESSION_NS 20000000 // at most
+
+static pid_t group; // of all of them
+
+static void take(void *sum, const void *bytes, size_t size)
+{
+    (void)bytes;
+    *(size_t *)sum += size;
+}
+
+static void some_time(struct draw *d)
+{
+    long ns = (long)draw_below(d, SESSION_NS);
+    nanosleep(&(struct timespec){ 0, ns }, NULL);
+}
+
+static pid_t some_target(struct draw *d)
+{
+    uint32_t tid = shared->progress[draw_below(d, WORKERS)].tid;
+    return tid != 0 ? (pid_t)tid : getppid();
+}
+
+static void sample(struct draw *d)
+{
+    struct profile_session s = { 0 };
+    struct sprofile_options o = {
+        .flags = draw_below(d, 16) << 1, // but FROM_EXEC
+        .rate_hz = 1 + draw_below(d, RATE_MAX),
+        .ring_bytes = PAGE << draw_below(d, 6),
+    };
+    size_t sum = 0;
+
+    if ((draw_below(d, 2) ? profile_begin_system(&s, &o)
+                          : profile_begin(&s, some_target(d), &o)) < 0)
+        return; // the task is gone
+    some_time(d);
+    if (draw_below(d, 2) && profile_request(&s) == 0)
+        profile_answer(&s, 10, take, &sum);
+    if (draw_below(d, 4))
+        profile_end(&s);
+    else
+        close(s.phone);
+}
+
+static void count(struct draw *d)
+{
+    struct profile_session s = { 0 };
+    struct sprofile_counts c;
+    struct sprofile_count_options o = {
+        .events = 3, .event = { "task-clock", "page-faults", "system-calls" }
+    };
+    if (profile_count_begin(&s, some_target(d), &o) < 0)
+        return;
+    some_time(d);
+    profile_count_read(&s, &c);
+    profile_end(&s);
+}
+
+void storm_begin(uint32_t seed)
+{
+    for (uint32_t i = 0; i < TOOLS; i++) {
+        struct draw d = draw_of(seed, ~(uint64_t)i);
+        pid_t tool = fork();
+        setpgid(tool, group);
+        if (i == 0 && tool > 0)
+            group = tool;
+        // Mapped rings stay until they are unmapped: each session has a task.
+        while (tool == 0) {
+            pid_t pid = fork();
+            if (pid == 0) {
+                draw_below(&d, 4) ? sample(&d) : count(&d);
+                _exit(0);
+            }
+            waitpid(pid, NULL, 0);
+            some_time(&d);
+        }
+    }
+}
+
+bool storm_is(pid_t process_group)
+{
+    return group != 0 && process_group == group;
+}
+
+void storm_end(void)
+{
+    if (group == 0)
+        return;
+    kill(-group, SIGKILL);
+    group = 0;
+}
