@@ -25,10 +25,13 @@ static const struct file_system {
     bool (*busy)(const struct mount *m, u32 ours);
     // Gives up the contents; the mount ends with its last vnode. NULL: parked.
     void (*clear)(struct vnode *root);
+    // Its directories end by themselves, as those of tasks do. What is mounted
+    // over one could not be named any more.
+    bool fleeting;
 } file_systems[] = {
-    { "tmpfs", tmpfs_mount, tmpfs_busy, tmpfs_clear },
-    { "proc", procfs_mount, procfs_busy, NULL },
-    { "devtmpfs", devfs_mount, tmpfs_busy, NULL },
+    { "tmpfs", tmpfs_mount, tmpfs_busy, tmpfs_clear, false },
+    { "proc", procfs_mount, procfs_busy, NULL, true },
+    { "devtmpfs", devfs_mount, tmpfs_busy, NULL, false },
 };
 
 static const struct file_system *find_type(const char *type)
@@ -137,6 +140,8 @@ static int mount_over(struct vnode *dir, struct mount *m)
         return -ENOENT; // removed since it was looked up
     if (dir->mount->detached)
         return -EINVAL; // nothing could ever unmount it
+    if (!vnode_is_mount_root(dir) && find_type(dir->mount->type)->fleeting)
+        return -EPERM;
     if (dir->mounted_here)
         return -EBUSY; // somebody else was faster
     vnode_ref(dir);

@@ -28,6 +28,7 @@ static void mounts(void)
     int fd = make("file");
     close(fd);
     check_error(mount("x", "file", "tmpfs", 0, NULL), ENOTDIR);
+    check_error(mount("x", "/proc/self/fd", "tmpfs", 0, NULL), EPERM);
     check_error(umount("m"), EINVAL);
     check_error(umount("/"), EBUSY);
 
@@ -214,7 +215,7 @@ static void mounts_of_another_root(void)
     check(read(fd, buf, sizeof(buf) - 1) > 0);
     close(fd);
     check(strstr(buf, "tmpfs /tmp/fs_mount/jail/dev tmpfs") != NULL);
-    check(strstr(buf, "tmpfs /dev tmpfs") == strstr(buf, "devtmpfs /dev") + 3);
+    check(strstr(buf, "\ntmpfs /dev tmpfs") == NULL);
     check(umount("jail/dev") == 0 && rmdir("jail/dev") == 0);
     check(rmdir("jail") == 0);
     ok("mounts of another root");
