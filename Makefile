@@ -150,7 +150,7 @@ export WERROR
 COMPILE = $Qtools/build/compile $@
 
 .PHONY: all machine kernel run flame bench test test-quick test-draws test-realtime \
-	test-checked checked checked-addresses checked-races checked-clang host-tests \
+	test-checked fuzz checked checked-addresses checked-races checked-clang host-tests \
 	check release format docs clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -479,6 +479,22 @@ test-checked: all checked | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test checked
 
+# Millions of random system calls: docs/reliability.md. SEED=N begins with
+# another, CALLS=N makes so many on the plain kernel, a tenth on each checked one.
+SEED := 1
+CALLS := 10000000
+FUZZ_RUNS := 10
+fuzz: all checked-addresses checked-races | $(DEPS)/test
+	$(clear_line)
+	tools/fuzz --seed $(SEED) --runs $(FUZZ_RUNS) \
+		--calls $$(($(CALLS) / $(FUZZ_RUNS)))
+	tools/fuzz --seed $(SEED) --runs $(FUZZ_RUNS) \
+		--calls $$(($(CALLS) / $(FUZZ_RUNS) / 10)) \
+		--kernel build/checked/KASAN-UBSAN-LOCKDEP/kernel.elf
+	tools/fuzz --seed $(SEED) --runs $(FUZZ_RUNS) \
+		--calls $$(($(CALLS) / $(FUZZ_RUNS) / 10)) \
+		--kernel build/checked/KCSAN/kernel.elf
+
 OUR_C = $(shell find arch kernel lib include user host tests -name '*.[ch]')
 
 # The first cannot know what the linker makes of our sets, the second takes a
@@ -549,6 +565,7 @@ help:
 	@echo '  make test-draws       statistical tests, DRAWS=100 draws of each'
 	@echo '  make test-realtime    what needs real time: checkers, terminals, races'
 	@echo '  make test-checked     those of the kernels that check themselves'
+	@echo '  make fuzz             12 million random system calls, for hours'
 	@echo '  make check            warnings, clang build, format, cppcheck, docs'
 	@echo '  make bench            the table of costs'
 	@echo 'Keep in order'

@@ -66,12 +66,12 @@ static void put_devices(void)
 }
 
 static uint32_t mounts_before;
-static uint32_t last_mount(char *path, size_t size);
+static uint32_t find_mount(uint32_t n, char *path, size_t size);
 
 bool jail_make(void)
 {
     if (mounts_before == 0)
-        mounts_before = last_mount(NULL, 0);
+        mounts_before = find_mount(0, NULL, 0);
     mkdir(JAIL, 0755);
     if (mount("none", JAIL, "tmpfs", 0, NULL) < 0 || chdir(JAIL) < 0)
         return complain("mount " JAIL);
@@ -146,18 +146,15 @@ bool end_all_tasks(void)
 
 // --- mounts
 
-// Where the last one was made; how many there are.
-static uint32_t last_mount(char *path, size_t size)
+// Where mount number `n` was made (1 is the first); how many there are.
+static uint32_t find_mount(uint32_t n, char *path, size_t size)
 {
     char line[1024], at[512];
     uint32_t count = 0;
     FILE *f = fopen("/proc/mounts", "r");
 
     while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-        if (sscanf(line, "%*s %511s", at) != 1)
-            continue;
-        count++;
-        if (path != NULL)
+        if (sscanf(line, "%*s %511s", at) == 1 && ++count == n)
             snprintf(path, size, "%s", at);
     }
     if (f != NULL)
@@ -165,20 +162,30 @@ static uint32_t last_mount(char *path, size_t size)
     return count;
 }
 
-bool jail_remove(void)
+// One of those made since, the last first: one may hide another's path.
+static bool unmount_one(void)
 {
     char path[512];
-    uint32_t tries = 0;
-    while (last_mount(path, sizeof(path)) > mounts_before) {
+    for (uint32_t n = find_mount(0, NULL, 0); n > mounts_before; n--) {
+        find_mount(n, path, sizeof(path));
         if (umount2(path, 0) == 0)
-            continue;
+            return true;
+    }
+    return false;
+}
+
+bool jail_remove(void)
+{
+    uint32_t tries = 0;
+    while (find_mount(0, NULL, 0) > mounts_before) {
         // A task that is being taken down still has its files.
-        if (errno != EBUSY || ++tries == MOUNT_TRIES) {
-            complain(path);
-            (void)!system("cat /proc/mounts; tasks -a");
-            return false;
+        if (unmount_one() || ++tries < MOUNT_TRIES) {
+            nanosleep(&(struct timespec){ 0, tries ? 1000000 : 0 }, NULL);
+            continue;
         }
-        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+        complain("umount");
+        (void)!system("cat /proc/mounts; tasks -a");
+        return false;
     }
     return true;
 }
