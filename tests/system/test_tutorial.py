@@ -16,10 +16,10 @@ profile diff /tmp/slow /tmp/fast
     "sql": """db=$PWD/shop.db out=$PWD
 cd /share/tutorial
 sqlite3 $db <orders.sql
-profile --rows 0 -o $out/before sqlite3 $db '.eqp on' '.read slow.sql'
+profile --rows 0 -o $out/before sqlite3 -cmd '.eqp on' $db <slow.sql
 echo ---
 sqlite3 $db <index.sql
-profile --rows 0 -o $out/after sqlite3 $db '.eqp on' '.read slow.sql'
+profile --rows 0 -o $out/after sqlite3 -cmd '.eqp on' $db <slow.sql
 echo ---
 profile diff $out/before $out/after
 """,
