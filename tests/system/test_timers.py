@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bochs import bochs
+from bochs import bochs, folds_hpet_lines
 from machine import ROOT, vm
 from tiers import realtime
 
@@ -42,14 +42,13 @@ SHARED = ("pc", "events by the HPET", "events by messages", "all by the PIT")
 STRAYS = "timer_starts_among_stray_nmis"
 
 
-def kernel_tests():
+def kernel_tests(*files):
     names = ["devices_one_shot_fires_when_due", "devices_long_one_shot_is_split",
              "devices_early_interrupt_changes_nothing"]
-    for file in ("test_timer.c", "test_pit_clock.c"):
+    for file in files or ("test_timer.c", "test_pit_clock.c"):
         with open(f"{ROOT}/tests/kernel/{file}") as source:
             names += re.findall(r"KERNEL_TEST\((\w+)\)", source.read())
-    names.remove(STRAYS)
-    return ",".join(names)
+    return ",".join(name for name in names if name != STRAYS)
 
 
 @pytest.mark.parametrize("options, kargs, events, smp", [
@@ -76,10 +75,16 @@ def test_start_among_strays(options):
 
 
 # A second opinion: Bochs's chips, and a LAPIC that has the TSC-deadline mode,
-# for the clock's events, and as one of the registry's timers.
+# for the clock's events, and as one of the registry's timers. A Bochs whose RTC
+# disturbs the HPET's third comparator does without the HPET, or without the tests
+# that try the two one after the other.
 @pytest.mark.parametrize("kargs", ("", "timer=hpet clocksource=pit"))
 def test_timers_in_bochs(kargs):
-    run = bochs(None, kargs=f"{kargs} test={kernel_tests()}", ips=20000000)
+    broken = folds_hpet_lines()
+    names = kernel_tests("test_pit_clock.c") if broken and kargs else \
+        kernel_tests()
+    run = bochs(None, kargs=f"{kargs} test={names}", ips=20000000,
+                hpet=not broken or "hpet" in kargs)
     assert re.search(r"^# \d+ passed, 0 failed", run.output, re.MULTILINE), run
 
 
