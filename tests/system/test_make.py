@@ -392,6 +392,25 @@ def test_read_only(tree):
     assert done.returncode == 2 and "make O=DIR" in done.stderr, done
 
 
+def test_a_moved_clone_has_its_own_library(tmp_path):
+    """Its programs are compiled and linked with nothing of where it was built."""
+    for name in "tools", "build/musl/include", "build/musl/lib", "include":
+        shutil.copytree(f"{ROOT}/{name}", tmp_path / name, symlinks=True)
+    program = tmp_path / "hello"
+    (tmp_path / "hello.c").write_text(
+        '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n')
+    done = subprocess.run(
+        [f"{tmp_path}/tools/cc", "-H", "-Wl,--trace", f"{program}.c", "-o",
+         program], env=environment(), capture_output=True, text=True,
+        timeout=PATIENCE)
+    read = done.stdout + done.stderr
+    assert done.returncode == 0, done
+    for file in "include/stdio.h", "lib/Scrt1.o", "lib/libc.a":
+        assert f"{tmp_path}/build/musl/{file}" in read, done
+    assert f"{ROOT}/" not in read, done
+    assert subprocess.check_output([program], text=True) == "hello\n"
+
+
 # --- what tools read ----------------------------------------------------------
 
 
