@@ -127,6 +127,8 @@ def test_a_full_disk_is_said(machine):
     assert done.returncode == 1, done
     last = done.stderr.splitlines()[-1]
     assert "is full (2 MB free)" in last and "goes on from here" in last
+    # apt-get would fill what is left, and wait.
+    assert not any("update" in call for call in machine.calls("apt-get"))
 
 
 def test_half_a_file_is_not_built(machine):
