@@ -38,9 +38,14 @@ class Counted:
 
     def chain(self, node):
         """Its symbols, the innermost first."""
-        nodes, names = self.data["nodes"], self.data["symbols"]["name"]
+        names = self.data["symbols"]["name"]
+        return (names[symbol] for symbol in self.symbols(node))
+
+    def symbols(self, node):
+        """The numbers of the symbols of its chain, the innermost first."""
+        nodes = self.data["nodes"]
         while node:
-            yield names[nodes["symbol"][node]]
+            yield nodes["symbol"][node]
             node = nodes["parent"][node]
 
     def samples(self, task=None, cpu=None, idle=False, bins=None, name=None,
@@ -100,14 +105,22 @@ def page(browser, flame):
         {f"file://{ROOT}/build/flame.html"}
 
 
+def settled(browser):
+    """Until the page has counted and drawn all that it was asked for."""
+    browser.wait(lambda: browser.run(
+        "return document.querySelector('[aria-busy=true]') === null"))
+
+
 def shown(browser):
     """How many samples the page says it shows."""
+    settled(browser)
     text = browser.find("shown").text
     return int(re.search(r"[\d,]+", text).group().replace(",", ""))
 
 
 def frames(browser):
     """Name, depth, samples and width in pixels of all frames."""
+    settled(browser)
     return browser.run("""
         return [...document.querySelectorAll("g.frame")].map((g) => [
             g.getAttribute("name"), g.__data__.depth, g.__data__.data.value,
@@ -120,6 +133,7 @@ def click_frame(browser, name):
             .find((g) => g.getAttribute("name") === arguments[0])
             .dispatchEvent(new MouseEvent("click", { bubbles: true }));""",
                 name)
+    settled(browser)
 
 
 def choose(browser, id_, text):
@@ -129,6 +143,13 @@ def choose(browser, id_, text):
             option.click()
             return
     assert False, f"there is no {text} in {id_}"
+
+
+def page_with(path, data):
+    """The page of data made by hand."""
+    with open(f"{ROOT}/build/page.html", encoding="utf-8") as file:
+        path.write_text(file.read().replace("{{data}}", json.dumps(data)))
+    return path
 
 
 def page_of(tmp_path, made):
@@ -215,7 +236,8 @@ def test_the_address_has_what_is_chosen(flame, page):
     page.press("i")
     click_frame(page, "luaV_execute")
     page.press("/", "mem.y")
-    page.wait(lambda: page.find("found").text)
+    page.wait(lambda: "search=mem.y" in page.run("return location.href"))
+    settled(page)
     page.run("document.activeElement.blur()")
     said = [page.find(part).text for part in ("shown", "found")]
     before, address = frames(page), page.run("return location.href")
@@ -365,6 +387,105 @@ def test_narrow_screens(flame, page, width):
     assert wide == []
 
 
+# --- callers and callees ------------------------------------------------------
+
+def calls(counted, chosen):
+    """Who calls function `chosen` (a number of symbols), and whom it calls:
+    samples, name and image of each, as the page's tables have them; a sample
+    counts once in each."""
+    nodes, symbols = counted.data["nodes"], counted.data["symbols"]
+    callers, callees = collections.Counter(), collections.Counter()
+    total = 0
+
+    def named(symbol):
+        return ["", ""] if symbol is None else [
+            symbols["name"][symbol],
+            counted.data["images"][symbols["image"][symbol]]]
+
+    for _, node, _, _, mode, _, n in counted.counts:
+        if mode == IDLE_MODE or not node:
+            continue
+        path = list(counted.symbols(node))
+        total += n * (chosen in path)
+        callers.update({caller: n for callee, caller in
+                        zip(path, path[1:] + [None]) if callee == chosen})
+        callees.update({callee: n for callee, caller in zip(path, path[1:])
+                        if caller == chosen})
+        if nodes["symbol"][node] == chosen:
+            callees[None] += n
+    return total, *(sorted([n, *named(symbol)] for symbol, n in side.items())
+                    for side in (callers, callees))
+
+
+def table(browser, id_):
+    """Samples, name and image of its rows; no name: none."""
+    settled(browser)
+    return sorted(browser.run("""
+        const text = (row, what) => row.querySelector(what)?.textContent ?? "";
+        return [...document.getElementById(arguments[0]).tBodies[0].rows]
+            .map((row) => [Number(row.cells[0].textContent.replace(/,/g, "")),
+                text(row, "button"), text(row, "span.image")]);""", id_))
+
+
+def assert_calls(browser, counted, symbol):
+    total, callers, callees = calls(counted, symbol)
+    settled(browser)
+    assert browser.find("chosen-samples").text.startswith(
+        f"{total:,} sample{'s' * (total != 1)} have it")
+    assert table(browser, "callers") == callers
+    assert table(browser, "callees") == callees
+
+
+def test_callers_and_callees(flame, page):
+    """By a click on a frame, on a hot function, on a row; the address keeps the
+    function."""
+    names = flame[1].data["symbols"]["name"]
+    assert not page.find("calls").is_displayed()
+    click_frame(page, "luaV_execute")
+    assert_calls(page, flame[1], names.index("luaV_execute"))
+    page.find("reset").click()
+    assert_calls(page, flame[1], names.index("luaV_execute"))
+    row = page.driver.find_element("css selector", "#callers button")
+    name = row.text
+    row.click()
+    assert page.find("chosen").text.startswith(name)
+    hot = page.driver.find_element("css selector", "#top button")
+    name = hot.text
+    hot.click()
+    assert page.find("chosen").text.startswith(name)
+    said = [table(page, id_) for id_ in ("callers", "callees")]
+    address = page.run("return location.href")
+    page.open(f"{ROOT}/build/flame.html")
+    page.run("location.hash = arguments[0]", address.split("#")[1])
+    page.wait(lambda: page.find("calls").is_displayed())
+    assert [table(page, id_) for id_ in ("callers", "callees")] == said
+
+
+def test_callers_and_callees_of_the_recursive(browser, tmp_path):
+    """A calls B calls A ...: each sample counts once a row, however deep."""
+    a, b, c = 0x8049000, 0x804a000, 0x804b000
+    made = PerfFile()
+    made.comm(7, b"lua")
+    made.mapping(7, b"/bin/unheard-of")
+
+    for i, path in enumerate(((a, b, a, b, a, c), (a, a, a), (b, a, b, a),
+                              (c,))):
+        made.sample(7, 1000 * i, user=path)
+    page = page_of(tmp_path, made)
+    browser.open(page)
+    click_frame(browser, hex(a))
+    counted = Counted(page)
+    assert_calls(browser, counted,
+                 counted.data["symbols"]["name"].index(hex(a)))
+    assert table(browser, "callers") == [
+        [1, hex(a), "/bin/unheard-of"], [1, hex(c), "/bin/unheard-of"],
+        [2, "", ""], [2, hex(b), "/bin/unheard-of"]]
+    assert table(browser, "callees") == [
+        [1, hex(a), "/bin/unheard-of"], [2, "", ""],
+        [2, hex(b), "/bin/unheard-of"]]
+    assert browser.find("chosen-samples").text == "3 samples have it, 75.0 %"
+
+
 # --- files made by hand -------------------------------------------------------
 
 def test_names_are_only_names(browser, tmp_path):
@@ -446,6 +567,180 @@ def test_large_profile(browser, tmp_path):
     deepest = max(depth for _, depth, *_ in frames(browser))
     assert deepest == 1 + max(depths)
     assert browser.complaints() == []
+
+
+# --- more than a browser draws ------------------------------------------------
+
+def data_of_calls(parent, symbol, samples, bins=1):
+    """Of a page: one program; node, samples, node, samples ..."""
+    names = max(symbol) + 1
+    lists = [[] for _ in range(bins)]
+    for i in range(0, len(samples), 2):
+        lists[i // 2 % bins] += [samples[i], 0, samples[i + 1]]
+    return {
+        "title": "calls", "seconds": 1, "cpus": 1,
+        "events": [{"name": "clock", "total": sum(samples[1::2]), "facts": []}],
+        "images": ["/bin/calls"],
+        "symbols": {"name": [f"f{i}" for i in range(names)],
+                    "image": [0] * names},
+        "nodes": {"parent": parent, "symbol": symbol}, "tasks": [[7, "calls"]],
+        "who": {"task": [0], "cpu": [0], "mode": [0], "event": [0]},
+        "bins": lists}
+
+
+def test_zooming_shows_what_was_left_out(browser, tmp_path):
+    """A hundred functions call a hundred each: more than is drawn at once."""
+    parent, symbol, samples = [0], [0], []
+    for branch in range(100):
+        at = len(parent)
+        parent.append(0)
+        symbol.append(branch)
+        for leaf in range(100):
+            samples += [len(parent), 1000 + 10 * (100 - branch) + leaf]
+            parent.append(at)
+            symbol.append(100 + 100 * branch + leaf)
+    page = page_with(tmp_path / "page.html",
+                     data_of_calls(parent, symbol, samples))
+    browser.open(page)
+    settled(browser)
+
+    def made():
+        return browser.run(
+            "return d3.select('#graph').datum().descendants().length")
+    assert browser.find("cut").is_displayed()
+    assert made() == 6001
+    narrow = [["f99", 2, 100 * 1010 + sum(range(100))]] + [
+        [f"f{10000 + leaf}", 3, 1010 + leaf] for leaf in range(100)]
+    assert "f10000" not in [name for name, *_ in frames(browser)]
+    click_frame(browser, "f99")
+    assert sorted(row[:3] for row in frames(browser) if row[1] >= 2) == \
+        sorted(narrow)
+    click_frame(browser, "f10000")
+    address = browser.run("return location.hash")
+    assert browser.find("reset").is_enabled() and "f10000" in address
+    before = frames(browser)
+    browser.open(page)
+    browser.run("location.hash = arguments[0]", address)
+    browser.wait(lambda: browser.find("reset").is_enabled())
+    assert sorted(frames(browser)) == sorted(before)
+    assert browser.run("return location.hash") == address
+    browser.press("/", "^f10000$")
+    browser.press(Keys.ESCAPE)
+
+
+MILLION = 10**6
+SAMPLED_NODES = 200000
+
+
+def million():
+    """A million samples of 200,000 paths of calls up to 60 deep."""
+    parent, symbol, level = [0], [0], [0]
+    draw = 1
+    while len(parent) <= SAMPLED_NODES:
+        draw = draw * 1103515245 + 12345 & 0x7fffffff
+        at = draw >> 8
+        at = at % len(parent) if at % 10 < 3 else len(parent) - 1
+        at = at if level[at] < 60 else 0
+        parent.append(at)
+        symbol.append((draw >> 11) % 2000)
+        level.append(level[at] + 1)
+    samples = []
+    for i in range(MILLION):
+        samples += [1 + i * 7919 % SAMPLED_NODES, 1]
+    return data_of_calls(parent, symbol, samples, bins=1000)
+
+
+@pytest.fixture(scope="module")
+def million_page(tmp_path_factory):
+    return page_with(tmp_path_factory.mktemp("million") / "page.html",
+                     million())
+
+
+def test_a_million_samples_inverted(browser, million_page):
+    """The page answers while it counts, draws what it can show, and what it
+    shows is right."""
+    browser.complaints()
+    browser.open(million_page)
+    settled(browser)
+    assert browser.find("shown").text == "all 1,000,000 samples"
+    answered = browser.driver.execute_async_script("""
+        const done = arguments[0], channel = new MessageChannel();
+        const graph = document.getElementById("graph");
+        let answers = 0;
+        channel.port1.onmessage = () => {
+            if (graph.getAttribute("aria-busy") !== "true") {
+                done(answers);
+                return;
+            }
+            answers++;
+            channel.port2.postMessage(null);
+        };
+        document.getElementById("invert").click();
+        channel.port2.postMessage(null);""")
+    assert answered > 50
+    leaves = {name: n for (name, _), n in
+              Counted(million_page).leaves().items()}
+    made = browser.run("""
+        const root = d3.select("#graph").datum();
+        return [root.descendants().length, root.children.map((node) =>
+            [node.data.value, node.data.name])];""")
+    assert made[0] <= 6001
+    assert len(made[1]) > 100
+    assert [n for n, _ in made[1]] == \
+        sorted(leaves.values(), reverse=True)[:len(made[1])]
+    assert all(leaves[name] == n for n, name in made[1])
+    assert browser.complaints() == []
+
+
+def test_pieces(browser, million_page):
+    """Between two turns of the page no work goes over more than a piece of the
+    samples; counted by reads of the lists that it goes over."""
+    parts = []
+    for name in ("common", "pieces", "tree", "profile", "calls"):
+        with open(f"{ROOT}/host/strobe/page/{name}.js", encoding="utf-8") as file:
+            parts.append(file.read())
+    browser.open(million_page)
+    settled(browser)
+    piece, whole, longest = browser.run("\n".join(parts) + """
+        const profile = loadProfile(byId("data").textContent);
+        let reads = 0;
+        const watched = (list) => new Proxy(list, { get(list, key) {
+            reads++;
+            return list[key];
+        } });
+        profile.nodes.parent = watched(profile.nodes.parent);
+        profile.nodes.symbol = watched(profile.nodes.symbol);
+        profile.bins = profile.bins.map(watched);
+        const filter = { event: 0, task: null, program: null, cpu: null,
+            modes: [true, true, true, true], bins: [0, profile.bins.length] };
+        const found = {};
+        function run(name, work) {
+            const begin = reads;
+            found[name] = [0, 0];
+            for (;;) {
+                const before = reads;
+                const { done, value } = work.next();
+                found[name][0] = Math.max(found[name][0], reads - before);
+                if (done) {
+                    found[name][1] = reads - begin;
+                    return value;
+                }
+            }
+        }
+        const pairs = run("pairs", countPairs(profile, filter));
+        const inverted = makeInverted(profile, pairs);
+        run("inverted", grow(inverted, inverted.root, FRAMES_AT_ONCE));
+        const calls = run("calls", makeCalls(profile, pairs));
+        run("frames", grow(calls, calls.root, FRAMES_AT_ONCE));
+        const sums = run("sums", sumNodes(profile, pairs));
+        run("functions", sumFunctions(profile, sums));
+        run("callers", countCalls(profile, sums, 1));
+        run("search", countFound(profile, pairs, /7/));
+        return [PIECE, Object.values(found).reduce((n, f) => n + f[1], 0),
+            found];""")
+    assert whole > 5 * MILLION
+    for name, (reads, _) in longest.items():
+        assert reads <= 8 * piece, name
 
 
 # --- what is wrong is said ----------------------------------------------------

@@ -40,59 +40,39 @@ function frameColor(node) {
     `${LIGHTNESS[scheme] + LIGHTNESS_VARIES * x}%)`;
 }
 
-function count(n) {
-  return n.toLocaleString("en");
-}
-
-function percent(part, whole) {
-  return `${(whole > 0 ? 100 * part / whole : 0).toFixed(1)} %`;
-}
-
-function samples(n) {
-  return `${count(n)} sample${n === 1 ? "" : "s"}`;
-}
-
 // `self`: whether a frame's own samples are known (not in an inverted tree).
-function describe(node, total, self) {
-  const { name, image, value, kind } = node.data;
+function describeSamples(frame, root, self) {
+  const { name, image, value, kind } = frame;
   const own = self && (kind === "user" || kind === "kernel") ?
-    `, ${count(node.data.self)} of its own` : "";
+    `, ${count(frame.self)} of its own` : "";
   return `${name}${image ? ` (${image})` : ""}: ` +
-    `${samples(value)}, ${percent(value, total)}${own}`;
-}
-
-function nestedMatch(node) {
-  for (let p = node.parent; p !== null; p = p.parent) {
-    if (p.highlight) {
-      return true;
-    }
-  }
-  return false;
+    `${samples(value)}, ${percent(value, root.value)}${own}`;
 }
 
 // Makes the graph in `element`. `tell(text)` shows what is said of a frame;
-// `zoomed(path)` is called after zooming, with the names on the way to the frame,
-// null when nothing is; `found(n)` after a search, null: there was none;
-// `wrong(why)` when the text is no regular expression.
-function makeGraph(element, { tell, zoomed, found, wrong }) {
+// `zoomed(path, frame)` is called after zooming, with the names on the way to the
+// frame, null when nothing is; `searched(term)` after a search, with the regular
+// expression, null: there is none; `wrong(why)` when the text is none;
+// `chosen(frame)` after a click. `color(node)` and `describe(node, root, self)`
+// are what the frames look like, and what is said of them.
+function makeGraph(element, { tell, zoomed, searched, wrong, chosen, color,
+  describe }) {
   const chart = flamegraph.default()
     .cellHeight(ROW_HEIGHT).minFrameSize(NARROWEST_FRAME)
     .resetHeightOnZoom(true)
-    .setColorMapper(frameColor)
+    .setColorMapper(color)
     .setLabelHandler((node) => label(node))
     .setDetailsHandler((text) => tell(text ?? said()))
     .setSearchMatch((node) => node.data.kind !== "root" &&
       term.test(node.data.name))
-    .setSearchHandler((results) => found(results
-      .filter((node) => !nestedMatch(node))
-      .reduce((sum, node) => sum + node.data.value, 0)))
+    .setSearchHandler(() => searched(term))
     .onClick((node) => moveTo(node, true));
   const selection = d3.select(element);
-  let term = null, current = null, isZoomed = false, drawn = false;
+  let term = null, current = null, zoomedInto = null, drawn = false;
+  let clicking = true;
 
   const root = () => selection.datum();
-  const total = () => root()?.data?.value ?? 0;
-  const label = (node) => describe(node, total(), !chart.inverted());
+  const label = (node) => describe(node.data, root().data, !chart.inverted());
   const said = () => current !== null ? label(current) : "";
 
   function mark() {
@@ -107,8 +87,11 @@ function makeGraph(element, { tell, zoomed, found, wrong }) {
   function moveTo(node, zooming = false) {
     current = node;
     if (zooming) {
-      isZoomed = node.parent !== null;
-      zoomed(isZoomed ? pathTo(node) : null);
+      zoomedInto = node.parent !== null ? node.data : null;
+      zoomed(zoomedInto !== null ? pathTo(node) : null, node.data);
+      if (clicking) {
+        chosen(node.data);
+      }
     }
     mark();
     tell(said());
@@ -119,6 +102,13 @@ function makeGraph(element, { tell, zoomed, found, wrong }) {
       [...pathTo(node.parent), node.data.name];
   }
 
+  // As a click does, but that nothing is chosen.
+  function zoomInto(node) {
+    clicking = false;
+    chart.zoomTo(node);
+    clicking = true;
+  }
+
   // As far as there are such frames.
   function zoomTo(path) {
     let node = root();
@@ -126,15 +116,17 @@ function makeGraph(element, { tell, zoomed, found, wrong }) {
       node = node.children?.find((child) => child.data.name === name) ?? node;
     }
     if (node.parent !== null) {
-      chart.zoomTo(node);
+      zoomInto(node);
     }
   }
 
   // A regular expression, whatever the case of letters.
   function search(text) {
     term = null;
-    chart.clear();
-    found(null);
+    if (drawn) {
+      chart.clear();
+    }
+    searched(null);
     if (text.trim() === "") {
       return;
     }
@@ -144,7 +136,13 @@ function makeGraph(element, { tell, zoomed, found, wrong }) {
       wrong(error.message);
       return;
     }
-    chart.search(text);
+    showSearch();
+  }
+
+  function showSearch() {
+    if (term !== null && drawn) {
+      chart.search(term.source);
+    }
   }
 
   function fit() {
@@ -163,13 +161,26 @@ function makeGraph(element, { tell, zoomed, found, wrong }) {
       drawn = true;
     }
     current = null;
-    isZoomed = false;
-    zoomed(null);
+    zoomedInto = null;
+    zoomed(null, tree);
     tell("");
-    if (term !== null) {
-      chart.search(term.source);
-    }
+    showSearch();
     mark();
+  }
+
+  // After more of the tree was made: what is zoomed into stays.
+  function redrawTree() {
+    const nodeOf = (frame) =>
+      frame && root().find((node) => node.data === frame);
+    const at = current?.data;
+    chart.update(root().data);
+    showSearch();
+    if (zoomedInto !== null) {
+      zoomInto(nodeOf(zoomedInto));
+    }
+    current = nodeOf(at) ?? null;
+    mark();
+    tell(said());
   }
 
   function redraw() {
@@ -179,8 +190,8 @@ function makeGraph(element, { tell, zoomed, found, wrong }) {
   }
 
   function zoomOut() {
-    if (isZoomed) {
-      chart.zoomTo(root());
+    if (zoomedInto !== null) {
+      zoomInto(root());
     }
   }
 
@@ -222,5 +233,5 @@ function makeGraph(element, { tell, zoomed, found, wrong }) {
       redraw();
     }
   }).observe(element);
-  return { draw, search, zoomOut, zoomTo };
+  return { draw, redrawTree, search, zoomOut, zoomTo };
 }

@@ -1,24 +1,15 @@
 // The page: its controls, and what they change.
 
-const TYPING_MS = 120;
 const TOP_ROWS = 15;
 
-const byId = (id) => document.getElementById(id);
 const profile = loadProfile(byId("data").textContent);
 const filter = {
   event: 0, task: null, program: null, cpu: null,
   modes: MODES.map((_, mode) => mode !== IDLE),
   bins: [0, profile.bins.length],
 };
-let inverted = false, zoom = null;
+let inverted = false, zoom = null, term = null, symbol = null;
 const chosenEvent = () => profile.events[filter.event];
-
-function make(tag, parts, ...classes) {
-  const element = document.createElement(tag);
-  element.append(...parts);
-  element.classList.add(...classes);
-  return element;
-}
 
 function samplesOf(mode) {
   return chosenEvent().times.flat().reduce((sum, modes) => sum + modes[mode], 0);
@@ -27,43 +18,157 @@ function samplesOf(mode) {
 // --- what is shown ----------------------------------------------------------
 
 const graph = makeGraph(byId("graph"), {
+  color: frameColor,
+  describe: describeSamples,
   tell: (text) => (byId("details").textContent =
     text || "Point at a frame to see what it is."),
-  zoomed: (path) => {
+  zoomed: (path, frame) => {
     zoom = path;
     byId("reset").disabled = path === null;
+    growing = showMore(frame);
     remember();
   },
-  found: (n) => (byId("found").textContent = n === null ? "" :
-    `found in ${samples(n)}, ${percent(n, shown)}`),
+  searched: (next) => {
+    term = next;
+    byId("found").textContent = "";
+    showFigures();
+  },
   wrong: (why) => (byId("found").textContent = why),
+  chosen: (frame) => {
+    if (frame.symbol >= 0) {
+      chooseFunction(frame.symbol);
+    }
+  },
 });
-let shown = 0;
 
-function showTop() {
-  const rows = hottest(profile, filter, TOP_ROWS).map((f) => {
-    const name = make("button", [f.name], "link");
-    name.type = "button";
-    name.title = f.image;
-    name.addEventListener("click", () => searchFor(literally(f.name)));
-    return make("tr", [make("td", [percent(f.self, shown)]),
-      make("td", [percent(f.total, shown)]),
-      make("td", [name, make("span", [f.image], "image")])]);
-  });
-  byId("top").tBodies[0].replaceChildren(...rows);
+// What the graph draws: the samples that pass the filter, and the frames that
+// were made of them; null until there is a first picture.
+let picture = null;
+let goal = null, growing = false; // what is to be zoomed into; showMore works
+const drawing = makeDesk((is) => byId("graph").setAttribute("aria-busy", is));
+const counting = makeDesk((is) => byId("figures").setAttribute("aria-busy", is));
+
+function* makePicture() {
+  const pairs = yield* countPairs(profile, filter);
+  const source = inverted ? makeInverted(profile, pairs) :
+    yield* makeCalls(profile, pairs);
+  const cut = yield* grow(source, source.root, FRAMES_AT_ONCE);
+  return { pairs, source, cut, samples: source.root.value, sums: null };
 }
 
 function show() {
-  const tree = makeTree(profile, filter, inverted);
-  const { total } = chosenEvent();
-  shown = tree.value;
-  byId("shown").textContent = shown === total ? `all ${samples(shown)}` :
-    `${count(shown)} of ${samples(total)}`;
-  byId("range").textContent = timeline.label();
-  byId("all-time").hidden = timeline.isAll();
-  graph.draw(tree, inverted);
-  showTop();
+  drawing(makePicture(), (made) => {
+    const { total } = chosenEvent();
+    picture = made;
+    byId("shown").textContent = made.samples === total ?
+      `all ${samples(total)}` : `${count(made.samples)} of ${samples(total)}`;
+    byId("range").textContent = timeline.label();
+    byId("all-time").hidden = timeline.isAll();
+    byId("cut").hidden = !made.cut;
+    graph.draw(made.source.root, inverted);
+    resume();
+    showFigures();
+    remember();
+  });
+}
+
+// Makes what was left out below a frame that is zoomed into. Whether any was.
+function showMore(frame) {
+  if (!picture.cut || frame.more || frame.parent === null) {
+    return false;
+  }
+  queueMicrotask(() => drawing(
+    grow(picture.source, frame, FRAMES_AT_ONCE), () => {
+      frame.more = true;
+      graph.redrawTree();
+      resume();
+    }));
+  return true;
+}
+
+// Zooms into what the address names, as far as there are frames; again when
+// there are more.
+function resume() {
+  const path = goal, far = zoom?.length ?? 0;
+  if (path === null) {
+    return;
+  }
+  growing = false;
+  graph.zoomTo(path);
+  const now = zoom?.length ?? 0;
+  if (!growing || now <= far || now === path.length) {
+    goal = null;
+    remembering = true;
+  }
+}
+
+// --- figures of functions ---------------------------------------------------
+
+function* makeFigures({ pairs, samples: all }) {
+  picture.sums ??= yield* sumNodes(profile, pairs);
+  if (term !== null) {
+    const n = yield* countFound(profile, pairs, term);
+    byId("found").textContent = `found in ${samples(n)}, ${percent(n, all)}`;
+  }
+  picture.functions ??= yield* sumFunctions(profile, picture.sums);
+  showTop(hottest(profile, picture.functions, TOP_ROWS), all);
+  if (symbol !== null) {
+    showCalls(yield* countCalls(profile, picture.sums, symbol));
+  }
+}
+
+function showFigures() {
+  if (picture !== null) {
+    counting(makeFigures(picture), () => {});
+  }
+}
+
+function functionButton({ name, image }, press) {
+  const button = make("button", [name], "link");
+  button.type = "button";
+  button.title = image;
+  button.addEventListener("click", press);
+  return make("td", [button, make("span", [image], "image")]);
+}
+
+function showTop(functions, all) {
+  byId("top").tBodies[0].replaceChildren(...functions.map((f) =>
+    make("tr", [make("td", [percent(f.self, all)]),
+      make("td", [percent(f.total, all)]),
+      functionButton(f, () => {
+        chooseFunction(f.symbol);
+        searchFor(literally(f.name));
+      })])));
+}
+
+function chooseFunction(next) {
+  symbol = next;
+  showFigures();
   remember();
+}
+
+// A table of functions by samples; `first` are rows that come before them.
+function fillCalls(table, calls, total, first) {
+  const rows = [...calls].sort((a, b) => b[1] - a[1]).map(([s, n]) => [n,
+    s === OUTERMOST ? make("td", ["none: it is the outermost"], "image") :
+      functionButton(functionOf(profile, s), () => chooseFunction(s))]);
+  table.tBodies[0].replaceChildren(...[...first, ...rows].map(([n, cell]) =>
+    make("tr", [make("td", [count(n)]), make("td", [percent(n, total)]),
+      cell])));
+}
+
+function showCalls({ callers, callees }) {
+  const { name, image } = functionOf(profile, symbol);
+  const self = picture.functions.self[symbol];
+  const total = picture.functions.total[symbol];
+  byId("chosen").replaceChildren(`${name} `, make("span", [image], "image"));
+  byId("chosen-samples").textContent =
+    `${samples(total)} have it, ${percent(total, picture.samples)}`;
+  byId("calls").hidden = false;
+  byId("calls-hint").hidden = true;
+  fillCalls(byId("callers"), callers, total, []);
+  fillCalls(byId("callees"), callees, total,
+    self > 0 ? [[self, make("td", ["none: itself"], "image")]] : []);
 }
 
 const timeline = makeTimeline(byId("timeline"), profile, (bins) => {
@@ -77,11 +182,6 @@ function searchFor(text) {
   byId("search").value = text;
   graph.search(text);
   remember();
-}
-
-// The regular expression that is this text.
-function literally(text) {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }
 
 function toggleInverted() {
@@ -200,14 +300,6 @@ function fillEvents() {
   });
 }
 
-function watchSearch() {
-  let waiting = 0;
-  byId("search").addEventListener("input", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(() => searchFor(byId("search").value), TYPING_MS);
-  });
-}
-
 // --- what is chosen, in the page's address ----------------------------------
 
 const atFirst = () => MODES.filter((_, mode) => mode !== IDLE ||
@@ -235,6 +327,7 @@ function remember() {
   add("inverted", String(inverted), "false");
   add("time", filter.bins.join("-"), `0-${profile.bins.length}`);
   add("zoom", JSON.stringify(zoom), "null");
+  add("function", String(symbol), "null");
   const text = String(words);
   history.replaceState(null, "", text ? `#${text}` : location.pathname);
 }
@@ -243,15 +336,6 @@ function remember() {
 function choose(select, value) {
   if ([...select.options].some((option) => option.value === value)) {
     select.value = value;
-  }
-}
-
-function readPath(text) {
-  try {
-    const path = JSON.parse(text);
-    return Array.isArray(path) ? path : [];
-  } catch {
-    return [];
   }
 }
 
@@ -278,11 +362,13 @@ function restore() {
   const sound = Number.isInteger(from) && Number.isInteger(to) &&
     from >= 0 && from < to && to <= last;
   timeline.choose(...sound ? [from, to] : [0, last]);
-  showEvent();
+  symbol = profile.symbols.name[word("function", "")] === undefined ? null :
+    Number(word("function", ""));
+  byId("calls").hidden = symbol === null;
+  byId("calls-hint").hidden = symbol !== null;
   searchFor(word("search", ""));
-  graph.zoomTo(readPath(word("zoom", "null")));
-  remembering = true;
-  remember();
+  goal = readPath(word("zoom", "null"));
+  showEvent();
 }
 
 // Keys that work wherever nothing is typed.
@@ -306,7 +392,7 @@ fillEvents();
 watchTasks();
 fillCpus();
 makeModes();
-watchSearch();
+watchSearch(searchFor);
 byId("controls").addEventListener("submit", (event) => event.preventDefault());
 byId("invert").addEventListener("click", toggleInverted);
 byId("reset").addEventListener("click", () => graph.zoomOut());

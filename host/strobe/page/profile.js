@@ -59,144 +59,248 @@ function passes(profile, filter, who) {
     filter.modes[profile.who.mode[who]];
 }
 
-// The counts that pass, as a Map of groups (a program, or idle) to Maps of
-// nodes to samples.
-function countGroups(profile, filter) {
-  const groups = new Map();
-  const group = profile.who.task.map((task, who) => {
+// The groups that stand beside each other at the bottom: a program, or what
+// was idle in it. `of` has the group of each "who", -1 of those left out.
+function makeGroups(profile, filter) {
+  const groups = [], numbers = new Map();
+  const of = profile.who.task.map((task, who) => {
     if (!passes(profile, filter, who)) {
-      return null;
+      return -1;
     }
     const idle = profile.who.mode[who] === IDLE;
     const name = idle ? "idle" : profile.tasks[task][1];
     const key = `${idle ? "idle" : "program"}:${name}`;
-    if (!groups.has(key)) {
-      groups.set(key, { name, idle, nodes: new Map() });
+    if (!numbers.has(key)) {
+      numbers.set(key, groups.length);
+      groups.push({ name, idle });
     }
-    return groups.get(key).nodes;
+    return numbers.get(key);
   });
-  for (let b = filter.bins[0]; b < filter.bins[1]; b++) {
-    forEachCount(profile.bins[b], (node, who, n) => {
-      const nodes = group[who];
-      if (nodes !== null) {
-        nodes.set(node, (nodes.get(node) ?? 0) + n);
+  return { groups, of };
+}
+
+// A counting sort of the counts that pass, by group: the node and samples of
+// each, and where the groups begin.
+function* sortCounts(profile, filter, groups, of) {
+  const begin = new Uint32Array(groups.length + 1);
+  const bins = profile.bins.slice(...filter.bins);
+  for (const bin of bins) {
+    for (let i = 1; i < bin.length; i += 3) {
+      if (of[bin[i]] >= 0) {
+        begin[of[bin[i]] + 1]++;
       }
-    });
+      if (due()) {
+        yield;
+      }
+    }
   }
-  return [...groups.values()];
+  for (let g = 0; g < groups.length; g++) {
+    begin[g + 1] += begin[g];
+  }
+  const at = begin.slice();
+  const node = new Uint32Array(begin[groups.length]);
+  const samples = new Float64Array(begin[groups.length]);
+  for (const bin of bins) {
+    for (let i = 0; i < bin.length; i += 3) {
+      const g = of[bin[i + 1]];
+      if (g >= 0) {
+        node[at[g]] = bin[i];
+        samples[at[g]++] = bin[i + 2];
+      }
+      if (due()) {
+        yield;
+      }
+    }
+  }
+  return { node, samples, begin };
+}
+
+// The samples that pass: how many of which node and group, as parallel lists,
+// each pair once, by group; group g has those from begin[g] to begin[g + 1].
+function* countPairs(profile, filter) {
+  const { groups, of } = makeGroups(profile, filter);
+  const { node, samples, begin } =
+    yield* sortCounts(profile, filter, groups, of);
+  const place = new Uint32Array(profile.nodes.parent.length); // and 1
+  const group = new Uint32Array(node.length);
+  let count = 0, i = 0;
+  for (let g = 0; g < groups.length; g++) {
+    const first = count;
+    for (; i < begin[g + 1]; i++) {
+      const known = place[node[i]];
+      if (known > first) {
+        samples[known - 1] += samples[i];
+      } else {
+        node[count] = node[i];
+        samples[count] = samples[i];
+        group[count++] = g;
+        place[node[i]] = count;
+      }
+      if (due()) {
+        yield;
+      }
+    }
+  }
+  return { groups, count, node, samples, group };
+}
+
+function countShown(pairs) {
+  return pairs.samples.subarray(0, pairs.count).reduce((sum, n) => sum + n, 0);
 }
 
 // --- trees ------------------------------------------------------------------
 
-function newFrame(name, kind, image) {
-  return { name, kind, image, self: 0, value: 0, children: [] };
-}
-
-function symbolFrame(profile, symbol, idle) {
+function symbolFrame(profile, symbol, idle, parent) {
   const image = profile.images[profile.symbols.image[symbol]];
   const kind = idle ? "idle" : image === KERNEL ? "kernel" : "user";
-  return newFrame(profile.symbols.name[symbol], kind, image);
+  return Object.assign(
+    newFrame(profile.symbols.name[symbol], kind, image, parent), { symbol });
 }
 
-function groupFrame(group) {
-  return newFrame(group.name, group.idle ? "idle" : "program", "");
+function groupFrame(group, parent) {
+  return newFrame(group.name, group.idle ? "idle" : "program", "", parent);
 }
 
-// From the outermost callers: each node's frame hangs on its parent's.
-function addCallers(profile, root, group) {
-  const frames = new Map();
-  const frameOf = (node) => {
-    if (node === 0) {
-      return base;
+// From the outermost callers: a forest of the nodes of each group that there
+// are samples of, or of what they called.
+function* makeCalls(profile, pairs) {
+  const { parent: caller, symbol } = profile.nodes;
+  const stamp = new Uint32Array(caller.length); // of what group `place` is
+  const place = new Uint32Array(caller.length);
+  const parent = [0], node = [0], group = [0], self = [0], path = [];
+
+  function add(above, n, g) {
+    parent.push(above);
+    node.push(n);
+    group.push(g);
+    self.push(0);
+    return parent.length - 1;
+  }
+
+  for (let i = 0, base = 0; i < pairs.count; i++) {
+    const g = pairs.group[i];
+    if (i === 0 || g !== pairs.group[i - 1]) {
+      base = add(0, 0, g);
     }
-    let frame = frames.get(node);
-    if (frame === undefined) {
-      frame = symbolFrame(profile, profile.nodes.symbol[node], group.idle);
-      frames.set(node, frame);
-      frameOf(profile.nodes.parent[node]).children.push(frame);
-    }
-    return frame;
-  };
-  const base = groupFrame(group);
-  root.children.push(base);
-  for (const [node, n] of group.nodes) {
-    frameOf(node).self += n;
-  }
-}
-
-function childFor(parent, key, make) {
-  parent.byKey ??= new Map();
-  let child = parent.byKey.get(key);
-  if (child === undefined) {
-    child = make();
-    parent.byKey.set(key, child);
-    parent.children.push(child);
-  }
-  return child;
-}
-
-// From the innermost functions: `self` is where a path to the program ends,
-// so that a frame's value is the sum of its children's.
-function addInverted(profile, root, group) {
-  const { parent, symbol } = profile.nodes;
-  for (const [leaf, n] of group.nodes) {
-    let frame = root;
-    for (let node = leaf; node !== 0; node = parent[node]) {
-      const key = symbol[node] * 2 + (group.idle ? 1 : 0);
-      frame = childFor(frame, key, () =>
-        symbolFrame(profile, symbol[node], group.idle));
-    }
-    childFor(frame, `in ${group.name}`, () => groupFrame(group)).self += n;
-  }
-}
-
-// Sums and sorts, children first; without recursion, for chains may be deep.
-function sumFrames(root) {
-  const order = [root];
-  for (let i = 0; i < order.length; i++) {
-    order.push(...order[i].children);
-  }
-  for (const frame of order.reverse()) {
-    frame.value = frame.children.reduce((sum, c) => sum + c.value, frame.self);
-    frame.children.sort((a, b) =>
-      b.value - a.value || (a.name < b.name ? -1 : 1));
-    delete frame.byKey;
-  }
-  return root;
-}
-
-function makeTree(profile, filter, inverted) {
-  const root = newFrame("all", "root", "");
-  const add = inverted ? addInverted : addCallers;
-  for (const group of countGroups(profile, filter)) {
-    add(profile, root, group);
-  }
-  return sumFrames(root);
-}
-
-// Functions by samples of their own; `total` counts a sample once in each
-// function that its chain comes by.
-function hottest(profile, filter, rows) {
-  const { parent, symbol } = profile.nodes;
-  const self = new Map(), total = new Map();
-  const add = (map, key, n) => map.set(key, (map.get(key) ?? 0) + n);
-  for (const group of countGroups(profile, filter)) {
-    for (const [leaf, n] of group.nodes) {
-      const seen = new Set();
-      for (let node = leaf; node !== 0; node = parent[node]) {
-        seen.add(symbol[node]);
+    let n = pairs.node[i];
+    for (; n !== 0 && stamp[n] !== g + 1; n = caller[n]) {
+      path.push(n);
+      if (due()) {
+        yield;
       }
-      if (leaf !== 0) {
-        add(self, symbol[leaf], n);
-      }
-      seen.forEach((s) => add(total, s, n));
+    }
+    let at = n === 0 ? base : place[n];
+    while (path.length > 0) {
+      n = path.pop();
+      at = add(at, n, g);
+      stamp[n] = g + 1;
+      place[n] = at;
+    }
+    self[at] += pairs.samples[i];
+    if (due()) {
+      yield;
     }
   }
-  return [...self].sort((a, b) => b[1] - a[1]).slice(0, rows)
-    .map(([s, n]) => ({
-      name: profile.symbols.name[s],
-      image: profile.images[profile.symbols.image[s]],
-      self: n,
-      total: total.get(s),
-    }));
+  const value = self.slice();
+  for (let at = value.length - 1; at > 0; at--) {
+    value[parent[at]] += value[at];
+    if (due()) {
+      yield;
+    }
+  }
+  return yield* makeForestSource({ parent, value }, (at, above) => {
+    if (at === 0) {
+      return newFrame("all", "root", "", null);
+    }
+    const of = pairs.groups[group[at]];
+    const frame = node[at] === 0 ? groupFrame(of, above) :
+      symbolFrame(profile, symbol[node[at]], of.idle, above);
+    return Object.assign(frame, { self: self[at] });
+  });
+}
+
+// From the innermost functions. A frame has the pairs whose paths it is on, and
+// where on them it is called from; a path ends in its program, whose frame
+// has the samples as its own.
+function makeInverted(profile, pairs) {
+  const { parent, symbol } = profile.nodes;
+  const programs = 2 * profile.symbols.name.length;
+  const slot = new Uint32Array(programs + pairs.groups.length); // and 1
+  const root = newFrame("all", "root", "", null);
+  root.pairs = { ...pairs, from: 0, to: pairs.count };
+  root.value = countShown(pairs);
+
+  function keyOf(node, group) {
+    return node === 0 ? programs + group :
+      2 * symbol[node] + (pairs.groups[group].idle ? 1 : 0);
+  }
+
+  function make(key, above) {
+    return key >= programs ? groupFrame(pairs.groups[key - programs], above) :
+      symbolFrame(profile, key >> 1, (key & 1) === 1, above);
+  }
+
+  // The frames next to `above`, with their values; `keys` as they come.
+  function* gather(above, keys) {
+    const { node, samples, group, from, to } = above.pairs;
+    const frames = [], sizes = [];
+    for (let i = from; i < to; i++) {
+      const key = keyOf(node[i], group[i]);
+      if (slot[key] === 0) {
+        slot[key] = keys.push(key);
+        frames.push(make(key, above));
+        sizes.push(0);
+      }
+      frames[slot[key] - 1].value += samples[i];
+      sizes[slot[key] - 1]++;
+      if (due()) {
+        yield;
+      }
+    }
+    return { frames, sizes };
+  }
+
+  // A counting sort of the pairs by their frames, each a caller further.
+  function* share(above, frames, sizes) {
+    const { node, samples, group, from, to } = above.pairs;
+    const sorted = {
+      node: new Uint32Array(to - from),
+      samples: new Float64Array(to - from),
+      group: new Uint32Array(to - from),
+    };
+    let begin = 0;
+    frames.forEach((frame, f) => {
+      frame.pairs = { ...sorted, from: begin, to: begin };
+      begin += sizes[f];
+    });
+    for (let i = from; i < to; i++) {
+      const { pairs: mine } = frames[slot[keyOf(node[i], group[i])] - 1];
+      sorted.node[mine.to] = parent[node[i]];
+      sorted.samples[mine.to] = samples[i];
+      sorted.group[mine.to++] = group[i];
+      if (due()) {
+        yield;
+      }
+    }
+  }
+
+  function* children(above) {
+    const keys = [];
+    if (above.symbol < 0 && above.parent !== null) {
+      return []; // a program
+    }
+    try {
+      const { frames, sizes } = yield* gather(above, keys);
+      yield* share(above, frames, sizes);
+      above.pairs = null;
+      frames.forEach((frame) => {
+        frame.self = frame.symbol < 0 ? frame.value : 0;
+      });
+      return frames;
+    } finally {
+      keys.forEach((key) => (slot[key] = 0));
+    }
+  }
+
+  return { root, children };
 }
