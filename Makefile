@@ -137,7 +137,7 @@ NAME_programs := the programs
 NAME_strobe := the tool strobe
 NAME_tests := the host tests
 NAME_images := the images
-NAME_page := the page of flame graphs
+NAME_page := the pages of flame graphs
 NAME_Debian := BusyBox of Debian
 OBJECTS_kernel = $(KOBJECTS)
 OBJECTS_programs = $(USER_OBJECTS)
@@ -372,13 +372,14 @@ $(B)/strobe: $(NATIVE) $(B)/native/config
 	$(call say,LINK $@,strobe)
 	$(COMPILE) gcc $(NATIVE) -lm
 
-# The page that strobe export --html puts a profile into.
-PAGE := $(B)/page.html
+# The pages that strobe export --html puts a profile into, and strobe diff --html
+# a comparison.
+PAGES := $(B)/page.html $(B)/diff.html
 
-$(PAGE): tools/build/page tools/build/npm $(wildcard host/strobe/page/*) \
-		| $(DEPS)/run
+$(PAGES): $(B)/%.html: tools/build/page tools/build/npm \
+		$(wildcard host/strobe/page/*) | $(DEPS)/run
 	$(call say,JOIN $@,page)
-	$Qtools/build/page $@.new
+	$Qtools/build/page $* $@.new
 	@mv $@.new $@
 
 # --- images -----------------------------------------------------------------
@@ -407,7 +408,7 @@ run: machine $(if $(findstring --iso,$(VM)),$(ISO))
 	@tools/vm $(VM) $(if $(value CMD),-- "$$CMD")
 run: override export CMD := $(value CMD)
 
-flame: machine $(TOOL) $(PAGE)
+flame: machine $(TOOL) $(PAGES)
 	$(clear_line)
 	@tools/flame $(VM) -- $(if $(value CMD),"$$CMD")
 flame: override export CMD := $(value CMD)
@@ -461,7 +462,7 @@ test-quick: all $(HOST_TESTS) | $(DEPS)/quick
 	$(clear_line)
 	@$(PYTHON) tools/build/test quick $(HOST_TESTS)
 
-test: all checked-clang $(PAGE) $(HOST_TESTS) | $(DEPS)/test
+test: all checked-clang $(PAGES) $(HOST_TESTS) | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test deterministic $(HOST_TESTS)
 

@@ -1,6 +1,9 @@
 // Options and arguments that several commands have.
 #include "strobe.h"
 
+#include <errno.h>
+#include <string.h>
+
 uint32_t option_number(const struct tool *tool, const char *option,
                        const char *text, uint32_t min, uint32_t max)
 {
@@ -35,4 +38,23 @@ const char *one_file(const struct tool *tool, int argc, char *argv[], int at)
     else
         complain("%s: one file at a time", argv[at + 1]);
     options_wrong(tool);
+}
+
+FILE *result_open(const char *path)
+{
+    FILE *out = path != NULL ? fopen(path, "w") : stdout;
+
+    if (out == NULL)
+        fail(1, "%s: %s", path, strerror(errno));
+    return out;
+}
+
+void result_close(FILE *out, const char *path)
+{
+    bool bad = fflush(out) != 0 || ferror(out);
+
+    if (out != stdout && fclose(out) != 0)
+        bad = true;
+    if (bad)
+        fail(1, "%s: %s", path != NULL ? path : "writing", strerror(errno));
 }

@@ -2,9 +2,7 @@
 #include "export.h"
 #include "html.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct settings {
     struct common common;
@@ -87,27 +85,6 @@ static const struct format *choose(void)
     options_wrong(&tool);
 }
 
-static FILE *open_output(void)
-{
-    if (settings.out == NULL)
-        return stdout;
-    FILE *out = fopen(settings.out, "w");
-    if (out == NULL)
-        fail(1, "%s: %s", settings.out, strerror(errno));
-    return out;
-}
-
-static void close_output(FILE *out)
-{
-    bool bad = fflush(out) != 0 || ferror(out);
-
-    if (out != stdout && fclose(out) != 0)
-        bad = true;
-    if (bad)
-        fail(1, "%s: %s", settings.out != NULL ? settings.out : "writing",
-             strerror(errno));
-}
-
 int command_export(int argc, char *argv[])
 {
     struct profile p;
@@ -126,10 +103,10 @@ int command_export(int argc, char *argv[])
     profile_complain(&p);
     profile_complain_calls(&p);
     struct export e = {
-        &p, &v, &filter, settings.program, open_output(), settings.out
+        &p, &v, &filter, settings.program, result_open(settings.out), settings.out
     };
     format->write(&e);
-    close_output(e.out);
+    result_close(e.out, settings.out);
     view_free(&v);
     profile_close(&p);
     return 0;

@@ -3,6 +3,7 @@
 #include "html_data.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,40 +21,51 @@ static void embed(FILE *out, const char *json, size_t size)
 }
 
 // The page without its data, ended by NUL.
-static char *read_page(const struct profile *p)
+static char *read_page(const char *build, const char *name)
 {
-    char path[sizeof(p->elves.build) + sizeof("/page.html")];
+    char path[PATH_MAX];
     size_t size = 0;
 
-    snprintf(path, sizeof(path), "%s/page.html", p->elves.build);
+    snprintf(path, sizeof(path), "%s/%s.html", build, name);
     char *bytes = file_read(path, &size);
     if (bytes == NULL)
-        fail(1, "%s: %s; `make build/page.html` makes it", path,
-             strerror(errno));
+        fail(1, "%s: %s; `make build/%s.html` makes it", path, strerror(errno),
+             name);
     bytes[size] = '\0';
     if (strstr(bytes, DATA_MARK) == NULL)
         fail(1,
-             "%s: has no place for the data; `make -B build/page.html` "
+             "%s: has no place for the data; `make -B build/%s.html` "
              "makes it anew",
-             path);
+             path, name);
     return bytes;
 }
 
-void export_html(struct profile *p, FILE *out)
+void html_page(FILE *out, const char *build, const char *name,
+               void (*data)(FILE *out, void *arg), void *arg)
 {
-    char *page = read_page(p), *json = NULL;
+    char *page = read_page(build, name), *json = NULL;
     char *mark = strstr(page, DATA_MARK);
     size_t size = 0;
-    FILE *data = open_memstream(&json, &size);
+    FILE *memory = open_memstream(&json, &size);
 
-    if (data == NULL)
+    if (memory == NULL)
         fail(1, "not enough memory for the page");
-    html_data(p, data);
-    if (fclose(data) != 0)
+    data(memory, arg);
+    if (fclose(memory) != 0)
         fail(1, "not enough memory for the page");
     fwrite(page, 1, mark - page, out);
     embed(out, json, size);
     fputs(mark + strlen(DATA_MARK), out);
     free(json);
     free(page);
+}
+
+static void profile_data(FILE *out, void *arg)
+{
+    html_data(arg, out);
+}
+
+void export_html(struct profile *p, FILE *out)
+{
+    html_page(out, p->elves.build, "page", profile_data, p);
 }

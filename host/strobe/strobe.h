@@ -66,6 +66,11 @@ struct view_filter common_filter(const struct tool *tool,
 // Checks that one file, and no more, is left of the arguments: its name.
 const char *one_file(const struct tool *tool, int argc, char *argv[], int at);
 
+// Where a command writes to: the file of `path`, or without one (NULL) standard
+// output. What is wrong is said, and ends the program.
+FILE *result_open(const char *path);
+void result_close(FILE *out, const char *path);
+
 // --- profile.c: a file that was read ----------------------------------------
 
 struct profile {

@@ -164,13 +164,24 @@ static const char *add_rows(struct diff *d, struct samples *s, double unit)
     return failed ? no_memory : NULL;
 }
 
+double diff_unit(const struct perf_file *file)
+{
+    return file->info.event[0] == '\0' ? NS_PER_MS : 1;
+}
+
+const char *diff_unit_name(const struct diff *d)
+{
+    const char *event = d->run[0].info.event;
+    return event[0] == '\0' ? "ms" : event;
+}
+
 const char *diff_add(struct diff *d, const struct perf_file *file,
                      struct samples *s)
 {
     const char *problem = check(d, file);
     if (problem != NULL)
         return problem;
-    problem = add_rows(d, s, file->info.event[0] == '\0' ? NS_PER_MS : 1);
+    problem = add_rows(d, s, diff_unit(file));
     if (problem != NULL)
         return problem;
     struct diff_run *r = &d->run[d->added];
@@ -214,10 +225,9 @@ static void compare(struct diff *d)
 
 // --- printing ---------------------------------------------------------------
 
-static void print_run(FILE *out, const struct diff_run *r)
+void diff_print_run(FILE *out, const struct diff_run *r)
 {
     const struct sprofile_info *i = &r->info;
-    fputs("  ", out);
     put_printable(out, r->path);
     fputs(": ", out);
     if (header_expects(i))
@@ -238,8 +248,10 @@ static void print_side(FILE *out, const struct diff *d, const char *title,
     fprintf(out, "%s ", title);
     put_printable(out, d->run[first].command);
     putc('\n', out);
-    for (uint32_t i = first; i < first + count; i++)
-        print_run(out, &d->run[i]);
+    for (uint32_t i = first; i < first + count; i++) {
+        fputs("  ", out);
+        diff_print_run(out, &d->run[i]);
+    }
 }
 
 static void print_header(FILE *out, const struct diff *d)
@@ -340,8 +352,7 @@ void diff_json(FILE *out, struct diff *d)
     compare(d);
     fprintf(out, "{\n  \"before_runs\": %u, \"after_runs\": %u,\n  \"unit\": ",
             d->count[DIFF_BEFORE], d->count[DIFF_AFTER]);
-    const char *event = d->run[0].info.event;
-    const char *unit = event[0] == '\0' ? "ms" : event;
+    const char *unit = diff_unit_name(d);
     json_string(out, unit, strlen(unit));
     fprintf(out, ",\n  \"rows\": [\n");
     for (uint32_t i = 0; i < d->row_count; i++) {

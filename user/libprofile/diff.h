@@ -48,6 +48,12 @@ void diff_free(struct diff *d);
 // The next of d->files, read. NULL, or why it cannot be compared.
 const char *diff_add(struct diff *d, const struct perf_file *file,
                      struct samples *s);
+// By what a sample's period is divided: ns that make a ms, or 1 of events.
+double diff_unit(const struct perf_file *file);
+// "ms", or the event.
+const char *diff_unit_name(const struct diff *d);
+// A line about how a run was measured.
+void diff_print_run(FILE *out, const struct diff_run *r);
 // When all were added. The rows with the greatest differences, at most `limit`
 // (0: all).
 void diff_print(FILE *out, struct diff *d, uint32_t limit);

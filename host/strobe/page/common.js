@@ -46,3 +46,21 @@ function readPath(text) {
     return [];
   }
 }
+
+// Keys that work wherever nothing is typed.
+function watchKeys(graph, searchFor, toggleInverted) {
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.matches("input[type=search], select");
+    if (event.key === "Escape") {
+      searchFor("");
+      graph.zoomOut();
+    } else if (typing || event.ctrlKey || event.metaKey || event.altKey) {
+      return;
+    } else if (event.key === "/") {
+      byId("search").focus();
+      event.preventDefault();
+    } else if (event.key === "i") {
+      toggleInverted();
+    }
+  });
+}

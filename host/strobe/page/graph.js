@@ -50,13 +50,14 @@ function describeSamples(frame, root, self) {
 }
 
 // Makes the graph in `element`. `tell(text)` shows what is said of a frame;
-// `zoomed(path, frame)` is called after zooming, with the names on the way to the
-// frame, null when nothing is; `searched(term)` after a search, with the regular
-// expression, null: there is none; `wrong(why)` when the text is none;
-// `chosen(frame)` after a click. `color(node)` and `describe(node, root, self)`
-// are what the frames look like, and what is said of them.
-function makeGraph(element, { tell, zoomed, searched, wrong, chosen, color,
-  describe }) {
+// `zoomed(path)` is called after zooming, with the names on the way to the frame,
+// null when nothing is; `followed()` when what zoomTo() asked for is there;
+// `searched(term)` after a search, with the regular expression, null: there is
+// none; `wrong(why)` when the text is none; `chosen(frame)` after a click.
+// `color(node)` and `describe(frame, root, self)` are what a frame looks like, and
+// what is said of it.
+function makeGraph(element, { tell, zoomed, followed, searched, wrong, chosen,
+  color, describe }) {
   const chart = flamegraph.default()
     .cellHeight(ROW_HEIGHT).minFrameSize(NARROWEST_FRAME)
     .resetHeightOnZoom(true)
@@ -70,6 +71,9 @@ function makeGraph(element, { tell, zoomed, searched, wrong, chosen, color,
   const selection = d3.select(element);
   let term = null, current = null, zoomedInto = null, drawn = false;
   let clicking = true;
+  let picture = null; // the source of the tree, and whether it was cut
+  let goal = null, growing = false; // what to zoom into; showMore() is at work
+  const desk = makeDesk((is) => element.setAttribute("aria-busy", is));
 
   const root = () => selection.datum();
   const label = (node) => describe(node.data, root().data, !chart.inverted());
@@ -88,7 +92,8 @@ function makeGraph(element, { tell, zoomed, searched, wrong, chosen, color,
     current = node;
     if (zooming) {
       zoomedInto = node.parent !== null ? node.data : null;
-      zoomed(zoomedInto !== null ? pathTo(node) : null, node.data);
+      growing = showMore(node.data);
+      zoomed(zoomedInto !== null ? pathTo(node) : null);
       if (clicking) {
         chosen(node.data);
       }
@@ -109,15 +114,43 @@ function makeGraph(element, { tell, zoomed, searched, wrong, chosen, color,
     clicking = true;
   }
 
-  // As far as there are such frames.
-  function zoomTo(path) {
+  // Makes what was left out below a frame. Whether anything may have been.
+  function showMore(frame) {
+    if (!picture.cut || frame.more || frame.parent === null) {
+      return false;
+    }
+    queueMicrotask(() => desk(
+      grow(picture.source, frame, FRAMES_AT_ONCE), () => {
+        frame.more = true;
+        redrawTree();
+        follow();
+      }));
+    return true;
+  }
+
+  // Zooms into the goal as far as there are frames; again when there are more.
+  function follow() {
+    if (goal === null) {
+      return;
+    }
+    const at = zoomedInto?.depth ?? 0;
     let node = root();
-    for (const name of path) {
+    for (const name of goal) {
       node = node.children?.find((child) => child.data.name === name) ?? node;
     }
+    growing = false;
     if (node.parent !== null) {
       zoomInto(node);
     }
+    if (!growing || node.depth <= at || node.depth === goal.length) {
+      goal = null;
+      followed();
+    }
+  }
+
+  // By names from the root on, in the tree that show() shows next.
+  function zoomTo(path) {
+    goal = path;
   }
 
   // A regular expression, whatever the case of letters.
@@ -162,7 +195,7 @@ function makeGraph(element, { tell, zoomed, searched, wrong, chosen, color,
     }
     current = null;
     zoomedInto = null;
-    zoomed(null, tree);
+    zoomed(null);
     tell("");
     showSearch();
     mark();
@@ -181,6 +214,17 @@ function makeGraph(element, { tell, zoomed, searched, wrong, chosen, color,
     current = nodeOf(at) ?? null;
     mark();
     tell(said());
+  }
+
+  // Draws what `work` makes: a source whose frames are grown, and whether any
+  // were cut; calls `then` with it.
+  function show(work, inverted, then) {
+    desk(work, (made) => {
+      picture = made;
+      draw(made.source.root, inverted);
+      then(made);
+      follow();
+    });
   }
 
   function redraw() {
@@ -233,5 +277,5 @@ function makeGraph(element, { tell, zoomed, searched, wrong, chosen, color,
       redraw();
     }
   }).observe(element);
-  return { draw, redrawTree, search, zoomOut, zoomTo };
+  return { show, search, zoomOut, zoomTo };
 }

@@ -22,10 +22,13 @@ const graph = makeGraph(byId("graph"), {
   describe: describeSamples,
   tell: (text) => (byId("details").textContent =
     text || "Point at a frame to see what it is."),
-  zoomed: (path, frame) => {
+  zoomed: (path) => {
     zoom = path;
     byId("reset").disabled = path === null;
-    growing = showMore(frame);
+    remember();
+  },
+  followed: () => {
+    remembering = true;
     remember();
   },
   searched: (next) => {
@@ -44,8 +47,6 @@ const graph = makeGraph(byId("graph"), {
 // What the graph draws: the samples that pass the filter, and the frames that
 // were made of them; null until there is a first picture.
 let picture = null;
-let goal = null, growing = false; // what is to be zoomed into; showMore works
-const drawing = makeDesk((is) => byId("graph").setAttribute("aria-busy", is));
 const counting = makeDesk((is) => byId("figures").setAttribute("aria-busy", is));
 
 function* makePicture() {
@@ -57,7 +58,7 @@ function* makePicture() {
 }
 
 function show() {
-  drawing(makePicture(), (made) => {
+  graph.show(makePicture(), inverted, (made) => {
     const { total } = chosenEvent();
     picture = made;
     byId("shown").textContent = made.samples === total ?
@@ -65,41 +66,9 @@ function show() {
     byId("range").textContent = timeline.label();
     byId("all-time").hidden = timeline.isAll();
     byId("cut").hidden = !made.cut;
-    graph.draw(made.source.root, inverted);
-    resume();
     showFigures();
     remember();
   });
-}
-
-// Makes what was left out below a frame that is zoomed into. Whether any was.
-function showMore(frame) {
-  if (!picture.cut || frame.more || frame.parent === null) {
-    return false;
-  }
-  queueMicrotask(() => drawing(
-    grow(picture.source, frame, FRAMES_AT_ONCE), () => {
-      frame.more = true;
-      graph.redrawTree();
-      resume();
-    }));
-  return true;
-}
-
-// Zooms into what the address names, as far as there are frames; again when
-// there are more.
-function resume() {
-  const path = goal, far = zoom?.length ?? 0;
-  if (path === null) {
-    return;
-  }
-  growing = false;
-  graph.zoomTo(path);
-  const now = zoom?.length ?? 0;
-  if (!growing || now <= far || now === path.length) {
-    goal = null;
-    remembering = true;
-  }
 }
 
 // --- figures of functions ---------------------------------------------------
@@ -367,24 +336,8 @@ function restore() {
   byId("calls").hidden = symbol === null;
   byId("calls-hint").hidden = symbol !== null;
   searchFor(word("search", ""));
-  goal = readPath(word("zoom", "null"));
+  graph.zoomTo(readPath(word("zoom", "null")));
   showEvent();
-}
-
-// Keys that work wherever nothing is typed.
-function press(event) {
-  const typing = event.target.matches("input[type=search], select");
-  if (event.key === "Escape") {
-    searchFor("");
-    graph.zoomOut();
-  } else if (typing || event.ctrlKey || event.metaKey || event.altKey) {
-    return;
-  } else if (event.key === "/") {
-    byId("search").focus();
-    event.preventDefault();
-  } else if (event.key === "i") {
-    toggleInverted();
-  }
 }
 
 showTitle();
@@ -397,6 +350,6 @@ byId("controls").addEventListener("submit", (event) => event.preventDefault());
 byId("invert").addEventListener("click", toggleInverted);
 byId("reset").addEventListener("click", () => graph.zoomOut());
 byId("all-time").addEventListener("click", () => timeline.all());
-document.addEventListener("keydown", press);
+watchKeys(graph, searchFor, toggleInverted);
 addEventListener("hashchange", restore);
 restore();

@@ -1,0 +1,22 @@
+// What the page of a comparison shows, as one object of JSON:
+//
+//     unit      "ms", or the event
+//     sides     before and after: command; runs: how each was measured
+//     left_out  nodes are in no tree that have a smaller share of both sides
+//     symbols   name[], path[]; a program's path is ""
+//     calls, inverted
+//               trees (diff_tree.h): parent[], symbol[], before[], after[] (means
+//               of the runs), chance[] (Welch's t test; null: it cannot be
+//               told); node 0 is the root
+//     table     what diff --json prints
+//
+// All lists are numbered from 0.
+#pragma once
+
+#include <stdio.h>
+
+#include "diff_tree.h"
+#include "user/libprofile/diff.h"
+
+// After diff_trees_sum().
+void html_diff(FILE *out, struct diff *d, const struct diff_trees *t);
