@@ -1,6 +1,7 @@
 """profile diff and strobe diff: what changed between runs, and by chance?"""
 import json
 import math
+import re
 import statistics
 import subprocess
 
@@ -102,6 +103,38 @@ def test_host(out):
     for name, row in ours.items():
         for key in ("before", "after"):
             assert math.isclose(row[key], theirs[name][key], abs_tol=1e-6)
+
+
+def test_page(out, tmp_path):
+    """The page of the same files has the sum of all, and in its inverted tree
+    each function's time and chance as the table has it."""
+    files = [f"{side}{n}" for side in "ab" for n in range(1, RUNS + 1)]
+    files.insert(RUNS, "vs")
+    path = tmp_path / "page.html"
+    done = subprocess.run([f"{ROOT}/tools/strobe", "diff", "--html", "-o",
+                           str(path), *files], capture_output=True, text=True,
+                          cwd=out)
+    assert done.returncode == 0, done
+    data = json.loads(re.search(
+        r'<script type="application/json" id="data">(.*?)</script>',
+        path.read_text(encoding="utf-8"), re.S).group(1))
+    expected = rows(json.loads(text(out, "several.json")))
+    names = [name if not file else f"{name} {file}" if file[0] == "[" else
+             f"{name} [{file}]" for name, file in
+             zip(data["symbols"]["name"], data["symbols"]["path"])]
+    tree = data["inverted"]
+    lists = list(zip(tree["parent"], tree["symbol"], tree["before"],
+                     tree["after"], tree["chance"]))
+    found = {names[symbol]: figures for parent, symbol, *figures in lists[1:]
+             if parent == 0}
+    found["all but idle"] = lists[0][2:]
+    assert found.keys() == expected.keys()
+    for name, (before, after, chance) in found.items():
+        row = expected[name]
+        assert math.isclose(before, row["before"], rel_tol=1e-6, abs_tol=1e-6)
+        assert math.isclose(after, row["after"], rel_tol=1e-6, abs_tol=1e-6)
+        assert chance == row["p"] if row["p"] is None else \
+            math.isclose(chance, row["p"], rel_tol=1e-5), name
 
 
 def test_refused(out):

@@ -12,10 +12,10 @@ const MARKS = [[0.001, "***"], [0.01, "**"], [0.05, "*"]];
 const STEPS = [0.1, 0.5, Infinity];
 // Blue and orange differ for all kinds of colour vision; the palest first. In
 // light, and in dark.
-const COLORS = {
-  less: [["#b9d7ee", "#6baed6", "#2f7fc1"], ["#27475f", "#2f6d9e", "#3f95d6"]],
-  more: [["#f8d3a8", "#f2a04f", "#dd6b10"], ["#5c4022", "#96591a", "#d4750f"]],
-  none: [["#d9d6d0"], ["#45454c"]],
+const CHANGE_COLORS = {
+  less: [["#cfe3f3", "#8dc1e6", "#4a9ad9"], ["#2b4256", "#27557d", "#1f6fb0"]],
+  more: [["#fbe0bf", "#f5b36b", "#e8801f"], ["#54402a", "#7d4a1c", "#b0560a"]],
+  none: [["#dbd8d3"], ["#45454c"]],
 };
 const FOUND_COLORS = ["#fff04d", "#8f8600"];
 
@@ -48,7 +48,7 @@ function changeColor(node) {
     return FOUND_COLORS[scheme];
   }
   const [kind, step] = classOf(node.data);
-  return COLORS[kind][scheme][step];
+  return CHANGE_COLORS[kind][scheme][step];
 }
 
 function amount(value) {
@@ -164,9 +164,9 @@ function showFound() {
 
 function showHead() {
   const [before, after] = data.sides;
-  const title = before.command === after.command ? before.command :
-    `${before.command} / ${after.command}`;
-  document.title = `${title}: Strobe before and after`;
+  const title = before.command === after.command && before.command ||
+    "Before and after";
+  document.title = `${title}: Strobe comparison`;
   byId("title").textContent = title;
   const side = (name, { command, runs }) =>
     [[name, command], ...runs.map((run) => ["", run])];
@@ -178,7 +178,7 @@ function showHead() {
 function showLegend() {
   const swatch = (kind, step, text) => {
     const mark = make("i", []);
-    mark.style.background = COLORS[kind][dark.matches ? 1 : 0][step];
+    mark.style.background = CHANGE_COLORS[kind][dark.matches ? 1 : 0][step];
     return make("li", [mark, text]);
   };
   const limits = ["under 10 %", "under half", "more than half, or all of it"];

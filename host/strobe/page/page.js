@@ -137,7 +137,7 @@ function showCalls({ callers, callees }) {
   byId("calls-hint").hidden = true;
   fillCalls(byId("callers"), callers, total, []);
   fillCalls(byId("callees"), callees, total,
-    self > 0 ? [[self, make("td", ["none: itself"], "image")]] : []);
+    self > 0 ? [[self, make("td", ["itself"], "image")]] : []);
 }
 
 const timeline = makeTimeline(byId("timeline"), profile, (bins) => {
