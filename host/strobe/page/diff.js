@@ -188,8 +188,8 @@ function showLegend() {
       "no change"),
     ...[0, 1, 2].map((step) => swatch("more", step, `more: ${limits[step]}`)));
   const chance = several ?
-    "Grey are changes as likely by chance as 5 % or more (Welch's t test); of " +
-    "many frames one in twenty has a colour without reason." :
+    "A change that chance makes in 5 % of cases or more (Welch's t test) is " +
+    "grey; of many frames one in twenty has a colour without reason." :
     "One run on a side: whether a change is chance cannot be told; with several " +
     "(A1 A2 ... vs B1 B2 ...) those that may be are grey.";
   byId("legend-note").textContent = `${chance} Widths are ` +
