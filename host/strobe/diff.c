@@ -81,8 +81,9 @@ static void check_options(void)
     else if (html && rows_text != NULL)
         complain("--rows %s: is for the table; the page has all", rows_text);
     else if (html && total)
-        complain("--total: is for the table; the page's graph has what functions "
-                 "call");
+        complain(
+            "--total: is for the table; the page's graph has what functions "
+            "call");
     else
         return;
     options_wrong(&tool);

@@ -183,8 +183,7 @@ static void tree_sum(struct diff_tree *t, uint32_t runs)
     // A node comes behind its parent.
     for (uint32_t node = t->paths.count - 1; node != CHAIN_ROOT; node--) {
         const double *from = t->values + (size_t)node * runs;
-        double *to =
-            t->values + (size_t)t->paths.nodes[node].parent * runs;
+        double *to = t->values + (size_t)t->paths.nodes[node].parent * runs;
         for (uint32_t r = 0; r < runs; r++)
             to[r] += from[r];
     }

@@ -3,8 +3,8 @@
 // run took in each node and below.
 //
 // A function is known as there: by its name and its file's path. Programs stand
-// where the outermost callers are called from, by their names. Idle CPUs are left
-// out. Lack of memory ends the program.
+// where the outermost callers are called from, by their names. Idle CPUs are
+// left out. Lack of memory ends the program.
 #pragma once
 
 #include "user/libprofile/chains.h"
@@ -35,7 +35,8 @@ void diff_trees_free(struct diff_trees *t);
 void diff_trees_add(struct diff_trees *t, struct samples *s, double unit);
 // After all runs, once: a node has then what is below it, too.
 void diff_trees_sum(struct diff_trees *t);
-// Samples that were counted with their callers alone: there were too many paths.
+// Samples that were counted with their callers alone: there were too many
+// paths.
 static inline uint64_t diff_trees_cut(const struct diff_trees *t)
 {
     return t->calls.paths.cut + t->inverted.paths.cut;

@@ -103,7 +103,8 @@ int command_export(int argc, char *argv[])
     profile_complain(&p);
     profile_complain_calls(&p);
     struct export e = {
-        &p, &v, &filter, settings.program, result_open(settings.out), settings.out
+        &p,          &v, &filter, settings.program, result_open(settings.out),
+        settings.out
     };
     format->write(&e);
     result_close(e.out, settings.out);

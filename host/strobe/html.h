@@ -1,6 +1,6 @@
-// Pages for a browser, each one file with its data in it: a profile's flame graph
-// and timeline (strobe export --html), or what changed between runs (strobe diff
-// --html).
+// Pages for a browser, each one file with its data in it: a profile's flame
+// graph and timeline (strobe export --html), or what changed between runs
+// (strobe diff --html).
 #pragma once
 
 #include <stdio.h>

@@ -63,8 +63,8 @@ struct compared {
 static struct compared compare(const struct diff *d, const double *values)
 {
     struct sample_of before = sample_of(values, d->count[DIFF_BEFORE]);
-    struct sample_of after = sample_of(values + d->count[DIFF_BEFORE],
-                                       d->count[DIFF_AFTER]);
+    struct sample_of after =
+        sample_of(values + d->count[DIFF_BEFORE], d->count[DIFF_AFTER]);
 
     return (struct compared){ before.mean, after.mean,
                               welch_test(&before, &after).p };

@@ -2,12 +2,11 @@
 //
 //     unit      "ms", or the event
 //     sides     before and after: command; runs: how each was measured
-//     left_out  nodes are in no tree that have a smaller share of both sides
+//     left_out  nodes with a smaller share of both sides are in no tree
 //     symbols   name[], path[]; a program's path is ""
-//     calls, inverted
-//               trees (diff_tree.h): parent[], symbol[], before[], after[] (means
-//               of the runs), chance[] (Welch's t test; null: it cannot be
-//               told); node 0 is the root
+//     calls, inverted   (diff_tree.h)
+//               parent[], symbol[]; before[] and after[]: means of the runs;
+//               chance[]: by Welch's t test, or null; node 0 is the root
 //     table     what diff --json prints
 //
 // All lists are numbered from 0.
