@@ -250,7 +250,8 @@ def test_the_address_has_what_is_chosen(flame, page):
     assert not page.find("mode-kernel").is_selected()
     assert [page.find(part).text for part in ("shown", "found")] == said
     assert sorted(frames(page)) == sorted(before)
-    page.run("location.hash = 'zoom=x&task=none&time=9-1&samples=user&event=7'")
+    page.run("location.hash = 'zoom=x&task=none&time=9-1&samples=user&event=7&"
+             "function=length'")
     page.wait(lambda: not page.find("reset").is_enabled())
     assert page.run("return location.hash") == "#samples=user"
     page.press("i")
@@ -376,9 +377,11 @@ def test_light_and_dark(flame, page):
 @pytest.mark.parametrize("width", [360, 800])
 def test_narrow_screens(flame, page, width):
     page.screen(width=width, height=740)
+    click_frame(page, "luaV_execute")
     page.wait(lambda: page.run(
         "return document.documentElement.clientWidth") == width)
     page.wait(lambda: max(w for *_, w in frames(page)) < width)
+    page.wait(lambda: page.find("calls").is_displayed())
     assert page.run("return document.documentElement.scrollWidth") == width
     wide = page.run("""
         return [...document.querySelectorAll("body *")].filter((e) =>

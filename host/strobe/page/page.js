@@ -331,8 +331,8 @@ function restore() {
   const sound = Number.isInteger(from) && Number.isInteger(to) &&
     from >= 0 && from < to && to <= last;
   timeline.choose(...sound ? [from, to] : [0, last]);
-  symbol = profile.symbols.name[word("function", "")] === undefined ? null :
-    Number(word("function", ""));
+  const chosen = Number(word("function", "none"));
+  symbol = Object.hasOwn(profile.symbols.name, chosen) ? chosen : null;
   byId("calls").hidden = symbol === null;
   byId("calls-hint").hidden = symbol !== null;
   searchFor(word("search", ""));
