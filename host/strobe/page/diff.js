@@ -61,7 +61,8 @@ function signed(value) {
 
 function relative(before, after) {
   return before === 0 ? "new" : after === 0 ? "gone" :
-    `${signed(100 * (after - before) / before)} %`;
+    `${after > before ? "+" : ""}` +
+    `${(100 * (after - before) / before).toFixed(1)}\u00a0%`;
 }
 
 function chanceText(chance) {
