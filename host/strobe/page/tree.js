@@ -6,7 +6,7 @@
 // next to one. A frame is never wider than its parent, so that the widest of
 // those not made yet has its parent made.
 
-const FRAMES_AT_ONCE = 6000;
+const FRAMES_AT_ONCE = 4000;
 
 function newFrame(name, kind, image, parent) {
   return {
