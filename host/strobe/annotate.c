@@ -176,6 +176,7 @@ int command_annotate(int argc, char *argv[])
     int at = options_parse(&tool, argc, argv);
     struct view_filter filter = common_filter(&tool, &settings.common);
 
+    settings.common.no_inline = true; // what was inlined lies in the function
     profile_open(&p, one_file(&tool, argc, argv, at), &settings.common);
     profile_view(&v, &p, BY_SYMBOL, &filter);
     profile_complain(&p);

@@ -32,7 +32,7 @@ struct value {
 
 struct callgrind {
     struct export *e;
-    struct lines lines;
+    struct lines *lines;
     uint32_t idle; // the row that stands for it
     struct cost *costs;
     uint32_t count;
@@ -79,7 +79,7 @@ static struct cost cost_of(struct callgrind *g, uint32_t node, uint32_t callee)
     return (struct cost){ .row = row_of(g, node),
                           .callee = callee,
                           .line =
-                              lines_find(&g->lines, node_of(g, node)->place) };
+                              lines_find(g->lines, node_of(g, node)->place) };
 }
 
 static struct cost idle_cost(const struct callgrind *g, uint32_t callee)
@@ -206,7 +206,7 @@ static struct line start_of(struct callgrind *g, uint32_t row)
 
     if (row == g->idle)
         return (struct line){ 0 };
-    return lines_find(&g->lines, (struct place){ r->image, r->address });
+    return lines_find(g->lines, (struct place){ r->image, r->address });
 }
 
 // callgrind_annotate shortens some paths, but not others, by the folder that it
@@ -307,7 +307,8 @@ void export_callgrind(struct export *e)
     uint32_t events = e->profile->file_count;
     struct callgrind g = { .e = e, .idle = e->view->count, .events = events };
 
-    lines_init(&g.lines, e->profile);
+    g.lines = profile_lines(e->profile);
+    lines_need(g.lines);
     list_costs(&g);
     g.totals = enough(calloc(events, sizeof(*g.totals)));
     count(&g);
@@ -324,5 +325,4 @@ void export_callgrind(struct export *e)
     free(g.costs);
     free(g.values);
     free(g.totals);
-    lines_free(&g.lines);
 }

@@ -21,6 +21,7 @@ static const struct tool_option options[] = {
     { 'o', "output", "OUT", "The page is written here (standard output)",
       .text = &output },
     EVENT_OPTION(common),
+    INLINE_OPTION(common),
     FILE_OPTIONS(common),
     { 0 },
 };

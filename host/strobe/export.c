@@ -32,6 +32,7 @@ static const struct tool_option options[] = {
     { 'p', "program", "PATH", "Which program's gmon.out; [kernel] the kernel's",
       .text = &settings.program },
     FILTER_OPTIONS(settings.common),
+    INLINE_OPTION(settings.common),
     FILE_OPTIONS(settings.common),
     { 0 },
 };
@@ -46,6 +47,9 @@ struct format {
     const bool *chosen;
     void (*write)(struct export *e);
     bool several; // it has room for several events
+    // Chains are as they were recorded: it has no place for inlined functions,
+    // or one of its own.
+    bool recorded;
 };
 
 // What is to be seen is chosen in the page.
@@ -59,13 +63,13 @@ static void write_html(struct export *e)
 }
 
 static const struct format formats[] = {
-    { &settings.html, write_html, true },
-    { &settings.folded, export_folded, false },
-    { &settings.speedscope, export_speedscope, true },
-    { &settings.gmon, export_gmon, false },
-    { &settings.callgrind, export_callgrind, true },
-    { &settings.pprof, export_pprof, false },
-    { &settings.perfetto, export_perfetto, false },
+    { &settings.html, write_html, true, false },
+    { &settings.folded, export_folded, false, false },
+    { &settings.speedscope, export_speedscope, true, false },
+    { &settings.gmon, export_gmon, false, true },
+    { &settings.callgrind, export_callgrind, true, false },
+    { &settings.pprof, export_pprof, false, true },
+    { &settings.perfetto, export_perfetto, false, false },
 };
 
 static const struct format *choose(void)
@@ -94,7 +98,9 @@ int command_export(int argc, char *argv[])
     struct view_filter filter = common_filter(&tool, &settings.common);
 
     const char *path = one_file(&tool, argc, argv, at);
+    bool inlined = !settings.common.no_inline;
 
+    settings.common.no_inline = !inlined || format->recorded;
     if (format->several)
         profile_open_all(&p, path, &settings.common);
     else
@@ -103,8 +109,13 @@ int command_export(int argc, char *argv[])
     profile_complain(&p);
     profile_complain_calls(&p);
     struct export e = {
-        &p,          &v, &filter, settings.program, result_open(settings.out),
-        settings.out
+        &p,
+        &v,
+        &filter,
+        settings.program,
+        result_open(settings.out),
+        settings.out,
+        inlined,
     };
     format->write(&e);
     result_close(e.out, settings.out);

@@ -12,6 +12,7 @@ struct export
     const char *program;              // --program, or NULL
     FILE *out;
     const char *out_path; // of `out`; NULL: standard output
+    bool inlined;         // what was inlined is to be shown
 };
 
 // Stacks as text, one a line: TASK;OUTER;...;INNER COUNT.

@@ -1,5 +1,6 @@
 // Collapsed stacks (B. Gregg's stackcollapse format): flamegraph.pl, inferno
-// and speedscope read them. The kernel's functions end in _[k], as there.
+// and speedscope read them. The kernel's functions end in _[k], those that were
+// inlined in _[i], as there.
 #include "export.h"
 
 #include <inttypes.h>
@@ -26,8 +27,15 @@ static void put_stack(const struct export *e, uint32_t chain)
     if (chain == CHAIN_ROOT)
         return;
     put_stack(e, n->parent); // at most as deep as a chain is
-    frame_name(name, sizeof(name), e, e->view->row_of[chain]);
     fputc(';', e->out);
+    const struct inlined *inlined =
+        inlines_find(&e->profile->inlines, n->place);
+    if (inlined != NULL) {
+        put_name(e->out, inlined->name);
+        fputs("_[i]", e->out);
+        return;
+    }
+    frame_name(name, sizeof(name), e, e->view->row_of[chain]);
     put_name(e->out, name);
     if (n->place.image == IMAGE_KERNEL)
         fputs("_[k]", e->out);

@@ -84,10 +84,12 @@ static void write_symbol(FILE *out, const struct view_row *row)
 static void write_symbols(FILE *out, const struct page *g)
 {
     const struct images *images = &g->profile->samples.images;
+    const struct inlines *inlines = &g->profile->inlines;
     const struct view *v = &g->view;
 
     fputs(",\"images\":[", out);
-    for (uint32_t i = 0; i < images->count; i++) {
+    uint32_t count = profile_images(g->profile);
+    for (uint32_t i = 0; i < count; i++) {
         fputs(i > 0 ? "," : "", out);
         json_string(out, images->list[i].path, strlen(images->list[i].path));
     }
@@ -98,7 +100,8 @@ static void write_symbols(FILE *out, const struct page *g)
     }
     fputs("],\"image\":[", out);
     for (uint32_t i = 0; i < v->count; i++)
-        fprintf(out, "%s%u", i > 0 ? "," : "", v->rows[i].image);
+        fprintf(out, "%s%u", i > 0 ? "," : "",
+                inlines_image(inlines, v->rows[i].image));
     fputs("]}", out);
 }
 

@@ -160,14 +160,14 @@ void print_lines(struct profile *p, const struct view *v,
         { "Samples", true }, { "Self", true },    { "Total", true },
         { "Line", false },   { "Source", false },
     };
-    struct lines lines;
+    struct lines *lines = profile_lines(p);
     struct rows rows = { 0 };
     struct table table;
     uint64_t left = v->samples;
     uint32_t shown = 0, more = 0;
 
-    lines_init(&lines, p);
-    make_rows(&rows, &lines, v);
+    lines_need(lines);
+    make_rows(&rows, lines, v);
     count(&rows, &p->samples, filter);
     qsort(rows.list, rows.count, sizeof(*rows.list), by_self);
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
@@ -184,5 +184,4 @@ void print_lines(struct profile *p, const struct view *v,
                more, left);
     free(rows.list);
     free(rows.of_node);
-    lines_free(&lines);
 }

@@ -9,6 +9,9 @@
 #define NONE UINT32_MAX
 #define ROOM_FIRST 1024u
 #define ANSWER_MAX 8192
+// Asked at once: far below what a pipe holds, so that this program never waits
+// to write while addr2line does.
+#define QUESTIONS 256u
 
 static void *enough(void *memory)
 {
@@ -41,28 +44,44 @@ static void grow(struct lines *l)
     }
 }
 
-static struct line remember(struct lines *l, struct place p, struct line line)
+static void add_frame(struct lines *l, struct line_frame frame)
 {
+    if (l->frame_count == l->frame_room) {
+        l->frame_room = l->frame_room * 2 + ROOM_FIRST;
+        l->frames =
+            enough(realloc(l->frames, l->frame_room * sizeof(*l->frames)));
+    }
+    l->frames[l->frame_count++] = frame;
+}
+
+// The frames from `first` on are those of the place; there is one at least.
+static void remember(struct lines *l, struct place p, uint32_t first)
+{
+    if (l->frame_count == first)
+        add_frame(l, (struct line_frame){ 0 });
     if (l->count == l->room)
         grow(l);
     uint32_t *bucket = bucket_of(l, p);
-    l->known[l->count] = (struct lines_known){ p, line, *bucket };
+    l->known[l->count] = (struct lines_known){ .place = p,
+                                               .first = first,
+                                               .frames = l->frame_count - first,
+                                               .next = *bucket };
     *bucket = l->count++;
-    return line;
+}
+
+static const struct lines_known *find(const struct lines *l, struct place p)
+{
+    for (uint32_t i = *bucket_of(l, p); i != NONE; i = l->known[i].next) {
+        const struct lines_known *k = &l->known[i];
+        if (k->place.image == p.image && k->place.address == p.address)
+            return k;
+    }
+    return NULL;
 }
 
 const char *lines_file(struct lines *l, const char *name)
 {
-    // The latest is the likeliest.
-    for (size_t i = l->file_count; i-- > 0;) {
-        if (strcmp(l->files[i], name) == 0)
-            return l->files[i];
-    }
-    if (l->file_count == l->file_room) {
-        l->file_room = l->file_room * 2 + 64;
-        l->files = enough(realloc(l->files, l->file_room * sizeof(*l->files)));
-    }
-    return l->files[l->file_count++] = enough(strdup(name));
+    return names_keep(&l->names, name);
 }
 
 const char *lines_short_path(const struct profile *p, const char *path)
@@ -82,19 +101,26 @@ static void start(struct lines *l, uint32_t image)
     const char *problem;
     const char *path = elves_path(
         &l->profile->elves, &l->profile->samples.images.list[image], &problem);
-    const char *const argv[] = { "addr2line", "-e", path, NULL };
+    const char *const argv[] = {
+        "addr2line", "-a", "-f", "-i", "-e", path, NULL
+    };
 
     i->asked = true;
-    i->gone = path == NULL;
+    i->gone = path == NULL || l->problem != NULL;
     if (!i->gone && coprocess_start(&i->process, argv, NULL) < 0)
         fail(1, "addr2line: %s", strerror(errno));
 }
 
-static _Noreturn void no_answer(struct lines_image *i)
+static void no_answer(struct lines *l, struct lines_image *i)
 {
-    if (coprocess_end(&i->process) == 127)
-        fail(1, "addr2line is not installed: it comes with binutils");
-    fail(1, "addr2line ended without an answer");
+    l->problem = coprocess_end(&i->process) == 127
+                     ? "addr2line is not installed: it comes with binutils"
+                     : "addr2line ended without an answer";
+    i->gone = true;
+    if (l->needed)
+        fail(1, "%s", l->problem);
+    complain("%s; functions that were inlined count as those around them",
+             l->problem);
 }
 
 // Strobe's own files are named as from its root: "./kernel/init/main.c".
@@ -111,7 +137,6 @@ static const char *found_at(struct lines *l, const char *path)
 // "FILE:LINE", perhaps with " (discriminator N)" behind; "??:?" or "FILE:?".
 static struct line parse(struct lines *l, char *answer)
 {
-    answer[strcspn(answer, "\n")] = '\0';
     char *more = strstr(answer, " (discriminator");
     if (more != NULL)
         *more = '\0';
@@ -123,33 +148,126 @@ static struct line parse(struct lines *l, char *answer)
                           (uint32_t)strtoul(colon + 1, NULL, 10) };
 }
 
-static struct line ask(struct lines *l, struct place p)
+// An answer begins with its address, in a line of its own; then for each
+// function one with its name and one with file and line.
+static bool begins(const char *line)
 {
-    struct lines_image *i = &l->images[p.image];
-    char answer[ANSWER_MAX];
+    return strncmp(line, "0x", 2) == 0;
+}
+
+static bool next_line(const struct lines_image *i, char line[ANSWER_MAX])
+{
+    if (fgets(line, ANSWER_MAX, i->process.from) == NULL)
+        return false;
+    line[strcspn(line, "\n")] = '\0';
+    return true;
+}
+
+// Behind its beginning; the next one's is read, too.
+static bool read_answer(struct lines *l, const struct lines_image *i)
+{
+    char line[ANSWER_MAX];
+
+    while (next_line(i, line)) {
+        if (begins(line))
+            return true;
+        const char *function =
+            line[0] != '?' ? names_keep(&l->names, line) : NULL;
+        if (!next_line(i, line))
+            break;
+        add_frame(l, (struct line_frame){ function, parse(l, line) });
+    }
+    return false;
+}
+
+// An answer has no end: it is whole when the next one begins. So one question
+// more is asked, and what its answer goes on with passed over next time.
+static bool read_answers(struct lines *l, const struct lines_image *i,
+                         const struct place *list, uint32_t count)
+{
+    char line[ANSWER_MAX];
+    bool ok;
+
+    do
+        ok = next_line(i, line);
+    while (ok && !begins(line));
+    for (uint32_t n = 0; n < count && ok; n++) {
+        uint32_t first = l->frame_count;
+        ok = read_answer(l, i);
+        if (!ok)
+            l->frame_count = first;
+        else
+            remember(l, list[n], first);
+    }
+    return ok;
+}
+
+// Of one image.
+static void ask(struct lines *l, const struct place *list, uint32_t count)
+{
+    struct lines_image *i = &l->images[list->image];
 
     if (!i->asked)
-        start(l, p.image);
+        start(l, list->image);
     if (i->gone)
-        return (struct line){ 0 };
-    fprintf(i->process.to, "%x\n", p.address);
-    if (fflush(i->process.to) != 0 ||
-        fgets(answer, sizeof(answer), i->process.from) == NULL)
-        no_answer(i);
-    return parse(l, answer);
+        return;
+    for (uint32_t n = 0; n < count; n++)
+        fprintf(i->process.to, "%x\n", list[n].address);
+    fputs("0\n", i->process.to);
+    if (fflush(i->process.to) != 0 || !read_answers(l, i, list, count))
+        no_answer(l, i);
+}
+
+void lines_ask(struct lines *l, const struct place *list, uint32_t count)
+{
+    struct place asked[QUESTIONS];
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i].image >= l->image_count || find(l, list[i]) != NULL)
+            continue;
+        if (n == QUESTIONS || (n > 0 && asked[0].image != list[i].image)) {
+            ask(l, asked, n);
+            n = 0;
+        }
+        asked[n++] = list[i];
+    }
+    if (n > 0)
+        ask(l, asked, n);
+}
+
+const struct line_frame *lines_frames(struct lines *l, struct place p,
+                                      uint32_t *count)
+{
+    const struct lines_known *k = find(l, p);
+
+    if (k == NULL) {
+        lines_ask(l, &p, 1);
+        k = find(l, p);
+    }
+    if (k == NULL) {
+        remember(l, p, l->frame_count);
+        k = find(l, p);
+    }
+    *count = k->frames;
+    return &l->frames[k->first];
 }
 
 struct line lines_find(struct lines *l, struct place p)
 {
-    if (p.image >= l->image_count)
-        return (struct line){ 0 };
-    for (uint32_t i = *bucket_of(l, p); i != NONE; i = l->known[i].next) {
-        const struct lines_known *k = &l->known[i];
-        if (k->place.image == p.image && k->place.address == p.address)
-            return k->line;
+    const struct inlines *inlines = &l->profile->inlines;
+    const struct inlined *inlined = inlines_find(inlines, p);
+    uint32_t count;
+
+    if (inlined != NULL) {
+        const struct line_frame *f = lines_frames(l, inlined->place, &count);
+        return f[count - 1 - inlined->depth].line;
     }
-    return remember(l, p, ask(l, p));
+    const struct line_frame *f = lines_frames(l, p, &count);
+    return f[inlines->expanded ? count - 1 : 0].line;
 }
+
+// --- beginning and end ------------------------------------------------------
 
 void lines_init(struct lines *l, struct profile *p)
 {
@@ -165,11 +283,17 @@ void lines_free(struct lines *l)
 {
     for (uint32_t i = 0; i < l->image_count; i++)
         coprocess_end(&l->images[i].process);
-    for (size_t i = 0; i < l->file_count; i++)
-        free(l->files[i]);
-    free(l->files);
+    names_free(&l->names);
     free(l->images);
+    free(l->frames);
     free(l->known);
     free(l->buckets);
     *l = (struct lines){ 0 };
+}
+
+void lines_need(struct lines *l)
+{
+    if (l->problem != NULL)
+        fail(1, "%s", l->problem);
+    l->needed = true;
 }

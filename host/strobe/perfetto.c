@@ -91,8 +91,9 @@ static void put_string(struct perfetto *p, uint32_t field, uint64_t id,
 static void put_mappings(struct perfetto *p)
 {
     const struct images *images = &p->e->profile->samples.images;
+    uint32_t count = profile_images(p->e->profile);
 
-    for (uint32_t i = 0; i < images->count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct image *m = &images->list[i];
         put_string(p, INTERNED_PATH, i + 1, m->path);
         message_number(&p->inner, STRING_ID, i + 1);
@@ -120,6 +121,11 @@ static void put_functions(struct perfetto *p)
 static void put_frame(struct perfetto *p, uint64_t id, uint64_t function,
                       struct place place)
 {
+    const struct inlined *inlined =
+        inlines_find(&p->e->profile->inlines, place);
+
+    if (inlined != NULL)
+        place = inlined->place;
     message_number(&p->inner, FRAME_ID, id);
     message_number(&p->inner, FRAME_FUNCTION, function);
     message_number(&p->inner, FRAME_MAPPING, place.image + 1);

@@ -42,22 +42,16 @@ enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION = 1, LINE_LINE };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_FILE = 4 };
 
-struct text {
-    char *text;
-    uint32_t next; // in its bucket: its number plus 1; 0: none
-};
-
 // Ids begin at 1: of images, rows of the view and places; idle is the function
-// and the location behind the last one.
+// and the location behind the last one, then come functions that were inlined.
 struct pprof {
     struct export *e;
-    struct lines lines;
+    struct lines *lines;
     struct message out, part, list, inner;
-    struct text *texts; // the string table: text 0 is ""
-    uint32_t text_count, text_room;
-    uint32_t *buckets; // of the texts, a power of two
-    uint32_t bucket_count;
+    struct names texts; // the string table: text 0 is ""
     struct places places;
+    struct names inlined; // each with its image: "4 memcpy"
+    const char **files;   // of each of these
 };
 
 static void *enough(void *memory)
@@ -69,48 +63,14 @@ static void *enough(void *memory)
 
 // --- strings ----------------------------------------------------------------
 
-static uint32_t hash(const char *text)
-{
-    uint32_t h = 2166136261u; // FNV-1a
-
-    while (*text != '\0')
-        h = (h ^ (uint8_t)*text++) * 16777619u;
-    return h;
-}
-
-static void grow_texts(struct pprof *p)
-{
-    p->text_room = p->text_room * 2 + 256;
-    p->texts = enough(realloc(p->texts, p->text_room * sizeof(*p->texts)));
-    for (p->bucket_count = 1; p->bucket_count < p->text_room;)
-        p->bucket_count *= 2;
-    free(p->buckets);
-    p->buckets = enough(calloc(p->bucket_count, sizeof(*p->buckets)));
-    for (uint32_t i = 0; i < p->text_count; i++) {
-        uint32_t *bucket =
-            &p->buckets[hash(p->texts[i].text) & (p->bucket_count - 1)];
-        p->texts[i].next = *bucket;
-        *bucket = i + 1;
-    }
-}
-
 // The number of a text, which is UTF-8 there.
 static uint32_t number_of(struct pprof *p, const char *text)
 {
     char *copy = printable(enough(strdup(text)));
+    uint32_t number = names_add(&p->texts, copy);
 
-    if (p->text_count == p->text_room)
-        grow_texts(p);
-    uint32_t *bucket = &p->buckets[hash(copy) & (p->bucket_count - 1)];
-    for (uint32_t i = *bucket; i != 0; i = p->texts[i - 1].next) {
-        if (strcmp(p->texts[i - 1].text, copy) == 0) {
-            free(copy);
-            return i - 1;
-        }
-    }
-    p->texts[p->text_count] = (struct text){ copy, *bucket };
-    *bucket = ++p->text_count;
-    return p->text_count - 1;
+    free(copy);
+    return number;
 }
 
 static void add_text(struct pprof *p, struct message *m, uint32_t field,
@@ -153,6 +113,7 @@ static void put_function(struct pprof *p, uint32_t id, const char *name,
     message_add(&p->out, PROFILE_FUNCTION, &p->part);
 }
 
+// Those that were inlined are known once the locations are put.
 static void put_functions(struct pprof *p)
 {
     const struct view *v = p->e->view;
@@ -161,25 +122,65 @@ static void put_functions(struct pprof *p)
     for (uint32_t row = 0; row < v->count; row++) {
         const struct view_row *r = &v->rows[row];
         struct line start =
-            lines_find(&p->lines, (struct place){ r->image, r->address });
+            lines_find(p->lines, (struct place){ r->image, r->address });
         frame_name(name, sizeof(name), p->e, row);
         put_function(p, row + 1, name, start.file != NULL ? start.file : "");
     }
     put_function(p, v->count + 1, IDLE_FRAME, "");
+    for (uint32_t i = 0; i < p->inlined.count; i++)
+        put_function(p, v->count + 2 + i,
+                     strchr(p->inlined.list[i].text, ' ') + 1, p->files[i]);
+}
+
+static uint64_t inlined_function(struct pprof *p, uint32_t image,
+                                 const struct line_frame *frame)
+{
+    const char *name = frame->function != NULL ? frame->function : "?";
+    size_t room = sizeof("4294967295 ") + strlen(name);
+    char *text = enough(malloc(room));
+
+    snprintf(text, room, "%u %s", image, name);
+    uint32_t count = p->inlined.count, n = names_add(&p->inlined, text);
+    free(text);
+    if (n == count) {
+        p->files = enough(realloc(p->files, (n + 1) * sizeof(*p->files)));
+        p->files[n] = frame->line.file != NULL ? frame->line.file : "";
+    }
+    return p->e->view->count + 2 + n;
+}
+
+static void put_line(struct pprof *p, uint64_t function, uint32_t line)
+{
+    message_number(&p->inner, LINE_FUNCTION, function);
+    message_number(&p->inner, LINE_LINE, line);
+    message_add(&p->part, LOCATION_LINE, &p->inner);
+}
+
+// Of what is inlined there a line each, the innermost first; the function
+// around it is the last one.
+static void put_lines(struct pprof *p, uint64_t function, struct place place)
+{
+    uint32_t count;
+    const struct line_frame *f = lines_frames(p->lines, place, &count);
+
+    if (!p->e->inlined)
+        f += count - 1, count = 1;
+    for (uint32_t i = 0; i + 1 < count; i++)
+        put_line(p, inlined_function(p, place.image, &f[i]), f[i].line.line);
+    put_line(p, function, f[count - 1].line.line);
 }
 
 static void put_location(struct pprof *p, uint64_t id, uint64_t function,
                          const struct place *place)
 {
     message_number(&p->part, LOCATION_ID, id);
-    message_number(&p->inner, LINE_FUNCTION, function);
     if (place != NULL) {
         message_number(&p->part, LOCATION_MAPPING, place->image + 1);
         message_number(&p->part, LOCATION_ADDRESS, place->address);
-        message_number(&p->inner, LINE_LINE,
-                       lines_find(&p->lines, *place).line);
+        put_lines(p, function, *place);
+    } else {
+        put_line(p, function, 0);
     }
-    message_add(&p->part, LOCATION_LINE, &p->inner);
     message_add(&p->out, PROFILE_LOCATION, &p->part);
 }
 
@@ -187,6 +188,8 @@ static void put_locations(struct pprof *p)
 {
     uint32_t nodes = p->e->profile->samples.chains.count;
     bool *told = enough(calloc(p->places.count + 1, sizeof(*told)));
+
+    lines_ask(p->lines, p->places.list, p->places.count);
 
     for (uint32_t n = 1; n < nodes; n++) {
         uint64_t id = places_number(&p->places, n);
@@ -290,16 +293,16 @@ static void put_head(struct pprof *p)
 
 static void put_strings(struct pprof *p)
 {
-    for (uint32_t i = 0; i < p->text_count; i++)
-        message_bytes(&p->out, PROFILE_STRING, p->texts[i].text,
-                      strlen(p->texts[i].text));
+    for (uint32_t i = 0; i < p->texts.count; i++)
+        message_bytes(&p->out, PROFILE_STRING, p->texts.list[i].text,
+                      strlen(p->texts.list[i].text));
 }
 
 void export_pprof(struct export *e)
 {
-    struct pprof p = { .e = e };
+    struct pprof p = { .e = e, .lines = profile_lines(e->profile) };
 
-    lines_init(&p.lines, e->profile);
+    lines_need(p.lines);
     places_init(&p.places, e->profile);
     put_head(&p);
     put_samples(&p);
@@ -309,14 +312,12 @@ void export_pprof(struct export *e)
     put_comments(&p);
     put_strings(&p);
     gzip_write(e->out, p.out.bytes, p.out.size);
-    for (uint32_t i = 0; i < p.text_count; i++)
-        free(p.texts[i].text);
-    free(p.texts);
-    free(p.buckets);
+    names_free(&p.texts);
+    names_free(&p.inlined);
+    free(p.files);
     places_free(&p.places);
     message_free(&p.out);
     message_free(&p.part);
     message_free(&p.list);
     message_free(&p.inner);
-    lines_free(&p.lines);
 }

@@ -1,4 +1,5 @@
 // A perf.data file, read, and what all reports say of it.
+#include "lines.h"
 #include "strobe.h"
 
 #include "user/libprofile/choice.h"
@@ -54,6 +55,8 @@ static void read_events(struct profile *p, const void *bytes, size_t size,
         fail(1, "%s: %s", p->path, problem);
     file_unmap(bytes, size);
     elves_init(&p->elves, c->kernel, c->folders);
+    if (!c->no_inline)
+        inlines_expand(p, profile_lines(p));
 }
 
 void profile_open(struct profile *p, const char *path, const struct common *c)
@@ -103,8 +106,23 @@ void profile_each(const char *path, const struct common *c,
     free(told);
 }
 
+struct lines *profile_lines(struct profile *p)
+{
+    if (p->lines != NULL)
+        return p->lines;
+    p->lines = malloc(sizeof(*p->lines));
+    if (p->lines == NULL)
+        fail(1, "not enough memory for the source lines");
+    lines_init(p->lines, p);
+    return p->lines;
+}
+
 void profile_close(struct profile *p)
 {
+    if (p->lines != NULL)
+        lines_free(p->lines);
+    free(p->lines);
+    inlines_free(&p->inlines);
     samples_free(&p->samples);
     elves_free(&p->elves);
     free(p->list);
@@ -166,7 +184,9 @@ const char *profile_title(const struct profile *p)
 
 void profile_complain(struct profile *p)
 {
-    for (uint32_t i = 0; i < p->samples.images.count; i++) {
+    uint32_t images = profile_images(p);
+
+    for (uint32_t i = 0; i < images; i++) {
         const struct image *m = &p->samples.images.list[i];
         if (i == IMAGE_UNKNOWN || i == IMAGE_CUT || !m->loaded ||
             (p->told != NULL && p->told[i]))
@@ -190,6 +210,12 @@ void profile_complain_calls(const struct profile *p)
         complain("%s: its samples have no callers: profile -g -o FILE and "
                  "sprofile -g -o FILE record them",
                  p->path);
+}
+
+uint32_t profile_images(const struct profile *p)
+{
+    return p->inlines.expanded ? p->inlines.first_image
+                               : p->samples.images.count;
 }
 
 // --- names ------------------------------------------------------------------
@@ -240,7 +266,8 @@ void row_name(char *out, size_t size, const struct profile *p,
                                ? "[unknown]"
                                : "");
 
-    if (row->image == alone || n < 0 || (size_t)n >= size)
+    if (inlines_image(&p->inlines, row->image) == alone || n < 0 ||
+        (size_t)n >= size)
         return;
     bool marked = path[0] == '[';
     snprintf(out + n, size - n, "%s%s%s%s", n > 0 ? " " : "", marked ? "" : "[",

@@ -17,12 +17,13 @@ struct report {
 
 static struct report settings;
 
-#define REPORT_OPTIONS                                                  \
-    { 'n', "rows", "N", "Length of the table (20); 0: all",             \
-      .text = &settings.rows_text },                                    \
-        FILTER_OPTIONS(settings.common), FILE_OPTIONS(settings.common), \
-    {                                                                   \
-        0                                                               \
+#define REPORT_OPTIONS                                                   \
+    { 'n', "rows", "N", "Length of the table (20); 0: all",              \
+      .text = &settings.rows_text },                                     \
+        FILTER_OPTIONS(settings.common), INLINE_OPTION(settings.common), \
+        FILE_OPTIONS(settings.common),                                   \
+    {                                                                    \
+        0                                                                \
     }
 
 static const struct tool_option options[] = {
@@ -52,13 +53,32 @@ static enum view_by what(const char *name)
     options_wrong(&tool);
 }
 
+static bool is_of_code(void)
+{
+    return settings.by == BY_SYMBOL || settings.by == BY_ADDRESS;
+}
+
 static void name_row(char *out, size_t size, const struct view_row *row,
                      void *arg)
 {
-    if (settings.by == BY_SYMBOL || settings.by == BY_ADDRESS)
+    if (is_of_code())
         row_name(out, size, arg, row, profile_only_image(arg));
     else
         key_text(out, size, arg, settings.by, row);
+}
+
+// Of what was inlined the code's place is shown; by symbol it has none.
+static void place_rows(const struct profile *p, struct view *v)
+{
+    for (uint32_t i = 0; i < v->count; i++) {
+        struct view_row *row = &v->rows[i];
+        const struct inlined *inlined = inlines_find(
+            &p->inlines, (struct place){ row->image, row->address });
+        if (inlined == NULL)
+            continue;
+        row->image = inlined->place.image;
+        row->address = settings.by == BY_ADDRESS ? inlined->place.address : 0;
+    }
 }
 
 static void show(struct profile *p, void *arg)
@@ -69,11 +89,14 @@ static void show(struct profile *p, void *arg)
     profile_view(&v, p, settings.by, filter);
     profile_complain(p);
     profile_header(stdout, p, p->files, &v);
-    if (settings.lines)
+    if (settings.lines) {
         print_lines(p, &v, filter, settings.rows);
-    else
+    } else {
+        if (is_of_code())
+            place_rows(p, &v);
         rows_print(&v, settings.by, settings.rows,
                    &(struct naming){ name_row, p });
+    }
     view_free(&v);
 }
 
@@ -87,6 +110,8 @@ static int run(const struct tool *t, int argc, char *argv[])
             : option_number(t, "--rows", settings.rows_text, 0, INT_MAX);
     if (settings.by_text != NULL)
         settings.by = what(settings.by_text);
+    if (!is_of_code())
+        settings.common.no_inline = true; // nothing would show it
     struct view_filter filter = common_filter(t, &settings.common);
     profile_each(one_file(t, argc, argv, at), &settings.common, show, &filter);
     return 0;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "elves.h"
+#include "inlines.h"
 
 #include "user/libprofile/header.h"
 #include "user/libprofile/perf_read.h"
@@ -33,7 +34,7 @@ struct common {
     const char *kernel, *folders; // where ELF files are looked for
     const char *cpu, *event;
     uint32_t task;
-    bool busy;
+    bool busy, no_inline;
 };
 // For the tables of options.h; `c` is a struct common.
 #define FILE_OPTIONS(c)                                                 \
@@ -55,6 +56,13 @@ struct common {
         { 'c', "cpu", "CPU", "Only this CPU", .text = &(c).cpu },     \
     {                                                                 \
         'b', "busy", NULL, "Without idle CPUs", .flag = &(c).busy     \
+    }
+
+#define INLINE_OPTION(c)                                                  \
+    {                                                                     \
+        0, "no-inline", NULL,                                             \
+            "Inlined functions count as those that they were inlined in", \
+            .flag = &(c).no_inline                                        \
     }
 
 // A number from an option; what is wrong is said, and ends the program.
@@ -83,6 +91,8 @@ struct profile {
     bool *told;                // which images there were complaints of, or NULL
     struct timed_sample *list; // each sample, as the file has them
     size_t count, room;
+    struct lines *lines;    // once asked for, or NULL
+    struct inlines inlines; // what was inlined is in the chains, too
 };
 
 // Reads a file: the event that is chosen or, which it says if there are
@@ -97,6 +107,10 @@ void profile_open_all(struct profile *p, const char *path,
 void profile_each(const char *path, const struct common *c,
                   void (*show)(struct profile *p, void *arg), void *arg);
 void profile_close(struct profile *p);
+// How many of its images, which come first, are those of files.
+uint32_t profile_images(const struct profile *p);
+// Functions and source lines of its places (lines.h), asked for once for all.
+struct lines *profile_lines(struct profile *p);
 // The lines that stand above every report, of one of `files`. `v` is the view
 // that is shown.
 void profile_header(FILE *out, const struct profile *p,

@@ -22,6 +22,7 @@ static const struct tool_option options[] = {
     { 'T', "total", NULL, "Those that have most with all they call",
       .flag = &settings.total },
     FILTER_OPTIONS(settings.common),
+    INLINE_OPTION(settings.common),
     FILE_OPTIONS(settings.common),
     { 0 },
 };

@@ -20,6 +20,7 @@ static const struct tool_option options[] = {
     { 'm', "min", "PERCENT", "What has less is summed up (0.5)",
       .text = &settings.min_text },
     FILTER_OPTIONS(settings.common),
+    INLINE_OPTION(settings.common),
     FILE_OPTIONS(settings.common),
     { 0 },
 };

@@ -6,7 +6,8 @@
 // link: host/strobe/profile.c host/strobe/elves.c host/strobe/frames.c
 // link: host/strobe/folded.c host/strobe/speedscope.c host/strobe/gmon.c
 // link: host/strobe/gprof_names.c host/strobe/callgrind.c host/strobe/lines.c
-// link: host/strobe/coprocess.c
+// link: host/strobe/coprocess.c host/strobe/names.c host/strobe/inlines.c
+// link: host/strobe/places.c
 // link: host/strobe/html_data.c host/strobe/timeline.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
@@ -25,6 +26,7 @@
 #undef fail // strobe has a function of that name
 #include "host/strobe/export.h"
 #include "host/strobe/html_data.h"
+#include "host/strobe/lines.h"
 
 #include "lib/elf.h"
 
@@ -163,6 +165,9 @@ static char *exported(void (*write)(struct export *e), const u8 *bytes,
         fclose(e.out);
         view_free(&v);
     }
+    if (p.lines != NULL)
+        lines_free(p.lines);
+    free(p.lines);
     samples_free(&p.samples);
     elves_free(&p.elves);
     return text;

@@ -13,7 +13,9 @@
 // link: user/libstrobe/messages.c user/libprofile/user_chain.c
 // link: user/libprofile/sources.c user/libstrobe/kbox.c
 // link: user/libstrobe/sysinfo.c user/libprofile/choice.c
-// link: user/libprofile/perf_programs.c
+// link: user/libprofile/perf_programs.c host/strobe/inlines.c
+// link: host/strobe/lines.c host/strobe/names.c host/strobe/places.c
+// link: host/strobe/coprocess.c
 #define _GNU_SOURCE
 #include "host/strobe/html_data.h" // before cmocka, which has a fail(), too
 #include "host/strobe/timeline.h"

@@ -27,9 +27,11 @@ def strobe(*arguments, status=0):
 
 
 def read_measured(folder, name):
-    """Of each event of a run what was measured."""
+    """Of each event of a run what was measured. (The program's own output may
+    come before.)"""
     with open(f"{folder}/{name}.json") as file:
-        told = json.load(file)
+        text = file.read()
+    told = json.loads(text[text.index("{\n"):])
     return [Measured(f"{folder}/{name}.data", event)
             for event in told.get("events", [told])]
 
@@ -73,7 +75,8 @@ def callgrind(path, inclusive, event="Samples"):
     assert not done.stderr, done.stderr
     found = collections.Counter()
     for line in done.stdout.splitlines():
-        row = re.match(r" *([0-9,]+) \( *[0-9.]+%\) .*:([^: ]+)(?: \[|$)", line)
+        row = re.match(r" *([0-9,]+) \( *[0-9.]+%\) .*:([^: ]+(?: \(inlined\))?)"
+                       r"(?: \[|$)", line)
         if row:
             found[row[2]] += int(row[1].replace(",", ""))
     whole = re.search(r"([0-9,]+) \(100.0%\) *PROGRAM TOTALS", done.stdout)

@@ -94,7 +94,8 @@ def test_host(out):
     """The developer's machine says the same, from the same files."""
     files = [f"{side}{n}" for side in "ab" for n in range(1, RUNS + 1)]
     files.insert(RUNS, "vs")
-    done = subprocess.run([f"{ROOT}/tools/strobe", "diff", "--json", *files],
+    done = subprocess.run([f"{ROOT}/tools/strobe", "diff", "--json",
+                           "--no-inline", *files],
                           capture_output=True, text=True, cwd=out)
     assert done.returncode == 0, done
     theirs = rows(json.loads(done.stdout))

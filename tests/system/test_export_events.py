@@ -46,7 +46,7 @@ def time(measured):
 
 def test_callgrind(events, tmp_path):
     """Both in one file; each as in a file of its own."""
-    both = events[0].export("callgrind", tmp_path / "both")
+    both = events[0].export("callgrind", tmp_path / "both", "--no-inline")
     for m in events:
         source = m.json["source"]
         own, whole = callgrind(both, "no", f"{source}-Samples")
@@ -55,7 +55,8 @@ def test_callgrind(events, tmp_path):
         for symbol in (*m.of("/bin/lua"), *m.of("/bin/tester")):
             assert own[symbol] == truth[symbol], (source, symbol)
         assert callgrind(both, "no", f"{source}-Nanoseconds")[1] == time(m)
-        alone = m.export("callgrind", tmp_path / source, "--event", source)
+        alone = m.export("callgrind", tmp_path / source, "--event", source,
+                         "--no-inline")
         for inclusive in ("no", "yes"):
             assert callgrind(alone, inclusive, f"{source}-Samples") == \
                 callgrind(both, inclusive, f"{source}-Samples")

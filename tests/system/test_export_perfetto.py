@@ -64,7 +64,8 @@ def test_chains_and_threads(measured, tmp_path):
     trace = Trace(measured.export("perfetto", tmp_path / "out"))
     folded = collections.Counter()
     for _, thread, _, chain in trace.samples():
-        names = [name + "_[k]" * (path == "[kernel]")
+        names = [name.replace(" (inlined)", "_[i]") if "(inlined)" in name
+                 else name + "_[k]" * (path == "[kernel]")
                  for path, name in chain if name != "[idle]"]
         program = trace.threads[thread] if thread != (0, 0) else "[idle]"
         folded[";".join([program, *names])] += 1

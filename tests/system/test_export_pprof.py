@@ -39,7 +39,7 @@ class Pprof:
         names = {f[1][0]: self.text(f, 2) for f in map(fields, profile[FUNCTION])}
         self.place = {}
         for location in map(fields, profile[LOCATION]):
-            line = fields(location[4][0])
+            line = fields(location[4][-1])  # those before it are inlined
             self.place[location[1][0]] = (
                 files.get(location[2][0] if location[2] else 0),
                 names[line[1][0]], line[2][0] if line[2] else 0)

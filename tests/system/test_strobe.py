@@ -67,7 +67,8 @@ def test_report(one):
 
 
 def test_report_of_all(everything):
-    text = strobe("report", "--rows", 0, everything.file).stdout
+    text = strobe("report", "--rows", 0, "--no-inline",
+                  everything.file).stdout
     check_header(text, everything.json)
     rows = collections.Counter()
     for line in table(text, "Address"):
@@ -180,7 +181,8 @@ def test_annotate_kernel(everything):
 
 def test_folded(everything, tmp_path):
     leaves, idle = collections.Counter(), 0
-    with open(everything.export("folded", tmp_path / "out")) as file:
+    with open(everything.export("folded", tmp_path / "out",
+                                "--no-inline")) as file:
         for line in file:
             stack, samples = line.rsplit(" ", 1)
             frames = stack.split(";")
@@ -298,7 +300,8 @@ def test_gprof_far_apart(tmp_path):
 
 
 def test_callgrind(everything, tmp_path):
-    out = everything.export("callgrind", tmp_path / "callgrind.out")
+    out = everything.export("callgrind", tmp_path / "callgrind.out",
+                            "--no-inline")
     own, whole = callgrind(out, "no")
     assert whole == everything.json["taken"]
     truth = collections.Counter()

@@ -1,0 +1,306 @@
+"""Functions that were inlined, in all views: against addr2line asked for each
+address that perf reads in the file, and against a program with known shares."""
+import collections
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from exports import callgrind, read_measured, run, strobe
+from machine import PATIENCE, ROOT, vm
+from protobuf import fields, numbers
+from shares import by_chance
+
+KERNEL = f"{ROOT}/build/kernel.elf"
+INLINED = f"{ROOT}/build/guest/inlined"
+LUA = "for i = 1, 3e5 do local s = tostring(i) end"
+ELVES = {"/bin/lua": f"{ROOT}/build/lua/lua", "/test/inlined": INLINED,
+         "/bin/busybox": f"{ROOT}/build/busybox/busybox",
+         "linux-gate.so.1": f"{ROOT}/build/kernel/vdso.so",
+         "[kernel.kallsyms]": KERNEL}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inlines")
+    result = vm("profile -g --json -o /out/known.data /test/inlined 400"
+                " >/out/known.json;"
+                "profile --json -o /out/flat.data /test/inlined 400"
+                " >/out/flat.json;"
+                f"profile -g --json -o /out/lua.data lua -e '{LUA}'"
+                " >/out/lua.json;"
+                "profile -g --json -o /out/kernel.data dd if=/dev/zero"
+                " of=/dev/null bs=1 count=20000 >/out/kernel.json 2>/dev/null",
+                "--get", str(folder), "--icount", "1")
+    assert result.status == 0, result
+    return {name: read_measured(folder, name)[0]
+            for name in ("known", "flat", "lua", "kernel")}
+
+
+def stacks(text):
+    """Of folded stacks: {(outermost, ..., innermost): samples}, no marks."""
+    found = collections.Counter()
+    for line in text.splitlines():
+        stack, samples = line.rsplit(" ", 1)
+        found[tuple(stack.replace("_[k]", "").split(";")[1:])] += int(samples)
+    return found
+
+
+# --- against perf and addr2line -----------------------------------------------
+
+def code_offset(elf):
+    """What an address is more than its place in the file, of code."""
+    for line in run("readelf", "-lW", elf).stdout.splitlines():
+        words = line.split()
+        if words[:1] == ["LOAD"] and "E" in words[6:-1]:
+            return int(words[2], 16) - int(words[1], 16)
+    raise AssertionError(elf)
+
+
+def chains(path, folder):
+    """As perf prints them: lists of (image, address), innermost first."""
+    done = subprocess.run(
+        ["perf", "--no-pager", "--buildid-dir", f"{folder}/cache", "script",
+         "--no-inline", "-i", path, "-F", "ip,sym,dso"], capture_output=True,
+        text=True, timeout=PATIENCE, check=True,
+        env={**os.environ, "HOME": str(folder), "PERF_CONFIG": "/dev/null"})
+    offsets = {image: 0 if elf == KERNEL else code_offset(elf)
+               for image, elf in ELVES.items()}
+    for sample in done.stdout.split("\n\n"):
+        chain = []
+        for line in sample.split("\n"):
+            if not line.strip():
+                continue
+            address, image = re.match(r"\s*(\w+) .*\((.*)\)$", line).groups()
+            chain.append((image, int(address, 16) + offsets.get(image, 0)))
+        if chain:
+            yield chain
+
+
+def frames_at(image, addresses):
+    """{address: [(function, whether it is inlined), ...], innermost first}"""
+    found = {}
+    asked = sorted(addresses)
+    done = run("addr2line", "-a", "-f", "-i", "-e", ELVES[image],
+               *map(hex, asked))
+    for line in done.stdout.splitlines():
+        if line.startswith("0x"):
+            found[int(line, 16)] = lines = []
+        else:
+            lines.append(line)
+    assert sorted(found) == asked
+    return {address: [(name, i + 1 < len(lines[::2]))
+                      for i, name in enumerate(lines[::2])]
+            for address, lines in found.items()}
+
+
+@pytest.mark.parametrize("name", ("known", "lua", "kernel"))
+def test_as_addr2line_has_it(measured, name, tmp_path):
+    """Each chain that perf reads, with what addr2line says of each address."""
+    wanted = collections.Counter()
+    read = list(chains(measured[name].file, tmp_path))
+    addresses = collections.defaultdict(set)
+    for image, address in (place for chain in read for place in chain):
+        addresses[image].add(address)
+    frames = {image: frames_at(image, list_)
+              for image, list_ in addresses.items()}
+    inlined = 0
+    for chain in read:
+        names = [frame for image, address in chain
+                 for frame in frames[image][address]]
+        inlined += any(inline for _, inline in names)
+        # What is not inlined may have other names (aliases, .part.0).
+        wanted[tuple(function if inline else None
+                     for function, inline in reversed(names))] += 1
+    found = collections.Counter()
+    text = strobe("export", "--folded", measured[name].file).stdout
+    for stack, samples in stacks(text).items():
+        found[tuple(frame[:-4] if frame.endswith("_[i]") else None
+                    for frame in stack)] += samples
+    assert inlined and found == wanted
+
+
+def test_perf_expands(measured, tmp_path):
+    """perf's own expansion, where it has one (perf 6.1 without libbfd has none
+    of chains by frame pointers)."""
+    root = tmp_path / "root" / "bin"
+    root.mkdir(parents=True)
+    shutil.copy(ELVES["/bin/lua"], root / "lua")
+    done = subprocess.run(
+        ["perf", "--no-pager", "--buildid-dir", f"{tmp_path}/cache", "script",
+         "--inline", "-i", measured["lua"].file, "-F", "ip,sym", "--symfs",
+         tmp_path / "root", "-k", KERNEL], capture_output=True, text=True,
+        timeout=PATIENCE, check=True, env={**os.environ, "HOME": str(tmp_path),
+                                           "PERF_CONFIG": "/dev/null"})
+    theirs = re.findall(r"^\s*\w+ (\S+) \(inlined\)$", done.stdout, re.M)
+    if not theirs:
+        pytest.skip("this perf does not expand such chains")
+    ours = collections.Counter()
+    text = strobe("export", "--folded", measured["lua"].file).stdout
+    for stack, samples in stacks(text).items():
+        for frame in stack:
+            if frame.endswith("_[i]"):
+                ours[frame[:-4]] += samples
+    assert ours == collections.Counter(theirs)
+
+
+# --- a program with known shares ----------------------------------------------
+
+def rows(text, symbol):
+    """(samples, percent) of the row that ends so."""
+    found = re.search(rf"^\s*\S+ +(\d+) +([0-9.]+)%  {symbol}$", text, re.M)
+    assert found, text
+    return int(found[1]), float(found[2])
+
+
+@pytest.mark.parametrize("name", ("known", "flat"))
+def test_self_is_the_innermost(measured, name):
+    """With and without callers: the loop is in spin, not in work."""
+    text = strobe("report", measured[name].file).stdout
+    samples, share = rows(text, r"spin \(inlined\)")
+    whole = measured[name].of("/test/inlined")
+    assert samples >= 0.99 * whole["work"] and share > 95, text
+    as_before = strobe("report", "--no-inline", measured[name].file).stdout
+    assert rows(as_before, "work")[0] == whole["work"]
+    assert "inlined)" not in as_before
+    address = strobe("report", "--by", "address", measured[name].file).stdout
+    assert re.search(r"^0x804\w+ +\d+ .*  spin \(inlined\)$", address, re.M)
+    top = strobe("top", measured[name].file).stdout
+    assert re.search(r"^ *\d+ .*  spin \(inlined\)$", top, re.M), top
+
+
+def test_tree(measured):
+    text = strobe("tree", measured["known"].file).stdout
+    share = re.search(r"^ *100.00% +\S+  work\n"
+                      r" *([0-9.]+)% +0.00%  - three_quarters \(inlined\)\n"
+                      r" *([0-9.]+)% +\2%    spin \(inlined\)\n"
+                      r" *[0-9.]+% +0.00%  - one_quarter \(inlined\)\n",
+                      text, re.M)
+    assert share, text
+    taken = measured["known"].json["taken"]
+    assert abs(float(share[1]) / 100 - 0.75) < by_chance(0.75, taken) + 0.01
+    inverted = strobe("tree", "--inverted", measured["known"].file).stdout
+    assert re.search(r"spin \(inlined\)\n.*- three_quarters \(inlined\)\n"
+                     r".* work\n", inverted), inverted
+
+
+def test_lines_are_of_the_calls(measured):
+    """In callgrind's file a call has the line where it is, a loop its own."""
+    with open(f"{ROOT}/tests/guest/inlined.c") as file:
+        source = file.read().splitlines()
+    text = strobe("export", "--callgrind", measured["known"].file).stdout
+    blocks = dict(re.findall(r"^fn=(.*)\n((?:.+\n)+)", text, re.M))
+    calls = {callee: source[int(line) - 1].strip() for callee, line in
+             re.findall(r"cfn=(.*)\ncalls=.*\n(\d+)", blocks["work"])}
+    assert calls == {"three_quarters (inlined)": "three_quarters();",
+                     "one_quarter (inlined)": "one_quarter();"}
+    loop = {source[int(line) - 1].strip() for line in
+            re.findall(r"^(\d+) [1-9]\d* \d+$", blocks["spin (inlined)"], re.M)}
+    assert loop & {"for (uint32_t i = 0; i < turns; i++)",
+                   '__asm__ volatile("" : : "r"(i));'}
+
+
+def test_callgrind_annotate_reads_it(measured, tmp_path):
+    out = measured["lua"].export("callgrind", tmp_path / "out")
+    own, whole = callgrind(out, "no")
+    assert whole == measured["lua"].json["taken"]
+    rows_ = collections.Counter()
+    for stack, samples in stacks(strobe("export", "--folded",
+                                        measured["lua"].file).stdout).items():
+        rows_[stack[-1].replace("_[i]", " (inlined)")] += samples
+    assert {n: c for n, c in own.items() if "inlined" in n} == \
+        {n: c for n, c in rows_.items() if "inlined" in n}
+
+
+def test_pprof_has_lines(measured, tmp_path):
+    """One location, a line for each function there."""
+    path = measured["known"].export("pprof", tmp_path / "out.pb.gz")
+    with gzip.open(path) as file:
+        profile = fields(file.read())
+    texts = [text.decode() for text in profile[6]]
+    names = {f[1][0]: texts[f[2][0]] for f in map(fields, profile[5])}
+    places = {place[1][0]: [names[fields(line)[1][0]] for line in place[4]]
+              for place in map(fields, profile[4])}
+    leaves = collections.Counter()
+    for sample in map(fields, profile[2]):
+        leaf = places[numbers(sample[1][0])[0]]
+        leaves[tuple(leaf)] += numbers(sample[2][0])[0]
+    whole = measured["known"].of("/test/inlined")["work"]
+    spins = sum(n for leaf, n in leaves.items() if leaf[0] == "spin")
+    assert spins >= 0.99 * whole
+    assert {leaf[1:] for leaf in leaves if leaf[0] == "spin"} == {
+        ("three_quarters", "work"), ("one_quarter", "work")}
+    plain = measured["known"].export("pprof", tmp_path / "plain.pb.gz",
+                                     "--no-inline")
+    with gzip.open(plain) as file:
+        assert all(len(fields(place)[4]) == 1
+                   for place in fields(file.read())[4])
+
+
+def test_speedscope_and_page(measured):
+    data = json.loads(strobe("export", "--speedscope",
+                             measured["known"].file).stdout)
+    frames = data["shared"]["frames"]
+    assert {"name": "spin (inlined)", "file": "/test/inlined"} in frames
+    page = strobe("export", "--html", measured["known"].file).stdout
+    assert '"spin (inlined)"' in page and "[inlined" not in page
+
+
+def test_diff(measured):
+    file = measured["known"].file
+    text = strobe("diff", file, file).stdout
+    assert re.search(r"spin \(inlined\) \[/test/inlined\]$", text, re.M), text
+    plain = strobe("diff", "--no-inline", file, file).stdout
+    assert "inlined)" not in plain and "work [/test/inlined]" in plain
+
+
+def test_gmon_and_annotate_are_of_code(measured, tmp_path):
+    """gprof and objdump know functions by their addresses."""
+    one = measured["known"]
+    one.export("gmon", tmp_path / "out")
+    flat = run("gprof", "-b", "-p", INLINED, tmp_path / "out").stdout
+    assert re.search(r" work$", flat, re.M) and "spin" not in flat, flat
+    text = strobe("annotate", one.file).stdout
+    whole = one.of("/test/inlined")["work"]
+    assert text.startswith(f"work in {INLINED}: {whole} samples"), text
+
+
+# --- where it cannot be had ---------------------------------------------------
+
+@pytest.fixture
+def alone(tmp_path):
+    """The tool where it finds no build folder, and one ELF file beside it."""
+    (tmp_path / "elves").mkdir()
+    shutil.copy(f"{ROOT}/build/strobe", tmp_path / "strobe")
+    return tmp_path
+
+
+def test_without_debug_information(measured, alone):
+    run("objcopy", "--strip-debug", INLINED, alone / "elves" / "inlined")
+    done = run(str(alone / "strobe"), "report", "-d", str(alone / "elves"),
+               measured["known"].file)
+    whole = measured["known"].of("/test/inlined")["work"]
+    assert rows(done.stdout, "work")[0] == whole
+
+
+def test_without_addr2line(measured, alone):
+    """It is said, and functions are shown as before."""
+    done = subprocess.run(
+        [f"{ROOT}/build/strobe", "report", measured["known"].file],
+        capture_output=True, text=True, timeout=PATIENCE,
+        env={**os.environ, "PATH": str(alone)})
+    assert done.returncode == 0, done
+    assert done.stderr == (
+        "strobe: addr2line is not installed: it comes with binutils; functions "
+        "that were inlined count as those around them\n")
+    assert rows(done.stdout, "work")[0] == \
+        measured["known"].of("/test/inlined")["work"]
+    needed = subprocess.run(
+        [f"{ROOT}/build/strobe", "lines", measured["known"].file],
+        capture_output=True, text=True, timeout=PATIENCE,
+        env={**os.environ, "PATH": str(alone)})
+    assert needed.returncode == 1 and "is not installed" in needed.stderr
