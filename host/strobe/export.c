@@ -7,7 +7,7 @@
 struct settings {
     struct common common;
     const char *out, *program;
-    bool html, folded, speedscope, gmon, callgrind, pprof, perfetto;
+    bool html, folded, speedscope, gmon, callgrind, pprof, perfetto, firefox;
 };
 
 static struct settings settings;
@@ -27,6 +27,8 @@ static const struct tool_option options[] = {
       .flag = &settings.pprof },
     { 0, "perfetto", NULL, "A trace for ui.perfetto.dev",
       .flag = &settings.perfetto },
+    { 0, "firefox", NULL, "JSON for profiler.firefox.com, a track each thread",
+      .flag = &settings.firefox },
     { 'o', "output", "OUT", "Written here (standard output)",
       .text = &settings.out },
     { 'p', "program", "PATH", "Which program's gmon.out; [kernel] the kernel's",
@@ -70,6 +72,7 @@ static const struct format formats[] = {
     { &settings.callgrind, export_callgrind, true, false },
     { &settings.pprof, export_pprof, false, true },
     { &settings.perfetto, export_perfetto, false, false },
+    { &settings.firefox, export_firefox, false, false },
 };
 
 static const struct format *choose(void)

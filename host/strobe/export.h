@@ -26,6 +26,8 @@ void export_gmon(struct export *e);
 void export_pprof(struct export *e);
 // A trace for Perfetto, of one event.
 void export_perfetto(struct export *e);
+// Firefox Profiler's processed profile: a track for each thread, of one event.
+void export_firefox(struct export *e);
 // For callgrind_annotate and kcachegrind: costs by line, calls with what they
 // cost; of several events.
 void export_callgrind(struct export *e);

@@ -4,6 +4,7 @@
 // together.
 #include "html_data.h"
 
+#include "header_lines.h"
 #include "timeline.h"
 
 #include <inttypes.h>
@@ -242,34 +243,22 @@ static void write_bins(FILE *out, const struct page *g)
 
 // --- head -------------------------------------------------------------------
 
-// The header of all reports, "Name: text" in each line but the first, which
-// says what is in the title.
-static void write_facts(FILE *out, const struct page *g,
-                        const struct perf_file *f, const struct view *v)
-{
-    char *text, *rest = NULL;
-    size_t size;
-    FILE *header = open_memstream(&text, &size);
-    const char *comma = "";
+struct list_of {
+    FILE *out;
+    const char *comma;
+};
 
-    if (header == NULL)
-        fail(1, "not enough memory for the page");
-    profile_header(header, g->profile, f, v);
-    fclose(header);
-    fputs(",\"facts\":[", out);
-    strtok_r(text, "\n", &rest);
-    for (char *line; (line = strtok_r(NULL, "\n", &rest)) != NULL;) {
-        size_t name = strcspn(line, ":");
-        const char *value = line + name + strspn(line + name, ": ");
-        fprintf(out, "%s[", comma);
-        json_string(out, line, name);
-        fputc(',', out);
-        json_string(out, value, strlen(value));
-        fputc(']', out);
-        comma = ",";
-    }
-    fputc(']', out);
-    free(text);
+static void write_fact(void *arg, const char *name, size_t size,
+                       const char *value)
+{
+    struct list_of *list = arg;
+
+    fprintf(list->out, "%s[", list->comma);
+    json_string(list->out, name, size);
+    fputc(',', list->out);
+    json_string(list->out, value, strlen(value));
+    fputc(']', list->out);
+    list->comma = ",";
 }
 
 static size_t count_event(const struct profile *p, uint32_t event)
@@ -292,8 +281,10 @@ static void write_event(FILE *out, const struct page *g, uint32_t event)
     json_string(out, name, strlen(name));
     fprintf(out, ",\"total\":%zu", count_event(g->profile, event));
     profile_view(&v, g->profile, BY_SYMBOL, &only);
-    write_facts(out, g, f, &v);
-    fputc('}', out);
+    fputs(",\"facts\":[", out);
+    struct list_of list = { out, "" };
+    header_lines(g->profile, f, &v, write_fact, &list);
+    fputs("]}", out);
     view_free(&v);
 }
 

@@ -5,6 +5,7 @@
 //
 // Of an event taken by time all profiles have one time axis: its zero is that
 // of the recording, and an empty stack stands for the time without samples.
+#include "by_thread.h"
 #include "export.h"
 
 #include <inttypes.h>
@@ -13,60 +14,6 @@
 
 #define NAME_SIZE 512
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
-
-static bool is_idle(const struct timed_sample *s)
-{
-    return s->mode == MODE_IDLE;
-}
-
-// What belongs to one profile is together, by time.
-static int compare(const void *a, const void *b)
-{
-    const struct timed_sample *x = a, *y = b;
-
-    if (x->event != y->event)
-        return x->event < y->event ? -1 : 1;
-    if (is_idle(x) != is_idle(y))
-        return is_idle(x) ? 1 : -1;
-    if (is_idle(x) && x->cpu != y->cpu)
-        return x->cpu < y->cpu ? -1 : 1;
-    if (!is_idle(x) && x->task != y->task)
-        return x->task < y->task ? -1 : 1;
-    if (!is_idle(x) && x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return x->time < y->time ? -1 : x->time > y->time;
-}
-
-static bool same_profile(const struct timed_sample *x,
-                         const struct timed_sample *y)
-{
-    if (x->event != y->event)
-        return false;
-    if (is_idle(x) || is_idle(y))
-        return is_idle(x) && is_idle(y) && x->cpu == y->cpu;
-    return x->task == y->task && x->thread == y->thread;
-}
-
-// The samples that the filter wants, in the order of compare().
-static struct timed_sample *sorted(const struct export *e, size_t *count)
-{
-    const struct profile *p = e->profile;
-    struct timed_sample *list = calloc(p->count + 1, sizeof(*list));
-
-    if (list == NULL)
-        fail(1, "not enough memory for the export");
-    *count = 0;
-    for (size_t i = 0; i < p->count; i++) {
-        const struct timed_sample *s = &p->list[i];
-        struct sample_count c = {
-            .task = s->task, .thread = s->thread, .cpu = s->cpu, .mode = s->mode
-        };
-        if (view_passes(&c, e->filter))
-            list[(*count)++] = *s;
-    }
-    qsort(list, *count, sizeof(*list), compare);
-    return list;
-}
 
 static void put_string(FILE *out, const char *text)
 {
@@ -100,8 +47,8 @@ static bool put_callers(const struct export *e, uint32_t chain, bool more)
 
 static void put_stack(const struct export *e, const struct timed_sample *s)
 {
-    fputs(is_idle(s) ? "[0" : "[", e->out);
-    put_callers(e, s->chain, is_idle(s));
+    fputs(sample_is_idle(s) ? "[0" : "[", e->out);
+    put_callers(e, s->chain, sample_is_idle(s));
     fputc(']', e->out);
 }
 
@@ -112,7 +59,7 @@ static void put_title(const struct export *e, const struct timed_sample *s)
     char title[NAME_SIZE];
     int n;
 
-    if (is_idle(s))
+    if (sample_is_idle(s))
         n = snprintf(title, sizeof(title), "idle CPU %u", s->cpu);
     else
         n = snprintf(title, sizeof(title), "%s (task %u, thread %u)",
@@ -191,7 +138,7 @@ static void put_profile(const struct export *e, const struct timed_sample *s,
 void export_speedscope(struct export *e)
 {
     size_t count;
-    struct timed_sample *list = sorted(e, &count);
+    struct timed_sample *list = samples_by_thread(e, &count);
     uint64_t origin = origin_of(e);
 
     fprintf(e->out,
@@ -202,7 +149,7 @@ void export_speedscope(struct export *e)
     fputs("\n]},\n\"profiles\":[\n", e->out);
     for (size_t from = 0, to; from < count; from = to) {
         for (to = from + 1; to < count; to++) {
-            if (!same_profile(&list[from], &list[to]))
+            if (!same_thread(&list[from], &list[to]))
                 break;
         }
         fputs(from > 0 ? ",\n" : "", e->out);

@@ -1,0 +1,27 @@
+#define _GNU_SOURCE // open_memstream
+#include "header_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void header_lines(const struct profile *p, const struct perf_file *f,
+                  const struct view *v,
+                  void (*put)(void *arg, const char *name, size_t name_size,
+                              const char *value),
+                  void *arg)
+{
+    char *text, *rest = NULL;
+    size_t size;
+    FILE *header = open_memstream(&text, &size);
+
+    if (header == NULL)
+        fail(1, "not enough memory for the header");
+    profile_header(header, p, f, v);
+    fclose(header);
+    strtok_r(text, "\n", &rest);
+    for (char *line; (line = strtok_r(NULL, "\n", &rest)) != NULL;) {
+        size_t name = strcspn(line, ":");
+        put(arg, line, name, line + name + strspn(line + name, ": "));
+    }
+    free(text);
+}
