@@ -7,7 +7,11 @@
 // link: host/strobe/folded.c host/strobe/speedscope.c host/strobe/gmon.c
 // link: host/strobe/gprof_names.c host/strobe/callgrind.c host/strobe/lines.c
 // link: host/strobe/coprocess.c host/strobe/names.c host/strobe/inlines.c
-// link: host/strobe/places.c
+// link: host/strobe/places.c host/strobe/by_thread.c host/strobe/header_lines.c
+// link: host/strobe/firefox.c host/strobe/firefox_tables.c
+// link: host/strobe/firefox_columns.c host/strobe/firefox_shared.c
+// link: host/strobe/firefox_meta.c host/strobe/task_events.c
+// link: host/strobe/numbering.c
 // link: host/strobe/html_data.c host/strobe/timeline.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
@@ -20,7 +24,7 @@
 // link: user/libprofile/choice.c
 // link: user/libprofile/perf_programs.c
 // link: user/libstrobe/kbox.c user/libstrobe/sysinfo.c
-#define _GNU_SOURCE // open_memstream, mkdtemp
+#define _GNU_SOURCE // open_memstream, mkdtemp, memfd_create
 #include "perf_made.h"
 
 #undef fail // strobe has a function of that name
@@ -31,6 +35,7 @@
 #include "lib/elf.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define CODE 0x8049000u
@@ -137,12 +142,24 @@ static void *read_functions(void *arg UNUSED, const struct image *m UNUSED,
 
 static image_finder find = elves_read;
 
+// A file of these bytes; `name` is its path while `fd` is open.
+static int make_file(char name[32], const u8 *bytes, size_t size)
+{
+    int fd = memfd_create("made", 0);
+
+    assert_true(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
+    snprintf(name, 32, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
 // The text that an exporter makes of the file; NULL: it cannot be read.
-static char *exported(void (*write)(struct export *e), const u8 *bytes,
+static char *exported(void (*export)(struct export *e), const u8 *bytes,
                       size_t size)
 {
     static const struct view_filter all;
-    struct profile p = { .path = "made", .list = list };
+    char name[32];
+    int fd = make_file(name, bytes, size);
+    struct profile p = { .path = name, .list = list };
     char *text = NULL;
     size_t length;
     struct view v;
@@ -161,7 +178,7 @@ static char *exported(void (*write)(struct export *e), const u8 *bytes,
         profile_view(&v, &p, BY_SYMBOL, &all);
         struct export e = { .profile = &p, .view = &v, .filter = &all };
         e.out = open_memstream(&text, &length);
-        write(&e);
+        export(&e);
         fclose(e.out);
         view_free(&v);
     }
@@ -170,6 +187,7 @@ static char *exported(void (*write)(struct export *e), const u8 *bytes,
     free(p.lines);
     samples_free(&p.samples);
     elves_free(&p.elves);
+    close(fd);
     return text;
 }
 
@@ -294,9 +312,9 @@ static void write_page_data(struct export *e)
 
 static void damaged(void **state UNUSED)
 {
-    static void (*const writers[])(struct export * e) = {
-        export_folded, export_speedscope, export_callgrind, write_page_data
-    };
+    static void (*const writers[])(
+        struct export * e) = { export_folded, export_speedscope, export_firefox,
+                               export_callgrind, write_page_data };
 
     for (size_t w = 0; w < ARRAY_SIZE(writers); w++) {
         make();

@@ -15,7 +15,7 @@
 // link: user/libstrobe/sysinfo.c user/libprofile/choice.c
 // link: user/libprofile/perf_programs.c host/strobe/inlines.c
 // link: host/strobe/lines.c host/strobe/names.c host/strobe/places.c
-// link: host/strobe/coprocess.c
+// link: host/strobe/coprocess.c host/strobe/header_lines.c
 #define _GNU_SOURCE
 #include "host/strobe/html_data.h" // before cmocka, which has a fail(), too
 #include "host/strobe/timeline.h"
