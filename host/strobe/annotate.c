@@ -95,10 +95,23 @@ static bool is_instruction(const struct listing *l, const char *text,
            end[1] == '\t';
 }
 
-static void print_line(struct listing *l, const char *text)
+// A line of objdump's, which may be one of source; its tabs stay.
+static void make_printable(char *line)
+{
+    for (char *part = line; part != NULL;) {
+        char *end = part + strcspn(part, "\t\n"), was = *end;
+        *end = '\0';
+        printable(part);
+        *end = was;
+        part = was != '\0' ? end + 1 : NULL;
+    }
+}
+
+static void print_line(struct listing *l, char *text)
 {
     uint32_t address;
 
+    make_printable(text);
     if (!is_instruction(l, text, &address)) {
         printf("%*s%s", 20, "", text);
         return;

@@ -172,8 +172,11 @@ static void count(struct callgrind *g)
 // Names may be anything: what is below `least` is left out.
 static void put_text(const struct callgrind *g, const char *text, char least)
 {
-    for (; *text != '\0'; text++)
-        fputc((unsigned char)*text < least ? '?' : *text, g->e->out);
+    char *copy = printable(enough(strdup(text)));
+
+    for (const char *c = copy; *c != '\0'; c++)
+        fputc((unsigned char)*c < least ? '?' : *c, g->e->out);
+    free(copy);
 }
 
 static void put_name(const struct callgrind *g, const char *key,

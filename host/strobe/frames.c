@@ -63,8 +63,11 @@ uint32_t export_image(const struct export *e)
     complain("--program %s: there is no such program in %s. It has:",
              e->program, e->profile->path);
     for (uint32_t i = 0; i < images->count; i++) {
-        if (i != IMAGE_UNKNOWN)
-            fprintf(stderr, "    %s\n", images->list[i].path);
+        if (i == IMAGE_UNKNOWN || i == IMAGE_CUT)
+            continue;
+        fputs("    ", stderr);
+        put_printable(stderr, images->list[i].path);
+        fputc('\n', stderr);
     }
     exit(1);
 }

@@ -6,6 +6,7 @@
 #include "user/libprofile/perf_format.h"
 
 #define PAGE 4096u
+#define NAME_SIZE 512
 
 static struct common settings;
 
@@ -24,6 +25,7 @@ int command_kallsyms(int argc, char *argv[])
     int at = options_parse(&tool, argc, argv);
     struct profile p;
 
+    settings.no_inline = true;
     profile_open(&p, one_file(&tool, argc, argv, at), &settings);
     const struct image *kernel = images_load(&p.samples.images, IMAGE_KERNEL);
     if (kernel->problem != NULL)
@@ -34,7 +36,9 @@ int command_kallsyms(int argc, char *argv[])
            kernel->symbols.table[first].start & -PAGE);
     for (uint32_t i = first; i < kernel->symbols.count; i++) {
         const struct symbol *s = &kernel->symbols.table[i];
-        printf("%016x t %.*s\n", s->start, (int)s->name_size, s->name);
+        char name[NAME_SIZE];
+        snprintf(name, sizeof(name), "%.*s", (int)s->name_size, s->name);
+        printf("%016x t %s\n", s->start, printable(name));
     }
     profile_close(&p);
     return 0;

@@ -56,6 +56,16 @@ static void no_utf8(void **state UNUSED)
     CHECK("\xc3(", "\"\\u00c3(\"");
 }
 
+// What would change how a terminal shows the rest.
+static void controls(void **state)
+{
+    (void)state;
+    CHECK("\xc2\x9b", "\"\\u009b\"");
+    CHECK("a\xe2\x80\xaetxt", "\"a\\u202etxt\"");
+    CHECK("\xd8\x9c\xe2\x80\x8f\xe2\x81\xa6", "\"\\u061c\\u200f\\u2066\"");
+    CHECK("\xe2\x82\xac", "\"\xe2\x82\xac\"");
+}
+
 static void check_printable(const char *text, const char *want)
 {
     char *copy = strdup(text);
@@ -86,9 +96,8 @@ static void terminals(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_and_escapes),
-        cmocka_unit_test(utf8),
-        cmocka_unit_test(no_utf8),
+        cmocka_unit_test(controls),  cmocka_unit_test(plain_and_escapes),
+        cmocka_unit_test(utf8),      cmocka_unit_test(no_utf8),
         cmocka_unit_test(terminals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

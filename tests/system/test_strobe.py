@@ -396,6 +396,48 @@ def test_folded_text(tmp_path):
     assert text.startswith("a:????b\u00e4;") and text.endswith(" 1\n"), text
 
 
+COMMANDS = (["report"], ["top"], ["tree"], ["lines"], ["repair"],
+            ["report", "--by", "task"], ["diff", "{file}"],
+            ["diff", "--json", "{file}"],
+            *(["export", f"--{form}"] for form in (
+                "folded", "speedscope", "html", "firefox", "callgrind")),
+            ["export", "--gmon"], ["export", "--folded", "--event", "{name}"],
+            ["export", "--gmon", "--program", "{name}"])
+
+
+@pytest.mark.parametrize("control", (
+    "\x1b[31m", "\x85", "\u061c", "\u200e", "\u202e", "\u2066"))
+def test_controls_reach_no_terminal(control, tmp_path):
+    """Of a task, a program, an argument and a file that are called so."""
+    name = f"a{control}b"
+    made = PerfFile()
+    made.comm(7, name.encode())
+    made.mapping(7, f"/bin/{name}x".encode())
+    made.command(name.encode())
+    made.sample(7, 1000000, user=(0x8049300, 0x8049100))
+    file = tmp_path / f"{name}.data"
+    file.write_bytes(made.bytes())
+    for command in COMMANDS:
+        done = subprocess.run(
+            [TOOL, *(word.format(file=file, name=name) for word in command),
+             file], capture_output=True, timeout=PATIENCE)
+        shown = (done.stdout + done.stderr).decode()
+        assert shown and control not in shown, (command, shown)
+
+
+def test_annotated_source_has_no_controls(one, tmp_path):
+    """objdump prints lines of source as they are; not so this tool."""
+    objdump = tmp_path / "objdump"
+    objdump.write_text("#!/bin/sh\n{ echo '08049000 <f>:'\n"
+                       "printf '\\t/* \\342\\200\\256 \\033[31m */\\n'; }\n")
+    objdump.chmod(0o755)
+    done = subprocess.run(
+        [f"{ROOT}/build/strobe", "annotate", "-S", one.file],
+        capture_output=True, text=True, timeout=PATIENCE,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert "\t/* ??? ?[31m */\n" in done.stdout, done.stdout
+
+
 def test_file_of_more_than_a_gigabyte(tmp_path):
     """Records that are passed over, as far as its size goes."""
     made = PerfFile()

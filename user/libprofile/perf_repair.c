@@ -10,6 +10,7 @@
 #include "lib/types.h"
 #include "perf_features.h"
 #include "perf_format.h"
+#include "user/libstrobe/strobe.h"
 
 #define WINDOW (4u * UINT16_MAX) // bytes of the file that are looked at at once
 
@@ -265,9 +266,9 @@ const char *perf_repair(int fd, struct perf_repaired *r)
 void perf_repaired_print(FILE *out, const char *path,
                          const struct perf_repaired *r)
 {
-    fprintf(out, "%s: %s; %" PRIu64 " records, %" PRIu64 " of them samples",
-            path, r->changed ? "repaired" : "was whole", r->records,
-            r->samples);
+    put_printable(out, path);
+    fprintf(out, ": %s; %" PRIu64 " records, %" PRIu64 " of them samples",
+            r->changed ? "repaired" : "was whole", r->records, r->samples);
     if (r->cut > 0)
         fprintf(out, "; %" PRIu64 " bytes at its end were no whole record",
                 r->cut);

@@ -42,6 +42,16 @@ static bool is_control(const unsigned char *text)
     return text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9;
 }
 
+// The code of a sequence of UTF-8, which is whole.
+static unsigned code_of(const unsigned char *text, size_t length)
+{
+    unsigned code = text[0] & (0x7f >> length);
+
+    for (size_t i = 1; i < length; i++)
+        code = code << 6 | (text[i] & 0x3f);
+    return code;
+}
+
 char *printable(char *text)
 {
     size_t size = strlen(text);
@@ -154,7 +164,10 @@ void json_string(FILE *out, const char *text, size_t size)
         size_t more = c >= 0x80 ? utf8_length(bytes + i, size - i) : 0;
         // Bytes that are no UTF-8 are taken as Latin-1, so that the result is
         // valid whatever a corrupt file says.
-        if (more > 0) {
+        if (more > 0 && is_control(bytes + i)) {
+            fprintf(out, "\\u%04x", code_of(bytes + i, more));
+            i += more - 1;
+        } else if (more > 0) {
             fwrite(bytes + i, 1, more, out);
             i += more - 1;
         } else if (c == '"' || c == '\\') {
