@@ -211,11 +211,14 @@ static void ask(struct lines *l, const struct place *list, uint32_t count)
         start(l, list->image);
     if (i->gone)
         return;
+    // An addr2line that ended is told of; a reader of ours that did is not.
+    void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     for (uint32_t n = 0; n < count; n++)
         fprintf(i->process.to, "%x\n", list[n].address);
     fputs("0\n", i->process.to);
     if (fflush(i->process.to) != 0 || !read_answers(l, i, list, count))
         no_answer(l, i);
+    signal(SIGPIPE, before);
 }
 
 void lines_ask(struct lines *l, const struct place *list, uint32_t count)
@@ -273,7 +276,6 @@ void lines_init(struct lines *l, struct profile *p)
 {
     uint32_t images = p->samples.images.count;
 
-    signal(SIGPIPE, SIG_IGN); // an addr2line that ends is told of
     *l = (struct lines){ .profile = p, .image_count = images };
     l->images = enough(calloc(images, sizeof(*l->images)));
     grow(l);

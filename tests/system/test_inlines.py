@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -285,6 +286,19 @@ def test_without_debug_information(measured, alone):
                measured["known"].file)
     whole = measured["known"].of("/test/inlined")["work"]
     assert rows(done.stdout, "work")[0] == whole
+
+
+@pytest.mark.parametrize("command", (["report"], ["lines"],
+                                     ["export", "--pprof"]))
+def test_reader_that_ends(measured, command):
+    """Ends the tool as it ends any: `strobe report FILE | head -1`."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([f"{ROOT}/build/strobe", *command,
+                           measured["known"].file], stdout=write,
+                          stderr=subprocess.PIPE, timeout=PATIENCE)
+    os.close(write)
+    assert done.returncode == -signal.SIGPIPE and done.stderr == b"", done
 
 
 def test_without_addr2line(measured, alone):
