@@ -42,7 +42,8 @@ static const struct tool tool = {
     .usage = "strobe export --FORMAT [OPTIONS] FILE",
     .options = options,
     .notes = "Of several events that a run sampled, html, speedscope and "
-             "callgrind have all,\nthe others the first.\n",
+             "callgrind have all,\nthe others the first. gmon has no place for "
+             "inlined functions.\n",
 };
 
 struct format {

@@ -58,11 +58,11 @@ struct common {
         'b', "busy", NULL, "Without idle CPUs", .flag = &(c).busy     \
     }
 
-#define INLINE_OPTION(c)                                                  \
-    {                                                                     \
-        0, "no-inline", NULL,                                             \
-            "Inlined functions count as those that they were inlined in", \
-            .flag = &(c).no_inline                                        \
+#define INLINE_OPTION(c)                                       \
+    {                                                          \
+        0, "no-inline", NULL,                                  \
+            "Inlined functions count as the ones around them", \
+            .flag = &(c).no_inline                             \
     }
 
 // A number from an option; what is wrong is said, and ends the program.
