@@ -65,8 +65,8 @@ static const char options_text[] =
     "  --list      the sources there are\n"
     "  --repair FILE  makes a perf.data file whole that was cut off\n"
     "  --help      this text\n"
-    "A function that was inlined counts as the one around it: FILE has what shows\n"
-    "both (tools/strobe, on the developer's machine).\n"
+    "Inlined functions count as the ones around them. Of FILE, tools/strobe\n"
+    "shows them apart, on the developer's machine.\n"
     "The exit status is the program's; 128 + n when signal n ended it.\n";
 
 // Without the options: what was wrong is to stay on a screen of 25 lines.

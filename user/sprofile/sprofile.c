@@ -48,8 +48,8 @@ static const char usage_text[] =
     "              pointers\n"
     "  --json      everything, as JSON\n"
     "  --help      this text\n"
-    "A function that was inlined counts as the one around it: FILE has what shows\n"
-    "both (tools/strobe, on the developer's machine).\n"
+    "Inlined functions count as the ones around them. Of FILE, tools/strobe\n"
+    "shows them apart, on the developer's machine.\n"
     "sprofile's own samples are left out. The exit status is the command's.\n";
 
 static _Noreturn void bad_usage(void)
