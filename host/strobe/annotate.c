@@ -1,7 +1,6 @@
 // strobe annotate: a function's instructions as objdump prints them, with the
 // samples that fell on each.
-#include "coprocess.h"
-#include "strobe.h"
+#include "lines.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -48,13 +47,51 @@ static bool is_wanted(const struct profile *p, const struct view_row *row)
             memcmp(settings.symbol, row->name, row->name_size) == 0);
 }
 
-static const struct view_row *choose(const struct profile *p,
-                                     const struct view *v)
+// Whether --symbol names what is inlined there.
+static bool is_inlined_at(struct profile *p, struct place place)
+{
+    uint32_t count;
+    const struct line_frame *f = lines_frames(profile_lines(p), place, &count);
+
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        if (f[i].function != NULL &&
+            strcmp(f[i].function, settings.symbol) == 0)
+            return true;
+    }
+    return false;
+}
+
+// The function with most samples that has code of --symbol inlined, or NULL.
+static const struct view_row *function_around(struct profile *p,
+                                              const struct view *v)
+{
+    const struct chains *chains = &p->samples.chains;
+    const struct view_row *found = NULL;
+
+    for (uint32_t n = 1; n < chains->count; n++) {
+        const struct view_row *row = &v->rows[v->row_of[n]];
+        if (row->self > 0 && row->name != NULL &&
+            (found == NULL || row->self > found->self) &&
+            is_inlined_at(p, chains->nodes[n].place))
+            found = row;
+    }
+    return found;
+}
+
+static const struct view_row *choose(struct profile *p, const struct view *v)
 {
     for (uint32_t i = 0; i < v->count; i++) {
         if (v->rows[i].self > 0 && is_wanted(p, &v->rows[i]))
             return &v->rows[i];
     }
+    const struct view_row *around =
+        settings.symbol != NULL ? function_around(p, v) : NULL;
+    if (around != NULL)
+        fail(1,
+             "%s: %s was inlined: its instructions are in other functions, "
+             "as in %.*s: --symbol %.*s",
+             p->path, settings.symbol, (int)around->name_size, around->name,
+             (int)around->name_size, around->name);
     fail(1, "%s: no sample is in %s%s%s; strobe report lists the functions",
          p->path, settings.symbol != NULL ? settings.symbol : "any function",
          settings.program != NULL ? " of " : "",

@@ -269,6 +269,10 @@ def test_gmon_and_annotate_are_of_code(measured, tmp_path):
     text = strobe("annotate", one.file).stdout
     whole = one.of("/test/inlined")["work"]
     assert text.startswith(f"work in {INLINED}: {whole} samples"), text
+    inlined = strobe("annotate", "-s", "spin", one.file, status=1)
+    assert inlined.stderr.endswith(
+        "spin was inlined: its instructions are in other functions, as in "
+        "work: --symbol work\n")
 
 
 # --- where it cannot be had ---------------------------------------------------
