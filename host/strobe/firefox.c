@@ -1,5 +1,5 @@
 // Firefox Profiler's processed profile format (github.com/firefox-devtools/
-// profiler, docs-developer/CHANGELOG-formats.md, version 58): a track for each
+// profiler, docs-developer/CHANGELOG-formats.md, version 57): a track for each
 // thread and for each idle CPU, with its samples in the order of time and, in a
 // task's first thread, markers for what became of the task. Times are those of
 // the machine since its start.

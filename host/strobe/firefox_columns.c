@@ -190,7 +190,7 @@ static int64_t function_resource(struct firefox_tables *t, uint32_t i)
     return firefox_has_file(image) ? numbering_of(&t->resources, image) : -1;
 }
 
-static int64_t function_source(struct firefox_tables *t, uint32_t i)
+static int64_t function_file(struct firefox_tables *t, uint32_t i)
 {
     uint32_t row = function_row(t, i);
 
@@ -199,7 +199,7 @@ static int64_t function_source(struct firefox_tables *t, uint32_t i)
     const struct view_row *r = row_at(t, row);
     struct line line =
         lines_find(t->lines, (struct place){ r->image, r->address });
-    return line.file != NULL ? names_add(&t->sources, line.file) : FIREFOX_NULL;
+    return line.file != NULL ? firefox_string(t, line.file) : FIREFOX_NULL;
 }
 
 static void put_functions(struct firefox_tables *t, FILE *out)
@@ -211,7 +211,7 @@ static void put_functions(struct firefox_tables *t, FILE *out)
     firefox_same(out, "isJS", count, "false");
     firefox_same(out, "relevantForJS", count, "false");
     firefox_column(t, out, "resource", count, function_resource);
-    firefox_column(t, out, "source", count, function_source);
+    firefox_column(t, out, "fileName", count, function_file);
     firefox_same(out, "lineNumber", count, "null");
     firefox_same(out, "columnNumber", count, "null");
     fprintf(out, "\"length\":%u}", count);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define VERSION 58
+#define VERSION 57
 #define GECKO_VERSION 31 // the format of the browser's own files of that time
 #define NS_PER_MS 1e6
 #define MS_PER_SECOND 1000.0

@@ -1,4 +1,4 @@
-// What the threads of a Firefox profile share: libraries, sources and strings
+// What the threads of a Firefox profile share: libraries and strings
 // (firefox_tables.h).
 #include "firefox_tables.h"
 
@@ -47,11 +47,6 @@ static void put_lib(FILE *out, const struct image *m)
         fputs("\",\"codeId\":null}", out);
 }
 
-static int64_t source_string(struct firefox_tables *t, uint32_t i)
-{
-    return firefox_string(t, t->sources.list[i].text);
-}
-
 void firefox_shared_write(struct firefox_tables *t, FILE *out)
 {
     fputs(",\n\"libs\":[", out);
@@ -59,10 +54,7 @@ void firefox_shared_write(struct firefox_tables *t, FILE *out)
         fputs(i > 0 ? ",\n" : "", out);
         put_lib(out, &t->e->profile->samples.images.list[t->libs.keys[i]]);
     }
-    fputs("],\n\"shared\":{\"sources\":{", out);
-    firefox_same(out, "uuid", t->sources.count, "null");
-    firefox_column(t, out, "filename", t->sources.count, source_string);
-    fprintf(out, "\"length\":%u},\n\"stringArray\":[", t->sources.count);
+    fputs("],\n\"shared\":{\"stringArray\":[", out);
     for (uint32_t i = 0; i < t->strings.count; i++) {
         fputs(i > 0 ? "," : "", out);
         json_string(out, t->strings.list[i].text,

@@ -173,7 +173,6 @@ void firefox_tables_free(struct firefox_tables *t)
 {
     places_free(&t->places);
     names_free(&t->strings);
-    names_free(&t->sources);
     numbering_free(&t->libs);
     numbering_free(&t->stacks);
     numbering_free(&t->frames);

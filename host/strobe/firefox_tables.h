@@ -1,7 +1,7 @@
 // The tables of a thread in Firefox Profiler's processed profile format
-// (github.com/firefox-devtools/profiler, src/types/profile.ts, version 58):
+// (github.com/firefox-devtools/profiler, src/types/profile.ts, version 57):
 // stacks, and the frames, functions, symbols and resources that they need; and
-// what all threads share, the strings, sources and libraries.
+// what all threads share, the strings and libraries.
 #pragma once
 
 #include "export.h"
@@ -21,7 +21,7 @@ struct firefox_tables {
     struct export *e;
     struct lines *lines;
     struct places places;
-    struct names strings, sources;
+    struct names strings;
     uint32_t *function_of;   // of each row of the view: a function's number in
     uint32_t *function_row;  // all threads; a row of each of these
     uint32_t function_count; // (behind the last one: idle)

@@ -1,11 +1,11 @@
-"""Firefox Profiler's processed profile, version 58, checked against what its
+"""Firefox Profiler's processed profile, version 57, checked against what its
 types say (github.com/firefox-devtools/profiler: src/types/profile.ts and
 markers.ts, docs-developer/CHANGELOG-formats.md): which members there are, of
 which type, how long columns are, and that each index is inside its table."""
 import json
 import re
 
-VERSION = 58
+VERSION = 57
 NUMBER = (int, float)
 COLORS = {"transparent", "purple", "green", "orange", "yellow", "lightblue",
           "blue", "brown", "magenta", "red", "lightred", "darkgrey", "grey"}
@@ -121,12 +121,10 @@ def check_schema(schema):
 
 
 def check_shared(shared):
-    members(shared, {"stringArray": list, "sources": dict})
+    members(shared, {"stringArray": list})
     strings = shared["stringArray"]
     assert all(isinstance(text, str) for text in strings)
     assert len(set(strings)) == len(strings)
-    table(shared["sources"], {"uuid": is_null,
-                              "filename": index(len(strings))})
 
 
 def check_markers(markers, meta, strings):
@@ -180,7 +178,7 @@ def check_thread(thread, profile):
         "name": index(names), "isJS": lambda flag: flag is False,
         "relevantForJS": lambda flag: flag is False,
         "resource": index(length["resourceTable"], -1),
-        "source": index(profile["shared"]["sources"]["length"], None),
+        "fileName": index(names, None),
         "lineNumber": is_null, "columnNumber": is_null})
     table(thread["resourceTable"], {
         "lib": index(libs), "name": index(names), "host": is_null,

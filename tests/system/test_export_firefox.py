@@ -206,7 +206,7 @@ def test_where_it_comes_from(everything, tmp_path):
     strings = profile["shared"]["stringArray"]
     functions = thread["funcTable"]
     at = functions["name"].index(strings.index("luaV_execute"))
-    filename = profile["shared"]["sources"]["filename"][functions["source"][at]]
+    filename = functions["fileName"][at]
     assert strings[filename].endswith("/lvm.c")
     frames = thread["frameTable"]
     lines = {line for function, line in zip(frames["func"], frames["line"])
