@@ -175,42 +175,53 @@ static uint32_t add_frame(struct chains *c, uint32_t parent, struct place place)
     return node;
 }
 
+// The nodes that stand for one of the recorded chains.
+struct stands_for {
+    uint32_t code, innermost; // without what is inlined there; with it
+};
+
 // The place, then what is inlined there from the outermost on.
-static uint32_t add_frames(const struct expansion *x, struct chains *c,
-                           uint32_t parent, uint32_t old)
+static struct stands_for add_frames(const struct expansion *x, struct chains *c,
+                                    uint32_t parent, uint32_t old)
 {
     uint32_t place = places_number(&x->places, old) - 1;
-    uint32_t node = add_frame(c, parent, x->places.list[place]);
+    uint32_t code = add_frame(c, parent, x->places.list[place]), node = code;
 
     for (uint32_t n = x->first[place + 1]; n-- > x->first[place];) {
         uint32_t at = x->listed[n];
         struct place shown = { x->image[x->out->list[at].place.image], at + 1 };
         node = add_frame(c, node, shown);
     }
-    return node;
+    return (struct stands_for){ code, node };
+}
+
+// An idle CPU halts in the function; where it was interrupted is the next
+// instruction, of something inlined as a rule that has not begun.
+static void replace(uint32_t *chain, uint8_t mode, const struct stands_for *now)
+{
+    *chain = mode == MODE_IDLE ? now[*chain].code : now[*chain].innermost;
 }
 
 // A node comes behind its parent.
 static void make_chains(const struct expansion *x)
 {
     struct samples *s = &x->profile->samples;
-    uint32_t *node_of = enough(calloc(s->chains.count, sizeof(*node_of)));
+    struct stands_for *now = enough(calloc(s->chains.count, sizeof(*now)));
     struct chains made;
 
     if (chains_init(&made, CHAIN_NODES_MAX) < 0)
         fail(1, "not enough memory for the inlined functions");
-    node_of[CHAIN_ROOT] = CHAIN_ROOT;
     for (uint32_t n = 1; n < s->chains.count; n++)
-        node_of[n] =
-            add_frames(x, &made, node_of[s->chains.nodes[n].parent], n);
+        now[n] =
+            add_frames(x, &made, now[s->chains.nodes[n].parent].innermost, n);
     made.cut = s->chains.cut;
     for (uint32_t i = 0; i < s->count; i++)
-        s->counts[i].chain = node_of[s->counts[i].chain];
+        replace(&s->counts[i].chain, s->counts[i].mode, now);
     for (size_t i = 0; i < x->profile->count; i++)
-        x->profile->list[i].chain = node_of[x->profile->list[i].chain];
+        replace(&x->profile->list[i].chain, x->profile->list[i].mode, now);
     chains_free(&s->chains);
     s->chains = made;
-    free(node_of);
+    free(now);
 }
 
 // --- all of it --------------------------------------------------------------

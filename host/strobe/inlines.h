@@ -3,7 +3,8 @@
 //
 // Each stands at a place of its own, in an image of its own that has the path
 // and build id of the real one, and a symbol "NAME (inlined)" for each name.
-// So tables and trees count them as they count all functions.
+// So tables and trees count them as they count all functions. Idle CPUs, which
+// wait in a function, count as that.
 #pragma once
 
 #include <stdbool.h>

@@ -76,6 +76,8 @@ static void make(struct profile *p)
     for (uint32_t n = 0; n < SAMPLES; n++) {
         struct sample_count c = { .chain = CHAIN_ROOT,
                                   .task = n, // each is a count of its own
+                                  .mode =
+                                      random_below(4) ? MODE_USER : MODE_IDLE,
                                   .samples = 1 + random_below(3),
                                   .period = 1 + random_below(100) };
         lengths[n] = random_below(LONGEST + 1);
@@ -88,8 +90,9 @@ static void make(struct profile *p)
             c.chain = chains_add(&p->samples.chains, c.chain, chains[n][i]);
         }
         samples_count(&p->samples, &c);
-        p->list[p->count++] =
-            (struct timed_sample){ .task = n, .chain = c.chain };
+        p->list[p->count++] = (struct timed_sample){ .task = n,
+                                                     .mode = c.mode,
+                                                     .chain = c.chain };
     }
 }
 
@@ -110,13 +113,15 @@ static const char *name_of(const struct inlined *inlined)
 
 // Takes what belongs to one place off the chain, the innermost first; the node
 // of its caller.
+// (Of an innermost place that idles there is no more than the code.)
 static uint32_t check_place(const struct profile *p, uint32_t node,
-                            struct place place)
+                            struct place place, bool idles)
 {
     const struct chains *c = &p->samples.chains;
     uint32_t depth = depths[place.image][place.address];
 
-    for (uint32_t d = 0; d <= depth; d++, node = c->nodes[node].parent) {
+    for (uint32_t d = idles ? depth : 0; d <= depth;
+         d++, node = c->nodes[node].parent) {
         struct place at = c->nodes[node].place;
         const struct inlined *inlined = inlines_find(&p->inlines, at);
         const char *name = told[place.image][place.address][d].function;
@@ -147,7 +152,9 @@ static void expands(void **state UNUSED)
             uint32_t node = p.list[n].chain;
             assert_int_equal(p.samples.counts[n].chain, node);
             for (uint32_t i = lengths[n]; i-- > 0;)
-                node = check_place(&p, node, chains[n][i]);
+                node = check_place(&p, node, chains[n][i],
+                                   p.list[n].mode == MODE_IDLE &&
+                                       i == lengths[n] - 1);
             assert_int_equal(node, CHAIN_ROOT);
         }
         clear(&p);
@@ -161,7 +168,7 @@ static uint64_t self_of(const struct profile *p, uint32_t image,
     uint64_t sum = 0;
 
     for (uint32_t n = 0; n < SAMPLES; n++) {
-        if (lengths[n] == 0)
+        if (lengths[n] == 0 || p->list[n].mode == MODE_IDLE)
             continue;
         struct place at = chains[n][lengths[n] - 1];
         const char *innermost = told[at.image][at.address][0].function;

@@ -35,11 +35,12 @@ def measured(tmp_path_factory):
                 f"profile -g --json -o /out/lua.data lua -e '{LUA}'"
                 " >/out/lua.json;"
                 "profile -g --json -o /out/kernel.data dd if=/dev/zero"
-                " of=/dev/null bs=1 count=20000 >/out/kernel.json 2>/dev/null",
+                " of=/dev/null bs=1 count=20000 >/out/kernel.json 2>/dev/null;"
+                "sprofile --json -o /out/idle.data sleep 0.3 >/out/idle.json",
                 "--get", str(folder), "--icount", "1")
     assert result.status == 0, result
     return {name: read_measured(folder, name)[0]
-            for name in ("known", "flat", "lua", "kernel")}
+            for name in ("known", "flat", "lua", "kernel", "idle")}
 
 
 def stacks(text):
@@ -183,6 +184,17 @@ def test_self_is_the_innermost(measured, name):
                      re.M)
     top = strobe("top", measured[name].file).stdout
     assert re.search(rf"^ *\d+ .*  spin \(inlined\){IMAGE}$", top, re.M), top
+
+
+def test_idle_is_where_it_waits(measured):
+    """Not what is inlined behind the instruction that waits."""
+    idle = measured["idle"]
+    row = max(idle.json["rows"], key=lambda row: row["samples"])
+    assert row["image"] == "[kernel]" and row["samples"] > 100
+    text = strobe("report", "--rows", 0, idle.file).stdout
+    shown = re.search(rf"^0xc\w+ +(\d+) .*  {row['symbol']} \[kernel\]$", text,
+                      re.M)
+    assert shown and int(shown[1]) == row["samples"], text
 
 
 def test_tree(measured):
