@@ -43,13 +43,15 @@ enum { LINE_FUNCTION = 1, LINE_LINE };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_FILE = 4 };
 
 // Ids begin at 1: of images, rows of the view and places; idle is the function
-// and the location behind the last one, then come functions that were inlined.
+// and the location behind the last one. Then come functions that were inlined,
+// and the places where idle CPUs wait.
 struct pprof {
     struct export *e;
     struct lines *lines;
     struct message out, part, list, inner;
     struct names texts; // the string table: text 0 is ""
     struct places places;
+    uint32_t *waits;      // of each place a node where an idle CPU waits, or 0
     struct names inlined; // each with its image: "4 memcpy"
     const char **files;   // of each of these
 };
@@ -158,12 +160,13 @@ static void put_line(struct pprof *p, uint64_t function, uint32_t line)
 
 // Of what is inlined there a line each, the innermost first; the function
 // around it is the last one.
-static void put_lines(struct pprof *p, uint64_t function, struct place place)
+static void put_lines(struct pprof *p, uint64_t function, struct place place,
+                      bool inlined)
 {
     uint32_t count;
     const struct line_frame *f = lines_frames(p->lines, place, &count);
 
-    if (!p->e->inlined)
+    if (!inlined)
         f += count - 1, count = 1;
     for (uint32_t i = 0; i + 1 < count; i++)
         put_line(p, inlined_function(p, place.image, &f[i]), f[i].line.line);
@@ -171,34 +174,45 @@ static void put_lines(struct pprof *p, uint64_t function, struct place place)
 }
 
 static void put_location(struct pprof *p, uint64_t id, uint64_t function,
-                         const struct place *place)
+                         const struct place *place, bool inlined)
 {
     message_number(&p->part, LOCATION_ID, id);
     if (place != NULL) {
         message_number(&p->part, LOCATION_MAPPING, place->image + 1);
         message_number(&p->part, LOCATION_ADDRESS, place->address);
-        put_lines(p, function, *place);
+        put_lines(p, function, *place, inlined);
     } else {
         put_line(p, function, 0);
     }
     message_add(&p->out, PROFILE_LOCATION, &p->part);
 }
 
+static uint64_t waiting_location(const struct pprof *p, uint64_t place)
+{
+    return p->places.count + 1 + place;
+}
+
 static void put_locations(struct pprof *p)
 {
+    const struct places *places = &p->places;
     uint32_t nodes = p->e->profile->samples.chains.count;
-    bool *told = enough(calloc(p->places.count + 1, sizeof(*told)));
+    const uint32_t *row_of = p->e->view->row_of;
+    bool *told = enough(calloc(places->count + 1, sizeof(*told)));
 
-    lines_ask(p->lines, p->places.list, p->places.count);
-
+    lines_ask(p->lines, places->list, places->count);
     for (uint32_t n = 1; n < nodes; n++) {
-        uint64_t id = places_number(&p->places, n);
+        uint64_t id = places_number(places, n);
         if (!told[id - 1])
-            put_location(p, id, p->e->view->row_of[n] + 1,
-                         &node_of(p, n)->place);
+            put_location(p, id, row_of[n] + 1, &node_of(p, n)->place,
+                         p->e->inlined);
         told[id - 1] = true;
     }
-    put_location(p, p->places.count + 1, p->e->view->count + 1, NULL);
+    put_location(p, places->count + 1, p->e->view->count + 1, NULL, false);
+    for (uint32_t i = 0; i < places->count; i++) {
+        if (p->waits[i] != CHAIN_ROOT)
+            put_location(p, waiting_location(p, i + 1), row_of[p->waits[i]] + 1,
+                         &places->list[i], false);
+    }
     free(told);
 }
 
@@ -223,12 +237,23 @@ static void put_label(struct pprof *p, const char *key, const char *text,
     message_add(&p->part, SAMPLE_LABEL, &p->inner);
 }
 
+// An idle CPU waits in the function, not in what is inlined behind that.
+static uint64_t waits_at(struct pprof *p, uint32_t node)
+{
+    uint64_t place = places_number(&p->places, node);
+
+    p->waits[place - 1] = node;
+    return waiting_location(p, place);
+}
+
 static void put_sample(struct pprof *p, const struct sample_count *c)
 {
     bool idle = c->mode == MODE_IDLE;
 
     for (uint32_t n = c->chain; n != CHAIN_ROOT; n = node_of(p, n)->parent)
-        message_element(&p->list, places_number(&p->places, n));
+        message_element(&p->list, idle && n == c->chain
+                                      ? waits_at(p, n)
+                                      : places_number(&p->places, n));
     if (idle)
         message_element(&p->list, p->places.count + 1);
     message_add(&p->part, SAMPLE_LOCATIONS, &p->list);
@@ -304,6 +329,7 @@ void export_pprof(struct export *e)
 
     lines_need(p.lines);
     places_init(&p.places, e->profile);
+    p.waits = enough(calloc(p.places.count + 1, sizeof(*p.waits)));
     put_head(&p);
     put_samples(&p);
     put_mappings(&p);
@@ -315,6 +341,7 @@ void export_pprof(struct export *e)
     names_free(&p.texts);
     names_free(&p.inlined);
     free(p.files);
+    free(p.waits);
     places_free(&p.places);
     message_free(&p.out);
     message_free(&p.part);

@@ -267,6 +267,17 @@ def test_pprof_has_lines(measured, tmp_path):
                    for place in fields(file.read())[4])
 
 
+def test_pprof_waits_in_the_function(measured, tmp_path):
+    path = measured["idle"].export("pprof", tmp_path / "out.pb.gz")
+    with gzip.open(path) as file:
+        profile = fields(file.read())
+    places = {place[1][0]: len(place[4])
+              for place in map(fields, profile[4])}
+    idle = [numbers(sample[1][0])[0] for sample in map(fields, profile[2])
+            if len(numbers(sample[1][0])) == 2]  # and [idle]
+    assert idle and {places[place] for place in idle} == {1}
+
+
 def test_speedscope_and_page(measured):
     data = json.loads(strobe("export", "--speedscope",
                              measured["known"].file).stdout)
