@@ -1,14 +1,14 @@
-// The page of a comparison: a flame graph of before and after together, coloured
-// by what changed, and the table of functions. host/strobe/html_diff.h says what
-// the data is.
+// The page of a comparison: a flame graph of before and after together,
+// coloured by what changed, and the table of functions. host/strobe/html_diff.h
+// says what the data is.
 
 const TABLE_ROWS = 30;
 const CHANCE_SHOWN = 0.0001;
 const SIGNIFICANT = 0.05;
 // Chance below this has that mark, as in the table of `diff`.
 const MARKS = [[0.001, "***"], [0.01, "**"], [0.05, "*"]];
-// By how much a frame changed, of the greater of its two sides: below which
-// share it has the palest colour, the next, and (that is Infinity) the strongest.
+// By how much a frame changed, of the greater of its two sides: below the first
+// of these shares it has the palest colour, below the last the strongest.
 const STEPS = [0.1, 0.5, Infinity];
 // Blue and orange differ for all kinds of colour vision; the palest first. In
 // light, and in dark.
@@ -191,8 +191,8 @@ function showLegend() {
   const chance = several ?
     "A change that chance makes in 5 % of cases or more (Welch's t test) is " +
     "grey; of many frames one in twenty has a colour without reason." :
-    "One run on a side: whether a change is chance cannot be told; with several " +
-    "(A1 A2 ... vs B1 B2 ...) those that may be are grey.";
+    "One run on a side: whether a change is chance cannot be told; with " +
+    "several (A1 A2 ... vs B1 B2 ...) those that may be are grey.";
   byId("legend-note").textContent = `${chance} Widths are ` +
     { both: "before and after together, so that what is gone and what is new " +
         "are both there", before: "before: what is new has none",

@@ -50,12 +50,12 @@ function describeSamples(frame, root, self) {
 }
 
 // Makes the graph in `element`. `tell(text)` shows what is said of a frame;
-// `zoomed(path)` is called after zooming, with the names on the way to the frame,
-// null when nothing is; `followed()` when what zoomTo() asked for is there;
-// `searched(term)` after a search, with the regular expression, null: there is
-// none; `wrong(why)` when the text is none; `chosen(frame)` after a click.
-// `color(node)` and `describe(frame, root, self)` are what a frame looks like, and
-// what is said of it.
+// `zoomed(path)` is called after zooming, with the names on the way to the
+// frame, null when nothing is; `followed()` when what zoomTo() asked for is
+// there; `searched(term)` after a search, with the regular expression, null:
+// there is none; `wrong(why)` when the text is none; `chosen(frame)` after a
+// click. `color(node)` and `describe(frame, root, self)` are what a frame looks
+// like, and what is said of it.
 function makeGraph(element, { tell, zoomed, followed, searched, wrong, chosen,
   color, describe }) {
   const chart = flamegraph.default()

@@ -12,7 +12,8 @@ let inverted = false, zoom = null, term = null, symbol = null;
 const chosenEvent = () => profile.events[filter.event];
 
 function samplesOf(mode) {
-  return chosenEvent().times.flat().reduce((sum, modes) => sum + modes[mode], 0);
+  return chosenEvent().times.flat()
+    .reduce((sum, modes) => sum + modes[mode], 0);
 }
 
 // --- what is shown ----------------------------------------------------------
@@ -47,7 +48,8 @@ const graph = makeGraph(byId("graph"), {
 // What the graph draws: the samples that pass the filter, and the frames that
 // were made of them; null until there is a first picture.
 let picture = null;
-const counting = makeDesk((is) => byId("figures").setAttribute("aria-busy", is));
+const counting = makeDesk((is) =>
+  byId("figures").setAttribute("aria-busy", is));
 
 function* makePicture() {
   const pairs = yield* countPairs(profile, filter);

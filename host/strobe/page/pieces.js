@@ -1,7 +1,7 @@
 // Long work in pieces, between which the page answers keys and the mouse. The
 // work is a generator that counts its steps by due(), and yields when that says
-// so: no piece has more than PIECE steps. A step is the visit of one node, count
-// or frame.
+// so: no piece has more than PIECE steps. A step is the visit of one node,
+// count or frame.
 
 const PIECE = 1 << 14;
 let steps = 0;

@@ -47,8 +47,8 @@ function loadProfile(text) {
   return { ...data, events };
 }
 
-// What a filter is: event (an index), task (an index), program (a name), cpu, each or null;
-// modes[mode]; bins [from, to).
+// What a filter is: event (an index), task (an index), program (a name), cpu,
+// each or null; modes[mode]; bins [from, to).
 function passes(profile, filter, who) {
   const task = profile.who.task[who];
   return filter.event === profile.who.event[who] &&
