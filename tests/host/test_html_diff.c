@@ -14,6 +14,8 @@
 // link: user/libstrobe/sysinfo.c user/libprofile/choice.c
 // link: user/libprofile/perf_programs.c user/libprofile/shares.c
 // link: host/strobe/elves.c user/libprofile/perf_read.c
+// link: host/strobe/inlines.c host/strobe/lines.c host/strobe/names.c
+// link: host/strobe/places.c host/strobe/coprocess.c
 #define _GNU_SOURCE
 #include "host/strobe/html_diff.h" // before cmocka, which has a fail(), too
 #include "host/strobe/strobe.h"

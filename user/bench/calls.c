@@ -116,7 +116,8 @@ static void find_vdso(void)
     const char *image = (const char *)getauxval(AT_SYSINFO_EHDR);
     const Elf32_Sym *symbols = NULL;
     const char *names = NULL;
-    const uint32_t *hash = NULL; // its second word: the number of symbols
+    static const uint32_t no_hash[2];
+    const uint32_t *hash = no_hash; // its second word: the number of symbols
 
     must(image != NULL, "the vDSO");
     for (const Elf32_Dyn *d = dynamic_section((const void *)image);
@@ -128,7 +129,7 @@ static void find_vdso(void)
         else if (d->d_tag == DT_HASH)
             hash = (const void *)(image + d->d_un.d_ptr);
     }
-    must(symbols != NULL && names != NULL && hash != NULL,
+    must(symbols != NULL && names != NULL && hash != no_hash,
          "the vDSO's symbols");
     for (uint32_t i = 0; i < hash[1]; i++) {
         if (!strcmp(names + symbols[i].st_name, "__vdso_clock_gettime"))
