@@ -106,13 +106,9 @@ static int install(const struct fpu_area *from)
 {
     struct arch_thread *a = &current->arch;
     if (!a->fpu) {
-        struct fpu_area *area = slab_alloc(&fpu_cache);
-        if (!area)
+        a->fpu = slab_alloc(&fpu_cache);
+        if (!a->fpu)
             return -ENOMEM;
-        // FXSAVE leaves the reserved bytes as they are, and signal frames have
-        // them (SDM vol. 1, 10.5.1).
-        memset(area, 0, sizeof(*area));
-        a->fpu = area;
     }
     clear_ts();
     load(from);
