@@ -16,7 +16,9 @@ _Static_assert(offsetof(struct thread, total) == 0 &&
                "and these");
 
 static struct ledger ledgers[CPU_MAX];
-struct ledger ledger_none = { .seq = 1 }; // as if a switch were under way
+// As if a switch were under way. Open is no thread's account, nor the NULL of a
+// thread that is not there yet: exceptions come before it, too.
+struct ledger ledger_none = { .seq = 1, .open = &ledger_none.start_up };
 
 void ledger_init_cpu(struct cpu *cpu)
 {
