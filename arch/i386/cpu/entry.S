@@ -242,6 +242,7 @@ trap_code_end:
     .type enter_user, @function
 enter_user:
     movl %eax, %esp
+    movl TRAPFRAME_EBP(%esp), %ebp // samples in to_user take it for the user's
     movl %fs:CPU_THREAD, %esi
     jmp to_user
 

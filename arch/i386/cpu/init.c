@@ -36,7 +36,8 @@ _Static_assert(offsetof(struct ledger, seq) == LEDGER_SEQ &&
                    offsetof(struct ledger, user_since) == LEDGER_USER_SINCE &&
                    offsetof(struct ledger, outside) == LEDGER_OUTSIDE,
                "offsets.h");
-_Static_assert(offsetof(struct trapframe, cs) == TRAPFRAME_CS &&
+_Static_assert(offsetof(struct trapframe, ebp) == TRAPFRAME_EBP &&
+                   offsetof(struct trapframe, cs) == TRAPFRAME_CS &&
                    offsetof(struct trapframe, vector) == TRAPFRAME_VECTOR,
                "offsets.h");
 

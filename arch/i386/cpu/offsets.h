@@ -34,6 +34,7 @@
 #define LEDGER_OUTSIDE 112
 
 // struct trapframe
+#define TRAPFRAME_EBP 20
 #define TRAPFRAME_VECTOR 40
 #define TRAPFRAME_CS 52
 

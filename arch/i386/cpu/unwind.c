@@ -489,10 +489,13 @@ u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
 u32 *unwind_user_deep(const struct trapframe *tf, u32 *out,
                       struct user_part *part)
 {
-    struct user_context u = { tf->eip, tf->esp, tf->ebp };
+    struct user_context u;
     bool user_mode = trap_from_user(tf);
     *part = (struct user_part){ 0, 0, 0 };
-    if (!user_mode && !left_user_mode(tf, &u))
+    // From the kernel it ends before esp and ss; the stack may end there, too.
+    if (user_mode)
+        u = (struct user_context){ tf->eip, tf->esp, tf->ebp };
+    else if (!left_user_mode(tf, &u))
         return out;
     return unwind_from(u, user_mode, true, out, part);
 }
