@@ -4,8 +4,10 @@
 // virtual machine may have stopped all of it meanwhile. An idle CPU is not
 // looked at more closely.
 //
-// Each watcher belongs to its CPU, in the interrupt of its callout. `told` has
-// a bit for each CPU that is known to hang: it is told once.
+// Two CPUs watch all others, so that each CPU has a watcher, and an idle
+// machine is woken by no more. Each watcher belongs to its CPU, in the
+// interrupt of its callout. `told` has a bit for each CPU that is known to
+// hang: it is told once.
 
 #include "kernel/sched/hang.h"
 
@@ -14,6 +16,7 @@
 #include "kernel/sched/runqueue.h"
 #include "lib/format.h"
 
+#define WATCHERS 2u // CPUs 0 and 1
 #define LOOK_NS (5 * NSEC_PER_SEC)
 #define HANG_LOOKS 3u // of which the first sends the interrupt: 10 s
 #define CONFIRM_SPINS 10000u
@@ -29,7 +32,7 @@ struct seen {
 static struct watcher {
     struct callout callout;
     struct seen of[CPU_MAX];
-} watchers[CPU_MAX];
+} watchers[WATCHERS];
 static u32 told; // atomic
 
 static bool is_idle(const struct cpu *cpu)
@@ -109,7 +112,10 @@ static void look(struct callout *c)
 
 static void start_here(void *arg UNUSED)
 {
-    struct callout *c = &watchers[this_cpu()->id].callout;
+    u32 id = this_cpu()->id;
+    if (id >= WATCHERS)
+        return;
+    struct callout *c = &watchers[id].callout;
     callout_init(c, look, CALLOUT_INTERRUPT);
     callout_set(c, clock_now_ns() + LOOK_NS);
 }
