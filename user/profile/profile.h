@@ -60,8 +60,8 @@ int run_stat(int argc, char *argv[]);
 
 // --- waits.c ----------------------------------------------------------------
 
-#define WAITS_LOOK_MS 100
-#define WAITS_MAX 4 // different ones that are listed
+#define WAITS_LOOK_MS 1000 // a look takes some 18,000 instructions
+#define WAITS_MAX 4        // different ones that are listed
 struct waits {
     uint64_t next_ms;
     uint32_t looks, waited, count;

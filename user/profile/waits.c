@@ -1,5 +1,5 @@
-// What the profiled task waits for while it does not run: it is looked at ten
-// times a second. Samples are of running code only.
+// What the profiled task waits for while it does not run: it is looked at once
+// a second. Samples are of running code only.
 #include "profile.h"
 
 #include "user/libstrobe/sysinfo.h"
@@ -64,7 +64,7 @@ void waits_print(const struct waits *w)
     if (w->waited * 10 < w->looks || w->looks == 0)
         return; // nine tenths of the time it could run
     printf("Waits:   not running in %" PRIu32 " of %" PRIu32
-           " looks (10 a second); it waited on",
+           " looks (one a second); it waited on",
            w->waited, w->looks);
     for (uint32_t i = 0; i < w->count; i++)
         printf("%s %s (%" PRIu32 ")", i > 0 ? "," : "", w->list[i].on,
