@@ -112,8 +112,8 @@ def test_page(out, tmp_path):
     files = [f"{side}{n}" for side in "ab" for n in range(1, RUNS + 1)]
     files.insert(RUNS, "vs")
     path = tmp_path / "page.html"
-    done = subprocess.run([f"{ROOT}/tools/strobe", "diff", "--html", "-o",
-                           str(path), *files], capture_output=True, text=True,
+    done = subprocess.run([f"{ROOT}/tools/strobe", "diff", "--html",
+                           "--no-inline", "-o", str(path), *files], capture_output=True, text=True,
                           cwd=out)
     assert done.returncode == 0, done
     data = json.loads(re.search(

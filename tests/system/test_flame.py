@@ -277,6 +277,7 @@ def test_zoom(flame, page):
 def test_inverted_begins_with_innermost_functions(flame, page):
     page.press("i")
     assert page.find("invert").get_attribute("aria-pressed") == "true"
+    settled(page)
     leaves = flame[1].leaves()
     first = page.run("""
         return d3.select("#graph").datum().children.map((node) =>
@@ -284,7 +285,10 @@ def test_inverted_begins_with_innermost_functions(flame, page):
     counted = collections.Counter()
     for name, image, n in first:  # static functions may share a name
         counted[name, image] += n
-    assert counted == leaves
+    # The widest frames are made first, and no more than can be drawn at once.
+    assert counted.items() <= leaves.items()
+    left_out = [n for leaf, n in leaves.items() if leaf not in counted]
+    assert max(left_out, default=0) <= min(counted.values())
     shown_first = [n for _, depth, n, _ in frames(page) if depth == 1]
     assert max(shown_first) == max(n for *_, n in first)
     page.run("document.getElementById('graph').focus()")
