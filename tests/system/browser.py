@@ -24,7 +24,6 @@ class Browser:
         self.driver = webdriver.Chrome(
             options=options, service=Service("/usr/bin/chromedriver"))
         self.run = self.driver.execute_script
-        self.find = lambda id_: self.driver.find_element("id", id_)
 
     def screen(self, width=1280, height=900, scheme="light"):
         cdp = self.driver.execute_cdp_cmd
@@ -42,6 +41,16 @@ class Browser:
         self.wait(lambda: self.run(
             "return document.readyState === 'complete' && location.href"
         ) == address)
+        self.settle()
+
+    def settle(self):
+        """Until the page has done what it was asked for, as it says itself."""
+        self.wait(lambda: self.run(
+            "return document.querySelector('[aria-busy=true]') === null"))
+
+    def find(self, id_):
+        self.settle()
+        return self.driver.find_element("id", id_)
 
     def wait(self, condition):
         """Until condition() is true; gives that."""
@@ -51,6 +60,7 @@ class Browser:
     def press(self, *keys):
         actions = webdriver.ActionChains(self.driver, duration=0)
         actions.send_keys(*keys).perform()
+        self.settle()
 
     def complaints(self):
         """What the console was told since the last time."""

@@ -105,22 +105,16 @@ def page(browser, flame):
         {f"file://{ROOT}/build/flame.html"}
 
 
-def settled(browser):
-    """Until the page has counted and drawn all that it was asked for."""
-    browser.wait(lambda: browser.run(
-        "return document.querySelector('[aria-busy=true]') === null"))
-
-
 def shown(browser):
     """How many samples the page says it shows."""
-    settled(browser)
+    browser.settle()
     text = browser.find("shown").text
     return int(re.search(r"[\d,]+", text).group().replace(",", ""))
 
 
 def frames(browser):
     """Name, depth, samples and width in pixels of all frames."""
-    settled(browser)
+    browser.settle()
     return browser.run("""
         return [...document.querySelectorAll("g.frame")].map((g) => [
             g.getAttribute("name"), g.__data__.depth, g.__data__.data.value,
@@ -133,7 +127,7 @@ def click_frame(browser, name):
             .find((g) => g.getAttribute("name") === arguments[0])
             .dispatchEvent(new MouseEvent("click", { bubbles: true }));""",
                 name)
-    settled(browser)
+    browser.settle()
 
 
 def choose(browser, id_, text):
@@ -237,7 +231,7 @@ def test_the_address_has_what_is_chosen(flame, page):
     click_frame(page, "luaV_execute")
     page.press("/", "mem.y")
     page.wait(lambda: "search=mem.y" in page.run("return location.href"))
-    settled(page)
+    page.settle()
     page.run("document.activeElement.blur()")
     said = [page.find(part).text for part in ("shown", "found")]
     before, address = frames(page), page.run("return location.href")
@@ -277,7 +271,7 @@ def test_zoom(flame, page):
 def test_inverted_begins_with_innermost_functions(flame, page):
     page.press("i")
     assert page.find("invert").get_attribute("aria-pressed") == "true"
-    settled(page)
+    page.settle()
     leaves = flame[1].leaves()
     first = page.run("""
         return d3.select("#graph").datum().children.map((node) =>
@@ -426,7 +420,7 @@ def calls(counted, chosen):
 
 def table(browser, id_):
     """Samples, name and image of its rows; no name: none."""
-    settled(browser)
+    browser.settle()
     return sorted(browser.run("""
         const text = (row, what) => row.querySelector(what)?.textContent ?? "";
         return [...document.getElementById(arguments[0]).tBodies[0].rows]
@@ -436,7 +430,7 @@ def table(browser, id_):
 
 def assert_calls(browser, counted, symbol):
     total, callers, callees = calls(counted, symbol)
-    settled(browser)
+    browser.settle()
     assert browser.find("chosen-samples").text.startswith(
         f"{total:,} sample{'s' * (total != 1)} have it")
     assert table(browser, "callers") == callers
@@ -609,7 +603,7 @@ def test_zooming_shows_what_was_left_out(browser, tmp_path):
     page = page_with(tmp_path / "page.html",
                      data_of_calls(parent, symbol, samples))
     browser.open(page)
-    settled(browser)
+    browser.settle()
 
     def made():
         return browser.run(
@@ -668,7 +662,7 @@ def test_a_million_samples_inverted(browser, million_page):
     shows is right."""
     browser.complaints()
     browser.open(million_page)
-    settled(browser)
+    browser.settle()
     assert browser.find("shown").text == "all 1,000,000 samples"
     answered = browser.driver.execute_async_script("""
         const done = arguments[0], channel = new MessageChannel();
@@ -707,7 +701,7 @@ def test_pieces(browser, million_page):
         with open(f"{ROOT}/host/strobe/page/{name}.js", encoding="utf-8") as file:
             parts.append(file.read())
     browser.open(million_page)
-    settled(browser)
+    browser.settle()
     piece, whole, longest = browser.run("\n".join(parts) + """
         const profile = loadProfile(byId("data").textContent);
         let reads = 0;

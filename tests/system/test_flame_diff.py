@@ -136,22 +136,17 @@ def page(browser, made):
     browser.complaints()
     browser.requests()
     browser.open(made[0])
-    settled(browser)
+    browser.settle()
     yield browser
     assert browser.complaints() == []
     assert {url for url in browser.requests()
             if not url.startswith("data:")} == {f"file://{made[0]}"}
 
 
-def settled(browser):
-    browser.wait(lambda: browser.run(
-        "return document.querySelector('[aria-busy=true]') === null"))
-
-
 def frames(browser):
     """Of each frame that is seen, by its path: before, after, chance, width,
     colour, tooltip."""
-    settled(browser)
+    browser.settle()
     found = browser.run("""
         const path = (node) => node.parent === null ? [] :
             [...path(node.parent), node.data.name];
@@ -176,7 +171,7 @@ def choose_widths(browser, value):
     browser.find("widths").find_element(
         "css selector", f"option[value={value}]").click()
     browser.run("document.activeElement.blur()")
-    settled(browser)
+    browser.settle()
 
 
 # --- the graph ----------------------------------------------------------------
@@ -282,7 +277,7 @@ def test_search_and_address(page):
         [...document.querySelectorAll("g.frame")]
             .find((g) => g.__data__.data.name === "luaV_execute")
             .dispatchEvent(new MouseEvent("click", { bubbles: true }));""")
-    settled(page)
+    page.settle()
     before, address = frames(page), page.run("return location.hash")
     assert "zoom=" in address and "widths=before" in address
     page.run("location.hash = ''")
@@ -347,7 +342,7 @@ def test_nothing_but_idle(browser, tmp_path):
     path = page_of(tmp_path / "idle.html", [str(data)], [str(data)])
     browser.complaints()
     browser.open(path)
-    settled(browser)
+    browser.settle()
     assert browser.find("shown").text.startswith("0 ms before, 0 ms after")
     assert browser.complaints() == []
 
