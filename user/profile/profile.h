@@ -70,7 +70,9 @@ struct waits {
         uint32_t looks;
     } list[WAITS_MAX];
 };
-// Looks at the task when WAITS_LOOK_MS are over: does one of its threads run?
+// WAITS_LOOK_MS begin.
+void waits_begin(struct waits *w);
+// Looks at the task when they are over, and begins them again: does one of its threads run?
 void waits_look(struct waits *w, uint32_t task);
 // A line, if it waited for a tenth of the time or more.
 void waits_print(const struct waits *w);

@@ -33,6 +33,7 @@ static void begin(const struct settings *s, uint32_t flags, struct result *r)
     for (uint32_t i = 0; i < r->events.count; i++)
         r->events.list[i].asked.ring_bytes = bytes;
     events_begin(&r->events, r->task, flags);
+    waits_begin(&r->waits);
 }
 
 // Children may run while it waits: then there is nothing to say.

@@ -32,6 +32,11 @@ static void count(struct waits *w, const char *on)
     w->list[i].looks++;
 }
 
+void waits_begin(struct waits *w)
+{
+    w->next_ms = now_ms() + WAITS_LOOK_MS;
+}
+
 void waits_look(struct waits *w, uint32_t task)
 {
     char path[SYSINFO_PATH_MAX];
@@ -39,8 +44,6 @@ void waits_look(struct waits *w, uint32_t task)
     size_t threads = 0;
     bool waits = true;
 
-    if (w->next_ms == 0)
-        w->next_ms = now + WAITS_LOOK_MS;
     if (now < w->next_ms)
         return;
     w->next_ms = now + WAITS_LOOK_MS;
