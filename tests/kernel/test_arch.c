@@ -2,7 +2,11 @@
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/apic.h"
+#include "arch/trap.h"
+#include "arch/unwind.h"
 #include "kernel/init/test.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
 #include "kernel/sched/thread.h"
 #include "lib/string.h"
@@ -181,4 +185,23 @@ KERNEL_TEST(arch_backtrace_finds_the_caller)
         expect(backtrace(wild[i], pcs, 8) == 0);
     u32 circle[2] = { (u32)circle, (u32)text_start };
     expect(backtrace((u32)circle, pcs, 8) == 1);
+}
+
+// --- frames
+
+// A trap of the kernel's pushes no esp and no ss: behind its frame a stack may
+// end, and nothing be there to be read.
+KERNEL_TEST(arch_unwind_reads_no_further_than_a_kernel_frame)
+{
+    u32 out[16];
+    struct user_part part;
+    char *page = vmap_alloc(1, PROT_R | PROT_W, FRAME_BUFFER);
+    expect(page);
+    struct trapframe *tf =
+        (void *)(page + PAGE_SIZE - offsetof(struct trapframe, esp));
+    memset(tf, 0, offsetof(struct trapframe, esp));
+    tf->cs = KERNEL_CS;
+    expect(unwind_user_deep(tf, out, &part) == out);
+    expect(part.depth == 0 && part.stack_words == 0);
+    vmap_free(page, 1);
 }
