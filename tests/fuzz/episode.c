@@ -188,31 +188,36 @@ static void reap(void)
         ;
 }
 
-static bool is_over(const struct progress *p)
+static bool is_over(const struct progress *p, uint32_t tid)
 {
-    return p->ended != 0 || p->tid == 0 ||
-           (syscall(SYS_tkill, p->tid, 0) < 0 && errno == ESRCH);
+    return p->ended != 0 || tid == 0 ||
+           (syscall(SYS_tkill, tid, 0) < 0 && errno == ESRCH);
 }
 
 // Until all are over. Before the leader works, it may be about to start others.
 static void watch(pid_t leader)
 {
     uint32_t seen[WORKERS] = { 0 }, still[WORKERS] = { 0 };
+    // As they were first: a call may write any number over those in `shared`,
+    // and this is not to kill itself.
+    uint32_t tids[WORKERS] = { 0 };
     for (bool alive = true; alive;) {
         nanosleep(&(struct timespec){ 0, POLL_NS }, NULL);
         reap();
         alive = !shared->progress[0].tid && kill(leader, 0) == 0;
         for (uint32_t i = 0; i < WORKERS; i++) {
             struct progress *p = &shared->progress[i];
-            if (is_over(p))
+            if (tids[i] == 0 && p->tid != (uint32_t)getpid())
+                tids[i] = p->tid;
+            if (is_over(p, tids[i]))
                 continue;
             alive = true;
             still[i] = p->done == seen[i] ? still[i] + 1 : 0;
             seen[i] = p->done;
             if (still[i] > KILL_POLLS)
-                syscall(SYS_tkill, p->tid, SIGKILL);
+                syscall(SYS_tkill, tids[i], SIGKILL);
             else if (still[i] >= SIGNAL_POLLS)
-                syscall(SYS_tkill, p->tid, SIGUSR1);
+                syscall(SYS_tkill, tids[i], SIGUSR1);
         }
     }
 }
