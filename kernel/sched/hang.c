@@ -1,13 +1,13 @@
-// What moves on a CPU that works: its ledger's `seq`, with each interrupt, call
-// and switch. A program that computes moves nothing, so who sees that sends an
-// interrupt, and looks again: HANG_LOOKS times in a row, for the host of a
-// virtual machine may have stopped all of it meanwhile. An idle CPU is not
-// looked at more closely.
+// A CPU makes progress when its ledger's sequence count `seq` changes, as it
+// does at each interrupt, call and switch. A program that computes changes
+// nothing, so the watcher sends that CPU an interrupt and checks again,
+// HANG_LOOKS times in a row: the host of a virtual machine may have stopped all
+// CPUs between two checks. Idle CPUs are not checked further.
 //
-// Two CPUs watch all others, so that each CPU has a watcher, and an idle
-// machine is woken by no more. Each watcher belongs to its CPU, in the
-// interrupt of its callout. `told` has a bit for each CPU that is known to
-// hang: it is told once.
+// Two CPUs watch all others: each CPU has a watcher, and an idle machine wakes
+// only two CPUs. A watcher belongs to its CPU, and runs in the interrupt of its
+// callout. `told` has a bit for each CPU that is reported as hanging: a hang is
+// reported once.
 
 #include "kernel/sched/hang.h"
 

@@ -1,8 +1,8 @@
-// The victim is chosen under tasks_lock, and has CHOSEN until it is a zombie:
-// others who find no memory meanwhile wait for the same one. A task that is
-// ending by itself is taken for chosen, too. One that does not come to its end
-// in time (who asks may hold a mutex that it waits for) is GIVEN_UP, and the
-// next is chosen.
+// The victim is chosen under tasks_lock, and is CHOSEN until it is a zombie:
+// other threads that find no memory until then wait for the same victim. A task
+// that already ends counts as chosen. A victim that does not end in time (the
+// caller may hold a mutex that it waits for) is GIVEN_UP, and the next one is
+// chosen.
 
 #include "kernel/sched/oom.h"
 

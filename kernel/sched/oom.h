@@ -3,13 +3,12 @@
 
 #include "lib/types.h"
 
-// A page that `current` cannot do without could not be had. The task with the
-// most memory, pages and page tables, is killed, and is waited for until there
-// is some again; never init, nor who shares init's memory. `address` is where
-// the page belongs. True: it is worth another try. False: it is not; `current`
-// is that task, or no other can be ended. Thread context, may sleep; whatever
-// mutexes the caller holds, it does not wait longer than OOM_PATIENCE for one
-// task.
+// There is no frame for a page that `current` needs, at `address`. Kills the
+// task with the most memory (pages and page tables; never init, nor a task that
+// shares init's memory), and waits until memory is free again. True: the caller
+// tries again. False: `current` is that task, or no other task can be killed.
+// Thread context, may sleep; the caller may hold mutexes: a task that does not
+// end within OOM_PATIENCE is given up.
 bool oom_relieve(u32 address);
 
 #define OOM_PATIENCE (2 * NSEC_PER_SEC)
