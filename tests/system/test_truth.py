@@ -82,20 +82,18 @@ CHI_SQUARE_4 = chi_square_bound(4)
 
 
 @drawn
-@pytest.mark.parametrize("options,smp", (("", 1), ("-R", 1), ("--fixed", 1),
-                                         ("-s lapic", 1), ("", 4)))
-def test_shares_of_functions(options, smp):
+@pytest.mark.parametrize("options", ("", "-R", "--fixed", "-s lapic"))
+def test_shares_of_functions(options):
     """Functions of known numbers of instructions have their shares of the
-    samples; and any other shares would be seen. (The rings hold all of them:
-    with this clock the profiler may not get its turn.)"""
+    samples; and any other shares would be seen. (On several CPUs: test_ratio of
+    test_profile. Here QEMU would decide how many samples there are. The rings
+    hold all of them: with this clock the profiler may not get its turn.)"""
     result = vm(f"profile {options} -F 20000 -m 8 --json /test/shares {ROUNDS}",
-                *FAST, smp=smp)
+                *FAST, smp=1)
     assert result.status == 0, result
     report = json.loads(result.output[result.output.index("{\n"):])
     found = samples(report["rows"])
-    assert report["lost"] == 0, report
-    # CPUs that take turns do so within NMIs, too, which then look dear.
-    assert report["throttled"] == 0 or smp > 1, report
+    assert report["lost"] == 0 and report["throttled"] == 0, report
     assert chi_square(found, SHARES) < CHI_SQUARE_4, found
     for i in range(len(SHARES)):
         wrong = [share + (i == n) for n, share in enumerate(SHARES)]
