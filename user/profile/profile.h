@@ -72,7 +72,8 @@ struct waits {
 };
 // WAITS_LOOK_MS begin.
 void waits_begin(struct waits *w);
-// Looks at the task when they are over, and begins them again: does one of its threads run?
+// When they are over: begins them again, and looks whether a thread of the task
+// runs.
 void waits_look(struct waits *w, uint32_t task);
 // A line, if it waited for a tenth of the time or more.
 void waits_print(const struct waits *w);
