@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from machine import PATIENCE, VM, Result, cpus, read
+from machine import PATIENCE, ROOT, VM, Result, cpus, read
 
 MONITOR_PROMPT = b"(qemu) "
 
@@ -25,6 +25,33 @@ def free_port():
                 return port
             except OSError:
                 pass  # somebody has it
+
+
+# The system call `sync` loops, from an instruction that gdb writes over it. (gdb
+# would ask again after 2 seconds, and take a late answer for that to its next
+# question.)
+HANG = """
+set confirm off
+set tcp connect-timeout 60
+set remotetimeout {patience}
+target remote :{port}
+break sys_sync
+continue
+delete
+set var *(unsigned short *)$pc = 0xfeeb
+{how}
+detach
+"""
+INTERRUPTS_OFF = "set var $eflags = $eflags & ~0x200"
+
+
+def hang_in_sync(folder, port, how=INTERRUPTS_OFF):
+    """By the gdb stub of a machine whose command calls sync."""
+    script = folder / "script"
+    script.write_text(HANG.format(port=port, how=how, patience=PATIENCE))
+    subprocess.run(["gdb", "-q", "-nx", "-batch", "-x", script,
+                    f"{ROOT}/build/kernel.elf"], timeout=PATIENCE,
+                   stdin=subprocess.DEVNULL, capture_output=True, check=True)
 
 
 class Monitored:

@@ -1,29 +1,16 @@
 """A CPU that hangs is found by the others, and told with where it is."""
 import re
-import subprocess
 
 import pytest
 
-from machine import PATIENCE, ROOT, vm
-from monitor import Monitored, free_port
+from machine import vm
+from monitor import INTERRUPTS_OFF, Monitored, free_port, hang_in_sync
 from tiers import realtime
 
-# The system call `sync` loops, from an instruction that gdb writes over it.
-HANG = """
-set confirm off
-set tcp connect-timeout 60
-target remote :{port}
-break sys_sync
-continue
-delete
-set var *(unsigned short *)$pc = 0xfeeb
-{how}
-detach
-"""
 TOLD = r"^where the CPUs are \(CPU {} hangs: for 10 s it has {}\):$"
 # No interrupts; interrupts, but no preemption, while somebody waits.
 WAYS = {
-    "deaf": ("set var $eflags = $eflags & ~0x200", "sync", "taken no interrupt"),
+    "deaf": (INTERRUPTS_OFF, "sync", "taken no interrupt"),
     "stuck": ("set var cpus[{cpu}].preempt_count = 1",
               "(while :; do :; done) & sync", "not switched to who waits"),
 }
@@ -35,13 +22,9 @@ WAYS = {
 def test_a_cpu_hangs(way, cpu, tmp_path):
     port = free_port()
     how, command, why = WAYS[way]
-    (tmp_path / "script").write_text(
-        HANG.format(port=port, how=how.format(cpu=cpu)))
     with Monitored(f"taskset {1 << cpu} sh -c '{command}'", "--gdb", str(port),
                    smp=2) as machine:
-        subprocess.run(["gdb", "-q", "-nx", "-batch", "-x", tmp_path / "script",
-                        f"{ROOT}/build/kernel.elf"], timeout=PATIENCE,
-                       stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        hang_in_sync(tmp_path, port, how.format(cpu=cpu))
         machine.wait_for(TOLD.format(cpu, why))
         said = machine.wait_for(rf"^CPU {cpu}: .*\n(.+\n)* .* sys_sync(.+\n)*"
                                 " .* to_user")

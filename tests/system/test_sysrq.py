@@ -1,12 +1,10 @@
 """A person asks a machine that hangs where it is: by a break on the serial line,
 or by Alt+SysRq on the keyboard."""
 import re
-import subprocess
 
 import pytest
 
-from machine import PATIENCE, ROOT
-from monitor import Monitored, free_port
+from monitor import Monitored, free_port, hang_in_sync
 from tiers import realtime
 
 BREAK = "chardev-send-break console"
@@ -65,29 +63,12 @@ def test_boot_again():
     assert "reset" in result.problem, result
 
 
-# The system call `sync` never ends and hears no interrupt but NMIs.
-HANG = """
-set confirm off
-set tcp connect-timeout 60
-target remote :{port}
-break sys_sync
-continue
-delete
-set var *(unsigned short *)$pc = 0xfeeb
-set var $eflags = $eflags & ~0x200
-detach
-"""
-
-
 @realtime()
 def test_a_cpu_that_hangs_with_interrupts_off(tmp_path):
     """The other one hears the request, and sees where it is."""
     port = free_port()
-    (tmp_path / "script").write_text(HANG.format(port=port))
     with Monitored("taskset 2 sync", "--gdb", str(port), smp=2) as machine:
-        subprocess.run(["gdb", "-q", "-nx", "-batch", "-x", tmp_path / "script",
-                        f"{ROOT}/build/kernel.elf"], timeout=PATIENCE,
-                       stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        hang_in_sync(tmp_path, port)
         machine.ask(BREAK)
         said = machine.wait_for(r"^CPU 1: .*\n(.+\n)* .* to_user")
     assert re.search(r"CPU 1: thread (\d+) \(sync\), task \1 \(sync\), kernel mode,"
