@@ -351,6 +351,22 @@ static void loop(void)
     ok("adjtimex steers");
 }
 
+// Sets an offset and measures the speed by which it is made up for. Where the host
+// stops the machine for a second, what is left of the offset is less: another try.
+static bool speed_with(const struct timex *setting, int64_t ppm)
+{
+    for (int i = 0; i < 10; i++) {
+        struct timex t = *setting;
+        check(adjtimex(&t) == TIME_OK && t.constant == 0);
+        check(llabs(t.offset) > 0 && llabs(t.offset) <= 500000000);
+        int64_t is = speed_ppm();
+        if (llabs(is - ppm) <= 50)
+            return true;
+        printf("# %lld ppm, not %lld\n", (long long)is, (long long)ppm);
+    }
+    return false;
+}
+
 // Together they ask for more than the clock's rate may differ: the loop takes
 // longer. (It must not change the frequency, as it would after a second.)
 static void fastest(void)
@@ -362,13 +378,10 @@ static void fastest(void)
                        .tick = 11000,
                        .freq = 500 << 16,
                        .offset = 500000000 };
-    check(adjtimex(&t) == TIME_OK && t.constant == 0);
-    check(t.offset > 0 && t.offset <= 500000000);
-    check(speed_is(125000));
+    check(speed_with(&t, 125000));
     t.modes = ADJ_OFFSET;
     t.offset = -500000000;
-    check(adjtimex(&t) == TIME_OK);
-    check(speed_is(-24500)); // half a second / 2^2 less than 100,500
+    check(speed_with(&t, -24500)); // half a second / 2^2 less than 100,500
     t.modes = ADJ_STATUS | ADJ_TICK | ADJ_FREQUENCY | ADJ_MICRO;
     t.status = STA_UNSYNC;
     t.tick = 10000;

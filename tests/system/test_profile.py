@@ -124,6 +124,8 @@ def test_rates():
         check_books(r)
 
 
+# A child is the shell until it has become the program.
+TESTER = "until pidof tester >/dev/null; do usleep 20000; done"
 SCRIPTS = {
     "status": "profile sh -c 'exit 5' >/dev/null",
     "signal": "profile sh -c 'kill -9 $$' >/dev/null",
@@ -149,9 +151,9 @@ SCRIPTS = {
                       " 'for i=1,20000 do s=tostring(i) end'",
     "ends at once": "for i in 1 2 3 4 5 6 7 8 9 10; do"
                     " profile true >/dev/null || exit 1; done",
-    "task": f"tester 100000 & profile -t $! --json & p=$!; {TAKING}; sleep 1;"
-            " kill -TERM $p; wait $p; kill %1",
-    "task that ends": "tester 1000 & profile -t $! --json",
+    "task": f"tester 100000 & {TESTER}; profile -t $! --json & p=$!; {TAKING};"
+            " sleep 1; kill -TERM $p; wait $p; kill %1",
+    "task that ends": f"tester 1000 & {TESTER}; profile -t $! --json",
     # A child that is there already, and one of its own, beside others.
     "family": "tester 100000 & o=$!; sh -c 'sh -c \"tester 100000 & cp"
               " /bin/tester own; ./own 100000 & wait\" & wait' & t=$!;"
@@ -166,7 +168,7 @@ SCRIPTS = {
     "two at once": "profile --json tester 30 >a & profile --json tester 30 >b;"
                    " wait; cat a b | grep -c '\"burn_a\"'",
     "killed profiler": "profile tester 100000 & p=$!;"
-                       " until pidof tester >/dev/null; do usleep 20000; done;"
+                       f" {TESTER};"
                        " sleep 0.1; kill -9 $p; wait $p; echo $?; killall tester; profile true |"
                        " grep -c Samples:",
     "seventeenth": "tester 100000 & t=$!;"
