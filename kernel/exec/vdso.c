@@ -2,6 +2,7 @@
 
 #include "kernel/init/log.h"
 #include "kernel/mm/area.h"
+#include "kernel/mm/frame.h"
 #include "kernel/time/time_page.h"
 #include "kernel/time/timehands.h"
 #include "lib/elf.h"
@@ -23,7 +24,7 @@ void vdso_init(void)
         list[i] = vdso_start + (i - 1) * PAGE_SIZE;
     pages = shared_pages_of_kernel(list, page_count);
     if (!pages)
-        panic("no memory for the vDSO");
+        boot_lacks_memory("the vDSO");
 }
 
 int vdso_map(struct aspace *as)

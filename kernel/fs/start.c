@@ -21,9 +21,7 @@ void vfs_init(void)
 {
     struct mount *root;
     if (tmpfs_mount(&root) || vfs_mount_at("/", root))
-        panic("no memory for the root directory: the kernel and the boot "
-              "modules take %u MiB",
-              DIV_ROUND_UP(frames_total(), 256u));
+        boot_lacks_memory("the root directory");
     initrd_init();
     mount_or_panic("devtmpfs", "/dev");
     mount_or_panic("proc", "/proc");

@@ -76,7 +76,7 @@ static void run_first_program(void *arg)
         tests_run();
     const char *path = arg_init.value[0] ? arg_init.value : "/sbin/init";
     if (task_start_init(path))
-        panic("no memory for the first task");
+        boot_lacks_memory("the first task");
 }
 
 void kernel_main(void)
@@ -110,7 +110,7 @@ void kernel_main(void)
     load_start();
     hang_watch_start();
     if (kthread_create("start-up", run_first_program, NULL, NULL))
-        panic("no memory for the first thread");
+        boot_lacks_memory("the first thread");
     sched_start_cpu();
 }
 

@@ -64,6 +64,10 @@ u32 frames_free(void);
 // Less than 1/32 of memory is free: calls that take much and may fail should
 // fail now, so that page faults, which can only kill, go on.
 bool frames_scarce(void);
+
+// Panics: memory is too small for something that start-up needs; says how much
+// the kernel and the boot modules take.
+NORETURN void boot_lacks_memory(const char *for_what);
 // Tasks get none any more, not even for page tables: only the reserve is left.
 bool frames_exhausted(void);
 // Makes boot modules' memory usable RAM.

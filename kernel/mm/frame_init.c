@@ -200,3 +200,10 @@ void frame_release_region(paddr_t base, u64 size)
             frame_unref(f);
     }
 }
+
+NORETURN void boot_lacks_memory(const char *for_what)
+{
+    u32 total = frames_total(), used = total - frames_free();
+    panic("no memory for %s: the kernel and the boot modules take %u of %u KiB",
+          for_what, used * (PAGE_SIZE / 1024), total * (PAGE_SIZE / 1024));
+}

@@ -4,7 +4,7 @@
 
 #include "kernel/sched/load.h"
 
-#include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
 #include "kernel/sched/thread.h"
 #include "kernel/time/timecounter.h"
 
@@ -41,7 +41,7 @@ static void kload(void *arg)
 void load_start(void)
 {
     if (kthread_create("kload", kload, NULL, NULL))
-        panic("no memory for kload");
+        boot_lacks_memory("kload");
 }
 
 void load_read(struct load *out)

@@ -9,6 +9,7 @@
 #include "kernel/time/callout.h"
 
 #include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 #include "lib/format.h"
@@ -33,7 +34,7 @@ void callouts_init_cpu(struct cpu *cpu)
 {
     struct callouts *q = kzalloc(sizeof(*q));
     if (!q)
-        panic("no memory for callouts");
+        boot_lacks_memory("callouts");
     spin_init(&q->lock, "callouts");
     list_init(&q->due);
     waitq_init(&q->work, "due callouts");
@@ -232,6 +233,6 @@ void callouts_start_threads(void)
         char name[16];
         format(name, sizeof(name), "callout/%u", i);
         if (kthread_create(name, callout_thread, &cpus[i], NULL))
-            panic("no memory for the callouts' threads");
+            boot_lacks_memory("the callouts' threads");
     }
 }

@@ -82,7 +82,7 @@ static u32 memory_end(void)
         if (r->base < DIRECT_MAP_MAX)
             end = MAX(end, MIN(region_end, (u64)DIRECT_MAP_MAX));
     }
-    return ALIGN_UP((u32)end, table_span());
+    return (u32)end;
 }
 
 // The table for the chunk at `va`, every page with its own permission.
@@ -120,10 +120,10 @@ static void check_modules(void)
     for (u32 i = 0; i < boot_info.module_count; i++) {
         const struct boot_module *m = &boot_info.modules[i];
         u64 total = frames_total() * (u64)PAGE_SIZE;
-        if (m->base + m->size > direct_map_size && total < DIRECT_MAP_MAX)
+        if (m->base + m->size > memory_end() && total < DIRECT_MAP_MAX)
             panic("no memory for boot module %s: at least %u KiB more are "
                   "needed than %u MiB",
-                  m->name, (u32)((m->base + m->size - direct_map_size) / 1024),
+                  m->name, (u32)((m->base + m->size - memory_end()) / 1024),
                   DIV_ROUND_UP((u32)total, MIB(1)));
         if (m->base + m->size > direct_map_size)
             panic("boot module %s lies at %#llx, beyond the direct map (%#x)",
@@ -137,7 +137,7 @@ void arch_init_memory(void)
     if (cpu_features.pae_unused)
         log_printf("warning: the CPU has PAE, but not CMPXCHG8B: no PAE, "
                    "no protection from execution\n");
-    direct_map_size = memory_end();
+    direct_map_size = ALIGN_UP(memory_end(), table_span());
     check_modules();
     char *directory = must_alloc_table();
     u32 size = mmu_pae ? 8 : 4;
