@@ -60,22 +60,27 @@ def measured(tmp_path_factory):
 
 
 def test_chains_and_threads(measured, tmp_path):
-    """As folded stacks have them."""
+    """As folded stacks have them, but for the program's name: a track has one,
+    the last, a folded stack that of the sample (before exec, another)."""
     trace = Trace(measured.export("perfetto", tmp_path / "out"))
     folded = collections.Counter()
     for _, thread, _, chain in trace.samples():
         names = [name.replace(" (inlined)", "_[i]") if "(inlined)" in name
                  else name + "_[k]" * (path == "[kernel]")
                  for path, name in chain if name != "[idle]"]
-        program = trace.threads[thread] if thread != (0, 0) else "[idle]"
-        folded[";".join([program, *names])] += 1
+        folded[thread == (0, 0), tuple(names)] += 1
     wanted = collections.Counter()
+    programs = set()
     for line in strobe("export", "--folded", measured.file).stdout.splitlines():
         stack, count = line.rsplit(" ", 1)
-        wanted[stack] += int(count)
+        program, *names = stack.split(";")
+        wanted[program == "[idle]", tuple(names)] += int(count)
+        programs.add(program)
     assert folded == wanted
     assert sum(folded.values()) == measured.json["taken"]
-    assert any(program == "tester" for program in trace.threads.values())
+    sampled = {trace.threads[thread] for _, thread, _, _ in trace.samples()
+               if thread != (0, 0)}
+    assert "tester" in sampled and sampled <= programs, (sampled, programs)
 
 
 def test_times_modes_and_filter(tmp_path):

@@ -63,22 +63,46 @@ def code_offset(elf):
     raise AssertionError(elf)
 
 
-def chains(path, folder):
-    """As perf prints them: lists of (image, address), innermost first."""
-    done = subprocess.run(
+def perf_script(path, folder, *options):
+    return subprocess.run(
         ["perf", "--no-pager", "--buildid-dir", f"{folder}/cache", "script",
-         "--no-inline", "-i", path, "-F", "ip,sym,dso"], capture_output=True,
-        text=True, timeout=PATIENCE, check=True,
-        env={**os.environ, "HOME": str(folder), "PERF_CONFIG": "/dev/null"})
+         "--no-inline", "-i", path, "-F", "ip,sym,dso", *options],
+        capture_output=True, text=True, timeout=PATIENCE, check=True,
+        env={**os.environ, "HOME": str(folder), "PERF_CONFIG": "/dev/null"}).stdout
+
+
+MAPPING = re.compile(r"^PERF_RECORD_MMAP2? .*\[0x(\w+)\(0x(\w+)\) @ (\w+) .*\]: "
+                     r"\S+ (.*)$", re.M)
+
+
+def mappings(path, folder):
+    """{image: [(first address, size, place in the file)]}"""
+    found = collections.defaultdict(list)
+    text = perf_script(path, folder, "--show-mmap-events")
+    for start, size, place, image in MAPPING.findall(text):
+        found[image].append((int(start, 16), int(size, 16), int(place, 0)))
+    return found
+
+
+def chains(path, folder):
+    """As perf prints them: lists of (image, address), innermost first. Of an
+    image that it cannot open perf 6.1 prints the place in the file, perf 6.12 the
+    address in memory."""
     offsets = {image: 0 if elf == KERNEL else code_offset(elf)
                for image, elf in ELVES.items()}
-    for sample in done.stdout.split("\n\n"):
+    where = mappings(path, folder)
+    for sample in perf_script(path, folder).split("\n\n"):
         chain = []
         for line in sample.split("\n"):
             if not line.strip():
                 continue
             address, image = re.match(r"\s*(\w+) .*\((.*)\)$", line).groups()
-            chain.append((image, int(address, 16) + offsets.get(image, 0)))
+            address = int(address, 16)
+            for start, size, place in where[image]:
+                if start <= address < start + size:
+                    address += place - start
+                    break
+            chain.append((image, address + offsets.get(image, 0)))
         if chain:
             yield chain
 
