@@ -7,6 +7,8 @@
 #include "kernel/exec/sigframe.h"
 #include "kernel/exec/vdso.h"
 #include "kernel/fs/devfs.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/mount.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/ids.h"
@@ -125,6 +127,9 @@ struct program {
     struct vnode *vnode;
     char path[PATH_BYTES]; // what was opened last, for /proc and messages
     struct strings args;
+    u32 euid, egid; // for whom it will act
+    bool secure;    // with other rights than its user has
+    bool guarded;   // its user may not look into it
 };
 
 static int open_executable(struct program *p)
@@ -134,9 +139,8 @@ static int open_executable(struct program *p)
     int err = vfs_lookup(NULL, p->path, WALK_FOLLOW, &v);
     if (err)
         return err;
-    if (vnode_type(v) != S_IFREG || !(READ_ONCE(v->mode) & 0111))
-        err = -EACCES;
-    else
+    err = vnode_type(v) != S_IFREG ? -EACCES : vnode_may(v, MAY_X);
+    if (!err)
         err = vnode_begin_running(v);
     if (err) {
         vnode_unref(v);
@@ -208,6 +212,22 @@ static int follow_script(struct program *p)
     return 1;
 }
 
+// Nothing runs with rights that its user has not where the file system's mount
+// says so, nor where only the group bit is set, which means something else.
+static void find_rights(struct program *p)
+{
+    const struct vnode *v = p->vnode;
+    const struct task *t = current_task();
+    u32 mode = READ_ONCE(v->mode);
+    if (v->mount && READ_ONCE(v->mount->nosuid))
+        mode = 0;
+    p->euid = mode & S_ISUID ? READ_ONCE(v->uid) : READ_ONCE(t->euid);
+    bool by_group = mode & S_ISGID && mode & S_IXGRP;
+    p->egid = by_group ? READ_ONCE(v->gid) : READ_ONCE(t->egid);
+    p->secure = p->euid != READ_ONCE(t->uid) || p->egid != READ_ONCE(t->gid);
+    p->guarded = p->secure || vnode_may(v, MAY_R);
+}
+
 static int resolve(struct program *p)
 {
     for (int depth = 0;; depth++) {
@@ -215,6 +235,8 @@ static int resolve(struct program *p)
         if (err)
             return err;
         err = follow_script(p);
+        if (!err)
+            find_rights(p);
         if (err <= 0)
             return err;
         close_executable(p);
@@ -243,12 +265,12 @@ static int build_stack(struct aspace *as, const struct program *p,
         { AT_FLAGS, 0 },
         { AT_ENTRY, image->entry },
         { AT_UID, READ_ONCE(t->uid) },
-        { AT_EUID, READ_ONCE(t->euid) },
+        { AT_EUID, p->euid },
         { AT_GID, READ_ONCE(t->gid) },
-        { AT_EGID, READ_ONCE(t->egid) },
+        { AT_EGID, p->egid },
         { AT_HWCAP, 0 },
         { AT_CLKTCK, 100 },
-        { AT_SECURE, 0 },
+        { AT_SECURE, p->secure },
         { AT_RANDOM, random_at },
         { AT_EXECFN, strings_at },
         { AT_SYSINFO, vdso_address(as, VDSO_SYSTEM_CALL) },
@@ -397,12 +419,30 @@ static void reset_exit_signals(struct task *t)
     spin_unlock_irq(&tasks_lock, flags);
 }
 
+// A table that another task shares is left to that.
+static int unshare_files(struct task *t)
+{
+    struct files *own, *shared = t->files;
+    if (!files_shared(shared))
+        return 0;
+    int err = files_fork(shared, &own);
+    if (err)
+        return err;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    t->files = own;
+    spin_unlock_irq(&tasks_lock, flags);
+    files_unref(shared);
+    return 0;
+}
+
 static int commit(struct program *p, struct aspace *as, const char *called,
                   const struct elf_image *image)
 {
     assert_checked(p->vnode && as);
     struct task *t = current_task();
     int err = task_kill_other_threads();
+    if (!err)
+        err = unshare_files(t);
     if (err) {
         aspace_unref(as);
         return err;
@@ -411,7 +451,9 @@ static int commit(struct program *p, struct aspace *as, const char *called,
     reset_exit_signals(t);
     current->clear_tid = 0;
     arch_exec_begin();
+    credentials_exec(p->euid, p->egid, p->guarded);
     swap_aspace(t, as);
+    WRITE_ONCE(t->guarded, p->guarded);
     set_names(t, p, called, image);
     signal_reset_handlers(&t->signals);
     set_altstack(0, 0);

@@ -164,7 +164,7 @@ static const struct file_ops kmsg_ops = {
 static const struct char_device kmsg_device = {
     .name = "kmsg",
     .rdev = DEVICE_NUMBER(MEMORY_MAJOR, 11),
-    .mode = 0644,
+    .mode = 0600,
     .ops = &kmsg_ops,
     .open = open_log,
 };

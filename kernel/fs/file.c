@@ -195,6 +195,8 @@ int vfs_open(struct vnode *at, const char *path, u32 flags, u32 mode,
     if (err)
         return err;
     err = check_type(v, flags);
+    if (!err && !created)
+        err = vnode_may_open(v, flags);
     if (err) {
         vnode_unref(v);
         return err;

@@ -48,6 +48,8 @@ static int find(struct walk *w, struct vnode **out)
     assert(w->len);
     if (!vnode_is_dir(w->dir) || !w->dir->ops->lookup)
         return -ENOTDIR;
+    if (unlikely(!is_root()) && vnode_may(w->dir, MAY_X))
+        return -EACCES;
     if (w->len > NAME_MAX_LEN)
         return -ENAMETOOLONG;
     w->last = LAST_NAME;
@@ -212,9 +214,15 @@ void walk_done(struct walk *w)
 int walk_create(struct walk *w, u32 mode, u32 rdev, struct vnode **out)
 {
     mutex_assert_held(&namespace_lock);
+    int err = vnode_may_change(w->dir);
+    if (err)
+        return err;
     if (!w->dir->ops->create)
         return -EPERM;
-    return w->dir->ops->create(w->dir, w->name, w->len, mode, rdev, out);
+    err = w->dir->ops->create(w->dir, w->name, w->len, mode, rdev, out);
+    if (!err)
+        vnode_set_creator(w->dir, *out);
+    return err;
 }
 
 int vfs_lookup(struct vnode *at, const char *path, u32 flags,

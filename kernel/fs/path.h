@@ -45,6 +45,14 @@ static inline bool vnode_is_mount_root(const struct vnode *v)
     return v->mount && v->mount->root == v;
 }
 
+// What else an owner and a mode allow the current task: 0, -EACCES, -EPERM.
+int vnode_may_open(const struct vnode *v, u32 flags);
+// To add names; to remove that of `v`. Under namespace_lock.
+int vnode_may_change(const struct vnode *dir);
+int vnode_may_remove(const struct vnode *dir, const struct vnode *v);
+// A new vnode of the directory is the current task's. Under namespace_lock.
+void vnode_set_creator(const struct vnode *dir, struct vnode *v);
+
 // The kernel's copy of a path argument. Give it back after success only.
 struct path_arg {
     const char *text;

@@ -57,10 +57,12 @@ static void init_vnode(struct proc_node *n, struct mount *m, u64 ino)
     n->v.ino = ino;
 }
 
+// What another user's secrets may be in is root's.
 static void set_owner(struct proc_node *n, const struct task *task)
 {
-    n->v.uid = READ_ONCE(task->euid);
-    n->v.gid = READ_ONCE(task->egid);
+    bool guarded = READ_ONCE(task->guarded);
+    n->v.uid = guarded ? 0 : READ_ONCE(task->euid);
+    n->v.gid = guarded ? 0 : READ_ONCE(task->egid);
 }
 
 // A child of `dir`: the entry, at its place, or (`number` not NULL) a number.
@@ -133,6 +135,20 @@ static int locate_node(struct vnode *v, struct vnode **dir, const char **name,
 struct task *proc_find_task(const struct proc_node *n)
 {
     return task_find(n->pid);
+}
+
+int proc_inspect_task(const struct proc_node *n, struct task **out)
+{
+    struct task *task = proc_find_task(n);
+
+    if (task == NULL)
+        return -ESRCH;
+    if (!may_inspect(task)) {
+        task_unref(task);
+        return -EACCES;
+    }
+    *out = task;
+    return 0;
 }
 
 bool proc_task_next(const struct proc_node *dir UNUSED, u32 from, u32 *number)

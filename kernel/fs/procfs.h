@@ -66,6 +66,8 @@ int proc_make_twin(struct proc_node *n, const struct proc_entry *entry,
 
 // The task of a node, referenced, or NULL when it is no more.
 struct task *proc_find_task(const struct proc_node *n);
+// The same for what is of no concern to other users: -ESRCH, or -EACCES.
+int proc_inspect_task(const struct proc_node *n, struct task **out);
 
 // procfs_maps.c, procfs_fd.c
 int proc_make_maps(struct text *t, void *arg);

@@ -24,13 +24,16 @@ static struct files *files_of(struct task *task)
     return files;
 }
 
+// (Its directory's mode says why not.)
 static struct files *files_of_node(const struct proc_node *n)
 {
-    struct task *task = proc_find_task(n);
-    struct files *files = task != NULL ? files_of(task) : NULL;
+    struct task *task;
+    struct files *files;
 
-    if (task != NULL)
-        task_unref(task);
+    if (proc_inspect_task(n, &task))
+        return NULL;
+    files = files_of(task);
+    task_unref(task);
     return files;
 }
 
@@ -230,12 +233,12 @@ const struct proc_dir proc_fd_dir = {
 
 int proc_link_exe(struct vnode *v, char *buf, size_t size)
 {
-    struct task *task = proc_find_task(proc_node(v));
-    int len = -ENOENT;
+    struct task *task;
+    int len = -ENOENT, err = proc_inspect_task(proc_node(v), &task);
     u32 flags;
 
-    if (task == NULL)
-        return -ENOENT;
+    if (err)
+        return err == -ESRCH ? -ENOENT : err;
     flags = spin_lock_irq(&task->lock);
     if (task->path != NULL && !READ_ONCE(task->zombie))
         len = MIN(strlcpy(buf, task->path, size), size - 1);
@@ -248,12 +251,13 @@ int proc_link_exe(struct vnode *v, char *buf, size_t size)
 static int directory_of(const struct proc_node *n, bool root,
                         struct vnode **out)
 {
-    struct task *task = proc_find_task(n);
+    struct task *task;
     struct vnode *v = NULL;
     u32 flags;
+    int err = proc_inspect_task(n, &task);
 
-    if (task == NULL)
-        return -ENOENT;
+    if (err)
+        return err == -ESRCH ? -ENOENT : err;
     flags = spin_lock_irq(&tasks_lock);
     if (!task->exiting)
         v = root ? task->root : task->cwd;

@@ -71,31 +71,34 @@ static void put_area(struct text *t, const struct area_copy *c)
     text_append(t, "\n", 1);
 }
 
-// A task's address space, referenced; NULL: it has none.
-static struct aspace *aspace_of(const struct proc_node *n)
+// A task's address space, referenced; NULL: it has none. 0, -ESRCH, -EACCES.
+static int aspace_of(const struct proc_node *n, struct aspace **out)
 {
-    struct task *task = proc_find_task(n);
+    struct task *task;
     struct aspace *as;
     u32 flags;
+    int err = proc_inspect_task(n, &task);
 
-    if (task == NULL)
-        return NULL;
+    if (err)
+        return err;
     flags = spin_lock_irq(&tasks_lock);
     as = task->exiting ? NULL : task->aspace;
     if (as != NULL)
         aspace_ref(as);
     spin_unlock_irq(&tasks_lock, flags);
     task_unref(task);
-    return as;
+    *out = as;
+    return 0;
 }
 
 int proc_make_maps(struct text *t, void *arg)
 {
     struct text copies = { NULL, 0, 0, false };
-    struct aspace *as = aspace_of(arg);
+    struct aspace *as;
+    int err = aspace_of(arg, &as);
 
-    if (as == NULL)
-        return 0;
+    if (err || as == NULL)
+        return err == -ESRCH ? 0 : err;
     aspace_for_each_area(as, copy_area, &copies);
     aspace_unref(as);
     for (size_t at = 0; at < copies.len; at += sizeof(struct area_copy)) {
@@ -125,10 +128,13 @@ static int find_code(struct area *a, void *arg)
 // The file that runs, whatever lies at its path now.
 int proc_follow_exe(struct vnode *v, struct vnode **out)
 {
-    struct aspace *as = aspace_of(proc_node(v));
+    struct aspace *as;
+    int err = aspace_of(proc_node(v), &as);
 
     *out = NULL;
-    if (as == NULL)
+    if (err == -EACCES)
+        return err;
+    if (err || as == NULL)
         return -ENOENT;
     aspace_for_each_area(as, find_code, out);
     aspace_unref(as);

@@ -276,8 +276,8 @@ static int put_mount(const struct mount *m, void *arg)
 {
     char path[256];
     bool known = vfs_path(m->root, path, sizeof(path)) >= 0;
-    text_printf(arg, "%s %s %s rw 0 0\n", m->type, known ? path : m->path,
-                m->type);
+    text_printf(arg, "%s %s %s rw%s 0 0\n", m->type, known ? path : m->path,
+                m->type, READ_ONCE(m->nosuid) ? ",nosuid" : "");
     return 0;
 }
 

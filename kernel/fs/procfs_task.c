@@ -23,7 +23,8 @@ struct snapshot {
     char name[TASK_NAME_MAX], state;
     u32 id, tty;
     s32 foreground; // group of the terminal, -1: none
-    u32 euid, gid, egid, umask;
+    u32 euid, suid, gid, egid, sgid, umask;
+    u32 group_count, groups[GROUPS_MAX];
     int exit_signal, exit_code;
     u64 user, kernel, start; // clock ticks
     u32 virtual_pages, resident_pages;
@@ -83,6 +84,8 @@ static void snap_task(struct snapshot *s, struct task *task)
     s->euid = READ_ONCE(task->euid);
     s->gid = READ_ONCE(task->gid);
     s->egid = READ_ONCE(task->egid);
+    s->suid = READ_ONCE(task->suid);
+    s->sgid = READ_ONCE(task->sgid);
     s->umask = READ_ONCE(task->umask);
     s->exit_signal = task->exit_signal;
     s->exit_code = task->exit_code;
@@ -135,6 +138,15 @@ static void snap_locked(struct snapshot *s, struct task *task, u32 *tid)
     spin_unlock_irq(&tasks_lock, flags);
 }
 
+static void snap_groups(struct snapshot *s, struct task *task)
+{
+    u32 flags = spin_lock_irq(&task->lock);
+
+    s->group_count = task->group_count;
+    memcpy(s->groups, task->groups, sizeof(s->groups));
+    spin_unlock_irq(&task->lock, flags);
+}
+
 // The parts that a task and a thread tell in the same place.
 static void choose_parts(struct snapshot *s, bool of_thread)
 {
@@ -160,6 +172,7 @@ static int take_snapshot(const struct proc_node *n, struct snapshot *s)
         return -ESRCH;
     memset(s, 0, sizeof(*s));
     snap_locked(s, task, &tid);
+    snap_groups(s, task);
     err = fact_task(task->id, &s->of);
     task_unref(task);
     // A task's only thread may end at any time; the task is still there then.
@@ -279,9 +292,12 @@ static void put_status_ids(struct text *t, const struct snapshot *s,
     text_printf(t, "Tgid:\t%u\nNgid:\t0\nPid:\t%u\nPPid:\t%u\n", s->of.id,
                 s->id, s->of.parent);
     text_printf(t, "TracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\n", s->of.uid, s->euid,
-                s->euid, s->euid);
-    text_printf(t, "Gid:\t%u\t%u\t%u\t%u\nFDSize:\t%u\nGroups:\t \n", s->gid,
-                s->egid, s->egid, s->egid, descriptors);
+                s->suid, s->euid);
+    text_printf(t, "Gid:\t%u\t%u\t%u\t%u\nFDSize:\t%u\nGroups:\t", s->gid,
+                s->egid, s->sgid, s->egid, descriptors);
+    for (u32 i = 0; i < s->group_count; i++)
+        text_printf(t, "%u ", s->groups[i]);
+    text_printf(t, s->group_count ? "\n" : " \n");
 }
 
 static void put_status_memory(struct text *t, const struct snapshot *s)

@@ -5,6 +5,7 @@
 #include "kernel/errno.h"
 #include "kernel/fs/mount.h"
 #include "kernel/fs/path.h"
+#include "kernel/sched/task.h"
 #include "lib/string.h"
 
 // Walks to a name that must not exist yet, and makes a vnode there.
@@ -49,7 +50,10 @@ int vfs_mknod(struct vnode *at, const char *path, u32 mode, u32 rdev)
         break;
     case S_IFREG:
     case S_IFIFO:
+        break;
     case S_IFCHR:
+        if (!is_root())
+            return -EPERM;
         break;
     case S_IFDIR:
     case S_IFBLK:
@@ -61,6 +65,19 @@ int vfs_mknod(struct vnode *at, const char *path, u32 mode, u32 rdev)
     return create(at, path, mode & (S_IFMT | 07777), rdev);
 }
 
+static int make_symlink(struct walk *w, const char *target, struct vnode **out)
+{
+    int err = vnode_may_change(w->dir);
+    if (err)
+        return err;
+    if (!w->dir->ops->symlink)
+        return -EPERM;
+    err = w->dir->ops->symlink(w->dir, w->name, w->len, target, out);
+    if (!err)
+        vnode_set_creator(w->dir, *out);
+    return err;
+}
+
 int vfs_symlink(struct vnode *at, const char *path, const char *target)
 {
     struct walk w;
@@ -70,20 +87,27 @@ int vfs_symlink(struct vnode *at, const char *path, const char *target)
     mutex_lock(&namespace_lock);
     int err = walk_path(&w, at, path, WALK_CHANGE);
     if (!err) {
-        if (w.vnode)
-            err = -EEXIST;
-        else if (w.slash)
-            err = -ENOENT;
-        else if (!w.dir->ops->symlink)
-            err = -EPERM;
-        else
-            err = w.dir->ops->symlink(w.dir, w.name, w.len, target, &v);
+        err = w.vnode ? -EEXIST : w.slash ? -ENOENT : 0;
+        if (!err)
+            err = make_symlink(&w, target, &v);
         walk_done(&w);
     }
     mutex_unlock(&namespace_lock);
     if (!err)
         vnode_unref(v);
     return err;
+}
+
+static int add_link(struct walk *w, struct vnode *v)
+{
+    int err = vnode_may_change(w->dir);
+    if (err)
+        return err;
+    if (vnode_is_dir(v) || !w->dir->ops->link)
+        return -EPERM;
+    if (v->nlink == 0) // unlinked since it was looked up
+        return -ENOENT;
+    return w->dir->ops->link(w->dir, w->name, w->len, v);
 }
 
 int vfs_link(struct vnode *v, struct vnode *at, const char *path)
@@ -98,12 +122,8 @@ int vfs_link(struct vnode *v, struct vnode *at, const char *path)
             err = -ENOENT;
         else if (w.dir->mount != v->mount)
             err = -EXDEV;
-        else if (vnode_is_dir(v) || !w.dir->ops->link)
-            err = -EPERM;
-        else if (v->nlink == 0) // unlinked since it was looked up
-            err = -ENOENT;
         else
-            err = w.dir->ops->link(w.dir, w.name, w.len, v);
+            err = add_link(&w, v);
         walk_done(&w);
     }
     mutex_unlock(&namespace_lock);
@@ -116,6 +136,9 @@ static int check_unlink(const struct walk *w)
         return -EISDIR;
     if (!w->vnode)
         return -ENOENT;
+    int err = vnode_may_remove(w->dir, w->vnode);
+    if (err)
+        return err;
     if (vnode_is_dir(w->vnode))
         return -EISDIR;
     return w->slash ? -ENOTDIR : 0;
@@ -135,6 +158,9 @@ static int check_rmdir(const struct walk *w)
     }
     if (!w->vnode)
         return -ENOENT;
+    int err = vnode_may_remove(w->dir, w->vnode);
+    if (err)
+        return err;
     if (!vnode_is_dir(w->vnode))
         return -ENOTDIR;
     return vnode_is_mount_root(w->vnode) ? -EBUSY : 0;
@@ -197,6 +223,18 @@ static int check_replaced(const struct walk *from, const struct walk *to)
     return vnode_is_dir(to->vnode) ? -EISDIR : 0;
 }
 
+// A directory that moves is written to, for its "..".
+static int may_rename(const struct walk *from, const struct walk *to)
+{
+    int err = vnode_may_remove(from->dir, from->vnode);
+    if (!err)
+        err = to->vnode ? vnode_may_remove(to->dir, to->vnode)
+                        : vnode_may_change(to->dir);
+    if (!err && vnode_is_dir(from->vnode) && from->dir != to->dir)
+        err = vnode_may(from->vnode, MAY_W);
+    return err;
+}
+
 static int rename_walked(struct walk *from, struct walk *to, bool replace)
 {
     mutex_assert_held(&namespace_lock);
@@ -215,7 +253,9 @@ static int rename_walked(struct walk *from, struct walk *to, bool replace)
         return -EEXIST;
     if (from->vnode == to->vnode)
         return 0;
-    int err = check_replaced(from, to);
+    int err = may_rename(from, to);
+    if (!err)
+        err = check_replaced(from, to);
     if (!err && vnode_is_dir(from->vnode))
         err = is_inside(to->dir, from->vnode, &inside);
     if (err)

@@ -6,6 +6,7 @@
 
 #include "kernel/errno.h"
 #include "kernel/exec/signal.h"
+#include "kernel/sched/task.h"
 #include "lib/string.h"
 
 #define TCGETS 0x5401u
@@ -187,12 +188,15 @@ static int get_output_count(struct tty *t, u32 arg)
 }
 
 // Puts one character in as if it had been typed there; only on one's own
-// controlling terminal.
+// controlling terminal, and by root only: what `su` has started may not type
+// for the shell behind it.
 static int fake_input(struct tty *t, u32 arg)
 {
     char c;
     int err;
 
+    if (!is_root())
+        return -EIO;
     if (jobs_controlling_tty() != t)
         return -EPERM;
     err = copy_from_user(&c, arg, sizeof(c));

@@ -55,7 +55,7 @@ int jobs_acquire(struct tty *t, bool steal)
     if (now == t && task->id == task->sid) {
         // It is ours already.
     } else if (task->id != task->sid || now != NULL ||
-               (t->session != 0 && !steal)) {
+               (t->session != 0 && (!steal || !is_root()))) {
         err = -EPERM;
     } else {
         WRITE_ONCE(t->session, task->sid);

@@ -83,8 +83,7 @@ void vnode_drop_set_id(struct vnode *v)
 void vnode_written(struct vnode *v)
 {
     spin_assert_held(&v->lock);
-    if (unlikely(v->mode & (S_ISUID | S_ISGID)) &&
-        READ_ONCE(current_task()->euid))
+    if (unlikely(v->mode & (S_ISUID | S_ISGID)) && !is_root())
         vnode_drop_set_id(v);
 }
 

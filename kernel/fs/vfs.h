@@ -45,6 +45,9 @@ void io_init(struct io *io, struct iovec_k *single, u32 addr, size_t n,
 #define S_ISUID 04000u
 #define S_ISGID 02000u
 #define S_IXGRP 010u
+#define MAY_R 4u
+#define MAY_W 2u
+#define MAY_X 1u
 
 struct vnode_ops {
     // Directories; under namespace_lock. lookup: a referenced vnode in *out.
@@ -117,6 +120,7 @@ struct mount {
     struct vnode *root, *covered;
     u32 dev;
     bool detached; // out of the tree while it is in use
+    u32 nosuid;    // set-user-id bits are not obeyed; a bool, marked
     int (*statfs)(struct mount *m, u64 *total_pages, u64 *free_pages);
 };
 
@@ -174,6 +178,11 @@ void vnode_written(struct vnode *v); // by the current task
 // -EFBIG.
 u64 vnode_size_limit(void);
 int vnode_too_large(void);
+
+// Whether the current task may do it, by the file's mode and owner: 0 or
+// -EACCES (kernel/fs/permission.c). really: its real user, for access(2).
+int vnode_may(const struct vnode *v, u32 wanted);
+int vnode_may_really(const struct vnode *v, u32 wanted);
 
 void vnode_ref(struct vnode *v);
 void vnode_unref(struct vnode *v);

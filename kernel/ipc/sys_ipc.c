@@ -164,6 +164,8 @@ SYSCALL_HANDLER(ipc_box)
 {
     if (a & ~IPC_BOX_NAMING)
         return -EINVAL;
+    if (a & IPC_BOX_NAMING && !is_root())
+        return -EPERM;
     struct answerbox *box = task_box(current_task(), TASK_BOX);
     return box ? box_install(box, a) : -ENOMEM;
 }
@@ -308,8 +310,11 @@ SYSCALL_HANDLER(ipc_forward)
     return err;
 }
 
+// (Interrupts tell when keys are pressed.)
 SYSCALL_HANDLER(ipc_irq)
 {
+    if (!is_root())
+        return -EPERM;
     struct fd_ref r;
     struct answerbox *box;
     int err = borrow_box(a, &r, &box);

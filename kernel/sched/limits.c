@@ -104,7 +104,7 @@ int limits_set(struct task *t, enum limit which, struct limit_pair pair)
     if (pair.soft > pair.hard)
         return -EINVAL;
     if (pair.hard > highest(which) ||
-        (pair.hard > READ_ONCE(l->hard) && READ_ONCE(current_task()->euid)))
+        (pair.hard > READ_ONCE(l->hard) && !is_root()))
         return -EPERM;
     WRITE_ONCE(l->soft, pair.soft);
     WRITE_ONCE(l->hard, pair.hard);

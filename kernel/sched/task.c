@@ -291,10 +291,7 @@ int task_create(struct task *parent, u32 flags, struct task **out)
     vnode_ref(t->root = parent->root);
     spin_unlock_irq(&tasks_lock, irq);
     t->umask = READ_ONCE(parent->umask);
-    t->uid = READ_ONCE(parent->uid);
-    t->euid = READ_ONCE(parent->euid);
-    t->gid = READ_ONCE(parent->gid);
-    t->egid = READ_ONCE(parent->egid);
+    credentials_inherit(t, parent);
     t->nice = READ_ONCE(parent->nice);
     limits_inherit(t, parent);
     t->start_ns = clock_now_ns();

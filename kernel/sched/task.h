@@ -10,6 +10,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/ipc/counts.h"
 #include "kernel/mm/aspace.h"
+#include "kernel/sched/credentials.h"
 #include "kernel/sched/limits.h"
 #include "kernel/sched/statistics.h"
 #include "lib/build_id.h"
@@ -47,7 +48,10 @@ struct task {
     // Each a word of its own, marked: threads of the task, and others, set them
     // at any time.
     u32 umask;
-    u32 uid, euid, gid, egid; // what they were set to; not enforced
+    // kernel/sched/credentials.h; changed with `lock`.
+    u32 uid, euid, suid, gid, egid, sgid;
+    u32 guarded; // it has secrets of another user than its own; a bool
+    u32 group_count, groups[GROUPS_MAX]; // read with `lock`, too
     int nice;
     struct limit_pair limits[LIMITS];
 
@@ -112,6 +116,12 @@ extern struct spinlock tasks_lock;
 static inline struct task *current_task(void)
 {
     return current->task;
+}
+
+// Whether the current task may do everything.
+static inline bool is_root(void)
+{
+    return !READ_ONCE(current_task()->euid);
 }
 
 // Looks up by id; takes a reference. NULL if there is none (zombies are found).

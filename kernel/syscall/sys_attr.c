@@ -1,35 +1,70 @@
 // Calls that change a file's attributes: mode, owner, times.
+#include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
 #include "kernel/syscall/where.h"
 
-// What a call changes in a vnode.
+// What a call changes in a vnode. `now`: both times to now, which who may write
+// to a file may do.
 struct change {
-    bool mode, owner, atime, mtime;
+    bool mode, owner, atime, mtime, now;
     u32 mode_bits, uid, gid;
     struct timespec_k at, mt;
 };
 
 #define OWNER_UNCHANGED (~0u)
 
-static void apply(struct vnode *v, const struct change *c)
+// An owner gives a file to groups that he is in.
+static bool may_give(const struct vnode *v, const struct change *c)
 {
+    u32 gid = READ_ONCE(v->gid);
+    if (c->uid != OWNER_UNCHANGED && c->uid != READ_ONCE(v->uid))
+        return false;
+    return c->gid == OWNER_UNCHANGED || c->gid == gid || is_in_group(c->gid);
+}
+
+static int check(const struct vnode *v, const struct change *c)
+{
+    if (is_root())
+        return 0;
+    bool owner = owns(READ_ONCE(v->uid));
+    if (c->now && !owner)
+        return vnode_may(v, MAY_W);
+    if (c->owner && c->uid == OWNER_UNCHANGED && c->gid == OWNER_UNCHANGED)
+        return 0;
+    return owner && (!c->owner || may_give(v, c)) ? 0 : -EPERM;
+}
+
+// Not for a group that the owner is not in.
+static u32 mode_by_owner(const struct vnode *v, u32 mode)
+{
+    bool may = !(mode & S_ISGID) || is_root() || is_in_group(READ_ONCE(v->gid));
+    return may ? mode : mode & ~S_ISGID;
+}
+
+static int apply(struct vnode *v, const struct change *c)
+{
+    int err = check(v, c);
+    if (err)
+        return err;
+    u32 bits = c->mode ? mode_by_owner(v, c->mode_bits & 07777) : 0;
     struct timespec_k now = vfs_now();
     spin_lock(&v->lock);
     if (c->mode)
-        WRITE_ONCE(v->mode, (v->mode & S_IFMT) | (c->mode_bits & 07777));
+        WRITE_ONCE(v->mode, (v->mode & S_IFMT) | bits);
     if (c->owner)
         vnode_drop_set_id(v);
     if (c->owner && c->uid != OWNER_UNCHANGED)
-        v->uid = c->uid;
+        WRITE_ONCE(v->uid, c->uid);
     if (c->owner && c->gid != OWNER_UNCHANGED)
-        v->gid = c->gid;
+        WRITE_ONCE(v->gid, c->gid);
     if (c->atime)
         v->atime = c->at;
     if (c->mtime)
         v->mtime = c->mt;
     v->ctime = now;
     spin_unlock(&v->lock);
+    return 0;
 }
 
 static s32 change_path(u32 dirfd, u32 path, u32 flags, const struct change *c)
@@ -40,9 +75,9 @@ static s32 change_path(u32 dirfd, u32 path, u32 flags, const struct change *c)
     int err = where_lookup(dirfd, path, flags, &v);
     if (err)
         return err;
-    apply(v, c);
+    err = apply(v, c);
     vnode_unref(v);
-    return 0;
+    return err;
 }
 
 static s32 change_fd(u32 fd, const struct change *c)
@@ -54,7 +89,7 @@ static s32 change_fd(u32 fd, const struct change *c)
     if (READ_ONCE(r.file->flags) & O_PATH)
         err = -EBADF;
     else if (r.file->vnode)
-        apply(r.file->vnode, c);
+        err = apply(r.file->vnode, c);
     fd_return(&r);
     return err;
 }
@@ -137,8 +172,9 @@ SYSCALL_HANDLER(umask)
 static struct change times_now(void)
 {
     struct timespec_k now = vfs_now();
-    return (
-        struct change){ .atime = true, .mtime = true, .at = now, .mt = now };
+    return (struct change){
+        .atime = true, .mtime = true, .now = true, .at = now, .mt = now
+    };
 }
 
 static int set_time(const struct timespec64 *t, bool *set,
@@ -171,6 +207,7 @@ static int times_from_user(struct change *c, u32 addr, bool wide)
                                         .nsec = narrow[i].nsec };
     }
     *c = (struct change){ .atime = false };
+    c->now = t[0].nsec == UTIME_NOW && t[1].nsec == UTIME_NOW;
     int err = set_time(&t[0], &c->atime, &c->at);
     return err ? err : set_time(&t[1], &c->mtime, &c->mt);
 }
@@ -209,6 +246,7 @@ static s32 set_timevals(u32 dirfd, u32 path, u32 addr)
             if (t[i].usec < 0 || t[i].usec >= 1000000)
                 return -EINVAL;
         }
+        change.now = false;
         change.at.sec = t[0].sec;
         change.at.nsec = (u32)t[0].usec * 1000;
         change.mt.sec = t[1].sec;
@@ -236,6 +274,7 @@ SYSCALL_HANDLER(utime)
     if (b) {
         if (copy_from_user(t, b, sizeof(t)))
             return -EFAULT;
+        change.now = false;
         change.at = (struct timespec_k){ .sec = t[0] };
         change.mt = (struct timespec_k){ .sec = t[1] };
     }

@@ -8,9 +8,10 @@
 // Puts a directory (reference consumed, always) in a task's place.
 static int enter(struct vnode **place, struct vnode *v)
 {
-    if (!vnode_is_dir(v)) {
+    int err = vnode_is_dir(v) ? vnode_may(v, MAY_X) : -ENOTDIR;
+    if (err) {
         vnode_unref(v);
-        return -ENOTDIR;
+        return err;
     }
     // Walks look at it under namespace_lock, other tasks under tasks_lock.
     mutex_lock(&namespace_lock);
@@ -50,6 +51,8 @@ SYSCALL_HANDLER(fchdir)
 SYSCALL_HANDLER(chroot)
 {
     struct vnode *v;
+    if (!is_root())
+        return -EPERM;
     int err = where_lookup(AT_FDCWD, a, 0, &v);
     return err ? err : enter(&current_task()->root, v);
 }
@@ -101,7 +104,7 @@ static int check_options(u32 data)
     return first ? -EINVAL : 0;
 }
 
-static int mount_new(u32 type_addr, const char *path)
+static int mount_new(u32 type_addr, const char *path, u32 flags)
 {
     char type[TYPE_MAX];
     struct mount *m;
@@ -111,6 +114,7 @@ static int mount_new(u32 type_addr, const char *path)
     err = mount_by_type(type, &m);
     if (err)
         return err;
+    m->nosuid = flags & MS_NOSUID;
     err = vfs_mount_at(path, m);
     if (err)
         mount_discard(m);
@@ -118,10 +122,12 @@ static int mount_new(u32 type_addr, const char *path)
 }
 
 // mount(source, target, type, flags, data): the source means nothing to the
-// file systems here, and there are no options that a remount could change.
+// file systems here, and a remount changes nothing but MS_NOSUID.
 SYSCALL_HANDLER(mount)
 {
     struct path_arg path;
+    if (!is_root())
+        return -EPERM;
     if ((d & MS_MGC_MSK) == MS_MGC_VAL)
         d &= ~MS_MGC_MSK;
     if (d & ~MOUNT_FLAGS)
@@ -136,10 +142,12 @@ SYSCALL_HANDLER(mount)
         err = vfs_lookup(NULL, path.text, WALK_FOLLOW, &v);
         if (!err) {
             err = vnode_is_mount_root(v) ? 0 : -EINVAL;
+            if (!err)
+                WRITE_ONCE(v->mount->nosuid, d & MS_NOSUID);
             vnode_unref(v);
         }
     } else {
-        err = mount_new(c, path.text);
+        err = mount_new(c, path.text, d);
     }
     path_put(&path);
     return err;
@@ -151,6 +159,8 @@ SYSCALL_HANDLER(mount)
 SYSCALL_HANDLER(umount2)
 {
     struct path_arg path;
+    if (!is_root())
+        return -EPERM;
     if (b & ~(MNT_FORCE | MNT_DETACH))
         return -EINVAL;
     int err = path_get(&path, a);

@@ -95,7 +95,9 @@ static s32 truncate_path(u32 path, u64 size)
     int err = where_lookup(AT_FDCWD, path, 0, &v);
     if (err)
         return err;
-    err = vnode_begin_writing(v);
+    err = vnode_is_dir(v) ? -EISDIR : vnode_may(v, MAY_W);
+    if (!err)
+        err = vnode_begin_writing(v);
     if (!err) {
         err = truncate_vnode(v, size);
         vnode_end_writing(v);

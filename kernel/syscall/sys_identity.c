@@ -2,6 +2,7 @@
 
 #include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
+#include "lib/string.h"
 
 SYSCALL_HANDLER(getpid)
 {
@@ -120,8 +121,7 @@ SYSCALL_HANDLER(setsid)
     return s.found ? -EPERM : (s32)t->id;
 }
 
-// --- users: recorded, not enforced (everybody is root here)
-// -------------------
+// --- users and groups -------------------------------------------------------
 
 SYSCALL_HANDLER(getuid32)
 {
@@ -156,69 +156,128 @@ SYSCALL_HANDLER(getegid)
     return (s32)(u16)READ_ONCE(current_task()->egid);
 }
 
-// ~0 leaves an id as it is.
-static s32 set_ids(u32 *real, u32 *effective, u32 r, u32 e)
+// setuid, setgid: root gives up all three for good, others take a saved one up.
+static struct id_triple all_or_effective(u32 id)
 {
-    if (r != ~0u)
-        WRITE_ONCE(*real, r);
-    if (e != ~0u)
-        WRITE_ONCE(*effective, e);
-    return 0;
+    if (is_root())
+        return (struct id_triple){ id, id, id };
+    return (struct id_triple){ ID_UNCHANGED, id, ID_UNCHANGED };
 }
 
 SYSCALL_HANDLER(setuid32)
 {
     struct task *t = current_task();
-    return set_ids(&t->uid, &t->euid, a, a);
+    if (a == ID_UNCHANGED)
+        return -EINVAL;
+    // Of the three not the effective one, which it may be without a right to.
+    if (!is_root() && a != READ_ONCE(t->uid) && a != READ_ONCE(t->suid))
+        return -EPERM;
+    return credentials_set_users(all_or_effective(a));
 }
+
 SYSCALL_HANDLER(setgid32)
 {
     struct task *t = current_task();
-    return set_ids(&t->gid, &t->egid, a, a);
+    if (a == ID_UNCHANGED)
+        return -EINVAL;
+    if (!is_root() && a != READ_ONCE(t->gid) && a != READ_ONCE(t->sgid))
+        return -EPERM;
+    return credentials_set_groups(all_or_effective(a));
 }
+
+// setreuid, setregid: the saved id follows when the real one is set, or the
+// effective one to another than the real one was. 0 or -EPERM.
+static int saved_follows(struct id_triple *ids, u32 real, u32 effective,
+                         u32 saved)
+{
+    bool may = is_root() || ids->real == ID_UNCHANGED || ids->real == real ||
+               ids->real == effective;
+    if (!may || (!is_root() && ids->effective != ID_UNCHANGED &&
+                 ids->effective != real && ids->effective != effective &&
+                 ids->effective != saved))
+        return -EPERM;
+    if (ids->real != ID_UNCHANGED ||
+        (ids->effective != ID_UNCHANGED && ids->effective != real))
+        ids->saved =
+            ids->effective == ID_UNCHANGED ? effective : ids->effective;
+    return 0;
+}
+
 SYSCALL_HANDLER(setreuid32)
 {
     struct task *t = current_task();
-    return set_ids(&t->uid, &t->euid, a, b);
+    struct id_triple ids = { a, b, ID_UNCHANGED };
+    int err = saved_follows(&ids, READ_ONCE(t->uid), READ_ONCE(t->euid),
+                            READ_ONCE(t->suid));
+    return err ? err : credentials_set_users(ids);
 }
+
 SYSCALL_HANDLER(setregid32)
 {
     struct task *t = current_task();
-    return set_ids(&t->gid, &t->egid, a, b);
-}
-SYSCALL_HANDLER(setresuid32)
-{
-    return sys_setreuid32(a, b, 0, 0, 0, 0);
-}
-SYSCALL_HANDLER(setresgid32)
-{
-    return sys_setregid32(a, b, 0, 0, 0, 0);
+    struct id_triple ids = { a, b, ID_UNCHANGED };
+    int err = saved_follows(&ids, READ_ONCE(t->gid), READ_ONCE(t->egid),
+                            READ_ONCE(t->sgid));
+    return err ? err : credentials_set_groups(ids);
 }
 
-static s32 three_ids(u32 a, u32 b, u32 c, u32 real, u32 effective)
+SYSCALL_HANDLER(setresuid32)
 {
-    if (user_store_u32(a, real) || user_store_u32(b, effective) ||
-        user_store_u32(c, effective))
+    return credentials_set_users((struct id_triple){ a, b, c });
+}
+
+SYSCALL_HANDLER(setresgid32)
+{
+    return credentials_set_groups((struct id_triple){ a, b, c });
+}
+
+static s32 three_ids(u32 to[3], u32 real, u32 effective, u32 saved)
+{
+    if (user_store_u32(to[0], real) || user_store_u32(to[1], effective) ||
+        user_store_u32(to[2], saved))
         return -EFAULT;
     return 0;
 }
+
 SYSCALL_HANDLER(getresuid32)
 {
-    return three_ids(a, b, c, READ_ONCE(current_task()->uid),
-                     READ_ONCE(current_task()->euid));
-}
-SYSCALL_HANDLER(getresgid32)
-{
-    return three_ids(a, b, c, READ_ONCE(current_task()->gid),
-                     READ_ONCE(current_task()->egid));
+    struct task *t = current_task();
+    return three_ids((u32[]){ a, b, c }, READ_ONCE(t->uid), READ_ONCE(t->euid),
+                     READ_ONCE(t->suid));
 }
 
-// Root is in no further groups.
+SYSCALL_HANDLER(getresgid32)
+{
+    struct task *t = current_task();
+    return three_ids((u32[]){ a, b, c }, READ_ONCE(t->gid), READ_ONCE(t->egid),
+                     READ_ONCE(t->sgid));
+}
+
 SYSCALL_HANDLER(getgroups32)
 {
-    return (s32)a < 0 ? -EINVAL : 0;
+    struct task *t = current_task();
+    u32 groups[GROUPS_MAX];
+    if ((s32)a < 0)
+        return -EINVAL;
+    u32 flags = spin_lock_irq(&t->lock);
+    u32 count = t->group_count;
+    memcpy(groups, t->groups, count * sizeof(*groups));
+    spin_unlock_irq(&t->lock, flags);
+    if (a && a < count)
+        return -EINVAL;
+    if (a && copy_to_user(b, groups, count * sizeof(*groups)))
+        return -EFAULT;
+    return (s32)count;
 }
+
 SYSCALL_HANDLER(setgroups32)
 {
-    return a > 65536 ? -EINVAL : 0;
+    u32 groups[GROUPS_MAX];
+    if (!is_root())
+        return -EPERM;
+    if (a > GROUPS_MAX)
+        return -EINVAL;
+    if (copy_from_user(groups, b, a * sizeof(*groups)))
+        return -EFAULT;
+    return credentials_set_more_groups(groups, a);
 }

@@ -43,6 +43,17 @@ static u64 wide(u32 limit)
     return limit == LIMIT_NONE ? ~0ull : limit;
 }
 
+// Of the same user and group in every respect (prlimit(2)).
+static bool may_limit(const struct task *t)
+{
+    const struct task *self = current_task();
+    u32 uid = READ_ONCE(self->uid), gid = READ_ONCE(self->gid);
+    return t == self || is_root() ||
+           (uid == READ_ONCE(t->uid) && uid == READ_ONCE(t->euid) &&
+            uid == READ_ONCE(t->suid) && gid == READ_ONCE(t->gid) &&
+            gid == READ_ONCE(t->egid) && gid == READ_ONCE(t->sgid));
+}
+
 SYSCALL_HANDLER(prlimit64)
 {
     u64 new[2];
@@ -53,6 +64,10 @@ SYSCALL_HANDLER(prlimit64)
     struct task *t = task_find_or_self(a);
     if (!t)
         return -ESRCH;
+    if (!may_limit(t)) {
+        task_unref(t);
+        return -EPERM;
+    }
     struct limit_pair pair = limits_of(t, b);
     u64 old[2] = { wide(pair.soft), wide(pair.hard) };
     int err = 0;

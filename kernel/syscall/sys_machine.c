@@ -49,6 +49,8 @@ SYSCALL_HANDLER(sethostname)
     char name[KERNEL_NAME_SIZE] = "";
     int err;
 
+    if (!is_root())
+        return -EPERM;
     if (b > KERNEL_NAME_SIZE - 1)
         return -EINVAL;
     err = copy_from_user(name, a, b);
@@ -140,8 +142,11 @@ static s32 copy_log(u32 to, u32 size)
 
 // The log is a record of what happened and is never cleared: the calls that ask
 // for it succeed, and the next reader still sees everything.
+// Others than root do not see it: it has addresses of the kernel.
 SYSCALL_HANDLER(syslog)
 {
+    if (!is_root() && a != SYSLOG_SIZE_BUFFER)
+        return -EPERM;
     switch (a) {
     case SYSLOG_READ_ALL:
     case SYSLOG_READ_CLEAR:
@@ -220,6 +225,8 @@ static NORETURN void halt(void)
 
 SYSCALL_HANDLER(reboot)
 {
+    if (!is_root())
+        return -EPERM;
     if (!is_magic(a, b))
         return -EINVAL;
     switch (c) {

@@ -14,10 +14,20 @@ static int clamp_nice(s32 nice)
     return nice < -20 ? -20 : nice > 19 ? 19 : nice;
 }
 
+// Lower than it is, as far as RLIMIT_NICE allows (setrlimit(2)).
+static bool may_set_nice(const struct task *t, int nice)
+{
+    return is_root() || nice >= READ_ONCE(t->nice) ||
+           20 - nice <= (s64)READ_ONCE(t->limits[LIMIT_NICE].soft);
+}
+
 SYSCALL_HANDLER(nice)
 {
     s32 by = (s32)a < -40 ? -40 : (s32)a > 40 ? 40 : (s32)a;
-    thread_set_nice(current, clamp_nice(READ_ONCE(current_task()->nice) + by));
+    int nice = clamp_nice(READ_ONCE(current_task()->nice) + by);
+    if (!may_set_nice(current_task(), nice))
+        return -EPERM;
+    thread_set_nice(current, nice);
     return 0;
 }
 
@@ -29,7 +39,18 @@ struct nice_search {
     u32 which, who;
     bool set, found;
     int nice; // to set, or the least found
+    s32 err;  // of a task that the caller may not set
 };
+
+static void set_nice(struct nice_search *s, struct task *t)
+{
+    if (!may_schedule(t))
+        s->err = -EPERM;
+    else if (!may_set_nice(t, s->nice))
+        s->err = -EACCES;
+    else
+        WRITE_ONCE(t->nice, s->nice);
+}
 
 static void visit_nice(struct task *t, void *arg)
 {
@@ -41,7 +62,7 @@ static void visit_nice(struct task *t, void *arg)
         return;
     int nice = READ_ONCE(t->nice);
     if (s->set)
-        WRITE_ONCE(t->nice, s->nice);
+        set_nice(s, t);
     else if (!s->found || nice < s->nice)
         s->nice = nice;
     s->found = true;
@@ -59,7 +80,7 @@ static s32 walk_nice(struct nice_search *s)
     u32 flags = spin_lock_irq(&tasks_lock);
     task_for_each_locked(visit_nice, s);
     spin_unlock_irq(&tasks_lock, flags);
-    return s->found ? 0 : -ESRCH;
+    return s->found ? s->err : -ESRCH;
 }
 
 SYSCALL_HANDLER(getpriority)
@@ -71,7 +92,7 @@ SYSCALL_HANDLER(getpriority)
 
 SYSCALL_HANDLER(setpriority)
 {
-    struct nice_search s = { a, b, true, false, clamp_nice((s32)c) };
+    struct nice_search s = { a, b, true, false, clamp_nice((s32)c), 0 };
     return walk_nice(&s);
 }
 
@@ -91,7 +112,7 @@ SYSCALL_HANDLER(sched_setaffinity)
     struct thread *t = thread_or_self(a);
     if (!t)
         return -ESRCH;
-    int err = thread_set_affinity(t, mask);
+    int err = may_schedule(t->task) ? thread_set_affinity(t, mask) : -EPERM;
     thread_unref(t);
     return err;
 }

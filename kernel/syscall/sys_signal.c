@@ -23,15 +23,28 @@ static struct siginfo info_from_caller(int code)
 
 // --- sending ----------------------------------------------------------------
 
-static void signal_everybody(int sig, const struct siginfo *info, int *result)
+static int signal_if_allowed(struct task *t, int sig,
+                             const struct siginfo *info)
+{
+    return may_signal(t, sig) ? signal_send_task(t, sig, info) : -EPERM;
+}
+
+// To all of a process group, or (0) but for init and the caller to everyone.
+// -ESRCH: there is none; -EPERM: the caller may not signal any.
+static int signal_many(u32 pgid, int sig, const struct siginfo *info)
 {
     struct task *t = NULL;
-    while ((t = task_walk(t, 0)) != NULL) {
-        if (t->id == 1 || t == current_task())
+    int result = -ESRCH;
+    while ((t = task_walk(t, pgid)) != NULL) {
+        if (!pgid && (t->id == 1 || t == current_task()))
             continue;
-        signal_send_task(t, sig, info);
-        *result = 0;
+        int err = signal_if_allowed(t, sig, info);
+        if (err != -EPERM)
+            result = 0;
+        else if (result == -ESRCH)
+            result = err;
     }
+    return result;
 }
 
 // Any thread's id stands for its task, as on Linux. Referenced, or NULL.
@@ -57,19 +70,16 @@ static s32 kill_common(s32 pid, int sig, const struct siginfo *info)
         struct task *t = find_task((u32)pid);
         if (!t)
             return -ESRCH;
-        int err = signal_send_task(t, sig, info);
+        int err = signal_if_allowed(t, sig, info);
         task_unref(t);
         return err;
     }
-    if (pid == -1) {
-        int result = -ESRCH;
-        signal_everybody(sig, info, &result);
-        return result;
-    }
+    if (pid == -1)
+        return signal_many(0, sig, info);
     if (pid == INT32_MIN)
         return -ESRCH;
-    return signal_send_pgrp(pid ? (u32)-pid : READ_ONCE(current_task()->pgid),
-                            sig, info);
+    u32 pgid = pid ? (u32)-pid : READ_ONCE(current_task()->pgid);
+    return pgid ? signal_many(pgid, sig, info) : -ESRCH;
 }
 
 SYSCALL_HANDLER(kill)
@@ -87,6 +97,7 @@ static s32 thread_kill(u32 task, u32 tid, int sig)
         return -ESRCH;
     struct siginfo info = info_from_caller(SI_TKILL);
     int err = task && t->task->id != task ? -ESRCH
+              : !may_signal(t->task, sig) ? -EPERM
                                           : signal_send_thread(t, sig, &info);
     thread_unref(t);
     return err;
@@ -118,7 +129,7 @@ SYSCALL_HANDLER(rt_sigqueueinfo)
     struct task *t = find_task(a);
     if (!t)
         return -ESRCH;
-    int err = signal_send_task(t, (int)b, &info);
+    int err = signal_if_allowed(t, (int)b, &info);
     task_unref(t);
     return err;
 }

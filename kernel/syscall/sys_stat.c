@@ -324,10 +324,10 @@ SYSCALL_HANDLER(fstatfs64)
 
 // --- access -----------------------------------------------------------------
 
-#define X_OK 1u
-#define ACCESS_MODES 7u
+#define ACCESS_MODES (MAY_R | MAY_W | MAY_X)
 
-// The user is root: everything is allowed but running what nobody may run.
+// As the real user, for programs with another one's rights; AT_EACCESS: as the
+// effective one.
 static s32 check_access(u32 dirfd, u32 path, u32 wanted, u32 flags)
 {
     struct vnode *v;
@@ -338,8 +338,8 @@ static s32 check_access(u32 dirfd, u32 path, u32 wanted, u32 flags)
     int err = where_lookup(dirfd, path, flags, &v);
     if (err)
         return err;
-    if ((wanted & X_OK) && !vnode_is_dir(v) && !(READ_ONCE(v->mode) & 0111))
-        err = -EACCES;
+    err =
+        flags & AT_EACCESS ? vnode_may(v, wanted) : vnode_may_really(v, wanted);
     vnode_unref(v);
     return err;
 }

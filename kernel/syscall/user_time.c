@@ -50,5 +50,5 @@ int deadline_from_user(u32 addr, bool wide, u64 *deadline)
 
 bool may_set_time(void)
 {
-    return READ_ONCE(current_task()->euid) == 0;
+    return is_root();
 }

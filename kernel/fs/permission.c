@@ -1,0 +1,85 @@
+// Who may do what to a file: modes and owners, as POSIX has them.
+//
+// mode, uid and gid are words of their own, marked: a check that races with a
+// change of one acted just before it or after.
+
+#include "kernel/errno.h"
+#include "kernel/fs/path.h"
+#include "kernel/sched/task.h"
+
+#define S_ISVTX 01000u
+#define S_IXANY 0111u
+
+static bool allows(const struct vnode *v, u32 wanted, u32 uid, u32 gid,
+                   bool real)
+{
+    u32 mode = READ_ONCE(v->mode), owner = READ_ONCE(v->gid);
+    if (!uid)
+        return !(wanted & MAY_X) || vnode_is_dir(v) || mode & S_IXANY;
+    if (uid == READ_ONCE(v->uid))
+        mode >>= 6;
+    else if (gid == owner ||
+             (real ? is_in_more_groups(owner) : is_in_group(owner)))
+        mode >>= 3;
+    return !(wanted & ~mode);
+}
+
+int vnode_may(const struct vnode *v, u32 wanted)
+{
+    const struct task *t = current_task();
+    bool may = allows(v, wanted, READ_ONCE(t->euid), READ_ONCE(t->egid), false);
+    return may ? 0 : -EACCES;
+}
+
+int vnode_may_really(const struct vnode *v, u32 wanted)
+{
+    const struct task *t = current_task();
+    bool may = allows(v, wanted, READ_ONCE(t->uid), READ_ONCE(t->gid), true);
+    return may ? 0 : -EACCES;
+}
+
+int vnode_may_open(const struct vnode *v, u32 flags)
+{
+    static const u32 wanted[] = { [O_RDONLY] = MAY_R,
+                                  [O_WRONLY] = MAY_W,
+                                  [O_RDWR] = MAY_R | MAY_W,
+                                  [O_ACCMODE] = MAY_R | MAY_W };
+    if (flags & O_PATH)
+        return 0;
+    return vnode_may(v,
+                     wanted[flags & O_ACCMODE] | (flags & O_TRUNC ? MAY_W : 0));
+}
+
+int vnode_may_change(const struct vnode *dir)
+{
+    mutex_assert_held(&namespace_lock);
+    return vnode_may(dir, MAY_W | MAY_X);
+}
+
+// Of a sticky directory (/tmp) names are removed by the owners only.
+int vnode_may_remove(const struct vnode *dir, const struct vnode *v)
+{
+    int err = vnode_may_change(dir);
+    if (err)
+        return err;
+    if (!(READ_ONCE(dir->mode) & S_ISVTX) || owns(READ_ONCE(v->uid)) ||
+        owns(READ_ONCE(dir->uid)))
+        return 0;
+    return -EPERM;
+}
+
+// Before anyone finds it: under namespace_lock.
+void vnode_set_creator(const struct vnode *dir, struct vnode *v)
+{
+    mutex_assert_held(&namespace_lock);
+    const struct task *t = current_task();
+    bool by_dir = READ_ONCE(dir->mode) & S_ISGID;
+    u32 gid = by_dir ? READ_ONCE(dir->gid) : READ_ONCE(t->egid);
+    WRITE_ONCE(v->uid, READ_ONCE(t->euid));
+    WRITE_ONCE(v->gid, gid);
+    if (vnode_is_dir(v) && by_dir)
+        WRITE_ONCE(v->mode, v->mode | S_ISGID);
+    else if ((v->mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+             !is_root() && !is_in_group(gid))
+        WRITE_ONCE(v->mode, v->mode & ~S_ISGID);
+}
