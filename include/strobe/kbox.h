@@ -16,6 +16,8 @@
 enum sprofile_command {
     // arg[1] = address of struct sprofile_options in the caller.
     // Answer: retval 0; the source really used is told by struct sprofile_info.
+    // -EPERM: it is not the caller's own task, or (SYSTEM_BEGIN) the caller may
+    // not profile everything: it is not root, nor a user of profile_users=.
     SPROFILE_M_TASK_BEGIN = 1,
     SPROFILE_M_SYSTEM_BEGIN = 2,
     // Ends the session. Answered when the last interrupt has left it.
@@ -96,7 +98,9 @@ struct sprofile_info {
     uint32_t cpus;   // sampled
     uint32_t tasks;  // targets that live; of a task session
     uint32_t random; // 1: the periods vary (SPROFILE_O_RANDOM and able to)
-    uint32_t reserved;
+    // 1: who profiles may not see the kernel's addresses. A sample in the
+    // kernel has a chain of one entry there, 0.
+    uint32_t hides_kernel;
     uint64_t period;
     // Ticks due on all CPUs while a target was running, or held up by a handler
     // on top of it: by the rate and the ledger's time. Where `random` is set

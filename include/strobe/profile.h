@@ -15,12 +15,13 @@
 //     ESRCH   there is no such task
 //     EFAULT  low > high, or not within the program's code
 //     EBUSY   a task is being profiled
-// It ends when the task does, or a bin is full, or by profile(0, ...), which
-// never fails. Time in the kernel and time blocked is not counted.
+//     EPERM   it is another user's task (or, to end it, another user's profile)
+// It ends when the task does, or a bin is full, or by profile(0, ...).
+// Time in the kernel and time blocked is not counted.
 #define SYS_profile 1077
 
 // getprof(struct prof_data *): what has been counted until now, or until it
-// ended. EFAULT.
+// ended. EFAULT. EPERM: for another user.
 #define SYS_getprof 1078
 
 #define PROF_BINS 1024

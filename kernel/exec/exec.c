@@ -419,6 +419,14 @@ static void reset_exit_signals(struct task *t)
     spin_unlock_irq(&tasks_lock, flags);
 }
 
+static void tell_guarded(struct task *t)
+{
+    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
+        if ((*o)->guarded)
+            (*o)->guarded(t);
+    }
+}
+
 // A table that another task shares is left to that.
 static int unshare_files(struct task *t)
 {
@@ -452,6 +460,8 @@ static int commit(struct program *p, struct aspace *as, const char *called,
     current->clear_tid = 0;
     arch_exec_begin();
     credentials_exec(p->euid, p->egid, p->guarded);
+    if (p->guarded)
+        tell_guarded(t);
     swap_aspace(t, as);
     WRITE_ONCE(t->guarded, p->guarded);
     set_names(t, p, called, image);

@@ -5,6 +5,7 @@
 #include "kernel/fs/file.h"
 
 #include "kernel/errno.h"
+#include "kernel/fs/devfs.h"
 #include "kernel/fs/locks.h"
 #include "kernel/fs/mount.h"
 #include "kernel/fs/path.h"
@@ -29,6 +30,28 @@ struct file *file_alloc(const struct file_ops *ops, u32 flags)
     f->pos = 0;
     f->data = NULL;
     return f;
+}
+
+// A Feistel network with keys of this start: numbers differ as the objects do,
+// and say nothing about where those lie in the kernel.
+static u32 number_keys[4];
+
+void file_numbers_init(void)
+{
+    random_bytes(number_keys, sizeof(number_keys));
+}
+
+u32 file_number(const struct file *f)
+{
+    u32 object = (u32)(f->data ? f->data : f);
+    u16 left = (u16)(object >> 16), right = (u16)object;
+    for (u32 i = 0; i < ARRAY_SIZE(number_keys); i++) {
+        u16 mixed = (u16)(((right ^ number_keys[i]) * 0x85ebca6bu) >> 16);
+        u16 next = left ^ mixed;
+        left = right;
+        right = next;
+    }
+    return (u32)left << 16 | right;
 }
 
 void file_ref(struct file *f)

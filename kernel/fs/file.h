@@ -33,6 +33,11 @@ static inline bool files_shared(const struct files *fs)
            READ_ONCE(current_task()->thread_count) > 1;
 }
 
+// Of a file without a vnode: a number for the object behind it, which both ends
+// of a pipe have in common. It is no address.
+u32 file_number(const struct file *f);
+void file_numbers_init(void);
+
 // The file behind a descriptor for the length of a system call: give it back
 // with fd_return. 0 or -EBADF.
 static inline int fd_borrow(u32 fd, struct fd_ref *r)

@@ -57,10 +57,10 @@ static void init_vnode(struct proc_node *n, struct mount *m, u64 ino)
     n->v.ino = ino;
 }
 
-// What another user's secrets may be in is root's.
+// What another user's secrets may be in is root's, but to itself.
 static void set_owner(struct proc_node *n, const struct task *task)
 {
-    bool guarded = READ_ONCE(task->guarded);
+    bool guarded = READ_ONCE(task->guarded) && task != current_task();
     n->v.uid = guarded ? 0 : READ_ONCE(task->euid);
     n->v.gid = guarded ? 0 : READ_ONCE(task->egid);
 }

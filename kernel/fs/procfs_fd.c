@@ -104,10 +104,10 @@ static int describe(struct vnode *v, char *buf, size_t size)
 // the same.
 static int describe_anonymous(const struct file *f, char *buf, size_t size)
 {
-    assert(!f->vnode && (u32)f->data >= KERNEL_BASE);
+    assert(!f->vnode);
     const char *kind = f->ops->write != NULL ? "pipe" : "phone";
 
-    return format(buf, size, "%s:[%u]", kind, (u32)f->data - KERNEL_BASE);
+    return format(buf, size, "%s:[%u]", kind, file_number(f));
 }
 
 static int link_fd(struct vnode *v, char *buf, size_t size)

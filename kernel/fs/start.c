@@ -1,5 +1,6 @@
 // The file system's start-up.
 #include "kernel/errno.h"
+#include "kernel/fs/file.h"
 #include "kernel/fs/initrd.h"
 #include "kernel/fs/mount.h"
 #include "kernel/init/log.h"
@@ -22,6 +23,7 @@ void vfs_init(void)
     struct mount *root;
     if (tmpfs_mount(&root) || vfs_mount_at("/", root))
         boot_lacks_memory("the root directory");
+    file_numbers_init();
     initrd_init();
     mount_or_panic("devtmpfs", "/dev");
     mount_or_panic("proc", "/proc");

@@ -10,6 +10,7 @@
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/counts.h"
+#include "kernel/profile/permission.h"
 #include "kernel/profile/sample.h"
 #include "kernel/sched/task.h"
 
@@ -63,6 +64,13 @@ static struct call *set(struct kbox *k, struct session *s, struct call *read)
 
 // --- commands ---------------------------------------------------------------
 
+// The phone may have come to a task of another user.
+static int may_begin(const struct task *t)
+{
+    bool may = t ? may_profile(t) : may_profile_everything();
+    return may ? 0 : -EPERM;
+}
+
 static int begin(struct phone *p, const struct ipc_call *m)
 {
     struct kbox *k = p->served;
@@ -74,7 +82,10 @@ static int begin(struct phone *p, const struct ipc_call *m)
         return -EBUSY;
     if (copy_from_user(&o, m->arg[1], sizeof(o)))
         return -EFAULT;
-    int err = session_begin(system ? NULL : p->box->task, &o, &p->pollers, &s);
+    int err = may_begin(system ? NULL : p->box->task);
+    if (err)
+        return err;
+    err = session_begin(system ? NULL : p->box->task, &o, &p->pollers, &s);
     if (!err)
         set(k, s, NULL);
     return err;
@@ -89,6 +100,9 @@ static int begin_counting(struct phone *p, const struct ipc_call *m)
         return -EBUSY;
     if (copy_from_user(&o, m->arg[1], sizeof(o)))
         return -EFAULT;
+    int err = may_begin(p->box->task);
+    if (err)
+        return err;
     return counts_begin(p->box->task, &o, &k->counts);
 }
 

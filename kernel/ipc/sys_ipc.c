@@ -8,6 +8,7 @@
 #include "kernel/fs/poll.h"
 #include "kernel/init/log.h"
 #include "kernel/ipc/ipc.h"
+#include "kernel/profile/permission.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 
@@ -86,6 +87,10 @@ static int connect_task(u32 id, enum task_box which)
     struct task *t = task_find(id);
     if (!t)
         return -ESRCH;
+    if (which == KERNEL_BOX && !may_profile(t)) {
+        task_unref(t);
+        return -EPERM;
+    }
     struct answerbox *b = task_box(t, which);
     int err = b                                               ? 0
               : READ_ONCE(t->zombie) || READ_ONCE(t->exiting) ? -ESRCH

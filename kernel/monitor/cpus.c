@@ -167,4 +167,4 @@ SYSINFO_NODE(cpus, .path = "system.cpus", .type = DATA(CPU), .make = make_cpus);
 SYSINFO_NODE(cpu, .path = "system.cpus.#", .type = DATA(CPU), .make = make_cpu,
              .list = list_cpus);
 SYSINFO_NODE(audit, .path = "system.audit", .type = DATA(AUDIT),
-             .make = make_audit);
+             .make = make_audit, .restricted = true);

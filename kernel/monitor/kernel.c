@@ -3,6 +3,7 @@
 
 #include "kernel/init/log.h"
 #include "kernel/monitor/sysinfo.h"
+#include "kernel/profile/permission.h"
 #include "kernel/syscall/machine.h"
 #include "lib/build_id.h"
 #include "lib/records.h"
@@ -26,12 +27,17 @@ static int make_cmdline(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
-// As nm prints them, which is what lib/symbols.h reads.
+// As nm prints them, which is what lib/symbols.h reads. For who may not see
+// them there is one, at the address that samples in the kernel have then.
 static int make_symbols(struct chain *out, u32 number UNUSED)
 {
     const char *name;
     u32 address;
 
+    if (!may_profile_everything()) {
+        chain_printf(out, "%08x T (hidden)\n", 0);
+        return 0;
+    }
     for (u32 i = 0; (name = ksym_at(i, &address)); i++)
         chain_printf(out, "%08x T %s\n", address, name);
     return 0;

@@ -5,6 +5,7 @@
 #include "kernel/init/log.h"
 #include "kernel/monitor/providers.h"
 #include "kernel/monitor/sysinfo.h"
+#include "kernel/profile/permission.h"
 #include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 #include "lib/string.h"
@@ -51,10 +52,12 @@ static int make_task_syscalls(struct chain *out, u32 id)
 
     if (!t)
         return -ENOENT;
-    put_syscalls(out, t);
+    int err = may_profile(t) ? 0 : -EPERM;
+    if (!err)
+        put_syscalls(out, t);
     if (id)
         task_unref(t);
-    return 0;
+    return err;
 }
 
 // ---- locks

@@ -8,6 +8,7 @@
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
 #include "kernel/monitor/pattern.h"
+#include "kernel/profile/permission.h"
 #include "kernel/sync/lockdep.h"
 #include "lib/records.h"
 #include "lib/string.h"
@@ -59,6 +60,8 @@ static int make(const struct sysinfo_node *n, u32 number, struct chain *out)
     int err;
 
     chain_init(out, entry_size(n));
+    if (n->restricted && !may_profile_everything())
+        return -EPERM;
     err = n->make(out, number);
     return err ? err : out->error;
 }

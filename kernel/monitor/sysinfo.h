@@ -25,6 +25,8 @@ struct sysinfo_node {
     int (*make)(struct chain *out, u32 number);
     // Of a path that ends in "#": appends the numbers there are, as u32.
     int (*list)(struct chain *numbers);
+    // Only for root and the users of profile_users=; others get -EPERM.
+    bool restricted;
     // Whether the node is in the tree; NULL: always.
     bool (*present)(void);
 };
@@ -34,7 +36,7 @@ struct sysinfo_node {
     LINKER_SET_ADD(sysinfo_nodes, sysinfo_node_##id)
 
 // What the system calls do, on `len` bytes of path. Each initialises `out`,
-// which is to be freed in any case. 0, -ENOENT, -ENOMEM.
+// which is to be freed in any case. 0, -ENOENT, -ENOMEM, -EPERM.
 int sysinfo_data(const char *path, size_t len, struct chain *out);
 int sysinfo_keys(const char *path, size_t len, struct chain *out);
 // The type word (positive), or -ENOENT, -ENOMEM.

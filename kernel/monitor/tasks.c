@@ -7,6 +7,7 @@
 #include "kernel/monitor/providers.h"
 #include "kernel/monitor/snapshot.h"
 #include "kernel/monitor/sysinfo.h"
+#include "kernel/profile/permission.h"
 #include "kernel/sched/meeting.h"
 #include "kernel/sched/statistics.h"
 #include "kernel/sched/task.h"
@@ -60,7 +61,7 @@ static void fill_thread(struct thread *t, struct sysinfo_thread *out)
     out->ready = thread_ready_ns ? thread_ready_ns(t) : 0;
     out->started = t->start_ns;
     copy_name(t->task, t->name, out->name);
-    if (s.wait_on)
+    if (s.wait_on && may_profile(t->task))
         strlcpy(out->wait_on, s.wait_on, sizeof(out->wait_on));
 }
 
@@ -99,11 +100,12 @@ static void fill_locked(struct task *t, struct sysinfo_task *out)
 
 static void fill_path(struct task *t, struct sysinfo_task *out)
 {
+    bool may = may_profile(t); // where another user's program lies is its own
     u32 flags = spin_lock_irq(&t->lock);
     size_t len = t->path ? strlen(t->path) : 0;
     size_t skip = len - MIN(len, sizeof(out->path) - 1);
 
-    if (t->path)
+    if (t->path && may)
         strlcpy(out->path, t->path + skip, sizeof(out->path));
     spin_unlock_irq(&t->lock, flags);
 }

@@ -10,6 +10,7 @@
 #include "arch/trap.h"
 #include "kernel/errno.h"
 #include "kernel/profile/bins.h"
+#include "kernel/profile/permission.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/sched/task.h"
 
@@ -17,6 +18,7 @@ const struct sample_source *bins_source;
 
 static struct bins bins;
 static struct task *target; // referenced; NULL: nobody is profiled
+static u32 owner;           // the user who profiles it, or has
 static const struct sample_source *source;
 static bool whole;   // the range is the program's code, whatever it is
 static bool waiting; // the range is the next program's
@@ -144,21 +146,28 @@ int bins_profile(u32 id, u32 low, u32 high)
     if (id && !t)
         return -ESRCH;
     mutex_lock(&sessions_lock);
-    if (!t || is_full())
+    if ((t && !may_profile(t)) || (!t && target && !owns(owner)))
+        err = -EPERM;
+    else if (!t || is_full())
         end();
-    if (t)
+    if (t && !err)
         err = target ? -EBUSY : begin(t, low, high);
+    if (t && !err)
+        owner = READ_ONCE(current_task()->euid);
     mutex_unlock(&sessions_lock);
     if (t)
         task_unref(t);
     return err;
 }
 
-void bins_result(struct prof_data *out)
+int bins_result(struct prof_data *out)
 {
     mutex_lock(&sessions_lock);
-    bins_read(&bins, out);
+    int err = owns(owner) ? 0 : -EPERM;
+    if (!err)
+        bins_read(&bins, out);
     mutex_unlock(&sessions_lock);
+    return err;
 }
 
 // --- the target's life ------------------------------------------------------
@@ -198,8 +207,20 @@ static void ended(struct task *t)
     mutex_unlock(&sessions_lock);
 }
 
+// A program with more rights than its user.
+static void guarded(struct task *t)
+{
+    if (READ_ONCE(target) != t)
+        return;
+    mutex_lock(&sessions_lock);
+    if (target == t && owner)
+        end();
+    mutex_unlock(&sessions_lock);
+}
+
 static const struct task_observer bins_observer = {
     .execed = execed,
+    .guarded = guarded,
     .ended = ended,
 };
 TASK_OBSERVER(bins_observer);

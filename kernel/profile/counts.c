@@ -19,6 +19,7 @@
 #include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/counted_cpu.h"
+#include "kernel/profile/permission.h"
 #include "kernel/sched/statistics.h"
 #include "kernel/sched/task.h"
 #include "kernel/sync/mutex.h"
@@ -71,6 +72,7 @@ struct count_session {
     struct pmu_counting *group; // NULL: no event of the counters
     struct task *task;          // referenced
     bool waits_for_exec;        // counts_lock
+    bool limited;               // to an ordinary user's tasks
     u32 live;                   // targets; tasks_lock; read without it
     struct sums ended, base;    // of targets that have ended; at the start
     u64 began_ns;               // 0: it has not started
@@ -232,6 +234,32 @@ static void execed(struct task *t)
     mutex_unlock(&counts_lock);
 }
 
+static void leave(struct task *t, u32 slot)
+{
+    spin_assert_held(&tasks_lock);
+    struct count_session *s = slots[slot];
+    assert(s && s->live);
+    add_figures(t, &s->ended);
+    ADD_ONCE(s->live, -1u);
+}
+
+// Ordinary users' sessions do not follow it into a program with more rights.
+static void guarded(struct task *t)
+{
+    if (!READ_ONCE(t->counts))
+        return;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    for (u32 bits = t->counts; bits; bits &= bits - 1) {
+        u32 slot = (u32)__builtin_ctz(bits);
+        if (!slots[slot]->limited)
+            continue;
+        WRITE_ONCE(t->counts, t->counts & ~(1u << slot));
+        counts_switched();
+        leave(t, slot);
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
 // The last thread is here: what it still does in the kernel, to give back what
 // it had, is not counted.
 static void ended(struct task *t)
@@ -242,18 +270,15 @@ static void ended(struct task *t)
     u32 bits = t->counts;
     WRITE_ONCE(t->counts, 0);
     counts_switched();
-    for (; bits; bits &= bits - 1) {
-        struct count_session *s = slots[__builtin_ctz(bits)];
-        assert(s && s->live);
-        add_figures(t, &s->ended);
-        ADD_ONCE(s->live, -1u);
-    }
+    for (; bits; bits &= bits - 1)
+        leave(t, (u32)__builtin_ctz(bits));
     spin_unlock_irq(&tasks_lock, flags);
 }
 
 static const struct task_observer counts_observer = {
     .forked = forked,
     .execed = execed,
+    .guarded = guarded,
     .ended = ended,
 };
 TASK_OBSERVER(counts_observer);
@@ -363,7 +388,11 @@ int counts_begin(struct task *task, const struct sprofile_count_options *o,
     struct count_session *s = kmalloc(sizeof(*s));
     if (!s)
         return -ENOMEM;
-    *s = (struct count_session){ .task = task, .flags = o->flags };
+    *s = (struct count_session){
+        .task = task,
+        .flags = o->flags,
+        .limited = !may_profile_everything(),
+    };
     err = take_events(s, o);
     mutex_lock(&counts_lock);
     if (!err)

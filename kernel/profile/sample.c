@@ -117,7 +117,8 @@ _Static_assert(offsetof(struct sprofile_record, size) == 2 &&
                    offsetof(struct sprofile_sample, pc) == 36,
                "fill writes these as words");
 
-static ALWAYS_INLINE void fill(struct record *r, const struct view *v)
+static ALWAYS_INLINE void fill(struct record *r, const struct view *v,
+                               const struct session_cpu *c)
 {
     struct sprofile_sample *s = &r->sample;
     const struct thread *thread = current;
@@ -129,12 +130,17 @@ static ALWAYS_INLINE void fill(struct record *r, const struct view *v)
     s->thread = READ_ONCE(thread->tid); // exec may change it
     s->period = v->hit->period;
     words[8] = v->mode == MODE_USER ? 1 << USER_DEPTH_SHIFT : 1;
-    s->pc[0] = v->hit->tf->eip;
+    bool hidden = v->mode != MODE_USER && c->hides_kernel;
+    s->pc[0] = hidden ? 0 : v->hit->tf->eip;
 }
 
-static NOINLINE u32 *unwind_kernel_part(struct sprofile_sample *s, u32 *at,
+// (Where it is hidden one entry is there already: fill.)
+static NOINLINE u32 *unwind_kernel_part(const struct session_cpu *c,
+                                        struct sprofile_sample *s, u32 *at,
                                         const struct trapframe *tf)
 {
+    if (c->hides_kernel)
+        return at + 1;
     bool cut;
     u32 n = unwind_kernel(tf, at, SPROFILE_FRAMES_MAX, &cut);
     s->kernel_depth = (u8)n;
@@ -207,7 +213,7 @@ static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
     if (likely(trap_from_user(tf))) {
         at = unwind_user(tf, at, &user);
     } else {
-        at = unwind_kernel_part(&r->sample, at, tf);
+        at = unwind_kernel_part(c, &r->sample, at, tf);
         at = unwind_left_user(tf, at, &user);
     }
     return end_stacks(c, r, at, &user);
@@ -220,13 +226,14 @@ static NOINLINE u32 fill_deep(struct session_cpu *c, struct record *r,
     struct user_part user;
     u32 *at = r->words;
     if (!trap_from_user(tf))
-        at = unwind_kernel_part(&r->sample, at, tf);
+        at = unwind_kernel_part(c, &r->sample, at, tf);
     at = unwind_user_deep(tf, at, &user);
     return end_stacks(c, r, at, &user);
 }
 
-void sample_init_cpu(struct session_cpu *c, u32 flags)
+void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel)
 {
+    c->hides_kernel = hides_kernel;
     c->fill_stacks = NULL;
     c->record_room = offsetof(struct record, words[1]);
     if (!(flags & SPROFILE_O_STACKS))
@@ -242,7 +249,7 @@ static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
 {
     struct record *r = &spares[this_cpu()->id][s->source->nmi];
     bool full = c->lost_since && !tell_lost(c, v.hit->time);
-    fill(r, &v);
+    fill(r, &v, c);
     if (c->fill_stacks) // there may be no room for more
         fill_stacks(c, r, v.hit->tf);
     if (!full && ring_write(&c->ring, r, r->sample.head.size))
@@ -290,7 +297,7 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
         return;
     }
     struct record *r = ring_place(&c->ring);
-    fill(r, v);
+    fill(r, v, c);
     u32 size = PLAIN_SIZE;
     if (c->fill_stacks)
         size = c->fill_stacks(c, r, v->hit->tf);

@@ -102,4 +102,4 @@ void session_take_back(struct session *s);
 
 // profile's 0 or -errno; also what starting the source may give.
 int bins_profile(u32 task, u32 low, u32 high);
-void bins_result(struct prof_data *out);
+int bins_result(struct prof_data *out); // 0 or -EPERM: another user's

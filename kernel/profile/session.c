@@ -7,6 +7,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/expected.h"
+#include "kernel/profile/permission.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
@@ -329,7 +330,7 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
     s->when = when_due(s);
     s->wait_exec = s->paused = o->flags & SPROFILE_O_FROM_EXEC;
     for (u32 i = 0; i < cpu_count; i++)
-        sample_init_cpu(&s->cpu[i], s->flags);
+        sample_init_cpu(&s->cpu[i], s->flags, s->limited);
     publish(s);
     if (counting(s))
         stretch_begins(s);
@@ -353,6 +354,7 @@ int session_begin(struct task *task, const struct sprofile_options *o,
     task_ref(s->profiler);
     s->owner = s->profiler->id;
     s->readers = readers;
+    s->limited = !may_profile_everything();
     s->flags = o->flags;
     s->asked_hz = o->rate_hz;
     spin_init(&s->event_lock, "profile events");
@@ -431,6 +433,7 @@ void session_info(struct session *s, struct sprofile_info *out)
         .cpus = cpu_count,
         .tasks = READ_ONCE(s->live),
         .random = s->rate.random,
+        .hides_kernel = s->limited,
         .tasks_lost = READ_ONCE(s->events_lost),
     };
     strlcpy(out->source, s->source->name, sizeof(out->source));

@@ -28,6 +28,7 @@ struct session_cpu {
     // The session's source while its samples count, else NULL.
     const struct sample_source *samples_of;
     struct ring ring;
+    bool hides_kernel;
     u32 record_room; // for the largest record that the session takes
     // Writes the chains into a record, and returns its size (sample.c); NULL:
     // they are not wanted.
@@ -70,6 +71,7 @@ struct session {
     u32 slot, ring_pages;
     bool paused, wait_exec;   // sessions_lock
     bool ended;               // no target lives any more, and readers know
+    bool limited;             // to what an ordinary user may see
     u64 since_ns, elapsed_ns; // of the running stretch; before it
     struct session_sums since, before; // likewise
     u64 cost, interrupts;       // charged with: cycles of how many (cost.c)
@@ -105,7 +107,7 @@ u64 cost_of_tool(struct session *s);
 extern struct entry_cost entry_cost;
 
 // What of a session with these flags each of its CPUs has at hand.
-void sample_init_cpu(struct session_cpu *c, u32 flags);
+void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel);
 
 // source.c, under sessions_lock. The source named, or the best one, started (or
 // running already, then at its rate): -ENODEV, or as its start. *instead_of:

@@ -29,7 +29,8 @@ static void add_descendant(struct task *t, void *arg)
     const struct task *up = t->parent;
     while (up && up != s->task)
         up = up->parent;
-    if (up && t != s->profiler && t->threads_running)
+    bool may = !s->limited || credentials_may_inspect(s->profiler, t);
+    if (up && may && t != s->profiler && t->threads_running)
         add(s, t);
 }
 
@@ -205,6 +206,24 @@ static void target_ended(struct task *t, u32 slot)
     waitq_wake_all(s->readers);
 }
 
+// A program with more rights than its user has, or with secrets, begins: it is
+// nothing to ordinary users' sessions, which lose a target.
+static void guarded(struct task *t)
+{
+    if (!READ_ONCE(slots_used))
+        return;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    for (u32 bits = t->sessions; bits; bits &= bits - 1) {
+        u32 slot = (u32)__builtin_ctz(bits);
+        if (!slots[slot]->limited)
+            continue;
+        WRITE_ONCE(t->sessions, t->sessions & ~(1u << slot));
+        target_ended(t, slot);
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    smp_sync_others(); // no sample under way has seen the bit
+}
+
 static void ended(struct task *t)
 {
     if (!READ_ONCE(slots_used))
@@ -221,6 +240,7 @@ static void ended(struct task *t)
 static const struct task_observer profile_observer = {
     .forked = forked,
     .execed = execed,
+    .guarded = guarded,
     .ended = ended,
 };
 TASK_OBSERVER(profile_observer);

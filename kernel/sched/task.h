@@ -101,7 +101,10 @@ struct task_observer {
     // `child` is in the table and has not run. With tasks_lock held.
     void (*forked)(struct task *child, struct task *parent);
     void (*execed)(struct task *t); // its new program is about to run
-    void (*ended)(struct task *t);  // its last thread has stopped for good
+    // Before that can be looked into: it has more rights than its user, or is
+    // not to be read by it.
+    void (*guarded)(struct task *t);
+    void (*ended)(struct task *t); // its last thread has stopped for good
 };
 #define WAIT_STATUS_EXITED(code) (((code)&0xff) << 8)
 #define WAIT_STATUS_SIGNALED(sig) (sig)

@@ -17,8 +17,9 @@ SYSCALL_HANDLER(getprof)
     struct prof_data *data = kmalloc(sizeof(*data));
     if (!data)
         return -ENOMEM;
-    bins_result(data);
-    int err = copy_to_user(a, data, sizeof(*data));
+    int err = bins_result(data);
+    if (!err)
+        err = copy_to_user(a, data, sizeof(*data));
     kfree(data);
     return err;
 }

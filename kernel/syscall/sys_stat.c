@@ -44,7 +44,7 @@ static void attributes_of(struct vnode *v, struct attributes *a)
 static void attributes_of_pipe(const struct file *f, struct attributes *a)
 {
     *a = (struct attributes){
-        .ino = (u32)(f->data ? f->data : f) >> 4,
+        .ino = file_number(f),
         .mode = S_IFIFO | 0600,
         .nlink = 1,
     };

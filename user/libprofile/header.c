@@ -60,6 +60,15 @@ static void print_samples(FILE *out, const struct sprofile_info *info,
             percent(info->irqs_off, info->taken));
 }
 
+static void print_hidden(FILE *out, const struct sprofile_info *info)
+{
+    if (info->hides_kernel && info->kernel > 0)
+        fputs(
+            "Kernel:  its addresses are hidden: root sees them, and the users "
+            "that the kernel\n         argument profile_users= names\n",
+            out);
+}
+
 static void print_ticks(FILE *out, const struct sprofile_info *info)
 {
     fprintf(out,
@@ -160,6 +169,7 @@ void header_print(FILE *out, const struct sprofile_info *info,
 {
     print_source(out, info, asked);
     print_samples(out, info, unknown);
+    print_hidden(out, info);
     print_ticks(out, info);
     print_cost(out, info);
     print_shares(out, info, s, event);

@@ -27,7 +27,7 @@ const char *kbox_problem(int error)
         return "there is no such task, or it has ended (ps shows those there "
                "are)";
     case EPERM:
-        return "the kernel's own task cannot be profiled like a program";
+        return PROFILE_PERMISSION;
     case ENODEV:
     case ENOENT:
         return "there is no such sample source; without -s the kernel takes "

@@ -35,6 +35,12 @@ int ipc_call(int phone, struct ipc_call *call);
 // Waits up to `timeout_ms` (-1: for ever) for the next answer to any call of
 // this phone. ETIMEDOUT, EINTR.
 int ipc_wait(int phone, struct ipc_call *answer, int timeout_ms);
+// Why, and what to do.
+#define PROFILE_PERMISSION                                                   \
+    "this user may profile its own tasks only, and no set-user-id program: " \
+    "root may profile everything, and so may the users that the kernel "     \
+    "argument profile_users= names"
+
 // What an error of kbox_connect or of profile_begin means for the user, and
 // what to do.
 const char *kbox_problem(int error);

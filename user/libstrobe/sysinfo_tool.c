@@ -37,6 +37,9 @@ static const char *problem(int error)
     case EPROTO:
         return "the kernel's records are others than this program's: build "
                "both from the same source";
+    case EPERM:
+        return "this is not for every user: root may read it, and so may the "
+               "users that the kernel argument profile_users= names";
     case ENOMEM:
         return "there is not enough memory for the answer: end some tasks";
     default:

@@ -71,6 +71,8 @@ static const char *problem(int error)
     switch (error) {
     case EBUSY:
         return "the kernel is profiling another task, one at a time";
+    case EPERM:
+        return PROFILE_PERMISSION;
     case EFAULT:
         return "the range is not in the program's code";
     case ESRCH:

@@ -1,0 +1,119 @@
+"""Several users: what the tools show an ordinary one, and profile_users=."""
+import re
+import struct
+
+import pytest
+
+from machine import batch, vm
+
+AS_USER = "/test/privacy run 1000"
+REMEDY = "profile_users="
+KERNEL_BASE, KERNEL_END = 0xc0000000, 0xfffff000
+SAMPLE = 9
+
+ALLOWED = {
+    "profile": "profile tester",
+    "tree": "profile -g ls -lR /bin /usr /share",
+    "inside": "profile -G ls -lR /bin /usr /share",
+    "dwarf": "profile -g=dwarf ls -lR /bin /usr /share",
+    "by-address": "profile --by address --rows 0 ls -lR /bin",
+    "json": "profile -g --json ls -lR /bin",
+    "children": "profile -C sh -c 'ls -lR /bin /usr /share; true'",
+    "stat": "profile stat ls /bin",
+    "histogram": "profile -n 4 tester",
+    "list": "profile --list",
+    "top": "top -b -n 2",
+    "tasks": "tasks",
+    "stats": "stats",
+    "ps": "ps -o pid,user,args",
+    "symbols": "sysinfo kernel.symbols",
+}
+REFUSED = {
+    "task": "profile -t 1",
+    "system": "sprofile tester",
+    "audit": "stats --audit",
+    "audit-node": "sysinfo system.audit",
+}
+
+
+def addresses(text):
+    """Those of the kernel, written as they are everywhere."""
+    words = re.findall(r"\b(?:0x)?([0-9a-fA-F]{8})\b", text)
+    return [word for word in words if KERNEL_BASE < int(word, 16) < KERNEL_END]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return batch({name: f"{AS_USER} {command}"
+                  for name, command in {**ALLOWED, **REFUSED}.items()})
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_tool_shows_no_kernel_address(runs, name):
+    run = runs[name]
+    assert run.status == 0 and run.output
+    assert not addresses(run.output + run.errors)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusal_names_the_remedy(runs, name):
+    run = runs[name]
+    assert run.status == 1 and REMEDY in run.errors
+    assert not addresses(run.output + run.errors)
+
+
+def test_kernel_part_is_counted_and_hidden(runs):
+    assert "(hidden) [kernel]" in runs["tree"].output
+    assert REMEDY in runs["tree"].output
+
+
+def samples(recording):
+    """The chains of a perf.data file (docs/perf-data.md)."""
+    begin, size = struct.unpack_from("<QQ", recording, 40)
+    at = begin
+    while at < begin + size:
+        kind, _, length = struct.unpack_from("<IHH", recording, at)
+        if kind == SAMPLE:
+            ip, = struct.unpack_from("<Q", recording, at + 16)
+            count, = struct.unpack_from("<Q", recording, at + 56)
+            yield [ip, *struct.unpack_from(f"<{count}Q", recording, at + 64)]
+        at += length
+
+
+@pytest.mark.parametrize("user, shown", [(1000, False), (0, True)])
+def test_recording(tmp_path, user, shown):
+    """Root's has addresses of the kernel, where the other has none."""
+    run = vm("chmod 777 /out; cd /out; /test/privacy run "
+             f"{user} profile -g -o x.data ls -lR /bin /usr /share >/dev/null",
+             "--get", str(tmp_path))
+    assert run.status == 0, run.errors
+    chains = list(samples((tmp_path / "x.data").read_bytes()))
+    assert len(chains) > 20
+    kernel = [ip for chain in chains for ip in chain
+              if KERNEL_BASE < ip < KERNEL_END]
+    assert bool(kernel) == shown
+
+
+def test_profile_users():
+    scripts = {
+        "named": "/test/privacy run 1000 sprofile -g tester",
+        "other": "/test/privacy run 1001 sprofile tester",
+        "nodes": "/test/privacy run 1000 sysinfo kernel.symbols",
+    }
+    runs = batch(scripts, "--kargs", "profile_users=7,1000")
+    assert runs["named"].status == 0 and REMEDY not in runs["named"].output
+    assert "burn_a" in runs["named"].output
+    assert runs["other"].status == 1 and REMEDY in runs["other"].errors
+    assert len(addresses(runs["nodes"].output)) > 1000
+
+
+def test_profile_users_all():
+    run = vm("/test/privacy run 1001 sprofile tester", "--kargs",
+             "profile_users=all")
+    assert run.status == 0 and "burn_a" in run.output
+
+
+def test_profile_users_wrong():
+    run = vm("/test/privacy run 1000 sprofile tester; dmesg", "--kargs",
+             "profile_users=root")
+    assert REMEDY in run.errors and "are wanted" in run.output
