@@ -129,11 +129,14 @@ int elf_load(struct aspace *as, struct vnode *v, struct elf_image *out)
         return n < 0 ? n : -ENOEXEC;
 
     out->build_id_size = 0;
+    out->executes_stack = false;
     u32 bias = h.type == ELF_TYPE_DYN ? PIE_BASE : 0, end = 0;
     for (u32 i = 0; i < h.phnum; i++) {
         const struct elf_segment *s = &segments[i];
         if (s->type == ELF_PT_INTERP) // dynamically linked: not for us
             return -ENOEXEC;
+        if (s->type == ELF_PT_GNU_STACK)
+            out->executes_stack = s->flags & ELF_PF_X;
         if (s->type == ELF_PT_NOTE)
             find_build_id(v, s, out);
         if (s->type != ELF_PT_LOAD || !s->memsz)

@@ -319,10 +319,12 @@ static int build_aspace(struct program *p, struct aspace **out,
     limits_apply(current_task(), as);
     aspace_set_program(as, p->vnode);
     err = elf_load(as, p->vnode, image);
-    u32 start;
+    u32 start, prot = PROT_R | PROT_W;
+    if (!err && image->executes_stack)
+        prot |= PROT_X;
     if (!err)
         err = aspace_map(as, STACK_TOP - STACK_INITIAL, STACK_INITIAL,
-                         PROT_R | PROT_W, AREA_STACK, MAP_AT_EXACTLY, NULL, 0,
+                         prot, AREA_STACK, MAP_AT_EXACTLY, NULL, 0,
                          &start);
     if (!err)
         err = vdso_map(as);

@@ -17,6 +17,7 @@ void fact_load(struct sysinfo_load *out);
 void fact_totals(struct sysinfo_totals *out);
 void fact_cpu(u32 cpu, struct sysinfo_cpu *out); // cpu < cpu_count
 void fact_physmem(struct sysinfo_physmem *out);
+void fact_protection(struct sysinfo_protection *out); // sleeps
 // `cpu` SYSINFO_ALL: of all together.
 void fact_exception(u32 vector, u32 cpu, struct sysinfo_exception *out);
 

@@ -9,6 +9,7 @@
 #include "kernel/init/test.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
+#include "kernel/monitor/facts.h"
 #include "kernel/sched/task.h"
 #include "kernel/sched/thread.h"
 #include "lib/string.h"
@@ -307,6 +308,17 @@ static void expect_in_order(const struct boot_region *r, u32 n)
         expect(end <= r[i].base);
         expect(end != r[i].base || r[i - 1].usable != r[i].usable);
     }
+}
+
+// All page tables there are; those of tasks are walked by /test/mm_protection.
+KERNEL_TEST(arch_no_page_is_writable_and_executable)
+{
+    struct sysinfo_protection p;
+    fact_protection(&p);
+    expect(p.kernel > frames_total() / 2 && p.kernel_executable > 50);
+    expect(p.kernel_user == 0);
+    if (mmu_forbids_execution())
+        expect(p.kernel_both == 0 && p.user_both == 0);
 }
 
 KERNEL_TEST(arch_memory_map_is_in_order)

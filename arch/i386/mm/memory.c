@@ -50,6 +50,11 @@ void memory_init_boot(void)
     kernel_pagetable.paddr = virt_to_phys(kernel_pagetable.root);
 }
 
+bool mmu_forbids_execution(void)
+{
+    return mmu_nx;
+}
+
 void *table_alloc(void)
 {
     return page_alloc(FRAME_PAGETABLE);
@@ -137,6 +142,9 @@ void arch_init_memory(void)
     if (cpu_features.pae_unused)
         log_printf("warning: the CPU has PAE, but not CMPXCHG8B: no PAE, "
                    "no protection from execution\n");
+    else if (!mmu_nx)
+        log_printf("warning: the CPU cannot forbid execution (no NX): what can "
+                   "be read can be executed\n");
     direct_map_size = ALIGN_UP(memory_end(), table_span());
     check_modules();
     char *directory = must_alloc_table();

@@ -36,6 +36,9 @@ typedef u64 paddr_t;
 #define PROT_UNCACHED 16u // device memory
 #define PROT_GLOBAL 32u
 
+// Whether pages without PROT_X cannot be executed: the CPU has NX (and PAE).
+bool mmu_forbids_execution(void);
+
 struct pagetable {
     void *root;    // kernel address
     paddr_t paddr; // for CR3

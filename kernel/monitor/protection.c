@@ -1,0 +1,90 @@
+// system.protection: what the page tables of the kernel and of all tasks allow.
+//
+// Entries are read one by one while others change them: one that seems to allow
+// too much is read again, for its two halves may be of two moments.
+
+#include "arch/cpu.h"
+#include "arch/mmu.h"
+#include "kernel/monitor/facts.h"
+#include "kernel/monitor/sysinfo.h"
+#include "kernel/sched/task.h"
+
+static bool is_both(const struct mapping *m)
+{
+    return (m->prot & (PROT_W | PROT_X)) == (PROT_W | PROT_X);
+}
+
+// Of a page of the kernel: false, it is not mapped.
+static bool read_entry(u32 va, struct mapping *m)
+{
+    bool mapped = pagetable_lookup(&kernel_pagetable, va, m);
+    if (mapped && (is_both(m) || m->prot & PROT_USER)) {
+        barrier();
+        mapped = pagetable_lookup(&kernel_pagetable, va, m);
+    }
+    return mapped;
+}
+
+static void add_kernel(struct sysinfo_protection *out)
+{
+    u32 va = KERNEL_BASE;
+    do { // up to the end of the address space
+        struct mapping m;
+        if (read_entry(va, &m)) {
+            out->kernel++;
+            out->kernel_executable += (m.prot & PROT_X) != 0;
+            out->kernel_both += is_both(&m);
+            out->kernel_user += (m.prot & PROT_USER) != 0;
+        }
+        va += PAGE_SIZE;
+    } while (va);
+}
+
+static int add_page(u32 va UNUSED, void *entry UNUSED, const struct mapping *m,
+                    void *arg)
+{
+    struct sysinfo_protection *out = arg;
+    out->user++;
+    out->user_executable += (m->prot & PROT_X) != 0;
+    out->user_both += is_both(m);
+    return 0;
+}
+
+static void add_task(struct task *t, struct sysinfo_protection *out)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct aspace *as = t->exiting ? NULL : t->aspace;
+    if (as)
+        aspace_ref(as);
+    spin_unlock_irq(&tasks_lock, flags);
+    if (!as)
+        return;
+    mutex_lock(&as->lock);
+    pagetable_walk(&as->pt, 0, USER_END, add_page, out);
+    mutex_unlock(&as->lock);
+    aspace_unref(as);
+}
+
+void fact_protection(struct sysinfo_protection *out)
+{
+    struct task *t = NULL;
+    *out = (struct sysinfo_protection){
+        .forbids_execution = mmu_forbids_execution(),
+    };
+    add_kernel(out);
+    while ((t = task_walk(t, 0)) != NULL)
+        add_task(t, out);
+}
+
+static int make_protection(struct chain *out, u32 number UNUSED)
+{
+    struct sysinfo_protection *record = chain_add(out);
+
+    if (record)
+        fact_protection(record);
+    return 0;
+}
+
+SYSINFO_NODE(protection, .path = "system.protection",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_PROTECTION),
+             .make = make_protection, .restricted = true);
