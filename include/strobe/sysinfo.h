@@ -292,14 +292,14 @@ enum sysinfo_state {
     F(r, U64, calls, COUNT, "times entered")
 
 // system.protection: pages that are mapped (of 4 KiB, large ones as many).
-#define SYSINFO_PROTECTION_FIELDS(F, r)                                  \
-    F(r, U32, forbids_execution, FLAG, "the CPU can, and does (NX)")     \
-    F(r, U64, kernel, COUNT, "pages of the kernel's tables")             \
-    F(r, U64, kernel_executable, COUNT, "of those: executable")          \
-    F(r, U64, kernel_both, COUNT, "of those: writable and executable")   \
-    F(r, U64, kernel_user, COUNT, "of those: within reach of programs")  \
-    F(r, U64, user, COUNT, "pages of all tasks")                         \
-    F(r, U64, user_executable, COUNT, "of those: executable")            \
+#define SYSINFO_PROTECTION_FIELDS(F, r)                                 \
+    F(r, U32, forbids_execution, FLAG, "the CPU can, and does (NX)")    \
+    F(r, U64, kernel, COUNT, "pages of the kernel's tables")            \
+    F(r, U64, kernel_executable, COUNT, "of those: executable")         \
+    F(r, U64, kernel_both, COUNT, "of those: writable and executable")  \
+    F(r, U64, kernel_user, COUNT, "of those: within reach of programs") \
+    F(r, U64, user, COUNT, "pages of all tasks")                        \
+    F(r, U64, user_executable, COUNT, "of those: executable")           \
     F(r, U64, user_both, COUNT, "of those: writable and executable")
 
 #define SYSINFO_RECORDS(R)  \

@@ -112,7 +112,8 @@ static void find_build_id(struct vnode *v, const struct elf_segment *s,
         out->build_id_size = build_id_find(notes, (u32)n, out->build_id);
 }
 
-int elf_load(struct aspace *as, struct vnode *v, struct elf_image *out)
+int elf_load(struct aspace *as, struct vnode *v, u32 shift,
+             struct elf_image *out)
 {
     assert_may_sleep();
     struct elf_header h;
@@ -130,7 +131,7 @@ int elf_load(struct aspace *as, struct vnode *v, struct elf_image *out)
 
     out->build_id_size = 0;
     out->executes_stack = false;
-    u32 bias = h.type == ELF_TYPE_DYN ? PIE_BASE : 0, end = 0;
+    u32 bias = h.type == ELF_TYPE_DYN ? PIE_BASE + shift : 0, end = 0;
     for (u32 i = 0; i < h.phnum; i++) {
         const struct elf_segment *s = &segments[i];
         if (s->type == ELF_PT_INTERP) // dynamically linked: not for us

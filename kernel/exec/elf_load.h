@@ -6,13 +6,15 @@
 
 struct elf_image {
     u32 entry;
-    u32 phdr, phnum; // where the program finds its own headers
+    u32 phdr, phnum;     // where the program finds its own headers
     bool executes_stack; // it asks for that (PT_GNU_STACK)
-    u32 end;         // page-aligned end of the image: the heap starts here
+    u32 end;             // page-aligned end of the image: the heap starts here
     u8 build_id[BUILD_ID_MAX];
     u32 build_id_size; // 0: it has none
 };
 
-// Maps the file's segments into `as`. Every field of a foreign or corrupt file
-// is checked: -ENOEXEC; -ENOMEM.
-int elf_load(struct aspace *as, struct vnode *v, struct elf_image *out);
+// Maps the file's segments into `as`, those of a position-independent one
+// `shift` bytes above their usual place. Every field of a foreign or corrupt
+// file is checked: -ENOEXEC; -ENOMEM.
+int elf_load(struct aspace *as, struct vnode *v, u32 shift,
+             struct elf_image *out);

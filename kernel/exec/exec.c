@@ -4,6 +4,7 @@
 
 #include "kernel/errno.h"
 #include "kernel/exec/elf_load.h"
+#include "kernel/exec/layout.h"
 #include "kernel/exec/sigframe.h"
 #include "kernel/exec/vdso.h"
 #include "kernel/fs/devfs.h"
@@ -17,7 +18,7 @@
 #include "lib/string.h"
 
 #define ARG_BYTES_MAX KIB(128) // argv and envp with their pointers: E2BIG
-#define STACK_TOP (VDSO_END - VDSO_ROOM)
+#define STACK_TOP (VDSO_END - VDSO_ROOM) // at most
 #define STACK_INITIAL KIB(16)
 #define PATH_BYTES 4096u
 #define SCRIPT_DEPTH_MAX 4
@@ -245,16 +246,21 @@ static int resolve(struct program *p)
     }
 }
 
-// Writes strings, auxiliary vector and pointers below STACK_TOP in one piece
+static bool keeps_layout(const struct task *t)
+{
+    return READ_ONCE(t->personality) & ADDR_NO_RANDOMIZE;
+}
+
+// Writes strings, auxiliary vector and pointers below `top` in one piece
 // (i386 psABI, "Initial Process Stack"). *esp gets the stack pointer.
 static int build_stack(struct aspace *as, const struct program *p,
-                       const struct elf_image *image, u32 *esp)
+                       const struct elf_image *image, u32 top, u32 *esp)
 {
     const struct strings *s = &p->args;
     u32 random[4];
     random_bytes(random, sizeof(random));
     struct task *t = current_task();
-    u32 strings_at = (STACK_TOP - s->size) & ~15u;
+    u32 strings_at = (top - s->size) & ~15u;
     u32 random_at = strings_at - sizeof(random);
     u32 aux[][2] = {
         { AT_PHDR, image->phdr },
@@ -279,7 +285,7 @@ static int build_stack(struct aspace *as, const struct program *p,
     };
     u32 words = 1 + s->argc + 1 + s->envc + 1;
     u32 at = (random_at - words * 4 - sizeof(aux)) & ~15u;
-    u32 size = STACK_TOP - at;
+    u32 size = top - at;
     assert_checked(at % 16 == 0 && at < random_at);
     if (size > READ_ONCE(t->limits[LIMIT_STACK].soft) / 4)
         return -E2BIG;
@@ -309,6 +315,15 @@ static int build_stack(struct aspace *as, const struct program *p,
     return n < 0 ? n : (u32)n == size ? 0 : -ENOMEM;
 }
 
+// The heap follows the program, with what chance puts between; not where that
+// leaves too little.
+static void place_heap(struct aspace *as, u32 end, u32 shift)
+{
+    if (end > USER_END / 2)
+        shift = 0;
+    as->brk_start = as->brk = end + shift;
+}
+
 static int build_aspace(struct program *p, struct aspace **out,
                         struct elf_image *image, u32 *esp)
 {
@@ -316,25 +331,27 @@ static int build_aspace(struct program *p, struct aspace **out,
     int err = aspace_create(&as);
     if (err)
         return err;
+    struct layout layout;
+    layout_choose(&layout, !p->secure && keeps_layout(current_task()));
+    as->mmap_shift = layout.stack + layout.mmap;
     limits_apply(current_task(), as);
     aspace_set_program(as, p->vnode);
-    err = elf_load(as, p->vnode, image);
-    u32 start, prot = PROT_R | PROT_W;
+    err = elf_load(as, p->vnode, layout.program, image);
+    u32 start, top = STACK_TOP - layout.stack, prot = PROT_R | PROT_W;
     if (!err && image->executes_stack)
         prot |= PROT_X;
     if (!err)
-        err = aspace_map(as, STACK_TOP - STACK_INITIAL, STACK_INITIAL,
-                         prot, AREA_STACK, MAP_AT_EXACTLY, NULL, 0,
-                         &start);
+        err = aspace_map(as, top - STACK_INITIAL, STACK_INITIAL, prot,
+                         AREA_STACK, MAP_AT_EXACTLY, NULL, 0, &start);
     if (!err)
         err = vdso_map(as);
     if (!err)
-        err = build_stack(as, p, image, esp);
+        err = build_stack(as, p, image, top, esp);
     if (err) {
         aspace_unref(as);
         return err;
     }
-    as->brk_start = as->brk = image->end;
+    place_heap(as, image->end, layout.brk);
     *out = as;
     return 0;
 }
@@ -445,6 +462,13 @@ static int unshare_files(struct task *t)
     return 0;
 }
 
+// For a program with more rights the next ones are as for everyone.
+static void reset_personality(struct task *t, const struct program *p)
+{
+    if (p->secure)
+        WRITE_ONCE(t->personality, 0);
+}
+
 static int commit(struct program *p, struct aspace *as, const char *called,
                   const struct elf_image *image)
 {
@@ -459,6 +483,7 @@ static int commit(struct program *p, struct aspace *as, const char *called,
     }
     become_leader(t);
     reset_exit_signals(t);
+    reset_personality(t, p);
     current->clear_tid = 0;
     arch_exec_begin();
     credentials_exec(p->euid, p->egid, p->guarded);

@@ -4,6 +4,7 @@
 // Linux's words; nothing is kept here. Formats are Linux's (proc(5)), as free,
 // top, uptime, df and mount parse them.
 
+#include "kernel/exec/layout.h"
 #include "kernel/fs/mount.h"
 #include "kernel/fs/procfs.h"
 #include "kernel/init/log.h"
@@ -326,6 +327,32 @@ static int link_thread_self(struct vnode *v UNUSED, char *buf, size_t size)
         .name = file, .mode = S_IFLNK | 0777, .link = target \
     }
 
+static int make_randomize(struct text *t, void *arg UNUSED)
+{
+    text_printf(t, "%u\n", layout_level());
+    return 0;
+}
+
+#define DIRECTORY(file, list)                             \
+    {                                                     \
+        .name = file, .mode = S_IFDIR | 0555, .dir = list \
+    }
+
+static const struct proc_entry sys_kernel_entries[] = {
+    FILE("randomize_va_space", make_randomize),
+};
+static const struct proc_dir sys_kernel_dir = {
+    .entries = sys_kernel_entries,
+    .count = ARRAY_SIZE(sys_kernel_entries),
+};
+static const struct proc_entry sys_entries[] = {
+    DIRECTORY("kernel", &sys_kernel_dir),
+};
+static const struct proc_dir sys_dir = {
+    .entries = sys_entries,
+    .count = ARRAY_SIZE(sys_entries),
+};
+
 static const struct proc_entry entries[] = {
     FILE("cmdline", make_cmdline),
     FILE("cpuinfo", make_cpuinfo),
@@ -335,6 +362,7 @@ static const struct proc_entry entries[] = {
     FILE("meminfo", make_meminfo),
     FILE("mounts", proc_make_mounts),
     FILE("stat", make_stat),
+    DIRECTORY("sys", &sys_dir),
     FILE("uptime", make_uptime),
     FILE("version", make_version),
     LINK("self", link_self),

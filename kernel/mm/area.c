@@ -173,7 +173,7 @@ static u32 highest_place(struct tree_node *n, u32 length, u32 ceiling)
 u32 area_mmap_top(const struct aspace *as)
 {
     u32 room = MIN(MAX(READ_ONCE(as->stack_limit), STACK_ROOM), STACK_ROOM_MAX);
-    return USER_END - ALIGN_UP(room, PAGE_SIZE) - STACK_GUARD;
+    return USER_END - ALIGN_UP(room, PAGE_SIZE) - STACK_GUARD - as->mmap_shift;
 }
 
 u32 area_find_gap(struct aspace *as, u32 length)

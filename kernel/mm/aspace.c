@@ -126,6 +126,7 @@ int aspace_fork(struct aspace *src, struct aspace **out)
     mutex_lock(&src->lock);
     dst->brk_start = src->brk_start;
     dst->brk = src->brk;
+    dst->mmap_shift = src->mmap_shift;
     dst->stack_limit = READ_ONCE(src->stack_limit);
     dst->size_limit = READ_ONCE(src->size_limit);
     dst->data_limit = READ_ONCE(src->data_limit);

@@ -43,7 +43,8 @@ struct aspace {
     // Bytes, of the stack, of all areas and of those that are private and
     // writable; ~0: no limit. Marked: setrlimit changes them at any time.
     u32 stack_limit, size_limit, data_limit;
-    u32 vdso; // where its image is (kernel/exec/vdso.h)
+    u32 mmap_shift; // mappings end so much lower: the stack begins lower
+    u32 vdso;       // where its image is (kernel/exec/vdso.h)
     // The file that it runs, which nobody may write to meanwhile. Or NULL.
     struct vnode *program;
     // Changed under `lock`, read at any time for statistics: marked.

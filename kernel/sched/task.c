@@ -292,6 +292,7 @@ int task_create(struct task *parent, u32 flags, struct task **out)
     spin_unlock_irq(&tasks_lock, irq);
     t->umask = READ_ONCE(parent->umask);
     credentials_inherit(t, parent);
+    t->personality = READ_ONCE(parent->personality);
     t->nice = READ_ONCE(parent->nice);
     limits_inherit(t, parent);
     t->start_ns = clock_now_ns();

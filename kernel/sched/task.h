@@ -21,6 +21,9 @@
 // setitimer's: of real time, of time in user mode, of CPU time.
 enum { ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF, ITIMERS };
 
+// personality(2): programs lie where they always do.
+#define ADDR_NO_RANDOMIZE 0x40000u
+
 struct tty;
 
 struct task {
@@ -52,6 +55,7 @@ struct task {
     u32 uid, euid, suid, gid, egid, sgid;
     u32 guarded; // it has secrets of another user than its own; a bool
     u32 group_count, groups[GROUPS_MAX]; // read with `lock`, too
+    u32 personality;                     // ADDR_NO_RANDOMIZE; marked
     int nice;
     struct limit_pair limits[LIMITS];
 

@@ -281,3 +281,21 @@ SYSCALL_HANDLER(setgroups32)
         return -EFAULT;
     return credentials_set_more_groups(groups, a);
 }
+
+// --- personality ------------------------------------------------------------
+
+#define PERSONALITY_ASK (~0u)
+#define PER_LINUX 0u
+#define PER_LINUX32 8u // what a 32-bit machine is anyway
+
+SYSCALL_HANDLER(personality)
+{
+    struct task *t = current_task();
+    u32 now = READ_ONCE(t->personality), domain = a & ~ADDR_NO_RANDOMIZE;
+    if (a == PERSONALITY_ASK)
+        return (s32)now;
+    if (domain != PER_LINUX && domain != PER_LINUX32)
+        return -EINVAL;
+    WRITE_ONCE(t->personality, a);
+    return (s32)now;
+}

@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -75,6 +76,7 @@ static const struct flags flags[] = {
     { "mmap2", 3, MAP_OBEYED, EOPNOTSUPP, { 0, 4096, 1, 3, THE_FILE, 0 } },
     { "mount", 3, MOUNT_OBEYED, EINVAL, { 0, HERE, NAME, 0, 0 } },
     { "umount2", 1, 3, EINVAL, { HERE, 0 } },
+    { "personality", 0, ADDR_NO_RANDOMIZE | PER_LINUX32, EINVAL, { 0 } },
     { "flock", 1, 15, EINVAL, { THE_FILE, LOCK_UN } },
     { "fchownat", 4, 0x1100, EINVAL, { THE_FOLDER, NAME, -1, -1, 0 } },
     { "fstatat64", 3, 0x1900, EINVAL, { THE_FOLDER, NAME, SCRATCH, 0 } },

@@ -36,6 +36,8 @@ HANGS = 8     # after so many none is started any more
 
 # Virtual time: 8 ns an instruction, which is about what QEMU does in real time.
 SHIFT = 3
+# So that what programs cost does not depend on what was drawn before them.
+FIXED_PLACES = "randomize_va_space=0"
 
 hangs = 0
 cpus = 1  # of a machine for which a test names no number
@@ -44,11 +46,11 @@ cpus = 1  # of a machine for which a test names no number
 def use_clock(virtual):
     """The time of the machines that are started from now on: virtual, in which a
     run repeats to the digit, or the host's. REDRAW=N delays each start. In virtual
-    time a second CPU would take turns with the first (docs/testing.md), so it has
+    time programs lie at fixed places, and a second CPU would take turns with the first (docs/testing.md), so it has
     one unless the test asks for more."""
     global cpus
     cpus = 1 if virtual else 2
-    options = ["--icount", str(SHIFT)] if virtual else []
+    options = ["--icount", str(SHIFT), "--kargs", FIXED_PLACES] if virtual else []
     if os.environ.get("REDRAW"):
         options += ["--kargs", f"start_delay={os.environ['REDRAW']}"]
     os.environ["STROBE_VM"] = shlex.join(options)

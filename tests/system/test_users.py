@@ -117,3 +117,35 @@ def test_profile_users_wrong():
     run = vm("/test/privacy run 1000 sprofile tester; dmesg", "--kargs",
              "profile_users=root")
     assert REMEDY in run.errors and "are wanted" in run.output
+
+
+AT_RANDOM_PLACES = ("aslr", "exec", "process", "threads", "signals", "vdso",
+                    "mm_map", "mm_stack", "mm_fork", "mm_threads", "limits",
+                    "chains", "registers", "profile_bins", "mm_protection")
+
+
+@pytest.fixture(scope="module")
+def at_random():
+    return batch({name: f"/test/{name}" for name in AT_RANDOM_PLACES},
+                 "--kargs", "randomize_va_space=2")
+
+
+@pytest.mark.parametrize("name", AT_RANDOM_PLACES)
+def test_programs_at_random_places(at_random, name):
+    assert at_random[name].status == 0
+
+
+def test_setarch():
+    """BusyBox's way to fixed places."""
+    run = vm("for i in 1 2 3 4; do grep stack /proc/self/maps; done; echo; "
+             "for i in 1 2 3 4; do setarch linux32 -R grep stack "
+             "/proc/self/maps; done", "--kargs", "randomize_va_space=2")
+    chance, fixed = run.output.split("\n\n")
+    assert len(set(chance.splitlines())) > 1
+    assert len(fixed.splitlines()) == 4 and len(set(fixed.splitlines())) == 1
+
+
+def test_cpu_without_nx():
+    run = vm("sysinfo system.protection; dmesg", "--cpu", "max,-nx")
+    assert re.search(r"forbids_execution\s+no", run.output)
+    assert "cannot forbid execution (no NX)" in run.output
