@@ -268,6 +268,7 @@ $(KERNEL): $(KOBJECTS) arch/i386/linker.ld $(K)/objects \
 
 MUSL := $(B)/musl/lib/libc.a
 BUSYBOX := $(B)/busybox/busybox
+LOGIN := $(B)/login/login
 LUA := $(B)/lua/lua
 SQLITE := $(B)/sqlite/sqlite3
 DEBIAN_BUSYBOX := $(B)/debian/busybox
@@ -279,6 +280,10 @@ $(MUSL): tools/build/musl | $(DEPS)/run
 $(BUSYBOX): tools/build/busybox tools/build/busybox.config tools/cc $(MUSL)
 	$(call say,BUILD $@,BusyBox)
 	$Qtools/build/busybox
+
+$(LOGIN): tools/build/login $(BUSYBOX)
+	$(call say,BUILD $@,login)
+	$Qtools/build/login
 
 $(LUA): tools/build/lua tools/cc $(MUSL)
 	$(call say,BUILD $@,lua)
@@ -390,7 +395,7 @@ $(B)/root.config: FORCE
 	@$(call unchanged,$@,$(USER) $(GUEST) $(FUZZ) $(ROOT_FILES))
 
 $(B)/tests.cpio: $(B)/initrd ;
-$(B)/initrd: $(USER) $(GUEST) $(FUZZ) $(BUSYBOX) $(LUA) $(SQLITE) $(DEBIAN_BUSYBOX) \
+$(B)/initrd: $(USER) $(GUEST) $(FUZZ) $(BUSYBOX) $(LOGIN) $(LUA) $(SQLITE) $(DEBIAN_BUSYBOX) \
 		$(ROOT_FILES) $(B)/root.config $(B)/epoch tools/build/initrd
 	$(call say,PACK $@,images)
 	$Qtools/build/initrd $@ $(B)/tests.cpio $(USER) $(GUEST) $(FUZZ)
@@ -539,7 +544,7 @@ format:
 	clang-format -i $(OUR_C)
 
 clean:
-	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/lua \
+	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/login $(B)/lua \
 		$(B)/sqlite $(B)/debian $(B)/npm $(DEPS),$(wildcard $(B)/*))
 
 distclean:

@@ -25,6 +25,8 @@
 #include "kernel/time/wallclock.h"
 
 KERNEL_ARG(init, "init=PATH: the first program, instead of /sbin/init");
+KERNEL_ARG(login,
+           "login: the consoles ask who logs in, instead of being root's");
 KERNEL_ARG(start_delay, "start_delay=N: starts N instructions later, which "
                         "moves all that follows against the clocks");
 

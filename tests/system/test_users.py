@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from machine import batch, vm
+from machine import Console, batch, vm
 
 AS_USER = "/test/privacy run 1000"
 REMEDY = "profile_users="
@@ -149,3 +149,55 @@ def test_cpu_without_nx():
     run = vm("sysinfo system.protection; dmesg", "--cpu", "max,-nx")
     assert re.search(r"forbids_execution\s+no", run.output)
     assert "cannot forbid execution (no NX)" in run.output
+
+
+# --- login and su --------------------------------------------------------------
+
+SU = {
+    "ids": 'su user -c id',
+    "home": "su - user -c 'pwd; touch x; ls -l x'",
+    "profile": 'cd /home/user; su user -c "profile -g tester"',
+    "shadow": 'su user -c "cat /etc/shadow"',
+    "root": "su user -c 'echo guess | su -c id'",
+    "root's files": "su user -c ': >/etc/passwd; rm /bin/sh; kill 1'; ls /bin/sh",
+    "su itself": "su user -c 'profile su'",
+}
+
+
+@pytest.fixture(scope="module")
+def su():
+    return batch(SU)
+
+
+def test_su_becomes_the_user(su):
+    assert su["ids"].output.startswith("uid=1000(user) gid=1000(user)")
+    assert su["home"].output.startswith("/home/user\n")
+    assert re.search(r"user +user .* x\n", su["home"].output)
+
+
+def test_su_user_profiles(su):
+    assert su["profile"].status == 0 and "burn_a" in su["profile"].output
+
+
+def test_su_is_no_way_to_root(su):
+    assert "Permission denied" in su["shadow"].errors
+    assert "uid=0" not in su["root"].output and su["root"].status != 0
+    assert "incorrect password" in su["root"].errors
+    assert "/bin/sh" in su["root's files"].output
+
+
+def test_set_user_id_program_is_not_profiled(su):
+    """The session ends with its exec."""
+    assert "uid" not in su["su itself"].output
+    assert su["su itself"].status != 0 or "0 taken" in su["su itself"].output
+
+
+def test_login():
+    with Console("--icount", "3", "--kargs", "login", smp=1,
+                 prompt="login: ") as console:
+        console.child.send("user\r")
+        console.wait_for("$ ")
+        console.child.send("id; tty; profile -t 1; echo end $((1 + 1))\r")
+        console.wait_for("end 2")
+        assert "uid=1000(user)" in console.all_text
+        assert REMEDY in console.all_text.replace("\n", "")

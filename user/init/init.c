@@ -117,6 +117,7 @@ int main(void)
     setenv("USER", "root", 1);
     setenv("SHELL", "/bin/sh", 1);
     setenv("TERM", "vt100", 0);
+    make_homes();
 
     if (access(RUN_FILE, R_OK) == 0)
         run_command();

@@ -9,6 +9,9 @@
 #define GET_FILE "/etc/strobe.get" // present if /out is to be sent back
 #define TTY_FILE "/etc/strobe.tty" // "ROWS COLUMNS TERM" of the terminal
 
+// Makes the home directories of /etc/passwd, each its user's.
+void make_homes(void);
+
 // Prints one line on the console.
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -3,8 +3,10 @@
 #include "init.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,9 +64,29 @@ static int is_console_shell(pid_t pid)
     return 0;
 }
 
+// Whether the word "login" is among the kernel's arguments.
+static bool asks_who(void)
+{
+    char text[4096] = "";
+    FILE *file = fopen("/proc/cmdline", "re");
+    bool found = false;
+
+    if (file == NULL)
+        return false;
+    if (fgets(text, sizeof(text), file) != NULL) {
+        for (char *word = strtok(text, " \n"); word != NULL;
+             word = strtok(NULL, " \n"))
+            found |= strcmp(word, "login") == 0;
+    }
+    fclose(file);
+    return found;
+}
+
 void run_shells(void)
 {
-    char *argv[] = { "-sh", NULL };
+    char *shell[] = { "-sh", NULL };
+    char *login[] = { "sh", "-c", "while :; do /bin/login; done", NULL };
+    char **argv = asks_who() ? login : shell;
     struct pollfd signals[1];
     int started = 0;
 
