@@ -302,26 +302,33 @@ enum sysinfo_state {
     F(r, U64, user_executable, COUNT, "of those: executable")           \
     F(r, U64, user_both, COUNT, "of those: writable and executable")
 
-#define SYSINFO_RECORDS(R)  \
-    R(UPTIME, uptime)       \
-    R(CPU, cpu)             \
-    R(PHYSMEM, physmem)     \
-    R(LOAD, load)           \
-    R(TOTALS, totals)       \
-    R(TASK, task)           \
-    R(THREAD, thread)       \
-    R(EXCEPTION, exception) \
-    R(IPCC, ipcc)           \
-    R(SYSCALL, syscall)     \
-    R(CLOCK, clock)         \
-    R(SAMPLER, sampler)     \
-    R(SESSION, session)     \
-    R(SAMPLING, sampling)   \
-    R(LOCK, lock)           \
-    R(SLAB, slab)           \
-    R(AUDIT, audit)         \
-    R(KERNEL, kernel)       \
-    R(PROTECTION, protection)
+// system.errors
+#define SYSINFO_ERROR_FIELDS(F, r)              \
+    F(r, TEXT32, name, NAME, "what went wrong") \
+    F(r, U64, count, COUNT, "times")            \
+    F(r, TEXT64, meaning, NAME, "what is done about it")
+
+#define SYSINFO_RECORDS(R)    \
+    R(UPTIME, uptime)         \
+    R(CPU, cpu)               \
+    R(PHYSMEM, physmem)       \
+    R(LOAD, load)             \
+    R(TOTALS, totals)         \
+    R(TASK, task)             \
+    R(THREAD, thread)         \
+    R(EXCEPTION, exception)   \
+    R(IPCC, ipcc)             \
+    R(SYSCALL, syscall)       \
+    R(CLOCK, clock)           \
+    R(SAMPLER, sampler)       \
+    R(SESSION, session)       \
+    R(SAMPLING, sampling)     \
+    R(LOCK, lock)             \
+    R(SLAB, slab)             \
+    R(AUDIT, audit)           \
+    R(KERNEL, kernel)         \
+    R(PROTECTION, protection) \
+    R(ERROR, error)
 
 // ---- what the tables generate
 

@@ -1,4 +1,5 @@
-// stats [OPTION]: uptime, load; the audit, memory, kernel time, calls, locks.
+// stats [OPTION]: uptime, load; the audit, memory, kernel time, calls, locks,
+// errors.
 //
 // Without options the output is that of the stats utility of the thesis that
 // Strobe's monitoring follows (appendix A.2 and B.2).
@@ -16,7 +17,7 @@ typedef int (*view)(const struct settings *s);
 
 static struct settings settings;
 static struct {
-    bool audit, kernel, syscalls, locks, memory;
+    bool audit, kernel, syscalls, locks, memory, errors;
 } wanted;
 
 static const struct tool_option options[] = {
@@ -31,6 +32,8 @@ static const struct tool_option options[] = {
     { 0, "locks", NULL, "Locks: how often taken, waited for, held",
       .flag = &wanted.locks },
     { 0, "memory", NULL, "What memory is used for", .flag = &wanted.memory },
+    { 0, "errors", NULL, "Unexpected and lost interrupts, and the like",
+      .flag = &wanted.errors },
     { 0, "json", NULL, "Print JSON, times in cycles", .flag = &settings.json },
     { 0 },
 };
@@ -52,7 +55,7 @@ static view parse(int argc, char *argv[])
     } views[] = {
         { wanted.audit, show_audit },       { wanted.kernel, show_kernel },
         { wanted.syscalls, show_syscalls }, { wanted.locks, show_locks },
-        { wanted.memory, show_memory },
+        { wanted.memory, show_memory },     { wanted.errors, show_errors },
     };
     for (unsigned i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
         if (!views[i].wanted)

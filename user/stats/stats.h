@@ -18,6 +18,7 @@ int show_memory(const struct settings *s);
 int show_kernel(const struct settings *s);
 int show_syscalls(const struct settings *s);
 int show_locks(const struct settings *s);
+int show_errors(const struct settings *s);
 
 // Reads the records of a node that not every kernel has; ends the program with
 // a message that says `what` is not counted.

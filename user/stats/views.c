@@ -1,4 +1,4 @@
-// stats --memory, --kernel, --syscalls, --locks.
+// stats --memory, --kernel, --syscalls, --locks, --errors.
 #include "stats.h"
 
 #include <errno.h>
@@ -217,6 +217,36 @@ int show_locks(const struct settings *s)
     puts(
         "Times in TSC cycles. ~: reckoned from holds measured about every 63rd "
         "time.");
+    free(rows);
+    return 0;
+}
+
+// ---- errors
+
+int show_errors(const struct settings *s)
+{
+    static const struct table_column columns[] = {
+        { "Error", false },
+        { "Times", true },
+        { "What is done about it", false },
+    };
+    size_t count;
+    struct sysinfo_error *rows =
+        read_optional("system.errors", SYSINFO_RECORD_ERROR, &count, "errors");
+    struct table table;
+
+    if (s->json) {
+        show_json(SYSINFO_RECORD_ERROR, rows, count);
+        free(rows);
+        return 0;
+    }
+    table_init(&table, columns, 3);
+    for (size_t i = 0; i < count; i++) {
+        table_add(&table, "%s", rows[i].name);
+        table_add(&table, "%" PRIu64, (uint64_t)rows[i].count);
+        table_add(&table, "%s", rows[i].meaning);
+    }
+    table_print(&table, stdout);
     free(rows);
     return 0;
 }

@@ -26,12 +26,13 @@ struct arch_cpu {
     u64 gdt[GDT_ENTRIES]; // TLS entries: the running thread's
     struct tss tss;       // only esp0 changes after start-up
     struct tss double_fault_tss;
-    u32 cr0;         // as loaded, TS clear
-    u32 windows;     // how many are open (arch/i386/mm/memory.c)
-    u32 nmis;        // NMIs that nobody asked for; written in NMI context
-    u32 nmis_logged; // how many of them the log has told
-    bool up;         // it has got as far as ap_main
-    bool stopped;    // it has answered smp_stop_others
+    u32 cr0;             // as loaded, TS clear
+    u32 windows;         // how many are open (arch/i386/mm/memory.c)
+    u32 nmis;            // NMIs that nobody asked for; written in NMI context
+    u32 nmis_logged;     // how many of them the log has told
+    bool measures_entry; // it raises spurious interrupts: entry_cost.c
+    bool up;             // it has got as far as ap_main
+    bool stopped;        // it has answered smp_stop_others
 
     // smp_call.c: what this CPU asks of others, one request at a time; bits of
     // those that have not answered yet.

@@ -4,6 +4,7 @@
 // and system calls with the INT instruction; of several the cheapest, for
 // anything may come in between.
 
+#include "arch/i386/cpu/arch_cpu.h"
 #include "arch/irq.h"
 #include "arch/nmi.h"
 #include "arch/trap.h"
@@ -50,8 +51,10 @@ struct entry_cost trap_entry_cost(void)
     preempt_disable();
     u32 flags = irq_save();
     cost.nmi = cost.irq = CYCLES_OF("int $2");
+    this_cpu()->arch->measures_entry = true;
     if (irq_name(VECTOR_SPURIOUS)[0])
         cost.irq = CYCLES_OF("int $0xff");
+    this_cpu()->arch->measures_entry = false;
     irq_restore(flags);
     preempt_enable();
     nmi_give_back(&measuring);

@@ -8,6 +8,7 @@
 #include "arch/irq.h"
 #include "kernel/debug/kcsan.h"
 #include "kernel/errno.h"
+#include "kernel/init/errors.h"
 #include "kernel/init/log.h"
 #include "kernel/time/ledger_nmi.h"
 
@@ -106,6 +107,16 @@ u32 nmi_unclaimed(u32 cpu)
 {
     return READ_ONCE(cpus[cpu].arch->nmis);
 }
+
+static u32 unclaimed_on_all(void)
+{
+    u32 sum = 0;
+    for (u32 i = 0; i < cpu_count; i++)
+        sum += nmi_unclaimed(i);
+    return sum;
+}
+ERROR_COUNTER_READ(unclaimed_count, "unexpected NMIs", "none: the log has them",
+                   unclaimed_on_all);
 
 // An NMI cannot tell by itself: the log takes a lock.
 void nmi_log_unclaimed(struct arch_cpu *a)

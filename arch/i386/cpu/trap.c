@@ -11,9 +11,11 @@
 #include "arch/i386/cpu/fault.h"
 #include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/cpu/offsets.h"
+#include "arch/i386/irq/controllers.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "kernel/debug/uninit.h"
+#include "kernel/init/errors.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/task.h"
 #include "kernel/sync/lockdep.h"
@@ -165,6 +167,25 @@ void trap_interrupt(u64 now, struct trapframe *tf)
         sched_interrupt_exit();
 }
 
+// Vectors that the manual reserves and that come without an error code (SDM
+// vol. 3, table 6-1): no exception of a CPU, but an interrupt with a vector of
+// 16 to 31, or what some P6 CPUs deliver as 15 (their erratum of spurious
+// interrupts).
+#define SPURIOUS_EXCEPTIONS 0x9fc08000u // 15, 22 to 28, 31
+
+ERROR_COUNTER(spurious_exceptions, "unexpected exceptions",
+              "none: the vector is reserved");
+
+static bool is_spurious(u32 vector)
+{
+    if (!(SPURIOUS_EXCEPTIONS & 1u << vector))
+        return false;
+    error_count(&spurious_exceptions);
+    if (apic_present && lapic_in_service(vector))
+        lapic_eoi();
+    return true;
+}
+
 static void use_fpu(void)
 {
     if (fpu_first_use())
@@ -221,7 +242,10 @@ static void user_exception(struct trapframe *tf)
     case PROTECTION:
         signal_fault(SIGSEGV, SI_KERNEL, 0);
         break;
-    default: // what no CPU of ours raises
+    default:
+        if (is_spurious(tf->vector))
+            break;
+        // What no CPU of ours raises
         panic_trap(tf, "%s in a user program", exception_name(tf->vector));
     }
 }
@@ -235,7 +259,7 @@ static void kernel_exception(struct trapframe *tf)
     }
     if (tf->vector == MACHINE_CHECK) // also in a copy to or from user memory
         machine_check(tf);
-    if (fault_fixup(&tf->eip))
+    if (fault_fixup(&tf->eip) || is_spurious(tf->vector))
         return;
     panic_trap(tf, "%s (error %#x)", exception_name(tf->vector), tf->error);
 }

@@ -75,6 +75,10 @@ void i8259_mask(u32 irq);
 // True if the interrupt is a real one (then acknowledge it); the chip delivers
 // IRQ 7 or 15 when the line that asked for it has dropped again.
 bool i8259_is_real(u32 irq);
+static inline bool i8259_may_be_spurious(u32 irq)
+{
+    return irq % 8 == 7;
+}
 void i8259_eoi(u32 irq);
 bool i8259_requested(u32 irq); // by its line, masked or not
 

@@ -61,12 +61,11 @@ void i8259_mask(u32 irq)
 
 bool i8259_is_real(u32 irq)
 {
-    if (irq % 8 != 7)
-        return true;
     u16 chip = irq < 8 ? MASTER : SLAVE;
     out8(chip, OCW3_READ_ISR);
-    bool real = in8(chip) & 0x80;
-    if (!real && irq >= 8) // the master saw a real request from its slave
+    bool real = in8(chip) & 1u << irq % 8;
+    // The master saw a real request from its slave.
+    if (!real && i8259_may_be_spurious(irq) && irq >= 8)
         out8(MASTER, OCW2_EOI);
     return real;
 }

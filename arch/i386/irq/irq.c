@@ -3,9 +3,11 @@
 // A vector's entry is complete before its first interrupt can come; after that
 // only who watches it changes, each member in one store. `vectors_lock` keeps
 // two changes apart. Counts are written only by their CPU, with interrupts off.
+#include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/controllers.h"
 #include "arch/trap.h"
 #include "kernel/errno.h"
+#include "kernel/init/errors.h"
 #include "kernel/init/log.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/time/ledger.h"
@@ -44,6 +46,13 @@ static struct spinlock vectors_lock = SPINLOCK_INIT("irq vectors");
 static struct vector vectors[VECTORS] = {
     [LEDGER_SAMPLING] = { .name = "sampling" },
 };
+ERROR_COUNTER(unexpected_count, "unexpected interrupts",
+              "acknowledged; the log names each vector once");
+ERROR_COUNTER(spurious_count, "spurious interrupts, LAPIC",
+              "none: no interrupt is in service");
+ERROR_COUNTER(spurious_i8259_count, "spurious interrupts, 8259",
+              "none: the line dropped before it was taken");
+
 struct counter irq_counts[CPU_MAX][VECTORS];
 static bool i8259_used;
 static u32 boot_apic_id;
@@ -235,20 +244,46 @@ static NOINLINE void complain(struct vector *v, u32 vector)
 // that is.
 static void unexpected(struct vector *v, u32 vector)
 {
+    error_count(&unexpected_count);
     complain(v, vector);
     if (apic_present && lapic_in_service(vector))
         lapic_eoi();
 }
 
+// The LAPIC delivers this vector when the interrupt that it had announced is no
+// more requested (SDM vol. 3, 11.9). It is in service only if it was sent as an
+// ordinary interrupt.
+static void spurious(void *arg UNUSED)
+{
+    if (lapic_in_service(VECTOR_SPURIOUS))
+        unexpected(&vectors[VECTOR_SPURIOUS], VECTOR_SPURIOUS);
+    else if (!this_cpu()->arch->measures_entry)
+        error_count(&spurious_count);
+}
+
+// No interrupt of the 8259's is in service: another CPU has sent this one, or
+// the line has dropped.
+static void not_from_i8259(struct vector *v, u32 vector)
+{
+    bool sent = apic_present && lapic_in_service(vector);
+    if (sent || !i8259_may_be_spurious(vector - VECTOR_ISA))
+        unexpected(v, vector);
+    else
+        error_count(&spurious_i8259_count);
+}
+
 static void dispatch_i8259(struct vector *v, u32 vector)
 {
     u32 irq = vector - VECTOR_ISA;
-    if (!i8259_is_real(irq))
+    bool doubtful = i8259_may_be_spurious(irq) || !v->handler;
+    if (doubtful && !i8259_is_real(irq)) {
+        not_from_i8259(v, vector);
         return;
+    }
     if (v->handler)
         v->handler(v->arg);
     else
-        complain(v, vector);
+        unexpected(v, vector);
     i8259_eoi(irq);
 }
 
@@ -289,10 +324,6 @@ void irq_dispatch(u32 vector)
     }
     v->handler(v->arg);
     lapic_eoi();
-}
-
-static void spurious(void *arg UNUSED)
-{
 }
 
 void irq_init(void)

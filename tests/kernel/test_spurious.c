@@ -1,0 +1,131 @@
+// Interrupts that no driver expects, of every vector: counted, and nothing
+// else.
+
+#include "arch/i386/irq/apic.h"
+#include "arch/irq.h"
+#include "arch/trap.h"
+#include "kernel/init/errors.h"
+#include "kernel/init/test.h"
+#include "kernel/sched/thread.h"
+#include "kernel/time/ledger.h"
+
+#define FIRST 32u
+
+// INT VECTOR; RET, three bytes each.
+__asm__(".pushsection .text\n"
+        "raise_stubs:\n"
+        ".set raised, 0\n"
+        ".rept 256\n"
+        ".byte 0xcd, raised\n"
+        "ret\n"
+        ".set raised, raised + 1\n"
+        ".endr\n"
+        ".popsection\n");
+extern const u8 raise_stubs[];
+
+static void raise(u32 vector)
+{
+    const u8 *stub = raise_stubs + 3 * vector;
+    __asm__ volatile("call *%0" ::"r"(stub) : "memory", "cc");
+}
+
+static bool has_meaning(u32 vector)
+{
+    return vector == VECTOR_SYSCALL ||
+           (irq_name(vector)[0] && vector != LEDGER_SAMPLING &&
+            vector != VECTOR_SPURIOUS);
+}
+
+static u32 unexpected(void)
+{
+    return error_counter_named("unexpected interrupts");
+}
+
+static u32 spurious(void)
+{
+    return error_counter_named("spurious interrupts, LAPIC") +
+           error_counter_named("spurious interrupts, 8259");
+}
+
+// What another CPU counts, it counts a moment later.
+static bool becomes(u32 (*read)(void), u32 count)
+{
+    u64 deadline = clock_now_ns() + TEST_PATIENCE;
+    while (read() < count && clock_now_ns() < deadline)
+        cpu_relax();
+    return read() == count;
+}
+
+// The vectors that the CPU takes from its LAPIC are in service until they are
+// acknowledged: one that was not would block those of lower priority, which
+// come first here, the second time.
+static void send_all(const struct cpu *to)
+{
+    for (u32 v = FIRST; v < VECTORS; v++) {
+        if (has_meaning(v))
+            continue;
+        u64 count = irq_count(to->id, v);
+        u32 before = unexpected(), others = spurious();
+        lapic_send_ipi(to->apic_id, v);
+        expect(becomes(unexpected, before + 1) && spurious() == others);
+        expect(irq_count(to->id, v) == count + 1);
+    }
+}
+
+KERNEL_TEST(spurious_vectors_sent)
+{
+    if (!apic_present)
+        return;
+    preempt_disable();
+    for (u32 turn = 0; turn < 2; turn++) {
+        send_all(this_cpu());
+        if (cpu_count > 1)
+            send_all(&cpus[(this_cpu()->id + 1) % cpu_count]);
+    }
+    preempt_enable();
+}
+
+// As an interrupt comes that is in service nowhere, neither in the LAPIC nor in
+// an 8259.
+KERNEL_TEST(spurious_vectors_raised)
+{
+    u32 own_kind = 0;
+    preempt_disable();
+    for (u32 v = FIRST; v < VECTORS; v++) {
+        if (has_meaning(v))
+            continue;
+        u64 count = irq_count(this_cpu()->id, v);
+        u32 before = unexpected(), others = spurious();
+        raise(v);
+        expect(irq_count(this_cpu()->id, v) == count + 1);
+        expect(unexpected() + spurious() == before + others + 1);
+        own_kind += spurious() - others;
+    }
+    preempt_enable();
+    u32 expected = apic_present ? 1 : 0;
+    if (*irq_controller(VECTOR_DEVICE_FIRST) == 'X') // XT-PIC: IRQ 7 and 15
+        expected += 2;
+    expect(own_kind == expected);
+}
+
+static u32 exceptions(void)
+{
+    return error_counter_named("unexpected exceptions");
+}
+
+// SDM vol. 3, table 6-1.
+KERNEL_TEST(spurious_exceptions)
+{
+    static const u8 reserved[] = { 15, 22, 23, 24, 25, 26, 27, 28, 31 };
+    preempt_disable();
+    for (u32 i = 0; i < ARRAY_SIZE(reserved); i++) {
+        u32 before = exceptions();
+        raise(reserved[i]);
+        expect(exceptions() == before + 1);
+        if (!apic_present || reserved[i] < 16)
+            continue;
+        lapic_send_ipi(this_cpu()->apic_id, reserved[i]);
+        expect(becomes(exceptions, before + 2));
+    }
+    preempt_enable();
+}
