@@ -6,6 +6,7 @@
 #include "arch/clock.h"
 #include "arch/cpu.h"
 #include "kernel/debug/fail_alloc.h"
+#include "kernel/debug/fault.h"
 #include "kernel/debug/kcsan.h"
 #include "kernel/debug/plant.h"
 #include "kernel/debug/uninit.h"
@@ -93,6 +94,7 @@ void kernel_main(void)
                kernel_version, boot_info.loader);
     delay_start();
     fail_alloc_start();
+    fault_start();
     frame_init();
     arch_init_memory();
     show_memory();

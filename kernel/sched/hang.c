@@ -11,6 +11,7 @@
 
 #include "kernel/sched/hang.h"
 
+#include "kernel/init/errors.h"
 #include "kernel/init/log.h"
 #include "kernel/monitor/where.h"
 #include "kernel/sched/runqueue.h"
@@ -34,6 +35,9 @@ static struct watcher {
     struct seen of[CPU_MAX];
 } watchers[WATCHERS];
 static u32 told; // atomic
+
+ERROR_COUNTER(repeated, "reschedule interrupts, repeated",
+              "a switch was due and did not happen, for up to 5 s");
 
 static bool is_idle(const struct cpu *cpu)
 {
@@ -84,6 +88,20 @@ static void tell(struct cpu *cpu, const struct seen *s)
     say_where_cpus_are(why);
 }
 
+// A CPU whose reschedule interrupt was lost halts, or computes, while a switch
+// is due there.
+static void repeat_reschedule(struct cpu *cpu)
+{
+    for (u32 i = 0; READ_ONCE(cpu->need_resched); i++) {
+        if (i == CONFIRM_SPINS) {
+            error_count(&repeated);
+            smp_reschedule(cpu);
+            return;
+        }
+        cpu_relax();
+    }
+}
+
 static void look_at(struct seen *s, struct cpu *cpu)
 {
     s->deaf = is_deaf(s, cpu) ? s->deaf + 1 : 0;
@@ -93,6 +111,8 @@ static void look_at(struct seen *s, struct cpu *cpu)
     s->switches = switches;
     if (s->deaf)
         smp_reschedule(cpu);
+    else
+        repeat_reschedule(cpu);
     if (!s->deaf && !s->stuck)
         __atomic_fetch_and(&told, ~(1u << cpu->id), __ATOMIC_RELAXED);
     else if ((s->deaf >= HANG_LOOKS || s->stuck >= HANG_LOOKS) &&
@@ -108,6 +128,17 @@ static void look(struct callout *c)
             look_at(&w->of[i], &cpus[i]);
     }
     callout_set(c, clock_now_ns() + LOOK_NS);
+}
+
+void smp_call_unanswered(u32 silent, void (*fn)(void *arg), u32 seconds)
+{
+    char why[96];
+    u32 offset = 0, address = (u32)fn;
+    const char *name = ksym_lookup(address, &offset);
+    format(why, sizeof(why), "CPU %u has asked CPU %u for %s for %u s",
+           this_cpu()->id, (u32)__builtin_ctz(silent), name ? name : "?",
+           seconds);
+    say_where_cpus_are(why);
 }
 
 static void start_here(void *arg UNUSED)

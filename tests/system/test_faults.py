@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from checkers import options
 from machine import vm
 from monitor import Monitored
+from tiers import realtime
 
 SPURIOUS = "spurious_vectors_sent,spurious_vectors_raised,spurious_exceptions"
 
@@ -40,3 +42,45 @@ def test_an_nmi_from_outside():
         result = machine.result()
     assert result.status == 0, result
     assert errors(result.output)["unexpected NMIs"] == 1, result
+
+
+# --- fault= (kernel/debug/fault.h)
+
+SHOW = "echo ===; stats --errors --json; stats --audit >&2"
+
+
+def with_faults(faults, command, smp, clock=()):
+    """What the command printed, and the error counters."""
+    run = vm(f"{command} && {{ {SHOW}; }}", *clock, *options("addresses"),
+             "--kargs", f"fault={faults}", smp=smp)
+    assert run.status == 0 and "hangs" not in run.console, run
+    output, counted = run.output.split("===")
+    assert errors(counted)["faults made"] > 0, run
+    return output, errors(counted)
+
+
+@realtime()
+def test_lost_interrupts_between_cpus():
+    """Rendezvous, shootdowns and what makes a CPU switch: sent again."""
+    output, counted = with_faults(
+        "ipi,20", "/test/mm_threads && /test/threads", smp=4)
+    assert "FAILED" not in output, output
+    assert counted["calls of CPUs, sent again"] > 0, counted
+    assert counted["reschedule interrupts, repeated"] > 0, counted
+
+
+@realtime()
+def test_lost_nmis_of_the_sampler():
+    """The next NMI stands for the lost ones: those are missed, and counted."""
+    output, _ = with_faults("nmi,7", "sprofile -s nmi-ipi -F 500 --json tester 5",
+                            smp=2)
+    r = json.loads(output[output.index("{"):])
+    told = r["taken"] + r["missed"] + r["throttled"] + r["others"]
+    assert r["lost"] == 0 and r["missed"] > 0, r
+    assert abs(told - r["expected"]) <= 4 * r["cpus"] + 0.01 * r["rate_hz"], r
+
+
+@realtime()
+def test_a_fault_that_does_not_exist():
+    run = vm(None, "--console", *options("addresses"), "--kargs", "fault=ipi,0")
+    assert run.status == 125 and "not KIND,N[,KIND,N...]" in run.output, run

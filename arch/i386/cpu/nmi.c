@@ -14,6 +14,8 @@
 
 #define ASK_SPINS 20000000u // as many as for stopping a CPU: smp_call.c
 
+ERROR_COUNTER(sent_again, "NMIs, sent again", "after some seconds, once");
+
 static bool refuse(struct nmi_user *user UNUSED,
                    const struct trapframe *tf UNUSED)
 {
@@ -83,6 +85,15 @@ static bool answer(const struct trapframe *tf)
     return true;
 }
 
+// To those that have not answered: theirs may have been lost.
+static void send_again(void)
+{
+    for (u32 left = READ_ONCE(asked); left; left &= left - 1) {
+        error_count(&sent_again);
+        lapic_send_nmi(cpus[__builtin_ctz(left)].apic_id);
+    }
+}
+
 u32 nmi_ask_others(void (*fn)(const struct trapframe *tf))
 {
     u32 others = 0;
@@ -98,6 +109,8 @@ u32 nmi_ask_others(void (*fn)(const struct trapframe *tf))
     for (u32 i = 0; i < ASK_SPINS; i++) {
         if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE))
             return 0;
+        if (i == ASK_SPINS / 2)
+            send_again();
         cpu_relax();
     }
     return __atomic_exchange_n(&asked, 0, __ATOMIC_ACQ_REL);

@@ -9,14 +9,25 @@
 //
 // Two CPUs that call each other with interrupts off (in a panic) would wait for
 // ever: whoever waits answers others itself.
+//
+// A caller that waits for long sends the interrupt again: it may have been
+// lost. A target that gets a second one finds no bit set.
 
+#include "arch/clock.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/irq.h"
+#include "kernel/init/errors.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/thread.h"
 
 #define STOP_SPINS 20000000u // a CPU that is stuck in firmware may never answer
+
+#define SENDS_PER_SECOND 10u                  // while an answer is missing
+#define SILENT_SENDS (10u * SENDS_PER_SECOND) // then it is reported
+
+ERROR_COUNTER(sent_again, "calls of CPUs, sent again",
+              "after 0.1 s without an answer; after 10 s it is reported");
 
 static u32 online_mask; // CPUs that answer
 u32 smp_stopper;
@@ -59,6 +70,32 @@ void smp_call_join(u32 cpu)
     __atomic_fetch_or(&online_mask, 1u << cpu, __ATOMIC_RELEASE);
 }
 
+// The caller's interrupts may be off: it answers others itself.
+static void wait_a_while(struct arch_cpu *own)
+{
+    u64 began = rdtsc(), while_cycles = clock_tsc_hz() / SENDS_PER_SECOND;
+    while (__atomic_load_n(&own->call_pending, __ATOMIC_ACQUIRE) &&
+           rdtsc() - began < while_cycles) {
+        if (!irqs_enabled())
+            smp_call_service();
+        cpu_relax();
+    }
+}
+
+static void wait_for_answers(struct arch_cpu *own)
+{
+    for (u32 sends = 1;; sends++) {
+        wait_a_while(own);
+        u32 silent = __atomic_load_n(&own->call_pending, __ATOMIC_ACQUIRE);
+        if (!silent)
+            return;
+        error_count(&sent_again);
+        lapic_send_ipi_mask(silent, VECTOR_CALL);
+        if (sends % SILENT_SENDS == 0)
+            smp_call_unanswered(silent, own->call_fn, sends / SENDS_PER_SECOND);
+    }
+}
+
 void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg)
 {
     preempt_disable();
@@ -77,11 +114,7 @@ void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg)
         __atomic_fetch_or(&cpus[__builtin_ctz(left)].arch->call_from,
                           1u << c->id, __ATOMIC_RELEASE);
     lapic_send_ipi_mask(mask, VECTOR_CALL);
-    while (__atomic_load_n(&own->call_pending, __ATOMIC_ACQUIRE)) {
-        if (!irqs_enabled())
-            smp_call_service();
-        cpu_relax();
-    }
+    wait_for_answers(own);
     preempt_enable();
 }
 
@@ -148,7 +181,10 @@ u32 smp_stop_others(void)
         return 0;
     WRITE_ONCE(smp_stopper, this_cpu()->id + 1); // of two the later one
     nmi_stop_others();
-    for (u32 i = 0; i < STOP_SPINS && running_of(others); i++)
+    for (u32 i = 0; i < STOP_SPINS && running_of(others); i++) {
+        if (i == STOP_SPINS / 2)
+            nmi_stop_others(); // the first one may have been lost
         cpu_relax();
+    }
     return running_of(others);
 }

@@ -4,6 +4,7 @@
 // and nothing is locked. ICR is two registers: interrupts are off between them.
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/controllers.h"
+#include "kernel/debug/fault.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
 
@@ -207,6 +208,8 @@ void lapic_send_startup(u8 page)
 void lapic_send_ipi(u32 apic_id, u32 vector)
 {
     assert(vector >= 16);
+    if (fault_due(FAULT_IPI))
+        return;
     send(apic_id, ICR_ASSERT | ICR_FIXED | vector);
 }
 
@@ -227,6 +230,8 @@ void lapic_send_ipi_mask(u32 cpu_mask, u32 vector)
 // that one finds the ICR free and its destination in it.
 void lapic_send_nmi(u32 apic_id)
 {
+    if (fault_due(FAULT_NMI))
+        return;
     u32 flags = irq_save();
     wait_until_sent();
     u32 destination = lapic_read(LAPIC_ICR_HIGH);
@@ -238,6 +243,8 @@ void lapic_send_nmi(u32 apic_id)
 
 void lapic_send_nmi_others(void)
 {
+    if (fault_due(FAULT_NMI))
+        return;
     send(0, ICR_ALL_BUT_SELF | ICR_ASSERT | ICR_NMI);
 }
 

@@ -165,6 +165,10 @@ void smp_start(void);         // starts the other CPUs; each runs cpu_main()
 // until all have returned. Interrupts must be on, or the caller in panic.
 // Preemption is disabled by it meanwhile. From several CPUs at once: legal.
 void smp_call_others(void (*fn)(void *arg), void *arg);
+// What stands in the way of an answer is reported every 10 s: the scheduler
+// defines smp_call_unanswered, for the CPUs whose bits are set in `silent`. Any
+// context but NMI.
+void smp_call_unanswered(u32 silent, void (*fn)(void *arg), u32 seconds);
 // The same for the CPUs whose bit is set in `mask` (the own bit is ignored).
 void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg);
 // The same here, with interrupts off, and then on all others: once on each CPU,
