@@ -46,3 +46,19 @@ def test_an_idle_machine_does_not_hang():
     run = vm("sleep 100; cut -d. -f1 /proc/uptime", smp=3)
     assert run.status == 0 and int(run.output.split()[0]) > 99, run
     assert "hangs" not in run.console, run
+
+
+@realtime()
+def test_a_rendezvous_with_a_cpu_that_hangs(tmp_path):
+    """The CPU that waits has interrupts off as well, so that none is left to
+    watch: it reports itself what it waits for."""
+    port = free_port()
+    with Monitored("taskset 2 sync & sleep 1; taskset 1 stats --audit", "--gdb",
+                   str(port), smp=2) as machine:
+        hang_in_sync(tmp_path, port)
+        machine.wait_for(r"^where the CPUs are \(CPU 0 has asked CPU 1 for meet "
+                         r"for 10 s\):$")
+        machine.wait_for(r"^CPU 1: .*\n(.+\n)* .* sys_sync(.+\n)* .* to_user")
+        said = machine.wait_for(r"asked CPU 1 for meet for 20 s")
+    assert re.search(r"^CPU 0: thread (\d+) \(stats\), .* interrupts off.*\n(.+\n)*"
+                     r" .* meeting_call", said, re.MULTILINE), said
