@@ -7,12 +7,18 @@
 #include "kernel/init/log.h"
 #include "lib/string.h"
 
-KERNEL_ARG(fault, "fault=KIND,N[,KIND,N...]: every Nth event goes wrong (ipi, "
-                  "nmi)");
+#define KINDS "ipi, nmi, event-lost, event-double, timer-lost, timer-double"
+KERNEL_ARG(
+    fault,
+    "fault=KIND,N[,KIND,N...]: every Nth event goes wrong; KIND: " KINDS);
 
 static const char *const names[FAULTS] = {
     [FAULT_IPI] = "ipi",
     [FAULT_NMI] = "nmi",
+    [FAULT_EVENT_LOST] = "event-lost",
+    [FAULT_EVENT_DOUBLE] = "event-double",
+    [FAULT_TIMER_LOST] = "timer-lost",
+    [FAULT_TIMER_DOUBLE] = "timer-double",
 };
 
 u32 fault_every[FAULTS];
@@ -51,7 +57,7 @@ void fault_start(void)
         if (*at == ',')
             at = number(at + 1, &n);
         if (kind == FAULTS || !n || (*at && *at != ','))
-            panic("fault=%s: not KIND,N[,KIND,N...], KIND ipi or nmi",
+            panic("fault=%s: not KIND,N[,KIND,N...], KIND one of " KINDS,
                   arg_fault.value);
         fault_every[kind] = n;
         at += *at == ',';

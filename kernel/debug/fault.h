@@ -6,8 +6,12 @@
 #include "lib/types.h"
 
 enum fault {
-    FAULT_IPI, // ipi: an interrupt for another CPU is not sent
-    FAULT_NMI, // nmi: the same of an NMI
+    FAULT_IPI,          // ipi: an interrupt for another CPU is not sent
+    FAULT_NMI,          // nmi: the same of an NMI
+    FAULT_EVENT_LOST,   // event-lost: one of the clock's events is not handled
+    FAULT_EVENT_DOUBLE, // event-double: it is handled twice
+    FAULT_TIMER_LOST,   // timer-lost: the same of the other timers' interrupts
+    FAULT_TIMER_DOUBLE, // timer-double
     FAULTS
 };
 

@@ -111,7 +111,7 @@ static void look_at(struct seen *s, struct cpu *cpu)
     s->switches = switches;
     if (s->deaf)
         smp_reschedule(cpu);
-    else
+    else if (!callouts_repeat(cpu))
         repeat_reschedule(cpu);
     if (!s->deaf && !s->stuck)
         __atomic_fetch_and(&told, ~(1u << cpu->id), __ATOMIC_RELAXED);

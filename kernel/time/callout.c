@@ -8,11 +8,15 @@
 
 #include "kernel/time/callout.h"
 
+#include "kernel/init/errors.h"
 #include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 #include "lib/format.h"
+
+ERROR_COUNTER(lost, "timer interrupts, lost or late",
+              "the timer is set again, 1 s to 6 s after it was due");
 
 enum { IDLE, PENDING, DUE }; // DUE: in the list `due`
 
@@ -79,6 +83,36 @@ static bool take_back(struct callouts *q, struct callout *c)
     return true;
 }
 
+// Whether the timer's interrupt is so late that it must have been lost.
+static bool is_overdue(const struct callouts *q)
+{
+    spin_assert_held(&q->lock);
+    return q->armed != CALENDAR_NEVER &&
+           q->armed + CALLOUTS_LOST_NS < clock_now_ns();
+}
+
+static NOINLINE void arm_if_lost(const struct callouts *q)
+{
+    if (q->in_interrupt || !is_overdue(q))
+        return;
+    error_count(&lost);
+    clock_arm(q->armed);
+}
+
+bool callouts_repeat(const struct cpu *cpu)
+{
+    struct callouts *q = cpu->callouts;
+    if (!spin_try_lock(&q->lock))
+        return false;
+    bool overdue = is_overdue(q);
+    spin_unlock(&q->lock);
+    if (overdue) {
+        error_count(&lost);
+        clock_send_event(cpu);
+    }
+    return overdue;
+}
+
 void callout_set(struct callout *c, u64 deadline)
 {
     u32 flags = irq_save();
@@ -96,6 +130,8 @@ void callout_set(struct callout *c, u64 deadline)
         q->armed = deadline;
         if (!q->in_interrupt)
             clock_arm(deadline);
+    } else if (unlikely(deadline - q->armed > CALLOUTS_LOST_NS)) {
+        arm_if_lost(q); // else no deadline would be earlier than that
     }
     spin_unlock(&q->lock);
     irq_restore(flags);

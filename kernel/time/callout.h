@@ -62,3 +62,9 @@ static inline u64 callout_deadline(const struct callout *c)
 // From arch's timer interrupt, interrupts off: runs what is due at `now` and
 // arms the timer for the rest. It may come before anything is, or in vain.
 void callouts_interrupt(u64 now);
+
+// The timer's interrupt was lost if it is late by so much. Then the next
+// callout_set of that CPU that notices arms it again, or callouts_repeat, which
+// the hang watch calls: true if it was so. Interrupts off, for another CPU.
+#define CALLOUTS_LOST_NS NSEC_PER_SEC
+bool callouts_repeat(const struct cpu *cpu);

@@ -10,6 +10,7 @@
 
 #include "arch/cpu.h"
 #include "arch/nmi.h"
+#include "kernel/debug/fault.h"
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
 #include "kernel/sync/spinlock.h"
@@ -220,13 +221,23 @@ static ALWAYS_INLINE bool served(struct timer *t)
     return this_cpu_read(id) != 0 || !t->serve || t->serve(t);
 }
 
+static ALWAYS_INLINE void call(const struct timer *t, timer_fn_t fn,
+                               const struct trapframe *tf)
+{
+    if (fault_due(FAULT_TIMER_LOST))
+        return;
+    fn(t->arg, tf);
+    if (fault_due(FAULT_TIMER_DOUBLE))
+        fn(t->arg, tf);
+}
+
 void timer_fire(struct timer *t, const struct trapframe *tf)
 {
     if (!served(t))
         return;
     timer_fn_t fn = READ_ONCE(t->fn);
     if (likely(fn))
-        fn(t->arg, tf);
+        call(t, fn, tf);
 }
 
 void timer_interrupt(void *arg)
@@ -239,7 +250,7 @@ static bool timer_nmi(struct nmi_user *user, const struct trapframe *tf)
 {
     struct timer *t = container_of(user, struct timer, nmi);
     if (served(t))
-        t->fn(t->arg, tf); // there is one while the timer has the NMIs
+        call(t, t->fn, tf); // there is one while the timer has the NMIs
     return true;
 }
 

@@ -14,6 +14,7 @@
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/irq/controllers.h"
+#include "kernel/debug/fault.h"
 #include "kernel/errno.h"
 #include "kernel/init/cmdline.h"
 #include "kernel/init/log.h"
@@ -75,7 +76,11 @@ static u32 ticks_until(u64 deadline)
 
 static void timer_event(void *arg UNUSED)
 {
+    if (fault_due(FAULT_EVENT_LOST))
+        return;
     callouts_interrupt(clock_now_ns());
+    if (fault_due(FAULT_EVENT_DOUBLE))
+        callouts_interrupt(clock_now_ns());
 }
 
 // --- a shared timer
@@ -89,12 +94,29 @@ static void shared_set(u64 deadline)
     assert(!err);
 }
 
+// Its interrupt has been lost, if it was due so long ago.
+static bool shared_is_lost(void)
+{
+    return shared_deadline != NEVER &&
+           shared_deadline + CALLOUTS_LOST_NS < clock_now_ns();
+}
+
+static void shared_set_anew(void)
+{
+    u64 next = NEVER;
+    for (u32 i = 0; i < cpu_count; i++)
+        next = MIN(next, events[i].deadline);
+    shared_set(next);
+}
+
 static void shared_arm(u64 deadline)
 {
     spin_lock(&shared_lock);
     events[this_cpu()->id].deadline = deadline;
     if (deadline < shared_deadline)
         shared_set(deadline);
+    else if (shared_is_lost())
+        shared_set_anew();
     spin_unlock(&shared_lock);
 }
 
@@ -162,6 +184,12 @@ void clock_arm(u64 deadline)
         lapic_timer_start(ticks_until(deadline));
     else
         arm_otherwise(deadline);
+}
+
+void clock_send_event(const struct cpu *cpu)
+{
+    lapic_send_ipi(cpu->apic_id,
+                   mode == SHARED ? VECTOR_FORWARDED : VECTOR_TIMER);
 }
 
 u32 clock_event_vector(void)

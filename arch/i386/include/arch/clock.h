@@ -3,6 +3,8 @@
 
 #include "lib/types.h"
 
+struct cpu;
+
 // TSC ticks per second, measured at start-up.
 u64 clock_tsc_hz(void);
 
@@ -19,6 +21,9 @@ u64 clock_tsc_to_ns(u64 ticks);
 // again. A later call replaces an earlier one, whose interrupt may still come.
 // Interrupts off.
 void clock_arm(u64 deadline_ns);
+// Sends another CPU, whose timer's interrupt was lost, an interrupt that stands
+// for it. Any context but NMI.
+void clock_send_event(const struct cpu *cpu);
 // The vector of the timer behind clock_arm.
 u32 clock_event_vector(void);
 
