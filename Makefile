@@ -135,6 +135,7 @@ NAME_kernel = the kernel$(if $(CHECKERS), with $(CHECKERS))$(if $(CLANG),$\
 	$() by clang)
 NAME_programs := the programs
 NAME_strobe := the tool strobe
+NAME_fuzzers := the harnesses
 NAME_tests := the host tests
 NAME_images := the images
 NAME_page := the pages of flame graphs
@@ -150,7 +151,7 @@ export WERROR
 COMPILE = $Qtools/build/compile $@
 
 .PHONY: all machine kernel run flame bench test test-quick test-draws test-realtime \
-	test-checked fuzz checked checked-addresses checked-races checked-clang host-tests \
+	test-checked fuzz fuzz-host checked checked-addresses checked-races checked-clang host-tests \
 	check release format docs clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -441,14 +442,57 @@ $(B)/host/%.c.o: %.c $(B)/host/flags \
 	$(COMPILE) gcc $(HOST_FLAGS) -c $<
 
 # A test names the kernel's files that it tests: `// link: kernel/x/y.c`.
-links = $(shell sed -n 's,^// link: *,,p' tests/host/$*.c)
+links = $(shell sed -n 's,^// link: *,,p' $1.c)
 $(HOST_TESTS): $(B)/host/%: $(B)/host/tests/host/%.c.o $(HOST_LIB) \
-		$$(addprefix $(B)/host/,$$(addsuffix .o,$$(links)))
+		$$(patsubst $$(PERCENT),$(B)/host/$$(PERCENT).o,$$(call links,tests/host/$$*))
 	$(call say,LINK $@,tests)
 	$(COMPILE) gcc $(HOST_FLAGS) $(filter %.o,$^) -lcmocka -lm
 
-host-tests: $(HOST_TESTS)
+# The parsers' harnesses are programs of 32 bits, as the kernel is: replayed by
+# gcc's sanitizers as host tests, and, for `make fuzz-host`, with libFuzzer.
+HARNESSES := $(filter-out replay,$(patsubst tests/fuzz/host/%.c,%,\
+	$(wildcard tests/fuzz/host/*.c)))
+REPLAYS := $(if $(filter x86_64 i%86,$(shell uname -m)),\
+	$(HARNESSES:%=$(B)/replay/fuzz_%))
+FUZZERS := $(HARNESSES:%=$(B)/fuzz/%)
+FUZZER_CC := tools/fuzz-host/cc
+CROSS_LIB := /usr/i686-linux-gnu/lib
+REPLAY_LINK := -Wl,-rpath,$(CROSS_LIB) -Wl,--dynamic-linker=$(CROSS_LIB)/ld-linux.so.2
+
+$(B)/replay/flags: FORCE
+	@$(call unchanged,$@,$(HOST_FLAGS))
+
+$(B)/replay/%.c.o: %.c $(B)/replay/flags | $(DEPS)/run
+	$(call say,CC $<,tests)
+	$(COMPILE) $(CROSS)gcc $(HOST_FLAGS) -c $<
+
+$(REPLAYS): $(B)/replay/fuzz_%: $(B)/replay/tests/fuzz/host/%.c.o \
+		$(B)/replay/tests/fuzz/host/replay.c.o $(LIB_SOURCES:%=$(B)/replay/%.o) \
+		$$(patsubst $$(PERCENT),$(B)/replay/$$(PERCENT).o,$$(call links,tests/fuzz/host/$$*))
+	$(call say,LINK $@,tests)
+	$(COMPILE) $(CROSS)gcc $(HOST_FLAGS) $(filter %.o,$^) $(REPLAY_LINK) -lm
+
+FUZZER_FLAGS := $(filter-out -O1 -Wall -Wextra,$(HOST_FLAGS)) -O2
+$(B)/fuzz/flags: FORCE
+	@$(call unchanged,$@,$(FUZZER_FLAGS))
+
+$(B)/fuzz/%.c.o: %.c $(B)/fuzz/flags $(FUZZER_CC) | $(DEPS)/fuzz
+	$(call say,CC $<,fuzzers)
+	$(COMPILE) $(FUZZER_CC) $(FUZZER_FLAGS) -fsanitize=fuzzer-no-link -c $<
+
+$(FUZZERS): $(B)/fuzz/%: $(B)/fuzz/tests/fuzz/host/%.c.o $(LIB_SOURCES:%=$(B)/fuzz/%.o) \
+		$$(patsubst $$(PERCENT),$(B)/fuzz/$$(PERCENT).o,$$(call links,tests/fuzz/host/$$*))
+	$(call say,LINK $@,fuzzers)
+	$(COMPILE) $(FUZZER_CC) $(FUZZER_FLAGS) -fsanitize=fuzzer $(filter %.o,$^) -lm
+
+host-tests: $(HOST_TESTS) $(REPLAYS)
 	$(clear_line)
+
+# SECONDS of each, T=NAME: of this one. docs/reliability.md.
+SECONDS := 600
+fuzz-host: $(if $(T),$(B)/fuzz/$(T),$(FUZZERS))
+	$(clear_line)
+	@tools/fuzz-host/run --seconds $(SECONDS) $(or $(T),$(HARNESSES))
 
 # The kernels that check themselves, and clang's: tests/system/checkers.py.
 CHECKED_KERNELS := checked-addresses checked-races checked-clang
@@ -463,13 +507,13 @@ checked: $(CHECKED_KERNELS)
 # T=PATTERN runs a part, REDRAW=N is another draw of what is left to chance: both
 # come by the environment. docs/testing.md has the two tiers.
 # A minute's worth of it.
-test-quick: all $(HOST_TESTS) | $(DEPS)/quick
+test-quick: all $(HOST_TESTS) $(REPLAYS) | $(DEPS)/quick
 	$(clear_line)
-	@$(PYTHON) tools/build/test quick $(HOST_TESTS)
+	@$(PYTHON) tools/build/test quick $(HOST_TESTS) $(REPLAYS)
 
-test: all checked-clang $(PAGES) $(HOST_TESTS) | $(DEPS)/test
+test: all checked-clang $(PAGES) $(HOST_TESTS) $(REPLAYS) | $(DEPS)/test
 	$(clear_line)
-	@$(PYTHON) tools/build/test deterministic $(HOST_TESTS)
+	@$(PYTHON) tools/build/test deterministic $(HOST_TESTS) $(REPLAYS)
 
 test-realtime: all checked | $(DEPS)/test
 	$(clear_line)
@@ -538,7 +582,7 @@ release:
 # Of what this Makefile says; its own -n must not be asked of what it asks.
 compile_commands.json: FORCE
 	@{ $(MAKE) -nB CLANG=1 VERBOSE= kernel; \
-		$(MAKE) -nB all $(HOST_TESTS); } | tools/build/commands $@
+		$(MAKE) -nB all $(HOST_TESTS) $(REPLAYS); } | tools/build/commands $@
 
 format:
 	clang-format -i $(OUR_C)
@@ -572,6 +616,7 @@ help:
 	@echo '  make test-realtime    what needs real time: checkers, terminals, races'
 	@echo '  make test-checked     those of the kernels that check themselves'
 	@echo '  make fuzz             12 million random system calls, for hours'
+	@echo '  make fuzz-host        what reads files, by libFuzzer: SECONDS=600 of each'
 	@echo '  make check            warnings, clang build, format, cppcheck, docs'
 	@echo '  make bench            the table of costs'
 	@echo 'Keep in order'
@@ -585,5 +630,5 @@ help:
 PERCENT := %
 COMMA := ,
 -include $(KOBJECTS:.o=.d)
--include $(shell find $(B)/obj $(B)/host $(B)/native -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/host $(B)/fuzz $(B)/replay $(B)/native -name '*.d' 2>/dev/null)
 endif

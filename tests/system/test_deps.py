@@ -97,7 +97,9 @@ def test_goals_include_each_other(machine):
     assert goal("iso") | goal("flame") < goal("test")
     assert "cppcheck" not in goal("test") and "chromium" in goal("test")
     assert goal("distro") == {"debootstrap"}
-    assert goal("all") == goal("test") | goal("check") | goal("distro")
+    assert goal("fuzz") - goal("iso") == {"clang", "libclang-rt-dev", "llvm"}
+    assert goal("all") == (goal("test") | goal("check") | goal("fuzz") |
+                           goal("distro"))
     assert machine.run("tools/deps", "--list").stdout.split() == machine.run(
         "tools/deps", "--list", "all").stdout.split()
 

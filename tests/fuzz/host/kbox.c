@@ -1,0 +1,282 @@
+// kernel/ipc/kbox.c: messages to a kernel box, in any order, with answers that
+// come later. Each call is answered once, a phone has one session at most, and
+// nothing is left of either when it hangs up.
+#define sigset_t kernel_sigset_t // the C library has one, too
+#include "kernel/ipc/kbox.c"
+#undef sigset_t
+
+#include "host.h"
+
+#include <string.h>
+
+#define CALLS_MAX 64u
+#define USER_BYTES 4096u // the caller's memory, from address 0 on
+
+struct session {
+    u32 paused;
+};
+struct count_session {
+    u32 reads;
+};
+
+static struct input in;
+static u8 user_memory[USER_BYTES];
+static struct call calls[CALLS_MAX];
+static u32 call_count, sessions, answers;
+static u64 now;
+static bool readable, ended;
+
+// --- what the box is built on
+// -------------------------------------------------
+
+void mutex_init(struct mutex *m, const char *name UNUSED)
+{
+    m->owner = NULL;
+}
+
+void mutex_lock(struct mutex *m)
+{
+    REQUIRE(!m->owner);
+    m->owner = MUTEX_NEW;
+}
+
+void mutex_unlock(struct mutex *m)
+{
+    REQUIRE(m->owner);
+    m->owner = NULL;
+}
+
+void spin_init(struct spinlock *l, const char *name UNUSED)
+{
+    l->locked = 0;
+}
+
+void spin_lock(struct spinlock *l)
+{
+    REQUIRE(!l->locked);
+    l->locked = SPIN_LOCKED;
+}
+
+void spin_unlock(struct spinlock *l)
+{
+    REQUIRE(l->locked);
+    l->locked = 0;
+}
+
+void waitq_wake_all(struct waitq *q UNUSED)
+{
+}
+
+void *slab_alloc(struct slab_cache *c UNUSED)
+{
+    return malloc(sizeof(struct kbox));
+}
+
+void slab_free(struct slab_cache *c UNUSED, void *p)
+{
+    free(p);
+}
+
+void *kmalloc(size_t size)
+{
+    return malloc(size);
+}
+
+void kfree(void *p)
+{
+    free(p);
+}
+
+u64 clock_now_ns(void)
+{
+    return now;
+}
+
+int copy_from_user(void *dst, u32 src, size_t n)
+{
+    if (src >= USER_BYTES || n > USER_BYTES - src)
+        return -EFAULT;
+    memcpy(dst, user_memory + src, n);
+    return 0;
+}
+
+int copy_to_user(u32 dst, const void *src, size_t n)
+{
+    if (dst >= USER_BYTES || n > USER_BYTES - dst)
+        return -EFAULT;
+    memcpy(user_memory + dst, src, n);
+    return 0;
+}
+
+// --- sessions
+// -------------------------------------------------------------------
+
+int session_begin(struct task *task UNUSED, const struct sprofile_options *o,
+                  struct waitq *readers UNUSED, struct session **out)
+{
+    if (o->size != sizeof(*o) || take_byte(&in) & 1)
+        return -EINVAL;
+    REQUIRE(!sessions++);
+    *out = calloc(1, sizeof(**out));
+    return 0;
+}
+
+void session_end(struct session *s)
+{
+    REQUIRE(s && sessions-- == 1);
+    free(s);
+}
+
+void session_pause(struct session *s, bool pause)
+{
+    s->paused = pause;
+}
+
+void session_info(struct session *s, struct sprofile_info *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->taken = s->paused;
+}
+
+bool session_readable(struct session *s)
+{
+    return readable && !s->paused;
+}
+
+bool session_ended(struct session *s)
+{
+    return ended && !s->paused;
+}
+
+int session_read(struct session *s, u32 addr UNUSED, u32 size)
+{
+    return s->paused ? 0 : (int)(size & 0xfff);
+}
+
+int session_lend(struct session *s, u32 addr UNUSED, u32 size)
+{
+    return s->paused ? -EINVAL : (int)(size & 0xff);
+}
+
+int session_map(struct session *s)
+{
+    return (int)s->paused;
+}
+
+void session_take_back(struct session *s)
+{
+    REQUIRE(s->paused <= 1);
+}
+
+int counts_begin(struct task *task UNUSED,
+                 const struct sprofile_count_options *o,
+                 struct count_session **out)
+{
+    if (o->size != sizeof(*o))
+        return -EINVAL;
+    REQUIRE(!sessions++);
+    *out = calloc(1, sizeof(**out));
+    return 0;
+}
+
+void counts_read(struct count_session *s, struct sprofile_counts *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->tasks = ++s->reads;
+}
+
+void counts_end(struct count_session *s)
+{
+    REQUIRE(s && sessions-- == 1);
+    free(s);
+}
+
+// --- calls
+// ------------------------------------------------------------------------
+
+void call_tell(const struct call *c, u32 id, struct ipc_call *out)
+{
+    *out = (struct ipc_call){ .id = id, .method = c->method };
+    copy_words(out->arg, c->arg);
+}
+
+void call_answer(struct call *c, const struct ipc_call *answer)
+{
+    REQUIRE(c->state == CALL_UNDER_WAY);
+    c->state = CALL_ANSWERED;
+    c->retval = answer->retval;
+    answers++;
+}
+
+void call_refuse(struct call *c, int error)
+{
+    REQUIRE(error < 0);
+    call_answer(c, &(struct ipc_call){ .retval = error });
+}
+
+// As the box layer does: the answer that is due is given, if there is one.
+static void pass_time(struct phone *p)
+{
+    now += take_byte(&in) * (READ_TIMEOUT_NS / 64);
+    readable = take_byte(&in) & 1;
+    ended = take_byte(&in) & 1;
+    u64 at = kernel_box.deadline(p);
+    bool is_due = kernel_box.due(p);
+    REQUIRE(at == WAIT_FOREVER ? !is_due : is_due || at > now);
+    if (take_byte(&in) & 1 || is_due) // it may also be called for nothing
+        kernel_box.answer_due(p);
+    REQUIRE(!kernel_box.due(p));
+}
+
+static void send(struct phone *p)
+{
+    struct call *c = &calls[call_count++];
+    u8 head = take_byte(&in);
+    *c = (struct call){ .phone = p, .state = CALL_UNDER_WAY };
+    c->method = head & 0x80 ? take_byte(&in) : IPC_M_SPROFILE_ALL;
+    c->arg[0] = head & 0x0f;
+    for (u32 i = 1; i < 4; i++)
+        c->arg[i] = head & 0x40 ? take_number(&in, 4) : take_byte(&in);
+    u32 before = answers;
+    kernel_box.called(p, c);
+    // END refuses a read that is open, too.
+    REQUIRE(answers - before <= 2);
+    REQUIRE(c->state == CALL_ANSWERED || c->arg[0] == SPROFILE_M_DATA_READ);
+}
+
+static void hang_up(struct phone *p)
+{
+    kernel_box.hung_up(p);
+    REQUIRE(!sessions && kernel_box.deadline(p) == WAIT_FOREVER);
+    if (call_count < CALLS_MAX) // a call that was on its way
+        send(p);
+    REQUIRE(!sessions);
+    for (u32 i = 0; i < call_count; i++)
+        REQUIRE(calls[i].state == CALL_ANSWERED);
+    REQUIRE(answers == call_count);
+    kernel_box.freed(p);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+    struct answerbox box = { .server = &kernel_box };
+    struct phone phone = { .box = &box };
+    in = (struct input){ data, size };
+    memset(user_memory, 0, sizeof(user_memory));
+    // Options that are right for either kind of session, at 0 and at 64.
+    const u32 sizes[] = { sizeof(struct sprofile_options),
+                          sizeof(struct sprofile_count_options) };
+    memcpy(user_memory, &sizes[0], 4);
+    memcpy(user_memory + 64, &sizes[1], 4);
+    call_count = answers = 0;
+    now = 0;
+    REQUIRE(!kernel_box.connected(&phone));
+    while (in.left && call_count < CALLS_MAX) {
+        if (take_byte(&in) & 1)
+            pass_time(&phone);
+        else
+            send(&phone);
+    }
+    hang_up(&phone);
+    return 0;
+}
