@@ -140,7 +140,7 @@ int elf_load(struct aspace *as, struct vnode *v, u32 shift,
             out->executes_stack = s->flags & ELF_PF_X;
         if (s->type == ELF_PT_NOTE)
             find_build_id(v, s, out);
-        if (s->type != ELF_PT_LOAD || !s->memsz)
+        if (s->type != ELF_PT_LOAD || (!s->memsz && !s->filesz))
             continue;
         err = check_segment(s, v->size, bias);
         if (!err)
