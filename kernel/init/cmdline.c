@@ -29,10 +29,14 @@ static bool take_word(const char *word, size_t n)
     if (!a)
         return false;
     a->present = true;
-    size_t value_length = equals ? n - name_length - 1 : 0;
-    if (value_length >= sizeof(a->value))
+    const char *value = equals ? equals + 1 : word + n;
+    size_t value_length = (size_t)(word + n - value);
+    if (value_length >= sizeof(a->value)) {
         value_length = sizeof(a->value) - 1;
-    memcpy(a->value, word + n - value_length, value_length);
+        log_printf("warning: the value of %s is cut at %u characters\n",
+                   a->name, (u32)value_length);
+    }
+    memcpy(a->value, value, value_length);
     a->value[value_length] = 0;
     return true;
 }
