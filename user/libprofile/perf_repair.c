@@ -56,10 +56,9 @@ static int write_at(int fd, const void *bytes, size_t size, uint64_t offset)
 
 // --- is it whole? -----------------------------------------------------------
 
-static bool inside(const struct scan *s, struct perf_section section)
+static bool inside(uint64_t size, struct perf_section section)
 {
-    return section.offset <= s->size &&
-           section.size <= s->size - section.offset;
+    return section.offset <= size && section.size <= size - section.offset;
 }
 
 static const char nothing[] =
@@ -80,10 +79,25 @@ static const char *read_header(struct scan *s)
         memcmp(h->magic, PERF_MAGIC, sizeof(h->magic)) != 0)
         return "it is no perf.data file: it does not begin with " PERF_MAGIC;
     if (n < (ssize_t)sizeof(*h) || h->size < sizeof(*h) ||
-        !inside(s, h->attrs) || h->data.offset > s->size ||
-        h->data.offset < h->size)
+        h->data.offset > s->size || h->data.offset < h->size ||
+        !inside(h->data.offset, h->attrs))
         return nothing;
     return NULL;
+}
+
+static bool has_feature(const struct scan *s, uint32_t i)
+{
+    return s->features[i].size > 0 && !s->features[i].failed;
+}
+
+// Nothing lies behind the records, nor is there anything to put there.
+static bool needs_no_features(const struct scan *s)
+{
+    for (uint32_t i = 0; i < PERF_FEATURES; i++) {
+        if (has_feature(s, i))
+            return false;
+    }
+    return s->end == s->size;
 }
 
 // The header's sizes are as the file's, with the features it promises.
@@ -92,19 +106,19 @@ static bool is_whole(const struct scan *s)
     const struct perf_header *h = &s->header;
     struct perf_section section;
     uint64_t at = h->data.offset + h->data.size;
-    if (h->data.size == 0 || !inside(s, h->data))
+    if (h->data.size == 0 || !inside(s->size, h->data))
         return false;
     bool any = false;
     for (uint32_t bit = 0; bit < 64 * ARRAY_SIZE(h->features); bit++) {
         if (!(h->features[bit / 64] >> bit % 64 & 1))
             continue;
         if (read_at(s->fd, &section, sizeof(section), at) != sizeof(section) ||
-            !inside(s, section))
+            !inside(s->size, section))
             return false;
         at += sizeof(section);
         any = true;
     }
-    return any;
+    return any || needs_no_features(s);
 }
 
 // --- what the records say ---------------------------------------------------
@@ -178,8 +192,7 @@ static size_t take_window(struct scan *s, const char *window, size_t size)
     size_t at = 0;
     while (size - at >= sizeof(struct perf_record)) {
         const struct perf_record *r = (const void *)(window + at);
-        if (r->type == 0 || r->size < sizeof(*r) || r->size % 8 != 0 ||
-            r->size > size - at)
+        if (r->size < sizeof(*r) || r->size % 8 != 0 || r->size > size - at)
             break;
         take_record(s, r);
         at += r->size;
@@ -194,7 +207,7 @@ static const char *scan_records(struct scan *s)
     if (window == NULL)
         return "there is not enough memory";
     // What lies behind the records of a file that was sealed are features.
-    if (s->header.data.size != 0 && inside(s, s->header.data))
+    if (s->header.data.size != 0 && inside(s->size, s->header.data))
         limit = s->header.data.offset + s->header.data.size;
     s->end = s->header.data.offset;
     for (;;) {
@@ -216,7 +229,7 @@ static int write_features(struct scan *s, uint64_t at)
 {
     uint64_t table = at, bits = 0;
     for (uint32_t i = 0; i < PERF_FEATURES; i++) {
-        if (s->features[i].size > 0 && !s->features[i].failed)
+        if (has_feature(s, i))
             bits |= 1ull << i;
     }
     at += (uint64_t)__builtin_popcountll(bits) * sizeof(struct perf_section);

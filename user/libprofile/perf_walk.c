@@ -10,7 +10,7 @@ static bool inside(uint64_t whole, uint64_t offset, uint64_t size)
 static const char not_as_ours[] =
     "its events are not described as Strobe does it";
 
-// Of a single event no id is looked at.
+// Of a single event no id is looked at. Ids lie ahead of the records.
 static const char *take_attr(struct perf_layout *l, uint64_t offset,
                              uint32_t event)
 {
@@ -27,7 +27,7 @@ static const char *take_attr(struct perf_layout *l, uint64_t offset,
     if (l->events == 1)
         return NULL;
     if (chains != l->chains || a.ids.size != sizeof(l->ids[0]) ||
-        !inside(l->size, a.ids.offset, a.ids.size))
+        !inside(l->data, a.ids.offset, a.ids.size))
         return not_as_ours;
     memcpy(&l->ids[event], l->bytes + a.ids.offset, sizeof(l->ids[0]));
     return NULL;
@@ -40,7 +40,7 @@ static const char *take_attrs(struct perf_layout *l,
 
     if (h->attrs.size < size || h->attr_size != size ||
         h->attrs.size / size > PERF_EVENTS_MAX ||
-        !inside(l->size, h->attrs.offset, h->attrs.size))
+        !inside(l->data, h->attrs.offset, h->attrs.size))
         return not_as_ours;
     l->events = (uint32_t)(h->attrs.size / size);
     for (uint32_t i = 0; i < l->events; i++) {
@@ -67,10 +67,10 @@ const char *perf_layout(struct perf_layout *l, const void *bytes, size_t size)
         return "its header is corrupt";
     if (h.data.offset > size)
         return "it was cut off before its first record";
+    l->data = h.data.offset;
     const char *problem = take_attrs(l, &h);
     if (problem != NULL)
         return problem;
-    l->data = h.data.offset;
     l->cut = h.data.size == 0 || h.data.size > size - h.data.offset;
     l->data_end = l->cut ? size : h.data.offset + h.data.size;
     return NULL;
