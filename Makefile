@@ -534,16 +534,13 @@ test-checked: all checked | $(DEPS)/test
 SEED := 1
 CALLS := 10000000
 FUZZ_RUNS := 10
+FUZZ_CALLS = --seed $(SEED) --runs $(FUZZ_RUNS) --calls $$(($(CALLS) / $(FUZZ_RUNS)$1))
 fuzz: all checked-addresses checked-races | $(DEPS)/test
 	$(clear_line)
-	tools/fuzz --seed $(SEED) --runs $(FUZZ_RUNS) \
-		--calls $$(($(CALLS) / $(FUZZ_RUNS)))
-	tools/fuzz --seed $(SEED) --runs $(FUZZ_RUNS) \
-		--calls $$(($(CALLS) / $(FUZZ_RUNS) / 10)) \
+	tools/fuzz $(call FUZZ_CALLS, / 10) \
 		--kernel build/checked/KASAN-UBSAN-LOCKDEP/kernel.elf
-	tools/fuzz --seed $(SEED) --runs $(FUZZ_RUNS) \
-		--calls $$(($(CALLS) / $(FUZZ_RUNS) / 10)) \
-		--kernel build/checked/KCSAN/kernel.elf
+	tools/fuzz $(call FUZZ_CALLS, / 10) --kernel build/checked/KCSAN/kernel.elf
+	tools/fuzz $(FUZZ_CALLS)
 
 OUR_C = $(shell find arch kernel lib include user host tests -name '*.[ch]')
 
@@ -560,7 +557,7 @@ check: | $(DEPS)/check
 	@$(MAKE) --no-print-directory WERROR=1 GOAL=check all \
 		host-tests
 	@$(MAKE) --no-print-directory WERROR=1 CLANG=1 kernel
-	@tools/build/syscalls $(CALLS) | diff -u docs/syscalls.md - || \
+	@tools/build/syscalls $(CALL_TABLE) | diff -u docs/syscalls.md - || \
 		{ echo 'docs/syscalls.md: run make docs'; exit 1; }
 	@echo clang-format
 	@clang-format --dry-run -Werror $(OUR_C)
@@ -570,10 +567,10 @@ check: | $(DEPS)/check
 		--std=c11 --platform=unix32 --library=gnu -D__GNUC__=12 \
 		-D__i386__ $(INCLUDES) arch kernel lib user host
 
-CALLS := kernel/syscall/syscalls.def
+CALL_TABLE := kernel/syscall/syscalls.def
 
 docs:
-	tools/build/syscalls $(CALLS) >docs/syscalls.md.new
+	tools/build/syscalls $(CALL_TABLE) >docs/syscalls.md.new
 	mv docs/syscalls.md.new docs/syscalls.md
 
 release:

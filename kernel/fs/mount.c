@@ -12,9 +12,8 @@
 
 static struct list mounts = LIST_INIT(mounts);
 
-// File systems without contents of their own (/dev, /proc) have vnodes that
-// nobody counts and that point to the mount. So theirs is never freed: it is
-// kept here when unmounted, and the next mount of its type uses it again.
+// Unmounted, and kept for the next mount of its type: the last /dev with its
+// contents.
 static struct list parked = LIST_INIT(parked);
 // Unmounted with `umount -l` while in use.
 static struct list detached = LIST_INIT(detached);
@@ -23,15 +22,16 @@ static const struct file_system {
     const char *type;
     int (*mount)(struct mount **out);
     bool (*busy)(const struct mount *m, u32 ours);
-    // Gives up the contents; the mount ends with its last vnode. NULL: parked.
+    // Gives up the contents, if it has any; the mount ends with its last vnode.
     void (*clear)(struct vnode *root);
+    bool lasting; // the contents outlive the mount
     // Its directories end by themselves, as those of tasks do. What is mounted
     // over one could not be named any more.
     bool fleeting;
 } file_systems[] = {
-    { "tmpfs", tmpfs_mount, tmpfs_busy, tmpfs_clear, false },
-    { "proc", procfs_mount, procfs_busy, NULL, true },
-    { "devtmpfs", devfs_mount, tmpfs_busy, NULL, false },
+    { "tmpfs", tmpfs_mount, tmpfs_busy, tmpfs_clear, false, false },
+    { "proc", procfs_mount, procfs_busy, NULL, false, true },
+    { "devtmpfs", devfs_mount, tmpfs_busy, tmpfs_clear, true, false },
 };
 
 static const struct file_system *find_type(const char *type)
@@ -60,17 +60,23 @@ struct mount *mount_create(const char *type, const char *path,
     return m;
 }
 
-static struct mount *take_parked(const char *type)
+static struct mount *find_parked(const char *type)
 {
     mutex_assert_held(&namespace_lock);
     struct mount *m;
     list_for_each(m, &parked, node) {
-        if (strcmp(m->type, type) == 0) {
-            list_remove(&m->node);
+        if (strcmp(m->type, type) == 0)
             return m;
-        }
     }
     return NULL;
+}
+
+static struct mount *take_parked(const char *type)
+{
+    struct mount *m = find_parked(type);
+    if (m)
+        list_remove(&m->node);
+    return m;
 }
 
 // Under namespace_lock, out of the tree.
@@ -78,12 +84,13 @@ static void give_up(struct mount *m)
 {
     mutex_assert_held(&namespace_lock);
     const struct file_system *fs = find_type(m->type);
-    if (fs && fs->clear) {
-        fs->clear(m->root);
-        vnode_unref(m->root);
-    } else {
+    if (!fs || (fs->lasting && !find_parked(m->type))) {
         list_push_back(&parked, &m->node);
+        return;
     }
+    if (fs->clear)
+        fs->clear(m->root);
+    vnode_unref(m->root);
 }
 
 // Ends those whose last use has.

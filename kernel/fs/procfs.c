@@ -114,6 +114,8 @@ static void release_node(struct vnode *v)
     struct proc_node *n = proc_node(v);
     struct proc_node *parent = n->parent;
 
+    if (parent == NULL)
+        kfree(v->mount);
     slab_free(&node_cache, n);
     if (parent != NULL)
         vnode_unref(&parent->v);

@@ -272,13 +272,24 @@ static int make_interrupts(struct text *t, void *arg UNUSED)
 
 // --- the rest ---------------------------------------------------------------
 
+// A field of a line: what would end it, and the escape itself, are \ooo.
+static void put_field(struct text *t, const char *s)
+{
+    for (; *s; s++) {
+        bool plain = !strchr(" \t\n\\", *s);
+        text_printf(t, plain ? "%c" : "\\%03o", (u8)*s);
+    }
+}
+
 // As the reader names it: who mounted it may have another root.
 static int put_mount(const struct mount *m, void *arg)
 {
     char path[256];
     bool known = vfs_path(m->root, path, sizeof(path)) >= 0;
-    text_printf(arg, "%s %s %s rw%s 0 0\n", m->type, known ? path : m->path,
-                m->type, READ_ONCE(m->nosuid) ? ",nosuid" : "");
+    text_printf(arg, "%s ", m->type);
+    put_field(arg, known ? path : m->path);
+    text_printf(arg, " %s rw%s 0 0\n", m->type,
+                READ_ONCE(m->nosuid) ? ",nosuid" : "");
     return 0;
 }
 

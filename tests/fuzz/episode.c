@@ -1,6 +1,7 @@
-// An episode: one to four workers make its operations side by side, in the
-// jail. Their shape (threads, tasks that share descriptors, forked ones; the
-// user) is drawn. A worker that waits for long gets a signal, then is killed.
+// Episodes: one to four workers make an episode's operations side by side, in
+// its jail. Their shape (threads, tasks that share descriptors, forked ones;
+// the user) is drawn. A worker that waits for long gets a signal, then is
+// killed.
 #include "fuzz.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@
 #define SIGNAL_POLLS 2 // without an operation done: a signal
 #define KILL_POLLS 4   // and then its end
 #define USER 1000
-#define TASKS_MAX 64
+#define TASKS_MAX 64 * LANES
 #define FILE_BYTES (1 << 20)
 #define SPACE_BYTES (64 << 20)
 
@@ -34,20 +35,30 @@ enum worker_kind { THREAD, SHARES_FILES, FORKED, KINDS };
 static struct worker workers[WORKERS];
 static int descriptors[SLOTS];
 static char stacks[WORKERS][STACK_BYTES] __attribute__((aligned(16)));
-static const struct episode *running;
-static uint32_t worker_count;
+static const struct operation *ops; // of the episode that this task runs
+static uint32_t op_count, worker_count;
+
+const struct operation *episode_ops(const struct episode *e)
+{
+    static struct operation made[EPISODE_OPS];
+    if (e->ops != NULL)
+        return e->ops;
+    for (uint32_t i = 0; i < e->count; i++)
+        grammar_make(e->seed, e->first + i, &made[i]);
+    return made;
+}
 
 // --- a worker
 
 static void work(struct worker *w)
 {
-    struct progress *p = &shared->progress[w->number];
+    struct progress *p = &own_lane->progress[w->number];
     uint32_t left = CHILD_OPS;
 
-    for (uint32_t i = 0; i < running->count; i++) {
-        if (running->ops[i].worker % worker_count != w->number)
+    for (uint32_t i = 0; i < op_count; i++) {
+        if (ops[i].worker % worker_count != w->number)
             continue;
-        operation_run(w, &running->ops[i]);
+        operation_run(w, &ops[i]);
         if (!w->is_child)
             __atomic_fetch_add(&p->done, 1, __ATOMIC_RELAXED);
         else if (left-- == 0)
@@ -63,7 +74,7 @@ static void work(struct worker *w)
 
 static void begin_work(uint32_t number)
 {
-    shared->progress[number].tid = (uint32_t)raw_call(SYS_gettid, 0, 0, 0, 0);
+    own_lane->progress[number].tid = (uint32_t)raw_call(SYS_gettid, 0, 0, 0, 0);
     work(&workers[number]);
 }
 
@@ -143,7 +154,28 @@ static void map_memory(void)
     }
 }
 
-static void lead(const struct episode *e)
+static void enter_jail(uint32_t lane)
+{
+    char path[16];
+    jail_path(lane, path);
+    if (chroot(path) < 0 || chdir("/") < 0)
+        _exit(1);
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+    close(null);
+}
+
+static void leave_other_lanes(uint32_t lane)
+{
+    void *at =
+        mremap(&shared->lanes[lane], sizeof(struct lane), sizeof(struct lane),
+               MREMAP_MAYMOVE | MREMAP_FIXED, own_lane);
+    if (at != own_lane || munmap(shared->lanes, sizeof(shared->lanes)) < 0)
+        _exit(1);
+}
+
+static void lead(const struct episode *e, uint32_t lane)
 {
     struct draw d = draw_of(e->shape, 0);
     enum worker_kind kinds[WORKERS];
@@ -156,12 +188,10 @@ static void lead(const struct episode *e)
     setsid();
     struct sigaction action = { .sa_handler = on_signal };
     sigaction(SIGUSR1, &action, NULL);
-    if (chroot(JAIL) < 0 || chdir("/") < 0)
-        _exit(1);
-    int null = open("/dev/null", O_RDWR);
-    for (int fd = 0; fd < 3; fd++)
-        dup2(null, fd);
-    close(null);
+    leave_other_lanes(lane);
+    ops = episode_ops(e);
+    op_count = e->count;
+    enter_jail(lane);
     open_descriptors();
     map_memory();
     limit(RLIMIT_NPROC, TASKS_MAX);
@@ -188,54 +218,64 @@ static void reap(void)
         ;
 }
 
-static bool is_over(const struct progress *p, uint32_t tid)
+// A worker as the supervisor knows it. Its number is kept as it was first: a
+// call may write any number over the one in `shared`, and this is not to kill
+// itself.
+struct known {
+    uint32_t tid, done, still;
+};
+
+// Whether it still works. One that makes no call for long gets a signal.
+static bool look_at(struct known *k, const struct progress *p)
 {
-    return p->ended != 0 || tid == 0 ||
-           (syscall(SYS_tkill, tid, 0) < 0 && errno == ESRCH);
+    if (k->tid == 0 && p->tid != (uint32_t)getpid())
+        k->tid = p->tid;
+    if (p->ended != 0 || k->tid == 0)
+        return false;
+    if (p->done != k->done) {
+        k->done = p->done;
+        k->still = 0;
+        return true;
+    }
+    int number = ++k->still > KILL_POLLS    ? SIGKILL
+                 : k->still >= SIGNAL_POLLS ? SIGUSR1
+                                            : 0;
+    return syscall(SYS_tkill, k->tid, number) == 0 || errno != ESRCH;
 }
 
-// Until all are over. Before the leader works, it may be about to start others.
-static void watch(pid_t leader)
+// Until all are over. Before a leader works, it may be about to start others.
+static void watch(const pid_t *leaders, uint32_t lanes)
 {
-    uint32_t seen[WORKERS] = { 0 }, still[WORKERS] = { 0 };
-    // As they were first: a call may write any number over those in `shared`,
-    // and this is not to kill itself.
-    uint32_t tids[WORKERS] = { 0 };
+    struct known workers[LANES][WORKERS] = { 0 };
     for (bool alive = true; alive;) {
         nanosleep(&(struct timespec){ 0, POLL_NS }, NULL);
         reap();
-        alive = !shared->progress[0].tid && kill(leader, 0) == 0;
-        for (uint32_t i = 0; i < WORKERS; i++) {
-            struct progress *p = &shared->progress[i];
-            if (tids[i] == 0 && p->tid != (uint32_t)getpid())
-                tids[i] = p->tid;
-            if (is_over(p, tids[i]))
-                continue;
-            alive = true;
-            still[i] = p->done == seen[i] ? still[i] + 1 : 0;
-            seen[i] = p->done;
-            if (still[i] > KILL_POLLS)
-                syscall(SYS_tkill, tids[i], SIGKILL);
-            else if (still[i] >= SIGNAL_POLLS)
-                syscall(SYS_tkill, tids[i], SIGUSR1);
+        alive = false;
+        for (uint32_t l = 0; l < lanes; l++) {
+            const struct progress *p = shared->lanes[l].progress;
+            alive |= p[0].tid == 0 && kill(leaders[l], 0) == 0;
+            for (uint32_t i = 0; i < WORKERS; i++)
+                alive |= look_at(&workers[l][i], &p[i]);
         }
     }
 }
 
-bool episode_run(const struct episode *e)
+bool round_run(const struct episode *e, uint32_t lanes)
 {
-    memset(shared->progress, 0, sizeof(shared->progress));
-    if (!jail_make())
-        return false;
-    running = e;
-    pid_t leader = fork();
-    if (leader == 0)
-        lead(e);
-    if (leader < 0) {
-        printf("FAILED fork: %s\n", strerror(errno));
-        return false;
+    pid_t leaders[LANES];
+    memset(shared->lanes, 0, sizeof(shared->lanes));
+    for (uint32_t i = 0; i < lanes; i++) {
+        if (!jail_make(i))
+            return false;
+        leaders[i] = fork();
+        if (leaders[i] == 0)
+            lead(&e[i], i);
+        if (leaders[i] < 0) {
+            printf("FAILED fork: %s\n", strerror(errno));
+            return false;
+        }
     }
-    watch(leader);
+    watch(leaders, lanes);
     bool good = end_all_tasks();
-    return jail_remove() && good;
+    return jails_remove() && good;
 }

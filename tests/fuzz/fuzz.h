@@ -8,7 +8,9 @@
 // text that `--print` gives (script.c).
 //
 // EPISODE_OPS operations are an episode: a jail (jail.c) in which one to four
-// workers, threads and tasks, make them side by side (episode.c).
+// workers, threads and tasks, make them side by side (episode.c). LANES
+// episodes run at a time, a round, each in a jail of its own: a worker that
+// waits does not leave its CPU idle.
 #pragma once
 
 #ifndef _GNU_SOURCE
@@ -19,8 +21,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define JAIL "/tmp/fuzz"
+#define JAIL "/tmp/fuzz%u" // of a lane
 #define EPISODE_OPS 400u
+#define LANES 16u
 #define WORKERS 4u
 #define SLOTS 16u     // of descriptors
 #define CALLS_MAX 512 // of the table
@@ -91,11 +94,11 @@ struct call {
 extern const struct call calls[]; // the table (grammar.c)
 extern const uint32_t call_count;
 
+// Once, before any of the following.
+void grammar_prepare(void);
 // Operation `index` of `seed`.
 void grammar_make(uint64_t seed, uint32_t index, struct operation *op);
 bool call_gives_descriptor(uint32_t call);
-// It may end, or send elsewhere, the task that makes it.
-bool call_is_fatal(uint32_t call);
 // It may be made on tasks outside of the episode.
 bool call_spares_others(uint32_t call);
 
@@ -120,21 +123,27 @@ struct worker {
     uint32_t rooms[ARGUMENTS][ROOM_WORDS];
 };
 
-// What the supervisor and the workers share.
+// What the supervisor and the workers share. A leader moves its lane's page to
+// OWN_LANE and drops the others', so that no worker knows another lane's tasks.
 struct progress {
     uint32_t tid;  // 0: not begun
     uint32_t done; // operations
     uint32_t ended;
 };
+struct lane {
+    struct progress progress[WORKERS];
+} __attribute__((aligned(4096)));
 struct shared {
+    struct lane lanes[LANES];
     uint32_t calls[CALLS_MAX], errors[CALLS_MAX];
     uint32_t ops; // that were made
-    struct progress progress[WORKERS];
 };
-// At an address of its own, away from what the operations map and fill; a
-// constant, for they also write to variables.
+// At addresses of their own, away from what the operations map and fill;
+// constants, for they also write to variables.
 #define SHARED 0x70000000u
 #define shared ((struct shared *)SHARED)
+#define OWN_LANE 0x71000000u
+#define own_lane ((struct lane *)OWN_LANE)
 
 // The arena: where pointers to data point, and what mmap and its kin change.
 #define ARENA 0x50000000u
@@ -156,14 +165,23 @@ void operation_run(struct worker *w, const struct operation *op);
 struct episode {
     uint64_t shape;
     uint32_t count;
-    const struct operation *ops;
+    const struct operation *ops; // NULL: those of `seed` from `first` on
+    uint64_t seed;
+    uint32_t first;
 };
 
-// Makes the jail, runs the episode in it, ends what it has left, takes the jail
-// away. Prints what did not go as it should; false then.
-bool episode_run(const struct episode *e);
-bool jail_make(void);
-bool jail_remove(void);
+// Its operations, in memory that the next call for a seed's overwrites.
+const struct operation *episode_ops(const struct episode *e);
+// Runs up to LANES episodes side by side: makes the jails, ends what is left in
+// them, takes them away. Prints what did not go as it should; false then.
+bool round_run(const struct episode *e, uint32_t lanes);
+void jail_path(uint32_t lane, char path[16]);
+void jails_prepare(void); // once, before
+// The kernel frees what was unmounted lazily at the next mount, and keeps one
+// /dev for the next one.
+void mounts_quiesce(void);
+bool jail_make(uint32_t lane);
+bool jails_remove(void);
 // Ends all tasks of this program's but the caller and the sessions' (storm.c).
 bool end_all_tasks(void);
 
@@ -173,8 +191,16 @@ void storm_begin(uint32_t seed);
 bool storm_is(pid_t process_group);
 void storm_end(void);
 
+// --- memory of the kernel (memory.c)
+
+// What there is now, while no task of the fuzzer but the caller is there.
+void memory_note(void);
+// What has changed since; false for more than can be explained.
+bool memory_check(void);
+
 // --- scripts: operations as text
 
 void script_print(const struct episode *e);
-// Reads the episodes of a file, and runs each. Ends the program for an error.
+// Reads the episodes of a file, and runs them, LANES at a time. Ends the
+// program for an error.
 bool script_run(const char *path, uint32_t times);

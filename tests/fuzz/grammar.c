@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -19,29 +20,6 @@ const struct call calls[] = {
 const uint32_t call_count = sizeof(calls) / sizeof(*calls);
 
 _Static_assert(sizeof(calls) / sizeof(*calls) <= CALLS_MAX, "CALLS_MAX");
-
-// --- numbers (SplitMix64)
-
-struct draw draw_of(uint64_t seed, uint64_t stream)
-{
-    struct draw d = { seed * 0x9e3779b97f4a7c15ull ^
-                      (stream + 1) * 0xd1b54a32d192ed03ull };
-    draw_word(&d);
-    return d;
-}
-
-uint32_t draw_word(struct draw *d)
-{
-    uint64_t z = d->state += 0x9e3779b97f4a7c15ull;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return (uint32_t)(z >> 32 ^ z);
-}
-
-uint32_t draw_below(struct draw *d, uint32_t n)
-{
-    return (uint32_t)((uint64_t)draw_word(d) * n >> 32);
-}
 
 // --- what is known of single calls
 
@@ -347,31 +325,16 @@ static const char *const sparing_calls[] = {
     "ipc_connect", "kbox_connect", "profile",
 };
 
-static bool is_among(uint32_t call, const char *const *names, size_t count)
+static bool is_among(const char *call, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(calls[call].name, names[i]) == 0)
+        if (strcmp(call, names[i]) == 0)
             return true;
     }
     return false;
 }
 #define IS_AMONG(call, names) \
     is_among(call, names, sizeof(names) / sizeof(*(names)))
-
-bool call_gives_descriptor(uint32_t call)
-{
-    return IS_AMONG(call, descriptor_calls);
-}
-
-bool call_is_fatal(uint32_t call)
-{
-    return IS_AMONG(call, fatal_calls);
-}
-
-bool call_spares_others(uint32_t call)
-{
-    return IS_AMONG(call, sparing_calls);
-}
 
 static const struct choice *choice_of(const char *call, uint32_t place)
 {
@@ -380,6 +343,41 @@ static const struct choice *choice_of(const char *call, uint32_t place)
             return &choices[i];
     }
     return NULL;
+}
+
+// All of that by a call's index: making operations is not to cost more than the
+// calls themselves. Read-only, for calls also write to variables, and one that
+// was let loose on tasks outside of its episode killed the machine's shell.
+static struct known {
+    const struct choice *choice[ARGUMENTS];
+    bool is_fatal, spares_others, gives_descriptor;
+} __attribute__((aligned(32))) known[CALLS_MAX] __attribute__((aligned(PAGE)));
+_Static_assert(sizeof(known) % PAGE == 0, "nothing else becomes read-only");
+
+void grammar_prepare(void)
+{
+    for (uint32_t i = 0; i < call_count; i++) {
+        const char *name = calls[i].name;
+        known[i] = (struct known){
+            .is_fatal = IS_AMONG(name, fatal_calls),
+            .spares_others = IS_AMONG(name, sparing_calls),
+            .gives_descriptor = IS_AMONG(name, descriptor_calls),
+        };
+        for (uint32_t a = 0; a < ARGUMENTS; a++)
+            known[i].choice[a] = choice_of(name, a);
+    }
+    if (mprotect(known, sizeof(known), PROT_READ) < 0)
+        perror("fuzz: mprotect");
+}
+
+bool call_gives_descriptor(uint32_t call)
+{
+    return known[call].gives_descriptor;
+}
+
+bool call_spares_others(uint32_t call)
+{
+    return known[call].spares_others;
 }
 
 // --- tokens
@@ -456,8 +454,9 @@ static struct token by_kind(struct draw *d, char kind)
     }
 }
 
-static struct token any(struct draw *d, const struct call *c, uint32_t place)
+static struct token any(struct draw *d, uint32_t call, uint32_t place)
 {
+    const struct call *c = &calls[call];
     bool is_pointer = c->kinds[place] == 'p' || c->kinds[place] == 's';
     // (A task by a random number may be the supervisor.)
     if (c->kinds[place] != 't' && draw_below(d, 32) == 0) {
@@ -465,7 +464,7 @@ static struct token any(struct draw *d, const struct call *c, uint32_t place)
             return token(d, draw_below(d, 4) ? TOKEN_bad : TOKEN_own);
         return number(draw_word(d) >> draw_below(d, 32));
     }
-    const struct choice *choice = choice_of(c->name, place);
+    const struct choice *choice = known[call].choice[place];
     if (choice != NULL && draw_below(d, 16))
         return chosen(d, choice);
     return by_kind(d, c->kinds[place]);
@@ -475,7 +474,7 @@ static uint32_t some_call(struct draw *d)
 {
     uint32_t call = draw_below(d, call_count);
     // What ends its task is tried, but not so often that little else is.
-    while (call_is_fatal(call) && draw_below(d, 16))
+    while (known[call].is_fatal && draw_below(d, 16))
         call = draw_below(d, call_count);
     return call;
 }
@@ -488,5 +487,5 @@ void grammar_make(uint64_t seed, uint32_t index, struct operation *op)
     op->call = some_call(&d);
     op->slot = draw_below(&d, SLOTS);
     for (uint32_t i = 0; calls[op->call].kinds[i] != '\0'; i++)
-        op->argument[i] = any(&d, &calls[op->call], i);
+        op->argument[i] = any(&d, op->call, i);
 }

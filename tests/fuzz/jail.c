@@ -1,4 +1,4 @@
-// The jail: a tmpfs of an episode's own, with all that its paths name, and what
+// Jails: a tmpfs of an episode's own, with all that its paths name, and what
 // becomes of it: every task that is left is ended, every mount taken away, and
 // with it all that was made there.
 #include "fuzz.h"
@@ -66,21 +66,45 @@ static void put_devices(void)
 }
 
 static uint32_t mounts_before;
-static uint32_t find_mount(uint32_t n, char *path, size_t size);
+static uint32_t read_mounts(const char **paths);
 
-bool jail_make(void)
+void jail_path(uint32_t lane, char path[16])
 {
-    if (mounts_before == 0)
-        mounts_before = find_mount(0, NULL, 0);
-    mkdir(JAIL, 0755);
-    if (mount("none", JAIL, "tmpfs", 0, NULL) < 0 || chdir(JAIL) < 0)
-        return complain("mount " JAIL);
+    snprintf(path, 16, JAIL, lane);
+}
+
+void jails_prepare(void)
+{
+    char path[16];
+    for (uint32_t i = 0; i < LANES; i++) {
+        jail_path(i, path);
+        mkdir(path, 0755);
+    }
+    mounts_before = read_mounts(NULL);
+}
+
+void mounts_quiesce(void)
+{
+    char path[16];
+    jail_path(0, path);
+    if (mount("none", path, "devtmpfs", 0, NULL) < 0 || umount(path) < 0)
+        complain("mount of a devtmpfs");
+}
+
+bool jail_make(uint32_t lane)
+{
+    static const char bytes[] = "what the jail's first file holds";
+    char path[16];
+
+    jail_path(lane, path);
+    if (mount("none", path, "tmpfs", 0, NULL) < 0 || chdir(path) < 0)
+        return complain("mount of a jail");
     mkdir("d", 0777);
     mkdir("d/e", 0777);
     mkdir("m", 0777);
     mkdir("dev", 0755);
     mkdir("proc", 0755);
-    put_file("a", JAIL JAIL JAIL, sizeof(JAIL JAIL JAIL));
+    put_file("a", bytes, sizeof(bytes));
     put_file("d/b", "", 0);
     put_program("prog");
     put_file("script", "#!/prog x\n", 10);
@@ -89,7 +113,7 @@ bool jail_make(void)
         return complain("symlink");
     put_devices();
     if (mount("none", "proc", "proc", 0, NULL) < 0)
-        return complain("mount in " JAIL);
+        return complain("mount in a jail");
     return chdir("/") == 0;
 }
 
@@ -146,46 +170,75 @@ bool end_all_tasks(void)
 
 // --- mounts
 
-// Where mount number `n` was made (1 is the first); how many there are.
-static uint32_t find_mount(uint32_t n, char *path, size_t size)
-{
-    char line[1024], at[512];
-    uint32_t count = 0;
-    FILE *f = fopen("/proc/mounts", "r");
+#define MOUNTS_BYTES 65536
+#define MOUNTS_MAX 1024
 
-    while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-        if (sscanf(line, "%*s %511s", at) == 1 && ++count == n)
-            snprintf(path, size, "%s", at);
+// What /proc/mounts writes as a backslash and three octal digits.
+static void unescape(char *s)
+{
+    char *to = s;
+    for (; *s != '\0'; *to++ = *s++) {
+        unsigned int code;
+        if (*s == '\\' && sscanf(s + 1, "%3o", &code) == 1) {
+            s += 3;
+            *s = (char)code;
+        }
     }
-    if (f != NULL)
-        fclose(f);
+    *to = '\0';
+}
+
+// How many mounts there are, and where, in the order in which they were made.
+static uint32_t read_mounts(const char **paths)
+{
+    static char text[MOUNTS_BYTES];
+    uint32_t count = 0;
+    size_t size = 0;
+    ssize_t n;
+    int fd = open("/proc/mounts", O_RDONLY);
+
+    while ((n = read(fd, text + size, sizeof(text) - 1 - size)) > 0)
+        size += (size_t)n;
+    close(fd);
+    text[size] = '\0';
+    char *rest, *line = strtok_r(text, "\n", &rest);
+    for (; line != NULL && count < MOUNTS_MAX; count++) {
+        char *words, *path = strtok_r(line, " ", &words);
+        path = strtok_r(NULL, " ", &words);
+        if (paths != NULL && path != NULL) {
+            unescape(path);
+            paths[count] = path;
+        }
+        line = strtok_r(NULL, "\n", &rest);
+    }
     return count;
 }
 
-// One of those made since, the last first: one may hide another's path.
-static bool unmount_one(void)
+// Those made since, the last first: one may hide another's path. True if one
+// could be taken away, or there is none.
+static bool unmount_some(uint32_t *left)
 {
-    char path[512];
-    for (uint32_t n = find_mount(0, NULL, 0); n > mounts_before; n--) {
-        find_mount(n, path, sizeof(path));
-        if (umount2(path, 0) == 0)
-            return true;
-    }
-    return false;
+    static const char *paths[MOUNTS_MAX];
+    uint32_t count = read_mounts(paths), done = 0;
+
+    for (uint32_t n = count; n > mounts_before; n--)
+        done += umount2(paths[n - 1], 0) == 0;
+    *left = count - mounts_before - done;
+    return done > 0 || *left == 0;
 }
 
-bool jail_remove(void)
+bool jails_remove(void)
 {
-    uint32_t tries = 0;
-    while (find_mount(0, NULL, 0) > mounts_before) {
+    uint32_t left, tries = 0;
+    do {
         // A task that is being taken down still has its files.
-        if (unmount_one() || ++tries < MOUNT_TRIES) {
-            nanosleep(&(struct timespec){ 0, tries ? 1000000 : 0 }, NULL);
+        if (unmount_some(&left) || ++tries < MOUNT_TRIES) {
+            if (left > 0)
+                nanosleep(&(struct timespec){ 0, tries ? 1000000 : 0 }, NULL);
             continue;
         }
         complain("umount");
         (void)!system("cat /proc/mounts; tasks -a");
         return false;
-    }
+    } while (left > 0);
     return true;
 }

@@ -7,7 +7,7 @@
 //     fuzz ... --quiet                     no sampling the while
 //
 // Ends with 1 if something did not go as it should: a task that cannot be
-// killed, a mount that stays, memory that is not free again.
+// killed, a mount that stays, memory of the kernel that is not free again.
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -15,13 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/types.h"
 #include "user/libstrobe/strobe.h"
-#include "user/libstrobe/sysinfo.h"
 
-#define WARM_UP 5 // episodes before memory is compared: caches fill
+#define ROUND_OPS (LANES * EPISODE_OPS)
+#define WARM_UP \
+    10 // the part of the calls before memory is compared: 1 / WARM_UP
 
 static struct settings {
     uint64_t seed;
@@ -76,34 +77,6 @@ static void parse(int argc, char *argv[])
     }
 }
 
-// --- memory
-
-static const char *const kinds[] = { "slab", "pagetable", "kstack",
-                                     "user", "file",      "buffer" };
-#define KINDS (sizeof(kinds) / sizeof(*kinds))
-
-static void memory(uint64_t *bytes)
-{
-    struct sysinfo_physmem m;
-    if (sysinfo_get_physmem("system.physmem", &m) < 0)
-        sysinfo_fail("system.physmem");
-    const uint64_t now[KINDS] = { m.slab, m.pagetable, m.kstack,
-                                  m.user, m.file,      m.buffer };
-    memcpy(bytes, now, sizeof(now));
-}
-
-static uint64_t before[KINDS];
-
-static void memory_report(void)
-{
-    uint64_t after[KINDS];
-    memory(after);
-    printf("memory:");
-    for (size_t i = 0; i < KINDS; i++)
-        printf(" %s %+lld", kinds[i], (long long)(after[i] - before[i]));
-    printf(" bytes\n");
-}
-
 // --- episodes
 
 // On the console, where it is read also of a machine that stops.
@@ -118,45 +91,87 @@ static void say_where(uint32_t from, uint32_t to)
 }
 
 // The operations from `first` on, of one episode, as far as they are wanted.
-static bool run_episode(uint32_t first)
+static struct episode episode_at(uint32_t first)
 {
-    static struct operation ops[EPISODE_OPS];
-    struct episode e = { .shape = settings.seed * 1000003 + first, .ops = ops };
-    uint32_t end = first + EPISODE_OPS - 1;
-
-    if (end > settings.to)
-        end = settings.to;
-    for (uint32_t i = first; i <= end; i++) {
-        if (i >= settings.from)
-            grammar_make(settings.seed, i, &ops[e.count++]);
-    }
-    if (settings.print) {
-        script_print(&e);
-        return true;
-    }
-    say_where(first > settings.from ? first : settings.from, end);
-    return episode_run(&e);
+    uint32_t end = first + (EPISODE_OPS - 1);
+    struct episode e = { .shape = settings.seed * 1000003 + first,
+                         .seed = settings.seed,
+                         .first = MAX(first, settings.from) };
+    end = MIN(end, settings.to);
+    e.count = end >= e.first ? end - e.first + 1 : 0;
+    return e;
 }
 
+static bool run_round(uint32_t first)
+{
+    struct episode e[LANES];
+    uint32_t count = 0, end = 0;
+
+    for (uint32_t i = 0; i < LANES; i++) {
+        struct episode one = episode_at(first + i * EPISODE_OPS);
+        if (one.count == 0)
+            continue;
+        if (settings.print)
+            script_print(&one);
+        e[count++] = one;
+        end = one.first + one.count - 1;
+    }
+    if (settings.print || count == 0)
+        return true;
+    say_where(e[0].first, end);
+    return round_run(e, count);
+}
+
+static bool wants_more(uint32_t first, uint32_t calls)
+{
+    return first <= settings.to && first >= settings.from / ROUND_OPS &&
+           (settings.to != UINT32_MAX || shared->ops < calls);
+}
+
+// Rounds from operation `*first` on, until `calls` calls have been made, while
+// sessions sample them.
+static bool run_rounds(uint32_t *first, uint32_t calls)
+{
+    bool good = true;
+    if (!settings.quiet && !settings.print)
+        storm_begin((uint32_t)settings.seed);
+    for (; good && wants_more(*first, calls); *first += ROUND_OPS)
+        good = run_round(*first);
+    storm_end();
+    return end_all_tasks() && good;
+}
+
+// The kernel's memory is compared from when a part of the calls is made: caches
+// fill.
 static bool run_all(void)
 {
-    uint32_t first = settings.from / EPISODE_OPS * EPISODE_OPS;
-    uint32_t episodes = 0;
+    uint32_t first = settings.from / ROUND_OPS * ROUND_OPS;
     bool good = true;
 
-    while (good && first <= settings.to &&
-           first >= settings.from / EPISODE_OPS &&
-           (settings.to != UINT32_MAX || shared->ops < settings.calls)) {
-        good = run_episode(first);
-        first += EPISODE_OPS;
-        if (++episodes == WARM_UP && !settings.print)
-            memory(before);
+    if (settings.to == UINT32_MAX) {
+        good = run_rounds(&first, settings.calls / WARM_UP);
+        memory_note();
     }
-    if (!settings.print)
-        printf("fuzz: seed %llu, operations %u to %u, %u episodes\n",
-               (unsigned long long)settings.seed, settings.from, first - 1,
-               episodes);
+    good = good && run_rounds(&first, settings.calls);
+    printf("fuzz: seed %llu, operations %u to %u\n",
+           (unsigned long long)settings.seed, settings.from, first - 1);
     return good;
+}
+
+static void print_all(void)
+{
+    uint32_t first = settings.from / ROUND_OPS * ROUND_OPS;
+    for (; wants_more(first, settings.calls); first += ROUND_OPS)
+        run_round(first);
+}
+
+static bool run_script(void)
+{
+    if (!settings.quiet)
+        storm_begin((uint32_t)settings.seed);
+    bool good = script_run(settings.script, settings.times);
+    storm_end();
+    return end_all_tasks() && good;
 }
 
 static void report(void)
@@ -177,25 +192,20 @@ static void report(void)
 int main(int argc, char *argv[])
 {
     parse(argc, argv);
+    grammar_prepare();
     if (mmap(shared, sizeof(*shared), PROT_READ | PROT_WRITE,
              MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
         perror("fuzz: mmap");
         return 2;
     }
     if (settings.print) {
-        run_all();
+        print_all();
         return 0;
     }
     bool good = end_all_tasks();
-    if (!settings.quiet)
-        storm_begin((uint32_t)settings.seed);
-    memory(before);
-    good = (settings.script ? script_run(settings.script, settings.times)
-                            : run_all()) &&
-           good;
-    storm_end();
-    good = end_all_tasks() && good;
+    jails_prepare();
+    memory_note();
+    good = (settings.script ? run_script() : run_all()) && good;
     report();
-    memory_report();
-    return !good;
+    return !(memory_check() && good);
 }

@@ -22,9 +22,10 @@ static const char *const token_names[] = {
 
 void script_print(const struct episode *e)
 {
+    const struct operation *ops = episode_ops(e);
     printf("episode %llx\n", (unsigned long long)e->shape);
     for (uint32_t i = 0; i < e->count; i++) {
-        const struct operation *op = &e->ops[i];
+        const struct operation *op = &ops[i];
         printf("%u %u %s", op->worker, op->slot, calls[op->call].name);
         for (uint32_t a = 0; calls[op->call].kinds[a] != '\0'; a++)
             printf(" %s:%x", token_names[op->argument[a].kind],
@@ -88,19 +89,31 @@ static void parse(char *line, struct operation *op)
     }
 }
 
-static bool run_some(const struct episode *e, uint32_t times)
+// Those of a script that are to run side by side.
+static struct {
+    struct episode episodes[LANES];
+    uint32_t count;
+} round;
+
+static bool run_some(uint32_t times)
 {
     bool good = true;
-    for (uint32_t i = 0; e->count > 0 && i < times; i++)
-        good = episode_run(e) && good;
+    for (uint32_t i = 0; i < times; i++)
+        good = round_run(round.episodes, round.count) && good;
     return good;
+}
+
+static void begin_episode(const struct operation *ops, uint64_t shape)
+{
+    round.episodes[round.count++] =
+        (struct episode){ .shape = shape, .ops = ops };
 }
 
 bool script_run(const char *path, uint32_t times)
 {
     static struct operation ops[OPS_MAX];
-    struct episode e = { .ops = ops };
     char line[LINE_MAX];
+    uint32_t count = 0;
     bool good = true;
     FILE *f = fopen(path, "r");
 
@@ -111,16 +124,21 @@ bool script_run(const char *path, uint32_t times)
     for (line_number = 1; fgets(line, sizeof(line), f); line_number++) {
         if (line[0] == '#' || line[0] == '\n')
             continue;
-        if (strncmp(line, "episode ", 8) != 0) {
-            if (e.count == OPS_MAX)
-                wrong("too many operations at", line);
-            parse(line, &ops[e.count++]);
+        if (strncmp(line, "episode ", 8) == 0) {
+            if (round.count == LANES) {
+                good = run_some(times) && good;
+                round.count = count = 0;
+            }
+            begin_episode(&ops[count], strtoull(line + 8, NULL, 16));
             continue;
         }
-        good = run_some(&e, times) && good;
-        e.shape = strtoull(line + 8, NULL, 16);
-        e.count = 0;
+        if (count == OPS_MAX)
+            wrong("too many operations at", line);
+        if (round.count == 0)
+            begin_episode(ops, 0);
+        parse(line, &ops[count++]);
+        round.episodes[round.count - 1].count++;
     }
     fclose(f);
-    return run_some(&e, times) && good;
+    return run_some(times) && good;
 }

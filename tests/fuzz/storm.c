@@ -31,7 +31,8 @@ static void some_time(struct draw *d)
 
 static pid_t some_target(struct draw *d)
 {
-    uint32_t tid = shared->progress[draw_below(d, WORKERS)].tid;
+    const struct lane *lane = &shared->lanes[draw_below(d, LANES)];
+    uint32_t tid = lane->progress[draw_below(d, WORKERS)].tid;
     return tid != 0 ? (pid_t)tid : getppid();
 }
 

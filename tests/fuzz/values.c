@@ -99,7 +99,7 @@ static uint32_t victim(struct draw *d)
     case 4:
         return (uint32_t)raw_call(SYS_getpid, 0, 0, 0, 0);
     default:;
-        uint32_t tid = shared->progress[draw_below(d, WORKERS)].tid;
+        uint32_t tid = own_lane->progress[draw_below(d, WORKERS)].tid;
         return tid != 0 ? tid : 0x7fff0000u;
     }
 }
@@ -416,7 +416,7 @@ static uint32_t put_event(struct draw *d, uint32_t *at)
     at[0] = draw_word(d);
     at[1] = draw_below(d, 66);
     at[2] = PICK(d, 0, 1, 2, 4, 9);
-    at[3] = shared->progress[draw_below(d, WORKERS)].tid;
+    at[3] = own_lane->progress[draw_below(d, WORKERS)].tid;
     return 64;
 }
 

@@ -351,8 +351,9 @@ static void loop(void)
     ok("adjtimex steers");
 }
 
-// Sets an offset and measures the speed by which it is made up for. Where the host
-// stops the machine for a second, what is left of the offset is less: another try.
+// Sets an offset and measures the speed by which it is made up for. Where the
+// host stops the machine for a second, what is left of the offset is less:
+// another try.
 static bool speed_with(const struct timex *setting, int64_t ppm)
 {
     for (int i = 0; i < 10; i++) {

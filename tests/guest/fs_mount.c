@@ -199,6 +199,20 @@ static void fill(void)
     ok("a full file system");
 }
 
+// A mount's line has the same fields whatever its name is.
+static void mounts_with_odd_names(void)
+{
+    char buf[4096] = "";
+    check(mkdir("a b\n\\c", 0755) == 0);
+    check(mount("x", "a b\n\\c", "tmpfs", 0, NULL) == 0);
+    int fd = open("/proc/mounts", O_RDONLY);
+    check(read(fd, buf, sizeof(buf) - 1) > 0);
+    close(fd);
+    check(strstr(buf, " /tmp/fs_mount/a\\040b\\012\\134c tmpfs rw") != NULL);
+    check(umount("a b\n\\c") == 0 && rmdir("a b\n\\c") == 0);
+    ok("mounts with odd names");
+}
+
 static void mount_in_jail(void)
 {
     check(chroot("/tmp/fs_mount/jail") == 0 && chdir("/") == 0);
@@ -228,6 +242,7 @@ int main(void)
     mounts();
     mounts_in_use();
     mounts_of_another_root();
+    mounts_with_odd_names();
     statfs_calls();
     in_root();
     fill();

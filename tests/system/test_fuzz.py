@@ -2,11 +2,12 @@
 machine at up to 20 kHz; and the inputs that once broke something."""
 import glob
 import os
+import re
 import subprocess
 
 import pytest
 
-from machine import LONG_PATIENCE, ROOT
+from machine import LONG_PATIENCE, ROOT, vm
 from tiers import side_by_side
 
 CALLS = 200000
@@ -28,6 +29,16 @@ def test_random_calls(smp):
     """The machine stays whole: no panic, no task that cannot be killed, no mount
     that stays, and the books balance."""
     fuzz(smp, "--calls", str(CALLS))
+
+
+def test_memory_that_is_not_freed_is_found():
+    """Directory entries that another task makes stand for a leak: 30 objects in
+    all of a run's calls."""
+    run = vm("(sleep 1; cd /tmp; touch $(seq 30)) & exec /test/fuzz --quiet "
+             "--calls 30000")
+    assert run.status == 1, run
+    assert re.search(r"^FAILED memory: struct tmpfs_node \+3\d, explained are 12$",
+                     run.output, re.MULTILINE), run
 
 
 @pytest.mark.parametrize("script", CORPUS, ids=os.path.basename)
