@@ -27,6 +27,7 @@
 #include "lib/string.h"
 
 #define SESSIONS_MAX 16
+#define SESSIONS_OF_USER (SESSIONS_MAX / 4) // of one that is not root
 #define TURN_NS (10 * NSEC_PER_MSEC)
 #define KNOWN_FLAGS (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN)
 
@@ -73,6 +74,7 @@ struct count_session {
     struct task *task;          // referenced
     bool waits_for_exec;        // counts_lock
     bool limited;               // to an ordinary user's tasks
+    u32 uid;                    // whose it is
     u32 live;                   // targets; tasks_lock; read without it
     struct sums ended, base;    // of targets that have ended; at the start
     u64 began_ns;               // 0: it has not started
@@ -342,13 +344,16 @@ static int check_options(const struct sprofile_count_options *o)
 static int take_slot(struct count_session *s)
 {
     mutex_assert_held(&counts_lock);
-    for (u32 i = 0; i < SESSIONS_MAX; i++) {
-        if (!slots[i]) {
-            s->slot = i;
-            return 0;
-        }
+    u32 own = 0, slot = SESSIONS_MAX;
+    for (u32 i = SESSIONS_MAX; i-- > 0;) {
+        if (!slots[i])
+            slot = i;
+        else
+            own += slots[i]->uid == s->uid;
     }
-    return -EUSERS;
+    s->slot = slot;
+    bool too_many = s->limited && own >= SESSIONS_OF_USER;
+    return too_many || slot == SESSIONS_MAX ? -EUSERS : 0;
 }
 
 static void publish(struct count_session *s)
@@ -392,6 +397,7 @@ int counts_begin(struct task *task, const struct sprofile_count_options *o,
         .task = task,
         .flags = o->flags,
         .limited = !may_profile_everything(),
+        .uid = READ_ONCE(current_task()->euid),
     };
     err = take_events(s, o);
     mutex_lock(&counts_lock);

@@ -216,26 +216,34 @@ static void free_session(struct session *s)
     vmap_free(s, DIV_ROUND_UP(sizeof(*s), PAGE_SIZE));
 }
 
-static u32 ring_size(const struct sprofile_options *o)
+// All rings of an ordinary user take a 16th of memory at most.
+static u32 most_ring_bytes(bool limited)
+{
+    u64 share = (u64)frames_total() * PAGE_SIZE / 16 / SESSIONS_OF_USER;
+    return limited ? (u32)MIN(share / cpu_count, (u64)RING_MAX) : RING_MAX;
+}
+
+static u32 ring_size(const struct sprofile_options *o, bool limited)
 {
     bool deep = o->flags & SPROFILE_O_DEEP;
     u32 bytes = deep ? KIB(64) : PAGE_SIZE;
     u32 asked = o->ring_bytes ? MIN(o->ring_bytes, RING_MAX)
                 : deep        ? RING_DEEP
                               : RING_DEFAULT;
-    while (bytes < asked)
+    while (bytes < asked && bytes * 2 <= most_ring_bytes(limited))
         bytes *= 2;
     return bytes;
 }
 
-static struct session *alloc_session(const struct sprofile_options *o)
+static struct session *alloc_session(const struct sprofile_options *o,
+                                     bool limited)
 {
     struct session *s = vmap_alloc(DIV_ROUND_UP(sizeof(*s), PAGE_SIZE),
                                    PROT_R | PROT_W, FRAME_BUFFER);
     if (!s)
         return NULL;
     memset(s, 0, sizeof(*s));
-    u32 size = ring_size(o);
+    u32 size = ring_size(o, limited);
     bool all = alloc_ring(&s->events, EVENTS_BYTES);
     for (u32 i = 0; all && i < cpu_count; i++)
         all = alloc_ring(&s->cpu[i].ring, size);
@@ -274,14 +282,18 @@ static int check_options(const struct sprofile_options *o,
     return !task && o->flags & of_tasks ? -EINVAL : 0;
 }
 
-static int free_slot(void)
+static int free_slot(const struct session *s)
 {
     mutex_assert_held(&sessions_lock);
-    for (int i = 0; i < SESSIONS_MAX; i++) {
+    u32 own = 0;
+    int slot = -EUSERS;
+    for (int i = SESSIONS_MAX - 1; i >= 0; i--) {
         if (!slots[i])
-            return i;
+            slot = i;
+        else
+            own += slots[i]->uid == s->uid;
     }
-    return -EUSERS;
+    return s->limited && own >= SESSIONS_OF_USER ? -EUSERS : slot;
 }
 
 static void publish(struct session *s)
@@ -314,7 +326,7 @@ static struct session_when when_due(const struct session *s)
 static int begin_locked(struct session *s, const struct sprofile_options *o)
 {
     mutex_assert_held(&sessions_lock);
-    int slot = free_slot();
+    int slot = free_slot(s);
     if (slot < 0)
         return slot;
     s->rate = (struct sample_rate){
@@ -344,7 +356,8 @@ int session_begin(struct task *task, const struct sprofile_options *o,
     int err = check_options(o, task);
     if (err)
         return err;
-    struct session *s = alloc_session(o);
+    bool limited = !may_profile_everything();
+    struct session *s = alloc_session(o, limited);
     if (!s)
         return -ENOMEM;
     s->task = task;
@@ -354,7 +367,8 @@ int session_begin(struct task *task, const struct sprofile_options *o,
     task_ref(s->profiler);
     s->owner = s->profiler->id;
     s->readers = readers;
-    s->limited = !may_profile_everything();
+    s->limited = limited;
+    s->uid = READ_ONCE(s->profiler->euid);
     s->flags = o->flags;
     s->asked_hz = o->rate_hz;
     spin_init(&s->event_lock, "profile events");

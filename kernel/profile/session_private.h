@@ -19,6 +19,7 @@
 #include "lib/ring.h"
 
 #define SESSIONS_MAX 16
+#define SESSIONS_OF_USER (SESSIONS_MAX / 4) // of one that is not root
 
 enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
 
@@ -71,7 +72,8 @@ struct session {
     u32 slot, ring_pages;
     bool paused, wait_exec;   // sessions_lock
     bool ended;               // no target lives any more, and readers know
-    bool limited;             // to what an ordinary user may see
+    bool limited;             // to what an ordinary user may see, and have
+    u32 uid;                  // whose it is
     u64 since_ns, elapsed_ns; // of the running stretch; before it
     struct session_sums since, before; // likewise
     u64 cost, interrupts;       // charged with: cycles of how many (cost.c)

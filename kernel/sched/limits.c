@@ -131,12 +131,12 @@ static void count_threads(struct task *t, void *arg)
         u->count += t->thread_count;
 }
 
-int limits_check_threads(void)
+int limits_check_threads(u32 share)
 {
     struct task *t = current_task();
     struct user_threads u = { .uid = READ_ONCE(t->uid) };
-    u32 most = READ_ONCE(t->limits[LIMIT_NPROC].soft);
-    if (!u.uid || most == LIMIT_NONE)
+    u32 most = MIN(READ_ONCE(t->limits[LIMIT_NPROC].soft), share);
+    if (!u.uid || thread_count() < most)
         return 0;
     u32 flags = spin_lock_irq(&tasks_lock);
     task_for_each_locked(count_threads, &u);

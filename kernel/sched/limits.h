@@ -40,8 +40,9 @@ void limits_inherit(struct task *child, struct task *parent);
 // 0, -EINVAL (the soft one is above the hard one), -EPERM: only root raises a
 // hard limit, and nobody NOFILE and SIGPENDING above what the kernel can do.
 int limits_set(struct task *t, enum limit which, struct limit_pair pair);
-// -EAGAIN: the current task's user has as many threads as it may.
-int limits_check_threads(void);
+// -EAGAIN: the current task's user has as many threads as it may, or `share`.
+// Root may have any number.
+int limits_check_threads(u32 share);
 // Takes over the limits on memory for a new address space of the current task.
 struct aspace;
 void limits_apply(struct task *t, struct aspace *as);

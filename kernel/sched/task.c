@@ -193,15 +193,17 @@ void task_for_each_locked(void (*fn)(struct task *t, void *arg), void *arg)
 
 int task_limits_check(void)
 {
-    u32 total = frames_total();
+    u32 total = frames_total(), most = MAX(total / 64, 64u);
+    u32 reserve = MAX(total / 16, 256u);
     // As many threads as memory has room for, a quarter MiB each; and a reserve
     // that only those who already run may use, so that a fork bomb ends in an
     // error of fork, not in the death of the shell.
-    if (thread_count() >= MAX(total / 64, 64u))
+    // One user has half of the threads at most, and leaves root its reserve.
+    if (thread_count() >= most)
         return -EAGAIN;
-    if (frames_free() < MAX(total / 16, 256u))
+    if (frames_free() < (is_root() ? reserve : 2 * reserve))
         return -ENOMEM;
-    return limits_check_threads();
+    return limits_check_threads(most / 2);
 }
 
 void task_ref(struct task *t)

@@ -38,8 +38,9 @@ const char *kbox_problem(int error)
     case EBUSY:
         return "the sample source is in use by another session";
     case EUSERS:
-        return "there are as many sessions as there can be (sysinfo "
-               "system.profile.sessions)";
+        return "there are as many sessions as there can be, or as this user "
+               "may "
+               "have (sysinfo system.profile.sessions)";
     case ENOMEM:
         return "there is not enough memory for the sample buffers";
     case ENOSYS:
