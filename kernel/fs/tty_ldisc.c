@@ -7,10 +7,14 @@
 
 #include "kernel/exec/signal.h"
 #include "kernel/fs/tty_private.h"
+#include "kernel/init/errors.h"
 #include "lib/string.h"
 
 #define ECHO_RESERVE 512u   // room in the output ring that writers leave
 #define THROTTLE_BELOW 256u // free places in the input ring
+
+ERROR_COUNTER(input_lost, "terminal input, lost",
+              "no program has read the earlier input, and there is no room");
 
 static const u8 default_cc[NCCS] = {
     [VINTR] = 'C' & 31,    [VQUIT] = '\\' & 31,   [VERASE] = 0177,
@@ -91,6 +95,7 @@ static bool put_input(struct tty *t, u16 entry)
 
     if (room < (canonical && !ends ? 2u : 1u)) {
         t->input_lost++;
+        error_count(&input_lost);
         if (canonical && (t->termios.iflag & IMAXBEL))
             tty_echo(t, '\a');
         return false;

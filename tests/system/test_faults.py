@@ -1,6 +1,7 @@
 """Faults of the machine: each is an error, a counted loss or a panic that says
 what happened (docs/reliability.md)."""
 import json
+import signal
 
 import pytest
 
@@ -42,6 +43,47 @@ def test_an_nmi_from_outside():
         result = machine.result()
     assert result.status == 0, result
     assert errors(result.output)["unexpected NMIs"] == 1, result
+
+
+def test_a_profiler_that_stops_reading():
+    """The rings fill; samples are lost, and counted."""
+    run = vm("profile --json -F 16000 -s lapic sh -c 'kill -STOP $PPID; i=0;"
+             " while [ $i -lt 20000 ]; do i=$((i+1)); done; kill -CONT $PPID'"
+             " && stats --audit >&2")
+    assert run.status == 0, run
+    r = json.loads(run.output)
+    assert 0 < r["lost"] < r["taken"], r
+    assert abs(r["taken"] + r["missed"] - r["expected"]) < 0.01 * r["taken"], r
+
+
+# 30 s of virtual time fill the host's pipe and the terminal, whose writer waits
+# until it is killed. The log goes on without the line.
+BLOCKED = """
+echo at''work >/dev/kmsg
+yes >/dev/ttyS0 & p=$!
+sleep 30
+i=0; while [ $i -lt 300 ]; do echo "line $i, not shown" >/dev/kmsg; i=$((i+1)); done
+kill -9 $p; wait $p; echo $?
+stats --audit >/dev/null; echo $?
+dmesg | tail -n 1
+stats --errors --json
+"""
+
+
+def test_a_serial_line_that_blocks():
+    """The host does not read the console until the machine has ended."""
+    with Monitored(BLOCKED) as machine:
+        machine.wait_for("atwork")
+        machine.child.send_signal(signal.SIGSTOP)
+        while machine.end.recv(4096):
+            pass  # QEMU ends
+        machine.child.send_signal(signal.SIGCONT)
+        result = machine.result()
+    assert result.status == 0, result
+    killed, audit, line, counted = result.output.split("\n", 3)
+    assert (killed, audit) == ("137", "0") and "line 299, not shown" in line, result
+    assert "line 299" not in result.console, result
+    assert errors(counted)["console output, lost"] > 300, result
 
 
 # --- fault= (kernel/debug/fault.h)

@@ -13,6 +13,7 @@
 #include "arch/i386/dev/port.h"
 #include "arch/irq.h"
 #include "kernel/fs/tty.h"
+#include "kernel/init/errors.h"
 #include "kernel/init/log.h"
 #include "kernel/monitor/sysrq.h"
 #include "lib/set.h"
@@ -60,6 +61,11 @@ enum { // registers (data sheet PC16550D, 8.0)
 // stuck: seconds. A stuck one is not waited for again until it moves.
 #define EMPTY_SPINS 10000000u
 #define EMPTY_SPINS_STUCK 100u
+
+ERROR_COUNTER(output_lost, "console output, lost",
+              "the serial line takes no bytes; dmesg has the text");
+ERROR_COUNTER(input_lost, "serial input, lost",
+              "it came too fast (overruns); the log says so once");
 
 struct uart {
     u16 port;
@@ -144,13 +150,26 @@ static bool probe(struct uart *u)
 
 // --- console: polled
 
-static void wait_status(struct uart *u, u8 bit)
+// False: the line is stuck.
+static bool wait_status(struct uart *u, u8 bit)
 {
     u32 limit = u->stuck ? EMPTY_SPINS_STUCK : EMPTY_SPINS;
     u32 spins = 0;
     while (!(get(u, LINE_STATUS) & bit) && ++spins < limit)
         cpu_relax();
     u->stuck = spins == limit;
+    return !u->stuck;
+}
+
+// `room`: how many bytes the FIFO takes without a look.
+static void put_polled(struct uart *u, u8 byte, u32 *room)
+{
+    if (!*room && !wait_status(u, LSR_EMPTY)) {
+        error_count(&output_lost);
+        return;
+    }
+    *room = (*room ? *room : u->fifo) - 1;
+    set(u, DATA, byte);
 }
 
 void uart_drain(void)
@@ -174,18 +193,9 @@ static void console_write(const char *text, size_t n)
     struct device_lock_state s = device_lock(&u->lock);
     u32 room = 0;
     for (size_t i = 0; i < n; i++) {
-        if (room < 2) { // "\r\n" takes two
-            wait_status(u, LSR_EMPTY);
-            room = MAX(u->fifo, 2u);
-        }
-        if (text[i] == '\n') {
-            set(u, DATA, '\r');
-            room--;
-            if (u->fifo == 1)
-                wait_status(u, LSR_EMPTY);
-        }
-        set(u, DATA, (u8)text[i]);
-        room--;
+        if (text[i] == '\n')
+            put_polled(u, '\r', &room);
+        put_polled(u, (u8)text[i], &room);
     }
     device_unlock(&u->lock, s);
 }
@@ -246,7 +256,10 @@ static u32 receive(struct uart *u, char *buf)
     u8 status;
     while (n < RECEIVE_MAX && (status = get(u, LINE_STATUS)) & LSR_READY) {
         buf[n] = (char)get(u, DATA);
-        u->overrun |= (status & LSR_OVERRUN) != 0;
+        if (status & LSR_OVERRUN) {
+            u->overrun = true;
+            error_count(&input_lost);
+        }
         if (!(status & LSR_BREAK)) {
             n++;
         } else { // it reads as a NUL
