@@ -1,0 +1,109 @@
+"""An NMI at each instruction of the ways into the kernel and out of it (entry.S):
+it is taken there, and the interrupted program and the books do not see it."""
+import re
+import subprocess
+
+from machine import PATIENCE, ROOT
+from monitor import Monitored, free_port
+
+KERNEL = f"{ROOT}/build/kernel.elf"
+# Breakpoint, invalid opcode, page fault, timer: what /test/entry_paths makes.
+STUBS = (3, 6, 14, 0xe0)
+
+START = """
+set confirm off
+set pagination off
+set tcp connect-timeout 60
+set remotetimeout {patience}
+target remote :{port}
+"""
+# From the begin of a system call (a way out is an NMI's as well) to `at`, where
+# the NMI comes before that instruction.
+NMI = """
+tbreak *{outer:#x}
+continue
+tbreak *{at:#x}
+continue
+monitor nmi
+tbreak *{entry:#x}
+continue
+printf "NMI at %#x taken at %#x\\n", {at:#x}, *(unsigned int *)$esp
+"""
+# In an NMI that has come there: the second one waits until the first has ended.
+NMI_IN_NMI = NMI.replace("tbreak *{at", "monitor nmi\ntbreak *{at", 1)
+
+
+def listing():
+    """{symbol: [(address, instruction)]} of entry.S, without padding."""
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", KERNEL],
+                          capture_output=True, text=True, check=True).stdout
+    parts = {}
+    for name, body in re.findall(r"^[0-9a-f]+ <([\w.]+)>:\n((?:.+\n)*)", text,
+                                 re.MULTILINE):
+        code = [(int(a, 16), i.strip()) for a, i in
+                re.findall(r"^([0-9a-f]+):\t(.*)", body, re.MULTILINE)]
+        # (trap.c has a kernel_exception as well.)
+        parts.setdefault(name, []).append(code)
+    return parts
+
+
+def one(parts, name, *, whole=False):
+    """The instructions of a symbol, up to its last jump if not `whole`."""
+    code = min(parts[name], key=lambda c: c[0][0])
+    ends = [i for i, (_, text) in enumerate(code) if text.startswith("jmp")]
+    return [a for a, _ in (code if whole or not ends else code[:ends[-1] + 1])]
+
+
+def addresses():
+    """All but what is left of a frame that a user spoiled, and early_*, which
+    only a clock that stands still takes; those of an NMI's own way; and where a
+    system call begins."""
+    parts = listing()
+    stubs = parts["trap_stubs"][0]
+    first = stubs[0][0]
+    normal = [a for a, _ in stubs if (a - first) // 16 in STUBS]
+    # A stub ends with its jump; the rest of its 16 bytes is padding.
+    jumps = {(a - first) // 16: a for a, text in stubs if text.startswith("jmp")}
+    normal = [a for a in normal if a <= jumps[(a - first) // 16]]
+    for name in ("exception_common", "kernel_exception", "interrupt_common"):
+        normal += one(parts, name)
+    for name in ("syscall_entry_point", "to_user", "trap_return",
+                 "strobe_syscall"):
+        normal += one(parts, name, whole=True)
+    in_nmi = one(parts, "nmi_entry_point") + one(parts, "trap_return", whole=True)
+    return normal, in_nmi, parts["syscall_entry_point"][0][0][0]
+
+
+def script(normal, in_nmi, outer, port):
+    def each(text, places):
+        return "".join(text.format(at=at, entry=in_nmi[0], outer=outer)
+                       for at in places)
+    return START.format(port=port, patience=PATIENCE) + each(NMI, normal) + \
+        each(NMI_IN_NMI, in_nmi) + "detach\n"
+
+
+def test_an_nmi_at_each_instruction(tmp_path):
+    normal, in_nmi, outer = addresses()
+    nmis = len(normal) + 2 * len(in_nmi)
+    port = free_port()
+    (tmp_path / "script").write_text(script(normal, in_nmi, outer, port))
+    with Monitored(
+            "/test/entry_paths 100000000 & p=$!; until stats --errors --json |"
+            f" grep -q '\"unexpected NMIs\", \"count\": {nmis},'; do"
+            " usleep 50000; done; kill $p; wait $p; echo $?; stats --audit",
+            "--gdb", str(port)) as machine:
+        gdb = subprocess.run(["gdb", "-q", "-nx", "-batch", "-x",
+                              tmp_path / "script", KERNEL], timeout=PATIENCE,
+                             stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True)
+        result = machine.result()
+    taken = [(int(at, 16), int(where, 16)) for at, where in re.findall(
+        r"^NMI at (0x\w+) taken at (0x\w+)", gdb.stdout, re.MULTILINE)]
+    print(f"{len(taken)} NMIs:", *(f"{at:x}" for at, _ in taken))
+    assert taken == [(at, at) for at in normal] + \
+        [(at, outer) for at in in_nmi], (taken, gdb.stderr)
+    assert result.status == 0, result
+    ended, audit = result.output.split("\n", 1)
+    assert ended == "143", result  # SIGTERM: no register was wrong
+    differences = re.findall(r"^ *\w+ +\w+ +\d+ +\d+ +(-?\d+)", audit, re.MULTILINE)
+    assert differences and set(differences) == {"0"}, result
