@@ -137,6 +137,7 @@ NAME_programs := the programs
 NAME_strobe := the tool strobe
 NAME_fuzzers := the harnesses
 NAME_tests := the host tests
+NAME_suites := the suites
 NAME_images := the images
 NAME_page := the pages of flame graphs
 NAME_Debian := BusyBox of Debian
@@ -151,7 +152,7 @@ export WERROR
 COMPILE = $Qtools/build/compile $@
 
 .PHONY: all machine kernel run flame bench test test-quick test-draws test-realtime \
-	test-checked fuzz fuzz-host checked checked-addresses checked-races checked-clang host-tests \
+	test-checked fuzz fuzz-host suites checked checked-addresses checked-races checked-clang host-tests \
 	check release format docs clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -299,6 +300,14 @@ $(DEBIAN_BUSYBOX): | $(DEPS)/run
 	$Qtools/build/fetch i386 busybox-static $(abspath $(B)/debian)
 	@mv $(B)/debian/bin/busybox $@ 2>/dev/null || \
 		mv $(B)/debian/usr/bin/busybox $@
+	@touch $@
+
+# Other people's test suites: tests/suites.
+SUITES := $(B)/suites/ready
+
+$(SUITES): tools/build/suites tests/suites/run $(BUSYBOX)
+	$(call say,UNPACK $@,suites)
+	$Qtools/build/suites
 	@touch $@
 
 # --- user programs ----------------------------------------------------------
@@ -511,7 +520,7 @@ test-quick: all $(HOST_TESTS) $(REPLAYS) | $(DEPS)/quick
 	$(clear_line)
 	@$(PYTHON) tools/build/test quick $(HOST_TESTS) $(REPLAYS)
 
-test: all checked-clang $(PAGES) $(HOST_TESTS) $(REPLAYS) | $(DEPS)/test
+test: all checked-clang $(PAGES) $(HOST_TESTS) $(REPLAYS) $(SUITES) | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test deterministic $(HOST_TESTS) $(REPLAYS)
 
@@ -541,6 +550,11 @@ fuzz: all checked-addresses checked-races | $(DEPS)/test
 		--kernel build/checked/KASAN-UBSAN-LOCKDEP/kernel.elf
 	tools/fuzz $(call FUZZ_CALLS, / 10) --kernel build/checked/KCSAN/kernel.elf
 	tools/fuzz $(FUZZ_CALLS)
+
+# BusyBox's own suite, its shell's and bash's, whole: tests/suites.
+suites: all $(SUITES) | $(DEPS)/test
+	$(clear_line)
+	SUITES=all $(PYTHON) -m pytest -q tests/system/test_suites.py
 
 OUR_C = $(shell find arch kernel lib include user host tests -name '*.[ch]')
 
@@ -586,7 +600,7 @@ format:
 
 clean:
 	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/login $(B)/lua \
-		$(B)/sqlite $(B)/debian $(B)/npm $(DEPS),$(wildcard $(B)/*))
+		$(B)/sqlite $(B)/debian $(B)/suites $(B)/npm $(DEPS),$(wildcard $(B)/*))
 
 distclean:
 	rm -rf $(B)
@@ -613,6 +627,7 @@ help:
 	@echo '  make test-realtime    what needs real time: checkers, terminals, races'
 	@echo '  make test-checked     those of the kernels that check themselves'
 	@echo '  make fuzz             12 million random system calls, for hours'
+	@echo "  make suites           BusyBox's suite, its shell's and bash's, whole"
 	@echo '  make fuzz-host        what reads files, by libFuzzer: SECONDS=600 of each'
 	@echo '  make check            warnings, clang build, format, cppcheck, docs'
 	@echo '  make bench            the table of costs'

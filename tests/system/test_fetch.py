@@ -158,11 +158,13 @@ def test_no_archive(machine):
 
 
 def test_records_are_whole():
-    """Every package that is built, for Debian 12 and 13."""
+    """Every package that is built, for Debian 12 and 13; bash's suite is known
+    as Debian 12 has it (tests/suites/expected.txt)."""
     with open(f"{ROOT}/tools/build/packages.txt", encoding="utf-8") as file:
         rows = [line.split() for line in file if line[0] != "#"]
     for suite in "bookworm", "trixie":
         mine = [row for row in rows if row[0] == suite]
         assert {row[1] for row in mine} == {
-            "musl", "busybox", "lua5.4", "sqlite3", "busybox-static"}
+            "musl", "busybox", "lua5.4", "sqlite3", "busybox-static"} | (
+                {"bash", "bash-static"} if suite == "bookworm" else set())
         assert all(len(row) == 6 and len(row[3]) == 64 for row in mine)
