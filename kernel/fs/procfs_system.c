@@ -4,10 +4,13 @@
 // Linux's words; nothing is kept here. Formats are Linux's (proc(5)), as free,
 // top, uptime, df and mount parse them.
 
+#include "kernel/errno.h"
 #include "kernel/exec/layout.h"
 #include "kernel/fs/mount.h"
+#include "kernel/fs/path.h"
 #include "kernel/fs/procfs.h"
 #include "kernel/init/log.h"
+#include "kernel/mm/heap.h"
 #include "kernel/monitor/facts.h"
 #include "kernel/sched/load.h"
 #include "kernel/sched/task.h"
@@ -281,21 +284,31 @@ static void put_field(struct text *t, const char *s)
     }
 }
 
+struct mounts_text {
+    struct text *t;
+    char *path; // PATH_MAX_LEN + 1 bytes
+};
+
 // As the reader names it: who mounted it may have another root.
 static int put_mount(const struct mount *m, void *arg)
 {
-    char path[256];
-    bool known = vfs_path(m->root, path, sizeof(path)) >= 0;
-    text_printf(arg, "%s ", m->type);
-    put_field(arg, known ? path : m->path);
-    text_printf(arg, " %s rw%s 0 0\n", m->type,
+    struct mounts_text *to = arg;
+    bool known = vfs_path(m->root, to->path, PATH_MAX_LEN + 1) >= 0;
+    text_printf(to->t, "%s ", m->type);
+    put_field(to->t, known ? to->path : m->path);
+    text_printf(to->t, " %s rw%s 0 0\n", m->type,
                 READ_ONCE(m->nosuid) ? ",nosuid" : "");
     return 0;
 }
 
 int proc_make_mounts(struct text *t, void *arg UNUSED)
 {
-    return mount_for_each(put_mount, t);
+    struct mounts_text to = { t, kmalloc(PATH_MAX_LEN + 1) };
+    if (to.path == NULL)
+        return -ENOMEM;
+    int err = mount_for_each(put_mount, &to);
+    kfree(to.path);
+    return err;
 }
 
 static int make_version(struct text *t, void *arg UNUSED)

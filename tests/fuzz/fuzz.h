@@ -21,7 +21,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define JAIL "/tmp/fuzz%u" // of a lane
+#define JAILS "/tmp/fuzz"
+#define JAIL JAILS "%u" // of a lane
 #define EPISODE_OPS 400u
 #define LANES 16u
 #define WORKERS 4u

@@ -65,9 +65,6 @@ static void put_devices(void)
     }
 }
 
-static uint32_t mounts_before;
-static uint32_t read_mounts(const char **paths);
-
 void jail_path(uint32_t lane, char path[16])
 {
     snprintf(path, 16, JAIL, lane);
@@ -80,7 +77,6 @@ void jails_prepare(void)
         jail_path(i, path);
         mkdir(path, 0755);
     }
-    mounts_before = read_mounts(NULL);
 }
 
 void mounts_quiesce(void)
@@ -187,7 +183,8 @@ static void unescape(char *s)
     *to = '\0';
 }
 
-// How many mounts there are, and where, in the order in which they were made.
+// How many mounts there are in jails, and where, in the order in which they
+// were made.
 static uint32_t read_mounts(const char **paths)
 {
     static char text[MOUNTS_BYTES];
@@ -201,14 +198,14 @@ static uint32_t read_mounts(const char **paths)
     close(fd);
     text[size] = '\0';
     char *rest, *line = strtok_r(text, "\n", &rest);
-    for (; line != NULL && count < MOUNTS_MAX; count++) {
-        char *words, *path = strtok_r(line, " ", &words);
-        path = strtok_r(NULL, " ", &words);
-        if (paths != NULL && path != NULL) {
-            unescape(path);
-            paths[count] = path;
-        }
-        line = strtok_r(NULL, "\n", &rest);
+    for (; line != NULL && count < MOUNTS_MAX;
+         line = strtok_r(NULL, "\n", &rest)) {
+        char *path = strchr(line, ' ');
+        if (path == NULL || strncmp(++path, JAILS, strlen(JAILS)) != 0)
+            continue;
+        path[strcspn(path, " ")] = '\0';
+        unescape(path);
+        paths[count++] = path;
     }
     return count;
 }
@@ -220,9 +217,9 @@ static bool unmount_some(uint32_t *left)
     static const char *paths[MOUNTS_MAX];
     uint32_t count = read_mounts(paths), done = 0;
 
-    for (uint32_t n = count; n > mounts_before; n--)
+    for (uint32_t n = count; n > 0; n--)
         done += umount2(paths[n - 1], 0) == 0;
-    *left = count - mounts_before - done;
+    *left = count - done;
     return done > 0 || *left == 0;
 }
 

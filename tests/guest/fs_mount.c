@@ -210,6 +210,15 @@ static void mounts_with_odd_names(void)
     close(fd);
     check(strstr(buf, " /tmp/fs_mount/a\\040b\\012\\134c tmpfs rw") != NULL);
     check(umount("a b\n\\c") == 0 && rmdir("a b\n\\c") == 0);
+
+    char name[256] = "";
+    memset(name, 'x', 255);
+    check(mkdir(name, 0755) == 0 && mount("x", name, "tmpfs", 0, NULL) == 0);
+    fd = open("/proc/mounts", O_RDONLY);
+    check(read(fd, buf, sizeof(buf) - 1) > 0);
+    close(fd);
+    check(strstr(buf, name) != NULL);
+    check(umount(name) == 0 && rmdir(name) == 0);
     ok("mounts with odd names");
 }
 
