@@ -83,6 +83,19 @@ ISO :=
 TOOL :=
 SANITIZE := -fsanitize=undefined -fno-sanitize=object-size
 endif
+# Which functions have run: tools/coverage.
+ifdef COVERAGE
+ifneq ($(CHECKERS)$(CLANG),)
+$(error COVERAGE=1 goes with GCC, and with no checker)
+endif
+K := $(B)/coverage/kernel
+KERNEL := $(K).elf
+KCC_FLAGS += -DCOVERAGE
+IMAGES :=
+ISO :=
+TOOL :=
+SANITIZE := -fsanitize-coverage=trace-pc
+endif
 # What is left out of UBSan would read each bool and enum by a plain access.
 ifdef KCSAN
 ifdef CLANG
@@ -152,7 +165,8 @@ export WERROR
 COMPILE = $Qtools/build/compile $@
 
 .PHONY: all machine kernel run flame bench test test-quick test-draws test-realtime \
-	test-checked fuzz fuzz-host suites checked checked-addresses checked-races checked-clang host-tests \
+	test-checked fuzz fuzz-host suites coverage checked checked-addresses checked-races \
+	checked-clang host-tests \
 	check release format docs clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -543,6 +557,12 @@ test-checked: all checked | $(DEPS)/test
 SEED := 1
 CALLS := 10000000
 FUZZ_RUNS := 10
+# Which functions of the kernel no test and no fuzzer runs (docs/testing.md).
+coverage: all | $(DEPS)/test
+	@$(MAKE) --no-print-directory kernel COVERAGE=1
+	$(clear_line)
+	tools/coverage
+
 FUZZ_CALLS = --seed $(SEED) --runs $(FUZZ_RUNS) --calls $$(($(CALLS) / $(FUZZ_RUNS)$1))
 fuzz: all checked-addresses checked-races | $(DEPS)/test
 	$(clear_line)
@@ -629,6 +649,7 @@ help:
 	@echo '  make fuzz             12 million random system calls, for hours'
 	@echo "  make suites           BusyBox's suite, its shell's and bash's, whole"
 	@echo '  make fuzz-host        what reads files, by libFuzzer: SECONDS=600 of each'
+	@echo '  make coverage         which functions of the kernel no test ever runs'
 	@echo '  make check            warnings, clang build, format, cppcheck, docs'
 	@echo '  make bench            the table of costs'
 	@echo 'Keep in order'
