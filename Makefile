@@ -165,8 +165,8 @@ export WERROR
 COMPILE = $Qtools/build/compile $@
 
 .PHONY: all machine kernel run flame bench test test-quick test-draws test-realtime \
-	test-checked fuzz fuzz-host suites coverage checked checked-addresses checked-races \
-	checked-clang host-tests \
+	test-checked fuzz fuzz-host suites soak coverage checked checked-addresses \
+	checked-races checked-clang host-tests \
 	check release format docs clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -557,6 +557,14 @@ test-checked: all checked | $(DEPS)/test
 SEED := 1
 CALLS := 10000000
 FUZZ_RUNS := 10
+# Everything at once for MINUTES, on one CPU in virtual time, then on four in real
+# time (docs/reliability.md).
+MINUTES := 60
+soak: all | $(DEPS)/test
+	$(clear_line)
+	tools/soak --minutes $(MINUTES)
+	tools/soak --minutes $(MINUTES) --smp 4
+
 # Which functions of the kernel no test and no fuzzer runs (docs/testing.md).
 coverage: all | $(DEPS)/test
 	@$(MAKE) --no-print-directory kernel COVERAGE=1
@@ -649,6 +657,7 @@ help:
 	@echo '  make fuzz             12 million random system calls, for hours'
 	@echo "  make suites           BusyBox's suite, its shell's and bash's, whole"
 	@echo '  make fuzz-host        what reads files, by libFuzzer: SECONDS=600 of each'
+	@echo '  make soak             everything at once, MINUTES=60 on 1 and on 4 CPUs'
 	@echo '  make coverage         which functions of the kernel no test ever runs'
 	@echo '  make check            warnings, clang build, format, cppcheck, docs'
 	@echo '  make bench            the table of costs'
