@@ -17,8 +17,7 @@ FILES = f"{ROOT}/build/suites/root"
 EXPECTED = f"{ROOT}/tests/suites/expected.txt"
 # Of the older Debian's packages, which the list was made with.
 RECORDED = {"busybox": "1.35.0", "bash": "5.2.15"}
-# bash's `read` leaves up to 2,000 processes behind that compute, which take turns
-# behind the shell that starts them.
+# bash's `read` leaves up to 2,000 processes behind that compute.
 MEMORY = "1024"
 QUICK = {"busybox": "cat cp cut dd expr find gzip ln ls mkdir mv rm rmdir tail tar"
                     " tee touch wc xargs cmp md5sum grep od test pwd id du",
