@@ -316,7 +316,7 @@ static pid_t theirs, roots;
 static void reach_others(void)
 {
     cpu_set_t one = { 0 };
-    struct rlimit64 limit;
+    uint64_t limit[2];
     union sigval value = { 0 };
     CPU_SET(0, &one);
     for (int i = 0; i < 2; i++) {
@@ -329,7 +329,7 @@ static void reach_others(void)
         check_error(sigqueue(pid, SIGTERM, value), EPERM);
         check_error(setpriority(PRIO_PROCESS, pid, 5), EPERM);
         check_error(sched_setaffinity(pid, sizeof(one), &one), EPERM);
-        check_error(syscall(SYS_prlimit64, pid, RLIMIT_CORE, NULL, &limit),
+        check_error(syscall(SYS_prlimit64, pid, RLIMIT_CORE, NULL, limit),
                     EPERM);
     }
     check(kill(theirs, SIGCONT) == 0); // of the same session
