@@ -314,13 +314,14 @@ static ALWAYS_INLINE bool ledger_irq_samples(u64 now)
         return false;
     ledger_write_begin();
     u64 began = now - ((u32)now - l->irq_began);
-    open->cycles += began;
-    sampling->cycles -= began;
+    // (Marked: a reader on another CPU may look now, and looks again.)
+    WRITE_ONCE(open->cycles, open->cycles + began);
+    WRITE_ONCE(sampling->cycles, sampling->cycles - began);
     // An NMI since then has taken its time out of the wrong one. One that is
     // closed is not to be below 0.
     if (unlikely((s64)open->cycles < 0)) {
-        sampling->cycles += open->cycles;
-        open->cycles = 0;
+        WRITE_ONCE(sampling->cycles, sampling->cycles + open->cycles);
+        WRITE_ONCE(open->cycles, 0);
     }
     l->open = sampling;
     ledger_write_end(l);
