@@ -322,7 +322,6 @@ SUITES := $(B)/suites/ready
 $(SUITES): tools/build/suites tests/suites/run $(BUSYBOX)
 	$(call say,UNPACK $@,suites)
 	$Qtools/build/suites
-	@touch $@
 
 # --- user programs ----------------------------------------------------------
 

@@ -45,8 +45,12 @@ def read_expected():
 
 
 def version(suite):
-    changelog = {"busybox": "build/busybox/src", "bash": "build/suites/bash"}
-    with open(f"{ROOT}/{changelog[suite]}/debian/changelog") as file:
+    source = {"busybox": "build/busybox/src", "bash": "build/suites/bash"}
+    changelog = f"{ROOT}/{source[suite]}/debian/changelog"
+    if not os.path.exists(changelog):
+        pytest.skip(f"the sources of {suite} could not be fetched "
+                    "(tools/build/suites says why)")
+    with open(changelog) as file:
         return re.search(r"\((?:\d+:)?([\d.]+)", file.readline())[1]
 
 
