@@ -479,7 +479,7 @@ REPLAYS := $(if $(filter x86_64 i%86,$(shell uname -m)),\
 FUZZERS := $(HARNESSES:%=$(B)/fuzz/%)
 FUZZER_CC := tools/fuzz-host/cc
 CROSS_LIB := /usr/i686-linux-gnu/lib
-REPLAY_LINK := -Wl,-rpath,$(CROSS_LIB) -Wl,--dynamic-linker=$(CROSS_LIB)/ld-linux.so.2
+REPLAY_LINK := -Wl,--disable-new-dtags,-rpath,$(CROSS_LIB) -Wl,--dynamic-linker=$(CROSS_LIB)/ld-linux.so.2
 
 $(B)/replay/flags: FORCE
 	@$(call unchanged,$@,$(HOST_FLAGS))
