@@ -217,14 +217,17 @@ static int follow_script(struct program *p)
 // says so, nor where only the group bit is set, which means something else.
 static void find_rights(struct program *p)
 {
-    const struct vnode *v = p->vnode;
+    struct vnode *v = p->vnode;
     const struct task *t = current_task();
-    u32 mode = READ_ONCE(v->mode);
+    // Of one instant: the bits are for the owner that they were set by.
+    spin_lock(&v->lock);
+    u32 mode = v->mode, uid = v->uid, gid = v->gid;
+    spin_unlock(&v->lock);
     if (v->mount && READ_ONCE(v->mount->nosuid))
         mode = 0;
-    p->euid = mode & S_ISUID ? READ_ONCE(v->uid) : READ_ONCE(t->euid);
+    p->euid = mode & S_ISUID ? uid : READ_ONCE(t->euid);
     bool by_group = mode & S_ISGID && mode & S_IXGRP;
-    p->egid = by_group ? READ_ONCE(v->gid) : READ_ONCE(t->egid);
+    p->egid = by_group ? gid : READ_ONCE(t->egid);
     p->secure = p->euid != READ_ONCE(t->uid) || p->egid != READ_ONCE(t->gid);
     p->guarded = p->secure || vnode_may(v, MAY_R);
 }

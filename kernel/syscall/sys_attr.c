@@ -42,14 +42,18 @@ static u32 mode_by_owner(const struct vnode *v, u32 mode)
     return may ? mode : mode & ~S_ISGID;
 }
 
+// Who may is asked with the lock held: a file that is given away in between
+// would take a mode from its former owner.
 static int apply(struct vnode *v, const struct change *c)
 {
-    int err = check(v, c);
-    if (err)
-        return err;
-    u32 bits = c->mode ? mode_by_owner(v, c->mode_bits & 07777) : 0;
     struct timespec_k now = vfs_now();
     spin_lock(&v->lock);
+    int err = check(v, c);
+    if (err) {
+        spin_unlock(&v->lock);
+        return err;
+    }
+    u32 bits = c->mode ? mode_by_owner(v, c->mode_bits & 07777) : 0;
     if (c->mode)
         WRITE_ONCE(v->mode, (v->mode & S_IFMT) | bits);
     if (c->owner)
