@@ -18,6 +18,9 @@ static struct memory_map memory_map;
 // Real mode's vectors, the BIOS's data, and the page in which CPUs start.
 #define REAL_MODE_END 0x9000u
 
+// Bytes of a text that are looked at, at most.
+#define LOADER_TEXT_MAX KIB(64)
+
 #define RSDP_SIZE_OLD 20u
 #define RSDP_SIZE_NEW 36u
 
@@ -29,10 +32,19 @@ static const void *at(u32 paddr, size_t size)
     return phys_to_virt(paddr);
 }
 
+// How many bytes of a loader's text may be read: what is behind them is not
+// mapped.
+static size_t text_room(u32 paddr)
+{
+    size_t room = at(paddr, 1) ? DIRECT_MAP_MAX - paddr : 0;
+    return MIN(room, LOADER_TEXT_MAX);
+}
+
 static void copy_text(char *dst, size_t size, const char *text, size_t max)
 {
     size_t n = text ? strnlen(text, MIN(max, size - 1)) : 0;
-    memcpy(dst, text, n);
+    if (n)
+        memcpy(dst, text, n);
     dst[n] = 0;
 }
 
@@ -63,6 +75,8 @@ static void add_plain_memory(u32 lower, u32 upper)
 
 // --- Multiboot 1
 
+// An entry that is shorter than its fields, or longer than what is left, is the
+// last one.
 static bool mb1_parse_map(const struct mb1_info *info)
 {
     const char *p = info->flags & MB1_HAS_MMAP
@@ -70,12 +84,18 @@ static bool mb1_parse_map(const struct mb1_info *info)
                         : NULL;
     if (!p)
         return false;
-    const char *end = p + info->mmap_length;
-    while (p + sizeof(struct mb1_mmap_entry) <= end) {
+    u32 left = info->mmap_length;
+    while (left >= sizeof(struct mb1_mmap_entry)) {
         const struct mb1_mmap_entry *e = (const void *)p;
+        if (e->size < sizeof(*e) - sizeof(e->size))
+            break;
         memory_map_add(&memory_map, e->base, e->length,
                        e->type == MB_MEMORY_AVAILABLE);
+        // (The sum of size and its own field may be more than 32 bits have.)
+        if (e->size > left - sizeof(e->size))
+            break;
         p += e->size + sizeof(e->size);
+        left -= e->size + sizeof(e->size);
     }
     return true;
 }
@@ -88,24 +108,29 @@ static void mb1_parse_modules(const struct mb1_info *info)
     for (u32 i = 0; i < info->mods_count && i < BOOT_MODULES_MAX; i++) {
         const struct mb1_module *m = at(info->mods_addr + i * size, size);
         if (m)
-            add_module(m->start, m->end, at(m->string, 1), BOOT_CMDLINE_MAX);
+            add_module(m->start, m->end, at(m->string, 1),
+                       text_room(m->string));
     }
+}
+
+// QEMU puts the kernel's file name in front, GRUB does not.
+static void mb1_parse_cmdline(u32 paddr)
+{
+    const char *line = at(paddr, 1);
+    size_t left = line ? strnlen(line, text_room(paddr)) : 0;
+    bool name = !strncmp(boot_info.loader, "qemu", 4);
+    for (; name && left; left--)
+        name = *line++ != ' ';
+    copy_text(boot_info.cmdline, BOOT_CMDLINE_MAX, line, left);
 }
 
 static void mb1_parse(const struct mb1_info *info)
 {
     if (info->flags & MB1_HAS_LOADER)
         copy_text(boot_info.loader, sizeof(boot_info.loader),
-                  at(info->loader_name, 1), sizeof(boot_info.loader));
-    if (info->flags & MB1_HAS_CMDLINE) {
-        const char *line = at(info->cmdline, 1);
-        // QEMU puts the kernel's file name in front, GRUB does not.
-        if (line && !strncmp(boot_info.loader, "qemu", 4)) {
-            const char *blank = strchr(line, ' ');
-            line = blank ? blank + 1 : "";
-        }
-        copy_text(boot_info.cmdline, BOOT_CMDLINE_MAX, line, BOOT_CMDLINE_MAX);
-    }
+                  at(info->loader_name, 1), text_room(info->loader_name));
+    if (info->flags & MB1_HAS_CMDLINE)
+        mb1_parse_cmdline(info->cmdline);
     mb1_parse_modules(info);
     if (!mb1_parse_map(info) && info->flags & MB1_HAS_MEMORY)
         add_plain_memory(info->mem_lower, info->mem_upper);

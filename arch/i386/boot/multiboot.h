@@ -44,9 +44,9 @@ _Static_assert(offsetof(struct mb1_info, mmap_length) == 44 &&
                    offsetof(struct mb1_info, loader_name) == 64,
                "Multiboot 0.6.96, 3.3");
 
-struct mb1_module {
+struct mb1_module { // anywhere, as far as the loader is concerned
     u32 start, end, string, reserved;
-};
+} PACKED;
 
 struct mb1_mmap_entry {
     u32 size; // of the rest
@@ -84,7 +84,7 @@ struct mb2_memory {
 struct mb2_mmap_entry {
     u64 base, length;
     u32 type, reserved;
-};
+} PACKED; // each lies where the size of the one before says
 _Static_assert(sizeof(struct mb2_mmap_entry) == 24, "Multiboot 2.0, 3.6.8");
 
 struct mb2_mmap {
