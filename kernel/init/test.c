@@ -14,6 +14,7 @@ KERNEL_ARG(seed, "seed=N: the order and the random numbers of test=");
 
 static u32 random_state;
 static bool test_failed;
+static const char *skip_reason;
 
 // A counter, mixed: threads may draw at the same time.
 u32 test_random(void)
@@ -28,6 +29,11 @@ void test_fail(const char *file, int line, const char *what)
 {
     test_failed = true;
     console_printf("# %s:%d: expected %s\n", file, line, what);
+}
+
+void test_skip(const char *reason)
+{
+    skip_reason = reason;
 }
 
 bool tests_wanted(void)
@@ -72,23 +78,32 @@ static u32 gather(const struct kernel_test **list)
     return n;
 }
 
+static void run_test(const struct kernel_test *t, u32 number)
+{
+    test_failed = false;
+    skip_reason = NULL;
+    console_printf("# running %s\n", t->name);
+    t->run();
+    console_printf("%s %u - %s%s%s\n", test_failed ? "not ok" : "ok", number,
+                   t->name, skip_reason ? " # SKIP " : "",
+                   skip_reason ? skip_reason : "");
+}
+
 void tests_run(void)
 {
     static const struct kernel_test *list[TESTS_MAX];
     random_state = parse_seed();
     console_printf("# seed=%u\n", random_state);
-    u32 n = gather(list), failures = 0;
+    u32 n = gather(list), failures = 0, skipped = 0;
     console_printf("1..%u\n", n);
     for (u32 i = 0; i < n; i++) {
-        test_failed = false;
-        console_printf("# running %s\n", list[i]->name);
-        list[i]->run();
+        run_test(list[i], i + 1);
         failures += test_failed;
-        console_printf("%s %u - %s\n", test_failed ? "not ok" : "ok", i + 1,
-                       list[i]->name);
+        skipped += skip_reason && !test_failed;
     }
     if (!n)
         console_printf("# no test is called '%s'\n", arg_test.value);
-    console_printf("# %u passed, %u failed\n", n - failures, failures);
+    console_printf("# %u passed, %u failed, %u skipped\n",
+                   n - failures - skipped, failures, skipped);
     machine_power_off(failures || !n);
 }

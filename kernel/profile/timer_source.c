@@ -170,14 +170,14 @@ static void look_at(const struct timer *t, void *arg)
     const char *name = search->source->timer;
     if (!search->why_not || memcmp(t->name, name, strlen(name)))
         return;
-    const char *owner = READ_ONCE(t->owner); // it may go now
+    const char *owner = timer_user(t); // it may go now
     u32 needed = search->source->source.nmi ? TIMER_NMI : TIMER_ALL_CPUS;
     if (t->why_not)
         search->why_not = t->why_not;
     else if (!(t->flags & needed))
         search->why_not = "it cannot interrupt all CPUs so";
     else if (owner && strcmp(owner, search->source->source.name))
-        search->why_not = "the timer is in use";
+        search->why_not = "the timer, or its interrupt line, is in use";
     else
         search->why_not = NULL;
 }

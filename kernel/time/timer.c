@@ -118,14 +118,15 @@ void timer_describe(const struct timer *t, char *text, size_t size)
 
 // --- reserving; under timers_lock
 
-static bool line_taken(const struct timer *wanted)
+const char *timer_user(const struct timer *wanted)
 {
+    const char *owner = READ_ONCE(wanted->owner);
     FOR_EACH_TIMER(t)
     {
-        if ((*t)->owner && wanted->line && (*t)->line == wanted->line)
-            return true;
+        if (!owner && wanted->line && (*t)->line == wanted->line)
+            owner = READ_ONCE((*t)->owner);
     }
-    return false;
+    return owner;
 }
 
 static int availability(struct timer *t)
@@ -133,7 +134,7 @@ static int availability(struct timer *t)
     probe(t);
     if (t->why_not)
         return -ENODEV;
-    return t->owner || line_taken(t) ? -EBUSY : 0;
+    return timer_user(t) ? -EBUSY : 0;
 }
 
 // The best of those that `suits`; -ENOENT: there is none.

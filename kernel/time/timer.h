@@ -138,6 +138,9 @@ u64 timer_period_ns(const struct timer *t);
 // Calls `fn` for each timer that the machine has, usable or not, by rank. What
 // others do meanwhile (owner, mode) may or may not be seen. Any context.
 void timers_each(void (*fn)(const struct timer *t, void *arg), void *arg);
+// Who has reserved it, or one that has its interrupt line as well; NULL: it is
+// free. It may be another one by now, unless timers_lock is held. Any context.
+const char *timer_user(const struct timer *t);
 
 // "periodic, one-shot, nmi; 10 us to 54 ms; for the clock's events", or why it
 // cannot be used.

@@ -476,8 +476,10 @@ static void fpu_in_user_memory(void *done)
 KERNEL_TEST(arch_fpu_in_user_memory)
 {
     static bool done;
-    if (!cpu_features.fxsr)
+    if (!cpu_features.fxsr) {
+        test_skip("the CPU has no FXSAVE");
         return;
+    }
     done = false;
     if (kthread_create("test", fpu_in_user_memory, &done, NULL))
         panic("no memory for a test");

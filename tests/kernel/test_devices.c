@@ -75,7 +75,8 @@ KERNEL_TEST(devices_clock_agrees_with_every_counter)
         expect(difference_ppm(*tc) < DIFFERENCE_MAX_PPM);
         compared++;
     }
-    expect(compared > 0);
+    if (!compared)
+        test_skip("no other timecounter runs by itself");
 }
 
 // --- one-shot timers
@@ -178,8 +179,10 @@ KERNEL_TEST(devices_interrupts_are_counted)
 {
     const u32 vector = 0xf0; // nobody else's
     static u32 handled;
-    if (!apic_present)
+    if (!apic_present) {
+        test_skip("no local APIC");
         return;
+    }
     irq_register_vector(vector, self_interrupt, &handled, "test");
     preempt_disable();
     u32 cpu = this_cpu()->id;

@@ -9,6 +9,7 @@
 #include "kernel/profile/session_private.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
+#include "tests/kernel/sample_helpers.h"
 
 #define RATE_HZ 8000
 #define SAMPLES 4000 // the grid of ticks and that of turns beat
@@ -83,18 +84,17 @@ static void take(struct seen *seen, struct ring *r)
     }
 }
 
-// False: the machine has no such source.
+// False: the machine has no such source, the test is skipped.
 static bool look(const char *source, struct seen *seen)
 {
+    if (source_lacks(source))
+        return false;
     struct sprofile_options o = { .size = sizeof(o), .rate_hz = RATE_HZ };
     struct session *s;
     strlcpy(o.source, source, sizeof(o.source));
     *seen = (struct seen){ 0 };
-    int err = session_begin(&kernel_task, &o, &readers, &s);
-    if (err) {
-        expect(err == -ENODEV);
+    if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
         return false;
-    }
     while (seen->off + seen->on + seen->behind < SAMPLES) {
         irqs_off_and_on();
         for (u32 i = 0; i < cpu_count; i++)
@@ -118,6 +118,6 @@ KERNEL_TEST(profile_sees_code_with_interrupts_off)
 KERNEL_TEST(profile_by_interrupts_piles_up_behind_enabling_them)
 {
     struct seen seen;
-    expect(look("lapic", &seen));
-    expect(seen.off == 0);
+    if (look("lapic", &seen))
+        expect(seen.off == 0);
 }

@@ -74,8 +74,10 @@ static void send_all(const struct cpu *to)
 
 KERNEL_TEST(spurious_vectors_sent)
 {
-    if (!apic_present)
+    if (!apic_present) {
+        test_skip("no local APIC");
         return;
+    }
     preempt_disable();
     for (u32 turn = 0; turn < 2; turn++) {
         send_all(this_cpu());
@@ -103,8 +105,10 @@ KERNEL_TEST(spurious_vectors_raised)
     }
     preempt_enable();
     u32 expected = apic_present ? 1 : 0;
-    if (*irq_controller(VECTOR_DEVICE_FIRST) == 'X') // XT-PIC: IRQ 7 and 15
-        expected += 2;
+    bool xt_pic = *irq_controller(VECTOR_DEVICE_FIRST) == 'X';
+    for (u32 irq = 7; xt_pic && irq <= 15;
+         irq += 8) // (Another test takes IRQ 7.)
+        expected += !has_meaning(VECTOR_DEVICE_FIRST + irq);
     expect(own_kind == expected);
 }
 

@@ -43,12 +43,13 @@ def run(suite, command, again):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
         env={**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP"})
     seconds = time.monotonic() - start
-    good = re.findall(r"^ok \d+ - (.*)", done.stdout, re.MULTILINE)
+    good = re.findall(r"^ok \d+ - (.*?)(?: # SKIP (.*))?$", done.stdout, re.MULTILINE)
     bad = list(failures(done.stdout)) or \
         unaccounted(done.returncode, done.stdout, len(good))
     seed = SEED.search(done.stdout)
     seed = seed[1] if seed else ""
-    cases = [Case(f"{suite}::{test}") for test in good]
+    cases = [Case(f"{suite}::{test}", "skipped" if skipped else "passed",
+                  got=skipped) for test, skipped in good]
     for test, reason in bad:
         expected = re.search("expected (.*)", reason)
         cases.append(Case(f"{suite}::{test}", "failed", expected=(

@@ -36,6 +36,29 @@ def test_in_kernel(smp):
     assert re.search(r"^# \d+ passed, 0 failed", result.output, re.MULTILINE)
 
 
+# What the tests in the kernel do not find there, they say and skip.
+@pytest.mark.parametrize("options, lacks", [
+    (["--kargs", "timer=pit"], "the clock's events come from another timer"),
+    (["--kargs", "clocksource=pit"], "the timer, or its interrupt line, is in use"),
+    (["--kargs", "acpi=off"], "no other timecounter runs by itself"),
+    (["--machine", "isapc", "--cpu", "pentium2"], "the firmware names none"),
+    (["--cpu", "max,-apic"], "no local APIC")], ids=str)
+def test_in_kernel_on(options, lacks):
+    result = vm(None, "--console", "--kargs", "test=all", *options)
+    assert result.status == 0, result
+    assert re.search(r"^# \d+ passed, 0 failed", result.output, re.MULTILINE), result
+    assert f"# SKIP {lacks}" in result.output, result
+
+
+# A source is usable or not, whether it is asked for or listed.
+@pytest.mark.parametrize("user", ("timer=pit", "clocksource=pit"))
+def test_a_source_whose_line_is_in_use(user):
+    result = vm("profile --list; sprofile -s nmi-hpet usleep 1000", "--kargs", user)
+    why = "the timer, or its interrupt line, is in use"
+    assert re.search(rf"^nmi-hpet +300 +no .*{why}$", result.output, re.MULTILINE), result
+    assert f"sprofile: nmi-hpet: {why}" in result.errors, result
+
+
 def test_from_the_iso():
     """GRUB, Multiboot2 and the rest of the way a PC boots."""
     result = vm("echo started; /test/process; uname -s; exit 5", "--iso")
