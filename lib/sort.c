@@ -3,9 +3,19 @@
 #include "lib/sort.h"
 
 #include "lib/assert.h"
+#include "lib/string.h"
 
+// Word by word as far as they go. (An object may be anywhere.)
 static void swap(u8 *a, u8 *b, size_t size)
 {
+    for (; size >= sizeof(u32);
+         size -= sizeof(u32), a += sizeof(u32), b += sizeof(u32)) {
+        u32 x, y;
+        memcpy(&x, a, sizeof(x));
+        memcpy(&y, b, sizeof(y));
+        memcpy(a, &y, sizeof(y));
+        memcpy(b, &x, sizeof(x));
+    }
     for (; size > 0; size--, a++, b++) {
         u8 byte = *a;
         *a = *b;
@@ -31,11 +41,23 @@ static void sink(u8 *base, size_t i, size_t count, size_t size,
     }
 }
 
+static bool in_order(const u8 *base, size_t count, size_t size,
+                     bool (*less)(const void *, const void *))
+{
+    for (size_t i = 1; i < count; i++) {
+        if (less(base + i * size, base + (i - 1) * size))
+            return false;
+    }
+    return true;
+}
+
 void sort(void *base, size_t count, size_t size,
           bool (*less)(const void *a, const void *b))
 {
     assert(less && size && (base || !count));
     u8 *bytes = base;
+    if (in_order(base, count, size, less)) // what a linker writes often is
+        return;
     for (size_t i = count / 2; i-- > 0;)
         sink(bytes, i, count, size, less);
     for (size_t last = count; last-- > 1;) {
