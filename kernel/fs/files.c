@@ -177,16 +177,6 @@ void files_close_on_exec(struct files *fs)
     close_marked(fs, fs->cloexec);
 }
 
-u32 files_count(struct files *fs)
-{
-    u32 count = 0;
-    spin_lock(&fs->lock);
-    for (u32 word = 0; word < FD_MAX / 32; word++)
-        count += (u32)__builtin_popcount(fs->used[word]);
-    spin_unlock(&fs->lock);
-    return count;
-}
-
 int fd_get(u32 fd, struct file **out)
 {
     struct files *fs = current_task()->files;

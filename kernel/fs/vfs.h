@@ -226,7 +226,6 @@ int fd_get(u32 fd, struct file **out);    // -EBADF
 bool fd_is(u32 fd, const struct file *f); // still
 // Consumes the reference, also when it fails.
 int fd_install(struct file *f, bool cloexec, u32 from);
-u32 files_count(struct files *f);
 int fd_close(u32 fd);
 
 // poll(): a file's poll operation registers the waiter with its queues.

@@ -420,10 +420,3 @@ void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg), void *arg)
         fn(&copy, arg);
     }
 }
-
-u64 heap_bytes_used(void)
-{
-    struct frame_stats stats;
-    frame_stats(&stats);
-    return stats.by_use[FRAME_SLAB] * PAGE_SIZE;
-}

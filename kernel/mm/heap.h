@@ -44,7 +44,6 @@ char *kstrdup(const char *s);
 // Calls fn for each cache (system.slabs).
 void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg),
                    void *arg);
-u64 heap_bytes_used(void);
 
 // Virtually contiguous kernel memory with guard pages: stacks, large rings.
 // `guard`: an unmapped page below. NULL when out of memory. Does not sleep.

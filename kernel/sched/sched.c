@@ -324,13 +324,3 @@ u32 sched_runnable(void)
     }
     return n;
 }
-
-void sched_cpu_times(u32 cpu, u64 *user, u64 *kernel, u64 *irq, u64 *idle)
-{
-    struct ledger_sums s;
-    ledger_sums(cpu, &s);
-    *user = s.user;
-    *kernel = s.kernel + s.start_up;
-    *irq = s.irq;
-    *idle = s.idle;
-}

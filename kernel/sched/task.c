@@ -330,28 +330,3 @@ void task_child_times(struct task *t, u64 *user, u64 *kernel)
     *kernel = t->children_did.kernel;
     spin_unlock_irq(&tasks_lock, flags);
 }
-
-char task_state_letter(struct task *t)
-{
-    char best = READ_ONCE(t->zombie) ? 'Z' : 'S';
-    u32 flags = spin_lock_irq(&tasks_lock);
-    struct thread *th;
-    list_for_each(th, &t->threads, task_node) {
-        switch (READ_ONCE(th->state)) {
-        case THREAD_RUNNING:
-        case THREAD_READY:
-            best = 'R';
-            break;
-        case THREAD_SLEEPING:
-            best = best == 'R' ? 'R' : 'D';
-            break;
-        case THREAD_STOPPED:
-            best = best == 'S' ? 'T' : best;
-            break;
-        default:
-            break;
-        }
-    }
-    spin_unlock_irq(&tasks_lock, flags);
-    return best;
-}

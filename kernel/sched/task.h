@@ -154,8 +154,6 @@ void task_times(struct task *t, u64 *user, u64 *kernel);
 void task_times_locked(struct task *t, u64 *user, u64 *kernel); // tasks_lock
 // Those of the children that were waited for.
 void task_child_times(struct task *t, u64 *user, u64 *kernel);
-// State letter as ps shows it: R S D T Z.
-char task_state_letter(struct task *t);
 
 // fork, vfork, clone, as the system calls' flags say. Child's id or -errno.
 struct clone_args {

@@ -153,5 +153,3 @@ extern u32 switch_watchers;
 void thread_ended(struct thread *t);
 // Runnable threads on all CPUs, for the load average and /proc/loadavg.
 u32 sched_runnable(void);
-// TSC cycles of a CPU since it started, by kind; for /proc/stat.
-void sched_cpu_times(u32 cpu, u64 *user, u64 *kernel, u64 *irq, u64 *idle);
