@@ -453,6 +453,8 @@ HOST_TESTS := $(patsubst tests/host/%.c,$(B)/host/%,\
 HOST_FLAGS := -std=gnu11 -O1 -g -Wall -Wextra $(INCLUDES) \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer -Wno-deprecated-declarations
+# With GCOV=1 each counts what it runs (tools/coverage).
+HOST_FLAGS += $(if $(GCOV),--coverage)
 HOST_LIB := $(LIB_SOURCES:%=$(B)/host/%.o)
 
 $(B)/host/flags: FORCE
@@ -567,8 +569,14 @@ soak: all | $(DEPS)/test
 # Which functions of the kernel no test and no fuzzer runs (docs/testing.md).
 coverage: all | $(DEPS)/test
 	@$(MAKE) --no-print-directory kernel COVERAGE=1
+	@$(MAKE) --no-print-directory host-coverage B=$(B)/coverage GCOV=1
 	$(clear_line)
-	tools/coverage
+	tools/coverage --least 95
+# The host's tests and harnesses that have files of the kernel.
+OF_KERNEL = $(basename $(notdir $(shell grep -lE \
+	'^(// link:|.include).*\b(kernel|arch)/\S*\.c\b' tests/host/*.c tests/fuzz/host/*.c)))
+host-coverage: $$(filter $$(addprefix $(B)/host/,$$(OF_KERNEL)),$(HOST_TESTS)) \
+		$$(filter $$(addprefix $(B)/replay/fuzz_,$$(OF_KERNEL)),$(REPLAYS))
 
 FUZZ_CALLS = --seed $(SEED) --runs $(FUZZ_RUNS) --calls $$(($(CALLS) / $(FUZZ_RUNS)$1))
 fuzz: all checked-addresses checked-races | $(DEPS)/test

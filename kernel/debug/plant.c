@@ -1,6 +1,6 @@
 #include "kernel/debug/plant.h"
 
-#ifdef CHECKED
+#if defined(CHECKED) || defined(COVERAGE)
 
 #include "kernel/errno.h"
 #include "kernel/fs/devfs.h"
@@ -159,6 +159,19 @@ static void lock_not_held(void)
     spin_assert_held(&lock_a);
 }
 
+static void mutex_of_nobody(void)
+{
+    mutex_unlock(&mutex_m);
+}
+
+static void frame_twice(void)
+{
+    struct frame *f = frame_alloc(0, FRAME_LOW, FRAME_KERNEL);
+    assert(f);
+    frame_unref(f);
+    frame_unref(f);
+}
+
 static void mutex_not_held(void)
 {
     mutex_lock(&mutex_m);
@@ -199,6 +212,16 @@ static void interrupt_unsafe_chain(void)
     spin_unlock(&lock_b);
     spin_unlock_irq(&lock_a, flags);
     take_in_interrupt_soon();
+}
+
+// For longer than the watch waits, which another CPU keeps.
+static void hang(void)
+{
+    u64 end = rdtsc() + 25 * clock_tsc_hz();
+    u32 flags = irq_save();
+    while (rdtsc() < end)
+        cpu_relax();
+    irq_restore(flags);
 }
 
 static void lock_twice(void)
@@ -348,6 +371,9 @@ static const struct plant plants[] = {
     { "lock-twice", lock_twice },
     { "lock-not-held", lock_not_held },
     { "mutex-not-held", mutex_not_held },
+    { "hang", hang },
+    { "mutex-of-nobody", mutex_of_nobody },
+    { "frame-twice", frame_twice },
     { "write-after-free", write_after_free },
     { "deep-recursion", deep_recursion },
     { "leak", lose_objects },

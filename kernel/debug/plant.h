@@ -1,8 +1,9 @@
 // Planted bugs (kernel argument `plant=NAME`): each must be reported by its
-// checker, or the checker is silent and its tests are worth nothing.
+// checker, or the checker is silent and its tests are worth nothing. The kernel
+// of tools/coverage has them, too: what panics, and how, is tested by them.
 #pragma once
 
-#ifdef CHECKED
+#if defined(CHECKED) || defined(COVERAGE)
 // Runs the bug that the command line names, if any, and says so if it survives.
 void plant_run(void);
 #else

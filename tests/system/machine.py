@@ -15,6 +15,8 @@ from result import Result
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__))))
 VM = f"{ROOT}/tools/vm"
+# What tools/vm boots when no test says otherwise (tools/coverage names another).
+KERNEL = os.environ.get("STROBE_KERNEL", f"{ROOT}/build/kernel.elf")
 PROMPT = "strobe:"
 ROWS, COLUMNS = 24, 80
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from machine import PATIENCE, ROOT, VM, Result, cpus, read
+from machine import KERNEL, PATIENCE, VM, Result, cpus, read
 
 MONITOR_PROMPT = b"(qemu) "
 
@@ -50,7 +50,7 @@ def hang_in_sync(folder, port, how=INTERRUPTS_OFF):
     script = folder / "script"
     script.write_text(HANG.format(port=port, how=how, patience=PATIENCE))
     subprocess.run(["gdb", "-q", "-nx", "-batch", "-x", script,
-                    f"{ROOT}/build/kernel.elf"], timeout=PATIENCE,
+                    KERNEL], timeout=PATIENCE,
                    stdin=subprocess.DEVNULL, capture_output=True, check=True)
 
 

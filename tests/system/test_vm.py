@@ -209,3 +209,12 @@ def test_deterministic():
     first, second = (vm(command, "--icount", "1", smp=1) for _ in range(2))
     assert first.status == 0, first
     assert first.output == second.output
+
+
+def test_memory_that_is_kept(tmp_path):
+    """What tools/coverage reads: the kernel as it was when the machine ended."""
+    result = vm("true", "--keep-memory", str(tmp_path), "--mem", "128")
+    assert result.status == 0, result
+    [kept] = tmp_path.iterdir()
+    assert kept.stat().st_size == 64 << 20
+    assert b"Strobe version" in kept.read_bytes()
