@@ -368,9 +368,15 @@ $(USER): $(B)/user/%: $$(patsubst $$(PERCENT),$(B)/obj/$$(PERCENT).o,$$(sort $$(
 	$(call say,LINK $@,programs)
 	$(COMPILE) tools/cc $(filter %.o,$^) $(LIBSTROBE) -pthread -lm
 
-$(GUEST): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
+$(filter-out $(B)/guest/pie,$(GUEST)): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
 	$(call say,LINK $@,programs)
 	$(COMPILE) tools/cc $< $(LIBSTROBE) -pthread -lm
+
+# A position-independent one; musl is not.
+$(B)/obj/tests/guest/pie.c.o: private UFLAGS += -fpie
+$(B)/guest/pie: $(B)/obj/tests/guest/pie.c.o
+	$(call say,LINK $@,programs)
+	$(COMPILE) $(CROSS)gcc -static-pie -nostdlib -Wl,--build-id $<
 
 $(FUZZ): $(FUZZ_OBJECTS) $(LIBSTROBE)
 	$(call say,LINK $@,programs)

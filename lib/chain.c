@@ -57,11 +57,12 @@ static const struct cfi_row *find_row(struct row_cache *rows,
                                       const struct chain_code *code, u32 pc)
 {
     const struct cfi_program *p = code->program;
+    u32 base = code->load_bias;
     if (pc - code->vdso_base < code->vdso_bytes) {
         p = code->vdso;
-        pc -= code->vdso_base;
+        base = code->vdso_base;
     }
-    return p && rows ? row_cache_find(rows, p, pc) : NULL;
+    return p && rows ? row_cache_find(rows, p, pc - base) : NULL;
 }
 
 static bool is_framed(const struct cfi_row *row)

@@ -21,11 +21,12 @@ struct chain_sample {
     u32 signal_count;
 };
 
-// The code that a program runs: its own, and the vDSO's, which lies from
-// `vdso_base` on. Of either nothing may be known: NULL.
+// The code that a program runs: its own, `load_bias` above where its file says,
+// and the vDSO's, which lies from `vdso_base` on. Of either nothing may be
+// known: NULL.
 struct chain_code {
     const struct cfi_program *program, *vdso;
-    u32 vdso_base, vdso_bytes;
+    u32 load_bias, vdso_base, vdso_bytes;
     u32 entry; // where the program starts: nothing has called that
 };
 

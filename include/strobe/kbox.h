@@ -246,6 +246,20 @@ struct sprofile_task {
     char path[]; // of the program, NUL-terminated; "": a kernel task, or no end
 };
 
+// Its head's flag. The last four bytes of the record, behind the path, are how
+// far above the addresses in its file the program lies: position-independent
+// ones do.
+#define SPROFILE_F_LOAD_BIAS 1024
+
+static inline uint32_t sprofile_load_bias(const struct sprofile_task *t)
+{
+    uint32_t bias = 0;
+    if (t->head.flags & SPROFILE_F_LOAD_BIAS)
+        __builtin_memcpy(&bias, (const char *)t + t->head.size - sizeof(bias),
+                         sizeof(bias));
+    return bias;
+}
+
 // That many samples of this CPU found no room before the next one.
 struct sprofile_lost {
     struct sprofile_record head;

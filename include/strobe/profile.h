@@ -11,7 +11,9 @@
 // and the highest address to be counted; both 0: the program's code, the text
 // segment, anew with each program that the task execs. A range outside the
 // program of a task that has been forked and has not yet called exec is for the
-// program that it will exec; until then nothing is counted.
+// program that it will exec; until then nothing is counted. If that is
+// position-independent, the range is of its file's addresses, and moves with
+// it.
 //     ESRCH   there is no such task
 //     EFAULT  low > high, or not within the program's code
 //     EBUSY   a task is being profiled

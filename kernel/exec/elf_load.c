@@ -151,6 +151,7 @@ int elf_load(struct aspace *as, struct vnode *v, u32 shift,
     }
     if (!end || h.entry + bias >= end)
         return -ENOEXEC;
+    out->load_bias = bias;
     out->entry = h.entry + bias;
     out->phdr = find_phdr(&h, segments, bias);
     out->phnum = h.phnum;

@@ -9,6 +9,7 @@ struct elf_image {
     u32 phdr, phnum;     // where the program finds its own headers
     bool executes_stack; // it asks for that (PT_GNU_STACK)
     u32 end;             // page-aligned end of the image: the heap starts here
+    u32 load_bias;       // memory's addresses less the file's own
     u8 build_id[BUILD_ID_MAX];
     u32 build_id_size; // 0: it has none
 };

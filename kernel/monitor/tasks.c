@@ -107,6 +107,7 @@ static void fill_path(struct task *t, struct sysinfo_task *out)
 
     if (t->path && may)
         strlcpy(out->path, t->path + skip, sizeof(out->path));
+    out->load_bias = may ? t->load_bias : 0;
     spin_unlock_irq(&t->lock, flags);
 }
 

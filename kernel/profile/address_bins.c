@@ -20,8 +20,9 @@ static struct bins bins;
 static struct task *target; // referenced; NULL: nobody is profiled
 static u32 owner;           // the user who profiles it, or has
 static const struct sample_source *source;
-static bool whole;   // the range is the program's code, whatever it is
-static bool waiting; // the range is the next program's
+static bool whole;    // the range is the program's code, whatever it is
+static bool waiting;  // the range is the next program's
+static u32 load_bias; // that the range's addresses have
 
 void bins_sample(const struct trapframe *tf, u32 ticks)
 {
@@ -117,6 +118,7 @@ static int try_begin(struct task *t, u32 low, u32 high)
     if (err)
         return err;
     waiting = !whole && !inside;
+    load_bias = waiting ? 0 : READ_ONCE(t->load_bias);
     if (waiting)
         bins_init(&bins, low, high);
     else
@@ -178,7 +180,9 @@ static void restart(struct task *t)
     struct range code;
     stop_counting();
     waiting = false;
-    u32 low = bins.data.low, high = bins.data.high;
+    u32 moved = READ_ONCE(t->load_bias) - load_bias;
+    u32 low = bins.data.low + moved, high = bins.data.high + moved;
+    load_bias += moved;
     if (find_code(t, &code) || (!whole && !contains(&code, low, high))) {
         bins.data.bins_used = 0;
         end();

@@ -105,7 +105,7 @@ u64 targets_cycles(struct session *s)
 
 union task_record {
     struct sprofile_task task;
-    u8 bytes[sizeof(struct sprofile_task) + SPROFILE_PATH_MAX];
+    u8 bytes[sizeof(struct sprofile_task) + SPROFILE_PATH_MAX + 8];
 };
 
 static void describe(union task_record *r, struct task *t, u32 parent,
@@ -121,12 +121,18 @@ static void describe(union task_record *r, struct task *t, u32 parent,
         strlcpy(r->task.path, t->path, SPROFILE_PATH_MAX);
     r->task.build_id_size = t->build_id_size;
     memcpy(r->task.build_id, t->build_id, t->build_id_size);
+    u32 bias = t->load_bias;
     spin_unlock_irq(&t->lock, flags);
     u32 size = sizeof(r->task) + (u32)strlen(r->task.path) + 1;
+    size = ALIGN_UP(size + (bias ? sizeof(bias) : 0), 8u);
+    assert_checked(size <= sizeof(*r));
+    if (bias)
+        memcpy(r->bytes + size - sizeof(bias), &bias, sizeof(bias));
     r->task.head = (struct sprofile_record){
         .type = SPROFILE_R_TASK,
-        .size = (u16)ALIGN_UP(size, 8u),
+        .size = (u16)size,
         .cpu = (u16)this_cpu()->id,
+        .flags = bias ? SPROFILE_F_LOAD_BIAS : 0,
         .time = rdtsc(),
     };
 }

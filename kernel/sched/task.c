@@ -257,6 +257,7 @@ static void copy_names(struct task *t, struct task *parent)
     }
     memcpy(t->build_id, parent->build_id, parent->build_id_size);
     t->build_id_size = parent->build_id_size;
+    t->load_bias = parent->load_bias;
     spin_unlock_irq(&parent->lock, irq);
 }
 

@@ -183,6 +183,8 @@ static const u8 frames[] = {
 
 #define ESP 0xbfff0000u
 
+static u32 load_bias; // of the program
+
 static u32 complete(u32 pc, u32 frame, const u32 *words, u32 *out)
 {
     struct cfi_section section = { frames, sizeof(frames), 0, false };
@@ -191,10 +193,10 @@ static u32 complete(u32 pc, u32 frame, const u32 *words, u32 *out)
     static struct row_cache rows;
     struct cfi_program p = { { section }, &entry, 1, 1 };
     u32 stack[4] = { ESP, frame, words[0], words[1] };
-    u32 chain[3] = { pc, 0x5555, 0x6666 };
+    u32 chain[3] = { load_bias + pc, 0x5555, 0x6666 };
     struct chain_sample s = { chain, 3, stack, 4, 0, NULL, 0 };
     u32 proven;
-    struct chain_code code = { .program = &p };
+    struct chain_code code = { .program = &p, .load_bias = load_bias };
     return chain_complete(&rows, &code, &s, out, &proven);
 }
 
@@ -205,7 +207,7 @@ static void test_chain(void **state)
     u32 at_entry[2] = { 0x4444, 0 }, pushed[2] = { 0xbfff0100, 0x4444 };
     // At the first instruction, and at the return: one word up.
     assert_int_equal(complete(0x1000, 0xbfff0100, at_entry, out), 4);
-    assert_int_equal(out[0], 0x1000);
+    assert_int_equal(out[0], load_bias + 0x1000);
     assert_int_equal(out[1], 0x4444);
     assert_int_equal(out[2], 0x5555);
     assert_int_equal(complete(0x100c, 0xbfff0100, at_entry, out), 4);
@@ -222,6 +224,16 @@ static void test_chain(void **state)
     assert_int_equal(complete(0x1003, ESP, pushed, out), 3);
     // Of another function nothing is known.
     assert_int_equal(complete(0x2000, 0xbfff0100, at_entry, out), 3);
+}
+
+// Rows are found by the file's addresses, wherever it lies.
+static void test_moved(void **state)
+{
+    for (u32 i = 0; i < 10; i++) {
+        load_bias = (u32)random_u64() & ~0xfffu;
+        test_chain(state);
+    }
+    load_bias = 0;
 }
 
 // A handler was interrupted by another one's signal while its restorer was
@@ -269,9 +281,8 @@ int main(void)
 {
     random_init();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_readelf),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_as_readelf), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_chain),      cmocka_unit_test(test_moved),
         cmocka_unit_test(test_restorer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

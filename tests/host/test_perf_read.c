@@ -193,6 +193,50 @@ static void programs_by_time(void **state UNUSED)
     assert_string_equal(p->name, "lua");
 }
 
+static void made_load(u32 task, u32 bias, u64 time)
+{
+    struct perf_load load = { task, bias, time };
+    made_own(&made, PERF_STROBE_LOAD, &load, sizeof(load));
+}
+
+// Where a program lies is told behind its mapping: a child lies there, too,
+// what is started next does not.
+static void moved(void **state UNUSED)
+{
+    static const u64 high[] = { PERF_CONTEXT_USER, 0x56601010, 0x566010ff };
+    struct made_sample s = user_sample;
+
+    made_begin(&made);
+    s.chain = high;
+    s.time = 2000;
+    made_sample(&made, &s);
+    s.task = 9;
+    s.time = 3500;
+    made_sample(&made, &s); // a child
+    s.task = 7;
+    s.time = 5000;
+    s.chain = user_chain;
+    made_sample(&made, &s); // another program, which is not moved
+    made_comm(&made, 7, "lua", true, 4000);
+    made_mmap(&made, 7, "/bin/lua", 0x8048000, 0x22, 4000);
+    made_fork(&made, 9, 7, 3000);
+    made_comm(&made, 7, "pie", false, 100);
+    made_mmap(&made, 7, "/bin/pie", 0x56601000, 0x11, 100);
+    made_load(7, 0x56600000, 100);
+    made_own(&made, PERF_STROBE_LOAD, "\7\0\0",
+             4); // too short: of another version
+    made_end(&made);
+    read_made();
+    assert_int_equal(samples.reader.malformed, 0);
+    assert_int_equal(seen_count, 3);
+    for (u32 i = 0; i < 2; i++) {
+        assert_place(innermost(seen[i].chain), seen[i].image, 0x1010);
+        assert_place(caller(seen[i].chain), seen[i].image, 0x10ff);
+    }
+    assert_int_equal(seen[0].chain, seen[1].chain);
+    assert_place(innermost(seen[2].chain), seen[2].image, 0x8049010);
+}
+
 static void without_figures(void **state UNUSED)
 {
     made_begin(&made);
@@ -488,7 +532,7 @@ int main(void)
         cmocka_unit_test(several),         cmocka_unit_test(together),
         cmocka_unit_test(all_names),       cmocka_unit_test(unknown_id),
         cmocka_unit_test(bad_ids),         cmocka_unit_test(several_truncated),
-        cmocka_unit_test(several_changed),
+        cmocka_unit_test(several_changed), cmocka_unit_test(moved),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     samples_free(&samples);

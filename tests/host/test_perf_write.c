@@ -51,7 +51,8 @@ static void *add(u32 type, u32 size, u64 time)
     return head;
 }
 
-static void add_task(u32 kind, u32 task, const char *name, u64 time)
+static struct sprofile_task *add_task(u32 kind, u32 task, const char *name,
+                                      u64 time)
 {
     struct sprofile_task *t = add(SPROFILE_R_TASK, sizeof(*t) + 16, time);
     t->task = task;
@@ -61,6 +62,7 @@ static void add_task(u32 kind, u32 task, const char *name, u64 time)
     sprintf(t->path, "/none/%s", name);
     t->build_id_size = 20;
     memset(t->build_id, task, 20);
+    return t;
 }
 
 static void add_sample(u32 task, u32 thread, u32 flags, u64 time,
@@ -390,6 +392,67 @@ static void started_often(void **state UNUSED)
     }
 }
 
+#define PIE "build/guest/pie"
+#define BIAS 0x56789000u
+
+static void *find_pie(void *arg UNUSED, const struct image *m UNUSED,
+                      size_t *size, const char **problem UNUSED)
+{
+    FILE *f = fopen(PIE, "rb");
+    u8 *bytes = malloc(65536);
+    *size = fread(bytes, 1, 65536, f);
+    fclose(f);
+    return bytes;
+}
+
+// The mapping of a user's program in the file.
+static const struct perf_mmap2 *find_mapping(void)
+{
+    struct perf_header h;
+    memcpy(&h, file, sizeof(h));
+    for (u64 at = h.data.offset; at < h.data.offset + h.data.size;) {
+        const struct perf_mmap2 *r = (void *)(file + at);
+        if (r->head.type == PERF_RECORD_MMAP2 && r->head.misc & PERF_MISC_USER)
+            return r;
+        at += r->head.size;
+    }
+    fail_msg("there is no mapping");
+    return NULL;
+}
+
+// A position-independent program: its mapping and its samples have the
+// addresses in memory, what is read of them has the file's. So it is where the
+// file is not found.
+static void moved(void **state UNUSED)
+{
+    static const u32 user[] = { BIAS + 0x1010, BIAS + 0x1100 };
+    struct mapping m;
+    assert_true(mapping_read(&m, PIE));
+    for (u32 found = 0; found < 2; found++) {
+        stream_size = 0;
+        struct sprofile_task *t = add_task(SPROFILE_T_EXECED, 7, "pie", 4000);
+        u32 bias = BIAS;
+        t->head.flags = SPROFILE_F_LOAD_BIAS;
+        memcpy((u8 *)t + t->head.size - sizeof(bias), &bias, sizeof(bias));
+        t->build_id_size = m.build_id_size;
+        memcpy(t->build_id, m.build_id, sizeof(m.build_id));
+        add_sample(7, 7, 0, 6000, NULL, 0, user, 2);
+        find_file = found ? find_pie : NULL;
+        write_stream(1, true);
+        find_file = NULL;
+        const struct perf_mmap2 *r = find_mapping();
+        assert_int_equal(r->address - r->file_offset,
+                         BIAS + (found ? m.address - m.file_offset : 0));
+        assert_int_equal(r->file_offset, found ? m.file_offset : 0);
+        assert_true(r->address <= user[0] && user[0] - r->address < r->size);
+        read_file(file_size);
+        assert_int_equal(seen_count, 1);
+        assert_place(seen[0].chain, seen[0].image, 0x1010);
+        assert_place(caller(seen[0].chain), seen[0].image, 0x10ff);
+        samples_free(&samples);
+    }
+}
+
 // Of several events each has its own samples, losses and figures; what becomes
 // of tasks is told once.
 static void several(void **state UNUSED)
@@ -663,6 +726,7 @@ int main(void)
         cmocka_unit_test(described),    cmocka_unit_test(cut_several),
         cmocka_unit_test(plain),        cmocka_unit_test(cut_plain),
         cmocka_unit_test(times),        cmocka_unit_test(started_often),
+        cmocka_unit_test(moved),
     };
     return cmocka_run_group_tests(tests, create, delete);
 }

@@ -76,13 +76,20 @@ static void *add(u32 type, u32 size, u64 time)
     return head;
 }
 
-static void add_task(u32 task, const char *file)
+static struct sprofile_task *add_task(u32 task, const char *file)
 {
     struct sprofile_task *t = add(SPROFILE_R_TASK, sizeof(*t) + 32, task);
     t->task = task;
     t->kind = SPROFILE_T_EXECED;
     strcpy(t->name, "test");
     strcpy(t->path, file);
+    return t;
+}
+
+static void add_load_bias(struct sprofile_task *t, u32 bias)
+{
+    t->head.flags = SPROFILE_F_LOAD_BIAS;
+    memcpy((u8 *)t + t->head.size - sizeof(bias), &bias, sizeof(bias));
 }
 
 // Two entries of the kernel's chain, three words of the stack, two of the
@@ -113,7 +120,9 @@ static void make_stream(u32 tasks, u32 samples)
     for (u32 t = 1; t <= tasks; t++) {
         char other[32];
         sprintf(other, "/none/%u", t);
-        add_task(t, t % 2 ? PROGRAM : other);
+        struct sprofile_task *told = add_task(t, t % 2 ? PROGRAM : other);
+        if (t % 2 == 0)
+            add_load_bias(told, 0x56555000 + t * 0x1000);
         for (u32 i = 0; i < samples; i++)
             add_sample(t, 16 * i + t);
     }
@@ -271,8 +280,9 @@ static void test_last_chain(void **state)
     stream_size = 0;
     add_task(1, "/none/a");
     add_task(2, "/none/b");
+    add_load_bias(add_task(3, "/none/a"), 0x1000);
     for (u32 n = 0; n < 5000; n++) {
-        add_deep_sample(1 + random_below(2), pc);
+        add_deep_sample(1 + random_below(3), pc);
         without.last.depth = 0;
         samples_add_stream(&with, stream, stream_size);
         samples_add_stream(&without, stream, stream_size);
@@ -293,6 +303,59 @@ static void test_last_chain(void **state)
     samples_free(&without);
 }
 
+// Runs the same at three places; one is a child of another.
+static void test_load_bias(void **state)
+{
+    static struct samples s;
+    static const u32 bias[] = { 0, 0x56600000, 0x57700000, 0x57700000 };
+    (void)state;
+    stream_size = 0;
+    for (u32 task = 0; task < ARRAY_SIZE(bias); task++) {
+        struct sprofile_task *t = add_task(task, "/none/pie");
+        t->kind = task == 3 ? SPROFILE_T_FORKED : SPROFILE_T_EXECED;
+        add_load_bias(t, bias[task]);
+    }
+    for (u32 n = 0; n < 40; n++) {
+        u32 task = n % ARRAY_SIZE(bias);
+        struct sprofile_sample *sample =
+            add(SPROFILE_R_SAMPLE, sizeof(*sample) + 2 * 4, 1000);
+        sample->task = task;
+        sample->user_depth = 2;
+        sample->pc[0] = bias[task] + 0x1010;
+        sample->pc[1] = bias[task] + 0x1100;
+    }
+    assert_int_equal(samples_init(&s, read_nothing), 0);
+    samples_add_stream(&s, stream, stream_size);
+    assert_int_equal(s.reader.malformed, 0);
+    assert_int_equal(s.images.count, IMAGES_FIXED + 1);
+    assert_int_equal(s.chains.count, 3);
+    for (u32 i = 0; i < s.count; i++) {
+        const struct chain_node *n = &s.chains.nodes[s.counts[i].chain];
+        assert_int_equal(n->place.image, IMAGES_FIXED);
+        assert_int_equal(n->place.address, 0x1010);
+        assert_int_equal(s.chains.nodes[n->parent].place.address, 0x10ff);
+    }
+    samples_free(&s);
+}
+
+// The path must end ahead of the bias.
+static void test_load_bias_without_room(void **state)
+{
+    static struct samples s;
+    (void)state;
+    for (u32 i = 0; i < 3; i++) {
+        stream_size = 0;
+        struct sprofile_task *t = add_task(1, "/none/pie");
+        memset(t->path, 'x', t->head.size - sizeof(*t));
+        t->path[t->head.size - sizeof(*t) - 4 - i] = 0;
+        add_load_bias(t, 0x1000);
+        assert_int_equal(samples_init(&s, read_nothing), 0);
+        samples_add_stream(&s, stream, stream_size);
+        assert_int_equal(s.reader.malformed, i == 0);
+        samples_free(&s);
+    }
+}
+
 int main(void)
 {
     random_init();
@@ -302,6 +365,8 @@ int main(void)
         cmocka_unit_test(test_in_pieces),
         cmocka_unit_test(test_no_memory_anywhere),
         cmocka_unit_test(test_last_chain),
+        cmocka_unit_test(test_load_bias),
+        cmocka_unit_test(test_load_bias_without_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -335,10 +335,11 @@ static void test_replaced(void **state UNUSED)
                                    .stack = stack,
                                    .stack_words = STACK_WORDS };
         for (u32 i = 0; i < 2; i++) {
+            struct user_code code = { .image = number[i] };
             memset(&fresh, 0, sizeof(fresh));
             n[i] = complete(&fresh, &p[i], &c, want[i]);
-            assert_int_equal(
-                user_chain(&images, number[i], 0, &s, got, &proven), n[i]);
+            assert_int_equal(user_chain(&images, &code, &s, got, &proven),
+                             n[i]);
             assert_memory_equal(got, want[i], n[i] * sizeof(got[0]));
         }
         differ += n[0] != n[1] || memcmp(want[0], want[1], sizeof(want[0]));

@@ -25,6 +25,7 @@ WRAP = 1 << 32     # a ring's positions count bytes for ever
 HEAD = struct.Struct("<HHHHQ")  # struct sprofile_record
 SAMPLE, TASK, LOST = 1, 2, 3    # its types
 EXECED = 2                      # struct sprofile_task's kind
+F_LOAD_BIAS = 1024              # its head's flag
 TASK_NAME = 16
 BUILD_ID_MAX = 20
 MAGIC = b"strob2\r\n"
@@ -182,8 +183,11 @@ def task_record(task):
     body = struct.pack(f"<IIHH{BUILD_ID_MAX}s{TASK_NAME}s", int(task["id"]),
                        parent, EXECED, size, build_id, name.encode())
     body += path.encode() + b"\0"
-    body += b"\0" * (-(HEAD.size + len(body)) % 8)
-    return HEAD.pack(TASK, HEAD.size + len(body), 0, 0, 0) + body
+    bias = int(task["load_bias"])
+    end = struct.pack("<I", bias) if bias else b""
+    body += b"\0" * (-(HEAD.size + len(body) + len(end)) % 8) + end
+    return HEAD.pack(TASK, HEAD.size + len(body), 0,
+                     F_LOAD_BIAS if bias else 0, 0) + body
 
 
 def programs(events):

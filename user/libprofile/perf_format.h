@@ -171,12 +171,20 @@ struct perf_strobe {
 enum perf_strobe_kind {
     PERF_STROBE_OPTIONS = 1, // struct sprofile_options, as asked
     PERF_STROBE_INFO = 2,    // struct sprofile_info; the last one holds
+    PERF_STROBE_LOAD = 3,    // struct perf_load
     // The bytes of a feature, n its number: what is sealed is made of these.
     PERF_STROBE_FEATURE = 256,
 };
 // Above: the number of the event that the first two are about.
 #define PERF_STROBE_EVENT_SHIFT 16
 #define PERF_STROBE_KIND_MASK 0xffffu
+
+// Behind the MMAP2 of a program that does not lie where its file says.
+struct perf_load {
+    uint32_t task;
+    uint32_t bias; // addresses in memory less the file's own
+    uint64_t time; // the MMAP2's
+};
 
 // --- features ---------------------------------------------------------------
 

@@ -50,7 +50,7 @@ static bool take_comm(struct samples *s, const struct change *c)
     struct program p = program_now(s, comm.pid, c->time);
     set_name(&p, name);
     if (c->record.head.misc & PERF_MISC_COMM_EXEC)
-        p.image = IMAGE_UNKNOWN; // until its mapping is told
+        p.image = IMAGE_UNKNOWN, p.load_bias = 0; // until those are told
     programs_add(&s->programs, &p);
     return true;
 }
@@ -98,6 +98,30 @@ static bool take_mmap2(struct samples *s, const struct change *c)
     }
     struct program p = program_now(s, map.pid, c->time);
     p.image = images_add(&s->images, path, map.build_id, id_size);
+    p.load_bias = 0; // unless a record behind it tells
+    programs_add(&s->programs, &p);
+    return true;
+}
+
+static bool is_load(const struct perf_view *v, struct perf_load *out)
+{
+    struct perf_strobe own;
+
+    if (v->head.type != PERF_RECORD_STROBE || !perf_get_own(v, &own) ||
+        own.kind != PERF_STROBE_LOAD || own.size < sizeof(*out))
+        return false;
+    memcpy(out, v->bytes + sizeof(own), sizeof(*out));
+    return true;
+}
+
+static bool take_load(struct samples *s, const struct change *c)
+{
+    struct perf_load load;
+
+    if (!is_load(&c->record, &load))
+        return false;
+    struct program p = program_now(s, load.task, c->time);
+    p.load_bias = load.bias;
     programs_add(&s->programs, &p);
     return true;
 }
@@ -109,14 +133,21 @@ static bool take_change(struct samples *s, const struct change *c)
         return take_comm(s, c);
     case PERF_RECORD_FORK:
         return take_fork(s, c);
-    default:
+    case PERF_RECORD_MMAP2:
         return take_mmap2(s, c);
+    default:
+        return take_load(s, c);
     }
 }
 
-static bool is_change(const struct perf_view *v)
+// When it is one.
+static bool is_change(const struct perf_view *v, uint64_t *time)
 {
-    return v->head.type == PERF_RECORD_COMM ||
+    struct perf_load load;
+    bool is = is_load(v, &load);
+
+    *time = is ? load.time : perf_time(v);
+    return is || v->head.type == PERF_RECORD_COMM ||
            v->head.type == PERF_RECORD_FORK ||
            v->head.type == PERF_RECORD_MMAP2;
 }
@@ -125,10 +156,10 @@ static uint64_t count_changes(const struct perf_layout *layout)
 {
     struct perf_walk walk = { .layout = layout };
     struct perf_view v;
-    uint64_t n = 0;
+    uint64_t n = 0, time;
 
     while (perf_next(&walk, &v))
-        n += is_change(&v);
+        n += is_change(&v, &time);
     return n;
 }
 
@@ -138,13 +169,13 @@ const char *perf_read_programs(struct samples *s,
     struct change *list = calloc(count_changes(layout) + 1, sizeof(*list));
     struct perf_walk walk = { .layout = layout };
     struct perf_view v;
-    uint64_t n = 0;
+    uint64_t n = 0, time;
 
     if (list == NULL)
         return "there is not enough memory for its tasks";
     while (perf_next(&walk, &v)) {
-        if (is_change(&v)) {
-            list[n] = (struct change){ v, perf_time(&v), n };
+        if (is_change(&v, &time)) {
+            list[n] = (struct change){ v, time, n };
             n++;
         }
     }

@@ -37,7 +37,7 @@ struct path {
     uint32_t depth;
 };
 
-static struct place place_of(const struct samples *s, uint32_t image,
+static struct place place_of(const struct samples *s, const struct program *p,
                              bool kernel, uint32_t address)
 {
     if (kernel)
@@ -46,13 +46,16 @@ static struct place place_of(const struct samples *s, uint32_t image,
         return (struct place){ IMAGE_CUT, address };
     if (s->vdso != 0 && address - s->vdso < VDSO_BYTES)
         return (struct place){ IMAGE_VDSO, address - s->vdso };
-    return (struct place){ image, address };
+    if (p == NULL)
+        return (struct place){ IMAGE_UNKNOWN, address };
+    return (struct place){ p->image, address - p->load_bias };
 }
 
 // Entries behind a mark: the first is where the code was interrupted, each
 // other one the last byte of a call. `depth` of them are in the record.
 static bool take_chain(const struct perf_view *v, const struct samples *s,
-                       uint32_t image, uint64_t depth, struct path *path)
+                       const struct program *p, uint64_t depth,
+                       struct path *path)
 {
     bool kernel = (v->head.misc & PERF_MISC_CPUMODE) == PERF_MISC_KERNEL;
     const uint8_t *chain = v->bytes + sizeof(struct perf_sample);
@@ -66,8 +69,7 @@ static bool take_chain(const struct perf_view *v, const struct samples *s,
         }
         if (entry > UINT32_MAX)
             return false;
-        path->places[path->depth++] =
-            place_of(s, image, kernel, (uint32_t)entry);
+        path->places[path->depth++] = place_of(s, p, kernel, (uint32_t)entry);
     }
     return true;
 }
@@ -148,11 +150,11 @@ static bool take_sample(struct reading *r, const struct perf_view *v)
                                 .event = (uint8_t)number,
                                 .irqs_off = in.flags & SPROFILE_F_IRQS_OFF };
     path.depth = 0;
-    if (!take_chain(v, s, out.image, in.depth, &path))
+    if (!take_chain(v, s, p, in.depth, &path))
         return false;
     if (path.depth == 0)
         path.places[path.depth++] =
-            place_of(s, out.image, out.mode != MODE_USER, (uint32_t)in.ip);
+            place_of(s, p, out.mode != MODE_USER, (uint32_t)in.ip);
     while (path.depth-- > 0)
         out.chain = chains_add(&s->chains, out.chain, path.places[path.depth]);
     count_sample(r, &out);
@@ -237,14 +239,6 @@ static void take_structure(void *out, size_t room, const uint8_t *bytes,
     memcpy(out, bytes, size < room ? size : room);
 }
 
-// Its bytes follow it.
-static bool get_own(const struct perf_view *v, struct perf_strobe *own)
-{
-    return perf_get(v, own, sizeof(*own)) &&
-           memcmp(own->magic, PERF_STROBE_MAGIC, sizeof(own->magic)) == 0 &&
-           own->size <= v->head.size - sizeof(*own);
-}
-
 // What concerns one event, or the whole file.
 static void take_own_of(struct perf_file *f, const struct perf_strobe *own,
                         const uint8_t *bytes)
@@ -268,7 +262,7 @@ static bool take_own(struct reading *r, const struct perf_view *v)
 {
     struct perf_strobe own;
 
-    if (!get_own(v, &own))
+    if (!perf_get_own(v, &own))
         return false;
     for (uint32_t i = 0; i < r->count; i++)
         take_own_of(&r->files[i], &own, v->bytes + sizeof(own));
@@ -318,7 +312,7 @@ static void take_name(struct perf_events *e, const struct perf_view *v)
     struct sprofile_info info;
     struct perf_strobe own;
 
-    if (v->head.type != PERF_RECORD_STROBE || !get_own(v, &own))
+    if (v->head.type != PERF_RECORD_STROBE || !perf_get_own(v, &own))
         return;
     uint32_t event = own.kind >> PERF_STROBE_EVENT_SHIFT;
     if ((own.kind & PERF_STROBE_KIND_MASK) != PERF_STROBE_INFO ||

@@ -118,6 +118,13 @@ bool perf_get(const struct perf_view *v, void *out, size_t size)
     return true;
 }
 
+bool perf_get_own(const struct perf_view *v, struct perf_strobe *out)
+{
+    return perf_get(v, out, sizeof(*out)) &&
+           memcmp(out->magic, PERF_STROBE_MAGIC, sizeof(out->magic)) == 0 &&
+           out->size <= v->head.size - sizeof(*out);
+}
+
 uint64_t perf_time(const struct perf_view *v)
 {
     struct perf_sample sample;

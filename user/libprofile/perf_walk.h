@@ -40,6 +40,8 @@ bool perf_next(struct perf_walk *w, struct perf_view *out);
 uint32_t perf_event_of(const struct perf_layout *l, uint64_t id);
 // Copies the record's first `size` bytes. False: it is shorter.
 bool perf_get(const struct perf_view *v, void *out, size_t size);
+// One of Strobe's own, whose bytes follow it. False: it is none, or not whole.
+bool perf_get_own(const struct perf_view *v, struct perf_strobe *out);
 // When a record was written, sample or other; 0: it does not say.
 uint64_t perf_time(const struct perf_view *v);
 // The string at `offset`, which ends inside the record; NULL: it does not.

@@ -128,26 +128,36 @@ static bool read_mapping(const struct images *images, const struct image *i,
     return found;
 }
 
-// Where the image's code lies. Of a file that cannot be read any more, or was
-// replaced, nobody knows: then all of the user's space is its. What has a build
-// id stays as it is, and is read once.
-static void find_mapping(const struct samples *s, uint32_t image,
+// Where the image's code lies in its file's addresses. What has a build id
+// stays as it is, and is read once. False: its file cannot be read any more, or
+// was replaced.
+static bool know_mapping(const struct samples *s, struct image *i,
                          struct mapping *m)
 {
-    struct image *i = &s->images.list[image];
     *m = i->mapping;
     if (m->size > 0)
-        return;
+        return true;
     bool found = read_mapping(&s->images, i, m);
-    if (found && i->build_id_size > 0 &&
-        mapping_has_id(m, i->build_id, i->build_id_size))
+    bool same = found && mapping_has_id(m, i->build_id, i->build_id_size);
+    if (same && i->build_id_size > 0)
         i->mapping = *m;
-    if (found && (i->build_id_size == 0 ||
-                  mapping_has_id(m, i->build_id, i->build_id_size)))
+    return same || (found && i->build_id_size == 0);
+}
+
+// Where it lies in memory. Where nobody knows, all of the user's space is its,
+// from where the file's address 0 would be.
+static void find_mapping(const struct samples *s, uint32_t image,
+                         uint32_t load_bias, struct mapping *m)
+{
+    struct image *i = &s->images.list[image];
+    if (know_mapping(s, i, m)) {
+        m->address += load_bias;
         return;
+    }
+    uint32_t start = load_bias != 0 ? load_bias : PAGE;
     *m = (struct mapping){
-        .address = PAGE,
-        .size = (s->vdso != 0 ? s->vdso : KERNEL_BASE) - PAGE,
+        .address = start,
+        .size = (s->vdso != 0 ? s->vdso : KERNEL_BASE) - start,
         .build_id_size = i->build_id_size,
     };
     memcpy(m->build_id, i->build_id, i->build_id_size);
@@ -165,14 +175,17 @@ static void find_vdso(struct perf_writer *w, const struct samples *s)
 }
 
 static void put_image(struct perf_writer *w, const struct perf_trailer *t,
-                      uint32_t image)
+                      uint32_t image, uint32_t load_bias)
 {
     struct samples *s = w->streams[0].samples;
+    struct perf_load load = { t->pid, load_bias, t->time };
     struct mapping m;
     if (image < IMAGES_FIXED)
         return;
-    find_mapping(s, image, &m);
+    find_mapping(s, image, load_bias, &m);
     put_mapping(w, t, &m, PERF_MISC_USER, s->images.list[image].path);
+    if (load_bias != 0)
+        put_strobe(w, PERF_STROBE_LOAD, &load, sizeof(load));
     if (s->vdso == 0)
         return;
     if (w->vdso.size == 0)
@@ -222,7 +235,8 @@ static void take_task(void *arg, const struct sprofile_task *r)
         put_name(w, &t, r->name, true);
         put_image(w, &t,
                   images_add(&s->samples->images, r->path, r->build_id,
-                             r->build_id_size));
+                             r->build_id_size),
+                  sprofile_load_bias(r));
         return;
     }
     if (r->kind == SPROFILE_T_ENDED)
@@ -240,7 +254,7 @@ static void put_programs(struct perf_writer *w)
         uint32_t task = p->list[i].task;
         struct perf_trailer t = trailer(task, task, 0, 0);
         put_name(w, &t, task == 0 ? "swapper" : p->list[i].name, false);
-        put_image(w, &t, p->list[i].image);
+        put_image(w, &t, p->list[i].image, p->list[i].load_bias);
     }
 }
 

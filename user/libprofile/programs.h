@@ -8,6 +8,7 @@ struct program {
     uint32_t task, parent;
     uint64_t time; // TSC, from when on
     uint32_t image;
+    uint32_t load_bias; // of the image: memory's addresses less its file's
     char name[16];
     uint32_t next; // of the same hash, an earlier one
 };

@@ -30,7 +30,9 @@ static uint32_t image_of(struct samples *s, uint32_t task)
 
 static void add(struct samples *s, const struct sysinfo_task *task)
 {
-    struct program p = { .task = task->id, .parent = task->parent };
+    struct program p = { .task = task->id,
+                         .parent = task->parent,
+                         .load_bias = task->load_bias };
 
     p.image = image_of(s, p.task);
     memcpy(p.name, task->name, sizeof(p.name));

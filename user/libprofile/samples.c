@@ -93,23 +93,26 @@ static bool is_jit(struct samples *s, uint32_t image, uint32_t address)
            images_symbol(&s->images, image, address) == NULL;
 }
 
-static struct place place_in(struct samples *s, uint32_t image, uint32_t task,
-                             uint32_t address)
+// Of an address in the task's memory. Maps of its own code tell those.
+static struct place place_in(struct samples *s, const struct user_code *code,
+                             uint32_t task, uint32_t address)
 {
+    uint32_t own = address - code->load_bias;
     if (s->vdso != 0 && address - s->vdso < VDSO_BYTES)
         return (struct place){ IMAGE_VDSO, address - s->vdso };
-    if (is_jit(s, image, address))
-        image = images_add_jit(&s->images, task);
-    return (struct place){ image, address };
+    if (is_jit(s, code->image, own))
+        return (struct place){ images_add_jit(&s->images, task), address };
+    return (struct place){ code->image, own };
 }
 
 // How many callers it has in common with the last chain, from the outermost on.
-static uint32_t count_common(const struct last_chain *last, uint32_t image,
-                             uint32_t task, const uint32_t *chain,
-                             uint32_t callers)
+static uint32_t count_common(const struct last_chain *last,
+                             const struct user_code *code, uint32_t task,
+                             const uint32_t *chain, uint32_t callers)
 {
     uint32_t most = MIN(callers, last->depth), n = 0;
-    if (image != last->image || (last->jit_task != 0 && last->jit_task != task))
+    if (code->image != last->image || code->load_bias != last->load_bias ||
+        (last->jit_task != 0 && last->jit_task != task))
         return 0;
     while (n < most && chain[callers - n] == last->back[n])
         n++;
@@ -120,7 +123,8 @@ static uint32_t count_common(const struct last_chain *last, uint32_t image,
 // by its place and those of its callers.
 struct adding {
     struct samples *s;
-    uint32_t image, task;
+    const struct user_code *code;
+    uint32_t task;
     uint32_t *chain; // the innermost first
     uint32_t depth, proven;
     uint32_t node; // that was added last
@@ -140,7 +144,7 @@ static struct place caller_place(const struct adding *a, uint32_t back)
 {
     if (back < CHAIN_MARKS)
         return (struct place){ IMAGE_CUT, back - 1 };
-    struct place p = place_in(a->s, a->image, a->task, back - 1);
+    struct place p = place_in(a->s, a->code, a->task, back - 1);
     if (a->s->images.list[p.image].jit_task != 0)
         a->s->last.jit_task = a->task;
     return p;
@@ -172,8 +176,7 @@ static void check_caller(struct adding *a, uint32_t i)
     bool mark = a->chain[i] < CHAIN_MARKS;
     if (back < CHAIN_MARKS)
         return;
-    enum user_call call =
-        user_call(&a->s->images, a->image, a->s->vdso, callee, back);
+    enum user_call call = user_call(&a->s->images, a->code, callee, back);
     // Code of no file, as what has called the outermost function?
     bool nothing = call == CALL_NONE ||
                    (call == CALL_UNKNOWN &&
@@ -206,7 +209,8 @@ static inline uint32_t node_of(struct adding *a, uint32_t i, struct place place)
 static NOINLINE uint32_t add_callers(struct adding *a, uint32_t common)
 {
     struct last_chain *last = &a->s->last;
-    last->image = a->image;
+    last->image = a->code->image;
+    last->load_bias = a->code->load_bias;
     last->depth = common;
     last->jit_task = common > 0 ? last->jit_task : 0;
     a->node = common > 0 ? last->node[common - 1] : CHAIN_ROOT;
@@ -216,7 +220,7 @@ static NOINLINE uint32_t add_callers(struct adding *a, uint32_t common)
         add_caller(a, back, node);
     }
     uint32_t node =
-        node_of(a, 0, place_in(a->s, a->image, a->task, a->chain[0]));
+        node_of(a, 0, place_in(a->s, a->code, a->task, a->chain[0]));
     // A chain that was cut is looked up again: each time is counted.
     if (a->s->chains.cut > 0)
         last->depth = 0;
@@ -224,22 +228,23 @@ static NOINLINE uint32_t add_callers(struct adding *a, uint32_t common)
 }
 
 // The innermost node of a chain, which may be changed.
-static uint32_t add_user(struct samples *s, uint32_t image, uint32_t task,
-                         uint32_t *chain, uint32_t *depth, uint32_t proven)
+static uint32_t add_user(struct samples *s, const struct user_code *code,
+                         uint32_t task, uint32_t *chain, uint32_t *depth,
+                         uint32_t proven)
 {
     const struct last_chain *last = &s->last;
     if (*depth == 0)
         return CHAIN_ROOT;
     uint32_t callers = *depth - 1;
-    uint32_t common = count_common(last, image, task, chain, callers);
+    uint32_t common = count_common(last, code, task, chain, callers);
     if (common == callers && common > 0) {
         uint32_t node = chains_find(&s->chains, last->node[common - 1],
-                                    place_in(s, image, task, chain[0]));
+                                    place_in(s, code, task, chain[0]));
         if (node != CHAIN_NONE)
             return node;
     }
     struct adding a = { .s = s,
-                        .image = image,
+                        .code = code,
                         .task = task,
                         .chain = chain,
                         .depth = *depth,
@@ -264,11 +269,12 @@ static void take_sample(void *arg, const struct stream_sample *in)
     struct samples *s = arg;
     const struct program *p = programs_find(&s->programs, in->task, in->time);
     uint32_t image = p != NULL ? p->image : IMAGE_UNKNOWN;
+    struct user_code code = { image, p != NULL ? p->load_bias : 0, s->vdso };
     uint32_t user[USER_CHAIN_MAX];
     uint32_t proven;
     images_hold(&s->images, image, in->task);
-    uint32_t depth = user_chain(&s->images, image, s->vdso, in, user, &proven);
-    uint32_t node = add_user(s, image, in->task, user, &depth, proven);
+    uint32_t depth = user_chain(&s->images, &code, in, user, &proven);
+    uint32_t node = add_user(s, &code, in->task, user, &depth, proven);
     if (in->flags & SPROFILE_F_KERNEL_CUT)
         node = chains_add(&s->chains, node,
                           (struct place){ IMAGE_CUT, CHAIN_DEEP - 1 });
@@ -298,7 +304,8 @@ static void count_task(struct samples *s, const struct sprofile_task *t)
 {
     struct program p = { .task = t->task,
                          .parent = t->parent,
-                         .time = t->head.time };
+                         .time = t->head.time,
+                         .load_bias = sprofile_load_bias(t) };
     if (t->kind == SPROFILE_T_ENDED)
         return;
     p.image = images_add(&s->images, t->path, t->build_id, t->build_id_size);

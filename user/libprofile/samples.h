@@ -43,7 +43,7 @@ struct samples_observer {
 // the next chain begins like it as a rule, and so has no need of the hash
 // table.
 struct last_chain {
-    uint32_t image, depth;
+    uint32_t image, load_bias, depth;
     uint32_t jit_task;             // whose own code is among them; 0: of none
     uint32_t back[USER_CHAIN_MAX]; // return addresses
     uint32_t node[USER_CHAIN_MAX];

@@ -39,9 +39,12 @@ static bool sample(struct stream_reader *r, const struct sprofile_record *head)
 static bool task(struct stream_reader *r, const struct sprofile_record *head)
 {
     const struct sprofile_task *t = (const void *)head;
-    if (head->size <= sizeof(*t) || t->build_id_size > sizeof(t->build_id) ||
+    size_t fixed = sizeof(*t);
+    if (head->flags & SPROFILE_F_LOAD_BIAS)
+        fixed += sizeof(uint32_t);
+    if (head->size <= fixed || t->build_id_size > sizeof(t->build_id) ||
         memchr(t->name, 0, sizeof(t->name)) == NULL ||
-        memchr(t->path, 0, head->size - sizeof(*t)) == NULL)
+        memchr(t->path, 0, head->size - fixed) == NULL)
         return false;
     if (r->task != NULL)
         r->task(r->arg, t);

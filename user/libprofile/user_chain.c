@@ -3,26 +3,27 @@
 #include <string.h>
 
 static struct chain_code code_of(struct images *images, const struct image *m,
-                                 uint32_t vdso)
+                                 const struct user_code *user)
 {
-    struct chain_code code = { .entry = m->entry };
+    struct chain_code code = { .load_bias = user->load_bias,
+                               .entry = m->entry + user->load_bias };
 
     if (m->frames.count > 0)
         code.program = &m->frames;
-    if (vdso != 0) {
+    if (user->vdso != 0) {
         code.vdso = &images_load(images, IMAGE_VDSO)->frames;
-        code.vdso_base = vdso;
+        code.vdso_base = user->vdso;
         code.vdso_bytes = VDSO_BYTES;
     }
     return code;
 }
 
-uint32_t user_chain(struct images *images, uint32_t image, uint32_t vdso,
+uint32_t user_chain(struct images *images, const struct user_code *user,
                     const struct stream_sample *s, uint32_t *out,
                     uint32_t *proven)
 {
     // Read now, while its file is what ran (or is held).
-    const struct image *m = images_load(images, image);
+    const struct image *m = images_load(images, user->image);
 
     if (s->stack_words == 0) {
         *proven = s->user_depth;
@@ -38,7 +39,7 @@ uint32_t user_chain(struct images *images, uint32_t image, uint32_t vdso,
         .signals = s->signals,
         .signal_count = s->signal_count,
     };
-    struct chain_code code = code_of(images, m, vdso);
+    struct chain_code code = code_of(images, m, user);
     return chain_complete(images_rows(images), &code, &c, out, proven);
 }
 
@@ -102,12 +103,12 @@ static bool leads_to(struct images *images, uint32_t image, uint32_t callee,
     return called == NULL || is == NULL || called == is;
 }
 
-enum user_call user_call(struct images *images, uint32_t image, uint32_t vdso,
+enum user_call user_call(struct images *images, const struct user_code *user,
                          uint32_t callee, uint32_t back)
 {
-    const struct image *m = images_load(images, image);
-    struct chain_code code = code_of(images, m, vdso);
-    uint32_t offset = back - m->code_address;
+    const struct image *m = images_load(images, user->image);
+    struct chain_code code = code_of(images, m, user);
+    uint32_t offset = back - user->load_bias - m->code_address;
 
     if (m->code_size == 0)
         return CALL_POSSIBLE;
@@ -121,8 +122,11 @@ enum user_call user_call(struct images *images, uint32_t image, uint32_t vdso,
     case LINK_NONE:
         return CALL_FARTHER;
     default:
-        return makes_frame(images, image, callee) &&
-                       leads_to(images, image, callee, back, m->code + offset)
+        callee -= user->load_bias;
+        back -= user->load_bias;
+        return makes_frame(images, user->image, callee) &&
+                       leads_to(images, user->image, callee, back,
+                                m->code + offset)
                    ? CALL_POSSIBLE
                    : CALL_FARTHER;
     }

@@ -5,10 +5,16 @@
 #include "images.h"
 #include "stream.h"
 
-// `image` is what the task ran, `vdso` where the vDSO lies in it; 0: nowhere
-// known. Returns how many entries were written to `out`, which has room for
-// USER_CHAIN_MAX; *proven: as chain_complete says.
-uint32_t user_chain(struct images *images, uint32_t image, uint32_t vdso,
+// What a task ran. Addresses in its memory less `load_bias` are the image's
+// own.
+struct user_code {
+    uint32_t image, load_bias;
+    uint32_t vdso; // where the vDSO lies in it; 0: nowhere known
+};
+
+// Returns how many entries were written to `out`, which has room for
+// USER_CHAIN_MAX: addresses in memory; *proven: as chain_complete says.
+uint32_t user_chain(struct images *images, const struct user_code *user,
                     const struct stream_sample *s, uint32_t *out,
                     uint32_t *proven);
 
@@ -20,5 +26,5 @@ enum user_call {
     CALL_NONE,    // there is no call
     CALL_UNKNOWN, // nothing is known of the code at `back`
 };
-enum user_call user_call(struct images *images, uint32_t image, uint32_t vdso,
+enum user_call user_call(struct images *images, const struct user_code *user,
                          uint32_t callee, uint32_t back);

@@ -14,8 +14,8 @@
 
 #define PAGE 4096u
 
-// The program's code as the kernel will map it, by its file. False: it has no
-// fixed place, or is no program; then the kernel will say so.
+// The program's code by its file's addresses. False: it is no program; then the
+// kernel will say so.
 static bool find_code(const char *path, uint32_t *low, uint32_t *high)
 {
     size_t size;
@@ -26,8 +26,7 @@ static bool find_code(const char *path, uint32_t *low, uint32_t *high)
 
     if (image != NULL && size >= sizeof(h))
         memcpy(&h, image, sizeof(h));
-    for (uint32_t i = 0; h.type == ELF_TYPE_EXEC && i < h.phnum && !found;
-         i++) {
+    for (uint32_t i = 0; i < h.phnum && !found; i++) {
         uint64_t at = h.phoff + (uint64_t)i * sizeof(s);
         if (at + sizeof(s) > size)
             break;
@@ -99,7 +98,7 @@ int run_histogram(const struct settings *s)
     if (data.bins_used == 0)
         fail(1, "%s: %s", s->command[0], problem(EFAULT));
     histogram_print(stdout, s->command[0], &data, s->histogram_rows,
-                    s->has_range ? origin : data.low);
+                    s->has_range ? data.low - range[0] + origin : data.low);
     free(child.path);
     return 0;
 }
