@@ -135,31 +135,31 @@ enum sysinfo_state {
     F(r, U64, switches, COUNT, "context switches on all CPUs")
 
 // system.tasks[.id]. Task 0 is the kernel.
-#define SYSINFO_TASK_FIELDS(F, r)                                              \
-    F(r, U32, id, ID, "number of the task")                                    \
-    F(r, U32, parent, ID, "the task that waits for it")                        \
-    F(r, U32, group, ID, "process group")                                      \
-    F(r, U32, session, ID, "session")                                          \
-    F(r, U32, uid, ID, "its user")                                             \
-    F(r, U32, state, STATE, "what its threads do")                             \
-    F(r, U32, threads, COUNT, "it has")                                        \
-    F(r, S32, nice, COUNT, "-20 to 19, the nicest")                            \
-    F(r, U32, load_bias, BYTES, "its program lies above its file's addresses") \
-    F(r, U64, virtual, BYTES, "mapped")                                        \
-    F(r, U64, resident, BYTES, "in memory")                                    \
-    F(r, U64, user, CYCLES, "in the program, ended threads included")          \
-    F(r, U64, kernel, CYCLES, "in the kernel, ended threads included")         \
-    F(r, U64, child_user, CYCLES, "of children waited for, and theirs")        \
-    F(r, U64, child_kernel, CYCLES, "likewise, in the kernel")                 \
-    F(r, U64, faults, COUNT, "page faults, as the times")                      \
-    F(r, U64, started, NS, "after the machine")                                \
-    F(r, U64, call_sent, COUNT, "IPC calls sent")                              \
-    F(r, U64, call_received, COUNT, "IPC calls received")                      \
-    F(r, U64, answer_sent, COUNT, "IPC answers sent")                          \
-    F(r, U64, answer_received, COUNT, "IPC answers received")                  \
-    F(r, U64, irq_notif_received, COUNT, "interrupt notifications")            \
-    F(r, U64, forwarded, COUNT, "IPC calls forwarded")                         \
-    F(r, TEXT16, name, NAME, "of the program")                                 \
+#define SYSINFO_TASK_FIELDS(F, r)                                       \
+    F(r, U32, id, ID, "number of the task")                             \
+    F(r, U32, parent, ID, "the task that waits for it")                 \
+    F(r, U32, group, ID, "process group")                               \
+    F(r, U32, session, ID, "session")                                   \
+    F(r, U32, uid, ID, "its user")                                      \
+    F(r, U32, state, STATE, "what its threads do")                      \
+    F(r, U32, threads, COUNT, "it has")                                 \
+    F(r, S32, nice, COUNT, "-20 to 19, the nicest")                     \
+    F(r, U32, load_bias, BYTES, "program above its file's addresses")   \
+    F(r, U64, virtual, BYTES, "mapped")                                 \
+    F(r, U64, resident, BYTES, "in memory")                             \
+    F(r, U64, user, CYCLES, "in the program, ended threads included")   \
+    F(r, U64, kernel, CYCLES, "in the kernel, ended threads included")  \
+    F(r, U64, child_user, CYCLES, "of children waited for, and theirs") \
+    F(r, U64, child_kernel, CYCLES, "likewise, in the kernel")          \
+    F(r, U64, faults, COUNT, "page faults, as the times")               \
+    F(r, U64, started, NS, "after the machine")                         \
+    F(r, U64, call_sent, COUNT, "IPC calls sent")                       \
+    F(r, U64, call_received, COUNT, "IPC calls received")               \
+    F(r, U64, answer_sent, COUNT, "IPC answers sent")                   \
+    F(r, U64, answer_received, COUNT, "IPC answers received")           \
+    F(r, U64, irq_notif_received, COUNT, "interrupt notifications")     \
+    F(r, U64, forwarded, COUNT, "IPC calls forwarded")                  \
+    F(r, TEXT16, name, NAME, "of the program")                          \
     F(r, TEXT64, path, NAME, "of the program's file (its end)")
 
 // system.threads[.id], system.tasks.N.threads

@@ -7,6 +7,10 @@
 //     pie fork ROUNDS       the same, and in a child burn_c alone
 //     pie exec ROUNDS       the same, then as another program
 //     pie signal ROUNDS     all rounds in the handler of a signal
+//     pie jit ROUNDS        calls a copy of burn_c that lies in its heap, and
+//     is
+//                           "copied" in /tmp/perf-PID.map
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
@@ -15,23 +19,19 @@
 #define STAY() __asm__ volatile("" ::: "memory")
 
 // A loop of two instructions a turn, without a frame: its caller is found by
-// its call frame information.
-#define FUNCTION(name, turns)                            \
-    void name(void);                                     \
-    __asm__(".pushsection .text\n"                       \
-            ".type " #name ", @function\n" #name ":\n\t" \
-            ".cfi_startproc\n\t"                         \
-            "movl $" #turns ", %ecx\n"                   \
-            "1: decl %ecx\n\t"                           \
-            "jnz 1b\n\t"                                 \
-            "ret\n\t"                                    \
-            ".cfi_endproc\n\t"                           \
-            ".size " #name ", . - " #name "\n"           \
-            ".popsection")
+// its call frame information. (Of two that are alike the compiler would make
+// one.)
+#define LOOP OUTLINE __attribute__((no_icf, optimize("omit-frame-pointer")))
+#define FUNCTION(name, turns)                                  \
+    LOOP static void name(void)                                \
+    {                                                          \
+        unsigned left = turns;                                 \
+        __asm__ volatile("1: decl %0\n\tjnz 1b" : "+r"(left)); \
+    }
 
-FUNCTION(burn_a, 50000);
-FUNCTION(burn_b, 25000);
-FUNCTION(burn_c, 25000);
+FUNCTION(burn_a, 50000)
+FUNCTION(burn_b, 25000)
+FUNCTION(burn_c, 25000)
 
 static long call(long number, long a, long b, long c, long d)
 {
@@ -90,6 +90,54 @@ static void with_child(unsigned rounds)
     call(SYS_waitpid, pid, 0, 0, 0);
 }
 
+static const unsigned char spin[] = {
+    0x55,                         // push %ebp
+    0x89, 0xe5,                   // mov %esp, %ebp
+    0xb9, 0xa8, 0x61, 0x00, 0x00, // mov $25000, %ecx
+    0x49,                         // 1: dec %ecx
+    0x75, 0xfd,                   // jnz 1b
+    0x5d,                         // pop %ebp
+    0xc3,                         // ret
+};
+
+// The digits of n in front of `end`.
+static char *digits(char *end, unsigned long n, unsigned base)
+{
+    do
+        *--end = "0123456789abcdef"[n % base];
+    while (n /= base);
+    return end;
+}
+
+static void write_map(unsigned long code)
+{
+    char line[] = "        "
+                  " d spin\n",
+         end[] = "                    "
+                 ".map";
+    char *name = digits(end + 20, call(SYS_getpid, 0, 0, 0, 0), 10);
+    static const char folder[] = "/tmp/perf-";
+    for (unsigned i = sizeof(folder) - 1; i-- > 0;)
+        *--name = folder[i];
+    long file = call(SYS_open, (long)name, O_CREAT | O_WRONLY, 0644, 0);
+    char *text = digits(line + 8, code, 16);
+    call(SYS_write, file, (long)text, line + sizeof(line) - 1 - text, 0);
+    call(SYS_close, file, 0, 0, 0);
+}
+
+OUTLINE static void made(unsigned rounds)
+{
+    unsigned long heap = (call(SYS_brk, 0, 0, 0, 0) + 4095) & -4096;
+    call(SYS_brk, heap + 4096, 0, 0, 0);
+    call(SYS_mprotect, heap, 4096, 7, 0);
+    for (unsigned i = 0; i < sizeof(spin); i++)
+        ((volatile unsigned char *)heap)[i] = spin[i];
+    write_map(heap);
+    while (rounds-- > 0)
+        ((void (*)(void))heap)();
+    STAY();
+}
+
 static unsigned number(const char *text)
 {
     unsigned n = 0;
@@ -107,6 +155,8 @@ __attribute__((used)) OUTLINE static void start(long argc, char **argv)
         with_child(rounds);
     else if (how[0] == 's')
         interrupted(rounds);
+    else if (how[0] == 'j')
+        made(rounds);
     else
         work(rounds);
     if (how[0] == 'e')

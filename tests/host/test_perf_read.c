@@ -204,6 +204,8 @@ static void made_load(u32 task, u32 bias, u64 time)
 static void moved(void **state UNUSED)
 {
     static const u64 high[] = { PERF_CONTEXT_USER, 0x56601010, 0x566010ff };
+    static const u64 made_by_it[] = { PERF_CONTEXT_USER, 0x56700010,
+                                      0x566010ff };
     struct made_sample s = user_sample;
 
     made_begin(&made);
@@ -213,6 +215,8 @@ static void moved(void **state UNUSED)
     s.task = 9;
     s.time = 3500;
     made_sample(&made, &s); // a child
+    s.chain = made_by_it;
+    made_sample(&made, &s); // code that lies in no file
     s.task = 7;
     s.time = 5000;
     s.chain = user_chain;
@@ -228,13 +232,15 @@ static void moved(void **state UNUSED)
     made_end(&made);
     read_made();
     assert_int_equal(samples.reader.malformed, 0);
-    assert_int_equal(seen_count, 3);
+    assert_int_equal(seen_count, 4);
     for (u32 i = 0; i < 2; i++) {
         assert_place(innermost(seen[i].chain), seen[i].image, 0x1010);
         assert_place(caller(seen[i].chain), seen[i].image, 0x10ff);
     }
     assert_int_equal(seen[0].chain, seen[1].chain);
-    assert_place(innermost(seen[2].chain), seen[2].image, 0x8049010);
+    assert_place(innermost(seen[2].chain), seen[2].image, 0x56700010);
+    assert_place(caller(seen[2].chain), seen[2].image, 0x10ff);
+    assert_place(innermost(seen[3].chain), seen[3].image, 0x8049010);
 }
 
 static void without_figures(void **state UNUSED)

@@ -99,6 +99,8 @@ static bool take_mmap2(struct samples *s, const struct change *c)
     struct program p = program_now(s, map.pid, c->time);
     p.image = images_add(&s->images, path, map.build_id, id_size);
     p.load_bias = 0; // unless a record behind it tells
+    p.code = (uint32_t)map.address;
+    p.code_size = (uint32_t)map.size;
     programs_add(&s->programs, &p);
     return true;
 }

@@ -48,7 +48,10 @@ static struct place place_of(const struct samples *s, const struct program *p,
         return (struct place){ IMAGE_VDSO, address - s->vdso };
     if (p == NULL)
         return (struct place){ IMAGE_UNKNOWN, address };
-    return (struct place){ p->image, address - p->load_bias };
+    // What the task has made itself is in no file.
+    if (address - p->code < p->code_size)
+        address -= p->load_bias;
+    return (struct place){ p->image, address };
 }
 
 // Entries behind a mark: the first is where the code was interrupted, each

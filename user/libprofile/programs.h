@@ -9,6 +9,7 @@ struct program {
     uint64_t time; // TSC, from when on
     uint32_t image;
     uint32_t load_bias; // of the image: memory's addresses less its file's
+    uint32_t code, code_size; // where its code is, as a recording tells; or 0
     char name[16];
     uint32_t next; // of the same hash, an earlier one
 };
