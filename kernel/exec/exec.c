@@ -401,7 +401,7 @@ static void set_names(struct task *t, struct program *p, const char *called,
     strlcpy(current->name, t->name, sizeof(current->name));
     memcpy(t->build_id, image->build_id, image->build_id_size);
     t->build_id_size = (u8)image->build_id_size;
-    t->load_bias = image->load_bias;
+    WRITE_ONCE(t->load_bias, image->load_bias); // kernel/profile looks at it
     spin_unlock_irq(&t->lock, flags);
     kfree(old_path);
     kfree(old_cmdline);

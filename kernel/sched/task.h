@@ -90,7 +90,7 @@ struct task {
     u32 counts; // likewise: those that count; read at its context switches
     u8 build_id[BUILD_ID_MAX]; // of the program; guarded by `lock`
     u8 build_id_size;          // 0: it has none
-    u32 load_bias; // where it lies, less where its file says; `lock`
+    u32 load_bias; // memory's addresses less its file's; written with `lock`
 
     // kernel/syscall/task_calls.h: what its threads have called; the
     // free ones are guarded by `lock`.
