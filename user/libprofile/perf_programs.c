@@ -50,7 +50,7 @@ static bool take_comm(struct samples *s, const struct change *c)
     struct program p = program_now(s, comm.pid, c->time);
     set_name(&p, name);
     if (c->record.head.misc & PERF_MISC_COMM_EXEC)
-        p.image = IMAGE_UNKNOWN, p.load_bias = 0; // until those are told
+        p.image = IMAGE_UNKNOWN; // until its mapping is told
     programs_add(&s->programs, &p);
     return true;
 }
