@@ -206,6 +206,7 @@ static void moved(void **state UNUSED)
     static const u64 high[] = { PERF_CONTEXT_USER, 0x56601010, 0x566010ff };
     static const u64 made_by_it[] = { PERF_CONTEXT_USER, 0x56700010,
                                       0x566010ff };
+    static const u64 low[] = { PERF_CONTEXT_USER, 0x8048010 };
     struct made_sample s = user_sample;
 
     made_begin(&made);
@@ -219,7 +220,8 @@ static void moved(void **state UNUSED)
     made_sample(&made, &s); // code that lies in no file
     s.task = 7;
     s.time = 5000;
-    s.chain = user_chain;
+    s.chain = low;
+    s.depth = 2;
     made_sample(&made, &s); // another program, which is not moved
     made_comm(&made, 7, "lua", true, 4000);
     made_mmap(&made, 7, "/bin/lua", 0x8048000, 0x22, 4000);
@@ -240,7 +242,7 @@ static void moved(void **state UNUSED)
     assert_int_equal(seen[0].chain, seen[1].chain);
     assert_place(innermost(seen[2].chain), seen[2].image, 0x56700010);
     assert_place(caller(seen[2].chain), seen[2].image, 0x10ff);
-    assert_place(innermost(seen[3].chain), seen[3].image, 0x8049010);
+    assert_place(innermost(seen[3].chain), seen[3].image, 0x8048010);
 }
 
 static void without_figures(void **state UNUSED)
