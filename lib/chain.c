@@ -124,7 +124,7 @@ static enum step step(struct walk *w, bool deep)
     pass_frames(w, cfa - 8);
     w->ebp = ebp;
     w->esp = cfa;
-    if (!back)
+    if (back < CHAIN_MARKS) // none; argc, where the first function has a frame
         return STEP_OUTERMOST;
     if (w->signals < w->s->signal_count &&
         back == w->s->signals[w->signals].back)

@@ -4,7 +4,7 @@
 //
 // The files that allocate are part of this one, so that it can refuse them.
 //
-// link: user/libprofile/mapping.c
+// link: user/libprofile/mapping.c user/libprofile/samples_cut.c
 // link: user/libprofile/stream.c user/libprofile/user_chain.c
 #include "test.h"
 
@@ -338,6 +338,29 @@ static void test_load_bias(void **state)
     samples_free(&s);
 }
 
+// A chain that ends in a program's argc is whole.
+static void test_argc(void **state)
+{
+    static struct samples s;
+    (void)state;
+    assert_int_equal(samples_init(&s, read_nothing), 0);
+    for (u32 argc = 1; argc < CHAIN_MARKS; argc++) {
+        stream_size = 0;
+        add_task(1, "/none/a");
+        struct sprofile_sample *sample =
+            add(SPROFILE_R_SAMPLE, sizeof(*sample) + 3 * 4, 1000);
+        sample->task = 1;
+        sample->user_depth = 3;
+        sample->pc[0] = 0x08049010;
+        sample->pc[1] = 0x08049020;
+        sample->pc[2] = argc;
+        samples_add_stream(&s, stream, stream_size);
+    }
+    assert_int_equal(s.chains.count, 3);
+    assert_int_equal(samples_cut(&s).any, 0);
+    samples_free(&s);
+}
+
 // The path must end ahead of the bias.
 static void test_load_bias_without_room(void **state)
 {
@@ -366,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_no_memory_anywhere),
         cmocka_unit_test(test_last_chain),
         cmocka_unit_test(test_load_bias),
+        cmocka_unit_test(test_argc),
         cmocka_unit_test(test_load_bias_without_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

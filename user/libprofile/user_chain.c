@@ -24,15 +24,20 @@ uint32_t user_chain(struct images *images, const struct user_code *user,
 {
     // Read now, while its file is what ran (or is held).
     const struct image *m = images_load(images, user->image);
+    uint32_t depth = s->user_depth;
 
+    // Where a program's first function has a frame, argc lies behind it, which
+    // is no return address; and no mark.
+    if (depth > 1 && s->user[depth - 1] < CHAIN_MARKS)
+        depth--;
     if (s->stack_words == 0) {
-        *proven = s->user_depth;
-        memcpy(out, s->user, s->user_depth * sizeof(*out));
-        return s->user_depth;
+        *proven = depth;
+        memcpy(out, s->user, depth * sizeof(*out));
+        return depth;
     }
     struct chain_sample c = {
         .pc = s->user,
-        .depth = s->user_depth,
+        .depth = depth,
         .stack = s->stack,
         .stack_words = s->stack_words,
         .flags = s->flags,
