@@ -44,6 +44,7 @@ const char *ksym_at(u32 index, u32 *address);
 // for n words above the stack pointer (s: the caller's ebp is the word below),
 // or one of these. Any context.
 #define KFRAME_UNKNOWN 254u
-#define KFRAME_STANDS 255u // at ebp + 4
+#define KFRAME_BELOW_EDI 253u // at edi - 4
+#define KFRAME_STANDS 255u    // at ebp + 4
 u32 kframe_kind(u32 pc);
 void log_backtrace(const u32 *pcs, u32 count);

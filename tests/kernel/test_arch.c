@@ -9,6 +9,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
 #include "kernel/sched/thread.h"
+#include "lib/format.h"
 #include "lib/string.h"
 
 // --- other CPUs
@@ -206,4 +207,36 @@ KERNEL_TEST(arch_unwind_reads_no_further_than_a_kernel_frame)
     expect(unwind_user_deep(tf, out, &part) == out);
     expect(part.depth == 0 && part.stack_words == 0);
     vmap_free(page, 1);
+}
+
+static NOINLINE void uses_aligned_stack(void)
+{
+    char line[64] __attribute__((aligned(64)));
+    format(line, sizeof(line), "%u%u", 1u, 2u);
+    __asm__ volatile("" : : "r"(line) : "memory");
+}
+
+// gcc aligns a stack before ebp's frame stands, and unaligns it after that.
+KERNEL_TEST(arch_unwind_where_a_stack_is_aligned)
+{
+    u32 at = (u32)uses_aligned_stack, end = at + 64;
+    while (at < end && kframe_kind(at) != KFRAME_BELOW_EDI)
+        at++;
+    if (at == end) {
+        test_skip("this compiler does it otherwise");
+        return;
+    }
+    struct {
+        struct trapframe tf;
+        u32 aligned[5], back, outer[2];
+    } stack = { .back = (u32)uses_aligned_stack,
+                .outer = { 0, (u32)text_start } };
+    stack.tf.cs = KERNEL_CS;
+    stack.tf.eip = at;
+    stack.tf.edi = (u32)(&stack.back + 1);
+    stack.tf.ebp = (u32)stack.outer;
+    u32 pcs[8];
+    bool cut;
+    expect(unwind_kernel(&stack.tf, pcs, 8, &cut) == 3 && !cut);
+    expect(pcs[0] == at && pcs[1] == stack.back && pcs[2] == stack.outer[1]);
 }

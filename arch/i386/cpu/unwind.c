@@ -37,7 +37,7 @@ extern const char trap_stubs[], trap_code_end[]; // entry.S
 struct walk {
     u32 low, high; // the stack that is walked; what is read lies in it
     u32 page;      // the last that was found mapped
-    u32 eip, esp, ebp;
+    u32 eip, esp, ebp, edi;
 };
 
 static bool is_text(u32 pc)
@@ -91,6 +91,7 @@ static bool cross(struct walk *w, u32 at)
 // In the entry code.
 static bool cross_partial(struct walk *w)
 {
+    w->edi = 0; // not known
     for (u32 at = w->esp; at < w->esp + 4 * ENTRY_WORDS; at += 4) {
         u32 eip, cs, flags;
         if (!read(w, at, &eip) || !read(w, at + 4, &cs) ||
@@ -116,6 +117,8 @@ static u32 first_return(struct walk *w)
         at = w->ebp + 4;
         return read(w, w->ebp, &w->ebp) ? at : 0;
     }
+    if (kind == KFRAME_BELOW_EDI)
+        return w->edi - 4;
     at = w->esp + 4 * (kind >> 1);
     if (kind & 1 && !read(w, at - 4, &w->ebp))
         return 0;
@@ -132,7 +135,8 @@ static bool walk_frames(struct walk *w, u32 slot, u32 *pcs, u32 *n, u32 max,
         w->low = slot; // callers' frames lie above
         if (is_entry(pc)) {
             const struct trapframe *tf = (const struct trapframe *)(slot + 4);
-            return read(w, (u32)&tf->ebp, &w->ebp) && cross(w, (u32)&tf->eip);
+            return read(w, (u32)&tf->ebp, &w->ebp) &&
+                   read(w, (u32)&tf->edi, &w->edi) && cross(w, (u32)&tf->eip);
         }
         if (*n == max) {
             *cut = true;
@@ -148,7 +152,9 @@ static bool walk_frames(struct walk *w, u32 slot, u32 *pcs, u32 *n, u32 max,
 
 u32 unwind_kernel(const struct trapframe *tf, u32 *pcs, u32 max, bool *cut)
 {
-    struct walk w = { .eip = tf->eip, .esp = (u32)&tf->esp, .ebp = tf->ebp };
+    struct walk w = {
+        .eip = tf->eip, .esp = (u32)&tf->esp, .ebp = tf->ebp, .edi = tf->edi
+    };
     w.low = w.page = (u32)tf;
     w.page &= PAGE_MASK;
     u32 stack = (u32)current->kstack;
