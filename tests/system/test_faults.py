@@ -18,14 +18,15 @@ def errors(text):
     return {row["name"]: row["count"] for row in json.loads(text)}
 
 
-@pytest.mark.parametrize("options", (
-    ("--cpu", "max,-apic"),                      # the 8259 alone
-    ("--machine", "isapc", "--cpu", "pentium2"),  # through the LAPIC
-    ()), ids=("8259", "8259-lapic", "ioapic"))
-def test_no_driver_expects_an_interrupt(options):
+@pytest.mark.parametrize("options,skipped", (
+    (("--cpu", "max,-apic"), 1),  # the 8259 alone: nothing sends a vector
+    (("--machine", "isapc", "--cpu", "pentium2"), 0),  # through the LAPIC
+    ((), 0)), ids=("8259", "8259-lapic", "ioapic"))
+def test_no_driver_expects_an_interrupt(options, skipped):
     """Of any vector, sent or raised: it is counted."""
     run = vm(None, "--console", *options, "--kargs", f"test={SPURIOUS}")
-    assert run.status == 0 and "# 3 passed, 0 failed" in run.output, run
+    passed = f"# {3 - skipped} passed, 0 failed, {skipped} skipped"
+    assert run.status == 0 and passed in run.output, run
 
 
 def test_nothing_happens_unasked():
