@@ -21,6 +21,7 @@
 #define LOOK_NS (5 * NSEC_PER_SEC)
 #define HANG_LOOKS 3u // of which the first sends the interrupt: 10 s
 #define CONFIRM_SPINS 10000u
+#define CONFIRM_NS (10 * NSEC_PER_MSEC)
 #define HANG_SECONDS ((HANG_LOOKS - 1) * (u32)(LOOK_NS / NSEC_PER_SEC))
 
 struct seen {
@@ -28,10 +29,11 @@ struct seen {
     u64 switches;
     u32 deaf;  // looks in a row at which `seq` was the same
     u32 stuck; // at which threads waited, and no other one had come to run
+    bool due;  // a switch was due at the last one
 };
 
 static struct watcher {
-    struct callout callout;
+    struct callout callout, confirm;
     struct seen of[CPU_MAX];
 } watchers[WATCHERS];
 static u32 told; // atomic
@@ -89,16 +91,19 @@ static void tell(struct cpu *cpu, const struct seen *s)
 }
 
 // A CPU whose reschedule interrupt was lost halts, or computes, while a switch
-// is due there.
-static void repeat_reschedule(struct cpu *cpu)
+// is due there: it is still due, and no other was made, at both checks. (To
+// spin here until it is made would keep this CPU's own switch waiting, and two
+// watchers wait for each other.)
+static void confirm(struct callout *c)
 {
-    for (u32 i = 0; READ_ONCE(cpu->need_resched); i++) {
-        if (i == CONFIRM_SPINS) {
+    struct watcher *w = container_of(c, struct watcher, confirm);
+    for (u32 i = 0; i < cpu_count; i++) {
+        const struct seen *s = &w->of[i];
+        if (s->due && READ_ONCE(cpus[i].need_resched) &&
+            READ_ONCE(cpus[i].rq->switches) == s->switches) {
             error_count(&repeated);
-            smp_reschedule(cpu);
-            return;
+            smp_reschedule(&cpus[i]);
         }
-        cpu_relax();
     }
 }
 
@@ -109,10 +114,11 @@ static void look_at(struct seen *s, struct cpu *cpu)
     u64 switches;
     s->stuck = is_stuck(s, cpu, &switches) ? s->stuck + 1 : 0;
     s->switches = switches;
+    s->due = false;
     if (s->deaf)
         smp_reschedule(cpu);
     else if (!callouts_repeat(cpu))
-        repeat_reschedule(cpu);
+        s->due = READ_ONCE(cpu->need_resched);
     if (!s->deaf && !s->stuck)
         __atomic_fetch_and(&told, ~(1u << cpu->id), __ATOMIC_RELAXED);
     else if ((s->deaf >= HANG_LOOKS || s->stuck >= HANG_LOOKS) &&
@@ -123,11 +129,17 @@ static void look_at(struct seen *s, struct cpu *cpu)
 static void look(struct callout *c)
 {
     struct watcher *w = container_of(c, struct watcher, callout);
+    bool due = false;
     for (u32 i = 0; i < cpu_count; i++) {
-        if (i != this_cpu()->id)
+        if (i != this_cpu()->id) {
             look_at(&w->of[i], &cpus[i]);
+            due |= w->of[i].due;
+        }
     }
-    callout_set(c, clock_now_ns() + LOOK_NS);
+    u64 now = clock_now_ns();
+    if (due)
+        callout_set(&w->confirm, now + CONFIRM_NS);
+    callout_set(c, now + LOOK_NS);
 }
 
 void smp_call_unanswered(u32 silent, void (*fn)(void *arg), u32 seconds)
@@ -148,6 +160,7 @@ static void start_here(void *arg UNUSED)
         return;
     struct callout *c = &watchers[id].callout;
     callout_init(c, look, CALLOUT_INTERRUPT);
+    callout_init(&watchers[id].confirm, confirm, CALLOUT_INTERRUPT);
     callout_set(c, clock_now_ns() + LOOK_NS);
 }
 

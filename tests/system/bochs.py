@@ -3,6 +3,7 @@ time, which QEMU's do not (under -icount they take turns, without it the host
 decides). Repeatable, whatever else the host does."""
 import importlib.machinery
 import importlib.util
+import os
 import re
 import subprocess
 import tempfile
@@ -72,6 +73,8 @@ def bochs(command, smp=2, ips=10000000, timeout=LONG_PATIENCE, kargs="",
           hpet=True):
     """The Result of a shell command, or of what `kargs` ask for; `ips` is how
     many instructions each CPU does in a second of virtual time."""
+    if os.environ.get("REDRAW"):
+        kargs += f" start_delay={os.environ['REDRAW']}"
     with tempfile.TemporaryDirectory(prefix="strobe-bochs-") as folder:
         make_iso(command, kargs, folder)
         with open(f"{folder}/bochsrc", "w") as file:

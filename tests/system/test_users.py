@@ -5,6 +5,7 @@ import struct
 import pytest
 
 from machine import Console, batch, vm
+from tiers import realtime
 
 AS_USER = "/test/privacy run 1000"
 REMEDY = "profile_users="
@@ -192,9 +193,9 @@ def test_set_user_id_program_is_not_profiled(su):
     assert su["su itself"].status != 0 or "0 taken" in su["su itself"].output
 
 
+@realtime()  # in virtual time login's patience is over before the host types
 def test_login():
-    with Console("--icount", "3", "--kargs", "login", smp=1,
-                 prompt="login: ") as console:
+    with Console("--kargs", "login", prompt="login: ") as console:
         console.child.send("user\r")
         console.wait_for("$ ")
         console.child.send("id; tty; profile -t 1; echo end $((1 + 1))\r")
