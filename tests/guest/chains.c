@@ -5,6 +5,10 @@
 //     chains                     all kinds, a few samples of each
 //     chains KIND SAMPLES        one kind; prints each place that was hit:
 //                                at NAME ADDRESS
+//     chains ways SAMPLES        all ways into the kernel; a debugger makes the
+//                                samples (tests/system/test_entry.py), which
+//                                are printed in their order:
+//                                sample ADDRESS ENTRIES-OF-THE-KERNEL
 //
 // It is the same libprofile that makes the reports. On Linux: skipped.
 #include "test.h"
@@ -12,16 +16,20 @@
 #include "user/libprofile/samples.h"
 #include "user/libstrobe/strobe.h"
 
+#include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
+#include <ucontext.h>
 
 #define RATE_HZ 20000
 #define FEW 300u
 #define WAIT_MS 20000
+#define RARE_HZ 2
+#define RARE_WAIT_MS 1000
 #define PAGE 4096u
 #define DEEP 100     // frames that a chain holds
 #define TOO_DEEP 300 // and more than that
@@ -305,25 +313,96 @@ OUTLINE static void astray(unsigned n)
     spin_on(USER_END + 16 * (n % 250), USER_END + 16 * (n % 250));
 }
 
+// Each way into the kernel and out of it.
+#define UNKNOWN_CALL 1999
+#define KNOWN_CALL 1000
+#define OFTEN_US 300
+
+OUTLINE static long call_kernel(long number, long first,
+                                const volatile void *second, long third)
+{
+    long result;
+    __asm__ volatile("int $0x80"
+                     : "=a"(result)
+                     : "0"(number), "b"(first), "c"(second), "d"(third)
+                     : "memory");
+    STAY();
+    return result;
+}
+
+OUTLINE static void breakpoint(void)
+{
+    __asm__ volatile("int3");
+    STAY();
+}
+
+OUTLINE static void bad_opcode(void)
+{
+    __asm__ volatile("ud2");
+    STAY();
+}
+
+static void skip(int number, siginfo_t *info, void *context)
+{
+    (void)info;
+    if (number == SIGILL)
+        ((ucontext_t *)context)->uc_mcontext.gregs[REG_EIP] += 2;
+    STAY();
+}
+
+static void prepare_ways(void)
+{
+    const struct itimerval often = { { 0, OFTEN_US }, { 0, OFTEN_US } };
+    const struct sigaction action = { .sa_sigaction = skip,
+                                      .sa_flags = SA_SIGINFO };
+    check(sigaction(SIGTRAP, &action, NULL) == 0);
+    check(sigaction(SIGILL, &action, NULL) == 0);
+    signal(SIGALRM, SIG_IGN);
+    check(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    sync(); // the debugger waits for this
+}
+
+OUTLINE static void ways(unsigned n)
+{
+    static int zero;
+    if (n == 0) {
+        zero = open("/dev/zero", O_RDONLY);
+        prepare_ways();
+    }
+    call_kernel(UNKNOWN_CALL, 0, NULL, 0);
+    call_kernel(KNOWN_CALL, -1, NULL, 0);
+    touch();
+    breakpoint();
+    bad_opcode();
+    // The kernel's fault in the copy to the page.
+    call_kernel(SYS_madvise, (long)fresh, (void *)PAGE, MADV_DONTNEED);
+    call_kernel(SYS_read, zero, fresh, 10);
+    call_kernel(SYS_madvise, (long)fresh, (void *)PAGE, MADV_DONTNEED);
+    spin();
+    STAY();
+}
+
 // --- what must be seen ------------------------------------------------------
 
 struct kind {
     const char *name;
     void (*run)(unsigned n);
-    bool cut; // its chains are, and say so
+    bool cut;  // its chains are, and say so
+    bool rare; // so are its samples, and each is right
 };
 static const struct kind kinds[] = {
-    { "calls", calls, false },
-    { "entries", entries, false },
-    { "wrappers", wrappers, false },
-    { "faults", faults, false },
-    { "interrupts", interrupts, false },
-    { "signals", signals, false },
-    { "deep", deep, false },
-    { "too_deep", too_deep, true },
-    { "torn", torn, true },
-    { "nowhere", nowhere, false },
-    { "astray", astray, false },
+    { "calls", calls, false, false },
+    { "entries", entries, false, false },
+    { "wrappers", wrappers, false, false },
+    { "faults", faults, false, false },
+    { "interrupts", interrupts, false, false },
+    { "signals", signals, false, false },
+    { "deep", deep, false, false },
+    { "too_deep", too_deep, true, false },
+    { "torn", torn, true, false },
+    { "nowhere", nowhere, false, false },
+    { "astray", astray, false, false },
+    { "ways", ways, false, true },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -415,6 +494,15 @@ static const char *const callers[][2] = {
     { "torn", "work" },
     { "nowhere", "work" },
     { "astray", "work" },
+    { "call_kernel", "ways" },
+    { "touch", "ways" },
+    { "breakpoint", "ways" },
+    { "bad_opcode", "ways" },
+    { "spin", "ways" },
+    { "skip", "__restore_rt" },
+    { "__restore_rt", "breakpoint" },
+    { "__restore_rt", "bad_opcode" },
+    { "ways", "work" },
     { "work", "test_kind" },
     { "test_kind", "main" },
     { "main", "libc_start_main_stage2" },
@@ -550,8 +638,11 @@ static bool is_on_its_own(unsigned first)
 static void check_user(unsigned first, bool cut)
 {
     unsigned i = first;
-    if (first == length || (!is_known(names[first])))
+    if (first == length || (!is_known(names[first]))) {
+        if (kind->rare && first > 0 && AMONG(names[0], entry_code))
+            wrong("not of the program", first);
         return; // the start of the program, or the libc's own
+    }
     if (is_on_its_own(first))
         return;
     for (; i + 1 < length; i++) {
@@ -569,6 +660,14 @@ static void check_torn(unsigned first)
         wrong("not the frames that are there", first);
 }
 
+static void print_sample(void)
+{
+    unsigned kernel = 0;
+    while (kernel < length && in_kernel[kernel])
+        kernel++;
+    dprintf(1, "sample %x %u\n", addresses[0], kernel);
+}
+
 static void take(void *arg, const struct stream_sample *s)
 {
     (void)arg;
@@ -579,6 +678,8 @@ static void take(void *arg, const struct stream_sample *s)
     const struct sample_count *c = &samples.counts[before];
     set_names(c->chain);
     bool cut = marked;
+    if (kind->rare)
+        print_sample();
     if (cut && kind->run == too_deep && mark != CHAIN_DEEP - 1)
         wrong("not for its depth", length);
     unsigned first = check_kernel();
@@ -635,7 +736,8 @@ static void read_samples(struct profile_session *session, uint32_t wanted)
     reader.sample = take;
     while (samples.total < wanted) {
         check(profile_request(session) == 0);
-        check(profile_answer(session, WAIT_MS, take_piece, &reader) >= 0);
+        uint32_t wait_ms = kind->rare ? RARE_WAIT_MS : WAIT_MS;
+        check(profile_answer(session, wait_ms, take_piece, &reader) >= 0);
     }
 }
 
@@ -644,6 +746,10 @@ static void profile_kind(pid_t child, int go, uint32_t wanted)
     struct sprofile_options o = { .rate_hz = RATE_HZ,
                                   .flags =
                                       SPROFILE_O_STACKS | SPROFILE_O_RANDOM };
+    if (kind->rare)
+        o = (struct sprofile_options){ .rate_hz = RARE_HZ,
+                                       .flags = SPROFILE_O_STACKS,
+                                       .source = "nmi-rtc" };
     struct profile_session session = { 0 };
     check(samples_init(&samples, program_read) == 0);
     samples.vdso = getauxval(AT_SYSINFO_EHDR);
@@ -699,10 +805,10 @@ int main(int argc, char *argv[])
     }
     make_pages();
     for (unsigned i = 0; i < KINDS; i++) {
-        if (argc < 3)
+        if (argc < 3 && !kinds[i].rare)
             test_kind(&kinds[i], FEW, false);
-        else if (strcmp(argv[1], kinds[i].name) == 0)
-            test_kind(&kinds[i], strtoul(argv[2], NULL, 10), true);
+        else if (argc > 2 && strcmp(argv[1], kinds[i].name) == 0)
+            test_kind(&kinds[i], strtoul(argv[2], NULL, 10), !kinds[i].rare);
     }
     return 0;
 }

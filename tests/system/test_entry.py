@@ -1,5 +1,6 @@
 """An NMI at each instruction of the ways into the kernel and out of it (entry.S):
-it is taken there, and the interrupted program and the books do not see it."""
+it is taken there, and the interrupted program and the books do not see it; as a
+sample it has the chains of what is under way there."""
 import re
 import subprocess
 
@@ -74,29 +75,58 @@ def addresses():
     return normal, in_nmi, parts["syscall_entry_point"][0][0][0]
 
 
-def script(normal, in_nmi, outer, port):
-    def each(text, places):
-        return "".join(text.format(at=at, entry=in_nmi[0], outer=outer)
-                       for at in places)
-    return START.format(port=port, patience=PATIENCE) + each(NMI, normal) + \
-        each(NMI_IN_NMI, in_nmi) + "detach\n"
+# The same in a task of its own, with the NMI as a tick of the sampler's: a period
+# of its grid seems to have passed. %d is how much of the kernel's stack is in use.
+SAMPLE = """
+tbreak *{outer:#x} if cpus[0].thread->task == $task
+continue
+tbreak *{at:#x} if cpus[0].thread->task == $task
+continue
+printf "sample at %#x with %d\\n", {at:#x}, """ \
+    """(unsigned)cpus[0].thread->kstack + {stack} - (unsigned)$esp
+set var *(unsigned long long *)&nmi_rtc_source.grid[0] -= """ \
+    """nmi_rtc_source.period_cycles
+monitor nmi
+tbreak *{entry:#x}
+continue
+"""
+SYNC = """
+tbreak sys_sync
+continue
+set $task = cpus[0].thread->task
+"""
+KSTACK_SIZE = 4 * 4096
+TRAPFRAME_SIZE = 68  # of one that begins the stack: user mode was interrupted
+
+
+def script(text, places, in_nmi, outer):
+    return "".join(text.format(at=at, entry=in_nmi[0], outer=outer,
+                               stack=KSTACK_SIZE) for at in places)
+
+
+def debugged(folder, commands, script, *options):
+    """What gdb printed, and the machine's result."""
+    port = free_port()
+    (folder / "script").write_text(
+        START.format(port=port, patience=PATIENCE) + script + "detach\n")
+    with Monitored(commands, "--gdb", str(port), *options) as machine:
+        gdb = subprocess.run(["gdb", "-q", "-nx", "-batch", "-x",
+                              folder / "script", KERNEL], timeout=PATIENCE,
+                             stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True)
+        return gdb, machine.result()
 
 
 def test_an_nmi_at_each_instruction(tmp_path):
     normal, in_nmi, outer = addresses()
     nmis = len(normal) + 2 * len(in_nmi)
-    port = free_port()
-    (tmp_path / "script").write_text(script(normal, in_nmi, outer, port))
-    with Monitored(
-            "/test/entry_paths 100000000 & p=$!; until stats --errors --json |"
-            f" grep -q '\"unexpected NMIs\", \"count\": {nmis},'; do"
-            " usleep 50000; done; kill $p; wait $p; echo $?; stats --audit",
-            "--gdb", str(port)) as machine:
-        gdb = subprocess.run(["gdb", "-q", "-nx", "-batch", "-x",
-                              tmp_path / "script", KERNEL], timeout=PATIENCE,
-                             stdin=subprocess.DEVNULL, capture_output=True,
-                             text=True)
-        result = machine.result()
+    gdb, result = debugged(
+        tmp_path,
+        "/test/entry_paths 100000000 & p=$!; until stats --errors --json |"
+        f" grep -q '\"unexpected NMIs\", \"count\": {nmis},'; do"
+        " usleep 50000; done; kill $p; wait $p; echo $?; stats --audit",
+        script(NMI, normal, in_nmi, outer) +
+        script(NMI_IN_NMI, in_nmi, in_nmi, outer))
     taken = [(int(at, 16), int(where, 16)) for at, where in re.findall(
         r"^NMI at (0x\w+) taken at (0x\w+)", gdb.stdout, re.MULTILINE)]
     print(f"{len(taken)} NMIs:", *(f"{at:x}" for at, _ in taken))
@@ -107,3 +137,29 @@ def test_an_nmi_at_each_instruction(tmp_path):
     assert ended == "143", result  # SIGTERM: no register was wrong
     differences = re.findall(r"^ *\w+ +\w+ +\d+ +\d+ +(-?\d+)", audit, re.MULTILINE)
     assert differences and set(differences) == {"0"}, result
+
+
+LATER = 8  # ticks of the sampler's own
+
+
+def test_a_sample_at_each_instruction(tmp_path):
+    """It begins there and goes on to what was interrupted: the kernel, if its stack
+    was in use, and the program, whose callers /test/chains knows."""
+    normal, in_nmi, outer = addresses()
+    gdb, result = debugged(
+        tmp_path, f"/test/chains ways {len(normal) + LATER}",
+        SYNC + script(SAMPLE, normal, in_nmi, outer))
+    made = [(int(at, 16), int(stack)) for at, stack in re.findall(
+        r"^sample at (0x\w+) with (\d+)", gdb.stdout, re.MULTILINE)]
+    assert result.status == 0, result
+    assert [at for at, _ in made] == normal, (gdb.stdout, gdb.stderr)
+    found = {int(at, 16): int(entries) for at, entries in re.findall(
+        r"^sample (\w+) (\d+)", result.output, re.MULTILINE)}
+    in_kernel = [at for at, stack in made if stack > TRAPFRAME_SIZE]
+    print(f"{len(made)} samples, {len(in_kernel)} in a kernel that was interrupted")
+    missing = [f"{at:x}" for at in normal if at not in found]
+    assert not missing, (missing, result)
+    assert in_kernel
+    wrong = [f"{at:x}: {found[at]}" for at, stack in made
+             if (found[at] > 1) != (stack > TRAPFRAME_SIZE)]
+    assert not wrong, (wrong, result)
