@@ -1,6 +1,8 @@
 """A headless Chromium (Debian's, driven by selenium) that looks at pages from
 files."""
 import json
+import os
+import tempfile
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -21,8 +23,12 @@ class Browser:
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs",
                                {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(
-            options=options, service=Service("/usr/bin/chromedriver"))
+        # It leaves files behind in the folder for temporary ones.
+        self.folder = tempfile.TemporaryDirectory(prefix="strobe-browser-",
+                                                  ignore_cleanup_errors=True)
+        self.driver = webdriver.Chrome(options=options, service=Service(
+            "/usr/bin/chromedriver",
+            env={**os.environ, "TMPDIR": self.folder.name}))
         self.run = self.driver.execute_script
 
     def screen(self, width=1280, height=900, scheme="light"):
@@ -75,3 +81,4 @@ class Browser:
 
     def close(self):
         self.driver.quit()
+        self.folder.cleanup()
