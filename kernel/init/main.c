@@ -22,6 +22,7 @@
 #include "kernel/syscall/dispatch.h"
 #include "kernel/syscall/machine.h"
 #include "kernel/time/callout.h"
+#include "kernel/time/eventwatch.h"
 #include "kernel/time/timecounter.h"
 #include "kernel/time/wallclock.h"
 
@@ -113,6 +114,7 @@ void kernel_main(void)
     callouts_start_threads();
     load_start();
     hang_watch_start();
+    event_watch_start();
     if (kthread_create("start-up", run_first_program, NULL, NULL))
         boot_lacks_memory("the first thread");
     sched_start_cpu();

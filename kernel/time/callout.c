@@ -108,7 +108,10 @@ bool callouts_repeat(const struct cpu *cpu)
     spin_unlock(&q->lock);
     if (overdue) {
         error_count(&lost);
-        clock_send_event(cpu);
+        if (cpu == this_cpu())
+            clock_arm(q->armed);
+        else
+            clock_send_event(cpu);
     }
     return overdue;
 }

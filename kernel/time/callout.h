@@ -65,6 +65,7 @@ void callouts_interrupt(u64 now);
 
 // The timer's interrupt was lost if it is late by so much. Then the next
 // callout_set of that CPU that notices arms it again, or callouts_repeat, which
-// the hang watch calls: true if it was so. Interrupts off, for another CPU.
+// the hang watch and the event watch call: true if it was so. Interrupts off;
+// not from a callout of that CPU.
 #define CALLOUTS_LOST_NS NSEC_PER_SEC
 bool callouts_repeat(const struct cpu *cpu);

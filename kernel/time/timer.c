@@ -14,6 +14,7 @@
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/time/eventwatch.h"
 #include "lib/format.h"
 #include "lib/string.h"
 
@@ -118,7 +119,8 @@ void timer_describe(const struct timer *t, char *text, size_t size)
 
 // --- reserving; under timers_lock
 
-const char *timer_user(const struct timer *wanted)
+// Who has it, or one that has its interrupt line as well.
+static const char *holder(const struct timer *wanted)
 {
     const char *owner = READ_ONCE(wanted->owner);
     FOR_EACH_TIMER(t)
@@ -129,17 +131,25 @@ const char *timer_user(const struct timer *wanted)
     return owner;
 }
 
-static int availability(struct timer *t)
+const char *timer_user(const struct timer *wanted)
+{
+    const char *owner = holder(wanted);
+    return owner == event_watch_owner ? NULL : owner;
+}
+
+static int availability(struct timer *t,
+                        const char *(*user)(const struct timer *t))
 {
     probe(t);
     if (t->why_not)
         return -ENODEV;
-    return timer_user(t) ? -EBUSY : 0;
+    return user(t) ? -EBUSY : 0;
 }
 
-// The best of those that `suits`; -ENOENT: there is none.
+// The best of those that `suits` and that has no `user`; -ENOENT: none suits.
 static int find(bool (*suits)(const struct timer *t, const void *what),
-                const void *what, struct timer **out)
+                const void *what, const char *(*user)(const struct timer *t),
+                struct timer **out)
 {
     int err = -ENOENT;
     u32 rank = 0;
@@ -147,7 +157,7 @@ static int find(bool (*suits)(const struct timer *t, const void *what),
     {
         if (!suits(*t, what))
             continue;
-        int here = availability(*t);
+        int here = availability(*t, user);
         if (!here && (err || (*t)->rank > rank)) {
             *out = *t;
             rank = (*t)->rank;
@@ -181,14 +191,32 @@ static bool is_named(const struct timer *t, const void *what)
     return !rest[0] || (rest[0] >= '0' && rest[0] <= '9' && !rest[1]);
 }
 
+// True: the events' watch has the timer that is to be reserved.
+static bool reserve_free(bool (*suits)(const struct timer *t, const void *what),
+                         const void *what, const char *owner,
+                         struct timer **out, int *err)
+{
+    bool yields = owner != event_watch_owner && irqs_enabled();
+    u32 irqs = spin_lock_irq(&timers_lock);
+    *err = find(suits, what, yields ? timer_user : holder, out);
+    bool watched = !*err && holder(*out);
+    if (!*err && !watched)
+        WRITE_ONCE((*out)->owner, owner);
+    spin_unlock_irq(&timers_lock, irqs);
+    return watched;
+}
+
 static int reserve(bool (*suits)(const struct timer *t, const void *what),
                    const void *what, const char *owner, struct timer **out)
 {
-    u32 irqs = spin_lock_irq(&timers_lock);
-    int err = find(suits, what, out);
-    if (!err)
-        WRITE_ONCE((*out)->owner, owner);
-    spin_unlock_irq(&timers_lock, irqs);
+    int err;
+    bool gave_way = false;
+    while (reserve_free(suits, what, owner, out, &err)) {
+        event_watch_give_way();
+        gave_way = true;
+    }
+    if (gave_way)
+        event_watch_resume();
     return err;
 }
 
@@ -210,8 +238,11 @@ void timer_release(struct timer *t)
     timer_stop(t);
     u32 irqs = spin_lock_irq(&timers_lock);
     assert(t->owner);
+    bool watched = t->owner == event_watch_owner;
     WRITE_ONCE(t->owner, NULL);
     spin_unlock_irq(&timers_lock, irqs);
+    if (!watched)
+        event_watch_resume();
 }
 
 // --- interrupts

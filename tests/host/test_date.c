@@ -172,13 +172,21 @@ static void centuries(void **state)
     }
 }
 
+static void seconds_after(void **state UNUSED)
+{
+    assert_int_equal(rtc_second_after(0x58, 5, 0), 0x03);
+    assert_int_equal(rtc_second_after(0x09, 1, 0), 0x10);
+    assert_int_equal(rtc_second_after(59, 59, RTC_B_BINARY), 58);
+    assert_int_equal(rtc_second_after(7, 5, RTC_B_BINARY), 12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_day), cmocka_unit_test(every_second_of_a_day),
         cmocka_unit_test(outside),   cmocka_unit_test(registers_round_trip),
         cmocka_unit_test(hours),     cmocka_unit_test(nonsense),
-        cmocka_unit_test(centuries),
+        cmocka_unit_test(centuries), cmocka_unit_test(seconds_after),
     };
     random_init();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 """Faults of the machine: each is an error, a counted loss or a panic that says
 what happened (docs/reliability.md)."""
 import json
+import re
 import signal
 
 import pytest
@@ -155,6 +156,27 @@ def test_lost_timer_interrupts():
         " usleep 1000; i=$((i+1)); done' && echo slept", smp=2)
     assert output == "slept\n", output
     assert counted["timer interrupts, lost or late"] > 0, counted
+
+
+# Where no CPU can notice it: there is one, or all have their events by one timer.
+# With `-s rtc` a sampler has the timer that watches them otherwise.
+SLEEPS = "i=0; while [ $i -lt 300 ]; do usleep 1000; i=$((i+1)); done; echo slept"
+
+
+@realtime()
+@pytest.mark.parametrize("smp,timer,prefix", (
+    (1, "lapic", ""), (1, "pit", ""), (2, "pit", ""), (2, "hpet", ""),
+    (1, "lapic", "profile -s rtc -F 2 -o /tmp/p ")), ids=(
+        "lone", "lone-pit", "pit", "hpet", "sampler"))
+def test_lost_events_of_all_cpus(smp, timer, prefix):
+    """A second timer notices them within 6 s."""
+    output, counted = with_faults(
+        f"event-lost,100 timer={timer}", f"{prefix}sh -c '{SLEEPS}' && cat"
+        " /proc/uptime", smp=smp, clock=("--icount", "1"))
+    slept, *_, uptime = output.splitlines()
+    lost = counted["timer interrupts, lost or late"]
+    assert slept == "slept" and lost > 2, (output, counted)
+    assert float(uptime.split()[0]) < 2 + 6.1 * lost, (output, counted)
 
 
 SOURCES = ("lapic", "rtc", "nmi-hpet", "nmi-pit", "nmi-rtc")

@@ -151,3 +151,48 @@ def test_the_rtc_keeps_what_is_set():
     assert lines[1].split()[4] == "2029", run
     assert lines[2].startswith("Wed Feb 29 12:0"), run
     assert lines[3] == "2035", run
+
+
+# The one that the watch of the clock's events has, and its interrupts.
+WATCH = r"""watch() { sysinfo system.clock | sed -n "s/ .*for the events' watch.*//p"; }
+rtc() { sed -n 's/ *56: *\([0-9]*\) .*/\1/p' /proc/interrupts; }
+"""
+
+
+def test_the_watch_of_the_events_wakes_rarely():
+    """A minute: 12 alarms, and the first one at the begin of a second."""
+    run = vm(f"{WATCH} watch; rtc; sleep 60; rtc", "--icount", "0", smp=1)
+    name, before, after = run.output.split()
+    assert name == "rtc" and 11 <= int(after) - int(before) <= 13, run
+
+
+def test_the_watch_of_the_events_gives_way():
+    """To any sampler; it has another timer then, if there is one."""
+    run = vm(f"""{WATCH}
+        while_sampling() {{
+            sprofile -s $1 -F 2 sleep 3 >/dev/null &
+            until sysinfo system.profile.sessions | grep -q taking; do
+                usleep 9999
+            done
+            echo $1 $(watch); wait $!
+        }}
+        for s in rtc nmi-rtc nmi-hpet nmi-pit lapic; do while_sampling $s; done
+        dmesg | grep -c 'no timer is free'""", "--icount", "1", smp=1)
+    assert run.output.splitlines() == [
+        "rtc hpet0", "nmi-rtc hpet0", "nmi-hpet rtc", "nmi-pit rtc", "lapic rtc",
+        "0"], run
+
+
+def test_no_timer_for_the_watch_of_the_events():
+    """The PIT has the HPET's line, and a sampler the RTC: it is said, once; the
+    watch goes on afterwards."""
+    run = vm(f"""{WATCH} sprofile -s rtc tester 5 >/dev/null
+        sprofile -s nmi-rtc tester 5 >/dev/null; watch
+        dmesg | grep -c 'no timer is free to watch'""", "--icount", "1",
+             "--kargs", "timer=pit", smp=2)
+    assert run.output == "rtc\n1\n", run
+
+
+def test_no_watch_of_the_events_where_cpus_watch_each_other():
+    run = vm(f"{WATCH} watch", smp=2)
+    assert run.status == 0 and not run.output, run

@@ -154,7 +154,7 @@ static u32 shared_next(void)
     return due;
 }
 
-static void shared_fired(void *arg UNUSED, const struct trapframe *tf UNUSED)
+static void shared_pass_on(void)
 {
     spin_lock(&shared_lock);
     u32 due = shared_next();
@@ -164,6 +164,15 @@ static void shared_fired(void *arg UNUSED, const struct trapframe *tf UNUSED)
         lapic_send_ipi_mask(due, VECTOR_FORWARDED);
     if (due & own)
         shared_event(NULL);
+}
+
+static void shared_fired(void *arg UNUSED, const struct trapframe *tf UNUSED)
+{
+    if (fault_due(FAULT_EVENT_LOST))
+        return;
+    shared_pass_on();
+    if (fault_due(FAULT_EVENT_DOUBLE))
+        shared_pass_on();
 }
 
 // --- both

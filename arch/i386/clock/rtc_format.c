@@ -77,3 +77,8 @@ bool rtc_encode(const struct date *d, bool century, struct rtc_registers *r)
     };
     return true;
 }
+
+u8 rtc_second_after(u8 second, u32 later, u8 b)
+{
+    return encode((decode(second, b) + later) % 60, b);
+}

@@ -6,8 +6,11 @@
 
 enum {
     RTC_SECONDS = 0x00,
+    RTC_SECONDS_ALARM = 0x01,
     RTC_MINUTES = 0x02,
+    RTC_MINUTES_ALARM = 0x03,
     RTC_HOURS = 0x04,
+    RTC_HOURS_ALARM = 0x05,
     RTC_WEEKDAY = 0x06,
     RTC_DAY = 0x07,
     RTC_MONTH = 0x08,
@@ -20,8 +23,11 @@ enum {
 #define RTC_B_SET 0x80      // the date stands still
 #define RTC_B_INTERRUPTS 0x70
 #define RTC_B_PERIODIC 0x40
+#define RTC_B_ALARM 0x20
 #define RTC_B_BINARY 0x04
 #define RTC_B_24_HOURS 0x02
+
+#define RTC_ALARM_ANY 0xc0 // of an alarm's register: whatever the time has
 
 struct rtc_registers {
     u8 second, minute, hour, weekday, day, month, year;
@@ -35,3 +41,6 @@ bool rtc_decode(const struct rtc_registers *r, struct date *d);
 // `r->b` is given, all others are set. False: without a century the year cannot
 // be told.
 bool rtc_encode(const struct date *d, bool century, struct rtc_registers *r);
+// What the register of seconds holds `later` seconds after `second`, with `b` in
+// register B.
+u8 rtc_second_after(u8 second, u32 later, u8 b);

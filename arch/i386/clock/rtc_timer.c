@@ -1,5 +1,7 @@
 // The RTC's periodic interrupt as a timer (MC146818 data sheet): 2 to 8192 Hz,
-// by powers of two, on ISA interrupt 8.
+// by powers of two, on ISA interrupt 8. Longer periods, of whole seconds, are
+// those of its alarm, which each interrupt sets for the next one; no NMI may.
+// If that one is missed, the alarm comes a minute later.
 //
 // The chip raises no further interrupt until register C is read; the boot CPU
 // does that, blindly, as cmos.c says. The date goes on by itself: only the rate
@@ -15,8 +17,10 @@
 #define RATE_LAST 15u
 #define RATE_USUAL 6u // 1024 Hz, as firmware leaves it
 #define TICKS(rate) (1u << ((rate)-1))
+#define ALARM_SECONDS_MAX 59u
 
 static struct irq_source source;
+static u32 alarm_seconds; // between two alarms; 0: the interrupt is periodic
 
 static void set_rate(u32 rate)
 {
@@ -36,7 +40,7 @@ static bool answers(void)
 static const char *rtc_probe(struct timer *t)
 {
     t->min_period = timer_ns(t, TICKS(RATE_FIRST));
-    t->max_period = timer_ns(t, TICKS(RATE_LAST));
+    t->max_period = ALARM_SECONDS_MAX * NSEC_PER_SEC;
     cmos_change(RTC_B, RTC_B_INTERRUPTS, 0);
     if (!answers())
         return "it does not answer";
@@ -60,8 +64,33 @@ static u32 nearest_rate(u64 ticks)
     return rate;
 }
 
+// The seconds are readable: the alarm comes at the end of an update, a second
+// before the next one.
+static void set_next_alarm(void)
+{
+    u8 now = cmos_read(RTC_SECONDS), b = cmos_read(RTC_B);
+    cmos_write(RTC_SECONDS_ALARM, rtc_second_after(now, alarm_seconds, b));
+}
+
+// The first one comes at the next second.
+static int start_alarm(struct timer *t, u32 mode, u32 seconds)
+{
+    if (mode & TIMER_NMI)
+        return -EINVAL;
+    t->period = seconds * RTC_HZ;
+    alarm_seconds = seconds;
+    cmos_write(RTC_SECONDS_ALARM, RTC_ALARM_ANY);
+    cmos_write(RTC_MINUTES_ALARM, RTC_ALARM_ANY);
+    cmos_write(RTC_HOURS_ALARM, RTC_ALARM_ANY);
+    int err = irq_source_open(&source, timer_target(mode));
+    cmos_change(RTC_B, RTC_B_ALARM, RTC_B_ALARM);
+    return err;
+}
+
 static int rtc_start(struct timer *t, u32 mode, u64 ticks)
 {
+    if (ticks >= RTC_HZ)
+        return start_alarm(t, mode, (u32)((ticks + RTC_HZ / 2) / RTC_HZ));
     u32 rate = nearest_rate(ticks);
     t->period = TICKS(rate);
     set_rate(rate);
@@ -72,7 +101,8 @@ static int rtc_start(struct timer *t, u32 mode, u64 ticks)
 
 static void rtc_stop(struct timer *t UNUSED)
 {
-    cmos_change(RTC_B, RTC_B_PERIODIC, 0);
+    cmos_change(RTC_B, RTC_B_PERIODIC | RTC_B_ALARM, 0);
+    alarm_seconds = 0;
     irq_source_close(&source);
     set_rate(RATE_USUAL);
 }
@@ -80,6 +110,8 @@ static void rtc_stop(struct timer *t UNUSED)
 static bool rtc_serve(struct timer *t UNUSED)
 {
     cmos_acknowledge();
+    if (unlikely(alarm_seconds))
+        set_next_alarm();
     return true;
 }
 

@@ -1,0 +1,69 @@
+// `watch_lock` guards which timer the watch has. It is held while that timer is
+// reserved and started, so timer.c's spinlock is within it.
+
+#include "kernel/time/eventwatch.h"
+
+#include "arch/cpu.h"
+#include "arch/irq.h"
+#include "kernel/init/log.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/time/callout.h"
+#include "kernel/time/timer.h"
+
+const char event_watch_owner[] = "the events' watch";
+
+static struct mutex watch_lock = MUTEX_INIT(watch_lock, "event watch");
+static bool needed;         // constant once all CPUs run
+static struct timer *timer; // NULL: none
+static bool complained;
+
+static void look(void *arg UNUSED, const struct trapframe *tf UNUSED)
+{
+    for (u32 i = 0; i < cpu_count; i++)
+        callouts_repeat(&cpus[i]);
+}
+
+// Timers of the machine, not of a CPU: only the boot CPU wakes up for it.
+static bool take(const char *name)
+{
+    mutex_assert_held(&watch_lock);
+    struct timer *t;
+    if (timer_reserve_name(name, event_watch_owner, &t))
+        return false;
+    if (timer_start(t, TIMER_PERIODIC, EVENT_WATCH_NS, look, NULL)) {
+        timer_release(t);
+        return false;
+    }
+    timer = t;
+    return true;
+}
+
+void event_watch_resume(void)
+{
+    if (!needed || !irqs_enabled())
+        return;
+    mutex_lock(&watch_lock);
+    if (!timer && !take("rtc") && !take("hpet") && !complained) {
+        complained = true;
+        log_printf("clock: no timer is free to watch that of the events: if "
+                   "an interrupt of it is lost, sleeps go on when a device "
+                   "interrupts\n");
+    }
+    mutex_unlock(&watch_lock);
+}
+
+void event_watch_give_way(void)
+{
+    assert(irqs_enabled());
+    mutex_lock(&watch_lock);
+    if (timer)
+        timer_release(timer);
+    timer = NULL;
+    mutex_unlock(&watch_lock);
+}
+
+void event_watch_start(void)
+{
+    needed = cpu_count == 1 || clock_event_vector() != VECTOR_TIMER;
+    event_watch_resume();
+}
