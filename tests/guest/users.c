@@ -369,6 +369,31 @@ static void privileges(void)
     ok("what only root may do");
 }
 
+// Root takes a file from its owner while that sets its mode, or another user
+// executes it. A debugger does so, where it can go wrong (test_users.py): to the
+// file that is written to behind the first `sync`, in the call behind the second.
+static void execute_given(void)
+{
+    become(OTHER);
+    sync();
+    run("./given", "2000,2000,2000,2000,0");
+}
+
+static void set_mode_of_given(void)
+{
+    become(USER);
+    sync();
+    check_error(syscall(SYS_chmod, "given", 04755), EPERM);
+}
+
+static void give(void (*use)(void))
+{
+    sync();
+    copy_self("given", 04755, USER, USER);
+    check(exited_with(in_child(use), 0));
+    check(unlink("given") == 0);
+}
+
 int main(int argc, char **argv)
 {
     alarm(TEST_SECONDS);
@@ -383,6 +408,12 @@ int main(int argc, char **argv)
     self = "/proc/self/exe";
     umask(022);
     check(mkdtemp(folder) && chmod(folder, 0777) == 0 && chdir(folder) == 0);
+    if (argc == 2 && strcmp(argv[1], "give") == 0) {
+        give(execute_given);
+        give(set_mode_of_given);
+        ok("mode and owner are of one instant");
+        return 0;
+    }
     ids();
     files();
     directories();

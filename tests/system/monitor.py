@@ -27,31 +27,41 @@ def free_port():
                 pass  # somebody has it
 
 
-# The system call `sync` loops, from an instruction that gdb writes over it. (gdb
-# would ask again after 2 seconds, and take a late answer for that to its next
+# (gdb would ask again after 2 seconds, and take a late answer for that to its next
 # question.)
-HANG = """
+START = """
 set confirm off
+set pagination off
 set tcp connect-timeout 60
 set remotetimeout {patience}
 target remote :{port}
+"""
+
+
+def by_gdb(folder, port, script):
+    """Does what the script says in a machine that waits for gdb there."""
+    path = folder / "script"
+    path.write_text(START.format(port=port, patience=PATIENCE) + script +
+                    "detach\n")
+    return subprocess.run(["gdb", "-q", "-nx", "-batch", "-x", path, KERNEL],
+                          timeout=PATIENCE, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
+
+
+# The system call `sync` loops, from an instruction that gdb writes over it.
+HANG = """
 break sys_sync
 continue
 delete
 set var *(unsigned short *)$pc = 0xfeeb
 {how}
-detach
 """
 INTERRUPTS_OFF = "set var $eflags = $eflags & ~0x200"
 
 
 def hang_in_sync(folder, port, how=INTERRUPTS_OFF):
     """By the gdb stub of a machine whose command calls sync."""
-    script = folder / "script"
-    script.write_text(HANG.format(port=port, how=how, patience=PATIENCE))
-    subprocess.run(["gdb", "-q", "-nx", "-batch", "-x", script,
-                    KERNEL], timeout=PATIENCE,
-                   stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    by_gdb(folder, port, HANG.format(how=how)).check_returncode()
 
 
 class Monitored:
@@ -119,3 +129,12 @@ class Monitored:
         output, errors = self.child.communicate(timeout=PATIENCE + 60)
         return Result(self.child.returncode, output, errors, self.console(),
                       command=shlex.join([os.path.relpath(VM), *self.arguments]))
+
+
+def debugged(folder, command, script):
+    """What gdb did and the machine's result: the script runs beside the command,
+    from the start of the machine on."""
+    port = free_port()
+    with Monitored(command, "--gdb", str(port)) as machine:
+        gdb = by_gdb(folder, port, script)
+        return gdb, machine.result()

@@ -4,20 +4,13 @@ sample it has the chains of what is under way there."""
 import re
 import subprocess
 
-from machine import PATIENCE, ROOT
-from monitor import Monitored, free_port
+from machine import ROOT
+from monitor import debugged
 
 KERNEL = f"{ROOT}/build/kernel.elf"
 # Breakpoint, invalid opcode, page fault, timer: what /test/entry_paths makes.
 STUBS = (3, 6, 14, 0xe0)
 
-START = """
-set confirm off
-set pagination off
-set tcp connect-timeout 60
-set remotetimeout {patience}
-target remote :{port}
-"""
 # From the begin of a system call (a way out is an NMI's as well) to `at`, where
 # the NMI comes before that instruction.
 NMI = """
@@ -102,19 +95,6 @@ TRAPFRAME_SIZE = 68  # of one that begins the stack: user mode was interrupted
 def script(text, places, in_nmi, outer):
     return "".join(text.format(at=at, entry=in_nmi[0], outer=outer,
                                stack=KSTACK_SIZE) for at in places)
-
-
-def debugged(folder, commands, script, *options):
-    """What gdb printed, and the machine's result."""
-    port = free_port()
-    (folder / "script").write_text(
-        START.format(port=port, patience=PATIENCE) + script + "detach\n")
-    with Monitored(commands, "--gdb", str(port), *options) as machine:
-        gdb = subprocess.run(["gdb", "-q", "-nx", "-batch", "-x",
-                              folder / "script", KERNEL], timeout=PATIENCE,
-                             stdin=subprocess.DEVNULL, capture_output=True,
-                             text=True)
-        return gdb, machine.result()
 
 
 def test_an_nmi_at_each_instruction(tmp_path):

@@ -5,6 +5,7 @@ import struct
 import pytest
 
 from machine import Console, batch, vm
+from monitor import debugged
 from tiers import realtime
 
 AS_USER = "/test/privacy run 1000"
@@ -191,6 +192,39 @@ def test_set_user_id_program_is_not_profiled(su):
     """The session ends with its exec."""
     assert "uid" not in su["su itself"].output
     assert su["su itself"].status != 0 or "0 taken" in su["su itself"].output
+
+
+# The vnode's lock is taken, as if by another CPU, until someone waits for it.
+LOCKED = """
+tbreak sys_sync
+continue
+tbreak *vnode_drop_set_id
+continue
+set $v = (struct vnode *)$eax
+tbreak sys_sync
+continue
+tbreak {call}
+continue
+set var $v->lock.locked = 1
+{before}
+tbreak *take_slowly if $eax == (unsigned)&$v->lock
+continue
+{after}
+set var $v->lock.locked = 0
+"""
+CHOWN = "set var $v->uid = 0", "set var $v->mode = 0100755"
+
+
+def test_mode_and_owner_are_of_one_instant(tmp_path):
+    """Root takes a set-user-id program from its owner beside an exec, whose check
+    sees all of that or nothing, and beside the owner's chmod, whose check is of
+    the owner at that moment."""
+    gdb, result = debugged(
+        tmp_path, "/test/users give",
+        LOCKED.format(call="find_rights", before=CHOWN[0], after=CHOWN[1]) +
+        LOCKED.format(call="sys_chmod", before="", after="\n".join(CHOWN)))
+    assert result.status == 0, (result, gdb.stdout)
+    assert gdb.stdout.count(", take_slowly") == 2, gdb.stdout
 
 
 @realtime()  # in virtual time login's patience is over before the host types
