@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/auxv.h>
 #include <sys/mount.h>
+#include <sys/personality.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -135,6 +136,17 @@ static void change_attributes(void)
     check(stat("mine", &s) == 0 && s.st_mode & S_ISGID);
     check(chown("mine", -1, USER) == 0 && stat("mine", &s) == 0);
     check(!(s.st_mode & S_ISGID));
+    check(chmod("foreign", 02755) == 0 && stat("foreign", &s) == 0);
+    check((s.st_mode & 07777) == 0755); // of a group that he is not in
+}
+
+// access() is of the real ids.
+static void ask_for_another(void)
+{
+    check(setresuid(USER, 0, 0) == 0);
+    check(open("private", O_RDONLY) >= 0);
+    check_error(access("private", R_OK), EACCES);
+    check(access("mine", R_OK) == 0);
 }
 
 static void files(void)
@@ -143,8 +155,10 @@ static void files(void)
     make_file("readable", 0644, 0, 0);
     make_file("group", 0060, 0, FURTHER_GROUP);
     make_file("mine", 0077, USER, USER);
+    make_file("foreign", 0644, USER, OTHER);
     as_user(open_files);
     as_user(change_attributes);
+    check(exited_with(in_child(ask_for_another), 0));
     ok("files: modes, owners, groups");
 }
 
@@ -168,6 +182,10 @@ static void use_directories(void)
     check(unlink("sticky/o") == 0);
     check(mkdir("inherits/d", 0755) == 0 && stat("inherits/d", &s) == 0);
     check(s.st_gid == OTHER && s.st_mode & S_ISGID);
+    check(open("inherits/f", O_CREAT | O_WRONLY, 02755) >= 0);
+    check(stat("inherits/f", &s) == 0 && s.st_gid == OTHER);
+    check(!(s.st_mode & S_ISGID));
+    check(unlink("his/roots") == 0); // by the directory's owner
     check_error(mknod("sticky/null", S_IFCHR | 0666, 0x103), EPERM);
 }
 
@@ -177,11 +195,13 @@ static void directories(void)
     make_directory("public", 0755, 0);
     make_directory("sticky", 01777, 0);
     make_directory("sticky/dir", 0755, 0);
+    make_directory("his", 01777, USER);
     make_directory("inherits", 0777, 0);
     check(chown("inherits", -1, OTHER) == 0 && chmod("inherits", 02777) == 0);
     make_file("closed/x", 0666, 0, 0);
     make_file("public/x", 0666, 0, 0);
     make_file("sticky/roots", 0666, 0, 0);
+    make_file("his/roots", 0666, 0, 0);
     as_user(use_directories);
     ok("directories: search, write, sticky, set-group-id");
 }
@@ -200,6 +220,18 @@ static void copy_self(const char *to, mode_t mode, uid_t uid, gid_t gid)
     check(chown(to, uid, gid) == 0 && chmod(to, mode) == 0);
 }
 
+// (The libc's getauxval answers for AT_SECURE what it makes of the ids.)
+static unsigned long told_by_kernel(unsigned long type)
+{
+    char **p = environ;
+    while (*p++)
+        ;
+    unsigned long *pair = (unsigned long *)p;
+    while (pair[0] != AT_NULL && pair[0] != type)
+        pair += 2;
+    return pair[0] == type ? pair[1] : ~0ul;
+}
+
 // What the program that is executed says: 0 as asked.
 static int report(const char *ids)
 {
@@ -211,7 +243,8 @@ static int report(const char *ids)
     check(r == want[0] && e == want[1] && s == want[2]);
     check(getegid() == want[3]);
     check(getauxval(AT_EUID) == want[1] && getauxval(AT_EGID) == want[3]);
-    check(getauxval(AT_SECURE) == want[4]);
+    check(told_by_kernel(AT_SECURE) == want[4]);
+    check(personality(0xffffffff) == (want[4] ? 0 : ADDR_NO_RANDOMIZE));
     return 0;
 }
 
@@ -221,6 +254,7 @@ static void run(const char *program, const char *ids)
     pid_t pid = fork();
     check(pid >= 0);
     if (pid == 0) {
+        personality(ADDR_NO_RANDOMIZE);
         execl(program, program, "report", ids, NULL);
         _exit(errno == EACCES ? 126 : 127);
     }
@@ -233,6 +267,7 @@ static void run_programs(void)
     run("./plain", "1000,1000,1000,1000,0");
     run("./setuid", "1000,2000,2000,1000,1");
     run("./setgid", "1000,1000,1000,2000,1");
+    run("./groupbit", "1000,1000,1000,1000,0");
     run("./setroot", "1000,0,0,1000,1");
     run("./onlyroot", NULL);
     // Whoever writes to it takes its rights away.
@@ -242,30 +277,40 @@ static void run_programs(void)
     run("./setuid", "1000,1000,1000,1000,0");
 }
 
-static void look_into(void)
+static void cannot_look_into(pid_t pid)
 {
-    char path[64];
-    int out[2];
-    check(pipe(out) == 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(out[1], 1);
-        execl("./setroot", "setroot", "wait", NULL);
-        _exit(1);
-    }
-    char c;
-    check(read(out[0], &c, 1) == 1);
-    for (const char *const *name =
-             (const char *const[]){ "maps", "fd/0", "exe", "cwd", NULL };
-         *name; name++) {
-        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, *name);
+    static const char *const names[] = { "maps", "fd/0", "exe", "cwd" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char path[64], c;
+        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, names[i]);
         int fd = open(path, O_RDONLY);
         check((fd < 0 ? -1 : (int)read(fd, &c, 1)) == -1 && errno == EACCES);
         if (fd >= 0)
             close(fd);
     }
+}
+
+static void look_into_program(const char *program)
+{
+    int out[2];
+    check(pipe(out) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(out[1], 1);
+        execl(program, program, "wait", NULL);
+        _exit(1);
+    }
+    char c;
+    check(read(out[0], &c, 1) == 1);
+    cannot_look_into(pid);
     check(kill(pid, SIGTERM) == 0); // its real user is this one
     check(waitpid(pid, NULL, 0) == pid);
+}
+
+static void look_into(void)
+{
+    look_into_program("./setroot");
+    look_into_program("./unreadable");
 }
 
 static void run_without_rights(void)
@@ -278,7 +323,9 @@ static void programs(void)
     copy_self("plain", 0755, 0, 0);
     copy_self("setuid", 04777, OTHER, OTHER);
     copy_self("setgid", 02755, OTHER, OTHER);
+    copy_self("groupbit", 02745, OTHER, OTHER); // it means something else
     copy_self("setroot", 04755, 0, 0);
+    copy_self("unreadable", 0711, 0, 0);
     copy_self("onlyroot", 0744, 0, 0);
     as_user(run_programs);
     as_user(look_into);
@@ -311,7 +358,7 @@ static pid_t sleeper(uid_t id)
     return pid;
 }
 
-static pid_t theirs, roots;
+static pid_t theirs, roots, formerly_roots;
 
 static void reach_others(void)
 {
@@ -333,6 +380,8 @@ static void reach_others(void)
                     EPERM);
     }
     check(kill(theirs, SIGCONT) == 0); // of the same session
+    cannot_look_into(formerly_roots);
+    check(kill(formerly_roots, SIGKILL) == 0);
     check(setpriority(PRIO_PROCESS, 0, 5) == 0);
     check_error(setpriority(PRIO_PROCESS, 0, 4), EACCES);
     check_error(nice(-1), EPERM);
@@ -342,7 +391,9 @@ static void others(void)
 {
     theirs = sleeper(OTHER);
     roots = sleeper(0);
+    formerly_roots = sleeper(USER);
     as_user(reach_others);
+    check(waitpid(formerly_roots, NULL, 0) == formerly_roots);
     for (int i = 0; i < 2; i++) {
         int status;
         pid_t pid = i ? roots : theirs;
