@@ -75,19 +75,12 @@ static void put_area(struct text *t, const struct area_copy *c)
 static int aspace_of(const struct proc_node *n, struct aspace **out)
 {
     struct task *task;
-    struct aspace *as;
-    u32 flags;
     int err = proc_inspect_task(n, &task);
 
     if (err)
         return err;
-    flags = spin_lock_irq(&tasks_lock);
-    as = task->exiting ? NULL : task->aspace;
-    if (as != NULL)
-        aspace_ref(as);
-    spin_unlock_irq(&tasks_lock, flags);
+    *out = task_aspace(task);
     task_unref(task);
-    *out = as;
     return 0;
 }
 

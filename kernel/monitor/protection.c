@@ -52,11 +52,7 @@ static int add_page(u32 va UNUSED, void *entry UNUSED, const struct mapping *m,
 
 static void add_task(struct task *t, struct sysinfo_protection *out)
 {
-    u32 flags = spin_lock_irq(&tasks_lock);
-    struct aspace *as = t->exiting ? NULL : t->aspace;
-    if (as)
-        aspace_ref(as);
-    spin_unlock_irq(&tasks_lock, flags);
+    struct aspace *as = task_aspace(t);
     if (!as)
         return;
     mutex_lock(&as->lock);

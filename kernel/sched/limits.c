@@ -79,11 +79,7 @@ void limits_apply(struct task *t, struct aspace *as)
 
 static void apply_to_space(struct task *t)
 {
-    u32 flags = spin_lock_irq(&tasks_lock);
-    struct aspace *as = t->exiting ? NULL : t->aspace;
-    if (as)
-        aspace_ref(as);
-    spin_unlock_irq(&tasks_lock, flags);
+    struct aspace *as = task_aspace(t);
     if (!as)
         return;
     limits_apply(t, as);

@@ -224,6 +224,16 @@ void task_unref(struct task *t)
     slab_free(&task_cache, t);
 }
 
+struct aspace *task_aspace(struct task *t)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct aspace *as = t->exiting ? NULL : t->aspace;
+    if (as)
+        aspace_ref(as);
+    spin_unlock_irq(&tasks_lock, flags);
+    return as;
+}
+
 static int copy_resources(struct task *t, struct task *parent, u32 flags)
 {
     if (!parent->aspace) // a kernel thread starts init: exec brings its own

@@ -2,10 +2,9 @@
 // (see build) so that checksums and addresses are right as a rule; or, if its
 // first byte is odd, it is the BIOS's memory as it stands.
 #define _GNU_SOURCE
-#include "host.h"
+#include "log.h"
 
 #include <sched.h>
-#include <stdarg.h>
 #include <string.h>
 
 // The readers are part of this file: their statics begin anew for each input.
@@ -29,15 +28,6 @@ struct irq_line isa_lines[ISA_IRQS];
 static u8 bios[BIOS_BYTES];
 static void *mappings[1024];
 static u32 mapping_count;
-
-void log_printf(const char *fmt, ...)
-{
-    char line[300];
-    va_list list;
-    va_start(list, fmt);
-    vsnprintf(line, sizeof(line), fmt, list);
-    va_end(list);
-}
 
 // Memory of just that size; what lies outside the BIOS reads as zeros.
 void *map_device(paddr_t base, size_t size)

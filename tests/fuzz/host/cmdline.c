@@ -2,12 +2,11 @@
 // link: kernel/init/cmdline.c
 #include "host.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #include "arch/boot.h"
 #include "kernel/init/cmdline.h"
-#include "kernel/init/log.h"
+#include "log.h"
 
 KERNEL_ARG(console, "console=NAME");
 KERNEL_ARG(test, "test=NAME");
@@ -16,18 +15,6 @@ KERNEL_ARG(acpi, "acpi=off");
 
 static struct kernel_arg *const args[] = { &arg_console, &arg_test, &arg_a,
                                            &arg_acpi };
-static u32 unknown;
-
-// What is printed is formatted, so that the sanitizer sees what is read.
-void log_printf(const char *fmt, ...)
-{
-    char line[2 * BOOT_CMDLINE_MAX];
-    va_list list;
-    va_start(list, fmt);
-    vsnprintf(line, sizeof(line), fmt, list);
-    va_end(list);
-    unknown += strstr(fmt, "unknown kernel argument") != NULL;
-}
 
 // The last word of an argument's name counts.
 static const char *model_value(char *line, const char *name, bool *present)

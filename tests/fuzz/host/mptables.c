@@ -1,8 +1,7 @@
 // arch/i386/acpi/mptable.c: an input is the default's number, the features, and
 // the configuration table behind its checksum, which is put right.
-#include "host.h"
+#include "log.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 // No port is written to here.
@@ -23,15 +22,6 @@ static u8 floating[sizeof(struct floating)];
 static u8 config[CONFIG_ROOM];
 static void *mappings[16];
 static u32 mapping_count, lines;
-
-void log_printf(const char *fmt, ...)
-{
-    char line[300];
-    va_list list;
-    va_start(list, fmt);
-    vsnprintf(line, sizeof(line), fmt, list);
-    va_end(list);
-}
 
 bool checksum_ok(const void *p, u32 size)
 {
