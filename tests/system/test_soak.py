@@ -1,14 +1,82 @@
 """Everything at once (tools/soak, docs/reliability.md), for some virtual seconds:
-nothing leaks, no task is left, the books balance."""
-import subprocess
+nothing leaks, no task is left, the books balance; and what would not be so is
+found."""
+import importlib.machinery
+import importlib.util
+import re
 
-from machine import LONG_PATIENCE, ROOT
+import pytest
+
+from machine import ROOT
+
+LOADER = importlib.machinery.SourceFileLoader("soak", f"{ROOT}/tools/soak")
+soak = importlib.util.module_from_spec(
+    importlib.util.spec_from_loader("soak", LOADER))
+LOADER.exec_module(soak)
 
 
-def test_soak():
+@pytest.fixture(scope="module")
+def done():
+    return soak.work(12, 1, [])
+
+
+def test_soak(done, capsys):
     """tools/soak's own checks: the ledger, memory by object, tasks, sessions."""
-    done = subprocess.run([f"{ROOT}/tools/soak", "--minutes", "0.2"],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=LONG_PATIENCE)
     assert done.returncode == 0, done
-    assert "differences [0, 0, 0, 0, 0, 0]" in done.stdout, done
+    assert not list(soak.problems(done.stdout, 1)), done
+    assert "differences [0, 0, 0, 0, 0, 0]" in capsys.readouterr().out
+
+
+def add(pattern, more, *, kind=""):
+    """A number in the output is so much more: the last one that is so."""
+    def change(text):
+        found = list(re.finditer(f"^{kind}.*?{pattern}" if kind else pattern, text,
+                                 re.MULTILINE))[-1]
+        begin, end = found.span(1)
+        return text[:begin] + str(int(text[begin:end]) + more) + text[end:]
+    return change
+
+
+def without(pattern):
+    return lambda text: re.sub(pattern, "", text, flags=re.MULTILINE)
+
+
+# What is changed in the output, and what is said then.
+WRONG = {
+    "a part of the work": (lambda text: "FAILED mounts\n" + text, "^mounts$"),
+    "no end": (without("^audit\n"), "did not come to the end"),
+    "audit": (add(r"^ *0 +all +\d+ +\d+ +(\d+)", 1), "difference that is not 0"),
+    "audit, later": (add(r"^all +user .* (\d+)$", -3), "difference that is not 0"),
+    "no audit": (without(r"^ *(0|all) .*\n"), "difference that is not 0"),
+    "objects": (add(r"^struct task +\d+ +(\d+)", 13), "struct task: 1?[0-9] more"),
+    "stacks": (add(r"^kstack +(\d+)", 9 * 16384), "^kstack: "),
+    "page tables": (add(r"^pagetable +(\d+)", 69632), "^pagetable: "),
+    "user": (add(r"^user +(\d+)", 69632), "^user: "),
+    "file": (add(r"^file +(\d+)", 4096), "^file: "),
+    "buffer": (add(r"^buffer +(\d+)", 69632), "^buffer: "),
+    "task": (add(r"^ *(\d+) +\d+ +sleeping ", 4000), "task 40.* is left, sleeping"),
+    "state": (lambda text: "running".join(text.rsplit("waiting", 1)),
+              "is left, running"),
+    "user time": (add(r'"user-time", "counted": true, "value": (\d+)', 3),
+                  "session of stat: user and kernel"),
+    "no call": (lambda text: re.sub(
+        r'("system-calls", "counted": true, "value": )\d+', r"\g<1>0", text),
+        "session of stat: no system call"),
+    "taken": (add(r'"user": (\d+)', 1, kind="report tree"),
+              "session of tree: taken are not"),
+    "rows": (add(r'"lost": (\d+)', 1, kind="report profile"),
+             "session of profile: the rows have"),
+    "ticks": (add(r'"others": (\d+)', 2, kind="report system"),
+              "sessions of the machine are"),
+    "a number": (without(r'"taken": \d+, '), "session of profile: without 'taken'"),
+    "no session": (without("^report tree.*\n"), "session of tree: none"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_soak_finds(done, what):
+    change, said = WRONG[what]
+    wrong = change(done.stdout)
+    assert wrong != done.stdout, what
+    found = list(soak.problems(wrong, 1))
+    assert any(re.search(said, problem) for problem in found), (what, found)
