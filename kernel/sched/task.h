@@ -136,7 +136,8 @@ static inline bool is_root(void)
 struct task *task_find(u32 id);
 void task_ref(struct task *t);
 void task_unref(struct task *t);
-// Its address space, referenced; NULL: it has none (any more). Takes tasks_lock.
+// Its address space, referenced; NULL: it has none (any more). Takes
+// tasks_lock.
 struct aspace *task_aspace(struct task *t);
 // The first task with id >= `id` (referenced), NULL at the end: iterate without
 // holding a lock over the body.

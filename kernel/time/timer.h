@@ -107,8 +107,8 @@ void timers_probe(void);
 // free one that has all `flags` and can do all periods from `min_ns` to
 // `max_ns`. 0; -ENOENT (no such name), -ENODEV (it cannot be used; or none can
 // do this), -EBUSY (reserved, or its interrupt line is). The events' watch
-// (eventwatch.h) gives way if interrupts are on. Thread context; at start-up any
-// context.
+// (eventwatch.h) gives way if interrupts are on. Thread context; at start-up
+// any context.
 int timer_reserve_name(const char *name, const char *owner, struct timer **out);
 int timer_reserve(u32 flags, u64 min_ns, u64 max_ns, const char *owner,
                   struct timer **out);
@@ -141,7 +141,8 @@ u64 timer_period_ns(const struct timer *t);
 // others do meanwhile (owner, mode) may or may not be seen. Any context.
 void timers_each(void (*fn)(const struct timer *t, void *arg), void *arg);
 // Who has reserved it, or one that has its interrupt line as well; NULL: it is
-// free, or its user gives way. It may be another one by now, unless timers_lock is held. Any context.
+// free, or its user gives way. It may be another one by now, unless timers_lock
+// is held. Any context.
 const char *timer_user(const struct timer *t);
 
 // "periodic, one-shot, nmi; 10 us to 54 ms; for the clock's events", or why it

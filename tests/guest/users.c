@@ -421,8 +421,9 @@ static void privileges(void)
 }
 
 // Root takes a file from its owner while that sets its mode, or another user
-// executes it. A debugger does so, where it can go wrong (test_users.py): to the
-// file that is written to behind the first `sync`, in the call behind the second.
+// executes it. A debugger does so, where it can go wrong (test_users.py): to
+// the file that is written to behind the first `sync`, in the call behind the
+// second.
 static void execute_given(void)
 {
     become(OTHER);

@@ -41,6 +41,6 @@ bool rtc_decode(const struct rtc_registers *r, struct date *d);
 // `r->b` is given, all others are set. False: without a century the year cannot
 // be told.
 bool rtc_encode(const struct date *d, bool century, struct rtc_registers *r);
-// What the register of seconds holds `later` seconds after `second`, with `b` in
-// register B.
+// What the register of seconds holds `later` seconds after `second`, with `b`
+// in register B.
 u8 rtc_second_after(u8 second, u32 later, u8 b);
