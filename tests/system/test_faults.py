@@ -185,11 +185,11 @@ SOURCES = ("lapic", "rtc", "nmi-hpet", "nmi-pit", "nmi-rtc")
 @realtime()
 @pytest.mark.parametrize("fault", ("timer-lost", "timer-double"))
 def test_ticks_of_the_sampler(fault):
-    """A lost tick is missed; a doubled one is one: a ninth more would be twice as
-    many as the books may differ by. (In virtual time: a busy host loses ticks of
+    """A lost tick is missed; a doubled one is one: a ninth more would be more
+    than the books may differ by. (In virtual time: a busy host loses ticks of
     its own.)"""
     output, _ = with_faults(f"{fault},9", " && ".join(
-        f"echo --- && sprofile --fixed -s {s} -F 1000 --json tester 30"
+        f"echo --- && sprofile --fixed -s {s} -F 1000 --json tester 80"
         for s in SOURCES), smp=2, clock=("--icount", "1"))
     for r in books(output):
         assert r["missed"] > 0 or fault == "timer-double", r
