@@ -22,20 +22,22 @@ static struct task *reaper(void)
     return init_task;
 }
 
-void task_reparent_children(struct task *t)
+// True: some of them are zombies, of whom the new parent has not heard.
+static bool reparent_children(struct task *t)
 {
     spin_assert_held(&tasks_lock);
     struct task *to = reaper(), *child, *next;
-    bool wake = false;
+    bool ended = false;
     list_for_each_safe(child, next, &t->children, sibling) {
         list_remove(&child->sibling);
         child->parent = to;
         child->exit_signal = SIGCHLD;
         list_push_back(&to->children, &child->sibling);
-        wake |= child->zombie;
+        ended |= child->zombie;
     }
-    if (wake)
+    if (ended)
         waitq_wake_all(&to->child_wait);
+    return ended;
 }
 
 // --- orphaned process groups (POSIX.1-2017, 3.264 and _exit) ----------------
@@ -189,8 +191,10 @@ static void end_task(struct task *t)
     u32 pgids[STRANDED_MAX];
     u32 flags = spin_lock_irq(&tasks_lock);
     u32 n = find_stranded(t, pgids);
-    task_reparent_children(t);
+    bool ended = reparent_children(t);
     spin_unlock_irq(&tasks_lock, flags);
+    if (ended)
+        signal_send_task(init_task, SIGCHLD, NULL);
     for (u32 i = 0; i < n; i++)
         release_stranded(pgids[i]);
 }

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 
 static void exit_statuses(void)
 {
@@ -420,6 +421,37 @@ static void shared_memory(void)
     ok("shared memory");
 }
 
+// Init hears of one that had ended before its parent did, and reaps it, also
+// while no child of its own ends.
+static void zombie_is_adopted(void)
+{
+    int ids[2];
+    pid_t zombie, pid;
+    siginfo_t info;
+    struct utsname names;
+    check(uname(&names) == 0 && pipe(ids) == 0);
+    if (strcmp(names.sysname, "Strobe") != 0)
+        return; // what runs as task 1 there may reap nobody
+    pid = fork();
+    check(pid >= 0);
+    if (pid == 0) {
+        zombie = fork();
+        if (zombie == 0)
+            _exit(0);
+        check(waitid(P_PID, zombie, &info, WEXITED | WNOWAIT) == 0);
+        check(write(ids[1], &zombie, sizeof(zombie)) == sizeof(zombie));
+        _exit(0);
+    }
+    check(read(ids[0], &zombie, sizeof(zombie)) == sizeof(zombie));
+    check(waitpid(pid, NULL, 0) == pid);
+    while (kill(zombie, 0) == 0) // for ever: nobody has told init
+        sleep_ms(1);
+    check(errno == ESRCH);
+    close(ids[0]);
+    close(ids[1]);
+    ok("init reaps the children of who has ended");
+}
+
 int main(int argc, char *argv[])
 {
     if (argc > 1 && strcmp(argv[1], "child") == 0)
@@ -430,6 +462,7 @@ int main(int argc, char *argv[])
     waiting();
     zombie_is_there();
     orphan_is_adopted();
+    zombie_is_adopted();
     groups();
     no_escape();
     sessions();
