@@ -82,21 +82,21 @@ bool reading_pause(struct reading *r, bool pause)
     return all;
 }
 
-// Until an answer that was made after the pause finds nothing. A signal (the
-// child's end, a second ^C) ends no more than the wait for one.
+// One answer that was made after the pause: it has all that there is. Tasks
+// come and go, and are told of, during the pause, too: to read until nothing is
+// found may take for ever. A signal (the child's end, a second ^C) ends no more
+// than the wait for the answer.
 static void drain(struct reading *r, uint32_t event)
 {
     struct event *e = &r->events->list[event];
-    int n = 1;
+    int n;
 
     if (e->session.answered)
         take_answer(r, event, 0); // that one may be from before
-    while (n > 0) {
-        ask(e);
-        do
-            n = e->over ? 0 : take_answer(r, event, DRAIN_MS);
-        while (n < 0 && !e->over && errno == EINTR);
-    }
+    ask(e);
+    do
+        n = e->over ? 0 : take_answer(r, event, DRAIN_MS);
+    while (n < 0 && !e->over && errno == EINTR);
 }
 
 void reading_drain(struct reading *r)
