@@ -303,6 +303,15 @@ enum sysinfo_state {
     F(r, U64, user_executable, COUNT, "of those: executable")           \
     F(r, U64, user_both, COUNT, "of those: writable and executable")
 
+// system.users: those that have tasks, or for whom something is held.
+#define SYSINFO_USER_FIELDS(F, r)                                          \
+    F(r, U32, uid, ID, "number of the user")                               \
+    F(r, U32, tasks, COUNT, "it has")                                      \
+    F(r, U32, threads, COUNT, "of these")                                  \
+    F(r, U64, memory, BYTES, "of these; shared pages with each of them")   \
+    F(r, U64, held, BYTES, "by the kernel: pipes, phones, locks, signals") \
+    F(r, U64, share, BYTES, "the most that may be held; 0: root")
+
 // system.errors
 #define SYSINFO_ERROR_FIELDS(F, r)              \
     F(r, TEXT32, name, NAME, "what went wrong") \
@@ -329,7 +338,8 @@ enum sysinfo_state {
     R(AUDIT, audit)           \
     R(KERNEL, kernel)         \
     R(PROTECTION, protection) \
-    R(ERROR, error)
+    R(ERROR, error)           \
+    R(USER, user)
 
 // ---- what the tables generate
 

@@ -13,6 +13,7 @@
 #include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
+#include "kernel/sched/users.h"
 #include "lib/string.h"
 
 #define IGNORED_BY_DEFAULT \
@@ -20,24 +21,46 @@
 
 struct queued_signal {
     struct siginfo info;
+    struct payer *payer;
     struct queued_signal *next; // of this number; the last leads to the first
 };
+#define CHARGE sizeof(struct queued_signal)
 SLAB_CACHE(queued_signal_cache, struct queued_signal);
 
 // --- queues -----------------------------------------------------------------
 
+// The receiver's user pays for what can be many.
+static struct queued_signal *queued_new(int sig, u32 uid)
+{
+    struct payer *payer = NULL;
+    if (signal_queues(sig) && !user_charge(uid, CHARGE, &payer))
+        return NULL;
+    struct queued_signal *s = slab_alloc(&queued_signal_cache);
+    if (s)
+        s->payer = payer;
+    else
+        user_discharge(payer, CHARGE);
+    return s;
+}
+
+static void queued_free(struct queued_signal *s)
+{
+    user_discharge(s->payer, CHARGE);
+    slab_free(&queued_signal_cache, s);
+}
+
 int signal_queue_put(struct siginfo_queue *q, int sig,
-                     const struct siginfo *info, u32 limit)
+                     const struct siginfo *info, u32 limit, u32 uid)
 {
     assert_checked(sig >= 1 && sig <= NSIG);
     struct queued_signal *last = q->last[sig - 1];
     if (!info || (last && !signal_queues(sig)))
         return 0;
-    struct queued_signal *s =
-        q->kept < limit ? slab_alloc(&queued_signal_cache) : NULL;
+    struct queued_signal *s = q->kept < limit ? queued_new(sig, uid) : NULL;
     if (!s)
         return -EAGAIN;
-    *s = (struct queued_signal){ *info, s };
+    s->info = *info;
+    s->next = s;
     if (last) {
         s->next = last->next;
         last->next = s;
@@ -63,7 +86,7 @@ bool signal_queue_take(struct siginfo_queue *q, int sig, struct siginfo *out)
     last->next = first->next;
     if (first == last)
         q->last[sig - 1] = NULL;
-    slab_free(&queued_signal_cache, first);
+    queued_free(first);
     return first != last;
 }
 

@@ -31,9 +31,9 @@ static inline bool signal_queues(int sig)
 }
 
 // Keeps what a signal carries: of one that does not queue only the first. 0, or
-// -EAGAIN: no memory, or `limit` are kept.
+// -EAGAIN: no memory, `limit` are kept, or user `uid` has its share.
 int signal_queue_put(struct siginfo_queue *q, int sig,
-                     const struct siginfo *info, u32 limit);
+                     const struct siginfo *info, u32 limit, u32 uid);
 // Gives it, and forgets it. True when there are more of this number.
 bool signal_queue_take(struct siginfo_queue *q, int sig, struct siginfo *out);
 // Takes the signals of `mask` out of a pending set and its queue.

@@ -41,7 +41,8 @@ static ALWAYS_INLINE int add_pending(struct task *t, sigset_t *pending,
     if (*pending & bit && !signal_queues(sig))
         return 0;
     int err = signal_queue_put(q, sig, info,
-                               READ_ONCE(t->limits[LIMIT_SIGPENDING].soft));
+                               READ_ONCE(t->limits[LIMIT_SIGPENDING].soft),
+                               READ_ONCE(t->uid));
     // Of what kill and timers send the number arrives in any case.
     if (err && signal_queues(sig) && info->code != SI_USER &&
         info->code != SI_TIMER)
@@ -192,7 +193,8 @@ void signal_fault(int sig, int code, u32 addr)
     }
     signal_drop(&t->pending, &t->queue, SIGMASK(sig));
     t->pending |= SIGMASK(sig);
-    (void)signal_queue_put(&t->queue, sig, &info, ~0u); // or only the number
+    // Without memory only the number.
+    (void)signal_queue_put(&t->queue, sig, &info, ~0u, t->task->uid);
     spin_unlock_irq(&s->lock, flags);
     WRITE_ONCE(t->signal_pending, true);
 }

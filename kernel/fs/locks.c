@@ -14,6 +14,7 @@
 
 #include "kernel/errno.h"
 #include "kernel/mm/heap.h"
+#include "kernel/sched/users.h"
 
 // Far more than programs make; a chain is followed with the mutex held.
 #define CHAIN_MAX 1000u
@@ -21,6 +22,7 @@
 struct file_lock {
     struct list node;
     const void *owner;
+    struct payer *payer;
     struct lock_range range;
 };
 
@@ -96,6 +98,26 @@ static struct file_lock *find_conflict(const struct file_locks *fl,
     return NULL;
 }
 
+// NULL: no memory, or the user has its share.
+static struct file_lock *lock_new(void)
+{
+    struct payer *payer;
+    if (!charge_current(sizeof(struct file_lock), &payer))
+        return NULL;
+    struct file_lock *l = slab_alloc(&lock_cache);
+    if (l)
+        l->payer = payer;
+    else
+        user_discharge(payer, sizeof(*l));
+    return l;
+}
+
+static void lock_free(struct file_lock *l)
+{
+    user_discharge(l->payer, sizeof(*l));
+    slab_free(&lock_cache, l);
+}
+
 static void add(struct file_locks *fl, struct file_lock *l, const void *owner,
                 const struct lock_range *r)
 {
@@ -108,7 +130,7 @@ static void add(struct file_locks *fl, struct file_lock *l, const void *owner,
 static void remove(struct file_lock *l)
 {
     list_remove(&l->node);
-    slab_free(&lock_cache, l);
+    lock_free(l);
 }
 
 static void wake_waiters(struct file_locks *fl)
@@ -116,6 +138,12 @@ static void wake_waiters(struct file_locks *fl)
     mutex_assert_held(&fl->lock);
     WRITE_ONCE(fl->generation, fl->generation + 1);
     waitq_wake_all(&fl->wait);
+}
+
+// It may leave something of a lock on both of its sides.
+static bool splits(const struct lock_range *r)
+{
+    return r->start && r->end < INT64_MAX;
 }
 
 // Takes the range out of the owner's locks. The one lock that may have to be
@@ -227,15 +255,16 @@ int locks_set(struct vnode *v, const void *owner, const struct lock_range *r,
 {
     assert(v && owner);
     struct file_locks *fl = locks_make(v);
-    struct file_lock *new = slab_alloc(&lock_cache);
-    struct file_lock *spare = slab_alloc(&lock_cache);
-    int err = -ENOMEM;
-    if (fl && new &&spare) {
+    bool adds = r->type != LOCK_NONE;
+    struct file_lock *new = adds ? lock_new() : NULL;
+    struct file_lock *spare = splits(r) ? lock_new() : NULL;
+    int err = -ENOLCK;
+    if (fl && (new || !adds) && (spare || !splits(r))) {
         mutex_lock(&fl->lock);
         err = wait_until_free(fl, owner, r, wait);
         if (!err) {
             cut_out(fl, owner, r, &spare);
-            if (r->type != LOCK_NONE) {
+            if (adds) {
                 add(fl, new, owner, r);
                 new = NULL;
             }
@@ -244,9 +273,9 @@ int locks_set(struct vnode *v, const void *owner, const struct lock_range *r,
         mutex_unlock(&fl->lock);
     }
     if (new)
-        slab_free(&lock_cache, new);
+        lock_free(new);
     if (spare)
-        slab_free(&lock_cache, spare);
+        lock_free(spare);
     return err;
 }
 

@@ -17,7 +17,8 @@ struct lock_range {
 
 // Locks, changes or (LOCK_NONE) unlocks a range of `v` for `owner`, who has the
 // file open and drops the locks when it is closed. `wait`: sleeps until it is
-// free. 0, -EAGAIN, -ENOMEM, -ERESTARTSYS, or -EDEADLK: the holder of a record
+// free. 0, -EAGAIN, -ENOLCK (no memory, or the user has its share),
+// -ERESTARTSYS, or -EDEADLK: the holder of a record
 // lock waits, perhaps over others, for one of the owner's.
 int locks_set(struct vnode *v, const void *owner, const struct lock_range *r,
               bool wait);

@@ -18,6 +18,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
+#include "kernel/sched/users.h"
 #include "lib/string.h"
 
 #define PIPE_PAGES (PIPE_SIZE / PAGE_SIZE)
@@ -29,18 +30,27 @@ struct pipe {
     u32 readers_seen, writers_seen; // opened ever, for fifo_open
     u32 users; // open files and opens under way: the last one frees it
     struct waitq read_wait, write_wait;
+    struct payer *payer;
     u8 *page[PIPE_PAGES];
 };
+#define PIPE_CHARGE (sizeof(struct pipe) + PIPE_SIZE)
 
 SLAB_CACHE(pipe_cache, struct pipe);
 static struct mutex fifos_lock = MUTEX_INIT(fifos_lock, "fifos");
 
+// NULL: no memory, or the user has its share.
 static struct pipe *pipe_new(void)
 {
-    struct pipe *p = slab_alloc(&pipe_cache);
-    if (!p)
+    struct payer *payer;
+    if (!charge_current(PIPE_CHARGE, &payer))
         return NULL;
+    struct pipe *p = slab_alloc(&pipe_cache);
+    if (!p) {
+        user_discharge(payer, PIPE_CHARGE);
+        return NULL;
+    }
     memset(p, 0, sizeof(*p));
+    p->payer = payer;
     mutex_init(&p->lock, "pipe");
     waitq_init(&p->read_wait, "pipe read");
     waitq_init(&p->write_wait, "pipe write");
@@ -53,6 +63,7 @@ static void pipe_free(struct pipe *p)
         if (p->page[i])
             page_free(p->page[i]);
     }
+    user_discharge(p->payer, PIPE_CHARGE);
     slab_free(&pipe_cache, p);
 }
 
@@ -292,12 +303,13 @@ int pipe_create(u32 flags, struct file **read_end, struct file **write_end)
     struct file *w = file_alloc(&pipe_ops, O_WRONLY | flags);
     if (!p || !r || !w) {
         // Ends without a pipe have nothing to release.
-        if (p)
-            pipe_free(p);
         if (r)
             file_discard(r);
         if (w)
             file_discard(w);
+        if (!p)
+            return -ENFILE; // as Linux says in either case
+        pipe_free(p);
         return -ENOMEM;
     }
     p->users = 2;

@@ -11,7 +11,7 @@
 SLAB_CACHE_COUNTED(tmpfs_node_cache, struct tmpfs_node, v.refs);
 
 // One part in so many of the low zone is not for files: with it the machine
-// goes on when /tmp is full. fork() refuses below a sixteenth.
+// goes on when /tmp is full. What tasks touch may be of it.
 #define RESERVE_PART 8
 // The free frames are counted once for so many frames that are asked for.
 #define FRAMES_PER_CHECK 32

@@ -17,6 +17,7 @@
 struct answerbox;
 struct aspace;
 struct file;
+struct payer;
 struct phone;
 struct receiver;
 struct task;
@@ -60,6 +61,7 @@ struct phone {
     struct list calls, answers;    // under way; answered
     struct waitq waiters, pollers; // of ipc_wait, one is woken; of poll
     void *served;                  // a kernel box's own
+    struct payer *payer;           // of all calls that it may have, too
 };
 
 // How the kernel serves a box itself. Called without locks, may sleep, but for
@@ -125,7 +127,8 @@ static inline void copy_words(u32 to[6], const u32 from[6])
 
 // --- phones (phone.c)
 
-// -ECONNRESET: the box is closed; -ENOMEM; or what the server says.
+// -ECONNRESET: the box is closed; -ENOMEM; -ENFILE: the user has its share; or
+// what the server says.
 int phone_create(struct answerbox *b, struct phone **out);
 void phone_ref(struct phone *p);
 void phone_unref(struct phone *p);

@@ -8,6 +8,10 @@
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/task.h"
+#include "kernel/sched/users.h"
+
+#define PHONE_CHARGE \
+    (sizeof(struct phone) + IPC_PHONE_CALLS * sizeof(struct call))
 
 SLAB_CACHE_COUNTED(phone_cache, struct phone, refs);
 
@@ -34,9 +38,15 @@ static struct phone *phone_new(struct answerbox *b)
 
 int phone_create(struct answerbox *b, struct phone **out)
 {
+    struct payer *payer;
+    if (!charge_current(PHONE_CHARGE, &payer))
+        return -ENFILE;
     struct phone *p = phone_new(b);
-    if (!p)
+    if (!p) {
+        user_discharge(payer, PHONE_CHARGE);
         return -ENOMEM;
+    }
+    p->payer = payer;
     int err = b->server ? b->server->connected(p) : 0;
     if (!err && !box_add_phone(b, p)) {
         assert(!b->server); // the kernel's are never closed
@@ -66,6 +76,7 @@ void phone_unref(struct phone *p)
     if (p->served)
         p->box->server->freed(p);
     box_unref(p->box);
+    user_discharge(p->payer, PHONE_CHARGE);
     slab_free(&phone_cache, p);
 }
 

@@ -257,7 +257,7 @@ static void put_into_tree(struct aspace *as, struct area *a, struct area *above)
 static void put_below(struct aspace *as, struct area *a, struct area *above)
 {
     list_push_back(above ? &above->node : &as->areas, &a->node);
-    as->area_count++;
+    ADD_ONCE(as->area_count, 1);
     if (as->area_tree.root) {
         put_into_tree(as, a, above);
     } else if (as->area_count > LISTED_AREAS) {
@@ -271,7 +271,7 @@ static void take_out(struct aspace *as, struct area *a)
     struct area *next = area_next(as, a);
     assert_checked(as->area_count);
     list_remove(&a->node);
-    as->area_count--;
+    ADD_ONCE(as->area_count, -1u);
     if (as->area_tree.root)
         tree_remove(&as->area_tree, &a->tree_node);
     gap_changed(as, next);

@@ -36,7 +36,7 @@ struct aspace {
     struct list areas;     // sorted by address
     struct area *hint;     // last found
     struct tree area_tree; // over the list, when there are many
-    u32 area_count;
+    u32 area_count;        // marked: read at any time
     struct pagetable pt;
     u32 cpus; // bit mask: may have it in their TLB; atomic
     u32 brk_start, brk;

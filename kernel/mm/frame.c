@@ -35,6 +35,21 @@ static bool zone_has(const struct zone *z, u32 n, enum frame_use use)
     return z->free >= n + (for_tasks(use) ? z->reserve : 0);
 }
 
+// So that one user cannot take the machine, the last 16th of each zone is
+// root's: whatever the kernel needs for an ordinary user's task (pages that it
+// touches, page tables, slabs of whatever kind) it does not get from there. The
+// user's calls fail and its page faults end a task of the user that has most
+// (kernel/sched/oom.c), while root's tasks fork, profile and kill. So pages
+// need no owner: no account has to follow them through forks, sharing and
+// changes of user, and as long as there is memory this costs a comparison. It
+// is made for each frame, not for each refill: what root frees lies in a cache
+// from which users are served, too.
+static ALWAYS_INLINE bool is_roots(u32 zone)
+{
+    const struct zone *z = &zones[zone];
+    return unlikely(READ_ONCE(z->free) < z->roots) && !frames_acts_for_root();
+}
+
 static NOINLINE bool cache_refill(struct frame_cache *c, u32 zone,
                                   enum frame_use use)
 {
@@ -154,6 +169,8 @@ static struct frame *take_block(u32 order, u32 zone, enum frame_use use)
 static struct frame *take(struct frame_cache *c, u32 order, u32 zone,
                           enum frame_use use)
 {
+    if (is_roots(zone))
+        return NULL;
     if (likely(order == 0))
         return cache_take(c, zone, use);
     return take_block(order, zone, use);
@@ -320,7 +337,7 @@ void *page_alloc(enum frame_use use)
         return NULL;
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
-    if (c->zeroed_count) {
+    if (c->zeroed_count && !is_roots(ZONE_LOW)) {
         ADD_ONCE(c->zeroed_count, -1);
         f = c->zeroed[c->zeroed_count];
         ADD_ONCE(c->by_use[use], 1);
@@ -385,6 +402,11 @@ u32 frames_total(void)
     return zones[ZONE_LOW].total + zones[ZONE_HIGH].total;
 }
 
+u32 frames_low(void)
+{
+    return zones[ZONE_LOW].total;
+}
+
 bool frames_scarce(void)
 {
     u32 free = 0, total = 0;
@@ -398,7 +420,8 @@ bool frames_scarce(void)
 bool frames_exhausted(void)
 {
     const struct zone *z = &zones[ZONE_LOW];
-    return READ_ONCE(z->free) < z->reserve + CACHE_BATCH;
+    u32 kept = frames_acts_for_root() ? z->reserve : z->roots;
+    return READ_ONCE(z->free) < kept + CACHE_BATCH;
 }
 
 // Other CPUs may be changing the counters; each is read once, and used is what

@@ -61,6 +61,7 @@ struct frame_stats {
 void frame_stats(struct frame_stats *out);
 u32 frames_total(void); // of these: total and free
 u32 frames_free(void);
+u32 frames_low(void); // all of the low zone
 // Less than 1/32 of memory is free: calls that take much and may fail should
 // fail now, so that page faults, which can only kill, go on.
 bool frames_scarce(void);
@@ -68,7 +69,11 @@ bool frames_scarce(void);
 // Panics: memory is too small for something that start-up needs; says how much
 // the kernel and the boot modules take.
 NORETURN void boot_lacks_memory(const char *for_what);
-// Tasks get none any more, not even for page tables: only the reserve is left.
+// The current task gets none any more, not even for page tables: only the
+// reserve is left, or what is root's (frame.c).
 bool frames_exhausted(void);
+// Whether the code that runs may take what is root's: kernel/sched knows. Any
+// context but NMI.
+bool frames_acts_for_root(void);
 // Makes boot modules' memory usable RAM.
 void frame_release_region(paddr_t base, u64 size);

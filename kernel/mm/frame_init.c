@@ -10,6 +10,7 @@
 #define FIRST_PADDR 0x10000u
 #define PAE_LIMIT (1ull << 36)
 #define RESERVE_MAX 256u // frames
+#define ROOTS_PART 16u   // one part in so many of each zone is root's
 
 struct range {
     u64 start, end; // page-aligned
@@ -187,6 +188,8 @@ void frame_init(void)
             free_unreserved(r);
     }
     zones[ZONE_LOW].reserve = MIN(zones[ZONE_LOW].total / 64, RESERVE_MAX);
+    for (u32 i = 0; i < ZONES; i++)
+        zones[i].roots = zones[i].total / ROOTS_PART;
     any_zone = zones[ZONE_HIGH].total ? ZONE_HIGH : ZONE_LOW;
     count_unmanaged(zones[ZONE_LOW].total + zones[ZONE_HIGH].total);
 }

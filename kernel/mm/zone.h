@@ -24,6 +24,7 @@ struct zone {
     struct list blocks[ORDERS];
     u32 total, free; // frames; `free` without those in the CPUs' caches
     u32 reserve;     // the last ones are not for tasks' memory
+    u32 roots;       // nor so many for what an ordinary user asks for
 };
 extern struct zone zones[ZONES];
 

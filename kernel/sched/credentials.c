@@ -2,6 +2,7 @@
 
 #include "kernel/errno.h"
 #include "kernel/init/log.h"
+#include "kernel/mm/frame.h"
 #include "kernel/sched/task.h"
 #include "lib/string.h"
 
@@ -9,6 +10,18 @@ bool owns(u32 uid)
 {
     u32 euid = READ_ONCE(current_task()->euid);
     return !euid || euid == uid;
+}
+
+bool has_roots_share(void)
+{
+    return !READ_ONCE(current_task()->uid);
+}
+
+// What the kernel does before there are threads, and in interrupts, is for
+// nobody in particular.
+bool frames_acts_for_root(void)
+{
+    return !current || this_cpu_read(irq_depth) || has_roots_share();
 }
 
 bool is_in_group(u32 gid)

@@ -32,6 +32,9 @@ void credentials_exec(u32 euid, u32 egid, bool guarded);
 bool is_in_group(u32 gid);       // as its effective or further group
 bool is_in_more_groups(u32 gid); // as a further one
 bool owns(u32 uid);              // it is that user's or root's
+// It may take what is kept for root: by its real user, as what a set-user-id
+// program takes is taken by whoever started it.
+bool has_roots_share(void);
 // May send `sig` to the task: of the same user, or SIGCONT of a session.
 bool may_signal(const struct task *t, int sig);
 // May change how the task is scheduled.

@@ -4,6 +4,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/init/log.h"
 #include "kernel/sched/task.h"
+#include "kernel/sched/users.h"
 
 #define SIGPENDING_MAX 4096u // what is kept of signals is kernel memory
 
@@ -116,26 +117,14 @@ int limits_set(struct task *t, enum limit which, struct limit_pair pair)
 
 // --- threads of a user ------------------------------------------------------
 
-struct user_threads {
-    u32 uid, count;
-};
-
-static void count_threads(struct task *t, void *arg)
-{
-    struct user_threads *u = arg;
-    if (READ_ONCE(t->uid) == u->uid)
-        u->count += t->thread_count;
-}
-
 int limits_check_threads(u32 share)
 {
     struct task *t = current_task();
-    struct user_threads u = { .uid = READ_ONCE(t->uid) };
+    u32 uid = READ_ONCE(t->uid);
     u32 most = MIN(READ_ONCE(t->limits[LIMIT_NPROC].soft), share);
-    if (!u.uid || thread_count() < most)
+    if (!uid || thread_count() < most)
         return 0;
-    u32 flags = spin_lock_irq(&tasks_lock);
-    task_for_each_locked(count_threads, &u);
-    spin_unlock_irq(&tasks_lock, flags);
-    return u.count >= most ? -EAGAIN : 0;
+    struct user_figures f;
+    return users_next(uid, &f) && f.uid == uid && f.threads >= most ? -EAGAIN
+                                                                    : 0;
 }

@@ -3,6 +3,10 @@
 // that already ends counts as chosen. A victim that does not end in time (the
 // caller may hold a mutex that it waits for) is GIVEN_UP, and the next one is
 // chosen.
+//
+// It is the largest task of the user whose tasks have most. Root's are left out
+// when an ordinary user's task asks: what is root's is never there for that,
+// and so no user, whatever it takes, has root's tasks ended.
 
 #include "kernel/sched/oom.h"
 
@@ -18,32 +22,63 @@ enum { UNTOUCHED, CHOSEN, GIVEN_UP };
 
 struct choice {
     const struct aspace *inits;
-    struct task *task; // the one, or the best so far
-    u32 pages;         // what that one has
-    bool ending;       // `task` will be gone without us
+    struct task *ending; // it will be gone without us
+    u32 from;            // users before this one are not looked at
+    u32 uid;             // the first one from there on that has tasks,
+    struct task *task;   // its largest, or NULL: there is no such user
+    u32 pages;           // what that one has,
+    u32 users_pages;     // and all of them
 };
 
+// Its pages and, of what the kernel keeps for them, what can be many.
 static u32 pages_of(const struct aspace *as)
 {
-    return READ_ONCE(as->resident_pages) + READ_ONCE(as->pt.tables);
+    u32 areas = READ_ONCE(as->area_count) / (PAGE_SIZE / sizeof(struct area));
+    return READ_ONCE(as->resident_pages) + READ_ONCE(as->pt.tables) + areas;
+}
+
+static void find_ending(struct task *t, void *arg)
+{
+    struct choice *c = arg;
+    if (!c->ending && !t->zombie && t->oom != GIVEN_UP && t->id != INIT_ID &&
+        (t->oom == CHOSEN || (t->exiting && t != &kernel_task)))
+        c->ending = t;
 }
 
 static void consider(struct task *t, void *arg)
 {
     struct choice *c = arg;
-    if (t->zombie || t->oom == GIVEN_UP || t->id == INIT_ID || c->ending)
+    u32 uid = READ_ONCE(t->uid);
+    if (t->zombie || t->oom == GIVEN_UP || t->id == INIT_ID || !t->aspace ||
+        t->aspace == c->inits)
         return;
-    if (t->oom == CHOSEN || (t->exiting && t != &kernel_task)) {
-        *c = (struct choice){ .task = t, .ending = true };
+    if (uid < c->from || (c->task && uid > c->uid))
         return;
+    if (c->task && uid < c->uid) {
+        c->task = NULL;
+        c->users_pages = 0;
     }
-    if (!t->aspace || t->aspace == c->inits)
-        return;
+    c->uid = uid;
     u32 pages = pages_of(t->aspace);
+    c->users_pages += pages;
     if (!c->task || pages > c->pages) {
         c->task = t;
         c->pages = pages;
     }
+}
+
+// Of users from `uid` on: whose tasks have most. Its `task` is NULL when there
+// are none.
+static struct choice choose_user(const struct aspace *inits, u32 uid)
+{
+    struct choice best = { .task = NULL }, c = { .uid = uid - 1 };
+    do {
+        c = (struct choice){ .inits = inits, .from = c.uid + 1 };
+        task_for_each_locked(consider, &c);
+        if (c.users_pages > best.users_pages)
+            best = c;
+    } while (c.task);
+    return best;
 }
 
 // Who shares its memory goes with it: else nothing would be won.
@@ -58,18 +93,20 @@ static void mark(struct task *t, void *arg)
 static struct task *choose(struct choice *c)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
-    struct task *init = task_find_locked(INIT_ID);
-    *c = (struct choice){ .inits = init ? init->aspace : NULL };
-    task_for_each_locked(consider, c);
-    if (c->task) {
-        task_ref(c->task);
-        if (c->ending)
-            c->task->oom = CHOSEN;
-        else
-            task_for_each_locked(mark, c);
-    }
+    const struct task *init = task_find_locked(INIT_ID);
+    *c = (struct choice){ .ending = NULL };
+    task_for_each_locked(find_ending, c);
+    if (c->ending)
+        c->ending->oom = CHOSEN;
+    else
+        *c = choose_user(init ? init->aspace : NULL, has_roots_share() ? 0 : 1);
+    if (c->task)
+        task_for_each_locked(mark, c);
+    struct task *victim = c->ending ? c->ending : c->task;
+    if (victim)
+        task_ref(victim);
     spin_unlock_irq(&tasks_lock, flags);
-    return c->task;
+    return victim;
 }
 
 static void kill_chosen(void)
@@ -83,10 +120,11 @@ static void kill_chosen(void)
 static void announce(const struct choice *c)
 {
     const struct task *asks = current_task();
-    log_printf("out of memory: task %u (%s) killed; it had the most, %u KiB; "
-               "task %u (%s) wanted more\n",
-               c->task->id, c->task->name, c->pages * PAGE_KIB, asks->id,
-               asks->name);
+    log_printf(
+        "out of memory: task %u (%s) killed; it had the most, %u KiB, of "
+        "user %u; task %u (%s) wanted more\n",
+        c->task->id, c->task->name, c->pages * PAGE_KIB, c->uid, asks->id,
+        asks->name);
 }
 
 // All who wait come by here: the first one says it.

@@ -194,14 +194,16 @@ void task_for_each_locked(void (*fn)(struct task *t, void *arg), void *arg)
 int task_limits_check(void)
 {
     u32 total = frames_total(), most = MAX(total / 64, 64u);
-    u32 reserve = MAX(total / 16, 256u);
+    u32 reserve =
+        has_roots_share() ? MAX(total / 32, 128u) : MAX(total / 8, 512u);
     // As many threads as memory has room for, a quarter MiB each; and a reserve
     // that only those who already run may use, so that a fork bomb ends in an
-    // error of fork, not in the death of the shell.
-    // One user has half of the threads at most, and leaves root its reserve.
+    // error of fork, not in the death of the shell. That of an ordinary user
+    // is for its own tasks and, half of it, for root's (kernel/mm/frame.c).
+    // One user has half of the threads at most.
     if (thread_count() >= most)
         return -EAGAIN;
-    if (frames_free() < (is_root() ? reserve : 2 * reserve))
+    if (frames_free() < reserve)
         return -ENOMEM;
     return limits_check_threads(most / 2);
 }

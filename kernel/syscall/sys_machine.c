@@ -130,13 +130,18 @@ static s32 copy_log(u32 to, u32 size)
 
     if (to == 0 || (s32)size < 0)
         return -EINVAL;
+    if (size == 0)
+        return 0;
+    // Page by page: of a memory that a user has filled are no large blocks
+    // left.
     size = MIN(size, LOG_TEXT_MAX);
-    text = size > 0 ? kmalloc(size) : NULL;
+    u32 pages = DIV_ROUND_UP(size, PAGE_SIZE);
+    text = vmap_alloc(pages, PROT_R | PROT_W, FRAME_BUFFER);
     if (text == NULL)
-        return size > 0 ? -ENOMEM : 0;
+        return -ENOMEM;
     length = log_read(text, size);
     err = copy_to_user(to, text, length);
-    kfree(text);
+    vmap_free(text, pages);
     return err ? err : (s32)length;
 }
 

@@ -1,29 +1,117 @@
-// One user takes all it can have of tasks, sessions and their buffers, and
-// files; root can start programs and profile.
+// One user takes all it can have, of tasks, sessions and their buffers, files,
+// memory, pipes, phones, file locks and queued signals; root starts programs,
+// profiles and kills meanwhile. For a machine without high memory.
 #include "test.h"
 
 #include <fcntl.h>
 #include <grp.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
 #include <strobe/kbox.h>
 
+#include "user/libstrobe/ipc.h"
 #include "user/libstrobe/strobe.h"
+#include "user/libstrobe/sysinfo.h"
 
 #define USER 1000u
+#define OTHER 2000u
 #define TASKS_MAX 8000
 #define SESSIONS_OF_USER 4
 #define RING_BYTES (16u << 20)
+#define PAGE 4096u
+#define ROOTS_PART 16 // kernel/mm/frame_init.c
+#define HOGS 4
+
+static void become(uid_t user)
+{
+    check(setgroups(0, NULL) == 0 && setgid(user) == 0 && setuid(user) == 0);
+}
+
+static void wait_killed(void)
+{
+    for (;;)
+        pause();
+}
+
+// A task of the user, in a group of its own: with what it starts it is killed
+// by end_group.
+static pid_t start(uid_t user, void (*fn)(int ready), int *ready)
+{
+    int pipes[2];
+    check(pipe(pipes) == 0);
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0) {
+        setpgid(0, 0);
+        close(pipes[0]);
+        become(user);
+        fn(pipes[1]);
+        wait_killed();
+    }
+    setpgid(pid, pid);
+    close(pipes[1]);
+    *ready = pipes[0];
+    return pid;
+}
+
+static pid_t start_and_wait(uid_t user, void (*fn)(int ready))
+{
+    int ready;
+    char c;
+    pid_t pid = start(user, fn, &ready);
+    check(read(ready, &c, 1) == 1);
+    close(ready);
+    return pid;
+}
+
+static void say_ready(int ready)
+{
+    check(write(ready, "x", 1) == 1);
+}
+
+static bool has_anything(uid_t user)
+{
+    size_t n;
+    bool found = false;
+    struct sysinfo_user *users = sysinfo_read_user("system.users", &n);
+    check(users);
+    for (size_t i = 0; i < n; i++)
+        found |= users[i].uid == user;
+    free(users);
+    return found;
+}
+
+static void end_group(pid_t pid)
+{
+    check(kill(-pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+    while (has_anything(USER) || has_anything(OTHER)) // for ever: it is lost
+        sleep_ms(1);
+}
+
+static void root_works(void)
+{
+    int status;
+    check(system("profile tester 0 >/dev/null") == 0);
+    check(system("sprofile tester 0 >/dev/null") == 0);
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0)
+        wait_killed();
+    check(kill(pid, SIGKILL) == 0);
+    check(waitpid(pid, &status, 0) == pid && killed_by(status, SIGKILL));
+}
+
+// --- tasks, sessions, files -------------------------------------------------
 
 static unsigned take_tasks(void)
 {
     unsigned born = 0;
     for (; born < TASKS_MAX; born++) {
         pid_t pid = fork();
-        if (pid == 0) {
-            for (;;)
-                pause();
-        }
+        if (pid == 0)
+            wait_killed();
         if (pid < 0)
             break;
     }
@@ -64,43 +152,314 @@ static void take_files(void)
     check(errno == ENOSPC);
 }
 
-static void take_all(int ready)
+static void take_many(int ready)
 {
-    check(setgroups(0, NULL) == 0 && setgid(USER) == 0 && setuid(USER) == 0);
     check(take_sessions() == SESSIONS_OF_USER);
     check(take_counts() == SESSIONS_OF_USER);
     ok("sessions of one user");
     check(take_tasks() > 10);
     take_files();
     ok("tasks and files are refused");
-    check(write(ready, "x", 1) == 1);
-    for (;;)
-        pause();
+    say_ready(ready);
+}
+
+static void many_things(void)
+{
+    pid_t pid = start_and_wait(USER, take_many);
+    root_works();
+    end_group(pid);
+    unlink("/tmp/greedy");
+    ok("root starts programs and profiles");
+}
+
+// --- what the kernel holds --------------------------------------------------
+
+// Until it is refused; where this task has no more descriptors, a child, which
+// inherits none, goes on.
+static int take_descriptors(int (*take)(void))
+{
+    while (take() >= 0)
+        ;
+    if (errno != EMFILE)
+        return errno;
+    int result[2] = { 3, 4 }, error;
+    close(result[0]);
+    close(result[1]);
+    check(pipe(result) == 0);
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0) {
+        for (int fd = 5; fd < 1024; fd++)
+            close(fd);
+        error = take_descriptors(take);
+        check(write(result[1], &error, sizeof(error)) == sizeof(error));
+        wait_killed();
+    }
+    check(read(result[0], &error, sizeof(error)) == sizeof(error));
+    return error;
+}
+
+static int take_pipe(void)
+{
+    int ends[2];
+    return pipe(ends);
+}
+
+static int take_phone(void)
+{
+    return ipc_connect(getpid());
+}
+
+static int set_lock(int fd, unsigned at, unsigned bytes, short type)
+{
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = bytes
+    };
+    return fcntl(fd, F_SETLK, &lock);
+}
+
+// Each byte's neighbour is free: no lock joins another.
+static void take_locks(int fd)
+{
+    unsigned n = 0;
+    while (set_lock(fd, 2 * n, 1, F_WRLCK) == 0)
+        n++;
+    check(n > 0 && errno == ENOLCK);
+    check(set_lock(fd, 0, 0, F_UNLCK) == 0); // needs nothing, and gives back
+    for (unsigned i = 0; i < n; i++)
+        check(set_lock(fd, 2 * i, 1, F_WRLCK) == 0);
+    check_error(set_lock(fd, 2 * n, 1, F_WRLCK), ENOLCK);
+}
+
+static void take_signals(void)
+{
+    sigset_t all;
+    sigfillset(&all);
+    check(sigprocmask(SIG_BLOCK, &all, NULL) == 0);
+    union sigval value = { .sival_int = 1 };
+    while (sigqueue(getpid(), SIGRTMIN, value) == 0)
+        ;
+    check(errno == EAGAIN);
+    check_error(sigqueue(getpid(), SIGRTMIN, value), EAGAIN);
+}
+
+// The share is one for all: each kind takes what the one before leaves.
+static void take_held(int ready)
+{
+    int fd = open("/tmp/greedy", O_CREAT | O_RDWR | O_TRUNC, 0600);
+    check(fd >= 0 && dup2(fd, 1000) == 1000);
+    close(fd);
+    for (int i = 3; i < 1000; i++) {
+        if (i != ready)
+            close(i);
+    }
+    check(dup2(ready, 1001) == 1001);
+    check(close(ready) == 0);
+    check(take_descriptors(take_pipe) == ENFILE);
+    check_error(take_pipe(), ENFILE);
+    ok("pipes are refused");
+    check(take_descriptors(take_phone) == ENFILE);
+    ok("phones are refused");
+    take_locks(1000);
+    ok("file locks are refused");
+    take_signals();
+    ok("queued signals are refused");
+    say_ready(1001);
+}
+
+// As many pipes as it could have itself.
+static void others_have_theirs(int ready)
+{
+    for (int i = 0; i < 100; i++)
+        check(take_pipe() == 0);
+    say_ready(ready);
+}
+
+// To less than the largest thing that is left to be had.
+static void check_held_is_all(void)
+{
+    size_t n;
+    struct sysinfo_user *users = sysinfo_read_user("system.users", &n);
+    check(users);
+    for (size_t i = 0; i < n; i++) {
+        if (users[i].uid == USER)
+            check(users[i].share > MIB(1) &&
+                  users[i].share - users[i].held < PAGE);
+    }
+    free(users);
+}
+
+static void held_by_the_kernel(void)
+{
+    pid_t pid = start_and_wait(USER, take_held);
+    check_held_is_all();
+    root_works();
+    pid_t other = start_and_wait(OTHER, others_have_theirs);
+    check(kill(other, SIGKILL) == 0 && waitpid(other, NULL, 0) == other);
+    end_group(pid);
+    check(unlink("/tmp/greedy") == 0);
+    ok("root works, another user has its own share, and all is given back");
+}
+
+// --- memory -----------------------------------------------------------------
+
+static size_t roots;
+
+static size_t free_memory(void)
+{
+    struct sysinfo info;
+    check(sysinfo(&info) == 0);
+    return (size_t)info.freeram * info.mem_unit;
+}
+
+static void touch(size_t bytes)
+{
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(memory != MAP_FAILED);
+    for (size_t i = 0; i < bytes; i += PAGE)
+        memory[i] = 1;
+}
+
+static void fill(size_t left)
+{
+    while (free_memory() > left)
+        touch(16 * PAGE);
+}
+
+static void fill_all(int ready)
+{
+    fill(roots / 2);
+    say_ready(ready); // not with this kernel
+}
+
+static void take_most(int ready)
+{
+    touch((free_memory() - roots) / 5 * 3);
+    say_ready(ready);
+}
+
+// What root's task leaves, by one task, which wants all: it ends, although
+// root's is larger, and root never waits.
+static void one_wants_all(void)
+{
+    int ready, status;
+    pid_t large = start_and_wait(0, take_most);
+    pid_t pid = start(USER, fill_all, &ready);
+    do
+        root_works();
+    while (waitpid(pid, &status, WNOHANG) == 0);
+    check(killed_by(status, SIGKILL));
+    close(ready);
+    check(waitpid(large, NULL, WNOHANG) == 0);
+    end_group(large);
+    ok("who wants all memory ends, and root works");
+}
+
+static void fill_share(int ready)
+{
+    fill(roots + MIB(1));
+    say_ready(ready);
+}
+
+static void one_has_its_share(void)
+{
+    pid_t pid = start_and_wait(USER, fill_share);
+    check(free_memory() < roots + 2 * MIB(1));
+    root_works();
+    end_group(pid);
+    ok("root works while a user has all that it may have");
+}
+
+static void hog(int ready)
+{
+    say_ready(ready);
+    for (;;) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            for (;;)
+                touch(PAGE);
+        }
+        if (pid < 0)
+            sleep_ms(1);
+        else
+            check(waitpid(pid, NULL, 0) == pid);
+    }
+}
+
+static void many_want_all(void)
+{
+    pid_t pid[HOGS];
+    for (int i = 0; i < HOGS; i++)
+        pid[i] = start_and_wait(USER, hog);
+    for (int i = 0; i < 5; i++)
+        root_works();
+    for (int i = 0; i < HOGS; i++)
+        check(kill(-pid[i], SIGKILL) == 0);
+    for (int i = 0; i < HOGS; i++)
+        check(waitpid(pid[i], NULL, 0) == pid[i]);
+    while (has_anything(USER))
+        sleep_ms(1);
+    ok("root works while many tasks want all");
+}
+
+// The other user's one task is larger than each of the user's, who have more;
+// for what it wants then one of those must end.
+static size_t room;
+
+static void take_a_fifth(int ready)
+{
+    touch(room / 5);
+    say_ready(ready);
+    touch(room / 6);
+    say_ready(ready);
+}
+
+static void take_parts(int ready)
+{
+    for (int i = 0; i < 4; i++) {
+        if (fork() == 0) {
+            touch(room / 6);
+            say_ready(ready);
+            wait_killed();
+        }
+    }
+}
+
+static void the_right_one_ends(void)
+{
+    int parts, fifth;
+    char c;
+    room = free_memory() - roots;
+    pid_t pid = start(USER, take_parts, &parts);
+    for (int i = 0; i < 4; i++)
+        check(read(parts, &c, 1) == 1);
+    pid_t other = start(OTHER, take_a_fifth, &fifth);
+    check(read(fifth, &c, 1) == 1 && read(fifth, &c, 1) == 1);
+    check(kill(other, SIGKILL) == 0 && waitpid(other, NULL, 0) == other);
+    end_group(pid);
+    close(parts);
+    close(fifth);
+    ok("a task of the user who has most ends for another user's");
 }
 
 int main(void)
 {
     struct utsname names;
-    int ready[2];
-    char c;
+    struct sysinfo info;
     alarm(TEST_SECONDS);
     check(uname(&names) == 0);
     if (strcmp(names.sysname, "Strobe") != 0) {
         ok("nothing: this is not Strobe");
         return 0;
     }
-    check(pipe(ready) == 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        setpgid(0, 0);
-        take_all(ready[1]);
-    }
-    close(ready[1]);
-    check(read(ready[0], &c, 1) == 1);
-    check(system("profile tester 0 >/dev/null") == 0);
-    check(system("sprofile tester 0 >/dev/null") == 0);
-    check(kill(-pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
-    unlink("/tmp/greedy");
-    ok("root starts programs and profiles");
+    check(sysinfo(&info) == 0);
+    roots = (size_t)info.totalram * info.mem_unit / ROOTS_PART;
+    many_things();
+    held_by_the_kernel();
+    one_wants_all();
+    one_has_its_share();
+    many_want_all();
+    the_right_one_ends();
     return 0;
 }

@@ -41,6 +41,9 @@ const char *kbox_problem(int error)
         return "there are as many sessions as there can be, or as this user "
                "may "
                "have (sysinfo system.profile.sessions)";
+    case ENFILE:
+        return "this user has as many connections, pipes and file locks as it "
+               "may have (sysinfo system.users)";
     case ENOMEM:
         return "there is not enough memory for the sample buffers";
     case ENOSYS:
