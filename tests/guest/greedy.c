@@ -23,6 +23,7 @@
 #define PAGE 4096u
 #define ROOTS_PART 16 // kernel/mm/frame_init.c
 #define HOGS 4
+#define SET_USER_ID "/tmp/greedy-with-rights"
 
 static void become(uid_t user)
 {
@@ -333,6 +334,15 @@ static void fill_all(int ready)
     say_ready(ready); // not with this kernel
 }
 
+// The same by a program that has root's rights, but not root's share.
+static void fill_with_rights(int ready)
+{
+    char fd[12];
+    snprintf(fd, sizeof(fd), "%d", ready);
+    execl(SET_USER_ID, "greedy", fd, NULL);
+    check(!"exec");
+}
+
 static void take_most(int ready)
 {
     touch((free_memory() - roots) / 5 * 3);
@@ -341,11 +351,11 @@ static void take_most(int ready)
 
 // What root's task leaves, by one task, which wants all: it ends, although
 // root's is larger, and root never waits.
-static void one_wants_all(void)
+static void one_wants_all(void (*how)(int ready), const char *what)
 {
     int ready, status;
     pid_t large = start_and_wait(0, take_most);
-    pid_t pid = start(USER, fill_all, &ready);
+    pid_t pid = start(USER, how, &ready);
     do
         root_works();
     while (waitpid(pid, &status, WNOHANG) == 0);
@@ -353,7 +363,7 @@ static void one_wants_all(void)
     close(ready);
     check(waitpid(large, NULL, WNOHANG) == 0);
     end_group(large);
-    ok("who wants all memory ends, and root works");
+    ok(what);
 }
 
 static void fill_share(int ready)
@@ -443,7 +453,7 @@ static void the_right_one_ends(void)
     ok("a task of the user who has most ends for another user's");
 }
 
-int main(void)
+int main(int argc, char *argv[])
 {
     struct utsname names;
     struct sysinfo info;
@@ -455,9 +465,18 @@ int main(void)
     }
     check(sysinfo(&info) == 0);
     roots = (size_t)info.totalram * info.mem_unit / ROOTS_PART;
+    if (argc > 1) {
+        check(geteuid() == 0 && getuid() == USER);
+        fill_all(atoi(argv[1]));
+        wait_killed();
+    }
     many_things();
     held_by_the_kernel();
-    one_wants_all();
+    one_wants_all(fill_all, "who wants all memory ends, and root works");
+    check(system("cp /test/greedy " SET_USER_ID
+                 " && chmod 4755 " SET_USER_ID) == 0);
+    one_wants_all(fill_with_rights, "the same of a set-user-id program");
+    check(unlink(SET_USER_ID) == 0);
     one_has_its_share();
     many_want_all();
     the_right_one_ends();
