@@ -13,7 +13,7 @@ def test_the_largest_ends(smp):
     assert "status 0\n" in result.output, result
     assert "FAILED" not in result.output + result.errors, result
     kills = re.findall(r"out of memory: task (\d+) \((\w+)\) killed; it had the"
-                       r" most, (\d+) KiB; task (\d+) \((\w+)\) wanted more",
+                       r" most, (\d+) KiB, of user 0; task (\d+) \((\w+)\) wanted more",
                        result.output)
     assert len(kills) == 4, result
     for victim, name, size, asker, asks in kills:
