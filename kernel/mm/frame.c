@@ -35,7 +35,7 @@ static bool zone_has(const struct zone *z, u32 n, enum frame_use use)
     return z->free >= n + (for_tasks(use) ? z->reserve : 0);
 }
 
-// So that one user cannot take the machine, the last 16th of each zone is
+// So that one user cannot take the machine, the last tenth of each zone is
 // root's: whatever the kernel needs for an ordinary user's task (pages that it
 // touches, page tables, slabs of whatever kind) it does not get from there. The
 // user's calls fail and its page faults end a task of the user that has most

@@ -10,7 +10,7 @@
 #define FIRST_PADDR 0x10000u
 #define PAE_LIMIT (1ull << 36)
 #define RESERVE_MAX 256u // frames
-#define ROOTS_PART 16u   // one part in so many of each zone is root's
+#define ROOTS_PART 10u   // one part in so many of each zone is root's
 
 struct range {
     u64 start, end; // page-aligned

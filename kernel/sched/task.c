@@ -198,8 +198,9 @@ int task_limits_check(void)
         has_roots_share() ? MAX(total / 32, 128u) : MAX(total / 8, 512u);
     // As many threads as memory has room for, a quarter MiB each; and a reserve
     // that only those who already run may use, so that a fork bomb ends in an
-    // error of fork, not in the death of the shell. That of an ordinary user
-    // is for its own tasks and, half of it, for root's (kernel/mm/frame.c).
+    // error of fork, not in the death of the shell. An ordinary user's
+    // is larger than what is root's (kernel/mm/frame.c), of which root starts
+    // tasks.
     // One user has half of the threads at most.
     if (thread_count() >= most)
         return -EAGAIN;

@@ -21,7 +21,7 @@
 #define SESSIONS_OF_USER 4
 #define RING_BYTES (16u << 20)
 #define PAGE 4096u
-#define ROOTS_PART 16 // kernel/mm/frame_init.c
+#define ROOTS_PART 10 // kernel/mm/frame_init.c
 #define HOGS 4
 #define SET_USER_ID "/tmp/greedy-with-rights"
 
@@ -330,7 +330,7 @@ static void fill(size_t left)
 
 static void fill_all(int ready)
 {
-    fill(roots / 2);
+    fill(roots / 4);
     say_ready(ready); // not with this kernel
 }
 
@@ -368,22 +368,27 @@ static void one_wants_all(void (*how)(int ready), const char *what)
 
 static void fill_share(int ready)
 {
-    fill(roots + MIB(1));
+    fill(roots + MIB(2)); // without what CPUs keep at hand
     say_ready(ready);
 }
 
 static void one_has_its_share(void)
 {
     pid_t pid = start_and_wait(USER, fill_share);
-    check(free_memory() < roots + 2 * MIB(1));
+    check(free_memory() < roots + MIB(3));
     root_works();
     end_group(pid);
     ok("root works while a user has all that it may have");
 }
 
+// All are there before one takes what the others need to say so.
+static int go[2];
+
 static void hog(int ready)
 {
+    char c;
     say_ready(ready);
+    check(read(go[0], &c, 1) == 1);
     for (;;) {
         pid_t pid = fork();
         if (pid == 0) {
@@ -400,8 +405,10 @@ static void hog(int ready)
 static void many_want_all(void)
 {
     pid_t pid[HOGS];
+    check(pipe(go) == 0);
     for (int i = 0; i < HOGS; i++)
         pid[i] = start_and_wait(USER, hog);
+    check(write(go[1], "xxxxxxxx", HOGS) == HOGS);
     for (int i = 0; i < 5; i++)
         root_works();
     for (int i = 0; i < HOGS; i++)
