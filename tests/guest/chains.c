@@ -5,9 +5,10 @@
 //     chains                     all kinds, a few samples of each
 //     chains KIND SAMPLES        one kind; prints each place that was hit:
 //                                at NAME ADDRESS
-//     chains ways SAMPLES        all ways into the kernel; a debugger makes the
-//                                samples (tests/system/test_entry.py), which
-//                                are printed in their order:
+//     chains ways SAMPLES        all ways into the kernel; a debugger makes at
+//                                least so many samples in it
+//                                (tests/system/test_entry.py); all are printed
+//                                in their order, until no more come:
 //                                sample ADDRESS ENTRIES-OF-THE-KERNEL
 //
 // It is the same libprofile that makes the reports. On Linux: skipped.
@@ -30,6 +31,7 @@
 #define WAIT_MS 20000
 #define RARE_HZ 2
 #define RARE_WAIT_MS 1000
+#define QUIET 8u // of the sampler's own ticks: the debugger makes no more
 #define PAGE 4096u
 #define DEEP 100     // frames that a chain holds
 #define TOO_DEEP 300 // and more than that
@@ -565,10 +567,11 @@ static char names[NAMES_MAX][64];
 static uint32_t addresses[NAMES_MAX];
 static bool in_kernel[NAMES_MAX];
 static unsigned length;
-static bool marked;   // its outermost entry was a mark, which is taken off
-static uint32_t mark; // which
-static uint32_t cuts; // samples with such a mark
-static pid_t running; // the child
+static bool marked;    // its outermost entry was a mark, which is taken off
+static uint32_t mark;  // which
+static uint32_t cuts;  // samples with such a mark
+static pid_t running;  // the child
+static unsigned quiet; // samples since the last one in the kernel
 static bool working; // it has been seen at work: from then on all must be right
 
 static void set_names(uint32_t node)
@@ -673,6 +676,7 @@ static void take(void *arg, const struct stream_sample *s)
     (void)arg;
     uint32_t before = samples.count;
     samples.reader.sample(samples.reader.arg, s);
+    quiet = s->kernel_depth > 0 ? 0 : quiet + 1;
     if (samples.count == before) // as one that has been checked
         return;
     const struct sample_count *c = &samples.counts[before];
@@ -734,7 +738,7 @@ static void read_samples(struct profile_session *session, uint32_t wanted)
 {
     struct stream_reader reader = samples.reader;
     reader.sample = take;
-    while (samples.total < wanted) {
+    while (samples.total < wanted || (kind->rare && quiet < QUIET)) {
         check(profile_request(session) == 0);
         uint32_t wait_ms = kind->rare ? RARE_WAIT_MS : WAIT_MS;
         check(profile_answer(session, wait_ms, take_piece, &reader) >= 0);

@@ -119,15 +119,12 @@ def test_an_nmi_at_each_instruction(tmp_path):
     assert differences and set(differences) == {"0"}, result
 
 
-LATER = 8  # ticks of the sampler's own
-
-
 def test_a_sample_at_each_instruction(tmp_path):
     """It begins there and goes on to what was interrupted: the kernel, if its stack
     was in use, and the program, whose callers /test/chains knows."""
     normal, in_nmi, outer = addresses()
     gdb, result = debugged(
-        tmp_path, f"/test/chains ways {len(normal) + LATER}",
+        tmp_path, f"/test/chains ways {len(normal)}",
         SYNC + script(SAMPLE, normal, in_nmi, outer))
     made = [(int(at, 16), int(stack)) for at, stack in re.findall(
         r"^sample at (0x\w+) with (\d+)", gdb.stdout, re.MULTILINE)]
