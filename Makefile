@@ -167,7 +167,7 @@ COMPILE = $Qtools/build/compile $@
 .PHONY: all machine kernel run flame bench test test-quick test-draws test-realtime \
 	test-checked fuzz fuzz-host suites soak coverage checked checked-addresses \
 	checked-races checked-clang host-tests \
-	check release format docs clean distclean help FORCE
+	check house release format docs clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -228,7 +228,7 @@ unchanged = [ "$$(cat $(1) 2>/dev/null)" = '$(strip $(2))' ] || { \
 INCLUDES := -Iinclude -Ikernel/include -Iarch/i386/include -I.
 
 # Tuned for what is in use, not for the Pentium Pro that i686 stands for.
-KFLAGS := -std=gnu11 -O2 -g -march=i686 -mtune=generic -ffreestanding -fno-pic -fno-pie \
+KFLAGS := -std=gnu11 -fms-extensions -Wno-microsoft-anon-tag -O2 -g -march=i686 -mtune=generic -ffreestanding -fno-pic -fno-pie \
 	-fno-omit-frame-pointer -fno-stack-protector -fno-strict-aliasing \
 	-fno-asynchronous-unwind-tables -mgeneral-regs-only -mregparm=3 \
 	-Wall -Wextra $(KCC_FLAGS) $(SAME_PATHS) $(INCLUDES)
@@ -267,7 +267,7 @@ $(VDSO): $(VDSO_SOURCE) arch/i386/vdso/vdso.lds kernel/time/time_page.h \
 	@mv $@.new $@
 
 # The version is compiled into this object alone: another one relinks.
-VERSION_OBJECT := $(K)/kernel/syscall/version.c.o
+VERSION_OBJECT := $(K)/kernel/base/version.c.o
 $(VERSION_OBJECT): $(B)/version
 $(VERSION_OBJECT): private KFLAGS += -DVERSION='"$(VERSION)"' \
 	-DRELEASE='"$(RELEASE)"'
@@ -456,7 +456,7 @@ bench: all
 
 HOST_TESTS := $(patsubst tests/host/%.c,$(B)/host/%,\
 	$(wildcard tests/host/test_*.c))
-HOST_FLAGS := -std=gnu11 -O1 -g -Wall -Wextra $(INCLUDES) \
+HOST_FLAGS := -std=gnu11 -fms-extensions -O1 -g -Wall -Wextra $(INCLUDES) \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer -Wno-deprecated-declarations
 # With GCOV=1 each counts what it runs (tools/coverage).
@@ -612,6 +612,8 @@ check: | $(DEPS)/check
 	@$(MAKE) --no-print-directory WERROR=1 GOAL=check all \
 		host-tests
 	@$(MAKE) --no-print-directory WERROR=1 CLANG=1 kernel
+	@echo layers
+	@tools/build/layers check $(B)/kernel
 	@tools/build/syscalls $(CALL_TABLE) | diff -u docs/syscalls.md - || \
 		{ echo 'docs/syscalls.md: run make docs'; exit 1; }
 	@echo clang-format
@@ -622,7 +624,13 @@ check: | $(DEPS)/check
 		--std=c11 --platform=unix32 --library=gnu -D__GNUC__=12 \
 		-D__i386__ $(INCLUDES) arch kernel lib user host
 
-CALL_TABLE := kernel/syscall/syscalls.def
+# The layers, with the number of includes between them; drawn where graphviz is.
+house:
+	@tools/build/layers graph
+	@! command -v dot >/dev/null || { tools/build/layers dot | \
+		dot -Tsvg -o $(B)/house.svg && echo '$(B)/house.svg: the same, drawn'; }
+
+CALL_TABLE := include/strobe/syscalls.def
 
 docs:
 	tools/build/syscalls $(CALL_TABLE) >docs/syscalls.md.new
@@ -677,6 +685,7 @@ help:
 	@echo 'Keep in order'
 	@echo '  make format           clang-format all of our C'
 	@echo '  make release          ISO, symbols, sources of this tag: build/release'
+	@echo '  make house            the layers of the kernel, and their includes'
 	@echo '  make docs             docs/syscalls.md from syscalls.def'
 	@echo '  make compile_commands.json   the commands, for clangd and its kin'
 	@echo '  make clean            remove what was built of ours'

@@ -48,6 +48,9 @@ typedef int64_t s64;
 
 #define PACKED __attribute__((packed))
 #define NORETURN __attribute__((noreturn))
+// A function that a layer above the one that declares it defines
+// (tools/build/layers).
+#define UPCALL
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define UNUSED __attribute__((unused))
 #define NOINLINE __attribute__((noinline))

@@ -7,11 +7,11 @@
 
 #include "kernel/debug/fail_alloc.h"
 
+#include "kernel/base/cmdline.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/debug/callers.h"
-#include "kernel/errno.h"
 #include "kernel/fs/devfs.h"
-#include "kernel/init/cmdline.h"
-#include "kernel/init/log.h"
 #include "kernel/sched/thread.h"
 #include "lib/format.h"
 #include "lib/string.h"

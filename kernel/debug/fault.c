@@ -2,9 +2,9 @@
 
 #include "kernel/debug/fault.h"
 
-#include "kernel/init/cmdline.h"
-#include "kernel/init/errors.h"
-#include "kernel/init/log.h"
+#include "kernel/base/cmdline.h"
+#include "kernel/base/errors.h"
+#include "kernel/base/log.h"
 #include "lib/string.h"
 
 #define KINDS "ipi, nmi, event-lost, event-double, timer-lost, timer-double"

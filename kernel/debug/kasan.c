@@ -19,9 +19,9 @@
 
 #include "arch/cpu.h"
 #include "arch/thread.h"
+#include "kernel/base/log.h"
 #include "kernel/debug/callers.h"
 #include "kernel/debug/track.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/sched/thread.h"
 #include "lib/string.h"

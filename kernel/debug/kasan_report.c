@@ -9,8 +9,8 @@
 
 #include "arch/cpu.h"
 #include "arch/thread.h"
+#include "kernel/base/log.h"
 #include "kernel/debug/kasan_private.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 
 #define FRAME_MAGIC 0x41b58ab3u // the compilers' mark of a checked stack frame

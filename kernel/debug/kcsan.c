@@ -33,9 +33,9 @@
 
 #include "arch/clock.h"
 #include "arch/mmu.h"
+#include "kernel/base/log.h"
 #include "kernel/debug/access.h"
 #include "kernel/debug/kcsan_private.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/zone.h"
 #include "kernel/sched/thread.h"
 

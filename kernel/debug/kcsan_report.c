@@ -1,9 +1,9 @@
 // The race detector's reports.
 #ifdef KCSAN
 
+#include "kernel/base/cmdline.h"
+#include "kernel/base/log.h"
 #include "kernel/debug/kcsan_private.h"
-#include "kernel/init/cmdline.h"
-#include "kernel/init/log.h"
 #include "kernel/sched/thread.h"
 
 KERNEL_ARG(kcsan, "kcsan=go-on: race reports do not end the machine");

@@ -22,19 +22,20 @@
 // A thread in the middle of something may know what it works on in ways that
 // are no addresses: half of a stack that is being freed is found by nobody. So
 // the check waits until all other threads sleep, where they have what is theirs
-// on their stacks, and looks in a meeting of all CPUs (kernel/sched/meeting.h;
-// nobody is in the scheduler then, where a thread that has ended is freed).
+// on their stacks, and looks in a meeting of all CPUs
+// (kernel/sched/stop_machine.h; nobody is in the scheduler then, where a thread
+// that has ended is freed).
 #ifdef CHECKED
 
 #include "kernel/debug/leak.h"
 
+#include "kernel/base/log.h"
 #include "kernel/debug/callers.h"
 #include "kernel/debug/track.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/zone.h"
-#include "kernel/sched/meeting.h"
-#include "kernel/sched/task.h"
+#include "kernel/sched/stop_machine.h"
+#include "kernel/task/task.h"
 
 #define PENDING_MAX 8192u
 #define REPORTS_MAX 30u

@@ -2,10 +2,10 @@
 
 #if defined(CHECKED) || defined(COVERAGE)
 
-#include "kernel/errno.h"
+#include "kernel/base/cmdline.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
-#include "kernel/init/cmdline.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"

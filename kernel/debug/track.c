@@ -11,8 +11,8 @@
 
 #include "kernel/debug/track.h"
 
+#include "kernel/base/log.h"
 #include "kernel/debug/callers.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 

@@ -5,7 +5,7 @@
 // and LLVM's documentation of UndefinedBehaviorSanitizer).
 #ifdef UBSAN
 
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 
 struct location {
     const char *file;

@@ -8,7 +8,7 @@
 
 #include "kernel/debug/uninit.h"
 
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"

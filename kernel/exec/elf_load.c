@@ -3,9 +3,9 @@
 
 #include "kernel/exec/elf_load.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/init/log.h"
 #include "lib/elf.h"
 #include "lib/string.h"
 

@@ -2,18 +2,19 @@
 // a new address space and only then gives up the old one, so that a failure
 // leaves the caller as it was.
 
-#include "kernel/errno.h"
+#include "arch/sigframe.h"
+#include "arch/vdso.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/exec/elf_load.h"
 #include "kernel/exec/layout.h"
-#include "kernel/exec/sigframe.h"
 #include "kernel/exec/vdso.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/mount.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/ids.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/ids.h"
+#include "kernel/task/task.h"
 #include "lib/elf.h"
 #include "lib/string.h"
 
@@ -282,7 +283,7 @@ static int build_stack(struct aspace *as, const struct program *p,
         { AT_SECURE, p->secure },
         { AT_RANDOM, random_at },
         { AT_EXECFN, strings_at },
-        { AT_SYSINFO, vdso_address(as, VDSO_SYSTEM_CALL) },
+        { AT_SYSINFO, vdso_address(as->vdso, VDSO_SYSTEM_CALL) },
         { AT_SYSINFO_EHDR, as->vdso },
         { AT_NULL, 0 },
     };
@@ -414,7 +415,7 @@ static void swap_aspace(struct task *t, struct aspace *as)
     u32 flags = spin_lock_irq(&tasks_lock); // other tasks look under it (/proc)
     struct aspace *old = t->aspace;
     task_figures_keep_peak(t);
-    WRITE_ONCE(t->aspace, as); // samples look at it
+    task_set_aspace(t, as);
     spin_unlock_irq(&tasks_lock, flags);
     aspace_switch(as);
     preempt_enable();

@@ -1,8 +1,8 @@
 #include "kernel/exec/layout.h"
 
 #include "arch/mmu.h"
+#include "kernel/base/cmdline.h"
 #include "kernel/fs/devfs.h"
-#include "kernel/init/cmdline.h"
 
 KERNEL_ARG(
     randomize_va_space,

@@ -1,16 +1,13 @@
 #include "kernel/exec/vdso.h"
 
-#include "kernel/init/log.h"
+#include "arch/vdso.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/frame.h"
 #include "kernel/time/time_page.h"
 #include "kernel/time/timehands.h"
-#include "lib/elf.h"
 
 #define PAGES_MAX (VDSO_ROOM / PAGE_SIZE)
-
-// arch/i386/vdso/image.S
-extern const u8 vdso_start[], vdso_end[];
 
 static struct shared_pages *pages; // the time page, then the image's
 static u32 page_count;
@@ -38,14 +35,6 @@ int vdso_map(struct aspace *as)
                                 AREA_NO_WRITE, pages, PAGE_SIZE);
     as->vdso = image;
     return err;
-}
-
-u32 vdso_address(const struct aspace *as, u32 distance)
-{
-    assert_checked(distance < VDSO_ROOM);
-    const struct elf_header *image = (const void *)vdso_start;
-    // Another thread may be moving it.
-    return READ_ONCE(as->vdso) + image->entry + distance;
 }
 
 const char *vdso_area_name(const struct area *a)

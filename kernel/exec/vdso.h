@@ -15,11 +15,5 @@ void vdso_init(void);
 // Maps them into a new space: as->vdso is where the ELF image begins
 // (AT_SYSINFO_EHDR). -ENOMEM.
 int vdso_map(struct aspace *as);
-// The address of what is so far behind its entry point, wherever the program
-// has moved it.
-#define VDSO_SYSTEM_CALL 0   // int $0x80 and a return: AT_SYSINFO
-#define VDSO_SIGRETURN 16    // where handlers of signals return to
-#define VDSO_RT_SIGRETURN 32 // ... with SA_SIGINFO
-u32 vdso_address(const struct aspace *as, u32 distance);
 // "[vvar]", "[vdso]", or NULL: the area is something else.
 const char *vdso_area_name(const struct area *a);

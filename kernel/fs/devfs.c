@@ -6,9 +6,9 @@
 
 #include "kernel/fs/devfs.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/mount.h"
-#include "kernel/init/log.h"
 #include "lib/format.h"
 #include "lib/set.h"
 #include "lib/string.h"

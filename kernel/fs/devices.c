@@ -2,13 +2,13 @@
 //
 // None has a state of its own, so nothing is locked here.
 
-#include "kernel/errno.h"
-#include "kernel/exec/signal.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/random.h"
 #include "kernel/fs/text.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
+#include "kernel/task/signal.h"
 #include "lib/set.h"
 #include "lib/string.h"
 

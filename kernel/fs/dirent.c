@@ -2,7 +2,7 @@
 // for every file system; the file system's own positions follow.
 #include "kernel/fs/dirent.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/fs/path.h"
 
 #define DOT_ENTRIES 2

@@ -4,14 +4,14 @@
 // store; `pos` is guarded by pos_lock where files can be shared.
 #include "kernel/fs/file.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/locks.h"
 #include "kernel/fs/mount.h"
 #include "kernel/fs/path.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
 SLAB_CACHE_COUNTED(file_cache, struct file, refs);
 

@@ -5,11 +5,10 @@
 // under it, so it can borrow the file instead of referencing it.
 #pragma once
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
-#define FD_MAX 1024u
 #define FD_INLINE 32u // descriptors that need no table of their own
 
 struct files {

@@ -3,10 +3,10 @@
 // `lock` guards table, capacity and the bit maps against other threads (see
 // file.h for who may read without it). Files are released after it is dropped:
 // closing may sleep.
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/locks.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 

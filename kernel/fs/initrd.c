@@ -6,10 +6,10 @@
 #include "kernel/fs/initrd.h"
 
 #include "arch/boot.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/mount.h"
 #include "kernel/fs/path.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "lib/cpio.h"

@@ -2,9 +2,9 @@
 //
 // Nothing is locked. When user memory turns out to be bad, as many bytes as
 // lie before the bad page are moved: callers count progress by io->left.
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/init/log.h"
 #include "lib/string.h"
 
 enum way { TO_IO, FROM_IO, ZERO_IO };

@@ -10,11 +10,11 @@
 // that wait for record locks: an owner that would wait, over others, for itself
 // gets -EDEADLK.
 #include "kernel/fs/locks.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/users.h"
+#include "kernel/task/users.h"
 
 // Far more than programs make; a chain is followed with the mutex held.
 #define CHAIN_MAX 1000u

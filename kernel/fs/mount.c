@@ -3,11 +3,11 @@
 // `namespace_lock` guards the list and the covered/mounted_here links.
 #include "kernel/fs/mount.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/path.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 static struct list mounts = LIST_INIT(mounts);

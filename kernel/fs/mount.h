@@ -48,12 +48,12 @@ int mount_for_each(int (*fn)(const struct mount *m, void *arg), void *arg);
 
 // The file systems. Each makes a new mount_create()d one.
 int tmpfs_mount(struct mount **out);
-int devfs_mount(struct mount **out);  // kernel/fs/devfs.c
-int procfs_mount(struct mount **out); // kernel/fs/procfs.c
+int devfs_mount(struct mount **out);         // kernel/fs/devfs.c
+UPCALL int procfs_mount(struct mount **out); // kernel/procfs/procfs.c
 
 // Whether others than the mount have references to its vnodes. Of those to the
 // root `ours` are the caller's. Under namespace_lock.
 bool tmpfs_busy(const struct mount *m, u32 ours);
-bool procfs_busy(const struct mount *m, u32 ours);
+UPCALL bool procfs_busy(const struct mount *m, u32 ours);
 // Removes every name in a tmpfs, which takes no more. Under namespace_lock.
 void tmpfs_clear(struct vnode *root);

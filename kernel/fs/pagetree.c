@@ -2,8 +2,8 @@
 // memory.
 #include "kernel/fs/pagetree.h"
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 

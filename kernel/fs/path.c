@@ -4,11 +4,11 @@
 // references are for vnodes that a file system makes up while it is asked.
 #include "kernel/fs/path.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/dirent.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 static struct vnode *referenced(struct vnode *v)

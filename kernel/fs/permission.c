@@ -3,9 +3,9 @@
 // mode, uid and gid are words of their own, marked: a check that races with a
 // change of one acted just before it or after.
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/fs/path.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
 #define S_ISVTX 01000u
 #define S_IXANY 0111u

@@ -10,15 +10,15 @@
 // first page, so small messages use only that one.
 #include "kernel/fs/pipe.h"
 
-#include "kernel/errno.h"
-#include "kernel/exec/signal.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
-#include "kernel/sched/users.h"
+#include "kernel/task/signal.h"
+#include "kernel/task/task.h"
+#include "kernel/task/users.h"
 #include "lib/string.h"
 
 #define PIPE_PAGES (PIPE_SIZE / PAGE_SIZE)

@@ -5,8 +5,8 @@
 // marked, files' poll operations may take spinlocks but must not sleep.
 #include "kernel/fs/poll.h"
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 

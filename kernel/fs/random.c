@@ -8,8 +8,8 @@
 
 #include "kernel/fs/random.h"
 
+#include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
-#include "kernel/init/log.h"
 #include "kernel/sync/spinlock.h"
 #include "lib/string.h"
 

@@ -1,9 +1,9 @@
 // The file system's start-up.
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/initrd.h"
 #include "kernel/fs/mount.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 
 static void mount_or_panic(const char *type, const char *path)

@@ -2,8 +2,8 @@
 
 #include "kernel/fs/text.h"
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/mutex.h"
 #include "lib/format.h"

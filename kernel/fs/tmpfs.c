@@ -1,10 +1,10 @@
 // tmpfs: birth and death of its nodes, and the mount.
 #include "kernel/fs/tmpfs.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/pipe.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 

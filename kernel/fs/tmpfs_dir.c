@@ -3,9 +3,9 @@
 // each name that stays exactly once, whatever is made or removed meanwhile.
 //
 // Everything here runs under namespace_lock.
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/tmpfs.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 

@@ -6,10 +6,10 @@
 // the page fault path does not take. A write is as a whole apart from other
 // writes and truncations of the file, which makes appends atomic. A frame that
 // was truncated away lives on in the mappings that have it.
-#include "kernel/errno.h"
-#include "kernel/exec/signal.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/tmpfs.h"
-#include "kernel/init/log.h"
+#include "kernel/task/signal.h"
 #include "lib/string.h"
 
 #define SIZE_MAX_TMPFS (1ull << 43) // the page number fits 32 bits, with room

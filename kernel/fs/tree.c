@@ -2,10 +2,10 @@
 //
 // Each call holds namespace_lock from the walk to the change, so what it
 // checked still holds when the file system acts.
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/fs/mount.h"
 #include "kernel/fs/path.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 // Walks to a name that must not exist yet, and makes a vnode there.

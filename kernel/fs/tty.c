@@ -5,12 +5,12 @@
 // lock, by way of a small buffer. A read or write larger than that buffer is
 // not atomic towards another reader or writer.
 
-#include "kernel/errno.h"
-#include "kernel/exec/signal.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/random.h"
 #include "kernel/fs/tty_private.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
+#include "kernel/task/signal.h"
 
 #include <arch/clock.h>
 

@@ -4,9 +4,9 @@
 // The list is filled at start-up and constant afterwards. A device's operations
 // come with the open file: opening attaches it to a terminal.
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/tty_private.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "lib/set.h"
 #include "lib/string.h"

@@ -4,9 +4,9 @@
 
 #include "kernel/fs/tty_private.h"
 
-#include "kernel/errno.h"
-#include "kernel/exec/signal.h"
-#include "kernel/sched/task.h"
+#include "kernel/base/errno.h"
+#include "kernel/task/signal.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 #define TCGETS 0x5401u

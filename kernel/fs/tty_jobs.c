@@ -5,11 +5,11 @@
 // find the tasks that still point to it. Locks: tasks_lock before tty->lock;
 // signals are sent with neither held.
 
-#include "kernel/errno.h"
-#include "kernel/exec/signal.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/tty_private.h"
-#include "kernel/init/log.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/signal.h"
+#include "kernel/task/task.h"
 
 struct ownership_locks {
     u32 tasks_flags, tty_flags;

@@ -5,9 +5,9 @@
 // from the driver's interrupt: nothing sleeps, and what finds no room is
 // dropped and counted. Echo has room in the output ring that writers leave.
 
-#include "kernel/exec/signal.h"
+#include "kernel/base/errors.h"
 #include "kernel/fs/tty_private.h"
-#include "kernel/init/errors.h"
+#include "kernel/task/signal.h"
 #include "lib/string.h"
 
 #define ECHO_RESERVE 512u   // room in the output ring that writers leave

@@ -4,11 +4,11 @@
 // found has refs > 0 while namespace_lock is held: none is ever revived.
 #include "kernel/fs/vfs.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/locks.h"
 #include "kernel/fs/mount.h"
-#include "kernel/init/log.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "kernel/time/wallclock.h"
 #include "lib/string.h"
 
@@ -148,4 +148,14 @@ struct timespec_k vfs_now(void)
     u64 sec = ns / NSEC_PER_SEC;
     return (struct timespec_k){ .sec = (s64)sec,
                                 .nsec = (u32)(ns - sec * NSEC_PER_SEC) };
+}
+
+bool vnode_has_pages(const struct vnode *v)
+{
+    return v->ops && v->ops->get_page;
+}
+
+int vnode_get_page(struct vnode *v, u32 index, bool write, struct frame **out)
+{
+    return v->ops->get_page(v, index, write, out);
 }

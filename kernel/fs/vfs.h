@@ -7,6 +7,7 @@
 #pragma once
 
 #include "arch/mmu.h"
+#include "kernel/mm/file_pages.h"
 #include "kernel/sync/mutex.h"
 
 struct vnode;
@@ -184,16 +185,7 @@ int vnode_too_large(void);
 int vnode_may(const struct vnode *v, u32 wanted);
 int vnode_may_really(const struct vnode *v, u32 wanted);
 
-void vnode_ref(struct vnode *v);
-void vnode_unref(struct vnode *v);
 struct timespec_k vfs_now(void); // wall clock
-
-// Who may write to a file and the programs that run from it exclude each other.
-// 0 or -ETXTBSY; who got 0 calls the other when it is over. Any context.
-int vnode_begin_writing(struct vnode *v);
-void vnode_end_writing(struct vnode *v);
-int vnode_begin_running(struct vnode *v);
-void vnode_end_running(struct vnode *v);
 
 // Path walking for the current task, `at`: start for relative paths (NULL:
 // cwd).
@@ -217,10 +209,6 @@ void file_unref(struct file *f);
 
 // Descriptor tables. fd_get takes a reference on the file.
 struct files;
-int files_create(struct files **out);
-int files_fork(struct files *from, struct files **out);
-void files_ref(struct files *f);
-void files_unref(struct files *f);
 void files_close_on_exec(struct files *f);
 int fd_get(u32 fd, struct file **out);    // -EBADF
 bool fd_is(u32 fd, const struct file *f); // still

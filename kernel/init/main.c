@@ -1,30 +1,30 @@
 // Start-up, in order.
 
-#include "kernel/init/main.h"
-
 #include "arch/boot.h"
 #include "arch/clock.h"
 #include "arch/cpu.h"
+#include "kernel/base/cmdline.h"
+#include "kernel/base/log.h"
+#include "kernel/base/test.h"
+#include "kernel/base/version.h"
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/fault.h"
 #include "kernel/debug/kcsan.h"
 #include "kernel/debug/plant.h"
 #include "kernel/debug/uninit.h"
 #include "kernel/exec/vdso.h"
+#include "kernel/fs/file.h"
 #include "kernel/fs/tty.h"
-#include "kernel/init/cmdline.h"
-#include "kernel/init/log.h"
-#include "kernel/init/test.h"
 #include "kernel/mm/frame.h"
 #include "kernel/sched/hang.h"
 #include "kernel/sched/load.h"
-#include "kernel/sched/task.h"
 #include "kernel/syscall/dispatch.h"
-#include "kernel/syscall/machine.h"
+#include "kernel/task/task.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/eventwatch.h"
 #include "kernel/time/timecounter.h"
 #include "kernel/time/wallclock.h"
+#include "lib/format.h"
 
 KERNEL_ARG(init, "init=PATH: the first program, instead of /sbin/init");
 KERNEL_ARG(login,
@@ -59,6 +59,22 @@ static void start_scheduling(void)
     sched_init();
 }
 
+static void callout_thread(void *cpu)
+{
+    thread_set_affinity(current, 1u << ((struct cpu *)cpu)->id);
+    callouts_serve(cpu);
+}
+
+static void start_callout_threads(void)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        char name[16];
+        format(name, sizeof(name), "callout/%u", i);
+        if (kthread_create(name, callout_thread, &cpus[i], NULL))
+            boot_lacks_memory("the callouts' threads");
+    }
+}
+
 // Threads may be placed on a CPU once it has a run queue.
 static void wait_for_schedulers(void)
 {
@@ -66,6 +82,32 @@ static void wait_for_schedulers(void)
         while (!READ_ONCE(cpus[i].rq))
             cpu_relax();
     }
+}
+
+static void open_console(void)
+{
+    for (int i = 0; i < 3; i++) {
+        struct file *f;
+        int err = vfs_open(NULL, "/dev/console", O_RDWR, 0, &f);
+        if (!err)
+            err = fd_install(f, false, 0);
+        if (err < 0)
+            log_printf("init: cannot open /dev/console: error %d\n", -err);
+    }
+}
+
+static void init_thread(void *path)
+{
+    struct trapframe *tf = thread_trapframe(current);
+    trap_measure_outside();
+    open_console();
+    int err = task_exec(tf, path, 0, 0);
+    if (err == -ENOMEM)
+        panic("no memory to start %s", (const char *)path);
+    if (err)
+        panic("cannot start %s: error %d; is the initrd there?",
+              (const char *)path, -err);
+    arch_enter_user(tf);
 }
 
 static void run_first_program(void *arg)
@@ -79,7 +121,7 @@ static void run_first_program(void *arg)
     if (tests_wanted())
         tests_run();
     const char *path = arg_init.value[0] ? arg_init.value : "/sbin/init";
-    if (task_start_init(path))
+    if (task_start_init(init_thread, (void *)path))
         boot_lacks_memory("the first task");
 }
 
@@ -111,7 +153,7 @@ void kernel_main(void)
     log_printf("%u CPU%s, %s, TSC %u kHz\n", cpu_count,
                cpu_count > 1 ? "s" : "", cpu_features.brand,
                (u32)(clock_tsc_hz() / 1000));
-    callouts_start_threads();
+    start_callout_threads();
     load_start();
     hang_watch_start();
     event_watch_start();

@@ -3,11 +3,11 @@
 // box->lock guards the lists and counts. Sleepers and poll() read the counts
 // without it, each one aligned word; who changes one wakes the queue after. One
 // of the threads in ipc_wait is woken for each call, and all that poll.
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
 SLAB_CACHE_COUNTED(box_cache, struct answerbox, refs);
 

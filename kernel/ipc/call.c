@@ -1,10 +1,10 @@
 // Calls: one message and its answer.
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/aspace.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
 SLAB_CACHE_COUNTED(call_cache, struct call, refs);
 

@@ -3,13 +3,13 @@
 // `connections_lock` guards the list. Who looks gets a copy of it, made under
 // the lock at one moment; room for that is made before, and made larger if
 // phones came meanwhile.
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/base/providers.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
-#include "kernel/monitor/providers.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
 struct connection {
     u32 caller, callee;

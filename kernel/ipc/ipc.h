@@ -10,8 +10,8 @@
 // of its kind, is held, and user memory is touched under none.
 #pragma once
 
-#include "kernel/ipc/counts.h"
 #include "kernel/sync/waitq.h"
+#include "kernel/task/ipc_counts.h"
 #include <strobe/ipc.h>
 
 struct answerbox;
@@ -180,7 +180,7 @@ void task_box_closed(struct answerbox *b);
 int naming_set(struct answerbox *b);
 struct answerbox *naming_box(void); // referenced, or NULL
 
-extern const struct box_server kernel_box; // kbox.c
+UPCALL extern const struct box_server kernel_box; // kbox.c
 
 // --- the messages that the kernel understands (transfer.c)
 
@@ -196,6 +196,8 @@ void transfer_fetched(struct call *c, struct ipc_call *answer);
 int phone_install(struct answerbox *b);
 // The phone behind a descriptor, the file referenced; -EBADF, -EINVAL.
 int phone_from_fd(u32 fd, struct file **file, struct phone **out);
+// The phone that a file is; NULL: it is something else.
+struct phone *phone_of(const struct file *f);
 
 // --- interrupts (irq_notify.c)
 

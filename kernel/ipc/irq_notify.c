@@ -7,11 +7,11 @@
 // in interrupts of watched vectors only. box->notified is set under it, and
 // read by sleepers without.
 #include "arch/irq.h"
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
 #define ISA_LINES 16u
 #define VECTOR_FIRST 0x20u

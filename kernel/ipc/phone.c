@@ -3,12 +3,12 @@
 // phone->lock guards the lists of calls and the counts. Sleepers and poll()
 // read the counts without it, each one aligned word; who changes one wakes the
 // queue after.
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
-#include "kernel/sched/users.h"
+#include "kernel/task/task.h"
+#include "kernel/task/users.h"
 
 #define PHONE_CHARGE \
     (sizeof(struct phone) + IPC_PHONE_CALLS * sizeof(struct call))

@@ -3,10 +3,10 @@
 //
 // `boxes_lock` guards task->answerbox, task->kbox and `naming`; each of these
 // has a reference. A box is closed without it.
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/ipc/ipc.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
 static struct spinlock boxes_lock = SPINLOCK_INIT("boxes");
 static struct answerbox *naming;

@@ -4,12 +4,13 @@
 // nobody else's time to take. The caller's memory is held by the call, not by
 // the caller, so that it may die meanwhile; a phone that is hung up gives it
 // back at once, or when the copy under way is done.
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/fs/file.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/aspace.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
 #define ON_STACK 128u // bytes that are copied without a page in between
 

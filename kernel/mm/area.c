@@ -8,9 +8,9 @@
 
 #include "kernel/mm/area.h"
 
-#include "kernel/errno.h"
-#include "kernel/fs/vfs.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/mm/file_pages.h"
 #include "kernel/mm/heap.h"
 
 // Up to here, walking the list is cheaper than keeping a tree.

@@ -2,10 +2,10 @@
 
 #include "kernel/mm/aspace.h"
 
-#include "kernel/errno.h"
-#include "kernel/fs/vfs.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/area.h"
+#include "kernel/mm/file_pages.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 

@@ -2,7 +2,7 @@
 // their size; two that make up a larger one are joined when the second comes
 // back. The zone's lock is held by the caller (start-up: one CPU, no lock).
 
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/zone.h"
 
 struct zone zones[ZONES] = {

@@ -9,10 +9,10 @@
 // Everything here runs under as->lock, except where it says otherwise. It takes
 // spinlocks of vnodes and frames, no other mutex.
 
-#include "kernel/errno.h"
-#include "kernel/fs/vfs.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/area.h"
+#include "kernel/mm/file_pages.h"
 #include "kernel/mm/frame.h"
 #include "lib/string.h"
 
@@ -42,8 +42,7 @@ static int fault_anonymous(struct aspace *as, struct area *a, u32 va)
 
 static int file_frame(struct area *a, u32 va, bool write, struct frame **out)
 {
-    struct vnode *v = a->vnode;
-    return v->ops->get_page(v, area_page_index(a, va), write, out);
+    return vnode_get_page(a->vnode, area_page_index(a, va), write, out);
 }
 
 static int fault_shared(struct aspace *as, struct area *a, u32 va)

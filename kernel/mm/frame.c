@@ -6,10 +6,10 @@
 
 #include "kernel/mm/frame.h"
 
+#include "kernel/base/log.h"
 #include "kernel/debug/callers.h"
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kasan.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/zone.h"
 #include "lib/string.h"
 
@@ -39,7 +39,7 @@ static bool zone_has(const struct zone *z, u32 n, enum frame_use use)
 // root's: whatever the kernel needs for an ordinary user's task (pages that it
 // touches, page tables, slabs of whatever kind) it does not get from there. The
 // user's calls fail and its page faults end a task of the user that has most
-// (kernel/sched/oom.c), while root's tasks fork, profile and kill. So pages
+// (kernel/task/oom.c), while root's tasks fork, profile and kill. So pages
 // need no owner: no account has to follow them through forks, sharing and
 // changes of user, and as long as there is memory this costs a comparison. It
 // is made for each frame, not for each refill: what root frees lies in a cache

@@ -74,6 +74,6 @@ NORETURN void boot_lacks_memory(const char *for_what);
 bool frames_exhausted(void);
 // Whether the code that runs may take what is root's: kernel/sched knows. Any
 // context but NMI.
-bool frames_acts_for_root(void);
+UPCALL bool frames_acts_for_root(void);
 // Makes boot modules' memory usable RAM.
 void frame_release_region(paddr_t base, u64 size);

@@ -2,7 +2,7 @@
 // map. Runs once, on the boot CPU, on the early page tables.
 
 #include "arch/boot.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/zone.h"
 #include "lib/string.h"
 

@@ -11,11 +11,11 @@
 
 #include "kernel/mm/heap.h"
 
+#include "kernel/base/log.h"
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kasan.h"
 #include "kernel/debug/track.h"
 #include "kernel/debug/uninit.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "lib/string.h"
 

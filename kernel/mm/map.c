@@ -6,11 +6,11 @@
 // Areas that go are collected and freed after the unlock: the last reference to
 // a file may have more to do than an address space's mutex allows.
 
-#include "kernel/errno.h"
-#include "kernel/exec/signal.h"
-#include "kernel/fs/vfs.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/base/thread.h"
 #include "kernel/mm/area.h"
+#include "kernel/mm/file_pages.h"
 #include "kernel/mm/frame.h"
 
 #define PROT_MASK (PROT_R | PROT_W | PROT_X)
@@ -126,7 +126,7 @@ static int check_backing(const struct area *a, u32 length)
 {
     if (a->offset % PAGE_SIZE)
         return -EINVAL;
-    if (a->vnode && !(a->vnode->ops && a->vnode->ops->get_page))
+    if (a->vnode && !vnode_has_pages(a->vnode))
         return -ENODEV;
     return (a->offset + length - 1) >> PAGE_SHIFT >> 32 ? -EOVERFLOW : 0;
 }

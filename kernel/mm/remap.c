@@ -1,6 +1,6 @@
 // mremap: an area grows, shrinks or moves with its pages.
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/mm/area.h"
 
 struct remapping {

@@ -4,8 +4,8 @@
 //
 // Locking: `lock` guards the array; `refs` is atomic.
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"

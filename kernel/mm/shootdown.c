@@ -9,9 +9,10 @@
 // tables it does not need drops them, so that it gets no second one.
 
 #include "arch/cpu.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
+#include "kernel/base/thread.h"
 #include "kernel/mm/area.h"
-#include "kernel/sched/task.h"
+#include "kernel/mm/aspace.h"
 
 #define SHOOTDOWN_MAX 32u // pages; above, everything is flushed
 
@@ -59,8 +60,8 @@ static void flush_here(const struct shootdown *s)
 
 static bool needs(const struct aspace *as)
 {
-    struct thread *t = current_thread();
-    return t && t->task && READ_ONCE(t->task->aspace) == as;
+    const struct thread_base *t = current_base();
+    return t && READ_ONCE(t->aspace) == as;
 }
 
 static void shootdown_interrupt(void *arg)

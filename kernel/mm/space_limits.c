@@ -1,6 +1,6 @@
 // Limits on the size of an address space (setrlimit).
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/mm/area.h"
 
 static bool is_data(const struct area *a, u32 prot)

@@ -9,10 +9,10 @@
 // page table entries of the region. A CPU's stack cache belongs to it while
 // interrupts are off.
 
+#include "kernel/base/log.h"
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kasan.h"
 #include "kernel/debug/track.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/spinlock.h"

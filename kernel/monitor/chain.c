@@ -2,8 +2,8 @@
 
 #include "kernel/monitor/chain.h"
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/sync/lockdep.h"
 #include "lib/format.h"

@@ -1,14 +1,14 @@
 // system.uptime, system.load, system.totals, system.cpus, system.audit.
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
+#include "kernel/monitor/audit.h"
 #include "kernel/monitor/facts.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/sched/audit.h"
 #include "kernel/sched/load.h"
-#include "kernel/sched/statistics.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/statistics.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 #include <arch/clock.h>

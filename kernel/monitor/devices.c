@@ -1,7 +1,7 @@
 // system.clock and system.profile: what the machine offers to tell the time and
 // to take samples by, and what is sampled.
 
-#include "kernel/monitor/providers.h"
+#include "kernel/base/providers.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/profile/sample.h"
 #include "lib/string.h"

@@ -1,6 +1,6 @@
 // system.errors: what went wrong in the machine without stopping it.
 
-#include "kernel/init/errors.h"
+#include "kernel/base/errors.h"
 #include "kernel/monitor/sysinfo.h"
 #include "lib/string.h"
 

@@ -1,7 +1,7 @@
 // system.exceptions: exceptions and interrupts, by vector and CPU.
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/monitor/facts.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/sync/lockdep.h"

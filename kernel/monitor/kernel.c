@@ -1,10 +1,10 @@
 // kernel.version, kernel.cmdline, kernel.symbols, kernel.build_id,
 // kernel.records.
 
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
+#include "kernel/base/version.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/profile/permission.h"
-#include "kernel/syscall/machine.h"
+#include "kernel/task/permission.h"
 #include "lib/build_id.h"
 #include "lib/records.h"
 #include "lib/string.h"

@@ -7,7 +7,7 @@
 #include "arch/mmu.h"
 #include "kernel/monitor/facts.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
 static bool is_both(const struct mapping *m)
 {

@@ -1,13 +1,13 @@
 // Nodes whose figures other parts of the kernel keep (providers.h): each is in
 // the tree when its provider is in the kernel.
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
-#include "kernel/monitor/providers.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/base/providers.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/profile/permission.h"
-#include "kernel/sched/task.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/task/calls.h"
+#include "kernel/task/permission.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 // ---- system calls

@@ -4,9 +4,9 @@
 
 #include "kernel/monitor/snapshot.h"
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
-#include "kernel/sched/task.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/task/task.h"
 
 // Room for tasks that come while the memory for the others is got.
 #define SPARE(n) ((n) + (n) / 8 + 8)

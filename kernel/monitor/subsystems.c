@@ -1,12 +1,12 @@
 // system.kernel: what the kernel time of threads was for.
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
+#include "kernel/monitor/audit.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/sched/audit.h"
-#include "kernel/sched/statistics.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/task/calls.h"
+#include "kernel/task/statistics.h"
 #include "lib/string.h"
 
 #include <arch/irq.h>

@@ -5,11 +5,11 @@
 
 #include "kernel/monitor/sysinfo.h"
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/monitor/pattern.h"
-#include "kernel/profile/permission.h"
 #include "kernel/sync/lockdep.h"
+#include "kernel/task/permission.h"
 #include "lib/records.h"
 #include "lib/string.h"
 

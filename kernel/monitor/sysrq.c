@@ -1,13 +1,13 @@
 // What is printed here goes straight to the consoles: the log's lock, and
 // others, may be held by what hangs.
 
-#include "kernel/monitor/sysrq.h"
+#include "kernel/base/tty_driver.h"
 
 #include "arch/clock.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
-#include "kernel/monitor/where.h"
-#include "kernel/sched/task.h"
+#include "kernel/sched/hang.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 #define LETTER_LIMIT_NS (5 * NSEC_PER_SEC)

@@ -1,16 +1,16 @@
 // system.tasks and system.threads.
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
-#include "kernel/ipc/counts.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/base/providers.h"
 #include "kernel/monitor/facts.h"
-#include "kernel/monitor/providers.h"
 #include "kernel/monitor/snapshot.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/profile/permission.h"
-#include "kernel/sched/meeting.h"
-#include "kernel/sched/statistics.h"
-#include "kernel/sched/task.h"
+#include "kernel/sched/stop_machine.h"
+#include "kernel/task/ipc_counts.h"
+#include "kernel/task/permission.h"
+#include "kernel/task/statistics.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 // ---- a thread

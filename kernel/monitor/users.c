@@ -1,6 +1,6 @@
 // system.users: what each user has.
 
-#include "kernel/sched/users.h"
+#include "kernel/task/users.h"
 #include "kernel/mm/frame.h"
 #include "kernel/monitor/sysinfo.h"
 

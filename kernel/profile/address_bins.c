@@ -8,11 +8,11 @@
 
 #include "arch/cpu.h"
 #include "arch/trap.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/profile/bins.h"
-#include "kernel/profile/permission.h"
 #include "kernel/profile/session_private.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/permission.h"
+#include "kernel/task/task.h"
 
 const struct sample_source *bins_source;
 

@@ -15,7 +15,7 @@
 #include "arch/trap.h"
 #include "kernel/profile/expected.h"
 #include "kernel/profile/session_private.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "kernel/time/ledger.h"
 
 struct entry_cost entry_cost;

@@ -15,15 +15,15 @@
 #include "arch/clock.h"
 #include "arch/cpu.h"
 #include "arch/pmu.h"
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/counted_cpu.h"
-#include "kernel/profile/permission.h"
-#include "kernel/sched/statistics.h"
-#include "kernel/sched/task.h"
 #include "kernel/sync/mutex.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/task/calls.h"
+#include "kernel/task/permission.h"
+#include "kernel/task/statistics.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 #define SESSIONS_MAX 16
@@ -118,7 +118,7 @@ static void turn(struct callout *c)
         callout_set(c, clock_now_ns() + TURN_NS);
 }
 
-void counts_switched(void)
+static void counts_switched(void)
 {
     assert_checked(!irqs_enabled());
     u32 cpu = this_cpu()->id;
@@ -131,6 +131,9 @@ void counts_switched(void)
         callout_set(&per_cpu[cpu].turn, clock_now_ns() + TURN_NS);
     }
 }
+
+static const struct switch_observer switch_observer = { counts_switched };
+SWITCH_OBSERVER(switch_observer);
 
 static void look_here(void *arg UNUSED)
 {

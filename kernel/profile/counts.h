@@ -14,6 +14,3 @@ int counts_begin(struct task *task, const struct sprofile_count_options *o,
                  struct count_session **out);
 void counts_read(struct count_session *s, struct sprofile_counts *out);
 void counts_end(struct count_session *s); // frees it
-
-// The scheduler has switched, and there are watchers. Interrupts off, no locks.
-void counts_switched(void);

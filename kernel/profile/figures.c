@@ -6,10 +6,10 @@
 
 #include "arch/cpu.h"
 #include "arch/nmi.h"
-#include "kernel/init/log.h"
-#include "kernel/monitor/providers.h"
+#include "kernel/base/log.h"
+#include "kernel/base/providers.h"
 #include "kernel/profile/session_private.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 // sessions_lock.

@@ -5,10 +5,10 @@
 // are in one piece. The profiler can only read it.
 #include "arch/cpu.h"
 #include "arch/mmu.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/mm/area.h"
 #include "kernel/profile/session_private.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
 struct ring *session_ring(struct session *s, u32 i)
 {

@@ -9,9 +9,9 @@
 #include "arch/clock.h"
 #include "arch/cpu.h"
 #include "arch/pmu.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
-#include "kernel/init/log.h"
 #include "kernel/profile/pace.h"
 #include "kernel/profile/sample.h"
 

@@ -1,7 +1,7 @@
 // Reading a session: whole records from its rings, to the user's memory.
 #include "arch/cpu.h"
 #include "arch/mmu.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/profile/session_private.h"
 
 bool session_ended(struct session *s)

@@ -11,7 +11,7 @@
 #include "arch/unwind.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/profile/throttle.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "kernel/time/ledger.h"
 
 // Sampling may take a quarter of a CPU, looked at over this part of a second.

@@ -2,14 +2,14 @@
 
 #include "arch/pmu.h"
 #include "arch/trap.h"
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/expected.h"
-#include "kernel/profile/permission.h"
 #include "kernel/profile/session_private.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/permission.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 #define RING_DEFAULT KIB(256)

@@ -2,9 +2,9 @@
 //
 // A source runs while a session uses it, once for all of them: a later session
 // gets the rate that is running, and learns it from its info.
-#include "kernel/errno.h"
-#include "kernel/init/cmdline.h"
-#include "kernel/init/log.h"
+#include "kernel/base/cmdline.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/profile/session_private.h"
 #include "lib/format.h"
 #include "lib/string.h"

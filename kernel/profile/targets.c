@@ -7,9 +7,9 @@
 // own, so that each sample can be looked up in the program that ran then.
 
 #include "arch/cpu.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/profile/session_private.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 static u32 inherited; // sessions that want children; tasks_lock

@@ -1,7 +1,7 @@
 #include "kernel/profile/ticker.h"
 
+#include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
-#include "kernel/init/log.h"
 #include "lib/random_distance.h"
 
 static u32 next_distance(struct ticker *t)

@@ -9,7 +9,7 @@
 
 #include "arch/clock.h"
 #include "arch/cpu.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/profile/sample.h"
 #include "kernel/profile/shot_count.h"

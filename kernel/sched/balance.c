@@ -9,7 +9,7 @@
 // fast would wait for hours in a place where it went slowly. Only CPUs with
 // threads that wait do this, so lonely and idle ones take no tick for it.
 
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/sched/charge.h"
 
 static u32 load_of(const struct run_queue *rq)

@@ -5,7 +5,6 @@
 
 #include "kernel/sched/fair.h"
 #include "kernel/sched/runqueue.h"
-#include "kernel/sched/task.h"
 
 // Interactive is who, with nice added to the score, is below this (as in ULE):
 // at nice 0 one who runs for less than 3/8 of the time that it does not wait.
@@ -13,7 +12,7 @@
 
 static inline int nice_of(const struct thread *t)
 {
-    return READ_ONCE(t->task->nice); // a system call may set it at any time
+    return READ_ONCE(t->nice); // a system call may set it at any time
 }
 
 // What the ledger says that a thread that runs on this CPU has had and is not

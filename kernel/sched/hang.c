@@ -11,9 +11,8 @@
 
 #include "kernel/sched/hang.h"
 
-#include "kernel/init/errors.h"
-#include "kernel/init/log.h"
-#include "kernel/monitor/where.h"
+#include "kernel/base/errors.h"
+#include "kernel/base/log.h"
 #include "kernel/sched/runqueue.h"
 #include "lib/format.h"
 

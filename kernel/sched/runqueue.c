@@ -4,7 +4,7 @@
 // no tick.
 
 #include "kernel/sched/runqueue.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 
 #include "kernel/sched/charge.h"
 

@@ -8,12 +8,11 @@
 // ends for one level after the other, so with n levels waiting each has a turn
 // every n * (PATIENCE + a short slice).
 
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/aspace.h"
-#include "kernel/profile/counts.h"
 #include "kernel/sched/charge.h"
-#include "kernel/sched/task.h"
 #include "lib/format.h"
+#include "lib/set.h"
 
 static struct run_queue *this_rq(void)
 {
@@ -92,11 +91,10 @@ static bool put_previous(struct run_queue *rq, struct thread *prev,
 
 u32 switch_watchers;
 
-static NOINLINE void tell_watchers(void)
+static NOINLINE void notify_switch_observers(void)
 {
-    if (READ_ONCE(current->task->cpu_timers.active))
-        cpu_timers_switched();
-    counts_switched();
+    LINKER_SET_FOR_EACH(const struct switch_observer, o, switch_observers)
+        (*o)->switched();
 }
 
 void sched_switch_finished(struct thread *prev)
@@ -113,7 +111,7 @@ void sched_switch_finished(struct thread *prev)
     if (dead)
         thread_ended(prev);
     if (unlikely(READ_ONCE(switch_watchers)))
-        tell_watchers();
+        notify_switch_observers();
 }
 
 // The thread that gets the CPU now.
@@ -181,7 +179,7 @@ static void choose_and_switch(enum why why)
     ledger_switch(&next->total);
     start_slice(rq, at);
     // The last thread of its task may be ending that: end_task waits for us.
-    struct aspace *as = READ_ONCE(next->task->aspace);
+    struct aspace *as = READ_ONCE(next->aspace);
     if (as != rq->cpu->aspace && as)
         aspace_switch(as);
     rq->cpu->thread = next;
@@ -292,6 +290,9 @@ void sched_init(void)
         sched_cycles_init();
     struct thread *idle = &idle_threads[cpu->id];
     idle->task = &kernel_task;
+#ifdef LOCKDEP
+    idle->mutexes = &idle->lockdep;
+#endif
     idle->refs = 1;
     list_init(&idle->run_node);
     list_init(&idle->task_node);

@@ -1,7 +1,7 @@
 // Sleeping: the pieces that wait_event (kernel/sync/waitq.h) is made of.
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/sched/thread.h"
 #include "kernel/time/wallclock.h"
 

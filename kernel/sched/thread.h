@@ -1,14 +1,15 @@
 // Threads and the scheduler: one run queue per CPU.
 #pragma once
 
-#include "arch/thread.h"
+#include "kernel/base/signal.h"
+#include "kernel/base/thread.h"
 #include "kernel/debug/fail_alloc.h"
-#include "kernel/exec/signal.h"
 #include "kernel/sched/interactivity.h"
 #include "kernel/sync/lockdep.h"
 #include "kernel/sync/waitq.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/ledger.h"
+#include "lib/set.h"
 
 struct call_table;
 struct task;
@@ -26,25 +27,19 @@ enum thread_state {
 #define PRIORITY_LEVELS 32
 
 struct thread {
-    struct account total; // first, these three: the ledger knows them
-    u64 user;             // of `total`; the rest is the kernel's
-    u64 counted;          // of the rest: what calls and exceptions were told
-    struct call_table *calls; // kernel/syscall: what it has called
+    struct thread_base;       // what the lower layers know of it
+    struct call_table *calls; // kernel/task/calls.h: what it has called
 
-    u32 tid;           // tasks_lock; marked: exec may give it its task's
-    u32 refs;          // atomic
-    struct task *task; // kernel threads belong to kernel_task
-    char name[16];
+    u32 refs;              // atomic
+    struct task *task;     // kernel threads belong to kernel_task
     struct list task_node; // task->threads, guarded by tasks_lock
     struct list tid_node;  // tid hash, guarded by tasks_lock
-
-    void *kstack; // lowest address
-    struct arch_thread arch;
 
     // Guarded by the run queue's lock of `cpu` (sched_lock):
     enum thread_state state;
     struct cpu *cpu;      // where it runs or ran last
     bool on_cpu;          // its stack is in use by some CPU
+    int nice;             // of its task; marked: set at any time
     u32 affinity;         // mask of CPUs it may use; wakers look without lock
     u32 priority;         // its level; likewise
     struct list run_node; // on its level
@@ -59,7 +54,6 @@ struct thread {
     u64 since;      // when it became ready or fell asleep (TSC)
     u64 waited;     // in run queues, without the wait under way
 
-    const char *wait_on; // name of what it sleeps on; marked
     bool wake_timed_out;
     struct callout wait_timeout;
 
@@ -67,7 +61,6 @@ struct thread {
     u64 start_ns;
     // Marked: read by anybody. What it has done, for its task's figures.
     u32 migrations;  // put on another CPU; under the run queue's lock
-    u32 faults;      // page faults, its own
     u32 oom_address; // its own: where there was no memory for a page
 
     // Signals: guarded by task->signals.lock.
@@ -75,11 +68,7 @@ struct thread {
     sigset_t saved_mask; // to restore after sigsuspend, pselect
     bool restore_mask;
     struct siginfo_queue queue;
-    u32 altstack_base, altstack_size; // marked: samples read them
-    bool must_exit;      // exec or exit of its task ends it (marked access)
-    bool signal_pending; // something deliverable may be there: look (marked
-                         // access: set by others, read at each kernel exit)
-    bool call_failed;    // the system call it is in: counted as an error
+    bool call_failed; // the system call it is in: counted as an error
 
     // A system call that a signal interrupted before it did anything: its
     // number and ERESTARTSYS or ERESTARTNOHAND; 0: none.
@@ -88,7 +77,7 @@ struct thread {
     struct fail_alloc fail_alloc;
 #endif
 #ifdef LOCKDEP
-    struct lockdep_stack lockdep; // the mutexes it holds
+    struct lockdep_stack lockdep; // what `mutexes` points to
 #endif
     u64 restart_deadline; // a sleep that is being restarted (0: none)
     u32 clear_tid;        // CHILD_CLEARTID address, 0: none
@@ -100,40 +89,30 @@ void sched_init(void);
 NORETURN void sched_start_cpu(void); // the idle loop
 
 // A thread that is not started yet: refs 1 (its own, dropped when it ends).
-int thread_create(struct task *task, const char *name, struct thread **out);
+UPCALL int thread_create(struct task *task, const char *name,
+                         struct thread **out);
 // Into the run queue, the first time.
 void thread_start(struct thread *t);
 // A kernel thread running fn(arg); fn may return.
-int kthread_create(const char *name, void (*fn)(void *), void *arg,
-                   struct thread **out);
+UPCALL int kthread_create(const char *name, void (*fn)(void *), void *arg,
+                          struct thread **out);
 // Ends the calling thread. Task bookkeeping is done already.
 NORETURN void thread_exit(void);
-void thread_ref(struct thread *t);
-void thread_unref(struct thread *t);
-
-// arch calls this first on a new thread's stack, with interrupts off: releases
-// what the switch held and finishes off `prev`. The caller enables interrupts.
-void sched_switch_finished(struct thread *prev);
+UPCALL void thread_ref(struct thread *t);
+UPCALL void thread_unref(struct thread *t);
 
 void sched_yield(void);
 // Switches if another thread should run. Interrupts on, preemption enabled.
 void schedule(void);
-// VECTOR_RESCHEDULE's handler.
-void sched_reschedule_interrupt(void);
-// At the end of an interrupt: preempts the interrupted thread if it is due.
-void sched_interrupt_exit(void);
-// Makes a sleeping thread ready. True if it was asleep. Any context but NMI.
-bool thread_wake(struct thread *t);
 // Wakes it only from THREAD_WAITING (signals) and, with `stopped`, STOPPED.
 bool thread_wake_signal(struct thread *t, bool stopped);
 // A new thread takes its affinity and its habits from the running one; a kernel
 // thread it is not.
 void sched_inherit(struct thread *child);
 // The time that a dead thread had, up to what a new one takes over, counts as
-// run by `heir`: who goes on starting what is expensive is not interactive.
-// tasks_lock held.
+// run by `heir`: who goes on starting what is expensive is not interactive. The
+// caller sees to it that it stays (tasks_lock).
 void sched_bequeath(const struct thread *dead, struct thread *heir);
-void thread_set_nice(struct thread *t, int nice);
 int thread_set_affinity(struct thread *t, u32 mask); // -EINVAL: no such CPU
 // Sleeps until `deadline`. 0 or -EINTR (interruptible only).
 int thread_sleep_until(u64 deadline, u32 mode);
@@ -145,11 +124,17 @@ static inline u64 thread_kernel_cycles(const struct thread *t)
 }
 // TSC cycles a thread has had, to the moment. Any context but NMI.
 void thread_times(const struct thread *t, u64 *user, u64 *kernel);
-// Reasons to look at context switches: tasks with CPU timers, sessions that
-// count (kernel/profile/counts.h). Changed atomically; read at each switch.
-extern u32 switch_watchers;
+// What is called after each context switch, on the new thread, while
+// switch_watchers is not 0 (linker set). Interrupts off, no locks.
+struct switch_observer {
+    void (*switched)(void);
+};
+#define SWITCH_OBSERVER(o) LINKER_SET_ADD(switch_observers, o)
+extern u32 switch_watchers; // changed atomically
+
+UPCALL extern struct task kernel_task; // of the kernel's threads
 // The scheduler has left a dead thread's stack: books its times and drops it.
 // Interrupts off, no locks.
-void thread_ended(struct thread *t);
+UPCALL void thread_ended(struct thread *t);
 // Runnable threads on all CPUs, for the load average and /proc/loadavg.
 u32 sched_runnable(void);

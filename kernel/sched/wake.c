@@ -1,9 +1,8 @@
 // Waking threads, and where they may run.
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/sched/charge.h"
-#include "kernel/sched/task.h"
 
 // Books the time asleep. One that was stopped has not slept of its own will.
 static void charge_sleep(struct thread *t)
@@ -126,17 +125,11 @@ void sched_inherit(struct thread *child)
 
 void sched_bequeath(const struct thread *dead, struct thread *heir)
 {
-    spin_assert_held(&tasks_lock);
     assert(dead != heir);
     u32 ran = history_units(dead->total.cycles);
     if (READ_ONCE(heir->bequest) < sched_cycles.history) // more is all the same
         __atomic_fetch_add(&heir->bequest, MIN(ran, sched_cycles.inherited),
                            __ATOMIC_RELAXED);
-}
-
-void thread_set_nice(struct thread *t, int nice)
-{
-    WRITE_ONCE(t->task->nice, nice); // counts from the next time it is charged
 }
 
 int thread_set_affinity(struct thread *t, u32 mask)

@@ -1,6 +1,6 @@
 #include "kernel/sync/lock_class.h"
 
-#include "kernel/monitor/providers.h"
+#include "kernel/base/providers.h"
 #include "lib/string.h"
 
 _Static_assert(LOCK_SPIN_CLASSES + LOCK_MUTEX_CLASSES == LOCK_CLASSES,

@@ -2,8 +2,9 @@
 
 #include "kernel/sync/lockdep.h"
 
-#include "kernel/init/log.h"
-#include "kernel/sched/thread.h"
+#include "kernel/base/log.h"
+#include "kernel/base/raw_lock.h"
+#include "kernel/base/user_return.h"
 #include "lib/string.h"
 
 #define CLASSES_MAX 128
@@ -20,27 +21,12 @@ struct class
 
 static struct class classes[CLASSES_MAX];
 static u32 class_count;
-// Guards classes and edges while they are added; a lock of our own kind would
-// check itself. Interrupts are off while it is held.
-static u32 graph_lock;
+// Guards classes and edges while they are added; a spinlock would check itself.
+static struct raw_lock graph_lock;
 
 static struct lockdep_stack cpu_held[CPU_MAX];
 // From the first report on nothing is checked: the report takes locks itself.
 static bool reporting;
-
-static u32 graph_enter(void)
-{
-    u32 flags = irq_save();
-    while (__atomic_exchange_n(&graph_lock, 1, __ATOMIC_ACQUIRE))
-        cpu_relax();
-    return flags;
-}
-
-static void graph_leave(u32 flags)
-{
-    __atomic_store_n(&graph_lock, 0, __ATOMIC_RELEASE);
-    irq_restore(flags);
-}
 
 static void say_lock(const char *what, u32 class, u32 caller)
 {
@@ -67,7 +53,7 @@ static u32 find_class(const char *name, enum lockdep_kind kind)
     u32 i = look_up(name, kind);
     if (i < READ_ONCE(class_count))
         return i;
-    u32 flags = graph_enter();
+    u32 flags = raw_lock(&graph_lock);
     i = look_up(name, kind); // somebody may have been faster
     if (i == class_count) {
         assert(class_count < CLASSES_MAX);
@@ -75,7 +61,7 @@ static u32 find_class(const char *name, enum lockdep_kind kind)
         classes[i].kind = kind;
         __atomic_store_n(&class_count, i + 1, __ATOMIC_RELEASE);
     }
-    graph_leave(flags);
+    raw_unlock(&graph_lock, flags);
     return i;
 }
 
@@ -144,7 +130,7 @@ static void add_edge(const struct lockdep_held *held, u32 wanted, u32 caller)
     if (has_edge(held->class, wanted))
         return;
     u32 seen[CLASSES_MAX / 32] = { 0 };
-    u32 flags = graph_enter();
+    u32 flags = raw_lock(&graph_lock);
     bool circle = next_on_path(wanted, held->class, seen) >= 0;
     if (!circle) {
         classes[held->class].callers[wanted] = caller;
@@ -152,7 +138,7 @@ static void add_edge(const struct lockdep_held *held, u32 wanted, u32 caller)
         if (classes[held->class].in_interrupt)
             mark_in_interrupt(wanted, caller);
     }
-    graph_leave(flags);
+    raw_unlock(&graph_lock, flags);
     if (circle)
         report_circle(held->class, held->caller, wanted, caller);
 }
@@ -178,9 +164,9 @@ static void check_interrupts(u32 class, u32 caller)
     if (this_cpu()->irq_depth) {
         if (c->in_interrupt)
             return;
-        u32 flags = graph_enter();
+        u32 flags = raw_lock(&graph_lock);
         mark_in_interrupt(class, caller);
-        graph_leave(flags);
+        raw_unlock(&graph_lock, flags);
     } else if (irqs_enabled()) {
         c->irqs_on = caller;
         if (c->in_interrupt)
@@ -190,9 +176,8 @@ static void check_interrupts(u32 class, u32 caller)
 
 static struct lockdep_stack *stack_of(enum lockdep_kind kind)
 {
-    struct thread *t = current;
-    if (kind == LOCKDEP_MUTEX && t)
-        return &t->lockdep;
+    if (kind == LOCKDEP_MUTEX && current)
+        return current_base()->mutexes;
     return &cpu_held[this_cpu()->id];
 }
 
@@ -214,9 +199,8 @@ void lockdep_acquire(const char *name, const void *lock, enum lockdep_kind kind,
         lockdep_may_sleep(name);
     u32 class = find_class(name, kind);
     u32 flags = irq_save();
-    struct thread *t = current;
-    if (t)
-        check_order(&t->lockdep, class, lock, nested, caller);
+    if (current)
+        check_order(current_base()->mutexes, class, lock, nested, caller);
     check_order(&cpu_held[this_cpu()->id], class, lock, nested, caller);
     irq_restore(flags);
     if (kind == LOCKDEP_SPIN)
@@ -284,7 +268,7 @@ static void none_held(const struct lockdep_stack *s, const char *where)
 
 void lockdep_none_held(const char *where)
 {
-    none_held(&current->lockdep, where);
+    none_held(current_base()->mutexes, where);
 }
 
 void lockdep_user_mode(void)
@@ -292,7 +276,7 @@ void lockdep_user_mode(void)
     static const char where[] = "a thread goes back to user mode";
     assert(!irqs_enabled());
     const struct cpu *c = this_cpu();
-    none_held(&current->lockdep, where);
+    none_held(current_base()->mutexes, where);
     none_held(&cpu_held[c->id], where);
     if (c->preempt_count)
         panic("lockdep: %s with preempt count %d", where, c->preempt_count);

@@ -43,9 +43,6 @@ void lockdep_release(const void *lock, enum lockdep_kind kind);
 void lockdep_may_sleep(const char *what);
 // The current thread has no mutex.
 void lockdep_none_held(const char *where);
-// It returns to user mode: no mutex, no spinlock, preemption is on. Interrupts
-// off.
-void lockdep_user_mode(void);
 // A copy of the spinlocks that a CPU holds, right on that CPU with interrupts
 // off, or in an NMI; and such a list on the consoles.
 void lockdep_spinlocks(u32 cpu, struct lockdep_stack *out);
@@ -74,9 +71,6 @@ static inline void lockdep_may_sleep(const char *what UNUSED)
 {
 }
 static inline void lockdep_none_held(const char *where UNUSED)
-{
-}
-static inline void lockdep_user_mode(void)
 {
 }
 #endif

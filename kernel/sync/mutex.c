@@ -1,7 +1,6 @@
 #include "kernel/sync/mutex.h"
 
-#include "kernel/init/log.h"
-#include "kernel/sched/thread.h"
+#include "kernel/base/log.h"
 #include "kernel/sync/lock_class.h"
 #include "kernel/sync/lockdep.h"
 

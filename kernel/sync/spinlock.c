@@ -4,7 +4,7 @@
 
 #include "kernel/sync/spinlock.h"
 
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/sync/lock_class.h"
 #include "kernel/sync/lockdep.h"
 

@@ -1,8 +1,8 @@
 #include "kernel/sync/waitq.h"
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
-#include "kernel/sched/thread.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/base/thread.h"
 
 void waitq_init(struct waitq *q, const char *name)
 {
@@ -55,7 +55,7 @@ void waiter_add(struct waiter *w, struct waitq *q)
     w->queue = q;
     u32 flags = spin_lock_irq(&q->lock);
     list_push_back(&q->waiters, &w->node);
-    WRITE_ONCE(current->wait_on, q->name); // ps looks at it
+    WRITE_ONCE(current_base()->wait_on, q->name); // ps looks at it
     spin_unlock_irq(&q->lock, flags);
 }
 

@@ -45,9 +45,11 @@ bool waitq_empty(struct waitq *q);
 // The pieces wait_event is made of; poll() uses them with several queues.
 void waiter_add(struct waiter *w, struct waitq *q);
 void waiter_remove(struct waiter *w);
-void wait_prepare(u32 mode);            // current is marked sleeping
-int wait_sleep(u32 mode, u64 deadline); // 0 woken, -ETIMEDOUT, -EINTR
-void wait_finish(void);                 // current is running again
+UPCALL void wait_prepare(u32 mode);            // current is marked sleeping
+UPCALL int wait_sleep(u32 mode, u64 deadline); // 0 woken, -ETIMEDOUT, -EINTR
+UPCALL void wait_finish(void);                 // current is running again
+// Makes a sleeping thread ready. True if it was asleep. Any context but NMI.
+UPCALL bool thread_wake(struct thread *t);
 
 #define wait_event(queue, condition, mode, deadline)   \
     ({                                                 \

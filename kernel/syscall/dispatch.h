@@ -9,32 +9,11 @@
 
 #include "kernel/sched/thread.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/syscall/task_calls.h"
+#include "kernel/task/task_calls.h"
 
-#define SYSCALL_LINUX_CALLS 512u
-#define SYSCALL_STROBE_CALLS 128
-
-extern const u8 syscall_linux_calls[SYSCALL_LINUX_CALLS];
-extern const u8 syscall_strobe_calls[SYSCALL_STROBE_CALLS + 1];
 extern const syscall_fn syscall_handlers[CALL_COUNT];
-extern const enum subsystem syscall_family[CALL_COUNT];
-
-u32 syscall_strobe_call(u32 number);
 // What the program gets, where a handler has returned an error.
 s32 syscall_failed(u32 number, s32 error);
-void syscall_init_cpu(struct cpu *cpu);
-// Interrupts off.
-void syscall_count_error(struct thread *t, struct syscall_counts *own,
-                         struct syscall_counts *all);
-
-// entry.S does the same.
-static ALWAYS_INLINE u32 syscall_call(u32 number)
-{
-    if (unlikely(number >= SYSCALL_LINUX_CALLS))
-        return syscall_strobe_call(number);
-    return syscall_linux_calls[number];
-}
-
 // The handler may use its arguments' memory as it likes: it gets copies.
 static ALWAYS_INLINE s32 syscall_invoke(const struct trapframe *tf, u32 call)
 {
@@ -60,15 +39,6 @@ static ALWAYS_INLINE void syscall_run(struct trapframe *tf, u32 call)
     if (unlikely((u32)result >= (u32)-ERRNO_MAX))
         result = syscall_failed(tf->vector, result);
     tf->eax = (u32)result;
-}
-
-// The entry of the thread's table where it counts this call. Interrupts off.
-static ALWAYS_INLINE struct syscall_counts *syscall_own_counts(struct thread *t,
-                                                               u32 call)
-{
-    struct call_table *table = t->calls;
-    u32 entry = table->entry_of[call];
-    return likely(entry) ? &table->entries[entry] : call_table_enter(t, call);
 }
 
 // Counts the call that ends; the ledger is marked as changing then, for

@@ -1,8 +1,8 @@
 // System calls that adjust the clock: adjtimex, clock_adjtime.
 
-#include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
+#include "kernel/task/task.h"
 #include "kernel/time/adjust.h"
 #include "kernel/time/time_page.h"
 #include "lib/string.h"

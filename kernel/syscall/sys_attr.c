@@ -1,8 +1,8 @@
 // Calls that change a file's attributes: mode, owner, times.
-#include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
 #include "kernel/syscall/where.h"
+#include "kernel/task/task.h"
 
 // What a call changes in a vnode. `now`: both times to now, which who may write
 // to a file may do.

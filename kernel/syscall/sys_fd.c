@@ -1,8 +1,8 @@
 // Calls that make, copy and close descriptors.
+#include "kernel/base/log.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/locks.h"
 #include "kernel/fs/pipe.h"
-#include "kernel/init/log.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/where.h"
 

@@ -1,9 +1,9 @@
 // The futex calls.
 
-#include "kernel/sched/task.h"
-#include "kernel/sync/futex.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
+#include "kernel/task/futex.h"
+#include "kernel/task/task.h"
 
 #define FUTEX_WAIT 0
 #define FUTEX_WAKE 1

@@ -1,7 +1,7 @@
 // System calls on who a task is: ids, parents, groups, sessions, users.
 
-#include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 SYSCALL_HANDLER(getpid)

@@ -1,9 +1,9 @@
 // alarm, setitimer, getitimer.
 
-#include "kernel/init/log.h"
-#include "kernel/sched/task.h"
+#include "kernel/base/log.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
+#include "kernel/task/task.h"
 
 struct setting { // ns
     u64 value, interval;

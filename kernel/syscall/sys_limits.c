@@ -1,7 +1,7 @@
 // System calls on limits.
 
-#include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
 
 static struct limit_pair limits_of(struct task *t, u32 which)
 {

@@ -3,15 +3,15 @@
 //
 // names_lock guards the host name; user memory is touched without it.
 
-#include "kernel/exec/signal.h"
+#include "kernel/base/log.h"
+#include "kernel/base/version.h"
 #include "kernel/fs/devfs.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/load.h"
-#include "kernel/sched/task.h"
-#include "kernel/syscall/machine.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/signal.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 #include <arch/clock.h>

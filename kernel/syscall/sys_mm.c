@@ -1,10 +1,10 @@
 // System calls about memory: brk, mmap and its kin, as Linux/i386 has them.
 
+#include "kernel/base/log.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/area.h"
-#include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
 
 #define MAP_SHARED 0x01u
 #define MAP_PRIVATE 0x02u

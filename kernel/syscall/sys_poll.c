@@ -1,6 +1,6 @@
 // poll, ppoll, select, pselect: user layouts around poll_files().
+#include "kernel/base/log.h"
 #include "kernel/fs/poll.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"

@@ -2,7 +2,7 @@
 
 #include <arch/mmu.h>
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/sample.h"
 #include "kernel/syscall/syscall.h"

@@ -2,9 +2,9 @@
 //
 // A file that can be positioned is read and written under its pos_lock, unless
 // this thread alone can reach it; a device, pipe or terminal never is.
+#include "kernel/base/log.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/path.h"
-#include "kernel/init/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/syscall/syscall.h"
 

@@ -1,7 +1,7 @@
 // System calls on how threads share the CPUs: yielding, nice values, affinity.
 
-#include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
 
 SYSCALL_HANDLER(sched_yield)
 {
@@ -27,7 +27,9 @@ SYSCALL_HANDLER(nice)
     int nice = clamp_nice(READ_ONCE(current_task()->nice) + by);
     if (!may_set_nice(current_task(), nice))
         return -EPERM;
-    thread_set_nice(current, nice);
+    u32 flags = spin_lock_irq(&tasks_lock);
+    task_set_nice(current_task(), nice);
+    spin_unlock_irq(&tasks_lock, flags);
     return 0;
 }
 
@@ -49,7 +51,7 @@ static void set_nice(struct nice_search *s, struct task *t)
     else if (!may_set_nice(t, s->nice))
         s->err = -EACCES;
     else
-        WRITE_ONCE(t->nice, s->nice);
+        task_set_nice(t, s->nice);
 }
 
 static void visit_nice(struct task *t, void *arg)

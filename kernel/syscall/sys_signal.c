@@ -1,9 +1,9 @@
 // System calls on signals.
 
-#include "kernel/exec/sigframe.h"
-#include "kernel/sched/task.h"
+#include "arch/sigframe.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
+#include "kernel/task/task.h"
 
 #define SIGSET_BYTES 8u
 #define UNBLOCKABLE (SIGMASK(SIGKILL) | SIGMASK(SIGSTOP))

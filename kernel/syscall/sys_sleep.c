@@ -1,8 +1,8 @@
 // System calls that only sleep: nanosleep, clock_nanosleep.
 
-#include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
+#include "kernel/task/task.h"
 
 #define TIMER_ABSTIME 1u
 

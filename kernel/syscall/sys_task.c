@@ -2,10 +2,10 @@
 // end.
 
 #include "kernel/mm/heap.h"
-#include "kernel/sched/clone.h"
-#include "kernel/sched/task.h"
-#include "kernel/sched/tls.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/clone.h"
+#include "kernel/task/task.h"
+#include "kernel/task/tls.h"
 
 #define PATH_BYTES 4096u
 

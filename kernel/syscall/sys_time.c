@@ -1,8 +1,8 @@
 // System calls that read and set clocks.
 
-#include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
+#include "kernel/task/task.h"
 #include "kernel/time/wallclock.h"
 
 // --- CPU time ---------------------------------------------------------------

@@ -4,11 +4,11 @@
 // The table and the timers are guarded by the task's cpu_timers.lock. A timer
 // is freed by who took it out of the table.
 
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
+#include "kernel/task/task.h"
 
 #define TIMERS_MAX 1024u // a task's
 

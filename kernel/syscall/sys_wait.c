@@ -1,8 +1,8 @@
 // System calls that wait for children, and what tasks have used.
 
-#include "kernel/sched/task.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
+#include "kernel/task/task.h"
 
 struct rusage {
     struct timeval32 utime, stime;

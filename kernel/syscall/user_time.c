@@ -1,9 +1,9 @@
 #include "kernel/syscall/user_types.h"
 
 #include "arch/clock.h"
-#include "kernel/errno.h"
-#include "kernel/sched/task.h"
+#include "kernel/base/errno.h"
 #include "kernel/sync/waitq.h"
+#include "kernel/task/task.h"
 
 // The latest time there is, in the year 2262; and the longest, 146 years, so
 // that its sum with the uptime is a time.

@@ -1,7 +1,7 @@
 // Where a path argument leads to.
 #include "kernel/syscall/where.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 
 int where_get(struct where *w, u32 dirfd, u32 path)
 {

@@ -6,8 +6,8 @@
 // `adjust_lock` guards all of it; the timehands' own changes come inside.
 #include "kernel/time/adjust.h"
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/timehands.h"

@@ -8,11 +8,12 @@
 
 #include "kernel/time/callout.h"
 
-#include "kernel/init/errors.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errors.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/thread.h"
+#include "kernel/sync/waitq.h"
+#include "kernel/time/ledger.h"
 #include "lib/format.h"
 
 ERROR_COUNTER(lost, "timer interrupts, lost or late",
@@ -248,11 +249,9 @@ static struct callout *take_due(struct callouts *q)
     return c;
 }
 
-static void callout_thread(void *arg)
+void callouts_serve(struct cpu *cpu)
 {
-    struct cpu *cpu = arg;
     struct callouts *q = cpu->callouts;
-    thread_set_affinity(current, 1u << cpu->id);
     subsystem_enter(IN_TIME);
     for (;;) {
         struct callout *c;
@@ -263,15 +262,5 @@ static void callout_thread(void *arg)
             end(q, CALLOUT_THREAD);
             waitq_wake_all(&q->done);
         }
-    }
-}
-
-void callouts_start_threads(void)
-{
-    for (u32 i = 0; i < cpu_count; i++) {
-        char name[16];
-        format(name, sizeof(name), "callout/%u", i);
-        if (kthread_create(name, callout_thread, &cpus[i], NULL))
-            boot_lacks_memory("the callouts' threads");
     }
 }

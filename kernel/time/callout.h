@@ -33,8 +33,9 @@ struct callout {
 
 // Before anything sets a callout on this CPU.
 void callouts_init_cpu(struct cpu *cpu);
-// Starts the threads. What became due before runs then.
-void callouts_start_threads(void);
+// The CPU's thread for CALLOUT_THREAD ones, which stays there. Also runs what
+// became due before. Never returns.
+NORETURN void callouts_serve(struct cpu *cpu);
 
 // For one that is not pending and does not run.
 void callout_init(struct callout *c, void (*fn)(struct callout *c), u32 where);

@@ -5,7 +5,7 @@
 
 #include "arch/cpu.h"
 #include "arch/irq.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/timer.h"

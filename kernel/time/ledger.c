@@ -1,7 +1,6 @@
 #include "kernel/time/ledger.h"
 
 #include "arch/trap.h"
-#include "kernel/sched/thread.h"
 
 _Static_assert(offsetof(struct ledger, open) == 0 &&
                    offsetof(struct ledger, seq) == 4 &&
@@ -10,9 +9,9 @@ _Static_assert(offsetof(struct ledger, open) == 0 &&
                    offsetof(struct ledger, irq_began) == 20 &&
                    offsetof(struct ledger, in) == 24,
                "the changes of account know these");
-_Static_assert(offsetof(struct thread, total) == 0 &&
-                   offsetof(struct thread, user) == 8 &&
-                   offsetof(struct thread, counted) == 16,
+_Static_assert(offsetof(struct thread_base, total) == 0 &&
+                   offsetof(struct thread_base, user) == 8 &&
+                   offsetof(struct thread_base, counted) == 16,
                "and these");
 
 static struct ledger ledgers[CPU_MAX];
@@ -98,7 +97,7 @@ void ledger_kernel_to_user(struct thread *t)
     struct ledger *l = ledger_write_begin();
     u64 since = rdtsc() + l->outside;
     l->in[l->subsystem] += since;
-    t->user -= since;
+    thread_base(t)->user -= since;
     l->user_since = since;
     ledger_write_end(l);
 }
@@ -109,7 +108,7 @@ void ledger_user_to_kernel(struct thread *t)
     struct ledger *l = ledger_write_begin();
     u64 now = ledger_await_user(rdtsc(), l);
     l->in[l->subsystem] -= now;
-    t->user += now;
+    thread_base(t)->user += now;
     ledger_write_end(l);
 }
 
@@ -146,13 +145,14 @@ void ledger_read_thread(const struct cpu *cpu, const struct thread *t,
                         u64 *user, u64 *kernel)
 {
     const struct ledger *l = &ledgers[cpu->id];
+    const struct thread_base *base = (const struct thread_base *)t;
     u64 all;
     u32 seq;
     do {
         seq = ledger_read_begin(cpu->id);
         u64 now = rdtsc();
-        all = total(READ_ONCE(t->total.cycles), now);
-        *user = total(READ_ONCE(t->user), divided_at(l, now));
+        all = total(READ_ONCE(base->total.cycles), now);
+        *user = total(READ_ONCE(base->user), divided_at(l, now));
     } while (ledger_read_retry(cpu->id, seq));
     *kernel = all - *user;
 }

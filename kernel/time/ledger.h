@@ -29,7 +29,7 @@
 // it was when that was measured, waits for it, and makes `outside` less.
 #pragma once
 
-#include "arch/cpu.h"
+#include "kernel/base/thread.h"
 #include "lib/counter.h"
 
 // What the kernel time of threads is for. A system call counts as its family
@@ -54,11 +54,7 @@ enum subsystem {
         SUBSYSTEM_COUNT
 };
 
-struct thread;
-
-struct account {
-    u64 cycles;
-};
+UPCALL extern const enum subsystem syscall_family[]; // entry.S looks there
 
 #define LEDGER_EXCEPTIONS 32
 

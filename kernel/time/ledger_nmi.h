@@ -2,7 +2,6 @@
 #pragma once
 
 #include "arch/trap.h"
-#include "kernel/sched/thread.h"
 #include "kernel/time/ledger.h"
 
 // How often reading the books as they stand at one instant has begun and ended:
@@ -47,7 +46,7 @@ extern u32 ledger_freezes;
 // lies another, or a sum, that is not open: it is not negative.)
 static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
 {
-    struct thread *t = (struct thread *)l->open;
+    struct thread_base *t = (struct thread_base *)l->open;
     GIVE(&l->vectors[VECTOR_NMI].cycles, spent);
     TAKE(&t->total.cycles, spent);
     if (IS_OPEN(&t->user)) {
@@ -59,7 +58,8 @@ static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
         TAKE(&l->in[l->subsystem], spent);
     }
 }
-_Static_assert(offsetof(struct thread, total) == 0, "what `open` points to");
+_Static_assert(offsetof(struct thread_base, total) == 0,
+               "what `open` points to");
 
 // At the end of an NMI that began at `began` (TSC, low half): moves its cycles
 // to the account of its vector, out of the one that is open. Not when it came

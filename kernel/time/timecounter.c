@@ -4,10 +4,10 @@
 // counter is read before it wraps. A choice is also read without the lock.
 #include "kernel/time/timecounter.h"
 
-#include "kernel/errno.h"
-#include "kernel/init/cmdline.h"
-#include "kernel/init/log.h"
-#include "kernel/monitor/providers.h"
+#include "kernel/base/cmdline.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/base/providers.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/timehands.h"

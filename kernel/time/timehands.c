@@ -19,7 +19,7 @@
 
 #include "arch/cpu.h"
 #include "arch/mmu.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/time/timecounter.h"
 #include "lib/math64.h"
 

@@ -10,9 +10,9 @@
 
 #include "arch/cpu.h"
 #include "arch/nmi.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/debug/fault.h"
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/time/eventwatch.h"
 #include "lib/format.h"

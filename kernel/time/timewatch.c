@@ -5,7 +5,7 @@
 // ought to be, modulo its width. A reading takes time, and a virtual machine's
 // CPU may be stopped within: its length is what the comparison may be wrong by.
 #include "arch/cpu.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/time/timecounter.h"
 #include "kernel/time/timehands.h"
 

@@ -1,6 +1,6 @@
 #include "kernel/time/wallclock.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/time/adjust.h"
 
 // As on Linux, so that sums with it do not overflow: 30 years before the end of

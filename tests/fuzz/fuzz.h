@@ -1,5 +1,5 @@
 // The fuzzer: random system calls, typed by the names and the argument kinds of
-// kernel/syscall/syscalls.def.
+// include/strobe/syscalls.def.
 //
 // An operation is a call with a token for each argument. A token says how a
 // value is made (a number, a descriptor's slot, a structure), and is resolved

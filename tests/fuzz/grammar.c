@@ -13,7 +13,7 @@
 
 #define SYSCALL(number, name, kinds) { number, #name, kinds },
 const struct call calls[] = {
-#include "kernel/syscall/syscalls.def"
+#include <strobe/syscalls.def>
 };
 #undef SYSCALL
 

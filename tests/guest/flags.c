@@ -22,7 +22,7 @@ struct call {
 
 #define SYSCALL(number, name, kinds) { number, #name, kinds },
 static const struct call calls[] = {
-#include "kernel/syscall/syscalls.def"
+#include <strobe/syscalls.def>
 };
 #undef SYSCALL
 

@@ -5,8 +5,8 @@
 // rest.
 #pragma once
 
-#include "kernel/errno.h"
-#include "kernel/init/test.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/test.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/frame.h"
 

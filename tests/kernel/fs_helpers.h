@@ -1,8 +1,8 @@
 // What the file layer's in-kernel tests share.
 #pragma once
 
+#include "kernel/base/test.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/init/test.h"
 #include "kernel/mm/frame.h"
 
 static inline u64 file_frames(void)

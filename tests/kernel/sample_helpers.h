@@ -1,7 +1,7 @@
 // For tests that take samples.
 #pragma once
 
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 #include "kernel/profile/sample.h"
 #include "lib/string.h"
 

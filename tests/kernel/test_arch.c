@@ -4,11 +4,11 @@
 #include "arch/i386/irq/apic.h"
 #include "arch/trap.h"
 #include "arch/unwind.h"
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
 #include "kernel/sched/thread.h"
+#include "kernel/task/task.h"
 #include "lib/format.h"
 #include "lib/string.h"
 

@@ -5,13 +5,13 @@
 #include "arch/i386/boot/memory_map.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/mmu.h"
-#include "kernel/errno.h"
-#include "kernel/init/test.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/test.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/monitor/facts.h"
-#include "kernel/sched/task.h"
 #include "kernel/sched/thread.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 #define USER_PAGE 0x10000000u

@@ -2,9 +2,9 @@
 
 #include "arch/i386/irq/apic.h"
 #include "arch/nmi.h"
-#include "kernel/init/test.h"
-#include "kernel/sched/audit.h"
-#include "kernel/sched/task.h"
+#include "kernel/base/test.h"
+#include "kernel/monitor/audit.h"
+#include "kernel/task/task.h"
 
 #define AUDITORS 4
 #define AUDITS 50

@@ -1,11 +1,11 @@
 // Callouts: when and where handlers run, in which order, and that stop and
 // drain keep their promises whatever happens at the same time.
 
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "kernel/time/callout.h"
 
 struct probe {

@@ -1,8 +1,8 @@
 // The PC's clocks, timers and interrupts keep their headers' promises.
 #include "arch/clock.h"
 #include "arch/i386/irq/controllers.h"
-#include "kernel/errno.h"
-#include "kernel/init/test.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/test.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/timecounter.h"
 

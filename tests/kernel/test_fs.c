@@ -1,13 +1,13 @@
 // The file layer from inside: names, mounts, the initrd, locks against a model,
 // and what several CPUs do at once.
 #include "arch/cpu.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/test.h"
 #include "kernel/fs/initrd.h"
 #include "kernel/fs/locks.h"
 #include "kernel/fs/mount.h"
 #include "kernel/fs/path.h"
 #include "kernel/fs/pipe.h"
-#include "kernel/init/test.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 #include "lib/format.h"

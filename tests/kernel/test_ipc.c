@@ -1,11 +1,11 @@
 // Answerboxes, phones and calls, from inside: what is counted, what happens
 // when one side goes, and that nothing is left behind.
 #include "arch/irq.h"
-#include "kernel/errno.h"
-#include "kernel/init/test.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/test.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 
 #define METHOD IPC_M_USER

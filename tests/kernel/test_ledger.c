@@ -2,7 +2,7 @@
 // kernel in advance: readers see no time go backwards meanwhile, nor any go
 // missing.
 
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 #include "kernel/sched/thread.h"
 #include "kernel/time/ledger.h"
 

@@ -1,7 +1,7 @@
 // The log: lines of several CPUs at once.
 #include "arch/cpu.h"
-#include "kernel/init/log.h"
-#include "kernel/init/test.h"
+#include "kernel/base/log.h"
+#include "kernel/base/test.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 

@@ -1,8 +1,8 @@
 // Frames, the kernel heap and vmap: what their headers promise.
 
 #include "arch/cpu.h"
+#include "kernel/base/test.h"
 #include "kernel/debug/kasan.h"
-#include "kernel/init/test.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"

@@ -2,12 +2,12 @@
 // of the time, as the samples tell it. The shares are printed; under --icount
 // they are exact, and tests/system/test_truth.py looks at them.
 
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 
 #include "arch/cpu.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/profile/session_private.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 #include "tests/kernel/sample_helpers.h"
 

@@ -4,7 +4,7 @@
 
 #include "arch/clock.h"
 #include "arch/i386/clock/clock_private.h"
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 #include "kernel/sched/thread.h"
 #include "kernel/time/timecounter.h"
 #include "kernel/time/timer.h"

@@ -2,12 +2,12 @@
 // which is so in QEMU and Bochs, everything says so; the register logic is
 // tested on the host (tests/host/test_pmu_*.c).
 
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 
 #include "arch/cpu.h"
 #include "arch/nmi.h"
 #include "arch/pmu.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "lib/string.h"
 
 #define PERIOD 100000

@@ -1,11 +1,11 @@
 // Threads, waiting, waking, locks: on all CPUs there are.
 
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 
-#include "kernel/errno.h"
-#include "kernel/sched/audit.h"
-#include "kernel/sched/task.h"
+#include "kernel/base/errno.h"
+#include "kernel/monitor/audit.h"
 #include "kernel/sync/mutex.h"
+#include "kernel/task/task.h"
 
 #define THREADS 16
 

@@ -2,11 +2,11 @@
 // starves, queues stay consistent, threads stay where they may be. How exact
 // the shares are is measured by `schedtest`, where time is not the host's.
 
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 
-#include "kernel/monitor/providers.h"
+#include "kernel/base/providers.h"
 #include "kernel/sched/runqueue.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 
 static struct waitq done_queue = WAITQ_INIT(done_queue, "test");
 static u32 done_count, spinning, stop;

@@ -1,13 +1,13 @@
 // Profiling sessions: what they count, and that nothing stays behind.
 
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 
 #include "arch/nmi.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/providers.h"
 #include "kernel/mm/frame.h"
-#include "kernel/monitor/providers.h"
 #include "kernel/profile/sample.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "lib/string.h"
 #include "tests/kernel/sample_helpers.h"
 

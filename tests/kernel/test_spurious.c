@@ -4,8 +4,8 @@
 #include "arch/i386/irq/apic.h"
 #include "arch/irq.h"
 #include "arch/trap.h"
-#include "kernel/init/errors.h"
-#include "kernel/init/test.h"
+#include "kernel/base/errors.h"
+#include "kernel/base/test.h"
 #include "kernel/sched/thread.h"
 #include "kernel/time/ledger.h"
 

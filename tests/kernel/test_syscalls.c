@@ -1,5 +1,5 @@
 // The table of system calls, as those who list it walk it.
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 #include "kernel/syscall/syscall.h"
 
 // The known numbers, each once, ascending.

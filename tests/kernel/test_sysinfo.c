@@ -1,14 +1,14 @@
 // The sysinfo tree from inside: every node, snapshots, and that nothing is left
 // behind.
 
-#include "kernel/init/test.h"
+#include "kernel/base/test.h"
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/mm/frame.h"
 #include "kernel/monitor/facts.h"
 #include "kernel/monitor/snapshot.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/sched/task.h"
+#include "kernel/task/task.h"
 #include "lib/format.h"
 #include "lib/records.h"
 #include "lib/string.h"

@@ -1,10 +1,10 @@
 // Texts that are made when they are read, /proc over them, the random
 // generator, and finding devices.
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/test.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/text.h"
-#include "kernel/init/test.h"
 #include "lib/string.h"
 
 KERNEL_TEST(text_grows)

@@ -1,9 +1,9 @@
 // Time does not run backwards or jump, whatever is done to it, on any CPU.
 
 #include "arch/cpu.h"
-#include "kernel/errno.h"
-#include "kernel/init/test.h"
-#include "kernel/sched/task.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/test.h"
+#include "kernel/task/task.h"
 #include "kernel/time/timecounter.h"
 #include "kernel/time/timehands.h"
 #include "kernel/time/timer.h"

@@ -1,6 +1,7 @@
 // The terminal layer: line editing, echo, signals, hanging up, noise.
 
-#include "kernel/exec/signal.h"
+#include "kernel/task/signal.h"
+#include "kernel/task/task.h"
 #include "tests/kernel/tty_helpers.h"
 
 KERNEL_TEST(tty_canonical_lines)

@@ -1,9 +1,9 @@
 // A terminal under test, over a driver that keeps what it is given.
 #pragma once
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/test.h"
 #include "kernel/fs/tty_private.h"
-#include "kernel/init/test.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 

@@ -432,7 +432,7 @@ def test_compile_commands(tree):
 
 def test_generated_documents_are_current():
     made = subprocess.run([f"{ROOT}/tools/build/syscalls",
-                           f"{ROOT}/kernel/syscall/syscalls.def"], check=True,
+                           f"{ROOT}/include/strobe/syscalls.def"], check=True,
                           capture_output=True, text=True).stdout
     with open(f"{ROOT}/docs/syscalls.md") as file:
         assert file.read() == made, "run make docs"

@@ -2,7 +2,7 @@
 // are. Collected first, in whatever order the tables have; used after.
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/irq/controllers.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 
 #define LAPIC_DEFAULT_BASE 0xfee00000u
 #define POLARITY(flags) ((flags)&3)

@@ -1,7 +1,7 @@
 // The fixed ACPI description table, and the one object of the DSDT that is
 // needed without an AML interpreter: \_S5, how to power off.
 #include "arch/i386/acpi/fadt.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "lib/string.h"
 
 // AML (ACPI 6.4, 20.2).

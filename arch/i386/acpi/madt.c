@@ -2,7 +2,7 @@
 // (ACPI 6.4, 5.2.12).
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/irq/controllers.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "lib/string.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/dev/port.h"
 #include "arch/i386/irq/controllers.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "lib/string.h"
 
 #define BDA_EBDA_SEGMENT 0x40eu

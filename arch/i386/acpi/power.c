@@ -6,8 +6,8 @@
 #include "arch/i386/acpi/fadt.h"
 #include "arch/i386/dev/port.h"
 #include "arch/i386/dev/uart.h"
+#include "kernel/base/log.h"
 #include "kernel/debug/leak.h"
-#include "kernel/init/log.h"
 
 #include <strobe/abi.h>
 

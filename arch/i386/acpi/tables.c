@@ -2,8 +2,8 @@
 #include "arch/boot.h"
 #include "arch/cpu.h"
 #include "arch/i386/acpi/acpi.h"
-#include "kernel/init/cmdline.h"
-#include "kernel/init/log.h"
+#include "kernel/base/cmdline.h"
+#include "kernel/base/log.h"
 #include "lib/string.h"
 
 KERNEL_ARG(acpi, "acpi=off: as if the firmware had no ACPI tables");

@@ -8,7 +8,6 @@
 #include "arch/i386/boot/multiboot.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/mm/memory.h"
-#include "kernel/init/main.h"
 #include "lib/string.h"
 
 struct boot_info boot_info;

@@ -9,7 +9,7 @@
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/mm/entry.h"
 #include "arch/i386/mm/memory.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 
 extern u8 early_directory[];

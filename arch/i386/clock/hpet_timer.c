@@ -15,7 +15,7 @@
 #include "arch/i386/clock/hpet.h"
 #include "arch/i386/irq/controllers.h"
 #include "arch/nmi.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "lib/random_distance.h"
 
 // A comparator that is set to a moment so near may miss it: what the counter

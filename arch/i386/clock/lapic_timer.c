@@ -8,7 +8,7 @@
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/irq/controllers.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 
 #define MSR_TSC_DEADLINE 0x6e0u
 #define DEADLINE_TEST_NS 20000u

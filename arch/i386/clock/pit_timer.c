@@ -2,7 +2,7 @@
 // the clock, counter 1 once refreshed the memory.)
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/irq/controllers.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 
 #define COUNTER 0
 #define ISA_IRQ 0

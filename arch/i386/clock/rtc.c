@@ -6,7 +6,7 @@
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/clock/rtc_format.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/sync/spinlock.h"
 #include "lib/string.h"
 

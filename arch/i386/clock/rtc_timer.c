@@ -9,7 +9,7 @@
 // own.
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/clock/rtc_format.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 
 #define ISA_IRQ 8
 #define RTC_HZ 32768u

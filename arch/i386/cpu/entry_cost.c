@@ -8,8 +8,8 @@
 #include "arch/irq.h"
 #include "arch/nmi.h"
 #include "arch/trap.h"
-#include "kernel/init/log.h"
-#include "kernel/sched/thread.h"
+#include "kernel/base/log.h"
+#include "kernel/base/thread.h"
 #include "kernel/time/ledger.h"
 
 #define TRIES 8
@@ -70,7 +70,7 @@ _Static_assert(VECTOR_NMI == 2 && VECTOR_SPURIOUS == 0xff, "as above");
     ({                                                           \
         u32 least[2] = { ~0u, ~0u };                             \
         for (u32 i = 0; i < 2 * TRIES; i++) {                    \
-            u32 before = (u32)t->user, eax, turns;               \
+            u32 before = (u32)thread_base(t)->user, eax, turns;  \
             u32 flags = irq_save();                              \
             turns = i % 2 + 1;                                   \
             ledger_kernel_to_user(t);                            \
@@ -83,7 +83,7 @@ _Static_assert(VECTOR_NMI == 2 && VECTOR_SPURIOUS == 0xff, "as above");
             ledger_user_to_kernel(t);                            \
             irq_restore(flags);                                  \
             u32 *l = &least[i % 2];                              \
-            *l = MIN(*l, (u32)t->user - before);                 \
+            *l = MIN(*l, (u32)thread_base(t)->user - before);    \
         }                                                        \
         least[1] > least[0] ? least[1] - least[0] : 0;           \
     })
@@ -92,7 +92,7 @@ _Static_assert(VECTOR_NMI == 2 && VECTOR_SPURIOUS == 0xff, "as above");
 void trap_measure_outside(void)
 {
     struct thread *t = current;
-    assert(t->calls && irqs_enabled());
+    assert(irqs_enabled());
     u32 call = USER_CYCLES_OF("int $0x80"), nothing = USER_CYCLES_OF("nop");
 
     ledger_set_outside(call > nothing ? call - nothing : 0);

@@ -5,10 +5,11 @@
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/mmu.h"
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
-#include "kernel/sched/oom.h"
-#include "kernel/sched/task.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/base/signal.h"
+#include "kernel/base/thread.h"
+#include "kernel/mm/aspace.h"
 
 #define SEGV_MAPERR 1
 #define SEGV_ACCERR 2
@@ -18,10 +19,10 @@
 
 static int resolve(u32 addr, u32 error)
 {
-    struct aspace *as = current_task()->aspace;
+    struct aspace *as = current_base()->aspace;
     if (addr >= USER_END || !as)
         return -EFAULT;
-    ADD_ONCE(current->faults, 1);
+    ADD_ONCE(current_base()->faults, 1);
     return aspace_fault(as, addr, error | FAULT_USER);
 }
 
@@ -35,18 +36,6 @@ static int resolve_for_user(u32 addr, u32 error)
     return resolve(addr, error);
 }
 
-bool fault_out_of_memory(u32 address)
-{
-    if (oom_relieve(address))
-        return true;
-    struct task *t = current_task();
-    if (!signal_fatal()) { // else it is the one that was chosen
-        log_printf("out of memory: task %u (%s) killed\n", t->id, t->name);
-        signal_send_task(t, SIGKILL, NULL);
-    }
-    return false;
-}
-
 void fault_from_user(struct trapframe *tf)
 {
     u32 addr = read_cr2();
@@ -56,7 +45,7 @@ void fault_from_user(struct trapframe *tf)
         return;
     switch (err) {
     case -ENOMEM:
-        fault_out_of_memory(addr);
+        memory_is_out(addr);
         break;
     case -EIO:
         signal_fault(SIGBUS, BUS_ADRERR, addr);
@@ -72,7 +61,7 @@ void fault_from_user(struct trapframe *tf)
 bool fault_is_stack_overflow(u32 esp)
 {
     extern char boot_stack_guard[];
-    struct thread *t = current;
+    const struct thread_base *t = current_base();
     // What faults first is often a push: esp may still be at the stack's end.
     u32 end =
         t && t->kstack ? (u32)t->kstack : (u32)boot_stack_guard + PAGE_SIZE;
@@ -116,7 +105,7 @@ void fault_from_kernel(struct trapframe *tf)
     if (may_sleep(tf)) {
         irq_enable();
         err = resolve(addr, tf->error);
-        if (err == -ENOMEM && fault_out_of_memory(addr))
+        if (err == -ENOMEM && memory_is_out(addr))
             err = 0; // it is tried again
         irq_disable();
     }

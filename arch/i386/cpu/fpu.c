@@ -11,10 +11,10 @@
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
 #include "arch/mmu.h"
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/base/thread.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/thread.h"
 #include "lib/string.h"
 
 // FXSAVE's layout (SDM vol. 1, 10.5.1); FSAVE's takes the first 108 bytes.
@@ -86,16 +86,16 @@ void fpu_init(void)
 
 void fpu_switch(struct thread *prev, struct thread *next)
 {
-    bool was_live = prev->arch.fpu_live;
+    bool was_live = thread_base(prev)->arch.fpu_live;
     if (was_live) {
-        save(prev->arch.fpu);
-        prev->arch.fpu_live = false;
+        save(thread_base(prev)->arch.fpu);
+        thread_base(prev)->arch.fpu_live = false;
     }
-    if (next->arch.fpu) {
+    if (thread_base(next)->arch.fpu) {
         if (!was_live)
             clear_ts();
-        load(next->arch.fpu);
-        next->arch.fpu_live = true;
+        load(thread_base(next)->arch.fpu);
+        thread_base(next)->arch.fpu_live = true;
     } else if (was_live) {
         set_ts();
     }
@@ -104,7 +104,7 @@ void fpu_switch(struct thread *prev, struct thread *next)
 // Gives current a save area whose content `from` is at once its registers.
 static int install(const struct fpu_area *from)
 {
-    struct arch_thread *a = &current->arch;
+    struct arch_thread *a = &current_base()->arch;
     if (!a->fpu) {
         a->fpu = slab_alloc(&fpu_cache);
         if (!a->fpu)
@@ -124,7 +124,7 @@ bool fpu_first_use(void)
 // Brings current's save area up to date.
 static void sync(void)
 {
-    struct arch_thread *a = &current->arch;
+    struct arch_thread *a = &current_base()->arch;
     if (!a->fpu_live)
         return;
     save(a->fpu);
@@ -135,9 +135,9 @@ static void sync(void)
 int fpu_fork(struct thread *child)
 {
     assert(child != current);
-    child->arch.fpu = NULL;
-    child->arch.fpu_live = false;
-    if (!current->arch.fpu)
+    thread_base(child)->arch.fpu = NULL;
+    thread_base(child)->arch.fpu_live = false;
+    if (!current_base()->arch.fpu)
         return 0;
     struct fpu_area *copy = slab_alloc(&fpu_cache);
     if (!copy)
@@ -145,19 +145,19 @@ int fpu_fork(struct thread *child)
     u32 flags = irq_save();
     sync();
     irq_restore(flags);
-    memcpy(copy, current->arch.fpu, sizeof(*copy));
-    child->arch.fpu = copy;
+    memcpy(copy, current_base()->arch.fpu, sizeof(*copy));
+    thread_base(child)->arch.fpu = copy;
     return 0;
 }
 
 void fpu_discard(struct thread *t)
 {
     u32 flags = irq_save();
-    void *area = t->arch.fpu;
-    t->arch.fpu = NULL;
-    if (t->arch.fpu_live) {
+    void *area = thread_base(t)->arch.fpu;
+    thread_base(t)->arch.fpu = NULL;
+    if (thread_base(t)->arch.fpu_live) {
         assert(t == current);
-        t->arch.fpu_live = false;
+        thread_base(t)->arch.fpu_live = false;
         set_ts();
     }
     irq_restore(flags);
@@ -167,13 +167,13 @@ void fpu_discard(struct thread *t)
 
 int fpu_save_to_user(u32 dst)
 {
-    assert_checked(current->arch.fpu_live && !(dst % 16));
+    assert_checked(current_base()->arch.fpu_live && !(dst % 16));
     if (likely(cpu_features.fxsr))
         return fxsave_to_user(dst);
     u32 flags = irq_save();
     sync();
     irq_restore(flags);
-    return copy_to_user(dst, current->arch.fpu, FSAVE_SIZE);
+    return copy_to_user(dst, current_base()->arch.fpu, FSAVE_SIZE);
 }
 
 // Through a copy: what FXRSTOR refuses where the user has it.
@@ -193,7 +193,7 @@ static NOINLINE int restore_copy(u32 src)
 
 int fpu_restore_from_user(u32 src)
 {
-    if (likely(cpu_features.fxsr && current->arch.fpu_live) &&
+    if (likely(cpu_features.fxsr && current_base()->arch.fpu_live) &&
         likely(!fxrstor_from_user(src)))
         return 0;
     return restore_copy(src);

@@ -8,7 +8,7 @@
 #include "arch/i386/cpu/arch_cpu.h"
 
 #include "arch/mmu.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "lib/string.h"
 
 // Descriptor bits (SDM vol. 3, 3.4.5). "Accessed" is set from the start, so

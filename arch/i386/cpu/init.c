@@ -7,9 +7,9 @@
 #include "arch/i386/irq/controllers.h"
 #include "arch/thread.h"
 #include "include/strobe/abi.h"
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
-#include "kernel/sched/thread.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/base/thread.h"
 #include "kernel/time/ledger.h"
 #include "lib/string.h"
 
@@ -29,7 +29,7 @@ _Static_assert(offsetof(struct cpu, preempt_count) == CPU_PREEMPT_COUNT,
 _Static_assert(offsetof(struct cpu, need_resched) == CPU_NEED_RESCHED,
                "offsets.h");
 _Static_assert(offsetof(struct cpu, ledger) == CPU_LEDGER, "offsets.h");
-_Static_assert(offsetof(struct thread, user) == THREAD_USER, "offsets.h");
+_Static_assert(offsetof(struct thread_base, user) == THREAD_USER, "offsets.h");
 _Static_assert(offsetof(struct ledger, seq) == LEDGER_SEQ &&
                    offsetof(struct ledger, subsystem) == LEDGER_SUBSYSTEM &&
                    offsetof(struct ledger, in) == LEDGER_IN &&

@@ -12,7 +12,7 @@
 #include "arch/i386/cpu/mca.h"
 #include "arch/i386/cpu/msr.h"
 #include "arch/i386/cpu/offsets.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 #include "lib/format.h"
 
 #define MCG_CAP 0x179

@@ -6,10 +6,10 @@
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/irq.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/errors.h"
+#include "kernel/base/log.h"
 #include "kernel/debug/kcsan.h"
-#include "kernel/errno.h"
-#include "kernel/init/errors.h"
-#include "kernel/init/log.h"
 #include "kernel/time/ledger_nmi.h"
 
 #define ASK_SPINS 20000000u // as many as for stopping a CPU: smp_call.c

@@ -1,18 +1,26 @@
 // Signal frames, laid out as Linux/i386 lays them out (asm/sigcontext.h,
 // asm/ucontext.h), because C libraries and programs look into them.
 
-#include "kernel/exec/sigframe.h"
+#include "arch/sigframe.h"
 
 #include "arch/i386/cpu/sigcontext.h"
 
 #include <arch/mmu.h>
 #include <arch/thread.h>
 #include <arch/trap.h>
+#include <arch/vdso.h>
 
-#include "kernel/errno.h"
-#include "kernel/exec/vdso.h"
-#include "kernel/sched/task.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/signal.h"
+#include "kernel/base/thread.h"
+#include "kernel/mm/aspace.h"
 #include "lib/string.h"
+
+// The current program's. Another thread may be moving it.
+static u32 vdso_image(void)
+{
+    return READ_ONCE(current_base()->aspace->vdso);
+}
 
 struct stack_user {
     u32 sp;
@@ -84,15 +92,15 @@ _Static_assert(FPSTATE_FXSAVE == 0, "what save_fpu writes");
 
 bool on_altstack(u32 esp)
 {
-    struct thread *t = current;
+    struct thread_base *t = current_base();
     u32 base = READ_ONCE(t->altstack_base), size = READ_ONCE(t->altstack_size);
     return size && esp - base <= size && esp > base;
 }
 
 void set_altstack(u32 base, u32 size)
 {
-    WRITE_ONCE(current->altstack_base, base);
-    WRITE_ONCE(current->altstack_size, size);
+    WRITE_ONCE(current_base()->altstack_base, base);
+    WRITE_ONCE(current_base()->altstack_size, size);
 }
 
 static void expand_info(struct siginfo_user *u, const struct siginfo *info)
@@ -117,7 +125,7 @@ int siginfo_to_user(u32 addr, const struct siginfo *info)
 static int save_fpu(u32 addr, u32 *out)
 {
     *out = 0;
-    if (!current->arch.fpu)
+    if (!current_base()->arch.fpu)
         return 0;
     *out = addr;
     if (likely(cpu_features.fxsr)) {
@@ -173,7 +181,7 @@ static void save_context(struct sigcontext *c, const struct trapframe *tf,
 static u32 frame_top(const struct trapframe *tf,
                      const struct sigaction_k *action)
 {
-    struct thread *t = current;
+    struct thread_base *t = current_base();
     if ((action->flags & SA_ONSTACK) && t->altstack_size &&
         !on_altstack(tf->esp))
         return t->altstack_base + t->altstack_size;
@@ -189,7 +197,7 @@ static const u32 return_rt[2] = { 0x0000adb8, 0x0080cd00 };
 // For samples of this thread. An NMI sees the frame when it is complete.
 static void note_frame(u32 at, u32 context, u32 restorer)
 {
-    struct arch_thread *t = &current->arch;
+    struct arch_thread *t = &current_base()->arch;
     u32 n = t->signal_count;
     // Those that lie below were left by longjmp, but where stacks differ.
     while (n && t->signals[n - 1].at <= at && !on_altstack(at))
@@ -207,7 +215,7 @@ static void note_frame(u32 at, u32 context, u32 restorer)
 // The frame at that address, and all within it, are over.
 static void forget_frame(u32 at)
 {
-    struct arch_thread *t = &current->arch;
+    struct arch_thread *t = &current_base()->arch;
     for (u32 n = t->signal_count; n-- > 0;) {
         if (t->signals[n].at == at)
             WRITE_ONCE(t->signal_count, n);
@@ -254,7 +262,7 @@ static int push_plain(struct trapframe *tf, int sig,
     f.sig = sig;
     f.restorer = action->flags & SA_RESTORER
                      ? action->restorer
-                     : vdso_address(current_task()->aspace, VDSO_SIGRETURN);
+                     : vdso_address(vdso_image(), VDSO_SIGRETURN);
     save_context(&f.context, tf, mask, fpstate);
     if (copy_to_user(addr, &f, sizeof(f)) ||
         copy_to_user(addr + PLAIN_END_OFFSET, &end, sizeof(end)))
@@ -275,11 +283,11 @@ static int push_rt(struct trapframe *tf, int sig, const struct siginfo *info,
     u32 fpstate;
     if (save_fpu(fp, &fpstate))
         return -EFAULT;
-    struct thread *t = current;
+    struct thread_base *t = current_base();
     f.sig = sig;
     f.restorer = action->flags & SA_RESTORER
                      ? action->restorer
-                     : vdso_address(current_task()->aspace, VDSO_RT_SIGRETURN);
+                     : vdso_address(vdso_image(), VDSO_RT_SIGRETURN);
     f.info_addr = addr + offsetof(struct frame_rt, info);
     f.context_addr = addr + offsetof(struct frame_rt, ucontext);
     expand_info(&f.info, info);
@@ -342,16 +350,6 @@ static int restore_context(struct trapframe *tf, const struct sigcontext *c,
     return restore_fpu(c->fpstate);
 }
 
-static void restore_mask(sigset_t mask)
-{
-    struct thread *t = current;
-    u32 flags = spin_lock_irq(&t->task->signals.lock);
-    WRITE_ONCE(t->blocked, mask & ~(SIGMASK(SIGKILL) | SIGMASK(SIGSTOP)));
-    if (signal_deliverable())
-        WRITE_ONCE(t->signal_pending, true);
-    spin_unlock_irq(&t->task->signals.lock, flags);
-}
-
 int sigframe_pop(struct trapframe *tf, bool rt)
 {
     // The handler's `ret` took the restorer's address; a plain frame's restorer
@@ -362,7 +360,7 @@ int sigframe_pop(struct trapframe *tf, bool rt)
         if (copy_from_user(&u, addr + offsetof(struct frame_rt, ucontext),
                            sizeof(u)))
             return -EFAULT;
-        restore_mask(u.mask);
+        signal_restore_mask(u.mask);
         if (!on_altstack(u.context.esp)) {
             bool off = u.stack.flags & SS_DISABLE;
             set_altstack(off ? 0 : u.stack.sp, off ? 0 : u.stack.size);
@@ -377,6 +375,6 @@ int sigframe_pop(struct trapframe *tf, bool rt)
                           offsetof(struct frame_plain_end, mask_high),
                       &mask_high))
         return -EFAULT;
-    restore_mask((u64)mask_high << 32 | context.oldmask);
+    signal_restore_mask((u64)mask_high << 32 | context.oldmask);
     return restore_context(tf, &context, addr);
 }

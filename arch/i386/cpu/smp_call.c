@@ -17,9 +17,8 @@
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/irq.h"
-#include "kernel/init/errors.h"
-#include "kernel/init/log.h"
-#include "kernel/sched/thread.h"
+#include "kernel/base/errors.h"
+#include "kernel/base/log.h"
 
 #define STOP_SPINS 20000000u // a CPU that is stuck in firmware may never answer
 

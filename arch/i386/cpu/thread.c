@@ -4,10 +4,10 @@
 // its esp while it does not run, its gs, TLS and FPU are in struct arch_thread.
 // They belong to the thread itself, and to whoever switches to it.
 
+#include "kernel/base/thread.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/mmu.h"
-#include "kernel/init/log.h"
-#include "kernel/sched/task.h"
+#include "kernel/base/log.h"
 #include "lib/string.h"
 
 // entry.S
@@ -25,7 +25,8 @@ struct new_stack {
 
 struct trapframe *thread_trapframe(struct thread *t)
 {
-    return (struct trapframe *)((char *)t->kstack + KSTACK_SIZE) - 1;
+    return (struct trapframe *)((char *)thread_base(t)->kstack + KSTACK_SIZE) -
+           1;
 }
 
 static struct new_stack *new_stack(struct thread *t, const char *begin)
@@ -33,14 +34,14 @@ static struct new_stack *new_stack(struct thread *t, const char *begin)
     struct new_stack *s = (struct new_stack *)thread_trapframe(t) - 1;
     memset(s, 0, sizeof(*s));
     s->begin = begin;
-    t->arch.esp = (u32)s;
+    thread_base(t)->arch.esp = (u32)s;
     return s;
 }
 
 void arch_thread_init(struct thread *t, void (*entry)(void *), void *arg)
 {
     assert(t != current);
-    memset(&t->arch, 0, sizeof(t->arch));
+    memset(&thread_base(t)->arch, 0, sizeof(thread_base(t)->arch));
     struct new_stack *s = new_stack(t, thread_begin);
     s->entry = entry;
     s->arg = arg;
@@ -55,11 +56,12 @@ int arch_thread_fork(struct thread *child, const struct trapframe *tf)
     struct trapframe *copy = thread_trapframe(child);
     *copy = *tf;
     copy->eax = 0;
-    child->arch.gs = read_gs();
-    memcpy(child->arch.tls, current->arch.tls, sizeof(child->arch.tls));
-    memcpy(child->arch.signals, current->arch.signals,
-           sizeof(child->arch.signals));
-    child->arch.signal_count = current->arch.signal_count;
+    thread_base(child)->arch.gs = read_gs();
+    memcpy(thread_base(child)->arch.tls, current_base()->arch.tls,
+           sizeof(thread_base(child)->arch.tls));
+    memcpy(thread_base(child)->arch.signals, current_base()->arch.signals,
+           sizeof(thread_base(child)->arch.signals));
+    thread_base(child)->arch.signal_count = current_base()->arch.signal_count;
     new_stack(child, fork_child_begin);
     return 0;
 }
@@ -109,13 +111,14 @@ struct thread *arch_switch(struct thread *prev, struct thread *next)
 {
     struct arch_cpu *cpu = this_cpu()->arch;
     fpu_switch(prev, next);
-    prev->arch.gs = read_gs();
-    load_tls(cpu, &next->arch);
+    thread_base(prev)->arch.gs = read_gs();
+    load_tls(cpu, &thread_base(next)->arch);
     // The TLS entry behind an unchanged selector may be another one.
-    if (prev->arch.gs | next->arch.gs)
-        write_gs(next->arch.gs);
-    cpu->tss.esp0 = (u32)next->kstack + KSTACK_SIZE;
-    return switch_stack(prev, &prev->arch.esp, next->arch.esp);
+    if (thread_base(prev)->arch.gs | thread_base(next)->arch.gs)
+        write_gs(thread_base(next)->arch.gs);
+    cpu->tss.esp0 = (u32)thread_base(next)->kstack + KSTACK_SIZE;
+    return switch_stack(prev, &thread_base(prev)->arch.esp,
+                        thread_base(next)->arch.esp);
 }
 
 // The accounts and whatever is pending are seen to as after a system call.
@@ -134,10 +137,10 @@ void arch_exec(struct trapframe *tf, u32 eip, u32 esp)
 {
     struct thread *t = current;
     fpu_discard(t);
-    WRITE_ONCE(t->arch.signal_count, 0);
+    WRITE_ONCE(thread_base(t)->arch.signal_count, 0);
     u32 flags = irq_save();
-    memset(t->arch.tls, 0, sizeof(t->arch.tls));
-    load_tls(this_cpu()->arch, &t->arch);
+    memset(thread_base(t)->arch.tls, 0, sizeof(thread_base(t)->arch.tls));
+    load_tls(this_cpu()->arch, &thread_base(t)->arch);
     write_gs(0);
     irq_restore(flags);
     *tf = (struct trapframe){
@@ -157,8 +160,8 @@ void arch_set_tls(u32 index, u64 descriptor)
 {
     assert(index < GDT_TLS_COUNT);
     u32 flags = irq_save();
-    current->arch.tls[index] = descriptor;
-    load_tls(this_cpu()->arch, &current->arch);
+    current_base()->arch.tls[index] = descriptor;
+    load_tls(this_cpu()->arch, &current_base()->arch);
     write_gs(read_gs()); // it may be the one that gs selects
     irq_restore(flags);
 }
@@ -166,5 +169,5 @@ void arch_set_tls(u32 index, u64 descriptor)
 u64 arch_get_tls(u32 index)
 {
     assert(index < GDT_TLS_COUNT);
-    return current->arch.tls[index];
+    return current_base()->arch.tls[index];
 }

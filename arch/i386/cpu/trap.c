@@ -3,9 +3,8 @@
 // All of them arrive with interrupts off. Interrupts come with the TSC as it
 // was at their entry, and the ledger marked as changing; at the others the
 // ledger has the thread in the kernel. Every return to user mode goes through
-// finish_user_work: signals and due switches are seen to with interrupts on,
-// and looked for once more with interrupts off. Then the ledger is marked
-// again, for entry.S to go on with.
+// user_return_prepare. Then the ledger is marked again, for entry.S to go on
+// with.
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/fault.h"
@@ -14,12 +13,11 @@
 #include "arch/i386/irq/controllers.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
-#include "kernel/debug/uninit.h"
-#include "kernel/init/errors.h"
-#include "kernel/init/log.h"
-#include "kernel/sched/task.h"
-#include "kernel/sync/lockdep.h"
-#include "kernel/syscall/dispatch.h"
+#include "kernel/base/errors.h"
+#include "kernel/base/log.h"
+#include "kernel/base/signal.h"
+#include "kernel/base/user_return.h"
+#include "kernel/time/ledger.h"
 
 // si_code values (Linux, asm-generic/siginfo.h)
 #define FPE_INTDIV 1
@@ -75,66 +73,15 @@ const char *exception_name(u32 vector)
     return vector < ARRAY_SIZE(names) ? names[vector] : "reserved exception";
 }
 
-// In one instruction each.
-static ALWAYS_INLINE bool signal_seen(const struct thread *t)
-{
-    bool seen;
-    __asm__ volatile("cmpb $0, %1" : "=@ccne"(seen) : "m"(t->signal_pending));
-    return seen;
-}
-
-static ALWAYS_INLINE bool resched_due(void)
-{
-    bool due;
-    __asm__ volatile("cmpl $0, %%fs:%c1"
-                     : "=@ccne"(due)
-                     : "i"(offsetof(struct cpu, need_resched)));
-    return due;
-}
-
-// Signals and switches, until none is due; interrupts are off then.
-static ALWAYS_INLINE void finish_user_work(struct trapframe *tf,
-                                           struct thread *t)
-{
-    irq_disable();
-    while (unlikely(signal_seen(t) || resched_due())) {
-        irq_enable();
-        if (this_cpu_read(need_resched))
-            schedule();
-        if (READ_ONCE(t->signal_pending))
-            signal_deliver(tf);
-        irq_disable();
-    }
-    lockdep_user_mode();
-}
-
 static ALWAYS_INLINE void return_to_user(struct trapframe *tf)
 {
-    struct thread *t = current;
-    finish_user_work(tf, t);
-    ledger_leave(&t->total);
+    user_return_prepare(tf);
+    ledger_leave(&current_base()->total);
 }
 
 void trap_leave(struct trapframe *tf)
 {
     return_to_user(tf);
-}
-
-_Static_assert(ASM_LINUX_CALLS == SYSCALL_LINUX_CALLS &&
-                   ASM_STROBE_FIRST == SYSCALL_STROBE_FIRST &&
-                   ASM_STROBE_CALLS == SYSCALL_STROBE_CALLS &&
-                   CALL_unknown == 0 && sizeof(enum subsystem) == 4,
-               "entry.S");
-
-// Entered from entry.S, by `int $0x80`, with what syscall_call says.
-void trap_syscall(struct trapframe *tf, u32 call)
-{
-    struct thread *t = current;
-    uninit_fill_stack();
-    irq_enable();
-    syscall_run(tf, call);
-    finish_user_work(tf, t);
-    syscall_leave(t, call);
 }
 
 static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
@@ -154,16 +101,16 @@ static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
 void trap_interrupt(u64 now, struct trapframe *tf)
 {
     if (trap_from_user(tf)) {
-        ledger_user_to_irq(&current->total, tf->vector, now);
+        ledger_user_to_irq(&current_base()->total, tf->vector, now);
         handle_interrupt(tf);
-        ledger_irq_to_kernel(&current->total);
+        ledger_irq_to_kernel(&current_base()->total);
         return_to_user(tf);
         return;
     }
     struct account *interrupted = ledger_irq_enter(tf->vector, now);
     handle_interrupt(tf);
     ledger_irq_leave(interrupted);
-    if (unlikely(resched_due()))
+    if (unlikely(this_cpu_is_set(need_resched)))
         sched_interrupt_exit();
 }
 
@@ -191,7 +138,7 @@ static void use_fpu(void)
     if (fpu_first_use())
         return;
     irq_enable();
-    fault_out_of_memory(0);
+    memory_is_out(0);
 }
 
 // An exception in a user program; interrupts are off, and on when it returns.
@@ -281,7 +228,7 @@ enum subsystem exception_subsystem(u32 vector)
 void trap_kernel_exception(struct trapframe *tf)
 {
     irq_count_up(tf->vector);
-    const struct account *thread = &current->total;
+    const struct account *thread = &current_base()->total;
     if (this_ledger()->open != thread) { // an interrupt handler's, or start-up
         kernel_exception(tf);
         return;
@@ -296,11 +243,10 @@ void trap_kernel_exception(struct trapframe *tf)
 
 void trap_user_exception(struct trapframe *tf)
 {
-    struct thread *t = current;
     irq_count_up(tf->vector);
     user_exception(tf);
-    finish_user_work(tf, t);
-    ledger_exception_leave(&t->total, tf->vector);
+    user_return_prepare(tf);
+    ledger_exception_leave(&current_base()->total, tf->vector);
 }
 
 // Entered from entry.S as the task that the double fault gate names, on a stack

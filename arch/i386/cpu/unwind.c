@@ -3,7 +3,7 @@
 // Frame pointers give the callers of a function whose frame stands. Between its
 // first instruction and that, and from its end to its return, the return
 // address is still, or again, at the top of the stack: for the kernel's own
-// code the frame table (kernel/init/kframes.c), which the build makes from the
+// code the frame table (kernel/base/kframes.c), which the build makes from the
 // compiler's own account, tells where. In the entry code a frame is under
 // construction: what the CPU pushed is looked for.
 //
@@ -17,10 +17,10 @@
 #include "arch/i386/mm/peek.h"
 #include "arch/mmu.h"
 #include "arch/thread.h"
+#include "kernel/base/log.h"
+#include "kernel/base/thread.h"
 #include "kernel/debug/kasan.h"
 #include "kernel/debug/kcsan.h"
-#include "kernel/init/log.h"
-#include "kernel/sched/task.h"
 #include "lib/string.h"
 #include <strobe/kbox.h>
 
@@ -157,7 +157,7 @@ u32 unwind_kernel(const struct trapframe *tf, u32 *pcs, u32 max, bool *cut)
     };
     w.low = w.page = (u32)tf;
     w.page &= PAGE_MASK;
-    u32 stack = (u32)current->kstack;
+    u32 stack = (u32)current_base()->kstack;
     w.high = (u32)tf - stack < KSTACK_SIZE ? stack + KSTACK_SIZE
                                            : (u32)tf + KSTACK_SIZE;
     u32 n = 0;
@@ -188,9 +188,9 @@ struct user_context {
 static NO_KCSAN NOINLINE bool left_user_mode(const struct trapframe *tf,
                                              struct user_context *out)
 {
-    const struct thread *t = current;
+    const struct thread_base *t = current_base();
     // In the middle of a switch the stack is another thread's.
-    if (t->task == &kernel_task || (u32)tf - (u32)t->kstack >= KSTACK_SIZE)
+    if (!t->is_user || (u32)tf - (u32)t->kstack >= KSTACK_SIZE)
         return false;
     const struct trapframe *user = thread_trapframe(current);
     if ((READ_ONCE(user->cs) & 0xffff) != USER_CS) // in exec
@@ -470,7 +470,7 @@ static ALWAYS_INLINE u32 *unwind_from(struct user_context u, bool user_mode,
     else
         at = walk_saved(&p, out, words, part), chain++;
     part->depth = (u32)(at - chain);
-    if (unlikely(current->arch.signal_count))
+    if (unlikely(current_base()->arch.signal_count))
         at = add_signals(&p, u.esp, chain, part);
     user_peek_end(&p);
     return at;

@@ -4,7 +4,7 @@
 #include "arch/i386/cpu/unwind_signals.h"
 
 #include "arch/i386/cpu/sigcontext.h"
-#include "kernel/exec/sigframe.h"
+#include "arch/sigframe.h"
 #include "lib/string.h"
 #include <strobe/kbox.h>
 
@@ -46,7 +46,7 @@ static bool was_left(const struct signal_frame *f, u32 esp)
 u32 unwind_signals(struct user_peek *p, u32 esp,
                    struct sprofile_signal out[SPROFILE_SIGNALS_MAX])
 {
-    const struct arch_thread *t = &current->arch;
+    const struct arch_thread *t = &current_base()->arch;
     u32 found = 0;
     for (u32 n = READ_ONCE(t->signal_count); n-- > 0;) {
         if (!was_left(&t->signals[n], esp) &&

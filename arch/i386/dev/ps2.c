@@ -9,8 +9,8 @@
 #include "arch/i386/dev/keymap.h"
 #include "arch/i386/dev/port.h"
 #include "arch/irq.h"
-#include "kernel/init/log.h"
-#include "kernel/monitor/sysrq.h"
+#include "kernel/base/log.h"
+#include "kernel/base/tty_driver.h"
 
 #define DATA 0x60
 #define STATUS 0x64

@@ -1,7 +1,7 @@
 // The PS/2 keyboard behind the i8042 controller.
 #pragma once
 
-#include "kernel/fs/tty.h"
+#include "kernel/base/tty_driver.h"
 
 // Finds and starts the keyboard; what is typed goes to the driver's tty. Says
 // so in the log when there is none.

@@ -12,10 +12,9 @@
 #include "arch/i386/dev/device_lock.h"
 #include "arch/i386/dev/port.h"
 #include "arch/irq.h"
-#include "kernel/fs/tty.h"
-#include "kernel/init/errors.h"
-#include "kernel/init/log.h"
-#include "kernel/monitor/sysrq.h"
+#include "kernel/base/errors.h"
+#include "kernel/base/log.h"
+#include "kernel/base/tty_driver.h"
 #include "lib/set.h"
 #include "lib/string.h"
 
@@ -77,7 +76,7 @@ struct uart {
     bool in_handler; // the handler is about to set the interrupt enables
     bool want_room;  // the tty has more to send
     bool throttled;  // the tty has no room for more input
-    bool got_break;  // the console's: a request (kernel/monitor/sysrq.h),
+    bool got_break;  // the console's: a request (kernel/base/tty_driver.h),
     u32 break_at;    // and how much input came before it
     bool overrun;    // input was lost
     bool overrun_logged;

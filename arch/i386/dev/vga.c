@@ -9,8 +9,8 @@
 #include "arch/i386/dev/ps2.h"
 #include "arch/i386/dev/screen.h"
 #include "arch/mmu.h"
-#include "kernel/fs/tty.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
+#include "kernel/base/tty_driver.h"
 #include "lib/set.h"
 #include "lib/string.h"
 

@@ -4,7 +4,7 @@
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/irq/controllers.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 
 static void start_lapic(void)
 {

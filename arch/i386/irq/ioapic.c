@@ -2,7 +2,7 @@
 //
 // Each one has a select and a data register: `ioapic_lock` keeps them together.
 #include "arch/i386/irq/controllers.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/sync/spinlock.h"
 
 #define IOAPICS_MAX 8

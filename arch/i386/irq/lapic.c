@@ -4,9 +4,9 @@
 // and nothing is locked. ICR is two registers: interrupts are off between them.
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/controllers.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/debug/fault.h"
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
 
 enum { // register offsets, SDM table 11-1
     LAPIC_ID = 0x20,

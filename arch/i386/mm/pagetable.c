@@ -12,8 +12,8 @@
 
 #include "arch/i386/mm/entry.h"
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"

@@ -12,8 +12,8 @@
 #include "arch/i386/mm/entry.h"
 #include "arch/i386/mm/memory.h"
 #include "arch/mmu.h"
+#include "kernel/base/thread.h"
 #include "kernel/mm/aspace.h"
-#include "kernel/sched/task.h"
 
 #define PEEK_FRAME_HIGH (u32)(ENTRY_FRAME >> 32)
 
@@ -61,8 +61,8 @@ static ALWAYS_INLINE const struct pagetable *user_peek_table(bool user_mode)
     const struct aspace *as = this_cpu_read(aspace);
     if (likely(user_mode))
         return &as->pt;
-    const struct task *task = current->task;
-    return as && task && READ_ONCE(task->aspace) == as ? &as->pt : NULL;
+    const struct thread_base *t = current_base();
+    return as && t && READ_ONCE(t->aspace) == as ? &as->pt : NULL;
 }
 // Interrupts are off from begin to end. They nest: an NMI may come between.
 // Shows the page of `va`, if it is there; `user_mode` was interrupted, or not.

@@ -5,8 +5,8 @@
 
 #include "arch/i386/mm/entry.h"
 
-#include "kernel/errno.h"
-#include "kernel/init/log.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
 
 // The part of a range that lies in one table.
 struct stretch {

@@ -5,9 +5,9 @@
 
 #include "arch/mmu.h"
 #include "arch/thread.h"
+#include "kernel/base/errno.h"
 #include "kernel/debug/access.h"
 #include "kernel/debug/uninit.h"
-#include "kernel/errno.h"
 
 // usercopy.S
 int user_copy(void *dst, const void *src, size_t n);

@@ -2,7 +2,7 @@
 
 #include "arch/clock.h"
 #include "arch/i386/pmu/machine.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"

@@ -2,7 +2,7 @@
 
 #include "arch/i386/pmu/counters.h"
 #include "arch/i386/pmu/registers.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "lib/string.h"
 
 static const char *const names[] = {

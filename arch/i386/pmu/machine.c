@@ -11,7 +11,7 @@
 #include "arch/i386/irq/apic.h"
 #include "arch/nmi.h"
 #include "arch/trap.h"
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/sync/mutex.h"
 
 struct pmu_cpu pmu_cpus[CPU_MAX];

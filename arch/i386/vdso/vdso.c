@@ -23,7 +23,7 @@ enum {
 // (AT_SYSINFO; the same interrupt as everywhere), and returns for signal
 // handlers that bring none. The names and the bytes of the latter are what
 // debuggers and unwinders know a signal frame by, so they have no call frame
-// information. The kernel knows the distances (kernel/exec/vdso.h).
+// information. The kernel knows the distances (arch/vdso.h).
 __asm__(".text\n"
         ".balign 16\n"
         ".globl __kernel_vsyscall\n"

@@ -10,7 +10,6 @@
 #include "arch/i386/boot/multiboot.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/mm/memory.h"
-#include "kernel/init/main.h"
 
 #define INFO_AT 8u
 

@@ -1,11 +1,11 @@
-// kernel/init/cmdline.c, against a reader that splits the line with strtok.
-// link: kernel/init/cmdline.c
+// kernel/base/cmdline.c, against a reader that splits the line with strtok.
+// link: kernel/base/cmdline.c
 #include "host.h"
 
 #include <string.h>
 
 #include "arch/boot.h"
-#include "kernel/init/cmdline.h"
+#include "kernel/base/cmdline.h"
 #include "log.h"
 
 KERNEL_ARG(console, "console=NAME");

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "kernel/errno.h"
+#include "kernel/base/errno.h"
 #include "kernel/exec/elf_load.h"
 #include "kernel/fs/vfs.h"
 #include "lib/elf.h"

@@ -1,8 +1,8 @@
-// kernel/ipc/kbox.c: messages to a kernel box, in any order, with answers that
-// come later. Each call is answered once, a phone has one session at most, and
-// nothing is left of either when it hangs up.
+// kernel/profile/kbox.c: messages to a kernel box, in any order, with answers
+// that come later. Each call is answered once, a phone has one session at most,
+// and nothing is left of either when it hangs up.
 #define sigset_t kernel_sigset_t // the C library has one, too
-#include "kernel/ipc/kbox.c"
+#include "kernel/profile/kbox.c"
 #undef sigset_t
 
 #include "host.h"

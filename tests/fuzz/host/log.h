@@ -5,7 +5,7 @@
 #include <stdarg.h>
 
 #include "host.h"
-#include "kernel/init/log.h"
+#include "kernel/base/log.h"
 
 void log_printf(const char *fmt, ...)
 {

@@ -30,3 +30,6 @@ struct boot_info {
 // Filled by boot_parse() (arch/i386/boot), before anything else runs. Modules
 // and the kernel's image lie in usable regions; frame_init sets them aside.
 extern struct boot_info boot_info;
+
+// The kernel begins: paging on, boot_info filled, on the boot stack.
+UPCALL NORETURN void kernel_main(void);

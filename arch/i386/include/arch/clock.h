@@ -11,7 +11,7 @@ u64 clock_tsc_hz(void);
 // Nanoseconds since start-up: the kernel's one monotonic clock, and
 // CLOCK_MONOTONIC (kernel/time/timehands.c). Any CPU, any context, NMI too; 0
 // before arch_init_devices.
-u64 clock_now_ns(void);
+UPCALL u64 clock_now_ns(void);
 // TSC ticks to nanoseconds, exact to 1e-9 relative over 100 years.
 u64 clock_tsc_to_ns(u64 ticks);
 

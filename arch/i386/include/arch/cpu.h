@@ -83,7 +83,7 @@ static ALWAYS_INLINE void preempt_enable_no_resched(void)
     __asm__ volatile("decl %%fs:8" ::: "memory");
 }
 // Switches at once when a switch has become due meanwhile (kernel/sched).
-void preempt_enable(void);
+UPCALL void preempt_enable(void);
 
 static ALWAYS_INLINE void irq_enable(void)
 {
@@ -168,7 +168,7 @@ void smp_call_others(void (*fn)(void *arg), void *arg);
 // What stands in the way of an answer is reported every 10 s: the scheduler
 // defines smp_call_unanswered, for the CPUs whose bits are set in `silent`. Any
 // context but NMI.
-void smp_call_unanswered(u32 silent, void (*fn)(void *arg), u32 seconds);
+UPCALL void smp_call_unanswered(u32 silent, void (*fn)(void *arg), u32 seconds);
 // The same for the CPUs whose bit is set in `mask` (the own bit is ignored).
 void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg);
 // The same here, with interrupts off, and then on all others: once on each CPU,
@@ -198,4 +198,29 @@ u32 backtrace(u32 ebp, u32 *pcs, u32 max);
 static ALWAYS_INLINE u32 frame_pointer(void)
 {
     return (u32)__builtin_frame_address(0);
+}
+
+// Another CPU begins: on its idle stack, this_cpu() works, its LAPIC is set up.
+UPCALL NORETURN void cpu_main(void);
+// Another CPU has queued a thread here: the reschedule interrupt.
+UPCALL void sched_reschedule_interrupt(void);
+// At the end of an interrupt in the kernel: switches if that is due.
+UPCALL void sched_interrupt_exit(void);
+
+// Whether a word of this CPU's, or a byte, is not 0: one instruction each.
+#define this_cpu_is_set(member)                                              \
+    ({                                                                       \
+        bool cpu_set;                                                        \
+        _Static_assert(sizeof(((struct cpu *)0)->member) == 4, "this_cpu_"); \
+        __asm__ volatile("cmpl $0, %%fs:%c1"                                 \
+                         : "=@ccne"(cpu_set)                                 \
+                         : "i"(offsetof(struct cpu, member)));               \
+        cpu_set;                                                             \
+    })
+
+static ALWAYS_INLINE bool byte_is_set(const bool *byte)
+{
+    bool set;
+    __asm__ volatile("cmpb $0, %1" : "=@ccne"(set) : "m"(*byte));
+    return set;
 }

@@ -75,3 +75,7 @@ void arch_set_tls(u32 index, u64 descriptor);
 u64 arch_get_tls(u32 index);
 u32 read_gs(void);
 void write_gs(u32 selector);
+
+// arch calls this first on a new thread's stack, with interrupts off: releases
+// what the switch held and finishes off `prev`. The caller enables interrupts.
+UPCALL void sched_switch_finished(struct thread *prev);

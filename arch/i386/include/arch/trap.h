@@ -75,3 +75,21 @@ static inline bool trap_from_user(const struct trapframe *tf)
 {
     return tf->cs & 3;
 }
+
+// A fault of the current thread: delivered even if it is blocked or ignored (it
+// kills then). Signals' numbers: kernel/base/signal.h.
+UPCALL void signal_fault(int sig, int code, u32 addr);
+// There is no memory for what the current thread needs, the page at `address`.
+// Kills the task with the most memory (pages and page tables; never init, nor a
+// task that shares init's memory), and waits until memory is free again. True:
+// the caller tries again. False: the current task is killed on its way to user
+// mode. Thread context, interrupts on, sleeps; the caller may hold mutexes: a
+// task that does not end within OOM_PATIENCE (kernel/task/oom.h) is given up.
+UPCALL bool memory_is_out(u32 address);
+// `int $0x80`, from entry.S, with the call that the number in eax stands for.
+// The ledger is marked as changing when it returns.
+UPCALL void trap_syscall(struct trapframe *tf, u32 call);
+// By number, below 512 and from 1000 on: which call it is
+// (kernel/task/calls.h). entry.S looks there.
+UPCALL extern const u8 syscall_linux_calls[];
+UPCALL extern const u8 syscall_strobe_calls[];

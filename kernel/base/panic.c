@@ -1,0 +1,122 @@
+// Panic: everything that is known, on every console, then the machine ends.
+//
+// Takes no lock and allocates nothing. The first CPU to panic owns the
+// consoles; a second one only halts; a panic inside the panic ends the machine
+// at once.
+
+#include "arch/cpu.h"
+#include "arch/trap.h"
+#include "kernel/base/log.h"
+#include "kernel/base/thread.h"
+#include "lib/format.h"
+#include "lib/string.h"
+
+#define FRAMES_MAX 32
+
+static u32 panicking; // CPU id + 1 of the owner
+
+static void say_backtrace(const u32 *pcs, u32 count)
+{
+    for (u32 i = 0; i < count; i++) {
+        u32 offset;
+        const char *name = ksym_lookup(pcs[i], &offset);
+        if (name)
+            console_printf("  %08x %s+%#x\n", pcs[i], name, offset);
+        else
+            console_printf("  %08x\n", pcs[i]);
+    }
+}
+
+static void say_registers(const struct trapframe *tf)
+{
+    bool user = trap_from_user(tf);
+    console_printf("eip %08x cs %04x eflags %08x vector %u error %#x\n",
+                   tf->eip, tf->cs & 0xffff, tf->eflags, tf->vector, tf->error);
+    console_printf("eax %08x ebx %08x ecx %08x edx %08x\n", tf->eax, tf->ebx,
+                   tf->ecx, tf->edx);
+    console_printf("esi %08x edi %08x ebp %08x esp %08x\n", tf->esi, tf->edi,
+                   tf->ebp, user ? tf->esp : (u32)(&tf->esp));
+    u32 cr0, cr2, cr3, cr4;
+    __asm__ volatile("movl %%cr0, %0; movl %%cr2, %1; movl %%cr3, %2;"
+                     "movl %%cr4, %3"
+                     : "=r"(cr0), "=r"(cr2), "=r"(cr3), "=r"(cr4));
+    console_printf("cr0 %08x cr2 %08x cr3 %08x cr4 %08x\n", cr0, cr2, cr3, cr4);
+}
+
+static void say_where(void)
+{
+    struct cpu *cpu = this_cpu();
+    const struct thread_base *t = current_base();
+    if (t)
+        console_printf(
+            "CPU %u, thread %u (%s), irq depth %u, preempt count %d\n", cpu->id,
+            t->tid, t->name, cpu->irq_depth, cpu->preempt_count);
+    else
+        console_printf("CPU %u, before the first thread\n", cpu->id);
+}
+
+// True for the one CPU that reports.
+static bool take_over(void)
+{
+    irq_disable();
+    u32 nobody = 0, me = this_cpu()->id + 1;
+    if (__atomic_compare_exchange_n(&panicking, &nobody, me, false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        return true;
+    if (panicking == me)
+        machine_panic_exit();
+    return false;
+}
+
+static NORETURN void end_machine(void)
+{
+    console_printf("---[ end of panic ]---\n");
+    machine_panic_exit();
+    cpu_halt_forever();
+}
+
+// One CPU gets past this; the others of the machine stand still then.
+static void begin_report(const char *fmt, va_list args)
+{
+    if (!take_over())
+        cpu_halt_forever();
+    u32 running = smp_stop_others();
+    char message[256];
+    format_va(message, sizeof(message), fmt, args);
+    console_printf("\nKERNEL PANIC: %s\n", message);
+    say_where();
+    for (; running; running &= running - 1)
+        console_printf("CPU %u has not stopped\n", (u32)__builtin_ctz(running));
+}
+
+void panic(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    begin_report(fmt, args);
+    va_end(args);
+    u32 pcs[FRAMES_MAX];
+    say_backtrace(pcs, backtrace(frame_pointer(), pcs, FRAMES_MAX));
+    end_machine();
+}
+
+void panic_trap(const struct trapframe *tf, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    begin_report(fmt, args);
+    va_end(args);
+    say_registers(tf);
+    u32 pcs[FRAMES_MAX] = { tf->eip };
+    say_backtrace(pcs, 1 + backtrace(tf->ebp, pcs + 1, FRAMES_MAX - 1));
+    end_machine();
+}
+
+void log_backtrace(const u32 *pcs, u32 count)
+{
+    for (u32 i = 0; i < count; i++) {
+        u32 offset = 0;
+        const char *name = ksym_lookup(pcs[i], &offset);
+        log_printf("  %08x %s+%#x\n", pcs[i], name ? name : "?", offset);
+    }
+}

@@ -1,0 +1,48 @@
+// What every layer may know of a thread: the first part of struct thread, whose
+// rest is the scheduler's and the task layer's (kernel/sched/thread.h).
+#pragma once
+
+#include "arch/cpu.h"
+#include "arch/thread.h"
+
+struct account { // what the ledger charges (kernel/time/ledger.h)
+    u64 cycles;
+};
+
+struct thread_base {
+    struct account total; // first, these three: the ledger's assembly
+    u64 user;             // of `total`; the rest is the kernel's
+    u64 counted;          // of the rest: what calls and exceptions were told
+
+    u32 tid; // tasks_lock; marked: exec may give it its task's
+    char name[16];
+    void *kstack; // lowest address
+    struct arch_thread arch;
+    struct aspace *aspace;            // marked; NULL: the kernel's
+    const char *wait_on;              // name of what it sleeps on; marked
+    u32 altstack_base, altstack_size; // marked: samples read them
+    u32 faults;                       // page faults, its own; marked
+    struct lockdep_stack *mutexes;    // LOCKDEP: those that it holds
+    bool is_user;                     // it has, or is to get, a user mode
+    bool must_exit;      // exec or exit of its task ends it (marked access)
+    bool signal_pending; // something deliverable may be there: look (marked
+                         // access: set by others, read at each kernel exit)
+};
+
+static ALWAYS_INLINE struct thread_base *thread_base(struct thread *t)
+{
+    return (struct thread_base *)t;
+}
+
+static ALWAYS_INLINE struct thread_base *current_base(void)
+{
+    return (struct thread_base *)current;
+}
+
+// True when a deliverable (unblocked, not ignored) signal waits for the current
+// thread.
+UPCALL bool signal_waiting(void);
+// True when a signal that ends the current task waits for it. What may take
+// long and has done a part looks at it from time to time. Thread context; a
+// load when there is none.
+UPCALL bool signal_fatal(void);

@@ -1,0 +1,63 @@
+// Everything is read in a meeting of all CPUs: no account is half changed then,
+// and NMIs leave the books alone meanwhile.
+
+#include "kernel/monitor/audit.h"
+
+#include "kernel/base/log.h"
+#include "kernel/sched/runqueue.h"
+#include "kernel/sched/stop_machine.h"
+#include "kernel/task/task.h"
+
+static u64 closed(u64 cycles, u64 now)
+{
+    return (s64)cycles < 0 ? cycles + now : cycles;
+}
+
+struct task_visit {
+    struct audit *audit;
+    u64 now;
+    u64 user, total; // of the threads that live
+};
+
+static void add_thread(struct task_visit *v, const struct thread *t)
+{
+    v->user += closed(t->user, v->now);
+    v->total += closed(t->total.cycles, v->now);
+}
+
+static void add_task(struct task *t, void *arg)
+{
+    spin_assert_held(&tasks_lock);
+    struct task_visit *v = arg;
+    v->audit->threads_user += t->dead.user + t->children_did.user;
+    v->audit->threads_kernel += t->dead.kernel + t->children_did.kernel;
+    struct thread *th;
+    list_for_each(th, &t->threads, task_node)
+        add_thread(v, th);
+}
+
+static void read_all(void *arg)
+{
+    assert(!irqs_enabled());
+    struct audit *a = arg;
+    ledger_freeze();
+    *a = (struct audit){ .cpus = cpu_count };
+    u64 now = rdtsc();
+    struct task_visit v = { a, now, 0, 0 };
+    for (u32 i = 0; i < cpu_count; i++) {
+        ledger_sums_at(i, now, &a->cpu[i]);
+        add_thread(&v, run_queues[i].idle);
+    }
+    spin_lock_irq(&tasks_lock);
+    task_for_each_locked(add_task, &v);
+    add_task(&kernel_task, &v);
+    spin_unlock_irq(&tasks_lock, 0);
+    a->threads_user += v.user;
+    a->threads_kernel += v.total - v.user;
+    ledger_thaw();
+}
+
+void audit_take(struct audit *out)
+{
+    meeting_call(read_all, out);
+}

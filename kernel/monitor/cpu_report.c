@@ -1,0 +1,142 @@
+// Each CPU writes its own view, in an NMI; who asks prints them when all have
+// answered, or do not. One asks at a time: `asking`.
+
+#include "kernel/sched/hang.h"
+
+#include "arch/nmi.h"
+#include "arch/trap.h"
+#include "kernel/base/log.h"
+#include "kernel/task/task.h"
+#include "lib/string.h"
+
+#define CALLERS 24
+
+struct view {
+    u32 eip, callers[CALLERS], count;
+    bool user, interrupts_on;
+    u32 irq_depth;
+    int preempt_count;
+    u32 tid, task; // 0: before the first thread
+    char thread_name[16], task_name[TASK_NAME_MAX];
+    const struct account *open;
+    u32 subsystem;
+#ifdef LOCKDEP
+    struct lockdep_stack spinlocks, mutexes;
+#endif
+};
+
+static struct view views[CPU_MAX];
+static u32 asking; // atomic
+
+static void look_at_thread(struct view *v, const struct thread *t)
+{
+    v->tid = t->tid;
+    v->task = t->task->id;
+    strlcpy(v->thread_name, t->name, sizeof(v->thread_name));
+    strlcpy(v->task_name, t->task->name, sizeof(v->task_name));
+#ifdef LOCKDEP
+    v->mutexes = t->lockdep;
+    lockdep_spinlocks(this_cpu()->id, &v->spinlocks);
+#endif
+}
+
+static void look(u32 eip, u32 ebp, u32 eflags, bool user)
+{
+    const struct cpu *c = this_cpu();
+    struct view *v = &views[c->id];
+    memset(v, 0, sizeof(*v));
+    v->eip = eip;
+    v->user = user;
+    v->count = user ? 0 : backtrace(ebp, v->callers, CALLERS);
+    v->interrupts_on = eflags & EFLAGS_IF;
+    v->irq_depth = c->irq_depth;
+    v->preempt_count = (int)c->preempt_count;
+    v->open = c->ledger->open;
+    v->subsystem = c->ledger->subsystem;
+    if (c->thread)
+        look_at_thread(v, c->thread);
+}
+
+static void look_from_nmi(const struct trapframe *tf)
+{
+    look(tf->eip, tf->ebp, tf->eflags, trap_from_user(tf));
+}
+
+// At what the interrupt that asks has interrupted, if it is one.
+static void look_here(void)
+{
+    const struct trapframe *tf = this_cpu()->irq_frame;
+    if (tf && this_cpu_read(irq_depth))
+        look_from_nmi(tf);
+    else
+        look((u32)__builtin_return_address(0), frame_pointer(), irq_flags(),
+             false);
+}
+
+static void say_address(u32 address)
+{
+    u32 offset = 0;
+    const char *name = ksym_lookup(address, &offset);
+    if (name)
+        console_printf("  %08x %s+%#x\n", address, name, offset);
+    else
+        console_printf("  %08x\n", address);
+}
+
+static void say_account(u32 cpu, const struct view *v)
+{
+    static const char *const names[] = {
+#define SUBSYSTEM_NAME(upper, name) [IN_##upper] = (name),
+        SUBSYSTEMS(SUBSYSTEM_NAME)
+#undef SUBSYSTEM_NAME
+    };
+    const struct ledger *l = cpus[cpu].ledger;
+    u32 vector = (u32)(v->open - l->vectors);
+    if (v->open == &l->idle)
+        console_printf("  account: idle\n");
+    else if (v->open == &l->start_up)
+        console_printf("  account: start-up\n");
+    else if (v->open >= l->vectors && vector < ARRAY_SIZE(l->vectors))
+        console_printf("  account: interrupt %#x\n", vector);
+    else if (v->user)
+        console_printf("  account: the thread, user\n");
+    else
+        console_printf("  account: the thread, kernel: %s\n",
+                       names[MIN(v->subsystem, (u32)IN_OTHER)]);
+}
+
+static void say_view(u32 cpu)
+{
+    const struct view *v = &views[cpu];
+    console_printf("CPU %u: thread %u (%s), task %u (%s), %s mode, interrupts "
+                   "%s, irq depth %u, preempt count %d\n",
+                   cpu, v->tid, v->thread_name, v->task, v->task_name,
+                   v->user ? "user" : "kernel", v->interrupts_on ? "on" : "off",
+                   v->irq_depth, v->preempt_count);
+    say_account(cpu, v);
+#ifdef LOCKDEP
+    lockdep_say("holds", &v->spinlocks);
+    lockdep_say("holds", &v->mutexes);
+#endif
+    say_address(v->eip);
+    for (u32 i = 0; i < v->count; i++)
+        say_address(v->callers[i]);
+}
+
+void say_where_cpus_are(const char *why)
+{
+    if (__atomic_exchange_n(&asking, 1, __ATOMIC_ACQUIRE))
+        return; // somebody else is about to
+    preempt_disable();
+    look_here();
+    u32 silent = nmi_ask_others(look_from_nmi);
+    console_printf("\nwhere the CPUs are (%s):\n", why);
+    for (u32 i = 0; i < cpu_count; i++) {
+        if (silent & 1u << i)
+            console_printf("CPU %u: does not answer, not even to an NMI\n", i);
+        else
+            say_view(i);
+    }
+    preempt_enable_no_resched();
+    __atomic_store_n(&asking, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,135 @@
+// /proc/PID/maps: the areas of an address space; /proc/PID/exe opened: the file
+// of its code.
+//
+// The areas are copied (files referenced) under the address space's lock and
+// put into words afterwards, because finding a file's path takes the
+// namespace_lock, which must not be taken inside.
+
+#include "kernel/base/errno.h"
+#include "kernel/exec/vdso.h"
+#include "kernel/mm/aspace.h"
+#include "kernel/procfs/procfs.h"
+#include "kernel/task/task.h"
+
+#define NAME_COLUMN 73 // where Linux starts the file's name
+#define PATH_ROOM 512
+
+struct area_copy {
+    u32 start, end, prot, flags;
+    struct vnode *vnode;
+    u64 offset;
+    const char *kernel_name; // of the kernel's own pages, or NULL
+};
+
+static int copy_area(struct area *a, void *arg)
+{
+    struct text *copies = arg;
+    struct area_copy c = { a->start, a->end,    a->prot,          a->flags,
+                           a->vnode, a->offset, vdso_area_name(a) };
+    size_t before = copies->len;
+
+    text_append(copies, &c, sizeof(c));
+    if (copies->len > before && c.vnode != NULL)
+        vnode_ref(c.vnode);
+    return 0;
+}
+
+static void put_area_name(struct text *t, const struct area_copy *c)
+{
+    char path[PATH_ROOM];
+
+    if (c->vnode != NULL && vfs_path(c->vnode, path, sizeof(path)) > 0)
+        text_printf(t, "%s", path);
+    else if (c->vnode != NULL)
+        text_printf(t, "(deleted)");
+    else if (c->flags & AREA_STACK)
+        text_printf(t, "[stack]");
+    else if (c->flags & AREA_HEAP)
+        text_printf(t, "[heap]");
+    else if (c->kernel_name != NULL)
+        text_printf(t, "%s", c->kernel_name);
+}
+
+static void put_area(struct text *t, const struct area_copy *c)
+{
+    size_t line = t->len;
+    u32 device = 0;
+
+    if (c->vnode != NULL && c->vnode->mount != NULL)
+        device = c->vnode->mount->dev;
+    text_printf(t, "%08x-%08x %c%c%c%c %08llx %02x:%02x %llu", c->start, c->end,
+                c->prot & PROT_R ? 'r' : '-', c->prot & PROT_W ? 'w' : '-',
+                c->prot & PROT_X ? 'x' : '-',
+                c->flags & AREA_SHARED ? 's' : 'p', c->offset, device >> 8,
+                device & 0xff, c->vnode != NULL ? c->vnode->ino : 0ull);
+    if (c->vnode != NULL || (c->flags & (AREA_STACK | AREA_HEAP)) ||
+        c->kernel_name != NULL) {
+        line = t->len - line;
+        text_printf(t, "%*s", (int)(NAME_COLUMN - MIN(line, 72u)), "");
+        put_area_name(t, c);
+    }
+    text_append(t, "\n", 1);
+}
+
+// A task's address space, referenced; NULL: it has none. 0, -ESRCH, -EACCES.
+static int aspace_of(const struct proc_node *n, struct aspace **out)
+{
+    struct task *task;
+    int err = proc_inspect_task(n, &task);
+
+    if (err)
+        return err;
+    *out = task_aspace(task);
+    task_unref(task);
+    return 0;
+}
+
+int proc_make_maps(struct text *t, void *arg)
+{
+    struct text copies = { NULL, 0, 0, false };
+    struct aspace *as;
+    int err = aspace_of(arg, &as);
+
+    if (err || as == NULL)
+        return err == -ESRCH ? 0 : err;
+    aspace_for_each_area(as, copy_area, &copies);
+    aspace_unref(as);
+    for (size_t at = 0; at < copies.len; at += sizeof(struct area_copy)) {
+        struct area_copy *c = (struct area_copy *)(copies.data + at);
+
+        put_area(t, c);
+        if (c->vnode != NULL)
+            vnode_unref(c->vnode);
+    }
+    t->failed |= copies.failed;
+    text_clear(&copies);
+    return 0;
+}
+
+// The lowest code is the program's.
+static int find_code(struct area *a, void *arg)
+{
+    struct vnode **out = arg;
+
+    if (a->vnode == NULL || !(a->prot & PROT_X))
+        return 0;
+    vnode_ref(a->vnode);
+    *out = a->vnode;
+    return 1;
+}
+
+// The file that runs, whatever lies at its path now.
+int proc_follow_exe(struct vnode *v, struct vnode **out)
+{
+    struct aspace *as;
+    int err = aspace_of(proc_node(v), &as);
+
+    *out = NULL;
+    if (err == -EACCES)
+        return err;
+    if (err || as == NULL)
+        return -ENOENT;
+    aspace_for_each_area(as, find_code, out);
+    aspace_unref(as);
+    return *out != NULL ? 0 : -ENOENT;
+}

@@ -1,0 +1,408 @@
+// The files of /proc that are about the machine, and its root directory.
+//
+// The figures are those of the sysinfo tree (kernel/monitor/facts.h), put into
+// Linux's words; nothing is kept here. Formats are Linux's (proc(5)), as free,
+// top, uptime, df and mount parse them.
+
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/base/version.h"
+#include "kernel/exec/layout.h"
+#include "kernel/fs/mount.h"
+#include "kernel/fs/path.h"
+#include "kernel/mm/heap.h"
+#include "kernel/monitor/facts.h"
+#include "kernel/procfs/procfs.h"
+#include "kernel/sched/load.h"
+#include "kernel/task/task.h"
+#include "kernel/time/wallclock.h"
+#include "lib/format.h"
+#include "lib/string.h"
+
+#include <arch/boot.h>
+#include <arch/clock.h>
+#include <arch/cpu.h>
+#include <arch/irq.h>
+
+#define FIRST_DEVICE 32u // vectors below are exceptions
+
+// --- stat -------------------------------------------------------------------
+
+struct cpu_times {
+    u64 user, kernel, irq, idle; // clock ticks
+};
+
+static u64 ticks(u64 cycles)
+{
+    return clock_tsc_to_ns(cycles) / PROC_TICK_NS;
+}
+
+static struct cpu_times cpu_times(u32 cpu)
+{
+    struct sysinfo_cpu c;
+
+    fact_cpu(cpu, &c);
+    return (struct cpu_times){ ticks(c.user), ticks(c.kernel + c.start_up),
+                               ticks(c.irq), ticks(c.idle) };
+}
+
+// name user nice system idle iowait irq softirq steal guest guest_nice
+static void put_cpu_line(struct text *t, const char *name,
+                         const struct cpu_times *c)
+{
+    text_printf(t, "%s %llu 0 %llu %llu 0 %llu 0 0 0 0\n", name, c->user,
+                c->kernel, c->idle, c->irq);
+}
+
+static void put_cpu_times(struct text *t)
+{
+    struct cpu_times each[CPU_MAX], sum = { 0, 0, 0, 0 };
+
+    for (u32 i = 0; i < cpu_count; i++) {
+        each[i] = cpu_times(i);
+        sum.user += each[i].user;
+        sum.kernel += each[i].kernel;
+        sum.irq += each[i].irq;
+        sum.idle += each[i].idle;
+    }
+    put_cpu_line(t, "cpu ", &sum);
+    for (u32 i = 0; i < cpu_count; i++) {
+        char name[8];
+
+        format(name, sizeof(name), "cpu%u", i);
+        put_cpu_line(t, name, &each[i]);
+    }
+}
+
+static u64 vector_count(u32 vector)
+{
+    struct sysinfo_exception e;
+
+    fact_exception(vector, SYSINFO_ALL, &e);
+    return e.count;
+}
+
+static void put_interrupt_line(struct text *t)
+{
+    u64 counts[VECTORS - FIRST_DEVICE], sum = 0;
+
+    for (u32 i = 0; i < ARRAY_SIZE(counts); i++) {
+        counts[i] = vector_count(FIRST_DEVICE + i);
+        sum += counts[i];
+    }
+    text_printf(t, "intr %llu", sum);
+    for (u32 i = 0; i < ARRAY_SIZE(counts); i++) {
+        if (counts[i] == 0)
+            text_append(t, " 0", 2);
+        else
+            text_printf(t, " %llu", counts[i]);
+    }
+    text_append(t, "\n", 1);
+}
+
+static int make_stat(struct text *t, void *arg UNUSED)
+{
+    struct sysinfo_totals totals;
+
+    fact_totals(&totals);
+    put_cpu_times(t);
+    put_interrupt_line(t);
+    text_printf(t, "ctxt %llu\nbtime %lld\nprocesses %llu\n", totals.switches,
+                wallclock_boot_ns() / (s64)NSEC_PER_SEC, totals.tasks_created);
+    text_printf(t, "procs_running %u\nprocs_blocked 0\n", totals.runnable);
+    return 0;
+}
+
+// --- loadavg, uptime --------------------------------------------------------
+
+static void put_load(struct text *t, u32 load)
+{
+    u32 hundredths = load_hundredths(load);
+
+    text_printf(t, "%u.%02u ", hundredths / 100, hundredths % 100);
+}
+
+static int make_loadavg(struct text *t, void *arg UNUSED)
+{
+    struct sysinfo_totals totals;
+    struct sysinfo_load load;
+
+    fact_load(&load);
+    fact_totals(&totals);
+    put_load(t, load.one);
+    put_load(t, load.five);
+    put_load(t, load.fifteen);
+    text_printf(t, "%u/%u %u\n", totals.runnable, totals.threads,
+                totals.newest);
+    return 0;
+}
+
+static void put_seconds(struct text *t, u64 tick_count, const char *end)
+{
+    text_printf(t, "%llu.%02u%s", tick_count / 100, (u32)(tick_count % 100),
+                end);
+}
+
+static int make_uptime(struct text *t, void *arg UNUSED)
+{
+    struct sysinfo_uptime up;
+    u64 idle = 0;
+
+    fact_uptime(&up);
+    for (u32 i = 0; i < cpu_count; i++)
+        idle += cpu_times(i).idle;
+    put_seconds(t, up.seconds * 100 + up.nanoseconds / PROC_TICK_NS, " ");
+    put_seconds(t, idle, "\n");
+    return 0;
+}
+
+// --- meminfo ----------------------------------------------------------------
+
+static int make_meminfo(struct text *t, void *arg UNUSED)
+{
+    struct sysinfo_physmem m;
+
+    fact_physmem(&m);
+    const struct {
+        const char *name;
+        u64 bytes;
+    } lines[] = {
+        { "MemTotal:", m.total },
+        { "MemFree:", m.free },
+        { "MemAvailable:", m.free },
+        { "Buffers:", 0 },
+        { "Cached:", m.file },
+        { "SwapCached:", 0 },
+        { "Active:", m.user },
+        { "Inactive:", 0 },
+        { "HighTotal:", m.high_total },
+        { "HighFree:", m.high_free },
+        { "LowTotal:", m.low_total },
+        { "LowFree:", m.low_free },
+        { "SwapTotal:", 0 },
+        { "SwapFree:", 0 },
+        { "Dirty:", 0 },
+        { "Writeback:", 0 },
+        { "AnonPages:", m.user },
+        { "Mapped:", 0 },
+        { "Shmem:", m.file },
+        { "Slab:", m.slab },
+        { "SReclaimable:", 0 },
+        { "SUnreclaim:", m.slab },
+        { "KernelStack:", m.kstack },
+        { "PageTables:", m.pagetable },
+    };
+
+    for (u32 i = 0; i < ARRAY_SIZE(lines); i++)
+        text_printf(t, "%-15s %8llu kB\n", lines[i].name,
+                    lines[i].bytes / 1024);
+    return 0;
+}
+
+// --- cpuinfo, interrupts ----------------------------------------------------
+
+static void put_flags(struct text *t)
+{
+    const struct {
+        const char *name;
+        bool present;
+    } flags[] = {
+        { "pae", cpu_features.pae },
+        { "nx", cpu_features.nx },
+        { "pge", cpu_features.pge },
+        { "pse", cpu_features.pse },
+        { "smep", cpu_features.smep },
+        { "smap", cpu_features.smap },
+        { "fxsr", cpu_features.fxsr },
+        { "sse", cpu_features.sse },
+        { "apic", cpu_features.apic },
+        { "x2apic", cpu_features.x2apic },
+        { "tsc_deadline_timer", cpu_features.tsc_deadline },
+        { "constant_tsc", cpu_features.invariant_tsc },
+        { "hypervisor", cpu_features.hypervisor },
+    };
+
+    text_printf(t, "flags\t\t: tsc");
+    for (u32 i = 0; i < ARRAY_SIZE(flags); i++) {
+        if (flags[i].present)
+            text_printf(t, " %s", flags[i].name);
+    }
+    text_append(t, "\n", 1);
+}
+
+static int make_cpuinfo(struct text *t, void *arg UNUSED)
+{
+    const struct cpu_features *f = &cpu_features;
+    u32 khz = clock_tsc_hz() / 1000;
+
+    for (u32 i = 0; i < cpu_count; i++) {
+        text_printf(t, "processor\t: %u\nvendor_id\t: %s\n", i, f->vendor);
+        text_printf(t, "cpu family\t: %u\nmodel\t\t: %u\n", f->family,
+                    f->model);
+        text_printf(t, "model name\t: %s\nstepping\t: %u\n", f->brand,
+                    f->stepping);
+        text_printf(t, "cpu MHz\t\t: %u.%03u\n", khz / 1000, khz % 1000);
+        text_printf(t, "apicid\t\t: %u\nfpu\t\t: yes\n", cpus[i].apic_id);
+        put_flags(t);
+        text_printf(t, "bogomips\t: %u.%02u\n\n", khz / 500, khz / 5 % 100);
+    }
+    return 0;
+}
+
+// Vectors that are in use or were once taken; those of system calls are counted
+// elsewhere.
+static int make_interrupts(struct text *t, void *arg UNUSED)
+{
+    text_printf(t, "    ");
+    for (u32 i = 0; i < cpu_count; i++)
+        text_printf(t, "       CPU%-2u", i);
+    text_append(t, "\n", 1);
+    for (u32 v = 0; v < VECTORS; v++) {
+        struct sysinfo_exception e;
+        fact_exception(v, SYSINFO_ALL, &e);
+        // Of exceptions only those that were counted: Linux shows none.
+        if (e.count == 0 && (v < FIRST_DEVICE || !e.hot))
+            continue;
+        text_printf(t, "%3u:", v);
+        for (u32 i = 0; i < cpu_count; i++) {
+            fact_exception(v, i, &e);
+            text_printf(t, " %11llu", e.count);
+        }
+        text_printf(t, "  %-9s  %s\n", e.controller, e.description);
+    }
+    return 0;
+}
+
+// --- the rest ---------------------------------------------------------------
+
+// A field of a line: what would end it, and the escape itself, are \ooo.
+static void put_field(struct text *t, const char *s)
+{
+    for (; *s; s++) {
+        bool plain = !strchr(" \t\n\\", *s);
+        text_printf(t, plain ? "%c" : "\\%03o", (u8)*s);
+    }
+}
+
+struct mounts_text {
+    struct text *t;
+    char *path; // PATH_MAX_LEN + 1 bytes
+};
+
+// As the reader names it: who mounted it may have another root.
+static int put_mount(const struct mount *m, void *arg)
+{
+    struct mounts_text *to = arg;
+    bool known = vfs_path(m->root, to->path, PATH_MAX_LEN + 1) >= 0;
+    text_printf(to->t, "%s ", m->type);
+    put_field(to->t, known ? to->path : m->path);
+    text_printf(to->t, " %s rw%s 0 0\n", m->type,
+                READ_ONCE(m->nosuid) ? ",nosuid" : "");
+    return 0;
+}
+
+int proc_make_mounts(struct text *t, void *arg UNUSED)
+{
+    struct mounts_text to = { t, kmalloc(PATH_MAX_LEN + 1) };
+    if (to.path == NULL)
+        return -ENOMEM;
+    int err = mount_for_each(put_mount, &to);
+    kfree(to.path);
+    return err;
+}
+
+static int make_version(struct text *t, void *arg UNUSED)
+{
+    text_printf(t, "%s version %s %s\n", KERNEL_NAME, kernel_release,
+                kernel_version);
+    return 0;
+}
+
+static int make_cmdline(struct text *t, void *arg UNUSED)
+{
+    text_printf(t, "%s\n", boot_info.cmdline);
+    return 0;
+}
+
+static int make_filesystems(struct text *t, void *arg UNUSED)
+{
+    text_printf(t, "nodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tproc\n");
+    return 0;
+}
+
+static int link_self(struct vnode *v UNUSED, char *buf, size_t size)
+{
+    return format(buf, size, "%u", current_task()->id);
+}
+
+static int link_thread_self(struct vnode *v UNUSED, char *buf, size_t size)
+{
+    return format(buf, size, "%u/task/%u", current_task()->id, current->tid);
+}
+
+// --- the root ---------------------------------------------------------------
+
+#define FILE(file, maker)                                   \
+    {                                                       \
+        .name = file, .mode = S_IFREG | 0444, .make = maker \
+    }
+#define LINK(file, target)                                   \
+    {                                                        \
+        .name = file, .mode = S_IFLNK | 0777, .link = target \
+    }
+
+static int make_randomize(struct text *t, void *arg UNUSED)
+{
+    text_printf(t, "%u\n", layout_level());
+    return 0;
+}
+
+#define DIRECTORY(file, list)                             \
+    {                                                     \
+        .name = file, .mode = S_IFDIR | 0555, .dir = list \
+    }
+
+static const struct proc_entry sys_kernel_entries[] = {
+    FILE("randomize_va_space", make_randomize),
+};
+static const struct proc_dir sys_kernel_dir = {
+    .entries = sys_kernel_entries,
+    .count = ARRAY_SIZE(sys_kernel_entries),
+};
+static const struct proc_entry sys_entries[] = {
+    DIRECTORY("kernel", &sys_kernel_dir),
+};
+static const struct proc_dir sys_dir = {
+    .entries = sys_entries,
+    .count = ARRAY_SIZE(sys_entries),
+};
+
+static const struct proc_entry entries[] = {
+    FILE("cmdline", make_cmdline),
+    FILE("cpuinfo", make_cpuinfo),
+    FILE("filesystems", make_filesystems),
+    FILE("interrupts", make_interrupts),
+    FILE("loadavg", make_loadavg),
+    FILE("meminfo", make_meminfo),
+    FILE("mounts", proc_make_mounts),
+    FILE("stat", make_stat),
+    DIRECTORY("sys", &sys_dir),
+    FILE("uptime", make_uptime),
+    FILE("version", make_version),
+    LINK("self", link_self),
+    LINK("thread-self", link_thread_self),
+};
+
+static const struct proc_dir root_dir = {
+    .entries = entries,
+    .count = ARRAY_SIZE(entries),
+    .numbered = &proc_task_entry,
+    .next = proc_task_next,
+    .set = proc_set_pid,
+};
+
+const struct proc_entry proc_root_entry = {
+    .name = "proc",
+    .mode = S_IFDIR | 0555,
+    .dir = &root_dir,
+};

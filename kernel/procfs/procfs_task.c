@@ -1,0 +1,461 @@
+// /proc/PID and /proc/PID/task/TID: what tasks and threads are doing.
+//
+// A snapshot is taken first and put into words afterwards. What the sysinfo
+// tree tells too comes from its generators (kernel/monitor/facts.h); what only
+// Linux tells is read here, under the locks that guard it.
+
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/fs/tty.h"
+#include "kernel/monitor/facts.h"
+#include "kernel/procfs/procfs.h"
+#include "kernel/task/task.h"
+#include "lib/string.h"
+
+#include <arch/clock.h>
+
+#define PAGE_KIB (PAGE_SIZE / 1024)
+#define NICE_BASE 20 // priority that ps shows for nice 0
+
+struct snapshot {
+    struct sysinfo_task of;       // the task
+    struct sysinfo_thread thread; // one of its threads; all 0: it has none
+    char name[TASK_NAME_MAX], state;
+    u32 id, tty;
+    s32 foreground; // group of the terminal, -1: none
+    u32 euid, suid, gid, egid, sgid, umask;
+    u32 group_count, groups[GROUPS_MAX];
+    int exit_signal, exit_code;
+    u64 user, kernel, start; // clock ticks
+    u32 virtual_pages, resident_pages;
+    u32 virtual_peak, resident_peak; // in pages
+    u64 child_faults;
+    sigset_t pending, shared_pending, blocked, ignored, caught;
+};
+_Static_assert(sizeof(((struct sysinfo_task *)0)->name) == TASK_NAME_MAX &&
+                   sizeof(((struct sysinfo_thread *)0)->name) == TASK_NAME_MAX,
+               "choose_parts copies whole names");
+
+static u64 ticks(u64 cycles)
+{
+    return clock_tsc_to_ns(cycles) / PROC_TICK_NS;
+}
+
+// --- taking it: tasks_lock is held ------------------------------------------
+
+static void snap_terminal(struct snapshot *s, const struct task *task)
+{
+    spin_assert_held(&tasks_lock);
+    struct tty *tty = task->ctty;
+
+    s->foreground = -1;
+    if (tty == NULL)
+        return;
+    s->tty = tty_device_number(tty);
+    if (tty_foreground(tty) != 0)
+        s->foreground = tty_foreground(tty);
+}
+
+static void snap_signals(struct snapshot *s, struct task *task,
+                         const struct thread *thread)
+{
+    spin_assert_held(&tasks_lock);
+    u32 flags = spin_lock_irq(&task->signals.lock);
+
+    s->shared_pending = task->signals.pending;
+    if (thread != NULL) {
+        s->pending = thread->pending;
+        s->blocked = thread->blocked;
+    }
+    for (u32 i = 0; i < NSIG; i++) {
+        u32 handler = task->signals.action[i].handler;
+
+        if (handler == SIG_IGN)
+            s->ignored |= 1ull << i;
+        else if (handler != SIG_DFL)
+            s->caught |= 1ull << i;
+    }
+    spin_unlock_irq(&task->signals.lock, flags);
+}
+
+static void snap_task(struct snapshot *s, struct task *task)
+{
+    spin_assert_held(&tasks_lock);
+    s->euid = READ_ONCE(task->euid);
+    s->gid = READ_ONCE(task->gid);
+    s->egid = READ_ONCE(task->egid);
+    s->suid = READ_ONCE(task->suid);
+    s->sgid = READ_ONCE(task->sgid);
+    s->umask = READ_ONCE(task->umask);
+    s->exit_signal = task->exit_signal;
+    s->exit_code = task->exit_code;
+    s->child_faults = task->children_did.faults;
+    if (!task->exiting && task->aspace) {
+        s->virtual_peak = aspace_peak_virtual(task->aspace);
+        s->resident_peak = aspace_peak_resident(task->aspace);
+    }
+}
+
+// The thread `tid` of a task; 0: any, the oldest. NULL: there is none.
+static struct thread *pick_thread(struct task *task, u32 tid)
+{
+    spin_assert_held(&tasks_lock);
+    struct thread *thread;
+
+    list_for_each(thread, &task->threads, task_node) {
+        if (tid == 0 || thread->tid == tid)
+            return thread;
+    }
+    return NULL;
+}
+
+// --- taking it --------------------------------------------------------------
+
+static char state_letter(u32 state)
+{
+    static const char letters[] = {
+        [SYSINFO_RUNNING] = 'R',  [SYSINFO_READY] = 'R',
+        [SYSINFO_SLEEPING] = 'D', [SYSINFO_WAITING] = 'S',
+        [SYSINFO_STOPPED] = 'T',  [SYSINFO_DEAD] = 'X',
+        [SYSINFO_ZOMBIE] = 'Z',
+    };
+    assert(state < ARRAY_SIZE(letters) && letters[state]);
+
+    return letters[state];
+}
+
+// What is Linux's own, under tasks_lock. *tid gets the id of the thread whose
+// signals were read, 0: the task has none.
+static void snap_locked(struct snapshot *s, struct task *task, u32 *tid)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct thread *thread = pick_thread(task, *tid);
+
+    snap_task(s, task);
+    snap_terminal(s, task);
+    snap_signals(s, task, thread);
+    *tid = thread != NULL ? thread->tid : 0;
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
+static void snap_groups(struct snapshot *s, struct task *task)
+{
+    u32 flags = spin_lock_irq(&task->lock);
+
+    s->group_count = task->group_count;
+    memcpy(s->groups, task->groups, sizeof(s->groups));
+    spin_unlock_irq(&task->lock, flags);
+}
+
+// The parts that a task and a thread tell in the same place.
+static void choose_parts(struct snapshot *s, bool of_thread)
+{
+    s->id = of_thread ? s->thread.id : s->of.id;
+    s->state = state_letter(of_thread ? s->thread.state : s->of.state);
+    s->user = ticks(of_thread ? s->thread.user : s->of.user);
+    s->kernel = ticks(of_thread ? s->thread.kernel : s->of.kernel);
+    s->start = (of_thread ? s->thread.started : s->of.started) / PROC_TICK_NS;
+    memcpy(s->name, of_thread ? s->thread.name : s->of.name, sizeof(s->name));
+    s->virtual_pages = s->of.virtual / PAGE_SIZE;
+    s->resident_pages = s->of.resident / PAGE_SIZE;
+}
+
+// Of a task as a whole, or (tid not 0) of one of its threads.
+static int take_snapshot(const struct proc_node *n, struct snapshot *s)
+{
+    assert_may_sleep();
+    struct task *task = proc_find_task(n);
+    u32 tid = n->tid;
+    int err;
+
+    if (task == NULL)
+        return -ESRCH;
+    memset(s, 0, sizeof(*s));
+    snap_locked(s, task, &tid);
+    snap_groups(s, task);
+    err = fact_task(task->id, &s->of);
+    task_unref(task);
+    // A task's only thread may end at any time; the task is still there then.
+    if (!err && tid != 0 && fact_thread(tid, &s->thread))
+        tid = 0;
+    if (!err && n->tid != 0 && tid == 0)
+        err = -ENOENT;
+    if (!err)
+        choose_parts(s, n->tid != 0);
+    return err == -ENOENT ? -ESRCH : err;
+}
+
+// --- putting it into words (proc(5)) ----------------------------------------
+
+static int make_stat(struct text *t, void *arg)
+{
+    struct snapshot s;
+    int err = take_snapshot(arg, &s);
+
+    if (err)
+        return err;
+    // pid (comm) state ppid pgrp session tty_nr tpgid flags
+    text_printf(t, "%u (%s) %c %u %u %u %u %d 0", s.id, s.name, s.state,
+                s.of.parent, s.of.group, s.of.session, s.tty, s.foreground);
+    // minflt cminflt majflt cmajflt utime stime cutime cstime
+    text_printf(t, " %llu %llu 0 0 %llu %llu %llu %llu", s.of.faults,
+                s.child_faults, s.user, s.kernel, ticks(s.of.child_user),
+                ticks(s.of.child_kernel));
+    // priority nice num_threads itrealvalue starttime vsize rss rsslim
+    text_printf(t, " %d %d %u 0 %llu %llu %u 4294967295", NICE_BASE + s.of.nice,
+                s.of.nice, s.of.threads, s.start, s.of.virtual,
+                s.resident_pages);
+    // startcode endcode startstack kstkesp kstkeip signal blocked sigignore
+    // sigcatch wchan nswap cnswap
+    text_printf(t, " 0 0 0 0 0 %u %u %u %u 0 0 0", (u32)s.pending,
+                (u32)s.blocked, (u32)s.ignored, (u32)s.caught);
+    // exit_signal processor rt_priority policy delayacct_blkio_ticks
+    // guest_time cguest_time start_data end_data start_brk
+    text_printf(t, " %d %u 0 0 0 0 0 0 0 0", s.exit_signal, s.thread.cpu);
+    // arg_start arg_end env_start env_end exit_code
+    text_printf(t, " 0 0 0 0 %d\n", s.exit_code);
+    return 0;
+}
+
+static int make_statm(struct text *t, void *arg)
+{
+    struct snapshot s;
+    int err = take_snapshot(arg, &s);
+
+    if (err)
+        return err;
+    // size resident shared text lib data dt, in pages
+    text_printf(t, "%u %u 0 0 0 %u 0\n", s.virtual_pages, s.resident_pages,
+                s.virtual_pages);
+    return 0;
+}
+
+static const char *state_name(char state)
+{
+    switch (state) {
+    case 'R':
+        return "running";
+    case 'D':
+        return "disk sleep";
+    case 'T':
+        return "stopped";
+    case 'Z':
+        return "zombie";
+    case 'X':
+        return "dead";
+    default:
+        return "sleeping";
+    }
+}
+
+// "0-1,3": the CPUs of a mask.
+static void put_cpu_list(struct text *t, u32 mask)
+{
+    const char *separator = "";
+
+    for (u32 first = 0; first < CPU_MAX; first++) {
+        u32 last = first;
+
+        if (!(mask >> first & 1))
+            continue;
+        while (last + 1 < CPU_MAX && (mask >> (last + 1) & 1))
+            last++;
+        if (last > first)
+            text_printf(t, "%s%u-%u", separator, first, last);
+        else
+            text_printf(t, "%s%u", separator, first);
+        separator = ",";
+        first = last;
+    }
+}
+
+// On a line of its own, whatever is in it.
+static void put_status_name(struct text *t, const char *name)
+{
+    text_printf(t, "Name:\t");
+    for (; *name != '\0'; name++) {
+        if (*name == '\n')
+            text_printf(t, "\\n");
+        else if (*name == '\\')
+            text_printf(t, "\\\\");
+        else
+            text_append(t, name, 1);
+    }
+}
+
+static void put_status_ids(struct text *t, const struct snapshot *s,
+                           u32 descriptors)
+{
+    put_status_name(t, s->name);
+    text_printf(t, "\nUmask:\t%04o\nState:\t%c (%s)\n", s->umask, s->state,
+                state_name(s->state));
+    text_printf(t, "Tgid:\t%u\nNgid:\t0\nPid:\t%u\nPPid:\t%u\n", s->of.id,
+                s->id, s->of.parent);
+    text_printf(t, "TracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\n", s->of.uid, s->euid,
+                s->suid, s->euid);
+    text_printf(t, "Gid:\t%u\t%u\t%u\t%u\nFDSize:\t%u\nGroups:\t", s->gid,
+                s->egid, s->sgid, s->egid, descriptors);
+    for (u32 i = 0; i < s->group_count; i++)
+        text_printf(t, "%u ", s->groups[i]);
+    text_printf(t, s->group_count ? "\n" : " \n");
+}
+
+static void put_status_memory(struct text *t, const struct snapshot *s)
+{
+    u32 size = s->virtual_pages * PAGE_KIB;
+    u32 resident = s->resident_pages * PAGE_KIB;
+    u32 most = MAX(s->virtual_peak * PAGE_KIB, size);
+    u32 most_resident = MAX(s->resident_peak * PAGE_KIB, resident);
+
+    if (size == 0) // a zombie has none
+        return;
+    text_printf(t, "VmPeak:\t%8u kB\nVmSize:\t%8u kB\nVmLck:\t%8u kB\n", most,
+                size, 0);
+    text_printf(t, "VmHWM:\t%8u kB\nVmRSS:\t%8u kB\nVmData:\t%8u kB\n",
+                most_resident, resident, size);
+    text_printf(t, "VmSwap:\t%8u kB\n", 0);
+}
+
+static void put_status_signals(struct text *t, const struct snapshot *s)
+{
+    text_printf(t, "Threads:\t%u\nSigQ:\t0/0\nSigPnd:\t%016llx\n",
+                s->of.threads, s->pending);
+    text_printf(t, "ShdPnd:\t%016llx\nSigBlk:\t%016llx\n", s->shared_pending,
+                s->blocked);
+    text_printf(t, "SigIgn:\t%016llx\nSigCgt:\t%016llx\n", s->ignored,
+                s->caught);
+}
+
+static int make_status(struct text *t, void *arg)
+{
+    const struct proc_node *n = arg;
+    struct task *task = proc_find_task(n);
+    u32 descriptors = 0;
+    struct snapshot s;
+    int err;
+
+    if (task != NULL) {
+        descriptors = proc_fd_table_size(task);
+        task_unref(task);
+    }
+    err = take_snapshot(n, &s);
+    if (err)
+        return err;
+    put_status_ids(t, &s, descriptors);
+    put_status_memory(t, &s);
+    put_status_signals(t, &s);
+    text_printf(t, "Cpus_allowed:\t%x\nCpus_allowed_list:\t",
+                s.thread.affinity);
+    put_cpu_list(t, s.thread.affinity);
+    text_printf(t,
+                "\nvoluntary_ctxt_switches:\t%llu\n"
+                "nonvoluntary_ctxt_switches:\t%llu\n",
+                s.thread.voluntary, s.thread.forced);
+    return 0;
+}
+
+static int make_comm(struct text *t, void *arg)
+{
+    struct snapshot s;
+    int err = take_snapshot(arg, &s);
+
+    if (!err)
+        text_printf(t, "%s\n", s.name);
+    return err;
+}
+
+static int make_cmdline(struct text *t, void *arg)
+{
+    struct task *task = proc_find_task(arg);
+    u32 flags;
+
+    if (task == NULL)
+        return -ESRCH;
+    flags = spin_lock_irq(&task->lock);
+    // Not of a zombie: it is shown as one when its last thread is gone.
+    if (task->cmdline != NULL && READ_ONCE(task->thread_count) > 0)
+        text_append(t, task->cmdline, task->cmdline_size);
+    spin_unlock_irq(&task->lock, flags);
+    task_unref(task);
+    return 0;
+}
+
+// --- the directories --------------------------------------------------------
+
+static bool next_thread(const struct proc_node *dir, u32 from, u32 *number)
+{
+    struct task *task = proc_find_task(dir);
+    struct thread *thread;
+    bool found = false;
+    u32 flags;
+
+    if (task == NULL)
+        return false;
+    flags = spin_lock_irq(&tasks_lock);
+    list_for_each(thread, &task->threads, task_node) {
+        if (thread->tid >= from && (!found || thread->tid < *number)) {
+            *number = thread->tid;
+            found = true;
+        }
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    task_unref(task);
+    return found;
+}
+
+static void set_tid(struct proc_node *child, u32 number)
+{
+    child->tid = number;
+}
+
+#define FILE(file, maker)                                   \
+    {                                                       \
+        .name = file, .mode = S_IFREG | 0444, .make = maker \
+    }
+#define LINK(file, ...)                                   \
+    {                                                     \
+        .name = file, .mode = S_IFLNK | 0777, __VA_ARGS__ \
+    }
+#define DIRECTORY(file, permissions, list)                         \
+    {                                                              \
+        .name = file, .mode = S_IFDIR | (permissions), .dir = list \
+    }
+
+static const struct proc_entry thread_entries[] = {
+    FILE("stat", make_stat),
+    FILE("status", make_status),
+    FILE("comm", make_comm),
+    FILE("cmdline", make_cmdline),
+};
+static const struct proc_dir thread_dir = {
+    .entries = thread_entries,
+    .count = ARRAY_SIZE(thread_entries),
+};
+static const struct proc_entry thread_entry =
+    DIRECTORY("TID", 0555, &thread_dir);
+
+static const struct proc_dir threads_dir = {
+    .numbered = &thread_entry,
+    .next = next_thread,
+    .set = set_tid,
+};
+
+static const struct proc_entry task_entries[] = {
+    FILE("stat", make_stat),
+    FILE("statm", make_statm),
+    FILE("status", make_status),
+    FILE("cmdline", make_cmdline),
+    FILE("comm", make_comm),
+    FILE("maps", proc_make_maps),
+    FILE("mounts", proc_make_mounts),
+    LINK("exe", .link = proc_link_exe, .follow = proc_follow_exe),
+    LINK("cwd", .link = proc_link_cwd, .follow = proc_follow_cwd),
+    LINK("root", .link = proc_link_root, .follow = proc_follow_root),
+    DIRECTORY("fd", 0500, &proc_fd_dir),
+    DIRECTORY("task", 0555, &threads_dir),
+};
+static const struct proc_dir task_dir = {
+    .entries = task_entries,
+    .count = ARRAY_SIZE(task_entries),
+};
+const struct proc_entry proc_task_entry = DIRECTORY("PID", 0555, &task_dir);

@@ -1,0 +1,307 @@
+// The kernel box of a task: an answerbox that the kernel serves. A phone to it
+// carries the commands of one session: that samples, or that counts.
+//
+// `lock`, a mutex, keeps two commands of a phone apart. `guard` is held while
+// `session` and `read` change, and while sleepers and poll() look at them, so
+// that these need not sleep. DATA_READ is answered in the context of whoever
+// waits for it: the samples go straight from the ring into his buffer.
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/ipc/ipc.h"
+#include "kernel/mm/heap.h"
+#include "kernel/profile/counts.h"
+#include "kernel/profile/sample.h"
+#include "kernel/task/permission.h"
+#include "kernel/task/task.h"
+
+#define READ_TIMEOUT_NS (500 * NSEC_PER_MSEC)
+
+struct kbox {
+    struct mutex lock;
+    struct spinlock guard;
+    struct session *session;
+    struct count_session *counts; // `lock`; one of the two
+    struct call *read;            // a DATA_READ that is not answered yet
+    u64 read_deadline;
+    bool hung_up;
+};
+
+SLAB_CACHE(kbox_cache, struct kbox);
+
+static int connected(struct phone *p)
+{
+    assert(!p->served);
+    struct kbox *k = slab_alloc(&kbox_cache);
+    if (!k)
+        return -ENOMEM;
+    *k = (struct kbox){ 0 };
+    mutex_init(&k->lock, "kernel box");
+    spin_init(&k->guard, "kernel box");
+    p->served = k;
+    return 0;
+}
+
+static void freed(struct phone *p)
+{
+    struct kbox *k = p->served;
+    assert(!k->session && !k->counts && !k->read);
+    slab_free(&kbox_cache, k);
+}
+
+// Sets what there is to wait for; gives back the read that was.
+static struct call *set(struct kbox *k, struct session *s, struct call *read)
+{
+    mutex_assert_held(&k->lock);
+    spin_lock(&k->guard);
+    struct call *before = k->read;
+    k->session = s;
+    k->read = read;
+    if (read)
+        k->read_deadline = clock_now_ns() + READ_TIMEOUT_NS;
+    spin_unlock(&k->guard);
+    return before;
+}
+
+// --- commands ---------------------------------------------------------------
+
+// The phone may have come to a task of another user.
+static int may_begin(const struct task *t)
+{
+    bool may = t ? may_profile(t) : may_profile_everything();
+    return may ? 0 : -EPERM;
+}
+
+static int begin(struct phone *p, const struct ipc_call *m)
+{
+    struct kbox *k = p->served;
+    mutex_assert_held(&k->lock);
+    bool system = m->arg[0] == SPROFILE_M_SYSTEM_BEGIN;
+    struct sprofile_options o;
+    struct session *s;
+    if (k->session || k->counts)
+        return -EBUSY;
+    if (copy_from_user(&o, m->arg[1], sizeof(o)))
+        return -EFAULT;
+    int err = may_begin(system ? NULL : p->box->task);
+    if (err)
+        return err;
+    err = session_begin(system ? NULL : p->box->task, &o, &p->pollers, &s);
+    if (!err)
+        set(k, s, NULL);
+    return err;
+}
+
+static int begin_counting(struct phone *p, const struct ipc_call *m)
+{
+    struct kbox *k = p->served;
+    mutex_assert_held(&k->lock);
+    struct sprofile_count_options o;
+    if (k->session || k->counts)
+        return -EBUSY;
+    if (copy_from_user(&o, m->arg[1], sizeof(o)))
+        return -EFAULT;
+    int err = may_begin(p->box->task);
+    if (err)
+        return err;
+    return counts_begin(p->box->task, &o, &k->counts);
+}
+
+static int read_counts(struct kbox *k, const struct ipc_call *m)
+{
+    mutex_assert_held(&k->lock);
+    assert(k->counts);
+    struct sprofile_counts *c = kmalloc(sizeof(*c));
+    if (!c)
+        return -ENOMEM;
+    counts_read(k->counts, c);
+    int err = copy_to_user(m->arg[1], c, sizeof(*c));
+    kfree(c);
+    return err;
+}
+
+static int end_counting(struct kbox *k)
+{
+    mutex_assert_held(&k->lock);
+    assert(k->counts);
+    struct count_session *s = k->counts;
+    k->counts = NULL;
+    counts_end(s);
+    return 0;
+}
+
+static int serve_counting(struct kbox *k, const struct ipc_call *m)
+{
+    switch (m->arg[0]) {
+    case SPROFILE_M_COUNT_READ:
+        return read_counts(k, m);
+    case SPROFILE_M_END:
+        return end_counting(k);
+    default:
+        return -EINVAL;
+    }
+}
+
+static int end(struct kbox *k)
+{
+    mutex_assert_held(&k->lock);
+    assert(k->session && !k->counts);
+    struct session *s = k->session;
+    struct call *read = set(k, NULL, NULL);
+    session_end(s);
+    if (read) // there is nothing to read any more
+        call_refuse(read, -ESHUTDOWN);
+    return 0;
+}
+
+static int info(struct kbox *k, const struct ipc_call *m)
+{
+    mutex_assert_held(&k->lock);
+    struct sprofile_info i;
+    session_info(k->session, &i);
+    return copy_to_user(m->arg[1], &i, sizeof(i));
+}
+
+static int serve(struct phone *p, const struct ipc_call *m)
+{
+    struct kbox *k = p->served;
+    mutex_assert_held(&k->lock);
+    assert(!k->session || !k->counts);
+    if (k->hung_up)
+        return -ECONNRESET;
+    if (m->method != IPC_M_SPROFILE_ALL)
+        return -EINVAL;
+    u32 command = m->arg[0];
+    if (command == SPROFILE_M_TASK_BEGIN || command == SPROFILE_M_SYSTEM_BEGIN)
+        return begin(p, m);
+    if (command == SPROFILE_M_COUNT_BEGIN)
+        return begin_counting(p, m);
+    if (k->counts)
+        return serve_counting(k, m);
+    if (!k->session)
+        return -ESHUTDOWN;
+    switch (command) {
+    case SPROFILE_M_END:
+        return end(k);
+    case SPROFILE_M_PAUSE:
+        session_pause(k->session, m->arg[1] != 0);
+        return 0;
+    case SPROFILE_M_INFO:
+        return info(k, m);
+    case SPROFILE_M_MAP:
+        session_take_back(k->session);
+        return session_map(k->session);
+    default:
+        return -EINVAL;
+    }
+}
+
+static bool start_read(struct kbox *k, struct call *c)
+{
+    mutex_assert_held(&k->lock);
+    bool is_read =
+        c->method == IPC_M_SPROFILE_ALL && c->arg[0] == SPROFILE_M_DATA_READ;
+    if (!is_read || !k->session || k->read)
+        return false;
+    session_take_back(k->session);
+    set(k, k->session, c);
+    return true;
+}
+
+static bool second_read(struct kbox *k, const struct ipc_call *m)
+{
+    mutex_assert_held(&k->lock);
+    return k->read && m->method == IPC_M_SPROFILE_ALL &&
+           m->arg[0] == SPROFILE_M_DATA_READ;
+}
+
+static void called(struct phone *p, struct call *c)
+{
+    assert_may_sleep();
+    struct kbox *k = p->served;
+    struct ipc_call answer;
+    call_tell(c, 0, &answer);
+    mutex_lock(&k->lock);
+    bool later = start_read(k, c);
+    if (!later && second_read(k, &answer))
+        answer.retval = -EBUSY;
+    else if (!later)
+        answer.retval = serve(p, &answer);
+    mutex_unlock(&k->lock);
+    if (later)
+        waitq_wake_all(&p->pollers); // they have a new deadline
+    else
+        call_answer(c, &answer);
+}
+
+// --- the answer that comes later --------------------------------------------
+
+static bool due(struct phone *p)
+{
+    struct kbox *k = p->served;
+    spin_lock(&k->guard);
+    bool is = k->read && (session_readable(k->session) ||
+                          clock_now_ns() >= k->read_deadline);
+    spin_unlock(&k->guard);
+    return is;
+}
+
+static u64 deadline(struct phone *p)
+{
+    struct kbox *k = p->served;
+    spin_lock(&k->guard);
+    u64 at = k->read ? k->read_deadline : WAIT_FOREVER;
+    spin_unlock(&k->guard);
+    return at;
+}
+
+// Spans or records, as it was asked for.
+static int take_records(struct session *s, const struct ipc_call *m)
+{
+    return m->arg[3] == SPROFILE_READ_SPANS
+               ? session_lend(s, m->arg[1], m->arg[2])
+               : session_read(s, m->arg[1], m->arg[2]);
+}
+
+static void answer_due(struct phone *p)
+{
+    assert_may_sleep();
+    struct kbox *k = p->served;
+    struct call *c = NULL;
+    struct ipc_call answer;
+    mutex_lock(&k->lock);
+    if (due(p)) {
+        c = k->read;
+        call_tell(c, 0, &answer);
+        bool ended = session_ended(k->session);
+        int n = take_records(k->session, &answer);
+        // The last records of a task that has ended come first, then the news.
+        answer.retval = n == 0 && ended ? -ESHUTDOWN : n;
+        set(k, k->session, NULL);
+    }
+    mutex_unlock(&k->lock);
+    if (c)
+        call_answer(c, &answer);
+}
+
+static void hung_up(struct phone *p)
+{
+    struct kbox *k = p->served;
+    mutex_lock(&k->lock);
+    assert(!k->hung_up);
+    k->hung_up = true;
+    if (k->session)
+        end(k);
+    if (k->counts)
+        end_counting(k);
+    mutex_unlock(&k->lock);
+}
+
+const struct box_server kernel_box = {
+    .connected = connected,
+    .called = called,
+    .due = due,
+    .deadline = deadline,
+    .answer_due = answer_due,
+    .hung_up = hung_up,
+    .freed = freed,
+};

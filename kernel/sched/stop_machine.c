@@ -1,0 +1,55 @@
+// All other CPUs come into an interrupt handler and wait there; the last one to
+// come calls the function. The caller's interrupts are off as well.
+//
+// `meeting_mutex`: one meeting at a time, or two would wait for the same CPUs.
+
+#include "kernel/sched/stop_machine.h"
+#include "kernel/base/log.h"
+
+#include "arch/cpu.h"
+#include "kernel/sync/mutex.h"
+
+static struct mutex meeting_mutex = MUTEX_INIT(meeting_mutex, "meeting");
+static u64 longest; // TSC cycles; meeting_mutex
+
+struct meeting {
+    void (*fn)(void *arg);
+    void *arg;
+    u32 others, arrived, done;
+};
+
+static void meet(void *arg)
+{
+    assert_checked(!irqs_enabled());
+    struct meeting *m = arg;
+    if (__atomic_add_fetch(&m->arrived, 1, __ATOMIC_ACQ_REL) == m->others) {
+        m->fn(m->arg);
+        __atomic_store_n(&m->done, 1, __ATOMIC_RELEASE);
+    }
+    while (!__atomic_load_n(&m->done, __ATOMIC_ACQUIRE))
+        cpu_relax();
+}
+
+void meeting_call(void (*fn)(void *arg), void *arg)
+{
+    assert(irqs_enabled());
+    mutex_lock(&meeting_mutex);
+    u32 flags = irq_save();
+    u64 began = rdtsc();
+    struct meeting m = { fn, arg, cpu_count - 1, 0, 0 };
+    if (m.others)
+        smp_call_others(meet, &m);
+    else
+        fn(arg);
+    longest = MAX(longest, rdtsc() - began);
+    irq_restore(flags);
+    mutex_unlock(&meeting_mutex);
+}
+
+u64 meeting_longest(void)
+{
+    mutex_lock(&meeting_mutex);
+    u64 cycles = longest;
+    mutex_unlock(&meeting_mutex);
+    return cycles;
+}

@@ -1,0 +1,252 @@
+// fork, vfork and clone: a new task, or a new thread in this one.
+
+#include "kernel/task/clone.h"
+
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/mm/file_pages.h"
+#include "kernel/mm/heap.h"
+#include "kernel/task/ids.h"
+#include "kernel/task/task.h"
+#include "kernel/task/tls.h"
+
+#define THREAD_FLAGS \
+    (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
+
+// Those that are obeyed, and those that ask for nothing here: there is no
+// ptrace, and neither System V semaphores nor I/O contexts are there to be
+// shared. Not so namespaces, and descriptors of tasks.
+#define FLAGS                                                             \
+    (CSIGNAL | THREAD_FLAGS | CLONE_PTRACE | CLONE_VFORK | CLONE_PARENT | \
+     CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |                 \
+     CLONE_CHILD_CLEARTID | CLONE_DETACHED | CLONE_UNTRACED |             \
+     CLONE_CHILD_SETTID | CLONE_IO)
+
+static int check_flags(u32 flags)
+{
+    if (flags & ~FLAGS)
+        return -EINVAL;
+    // Linux: THREAD needs SIGHAND, SIGHAND needs VM. A task shares its signal
+    // handlers and its directory with nobody but its threads here.
+    if ((flags & CLONE_THREAD) && (flags & THREAD_FLAGS) != THREAD_FLAGS)
+        return -EINVAL;
+    if ((flags & (CLONE_SIGHAND | CLONE_FS)) && !(flags & CLONE_THREAD))
+        return -EINVAL;
+    return task_limits_check();
+}
+
+// What of the new thread's set-up may fail.
+static int prepare(struct thread *child, const struct trapframe *tf,
+                   const struct clone_args *args)
+{
+    int err = arch_thread_fork(child, tf);
+    if (err)
+        return err;
+    if (args->stack)
+        thread_trapframe(child)->esp = args->stack;
+    if (args->flags & CLONE_SETTLS) {
+        err = tls_set_from_user(child, args->tls);
+        if (err)
+            return err;
+    }
+    if (args->flags & CLONE_CHILD_CLEARTID)
+        child->clear_tid = args->child_tid;
+    return 0;
+}
+
+static void drop_unstarted(struct thread *child)
+{
+    child->state = THREAD_DEAD;
+    thread_unref(child);
+}
+
+// A clone into the same task may come while the task is being killed.
+static int attach_thread(struct thread *child)
+{
+    struct task *task = child->task;
+    int err = 0;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    if (task->exiting || current->must_exit)
+        err = -EAGAIN; // this thread is about to end, and so would the child
+    else
+        thread_attach(child, id_allocate());
+    spin_unlock_irq(&tasks_lock, flags);
+    return err;
+}
+
+// A signal to the creator's group may have passed the child by: it is sent to
+// members one after another under tasks_lock, the creator before any child that
+// is attached later. So a creator that has a signal to see to attaches nothing;
+// it takes the signal and, if it lives, comes again.
+static int attach_task(struct task *task, struct thread *thread,
+                       struct task *creator, u32 clone_flags)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    if (creator != &kernel_task && signal_waiting()) {
+        spin_unlock_irq(&tasks_lock, flags);
+        return -ERESTARTNOINTR;
+    }
+    // The kernel itself starts only one task: init.
+    u32 id = creator == &kernel_task ? INIT_ID : id_allocate();
+    task_table_add(task, id);
+    thread_attach(thread, id);
+    struct task *parent = creator;
+    task->exit_signal = clone_flags & CSIGNAL;
+    if ((clone_flags & CLONE_PARENT) && creator->parent) {
+        parent = creator->parent;
+        // What that wants to get is for its own child to say.
+        task->exit_signal = creator->exit_signal;
+    }
+    task->parent = parent;
+    task->parent_execs = parent->execs;
+    task->pgid = creator->pgid ? creator->pgid : id;
+    task->sid = creator->sid ? creator->sid : id;
+    task->ctty = creator->ctty;
+    list_push_back(&parent->children, &task->sibling);
+    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
+        if ((*o)->forked)
+            (*o)->forked(task, creator);
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    return 0;
+}
+
+// Until it is attached, a task is destroyed by dropping what it has.
+static void drop_unattached(struct task *task)
+{
+    assert(!task->thread_count && list_empty(&task->all_node));
+    if (task->aspace)
+        aspace_unref(task->aspace);
+    task->aspace = NULL;
+    files_unref(task->files);
+    vnode_unref(task->cwd);
+    vnode_unref(task->root);
+    task_unref(task);
+}
+
+static void store_ids(struct thread *child, const struct clone_args *args)
+{
+    u32 tid = child->tid;
+    // A bad address is the program's own mistake; Linux ignores it too.
+    if (args->flags & CLONE_PARENT_SETTID)
+        (void)!user_store_u32(args->parent_tid, tid);
+    if (args->flags & CLONE_CHILD_SETTID)
+        (void)!aspace_write(child->task->aspace, args->child_tid, &tid,
+                            sizeof(tid));
+}
+
+static int clone_thread(const struct trapframe *tf,
+                        const struct clone_args *args)
+{
+    struct thread *child;
+    int err = thread_create(current_task(), current->name, &child);
+    if (err)
+        return err;
+    err = prepare(child, tf, args);
+    if (!err)
+        err = attach_thread(child);
+    if (err) {
+        drop_unstarted(child);
+        return err;
+    }
+    int tid = (int)child->tid;
+    store_ids(child, args);
+    thread_start(child);
+    return tid;
+}
+
+// The queue, which is on the parent's stack, is the child's no more.
+static void vfork_give_up(struct task *child)
+{
+    u32 flags = spin_lock_irq(&child->lock);
+    WRITE_ONCE(child->vfork_done, NULL);
+    spin_unlock_irq(&child->lock, flags);
+}
+
+static int clone_task(const struct trapframe *tf, const struct clone_args *args)
+{
+    struct task *task;
+    int err = task_create(current_task(), args->flags, &task);
+    if (err)
+        return err;
+    struct thread *child;
+    err = thread_create(task, current->name, &child);
+    if (!err) {
+        err = prepare(child, tf, args);
+        if (err)
+            drop_unstarted(child);
+    }
+    if (err) {
+        drop_unattached(task);
+        return err;
+    }
+    if (!(args->flags & CLONE_VM)) {
+        child->altstack_base = current->altstack_base;
+        child->altstack_size = current->altstack_size;
+    }
+    struct waitq vfork_done = WAITQ_INIT(vfork_done, "vfork");
+    bool vforked = args->flags & CLONE_VFORK;
+    if (vforked)
+        task->vfork_done = &vfork_done;
+    err = attach_task(task, child, current_task(), args->flags);
+    if (err) {
+        drop_unstarted(child);
+        drop_unattached(task);
+        return err;
+    }
+    int id = (int)task->id;
+    store_ids(child, args);
+    if (vforked)
+        task_ref(task);
+    thread_start(child);
+    if (vforked) {
+        // No handler may run: the child is on this thread's user stack. That
+        // lives on in its address space if we are killed.
+        wait_event(&vfork_done, !READ_ONCE(task->vfork_done), WAIT_KILLABLE,
+                   WAIT_FOREVER);
+        vfork_give_up(task);
+        task_unref(task);
+    }
+    return id;
+}
+
+int task_clone(const struct trapframe *tf, const struct clone_args *args)
+{
+    int err = check_flags(args->flags);
+    if (err)
+        return err;
+    if (args->flags & CLONE_THREAD)
+        return clone_thread(tf, args);
+    return clone_task(tf, args);
+}
+
+// Tells a vfork parent that its memory is its own again.
+void task_vfork_release(struct task *t)
+{
+    if (!READ_ONCE(t->vfork_done))
+        return;
+    u32 flags = spin_lock_irq(&t->lock);
+    struct waitq *q = t->vfork_done;
+    WRITE_ONCE(t->vfork_done, NULL);
+    if (q) // else it was killed meanwhile
+        waitq_wake_all(q);
+    spin_unlock_irq(&t->lock, flags);
+}
+
+int task_start_init(void (*begin)(void *), void *arg)
+{
+    struct task *task;
+    int err = task_create(&kernel_task, 0, &task);
+    if (err)
+        return err;
+    struct thread *thread;
+    err = thread_create(task, "init", &thread);
+    if (err) {
+        drop_unattached(task);
+        return err;
+    }
+    arch_thread_init(thread, begin, arg);
+    err = attach_task(task, thread, &kernel_task, SIGCHLD);
+    thread_start(thread);
+    return err;
+}

@@ -1,0 +1,175 @@
+#include "kernel/task/cpu_timer.h"
+
+#include "kernel/base/log.h"
+#include "kernel/task/task.h"
+
+// Timers are not looked at again sooner than this: on several CPUs what is left
+// shrinks step by step. It is more than an interrupt takes, also on a slow
+// machine with a checked kernel: else the next one would come before this one
+// returns, and the program's time, which it waits for, would not go on.
+#define STEP_MIN_NS (50 * NSEC_PER_USEC)
+
+static void look(struct callout *c);
+
+static struct callout watches[CPU_MAX]; // each used by its CPU
+
+void cpu_timers_init(struct cpu_timers *timers)
+{
+    spin_init(&timers->lock, "CPU timers");
+    list_init(&timers->list);
+    timers->active = false;
+}
+
+// The lock is held.
+static void set_active(struct cpu_timers *timers, bool active)
+{
+    if (timers->active == active)
+        return;
+    WRITE_ONCE(timers->active, active);
+    __atomic_fetch_add(&switch_watchers, active ? 1 : -1u, __ATOMIC_RELAXED);
+}
+
+void cpu_timers_end(struct cpu_timers *timers)
+{
+    u32 flags = spin_lock_irq(&timers->lock);
+    set_active(timers, false);
+    spin_unlock_irq(&timers->lock, flags);
+}
+
+void cpu_timer_init(struct cpu_timer *timer, enum cpu_clock clock,
+                    struct thread *thread, void (*fn)(struct cpu_timer *timer))
+{
+    *timer = (struct cpu_timer){ .clock = clock, .thread = thread, .fn = fn };
+    list_init(&timer->node);
+}
+
+struct usage { // nanoseconds
+    u64 user, all;
+};
+
+static struct usage usage_of(struct task *t, const struct thread *only)
+{
+    u64 user, kernel;
+    if (only)
+        thread_times(only, &user, &kernel);
+    else
+        task_times(t, &user, &kernel);
+    return (struct usage){ clock_tsc_to_ns(user),
+                           clock_tsc_to_ns(user + kernel) };
+}
+
+static u64 clock_of(const struct cpu_timer *timer, struct usage usage)
+{
+    return timer->clock == CPU_TIME_USER ? usage.user : usage.all;
+}
+
+u64 cpu_timer_now(struct task *t, const struct cpu_timer *timer)
+{
+    return clock_of(timer, usage_of(t, timer->thread));
+}
+
+void cpu_timer_set(struct task *t, struct cpu_timer *timer, u64 at)
+{
+    spin_assert_held(&t->cpu_timers.lock);
+    timer->at = at;
+    list_remove(&timer->node);
+    list_push_back(&t->cpu_timers.list, &timer->node);
+    set_active(&t->cpu_timers, true);
+}
+
+void cpu_timer_stop(struct cpu_timer *timer)
+{
+    list_remove(&timer->node);
+}
+
+// What its clock shows; `whole` is the task's usage.
+static u64 now_of(struct task *t, const struct cpu_timer *timer,
+                  struct usage whole)
+{
+    return timer->thread ? cpu_timer_now(t, timer) : clock_of(timer, whole);
+}
+
+// How long the timer cannot be due: as if all CPUs worked for it from now on.
+static u64 earliest(const struct cpu_timer *timer, u64 now, u32 cpus)
+{
+    assert(cpus && cpus <= CPU_MAX);
+    if (now >= timer->at)
+        return 0;
+    u64 left = timer->at - now;
+    return MAX(timer->thread ? left : left / cpus, STEP_MIN_NS);
+}
+
+// Sets this CPU's callout. The lock is held, interrupts are off.
+static void watch(struct task *t)
+{
+    spin_assert_held(&t->cpu_timers.lock);
+    struct callout *c = &watches[this_cpu()->id];
+    struct usage whole = usage_of(t, NULL);
+    u32 cpus = MAX(MIN(READ_ONCE(t->threads_running), cpu_count), 1u);
+    struct cpu_timer *timer;
+    u64 wait = WAIT_FOREVER;
+    list_for_each(timer, &t->cpu_timers.list, node)
+        wait = MIN(wait, earliest(timer, now_of(t, timer, whole), cpus));
+    if (wait == WAIT_FOREVER) {
+        set_active(&t->cpu_timers, false);
+        return;
+    }
+    if (!c->fn)
+        callout_init(c, look, CALLOUT_INTERRUPT);
+    callout_set(c, clock_now_ns() + wait);
+}
+
+static void run_due(struct task *t)
+{
+    spin_assert_held(&t->cpu_timers.lock);
+    struct usage whole = usage_of(t, NULL);
+    struct cpu_timer *timer, *next;
+    list_for_each_safe(timer, next, &t->cpu_timers.list, node) {
+        if (now_of(t, timer, whole) >= timer->at) {
+            list_remove(&timer->node);
+            timer->fn(timer);
+        }
+    }
+}
+
+static void look(struct callout *c UNUSED)
+{
+    struct task *t = current->task;
+    if (!READ_ONCE(t->cpu_timers.active))
+        return; // another task's thread runs here now
+    u32 flags = spin_lock_irq(&t->cpu_timers.lock);
+    run_due(t);
+    watch(t);
+    spin_unlock_irq(&t->cpu_timers.lock, flags);
+}
+
+static void switched(void)
+{
+    struct task *t = current->task;
+    if (!READ_ONCE(t->cpu_timers.active))
+        return;
+    spin_lock(&t->cpu_timers.lock);
+    watch(t);
+    spin_unlock(&t->cpu_timers.lock);
+}
+
+static const struct switch_observer cpu_timers_observer = { switched };
+SWITCH_OBSERVER(cpu_timers_observer);
+
+static void watch_here(void *arg)
+{
+    struct task *t = current->task;
+    if (t == arg) {
+        u32 flags = spin_lock_irq(&t->cpu_timers.lock);
+        watch(t);
+        spin_unlock_irq(&t->cpu_timers.lock, flags);
+    }
+}
+
+void cpu_timers_changed(struct task *t)
+{
+    assert(irqs_enabled());
+    watch_here(t);
+    if (t != current->task || READ_ONCE(t->thread_count) > 1)
+        smp_call_others(watch_here, t);
+}

@@ -1,0 +1,297 @@
+// The end of threads and tasks.
+//
+// Each thread leaves by task_exit_thread; the last one gives back what the task
+// has. When the scheduler has switched away from it for the last time,
+// thread_ended makes the task a zombie and tells the parent.
+
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/mm/file_pages.h"
+#include "kernel/task/calls.h"
+#include "kernel/task/futex.h"
+#include "kernel/task/ids.h"
+#include "kernel/task/statistics.h"
+#include "kernel/task/task.h"
+
+static struct task *init_task; // tasks_lock; set when task 1 is found first
+
+static struct task *reaper(void)
+{
+    if (!init_task)
+        init_task = task_find_locked(INIT_ID);
+    return init_task;
+}
+
+// True: some of them are zombies, of whom the new parent has not heard.
+static bool reparent_children(struct task *t)
+{
+    spin_assert_held(&tasks_lock);
+    struct task *to = reaper(), *child, *next;
+    bool ended = false;
+    list_for_each_safe(child, next, &t->children, sibling) {
+        list_remove(&child->sibling);
+        child->parent = to;
+        child->exit_signal = SIGCHLD;
+        list_push_back(&to->children, &child->sibling);
+        ended |= child->zombie;
+    }
+    if (ended)
+        waitq_wake_all(&to->child_wait);
+    return ended;
+}
+
+// --- orphaned process groups (POSIX.1-2017, 3.264 and _exit) ----------------
+
+struct orphan_search {
+    u32 pgid, sid;
+    struct task *leaving;
+    bool linked, stopped;
+};
+
+static void look_at_member(struct task *t, void *arg)
+{
+    struct orphan_search *s = arg;
+    if (t->pgid != s->pgid || t->zombie || t == s->leaving)
+        return;
+    s->stopped |= READ_ONCE(t->stopped); // signals.lock's
+    struct task *p = t->parent;
+    if (p && p != s->leaving && p->pgid != s->pgid && p->sid == s->sid)
+        s->linked = true;
+}
+
+// True when the group has no link to its session outside itself but has stopped
+// members. tasks_lock held.
+static bool pgrp_is_stranded(u32 pgid, u32 sid, struct task *leaving)
+{
+    spin_assert_held(&tasks_lock);
+    struct orphan_search s = { pgid, sid, leaving, false, false };
+    task_for_each_locked(look_at_member, &s);
+    return !s.linked && s.stopped;
+}
+
+static void release_stranded(u32 pgid)
+{
+    signal_send_pgrp(pgid, SIGHUP, NULL);
+    signal_send_pgrp(pgid, SIGCONT, NULL);
+}
+
+#define STRANDED_MAX 16
+
+// The groups that `t`'s end strands: its own and its children's.
+static u32 find_stranded(struct task *t, u32 *pgids)
+{
+    spin_assert_held(&tasks_lock);
+    u32 n = 0;
+    const struct task *p = t->parent;
+    bool is_link = p && p->pgid != t->pgid && p->sid == t->sid;
+    if (is_link && pgrp_is_stranded(t->pgid, t->sid, t))
+        pgids[n++] = t->pgid;
+    struct task *child;
+    list_for_each(child, &t->children, sibling) {
+        if (n == STRANDED_MAX)
+            break;
+        if (child->sid == t->sid && child->pgid != t->pgid &&
+            pgrp_is_stranded(child->pgid, child->sid, t))
+            pgids[n++] = child->pgid;
+    }
+    return n;
+}
+
+// --- one thread -------------------------------------------------------------
+
+static void leave_user_memory(struct thread *t)
+{
+    // CHILD_CLEARTID: pthread_join waits for this word (clone(2)).
+    if (!t->clear_tid)
+        return;
+    if (!user_store_u32(t->clear_tid, 0))
+        futex_wake_user(t->clear_tid, 1);
+    t->clear_tid = 0;
+}
+
+static void notify_parent(struct task *t)
+{
+    assert(!t->zombie && !t->thread_count);
+    struct siginfo info = {
+        .signo = SIGCHLD,
+        .code = t->exit_code & 0x7f ? 2 /* CLD_KILLED */ : 1 /* CLD_EXITED */,
+        .pid_or_addr = t->id,
+        .uid = t->uid,
+        .status = t->exit_code & 0x7f ? t->exit_code & 0x7f
+                                      : t->exit_code >> 8 & 0xff,
+    };
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct task *parent = t->parent;
+    task_ref(parent);
+    // The parent's program that has asked for another may be gone, as on Linux.
+    int sig = t->parent_execs == parent->execs ? t->exit_signal : SIGCHLD;
+    // Reaped by itself when nobody wants to know: taken off the tree here, so
+    // that no wait4 finds it.
+    bool unwanted = sig == SIGCHLD && signal_children_unwanted(parent);
+    WRITE_ONCE(t->zombie, true);
+    if (unwanted) {
+        struct task_figures did;
+        task_figures_family(t, &did);
+        task_figures_add(&parent->children_did, &did);
+        list_remove(&t->sibling);
+        task_table_remove(t);
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    if (sig)
+        signal_send_task(parent, sig, sig == SIGCHLD ? &info : NULL);
+    waitq_wake_all(&parent->child_wait);
+    task_unref(parent);
+    if (unwanted)
+        task_unref(t);
+}
+
+// Threads that have come here before, and are not off their stacks yet, may be
+// given a CPU meanwhile: the switch, with interrupts off, looks which address
+// space they need and loads that. Who looked before it was withdrawn has loaded
+// it when all CPUs have taken an interrupt, and is asked to drop it.
+static void give_back_memory(struct task *t)
+{
+    preempt_disable();
+    struct aspace *as = t->aspace;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    task_figures_keep_peak(t);
+    task_set_aspace(t, NULL);
+    spin_unlock_irq(&tasks_lock, flags);
+    aspace_switch(NULL);
+    preempt_enable();
+    if (READ_ONCE(t->thread_count) > 1)
+        smp_sync_others();
+    if (as)
+        aspace_unref(as);
+}
+
+// The last thread has come: gives back everything but the exit status.
+static void end_task(struct task *t)
+{
+    assert(t == current_task() && t->exiting);
+    if (t->id == INIT_ID)
+        panic("init ended with status %#x", t->exit_code);
+    for (u32 i = 0; i < ITIMERS; i++)
+        itimer_end(&t->itimers[i]);
+    cpu_timers_end(&t->cpu_timers);
+    task_vfork_release(t);
+    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
+        if ((*o)->ended)
+            (*o)->ended(t);
+    }
+    files_unref(t->files);
+    t->files = NULL;
+    if (t->ctty && t->sid == t->id)
+        tty_disassociate(t->ctty, t->sid);
+    vnode_unref(t->cwd);
+    vnode_unref(t->root);
+
+    give_back_memory(t);
+
+    u32 pgids[STRANDED_MAX];
+    u32 flags = spin_lock_irq(&tasks_lock);
+    u32 n = find_stranded(t, pgids);
+    bool ended = reparent_children(t);
+    spin_unlock_irq(&tasks_lock, flags);
+    if (ended)
+        signal_send_task(init_task, SIGCHLD, NULL);
+    for (u32 i = 0; i < n; i++)
+        release_stranded(pgids[i]);
+}
+
+void task_exit_thread(int wait_status)
+{
+    assert(current_task() != &kernel_task);
+    struct thread *t = current;
+    struct task *task = t->task;
+    irq_enable();
+    leave_user_memory(t);
+
+    u32 flags = spin_lock_irq(&tasks_lock);
+    ADD_ONCE(task->threads_running, -1u);
+    bool last = !task->threads_running;
+    if (last && !task->exiting) {
+        WRITE_ONCE(task->exiting, true);
+        WRITE_ONCE(task->exit_code, wait_status);
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    if (last)
+        end_task(task);
+    thread_exit();
+}
+
+// Who has a dead thread's time on its account from now on: another thread of
+// its task, or of the parent. tasks_lock held. NULL: nobody.
+static struct thread *heir_of(const struct task *task)
+{
+    spin_assert_held(&tasks_lock);
+    if (task == &kernel_task)
+        return NULL;
+    if (list_empty(&task->threads))
+        task = task->parent;
+    if (!task || list_empty(&task->threads))
+        return NULL;
+    return list_first(&task->threads, struct thread, task_node);
+}
+
+// A task is a zombie when its last thread has left its stack, not before: so
+// every cycle it had is booked when the parent hears of it.
+void thread_ended(struct thread *t)
+{
+    struct task *task = t->task;
+    if (task != &kernel_task)
+        syscall_count_last(t);
+    u32 flags = spin_lock_irq(&tasks_lock);
+    task_figures_keep(task, t);
+    thread_detach(t);
+    bool last = !task->thread_count;
+    struct thread *heir = heir_of(task);
+    if (heir)
+        sched_bequeath(t, heir);
+    waitq_wake_all(&task->child_wait); // task_kill_other_threads
+    spin_unlock_irq(&tasks_lock, flags);
+    if (last && task != &kernel_task)
+        notify_parent(task);
+    thread_unref(t);
+}
+
+// Makes every other thread of the task die on its way to user mode.
+static void kill_others(struct task *task)
+{
+    spin_assert_held(&tasks_lock);
+    struct thread *t;
+    list_for_each(t, &task->threads, task_node) {
+        if (t != current) {
+            WRITE_ONCE(t->must_exit, true);
+            signal_kick(t);
+        }
+    }
+}
+
+void task_exit(int wait_status)
+{
+    struct task *task = current_task();
+    u32 flags = spin_lock_irq(&tasks_lock);
+    if (!task->exiting) {
+        WRITE_ONCE(task->exiting, true);
+        WRITE_ONCE(task->exit_code, wait_status);
+        kill_others(task);
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    task_exit_thread(wait_status);
+}
+
+int task_kill_other_threads(void)
+{
+    struct task *task = current_task();
+    u32 flags = spin_lock_irq(&tasks_lock);
+    bool dying = task->exiting;
+    if (!dying)
+        kill_others(task);
+    spin_unlock_irq(&tasks_lock, flags);
+    if (dying)
+        return -EINTR;
+    wait_event(&task->child_wait, READ_ONCE(task->thread_count) == 1,
+               WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
+    return 0;
+}

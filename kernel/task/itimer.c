@@ -1,0 +1,185 @@
+#include "kernel/task/itimer.h"
+
+#include "kernel/base/log.h"
+#include "kernel/task/task.h"
+#include "kernel/time/wallclock.h"
+
+#define RESPITE_NS NSEC_PER_MSEC // while the last signal is not taken
+
+// Timers on the wall clock. Order: a task's lock, this one, a callout queue's.
+static struct spinlock wall_lock = SPINLOCK_INIT("wall timers");
+static struct list wall_timers = LIST_INIT(wall_timers);
+
+u64 itimer_now(const struct itimer *t)
+{
+    switch (t->clock) {
+    case ITIMER_ON_CPU:
+        return cpu_timer_now(t->task, &t->cpu);
+    case ITIMER_ON_WALL:
+        return (u64)wallclock_now_ns();
+    default:
+        return clock_now_ns();
+    }
+}
+
+static void arm(struct itimer *t, u64 when)
+{
+    spin_assert_held(&t->task->cpu_timers.lock);
+    assert_checked(t->next && t->info.signo);
+    if (t->clock == ITIMER_ON_CPU) {
+        cpu_timer_set(t->task, &t->cpu, when);
+        return;
+    }
+    // A time span that begins now may end behind the last time that fits s64.
+    s64 boot = t->clock == ITIMER_ON_WALL ? wallclock_boot_ns() : 0;
+    bool is_past = boot > 0 && when < (u64)boot;
+    callout_set(&t->callout, is_past ? 0 : when - (u64)boot);
+}
+
+static void list_on_wall(struct itimer *t)
+{
+    u32 flags = spin_lock_irq(&wall_lock);
+    list_remove(&t->wall_node);
+    if (t->next && t->clock == ITIMER_ON_WALL)
+        list_push_back(&wall_timers, &t->wall_node);
+    spin_unlock_irq(&wall_lock, flags);
+}
+
+// How many intervals on the next expiry is; all but one are overruns.
+static u64 intervals_to_next(const struct itimer *t, u64 now)
+{
+    assert_checked(t->interval);
+    u64 late = now - t->next;
+    return late < t->interval ? 1 : late / t->interval + 1;
+}
+
+// The lock is held.
+static void expire(struct itimer *t, u64 now)
+{
+    spin_assert_held(&t->task->cpu_timers.lock);
+    assert_checked(t->next);
+    int sig = t->info.signo;
+    bool lost = signal_would_be_lost(t->task, t->to, sig);
+    u64 count = 1;
+    if (t->interval) {
+        count = intervals_to_next(t, now);
+        t->next += count * t->interval;
+        arm(t, lost ? MAX(t->next, now + RESPITE_NS) : t->next);
+    } else {
+        t->next = 0;
+        list_on_wall(t);
+    }
+    if (!lost)
+        t->overrun_before = t->overrun;
+    u64 overrun = lost ? t->overrun + count : count - 1;
+    t->overrun = (u32)MIN(overrun, (u64)INT32_MAX);
+    struct siginfo info = t->info;
+    if (info.code == SI_TIMER)
+        info.uid = t->overrun; // si_overrun
+    if (t->to)
+        signal_send_thread(t->to, sig, &info);
+    else
+        signal_send_task(t->task, sig, &info);
+}
+
+// While the next signal waits already, the last one taken is that before it.
+u32 itimer_overrun(const struct itimer *t)
+{
+    spin_assert_held(&t->task->cpu_timers.lock);
+    if (!t->info.signo) // SIGEV_NONE
+        return 0;
+    return signal_would_be_lost(t->task, t->to, t->info.signo)
+               ? t->overrun_before
+               : t->overrun;
+}
+
+// It may have been set anew, or the wall clock, since this was on its way. With
+// the wall clock those come too that send nothing.
+static void expired_callout(struct callout *c)
+{
+    struct itimer *t = container_of(c, struct itimer, callout);
+    struct spinlock *lock = &t->task->cpu_timers.lock;
+    spin_lock(lock);
+    u64 now = itimer_now(t);
+    if (t->next && t->info.signo && t->clock != ITIMER_ON_CPU) {
+        if (now >= t->next)
+            expire(t, now);
+        else
+            arm(t, t->next);
+    }
+    spin_unlock(lock);
+}
+
+static void expired_cpu(struct cpu_timer *cpu)
+{
+    struct itimer *t = container_of(cpu, struct itimer, cpu);
+    expire(t, itimer_now(t));
+}
+
+void itimer_init(struct itimer *t, struct task *task,
+                 const struct siginfo *info)
+{
+    assert_checked(task);
+    *t = (struct itimer){ .task = task, .info = *info };
+    callout_init(&t->callout, expired_callout, CALLOUT_INTERRUPT);
+    cpu_timer_init(&t->cpu, CPU_TIME_ALL, NULL, expired_cpu);
+    list_init(&t->wall_node);
+}
+
+void itimer_use_cpu(struct itimer *t, enum cpu_clock clock,
+                    struct thread *thread)
+{
+    assert_checked(!t->next);
+    t->clock = ITIMER_ON_CPU;
+    cpu_timer_init(&t->cpu, clock, thread, expired_cpu);
+}
+
+// A callout that is on its way finds `next` changed.
+void itimer_set(struct itimer *t, u64 next, u64 interval)
+{
+    spin_assert_held(&t->task->cpu_timers.lock);
+    callout_stop(&t->callout);
+    cpu_timer_stop(&t->cpu);
+    t->next = next;
+    t->interval = interval;
+    t->overrun = t->overrun_before = 0;
+    t->used = true;
+    list_on_wall(t);
+    if (next && t->info.signo)
+        arm(t, t->next);
+}
+
+u64 itimer_left(const struct itimer *t)
+{
+    if (!t->next)
+        return 0;
+    u64 now = itimer_now(t);
+    if (t->next > now)
+        return t->next - now;
+    if (t->info.signo || !t->interval) // its interrupt is due; or it is over
+        return t->info.signo != 0;
+    return t->interval - (now - t->next) % t->interval;
+}
+
+void itimer_end(struct itimer *t)
+{
+    if (!t->used)
+        return;
+    u32 flags = spin_lock_irq(&t->task->cpu_timers.lock);
+    itimer_set(t, 0, 0);
+    spin_unlock_irq(&t->task->cpu_timers.lock, flags);
+    callout_drain(&t->callout);
+}
+
+// All wall timers look at their clock: their handlers set them again.
+static void wall_was_set(void)
+{
+    struct itimer *t;
+    u32 flags = spin_lock_irq(&wall_lock);
+    list_for_each(t, &wall_timers, wall_node)
+        callout_set(&t->callout, 0);
+    spin_unlock_irq(&wall_lock, flags);
+}
+
+static const struct wallclock_observer wall_observer = { wall_was_set };
+WALLCLOCK_OBSERVER(wall_observer);

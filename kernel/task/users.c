@@ -1,0 +1,137 @@
+// `payers_lock` guards the list and what is held: of users other than root few
+// are at work at once, and none of this is on a way that is gone often.
+
+#include "kernel/task/users.h"
+
+#include "kernel/base/log.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/task/task.h"
+
+#define SHARE_PART 8u // one in so many bytes of the low zone
+
+struct payer {
+    struct list node;
+    u32 uid, bytes;
+};
+
+SLAB_CACHE(payer_cache, struct payer);
+static struct spinlock payers_lock = SPINLOCK_INIT("payers");
+static struct list payers = LIST_INIT(payers);
+
+u32 user_share(void)
+{
+    return frames_low() / SHARE_PART * PAGE_SIZE;
+}
+
+static struct payer *find_or_add(u32 uid)
+{
+    spin_assert_held(&payers_lock);
+    struct payer *p;
+    list_for_each(p, &payers, node) {
+        if (p->uid == uid)
+            return p;
+    }
+    p = slab_alloc(&payer_cache);
+    if (p) {
+        *p = (struct payer){ .uid = uid };
+        list_push_back(&payers, &p->node);
+    }
+    return p;
+}
+
+// Nothing is charged to it: it goes.
+static void drop_if_unused(struct payer *p)
+{
+    spin_assert_held(&payers_lock);
+    if (p->bytes)
+        return;
+    list_remove(&p->node);
+    slab_free(&payer_cache, p);
+}
+
+bool user_charge(u32 uid, u32 bytes, struct payer **out)
+{
+    assert_checked(bytes);
+    *out = NULL;
+    if (!uid)
+        return true;
+    u32 flags = spin_lock_irq(&payers_lock);
+    struct payer *p = find_or_add(uid);
+    bool fits = p && bytes <= user_share() - p->bytes;
+    if (fits) {
+        p->bytes += bytes;
+        *out = p;
+    } else if (p) {
+        drop_if_unused(p);
+    }
+    spin_unlock_irq(&payers_lock, flags);
+    return fits;
+}
+
+bool charge_current(u32 bytes, struct payer **out)
+{
+    return user_charge(READ_ONCE(current_task()->uid), bytes, out);
+}
+
+void payer_discharge(struct payer *p, u32 bytes)
+{
+    u32 flags = spin_lock_irq(&payers_lock);
+    assert(bytes <= p->bytes);
+    p->bytes -= bytes;
+    drop_if_unused(p);
+    spin_unlock_irq(&payers_lock, flags);
+}
+
+// --- figures ----------------------------------------------------------------
+
+struct search {
+    u32 from;
+    bool found;
+    struct user_figures first;
+};
+
+// Whether it is the first user that was found up to now.
+static bool is_first(struct search *s, u32 uid)
+{
+    if (uid < s->from || (s->found && uid > s->first.uid))
+        return false;
+    if (!s->found || uid < s->first.uid)
+        s->first = (struct user_figures){ .uid = uid };
+    s->found = true;
+    return true;
+}
+
+static void count_task(struct task *t, void *arg)
+{
+    struct search *s = arg;
+    if (!is_first(s, READ_ONCE(t->uid)))
+        return;
+    s->first.tasks++;
+    s->first.threads += t->thread_count;
+    if (t->aspace)
+        s->first.pages += READ_ONCE(t->aspace->resident_pages) +
+                          READ_ONCE(t->aspace->pt.tables);
+}
+
+static void count_payer(const struct payer *p, struct search *s)
+{
+    spin_assert_held(&payers_lock);
+    if (is_first(s, p->uid))
+        s->first.held = p->bytes;
+}
+
+bool users_next(u32 uid, struct user_figures *out)
+{
+    struct search s = { .from = uid };
+    const struct payer *p;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    task_for_each_locked(count_task, &s);
+    spin_unlock_irq(&tasks_lock, flags);
+    flags = spin_lock_irq(&payers_lock);
+    list_for_each(p, &payers, node)
+        count_payer(p, &s);
+    spin_unlock_irq(&payers_lock, flags);
+    *out = s.first;
+    return s.found;
+}
