@@ -13,7 +13,7 @@ pytestmark = realtime()
 # Steps of start-up, by the function that all their allocations are below: each
 # of those fails once. Of the two that make the same ones over and over the
 # first few do.
-STEPS = ("start_scheduling", "smp_start", "start_callout_threads",
+STEPS = ("start_scheduling", "smp_start", "kthread_create",
          "load_start", "tty_init", "task_start_init", "init_thread")
 REPETITIVE = {"arch_init_memory": 5, "initrd_unpack": 20}
 STEP_MAX = 200
