@@ -192,7 +192,9 @@ def test_ticks_of_the_sampler(fault):
         f"echo --- && sprofile --fixed -s {s} -F 1000 --json tester 80"
         for s in SOURCES), smp=2, clock=("--icount", "1"))
     for r in books(output):
-        assert r["missed"] > 0 or fault == "timer-double", r
+        # (The checkers make ticks dear: a lost one may fall among the throttled.)
+        left_out = r["missed"] + r["throttled"]
+        assert left_out > 0 or fault == "timer-double", r
 
 
 @realtime()
