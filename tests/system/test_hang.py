@@ -51,10 +51,11 @@ def test_an_idle_machine_does_not_hang():
 @realtime()
 def test_a_rendezvous_with_a_cpu_that_hangs(tmp_path):
     """The CPU that waits has interrupts off as well, so that none is left to
-    watch: it reports itself what it waits for."""
+    watch: it reports itself what it waits for. (The shell never waits for the CPU
+    that hangs. Audits before it does so succeed.)"""
     port = free_port()
-    with Monitored("taskset 2 sync & sleep 1; taskset 1 stats --audit", "--gdb",
-                   str(port), smp=2) as machine:
+    with Monitored("taskset -p 1 $$; taskset 2 sync & while sleep 1; do"
+                   " stats --audit; done", "--gdb", str(port), smp=2) as machine:
         hang_in_sync(tmp_path, port)
         machine.wait_for(r"^where the CPUs are \(CPU 0 has asked CPU 1 for meet "
                          r"for 10 s\):$")
