@@ -45,14 +45,15 @@ static void say_registers(const struct trapframe *tf)
 
 static void say_where(void)
 {
+    char who[80];
     struct cpu *cpu = this_cpu();
-    const struct thread_base *t = current_base();
-    if (t)
-        console_printf(
-            "CPU %u, thread %u (%s), irq depth %u, preempt count %d\n", cpu->id,
-            t->tid, t->name, cpu->irq_depth, cpu->preempt_count);
-    else
+    if (cpu->thread) {
+        thread_describe(cpu->thread, who, sizeof(who));
+        console_printf("CPU %u, %s, irq depth %u, preempt count %d\n", cpu->id,
+                       who, cpu->irq_depth, cpu->preempt_count);
+    } else {
         console_printf("CPU %u, before the first thread\n", cpu->id);
+    }
 }
 
 // True for the one CPU that reports.

@@ -39,6 +39,9 @@ static ALWAYS_INLINE struct thread_base *current_base(void)
     return (struct thread_base *)current;
 }
 
+// Writes "thread 5 (sh), task 5 (sh)". For reports: any context, no locks.
+UPCALL void thread_describe(const struct thread *t, char *buf, size_t size);
+
 // True when a deliverable (unblocked, not ignored) signal waits for the current
 // thread.
 UPCALL bool signal_waiting(void);

@@ -93,13 +93,21 @@ static void tell(struct cpu *cpu, const struct seen *s)
 // is due there: it is still due, and no other was made, at both checks. (To
 // spin here until it is made would keep this CPU's own switch waiting, and two
 // watchers wait for each other.)
+static bool still_due(const struct seen *s, struct cpu *cpu)
+{
+    struct run_queue *rq = cpu->rq;
+    if (!s->due || !READ_ONCE(cpu->need_resched) || !spin_try_lock(&rq->lock))
+        return false; // who has the lock is at work on it
+    bool due = rq->switches == s->switches;
+    spin_unlock(&rq->lock);
+    return due;
+}
+
 static void confirm(struct callout *c)
 {
     struct watcher *w = container_of(c, struct watcher, confirm);
     for (u32 i = 0; i < cpu_count; i++) {
-        const struct seen *s = &w->of[i];
-        if (s->due && READ_ONCE(cpus[i].need_resched) &&
-            READ_ONCE(cpus[i].rq->switches) == s->switches) {
+        if (still_due(&w->of[i], &cpus[i])) {
             error_count(&repeated);
             smp_reschedule(&cpus[i]);
         }

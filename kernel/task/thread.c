@@ -9,6 +9,7 @@
 #include "kernel/task/ids.h"
 #include "kernel/task/task.h"
 #include "kernel/task/task_calls.h"
+#include "lib/format.h"
 #include "lib/string.h"
 
 SLAB_CACHE_COUNTED(thread_cache, struct thread, refs);
@@ -169,6 +170,12 @@ void thread_times(const struct thread *t, u64 *user, u64 *kernel)
         cpu = READ_ONCE(t->cpu);
         ledger_read_thread(cpu, t, user, kernel);
     } while (READ_ONCE(t->cpu) != cpu);
+}
+
+void thread_describe(const struct thread *t, char *buf, size_t size)
+{
+    format(buf, size, "thread %u (%s), task %u (%s)", t->tid, t->name,
+           t->task->id, t->task->name);
 }
 
 void thread_ref(struct thread *t)

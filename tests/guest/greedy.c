@@ -1,12 +1,10 @@
 // One user takes all it can have, of tasks, sessions and their buffers, files,
 // memory, pipes, phones, file locks and queued signals; root starts programs,
 // profiles and kills meanwhile. For a machine without high memory.
-#include "test.h"
+#include "memory.h"
 
 #include <fcntl.h>
 #include <grp.h>
-#include <sys/mman.h>
-#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
 #include <strobe/kbox.h>
@@ -20,7 +18,6 @@
 #define TASKS_MAX 8000
 #define SESSIONS_OF_USER 4
 #define RING_BYTES (16u << 20)
-#define PAGE 4096u
 #define ROOTS_PART 10 // kernel/mm/frame_init.c
 #define HOGS 4
 #define SET_USER_ID "/tmp/greedy-with-rights"
@@ -28,12 +25,6 @@
 static void become(uid_t user)
 {
     check(setgroups(0, NULL) == 0 && setgid(user) == 0 && setuid(user) == 0);
-}
-
-static void wait_killed(void)
-{
-    for (;;)
-        pause();
 }
 
 // A task of the user, in a group of its own: with what it starts it is killed
@@ -305,22 +296,6 @@ static void held_by_the_kernel(void)
 // --- memory -----------------------------------------------------------------
 
 static size_t roots;
-
-static size_t free_memory(void)
-{
-    struct sysinfo info;
-    check(sysinfo(&info) == 0);
-    return (size_t)info.freeram * info.mem_unit;
-}
-
-static void touch(size_t bytes)
-{
-    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    check(memory != MAP_FAILED);
-    for (size_t i = 0; i < bytes; i += PAGE)
-        memory[i] = 1;
-}
 
 static void fill(size_t left)
 {

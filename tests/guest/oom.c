@@ -2,39 +2,14 @@
 // that happens to ask. For a machine with little memory
 // (tests/system/test_oom.py); on Linux, where all other programs would suffer,
 // it does nothing.
-#include "test.h"
+#include "memory.h"
 
-#include <sys/mman.h>
-#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
-#define PAGE 4096u
 #define MIB (1024u * 1024)
 #define LEFT (3 * MIB)   // what the big ones leave
 #define WANTED (6 * MIB) // by the small one, of whom the machine has more
 #define SMALL_ONES 8
-
-static size_t free_memory(void)
-{
-    struct sysinfo info;
-    check(sysinfo(&info) == 0);
-    return (size_t)info.freeram * info.mem_unit;
-}
-
-static void touch(size_t bytes)
-{
-    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    check(memory != MAP_FAILED);
-    for (size_t i = 0; i < bytes; i += PAGE)
-        memory[i] = 1;
-}
-
-static void wait_killed(void)
-{
-    for (;;)
-        pause();
-}
 
 static void fill(int done)
 {

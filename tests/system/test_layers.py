@@ -19,11 +19,11 @@ TREE = {
 
 @pytest.fixture
 def tree(tmp_path):
-    def check(**changed):
+    def check(objects=(), **changed):
         for path, text in {**TREE, **changed}.items():
             os.makedirs(os.path.dirname(tmp_path / path), exist_ok=True)
             (tmp_path / path).write_text(text)
-        for path in ("kernel/low/low.c", "kernel/high/high.c"):
+        for path in ("kernel/low/low.c", "kernel/high/high.c", *objects):
             os.makedirs(os.path.dirname(tmp_path / "build" / path), exist_ok=True)
             subprocess.run(["gcc", "-c", "-w", "-DUPCALL=", "-I.", path, "-o",
                             f"build/{path}.o"], cwd=tmp_path, check=True)
@@ -52,6 +52,14 @@ def test_a_call_that_goes_up(tree):
     assert done.stdout.startswith(
         "kernel/low/low.c: uses hidden of kernel/high/high.c: low is below high"), \
         done.stdout
+
+
+def test_an_object_whose_source_is_gone(tree, tmp_path):
+    tree(**{"kernel/low/old.c": "int hidden(void);\nint old(void)"
+                                " { return hidden(); }\n"},
+         objects=("kernel/low/old.c",))
+    (tmp_path / "kernel/low/old.c").unlink()
+    assert tree().returncode == 0
 
 
 def test_the_kernel():
