@@ -207,7 +207,7 @@ tbreak {call}
 continue
 set var $v->lock.locked = 1
 {before}
-tbreak *take_slowly if $eax == (unsigned)&$v->lock
+tbreak *'spinlock.c'::take_slowly if $eax == (unsigned)&$v->lock
 continue
 {after}
 set var $v->lock.locked = 0
