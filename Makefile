@@ -241,7 +241,7 @@ KSOURCES := $(filter-out $(VDSO_SOURCE),$(sort $(shell find arch/i386 kernel \
 	tests/kernel lib -name '*.[cS]' 2>/dev/null)))
 KOBJECTS := $(KSOURCES:%=$(K)/%.o)
 KLINK = $(CROSS)ld -m elf_i386 -nostdlib -z noexecstack -z max-page-size=4096 \
-	--build-id=sha1 -T arch/i386/linker.ld $(KOBJECTS)
+	--build-id=sha1 -T linker.ld $(KOBJECTS)
 
 $(K)/config: FORCE
 	@$(call unchanged,$@,$(KCC) $(KFLAGS) $(SANITIZE))
@@ -275,7 +275,7 @@ $(VERSION_OBJECT): private KFLAGS += -DVERSION='"$(VERSION)"' \
 $(K)/arch/i386/vdso/image.S.o: $(VDSO)
 $(K)/arch/i386/vdso/image.S.o: KFLAGS += -DVDSO='"$(VDSO)"'
 
-$(KERNEL): $(KOBJECTS) arch/i386/linker.ld $(K)/objects \
+$(KERNEL): $(KOBJECTS) linker.ld $(K)/objects \
 		tools/build/kernel tools/build/ksyms tools/build/kframes
 	$(call say,LINK $@,kernel)
 	$Qtools/build/kernel $@ $(KLINK)
@@ -387,7 +387,7 @@ $(FUZZ): $(FUZZ_OBJECTS) $(LIBSTROBE)
 NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SAME_PATHS) -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
 	$(filter-out %/recording.c %/reading.c %/events.c %/running.c,$(sort \
-	$(wildcard user/libprofile/*.c user/libtransfer/*.c host/strobe/*.c))) \
+	$(wildcard user/libprofile/*.c user/libtransfer/*.c tools/strobe-src/*.c))) \
 	$(addprefix \
 	user/libstrobe/,kbox.c messages.c number.c options.c table.c sysinfo.c \
 	sysinfo_tool.c))
@@ -411,7 +411,7 @@ $(B)/strobe: $(NATIVE) $(B)/native/config
 PAGES := $(B)/page.html $(B)/diff.html
 
 $(PAGES): $(B)/%.html: tools/build/page tools/build/npm \
-		$(wildcard host/strobe/page/*) | $(DEPS)/run
+		$(wildcard tools/strobe-src/page/*) | $(DEPS)/run
 	$(call say,JOIN $@,page)
 	$Qtools/build/page $* $@.new
 	@mv $@.new $@

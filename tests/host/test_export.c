@@ -1,18 +1,23 @@
-// host/strobe: what the exporters make of files that tell nonsense, and which
-// ELF files are taken for an image. Files are changed in every byte and cut off
-// at every byte.
+// tools/strobe-src: what the exporters make of malformed files, and which ELF
+// files are taken for an image. Files are changed in every byte and cut off at
+// every byte.
 // link: user/libprofile/shares.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
-// link: host/strobe/profile.c host/strobe/elves.c host/strobe/frames.c
-// link: host/strobe/folded.c host/strobe/speedscope.c host/strobe/gmon.c
-// link: host/strobe/gprof_names.c host/strobe/callgrind.c host/strobe/lines.c
-// link: host/strobe/coprocess.c host/strobe/names.c host/strobe/inlines.c
-// link: host/strobe/places.c host/strobe/by_thread.c host/strobe/header_lines.c
-// link: host/strobe/firefox.c host/strobe/firefox_tables.c
-// link: host/strobe/firefox_columns.c host/strobe/firefox_shared.c
-// link: host/strobe/firefox_meta.c host/strobe/task_events.c
-// link: host/strobe/numbering.c
-// link: host/strobe/html_data.c host/strobe/timeline.c
+// link: tools/strobe-src/profile.c tools/strobe-src/elves.c
+// link: tools/strobe-src/frames.c
+// link: tools/strobe-src/folded.c tools/strobe-src/speedscope.c
+// link: tools/strobe-src/gmon.c
+// link: tools/strobe-src/gprof_names.c tools/strobe-src/callgrind.c
+// link: tools/strobe-src/lines.c
+// link: tools/strobe-src/coprocess.c tools/strobe-src/names.c
+// link: tools/strobe-src/inlines.c
+// link: tools/strobe-src/places.c tools/strobe-src/by_thread.c
+// link: tools/strobe-src/header_lines.c
+// link: tools/strobe-src/firefox.c tools/strobe-src/firefox_tables.c
+// link: tools/strobe-src/firefox_columns.c tools/strobe-src/firefox_shared.c
+// link: tools/strobe-src/firefox_meta.c tools/strobe-src/task_events.c
+// link: tools/strobe-src/numbering.c
+// link: tools/strobe-src/html_data.c tools/strobe-src/timeline.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/user_chain.c user/libprofile/header.c
@@ -28,9 +33,9 @@
 #include "perf_made.h"
 
 #undef fail // strobe has a function of that name
-#include "host/strobe/export.h"
-#include "host/strobe/html_data.h"
-#include "host/strobe/lines.h"
+#include "tools/strobe-src/export.h"
+#include "tools/strobe-src/html_data.h"
+#include "tools/strobe-src/lines.h"
 
 #include "lib/elf.h"
 

@@ -2,8 +2,9 @@
 // names of any bytes; and the bins of time.
 // link: user/libprofile/shares.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
-// link: host/strobe/html_data.c host/strobe/timeline.c host/strobe/profile.c
-// link: host/strobe/elves.c user/libprofile/perf_read.c
+// link: tools/strobe-src/html_data.c tools/strobe-src/timeline.c
+// link: tools/strobe-src/profile.c
+// link: tools/strobe-src/elves.c user/libprofile/perf_read.c
 // link: user/libprofile/perf_walk.c user/libprofile/samples.c
 // link: user/libprofile/stream.c user/libprofile/chains.c
 // link: user/libprofile/images.c user/libprofile/programs.c
@@ -13,12 +14,13 @@
 // link: user/libstrobe/messages.c user/libprofile/user_chain.c
 // link: user/libprofile/sources.c user/libstrobe/kbox.c
 // link: user/libstrobe/sysinfo.c user/libprofile/choice.c
-// link: user/libprofile/perf_programs.c host/strobe/inlines.c
-// link: host/strobe/lines.c host/strobe/names.c host/strobe/places.c
-// link: host/strobe/coprocess.c host/strobe/header_lines.c
+// link: user/libprofile/perf_programs.c tools/strobe-src/inlines.c
+// link: tools/strobe-src/lines.c tools/strobe-src/names.c
+// link: tools/strobe-src/places.c
+// link: tools/strobe-src/coprocess.c tools/strobe-src/header_lines.c
 #define _GNU_SOURCE
-#include "host/strobe/html_data.h" // before cmocka, which has a fail(), too
-#include "host/strobe/timeline.h"
+#include "tools/strobe-src/html_data.h" // before cmocka, which has a fail(), too
+#include "tools/strobe-src/timeline.h"
 
 #include <unistd.h>
 

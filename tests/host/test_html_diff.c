@@ -1,7 +1,8 @@
 // The data of the page of a comparison: the trees of both sides, merged, from
 // recordings made by hand.
 // link: user/libprofile/diff.c user/libprofile/welch.c
-// link: host/strobe/html_diff.c host/strobe/diff_tree.c host/strobe/profile.c
+// link: tools/strobe-src/html_diff.c tools/strobe-src/diff_tree.c
+// link: tools/strobe-src/profile.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: user/libprofile/perf_walk.c user/libprofile/samples.c
 // link: user/libprofile/stream.c user/libprofile/chains.c
@@ -13,12 +14,13 @@
 // link: user/libprofile/sources.c user/libstrobe/kbox.c
 // link: user/libstrobe/sysinfo.c user/libprofile/choice.c
 // link: user/libprofile/perf_programs.c user/libprofile/shares.c
-// link: host/strobe/elves.c user/libprofile/perf_read.c
-// link: host/strobe/inlines.c host/strobe/lines.c host/strobe/names.c
-// link: host/strobe/places.c host/strobe/coprocess.c
+// link: tools/strobe-src/elves.c user/libprofile/perf_read.c
+// link: tools/strobe-src/inlines.c tools/strobe-src/lines.c
+// link: tools/strobe-src/names.c
+// link: tools/strobe-src/places.c tools/strobe-src/coprocess.c
 #define _GNU_SOURCE
-#include "host/strobe/html_diff.h" // before cmocka, which has a fail(), too
-#include "host/strobe/strobe.h"
+#include "tools/strobe-src/html_diff.h" // before cmocka, which has a fail(), too
+#include "tools/strobe-src/strobe.h"
 
 #include <math.h>
 #include <unistd.h>

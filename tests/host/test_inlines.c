@@ -1,7 +1,7 @@
-// host/strobe/inlines.c: chains of random places, at which random functions are
-// inlined, against what is told of each place; and the tables made of them.
+// tools/strobe-src/inlines.c: chains of random places with random inlined
+// functions, against what is told of each place; and the tables made of them.
 // What addr2line says is made up here.
-// link: host/strobe/inlines.c host/strobe/places.c
+// link: tools/strobe-src/inlines.c tools/strobe-src/places.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/user_chain.c user/libprofile/chains.c
@@ -11,7 +11,7 @@
 #include "test.h"
 
 #undef fail // strobe has a function of that name
-#include "host/strobe/lines.h"
+#include "tools/strobe-src/lines.h"
 
 #define IMAGES 3u     // with code
 #define ADDRESSES 40u // of each

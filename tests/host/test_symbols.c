@@ -1,12 +1,12 @@
 // lib/symbols.c (and lib/sort.c): small ELF files made here, and what becomes
-// of them when they are cut off or damaged; host/strobe/gprof_names.c.
-// link: host/strobe/gprof_names.c
+// of them when they are cut off or damaged; tools/strobe-src/gprof_names.c.
+// link: tools/strobe-src/gprof_names.c
 #include "test.h"
 
-#include "host/strobe/gprof_names.h"
 #include "lib/elf.h"
 #include "lib/sort.h"
 #include "lib/symbols.h"
+#include "tools/strobe-src/gprof_names.h"
 
 #define TEXT 0x08048000u
 #define TEXT_SIZE 0x1000u

@@ -698,7 +698,7 @@ def test_pieces(browser, million_page):
     samples; counted by reads of the lists that it goes over."""
     parts = []
     for name in ("common", "pieces", "tree", "profile", "calls"):
-        with open(f"{ROOT}/host/strobe/page/{name}.js", encoding="utf-8") as file:
+        with open(f"{ROOT}/tools/strobe-src/page/{name}.js", encoding="utf-8") as file:
             parts.append(file.read())
     browser.open(million_page)
     browser.settle()

@@ -9,7 +9,7 @@ profiled for is still in its memory.
 
 Sources are found wherever gdb was started. Everything else is found by the kernel's debugging information, so the kernel's own
 file must be loaded (build/kernel.elf, of the same build). Nothing is written to
-the machine, and nothing on it needs to run. host/strobe/convert.c describes
+the machine, and nothing on it needs to run. tools/strobe-src/convert.c describes
 the file.
 """
 import os

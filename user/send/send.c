@@ -1,7 +1,7 @@
 // send [OPTIONS] FILE...: sends files over the second serial port.
 //
-// At the other end of the cable `strobe receive` takes them (host/strobe). A
-// line that is bad or breaks does no harm: what was lost is sent again, and a
+// `strobe receive` (tools/strobe-src) takes them at the other end of the cable.
+// A bad or broken line does no harm: what was lost is sent again, and a
 // transfer that was cut off goes on where it stopped (libtransfer/transfer.h).
 #include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"

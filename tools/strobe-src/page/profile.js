@@ -2,7 +2,7 @@
 // from what passes them.
 //
 // Samples are counted by node (a path of calls), "who" (task, CPU, mode and
-// event) and bin of time; host/strobe/html_data.h says it field by field.
+// event) and bin of time; tools/strobe-src/html_data.h says it field by field.
 
 const MODES = ["user", "kernel", "irq", "idle"];
 const IDLE = MODES.indexOf("idle");

@@ -1,5 +1,5 @@
 // The page of a comparison: a flame graph of before and after together,
-// coloured by what changed, and the table of functions. host/strobe/html_diff.h
+// coloured by what changed, and the table of functions. tools/strobe-src/html_diff.h
 // says what the data is.
 
 const TABLE_ROWS = 30;
