@@ -419,7 +419,7 @@ def test_compile_commands(tree):
     assert done.returncode == 0, done
     entries = {entry["file"]: entry["arguments"] for entry in json.loads(
         tree.read("compile_commands.json"))}
-    for folder in ("arch", "kernel", "lib", "user", "host", "tests"):
+    for folder in ("arch", "kernel", "lib", "user", "tools", "tests"):
         for path, _, names in os.walk(f"{tree.path}/{folder}"):
             for name in names:
                 file = os.path.relpath(f"{path}/{name}", tree.path)
