@@ -238,7 +238,7 @@ static void catch_signal(void)
 // From here on the process has registers of the FPU, to be saved and loaded.
 static void use_fpu(void)
 {
-    volatile double x = 2;
+    static volatile double x = 2;
 
     x /= 3;
     catch_signal();
