@@ -597,7 +597,7 @@ suites: all $(SUITES) | $(DEPS)/test
 	$(clear_line)
 	SUITES=all $(PYTHON) -m pytest -q tests/system/test_suites.py
 
-OUR_C = $(shell find arch kernel lib include user host tests -name '*.[ch]')
+OUR_C = $(shell find arch kernel lib include user tools tests -name '*.[ch]')
 
 # The first cannot know what the linker makes of our sets, the second takes a
 # structure that a callee fills for uninitialised.
