@@ -241,6 +241,7 @@ static void use_fpu(void)
     static volatile double x = 2;
 
     x /= 3;
+    must(x > 0 && x < 1, "a division");
     catch_signal();
 }
 
