@@ -1,11 +1,12 @@
 // Running a system session: while a command runs, for some seconds, or until
 // ^C.
+#define _GNU_SOURCE // pipe2
 #include "sprofile.h"
 
 #include "user/libprofile/running.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,17 +22,28 @@
 #define NOT_FOUND 127
 
 static volatile sig_atomic_t interrupted;
+static int wakeup[2]; // a pipe: a signal before poll() ends its wait, too
+
+// A full pipe wakes poll() as well.
+static void wake(void)
+{
+    int saved = errno;
+    ssize_t n = write(wakeup[1], "", 1);
+    (void)n;
+    errno = saved;
+}
 
 static void on_interrupt(int signal)
 {
     (void)signal;
     interrupted = 1;
+    wake();
 }
 
-// A child's end wakes poll().
 static void on_child(int signal)
 {
     (void)signal;
+    wake();
 }
 
 static int64_t now_ms(void)
@@ -73,10 +85,21 @@ static void watch_signals(void)
     struct sigaction stop = { .sa_handler = on_interrupt }; // no SA_RESTART
     struct sigaction child = { .sa_handler = on_child };
 
+    if (pipe2(wakeup, O_CLOEXEC | O_NONBLOCK) < 0)
+        fail(1, "pipe: %s", strerror(errno));
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGHUP, &stop, NULL);
     sigaction(SIGCHLD, &child, NULL);
+}
+
+// What the signals until now have written.
+static void empty_pipe(void)
+{
+    char bytes[64];
+
+    while (read(wakeup[0], bytes, sizeof(bytes)) > 0)
+        ;
 }
 
 static int until(int64_t end, int64_t next)
@@ -114,8 +137,9 @@ void run(const struct settings *s, struct result *r,
     int64_t end = s->seconds > 0 ? start_ms + s->seconds * 1000ll : INT64_MAX;
 
     while (!interrupted && now_ms() < end && !ended(child, &r->status)) {
-        if (!reading_take(&reading, until(end, next), -1))
+        if (!reading_take(&reading, until(end, next), wakeup[0]))
             break;
+        empty_pipe();
         if (every != NULL && now_ms() >= next) {
             reading_info(&reading);
             every(s, r);
