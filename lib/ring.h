@@ -62,13 +62,17 @@ static inline bool ring_write(struct ring *r, const void *data, u32 n)
 
 // Writer: whether n bytes are free in one piece, at ring_place, to build a
 // record in, which ring_commit then publishes, or fewer of them. False:
-// ring_write may still find room.
+// ring_write may still find room. The writer has to look again when the ring
+// has become a quarter full, and from then on at each further quarter: there it
+// can wake the reader.
 static inline bool ring_look(struct ring *r, u32 n)
 {
     u32 at = r->head & (r->size - 1);
     u32 tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
-    u32 free = r->size - (r->head - tail);
-    r->sure = r->head + MIN(free, r->size - at);
+    u32 used = r->head - tail, quarter = r->size / 4;
+    u32 piece = MIN(r->size - used, r->size - at);
+    u32 step = used < quarter ? quarter - used : quarter;
+    r->sure = r->head + MIN(piece, MAX(step, n));
     return r->sure - r->head >= n;
 }
 // Writer: whether that is known without a look.

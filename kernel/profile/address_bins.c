@@ -1,10 +1,10 @@
 // The address-bin profiler: see <strobe/profile.h>.
 //
-// It uses the sampling that there is: the best source, started for it as for a
-// session. `sessions_lock` guards everything here; samples read only
-// `bins_source`, `target` and the bins. The bins are changed otherwise when
-// `bins_source` is NULL and every CPU has since passed through an interrupt: a
-// sample runs with interrupts off.
+// A stream of which there is one. It uses the sampling that there is: the best
+// source, started for it as for a session. `streams_lock` guards everything
+// here; samples read only `bins_source`, the stream's bit and the bins. The
+// bins are changed otherwise when `bins_source` is NULL and every CPU has since
+// passed through an interrupt: a sample runs with interrupts off.
 
 #include "arch/cpu.h"
 #include "arch/trap.h"
@@ -17,8 +17,10 @@
 const struct sample_source *bins_source;
 
 static struct bins bins;
-static struct task *target; // referenced; NULL: nobody is profiled
-static u32 owner;           // the user who profiles it, or has
+static struct stream stream;
+static bool used;   // a task is profiled
+static u32 targets; // the stream's bit
+static u32 owner;   // the user who profiles it, or has
 static const struct sample_source *source;
 static bool whole;    // the range is the program's code, whatever it is
 static bool waiting;  // the range is the next program's
@@ -26,7 +28,7 @@ static u32 load_bias; // that the range's addresses have
 
 void bins_sample(const struct trapframe *tf, u32 ticks)
 {
-    if (current->task == READ_ONCE(target) && trap_from_user(tf) &&
+    if (READ_ONCE(current->task->streams) & targets && trap_from_user(tf) &&
         !bins_add(&bins, tf->eip, ticks))
         WRITE_ONCE(bins_source, NULL); // full
 }
@@ -81,19 +83,20 @@ static void stop_counting(void)
 
 static void end(void)
 {
-    if (!target)
+    mutex_assert_held(&streams_lock);
+    if (!used)
         return;
     stop_counting();
+    stream_withdraw(&stream);
     source_release(source);
-    task_unref(target);
-    WRITE_ONCE(target, NULL);
-    waiting = false;
+    stream_release(&stream);
+    used = waiting = false;
 }
 
 // It has ended by itself, in an interrupt: a bin is full.
 static bool is_full(void)
 {
-    return target && !waiting && !READ_ONCE(bins_source);
+    return used && !waiting && !READ_ONCE(bins_source);
 }
 
 static void start_counting(u32 low, u32 high)
@@ -126,18 +129,26 @@ static int try_begin(struct task *t, u32 low, u32 high)
     return 0;
 }
 
-// The target is published first, and its memory and whether it lives are looked
-// at under tasks_lock, where exec and exit change them. So the observers below
-// see every exec and end that is not seen here.
+static const struct stream_kind bins_kind;
+
+// The stream is published first, and the target's memory and whether it lives
+// are looked at under tasks_lock, where exec and exit change them. So every
+// exec and end that is not seen here calls the functions below.
 static int begin(struct task *t, u32 low, u32 high)
 {
-    task_ref(t);
-    WRITE_ONCE(target, t);
-    int err = try_begin(t, low, high);
-    if (err) {
-        WRITE_ONCE(target, NULL);
-        task_unref(t);
+    mutex_assert_held(&streams_lock);
+    stream_init(&stream, &bins_kind, t, 0);
+    int err = stream_find_slot(&stream);
+    if (!err) {
+        targets = 1u << stream.slot;
+        stream_publish(&stream);
+        err = try_begin(t, low, high);
+        if (err)
+            stream_withdraw(&stream);
     }
+    if (err)
+        stream_release(&stream);
+    used = !err;
     return err;
 }
 
@@ -147,16 +158,16 @@ int bins_profile(u32 id, u32 low, u32 high)
     int err = 0;
     if (id && !t)
         return -ESRCH;
-    mutex_lock(&sessions_lock);
-    if ((t && !may_profile(t)) || (!t && target && !owns(owner)))
+    mutex_lock(&streams_lock);
+    if ((t && !may_profile(t)) || (!t && used && !owns(owner)))
         err = -EPERM;
     else if (!t || is_full())
         end();
     if (t && !err)
-        err = target ? -EBUSY : begin(t, low, high);
+        err = used ? -EBUSY : begin(t, low, high);
     if (t && !err)
         owner = READ_ONCE(current_task()->euid);
-    mutex_unlock(&sessions_lock);
+    mutex_unlock(&streams_lock);
     if (t)
         task_unref(t);
     return err;
@@ -164,20 +175,21 @@ int bins_profile(u32 id, u32 low, u32 high)
 
 int bins_result(struct prof_data *out)
 {
-    mutex_lock(&sessions_lock);
+    mutex_lock(&streams_lock);
     int err = owns(owner) ? 0 : -EPERM;
     if (!err)
         bins_read(&bins, out);
-    mutex_unlock(&sessions_lock);
+    mutex_unlock(&streams_lock);
     return err;
 }
 
 // --- the target's life ------------------------------------------------------
 
 // A new program: all that was counted is the old one's.
-static void restart(struct task *t)
+static void execed(struct stream *s)
 {
     struct range code;
+    struct task *t = s->task;
     stop_counting();
     waiting = false;
     u32 moved = READ_ONCE(t->load_bias) - load_bias;
@@ -191,40 +203,25 @@ static void restart(struct task *t)
     start_counting(whole ? code.low : low, whole ? code.end - 1 : high);
 }
 
-static void execed(struct task *t)
+static void over(struct stream *s UNUSED)
 {
-    if (READ_ONCE(target) != t)
-        return;
-    mutex_lock(&sessions_lock);
-    if (target == t)
-        restart(t);
-    mutex_unlock(&sessions_lock);
+    end();
 }
 
-static void ended(struct task *t)
+// (What is measured for how long is bins_source's to say.)
+static void nothing(struct stream *s UNUSED)
 {
-    if (READ_ONCE(target) != t)
-        return;
-    mutex_lock(&sessions_lock);
-    if (target == t)
-        end();
-    mutex_unlock(&sessions_lock);
 }
 
-// A program with more rights than its user.
-static void guarded(struct task *t)
+static void left(struct stream *s UNUSED, struct task *t UNUSED)
 {
-    if (READ_ONCE(target) != t)
-        return;
-    mutex_lock(&sessions_lock);
-    if (target == t && owner)
-        end();
-    mutex_unlock(&sessions_lock);
 }
 
-static const struct task_observer bins_observer = {
+static const struct stream_kind bins_kind = {
+    .most = 1,
+    .start = nothing,
+    .stop = nothing,
+    .left = left,
     .execed = execed,
-    .guarded = guarded,
-    .ended = ended,
+    .over = over,
 };
-TASK_OBSERVER(bins_observer);

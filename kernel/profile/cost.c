@@ -20,11 +20,11 @@
 
 struct entry_cost entry_cost;
 
-static u64 divided[CPU_MAX][2]; // sessions_lock: so much of the costs
+static u64 divided[CPU_MAX][2]; // streams_lock: so much of the costs
 
 void cost_measure(void)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
     if (!entry_cost.nmi)
         entry_cost = trap_entry_cost();
 }
@@ -62,21 +62,22 @@ static void divide(u32 cpu, bool nmi)
     u64 so_far = cost_so_far(cpu, nmi), whole = so_far - divided[cpu][nmi];
     u64 all = 0;
     divided[cpu][nmi] = so_far;
-    for (u32 i = 0; i < SESSIONS_MAX; i++)
-        all += slots[i] ? newly_offered(slots[i], cpu, nmi) : 0;
-    for (u32 i = 0; i < SESSIONS_MAX; i++) {
-        u64 n = slots[i] ? newly_offered(slots[i], cpu, nmi) : 0;
+    FOR_EACH_SESSION(s)
+    all += newly_offered(s, cpu, nmi);
+    FOR_EACH_SESSION(s)
+    {
+        u64 n = newly_offered(s, cpu, nmi);
         if (!n)
             continue;
-        slots[i]->cost += expected_share(whole, n, all - n);
-        slots[i]->interrupts += n;
-        slots[i]->cpu[cpu].charged_for += n;
+        s->cost += expected_share(whole, n, all - n);
+        s->interrupts += n;
+        s->cpu[cpu].charged_for += n;
     }
 }
 
 void costs_divide(void)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
     for (u32 cpu = 0; cpu < cpu_count; cpu++) {
         divide(cpu, false);
         divide(cpu, true);
@@ -86,6 +87,6 @@ void costs_divide(void)
 u64 cost_of_tool(struct session *s)
 {
     u64 user, kernel;
-    task_times(s->profiler, &user, &kernel);
+    task_times(s->stream.profiler, &user, &kernel);
     return user + kernel;
 }

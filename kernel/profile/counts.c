@@ -1,14 +1,12 @@
-// Plain counting sessions.
+// Streams that count.
 //
-// A task carries a bit for each session that counts it, as it does for those
-// that sample it (targets.c). While its threads run the session's group of
-// events is in on their CPU: counts_switched puts it there and takes it out,
-// and a callout of the CPU lets events take turns.
+// While a target's threads run the stream's group of events is in on their CPU:
+// counts_switched puts it there and takes it out, and a callout of the CPU lets
+// events take turns.
 //
-// `counts_lock`, a mutex, guards begin, read and end; `tasks_lock` the bits of
-// tasks, the slots, and what the sums of a session are taken from. `active` has
-// the sessions that count on the CPUs; a session leaves it first, and then
-// every CPU takes it out before it is freed.
+// `tasks_lock` guards what the sums of a stream are taken from. `active` has
+// the streams that count on the CPUs; a stream leaves it first, and then every
+// CPU takes it out before it is freed.
 
 #include "kernel/profile/counts.h"
 
@@ -19,15 +17,14 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/counted_cpu.h"
-#include "kernel/sync/mutex.h"
+#include "kernel/stream/stream.h"
 #include "kernel/task/calls.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/statistics.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
 
-#define SESSIONS_MAX 16
-#define SESSIONS_OF_USER (SESSIONS_MAX / 4) // of one that is not root
+#define COUNTS_MAX 16
 #define TURN_NS (10 * NSEC_PER_MSEC)
 #define KNOWN_FLAGS (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN)
 
@@ -67,25 +64,15 @@ struct event {
     const char *why_not;
 };
 
-struct count_session {
-    u32 slot, flags, events;
+struct counts {
+    struct stream stream;
+    u32 events;
     struct event event[SPROFILE_COUNTS_MAX];
     struct pmu_counting *group; // NULL: no event of the counters
-    struct task *task;          // referenced
-    bool waits_for_exec;        // counts_lock
-    bool limited;               // to an ordinary user's tasks
-    u32 uid;                    // whose it is
-    u32 live;                   // targets; tasks_lock; read without it
     struct sums ended, base;    // of targets that have ended; at the start
-    u64 began_ns;               // 0: it has not started
 };
 
-static struct mutex counts_lock = MUTEX_INIT(counts_lock, "counts");
-static struct count_session *slots[SESSIONS_MAX];
-static u32 inherited; // sessions that want children; tasks_lock
-static u32 active;    // marked
-
-_Static_assert(SESSIONS_MAX <= 32, "bits of task->counts");
+static u32 active; // marked
 
 static struct {
     struct counted_cpu counted;
@@ -94,16 +81,26 @@ static struct {
 
 // --- the performance counters -----------------------------------------------
 
+static struct counts *counts_of(struct stream *s)
+{
+    return container_of(s, struct counts, stream);
+}
+
+// Of a stream that is active.
+static struct pmu_counting *group_of(u32 slot)
+{
+    assert_checked(slot < STREAMS_MAX && streams[slot]);
+    return counts_of(streams[slot])->group;
+}
+
 static void group_in(u32 slot)
 {
-    assert_checked(slot < SESSIONS_MAX && slots[slot] && slots[slot]->group);
-    pmu_counting_in(slots[slot]->group);
+    pmu_counting_in(group_of(slot));
 }
 
 static void group_out(u32 slot)
 {
-    assert_checked(slot < SESSIONS_MAX && slots[slot] && slots[slot]->group);
-    pmu_counting_out(slots[slot]->group);
+    pmu_counting_out(group_of(slot));
 }
 
 static const struct counted_ops group_ops = { group_in, group_out };
@@ -113,7 +110,7 @@ static void turn(struct callout *c)
     assert_checked(!irqs_enabled());
     u32 in = per_cpu[this_cpu()->id].counted.in;
     for (u32 left = in; left; left &= left - 1)
-        pmu_counting_turn(slots[__builtin_ctz(left)]->group);
+        pmu_counting_turn(group_of((u32)__builtin_ctz(left)));
     if (in)
         callout_set(c, clock_now_ns() + TURN_NS);
 }
@@ -122,7 +119,7 @@ static void counts_switched(void)
 {
     assert_checked(!irqs_enabled());
     u32 cpu = this_cpu()->id;
-    u32 wanted = READ_ONCE(current->task->counts) & READ_ONCE(active);
+    u32 wanted = READ_ONCE(current->task->streams) & READ_ONCE(active);
     if (wanted == per_cpu[cpu].counted.in)
         return;
     counted_switch(&per_cpu[cpu].counted, wanted, &group_ops);
@@ -147,20 +144,20 @@ static void look_everywhere(void)
     smp_call_all(look_here, NULL);
 }
 
-static void activate(struct count_session *s)
+static void activate(struct counts *c)
 {
-    mutex_assert_held(&counts_lock);
-    if (!s->group)
+    mutex_assert_held(&streams_lock);
+    if (!c->group)
         return;
-    __atomic_fetch_or(&active, 1u << s->slot, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&active, 1u << c->stream.slot, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&switch_watchers, 1, __ATOMIC_SEQ_CST);
     look_everywhere();
 }
 
-static void deactivate(struct count_session *s)
+static void deactivate(struct counts *c)
 {
-    mutex_assert_held(&counts_lock);
-    u32 bit = 1u << s->slot;
+    mutex_assert_held(&streams_lock);
+    u32 bit = 1u << c->stream.slot;
     if (!(__atomic_fetch_and(&active, ~bit, __ATOMIC_SEQ_CST) & bit))
         return;
     look_everywhere();
@@ -169,8 +166,9 @@ static void deactivate(struct count_session *s)
 
 // --- the kernel's own events ------------------------------------------------
 
-static void add_figures(struct task *t, struct sums *sums)
+static void add_figures(struct task *t, void *arg)
 {
+    struct sums *sums = arg;
     spin_assert_held(&tasks_lock);
     struct task_figures f;
     task_figures_locked(t, &f);
@@ -183,110 +181,50 @@ static void add_figures(struct task *t, struct sums *sums)
     sums->of[SYSTEM_CALLS] += syscall_task_total(t);
 }
 
-struct adding {
-    u32 bit;
-    struct sums sums;
-};
-
-static void add_target(struct task *t, void *arg)
-{
-    spin_assert_held(&tasks_lock);
-    struct adding *a = arg;
-    if (t->counts & a->bit)
-        add_figures(t, &a->sums);
-}
-
-static struct sums sums_now(struct count_session *s)
+static struct sums sums_now(struct counts *c)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
-    struct adding a = { 1u << s->slot, s->ended };
-    task_for_each_locked(add_target, &a);
+    struct sums sums = c->ended;
+    stream_each_target(&c->stream, add_figures, &sums);
     spin_unlock_irq(&tasks_lock, flags);
-    return a.sums;
+    return sums;
 }
 
-// --- what becomes of the targets --------------------------------------------
+// --- its life ---------------------------------------------------------------
 
-static void forked(struct task *child, struct task *parent)
+static void start(struct stream *s)
+{
+    mutex_assert_held(&streams_lock);
+    struct counts *c = counts_of(s);
+    c->base = sums_now(c);
+    s->since_ns = clock_now_ns();
+    activate(c);
+}
+
+// (It is never paused.)
+static void stop(struct stream *s)
+{
+    deactivate(counts_of(s));
+}
+
+// What its last thread still does in the kernel, to give back what it had, is
+// not counted.
+static void left(struct stream *s, struct task *t)
 {
     spin_assert_held(&tasks_lock);
-    u32 bits = parent->counts & inherited;
-    WRITE_ONCE(child->counts, bits);
-    for (; bits; bits &= bits - 1)
-        ADD_ONCE(slots[__builtin_ctz(bits)]->live, 1);
-}
-
-static void start(struct count_session *s)
-{
-    mutex_assert_held(&counts_lock);
-    assert(!s->began_ns);
-    s->waits_for_exec = false;
-    s->base = sums_now(s);
-    s->began_ns = clock_now_ns();
-    activate(s);
-}
-
-static void execed(struct task *t)
-{
-    if (!READ_ONCE(t->counts))
-        return;
-    mutex_lock(&counts_lock);
-    for (u32 i = 0; i < SESSIONS_MAX; i++) {
-        struct count_session *s = slots[i];
-        if (s && s->task == t && s->waits_for_exec)
-            start(s);
-    }
-    mutex_unlock(&counts_lock);
-}
-
-static void leave(struct task *t, u32 slot)
-{
-    spin_assert_held(&tasks_lock);
-    struct count_session *s = slots[slot];
-    assert(s && s->live);
-    add_figures(t, &s->ended);
-    ADD_ONCE(s->live, -1u);
-}
-
-// Ordinary users' sessions do not follow it into a program with more rights.
-static void guarded(struct task *t)
-{
-    if (!READ_ONCE(t->counts))
-        return;
-    u32 flags = spin_lock_irq(&tasks_lock);
-    for (u32 bits = t->counts; bits; bits &= bits - 1) {
-        u32 slot = (u32)__builtin_ctz(bits);
-        if (!slots[slot]->limited)
-            continue;
-        WRITE_ONCE(t->counts, t->counts & ~(1u << slot));
-        counts_switched();
-        leave(t, slot);
-    }
-    spin_unlock_irq(&tasks_lock, flags);
-}
-
-// The last thread is here: what it still does in the kernel, to give back what
-// it had, is not counted.
-static void ended(struct task *t)
-{
-    if (!READ_ONCE(t->counts))
-        return;
-    u32 flags = spin_lock_irq(&tasks_lock);
-    u32 bits = t->counts;
-    WRITE_ONCE(t->counts, 0);
     counts_switched();
-    for (; bits; bits &= bits - 1)
-        leave(t, (u32)__builtin_ctz(bits));
-    spin_unlock_irq(&tasks_lock, flags);
+    add_figures(t, &counts_of(s)->ended);
 }
 
-static const struct task_observer counts_observer = {
-    .forked = forked,
-    .execed = execed,
-    .guarded = guarded,
-    .ended = ended,
+static void counts_end(struct stream *s);
+
+static const struct stream_kind counting = {
+    .most = COUNTS_MAX,
+    .start = start,
+    .stop = stop,
+    .end = counts_end,
+    .left = left,
 };
-TASK_OBSERVER(counts_observer);
 
 // --- begin and end ----------------------------------------------------------
 
@@ -321,8 +259,7 @@ static void take_event(const char *name, struct event *e,
     }
 }
 
-static int take_events(struct count_session *s,
-                       const struct sprofile_count_options *o)
+static int take_events(struct counts *s, const struct sprofile_count_options *o)
 {
     struct pmu_event group[SPROFILE_COUNTS_MAX];
     u32 count = 0;
@@ -344,101 +281,55 @@ static int check_options(const struct sprofile_count_options *o)
     return 0;
 }
 
-static int take_slot(struct count_session *s)
+static void free_counts(struct counts *c)
 {
-    mutex_assert_held(&counts_lock);
-    u32 own = 0, slot = SESSIONS_MAX;
-    for (u32 i = SESSIONS_MAX; i-- > 0;) {
-        if (!slots[i])
-            slot = i;
-        else
-            own += slots[i]->uid == s->uid;
-    }
-    s->slot = slot;
-    bool too_many = s->limited && own >= SESSIONS_OF_USER;
-    return too_many || slot == SESSIONS_MAX ? -EUSERS : 0;
+    if (c->group)
+        pmu_counting_destroy(c->group);
+    stream_release(&c->stream);
+    kfree(c);
 }
 
-static void publish(struct count_session *s)
+static int publish(struct stream *s)
 {
-    mutex_assert_held(&counts_lock);
-    assert(s->slot < SESSIONS_MAX && !slots[s->slot]);
-    u32 bit = 1u << s->slot, flags = spin_lock_irq(&tasks_lock);
-    slots[s->slot] = s;
-    if (s->task->threads_running) { // else nobody would tell of its end
-        WRITE_ONCE(s->task->counts, s->task->counts | bit);
-        WRITE_ONCE(s->live, 1);
-    }
-    if (s->flags & SPROFILE_O_CHILDREN)
-        inherited |= bit;
-    spin_unlock_irq(&tasks_lock, flags);
-    if (s->flags & SPROFILE_O_FROM_EXEC)
-        s->waits_for_exec = true;
-    else
-        start(s);
-}
-
-static void free_session(struct count_session *s)
-{
-    if (s->group)
-        pmu_counting_destroy(s->group);
-    kfree(s);
+    mutex_lock(&streams_lock);
+    int err = stream_find_slot(s);
+    if (!err)
+        stream_publish(s);
+    mutex_unlock(&streams_lock);
+    return err;
 }
 
 int counts_begin(struct task *task, const struct sprofile_count_options *o,
-                 struct count_session **out)
+                 struct stream **out)
 {
     assert_may_sleep();
     assert(task);
     int err = check_options(o);
     if (err)
         return err;
-    struct count_session *s = kmalloc(sizeof(*s));
-    if (!s)
+    struct counts *c = kmalloc(sizeof(*c));
+    if (!c)
         return -ENOMEM;
-    *s = (struct count_session){
-        .task = task,
-        .flags = o->flags,
-        .limited = !may_profile_everything(),
-        .uid = READ_ONCE(current_task()->euid),
-    };
-    err = take_events(s, o);
-    mutex_lock(&counts_lock);
+    memset(c, 0, sizeof(*c));
+    stream_init(&c->stream, &counting, task, o->flags);
+    err = take_events(c, o);
     if (!err)
-        err = take_slot(s);
-    if (!err) {
-        task_ref(task);
-        publish(s);
-    }
-    mutex_unlock(&counts_lock);
-    if (err) {
-        free_session(s);
-        return err;
-    }
-    *out = s;
-    return 0;
+        err = publish(&c->stream);
+    if (err)
+        free_counts(c);
+    else
+        *out = &c->stream;
+    return err;
 }
 
-static void remove(struct task *t, void *arg)
+static void counts_end(struct stream *s)
 {
-    spin_assert_held(&tasks_lock);
-    const struct count_session *s = arg;
-    WRITE_ONCE(t->counts, t->counts & ~(1u << s->slot));
-}
-
-void counts_end(struct count_session *s)
-{
-    mutex_lock(&counts_lock);
-    assert(slots[s->slot] == s);
-    deactivate(s);
-    u32 flags = spin_lock_irq(&tasks_lock);
-    inherited &= ~(1u << s->slot);
-    task_for_each_locked(remove, s);
-    slots[s->slot] = NULL;
-    spin_unlock_irq(&tasks_lock, flags);
-    mutex_unlock(&counts_lock);
-    task_unref(s->task);
-    free_session(s);
+    struct counts *c = counts_of(s);
+    mutex_lock(&streams_lock);
+    deactivate(c);
+    stream_withdraw(s);
+    mutex_unlock(&streams_lock);
+    free_counts(c);
 }
 
 // --- what it has come to ----------------------------------------------------
@@ -470,23 +361,23 @@ static void put(const struct event *e, const struct sums *sums,
     }
 }
 
-void counts_read(struct count_session *s, struct sprofile_counts *out)
+void counts_read(struct stream *s, struct sprofile_counts *out)
 {
+    struct counts *c = counts_of(s);
     struct pmu_count group[SPROFILE_COUNTS_MAX];
-    mutex_lock(&counts_lock);
-    assert(slots[s->slot] == s);
-    struct sums sums = s->waits_for_exec ? s->base : sums_now(s);
+    mutex_lock(&streams_lock);
+    struct sums sums = s->wait_exec ? c->base : sums_now(c);
     for (u32 i = 0; i < FIGURES; i++)
-        sums.of[i] -= s->base.of[i];
-    if (s->group)
-        pmu_counting_read(s->group, group);
+        sums.of[i] -= c->base.of[i];
+    if (c->group)
+        pmu_counting_read(c->group, group);
     *out = (struct sprofile_counts){
-        .events = s->events,
+        .events = c->events,
         .tasks = READ_ONCE(s->live),
         .tsc_hz = clock_tsc_hz(),
-        .elapsed_ns = s->began_ns ? clock_now_ns() - s->began_ns : 0,
+        .elapsed_ns = stream_elapsed_ns(s),
     };
-    for (u32 i = 0; i < s->events; i++)
-        put(&s->event[i], &sums, group, &out->count[i]);
-    mutex_unlock(&counts_lock);
+    for (u32 i = 0; i < c->events; i++)
+        put(&c->event[i], &sums, group, &out->count[i]);
+    mutex_unlock(&streams_lock);
 }

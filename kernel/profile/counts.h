@@ -1,16 +1,16 @@
-// Plain counting: what happens to a task and, on request, its children.
-// The kernel's own events are differences of what it knows of each task anyway;
-// those of the performance counters are counted while its threads run.
+// Counting: streams (kernel/stream/stream.h) of what happens to a task and, on
+// request, its children. The kernel's own events are differences of what it
+// knows of each task anyway; those of the performance counters are counted
+// while its threads run.
 #pragma once
 
 #include <strobe/kbox.h>
 
 struct task;
-struct count_session;
+struct stream;
 
 // `o` is as the user gave it. 0, -EINVAL (options), -EUSERS (too many),
 // -ENOMEM. May sleep, here and below where nothing else is said.
 int counts_begin(struct task *task, const struct sprofile_count_options *o,
-                 struct count_session **out);
-void counts_read(struct count_session *s, struct sprofile_counts *out);
-void counts_end(struct count_session *s); // frees it
+                 struct stream **out);
+void counts_read(struct stream *s, struct sprofile_counts *out);

@@ -2,7 +2,7 @@
 // carries the commands of one session: that samples, or that counts.
 //
 // `lock`, a mutex, keeps two commands of a phone apart. `guard` is held while
-// `session` and `read` change, and while sleepers and poll() look at them, so
+// `stream` and `read` change, and while sleepers and poll() look at them, so
 // that these need not sleep. DATA_READ is answered in the context of whoever
 // waits for it: the samples go straight from the ring into his buffer.
 #include "kernel/base/errno.h"
@@ -11,6 +11,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/profile/counts.h"
 #include "kernel/profile/sample.h"
+#include "kernel/stream/stream.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/task.h"
 
@@ -19,10 +20,10 @@
 struct kbox {
     struct mutex lock;
     struct spinlock guard;
-    struct session *session;
-    struct count_session *counts; // `lock`; one of the two
-    struct call *read;            // a DATA_READ that is not answered yet
+    struct stream *stream;
+    struct call *read; // a DATA_READ that is not answered yet
     u64 read_deadline;
+    bool at_once; // the next read waits for nothing: the stream was paused
     bool hung_up;
 };
 
@@ -44,20 +45,21 @@ static int connected(struct phone *p)
 static void freed(struct phone *p)
 {
     struct kbox *k = p->served;
-    assert(!k->session && !k->counts && !k->read);
+    assert(!k->stream && !k->read);
     slab_free(&kbox_cache, k);
 }
 
 // Sets what there is to wait for; gives back the read that was.
-static struct call *set(struct kbox *k, struct session *s, struct call *read)
+static struct call *set(struct kbox *k, struct stream *s, struct call *read)
 {
     mutex_assert_held(&k->lock);
     spin_lock(&k->guard);
     struct call *before = k->read;
-    k->session = s;
+    k->stream = s;
     k->read = read;
     if (read)
-        k->read_deadline = clock_now_ns() + READ_TIMEOUT_NS;
+        k->read_deadline = k->at_once ? 0 : clock_now_ns() + READ_TIMEOUT_NS;
+    k->at_once &= !read;
     spin_unlock(&k->guard);
     return before;
 }
@@ -77,8 +79,8 @@ static int begin(struct phone *p, const struct ipc_call *m)
     mutex_assert_held(&k->lock);
     bool system = m->arg[0] == SPROFILE_M_SYSTEM_BEGIN;
     struct sprofile_options o;
-    struct session *s;
-    if (k->session || k->counts)
+    struct stream *s;
+    if (k->stream)
         return -EBUSY;
     if (copy_from_user(&o, m->arg[1], sizeof(o)))
         return -EFAULT;
@@ -96,36 +98,39 @@ static int begin_counting(struct phone *p, const struct ipc_call *m)
     struct kbox *k = p->served;
     mutex_assert_held(&k->lock);
     struct sprofile_count_options o;
-    if (k->session || k->counts)
+    struct stream *s;
+    if (k->stream)
         return -EBUSY;
     if (copy_from_user(&o, m->arg[1], sizeof(o)))
         return -EFAULT;
     int err = may_begin(p->box->task);
-    if (err)
-        return err;
-    return counts_begin(p->box->task, &o, &k->counts);
+    if (!err)
+        err = counts_begin(p->box->task, &o, &s);
+    if (!err)
+        set(k, s, NULL);
+    return err;
 }
 
 static int read_counts(struct kbox *k, const struct ipc_call *m)
 {
     mutex_assert_held(&k->lock);
-    assert(k->counts);
     struct sprofile_counts *c = kmalloc(sizeof(*c));
     if (!c)
         return -ENOMEM;
-    counts_read(k->counts, c);
+    counts_read(k->stream, c);
     int err = copy_to_user(m->arg[1], c, sizeof(*c));
     kfree(c);
     return err;
 }
 
-static int end_counting(struct kbox *k)
+static int end(struct kbox *k)
 {
     mutex_assert_held(&k->lock);
-    assert(k->counts);
-    struct count_session *s = k->counts;
-    k->counts = NULL;
-    counts_end(s);
+    struct stream *s = k->stream;
+    struct call *read = set(k, NULL, NULL);
+    s->kind->end(s);
+    if (read) // there is nothing to read any more
+        call_refuse(read, -ESHUTDOWN);
     return 0;
 }
 
@@ -135,21 +140,25 @@ static int serve_counting(struct kbox *k, const struct ipc_call *m)
     case SPROFILE_M_COUNT_READ:
         return read_counts(k, m);
     case SPROFILE_M_END:
-        return end_counting(k);
+        return end(k);
     default:
         return -EINVAL;
     }
 }
 
-static int end(struct kbox *k)
+// A read that waits is answered, and so is the first that is made from then on:
+// there is nothing to wait for.
+static int set_paused(struct phone *p, bool pause)
 {
+    struct kbox *k = p->served;
     mutex_assert_held(&k->lock);
-    assert(k->session && !k->counts);
-    struct session *s = k->session;
-    struct call *read = set(k, NULL, NULL);
-    session_end(s);
-    if (read) // there is nothing to read any more
-        call_refuse(read, -ESHUTDOWN);
+    stream_pause(k->stream, pause);
+    spin_lock(&k->guard);
+    k->at_once = pause;
+    if (pause)
+        k->read_deadline = 0;
+    spin_unlock(&k->guard);
+    waitq_wake_all(&p->pollers);
     return 0;
 }
 
@@ -157,7 +166,7 @@ static int info(struct kbox *k, const struct ipc_call *m)
 {
     mutex_assert_held(&k->lock);
     struct sprofile_info i;
-    session_info(k->session, &i);
+    session_info(k->stream, &i);
     return copy_to_user(m->arg[1], &i, sizeof(i));
 }
 
@@ -165,7 +174,6 @@ static int serve(struct phone *p, const struct ipc_call *m)
 {
     struct kbox *k = p->served;
     mutex_assert_held(&k->lock);
-    assert(!k->session || !k->counts);
     if (k->hung_up)
         return -ECONNRESET;
     if (m->method != IPC_M_SPROFILE_ALL)
@@ -175,21 +183,20 @@ static int serve(struct phone *p, const struct ipc_call *m)
         return begin(p, m);
     if (command == SPROFILE_M_COUNT_BEGIN)
         return begin_counting(p, m);
-    if (k->counts)
-        return serve_counting(k, m);
-    if (!k->session)
+    if (!k->stream)
         return -ESHUTDOWN;
+    if (!k->stream->readers)
+        return serve_counting(k, m);
     switch (command) {
     case SPROFILE_M_END:
         return end(k);
     case SPROFILE_M_PAUSE:
-        session_pause(k->session, m->arg[1] != 0);
-        return 0;
+        return set_paused(p, m->arg[1] != 0);
     case SPROFILE_M_INFO:
         return info(k, m);
     case SPROFILE_M_MAP:
-        session_take_back(k->session);
-        return session_map(k->session);
+        stream_take_back(k->stream);
+        return stream_map(k->stream);
     default:
         return -EINVAL;
     }
@@ -200,10 +207,10 @@ static bool start_read(struct kbox *k, struct call *c)
     mutex_assert_held(&k->lock);
     bool is_read =
         c->method == IPC_M_SPROFILE_ALL && c->arg[0] == SPROFILE_M_DATA_READ;
-    if (!is_read || !k->session || k->read)
+    if (!is_read || !k->stream || !k->stream->readers || k->read)
         return false;
-    session_take_back(k->session);
-    set(k, k->session, c);
+    stream_take_back(k->stream);
+    set(k, k->stream, c);
     return true;
 }
 
@@ -239,7 +246,7 @@ static bool due(struct phone *p)
 {
     struct kbox *k = p->served;
     spin_lock(&k->guard);
-    bool is = k->read && (session_readable(k->session) ||
+    bool is = k->read && (stream_readable(k->stream) ||
                           clock_now_ns() >= k->read_deadline);
     spin_unlock(&k->guard);
     return is;
@@ -255,11 +262,11 @@ static u64 deadline(struct phone *p)
 }
 
 // Spans or records, as it was asked for.
-static int take_records(struct session *s, const struct ipc_call *m)
+static int take_records(struct stream *s, const struct ipc_call *m)
 {
     return m->arg[3] == SPROFILE_READ_SPANS
-               ? session_lend(s, m->arg[1], m->arg[2])
-               : session_read(s, m->arg[1], m->arg[2]);
+               ? stream_lend(s, m->arg[1], m->arg[2])
+               : stream_read(s, m->arg[1], m->arg[2]);
 }
 
 static void answer_due(struct phone *p)
@@ -272,11 +279,11 @@ static void answer_due(struct phone *p)
     if (due(p)) {
         c = k->read;
         call_tell(c, 0, &answer);
-        bool ended = session_ended(k->session);
-        int n = take_records(k->session, &answer);
+        bool ended = stream_ended(k->stream);
+        int n = take_records(k->stream, &answer);
         // The last records of a task that has ended come first, then the news.
         answer.retval = n == 0 && ended ? -ESHUTDOWN : n;
-        set(k, k->session, NULL);
+        set(k, k->stream, NULL);
     }
     mutex_unlock(&k->lock);
     if (c)
@@ -289,10 +296,8 @@ static void hung_up(struct phone *p)
     mutex_lock(&k->lock);
     assert(!k->hung_up);
     k->hung_up = true;
-    if (k->session)
+    if (k->stream)
         end(k);
-    if (k->counts)
-        end_counting(k);
     mutex_unlock(&k->lock);
 }
 

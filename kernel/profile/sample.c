@@ -91,7 +91,7 @@ static ALWAYS_INLINE bool is_target(const struct session *s,
                                     const struct view *v)
 {
     return v->mode != MODE_IRQ &&
-           READ_ONCE(current->task->sessions) >> s->slot & 1;
+           READ_ONCE(current->task->streams) >> s->stream.slot & 1;
 }
 
 // (No task is a target of a system session.)
@@ -99,7 +99,7 @@ static ALWAYS_INLINE bool wanted(const struct session *s, const struct view *v)
 {
     if (likely(is_target(s, v)))
         return true;
-    return !s->task && current->task != s->profiler;
+    return !s->stream.task && current->task != s->stream.profiler;
 }
 
 // Whole words at a time, in this order: a sample without stacks.
@@ -274,9 +274,13 @@ static bool pad(struct session_cpu *c, u64 time)
 }
 
 // Whether there is room in one piece. While samples are lost there is none:
-// what is lost is told first.
-static NOINLINE bool room_again(struct session_cpu *c, u64 time)
+// what is lost is told first. (It comes by here when the ring has become a
+// quarter full: ring_look.)
+static NOINLINE bool room_again(struct session *s, struct session_cpu *c,
+                                u64 time)
 {
+    if (stream_quarter_full(&c->ring))
+        stream_wake_soon(&s->stream);
     if (c->lost_since)
         return false;
     if (ring_look(&c->ring, c->record_room))
@@ -292,7 +296,7 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
     if (unlikely(v->hit->ticks > 1 || v->flags & SPROFILE_F_IRQS_OFF))
         count_oddities(c, v->hit->ticks, v->flags);
     if (unlikely(!ring_sure(&c->ring, c->record_room)) &&
-        !room_again(c, v->hit->time)) {
+        !room_again(s, c, v->hit->time)) {
         store_elsewhere(s, c, *v);
         return;
     }

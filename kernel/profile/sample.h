@@ -13,6 +13,7 @@
 struct trapframe;
 struct thread;
 struct task;
+struct stream;
 struct waitq;
 
 // --- sources (linker set sample_sources) ------------------------------------
@@ -72,31 +73,15 @@ u32 sample_nmi_cycles(void);
 
 // --- sessions ---------------------------------------------------------------
 
-struct session;
-
-// `task` NULL: the whole system but the caller's task. `readers` is woken when
-// there is something to read. 0, -EUSERS (too many sessions), -ENOMEM,
-// -EINVAL (options), -ENOENT (there is no such event), -ENODEV (the source is
-// unknown or not usable), -EBUSY (it has another user).
+// A session is a stream that samples (kernel/stream/stream.h). `task` NULL: the
+// whole system but the caller's task. `readers` is woken when there is
+// something to read. 0, -EUSERS (too many sessions), -ENOMEM, -EINVAL
+// (options), -ENOENT (there is no such event), -ENODEV (the source is unknown
+// or not usable), -EBUSY (it has another user).
 int session_begin(struct task *task, const struct sprofile_options *options,
-                  struct waitq *readers, struct session **out);
-void session_end(struct session *s); // frees it; sleeps
-// When it has paused it takes nothing any more, on any CPU.
-void session_pause(struct session *s, bool pause);
-void session_info(struct session *s, struct sprofile_info *out);
-// True when a read should be answered without waiting longer.
-bool session_readable(struct session *s);
-bool session_ended(struct session *s); // no target lives any more
-// Copies whole records to user memory: bytes or -EFAULT. One reader at a time.
-int session_read(struct session *s, u32 addr, u32 size);
-// map.c; one of these at a time, and no read beside them. Maps the rings into
-// the current task: 0 or -ENOMEM.
-int session_map(struct session *s);
-// Stores struct sprofile_span of all records that there are: bytes, -EINVAL (no
-// room for the most there can be, or the rings are not mapped), -EFAULT.
-int session_lend(struct session *s, u32 addr, u32 size);
-// What was lent is read.
-void session_take_back(struct session *s);
+                  struct waitq *readers, struct stream **out);
+void session_end(struct stream *s); // frees it; sleeps
+void session_info(struct stream *s, struct sprofile_info *out);
 
 // --- the address-bin profiler (<strobe/profile.h>) --------------------------
 

@@ -1,4 +1,5 @@
-// Profiling sessions: how they begin and end, and what they say of themselves.
+// Sessions: streams that sample. How they begin and end, and what they say of
+// themselves.
 
 #include "arch/pmu.h"
 #include "arch/trap.h"
@@ -14,25 +15,32 @@
 
 #define RING_DEFAULT KIB(256)
 #define RING_DEEP MIB(2)
-#define RING_MAX MIB(16)
-#define EVENTS_BYTES KIB(64)
-#define PUMP_PERIOD_NS (100 * NSEC_PER_MSEC)
-#define PUMPS_TO_LOOK 10
 #define KNOWN_FLAGS                                                   \
     (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN | SPROFILE_O_STACKS | \
      SPROFILE_O_RANDOM | SPROFILE_O_DEEP)
 
-struct mutex sessions_lock = MUTEX_INIT(sessions_lock, "sessions");
-struct session *slots[SESSIONS_MAX];
-u32 slots_used;
 struct session *sampled;
+
+static struct session *session_of(struct stream *s)
+{
+    return container_of(s, struct session, stream);
+}
+
+static const struct stream_kind sampling;
+
+struct session *session_in(u32 slot)
+{
+    mutex_assert_held(&streams_lock);
+    struct stream *s = streams[slot];
+    return s && s->kind == &sampling ? session_of(s) : NULL;
+}
 
 // --- time that counts -------------------------------------------------------
 
 static struct {
     u64 time;       // TSC, when the CPU had settled
     u64 ticks;      // random ones that had come due by then
-} settled[CPU_MAX]; // sessions_lock
+} settled[CPU_MAX]; // streams_lock
 
 struct change {
     struct session *session;
@@ -74,7 +82,7 @@ static void settle(struct session *s, const struct sample_source *samples_of)
 static u64 held_up_cycles(const struct session *s)
 {
     u64 sum = 0;
-    for (u32 i = 0; s->task && s->when.kernel && i < cpu_count; i++) {
+    for (u32 i = 0; s->stream.task && s->when.kernel && i < cpu_count; i++) {
         struct ledger_sums all;
         if (s->source->nmi) {
             sum += ledger_read(&cpus[i], &cpus[i].ledger->vectors[VECTOR_NMI]);
@@ -101,6 +109,34 @@ static u64 system_cycles(const struct session *s)
     return sum;
 }
 
+static u64 cycles_of(const struct session *s, struct task *t)
+{
+    u64 user, kernel;
+    task_times_locked(t, &user, &kernel);
+    return (s->when.user ? user : 0) + (s->when.kernel ? kernel : 0);
+}
+
+struct sum {
+    const struct session *session;
+    u64 cycles;
+};
+
+static void add_cycles(struct task *t, void *arg)
+{
+    struct sum *sum = arg;
+    sum->cycles += cycles_of(sum->session, t);
+}
+
+// TSC cycles that all targets, living and dead, have had, when ticks come due.
+static u64 targets_cycles(struct session *s)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    struct sum sum = { s, s->ended_cycles };
+    stream_each_target(&s->stream, add_cycles, &sum);
+    spin_unlock_irq(&tasks_lock, flags);
+    return sum.cycles;
+}
+
 // When all CPUs have just settled. A system session is everybody's time.
 static void read_sums(struct session *s, struct session_sums *out)
 {
@@ -112,7 +148,7 @@ static void read_sums(struct session *s, struct session_sums *out)
         out->all += settled[i].time;
         out->ticks += settled[i].ticks;
     }
-    out->targets = s->task        ? targets_cycles(s)
+    out->targets = s->stream.task ? targets_cycles(s)
                    : s->when.idle ? out->all
                                   : system_cycles(s);
 }
@@ -129,142 +165,73 @@ static void add_passed(struct session *s, struct session_sums *sums)
     sums->tool += now.tool - s->since.tool;
 }
 
-static bool counting(const struct session *s)
-{
-    return !s->paused && !s->wait_exec;
-}
-
 // Not preempted: what the books say and what is counted are to be of the same
 // moment.
-static void stretch_begins(struct session *s)
+static void stretch_begins(struct stream *stream)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
+    struct session *s = session_of(stream);
     preempt_disable();
     settle(s, s->source);
-    s->since_ns = clock_now_ns();
+    stream->since_ns = clock_now_ns();
     costs_divide(); // what came before is not this session's
     read_sums(s, &s->since);
     preempt_enable();
 }
 
-static void stretch_ends(struct session *s)
+static void stretch_ends(struct stream *stream)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
+    struct session *s = session_of(stream);
     preempt_disable();
     settle(s, NULL);
-    s->elapsed_ns += clock_now_ns() - s->since_ns;
+    stream->elapsed_ns += clock_now_ns() - stream->since_ns;
     costs_divide();
     add_passed(s, &s->before);
     preempt_enable();
 }
 
-u64 session_elapsed_ns(const struct session *s)
-{
-    mutex_assert_held(&sessions_lock);
-    return s->elapsed_ns + (counting(s) ? clock_now_ns() - s->since_ns : 0);
-}
-
-static void set_paused(struct session *s, bool paused, bool wait_exec)
-{
-    mutex_assert_held(&sessions_lock);
-    if (counting(s))
-        stretch_ends(s);
-    s->wait_exec = wait_exec;
-    s->paused = paused || wait_exec;
-    if (counting(s))
-        stretch_begins(s);
-}
-
-void session_exec_seen(struct session *s)
-{
-    mutex_assert_held(&sessions_lock);
-    set_paused(s, false, false);
-}
-
-void session_pause(struct session *s, bool pause)
-{
-    mutex_lock(&sessions_lock);
-    set_paused(s, pause, s->wait_exec && pause);
-    mutex_unlock(&sessions_lock);
-}
-
 // --- memory -----------------------------------------------------------------
-
-static void free_ring(struct ring *r)
-{
-    if (r->bytes)
-        vmap_free(r->bytes, r->size / PAGE_SIZE);
-}
-
-static bool alloc_ring(struct ring *r, u32 bytes)
-{
-    void *at = vmap_alloc(bytes / PAGE_SIZE, PROT_R | PROT_W, FRAME_BUFFER);
-    if (at)
-        ring_init(r, at, bytes);
-    return at;
-}
 
 static void free_session(struct session *s)
 {
-    for (u32 i = 0; i < cpu_count; i++)
-        free_ring(&s->cpu[i].ring);
-    free_ring(&s->events);
-    if (s->task)
-        task_unref(s->task);
-    if (s->profiler)
-        task_unref(s->profiler);
+    stream_free_rings(&s->stream);
+    stream_release(&s->stream);
     vmap_free(s, DIV_ROUND_UP(sizeof(*s), PAGE_SIZE));
 }
 
-// All rings of an ordinary user take a 16th of memory at most.
-static u32 most_ring_bytes(bool limited)
-{
-    u64 share = (u64)frames_total() * PAGE_SIZE / 16 / SESSIONS_OF_USER;
-    return limited ? (u32)MIN(share / cpu_count, (u64)RING_MAX) : RING_MAX;
-}
-
-static u32 ring_size(const struct sprofile_options *o, bool limited)
+static u32 ring_size(const struct stream *s, const struct sprofile_options *o)
 {
     bool deep = o->flags & SPROFILE_O_DEEP;
-    u32 bytes = deep ? KIB(64) : PAGE_SIZE;
-    u32 asked = o->ring_bytes ? MIN(o->ring_bytes, RING_MAX)
+    u32 bytes = deep ? KIB(64) : PAGE_SIZE, most = stream_most_ring_bytes(s);
+    u32 asked = o->ring_bytes ? MIN(o->ring_bytes, most)
                 : deep        ? RING_DEEP
                               : RING_DEFAULT;
-    while (bytes < asked && bytes * 2 <= most_ring_bytes(limited))
+    while (bytes < asked && bytes * 2 <= most)
         bytes *= 2;
     return bytes;
 }
 
-static struct session *alloc_session(const struct sprofile_options *o,
-                                     bool limited)
+static struct session *alloc_session(struct task *task,
+                                     const struct sprofile_options *o,
+                                     struct waitq *readers)
 {
     struct session *s = vmap_alloc(DIV_ROUND_UP(sizeof(*s), PAGE_SIZE),
                                    PROT_R | PROT_W, FRAME_BUFFER);
     if (!s)
         return NULL;
     memset(s, 0, sizeof(*s));
-    u32 size = ring_size(o, limited);
-    bool all = alloc_ring(&s->events, EVENTS_BYTES);
-    for (u32 i = 0; all && i < cpu_count; i++)
-        all = alloc_ring(&s->cpu[i].ring, size);
-    if (all)
+    struct stream *stream = &s->stream;
+    stream_init(stream, &sampling, task, o->flags);
+    for (u32 i = 0; i < cpu_count; i++)
+        stream->rings.of_cpu[i] = &s->cpu[i].ring;
+    if (!stream_alloc_rings(stream, ring_size(stream, o), readers))
         return s;
     free_session(s);
     return NULL;
 }
 
 // --- begin and end ----------------------------------------------------------
-
-// Readers are woken from here: sample_take may be an NMI's, and wakes nobody.
-// Also, now and then, to see whether a read has timed out: who polls knows of
-// no time-out but its own.
-static void pump(struct callout *callout)
-{
-    struct session *s = container_of(callout, struct session, pump);
-    if (session_readable(s) || ++s->pumped % PUMPS_TO_LOOK == 0)
-        waitq_wake_all(s->readers);
-    callout_set(callout, clock_now_ns() + PUMP_PERIOD_NS);
-}
 
 static int check_options(const struct sprofile_options *o,
                          const struct task *task)
@@ -282,37 +249,6 @@ static int check_options(const struct sprofile_options *o,
     return !task && o->flags & of_tasks ? -EINVAL : 0;
 }
 
-static int free_slot(const struct session *s)
-{
-    mutex_assert_held(&sessions_lock);
-    u32 own = 0;
-    int slot = -EUSERS;
-    for (int i = SESSIONS_MAX - 1; i >= 0; i--) {
-        if (!slots[i])
-            slot = i;
-        else
-            own += slots[i]->uid == s->uid;
-    }
-    return s->limited && own >= SESSIONS_OF_USER ? -EUSERS : slot;
-}
-
-static void publish(struct session *s)
-{
-    mutex_assert_held(&sessions_lock);
-    assert(s->slot < SESSIONS_MAX && !slots[s->slot]);
-    u32 flags = spin_lock_irq(&tasks_lock);
-    // From then on, not only as a zombie, nobody would tell of its end.
-    if (s->task && !s->task->threads_running)
-        s->ended = true;
-    else if (s->task)
-        targets_add(s);
-    slots[s->slot] = s;
-    s->next = sampled;
-    __atomic_store_n(&sampled, s, __ATOMIC_RELEASE);
-    WRITE_ONCE(slots_used, slots_used | 1u << s->slot);
-    spin_unlock_irq(&tasks_lock, flags);
-}
-
 // (Whatever pmc counts, at a rate that it knows, are cycles: pmc_source.c.)
 static struct session_when when_due(const struct session *s)
 {
@@ -325,79 +261,88 @@ static struct session_when when_due(const struct session *s)
 
 static int begin_locked(struct session *s, const struct sprofile_options *o)
 {
-    mutex_assert_held(&sessions_lock);
-    int slot = free_slot(s);
-    if (slot < 0)
-        return slot;
+    mutex_assert_held(&streams_lock);
+    int err = stream_find_slot(&s->stream);
+    if (err)
+        return err;
     s->rate = (struct sample_rate){
         .hz = o->rate_hz,
         .period = o->period,
         .random = o->flags & SPROFILE_O_RANDOM,
     };
     strlcpy(s->rate.event, o->event, sizeof(s->rate.event));
-    int err = source_acquire(o->source, &s->rate, &s->source, &s->instead_of);
+    err = source_acquire(o->source, &s->rate, &s->source, &s->instead_of);
     if (err)
         return err;
-    s->slot = (u32)slot;
     s->when = when_due(s);
-    s->wait_exec = s->paused = o->flags & SPROFILE_O_FROM_EXEC;
     for (u32 i = 0; i < cpu_count; i++)
-        sample_init_cpu(&s->cpu[i], s->flags, s->limited);
-    publish(s);
-    if (counting(s))
-        stretch_begins(s);
-    figures_begun();
+        sample_init_cpu(&s->cpu[i], o->flags, s->stream.limited);
+    s->next = sampled;
+    __atomic_store_n(&sampled, s, __ATOMIC_RELEASE);
+    stream_publish(&s->stream);
+    report_begun();
     return 0;
 }
 
 int session_begin(struct task *task, const struct sprofile_options *o,
-                  struct waitq *readers, struct session **out)
+                  struct waitq *readers, struct stream **out)
 {
     int err = check_options(o, task);
     if (err)
         return err;
-    bool limited = !may_profile_everything();
-    struct session *s = alloc_session(o, limited);
+    struct session *s = alloc_session(task, o, readers);
     if (!s)
         return -ENOMEM;
-    s->task = task;
-    if (task)
-        task_ref(task);
-    s->profiler = current_task();
-    task_ref(s->profiler);
-    s->owner = s->profiler->id;
-    s->readers = readers;
-    s->limited = limited;
-    s->uid = READ_ONCE(s->profiler->euid);
     s->flags = o->flags;
     s->asked_hz = o->rate_hz;
-    spin_init(&s->event_lock, "profile events");
-    callout_init(&s->pump, pump, CALLOUT_INTERRUPT);
-    mutex_lock(&sessions_lock);
+    mutex_lock(&streams_lock);
     err = begin_locked(s, o);
-    mutex_unlock(&sessions_lock);
+    mutex_unlock(&streams_lock);
     if (err) {
         free_session(s);
         return err;
     }
-    callout_set(&s->pump, clock_now_ns() + PUMP_PERIOD_NS);
-    *out = s;
+    stream_start_looking(&s->stream);
+    *out = &s->stream;
     return 0;
 }
 
-void session_end(struct session *s)
+static void take_out(const struct session *s)
 {
-    assert(slots[s->slot] == s);
-    callout_drain(&s->pump);
-    mutex_lock(&sessions_lock);
+    struct session **at = &sampled;
+    while (*at != s)
+        at = &(*at)->next;
+    WRITE_ONCE(*at, s->next);
+}
+
+void session_end(struct stream *stream)
+{
+    struct session *s = session_of(stream);
+    stream_stop_looking(stream);
+    mutex_lock(&streams_lock);
     costs_divide();
-    targets_clear(s);
+    take_out(s);
+    stream_withdraw(stream);
     smp_sync_others();
     source_release(s->source);
-    figures_ended(s);
-    mutex_unlock(&sessions_lock);
+    report_ended(s);
+    mutex_unlock(&streams_lock);
     free_session(s);
 }
+
+static void left(struct stream *stream, struct task *t)
+{
+    struct session *s = session_of(stream);
+    s->ended_cycles += cycles_of(s, t);
+}
+
+static const struct stream_kind sampling = {
+    .most = SESSIONS_MAX,
+    .start = stretch_begins,
+    .stop = stretch_ends,
+    .end = session_end,
+    .left = left,
+};
 
 // --- info -------------------------------------------------------------------
 
@@ -438,35 +383,36 @@ static u64 expected(const struct session *s, const struct session_sums *sums,
     return expected_share(sums->ticks, targets, others);
 }
 
-void session_info(struct session *s, struct sprofile_info *out)
+void session_info(struct stream *stream, struct sprofile_info *out)
 {
+    struct session *s = session_of(stream);
     *out = (struct sprofile_info){
         .rate_hz = s->rate.hz,
         .asked_hz = s->asked_hz,
         .period = s->rate.period,
         .cpus = cpu_count,
-        .tasks = READ_ONCE(s->live),
+        .tasks = READ_ONCE(stream->live),
         .random = s->rate.random,
-        .hides_kernel = s->limited,
-        .tasks_lost = READ_ONCE(s->events_lost),
+        .hides_kernel = stream->limited,
+        .tasks_lost = READ_ONCE(stream->rings.events_lost),
     };
     strlcpy(out->source, s->source->name, sizeof(out->source));
     strlcpy(out->instead_of, s->instead_of, sizeof(out->instead_of));
     if (s->source->counts)
         strlcpy(out->event, s->rate.event, sizeof(out->event));
-    mutex_lock(&sessions_lock);
+    mutex_lock(&streams_lock);
     preempt_disable();
     struct session_sums sums = s->before;
-    if (counting(s)) {
+    if (stream_measures(stream)) {
         settle(s, s->source);
         add_passed(s, &sums);
     }
     out->tool_cycles = sums.tool;
     costs_divide();
-    out->elapsed_ns = session_elapsed_ns(s);
+    out->elapsed_ns = stream_elapsed_ns(stream);
     session_counts(s, out);
     preempt_enable();
-    mutex_unlock(&sessions_lock);
+    mutex_unlock(&streams_lock);
     out->tsc_hz = clock_tsc_hz();
     out->expected = expected(s, &sums, out);
 }

@@ -1,25 +1,21 @@
-// What the parts of kernel/profile share.
+// What the parts of kernel/profile that sample share.
 //
 // `sampled` is read by sample_take in interrupt context without a lock: a
 // session is put in when it is complete; it is taken out first when it ends,
 // and then every CPU is made to pass through an interrupt: a sample_take that
 // still saw the session has returned by then, for it runs with interrupts off.
 // (So nothing comes back into the list while a sample_take walks it.)
-// `sessions_lock` guards begin, end and the stretches in which time counts;
-// `tasks_lock` guards which tasks are targets, so that a slot that is seen to
-// be filled under it stays so.
+// It changes under streams_lock, which guards the stretches in which time
+// counts, too.
 #pragma once
 
 #include "arch/trap.h"
 #include "kernel/profile/sample.h"
-#include "kernel/sync/mutex.h"
-#include "kernel/sync/spinlock.h"
-#include "kernel/time/callout.h"
+#include "kernel/stream/stream.h"
 #include "lib/counter.h"
 #include "lib/ring.h"
 
 #define SESSIONS_MAX 16
-#define SESSIONS_OF_USER (SESSIONS_MAX / 4) // of one that is not root
 
 enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
 
@@ -40,7 +36,7 @@ struct session_cpu {
     struct counter taken[MODES], lost, irqs_off, others, missed, throttled;
     struct counter unreadable;
     struct counter merged; // of others and throttled: ticks that came late
-    u64 charged_for;       // interrupts, when costs were divided; sessions_lock
+    u64 charged_for;       // interrupts, when costs were divided; streams_lock
 };
 
 // In which time ticks come due: all of it; of a counter of cycles, where it
@@ -59,47 +55,26 @@ struct session_sums {
 };
 
 struct session {
+    struct stream stream;
     struct session *next; // in `sampled`
     const struct sample_source *source;
     struct sample_rate rate;
     struct session_when when;
     u32 asked_hz, flags;
-    const char *instead_of; // struct sprofile_info's
-    struct task *task;      // referenced; NULL: system
-    struct task *profiler;  // left out of a system session; referenced
-    u32 owner;              // its id
-    struct waitq *readers;
-    u32 slot, ring_pages;
-    bool paused, wait_exec;   // sessions_lock
-    bool ended;               // no target lives any more, and readers know
-    bool limited;             // to what an ordinary user may see, and have
-    u32 uid;                  // whose it is
-    u64 since_ns, elapsed_ns; // of the running stretch; before it
-    struct session_sums since, before; // likewise
-    u64 cost, interrupts;       // charged with: cycles of how many (cost.c)
-    u32 live;                   // targets; tasks_lock; read without it
-    u64 ended_cycles;           // of targets that have ended; tasks_lock
-    struct spinlock event_lock; // for `events`, which have many writers
-    struct ring events;
-    u32 events_lost;
-    struct callout pump;
-    u32 pumped; // times; its own
+    const char *instead_of;            // struct sprofile_info's
+    struct session_sums since, before; // of the running stretch; before it
+    u64 cost, interrupts; // charged with: cycles of how many (cost.c)
+    u64 ended_cycles;     // of targets that have ended; tasks_lock
     struct session_cpu cpu[CPU_MAX];
-    // Where the reader has mapped the rings, and how much of them it is reading
-    // there (kbox's lock): those of the CPUs, then `events`.
-    bool mapped;
-    u32 mapped_at[CPU_MAX + 1], lent[CPU_MAX + 1];
 };
 
-extern struct mutex sessions_lock;
-extern struct session *slots[SESSIONS_MAX];
-extern u32 slots_used;          // a bit for each; marked accesses
-extern struct session *sampled; // those in slots, as a list
+extern struct session *sampled;
+#define FOR_EACH_SESSION(s) for (struct session *s = sampled; s; s = s->next)
 
 // sample.c: before a source starts.
 void sample_start_throttle(void);
 
-// cost.c, under sessions_lock. Before a source starts:
+// cost.c, under streams_lock. Before a source starts:
 void cost_measure(void);
 // Charges the sessions with what sampling cost until now.
 void costs_divide(void);
@@ -111,35 +86,24 @@ extern struct entry_cost entry_cost;
 // What of a session with these flags each of its CPUs has at hand.
 void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel);
 
-// source.c, under sessions_lock. The source named, or the best one, started (or
+// source.c, under streams_lock. The source named, or the best one, started (or
 // running already, then at its rate): -ENODEV, or as its start. *instead_of:
 // what sampler= names and could not be had, or "".
 int source_acquire(const char *asked, struct sample_rate *rate,
                    const struct sample_source **out, const char **instead_of);
 void source_release(const struct sample_source *source);
 
-// targets.c. Under tasks_lock: makes the task of `s`, which lives, its target,
-// and what that has started, if it wants children.
-void targets_add(struct session *s);
-// No task is a target of `s` any more.
-void targets_clear(struct session *s);
-// TSC cycles that all targets, living and dead, have had, when ticks come due.
-u64 targets_cycles(struct session *s);
-
-// session.c, under sessions_lock.
-void session_exec_seen(struct session *s);
-u64 session_elapsed_ns(const struct session *s);
-// What its CPUs have counted, added to `out`: taken by mode, and all the rest
-// that a struct session_cpu has. Any context.
+// session.c. What its CPUs have counted, added to `out`: taken by mode, and all
+// the rest that a struct session_cpu has. Any context.
 void session_counts(const struct session *s, struct sprofile_info *out);
 
-// map.c
-struct ring *session_ring(struct session *s, u32 i);
+// NULL: no session is in that slot. streams_lock.
+struct session *session_in(u32 slot);
 
-// figures.c, under sessions_lock: it has begun; nothing samples for it any
-// more.
-void figures_begun(void);
-void figures_ended(const struct session *s);
+// session_report.c, under streams_lock: it has begun; nothing samples for it
+// any more.
+void report_begun(void);
+void report_ended(const struct session *s);
 
 // address_bins.c. The source whose samples are put into bins, or NULL: read by
 // sample_take.

@@ -20,7 +20,7 @@ struct use {
     u32 users;
     struct sample_rate rate;
 };
-static struct use uses[USES_MAX]; // sessions_lock; those with users
+static struct use uses[USES_MAX]; // streams_lock; those with users
 
 static const struct sample_source *find(const char *name)
 {
@@ -34,7 +34,7 @@ static const struct sample_source *find(const char *name)
 // Of a source that nobody uses: a free one.
 static struct use *use_of(const struct sample_source *source)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
     struct use *free = NULL;
     for (u32 i = 0; i < USES_MAX; i++) {
         if (!uses[i].users)
@@ -64,7 +64,7 @@ static const struct sample_source *counter_of(const struct sample_source *s,
 
 static int start(const struct sample_source *s, struct sample_rate *rate)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
     if (rate->period && !s->counts)
         return -EINVAL;
     if (!rate->hz)
@@ -79,7 +79,7 @@ static int start(const struct sample_source *s, struct sample_rate *rate)
 static int acquire(const struct sample_source *s, struct sample_rate *rate,
                    const struct sample_source **out)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
     struct sample_rate real = *rate;
     if (s->counts && !real.event[0])
         strlcpy(real.event, s->counts, sizeof(real.event));
@@ -114,7 +114,7 @@ static const struct sample_source *best_below(u32 limit)
 static int acquire_best(struct sample_rate *rate,
                         const struct sample_source **out)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
     int err = -ENODEV;
     const struct sample_source *best = best_below(~0u);
     for (; err && best; best = best_below(best->rank))
@@ -156,7 +156,7 @@ static void announce_fallback(const struct sample_source *wanted,
 int source_acquire(const char *asked, struct sample_rate *rate,
                    const struct sample_source **out, const char **instead_of)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
     *instead_of = "";
     if (asked[0])
         return acquire_named(asked, rate, out);
@@ -174,7 +174,7 @@ int source_acquire(const char *asked, struct sample_rate *rate,
 
 void source_release(const struct sample_source *source)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
     struct use *use = use_of(source);
     if (!--use->users)
         source->stop(source);

@@ -94,10 +94,9 @@ struct task {
     // tasks_lock.
     struct task_figures dead, children_did;
 
-    // kernel/profile: a bit for each session whose target it is. tasks_lock;
-    // read by samples.
-    u32 sessions;
-    u32 counts; // likewise: those that count; read at its context switches
+    // kernel/stream: a bit for each stream whose target it is. tasks_lock; read
+    // by samples and at its context switches.
+    u32 streams;
     u8 build_id[BUILD_ID_MAX]; // of the program; guarded by `lock`
     u8 build_id_size;          // 0: it has none
     u32 load_bias; // memory's addresses less its file's; written with `lock`

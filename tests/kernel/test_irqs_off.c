@@ -90,7 +90,7 @@ static bool look(const char *source, struct seen *seen)
     if (source_lacks(source))
         return false;
     struct sprofile_options o = { .size = sizeof(o), .rate_hz = RATE_HZ };
-    struct session *s;
+    struct stream *s;
     strlcpy(o.source, source, sizeof(o.source));
     *seen = (struct seen){ 0 };
     if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
@@ -98,7 +98,7 @@ static bool look(const char *source, struct seen *seen)
     while (seen->off + seen->on + seen->behind < SAMPLES) {
         irqs_off_and_on();
         for (u32 i = 0; i < cpu_count; i++)
-            take(seen, &s->cpu[i].ring);
+            take(seen, s->rings.of_cpu[i]);
     }
     session_end(s);
     log_printf("irqs off: %s: %u off, %u on, %u behind enabling\n", source,

@@ -46,14 +46,16 @@ static bool look(const char *source, struct sprofile_info *seen, u64 *irqs_off)
     struct sprofile_options o = { .size = sizeof(o),
                                   .rate_hz = RATE_HZ,
                                   .flags = SPROFILE_O_RANDOM };
-    struct session *s;
+    struct stream *s;
     strlcpy(o.source, source, sizeof(o.source));
     if (!expect_begun(session_begin(NULL, &o, &readers, &s)))
         return false;
-    s->profiler = NULL; // leaves out nobody, for this is the kernel's own task
+    struct task *own = s->profiler;
+    s->profiler = NULL; // leaves out nothing: this is the kernel's own task
     u32 affinity = current->affinity;
     expect(!thread_set_affinity(current, 1u << this_cpu()->id));
-    const struct session_cpu *here = &s->cpu[this_cpu()->id];
+    const struct session *session = container_of(s, struct session, stream);
+    const struct session_cpu *here = &session->cpu[this_cpu()->id];
     struct callout c;
     callout_init(&c, interrupts, CALLOUT_INTERRUPT);
     do {
@@ -65,6 +67,7 @@ static bool look(const char *source, struct sprofile_info *seen, u64 *irqs_off)
     *irqs_off = counter_read(&here->irqs_off);
     callout_drain(&c);
     expect(!counter_read(&here->taken[MODE_USER]));
+    s->profiler = own;
     session_end(s);
     thread_set_affinity(current, affinity);
     log_printf("modes: %s: %u irq, %u kernel, %u idle, %u off\n", source,

@@ -7,6 +7,7 @@
 #include "kernel/base/providers.h"
 #include "kernel/mm/frame.h"
 #include "kernel/profile/sample.h"
+#include "kernel/stream/stream.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
 #include "tests/kernel/sample_helpers.h"
@@ -29,7 +30,7 @@ static void busy(u64 ns)
 KERNEL_TEST(session_samples_the_kernel)
 {
     struct sprofile_options o = options(1000);
-    struct session *s;
+    struct stream *s;
     if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
         return;
     struct sprofile_info i;
@@ -49,18 +50,18 @@ KERNEL_TEST(session_samples_the_kernel)
 KERNEL_TEST(session_that_is_paused_takes_nothing)
 {
     struct sprofile_options o = options(5000);
-    struct session *s;
+    struct stream *s;
     struct sprofile_info before, after;
     if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
         return;
-    session_pause(s, true);
+    stream_pause(s, true);
     session_info(s, &before);
     busy(5 * NSEC_PER_MSEC);
     session_info(s, &after);
     expect(before.taken == after.taken);
     expect(before.elapsed_ns == after.elapsed_ns);
     expect(before.expected == after.expected);
-    session_pause(s, false);
+    stream_pause(s, false);
     do {
         busy(NSEC_PER_MSEC);
         session_info(s, &after);
@@ -72,7 +73,7 @@ KERNEL_TEST(session_overflow_is_counted)
 {
     struct sprofile_options o = options(20000);
     o.ring_bytes = 1; // a page
-    struct session *s;
+    struct stream *s;
     struct sprofile_info i;
     if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
         return;
@@ -81,7 +82,7 @@ KERNEL_TEST(session_overflow_is_counted)
         busy(NSEC_PER_MSEC);
         session_info(s, &i);
     } while (i.taken < 1000 * cpu_count);
-    expect(session_readable(s));
+    expect(stream_readable(s));
     expect(i.lost > 0);
     session_info(s, &i);
     session_end(s);
@@ -102,7 +103,7 @@ static void sample_with_interrupts_off(const char *source, bool seen)
 {
     struct sprofile_options o = options(1000);
     struct sprofile_info i;
-    struct session *s;
+    struct stream *s;
     strlcpy(o.source, source, sizeof(o.source));
     if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
         return;
@@ -130,7 +131,7 @@ KERNEL_TEST(session_each_source_sees_what_it_says)
 
 KERNEL_TEST(session_bad_options_are_refused)
 {
-    struct session *s;
+    struct stream *s;
     struct sprofile_options o = options(1000);
     o.size = 4;
     expect(session_begin(NULL, &o, &readers, &s) == -EINVAL);
@@ -149,7 +150,7 @@ KERNEL_TEST(session_bad_options_are_refused)
 
 KERNEL_TEST(sessions_are_limited_and_leave_nothing)
 {
-    static struct session *s[20];
+    static struct stream *s[20];
     struct sprofile_options o = options(1000);
     struct frame_stats before, after;
     // The first one fills caches: not what is measured.
@@ -186,7 +187,7 @@ KERNEL_TEST(sessions_are_told_while_they_live)
     struct sysinfo_sampling before, during, after;
     struct sprofile_info info;
     struct seen seen = { 0 };
-    struct session *s;
+    struct stream *s;
     session_totals(&before);
     if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
         return;
@@ -203,14 +204,14 @@ KERNEL_TEST(sessions_are_told_while_they_live)
     expect(seen.last.rate == info.rate_hz && seen.last.elapsed);
     expect(seen.last.taken >= info.taken);
     expect(seen.last.used && seen.last.used <= seen.last.room);
-    session_pause(s, true);
+    stream_pause(s, true);
     sessions_each(see, &seen);
     expect(!strcmp(seen.last.state, "paused"));
     session_info(s, &info);
     session_totals(&during);
     session_end(s);
     session_totals(&after);
-    expect(!kernel_task.sessions); // or the slot's next session had its samples
+    expect(!kernel_task.streams); // or the slot's next session had its samples
     expect(during.sessions == before.sessions + 1);
     expect(after.sessions == before.sessions);
     expect(after.begun == before.begun + 1);
@@ -246,7 +247,7 @@ static void wait_for_held_up(u32 state)
 static u32 ticks_of_before(const struct sprofile_options *o)
 {
     struct sprofile_info i;
-    struct session *s;
+    struct stream *s;
     __atomic_store_n(&held_up, 0, __ATOMIC_RELAXED);
     expect(!kthread_create("test", hold_up, NULL, NULL));
     wait_for_held_up(1);
@@ -263,7 +264,7 @@ static u32 ticks_of_before(const struct sprofile_options *o)
 KERNEL_TEST(session_is_not_told_of_ticks_before_it)
 {
     struct sprofile_options o = options(1000);
-    struct session *other;
+    struct stream *other;
     u32 affinity = current->affinity, least = ~0u;
     if (cpu_count == 1) {
         test_skip("one CPU alone");
@@ -290,7 +291,7 @@ static void begin_and_end(void *arg)
     struct sprofile_options o = options(20000);
     o.ring_bytes = PAGE_SIZE;
     for (u32 i = 0; i < SHORT_SESSIONS; i++) {
-        struct session *s;
+        struct stream *s;
         expect(!session_begin(arg, &o, &readers, &s));
         session_end(s);
     }
@@ -359,7 +360,7 @@ static u64 expected_of(const char *event, u64 *low, u64 *high)
 {
     struct sprofile_options o = options(10000);
     struct sprofile_info i;
-    struct session *s;
+    struct stream *s;
     strlcpy(o.source, "pmc", sizeof(o.source));
     strlcpy(o.event, event, sizeof(o.event));
     struct time_sums before = time_sums();

@@ -63,7 +63,7 @@ def debug(folder, command, samples, smp):
     """Runs a command in a machine until it hangs; gives what gdb said."""
     port = free_port()
     script = HANG + "".join(
-        f"set $r = slots[0]->cpu[{cpu}].ring" + RING.replace("{cpu}", str(cpu))
+        f"set $r = sampled->cpu[{cpu}].ring" + RING.replace("{cpu}", str(cpu))
         for cpu in range(smp)) + COMPLAINTS
     with open(f"{folder}/script", "w") as file:
         file.write(script.format(port=port, root=ROOT, folder=folder,

@@ -96,10 +96,14 @@ def records(data):
 
 def sessions():
     """The sessions there are, as (slot, struct session)."""
-    slots = kernel("slots")
-    low, high = slots.type.range()
-    return [(i, slots[i].dereference()) for i in range(low, high + 1)
-            if slots[i]]
+    found, session = {}, kernel("sampled")
+    while session:
+        slot = int(session["stream"]["slot"])
+        if slot in found:
+            raise gdb.GdbError("the list of sessions is damaged")
+        found[slot] = session.dereference()
+        session = session["next"]
+    return sorted(found.items())
 
 
 def cpus():
@@ -146,13 +150,14 @@ def info(session, elapsed):
     that is stopped cannot be asked: it is those that came. The cost is that of
     the interrupts which the session has been charged for."""
     sums = totals(session)
-    source, rate = session["source"], session["rate"]
+    stream, source = session["stream"], session["source"]
+    rate = session["rate"]
     return pack(
         "sprofile_info", **sums, source=c_string(source["name"]),
         event=c_string(rate["event"]) if source["counts"] else "",
         rate_hz=rate["hz"], period=rate["period"], random=rate["random"],
         asked_hz=session["asked_hz"], cpus=kernel("cpu_count"),
-        tasks=session["live"], tasks_lost=session["events_lost"],
+        tasks=stream["live"], tasks_lost=stream["rings"]["events_lost"],
         expected=sum(sums[name] for name in
                      ("taken", "others", "missed", "throttled")),
         cycles=session["cost"], interrupts=session["interrupts"],
@@ -204,12 +209,13 @@ def elapsed_ns(session, rings):
     first that has not been read."""
     times = [time for ring in rings for kind, _, time, _ in records(ring)
              if kind == SAMPLE]
+    stream = session["stream"]
     if not times:
-        return int(session["elapsed_ns"])
+        return int(stream["elapsed_ns"])
     since = min(times)
-    if not session["task"]:
+    if not stream["task"]:
         since = int(session["since"]["targets"]) // int(kernel("cpu_count"))
-    return int(session["elapsed_ns"]) + \
+    return int(stream["elapsed_ns"]) + \
         (max(times) - since) * 10**9 // tsc_hz()
 
 
@@ -224,7 +230,7 @@ def build_id():
 
 def dump(session, path):
     """Writes the file. Gives the numbers of records by type."""
-    events = unread(session["events"])
+    events = unread(session["stream"]["rings"]["events"])
     rings = [unread(session["cpu"][cpu]["ring"]) for cpu in cpus()]
     options = pack("sprofile_options",
                    size=gdb.lookup_type("struct sprofile_options").sizeof,
@@ -283,14 +289,15 @@ class Sessions(Command):
             self.show(slot, session)
 
     def show(self, slot, session):
-        whose = f"task {int(session['task']['id'])}" if session["task"] \
+        stream = session["stream"]
+        whose = f"task {int(stream['task']['id'])}" if stream["task"] \
             else "the system"
         rate = int(session["rate"]["hz"])
         often = f"at {rate} Hz" if rate else \
             f"every {int(session['rate']['period'])}"
-        state = ", paused" if session["paused"] else \
-            ", ended" if session["ended"] else ""
-        print(f"Session {slot}: {whose}, by task {int(session['owner'])}; "
+        state = ", paused" if stream["paused"] else \
+            ", ended" if stream["ended"] else ""
+        print(f"Session {slot}: {whose}, by task {int(stream['owner'])}; "
               f"{c_string(session['source']['name'])} {often}{state}")
         print("  CPU      taken       lost  unread samples      bytes of ring")
         for cpu in cpus():

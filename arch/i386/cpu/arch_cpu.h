@@ -26,10 +26,11 @@ struct arch_cpu {
     u64 gdt[GDT_ENTRIES]; // TLS entries: the running thread's
     struct tss tss;       // only esp0 changes after start-up
     struct tss double_fault_tss;
-    u32 cr0;             // as loaded, TS clear
-    u32 windows;         // how many are open (arch/i386/mm/memory.c)
-    u32 nmis;            // NMIs that nobody asked for; written in NMI context
-    u32 nmis_logged;     // how many of them the log has told
+    u32 cr0;         // as loaded, TS clear
+    u32 windows;     // how many are open (arch/i386/mm/memory.c)
+    u32 nmis;        // NMIs that nobody asked for; written in NMI context
+    u32 nmis_logged; // how many of them the log has told
+    bool deferred;   // there is something to do as an interrupt ends; marked
     bool measures_entry; // it raises spurious interrupts: entry_cost.c
     bool up;             // it has got as far as ap_main
     bool stopped;        // it has answered smp_stop_others
@@ -64,7 +65,7 @@ void features_detect(void);
 void trap_leave(struct trapframe *tf);
 const char *exception_name(u32 vector);
 
-// nmi.c: tells of NMIs that nobody claimed. Interrupts off, not in an NMI.
+// nmi.c: logs NMIs that nobody claimed. Interrupts off, not in an NMI.
 void nmi_log_unclaimed(struct arch_cpu *a);
 // Sends all other CPUs an NMI that halts them; smp_stopper is this CPU.
 void nmi_stop_others(void);

@@ -131,13 +131,20 @@ static u32 unclaimed_on_all(void)
 ERROR_COUNTER_READ(unclaimed_count, "unexpected NMIs", "none: the log has them",
                    unclaimed_on_all);
 
-// An NMI cannot tell by itself: the log takes a lock.
 void nmi_log_unclaimed(struct arch_cpu *a)
 {
     u32 nmis = READ_ONCE(a->nmis);
     log_printf("cpu%u: %u unexpected NMI%s\n", this_cpu()->id,
                nmis - a->nmis_logged, nmis - a->nmis_logged == 1 ? "" : "s");
     a->nmis_logged = nmis;
+}
+
+// The log takes a lock: it is written as the next interrupt ends.
+static NOINLINE void unclaimed(void)
+{
+    struct arch_cpu *a = this_cpu()->arch;
+    ADD_ONCE(a->nmis, 1);
+    WRITE_ONCE(a->deferred, true);
 }
 
 // Entered from entry.S. It may have hit any instruction at all: no locks, and
@@ -151,7 +158,7 @@ void trap_nmi(struct trapframe *tf)
     struct nmi_user *user = __atomic_load_n(&nmi_user, __ATOMIC_ACQUIRE);
     bool answered = unlikely(READ_ONCE(asked)) && answer(tf);
     if (unlikely(!user->fn(user, tf)) && !answered)
-        ADD_ONCE(this_cpu()->arch->nmis, 1);
+        unclaimed();
     ledger_nmi(freezes, began);
     kcsan_nmi(false);
 }

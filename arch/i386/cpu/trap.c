@@ -84,6 +84,15 @@ void trap_leave(struct trapframe *tf)
     return_to_user(tf);
 }
 
+// What NMIs have left to do.
+static NOINLINE void do_deferred(struct arch_cpu *a)
+{
+    WRITE_ONCE(a->deferred, false);
+    if (READ_ONCE(a->nmis) != a->nmis_logged)
+        nmi_log_unclaimed(a);
+    irq_deferred();
+}
+
 static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
 {
     struct cpu *c = this_cpu();
@@ -91,8 +100,8 @@ static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
     c->irq_frame = tf;
     c->irq_depth++;
     irq_dispatch(tf->vector);
-    if (unlikely(READ_ONCE(c->arch->nmis) != c->arch->nmis_logged))
-        nmi_log_unclaimed(c->arch);
+    if (unlikely(READ_ONCE(c->arch->deferred)))
+        do_deferred(c->arch);
     c->irq_depth--;
     c->irq_frame = outer;
 }

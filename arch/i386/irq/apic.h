@@ -31,6 +31,7 @@ void lapic_send_startup(u8 page); // they begin at page << 12 in real mode
 // APIC ids; the own bit is ignored.
 void lapic_send_ipi(u32 apic_id, u32 vector);
 void lapic_send_ipi_mask(u32 cpu_mask, u32 vector);
+void lapic_send_self(u32 vector);
 void lapic_send_nmi(u32 apic_id);
 void lapic_send_nmi_others(void);
 

@@ -326,6 +326,18 @@ void irq_dispatch(u32 vector)
     lapic_eoi();
 }
 
+// do_deferred (trap.c) follows, as after any interrupt.
+static void deferred(void *arg UNUSED)
+{
+}
+
+void irq_raise_deferred(void)
+{
+    WRITE_ONCE(this_cpu()->arch->deferred, true);
+    if (apic_present)
+        lapic_send_self(VECTOR_DEFERRED);
+}
+
 void irq_init(void)
 {
     i8259_used = !ioapic_present();
@@ -335,6 +347,7 @@ void irq_init(void)
         return;
     boot_apic_id = lapic_id();
     irq_register_vector(VECTOR_SPURIOUS, spurious, NULL, "spurious");
+    irq_register_vector(VECTOR_DEFERRED, deferred, NULL, "deferred by NMIs");
     if (i8259_used)
         lapic_accept_i8259();
 }

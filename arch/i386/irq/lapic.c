@@ -41,6 +41,7 @@ enum { // register offsets, SDM table 11-1
 #define ICR_STARTUP (6u << 8)
 #define ICR_PENDING (1u << 12)
 #define ICR_ASSERT (1u << 14)
+#define ICR_SELF (1u << 18)
 #define ICR_ALL_BUT_SELF (3u << 18)
 
 #define MSR_APIC_BASE 0x1bu
@@ -238,6 +239,20 @@ void lapic_send_nmi(u32 apic_id)
     send(apic_id, ICR_ASSERT | ICR_NMI);
     wait_until_sent();
     lapic_write(LAPIC_ICR_HIGH, destination);
+    irq_restore(flags);
+}
+
+// Also in an NMI: with the shorthand the destination that another send may have
+// written is not looked at, and not changed.
+void lapic_send_self(u32 vector)
+{
+    assert(vector >= 16);
+    if (fault_due(FAULT_IPI))
+        return;
+    u32 flags = irq_save();
+    wait_until_sent();
+    lapic_write(LAPIC_ICR_LOW, ICR_SELF | ICR_ASSERT | ICR_FIXED | vector);
+    wait_until_sent();
     irq_restore(flags);
 }
 

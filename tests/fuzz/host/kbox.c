@@ -12,19 +12,13 @@
 #define CALLS_MAX 64u
 #define USER_BYTES 4096u // the caller's memory, from address 0 on
 
-struct session {
-    u32 paused;
-};
-struct count_session {
-    u32 reads;
-};
-
 static struct input in;
 static u8 user_memory[USER_BYTES];
 static struct call calls[CALLS_MAX];
 static u32 call_count, sessions, answers;
 static u64 now;
 static bool readable, ended;
+static struct waitq readers;
 
 // --- what the box is built on
 // -------------------------------------------------
@@ -130,84 +124,90 @@ bool may_profile(const struct task *t UNUSED)
     return may_profile_everything();
 }
 
-int session_begin(struct task *task UNUSED, const struct sprofile_options *o,
-                  struct waitq *readers UNUSED, struct session **out)
-{
-    if (o->size != sizeof(*o) || take_byte(&in) & 1)
-        return -EINVAL;
-    REQUIRE(permitted() && !sessions++);
-    *out = calloc(1, sizeof(**out));
-    return 0;
-}
-
-void session_end(struct session *s)
+static void end_stream(struct stream *s)
 {
     REQUIRE(s && sessions-- == 1);
     free(s);
 }
 
-void session_pause(struct session *s, bool pause)
+static const struct stream_kind kind = { .end = end_stream };
+
+// With readers it samples; else it counts.
+static struct stream *begin_stream(struct waitq *of)
 {
+    REQUIRE(permitted() && !sessions++);
+    struct stream *s = calloc(1, sizeof(*s));
+    s->kind = &kind;
+    s->readers = of;
+    return s;
+}
+
+int session_begin(struct task *task UNUSED, const struct sprofile_options *o,
+                  struct waitq *unused UNUSED, struct stream **out)
+{
+    if (o->size != sizeof(*o) || take_byte(&in) & 1)
+        return -EINVAL;
+    *out = begin_stream(&readers);
+    return 0;
+}
+
+void stream_pause(struct stream *s, bool pause)
+{
+    REQUIRE(s->readers);
     s->paused = pause;
 }
 
-void session_info(struct session *s, struct sprofile_info *out)
+void session_info(struct stream *s, struct sprofile_info *out)
 {
+    REQUIRE(s->readers);
     memset(out, 0, sizeof(*out));
     out->taken = s->paused;
 }
 
-bool session_readable(struct session *s)
+bool stream_readable(struct stream *s)
 {
     return readable && !s->paused;
 }
 
-bool session_ended(struct session *s)
+bool stream_ended(struct stream *s)
 {
     return ended && !s->paused;
 }
 
-int session_read(struct session *s, u32 addr UNUSED, u32 size)
+int stream_read(struct stream *s, u32 addr UNUSED, u32 size)
 {
     return s->paused ? 0 : (int)(size & 0xfff);
 }
 
-int session_lend(struct session *s, u32 addr UNUSED, u32 size)
+int stream_lend(struct stream *s, u32 addr UNUSED, u32 size)
 {
     return s->paused ? -EINVAL : (int)(size & 0xff);
 }
 
-int session_map(struct session *s)
+int stream_map(struct stream *s)
 {
     return (int)s->paused;
 }
 
-void session_take_back(struct session *s)
+void stream_take_back(struct stream *s)
 {
-    REQUIRE(s->paused <= 1);
+    REQUIRE(s->readers);
 }
 
 int counts_begin(struct task *task UNUSED,
-                 const struct sprofile_count_options *o,
-                 struct count_session **out)
+                 const struct sprofile_count_options *o, struct stream **out)
 {
     if (o->size != sizeof(*o))
         return -EINVAL;
-    REQUIRE(permitted() && !sessions++);
-    *out = calloc(1, sizeof(**out));
+    *out = begin_stream(NULL);
     return 0;
 }
 
-void counts_read(struct count_session *s, struct sprofile_counts *out)
+void counts_read(struct stream *s, struct sprofile_counts *out)
 {
+    REQUIRE(!s->readers);
     memset(out, 0, sizeof(*out));
-    out->tasks = ++s->reads;
-}
-
-void counts_end(struct count_session *s)
-{
-    REQUIRE(s && sessions-- == 1);
-    free(s);
+    out->tasks = 1;
 }
 
 // --- calls

@@ -17,6 +17,7 @@ struct trapframe;
 #define VECTOR_RESCHEDULE 0xe1
 #define VECTOR_CALL 0xe2
 #define VECTOR_FORWARDED 0xe3 // a timer that another CPU has received
+#define VECTOR_DEFERRED 0xe4  // what an NMI could not do
 #define VECTOR_SPURIOUS 0xff
 
 typedef void (*irq_handler_t)(void *arg);
@@ -30,6 +31,12 @@ int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
 // Calls fn(vector) in interrupt context after each interrupt of `vector` from
 // now on (NULL: no more; one that is under way on another CPU may still come).
 void irq_watch(u32 vector, void (*fn)(u32 vector));
+
+// Soon irq_deferred is called on this CPU, in interrupt context, as an
+// interrupt ends. Interrupts off, NMI included. (Where there is no local APIC
+// there are no NMIs to call it, and the interrupt is the one under way.)
+void irq_raise_deferred(void);
+UPCALL void irq_deferred(void);
 
 // Dispatches a vector >= 0x20 (called by the trap code; acknowledges it too).
 void irq_dispatch(u32 vector);

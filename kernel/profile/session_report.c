@@ -1,7 +1,7 @@
-// What the sessions tell the sysinfo tree: each of them, and the sums of all
-// that there are and ever were.
+// What the sysinfo tree has of sessions: each of them, and the sums of all that
+// there are and ever were.
 //
-// A session that is found in its slot under sessions_lock stays: it leaves the
+// A session that is found in its slot under streams_lock stays: it leaves the
 // slot, and its counts go to those of the ended, under the same lock.
 
 #include "arch/cpu.h"
@@ -12,43 +12,43 @@
 #include "kernel/task/task.h"
 #include "lib/string.h"
 
-// sessions_lock.
+// streams_lock.
 static u64 begun;
 static struct sprofile_info ended; // the counts of those that have ended
 
-void figures_begun(void)
+void report_begun(void)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
     begun++;
 }
 
-void figures_ended(const struct session *s)
+void report_ended(const struct session *s)
 {
-    mutex_assert_held(&sessions_lock);
-    assert(!slots[s->slot]);
+    mutex_assert_held(&streams_lock);
+    assert(streams[s->stream.slot] != &s->stream);
     session_counts(s, &ended);
 }
 
 static const char *state_of(const struct session *s)
 {
-    if (READ_ONCE(s->ended))
+    if (READ_ONCE(s->stream.ended))
         return "over";
-    if (s->wait_exec)
+    if (s->stream.wait_exec)
         return "for exec";
-    return s->paused ? "paused" : "taking";
+    return s->stream.paused ? "paused" : "taking";
 }
 
 static void fill(const struct session *s, struct sysinfo_session *out)
 {
-    mutex_assert_held(&sessions_lock);
+    mutex_assert_held(&streams_lock);
     struct sprofile_info counts = { 0 };
 
     session_counts(s, &counts);
     *out = (struct sysinfo_session){
-        .id = s->slot,
-        .owner = s->owner,
-        .target = s->task ? s->task->id : SYSINFO_ALL,
-        .targets = READ_ONCE(s->live),
+        .id = s->stream.slot,
+        .owner = s->stream.owner,
+        .target = s->stream.task ? s->stream.task->id : SYSINFO_ALL,
+        .targets = READ_ONCE(s->stream.live),
         .rate = s->rate.hz,
         .taken = counts.taken,
         .lost = counts.lost,
@@ -56,7 +56,7 @@ static void fill(const struct session *s, struct sysinfo_session *out)
         .throttled = counts.throttled,
         .others = counts.others,
         .cycles = counts.cycles,
-        .elapsed = session_elapsed_ns(s),
+        .elapsed = stream_elapsed_ns(&s->stream),
     };
     strlcpy(out->state, state_of(s), sizeof(out->state));
     strlcpy(out->source, s->source->name, sizeof(out->source));
@@ -69,31 +69,31 @@ static void fill(const struct session *s, struct sysinfo_session *out)
 void sessions_each(void (*fn)(const struct sysinfo_session *, void *),
                    void *arg)
 {
-    mutex_lock(&sessions_lock);
+    mutex_lock(&streams_lock);
     costs_divide();
-    for (u32 i = 0; i < SESSIONS_MAX; i++) {
+    for (u32 i = 0; i < STREAMS_MAX; i++) {
         struct sysinfo_session record;
-        if (!slots[i])
+        const struct session *s = session_in(i);
+        if (!s)
             continue;
-        fill(slots[i], &record);
+        fill(s, &record);
         fn(&record, arg);
     }
-    mutex_unlock(&sessions_lock);
+    mutex_unlock(&streams_lock);
 }
 
 void session_totals(struct sysinfo_sampling *out)
 {
-    mutex_lock(&sessions_lock);
+    mutex_lock(&streams_lock);
     costs_divide();
     struct sprofile_info sum = ended;
     *out = (struct sysinfo_sampling){ .most = SESSIONS_MAX, .begun = begun };
-    for (u32 i = 0; i < SESSIONS_MAX; i++) {
-        if (!slots[i])
-            continue;
+    FOR_EACH_SESSION(s)
+    {
         out->sessions++;
-        session_counts(slots[i], &sum);
+        session_counts(s, &sum);
     }
-    mutex_unlock(&sessions_lock);
+    mutex_unlock(&streams_lock);
     out->taken = sum.taken;
     out->lost = sum.lost;
     out->missed = sum.missed;

@@ -1,25 +1,20 @@
-// Reading a session: whole records from its rings, to the user's memory.
+// Reading a stream: whole records from its rings, to the user's memory.
 #include "arch/cpu.h"
 #include "arch/mmu.h"
 #include "kernel/base/errno.h"
-#include "kernel/profile/session_private.h"
+#include "kernel/stream/stream_private.h"
 
-bool session_ended(struct session *s)
+bool stream_ended(struct stream *s)
 {
     return READ_ONCE(s->ended);
 }
 
-static bool quarter_full(const struct ring *r)
+bool stream_readable(struct stream *s)
 {
-    return ring_used(r) >= r->size / 4;
-}
-
-bool session_readable(struct session *s)
-{
-    if (session_ended(s) || quarter_full(&s->events))
+    if (stream_ended(s))
         return true;
-    for (u32 i = 0; i < cpu_count; i++) {
-        if (quarter_full(&s->cpu[i].ring))
+    for (u32 i = 0; i <= cpu_count; i++) {
+        if (stream_quarter_full(stream_ring(s, i)))
             return true;
     }
     return false;
@@ -52,18 +47,18 @@ static int read_ring(struct ring *r, u32 head, u32 addr, u32 room)
 
 // What was told before a sample is found first: where the samples end is looked
 // up before where the events do, and no sample goes ahead of an event.
-int session_read(struct session *s, u32 addr, u32 size)
+int stream_read(struct stream *s, u32 addr, u32 size)
 {
     u32 heads[CPU_MAX];
     for (u32 i = 0; i < cpu_count; i++)
-        heads[i] = ring_head(&s->cpu[i].ring);
-    u32 events = ring_head(&s->events);
-    int n = read_ring(&s->events, events, addr, size);
+        heads[i] = ring_head(stream_ring(s, i));
+    u32 events = ring_head(&s->rings.events);
+    int n = read_ring(&s->rings.events, events, addr, size);
     if (n < 0)
         return n;
     u32 done = (u32)n;
-    for (u32 i = 0; s->events.tail == events && i < cpu_count; i++) {
-        n = read_ring(&s->cpu[i].ring, heads[i], addr + done, size - done);
+    for (u32 i = 0; s->rings.events.tail == events && i < cpu_count; i++) {
+        n = read_ring(s->rings.of_cpu[i], heads[i], addr + done, size - done);
         if (n < 0)
             return done ? (int)done : n;
         done += (u32)n;

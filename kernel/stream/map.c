@@ -1,4 +1,4 @@
-// Reading a session in place: the profiler maps the rings, and is told where
+// Reading a stream in place: the profiler maps the rings, and is told where
 // there are records in them. They are consumed when it asks for more.
 //
 // Each ring lies there twice, one after the other, so that records which wrap
@@ -7,13 +7,8 @@
 #include "arch/mmu.h"
 #include "kernel/base/errno.h"
 #include "kernel/mm/area.h"
-#include "kernel/profile/session_private.h"
+#include "kernel/stream/stream_private.h"
 #include "kernel/task/task.h"
-
-struct ring *session_ring(struct session *s, u32 i)
-{
-    return i < cpu_count ? &s->cpu[i].ring : &s->events;
-}
 
 static int map_ring(const struct ring *r, u32 *addr)
 {
@@ -27,54 +22,57 @@ static int map_ring(const struct ring *r, u32 *addr)
     return err;
 }
 
-static void unmap_rings(struct session *s, u32 count)
+static void unmap_rings(struct stream *s, u32 count)
 {
     for (u32 i = 0; i < count; i++)
-        aspace_unmap(current_task()->aspace, s->mapped_at[i],
-                     2 * session_ring(s, i)->size);
+        aspace_unmap(current_task()->aspace, s->rings.mapped_at[i],
+                     2 * stream_ring(s, i)->size);
 }
 
-int session_map(struct session *s)
+int stream_map(struct stream *s)
 {
-    s->mapped = false;
+    s->rings.mapped = false;
     for (u32 i = 0; i <= cpu_count; i++) {
-        int err = map_ring(session_ring(s, i), &s->mapped_at[i]);
+        int err = map_ring(stream_ring(s, i), &s->rings.mapped_at[i]);
         if (err) {
             unmap_rings(s, i);
             return err;
         }
     }
-    s->mapped = true;
+    s->rings.mapped = true;
     return 0;
 }
 
-void session_take_back(struct session *s)
+void stream_take_back(struct stream *s)
 {
+    // Before it is looked at how full they are: a writer that finds one a
+    // quarter full from here on wakes.
+    WRITE_ONCE(s->rings.wake, false);
     for (u32 i = 0; i <= cpu_count; i++) {
-        ring_consume(session_ring(s, i), s->lent[i]);
-        s->lent[i] = 0;
+        ring_consume(stream_ring(s, i), s->rings.lent[i]);
+        s->rings.lent[i] = 0;
     }
 }
 
-static struct sprofile_span span(struct session *s, u32 i, u32 head)
+static struct sprofile_span span(struct stream *s, u32 i, u32 head)
 {
-    const struct ring *r = session_ring(s, i);
+    const struct ring *r = stream_ring(s, i);
     return (struct sprofile_span){
-        .address = s->mapped_at[i] + (r->tail & (r->size - 1)),
+        .address = s->rings.mapped_at[i] + (r->tail & (r->size - 1)),
         .size = head - r->tail,
     };
 }
 
 // What was told before a sample goes first: where the samples end is looked up
 // before where the events do.
-int session_lend(struct session *s, u32 addr, u32 size)
+int stream_lend(struct stream *s, u32 addr, u32 size)
 {
     struct sprofile_span all[CPU_MAX + 1], there[CPU_MAX + 1];
     u32 n = 0;
-    if (!s->mapped || size < (cpu_count + 1) * sizeof(there[0]))
+    if (!s->rings.mapped || size < (cpu_count + 1) * sizeof(there[0]))
         return -EINVAL;
     for (u32 i = 0; i <= cpu_count; i++)
-        all[i] = span(s, i, ring_head(session_ring(s, i)));
+        all[i] = span(s, i, ring_head(stream_ring(s, i)));
     for (u32 i = cpu_count; i <= cpu_count; i--) {
         if (all[i].size)
             there[n++] = all[i];
@@ -82,6 +80,6 @@ int session_lend(struct session *s, u32 addr, u32 size)
     if (copy_to_user(addr, there, n * sizeof(there[0])))
         return -EFAULT;
     for (u32 i = 0; i <= cpu_count; i++)
-        s->lent[i] = all[i].size;
+        s->rings.lent[i] = all[i].size;
     return (int)(n * sizeof(there[0]));
 }

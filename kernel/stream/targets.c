@@ -1,0 +1,269 @@
+// Which tasks a stream measures, and what becomes of them: fork, exec, exit.
+//
+// A task carries a bit for each stream whose target it is; a child gets the
+// bits of streams that want children. All of that changes under tasks_lock;
+// samples and context switches read the bits of the task that runs. Who reads a
+// stream with rings learns of its targets' forks, execs and ends by records in
+// a ring of the stream's own, so that each sample can be looked up in the
+// program that ran then.
+
+#include "arch/cpu.h"
+#include "kernel/base/log.h"
+#include "kernel/stream/stream_private.h"
+#include "kernel/task/task.h"
+#include "lib/string.h"
+
+// Bits of streams; changed under tasks_lock.
+static u32 inherited; // those that want children
+static u32 reported;  // those that have rings; read without it, too
+
+static void add(struct stream *s, struct task *t)
+{
+    spin_assert_held(&tasks_lock);
+    assert(!(t->streams & 1u << s->slot) && t->threads_running);
+    WRITE_ONCE(t->streams, t->streams | 1u << s->slot);
+    ADD_ONCE(s->live, 1);
+}
+
+// What the stream's task has started, or what that has; not who measures it.
+static void add_descendant(struct task *t, void *arg)
+{
+    struct stream *s = arg;
+    const struct task *up = t->parent;
+    while (up && up != s->task)
+        up = up->parent;
+    bool may = !s->limited || credentials_may_inspect(s->profiler, t);
+    if (up && may && t != s->profiler && t->threads_running)
+        add(s, t);
+}
+
+void targets_begin(struct stream *s)
+{
+    spin_assert_held(&tasks_lock);
+    u32 bit = 1u << s->slot;
+    if (s->readers)
+        WRITE_ONCE(reported, reported | bit);
+    // A task of which nothing runs any more reports no end.
+    s->ended = s->task && !s->task->threads_running;
+    if (s->task && !s->ended)
+        add(s, s->task);
+    if (s->ended || !s->children)
+        return;
+    inherited |= bit;
+    task_for_each_locked(add_descendant, s);
+}
+
+static void remove(struct task *t, void *arg)
+{
+    const struct stream *s = arg;
+    WRITE_ONCE(t->streams, t->streams & ~(1u << s->slot));
+}
+
+void targets_end(struct stream *s)
+{
+    spin_assert_held(&tasks_lock);
+    inherited &= ~(1u << s->slot);
+    WRITE_ONCE(reported, reported & ~(1u << s->slot));
+    task_for_each_locked(remove, s);
+    remove(&kernel_task, s); // which is in no table
+}
+
+struct visit {
+    u32 bit;
+    void (*fn)(struct task *t, void *arg);
+    void *arg;
+};
+
+static void visit(struct task *t, void *arg)
+{
+    const struct visit *v = arg;
+    if (t->streams & v->bit)
+        v->fn(t, v->arg);
+}
+
+void stream_each_target(struct stream *s, void (*fn)(struct task *, void *),
+                        void *arg)
+{
+    struct visit v = { 1u << s->slot, fn, arg };
+    if (s->children)
+        task_for_each_locked(visit, &v);
+    else
+        visit(s->task, &v);
+}
+
+// --- what is reported -------------------------------------------------------
+
+union task_record {
+    struct sprofile_task task;
+    u8 bytes[sizeof(struct sprofile_task) + SPROFILE_PATH_MAX + 8];
+};
+
+static void describe(union task_record *r, struct task *t, u32 parent,
+                     enum sprofile_task_kind kind)
+{
+    memset(r, 0, sizeof(*r));
+    r->task.task = t->id;
+    r->task.parent = parent;
+    r->task.kind = (u16)kind;
+    u32 flags = spin_lock_irq(&t->lock);
+    strlcpy(r->task.name, t->name, sizeof(r->task.name));
+    if (t->path)
+        strlcpy(r->task.path, t->path, SPROFILE_PATH_MAX);
+    r->task.build_id_size = t->build_id_size;
+    memcpy(r->task.build_id, t->build_id, t->build_id_size);
+    u32 bias = t->load_bias;
+    spin_unlock_irq(&t->lock, flags);
+    u32 size = sizeof(r->task) + (u32)strlen(r->task.path) + 1;
+    size = ALIGN_UP(size + (bias ? sizeof(bias) : 0), 8u);
+    assert_checked(size <= sizeof(*r));
+    if (bias)
+        memcpy(r->bytes + size - sizeof(bias), &bias, sizeof(bias));
+    r->task.head = (struct sprofile_record){
+        .type = SPROFILE_R_TASK,
+        .size = (u16)size,
+        .cpu = (u16)this_cpu()->id,
+        .flags = bias ? SPROFILE_F_LOAD_BIAS : 0,
+        .time = rdtsc(),
+    };
+}
+
+// Readers are woken at once when it is time: tasks can come and go faster than
+// the stream's callout looks.
+static void put(struct stream *s, const union task_record *r)
+{
+    u32 flags = spin_lock_irq(&s->rings.event_lock);
+    if (!ring_write(&s->rings.events, r, r->task.head.size))
+        WRITE_ONCE(s->rings.events_lost, s->rings.events_lost + 1);
+    spin_unlock_irq(&s->rings.event_lock, flags);
+    if (stream_readable(s))
+        waitq_wake_all(s->readers);
+}
+
+static void report(struct task *t, u32 parent, enum sprofile_task_kind kind)
+{
+    spin_assert_held(&tasks_lock);
+    union task_record r;
+    bool described = false;
+    for (u32 left = reported; left; left &= left - 1) {
+        u32 i = (u32)__builtin_ctz(left);
+        struct stream *s = streams[i];
+        if (s->task && !(t->streams & 1u << i))
+            continue;
+        if (!described)
+            describe(&r, t, parent, kind);
+        described = true;
+        put(s, &r);
+    }
+}
+
+// --- what becomes of them ---------------------------------------------------
+
+static void forked(struct task *child, struct task *parent)
+{
+    spin_assert_held(&tasks_lock);
+    u32 bits = parent->streams & inherited;
+    WRITE_ONCE(child->streams, bits);
+    for (; bits; bits &= bits - 1)
+        ADD_ONCE(streams[__builtin_ctz(bits)]->live, 1);
+    report(child, parent->id, SPROFILE_T_FORKED);
+}
+
+static void new_program(struct stream *s)
+{
+    mutex_assert_held(&streams_lock);
+    if (s->wait_exec)
+        stream_set_paused(s, false, false);
+    else if (s->kind->execed)
+        s->kind->execed(s);
+}
+
+static void execed(struct task *t)
+{
+    if (READ_ONCE(reported)) {
+        u32 flags = spin_lock_irq(&tasks_lock);
+        report(t, t->parent ? t->parent->id : 0, SPROFILE_T_EXECED);
+        spin_unlock_irq(&tasks_lock, flags);
+    }
+    if (!READ_ONCE(t->streams))
+        return;
+    mutex_lock(&streams_lock);
+    for (u32 i = 0; i < STREAMS_MAX; i++) {
+        if (streams[i] && streams[i]->task == t)
+            new_program(streams[i]);
+    }
+    mutex_unlock(&streams_lock);
+}
+
+// Its bit is gone, so nothing of it is measured any more; what was is in the
+// rings. Returns the stream's bit if it was the last target.
+static u32 leave(struct task *t, u32 slot)
+{
+    spin_assert_held(&tasks_lock);
+    assert(slot < STREAMS_MAX);
+    struct stream *s = streams[slot];
+    s->kind->left(s, t);
+    ADD_ONCE(s->live, -1u);
+    if (s->live)
+        return 0;
+    WRITE_ONCE(s->ended, true);
+    if (s->readers)
+        waitq_wake_all(s->readers);
+    return s->kind->over ? 1u << slot : 0;
+}
+
+// Tells the kinds of streams that were over under tasks_lock: they may have
+// been ended since, and others may be in their slots.
+static void end_over(u32 bits)
+{
+    if (!bits)
+        return;
+    mutex_lock(&streams_lock);
+    for (; bits; bits &= bits - 1) {
+        struct stream *s = streams[__builtin_ctz(bits)];
+        if (s && s->ended && s->kind->over)
+            s->kind->over(s);
+    }
+    mutex_unlock(&streams_lock);
+}
+
+// A program with more rights than its user has, or with secrets, begins: it is
+// nothing to ordinary users' streams, which lose a target.
+static void guarded(struct task *t)
+{
+    if (!READ_ONCE(t->streams))
+        return;
+    u32 over = 0, flags = spin_lock_irq(&tasks_lock);
+    for (u32 bits = t->streams; bits; bits &= bits - 1) {
+        u32 slot = (u32)__builtin_ctz(bits);
+        if (!streams[slot]->limited)
+            continue;
+        WRITE_ONCE(t->streams, t->streams & ~(1u << slot));
+        over |= leave(t, slot);
+    }
+    spin_unlock_irq(&tasks_lock, flags);
+    smp_sync_others(); // no sample under way has seen the bit
+    end_over(over);
+}
+
+// The last thread of `t` is here.
+static void ended(struct task *t)
+{
+    if (!READ_ONCE(t->streams) && !READ_ONCE(reported))
+        return;
+    u32 over = 0, flags = spin_lock_irq(&tasks_lock);
+    report(t, t->parent ? t->parent->id : 0, SPROFILE_T_ENDED);
+    u32 bits = t->streams;
+    WRITE_ONCE(t->streams, 0);
+    for (; bits; bits &= bits - 1)
+        over |= leave(t, (u32)__builtin_ctz(bits));
+    spin_unlock_irq(&tasks_lock, flags);
+    end_over(over);
+}
+
+static const struct task_observer stream_observer = {
+    .forked = forked,
+    .execed = execed,
+    .guarded = guarded,
+    .ended = ended,
+};
+TASK_OBSERVER(stream_observer);
