@@ -6,6 +6,7 @@
 
 #include "arch/clock.h"
 #include "arch/i386/clock/clock_private.h"
+#include "arch/i386/clock/rtc_format.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/nmi.h"
@@ -503,6 +504,34 @@ static void keep_the_date(struct timer *t, u32 mode)
     s64 now = rtc_read_seconds();
     expect(now >= date && now < date + 600);
     thread_set_affinity(current, affinity);
+}
+
+// Near the end of the chip's own update, of 244 us in QEMU and Bochs
+// (MC146818A, "Update Cycle"), a date is written all the same.
+static void write_in_update(s64 date, u32 us)
+{
+    u64 limit = clock_now_ns() + 2 * NSEC_PER_SEC;
+    while (!(cmos_read(RTC_A) & RTC_A_UPDATING) && clock_now_ns() < limit)
+        cpu_relax();
+    u64 start = clock_now_ns();
+    while (clock_now_ns() - start < us * NSEC_PER_USEC)
+        cpu_relax();
+    expect(rtc_write_seconds(date + 1000) == 0);
+    thread_sleep_until(clock_now_ns() + 5 * NSEC_PER_MSEC,
+                       WAIT_UNINTERRUPTIBLE);
+    s64 then = rtc_read_seconds();
+    expect(then >= date + 1000 && then < date + 1600);
+    expect(rtc_write_seconds(then - 1000) == 0);
+}
+
+KERNEL_TEST(timer_rtc_is_written_whole)
+{
+    s64 date = rtc_read_seconds();
+    if (date)
+        for (u32 us = 140; us <= 240; us += 10)
+            write_in_update(date, us);
+    else
+        test_skip("there is no RTC");
 }
 
 KERNEL_TEST(timer_rtc_keeps_its_date)

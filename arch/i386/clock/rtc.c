@@ -62,9 +62,12 @@ s64 rtc_read_seconds(void)
     return rtc_decode(&r, &d) ? date_to_seconds(&d) : 0;
 }
 
+// Not while the chip updates: setting RTC_B_SET ends an update, but not on every
+// chip. Bochs goes on with it and puts the old date into what is not yet written.
 static void write_registers(const struct rtc_registers *r)
 {
     spin_assert_held(&rtc_lock);
+    wait_for_update();
     cmos_change(RTC_B, RTC_B_SET, RTC_B_SET);
     cmos_write(RTC_SECONDS, r->second);
     cmos_write(RTC_MINUTES, r->minute);
