@@ -36,7 +36,7 @@ static void put_syscall(struct chain *out, struct task *task, u32 number,
 static void put_syscalls(struct chain *out, struct task *task)
 {
     for (u32 i = syscall_next(0); i != SYSCALL_UNKNOWN; i = syscall_next(i + 1))
-        put_syscall(out, task, i, syscall_entry(i)->name);
+        put_syscall(out, task, i, syscall_name(i));
     put_syscall(out, task, SYSCALL_UNKNOWN, "(unknown)");
 }
 

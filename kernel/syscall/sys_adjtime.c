@@ -58,25 +58,25 @@ static s32 adjust32(u32 addr)
     return copy_to_user(addr, &n, sizeof(n)) ? -EFAULT : result;
 }
 
-SYSCALL_HANDLER(adjtimex)
+s32 sys_adjtimex(u32 state)
 {
-    return adjust32(a);
+    return adjust32(state);
 }
 
-SYSCALL_HANDLER(clock_adjtime)
+s32 sys_clock_adjtime(u32 clock, u32 state)
 {
-    return a == CLOCK_REALTIME ? adjust32(b) : -EOPNOTSUPP;
+    return clock == CLOCK_REALTIME ? adjust32(state) : -EOPNOTSUPP;
 }
 
-SYSCALL_HANDLER(clock_adjtime64)
+s32 sys_clock_adjtime64(u32 clock, u32 state)
 {
     struct timex t;
-    if (a != CLOCK_REALTIME)
+    if (clock != CLOCK_REALTIME)
         return -EOPNOTSUPP;
-    if (copy_from_user(&t, b, sizeof(t)))
+    if (copy_from_user(&t, state, sizeof(t)))
         return -EFAULT;
     s32 result = adjust(&t);
-    if (result >= 0 && copy_to_user(b, &t, sizeof(t)))
+    if (result >= 0 && copy_to_user(state, &t, sizeof(t)))
         return -EFAULT;
     return result;
 }

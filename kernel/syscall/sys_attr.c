@@ -103,22 +103,22 @@ static struct change new_mode(u32 mode)
     return (struct change){ .mode = true, .mode_bits = mode };
 }
 
-SYSCALL_HANDLER(chmod)
+s32 sys_chmod(u32 path, u32 mode)
 {
-    struct change change = new_mode(b);
-    return change_path(AT_FDCWD, a, 0, &change);
+    struct change change = new_mode(mode);
+    return change_path(AT_FDCWD, path, 0, &change);
 }
 
-SYSCALL_HANDLER(fchmod)
+s32 sys_fchmod(u32 fd, u32 mode)
 {
-    struct change change = new_mode(b);
-    return change_fd(a, &change);
+    struct change change = new_mode(mode);
+    return change_fd(fd, &change);
 }
 
-SYSCALL_HANDLER(fchmodat)
+s32 sys_fchmodat(u32 dir, u32 path, u32 mode)
 {
-    struct change change = new_mode(c);
-    return change_path(a, b, 0, &change);
+    struct change change = new_mode(mode);
+    return change_path(dir, path, 0, &change);
 }
 
 static struct change new_owner(u32 uid, u32 gid)
@@ -132,40 +132,40 @@ static u32 wide_id(u32 id)
     return (u16)id == 0xffff ? OWNER_UNCHANGED : (u16)id;
 }
 
-SYSCALL_HANDLER(chown)
+s32 sys_chown(u32 path, u32 uid, u32 gid)
 {
-    struct change change = new_owner(wide_id(b), wide_id(c));
-    return change_path(AT_FDCWD, a, 0, &change);
+    struct change change = new_owner(wide_id(uid), wide_id(gid));
+    return change_path(AT_FDCWD, path, 0, &change);
 }
 
-SYSCALL_HANDLER(chown32)
+s32 sys_chown32(u32 path, u32 uid, u32 gid)
 {
-    struct change change = new_owner(b, c);
-    return change_path(AT_FDCWD, a, 0, &change);
+    struct change change = new_owner(uid, gid);
+    return change_path(AT_FDCWD, path, 0, &change);
 }
 
-SYSCALL_HANDLER(lchown32)
+s32 sys_lchown32(u32 path, u32 uid, u32 gid)
 {
-    struct change change = new_owner(b, c);
-    return change_path(AT_FDCWD, a, AT_SYMLINK_NOFOLLOW, &change);
+    struct change change = new_owner(uid, gid);
+    return change_path(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &change);
 }
 
-SYSCALL_HANDLER(fchown32)
+s32 sys_fchown32(u32 fd, u32 uid, u32 gid)
 {
-    struct change change = new_owner(b, c);
-    return change_fd(a, &change);
+    struct change change = new_owner(uid, gid);
+    return change_fd(fd, &change);
 }
 
-SYSCALL_HANDLER(fchownat)
+s32 sys_fchownat(u32 dir, u32 path, u32 uid, u32 gid, u32 flags)
 {
-    struct change change = new_owner(c, d);
-    return change_path(a, b, e, &change);
+    struct change change = new_owner(uid, gid);
+    return change_path(dir, path, flags, &change);
 }
 
-SYSCALL_HANDLER(umask)
+s32 sys_umask(u32 mode)
 {
     struct task *t = current_task();
-    return (s32)__atomic_exchange_n(&t->umask, a & 0777, __ATOMIC_RELAXED);
+    return (s32)__atomic_exchange_n(&t->umask, mode & 0777, __ATOMIC_RELAXED);
 }
 
 // --- times ------------------------------------------------------------------
@@ -229,14 +229,14 @@ static s32 set_times(u32 dirfd, u32 path, u32 addr, u32 flags, bool wide)
     return change_path(dirfd, path, flags, &change);
 }
 
-SYSCALL_HANDLER(utimensat)
+s32 sys_utimensat(u32 dir, u32 path, u32 times, u32 flags)
 {
-    return set_times(a, b, c, d, false);
+    return set_times(dir, path, times, flags, false);
 }
 
-SYSCALL_HANDLER(utimensat_time64)
+s32 sys_utimensat_time64(u32 dir, u32 path, u32 times, u32 flags)
 {
-    return set_times(a, b, c, d, true);
+    return set_times(dir, path, times, flags, true);
 }
 
 static s32 set_timevals(u32 dirfd, u32 path, u32 addr)
@@ -261,26 +261,26 @@ static s32 set_timevals(u32 dirfd, u32 path, u32 addr)
     return change_path(dirfd, path, 0, &change);
 }
 
-SYSCALL_HANDLER(utimes)
+s32 sys_utimes(u32 path, u32 times)
 {
-    return a ? set_timevals(AT_FDCWD, a, b) : -EFAULT;
+    return path ? set_timevals(AT_FDCWD, path, times) : -EFAULT;
 }
 
-SYSCALL_HANDLER(futimesat)
+s32 sys_futimesat(u32 dir, u32 path, u32 times)
 {
-    return set_timevals(a, b, c);
+    return set_timevals(dir, path, times);
 }
 
-SYSCALL_HANDLER(utime)
+s32 sys_utime(u32 path, u32 times)
 {
     struct change change = times_now();
     s32 t[2];
-    if (b) {
-        if (copy_from_user(t, b, sizeof(t)))
+    if (times) {
+        if (copy_from_user(t, times, sizeof(t)))
             return -EFAULT;
         change.now = false;
         change.at = (struct timespec_k){ .sec = t[0] };
         change.mt = (struct timespec_k){ .sec = t[1] };
     }
-    return change_path(AT_FDCWD, a, 0, &change);
+    return change_path(AT_FDCWD, path, 0, &change);
 }

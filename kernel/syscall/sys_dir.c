@@ -24,17 +24,17 @@ static int enter(struct vnode **place, struct vnode *v)
     return 0;
 }
 
-SYSCALL_HANDLER(chdir)
+s32 sys_chdir(u32 path)
 {
     struct vnode *v;
-    int err = where_lookup(AT_FDCWD, a, 0, &v);
+    int err = where_lookup(AT_FDCWD, path, 0, &v);
     return err ? err : enter(&current_task()->cwd, v);
 }
 
-SYSCALL_HANDLER(fchdir)
+s32 sys_fchdir(u32 fd)
 {
     struct fd_ref r;
-    int err = fd_borrow(a, &r);
+    int err = fd_borrow(fd, &r);
     if (err)
         return err;
     struct vnode *v = r.file->vnode;
@@ -48,16 +48,16 @@ SYSCALL_HANDLER(fchdir)
     return err;
 }
 
-SYSCALL_HANDLER(chroot)
+s32 sys_chroot(u32 path)
 {
     struct vnode *v;
     if (!is_root())
         return -EPERM;
-    int err = where_lookup(AT_FDCWD, a, 0, &v);
+    int err = where_lookup(AT_FDCWD, path, 0, &v);
     return err ? err : enter(&current_task()->root, v);
 }
 
-SYSCALL_HANDLER(getcwd)
+s32 sys_getcwd(u32 buffer, u32 size)
 {
     struct vnode *cwd;
     char *text = kmalloc(PATH_MAX_LEN + 1);
@@ -69,9 +69,9 @@ SYSCALL_HANDLER(getcwd)
     mutex_unlock(&namespace_lock);
     int len = vfs_path(cwd, text, PATH_MAX_LEN + 1);
     vnode_unref(cwd);
-    if (len >= 0 && (u32)len >= b)
+    if (len >= 0 && (u32)len >= size)
         len = -ERANGE;
-    if (len >= 0 && copy_to_user(a, text, (size_t)len + 1))
+    if (len >= 0 && copy_to_user(buffer, text, (size_t)len + 1))
         len = -EFAULT;
     kfree(text);
     return len < 0 ? len : len + 1;
@@ -123,31 +123,31 @@ static int mount_new(u32 type_addr, const char *path, u32 flags)
 
 // mount(source, target, type, flags, data): the source means nothing to the
 // file systems here, and a remount changes nothing but MS_NOSUID.
-SYSCALL_HANDLER(mount)
+s32 sys_mount(u32 source UNUSED, u32 target, u32 type, u32 flags, u32 data)
 {
     struct path_arg path;
     if (!is_root())
         return -EPERM;
-    if ((d & MS_MGC_MSK) == MS_MGC_VAL)
-        d &= ~MS_MGC_MSK;
-    if (d & ~MOUNT_FLAGS)
+    if ((flags & MS_MGC_MSK) == MS_MGC_VAL)
+        flags &= ~MS_MGC_MSK;
+    if (flags & ~MOUNT_FLAGS)
         return -EINVAL;
-    int err = check_options(e);
+    int err = check_options(data);
     if (!err)
-        err = path_get(&path, b);
+        err = path_get(&path, target);
     if (err)
         return err;
-    if (d & MS_REMOUNT) {
+    if (flags & MS_REMOUNT) {
         struct vnode *v;
         err = vfs_lookup(NULL, path.text, WALK_FOLLOW, &v);
         if (!err) {
             err = vnode_is_mount_root(v) ? 0 : -EINVAL;
             if (!err)
-                WRITE_ONCE(v->mount->nosuid, d & MS_NOSUID);
+                WRITE_ONCE(v->mount->nosuid, flags & MS_NOSUID);
             vnode_unref(v);
         }
     } else {
-        err = mount_new(c, path.text, d);
+        err = mount_new(type, path.text, flags);
     }
     path_put(&path);
     return err;
@@ -156,22 +156,17 @@ SYSCALL_HANDLER(mount)
 #define MNT_FORCE 1u // for servers that do not answer, of which there are none
 #define MNT_DETACH 2u
 
-SYSCALL_HANDLER(umount2)
+s32 sys_umount2(u32 target, u32 flags)
 {
     struct path_arg path;
     if (!is_root())
         return -EPERM;
-    if (b & ~(MNT_FORCE | MNT_DETACH))
+    if (flags & ~(MNT_FORCE | MNT_DETACH))
         return -EINVAL;
-    int err = path_get(&path, a);
+    int err = path_get(&path, target);
     if (err)
         return err;
-    err = b & MNT_DETACH ? vfs_detach(path.text) : vfs_unmount(path.text);
+    err = flags & MNT_DETACH ? vfs_detach(path.text) : vfs_unmount(path.text);
     path_put(&path);
     return err;
-}
-
-SYSCALL_HANDLER(umount)
-{
-    return sys_umount2(a, 0, c, d, e, f);
 }

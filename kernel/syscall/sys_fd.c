@@ -8,13 +8,13 @@
 
 #define O_TMPFILE 020000000u
 
-static s32 open_at(u32 dirfd, u32 path, u32 flags, u32 mode)
+s32 sys_openat(u32 dir, u32 path, u32 flags, u32 mode)
 {
     struct where w;
     struct file *f;
     if ((flags & O_TMPFILE) && !(flags & O_PATH))
         return -EOPNOTSUPP;
-    int err = where_get(&w, dirfd, path);
+    int err = where_get(&w, dir, path);
     if (err)
         return err;
     mode &= ~READ_ONCE(current_task()->umask);
@@ -23,24 +23,9 @@ static s32 open_at(u32 dirfd, u32 path, u32 flags, u32 mode)
     return err ? err : fd_install(f, flags & O_CLOEXEC, 0);
 }
 
-SYSCALL_HANDLER(open)
+s32 sys_close(u32 fd)
 {
-    return open_at(AT_FDCWD, a, b, c);
-}
-
-SYSCALL_HANDLER(creat)
-{
-    return open_at(AT_FDCWD, a, O_CREAT | O_WRONLY | O_TRUNC, b);
-}
-
-SYSCALL_HANDLER(openat)
-{
-    return open_at(a, b, c, d);
-}
-
-SYSCALL_HANDLER(close)
-{
-    return fd_close(a);
+    return fd_close(fd);
 }
 
 // --- copies -----------------------------------------------------------------
@@ -59,29 +44,29 @@ static s32 duplicate_to(u32 fd, u32 to, bool cloexec)
     return err ? err : fd_replace(f, to, cloexec);
 }
 
-SYSCALL_HANDLER(dup)
+s32 sys_dup(u32 fd)
 {
-    return duplicate(a, 0, false);
+    return duplicate(fd, 0, false);
 }
 
-SYSCALL_HANDLER(dup2)
+s32 sys_dup2(u32 fd, u32 new_fd)
 {
     bool cloexec;
-    if (a == b)
-        return fd_cloexec(a, false, false, &cloexec) ? -EBADF : (s32)a;
-    return duplicate_to(a, b, false);
+    if (fd == new_fd)
+        return fd_cloexec(fd, false, false, &cloexec) ? -EBADF : (s32)fd;
+    return duplicate_to(fd, new_fd, false);
 }
 
-SYSCALL_HANDLER(dup3)
+s32 sys_dup3(u32 fd, u32 new_fd, u32 flags)
 {
-    if (a == b || (c & ~O_CLOEXEC))
+    if (fd == new_fd || (flags & ~O_CLOEXEC))
         return -EINVAL;
-    return duplicate_to(a, b, c & O_CLOEXEC);
+    return duplicate_to(fd, new_fd, flags & O_CLOEXEC);
 }
 
 // --- pipes ------------------------------------------------------------------
 
-static s32 make_pipe(u32 addr, u32 flags)
+s32 sys_pipe2(u32 fds, u32 flags)
 {
     struct file *r, *w;
     s32 fd[2];
@@ -100,21 +85,11 @@ static s32 make_pipe(u32 addr, u32 flags)
         fd_close((u32)fd[0]);
         return fd[1];
     }
-    if (!copy_to_user(addr, fd, sizeof(fd)))
+    if (!copy_to_user(fds, fd, sizeof(fd)))
         return 0;
     fd_close((u32)fd[0]);
     fd_close((u32)fd[1]);
     return -EFAULT;
-}
-
-SYSCALL_HANDLER(pipe)
-{
-    return make_pipe(a, 0);
-}
-
-SYSCALL_HANDLER(pipe2)
-{
-    return make_pipe(a, b);
 }
 
 // --- locks ------------------------------------------------------------------
@@ -147,13 +122,13 @@ static int flock_file(struct file *f, u32 operation)
     return locks_set(f->vnode, f, &range, !(operation & LOCK_NB));
 }
 
-SYSCALL_HANDLER(flock)
+s32 sys_flock(u32 fd, u32 operation)
 {
     struct fd_ref r;
-    int err = fd_borrow(a, &r);
+    int err = fd_borrow(fd, &r);
     if (err)
         return err;
-    err = flock_file(r.file, b);
+    err = flock_file(r.file, operation);
     fd_return(&r);
     return err;
 }
@@ -340,30 +315,25 @@ static s32 duplicate_from(u32 fd, u32 from, bool cloexec)
     return duplicate(fd, from, cloexec);
 }
 
-SYSCALL_HANDLER(fcntl64)
+s32 sys_fcntl64(u32 fd, u32 command, u32 argument)
 {
     struct fd_ref r;
     bool cloexec;
     int err;
-    switch (b) {
+    switch (command) {
     case F_DUPFD:
     case F_DUPFD_CLOEXEC:
-        return duplicate_from(a, c, b == F_DUPFD_CLOEXEC);
+        return duplicate_from(fd, argument, command == F_DUPFD_CLOEXEC);
     case F_GETFD:
-        err = fd_cloexec(a, false, false, &cloexec);
+        err = fd_cloexec(fd, false, false, &cloexec);
         return err ? err : cloexec ? (s32)FD_CLOEXEC : 0;
     case F_SETFD:
-        return fd_cloexec(a, true, c & FD_CLOEXEC, &cloexec);
+        return fd_cloexec(fd, true, argument & FD_CLOEXEC, &cloexec);
     }
-    err = fd_borrow(a, &r);
+    err = fd_borrow(fd, &r);
     if (err)
         return err;
-    s32 result = file_fcntl(a, r.file, b, c);
+    s32 result = file_fcntl(fd, r.file, command, argument);
     fd_return(&r);
     return result;
-}
-
-SYSCALL_HANDLER(fcntl)
-{
-    return sys_fcntl64(a, b, c, d, e, f);
 }

@@ -58,22 +58,23 @@ static int seek(u32 fd, s64 offset, u32 whence, u64 *pos)
     return err;
 }
 
-SYSCALL_HANDLER(lseek)
+s32 sys_lseek(u32 fd, s32 offset, u32 whence)
 {
     u64 pos;
-    int err = seek(a, (s32)b, c, &pos);
+    int err = seek(fd, (s32)offset, whence, &pos);
     if (err)
         return err;
     return pos > INT32_MAX ? -EOVERFLOW : (s32)pos;
 }
 
-SYSCALL_HANDLER(llseek)
+s32 sys_llseek(u32 fd, u32 offset_high, u32 offset_low, u32 result, u32 whence)
 {
     u64 pos;
-    int err = seek(a, (s64)((u64)b << 32 | c), e, &pos);
+    int err =
+        seek(fd, (s64)((u64)offset_high << 32 | offset_low), whence, &pos);
     if (err)
         return err;
-    return copy_to_user(d, &pos, sizeof(pos)) ? -EFAULT : 0;
+    return copy_to_user(result, &pos, sizeof(pos)) ? -EFAULT : 0;
 }
 
 // --- size -------------------------------------------------------------------
@@ -122,37 +123,27 @@ static s32 truncate_fd(u32 fd, u64 size)
     return err;
 }
 
-SYSCALL_HANDLER(truncate)
+s32 sys_truncate64(u32 path, u32 length_low, u32 length_high)
 {
-    return truncate_path(a, (u64)(s64)(s32)b);
+    return truncate_path(path, (u64)length_high << 32 | length_low);
 }
 
-SYSCALL_HANDLER(truncate64)
+s32 sys_ftruncate64(u32 fd, u32 length_low, u32 length_high)
 {
-    return truncate_path(a, (u64)c << 32 | b);
-}
-
-SYSCALL_HANDLER(ftruncate)
-{
-    return truncate_fd(a, (u64)(s64)(s32)b);
-}
-
-SYSCALL_HANDLER(ftruncate64)
-{
-    return truncate_fd(a, (u64)c << 32 | b);
+    return truncate_fd(fd, (u64)length_high << 32 | length_low);
 }
 
 // --- nothing to write back: every file lives in memory ----------------------
 
-SYSCALL_HANDLER(sync)
+s32 sys_sync(void)
 {
     return 0;
 }
 
-SYSCALL_HANDLER(fsync)
+s32 sys_fsync(u32 fd)
 {
     struct fd_ref r;
-    int err = fd_borrow(a, &r);
+    int err = fd_borrow(fd, &r);
     if (err)
         return err;
     if (READ_ONCE(r.file->flags) & O_PATH)
@@ -161,11 +152,6 @@ SYSCALL_HANDLER(fsync)
         err = -EINVAL;
     fd_return(&r);
     return err;
-}
-
-SYSCALL_HANDLER(fdatasync)
-{
-    return sys_fsync(a, b, c, d, e, f);
 }
 
 // --- ioctl ------------------------------------------------------------------
@@ -207,16 +193,16 @@ static int file_ioctl(struct file *f, u32 cmd, u32 arg)
     return cmd == FIONREAD ? unread_bytes(f, arg) : -ENOTTY;
 }
 
-SYSCALL_HANDLER(ioctl)
+s32 sys_ioctl(u32 fd, u32 request, u32 argument)
 {
     struct fd_ref r;
     bool old;
-    if (b == FIOCLEX || b == FIONCLEX)
-        return fd_cloexec(a, true, b == FIOCLEX, &old);
-    int result = fd_borrow(a, &r);
+    if (request == FIOCLEX || request == FIONCLEX)
+        return fd_cloexec(fd, true, request == FIOCLEX, &old);
+    int result = fd_borrow(fd, &r);
     if (result)
         return result;
-    result = file_ioctl(r.file, b, c);
+    result = file_ioctl(r.file, request, argument);
     fd_return(&r);
     return result;
 }
@@ -294,13 +280,13 @@ static int read_directory(struct file *f, u32 addr, u32 n)
     return err ? err : (int)b.used;
 }
 
-SYSCALL_HANDLER(getdents64)
+s32 sys_getdents64(u32 fd, u32 buffer, u32 size)
 {
     struct fd_ref r;
-    int err = fd_borrow(a, &r);
+    int err = fd_borrow(fd, &r);
     if (err)
         return err;
-    err = read_directory(r.file, b, c);
+    err = read_directory(r.file, buffer, size);
     fd_return(&r);
     return err;
 }

@@ -4,17 +4,17 @@
 #include "kernel/task/task.h"
 #include "lib/string.h"
 
-SYSCALL_HANDLER(getpid)
+s32 sys_getpid(void)
 {
     return (s32)current_task()->id;
 }
 
-SYSCALL_HANDLER(gettid)
+s32 sys_gettid(void)
 {
     return (s32)current->tid;
 }
 
-SYSCALL_HANDLER(getppid)
+s32 sys_getppid(void)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
     u32 id = current_task()->parent->id;
@@ -30,9 +30,9 @@ struct task *task_find_or_self(u32 id)
     return t;
 }
 
-SYSCALL_HANDLER(getpgid)
+s32 sys_getpgid(u32 task)
 {
-    struct task *t = task_find_or_self(a);
+    struct task *t = task_find_or_self(task);
     if (!t)
         return -ESRCH;
     s32 id = (s32)READ_ONCE(t->pgid);
@@ -40,14 +40,14 @@ SYSCALL_HANDLER(getpgid)
     return id;
 }
 
-SYSCALL_HANDLER(getpgrp)
+s32 sys_getpgrp(void)
 {
     return (s32)READ_ONCE(current_task()->pgid);
 }
 
-SYSCALL_HANDLER(getsid)
+s32 sys_getsid(u32 task)
 {
-    struct task *t = task_find_or_self(a);
+    struct task *t = task_find_or_self(task);
     if (!t)
         return -ESRCH;
     s32 id = (s32)READ_ONCE(t->sid);
@@ -85,15 +85,15 @@ static int set_group_locked(struct task *t, u32 pgid)
     return 0;
 }
 
-SYSCALL_HANDLER(setpgid)
+s32 sys_setpgid(u32 task, u32 group)
 {
-    if ((s32)b < 0)
+    if ((s32)group < 0)
         return -EINVAL;
-    struct task *t = task_find_or_self(a);
+    struct task *t = task_find_or_self(task);
     if (!t)
         return -ESRCH;
     u32 flags = spin_lock_irq(&tasks_lock);
-    int err = set_group_locked(t, b ? b : t->id);
+    int err = set_group_locked(t, group ? group : t->id);
     spin_unlock_irq(&tasks_lock, flags);
     task_unref(t);
     return err;
@@ -106,7 +106,7 @@ static void find_leader(struct task *t, void *arg)
         s->found = true;
 }
 
-SYSCALL_HANDLER(setsid)
+s32 sys_setsid(void)
 {
     struct task *t = current_task();
     struct group_search s = { .pgid = t->id };
@@ -123,35 +123,42 @@ SYSCALL_HANDLER(setsid)
 
 // --- users and groups -------------------------------------------------------
 
-SYSCALL_HANDLER(getuid32)
+s32 sys_getuid32(void)
 {
     return (s32)READ_ONCE(current_task()->uid);
 }
-SYSCALL_HANDLER(getgid32)
+
+s32 sys_getgid32(void)
 {
     return (s32)READ_ONCE(current_task()->gid);
 }
-SYSCALL_HANDLER(geteuid32)
+
+s32 sys_geteuid32(void)
 {
     return (s32)READ_ONCE(current_task()->euid);
 }
-SYSCALL_HANDLER(getegid32)
+
+s32 sys_getegid32(void)
 {
     return (s32)READ_ONCE(current_task()->egid);
 }
-SYSCALL_HANDLER(getuid)
+
+s32 sys_getuid(void)
 {
     return (s32)(u16)READ_ONCE(current_task()->uid);
 }
-SYSCALL_HANDLER(getgid)
+
+s32 sys_getgid(void)
 {
     return (s32)(u16)READ_ONCE(current_task()->gid);
 }
-SYSCALL_HANDLER(geteuid)
+
+s32 sys_geteuid(void)
 {
     return (s32)(u16)READ_ONCE(current_task()->euid);
 }
-SYSCALL_HANDLER(getegid)
+
+s32 sys_getegid(void)
 {
     return (s32)(u16)READ_ONCE(current_task()->egid);
 }
@@ -164,25 +171,25 @@ static struct id_triple all_or_effective(u32 id)
     return (struct id_triple){ ID_UNCHANGED, id, ID_UNCHANGED };
 }
 
-SYSCALL_HANDLER(setuid32)
+s32 sys_setuid32(u32 uid)
 {
     struct task *t = current_task();
-    if (a == ID_UNCHANGED)
+    if (uid == ID_UNCHANGED)
         return -EINVAL;
-    // Of the three not the effective one, which it may be without a right to.
-    if (!is_root() && a != READ_ONCE(t->uid) && a != READ_ONCE(t->suid))
+    // Of the three not the effective one, which it may be without uid right to.
+    if (!is_root() && uid != READ_ONCE(t->uid) && uid != READ_ONCE(t->suid))
         return -EPERM;
-    return credentials_set_users(all_or_effective(a));
+    return credentials_set_users(all_or_effective(uid));
 }
 
-SYSCALL_HANDLER(setgid32)
+s32 sys_setgid32(u32 gid)
 {
     struct task *t = current_task();
-    if (a == ID_UNCHANGED)
+    if (gid == ID_UNCHANGED)
         return -EINVAL;
-    if (!is_root() && a != READ_ONCE(t->gid) && a != READ_ONCE(t->sgid))
+    if (!is_root() && gid != READ_ONCE(t->gid) && gid != READ_ONCE(t->sgid))
         return -EPERM;
-    return credentials_set_groups(all_or_effective(a));
+    return credentials_set_groups(all_or_effective(gid));
 }
 
 // setreuid, setregid: the saved id follows when the real one is set, or the
@@ -203,32 +210,32 @@ static int saved_follows(struct id_triple *ids, u32 real, u32 effective,
     return 0;
 }
 
-SYSCALL_HANDLER(setreuid32)
+s32 sys_setreuid32(u32 uid, u32 euid)
 {
     struct task *t = current_task();
-    struct id_triple ids = { a, b, ID_UNCHANGED };
+    struct id_triple ids = { uid, euid, ID_UNCHANGED };
     int err = saved_follows(&ids, READ_ONCE(t->uid), READ_ONCE(t->euid),
                             READ_ONCE(t->suid));
     return err ? err : credentials_set_users(ids);
 }
 
-SYSCALL_HANDLER(setregid32)
+s32 sys_setregid32(u32 gid, u32 egid)
 {
     struct task *t = current_task();
-    struct id_triple ids = { a, b, ID_UNCHANGED };
+    struct id_triple ids = { gid, egid, ID_UNCHANGED };
     int err = saved_follows(&ids, READ_ONCE(t->gid), READ_ONCE(t->egid),
                             READ_ONCE(t->sgid));
     return err ? err : credentials_set_groups(ids);
 }
 
-SYSCALL_HANDLER(setresuid32)
+s32 sys_setresuid32(u32 uid, u32 euid, u32 suid)
 {
-    return credentials_set_users((struct id_triple){ a, b, c });
+    return credentials_set_users((struct id_triple){ uid, euid, suid });
 }
 
-SYSCALL_HANDLER(setresgid32)
+s32 sys_setresgid32(u32 gid, u32 egid, u32 sgid)
 {
-    return credentials_set_groups((struct id_triple){ a, b, c });
+    return credentials_set_groups((struct id_triple){ gid, egid, sgid });
 }
 
 static s32 three_ids(u32 to[3], u32 real, u32 effective, u32 saved)
@@ -239,47 +246,47 @@ static s32 three_ids(u32 to[3], u32 real, u32 effective, u32 saved)
     return 0;
 }
 
-SYSCALL_HANDLER(getresuid32)
+s32 sys_getresuid32(u32 uid, u32 euid, u32 suid)
 {
     struct task *t = current_task();
-    return three_ids((u32[]){ a, b, c }, READ_ONCE(t->uid), READ_ONCE(t->euid),
-                     READ_ONCE(t->suid));
+    return three_ids((u32[]){ uid, euid, suid }, READ_ONCE(t->uid),
+                     READ_ONCE(t->euid), READ_ONCE(t->suid));
 }
 
-SYSCALL_HANDLER(getresgid32)
+s32 sys_getresgid32(u32 gid, u32 egid, u32 sgid)
 {
     struct task *t = current_task();
-    return three_ids((u32[]){ a, b, c }, READ_ONCE(t->gid), READ_ONCE(t->egid),
-                     READ_ONCE(t->sgid));
+    return three_ids((u32[]){ gid, egid, sgid }, READ_ONCE(t->gid),
+                     READ_ONCE(t->egid), READ_ONCE(t->sgid));
 }
 
-SYSCALL_HANDLER(getgroups32)
+s32 sys_getgroups32(u32 size, u32 list)
 {
     struct task *t = current_task();
     u32 groups[GROUPS_MAX];
-    if ((s32)a < 0)
+    if ((s32)size < 0)
         return -EINVAL;
     u32 flags = spin_lock_irq(&t->lock);
     u32 count = t->group_count;
     memcpy(groups, t->groups, count * sizeof(*groups));
     spin_unlock_irq(&t->lock, flags);
-    if (a && a < count)
+    if (size && size < count)
         return -EINVAL;
-    if (a && copy_to_user(b, groups, count * sizeof(*groups)))
+    if (size && copy_to_user(list, groups, count * sizeof(*groups)))
         return -EFAULT;
     return (s32)count;
 }
 
-SYSCALL_HANDLER(setgroups32)
+s32 sys_setgroups32(u32 count, u32 list)
 {
     u32 groups[GROUPS_MAX];
     if (!is_root())
         return -EPERM;
-    if (a > GROUPS_MAX)
+    if (count > GROUPS_MAX)
         return -EINVAL;
-    if (copy_from_user(groups, b, a * sizeof(*groups)))
+    if (copy_from_user(groups, list, count * sizeof(*groups)))
         return -EFAULT;
-    return credentials_set_more_groups(groups, a);
+    return credentials_set_more_groups(groups, count);
 }
 
 // --- personality ------------------------------------------------------------
@@ -288,14 +295,14 @@ SYSCALL_HANDLER(setgroups32)
 #define PER_LINUX 0u
 #define PER_LINUX32 8u // what a 32-bit machine is anyway
 
-SYSCALL_HANDLER(personality)
+s32 sys_personality(u32 persona)
 {
     struct task *t = current_task();
-    u32 now = READ_ONCE(t->personality), domain = a & ~ADDR_NO_RANDOMIZE;
-    if (a == PERSONALITY_ASK)
+    u32 now = READ_ONCE(t->personality), domain = persona & ~ADDR_NO_RANDOMIZE;
+    if (persona == PERSONALITY_ASK)
         return (s32)now;
     if (domain != PER_LINUX && domain != PER_LINUX32)
         return -EINVAL;
-    WRITE_ONCE(t->personality, a);
+    WRITE_ONCE(t->personality, persona);
     return (s32)now;
 }

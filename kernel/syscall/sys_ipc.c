@@ -44,20 +44,20 @@ static int connect_task(u32 id, enum task_box which)
     return b ? connect(b) : err;
 }
 
-SYSCALL_HANDLER(ipc_connect)
+s32 sys_ipc_connect(u32 task)
 {
-    return a ? connect_task(a, TASK_BOX) : connect_naming();
+    return task ? connect_task(task, TASK_BOX) : connect_naming();
 }
 
-SYSCALL_HANDLER(kbox_connect)
+s32 sys_kbox_connect(u32 task)
 {
-    return connect_task(a, KERNEL_BOX);
+    return connect_task(task, KERNEL_BOX);
 }
 
-SYSCALL_HANDLER(ipc_hangup)
+s32 sys_ipc_hangup(u32 phone_fd)
 {
     struct fd_ref r;
-    int err = fd_borrow(a, &r);
+    int err = fd_borrow(phone_fd, &r);
     if (err)
         return err;
     struct phone *phone = phone_of(r.file);
@@ -111,14 +111,14 @@ static int box_install(struct answerbox *b, u32 flags)
     return err;
 }
 
-SYSCALL_HANDLER(ipc_box)
+s32 sys_ipc_box(u32 flags)
 {
-    if (a & ~IPC_BOX_NAMING)
+    if (flags & ~IPC_BOX_NAMING)
         return -EINVAL;
-    if (a & IPC_BOX_NAMING && !is_root())
+    if (flags & IPC_BOX_NAMING && !is_root())
         return -EPERM;
     struct answerbox *box = task_box(current_task(), TASK_BOX);
-    return box ? box_install(box, a) : -ENOMEM;
+    return box ? box_install(box, flags) : -ENOMEM;
 }
 
 // The own answerbox behind a descriptor.
@@ -150,13 +150,13 @@ static int wait_for_call(struct answerbox *b, u32 to, u64 deadline)
 
 // --- calls ------------------------------------------------------------------
 
-SYSCALL_HANDLER(ipc_call)
+s32 sys_ipc_call(u32 phone_fd, u32 call)
 {
     struct ipc_call m;
     struct fd_ref r;
-    if (copy_from_user(&m, b, sizeof(m)))
+    if (copy_from_user(&m, call, sizeof(m)))
         return -EFAULT;
-    int err = fd_borrow(a, &r);
+    int err = fd_borrow(phone_fd, &r);
     if (err)
         return err;
     bool waits = m.flags & IPC_F_WAIT;
@@ -165,8 +165,9 @@ SYSCALL_HANDLER(ipc_call)
     fd_return(&r);
     if (err && err != -EINTR)
         return err;
-    if (waits && !err ? copy_to_user(b, &m, sizeof(m))
-                      : user_store_u32(b + offsetof(struct ipc_call, id), m.id))
+    if (waits && !err
+            ? copy_to_user(call, &m, sizeof(m))
+            : user_store_u32(call + offsetof(struct ipc_call, id), m.id))
         return -EFAULT; // it is sent all the same
     return err;
 }
@@ -180,26 +181,26 @@ static int wait_for_answer(struct phone *p, u32 to, u64 deadline)
     return err;
 }
 
-SYSCALL_HANDLER(ipc_wait)
+s32 sys_ipc_wait(u32 box_fd, u32 call, s32 timeout)
 {
     struct fd_ref r;
     struct answerbox *box;
-    u64 deadline =
-        (s32)c < 0 ? WAIT_FOREVER : clock_now_ns() + c * NSEC_PER_MSEC;
-    int err = fd_borrow(a, &r);
+    u64 deadline = (s32)timeout < 0 ? WAIT_FOREVER
+                                    : clock_now_ns() + timeout * NSEC_PER_MSEC;
+    int err = fd_borrow(box_fd, &r);
     if (err)
         return err;
     struct phone *phone = phone_of(r.file);
     if (phone) {
-        err = wait_for_answer(phone, b, deadline);
+        err = wait_for_answer(phone, call, deadline);
         fd_return(&r);
         return err;
     }
     fd_return(&r);
-    err = borrow_box(a, &r, &box);
+    err = borrow_box(box_fd, &r, &box);
     if (err)
         return err;
-    err = wait_for_call(box, b, deadline);
+    err = wait_for_call(box, call, deadline);
     fd_return(&r);
     return err;
 }
@@ -211,21 +212,21 @@ static int next_call(struct answerbox *box, u32 to)
     return err == -ERESTARTNOHAND ? -EINTR : err;
 }
 
-SYSCALL_HANDLER(ipc_answer)
+s32 sys_ipc_answer(u32 box_fd, u32 call)
 {
     struct ipc_call answer;
     struct fd_ref r;
     struct answerbox *box;
-    if (copy_from_user(&answer, b, sizeof(answer)))
+    if (copy_from_user(&answer, call, sizeof(answer)))
         return -EFAULT;
     if (answer.flags & ~IPC_F_NEXT)
         return -EINVAL;
-    int result = borrow_box(a, &r, &box);
+    int result = borrow_box(box_fd, &r, &box);
     if (result)
         return result;
     result = box_answer(box, &answer);
     if (result >= 0 && (answer.flags & IPC_F_NEXT))
-        result = next_call(box, b);
+        result = next_call(box, call);
     fd_return(&r);
     return result;
 }
@@ -243,32 +244,32 @@ static int forward(struct answerbox *box, u32 id, u32 to_fd,
     return err;
 }
 
-SYSCALL_HANDLER(ipc_forward)
+s32 sys_ipc_forward(u32 box_fd, u32 call_id, u32 phone_fd, u32 message)
 {
     struct ipc_call changed;
     struct fd_ref r;
     struct answerbox *box;
-    if (d && copy_from_user(&changed, d, sizeof(changed)))
+    if (message && copy_from_user(&changed, message, sizeof(changed)))
         return -EFAULT;
-    int err = borrow_box(a, &r, &box);
+    int err = borrow_box(box_fd, &r, &box);
     if (err)
         return err;
-    err = forward(box, b, c, d ? &changed : NULL);
+    err = forward(box, call_id, phone_fd, message ? &changed : NULL);
     fd_return(&r);
     return err;
 }
 
 // (Interrupts tell when keys are pressed.)
-SYSCALL_HANDLER(ipc_irq)
+s32 sys_ipc_irq(u32 box_fd, u32 irq, u32 method)
 {
     if (!is_root())
         return -EPERM;
     struct fd_ref r;
     struct answerbox *box;
-    int err = borrow_box(a, &r, &box);
+    int err = borrow_box(box_fd, &r, &box);
     if (err)
         return err;
-    err = irq_notify(box, b, c != 0);
+    err = irq_notify(box, irq, method != 0);
     fd_return(&r);
     return err;
 }

@@ -46,9 +46,9 @@ static struct setting swap(u32 which, const struct setting *new)
 }
 
 // To the nearest second, but not to none.
-SYSCALL_HANDLER(alarm)
+s32 sys_alarm(u32 seconds)
 {
-    struct setting new = { (u64)a * NSEC_PER_SEC, 0 };
+    struct setting new = { (u64)seconds * NSEC_PER_SEC, 0 };
     u64 left = swap(ITIMER_REAL, &new).value;
     if (!left)
         return 0;
@@ -76,28 +76,28 @@ static int setting_to_user(u32 addr, const struct setting *s)
     return copy_to_user(addr, pair, sizeof(pair));
 }
 
-SYSCALL_HANDLER(setitimer)
+s32 sys_setitimer(u32 timer, u32 value, u32 old_value)
 {
     struct timeval32 pair[2] = { { 0, 0 }, { 0, 0 } };
     struct setting new;
-    if (a >= ITIMERS)
+    if (timer >= ITIMERS)
         return -EINVAL;
-    if (b && copy_from_user(pair, b, sizeof(pair)))
+    if (value && copy_from_user(pair, value, sizeof(pair)))
         return -EFAULT;
     if (timeval_to_ns(&pair[0], &new.interval) ||
         timeval_to_ns(&pair[1], &new.value))
         return -EINVAL;
-    struct setting old = swap(a, &new);
-    return c ? setting_to_user(c, &old) : 0;
+    struct setting old = swap(timer, &new);
+    return old_value ? setting_to_user(old_value, &old) : 0;
 }
 
-SYSCALL_HANDLER(getitimer)
+s32 sys_getitimer(u32 timer, u32 value)
 {
-    if (a >= ITIMERS)
+    if (timer >= ITIMERS)
         return -EINVAL;
     struct task *task = current_task();
     u32 flags = spin_lock_irq(&task->cpu_timers.lock);
-    struct setting now = get(&task->itimers[a]);
+    struct setting now = get(&task->itimers[timer]);
     spin_unlock_irq(&task->cpu_timers.lock, flags);
-    return setting_to_user(b, &now);
+    return setting_to_user(value, &now);
 }

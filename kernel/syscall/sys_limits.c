@@ -9,33 +9,33 @@ static struct limit_pair limits_of(struct task *t, u32 which)
                                 READ_ONCE(t->limits[which].hard) };
 }
 
-SYSCALL_HANDLER(ugetrlimit)
+s32 sys_ugetrlimit(u32 resource, u32 limit)
 {
-    if (a >= LIMITS)
+    if (resource >= LIMITS)
         return -EINVAL;
-    struct limit_pair pair = limits_of(current_task(), a);
-    return copy_to_user(b, &pair, sizeof(pair));
+    struct limit_pair pair = limits_of(current_task(), resource);
+    return copy_to_user(limit, &pair, sizeof(pair));
 }
 
 // The old one knows none above INT_MAX.
-SYSCALL_HANDLER(getrlimit)
+s32 sys_getrlimit(u32 resource, u32 limit)
 {
-    if (a >= LIMITS)
+    if (resource >= LIMITS)
         return -EINVAL;
-    struct limit_pair pair = limits_of(current_task(), a);
+    struct limit_pair pair = limits_of(current_task(), resource);
     pair.soft = MIN(pair.soft, (u32)INT32_MAX);
     pair.hard = MIN(pair.hard, (u32)INT32_MAX);
-    return copy_to_user(b, &pair, sizeof(pair));
+    return copy_to_user(limit, &pair, sizeof(pair));
 }
 
-SYSCALL_HANDLER(setrlimit)
+s32 sys_setrlimit(u32 resource, u32 limit)
 {
     struct limit_pair pair;
-    if (a >= LIMITS)
+    if (resource >= LIMITS)
         return -EINVAL;
-    if (copy_from_user(&pair, b, sizeof(pair)))
+    if (copy_from_user(&pair, limit, sizeof(pair)))
         return -EFAULT;
-    return limits_set(current_task(), a, pair);
+    return limits_set(current_task(), resource, pair);
 }
 
 static u64 wide(u32 limit)
@@ -54,30 +54,30 @@ static bool may_limit(const struct task *t)
             gid == READ_ONCE(t->egid) && gid == READ_ONCE(t->sgid));
 }
 
-SYSCALL_HANDLER(prlimit64)
+s32 sys_prlimit64(u32 id, u32 resource, u32 new_limit, u32 old_limit)
 {
     u64 new[2];
-    if (b >= LIMITS)
+    if (resource >= LIMITS)
         return -EINVAL;
-    if (c && copy_from_user(new, c, sizeof(new)))
+    if (new_limit && copy_from_user(new, new_limit, sizeof(new)))
         return -EFAULT;
-    struct task *t = task_find_or_self(a);
+    struct task *t = task_find_or_self(id);
     if (!t)
         return -ESRCH;
     if (!may_limit(t)) {
         task_unref(t);
         return -EPERM;
     }
-    struct limit_pair pair = limits_of(t, b);
+    struct limit_pair pair = limits_of(t, resource);
     u64 old[2] = { wide(pair.soft), wide(pair.hard) };
     int err = 0;
-    if (c) {
+    if (new_limit) {
         pair.soft = (u32)MIN(new[0], (u64)LIMIT_NONE);
         pair.hard = (u32)MIN(new[1], (u64)LIMIT_NONE);
-        err = limits_set(t, b, pair);
+        err = limits_set(t, resource, pair);
     }
     task_unref(t);
-    if (!err && d && copy_to_user(d, old, sizeof(old)))
+    if (!err && old_limit && copy_to_user(old_limit, old, sizeof(old)))
         err = -EFAULT;
     return err;
 }

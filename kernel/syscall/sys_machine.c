@@ -28,7 +28,7 @@ struct utsname_k { // struct new_utsname
 static struct spinlock names_lock = SPINLOCK_INIT("host name");
 static char host_name[KERNEL_NAME_SIZE] = "strobe";
 
-SYSCALL_HANDLER(uname)
+s32 sys_uname(u32 buffer)
 {
     struct utsname_k names = {
         .sysname = KERNEL_NAME,
@@ -41,19 +41,19 @@ SYSCALL_HANDLER(uname)
     spin_lock(&names_lock);
     memcpy(names.nodename, host_name, sizeof(host_name));
     spin_unlock(&names_lock);
-    return copy_to_user(a, &names, sizeof(names));
+    return copy_to_user(buffer, &names, sizeof(names));
 }
 
-SYSCALL_HANDLER(sethostname)
+s32 sys_sethostname(u32 new_name, u32 size)
 {
     char name[KERNEL_NAME_SIZE] = "";
     int err;
 
     if (!is_root())
         return -EPERM;
-    if (b > KERNEL_NAME_SIZE - 1)
+    if (size > KERNEL_NAME_SIZE - 1)
         return -EINVAL;
-    err = copy_from_user(name, a, b);
+    err = copy_from_user(name, new_name, size);
     if (err)
         return err;
     spin_lock(&names_lock);
@@ -81,7 +81,7 @@ static u32 load_to_cut_off(u32 average)
     return (((u64)load_hundredths(average) << 16) + 99) / 100;
 }
 
-SYSCALL_HANDLER(sysinfo)
+s32 sys_sysinfo(u32 buffer)
 {
     struct sysinfo_k info = { .mem_unit = 1 };
     struct frame_stats frames;
@@ -103,7 +103,7 @@ SYSCALL_HANDLER(sysinfo)
     info.totalhigh = frames.zone_total[1] * scale;
     info.freehigh = frames.zone_free[1] * scale;
     info.procs = MIN(thread_count(), (u32)UINT16_MAX);
-    return copy_to_user(a, &info, sizeof(info));
+    return copy_to_user(buffer, &info, sizeof(info));
 }
 
 // --- the log ----------------------------------------------------------------
@@ -148,14 +148,14 @@ static s32 copy_log(u32 to, u32 size)
 // The log is a record of what happened and is never cleared: the calls that ask
 // for it succeed, and the next reader still sees everything.
 // Others than root do not see it: it has addresses of the kernel.
-SYSCALL_HANDLER(syslog)
+s32 sys_syslog(u32 action, u32 buffer, u32 size)
 {
-    if (!is_root() && a != SYSLOG_SIZE_BUFFER)
+    if (!is_root() && action != SYSLOG_SIZE_BUFFER)
         return -EPERM;
-    switch (a) {
+    switch (action) {
     case SYSLOG_READ_ALL:
     case SYSLOG_READ_CLEAR:
-        return copy_log(b, c);
+        return copy_log(buffer, size);
     case SYSLOG_SIZE_BUFFER:
         return LOG_TEXT_MAX;
     case SYSLOG_OPEN:
@@ -176,12 +176,12 @@ SYSCALL_HANDLER(syslog)
 #define GETRANDOM_MAX 0x1ffffffu // bytes a call, as on Linux
 #define RANDOM_CHUNK 256u
 
-SYSCALL_HANDLER(getrandom)
+s32 sys_getrandom(u32 buffer, u32 size, u32 flags)
 {
     u8 chunk[RANDOM_CHUNK];
-    u32 wanted = MIN(b, GETRANDOM_MAX), done = 0;
+    u32 wanted = MIN(size, GETRANDOM_MAX), done = 0;
 
-    if (c & ~GRND_ALL)
+    if (flags & ~GRND_ALL)
         return -EINVAL;
     while (done < wanted) {
         u32 n = MIN(wanted - done, RANDOM_CHUNK);
@@ -189,7 +189,7 @@ SYSCALL_HANDLER(getrandom)
         if (done > 0 && signal_waiting())
             break;
         random_bytes(chunk, n);
-        if (copy_to_user(a + done, chunk, n) < 0)
+        if (copy_to_user(buffer + done, chunk, n) < 0)
             return -EFAULT;
         done += n;
     }
@@ -228,13 +228,13 @@ static NORETURN void halt(void)
     cpu_halt_forever();
 }
 
-SYSCALL_HANDLER(reboot)
+s32 sys_reboot(u32 magic, u32 magic2, u32 command, u32 argument UNUSED)
 {
     if (!is_root())
         return -EPERM;
-    if (!is_magic(a, b))
+    if (!is_magic(magic, magic2))
         return -EINVAL;
-    switch (c) {
+    switch (command) {
     case REBOOT_OFF:
         machine_power_off(false);
     case REBOOT_RESTART:

@@ -133,17 +133,19 @@ static s32 map_request(const struct request *r, u32 fd)
 }
 
 // mmap2(addr, length, prot, flags, fd, offset in pages)
-SYSCALL_HANDLER(mmap2)
+s32 sys_mmap2(u32 address, u32 length, u32 protection, u32 flags, u32 fd,
+              u32 page)
 {
-    struct request r = { a, b, c, d, (u64)f << PAGE_SHIFT };
-    return map_request(&r, e);
+    struct request r = { address, length, protection, flags,
+                         (u64)page << PAGE_SHIFT };
+    return map_request(&r, fd);
 }
 
 // The old mmap: its six arguments in memory, the offset in bytes.
-SYSCALL_HANDLER(mmap)
+s32 sys_mmap(u32 arguments)
 {
     u32 args[6];
-    if (copy_from_user(args, a, sizeof(args)))
+    if (copy_from_user(args, arguments, sizeof(args)))
         return -EFAULT;
     if (args[5] % PAGE_SIZE)
         return -EINVAL;
@@ -151,30 +153,33 @@ SYSCALL_HANDLER(mmap)
     return map_request(&r, args[4]);
 }
 
-SYSCALL_HANDLER(brk)
+s32 sys_brk(u32 end)
 {
-    return (s32)aspace_set_brk(own_space(), a);
+    return (s32)aspace_set_brk(own_space(), end);
 }
 
-SYSCALL_HANDLER(munmap)
+s32 sys_munmap(u32 address, u32 length)
 {
-    return aspace_unmap(own_space(), a, b);
+    return aspace_unmap(own_space(), address, length);
 }
 
-SYSCALL_HANDLER(mprotect)
+s32 sys_mprotect(u32 address, u32 length, u32 protection)
 {
-    if (c & ~USER_PROT_MASK)
+    if (protection & ~USER_PROT_MASK)
         return -EINVAL;
-    return aspace_protect(own_space(), a, b, prot_from_user(c));
+    return aspace_protect(own_space(), address, length,
+                          prot_from_user(protection));
 }
 
-SYSCALL_HANDLER(mremap)
+s32 sys_mremap(u32 address, u32 length, u32 new_length, u32 flags,
+               u32 new_address)
 {
     u32 addr;
-    if (d & ~(MREMAP_MAYMOVE | MREMAP_FIXED))
+    if (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED))
         return -EINVAL;
-    int err = aspace_remap(own_space(), a, b, c, d & MREMAP_MAYMOVE,
-                           d & MREMAP_FIXED, e, &addr);
+    int err = aspace_remap(own_space(), address, length, new_length,
+                           flags & MREMAP_MAYMOVE, flags & MREMAP_FIXED,
+                           new_address, &addr);
     return err ? err : (s32)addr;
 }
 
@@ -193,40 +198,41 @@ static int check_mapped(u32 addr, u32 length)
 }
 
 // A shared page is the file's own: there is nothing to write back.
-SYSCALL_HANDLER(msync)
+s32 sys_msync(u32 address, u32 length, u32 flags)
 {
-    if (a % PAGE_SIZE || c & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC) ||
-        (c & MS_ASYNC && c & MS_SYNC))
+    if (address % PAGE_SIZE || flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC) ||
+        (flags & MS_ASYNC && flags & MS_SYNC))
         return -EINVAL;
-    return check_mapped(a, b);
+    return check_mapped(address, length);
 }
 
-SYSCALL_HANDLER(madvise)
+s32 sys_madvise(u32 address, u32 length, u32 advice)
 {
-    if (a % PAGE_SIZE)
+    if (address % PAGE_SIZE)
         return -EINVAL;
-    if (c == MADV_DONTNEED)
-        return aspace_discard(own_space(), a, b);
-    bool hint = c <= MADV_WILLNEED || c == MADV_FREE || c == MADV_DONTDUMP ||
-                c == MADV_DODUMP;
-    return hint ? check_mapped(a, b) : -EINVAL;
+    if (advice == MADV_DONTNEED)
+        return aspace_discard(own_space(), address, length);
+    bool hint = advice <= MADV_WILLNEED || advice == MADV_FREE ||
+                advice == MADV_DONTDUMP || advice == MADV_DODUMP;
+    return hint ? check_mapped(address, length) : -EINVAL;
 }
 
 #define MINCORE_PART 256u // pages asked about at once
 
-SYSCALL_HANDLER(mincore)
+s32 sys_mincore(u32 address, u32 length, u32 vector)
 {
     u8 part[MINCORE_PART];
-    if (a % PAGE_SIZE)
+    if (address % PAGE_SIZE)
         return -EINVAL;
-    if (a >= USER_END || b > USER_END - a)
+    if (address >= USER_END || length > USER_END - address)
         return -ENOMEM;
-    u32 pages = DIV_ROUND_UP(b, PAGE_SIZE);
+    u32 pages = DIV_ROUND_UP(length, PAGE_SIZE);
     for (u32 done = 0; done < pages; done += MINCORE_PART) {
         u32 n = MIN(pages - done, MINCORE_PART);
-        int err = aspace_resident(own_space(), a + done * PAGE_SIZE, n, part);
+        int err =
+            aspace_resident(own_space(), address + done * PAGE_SIZE, n, part);
         if (!err)
-            err = copy_to_user(c + done, part, n);
+            err = copy_to_user(vector + done, part, n);
         if (err)
             return err;
     }

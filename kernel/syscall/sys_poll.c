@@ -155,10 +155,10 @@ static s32 poll_until(u32 addr, u32 count, u64 deadline)
     return ready;
 }
 
-SYSCALL_HANDLER(poll)
+s32 sys_poll(u32 files, u32 count, s32 timeout)
 {
-    s32 ms = (s32)c;
-    return poll_until(a, b,
+    s32 ms = (s32)timeout;
+    return poll_until(files, count,
                       ms < 0 ? WAIT_FOREVER
                              : deadline_or_look((u32)ms * NSEC_PER_MSEC));
 }
@@ -177,14 +177,14 @@ static s32 poll_masked(u32 addr, u32 count, u32 timeout, bool wide, u32 mask,
     return ready;
 }
 
-SYSCALL_HANDLER(ppoll)
+s32 sys_ppoll(u32 files, u32 count, u32 timeout, u32 mask, u32 mask_size)
 {
-    return poll_masked(a, b, c, false, d, e);
+    return poll_masked(files, count, timeout, false, mask, mask_size);
 }
 
-SYSCALL_HANDLER(ppoll_time64)
+s32 sys_ppoll_time64(u32 files, u32 count, u32 timeout, u32 mask, u32 mask_size)
 {
-    return poll_masked(a, b, c, true, d, e);
+    return poll_masked(files, count, timeout, true, mask, mask_size);
 }
 
 // --- select -----------------------------------------------------------------
@@ -317,38 +317,39 @@ static s32 select_until(u32 limit, const u32 *addr, u64 deadline)
     return bits;
 }
 
-SYSCALL_HANDLER(newselect)
+s32 sys_newselect(u32 limit, u32 read_set, u32 write_set, u32 except_set,
+                  u32 timeout)
 {
-    const u32 sets[SETS] = { b, c, d };
+    const u32 sets[SETS] = { read_set, write_set, except_set };
     struct timeval32 t;
     u64 deadline = WAIT_FOREVER;
-    if (e) {
-        if (copy_from_user(&t, e, sizeof(t)))
+    if (timeout) {
+        if (copy_from_user(&t, timeout, sizeof(t)))
             return -EFAULT;
         if (t.sec < 0 || t.usec < 0)
             return -EINVAL;
         deadline = deadline_or_look((u64)(u32)t.sec * NSEC_PER_SEC +
                                     (u64)(u32)t.usec * NSEC_PER_USEC);
     }
-    s32 bits = select_until(a, sets, deadline);
-    if (e) {
+    s32 bits = select_until(limit, sets, deadline);
+    if (timeout) {
         u64 now = clock_now_ns();
         u64 left = deadline > now ? (deadline - now) / NSEC_PER_USEC : 0;
         t.sec = (s32)(left / 1000000);
         t.usec = (s32)(left % 1000000);
-        if (copy_to_user(e, &t, sizeof(t)))
+        if (copy_to_user(timeout, &t, sizeof(t)))
             return bits < 0 ? bits : -EFAULT;
     }
     return bits;
 }
 
 // The oldest form: one pointer to the five arguments.
-SYSCALL_HANDLER(select)
+s32 sys_select(u32 arguments)
 {
     u32 args[5];
-    if (copy_from_user(args, a, sizeof(args)))
+    if (copy_from_user(args, arguments, sizeof(args)))
         return -EFAULT;
-    return sys_newselect(args[0], args[1], args[2], args[3], args[4], 0);
+    return sys_newselect(args[0], args[1], args[2], args[3], args[4]);
 }
 
 static s32 select_masked(u32 limit, const u32 *sets, u32 timeout, bool wide,
@@ -368,14 +369,16 @@ static s32 select_masked(u32 limit, const u32 *sets, u32 timeout, bool wide,
     return bits;
 }
 
-SYSCALL_HANDLER(pselect6)
+s32 sys_pselect6(u32 limit, u32 read_set, u32 write_set, u32 except_set,
+                 u32 timeout, u32 mask)
 {
-    const u32 sets[SETS] = { b, c, d };
-    return select_masked(a, sets, e, false, f);
+    const u32 sets[SETS] = { read_set, write_set, except_set };
+    return select_masked(limit, sets, timeout, false, mask);
 }
 
-SYSCALL_HANDLER(pselect6_time64)
+s32 sys_pselect6_time64(u32 limit, u32 read_set, u32 write_set, u32 except_set,
+                        u32 timeout, u32 mask)
 {
-    const u32 sets[SETS] = { b, c, d };
-    return select_masked(a, sets, e, true, f);
+    const u32 sets[SETS] = { read_set, write_set, except_set };
+    return select_masked(limit, sets, timeout, true, mask);
 }

@@ -7,19 +7,19 @@
 #include "kernel/profile/sample.h"
 #include "kernel/syscall/syscall.h"
 
-SYSCALL_HANDLER(profile)
+s32 sys_profile(u32 task, u32 low, u32 high)
 {
-    return bins_profile(a, b, c);
+    return bins_profile(task, low, high);
 }
 
-SYSCALL_HANDLER(getprof)
+s32 sys_getprof(u32 buffer)
 {
     struct prof_data *data = kmalloc(sizeof(*data));
     if (!data)
         return -ENOMEM;
     int err = bins_result(data);
     if (!err)
-        err = copy_to_user(a, data, sizeof(*data));
+        err = copy_to_user(buffer, data, sizeof(*data));
     kfree(data);
     return err;
 }

@@ -80,14 +80,14 @@ static ALWAYS_INLINE s32 transfer_single(u32 fd, u32 addr, u32 n, bool write)
     return done;
 }
 
-SYSCALL_HANDLER(read)
+s32 sys_read(u32 fd, u32 buffer, u32 count)
 {
-    return transfer_single(a, b, c, false);
+    return transfer_single(fd, buffer, count, false);
 }
 
-SYSCALL_HANDLER(write)
+s32 sys_write(u32 fd, u32 buffer, u32 count)
 {
-    return transfer_single(a, b, c, true);
+    return transfer_single(fd, buffer, count, true);
 }
 
 static s32 transfer_single_at(u32 fd, u32 addr, u32 n, bool write, u64 pos)
@@ -104,14 +104,16 @@ static s32 transfer_single_at(u32 fd, u32 addr, u32 n, bool write, u64 pos)
     return done;
 }
 
-SYSCALL_HANDLER(pread64)
+s32 sys_pread64(u32 fd, u32 buffer, u32 count, u32 offset_low, u32 offset_high)
 {
-    return transfer_single_at(a, b, c, false, (u64)e << 32 | d);
+    return transfer_single_at(fd, buffer, count, false,
+                              (u64)offset_high << 32 | offset_low);
 }
 
-SYSCALL_HANDLER(pwrite64)
+s32 sys_pwrite64(u32 fd, u32 buffer, u32 count, u32 offset_low, u32 offset_high)
 {
-    return transfer_single_at(a, b, c, true, (u64)e << 32 | d);
+    return transfer_single_at(fd, buffer, count, true,
+                              (u64)offset_high << 32 | offset_low);
 }
 
 // --- vectors ----------------------------------------------------------------
@@ -182,26 +184,26 @@ static s32 transfer_vector(u32 fd, u32 addr, u32 count, bool write,
     return done;
 }
 
-SYSCALL_HANDLER(readv)
+s32 sys_readv(u32 fd, u32 vector, u32 count)
 {
-    return transfer_vector(a, b, c, false, NULL);
+    return transfer_vector(fd, vector, count, false, NULL);
 }
 
-SYSCALL_HANDLER(writev)
+s32 sys_writev(u32 fd, u32 vector, u32 count)
 {
-    return transfer_vector(a, b, c, true, NULL);
+    return transfer_vector(fd, vector, count, true, NULL);
 }
 
-SYSCALL_HANDLER(preadv)
+s32 sys_preadv(u32 fd, u32 vector, u32 count, u32 offset_low, u32 offset_high)
 {
-    u64 pos = (u64)e << 32 | d;
-    return transfer_vector(a, b, c, false, &pos);
+    u64 pos = (u64)offset_high << 32 | offset_low;
+    return transfer_vector(fd, vector, count, false, &pos);
 }
 
-SYSCALL_HANDLER(pwritev)
+s32 sys_pwritev(u32 fd, u32 vector, u32 count, u32 offset_low, u32 offset_high)
 {
-    u64 pos = (u64)e << 32 | d;
-    return transfer_vector(a, b, c, true, &pos);
+    u64 pos = (u64)offset_high << 32 | offset_low;
+    return transfer_vector(fd, vector, count, true, &pos);
 }
 
 // --- sendfile ---------------------------------------------------------------
@@ -284,29 +286,29 @@ static int sendfile(u32 out_fd, u32 in_fd, u64 *pos, u32 n)
     return done;
 }
 
-SYSCALL_HANDLER(sendfile64)
+s32 sys_sendfile64(u32 out, u32 in, u32 offset, u32 count)
 {
     u64 pos;
-    if (!c)
-        return sendfile(a, b, NULL, d);
-    if (copy_from_user(&pos, c, sizeof(pos)))
+    if (!offset)
+        return sendfile(out, in, NULL, count);
+    if (copy_from_user(&pos, offset, sizeof(pos)))
         return -EFAULT;
     if ((s64)pos < 0)
         return -EINVAL;
-    s32 done = sendfile(a, b, &pos, d);
-    return copy_to_user(c, &pos, sizeof(pos)) ? -EFAULT : done;
+    s32 done = sendfile(out, in, &pos, count);
+    return copy_to_user(offset, &pos, sizeof(pos)) ? -EFAULT : done;
 }
 
-SYSCALL_HANDLER(sendfile)
+s32 sys_sendfile(u32 out, u32 in, u32 offset, u32 count)
 {
     u32 narrow;
-    if (!c)
-        return sendfile(a, b, NULL, d);
-    if (user_load_u32(c, &narrow))
+    if (!offset)
+        return sendfile(out, in, NULL, count);
+    if (user_load_u32(offset, &narrow))
         return -EFAULT;
     if ((s32)narrow < 0)
         return -EINVAL;
     u64 pos = narrow;
-    s32 done = sendfile(a, b, &pos, d);
-    return user_store_u32(c, (u32)pos) ? -EFAULT : done;
+    s32 done = sendfile(out, in, &pos, count);
+    return user_store_u32(offset, (u32)pos) ? -EFAULT : done;
 }

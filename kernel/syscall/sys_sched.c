@@ -3,7 +3,7 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task.h"
 
-SYSCALL_HANDLER(sched_yield)
+s32 sys_sched_yield(void)
 {
     sched_yield();
     return 0;
@@ -21,9 +21,9 @@ static bool may_set_nice(const struct task *t, int nice)
            20 - nice <= (s64)READ_ONCE(t->limits[LIMIT_NICE].soft);
 }
 
-SYSCALL_HANDLER(nice)
+s32 sys_nice(s32 change)
 {
-    s32 by = (s32)a < -40 ? -40 : (s32)a > 40 ? 40 : (s32)a;
+    s32 by = (s32)change < -40 ? -40 : (s32)change > 40 ? 40 : (s32)change;
     int nice = clamp_nice(READ_ONCE(current_task()->nice) + by);
     if (!may_set_nice(current_task(), nice))
         return -EPERM;
@@ -85,16 +85,18 @@ static s32 walk_nice(struct nice_search *s)
     return s->found ? s->err : -ESRCH;
 }
 
-SYSCALL_HANDLER(getpriority)
+s32 sys_getpriority(u32 kind, u32 id)
 {
-    struct nice_search s = { .which = a, .who = b };
+    struct nice_search s = { .which = kind, .who = id };
     s32 err = walk_nice(&s);
     return err ? err : 20 - s.nice; // 40..1, as the raw call has it
 }
 
-SYSCALL_HANDLER(setpriority)
+s32 sys_setpriority(u32 kind, u32 id, s32 priority)
 {
-    struct nice_search s = { a, b, true, false, clamp_nice((s32)c), 0 };
+    struct nice_search s = {
+        kind, id, true, false, clamp_nice((s32)priority), 0
+    };
     return walk_nice(&s);
 }
 
@@ -106,12 +108,12 @@ static struct thread *thread_or_self(u32 tid)
     return current;
 }
 
-SYSCALL_HANDLER(sched_setaffinity)
+s32 sys_sched_setaffinity(u32 id, u32 size, u32 cpu_mask)
 {
     u32 mask = 0;
-    if (copy_from_user(&mask, c, MIN(b, (u32)sizeof(mask))))
+    if (copy_from_user(&mask, cpu_mask, MIN(size, (u32)sizeof(mask))))
         return -EFAULT;
-    struct thread *t = thread_or_self(a);
+    struct thread *t = thread_or_self(id);
     if (!t)
         return -ESRCH;
     int err = may_schedule(t->task) ? thread_set_affinity(t, mask) : -EPERM;
@@ -119,16 +121,16 @@ SYSCALL_HANDLER(sched_setaffinity)
     return err;
 }
 
-SYSCALL_HANDLER(sched_getaffinity)
+s32 sys_sched_getaffinity(u32 id, u32 size, u32 cpu_mask)
 {
-    if (b < sizeof(u32) || (b & 3))
+    if (size < sizeof(u32) || (size & 3))
         return -EINVAL;
-    struct thread *t = thread_or_self(a);
+    struct thread *t = thread_or_self(id);
     if (!t)
         return -ESRCH;
     u32 mask = READ_ONCE(t->affinity) & (u32)((1ull << cpu_count) - 1);
     thread_unref(t);
-    if (copy_to_user(c, &mask, sizeof(mask)))
+    if (copy_to_user(cpu_mask, &mask, sizeof(mask)))
         return -EFAULT;
     return sizeof(mask);
 }

@@ -82,10 +82,10 @@ static s32 kill_common(s32 pid, int sig, const struct siginfo *info)
     return pgid ? signal_many(pgid, sig, info) : -ESRCH;
 }
 
-SYSCALL_HANDLER(kill)
+s32 sys_kill(u32 id, u32 signal)
 {
     struct siginfo info = info_from_caller(SI_USER);
-    return kill_common((s32)a, (int)b, &info);
+    return kill_common((s32)id, (int)signal, &info);
 }
 
 static s32 thread_kill(u32 task, u32 tid, int sig)
@@ -103,59 +103,59 @@ static s32 thread_kill(u32 task, u32 tid, int sig)
     return err;
 }
 
-SYSCALL_HANDLER(tkill)
+s32 sys_tkill(u32 id, u32 signal)
 {
-    return thread_kill(0, a, (int)b);
+    return thread_kill(0, id, (int)signal);
 }
 
-SYSCALL_HANDLER(tgkill)
+s32 sys_tgkill(u32 task, u32 id, u32 signal)
 {
-    if ((s32)a <= 0)
+    if ((s32)task <= 0)
         return -EINVAL;
-    return thread_kill(a, b, (int)c);
+    return thread_kill(task, id, (int)signal);
 }
 
-SYSCALL_HANDLER(rt_sigqueueinfo)
+s32 sys_rt_sigqueueinfo(u32 id, u32 signal, u32 siginfo)
 {
     u32 raw[6];
-    if (copy_from_user(raw, c, sizeof(raw)))
+    if (copy_from_user(raw, siginfo, sizeof(raw)))
         return -EFAULT;
-    if ((s32)raw[2] >= 0) // only the kernel says where a signal is from
+    if ((s32)raw[2] >= 0) // only the kernel says where id signal is from
         return -EPERM;
     struct siginfo info = { .code = (s32)raw[2],
                             .pid_or_addr = raw[3],
                             .uid = raw[4],
                             .status = (s32)raw[5] };
-    struct task *t = find_task(a);
+    struct task *t = find_task(id);
     if (!t)
         return -ESRCH;
-    int err = signal_if_allowed(t, (int)b, &info);
+    int err = signal_if_allowed(t, (int)signal, &info);
     task_unref(t);
     return err;
 }
 
 // --- actions and masks ------------------------------------------------------
 
-SYSCALL_HANDLER(rt_sigaction)
+s32 sys_rt_sigaction(u32 signal, u32 action, u32 old_action, u32 size)
 {
     struct sigaction_k new, old;
-    if (d != SIGSET_BYTES || a < 1 || a > NSIG)
+    if (size != SIGSET_BYTES || signal < 1 || signal > NSIG)
         return -EINVAL;
-    if (b && (SIGMASK(a) & UNBLOCKABLE))
+    if (action && (SIGMASK(signal) & UNBLOCKABLE))
         return -EINVAL;
-    if (b && copy_from_user(&new, b, sizeof(new)))
+    if (action && copy_from_user(&new, action, sizeof(new)))
         return -EFAULT;
     struct signals *s = &current_task()->signals;
     u32 flags = spin_lock_irq(&s->lock);
-    old = s->action[a - 1];
-    if (b) {
+    old = s->action[signal - 1];
+    if (action) {
         new.mask &= ~UNBLOCKABLE;
-        s->action[a - 1] = new;
+        s->action[signal - 1] = new;
     }
     spin_unlock_irq(&s->lock, flags);
-    if (b && signal_is_ignored((int)a))
-        signal_discard(current_task(), (int)a);
-    if (c && copy_to_user(c, &old, sizeof(old)))
+    if (action && signal_is_ignored((int)signal))
+        signal_discard(current_task(), (int)signal);
+    if (old_action && copy_to_user(old_action, &old, sizeof(old)))
         return -EFAULT;
     return 0;
 }
@@ -170,52 +170,52 @@ static void set_mask(sigset_t mask)
     spin_unlock_irq(&t->task->signals.lock, flags);
 }
 
-SYSCALL_HANDLER(rt_sigprocmask)
+s32 sys_rt_sigprocmask(u32 how, u32 new_set, u32 old_set, u32 size)
 {
     sigset_t set, old = current->blocked;
-    if (d != SIGSET_BYTES)
+    if (size != SIGSET_BYTES)
         return -EINVAL;
-    if (b) {
-        if (copy_from_user(&set, b, sizeof(set)))
+    if (new_set) {
+        if (copy_from_user(&set, new_set, sizeof(set)))
             return -EFAULT;
-        if (a == 0) // SIG_BLOCK
+        if (how == 0) // SIG_BLOCK
             set_mask(old | set);
-        else if (a == 1) // SIG_UNBLOCK
+        else if (how == 1) // SIG_UNBLOCK
             set_mask(old & ~set);
-        else if (a == 2) // SIG_SETMASK
+        else if (how == 2) // SIG_SETMASK
             set_mask(set);
         else
             return -EINVAL;
     }
-    if (c && copy_to_user(c, &old, sizeof(old)))
+    if (old_set && copy_to_user(old_set, &old, sizeof(old)))
         return -EFAULT;
     return 0;
 }
 
-SYSCALL_HANDLER(rt_sigpending)
+s32 sys_rt_sigpending(u32 buffer, u32 size)
 {
-    if (b > SIGSET_BYTES)
+    if (size > SIGSET_BYTES)
         return -EINVAL;
     struct thread *t = current;
     u32 flags = spin_lock_irq(&t->task->signals.lock);
     sigset_t set = (t->pending | t->task->signals.pending) & t->blocked;
     spin_unlock_irq(&t->task->signals.lock, flags);
-    return copy_to_user(a, &set, b);
+    return copy_to_user(buffer, &set, size);
 }
 
-SYSCALL_HANDLER(rt_sigsuspend)
+s32 sys_rt_sigsuspend(u32 new_mask, u32 size)
 {
     sigset_t set;
-    if (b != SIGSET_BYTES)
+    if (size != SIGSET_BYTES)
         return -EINVAL;
-    if (copy_from_user(&set, a, sizeof(set)))
+    if (copy_from_user(&set, new_mask, sizeof(set)))
         return -EFAULT;
     signal_set_temporary_mask(set);
     thread_sleep_until(WAIT_FOREVER, WAIT_INTERRUPTIBLE);
     return -ERESTARTNOHAND;
 }
 
-SYSCALL_HANDLER(pause)
+s32 sys_pause(void)
 {
     thread_sleep_until(WAIT_FOREVER, WAIT_INTERRUPTIBLE);
     return -ERESTARTNOHAND;
@@ -240,16 +240,17 @@ static s32 timed_wait(u32 set_addr, u32 info_addr, u32 timeout, u32 size,
     return sig;
 }
 
-SYSCALL_HANDLER(rt_sigtimedwait)
+s32 sys_rt_sigtimedwait(u32 set, u32 info, u32 timeout, u32 size)
 {
-    return timed_wait(a, b, c, d, false);
-}
-SYSCALL_HANDLER(rt_sigtimedwait_time64)
-{
-    return timed_wait(a, b, c, d, true);
+    return timed_wait(set, info, timeout, size, false);
 }
 
-SYSCALL_HANDLER(rt_sigreturn)
+s32 sys_rt_sigtimedwait_time64(u32 set, u32 info, u32 timeout, u32 size)
+{
+    return timed_wait(set, info, timeout, size, true);
+}
+
+s32 sys_rt_sigreturn(void)
 {
     struct trapframe *tf = syscall_frame();
     if (sigframe_pop(tf, true))
@@ -257,7 +258,7 @@ SYSCALL_HANDLER(rt_sigreturn)
     return (s32)tf->eax;
 }
 
-SYSCALL_HANDLER(sigreturn)
+s32 sys_sigreturn(void)
 {
     struct trapframe *tf = syscall_frame();
     if (sigframe_pop(tf, false))
@@ -269,7 +270,7 @@ SYSCALL_HANDLER(sigreturn)
 #define SS_DISABLE 2u
 #define MINSIGSTKSZ 2048u
 
-SYSCALL_HANDLER(sigaltstack)
+s32 sys_sigaltstack(u32 stack, u32 old_stack)
 {
     struct {
         u32 sp, flags, size;
@@ -279,8 +280,8 @@ SYSCALL_HANDLER(sigaltstack)
     old.sp = t->altstack_base;
     old.size = t->altstack_size;
     old.flags = !t->altstack_size ? SS_DISABLE : on ? SS_ONSTACK : 0;
-    if (a) {
-        if (copy_from_user(&new, a, sizeof(new)))
+    if (stack) {
+        if (copy_from_user(&new, stack, sizeof(new)))
             return -EFAULT;
         if (on)
             return -EPERM;
@@ -291,7 +292,7 @@ SYSCALL_HANDLER(sigaltstack)
             return -ENOMEM;
         set_altstack(off ? 0 : new.sp, off ? 0 : new.size);
     }
-    if (b && copy_to_user(b, &old, sizeof(old)))
+    if (old_stack && copy_to_user(old_stack, &old, sizeof(old)))
         return -EFAULT;
     return 0;
 }

@@ -118,9 +118,9 @@ static s32 sleep_on_process(u32 flags, u32 request, u32 left_addr, bool wide)
 // --- the calls
 // ----------------------------------------------------------------
 
-SYSCALL_HANDLER(nanosleep)
+s32 sys_nanosleep(u32 duration, u32 left)
 {
-    return sleep_relative(a, b, false);
+    return sleep_relative(duration, left, false);
 }
 
 static s32 sleep_on_clock(u32 clock, u32 flags, u32 request, u32 left,
@@ -143,12 +143,12 @@ static s32 sleep_on_clock(u32 clock, u32 flags, u32 request, u32 left,
     }
 }
 
-SYSCALL_HANDLER(clock_nanosleep)
+s32 sys_clock_nanosleep(u32 clock, u32 flags, u32 duration, u32 left)
 {
-    return sleep_on_clock(a, b, c, d, false);
+    return sleep_on_clock(clock, flags, duration, left, false);
 }
 
-SYSCALL_HANDLER(clock_nanosleep_time64)
+s32 sys_clock_nanosleep_time64(u32 clock, u32 flags, u32 duration, u32 left)
 {
-    return sleep_on_clock(a, b, c, d, true);
+    return sleep_on_clock(clock, flags, duration, left, true);
 }

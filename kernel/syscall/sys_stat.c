@@ -127,28 +127,28 @@ static s32 stat_path(u32 dirfd, u32 path, u32 flags, u32 addr)
     return err ? err : put_stat64(addr, &a);
 }
 
-SYSCALL_HANDLER(stat64)
+s32 sys_stat64(u32 path, u32 buffer)
 {
-    return stat_path(AT_FDCWD, a, 0, b);
+    return stat_path(AT_FDCWD, path, 0, buffer);
 }
 
-SYSCALL_HANDLER(lstat64)
+s32 sys_lstat64(u32 path, u32 buffer)
 {
-    return stat_path(AT_FDCWD, a, AT_SYMLINK_NOFOLLOW, b);
+    return stat_path(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, buffer);
 }
 
-SYSCALL_HANDLER(fstat64)
+s32 sys_fstat64(u32 fd, u32 buffer)
 {
     struct attributes attributes;
-    int err = attributes_of_fd(a, &attributes);
-    return err ? err : put_stat64(b, &attributes);
+    int err = attributes_of_fd(fd, &attributes);
+    return err ? err : put_stat64(buffer, &attributes);
 }
 
-SYSCALL_HANDLER(fstatat64)
+s32 sys_fstatat64(u32 dir, u32 path, u32 buffer, u32 flags)
 {
-    if (d & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT))
+    if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT))
         return -EINVAL;
-    return stat_path(a, b, d, c);
+    return stat_path(dir, path, flags, buffer);
 }
 
 // --- statx ------------------------------------------------------------------
@@ -182,15 +182,16 @@ static struct statx_time statx_time_of(struct timespec_k t)
     return (struct statx_time){ .sec = t.sec, .nsec = t.nsec };
 }
 
-SYSCALL_HANDLER(statx)
+s32 sys_statx(u32 dir, u32 path, u32 flags, u32 mask, u32 buffer)
 {
     struct attributes from;
     const u32 known = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT |
                       AT_STATX_SYNC_TYPE;
-    if ((c & ~known) || (c & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE ||
-        (d & STATX_RESERVED))
+    if ((flags & ~known) ||
+        (flags & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE ||
+        (mask & STATX_RESERVED))
         return -EINVAL;
-    int err = attributes_of_path(a, b, c, &from);
+    int err = attributes_of_path(dir, path, flags, &from);
     if (err)
         return err;
     struct statx s = {
@@ -210,7 +211,7 @@ SYSCALL_HANDLER(statx)
         .rdev_minor = (from.rdev & 0xff) | (from.rdev >> 12 & 0xfff00),
         .dev_minor = from.dev,
     };
-    return copy_to_user(e, &s, sizeof(s));
+    return copy_to_user(buffer, &s, sizeof(s));
 }
 
 // --- statfs -----------------------------------------------------------------
@@ -295,14 +296,14 @@ static s32 statfs_fd(u32 fd, u32 addr, bool wide)
     return err;
 }
 
-SYSCALL_HANDLER(statfs)
+s32 sys_statfs(u32 path, u32 buffer)
 {
-    return statfs_path(a, b, false);
+    return statfs_path(path, buffer, false);
 }
 
-SYSCALL_HANDLER(fstatfs)
+s32 sys_fstatfs(u32 fd, u32 buffer)
 {
-    return statfs_fd(a, b, false);
+    return statfs_fd(fd, buffer, false);
 }
 
 // Callers may count the padding that other architectures have.
@@ -312,14 +313,14 @@ static bool is_statfs64_size(u32 size)
            size == ALIGN_UP(sizeof(struct statfs64), 8);
 }
 
-SYSCALL_HANDLER(statfs64)
+s32 sys_statfs64(u32 path, u32 size, u32 buffer)
 {
-    return is_statfs64_size(b) ? statfs_path(a, c, true) : -EINVAL;
+    return is_statfs64_size(size) ? statfs_path(path, buffer, true) : -EINVAL;
 }
 
-SYSCALL_HANDLER(fstatfs64)
+s32 sys_fstatfs64(u32 fd, u32 size, u32 buffer)
 {
-    return is_statfs64_size(b) ? statfs_fd(a, c, true) : -EINVAL;
+    return is_statfs64_size(size) ? statfs_fd(fd, buffer, true) : -EINVAL;
 }
 
 // --- access -----------------------------------------------------------------
@@ -328,33 +329,17 @@ SYSCALL_HANDLER(fstatfs64)
 
 // As the real user, for programs with another one's rights; AT_EACCESS: as the
 // effective one.
-static s32 check_access(u32 dirfd, u32 path, u32 wanted, u32 flags)
+s32 sys_faccessat2(u32 dir, u32 path, u32 mode, u32 flags)
 {
     struct vnode *v;
-    if (wanted & ~ACCESS_MODES)
+    if (mode & ~ACCESS_MODES)
         return -EINVAL;
     if (flags & ~(AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
         return -EINVAL;
-    int err = where_lookup(dirfd, path, flags, &v);
+    int err = where_lookup(dir, path, flags, &v);
     if (err)
         return err;
-    err =
-        flags & AT_EACCESS ? vnode_may(v, wanted) : vnode_may_really(v, wanted);
+    err = flags & AT_EACCESS ? vnode_may(v, mode) : vnode_may_really(v, mode);
     vnode_unref(v);
     return err;
-}
-
-SYSCALL_HANDLER(access)
-{
-    return check_access(AT_FDCWD, a, b, 0);
-}
-
-SYSCALL_HANDLER(faccessat)
-{
-    return check_access(a, b, c, 0);
-}
-
-SYSCALL_HANDLER(faccessat2)
-{
-    return check_access(a, b, c, d);
 }

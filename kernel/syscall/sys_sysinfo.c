@@ -38,20 +38,20 @@ static s32 read_node(reader read, u32 path_addr, u32 path_len, u32 to, u32 size)
     return result;
 }
 
-SYSCALL_HANDLER(sysinfo_get_data)
+s32 sys_sysinfo_get_data(u32 name, u32 name_size, u32 buffer, u32 size)
 {
-    return read_node(sysinfo_data, a, b, c, d);
+    return read_node(sysinfo_data, name, name_size, buffer, size);
 }
 
-SYSCALL_HANDLER(sysinfo_get_keys)
+s32 sys_sysinfo_get_keys(u32 name, u32 name_size, u32 buffer, u32 size)
 {
-    return read_node(sysinfo_keys, a, b, c, d);
+    return read_node(sysinfo_keys, name, name_size, buffer, size);
 }
 
-SYSCALL_HANDLER(sysinfo_get_type)
+s32 sys_sysinfo_get_type(u32 name, u32 name_size)
 {
     char path[SYSINFO_PATH_MAX];
-    int len = path_from_user(path, a, b);
+    int len = path_from_user(path, name, name_size);
 
     return len < 0 ? len : sysinfo_type(path, (size_t)len);
 }

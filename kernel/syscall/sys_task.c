@@ -9,62 +9,62 @@
 
 #define PATH_BYTES 4096u
 
-SYSCALL_HANDLER(exit)
+s32 sys_exit(s32 status)
 {
-    task_exit_thread(WAIT_STATUS_EXITED((int)a));
+    task_exit_thread(WAIT_STATUS_EXITED((int)status));
 }
 
-SYSCALL_HANDLER(exit_group)
+s32 sys_exit_group(s32 status)
 {
-    task_exit(WAIT_STATUS_EXITED((int)a));
+    task_exit(WAIT_STATUS_EXITED((int)status));
 }
 
-SYSCALL_HANDLER(fork)
+s32 sys_fork(void)
 {
     struct clone_args args = { .flags = SIGCHLD };
     return task_clone(syscall_frame(), &args);
 }
 
-SYSCALL_HANDLER(vfork)
+s32 sys_vfork(void)
 {
     struct clone_args args = { .flags = SIGCHLD | CLONE_VM | CLONE_VFORK };
     return task_clone(syscall_frame(), &args);
 }
 
-SYSCALL_HANDLER(clone)
+s32 sys_clone(u32 flags, u32 stack, u32 parent_tid, u32 tls, u32 child_tid)
 {
     // i386's order: flags, stack, parent_tid, tls, child_tid (clone(2), NOTES).
-    struct clone_args args = { a, b, c, d, e };
+    struct clone_args args = { flags, stack, parent_tid, tls, child_tid };
     return task_clone(syscall_frame(), &args);
 }
 
-SYSCALL_HANDLER(execve)
+s32 sys_execve(u32 program, u32 arguments, u32 environment)
 {
     char *path = kmalloc(PATH_BYTES);
     if (!path)
         return -ENOMEM;
-    int err = copy_string_from_user(path, a, PATH_BYTES);
+    int err = copy_string_from_user(path, program, PATH_BYTES);
     if (err == 0)
         err = -ENOENT;
     if (err > 0)
-        err = task_exec(syscall_frame(), path, b, c);
+        err = task_exec(syscall_frame(), path, arguments, environment);
     kfree(path);
     // The call's result is the new program's eax: arch_exec has set it.
     return err ? err : (s32)syscall_frame()->eax;
 }
 
-SYSCALL_HANDLER(set_tid_address)
+s32 sys_set_tid_address(u32 address)
 {
-    current->clear_tid = a;
+    current->clear_tid = address;
     return (s32)current->tid;
 }
 
-SYSCALL_HANDLER(set_thread_area)
+s32 sys_set_thread_area(u32 descriptor)
 {
-    return tls_set_from_user(current, a);
+    return tls_set_from_user(current, descriptor);
 }
 
-SYSCALL_HANDLER(get_thread_area)
+s32 sys_get_thread_area(u32 descriptor)
 {
-    return tls_get_to_user(a);
+    return tls_get_to_user(descriptor);
 }

@@ -96,13 +96,14 @@ static ALWAYS_INLINE s32 get_time(u32 clock, u32 addr, bool wide)
     return err ? err : time_to_user(addr, wide, ns);
 }
 
-SYSCALL_HANDLER(clock_gettime)
+s32 sys_clock_gettime(u32 clock, u32 time)
 {
-    return get_time(a, b, false);
+    return get_time(clock, time, false);
 }
-SYSCALL_HANDLER(clock_gettime64)
+
+s32 sys_clock_gettime64(u32 clock, u32 time)
 {
-    return get_time(a, b, true);
+    return get_time(clock, time, true);
 }
 
 static NOINLINE int clock_check(u32 clock)
@@ -130,19 +131,20 @@ static s32 get_resolution(u32 clock, u32 addr, bool wide)
     return time_to_user(addr, wide, resolution);
 }
 
-SYSCALL_HANDLER(clock_getres)
+s32 sys_clock_getres(u32 clock, u32 resolution)
 {
-    return get_resolution(a, b, false);
-}
-SYSCALL_HANDLER(clock_getres_time64)
-{
-    return get_resolution(a, b, true);
+    return get_resolution(clock, resolution, false);
 }
 
-SYSCALL_HANDLER(time)
+s32 sys_clock_getres_time64(u32 clock, u32 resolution)
+{
+    return get_resolution(clock, resolution, true);
+}
+
+s32 sys_time(u32 seconds)
 {
     s32 now = (s32)(clock_wall_ns() / (s64)NSEC_PER_SEC);
-    if (a && user_store_u32(a, (u32)now))
+    if (seconds && user_store_u32(seconds, (u32)now))
         return -EFAULT;
     return now;
 }
@@ -153,7 +155,7 @@ static struct time_zone {
 } time_zone;
 #define MINUTES_WEST_MAX (15 * 60)
 
-SYSCALL_HANDLER(gettimeofday)
+s32 sys_gettimeofday(u32 time, u32 timezone)
 {
     u32 nsec;
     u64 sec = divide_u64((u64)clock_wall_ns(), NSEC_PER_SEC, &nsec);
@@ -161,9 +163,9 @@ SYSCALL_HANDLER(gettimeofday)
     // Each word is whole; nobody needs the two to be of one call.
     struct time_zone zone = { READ_ONCE(time_zone.minutes_west),
                               READ_ONCE(time_zone.daylight_saving) };
-    if (a && copy_to_user(a, &now, sizeof(now)))
+    if (time && copy_to_user(time, &now, sizeof(now)))
         return -EFAULT;
-    if (b && copy_to_user(b, &zone, sizeof(zone)))
+    if (timezone && copy_to_user(timezone, &zone, sizeof(zone)))
         return -EFAULT;
     return 0;
 }
@@ -184,45 +186,46 @@ static s32 set_time(u32 clock, u32 addr, bool wide)
     return err ? err : set_wall(ns);
 }
 
-SYSCALL_HANDLER(clock_settime)
+s32 sys_clock_settime(u32 clock, u32 time)
 {
-    return set_time(a, b, false);
-}
-SYSCALL_HANDLER(clock_settime64)
-{
-    return set_time(a, b, true);
+    return set_time(clock, time, false);
 }
 
-SYSCALL_HANDLER(stime)
+s32 sys_clock_settime64(u32 clock, u32 time)
+{
+    return set_time(clock, time, true);
+}
+
+s32 sys_stime(u32 seconds)
 {
     u32 sec;
-    if (user_load_u32(a, &sec))
+    if (user_load_u32(seconds, &sec))
         return -EFAULT;
     return (s32)sec < 0 ? -EINVAL : set_wall(sec * NSEC_PER_SEC);
 }
 
-SYSCALL_HANDLER(settimeofday)
+s32 sys_settimeofday(u32 time, u32 timezone)
 {
     struct timeval32 now = { 0, 0 };
     struct time_zone zone;
-    if (a && copy_from_user(&now, a, sizeof(now)))
+    if (time && copy_from_user(&now, time, sizeof(now)))
         return -EFAULT;
-    if (b && copy_from_user(&zone, b, sizeof(zone)))
+    if (timezone && copy_from_user(&zone, timezone, sizeof(zone)))
         return -EFAULT;
     if (now.sec < 0 || now.usec < 0 || now.usec >= 1000000)
         return -EINVAL;
     if (!may_set_time())
         return -EPERM;
-    if (b && (zone.minutes_west > MINUTES_WEST_MAX ||
-              zone.minutes_west < -MINUTES_WEST_MAX))
+    if (timezone && (zone.minutes_west > MINUTES_WEST_MAX ||
+                     zone.minutes_west < -MINUTES_WEST_MAX))
         return -EINVAL;
-    if (b) {
+    if (timezone) {
         WRITE_ONCE(time_zone.minutes_west, zone.minutes_west);
         WRITE_ONCE(time_zone.daylight_saving, zone.daylight_saving);
     }
-    return a ? set_wall((u64)now.sec * NSEC_PER_SEC +
-                        (u64)now.usec * NSEC_PER_USEC)
-             : 0;
+    return time ? set_wall((u64)now.sec * NSEC_PER_SEC +
+                           (u64)now.usec * NSEC_PER_USEC)
+                : 0;
 }
 
 // --- times ------------------------------------------------------------------
@@ -234,7 +237,7 @@ static u32 cycles_to_ticks(u64 cycles)
     return (u32)(clock_tsc_to_ns(cycles) / (NSEC_PER_SEC / USER_HZ));
 }
 
-SYSCALL_HANDLER(times)
+s32 sys_times(u32 buffer)
 {
     struct task *t = current_task();
     u64 user, kernel, child_user, child_kernel;
@@ -242,7 +245,7 @@ SYSCALL_HANDLER(times)
     task_child_times(t, &child_user, &child_kernel);
     u32 tms[4] = { cycles_to_ticks(user), cycles_to_ticks(kernel),
                    cycles_to_ticks(child_user), cycles_to_ticks(child_kernel) };
-    if (a && copy_to_user(a, tms, sizeof(tms)))
+    if (buffer && copy_to_user(buffer, tms, sizeof(tms)))
         return -EFAULT;
     return (s32)(u32)(clock_now_ns() / (NSEC_PER_SEC / USER_HZ));
 }

@@ -172,10 +172,10 @@ static int remove_timer(u32 id)
     return 0;
 }
 
-SYSCALL_HANDLER(timer_create)
+s32 sys_timer_create(u32 clock, u32 notify, u32 timer)
 {
     struct sigevent32 event = { .signo = SIGALRM };
-    if (b && copy_from_user(&event, b, sizeof(event)))
+    if (notify && copy_from_user(&event, notify, sizeof(event)))
         return -EFAULT;
     int err = table_create();
     if (err)
@@ -183,22 +183,22 @@ SYSCALL_HANDLER(timer_create)
     struct posix_timer *p = kmalloc(sizeof(*p));
     if (!p)
         return -EAGAIN;
-    err = init_timer(p, a, &event);
-    int id = err ? err : publish(p, !b);
+    err = init_timer(p, clock, &event);
+    int id = err ? err : publish(p, !notify);
     if (id < 0) {
         free_timer(p);
         return id;
     }
-    if (user_store_u32(c, (u32)id)) {
+    if (user_store_u32(timer, (u32)id)) {
         remove_timer((u32)id);
         return -EFAULT;
     }
     return 0;
 }
 
-SYSCALL_HANDLER(timer_delete)
+s32 sys_timer_delete(u32 timer)
 {
-    return remove_timer(a);
+    return remove_timer(timer);
 }
 
 // --- using ------------------------------------------------------------------
@@ -266,13 +266,14 @@ static s32 set_time(u32 id, u32 mode, u32 new_addr, u32 old_addr, bool wide)
     return old_addr ? setting_to_user(old_addr, wide, &old) : 0;
 }
 
-SYSCALL_HANDLER(timer_settime)
+s32 sys_timer_settime(u32 timer, u32 flags, u32 value, u32 old_value)
 {
-    return set_time(a, b, c, d, false);
+    return set_time(timer, flags, value, old_value, false);
 }
-SYSCALL_HANDLER(timer_settime64)
+
+s32 sys_timer_settime64(u32 timer, u32 flags, u32 value, u32 old_value)
 {
-    return set_time(a, b, c, d, true);
+    return set_time(timer, flags, value, old_value, true);
 }
 
 static s32 get_time(u32 id, u32 addr, bool wide)
@@ -286,19 +287,20 @@ static s32 get_time(u32 id, u32 addr, bool wide)
     return p ? setting_to_user(addr, wide, &s) : -EINVAL;
 }
 
-SYSCALL_HANDLER(timer_gettime)
+s32 sys_timer_gettime(u32 timer, u32 value)
 {
-    return get_time(a, b, false);
-}
-SYSCALL_HANDLER(timer_gettime64)
-{
-    return get_time(a, b, true);
+    return get_time(timer, value, false);
 }
 
-SYSCALL_HANDLER(timer_getoverrun)
+s32 sys_timer_gettime64(u32 timer, u32 value)
+{
+    return get_time(timer, value, true);
+}
+
+s32 sys_timer_getoverrun(u32 timer)
 {
     u32 flags = lock_timers();
-    const struct posix_timer *p = find(a);
+    const struct posix_timer *p = find(timer);
     s32 overrun = p ? (s32)itimer_overrun(&p->itimer) : -EINVAL;
     unlock_timers(flags);
     return overrun;

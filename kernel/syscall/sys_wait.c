@@ -53,39 +53,35 @@ static s32 wait_common(s32 pid, u32 status, u32 options, u32 usage)
     return id;
 }
 
-SYSCALL_HANDLER(wait4)
+s32 sys_wait4(u32 id, u32 status, u32 options, u32 usage)
 {
-    return wait_common((s32)a, b, c, d);
-}
-
-SYSCALL_HANDLER(waitpid)
-{
-    return wait_common((s32)a, b, c, 0);
+    return wait_common((s32)id, status, options, usage);
 }
 
 #define P_ALL 0
 #define P_PID 1
 #define P_PGID 2
 
-SYSCALL_HANDLER(waitid)
+s32 sys_waitid(u32 kind, u32 id, u32 siginfo, u32 options, u32 usage)
 {
     static const enum wait_whom whom[] = {
         [P_ALL] = WAIT_ANY, [P_PID] = WAIT_TASK, [P_PGID] = WAIT_GROUP
     };
-    if (a > P_PGID || (a == P_PID && !b) || (a != P_ALL && (s32)b < 0))
+    if (kind > P_PGID || (kind == P_PID && !id) ||
+        (kind != P_ALL && (s32)id < 0))
         return -EINVAL;
-    if (!(d & (WEXITED | WUNTRACED | WCONTINUED)) ||
-        d & ~(WNOHANG | WUNTRACED | WEXITED | WCONTINUED | WNOWAIT | WALL |
-              WCLONE))
+    if (!(options & (WEXITED | WUNTRACED | WCONTINUED)) ||
+        options & ~(WNOHANG | WUNTRACED | WEXITED | WCONTINUED | WNOWAIT |
+                    WALL | WCLONE))
         return -EINVAL;
     struct wait_result r;
-    if (a == P_PGID && !b)
-        b = READ_ONCE(current_task()->pgid);
-    int id = task_wait(whom[a], b, d, &r);
-    if (id < 0)
-        return id;
+    if (kind == P_PGID && !id)
+        id = READ_ONCE(current_task()->pgid);
+    int found = task_wait(whom[kind], id, options, &r);
+    if (found < 0)
+        return found;
     u32 info[32] = { 0 };
-    if (id) {
+    if (found) {
         bool exited = r.code == 1;
         info[0] = SIGCHLD;
         info[2] = (u32)r.code;
@@ -95,31 +91,31 @@ SYSCALL_HANDLER(waitid)
                   : r.code == 6 ? SIGCONT
                                 : (u32)r.status & 0x7f;
     }
-    if (c && copy_to_user(c, info, sizeof(info)))
+    if (siginfo && copy_to_user(siginfo, info, sizeof(info)))
         return -EFAULT;
-    return rusage_to_user(e, &r.used);
+    return rusage_to_user(usage, &r.used);
 }
 
 #define RUSAGE_SELF 0u
 #define RUSAGE_CHILDREN (-1u)
 #define RUSAGE_THREAD 1u
 
-SYSCALL_HANDLER(getrusage)
+s32 sys_getrusage(u32 who, u32 usage)
 {
-    if (a != RUSAGE_SELF && a != RUSAGE_CHILDREN && a != RUSAGE_THREAD)
+    if (who != RUSAGE_SELF && who != RUSAGE_CHILDREN && who != RUSAGE_THREAD)
         return -EINVAL;
     struct task *t = current_task();
     struct task_figures whole, own;
     u32 flags = spin_lock_irq(&tasks_lock);
-    if (a == RUSAGE_CHILDREN)
+    if (who == RUSAGE_CHILDREN)
         whole = t->children_did;
     else
         task_figures_locked(t, &whole);
     spin_unlock_irq(&tasks_lock, flags);
-    if (a == RUSAGE_THREAD) { // memory is the task's
+    if (who == RUSAGE_THREAD) { // memory is the task's
         thread_figures(current, &own);
         own.peak_pages = whole.peak_pages;
         whole = own;
     }
-    return b ? rusage_to_user(b, &whole) : -EFAULT;
+    return usage ? rusage_to_user(usage, &whole) : -EFAULT;
 }

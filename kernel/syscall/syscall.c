@@ -4,23 +4,30 @@
 #include "kernel/debug/uninit.h"
 #include "kernel/syscall/dispatch.h"
 
+#include "kernel/syscall/where.h"
 #include "kernel/task/task.h"
 
-#define SYSCALL(number, name, args) SYSCALL_HANDLER(name);
+// Those that stand for another call.
+#define SYSCALL(number, name, ...)
+#define SYSCALL_AS(number, name, call, ...) \
+    s32 sys_##name(__VA_ARGS__)             \
+    {                                       \
+        return sys_##call;                  \
+    }
+#define SYSCALL_ARG(kind, type, name) type name
+#define SYSCALL_NO_ARGS void
 #include <strobe/syscalls.def>
-#undef SYSCALL
 
-static SYSCALL_HANDLER(unknown)
+static s32 unknown(void)
 {
     return -ENOSYS;
 }
 
-#define SYSCALL(number, name, args) [CALL_##name] = sys_##name,
+#define SYSCALL(number, name, ...) [CALL_##name] = (syscall_fn)sys_##name,
 const syscall_fn syscall_handlers[CALL_COUNT] = {
-    [CALL_unknown] = sys_unknown,
+    [CALL_unknown] = (syscall_fn)unknown,
 #include <strobe/syscalls.def>
 };
-#undef SYSCALL
 
 struct trapframe *syscall_frame(void)
 {

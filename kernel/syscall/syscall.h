@@ -5,11 +5,11 @@
 #include "kernel/base/errno.h"
 #include "kernel/task/calls.h"
 
-// Every handler: sys_NAME(six words). Result or -errno.
-typedef s32 (*syscall_fn)(u32 a, u32 b, u32 c, u32 d, u32 e, u32 f);
-#define SYSCALL_HANDLER(name)                                              \
-    s32 sys_##name(u32 a UNUSED, u32 b UNUSED, u32 c UNUSED, u32 d UNUSED, \
-                   u32 e UNUSED, u32 f UNUSED)
+// Every handler: sys_NAME(the arguments of the table). Result or -errno.
+#define SYSCALL(number, name, ...) s32 sys_##name(__VA_ARGS__);
+#define SYSCALL_ARG(kind, type, name) type name
+#define SYSCALL_NO_ARGS void
+#include <strobe/syscalls.def>
 
 // A task by id, the caller for 0; with a reference. NULL: there is none.
 struct task *task_find_or_self(u32 id);

@@ -9,18 +9,15 @@
 
 #define FAMILY_OF(family) FAMILY_NAMED(family)
 #define FAMILY_NAMED(family) IN_##family
-#define SYSCALL(number, name, args) [CALL_##name] = FAMILY_OF(FAMILY),
+#define SYSCALL(number, name, ...) [CALL_##name] = FAMILY_OF(FAMILY),
 const enum subsystem syscall_family[CALL_COUNT] = {
     [CALL_unknown] = IN_OTHER,
 #include <strobe/syscalls.def>
 };
-#undef SYSCALL
 
-static const struct syscall_entry entries[CALL_COUNT] = {
-    [CALL_unknown] = { "unknown", "" },
-#define SYSCALL(number, name, args) [CALL_##name] = { #name, args },
+static const char *const names[CALL_COUNT] = {
+#define SYSCALL(number, name, ...) [CALL_##name] = #name,
 #include <strobe/syscalls.def>
-#undef SYSCALL
 };
 
 // The numbers below 1000 and those from there on.
@@ -30,20 +27,18 @@ _Static_assert(SYSCALL_LINUX_CALLS <= SYSCALL_STROBE_FIRST, "two ranges");
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
-#define SYSCALL(number, name, args) \
+#define SYSCALL(number, name, ...) \
     [IS_LINUX(number) ? number : 0] = IS_LINUX(number) ? CALL_##name : 0,
 const u8 syscall_linux_calls[SYSCALL_LINUX_CALLS] = {
 #include <strobe/syscalls.def>
 };
-#undef SYSCALL
 // One more at the end, for those that are not meant.
-#define SYSCALL(number, name, args)                      \
+#define SYSCALL(number, name, ...)                       \
     [IS_LINUX(number) ? SYSCALL_STROBE_CALLS : (number)- \
         SYSCALL_STROBE_FIRST] = CALL_##name,
 const u8 syscall_strobe_calls[SYSCALL_STROBE_CALLS + 1] = {
 #include <strobe/syscalls.def>
 };
-#undef SYSCALL
 #pragma GCC diagnostic pop
 
 static struct syscall_counts counts[CPU_MAX][CALL_COUNT];
@@ -96,10 +91,10 @@ u32 syscall_strobe_call(u32 number)
     return i < SYSCALL_STROBE_CALLS ? syscall_strobe_calls[i] : CALL_unknown;
 }
 
-const struct syscall_entry *syscall_entry(u32 number)
+const char *syscall_name(u32 number)
 {
     u32 call = syscall_call(number);
-    return call ? &entries[call] : NULL;
+    return call ? names[call] : NULL;
 }
 
 enum subsystem syscall_subsystem(u32 number)

@@ -12,18 +12,13 @@
 // Each call's own number, in the order of the table.
 enum {
     CALL_unknown, // no number of the table
-#define SYSCALL(number, name, args) CALL_##name,
+#define SYSCALL(number, name, ...) CALL_##name,
 #include <strobe/syscalls.def>
-#undef SYSCALL
     CALL_COUNT
 };
 
-struct syscall_entry {
-    const char *name;
-    const char *args; // kinds, one letter each; see syscalls.def
-};
 // NULL for an unknown number.
-const struct syscall_entry *syscall_entry(u32 number);
+const char *syscall_name(u32 number);
 
 // What a system call has come to on all CPUs since start-up; cycles are those
 // of the calling thread's kernel account.

@@ -89,7 +89,8 @@ struct operation {
 
 struct call {
     uint32_t number;
-    const char *name, *kinds;
+    const char *name;
+    char kinds[7]; // one letter an argument, of syscalls.def; ends with 0
 };
 
 extern const struct call calls[]; // the table (grammar.c)

@@ -11,11 +11,12 @@
 
 #include <strobe/kbox.h>
 
-#define SYSCALL(number, name, kinds) { number, #name, kinds },
+#define SYSCALL_ARG(kind, type, name) kind
+#define SYSCALL_NO_ARGS 0
+#define SYSCALL(number, name, ...) { number, #name, { __VA_ARGS__ } },
 const struct call calls[] = {
 #include <strobe/syscalls.def>
 };
-#undef SYSCALL
 
 const uint32_t call_count = sizeof(calls) / sizeof(*calls);
 

@@ -20,14 +20,16 @@
 
 struct call {
     int number;
-    const char *name, *kinds;
+    const char *name;
+    char kinds[7]; // one letter an argument, of syscalls.def; ends with 0
 };
 
-#define SYSCALL(number, name, kinds) { number, #name, kinds },
+#define SYSCALL_ARG(kind, type, name) kind
+#define SYSCALL_NO_ARGS 0
+#define SYSCALL(number, name, ...) { number, #name, { __VA_ARGS__ } },
 static const struct call calls[] = {
 #include <strobe/syscalls.def>
 };
-#undef SYSCALL
 
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
