@@ -42,7 +42,6 @@ B := build
 
 # The kernel built with clang lives beside the one built with gcc.
 K := $(B)/kernel
-KERNEL := $(B)/kernel.elf
 KCC := $(CROSS)gcc
 KCC_FLAGS := -mpreferred-stack-boundary=2
 IMAGES := $(B)/initrd $(B)/tests.cpio
@@ -52,7 +51,6 @@ ifdef CLANG
 TOOL :=
 ISO :=
 K := $(B)/clang/kernel
-KERNEL := $(B)/clang/kernel.elf
 KCC := clang --target=i386-linux-gnu
 KCC_FLAGS := -mstack-alignment=4 -mno-omit-leaf-frame-pointer \
 	-Wno-gnu-variable-sized-type-not-at-end
@@ -74,7 +72,6 @@ endif
 CHECKERS := $(strip $(foreach c,KASAN UBSAN LOCKDEP KCSAN,$(if $($(c)),$c)))
 ifneq ($(CHECKERS),)
 K := $(B)$(if $(CLANG),/clang)/checked/$(subst $() $(),-,$(CHECKERS))/kernel
-KERNEL := $(K).elf
 KCC_FLAGS += -DCHECKED $(sort $(CHECKERS:%=-D%) -DUBSAN) -Wno-tsan \
 	-Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow \
 	$(if $(CLANG),-Wno-unknown-warning-option)
@@ -89,7 +86,6 @@ ifneq ($(CHECKERS)$(CLANG),)
 $(error COVERAGE=1 goes with GCC, and with no checker)
 endif
 K := $(B)/coverage/kernel
-KERNEL := $(K).elf
 KCC_FLAGS += -DCOVERAGE
 IMAGES :=
 ISO :=
@@ -108,9 +104,11 @@ endif
 ifdef KASAN
 SANITIZE += -fsanitize=kernel-address $(KASAN_FLAGS)
 endif
+# What people boot, and the same objects with the tests that run in the kernel.
+KERNEL := $(K).elf
+KERNEL_TEST := $(K)-test.elf
 # The checkers' own code, and what runs before memory is set up, is not checked.
-UNCHECKED := $(filter-out kernel/debug/plant.c,$(wildcard kernel/debug/*.c)) \
-	arch/i386/boot/% %.S
+UNCHECKED := kernel/debug/% arch/i386/boot/% %.S
 sanitize = $(if $(filter $(UNCHECKED),$1),,$(SANITIZE))
 
 # --- what is printed ----------------------------------------------------------
@@ -154,7 +152,7 @@ NAME_suites := the suites
 NAME_images := the images
 NAME_page := the pages of flame graphs
 NAME_Debian := BusyBox of Debian
-OBJECTS_kernel = $(KOBJECTS)
+OBJECTS_kernel = $(KOBJECTS) $(TEST_OBJECTS)
 OBJECTS_programs = $(USER_OBJECTS)
 OBJECTS_strobe = $(NATIVE)
 
@@ -171,7 +169,7 @@ COMPILE = $Qtools/build/compile $@
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: machine $(ISO) $(TOOL)
+all: machine $(KERNEL_TEST) $(ISO) $(TOOL)
 	$(clear_line)
 	$(if $(READY),@echo '$(READY)')
 READY = $(if $(filter all,$(or $(MAKECMDGOALS),all)),$(if $(SILENT),,$\
@@ -179,7 +177,7 @@ READY = $(if $(filter all,$(or $(MAKECMDGOALS),all)),$(if $(SILENT),,$\
 	`make run` boots$(COMMA) `make help` lists the rest.))
 # What boots.
 machine: $(KERNEL) $(IMAGES)
-kernel: $(KERNEL)
+kernel: $(KERNEL) $(KERNEL_TEST)
 	$(clear_line)
 
 # --- the same commit, the same bits: docs/reproducible.md ---------------------
@@ -225,7 +223,7 @@ unchanged = [ "$$(cat $(1) 2>/dev/null)" = '$(strip $(2))' ] || { \
 
 # --- kernel -----------------------------------------------------------------
 
-INCLUDES := -Iinclude -Ikernel/include -Iarch/i386/include -I.
+INCLUDES := -Iinclude -Iarch/i386/include -I.
 
 # Tuned for what is in use, not for the Pentium Pro that i686 stands for.
 KFLAGS := -std=gnu11 -fms-extensions -Wno-microsoft-anon-tag -O2 -g -march=i686 -mtune=generic -ffreestanding -fno-pic -fno-pie \
@@ -237,17 +235,22 @@ KFLAGS := -std=gnu11 -fms-extensions -Wno-microsoft-anon-tag -O2 -g -march=i686 
 VDSO := $(K)/vdso.so
 VDSO_SOURCE := arch/i386/vdso/vdso.c
 
-KSOURCES := $(filter-out $(VDSO_SOURCE),$(sort $(shell find arch/i386 kernel \
-	tests/kernel lib -name '*.[cS]' 2>/dev/null)))
+# Of lib the tools alone use these.
+TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c chain.c crc32.c row_cache.c \
+	sort.c symbols.c)
+KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
+	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
 KOBJECTS := $(KSOURCES:%=$(K)/%.o)
+TEST_SOURCES := $(sort $(wildcard tests/kernel/*.c))
+TEST_OBJECTS := $(TEST_SOURCES:%=$(K)/%.o)
 KLINK = $(CROSS)ld -m elf_i386 -nostdlib -z noexecstack -z max-page-size=4096 \
-	--build-id=sha1 -T linker.ld $(KOBJECTS)
+	--build-id=sha1 -T linker.ld $(filter %.o,$^)
 
 $(K)/config: FORCE
 	@$(call unchanged,$@,$(KCC) $(KFLAGS) $(SANITIZE))
 
 $(K)/objects: FORCE
-	@$(call unchanged,$@,$(KOBJECTS))
+	@$(call unchanged,$@,$(KOBJECTS) $(TEST_OBJECTS))
 
 $(K)/%.o: % $(K)/config | $(DEPS)/$(GOAL)
 	$(call say,CC $<,kernel)
@@ -275,10 +278,11 @@ $(VERSION_OBJECT): private KFLAGS += -DVERSION='"$(VERSION)"' \
 $(K)/arch/i386/vdso/image.S.o: $(VDSO)
 $(K)/arch/i386/vdso/image.S.o: KFLAGS += -DVDSO='"$(VDSO)"'
 
-$(KERNEL): $(KOBJECTS) linker.ld $(K)/objects \
+$(KERNEL) $(KERNEL_TEST): $(KOBJECTS) linker.ld $(K)/objects \
 		tools/build/kernel tools/build/ksyms tools/build/kframes
 	$(call say,LINK $@,kernel)
 	$Qtools/build/kernel $@ $(KLINK)
+$(KERNEL_TEST): $(TEST_OBJECTS)
 
 # --- foreign programs, built once ---------------------------------------------
 
@@ -658,7 +662,8 @@ help:
 	@echo 'Build'
 	@echo '  make                  build/kernel.elf, build/strobe.iso, build/strobe'
 	@echo '                        (the tool; tools/strobe), on all CPUs; -jN: on N'
-	@echo '  make kernel           build/kernel.elf only'
+	@echo '  make kernel           build/kernel.elf, and kernel-test.elf: the same and'
+	@echo '                        the tests that run in the kernel'
 	@echo '  make kernel CLANG=1   build/clang/kernel.elf, by clang'
 	@echo '  make kernel KASAN=1   one that checks itself: docs/debugging.md'
 	@echo '  make ... VERBOSE=1    show the commands'
@@ -693,6 +698,6 @@ help:
 
 PERCENT := %
 COMMA := ,
--include $(KOBJECTS:.o=.d)
+-include $(KOBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d)
 -include $(shell find $(B)/obj $(B)/host $(B)/fuzz $(B)/replay $(B)/native -name '*.d' 2>/dev/null)
 endif

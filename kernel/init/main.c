@@ -5,16 +5,15 @@
 #include "arch/cpu.h"
 #include "kernel/base/cmdline.h"
 #include "kernel/base/log.h"
-#include "kernel/base/test.h"
 #include "kernel/base/version.h"
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/fault.h"
 #include "kernel/debug/kcsan.h"
-#include "kernel/debug/plant.h"
 #include "kernel/debug/uninit.h"
 #include "kernel/exec/vdso.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/tty.h"
+#include "kernel/init/testers.h"
 #include "kernel/mm/frame.h"
 #include "kernel/sched/hang.h"
 #include "kernel/sched/load.h"
@@ -117,9 +116,7 @@ static void run_first_program(void *arg)
     vfs_init();
     tty_init();
     uninit_start();
-    plant_run();
-    if (tests_wanted())
-        tests_run();
+    testers_run();
     const char *path = arg_init.value[0] ? arg_init.value : "/sbin/init";
     if (task_start_init(init_thread, (void *)path))
         boot_lacks_memory("the first task");

@@ -6,9 +6,9 @@
 #pragma once
 
 #include "kernel/base/errno.h"
-#include "kernel/base/test.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/frame.h"
+#include "tests/kernel/test.h"
 
 #define RW (PROT_R | PROT_W)
 #define AT 0x10000000u // where the tests map

@@ -1,9 +1,9 @@
 // What the file layer's in-kernel tests share.
 #pragma once
 
-#include "kernel/base/test.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/frame.h"
+#include "tests/kernel/test.h"
 
 static inline u64 file_frames(void)
 {

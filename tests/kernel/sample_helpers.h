@@ -1,9 +1,9 @@
 // For tests that take samples.
 #pragma once
 
-#include "kernel/base/test.h"
 #include "kernel/profile/sample.h"
 #include "lib/string.h"
+#include "tests/kernel/test.h"
 
 // Whether the machine cannot take samples so: then the test is skipped, with
 // the reason.

@@ -4,13 +4,13 @@
 #include "arch/i386/irq/apic.h"
 #include "arch/trap.h"
 #include "arch/unwind.h"
-#include "kernel/base/test.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 #include "kernel/task/task.h"
 #include "lib/format.h"
 #include "lib/string.h"
+#include "tests/kernel/test.h"
 
 // --- other CPUs
 

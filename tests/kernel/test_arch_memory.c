@@ -6,13 +6,13 @@
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/mmu.h"
 #include "kernel/base/errno.h"
-#include "kernel/base/test.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/monitor/facts.h"
 #include "kernel/sched/thread.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
+#include "tests/kernel/test.h"
 
 #define USER_PAGE 0x10000000u
 #define SPAN_MAX MIB(4) // what one page table covers, at most

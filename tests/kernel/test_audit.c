@@ -2,9 +2,9 @@
 
 #include "arch/i386/irq/apic.h"
 #include "arch/nmi.h"
-#include "kernel/base/test.h"
 #include "kernel/monitor/audit.h"
 #include "kernel/task/task.h"
+#include "tests/kernel/test.h"
 
 #define AUDITORS 4
 #define AUDITS 50

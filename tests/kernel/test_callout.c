@@ -1,7 +1,7 @@
 // Callouts: when and where handlers run, in which order, and that stop and
 // drain keep their promises whatever happens at the same time.
 
-#include "kernel/base/test.h"
+#include "tests/kernel/test.h"
 
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"

@@ -2,9 +2,9 @@
 #include "arch/clock.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/errno.h"
-#include "kernel/base/test.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/timecounter.h"
+#include "tests/kernel/test.h"
 
 // --- clocks
 

@@ -2,7 +2,6 @@
 // and what several CPUs do at once.
 #include "arch/cpu.h"
 #include "kernel/base/errno.h"
-#include "kernel/base/test.h"
 #include "kernel/fs/initrd.h"
 #include "kernel/fs/locks.h"
 #include "kernel/fs/mount.h"
@@ -13,6 +12,7 @@
 #include "lib/format.h"
 #include "lib/string.h"
 #include "tests/kernel/fs_helpers.h"
+#include "tests/kernel/test.h"
 
 // --- names ------------------------------------------------------------------
 

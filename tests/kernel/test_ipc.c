@@ -2,11 +2,11 @@
 // when one side goes, and that nothing is left behind.
 #include "arch/irq.h"
 #include "kernel/base/errno.h"
-#include "kernel/base/test.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
+#include "tests/kernel/test.h"
 
 #define METHOD IPC_M_USER
 #define INTERRUPTS 5u

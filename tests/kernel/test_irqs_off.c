@@ -2,7 +2,7 @@
 // time, as the sample sources see it. The shares are printed; under --icount
 // they are exact, and tests/system/test_truth.py looks at them.
 
-#include "kernel/base/test.h"
+#include "tests/kernel/test.h"
 
 #include "arch/cpu.h"
 #include "kernel/base/errno.h"

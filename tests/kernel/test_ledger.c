@@ -2,9 +2,9 @@
 // kernel in advance: readers see no time go backwards meanwhile, nor any go
 // missing.
 
-#include "kernel/base/test.h"
 #include "kernel/sched/thread.h"
 #include "kernel/time/ledger.h"
+#include "tests/kernel/test.h"
 
 struct reading {
     u64 user, kernel;

@@ -1,9 +1,9 @@
 // The log: lines of several CPUs at once.
 #include "arch/cpu.h"
 #include "kernel/base/log.h"
-#include "kernel/base/test.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
+#include "tests/kernel/test.h"
 
 #define LINES 60u
 #define TEXT_MAX 65536u

@@ -1,12 +1,12 @@
 // Frames, the kernel heap and vmap: what their headers promise.
 
 #include "arch/cpu.h"
-#include "kernel/base/test.h"
 #include "kernel/debug/kasan.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 #include "lib/string.h"
+#include "tests/kernel/test.h"
 
 #define MANY 256u
 #define MAGAZINE 32u // objects that a CPU keeps, at most

@@ -4,11 +4,11 @@
 
 #include "arch/clock.h"
 #include "arch/i386/clock/clock_private.h"
-#include "kernel/base/test.h"
 #include "kernel/sched/thread.h"
 #include "kernel/time/timecounter.h"
 #include "kernel/time/timer.h"
 #include "lib/string.h"
+#include "tests/kernel/test.h"
 
 #define ERROR_PPM 2000u // of the TSC against the PIT
 #define ERROR_TICKS 64u // two latches on their way (QEMU), and rounding

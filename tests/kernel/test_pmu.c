@@ -2,7 +2,7 @@
 // which is so in QEMU and Bochs, everything says so; the register logic is
 // tested on the host (tests/host/test_pmu_*.c).
 
-#include "kernel/base/test.h"
+#include "tests/kernel/test.h"
 
 #include "arch/cpu.h"
 #include "arch/nmi.h"

@@ -1,6 +1,6 @@
 // Threads, waiting, waking, locks: on all CPUs there are.
 
-#include "kernel/base/test.h"
+#include "tests/kernel/test.h"
 
 #include "kernel/base/errno.h"
 #include "kernel/monitor/audit.h"

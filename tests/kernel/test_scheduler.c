@@ -2,7 +2,7 @@
 // starves, queues stay consistent, threads stay where they may be. How exact
 // the shares are is measured by `schedtest`, where time is not the host's.
 
-#include "kernel/base/test.h"
+#include "tests/kernel/test.h"
 
 #include "kernel/base/providers.h"
 #include "kernel/sched/runqueue.h"

@@ -1,6 +1,6 @@
 // Profiling sessions: what they count, and that nothing stays behind.
 
-#include "kernel/base/test.h"
+#include "tests/kernel/test.h"
 
 #include "arch/nmi.h"
 #include "kernel/base/errno.h"

@@ -5,9 +5,9 @@
 #include "arch/irq.h"
 #include "arch/trap.h"
 #include "kernel/base/errors.h"
-#include "kernel/base/test.h"
 #include "kernel/sched/thread.h"
 #include "kernel/time/ledger.h"
+#include "tests/kernel/test.h"
 
 #define FIRST 32u
 

@@ -1,6 +1,6 @@
 // The table of system calls, as those who list it walk it.
-#include "kernel/base/test.h"
 #include "kernel/syscall/syscall.h"
+#include "tests/kernel/test.h"
 
 // The known numbers, each once, ascending.
 KERNEL_TEST(syscall_numbers)

@@ -1,7 +1,7 @@
 // The sysinfo tree from inside: every node, snapshots, and that nothing is left
 // behind.
 
-#include "kernel/base/test.h"
+#include "tests/kernel/test.h"
 
 #include "kernel/base/errno.h"
 #include "kernel/mm/frame.h"

@@ -2,10 +2,10 @@
 // generator, and finding devices.
 
 #include "kernel/base/errno.h"
-#include "kernel/base/test.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/text.h"
 #include "lib/string.h"
+#include "tests/kernel/test.h"
 
 KERNEL_TEST(text_grows)
 {

@@ -2,13 +2,13 @@
 
 #include "arch/cpu.h"
 #include "kernel/base/errno.h"
-#include "kernel/base/test.h"
 #include "kernel/task/task.h"
 #include "kernel/time/timecounter.h"
 #include "kernel/time/timehands.h"
 #include "kernel/time/timer.h"
 #include "kernel/time/wallclock.h"
 #include "lib/string.h"
+#include "tests/kernel/test.h"
 
 #define PPM(n) ((n) * ((1ll << TIME_RATE_SHIFT) / 1000000))
 

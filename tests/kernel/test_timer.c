@@ -11,10 +11,10 @@
 #include "arch/i386/irq/apic.h"
 #include "arch/nmi.h"
 #include "kernel/base/errno.h"
-#include "kernel/base/test.h"
 #include "kernel/sched/thread.h"
 #include "lib/counter.h"
 #include "lib/string.h"
+#include "tests/kernel/test.h"
 
 #define PERIOD (2 * NSEC_PER_MSEC)
 

@@ -1,11 +1,11 @@
 // tmpfs's contents from inside: page trees and files against models.
 #include "kernel/base/errno.h"
-#include "kernel/base/test.h"
 #include "kernel/fs/pagetree.h"
 #include "kernel/fs/path.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 #include "tests/kernel/fs_helpers.h"
+#include "tests/kernel/test.h"
 
 // --- page trees -------------------------------------------------------------
 

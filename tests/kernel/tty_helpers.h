@@ -2,10 +2,10 @@
 #pragma once
 
 #include "kernel/base/errno.h"
-#include "kernel/base/test.h"
 #include "kernel/fs/tty_private.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
+#include "tests/kernel/test.h"
 
 #define ALL ~0u
 

@@ -53,10 +53,10 @@ def make_iso(command, kargs, folder):
     vm = tools_vm()
     script = f"({command or ':'}) >/dev/console 2>&1; " \
              "echo status $? >/dev/console"
-    vm.write_overlay(vm.parse_arguments(["--", script]),
-                     f"{folder}/overlay.cpio")
+    options = vm.parse_arguments(["--kargs", kargs, "--", script])
+    vm.write_overlay(options, f"{folder}/overlay.cpio")
     subprocess.run([f"{ROOT}/tools/build/iso", f"{folder}/strobe.iso",
-                    f"{ROOT}/build/kernel.elf", f"quiet {kargs}",
+                    options.kernel, f"quiet {kargs}",
                     f"{ROOT}/build/initrd", f"{ROOT}/build/tests.cpio",
                     f"{folder}/overlay.cpio"], check=True)
 

@@ -32,14 +32,18 @@ SIDE_BY_SIDE = 4
 CPUS = pytest.mark.parametrize("smp", (1, side_by_side(SIDE_BY_SIDE)))
 
 
-def options(kernel):
-    assert os.path.exists(f"{ROOT}/{KERNELS[kernel]}"), "run make checked"
-    return "--kernel", f"{ROOT}/{KERNELS[kernel]}"
+def options(kernel, tests=False):
+    """`tests`: that with the tests in it, and the planted bugs."""
+    path = f"{ROOT}/{KERNELS[kernel]}"
+    if tests:
+        path = path.replace("kernel.elf", "kernel-test.elf")
+    assert os.path.exists(path), "run make checked"
+    return "--kernel", path
 
 
 def check_in_kernel(kernel, smp):
-    result = vm(None, "--console", *options(kernel), "--kargs", "test=all",
-                smp=smp, timeout=LONG_PATIENCE)
+    result = vm(None, "--console", *options(kernel, tests=True), "--kargs",
+                "test=all", smp=smp, timeout=LONG_PATIENCE)
     broken = re.findall(r"^# .*: expected.*|^not ok.*", result.output,
                         re.MULTILINE)
     assert not broken and result.status == 0, (broken, result)
@@ -73,7 +77,7 @@ def check_failed_allocations(output):
 
 
 def check_plant(kernel, plant, report, smp):
-    result = vm(None, "--console", *options(kernel), "--kargs",
+    result = vm(None, "--console", *options(kernel, tests=True), "--kargs",
                 f"plant={plant}", smp=smp)
     assert result.status == 125, result
     assert re.search(f"PANIC: {report}", result.output), result

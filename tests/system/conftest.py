@@ -24,7 +24,8 @@ def pytest_configure(config):
                             "it fails by luck")
     config.addinivalue_line("markers", "drawn: holds for every draw of what is "
                             "left to chance (REDRAW=N)")
-    for file in ("build/kernel.elf", "build/initrd", "build/strobe.iso"):
+    for file in ("build/kernel.elf", "build/kernel-test.elf", "build/initrd",
+                 "build/strobe.iso"):
         if not os.path.exists(f"{ROOT}/{file}"):
             pytest.exit(f"there is no {file}: run make", returncode=2)
 

@@ -69,6 +69,6 @@ def test_planted_bug(plant, report):
 def test_planted_bug_in_a_call(plant, report):
     """By the system call that writes to /dev/plant."""
     result = vm(f"echo {plant} >/dev/plant; echo survived",
-                *options("addresses"), smp=2)
+                *options("addresses", tests=True), smp=2)
     assert result.status == 125 and "survived" not in result.output, result
     assert re.search(f"PANIC: {report}", result.console), result

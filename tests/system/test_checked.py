@@ -21,7 +21,7 @@ STEP_MAX = 200
 
 def checked(command, kargs="", kernel="addresses", smp=2):
     """Runs a command, or the kernel's own part alone."""
-    how = ["--kargs", kargs, *options(kernel)]
+    how = ["--kargs", kargs, *options(kernel, tests="plant=" in kargs)]
     if command is None:
         how.append("--console")
     return vm(command, *how, smp=smp)

@@ -18,7 +18,8 @@ from machine import (ANSWER_PATIENCE, COLUMNS, PATIENCE, PROMPT, ROOT, ROWS,
                      VM)
 
 CROSS_GCC = "i686-linux-gnu-gcc"
-OBJECT = "build/kernel/lib/crc32.c.o"
+OBJECT = "build/kernel/lib/date.c.o"
+FOUR = ("date", "tree", "bintime", "records")
 WARNS = "static int unused;\n"
 
 
@@ -85,8 +86,8 @@ def tree(tmp_path):
 
 
 def test_warnings_are_errors_only_where_they_are_asked_to_be(tree):
-    source = tree.read("lib/crc32.c").decode()
-    tree.write("lib/crc32.c", source + WARNS)
+    source = tree.read("lib/date.c").decode()
+    tree.write("lib/date.c", source + WARNS)
     done = tree.make(OBJECT)
     assert done.returncode == 0 and "defined but not used" in done.stderr, done
     for how in {"CI": "true"}, {"WERROR": "1"}:
@@ -95,7 +96,7 @@ def test_warnings_are_errors_only_where_they_are_asked_to_be(tree):
         assert "defined but not used" in done.stderr, done
         assert "warnings are errors here (WERROR=0" in done.stderr, done
     assert tree.make(OBJECT, "WERROR=0", CI="true").returncode == 0
-    tree.write("lib/crc32.c", source)
+    tree.write("lib/date.c", source)
     done = tree.make(OBJECT, CI="true")
     assert (done.returncode, done.stderr) == (0, ""), done
 
@@ -124,11 +125,11 @@ def test_messages_stay_whole(tree):
 
 
 def test_elsewhere_than_on_a_terminal_it_is_a_line_for_each_stage(tree):
-    done = tree.make(OBJECT, "build/kernel/lib/sort.c.o")
+    done = tree.make(OBJECT, "build/kernel/lib/tree.c.o")
     assert done.stdout == "Building the kernel\n", done
     assert tree.make("-s", "-B", OBJECT).stdout == ""
     done = tree.make("VERBOSE=1", "-B", OBJECT)
-    assert "  CC      lib/crc32.c\n" in done.stdout, done
+    assert "  CC      lib/date.c\n" in done.stdout, done
     assert f"{CROSS_GCC} -std=gnu11" in done.stdout, done
 
 
@@ -158,11 +159,10 @@ def four_files(tree):
     """make for a kernel of four files, whose linker is a stub."""
     tree.write("tools/build/kernel", '#!/bin/sh\n: >"$1"\n')
     return tree.command("-j1", "kernel", "KSOURCES=" + " ".join(
-        f"lib/{name}.c" for name in ("crc32", "sort", "date", "chain")))
+        f"lib/{name}.c" for name in FOUR), "TEST_SOURCES=")
 
 
 def test_on_a_terminal_it_is_one_line_that_is_overwritten(tree):
-    names = ("crc32", "sort", "date", "chain")
     status, states, last = on_a_terminal(four_files(tree))
     assert status == 0 and last == []
     steps = []
@@ -172,26 +172,27 @@ def test_on_a_terminal_it_is_one_line_that_is_overwritten(tree):
             steps.append(state[0])
     assert steps == [
         *(f"the kernel {n}/4: CC lib/{name}.c" for n, name in
-          enumerate(names, start=1)), "the kernel 5: LINK build/kernel.elf"]
+          enumerate(FOUR, start=1)), "the kernel 5: LINK build/kernel.elf",
+        "the kernel 6: LINK build/kernel-test.elf"]
 
 
 def test_a_goal_that_is_a_file(tree):
     """There is no line left that the shell's prompt would write over."""
     status, _, last = on_a_terminal(tree.command(OBJECT))
-    assert (status, last) == (0, ["  CC lib/crc32.c"])
+    assert (status, last) == (0, ["  CC lib/date.c"])
 
 
 def test_on_a_terminal_a_message_is_not_overwritten(tree):
-    source = tree.read("lib/crc32.c").decode()
-    tree.write("lib/crc32.c", source + WARNS)
+    source = tree.read("lib/date.c").decode()
+    tree.write("lib/date.c", source + WARNS)
     status, _, last = on_a_terminal(four_files(tree))
     assert status == 0
-    assert last[0].startswith("lib/crc32.c"), last
+    assert last[0].startswith("lib/date.c"), last
     assert any("static int unused;" in line for line in last), last
-    tree.write("lib/crc32.c", source + "static int;;broken\n")
+    tree.write("lib/date.c", source + "static int;;broken\n")
     status, _, last = on_a_terminal(four_files(tree))
     assert status == 2
-    assert last[0].startswith("lib/crc32.c"), last
+    assert last[0].startswith("lib/date.c"), last
     assert last[-1].startswith("make: ***") and OBJECT in last[-1], last
 
 
@@ -237,7 +238,7 @@ def test_all_cpus_unless_the_user_says_otherwise(tree, tmp_path, arguments,
         ('[ "$(ls "$MEETING" | wc -l)" = 1 ] || exit 8',
          'rm "$MEETING/$name"') if at_once == 1 else ("", "")))
     objects = [f"build/kernel/lib/{name}.c.o" for name in
-               ("crc32", "sort", "date", "chain", "cpio", "cfi")]
+               (*FOUR, "cpio", "format")]
     done = tree.make(*arguments, *objects, MEETING=str(meeting),
                      WANTED=str(at_once), **variables)
     assert done.returncode == 0, done
@@ -298,7 +299,7 @@ def right(tree):
     made = tree.read(OBJECT)
     assert tree.make("-B", OBJECT).returncode == 0
     assert tree.read(OBJECT) == made
-    assert "lib/crc32.c" in tree.read(OBJECT[:-1] + "d").decode()
+    assert "lib/date.c" in tree.read(OBJECT[:-1] + "d").decode()
 
 
 @pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGKILL))

@@ -7,10 +7,11 @@ profiled for is still in its memory.
     (gdb) strobe-rings hung.stream
     $ build/strobe convert hung.stream -o perf.data
 
-Sources are found wherever gdb was started. Everything else is found by the kernel's debugging information, so the kernel's own
-file must be loaded (build/kernel.elf, of the same build). Nothing is written to
-the machine, and nothing on it needs to run. tools/strobe-src/convert.c describes
-the file.
+Sources are found wherever gdb was started. Everything else is found by the
+kernel's debugging information, so the file of the kernel that runs must be loaded
+(build/kernel.elf, or kernel-test.elf, of the same build). Nothing is written to the
+machine, and nothing on it needs to run. tools/strobe-src/convert.c describes the
+file.
 """
 import os
 import struct
@@ -268,8 +269,9 @@ class Command(gdb.Command):
             raise gdb.GdbError(f"{error}: has the kernel not begun yet, or is "
                                "gdb's file of another build?")
         except gdb.error as error:
-            raise gdb.GdbError(f"{error}: gdb's file must be build/kernel.elf, "
-                               "and its target the machine")
+            raise gdb.GdbError(f"{error}: gdb's file must be that of the kernel "
+                               "that runs, build/kernel.elf, and its target "
+                               "the machine")
         except OSError as error:
             raise gdb.GdbError(str(error))
 

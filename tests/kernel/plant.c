@@ -1,10 +1,9 @@
-#include "kernel/debug/plant.h"
-
-#if defined(CHECKED) || defined(COVERAGE)
-
-#include "kernel/base/cmdline.h"
+// Planted bugs (kernel argument `plant=NAME`): each must be reported by its
+// checker, or the checker is silent and its tests are worth nothing. What
+// panics in any kernel, and how, is tested by them, too.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
+#include "kernel/base/tester.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
@@ -16,8 +15,6 @@
 
 #define DEBUG_DEVICES 10
 #define PLANT_MINOR 241
-
-KERNEL_ARG(plant, "plant=NAME: makes a mistake that a checker must report");
 
 // Keeps the compiler from seeing through a planted mistake.
 static volatile u32 opaque_zero;
@@ -400,17 +397,18 @@ static const struct plant *find(const struct plant *table, u32 n,
     return NULL;
 }
 
-void plant_run(void)
+NORETURN static void plant_run(const char *name)
 {
-    if (!arg_plant.present)
-        return;
-    const struct plant *p = find(plants, ARRAY_SIZE(plants), arg_plant.value);
+    const struct plant *p = find(plants, ARRAY_SIZE(plants), name);
     if (!p)
-        panic("plant=%s: there is no such planted bug", arg_plant.value);
+        panic("plant=%s: there is no such planted bug", name);
     p->run();
     log_printf("plant: %s was NOT reported\n", p->name);
     machine_power_off(true);
 }
+
+static const struct tester plant_tester = { "plant", plant_run };
+TESTER(plant_tester);
 
 // --- /dev/plant: a name is written, and the bug runs in that call ----------
 
@@ -441,5 +439,3 @@ static const struct char_device plant_device = {
     .ops = &device_ops,
 };
 CHAR_DEVICE(plant_device);
-
-#endif

@@ -1,15 +1,14 @@
 // The in-kernel test runner: TAP on the console.
 
-#include "kernel/base/test.h"
+#include "tests/kernel/test.h"
 
 #include "arch/cpu.h"
 #include "kernel/base/cmdline.h"
+#include "kernel/base/tester.h"
 #include "lib/string.h"
 
 #define TESTS_MAX 512
 
-KERNEL_ARG(test,
-           "test=all or test=NAME,NAME: runs in-kernel tests, powers off");
 KERNEL_ARG(seed, "seed=N: the order and the random numbers of test=");
 
 static u32 random_state;
@@ -36,17 +35,12 @@ void test_skip(const char *reason)
     skip_reason = reason;
 }
 
-bool tests_wanted(void)
+static bool selected(const char *name, const char *wanted)
 {
-    return arg_test.present;
-}
-
-static bool selected(const char *name)
-{
-    if (!strcmp(arg_test.value, "all") || !arg_test.value[0])
+    if (!strcmp(wanted, "all") || !wanted[0])
         return true;
     size_t n = strlen(name);
-    for (const char *p = arg_test.value; p; p = strchr(p, ',')) {
+    for (const char *p = wanted; p; p = strchr(p, ',')) {
         p += *p == ',';
         if (!strncmp(p, name, n) && (!p[n] || p[n] == ','))
             return true;
@@ -61,12 +55,12 @@ static u32 parse_seed(void)
     return seed ? seed : (u32)rdtsc() | 1;
 }
 
-static u32 gather(const struct kernel_test **list)
+static u32 gather(const struct kernel_test **list, const char *wanted)
 {
     u32 n = 0;
     LINKER_SET_FOR_EACH(const struct kernel_test, t, tests) {
         assert(n < TESTS_MAX);
-        if (selected((*t)->name))
+        if (selected((*t)->name, wanted))
             list[n++] = *t;
     }
     for (u32 i = n; i > 1; i--) { // Fisher-Yates
@@ -89,12 +83,12 @@ static void run_test(const struct kernel_test *t, u32 number)
                    skip_reason ? skip_reason : "");
 }
 
-void tests_run(void)
+NORETURN static void tests_run(const char *wanted)
 {
     static const struct kernel_test *list[TESTS_MAX];
     random_state = parse_seed();
     console_printf("# seed=%u\n", random_state);
-    u32 n = gather(list), failures = 0, skipped = 0;
+    u32 n = gather(list, wanted), failures = 0, skipped = 0;
     console_printf("1..%u\n", n);
     for (u32 i = 0; i < n; i++) {
         run_test(list[i], i + 1);
@@ -102,8 +96,11 @@ void tests_run(void)
         skipped += skip_reason && !test_failed;
     }
     if (!n)
-        console_printf("# no test is called '%s'\n", arg_test.value);
+        console_printf("# no test is called '%s'\n", wanted);
     console_printf("# %u passed, %u failed, %u skipped\n",
                    n - failures - skipped, failures, skipped);
     machine_power_off(failures || !n);
 }
+
+static const struct tester test_tester = { "test", tests_run };
+TESTER(test_tester);

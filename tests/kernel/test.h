@@ -38,6 +38,4 @@ static inline void test_relax(void)
     cpu_relax();
 }
 
-bool tests_wanted(void);
-NORETURN void tests_run(void);
 u32 test_random(void);

@@ -1,0 +1,65 @@
+"""The kernel that people boot and the one with tests in it: the same objects, and
+what tests/kernel adds."""
+import re
+import subprocess
+
+import pytest
+
+from machine import ROOT, vm
+
+NORMAL, TESTS = f"{ROOT}/build/kernel.elf", f"{ROOT}/build/kernel-test.elf"
+SETS = ("set_tests", "set_testers")
+
+
+def sections(kernel):
+    return re.findall(r"\] (\S+) ", subprocess.run(
+        ["readelf", "-SW", kernel], check=True, capture_output=True,
+        text=True).stdout)
+
+
+def test_no_test_is_in_the_kernel_that_people_boot():
+    assert not set(SETS) & set(sections(NORMAL))
+    assert set(SETS) <= set(sections(TESTS))
+
+
+def test_what_is_tested_is_what_people_boot():
+    def code(kernel):
+        text = subprocess.run(["nm", "-S", kernel], check=True,
+                              capture_output=True, text=True).stdout
+        return set(re.findall(r"^\w+ (\w+) ([Tt] \S+)$", text, re.MULTILINE))
+    assert code(NORMAL) and code(NORMAL) <= code(TESTS)
+
+
+@pytest.mark.parametrize("argument", ("test=all", "test=locks_exclude",
+                                      "plant=deep-recursion"))
+def test_the_wrong_kernel_says_which_is_right(argument):
+    run = vm(None, "--console", "--kernel", NORMAL, "--kargs", argument)
+    assert run.status == 1, run
+    assert re.search(f"^{argument}: .* no tests in it: boot kernel-test.elf",
+                     run.output, re.MULTILINE), run
+    assert "# running" not in run.output, run
+
+
+@pytest.mark.parametrize("how", ([], ["--iso"]), ids=("multiboot", "iso"))
+def test_the_right_kernel_is_booted_for_tests(how):
+    run = vm(None, "--console", *how, "--kargs", "test=locks_exclude")
+    assert run.status == 0 and "# 1 passed, 0 failed" in run.output, run
+
+
+def test_both_run_programs():
+    """Each with its own symbols."""
+    ids = set()
+    for kernel in NORMAL, TESTS:
+        run = vm("sysinfo kernel.build_id; sysinfo kernel.symbols | head -n 400",
+                 "--kernel", kernel)
+        assert run.status == 0, run
+        found = re.findall(r"\b(c0\w{6})\b.*?\b([a-z]\w+)$", run.output,
+                           re.MULTILINE)
+        nm = subprocess.run(["nm", kernel], check=True, capture_output=True,
+                            text=True).stdout
+        assert len(found) > 100, run
+        for address, name in found:
+            assert re.search(f"^{address} [tT] {name}$", nm, re.MULTILINE), \
+                (kernel, name, address)
+        ids.add(run.output.split("\n")[0])
+    assert len(ids) == 2, ids
