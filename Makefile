@@ -92,6 +92,15 @@ ISO :=
 TOOL :=
 SANITIZE := -fsanitize-coverage=trace-pc
 endif
+# For tools/build/uncalled: each function in a section of its own, and none inlined
+# into another, so that each call is a relocation.
+ifdef UNCALLED
+K := $(B)/uncalled/kernel
+KCC_FLAGS += -O1 -w -fno-inline -ffunction-sections -fdata-sections
+IMAGES :=
+ISO :=
+TOOL :=
+endif
 # What is left out of UBSan would read each bool and enum by a plain access.
 ifdef KCSAN
 ifdef CLANG
@@ -165,7 +174,7 @@ COMPILE = $Qtools/build/compile $@
 .PHONY: all machine kernel run flame bench test test-quick test-draws test-realtime \
 	test-checked fuzz fuzz-host suites soak coverage checked checked-addresses \
 	checked-races checked-clang host-tests \
-	check house release format docs clean distclean help FORCE
+	check uncalled house release format docs clean distclean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -236,8 +245,8 @@ VDSO := $(K)/vdso.so
 VDSO_SOURCE := arch/i386/vdso/vdso.c
 
 # Of lib the tools alone use these.
-TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c chain.c crc32.c row_cache.c \
-	sort.c symbols.c)
+TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c chain.c crc32.c record_values.c \
+	row_cache.c sort.c symbols.c)
 KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
 KOBJECTS := $(KSOURCES:%=$(K)/%.o)
@@ -283,6 +292,15 @@ $(KERNEL) $(KERNEL_TEST): $(KOBJECTS) linker.ld $(K)/objects \
 	$(call say,LINK $@,kernel)
 	$Qtools/build/kernel $@ $(KLINK)
 $(KERNEL_TEST): $(TEST_OBJECTS)
+
+ifdef UNCALLED
+uncalled: $(KOBJECTS) linker.ld tools/build/uncalled kernel/uncalled.txt
+	$(clear_line)
+	$Qtools/build/uncalled kernel/uncalled.txt $(KLINK)
+else
+uncalled:
+	@$(MAKE) --no-print-directory UNCALLED=1 uncalled
+endif
 
 # --- foreign programs, built once ---------------------------------------------
 
@@ -618,6 +636,8 @@ check: | $(DEPS)/check
 	@$(MAKE) --no-print-directory WERROR=1 CLANG=1 kernel
 	@echo layers
 	@tools/build/layers check $(B)/kernel
+	@echo uncalled
+	@$(MAKE) --no-print-directory uncalled
 	@tools/build/syscalls $(CALL_TABLE) | diff -u docs/syscalls.md - || \
 		{ echo 'docs/syscalls.md: run make docs'; exit 1; }
 	@echo clang-format
@@ -691,6 +711,7 @@ help:
 	@echo '  make format           clang-format all of our C'
 	@echo '  make release          ISO, symbols, sources of this tag: build/release'
 	@echo '  make house            the layers of the kernel, and their includes'
+	@echo '  make uncalled         functions of the kernel that nothing in it calls'
 	@echo '  make docs             docs/syscalls.md from syscalls.def'
 	@echo '  make compile_commands.json   the commands, for clangd and its kin'
 	@echo '  make clean            remove what was built of ours'

@@ -2,8 +2,6 @@
 
 #include "lib/records.h"
 
-#include "lib/string.h"
-
 #define KIND_U32 SYSINFO_FIELD_U32
 #define KIND_S32 SYSINFO_FIELD_S32
 #define KIND_U64 SYSINFO_FIELD_U64
@@ -40,51 +38,6 @@ const struct sysinfo_record_type *sysinfo_record_type(u32 record)
     return &types[record];
 }
 
-u64 sysinfo_field_number(const struct sysinfo_field *f, const void *record)
-{
-    const u8 *at = (const u8 *)record + f->offset;
-    u32 small;
-    u64 large;
-
-    switch (f->kind) {
-    case SYSINFO_FIELD_U32:
-        memcpy(&small, at, sizeof(small));
-        return small;
-    case SYSINFO_FIELD_S32:
-        memcpy(&small, at, sizeof(small));
-        return (u64)(s64)(s32)small;
-    case SYSINFO_FIELD_U64:
-    case SYSINFO_FIELD_S64:
-        memcpy(&large, at, sizeof(large));
-        return large;
-    default:
-        return 0;
-    }
-}
-
-size_t sysinfo_field_length(const struct sysinfo_field *f, const void *record)
-{
-    if (f->kind != SYSINFO_FIELD_TEXT)
-        return 0;
-    return strnlen((const char *)record + f->offset, f->size);
-}
-
-static const char *name_in(const char *const *names, u32 count, u32 index)
-{
-    return index < count && names[index] ? names[index] : "?";
-}
-
-const char *sysinfo_kind_name(u32 kind)
-{
-    static const char *const names[] = {
-        [SYSINFO_SUBTREE] = "subtree",
-        [SYSINFO_VALUE] = "value",
-        [SYSINFO_DATA] = "data",
-        [SYSINFO_TEXT] = "text",
-    };
-    return name_in(names, ARRAY_SIZE(names), kind);
-}
-
 const char *sysinfo_unit_name(u32 unit)
 {
     static const char *const names[SYSINFO_UNITS] = {
@@ -95,12 +48,5 @@ const char *sysinfo_unit_name(u32 unit)
         [SYSINFO_FLAG] = "flag",   [SYSINFO_STATE] = "state",
         [SYSINFO_NAME] = "name",
     };
-    return name_in(names, ARRAY_SIZE(names), unit);
-}
-
-const char *sysinfo_state_name(u32 state)
-{
-#define STATE(upper, lower) [SYSINFO_##upper] = #lower,
-    static const char *const names[] = { SYSINFO_STATES(STATE) };
-    return name_in(names, ARRAY_SIZE(names), state);
+    return unit < ARRAY_SIZE(names) && names[unit] ? names[unit] : "?";
 }

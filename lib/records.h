@@ -37,6 +37,5 @@ u64 sysinfo_field_number(const struct sysinfo_field *f, const void *record);
 // up to the NUL.
 size_t sysinfo_field_length(const struct sysinfo_field *f, const void *record);
 
-const char *sysinfo_kind_name(u32 kind);   // "?" for an unknown one,
-const char *sysinfo_unit_name(u32 unit);   // here too; "" for plain numbers
-const char *sysinfo_state_name(u32 state); // and here
+const char *sysinfo_unit_name(u32 unit);   // "" for plain numbers, "?" for an
+const char *sysinfo_state_name(u32 state); // unknown one, here too

@@ -32,6 +32,3 @@ static inline u32 error_counter_read(const struct error_counter *e)
 {
     return e->read ? e->read() : READ_ONCE(e->count);
 }
-
-// The counter with this name; 0 if there is none.
-u32 error_counter_named(const char *name);

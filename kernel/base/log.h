@@ -47,4 +47,3 @@ const char *ksym_at(u32 index, u32 *address);
 #define KFRAME_BELOW_EDI 253u // at edi - 4
 #define KFRAME_STANDS 255u    // at ebp + 4
 u32 kframe_kind(u32 pc);
-void log_backtrace(const u32 *pcs, u32 count);

@@ -112,12 +112,3 @@ void panic_trap(const struct trapframe *tf, const char *fmt, ...)
     say_backtrace(pcs, 1 + backtrace(tf->ebp, pcs + 1, FRAMES_MAX - 1));
     end_machine();
 }
-
-void log_backtrace(const u32 *pcs, u32 count)
-{
-    for (u32 i = 0; i < count; i++) {
-        u32 offset = 0;
-        const char *name = ksym_lookup(pcs[i], &offset);
-        log_printf("  %08x %s+%#x\n", pcs[i], name ? name : "?", offset);
-    }
-}

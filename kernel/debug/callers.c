@@ -10,6 +10,7 @@
 #include "kernel/debug/callers.h"
 
 #include "arch/mmu.h"
+#include "kernel/base/log.h"
 #include "kernel/sched/thread.h"
 
 #define BUCKETS 4096u
@@ -100,6 +101,18 @@ u32 callers_get(u16 number, const u32 **pcs)
 {
     *pcs = sets[number].pcs;
     return sets[number].depth;
+}
+
+void callers_log(const char *what, u16 number)
+{
+    const u32 *pcs;
+    u32 n = callers_get(number, &pcs);
+    log_printf("%s\n", what);
+    for (u32 i = 0; i < n; i++) {
+        u32 offset = 0;
+        const char *name = ksym_lookup(pcs[i], &offset);
+        log_printf("  %08x %s+%#x\n", pcs[i], name ? name : "?", offset);
+    }
 }
 
 #endif

@@ -22,5 +22,7 @@ u32 callers_stack_end(u32 at);
 u16 callers_here(void);
 // Its return addresses; how many.
 u32 callers_get(u16 number, const u32 **pcs);
+// Logs `what`, a line, and the backtrace below it.
+void callers_log(const char *what, u16 number);
 
 #endif

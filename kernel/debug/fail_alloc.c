@@ -82,14 +82,6 @@ static bool counts_down(struct fail_alloc *f)
     return true;
 }
 
-static void tell(const struct fail_alloc *f)
-{
-    const u32 *pcs;
-    u32 n = callers_get(f->fired, &pcs);
-    log_printf("fail_alloc: no memory for this allocation:\n");
-    log_backtrace(pcs, n);
-}
-
 NOINLINE bool fail_alloc_due(void)
 {
     struct thread *t = this_cpu()->thread;
@@ -97,7 +89,7 @@ NOINLINE bool fail_alloc_due(void)
         return true;
     if (!counts_down(&machine))
         return false;
-    tell(&machine);
+    callers_log("fail_alloc: no memory for this allocation:", machine.fired);
     return true;
 }
 

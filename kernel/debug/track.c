@@ -62,12 +62,8 @@ void track_slab(const struct slab_cache *c, void *slab)
 
 static void tell(const char *what, u16 callers)
 {
-    const u32 *pcs;
-    u32 n = callers_get(callers, &pcs);
-    if (!n)
-        return;
-    log_printf("%s\n", what);
-    log_backtrace(pcs, n);
+    if (callers)
+        callers_log(what, callers);
 }
 
 static NOINLINE NORETURN void report(const struct slab_cache *c,

@@ -30,7 +30,3 @@ int task_create(struct task *parent, u32 clone_flags, struct task **out);
 
 // Why a task may not have one more thread: -EAGAIN, -ENOMEM or 0.
 int task_limits_check(void);
-
-// A process group may just have lost its last link to a shell: stopped members
-// get SIGHUP and SIGCONT. Called without tasks_lock.
-void pgrp_check_orphaned(u32 pgid, u32 sid);

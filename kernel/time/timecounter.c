@@ -172,9 +172,8 @@ void timecounters_init(void)
         tc = below(~0u);
     if (!tc)
         panic("clock: no counter to tell the time by");
-    u32 flags = spin_lock_irq(&choice_lock);
-    change(tc);
-    spin_unlock_irq(&choice_lock, flags);
+    if (timecounter_use(tc))
+        panic("clock: the %s cannot be used: %s", tc->name, tc->why_not);
     announce(tc);
 }
 

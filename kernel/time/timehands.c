@@ -298,7 +298,7 @@ static void draw(struct timehands *th, const struct master *m)
 
 struct change {
     struct timecounter *use; // NULL: as it is
-    bool set_rate, set_wall, step_wall;
+    bool set_rate, set_wall;
     s64 rate, wall;
 };
 
@@ -310,8 +310,6 @@ static void apply(struct master *m, const struct change *c)
         m->rate = c->rate;
     if (c->set_wall)
         m->wall_offset = c->wall - bintime_to_ns(m->uptime);
-    if (c->step_wall)
-        m->wall_offset += c->wall;
 }
 
 // From try_begin to the return nothing here may ask for the time. *m gets what
@@ -379,9 +377,4 @@ void timehands_set_rate(s64 rate, struct bintime *uptime, struct bintime *raw)
 void timehands_set_wall(s64 wall)
 {
     change(&(struct change){ .set_wall = true, .wall = wall });
-}
-
-void timehands_step_wall(s64 step)
-{
-    change(&(struct change){ .step_wall = true, .wall = step });
 }

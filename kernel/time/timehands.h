@@ -37,8 +37,7 @@ void timehands_use(struct timecounter *tc);
 // 1/8. *uptime and *raw: the moment.
 #define TIME_RATE_SHIFT 44
 void timehands_set_rate(s64 rate, struct bintime *uptime, struct bintime *raw);
-// It is `wall` nanoseconds since 1970 (>= 0) now; or `step` later than it was.
+// It is `wall` nanoseconds since 1970 (>= 0) now.
 void timehands_set_wall(s64 wall);
-void timehands_step_wall(s64 step);
 // Reads the counter, which must be done before it has wrapped.
 void timehands_refresh(void);

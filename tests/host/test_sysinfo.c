@@ -119,9 +119,6 @@ static void layouts(void **state UNUSED)
 
 static void names(void **state UNUSED)
 {
-    assert_string_equal(sysinfo_kind_name(SYSINFO_TEXT), "text");
-    assert_string_equal(sysinfo_kind_name(0), "?");
-    assert_string_equal(sysinfo_kind_name(5), "?");
     assert_string_equal(sysinfo_state_name(SYSINFO_ZOMBIE), "zombie");
     assert_string_equal(sysinfo_state_name(SYSINFO_ZOMBIE + 1), "?");
     assert_string_equal(sysinfo_unit_name(SYSINFO_UNITS), "?");

@@ -7,6 +7,7 @@
 #include "kernel/base/errors.h"
 #include "kernel/sched/thread.h"
 #include "kernel/time/ledger.h"
+#include "lib/string.h"
 #include "tests/kernel/test.h"
 
 #define FIRST 32u
@@ -34,6 +35,16 @@ static bool has_meaning(u32 vector)
     return vector == VECTOR_SYSCALL ||
            (irq_name(vector)[0] && vector != LEDGER_SAMPLING &&
             vector != VECTOR_SPURIOUS);
+}
+
+// The counter with this name; 0 if there is none.
+static u32 error_counter_named(const char *name)
+{
+    LINKER_SET_FOR_EACH(const struct error_counter, e, error_counters) {
+        if (!strcmp((*e)->name, name))
+            return error_counter_read(*e);
+    }
+    return 0;
 }
 
 static u32 unexpected(void)

@@ -158,23 +158,6 @@ user_store:
     FIXUP 1b, user_fault
     .cfi_endproc
 
-// int user_cmpxchg(u32 *at, u32 expect, u32 value, u32 *old)
-    .balign 16
-    .global user_cmpxchg
-    .type user_cmpxchg, @function
-user_cmpxchg:
-    .cfi_startproc
-    xchgl %eax, %edx
-    STAC
-1:  lock cmpxchgl %ecx, (%edx)
-    CLAC
-    movl 4(%esp), %edx
-    movl %eax, (%edx)
-    xorl %eax, %eax
-    ret
-    FIXUP 1b, user_fault
-    .cfi_endproc
-
 // int user_fxsave(void *dst)
     .balign 16
     .global user_fxsave

@@ -15,7 +15,6 @@ int user_zero(void *dst, size_t n);
 int user_string(char *dst, const char *src, size_t n);
 int user_load(const u32 *src, u32 *value);
 int user_store(u32 *dst, u32 value);
-int user_cmpxchg(u32 *at, u32 expect, u32 value, u32 *old);
 int user_fxsave(void *dst);
 int user_fxrstor(const void *src);
 
@@ -79,13 +78,6 @@ int user_store_u32(u32 addr, u32 value)
         return -EFAULT;
     uninit_check(&value, sizeof(value));
     return user_store((u32 *)addr, value);
-}
-
-int user_cmpxchg_u32(u32 addr, u32 expect, u32 value, u32 *old)
-{
-    if (unlikely(!range_ok(addr, sizeof(u32))))
-        return -EFAULT;
-    return user_cmpxchg((u32 *)addr, expect, value, old);
 }
 
 int fxsave_to_user(u32 dst)

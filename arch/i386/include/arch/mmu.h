@@ -141,11 +141,9 @@ int zero_user(u32 dst, size_t n) MUST_CHECK;
 // Copies a NUL-terminated string; its length, -EFAULT, or -ENAMETOOLONG when
 // it does not fit `size` with its NUL.
 int copy_string_from_user(char *dst, u32 src, size_t size) MUST_CHECK;
-// Atomic on a user word (futex, robust lists). -EFAULT; *old gets the old
-// value.
+// Atomic on a user word (futex, robust lists). 0 or -EFAULT.
 int user_load_u32(u32 addr, u32 *value) MUST_CHECK;
 int user_store_u32(u32 addr, u32 value) MUST_CHECK;
-int user_cmpxchg_u32(u32 addr, u32 expect, u32 value, u32 *old) MUST_CHECK;
 // FXSAVE and FXRSTOR of FPU_AREA_SIZE bytes, where the running thread's
 // registers are live and the CPU has FXSR. -EFAULT, and any content of them, is
 // also what an address gives that is no multiple of 16, and FXRSTOR of reserved
