@@ -6,7 +6,7 @@
 #include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/random.h"
-#include "kernel/fs/text.h"
+#include "kernel/fs/text_file.h"
 #include "kernel/mm/heap.h"
 #include "kernel/task/signal.h"
 #include "lib/set.h"
@@ -94,13 +94,13 @@ static int open_log(struct file *f)
     return f->data == NULL ? -ENOMEM : 0;
 }
 
-static int copy_log(struct text *t, void *arg UNUSED)
+static int copy_log(struct chain *t, void *arg UNUSED)
 {
     char *log = kmalloc(KMSG_TEXT_MAX);
 
     if (log == NULL)
         return -ENOMEM;
-    text_append(t, log, log_read(log, KMSG_TEXT_MAX));
+    chain_append(t, log, log_read(log, KMSG_TEXT_MAX));
     kfree(log);
     return 0;
 }

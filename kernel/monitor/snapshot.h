@@ -8,7 +8,7 @@
 // filled afterwards, one by one.
 #pragma once
 
-#include "kernel/monitor/chain.h"
+#include "kernel/mm/chain.h"
 
 struct task;
 struct thread;

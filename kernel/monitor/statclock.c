@@ -18,7 +18,7 @@
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
-#include "kernel/fs/text.h"
+#include "kernel/fs/text_file.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/runqueue.h"
 #include "kernel/sync/mutex.h"
@@ -182,7 +182,7 @@ static void note_threads(struct task *task, void *arg)
     }
 }
 
-static int put_threads(struct text *text)
+static int put_threads(struct chain *text)
 {
     struct lines l = { NULL, 0, thread_count() + 16 };
     l.line = kmalloc((l.room + 1) * sizeof(*l.line));
@@ -193,30 +193,30 @@ static int put_threads(struct text *text)
     spin_unlock_irq(&tasks_lock, flags);
     for (u32 i = 0; i < l.count; i++) {
         const struct line *line = &l.line[i];
-        text_printf(text, "thread %u tick %u stat %u %s\n", line->tid,
-                    line->sampled[TICK], line->sampled[STAT], line->name);
+        chain_printf(text, "thread %u tick %u stat %u %s\n", line->tid,
+                     line->sampled[TICK], line->sampled[STAT], line->name);
     }
     kfree(l.line);
     return 0;
 }
 
-static void put_cpu(struct text *text, u32 cpu)
+static void put_cpu(struct chain *text, u32 cpu)
 {
     assert(cpu < cpu_count);
     static const char *const names[] = { "tick", "stat" };
     for (u32 clock = TICK; clock <= STAT; clock++) {
         const u32 *n = counts[cpu][clock];
-        text_printf(text, "cpu %u %s user %u system %u irq %u idle %u\n", cpu,
-                    names[clock], READ_ONCE(n[USER]), READ_ONCE(n[SYSTEM]),
-                    READ_ONCE(n[IRQ]), READ_ONCE(n[IDLE]));
+        chain_printf(text, "cpu %u %s user %u system %u irq %u idle %u\n", cpu,
+                     names[clock], READ_ONCE(n[USER]), READ_ONCE(n[SYSTEM]),
+                     READ_ONCE(n[IRQ]), READ_ONCE(n[IDLE]));
     }
 }
 
-static int make(struct text *text, void *arg UNUSED)
+static int make(struct chain *text, void *arg UNUSED)
 {
     const char *by = own_timer ? own_timer->name : "the clock's events";
-    text_printf(text, "tick 100 Hz on a grid, by the clock's events\n");
-    text_printf(text, "stat %u Hz at random, by %s\n", STAT_HZ, by);
+    chain_printf(text, "tick 100 Hz on a grid, by the clock's events\n");
+    chain_printf(text, "stat %u Hz at random, by %s\n", STAT_HZ, by);
     for (u32 i = 0; i < cpu_count; i++)
         put_cpu(text, i);
     return put_threads(text);

@@ -12,7 +12,7 @@
 
 #include <strobe/sysinfo.h>
 
-#include "kernel/monitor/chain.h"
+#include "kernel/mm/chain.h"
 #include "lib/set.h"
 
 struct sysinfo_node {

@@ -2,7 +2,7 @@
 // procfs_fd.c (a task's files), procfs_maps.c, procfs_system.c (the rest).
 #pragma once
 
-#include "kernel/fs/text.h"
+#include "kernel/fs/text_file.h"
 #include "kernel/fs/vfs.h"
 
 struct task;
@@ -70,7 +70,7 @@ struct task *proc_find_task(const struct proc_node *n);
 int proc_inspect_task(const struct proc_node *n, struct task **out);
 
 // procfs_maps.c, procfs_fd.c
-int proc_make_maps(struct text *t, void *arg);
+int proc_make_maps(struct chain *t, void *arg);
 int proc_link_exe(struct vnode *v, char *buf, size_t size);
 int proc_link_cwd(struct vnode *v, char *buf, size_t size);
 int proc_link_root(struct vnode *v, char *buf, size_t size);
@@ -80,7 +80,7 @@ int proc_follow_root(struct vnode *v, struct vnode **out);
 u32 proc_fd_table_size(struct task *task);
 
 // procfs_system.c
-int proc_make_mounts(struct text *t, void *arg);
+int proc_make_mounts(struct chain *t, void *arg);
 
 // Clock ticks as programs see them (USER_HZ 100).
 #define PROC_TICK_NS (NSEC_PER_SEC / 100)

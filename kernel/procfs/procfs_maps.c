@@ -23,52 +23,51 @@ struct area_copy {
 
 static int copy_area(struct area *a, void *arg)
 {
-    struct text *copies = arg;
-    struct area_copy c = { a->start, a->end,    a->prot,          a->flags,
-                           a->vnode, a->offset, vdso_area_name(a) };
-    size_t before = copies->len;
-
-    text_append(copies, &c, sizeof(c));
-    if (copies->len > before && c.vnode != NULL)
-        vnode_ref(c.vnode);
+    struct area_copy *c = chain_add(arg);
+    if (c == NULL)
+        return 0;
+    *c = (struct area_copy){ a->start, a->end,    a->prot,          a->flags,
+                             a->vnode, a->offset, vdso_area_name(a) };
+    if (c->vnode != NULL)
+        vnode_ref(c->vnode);
     return 0;
 }
 
-static void put_area_name(struct text *t, const struct area_copy *c)
+static void put_area_name(struct chain *t, const struct area_copy *c)
 {
     char path[PATH_ROOM];
 
     if (c->vnode != NULL && vfs_path(c->vnode, path, sizeof(path)) > 0)
-        text_printf(t, "%s", path);
+        chain_printf(t, "%s", path);
     else if (c->vnode != NULL)
-        text_printf(t, "(deleted)");
+        chain_printf(t, "(deleted)");
     else if (c->flags & AREA_STACK)
-        text_printf(t, "[stack]");
+        chain_printf(t, "[stack]");
     else if (c->flags & AREA_HEAP)
-        text_printf(t, "[heap]");
+        chain_printf(t, "[heap]");
     else if (c->kernel_name != NULL)
-        text_printf(t, "%s", c->kernel_name);
+        chain_printf(t, "%s", c->kernel_name);
 }
 
-static void put_area(struct text *t, const struct area_copy *c)
+static void put_area(struct chain *t, const struct area_copy *c)
 {
-    size_t line = t->len;
+    u32 line = t->count;
     u32 device = 0;
 
     if (c->vnode != NULL && c->vnode->mount != NULL)
         device = c->vnode->mount->dev;
-    text_printf(t, "%08x-%08x %c%c%c%c %08llx %02x:%02x %llu", c->start, c->end,
-                c->prot & PROT_R ? 'r' : '-', c->prot & PROT_W ? 'w' : '-',
-                c->prot & PROT_X ? 'x' : '-',
-                c->flags & AREA_SHARED ? 's' : 'p', c->offset, device >> 8,
-                device & 0xff, c->vnode != NULL ? c->vnode->ino : 0ull);
+    chain_printf(t, "%08x-%08x %c%c%c%c %08llx %02x:%02x %llu", c->start,
+                 c->end, c->prot & PROT_R ? 'r' : '-',
+                 c->prot & PROT_W ? 'w' : '-', c->prot & PROT_X ? 'x' : '-',
+                 c->flags & AREA_SHARED ? 's' : 'p', c->offset, device >> 8,
+                 device & 0xff, c->vnode != NULL ? c->vnode->ino : 0ull);
     if (c->vnode != NULL || (c->flags & (AREA_STACK | AREA_HEAP)) ||
         c->kernel_name != NULL) {
-        line = t->len - line;
-        text_printf(t, "%*s", (int)(NAME_COLUMN - MIN(line, 72u)), "");
+        line = t->count - line;
+        chain_printf(t, "%*s", (int)(NAME_COLUMN - MIN(line, 72u)), "");
         put_area_name(t, c);
     }
-    text_append(t, "\n", 1);
+    chain_append(t, "\n", 1);
 }
 
 // A task's address space, referenced; NULL: it has none. 0, -ESRCH, -EACCES.
@@ -84,26 +83,27 @@ static int aspace_of(const struct proc_node *n, struct aspace **out)
     return 0;
 }
 
-int proc_make_maps(struct text *t, void *arg)
+int proc_make_maps(struct chain *t, void *arg)
 {
-    struct text copies = { NULL, 0, 0, false };
+    struct chain_cursor cur;
+    struct chain copies;
     struct aspace *as;
     int err = aspace_of(arg, &as);
 
     if (err || as == NULL)
         return err == -ESRCH ? 0 : err;
+    chain_init(&copies, sizeof(struct area_copy));
     aspace_for_each_area(as, copy_area, &copies);
     aspace_unref(as);
-    for (size_t at = 0; at < copies.len; at += sizeof(struct area_copy)) {
-        struct area_copy *c = (struct area_copy *)(copies.data + at);
-
+    for (struct area_copy *c = chain_begin(&cur, &copies); c;
+         c = chain_next(&cur)) {
         put_area(t, c);
         if (c->vnode != NULL)
             vnode_unref(c->vnode);
     }
-    t->failed |= copies.failed;
-    text_clear(&copies);
-    return 0;
+    err = copies.error;
+    chain_free(&copies);
+    return err;
 }
 
 // The lowest code is the program's.

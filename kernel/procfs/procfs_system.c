@@ -47,14 +47,14 @@ static struct cpu_times cpu_times(u32 cpu)
 }
 
 // name user nice system idle iowait irq softirq steal guest guest_nice
-static void put_cpu_line(struct text *t, const char *name,
+static void put_cpu_line(struct chain *t, const char *name,
                          const struct cpu_times *c)
 {
-    text_printf(t, "%s %llu 0 %llu %llu 0 %llu 0 0 0 0\n", name, c->user,
-                c->kernel, c->idle, c->irq);
+    chain_printf(t, "%s %llu 0 %llu %llu 0 %llu 0 0 0 0\n", name, c->user,
+                 c->kernel, c->idle, c->irq);
 }
 
-static void put_cpu_times(struct text *t)
+static void put_cpu_times(struct chain *t)
 {
     struct cpu_times each[CPU_MAX], sum = { 0, 0, 0, 0 };
 
@@ -82,7 +82,7 @@ static u64 vector_count(u32 vector)
     return e.count;
 }
 
-static void put_interrupt_line(struct text *t)
+static void put_interrupt_line(struct chain *t)
 {
     u64 counts[VECTORS - FIRST_DEVICE], sum = 0;
 
@@ -90,39 +90,39 @@ static void put_interrupt_line(struct text *t)
         counts[i] = vector_count(FIRST_DEVICE + i);
         sum += counts[i];
     }
-    text_printf(t, "intr %llu", sum);
+    chain_printf(t, "intr %llu", sum);
     for (u32 i = 0; i < ARRAY_SIZE(counts); i++) {
         if (counts[i] == 0)
-            text_append(t, " 0", 2);
+            chain_append(t, " 0", 2);
         else
-            text_printf(t, " %llu", counts[i]);
+            chain_printf(t, " %llu", counts[i]);
     }
-    text_append(t, "\n", 1);
+    chain_append(t, "\n", 1);
 }
 
-static int make_stat(struct text *t, void *arg UNUSED)
+static int make_stat(struct chain *t, void *arg UNUSED)
 {
     struct sysinfo_totals totals;
 
     fact_totals(&totals);
     put_cpu_times(t);
     put_interrupt_line(t);
-    text_printf(t, "ctxt %llu\nbtime %lld\nprocesses %llu\n", totals.switches,
-                wallclock_boot_ns() / (s64)NSEC_PER_SEC, totals.tasks_created);
-    text_printf(t, "procs_running %u\nprocs_blocked 0\n", totals.runnable);
+    chain_printf(t, "ctxt %llu\nbtime %lld\nprocesses %llu\n", totals.switches,
+                 wallclock_boot_ns() / (s64)NSEC_PER_SEC, totals.tasks_created);
+    chain_printf(t, "procs_running %u\nprocs_blocked 0\n", totals.runnable);
     return 0;
 }
 
 // --- loadavg, uptime --------------------------------------------------------
 
-static void put_load(struct text *t, u32 load)
+static void put_load(struct chain *t, u32 load)
 {
     u32 hundredths = load_hundredths(load);
 
-    text_printf(t, "%u.%02u ", hundredths / 100, hundredths % 100);
+    chain_printf(t, "%u.%02u ", hundredths / 100, hundredths % 100);
 }
 
-static int make_loadavg(struct text *t, void *arg UNUSED)
+static int make_loadavg(struct chain *t, void *arg UNUSED)
 {
     struct sysinfo_totals totals;
     struct sysinfo_load load;
@@ -132,18 +132,18 @@ static int make_loadavg(struct text *t, void *arg UNUSED)
     put_load(t, load.one);
     put_load(t, load.five);
     put_load(t, load.fifteen);
-    text_printf(t, "%u/%u %u\n", totals.runnable, totals.threads,
-                totals.newest);
+    chain_printf(t, "%u/%u %u\n", totals.runnable, totals.threads,
+                 totals.newest);
     return 0;
 }
 
-static void put_seconds(struct text *t, u64 tick_count, const char *end)
+static void put_seconds(struct chain *t, u64 tick_count, const char *end)
 {
-    text_printf(t, "%llu.%02u%s", tick_count / 100, (u32)(tick_count % 100),
-                end);
+    chain_printf(t, "%llu.%02u%s", tick_count / 100, (u32)(tick_count % 100),
+                 end);
 }
 
-static int make_uptime(struct text *t, void *arg UNUSED)
+static int make_uptime(struct chain *t, void *arg UNUSED)
 {
     struct sysinfo_uptime up;
     u64 idle = 0;
@@ -158,7 +158,7 @@ static int make_uptime(struct text *t, void *arg UNUSED)
 
 // --- meminfo ----------------------------------------------------------------
 
-static int make_meminfo(struct text *t, void *arg UNUSED)
+static int make_meminfo(struct chain *t, void *arg UNUSED)
 {
     struct sysinfo_physmem m;
 
@@ -194,14 +194,14 @@ static int make_meminfo(struct text *t, void *arg UNUSED)
     };
 
     for (u32 i = 0; i < ARRAY_SIZE(lines); i++)
-        text_printf(t, "%-15s %8llu kB\n", lines[i].name,
-                    lines[i].bytes / 1024);
+        chain_printf(t, "%-15s %8llu kB\n", lines[i].name,
+                     lines[i].bytes / 1024);
     return 0;
 }
 
 // --- cpuinfo, interrupts ----------------------------------------------------
 
-static void put_flags(struct text *t)
+static void put_flags(struct chain *t)
 {
     const struct {
         const char *name;
@@ -222,53 +222,53 @@ static void put_flags(struct text *t)
         { "hypervisor", cpu_features.hypervisor },
     };
 
-    text_printf(t, "flags\t\t: tsc");
+    chain_printf(t, "flags\t\t: tsc");
     for (u32 i = 0; i < ARRAY_SIZE(flags); i++) {
         if (flags[i].present)
-            text_printf(t, " %s", flags[i].name);
+            chain_printf(t, " %s", flags[i].name);
     }
-    text_append(t, "\n", 1);
+    chain_append(t, "\n", 1);
 }
 
-static int make_cpuinfo(struct text *t, void *arg UNUSED)
+static int make_cpuinfo(struct chain *t, void *arg UNUSED)
 {
     const struct cpu_features *f = &cpu_features;
     u32 khz = clock_tsc_hz() / 1000;
 
     for (u32 i = 0; i < cpu_count; i++) {
-        text_printf(t, "processor\t: %u\nvendor_id\t: %s\n", i, f->vendor);
-        text_printf(t, "cpu family\t: %u\nmodel\t\t: %u\n", f->family,
-                    f->model);
-        text_printf(t, "model name\t: %s\nstepping\t: %u\n", f->brand,
-                    f->stepping);
-        text_printf(t, "cpu MHz\t\t: %u.%03u\n", khz / 1000, khz % 1000);
-        text_printf(t, "apicid\t\t: %u\nfpu\t\t: yes\n", cpus[i].apic_id);
+        chain_printf(t, "processor\t: %u\nvendor_id\t: %s\n", i, f->vendor);
+        chain_printf(t, "cpu family\t: %u\nmodel\t\t: %u\n", f->family,
+                     f->model);
+        chain_printf(t, "model name\t: %s\nstepping\t: %u\n", f->brand,
+                     f->stepping);
+        chain_printf(t, "cpu MHz\t\t: %u.%03u\n", khz / 1000, khz % 1000);
+        chain_printf(t, "apicid\t\t: %u\nfpu\t\t: yes\n", cpus[i].apic_id);
         put_flags(t);
-        text_printf(t, "bogomips\t: %u.%02u\n\n", khz / 500, khz / 5 % 100);
+        chain_printf(t, "bogomips\t: %u.%02u\n\n", khz / 500, khz / 5 % 100);
     }
     return 0;
 }
 
 // Vectors that are in use or were once taken; those of system calls are counted
 // elsewhere.
-static int make_interrupts(struct text *t, void *arg UNUSED)
+static int make_interrupts(struct chain *t, void *arg UNUSED)
 {
-    text_printf(t, "    ");
+    chain_printf(t, "    ");
     for (u32 i = 0; i < cpu_count; i++)
-        text_printf(t, "       CPU%-2u", i);
-    text_append(t, "\n", 1);
+        chain_printf(t, "       CPU%-2u", i);
+    chain_append(t, "\n", 1);
     for (u32 v = 0; v < VECTORS; v++) {
         struct sysinfo_exception e;
         fact_exception(v, SYSINFO_ALL, &e);
         // Of exceptions only those that were counted: Linux shows none.
         if (e.count == 0 && (v < FIRST_DEVICE || !e.hot))
             continue;
-        text_printf(t, "%3u:", v);
+        chain_printf(t, "%3u:", v);
         for (u32 i = 0; i < cpu_count; i++) {
             fact_exception(v, i, &e);
-            text_printf(t, " %11llu", e.count);
+            chain_printf(t, " %11llu", e.count);
         }
-        text_printf(t, "  %-9s  %s\n", e.controller, e.description);
+        chain_printf(t, "  %-9s  %s\n", e.controller, e.description);
     }
     return 0;
 }
@@ -276,16 +276,16 @@ static int make_interrupts(struct text *t, void *arg UNUSED)
 // --- the rest ---------------------------------------------------------------
 
 // A field of a line: what would end it, and the escape itself, are \ooo.
-static void put_field(struct text *t, const char *s)
+static void put_field(struct chain *t, const char *s)
 {
     for (; *s; s++) {
         bool plain = !strchr(" \t\n\\", *s);
-        text_printf(t, plain ? "%c" : "\\%03o", (u8)*s);
+        chain_printf(t, plain ? "%c" : "\\%03o", (u8)*s);
     }
 }
 
 struct mounts_text {
-    struct text *t;
+    struct chain *t;
     char *path; // PATH_MAX_LEN + 1 bytes
 };
 
@@ -294,14 +294,14 @@ static int put_mount(const struct mount *m, void *arg)
 {
     struct mounts_text *to = arg;
     bool known = vfs_path(m->root, to->path, PATH_MAX_LEN + 1) >= 0;
-    text_printf(to->t, "%s ", m->type);
+    chain_printf(to->t, "%s ", m->type);
     put_field(to->t, known ? to->path : m->path);
-    text_printf(to->t, " %s rw%s 0 0\n", m->type,
-                READ_ONCE(m->nosuid) ? ",nosuid" : "");
+    chain_printf(to->t, " %s rw%s 0 0\n", m->type,
+                 READ_ONCE(m->nosuid) ? ",nosuid" : "");
     return 0;
 }
 
-int proc_make_mounts(struct text *t, void *arg UNUSED)
+int proc_make_mounts(struct chain *t, void *arg UNUSED)
 {
     struct mounts_text to = { t, kmalloc(PATH_MAX_LEN + 1) };
     if (to.path == NULL)
@@ -311,22 +311,22 @@ int proc_make_mounts(struct text *t, void *arg UNUSED)
     return err;
 }
 
-static int make_version(struct text *t, void *arg UNUSED)
+static int make_version(struct chain *t, void *arg UNUSED)
 {
-    text_printf(t, "%s version %s %s\n", KERNEL_NAME, kernel_release,
-                kernel_version);
+    chain_printf(t, "%s version %s %s\n", KERNEL_NAME, kernel_release,
+                 kernel_version);
     return 0;
 }
 
-static int make_cmdline(struct text *t, void *arg UNUSED)
+static int make_cmdline(struct chain *t, void *arg UNUSED)
 {
-    text_printf(t, "%s\n", boot_info.cmdline);
+    chain_printf(t, "%s\n", boot_info.cmdline);
     return 0;
 }
 
-static int make_filesystems(struct text *t, void *arg UNUSED)
+static int make_filesystems(struct chain *t, void *arg UNUSED)
 {
-    text_printf(t, "nodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tproc\n");
+    chain_printf(t, "nodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tproc\n");
     return 0;
 }
 
@@ -351,9 +351,9 @@ static int link_thread_self(struct vnode *v UNUSED, char *buf, size_t size)
         .name = file, .mode = S_IFLNK | 0777, .link = target \
     }
 
-static int make_randomize(struct text *t, void *arg UNUSED)
+static int make_randomize(struct chain *t, void *arg UNUSED)
 {
-    text_printf(t, "%u\n", layout_level());
+    chain_printf(t, "%u\n", layout_level());
     return 0;
 }
 

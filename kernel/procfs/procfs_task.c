@@ -187,7 +187,7 @@ static int take_snapshot(const struct proc_node *n, struct snapshot *s)
 
 // --- putting it into words (proc(5)) ----------------------------------------
 
-static int make_stat(struct text *t, void *arg)
+static int make_stat(struct chain *t, void *arg)
 {
     struct snapshot s;
     int err = take_snapshot(arg, &s);
@@ -195,29 +195,29 @@ static int make_stat(struct text *t, void *arg)
     if (err)
         return err;
     // pid (comm) state ppid pgrp session tty_nr tpgid flags
-    text_printf(t, "%u (%s) %c %u %u %u %u %d 0", s.id, s.name, s.state,
-                s.of.parent, s.of.group, s.of.session, s.tty, s.foreground);
+    chain_printf(t, "%u (%s) %c %u %u %u %u %d 0", s.id, s.name, s.state,
+                 s.of.parent, s.of.group, s.of.session, s.tty, s.foreground);
     // minflt cminflt majflt cmajflt utime stime cutime cstime
-    text_printf(t, " %llu %llu 0 0 %llu %llu %llu %llu", s.of.faults,
-                s.child_faults, s.user, s.kernel, ticks(s.of.child_user),
-                ticks(s.of.child_kernel));
+    chain_printf(t, " %llu %llu 0 0 %llu %llu %llu %llu", s.of.faults,
+                 s.child_faults, s.user, s.kernel, ticks(s.of.child_user),
+                 ticks(s.of.child_kernel));
     // priority nice num_threads itrealvalue starttime vsize rss rsslim
-    text_printf(t, " %d %d %u 0 %llu %llu %u 4294967295", NICE_BASE + s.of.nice,
-                s.of.nice, s.of.threads, s.start, s.of.virtual,
-                s.resident_pages);
+    chain_printf(t, " %d %d %u 0 %llu %llu %u 4294967295",
+                 NICE_BASE + s.of.nice, s.of.nice, s.of.threads, s.start,
+                 s.of.virtual, s.resident_pages);
     // startcode endcode startstack kstkesp kstkeip signal blocked sigignore
     // sigcatch wchan nswap cnswap
-    text_printf(t, " 0 0 0 0 0 %u %u %u %u 0 0 0", (u32)s.pending,
-                (u32)s.blocked, (u32)s.ignored, (u32)s.caught);
+    chain_printf(t, " 0 0 0 0 0 %u %u %u %u 0 0 0", (u32)s.pending,
+                 (u32)s.blocked, (u32)s.ignored, (u32)s.caught);
     // exit_signal processor rt_priority policy delayacct_blkio_ticks
     // guest_time cguest_time start_data end_data start_brk
-    text_printf(t, " %d %u 0 0 0 0 0 0 0 0", s.exit_signal, s.thread.cpu);
+    chain_printf(t, " %d %u 0 0 0 0 0 0 0 0", s.exit_signal, s.thread.cpu);
     // arg_start arg_end env_start env_end exit_code
-    text_printf(t, " 0 0 0 0 %d\n", s.exit_code);
+    chain_printf(t, " 0 0 0 0 %d\n", s.exit_code);
     return 0;
 }
 
-static int make_statm(struct text *t, void *arg)
+static int make_statm(struct chain *t, void *arg)
 {
     struct snapshot s;
     int err = take_snapshot(arg, &s);
@@ -225,8 +225,8 @@ static int make_statm(struct text *t, void *arg)
     if (err)
         return err;
     // size resident shared text lib data dt, in pages
-    text_printf(t, "%u %u 0 0 0 %u 0\n", s.virtual_pages, s.resident_pages,
-                s.virtual_pages);
+    chain_printf(t, "%u %u 0 0 0 %u 0\n", s.virtual_pages, s.resident_pages,
+                 s.virtual_pages);
     return 0;
 }
 
@@ -249,7 +249,7 @@ static const char *state_name(char state)
 }
 
 // "0-1,3": the CPUs of a mask.
-static void put_cpu_list(struct text *t, u32 mask)
+static void put_cpu_list(struct chain *t, u32 mask)
 {
     const char *separator = "";
 
@@ -261,46 +261,46 @@ static void put_cpu_list(struct text *t, u32 mask)
         while (last + 1 < CPU_MAX && (mask >> (last + 1) & 1))
             last++;
         if (last > first)
-            text_printf(t, "%s%u-%u", separator, first, last);
+            chain_printf(t, "%s%u-%u", separator, first, last);
         else
-            text_printf(t, "%s%u", separator, first);
+            chain_printf(t, "%s%u", separator, first);
         separator = ",";
         first = last;
     }
 }
 
 // On a line of its own, whatever is in it.
-static void put_status_name(struct text *t, const char *name)
+static void put_status_name(struct chain *t, const char *name)
 {
-    text_printf(t, "Name:\t");
+    chain_printf(t, "Name:\t");
     for (; *name != '\0'; name++) {
         if (*name == '\n')
-            text_printf(t, "\\n");
+            chain_printf(t, "\\n");
         else if (*name == '\\')
-            text_printf(t, "\\\\");
+            chain_printf(t, "\\\\");
         else
-            text_append(t, name, 1);
+            chain_append(t, name, 1);
     }
 }
 
-static void put_status_ids(struct text *t, const struct snapshot *s,
+static void put_status_ids(struct chain *t, const struct snapshot *s,
                            u32 descriptors)
 {
     put_status_name(t, s->name);
-    text_printf(t, "\nUmask:\t%04o\nState:\t%c (%s)\n", s->umask, s->state,
-                state_name(s->state));
-    text_printf(t, "Tgid:\t%u\nNgid:\t0\nPid:\t%u\nPPid:\t%u\n", s->of.id,
-                s->id, s->of.parent);
-    text_printf(t, "TracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\n", s->of.uid, s->euid,
-                s->suid, s->euid);
-    text_printf(t, "Gid:\t%u\t%u\t%u\t%u\nFDSize:\t%u\nGroups:\t", s->gid,
-                s->egid, s->sgid, s->egid, descriptors);
+    chain_printf(t, "\nUmask:\t%04o\nState:\t%c (%s)\n", s->umask, s->state,
+                 state_name(s->state));
+    chain_printf(t, "Tgid:\t%u\nNgid:\t0\nPid:\t%u\nPPid:\t%u\n", s->of.id,
+                 s->id, s->of.parent);
+    chain_printf(t, "TracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\n", s->of.uid, s->euid,
+                 s->suid, s->euid);
+    chain_printf(t, "Gid:\t%u\t%u\t%u\t%u\nFDSize:\t%u\nGroups:\t", s->gid,
+                 s->egid, s->sgid, s->egid, descriptors);
     for (u32 i = 0; i < s->group_count; i++)
-        text_printf(t, "%u ", s->groups[i]);
-    text_printf(t, s->group_count ? "\n" : " \n");
+        chain_printf(t, "%u ", s->groups[i]);
+    chain_printf(t, s->group_count ? "\n" : " \n");
 }
 
-static void put_status_memory(struct text *t, const struct snapshot *s)
+static void put_status_memory(struct chain *t, const struct snapshot *s)
 {
     u32 size = s->virtual_pages * PAGE_KIB;
     u32 resident = s->resident_pages * PAGE_KIB;
@@ -309,24 +309,24 @@ static void put_status_memory(struct text *t, const struct snapshot *s)
 
     if (size == 0) // a zombie has none
         return;
-    text_printf(t, "VmPeak:\t%8u kB\nVmSize:\t%8u kB\nVmLck:\t%8u kB\n", most,
-                size, 0);
-    text_printf(t, "VmHWM:\t%8u kB\nVmRSS:\t%8u kB\nVmData:\t%8u kB\n",
-                most_resident, resident, size);
-    text_printf(t, "VmSwap:\t%8u kB\n", 0);
+    chain_printf(t, "VmPeak:\t%8u kB\nVmSize:\t%8u kB\nVmLck:\t%8u kB\n", most,
+                 size, 0);
+    chain_printf(t, "VmHWM:\t%8u kB\nVmRSS:\t%8u kB\nVmData:\t%8u kB\n",
+                 most_resident, resident, size);
+    chain_printf(t, "VmSwap:\t%8u kB\n", 0);
 }
 
-static void put_status_signals(struct text *t, const struct snapshot *s)
+static void put_status_signals(struct chain *t, const struct snapshot *s)
 {
-    text_printf(t, "Threads:\t%u\nSigQ:\t0/0\nSigPnd:\t%016llx\n",
-                s->of.threads, s->pending);
-    text_printf(t, "ShdPnd:\t%016llx\nSigBlk:\t%016llx\n", s->shared_pending,
-                s->blocked);
-    text_printf(t, "SigIgn:\t%016llx\nSigCgt:\t%016llx\n", s->ignored,
-                s->caught);
+    chain_printf(t, "Threads:\t%u\nSigQ:\t0/0\nSigPnd:\t%016llx\n",
+                 s->of.threads, s->pending);
+    chain_printf(t, "ShdPnd:\t%016llx\nSigBlk:\t%016llx\n", s->shared_pending,
+                 s->blocked);
+    chain_printf(t, "SigIgn:\t%016llx\nSigCgt:\t%016llx\n", s->ignored,
+                 s->caught);
 }
 
-static int make_status(struct text *t, void *arg)
+static int make_status(struct chain *t, void *arg)
 {
     const struct proc_node *n = arg;
     struct task *task = proc_find_task(n);
@@ -344,27 +344,27 @@ static int make_status(struct text *t, void *arg)
     put_status_ids(t, &s, descriptors);
     put_status_memory(t, &s);
     put_status_signals(t, &s);
-    text_printf(t, "Cpus_allowed:\t%x\nCpus_allowed_list:\t",
-                s.thread.affinity);
+    chain_printf(t, "Cpus_allowed:\t%x\nCpus_allowed_list:\t",
+                 s.thread.affinity);
     put_cpu_list(t, s.thread.affinity);
-    text_printf(t,
-                "\nvoluntary_ctxt_switches:\t%llu\n"
-                "nonvoluntary_ctxt_switches:\t%llu\n",
-                s.thread.voluntary, s.thread.forced);
+    chain_printf(t,
+                 "\nvoluntary_ctxt_switches:\t%llu\n"
+                 "nonvoluntary_ctxt_switches:\t%llu\n",
+                 s.thread.voluntary, s.thread.forced);
     return 0;
 }
 
-static int make_comm(struct text *t, void *arg)
+static int make_comm(struct chain *t, void *arg)
 {
     struct snapshot s;
     int err = take_snapshot(arg, &s);
 
     if (!err)
-        text_printf(t, "%s\n", s.name);
+        chain_printf(t, "%s\n", s.name);
     return err;
 }
 
-static int make_cmdline(struct text *t, void *arg)
+static int make_cmdline(struct chain *t, void *arg)
 {
     struct task *task = proc_find_task(arg);
     u32 flags;
@@ -374,7 +374,7 @@ static int make_cmdline(struct text *t, void *arg)
     flags = spin_lock_irq(&task->lock);
     // Not of a zombie: it is shown as one when its last thread is gone.
     if (task->cmdline != NULL && READ_ONCE(task->thread_count) > 0)
-        text_append(t, task->cmdline, task->cmdline_size);
+        chain_append(t, task->cmdline, task->cmdline_size);
     spin_unlock_irq(&task->lock, flags);
     task_unref(task);
     return 0;

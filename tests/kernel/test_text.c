@@ -3,57 +3,121 @@
 
 #include "kernel/base/errno.h"
 #include "kernel/fs/devfs.h"
-#include "kernel/fs/text.h"
+#include "kernel/fs/text_file.h"
+#include "kernel/mm/heap.h"
+#include "lib/format.h"
 #include "lib/string.h"
 #include "tests/kernel/test.h"
 
+#define NUMBERS 20000u
+#define NUMBER_SIZE 6u // "%05u\n"
+#define LONG_SIZE (3 * PAGE_SIZE + 7)
+
+static int read_all(struct text_file *tf, text_maker make, void *arg, u64 *pos,
+                    char *buf, size_t n)
+{
+    struct iovec_k part;
+    struct io io;
+
+    io_init(&io, &part, (u32)buf, n, true);
+    return text_file_read(tf, &io, pos, make, arg);
+}
+
+static int count_far(struct chain *t, void *arg UNUSED)
+{
+    for (u32 i = 0; i < NUMBERS; i++)
+        chain_printf(t, "%05u\n", i);
+    chain_append(t, "", 0);
+    return 0;
+}
+
+// In parts that end anywhere: no byte is lost where a page ends.
 KERNEL_TEST(text_grows)
 {
-    struct text t = { NULL, 0, 0, false };
-    char pattern[16];
+    struct text_file *tf = text_file_create();
+    char *all = kmalloc(NUMBERS * NUMBER_SIZE), expected[NUMBER_SIZE + 1];
+    u64 pos = 0;
+    int n;
 
-    for (u32 i = 0; i < 20000; i++)
-        text_printf(&t, "%05u\n", i);
-    expect(!t.failed && t.len == 120000);
-    for (u32 i = 0; i < 20000; i += 777) {
-        pattern[0] = '0' + i / 10000;
-        expect(t.data[i * 6] == pattern[0] && t.data[i * 6 + 5] == '\n');
+    expect(tf && all);
+    do {
+        u32 left = NUMBERS * NUMBER_SIZE - (u32)pos;
+        n = read_all(tf, count_far, NULL, &pos, all + pos,
+                     MIN(left, 1 + test_random() % 9000));
+        expect(n >= 0);
+    } while (n > 0);
+    expect(pos == NUMBERS * NUMBER_SIZE);
+    for (u32 i = 0; i < NUMBERS; i++) {
+        format(expected, sizeof(expected), "%05u\n", i);
+        expect(!memcmp(all + i * NUMBER_SIZE, expected, NUMBER_SIZE));
     }
-    text_append(&t, "", 0);
-    expect(t.len == 120000);
-    text_clear(&t);
-    expect(t.data == NULL && t.len == 0);
+    kfree(all);
+    text_file_free(tf);
+}
+
+static int one_line(struct chain *t, void *line)
+{
+    chain_printf(t, "[%s]", (char *)line);
+    chain_printf(t, ".");
+    return 0;
+}
+
+KERNEL_TEST(text_has_long_lines)
+{
+    struct text_file *tf = text_file_create();
+    char *line = kmalloc(LONG_SIZE + 1), *read = kmalloc(LONG_SIZE + 4);
+    u64 pos = 0;
+
+    expect(tf && line && read);
+    for (u32 i = 0; i < LONG_SIZE; i++)
+        line[i] = (char)('a' + test_random() % 26);
+    line[LONG_SIZE] = '\0';
+    expect(read_all(tf, one_line, line, &pos, read, LONG_SIZE + 4) ==
+           (int)LONG_SIZE + 3);
+    expect(read[0] == '[' && !memcmp(read + 1, line, LONG_SIZE));
+    expect(!memcmp(read + 1 + LONG_SIZE, "].", 2));
+    kfree(line);
+    kfree(read);
+    text_file_free(tf);
+}
+
+static int blocks(struct chain *t, void *count)
+{
+    static char block[4096];
+
+    for (u32 i = 0; i < *(u32 *)count; i++)
+        chain_append(t, block, sizeof(block));
+    return 0;
 }
 
 KERNEL_TEST(text_says_when_it_does_not_fit)
 {
-    static char block[4096];
-    struct text t = { NULL, 0, 0, false };
+    struct text_file *tf = text_file_create();
+    u32 fits = TEXT_FILE_MAX / 4096, too_many = fits + 1;
+    char buf[8];
+    u64 pos = 0;
 
-    for (u32 i = 0; i < 300; i++)
-        text_append(&t, block, sizeof(block));
-    expect(t.failed);
-    expect(t.len == MIB(1));
-    text_clear(&t);
+    expect(tf != NULL);
+    expect(read_all(tf, blocks, &fits, &pos, buf, sizeof(buf)) == 8);
+    pos = 0;
+    expect(read_all(tf, blocks, &too_many, &pos, buf, sizeof(buf)) == -ENOMEM);
+    expect(pos == 0);
+    text_file_free(tf);
 }
 
-static int count_up(struct text *t, void *arg)
+static int count_up(struct chain *t, void *arg)
 {
     u32 *made = arg;
 
     ++*made;
-    text_printf(t, "text %u", *made);
+    chain_printf(t, "text %u", *made);
     return *made == 4 ? -ESRCH : 0;
 }
 
 static int read_at(struct text_file *tf, u32 *made, u64 *pos, char *buf,
                    size_t n)
 {
-    struct iovec_k part;
-    struct io io;
-
-    io_init(&io, &part, (u32)buf, n, true);
-    return text_file_read(tf, &io, pos, count_up, made);
+    return read_all(tf, count_up, made, pos, buf, n);
 }
 
 KERNEL_TEST(text_file_is_consistent)

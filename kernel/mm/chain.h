@@ -1,8 +1,10 @@
 // A list of equal entries on a chain of pages: it grows without moving and
-// needs no more than single frames. What the sysinfo tree makes its answers in.
+// needs no more than single frames. What the sysinfo tree makes its answers in,
+// and the files of /proc their text.
 //
 // Not locked: it belongs to one thread. An entry lies in one page; its address
-// stays. Entries are 1 byte (text) to a page in size.
+// stays. Entries are 1 byte (text) to a page in size. Adding never fails
+// visibly: `error` is set, what did not fit is left out.
 #pragma once
 
 #include "lib/assert.h"

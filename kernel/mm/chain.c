@@ -1,15 +1,14 @@
 // Entries on a chain of pages: see chain.h.
 
-#include "kernel/monitor/chain.h"
+#include "kernel/mm/chain.h"
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
 #include "kernel/sync/lockdep.h"
 #include "lib/format.h"
 #include "lib/string.h"
-
-#define LINE_MAX 256 // of chain_printf
 
 void chain_init(struct chain *c, u32 entry_size)
 {
@@ -98,16 +97,43 @@ void chain_append(struct chain *c, const void *bytes, u32 n)
     }
 }
 
+// Of a text that does not fit on the last page, `n` bytes.
+static void append_formatted(struct chain *c, u32 n, const char *fmt,
+                             va_list args)
+{
+    char *text = kmalloc(n + 1);
+
+    if (!text) {
+        c->error = -ENOMEM;
+        return;
+    }
+    format_va(text, n + 1, fmt, args);
+    chain_append(c, text, n);
+    kfree(text);
+}
+
+// The formatter ends what it writes by a NUL, which needs room, too, and is
+// written over by the next text.
 void chain_printf(struct chain *c, const char *fmt, ...)
 {
-    char line[LINE_MAX];
     va_list args;
-    int n;
 
+    assert(c->entry_size == 1);
+    if (!c->first && !add_page(c))
+        return;
+    struct chain_page *p = c->last;
+    u32 room = c->per_page - p->used;
     va_start(args, fmt);
-    n = format_va(line, sizeof(line), fmt, args);
+    u32 n = (u32)format_va((char *)p->data + p->used, room, fmt, args);
     va_end(args);
-    chain_append(c, line, MIN((u32)n, sizeof(line) - 1));
+    if (n < room) {
+        p->used += n;
+        c->count += n;
+        return;
+    }
+    va_start(args, fmt);
+    append_formatted(c, n, fmt, args);
+    va_end(args);
 }
 
 void *chain_current(const struct chain_cursor *cur)
