@@ -7,17 +7,7 @@
 #pragma once
 
 #include "lib/types.h"
-
-// The next of 2^32 - 1 numbers, each of which but 0 comes once: xorshift (G.
-// Marsaglia, J. Stat. Soft. 8:14).
-static ALWAYS_INLINE u32 xorshift(u32 *seed)
-{
-    u32 x = *seed;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return *seed = x;
-}
+#include "lib/xorshift.h"
 
 // Uniform from half a period to one and a half.
 static ALWAYS_INLINE u32 random_distance(u32 *seed, u32 period)

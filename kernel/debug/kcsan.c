@@ -38,6 +38,7 @@
 #include "kernel/debug/kcsan_private.h"
 #include "kernel/mm/zone.h"
 #include "kernel/sched/thread.h"
+#include "lib/xorshift.h"
 
 #define SLOTS 256u      // watchpoints, hashed by address
 #define SLOT_BYTES 64u  // an address hashes by these
@@ -82,11 +83,7 @@ void kcsan_enable(void)
 
 static u32 next_random(u32 cpu)
 {
-    u32 x = per_cpu[cpu].random; // xorshift32
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return per_cpu[cpu].random = x;
+    return xorshift(&per_cpu[cpu].random);
 }
 
 void kcsan_nmi(bool in)

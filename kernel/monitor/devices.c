@@ -6,9 +6,6 @@
 #include "kernel/profile/sample.h"
 #include "lib/string.h"
 
-#include <arch/clock.h>
-#include <arch/cpu.h>
-
 static void put_clock(const struct sysinfo_clock *clock, void *arg)
 {
     struct sysinfo_clock *record = chain_add(arg);
@@ -17,29 +14,9 @@ static void put_clock(const struct sysinfo_clock *clock, void *arg)
         *record = *clock;
 }
 
-static void put_tsc(struct chain *out)
-{
-    const char *note = cpu_features.invariant_tsc
-                           ? "invariant"
-                           : "its rate may change with the CPU's";
-    struct sysinfo_clock tsc = {
-        .name = "tsc",
-        .use = "time source",
-        .usable = 1,
-        .chosen = 1,
-        .frequency = clock_tsc_hz(),
-    };
-
-    strlcpy(tsc.why, note, sizeof(tsc.why));
-    put_clock(&tsc, out);
-}
-
 static int make_clock(struct chain *out, u32 number UNUSED)
 {
-    if (clock_devices_each)
-        clock_devices_each(put_clock, out);
-    else
-        put_tsc(out);
+    clock_devices_each(put_clock, out);
     return 0;
 }
 

@@ -13,11 +13,6 @@
 #include "lib/records.h"
 #include "lib/string.h"
 
-static bool is_present(const struct sysinfo_node *n)
-{
-    return !n->present || n->present();
-}
-
 // The node of this very path; NULL with *above when there are only some below
 // it, and without when the path is wrong.
 static const struct sysinfo_node *find(const char *path, size_t len,
@@ -26,8 +21,6 @@ static const struct sysinfo_node *find(const char *path, size_t len,
     *above = false;
     LINKER_SET_FOR_EACH(const struct sysinfo_node, n, sysinfo_nodes) {
         const char *rest;
-        if (!is_present(*n))
-            continue;
         switch (pattern_match((*n)->path, path, len, number, &rest)) {
         case PATTERN_EXACT:
             return *n;
@@ -138,8 +131,7 @@ static bool is_repeated(const struct sysinfo_node *const *end, const char *path,
         u32 number;
         if (n == end)
             break;
-        if (is_present(*n) &&
-            pattern_match((*n)->path, path, len, &number, &other) ==
+        if (pattern_match((*n)->path, path, len, &number, &other) ==
                 PATTERN_ABOVE &&
             pattern_head(other) == head && !memcmp(other, rest, head))
             return true;
@@ -157,8 +149,8 @@ int sysinfo_keys(const char *path, size_t len, struct chain *out)
     LINKER_SET_FOR_EACH(const struct sysinfo_node, n, sysinfo_nodes) {
         const char *rest;
         u32 number;
-        if (!is_present(*n) || pattern_match((*n)->path, path, len, &number,
-                                             &rest) != PATTERN_ABOVE)
+        if (pattern_match((*n)->path, path, len, &number, &rest) !=
+            PATTERN_ABOVE)
             continue;
         size_t head = pattern_head(rest);
         if (head == 1 && rest[0] == '#') {

@@ -27,8 +27,6 @@ struct sysinfo_node {
     int (*list)(struct chain *numbers);
     // Only for root and the users of profile_users=; others get -EPERM.
     bool restricted;
-    // Whether the node is in the tree; NULL: always.
-    bool (*present)(void);
 };
 
 #define SYSINFO_NODE(id, ...)                                             \

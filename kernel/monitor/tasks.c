@@ -58,7 +58,7 @@ static void fill_thread(struct thread *t, struct sysinfo_thread *out)
     out->kernel = kernel;
     out->voluntary = s.voluntary;
     out->forced = s.forced;
-    out->ready = thread_ready_ns ? thread_ready_ns(t) : 0;
+    out->ready = thread_ready_ns(t);
     out->started = t->start_ns;
     copy_name(t->task, t->name, out->name);
     if (s.wait_on && may_profile(t->task))
@@ -113,10 +113,9 @@ static void fill_path(struct task *t, struct sysinfo_task *out)
 
 static void fill_ipc(const struct task *t, struct sysinfo_task *out)
 {
-    struct ipc_counts c = { 0 };
+    struct ipc_counts c;
 
-    if (ipc_task_counts)
-        ipc_task_counts(t, &c);
+    ipc_task_counts(t, &c);
     out->call_sent = c.call_sent;
     out->call_received = c.call_received;
     out->answer_sent = c.answer_sent;

@@ -3,7 +3,7 @@
 
 #include "kernel/profile/pace.h"
 
-#include "lib/random_distance.h"
+#include "lib/xorshift.h"
 
 #define STRETCH_MAX 20u
 
