@@ -1,16 +1,15 @@
-// The audit when several want it at once, and NMIs come in between.
+// The audit under load, when several want it at once, and NMIs come in between.
 
 #include "arch/i386/irq/apic.h"
 #include "arch/nmi.h"
 #include "kernel/monitor/audit.h"
-#include "kernel/task/task.h"
-#include "tests/kernel/test.h"
+#include "tests/kernel/thread_helpers.h"
 
 #define AUDITORS 4
 #define AUDITS 50
+#define THREADS 16
 
-static struct waitq done_queue = WAITQ_INIT(done_queue, "test");
-static u32 running, wrong;
+static u32 wrong;
 
 static bool balances(const struct audit *a)
 {
@@ -38,20 +37,16 @@ static void audit_often(void *arg)
         if (i % 8 == 0)
             sched_yield();
     }
-    __atomic_sub_fetch(&running, 1, __ATOMIC_SEQ_CST);
-    waitq_wake_all(&done_queue);
+    report_done();
 }
 
 static void run(bool nmis)
 {
+    reset();
     wrong = 0;
-    running = AUDITORS;
-    for (u32 i = 0; i < AUDITORS; i++) {
-        if (kthread_create("auditor", audit_often, (void *)nmis, NULL))
-            panic("no memory for a test");
-    }
-    wait_event(&done_queue, !READ_ONCE(running), WAIT_UNINTERRUPTIBLE,
-               WAIT_FOREVER);
+    for (u32 i = 0; i < AUDITORS; i++)
+        start(audit_often, (void *)nmis);
+    wait_for(AUDITORS);
     expect(wrong == 0);
 }
 
@@ -75,4 +70,28 @@ KERNEL_TEST(audit_while_nmis_come)
     }
     run(true);
     nmi_give_back(&user);
+}
+
+static void work_and_sleep(void *arg UNUSED)
+{
+    for (u32 i = 0; i < 50; i++) {
+        sched_yield();
+        thread_sleep_until(clock_now_ns() + test_random() % 100000,
+                           WAIT_UNINTERRUPTIBLE);
+    }
+    report_done();
+}
+
+KERNEL_TEST(audit_balances_under_load)
+{
+    reset();
+    for (u32 i = 0; i < THREADS; i++)
+        start(work_and_sleep, NULL);
+    while (READ_ONCE(done_count) < THREADS) {
+        struct audit a;
+        audit_take(&a);
+        expect(balances(&a));
+        sched_yield();
+    }
+    wait_for(THREADS);
 }

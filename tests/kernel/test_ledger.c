@@ -1,5 +1,5 @@
-// What lies outside of the ledger's readings of the TSC is charged to the
-// kernel in advance: readers see no time go backwards meanwhile, nor any go
+// The ledger's sums. What lies outside of its readings of the TSC is charged to
+// the kernel in advance: readers see no time go backwards meanwhile, nor any go
 // missing.
 
 #include "kernel/sched/thread.h"
@@ -100,4 +100,32 @@ KERNEL_TEST(ledger_charges_in_advance)
 KERNEL_TEST(ledger_waits_for_what_was_charged)
 {
     until_seen(enter_early);
+}
+
+// --- sums -------------------------------------------------------------------
+
+KERNEL_TEST(ledger_counts_a_thread)
+{
+    u64 u0, k0, u1, k1;
+    u32 flags = irq_save();
+    u64 before = rdtsc();
+    thread_times(current, &u0, &k0);
+    for (u32 i = 0; i < 10000; i++)
+        barrier();
+    thread_times(current, &u1, &k1);
+    u64 after = rdtsc();
+    irq_restore(flags);
+    expect(u0 == u1);
+    expect(k1 > k0);
+    expect(k1 - k0 <= after - before);
+}
+
+KERNEL_TEST(ledger_sums_to_elapsed)
+{
+    for (u32 cpu = 0; cpu < cpu_count; cpu++) {
+        struct ledger_sums s;
+        ledger_sums(cpu, &s);
+        expect(s.user + s.kernel + s.irq + s.idle + s.start_up == s.elapsed);
+        expect(s.elapsed > 0);
+    }
 }
