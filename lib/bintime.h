@@ -43,7 +43,7 @@ struct bintime bintime_from_parts(s64 sec, u64 parts, u64 per_sec);
 // The fraction of a second, in parts of a second.
 u64 bintime_parts(struct bintime t, u64 per_sec);
 
-// timespec and timeval: `sec` is t.sec for both.
+// timespec: `sec` is t.sec.
 static inline struct bintime bintime_from_timespec(s64 sec, u32 nsec)
 {
     return bintime_from_parts(sec, nsec, NSEC_PER_SEC);
@@ -51,14 +51,6 @@ static inline struct bintime bintime_from_timespec(s64 sec, u32 nsec)
 static inline u32 bintime_nsec(struct bintime t)
 {
     return (u32)bintime_parts(t, NSEC_PER_SEC);
-}
-static inline struct bintime bintime_from_timeval(s64 sec, u32 usec)
-{
-    return bintime_from_parts(sec, usec, NSEC_PER_SEC / NSEC_PER_USEC);
-}
-static inline u32 bintime_usec(struct bintime t)
-{
-    return (u32)bintime_parts(t, NSEC_PER_SEC / NSEC_PER_USEC);
 }
 
 // Nanoseconds, of either sign; what does not fit gives INT64_MIN or INT64_MAX.

@@ -63,7 +63,6 @@ static inline void list_remove(struct list *n)
 
 #define list_entry(node, type, member) container_of(node, type, member)
 #define list_first(head, type, member) list_entry((head)->next, type, member)
-#define list_last(head, type, member) list_entry((head)->prev, type, member)
 
 // The link in `pos`, which at the end is no object: where one would be if the
 // head were its link, perhaps not even aligned for its type.

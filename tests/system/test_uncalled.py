@@ -46,12 +46,13 @@ SENTENCE = ": nothing in the kernel uses {}: remove it, or, if tests do, move it
 
 @pytest.fixture
 def check(tmp_path):
-    def run(code=CODE, entry=ENTRY, exceptions="", test=""):
+    def run(code=CODE, entry=ENTRY, exceptions="", test="", header=""):
         tree = Tree(tmp_path)
         tree.write("kernel/entry.S", entry)
         tree.write("kernel/code.c", code)
         tree.write("kernel/uncalled.txt", exceptions)
         tree.write("tests/kernel/test_code.c", test)
+        tree.write("kernel/base/code.h", header)
         return tree.make("uncalled", "KSOURCES=kernel/entry.S kernel/code.c")
     return run
 
@@ -88,6 +89,13 @@ def test_one_that_a_test_alone_calls(check):
                  "int test(void) { return planted(1); }\n")
     assert done.returncode == 2, done
     assert said(done) == ["kernel/code.c" + SENTENCE.format("planted")], done
+
+
+def test_an_inline_one(check):
+    done = check(header="static inline int planted(int x)\n{\n    return x;\n}\n",
+                 test="int test(void);\nint test(void) { return planted(1); }\n")
+    assert done.returncode == 2, done
+    assert said(done) == ["kernel/base/code.h" + SENTENCE.format("planted")], done
 
 
 def test_exceptions_have_reasons_and_are_needed(check):
