@@ -1,11 +1,13 @@
 """The kernel that people boot and the one with tests in it: the same objects, and
 what tests/kernel adds."""
+import os
 import re
+import shutil
 import subprocess
 
 import pytest
 
-from machine import ROOT, vm
+from machine import ROOT, VM, vm
 
 NORMAL, TESTS = f"{ROOT}/build/kernel.elf", f"{ROOT}/build/kernel-test.elf"
 SETS = ("set_tests", "set_testers")
@@ -44,6 +46,22 @@ def test_the_wrong_kernel_says_which_is_right(argument):
 def test_the_right_kernel_is_booted_for_tests(how):
     run = vm(None, "--console", *how, "--kargs", "test=locks_exclude")
     assert run.status == 0 and "# 1 passed, 0 failed" in run.output, run
+
+
+@pytest.mark.parametrize("age", (None, 1), ids=("missing", "old"))
+def test_an_old_kernel_is_not_tested(tmp_path, age):
+    """make run leaves the kernel with tests as it is."""
+    for folder in "tools", "build":
+        (tmp_path / folder).mkdir()
+    shutil.copy(VM, tmp_path / "tools")
+    (tmp_path / "build/kernel.elf").touch()
+    if age:
+        (tmp_path / "build/kernel-test.elf").touch()
+        os.utime(tmp_path / "build/kernel-test.elf", (age, age))
+    run = subprocess.run([tmp_path / "tools/vm", "--console", "--kargs", "test=all"],
+                         capture_output=True, text=True, env={**os.environ,
+                                                              "STROBE_VM": ""})
+    assert run.returncode == 2 and "run make kernel" in run.stderr, run
 
 
 def test_both_run_programs():
