@@ -5,7 +5,7 @@
 // at once.
 
 #include "arch/cpu.h"
-#include "arch/trap.h"
+#include "arch/regs.h"
 #include "kernel/base/log.h"
 #include "kernel/base/thread.h"
 #include "lib/format.h"
@@ -25,22 +25,6 @@ static void say_backtrace(const u32 *pcs, u32 count)
         else
             console_printf("  %08x\n", pcs[i]);
     }
-}
-
-static void say_registers(const struct trapframe *tf)
-{
-    bool user = trap_from_user(tf);
-    console_printf("eip %08x cs %04x eflags %08x vector %u error %#x\n",
-                   tf->eip, tf->cs & 0xffff, tf->eflags, tf->vector, tf->error);
-    console_printf("eax %08x ebx %08x ecx %08x edx %08x\n", tf->eax, tf->ebx,
-                   tf->ecx, tf->edx);
-    console_printf("esi %08x edi %08x ebp %08x esp %08x\n", tf->esi, tf->edi,
-                   tf->ebp, user ? tf->esp : (u32)(&tf->esp));
-    u32 cr0, cr2, cr3, cr4;
-    __asm__ volatile("movl %%cr0, %0; movl %%cr2, %1; movl %%cr3, %2;"
-                     "movl %%cr4, %3"
-                     : "=r"(cr0), "=r"(cr2), "=r"(cr3), "=r"(cr4));
-    console_printf("cr0 %08x cr2 %08x cr3 %08x cr4 %08x\n", cr0, cr2, cr3, cr4);
 }
 
 static void say_where(void)
@@ -107,8 +91,9 @@ void panic_trap(const struct trapframe *tf, const char *fmt, ...)
     va_start(args, fmt);
     begin_report(fmt, args);
     va_end(args);
-    say_registers(tf);
-    u32 pcs[FRAMES_MAX] = { tf->eip };
-    say_backtrace(pcs, 1 + backtrace(tf->ebp, pcs + 1, FRAMES_MAX - 1));
+    trap_say_registers(tf);
+    u32 pcs[FRAMES_MAX] = { trap_pc(tf) };
+    say_backtrace(
+        pcs, 1 + backtrace(trap_frame_pointer(tf), pcs + 1, FRAMES_MAX - 1));
     end_machine();
 }

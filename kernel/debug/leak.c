@@ -287,7 +287,7 @@ static void scan_stack(const struct thread *t)
     u32 bottom = (u32)t->kstack;
     if (!bottom)
         return;
-    u32 start = t == current ? frame_pointer() : t->arch.esp;
+    u32 start = t == current ? frame_pointer() : arch_stack_pointer(&t->arch);
     if (start - bottom >= KSTACK_SIZE || (t->on_cpu && t != current))
         start = bottom;
     scan(start, bottom + KSTACK_SIZE);

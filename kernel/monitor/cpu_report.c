@@ -4,7 +4,7 @@
 #include "kernel/sched/hang.h"
 
 #include "arch/nmi.h"
-#include "arch/trap.h"
+#include "arch/regs.h"
 #include "kernel/base/log.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
@@ -12,7 +12,7 @@
 #define CALLERS 24
 
 struct view {
-    u32 eip, callers[CALLERS], count;
+    u32 pc, callers[CALLERS], count;
     bool user, interrupts_on;
     u32 irq_depth;
     int preempt_count;
@@ -40,15 +40,15 @@ static void look_at_thread(struct view *v, const struct thread *t)
 #endif
 }
 
-static void look(u32 eip, u32 ebp, u32 eflags, bool user)
+static void look(u32 pc, u32 frame, bool interrupts_on, bool user)
 {
     const struct cpu *c = this_cpu();
     struct view *v = &views[c->id];
     memset(v, 0, sizeof(*v));
-    v->eip = eip;
+    v->pc = pc;
     v->user = user;
-    v->count = user ? 0 : backtrace(ebp, v->callers, CALLERS);
-    v->interrupts_on = eflags & EFLAGS_IF;
+    v->count = user ? 0 : backtrace(frame, v->callers, CALLERS);
+    v->interrupts_on = interrupts_on;
     v->irq_depth = c->irq_depth;
     v->preempt_count = (int)c->preempt_count;
     v->open = c->ledger->open;
@@ -59,7 +59,8 @@ static void look(u32 eip, u32 ebp, u32 eflags, bool user)
 
 static void look_from_nmi(const struct trapframe *tf)
 {
-    look(tf->eip, tf->ebp, tf->eflags, trap_from_user(tf));
+    look(trap_pc(tf), trap_frame_pointer(tf), trap_irqs_on(tf),
+         trap_from_user(tf));
 }
 
 // At what the interrupt that asks has interrupted, if it is one.
@@ -69,7 +70,7 @@ static void look_here(void)
     if (tf && this_cpu_read(irq_depth))
         look_from_nmi(tf);
     else
-        look((u32)__builtin_return_address(0), frame_pointer(), irq_flags(),
+        look((u32)__builtin_return_address(0), frame_pointer(), irqs_enabled(),
              false);
 }
 
@@ -118,7 +119,7 @@ static void say_view(u32 cpu)
     lockdep_say("holds", &v->spinlocks);
     lockdep_say("holds", &v->mutexes);
 #endif
-    say_address(v->eip);
+    say_address(v->pc);
     for (u32 i = 0; i < v->count; i++)
         say_address(v->callers[i]);
 }

@@ -7,7 +7,7 @@
 // passed through an interrupt: a sample runs with interrupts off.
 
 #include "arch/cpu.h"
-#include "arch/trap.h"
+#include "arch/regs.h"
 #include "kernel/base/errno.h"
 #include "kernel/profile/bins.h"
 #include "kernel/profile/session_private.h"
@@ -29,7 +29,7 @@ static u32 load_bias; // that the range's addresses have
 void bins_sample(const struct trapframe *tf, u32 ticks)
 {
     if (READ_ONCE(current->task->streams) & targets && trap_from_user(tf) &&
-        !bins_add(&bins, tf->eip, ticks))
+        !bins_add(&bins, trap_pc(tf), ticks))
         WRITE_ONCE(bins_source, NULL); // full
 }
 

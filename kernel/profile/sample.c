@@ -7,7 +7,7 @@
 
 #include "arch/cpu.h"
 #include "arch/irq.h"
-#include "arch/trap.h"
+#include "arch/regs.h"
 #include "arch/unwind.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/profile/throttle.h"
@@ -81,7 +81,7 @@ static void describe_kernel(struct view *v)
     };
     v->mode = kernel_mode(v->hit->tf);
     v->flags = flags[v->mode];
-    if (!(v->hit->tf->eflags & EFLAGS_IF))
+    if (!trap_irqs_on(v->hit->tf))
         v->flags |= SPROFILE_F_IRQS_OFF;
 }
 
@@ -131,7 +131,7 @@ static ALWAYS_INLINE void fill(struct record *r, const struct view *v,
     s->period = v->hit->period;
     words[8] = v->mode == MODE_USER ? 1 << USER_DEPTH_SHIFT : 1;
     bool hidden = v->mode != MODE_USER && c->hides_kernel;
-    s->pc[0] = hidden ? 0 : v->hit->tf->eip;
+    s->pc[0] = hidden ? 0 : trap_pc(v->hit->tf);
 }
 
 // (Where it is hidden one entry is there already: fill.)

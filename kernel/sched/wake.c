@@ -72,7 +72,7 @@ static bool wake_from(struct thread *t, u32 states)
         break;
     }
     irq_restore(flags);
-    if (flags & EFLAGS_IF) {
+    if (irq_state_on(flags)) {
         preempt_disable();
         preempt_enable();
     }

@@ -7,6 +7,7 @@
 // one table a thread (task_calls.h). Both are written with interrupts off.
 #pragma once
 
+#include "arch/regs.h"
 #include "kernel/sched/thread.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task_calls.h"
@@ -39,8 +40,8 @@ static ALWAYS_INLINE void syscall_run(struct trapframe *tf, u32 call)
 {
     s32 result = syscall_invoke(tf, call);
     if (unlikely((u32)result >= (u32)-ERRNO_MAX))
-        result = syscall_failed(tf->vector, result);
-    tf->eax = (u32)result;
+        result = syscall_failed(trap_call(tf), result);
+    trap_set_result(tf, (u32)result);
 }
 
 // Counts the call that ends; the ledger is marked as changing then, for

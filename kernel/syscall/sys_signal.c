@@ -1,5 +1,6 @@
 // System calls on signals.
 
+#include "arch/regs.h"
 #include "arch/sigframe.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
@@ -255,7 +256,7 @@ s32 sys_rt_sigreturn(void)
     struct trapframe *tf = syscall_frame();
     if (sigframe_pop(tf, true))
         signal_fault(SIGSEGV, SI_KERNEL, 0);
-    return (s32)tf->eax;
+    return (s32)trap_result(tf);
 }
 
 s32 sys_sigreturn(void)
@@ -263,7 +264,7 @@ s32 sys_sigreturn(void)
     struct trapframe *tf = syscall_frame();
     if (sigframe_pop(tf, false))
         signal_fault(SIGSEGV, SI_KERNEL, 0);
-    return (s32)tf->eax;
+    return (s32)trap_result(tf);
 }
 
 #define SS_ONSTACK 1u
@@ -276,7 +277,7 @@ s32 sys_sigaltstack(u32 stack, u32 old_stack)
         u32 sp, flags, size;
     } new, old;
     struct thread *t = current;
-    bool on = on_altstack(syscall_frame()->esp);
+    bool on = on_altstack(trap_user_sp(syscall_frame()));
     old.sp = t->altstack_base;
     old.size = t->altstack_size;
     old.flags = !t->altstack_size ? SS_DISABLE : on ? SS_ONSTACK : 0;

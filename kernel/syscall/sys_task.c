@@ -1,6 +1,7 @@
 // System calls by which tasks and threads begin, go on as another program, and
 // end.
 
+#include "arch/regs.h"
 #include "kernel/mm/heap.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/clone.h"
@@ -49,8 +50,8 @@ s32 sys_execve(u32 program, u32 arguments, u32 environment)
     if (err > 0)
         err = task_exec(syscall_frame(), path, arguments, environment);
     kfree(path);
-    // The call's result is the new program's eax: arch_exec has set it.
-    return err ? err : (s32)syscall_frame()->eax;
+    // The call's result is the new program's: arch_exec has set it.
+    return err ? err : (s32)trap_result(syscall_frame());
 }
 
 s32 sys_set_tid_address(u32 address)

@@ -74,14 +74,14 @@ void syscall_count_last(struct thread *t)
     if (!t->counted) // it has never been in user mode: the frame is its maker's
         return;
     if (trap_is_syscall(tf)) {
-        u32 call = syscall_call(tf->vector);
+        u32 call = syscall_call(trap_call(tf));
         struct syscall_counts *own = syscall_own_counts(t, call);
         struct ledger *l = ledger_write_begin();
         add_call(own, cycles);
         add_call(&counts[this_cpu()->id][call], cycles);
         ledger_write_end(l);
-    } else if (tf->vector < LEDGER_EXCEPTIONS) {
-        ledger_count_exception(tf->vector, cycles);
+    } else if (trap_vector(tf) < LEDGER_EXCEPTIONS) {
+        ledger_count_exception(trap_vector(tf), cycles);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "kernel/task/clone.h"
 
+#include "arch/regs.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/mm/file_pages.h"
@@ -43,7 +44,7 @@ static int prepare(struct thread *child, const struct trapframe *tf,
     if (err)
         return err;
     if (args->stack)
-        thread_trapframe(child)->esp = args->stack;
+        trap_set_user_sp(thread_trapframe(child), args->stack);
     if (args->flags & CLONE_SETTLS) {
         err = tls_set_from_user(child, args->tls);
         if (err)

@@ -1,6 +1,7 @@
 // Signals on their way to the thread: waiting for them, handlers, default
 // actions. Locking: signal.c.
 
+#include "arch/regs.h"
 #include "kernel/base/log.h"
 #include "kernel/task/signal_private.h"
 
@@ -130,18 +131,16 @@ int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *info)
     return sig ? sig : err == -ETIMEDOUT ? -EAGAIN : -EINTR;
 }
 
-// The interrupted system call is run again (its number is back in eax) or has
-// failed with EINTR.
+// The interrupted system call is run again or has failed with EINTR.
 static void finish_call(struct trapframe *tf, bool restart)
 {
     struct thread *t = current;
     if (!t->restart_error)
         return;
     if (restart) {
-        tf->eax = t->restart_call;
-        tf->eip -= 2; // int $0x80
+        trap_restart_call(tf, t->restart_call);
     } else {
-        tf->eax = (u32)-EINTR;
+        trap_set_result(tf, (u32)-EINTR);
         t->call_failed = true;
         t->restart_deadline = 0;
     }

@@ -1,6 +1,7 @@
 // Planted bugs (kernel argument `plant=NAME`): each must be reported by its
 // checker, or the checker is silent and its tests are worth nothing. What
 // panics in any kernel, and how, is tested by them, too.
+#include "arch/regs.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/base/tester.h"
@@ -246,7 +247,7 @@ struct answer {
 
 static NOINLINE void answer_with(const struct answer *a)
 {
-    u32 below_stack = syscall_frame()->esp - KIB(1);
+    u32 below_stack = trap_user_sp(syscall_frame()) - KIB(1);
     log_printf("plant: %d\n", copy_to_user(below_stack, a, sizeof(*a)));
 }
 

@@ -99,9 +99,14 @@ static ALWAYS_INLINE u32 irq_flags(void)
     __asm__ volatile("pushfl; popl %0" : "=r"(f));
     return f;
 }
+// Whether interrupts were on when irq_flags or irq_save said `flags`.
+static ALWAYS_INLINE bool irq_state_on(u32 flags)
+{
+    return flags & 0x200;
+}
 static ALWAYS_INLINE bool irqs_enabled(void)
 {
-    return irq_flags() & 0x200;
+    return irq_state_on(irq_flags());
 }
 // Disables interrupts; returns the state for irq_restore.
 static ALWAYS_INLINE u32 irq_save(void)
@@ -112,7 +117,7 @@ static ALWAYS_INLINE u32 irq_save(void)
 }
 static ALWAYS_INLINE void irq_restore(u32 flags)
 {
-    if (flags & 0x200)
+    if (irq_state_on(flags))
         irq_enable();
 }
 
@@ -192,9 +197,10 @@ NORETURN void machine_reset(void);
 // Ends QEMU with the panic status if it is there, else returns.
 void machine_panic_exit(void);
 
-// Fills buf with a backtrace's return addresses, starting at frame pointer
-// `ebp`; reads only mapped kernel stack memory; any context. Returns how many.
-u32 backtrace(u32 ebp, u32 *pcs, u32 max);
+// Fills buf with a backtrace's return addresses, starting at the frame
+// pointer `frame`; reads only mapped kernel stack memory; any context. Returns
+// how many.
+u32 backtrace(u32 frame, u32 *pcs, u32 max);
 static ALWAYS_INLINE u32 frame_pointer(void)
 {
     return (u32)__builtin_frame_address(0);

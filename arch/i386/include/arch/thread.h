@@ -34,6 +34,12 @@ struct arch_thread {
     u32 signal_count;
 };
 
+// Where its kernel stack is in use from, while it is not running.
+static inline u32 arch_stack_pointer(const struct arch_thread *t)
+{
+    return t->esp;
+}
+
 // Prepares a new thread so that the first switch to it calls entry(arg) with
 // interrupts on and preemption enabled; entry must not return.
 void arch_thread_init(struct thread *t, void (*entry)(void *), void *arg);

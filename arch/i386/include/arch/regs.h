@@ -1,0 +1,118 @@
+// The trap frame: what the CPU and the entry code leave on the kernel stack,
+// and the questions that the kernel asks of it. Outside of arch/ no member of
+// it is named (tools/build/layers).
+#pragma once
+
+#include "lib/types.h"
+
+// In the order of arch/i386/cpu/entry.S. esp and ss are there only when the
+// interrupted code was a user program's (trap_from_user).
+struct trapframe {
+    u32 ebx, ecx, edx, esi, edi, ebp, eax;
+    u32 ds, es, fs;
+    u32 vector; // for a system call: its number (for restarting)
+    u32 error;
+    u32 eip, cs, eflags;
+    u32 esp, ss;
+};
+_Static_assert(offsetof(struct trapframe, ds) == 28 &&
+                   offsetof(struct trapframe, vector) == 40 &&
+                   offsetof(struct trapframe, eip) == 48 &&
+                   sizeof(struct trapframe) == 68,
+               "entry.S");
+
+#define KERNEL_CS 0x60
+#define KERNEL_DS 0x68
+#define USER_CS 0x73
+#define USER_DS 0x7b
+#define PERCPU_SEL 0xd8
+#define TSS_SEL 0x80
+#define DOUBLE_FAULT_SEL 0xf8
+#define GDT_TLS_FIRST 6 // three entries for set_thread_area: 6, 7, 8
+#define GDT_TLS_COUNT 3
+#define GDT_ENTRIES 32
+_Static_assert(DOUBLE_FAULT_SEL / 8 < GDT_ENTRIES &&
+                   PERCPU_SEL / 8 < GDT_ENTRIES,
+               "selectors of the GDT");
+_Static_assert((KERNEL_CS & 3) == 0 && (KERNEL_DS & 3) == 0 &&
+                   (USER_CS & 3) == 3 && (USER_DS & 3) == 3,
+               "privilege levels");
+
+#define EFLAGS_IF 0x200
+#define EFLAGS_TF 0x100
+#define EFLAGS_DF 0x400
+
+#define VECTOR_NMI 2
+#define VECTOR_DOUBLE_FAULT 8
+#define VECTOR_PAGE_FAULT 14
+#define VECTOR_SYSCALL 0x80
+
+// Where the interrupted code goes on.
+static ALWAYS_INLINE u32 trap_pc(const struct trapframe *tf)
+{
+    return tf->eip;
+}
+// Its frame pointer, if it keeps one.
+static ALWAYS_INLINE u32 trap_frame_pointer(const struct trapframe *tf)
+{
+    return tf->ebp;
+}
+static ALWAYS_INLINE bool trap_from_user(const struct trapframe *tf)
+{
+    return tf->cs & 3;
+}
+// Could the interrupted code be interrupted?
+static ALWAYS_INLINE bool trap_irqs_on(const struct trapframe *tf)
+{
+    return tf->eflags & EFLAGS_IF;
+}
+// VECTOR_..., or an exception's or interrupt's own. Not of a system call.
+static ALWAYS_INLINE u32 trap_vector(const struct trapframe *tf)
+{
+    return tf->vector;
+}
+
+// --- of a user program ------------------------------------------------------
+
+static ALWAYS_INLINE u32 trap_user_sp(const struct trapframe *tf)
+{
+    return tf->esp;
+}
+static ALWAYS_INLINE void trap_set_user_sp(struct trapframe *tf, u32 sp)
+{
+    tf->esp = sp;
+}
+
+// --- of a system call -------------------------------------------------------
+
+// `error` of a frame that a system call left; no exception's is the same.
+#define TRAP_SYSCALL_MARK 0xffffffffu
+#define TRAP_CALL_BYTES 2 // int $0x80
+
+static ALWAYS_INLINE bool trap_is_syscall(const struct trapframe *tf)
+{
+    return tf->error == TRAP_SYSCALL_MARK;
+}
+// The call's number, as the program gave it.
+static ALWAYS_INLINE u32 trap_call(const struct trapframe *tf)
+{
+    return tf->vector;
+}
+static ALWAYS_INLINE u32 trap_result(const struct trapframe *tf)
+{
+    return tf->eax;
+}
+static ALWAYS_INLINE void trap_set_result(struct trapframe *tf, u32 result)
+{
+    tf->eax = result;
+}
+// The program makes the call `number` again when it goes on.
+static inline void trap_restart_call(struct trapframe *tf, u32 number)
+{
+    tf->eax = number;
+    tf->eip -= TRAP_CALL_BYTES;
+}
+
+// Every register, and the control registers of this CPU, onto the consoles. For
+// panic: takes no lock.
+void trap_say_registers(const struct trapframe *tf);
