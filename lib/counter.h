@@ -7,7 +7,7 @@
 // each stay in order on x86).
 #pragma once
 
-#include "lib/types.h"
+#include "arch/instructions.h"
 
 struct counter {
     u32 high, low, high_again;
@@ -34,6 +34,6 @@ static inline u64 counter_read(const struct counter *c)
         u32 low = READ_ONCE(c->low);
         if (READ_ONCE(c->high) == high)
             return (u64)high << 32 | low;
-        __builtin_ia32_pause();
+        cpu_relax();
     }
 }

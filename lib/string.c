@@ -6,6 +6,7 @@
 // memcmp, so they must exist under these names.
 #include "lib/string.h"
 
+#include "arch/instructions.h"
 #include "kernel/debug/access.h"
 #include "kernel/debug/kasan.h"
 
@@ -26,14 +27,7 @@ void *memcpy(void *restrict dst, const void *restrict src, size_t n)
 {
     check_read(src, n);
     check_write(dst, n);
-    void *to = dst;
-    size_t words = n / WORD, bytes = n % WORD;
-    __asm__ volatile("rep movsl\n\t"
-                     "mov %3, %2\n\t"
-                     "rep movsb"
-                     : "+&D"(to), "+&S"(src), "+&c"(words)
-                     : "r"(bytes)
-                     : "memory");
+    memory_copy(dst, src, n / WORD, n % WORD);
     return dst;
 }
 
@@ -58,14 +52,7 @@ void *memmove(void *dst, const void *src, size_t n)
 void *memset(void *dst, int c, size_t n)
 {
     check_write(dst, n);
-    void *to = dst;
-    size_t words = n / WORD, bytes = n % WORD;
-    __asm__ volatile("rep stosl\n\t"
-                     "mov %2, %1\n\t"
-                     "rep stosb"
-                     : "+&D"(to), "+&c"(words)
-                     : "r"(bytes), "a"((u8)c * ONES)
-                     : "memory");
+    memory_fill(dst, (u8)c * ONES, n / WORD, n % WORD);
     return dst;
 }
 

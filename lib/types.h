@@ -105,15 +105,3 @@ static inline u64 read_once_u64(const volatile void *p)
 #define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 #endif
 #define barrier() __asm__ volatile("" ::: "memory")
-// A marked change of a 32-bit number by its only writer (or the holder of its
-// lock), for readers that use READ_ONCE: one instruction, not atomic. The race
-// detector still sees a second writer.
-#ifdef KCSAN
-#define ADD_ONCE(x, n) WRITE_ONCE(x, (x) + (n))
-#else
-#define ADD_ONCE(x, n)                                              \
-    do {                                                            \
-        _Static_assert(sizeof(x) == 4, "ADD_ONCE");                 \
-        __asm__ volatile("addl %1, %0" : "+m"(x) : "ri"(n) : "cc"); \
-    } while (0)
-#endif

@@ -42,10 +42,7 @@ void uninit_fill_stack(void)
     u32 bottom = (u32)current->kstack, end = frame_pointer() - NEAR;
     u32 at = MAX(bottom, end - FILLED);
     u32 words = (end - at) / sizeof(u32);
-    __asm__ volatile("rep stosl"
-                     : "+D"(at), "+c"(words)
-                     : "a"(word)
-                     : "memory");
+    memory_fill_words((void *)at, word, words);
 }
 
 static bool on_stack(u32 va)

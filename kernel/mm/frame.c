@@ -324,9 +324,7 @@ void frame_copy(struct frame *dst, struct frame *src)
 void frame_zero(struct frame *f)
 {
     void *va = frame_open(f);
-    void *to = va;
-    u32 words = PAGE_SIZE / sizeof(u32);
-    __asm__ volatile("rep stosl" : "+D"(to), "+c"(words) : "a"(0) : "memory");
+    memory_fill_words(va, 0, PAGE_SIZE / sizeof(u32));
     frame_close(f, va);
 }
 

@@ -44,16 +44,7 @@ u32 lock_class_of(const char *name, enum lock_kind kind);
 // measured (lock_class_overflowed, and lock_class_held at its end).
 static ALWAYS_INLINE bool lock_class_taken(u32 class)
 {
-    __asm__ goto("addl %0, %%fs:%c1(, %2, 4)\n\t"
-                 "jc %l[overflow]"
-                 :
-                 : "i"(LOCK_STEP), "i"(offsetof(struct cpu, locks_taken)),
-                   "r"(class)
-                 : "cc", "memory"
-                 : overflow);
-    return true;
-overflow:
-    return false;
+    return likely(!this_cpu_add_carries(locks_taken, class, LOCK_STEP));
 }
 void lock_class_overflowed(u32 class);
 // What is measured, in TSC cycles.

@@ -1,10 +1,10 @@
 // Signals on their way to the thread: waiting for them, handlers, default
 // actions. Locking: signal.c.
 
-#include "arch/regs.h"
 #include "kernel/base/log.h"
 #include "kernel/task/signal_private.h"
 
+#include "arch/regs.h"
 #include "arch/sigframe.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/user_return.h"

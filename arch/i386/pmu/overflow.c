@@ -24,6 +24,7 @@
 
 #include "arch/i386/pmu/counters.h"
 #include "arch/i386/pmu/registers.h"
+#include "arch/instructions.h"
 
 // An overflow that was under way when the gate was closed shows up late. More
 // than a few rounds: a status bit is stuck.

@@ -1,6 +1,7 @@
 // One CPU: its private data and the primitive operations on it.
 #pragma once
 
+#include "arch/instructions.h"
 #include "lib/list.h"
 #include "lib/types.h"
 
@@ -121,11 +122,6 @@ static ALWAYS_INLINE void irq_restore(u32 flags)
         irq_enable();
 }
 
-// In every wait loop: under -icount QEMU lets other CPUs run only here.
-static ALWAYS_INLINE void cpu_relax(void)
-{
-    __asm__ volatile("pause" ::: "memory");
-}
 // Executes n instructions, or one less, that change nothing.
 static inline void cpu_run_instructions(u32 n)
 {
@@ -213,7 +209,22 @@ UPCALL void sched_reschedule_interrupt(void);
 // At the end of an interrupt in the kernel: switches if that is due.
 UPCALL void sched_interrupt_exit(void);
 
-// Whether a word of this CPU's, or a byte, is not 0: one instruction each.
+// Adds `n`, a constant, to word `index` of an array of this CPU's. True: it has
+// overflowed. One instruction.
+#define this_cpu_add_carries(member, index, n)                        \
+    ({                                                                \
+        bool cpu_carry;                                               \
+        _Static_assert(sizeof(((struct cpu *)0)->member[0]) == 4,     \
+                       "this_cpu_");                                  \
+        __asm__ volatile("addl %1, %%fs:%c2(, %3, 4)"                 \
+                         : "=@ccc"(cpu_carry)                         \
+                         : "i"(n), "i"(offsetof(struct cpu, member)), \
+                           "r"(index)                                 \
+                         : "memory");                                 \
+        cpu_carry;                                                    \
+    })
+
+// Whether a word of this CPU's, is not 0: one instruction.
 #define this_cpu_is_set(member)                                              \
     ({                                                                       \
         bool cpu_set;                                                        \
@@ -223,10 +234,3 @@ UPCALL void sched_interrupt_exit(void);
                          : "i"(offsetof(struct cpu, member)));               \
         cpu_set;                                                             \
     })
-
-static ALWAYS_INLINE bool byte_is_set(const bool *byte)
-{
-    bool set;
-    __asm__ volatile("cmpb $0, %1" : "=@ccne"(set) : "m"(*byte));
-    return set;
-}
