@@ -10,7 +10,7 @@ struct account { // what the ledger charges (kernel/time/ledger.h)
 };
 
 struct thread_base {
-    struct account total; // first, these three: the ledger's assembly
+    struct account total; // first, these three: entry.S, ledger_nmi.h
     u64 user;             // of `total`; the rest is the kernel's
     u64 counted;          // of the rest: what calls and exceptions were told
 

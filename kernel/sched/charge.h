@@ -21,18 +21,12 @@ static inline int nice_of(const struct thread *t)
 static ALWAYS_INLINE u64 charge_due(const struct thread *t)
 {
     const struct ledger *l = this_ledger();
-    const u32 *total = (const u32 *)&t->total.cycles;
     u64 spent;
     u32 seq;
     do {
-        seq = READ_ONCE(l->seq);
-        __asm__ volatile("rdtsc\n\t"
-                         "addl %1, %%eax\n\t"
-                         "adcl %2, %%edx"
-                         : "=&A"(spent)
-                         : "m"(total[0]), "m"(total[1])
-                         : "cc", "memory");
-    } while (unlikely(READ_ONCE(l->seq) != seq));
+        seq = seqcount_peek(&l->seq);
+        spent = account_plus(account_now(), &t->total.cycles);
+    } while (seqcount_read_retry(&l->seq, seq));
     return spent - t->charged;
 }
 

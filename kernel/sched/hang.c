@@ -47,7 +47,7 @@ static bool is_idle(const struct cpu *cpu)
 
 static bool is_deaf(const struct seen *s, const struct cpu *cpu)
 {
-    return READ_ONCE(cpu->ledger->seq) == s->seq && !is_idle(cpu);
+    return seqcount_peek(&cpu->ledger->seq) == s->seq && !is_idle(cpu);
 }
 
 // Whoever has the queue's lock for ever is seen as well.
@@ -117,7 +117,7 @@ static void confirm(struct callout *c)
 static void look_at(struct seen *s, struct cpu *cpu)
 {
     s->deaf = is_deaf(s, cpu) ? s->deaf + 1 : 0;
-    s->seq = READ_ONCE(cpu->ledger->seq);
+    s->seq = seqcount_peek(&cpu->ledger->seq);
     u64 switches;
     s->stuck = is_stuck(s, cpu, &switches) ? s->stuck + 1 : 0;
     s->switches = switches;

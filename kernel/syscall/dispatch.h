@@ -17,28 +17,10 @@ typedef void (*syscall_fn)(void);
 extern const syscall_fn syscall_handlers[CALL_COUNT];
 // What the program gets, where a handler has returned an error.
 s32 syscall_failed(u32 number, s32 error);
-// The handler may use its arguments' memory as it likes: it gets copies.
-static ALWAYS_INLINE s32 syscall_invoke(const struct trapframe *tf, u32 call)
-{
-    s32 result;
-    __asm__ volatile("pushl 20(%[tf])\n\t"
-                     "pushl 16(%[tf])\n\t"
-                     "pushl 12(%[tf])\n\t"
-                     "movl 8(%[tf]), %%ecx\n\t"
-                     "movl 4(%[tf]), %%edx\n\t"
-                     "movl (%[tf]), %%eax\n\t"
-                     "call *syscall_handlers(, %[call], 4)\n\t"
-                     "addl $12, %%esp"
-                     : "=&a"(result)
-                     : [tf] "r"(tf), [call] "r"(call)
-                     : "ecx", "edx", "cc", "memory");
-    return result;
-}
-_Static_assert(offsetof(struct trapframe, ebp) == 20, "six arguments");
 
 static ALWAYS_INLINE void syscall_run(struct trapframe *tf, u32 call)
 {
-    s32 result = syscall_invoke(tf, call);
+    s32 result = trap_invoke(tf, syscall_handlers[call]);
     if (unlikely((u32)result >= (u32)-ERRNO_MAX))
         result = syscall_failed(trap_call(tf), result);
     trap_set_result(tf, (u32)result);
@@ -50,21 +32,12 @@ static ALWAYS_INLINE void syscall_leave(struct thread *t, u32 call)
 {
     struct syscall_counts *own = syscall_own_counts(t, call);
     struct syscall_counts *all = &this_cpu_read(syscalls)[call];
-    u32 ledger;
     if (unlikely(t->call_failed))
         syscall_count_error(t, own, all);
-    __asm__ volatile(
-        LEDGER_LEAVE(LEDGER_UNCOUNTED "addl %%eax, %c[cycles](%[own])\n\t"
-                                      "adcl %%edx, 4+%c[cycles](%[own])\n\t"
-                                      "addl %%eax, %c[cycles](%[all])\n\t"
-                                      "adcl %%edx, 4+%c[cycles](%[all])\n\t"
-                                      "addl $1, %c[count](%[own])\n\t"
-                                      "adcl $0, 4+%c[count](%[own])\n\t"
-                                      "addl $1, %c[count](%[all])\n\t"
-                                      "adcl $0, 4+%c[count](%[all])")
-        : [ledger] "=&r"(ledger)
-        : [thread] "r"(&t->total), [own] "r"(own), [all] "r"(all),
-          LEDGER_OF_CPU, [count] "i"(offsetof(struct syscall_counts, count)),
-          [cycles] "i"(offsetof(struct syscall_counts, cycles))
-        : "eax", "edx", "cc", "memory");
+    u64 had = ledger_leave_begin(this_ledger(), thread_base(t));
+    u64 cycles = ledger_uncounted(thread_base(t), had);
+    account_add(&own->cycles, cycles);
+    account_add(&all->cycles, cycles);
+    account_add_u32(&own->count, 1);
+    account_add_u32(&all->count, 1);
 }

@@ -2,22 +2,10 @@
 
 #include "arch/trap.h"
 
-_Static_assert(offsetof(struct ledger, open) == 0 &&
-                   offsetof(struct ledger, seq) == 4 &&
-                   offsetof(struct ledger, threads) == 8 &&
-                   offsetof(struct ledger, subsystem) == 16 &&
-                   offsetof(struct ledger, irq_began) == 20 &&
-                   offsetof(struct ledger, in) == 24,
-               "the changes of account know these");
-_Static_assert(offsetof(struct thread_base, total) == 0 &&
-                   offsetof(struct thread_base, user) == 8 &&
-                   offsetof(struct thread_base, counted) == 16,
-               "and these");
-
 static struct ledger ledgers[CPU_MAX];
 // As if a switch were under way. Open is no thread's account, nor the NULL of a
 // thread that is not there yet: exceptions come before it, too.
-struct ledger ledger_none = { .seq = 1, .open = &ledger_none.start_up };
+struct ledger ledger_none = { .seq = { 1 }, .open = &ledger_none.start_up };
 
 void ledger_init_cpu(struct cpu *cpu)
 {
@@ -35,10 +23,9 @@ void ledger_freeze(void)
 {
     assert(ledger_freezes % 2 == 0);
     __atomic_fetch_add(&ledger_freezes, 1, __ATOMIC_SEQ_CST);
-    for (u32 i = 0; i < cpu_count; i++) {
-        while (__atomic_load_n(&ledgers[i].seq, __ATOMIC_SEQ_CST) & 1)
-            cpu_relax();
-    }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (u32 i = 0; i < cpu_count; i++)
+        seqcount_read_begin(&ledgers[i].seq);
 }
 
 void ledger_thaw(void)
@@ -47,30 +34,23 @@ void ledger_thaw(void)
 }
 
 // Begin and end of a read that must not see half of a switch. What is read in
-// between is written by the switches (assembly) of its CPU at any time, so it
-// is marked; what was read of an unfinished switch is thrown away.
+// between is written by the switches of its CPU at any time, so it is marked;
+// what was read of an unfinished switch is thrown away.
 u32 ledger_read_begin(u32 cpu)
 {
-    const struct ledger *l = &ledgers[cpu];
-    u32 seq;
-    while ((seq = __atomic_load_n(&l->seq, __ATOMIC_ACQUIRE)) & 1)
-        cpu_relax();
-    return seq;
+    return seqcount_read_begin(&ledgers[cpu].seq);
 }
 
 bool ledger_read_retry(u32 cpu, u32 seq)
 {
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return READ_ONCE(ledgers[cpu].seq) != seq;
+    return seqcount_read_retry(&ledgers[cpu].seq, seq);
 }
 
 void ledger_writers_done(void)
 {
-    for (u32 i = 0; i < cpu_count; i++) {
-        u32 seq = __atomic_load_n(&ledgers[i].seq, __ATOMIC_ACQUIRE);
-        while (seq & 1 && READ_ONCE(ledgers[i].seq) == seq)
-            cpu_relax();
-    }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); // what was read before, was before
+    for (u32 i = 0; i < cpu_count; i++)
+        seqcount_writer_done(&ledgers[i].seq);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 

@@ -7,12 +7,9 @@
 // and over all accounts of a CPU the sum is always TSC(now) - TSC(began): the
 // books balance by construction, whatever is opened when.
 //
-// Only the CPU that has an account open writes it. An NMI that switches there
-// and back in the middle of a switch does no harm: both halves of a 64-bit
-// addition may be interrupted, for the carry lives in the flags that the NMI
-// saves, and each addition the NMI makes is complete in itself.
-//
-// `seq` is odd while a switch is under way: other CPUs read again.
+// Only the CPU that has an account open writes it, by the moves of
+// arch/account.h: an NMI may come between any two instructions. `seq` is odd
+// while a switch is under way: other CPUs read again, and NMIs change nothing.
 //
 // A thread's time is divided into user and kernel time, in the same way: what
 // it has had, and its user time as a part of that, which is open in user mode;
@@ -29,8 +26,10 @@
 // it was when that was measured, waits for it, and makes `outside` less.
 #pragma once
 
+#include "arch/account.h"
 #include "kernel/base/thread.h"
 #include "lib/counter.h"
+#include "lib/seqcount.h"
 
 // What the kernel time of threads is for. A system call counts as its family
 // (syscalls.def), a page fault as memory, a switch as scheduling, also inside
@@ -60,8 +59,8 @@ UPCALL extern const enum subsystem syscall_family[]; // entry.S looks there
 
 // One a CPU. Vector accounts: interrupts 0x20-0xff, and NMI.
 struct ledger {
-    struct account *open; // these offsets are known to assembly
-    u32 seq;
+    struct account *open; // these offsets are known to entry.S
+    struct seqcount seq;
     // What threads had on this CPU, open while any thread's account is, and
     // what of it they had in the kernel, divided: in[subsystem] is open while a
     // thread is there. With idle, start_up and the vectors `threads` sums to
@@ -98,50 +97,46 @@ void ledger_init_cpu(struct cpu *cpu);
 
 static ALWAYS_INLINE struct ledger *this_ledger(void)
 {
-    struct ledger *l;
-    __asm__ volatile("movl %%fs:%c1, %0"
-                     : "=r"(l)
-                     : "i"(offsetof(struct cpu, ledger)));
-    return l;
+    return this_cpu_read(ledger);
 }
 
-// The rest of a change at `now`, the TSC, which was read with `seq` odd: closes
-// the open account of `l`, opens `next_account`, and does `TOTALS`.
-#define LEDGER_MOVE_AT(l, now, next_account, TOTALS)                       \
-    __asm__ volatile("movl (%[ledger]), %%ecx\n\t"                         \
-                     "addl %%eax, (%%ecx)\n\t"                             \
-                     "adcl %%edx, 4(%%ecx)\n\t" TOTALS                     \
-                     "subl %%eax, (%[next])\n\t"                           \
-                     "sbbl %%edx, 4(%[next])\n\t"                          \
-                     "movl %[next], (%[ledger])\n\t"                       \
-                     "incl 4(%[ledger])"                                   \
-                     :                                                     \
-                     : [ledger] "r"(l), [next] "r"(next_account), "A"(now) \
-                     : "ecx", "cc", "memory")
-#define LEDGER_MOVE(l, next_account, TOTALS)                 \
-    do {                                                     \
-        u64 ledger_now;                                      \
-        __asm__ volatile("incl 4(%1)\n\trdtsc"               \
-                         : "=A"(ledger_now)                  \
-                         : "r"(l)                            \
-                         : "cc", "memory");                  \
-        LEDGER_MOVE_AT(l, ledger_now, next_account, TOTALS); \
-    } while (0)
+// --- the parts of a change --------------------------------------------------
 
-#define CLOSE_THREADS \
-    "addl %%eax, 8(%[ledger])\n\tadcl %%edx, 12(%[ledger])\n\t"
-#define OPEN_THREADS "subl %%eax, 8(%[ledger])\n\tsbbl %%edx, 12(%[ledger])\n\t"
-#define BEGIN_IRQ "movl %%eax, 20(%[ledger])\n\t"
-#define CLOSE_KERNEL                          \
-    CLOSE_THREADS                             \
-    "movl 16(%[ledger]), %%ecx\n\t"           \
-    "addl %%eax, 24(%[ledger], %%ecx, 8)\n\t" \
-    "adcl %%edx, 28(%[ledger], %%ecx, 8)\n\t"
-#define OPEN_KERNEL                           \
-    OPEN_THREADS                              \
-    "movl 16(%[ledger]), %%ecx\n\t"           \
-    "subl %%eax, 24(%[ledger], %%ecx, 8)\n\t" \
-    "sbbl %%edx, 28(%[ledger], %%ecx, 8)\n\t"
+// What is written from here to the end others read whole: on its own CPU, with
+// interrupts off and nothing that waits in between.
+static ALWAYS_INLINE struct ledger *ledger_write_begin(void)
+{
+    struct ledger *l = this_ledger();
+    seqcount_write_begin(&l->seq);
+    return l;
+}
+static ALWAYS_INLINE void ledger_write_end(struct ledger *l)
+{
+    seqcount_write_end(&l->seq);
+}
+
+// From the open account to the next one, at `now`, which was read since
+// write_begin.
+static ALWAYS_INLINE void ledger_close(struct ledger *l, u64 now)
+{
+    account_add(&READ_ONCE(l->open)->cycles, now);
+}
+static ALWAYS_INLINE void ledger_open(struct ledger *l, struct account *next,
+                                      u64 now)
+{
+    account_subtract(&next->cycles, now);
+    WRITE_ONCE(l->open, next);
+}
+static ALWAYS_INLINE void ledger_close_kernel(struct ledger *l, u64 now)
+{
+    account_add(&l->threads, now);
+    account_add(&l->in[READ_ONCE(l->subsystem)], now);
+}
+static ALWAYS_INLINE void ledger_open_kernel(struct ledger *l, u64 now)
+{
+    account_subtract(&l->threads, now);
+    account_subtract(&l->in[READ_ONCE(l->subsystem)], now);
+}
 
 // The changes of account. Interrupts must be off. NMI-safe. Those at an entry
 // take `now`, which entry.S has read from the TSC with `seq` odd.
@@ -150,51 +145,39 @@ static ALWAYS_INLINE struct ledger *this_ledger(void)
 u64 ledger_await_user(u64 now, struct ledger *l);
 
 // The last that C does before user mode: marks the ledger as changing, which
-// entry.S goes on with, and does `COUNT`, which belongs together for readers on
-// other CPUs, with what the thread has had in the kernel, in edx:eax. (Its
-// account is open, and so short of the TSC by what it was opened at. The user
-// time lies behind it, and behind that `counted`.) `ledger` gets the ledger.
-#define LEDGER_LEAVE(COUNT)                      \
-    "movl %%fs:%c[ledger_of_cpu], %[ledger]\n\t" \
-    "incl 4(%[ledger])\n\t"                      \
-    "rdtsc\n\t"                                  \
-    "addl (%[thread]), %%eax\n\t"                \
-    "adcl 4(%[thread]), %%edx\n\t"               \
-    "subl 8(%[thread]), %%eax\n\t"               \
-    "sbbl 12(%[thread]), %%edx\n\t" COUNT
-#define LEDGER_OF_CPU [ledger_of_cpu] "i"(offsetof(struct cpu, ledger))
-
-// All of it is counted.
-static ALWAYS_INLINE void ledger_leave(struct account *thread)
+// entry.S goes on with, and gives what the thread has had in the kernel. What
+// is counted of it until user mode belongs together for readers on other CPUs.
+// (The thread's account is open, and so short of the TSC by what it was opened
+// at.)
+static ALWAYS_INLINE u64 ledger_leave_begin(struct ledger *l,
+                                            const struct thread_base *t)
 {
-    u32 ledger;
-    __asm__ volatile(LEDGER_LEAVE("movl %%eax, 16(%[thread])\n\t"
-                                  "movl %%edx, 20(%[thread])")
-                     : [ledger] "=&r"(ledger)
-                     : [thread] "r"(thread), LEDGER_OF_CPU
-                     : "eax", "edx", "cc", "memory");
+    seqcount_write_begin(&l->seq);
+    return account_minus(account_plus(account_now(), &t->total.cycles),
+                         &t->user);
 }
-// What was not counted yet, into edx:eax. The rest of the way out is found in
-// it by the next call or exception that ends.
-#define LEDGER_UNCOUNTED            \
-    "subl 16(%[thread]), %%eax\n\t" \
-    "sbbl 20(%[thread]), %%edx\n\t" \
-    "addl %%eax, 16(%[thread])\n\t" \
-    "adcl %%edx, 20(%[thread])\n\t"
+// What of it was not counted yet. The rest of the way out is found in it by the
+// next call or exception that ends.
+static ALWAYS_INLINE u64 ledger_uncounted(struct thread_base *t, u64 had)
+{
+    u64 cycles = account_minus(had, &t->counted);
+    account_add(&t->counted, cycles);
+    return cycles;
+}
 
+// After an interrupt: all of it is counted.
+static ALWAYS_INLINE void ledger_leave(struct thread_base *t)
+{
+    u64 had = ledger_leave_begin(this_ledger(), t);
+    WRITE_ONCE(t->counted, had);
+}
 // After an exception of this vector, of which it is counted.
-static ALWAYS_INLINE void ledger_exception_leave(struct account *thread,
+static ALWAYS_INLINE void ledger_exception_leave(struct thread_base *t,
                                                  u32 vector)
 {
-    u32 ledger;
-    __asm__ volatile(
-        LEDGER_LEAVE(LEDGER_UNCOUNTED
-                     "addl %%eax, %c[exceptions](%[ledger], %[vector], 8)\n\t"
-                     "adcl %%edx, 4+%c[exceptions](%[ledger], %[vector], 8)")
-        : [ledger] "=&r"(ledger)
-        : [thread] "r"(thread), [vector] "r"(vector),
-          LEDGER_OF_CPU, [exceptions] "i"(offsetof(struct ledger, exceptions))
-        : "eax", "edx", "cc", "memory");
+    struct ledger *l = this_ledger();
+    u64 had = ledger_leave_begin(l, t);
+    account_add(&l->exceptions[vector], ledger_uncounted(t, had));
 }
 // The changes of entry.S, in the kernel: what runs there in between, with
 // interrupts off, is the thread's user time (arch/i386/cpu/entry_cost.c).
@@ -202,23 +185,18 @@ void ledger_kernel_to_user(struct thread *t);
 void ledger_user_to_kernel(struct thread *t);
 
 // From one subsystem to another, of a thread in the kernel, whose account is
-// open; gives back the one that was left. Interrupts must be off.
+// open; gives back the one that was left. Interrupts must be off. (OPAQUE:
+// where the way back is inlined, too, no address of it is kept until then.)
 static ALWAYS_INLINE enum subsystem ledger_divide(enum subsystem next)
 {
-    u32 left;
-    __asm__ volatile("incl 4(%[ledger])\n\t"
-                     "movl 16(%[ledger]), %[left]\n\t"
-                     "rdtsc\n\t"
-                     "addl %%eax, 24(%[ledger], %[left], 8)\n\t"
-                     "adcl %%edx, 28(%[ledger], %[left], 8)\n\t"
-                     "movl %[next], 16(%[ledger])\n\t"
-                     "subl %%eax, 24(%[ledger], %[next], 8)\n\t"
-                     "sbbl %%edx, 28(%[ledger], %[next], 8)\n\t"
-                     "incl 4(%[ledger])"
-                     : [left] "=&r"(left)
-                     : [ledger] "r"(this_ledger()), [next] "r"(next)
-                     : "eax", "edx", "cc", "memory");
-    return left;
+    struct ledger *l = ledger_write_begin();
+    enum subsystem left = READ_ONCE(l->subsystem);
+    u64 now = account_now();
+    account_add(&l->in[left], now);
+    WRITE_ONCE(l->subsystem, next);
+    account_subtract(&l->in[next], now);
+    ledger_write_end(l);
+    return OPAQUE(left);
 }
 // The same with interrupts on or off: a stretch of the thread's time that is
 // another subsystem's than its system call's.
@@ -235,16 +213,30 @@ static inline enum subsystem subsystem_enter(enum subsystem next)
 // From one thread to another, in the kernel (context switch):
 static ALWAYS_INLINE void ledger_switch(struct account *thread)
 {
-    LEDGER_MOVE(this_ledger(), thread, );
+    struct ledger *l = ledger_write_begin();
+    u64 now = account_now();
+    ledger_close(l, now);
+    ledger_open(l, thread, now);
+    ledger_write_end(l);
 }
 // The idle thread halts, and goes on:
 static ALWAYS_INLINE void ledger_idle_enter(void)
 {
-    LEDGER_MOVE(this_ledger(), &this_ledger()->idle, CLOSE_KERNEL);
+    struct ledger *l = ledger_write_begin();
+    u64 now = account_now();
+    ledger_close(l, now);
+    ledger_close_kernel(l, now);
+    ledger_open(l, &l->idle, now);
+    ledger_write_end(l);
 }
 static ALWAYS_INLINE void ledger_idle_leave(struct account *thread)
 {
-    LEDGER_MOVE(this_ledger(), thread, OPEN_KERNEL);
+    struct ledger *l = ledger_write_begin();
+    u64 now = account_now();
+    ledger_close(l, now);
+    ledger_open_kernel(l, now);
+    ledger_open(l, thread, now);
+    ledger_write_end(l);
 }
 // The start-up code of this CPU becomes a thread:
 static ALWAYS_INLINE void ledger_start_up_done(struct account *thread)
@@ -252,51 +244,43 @@ static ALWAYS_INLINE void ledger_start_up_done(struct account *thread)
     ledger_idle_leave(thread);
 }
 
-// What else is written so that others read it whole: on its own CPU, with
-// interrupts off and nothing that waits in between.
-static inline struct ledger *ledger_write_begin(void)
-{
-    struct ledger *l = this_ledger();
-    // In one instruction: an NMI changes `seq`, too.
-    __asm__ volatile("incl %0" : "+m"(l->seq) : : "memory");
-    return l;
-}
-static inline void ledger_write_end(struct ledger *l)
-{
-    __asm__ volatile("incl %0" : "+m"(l->seq) : : "memory");
-}
-
 // Around the handler of an interrupt of user mode. After it the thread is in
 // the kernel: switches and signals may be due (scheduling).
-static ALWAYS_INLINE void ledger_user_to_irq(struct account *thread, u32 vector,
+static ALWAYS_INLINE void ledger_user_to_irq(struct thread_base *t, u32 vector,
                                              u64 now)
 {
     struct ledger *l = this_ledger();
     if (unlikely((s32)((u32)now - (u32)l->user_since) < 0))
         now = ledger_await_user(now, l);
-    __asm__ volatile("addl %%eax, 8(%[thread])\n\t"
-                     "adcl %%edx, 12(%[thread])"
-                     :
-                     : [thread] "r"(thread), "A"(now)
-                     : "cc", "memory");
-    LEDGER_MOVE_AT(l, now, &l->vectors[vector], CLOSE_THREADS BEGIN_IRQ);
+    account_add(&t->user, now);
+    ledger_close(l, now);
+    account_add(&l->threads, now);
+    l->irq_began = (u32)now;
+    ledger_open(l, &l->vectors[vector], now);
+    ledger_write_end(l);
 }
 static ALWAYS_INLINE void ledger_irq_to_kernel(struct account *thread)
 {
-    struct ledger *l = this_ledger();
-    l->subsystem = IN_SCHEDULING;
-    LEDGER_MOVE(l, thread, OPEN_KERNEL);
+    struct ledger *l = ledger_write_begin();
+    u64 now = account_now();
+    WRITE_ONCE(l->subsystem, IN_SCHEDULING);
+    ledger_close(l, now);
+    ledger_open_kernel(l, now);
+    ledger_open(l, thread, now);
+    ledger_write_end(l);
 }
 // Around that of an interrupt of the kernel: the account that was open, to give
 // back; it is opened again.
 static ALWAYS_INLINE struct account *ledger_irq_enter(u32 vector, u64 now)
 {
     struct ledger *l = this_ledger();
-    struct account *interrupted = l->open, *next = &l->vectors[vector];
-    if (interrupted == &l->idle)
-        LEDGER_MOVE_AT(l, now, next, BEGIN_IRQ);
-    else
-        LEDGER_MOVE_AT(l, now, next, BEGIN_IRQ CLOSE_KERNEL);
+    struct account *interrupted = l->open;
+    l->irq_began = (u32)now;
+    account_add(&interrupted->cycles, now);
+    if (interrupted != &l->idle)
+        ledger_close_kernel(l, now);
+    ledger_open(l, &l->vectors[vector], now);
+    ledger_write_end(l);
     return interrupted;
 }
 // In an interrupt's handler, at `now`: the whole of this interrupt, from where
@@ -325,25 +309,21 @@ static ALWAYS_INLINE bool ledger_irq_samples(u64 now)
 }
 static ALWAYS_INLINE void ledger_irq_leave(struct account *interrupted)
 {
-    struct ledger *l = this_ledger();
-    if (interrupted == &l->idle)
-        LEDGER_MOVE(l, interrupted, );
-    else
-        LEDGER_MOVE(l, interrupted, OPEN_KERNEL);
+    struct ledger *l = ledger_write_begin();
+    u64 now = account_now();
+    ledger_close(l, now);
+    if (interrupted != &l->idle)
+        ledger_open_kernel(l, now);
+    ledger_open(l, interrupted, now);
+    ledger_write_end(l);
 }
 // What the account of the current thread, which is open, has come to.
 // Interrupts must be off. NMIs take nothing out of it meanwhile.
 static ALWAYS_INLINE u64 ledger_open_cycles(const struct account *thread)
 {
-    u64 cycles;
-    __asm__ volatile("incl 4(%[ledger])\n\t"
-                     "rdtsc\n\t"
-                     "addl (%[thread]), %%eax\n\t"
-                     "adcl 4(%[thread]), %%edx\n\t"
-                     "incl 4(%[ledger])"
-                     : "=&A"(cycles)
-                     : [ledger] "r"(this_ledger()), [thread] "r"(thread)
-                     : "cc", "memory");
+    struct ledger *l = ledger_write_begin();
+    u64 cycles = account_plus(account_now(), &thread->cycles);
+    ledger_write_end(l);
     return cycles;
 }
 // All CPUs have interrupts off and change no account: NMIs do not either until

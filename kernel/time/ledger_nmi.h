@@ -8,54 +8,22 @@
 // odd meanwhile.
 extern u32 ledger_freezes;
 
-// In two instructions, like the changes of account: readers on other CPUs look
-// meanwhile, and look again.
-#define CHANGE(op, carry, total, n)                                         \
-    __asm__ volatile(op " %2, %0\n\t" carry " $0, %1"                       \
-                     : "+m"(((u32 *)(total))[0]), "+m"(((u32 *)(total))[1]) \
-                     : "r"(n)                                               \
-                     : "cc")
-#define GIVE(to, n) CHANGE("addl", "adcl", to, n)
-#define TAKE(from, n) CHANGE("subl", "sbbl", from, n)
-
-// Comparisons with memory, in one instruction each.
-#define IS_OPEN(total)                                                         \
-    ({                                                                         \
-        bool negative;                                                         \
-        __asm__("cmpl $0, %1" : "=@ccs"(negative) : "m"(((u32 *)(total))[1])); \
-        negative;                                                              \
-    })
-#define IS_CHANGING(l)                                                    \
-    ({                                                                    \
-        bool odd;                                                         \
-        __asm__ volatile("testb $1, %1" : "=@ccnz"(odd) : "m"((l)->seq)); \
-        odd;                                                              \
-    })
-#define STILL(number, was)                       \
-    ({                                           \
-        bool same;                               \
-        __asm__ volatile("cmpl %2, %1"           \
-                         : "=@cce"(same)         \
-                         : "m"(number), "r"(was) \
-                         : "memory");            \
-        same;                                    \
-    })
-
 // What is open gives `spent` to the account of NMIs: a thread's with what it is
 // part of, and what it is divided into. (Behind an account of the ledger's own
 // lies another, or a sum, that is not open: it is not negative.)
 static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
 {
     struct thread_base *t = (struct thread_base *)l->open;
-    GIVE(&l->vectors[VECTOR_NMI].cycles, spent);
-    TAKE(&t->total.cycles, spent);
-    if (IS_OPEN(&t->user)) {
-        TAKE(&l->threads, spent);
-        TAKE(&t->user, spent);
-        GIVE(&l->user_since, spent); // it is as if it had been opened later
-    } else if (IS_OPEN(&l->threads)) {
-        TAKE(&l->threads, spent);
-        TAKE(&l->in[l->subsystem], spent);
+    account_add_u32(&l->vectors[VECTOR_NMI].cycles, spent);
+    account_subtract_u32(&t->total.cycles, spent);
+    if (account_is_negative(&t->user)) {
+        account_subtract_u32(&l->threads, spent);
+        account_subtract_u32(&t->user, spent);
+        account_add_u32(&l->user_since,
+                        spent); // it is as if it had been opened later
+    } else if (account_is_negative(&l->threads)) {
+        account_subtract_u32(&l->threads, spent);
+        account_subtract_u32(&l->in[l->subsystem], spent);
     }
 }
 _Static_assert(offsetof(struct thread_base, total) == 0,
@@ -75,12 +43,12 @@ static ALWAYS_INLINE void ledger_nmi(u32 freezes, u32 began)
     struct ledger *l = this_ledger();
     u32 spent = (u32)rdtsc() - began;
     l->nmi_cycles += spent;
-    if (unlikely(IS_CHANGING(l))) {
+    if (unlikely(seqcount_is_changing(&l->seq))) {
         counter_add(&l->nmi_unbooked, spent);
         return;
     }
-    __atomic_fetch_add(&l->seq, 1, __ATOMIC_SEQ_CST);
-    if (likely(STILL(ledger_freezes, freezes)))
+    seqcount_write_begin_full(&l->seq);
+    if (likely(word_is(&ledger_freezes, freezes)))
         move_to_nmi(l, spent);
     else
         counter_add(&l->nmi_unbooked, spent);

@@ -76,7 +76,7 @@ const char *exception_name(u32 vector)
 static ALWAYS_INLINE void return_to_user(struct trapframe *tf)
 {
     user_return_prepare(tf);
-    ledger_leave(&current_base()->total);
+    ledger_leave(current_base());
 }
 
 void trap_leave(struct trapframe *tf)
@@ -110,7 +110,7 @@ static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
 void trap_interrupt(u64 now, struct trapframe *tf)
 {
     if (trap_from_user(tf)) {
-        ledger_user_to_irq(&current_base()->total, tf->vector, now);
+        ledger_user_to_irq(current_base(), tf->vector, now);
         handle_interrupt(tf);
         ledger_irq_to_kernel(&current_base()->total);
         return_to_user(tf);
@@ -255,7 +255,7 @@ void trap_user_exception(struct trapframe *tf)
     irq_count_up(tf->vector);
     user_exception(tf);
     user_return_prepare(tf);
-    ledger_exception_leave(&current_base()->total, tf->vector);
+    ledger_exception_leave(current_base(), tf->vector);
 }
 
 // Entered from entry.S as the task that the double fault gate names, on a stack

@@ -1,0 +1,93 @@
+// The moves of the ledger (kernel/time/ledger.h): how a 64-bit sum is changed,
+// and read, where an NMI of the same CPU may change it, too.
+//
+// Each half is one instruction, and the carry between them lies in the flags,
+// which an NMI saves: so the NMI's own change is neither lost nor torn,
+// wherever it comes. Others read with a sequence counter. The compiler knows
+// what is changed; what else must not be moved across has barriers of its own
+// (lib/seqcount.h), and all of these stay in their order.
+#pragma once
+
+#include "lib/types.h"
+
+#define LOW(sum) ((const u32 *)(sum))[0]
+#define HIGH(sum) ((const u32 *)(sum))[1]
+#define LOW_CHANGES "+m"(((u32 *)sum)[0])
+#define HIGH_CHANGES "+m"(((u32 *)sum)[1])
+
+// The clock of accounts: the TSC.
+static ALWAYS_INLINE u64 account_now(void)
+{
+    u64 now;
+    __asm__ volatile("rdtsc" : "=A"(now));
+    return now;
+}
+
+// *sum += n: closes an account, where n is the time.
+static ALWAYS_INLINE void account_add(u64 *sum, u64 n)
+{
+    __asm__ volatile("addl %%eax, %0\n\t"
+                     "adcl %%edx, %1"
+                     : LOW_CHANGES, HIGH_CHANGES
+                     : "A"(n)
+                     : "cc");
+}
+// *sum -= n: opens it.
+static ALWAYS_INLINE void account_subtract(u64 *sum, u64 n)
+{
+    __asm__ volatile("subl %%eax, %0\n\t"
+                     "sbbl %%edx, %1"
+                     : LOW_CHANGES, HIGH_CHANGES
+                     : "A"(n)
+                     : "cc");
+}
+// The same of 32 bits.
+static ALWAYS_INLINE void account_add_u32(u64 *sum, u32 n)
+{
+    __asm__ volatile("addl %2, %0\n\t"
+                     "adcl $0, %1"
+                     : LOW_CHANGES, HIGH_CHANGES
+                     : "ri"(n)
+                     : "cc");
+}
+static ALWAYS_INLINE void account_subtract_u32(u64 *sum, u32 n)
+{
+    __asm__ volatile("subl %2, %0\n\t"
+                     "sbbl $0, %1"
+                     : LOW_CHANGES, HIGH_CHANGES
+                     : "ri"(n)
+                     : "cc");
+}
+
+// n + *sum, and n - *sum.
+static ALWAYS_INLINE u64 account_plus(u64 n, const u64 *sum)
+{
+    __asm__ volatile("addl %1, %%eax\n\t"
+                     "adcl %2, %%edx"
+                     : "+&A"(n)
+                     : "m"(LOW(sum)), "m"(HIGH(sum))
+                     : "cc");
+    return n;
+}
+static ALWAYS_INLINE u64 account_minus(u64 n, const u64 *sum)
+{
+    __asm__ volatile("subl %1, %%eax\n\t"
+                     "sbbl %2, %%edx"
+                     : "+&A"(n)
+                     : "m"(LOW(sum)), "m"(HIGH(sum))
+                     : "cc");
+    return n;
+}
+
+// It is below 0: an account that is open. One comparison with memory.
+static ALWAYS_INLINE bool account_is_negative(const u64 *sum)
+{
+    bool negative;
+    __asm__ volatile("cmpl $0, %1" : "=@ccs"(negative) : "m"(HIGH(sum)));
+    return negative;
+}
+
+#undef LOW
+#undef HIGH
+#undef LOW_CHANGES
+#undef HIGH_CHANGES
