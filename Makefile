@@ -266,7 +266,7 @@ $(K)/%.o: % $(K)/config | $(DEPS)/$(GOAL)
 	$(COMPILE) $(KCC) $(KFLAGS) $(call sanitize,$<) -c $<
 
 $(VDSO): $(VDSO_SOURCE) arch/i386/vdso/vdso.lds kernel/time/time_page.h \
-		$(K)/config | $(DEPS)/$(GOAL)
+		lib/seqcount.h $(wildcard arch/i386/include/arch/*.h) $(K)/config | $(DEPS)/$(GOAL)
 	@mkdir -p $(@D)
 	$(call say,VDSO $@,kernel)
 	$Q$(KCC) $(filter-out -fno-asynchronous-unwind-tables -fno-pic -fno-pie \
@@ -370,6 +370,9 @@ $(B)/obj/flags: FORCE
 $(B)/obj/%.c.o: %.c tools/cc $(B)/obj/flags $(MUSL)
 	$(call say,CC $<,programs)
 	$(COMPILE) tools/cc $(UFLAGS) -c $<
+
+# lib/ knows of the machine what arch/instructions.h says.
+$(LIB_SOURCES:%=$(B)/obj/%.o): private UFLAGS += -Iarch/i386/include
 
 # What the profiler finds in code of others.
 $(B)/obj/tests/guest/frameless.c.o: private UFLAGS += -fomit-frame-pointer

@@ -1,7 +1,10 @@
 // 64-bit arithmetic in few instructions on a 32-bit machine.
 #pragma once
 
+#include "lib/types.h"
+#ifdef __i386__
 #include "arch/instructions.h"
+#endif
 
 // n / divisor, and the remainder: two 32-bit divisions, without a call.
 // divisor > 0.

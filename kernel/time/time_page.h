@@ -12,11 +12,14 @@
 //                which anybody can read
 //     bits 9-31  a number that each change adds one to; bit 9 is the index
 //
-// A reader takes `gen`, the timehands, the counter, and `gen` again: if it is
-// still the same, and was not busy, what it took belongs together.
+// So it is a sequence counter of which not only bit 0 is told, and read like
+// one (lib/seqcount.h): a reader takes `gen`, the timehands, the counter, and
+// `gen` again: if it is still the same, and was not busy, what it took belongs
+// together.
 #pragma once
 
-#include "lib/types.h"
+#include "arch/time_line.h"
+#include "lib/seqcount.h"
 
 #define TIME_BUSY 0x01u
 #define TIME_DISTURBED 0x02u
@@ -60,7 +63,7 @@ struct timehands {
 } __attribute__((aligned(TIME_INDEX)));
 
 struct time_page {
-    u32 gen;
+    struct seqcount gen;
     struct timehands hands[2];
 } __attribute__((aligned(4096)));
 
@@ -75,69 +78,19 @@ time_hands(const struct time_page *page, u32 gen)
 static ALWAYS_INLINE const struct time_line *
 time_line(const struct timehands *th, u32 clock)
 {
-    const struct time_line *line = &th->lines[clock];
-    __asm__("" : "+r"(line));
-    return line;
+    return OPAQUE(&th->lines[clock]);
 }
 
-static ALWAYS_INLINE u64 rdtsc_ordered(void)
-{
-    u64 t;
-    // Loads before it are done before it (SDM vol. 2, RDTSC).
-    __asm__ volatile("lfence; rdtsc" : "=A"(t)::"memory");
-    return t;
-}
-
-// Nanoseconds since the line began, by the TSC: edx:eax. Jumps to `kernel` with
-// so many counts (2^32 and more), or so few (the TSC is behind), that only the
-// kernel knows what to do.
-//
-// In assembly because it is the kernel's most frequent question; what a change
-// of the timehands meanwhile makes of it is thrown away by the caller.
-#define TIME_SINCE                         \
-    "lfence\n\t"                           \
-    "rdtsc\n\t"                            \
-    "subl %c[count](%[line]), %%eax\n\t"   \
-    "sbbl %c[count]+4(%[line]), %%edx\n\t" \
-    "jnz %l[kernel]\n\t"                   \
-    "movl %c[shift](%[line]), %%ecx\n\t"   \
-    "mull %c[multiplier](%[line])\n\t"     \
-    "shrdl %%cl, %%edx, %%eax\n\t"         \
-    "shrl %%cl, %%edx"
-#define TIME_LINE(member) [member] "i"(offsetof(struct time_line, member))
-
+// Nanoseconds since the line began, by the TSC. False: only the kernel can say.
 static ALWAYS_INLINE bool time_since(const struct time_line *line, u64 *ns)
 {
-    u64 result = 0; // for those who do not see that the assembly sets it
-    __asm__ goto volatile(TIME_SINCE
-                          : "=&A"(result)
-                          : [line] "r"(line), TIME_LINE(count),
-                            TIME_LINE(multiplier), TIME_LINE(shift)
-                          : "ecx", "cc", "memory"
-                          : kernel);
-    *ns = result;
-    return true;
-kernel:
-    return false;
+    return tsc_line_ns(&line->count, &line->multiplier, &line->shift, ns);
 }
 
 // The clock's nanoseconds, those of whole seconds since the line began
-// included. False also when they do not fit. (A
-// TSC's line has a shift of 26 to 31, so the flags are the last shift's.)
+// included. False also when they do not fit.
 static ALWAYS_INLINE bool time_nsec(const struct time_line *line, u32 *nsec)
 {
-    u32 result = 0; // for those who do not see that the assembly sets it
-    __asm__ goto volatile(TIME_SINCE "\n\t"
-                                     "jnz %l[kernel]\n\t"
-                                     "addl %c[nsec](%[line]), %%eax\n\t"
-                                     "jc %l[kernel]"
-                          : "=&a"(result)
-                          : [line] "r"(line), TIME_LINE(count), TIME_LINE(nsec),
-                            TIME_LINE(multiplier), TIME_LINE(shift)
-                          : "ecx", "edx", "cc", "memory"
-                          : kernel);
-    *nsec = result;
-    return true;
-kernel:
-    return false;
+    return tsc_line_ns_from(&line->count, &line->multiplier, &line->shift,
+                            &line->nsec, nsec);
 }

@@ -12,11 +12,11 @@
 // be put in force as it is (compare and swap), and the change is made again
 // from a later moment. An NMI anywhere else waits like everybody.
 //
-// BUSY is also the lock of `master`. x86 keeps loads in order with loads and
-// stores with stores, and the compiler keeps marked accesses in order; so no
-// fence is needed but the one in front of RDTSC.
+// BUSY is also the lock of `master`. The order of loads and of stores is a
+// sequence counter's (lib/seqcount.h); the counter is read behind its fence.
 #include "kernel/time/timehands.h"
 
+#include "arch/account.h"
 #include "arch/cpu.h"
 #include "arch/mmu.h"
 #include "kernel/base/log.h"
@@ -28,7 +28,7 @@
 
 // Until there is a counter nobody reads one: the CPU may have no LFENCE.
 struct time_page time_page __attribute__((section(".data.page_aligned"))) = {
-    .gen = TIME_KERNEL,
+    .gen = { TIME_KERNEL },
 };
 
 _Static_assert(sizeof(struct time_page) == PAGE_SIZE,
@@ -56,25 +56,14 @@ static struct master {
 
 // --- reading ----------------------------------------------------------------
 
-// A marked read, added in two instructions.
-static ALWAYS_INLINE u64 add(u64 ns, const void *marked)
-{
-    const u32 *half = marked;
-    __asm__ volatile("addl %1, %%eax\n\tadcl %2, %%edx"
-                     : "+&A"(ns)
-                     : "m"(half[0]), "m"(half[1])
-                     : "cc");
-    return ns;
-}
-
 // The clock's nanoseconds, from those since the line began.
 static ALWAYS_INLINE u64 add_base(u64 ns, const struct timehands *th,
                                   enum clock c)
 {
     if (c == RAW)
-        return add(ns, &th->raw);
-    ns = add(ns, &th->uptime);
-    return c == WALL ? add(ns, &th->wall_offset) : ns;
+        return account_plus(ns, &th->raw);
+    ns = account_plus(ns, &th->uptime);
+    return c == WALL ? account_plus(ns, (const u64 *)&th->wall_offset) : ns;
 }
 
 // Counts since the line began. A TSC may be behind by what the CPUs differ.
@@ -104,17 +93,17 @@ static u64 follow(const struct time_line *line, u64 counts)
 // mean that this is an NMI in the middle of it.
 static bool try_slowly(enum clock c, u64 *ns, u64 *counts)
 {
-    u32 gen = READ_ONCE(time_page.gen);
+    u32 gen = seqcount_peek(&time_page.gen);
     bool busy = gen & TIME_BUSY;
     if (busy) {
         if ((gen >> TIME_CPU_SHIFT & TIME_CPU_MASK) != this_cpu()->id)
             return false;
-        WRITE_ONCE(time_page.gen, gen | TIME_DISTURBED);
+        WRITE_ONCE(time_page.gen.value, gen | TIME_DISTURBED);
     }
     const struct timehands *th = time_hands(&time_page, gen);
     *counts = counts_since(&th->lines[c], gen / TIME_INDEX & 1);
     *ns = add_base(follow(&th->lines[c], *counts), th, c);
-    return busy || READ_ONCE(time_page.gen) == gen;
+    return busy || !seqcount_read_retry(&time_page.gen, gen);
 }
 
 static void refresh(void);
@@ -136,7 +125,7 @@ static NOINLINE u64 read_slowly(enum clock c)
 
 static ALWAYS_INLINE u64 read_clock(enum clock c)
 {
-    u32 gen = READ_ONCE(time_page.gen);
+    u32 gen = seqcount_peek(&time_page.gen);
     const struct timehands *th = time_hands(&time_page, gen);
     const struct time_line *line = time_line(th, c);
     u64 ns;
@@ -144,7 +133,7 @@ static ALWAYS_INLINE u64 read_clock(enum clock c)
         return read_slowly(c);
     th = container_of(line, const struct timehands, lines[c]);
     ns = add_base(ns, th, c);
-    return likely(READ_ONCE(time_page.gen) == gen) ? ns : read_slowly(c);
+    return seqcount_read_retry(&time_page.gen, gen) ? read_slowly(c) : ns;
 }
 
 u64 clock_now_ns(void)
@@ -167,16 +156,17 @@ s64 clock_wall_offset(void)
     u32 gen;
     s64 offset;
     do {
-        gen = READ_ONCE(time_page.gen);
+        gen = seqcount_peek(&time_page.gen);
         offset = READ_ONCE(time_hands(&time_page, gen)->wall_offset);
-        barrier();
-    } while ((READ_ONCE(time_page.gen) ^ gen) >> TIME_GEN_SHIFT);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        // Busy or not: what is in force stays as it is then.
+    } while ((seqcount_peek(&time_page.gen) ^ gen) >> TIME_GEN_SHIFT);
     return offset;
 }
 
 u32 clock_resolution_ns(void)
 {
-    u32 gen = READ_ONCE(time_page.gen);
+    u32 gen = seqcount_peek(&time_page.gen);
     return READ_ONCE(time_hands(&time_page, gen)->resolution);
 }
 
@@ -186,11 +176,14 @@ u32 clock_resolution_ns(void)
 static bool try_begin(u32 *gen)
 {
     assert(!irqs_enabled());
-    u32 old = READ_ONCE(time_page.gen);
+    u32 old = seqcount_peek(&time_page.gen);
     *gen = old | TIME_BUSY | this_cpu()->id << TIME_CPU_SHIFT;
-    return !(old & TIME_BUSY) &&
-           __atomic_compare_exchange_n(&time_page.gen, &old, *gen, false,
-                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    if (old & TIME_BUSY ||
+        !__atomic_compare_exchange_n(&time_page.gen.value, &old, *gen, false,
+                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return false;
+    __atomic_thread_fence(__ATOMIC_RELEASE); // what is written is after it
+    return true;
 }
 
 static u32 next_index(u32 gen)
@@ -207,10 +200,11 @@ static bool put_in_force(u32 gen, const struct timecounter *tc)
     if (!(tc->flags & TIMECOUNTER_USER))
         next |= TIME_KERNEL;
     u32 expected = gen;
-    if (__atomic_compare_exchange_n(&time_page.gen, &expected, next, false,
-                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(&time_page.gen.value, &expected, next,
+                                    false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         return true;
-    WRITE_ONCE(time_page.gen, gen); // what it read was before what is read next
+    // What it read was before what is read next.
+    WRITE_ONCE(time_page.gen.value, gen);
     return false;
 }
 
@@ -224,7 +218,7 @@ static u64 adjusted_tick(const struct master *m)
 // Moves the state to this moment.
 static void advance(struct master *m)
 {
-    assert_checked(READ_ONCE(time_page.gen) & TIME_BUSY);
+    assert_checked(seqcount_peek(&time_page.gen) & TIME_BUSY);
     if (!m->tc)
         return;
     u64 count = m->tc->read();
@@ -238,7 +232,7 @@ static void advance(struct master *m)
 
 static void use(struct master *m, struct timecounter *tc)
 {
-    assert_checked(READ_ONCE(time_page.gen) & TIME_BUSY);
+    assert_checked(seqcount_peek(&time_page.gen) & TIME_BUSY);
     m->tc = tc;
     m->tick = bintime_tick(tc->hz);
     m->count = tc->read();
@@ -261,7 +255,8 @@ static u32 best_shift(u64 tick)
 static void draw_line(struct timehands *th, u32 clock, u64 count, u64 ns,
                       u32 multiplier, u32 shift)
 {
-    assert_checked(shift <= SHIFT_MAX && READ_ONCE(time_page.gen) & TIME_BUSY);
+    assert_checked(shift <= SHIFT_MAX &&
+                   seqcount_peek(&time_page.gen) & TIME_BUSY);
     struct time_line *line = &th->lines[clock];
     u32 nsec;
     WRITE_ONCE(line->count, count);

@@ -147,7 +147,7 @@ static struct {
 static void read_in_nmi(void *arg UNUSED, const struct trapframe *tf UNUSED)
 {
     __typeof__(&told[0]) t = &told[this_cpu()->id];
-    if (READ_ONCE(time_page.gen) & TIME_BUSY)
+    if (seqcount_peek(&time_page.gen) & TIME_BUSY)
         ADD_ONCE(t->hits, 1);
     u64 now = clock_now_ns();
     if (now < READ_ONCE(t->in_nmi) ||

@@ -8,8 +8,8 @@
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/cpu/arch_cpu.h"
+#include "arch/time_line.h"
 #include "kernel/base/log.h"
-#include "kernel/time/time_page.h"
 #include "kernel/time/timecounter.h"
 #include "lib/format.h"
 

@@ -95,14 +95,14 @@ static ALWAYS_INLINE const struct time_page *the_page(void)
 static ALWAYS_INLINE bool read_clock(u32 clock, struct moment *m)
 {
     const struct time_page *page = the_page();
-    u32 gen = READ_ONCE(page->gen);
+    u32 gen = seqcount_peek(&page->gen);
     if (unlikely(gen & (TIME_BUSY | TIME_KERNEL) || clock >= TIME_CLOCKS))
         return false;
     const struct time_line *line = time_line(time_hands(page, gen), clock);
     if (unlikely(!time_nsec(line, &m->nsec)))
         return false;
     m->sec = READ_ONCE(line->sec);
-    if (unlikely(READ_ONCE(page->gen) != gen))
+    if (seqcount_read_retry(&page->gen, gen))
         return false;
     for (; m->nsec >= NS; m->nsec -= NS)
         m->sec++;
