@@ -2,14 +2,15 @@
 // any other may read at any time, without a lock and never torn.
 //
 // Only when the low half overflows is the counter marked as changing: no other
-// change is of more than one word.
+// change is of more than one word. So the sequence counter has counted the
+// overflows, twice each: it is the high half, too, of 31 bits.
 #pragma once
 
 #include "lib/seqcount.h"
 
 struct counter {
-    u32 low, high;
-    struct seqcount seq;
+    u32 low;
+    struct seqcount overflows;
 };
 
 static ALWAYS_INLINE void counter_add(struct counter *c, u32 n)
@@ -19,20 +20,18 @@ static ALWAYS_INLINE void counter_add(struct counter *c, u32 n)
         WRITE_ONCE(c->low, sum);
         return;
     }
-    seqcount_write_begin(&c->seq);
+    seqcount_write_begin(&c->overflows);
     WRITE_ONCE(c->low, sum);
-    ADD_ONCE(c->high, 1); // in memory: no register is kept for it
-    seqcount_write_end(&c->seq);
+    seqcount_write_end(&c->overflows);
 }
 
-// Spins only while a writer is between two stores.
+// Spins only while a writer is in the middle of an overflow.
 static inline u64 counter_read(const struct counter *c)
 {
-    u32 seq, low, high;
+    u32 seq, low;
     do {
-        seq = seqcount_read_begin(&c->seq);
+        seq = seqcount_read_begin(&c->overflows);
         low = READ_ONCE(c->low);
-        high = READ_ONCE(c->high);
-    } while (seqcount_read_retry(&c->seq, seq));
-    return (u64)high << 32 | low;
+    } while (seqcount_read_retry(&c->overflows, seq));
+    return (u64)(seq / 2) << 32 | low;
 }

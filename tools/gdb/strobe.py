@@ -57,12 +57,10 @@ def c_string(value):
 
 
 def counter(value):
-    """A struct counter (lib/counter.h), as its reader reads it; a writer that
-    was stopped between two stores has changed `high` first."""
-    high, again = int(value["high"]), int(value["high_again"])
-    low = int(value["low"])
-    return (high << 32 | low) if high == again or low == 0 \
-        else (again << 32 | low)
+    """A struct counter (lib/counter.h), as its reader reads it; a writer that was
+    stopped in the middle of an overflow has written `low` if that is small."""
+    low, seq = int(value["low"]), int(value["overflows"]["value"])
+    return ((seq + (seq & 1 and low < 1 << 31)) >> 1) << 32 | low
 
 
 # --- rings ------------------------------------------------------------------
