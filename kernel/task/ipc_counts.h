@@ -1,10 +1,11 @@
 // How many messages a task has sent and received (the first seed, table 4.3).
 //
 // Several threads of a task count at the same time, and system.tasks reads,
-// without a lock. A counter is its low word and how often the top bit of that
-// has changed. Who reads `flips` first and `low` after may find `low` one flip
-// further (the other store is on its way), never the other way round, and sees
-// that by the parity: so no 64-bit value is ever torn.
+// without a lock. (So no sequence counter serves: that has one writer.) A
+// counter is its low word and how often the top bit of that has changed. Who
+// reads `flips` first and `low` after may find `low` one flip further (the
+// other store is on its way), never the other way round, and sees that by the
+// parity: so no 64-bit value is ever torn.
 #pragma once
 
 #include "lib/types.h"

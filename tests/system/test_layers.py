@@ -68,6 +68,64 @@ def test_the_kernel():
     assert (done.returncode, done.stdout) == (0, ""), done.stdout
 
 
+FRAME = '#include "kernel/low/low.h"\n'
+FRAMES = """UPCALL int asked(void);
+struct trapframe { unsigned ds, esp; };
+struct trapframe *call_frame(int);
+struct cpu { struct trapframe *newest; };
+"""
+MACHINE = {
+    "asm": ('int low;\n// asm, and "asm"\nvoid f(void) { __asm__ volatile("nop"); }\n',
+            3, "__asm__: instructions are arch's"),
+    "goto": ("int low;\nvoid f(void) { asm goto(\"\" :::: a); a:; }\n",
+             2, "asm: instructions are arch's"),
+    "builtin": ("/* 1\n2 */ void f(void) { __builtin_ia32_pause(); }\n",
+                2, "__builtin_ia32_pause: instructions are arch's"),
+    "register": ("struct a { int eip; };\nint g(struct a *p) { return p\n->eip; }\n",
+                 3, "eip: a register is arch's"),
+    "constant": ("enum { EFLAGS_IF };\n", 1, "EFLAGS_IF: a register is arch's"),
+    "member": (f"{FRAME}int f(const struct trapframe *tf)\n"
+               "{ return tf->ds; }\n",
+               3, "ds: a trap frame's member is arch's (arch/regs.h)"),
+    "function": (f"{FRAME}int f(void) {{ return call_frame(1)->ds; }}\n",
+                 2, "ds: a trap frame's member is arch's (arch/regs.h)"),
+    "of another": (f"{FRAME}int f(struct cpu *c)\n{{ return c->newest->ds; }}\n",
+                   3, "ds: a trap frame's member is arch's (arch/regs.h)"),
+}
+
+
+@pytest.mark.parametrize("what", MACHINE)
+def test_the_machine_outside_of_arch(tree, what):
+    text, line, rule = MACHINE[what]
+    done = tree(**{"kernel/low/low.c": text, "kernel/low/low.h": FRAMES})
+    assert done.returncode == 1
+    assert done.stdout == f"kernel/low/low.c:{line}: names {rule}\n"
+
+
+def test_what_only_looks_like_the_machine(tree):
+    done = tree(**{"kernel/low/low.c": """
+// asm(""), tf->eip
+const char *low = "asm(tf->eip) /*", a = '"', b; // "
+int assembly, asmus; struct v { int fs, eips; };
+int f(struct v *tf) { /* asm
+  p->eax */ return tf->fs + tf->eips; }
+"""})
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_machine_where_it_is_allowed(tree):
+    layers = TREE["kernel/layers.txt"] + "machine kernel/low/low.c assembly: why\n"
+    assembly, register = MACHINE["asm"][0], MACHINE["register"][0]
+    allowed = {"kernel/layers.txt": layers}
+    assert tree(**allowed, **{"kernel/low/low.c": assembly}).returncode == 0
+    done = tree(**allowed, **{"kernel/low/low.c": assembly + register})
+    assert done.stdout.endswith(": names eip: a register is arch's\n"), done.stdout
+    done = tree(**allowed)
+    assert done.returncode == 1
+    assert done.stdout == ("kernel/layers.txt: machine kernel/low/low.c assembly:"
+                           " there is none\n")
+
+
 def test_a_file_in_no_layer(tree):
     done = tree(**{"kernel/other/a.c": "int a;\n"})
     assert done.returncode == 1 and "kernel/other/a.c: is in no layer" in done.stderr
