@@ -167,8 +167,8 @@ static struct slab_magazine *magazines_create(const struct slab_cache *c)
 }
 
 // A cache's first use. `magazines` is published last: whoever sees it sees the
-// rest (x86 keeps the order of stores); without memory for them the cache works
-// without, and the next use tries again.
+// rest (a release, and loads through the pointer); without memory for them the
+// cache works without, and the next use tries again.
 static NOINLINE void cache_prepare(struct slab_cache *c)
 {
     u32 flags = spin_lock_irq(&caches_lock);
