@@ -1,7 +1,8 @@
 // What a clock's line says of now, by the TSC (kernel/time/time_page.h). For
 // the kernel and for the vDSO.
 //
-// In assembly because it is the kernel's most frequent question.
+// In assembly because it is the kernel's most frequent question: in C
+// clock_gettime is 241 instructions for 225, by the vDSO 67 for 51.
 #pragma once
 
 #include "lib/types.h"
