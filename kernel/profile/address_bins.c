@@ -2,8 +2,8 @@
 //
 // A stream of which there is one. It uses the sampling that there is: the best
 // source, started for it as for a session. `streams_lock` guards everything
-// here; samples read only `bins_source`, the stream's bit and the bins. The bins
-// are changed otherwise when `bins_source` is NULL and every CPU has since
+// here; samples read only `bins_source`, the stream's bit and the bins. The
+// bins are changed otherwise when `bins_source` is NULL and every CPU has since
 // passed through an interrupt: a sample runs with interrupts off.
 
 #include "arch/cpu.h"
@@ -132,8 +132,8 @@ static int try_begin(struct task *t, u32 low, u32 high)
 static const struct stream_kind bins_kind;
 
 // The stream is published first, and the target's memory and whether it lives
-// are looked at under tasks_lock, where exec and exit change them. So every exec
-// and end that is not seen here calls the functions below.
+// are looked at under tasks_lock, where exec and exit change them. So every
+// exec and end that is not seen here calls the functions below.
 static int begin(struct task *t, u32 low, u32 high)
 {
     mutex_assert_held(&streams_lock);

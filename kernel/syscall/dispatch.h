@@ -12,9 +12,7 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task_calls.h"
 
-// Called with six words, of which a handler takes as many as it has arguments.
-typedef void (*syscall_fn)(void);
-extern const syscall_fn syscall_handlers[CALL_COUNT];
+extern const trap_call_fn syscall_handlers[CALL_COUNT];
 // What the program gets, where a handler has returned an error.
 s32 syscall_failed(u32 number, s32 error);
 

@@ -23,9 +23,10 @@ static s32 unknown(void)
     return -ENOSYS;
 }
 
-#define SYSCALL(number, name, ...) [CALL_##name] = (syscall_fn)sys_##name,
-const syscall_fn syscall_handlers[CALL_COUNT] = {
-    [CALL_unknown] = (syscall_fn)unknown,
+#define HANDLER(fn) ((trap_call_fn)(void (*)(void))(fn))
+#define SYSCALL(number, name, ...) [CALL_##name] = HANDLER(sys_##name),
+const trap_call_fn syscall_handlers[CALL_COUNT] = {
+    [CALL_unknown] = HANDLER(unknown),
 #include <strobe/syscalls.def>
 };
 

@@ -62,8 +62,9 @@ s64 rtc_read_seconds(void)
     return rtc_decode(&r, &d) ? date_to_seconds(&d) : 0;
 }
 
-// Not while the chip updates: setting RTC_B_SET ends an update, but not on every
-// chip. Bochs goes on with it and puts the old date into what is not yet written.
+// Not while the chip updates: setting RTC_B_SET ends an update, but not on
+// every chip. Bochs goes on with it and puts the old date into what is not yet
+// written.
 static void write_registers(const struct rtc_registers *r)
 {
     spin_assert_held(&rtc_lock);

@@ -106,9 +106,10 @@ static ALWAYS_INLINE void trap_set_result(struct trapframe *tf, u32 result)
 {
     tf->eax = result;
 }
-// Calls the handler with the call's six arguments. (It gets copies: their
-// memory is the callee's, to use as it likes. By hand it would be one
-// instruction less, 135 of getpid and not 136.)
+// Calls the handler with the call's six arguments, of which it takes as many as
+// it has: the caller clears the stack (System V ABI for i386, "Function Calling
+// Sequence"). It gets copies: their memory is the callee's, to use as it likes.
+// (By hand it would be one instruction less, 135 of getpid and not 136.)
 typedef s32 (*trap_call_fn)(u32 a, u32 b, u32 c, u32 d, u32 e, u32 f);
 static ALWAYS_INLINE s32 trap_invoke(const struct trapframe *tf,
                                      trap_call_fn handler)
