@@ -43,11 +43,13 @@ def check_books(r):
 @pytest.mark.parametrize("smp", (1, 4))
 def test_ratio_deterministic(smp, source):
     """Where the clock is exact and so are the distances, the result is within
-    1 %, and the same again to the digit."""
+    1 %, and, of one CPU, the same again to the digit. (Whose turn it is of several
+    CPUs, QEMU 11 lets depend on the host: 24 cycles in 166,023,800 once.)"""
     command = f"profile --fixed -s {source} --json /bin/tester"
-    first, second = (vm(command, "--icount", "1", smp=smp) for _ in range(2))
+    first = vm(command, "--icount", "1", smp=smp)
     assert first.status == 0, first
-    assert first.output == second.output
+    if smp == 1:
+        assert first.output == vm(command, "--icount", "1", smp=smp).output
     r = report(first)
     check_ratio(r, 0.01)
     check_books(r)
