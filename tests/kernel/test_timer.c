@@ -506,32 +506,46 @@ static void keep_the_date(struct timer *t, u32 mode)
     thread_set_affinity(current, affinity);
 }
 
-// Near the end of the chip's own update, of 244 us in QEMU and Bochs
-// (MC146818A, "Update Cycle"), a date is written all the same.
-static void write_in_update(s64 date, u32 us)
+#define CLOSE_NS (10 * NSEC_PER_MSEC)
+
+static void sleep_for(u64 ns)
+{
+    thread_sleep_until(clock_now_ns() + ns, WAIT_UNINTERRUPTIBLE);
+}
+
+// Waits for the chip's next update, of one a second, and gives its time.
+static u64 wait_for_update(void)
 {
     u64 limit = clock_now_ns() + 2 * NSEC_PER_SEC;
     while (!(cmos_read(RTC_A) & RTC_A_UPDATING) && clock_now_ns() < limit)
         cpu_relax();
-    u64 start = clock_now_ns();
-    while (clock_now_ns() - start < us * NSEC_PER_USEC)
+    return clock_now_ns();
+}
+
+// A date is written `us` after an update has begun, which takes 244 us in QEMU
+// and Bochs (MC146818A, "Update Cycle").
+static void write_in_update(s64 date, u32 us)
+{
+    u64 begun = wait_for_update();
+    while (clock_now_ns() - begun < us * NSEC_PER_USEC)
         cpu_relax();
     expect(rtc_write_seconds(date + 1000) == 0);
-    thread_sleep_until(clock_now_ns() + 5 * NSEC_PER_MSEC,
-                       WAIT_UNINTERRUPTIBLE);
+    sleep_for(CLOSE_NS);
     s64 then = rtc_read_seconds();
     expect(then >= date + 1000 && then < date + 1600);
     expect(rtc_write_seconds(then - 1000) == 0);
+    sleep_for(NSEC_PER_SEC - 3 * CLOSE_NS);
 }
 
 KERNEL_TEST(timer_rtc_is_written_whole)
 {
     s64 date = rtc_read_seconds();
-    if (date)
-        for (u32 us = 140; us <= 240; us += 10)
-            write_in_update(date, us);
-    else
+    if (!date) {
         test_skip("there is no RTC");
+        return;
+    }
+    for (u32 us = 140; us <= 240; us += 10)
+        write_in_update(date, us);
 }
 
 KERNEL_TEST(timer_rtc_keeps_its_date)
