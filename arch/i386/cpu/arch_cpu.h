@@ -1,5 +1,4 @@
-// What x86 keeps for each CPU, and the parts of arch/i386/cpu that know each
-// other.
+// x86 per-CPU state, and the interfaces between the files of arch/i386/cpu.
 #pragma once
 
 #include "arch/cpu.h"
@@ -26,48 +25,49 @@ struct arch_cpu {
     u64 gdt[GDT_ENTRIES]; // TLS entries: the running thread's
     struct tss tss;       // only esp0 changes after start-up
     struct tss double_fault_tss;
-    u32 cr0;         // as loaded, TS clear
-    u32 windows;     // how many are open (arch/i386/mm/memory.c)
-    u32 nmis;        // NMIs that nobody asked for; written in NMI context
-    u32 nmis_logged; // how many of them the log has told
-    bool deferred;   // there is something to do as an interrupt ends; marked
-    bool measures_entry; // it raises spurious interrupts: entry_cost.c
-    bool up;             // it has got as far as ap_main
-    bool stopped;        // it has answered smp_stop_others
+    u32 cr0;             // as loaded, TS clear
+    u32 windows;         // windows in use (arch/i386/mm/memory.c)
+    u32 nmis;            // unclaimed NMIs; written in NMI context
+    u32 nmis_logged;     // how many of them have been logged
+    bool deferred;       // work is pending for the end of an interrupt; marked
+    bool measures_entry; // entry_cost.c raises spurious interrupts
+    bool up;             // has reached ap_main
+    bool stopped;        // has halted for smp_stop_others
 
-    // smp_call.c: what this CPU asks of others, one request at a time; bits of
-    // those that have not answered yet.
+    // smp_call.c: this CPU's request to other CPUs, one at a time, and the bits
+    // of those that have not answered yet.
     void (*call_fn)(void *arg);
     void *call_arg;
     u32 call_pending;
-    u32 call_from; // bits of the CPUs that ask something of this one
+    u32 call_from; // bits of the CPUs with a request to this one
 
     u8 double_fault_stack[DOUBLE_FAULT_STACK] __attribute__((aligned(16)));
 };
 
-// gdt.c: makes `cpu`'s tables (cpu->arch is set) and loads the GDT: %fs works.
+// gdt.c: builds `cpu`'s tables (cpu->arch is set) and loads the GDT. After it
+// %fs works.
 void gdt_init(struct cpu *cpu);
-void idt_init(void); // once
-// After it, exceptions are handled on this CPU. The double fault handler runs
-// on kernel_pagetable as it is now.
+void idt_init(void); // once, on the boot CPU
+// After it this CPU handles exceptions. The double fault handler uses
+// kernel_pagetable as it is at the time of the call.
 void idt_load(struct cpu *cpu);
 
 // init.c: control registers of the calling CPU, according to cpu_features.
 void cpu_init_control(void);
-// The boot CPU's struct cpu: before any other C code.
+// Initialises the boot CPU's struct cpu. Runs before any other C code.
 void cpu_init_boot(void);
 
 // features.c
 void features_detect(void);
 
-// trap.c: the last steps before enter_user. Interrupts are off when it returns,
-// and the ledger is marked as changing.
+// trap.c: the last steps before enter_user. It returns with interrupts off and
+// the ledger's sequence counter odd (an update is in progress).
 void trap_leave(struct trapframe *tf);
 const char *exception_name(u32 vector);
 
-// nmi.c: logs NMIs that nobody claimed. Interrupts off, not in an NMI.
+// nmi.c: logs unclaimed NMIs. Interrupts off, not in an NMI.
 void nmi_log_unclaimed(struct arch_cpu *a);
-// Sends all other CPUs an NMI that halts them; smp_stopper is this CPU.
+// Halts all other CPUs by NMI; smp_stopper names this CPU.
 void nmi_stop_others(void);
 
 // fpu.c: the FPU's part of a thread switch; interrupts off.
@@ -75,16 +75,16 @@ struct thread;
 void fpu_init(void);
 void fpu_switch(struct thread *prev, struct thread *next);
 int fpu_fork(struct thread *child); // of current; 0 or -ENOMEM
-void fpu_discard(struct thread *t); // current, or a thread that is over
-// First use since the switch (#NM). False: no memory for the state.
+void fpu_discard(struct thread *t); // current, or a thread that has exited
+// #NM: the first use since the switch. False: no memory for the save area.
 bool fpu_first_use(void);
 // The SIGFPE code for #MF, #XM.
 int fpu_error_code(u32 vector);
 
-// smp_call.c: answers what other CPUs ask of this one; interrupts off.
+// smp_call.c: serves other CPUs' requests to this one; interrupts off.
 void smp_call_service(void);
 void smp_call_init(void);
-// The CPU that stops all others, + 1; 0: the machine runs.
+// The CPU that is stopping all others, + 1; 0 while the machine runs.
 extern u32 smp_stopper;
 static ALWAYS_INLINE bool smp_stopping(void)
 {

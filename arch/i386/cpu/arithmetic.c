@@ -1,14 +1,14 @@
-// What compilers call where i386 has no instruction: division of 64-bit
-// numbers, and counting bits. libgcc's own take their arguments from the stack,
-// the kernel's functions from registers (-mregparm=3).
+// Compiler run-time functions for what i386 has no instruction for: 64-bit
+// division and population count. libgcc's versions take their arguments from
+// the stack, while the kernel's functions take them in registers (-mregparm=3).
 //
-// Pure arithmetic, any context. A division by 0 traps, as a 32-bit one does.
+// Pure arithmetic, any context. Division by 0 traps, as a 32-bit one does.
 
 #include "arch/i386/cpu/arithmetic.h"
 #include "lib/math64.h"
 
-// H. S. Warren, Hacker's Delight, 9-5: half of n by the high word of what the
-// divisor is when its highest bit is set gives the quotient, or 1 more.
+// H. S. Warren, Hacker's Delight, 9-5: shift the divisor until its highest bit
+// is set; n / 2 divided by its high word then yields the quotient, or 1 more.
 static ALWAYS_INLINE u64 divide(u64 n, u64 divisor, u64 *remainder)
 {
     u32 high = (u32)(divisor >> 32), rest;
@@ -56,7 +56,7 @@ static u64 magnitude(s64 n)
     return n < 0 ? 0 - (u64)n : (u64)n;
 }
 
-// Towards 0: the remainder has the sign of n.
+// Rounds towards 0: the remainder has the sign of n.
 s64 __divmoddi4(s64 n, s64 divisor, s64 *remainder)
 {
     u64 rest, quotient = divide(magnitude(n), magnitude(divisor), &rest);
@@ -77,7 +77,8 @@ s64 __moddi3(s64 n, s64 divisor)
     return rest;
 }
 
-// H. S. Warren, 5-1: sums of 2, 4 and 8 bits, then all bytes' in the highest.
+// H. S. Warren, 5-1: sums within 2, 4 and 8 bits; the multiplication adds up
+// the four bytes in the highest one.
 int __popcountsi2(u32 n)
 {
     n -= n >> 1 & 0x55555555;

@@ -1,5 +1,5 @@
-// What compilers call by these names (GCC Internals, "The GCC low-level runtime
-// library"). Any context.
+// Run-time functions that compilers call by these names (GCC Internals, "The
+// GCC low-level runtime library"). Any context.
 #pragma once
 
 #include "lib/types.h"

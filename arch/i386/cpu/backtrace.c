@@ -1,4 +1,4 @@
-// Walking frame pointers, in any context: nothing is read that is not mapped.
+// Backtrace by frame pointers, in any context: reads mapped memory only.
 
 #include "arch/cpu.h"
 #include "arch/mmu.h"
@@ -6,7 +6,7 @@
 #include "kernel/debug/kasan.h"
 
 struct stack_frame {
-    u32 caller; // its frame pointer
+    u32 caller; // the caller's frame pointer
     u32 return_to;
 };
 
@@ -20,7 +20,7 @@ static bool readable(u32 at)
            pagetable_lookup(&kernel_pagetable, last, &m);
 }
 
-// An interrupted prologue's frame pointer may point anywhere.
+// The frame pointer may point anywhere if a prologue was interrupted.
 NO_KASAN u32 backtrace(u32 ebp, u32 *pcs, u32 max)
 {
     u32 n = 0;
@@ -30,7 +30,7 @@ NO_KASAN u32 backtrace(u32 ebp, u32 *pcs, u32 max)
         if (f->return_to < KERNEL_BASE)
             break;
         pcs[n++] = f->return_to;
-        // Callers' frames lie above, on the same stack: no circles.
+        // Callers' frames lie above, on the same stack: this excludes cycles.
         if (caller <= ebp || caller - ebp > KSTACK_SIZE)
             break;
         ebp = caller;

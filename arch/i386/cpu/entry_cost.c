@@ -1,8 +1,8 @@
-// What entry and exit take outside of the ledger's readings of the TSC: the
-// code from the first instruction of an entry to the first reading, and from
-// the last one to the interrupted instruction. Found by raising some interrupts
-// and system calls with the INT instruction; of several the cheapest, for
-// anything may come in between.
+// The entry and exit cost that the ledger's TSC readings do not cover: from the
+// first instruction of an entry to the first reading, and from the last reading
+// to the interrupted instruction. Measured by raising interrupts and system
+// calls with the INT instruction; the minimum of several tries counts, since
+// other interrupts may occur during one.
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/irq.h"
@@ -20,7 +20,7 @@ static bool claim(struct nmi_user *user UNUSED,
     return true;
 }
 
-// TSC cycles of `CODE`, without those of the two readings.
+// TSC cycles of `CODE`, without the cost of the two readings.
 #define CYCLES_OF(CODE)                                        \
     ({                                                         \
         u32 least = ~0u, empty = ~0u;                          \
@@ -64,8 +64,9 @@ _Static_assert(VECTOR_NMI == 2 && VECTOR_SPURIOUS == 0xff, "as above");
 
 #define SYS_GETPID 20
 
-// What `CODE` is charged for as a user program, each time: in the kernel, with
-// interrupts off. From twice less once, so the way there and back is left out.
+// The cycles charged to user time for one run of `CODE`, run in the kernel with
+// interrupts off. It is the difference between two runs and one, so the switch
+// to user time and back cancels out.
 #define USER_CYCLES_OF(CODE)                                     \
     ({                                                           \
         u32 least[2] = { ~0u, ~0u };                             \
@@ -88,7 +89,8 @@ _Static_assert(VECTOR_NMI == 2 && VECTOR_SPURIOUS == 0xff, "as above");
         least[1] > least[0] ? least[1] - least[0] : 0;           \
     })
 
-// The INT instruction is the program's, as another one that does nothing is.
+// The INT instruction itself is user time, like any other instruction: the cost
+// of a NOP is subtracted.
 void trap_measure_outside(void)
 {
     struct thread *t = current;

@@ -1,5 +1,6 @@
 // Page faults: demand paging for user programs and for the kernel's accesses to
-// user memory; everything else in the kernel is a bug, and says which one.
+// user memory. Any other fault in the kernel is a bug, and the panic message
+// says of which kind.
 
 #include "arch/i386/cpu/fault.h"
 
@@ -26,9 +27,10 @@ static int resolve(u32 addr, u32 error)
     return aspace_fault(as, addr, error | FAULT_USER);
 }
 
-// In user mode the CPU reads user memory as the user. QEMU (7.2) does not when
-// a program returns by IRET or RETF: SMAP then refuses its own stack to it,
-// time and again. Nothing that could be mapped would help.
+// In user mode the CPU accesses user memory as the user. QEMU 7.2 does not when
+// a program returns by IRET or RETF: it accesses the program's stack as the
+// kernel, SMAP refuses that, and the fault repeats for ever. Mapping a page
+// would not help.
 static int resolve_for_user(u32 addr, u32 error)
 {
     if (unlikely(!(error & FAULT_USER)))
@@ -62,7 +64,7 @@ bool fault_is_stack_overflow(u32 esp)
 {
     extern char boot_stack_guard[];
     const struct thread_base *t = current_base();
-    // What faults first is often a push: esp may still be at the stack's end.
+    // The first fault is often a push's: esp may still be at the stack's end.
     u32 end =
         t && t->kstack ? (u32)t->kstack : (u32)boot_stack_guard + PAGE_SIZE;
     return esp - (end - PAGE_SIZE) <= PAGE_SIZE;
@@ -85,7 +87,8 @@ static NORETURN void kernel_bug(struct trapframe *tf, u32 addr)
                error & FAULT_PRESENT ? "protected" : "not mapped");
 }
 
-// A fault in the middle of a spinlock or an interrupt cannot wait for a page.
+// With a spinlock held or in an interrupt handler a fault cannot wait for a
+// page.
 static bool may_sleep(const struct trapframe *tf)
 {
     struct cpu *c = this_cpu();
@@ -97,8 +100,8 @@ void fault_from_kernel(struct trapframe *tf)
 {
     u32 addr = read_cr2();
     u32 fixup = tf->eip;
-    // Only the user copies may touch user memory: without an entry in the
-    // exception table it is a wild pointer, even where something is mapped.
+    // Only user copies may access user memory. A fault without an entry in the
+    // exception table is a wild pointer, even where something is mapped.
     if (unlikely(!fault_fixup(&fixup) || addr >= USER_END))
         kernel_bug(tf, addr);
     int err = -EFAULT;
@@ -106,7 +109,7 @@ void fault_from_kernel(struct trapframe *tf)
         irq_enable();
         err = resolve(addr, tf->error);
         if (err == -ENOMEM && memory_is_out(addr))
-            err = 0; // it is tried again
+            err = 0; // the access is retried
         irq_disable();
     }
     if (unlikely(err))

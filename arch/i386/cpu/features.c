@@ -1,5 +1,5 @@
-// What CPUID says about the boot CPU (SDM vol. 2, CPUID). All CPUs of a machine
-// are taken to be alike.
+// CPU features, from the boot CPU's CPUID (SDM vol. 2, CPUID). All CPUs of a
+// machine are assumed to be alike.
 
 #include "arch/i386/cpu/arch_cpu.h"
 
@@ -58,7 +58,7 @@ void features_detect(void)
     id = cpuid(1, 0);
     detect_family(id.eax);
     f->pse = id.edx >> 3 & 1;
-    f->pae = read_cr4() & ASM_CR4_PAE; // boot.S has chosen
+    f->pae = read_cr4() & ASM_CR4_PAE; // boot.S has decided
     f->pae_unused = !f->pae && id.edx >> 6 & 1;
     f->mce = id.edx >> 7 & 1;
     f->mca = id.edx >> 14 & 1;

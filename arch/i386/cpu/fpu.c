@@ -1,12 +1,12 @@
 // The FPU and SSE registers of threads.
 //
-// A thread that has used them has a save area; its registers are saved and
-// loaded at each switch, so they never linger on a CPU it has left. One that
-// has not costs nothing: CR0.TS makes its first use an exception (#NM). TS is
-// clear exactly while the running thread is `fpu_live`. The kernel itself
-// computes with general registers only.
+// Eager switch after first use: a thread that has used the FPU has a save area,
+// and its registers are saved and loaded at each switch, so they never remain
+// on a CPU that it has left. A thread that has not costs nothing: CR0.TS turns
+// its first use into an exception (#NM). TS is clear exactly while the running
+// thread is `fpu_live`. The kernel itself uses general registers only.
 //
-// Everything that looks at `fpu_live` runs with interrupts off.
+// `fpu_live` is accessed with interrupts off only.
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
@@ -17,7 +17,7 @@
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 
-// FXSAVE's layout (SDM vol. 1, 10.5.1); FSAVE's takes the first 108 bytes.
+// FXSAVE's layout (SDM vol. 1, 10.5.1); FSAVE uses the first 108 bytes.
 struct fpu_area {
     u32 head[6];
     u32 mxcsr, mxcsr_mask;
@@ -26,8 +26,8 @@ struct fpu_area {
 _Static_assert(sizeof(struct fpu_area) == FPU_AREA_SIZE, "FXSAVE area");
 
 #define MXCSR_DEFAULT 0x1f80u
-#define MXCSR_MASK_DEFAULT 0xffbfu // of CPUs that store a mask of 0
-#define X87_REGISTERS 128u         // bytes; behind them in `registers`: XMM
+#define MXCSR_MASK_DEFAULT 0xffbfu // used where the CPU stores a mask of 0
+#define X87_REGISTERS 128u         // bytes; the XMM registers follow
 
 #define VECTOR_FPU_ERROR 16u
 #define FPE_FLTDIV 3
@@ -50,7 +50,7 @@ static ALWAYS_INLINE void set_ts(void)
     write_cr0(this_cpu()->arch->cr0 | ASM_CR0_TS);
 }
 
-// With FSAVE the registers are gone afterwards.
+// FSAVE also reinitialises the FPU: the registers are lost.
 static ALWAYS_INLINE void save(struct fpu_area *a)
 {
     if (likely(cpu_features.fxsr))
@@ -59,7 +59,8 @@ static ALWAYS_INLINE void save(struct fpu_area *a)
         __asm__ volatile("fnsave %0" : "=m"(*a));
 }
 
-// FRSTOR would first report an error that the old registers' owner has pending.
+// FNCLEX first: FRSTOR would raise an FPU error that the previous owner left
+// pending.
 static ALWAYS_INLINE void load(const struct fpu_area *a)
 {
     if (likely(cpu_features.fxsr))
@@ -101,7 +102,8 @@ void fpu_switch(struct thread *prev, struct thread *next)
     }
 }
 
-// Gives current a save area whose content `from` is at once its registers.
+// Loads `from` into the registers for current, which gets a save area if it has
+// none.
 static int install(const struct fpu_area *from)
 {
     struct arch_thread *a = &current_base()->arch;
@@ -176,7 +178,8 @@ int fpu_save_to_user(u32 dst)
     return copy_to_user(dst, current_base()->arch.fpu, FSAVE_SIZE);
 }
 
-// Through a copy: what FXRSTOR refuses where the user has it.
+// Restores through a kernel copy, which works where FXRSTOR from user memory
+// failed.
 static NOINLINE int restore_copy(u32 src)
 {
     struct fpu_area area;

@@ -1,9 +1,9 @@
-// Descriptor tables: each CPU's GDT with its task state segments, and the one
-// IDT that all of them use.
+// Descriptor tables: each CPU's GDT with its task state segments, and the IDT,
+// which all CPUs share.
 //
 // A GDT and its TSS are written by their own CPU only. The double fault handler
-// is a task of its own: a kernel stack that has overflowed can hold no frame,
-// so the CPU must leave it before it stores anything.
+// is a separate task: an overflowed kernel stack cannot hold a frame, so the
+// CPU must switch stacks before it stores anything.
 
 #include "arch/i386/cpu/arch_cpu.h"
 
@@ -23,7 +23,7 @@
 
 #define GATE_INTERRUPT 0x8e00u // clears IF
 #define GATE_TASK 0x8500u
-#define GATE_USER 0x6000u // user mode may raise it with INT
+#define GATE_USER 0x6000u // user mode may raise it by INT
 
 #define IDT_ENTRIES 256
 #define TRAP_STUB_SIZE 16
@@ -88,7 +88,7 @@ static void tss_init(struct arch_cpu *a)
 {
     memset(&a->tss, 0, sizeof(a->tss));
     a->tss.ss0 = KERNEL_DS;
-    a->tss.io_map = sizeof(struct tss); // beyond the limit: no port for users
+    a->tss.io_map = sizeof(struct tss); // beyond the limit: users get no ports
 
     struct tss *t = &a->double_fault_tss;
     memset(t, 0, sizeof(*t));
@@ -109,7 +109,7 @@ void idt_load(struct cpu *cpu)
         u32 base;
     } PACKED table = { sizeof(idt) - 1, (u32)idt };
     struct arch_cpu *a = cpu->arch;
-    // LTR marks the TSS busy and refuses one that is.
+    // LTR marks the TSS busy, and refuses a busy one.
     tss_init(a);
     a->gdt[TSS_SEL / 8] =
         descriptor((u32)&a->tss, sizeof(struct tss) - 1, ACCESS_TSS, 0);
@@ -135,8 +135,8 @@ void idt_init(void)
              GATE_INTERRUPT | GATE_USER);
     set_gate(VECTOR_OVERFLOW, trap_stubs + VECTOR_OVERFLOW * TRAP_STUB_SIZE,
              GATE_INTERRUPT | GATE_USER);
-    // An interrupt gate, though system calls run with interrupts on: the ledger
-    // changes accounts first.
+    // An interrupt gate, although system calls run with interrupts on: entry.S
+    // first switches the ledger to kernel time.
     set_gate(VECTOR_SYSCALL, syscall_entry_point, GATE_INTERRUPT | GATE_USER);
     idt[VECTOR_DOUBLE_FAULT] =
         (u64)GATE_TASK << 32 | ((u32)DOUBLE_FAULT_SEL << 16);

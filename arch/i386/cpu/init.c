@@ -1,4 +1,4 @@
-// Start-up of a CPU's own state: per-CPU data, tables, control registers.
+// Start-up of a CPU: per-CPU data, descriptor tables, control registers.
 
 #include "arch/boot.h"
 #include "arch/i386/cpu/arch_cpu.h"
@@ -49,7 +49,7 @@ u32 cpu_count = 1;
 
 static struct arch_cpu boot_arch;
 
-// A place in the code where CLAC or STAC belongs if the CPU has SMAP (asm.inc).
+// A site to patch with CLAC or STAC if the CPU has SMAP (asm.inc).
 struct smap_site {
     u8 *at;
     u32 opcode; // 3 bytes
@@ -80,8 +80,8 @@ void cpu_init_control(void)
     cr4 |= f->sse ? ASM_CR4_OSXMMEXCPT : 0;
     cr4 |= f->smep ? ASM_CR4_SMEP : 0;
     cr4 |= f->smap ? ASM_CR4_SMAP : 0;
-    // CD and NW are clear in cr0: caches on. TS: the FPU waits for its first
-    // use by each thread.
+    // CD and NW are clear in cr0: caches on. TS is set: each thread's first use
+    // of the FPU raises #NM.
     this_cpu()->arch->cr0 = cr0;
     write_cr0(cr0 | ASM_CR0_TS);
     if (f->nx)
@@ -89,18 +89,18 @@ void cpu_init_control(void)
     write_cr4(cr4);
 }
 
-// The early page tables still let us write to the code.
+// The early page tables still map the code writable.
 static void patch_smap_sites(void)
 {
     for (struct smap_site *s = smap_sites_start; s < smap_sites_end; s++)
         memcpy(s->at, &s->opcode, 3);
-    cpuid(0, 0); // serialises: what was fetched before is fetched again
+    cpuid(0, 0); // serialising: discards instructions fetched before
 }
 
-// A timer tick that came while the loader had interrupts off still asks for
-// attention. It must be withdrawn while the local APIC lets the 8259's line
-// through: QEMU keeps one that is withdrawn later, and then delivers a vector
-// that does not exist.
+// A timer tick that arrived while the loader had interrupts off is still
+// pending. It must be withdrawn while the local APIC passes the 8259's line
+// through (virtual wire): QEMU keeps one that is withdrawn later, and then
+// delivers a vector that does not exist.
 static void silence_8259(void)
 {
     out8(I8259_MASTER_MASK, 0xff);

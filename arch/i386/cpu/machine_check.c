@@ -1,10 +1,10 @@
 // An error that the hardware cannot correct raises exception 18, on many
-// machines on all CPUs at once, wherever they are. Nothing is known to be right
-// then, so the machine ends, with what the banks of error registers say. Which
-// CPU's banks that are is not known before: each CPU writes down its own, and
-// the first one, after it has given the others a moment, reports all.
+// machines on all CPUs at once, at any instruction. No state can be trusted
+// then, so the kernel panics and prints the banks of error registers. Any CPU's
+// banks may hold the error: each CPU records its own, and the first to arrive
+// waits a short time for the other CPUs and reports all.
 //
-// Without CR4.MCE the CPU would reset the machine instead.
+// With CR4.MCE clear the CPU would shut down instead, which resets the machine.
 
 #include "arch/i386/cpu/machine_check.h"
 
@@ -30,21 +30,21 @@
 
 #define BANKS_MAX 32u
 #define BANKS_SHOWN 8u
-#define OTHERS_SPINS 1000000u // about 10 ms for the other CPUs to come
+#define OTHERS_SPINS 1000000u // about 10 ms for the other CPUs to arrive
 
 struct bank {
     u32 number;
     u64 status, address, misc;
 };
 
-// Written by its CPU, before it counts itself in `entered`.
+// Written by its own CPU, before that CPU increments `entered`.
 static struct {
-    u32 count; // of those with an error, of which BANKS_SHOWN are kept
+    u32 count; // banks with an error; the first BANKS_SHOWN are kept
     struct bank banks[BANKS_SHOWN];
 } found[CPU_MAX];
 static u32 entered; // CPUs in the exception; atomic
 
-// In all of this a register that does not exist reads as 0.
+// In this file a register that does not exist reads as 0.
 static u64 read(u32 msr)
 {
     u64 value = 0;
@@ -58,7 +58,7 @@ static u32 bank_count(void)
                             : 0;
 }
 
-// Those of the P6 belong to its firmware (SDM vol. 3B, 15.3.2.1).
+// Bank 0 of a P6 belongs to the firmware (SDM vol. 3B, 15.3.2.1).
 static bool is_firmwares(u32 bank)
 {
     return !bank && cpu_features.family == 6 && cpu_features.model < 0x1a;
@@ -145,7 +145,7 @@ void machine_check(const struct trapframe *tf)
 {
     write_down();
     if (__atomic_fetch_add(&entered, 1, __ATOMIC_ACQ_REL))
-        cpu_halt_forever(); // the first one reports
+        cpu_halt_forever(); // the first CPU reports
     wait_for_others();
     smp_stop_others();
     console_printf("\n");

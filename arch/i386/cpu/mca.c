@@ -26,7 +26,7 @@ static const char *const memory_requests[] = { "generic", "read", "write",
 #define CHANNEL_UNKNOWN 15u
 #define MEMORY_REQUEST(code) ((code) >> 4 & 7)
 
-#define FILTERED 0x1000u // bit 12 of a compound code: corrected ones are rarer
+#define FILTERED 0x1000u // bit 12 of a compound code: filtered corrections
 #define INTERNAL_TIMER 0x400u
 #define INTERNAL_MASK 0xfc00u // 0000 01xx xxxx xxxx
 

@@ -1,5 +1,5 @@
-// The machine-check architecture's words (SDM vol. 3B, 15.3.2, 15.9): what a
-// bank of error registers says. Pure code.
+// Decoding of the machine-check architecture's error banks (SDM vol. 3B,
+// 15.3.2, 15.9). Pure code.
 #pragma once
 
 #include "lib/types.h"
@@ -9,8 +9,8 @@
 #define MCA_STATUS_MISC_VALID (1ull << 59)
 #define MCA_STATUS_ADDRESS_VALID (1ull << 58)
 
-// What kind of error the low 16 bits of a status are, such as "cache, level 1:
-// data read"; as format() returns.
+// Describes the error code, the low 16 bits of a status, such as "cache, level
+// 1: data read"; returns what format() returns.
 int mca_describe_code(u32 code, char *text, size_t size);
-// What its flags say, such as "uncorrected, context corrupt".
+// Describes the status flags, such as "uncorrected, context corrupt".
 int mca_describe_flags(u64 status, char *text, size_t size);

@@ -1,17 +1,17 @@
-// Model-specific registers that the CPU may not have, whatever CPUID says.
+// Model-specific registers that the CPU may lack, whatever CPUID reports.
 #pragma once
 
 #include "lib/types.h"
 
-// At label 1 is an instruction that may fault: then execution goes on at 2.
+// The instruction at label 1 may fault: execution then continues at label 2.
 #define MSR_FIXUP                       \
     "2:\n\t"                            \
     ".pushsection .ex_table, \"a\"\n\t" \
     ".long 1b, 2b\n\t"                  \
     ".popsection"
 
-// False: there is no such register, *value is as it was. Any context with the
-// exceptions set up.
+// False: the register does not exist, and *value is unchanged. Any context
+// after exceptions are set up.
 static inline bool read_msr_safely(u32 msr, u64 *value)
 {
     u64 read = 0;
@@ -24,7 +24,7 @@ static inline bool read_msr_safely(u32 msr, u64 *value)
     return done;
 }
 
-// False: there is no such register, or it refuses the value.
+// False: the register does not exist, or rejects the value.
 static inline bool write_msr_safely(u32 msr, u64 value)
 {
     u32 done = 0;

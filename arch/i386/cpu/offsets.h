@@ -1,4 +1,4 @@
-// Constants for the assembler. init.c asserts that they are the compiler's.
+// Constants for assembly files. init.c asserts that they match the C ones.
 #pragma once
 
 #define ASM_KERNEL_BASE 0xc0000000

@@ -1,7 +1,8 @@
-// Between the start of CPUs (smp.c) and calls among them (smp_call.c).
+// Interface between the start of CPUs (smp.c) and calls among them
+// (smp_call.c).
 #pragma once
 
 #include "lib/types.h"
 
-// From now on `cpu` is asked, and answers as soon as its interrupts are on.
+// From now on `cpu` receives calls; it answers once its interrupts are on.
 void smp_call_join(u32 cpu);

@@ -1,5 +1,5 @@
-// The page in which other CPUs start (trampoline.S): its place, and what the
-// boot CPU writes into it.
+// The page in which the application processors (AP) start (trampoline.S): its
+// address, and the data that the boot CPU writes into it.
 #pragma once
 
 #define TRAMPOLINE_PADDR 0x8000
@@ -15,12 +15,12 @@
 
 #include "lib/types.h"
 
-// One for each APIC id we expect.
+// One for each expected APIC id.
 struct ap_slot {
-    u8 arrived; // written by the CPU itself
+    u8 arrived; // written by the AP itself
     u8 apic_id;
     u16 pad;
-    u32 stack; // 0: wait; 1: go to sleep for ever; else: begin, on this stack
+    u32 stack; // 0: wait; 1: sleep for ever; else: start on this stack
     struct cpu *cpu;
 };
 #define AP_STACK_WAIT 0u
@@ -28,7 +28,7 @@ struct ap_slot {
 
 struct trampoline_data {
     u32 cr3, cr4;
-    u32 efer; // bits to set in EFER; 0: there is no such register
+    u32 efer; // bits to set in EFER; 0: the register does not exist
     u32 slot_count;
     struct ap_slot slots[AP_SLOTS];
 };
