@@ -1,16 +1,17 @@
-// The ways into the kernel and out of it.
+// Kernel entries and exits.
 //
-// Every entry builds a struct trapframe (arch/trap.h), loads the kernel's
-// segments and calls C in trap.c; C has done all that is due before it returns.
-// C's first three arguments are in eax, edx and ecx (-mregparm=3).
+// Every entry builds a struct trapframe (arch/regs.h), loads the kernel's
+// segments and calls C in trap.c, which completes all pending work before it
+// returns. C's first three arguments are in eax, edx and ecx (-mregparm=3).
 //
-// What a thread has is divided into user and kernel time (kernel/time/ledger.h)
-// here, next to the frame on both sides. On the way to user mode C has marked
-// the ledger as changing. The accounts of interrupts are C's, which gets the TSC
-// as it was read here.
+// A thread's time is divided into user and kernel time (kernel/time/ledger.h)
+// here, as close to the frame as possible in both directions. When C returns
+// for user mode, the ledger's sequence counter is odd. For interrupts C
+// switches the accounts, with the TSC as it was read here.
 //
-// The way out restores the frame. What it restores may be a user's nonsense:
-// selectors that do not exist become an exception of the user's own.
+// The exit path restores the frame, which may hold invalid user values:
+// selectors that do not exist raise an exception that is handled as the user
+// program's own.
 
 #include "arch/i386/cpu/asm.inc"
 
@@ -40,23 +41,23 @@
     CLAC
 .endm
 
-// For each entry that changes the account: the ledger, which stays in ebx, is
-// marked as changing before the TSC is read into edx:eax, so that no CPU sees a
-// later time in the old account.
+// First step of each entry that switches accounts: makes the sequence counter
+// of the ledger (which stays in ebx) odd before it reads the TSC into edx:eax.
+// So no CPU sees a later time in the old account.
 .macro LEDGER_ENTER
     movl %fs:CPU_LEDGER, %ebx
     incl LEDGER_SEQ(%ebx)
     rdtsc
 .endm
 
-// From user mode: not before the time at which the account was opened. Goes on
-// at `checked`.
+// Entry from user mode: if the TSC is before LEDGER_USER_SINCE, when the user
+// account was opened, continues at `early`, which waits until then.
 .macro LEDGER_CHECK early
     cmpl LEDGER_USER_SINCE(%ebx), %eax
     js \early
 .endm
 
-// The thread's time is the kernel's from now on, for the subsystem ecx. The
+// From now on the thread's time is kernel time of the subsystem in ecx. The
 // thread stays in esi.
 .macro LEDGER_TO_KERNEL
     movl %fs:CPU_THREAD, %esi
@@ -68,8 +69,9 @@
     incl LEDGER_SEQ(%ebx)
 .endm
 
-// It is the user's, of the thread in esi: LEDGER_OUTSIDE after now, which is what
-// the rest of the way out and the next entry take.
+// From TSC + LEDGER_OUTSIDE on, the time is user time of the thread in esi:
+// LEDGER_OUTSIDE cycles are what the rest of the exit and the next entry take,
+// and stay charged to the kernel.
 .macro LEDGER_TO_USER
     movl %fs:CPU_LEDGER, %ebx
     movl LEDGER_SUBSYSTEM(%ebx), %ecx
@@ -88,7 +90,7 @@
     .cfi_sections .debug_frame
     .text
 
-// One stub of 16 bytes for each vector.
+// One 16-byte stub for each vector.
     .balign 16
     .global trap_stubs
     .type trap_stubs, @function
@@ -200,8 +202,9 @@ trap_return:
     FIXUP 2b, bad_es
     FIXUP 3b, bad_fs
     FIXUP 4b, bad_iret
-// Drops what is left of the frame but the part that IRET takes, or has refused:
-// as if the user program had raised the exception by its next instruction.
+// Drops the frame except for IRET's part, which was about to be popped or was
+// refused: the exception is as if the user program's next instruction had
+// raised it.
 bad_ds:
     addl $4, %esp
 bad_es:
@@ -232,21 +235,21 @@ strobe_syscall:
 1:  xorl %edi, %edi // CALL_unknown
     jmp .Lsyscall_known
 
-// From trap_stubs to here the frame is under construction, or being taken down.
+// From trap_stubs to here the frame is being built or being taken down.
     .global trap_code_end
 trap_code_end:
 
-// enter_user(frame): leaves by it. trap_leave has been called.
+// enter_user(frame): returns to user mode by `frame`, after trap_leave.
     .balign 16
     .global enter_user
     .type enter_user, @function
 enter_user:
     movl %eax, %esp
-    movl TRAPFRAME_EBP(%esp), %ebp // samples in to_user take it for the user's
+    movl TRAPFRAME_EBP(%esp), %ebp // a sample in to_user uses it as user ebp
     movl %fs:CPU_THREAD, %esi
     jmp to_user
 
-// A task of its own: nothing is known of the stack that was in use.
+// A separate task: nothing is known of the stack that was in use.
     .global double_fault_entry_point
     .type double_fault_entry_point, @function
 double_fault_entry_point:
@@ -276,7 +279,7 @@ switch_stack:
     ret
     .cfi_endproc
 
-// Where switch_stack returns to in a new thread: thread.c's struct new_stack.
+// switch_stack returns to here in a new thread: thread.c's struct new_stack.
     .global thread_begin
     .type thread_begin, @function
 thread_begin:
@@ -285,10 +288,10 @@ thread_begin:
     popl %edx // entry
     popl %eax // its argument
     xorl %ebp, %ebp
-    pushl $0 // its caller
+    pushl $0 // return address: none
     jmp *%edx
 
-// The same for a fork's child: it leaves by its trap frame.
+// The same for a fork's child, which returns to user mode by its trap frame.
     .global fork_child_begin
     .type fork_child_begin, @function
 fork_child_begin:

@@ -1,5 +1,5 @@
-// NMIs: whose they are. The user is one word, read by each NMI as it is at that
-// moment; exchanges of it need no more than atomicity.
+// NMI ownership. The NMI owner is one pointer, which each NMI reads once;
+// atomic exchanges of it suffice.
 
 #include "arch/nmi.h"
 
@@ -12,7 +12,7 @@
 #include "kernel/debug/kcsan.h"
 #include "kernel/time/ledger_nmi.h"
 
-#define ASK_SPINS 20000000u // as many as for stopping a CPU: smp_call.c
+#define ASK_SPINS 20000000u // the same limit as for stopping a CPU: smp_call.c
 
 ERROR_COUNTER(sent_again, "NMIs, sent again", "after some seconds, once");
 
@@ -25,7 +25,8 @@ static bool refuse(struct nmi_user *user UNUSED,
 static struct nmi_user nobody = { refuse };
 static struct nmi_user *nmi_user = &nobody; // atomic
 
-// True: it was `from`, and is `to` now.
+// Atomically replaces the owner `from` by `to`; false: `from` was not the
+// owner.
 static bool hand_on(struct nmi_user *from, struct nmi_user *to)
 {
     return __atomic_compare_exchange_n(&nmi_user, &from, to, false,
@@ -42,8 +43,8 @@ void nmi_give_back(struct nmi_user *user)
     hand_on(user, &nobody);
 }
 
-// The others halt. Who stops them has a report to make, and goes on: a sample
-// does nothing any more.
+// Halts this CPU, unless it is the one that stops the others: that one has a
+// report to print and continues. NMIs on it have no further effect.
 static bool stop(struct nmi_user *user UNUSED,
                  const struct trapframe *tf UNUSED)
 {
@@ -56,12 +57,12 @@ static bool stop(struct nmi_user *user UNUSED,
 void nmi_stop_others(void)
 {
     static struct nmi_user stopping = { stop };
-    __atomic_store_n(&nmi_user, &stopping, __ATOMIC_RELEASE); // for good
+    __atomic_store_n(&nmi_user, &stopping, __ATOMIC_RELEASE); // never released
     lapic_send_nmi_others();
 }
 
-// One by one, not by the shorthand for all: firmware may have left CPUs halted
-// that an NMI would wake.
+// To each online CPU in turn, not by the all-but-self shorthand: an NMI would
+// wake CPUs that firmware has left halted.
 void nmi_send_others(void)
 {
     for (u32 i = 0; i < cpu_count; i++) {
@@ -70,9 +71,10 @@ void nmi_send_others(void)
     }
 }
 
-// --- asking other CPUs
+// --- calls on other CPUs, by NMI
 
-static void (*asked_for)(const struct trapframe *tf); // set before the bits
+static void (*asked_for)(
+    const struct trapframe *tf); // written before the bits in `asked`
 static u32 asked; // atomic: bits of the CPUs that have not answered
 
 static bool answer(const struct trapframe *tf)
@@ -85,7 +87,7 @@ static bool answer(const struct trapframe *tf)
     return true;
 }
 
-// To those that have not answered: theirs may have been lost.
+// Sends the NMI again to CPUs that have not answered: it may have been lost.
 static void send_again(void)
 {
     for (u32 left = READ_ONCE(asked); left; left &= left - 1) {
@@ -139,7 +141,7 @@ void nmi_log_unclaimed(struct arch_cpu *a)
     a->nmis_logged = nmis;
 }
 
-// The log takes a lock: it is written as the next interrupt ends.
+// Logging takes a lock, so it is deferred to the end of the next interrupt.
 static NOINLINE void unclaimed(void)
 {
     struct arch_cpu *a = this_cpu()->arch;
@@ -147,11 +149,12 @@ static NOINLINE void unclaimed(void)
     WRITE_ONCE(a->deferred, true);
 }
 
-// Entered from entry.S. It may have hit any instruction at all: no locks, and
-// only this CPU's own data.
+// Called from entry.S. The NMI may have interrupted any instruction: no locks,
+// and writes to this CPU's own data only.
 void trap_nmi(struct trapframe *tf)
 {
-    u32 freezes = READ_ONCE(ledger_freezes) & ~1u; // at odd, no move
+    u32 freezes =
+        READ_ONCE(ledger_freezes) & ~1u; // odd: the owner moves nothing
     u32 began = (u32)rdtsc();
     kcsan_nmi(true);
     irq_count_up(VECTOR_NMI);

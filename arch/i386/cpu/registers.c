@@ -1,4 +1,4 @@
-// What the registers are, for the report of a panic.
+// Prints the registers in a panic report.
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/regs.h"

@@ -1,5 +1,5 @@
-// Signal frames, laid out as Linux/i386 lays them out (asm/sigcontext.h,
-// asm/ucontext.h), because C libraries and programs look into them.
+// Signal frames in Linux/i386's layout (asm/sigcontext.h, asm/ucontext.h), on
+// which C libraries and programs rely.
 
 #include "arch/sigframe.h"
 
@@ -16,7 +16,7 @@
 #include "kernel/mm/aspace.h"
 #include "lib/string.h"
 
-// The current program's. Another thread may be moving it.
+// The vDSO's address in the current program. Another thread may be moving it.
 static u32 vdso_image(void)
 {
     return READ_ONCE(current_base()->aspace->vdso);
@@ -52,8 +52,8 @@ struct frame_plain {
     struct sigcontext context;
 };
 _Static_assert(offsetof(struct frame_plain, context) == 8, "struct sigframe");
-// Between the two is room for an FSAVE image, unused (Linux keeps it so that
-// what follows stays where it was).
+// Between the two is room for an FSAVE image, unused; Linux keeps it so that
+// the offset of what follows does not change.
 #define PLAIN_END_OFFSET (sizeof(struct frame_plain) + 112)
 struct frame_plain_end {
     u32 mask_high;
@@ -73,8 +73,8 @@ _Static_assert(offsetof(struct frame_rt, info) == 16 &&
                    offsetof(struct frame_rt, ucontext) == 144,
                "struct rt_sigframe");
 
-// What fpstate points to: the legacy environment with Linux's mark that an
-// FXSAVE image follows it (magic 0), or the plain FSAVE image.
+// What sigcontext's fpstate points to: the legacy environment with Linux's mark
+// that an FXSAVE image follows (magic 0), or the plain FSAVE image.
 struct fpstate {
     u32 environment[7];
     u8 st[80];
@@ -121,7 +121,8 @@ int siginfo_to_user(u32 addr, const struct siginfo *info)
     return copy_to_user(addr, &u, sizeof(u));
 }
 
-// Saves the FPU at `addr` if the thread has used it; *out is 0 otherwise.
+// Saves the FPU state to user address `addr` if the thread has used the FPU;
+// *out is `addr`, else 0.
 static int save_fpu(u32 addr, u32 *out)
 {
     *out = 0;
@@ -188,18 +189,21 @@ static u32 frame_top(const struct trapframe *tf,
     return tf->esp;
 }
 
-// popl %eax; movl $119, %eax; int $0x80. Nobody runs it, but debuggers know a
-// signal frame by it; handlers without a restorer return to the vDSO's.
+// popl %eax; movl $119, %eax; int $0x80. Never executed, but debuggers
+// recognise a signal frame by it; handlers without a restorer return to the
+// vDSO's.
 static const u32 return_plain[2] = { 0x0077b858, 0x80cd0000 };
 // movl $173, %eax; int $0x80.
 static const u32 return_rt[2] = { 0x0000adb8, 0x0080cd00 };
 
-// For samples of this thread. An NMI sees the frame when it is complete.
+// Records the frame for samples of this thread. The count is written last, so
+// an NMI sees complete entries only.
 static void note_frame(u32 at, u32 context, u32 restorer)
 {
     struct arch_thread *t = &current_base()->arch;
     u32 n = t->signal_count;
-    // Those that lie below were left by longjmp, but where stacks differ.
+    // Frames at or below `at` were left by longjmp, unless `at` is on the
+    // alternate stack.
     while (n && t->signals[n - 1].at <= at && !on_altstack(at))
         n--;
     WRITE_ONCE(t->signal_count, n);
@@ -212,7 +216,7 @@ static void note_frame(u32 at, u32 context, u32 restorer)
     WRITE_ONCE(t->signal_count, n + 1);
 }
 
-// The frame at that address, and all within it, are over.
+// Drops the frame at `at` and all frames nested in it.
 static void forget_frame(u32 at)
 {
     struct arch_thread *t = &current_base()->arch;
@@ -222,7 +226,7 @@ static void forget_frame(u32 at)
     }
 }
 
-// While registers change, samples do not look for callers in user mode.
+// While the registers change, cs is 0: samples then do not unwind user mode.
 static void registers_change(struct trapframe *tf)
 {
     WRITE_ONCE(tf->cs, 0);
@@ -322,7 +326,7 @@ int sigframe_push(struct trapframe *tf, int sig, const struct siginfo *info,
     return push_plain(tf, sig, action, restore);
 }
 
-// From the frame at `at`.
+// Restores the registers from the context of the signal frame at `at`.
 static int restore_context(struct trapframe *tf, const struct sigcontext *c,
                            u32 at)
 {
@@ -337,8 +341,8 @@ static int restore_context(struct trapframe *tf, const struct sigcontext *c,
     tf->eax = c->eax;
     tf->eip = c->eip;
     tf->eflags = (tf->eflags & ~EFLAGS_USER) | (c->eflags & EFLAGS_USER);
-    // Selectors: whatever they are, they must be the user's own (RPL 3). Ones
-    // that do not exist fault on the way out and kill the task.
+    // cs and ss must be user selectors (RPL 3). Selectors that do not exist
+    // fault on the return to user mode, which kills the task.
     u32 cs = (c->cs & 0xffff) | 3;
     tf->ss = (c->ss & 0xffff) | 3;
     tf->ds = c->ds & 0xffff;
@@ -352,8 +356,8 @@ static int restore_context(struct trapframe *tf, const struct sigcontext *c,
 
 int sigframe_pop(struct trapframe *tf, bool rt)
 {
-    // The handler's `ret` took the restorer's address; a plain frame's restorer
-    // has popped the signal number as well.
+    // The handler's `ret` popped the restorer's address; a plain frame's
+    // restorer has popped the signal number as well.
     if (rt) {
         struct ucontext u;
         u32 addr = tf->esp - 4;

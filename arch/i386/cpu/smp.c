@@ -1,10 +1,10 @@
 // Starting the other CPUs.
 //
-// All are woken by one INIT and STARTUP to everybody; each finds its slot in
-// the trampoline page by its APIC id. When all have arrived, or time is up, the
-// boot CPU hands out stacks, in the order of the firmware's table; who was not
-// there by then is told to sleep, should it ever come. So a late CPU runs
-// nothing but the trampoline, and CPU numbers have no gaps.
+// One INIT and STARTUP to all wakes the application processors; each finds its
+// slot in the trampoline page by its APIC id. When all have arrived, or the
+// wait has timed out, the boot CPU hands out stacks in the order of the
+// firmware's table; a slot whose CPU has not arrived is marked to sleep. So a
+// late CPU runs nothing but the trampoline, and CPU numbers have no gaps.
 
 #include "arch/i386/cpu/smp.h"
 #include "arch/clock.h"
@@ -25,8 +25,8 @@
 
 KERNEL_ARG(maxcpus, "maxcpus=N: use no more than N CPUs");
 
-// SDM vol. 3, 9.4.4. Under emulation, with one host CPU for all, others may
-// need long to run at all: then the second wait is what counts.
+// SDM vol. 3, 9.4.4. Under emulation, where all CPUs share one host CPU, an AP
+// may be slow to run at all: the second wait allows for that.
 #define INIT_WAIT (10 * NSEC_PER_MSEC)
 #define STARTUP_WAIT (200 * NSEC_PER_USEC)
 #define ARRIVAL_WAIT (3 * NSEC_PER_SEC)
@@ -53,7 +53,7 @@ static u32 wanted_cpus(void)
     return MIN(found, limit);
 }
 
-// Waits until `done(arg)` or for `ns`; true if it was done in time.
+// Waits until `done(arg)` is true or `ns` have passed; false: timed out.
 static bool wait_until(bool (*done)(u32 arg), u32 arg, u64 ns)
 {
     u64 ticks = clock_tsc_hz() / 1000000 * (ns / NSEC_PER_USEC);
@@ -85,7 +85,8 @@ static bool cpu_is_up(u32 id)
     return READ_ONCE(cpus[id].arch->up);
 }
 
-// Their first page tables: the kernel's, and the trampoline where it lies.
+// The APs' first page tables: the kernel's, plus the identity-mapped
+// trampoline.
 static int prepare_trampoline(struct pagetable *pt, u32 others)
 {
     int err = pagetable_create(pt);
@@ -148,7 +149,8 @@ static void dismiss(struct ap_slot *slot, const char *why)
     WRITE_ONCE(slot->stack, AP_STACK_DISMISS);
 }
 
-// Releases who has arrived. Returns how many CPUs there are then.
+// Releases the CPUs that have arrived. Returns the number of CPUs, including
+// this one.
 static u32 release(u32 others)
 {
     u32 count = 1;
@@ -160,7 +162,7 @@ static u32 release(u32 others)
             dismiss(slot, "is not used: out of memory");
         } else {
             slot->cpu = &cpus[count];
-            barrier(); // a store is seen after those before it (x86)
+            barrier(); // x86 keeps the order of stores
             WRITE_ONCE(slot->stack, (u32)cpus[count].idle_stack_top);
             count++;
         }
@@ -168,8 +170,8 @@ static u32 release(u32 others)
     return count;
 }
 
-// They run our code, so they will come; if not there is no machine to go on
-// with.
+// Released CPUs run kernel code, so they come up; if one does not, the machine
+// is unusable.
 static void wait_for_all(u32 count)
 {
     for (u32 id = 1; id < count; id++) {
@@ -196,11 +198,11 @@ void smp_start(void)
     cpu_count = count;
     for (u32 id = 1; id < count; id++)
         WRITE_ONCE(cpus[id].online, true);
-    pagetable_destroy(&pt); // nobody is in the trampoline with paging on
+    pagetable_destroy(&pt); // no CPU runs in the trampoline with paging on
     log_printf("smp: %u CPUs\n", count);
 }
 
-// trampoline.S, on the idle stack, with interrupts off.
+// Called by trampoline.S on the idle stack, with interrupts off.
 NORETURN void ap_main(struct cpu *cpu);
 void ap_main(struct cpu *cpu)
 {
@@ -217,7 +219,7 @@ void ap_main(struct cpu *cpu)
         tsc_sync_answer(cpu->id);
         cpu_relax();
     }
-    tlb_flush_all(); // what was unmapped meanwhile nobody told us
+    tlb_flush_all(); // shootdowns before `online` did not include this CPU
     smp_call_join(cpu->id);
     cpu_main();
 }

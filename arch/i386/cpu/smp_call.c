@@ -1,17 +1,18 @@
-// Calls of functions on other CPUs, and stopping them.
+// Function calls on other CPUs by IPI, and stopping them.
 //
-// Each CPU has one request of its own (struct arch_cpu): a caller keeps
-// preemption disabled until it is answered, so there is never a second one. It
-// writes the function, marks whom it waits for in its `call_pending`, then sets
-// its bit in each target's `call_from` and sends the interrupt. A target takes
-// all bits at once and, for each, runs the function and clears its own bit in
-// the caller's `call_pending`; it does not touch the request after that.
+// Each CPU has one request slot (struct arch_cpu): a caller keeps preemption
+// disabled until its call is answered, so it never needs a second one. The
+// caller writes the function, sets the targets' bits in its own `call_pending`,
+// then sets its bit in each target's `call_from` and sends the IPI. A target
+// takes all bits of `call_from` with one exchange and, for each caller, runs
+// the function and then clears its own bit in that caller's `call_pending`;
+// after that it does not access the request.
 //
-// Two CPUs that call each other with interrupts off (in a panic) would wait for
-// ever: whoever waits answers others itself.
+// Two CPUs that call each other with interrupts off (in a panic) would
+// deadlock: so a waiting caller serves requests itself.
 //
-// A caller that waits for long sends the interrupt again: it may have been
-// lost. A target that gets a second one finds no bit set.
+// A caller that waits for long sends the IPI again, as it may have been lost. A
+// target that receives it twice finds no bit set the second time.
 
 #include "arch/clock.h"
 #include "arch/i386/cpu/arch_cpu.h"
@@ -20,7 +21,7 @@
 #include "kernel/base/errors.h"
 #include "kernel/base/log.h"
 
-#define STOP_SPINS 20000000u // a CPU that is stuck in firmware may never answer
+#define STOP_SPINS 20000000u // a CPU stuck in firmware may never answer
 
 #define SENDS_PER_SECOND 10u                  // while an answer is missing
 #define SILENT_SENDS (10u * SENDS_PER_SECOND) // then it is reported
@@ -28,7 +29,7 @@
 ERROR_COUNTER(sent_again, "calls of CPUs, sent again",
               "after 0.1 s without an answer; after 10 s it is reported");
 
-static u32 online_mask; // CPUs that answer
+static u32 online_mask; // CPUs that answer calls
 u32 smp_stopper;
 
 void smp_call_service(void)
@@ -69,7 +70,8 @@ void smp_call_join(u32 cpu)
     __atomic_fetch_or(&online_mask, 1u << cpu, __ATOMIC_RELEASE);
 }
 
-// The caller's interrupts may be off: it answers others itself.
+// Waits until all have answered or it is time to send again. The caller's
+// interrupts may be off: then it serves other CPUs' requests itself.
 static void wait_a_while(struct arch_cpu *own)
 {
     u64 began = rdtsc(), while_cycles = clock_tsc_hz() / SENDS_PER_SECOND;
@@ -162,7 +164,7 @@ void smp_reschedule(struct cpu *cpu)
         lapic_send_ipi(cpu->apic_id, VECTOR_RESCHEDULE);
 }
 
-// Those of `mask` that have not stopped.
+// Those CPUs of `mask` that have not stopped.
 static u32 running_of(u32 mask)
 {
     u32 running = 0;
@@ -178,7 +180,9 @@ u32 smp_stop_others(void)
     u32 others = READ_ONCE(online_mask) & ~(1u << this_cpu()->id);
     if (!others)
         return 0;
-    WRITE_ONCE(smp_stopper, this_cpu()->id + 1); // of two the later one
+    WRITE_ONCE(smp_stopper,
+               this_cpu()->id +
+                   1); // if two CPUs do it, the later one continues
     nmi_stop_others();
     for (u32 i = 0; i < STOP_SPINS && running_of(others); i++) {
         if (i == STOP_SPINS / 2)

@@ -1,8 +1,9 @@
-// Threads as the CPU sees them: the stack they begin on, and the switch.
+// The machine's part of threads: a new thread's stack, and the switch.
 //
 // A thread's user registers are a trap frame at the top of its kernel stack;
-// its esp while it does not run, its gs, TLS and FPU are in struct arch_thread.
-// They belong to the thread itself, and to whoever switches to it.
+// its esp (while it does not run), gs, TLS and FPU state are in struct
+// arch_thread. They are accessed by the thread itself and by the CPU that
+// switches to it.
 
 #include "kernel/base/thread.h"
 #include "arch/i386/cpu/arch_cpu.h"
@@ -66,7 +67,7 @@ int arch_thread_fork(struct thread *child, const struct trapframe *tf)
     return 0;
 }
 
-// entry.S: a fork's child, after its first switch; interrupts are off.
+// Called from entry.S: a fork's child after its first switch; interrupts off.
 NORETURN void fork_child_return(void);
 void fork_child_return(void)
 {
@@ -113,7 +114,8 @@ struct thread *arch_switch(struct thread *prev, struct thread *next)
     fpu_switch(prev, next);
     thread_base(prev)->arch.gs = read_gs();
     load_tls(cpu, &thread_base(next)->arch);
-    // The TLS entry behind an unchanged selector may be another one.
+    // gs is reloaded even if the selector is unchanged: its TLS entry may
+    // differ.
     if (thread_base(prev)->arch.gs | thread_base(next)->arch.gs)
         write_gs(thread_base(next)->arch.gs);
     cpu->tss.esp0 = (u32)thread_base(next)->kstack + KSTACK_SIZE;
@@ -121,7 +123,7 @@ struct thread *arch_switch(struct thread *prev, struct thread *next)
                         thread_base(next)->arch.esp);
 }
 
-// The accounts and whatever is pending are seen to as after a system call.
+// Does what the end of a system call does: pending work, then the accounts.
 void arch_enter_user(struct trapframe *tf)
 {
     trap_leave(tf);
@@ -162,7 +164,7 @@ void arch_set_tls(u32 index, u64 descriptor)
     u32 flags = irq_save();
     current_base()->arch.tls[index] = descriptor;
     load_tls(this_cpu()->arch, &current_base()->arch);
-    write_gs(read_gs()); // it may be the one that gs selects
+    write_gs(read_gs()); // gs may select this entry
     irq_restore(flags);
 }
 

@@ -1,9 +1,9 @@
-// Where the other CPUs begin: real mode, at TRAMPOLINE_PADDR, to which smp.c
-// copies this code. Nothing here runs where it is linked.
+// Start of the application processors: real mode, at TRAMPOLINE_PADDR, to which
+// smp.c copies this code. It never runs at its link address.
 //
-// A CPU enters protected mode, finds its slot by its APIC id, says that it has
-// arrived and waits to be told its stack: until then, or for ever, it needs no
-// memory but this page. All may start at once.
+// An AP enters protected mode, finds its slot by its APIC id, sets `arrived`
+// and polls for its stack. Until it has one it uses no memory but this page.
+// All APs may start at once.
 
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/cpu/trampoline.h"
@@ -74,7 +74,7 @@ protected:
     movl %ebx, %esp
     xorl %ebp, %ebp
     movl %edi, %eax // ap_main's argument
-    pushl $0        // and its caller
+    pushl $0        // and return address: none
     movl $ap_main, %edx
     jmp *%edx
 

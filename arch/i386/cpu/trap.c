@@ -1,10 +1,10 @@
-// Exceptions, interrupts and system calls, behind entry.S.
+// Exceptions, interrupts and system calls, called from entry.S.
 //
-// All of them arrive with interrupts off. Interrupts come with the TSC as it
-// was at their entry, and the ledger marked as changing; at the others the
-// ledger has the thread in the kernel. Every return to user mode goes through
-// user_return_prepare. Then the ledger is marked again, for entry.S to go on
-// with.
+// Interrupts are off at every entry. For an interrupt, entry.S passes the TSC
+// as read at the entry and has made the ledger's sequence counter odd; for the
+// other entries it has already switched the ledger to the thread's kernel time.
+// Every return to user mode runs user_return_prepare, then makes the sequence
+// counter odd for entry.S to complete the switch.
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/fault.h"
@@ -84,7 +84,7 @@ void trap_leave(struct trapframe *tf)
     return_to_user(tf);
 }
 
-// What NMIs have left to do.
+// Work that NMIs have deferred.
 static NOINLINE void do_deferred(struct arch_cpu *a)
 {
     WRITE_ONCE(a->deferred, false);
@@ -106,7 +106,7 @@ static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
     c->irq_frame = outer;
 }
 
-// Entered from entry.S: vectors 0x20 and above.
+// Called from entry.S: vectors 0x20 and above.
 void trap_interrupt(u64 now, struct trapframe *tf)
 {
     if (trap_from_user(tf)) {
@@ -123,10 +123,10 @@ void trap_interrupt(u64 now, struct trapframe *tf)
         sched_interrupt_exit();
 }
 
-// Vectors that the manual reserves and that come without an error code (SDM
-// vol. 3, table 6-1): no exception of a CPU, but an interrupt with a vector of
-// 16 to 31, or what some P6 CPUs deliver as 15 (their erratum of spurious
-// interrupts).
+// Vectors that the manual reserves and that have no error code (SDM vol. 3,
+// table 6-1). No CPU raises them as exceptions: they are interrupts with a
+// vector of 16 to 31, or the vector 15 that some P6 CPUs deliver (their
+// spurious interrupt erratum).
 #define SPURIOUS_EXCEPTIONS 0x9fc08000u // 15, 22 to 28, 31
 
 ERROR_COUNTER(spurious_exceptions, "unexpected exceptions",
@@ -150,7 +150,8 @@ static void use_fpu(void)
     memory_is_out(0);
 }
 
-// An exception in a user program; interrupts are off, and on when it returns.
+// An exception in a user program. Called with interrupts off; returns with
+// interrupts on, except after a first use of the FPU.
 static void user_exception(struct trapframe *tf)
 {
     u32 at = tf->eip;
@@ -201,12 +202,12 @@ static void user_exception(struct trapframe *tf)
     default:
         if (is_spurious(tf->vector))
             break;
-        // What no CPU of ours raises
+        // Not raised by any supported CPU.
         panic_trap(tf, "%s in a user program", exception_name(tf->vector));
     }
 }
 
-// An exception in the kernel: right only where the exception table says so.
+// An exception in the kernel: a bug, unless the exception table has an entry.
 static void kernel_exception(struct trapframe *tf)
 {
     if (tf->vector == VECTOR_PAGE_FAULT) {
@@ -233,12 +234,13 @@ enum subsystem exception_subsystem(u32 vector)
     return trap_subsystems[vector];
 }
 
-// Entered from entry.S: vectors 0 to 31, but NMI and double fault.
+// Called from entry.S: vectors 0 to 31, except NMI and double fault.
 void trap_kernel_exception(struct trapframe *tf)
 {
     irq_count_up(tf->vector);
     const struct account *thread = &current_base()->total;
-    if (this_ledger()->open != thread) { // an interrupt handler's, or start-up
+    if (this_ledger()->open !=
+        thread) { // in an interrupt handler, or during start-up
         kernel_exception(tf);
         return;
     }
@@ -258,8 +260,8 @@ void trap_user_exception(struct trapframe *tf)
     ledger_exception_leave(current_base(), tf->vector);
 }
 
-// Entered from entry.S as the task that the double fault gate names, on a stack
-// of its own: what the CPU was doing is in its TSS.
+// Entered from entry.S as the task of the double fault gate, on its own stack:
+// the interrupted state is in this CPU's TSS.
 NORETURN void double_fault(void)
 {
     const struct tss *t = &this_cpu()->arch->tss;

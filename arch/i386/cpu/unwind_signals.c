@@ -1,6 +1,6 @@
-// Signal frames in a sample (arch/thread.h lists them). The user may have
-// changed them, or left them by longjmp: the reader of the sample takes one
-// only where a function really returns to it.
+// Signal frames in a sample (arch/thread.h keeps the list). The program may
+// have changed them, or left them by longjmp: the reader of the sample uses one
+// only where a function really returns to its restorer.
 #include "arch/i386/cpu/unwind_signals.h"
 
 #include "arch/i386/cpu/sigcontext.h"
@@ -36,7 +36,7 @@ static bool read_signal(struct user_peek *p, const struct signal_frame *f,
     return true;
 }
 
-// The stack pointer has left it behind.
+// Whether the stack pointer is past the frame, so that it has been left.
 static bool was_left(const struct signal_frame *f, u32 esp)
 {
     bool alternate = on_altstack(f->at);
