@@ -1,18 +1,19 @@
-// How fast do the TSC and the LAPIC timer run? Measured against the best
-// counter of known frequency, at start-up on the boot CPU, with interrupts off.
+// Calibration of the TSC and the LAPIC timer against the best counter of known
+// frequency, at start-up on the boot CPU, with interrupts off.
 //
-// The moment at which the reference takes a new value lies between the TSC
-// before the last read that gave the old one and the TSC after the first that
-// gave the new one. Of several such moments the narrowest is kept, at both ends
-// of a window; the two widths bound the error. A window that the host of a
-// virtual machine disturbed shows as wide, and another one is tried.
+// The moment at which the reference changes to a new value lies between the TSC
+// read before the last read of the old value and the TSC read after the first
+// read of the new one. Of several such moments, the one with the narrowest
+// interval is kept, at both ends of a window; the two widths bound the error.
+// If the host of a virtual machine disturbs a window, its intervals are wide,
+// and another window is tried.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/time/timecounter.h"
 
 #define EDGES 8           // moments to choose from
-#define READS_MAX 100000u // a reference that stands still
+#define READS_MAX 100000u // limit, for a reference that does not count
 #define WINDOWS 3
 #define WINDOW_MIN_US 2000u
 #define WINDOW_MAX_US 20000u
@@ -124,7 +125,7 @@ static bool calibrate_against(const struct timecounter *r,
     return true;
 }
 
-// The best of those that are known to work and of lower rank than the TSC.
+// The best reference known to work whose rank is below `rank`.
 static struct timecounter *next_reference(u32 rank)
 {
     struct timecounter *next = NULL;

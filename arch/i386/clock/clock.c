@@ -1,5 +1,5 @@
-// TSC ticks, which the ledger counts in, to nanoseconds, by multiplication and
-// shift; the start of all clocks.
+// Conversion of TSC ticks, the ledger's unit, to nanoseconds, by multiplication
+// and shift; and the start of all clocks.
 //
 // The factors are written once, before any reader.
 #include "arch/cpu.h"
@@ -19,7 +19,7 @@ u64 clock_tsc_hz(void)
     return tsc.hz;
 }
 
-// Shifts by less than 32, without the test for more that C has to make.
+// Shift by less than 32: omits C's code for shifts of 32 and more.
 static ALWAYS_INLINE u64 shift_left(u64 v, u8 n)
 {
     u32 low = (u32)v, high = (u32)(v >> 32);

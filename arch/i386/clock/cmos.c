@@ -2,9 +2,10 @@
 // and stays 0), and a data port.
 //
 // `cmos_lock` keeps index and data together. An NMI handler that acknowledges
-// the RTC's periodic interrupt cannot take it: it reads the data port blindly.
-// So the index rests on register C ("parked") except within an access, and each
-// access reads register C at its end in case the handler read another one.
+// the RTC's periodic interrupt cannot take it: it reads the data port without
+// setting the index. So the index selects register C ("parked") except during
+// an access, and each access ends with a read of register C, in case the NMI
+// handler read another register.
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/dev/port.h"
 #include "kernel/sync/spinlock.h"

@@ -1,15 +1,17 @@
-// One-shot events of each CPU, by a timer of the registry that is reserved for
-// good (`timer=`): best each CPU's own LAPIC timer, counting, or comparing with
-// the TSC where the CPU can. Else one timer of the machine serves all CPUs: it
-// is set to the nearest of their deadlines, and the boot CPU, which it
-// interrupts, tells by IPI those whose deadline has come.
+// Each CPU's one-shot events, by a timer of the registry that is reserved
+// permanently (`timer=`). The best is each CPU's own LAPIC timer, in count
+// mode, or in TSC deadline mode where the CPU has it. Otherwise one timer of
+// the machine is shared by all CPUs: it is set to the earliest of their
+// deadlines, and the boot CPU, which it interrupts, sends an IPI to the CPUs
+// whose deadline is due.
 //
-// A LAPIC timer is its CPU's own, touched with interrupts off; what it is armed
-// for the callouts know. With a shared timer `shared_lock` guards the deadlines
-// and the timer.
+// A LAPIC timer is accessed by its own CPU only, with interrupts off; the
+// callouts keep its deadline. `shared_lock` guards the deadlines and the timer
+// in shared mode.
 //
 // A deadline beyond the timer's range is reached in several steps: an interrupt
-// that comes before the deadline (a step, a slow reference, a leftover) finds
+// before the deadline (a step, a slow reference, a stale interrupt) finds
+// nothing due, and the callouts arm the next step.
 // nothing due, and the callouts arm the next step.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
@@ -33,8 +35,8 @@ KERNEL_ARG(timer,
 #define STEP_NS_MAX (1u << 31)
 #define STEP_TICKS_MAX (1u << 31)
 
-// A timer that runs a little fast by our measure would always interrupt just
-// before the deadline, and need a second interrupt: the multiplier makes it
+// A timer that runs slightly fast by the clock would always interrupt just
+// before the deadline, and need a second interrupt: so the multiplier makes it
 // 1/32768 late instead.
 #define LATE_SHIFT 15
 
@@ -48,7 +50,8 @@ static struct {
 } __attribute__((aligned(64))) events[CPU_MAX];
 static struct timer *shared;
 static u32 shared_ticks_min;
-static u64 shared_deadline = NEVER; // what it is set to; under shared_lock
+static u64 shared_deadline =
+    NEVER; // the deadline it is set to; under shared_lock
 
 static void set_rate(u64 hz, u64 ticks_max)
 {
@@ -67,7 +70,7 @@ static u32 ticks_until(u64 deadline)
 {
     u64 now = clock_now_ns(), left = deadline - now;
     u32 ns = (u32)left;
-    if (unlikely(left >> 32 || ns > step_ns)) // it is far, or past
+    if (unlikely(left >> 32 || ns > step_ns)) // far, or past
         return ns_to_ticks(deadline > now ? step_ns : 0);
     return ns_to_ticks(ns);
 }
@@ -94,7 +97,8 @@ static void shared_set(u64 deadline)
     assert(!err);
 }
 
-// Its interrupt has been lost, if it was due so long ago.
+// Whether its interrupt has been lost: it was due more than CALLOUTS_LOST_NS
+// ago.
 static bool shared_is_lost(void)
 {
     return shared_deadline != NEVER &&
@@ -120,7 +124,7 @@ static void shared_arm(u64 deadline)
     spin_unlock(&shared_lock);
 }
 
-// This CPU's deadline has come, unless it was changed meanwhile; then the timer
+// This CPU's deadline is due, unless it has been changed since; then the timer
 // has been set for the new one.
 static void shared_event(void *arg UNUSED)
 {
@@ -135,7 +139,8 @@ static void shared_event(void *arg UNUSED)
         callouts_interrupt(now);
 }
 
-// Whose deadline has come, as bits; the timer is set to the next one.
+// Returns the CPUs whose deadline is due, as bits; sets the timer to the next
+// deadline.
 static u32 shared_next(void)
 {
     spin_assert_held(&shared_lock);
@@ -216,7 +221,8 @@ void lapic_timer_init_cpu(void)
         lapic_timer_deadline_mode();
 }
 
-// Also before there are events at all: nobody else may have it then.
+// Also called before the events have a timer: no other user may reserve it
+// first.
 bool clock_events_want(const struct timer *t)
 {
     return !apic_present || !strcmp(arg_timer.value, t->name);

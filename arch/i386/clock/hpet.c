@@ -1,5 +1,5 @@
-// The HPET (IA-PC HPET specification 1.0a): finding it, and its main counter as
-// a clock. Its comparators are in hpet_timer.c.
+// The HPET (IA-PC HPET specification 1.0a): its discovery, and its main counter
+// as a timecounter. Its comparators are in hpet_timer.c.
 #include "arch/i386/clock/hpet.h"
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/clock/clock_private.h"
@@ -9,8 +9,8 @@
 
 #define FEMTOSECONDS 1000000000000000ull // per second
 #define PERIOD_MAX 100000000u            // 2.3.4: at least 10 MHz
-#define PERIOD_MIN 100000u               // faster than any
-#define READS_MAX 100000u                // a counter that stands still
+#define PERIOD_MIN 100000u               // faster than any known one
+#define READS_MAX 100000u // limit, for a counter that does not count
 
 volatile u32 *hpet_registers;
 static u32 hz;
@@ -51,7 +51,7 @@ const char *hpet_find(void)
     return problem;
 }
 
-// 32 bits: the low half is read in one piece on any machine.
+// Only the low 32 bits: any machine reads these in one access.
 static u64 hpet_clock_read(void)
 {
     return hpet_read(HPET_COUNTER);

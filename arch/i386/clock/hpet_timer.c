@@ -1,15 +1,15 @@
-// The HPET's comparators as timers. Each interrupts by messages if it can, else
-// by one of the I/O APIC's lines that it is wired to, one of its own if there
-// are enough; who has only the PIT's or the RTC's line shares it with them, and
-// only one of the two can be reserved.
+// The HPET's comparators as timers. Each interrupts by messages (MSI) if it
+// can, else by one of the I/O APIC's lines that it is wired to, and by one of
+// its own if there are enough. A comparator with only the PIT's or the RTC's
+// line shares that line, and only one of the two timers can be reserved.
 //
-// A period is a row of single shots, on a fixed grid or at random distances:
-// the boot CPU sets the next one at each interrupt, from where the last one was
-// due. So comparators without a periodic mode do as well, and QEMU's, which
-// fires each tick twice under -icount, does no harm.
+// A period is a row of one-shots, on a fixed grid or at random distances: at
+// each interrupt the boot CPU sets the next one, from where the last one was
+// due. So comparators without a periodic mode can be used, and QEMU's periodic
+// mode, which fires each tick twice under -icount, is avoided.
 //
-// A row is the boot CPU's alone: it starts it, serves its interrupts and stops
-// it. NMIs keep off until the row is complete (`row`).
+// Only the boot CPU starts a row, serves its interrupts and stops it. NMIs
+// ignore a row until it is complete (`row`).
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/clock/hpet.h"
@@ -18,14 +18,14 @@
 #include "kernel/base/errno.h"
 #include "lib/random_distance.h"
 
-// A comparator that is set to a moment so near may miss it: what the counter
-// says is some ticks old on the way there and back.
+// A comparator set to a point this near may miss it: the counter's value is
+// some ticks old when the comparator is written.
 #define MARGIN 64u
 #define PERIOD_MIN_NS 10000u
 #define GRID_MIN_NS 100000u
 #define TICKS_MAX 0x7fffffffu
 
-#define FIRST_FREE_GSI 16u // below are the ISA interrupts
+#define FIRST_FREE_GSI 16u // lower ones are ISA interrupts
 #define PIT_IRQ 0
 #define RTC_IRQ 8
 
@@ -40,18 +40,17 @@ enum { NO_ROW, EVEN_ROW, RANDOM_ROW };
 struct comparator {
     struct timer timer;
     struct irq_source source;
-    volatile u32 *value; // its register, low half and high
+    volatile u32 *value; // its comparator register, low half and high half
     bool wide;           // 64 bits
     u32 opened;          // the mode for which the interrupt is open; 0: closed
     u32 ticks;           // the period; 0: one shot
-    bool random;         // the distances are
+    bool random;         // random distances
     u8 row;              // NO_ROW: its interrupts set no next tick
     u32 reach;           // the longest distance of a row
-    u32 grid_min;        // ticks until the first of a row may come
-    // What its register was set to. Of a single shot another CPU may set a new
-    // one while the old one's interrupt looks at `due` and whether it is still
-    // `armed`: at worst the new one is taken for the old one's, when both are
-    // due.
+    u32 grid_min;        // least ticks until the first point of a row
+    // The value of the comparator register. Another CPU may set a new one-shot
+    // while the interrupt of the old one reads `due` and `armed`: at worst the
+    // interrupt is taken for the new one's, when both are due.
     u32 due, high;
     bool armed; // atomic
 } __attribute__((aligned(64)));
@@ -75,8 +74,8 @@ static u64 counter(const struct comparator *c)
     return (u64)high << 32 | low;
 }
 
-// If the high half changes, the two together are a wrong moment for an instant:
-// an interrupt then finds that nothing is due.
+// While the high half changes, the two halves are briefly inconsistent: an
+// interrupt in that time finds nothing due.
 static void set_comparator(struct comparator *c, u64 due)
 {
     WRITE_ONCE(c->due, (u32)due);
@@ -87,7 +86,7 @@ static void set_comparator(struct comparator *c, u64 due)
     c->value[0] = (u32)due;
 }
 
-// In a row: that many ticks on.
+// In a row: moves the comparator on by that many ticks.
 static ALWAYS_INLINE void advance(struct comparator *c, u32 ticks)
 {
     u32 due = c->due + ticks;
@@ -97,7 +96,7 @@ static ALWAYS_INLINE void advance(struct comparator *c, u32 ticks)
     c->value[0] = due;
 }
 
-// From the shot of a row that came due to the next one.
+// The distance from a row's point that is due to the next one.
 static ALWAYS_INLINE u32 next_distance(struct comparator *c, bool random)
 {
     if (!random)
@@ -106,19 +105,20 @@ static ALWAYS_INLINE u32 next_distance(struct comparator *c, bool random)
     return random_distance(&c->timer.seed, c->ticks);
 }
 
-// Ticks from now until it is due; negative when that is past.
+// Ticks from now until it is due; negative if that is past.
 static s32 ahead(const struct comparator *c)
 {
     return (s32)(READ_ONCE(c->due) - hpet_read(HPET_COUNTER));
 }
 
-// Who gets true has the shot: its interrupt, or who found it late.
+// Claims the one-shot, for its interrupt or for a caller that finds it late.
+// True for one of them only.
 static bool take_shot(struct comparator *c)
 {
     return __atomic_exchange_n(&c->armed, false, __ATOMIC_ACQ_REL);
 }
 
-// It is armed when it is complete: what interrupts earlier is of no shot.
+// It is armed once the comparator is set: earlier interrupts belong to no shot.
 static void shoot(struct comparator *c, u32 ticks)
 {
     do {
@@ -129,15 +129,15 @@ static void shoot(struct comparator *c, u32 ticks)
     } while (ahead(c) <= 0 && take_shot(c));
 }
 
-// Whether a row's next tick is set to where it belongs: neither so near that it
-// may be missed, or past, nor further away than a distance can be.
+// Whether a row's next tick is in the valid range: neither past, nor so near
+// that it may be missed, nor further away than the longest distance.
 static ALWAYS_INLINE bool in_time(const struct comparator *c)
 {
     return (u32)ahead(c) - MARGIN <= c->reach;
 }
 
-// Past those that have come due, or are about to, in `late` ticks: whole
-// periods at once.
+// Skips the points that are due now or within MARGIN, `late` ticks in all:
+// whole periods at once.
 static void skip(struct comparator *c, u32 late)
 {
     u32 periods = late / c->ticks, distance = periods * c->ticks;
@@ -149,11 +149,11 @@ static void skip(struct comparator *c, u32 late)
     advance(c, distance);
 }
 
-// It is late by whole periods, or by more than the counter's low half can tell:
-// then a new row begins, and random shots of that time are not counted. As long
-// as the boot CPU was held up, no tick was set for the others either; what they
-// have missed they are told of now, not only by the next one, before which
-// somebody may look at what was counted.
+// The row is late by whole periods, or by more than the counter's low half can
+// express: then a new row begins, and random shots of that time are not
+// counted. While the boot CPU was held up, no tick was set for the other CPUs
+// either. They are notified of the missed ticks now, not by the next tick only,
+// since the counts may be read before that.
 static NOINLINE void catch_up(struct comparator *c)
 {
     while (!in_time(c)) {
@@ -167,8 +167,8 @@ static NOINLINE void catch_up(struct comparator *c)
         nmi_send_others();
 }
 
-// From the first point of the grid on, which must be too far away to come while
-// it is being set; what interrupts before it is complete is of no row.
+// Starts a row at its first point, which must be far enough away not to become
+// due while it is being set; earlier interrupts belong to no row.
 static void start_row(struct comparator *c)
 {
     do {
@@ -180,15 +180,15 @@ static void start_row(struct comparator *c)
     } while (ahead(c) < (s32)MARGIN);
 }
 
-// Sets the next point of the row that is not past. What comes early is
-// somebody else's: the PIT, whose line this may be, gives one last interrupt up
-// to 55 ms after its stop (in QEMU 7.2). But the next point of a row is never
-// further away than a distance can be, or the first of it; what seems to be is
-// long past.
+// Sets the row's next point that is not past. An early interrupt belongs to
+// another device: the PIT, which may share the line, raises one last interrupt
+// up to 55 ms after its stop (in QEMU 7.2). But a row's next point is never
+// further away than the longest distance, or the first point's; if it seems to
+// be, it is long past.
 //
-// The counter is read again when the comparator is set: whatever came between
-// (an SMI, a hypervisor), a point that has passed meanwhile would be waited for
-// until the counter comes round.
+// The counter is read again after the comparator is set. Otherwise, after a
+// delay between the two (an SMI, a hypervisor), a point that has passed would
+// be awaited until the counter wraps.
 static ALWAYS_INLINE bool next_shot(struct comparator *c, bool random)
 {
     s32 left = ahead(c);
@@ -213,13 +213,13 @@ static bool hpet_serve(struct timer *t)
     return READ_ONCE(c->row) == EVEN_ROW ? next_shot(c, false) : other_shot(c);
 }
 
-// --- where the interrupts go
+// --- interrupt routing
 
 static int open_source(struct comparator *c, u32 mode)
 {
     enum irq_target target = timer_target(mode);
     u32 n = c->timer.unit, config = hpet_read(HPET_TIMER(n));
-    c->high = ~(u32)(counter(c) >> 32); // not known: it is written
+    c->high = ~(u32)(counter(c) >> 32); // unknown: forces a write
     config &= ~(HPET_TIMER_LEVEL | HPET_TIMER_PERIODIC | HPET_TIMER_LINES |
                 HPET_TIMER_MESSAGE | HPET_TIMER_32_MODE);
     if (!c->wide)
@@ -235,7 +235,7 @@ static int open_source(struct comparator *c, u32 mode)
     } else {
         config |= HPET_TIMER_LINE(c->source.line.gsi);
     }
-    // Neither now nor soon: the first shot is set when all is open.
+    // Far in the future: the first shot is set when the source is open.
     set_comparator(c, counter(c) + TICKS_MAX);
     hpet_write(HPET_TIMER(n), config | HPET_TIMER_ON);
     c->opened = mode;
@@ -270,7 +270,7 @@ static void hpet_stop(struct timer *t)
     take_shot(c);
 }
 
-// --- finding them
+// --- discovery
 
 static u32 bit_of_isa(u32 irq)
 {
@@ -278,7 +278,7 @@ static u32 bit_of_isa(u32 irq)
     return gsi < 32 ? 1u << gsi : 0;
 }
 
-// One of its own; else one that the PIT or the RTC has as well.
+// A line of its own; else one shared with the PIT or the RTC.
 static u32 choose_lines(u32 routes)
 {
     u32 own = routes & ~((1u << FIRST_FREE_GSI) - 1) & ~gsis_taken;
@@ -327,7 +327,7 @@ static const char *hpet_probe(struct timer *t)
     return arrives ? NULL : TIMER_SILENT;
 }
 
-// More than any chip we know of has.
+// More than any known chip has.
 #define HPET(n)                                                          \
     static struct comparator comparator##n = {                           \
         .timer.name = "hpet" #n,                                         \

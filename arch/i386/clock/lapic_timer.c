@@ -1,9 +1,9 @@
 // The local APIC's timer, one on each CPU (SDM vol. 3, 11.5.4): counts down at
-// the rate that was measured, or waits for a value of the TSC.
+// the measured rate, or waits for a TSC value (deadline mode).
 //
-// Usually the clock's events have it and drive it themselves (events.c).
-// Otherwise it is a timer of the registry like others. A CPU touches only its
-// own, with interrupts off.
+// Usually the clock's events reserve it and drive it themselves (events.c);
+// otherwise it is an ordinary timer of the registry. A CPU accesses its own
+// timer only, with interrupts off.
 
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
@@ -15,7 +15,7 @@
 #define COUNT_TEST_NS 20000u
 #define DEADLINE_TEST_LIMIT_NS 100000000u
 
-#define TICKS_MIN 64u // an interrupt costs more
+#define TICKS_MIN 64u // below this an interrupt costs more
 #define TICKS_MAX 0xffffffffu
 
 static u32 measured_hz;
@@ -43,8 +43,8 @@ void lapic_timer_deadline(u64 tsc)
     write_msr(MSR_TSC_DEADLINE, tsc);
 }
 
-// CPUID alone is not believed. The interrupt that the test requests finds no
-// event that is due, once interrupts are on.
+// Tests the mode, since CPUID may be wrong. The interrupt that the test
+// requests finds no event due, once interrupts are on.
 static bool deadline_mode_works(void)
 {
     if (!cpu_features.tsc_deadline)
@@ -91,7 +91,7 @@ static u64 tsc_ticks(const struct timer *t, u64 ticks)
     return ticks / t->hz * hz + ticks % t->hz * hz / t->hz;
 }
 
-// Shots are deadlines of the TSC where that works.
+// One-shots use the TSC deadline mode where it works.
 static int lapic_start(struct timer *t, u32 mode, u64 ticks)
 {
     if (mode & TIMER_ONESHOT && deadline_works) {

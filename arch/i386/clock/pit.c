@@ -1,9 +1,9 @@
 // The 8254 interval timer: access to its registers (Intel 8254 data sheet).
 //
-// A counter is written and read in two halves, after a command that names it.
-// So who is inside must be alone; NMIs want to know the time too, and cannot
-// wait for what they have interrupted. `holder` is the CPU that is inside: an
-// NMI that finds its own stays outside, and any other waits.
+// A counter is written and read in two halves, after a command that names it,
+// so accesses must be exclusive. NMIs read the time too, and cannot wait for
+// code that they have interrupted. `holder` is the CPU that has access: an NMI
+// that finds its own CPU there gives up, and any other CPU spins.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/dev/port.h"
@@ -16,12 +16,12 @@
 #define MODE(mode) ((mode) << 1)
 #define READ_BACK 0xc0
 #define NO_COUNT 0x20  // in a read-back command: do not latch counts
-#define NO_STATUS 0x10 // ... nor states
+#define NO_STATUS 0x10 // in a read-back command: do not latch statuses
 #define READ_BACK_COUNTER(n) (2u << (n))
 #define STATUS_NULL_COUNT 0x40
 #define STATUS_OUT 0x80
 
-static u32 holder; // atomic; a CPU's number + 1, 0: nobody
+static u32 holder; // atomic; a CPU's number + 1, 0: none
 
 bool pit_enter(u32 *flags)
 {
@@ -57,7 +57,7 @@ void pit_load(u32 counter, u32 mode, u32 count)
     out8(COUNTER(counter), (u8)(count >> 8));
 }
 
-// Without a count it does not start.
+// A counter without a count does not run.
 void pit_halt(u32 counter)
 {
     command(SELECT(counter) | LOW_THEN_HIGH | MODE(PIT_ONE_SHOT));

@@ -1,28 +1,30 @@
-// The 8254 as a clock that loses no period, however long nobody reads it and
+// The 8254 as a clock that loses no period, however long it is not read and
 // interrupts are off.
 //
-// A counter of 16 bits wraps 18 times a second, and by itself does not tell how
-// often. But two counters of different periods, latched at the same instant by
-// the read-back command, do: with periods 64 * 1024 and 64 * 1023 the second
-// one gains 64 ticks on the first with each of the first one's periods, so
+// A 16-bit counter wraps 18 times a second and does not count the wraps. But
+// two counters of different periods, latched at the same instant by the
+// read-back command, do: with periods of 64 * 1024 and 64 * 1023 the second one
+// gains 64 ticks on the first in each of the first one's periods, so
 //
 //     (second - first) / 64 mod 1023
 //
-// is how many periods have passed, for 1023 of them: 56 seconds, without any
-// interrupt. Coprime periods would last an hour, but then a single tick between
-// the two latches would be taken for a period; here up to 31 do no harm. Real
-// chips latch both at once. QEMU does so one after the other, and its host may
-// stop it in between: a latch command that took longer is tried again.
+// is the number of periods that have passed, up to 1023: 56 seconds, without
+// any interrupt. Coprime periods would last an hour, but then a single tick
+// between the two latches would be taken for a period; here up to 31 ticks do
+// no harm. Real chips latch both at once. QEMU latches them one after the
+// other, and its host may be descheduled in between: a latch command that took
+// too long is repeated.
 //
-// That takes counter 0 as well, so the clock reserves the timer "pit" when it
-// becomes the kernel's. If it cannot have it (on a machine without APIC the
-// events need it), counter 2 is alone, and the TSC tells how many whole periods
-// went by between two readings: for that it need not be exact, half a period in
-// half a minute will do. Only a TSC that is known to be worse leaves the clock
-// with what 16 bits can do: it must be read every 27 ms, as `mask` says.
+// This needs counter 0 as well, so the clock reserves the timer "pit" when it
+// becomes the kernel's clock. If it cannot (on a machine without an APIC the
+// events need it), it uses counter 2 alone, and the TSC gives the number of
+// whole periods between two reads: an error of half a period in half a minute
+// is good enough for that. Only a TSC that is known to be worse leaves the
+// clock with 16 bits: then it must be read every 27 ms, as `mask` states.
 //
-// All state is touched inside pit_enter; `total` is what an NMI takes that
-// interrupted a reading: the newest reading that is complete, so that time
+// All state is accessed between pit_enter and pit_leave, except `total`, which
+// an NMI reads when it interrupts a reading: it gets the newest complete
+// reading. So time does not advance for this NMI, and none is lost.
 // stands still for this NMI, and is not lost.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
@@ -33,9 +35,9 @@
 #define PERIOD_0 65536u
 #define PERIOD_2 (PERIOD_0 - STEP)
 #define ROUNDS (PERIOD_2 / STEP)
-#define PAIR_TICKS (ROUNDS * PERIOD_0) // when both begin again
+#define PAIR_TICKS (ROUNDS * PERIOD_0) // after which both start over
 #define MASK 0x1ffffffu                // 28 s, half of that
-#define MASK_ALONE 0xffffu             // counter 2, and no TSC
+#define MASK_ALONE 0xffffu             // counter 2, without a TSC
 _Static_assert(PERIOD_2 % STEP == 0 && MASK < PAIR_TICKS, "the pair");
 _Static_assert((MASK & (MASK + 1)) == 0 && (MASK_ALONE & (MASK_ALONE + 1)) == 0,
                "timecounter.h: masks");
@@ -43,8 +45,8 @@ _Static_assert((MASK & (MASK + 1)) == 0 && (MASK_ALONE & (MASK_ALONE + 1)) == 0,
 #define LATCH_LIMIT_US 20u   // 31 ticks are 26 us
 #define ALONE_LIMIT_US 1000u // half a period is 27 ms
 #define LATCH_ATTEMPTS 16u
-// Before the TSC's rate is known (it may be measured by this clock): how many
-// times as long as the shortest a latch may take.
+// Until the TSC's rate is known (it may be measured by this clock): a latch may
+// take this many times as long as the shortest one.
 #define LATCH_LIMIT_TIMES 8u
 #define READS_MAX 100000u
 
@@ -59,11 +61,11 @@ struct instant {
 
 static u32 total;            // ticks, modulo 2^32; read by NMIs
 static struct timer *pit;    // reserved: both counters run
-static u32 start_0, start_2; // where the pair began
-static u32 last_pair;        // of PAIR_TICKS
-static u32 last_2;           // counter 2 alone: when it was read last,
-static u64 last_tsc;         // at this TSC
-static u32 last_cpu;         // of this CPU
+static u32 start_0, start_2; // the counters when the pair started
+static u32 last_pair;        // the last reading, modulo PAIR_TICKS
+static u32 last_2;           // counter 2 alone: its last reading,
+static u64 last_tsc;         // the TSC then,
+static u32 last_cpu;         // and the CPU that read it
 static u64 shortest_latch;   // TSC cycles
 
 static bool tsc_is_good(void)
@@ -76,7 +78,7 @@ static bool tsc_is_good(void)
     return false;
 }
 
-// They count down, from their period to 1.
+// The counters count down, from their period to 1.
 static u32 up_0(u16 raw)
 {
     return (PERIOD_0 - raw) % PERIOD_0;
@@ -87,15 +89,15 @@ static u32 up_2(u16 raw)
     return (PERIOD_2 - raw) % PERIOD_2;
 }
 
-// Ticks since the pair began, from both counters' ticks since then.
+// Ticks since the pair started, from both counters' ticks since then.
 static u32 pair_ticks(u32 zero, u32 two)
 {
     u32 gain = (two + 2 * PERIOD_2 - zero + STEP / 2) % PERIOD_2;
     return gain / STEP * PERIOD_0 + zero;
 }
 
-// Counter 2, and counter 0 if `both`, at one TSC, as exactly as it takes.
-// False: not this time.
+// Reads counter 2, and counter 0 if `both`, at one TSC value, within the limit.
+// False: every latch took too long.
 static bool read_at_once(bool both, struct instant *now)
 {
     u32 us = both ? LATCH_LIMIT_US : ALONE_LIMIT_US;
@@ -115,7 +117,7 @@ static bool read_at_once(bool both, struct instant *now)
     return false;
 }
 
-// Where counter 2 goes on, if it is alone from here on.
+// Records the reading from which counter 2 alone would continue.
 static void remember(const struct instant *now)
 {
     last_2 = now->two;
@@ -132,8 +134,8 @@ static void advance_pair(const struct instant *at)
     last_pair = now;
 }
 
-// Whole periods of counter 2 that went by besides `ticks`, by the TSC; by this
-// CPU's own if the CPUs' are not known to agree.
+// Whole periods of counter 2 that passed in addition to `ticks`, by the TSC. 0
+// if another CPU read it last and the CPUs' TSCs are not known to agree.
 static u32 periods_missed(u64 tsc, u32 ticks)
 {
     u64 hz = clock_tsc_hz();
@@ -151,7 +153,8 @@ static void advance_single(const struct instant *now)
     WRITE_ONCE(total, total + ticks);
 }
 
-// Inside. If the counters cannot be read it is made up for the next time.
+// Between enter and leave. If the counters cannot be read, the next reading
+// makes up for it.
 static void advance(void)
 {
     struct instant now;
@@ -175,7 +178,7 @@ static u64 pit_clock_read(void)
     return now;
 }
 
-// Inside. Waits until the counters count what they were given.
+// Between enter and leave. Waits until the counter has loaded its count.
 static void wait_loaded(u32 counter)
 {
     for (u32 i = 0; i < READS_MAX && !pit_loaded(counter); i++)
@@ -258,7 +261,8 @@ static void pit_clock_stop(struct timecounter *tc)
 {
     u32 flags;
     struct timer *t = pit;
-    WRITE_ONCE(tc->mask, MASK_ALONE); // who reads now will read again
+    WRITE_ONCE(tc->mask,
+               MASK_ALONE); // a reader that raced with this reads again
     if (!t || !pit_enter(&flags))
         return;
     advance();

@@ -1,19 +1,19 @@
 // The 8254's counter 0 as a timer, on ISA interrupt 0. (Counter 2 belongs to
-// the clock, counter 1 once refreshed the memory.)
+// the clock; counter 1 was once used for memory refresh.)
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/errno.h"
 
 #define COUNTER 0
 #define ISA_IRQ 0
-#define TICKS_MIN 12u // 10 us: an interrupt takes that long
+#define TICKS_MIN 12u // 10 us, the duration of an interrupt
 #define TICKS_MAX 65536u
-#define READS_MAX 100000u // a counter that stands still
+#define READS_MAX 100000u // limit, for a counter that does not count
 
 static struct irq_source source;
-// The boot CPU's, with interrupts off:
+// Accessed by the boot CPU only, with interrupts off:
 static u32 opened; // the mode for which the interrupt is open; 0: closed
-static bool armed; // a shot is loaded, and has not come
+static bool armed; // a shot is loaded and has not been served
 
 static bool counts(void)
 {
@@ -38,8 +38,8 @@ static void read_once(void)
     pit_leave(flags);
 }
 
-// Whether its interrupts reach this CPU. There may be no clock yet that tells
-// the time; but a read takes a microsecond, at least.
+// Whether its interrupts reach this CPU. There may be no clock yet, so reads of
+// the counter serve as delay: each takes at least a microsecond.
 static bool interrupts(struct timer *t)
 {
     if (t->start(t, TIMER_ONESHOT, TICKS_MIN))
@@ -70,7 +70,7 @@ static int load(u32 mode, u32 count)
 {
     u32 flags;
     if (!pit_enter(&flags))
-        return -EINVAL; // never: no NMI comes here
+        return -EINVAL; // never: not called in an NMI
     pit_load(COUNTER, mode, count);
     pit_leave(flags);
     return 0;
@@ -84,8 +84,9 @@ static int open_line(u32 mode)
     return irq_source_open(&source, timer_target(mode));
 }
 
-// To set the rate raises the line, which a closed one does not see; a shot must
-// find the line open. NMIs, which may interrupt who is inside, set no shots.
+// Loading a rate raises the line, so the line is opened after it; a one-shot
+// needs the line open before. NMIs, which may interrupt the holder of the 8254,
+// set no shots.
 static int pit_start(struct timer *t UNUSED, u32 mode, u64 ticks)
 {
     u32 count = (u32)MIN(ticks, (u64)TICKS_MAX);
@@ -100,10 +101,11 @@ static int pit_start(struct timer *t UNUSED, u32 mode, u64 ticks)
     return err ? err : load(PIT_ONE_SHOT, count);
 }
 
-// A shot's interrupt is the rise of OUT, which stays. While it is low, the
-// interrupt is an old one: QEMU 7.2 raises the line once more up to 55 ms after
-// a rate was stopped, and an 8259 keeps what came while the line was closed. An
-// old one that finds OUT high is taken for the shot's, which is none then.
+// A one-shot's interrupt is the rise of OUT, which then stays high. If OUT is
+// low, the interrupt is stale: QEMU 7.2 raises the line once more up to 55 ms
+// after a rate was stopped, and an 8259 keeps a request that arrived while the
+// line was closed. A stale interrupt that finds OUT high is taken for the
+// shot's, and the shot's own is then ignored.
 static bool pit_serve(struct timer *t UNUSED)
 {
     u32 flags;

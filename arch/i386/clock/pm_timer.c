@@ -1,7 +1,7 @@
 // The ACPI power management timer (ACPI 6.4, 4.8.3.3) as a timecounter.
 //
-// Some chipsets' counters can be caught in the middle of a carry. So it is read
-// three times, until the readings are in order.
+// Some chipsets' counters may be read in the middle of a carry. So it is read
+// three times, until the three values are in order.
 #include "arch/cpu.h"
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/clock/clock_private.h"
@@ -9,7 +9,7 @@
 #include "kernel/time/timecounter.h"
 
 #define PM_TIMER_HZ 3579545u
-#define PM_TIMER_MASK 0xffffffu // 24 bits count everywhere, 32 on some
+#define PM_TIMER_MASK 0xffffffu // all have 24 bits, some 32
 #define LOOKS 1000u
 #define READS 10u
 
@@ -23,7 +23,7 @@ static bool in_order(u32 a, u32 b)
     return ((b - a) & PM_TIMER_MASK) < PM_TIMER_MASK / 2;
 }
 
-// Does it need that? Found out by reading it that way for a while.
+// Used where the probe has found readings out of order.
 static u64 read_carefully(void)
 {
     u32 a = look(), b = look(), c = look();

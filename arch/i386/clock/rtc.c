@@ -1,8 +1,8 @@
 // The wall clock in the MC146818-compatible RTC, taken as UTC.
 //
-// `rtc_lock` (a spinlock, held for up to some milliseconds with interrupts on)
-// keeps a writer apart from readers: they need several CMOS accesses. The
-// periodic interrupt (rtc_timer.c) goes on meanwhile.
+// `rtc_lock`, a spinlock held for up to some milliseconds with interrupts on,
+// excludes readers while the date is written: both need several CMOS accesses.
+// The periodic interrupt (rtc_timer.c) continues to be served.
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/clock/rtc_format.h"
@@ -10,7 +10,7 @@
 #include "kernel/sync/spinlock.h"
 #include "lib/string.h"
 
-#define UPDATE_LIMIT_NS (10 * NSEC_PER_MSEC) // an update takes 2 ms at most
+#define UPDATE_LIMIT_NS (10 * NSEC_PER_MSEC) // an update takes at most 2 ms
 #define READ_ATTEMPTS 8
 
 static struct spinlock rtc_lock = SPINLOCK_INIT("rtc");
@@ -41,8 +41,8 @@ static struct rtc_registers read_registers(void)
     return r;
 }
 
-// The chip may begin an update between two accesses (an interrupt came): a date
-// counts when it is read twice.
+// The chip may start an update between two accesses (if an interrupt is taken):
+// a date is accepted when two reads agree.
 static struct rtc_registers read_stable(void)
 {
     struct rtc_registers r = read_registers(), again = read_registers();
@@ -62,9 +62,9 @@ s64 rtc_read_seconds(void)
     return rtc_decode(&r, &d) ? date_to_seconds(&d) : 0;
 }
 
-// Not while the chip updates: setting RTC_B_SET ends an update, but not on
-// every chip. Bochs goes on with it and puts the old date into what is not yet
-// written.
+// Waits for the end of an update first: setting RTC_B_SET aborts an update, but
+// not on every chip. Bochs completes it, and overwrites registers that have not
+// been written yet with the old date.
 static void write_registers(const struct rtc_registers *r)
 {
     spin_assert_held(&rtc_lock);

@@ -1,7 +1,7 @@
 #include "arch/i386/clock/rtc_format.h"
 
 #define HOUR_PM 0x80
-#define PIVOT 70u // years without century from here on are of 19xx
+#define PIVOT 70u // without a century, years from here on are 19xx
 #define CENTURY_MIN 19u
 #define INVALID 0xffu
 
@@ -36,7 +36,8 @@ static u8 encode_hour(u32 hour, u8 b)
     return value | (hour >= 12 ? HOUR_PM : 0);
 }
 
-// What the century register holds after a dead battery is not believed.
+// Ignores implausible values, which the register may hold after a battery
+// failure.
 static u32 century_of(const struct rtc_registers *r, u32 year)
 {
     u32 century = r->century ? decode(r->century, r->b) : 0;

@@ -1,34 +1,34 @@
 // The RTC's periodic interrupt as a timer (MC146818 data sheet): 2 to 8192 Hz,
-// by powers of two, on ISA interrupt 8. Longer periods, of whole seconds, are
-// those of its alarm, which each interrupt sets for the next one; no NMI may.
-// If that one is missed, the alarm comes a minute later.
+// in powers of two, on ISA interrupt 8. Longer periods, of whole seconds, use
+// its alarm, which each interrupt sets for the next one; not available as NMI.
+// If an alarm is missed, the next one occurs a minute later.
 //
 // The chip raises no further interrupt until register C is read; the boot CPU
-// does that, blindly, as cmos.c says. The date goes on by itself: only the rate
-// and the switch of the periodic interrupt are written, in accesses of their
-// own.
+// reads it without the lock (cmos.c). The date is not affected: only the rate
+// and the enable bit of the periodic interrupt are written, each in one access.
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/clock/rtc_format.h"
 #include "kernel/base/errno.h"
 
 #define ISA_IRQ 8
 #define RTC_HZ 32768u
-#define RATE_FIRST 3u // 8192 Hz: 4 ticks; each further one is twice as long
+#define RATE_FIRST \
+    3u // 8192 Hz, 4 ticks; each further rate has twice the period
 #define RATE_LAST 15u
-#define RATE_USUAL 6u // 1024 Hz, as firmware leaves it
+#define RATE_USUAL 6u // 1024 Hz, the firmware's default
 #define TICKS(rate) (1u << ((rate)-1))
 #define ALARM_SECONDS_MAX 59u
 
 static struct irq_source source;
-static u32 alarm_seconds; // between two alarms; 0: the interrupt is periodic
+static u32 alarm_seconds; // period of the alarm; 0: the interrupt is periodic
 
 static void set_rate(u32 rate)
 {
     cmos_change(RTC_A, RTC_A_RATE, (u8)rate);
 }
 
-// Whether there is a chip: registers that keep what is written to them, and
-// time that is kept by a battery or a host.
+// Whether there is a chip: its registers keep what is written to them, and its
+// time is kept by a battery or a host.
 static bool answers(void)
 {
     set_rate(RATE_LAST);
@@ -55,7 +55,7 @@ static const char *rtc_probe(struct timer *t)
     return arrives ? NULL : TIMER_SILENT;
 }
 
-// The nearest rate: between two of them the middle is their geometric one.
+// The nearest rate; the boundary between two rates is their geometric mean.
 static u32 nearest_rate(u64 ticks)
 {
     u32 rate = RATE_FIRST;
@@ -64,15 +64,15 @@ static u32 nearest_rate(u64 ticks)
     return rate;
 }
 
-// The seconds are readable: the alarm comes at the end of an update, a second
-// before the next one.
+// The seconds are readable here: the alarm occurs at the end of an update, a
+// second before the next one.
 static void set_next_alarm(void)
 {
     u8 now = cmos_read(RTC_SECONDS), b = cmos_read(RTC_B);
     cmos_write(RTC_SECONDS_ALARM, rtc_second_after(now, alarm_seconds, b));
 }
 
-// The first one comes at the next second.
+// The first alarm is at the next second.
 static int start_alarm(struct timer *t, u32 mode, u32 seconds)
 {
     if (mode & TIMER_NMI)

@@ -1,14 +1,14 @@
-// Every timer proves one interrupt before it is used: firmware and hypervisors
-// name some that count, but do not interrupt.
+// Each timer must deliver one interrupt before it is used: firmware and
+// hypervisors list some that count but do not interrupt.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 
-#define LIMIT_NS 100000000u // a hypervisor may be busy elsewhere
+#define LIMIT_NS 100000000u // allows for a busy hypervisor
 #define STEP_NS 10000u
 
-// Waits for its interrupt, while this CPU runs: a hypervisor that has stopped
-// the machine may let it go on before the timer, so that a long step from one
-// look to the next says nothing.
+// Waits for the interrupt, counting only time in which this CPU runs: after a
+// hypervisor has paused the machine, the CPU may resume before the timer. So a
+// long step between two reads of the clock counts as STEP_NS at most.
 static bool is_requested(const struct irq_source *s)
 {
     u64 last = clock_now_ns(), waited = 0;

@@ -1,10 +1,10 @@
 // The time stamp counter as a timecounter (SDM vol. 3, 18.17).
 //
-// What can be wrong with it: the other CPUs' may not agree with it (tested when
-// they start), its rate may change (CPUID says whether it may; all the same it
-// is watched, see kernel/time/timewatch.c), and RDTSC may run ahead of earlier
-// instructions: LFENCE prevents that where there is SSE2; where there is none,
-// a locked instruction does, and programs cannot read the clock themselves.
+// Its possible defects: other CPUs' TSCs may differ (checked when they start);
+// its rate may change (CPUID reports whether it may; it is watched in any case,
+// see kernel/time/timewatch.c); and RDTSC may execute ahead of earlier
+// instructions. LFENCE prevents that where there is SSE2; elsewhere a locked
+// instruction does, and programs cannot read the clock themselves.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/cpu/arch_cpu.h"
@@ -16,7 +16,8 @@
 #define CPUID_1_EDX_TSC 4
 #define CPUID_1_EDX_SSE2 26
 
-#define HZ_ASSUMED 1000000000ull // no reference at all: time is only an order
+#define HZ_ASSUMED \
+    1000000000ull // no reference at all: time gives an order only
 
 static u64 tsc_read_fenced(void)
 {
@@ -64,13 +65,13 @@ static const char *tsc_probe(struct timecounter *tc)
     return NULL;
 }
 
-// --- do the CPUs agree? -----------------------------------------------------
+// --- synchronisation check --------------------------------------------------
 //
-// The boot CPU calls a round: it leaves its time stamp, the others take theirs
-// when they see that, and it takes one again when it sees theirs: none may be
-// earlier than what was seen. The quicker they see each other, the smaller a
-// difference shows; so there are many rounds, except where a single one takes
-// some host's time slices.
+// In each round the boot CPU publishes its time stamp, the other CPUs take
+// theirs when they see it, and the boot CPU takes another when it sees theirs:
+// none may be earlier than the one seen before. The faster the CPUs see each
+// other's stamps, the smaller the difference that is detected; so there are
+// many rounds, unless a single one takes several time slices of a host.
 
 #define ROUNDS_MIN 2
 #define ROUNDS_MAX 200
@@ -82,9 +83,9 @@ static struct {
     u64 stamp;
 } sync_call;
 static struct {
-    u32 round; // `stamp` is of this one
+    u32 round; // the round `stamp` belongs to
     u64 stamp;
-    u64 warp; // how much earlier than the call it was, at most
+    u64 warp; // most that it was earlier than the boot CPU's stamp
 } __attribute__((aligned(64))) sync_answers[CPU_MAX];
 
 void tsc_sync_answer(u32 cpu)
@@ -97,11 +98,11 @@ void tsc_sync_answer(u32 cpu)
     if ((s64)(now - seen) < 0)
         WRITE_ONCE(a->warp, MAX(a->warp, seen - now));
     WRITE_ONCE(a->stamp, now);
-    WRITE_ONCE(a->round, round); // x86: seen after what was stored before it
+    WRITE_ONCE(a->round, round); // x86: visible after the stores before it
 }
 
-// Returns by how much an answer was later than this CPU's time when it was
-// seen.
+// Returns the most by which an answer's stamp was later than this CPU's TSC on
+// seeing it.
 static u64 call_round(u32 cpus)
 {
     u64 warp = 0;
