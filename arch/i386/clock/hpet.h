@@ -14,15 +14,12 @@ enum {
 #define HPET_LAST_TIMER(capabilities) ((capabilities) >> 8 & 0x1f)
 #define HPET_COUNTER_64 (1u << 13) // in HPET_CAPABILITIES
 #define HPET_ENABLE 1u
-#define HPET_LEGACY_ROUTE \
-    2u // takes over the PIT's and the RTC's interrupt lines
+#define HPET_LEGACY_ROUTE 2u // takes the PIT's and the RTC's interrupt lines
 
 // The registers of each timer, at these offsets:
 #define HPET_TIMER(n) (0x100 + 0x20 * (n))
-#define HPET_TIMER_ROUTES(n) \
-    (HPET_TIMER(n) + 0x04) // bits of the lines it can use
-#define HPET_COMPARATOR(n) \
-    (HPET_TIMER(n) + 0x08) // low half; the high half is next
+#define HPET_TIMER_ROUTES(n) (HPET_TIMER(n) + 0x04) // bits: usable lines
+#define HPET_COMPARATOR(n) (HPET_TIMER(n) + 0x08)   // 64 bits
 #define HPET_MESSAGE_DATA(n) (HPET_TIMER(n) + 0x10)
 #define HPET_MESSAGE_ADDRESS(n) (HPET_TIMER(n) + 0x14)
 #define HPET_TIMER_LEVEL (1u << 1)
@@ -32,7 +29,7 @@ enum {
 #define HPET_TIMER_32_MODE (1u << 8)
 #define HPET_TIMER_LINE(gsi) ((gsi) << 9)
 #define HPET_TIMER_LINES HPET_TIMER_LINE(0x1fu)
-#define HPET_TIMER_MESSAGE (1u << 14) // interrupt by messages, not by a line
+#define HPET_TIMER_MESSAGE (1u << 14)     // messages, not a line
 #define HPET_TIMER_CAN_MESSAGE (1u << 15) // it supports messages
 
 // Finds the HPET and starts its counter, on the first call. NULL, or why there

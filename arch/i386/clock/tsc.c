@@ -16,8 +16,7 @@
 #define CPUID_1_EDX_TSC 4
 #define CPUID_1_EDX_SSE2 26
 
-#define HZ_ASSUMED \
-    1000000000ull // no reference at all: time gives an order only
+#define HZ_ASSUMED 1000000000ull // no reference at all: time is only an order
 
 static u64 tsc_read_fenced(void)
 {

@@ -1,5 +1,5 @@
-// What the interrupt controllers' drivers share with each other and with the
-// code that finds the controllers (arch/i386/acpi).
+// Interfaces of the interrupt controllers' drivers, for each other and for the
+// code that discovers the controllers (arch/i386/acpi).
 #pragma once
 
 #include "arch/i386/irq/apic.h"
@@ -13,7 +13,7 @@ struct irq_line {
     bool active_low, level;
 };
 
-// What an interrupt controller tells the CPUs (SDM vol. 3, 11.6.1).
+// An interrupt message from a controller to the CPUs (SDM vol. 3, 11.6.1).
 struct irq_message {
     u32 vector;
     u32 delivery; // DELIVERY_...
@@ -38,7 +38,7 @@ static inline void write_msr(u32 msr, u64 value)
 
 // Maps the registers. 0, or -ENOMEM.
 int lapic_map(paddr_t base);
-// Which LINT input of the CPU with this APIC id brings NMIs: 0 or 1.
+// Which LINT input of the CPU with this APIC id is wired to NMI: 0 or 1.
 void lapic_set_nmi_input(u32 apic_id, u32 lint);
 // Lets the 8259 interrupt this CPU through LINT0: no I/O APIC was found.
 void lapic_accept_i8259(void);
@@ -46,7 +46,7 @@ void lapic_eoi(void);
 bool lapic_in_service(u32 vector);
 bool lapic_requested(u32 vector);
 
-// The timer, counting down from what it is started with (divider 1).
+// The timer: counts down from its start value (divider 1).
 #define LAPIC_TIMER_MASKED (1u << 16)
 #define LAPIC_TIMER_PERIODIC (1u << 17)
 #define LAPIC_TIMER_TSC_DEADLINE (2u << 17)
@@ -69,32 +69,32 @@ int ioapic_mask(const struct irq_line *line);
 
 // Sets both chips to deliver at `vector_base`.. (a multiple of 8), all masked.
 void i8259_init(u32 vector_base);
-#define VECTOR_I8259_PARKED 0x20 // where a masked one's spurious interrupts go
+#define VECTOR_I8259_PARKED 0x20 // for the spurious interrupts of a masked 8259
 void i8259_unmask(u32 irq);
 void i8259_mask(u32 irq);
-// True if the interrupt is a real one (then acknowledge it); the chip delivers
-// IRQ 7 or 15 when the line that asked for it has dropped again.
+// True if the interrupt is real (then acknowledge it): the chip delivers IRQ 7
+// or 15 when the requesting line has dropped again.
 bool i8259_is_real(u32 irq);
 static inline bool i8259_may_be_spurious(u32 irq)
 {
     return irq % 8 == 7;
 }
 void i8259_eoi(u32 irq);
-bool i8259_requested(u32 irq); // by its line, masked or not
+bool i8259_requested(u32 irq); // request pending, masked or not
 
 // --- irq.c
 
-// How ISA interrupts are wired; starts as the identity (edge, active high).
+// The wiring of ISA interrupts; initially the identity (edge, active high).
 extern struct irq_line isa_lines[ISA_IRQS];
-// To whom a source's interrupts go.
+// The target of a source's interrupts.
 enum irq_target { IRQ_BOOT_CPU, IRQ_ALL_CPUS, IRQ_NMI_ALL_CPUS };
 
-// What interrupts when it is told to, a timer: its vector is set up once, the
-// way there is opened and closed again.
+// An interrupt source, such as a timer: its vector is set up once, its route is
+// opened and closed repeatedly.
 struct irq_source {
     u32 vector;
     struct irq_line line;
-    bool message; // it sends its interrupts itself (MSI); no line
+    bool message; // it sends messages (MSI) and has no line
 };
 // Sets the source up: an ISA interrupt, a line (edge, active high) or a
 // message. 0, -EBUSY (the ISA interrupt has a handler), -EINVAL (no such line),
@@ -107,11 +107,11 @@ int irq_source_message(struct irq_source *s, irq_handler_t handler, void *arg,
                        const char *name);
 // True if interrupts can go to other targets than the boot CPU.
 bool irq_targets_all(void);
-// Opens and closes a line. 0, -EINVAL (not this target). A message has no line:
-// where to it is written, irq_message_for says.
+// Opens and closes a line. 0, -EINVAL (unsupported target). A message has no
+// line: irq_message_for gives what to program into its sender.
 int irq_source_open(const struct irq_source *s, enum irq_target target);
 void irq_source_close(const struct irq_source *s);
-// Whether its interrupt waits for this CPU, which has interrupts off.
+// Whether its interrupt is pending on this CPU. Interrupts off.
 bool irq_source_requested(const struct irq_source *s);
 void irq_message_for(const struct irq_source *s, enum irq_target target,
                      struct irq_message *out);

@@ -1,5 +1,5 @@
-// The order in which the machine's devices come up, on the boot CPU with
-// interrupts off: what the firmware says, then interrupts, then clocks.
+// Start-up order of the machine's devices, on the boot CPU with interrupts off:
+// firmware tables, then interrupts, then clocks.
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/cpu/machine_check.h"
@@ -19,9 +19,9 @@ static void start_lapic(void)
     this_cpu()->apic_id = lapic_id();
 }
 
-// The firmware's interrupts come from the 8259 by way of the LAPIC's LINT0. Any
-// that waits must be withdrawn before LINT0 is masked: the CPU has been told of
-// it already, and QEMU gives it a vector of -1 otherwise.
+// Until here the 8259's interrupts arrive through the LAPIC's LINT0. A pending
+// one must be withdrawn before LINT0 is masked: it has already been signalled
+// to the CPU, and QEMU would deliver it with a vector of -1.
 void arch_init_devices(void)
 {
     machine_check_init_cpu();

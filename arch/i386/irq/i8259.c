@@ -1,5 +1,5 @@
-// The pair of 8259 interrupt controllers. With an I/O APIC they are only put
-// out of the way: moved off the exceptions' vectors and masked.
+// The pair of 8259 interrupt controllers. With an I/O APIC they are only
+// disabled: moved off the exceptions' vectors and masked.
 #include "arch/i386/dev/port.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/sync/spinlock.h"
@@ -19,7 +19,7 @@
 #define CASCADE_IRQ 2
 
 static struct spinlock i8259_lock = SPINLOCK_INIT("i8259");
-static u16 mask = 0xffff; // what both chips have, so that it need not be read
+static u16 mask = 0xffff; // both chips' masks, cached
 
 static void write_mask(void)
 {
@@ -64,7 +64,7 @@ bool i8259_is_real(u32 irq)
     u16 chip = irq < 8 ? MASTER : SLAVE;
     out8(chip, OCW3_READ_ISR);
     bool real = in8(chip) & 1u << irq % 8;
-    // The master saw a real request from its slave.
+    // The master has a real request from its slave in service.
     if (!real && i8259_may_be_spurious(irq) && irq >= 8)
         out8(MASTER, OCW2_EOI);
     return real;

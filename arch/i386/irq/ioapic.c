@@ -1,6 +1,6 @@
 // I/O APICs (82093AA data sheet; ACPI 5.2.12.3).
 //
-// Each one has a select and a data register: `ioapic_lock` keeps them together.
+// Each has a select and a data register: `ioapic_lock` guards the pair.
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/errno.h"
 #include "kernel/sync/spinlock.h"
@@ -36,7 +36,7 @@ static void ioapic_write(const struct ioapic *io, u32 reg, u32 value)
     *io->data = value;
 }
 
-// Masked while the two halves do not belong together.
+// The entry is masked while its halves are inconsistent.
 static void redirect(const struct ioapic *io, u32 pin, u32 low, u32 high)
 {
     ioapic_write(io, REG_REDIRECTION(pin), REDIRECT_MASKED);
@@ -54,7 +54,7 @@ int ioapic_add(paddr_t base, u32 gsi_base)
         return -ENOMEM;
     io->data = io->select + 4;
     u32 version = ioapic_read(io, REG_VERSION);
-    if (version == 0 || version == ~0u) // the tables tell of what is not there
+    if (version == 0 || version == ~0u) // the tables list one that is absent
         return -ENODEV;
     io->gsi_base = gsi_base;
     io->pins = (version >> 16 & 0xff) + 1;
@@ -81,7 +81,7 @@ static struct ioapic *ioapic_of(const struct irq_line *line)
 {
     for (u32 i = 0; i < ioapic_count; i++) {
         struct ioapic *io = &ioapics[i];
-        if (line->gsi - io->gsi_base < io->pins) // not when below the base
+        if (line->gsi - io->gsi_base < io->pins) // false if below the base
             return io;
     }
     return NULL;

@@ -1,8 +1,8 @@
-// Vectors: who handles them, how often they came, and who acknowledges them.
+// Vectors: their handlers, their counts, and their acknowledgement.
 //
-// A vector's entry is complete before its first interrupt can come; after that
-// only who watches it changes, each member in one store. `vectors_lock` keeps
-// two changes apart. Counts are written only by their CPU, with interrupts off.
+// A vector's entry is complete before its first interrupt; after that only its
+// watcher changes, each member in one store. `vectors_lock` serialises changes.
+// Counts are written by their own CPU only, with interrupts off.
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/controllers.h"
 #include "arch/trap.h"
@@ -25,13 +25,13 @@ _Static_assert(LEDGER_SAMPLING >= VECTOR_FIRST && LEDGER_SAMPLING < VECTOR_ISA,
 enum controller { CONTROLLER_NONE, LAPIC, IOAPIC, I8259 };
 
 struct vector {
-    irq_handler_t handler; // NULL: nobody expects it
+    irq_handler_t handler; // NULL: the vector is unexpected
     void *arg;
     const char *name;
     void (*watcher)(u32 vector);
     u8 controller; // enum controller
     bool complained;
-    bool plain; // it is handled, the LAPIC told so, and that is all
+    bool plain; // only handler and LAPIC EOI: the fast path
 } __attribute__((aligned(32)));
 
 #define SAME_GSI(n) [n] = { .gsi = n }
@@ -83,7 +83,7 @@ const char *irq_controller(u32 vector)
     }
 }
 
-// The spurious one is never in service, so nobody is to be told.
+// The spurious vector is never in service, so it gets no EOI.
 static void set_plain(struct vector *v)
 {
     spin_assert_held(&vectors_lock);
@@ -92,7 +92,7 @@ static void set_plain(struct vector *v)
     WRITE_ONCE(v->plain, plain);
 }
 
-// One that is watched stays so.
+// A watched vector remains watched.
 static int set_vector(u32 vector, const struct vector *new)
 {
     assert(vector >= 32 && vector < 256);
@@ -121,8 +121,8 @@ void irq_register_vector(u32 vector, irq_handler_t handler, void *arg,
 
 // --- sources
 
-// Logical, so that only CPUs that have set their LAPIC up are meant: firmware
-// may have left others halted, and an NMI would wake them.
+// A logical destination reaches only CPUs that have initialised their LAPIC:
+// firmware may have left others halted, and an NMI would wake them.
 static u32 all_cpus(void)
 {
     return (1u << MIN(cpu_count, 8u)) - 1;
@@ -228,7 +228,7 @@ int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
         return err;
     err = irq_source_open(&s, IRQ_BOOT_CPU);
     if (err)
-        set_vector(s.vector, &(struct vector){ 0 }); // it could never come
+        set_vector(s.vector, &(struct vector){ 0 }); // it could never be raised
     return err;
 }
 
@@ -240,7 +240,7 @@ static NOINLINE void complain(struct vector *v, u32 vector)
     v->complained = true;
 }
 
-// Acknowledging a vector that is not in service would acknowledge another one
+// No EOI if the vector is not in service: it would acknowledge another vector
 // that is.
 static void unexpected(struct vector *v, u32 vector)
 {
@@ -250,9 +250,9 @@ static void unexpected(struct vector *v, u32 vector)
         lapic_eoi();
 }
 
-// The LAPIC delivers this vector when the interrupt that it had announced is no
-// more requested (SDM vol. 3, 11.9). It is in service only if it was sent as an
-// ordinary interrupt.
+// The LAPIC delivers this vector when the interrupt that it had signalled is no
+// longer requested (SDM vol. 3, 11.9). It is in service only if it was sent as
+// an ordinary interrupt.
 static void spurious(void *arg UNUSED)
 {
     if (lapic_in_service(VECTOR_SPURIOUS))
@@ -261,8 +261,8 @@ static void spurious(void *arg UNUSED)
         error_count(&spurious_count);
 }
 
-// No interrupt of the 8259's is in service: another CPU has sent this one, or
-// the line has dropped.
+// None of the 8259's interrupts is in service: another CPU has sent the vector,
+// or the line has dropped.
 static void not_from_i8259(struct vector *v, u32 vector)
 {
     bool sent = apic_present && lapic_in_service(vector);
@@ -326,7 +326,7 @@ void irq_dispatch(u32 vector)
     lapic_eoi();
 }
 
-// do_deferred (trap.c) follows, as after any interrupt.
+// Does nothing: do_deferred (trap.c) runs after any interrupt.
 static void deferred(void *arg UNUSED)
 {
 }

@@ -1,7 +1,7 @@
 // The local APIC of each CPU (SDM vol. 3, chapter 11), in xAPIC mode.
 //
-// All CPUs see their own registers at the same address, so nothing is shared
-// and nothing is locked. ICR is two registers: interrupts are off between them.
+// Each CPU accesses its own registers, at the same address on all CPUs, so no
+// lock is needed. ICR is two registers: interrupts are off between the writes.
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/errno.h"
@@ -48,8 +48,8 @@ enum { // register offsets, SDM table 11-1
 #define APIC_BASE_X2APIC (1u << 10)
 #define APIC_BASE_ENABLE (1u << 11)
 
-// SDM vol. 4, table 2-2: whether x2APIC mode can be left is told by a register
-// which another one says is there.
+// SDM vol. 4, table 2-2: an MSR, whose existence another MSR reports, says
+// whether x2APIC mode can be left.
 #define LEAF_EXTENDED_FEATURES 7
 #define HAS_ARCH_CAPABILITIES (1u << 29) // edx
 #define MSR_ARCH_CAPABILITIES 0x10au
@@ -57,7 +57,7 @@ enum { // register offsets, SDM table 11-1
 #define MSR_XAPIC_DISABLE_STATUS 0xbdu
 #define LEGACY_XAPIC_DISABLED (1u << 0)
 
-// A send takes a few bus cycles; a machine that never gets there is broken.
+// A send takes a few bus cycles; the limit guards against broken hardware.
 #define ICR_SPINS 1000000u
 
 bool apic_present;
@@ -101,8 +101,9 @@ static bool locked_in_x2apic_mode(void)
            read_msr(MSR_XAPIC_DISABLE_STATUS) & LEGACY_XAPIC_DISABLED;
 }
 
-// Firmware may have switched the APIC off, or to x2APIC mode, where memory
-// accesses do not reach it. x2APIC is left only by way of "off".
+// Firmware may have disabled the APIC, or set x2APIC mode, which has no
+// memory-mapped registers. x2APIC mode is left by way of the disabled state
+// only.
 static void enable_xapic_mode(void)
 {
     u64 base = read_msr(MSR_APIC_BASE);
@@ -118,7 +119,8 @@ static void enable_xapic_mode(void)
         write_msr(MSR_APIC_BASE, base | APIC_BASE_ENABLE);
 }
 
-// What the firmware left in service would block lower priorities for ever.
+// Interrupts that firmware left in service would block lower priorities for
+// ever.
 static void drop_in_service(void)
 {
     for (u32 i = 0; i < 256; i++) {
@@ -136,7 +138,7 @@ void lapic_init_cpu(void)
     enable_xapic_mode();
     u32 id = lapic_id();
     u32 lint = nmi_on_lint0[id / 32] & 1u << (id % 32) ? 0 : 1;
-    lapic_write(LAPIC_DFR, ~0u); // flat; 8 bits, so more CPUs share them
+    lapic_write(LAPIC_DFR, ~0u); // flat; 8 bits, shared if there are more CPUs
     lapic_write(LAPIC_LDR, 1u << (24 + (this_cpu()->id & 7)));
     lapic_write(LAPIC_TPR, 0);
     lapic_write(LAPIC_SVR, SVR_ENABLE | VECTOR_SPURIOUS);
@@ -217,7 +219,7 @@ void lapic_send_ipi(u32 apic_id, u32 vector)
 void lapic_send_ipi_mask(u32 cpu_mask, u32 vector)
 {
     assert(vector >= 16);
-    u32 flags = irq_save(); // else "the own bit" changes with a migration
+    u32 flags = irq_save(); // the own bit must not change by migration
     cpu_mask &= ~(1u << this_cpu()->id);
     while (cpu_mask) {
         u32 cpu = (u32)__builtin_ctz(cpu_mask);
@@ -227,8 +229,8 @@ void lapic_send_ipi_mask(u32 cpu_mask, u32 vector)
     irq_restore(flags);
 }
 
-// Also in an NMI, which may have come between the two writes of another send:
-// that one finds the ICR free and its destination in it.
+// NMI-safe: an NMI may interrupt another send between its two ICR writes. So
+// the ICR is idle and its destination restored on return.
 void lapic_send_nmi(u32 apic_id)
 {
     if (fault_due(FAULT_NMI))
@@ -242,8 +244,8 @@ void lapic_send_nmi(u32 apic_id)
     irq_restore(flags);
 }
 
-// Also in an NMI: with the shorthand the destination that another send may have
-// written is not looked at, and not changed.
+// NMI-safe: the self shorthand neither uses nor changes the destination that an
+// interrupted send may have written.
 void lapic_send_self(u32 vector)
 {
     assert(vector >= 16);
