@@ -12,8 +12,7 @@
 
 #define ISA_IRQ 8
 #define RTC_HZ 32768u
-#define RATE_FIRST \
-    3u // 8192 Hz: 4 ticks; the period doubles at each further one
+#define RATE_FIRST 3u // 8192 Hz: 4 ticks; each further one is twice as long
 #define RATE_LAST 15u
 #define RATE_USUAL 6u // 1024 Hz, the firmware's default
 #define TICKS(rate) (1u << ((rate)-1))

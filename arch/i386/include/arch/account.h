@@ -1,11 +1,12 @@
-// The moves of the ledger (kernel/time/ledger.h): how a 64-bit sum is changed,
-// and read, where an NMI of the same CPU may change it, too.
+// Ledger updates (kernel/time/ledger.h): how a 64-bit sum is changed, and read,
+// where an NMI of the same CPU may change it, too.
 //
-// Each half is one instruction, and the carry between them lies in the flags,
-// which an NMI saves: so the NMI's own change is neither lost nor torn,
-// wherever it comes. Others read with a sequence counter. The compiler knows
-// what is changed; what else must not be moved across has barriers of its own
-// (lib/seqcount.h), and all of these stay in their order.
+// Only its own CPU and that CPU's NMIs write a sum. Each half is one
+// instruction, and the carry between them is in the flags, which an NMI saves
+// and restores: so at any point an NMI's own change is neither lost nor torn.
+// Other CPUs read under a sequence counter. The compiler sees which memory is
+// changed; the order with other accesses comes from explicit barriers
+// (lib/seqcount.h), and all of these functions keep their order.
 #pragma once
 
 #include "lib/types.h"
@@ -23,7 +24,7 @@ static ALWAYS_INLINE u64 account_now(void)
     return now;
 }
 
-// *sum += n: closes an account, where n is the time.
+// *sum += n: closes an account at time n.
 static ALWAYS_INLINE void account_add(u64 *sum, u64 n)
 {
     __asm__ volatile("addl %%eax, %0\n\t"
@@ -32,7 +33,7 @@ static ALWAYS_INLINE void account_add(u64 *sum, u64 n)
                      : "A"(n)
                      : "cc");
 }
-// *sum -= n: opens it.
+// *sum -= n: opens an account at time n.
 static ALWAYS_INLINE void account_subtract(u64 *sum, u64 n)
 {
     __asm__ volatile("subl %%eax, %0\n\t"
@@ -41,7 +42,7 @@ static ALWAYS_INLINE void account_subtract(u64 *sum, u64 n)
                      : "A"(n)
                      : "cc");
 }
-// The same of 32 bits.
+// The same with a 32-bit n.
 static ALWAYS_INLINE void account_add_u32(u64 *sum, u32 n)
 {
     __asm__ volatile("addl %2, %0\n\t"
@@ -79,7 +80,8 @@ static ALWAYS_INLINE u64 account_minus(u64 n, const u64 *sum)
     return n;
 }
 
-// It is below 0: an account that is open. One comparison with memory.
+// Whether *sum is negative, which means that the account is open. One
+// comparison with memory.
 static ALWAYS_INLINE bool account_is_negative(const u64 *sum)
 {
     bool negative;

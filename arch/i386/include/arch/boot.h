@@ -1,4 +1,4 @@
-// What the boot loader hands over, the same from Multiboot 1 and 2.
+// The boot loader's information, in one form for Multiboot 1 and 2.
 #pragma once
 
 #include "arch/mmu.h"
@@ -27,9 +27,9 @@ struct boot_info {
     bool rsdp_copied;
     u8 rsdp_data[36];
 };
-// Filled by boot_parse() (arch/i386/boot), before anything else runs. Modules
-// and the kernel's image lie in usable regions; frame_init sets them aside.
+// Filled by boot_parse() (arch/i386/boot) before any other code runs. Modules
+// and the kernel's image are in usable regions; frame_init reserves them.
 extern struct boot_info boot_info;
 
-// The kernel begins: paging on, boot_info filled, on the boot stack.
+// Entry to the kernel core: paging on, boot_info filled, on the boot stack.
 UPCALL NORETURN void kernel_main(void);

@@ -1,4 +1,4 @@
-// The machine's clocks as the kernel core sees them.
+// The machine's clocks, as used by the kernel core.
 #pragma once
 
 #include "lib/types.h"
@@ -17,12 +17,12 @@ u64 clock_tsc_to_ns(u64 ticks);
 
 // Arms this CPU's one-shot timer: callouts_interrupt() (kernel/time) is called
 // on this CPU, in interrupt context, at `deadline` (clock_now_ns units), or
-// very soon if it is past, or on the way there if it is far: then it arms
-// again. A later call replaces an earlier one, whose interrupt may still come.
-// Interrupts off.
+// very soon if it is past. If it is far away the call may be earlier, and the
+// callouts arm again. A later call replaces an earlier one, whose interrupt may
+// still occur. Interrupts off.
 void clock_arm(u64 deadline_ns);
-// Sends another CPU, whose timer's interrupt was lost, an interrupt that stands
-// for it. Any context but NMI.
+// Sends another CPU, whose timer interrupt was lost, an interrupt in its place.
+// Any context but NMI.
 void clock_send_event(const struct cpu *cpu);
 // The vector of the timer behind clock_arm.
 u32 clock_event_vector(void);

@@ -12,23 +12,23 @@ struct thread;
 struct trapframe;
 struct aspace;
 
-// Per-CPU data. %fs selects this structure in the kernel, on every CPU, from
-// the first C instruction on (entry code reloads it). The first members are
-// read by assembly: keep cpu_offsets in arch/i386/cpu/offsets.h in step.
+// Per-CPU data. In the kernel %fs selects this structure on every CPU, from the
+// first C instruction on (entry code reloads it). Assembly reads the first
+// members: keep arch/i386/cpu/offsets.h in step.
 struct cpu {
     struct cpu *self;      // %fs:0
-    struct thread *thread; // %fs:4, the thread that runs here, never NULL
+    struct thread *thread; // %fs:4, the running thread, never NULL
                            // once the scheduler has started
-    int preempt_count;     // %fs:8, > 0: the thread must not be switched
+    int preempt_count;     // %fs:8, > 0: no thread switch
     int need_resched;      // %fs:12, a marked access: written under the run
                            // queue's lock or by this CPU's interrupts; a
-                           // reader that comes too early is interrupted
+                           // reader that is too early is interrupted
     u32 irq_depth;         // > 0: in an interrupt handler
     u32 id;                // 0 .. cpu_count-1; 0 is the boot CPU
     u32 apic_id;
     bool online;
-    struct trapframe *irq_frame; // what the newest interrupt interrupted
-    struct aspace *aspace; // whose page tables are loaded (NULL: kernel's)
+    struct trapframe *irq_frame; // what the innermost interrupt interrupted
+    struct aspace *aspace;       // of the loaded page tables (NULL: kernel's)
 
     struct run_queue *rq;            // kernel/sched
     struct ledger *ledger;           // kernel/time
@@ -61,8 +61,9 @@ static ALWAYS_INLINE struct thread *current_thread(void)
 }
 #define current current_thread()
 
-// A preemptible thread that asks this_cpu() may read a member when it runs on
-// another CPU already. What it may ask at any time is read in one instruction.
+// A preemptible thread that dereferences this_cpu() may have moved to another
+// CPU before it reads a member. Members that may be read at any time are read
+// by one instruction.
 #define this_cpu_read(member)                                    \
     ({                                                           \
         __typeof__(((struct cpu *)0)->member) cpu_value;         \
@@ -73,8 +74,9 @@ static ALWAYS_INLINE struct thread *current_thread(void)
         cpu_value;                                               \
     })
 
-// Preemption. Nest freely; any context. While disabled the thread stays on its
-// CPU and must not sleep. One instruction each, so safe against migration.
+// Preemption control. Nests; any context. While preemption is disabled the
+// thread stays on its CPU and must not sleep. One instruction each, so safe
+// against migration.
 static ALWAYS_INLINE void preempt_disable(void)
 {
     __asm__ volatile("incl %%fs:8" ::: "memory");
@@ -83,7 +85,8 @@ static ALWAYS_INLINE void preempt_enable_no_resched(void)
 {
     __asm__ volatile("decl %%fs:8" ::: "memory");
 }
-// Switches at once when a switch has become due meanwhile (kernel/sched).
+// Switches at once if a switch became due while preemption was disabled
+// (kernel/sched).
 UPCALL void preempt_enable(void);
 
 static ALWAYS_INLINE void irq_enable(void)
@@ -100,7 +103,7 @@ static ALWAYS_INLINE u32 irq_flags(void)
     __asm__ volatile("pushfl; popl %0" : "=r"(f));
     return f;
 }
-// Whether interrupts were on when irq_flags or irq_save said `flags`.
+// Whether interrupts were on when irq_flags or irq_save returned `flags`.
 static ALWAYS_INLINE bool irq_state_on(u32 flags)
 {
     return flags & 0x200;
@@ -122,14 +125,14 @@ static ALWAYS_INLINE void irq_restore(u32 flags)
         irq_enable();
 }
 
-// Executes n instructions, or one less, that change nothing.
+// Executes n or n - 1 instructions without effect.
 static inline void cpu_run_instructions(u32 n)
 {
     n /= 2; // a decrement and a jump
     if (n)
         __asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(n) : : "cc");
 }
-// Enables interrupts and halts until one comes, without a gap between.
+// Enables interrupts and halts until one occurs, with no gap between the two.
 static ALWAYS_INLINE void cpu_idle_wait(void)
 {
     __asm__ volatile("sti; hlt" ::: "memory");
@@ -143,11 +146,11 @@ static ALWAYS_INLINE u64 rdtsc(void)
     return (u64)high << 32 | low;
 }
 
-// What CPUID says (arch/i386/cpu/features.c); detected on the boot CPU.
+// CPUID's feature flags (arch/i386/cpu/features.c), of the boot CPU.
 struct cpu_features {
     bool pae, nx, pge, pse, smep, smap, fxsr, sse, apic, x2apic, tsc_deadline,
         invariant_tsc, hypervisor, mce, mca;
-    bool pae_unused; // it has PAE, but not what that takes (boot.S)
+    bool pae_unused; // the CPU has PAE, but not what PAE needs (boot.S)
     u32 family, model, stepping;
     char vendor[13], brand[49];
 };
@@ -160,57 +163,59 @@ void arch_init_memory(void);  // final page tables: W^X, NX, direct map (after
 void arch_init_devices(void); // ACPI, interrupt controllers, clocks
 void smp_start(void);         // starts the other CPUs; each runs cpu_main()
                               // (kernel/init) on its idle stack. Returns when
-                              // all are online or have timed out (said so).
+                              // all are online or have timed out (logged).
 
 // Runs `fn(arg)` on every other online CPU, in its interrupt context, and waits
-// until all have returned. Interrupts must be on, or the caller in panic.
-// Preemption is disabled by it meanwhile. From several CPUs at once: legal.
+// until all have returned, with preemption disabled. Interrupts must be on,
+// unless the caller is in panic. Several CPUs may call it at once.
 void smp_call_others(void (*fn)(void *arg), void *arg);
-// What stands in the way of an answer is reported every 10 s: the scheduler
-// defines smp_call_unanswered, for the CPUs whose bits are set in `silent`. Any
-// context but NMI.
+// Reports a call that has no answer, every 10 s: defined by the scheduler, for
+// the CPUs whose bits are set in `silent`. Any context but NMI.
 UPCALL void smp_call_unanswered(u32 silent, void (*fn)(void *arg), u32 seconds);
-// The same for the CPUs whose bit is set in `mask` (the own bit is ignored).
+// The same for the CPUs whose bits are set in `mask` (this CPU's is ignored).
 void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg);
-// The same here, with interrupts off, and then on all others: once on each CPU,
-// wherever the caller goes meanwhile.
+// The same on this CPU, with interrupts off, and then on all others: once on
+// each CPU, even if the caller migrates.
 void smp_call_all(void (*fn)(void *arg), void *arg);
 // On the boot CPU only, with interrupts off.
 void smp_call_boot_cpu(void (*fn)(void *arg), void *arg);
-// Waits until each other CPU has taken an interrupt: what it did with
-// interrupts off has ended, and an NMI that was sent before has come.
+// Quiesces the other CPUs: waits until each has taken an interrupt. Sections
+// with
+// interrupts off that were in progress on them have then ended, and NMIs sent
+// before have been delivered.
 void smp_sync_others(void);
 // Makes `cpu` pass through its scheduler soon (reschedule IPI). Any context.
 void smp_reschedule(struct cpu *cpu);
-// Stops all other CPUs for good, by NMI: a bit for each that did not in time.
-// Where the machine ends only.
+// Stops all other CPUs permanently, by NMI. Returns a bit for each CPU that did
+// not stop in time. For the end of the machine only.
 u32 smp_stop_others(void);
 
-// Powers the machine off (or, with `failed`, ends QEMU with the status for
+// Powers off the machine (with `failed`, ends QEMU with the exit status of
 // failed tests); resets it. Never return.
 NORETURN void machine_power_off(bool failed);
 NORETURN void machine_reset(void);
-// Ends QEMU with the panic status if it is there, else returns.
+// Ends QEMU with the panic status; returns if the machine is not QEMU.
 void machine_panic_exit(void);
 
-// Fills buf with a backtrace's return addresses, starting at the frame
-// pointer `frame`; reads only mapped kernel stack memory; any context. Returns
-// how many.
+// Fills `pcs` with up to `max` return addresses, starting at the frame pointer
+// `frame`, and returns their number. Reads only mapped kernel memory; any
+// context.
 u32 backtrace(u32 frame, u32 *pcs, u32 max);
 static ALWAYS_INLINE u32 frame_pointer(void)
 {
     return (u32)__builtin_frame_address(0);
 }
 
-// Another CPU begins: on its idle stack, this_cpu() works, its LAPIC is set up.
+// Entry of another CPU: on its idle stack, this_cpu() works, its LAPIC is set
+// up.
 UPCALL NORETURN void cpu_main(void);
-// Another CPU has queued a thread here: the reschedule interrupt.
+// The reschedule IPI: another CPU has queued a thread on this one.
 UPCALL void sched_reschedule_interrupt(void);
-// At the end of an interrupt in the kernel: switches if that is due.
+// At the end of an interrupt in the kernel: switches threads if that is due.
 UPCALL void sched_interrupt_exit(void);
 
-// Adds `n`, a constant, to word `index` of an array of this CPU's. True: it has
-// overflowed. One instruction.
+// Adds `n`, a constant, to word `index` of an array of this CPU's. True: the
+// sum has overflowed. One instruction.
 #define this_cpu_add_carries(member, index, n)                        \
     ({                                                                \
         bool cpu_carry;                                               \
@@ -224,7 +229,7 @@ UPCALL void sched_interrupt_exit(void);
         cpu_carry;                                                    \
     })
 
-// Whether a word of this CPU's, is not 0: one instruction.
+// Whether a word of this CPU's is not 0. One instruction.
 #define this_cpu_is_set(member)                                              \
     ({                                                                       \
         bool cpu_set;                                                        \

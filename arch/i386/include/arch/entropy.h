@@ -3,6 +3,6 @@
 
 #include "lib/types.h"
 
-// A word of the CPU's random generator. False: it has none, or none ready.
-// Any context.
+// Reads a word from the CPU's random number generator. False: there is none, or
+// it has no number ready. Any context.
 bool cpu_random_u32(u32 *out);

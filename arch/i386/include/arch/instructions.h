@@ -1,10 +1,10 @@
-// Single instructions that C has no words for. Below everything: lib/ uses
-// them, too, on whatever x86 it is compiled for.
+// Single instructions that C cannot express. The lowest layer: lib/ uses them,
+// too, on any x86 that it is compiled for.
 #pragma once
 
 #include "lib/types.h"
 
-// In every wait loop: under -icount QEMU lets other CPUs run only here.
+// For every wait loop: under -icount QEMU lets other CPUs run only here.
 static ALWAYS_INLINE void cpu_relax(void)
 {
     __asm__ volatile("pause" ::: "memory");
@@ -23,7 +23,7 @@ static ALWAYS_INLINE void cpu_relax(void)
     } while (0)
 #endif
 
-// One more, of what NMIs of this CPU change, too: never in two instructions.
+// Increments a word that NMIs of this CPU change, too: always one instruction.
 static ALWAYS_INLINE void word_increment(u32 *word)
 {
     __asm__ volatile("incl %0" : "+m"(*word) : : "cc");
@@ -49,7 +49,7 @@ static ALWAYS_INLINE bool byte_is_set(const bool *byte)
     return set;
 }
 
-// `words` words, and then `bytes` bytes, in ascending order.
+// Copies `words` words, then `bytes` bytes, in ascending order.
 static ALWAYS_INLINE void memory_copy(void *to, const void *from, size_t words,
                                       size_t bytes)
 {
