@@ -2,9 +2,9 @@
 //
 // The address space:  0x00000000 user | KERNEL_BASE direct map of the low zone
 // | VMAP_BASE mapped piecewise: kernel stacks, devices | WINDOW_BASE per-CPU
-// windows onto frames of the high zone.
-// All kernel page tables above VMAP_BASE exist from start-up on, so a kernel
-// mapping made by one CPU is seen in every address space at once.
+// windows onto frames of the high zone. All page tables above VMAP_BASE exist
+// from start-up on, so a kernel mapping made by one CPU is visible in every
+// address space at once.
 #pragma once
 
 #include "lib/types.h"
@@ -25,7 +25,7 @@ typedef u64 paddr_t;
 #else
 #define VMAP_BASE 0xf0000000u
 #endif
-#define VMAP_LIMIT 0xff000000u // kernel/mm's part ends, devices' begins
+#define VMAP_LIMIT 0xff000000u // end of kernel/mm's part; devices' part follows
 #define VMAP_END 0xff800000u
 #define WINDOW_BASE 0xff800000u
 
@@ -42,7 +42,7 @@ bool mmu_forbids_execution(void);
 struct pagetable {
     void *root;    // kernel address
     paddr_t paddr; // for CR3
-    u32 tables;    // of the lowest level, made so far; marked
+    u32 tables;    // lowest-level tables allocated so far; marked
 };
 extern struct pagetable kernel_pagetable;
 
@@ -62,30 +62,30 @@ static inline paddr_t virt_to_phys(const void *v)
     return (u32)v - KERNEL_BASE;
 }
 
-// A user half that is empty, the kernel half shared. 0 or -ENOMEM.
+// Creates an empty user half and shares the kernel half. 0 or -ENOMEM.
 int pagetable_create(struct pagetable *pt);
 // Frees the tables of the user half (not the frames they map).
 void pagetable_destroy(struct pagetable *pt);
-// The same, cheaper for the next one, when every page has been unmapped.
+// The same if every page has been unmapped; makes the next create cheaper.
 void pagetable_destroy_empty(struct pagetable *pt);
 
-// Maps one page; replaces what was there. -ENOMEM if a table is missing and no
-// frame is left. The caller holds the lock that guards `pt` (an address space's
-// mutex; the vmap lock for the kernel) and flushes the TLB where it must.
+// Maps one page, replacing any old mapping. -ENOMEM if a table is missing and
+// no frame is free. The caller holds the lock that guards `pt` (an address
+// space's mutex; the vmap lock for the kernel) and flushes the TLB if needed.
 int pagetable_map(struct pagetable *pt, u32 va, paddr_t pa, u32 prot);
 // True and *out filled when `va` is mapped.
 bool pagetable_lookup(struct pagetable *pt, u32 va, struct mapping *out);
 // Unmaps; true and *old filled when something was mapped.
 bool pagetable_unmap(struct pagetable *pt, u32 va, struct mapping *old);
 // Calls fn for each mapped page in [start, end), skipping absent tables fast.
-// fn may change or clear that page through the functions below: `entry`
-// is opaque. Stops early with fn's value when that is not 0.
+// fn may change or clear that page by the functions below; `entry` is opaque.
+// Stops when fn returns nonzero, and returns that value.
 typedef int (*pagetable_fn)(u32 va, void *entry, const struct mapping *m,
                             void *arg);
 int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
                    void *arg);
-// Unmaps the mapped pages of [start, end), of many the first ones. Cheaper than
-// a walk that clears them.
+// Unmaps mapped pages of [start, end), the first PAGE_BATCH at most. Faster
+// than a walk that clears them.
 #define PAGE_BATCH 64u
 struct page_batch {
     u32 count, first, last; // pages; the addresses of the first and the last
@@ -96,12 +96,12 @@ void pagetable_unmap_batch(struct pagetable *pt, u32 start, u32 end,
 void pagetable_entry_protect(void *entry, u32 prot);
 void pagetable_entry_clear(void *entry);
 
-// Maps the user pages of [start, end) at the same place in `to`, which has none
-// there; both may only read them from then on. -ENOMEM: some of them are.
+// Maps the user pages of [start, end) at the same addresses in `to`, which has
+// none there; both are read-only from then on. -ENOMEM: only some are shared.
 struct page_sharing {
     void (*share)(paddr_t frame); // called for each page
-    u32 pages;                    // counted on
-    bool narrowed; // set when `from` could write one: its TLBs must know
+    u32 pages;                    // incremented for each page
+    bool narrowed; // set if `from` could write one: flush its TLBs
 };
 int pagetable_share(struct pagetable *from, struct pagetable *to, u32 start,
                     u32 end, struct page_sharing *s);
@@ -110,7 +110,7 @@ int pagetable_share(struct pagetable *from, struct pagetable *to, u32 start,
 void pagetable_release(struct pagetable *pt, u32 start, u32 end,
                        void (*release)(paddr_t frame));
 
-#ifdef CHECKED // for the leak check, which knows who else uses them: nobody
+#ifdef CHECKED // used by the leak check
 // Calls fn for each frame that one page of tables (a table or a directory)
 // refers to.
 void pagetable_scan(const void *table, void (*fn)(paddr_t frame));
@@ -121,7 +121,7 @@ void pagetable_scan_kernel(void (*fn)(paddr_t table));
 // Loads `pt` on this CPU (interrupts off or preemption disabled).
 void pagetable_load(const struct pagetable *pt);
 
-// This CPU's TLB only: kernel/mm/shootdown.c asks the other CPUs.
+// Flush this CPU's TLB only; kernel/mm/shootdown.c does the TLB shootdown.
 void tlb_flush_page(u32 va);
 void tlb_flush_user(void);
 void tlb_flush_all(void); // global entries too
@@ -132,33 +132,33 @@ void tlb_flush_all(void); // global entries too
 #define FAULT_USER 4u
 #define FAULT_EXEC 16u
 
-// User memory. Never fault: a bad pointer, or one at or above USER_END, gives
-// -EFAULT. May sleep (page faults); in atomic context an absent page is
-// -EFAULT.
+// User copies. They never fault: a bad pointer, or one at or above USER_END,
+// yields -EFAULT. They may sleep (page faults); in atomic context an absent
+// page is -EFAULT.
 int copy_from_user(void *dst, u32 src, size_t n) MUST_CHECK;
 int copy_to_user(u32 dst, const void *src, size_t n) MUST_CHECK;
 int zero_user(u32 dst, size_t n) MUST_CHECK;
-// Copies a NUL-terminated string; its length, -EFAULT, or -ENAMETOOLONG when
-// it does not fit `size` with its NUL.
+// Copies a NUL-terminated string. Returns its length, -EFAULT, or -ENAMETOOLONG
+// if it does not fit `size` with its NUL.
 int copy_string_from_user(char *dst, u32 src, size_t size) MUST_CHECK;
-// Atomic on a user word (futex, robust lists). 0 or -EFAULT.
+// Atomic accesses to a user word (futex, robust lists). 0 or -EFAULT.
 int user_load_u32(u32 addr, u32 *value) MUST_CHECK;
 int user_store_u32(u32 addr, u32 value) MUST_CHECK;
 // FXSAVE and FXRSTOR of FPU_AREA_SIZE bytes, where the running thread's
-// registers are live and the CPU has FXSR. -EFAULT, and any content of them, is
-// also what an address gives that is no multiple of 16, and FXRSTOR of reserved
-// bits in MXCSR.
+// registers are live and the CPU has FXSR. -EFAULT also for an address that is
+// not a multiple of 16, and for FXRSTOR of reserved bits in MXCSR; the
+// registers are then unspecified.
 int fxsave_to_user(u32 dst) MUST_CHECK;
 int fxrstor_from_user(u32 src) MUST_CHECK;
 
-// The kernel's exception table: if `eip` is an instruction that may fault on
-// user memory, sets *eip to its fix-up and returns true. (trap code)
+// The kernel's exception table: if the instruction at *eip may fault on user
+// memory, sets *eip to its fix-up and returns true. Used by trap code.
 bool fault_fixup(u32 *eip);
 
-// Windows: this CPU's temporary mapping of any frame. Low frames give their
-// direct address. Preemption is disabled between; nest at most two.
+// Windows: temporary mappings of any frame, on this CPU. A low frame yields its
+// direct address. Preemption is disabled until unmap; at most two nest.
 void *window_map(paddr_t frame);
 void window_unmap(void *va);
 
-// Maps device memory (uncached, RW, NX) for good. NULL when there is no room.
+// Maps device memory (uncached, RW, NX) permanently. NULL: no space is left.
 void *map_device(paddr_t base, size_t size);

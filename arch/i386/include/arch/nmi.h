@@ -1,31 +1,32 @@
-// Non-maskable interrupts: they come at any instruction, also where interrupts
-// are off, and do not say who sent them. So one user at a time has them.
+// Non-maskable interrupts. They occur at any instruction, also with interrupts
+// off, and do not identify their source. So they have one owner at a time.
 #pragma once
 
 #include "lib/types.h"
 
 struct trapframe;
 
-// Who has the NMIs: `fn` is called at each, on any CPU, on the stack of what
-// was interrupted. It takes no lock and never faults: IRET from a page fault
-// would let the next NMI in. False: it knows that the NMI is not its own.
+// An NMI owner: `fn` is called at each NMI, on any CPU, on the interrupted
+// stack. It takes no lock and never faults: IRET from a page fault would let
+// the next NMI in. False: the NMI is not the owner's.
 struct nmi_user {
     bool (*fn)(struct nmi_user *user, const struct trapframe *tf);
 };
 
-// Takes the NMIs. 0 or -EBUSY. Any context but NMI.
+// Becomes the NMI owner. 0 or -EBUSY. Any context but NMI.
 int nmi_take(struct nmi_user *user);
-// Gives them back, if `user` has them; its sources are silent by now. On other
-// CPUs `fn` may still run; it has ended when they have taken another interrupt.
+// Gives up ownership, if `user` has it; its sources must be silent. `fn` may
+// still be running on other CPUs, until they have taken another interrupt.
 void nmi_give_back(struct nmi_user *user);
 
-// Sends one to each other CPU that is online. Any context.
+// Sends an NMI to each other online CPU. Any context.
 void nmi_send_others(void);
 
-// Calls `fn` once on each other CPU that is online, in an NMI, and waits for
-// them a moment. Bits of those that have not come; they may yet. Who has the
-// NMIs is called for it as well. One caller at a time; any context but NMI.
+// Calls `fn` once on each other online CPU, in an NMI, and waits for a limited
+// time. Returns bits of the CPUs that have not answered; they may still call
+// `fn`. The NMI owner is called for these NMIs as well. One caller at a time;
+// any context but NMI.
 u32 nmi_ask_others(void (*fn)(const struct trapframe *tf));
 
-// How many NMIs of this CPU nobody has claimed.
+// Number of unclaimed NMIs on a CPU.
 u32 nmi_unclaimed(u32 cpu);

@@ -1,7 +1,7 @@
 // Performance counters: events, sampling and counting.
 //
-// What this CPU's counters are called, how many there are and how they are
-// programmed is known to arch/i386/pmu only.
+// Names, number and programming of a CPU's counters are private to
+// arch/i386/pmu.
 #pragma once
 
 #include "lib/types.h"
@@ -11,9 +11,9 @@ struct trapframe;
 // --- events -----------------------------------------------------------------
 
 enum pmu_event_id {
-    PMU_CYCLES, // while not halted
+    PMU_CYCLES, // not halted
     PMU_INSTRUCTIONS,
-    PMU_REF_CYCLES, // while not halted, of a clock that does not change
+    PMU_REF_CYCLES, // not halted, of a clock of constant rate
     PMU_CACHE_REFERENCES,
     PMU_CACHE_MISSES,
     PMU_BRANCHES,
@@ -25,7 +25,7 @@ struct pmu_event {
     enum pmu_event_id id;
     u16 select; // PMU_RAW: the event's number (8 bits; AMD: 12) in the manual
     u8 mask;    // PMU_RAW: its unit mask
-    bool user, kernel; // where it is counted; at least one
+    bool user, kernel; // modes to count in; at least one
 };
 
 // "cycles", "instructions", "ref-cycles", "cache-references", "cache-misses",
@@ -36,20 +36,21 @@ int pmu_event_parse(const char *text, struct pmu_event *out);
 
 // --- counts -----------------------------------------------------------------
 
-#define PMU_GROUP_EVENTS 16 // most that are counted together
+#define PMU_GROUP_EVENTS 16 // maximum in one group
 
 struct pmu_count {
     u64 value;
-    // TSC ticks: for how long it was wanted, and for how long it had a counter.
-    // value * enabled / running estimates the whole; 0 running: not counted.
+    // TSC ticks during which the event was wanted, and during which it had a
+    // counter. value * enabled / running estimates the full count; running ==
+    // 0: not counted.
     u64 enabled, running;
 };
 
 // --- the machine's counters -------------------------------------------------
 
-// NULL, or why nothing can be counted. Tries the counters of all CPUs the first
-// time: thread context that may sleep, here and below where nothing else is
-// said; not before the other CPUs are up.
+// NULL, or why nothing can be counted. The first call tries the counters of all
+// CPUs. Thread context that may sleep, here and below unless stated otherwise;
+// only once the other CPUs are up.
 const char *pmu_why_not(void);
 // The same for sampling, which also needs interrupts.
 const char *pmu_sampling_why_not(void);
@@ -58,44 +59,45 @@ const char *pmu_event_why_not(const struct pmu_event *e);
 
 // --- sampling ---------------------------------------------------------------
 
-// Samples by one event; several run at once, each on a counter of its own. The
-// user's, who fills in the first part and changes nothing of it while it runs.
+// A sampling session by one event; several may run at once, each on its own
+// counter. The caller fills in the first part, and must not change it while the
+// session runs.
 struct pmu_sampling {
     struct pmu_event event;
     u64 period; // events, >= 1
     // Called in NMI context, on each CPU: `tf` was interrupted after `periods`
-    // periods (>= 1) of the length that was set last. Returns the length of the
-    // next, in events (>= 1).
+    // periods (>= 1) of the length set last. Returns the length of the next
+    // period, in events (>= 1).
     u64 (*due)(struct pmu_sampling *s, const struct trapframe *tf, u32 periods);
 
-    bool incomplete; // a CPU had no counter free
+    bool incomplete; // a CPU had no free counter
 };
 
-// Interrupts every CPU after each period of the event that it counts. It does
-// not run yet. 0, -EBUSY (counters or NMIs are in use), -EINVAL (a CPU cannot
-// count the event), -ENODEV.
+// Interrupts every CPU after each period of the events that it counts. `s` must
+// not be running. 0, -EBUSY (counters or NMIs are in use), -EINVAL (a CPU
+// cannot count the event), -ENODEV.
 int pmu_sampling_start(struct pmu_sampling *s);
-// After it `due` does not run.
+// When it returns, `due` does not run any more.
 void pmu_sampling_stop(struct pmu_sampling *s);
 
 // --- counting ---------------------------------------------------------------
 
-// Events counted in those stretches of time, on each CPU, that lie between
-// pmu_counting_in and pmu_counting_out. When they are more than the counters
-// they take turns.
+// A set of events counted, on each CPU, during the intervals between
+// pmu_counting_in and pmu_counting_out. If there are more events than counters,
+// they are multiplexed.
 struct pmu_counting;
 
 // `count` events, 1 to PMU_GROUP_EVENTS. 0, -EINVAL, -ENODEV, -ENOMEM.
 int pmu_counting_create(const struct pmu_event *events, u32 count,
                         struct pmu_counting **out);
-// It is in on no CPU.
+// `c` must not be in on any CPU.
 void pmu_counting_destroy(struct pmu_counting *c);
 // This CPU; interrupts off; not in NMIs.
 void pmu_counting_in(struct pmu_counting *c);
 void pmu_counting_out(struct pmu_counting *c);
-// The next events' turn, where it is in; often enough (10 ms), and at least
-// once a minute, for a counter to have gone round not more than once. This CPU;
-// interrupts off.
+// Rotates the events if the set is in on this CPU. To be called often (10 ms),
+// and at least once a minute, so that no counter wraps twice between two reads.
+// This CPU; interrupts off.
 void pmu_counting_turn(struct pmu_counting *c);
-// What each event has come to until now, on all CPUs.
+// Reads each event's count until now, summed over all CPUs.
 void pmu_counting_read(struct pmu_counting *c, struct pmu_count *counts);

@@ -1,12 +1,12 @@
-// The trap frame: what the CPU and the entry code leave on the kernel stack,
-// and the questions that the kernel asks of it. Outside of arch/ no member of
-// it is named (tools/build/layers).
+// The trap frame: what the CPU and the entry code push on the kernel stack, and
+// its accessors for the kernel. Code outside of arch/ does not name its members
+// (checked by tools/build/layers).
 #pragma once
 
 #include "lib/types.h"
 
-// In the order of arch/i386/cpu/entry.S. esp and ss are there only when the
-// interrupted code was a user program's (trap_from_user).
+// In the order of arch/i386/cpu/entry.S. esp and ss are present only if user
+// mode was interrupted (trap_from_user).
 struct trapframe {
     u32 ebx, ecx, edx, esi, edi, ebp, eax;
     u32 ds, es, fs;
@@ -47,7 +47,7 @@ _Static_assert((KERNEL_CS & 3) == 0 && (KERNEL_DS & 3) == 0 &&
 #define VECTOR_PAGE_FAULT 14
 #define VECTOR_SYSCALL 0x80
 
-// Where the interrupted code goes on.
+// The address at which the interrupted code continues.
 static ALWAYS_INLINE u32 trap_pc(const struct trapframe *tf)
 {
     return tf->eip;
@@ -61,18 +61,18 @@ static ALWAYS_INLINE bool trap_from_user(const struct trapframe *tf)
 {
     return tf->cs & 3;
 }
-// Could the interrupted code be interrupted?
+// Whether interrupts were on in the interrupted code.
 static ALWAYS_INLINE bool trap_irqs_on(const struct trapframe *tf)
 {
     return tf->eflags & EFLAGS_IF;
 }
-// VECTOR_..., or an exception's or interrupt's own. Not of a system call.
+// VECTOR_..., or another exception or interrupt. Not for a system call.
 static ALWAYS_INLINE u32 trap_vector(const struct trapframe *tf)
 {
     return tf->vector;
 }
 
-// --- of a user program ------------------------------------------------------
+// --- accessors for user frames ----------------------------------------------
 
 static ALWAYS_INLINE u32 trap_user_sp(const struct trapframe *tf)
 {
@@ -83,9 +83,9 @@ static ALWAYS_INLINE void trap_set_user_sp(struct trapframe *tf, u32 sp)
     tf->esp = sp;
 }
 
-// --- of a system call -------------------------------------------------------
+// --- accessors for system call frames ---------------------------------------
 
-// `error` of a frame that a system call left; no exception's is the same.
+// `error` in a system call's frame; no exception has this value.
 #define TRAP_SYSCALL_MARK 0xffffffffu
 #define TRAP_CALL_BYTES 2 // int $0x80
 
@@ -93,7 +93,7 @@ static ALWAYS_INLINE bool trap_is_syscall(const struct trapframe *tf)
 {
     return tf->error == TRAP_SYSCALL_MARK;
 }
-// The call's number, as the program gave it.
+// The call number, as passed by the program.
 static ALWAYS_INLINE u32 trap_call(const struct trapframe *tf)
 {
     return tf->vector;
@@ -106,23 +106,23 @@ static ALWAYS_INLINE void trap_set_result(struct trapframe *tf, u32 result)
 {
     tf->eax = result;
 }
-// Calls the handler with the call's six arguments, of which it takes as many as
-// it has: the caller clears the stack (System V ABI for i386, "Function Calling
-// Sequence"). It gets copies: their memory is the callee's, to use as it likes.
-// (By hand it would be one instruction less, 135 of getpid and not 136.)
+// Calls the handler with all six arguments of the call; it uses as many as it
+// has, since the caller clears the stack (System V ABI for i386, "Function
+// Calling Sequence"). It gets copies, since the callee may overwrite its
+// arguments. (In assembly getpid would take 135 instructions, not 136.)
 typedef s32 (*trap_call_fn)(u32 a, u32 b, u32 c, u32 d, u32 e, u32 f);
 static ALWAYS_INLINE s32 trap_invoke(const struct trapframe *tf,
                                      trap_call_fn handler)
 {
     return handler(tf->ebx, tf->ecx, tf->edx, tf->esi, tf->edi, tf->ebp);
 }
-// The program makes the call `number` again when it goes on.
+// Makes the program repeat the call `number` when it continues.
 static inline void trap_restart_call(struct trapframe *tf, u32 number)
 {
     tf->eax = number;
     tf->eip -= TRAP_CALL_BYTES;
 }
 
-// Every register, and the control registers of this CPU, onto the consoles. For
-// panic: takes no lock.
+// Prints all registers, including this CPU's control registers, to the
+// consoles. For panic: takes no lock.
 void trap_say_registers(const struct trapframe *tf);

@@ -1,4 +1,4 @@
-// Signal frames on the user's stack: the machine's part of signals.
+// Signal frames on the user's stack: the machine-dependent part of signals.
 #pragma once
 
 #include "lib/types.h"
@@ -7,19 +7,20 @@ struct trapframe;
 struct siginfo;
 struct sigaction_k;
 
-// Builds the frame for a handler and points `tf` at it. `restore` is the mask
-// that sigreturn brings back. -EFAULT when the stack cannot take it.
+// Builds the frame for a handler and makes `tf` enter it. `restore` is the mask
+// that sigreturn restores. -EFAULT if the stack is not writable.
 int sigframe_push(struct trapframe *tf, int sig, const struct siginfo *info,
                   const struct sigaction_k *action, u64 restore);
-// Undoes it: restores registers, FPU and mask. -EFAULT when it is malformed.
+// Sigreturn: restores registers, FPU and mask. -EFAULT if the frame is
+// malformed.
 int sigframe_pop(struct trapframe *tf, bool rt);
-// A siginfo as user memory has it (128 bytes).
+// Writes a siginfo in its user layout (128 bytes).
 int siginfo_to_user(u32 addr, const struct siginfo *info);
-// Is `esp` on the alternate stack of the current thread? NMI-safe.
+// Whether `esp` is on the current thread's alternate stack. NMI-safe.
 bool on_altstack(u32 esp);
-// That stack is another one; size 0: there is none. The thread is not on it.
+// Sets the alternate stack; size 0: none. The thread must not be on it.
 void set_altstack(u32 base, u32 size);
 
-// The current thread blocks these signals from now on; what is pending and not
-// blocked is delivered on the way to user mode.
+// Sets the current thread's signal mask; pending unblocked signals are
+// delivered on the return to user mode.
 UPCALL void signal_restore_mask(u64 mask);

@@ -1,4 +1,4 @@
-// The machine's part of a thread.
+// The machine-dependent part of a thread.
 #pragma once
 
 #include "arch/trap.h"
@@ -14,10 +14,10 @@ struct thread;
 
 // A signal frame whose handler has not returned.
 struct signal_frame {
-    u32 at;      // user address of the handler's return address
-    u32 context; // and of its struct sigcontext
-    // That return address. On the stack the next signal's frame may lie over
-    // it, once the handler has returned.
+    u32 at;      // user address of the handler's return address slot
+    u32 context; // user address of its struct sigcontext
+    // The return address. In memory, the next signal's frame may overwrite it
+    // once the handler has returned.
     u32 restorer;
 };
 #define SIGNAL_FRAMES_MAX 4
@@ -27,14 +27,14 @@ struct arch_thread {
     u32 gs;  // user's %gs selector, valid while not running
     u64 tls[GDT_TLS_COUNT];
     void *fpu;     // FXSAVE/FSAVE area (slab), NULL until the first FPU use
-    bool fpu_live; // this CPU's registers hold it
-    // The innermost last. Written by the thread, read by samples of it; one
-    // that was left by longjmp stays until the next one on that stack.
+    bool fpu_live; // this CPU's FPU registers are this thread's
+    // Innermost last. Written by the thread, read by samples of it. A frame
+    // left by longjmp stays until the next one on its stack.
     struct signal_frame signals[SIGNAL_FRAMES_MAX];
     u32 signal_count;
 };
 
-// Where its kernel stack is in use from, while it is not running.
+// The lowest used kernel stack address of a thread that is not running.
 static inline u32 arch_stack_pointer(const struct arch_thread *t)
 {
     return t->esp;
@@ -47,24 +47,24 @@ void arch_thread_init(struct thread *t, void (*entry)(void *), void *arg);
 // Copies the parent's FPU state, TLS and gs. Only for `current` as parent.
 // 0 or -ENOMEM.
 int arch_thread_fork(struct thread *child, const struct trapframe *tf);
-// Frees what is behind the arch part.
+// Frees resources of the arch part.
 void arch_thread_destroy(struct thread *t);
 
 // Switches kernel stacks and all user-visible CPU state (FPU, TLS, gs, esp0).
 // Interrupts off. Returns when `prev` is switched back to; the value is the
-// thread that ran just before on this CPU (to finish its switch).
+// thread that ran before it on this CPU, whose switch must be finished.
 struct thread *arch_switch(struct thread *prev, struct thread *next);
 
 // The user registers of a thread, at the top of its kernel stack.
 struct trapframe *thread_trapframe(struct thread *t);
 
-// From here to arch_exec the current thread has no user mode: its program goes,
-// and samples do not look for callers there.
+// From here to arch_exec the current thread has no user mode: its old program
+// is being discarded, and samples do not unwind it.
 void arch_exec_begin(void);
 // Fresh user state for execve: clears FPU, TLS; sets eip and esp in `tf`.
 void arch_exec(struct trapframe *tf, u32 eip, u32 esp);
-// Leaves for user mode with the registers in the current thread's frame (the
-// first time for init, from a kernel thread). Never returns.
+// Returns to user mode with the registers in the current thread's frame (also
+// init's first entry, from a kernel thread). Never returns.
 NORETURN void arch_enter_user(struct trapframe *tf);
 
 // FPU state of the current thread in a signal frame: FXSAVE's image, or FSAVE's
@@ -73,7 +73,7 @@ NORETURN void arch_enter_user(struct trapframe *tf);
 #define FSAVE_SIZE 108
 // The thread has used the FPU; `dst` is a multiple of 16.
 int fpu_save_to_user(u32 dst) MUST_CHECK;
-// Also -ENOMEM. After an error the registers are unspecified.
+// 0, -EFAULT or -ENOMEM. After an error the registers are unspecified.
 int fpu_restore_from_user(u32 src) MUST_CHECK;
 
 // set_thread_area for the current thread: desc = the two GDT words.
@@ -82,6 +82,7 @@ u64 arch_get_tls(u32 index);
 u32 read_gs(void);
 void write_gs(u32 selector);
 
-// arch calls this first on a new thread's stack, with interrupts off: releases
-// what the switch held and finishes off `prev`. The caller enables interrupts.
+// Called first on a new thread's stack, with interrupts off: releases the
+// switch's lock and completes the switch from `prev`. The caller enables
+// interrupts.
 UPCALL void sched_switch_finished(struct thread *prev);

@@ -1,8 +1,9 @@
-// What a clock's line says of now, by the TSC (kernel/time/time_page.h). For
-// the kernel and for the vDSO.
+// Reading a clock's line (offset, multiplier and shift; see
+// kernel/time/time_page.h) at the current TSC. For the kernel and the vDSO.
 //
-// In assembly because it is the kernel's most frequent question: in C
-// clock_gettime is 241 instructions for 225, by the vDSO 67 for 51.
+// In assembly, since clocks are read more often than any other call is made: in
+// C clock_gettime takes 241 instructions instead of 225, by the vDSO 67 instead
+// of 51.
 #pragma once
 
 #include "lib/types.h"
@@ -10,15 +11,15 @@
 static ALWAYS_INLINE u64 rdtsc_ordered(void)
 {
     u64 t;
-    // Loads before it are done before it (SDM vol. 2, RDTSC).
+    // LFENCE: earlier loads complete before RDTSC (SDM vol. 2, RDTSC).
     __asm__ volatile("lfence; rdtsc" : "=A"(t)::"memory");
     return t;
 }
 
-// (TSC - *count) * *multiplier >> *shift: edx:eax. Jumps to `far` with so many
-// counts (2^32 and more), or so few (the TSC is behind), that only the kernel
-// knows what to do. What is read may be changed meanwhile: the caller throws
-// away then what comes of it.
+// edx:eax = (TSC - *count) * *multiplier >> *shift. Jumps to `far` if the
+// difference is 2^32 or more, or negative (the TSC is behind): the kernel
+// handles these cases. The line may be changed while it is read: the caller
+// then discards the result and retries.
 #define LINE_SINCE                  \
     "lfence\n\t"                    \
     "rdtsc\n\t"                     \
@@ -37,7 +38,7 @@ static ALWAYS_INLINE u64 rdtsc_ordered(void)
 static ALWAYS_INLINE bool tsc_line_ns(const u64 *count, const u32 *multiplier,
                                       const u32 *shift, u64 *ns)
 {
-    u64 result = 0; // for those who do not see that the assembly sets it
+    u64 result = 0; // for compilers that do not see that the assembly sets it
     __asm__ goto volatile(LINE_SINCE
                           : "=&A"(result)
                           : LINE_READ
@@ -49,14 +50,14 @@ far:
     return false;
 }
 
-// The same and `base` more; false also when it is not below 2^32. (A TSC's line
-// has a shift of 26 to 31, so the flags are the last shift's.)
+// The same plus `base`; false also if the result is 2^32 or more. (A TSC line's
+// shift is 26 to 31, so the flags are those of the last shift.)
 static ALWAYS_INLINE bool tsc_line_ns_from(const u64 *count,
                                            const u32 *multiplier,
                                            const u32 *shift, const u32 *base,
                                            u32 *ns)
 {
-    u32 result = 0; // for those who do not see that the assembly sets it
+    u32 result = 0; // for compilers that do not see that the assembly sets it
     __asm__ goto volatile(LINE_SINCE "\n\t"
                                      "jnz %l[far]\n\t"
                                      "addl %[base], %%eax\n\t"

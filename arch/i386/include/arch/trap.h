@@ -1,41 +1,43 @@
-// Exceptions, interrupts and system calls: what they cost, and who handles
-// them.
+// Exceptions, interrupts and system calls: their cost and their handlers.
 #pragma once
 
 #include "arch/regs.h"
 
-// What the kernel time of an exception is counted as (vector 0 to 31).
+// The subsystem to which an exception's kernel time is charged (vector 0 to
+// 31).
 enum subsystem exception_subsystem(u32 vector);
 
-// TSC cycles that an interrupt takes beside those that the ledger books to it,
-// at its entry and its exit, as measured on this CPU, in the kernel: the change
-// of rings is not in it. Raises some NMIs, so no NMI user may be there (then
-// 0), and spurious interrupts. Interrupts on.
+// TSC cycles of an interrupt's entry and exit that the ledger does not charge
+// to it, as measured on this CPU in the kernel, so without the ring change.
+// Raises some NMIs, so there must be no NMI owner (else 0), and spurious
+// interrupts. Interrupts on.
 struct entry_cost {
     u32 nmi, irq;
 };
 struct entry_cost trap_entry_cost(void);
 
-// Measures what user programs would be charged for entering and leaving the
-// kernel, the change of rings apart, and has the ledger charge it to the kernel
-// (ledger_set_outside). By some system calls (getpid) of the current thread, a
-// task's that has not been in user mode yet. Interrupts on.
+// Measures the cycles of entering and leaving the kernel, without the ring
+// change, that user programs would be charged for, and makes the ledger charge
+// them to the kernel (ledger_set_outside). Runs some system calls (getpid) in
+// the current thread, which is a task's that has not been in user mode yet.
+// Interrupts on.
 void trap_measure_outside(void);
 
-// A fault of the current thread: delivered even if it is blocked or ignored (it
-// kills then). Signals' numbers: kernel/base/signal.h.
+// A fault of the current thread. The signal is delivered even if it is blocked
+// or ignored; it then kills the task. Signal numbers: kernel/base/signal.h.
 UPCALL void signal_fault(int sig, int code, u32 addr);
-// There is no memory for what the current thread needs, the page at `address`.
-// Kills the task with the most memory (pages and page tables; never init, nor a
-// task that shares init's memory), and waits until memory is free again. True:
-// the caller tries again. False: the current task is killed on its way to user
-// mode. Thread context, interrupts on, sleeps; the caller may hold mutexes: a
-// task that does not end within OOM_PATIENCE (kernel/task/oom.h) is given up.
+// Out of memory: there is none for the page at `address`, which the current
+// thread needs. Kills the task with the most memory (pages and page tables;
+// never init, nor a task that shares init's memory), and waits until memory is
+// free again. True: the caller retries. False: the current task is killed on
+// its return to user mode. Thread context, interrupts on, sleeps. The caller
+// may hold mutexes: a task that does not end within OOM_PATIENCE
+// (kernel/task/oom.h) is given up.
 UPCALL bool memory_is_out(u32 address);
-// `int $0x80`, from entry.S, with the call that the number in eax stands for.
-// The ledger is marked as changing when it returns.
+// `int $0x80`, called from entry.S with the call for the number in eax. When it
+// returns, the ledger's sequence counter is odd.
 UPCALL void trap_syscall(struct trapframe *tf, u32 call);
-// By number, below 512 and from 1000 on: which call it is
-// (kernel/task/calls.h). entry.S looks there.
+// The call (kernel/task/calls.h) for each number, below 512 and from 1000 on.
+// Used by entry.S.
 UPCALL extern const u8 syscall_linux_calls[];
 UPCALL extern const u8 syscall_strobe_calls[];
