@@ -1,9 +1,10 @@
 // Starting, stopping and reading single counters.
 //
-// An NMI may strike between any two instructions here, and its handler opens
-// and closes the gate. So: a counter is in the masks before it runs, and it is
-// out of them before it is stopped; what the handler writes to the gate is then
-// right at every moment, and it never starts what is being stopped.
+// An NMI may occur between any two instructions here, and its handler opens and
+// closes the gate. So a counter is added to the masks before it runs, and
+// removed from them before it is stopped: what the handler writes to the gate
+// is then correct at any moment, and it never restarts a counter that is being
+// stopped.
 
 #include "arch/i386/pmu/counters.h"
 #include "arch/i386/pmu/registers.h"
@@ -61,8 +62,7 @@ u32 pmu_choose(const struct pmu_cpu *c, u32 allowed)
     return free ? 31 - (u32)__builtin_clz(free) : PMU_NONE;
 }
 
-// What counter `n` counts; 0: nothing. Where there is no gate it runs from here
-// on.
+// Sets what counter `n` counts; 0: nothing. Without a gate it runs from now on.
 static void program(struct pmu_cpu *c, u32 n, u64 select, u32 fixed)
 {
     const struct pmu *p = &c->pmu;
@@ -88,8 +88,8 @@ void pmu_count_start(struct pmu_cpu *c, u32 n, const struct pmu_code *code)
     pmu_gate(c, true);
 }
 
-// Freezing (SDM 17.4.7) stops all counters when an interrupt is raised, not
-// when it is served, and so bends what others count: off.
+// Disables freezing (SDM 17.4.7): it stops all counters when an interrupt is
+// raised, not when it is served, and so distorts the other counters' counts.
 static void dont_freeze(const struct pmu *p)
 {
     u64 control;
@@ -106,7 +106,7 @@ void pmu_sample_start(struct pmu_cpu *c, u32 n, const struct pmu_code *code,
         dont_freeze(&c->pmu);
         c->pmu.io->unmask_lvt();
     }
-    pmu_take_overflows(c, bit); // of when it only counted
+    pmu_take_overflows(c, bit); // left over from counting without sampling
     c->slot[n] = (struct pmu_slot){ .period = period, .left = period };
     pmu_load(c, n);
     WRITE_ONCE(c->sampling, c->sampling | bit);
@@ -116,18 +116,18 @@ void pmu_sample_start(struct pmu_cpu *c, u32 n, const struct pmu_code *code,
     pmu_gate(c, true);
 }
 
-// The stopped counter `n` may have overflowed just before, and its NMI be on
-// the way (on AMD's CPUs it comes some time later). Then one is owed.
+// Counter `n`, stopped, may have overflowed just before, with its NMI still to
+// arrive (on AMD's CPUs some time later). Then that NMI is owed.
 static void disarm(struct pmu_cpu *c, u32 n)
 {
     u32 bit = 1u << n, owed = READ_ONCE(c->owed);
     WRITE_ONCE(c->owed, OWED_STOPPED);
-    // From here on the handler knows the NMI by that alone.
+    // From here on the handler recognises the NMI by `owed` alone.
     u32 before = __atomic_fetch_and(&c->armed, ~bit, __ATOMIC_SEQ_CST);
     bool overflowed = pmu_take_overflows(c, bit);
     bool served = !(before & bit);
     if ((served || !overflowed) && READ_ONCE(c->owed) == OWED_STOPPED)
-        WRITE_ONCE(c->owed, owed); // none of this counter's
+        WRITE_ONCE(c->owed, owed); // this counter owes none
     if (!c->sampling)
         c->pmu.io->mask_lvt();
 }
@@ -139,7 +139,7 @@ void pmu_stop(struct pmu_cpu *c, u32 n)
     WRITE_ONCE(c->sampling, c->sampling & ~bit);
     WRITE_ONCE(c->enabled, c->enabled & ~bit);
     program(c, n, 0, 0);
-    pmu_gate(c, true); // without it, now
+    pmu_gate(c, true); // if there is no gate, it has stopped already
     if (sampled)
         disarm(c, n);
 }

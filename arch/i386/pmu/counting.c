@@ -1,4 +1,4 @@
-// Counting on the machine: a group of events on each CPU.
+// Counting sessions: a group of events on each CPU.
 
 #include "arch/clock.h"
 #include "arch/i386/pmu/machine.h"
@@ -75,7 +75,7 @@ void pmu_counting_turn(struct pmu_counting *c)
         pmu_group_rotate(pmu_this_cpu(), &here(c)->group, rdtsc());
 }
 
-// Each CPU makes a copy of its own, which nobody changes afterwards.
+// Each CPU fills its own copy, which is constant until the next read.
 static void copy_here(void *arg)
 {
     struct per_cpu *p = here(arg);

@@ -1,10 +1,9 @@
-// What performance counters this CPU really has.
+// Detection of the performance counters that this CPU really has.
 //
-// CPUID only says where to look: emulators and hypervisors announce counters
-// whose registers fault, or ignore what is written, or stand still. A counter
-// is taken when its registers keep values and when it has been seen to count,
-// in the way it will be used. One that already runs belongs to the firmware and
-// is left alone.
+// CPUID is a hint only: emulators and hypervisors announce counters whose
+// registers fault, ignore writes, or do not count. A counter is used if its
+// registers keep values and it has been seen to count in the way it will be
+// used. A counter that already runs belongs to the firmware and is left alone.
 
 #include "arch/i386/pmu/counters.h"
 #include "arch/i386/pmu/registers.h"
@@ -24,7 +23,7 @@ enum { EAX, EBX, ECX, EDX };
 #define FAMILY_P6 6u
 #define FAMILY_NETBURST 15u
 
-// A load that uses both halves and the sign of what WRMSR takes.
+// A load value that uses both halves, and the sign of what WRMSR takes.
 #define PROBE_LOAD 0x1234567ull
 
 static const struct pmu_event cycles = { .id = PMU_CYCLES,
@@ -36,7 +35,7 @@ static void cpuid(const struct pmu *p, u32 leaf, u32 r[4])
     p->io->cpuid(leaf, 0, r);
 }
 
-// --- what should be there ---------------------------------------------------
+// --- expected counters ------------------------------------------------------
 
 static void add_counter(struct pmu *p, u32 n, struct pmu_counter counter)
 {
@@ -61,7 +60,7 @@ static void describe_p6(struct pmu *p)
 
 static void describe_fixed(struct pmu *p, const u32 leaf[4])
 {
-    // SDM 18.2.5 (version 5): in ECX, also with gaps.
+    // SDM 18.2.5 (version 5): a bit mask in ECX, which may have gaps.
     u32 present = (1u << (leaf[EDX] & 0x1f)) - 1;
     if (p->version >= 5)
         present |= leaf[ECX];
@@ -129,7 +128,8 @@ static const char *describe_intel(struct pmu *p, u32 max_leaf, u32 model)
     return "the CPU has no performance counters (CPUID leaf 0AH)";
 }
 
-// APM 13.2.2. CPUID has no bit for the four counters that all since K7 have.
+// APM 13.2.2. CPUID has no bit for the four counters that every CPU since K7
+// has.
 static const char *describe_amd(struct pmu *p)
 {
     u32 r[4], max;
@@ -189,9 +189,10 @@ static const char *describe(struct pmu *p)
     return "the performance counters of this maker's CPUs are not known";
 }
 
-// --- what is there ----------------------------------------------------------
+// --- actual counters --------------------------------------------------------
 
-// The first of these that is true of any counter is told.
+// What was found of any counter; the first that applies, in reason()'s order,
+// is reported.
 struct findings {
     bool taken, fault, ignored;
 };
@@ -219,8 +220,8 @@ static bool keeps_load(struct pmu *p, u32 n, struct findings *f)
     return kept;
 }
 
-// SDM 18.2.5: with IA32_PERF_CAPABILITIES.FW_WRITE a second address takes the
-// whole width. Believed only when it does.
+// SDM 18.2.5: with IA32_PERF_CAPABILITIES.FW_WRITE a second MSR takes the full
+// width. Used only if a write shows that it does.
 static void try_full_width(struct pmu *p, u32 n)
 {
     struct pmu_counter narrow = p->counter[n];
@@ -236,7 +237,7 @@ static bool probe_general(struct pmu_cpu *c, u32 n, struct findings *f)
     struct pmu *p = &c->pmu;
     u64 select, control = 0;
     struct pmu_code code;
-    // P6 has one enable bit for both.
+    // P6 has one enable bit for both counters.
     u32 enable_msr = p->kind == PMU_P6 ? MSR_PERFEVTSEL0 : p->counter[n].select;
     if (!p->io->read(p->counter[n].select, &select) ||
         !p->io->read(enable_msr, &control)) {
@@ -271,8 +272,9 @@ static bool probe_fixed(struct pmu_cpu *c, u32 n, struct findings *f)
     return keeps_load(p, n, f);
 }
 
-// The bits of IA32_PERF_GLOBAL_CTRL of counters that are not ours stay as they
-// are. (At reset the general ones are set, with nothing to enable.)
+// Bits of IA32_PERF_GLOBAL_CTRL for counters that are not ours keep their
+// values. (At reset those of the general counters are set, with no counter
+// enabled.)
 static bool probe_global(struct pmu *p, struct findings *f)
 {
     u64 control;
@@ -288,7 +290,7 @@ static bool probe_global(struct pmu *p, struct findings *f)
            keeps(p, p->global_control, p->foreign, f);
 }
 
-// The counters that count, of those that hold values.
+// Returns the candidates, which keep values, that also count.
 static u32 see_counting(struct pmu_cpu *c)
 {
     u32 candidates = c->pmu.counters, moving = 0;
@@ -312,7 +314,7 @@ static u32 see_counting(struct pmu_cpu *c)
 
 static const char *reason(const struct pmu *p, const struct findings *f)
 {
-    // P6 and AMD's first four are announced by nothing but the family.
+    // P6 and AMD's first four are implied by the CPU family only.
     bool promised = p->kind == PMU_INTEL_ARCH;
     if (f->fault)
         return promised ? "CPUID promises counters, but their registers fault"

@@ -1,4 +1,4 @@
-// Events by name, and how each kind of CPU is told to count them.
+// Event names, and the codes that make each kind of CPU count them.
 
 #include "arch/i386/pmu/counters.h"
 #include "arch/i386/pmu/registers.h"
@@ -104,7 +104,7 @@ static const struct {
     [PMU_BRANCH_MISSES] = { 6, CODE(0xc5, 0x00) },
 };
 
-// SDM table 18-2: what a fixed-function counter counts, or PMU_NONE.
+// SDM table 18-2: the fixed-function counter of an event, or PMU_NONE.
 static u32 fixed_counter(enum pmu_event_id id)
 {
     switch (id) {
@@ -120,7 +120,7 @@ static u32 fixed_counter(enum pmu_event_id id)
 }
 
 // SDM vol. 3B, 19.x, "P6 family processors": CPU_CLK_UNHALTED, INST_RETIRED,
-// L2_RQSTS (of lines in state MESI; in state I, which are its misses),
+// L2_RQSTS (lines in states MESI; misses are those in state I),
 // BR_INST_RETIRED, BR_MISS_PRED_RETIRED.
 static const u32 p6_codes[] = {
     [PMU_CYCLES] = CODE(0x79, 0x00),
@@ -133,12 +133,13 @@ static const u32 p6_codes[] = {
 };
 
 // AMD, the same in all families: CPU clocks not halted, retired instructions,
-// branches, mispredicted branches (BKDG and PPR: PMCx076, 0C0, 0C2, 0C3). What
-// the caches have differs:
+// branches, mispredicted branches (BKDG and PPR: PMCx076, 0C0, 0C2, 0C3). Cache
+// events differ:
 //   K7 (publication 22007, appendix D): accesses and misses of the data cache;
 //   K8 to 16h (BKDG): requests to L2 and misses (PMCx07D, 07E), by the TLB,
-//     the instruction and the data cache; 15h has them in counters 0 to 2 only;
-//   17h on (PPR): requests to L2 (PMCx060), misses of them by the instruction
+//     the instruction and the data cache; 15h: in counters 0 to 2 only;
+//   17h on (PPR): requests to L2 (PMCx060), and misses of those by the
+//   instruction
 //     cache and the data cache (PMCx064).
 #define AMD_CLOCKS CODE(0x76, 0x00)
 #define AMD_INSTRUCTIONS CODE(0xc0, 0x00)
@@ -185,7 +186,7 @@ static const char *amd_encode(const struct pmu *p, const struct pmu_event *e,
         out->select = AMD_BRANCH_MISSES;
         break;
     case PMU_RAW:
-        // Bits 8 to 11 of the number came with family 10h.
+        // Bits 8 to 11 of the event number exist from family 10h on.
         if (e->select > 0xff && p->family < AMD_10H)
             return "this CPU's event numbers have two digits (rNNMM)";
         out->select =
@@ -221,8 +222,8 @@ static const char *intel_encode(const struct pmu *p, const struct pmu_event *e,
     out->select = intel_events[e->id].code;
     if (p->missing_events & 1u << intel_events[e->id].number)
         out->counters = 0;
-    // The fixed counter of ref-cycles and the event differ in their clock (SDM
-    // table 18-2, note): one of them, always the same.
+    // The fixed counter and the event for ref-cycles use different clocks (SDM
+    // table 18-2, note): use the fixed one, if there is one, and never both.
     if (e->id == PMU_REF_CYCLES && fixed)
         out->counters = 0;
     out->counters |= fixed;

@@ -1,8 +1,9 @@
-// The counters of this machine: real registers, every CPU, NMIs.
+// Counters of the real machine: registers, all CPUs, NMIs.
 //
-// Each CPU has its own struct pmu_cpu, used by that CPU only, with interrupts
-// off, and by its NMIs. `pmu_lock` guards detection and the one user of
-// sampling; what start and stop tell the other CPUs is constant meanwhile.
+// Each CPU has its own struct pmu_cpu, which only that CPU uses, with
+// interrupts off, and its NMIs. `pmu_lock` guards detection and the number of
+// sampling sessions; what start and stop pass to the other CPUs is constant
+// while they run.
 
 #include "arch/i386/pmu/machine.h"
 #include "arch/cpu.h"
@@ -86,7 +87,7 @@ const char *pmu_sampling_why_not(void)
     return pmu_why_not();
 }
 
-// CPUs need not be alike: cores of two kinds have counters of two kinds.
+// CPUs may differ: hybrid processors have cores with different counters.
 const char *pmu_event_why_not(const struct pmu_event *e)
 {
     const char *why_not = NULL;
@@ -98,9 +99,9 @@ const char *pmu_event_why_not(const struct pmu_event *e)
 
 // --- sampling ---------------------------------------------------------------
 
-static u32 samplings; // that run; pmu_lock
-// Whose a counter is: written by its CPU before it interrupts, and when it does
-// no more.
+static u32 samplings; // running sessions; under pmu_lock
+// The session that owns each counter: written by its CPU before the counter
+// interrupts, and after it has stopped.
 static struct pmu_sampling *user_of[CPU_MAX][PMU_COUNTERS];
 
 static u64 on_sample(void *arg, u32 n, u32 weight)
@@ -142,12 +143,12 @@ static void stop_here(void *arg)
     }
 }
 
-// The last one gives the NMIs back.
+// The last session to stop gives up NMI ownership.
 static void stop_all(struct pmu_sampling *s)
 {
     mutex_assert_held(&pmu_lock);
     smp_call_all(stop_here, s);
-    // An NMI that was on its way when its counter stopped has come by then.
+    // Quiesce: an NMI pending when its counter stopped has been delivered.
     smp_sync_others();
     if (--samplings)
         return;

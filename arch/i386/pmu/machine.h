@@ -1,4 +1,4 @@
-// What the kernel's side of arch/i386/pmu shares.
+// Interfaces between the kernel-side files of arch/i386/pmu.
 #pragma once
 
 #include "arch/cpu.h"

@@ -1,9 +1,9 @@
-// Counting more events than there are counters: in turn.
+// Multiplexing: more events than counters.
 //
-// Each event's count comes with two times: how long it was wanted (`enabled`)
-// and how long it was on a counter (`running`). Counted * enabled / running
-// estimates what a counter of its own would have shown; with running == 0
-// nothing is known, and nothing must be said.
+// Each event's count has two times: how long the event was wanted (`enabled`),
+// and how long it had a counter (`running`). Count * enabled / running
+// estimates what a dedicated counter would have shown. If running is 0 the
+// count is unknown, and no value may be reported.
 
 #include "arch/i386/pmu/counters.h"
 

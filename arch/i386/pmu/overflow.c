@@ -1,33 +1,36 @@
 // Counter overflows: the performance monitoring interrupt, as an NMI.
 //
-// Intel's CPUs mask LVT PC with each interrupt, and an overflow while it is
-// masked, or while its status bit is still set, raises none: then sampling has
-// stopped for good. So the order matters (SDM 18.2.x, 10.5.4, 17.4.7), and
-// tests/host/test_pmu_sampling.c shows that others lose.
+// Intel CPUs mask LVT PC with each interrupt, and an overflow while it is
+// masked, or while its status bit is still set, raises none: sampling would
+// then have stopped for good. So the order of steps matters (SDM 18.2.x,
+// 10.5.4, 17.4.7), and tests/host/test_pmu_sampling.c shows that other orders
+// lose interrupts.
 //
-// With status bits, and a gate that stops all counters: close it; acknowledge,
-// serve and load what has overflowed, then unmask, until nothing is found that
-// overflowed while the gate closed; open it.
+// With status bits, and a gate that stops all counters: close the gate; then
+// acknowledge, serve and reload the overflowed counters and unmask, until no
+// more overflows are found (some may happen while the gate closes); then open
+// the gate.
 //
-// Without them (P6, version 1, AMD before PerfMonV2) a counter shows its
-// overflow by its sign, for it was loaded with a negative number: unmask; only
-// then look, so that what overflows after the look interrupts again; load last.
+// Without status bits (P6, version 1, AMD before PerfMonV2) a counter's sign
+// shows its overflow, as it was loaded with a negative number: unmask first;
+// then read the counters, so that a later overflow interrupts again; reload
+// last.
 //
 // Two counters may overflow at once. The first NMI serves both; if the second's
-// has been latched meanwhile it finds nothing. That one is owed, and not an
-// unknown NMI: it comes right behind, at the same instruction, only on AMD's
-// CPUs a few instructions later. The same holds for a counter that was stopped
-// before its NMI came (counter.c).
+// NMI has been latched by then, its handler finds no overflow. That NMI is
+// owed, not unknown: it arrives immediately after, at the same instruction, on
+// AMD CPUs a few instructions later. The same holds for a counter that was
+// stopped before its NMI arrived (counter.c).
 //
-// NMI context: no locks; only this CPU's data; registers that were tried
+// NMI context: no locks; only this CPU's data; only registers that were tried
 // before.
 
 #include "arch/i386/pmu/counters.h"
 #include "arch/i386/pmu/registers.h"
 #include "arch/instructions.h"
 
-// An overflow that was under way when the gate was closed shows up late. More
-// than a few rounds: a status bit is stuck.
+// An overflow in progress when the gate closes shows up late. More rounds than
+// this mean that a status bit is stuck.
 #define ROUNDS_MAX 8
 
 static bool negative(const struct pmu_counter *c, u64 value)
@@ -35,8 +38,9 @@ static bool negative(const struct pmu_counter *c, u64 value)
     return value >> (c->width - 1) & 1;
 }
 
-// Only what belongs to `among` and to no counter: the bit of another one is its
-// only trace, if its NMI is still on the way.
+// Acknowledges only the bits of `among` and those of no counter: the bit of
+// another counter is the only trace of an overflow whose NMI is still to
+// arrive.
 static u32 acknowledged(const struct pmu *p, u32 among)
 {
     u64 status = 0;
@@ -63,9 +67,9 @@ u32 pmu_take_overflows(const struct pmu_cpu *c, u32 among)
     return found;
 }
 
-// The counter has counted what it was loaded with, and `past` events more.
-// Returns how many periods are over: 0 in the middle of a long one. *into: how
-// many events of the next one have passed.
+// The counter has counted what it was loaded with, plus `past` events. Returns
+// the number of periods that have ended: 0 in the middle of a long one. *into:
+// events already counted of the next one.
 static u32 periods_passed(struct pmu_slot *s, u64 past, u64 *into)
 {
     past += s->loaded;
@@ -105,14 +109,14 @@ static u32 serve_all(struct pmu_cpu *c, u32 overflowed, pmu_sample_fn sample,
         u32 n = (u32)__builtin_ctz(left);
         if (sampling & 1u << n)
             serve(c, n, sample, arg);
-        else // it is being stopped: its NMI has come, that is all
+        else // being stopped: only record that its NMI has arrived
             __atomic_fetch_and(&c->armed, ~(1u << n), __ATOMIC_SEQ_CST);
     }
     return served;
 }
 
-// At least once through, also when nothing is found: the NMI of a counter that
-// has just been stopped has masked LVT PC as well.
+// Unmasks at least once, even if nothing is found: the NMI of a counter that
+// has just been stopped has masked LVT PC, too.
 static u32 serve_by_status(struct pmu_cpu *c, pmu_sample_fn sample, void *arg)
 {
     u32 served = 0;
@@ -146,8 +150,8 @@ static bool was_owed(struct pmu_cpu *c, u32 eip)
 static void note_owed(struct pmu_cpu *c, u32 eip, u32 served)
 {
     if (c->owed == OWED_STOPPED)
-        return; // that one has not come yet
-    // If this NMI was the owed one, what it found has an NMI of its own.
+        return; // that NMI has not arrived yet
+    // If this NMI was the owed one, the overflow it found has its own NMI.
     if (c->owed != OWED_NONE && c->owed_eip == eip)
         served++;
     u32 more = c->pmu.kind == PMU_AMD ? OWED_NEXT : OWED_AT_EIP;

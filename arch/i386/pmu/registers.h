@@ -1,4 +1,4 @@
-// The registers of performance monitoring units, by their manuals' names.
+// Registers of the performance monitoring units, with their manuals' names.
 #pragma once
 
 // Event select MSRs (SDM 18.2.1.1, IA32_PERFEVTSELx; P6: 18.22.1,
