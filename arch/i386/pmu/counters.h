@@ -12,7 +12,6 @@
 // counter's CPU, with interrupts off; pmu_overflow runs in an NMI, which may
 // interrupt those at any instruction. The comments at struct pmu_cpu name each
 // field's writer.
-// struct pmu_cpu say which.
 #pragma once
 
 #include "arch/pmu.h"
