@@ -1,6 +1,6 @@
-// What the firmware tells about the machine: ACPI tables (ACPI 6.4, chapter 5),
-// Intel MP tables where there are none. Read once by arch_init_devices on the
-// boot CPU; constant afterwards.
+// The firmware's description of the machine: ACPI tables (ACPI 6.4, chapter 5),
+// or Intel MP tables where there are none. Read once by arch_init_devices on
+// the boot CPU; constant afterwards.
 #pragma once
 
 #include "arch/mmu.h"
@@ -26,35 +26,36 @@ _Static_assert(sizeof(struct acpi_address) == 12, "ACPI 6.4, 5.2.3.2");
 
 struct acpi_facts {
     u16 pm_timer_port; // 0: none
-    u16 sci;           // ISA interrupt of the power management
-    u8 century;        // CMOS index of the century, 0: none
+    u16 sci;           // ISA interrupt of the power management (SCI)
+    u8 century;        // CMOS index of the century; 0: none
     paddr_t hpet;      // 0: none
 };
 extern struct acpi_facts acpi_facts;
 
-// Finds and reads all tables. Malformed ones are reported and skipped.
+// Finds and reads all tables. Malformed ones are logged and skipped.
 void acpi_init(void);
-// Makes physical memory readable, for good. NULL when it cannot be mapped.
+// Maps physical memory read-only, permanently. NULL: it cannot be mapped.
 const void *firmware_map(paddr_t base, u32 size);
 bool checksum_ok(const void *p, u32 size);
 
-// Readers of single tables; each is called with a table whose length and
-// checksum are right.
+// Readers of single tables. The caller has checked the table's length and
+// checksum.
 void madt_read(const struct acpi_header *table);
 void fadt_read(const struct acpi_header *table); // reads the DSDT too
 void hpet_table_read(const struct acpi_header *table);
 void ssdt_read(const struct acpi_header *table);
-// The table at `base`, or NULL with a message.
+// The table at `base`; NULL, with a log message, if it is unusable.
 const struct acpi_header *acpi_table(paddr_t base);
 
 // CPUs and interrupt controllers, from the MADT or the MP tables.
-bool madt_found(void); // it named at least one CPU
+bool madt_found(void); // it listed at least one CPU
 void mp_tables_read(void);
 void cpu_found(u32 apic_id);
-void cpus_complete(void); // the boot CPU becomes the first one
+void cpus_complete(void); // moves the boot CPU to the front
 u32 boot_cpu_apic_id(void);
 void lapic_found(paddr_t base);
 paddr_t lapic_base(void);
 void ioapic_found(paddr_t base, u32 gsi_base);
-// An ISA interrupt's wiring, with the flags of ACPI and of the MP tables.
+// Records an ISA interrupt's wiring; the flags are the same in ACPI and MP
+// tables.
 void isa_line_found(u32 irq, u32 gsi, u32 flags);

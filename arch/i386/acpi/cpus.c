@@ -1,5 +1,5 @@
-// What the firmware's tables name: CPUs and where their interrupt controllers
-// are. Collected first, in whatever order the tables have; used after.
+// CPUs and interrupt controller addresses from the firmware's tables. Collected
+// in the tables' order, used afterwards.
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/log.h"
@@ -70,7 +70,7 @@ void isa_line_found(u32 irq, u32 gsi, u32 flags)
 {
     if (irq >= ISA_IRQS)
         return;
-    // 0 means "as the bus has it": ISA is active high, edge-triggered.
+    // 0 means "conforms to the bus": ISA is active high, edge-triggered.
     isa_lines[irq] = (struct irq_line){
         .gsi = gsi,
         .active_low = POLARITY(flags) == ACTIVE_LOW,

@@ -1,5 +1,5 @@
-// The fixed ACPI description table, and the one object of the DSDT that is
-// needed without an AML interpreter: \_S5, how to power off.
+// The fixed ACPI description table, and \_S5 for powering off: the one object
+// of the DSDT that is needed, found without an AML interpreter.
 #include "arch/i386/acpi/fadt.h"
 #include "kernel/base/log.h"
 #include "lib/string.h"

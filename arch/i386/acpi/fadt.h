@@ -1,5 +1,5 @@
-// The fixed ACPI description table (ACPI 6.4, 5.2.9), as power.c uses it. All
-// zero when there is none.
+// The fixed ACPI description table (ACPI 6.4, 5.2.9), as used by power.c. All
+// zero if there is none.
 #pragma once
 
 #include "arch/i386/acpi/acpi.h"

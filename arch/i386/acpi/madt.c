@@ -59,7 +59,7 @@ struct entry {
 } PACKED;
 _Static_assert(sizeof(struct entry) == 16, "the longest, of an x2APIC");
 
-// The NMI entries name CPUs by the firmware's own numbers.
+// NMI entries identify CPUs by the firmware's processor UIDs.
 static u8 apic_id_of_uid[256];
 static bool uid_known[256];
 static bool found;
@@ -80,7 +80,7 @@ static void read_entry(const struct entry *e)
         cpu_found(e->lapic.apic_id);
         found = true;
         break;
-    case MADT_X2APIC: // ids that fit are reached in xAPIC mode, too
+    case MADT_X2APIC: // ids that fit are reachable in xAPIC mode, too
         if (usable(e->x2apic.flags) && e->x2apic.apic_id <= XAPIC_ID_MAX)
             cpu_found(e->x2apic.apic_id);
         break;
@@ -109,8 +109,8 @@ static void read_nmi(const struct entry *e)
         lapic_set_nmi_input(apic_id_of_uid[uid], e->nmi.lint);
 }
 
-// Copies each entry, so that a short one reads as if it ended in zeros and one
-// that claims more than the table holds ends the walk: false.
+// Calls fn with a copy of each entry, zero-filled if the entry is short. False:
+// an entry claims to extend beyond the table.
 static bool for_each_entry(const struct acpi_header *table,
                            void (*fn)(const struct entry *e))
 {

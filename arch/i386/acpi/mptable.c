@@ -1,5 +1,5 @@
-// Intel MultiProcessor Specification 1.4: what described CPUs and interrupts
-// before ACPI. Read only where there is no MADT.
+// Intel MultiProcessor Specification 1.4: CPUs and interrupts before ACPI. Read
+// only if there is no MADT.
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/dev/port.h"
 #include "arch/i386/irq/controllers.h"
@@ -13,7 +13,7 @@
 #define IOAPIC_DEFAULT_BASE 0xfec00000u
 
 #define FEATURE2_IMCR 0x80
-#define IMCR_SELECT 0x22 // 3.6.2.1: connects the 8259 or the APICs
+#define IMCR_SELECT 0x22 // 3.6.2.1: selects the 8259 or the APICs
 #define IMCR_DATA 0x23
 #define IMCR_REGISTER 0x70
 #define IMCR_APIC 1
@@ -44,7 +44,7 @@ enum { INTERRUPT_VECTORED, INTERRUPT_NMI };
 #define ENTRY_SIZE 8u
 #define ENABLED 1
 
-struct entry { // the part that is read; all but CPUs are 8 bytes long
+struct entry { // the part used; all but CPU entries have 8 bytes
     u8 type, id;
     union {
         struct {
@@ -55,7 +55,7 @@ struct entry { // the part that is read; all but CPUs are 8 bytes long
             u8 version, flags;
             u32 address;
         } PACKED ioapic;
-        // here `id` is the kind of interrupt
+        // in an interrupt entry, `id` is the type of interrupt
         struct {
             u16 flags;
             u8 bus, source, apic, pin;
@@ -164,7 +164,7 @@ static bool read_config(paddr_t base)
     return true;
 }
 
-// One of the standard machines (chapter 5): two CPUs, one I/O APIC.
+// The default configuration (chapter 5): two CPUs, one I/O APIC.
 static void default_config(void)
 {
     cpu_found(0);

@@ -1,7 +1,7 @@
-// The ways out: power off, reset, and QEMU's exit with a status.
+// Power off, reset, and QEMU's exit with a status.
 //
-// May be called from a panic: polls, takes no lock, and goes on to the next way
-// when one has no effect.
+// May be called from a panic: polls, takes no lock, and tries the next method
+// if one has no effect.
 #include "arch/cpu.h"
 #include "arch/i386/acpi/fadt.h"
 #include "arch/i386/dev/port.h"
@@ -16,7 +16,7 @@
 #define PM1_SLEEP_TYPE_MASK (7u << 10)
 #define PM1_SLEEP_ENABLE (1u << 13)
 
-#define RESET_CONTROL 0xcf9 // PCI chip sets
+#define RESET_CONTROL 0xcf9 // PCI chipsets
 #define RESET_SYSTEM 0x02
 #define RESET_CPU 0x04
 #define I8042_COMMAND 0x64
@@ -25,7 +25,7 @@
 
 #define WAIT_SPINS 1000000u // port reads: about a second
 
-// The device reads as 0; where there is none the bus floats high.
+// The device reads as 0; without it the bus floats high.
 static void debug_exit(u8 value)
 {
     uart_drain();
@@ -38,7 +38,7 @@ void machine_panic_exit(void)
     debug_exit(DEBUG_EXIT_PANIC);
 }
 
-// Sleep requests are obeyed only in ACPI mode.
+// Sleep requests work in ACPI mode only.
 static void enter_acpi_mode(u16 control)
 {
     if (in16(control) & PM1_SCI_ENABLE || !fadt.smi_command ||
@@ -102,7 +102,7 @@ static void settle(void)
         cpu_relax();
 }
 
-// An exception without an IDT: the CPU shuts down, the chip set resets it.
+// An exception without an IDT: the CPU shuts down and the chipset resets it.
 static void triple_fault(void)
 {
     static const struct {

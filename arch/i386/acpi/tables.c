@@ -1,4 +1,5 @@
-// Finds the ACPI tables: RSDP, then XSDT or RSDT, then each table they list.
+// ACPI table discovery: RSDP, then XSDT or RSDT, then each table that they
+// list.
 #include "arch/boot.h"
 #include "arch/cpu.h"
 #include "arch/i386/acpi/acpi.h"
@@ -8,7 +9,7 @@
 
 KERNEL_ARG(acpi, "acpi=off: as if the firmware had no ACPI tables");
 
-// Real tables stay far below these; beyond them lies garbage.
+// Real tables are far smaller; larger values are taken for garbage.
 #define TABLE_SIZE_MAX MIB(1)
 #define TABLES_MAX 256u
 
@@ -126,7 +127,8 @@ static void read_table(paddr_t base)
     }
 }
 
-// The root table lists addresses of `width` bytes. False: not usable.
+// Reads the tables that the root table lists by addresses of `width` bytes.
+// False: the root table is unusable.
 static bool read_root(paddr_t base, const char *signature, u32 width)
 {
     const struct acpi_header *root = base ? acpi_table(base) : NULL;

@@ -1,12 +1,12 @@
-// From the boot loader to C: the Multiboot headers, the first page tables, the
-// jump to the higher half.
+// Boot entry: the Multiboot headers, the first page tables, the jump to the
+// higher half.
 //
 // The early page tables map the first 768 MiB twice, at 0 and at KERNEL_BASE,
 // by large pages, readable, writable and executable; arch_init_memory replaces
 // them. With PAE one page directory serves both halves: entries 0 and 3 of the
-// directory pointer table. PAE is chosen here, once: changing the format later
-// would need paging off again. It takes CMPXCHG8B, which changes an entry of 64
-// bits at once (entry.h).
+// directory pointer table. PAE is chosen here, once, since a later change of
+// the format would need paging off again. PAE requires CMPXCHG8B, which changes
+// a 64-bit entry atomically (entry.h).
 
 #include "arch/i386/boot/multiboot.h"
 #include "arch/i386/cpu/offsets.h"
@@ -20,7 +20,7 @@
 #define CPUID_1_EDX_PAE      (1 << 6)
 #define CPUID_1_EDX_CX8      (1 << 8)
 #define CPUID_1_EDX_CMOV     (1 << 15)
-// What the compiler (-march=i686), the clocks and the tables below count on.
+// Required by the compiler (-march=i686), the clocks and the tables below.
 #define NEEDED (CPUID_1_EDX_PSE | CPUID_1_EDX_TSC | CPUID_1_EDX_CMOV)
 #define NEEDED_FOR_PAE (CPUID_1_EDX_PAE | CPUID_1_EDX_CX8)
 #define EFLAGS_ID (1 << 21) // can be changed where there is CPUID
@@ -40,7 +40,7 @@
 mb2_header:
     .long MB2_HEADER_MAGIC, 0, mb2_header_end - mb2_header
     .long -(MB2_HEADER_MAGIC + (mb2_header_end - mb2_header))
-    // Information request, optional: a loader that lacks one still boots us.
+    // Information request, optional: loaders without one of these boot us, too.
     .balign 8
 1:  .short 1, 1
     .long 2f - 1b
@@ -125,7 +125,7 @@ paging_on:
     movl $higher_half, %eax
     jmp *%eax
 
-// Says the text at esi on the first serial port and the screen, and stops.
+// Prints the text at esi on the first serial port and the screen, and halts.
 fail:
     movl $VGA_TEXT, %edi
 next:
@@ -174,7 +174,7 @@ higher_half:
     .global early_directory
 early_directory:
     .skip 4096
-    // Unmapped by arch_init_memory, so that an overflow is caught.
+    // Guard page: unmapped by arch_init_memory, to catch stack overflows.
     .global boot_stack_guard, boot_stack_top
 boot_stack_guard:
     .skip 4096

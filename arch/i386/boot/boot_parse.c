@@ -1,7 +1,7 @@
-// What the boot loader left, copied into boot_info: from Multiboot 1 or 2.
+// Copies the boot loader's information into boot_info, from Multiboot 1 or 2.
 //
-// Nothing here can log or panic: there is no console yet. A structure that does
-// not fit its bounds is passed over, a text that is too long is cut.
+// This code cannot log or panic: there is no console yet. A structure that
+// exceeds its bounds is skipped, a text that is too long is truncated.
 
 #include "arch/boot.h"
 #include "arch/i386/boot/memory_map.h"
@@ -14,16 +14,16 @@ struct boot_info boot_info;
 
 static struct memory_map memory_map;
 
-// Real mode's vectors, the BIOS's data, and the page in which CPUs start.
+// Real mode's vectors, the BIOS's data, and the page in which the APs start.
 #define REAL_MODE_END 0x9000u
 
-// Bytes of a text that are looked at, at most.
+// Most bytes of a text that are read.
 #define LOADER_TEXT_MAX KIB(64)
 
 #define RSDP_SIZE_OLD 20u
 #define RSDP_SIZE_NEW 36u
 
-// A loader's structure, or NULL if it lies beyond the early page tables.
+// A loader's structure, or NULL if it is beyond the early page tables.
 static const void *at(u32 paddr, size_t size)
 {
     if (!paddr || paddr >= DIRECT_MAP_MAX || size > DIRECT_MAP_MAX - paddr)
@@ -31,7 +31,7 @@ static const void *at(u32 paddr, size_t size)
     return phys_to_virt(paddr);
 }
 
-// How many bytes of a loader's text may be read: what is behind them is not
+// Number of bytes of a loader's text that may be read: memory after them is not
 // mapped.
 static size_t text_room(u32 paddr)
 {
@@ -47,7 +47,7 @@ static void copy_text(char *dst, size_t size, const char *text, size_t max)
     dst[n] = 0;
 }
 
-// The module's name is the last part of the first word of its text.
+// The module's name is the last path component of the first word of its text.
 static void add_module(u32 start, u32 end, const char *text, size_t max)
 {
     if (boot_info.module_count == BOOT_MODULES_MAX || end < start)
@@ -65,7 +65,7 @@ static void add_module(u32 start, u32 end, const char *text, size_t max)
     copy_text(m->name, sizeof(m->name), text + name, word - name);
 }
 
-// For loaders that know only sizes (KiB below 1 MiB, and above it).
+// For loaders that report sizes only (KiB below 1 MiB, and above it).
 static void add_plain_memory(u32 lower, u32 upper)
 {
     memory_map_add(&memory_map, 0, (u64)lower * 1024, true);
@@ -74,8 +74,7 @@ static void add_plain_memory(u32 lower, u32 upper)
 
 // --- Multiboot 1
 
-// An entry that is shorter than its fields, or longer than what is left, is the
-// last one.
+// An entry shorter than its fields, or longer than the rest, ends the map.
 static bool mb1_parse_map(const struct mb1_info *info)
 {
     const char *p = info->flags & MB1_HAS_MMAP
@@ -90,7 +89,7 @@ static bool mb1_parse_map(const struct mb1_info *info)
             break;
         memory_map_add(&memory_map, e->base, e->length,
                        e->type == MB_MEMORY_AVAILABLE);
-        // (The sum of size and its own field may be more than 32 bits have.)
+        // (The sum of size and the size field may exceed 32 bits.)
         if (e->size > left - sizeof(e->size))
             break;
         p += e->size + sizeof(e->size);
@@ -112,7 +111,7 @@ static void mb1_parse_modules(const struct mb1_info *info)
     }
 }
 
-// QEMU puts the kernel's file name in front, GRUB does not.
+// QEMU prepends the kernel's file name, GRUB does not.
 static void mb1_parse_cmdline(u32 paddr)
 {
     const char *line = at(paddr, 1);
@@ -151,7 +150,7 @@ static void mb2_parse_map(const struct mb2_mmap *map)
     }
 }
 
-// The new form wins, whichever comes first.
+// The new form takes precedence, in either order.
 static void mb2_parse_rsdp(const struct mb2_rsdp *r)
 {
     bool new = r->tag.type == MB2_TAG_RSDP_NEW;

@@ -1,8 +1,8 @@
-// Shadow memory for the address checker (kernel/debug/kasan.c): where it is.
+// Mapping of the shadow memory of the address checker (kernel/debug/kasan.c).
 //
 // Compiled code writes the shadow of its stack frames from the first function
-// on. Until arch_init_memory all of the shadow is one page, in which each
-// overwrites the others; nobody reads it.
+// on. Until arch_init_memory a single page is mapped at all shadow addresses:
+// writes overwrite each other there, and it is never read.
 #ifdef KASAN
 
 #include "arch/i386/cpu/arch_cpu.h"

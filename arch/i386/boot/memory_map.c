@@ -1,8 +1,9 @@
-// Firmware's memory maps overlap, come in any order and do not end at pages.
+// Sanitises the firmware's memory map, whose ranges may overlap, are unordered
+// and need not end at page boundaries.
 //
-// The borders of all ranges, sorted, cut the address space into pieces; each
-// piece is usable if some usable range and no other range covers it. Runs once,
-// on the boot CPU, before anything can be reported.
+// The sorted borders of all ranges divide the address space into pieces; a
+// piece is usable if a usable range and no other range covers it. Runs once, on
+// the boot CPU, before anything can be logged.
 
 #include "arch/i386/boot/memory_map.h"
 
@@ -11,7 +12,7 @@
 void memory_map_add(struct memory_map *m, u64 base, u64 size, bool usable)
 {
     u64 end = base + size < base ? LAST_PAGE : base + size;
-    // Whole pages: usable ones shrink, others grow.
+    // Whole pages: usable ranges shrink, others grow.
     if (usable) {
         base = base > LAST_PAGE ? LAST_PAGE : ALIGN_UP(base, (u64)PAGE_SIZE);
         end = ALIGN_DOWN(end, (u64)PAGE_SIZE);
@@ -21,8 +22,8 @@ void memory_map_add(struct memory_map *m, u64 base, u64 size, bool usable)
     }
     if (base >= end)
         return;
-    // Without room a usable range is not used, which is safe; one that is not
-    // usable takes the last place rather than be forgotten.
+    // If the array is full, a usable range is dropped, which is safe; an
+    // unusable one replaces the last entry.
     if (m->range_count == MEMORY_RANGES_MAX) {
         if (usable)
             return;

@@ -1,4 +1,4 @@
-// The loader's memory map, put in order.
+// The loader's memory map, sorted and cleaned.
 #pragma once
 
 #include "arch/boot.h"
@@ -15,9 +15,9 @@ struct memory_map {
     u64 borders[2 * MEMORY_RANGES_MAX];
 };
 
-// Takes a range as the firmware tells it: any order, any size.
+// Adds a range as reported by the firmware: any order, any size.
 void memory_map_add(struct memory_map *m, u64 base, u64 size, bool usable);
-// Writes at most `max` regions, sorted, page-aligned, not overlapping, and not
-// adjoining where they are alike. Where ranges overlap "not usable" wins.
-// Returns their number.
+// Writes at most `max` regions: sorted, page-aligned, not overlapping, and not
+// adjacent to one of the same kind. Where ranges overlap "not usable" takes
+// precedence. Returns their number.
 u32 memory_map_finish(struct memory_map *m, struct boot_region *out, u32 max);

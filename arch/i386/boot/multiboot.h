@@ -1,5 +1,5 @@
 // The Multiboot 1 (0.6.96) and Multiboot 2 (2.0) boot protocols, as far as they
-// are used. The first part is read by boot.S too.
+// are used. boot.S includes the first part too.
 #pragma once
 
 #define MB1_HEADER_MAGIC 0x1badb002
@@ -44,12 +44,12 @@ _Static_assert(offsetof(struct mb1_info, mmap_length) == 44 &&
                    offsetof(struct mb1_info, loader_name) == 64,
                "Multiboot 0.6.96, 3.3");
 
-struct mb1_module { // anywhere, as far as the loader is concerned
+struct mb1_module { // the loader may place it anywhere
     u32 start, end, string, reserved;
 } PACKED;
 
 struct mb1_mmap_entry {
-    u32 size; // of the rest
+    u32 size; // of the following fields
     u64 base, length;
     u32 type;
 } PACKED;
@@ -62,7 +62,7 @@ struct mb2_info {
 };
 
 struct mb2_tag {
-    u32 type, size; // the next one follows at the next multiple of 8
+    u32 type, size; // the next tag is at the next multiple of 8
 };
 
 struct mb2_string { // command line, loader
@@ -84,7 +84,7 @@ struct mb2_memory {
 struct mb2_mmap_entry {
     u64 base, length;
     u32 type, reserved;
-} PACKED; // each lies where the size of the one before says
+} PACKED; // the previous entry's size gives its position
 _Static_assert(sizeof(struct mb2_mmap_entry) == 24, "Multiboot 2.0, 3.6.8");
 
 struct mb2_mmap {

@@ -1,9 +1,9 @@
-// Page-table entries in both formats: 64-bit (PAE) and 32-bit (SDM vol. 3,
-// 4.3, 4.4). In the code an entry's value is a u64 whatever the format, and its
-// place a void *.
+// Page-table entries in both formats: 64-bit (PAE) and 32-bit (SDM vol. 3, 4.3,
+// 4.4). In code an entry's value is a u64 in either format, and its address a
+// void *.
 //
-// A page may be mapped with no access at all (PROT_NONE): it keeps its frame in
-// an entry that is not present and has ENTRY_HIDDEN set.
+// A page may be mapped without any access (PROT_NONE): its entry keeps the
+// frame, is not present and has ENTRY_HIDDEN set.
 #pragma once
 
 #include "arch/mmu.h"
@@ -16,11 +16,11 @@
 #define ENTRY_DIRTY 0x040u
 #define ENTRY_LARGE 0x080u // in a directory
 #define ENTRY_GLOBAL 0x100u
-#define ENTRY_HIDDEN 0x200u // ours: the CPU ignores it
+#define ENTRY_HIDDEN 0x200u // software bit: the CPU ignores it
 #define ENTRY_NX (1ull << 63)
 #define ENTRY_FRAME 0x000ffffffffff000ull
 
-extern bool mmu_pae; // which format; fixed before the first C code runs
+extern bool mmu_pae; // PAE format; fixed before the first C code runs
 extern bool mmu_nx;  // ENTRY_NX may be used (EFER.NXE is set)
 
 static ALWAYS_INLINE u32 entries_per_table(void)
@@ -31,7 +31,7 @@ static ALWAYS_INLINE u32 entry_size(void)
 {
     return mmu_pae ? sizeof(u64) : sizeof(u32);
 }
-// What one directory entry covers: 2 or 4 MiB.
+// Bytes covered by one directory entry: 2 or 4 MiB.
 static ALWAYS_INLINE u32 table_span(void)
 {
     return mmu_pae ? MIB(2) : MIB(4);
@@ -45,7 +45,7 @@ static ALWAYS_INLINE u64 entry_read(const void *entry)
 }
 
 // Atomic: an MMU of another CPU may use the entry, or set its accessed and
-// dirty bits. Returns what it was.
+// dirty bits. Returns the old value.
 static ALWAYS_INLINE u64 entry_exchange(void *entry, u64 value)
 {
     if (!mmu_pae)
@@ -59,7 +59,7 @@ static ALWAYS_INLINE u64 entry_exchange(void *entry, u64 value)
     return old;
 }
 
-// True if the entry was `old` and is `value` now.
+// Compare and exchange: true if the entry was `old` and is now `value`.
 static ALWAYS_INLINE bool entry_replace(void *entry, u64 old, u64 value)
 {
     if (!mmu_pae) {
@@ -77,7 +77,8 @@ static ALWAYS_INLINE bool entry_replace(void *entry, u64 old, u64 value)
     return done;
 }
 
-// For an entry that is not present: no MMU looks at it before its last store.
+// For an entry that is not present: the word with the present bit is written
+// last, so MMUs ignore the entry until it is complete.
 static ALWAYS_INLINE void entry_set(void *entry, u64 value)
 {
     if (mmu_pae) {
@@ -92,13 +93,14 @@ static ALWAYS_INLINE bool entry_used(u64 e)
     return e & (ENTRY_PRESENT | ENTRY_HIDDEN);
 }
 
-// Takes the right to write; what MMUs do to the entry meanwhile stays.
+// Clears the write bit; accessed and dirty bits that MMUs set concurrently are
+// kept.
 static ALWAYS_INLINE void entry_forbid_write(void *entry)
 {
     __atomic_fetch_and((u32 *)entry, ~ENTRY_WRITE, __ATOMIC_SEQ_CST);
 }
 
-// The bits of `prot` are shifted to where the entry has them: no branches.
+// The bits of `prot` are shifted into the entry's positions, without branches.
 _Static_assert(PROT_W == ENTRY_WRITE && PROT_USER >> 1 == ENTRY_USER &&
                    PROT_GLOBAL << 3 == ENTRY_GLOBAL &&
                    PROT_UNCACHED * 3 >> 1 == ENTRY_UNCACHED,
@@ -136,10 +138,12 @@ static ALWAYS_INLINE void entry_decode(u64 e, struct mapping *m)
     m->prot = prot;
 }
 
-// Where the leaf entry of `va` is: NULL if there is no table, or a large page.
+// Address of the leaf entry of `va`; NULL if there is no table, or a large
+// page.
 void *leaf_entry(const struct pagetable *pt, u32 va);
 void *leaf_entry_without_pae(const struct pagetable *pt, u32 va);
-// (Tables lie in the direct map, so that the low half of an entry tells where.)
+// (Tables are in the direct map, so the low half of an entry gives their
+// address.)
 static ALWAYS_INLINE void *leaf_entry_inline(const struct pagetable *pt, u32 va)
 {
     if (unlikely(!mmu_pae))
@@ -156,7 +160,7 @@ static ALWAYS_INLINE void *leaf_entry_inline(const struct pagetable *pt, u32 va)
     ASSUME(entry);
     return entry;
 }
-// The same where there is no table: it is made. NULL: no memory.
+// The same, but allocates a missing table. NULL: out of memory.
 void *leaf_make(struct pagetable *pt, u32 va);
 
 // memory.c: a zeroed page for a table, or NULL.

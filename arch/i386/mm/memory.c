@@ -1,11 +1,11 @@
-// The kernel's own half of the address space, and the mappings that arch makes
-// in it: the direct map, the image by permission, devices, windows.
+// The kernel half of the address space, and its machine-dependent mappings: the
+// direct map, the image by permission, devices, windows.
 //
-// Built once, by arch_init_memory on the boot CPU. The direct map covers all
-// that the memory map names below DIRECT_MAP_MAX, firmware tables included, by
-// large pages; the chunk with the kernel's image is mapped page by page. All
-// tables above VMAP_BASE are made at once, so that in two-level mode, where
-// each task has a copy of the directory, no directory entry ever changes.
+// Built once, by arch_init_memory on the boot CPU. The direct map covers
+// everything that the memory map lists below DIRECT_MAP_MAX, firmware tables
+// included, by large pages; the chunk with the kernel's image is mapped page by
+// page. All tables above VMAP_BASE are allocated at once, so no directory entry
+// ever changes: in two-level mode each task has a copy of the directory.
 
 #include "arch/i386/mm/memory.h"
 #include "arch/boot.h"
@@ -68,7 +68,7 @@ static void *must_alloc_table(void)
     return table;
 }
 
-// What may be done with a page of the direct map.
+// Permissions of a page of the direct map.
 static u32 page_prot(u32 va)
 {
     if (va >= (u32)text_start && va < (u32)text_end)
@@ -90,7 +90,7 @@ static u32 memory_end(void)
     return (u32)end;
 }
 
-// The table for the chunk at `va`, every page with its own permission.
+// Builds the table for the chunk at `va`, each page with its own permissions.
 static u64 map_small(u32 va)
 {
     char *table = must_alloc_table();
@@ -119,7 +119,7 @@ static u64 kernel_chunk(u32 va)
     return entry_make(va - KERNEL_BASE, RW) | ENTRY_LARGE;
 }
 
-// The kernel reads modules through the direct map.
+// The kernel reads modules through the direct map, so they must be in it.
 static void check_modules(void)
 {
     for (u32 i = 0; i < boot_info.module_count; i++) {
@@ -181,18 +181,18 @@ void *map_device(paddr_t base, size_t size)
     for (u32 done = 0; done < length; done += PAGE_SIZE) {
         int err = pagetable_map(&kernel_pagetable, va + done,
                                 base - offset + done, RW | PROT_UNCACHED);
-        assert(!err); // the table is there
+        assert(!err); // the table exists
     }
     return (void *)(va + offset);
 }
 
-// Behind those of window_map.
+// The sampler's windows follow those of window_map.
 u32 sampler_window(u32 cpu)
 {
     return WINDOW_BASE + (CPU_MAX * WINDOWS_PER_CPU + cpu) * PAGE_SIZE;
 }
 
-// Interrupt handlers use no windows: between the two functions only this thread
+// Interrupt handlers use no windows: between map and unmap only this thread
 // changes this CPU's count and entries.
 void *window_map(paddr_t frame)
 {

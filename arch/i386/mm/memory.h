@@ -3,10 +3,11 @@
 
 #include "arch/mmu.h"
 
-// Takes the early page tables (boot.S) for kernel_pagetable. First of all.
+// Initialises kernel_pagetable from the early page tables (boot.S). Called
+// first.
 void memory_init_boot(void);
 
-// Whether the direct map shows a frame.
+// Whether the direct map contains a frame.
 extern u32 direct_map_size; // fixed by arch_init_memory
 static ALWAYS_INLINE bool is_direct(paddr_t frame)
 {
@@ -16,8 +17,8 @@ static ALWAYS_INLINE bool is_direct(paddr_t frame)
 u32 sampler_window(u32 cpu);
 
 #ifdef KASAN
-// boot/kasan_map.c: a place for what is written to the shadow before there is
-// one; before any compiled code with checks.
+// boot/kasan_map.c: maps a page for early writes to the shadow. Called before
+// any code compiled with checks.
 void kasan_map_early(void);
 // The kernel's directory entry for a chunk of the shadow.
 u64 kasan_chunk(u32 va, u32 direct_map_size);

@@ -1,14 +1,14 @@
-// Page tables: mapping and looking up; creation and destruction of user halves.
-// What is done to many pages at once: table_range.c.
+// Page tables: mapping and lookup; creation and destruction of user halves.
+// Operations on many pages at once are in table_range.c.
 //
-// Changes to one page table are serialised by its owner (arch/mmu.h); what runs
-// against them without a lock are the MMUs, hence the atomic operations on
-// entries that are present, and backtraces, which only read.
+// The owner of a page table serialises its changes (arch/mmu.h). MMUs run
+// against them without a lock, hence the atomic operations on present entries;
+// backtraces, which only read, do too.
 //
-// With PAE the CPU keeps the four pointers to directories in registers, from
-// the load of CR3 on: they are complete at creation and never change. A
-// directory's struct frame has in `data` a bit for each group of its entries
-// that has held a table, so that destruction need not read all of them.
+// With PAE the CPU loads the four directory pointers into registers together
+// with CR3: they are complete at creation and never change. `data` of a
+// directory's struct frame has a bit for each group of its entries that has
+// held a table, so that destruction need not read all of them.
 
 #include "arch/i386/mm/entry.h"
 
@@ -236,7 +236,7 @@ static void destroy(struct pagetable *pt, void (*free)(void *page))
         }
         slab_free(&pointer_cache, p);
     } else {
-        free_tables(pt->root, free); // its groups are only of the user half
+        free_tables(pt->root, free); // only the user half has groups
         page_free(pt->root);
     }
     pt->root = NULL;
@@ -248,7 +248,7 @@ void pagetable_destroy(struct pagetable *pt)
     destroy(pt, page_free);
 }
 
-// Tables without entries are zeroed pages, which the next one need not clear.
+// Empty tables are zeroed pages, which the next allocation need not clear.
 void pagetable_destroy_empty(struct pagetable *pt)
 {
     destroy(pt, page_free_zeroed);

@@ -5,7 +5,8 @@ static u32 window(void)
     return sampler_window(this_cpu_read(id));
 }
 
-// Under the window of a sampler that this one interrupted, if any.
+// The first use saves the window's old entry, for a sampler that this one may
+// have interrupted.
 NOINLINE void user_peek_show(struct user_peek *p, paddr_t frame)
 {
     void *entry = leaf_entry(&kernel_pagetable, window());

@@ -1,11 +1,11 @@
-// Reading the running thread's user memory where nothing may wait or fault: in
-// a sample, which may be an NMI's.
+// NMI-safe reads of the running thread's user memory, for samples: they neither
+// wait nor fault.
 //
-// A page fault in an NMI handler would end in IRET, which lets the next NMI in
-// (SDM vol. 3, 6.7.1). So the page tables are read, and the frame that they
-// name through the direct map, or through a window that only the sampler uses.
-// The tables stay while this lasts: whoever withdraws one waits for this CPU to
-// take an interrupt (kernel/mm/shootdown.c).
+// A page fault in an NMI handler would end in IRET, which unblocks NMIs (SDM
+// vol. 3, 6.7.1). So the reader walks the page tables, and reads the frame
+// through the direct map, or through a window that only the sampler uses.
+// Tables are not freed while it does: a CPU that removes one waits until this
+// CPU has taken an interrupt (kernel/mm/shootdown.c).
 #pragma once
 
 #include "arch/cpu.h"
@@ -18,19 +18,20 @@
 #define PEEK_FRAME_HIGH (u32)(ENTRY_FRAME >> 32)
 
 struct user_peek {
-    const struct pagetable *pt; // NULL: there is no user memory
-    const u8 *at;               // NULL: no page has been found yet
-    u32 page;                   // what `at` shows
-    u64 under;                  // what an interrupted sampler's window showed
+    const struct pagetable *pt; // NULL: no user memory
+    const u8 *at;               // NULL: no page is shown
+    u32 page;                   // the address of the page at `at`
+    u64 under;                  // the window's entry of an interrupted sampler
     bool window_used;
 };
 
 void user_peek_close(struct user_peek *p);
-// Shows a frame that the direct map does not.
+// Makes `at` show a frame that is outside of the direct map.
 void user_peek_show(struct user_peek *p, paddr_t frame);
 
-// Shows the page of `va`. False: it is not there. Another CPU may be changing
-// the entry: two halves of different values are not taken for an address.
+// Makes `at` show the page of `va`. False: it is not present. Another CPU may
+// be changing the entry: the low half is read again, so that halves of
+// different values are not combined into an address.
 static ALWAYS_INLINE bool user_peek_page_inline(struct user_peek *p, u32 va)
 {
     const u32 wanted = ENTRY_PRESENT | ENTRY_USER;
@@ -54,8 +55,8 @@ static ALWAYS_INLINE bool user_peek_page_inline(struct user_peek *p, u32 va)
 }
 bool user_peek_page(struct user_peek *p, u32 va);
 
-// Only what is loaded here is kept from being taken apart: in user mode that is
-// the thread's own.
+// The page table to read, or NULL. Only the loaded one is protected from being
+// freed; if user mode was interrupted it is the thread's own.
 static ALWAYS_INLINE const struct pagetable *user_peek_table(bool user_mode)
 {
     const struct aspace *as = this_cpu_read(aspace);
@@ -64,8 +65,9 @@ static ALWAYS_INLINE const struct pagetable *user_peek_table(bool user_mode)
     const struct thread_base *t = current_base();
     return as && t && READ_ONCE(t->aspace) == as ? &as->pt : NULL;
 }
-// Interrupts are off from begin to end. They nest: an NMI may come between.
-// Shows the page of `va`, if it is there; `user_mode` was interrupted, or not.
+// Interrupts are off from begin to end; they nest, since an NMI may occur
+// between. Shows the page of `va`, if present. `user_mode`: user mode was
+// interrupted.
 static ALWAYS_INLINE void user_peek_begin(struct user_peek *p, u32 va,
                                           bool user_mode)
 {
@@ -81,8 +83,8 @@ static ALWAYS_INLINE void user_peek_end(struct user_peek *p)
 }
 
 const u32 *user_peek_elsewhere(struct user_peek *p, u32 va, u32 bytes);
-// The `bytes` at `va`, if they lie in one page and it is present; else NULL.
-// What is there may change at any moment.
+// The `bytes` at `va`, if they are within one page that is present; else NULL.
+// Their content may change at any moment.
 static ALWAYS_INLINE const u32 *user_peek(struct user_peek *p, u32 va,
                                           u32 bytes)
 {

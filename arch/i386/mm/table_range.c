@@ -1,18 +1,18 @@
-// What is done to many pages of a page table at once: walking over those that
-// are there, and what fork and the end of an address space do to all of them.
+// Operations on many pages of a page table: walks, sharing for fork, and the
+// release of an address space.
 //
-// Locking is the owner's, as in pagetable.c.
+// The owner's locking applies, as in pagetable.c.
 
 #include "arch/i386/mm/entry.h"
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 
-// The part of a range that lies in one table.
+// The part of a range that is within one table.
 struct stretch {
-    char *entry, *end; // NULL: there is no table
+    char *entry, *end; // NULL: no table
     u32 va;            // of the first entry
-    u32 next;          // where the rest of the range begins
+    u32 next;          // start of the rest of the range
 };
 
 static ALWAYS_INLINE struct stretch stretch_at(const struct pagetable *pt,
@@ -26,8 +26,8 @@ static ALWAYS_INLINE struct stretch stretch_at(const struct pagetable *pt,
     return s;
 }
 
-// The first entry from `entry` on that is in use, or `end`. In both formats
-// the bits that tell are in the first word.
+// The first used entry from `entry` on, or `end`. In both formats the bits that
+// show use are in the first word.
 static ALWAYS_INLINE char *used_entry(char *entry, const char *end, u32 size)
 {
     while (entry != end &&
@@ -71,7 +71,7 @@ int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
     return 0;
 }
 
-// Gives whether the batch is full.
+// Returns whether the batch is full.
 static bool unmap_table(const struct stretch *s, struct page_batch *b)
 {
     u32 size = entry_size(), n = b->count;
@@ -104,7 +104,7 @@ void pagetable_unmap_batch(struct pagetable *pt, u32 start, u32 end,
     }
 }
 
-// Accessed and dirty stay, also when an MMU sets them meanwhile.
+// Keeps the accessed and dirty bits, even if an MMU sets them concurrently.
 void pagetable_entry_protect(void *entry, u32 prot)
 {
     u64 old, new;
@@ -122,7 +122,7 @@ void pagetable_entry_clear(void *entry)
 
 // --- fork -------------------------------------------------------------------
 
-// The same page in both tables, to be read only.
+// Maps the page read-only in both tables.
 static ALWAYS_INLINE void share_entry(void *entry, void *copy,
                                       struct page_sharing *s)
 {
@@ -168,7 +168,7 @@ int pagetable_share(struct pagetable *from, struct pagetable *to, u32 start,
     return 0;
 }
 
-// --- the end ----------------------------------------------------------------
+// --- release ----------------------------------------------------------------
 
 void pagetable_release(struct pagetable *pt, u32 start, u32 end,
                        void (*release)(paddr_t frame))
@@ -180,7 +180,7 @@ void pagetable_release(struct pagetable *pt, u32 start, u32 end,
         FOR_EACH_USED(entry, &part, size)
         {
             u64 e = entry_read(entry);
-            entry_set(entry, 0); // no MMU looks
+            entry_set(entry, 0); // no MMU uses this table
             release(e & ENTRY_FRAME);
         }
         start = part.next;

@@ -1,7 +1,7 @@
-// What page tables refer to, for the leak check: they name frames by physical
-// addresses, which nothing else does.
+// The frames that page tables refer to, for the leak check: by physical
+// addresses, which no other structure uses.
 //
-// Read as they are; the caller sees to it that nothing changes them.
+// Read without locks: the caller prevents changes.
 #ifdef CHECKED
 
 #include "arch/i386/mm/entry.h"

@@ -1,4 +1,4 @@
-// Loading page tables, and this CPU's TLB.
+// Loading of page tables, and flushing of this CPU's TLB.
 
 #include "arch/cpu.h"
 #include "arch/i386/cpu/arch_cpu.h"

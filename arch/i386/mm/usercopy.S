@@ -1,7 +1,7 @@
-// Accesses to user memory: each instruction that may fault has an entry in the
-// exception table, whose fix-up makes the function return -EFAULT. The C side
-// (usercopy.c) has checked the range. Between STAC and CLAC nothing but the
-// access itself happens; an exception clears AC for its handler.
+// User copies: each instruction that may fault has an entry in the exception
+// table, whose fix-up makes the function return -EFAULT. The C side
+// (usercopy.c) has checked the range. Between STAC and CLAC there is nothing
+// but the access; an exception clears AC for its handler.
 
 #include "arch/i386/cpu/asm.inc"
 
@@ -12,7 +12,7 @@
     .text
 
 // int user_copy(void *dst, const void *src, size_t n): 0 or -EFAULT. Either
-// side may be the user's.
+// pointer may be a user address.
     .balign 16
     .global user_copy
     .type user_copy, @function
@@ -71,8 +71,8 @@ user_zero:
     .cfi_endproc
 
 // int user_string(char *dst, const char *src, size_t n): the length of the
-// string without its NUL; n if there is no NUL among the first n; -EFAULT.
-// Whole words once src is aligned: an aligned word does not reach into another
+// string without its NUL; n if there is no NUL among the first n bytes;
+// -EFAULT. Copies words once src is aligned: an aligned word does not cross a
 // page.
     .balign 16
     .global user_string

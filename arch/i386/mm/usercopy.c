@@ -1,7 +1,8 @@
-// User memory, checked: ranges here, faults by the exception table.
+// User copies: ranges are checked here, faults are handled by the exception
+// table.
 //
-// No locks. What another thread of the task does to the memory meanwhile is its
-// own business: callers copy once and look at the copy.
+// No locks. Other threads of the task may change the memory concurrently:
+// callers copy once and use only the copy.
 
 #include "arch/mmu.h"
 #include "arch/thread.h"
@@ -94,7 +95,7 @@ int fxrstor_from_user(u32 src)
     return user_fxrstor((const void *)src);
 }
 
-// A few dozen entries, looked through only after a fault.
+// The table has a few dozen entries and is searched only after a fault.
 bool fault_fixup(u32 *eip)
 {
     for (const struct fixup *f = ex_table_start; f < ex_table_end; f++) {
