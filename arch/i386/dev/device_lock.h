@@ -1,15 +1,15 @@
-// A device that the log, the terminal and a panic write to.
+// Lock of a device to which the log, the terminal and a panic write.
 //
-// The log must come through when another CPU was stopped in the middle of a
-// write, or when this CPU panics within one: a lock that is not given back
-// within a while is passed by. Text may then be mixed; that is all.
+// The log must get through even if another CPU was stopped in the middle of a
+// write, or if this CPU panics within one: after a time limit a held lock is
+// ignored. At worst the output is then mixed.
 #pragma once
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "kernel/sync/spinlock.h"
 
 #define DEVICE_LOCK_SPINS 2000000u
-#define DEVICE_LOCK_SPINS_STOPPED 1000u // the other CPUs have been stopped
+#define DEVICE_LOCK_SPINS_STOPPED 1000u // if the other CPUs have been stopped
 
 struct device_lock_state {
     u32 flags;
@@ -34,7 +34,7 @@ static inline void device_unlock(struct spinlock *l, struct device_lock_state s)
 {
     if (s.taken)
         spin_unlock(l);
-    // Interrupts are off: what became due meanwhile comes as an interrupt.
+    // Interrupts are off: a switch that has become due follows by an interrupt.
     preempt_enable_no_resched();
     irq_restore(s.flags);
 }

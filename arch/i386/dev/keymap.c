@@ -1,5 +1,5 @@
-// Scan codes to characters and to the escape sequences that the terminal type
-// "linux" has for the other keys; see keymap.h.
+// Translation of scan codes to characters, and of other keys to the escape
+// sequences of the terminal type "linux"; see keymap.h.
 #include "arch/i386/dev/keymap.h"
 #include "lib/string.h"
 
@@ -23,7 +23,7 @@ enum {
 #define CONTROLS (CONTROL_LEFT | CONTROL_RIGHT)
 #define ALT (ALT_LEFT | ALT_RIGHT)
 
-enum { // codes with a meaning of their own
+enum { // codes with a special meaning
     KEY_CONTROL = 0x1d,
     KEY_SHIFT_LEFT = 0x2a,
     KEY_SHIFT_RIGHT = 0x36,
@@ -47,7 +47,7 @@ static const char shifted[KEYS] =
 
 static const char keypad_digits[] = "789-456+1230.";
 
-// The keypad without num lock, and the extended codes of the same numbers.
+// The keypad without num lock, and the extended keys with the same codes.
 static const char *const navigation[] = {
     ESC "[1~", ESC "[A",  ESC "[5~", "-", // Home, up, PgUp
     ESC "[D",  ESC "[G",  ESC "[C",  "+", // left, centre, right
@@ -77,7 +77,7 @@ static u32 modifier(const struct keymap *k, u8 code)
         return k->extended ? CONTROL_RIGHT : CONTROL_LEFT;
     case KEY_ALT:
         return k->extended ? ALT_RIGHT : ALT_LEFT;
-    // Extended "shifts" are made up by the keyboard around other keys.
+    // The keyboard inserts extended "shift" codes around other keys.
     case KEY_SHIFT_LEFT:
         return k->extended ? 0 : SHIFT_LEFT;
     case KEY_SHIFT_RIGHT:
@@ -149,7 +149,7 @@ static size_t key(struct keymap *k, u8 code, char *text)
     return n;
 }
 
-// Alt+Print is SysRq; some keyboards send the code of Print all the same.
+// Alt+Print is SysRq; some keyboards send Print's code even then.
 static bool is_sysrq(const struct keymap *k, u8 code)
 {
     return k->held & ALT &&

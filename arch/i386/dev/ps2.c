@@ -1,8 +1,8 @@
-// The i8042 keyboard controller (IBM PS/2 technical reference): it translates
-// to scan code set 1 for us. The second port (mouse) stays off.
+// The i8042 keyboard controller (IBM PS/2 technical reference), translating to
+// scan code set 1. The second port (mouse) stays disabled.
 //
 // Set up once, by one thread; afterwards only the interrupt handler, which runs
-// on the boot CPU, touches the controller and the state here.
+// on the boot CPU, accesses the controller and the state here.
 #include "arch/i386/dev/ps2.h"
 #include "arch/clock.h"
 #include "arch/cpu.h"
@@ -17,8 +17,8 @@
 #define COMMAND 0x64
 #define KEYBOARD_IRQ 1
 
-#define STATUS_OUTPUT_FULL 0x01 // there is a byte for us
-#define STATUS_INPUT_FULL 0x02  // the controller has not taken ours yet
+#define STATUS_OUTPUT_FULL 0x01 // a byte is available to the host
+#define STATUS_INPUT_FULL 0x02  // the host's byte has not been read yet
 #define STATUS_SECOND_PORT 0x20
 #define STATUS_ABSENT 0xff
 
@@ -37,7 +37,7 @@
 
 #define ANSWER_LIMIT_NS (50 * NSEC_PER_MSEC)
 #define FLUSH_MAX 32
-#define CODES_MAX 16 // that one interrupt takes
+#define CODES_MAX 16 // most that one interrupt reads
 
 static struct tty_driver *terminal;
 static struct keymap keymap = { .num_lock = true };
@@ -123,7 +123,7 @@ void keyboard_start(struct tty_driver *d)
         log_printf("ps2: no keyboard controller\n");
         return;
     }
-    if (!start_keyboard()) // it may be plugged in later
+    if (!start_keyboard()) // a keyboard may be plugged in later
         log_printf("ps2: no keyboard answers\n");
     int err = irq_register_isa(KEYBOARD_IRQ, interrupt, NULL, "keyboard");
     if (err)

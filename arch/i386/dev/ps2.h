@@ -3,6 +3,6 @@
 
 #include "kernel/base/tty_driver.h"
 
-// Finds and starts the keyboard; what is typed goes to the driver's tty. Says
-// so in the log when there is none.
+// Finds and starts the keyboard; its input is passed to the driver's tty. Logs
+// its absence.
 void keyboard_start(struct tty_driver *d);

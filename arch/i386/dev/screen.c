@@ -1,4 +1,4 @@
-// The screen's control sequences; see screen.h.
+// Parser of the screen's control sequences; see screen.h.
 #include "arch/i386/dev/screen_cells.h"
 #include "lib/string.h"
 
@@ -17,7 +17,8 @@ static void plain(struct screen *s)
     s->bold = s->reverse = false;
 }
 
-// ECMA-48 counts red 1, green 2, blue 4; the VGA blue 1, green 2, red 4.
+// ECMA-48's colour bits are red 1, green 2, blue 4; the VGA's blue 1, green 2,
+// red 4.
 static u8 vga_colour(u32 ansi)
 {
     static const u8 colours[8] = { 0, 4, 2, 6, 1, 5, 3, 7 };
@@ -86,7 +87,7 @@ static void set_private_mode(struct screen *s, bool on)
 
 // --- control sequences
 
-// Parameter `i`; one that is missing or 0 is `standard`.
+// Parameter `i`, or `standard` if it is missing or 0.
 static u32 parameter(const struct screen *s, u32 i, u32 standard)
 {
     u32 p = i < s->parameter_count ? s->parameters[i] : 0;
@@ -125,7 +126,7 @@ static void set_region(struct screen *s)
     cursor_move_to(s, 0, 0);
 }
 
-// Insert or delete lines at the cursor: nothing outside the region.
+// Inserts or deletes lines at the cursor, within the scroll region only.
 static void shift_lines(struct screen *s, bool insert, u32 n)
 {
     if (s->y < s->top || s->y > s->bottom)
@@ -294,7 +295,7 @@ static void escape_character(struct screen *s, u8 c)
     case '*':
     case '+':
     case '#':
-    case '%': // character sets and such: one more character
+    case '%': // character sets and such: skip one character
         s->state = ESCAPE_SKIP_ONE;
         break;
     case '7':
@@ -350,7 +351,7 @@ static void control_character(struct screen *s, u8 c)
 
 static void character(struct screen *s, u8 c)
 {
-    if (s->state == STRING) { // up to BEL or ESC '\'
+    if (s->state == STRING) { // ends at BEL or ESC '\'
         if (c == '\a')
             s->state = TEXT;
         else if (c == ESC)

@@ -1,8 +1,8 @@
-// A text screen that understands the control sequences of a VT100 / Linux
-// console (ECMA-48): what vi, less, top and colourful listings send.
+// A text screen with the control sequences of a VT100 / Linux console (ECMA-48)
+// that vi, less, top and coloured listings use.
 //
-// Pure: it changes its own cells and says which rows are to be shown anew. Not
-// locked; the owner does that.
+// Pure code: it changes its own cells and records which rows must be redrawn.
+// The owner does the locking.
 #pragma once
 
 #include "lib/types.h"
@@ -15,15 +15,15 @@ _Static_assert(SCREEN_ROWS <= 32, "screen.dirty has a bit for each row");
 // A cell is the VGA's: character | attribute << 8.
 struct screen {
     u16 cells[SCREEN_ROWS][SCREEN_COLS];
-    u8 line[SCREEN_ROWS]; // which element of `cells` is shown in a row
+    u8 line[SCREEN_ROWS]; // each row's index in `cells`
 
-    // For the owner, who sets them to 0 when they are shown:
-    u32 dirty;    // rows that changed, by bit; after scrolling
-    u32 scrolled; // rows that the whole screen moved up
+    // Read by the owner, which resets them to 0 once the rows are drawn:
+    u32 dirty;    // changed rows, as bits; to be applied after scrolling
+    u32 scrolled; // rows by which the whole screen has moved up
 
     u32 x, y;
     u32 top, bottom;   // of the scroll region, both inclusive
-    bool wrap_pending; // the last column is written; the next one wraps
+    bool wrap_pending; // the last column is written: the next character wraps
     bool no_wrap, hidden_cursor;
     u8 foreground, background; // VGA colours
     bool bold, reverse;
@@ -36,7 +36,7 @@ struct screen {
     enum { TEXT, ESCAPE, ESCAPE_SKIP_ONE, CONTROL, STRING } state;
     u32 parameters[SCREEN_PARAMETERS];
     u32 parameter_count;
-    char prefix; // '?' and its kin; ' ' for what is not understood
+    char prefix; // '?' and similar; ' ' if not understood
 };
 
 void screen_init(struct screen *s);

@@ -40,7 +40,7 @@ static u32 row_bits(u32 first, u32 last)
     return (2u << last) - (1u << first);
 }
 
-// Rows are not copied: `line` is rotated.
+// Rotates `line` instead of copying rows.
 void cells_scroll_up(struct screen *s, u32 top, u32 bottom, u32 n)
 {
     n = MIN(n, bottom - top + 1);

@@ -1,13 +1,13 @@
 // 16550 serial ports: COM1 and COM2, as consoles and terminals.
 //
-// `lock` guards a port's registers and its state. Order: a tty's lock (held by
-// the caller of uart_write) before `lock`; the interrupt handler therefore
-// calls the tty layer without it.
+// `lock` guards a port's registers and its state. Lock order: a tty's lock
+// (held by the caller of uart_write), then `lock`; so the interrupt handler
+// calls the tty layer without `lock`.
 //
-// Interrupts are edges: the handler clears the interrupt enable register first
-// and sets it last, so that whatever is pending then raises the line anew.
-// Setting the transmitter's bit while the transmitter is empty interrupts at
-// once (all the clones do that; Windows depends on it).
+// Interrupts are edge-triggered: the handler clears the interrupt enable
+// register first and sets it last, so that anything pending then raises the
+// line again. Enabling the transmit interrupt while the transmitter is empty
+// interrupts at once (all clones do that; Windows depends on it).
 #include "arch/i386/dev/uart.h"
 #include "arch/i386/dev/device_lock.h"
 #include "arch/i386/dev/port.h"
@@ -33,7 +33,7 @@ enum { // registers (data sheet PC16550D, 8.0)
 
 #define IER_RECEIVE 0x01
 #define IER_TRANSMIT 0x02
-#define IER_LINE_STATUS 0x04 // a break, which is less than the FIFO's trigger
+#define IER_LINE_STATUS 0x04 // for a break: below the FIFO's trigger
 #define FCR_ENABLE_CLEAR 0x07
 #define FCR_TRIGGER_8 0x80
 #define IIR_FIFOS 0xc0
@@ -41,23 +41,23 @@ enum { // registers (data sheet PC16550D, 8.0)
 #define LINE_DLAB 0x80
 #define MODEM_DTR 0x01
 #define MODEM_RTS 0x02
-#define MODEM_OUT2 0x08 // the PC's gate of the interrupt line
+#define MODEM_OUT2 0x08 // gates the interrupt line on PCs
 #define LSR_READY 0x01
 #define LSR_OVERRUN 0x02
 #define LSR_BREAK 0x10
-#define LSR_EMPTY 0x20 // the transmit FIFO
-#define LSR_IDLE 0x40  // and the shift register
+#define LSR_EMPTY 0x20 // the transmit FIFO is empty
+#define LSR_IDLE 0x40  // and the shift register, too
 
 #define DIVISOR_115200 1
 #define FIFO_SIZE 16u
 
-// Bytes one call may send while the port takes them at once (as emulated ones
-// do), so that interrupts do not stay off for long.
+// Most bytes that one call sends while the port accepts them at once (as
+// emulated ones do), to limit the time with interrupts off.
 #define WRITE_MAX 64u
-#define RECEIVE_MAX 64u // bytes an interrupt takes
+#define RECEIVE_MAX 64u // most bytes that one interrupt receives
 
-// Reads of the line status for one FIFO's contents, until a port is taken for
-// stuck: seconds. A stuck one is not waited for again until it moves.
+// Reads of the line status, for one FIFO's contents, until a port is considered
+// stuck: some seconds. A stuck port is not waited for again until it moves.
 #define EMPTY_SPINS 10000000u
 #define EMPTY_SPINS_STUCK 100u
 
@@ -69,15 +69,15 @@ ERROR_COUNTER(input_lost, "serial input, lost",
 struct uart {
     u16 port;
     u8 irq;
-    u8 fifo; // bytes the transmitter takes at once
+    u8 fifo; // capacity of the transmit FIFO in bytes
     enum { UNKNOWN, ABSENT, PRESENT } state;
-    bool stuck;      // polled output found it so
+    bool stuck;      // polled output has timed out
     bool started;    // interrupts are in use
     bool in_handler; // the handler is about to set the interrupt enables
     bool want_room;  // the tty has more to send
     bool throttled;  // the tty has no room for more input
     bool got_break;  // the console's: a request (kernel/base/tty_driver.h),
-    u32 break_at;    // and how much input came before it
+    u32 break_at;    // and the number of input bytes before it
     bool overrun;    // input was lost
     bool overrun_logged;
     struct spinlock lock;
@@ -160,7 +160,7 @@ static bool wait_status(struct uart *u, u8 bit)
     return !u->stuck;
 }
 
-// `room`: how many bytes the FIFO takes without a look.
+// `room`: bytes the FIFO takes before the status must be read again.
 static void put_polled(struct uart *u, u8 byte, u32 *room)
 {
     if (!*room && !wait_status(u, LSR_EMPTY)) {
@@ -237,7 +237,7 @@ static size_t uart_write(struct tty_driver *d, const char *text, size_t n)
     return done;
 }
 
-// The FIFO fills while nobody reads it: the sender waits, if it can.
+// With RTS off the FIFO fills: the sender pauses, if it supports flow control.
 static void uart_throttle(struct tty_driver *d, bool on)
 {
     struct uart *u = uart_of(d);
@@ -261,7 +261,7 @@ static u32 receive(struct uart *u, char *buf)
         }
         if (!(status & LSR_BREAK)) {
             n++;
-        } else { // it reads as a NUL
+        } else { // reads as a NUL
             u->got_break = true;
             u->break_at = n;
         }
@@ -269,8 +269,8 @@ static u32 receive(struct uart *u, char *buf)
     return n;
 }
 
-// What is left of the input without the letter of a request, which follows the
-// break.
+// Removes a request's letter, which follows the break, from the input; returns
+// the length of the rest.
 static u32 take_requests(struct uart *u, char *buf, u32 n)
 {
     u32 at = 0;
@@ -295,7 +295,7 @@ static void interrupt(void *arg)
     u32 n = u->throttled ? 0 : receive(u, buf);
     bool room = u->want_room && get(u, LINE_STATUS) & LSR_EMPTY;
     if (room)
-        u->want_room = false; // uart_write says so if it is again
+        u->want_room = false; // uart_write sets it again if needed
     spin_unlock_irq(&u->lock, flags);
     if (u == &com1)
         n = take_requests(u, buf, n);

@@ -1,6 +1,6 @@
-// Serial ports, beyond what consoles and terminals ask of them.
+// Serial ports, beyond the console and terminal interfaces.
 #pragma once
 
-// Waits until what was written has left the machine (for a second at most):
-// before the power goes.
+// Waits, for at most a second, until all output has been sent: before power
+// off.
 void uart_drain(void);

@@ -1,8 +1,8 @@
 // The VGA's text mode, 80 by 25: the console and terminal tty0.
 //
-// `vga_lock` guards the screen and the registers; the order is a tty's lock,
-// then this one. Scrolling the whole screen moves the start address through
-// the 32 KiB of text memory, so that only the new row is written; emulated
+// `vga_lock` guards the screen and the registers. Lock order: a tty's lock,
+// then `vga_lock`. Scrolling the whole screen moves the start address through
+// the 32 KiB of text memory, so that only the new row is written: emulated
 // video memory is slow.
 #include "arch/i386/dev/device_lock.h"
 #include "arch/i386/dev/port.h"
@@ -18,7 +18,7 @@
 #define TEXT_ROWS (KIB(32) / sizeof(u16) / SCREEN_COLS)
 
 #define MISC_OUTPUT_READ 0x3cc
-#define MISC_COLOUR 0x01 // the CRTC is at 0x3d4
+#define MISC_COLOUR 0x01 // the CRTC's ports start at 0x3d4
 #define GRAPHICS_INDEX 0x3ce
 #define GRAPHICS_DATA 0x3cf
 #define GRAPHICS_MISC 6
@@ -40,7 +40,7 @@ enum {
 static struct spinlock vga_lock = SPINLOCK_INIT("vga");
 static enum { UNKNOWN, ABSENT, PRESENT } state;
 static struct screen screen;
-static u32 origin; // row of the text memory that the screen begins at
+static u32 origin; // the row of text memory at the top of the screen
 static bool cursor_hidden;
 
 static u16 *text_row(u32 y)
@@ -60,8 +60,8 @@ static void crtc_write(u8 reg, u8 value)
     out8(CRTC_DATA, value);
 }
 
-// The cursor's low byte can be written and read back where there is a CRTC; a
-// mode set by UEFI or by a loader that likes pictures is a graphics one.
+// If there is a CRTC, the cursor's low byte can be written and read back. Some
+// loaders, and UEFI, set a graphics mode.
 static bool text_mode_found(void)
 {
     if (!(in8(MISC_OUTPUT_READ) & MISC_COLOUR))

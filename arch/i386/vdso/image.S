@@ -1,5 +1,5 @@
-// The vDSO as the kernel carries it: whole pages, mapped into programs as they
-// are (kernel/exec/vdso.c). VDSO is the linked file's name, from the Makefile.
+// The vDSO's image in the kernel: whole pages, mapped into programs unchanged
+// (kernel/exec/vdso.c). VDSO is the linked file's name, from the Makefile.
 
     .section .rodata.vdso, "a", @progbits
     .balign 4096

@@ -1,11 +1,11 @@
-// The clock, read by programs themselves: a small ELF shared object that the
-// kernel maps into every program, behind the page that tells the time.
+// The vDSO: clock reads in user mode. A small ELF shared object that the kernel
+// maps into every program, after the time page.
 //
-// It is position-independent and has no data of its own. Whenever the page does
-// not have the answer (it is being changed, the counter is not the TSC, the
-// line is old), or what is asked for is not in it, it asks the kernel: so it
-// needs no loop, and a wrong pointer gives SIGSEGV here where the kernel says
-// EFAULT.
+// It is position-independent and has no data of its own. If the page does not
+// have the answer (it is being changed, the timecounter is not the TSC, the
+// line is out of date, or the request is not covered), it makes the system
+// call. So it needs no retry loop. A bad pointer raises SIGSEGV here, where the
+// kernel returns EFAULT.
 #include "kernel/time/time_page.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -19,11 +19,11 @@ enum {
     SYS_CLOCK_GETTIME64 = 403
 };
 
-// What glibc counts on wherever there is a vDSO: a way to make system calls
-// (AT_SYSINFO; the same interrupt as everywhere), and returns for signal
-// handlers that bring none. The names and the bytes of the latter are what
-// debuggers and unwinders know a signal frame by, so they have no call frame
-// information. The kernel knows the distances (arch/vdso.h).
+// glibc expects these in every vDSO: a system call entry (AT_SYSINFO; the usual
+// interrupt), and return code for signal handlers without a restorer. Debuggers
+// and unwinders recognise a signal frame by the names and bytes of the latter,
+// so these have no call frame information. The kernel knows the offsets
+// (arch/vdso.h).
 __asm__(".text\n"
         ".balign 16\n"
         ".globl __kernel_vsyscall\n"
@@ -76,7 +76,7 @@ static ALWAYS_INLINE int ask_kernel(u32 number, u32 a, void *b)
     return result;
 }
 
-// The page before this object (vdso.lds).
+// Address of the time page, the page before this object (vdso.lds).
 static ALWAYS_INLINE const struct time_page *the_page(void)
 {
     const struct time_page *page;
@@ -91,7 +91,7 @@ static ALWAYS_INLINE const struct time_page *the_page(void)
 
 #define NS 1000000000u
 
-// False: the kernel must say.
+// False: the kernel must be asked.
 static ALWAYS_INLINE bool read_clock(u32 clock, struct moment *m)
 {
     const struct time_page *page = the_page();
@@ -141,7 +141,7 @@ int __vdso_clock_getres(u32 clock, struct timespec32 *t)
     return ask_kernel(SYS_CLOCK_GETRES, clock, t);
 }
 
-// The time zone is in the kernel only.
+// Only the kernel has the time zone.
 int __vdso_gettimeofday(struct timeval32 *t, void *zone)
 {
     struct moment m;
