@@ -73,7 +73,7 @@ boot_entry:
     pushfl
     xorl (%esp), %eax
     testl $EFLAGS_ID, %eax
-    jnz 1f // it did not change: no CPUID
+    jnz 1f // it cannot be changed: no CPUID
     movl $1, %eax
     cpuid
     movl %edx, %eax
@@ -115,7 +115,7 @@ two_level:
 
 paging_on:
     movl %cr0, %eax
-    andl $~ASM_CR0_PG, %eax // whatever the loader left
+    andl $~ASM_CR0_PG, %eax // whatever the loader has set
     movl %eax, %cr0
     movl %edx, %cr4
     movl %ecx, %cr3
@@ -130,7 +130,7 @@ fail:
     movl $VGA_TEXT, %edi
 next:
     movw $COM_LINE_STATUS, %dx
-    movl $100000, %ecx // a port that is not there must not stop the text
+    movl $100000, %ecx // limit, in case the port is absent
 1:  inb %dx, %al
     testb $LINE_EMPTY, %al
     loopz 1b
@@ -139,7 +139,7 @@ next:
     jz 2f
     movw $COM1, %dx
     outb %al, %dx
-    cmpb $' ', %al // the screen has signs for what ends a line, too
+    cmpb $' ', %al // skip CR and LF: the VGA shows glyphs
     jb next
     movb $VGA_GREY, %ah
     stosw

@@ -50,8 +50,7 @@ static struct {
 } __attribute__((aligned(64))) events[CPU_MAX];
 static struct timer *shared;
 static u32 shared_ticks_min;
-static u64 shared_deadline =
-    NEVER; // the deadline it is set to; under shared_lock
+static u64 shared_deadline = NEVER; // its setting; under shared_lock
 
 static void set_rate(u64 hz, u64 ticks_max)
 {

@@ -261,8 +261,7 @@ static void pit_clock_stop(struct timecounter *tc)
 {
     u32 flags;
     struct timer *t = pit;
-    WRITE_ONCE(tc->mask,
-               MASK_ALONE); // a reader that raced with this reads again
+    WRITE_ONCE(tc->mask, MASK_ALONE); // racing readers read again
     if (!t || !pit_enter(&flags))
         return;
     advance();

@@ -73,8 +73,7 @@ void nmi_send_others(void)
 
 // --- calls on other CPUs, by NMI
 
-static void (*asked_for)(
-    const struct trapframe *tf); // written before the bits in `asked`
+static void (*asked_for)(const struct trapframe *tf); // set before `asked`
 static u32 asked; // atomic: bits of the CPUs that have not answered
 
 static bool answer(const struct trapframe *tf)
@@ -153,8 +152,7 @@ static NOINLINE void unclaimed(void)
 // and writes to this CPU's own data only.
 void trap_nmi(struct trapframe *tf)
 {
-    u32 freezes =
-        READ_ONCE(ledger_freezes) & ~1u; // odd: the owner moves nothing
+    u32 freezes = READ_ONCE(ledger_freezes) & ~1u; // odd: never matches
     u32 began = (u32)rdtsc();
     kcsan_nmi(true);
     irq_count_up(VECTOR_NMI);

@@ -180,9 +180,7 @@ u32 smp_stop_others(void)
     u32 others = READ_ONCE(online_mask) & ~(1u << this_cpu()->id);
     if (!others)
         return 0;
-    WRITE_ONCE(smp_stopper,
-               this_cpu()->id +
-                   1); // if two CPUs do it, the later one continues
+    WRITE_ONCE(smp_stopper, this_cpu()->id + 1); // of two the later wins
     nmi_stop_others();
     for (u32 i = 0; i < STOP_SPINS && running_of(others); i++) {
         if (i == STOP_SPINS / 2)

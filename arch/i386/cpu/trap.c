@@ -239,8 +239,7 @@ void trap_kernel_exception(struct trapframe *tf)
 {
     irq_count_up(tf->vector);
     const struct account *thread = &current_base()->total;
-    if (this_ledger()->open !=
-        thread) { // in an interrupt handler, or during start-up
+    if (this_ledger()->open != thread) { // in an interrupt, or start-up
         kernel_exception(tf);
         return;
     }

@@ -19,7 +19,7 @@ static ALWAYS_INLINE u64 rdtsc_ordered(void)
 // edx:eax = (TSC - *count) * *multiplier >> *shift. Jumps to `far` if the
 // difference is 2^32 or more, or negative (the TSC is behind): the kernel
 // handles these cases. The line may be changed while it is read: the caller
-// then discards the result and retries.
+// then discards the result.
 #define LINE_SINCE                  \
     "lfence\n\t"                    \
     "rdtsc\n\t"                     \
