@@ -1,5 +1,5 @@
-// Everything is read in a meeting of all CPUs: no account is half changed then,
-// and NMIs leave the books alone meanwhile.
+// All accounts are read in a rendezvous of all CPUs: no account is half updated
+// then, and an NMI during it changes no account.
 
 #include "kernel/monitor/audit.h"
 
@@ -16,7 +16,7 @@ static u64 closed(u64 cycles, u64 now)
 struct task_visit {
     struct audit *audit;
     u64 now;
-    u64 user, total; // of the threads that live
+    u64 user, total; // of the living threads
 };
 
 static void add_thread(struct task_visit *v, const struct thread *t)

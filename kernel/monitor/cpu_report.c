@@ -1,5 +1,5 @@
-// Each CPU writes its own view, in an NMI; who asks prints them when all have
-// answered, or do not. One asks at a time: `asking`.
+// Each CPU writes its own view, in an NMI. The requesting CPU prints the views
+// when all CPUs have answered or timed out. One request at a time: `asking`.
 
 #include "kernel/sched/hang.h"
 
@@ -63,7 +63,8 @@ static void look_from_nmi(const struct trapframe *tf)
          trap_from_user(tf));
 }
 
-// At what the interrupt that asks has interrupted, if it is one.
+// Records what the current interrupt has interrupted; outside an interrupt, the
+// caller.
 static void look_here(void)
 {
     const struct trapframe *tf = this_cpu()->irq_frame;
@@ -127,7 +128,7 @@ static void say_view(u32 cpu)
 void say_where_cpus_are(const char *why)
 {
     if (__atomic_exchange_n(&asking, 1, __ATOMIC_ACQUIRE))
-        return; // somebody else is about to
+        return; // another report is under way
     preempt_disable();
     look_here();
     u32 silent = nmi_ask_others(look_from_nmi);

@@ -116,7 +116,7 @@ static int list_cpus(struct chain *numbers)
     return 0;
 }
 
-// ---- the audit
+// ---- audit
 
 static void put_audit(struct chain *out, u32 cpu, const char *account,
                       u64 elapsed, u64 sum)

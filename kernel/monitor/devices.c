@@ -1,5 +1,5 @@
-// system.clock and system.profile: what the machine offers to tell the time and
-// to take samples by, and what is sampled.
+// system.clock and system.profile: the time sources and timers of the machine,
+// its sampling sources, and what is sampled.
 
 #include "kernel/base/providers.h"
 #include "kernel/monitor/sysinfo.h"

@@ -1,4 +1,4 @@
-// system.errors: what went wrong in the machine without stopping it.
+// system.errors: errors of the machine that did not stop it.
 
 #include "kernel/base/errors.h"
 #include "kernel/monitor/sysinfo.h"

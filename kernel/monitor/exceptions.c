@@ -13,8 +13,8 @@
 
 #define EXCEPTIONS 32u // the vectors below are the CPU's own
 
-// Exceptions by vector (SDM vol. 3, table 6-1), and whether they are expected:
-// those that programs and the kernel live with every day.
+// Exceptions by vector (SDM vol. 3, table 6-1). `hot`: expected in normal
+// operation of programs and the kernel.
 static const struct {
     const char *name;
     bool hot;
@@ -93,7 +93,7 @@ void fact_exception(u32 vector, u32 cpu, struct sysinfo_exception *out)
     strlcpy(out->description, description(vector), sizeof(out->description));
 }
 
-// In use, or taken all the same.
+// In use, or taken although not in use.
 static bool is_shown(u32 vector)
 {
     return is_hot(vector) || count_on_all(vector);

@@ -1,5 +1,5 @@
-// The generators of the facts that the kernel tells: what the sysinfo tree
-// holds and /proc puts into its own words.
+// Generators of the sysinfo values: the sysinfo tree holds their records, and
+// /proc formats them.
 //
 // Thread context, interrupts on, no locks held.
 #pragma once
@@ -18,7 +18,7 @@ void fact_totals(struct sysinfo_totals *out);
 void fact_cpu(u32 cpu, struct sysinfo_cpu *out); // cpu < cpu_count
 void fact_physmem(struct sysinfo_physmem *out);
 void fact_protection(struct sysinfo_protection *out); // sleeps
-// `cpu` SYSINFO_ALL: of all together.
+// `cpu` == SYSINFO_ALL: the sum over all CPUs.
 void fact_exception(u32 vector, u32 cpu, struct sysinfo_exception *out);
 
 // 0; -ENOENT: there is no such task (thread); -ENOMEM.

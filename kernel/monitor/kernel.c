@@ -27,8 +27,8 @@ static int make_cmdline(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
-// As nm prints them, which is what lib/symbols.h reads. For who may not see
-// them there is one, at the address that samples in the kernel have then.
+// In the format of nm, which lib/symbols.h reads. A reader without permission
+// gets one symbol, at the address that kernel samples have for that reader.
 static int make_symbols(struct chain *out, u32 number UNUSED)
 {
     const char *name;
@@ -43,7 +43,8 @@ static int make_symbols(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
-// In hexadecimal, as tools print it: which kernel.elf has its symbols.
+// In hexadecimal, as tools print it: it identifies the kernel.elf that has this
+// kernel's symbols.
 static int make_build_id(struct chain *out, u32 number UNUSED)
 {
     extern const u8 build_id_start[], build_id_end[]; // linker.ld
@@ -57,8 +58,8 @@ static int make_build_id(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
-// The record types, for programs that were not compiled with this kernel's:
-// RECORD FIELD OFFSET SIZE KIND UNIT MEANING.
+// The record types, for programs compiled against another version of the
+// kernel: RECORD FIELD OFFSET SIZE KIND UNIT MEANING.
 static int make_records(struct chain *out, u32 number UNUSED)
 {
     static const char *const kinds[] = { "u32", "s32", "u64", "s64", "text" };

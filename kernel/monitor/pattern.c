@@ -1,4 +1,4 @@
-// Paths against patterns: see pattern.h.
+// Matches paths against patterns: see pattern.h.
 
 #include "kernel/monitor/pattern.h"
 
@@ -11,7 +11,7 @@ size_t pattern_head(const char *pattern)
     return n;
 }
 
-// Moves over a number: decimal digits, no leading zero, at most UINT32_MAX.
+// Skips a number: decimal digits, no leading zero, at most UINT32_MAX.
 static bool take_number(const char **path, size_t *len, u32 *number)
 {
     u64 value = 0;

@@ -1,19 +1,19 @@
-// Paths of the sysinfo tree against the patterns of its nodes.
+// Matches paths of the sysinfo tree against the patterns of its nodes.
 //
-// A pattern is a path in which at most one component is "#": it stands for any
+// A pattern is a path in which at most one component is "#", which matches any
 // decimal number up to 2^32-1 without leading zeros. Pure; any context.
 #pragma once
 
 #include "lib/types.h"
 
 enum pattern_result {
-    PATTERN_OTHER, // the path does not lead there
+    PATTERN_OTHER, // the path does not match
     PATTERN_EXACT,
     PATTERN_ABOVE, // the path ends at a component before the pattern's last
 };
 
-// Compares the `len` bytes at `path`. *number gets what "#" stood for, if the
-// path came so far, else 0; *rest (ABOVE) what of the pattern lies below.
+// Compares the `len` bytes at `path`. *number gets the number that "#" matched,
+// 0 if none was; *rest (ABOVE) the part of the pattern below the path.
 enum pattern_result pattern_match(const char *pattern, const char *path,
                                   size_t len, u32 *number, const char **rest);
 

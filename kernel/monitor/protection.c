@@ -1,7 +1,8 @@
 // system.protection: what the page tables of the kernel and of all tasks allow.
 //
-// Entries are read one by one while others change them: one that seems to allow
-// too much is read again, for its two halves may be of two moments.
+// Entries are read without a lock while other CPUs change them. An entry that
+// seems to allow too much is read again, because its two halves may have been
+// read at different times.
 
 #include "arch/cpu.h"
 #include "arch/mmu.h"
@@ -14,7 +15,7 @@ static bool is_both(const struct mapping *m)
     return (m->prot & (PROT_W | PROT_X)) == (PROT_W | PROT_X);
 }
 
-// Of a page of the kernel: false, it is not mapped.
+// Reads the entry of a page of the kernel; false: the page is not mapped.
 static bool read_entry(u32 va, struct mapping *m)
 {
     bool mapped = pagetable_lookup(&kernel_pagetable, va, m);

@@ -1,4 +1,4 @@
-// Nodes whose statistics other parts of the kernel keep (providers.h).
+// Nodes whose statistics are kept by other parts of the kernel (providers.h).
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -31,7 +31,7 @@ static void put_syscall(struct chain *out, struct task *task, u32 number,
     strlcpy(record->name, name, sizeof(record->name));
 }
 
-// Those that were called at all.
+// System calls with at least one call.
 static void put_syscalls(struct chain *out, struct task *task)
 {
     for (u32 i = syscall_next(0); i != SYSCALL_UNKNOWN; i = syscall_next(i + 1))

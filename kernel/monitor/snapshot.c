@@ -1,6 +1,6 @@
 // Snapshots of tasks and threads: see snapshot.h.
 //
-// statistics_lock guards the two figures about snapshots themselves.
+// statistics_lock guards the two statistics about snapshots themselves.
 
 #include "kernel/monitor/snapshot.h"
 
@@ -8,7 +8,7 @@
 #include "kernel/base/log.h"
 #include "kernel/task/task.h"
 
-// Room for tasks that come while the memory for the others is got.
+// Spare room for tasks created while memory for the known ones is allocated.
 #define SPARE(n) ((n) + (n) / 8 + 8)
 
 static struct spinlock statistics_lock = SPINLOCK_INIT("snapshots");
@@ -38,7 +38,7 @@ u64 snapshot_count(void)
     return n;
 }
 
-// ---- with tasks_lock held: no allocation, nothing but what must be
+// ---- with tasks_lock held: no allocation, minimal work
 
 static void put_task(struct task *t, void *arg)
 {
@@ -50,7 +50,7 @@ static void put_task(struct task *t, void *arg)
 
     task_ref(t);
     st->task = t;
-    // A task in the tables has a parent that lives: orphans go to init.
+    // A task in the tables has a living parent: orphans are reparented to init.
     st->parent = t->parent ? t->parent->id : 0;
     st->threads = t->thread_count;
     st->dead_user = t->dead.user;
@@ -85,8 +85,8 @@ static bool put_all(struct snapshot *s)
     return fits;
 }
 
-// 0; -ENOENT: it has left the tables (and may outlive its parent); -EAGAIN: it
-// has more threads than there is room for.
+// 0; -ENOENT: the task has left the tables (it may outlive its parent);
+// -EAGAIN: it has more threads than there is room for.
 static int put_one(struct snapshot *s, struct task *t)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
@@ -102,7 +102,7 @@ static int put_one(struct snapshot *s, struct task *t)
     return err;
 }
 
-// ---- in peace
+// ---- with tasks_lock released
 
 static int reserve(struct snapshot *s, u32 tasks, u32 threads)
 {

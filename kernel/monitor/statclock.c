@@ -1,19 +1,21 @@
-// statclock: what a kernel that counts ticks would say of who used the CPUs.
+// statclock: the CPU times that a kernel with tick-based accounting would
+// report.
 //
-// Strobe's own books are exact (kernel/time/ledger.h) and need no tick. This is
-// for comparison: two clocks look at what runs on each CPU and count a tick for
-// it. `tick` comes every 10 ms on the grid of the kernel's time, as a hardclock
-// does that is also the timer of sleeps: a program that sleeps across the ticks
-// is never seen by it. `stat` comes at random times, 127 times a second on
-// average, by a timer of its own where the machine has one (else it shares the
-// one of sleeps, and says so): nobody can keep step with it.
+// Strobe's own ledger is exact (kernel/time/ledger.h) and needs no tick; this
+// is for comparison. Two clocks sample what runs on each CPU and charge it a
+// tick. `tick` fires every 10 ms on the grid of the kernel's time, like a
+// hardclock that is also the timer of sleeps: it never sees a program that
+// sleeps across the ticks. `stat` fires at random times, 127 times a second on
+// average, so that no program can run in step with it. It has a timer of its
+// own if the machine provides one, else it shares the sleep timer and reports
+// that.
 //
-//     dd if=/dev/statclock bs=64k count=1
+// dd if=/dev/statclock bs=64k count=1
 //
-// They run while /dev/statclock is open, on the CPU that handles the timer; the
-// others are looked at from there, and idle ones stay halted. `users_lock`
-// guards starting and stopping; counts are written under the lock of the run
-// queue and read without it.
+// The clocks run while /dev/statclock is open, on the CPU that handles the
+// timer; that CPU samples the other CPUs, and idle ones stay halted.
+// `users_lock` guards starting and stopping; counts are written under the lock
+// of the run queue and read without it.
 #include "arch/trap.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -52,7 +54,7 @@ static enum mode mode_here(const struct thread *t)
     return t == this_cpu()->rq->idle ? IDLE : SYSTEM;
 }
 
-// By the account that is open there at this moment.
+// From the account that is open on that CPU now.
 static enum mode mode_there(const struct cpu *c, const struct thread *t)
 {
     const struct account *open = READ_ONCE(c->ledger->open);
@@ -66,7 +68,7 @@ static void count(u32 clock)
     assert_checked(!irqs_enabled() && clock <= STAT);
     for (u32 i = 0; i < cpu_count; i++) {
         struct run_queue *rq = &run_queues[i];
-        spin_lock(&rq->lock); // so that the thread stays
+        spin_lock(&rq->lock); // keeps the thread from switching
         struct thread *t = rq->running;
         bool here = rq->cpu == this_cpu();
         enum mode mode = here ? mode_here(t) : mode_there(rq->cpu, t);
@@ -77,7 +79,7 @@ static void count(u32 clock)
     }
 }
 
-// Between half a period and one and a half.
+// Between half a period and one and a half periods.
 static u32 next_distance(void)
 {
     u32 random;
@@ -87,10 +89,10 @@ static u32 next_distance(void)
 
 static void own_stat(void *arg UNUSED, const struct trapframe *tf UNUSED)
 {
-    if (this_cpu()->id) // a timer that each CPU has for itself: one will do
+    if (this_cpu()->id) // a per-CPU timer: CPU 0's is used
         return;
     count(STAT);
-    (void)!timer_again(own_timer, next_distance()); // unless it is stopped
+    (void)!timer_again(own_timer, next_distance()); // fails if it was stopped
 }
 
 static void shared_stat(struct callout *c)

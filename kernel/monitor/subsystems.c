@@ -1,4 +1,4 @@
-// system.kernel: what the kernel time of threads was for.
+// system.kernel: the kernel time of threads, by subsystem.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -23,7 +23,7 @@ static u64 exceptions(u32 vector)
     return n;
 }
 
-// How often each was entered: by calls, exceptions and switches.
+// How often each subsystem was entered: by calls, exceptions and switches.
 static void count_entries(u64 entries[SUBSYSTEM_COUNT])
 {
     struct syscall_counts c;
@@ -63,7 +63,7 @@ static int make_kernel(struct chain *out, u32 number UNUSED)
     if (!a)
         return -ENOMEM;
     count_entries(entries);
-    audit_take(a); // all of it as of one instant
+    audit_take(a); // all as of one instant
 #define PUT(upper, name) put(out, a, IN_##upper, name, entries[IN_##upper]);
     SUBSYSTEMS(PUT)
 #undef PUT

@@ -1,7 +1,7 @@
-// Looking nodes up, and reading them: see sysinfo.h.
+// Looks nodes up and reads them: see sysinfo.h.
 //
-// The nodes are a few dozen constant structs: they are searched one by one, and
-// nothing is locked.
+// The nodes are a few dozen constant structs: the search is linear and takes no
+// lock.
 
 #include "kernel/monitor/sysinfo.h"
 
@@ -13,8 +13,8 @@
 #include "lib/records.h"
 #include "lib/string.h"
 
-// The node of this very path; NULL with *above when there are only some below
-// it, and without when the path is wrong.
+// The node of exactly this path. NULL with *above set: there are only nodes
+// below the path; NULL with *above clear: the path is wrong.
 static const struct sysinfo_node *find(const char *path, size_t len,
                                        u32 *number, bool *above)
 {
@@ -71,8 +71,7 @@ int sysinfo_data(const char *path, size_t len, struct chain *out)
     return above ? 0 : -ENOENT;
 }
 
-// Whether a path with a number in it leads anywhere: the number's node is
-// asked.
+// Whether a path with a number in it exists: asks the number's node.
 static int check_exists(const struct sysinfo_node *n, u32 number)
 {
     assert_checked(n);
@@ -122,7 +121,7 @@ static int put_numbers(const struct sysinfo_node *n, struct chain *out)
 }
 
 // Whether a node before `end` has put the component at `rest` already: several
-// may lie below it.
+// nodes may lie below it.
 static bool is_repeated(const struct sysinfo_node *const *end, const char *path,
                         size_t len, const char *rest, size_t head)
 {

@@ -1,8 +1,7 @@
 // The sysinfo tree: nodes, and how they are read.
 //
-// A node is a static struct and one registration line; what it holds is made
-// each time that somebody reads it. Paths, kinds and records:
-// <strobe/sysinfo.h>.
+// A node is a static struct and one registration line; its content is generated
+// at each read. Paths, kinds and records: <strobe/sysinfo.h>.
 //
 //     static int make_load(struct chain *out, u32 number) { ... }
 //     SYSINFO_NODE(load, .path = "system.load",
@@ -16,14 +15,14 @@
 #include "lib/set.h"
 
 struct sysinfo_node {
-    // A pattern (pattern.h): with the component "#" it stands for many nodes.
+    // A pattern (pattern.h): with the component "#" it matches many nodes.
     const char *path;
     u32 type; // SYSINFO_TYPE
-    // Appends what the node holds: records (SYSINFO_DATA), text, or one u64.
-    // `number` is what "#" stands for, else 0. Thread context; may sleep.
-    // 0; -ENOENT: there is no such number; -ENOMEM.
+    // Appends the node's content: records (SYSINFO_DATA), text, or one u64.
+    // `number` is the number that "#" matched, else 0. Thread context; may
+    // sleep. 0; -ENOENT: there is no such number; -ENOMEM.
     int (*make)(struct chain *out, u32 number);
-    // Of a path that ends in "#": appends the numbers there are, as u32.
+    // For a path that ends in "#": appends the valid numbers, as u32.
     int (*list)(struct chain *numbers);
     // Only for root and the users of profile_users=; others get -EPERM.
     bool restricted;
@@ -33,8 +32,8 @@ struct sysinfo_node {
     static const struct sysinfo_node sysinfo_node_##id = { __VA_ARGS__ }; \
     LINKER_SET_ADD(sysinfo_nodes, sysinfo_node_##id)
 
-// What the system calls do, on `len` bytes of path. Each initialises `out`,
-// which is to be freed in any case. 0, -ENOENT, -ENOMEM, -EPERM.
+// The system calls' work, on `len` bytes of path. Each initialises `out`, which
+// is to be freed in any case. 0, -ENOENT, -ENOMEM, -EPERM.
 int sysinfo_data(const char *path, size_t len, struct chain *out);
 int sysinfo_keys(const char *path, size_t len, struct chain *out);
 // The type word (positive), or -ENOENT, -ENOMEM.

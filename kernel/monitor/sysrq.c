@@ -1,5 +1,5 @@
-// What is printed here goes straight to the consoles: the log's lock, and
-// others, may be held by what hangs.
+// Output is written straight to the consoles: the log's lock, and others, may
+// be held by a hung CPU.
 
 #include "kernel/base/tty_driver.h"
 
@@ -14,8 +14,8 @@
 #define LOCK_TRIES 1000000u
 #define FRAME_KIB (PAGE_SIZE / 1024)
 
-// The console's interrupt handler owns it.
-static u64 letter_until; // clock_now_ns(); 0: no break has come
+// Owned by the console's interrupt handler.
+static u64 letter_until; // clock_now_ns(); 0: no break received
 
 // --- t: tasks ---------------------------------------------------------------
 
@@ -98,7 +98,8 @@ void sysrq(char letter)
     }
 }
 
-// A line that nobody drives may be one long row of breaks.
+// Two breaks within the limit are one request: an undriven line may be a
+// continuous series of breaks.
 void sysrq_break(void)
 {
     u64 now = clock_now_ns();

@@ -48,7 +48,7 @@ static void fill_thread(struct thread *t, struct sysinfo_thread *out)
 
     thread_statistics(t, &s);
     thread_times(t, &user, &kernel);
-    out->id = READ_ONCE(t->tid); // exec may give it its task's
+    out->id = READ_ONCE(t->tid); // exec may give it its task's id
     out->task = t->task->id;
     out->state = state_of(s.state);
     out->cpu = s.cpu;
@@ -80,8 +80,7 @@ int fact_thread(u32 id, struct sysinfo_thread *out)
 
 // ---- a task
 
-// Under tasks_lock, for a moment: while a task is not exiting its address space
-// is there.
+// Under tasks_lock, briefly: a task that is not exiting has an address space.
 static void fill_locked(struct task *t, struct sysinfo_task *out)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
@@ -100,7 +99,7 @@ static void fill_locked(struct task *t, struct sysinfo_task *out)
 
 static void fill_path(struct task *t, struct sysinfo_task *out)
 {
-    bool may = may_profile(t); // where another user's program lies is its own
+    bool may = may_profile(t); // hide other users' paths, addresses
     u32 flags = spin_lock_irq(&t->lock);
     size_t len = t->path ? strlen(t->path) : 0;
     size_t skip = len - MIN(len, sizeof(out->path) - 1);
@@ -124,8 +123,8 @@ static void fill_ipc(const struct task *t, struct sysinfo_task *out)
     out->forwarded = c.forwarded;
 }
 
-// Time, faults and state: from its threads. The cursor stands on the first of
-// them and moves behind the last.
+// Time, faults and state, from the task's threads. The cursor is at the first
+// of them and is moved past the last.
 static void fill_from_threads(const struct snapshot_task *st,
                               struct chain_cursor *cur, struct thread **th,
                               struct sysinfo_task *out)
@@ -142,8 +141,9 @@ static void fill_from_threads(const struct snapshot_task *st,
         out->user += user;
         out->kernel += kernel;
         out->faults += READ_ONCE((*th)->faults);
-        // They are in the order of activity; the last threads are not to be
-        // seen as dead for the moment until the task is a zombie.
+        // States are in order of activity. Dead threads are skipped: between
+        // the end of its last thread and becoming a zombie, the task must not
+        // be reported as dead.
         u32 state = state_of(READ_ONCE((*th)->state));
         if (state != SYSINFO_DEAD)
             out->state = MIN(out->state, state);
@@ -178,7 +178,7 @@ static int put_tasks(struct chain *out, u32 id)
     for (struct snapshot_task *st = chain_begin(&task_cur, &s.tasks);
          st && !err; st = chain_next(&task_cur)) {
         struct sysinfo_task *record = chain_add(out);
-        assert_checked(record); // reserved
+        assert_checked(record); // memory was reserved
         fill_from_threads(st, &thread_cur, th, record);
         th = chain_current(&thread_cur);
         fill_task(st, record);

@@ -1,4 +1,4 @@
-// system.users: what each user has.
+// system.users: what each user holds.
 
 #include "kernel/task/users.h"
 #include "kernel/mm/frame.h"
