@@ -3,7 +3,8 @@
 
 #include "lib/set.h"
 
-// One known argument. An argument that nobody declares is named in a warning.
+// One known argument. An undeclared argument on the command line causes a
+// warning.
 struct kernel_arg {
     const char *name;
     const char *help;
@@ -15,8 +16,8 @@ struct kernel_arg {
     static struct kernel_arg arg_##id = { .name = #id, .help = text }; \
     LINKER_SET_ADD(kernel_args, arg_##id)
 
-// The number that an argument was given; false if none was, and after a warning
-// if it is no number.
+// The argument's value as a number; false if it was not given, and, with a
+// warning, if the value is no number.
 bool kernel_arg_number(const struct kernel_arg *arg, u32 *number);
 
 void cmdline_parse(const char *cmdline);

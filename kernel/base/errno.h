@@ -1,4 +1,4 @@
-// Linux/i386 error numbers, and the two that only the kernel sees.
+// Linux/i386 error numbers, and the restart codes that stay within the kernel.
 #pragma once
 
 #define EPERM 1
@@ -47,13 +47,13 @@
 #define ESHUTDOWN 108
 #define ETIMEDOUT 110
 
-// What a system call gives from -ERRNO_MAX to -1 is an error.
+// A system call's result from -ERRNO_MAX to -1 is an error.
 #define ERRNO_MAX 4095
 
 // A signal interrupted the call before it did anything: restart it (without a
-// handler, or with SA_RESTART), else the program sees EINTR.
+// handler, or with SA_RESTART), else the program gets EINTR.
 #define ERESTARTSYS 512
-// As above, but it is run again in any case (fork).
+// As above, but it is restarted in any case (fork).
 #define ERESTARTNOINTR 513
-// As above, but a handler always makes it EINTR (nanosleep, poll, ...).
+// As above, but with a handler always EINTR (nanosleep, poll, ...).
 #define ERESTARTNOHAND 514

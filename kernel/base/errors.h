@@ -1,18 +1,18 @@
-// Error counters: what goes wrong in the machine and does not stop it, such as
-// an interrupt that no driver expects or one that was lost. One static struct
-// and one registration line each; system.errors has all of them.
+// Error counters: errors of the machine that do not stop it, such as an
+// interrupt that no driver expects, or a lost one. One static struct and one
+// registration line each; system.errors lists all of them.
 #pragma once
 
 #include "lib/set.h"
 
 struct error_counter {
     const char *name;    // at most 31 characters
-    const char *meaning; // what is done about it; at most 63 characters
+    const char *meaning; // how it is handled; at most 63 characters
     u32 (*read)(void);   // NULL: the count is `count`
     u32 count;           // atomic
 };
 // ERROR_COUNTER(doubled, "timer interrupts, doubled", "ignored") declares a
-// static struct; _READ one that is counted elsewhere.
+// static struct; ERROR_COUNTER_READ one whose count is kept elsewhere.
 #define ERROR_COUNTER(id, text, effect)                                   \
     static struct error_counter id = { .name = text, .meaning = effect }; \
     LINKER_SET_ADD(error_counters, id)

@@ -1,6 +1,6 @@
 // The frame table of the kernel's own code, put into the image by the build
-// (tools/build/kframes): for each stretch, where the return address is. The
-// first link pass has none.
+// (tools/build/kframes): for each range of code, where the return address is.
+// It is absent in the first link pass.
 
 #include "arch/mmu.h"
 #include "kernel/base/log.h"
@@ -14,7 +14,7 @@ u32 kframe_kind(u32 pc)
 {
     if (!&kframe_count || pc < KERNEL_BASE)
         return KFRAME_UNKNOWN;
-    // As large as an entry for this pc can be.
+    // The largest possible entry for this pc.
     u32 key = (pc - KERNEL_BASE) << KIND_BITS | ((1u << KIND_BITS) - 1);
     u32 low = 0, high = kframe_count; // the last entry at or below pc
     while (low < high) {

@@ -1,5 +1,5 @@
 // The kernel's own symbol table, put into the image by the build
-// (tools/build/ksyms.py). The empty one here is what the first link pass uses.
+// (tools/build/ksyms.py). The first link pass uses the empty one here.
 
 #include "kernel/base/log.h"
 

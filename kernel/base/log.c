@@ -1,4 +1,4 @@
-// The log: a ring of text, and the consoles that show it.
+// The kernel log: a ring of text, and the consoles that show it.
 //
 // log_lock (interrupt-disabling) guards the ring and the order of lines on the
 // consoles. A panic writes without it.
@@ -61,8 +61,8 @@ static const struct console *best_console(void)
     return best;
 }
 
-// The chosen console first, then every other that is there: a message should
-// reach whoever looks.
+// The chosen console first, then every other present one, so that messages are
+// seen on any of them.
 void console_init(void)
 {
     const struct console *best = best_console();
@@ -105,7 +105,8 @@ void log_printf(const char *fmt, ...)
         line[n - 1] = '\n';
     }
     u32 flags = raw_lock(&log_lock);
-    u64 us = clock_now_ns() / NSEC_PER_USEC; // here, so that lines are in order
+    u64 us = clock_now_ns() / NSEC_PER_USEC; // under the lock, so that times
+                                             // are in order
     put(time, format(time, sizeof(time), "[%5u.%06u] ", (u32)(us / 1000000),
                      (u32)(us % 1000000)));
     put(line, n);

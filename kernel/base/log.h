@@ -1,12 +1,12 @@
-// The kernel's voice: log, assertions, panic. Any context, NMI included for
-// panic; log_printf takes the log lock (interrupts off while it holds it).
+// Kernel log, assertions, panic. Any context, NMI included for panic;
+// log_printf takes the log lock (interrupts off while it holds it).
 #pragma once
 
 #include "lib/assert.h"
 #include "lib/types.h"
 
-// One message; give it its newline. Goes to the ring that dmesg reads
-// and to the consoles.
+// Logs one message, which ends with a newline: to the ring that dmesg reads and
+// to the consoles.
 void log_printf(const char *fmt, ...) PRINTF(1, 2);
 
 // Copies up to `size` bytes of the newest log text; returns the length.
@@ -19,7 +19,7 @@ NORETURN void panic_trap(const struct trapframe *tf, const char *fmt, ...)
 // Consoles (linker set `consoles`): a device on which the log is shown. `write`
 // must work at any time, also in a panic: it polls and takes no sleeping lock.
 struct console {
-    const char *name; // ttyS0, tty0: what console= names
+    const char *name; // ttyS0, tty0: as in console=
     u32 rank;         // the highest present one becomes /dev/console's tty
     bool (*probe)(void);
     void (*write)(const char *text, size_t n);
@@ -29,20 +29,20 @@ struct console {
 void console_init(void);
 // Writes to all selected consoles, unlocked and at once (panic, early start).
 void console_write_raw(const char *text, size_t n);
-// The same with a format, at most 255 bytes: for reports, which may be about
-// the holder of the log's lock. Any context.
+// The same with a format, at most 255 bytes: for reports, which may concern the
+// holder of the log's lock. Any context.
 void console_printf(const char *fmt, ...) PRINTF(1, 2);
-// The name of the console that /dev/console stands for.
+// The name of the console behind /dev/console.
 const char *console_name(void);
 
-// Kernel symbols: the name of the function that holds `pc` and the offset into
-// it; NULL if unknown. Any context.
+// Kernel symbols: the name of the function that contains `pc`, and the offset
+// into it; NULL if unknown. Any context.
 const char *ksym_lookup(u32 pc, u32 *offset);
-// The symbols in order of address: the name of number `index`; NULL: the end.
+// Symbol number `index` in order of address; NULL: the end.
 const char *ksym_at(u32 index, u32 *address);
-// Where the return address of the interrupted instruction `pc` is: n << 1 | s
-// for n words above the stack pointer (s: the caller's ebp is the word below),
-// or one of these. Any context.
+// The location of the return address at the interrupted instruction `pc`: n <<
+// 1 | s for n words above the stack pointer (s: the caller's ebp is the word
+// below), or one of the following. Any context.
 #define KFRAME_UNKNOWN 254u
 #define KFRAME_BELOW_EDI 253u // at edi - 4
 #define KFRAME_STANDS 255u    // at ebp + 4

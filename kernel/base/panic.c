@@ -1,4 +1,4 @@
-// Panic: everything that is known, on every console, then the machine ends.
+// Panic: reports all known state on every console, then ends the machine.
 //
 // Takes no lock and allocates nothing. The first CPU to panic owns the
 // consoles; a second one only halts; a panic inside the panic ends the machine
@@ -40,7 +40,7 @@ static void say_where(void)
     }
 }
 
-// True for the one CPU that reports.
+// True on the one CPU that reports.
 static bool take_over(void)
 {
     irq_disable();
@@ -60,7 +60,7 @@ static NORETURN void end_machine(void)
     cpu_halt_forever();
 }
 
-// One CPU gets past this; the others of the machine stand still then.
+// Returns on one CPU only; the other CPUs are stopped then.
 static void begin_report(const char *fmt, va_list args)
 {
     if (!take_over())

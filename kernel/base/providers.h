@@ -1,8 +1,8 @@
 // What other parts of the kernel report to the sysinfo tree (kernel/monitor).
 //
-// Each is called in thread context, without locks, with interrupts on; none may
-// keep interrupts off for longer than a few hundred instructions. It is defined
-// in the file that owns the statistics, which includes this header.
+// Each function is called in thread context, without locks, with interrupts on;
+// none may keep interrupts off for longer than a few hundred instructions. It
+// is defined in the file that owns the statistics, which includes this header.
 #pragma once
 
 #include <strobe/sysinfo.h>
@@ -17,15 +17,14 @@ struct thread;
 void lock_classes_each(void (*fn)(const struct sysinfo_lock *, void *),
                        void *arg);
 
-// system.profile.sessions: calls `fn` for each session there is. No spinlock is
-// held; a session that ends meanwhile waits for `fn`.
+// system.profile.sessions: calls `fn` for each existing session. No spinlock is
+// held; a session that ends during the call waits until `fn` returns.
 void sessions_each(void (*fn)(const struct sysinfo_session *, void *),
                    void *arg);
-// system.profile.totals. Figures that are sums have never gone down.
+// system.profile.totals. Statistics that are sums never decrease.
 void session_totals(struct sysinfo_sampling *out);
 
-// system.ipccs: calls `fn` for each phone that is connected. As
-// lock_classes_each.
+// system.ipccs: calls `fn` for each connected phone. As lock_classes_each.
 void ipc_connections_each(void (*fn)(const struct sysinfo_ipcc *, void *),
                           void *arg);
 // The `ipc` counters of a task (its `ipc_counts`).

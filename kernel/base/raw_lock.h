@@ -1,5 +1,6 @@
-// A lock below the spinlocks: what these report is written under it. It is not
-// checked and not counted. Interrupts are off while it is held.
+// A lock below the spinlocks, for the data that their checking and statistics
+// write. It is itself neither checked nor counted. Interrupts are off while it
+// is held.
 #pragma once
 
 #include "arch/cpu.h"

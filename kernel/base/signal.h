@@ -38,7 +38,7 @@ typedef u64 sigset_t;
 #define SIGIO 29
 #define SIGPWR 30
 #define SIGSYS 31
-#define SIGRTMIN 32 // from here on each one sent arrives
+#define SIGRTMIN 32 // from here on, every instance sent is queued
 
 #define SIG_DFL 0u
 #define SIG_IGN 1u
@@ -71,12 +71,12 @@ struct siginfo { // what a signal carries; expanded to 128 bytes for the user
     s32 status; // SIGCHLD; si_value for sigqueue
 };
 
-// What pending signals carry: of a standard signal the first sender's, of the
-// others each one's, in their order.
+// The siginfo of pending signals: for a standard signal the first sender's; for
+// the real-time signals every instance's, in order of arrival.
 struct queued_signal;
 struct siginfo_queue {
-    // By number, each in a ring: the last one, which leads to the first. NULL:
-    // nothing but the number is known.
+    // By number: the last entry of a circular list, whose successor is the
+    // first. NULL: only the number is known.
     struct queued_signal *last[NSIG];
     u32 kept; // in all
 };

@@ -1,6 +1,6 @@
-// Testers (linker set `testers`): what runs, if its kernel argument is given,
-// in place of the first program. build/kernel-test.elf has those of
-// tests/kernel, the kernel that people boot has none.
+// Testers (linker set `testers`): run in place of the first program if their
+// kernel argument is given. build/kernel-test.elf has those of tests/kernel;
+// the regular kernel has none.
 #pragma once
 
 #include "lib/set.h"

@@ -1,5 +1,6 @@
-// What every layer may know of a thread: the first part of struct thread, whose
-// rest is the scheduler's and the task layer's (kernel/sched/thread.h).
+// The part of a thread that every layer may use: the first part of struct
+// thread, whose rest belongs to the scheduler and the task layer
+// (kernel/sched/thread.h).
 #pragma once
 
 #include "arch/cpu.h"
@@ -10,11 +11,11 @@ struct account { // what the ledger charges (kernel/time/ledger.h)
 };
 
 struct thread_base {
-    struct account total; // first, these three: entry.S, ledger_nmi.h
+    struct account total; // these three first: entry.S, ledger_nmi.h
     u64 user;             // of `total`; the rest is the kernel's
-    u64 counted;          // of the rest: what calls and exceptions were told
+    u64 counted;          // of the rest: charged to calls and exceptions
 
-    u32 tid; // tasks_lock; marked: exec may give it its task's
+    u32 tid; // tasks_lock; marked: exec may give it its task's id
     char name[16];
     void *kstack; // lowest address
     struct arch_thread arch;
@@ -22,10 +23,10 @@ struct thread_base {
     const char *wait_on;              // name of what it sleeps on; marked
     u32 altstack_base, altstack_size; // marked: samples read them
     u32 faults;                       // page faults, its own; marked
-    struct lockdep_stack *mutexes;    // LOCKDEP: those that it holds
-    bool is_user;                     // it has, or is to get, a user mode
+    struct lockdep_stack *mutexes;    // LOCKDEP: the mutexes it holds
+    bool is_user;                     // it has, or will get, a user mode
     bool must_exit;      // exec or exit of its task ends it (marked access)
-    bool signal_pending; // something deliverable may be there: look (marked
+    bool signal_pending; // a deliverable signal may be pending: check (marked
                          // access: set by others, read at each kernel exit)
 };
 
@@ -42,10 +43,10 @@ static ALWAYS_INLINE struct thread_base *current_base(void)
 // Writes "thread 5 (sh), task 5 (sh)". For reports: any context, no locks.
 UPCALL void thread_describe(const struct thread *t, char *buf, size_t size);
 
-// True when a deliverable (unblocked, not ignored) signal waits for the current
-// thread.
+// True when a deliverable (unblocked, not ignored) signal is pending for the
+// current thread.
 UPCALL bool signal_waiting(void);
-// True when a signal that ends the current task waits for it. What may take
-// long and has done a part looks at it from time to time. Thread context; a
+// True when a signal that ends the current task is pending. A long operation
+// that can stop with a partial result polls this. Thread context; costs one
 // load when there is none.
 UPCALL bool signal_fatal(void);

@@ -1,16 +1,15 @@
-// On the way to user mode: signals are delivered, and a switch that is due is
-// made, with interrupts on; then both are looked for again, with interrupts
-// off.
+// On the way to user mode, signals are delivered and a pending reschedule is
+// made with interrupts on; then both are checked again with interrupts off.
 #pragma once
 
 #include "kernel/base/thread.h"
 
-// A switch and signals, whichever is due. Interrupts on.
+// Reschedules and delivers signals, as pending. Interrupts on.
 UPCALL void user_return_work(struct trapframe *tf);
 
 #ifdef LOCKDEP
-// It returns to user mode: no mutex, no spinlock, preemption is on. Interrupts
-// off.
+// Checks at a return to user mode: no mutex or spinlock is held, preemption is
+// enabled. Interrupts off.
 UPCALL void lockdep_user_mode(void);
 #else
 static inline void lockdep_user_mode(void)
@@ -18,7 +17,7 @@ static inline void lockdep_user_mode(void)
 }
 #endif
 
-// Interrupts are off at the end.
+// Returns with interrupts off.
 static ALWAYS_INLINE void user_return_prepare(struct trapframe *tf)
 {
     irq_disable();

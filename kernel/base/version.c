@@ -1,8 +1,9 @@
-// The version: the one object that the Makefile compiles with it, for it is
-// another one with every commit. VERSION is what `git describe` says, RELEASE
-// the number at its beginning.
+// The version: the only object compiled with it, because it changes with every
+// commit. VERSION is the output of `git describe`, RELEASE the number at its
+// beginning.
 //
-// The arrays are of one size, so that no version moves what is linked behind.
+// The arrays have a fixed size, so that no version moves what is linked after
+// them.
 
 #include "kernel/base/version.h"
 

@@ -1,4 +1,4 @@
-// What the system calls itself: uname, /proc/version, kernel.version.
+// The system's name and version: uname, /proc/version, kernel.version.
 #pragma once
 
 #define KERNEL_NAME "Strobe"

@@ -1,5 +1,5 @@
-// Accesses that the compiler does not see, for the checkers that count on it to
-// see them: assembly that copies or fills memory tells them here.
+// Reports accesses that the compiler does not instrument to the checkers that
+// rely on instrumentation: assembly that copies or fills memory calls these.
 #pragma once
 
 #include "lib/types.h"

@@ -1,10 +1,10 @@
 // Backtraces as small numbers.
 //
-// A number once given out stands for the same backtrace for ever, so readers
-// need no lock. A new set is filled in by the one who took its place in the
-// table and then linked into its hash chain by compare-and-exchange; two CPUs
-// that meet the same new backtrace at once may each keep a copy, which only
-// wastes one.
+// A number, once assigned, always identifies the same backtrace, so readers
+// need no lock. A new set is filled in by the CPU that reserved its place in
+// the table and then linked into its hash chain by compare-and-exchange. Two
+// CPUs that record the same new backtrace concurrently may each keep a copy,
+// which wastes one entry.
 #ifdef CHECKED
 
 #include "kernel/debug/callers.h"
@@ -21,7 +21,7 @@ struct set {
     u32 pcs[CALLERS_DEPTH];
 };
 
-static struct set sets[CALLERS_MAX]; // 0 is nobody's
+static struct set sets[CALLERS_MAX]; // 0 is unused
 static u16 buckets[BUCKETS];
 static u32 taken = 1; // atomic
 

@@ -1,10 +1,10 @@
 // Coverage of a kernel built with COVERAGE=1: which of its code has ever run.
 //
-// The compiler calls __sanitizer_cov_trace_pc at the begin of each basic block.
-// It stores one byte: no lock, no data of a CPU's, so it is right before those
-// exist, in an NMI at any place, and on all CPUs at once, which write the same
-// value. tools/coverage reads the bytes from the machine's memory when the
-// machine has ended.
+// The compiler calls __sanitizer_cov_trace_pc at the beginning of each basic
+// block. It stores one byte and uses no lock and no per-CPU data. So it is safe
+// before per-CPU data exists, in an NMI at any place, and on all CPUs at once,
+// which write the same value. tools/coverage reads the bytes from the machine's
+// memory after the machine has ended.
 #include "kernel/debug/coverage.h"
 
 #ifdef COVERAGE

@@ -1,4 +1,5 @@
-// What the compiler calls in a kernel built with COVERAGE=1, see coverage.c.
+// Called by the compiler's code in a kernel built with COVERAGE=1, see
+// coverage.c.
 #pragma once
 
 #ifdef COVERAGE

@@ -1,8 +1,8 @@
 // Allocations that fail on demand.
 //
-// A thread's own count belongs to it; `machine` counts with atomic operations.
-// `fail_alloc_used` is only ever set, and a reader that sees it late misses
-// allocations of before it was set only.
+// A thread's own count is private to it; `machine` is updated with atomic
+// operations. `fail_alloc_used` is only ever set: a reader that sees it late
+// misses only allocations from before it was set.
 #ifdef CHECKED
 
 #include "kernel/debug/fail_alloc.h"
@@ -19,14 +19,14 @@
 KERNEL_ARG(fail_alloc,
            "fail_alloc=N[,SITE]: the Nth allocation (below SITE) fails");
 
-#define TRACE_MAX 48u // return addresses in which a site is looked for
+#define TRACE_MAX 48u // return addresses searched for a site
 #define DEVICE_MAJOR 10
 #define DEVICE_MINOR 240
 
 bool fail_alloc_used;
 static struct fail_alloc machine;
 
-// "N", "N,SITE", "N SITE", all with or without a newline. 0 or -EINVAL.
+// "N", "N,SITE", "N SITE", each with or without a newline. 0 or -EINVAL.
 static int parse(const char *text, struct fail_alloc *out)
 {
     u32 n = 0;
@@ -66,7 +66,7 @@ static bool called_from(const char *site)
     return false;
 }
 
-// Counts this allocation; true if it is the one.
+// Counts this allocation; true if it is the one to fail.
 static bool counts_down(struct fail_alloc *f)
 {
     u32 left = READ_ONCE(f->left);
@@ -111,7 +111,7 @@ static int arm(struct file *f UNUSED, struct io *io, u64 *pos)
         return err;
     WRITE_ONCE(fail_alloc_used, true);
     current->fail_alloc = new;
-    *pos = 0; // a reader gets the whole answer
+    *pos = 0; // each read returns the whole answer
     return (int)n;
 }
 

@@ -25,7 +25,7 @@ u32 fault_every[FAULTS];
 static u32 events[FAULTS]; // atomic
 ERROR_COUNTER(made, "faults made", "fault= asks for them");
 
-// The length of the part that ends at a comma or with the text.
+// The length up to a comma or the end of the text.
 static size_t part(const char *text)
 {
     const char *comma = strchr(text, ',');

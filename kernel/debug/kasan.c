@@ -1,18 +1,18 @@
 // The address checker (`make KASAN=1`): every access to kernel memory must lie
-// in something that is alive, and not beyond its end.
+// within a live object.
 //
 // Each 8 bytes of the direct map and of vmap have a shadow byte: 0 when all may
-// be touched, 1 to 7 when only the first ones, else one of enum kasan_why. The
-// compiler calls a function here before each access, and surrounds local and
-// global variables with bytes whose shadow says no; the owners of memory do the
-// same: the slab heap around its objects, and for what is freed the heap, the
-// frames and the kernel stacks. A freed object waits in a quarantine before its
-// memory is used again.
+// be accessed, 1 to 7 when only the first ones may, else one of enum kasan_why.
+// The compiler calls a function here before each access, and surrounds local
+// and global variables with redzones. The owners of memory set the shadow of
+// the rest: the slab heap that of the redzones around its objects; heap, frame
+// allocator and kernel stacks that of freed memory. A freed object waits in a
+// quarantine before its memory is used again.
 //
 // Checks read the shadow and take no lock: any context, NMI included. Shadow
-// bytes belong to whoever owns the memory that they stand for. A CPU's
-// quarantine belongs to it while interrupts are off. Nothing here is itself
-// checked.
+// bytes belong to the owner of the memory that they describe. A CPU's
+// quarantine belongs to that CPU while interrupts are off. Nothing here is
+// itself checked.
 #ifdef KASAN
 
 #include "kernel/debug/kasan_private.h"
@@ -29,14 +29,14 @@
 #define FILES_MAX 512u
 #define QUARANTINE_MAX 256u // objects for each CPU
 
-// How much of the two is checked; 0 before the start and in a report.
+// Checked bytes of direct map and vmap; 0 before the start and in a report.
 static u32 direct_size, vmap_size;
 
 struct kasan_globals kasan_globals[FILES_MAX];
 u32 kasan_globals_count;
 
 static struct quarantine {
-    u32 next, count; // next: the oldest one, if there is one
+    u32 next, count; // next: the oldest object, if there is one
     void *objects[QUARANTINE_MAX];
 } quarantines[CPU_MAX];
 
@@ -128,7 +128,8 @@ void __asan_storeN_noabort(u32 addr, u32 size)
 
 // --- stacks -----------------------------------------------------------------
 
-// Who calls a function that does not return leaves the frames above for good.
+// The caller of a noreturn function never leaves the frames above it: their
+// redzones are cleared here.
 void __asan_handle_no_return(void);
 void __asan_handle_no_return(void)
 {
@@ -138,7 +139,7 @@ void __asan_handle_no_return(void)
         kasan_open((void *)at, end - at);
 }
 
-// Arrays of variable length (clang): `at` is aligned to 32 bytes.
+// Variable-length arrays (clang): `at` is aligned to 32 bytes.
 void __asan_alloca_poison(u32 at, u32 size);
 void __asan_alloca_poison(u32 at, u32 size)
 {
@@ -155,7 +156,7 @@ void __asan_allocas_unpoison(u32 top, u32 bottom)
         kasan_open((void *)top, bottom - top);
 }
 
-// Shadow of large frames (clang) and of variables whose scope begins and ends.
+// Shadow of large frames (clang) and of variables that enter or leave scope.
 #define SET_SHADOW(value)                              \
     void __asan_set_shadow_##value(u8 *shadow, u32 n); \
     void __asan_set_shadow_##value(u8 *shadow, u32 n)  \
@@ -295,7 +296,7 @@ void *kasan_release(void)
     return object;
 }
 
-// Others change their quarantines meanwhile: exact when they do not.
+// Exact only while no other CPU changes its quarantine.
 u32 kasan_waiting(const struct slab_cache *c)
 {
     u32 n = 0;
@@ -304,7 +305,7 @@ u32 kasan_waiting(const struct slab_cache *c)
         for (u32 i = 0; i < q->count; i++) {
             void *object =
                 READ_ONCE(q->objects[(q->next + i) % QUARANTINE_MAX]);
-            // Its place may be counted before the first one is there.
+            // The count may include its place before the first object is there.
             n += object && READ_ONCE(frame_from_va(object)->owner) == c;
         }
     }

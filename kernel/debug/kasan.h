@@ -1,13 +1,13 @@
-// The address checker (`make KASAN=1`), see kasan.c: what memory's owners tell
-// it. Without KASAN all of this is nothing.
+// The address checker (`make KASAN=1`), see kasan.c: the interface for owners
+// of memory. Without KASAN all of this is empty.
 #pragma once
 
 #include "lib/types.h"
 
 struct slab_cache;
 
-// Why memory may not be touched: the value of its shadow bytes. Those of stacks
-// are the compilers'.
+// Why memory may not be accessed: the value of its shadow bytes. Those of
+// stacks are defined by the compilers.
 enum kasan_why {
     KASAN_STACK_LEFT = 0xf1,
     KASAN_STACK_MIDDLE = 0xf2,
@@ -25,25 +25,28 @@ enum kasan_why {
 #ifdef KASAN
 
 #define KASAN_ON 1
-// For code that reads memory whoever owns it, or that keeps its own things in
-// memory that nobody owns.
+// For code that reads memory regardless of its owner, or that keeps its own
+// data in free memory.
 #define NO_KASAN __attribute__((no_sanitize_address))
 
-// The shadow of the direct map (so many bytes) and of vmap is there.
+// Called when the shadow of the direct map (this many bytes) and of vmap is
+// mapped.
 void kasan_start(u32 direct_map_size);
 
-// Whole multiples of 8 bytes, except for the `n` of kasan_open.
+// Opens or closes memory for access. Addresses and lengths are multiples of 8
+// bytes, except for the `n` of kasan_open.
 void kasan_open(const void *p, size_t n);
 void kasan_close(const void *p, size_t n, enum kasan_why why);
 
-// The room in a slab for an object of `size` bytes, and what surrounds it.
+// The room that an object of `size` bytes takes in a slab, redzones included.
 u32 kasan_footprint(u32 size);
 void kasan_object_taken(const struct slab_cache *c, void *object);
-// Only the first `size` bytes of it were asked for.
+// Only the first `size` bytes of the object were requested.
 void kasan_object_trim(const struct slab_cache *c, void *object, u32 size);
-// An object is freed: the one that may go back to its slab instead, or NULL.
+// Quarantines a freed object; returns the object that may go back to its slab
+// instead, or NULL.
 void *kasan_quarantine(const struct slab_cache *c, void *object);
-// One from this CPU's quarantine, or NULL when that is empty.
+// Takes an object from this CPU's quarantine; NULL when that is empty.
 void *kasan_release(void);
 // How many freed objects of this cache wait in quarantine.
 u32 kasan_waiting(const struct slab_cache *c);

@@ -1,11 +1,11 @@
-// The address checker's two files, kasan.c and kasan_report.c, share this.
+// Shared by the address checker's two files, kasan.c and kasan_report.c.
 #pragma once
 
 #include "arch/mmu.h"
 #include "kernel/debug/kasan.h"
 #include "kernel/mm/heap.h"
 
-#define GRANULE 8u // bytes that one shadow byte stands for
+#define GRANULE 8u // bytes per shadow byte
 
 static inline u8 *shadow_of(u32 addr)
 {
@@ -19,7 +19,7 @@ struct kasan_stack {
     u32 pcs[KASAN_PCS]; // up to the first 0
 };
 
-// Behind every object, at the end of its room in the slab.
+// After every object, at the end of its room in the slab.
 struct kasan_object {
     u32 size; // as asked for
     struct kasan_stack taken, freed;
@@ -31,7 +31,8 @@ static inline struct kasan_object *kasan_object(const struct slab_cache *c,
     return (struct kasan_object *)((char *)object + c->object_size) - 1;
 }
 
-// What the compilers hand to __asan_register_globals, an array for each file.
+// Passed by the compilers to __asan_register_globals, as an array for each
+// file.
 struct kasan_global {
     u32 addr, size, padded_size;
     const char *name, *file;
@@ -46,7 +47,7 @@ struct kasan_globals {
 extern struct kasan_globals kasan_globals[];
 extern u32 kasan_globals_count;
 
-// Both: nothing is checked any more, and the machine ends.
+// Both end all checking, report and panic.
 NORETURN void kasan_report_access(u32 addr, u32 size, bool write, u32 pc);
 NORETURN void kasan_report_free(const struct slab_cache *c, const void *object,
                                 const char *kind);

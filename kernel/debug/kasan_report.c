@@ -1,10 +1,10 @@
-// What the address checker found, in words: the access, whose memory it hit and
-// where, who allocated and who freed that; then a panic, which shows the way to
-// the access.
+// Reports of the address checker: the access, the memory it hit and where, who
+// allocated and freed that memory; then a panic, whose backtrace leads to the
+// access.
 //
-// The first CPU to find something reports; from then on nothing is checked, so
-// that a report cannot lead to another. Takes no lock: the text goes to the
-// consoles as in a panic.
+// The first CPU to find an error reports; from then on nothing is checked, so
+// that a report cannot cause another one. Takes no lock: the text is written to
+// the consoles as in a panic.
 #ifdef KASAN
 
 #include "arch/cpu.h"
@@ -16,7 +16,7 @@
 #define FRAME_MAGIC 0x41b58ab3u // the compilers' mark of a checked stack frame
 #define SHADOW_SHOWN 8u         // bytes on each side
 
-// At the low end of a checked stack frame.
+// The note at the low end of a checked stack frame.
 struct stack_note {
     u32 magic;
     const char *variables; // "COUNT OFFSET SIZE LENGTH NAME[:LINE] ..."
@@ -39,7 +39,7 @@ static void say_stack(const char *what, const struct kasan_stack *s)
         say_pc(s->pcs[i]);
 }
 
-// Where `addr` is, seen from something at `base` with `size` bytes.
+// Prints where `addr` is relative to something at `base` with `size` bytes.
 static void say_place(u32 addr, u32 base, u32 size)
 {
     if (addr < base)
@@ -86,7 +86,7 @@ static bool say_global(u32 addr)
     return false;
 }
 
-// A frame's variables lie between redzones; the note is in the lowest one.
+// A frame's variables lie between redzones; its note is in the lowest redzone.
 static void say_frame(u32 addr)
 {
     u32 at = ALIGN_DOWN(addr, GRANULE);
@@ -162,7 +162,7 @@ static const char *kind_of(u8 why)
     return "bad access";
 }
 
-// One CPU reports; who comes second waits for its end.
+// One CPU reports; a second one waits for the machine's end.
 static void begin(void)
 {
     static bool reporting;
@@ -174,7 +174,7 @@ static void begin(void)
     console_printf("\n");
 }
 
-// The first byte that may not be touched.
+// The first byte that may not be accessed.
 static u32 first_bad(u32 addr, u32 size)
 {
     for (u32 i = 0; i < size; i++) {
@@ -190,7 +190,7 @@ void kasan_report_access(u32 addr, u32 size, bool write, u32 pc)
     begin();
     u32 bad = first_bad(addr, size);
     u8 why = *shadow_of(bad);
-    if (why < GRANULE) // the tail of something: what follows says of what
+    if (why < GRANULE) // a partial granule: the next byte says why
         why = *shadow_of(bad + GRANULE);
     say_owner(bad, why);
     say_shadow(bad);

@@ -1,32 +1,31 @@
-// The race detector (`make KCSAN=1`): two accesses to the same bytes at the
-// same time, at least one of them a write, at least one of them not marked.
+// The race detector (`make KCSAN=1`): two concurrent accesses to the same
+// bytes, at least one of them a write, at least one of them not marked.
 //
-// The compiler calls a function before each plain access. Every so often (each
-// CPU counts its own accesses; the distance is random) the access is made to
-// last: it sets a watchpoint on its bytes, lets others run for a while, and
-// takes it away. Every access looks whether it meets a watchpoint of somebody
-// else. A hit is a race that happened, with both sides at hand; so is a value
-// that changed while it was watched, even if the writer was not seen (assembly,
-// a device).
+// The compiler calls a function before each plain access. At random distances
+// (each CPU counts its own accesses) an access is delayed: the function sets a
+// watchpoint on the bytes, lets other code run for a while, and removes it.
+// Every access checks whether it hits another thread's or CPU's watchpoint. A
+// hit is a race that happened, with both sides known. A value that changed
+// while it was watched is one as well, even if the writer was not seen
+// (assembly, a device).
 //
-// A watched access stays as it was found: interrupts and preemption come if
-// they could have come there anyway, and now and then the thread yields. So
-// races with the own CPU's interrupts and threads are found as well, on one CPU
-// too.
+// A watched access keeps its context: interrupts and preemption stay enabled if
+// they were, and sometimes the thread yields. So races with the own CPU's
+// interrupts and threads are found as well, also on a single CPU.
 //
-// Interrupt handlers and NMIs wait no longer than a small part of the time:
-// else those of a fast sampler would follow each other without an end.
+// Interrupt handlers and NMIs wait for a small part of the time only, or those
+// of a fast sampler would follow each other without end.
 //
-// Memory that is a task's (its pages, files' pages) is not watched: programs
-// write there at any time, and it is their affair.
+// The memory of tasks (their pages, files' pages) is not watched: programs
+// write there at any time, and races there are not the kernel's.
 //
 // READ_ONCE, WRITE_ONCE and atomics are marked: they never set a watchpoint,
-// but run into those of plain accesses. An intended race is marked at both
-// ends, and says in a comment why it is right.
+// but they hit those of plain accesses. An intended race is marked at both
+// ends, and a comment says why it is correct.
 //
-// A watchpoint belongs to who moved it from FREE to CLAIMED; who moves it from
-// WATCHING to HIT fills in `other` meanwhile. No locks otherwise; any context,
-// NMI included. Nothing here is instrumented.
+// The CPU that moves a watchpoint from FREE to CLAIMED owns it; the CPU that
+// moves it from WATCHING to TAKEN fills in `other` and then moves it to HIT. No
+// locks otherwise; any context, NMI included. Nothing here is instrumented.
 #ifdef KCSAN
 
 #include "kernel/debug/kcsan.h"
@@ -41,12 +40,12 @@
 #include "lib/xorshift.h"
 
 #define SLOTS 256u      // watchpoints, hashed by address
-#define SLOT_BYTES 64u  // an address hashes by these
+#define SLOT_BYTES 64u  // granularity of the hash
 #define WATCHED_MAX 8u  // bytes of an access that are watched
 #define SKIP_MEAN 500u  // accesses between two watchpoints of a CPU
 #define WATCH_US 80u    // at most; half of it with interrupts off
-#define PAUSE 8u        // times as long as it waited an interrupt waits no more
-#define YIELD_ONE_IN 8u // so many watched accesses let other threads run
+#define PAUSE 8u        // no interrupt waits for PAUSE times the last wait
+#define YIELD_ONE_IN 8u // one in so many watched accesses yields
 _Static_assert(WATCHED_MAX <= sizeof(u64), "what snapshot holds");
 _Static_assert(SLOT_BYTES >= WATCHED_MAX,
                "a watchpoint is in two slots at most");
@@ -61,10 +60,10 @@ enum { FREE, CLAIMED, WATCHING, TAKEN, HIT };
 
 static struct watchpoint slots[SLOTS];
 static struct {
-    s32 skip; // watches at 0 and below: a lost update delays, never stops it
+    s32 skip; // watches at 0 and below: a lost update only delays
     u32 random;
     bool in_nmi;
-    u64 pause_ends[2]; // of interrupts, of NMIs (TSC)
+    u64 pause_ends[2]; // for interrupts, for NMIs (TSC)
 } per_cpu[CPU_MAX];
 
 bool kcsan_enabled;
@@ -105,8 +104,8 @@ static ALWAYS_INLINE bool collides(const struct watchpoint *w, u32 addr,
            w->addr < addr + size && (write || w->write);
 }
 
-// Somebody else's watchpoint on these bytes: tell its owner about us. Nothing
-// may come between TAKEN and HIT: the owner spins.
+// Hits a watchpoint that another context owns: reports this access to the
+// owner. Interrupts are off between TAKEN and HIT, because the owner spins.
 static NOINLINE void hit(struct watchpoint *w, u32 addr, u32 size, bool write,
                          bool marked, u32 ebp)
 {
@@ -114,7 +113,7 @@ static NOINLINE void hit(struct watchpoint *w, u32 addr, u32 size, bool write,
     u32 watching = WATCHING;
     if (__atomic_compare_exchange_n(&w->state, &watching, TAKEN, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-        // Its owner may have given it away since we looked.
+        // The owner may have released it since the first check.
         bool still = addr < w->addr + w->size && w->addr < addr + size;
         if (still && (write || w->write)) {
             kcsan_fill_side(&w->other, addr, size, write, marked, ebp);
@@ -128,7 +127,7 @@ static NOINLINE void hit(struct watchpoint *w, u32 addr, u32 size, bool write,
 
 static u64 snapshot(u32 addr, u32 size)
 {
-    switch (size) { // as the access itself would read it
+    switch (size) { // same width as the access
     case 1:
         return *(const volatile u8 *)addr;
     case 2:
@@ -142,7 +141,7 @@ static u64 snapshot(u32 addr, u32 size)
     return value;
 }
 
-// Whether accesses may be made to last here and now.
+// Whether accesses may be delayed in this context.
 static bool may_wait(u32 cpu)
 {
     bool in_nmi = per_cpu[cpu].in_nmi;
@@ -162,12 +161,13 @@ static void wait(u32 us)
         cpu_relax();
 }
 
-// An access that may be preempted lasts over other threads' turns now and then.
+// Delays a watched access: a preemptible one sometimes yields instead of
+// waiting.
 static void let_others_run(u32 random)
 {
     struct cpu *cpu = this_cpu();
     bool preemptible = irqs_enabled() && !cpu->preempt_count && !cpu->irq_depth;
-    // One that has announced a sleep would fall asleep.
+    // A thread that has announced a sleep would fall asleep in sched_yield.
     if (preemptible && random / 2 % YIELD_ONE_IN == 0 &&
         READ_ONCE(current->state) == THREAD_RUNNING) {
         sched_yield();
@@ -176,7 +176,7 @@ static void let_others_run(u32 random)
     wait(1 + random / 16 % (irqs_enabled() ? WATCH_US : WATCH_US / 2));
 }
 
-// Pages of tasks and files, whether they are seen directly or in a window.
+// Pages of tasks and files, in the direct map or in a window.
 static bool is_tasks(u32 addr)
 {
     u32 number = (addr - KERNEL_BASE) >> PAGE_SHIFT;
@@ -224,7 +224,7 @@ static NOINLINE void watch(u32 addr, u32 size, bool write, u32 ebp)
             kcsan_report(&mine, &other);
             return;
         }
-        watching = WATCHING; // TAKEN: not for long
+        watching = WATCHING; // TAKEN: lasts briefly
         cpu_relax();
     }
     if (before == after)
@@ -240,7 +240,7 @@ static ALWAYS_INLINE void access(u32 addr, u32 size, bool write, bool marked)
     struct watchpoint *w = slot_of(addr);
     if (unlikely(collides(w, addr, size, write)))
         hit(w, addr, size, write, marked, frame_pointer());
-    // By a thread that moves to another CPU meanwhile: one count more or less.
+    // If the thread migrates to another CPU in between, a count is off by one.
     if (!marked && unlikely(--per_cpu[this_cpu()->id].skip <= 0))
         watch(addr, size, write, frame_pointer());
 }
@@ -377,7 +377,7 @@ ATOMIC(8, u8)
 ATOMIC(16, u16)
 ATOMIC(32, u32)
 
-// Of 64 bits CMPXCHG8B can do everything, but __atomic_* is a call to a library
+// CMPXCHG8B can do every 64-bit operation, but __atomic_* is a library call
 // unless the compiler knows the alignment.
 u64 __tsan_atomic64_fetch_add(u64 *p, u64 v, int order);
 u64 __tsan_atomic64_fetch_add(u64 *p, u64 v, int order UNUSED)

@@ -1,30 +1,29 @@
-// The leak check: at the machine's end every object and every frame that is
-// allocated must still be findable by somebody (`make` with any checker).
+// The leak check: at the machine's end every allocated object and frame must
+// still be reachable (`make` with any checker).
 //
-// Memory is marked as a conservative garbage collector would: every word in
-// .data, .bss and on the threads' stacks that may be an address is taken for
-// one, and what it points into, at whatever place, is alive; then so is what
-// that refers to. Frames are also referred to by their struct frame, and by
-// page tables through physical addresses. The contents of tasks' memory, files
-// and pipes are nobody's references, nor are the kernel's own tables for vmap:
-// a stack or ring lives only if its address is known somewhere.
+// Memory is marked as by a conservative garbage collector. Every word in .data,
+// .bss and on the threads' stacks that may be an address is taken for one. The
+// block that it points into, at any offset, is alive; so is everything
+// reachable from there. Frames are also referenced by their struct frame, and
+// by page tables through physical addresses. The contents of tasks' memory,
+// files and pipes are not references, nor are the kernel's own page tables for
+// vmap: a stack or ring is alive only if its address is stored somewhere.
 //
-// The pointers to an object are counted, too. One that counts its references
-// has at least as many, or whoever took a reference has forgotten it: the
-// object stays for ever (a file system that is always busy, a task that is
-// never freed). Lists point to what is in them as well, so that a reference or
-// two may be lost unseen; what loses one each time is seen.
+// The pointers to an object are counted, too. A reference-counted object must
+// have at least as many pointers as references. If not, a reference was leaked
+// and the object is never freed (a file system that is always busy, a task that
+// is never freed). Lists point to their members as well, so a leak of one or
+// two references can go unseen; one that repeats is seen.
 //
-// What is not marked is lost, and reported once for each call path that
-// allocated it. A stale word that looks like an address can hide a leak, never
-// the reverse.
+// Unmarked memory is lost, and reported once for each call path that allocated
+// it. A stale word that looks like an address can hide a leak, never the
+// reverse.
 //
-// A thread in the middle of something may know what it works on in ways that
-// are no addresses: half of a stack that is being freed is found by nobody. So
-// the check waits until all other threads sleep, where they have what is theirs
-// on their stacks, and looks in a meeting of all CPUs
-// (kernel/sched/stop_machine.h; nobody is in the scheduler then, where a thread
-// that has ended is freed).
+// A running thread may hold memory in ways that are not addresses: half of a
+// stack that is being freed is unreachable, for instance. So the check waits
+// until all other threads sleep, with their references on their stacks, and
+// runs in a rendezvous of all CPUs (kernel/sched/stop_machine.h). No thread is
+// in the scheduler then, which is where an ended thread is freed.
 #ifdef CHECKED
 
 #include "kernel/debug/leak.h"
@@ -44,13 +43,13 @@ extern char data_start[], kernel_end[]; // linker.ld
 
 enum { UNMARKED, MARKED, SCANNED, SCANNED_IN_RANGE };
 
-// Addresses of what is marked and not scanned. What does not fit is found again
-// by its mark.
+// Addresses that are marked and not yet scanned. What does not fit is found
+// again by its mark.
 static u32 pending[PENDING_MAX];
 static u32 pending_count;
 static bool overflowed;
 
-// --- what there is ----------------------------------------------------------
+// --- allocated memory -------------------------------------------------------
 
 // The first frame of the allocated block that `number` lies in, or NULL.
 static struct frame *block_of(u32 number)
@@ -69,7 +68,7 @@ static struct slab_cache *cache_of(const struct frame *f)
     return f->use == FRAME_SLAB ? f->owner : NULL;
 }
 
-// The image, what was there before the allocator, the CPUs' own.
+// The image, memory from before the allocator, and per-CPU memory.
 static bool permanent(const struct frame *f)
 {
     return f->use == FRAME_KERNEL;
@@ -91,7 +90,7 @@ static void later(u8 *mark, u32 va)
 
 static void mark_frame(struct frame *f)
 {
-    if (!f || cache_of(f)) // of slabs only the objects count
+    if (!f || cache_of(f)) // in slabs only objects count
         return;
     if (f->zone == ZONE_LOW)
         later(&f->mark, (u32)frame_va(f));
@@ -149,8 +148,9 @@ static struct frame *vmap_frame(u32 va)
 
 static void scan(u32 start, u32 end);
 
-// A vmap range ends where the next one's guard page is. That one of its frames
-// is marked, for its own address, says nothing of the others.
+// A vmap range extends to the next guard page. A mark on one of its frames,
+// found by the frame's own address, does not mean that the other frames are
+// marked.
 static void mark_range(u32 va)
 {
     u32 start = va & PAGE_MASK, end;
@@ -165,8 +165,8 @@ static void mark_range(u32 va)
         scan(start, end);
 }
 
-// PAE: an address space has a table of its directories, which are present and
-// may have been accessed.
+// PAE: an address space has a table of its page directories, whose entries are
+// present and may have the accessed bit set.
 static bool maybe_directory(u32 word)
 {
     return (word & ~PAGE_MASK & ~0x20u) == 1;
@@ -280,8 +280,8 @@ static void scan_pending(void)
 
 // --- roots ------------------------------------------------------------------
 
-// Of a thread that does not run the part in use; of one that was stopped on
-// another CPU all of it.
+// Scans the used part of a thread's stack; all of it for a thread that was
+// stopped on another CPU.
 static void scan_stack(const struct thread *t)
 {
     u32 bottom = (u32)t->kstack;
@@ -301,8 +301,9 @@ static void scan_threads(struct task *task, void *arg UNUSED)
     }
 }
 
-// .data and .bss, without the guard page of the boot stack, and without the
-// frame allocator's caches, where what they have given out can still be seen.
+// Scans .data and .bss, without the guard page of the boot stack, and without
+// the frame allocator's caches, which still contain addresses of allocated
+// frames.
 static void scan_data(void)
 {
     struct mapping m;
@@ -316,7 +317,7 @@ static void scan_data(void)
     }
 }
 
-// So can what magazines have given out.
+// Magazines, too, still contain addresses of allocated objects.
 static void skip_magazines(const struct slab_cache *c, struct track *t UNUSED,
                            u32 object UNUSED)
 {
@@ -337,14 +338,14 @@ static void scan_roots(void)
     scan_threads(&kernel_task, NULL);
     for (u32 i = 0; i < cpu_count; i++) {
         u32 top = (u32)cpus[i].idle_stack_top;
-        if (top >= VMAP_BASE) // the boot CPU's is in .bss
+        if (top >= VMAP_BASE) // the boot CPU's stack is in .bss
             scan(top - KSTACK_SIZE, top);
         if (cpus[i].thread)
             scan_stack(cpus[i].thread);
     }
 }
 
-// --- what is lost -----------------------------------------------------------
+// --- lost memory ------------------------------------------------------------
 
 static u16 lost[CALLERS_MAX]; // allocated by these callers
 static u32 lost_count, checked_count, report_count;
@@ -384,7 +385,7 @@ static void count_object(const struct slab_cache *c, struct track *t,
     lost_count += is_overcounted(c, t, object);
 }
 
-// True for the first of those that the same callers allocated.
+// True for the first one with these allocating callers.
 static bool to_report(u8 mark, u16 taken_by)
 {
     return mark == UNMARKED && lost[taken_by] && report_count++ < REPORTS_MAX;
@@ -444,7 +445,7 @@ static void report_object(const struct slab_cache *c, struct track *t,
 
 static void check(void)
 {
-    assert(!irqs_enabled()); // in a meeting
+    assert(!irqs_enabled()); // in a rendezvous
     spin_lock_irq(&tasks_lock);
     scan_roots();
     scan_pending();
@@ -461,11 +462,11 @@ static void check(void)
 #define REST_MAX (5 * NSEC_PER_SEC)
 
 struct look {
-    bool whatever; // check even if the others are not at rest
+    bool whatever; // check even if other threads still run
     bool checked;
 };
 
-// In a meeting of all CPUs. Only the caller of leak_check runs.
+// In a rendezvous of all CPUs: true if only leak_check's caller is runnable.
 static bool at_rest(void)
 {
     assert(!irqs_enabled());

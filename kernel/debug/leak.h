@@ -4,9 +4,9 @@
 #include "lib/types.h"
 
 #ifdef CHECKED
-// Before the machine ends: waits until all other threads sleep (if they do not,
-// it says so after a while), then reports all memory that nobody can find any
-// more. True if there is some. Interrupts on, may sleep.
+// Before the machine ends: waits until all other threads sleep (after 5 seconds
+// it reports that they do not, and checks anyway), then reports all unreachable
+// memory. True if there is some. Interrupts on, may sleep.
 bool leak_check(void);
 #else
 static inline bool leak_check(void)

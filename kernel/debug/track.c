@@ -1,12 +1,12 @@
-// Records of the heap's objects, and poison.
+// Allocation records of the heap's objects, and poison.
 //
-// The records of a slab's objects lie at its end. A record belongs to who has
-// the object, or takes or frees it: nothing is locked.
+// The records of a slab's objects are at its end. A record belongs to the owner
+// of the object, or to the code that allocates or frees it: nothing is locked.
 //
-// Freed objects are filled with POISON, all but the first word, which the slab
-// uses. Whoever gets the object next finds out whether it was written to. With
-// KASAN, which sees every access, there is no poison and it looks for frees of
-// what is free.
+// Freed objects are filled with POISON, except for the first word, which the
+// slab uses. The next allocation of the object checks whether it was written
+// to. With KASAN, which sees every access and detects a double free, there is
+// no poison.
 #ifdef CHECKED
 
 #include "kernel/debug/track.h"
@@ -104,8 +104,8 @@ void track_freed(const struct slab_cache *c, void *object)
     u32 start;
     struct track *t = track_find(c, (u32)object, &start);
     if (!POISONING && (!t || !t->live))
-        return;                        // KASAN says what is wrong
-    assert(t && start == (u32)object); // else this was never allocated
+        return;                        // KASAN reports the error
+    assert(t && start == (u32)object); // else never allocated
     if (!t->live)
         report(c, object, t, "second free of an object");
     t->live = 0;

@@ -1,6 +1,6 @@
-// What a checked kernel knows of every object of the heap: whether somebody has
-// it, who asked for it, who freed it; and poison in what is free. Plain kernels
-// know nothing: all of this is empty there.
+// What a checked kernel records of every heap object: whether it is allocated,
+// who allocated it, who freed it; and poison in free objects. Empty in plain
+// kernels.
 #pragma once
 
 #include "lib/types.h"
@@ -12,23 +12,23 @@ struct slab_cache;
 
 struct track {
     u16 taken_by, freed_by; // callers.h
-    u8 live;                // somebody has it
-    u8 mark;                // the leak check's:
-    u16 pointers;           // to it that were found
+    u8 live;                // it is allocated
+    u8 mark;                // the leak check's
+    u16 pointers;           // the leak check's: pointers found to it
 };
 
-// Room that a slab needs for each of its objects, at the slab's end.
+// Space that a slab needs for each of its objects, at the slab's end.
 #define TRACK_SIZE sizeof(struct track)
 
 // A new slab: all its objects are free.
 void track_slab(const struct slab_cache *c, void *slab);
 void track_taken(const struct slab_cache *c, void *object);
 void track_freed(const struct slab_cache *c, void *object);
-// A pointer has been taken out of a cache's slot: the leak check must not find
-// it there.
+// Clears a cache's slot from which a pointer was taken, so that the leak check
+// does not find it there.
 #define track_forget(slot) ((slot) = NULL)
-// The record of the object at or around `va`, in a slab of this cache; *object
-// gets its start. NULL: there is no object there.
+// The record of the object that contains `va`, in a slab of this cache; *object
+// gets the object's start. NULL: there is no object there.
 struct track *track_find(const struct slab_cache *c, u32 va, u32 *object);
 
 #else

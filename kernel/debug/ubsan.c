@@ -1,8 +1,10 @@
-// Undefined behaviour (`make UBSAN=1`): the compiler calls one of these where a
-// program does what C does not define. Each says where and what, and panics.
+// Undefined behaviour (`make UBSAN=1`): the compiler calls one of these
+// functions on undefined behaviour. Each reports the place and the kind, and
+// panics.
 //
-// The structures are the compilers' (GCC 12 libsanitizer ubsan/ubsan_handlers.h
-// and LLVM's documentation of UndefinedBehaviorSanitizer).
+// The structures are defined by the compilers (GCC 12 libsanitizer
+// ubsan/ubsan_handlers.h and LLVM's documentation of
+// UndefinedBehaviorSanitizer).
 #ifdef UBSAN
 
 #include "kernel/base/log.h"
@@ -43,8 +45,8 @@ struct only_location {
     struct location at;
 };
 
-// A value as the compiler hands it over: itself when it fits a word, else its
-// address.
+// A value as the compiler passes it: the value itself if it fits a word, else
+// its address.
 static s64 value_of(const struct type *t, u32 raw)
 {
     u32 bits = 1u << (t->info >> 1);

@@ -1,8 +1,9 @@
-// The word that marks unwritten memory: written at allocation and at the
-// beginning of system calls, looked for in what goes to user programs.
+// The word that marks unwritten memory: stored at allocation and at the
+// beginning of system calls, searched for in data copied to user programs.
 //
-// No locks: an object belongs to who has it, a stack to its thread. `word` is
+// No locks: an object belongs to its owner, a stack to its thread. `word` is
 // set once, before other CPUs run tasks; until then it is 0 and nothing is
+// checked.
 // checked.
 #ifdef KASAN
 
@@ -14,9 +15,9 @@
 #include "kernel/sched/thread.h"
 
 #define MIX 0x9e3779b9u // 2^32 divided by the golden ratio
-// The part of the stack that is filled: what system calls use.
+// The part of the stack that is filled: as deep as system calls use it.
 #define FILLED KIB(4)
-// Left alone below the stack pointer: the frame of the function that fills.
+// Not filled, below the stack pointer: the frame of the filling function.
 #define NEAR 64u
 
 static u32 word;
@@ -24,7 +25,7 @@ static u32 word;
 void uninit_start(void)
 {
     u64 now = rdtsc();
-    // Each byte with its first and last bits set: no small number, no text.
+    // Each byte has its first and last bits set: no small number and no text.
     word = ((u32)now ^ (u32)(now >> 32)) * MIX | 0x81818181u;
 }
 
@@ -38,7 +39,7 @@ void uninit_fill(void *p, size_t size)
 
 void uninit_fill_stack(void)
 {
-    assert(!irqs_enabled()); // handlers use this part
+    assert(!irqs_enabled()); // interrupt handlers use this part of the stack
     u32 bottom = (u32)current->kstack, end = frame_pointer() - NEAR;
     u32 at = MAX(bottom, end - FILLED);
     u32 words = (end - at) / sizeof(u32);
