@@ -1,5 +1,5 @@
 // Backtraces as small numbers, each different one kept once, so that every
-// allocated object can record who allocated it (checked kernels only).
+// allocated object can record its allocation (checked kernels only).
 #pragma once
 
 #include "lib/types.h"

@@ -1,6 +1,6 @@
-// Reports of the address checker: the access, the memory it hit and where, who
-// allocated and freed that memory; then a panic, whose backtrace leads to the
-// access.
+// Reports of the address checker: the access, the memory it hit and where,
+// which callers allocated and freed that memory; then a panic, whose backtrace
+// leads to the access.
 //
 // The first CPU to find an error reports; from then on nothing is checked, so
 // that a report cannot cause another one. Takes no lock: the text is written to

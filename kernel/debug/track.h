@@ -1,6 +1,6 @@
 // What a checked kernel records of every heap object: whether it is allocated,
-// who allocated it, who freed it; and poison in free objects. Empty in plain
-// kernels.
+// which callers allocated and freed it; and poison in free objects. Empty in
+// plain kernels.
 #pragma once
 
 #include "lib/types.h"

@@ -1,5 +1,5 @@
 // The file's pages are mapped, not copied: text is shared with the page cache,
-// data is copied when it is written to.
+// data is copied on write.
 
 #include "kernel/exec/elf_load.h"
 
@@ -10,7 +10,7 @@
 #include "lib/string.h"
 
 #define SEGMENTS_MAX 64
-#define NOTES_MAX 256        // bytes of a segment of notes that are looked at
+#define NOTES_MAX 256        // bytes read from a segment of notes
 #define PIE_BASE 0x56555000u // where Linux puts a position-independent program
 
 static int check_header(const struct elf_header *h)
@@ -32,7 +32,7 @@ static int check_segment(const struct elf_segment *s, u64 file_size, u32 bias)
         return -ENOEXEC;
     if (start < PAGE_SIZE || start + s->memsz > USER_END - MIB(16))
         return -ENOEXEC;
-    // The page offset in the file must be that in memory, or it cannot be
+    // The page offset in the file must equal that in memory, or it cannot be
     // mapped (gABI, chapter 5: p_align).
     if ((s->vaddr - s->offset) & (PAGE_SIZE - 1))
         return -ENOEXEC;
@@ -73,7 +73,7 @@ static int map_segment(struct aspace *as, struct vnode *v,
     int err = map_anonymous(as, mapped_end, ALIGN_UP(mem_end, PAGE_SIZE), prot);
     if (err)
         return err == -EEXIST ? -ENOEXEC : err;
-    // The rest of the last file page is the beginning of .bss: zeros.
+    // The rest of the last file page is the beginning of .bss: zero it.
     u32 tail = MIN(mem_end, mapped_end) - file_end;
     if (mem_end <= file_end || !s->filesz || !tail || !(prot & PROT_W))
         return 0;
@@ -88,7 +88,7 @@ static int map_segment(struct aspace *as, struct vnode *v,
     return 0;
 }
 
-// Where the program headers are in memory: in the segment that holds them.
+// The address of the program headers: in the segment that contains them.
 static u32 find_phdr(const struct elf_header *h, const struct elf_segment *s,
                      u32 bias)
 {
@@ -100,7 +100,7 @@ static u32 find_phdr(const struct elf_header *h, const struct elf_segment *s,
     return 0;
 }
 
-// A program need not have any notes, and may have bad ones.
+// A program may have no notes, or malformed ones: neither is an error.
 static void find_build_id(struct vnode *v, const struct elf_segment *s,
                           struct elf_image *out)
 {
@@ -134,7 +134,7 @@ int elf_load(struct aspace *as, struct vnode *v, u32 shift,
     u32 bias = h.type == ELF_TYPE_DYN ? PIE_BASE + shift : 0, end = 0;
     for (u32 i = 0; i < h.phnum; i++) {
         const struct elf_segment *s = &segments[i];
-        if (s->type == ELF_PT_INTERP) // dynamically linked: not for us
+        if (s->type == ELF_PT_INTERP) // dynamically linked: not supported
             return -ENOEXEC;
         if (s->type == ELF_PT_GNU_STACK)
             out->executes_stack = s->flags & ELF_PF_X;

@@ -7,15 +7,15 @@
 struct elf_image {
     u32 entry;
     u32 phdr, phnum;     // where the program finds its own headers
-    bool executes_stack; // it asks for that (PT_GNU_STACK)
+    bool executes_stack; // requests an executable stack (PT_GNU_STACK)
     u32 end;             // page-aligned end of the image: the heap starts here
-    u32 load_bias;       // memory's addresses less the file's own
+    u32 load_bias;       // memory addresses minus the file's
     u8 build_id[BUILD_ID_MAX];
     u32 build_id_size; // 0: it has none
 };
 
-// Maps the file's segments into `as`, those of a position-independent one
-// `shift` bytes above their usual place. Every field of a foreign or corrupt
-// file is checked: -ENOEXEC; -ENOMEM.
+// Maps the file's segments into `as`, those of a position-independent program
+// `shift` bytes above their default place. Every field is validated, since the
+// file may be foreign or corrupt. 0, -ENOEXEC, -ENOMEM.
 int elf_load(struct aspace *as, struct vnode *v, u32 shift,
              struct elf_image *out);

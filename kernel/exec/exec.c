@@ -1,6 +1,6 @@
 // execve: loads a static ELF32 program (or the interpreter of a #! script) into
-// a new address space and only then gives up the old one, so that a failure
-// leaves the caller as it was.
+// a new address space and drops the old one only then, so that a failure leaves
+// the caller unchanged.
 
 #include "arch/sigframe.h"
 #include "arch/vdso.h"
@@ -110,7 +110,7 @@ static int collect(struct strings *s, const char *path, u32 argv, u32 envp)
     return err ? err : add_vector(s, envp, &s->envc);
 }
 
-// Puts `what` before the strings, in place of the first `drop` bytes.
+// Replaces the first `drop` bytes of the strings by `what`.
 static int prepend(struct strings *s, u32 drop, const char *what, u32 n)
 {
     assert_checked(drop <= s->size);
@@ -127,11 +127,11 @@ static int prepend(struct strings *s, u32 drop, const char *what, u32 n)
 
 struct program {
     struct vnode *vnode;
-    char path[PATH_BYTES]; // what was opened last, for /proc and messages
+    char path[PATH_BYTES]; // the file opened last, for /proc and messages
     struct strings args;
-    u32 euid, egid; // for whom it will act
-    bool secure;    // with other rights than its user has
-    bool guarded;   // its user may not look into it
+    u32 euid, egid; // effective ids after exec
+    bool secure;    // has rights beyond its user's
+    bool guarded;   // its user may not inspect it
 };
 
 static int open_executable(struct program *p)
@@ -175,7 +175,7 @@ static char *end_of_word(char *s)
     return s;
 }
 
-// #!interpreter [one argument]: 1 if it was one, then p->path is the
+// #!interpreter [one argument]: 1 if it was a script; then p->path is the
 // interpreter and argv[0] is replaced by: interpreter [argument] script.
 static int follow_script(struct program *p)
 {
@@ -214,13 +214,13 @@ static int follow_script(struct program *p)
     return 1;
 }
 
-// Nothing runs with rights that its user has not where the file system's mount
-// says so, nor where only the group bit is set, which means something else.
+// The set-id bits have no effect on a mount with nosuid. S_ISGID without the
+// group's execute bit has another meaning and gives no rights.
 static void find_rights(struct program *p)
 {
     struct vnode *v = p->vnode;
     const struct task *t = current_task();
-    // Of one instant: the bits are for the owner that they were set by.
+    // Read at one instant: the bits apply to the owner that set them.
     spin_lock(&v->lock);
     u32 mode = v->mode, uid = v->uid, gid = v->gid;
     spin_unlock(&v->lock);
@@ -319,8 +319,8 @@ static int build_stack(struct aspace *as, const struct program *p,
     return n < 0 ? n : (u32)n == size ? 0 : -ENOMEM;
 }
 
-// The heap follows the program, with what chance puts between; not where that
-// leaves too little.
+// The heap follows the program, after a random gap; without the gap if that
+// leaves too little room.
 static void place_heap(struct aspace *as, u32 end, u32 shift)
 {
     if (end > USER_END / 2)
@@ -368,8 +368,8 @@ static const char *last_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-// The file itself, whatever links led to it: /proc/PID/exe, and where profilers
-// find the symbols. If nobody knows its place any more, the name it was called.
+// The path of the file itself, with symlinks resolved: /proc/PID/exe, and where
+// profilers find the symbols. If its path is unknown, the path given to execve.
 static char *program_path(struct program *p)
 {
     char *path = kmalloc(PATH_BYTES);
@@ -402,7 +402,7 @@ static void set_names(struct task *t, struct program *p, const char *called,
     strlcpy(current->name, t->name, sizeof(current->name));
     memcpy(t->build_id, image->build_id, image->build_id_size);
     t->build_id_size = (u8)image->build_id_size;
-    WRITE_ONCE(t->load_bias, image->load_bias); // kernel/profile looks at it
+    WRITE_ONCE(t->load_bias, image->load_bias); // read by kernel/profile
     spin_unlock_irq(&t->lock, flags);
     kfree(old_path);
     kfree(old_cmdline);
@@ -412,7 +412,7 @@ static void swap_aspace(struct task *t, struct aspace *as)
 {
     assert_checked(t == current_task() && as && as != t->aspace);
     preempt_disable();
-    u32 flags = spin_lock_irq(&tasks_lock); // other tasks look under it (/proc)
+    u32 flags = spin_lock_irq(&tasks_lock); // /proc reads it under this lock
     struct aspace *old = t->aspace;
     task_figures_keep_peak(t);
     task_set_aspace(t, as);
@@ -433,8 +433,8 @@ static void become_leader(struct task *t)
     spin_unlock_irq(&tasks_lock, flags);
 }
 
-// A signal that was asked for at clone is not for another program, to send or
-// to get.
+// An exit signal requested at clone must be neither sent nor received by
+// another program.
 static void reset_exit_signals(struct task *t)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
@@ -451,7 +451,7 @@ static void tell_guarded(struct task *t)
     }
 }
 
-// A table that another task shares is left to that.
+// If the table is shared, the task gets a copy; the other tasks keep the table.
 static int unshare_files(struct task *t)
 {
     struct files *own, *shared = t->files;
@@ -467,7 +467,8 @@ static int unshare_files(struct task *t)
     return 0;
 }
 
-// For a program with more rights the next ones are as for everyone.
+// A program with additional rights and its descendants get the default
+// personality.
 static void reset_personality(struct task *t, const struct program *p)
 {
     if (p->secure)

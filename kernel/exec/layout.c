@@ -12,7 +12,7 @@ KERNEL_ARG(
 #define LEVEL_MAX 2u
 #define LEVEL_UNKNOWN ~0u
 
-// In pages, as Linux/i386 has them for stack and heap.
+// In pages, as in Linux/i386 for stack and heap.
 #define STACK_PAGES 2048u
 #define MMAP_PAGES 2048u
 #define BRK_PAGES 8192u
@@ -20,7 +20,7 @@ KERNEL_ARG(
 
 u32 layout_level(void)
 {
-    static u32 level = LEVEL_UNKNOWN; // several may find out, and agree
+    static u32 level = LEVEL_UNKNOWN; // concurrent writers store the same value
     u32 found = READ_ONCE(level), asked;
     if (found != LEVEL_UNKNOWN)
         return found;

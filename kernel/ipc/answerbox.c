@@ -1,8 +1,9 @@
-// Answerboxes: where calls arrive, wait, and stay until they are answered.
+// Answerboxes: calls arrive here, wait, and stay until they are answered.
 //
 // box->lock guards the lists and counts. Sleepers and poll() read the counts
-// without it, each one aligned word; who changes one wakes the queue after. One
-// of the threads in ipc_wait is woken for each call, and all that poll.
+// without it: each is one aligned word, and a thread that changes one wakes the
+// queue afterwards. Each call wakes one of the threads in ipc_wait, and all
+// pollers.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/ipc/ipc.h"
@@ -34,7 +35,7 @@ struct answerbox *box_create(struct task *t, const struct box_server *server)
 void box_ref(struct answerbox *b)
 {
     u32 old = __atomic_fetch_add(&b->refs, 1, __ATOMIC_RELAXED);
-    assert(old); // what nobody has cannot be taken again
+    assert(old); // there must be a reference already
 }
 
 void box_unref(struct answerbox *b)
@@ -53,21 +54,22 @@ bool box_ready(struct answerbox *b)
     return READ_ONCE(b->waiting) || READ_ONCE(b->notified);
 }
 
-// --- who waits --------------------------------------------------------------
+// --- waiting ----------------------------------------------------------------
 
-// Most servers have one thread: it leaves its name in box->receiver, and
-// whoever brings something takes the name out and wakes it. Others use the
-// queue. No wake-up is lost: the one changes what there is to fetch, then takes
-// the name; the other leaves its name and is marked sleeping, then looks.
+// Most servers have one thread, which waits without the queue: it stores a
+// pointer to its struct receiver in box->receiver; a waker takes the pointer
+// out and wakes it. Further threads use the queue. No wake-up is lost: the
+// waker makes the event visible, then takes the pointer; the receiver stores
+// the pointer, is marked sleeping, then checks for events.
 struct receiver {
     struct thread *thread;
-    bool woken; // the name was taken, and the taker has done with this
+    bool woken; // the waker took the pointer and is done with *this
 };
 
 static bool wake_receiver(struct answerbox *b)
 {
     struct thread *t = NULL;
-    preempt_disable(); // it may be waiting for `woken`
+    preempt_disable(); // the receiver may be spinning on `woken`
     struct receiver *r =
         __atomic_exchange_n(&b->receiver, NULL, __ATOMIC_SEQ_CST);
     if (r) {
@@ -95,7 +97,7 @@ static bool worth_a_look(struct answerbox *b)
     return box_ready(b) || READ_ONCE(b->closed);
 }
 
-// Leaves the name only if nobody else's is there.
+// Stores the pointer if no other thread's is there.
 static bool enter(struct answerbox *b, struct receiver *r)
 {
     assert_checked(r->thread == current && !r->woken);
@@ -114,7 +116,7 @@ static void leave(struct answerbox *b, struct receiver *r)
         cpu_relax();
 }
 
-// 0 when it is worth to look again; -ETIMEDOUT, -EINTR.
+// 0 when the caller should check again; -ETIMEDOUT, -EINTR.
 static int wait_for_call(struct answerbox *b, u64 deadline)
 {
     assert_may_sleep();
@@ -132,7 +134,7 @@ static int wait_for_call(struct answerbox *b, u64 deadline)
     }
     wait_finish();
     leave(b, &r);
-    return worth_a_look(b) ? 0 : err; // a wake-up is not wasted on an error
+    return worth_a_look(b) ? 0 : err; // do not lose a wake-up on an error
 }
 
 // --- arriving ---------------------------------------------------------------
@@ -158,7 +160,7 @@ int box_push(struct answerbox *b, struct call *c)
     return err;
 }
 
-// Takes a call out; box->lock is held.
+// Removes a call from the box; box->lock is held.
 static void take_out(struct answerbox *b, struct call *c, bool queued)
 {
     spin_assert_held(&b->lock);
@@ -169,7 +171,7 @@ static void take_out(struct answerbox *b, struct call *c, bool queued)
         WRITE_ONCE(b->waiting, b->waiting - 1);
 }
 
-// After calls were taken out of a box that had `before`.
+// Wakes senders after calls were removed from a box that held `before` calls.
 static void made_room(struct answerbox *b, u32 before)
 {
     if (before == IPC_BOX_CALLS)
@@ -204,8 +206,9 @@ static u32 next_id(struct answerbox *b)
     return b->last_id += !b->last_id; // 0 means none
 }
 
-// The oldest call becomes a received one and is told in *out. One that has been
-// answered by its phone's hang-up goes to `dead` instead.
+// Moves the oldest queued call to the received ones and describes it in *out. A
+// call that was answered already by its phone's hang-up is moved to `dead`
+// instead.
 static bool receive_call(struct answerbox *b, struct ipc_call *out,
                          struct list *dead)
 {
@@ -276,7 +279,7 @@ int box_wait(struct answerbox *b, struct ipc_call *out, u64 deadline)
     }
 }
 
-// A received call, taken out; or NULL.
+// Removes a received call from the box; NULL: there is none with this id.
 static struct call *take_received(struct answerbox *b, u32 id)
 {
     assert_checked(b->task == current_task());
@@ -296,8 +299,8 @@ static struct call *take_received(struct answerbox *b, u32 id)
     return found;
 }
 
-// Back to where it was, whatever the limit says; if the box has been closed
-// meanwhile the call is answered as all the others were.
+// Puts a call back where it was, regardless of the limit. If the box was closed
+// after the call was taken, the call is refused as all others were.
 static void give_back(struct answerbox *b, struct call *c, bool queued)
 {
     assert(c);
@@ -343,7 +346,8 @@ int box_answer(struct answerbox *b, const struct ipc_call *answer)
         }
         answer = &changed;
     }
-    ipc_count(&b->task->ipc_counters.answer_sent); // who gets it may look
+    ipc_count(&b->task->ipc_counters.answer_sent); // before the caller can see
+                                                   // the answer
     call_answer(c, answer);
     return result;
 }
@@ -353,7 +357,7 @@ int box_forward(struct answerbox *b, u32 id, struct phone *to,
 {
     assert_may_sleep();
     if (to->box->server)
-        return -EINVAL; // the kernel has its calls from their senders only
+        return -EINVAL; // a kernel box takes no forwarded calls
     if (changed && changed->method < IPC_M_USER)
         return -EINVAL;
     struct call *c = take_received(b, id);
@@ -380,7 +384,7 @@ int box_forward(struct answerbox *b, u32 id, struct phone *to,
     return 0;
 }
 
-// --- phones come and go -----------------------------------------------------
+// --- phones connect and hang up ---------------------------------------------
 
 bool box_add_phone(struct answerbox *b, struct phone *p)
 {
@@ -407,8 +411,8 @@ void box_drop_phone(struct answerbox *b, struct phone *p)
         take_out(b, c, true);
         list_push_back(&dead, &c->box_node);
     }
-    // Only a task that fetches its calls is told: what is queued for others
-    // would be without bounds.
+    // Report this only to a task that fetches its calls: for others the queue
+    // of hang-ups could grow without bound.
     bool tell = p->known && !b->closed;
     if (tell) {
         phone_ref(p);
@@ -446,7 +450,7 @@ static void refuse_all(struct answerbox *b, struct list *calls)
 
 void box_close(struct answerbox *b)
 {
-    assert(!b->server); // a kernel box ends with its phones
+    assert(!b->server); // a kernel box is freed with its phones
     struct list calls = LIST_INIT(calls), hangups = LIST_INIT(hangups);
     struct phone *p;
     spin_lock(&b->lock);

@@ -43,7 +43,7 @@ void call_tell(const struct call *c, u32 id, struct ipc_call *out)
 void call_ref(struct call *c)
 {
     u32 old = __atomic_fetch_add(&c->refs, 1, __ATOMIC_RELAXED);
-    assert(old); // what nobody has cannot be taken again
+    assert(old); // there must be a reference already
 }
 
 void call_unref(struct call *c)
@@ -78,7 +78,8 @@ static void become_answered(struct call *c, const struct ipc_call *answer)
     WRITE_ONCE(c->state, CALL_ANSWERED);
 }
 
-// The one that waits for this answer alone, and those who wait for room.
+// Wakes the thread that waits for this answer alone, and senders waiting for
+// room.
 static void wake(struct thread *waiter, struct waitq *senders)
 {
     thread_wake(waiter);
@@ -100,7 +101,7 @@ void call_answer(struct call *c, const struct ipc_call *answer)
         as = c->aspace;
         c->aspace = NULL;
         waiter = c->waiter;
-        if (waiter) // it may go on, and end, before it is woken
+        if (waiter) // it may run and exit before it is woken
             thread_ref(waiter);
         become_answered(c, answer);
     }

@@ -1,8 +1,8 @@
-// All phones that are connected, for system.ipccs.
+// All connected phones, for system.ipccs.
 //
-// `connections_lock` guards the list. Who looks gets a copy of it, made under
-// the lock at one moment; room for that is made before, and made larger if
-// phones came meanwhile.
+// `connections_lock` guards the list. A reader gets a copy of it, made under
+// the lock at one instant; memory for the copy is allocated before, and more if
+// phones were added since.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/base/providers.h"
@@ -63,7 +63,7 @@ void ipc_for_each_connection(void (*fn)(u32 caller, u32 callee, void *arg),
         struct connection *all =
             vmap_alloc(pages, PROT_R | PROT_W, FRAME_BUFFER);
         if (!all)
-            return; // as if there were none
+            return; // reported as none
         bool done = copy_all(all, room, &count);
         for (u32 i = 0; i < count; i++)
             fn(all[i].caller, all[i].callee, arg);
@@ -73,7 +73,7 @@ void ipc_for_each_connection(void (*fn)(u32 caller, u32 callee, void *arg),
     }
 }
 
-// --- what the sysinfo tree asks for -----------------------------------------
+// --- records for the sysinfo tree -------------------------------------------
 
 struct provided {
     void (*fn)(const struct sysinfo_ipcc *, void *);

@@ -1,11 +1,11 @@
-// Interrupts as calls: a task that watches a vector finds a notification in its
-// answerbox.
+// Interrupts as calls: a task that watches a vector receives a notification in
+// its answerbox.
 //
-// Each watch counts the interrupts that came since its task last fetched it; so
-// however many come, there is one notification, and one wake-up.
-// `watches_lock`, an interrupt-disabling one, guards all watches and is taken
-// in interrupts of watched vectors only. box->notified is set under it, and
-// read by sleepers without.
+// Each watch counts the interrupts since its task last fetched it; so any
+// number of interrupts makes one notification and one wake-up. `watches_lock`
+// (interrupt-disabling) guards all watches and is taken only in interrupts of
+// watched vectors. box->notified is written under it, and read by sleepers
+// without it.
 #include "arch/irq.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -18,15 +18,16 @@
 
 struct watch {
     struct list vector_node; // of all watches of the vector
-    struct list box_node;    // box->watches, the next to be told first
+    struct list box_node;    // box->watches, the next to be fetched first
     struct answerbox *box;   // open: closing ends the watch
-    u32 irq, vector;         // as asked for; what that is
-    u32 count, cpu;          // since the last one fetched; of the last one
+    u32 irq, vector;         // as requested; its vector
+    u32 count, cpu;          // since the last fetch; of the last interrupt
 };
 
 SLAB_CACHE(watch_cache, struct watch);
 static struct spinlock watches_lock = SPINLOCK_INIT("irq watches");
-static struct list by_vector[VECTORS]; // a list is made with its first watch
+static struct list by_vector[VECTORS]; // a list is initialised with its first
+                                       // watch
 
 static void interrupted(u32 vector)
 {
@@ -44,7 +45,7 @@ static void interrupted(u32 vector)
     spin_unlock_irq(&watches_lock, flags);
 }
 
-// It is the last to be told the next time.
+// Describes the watch's interrupts in *out and moves it to the end of the list.
 static void tell(struct watch *w, struct ipc_call *out)
 {
     spin_assert_held(&watches_lock);
@@ -72,7 +73,7 @@ bool irq_fetch(struct answerbox *b, struct ipc_call *out)
         tell(got, out);
     WRITE_ONCE(b->notified, more);
     spin_unlock_irq(&watches_lock, flags);
-    if (more) // for another thread that waits
+    if (more) // for another waiting thread
         box_wake(b);
     if (got)
         ipc_count(&b->task->ipc_counters.irq_notif_received);

@@ -1,8 +1,8 @@
 // Phones: the callers' ends.
 //
 // phone->lock guards the lists of calls and the counts. Sleepers and poll()
-// read the counts without it, each one aligned word; who changes one wakes the
-// queue after.
+// read the counts without it: each is one aligned word, and a thread that
+// changes one wakes the queue afterwards.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/ipc/ipc.h"
@@ -49,7 +49,7 @@ int phone_create(struct answerbox *b, struct phone **out)
     p->payer = payer;
     int err = b->server ? b->server->connected(p) : 0;
     if (!err && !box_add_phone(b, p)) {
-        assert(!b->server); // the kernel's are never closed
+        assert(!b->server); // the kernel's boxes are never closed
         err = -ECONNRESET;
     }
     if (err) {
@@ -64,7 +64,7 @@ int phone_create(struct answerbox *b, struct phone **out)
 void phone_ref(struct phone *p)
 {
     u32 old = __atomic_fetch_add(&p->refs, 1, __ATOMIC_RELAXED);
-    assert(old); // what nobody has cannot be taken again
+    assert(old); // there must be a reference already
 }
 
 void phone_unref(struct phone *p)
@@ -82,7 +82,7 @@ void phone_unref(struct phone *p)
 
 // --- hanging up -------------------------------------------------------------
 
-// A call that nobody has answered yet, referenced; or NULL.
+// A call that has not been answered yet, referenced; or NULL.
 static struct call *open_call(struct phone *p)
 {
     struct call *c = NULL;
@@ -118,7 +118,7 @@ void phone_hang_up(struct phone *p)
     waitq_wake_all(&b->senders);
 }
 
-// The oldest answer, or NULL; the reference is the caller's.
+// The oldest answer, or NULL; the caller takes over the reference.
 static struct call *take_answer(struct phone *p, bool *was_full)
 {
     struct call *c = NULL;
@@ -165,7 +165,7 @@ static int enter_phone(struct phone *p, struct call *c, u32 *id)
     spin_lock(&p->lock);
     assert_checked(p->under_way <= IPC_PHONE_CALLS && p->async <= p->under_way);
     if (phone_dead(p)) {
-        err = -ECONNRESET; // also when it is full: no room will come
+        err = -ECONNRESET; // also when it is full: it will not drain
     } else if (p->under_way == IPC_PHONE_CALLS) {
         err = -EAGAIN;
     } else {
@@ -180,8 +180,9 @@ static int enter_phone(struct phone *p, struct call *c, u32 *id)
     return err;
 }
 
-// It did not get any further. Somebody may have hung up meanwhile, and have
-// answered it or be about to: it counts as answered, so that he does not.
+// Undoes enter_phone for a call that could not be sent. A concurrent hang-up
+// may have answered it already or be about to: marking it answered prevents the
+// latter.
 static void leave_phone(struct phone *p, struct call *c)
 {
     spin_lock(&p->lock);
@@ -213,7 +214,7 @@ static int try_send(struct phone *p, struct call *c, u32 *id)
     return err;
 }
 
-// *id is stored before anybody can answer: after it the call may be gone.
+// *id is stored before the call can be answered: after that it may be freed.
 static int send(struct phone *p, struct call *c, bool block, u32 *id)
 {
     int err;
@@ -227,14 +228,14 @@ static int send(struct phone *p, struct call *c, bool block, u32 *id)
 
 // --- answers ----------------------------------------------------------------
 
-// Of one call, or (NULL) of any that ipc_wait may give.
+// Whether call `c` has its answer, or (NULL) any call that ipc_wait may return.
 static bool has_answer(struct phone *p, struct call *c)
 {
     return c ? READ_ONCE(c->state) == CALL_ANSWERED
              : READ_ONCE(p->answer_count) || !READ_ONCE(p->async);
 }
 
-// Sleeps until there is an answer, or none can come.
+// Sleeps until there is an answer, or no call is left that could get one.
 static int sleep(struct phone *p, u64 deadline)
 {
     assert_may_sleep();
@@ -244,7 +245,8 @@ static int sleep(struct phone *p, u64 deadline)
                       deadline);
 }
 
-// The thread is known to who answers: no queue is needed.
+// Sleeps for one answer. The answering side knows the thread: no queue is
+// needed.
 static int sleep_for(struct call *c)
 {
     assert_may_sleep();
@@ -261,7 +263,7 @@ static int sleep_for(struct call *c)
     }
 }
 
-// The same of a kernel box, which may have to be asked.
+// The same for a kernel box, which may have to be polled.
 static int sleep_served(struct phone *p, struct call *c, u64 deadline)
 {
     assert_may_sleep();
@@ -310,10 +312,10 @@ int phone_wait(struct phone *p, struct ipc_call *out, u64 deadline)
         if (!c && !READ_ONCE(p->async))
             return -ENOENT;
         if (!c)
-            continue; // another thread was faster
+            continue; // another thread took it
         if (was_full)
             waitq_wake_all(&p->box->senders);
-        if (!READ_ONCE(p->async)) // nothing will come for the others
+        if (!READ_ONCE(p->async)) // the last one: the other waiters get none
             waitq_wake_all(&p->waiters);
         fetched(c, out);
         return 0;
@@ -326,7 +328,7 @@ bool phone_ready(struct phone *p)
     return READ_ONCE(p->answer_count) || (s && s->due(p));
 }
 
-// Interrupted: if it has no answer yet, ipc_wait will give that.
+// The wait was interrupted: a call without an answer becomes one for ipc_wait.
 static bool becomes_async(struct phone *p, struct call *c)
 {
     spin_lock(&p->lock);
@@ -363,8 +365,8 @@ int phone_call(struct phone *p, struct ipc_call *m)
     if (!err)
         err = send(p, c, m->flags & IPC_F_BLOCK, &m->id);
     if (err) {
-        call_unref(c); // no box has it,
-        call_unref(c); // nor will the phone
+        call_unref(c); // the box's reference
+        call_unref(c); // the phone's
         return err;
     }
     ipc_count(&current_task()->ipc_counters.call_sent);

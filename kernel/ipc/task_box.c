@@ -1,8 +1,8 @@
-// Which answerboxes a task has: its own, and the one that the kernel serves in
-// its name; and which one is the naming service's.
+// The answerboxes of a task: its own, and the one that the kernel serves on its
+// behalf; and the naming service's box.
 //
 // `boxes_lock` guards task->answerbox, task->kbox and `naming`; each of these
-// has a reference. A box is closed without it.
+// holds a reference. A box is closed without this lock.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/ipc/ipc.h"
@@ -10,7 +10,7 @@
 
 static struct spinlock boxes_lock = SPINLOCK_INIT("boxes");
 static struct answerbox *naming;
-static struct answerbox no_box; // that of a task that has ended
+static struct answerbox no_box; // marks a task that has ended
 
 static struct answerbox **slot_of(struct task *t, enum task_box which)
 {
@@ -22,7 +22,7 @@ static struct answerbox *get(struct answerbox **slot, struct answerbox *new)
     spin_lock(&boxes_lock);
     if (!*slot && new) {
         box_ref(new);
-        WRITE_ONCE(*slot, new); // task_box looks without the lock
+        WRITE_ONCE(*slot, new); // task_box reads it without the lock
     }
     struct answerbox *b = *slot;
     if (b == &no_box)
@@ -44,12 +44,12 @@ struct answerbox *task_box(struct task *t, enum task_box which)
         box_create(t, which == KERNEL_BOX ? &kernel_box : NULL);
     if (!new)
         return NULL;
-    b = get(slot, new); // perhaps another one was faster
+    b = get(slot, new); // another thread may have set it first
     box_unref(new);
     return b;
 }
 
-// Takes what *slot refers to, if that is `b`.
+// Clears *slot if it refers to `b`, and returns what it referred to.
 static struct answerbox *leave(struct answerbox **slot, struct answerbox *b)
 {
     spin_assert_held(&boxes_lock);
@@ -101,8 +101,8 @@ static void end(struct task *t, enum task_box which)
     spin_unlock(&boxes_lock);
     if (!b)
         return;
-    // A kernel box goes on for those who are connected: what there is to know
-    // about a task they may still ask when it has ended.
+    // A kernel box stays open for its phones: they may still query the task
+    // after it has ended.
     if (which == TASK_BOX)
         box_close(b);
     box_unref(b);

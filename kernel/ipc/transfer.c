@@ -1,9 +1,9 @@
-// What calls carry besides words: memory of the caller, and connections.
+// What calls carry besides words: the caller's memory, and connections.
 //
-// The work is done by the task that answers, in its own context: there is
-// nobody else's time to take. The caller's memory is held by the call, not by
-// the caller, so that it may die meanwhile; a phone that is hung up gives it
-// back at once, or when the copy under way is done.
+// The answering task does the work, in its own context, so that the time is
+// charged to it. The call, not the caller, has the reference to the caller's
+// memory, so that the caller may exit during the copy. When the phone is hung
+// up, the reference is dropped at once, or when a running copy is done.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/file.h"
@@ -12,7 +12,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/task/task.h"
 
-#define ON_STACK 128u // bytes that are copied without a page in between
+#define ON_STACK 128u // up to this many bytes, copied via the stack
 
 int transfer_prepare(struct call *c)
 {
@@ -60,7 +60,7 @@ static int copy_part(const struct copy *c, u32 at, void *buf, u32 n)
     return moved == (int)n ? copy_to_user(c->ours + at, buf, n) : -EFAULT;
 }
 
-// All of it, or -EFAULT, -ENOMEM.
+// Copies all of it: 0, or -EFAULT, -ENOMEM.
 static int copy_memory(const struct copy *c, u32 size)
 {
     u8 small[ON_STACK];
@@ -86,7 +86,7 @@ static int copy_data(struct call *c, struct ipc_call *answer)
         .to_caller = c->method == IPC_M_DATA_READ,
     };
     if (!copy.caller)
-        return -ECONNRESET; // it waits no longer
+        return -ECONNRESET; // the caller no longer waits
     u32 size = MIN(MIN(c->arg[1], answer->arg[1]), IPC_DATA_MAX);
     int err = copy_memory(&copy, size);
     aspace_unref(copy.caller);
@@ -95,7 +95,7 @@ static int copy_data(struct call *c, struct ipc_call *answer)
 
 // --- connections ------------------------------------------------------------
 
-// The answering task's phone becomes what the caller is connected to.
+// Connects the caller to the box of the answering task's phone.
 static int give_connection(struct call *c, struct ipc_call *answer)
 {
     assert(!c->connect && c->method == IPC_M_CONNECT_ME_TO);
@@ -124,7 +124,7 @@ int transfer_answer(struct call *c, struct ipc_call *answer)
     assert_checked(c->method < IPC_M_USER);
     int result;
     if (answer->retval < 0)
-        return 0; // no
+        return 0; // refused
     switch (c->method) {
     case IPC_M_DATA_READ:
     case IPC_M_DATA_WRITE:
