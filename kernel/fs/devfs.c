@@ -1,6 +1,6 @@
 // /dev: a tmpfs that is filled with a node for each character device.
 //
-// Devices come from the linker set and from `registered`, which only grows and
+// Devices are those of the linker set and of `registered`, which only grows and
 // is guarded by devices_lock. A node carries a device number; opening it looks
 // the number up here, wherever the node is.
 
@@ -19,7 +19,7 @@
 static struct spinlock devices_lock = SPINLOCK_INIT("devices");
 static const struct char_device *registered[REGISTERED_MAX];
 static u32 registered_count;
-static bool mounted; // a /dev was made: later devices go there, too
+static bool mounted; // /dev exists: later devices are added to it
 
 static const struct char_device *find_registered(u32 rdev)
 {
@@ -96,7 +96,7 @@ int char_device_register(const struct char_device *d)
     return make_node(NULL, path, d);
 }
 
-// Fills a fresh /dev. A name that cannot be made is left out and named.
+// Fills a new /dev. A name that cannot be created is skipped and logged.
 static void fill(struct vnode *root)
 {
     static const char *const links[][2] = {

@@ -1,4 +1,4 @@
-// The devices that are no hardware: null, zero, full, random, urandom, kmsg.
+// The pseudo-devices: null, zero, full, random, urandom, kmsg.
 //
 // None has a state of its own, so nothing is locked here.
 
@@ -14,9 +14,9 @@
 
 #define MEMORY_MAJOR 1
 #define RANDOM_CHUNK 256u
-#define ZEROS_AT_ONCE KIB(64) // between two looks at signals
-#define KMSG_TEXT_MAX KIB(64) // what a reader is shown at most
-#define KMSG_LINE_MAX 992u    // of one written line, as Linux cuts it
+#define ZEROS_AT_ONCE KIB(64) // between two checks for signals
+#define KMSG_TEXT_MAX KIB(64) // shown to a reader at most
+#define KMSG_LINE_MAX 992u    // of one written line; Linux truncates there
 
 static int discard(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
 {
@@ -65,7 +65,7 @@ static int read_random(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
     return wanted - io->left;
 }
 
-// What is written is stirred in; the generator credits nothing for it.
+// Written data is mixed in; it adds no entropy to the estimate.
 static int write_random(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
 {
     u32 words[RANDOM_CHUNK / sizeof(u32)];
@@ -85,7 +85,8 @@ static int write_random(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
     return wanted - io->left;
 }
 
-// --- kmsg: the log as it was at the first read; a written line goes there ---
+// --- kmsg: reads give the log as of the first read; a written line is logged
+// ---
 
 static int open_log(struct file *f)
 {
@@ -110,7 +111,7 @@ static int read_log(struct file *f, struct io *io, u64 *pos)
     return text_file_read(f->data, io, pos, copy_log, NULL);
 }
 
-// A "<6>" in front says how important the line is; the log has one level only.
+// A "<6>" prefix is the priority; the log has one level only.
 static const char *skip_level(const char *line)
 {
     const char *end = line[0] == '<' ? strchr(line, '>') : NULL;

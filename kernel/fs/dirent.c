@@ -1,4 +1,4 @@
-// Directory listing: positions 0 and 1 are "." and "..", which the VFS gives
+// Directory listing: positions 0 and 1 are "." and "..", which the VFS emits
 // for every file system; the file system's own positions follow.
 #include "kernel/fs/dirent.h"
 
@@ -14,7 +14,7 @@ bool dirent_emit(struct dirent_sink *sink, u64 ino, u64 next_pos, u32 type,
     bool dots = name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.'));
     if (dots)
         return true;
-    // A type may be given as in a mode, too.
+    // `type` may also be the file type bits of a mode.
     if (type & S_IFMT)
         type = (type & S_IFMT) >> 12;
     return sink->take(sink, ino, next_pos + DOT_ENTRIES, type, name, len);

@@ -1,4 +1,4 @@
-// Open files: what descriptors refer to.
+// Open files: the objects that descriptors refer to.
 //
 // The reference count is atomic; `flags` is changed by F_SETFL only, in one
 // store; `pos` is guarded by pos_lock where files can be shared.
@@ -15,7 +15,7 @@
 
 SLAB_CACHE_COUNTED(file_cache, struct file, refs);
 
-// Directories, and what was opened with O_PATH: a place, not its contents.
+// For directories and O_PATH files, which have no readable contents.
 static const struct file_ops place_ops = { .seekable = true };
 
 struct file *file_alloc(const struct file_ops *ops, u32 flags)
@@ -33,8 +33,8 @@ struct file *file_alloc(const struct file_ops *ops, u32 flags)
     return f;
 }
 
-// A Feistel network with keys of this start: numbers differ as the objects do,
-// and say nothing about where those lie in the kernel.
+// A Feistel network with keys drawn at start-up: different objects get
+// different numbers, which do not reveal kernel addresses.
 static u32 number_keys[4];
 
 void file_numbers_init(void)
@@ -58,7 +58,7 @@ u32 file_number(const struct file *f)
 void file_ref(struct file *f)
 {
     u32 old = __atomic_fetch_add(&f->refs, 1, __ATOMIC_RELAXED);
-    assert(old); // what nobody has cannot be taken again
+    assert(old); // there must be a reference already
 }
 
 u64 file_position(struct file *f)
@@ -103,7 +103,7 @@ void file_unref(struct file *f)
     file_discard(f);
 }
 
-// The vnode that open() means, created if asked. Under namespace_lock.
+// The vnode for open(), created if requested. Under namespace_lock.
 static int find_or_create(struct vnode *at, const char *path, u32 flags,
                           u32 mode, bool *created, struct vnode **out)
 {
@@ -147,10 +147,10 @@ static int check_type(const struct vnode *v, u32 flags)
     return 0;
 }
 
-// Also of a file that is opened only for reading.
+// Also for a file that is opened only for reading.
 static int truncate_for_open(struct vnode *v)
 {
-    if (vnode_type(v) != S_IFREG || !v->ops->truncate) // text of /proc
+    if (vnode_type(v) != S_IFREG || !v->ops->truncate) // a text file of /proc
         return 0;
     int err = vnode_begin_writing(v);
     if (err)
@@ -179,7 +179,7 @@ static int open_vnode(struct vnode *v, u32 flags, bool created,
     if (flags & O_PATH)
         f->ops = &place_ops;
     else if (v->ops->open) {
-        f->flags |= flags & O_NOCTTY; // a terminal looks at it
+        f->flags |= flags & O_NOCTTY; // checked by a terminal
         err = v->ops->open(v, f);
         f->flags &= ~O_NOCTTY;
     }
@@ -219,7 +219,7 @@ int vfs_open(struct vnode *at, const char *path, u32 flags, u32 mode,
     if (err)
         return err;
     err = check_type(v, flags);
-    if (!err && !created && !is_root()) // who may read and write anything
+    if (!err && !created && !is_root()) // root may read and write anything
         err = vnode_may_open(v, flags);
     if (err) {
         vnode_unref(v);

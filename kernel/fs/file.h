@@ -1,8 +1,8 @@
 // Open files and descriptor tables, as the file system calls use them.
 //
 // `files->lock` guards the table when several threads use it. A thread that is
-// alone with its table reads it without: nobody else can close a descriptor
-// under it, so it can borrow the file instead of referencing it.
+// the table's only user reads it without the lock: no other thread can close a
+// descriptor, so it can borrow the file instead of referencing it.
 #pragma once
 
 #include "kernel/base/errno.h"
@@ -32,12 +32,12 @@ static inline bool files_shared(const struct files *fs)
            READ_ONCE(current_task()->thread_count) > 1;
 }
 
-// Of a file without a vnode: a number for the object behind it, which both ends
-// of a pipe have in common. It is no address.
+// For a file without a vnode: a number for the object behind it, which is the
+// same for both ends of a pipe. It is not an address.
 u32 file_number(const struct file *f);
 void file_numbers_init(void);
 
-// The file behind a descriptor for the length of a system call: give it back
+// The file behind a descriptor for the duration of a system call; release it
 // with fd_return. 0 or -EBADF.
 static inline int fd_borrow(u32 fd, struct fd_ref *r)
 {
@@ -69,15 +69,16 @@ static inline bool file_writable(const struct file *f)
            !(READ_ONCE(f->flags) & O_PATH);
 }
 
-// The file's own position, whole.
+// The file's own position, read and written atomically.
 u64 file_position(struct file *f);
 void file_set_position(struct file *f, u64 pos);
 
-// Frees a file that has nothing to release: its open failed, or is released.
+// Frees a file without calling its release: its open failed, or release is
+// done.
 void file_discard(struct file *f);
 
-// dup2 and dup3: puts `f` (reference consumed, always) at `fd`, closing what
-// was there. The descriptor or -EBADF, -ENOMEM.
+// dup2 and dup3: installs `f` (reference always consumed) at `fd`, closing the
+// file that was there. The descriptor, or -EBADF, -ENOMEM.
 int fd_replace(struct file *f, u32 fd, bool cloexec);
 // -EBADF; the flag's old value in *old.
 int fd_cloexec(u32 fd, bool set, bool value, bool *old);

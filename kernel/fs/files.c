@@ -1,8 +1,8 @@
 // Descriptor tables.
 //
-// `lock` guards table, capacity and the bit maps against other threads (see
-// file.h for who may read without it). Files are released after it is dropped:
-// closing may sleep.
+// `lock` guards table, capacity and the bit maps against other threads (file.h
+// describes reads without it). Files are released after the lock is dropped,
+// because closing may sleep.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/file.h"
@@ -21,11 +21,11 @@ static inline void bit_set(u32 *map, u32 bit, bool value)
 {
     assert_checked(bit < FD_MAX);
     u32 mask = 1u << bit % 32;
-    u32 *word = &map[bit / 32]; // close_marked looks at it
+    u32 *word = &map[bit / 32]; // close_marked reads it
     WRITE_ONCE(*word, value ? *word | mask : *word & ~mask);
 }
 
-// The first unused descriptor from `from` on; FD_MAX when there is none.
+// The lowest unused descriptor >= `from`; FD_MAX when there is none.
 static u32 first_unused(const struct files *fs, u32 from)
 {
     spin_assert_held(&fs->lock);
@@ -62,8 +62,8 @@ static void table_free(struct files *fs, struct file **table)
         kfree(table);
 }
 
-// Makes room for descriptor `fd`. Called and returns with the lock held, but
-// drops it meanwhile. 0 or -ENOMEM.
+// Makes room for descriptor `fd`. The lock is held on entry and return, but
+// dropped in between. 0 or -ENOMEM.
 static int make_room(struct files *fs, u32 fd)
 {
     spin_assert_held(&fs->lock);
@@ -78,13 +78,13 @@ static int make_room(struct files *fs, u32 fd)
         if (!table)
             return -ENOMEM;
         struct file **old = fs->table;
-        if (capacity <= fs->capacity) { // another thread was faster
+        if (capacity <= fs->capacity) { // another thread has grown it
             kfree(table);
             continue;
         }
         memcpy(table, old, fs->capacity * sizeof(*table));
         fs->table = table;
-        WRITE_ONCE(fs->capacity, capacity); // /proc looks at it
+        WRITE_ONCE(fs->capacity, capacity); // /proc reads it
         table_free(fs, old);
     }
     return 0;
@@ -125,10 +125,10 @@ int files_fork(struct files *from, struct files **out)
 void files_ref(struct files *fs)
 {
     u32 old = __atomic_fetch_add(&fs->refs, 1, __ATOMIC_RELAXED);
-    assert(old); // what nobody has cannot be taken again
+    assert(old); // there must be a reference already
 }
 
-// Takes a descriptor out of the table; NULL when it was not open.
+// Removes a descriptor from the table; NULL when it was not open.
 static struct file *take(struct files *fs, u32 fd)
 {
     spin_lock(&fs->lock);
@@ -210,7 +210,7 @@ int fd_install(struct file *f, bool cloexec, u32 from)
     u32 fd;
     int err = 0;
     spin_lock(&fs->lock);
-    // make_room drops the lock when it must: what was free may be taken then.
+    // make_room may drop the lock: the free descriptor can be taken in between.
     while ((fd = first_unused(fs, from)) >= fs->capacity) {
         err = fd < descriptor_limit() ? make_room(fs, fd) : -EMFILE;
         if (err)

@@ -1,8 +1,9 @@
 // The root file system at start-up: the boot loader's modules, cpio archives
-// that are unpacked over the root one after the other, later ones on top.
+// that are unpacked over the root in order; later ones replace files of earlier
+// ones.
 //
-// What is wrong with an archive stops the machine with its name and the place:
-// half a system is worse than none.
+// An error in an archive panics with the archive's name and the offset: an
+// incomplete system must not run.
 #include "kernel/fs/initrd.h"
 
 #include "arch/boot.h"
@@ -16,14 +17,14 @@
 #include "lib/string.h"
 
 // A file with several names is in the archive once for each name, with the
-// contents at the last: what was made for the first name is remembered.
+// contents at the last one: the vnode made for the first name is remembered.
 struct hard_link {
     struct list node;
     u32 ino, dev_major, dev_minor;
     struct vnode *vnode;
 };
 
-// In an archive that is unpacked over files that exist, what is there goes.
+// An archive entry replaces an existing file of the same name.
 static int make_way(const char *path)
 {
     struct vnode *v;
@@ -34,10 +35,10 @@ static int make_way(const char *path)
     return dir ? -EEXIST : vfs_unlink(NULL, path);
 }
 
-// Archives may leave out the directories above a file.
+// Archives may omit the directories above a file.
 static int make_parents(const char *path)
 {
-    if (!path[0]) // a name that the archive made empty
+    if (!path[0]) // the entry's name is empty
         return -ENOENT;
     char *copy = kstrdup(path);
     int err = 0;
@@ -148,7 +149,7 @@ static void forget_links(struct list *links)
     }
 }
 
-// Makes the name; *out is its vnode, referenced.
+// Creates the name; *out is its vnode, referenced.
 static int make_name(const struct cpio_entry *e, struct list *links,
                      struct vnode **out)
 {
@@ -185,8 +186,8 @@ static int unpack_entry(const struct cpio_entry *e, struct list *links)
     return err;
 }
 
-// What is behind comes free as it goes, so memory lacks at the least what this
-// file still needs.
+// The archive's memory is freed as it is unpacked, so the reported shortage,
+// the rest of this file, is a lower bound.
 NORETURN static void no_memory(const char *name, const struct cpio_entry *e)
 {
     struct vnode *v;
@@ -231,8 +232,8 @@ u32 initrd_unpack(const char *name, const u8 *archive, size_t size,
     return files;
 }
 
-// Up to here the pages of the module that is being unpacked are free again: no
-// file is in memory twice but the one under way.
+// The module being unpacked is freed up to this address: only the current file
+// is in memory twice.
 static paddr_t released;
 
 static void release_until(paddr_t end)

@@ -1,7 +1,7 @@
-// The bytes of a read or write: user memory in parts, or kernel memory.
+// The data of a read or write: user memory in parts (iovec), or kernel memory.
 //
-// Nothing is locked. When user memory turns out to be bad, as many bytes as
-// lie before the bad page are moved: callers count progress by io->left.
+// Nothing is locked. On a fault in user memory, the bytes before the bad page
+// are moved: callers count progress by io->left.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/vfs.h"
@@ -36,7 +36,7 @@ static ALWAYS_INLINE void advance(struct io *io, size_t n)
     io->left -= n;
 }
 
-// Moves what lies before the first bad page; always fails.
+// Moves the bytes before the first bad page; always fails.
 static NOINLINE int move_until_fault(struct io *io, u8 *buf, size_t n,
                                      enum way way)
 {
@@ -52,7 +52,7 @@ static NOINLINE int move_until_fault(struct io *io, u8 *buf, size_t n,
     return -EFAULT;
 }
 
-// Through as many parts as it takes.
+// Moves n bytes across as many parts as needed.
 static NOINLINE int move_parts(struct io *io, u8 *at, size_t n, enum way way)
 {
     while (n) {

@@ -1,14 +1,14 @@
-// Advisory locks: a list for each file that has been locked, made by the first
-// lock and freed with the vnode. Who never locks a file pays nothing for those
-// of other files.
+// Advisory locks: a list for each file that has been locked, created by its
+// first lock and freed with the vnode. A task that never locks a file pays
+// nothing for the locks of other files.
 //
-// A list's mutex guards it; its generation changes whenever something may have
-// become free: that is what its waiters watch. A lock does not outlast the
-// owner's last descriptor of the file, so it needs no reference to the vnode.
+// A list's mutex guards it; its waiters watch its generation, which changes
+// whenever a range may have become free. A lock does not outlast the owner's
+// last descriptor of the file, so it needs no reference to the vnode.
 //
-// `waits_lock` (a mutex, taken with a list's held) guards the list of those
-// that wait for record locks: an owner that would wait, over others, for itself
-// gets -EDEADLK.
+// `waits_lock` (a mutex, taken with a list's mutex held) guards the list of the
+// waits for record locks. An owner that would wait for itself, directly or
+// through other owners, gets -EDEADLK.
 #include "kernel/fs/locks.h"
 #include "kernel/base/log.h"
 
@@ -16,7 +16,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/task/users.h"
 
-// Far more than programs make; a chain is followed with the mutex held.
+// Far more than programs need; a chain is followed with the mutex held.
 #define CHAIN_MAX 1000u
 
 struct file_lock {
@@ -33,8 +33,8 @@ struct file_locks {
     u32 generation;
 };
 
-// An owner that waits until another has unlocked something: while the list's
-// generation is still the one that it saw.
+// An owner that waits for another owner to unlock something. The wait is
+// pending while the list's generation is still the recorded one.
 struct lock_wait {
     struct list node;
     const void *owner, *holder;
@@ -47,7 +47,7 @@ SLAB_CACHE(locks_cache, struct file_locks);
 static struct mutex waits_lock = MUTEX_INIT(waits_lock, "file lock waits");
 static struct list waits = LIST_INIT(waits);
 
-// NULL: the file has never had any.
+// NULL: the file has never had a lock.
 static struct file_locks *locks_of(struct vnode *v)
 {
     return __atomic_load_n(&v->locks, __ATOMIC_ACQUIRE);
@@ -98,7 +98,7 @@ static struct file_lock *find_conflict(const struct file_locks *fl,
     return NULL;
 }
 
-// NULL: no memory, or the user has its share.
+// NULL: no memory, or the user's limit is reached.
 static struct file_lock *lock_new(void)
 {
     struct payer *payer;
@@ -140,14 +140,14 @@ static void wake_waiters(struct file_locks *fl)
     waitq_wake_all(&fl->wait);
 }
 
-// It may leave something of a lock on both of its sides.
+// Whether unlocking the range may leave parts of one lock on both sides of it.
 static bool splits(const struct lock_range *r)
 {
     return r->start && r->end < INT64_MAX;
 }
 
-// Takes the range out of the owner's locks. The one lock that may have to be
-// split takes *spare.
+// Removes the range from the owner's locks. The one lock that may be split
+// takes *spare.
 static void cut_out(struct file_locks *fl, const void *owner,
                     const struct lock_range *r, struct file_lock **spare)
 {
@@ -175,7 +175,8 @@ static void cut_out(struct file_locks *fl, const void *owner,
 
 // --- waiting ----------------------------------------------------------------
 
-// A wait that is over is none, also when its thread has not run since.
+// A wait whose generation is over is ignored, even if its thread has not run
+// since.
 static const struct lock_wait *wait_of(const void *owner)
 {
     mutex_assert_held(&waits_lock);
@@ -188,9 +189,10 @@ static const struct lock_wait *wait_of(const void *owner)
     return NULL;
 }
 
-// Follows who waits for whom from the holder on. The waits make no circle, for
-// each was refused that would have closed one; but an owner's threads may wait
-// several at a time, of which one is followed: so the steps are bounded.
+// Deadlock detection: follows the chain of waits from the holder on. The waits
+// form no cycle, because any wait that would close one is refused. But several
+// threads of an owner may wait, and only one wait of each owner is followed; so
+// the number of steps is bounded.
 static int wait_begin(struct lock_wait *w)
 {
     u32 steps = 0;
@@ -215,7 +217,7 @@ static void wait_end(struct lock_wait *w)
     mutex_unlock(&waits_lock);
 }
 
-// Until something was unlocked. Drops the list's mutex while it sleeps.
+// Sleeps until something was unlocked, with the list's mutex dropped.
 static int wait_for(struct file_locks *fl, const struct lock_range *r,
                     const void *owner, const void *holder)
 {

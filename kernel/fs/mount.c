@@ -1,4 +1,4 @@
-// Mounts: the list, mounting over a directory and taking away again.
+// Mounts: the list, mounting over a directory, and unmounting.
 //
 // `namespace_lock` guards the list and the covered/mounted_here links.
 #include "kernel/fs/mount.h"
@@ -12,7 +12,7 @@
 
 static struct list mounts = LIST_INIT(mounts);
 
-// Unmounted, and kept for the next mount of its type: the last /dev with its
+// Unmounted, and kept for the next mount of the type: the last /dev with its
 // contents.
 static struct list parked = LIST_INIT(parked);
 // Unmounted with `umount -l` while in use.
@@ -22,11 +22,11 @@ static const struct file_system {
     const char *type;
     int (*mount)(struct mount **out);
     bool (*busy)(const struct mount *m, u32 ours);
-    // Gives up the contents, if it has any; the mount ends with its last vnode.
+    // Frees the contents, if there are any; the mount ends with its last vnode.
     void (*clear)(struct vnode *root);
     bool lasting; // the contents outlive the mount
-    // Its directories end by themselves, as those of tasks do. What is mounted
-    // over one could not be named any more.
+    // Its directories can vanish, as those of tasks do; a mount over one of
+    // them would then be unreachable.
     bool fleeting;
 } file_systems[] = {
     { "tmpfs", tmpfs_mount, tmpfs_busy, tmpfs_clear, false, false },
@@ -79,7 +79,7 @@ static struct mount *take_parked(const char *type)
     return m;
 }
 
-// Under namespace_lock, out of the tree.
+// Ends or parks a mount that is out of the tree. Under namespace_lock.
 static void give_up(struct mount *m)
 {
     mutex_assert_held(&namespace_lock);
@@ -93,7 +93,7 @@ static void give_up(struct mount *m)
     vnode_unref(m->root);
 }
 
-// Ends those whose last use has.
+// Ends detached mounts that are no longer in use.
 static void give_up_detached(void)
 {
     mutex_assert_held(&namespace_lock);
@@ -126,7 +126,7 @@ void mount_discard(struct mount *m)
     mutex_unlock(&namespace_lock);
 }
 
-// The first mount of all is the root: there is nothing that it covers.
+// The first mount becomes the root: it covers no directory.
 static void mount_root(struct mount *m)
 {
     assert(m->root);
@@ -146,11 +146,11 @@ static int mount_over(struct vnode *dir, struct mount *m)
     if (dir->nlink == 0)
         return -ENOENT; // removed since it was looked up
     if (dir->mount->detached)
-        return -EINVAL; // nothing could ever unmount it
+        return -EINVAL; // it could never be unmounted
     if (!vnode_is_mount_root(dir) && find_type(dir->mount->type)->fleeting)
         return -EPERM;
     if (dir->mounted_here)
-        return -EBUSY; // somebody else was faster
+        return -EBUSY; // another thread has mounted there
     vnode_ref(dir);
     m->covered = dir;
     dir->mounted_here = m;
@@ -188,7 +188,7 @@ static bool has_mounts_inside(const struct mount *m)
     return false;
 }
 
-// Out of the tree, with a reference to the root that is the caller's.
+// Takes the mount out of the tree. The caller keeps its reference to the root.
 static int unmount(struct vnode *root, bool in_use)
 {
     mutex_assert_held(&namespace_lock);

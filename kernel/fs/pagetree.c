@@ -17,7 +17,7 @@ struct pagetree_node {
 
 SLAB_CACHE(node_cache, struct pagetree_node);
 
-// How many pages a tree of this height can hold.
+// The number of pages in a tree of this height.
 static u64 span(u32 height)
 {
     return 1ull << (BITS * height);
@@ -32,7 +32,7 @@ struct frame *pagetree_get(const struct pagetree *t, u32 index)
 {
     void *at = t->root;
     u32 height = t->height;
-    // Shifting in two steps: a height of 6 is more than 32 bits.
+    // The height is checked first: a shift for height 6 would exceed 32 bits.
     if (height < 6 && index >> (BITS * height))
         return NULL;
     for (; height && at; height--)
@@ -64,8 +64,8 @@ static int grow(struct pagetree *t, u32 index)
     return 0;
 }
 
-// An insertion that ran out of memory may leave nodes that are empty. They are
-// on the way to the page that was wanted: taking what is there frees them.
+// An insertion that runs out of memory may leave empty nodes. They are on the
+// path to the requested page, so taking pages there frees them.
 int pagetree_insert(struct pagetree *t, u32 index, struct frame *f)
 {
     assert(f);
@@ -99,7 +99,7 @@ struct taking {
     u32 count, max;
 };
 
-// Takes from the subtree in *slot, whose first page is `base`.
+// Takes frames from the subtree in *slot, whose first page is `base`.
 static void take_from(struct taking *t, void **slot, u32 height, u64 base)
 {
     if (height == 0) {

@@ -1,7 +1,7 @@
-// From page numbers to frames: a tree with 64 branches at each node, as high as
-// the largest page number needs. One page takes no node at all.
+// Radix tree from page numbers to frames: 64 slots a node, as high as the
+// largest page number needs. A tree of page 0 alone has no node.
 //
-// The owner locks it. Nothing sleeps.
+// The owner locks it. Never sleeps.
 #pragma once
 
 #include "kernel/mm/frame.h"
@@ -13,8 +13,8 @@ struct pagetree {
 
 // The frame of a page, NULL when there is none.
 struct frame *pagetree_get(const struct pagetree *t, u32 index);
-// Enters a frame where none is. 0 or -ENOMEM.
+// Inserts a frame at an empty index. 0 or -ENOMEM.
 int pagetree_insert(struct pagetree *t, u32 index, struct frame *f);
-// Takes out up to `max` frames of pages from `first` on; how many there were.
-// Fewer than `max`: no more are left.
+// Removes up to `max` frames of pages from `first` on; returns how many there
+// were. Fewer than `max`: none are left.
 u32 pagetree_take(struct pagetree *t, u32 first, struct frame **out, u32 max);

@@ -1,7 +1,8 @@
 // Path walking: names to vnodes, across symlinks and mounts, and back.
 //
-// Everything here runs under namespace_lock, which keeps the tree's shape; the
-// references are for vnodes that a file system makes up while it is asked.
+// Everything here runs under namespace_lock, which keeps the tree's shape
+// constant. References are needed for vnodes that a file system creates during
+// a lookup.
 #include "kernel/fs/path.h"
 
 #include "kernel/base/errno.h"
@@ -17,8 +18,8 @@ static struct vnode *referenced(struct vnode *v)
     return v;
 }
 
-// What is seen at `v`: the topmost mount's root. Consumes and gives a
-// reference.
+// The vnode visible at `v`: the root of the topmost mount on it. Consumes and
+// returns a reference.
 static struct vnode *cross_mounts(struct vnode *v)
 {
     while (v->mounted_here) {
@@ -71,13 +72,14 @@ static int find(struct walk *w, struct vnode **out)
     return 0;
 }
 
-// Replaces the path walked by the symlink's target and what is left of it.
+// Replaces the path being walked by the symlink's target and the rest of the
+// path.
 static int expand(struct walk *w, struct vnode *symlink, const char **rest)
 {
     mutex_assert_held(&namespace_lock);
     if (!symlink->ops->readlink)
         return -EINVAL;
-    // A symlink that does not know its length may need all that is allowed.
+    // A symlink without a known length gets the maximum.
     size_t left = strlen(*rest);
     size_t room = symlink->size ? (size_t)symlink->size : PATH_MAX_LEN;
     if (room + left > PATH_MAX_LEN && symlink->size)
@@ -111,7 +113,7 @@ static void start_at(struct walk *w, struct vnode *v)
 }
 
 // Takes the next name from *path, which is not empty, and the slashes around
-// it. False: nothing but slashes.
+// it. False: there are only slashes.
 static bool next_name(struct walk *w, const char **path)
 {
     const char *p = *path;
@@ -261,7 +263,7 @@ static bool compare_ino(struct dirent_sink *s, u64 ino, u64 next_pos UNUSED,
     return false;
 }
 
-// For file systems that do not remember names: looks through the parent.
+// For file systems that do not record names: searches the parent directory.
 static int search_parent(struct vnode *v, struct vnode **dir, char *name,
                          size_t *len)
 {
@@ -283,7 +285,7 @@ static int search_parent(struct vnode *v, struct vnode **dir, char *name,
     return -ENOENT;
 }
 
-// The directory (referenced) and the name that lead to `v`, no mount's root.
+// The directory (referenced) and the name of `v`, which is not a mount's root.
 static int locate(struct vnode *v, struct vnode **dir, char *name, size_t *len)
 {
     mutex_assert_held(&namespace_lock);
@@ -298,7 +300,7 @@ static int locate(struct vnode *v, struct vnode **dir, char *name, size_t *len)
     return 0;
 }
 
-// Writes the path so that it ends at buf + size; where it starts or -errno.
+// Writes the path so that it ends at buf + size; returns its start or -errno.
 static int path_backwards(struct vnode *v, char *buf, size_t size)
 {
     mutex_assert_held(&namespace_lock);
@@ -340,7 +342,7 @@ int vfs_path(struct vnode *v, char *buf, size_t size)
 {
     if (size < 2)
         return -ERANGE;
-    // readlink() in /proc asks under the lock when the walker follows it.
+    // The walker calls readlink() in /proc with the lock held.
     bool held = mutex_held(&namespace_lock);
     if (!held)
         mutex_lock(&namespace_lock);

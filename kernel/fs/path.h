@@ -1,4 +1,4 @@
-// Path walking, for the calls that look at or change the name at a path's end.
+// Path walking, for the calls that read or change the name at a path's end.
 #pragma once
 
 #include "kernel/fs/vfs.h"
@@ -7,16 +7,16 @@
 #define NAME_MAX_LEN 255u
 #define SYMLINKS_MAX 40u
 
-// Beside WALK_FOLLOW: the last name is about to be made, removed or moved, so a
-// symlink there is never followed, and it is the caller who refuses a slash
-// after what is no directory.
+// In addition to WALK_FOLLOW: the last name is about to be created, removed or
+// moved. So a symlink there is never followed, and the caller must refuse a
+// slash after a name that is not a directory.
 #define WALK_CHANGE 2u
 
 enum last_kind { LAST_NAME, LAST_ROOT, LAST_DOT, LAST_DOTDOT };
 
 struct walk {
-    struct vnode *dir;   // where the last name is; referenced
-    struct vnode *vnode; // what it names; referenced; NULL: nothing
+    struct vnode *dir;   // of the last name; referenced
+    struct vnode *vnode; // what the last name refers to, referenced; or NULL
     enum last_kind last;
     bool slash;       // slashes followed the last name
     const char *name; // the last name: in the path, or in `expanded`
@@ -26,34 +26,36 @@ struct walk {
 
 // Walks to the last name; all names before it must exist. Relative paths start
 // at `at` (NULL: the task's cwd). Under namespace_lock, as long as *w is used.
-// 0: give it back with walk_done. -ENOENT, -ENOTDIR, -ELOOP, -ENAMETOOLONG.
+// 0: release it with walk_done. -ENOENT, -ENOTDIR, -ELOOP, -ENAMETOOLONG.
 int walk_path(struct walk *w, struct vnode *at, const char *path, u32 flags);
 void walk_done(struct walk *w);
 // Creates the name that a walk found missing. *out is referenced.
 int walk_create(struct walk *w, u32 mode, u32 rdev, struct vnode **out);
 
-// The directory above `v`: across mounts, not above the task's root. A
-// reference in *out. Under namespace_lock.
+// The parent directory of `v`: across mounts, but not above the task's root.
+// *out is referenced. Under namespace_lock.
 int vnode_parent(struct vnode *v, struct vnode **out);
 static inline bool vnode_is_dir(const struct vnode *v)
 {
     return vnode_type(v) == S_IFDIR;
 }
-// Whether something is mounted there, seen from inside.
+// Whether `v` is the root of a mount.
 static inline bool vnode_is_mount_root(const struct vnode *v)
 {
     return v->mount && v->mount->root == v;
 }
 
-// What else an owner and a mode allow the current task: 0, -EACCES, -EPERM.
+// Further permission checks for the current task, by owner and mode: 0,
+// -EACCES, -EPERM.
 int vnode_may_open(const struct vnode *v, u32 flags);
-// To add names; to remove that of `v`. Under namespace_lock.
+// To add names to `dir`; to remove the name of `v`. Under namespace_lock.
 int vnode_may_change(const struct vnode *dir);
 int vnode_may_remove(const struct vnode *dir, const struct vnode *v);
-// A new vnode of the directory is the current task's. Under namespace_lock.
+// Makes the current task the owner of a new vnode of the directory. Under
+// namespace_lock.
 void vnode_set_creator(const struct vnode *dir, struct vnode *v);
 
-// The kernel's copy of a path argument. Give it back after success only.
+// The kernel's copy of a path argument. Release it after success only.
 struct path_arg {
     const char *text;
     char *large;
@@ -62,7 +64,7 @@ struct path_arg {
 int path_get(struct path_arg *p, u32 user); // -EFAULT, -ENAMETOOLONG, -ENOMEM
 void path_put(struct path_arg *p);
 
-// Changes to the tree, beside those in vfs.h.
+// Changes to the tree, in addition to those in vfs.h.
 int vfs_link(struct vnode *v, struct vnode *at, const char *path);
 int vfs_unlink(struct vnode *at, const char *path);
 int vfs_rmdir(struct vnode *at, const char *path);

@@ -1,7 +1,7 @@
-// Who may do what to a file: modes and owners, as POSIX has them.
+// File permissions: modes and owners, as in POSIX.
 //
-// mode, uid and gid are words of their own, marked: a check that races with a
-// change of one acted just before it or after.
+// mode, uid and gid are separate words with marked accesses: a check that races
+// with a change of one of them takes effect just before or after the change.
 
 #include "kernel/base/errno.h"
 #include "kernel/fs/path.h"
@@ -56,7 +56,7 @@ int vnode_may_change(const struct vnode *dir)
     return vnode_may(dir, MAY_W | MAY_X);
 }
 
-// Of a sticky directory (/tmp) names are removed by the owners only.
+// In a sticky directory (/tmp) only the owners may remove names.
 int vnode_may_remove(const struct vnode *dir, const struct vnode *v)
 {
     int err = vnode_may_change(dir);
@@ -68,7 +68,7 @@ int vnode_may_remove(const struct vnode *dir, const struct vnode *v)
     return -EPERM;
 }
 
-// Before anyone finds it: under namespace_lock.
+// Before the vnode can be found: under namespace_lock.
 void vnode_set_creator(const struct vnode *dir, struct vnode *v)
 {
     mutex_assert_held(&namespace_lock);

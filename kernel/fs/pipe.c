@@ -1,13 +1,13 @@
 // Pipes: a ring of pages between readers and writers.
 //
 // `lock` (a mutex, so that user memory may fault under it) guards the ring and
-// the counts of open ends. Conditions are read without it by sleepers and
-// poll(): each is one aligned word (`used`, `readers`, `writers`), and who
-// changes it wakes the queue after.
-// `fifos_lock` guards the link between a vnode and its pipe.
+// the counts of open ends. Sleepers and poll() read their conditions without
+// it: each is one aligned word (`used`, `readers`, `writers`), and a thread
+// that changes one wakes the queue afterwards. `fifos_lock` guards the link
+// between a vnode and its pipe.
 //
-// Pages come with the first byte and stay; an empty ring starts over in its
-// first page, so small messages use only that one.
+// Pages are allocated with their first byte and kept; an empty ring restarts in
+// its first page, so small messages use only that one.
 #include "kernel/fs/pipe.h"
 
 #include "kernel/base/errno.h"
@@ -25,10 +25,10 @@
 
 struct pipe {
     struct mutex lock;
-    u32 start, used;      // the ring's first byte, and how many there are
+    u32 start, used;      // the ring's first byte, and the number of bytes
     u32 readers, writers; // open ends
-    u32 readers_seen, writers_seen; // opened ever, for fifo_open
-    u32 users; // open files and opens under way: the last one frees it
+    u32 readers_seen, writers_seen; // total ever opened, for fifo_open
+    u32 users; // open files and opens in progress: the last frees it
     struct waitq read_wait, write_wait;
     struct payer *payer;
     u8 *page[PIPE_PAGES];
@@ -38,7 +38,7 @@ struct pipe {
 SLAB_CACHE(pipe_cache, struct pipe);
 static struct mutex fifos_lock = MUTEX_INIT(fifos_lock, "fifos");
 
-// NULL: no memory, or the user has its share.
+// NULL: no memory, or the user's limit is reached.
 static struct pipe *pipe_new(void)
 {
     struct payer *payer;
@@ -77,7 +77,7 @@ static bool readable(const struct pipe *p)
     return READ_ONCE(p->used) || !READ_ONCE(p->writers);
 }
 
-// Moves what there is, up to io->left.
+// Moves the available bytes, up to io->left.
 static int take_bytes(struct pipe *p, struct io *io)
 {
     mutex_assert_held(&p->lock);
@@ -111,7 +111,7 @@ static u8 *page_at(struct pipe *p, u32 at)
     return *page;
 }
 
-// Moves what there is room for, up to io->left.
+// Moves as many bytes as there is room for, up to io->left.
 static int put_bytes(struct pipe *p, struct io *io)
 {
     mutex_assert_held(&p->lock);
@@ -237,7 +237,7 @@ static int pipe_ioctl(struct file *f, u32 cmd, u32 arg)
 
 // --- opening and closing ----------------------------------------------------
 
-// True if the other side was there already.
+// True if the other side is open already.
 static bool add_ends(struct pipe *p, u32 flags)
 {
     bool reads = (flags & O_ACCMODE) == O_RDONLY;
@@ -269,7 +269,7 @@ static void drop_ends(struct pipe *p, u32 flags)
     waitq_wake_all(&p->write_wait);
 }
 
-// One user less; the last one takes the pipe from the vnode and frees it.
+// Drops one user; the last one detaches the pipe from the vnode and frees it.
 static void drop_user(struct pipe *p, struct vnode *v)
 {
     mutex_lock(&fifos_lock);
@@ -302,13 +302,13 @@ int pipe_create(u32 flags, struct file **read_end, struct file **write_end)
     struct file *r = file_alloc(&pipe_ops, O_RDONLY | flags);
     struct file *w = file_alloc(&pipe_ops, O_WRONLY | flags);
     if (!p || !r || !w) {
-        // Ends without a pipe have nothing to release.
+        // A file without a pipe has nothing to release.
         if (r)
             file_discard(r);
         if (w)
             file_discard(w);
         if (!p)
-            return -ENFILE; // as Linux says in either case
+            return -ENFILE; // as Linux returns in either case
         pipe_free(p);
         return -ENOMEM;
     }
@@ -321,7 +321,7 @@ int pipe_create(u32 flags, struct file **read_end, struct file **write_end)
     return 0;
 }
 
-// The vnode's pipe, made at the first open; its user count is raised.
+// The vnode's pipe, created at the first open; its user count is raised.
 static struct pipe *fifo_pipe(struct vnode *v)
 {
     mutex_lock(&fifos_lock);
@@ -334,8 +334,8 @@ static struct pipe *fifo_pipe(struct vnode *v)
     return p;
 }
 
-// Adds an end and waits until the other side is there, or has been: one that
-// waited for us may be through and gone before we run again.
+// Adds an end and waits until the other side is or was open: a peer that waited
+// for this side may have closed again before this thread runs.
 static int add_and_wait_for_peer(struct pipe *p, u32 flags)
 {
     bool reads = (flags & O_ACCMODE) == O_RDONLY;

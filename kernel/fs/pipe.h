@@ -10,7 +10,7 @@
 int pipe_create(u32 flags, struct file **read_end, struct file **write_end);
 
 // Opens a named pipe (vnode_ops.open of S_IFIFO): waits for the other side, as
-// open(2) says. v->data belongs to it. 0, -ENXIO, -ENOMEM, -ERESTARTSYS.
+// in open(2). v->data belongs to it. 0, -ENXIO, -ENOMEM, -ERESTARTSYS.
 int fifo_open(struct vnode *v, struct file *f);
 
 bool pipe_is(const struct file *f);

@@ -1,8 +1,8 @@
 // The wait behind poll and select.
 //
-// The thread marks itself sleeping before each look at the files, so an event
-// that comes between the look and the sleep ends the sleep at once. While it is
-// marked, files' poll operations may take spinlocks but must not sleep.
+// The thread marks itself sleeping before each check of the files, so an event
+// between the check and the sleep ends the sleep at once. While it is marked,
+// files' poll operations may take spinlocks but must not sleep.
 #include "kernel/fs/poll.h"
 
 #include "kernel/base/errno.h"
@@ -70,7 +70,7 @@ static u32 file_events(struct file *f, struct poll_wait *pw)
     return events;
 }
 
-// Asks every file; once one has events no more queues are needed.
+// Polls every file; once one has events, no further queues are registered.
 static int look(struct poll_slot *slots, u32 count, struct poll_wait *pw)
 {
     int ready = 0;

@@ -1,4 +1,4 @@
-// Waiting for events on several files at once: poll, select and their kin.
+// Waiting for events on several files at once: poll, select and variants.
 #pragma once
 
 #include "kernel/fs/file.h"
@@ -9,8 +9,8 @@
 #define POLL_ALWAYS (POLLERR | POLLHUP | POLLNVAL)
 #define POLL_WAITERS_INLINE 8u
 
-// The places where one thread waits. Files register their queues in the first
-// round only (poll_register ignores a NULL poll_wait).
+// The queues on which one thread waits. Files register their queues in the
+// first round only (poll_register ignores a NULL poll_wait).
 struct poll_wait {
     u32 count;
     int err; // -ENOMEM: a queue could not be registered
@@ -18,14 +18,15 @@ struct poll_wait {
     struct poll_more *more; // further blocks
 };
 
-// One file that is waited for.
+// One polled file.
 struct poll_slot {
     struct fd_ref ref; // file NULL: skip
     u32 events;        // wanted, POLL_ALWAYS included
     u32 found;
 };
 
-// Waits until a slot's file has a wanted event, or `deadline` (clock_now_ns
-// units; 0: only looks). The number of slots with events, 0 when time is up,
-// -ENOMEM, -EINTR when a signal came. The caller owns the references.
+// Waits until a slot's file has a wanted event, or until `deadline`
+// (clock_now_ns units; 0: only checks). Returns the number of slots with
+// events, 0 on timeout, -ENOMEM, -EINTR on a signal. The caller owns the
+// references.
 int poll_files(struct poll_slot *slots, u32 count, u64 deadline);

@@ -1,10 +1,10 @@
 // The random generator: ChaCha20 (RFC 8439, 2.3) with fast key erasure.
 //
-// Every request makes one block under the lock: half of it replaces the key, so
-// that what was given out cannot be computed back, the other half is the key of
-// the request, whose stream is made without the lock. Entropy is xored into the
-// key: it can only add. The first request seeds from the CPU's generator, the
-// interrupt counts and the clock.
+// Every request generates one block under the lock. Half of it replaces the
+// key, so that earlier output cannot be recomputed; the other half is the key
+// of the request, whose stream is generated without the lock. Entropy is xored
+// into the key, which can only add to it. The first request seeds from the
+// CPU's generator, the interrupt counts and the clock.
 
 #include "kernel/fs/random.h"
 
@@ -74,7 +74,7 @@ static void chacha_block(struct chacha *s, u32 out[BLOCK_WORDS])
         out[i] += x[i];
 }
 
-// Replaces the key; gives 32 fresh bytes that it will never make again.
+// Replaces the key; outputs 32 fresh bytes that are never generated again.
 static void erase_key(u32 out[KEY_WORDS])
 {
     spin_assert_held(&lock);
@@ -141,7 +141,7 @@ void random_bytes(void *buf, size_t n)
     erase_key(mine.key);
     spin_unlock_irq(&lock, flags);
 
-    if (n <= sizeof(mine.key)) { // the key itself is as random as its stream
+    if (n <= sizeof(mine.key)) { // the key is as random as its stream
         memcpy(buf, mine.key, n);
         n = 0;
     }

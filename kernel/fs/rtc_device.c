@@ -1,4 +1,4 @@
-// /dev/rtc0 and /dev/rtc: the machine's own clock, for hwclock (rtc(4)). Its
+// /dev/rtc0 and /dev/rtc: the real-time clock, for hwclock (rtc(4)). Its
 // periodic interrupts belong to the timer registry.
 
 #include "arch/clock.h"
@@ -18,7 +18,7 @@
 // struct rtc_time (Linux, uapi/linux/rtc.h).
 struct rtc_time {
     s32 sec, min, hour, mday;
-    s32 mon;  // from 0 on
+    s32 mon;  // 0 to 11
     s32 year; // since 1900
     s32 wday, yday, isdst;
 };

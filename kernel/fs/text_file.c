@@ -1,4 +1,4 @@
-// Files that show a text which is made when they are read. See text_file.h.
+// Files whose text is generated at each read. See text_file.h.
 
 #include "kernel/fs/text_file.h"
 
@@ -46,8 +46,8 @@ static int remake(struct text_file *tf, text_maker make, void *arg)
     return err;
 }
 
-// Gives what lies behind *pos. The lock is held while user memory is touched;
-// nothing on the page fault path takes it.
+// Copies the text after *pos. The lock is held while user memory is accessed;
+// no code on the page fault path takes it.
 static int show(const struct chain *t, struct io *io, u64 *pos)
 {
     u64 at = 0, begin = *pos;

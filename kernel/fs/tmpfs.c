@@ -1,4 +1,4 @@
-// tmpfs: birth and death of its nodes, and the mount.
+// tmpfs: creation and destruction of its nodes, and the mount.
 #include "kernel/fs/tmpfs.h"
 
 #include "kernel/base/errno.h"
@@ -10,15 +10,15 @@
 
 SLAB_CACHE_COUNTED(tmpfs_node_cache, struct tmpfs_node, v.refs);
 
-// One part in so many of the low zone is not for files: with it the machine
-// goes on when /tmp is full. What tasks touch may be of it.
+// One RESERVE_PART-th of the low zone is kept from files, so that the machine
+// keeps running when /tmp is full. Tasks' memory may use the reserve.
 #define RESERVE_PART 8
-// The free frames are counted once for so many frames that are asked for.
+// The free frames are counted once per this many requested frames.
 #define FRAMES_PER_CHECK 32
 
 bool tmpfs_may_grow(void)
 {
-    static u32 budget; // racing CPUs may lose a count: it is a rough limit
+    static u32 budget; // racing CPUs may lose a count: a rough limit
     u32 left = READ_ONCE(budget);
     if (left) {
         WRITE_ONCE(budget, left - 1);
@@ -132,7 +132,7 @@ int tmpfs_mount(struct mount **out)
     struct tmpfs *fs = kzalloc(sizeof(*fs));
     if (!fs)
         return -ENOMEM;
-    fs->nodes = 1; // keeps it while the mount is made
+    fs->nodes = 1; // keeps `fs` during the creation of the mount
     struct tmpfs_node *root = tmpfs_node_create(fs, S_IFDIR | 0755, 0);
     if (root)
         fs->mount = mount_create("tmpfs", "", &root->v, statfs);

@@ -1,8 +1,9 @@
-// tmpfs: files in memory. What its parts share.
+// tmpfs: files in memory. Shared by its parts.
 //
 // namespace_lock guards directories and nlink. vnode->lock guards a file's
-// pages, size and times; write_lock (a mutex, taken before it) keeps writes and
-// truncations of one file apart. The page fault path takes vnode->lock only.
+// pages, size and times; write_lock (a mutex, taken before it) serialises
+// writes and truncations of one file. The page fault path takes vnode->lock
+// only.
 #pragma once
 
 #include "kernel/fs/mount.h"
@@ -10,8 +11,8 @@
 
 struct tmpfs {
     struct mount *mount;
-    u32 nodes;   // vnodes alive; atomic. The last one frees tmpfs and mount.
-    u32 unnamed; // of them without a name: the root and removed ones; atomic
+    u32 nodes;   // live vnodes; atomic. The last one frees fs and mount
+    u32 unnamed; // nodes without a name (root, removed ones); atomic
 };
 
 struct tmpfs_entry; // a name in a directory; holds a reference to its node
@@ -27,7 +28,7 @@ struct tmpfs_directory {
 struct tmpfs_node {
     struct vnode v;
     struct tmpfs *fs;
-    struct tmpfs_entry *entry; // the name made last, if it still exists
+    struct tmpfs_entry *entry; // the last created name, if it still exists
     struct mutex write_lock;
     union {
         struct tmpfs_directory dir;
@@ -46,7 +47,7 @@ extern const struct file_ops tmpfs_file_ops;
 
 // A new node without a name. NULL: out of memory.
 struct tmpfs_node *tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev);
-// False when so little memory is left that the rest of the machine needs it.
+// False when the remaining free memory is reserved for other uses.
 bool tmpfs_may_grow(void);
 
 // Directories (tmpfs_dir.c)

@@ -1,6 +1,6 @@
-// tmpfs: directories. Names are hashed, for the walk, and in a list by
-// position, for the listing: a position never comes back, so a listing sees
-// each name that stays exactly once, whatever is made or removed meanwhile.
+// tmpfs: directories. Names are in a hash table, for the walk, and in a list by
+// position, for the listing. Positions are never reused, so a listing sees each
+// name that stays exactly once, even with concurrent creations and removals.
 //
 // Everything here runs under namespace_lock.
 #include "kernel/base/errno.h"
@@ -53,7 +53,8 @@ static struct tmpfs_entry *find(struct tmpfs_directory *d, const char *name,
     return e;
 }
 
-// Keeps a bucket for each name. Without memory for it chains grow longer.
+// Keeps a bucket for each name. Without memory for that, the chains grow
+// longer.
 static int grow_table(struct tmpfs_directory *d)
 {
     mutex_assert_held(&namespace_lock);
@@ -93,7 +94,7 @@ static struct tmpfs_entry *entry_create(struct tmpfs_node *dir,
     return e;
 }
 
-// The directory's contents changed, and the inode of what was named there.
+// Updates the times for a change of the directory and of the named node.
 static void touch(struct tmpfs_node *dir, struct tmpfs_node *node)
 {
     struct timespec_k now = vfs_now();
@@ -110,8 +111,8 @@ static bool has_name(const struct tmpfs_node *n)
     return is_dir(n) ? n->dir.parent != NULL : n->v.nlink > 0;
 }
 
-// Enters the name, at its position, behind `after` in the list. It takes over a
-// reference to `node`.
+// Inserts the name, with its position, after `after` in the list. It takes over
+// a reference to `node`.
 static void insert(struct tmpfs_entry *e, struct tmpfs_node *node, u64 position,
                    struct list *after)
 {
@@ -142,7 +143,7 @@ static void append(struct tmpfs_entry *e, struct tmpfs_node *node)
     insert(e, node, d->next_position++, d->order.prev);
 }
 
-// Takes the name out and frees it. The reference that it held is the caller's.
+// Removes and frees the name. The caller takes over the reference that it held.
 static struct tmpfs_node *remove(struct tmpfs_entry *e)
 {
     mutex_assert_held(&namespace_lock);
@@ -167,7 +168,7 @@ static struct tmpfs_node *remove(struct tmpfs_entry *e)
     return node;
 }
 
-// Takes away a name and with it, maybe, the node.
+// Removes a name and, if it was the last reference, the node.
 static void remove_for_good(struct tmpfs_entry *e)
 {
     mutex_assert_held(&namespace_lock);
@@ -214,7 +215,7 @@ static int enter(struct tmpfs_node *dir, const char *name, size_t len,
     return 0;
 }
 
-// A directory that was removed takes no more names.
+// No names can be added to a removed directory.
 static bool is_removed(const struct tmpfs_node *dir)
 {
     return dir->v.nlink == 0;
@@ -298,8 +299,8 @@ int tmpfs_rename(struct vnode *from, const char *fname, size_t flen,
         return -ENOSPC;
     if (replaced)
         remove_for_good(find(&to_dir->dir, tname, tlen));
-    // A name that stays in its directory keeps its position: a listing that
-    // goes on meanwhile sees it once.
+    // A name that stays in its directory keeps its position: a concurrent
+    // listing sees it once.
     u64 position = old->position;
     struct list *before = old->order.prev;
     struct tmpfs_node *node = remove(old);
@@ -341,7 +342,7 @@ int tmpfs_locate(struct vnode *v, struct vnode **dir, const char **name,
     return 0;
 }
 
-// The one behind the place `at` in the directory's list, or NULL.
+// The entry after the place `at` in the directory's list, or NULL.
 static struct tmpfs_entry *entry_behind(const struct tmpfs_node *dir,
                                         const struct list *at)
 {

@@ -1,19 +1,19 @@
-// tmpfs: what regular files hold. Pages are frames of the low zone, shared with
-// the address spaces that map them; holes have no frame.
+// tmpfs: the contents of regular files. Pages are frames of the low zone,
+// shared with the address spaces that map them; holes have no frame.
 //
 // A read or write takes a reference to one page at a time, drops the lock and
-// moves the bytes, so user memory is touched with no lock but write_lock, which
-// the page fault path does not take. A write is as a whole apart from other
-// writes and truncations of the file, which makes appends atomic. A frame that
-// was truncated away lives on in the mappings that have it.
+// copies the bytes. So user memory is accessed with no lock but write_lock,
+// which the page fault path does not take. Each write is serialised with other
+// writes and truncations of the file, which makes appends atomic. A truncated
+// frame lives on in the mappings that contain it.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/tmpfs.h"
 #include "kernel/task/signal.h"
 #include "lib/string.h"
 
-#define SIZE_MAX_TMPFS (1ull << 43) // the page number fits 32 bits, with room
-#define TAKE_AT_ONCE 32u // frames freed between two looks at the lock
+#define SIZE_MAX_TMPFS (1ull << 43) // its page number fits 32 bits, with margin
+#define TAKE_AT_ONCE 32u            // frames freed per hold of the lock
 
 static u32 pages_for(u64 size)
 {
@@ -30,7 +30,7 @@ static struct frame *find_page(struct tmpfs_node *n, u32 index)
     return frame;
 }
 
-// Enters a new frame for a hole; takes over the reference. Under the lock.
+// Inserts a new frame into a hole; takes over the reference. Under the lock.
 static int add_page(struct tmpfs_node *n, u32 index, struct frame *frame)
 {
     spin_assert_held(&n->v.lock);
@@ -50,7 +50,7 @@ static struct frame *new_frame(u32 flags)
                             : NULL;
 }
 
-// The page's frame, referenced, made when there is a hole. Under the lock.
+// The page's frame, referenced; a hole gets a new one. Under the lock.
 static int find_or_add_page(struct tmpfs_node *n, u32 index, struct frame **out)
 {
     spin_assert_held(&n->v.lock);
@@ -77,16 +77,16 @@ int tmpfs_get_page(struct vnode *v, u32 index, bool write UNUSED,
         return -EIO;
     spin_lock(&v->lock);
     // A hole gets its frame even for a reader: mappings that share the file
-    // must see the same frame when somebody writes there later. Without memory
-    // the access fails like one beyond the end.
+    // must see the same frame after a later write. Without memory the access
+    // fails like one beyond the end.
     if (index < pages_for(v->size) && !find_or_add_page(n, index, out))
         err = 0;
     spin_unlock(&v->lock);
     return err;
 }
 
-// Where a read at `pos` finds its next bytes: how many, up to the page's end,
-// and the frame (referenced; NULL: a hole).
+// The next bytes of a read at `pos`: their number, up to the page's end, and
+// the frame (referenced; NULL: a hole).
 static size_t bytes_at(struct tmpfs_node *n, u64 pos, struct frame **frame)
 {
     size_t in_page = PAGE_SIZE - ((u32)pos & ~PAGE_MASK);
@@ -130,8 +130,9 @@ static int tmpfs_read(struct file *f, struct io *io, u64 *pos)
     return result(wanted - io->left, err);
 }
 
-// Fills a whole page that is a hole: it need not be zeroed first. It is entered
-// when it is full, unless a page fault has made one meanwhile.
+// Writes a whole page into a hole: the frame need not be zeroed first. It is
+// inserted once it is full; if a concurrent page fault has inserted a frame,
+// the data is copied to that.
 static int write_whole_page(struct tmpfs_node *n, u32 index, struct io *io)
 {
     mutex_assert_held(&n->write_lock);
@@ -199,7 +200,7 @@ static int write_at(struct tmpfs_node *n, struct io *io, u64 start)
         }
         bytes = (size_t)MIN(bytes, limit - at);
         err = write_part(n, at, MIN(bytes, before), io);
-        if (err != -ENOSPC) // then the page is lost, though it was filled
+        if (err != -ENOSPC) // -ENOSPC: the copied page was dropped
             done += before - io->left;
     }
     if (!done)
@@ -218,7 +219,7 @@ static int tmpfs_write(struct file *f, struct io *io, u64 *pos)
     struct tmpfs_node *n = tmpfs_node(f->vnode);
     mutex_lock(&n->write_lock);
     if (READ_ONCE(f->flags) & O_APPEND)
-        *pos = n->v.size; // changes under write_lock only
+        *pos = n->v.size; // size changes under write_lock only
     int done = write_at(n, io, *pos);
     mutex_unlock(&n->write_lock);
     if (done > 0)
@@ -226,7 +227,7 @@ static int tmpfs_write(struct file *f, struct io *io, u64 *pos)
     return done;
 }
 
-// Frees the pages from `first` on, a few at a time.
+// Frees the pages from `first` on, in batches.
 void tmpfs_drop_pages(struct tmpfs_node *n, u32 first)
 {
     struct frame *frames[TAKE_AT_ONCE];
@@ -241,7 +242,7 @@ void tmpfs_drop_pages(struct tmpfs_node *n, u32 first)
     } while (count == TAKE_AT_ONCE);
 }
 
-// What lies behind the end in the last page must be zero if the file grows.
+// The part of the last page after the end must be zero if the file grows.
 static void zero_tail(struct tmpfs_node *n, u64 size)
 {
     mutex_assert_held(&n->write_lock);
@@ -274,7 +275,7 @@ int tmpfs_truncate(struct vnode *v, u64 size)
     v->mtime = v->ctime = now;
     vnode_written(v);
     spin_unlock(&v->lock);
-    // From here on no page fault makes pages beyond the new end.
+    // From here on no page fault adds pages beyond the new end.
     if (shrinks) {
         tmpfs_drop_pages(n, pages_for(size));
         zero_tail(n, size);

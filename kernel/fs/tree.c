@@ -1,14 +1,14 @@
-// Changes to the tree's shape: the rules that all file systems share.
+// Changes to the tree's shape: the rules common to all file systems.
 //
-// Each call holds namespace_lock from the walk to the change, so what it
-// checked still holds when the file system acts.
+// Each call holds namespace_lock from the walk to the change, so its checks
+// still hold when the file system acts.
 #include "kernel/base/errno.h"
 #include "kernel/fs/mount.h"
 #include "kernel/fs/path.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
 
-// Walks to a name that must not exist yet, and makes a vnode there.
+// Walks to a name that must not exist yet, and creates a vnode there.
 static int create_at(struct vnode *at, const char *path, u32 mode, u32 rdev,
                      struct vnode **out)
 {
@@ -105,7 +105,7 @@ static int add_link(struct walk *w, struct vnode *v)
         return err;
     if (vnode_is_dir(v) || !w->dir->ops->link)
         return -EPERM;
-    if (v->nlink == 0) // unlinked since it was looked up
+    if (v->nlink == 0) // unlinked since the lookup
         return -ENOENT;
     return w->dir->ops->link(w->dir, w->name, w->len, v);
 }
@@ -194,7 +194,7 @@ int vfs_rmdir(struct vnode *at, const char *path)
     return remove_at(at, path, check_rmdir);
 }
 
-// Whether `dir` is `v` or lies below it, in one file system.
+// Whether `dir` is `v` or is below it, within one file system.
 static int is_inside(struct vnode *dir, struct vnode *v, bool *inside)
 {
     mutex_assert_held(&namespace_lock);
@@ -223,7 +223,7 @@ static int check_replaced(const struct walk *from, const struct walk *to)
     return vnode_is_dir(to->vnode) ? -EISDIR : 0;
 }
 
-// A directory that moves is written to, for its "..".
+// Moving a directory needs write permission for it, because ".." changes.
 static int may_rename(const struct walk *from, const struct walk *to)
 {
     int err = vnode_may_remove(from->dir, from->vnode);

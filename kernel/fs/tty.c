@@ -1,8 +1,10 @@
-// Terminals as open files: reading, writing, polling; and the driver's side.
+// Terminals as open files: reading, writing, polling; and the driver's
+// interface.
 //
-// The line discipline (tty_ldisc.c) and job control (tty_jobs.c) do the
-// thinking. User memory is touched between two stretches under the terminal's
-// lock, by way of a small buffer. A read or write larger than that buffer is
+// The line discipline is in tty_ldisc.c, job control in tty_jobs.c. User memory
+// is accessed only with the terminal's lock released, through a small buffer. A
+// read or write larger than that buffer is not atomic with respect to other
+// readers or writers.
 // not atomic towards another reader or writer.
 
 #include "kernel/base/errno.h"
@@ -17,7 +19,7 @@
 #define CHUNK 256u
 #define VTIME_UNIT (100 * NSEC_PER_MSEC)
 
-// An open terminal. It is dead when the terminal was hung up since.
+// An open terminal. It is dead if the terminal was hung up after the open.
 struct tty_file {
     struct tty *tty;
     u32 hangups;
@@ -43,7 +45,7 @@ struct tty *tty_of_file(struct file *f)
 struct raw_limits {
     u32 minimum;  // bytes it waits for
     u64 timeout;  // ns, 0: none
-    bool between; // the time runs between bytes, not from the start
+    bool between; // the timer runs between bytes, not from the start
 };
 
 static struct raw_limits raw_limits(const struct tty *t)
@@ -57,7 +59,7 @@ static struct raw_limits raw_limits(const struct tty *t)
     return limits;
 }
 
-// What sleepers ask: there is input, or the mode is another one.
+// The sleepers' condition: there is input, or canonical mode has changed.
 static bool may_read(struct tty *t, bool canonical)
 {
     u32 flags = spin_lock_irq(&t->lock);
@@ -77,8 +79,8 @@ static bool may_write(struct tty *t)
     return may;
 }
 
-// Waits for input, a hang-up or other modes. 0 when there is something to look
-// at, -ETIMEDOUT, -ERESTARTSYS.
+// Waits for input, a hang-up or a mode change. 0 when there may be one,
+// -ETIMEDOUT, -ERESTARTSYS.
 static int wait_readable(struct tty_file *tf, bool canonical, u64 deadline)
 {
     assert_may_sleep();
@@ -89,7 +91,7 @@ static int wait_readable(struct tty_file *tf, bool canonical, u64 deadline)
     return err == -EINTR ? -ERESTARTSYS : err;
 }
 
-// Moves what is there, up to one chunk. Bytes or -EFAULT.
+// Moves the available input, up to one chunk. Bytes or -EFAULT.
 static int take_chunk(struct tty *t, struct io *io, bool *ended,
                       bool *canonical, struct raw_limits *limits)
 {
@@ -105,7 +107,7 @@ static int take_chunk(struct tty *t, struct io *io, bool *ended,
 }
 
 // The deadline of a read without ICANON that has got `got` bytes, the last just
-// now; 0: it ends here.
+// now; 0: the read ends here.
 static u64 raw_deadline(const struct raw_limits *limits, u32 got, u64 start)
 {
     if (got >= MAX(limits->minimum, 1u))
@@ -187,7 +189,8 @@ static size_t put_out(struct tty *t, const char *text, size_t n)
     return done;
 }
 
-// Writes all of a buffer. Adds to *done what went out; 0 or -errno.
+// Writes all of a buffer. Adds the number of written bytes to *done; 0 or
+// -errno.
 static int write_chunk(struct file *f, const char *text, size_t n, int *done)
 {
     struct tty_file *tf = f->data;
@@ -294,7 +297,7 @@ int tty_attach_file(struct tty *t, struct file *file, bool survives_hangup)
     return 0;
 }
 
-// --- the driver's side ------------------------------------------------------
+// --- the driver's interface -------------------------------------------------
 
 void tty_input(struct tty *t, const char *text, size_t n)
 {

@@ -1,8 +1,8 @@
-// The terminals there are, and the devices that lead to them: one for each
-// driver that is present, /dev/tty and /dev/console.
+// The list of terminals, and their device nodes: one for each present driver,
+// /dev/tty and /dev/console.
 //
-// The list is filled at start-up and constant afterwards. A device's operations
-// come with the open file: opening attaches it to a terminal.
+// The list is filled at start-up and constant afterwards. A device's file
+// operations are set at open, which attaches the file to a terminal.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -39,7 +39,7 @@ static int open_terminal(struct file *f)
             continue;
         err = tty_attach_file(t, f, false);
         if (!err && !(f->flags & O_NOCTTY))
-            (void)jobs_acquire(t, false); // fails: not this time
+            (void)jobs_acquire(t, false); // failure is ignored
         return err;
     }
     return -ENXIO;
@@ -53,8 +53,9 @@ static int open_controlling(struct file *f)
     return t == NULL ? -ENXIO : tty_attach_file(t, f, false);
 }
 
-// /dev/console: the terminal of the first console, else the first terminal. It
-// never becomes a controlling terminal by being opened, and is never hung up.
+// /dev/console: the terminal of the first console, else the first terminal.
+// Opening it never makes it a controlling terminal, and a hang-up does not
+// affect it.
 static int open_console(struct file *f)
 {
     const char *name = console_name();

@@ -1,6 +1,7 @@
 // A terminal's ioctls (tty_ioctl(4)): modes, size, flow, queues, ownership.
 //
-// Arguments are copied before or after the stretch under the terminal's lock.
+// Arguments are copied before the terminal's lock is taken, or after its
+// release.
 
 #include "kernel/fs/tty_private.h"
 
@@ -110,13 +111,13 @@ static int set_size(struct tty *t, u32 arg)
     return 0;
 }
 
-// Sends the character that asks the other side to stop or go on.
+// Sends the character that asks the other side to stop or continue.
 static void send_flow_character(struct tty *t, u32 index)
 {
     char c = t->termios.cc[index];
 
     if (c != 0)
-        (void)tty_output(t, &c, 1); // no room: the line is busy anyway
+        (void)tty_output(t, &c, 1); // no room: dropped, the line is busy
     tty_output_push(t);
 }
 
@@ -156,7 +157,7 @@ static int flush(struct tty *t, u32 what)
     return 0;
 }
 
-// There is no line to break: as sending one of length 0 behind all output.
+// Waits for all output, but sends no break: drivers cannot send one.
 static int send_break(struct file *f, struct tty *t)
 {
     int err = jobs_check(t, SIGTTOU);
@@ -187,9 +188,9 @@ static int get_output_count(struct tty *t, u32 arg)
     return put_u32(arg, 0, count);
 }
 
-// Puts one character in as if it had been typed there; only on one's own
-// controlling terminal, and by root only: what `su` has started may not type
-// for the shell behind it.
+// TIOCSTI: inserts one character as if it had been typed. Only on the caller's
+// own controlling terminal, and by root only: a program started by `su` must
+// not type into the shell from which it was started.
 static int fake_input(struct tty *t, u32 arg)
 {
     char c;

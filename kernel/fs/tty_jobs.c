@@ -1,9 +1,10 @@
-// Job control: whose terminal it is, and which group of it may use it now.
+// Job control: which session owns a terminal, and which of its process groups
+// may use it now.
 //
-// A session owns a terminal while tty->session is its id. A task's `ctty`
-// counts only then: when the session loses its terminal, nobody has to go and
-// find the tasks that still point to it. Locks: tasks_lock before tty->lock;
-// signals are sent with neither held.
+// A session owns a terminal while tty->session is its id. A task's `ctty` is
+// valid only then: when the session loses its terminal, the tasks that still
+// point to it need not be found. Locks: tasks_lock before tty->lock; signals
+// are sent with neither held.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -30,8 +31,8 @@ static void unlock_ownership(struct tty *t, struct ownership_locks locks)
     spin_unlock_irq(&tasks_lock, locks.tasks_flags);
 }
 
-// A marked read of two words that others change: a caller that races with the
-// loss of the terminal acted just before it.
+// Two marked reads of words that change concurrently: a caller that races with
+// the loss of the terminal takes effect just before it.
 static struct tty *controlling_tty_of(const struct task *task)
 {
     struct tty *t = READ_ONCE(task->ctty);
@@ -53,7 +54,7 @@ int jobs_acquire(struct tty *t, bool steal)
     int err = 0;
 
     if (now == t && task->id == task->sid) {
-        // It is ours already.
+        // The task owns it already.
     } else if (task->id != task->sid || now != NULL ||
                (t->session != 0 && (!steal || !is_root()))) {
         err = -EPERM;
@@ -66,7 +67,7 @@ int jobs_acquire(struct tty *t, bool steal)
     return err;
 }
 
-// Open files die; the next session finds a terminal as new. t->lock is held.
+// Marks open files dead and resets the terminal. t->lock is held.
 static void hang_up(struct tty *t)
 {
     spin_assert_held(&t->lock);
@@ -81,7 +82,7 @@ static void hang_up(struct tty *t)
     waitq_wake_all(&t->write_wait);
 }
 
-// The session `sid` owns the terminal no more.
+// The session `sid` gives up the terminal, if it owns it.
 static void give_up(struct tty *t, u32 sid, bool hanging_up)
 {
     assert(sid);
@@ -146,8 +147,8 @@ static bool any_task(bool (*matches)(const struct task *task, u32 id), u32 id)
     return search.found;
 }
 
-// A member whose parent is of the same session but another group could continue
-// the group when it stops.
+// Orphaned process groups: a member whose parent is in the same session but in
+// another group keeps its group from being orphaned.
 static bool cares_for_group(const struct task *task, u32 pgid)
 {
     spin_assert_held(&tasks_lock);

@@ -1,9 +1,10 @@
-// The line discipline: what happens to characters between a terminal's line and
-// the programs that read and write it (termios(3)).
+// The line discipline: processes characters between a terminal's line and the
+// programs that read and write it (termios(3)).
 //
 // Everything here runs with the terminal's lock held and interrupts off, input
-// from the driver's interrupt: nothing sleeps, and what finds no room is
-// dropped and counted. Echo has room in the output ring that writers leave.
+// in the driver's interrupt: nothing sleeps, and characters for which there is
+// no room are dropped and counted. Writers leave room for echo in the output
+// ring.
 
 #include "kernel/base/errors.h"
 #include "kernel/fs/tty_private.h"
@@ -36,7 +37,7 @@ void ldisc_init(struct tty *t)
     memcpy(t->termios.cc, default_cc, sizeof(default_cc));
 }
 
-// A control character that is switched off is 0 and matches nothing.
+// A control character that is disabled is 0 and matches no character.
 static bool is_cc(const struct tty *t, u8 c, u32 index)
 {
     return c != 0 && c == t->termios.cc[index];
@@ -60,7 +61,7 @@ static void echo(struct tty *t, u8 c)
     tty_echo(t, c);
 }
 
-// The column behind the edited line's characters up to `end`.
+// The column after the edited line's characters up to `end`.
 static u32 column_at(const struct tty *t, u32 end)
 {
     u32 column = t->line_column;
@@ -85,7 +86,7 @@ static u32 input_used(const struct tty *t)
     return t->in_head - t->in_tail;
 }
 
-// Adds an entry. A line's last place is kept for its end. False: no room.
+// Adds an entry. The last place is reserved for a line end. False: no room.
 static bool put_input(struct tty *t, u16 entry)
 {
     spin_assert_held(&t->lock);
@@ -112,7 +113,8 @@ void ldisc_throttle(struct tty *t)
     bool full = TTY_INPUT_SIZE - input_used(t) < THROTTLE_BELOW;
     bool roomy = input_used(t) < TTY_INPUT_SIZE / 4;
 
-    // A line that nobody can read before it ends must go on, full or not.
+    // A full ring without a complete line must not be throttled: it is not
+    // readable before the line ends.
     if (t->driver->throttle == NULL)
         return;
     if (!t->throttled && full && ldisc_readable(t, 1)) {
@@ -151,8 +153,9 @@ size_t ldisc_take(struct tty *t, char *buf, size_t n, bool *ended)
     while (t->in_tail != t->in_line && !*ended) {
         u16 entry = t->in[t->in_tail % TTY_INPUT_SIZE];
 
-        // The end of file right behind the last byte that fits is taken with
-        // it, or the next read would see an end that was not meant for it.
+        // An end of file directly after the last byte that fits is consumed
+        // with it, or the next read would see an end of file that is not its
+        // own.
         if (entry & INPUT_EOF) {
             *ended = canonical;
             t->in_tail++;
@@ -173,7 +176,7 @@ void ldisc_modes_changed(struct tty *t, const struct termios_k *old)
     spin_assert_held(&t->lock);
     const struct termios_k *new = &t->termios;
 
-    // What was typed in the other mode counts as one line.
+    // Characters typed in the other mode count as one line.
     if ((old->lflag ^ new->lflag) & ICANON) {
         if (new->lflag & ICANON) {
             for (u32 i = t->in_tail; i != t->in_head; i++)
@@ -192,7 +195,7 @@ void ldisc_modes_changed(struct tty *t, const struct termios_k *old)
 
 // --- canonical editing ------------------------------------------------------
 
-// Takes the edited line back to `head`, wiping it from the screen.
+// Erases the edited line back to `head`, on the screen too.
 static void erase_back_to(struct tty *t, u32 head)
 {
     spin_assert_held(&t->lock);
@@ -280,7 +283,7 @@ static void reprint(struct tty *t, u8 c)
         echo(t, t->in[i % TTY_INPUT_SIZE]);
 }
 
-// The characters that edit the line. False: `c` is none of them.
+// Characters that edit the line. False: `c` is none of them.
 static bool edit(struct tty *t, u8 c)
 {
     spin_assert_held(&t->lock);
@@ -324,7 +327,7 @@ static void insert(struct tty *t, u8 c, u16 marks)
     }
 }
 
-// The characters that end the line. False: `c` is none of them.
+// Characters that end the line. False: `c` is none of them.
 static bool end_line(struct tty *t, u8 c)
 {
     spin_assert_held(&t->lock);
@@ -369,7 +372,7 @@ static void begin_signal(struct tty *t, u8 c)
         echo(t, c);
 }
 
-// ^S and ^Q. False: `c` is to be looked at further.
+// ^S and ^Q. False: `c` needs further processing.
 static bool flow_control(struct tty *t, u8 c)
 {
     spin_assert_held(&t->lock);

@@ -1,8 +1,8 @@
-// The way out of a terminal: output modes (termios(3), OPOST) and the ring that
-// writers and echo fill and the driver empties.
+// A terminal's output: output modes (termios(3), OPOST) and the output ring,
+// which writers and echo fill and the driver empties.
 //
-// Everything here runs with the terminal's lock held and interrupts off. Echo
-// has room in the ring that writers leave; what finds none is counted.
+// Everything here runs with the terminal's lock held and interrupts off.
+// Writers leave room for echo in the ring; echo that does not fit is counted.
 
 #include "kernel/fs/tty_private.h"
 
@@ -30,8 +30,8 @@ static void put_spaces(struct tty *t, u32 n)
         put(t, ' ');
 }
 
-// Puts one character as OPOST says; at most TTY_TAB_WIDTH places, which are
-// free.
+// Adds one character, processed by OPOST; the caller guarantees TTY_TAB_WIDTH
+// free places.
 static void put_processed(struct tty *t, u8 c)
 {
     spin_assert_held(&t->lock);
@@ -101,7 +101,8 @@ void tty_output_push(struct tty *t)
         if (taken < n)
             break;
     }
-    // Waking at half full only: a writer then has something to do.
+    // Wakes writers only when half of the ring is free, so that each has enough
+    // room.
     if (t->out_tail != before && output_room(t) >= TTY_OUTPUT_SIZE / 2 &&
         !waitq_empty(&t->write_wait))
         waitq_wake_all(&t->write_wait);

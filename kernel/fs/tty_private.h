@@ -1,6 +1,6 @@
-// What the parts of the terminal layer share: tty.c (open files), tty_ioctl.c,
+// Shared by the parts of the terminal layer: tty.c (open files), tty_ioctl.c,
 // tty_devices.c (the list of terminals), tty_ldisc.c (line discipline),
-// tty_output.c (the way out) and tty_jobs.c (who may use it).
+// tty_output.c (output) and tty_jobs.c (job control).
 #pragma once
 
 #include "kernel/fs/devfs.h"
@@ -77,8 +77,8 @@ struct winsize_k {
 #define TTY_INPUT_SIZE 4096u // characters; the longest line has one less
 #define TTY_OUTPUT_SIZE 4096u
 
-// An entry of the input ring: a character and what it means for readers.
-#define INPUT_LINE_END 0x100u // a canonical read ends behind it
+// An entry of the input ring: a character, with flags for readers.
+#define INPUT_LINE_END 0x100u // a canonical read ends after it
 #define INPUT_EOF 0x200u      // ends a canonical read and is not delivered
 
 // `lock` guards everything below it. session and pgrp are changed with
@@ -94,16 +94,16 @@ struct tty {
     struct winsize_k size;
     u32 session, pgrp;         // of the controlling session, 0: none; marked
     u32 hangups;               // marked: files older than the last are dead
-    bool stopped;              // output held back, by ^S
-    bool throttled;            // the driver was told to take no more input
+    bool stopped;              // output is stopped by ^S
+    bool throttled;            // the driver was asked to take no more input
     bool literal_next;         // the next character is data (VLNEXT)
     u32 column;                // of the cursor, as far as known
-    u32 line_column;           // where the line that is being edited begins
-    u64 input_lost, echo_lost; // characters for which there was no room
+    u32 line_column;           // where the edited line begins
+    u64 input_lost, echo_lost; // characters dropped for lack of room
 
-    // Rings, indexed modulo their size by counters that run on.
-    // [in_tail, in_line) is complete lines, [in_line, in_head) is being edited;
-    // without ICANON in_line is in_head.
+    // Rings, indexed modulo their size by free-running counters. [in_tail,
+    // in_line) is complete lines, [in_line, in_head) is being edited; without
+    // ICANON in_line == in_head.
     u32 in_head, in_line, in_tail;
     u32 out_head, out_tail;
     u16 in[TTY_INPUT_SIZE];
@@ -113,19 +113,20 @@ struct tty {
 // --- tty_ldisc.c: with tty->lock held ---
 
 void ldisc_init(struct tty *t);
-// Takes one character from the line. Returns the signal that it stands for
-// (the foreground group gets it, without the lock) or 0.
+// Processes one character from the line. Returns the signal that it generates
+// (the caller sends it to the foreground group, without the lock) or 0.
 int ldisc_input(struct tty *t, u8 c);
 // Moves up to n characters to a reader. *ended: a line ended there.
 size_t ldisc_take(struct tty *t, char *buf, size_t n, bool *ended);
-// New modes; *old are the ones until now.
+// The modes have changed; *old are the previous ones.
 void ldisc_modes_changed(struct tty *t, const struct termios_k *old);
 void ldisc_flush_input(struct tty *t);
-// Characters that a read would get now (FIONREAD).
+// Characters that a read would return now (FIONREAD).
 u32 ldisc_readable_count(const struct tty *t);
-// Tells the driver when the ring is about to overflow, or has room again.
+// Throttles the driver when the ring is nearly full, resumes it when there is
+// room.
 void ldisc_throttle(struct tty *t);
-// A sleeper is woken after each change and asks again.
+// The readers' condition; sleepers are woken after each change and check again.
 static inline bool ldisc_readable(const struct tty *t, u32 minimum)
 {
     if (t->termios.lflag & ICANON)
@@ -137,17 +138,17 @@ static inline bool ldisc_readable(const struct tty *t, u32 minimum)
 
 #define TTY_TAB_WIDTH 8u
 
-// Puts text into the output ring as the output modes say; returns how many
+// Adds text to the output ring, processed by the output modes; returns how many
 // characters of it there was room for.
 size_t tty_output(struct tty *t, const char *text, size_t n);
 // The same for one character that a program did not write.
 void tty_echo(struct tty *t, u8 c);
-// Hands the driver what it takes of the output ring; wakes writers.
+// Passes output from the ring to the driver; wakes writers.
 void tty_output_push(struct tty *t);
-// Holds output back, or lets it go on.
+// Stops or resumes output.
 void tty_output_stop(struct tty *t, bool stop);
 void tty_output_flush(struct tty *t);
-// Room for a writer.
+// Whether there is room for a writer.
 bool tty_writable(const struct tty *t);
 
 static inline bool tty_is_control(u8 c)
@@ -164,8 +165,8 @@ static inline bool tty_continues_utf8(const struct tty *t, u8 c)
 
 // The current task's controlling terminal, or NULL.
 struct tty *jobs_controlling_tty(void);
-// Makes it that of the current task, a session leader without one. `steal`:
-// even if it is another session's. 0, -EPERM.
+// Makes it the controlling terminal of the current task, a session leader
+// without one. `steal`: even if another session owns it. 0, -EPERM.
 int jobs_acquire(struct tty *t, bool steal);
 int jobs_release(struct tty *t); // TIOCNOTTY; -ENOTTY
 // Whether current may read (SIGTTIN), write or change modes (SIGTTOU): 0, -EIO
@@ -178,9 +179,9 @@ void jobs_signal(struct tty *t, int sig); // to the foreground group
 
 // --- tty.c ---
 
-// Opens it as `file` (ops and data are set). 0, -ENOMEM.
+// Attaches `file` to the terminal (sets ops and data). 0, -ENOMEM.
 int tty_attach_file(struct tty *t, struct file *file, bool survives_hangup);
-// The open file's terminal; NULL when it was hung up.
+// The open file's terminal; NULL if it was hung up.
 struct tty *tty_of_file(struct file *f);
 
 // --- tty_ioctl.c ---
@@ -189,6 +190,6 @@ int tty_ioctl(struct file *f, u32 cmd, u32 arg);
 
 // --- tty_devices.c ---
 
-// A terminal over a driver, without a node (tests make their own). NULL: no
+// A terminal over a driver, without a node (tests create their own). NULL: no
 // memory.
 struct tty *tty_create(struct tty_driver *d);

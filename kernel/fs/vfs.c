@@ -1,4 +1,4 @@
-// Vnodes: reference counts, birth, and reading from within the kernel.
+// Vnodes: reference counts, creation, and reading from within the kernel.
 //
 // A name in a directory holds a reference to its vnode, so a vnode that can be
 // found has refs > 0 while namespace_lock is held: none is ever revived.
@@ -31,7 +31,7 @@ void vnode_unref(struct vnode *v)
         v->ops->release(v);
 }
 
-// One use more, of those that count up (1) or down (-1).
+// Adds one use: a writer (1) or a running program (-1).
 static int begin_use(struct vnode *v, s32 step)
 {
     s32 users = READ_ONCE(v->users);
@@ -69,7 +69,8 @@ void vnode_end_running(struct vnode *v)
     end_use(v, -1);
 }
 
-// Without the group's right to run it, S_ISGID meant mandatory locks once.
+// Without group execute, S_ISGID historically meant mandatory locking: it is
+// kept.
 void vnode_drop_set_id(struct vnode *v)
 {
     spin_assert_held(&v->lock);

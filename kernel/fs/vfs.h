@@ -2,8 +2,8 @@
 //
 // Locking: `namespace_lock` (mutex) guards the shape of the tree: directory
 // contents, mounts, nlink. vnode->lock (spinlock) guards its data pages, size
-// and times. Neither is held while user memory is touched. Reference counts are
-// atomic. The address space's mutex may be held when vnode->lock is taken.
+// and times. Neither is held while user memory is accessed. Reference counts
+// are atomic. The address space's mutex may be held when vnode->lock is taken.
 #pragma once
 
 #include "arch/mmu.h"
@@ -17,8 +17,8 @@ struct dirent_sink;
 struct poll_wait;
 struct file_locks;
 
-// Where a read or write finds its bytes: user memory or (kernel readers: exec,
-// initrd, tests) kernel memory.
+// The memory of a read or write: user memory or (kernel readers: exec, initrd,
+// tests) kernel memory.
 struct iovec_k {
     u32 base, len;
 };
@@ -63,25 +63,25 @@ struct vnode_ops {
     int (*rename)(struct vnode *from, const char *fname, size_t flen,
                   struct vnode *to, const char *tname, size_t tlen,
                   struct vnode *moved, struct vnode *replaced);
-    // Entries from position *pos on; the sink says when it is full.
+    // Entries from position *pos on; the sink reports when it is full.
     int (*readdir)(struct vnode *dir, u64 *pos, struct dirent_sink *sink);
     int (*readlink)(struct vnode *v, char *buf, size_t size); // length
     // Makes `file` usable: may set file->ops and file->data. NULL: v->file_ops.
     int (*open)(struct vnode *v, struct file *file);
     int (*truncate)(struct vnode *v, u64 size);
-    // The frame (referenced) holding page `index`; allocates a hole when
-    // `write`, else may give a zero frame. -EIO beyond the end. Spinlocks only.
+    // The frame (referenced) of page `index`; a hole is allocated when `write`,
+    // else it may give a zero frame. -EIO beyond the end. Spinlocks only.
     int (*get_page)(struct vnode *v, u32 index, bool write, struct frame **out);
     void (*release)(struct vnode *v); // the last reference is gone: free it
-    // Optional: the directory (not referenced) and name that lead to `v`, good
-    // while namespace_lock is held. -ENOENT: none known. For vfs_path().
+    // Optional: the directory (not referenced) and name of `v`, valid while
+    // namespace_lock is held. -ENOENT: none known. For vfs_path().
     int (*locate)(struct vnode *v, struct vnode **dir, const char **name,
                   size_t *len);
     // As create, for a symlink to `target`.
     int (*symlink)(struct vnode *dir, const char *name, size_t len,
                    const char *target, struct vnode **out);
-    // Optional, of a symlink: what it leads to (referenced), whatever its text
-    // says. Under namespace_lock. For /proc/PID/fd.
+    // Optional, of a symlink: its target (referenced), regardless of its text.
+    // Under namespace_lock. For /proc/PID/fd.
     int (*follow)(struct vnode *v, struct vnode **out);
 };
 
@@ -103,12 +103,12 @@ struct vnode {
     const struct vnode_ops *ops;
     const struct file_ops *file_ops;
     void *data;
-    u32 pages;                // frames that its data takes, for st_blocks
+    u32 pages;                // frames of its data, for st_blocks
     struct file_locks *locks; // NULL: none yet; kernel/fs/locks.c
-    s32 users; // so many write to it; below 0: so many programs are it; atomic
+    s32 users;                // > 0: writers; < 0: running programs; atomic
 };
 
-// The type does not change; the permission bits do, under `lock`.
+// The type never changes; the permission bits do, under `lock`.
 static inline u32 vnode_type(const struct vnode *v)
 {
     return READ_ONCE(v->mode) & S_IFMT;
@@ -117,11 +117,11 @@ static inline u32 vnode_type(const struct vnode *v)
 struct mount {
     struct list node;
     const char *type; // tmpfs, devfs, proc
-    char path[64];    // where, for /proc/mounts
+    char path[64];    // the mount point, for /proc/mounts
     struct vnode *root, *covered;
     u32 dev;
-    bool detached; // out of the tree while it is in use
-    u32 nosuid;    // set-user-id bits are not obeyed; a bool, marked
+    bool detached; // out of the tree but still in use
+    u32 nosuid;    // set-user-id bits are ignored; a bool, marked
     int (*statfs)(struct mount *m, u64 *total_pages, u64 *free_pages);
 };
 
@@ -136,7 +136,8 @@ struct file_ops {
     // Bytes done or -errno. *pos is file->pos or a pread's position.
     int (*read)(struct file *f, struct io *io, u64 *pos);
     int (*write)(struct file *f, struct io *io, u64 *pos);
-    // Events that hold now; registers with pw (if not NULL) for the rest.
+    // Events that are pending now; registers with pw (if not NULL) for later
+    // ones.
     u32 (*poll)(struct file *f, struct poll_wait *pw);
     int (*ioctl)(struct file *f, u32 cmd, u32 arg);
     void (*release)(struct file *f); // the last descriptor is closed
@@ -171,23 +172,23 @@ struct file {
 
 extern struct mutex namespace_lock;
 
-// A file that gets another owner, or other contents from others than root, is
-// no longer to run with its owner's or group's rights. Under v->lock.
+// Clears the set-id bits: called when a file gets another owner, or is written
+// to by others than root. Under v->lock.
 void vnode_drop_set_id(struct vnode *v);
 void vnode_written(struct vnode *v); // by the current task
-// How large the current task may make files. What would be larger: SIGXFSZ, and
-// -EFBIG.
+// The current task's file size limit. Beyond it: vnode_too_large sends SIGXFSZ
+// and returns -EFBIG.
 u64 vnode_size_limit(void);
 int vnode_too_large(void);
 
-// Whether the current task may do it, by the file's mode and owner: 0 or
-// -EACCES (kernel/fs/permission.c). really: its real user, for access(2).
+// Whether the file's mode and owner allow the current task this access: 0 or
+// -EACCES (kernel/fs/permission.c). really: for its real user, for access(2).
 int vnode_may(const struct vnode *v, u32 wanted);
 int vnode_may_really(const struct vnode *v, u32 wanted);
 
 struct timespec_k vfs_now(void); // wall clock
 
-// Path walking for the current task, `at`: start for relative paths (NULL:
+// Path walking for the current task. `at`: where relative paths start (NULL:
 // cwd).
 #define WALK_FOLLOW 1u // follow a symlink at the end
 int vfs_lookup(struct vnode *at, const char *path, u32 flags,
@@ -212,7 +213,7 @@ struct files;
 void files_close_on_exec(struct files *f);
 int fd_get(u32 fd, struct file **out);    // -EBADF
 bool fd_is(u32 fd, const struct file *f); // still
-// Consumes the reference, also when it fails.
+// Consumes the reference, even on failure.
 int fd_install(struct file *f, bool cloexec, u32 from);
 int fd_close(u32 fd);
 
@@ -220,8 +221,8 @@ int fd_close(u32 fd);
 #define POLL_QUEUES_MAX 4 // per file
 void poll_register(struct poll_wait *pw, struct waitq *q);
 
-// Directory listing: a file system gives each entry to the sink.
-// False: full, stop before this one.
+// Directory listing: a file system passes each entry to the sink. False: the
+// sink is full, stop before this entry.
 bool dirent_emit(struct dirent_sink *sink, u64 ino, u64 next_pos, u32 type,
                  const char *name, size_t len);
 
