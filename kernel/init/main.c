@@ -125,8 +125,8 @@ static void run_first_program(void *arg)
 void kernel_main(void)
 {
     arch_init_early();
-    // Twice: the console that the command line names can only be found once it
-    // is parsed, and a warning about the command line needs a console.
+    // Twice: the console on the command line is known only once that is parsed,
+    // and a warning about the command line needs a console.
     console_init();
     cmdline_parse(boot_info.cmdline);
     console_init();

@@ -1,6 +1,6 @@
-// The arguments that are for a kernel with tests in it. They are known to each
-// kernel: whoever boots the wrong one is told which is the right one, and what
-// waits for the power-off has it.
+// The arguments for a kernel with tests. Every kernel accepts them: without
+// tests it names the right kernel and powers off, so that a test run that waits
+// for the power-off does not hang.
 #include "kernel/init/testers.h"
 
 #include "arch/cpu.h"

@@ -1,6 +1,6 @@
-// Runs the tester that the command line asks for, if any, and does not return
-// then. A kernel that lacks it says so and powers off, with the status of a
-// failure.
+// Runs the tester that the command line requests; returns only if there is
+// none. A kernel without that tester reports this and powers off with a failure
+// status.
 #pragma once
 
 void testers_run(void);

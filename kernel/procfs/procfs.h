@@ -1,4 +1,4 @@
-// What the parts of /proc share: procfs.c (the tree), procfs_task.c and
+// Shared by the parts of /proc: procfs.c (the tree), procfs_task.c and
 // procfs_fd.c (a task's files), procfs_maps.c, procfs_system.c (the rest).
 #pragma once
 
@@ -9,8 +9,8 @@ struct task;
 struct thread;
 struct proc_dir;
 
-// A name in a directory: one of these in a static table, or one for all the
-// numbers in it.
+// A name in a directory: an entry of a static table, or one entry for all the
+// numbers in the directory.
 struct proc_entry {
     const char *name;
     u32 mode; // type and permissions
@@ -19,22 +19,22 @@ struct proc_entry {
     text_maker make;
     int (*link)(struct vnode *v, char *buf, size_t size);
     const struct proc_dir *dir;
-    // Optional: where the symlink leads, whatever its text is.
+    // Optional: the symlink's target, regardless of its text.
     int (*follow)(struct vnode *v, struct vnode **out);
-    // Optional: opens what has no text (vnode_ops.open).
+    // Optional: opens a file that has no text (vnode_ops.open).
     int (*open)(struct vnode *v, struct file *f);
 };
 
 #define PROC_NAME_MAX 24
 
-// A vnode of /proc: made by lookup, gone with the last reference. Nothing in it
-// changes. It names a task by its number only: whoever uses it finds out
-// whether that is still there.
+// A vnode of /proc: created by lookup, freed with the last reference. It is
+// constant. It names a task by its number only: each use checks whether the
+// task still exists.
 struct proc_node {
     struct vnode v;
     const struct proc_entry *entry;
     struct proc_node *parent; // a reference; NULL: the root
-    u32 pid, tid, fd;         // as far as they are on the way here, else 0
+    u32 pid, tid, fd;         // those on the path to this node, else 0
     char name[PROC_NAME_MAX];
 };
 
@@ -46,8 +46,8 @@ static inline struct proc_node *proc_node(struct vnode *v)
 struct proc_dir {
     const struct proc_entry *entries;
     u32 count;
-    // If there are numbers in the directory, what they stand for; the first
-    // that is at least `from` (false: none); and where the child keeps it.
+    // For a directory with numbers: the entry that they share; the first number
+    // that is at least `from` (false: none); and how the child stores it.
     const struct proc_entry *numbered;
     bool (*next)(const struct proc_node *dir, u32 from, u32 *number);
     void (*set)(struct proc_node *child, u32 number);
@@ -60,13 +60,13 @@ extern const struct proc_dir proc_fd_dir;       // procfs_fd.c
 bool proc_task_next(const struct proc_node *dir, u32 from, u32 *number);
 void proc_set_pid(struct proc_node *child, u32 number);
 
-// A node of `entry` that stands where `n`, a number in a directory, does.
+// A node of `entry` in the place of `n`, a number in a directory.
 int proc_make_twin(struct proc_node *n, const struct proc_entry *entry,
                    struct vnode **out);
 
-// The task of a node, referenced, or NULL when it is no more.
+// The task of a node, referenced, or NULL when it has ended.
 struct task *proc_find_task(const struct proc_node *n);
-// The same for what is of no concern to other users: -ESRCH, or -EACCES.
+// The same for data that other users may not read: -ESRCH, or -EACCES.
 int proc_inspect_task(const struct proc_node *n, struct task **out);
 
 // procfs_maps.c, procfs_fd.c
@@ -82,5 +82,5 @@ u32 proc_fd_table_size(struct task *task);
 // procfs_system.c
 int proc_make_mounts(struct chain *t, void *arg);
 
-// Clock ticks as programs see them (USER_HZ 100).
+// Clock ticks of the user interface (USER_HZ 100).
 #define PROC_TICK_NS (NSEC_PER_SEC / 100)

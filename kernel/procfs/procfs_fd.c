@@ -1,8 +1,8 @@
 // /proc/PID/fd, and the links of a task to the files it uses.
 //
-// What belongs to another task is referenced with tasks_lock held, while the
-// task is not `exiting` (exiting begins by saying so under that lock), and
-// looked at afterwards.
+// An object of another task is referenced with tasks_lock held, while the task
+// is not `exiting` (which an exit sets first, under that lock), and used after
+// the lock is released.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -12,7 +12,7 @@
 #include "lib/format.h"
 #include "lib/string.h"
 
-// A task's descriptor table, referenced; NULL: it has none any more.
+// A task's descriptor table, referenced; NULL: the task is exiting.
 static struct files *files_of(struct task *task)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
@@ -24,7 +24,7 @@ static struct files *files_of(struct task *task)
     return files;
 }
 
-// (Its directory's mode says why not.)
+// NULL in case of any error: the directory's mode shows a lack of permission.
 static struct files *files_of_node(const struct proc_node *n)
 {
     struct task *task;
@@ -72,7 +72,7 @@ static void set_fd(struct proc_node *child, u32 number)
     child->fd = number;
 }
 
-// What a descriptor of the node's task refers to, referenced, or NULL.
+// The file behind a descriptor of the node's task, referenced, or NULL.
 static struct file *file_of_node(const struct proc_node *n)
 {
     struct files *files = files_of_node(n);
@@ -90,7 +90,7 @@ static struct file *file_of_node(const struct proc_node *n)
     return f;
 }
 
-// Its path; for what has none, what it is.
+// The file's path, or "(deleted)".
 static int describe(struct vnode *v, char *buf, size_t size)
 {
     int len = vfs_path(v, buf, size);
@@ -100,8 +100,8 @@ static int describe(struct vnode *v, char *buf, size_t size)
     return format(buf, size, "(deleted)");
 }
 
-// What has no vnode is known by the object behind it: both ends of a pipe have
-// the same.
+// A file without a vnode is named by the number of the object behind it, which
+// is the same for both ends of a pipe.
 static int describe_anonymous(const struct file *f, char *buf, size_t size)
 {
     assert(!f->vnode);
@@ -127,8 +127,8 @@ static int link_fd(struct vnode *v, char *buf, size_t size)
 
 // --- opening through the link -----------------------------------------------
 
-// What has no vnode (a pipe, a phone) is opened as a second way to the same
-// file: `data` is a reference to that.
+// A file without a vnode (a pipe, a phone) is opened as a wrapper of the same
+// file: `data` is a reference to it.
 
 static int through_read(struct file *f, struct io *io, u64 *pos)
 {

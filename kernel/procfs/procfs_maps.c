@@ -2,8 +2,8 @@
 // of its code.
 //
 // The areas are copied (files referenced) under the address space's lock and
-// put into words afterwards, because finding a file's path takes the
-// namespace_lock, which must not be taken inside.
+// formatted afterwards, because finding a file's path takes the namespace_lock,
+// which must not be taken inside.
 
 #include "kernel/base/errno.h"
 #include "kernel/exec/vdso.h"
@@ -11,7 +11,7 @@
 #include "kernel/procfs/procfs.h"
 #include "kernel/task/task.h"
 
-#define NAME_COLUMN 73 // where Linux starts the file's name
+#define NAME_COLUMN 73 // column of the file's name, as on Linux
 #define PATH_ROOM 512
 
 struct area_copy {
@@ -106,7 +106,7 @@ int proc_make_maps(struct chain *t, void *arg)
     return err;
 }
 
-// The lowest code is the program's.
+// The lowest mapped code belongs to the program.
 static int find_code(struct area *a, void *arg)
 {
     struct vnode **out = arg;
@@ -118,7 +118,7 @@ static int find_code(struct area *a, void *arg)
     return 1;
 }
 
-// The file that runs, whatever lies at its path now.
+// The running file, regardless of which file is at its path now.
 int proc_follow_exe(struct vnode *v, struct vnode **out)
 {
     struct aspace *as;

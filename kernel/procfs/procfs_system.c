@@ -1,8 +1,8 @@
-// The files of /proc that are about the machine, and its root directory.
+// The files of /proc that describe the machine, and its root directory.
 //
-// The figures are those of the sysinfo tree (kernel/monitor/facts.h), put into
-// Linux's words; nothing is kept here. Formats are Linux's (proc(5)), as free,
-// top, uptime, df and mount parse them.
+// The values are those of the sysinfo tree (kernel/monitor/facts.h) in Linux's
+// formats (proc(5)), as free, top, uptime, df and mount parse them; no state is
+// kept here.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -249,7 +249,7 @@ static int make_cpuinfo(struct chain *t, void *arg UNUSED)
     return 0;
 }
 
-// Vectors that are in use or were once taken; those of system calls are counted
+// Vectors that are in use or were taken at least once; system calls are counted
 // elsewhere.
 static int make_interrupts(struct chain *t, void *arg UNUSED)
 {
@@ -260,7 +260,7 @@ static int make_interrupts(struct chain *t, void *arg UNUSED)
     for (u32 v = 0; v < VECTORS; v++) {
         struct sysinfo_exception e;
         fact_exception(v, SYSINFO_ALL, &e);
-        // Of exceptions only those that were counted: Linux shows none.
+        // Exceptions only if they were counted: Linux shows none.
         if (e.count == 0 && (v < FIRST_DEVICE || !e.hot))
             continue;
         chain_printf(t, "%3u:", v);
@@ -275,7 +275,7 @@ static int make_interrupts(struct chain *t, void *arg UNUSED)
 
 // --- the rest ---------------------------------------------------------------
 
-// A field of a line: what would end it, and the escape itself, are \ooo.
+// A field of a line: separators and the escape character itself become \ooo.
 static void put_field(struct chain *t, const char *s)
 {
     for (; *s; s++) {
@@ -289,7 +289,7 @@ struct mounts_text {
     char *path; // PATH_MAX_LEN + 1 bytes
 };
 
-// As the reader names it: who mounted it may have another root.
+// The path is the reader's: the mounting task may have another root.
 static int put_mount(const struct mount *m, void *arg)
 {
     struct mounts_text *to = arg;

@@ -1,8 +1,8 @@
-// /proc/PID and /proc/PID/task/TID: what tasks and threads are doing.
+// /proc/PID and /proc/PID/task/TID: the state of tasks and threads.
 //
-// A snapshot is taken first and put into words afterwards. What the sysinfo
-// tree tells too comes from its generators (kernel/monitor/facts.h); what only
-// Linux tells is read here, under the locks that guard it.
+// A snapshot is taken first and formatted afterwards. Values that the sysinfo
+// tree has too are from its generators (kernel/monitor/facts.h); those that
+// only Linux has are read here, under the locks that guard them.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -41,7 +41,7 @@ static u64 ticks(u64 cycles)
     return clock_tsc_to_ns(cycles) / PROC_TICK_NS;
 }
 
-// --- taking it: tasks_lock is held ------------------------------------------
+// --- the snapshot: with tasks_lock held -------------------------------------
 
 static void snap_terminal(struct snapshot *s, const struct task *task)
 {
@@ -109,7 +109,7 @@ static struct thread *pick_thread(struct task *task, u32 tid)
     return NULL;
 }
 
-// --- taking it --------------------------------------------------------------
+// --- the snapshot -----------------------------------------------------------
 
 static char state_letter(u32 state)
 {
@@ -124,8 +124,8 @@ static char state_letter(u32 state)
     return letters[state];
 }
 
-// What is Linux's own, under tasks_lock. *tid gets the id of the thread whose
-// signals were read, 0: the task has none.
+// The values that only Linux has, under tasks_lock. *tid gets the id of the
+// thread whose signals were read, 0: the task has none.
 static void snap_locked(struct snapshot *s, struct task *task, u32 *tid)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
@@ -147,7 +147,7 @@ static void snap_groups(struct snapshot *s, struct task *task)
     spin_unlock_irq(&task->lock, flags);
 }
 
-// The parts that a task and a thread tell in the same place.
+// The values that come from the task or from the thread, by the file's kind.
 static void choose_parts(struct snapshot *s, bool of_thread)
 {
     s->id = of_thread ? s->thread.id : s->of.id;
@@ -160,7 +160,7 @@ static void choose_parts(struct snapshot *s, bool of_thread)
     s->resident_pages = s->of.resident / PAGE_SIZE;
 }
 
-// Of a task as a whole, or (tid not 0) of one of its threads.
+// Takes a snapshot of a task, or (tid not 0) of one of its threads.
 static int take_snapshot(const struct proc_node *n, struct snapshot *s)
 {
     assert_may_sleep();
@@ -175,7 +175,7 @@ static int take_snapshot(const struct proc_node *n, struct snapshot *s)
     snap_groups(s, task);
     err = fact_task(task->id, &s->of);
     task_unref(task);
-    // A task's only thread may end at any time; the task is still there then.
+    // A task's only thread may end at any time; the task still exists then.
     if (!err && tid != 0 && fact_thread(tid, &s->thread))
         tid = 0;
     if (!err && n->tid != 0 && tid == 0)
@@ -185,7 +185,7 @@ static int take_snapshot(const struct proc_node *n, struct snapshot *s)
     return err == -ENOENT ? -ESRCH : err;
 }
 
-// --- putting it into words (proc(5)) ----------------------------------------
+// --- formatting (proc(5)) ---------------------------------------------------
 
 static int make_stat(struct chain *t, void *arg)
 {
@@ -269,7 +269,7 @@ static void put_cpu_list(struct chain *t, u32 mask)
     }
 }
 
-// On a line of its own, whatever is in it.
+// Escapes the name, so that it stays on one line.
 static void put_status_name(struct chain *t, const char *name)
 {
     chain_printf(t, "Name:\t");
@@ -307,7 +307,7 @@ static void put_status_memory(struct chain *t, const struct snapshot *s)
     u32 most = MAX(s->virtual_peak * PAGE_KIB, size);
     u32 most_resident = MAX(s->resident_peak * PAGE_KIB, resident);
 
-    if (size == 0) // a zombie has none
+    if (size == 0) // a zombie has no memory
         return;
     chain_printf(t, "VmPeak:\t%8u kB\nVmSize:\t%8u kB\nVmLck:\t%8u kB\n", most,
                  size, 0);
@@ -372,7 +372,7 @@ static int make_cmdline(struct chain *t, void *arg)
     if (task == NULL)
         return -ESRCH;
     flags = spin_lock_irq(&task->lock);
-    // Not of a zombie: it is shown as one when its last thread is gone.
+    // Empty for a zombie: a task is shown as one once its last thread is gone.
     if (task->cmdline != NULL && READ_ONCE(task->thread_count) > 0)
         chain_append(t, task->cmdline, task->cmdline_size);
     spin_unlock_irq(&task->lock, flags);

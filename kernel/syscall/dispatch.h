@@ -1,7 +1,7 @@
-// The way of every system call, inlined into arch's trap code.
+// The path of every system call, inlined into arch's trap code.
 //
-// Every call has a small number of its own, in the order of syscalls.def, by
-// which all tables go; 0 stands for every number that no call has.
+// Every call has a small number of its own, in the order of syscalls.def, which
+// is the index of all tables; 0 is for all numbers without a call.
 //
 // Counts are kept twice: for the machine, one table a CPU; and for the task,
 // one table a thread (task_calls.h). Both are written with interrupts off.
@@ -13,7 +13,7 @@
 #include "kernel/task/task_calls.h"
 
 extern const trap_call_fn syscall_handlers[CALL_COUNT];
-// What the program gets, where a handler has returned an error.
+// The program's result when a handler has returned an error.
 s32 syscall_failed(u32 number, s32 error);
 
 static ALWAYS_INLINE void syscall_run(struct trapframe *tf, u32 call)
@@ -24,8 +24,8 @@ static ALWAYS_INLINE void syscall_run(struct trapframe *tf, u32 call)
     trap_set_result(tf, (u32)result);
 }
 
-// Counts the call that ends; the ledger is marked as changing then, for
-// entry.S to go on with. Interrupts are off.
+// Counts the ending call. The ledger is left marked as changing; entry.S
+// completes the change. Interrupts are off.
 static ALWAYS_INLINE void syscall_leave(struct thread *t, u32 call)
 {
     struct syscall_counts *own = syscall_own_counts(t, call);

@@ -16,7 +16,7 @@ struct timex32 {
 _Static_assert(sizeof(struct timex32) == 128, "adjtimex");
 _Static_assert(sizeof(struct timex) == 208, "clock_adjtime64");
 
-// Only looking is free.
+// Reading needs no privilege.
 static s32 adjust(struct timex *t)
 {
     bool looks = !t->modes || t->modes == (ADJUST_SINGLESHOT | ADJUST_SS_READ |

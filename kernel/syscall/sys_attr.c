@@ -4,8 +4,8 @@
 #include "kernel/syscall/where.h"
 #include "kernel/task/task.h"
 
-// What a call changes in a vnode. `now`: both times to now, which who may write
-// to a file may do.
+// The attributes that a call changes. `now`: sets both times to now, which
+// anyone with write permission may do.
 struct change {
     bool mode, owner, atime, mtime, now;
     u32 mode_bits, uid, gid;
@@ -14,7 +14,7 @@ struct change {
 
 #define OWNER_UNCHANGED (~0u)
 
-// An owner gives a file to groups that he is in.
+// An owner may give a file to the groups of which the owner is a member.
 static bool may_give(const struct vnode *v, const struct change *c)
 {
     u32 gid = READ_ONCE(v->gid);
@@ -35,15 +35,15 @@ static int check(const struct vnode *v, const struct change *c)
     return owner && (!c->owner || may_give(v, c)) ? 0 : -EPERM;
 }
 
-// Not for a group that the owner is not in.
+// Drops S_ISGID for a group of which the owner is not a member.
 static u32 mode_by_owner(const struct vnode *v, u32 mode)
 {
     bool may = !(mode & S_ISGID) || is_root() || is_in_group(READ_ONCE(v->gid));
     return may ? mode : mode & ~S_ISGID;
 }
 
-// Who may is asked with the lock held: a file that is given away in between
-// would take a mode from its former owner.
+// Permission is checked with the lock held: otherwise, if the file got another
+// owner in between, the former owner could still change its mode.
 static int apply(struct vnode *v, const struct change *c)
 {
     struct timespec_k now = vfs_now();
@@ -126,7 +126,7 @@ static struct change new_owner(u32 uid, u32 gid)
     return (struct change){ .owner = true, .uid = uid, .gid = gid };
 }
 
-// 16-bit user ids: -1 is widened.
+// 16-bit user ids: -1 becomes OWNER_UNCHANGED.
 static u32 wide_id(u32 id)
 {
     return (u16)id == 0xffff ? OWNER_UNCHANGED : (u16)id;

@@ -1,11 +1,11 @@
-// Calls about where a task stands in the tree, and what is mounted there.
+// Calls on a task's root and current directory, and on mounts.
 #include "kernel/fs/mount.h"
 #include "kernel/mm/heap.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/where.h"
 #include "lib/string.h"
 
-// Puts a directory (reference consumed, always) in a task's place.
+// Replaces a task's root or current directory (reference always consumed).
 static int enter(struct vnode **place, struct vnode *v)
 {
     int err = vnode_is_dir(v) ? vnode_may(v, MAY_X) : -ENOTDIR;
@@ -13,7 +13,7 @@ static int enter(struct vnode **place, struct vnode *v)
         vnode_unref(v);
         return err;
     }
-    // Walks look at it under namespace_lock, other tasks under tasks_lock.
+    // Walks read it under namespace_lock, other tasks under tasks_lock.
     mutex_lock(&namespace_lock);
     u32 flags = spin_lock_irq(&tasks_lock);
     struct vnode *old = *place;
@@ -79,23 +79,24 @@ s32 sys_getcwd(u32 buffer, u32 size)
 
 // --- mounts -----------------------------------------------------------------
 
-#define MS_NOSUID 2u // no set-user-id bit is obeyed
+#define MS_NOSUID 2u // set-user-id bits are ignored
 #define MS_SYNCHRONOUS 16u
 #define MS_REMOUNT 32u
 #define MS_DIRSYNC 128u
-#define MS_NOATIME 1024u // reading changes no times
+#define MS_NOATIME 1024u // reading does not change times
 #define MS_NODIRATIME 2048u
 #define MS_SILENT 32768u
 #define TYPE_MAX 32
 
-// What is so anyway. All else is refused: read-only mounts, bind mounts, ...
+// Flags that already hold. All others are refused: read-only mounts, bind
+// mounts, ...
 #define MOUNT_FLAGS                                                      \
     (MS_NOSUID | MS_SYNCHRONOUS | MS_REMOUNT | MS_DIRSYNC | MS_NOATIME | \
      MS_NODIRATIME | MS_SILENT)
-#define MS_MGC_VAL 0xc0ed0000u // programs of the last century set it
+#define MS_MGC_VAL 0xc0ed0000u // old programs set it
 #define MS_MGC_MSK 0xffff0000u
 
-// File systems here have no options.
+// The file systems here take no options.
 static int check_options(u32 data)
 {
     char first = 0;
@@ -121,8 +122,8 @@ static int mount_new(u32 type_addr, const char *path, u32 flags)
     return err;
 }
 
-// mount(source, target, type, flags, data): the source means nothing to the
-// file systems here, and a remount changes nothing but MS_NOSUID.
+// mount(source, target, type, flags, data): the source is ignored by the file
+// systems here, and a remount can change MS_NOSUID only.
 s32 sys_mount(u32 source UNUSED, u32 target, u32 type, u32 flags, u32 data)
 {
     struct path_arg path;
@@ -153,7 +154,7 @@ s32 sys_mount(u32 source UNUSED, u32 target, u32 type, u32 flags, u32 data)
     return err;
 }
 
-#define MNT_FORCE 1u // for servers that do not answer, of which there are none
+#define MNT_FORCE 1u // for unreachable servers, of which there are none
 #define MNT_DETACH 2u
 
 s32 sys_umount2(u32 target, u32 flags)

@@ -1,4 +1,4 @@
-// Calls that make, copy and close descriptors.
+// Calls that create, copy and close descriptors.
 #include "kernel/base/log.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/locks.h"
@@ -167,8 +167,8 @@ static int flock_to_user(u32 addr, const struct flock64 *l, bool wide)
     return copy_to_user(addr, &narrow, sizeof(narrow));
 }
 
-// The range that start, whence and len describe; a negative len ends before
-// the start, 0 means up to the end, however far that grows.
+// The range of start, whence and len; a negative len ends before the start, 0
+// extends to the end of the file, however far it grows.
 static int range_of(struct file *f, const struct flock64 *l,
                     struct lock_range *r)
 {
@@ -210,8 +210,8 @@ enum record_call { RECORD_GET, RECORD_SET, RECORD_SET_WAIT };
 _Static_assert(LOCK_READ == 0 && LOCK_WRITE == 1 && LOCK_NONE == 2,
                "F_RDLCK, F_WRLCK, F_UNLCK");
 
-// A descriptor that another thread has closed in the meantime has dropped the
-// locks before this one was set.
+// If another thread has closed the descriptor concurrently, the close dropped
+// the table's locks before this one was set: drop this one, too.
 static int set_record(u32 fd, struct file *f, const struct lock_range *r,
                       bool wait)
 {
@@ -269,8 +269,8 @@ static int record_lock(u32 fd, struct file *f, enum record_call call, u32 addr,
 #define F_SETPIPE_SZ 1031
 #define F_GETPIPE_SZ 1032
 #define FD_CLOEXEC 1u
-#define O_ASYNC 020000u  // no file sends SIGIO,
-#define O_DIRECT 040000u // and none has a cache to go around
+#define O_ASYNC 020000u  // no file sends SIGIO
+#define O_DIRECT 040000u // no file has a cache to bypass
 
 static int file_fcntl(u32 fd, struct file *f, u32 cmd, u32 arg)
 {

@@ -133,7 +133,7 @@ s32 sys_ftruncate64(u32 fd, u32 length_low, u32 length_high)
     return truncate_fd(fd, (u64)length_high << 32 | length_low);
 }
 
-// --- nothing to write back: every file lives in memory ----------------------
+// --- no write-back: every file is in memory ---------------------------------
 
 s32 sys_sync(void)
 {
@@ -161,8 +161,8 @@ s32 sys_fsync(u32 fd)
 #define FIONCLEX 0x5450
 #define FIOCLEX 0x5451
 
-// The flags that change in an open file are stored as a whole: racing changes
-// of different flags may lose one, as the callers' business is.
+// The changeable flags of an open file are stored as one word: concurrent
+// changes of different flags may lose one; callers must synchronise them.
 static void set_flags(struct file *f, u32 mask, u32 value)
 {
     WRITE_ONCE(f->flags, (READ_ONCE(f->flags) & ~mask) | (value & mask));
@@ -220,8 +220,8 @@ struct dirent64 {
     char name[];
 } PACKED;
 
-// Entries are collected in the kernel, as user memory must not be touched under
-// namespace_lock.
+// Entries are collected in the kernel, because user memory must not be accessed
+// under namespace_lock.
 struct dirent_buffer {
     struct dirent_sink sink;
     u8 *bytes;
@@ -239,7 +239,7 @@ static bool take_entry(struct dirent_sink *s, u64 ino, u64 next_pos, u32 type,
         return false;
     }
     struct dirent64 *d = (struct dirent64 *)(b->bytes + b->used);
-    memset((u8 *)d + size - 8, 0, 8); // the padding is the kernel's memory
+    memset((u8 *)d + size - 8, 0, 8); // padding is copied to the user
     d->ino = ino;
     d->off = (s64)next_pos;
     d->reclen = (u16)size;

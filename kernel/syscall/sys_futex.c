@@ -14,7 +14,7 @@
 #define FUTEX_PRIVATE 128u
 #define FUTEX_CLOCK_REALTIME 256u
 
-// WAIT_BITSET's time-out is absolute, WAIT's relative (futex(2)).
+// WAIT_BITSET's timeout is absolute, WAIT's is relative (futex(2)).
 static int futex_deadline(u32 op, bool realtime, u32 addr, bool wide,
                           u64 *deadline)
 {
@@ -26,7 +26,7 @@ static int futex_deadline(u32 op, bool realtime, u32 addr, bool wide,
     return err;
 }
 
-// A wait that a signal interrupted is restarted; with a time-out only if no
+// A wait that a signal interrupted is restarted; with a timeout only if no
 // handler runs, and then to the same deadline.
 static s32 futex_wait_restartable(u32 addr, bool private, u32 value,
                                   u64 deadline, u32 bitset)

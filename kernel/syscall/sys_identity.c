@@ -1,4 +1,4 @@
-// System calls on who a task is: ids, parents, groups, sessions, users.
+// System calls on a task's identity: ids, parents, groups, sessions, users.
 
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task.h"
@@ -163,7 +163,8 @@ s32 sys_getegid(void)
     return (s32)(u16)READ_ONCE(current_task()->egid);
 }
 
-// setuid, setgid: root gives up all three for good, others take a saved one up.
+// setuid, setgid: root sets all three ids for good, other users the effective
+// one.
 static struct id_triple all_or_effective(u32 id)
 {
     if (is_root())
@@ -176,7 +177,7 @@ s32 sys_setuid32(u32 uid)
     struct task *t = current_task();
     if (uid == ID_UNCHANGED)
         return -EINVAL;
-    // Of the three not the effective one, which it may be without uid right to.
+    // As in POSIX, the real or the saved id, but not the effective one.
     if (!is_root() && uid != READ_ONCE(t->uid) && uid != READ_ONCE(t->suid))
         return -EPERM;
     return credentials_set_users(all_or_effective(uid));
@@ -192,8 +193,9 @@ s32 sys_setgid32(u32 gid)
     return credentials_set_groups(all_or_effective(gid));
 }
 
-// setreuid, setregid: the saved id follows when the real one is set, or the
-// effective one to another than the real one was. 0 or -EPERM.
+// setreuid, setregid: the saved id becomes the effective one if the real id is
+// set, or if the effective id is set to another than the old real one. 0 or
+// -EPERM.
 static int saved_follows(struct id_triple *ids, u32 real, u32 effective,
                          u32 saved)
 {
@@ -293,7 +295,7 @@ s32 sys_setgroups32(u32 count, u32 list)
 
 #define PERSONALITY_ASK (~0u)
 #define PER_LINUX 0u
-#define PER_LINUX32 8u // what a 32-bit machine is anyway
+#define PER_LINUX32 8u // already so on a 32-bit machine
 
 s32 sys_personality(u32 persona)
 {

@@ -1,7 +1,7 @@
 // Phones and answerboxes as descriptors, and the system calls on them.
 //
 // A phone is a file like any other: fork shares it. An answerbox belongs to one
-// task: a descriptor of it that a child has got by fork keeps it open, but the
+// task: a descriptor of it that a child has inherited keeps it open, but the
 // child cannot use it.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -18,7 +18,7 @@ static int connect(struct answerbox *b)
 {
     int fd = phone_install(b);
     box_unref(b);
-    return fd == -ECONNRESET ? -ESRCH : fd; // it has ended just now
+    return fd == -ECONNRESET ? -ESRCH : fd; // it has just ended
 }
 
 static int connect_naming(void)
@@ -121,7 +121,7 @@ s32 sys_ipc_box(u32 flags)
     return box ? box_install(box, flags) : -ENOMEM;
 }
 
-// The own answerbox behind a descriptor.
+// The caller's own answerbox behind a descriptor.
 static int borrow_box(u32 fd, struct fd_ref *r, struct answerbox **out)
 {
     int err = fd_borrow(fd, r);
@@ -168,7 +168,7 @@ s32 sys_ipc_call(u32 phone_fd, u32 call)
     if (waits && !err
             ? copy_to_user(call, &m, sizeof(m))
             : user_store_u32(call + offsetof(struct ipc_call, id), m.id))
-        return -EFAULT; // it is sent all the same
+        return -EFAULT; // the call was sent nevertheless
     return err;
 }
 
@@ -205,7 +205,7 @@ s32 sys_ipc_wait(u32 box_fd, u32 call, s32 timeout)
     return err;
 }
 
-// A wait that is interrupted is not begun again with the answer.
+// An interrupted wait is not restarted: that would send the answer again.
 static int next_call(struct answerbox *box, u32 to)
 {
     int err = wait_for_call(box, to, WAIT_FOREVER);
@@ -259,7 +259,7 @@ s32 sys_ipc_forward(u32 box_fd, u32 call_id, u32 phone_fd, u32 message)
     return err;
 }
 
-// (Interrupts tell when keys are pressed.)
+// Root only: interrupts reveal when keys are pressed.
 s32 sys_ipc_irq(u32 box_fd, u32 irq, u32 method)
 {
     if (!is_root())

@@ -27,7 +27,7 @@ static void init(struct task *task, u32 which)
             t, which == ITIMER_VIRTUAL ? CPU_TIME_USER : CPU_TIME_ALL, NULL);
 }
 
-// Gives what was set before.
+// Returns the previous setting.
 static struct setting swap(u32 which, const struct setting *new)
 {
     assert_checked(which < ITIMERS);
@@ -45,7 +45,7 @@ static struct setting swap(u32 which, const struct setting *new)
     return old;
 }
 
-// To the nearest second, but not to none.
+// Rounds to the nearest second, but never down to 0.
 s32 sys_alarm(u32 seconds)
 {
     struct setting new = { (u64)seconds * NSEC_PER_SEC, 0 };

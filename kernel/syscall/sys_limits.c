@@ -17,7 +17,7 @@ s32 sys_ugetrlimit(u32 resource, u32 limit)
     return copy_to_user(limit, &pair, sizeof(pair));
 }
 
-// The old one knows none above INT_MAX.
+// The old call has no limit above INT_MAX.
 s32 sys_getrlimit(u32 resource, u32 limit)
 {
     if (resource >= LIMITS)
@@ -43,7 +43,7 @@ static u64 wide(u32 limit)
     return limit == LIMIT_NONE ? ~0ull : limit;
 }
 
-// Of the same user and group in every respect (prlimit(2)).
+// All user and group ids must match (prlimit(2)).
 static bool may_limit(const struct task *t)
 {
     const struct task *self = current_task();

@@ -1,7 +1,7 @@
-// System calls about the machine as a whole: its names, memory, log, randomness
-// and end.
+// System calls on the machine as a whole: its names, memory, log, randomness
+// and shutdown.
 //
-// names_lock guards the host name; user memory is touched without it.
+// names_lock guards the host name; user memory is accessed without it.
 
 #include "kernel/base/log.h"
 #include "kernel/base/version.h"
@@ -74,8 +74,8 @@ struct sysinfo_k { // struct sysinfo of Linux/i386
 };
 _Static_assert(sizeof(struct sysinfo_k) == 64, "struct sysinfo of the ABI");
 
-// Who reads this cuts it off behind the hundredths (BusyBox's uptime), where
-// all others round: given the least number with these hundredths, they agree.
+// BusyBox's uptime truncates to hundredths, while all others round. The least
+// value with these hundredths gives the same result in both.
 static u32 load_to_cut_off(u32 average)
 {
     return (((u64)load_hundredths(average) << 16) + 99) / 100;
@@ -132,8 +132,8 @@ static s32 copy_log(u32 to, u32 size)
         return -EINVAL;
     if (size == 0)
         return 0;
-    // Page by page: of a memory that a user has filled are no large blocks
-    // left.
+    // Page by page: when users have filled the memory, no large blocks are
+    // free.
     size = MIN(size, LOG_TEXT_MAX);
     u32 pages = DIV_ROUND_UP(size, PAGE_SIZE);
     text = vmap_alloc(pages, PROT_R | PROT_W, FRAME_BUFFER);
@@ -145,9 +145,9 @@ static s32 copy_log(u32 to, u32 size)
     return err ? err : (s32)length;
 }
 
-// The log is a record of what happened and is never cleared: the calls that ask
-// for it succeed, and the next reader still sees everything.
-// Others than root do not see it: it has addresses of the kernel.
+// The log is a record of what happened and is never cleared: the calls that
+// request it succeed, and the next reader still gets everything. Only root may
+// read it: it contains kernel addresses.
 s32 sys_syslog(u32 action, u32 buffer, u32 size)
 {
     if (!is_root() && action != SYSLOG_SIZE_BUFFER)
@@ -198,7 +198,7 @@ s32 sys_getrandom(u32 buffer, u32 size, u32 flags)
     return done;
 }
 
-// --- the end ----------------------------------------------------------------
+// --- shutdown ---------------------------------------------------------------
 
 #define REBOOT_MAGIC1 0xfee1deadu
 #define REBOOT_MAGIC2_FIRST 672274793u
@@ -242,7 +242,7 @@ s32 sys_reboot(u32 magic, u32 magic2, u32 command, u32 argument UNUSED)
         machine_reset();
     case REBOOT_HALT:
         halt();
-    case REBOOT_CAD_ON: // there is no Ctrl-Alt-Del to be switched
+    case REBOOT_CAD_ON: // Ctrl-Alt-Del has no effect: nothing to switch
     case REBOOT_CAD_OFF:
         return 0;
     default:

@@ -1,4 +1,4 @@
-// System calls about memory: brk, mmap and its kin, as Linux/i386 has them.
+// System calls on memory: brk, mmap and related calls, as in Linux/i386.
 
 #include "kernel/base/log.h"
 #include "kernel/fs/vfs.h"
@@ -23,7 +23,7 @@
 #define MAP_HUGETLB 0x40000u
 #define MAP_FIXED_NOREPLACE 0x100000u
 
-// What Linux ignores, or is so anyway: pages stay in memory.
+// Flags that Linux ignores, or that already hold: pages stay in memory.
 #define MAP_HINTS \
     (MAP_DENYWRITE | MAP_EXECUTABLE | MAP_NORESERVE | MAP_NONBLOCK | MAP_STACK)
 #define MAP_VALIDATED                                                   \
@@ -141,7 +141,7 @@ s32 sys_mmap2(u32 address, u32 length, u32 protection, u32 flags, u32 fd,
     return map_request(&r, fd);
 }
 
-// The old mmap: its six arguments in memory, the offset in bytes.
+// The old mmap: its six arguments are in memory, the offset is in bytes.
 s32 sys_mmap(u32 arguments)
 {
     u32 args[6];
@@ -197,7 +197,7 @@ static int check_mapped(u32 addr, u32 length)
     return full ? 0 : -ENOMEM;
 }
 
-// A shared page is the file's own: there is nothing to write back.
+// A shared page is the file's own: no write-back is needed.
 s32 sys_msync(u32 address, u32 length, u32 flags)
 {
     if (address % PAGE_SIZE || flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC) ||
@@ -217,7 +217,7 @@ s32 sys_madvise(u32 address, u32 length, u32 advice)
     return hint ? check_mapped(address, length) : -EINVAL;
 }
 
-#define MINCORE_PART 256u // pages asked about at once
+#define MINCORE_PART 256u // pages queried at once
 
 s32 sys_mincore(u32 address, u32 length, u32 vector)
 {

@@ -1,9 +1,9 @@
-// Calls that make, remove, move and read names.
+// Calls that create, remove, rename and read names.
 #include "kernel/mm/heap.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/where.h"
 
-// --- making -----------------------------------------------------------------
+// --- creating ---------------------------------------------------------------
 
 s32 sys_mkdirat(u32 dir, u32 path, u32 mode)
 {
@@ -17,7 +17,7 @@ s32 sys_mkdirat(u32 dir, u32 path, u32 mode)
     return err;
 }
 
-// The user's device numbers have their minor's upper bits on top.
+// In the user's device numbers the minor's upper bits are at the top.
 static u32 device_from_user(u32 dev)
 {
     return (dev & 0xffff) | (dev >> 12 & 0xff00);
@@ -72,7 +72,7 @@ s32 sys_linkat(u32 from_dir, u32 from, u32 to_dir, u32 to, u32 flags)
     return err;
 }
 
-// --- removing and moving ----------------------------------------------------
+// --- removing and renaming --------------------------------------------------
 
 static s32 remove_name(u32 dirfd, u32 path,
                        int (*fn)(struct vnode *at, const char *path))

@@ -6,10 +6,10 @@
 #include "kernel/syscall/user_types.h"
 #include "lib/string.h"
 
-#define SLOTS_SMALL 8u // waited for without allocating
+#define SLOTS_SMALL 8u // polled without allocation
 
-// A wait that a signal interrupted and no handler has ended goes on to the same
-// deadline. Nothing ready: 0; -ERESTARTNOHAND is remembered.
+// A wait that was interrupted and restarted without a handler continues to the
+// same deadline, which is recorded with -ERESTARTNOHAND. Nothing ready: 0.
 static int wait_for_files(struct poll_slot *slots, u32 count, u64 deadline)
 {
     struct thread *t = current;
@@ -23,13 +23,13 @@ static int wait_for_files(struct poll_slot *slots, u32 count, u64 deadline)
     return -ERESTARTNOHAND;
 }
 
-// A deadline of 0 only looks; a time-out of 0 is one.
+// The deadline of a timeout; a timeout of 0 gives 0, which only checks.
 static u64 deadline_or_look(u64 timeout_ns)
 {
     return timeout_ns ? deadline_after(timeout_ns) : 0;
 }
 
-// The optional time-out of the p-calls: relative, NULL is forever.
+// The optional timeout of the p-calls: relative, NULL is infinite.
 static int timeout_from_user(u32 addr, bool wide, u64 *deadline)
 {
     u64 ns;
@@ -42,7 +42,7 @@ static int timeout_from_user(u32 addr, bool wide, u64 *deadline)
     return err;
 }
 
-// Linux writes the time that is left back, and ignores when it cannot.
+// As on Linux, writes the remaining time back and ignores a fault.
 static void timeout_to_user(u32 addr, bool wide, u64 deadline)
 {
     if (!addr || deadline == WAIT_FOREVER)
@@ -107,7 +107,8 @@ static int poll_get(struct poll_call *p, u32 addr, u32 count)
     return err;
 }
 
-// Finds the files; how many descriptors are bad (and so already have news).
+// Borrows the files; returns how many descriptors are bad (these have an
+// event).
 static u32 poll_open(struct poll_call *p)
 {
     u32 bad = 0;
@@ -248,7 +249,7 @@ static int select_open(struct select_call *s)
     return 0;
 }
 
-// Leaves the descriptors with news in the sets; how many bits that are.
+// Leaves the descriptors with events in the sets; returns the number of bits.
 static int sets_to_user(struct select_call *s)
 {
     assert_checked(s->count <= s->limit);

@@ -1,14 +1,14 @@
-// Calls that move bytes: read, write and their vector and position forms.
+// Calls that transfer data: read, write and their vector and position forms.
 //
-// A file that can be positioned is read and written under its pos_lock, unless
-// this thread alone can reach it; a device, pipe or terminal never is.
+// A seekable file is read and written under its pos_lock, unless only this
+// thread can reach it. Devices, pipes and terminals are transferred without it.
 #include "kernel/base/log.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/path.h"
 #include "kernel/mm/heap.h"
 #include "kernel/syscall/syscall.h"
 
-#define TRANSFER_MAX 0x7ffff000u // as Linux cuts a transfer
+#define TRANSFER_MAX 0x7ffff000u // the maximum transfer, as on Linux
 #define IOV_MAX 1024u
 #define IOV_SMALL 8u
 
@@ -22,7 +22,7 @@ static NOINLINE int cannot_transfer(const struct file *f)
     return -EINVAL;
 }
 
-// 0 and the operation, or why there is none.
+// 0 and the operation in *fn, or the error.
 static ALWAYS_INLINE int find_operation(const struct file *f, bool write,
                                         transfer_fn *fn)
 {
@@ -123,7 +123,7 @@ struct vector {
     struct io io;
 };
 
-// All together is cut as a single transfer is.
+// The total is limited as a single transfer is.
 static int check_parts(struct vector *v, u32 count)
 {
     assert_checked(count <= IOV_MAX);
@@ -147,7 +147,7 @@ static void vector_put(struct vector *v)
         kfree(v->parts);
 }
 
-// Copies the vector in, once, so that what was checked is what is used.
+// Copies the vector once, so that the checked values are those that are used.
 static int vector_get(struct vector *v, u32 addr, u32 count)
 {
     if (count > IOV_MAX)
@@ -210,7 +210,7 @@ s32 sys_pwritev(u32 fd, u32 vector, u32 count, u32 offset_low, u32 offset_high)
 
 #define SENDFILE_CHUNK 4096u
 
-// One buffer full from `pos` of `in`. Bytes, 0 at the end, or -errno.
+// Sends one buffer from `pos` of `in`. Bytes, 0 at the end, or -errno.
 static int send_chunk(struct file *in, u64 pos, const struct fd_ref *out,
                       void *buf, size_t n)
 {
@@ -272,8 +272,8 @@ static int sendfile(u32 out_fd, u32 in_fd, u64 *pos, u32 n)
     }
     int done = check_sendfile(in.file, out.file);
     if (!done) {
-        // The file's own position is moved at the end only: holding its lock
-        // while writing could meet the same lock again.
+        // The file's own position is updated at the end only: if its lock were
+        // held while writing, the write could take the same lock again.
         u64 at = pos ? *pos : file_position(in.file);
         done = send_bytes(in.file, &at, &out, MIN(n, TRANSFER_MAX));
         if (pos)

@@ -1,4 +1,4 @@
-// System calls on how threads share the CPUs: yielding, nice values, affinity.
+// System calls on scheduling: yielding, nice values, affinity.
 
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task.h"
@@ -14,7 +14,8 @@ static int clamp_nice(s32 nice)
     return nice < -20 ? -20 : nice > 19 ? 19 : nice;
 }
 
-// Lower than it is, as far as RLIMIT_NICE allows (setrlimit(2)).
+// Raising the nice value is free; lowering is limited by RLIMIT_NICE
+// (setrlimit(2)).
 static bool may_set_nice(const struct task *t, int nice)
 {
     return is_root() || nice >= READ_ONCE(t->nice) ||
@@ -40,8 +41,8 @@ s32 sys_nice(s32 change)
 struct nice_search {
     u32 which, who;
     bool set, found;
-    int nice; // to set, or the least found
-    s32 err;  // of a task that the caller may not set
+    int nice; // to set, or the lowest found
+    s32 err;  // for a task that the caller may not change
 };
 
 static void set_nice(struct nice_search *s, struct task *t)
@@ -89,7 +90,7 @@ s32 sys_getpriority(u32 kind, u32 id)
 {
     struct nice_search s = { .which = kind, .who = id };
     s32 err = walk_nice(&s);
-    return err ? err : 20 - s.nice; // 40..1, as the raw call has it
+    return err ? err : 20 - s.nice; // 40..1, as the raw call returns it
 }
 
 s32 sys_setpriority(u32 kind, u32 id, s32 priority)

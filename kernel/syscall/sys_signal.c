@@ -30,8 +30,8 @@ static int signal_if_allowed(struct task *t, int sig,
     return may_signal(t, sig) ? signal_send_task(t, sig, info) : -EPERM;
 }
 
-// To all of a process group, or (0) but for init and the caller to everyone.
-// -ESRCH: there is none; -EPERM: the caller may not signal any.
+// Signals all tasks of a process group, or (0) all tasks but init and the
+// caller. -ESRCH: there is none; -EPERM: the caller may not signal any.
 static int signal_many(u32 pgid, int sig, const struct siginfo *info)
 {
     struct task *t = NULL;
@@ -48,7 +48,7 @@ static int signal_many(u32 pgid, int sig, const struct siginfo *info)
     return result;
 }
 
-// Any thread's id stands for its task, as on Linux. Referenced, or NULL.
+// Any thread's id identifies its task, as on Linux. Referenced, or NULL.
 static struct task *find_task(u32 id)
 {
     struct task *t = task_find(id);
@@ -121,7 +121,7 @@ s32 sys_rt_sigqueueinfo(u32 id, u32 signal, u32 siginfo)
     u32 raw[6];
     if (copy_from_user(raw, siginfo, sizeof(raw)))
         return -EFAULT;
-    if ((s32)raw[2] >= 0) // only the kernel says where id signal is from
+    if ((s32)raw[2] >= 0) // only the kernel may set such an origin
         return -EPERM;
     struct siginfo info = { .code = (s32)raw[2],
                             .pid_or_addr = raw[3],

@@ -6,8 +6,8 @@
 
 #define TIMER_ABSTIME 1u
 
-// A sleep that a signal interrupts is run again with the same deadline unless a
-// handler runs; then `left` gets the rest.
+// A sleep that a signal interrupts is restarted with the same deadline unless a
+// handler runs; then `left` gets the remaining time.
 static s32 sleep_until(u64 deadline, u32 left, bool wide)
 {
     assert_may_sleep();
@@ -33,7 +33,7 @@ static s32 sleep_relative(u32 request, u32 left, bool wide)
     return err ? err : sleep_until(deadline_after(ns), left, wide);
 }
 
-// Absolute: the time to sleep until is the same however often it is restarted.
+// Absolute: the deadline is the same for every restart.
 static s32 sleep_absolute(u32 clock, u32 request, bool wide)
 {
     u64 at;
@@ -46,7 +46,7 @@ static s32 sleep_absolute(u32 clock, u32 request, bool wide)
     return err ? -ERESTARTNOHAND : 0;
 }
 
-// --- on the CPU time of the process ------------------------------------------
+// --- on the CPU time of the process -----------------------------------------
 
 struct cpu_sleep {
     struct cpu_timer timer;
@@ -62,7 +62,8 @@ static void cpu_sleep_over(struct cpu_timer *timer)
     thread_wake(s->thread);
 }
 
-// Until the task has had so much; 0 or -EINTR. `left` when interrupted.
+// Sleeps until the task has consumed that much; 0 or -EINTR, with the rest in
+// *left.
 static int sleep_on_cpu_time(u64 at, u64 *left)
 {
     struct task *t = current_task();
@@ -115,8 +116,7 @@ static s32 sleep_on_process(u32 flags, u32 request, u32 left_addr, bool wide)
     return -ERESTARTNOHAND;
 }
 
-// --- the calls
-// ----------------------------------------------------------------
+// --- the calls --------------------------------------------------------------
 
 s32 sys_nanosleep(u32 duration, u32 left)
 {
@@ -129,7 +129,7 @@ static s32 sleep_on_clock(u32 clock, u32 flags, u32 request, u32 left,
     switch (clock) {
     case CLOCK_REALTIME:
     case CLOCK_MONOTONIC:
-    case CLOCK_BOOTTIME: // the machine never sleeps
+    case CLOCK_BOOTTIME: // the machine is never suspended
         return flags & TIMER_ABSTIME ? sleep_absolute(clock, request, wide)
                                      : sleep_relative(request, left, wide);
     case CLOCK_PROCESS_CPUTIME_ID:

@@ -1,4 +1,4 @@
-// Calls that tell about files: the stat family, statfs, access.
+// Calls that report files' attributes: the stat family, statfs, access.
 #include "kernel/fs/mount.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/where.h"
@@ -7,14 +7,14 @@
 #define BLOCK_SIZE 4096u
 #define SECTOR_SIZE 512u
 
-// What all of them tell, before it is put into one of the layouts.
+// The attributes, before they are converted to one of the layouts.
 struct attributes {
     u64 ino, size, blocks;
     u32 dev, rdev, mode, nlink, uid, gid;
     struct timespec_k atime, mtime, ctime;
 };
 
-// Device numbers as the user sees them: the minor's upper bits on top.
+// In the user's device numbers the minor's upper bits are at the top.
 static u32 device_to_user(u32 rdev)
 {
     return (rdev & 0xffff) | (rdev & ~0xffffu) << 12;
@@ -30,7 +30,7 @@ static void attributes_of(struct vnode *v, struct attributes *a)
         .dev = v->mount ? v->mount->dev : 0,
         .rdev = device_to_user(v->rdev),
         .mode = v->mode,
-        .nlink = READ_ONCE(v->nlink), // namespace_lock's
+        .nlink = READ_ONCE(v->nlink), // guarded by namespace_lock
         .uid = v->uid,
         .gid = v->gid,
         .atime = v->atime,
@@ -40,7 +40,7 @@ static void attributes_of(struct vnode *v, struct attributes *a)
     spin_unlock(&v->lock);
 }
 
-// A file without a vnode: a pipe, or something that is used like one.
+// A file without a vnode: a pipe, or a file that is used like one.
 static void attributes_of_pipe(const struct file *f, struct attributes *a)
 {
     *a = (struct attributes){
@@ -306,7 +306,7 @@ s32 sys_fstatfs(u32 fd, u32 buffer)
     return statfs_fd(fd, buffer, false);
 }
 
-// Callers may count the padding that other architectures have.
+// Callers may include the padding that other architectures have.
 static bool is_statfs64_size(u32 size)
 {
     return size == sizeof(struct statfs64) ||
@@ -327,8 +327,8 @@ s32 sys_fstatfs64(u32 fd, u32 size, u32 buffer)
 
 #define ACCESS_MODES (MAY_R | MAY_W | MAY_X)
 
-// As the real user, for programs with another one's rights; AT_EACCESS: as the
-// effective one.
+// Checks for the real user, for programs with another user's rights;
+// AT_EACCESS: for the effective one.
 s32 sys_faccessat2(u32 dir, u32 path, u32 mode, u32 flags)
 {
     struct vnode *v;

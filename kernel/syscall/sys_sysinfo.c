@@ -7,7 +7,8 @@
 
 #include <arch/mmu.h>
 
-// The path of a call: its length, or -EFAULT, -ENOENT (no node's is so long).
+// Copies a call's path: its length, or -EFAULT, -ENOENT (longer than any
+// node's).
 static int path_from_user(char *path, u32 from, u32 len)
 {
     int err;

@@ -1,5 +1,5 @@
-// System calls by which tasks and threads begin, go on as another program, and
-// end.
+// System calls by which tasks and threads are created, execute a program, and
+// exit.
 
 #include "arch/regs.h"
 #include "kernel/mm/heap.h"
@@ -50,7 +50,7 @@ s32 sys_execve(u32 program, u32 arguments, u32 environment)
     if (err > 0)
         err = task_exec(syscall_frame(), path, arguments, environment);
     kfree(path);
-    // The call's result is the new program's: arch_exec has set it.
+    // The result is the new program's, which arch_exec has set.
     return err ? err : (s32)trap_result(syscall_frame());
 }
 

@@ -7,15 +7,16 @@
 
 // --- CPU time ---------------------------------------------------------------
 //
-// The clock of any task or thread: its id, inverted, above three bits.
+// The clock id of a task or thread: its id, inverted, shifted left by three
+// bits.
 
 #define CPU_CLOCK_KIND 3u
 enum { CPU_CLOCK_BOTH, CPU_CLOCK_USER, CPU_CLOCK_RUN, CPU_CLOCK_INVALID };
 #define CPU_CLOCK_THREAD 4u
 #define CPU_CLOCK_SHIFT 3
 
-// User and kernel cycles of the thread with this id, which must be the caller's
-// task's; 0: of the caller. -EINVAL.
+// User and kernel cycles of the thread with this id, which must belong to the
+// caller's task; 0: of the caller. -EINVAL.
 static int thread_cycles(u32 id, u64 *user, u64 *kernel)
 {
     if (!id) {
@@ -62,8 +63,8 @@ static int cpu_clock_read(u32 clock, u64 *ns)
 
 // --- reading ----------------------------------------------------------------
 
-// -EINVAL: there is no such clock. The coarse clocks are the fine ones: there
-// is no tick that they could lag behind to.
+// -EINVAL: there is no such clock. The coarse clocks equal the fine ones: there
+// is no tick.
 static ALWAYS_INLINE int clock_read(u32 clock, u64 *ns)
 {
     switch (clock) {
@@ -118,8 +119,8 @@ static bool is_cpu_clock(u32 clock)
            clock == CLOCK_THREAD_CPUTIME_ID || (s32)clock < 0;
 }
 
-// A count of the counter behind it: CPU time is the TSC's, whatever tells the
-// other clocks.
+// One count of the underlying counter. CPU time is always measured in TSC
+// cycles, whichever timecounter the other clocks use.
 static s32 get_resolution(u32 clock, u32 addr, bool wide)
 {
     int err = clock_check(clock);
@@ -149,7 +150,7 @@ s32 sys_time(u32 seconds)
     return now;
 }
 
-// The time zone is the programs' business: it is only kept for them.
+// The time zone is stored for programs only; the kernel does not use it.
 static struct time_zone {
     s32 minutes_west, daylight_saving;
 } time_zone;
@@ -160,7 +161,7 @@ s32 sys_gettimeofday(u32 time, u32 timezone)
     u32 nsec;
     u64 sec = divide_u64((u64)clock_wall_ns(), NSEC_PER_SEC, &nsec);
     struct timeval32 now = { (s32)sec, (s32)(nsec / NSEC_PER_USEC) };
-    // Each word is whole; nobody needs the two to be of one call.
+    // Each word is read atomically; the two may be of different settings.
     struct time_zone zone = { READ_ONCE(time_zone.minutes_west),
                               READ_ONCE(time_zone.daylight_saving) };
     if (time && copy_to_user(time, &now, sizeof(now)))

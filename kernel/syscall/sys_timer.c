@@ -1,8 +1,9 @@
-// POSIX timers: timer_create and its kin. A task's are in a table that its
-// first timer brings; they are gone after exec and do not pass to children.
+// POSIX timers: timer_create and related calls. A task's timers are in a table
+// that its first timer allocates; exec ends them, and children do not inherit
+// them.
 //
 // The table and the timers are guarded by the task's cpu_timers.lock. A timer
-// is freed by who took it out of the table.
+// is freed by the thread that took it out of the table.
 
 #include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
@@ -10,16 +11,16 @@
 #include "kernel/syscall/user_types.h"
 #include "kernel/task/task.h"
 
-#define TIMERS_MAX 1024u // a task's
+#define TIMERS_MAX 1024u // per task
 
 struct posix_timer {
     struct itimer itimer;
     u32 clock;
-    struct thread *of, *to; // referenced, or NULL: whose CPU time; who gets it
+    struct thread *of, *to; // referenced, or NULL: source of CPU time; receiver
 };
 
 struct posix_timers {
-    u32 last; // the id given last
+    u32 last; // the last assigned id
     struct posix_timer *timers[TIMERS_MAX];
 };
 
@@ -33,7 +34,7 @@ static void unlock_timers(u32 flags)
     spin_unlock_irq(&current_task()->cpu_timers.lock, flags);
 }
 
-// The lock is held. NULL: there is none of this id.
+// The lock is held. NULL: there is no timer with this id.
 static struct posix_timer *find(u32 id)
 {
     spin_assert_held(&current_task()->cpu_timers.lock);
@@ -52,7 +53,7 @@ static void free_timer(struct posix_timer *p)
     kfree(p);
 }
 
-// --- making -----------------------------------------------------------------
+// --- creating ---------------------------------------------------------------
 
 static int table_create(void)
 {
@@ -69,12 +70,13 @@ static int table_create(void)
         all = NULL;
     }
     unlock_timers(flags);
-    kfree(all); // another thread was faster
+    kfree(all); // another thread has allocated the table
     return 0;
 }
 
-// Into the table: the timer's id, which it also carries in its signal (and as
-// its value, if the caller gave none); -EAGAIN: they are too many.
+// Enters the timer into the table and returns its id, which its signal also
+// carries (and as its value, if the caller gave none); -EAGAIN: the table is
+// full.
 static int publish(struct posix_timer *p, bool id_is_value)
 {
     int id = -EAGAIN;
@@ -108,7 +110,7 @@ struct sigevent32 {
 };
 _Static_assert(sizeof(struct sigevent32) == 64, "sigevent of the ABI");
 
-// What happens when it expires.
+// Sets the action on expiry.
 static int set_event(struct posix_timer *p, const struct sigevent32 *e,
                      struct siginfo *info)
 {
@@ -227,8 +229,8 @@ static struct setting get(const struct posix_timer *p)
     return (struct setting){ itimer_left(&p->itimer), p->itimer.interval };
 }
 
-// The lock is held. A time span on CLOCK_REALTIME is not touched when that
-// clock is set; a time of day is.
+// The lock is held. Setting CLOCK_REALTIME affects its absolute timers, but not
+// its relative ones.
 static void set(struct posix_timer *p, bool absolute, const struct setting *new)
 {
     spin_assert_held(&current_task()->cpu_timers.lock);
@@ -306,9 +308,9 @@ s32 sys_timer_getoverrun(u32 timer)
     return overrun;
 }
 
-// --- the end ----------------------------------------------------------------
+// --- exec and exit ----------------------------------------------------------
 
-// By its only thread, or by the last one that runs.
+// Called by the task's only thread, or by the last one that runs.
 static void end_all(struct task *t)
 {
     assert_checked(!READ_ONCE(t->threads_running) ||

@@ -1,4 +1,4 @@
-// System calls that wait for children, and what tasks have used.
+// System calls that wait for children, and resource usage.
 
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
@@ -36,7 +36,7 @@ static s32 wait_common(s32 pid, u32 status, u32 options, u32 usage)
 {
     if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | WALL | WCLONE))
         return -EINVAL;
-    if (pid == INT32_MIN) // no group has this number
+    if (pid == INT32_MIN) // no group can have this id
         return -ESRCH;
     struct wait_result r;
     enum wait_whom whom = pid == -1 ? WAIT_ANY
@@ -112,7 +112,7 @@ s32 sys_getrusage(u32 who, u32 usage)
     else
         task_figures_locked(t, &whole);
     spin_unlock_irq(&tasks_lock, flags);
-    if (who == RUSAGE_THREAD) { // memory is the task's
+    if (who == RUSAGE_THREAD) { // memory is counted per task
         thread_figures(current, &own);
         own.peak_pages = whole.peak_pages;
         whole = own;

@@ -1,4 +1,4 @@
-// Dispatch: the handlers that syscalls.def names.
+// Dispatch: the handlers in syscalls.def.
 
 #include "kernel/base/user_return.h"
 #include "kernel/debug/uninit.h"
@@ -7,7 +7,7 @@
 #include "kernel/syscall/where.h"
 #include "kernel/task/task.h"
 
-// Those that stand for another call.
+// Aliases of another call.
 #define SYSCALL(number, name, ...)
 #define SYSCALL_AS(number, name, call, ...) \
     s32 sys_##name(__VA_ARGS__)             \
@@ -44,13 +44,13 @@ s32 syscall_failed(u32 number, s32 error)
 {
     u32 call = syscall_call(number);
     if (call == CALL_sigreturn || call == CALL_rt_sigreturn)
-        return error; // what the program had in eax, and no error
+        return error; // the program's own eax, not an error
     if (!is_restart(error)) {
         current->call_failed = true;
         return error;
     }
-    // Whether it is run again or has failed with EINTR is found out on the way
-    // to user mode; the program sees nothing else.
+    // The return to user mode decides between a restart and EINTR; the program
+    // sees either of these only.
     current->restart_call = number;
     current->restart_error = (u32)-error;
     WRITE_ONCE(current->signal_pending, true);

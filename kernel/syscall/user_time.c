@@ -5,8 +5,8 @@
 #include "kernel/sync/waitq.h"
 #include "kernel/task/task.h"
 
-// The latest time there is, in the year 2262; and the longest, 146 years, so
-// that its sum with the uptime is a time.
+// The maximum time, in the year 2262; and the maximum duration, 146 years, so
+// that its sum with the uptime is a valid time.
 #define TIME_MAX_NS ((u64)INT64_MAX)
 #define TIME_MAX_SEC (TIME_MAX_NS / NSEC_PER_SEC)
 #define DURATION_MAX_NS (1ull << 62)

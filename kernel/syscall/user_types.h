@@ -21,10 +21,11 @@ _Static_assert(sizeof(struct timespec32) == 8 &&
                    sizeof(struct timeval32) == 8,
                "the ABI's times");
 
-// Reads a relative or absolute time; `wide`: 64-bit seconds. In nanoseconds;
-// beyond what fits: as large as it gets. -EFAULT, -EINVAL.
+// Reads a relative or absolute time in nanoseconds; `wide`: 64-bit seconds.
+// Values that do not fit are clamped to the maximum. -EFAULT, -EINVAL.
 int time_from_user(u32 addr, bool wide, u64 *ns);
-// Inline, for clock_gettime: with `wide` constant half of it goes. -EFAULT.
+// Inline for clock_gettime: with a constant `wide`, half of it is optimised
+// away. -EFAULT.
 static inline int time_to_user(u32 addr, bool wide, u64 ns)
 {
     u32 nsec;
@@ -36,10 +37,10 @@ static inline int time_to_user(u32 addr, bool wide, u64 ns)
     struct timespec32 t = { (s32)sec, (s32)nsec };
     return copy_to_user(addr, &t, sizeof(t));
 }
-// Optional time-out argument of futex, sigtimedwait, poll...: the deadline in
+// Optional timeout argument of futex, sigtimedwait, poll...: the deadline in
 // clock_now_ns units; WAIT_FOREVER when addr is 0.
 int deadline_from_user(u32 addr, bool wide, u64 *deadline);
-// 32 or 64-bit seconds -> clamp
+// The deadline `ns` from now; clamped to the maximum.
 u64 deadline_after(u64 ns);
-// The caller may set and adjust clocks.
+// True if the caller may set and adjust clocks.
 bool may_set_time(void);

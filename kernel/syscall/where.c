@@ -1,4 +1,4 @@
-// Where a path argument leads to.
+// Resolves path arguments.
 #include "kernel/syscall/where.h"
 
 #include "kernel/base/errno.h"
@@ -10,7 +10,7 @@ int where_get(struct where *w, u32 dirfd, u32 path)
         return err;
     w->at = NULL;
     if (dirfd == AT_FDCWD || w->path.text[0] == '/' || !w->path.text[0])
-        return 0; // an empty path leads nowhere, or (AT_EMPTY_PATH) is the fd
+        return 0; // "" fails later, or (AT_EMPTY_PATH) is the fd
     err = fd_borrow(dirfd, &w->dir);
     if (err) {
         path_put(&w->path);

@@ -1,5 +1,5 @@
 // Path arguments of the calls that end in "at": a directory's descriptor and a
-// path from there.
+// path relative to it.
 #pragma once
 
 #include "kernel/fs/file.h"
@@ -19,14 +19,14 @@ struct where {
     struct fd_ref dir;
 };
 
-// Copies the path in and borrows the descriptor. -EFAULT, -EBADF, -ENOTDIR,
-// -ENAMETOOLONG, -ENOMEM; after 0 it is given back with where_put.
+// Copies the path and borrows the descriptor. -EFAULT, -EBADF, -ENOTDIR,
+// -ENAMETOOLONG, -ENOMEM; after 0 it must be released with where_put.
 int where_get(struct where *w, u32 dirfd, u32 path);
 void where_put(struct where *w);
 
-// The vnode that (dirfd, path, AT_ flags) name, referenced. With AT_EMPTY_PATH
-// and "", what the descriptor itself is (AT_FDCWD: the cwd); -EBADF
-// when that has no vnode (pipes).
+// The vnode named by (dirfd, path, AT_ flags), referenced. With AT_EMPTY_PATH
+// and "", the descriptor's own (AT_FDCWD: the cwd); -EBADF when that has no
+// vnode (pipes).
 int where_lookup(u32 dirfd, u32 path, u32 flags, struct vnode **out);
 // The vnode behind a descriptor, referenced.
 int fd_vnode(u32 fd, struct vnode **out);
