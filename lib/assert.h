@@ -1,6 +1,6 @@
-// Assertions, for every side: what must be true at this place, whatever a user,
-// a file or a device says. A failed one stops the machine with a backtrace, or
-// aborts the program.
+// Assertions, for kernel, tools and tests: conditions that must hold regardless
+// of users, files and devices. A failed one stops the machine with a backtrace,
+// or aborts the program.
 #pragma once
 
 #include "lib/types.h"
@@ -20,8 +20,8 @@ NORETURN void panic(const char *fmt, ...) PRINTF(1, 2);
 #define assert(condition) ASSERT_SAYING(condition, #condition)
 #endif
 
-// Where each instruction counts: the kernels and the host's tests that check
-// themselves look, the others do not.
+// For paths where each instruction counts: checked in checked kernels and in
+// the host's sanitizer tests only.
 #if !defined(CHECKED) && !defined(__SANITIZE_ADDRESS__)
 #define assert_checked(condition) ((void)(false && (condition)))
 #elif __STDC_HOSTED__

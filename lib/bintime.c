@@ -3,8 +3,8 @@
 #include "lib/assert.h"
 #include "lib/math64.h"
 
-// By a 32-bit divisor it is two divisions of the machine, by a longer one it is
-// done bit by bit: only what runs faster than 4.3 GHz needs that.
+// A 32-bit divisor takes two machine divisions. A longer one is divided bit by
+// bit, which only a frequency above 4.3 GHz needs.
 u64 divide_fraction(u64 n, u64 divisor, bool *exact)
 {
     assert_checked(n < divisor);
@@ -63,7 +63,7 @@ s64 bintime_to_ns(struct bintime t)
         return INT64_MAX;
     if (t.sec < -limit - 1)
         return INT64_MIN;
-    if (t.sec < 0) { // from the second above, so that nothing overflows early
+    if (t.sec < 0) { // from sec + 1, so that nothing overflows early
         ns = (t.sec + 1) * (s64)NSEC_PER_SEC;
         s64 below = (s64)nsec - (s64)NSEC_PER_SEC;
         return __builtin_add_overflow(ns, below, &ns) ? INT64_MIN : ns;

@@ -1,13 +1,13 @@
 // Time in 64.64 fixed point: seconds and a binary fraction of a second.
 //
-// Sums and multiples of it are exact; it holds any number of seconds of 64
-// bits, also before the beginning (then `sec` is negative and `frac` still
-// counts forward, as in a timespec).
+// Sums and multiples are exact. It holds any 64-bit number of seconds,
+// including times before 0 (then `sec` is negative and `frac` still counts
+// forward, as in a timespec).
 //
-// Rounding: no decimal fraction is a binary one. What is converted to bintime
-// is rounded up (to the next 2^-64 s), what is converted from it is rounded
-// down. So to bintime and back gives what was put in, for each unit below, and
-// a time is never told before it has come.
+// Rounding: a decimal fraction is usually no binary one. Conversion to bintime
+// rounds up (to the next 2^-64 s), conversion from it rounds down. So
+// converting to bintime and back gives the original value, for each unit below,
+// and a converted time is never ahead of the real one.
 #pragma once
 
 #include "lib/types.h"
@@ -53,16 +53,17 @@ static inline u32 bintime_nsec(struct bintime t)
     return (u32)bintime_parts(t, NSEC_PER_SEC);
 }
 
-// Nanoseconds, of either sign; what does not fit gives INT64_MIN or INT64_MAX.
+// Nanoseconds, of either sign; values that do not fit give INT64_MIN or
+// INT64_MAX.
 struct bintime bintime_from_ns(s64 ns);
 s64 bintime_to_ns(struct bintime t);
 
-// Ticks of `hz` a second (not 0). A time before 0 is 0 ticks, what does not fit
-// UINT64_MAX.
+// Ticks at `hz` a second (not 0). A time before 0 is 0 ticks, one that does not
+// fit is UINT64_MAX.
 struct bintime bintime_from_ticks(u64 ticks, u64 hz);
 u64 bintime_to_ticks(struct bintime t, u64 hz);
 
-// The length of a tick in 2^-64 s, rounded down: hz of at least 2.
+// The length of a tick in 2^-64 s, rounded down; hz >= 2.
 u64 bintime_tick(u64 hz);
 // t + ticks * tick, exactly.
 struct bintime bintime_advance(struct bintime t, u64 ticks, u64 tick);

@@ -26,7 +26,7 @@ u32 build_id_find(const void *notes, u32 size, u8 out[BUILD_ID_MAX])
             memcpy(out, at + name, n.size);
             return n.size;
         }
-        if (id > size - name) // the last one may end unpadded
+        if (id > size - name) // the last note may end unpadded
             return 0;
         at += name + id;
         size -= name + id;

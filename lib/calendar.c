@@ -17,9 +17,9 @@ static u32 place_of(const struct calendar *c, u64 at)
     return page * CALENDAR_SLOTS + slot;
 }
 
-// The page of the first events, and their place. All on a finer page are before
-// all on a rougher one, for the rough slot of the time around `origin` is
-// always empty.
+// The page of the first events, and their slot. All events on a finer page are
+// before all events on a coarser one, because the coarse slot that contains
+// `origin` is always empty.
 static u32 first_page(const struct calendar *c)
 {
     assert_checked(c->pages_used);
@@ -57,7 +57,7 @@ static void mark_empty(struct calendar *c, u32 place)
         c->pages_used &= ~(1u << page);
 }
 
-// The same for the first slot: both bits are the lowest of their words.
+// As mark_empty for the first slot: both bits are the lowest set bits.
 static void mark_first_empty(struct calendar *c, u32 page)
 {
     assert_checked(page == first_page(c));
@@ -93,12 +93,13 @@ void calendar_remove(struct calendar *c, struct calendar_event *e)
     }
 }
 
-// The first slot's time has come, and is the time that the finer pages show now
-// (they are empty). In the order of the slot, which keeps equals in order.
+// Files the events of the first slot again: its time has come, and the finer
+// pages, which are empty, now cover it. Done in the slot's order, which keeps
+// the order of events with equal times.
 static NOINLINE void file_again(struct calendar *c, u32 page,
                                 struct calendar_slot *s)
 {
-    assert_checked(page > 0); // on the finest page it is exact
+    assert_checked(page > 0); // slots of the finest page are exact
     mark_first_empty(c, page);
     struct calendar_event *e, *next;
     list_for_each_safe(e, next, &s->events, node)
@@ -120,7 +121,7 @@ struct calendar_event *calendar_take(struct calendar *c, u64 now)
             list_init(&e->node);
             return e;
         }
-        if (page == 0) { // all of its time: the first is the first
+        if (page == 0) { // equal times: the first is the earliest
             list_remove(&e->node);
             return e;
         }

@@ -1,18 +1,18 @@
-// A calendar queue: events by their times, the earliest first, those of one
-// time in the order in which they were put in.
+// A calendar queue: events ordered by time; events of equal time are in the
+// order of insertion.
 //
 // After R. Brown, "Calendar queues", CACM 31 (10), 1988: an event is filed
-// under its day, and today's page is the only one that is looked at. Brown's
-// calendar has days of one length and must be written anew, all of it, when
-// that does not suit the events any more. This one has pages of several scales:
-// 32 slots of 1 ns, 32 of 32 ns, 32 of 1024 ns, ... A near event is filed to
-// the nanosecond, a far one roughly; when the time comes the events of a rough
-// slot are filed again, each on a finer page. So nothing is ever resized,
-// nothing allocated, and no spread of times, however contrived, makes it slow:
-// to put in, to take out and to see when to look next take the same few steps
-// however many events there are, and an event is filed again at most once a
-// page. (As data structures go: hierarchical timing wheels, Varghese and Lauck,
-// SOSP 1987, run by the radix heap's rule, Ahuja et al., JACM 37 (2), 1990.)
+// under its day, and only today's page is searched. Brown's calendar has days
+// of one length and must be resized, as a whole, when that no longer suits the
+// events. This one has pages of several scales: 32 slots of 1 ns, 32 of 32 ns,
+// 32 of 1024 ns, ... A near event is filed to the nanosecond, a far one
+// coarsely; when its time comes, the events of a coarse slot are filed again,
+// each on a finer page. So nothing is ever resized or allocated, and no
+// distribution of times makes it slow: insertion, removal and the query for the
+// next time take a constant number of steps, regardless of the number of
+// events, and an event is filed again at most once a page. (The data structure:
+// hierarchical timing wheels, Varghese and Lauck, SOSP 1987, operated by the
+// radix heap's rule, Ahuja et al., JACM 37 (2), 1990.)
 //
 // Not locked; the owner does that.
 #pragma once
@@ -35,27 +35,27 @@ struct calendar_event {
 
 struct calendar_slot {
     struct list events; // valid while the slot's bit is set
-    u64 earliest;       // no event of the slot is before it
+    u64 earliest;       // no event of the slot is earlier
 };
 
 // All zeroes: an empty calendar that begins at time 0.
 struct calendar {
-    // Times before it are over: no event is filed under one. All pages show the
-    // time around it, so an event's place follows from its time and `origin`:
-    // the page from the highest bits in which they differ, the slot from the
-    // event's bits there.
+    // Times before `origin` are over: no event is filed under one. All pages
+    // cover the time around it, so an event's place follows from its time and
+    // `origin`: the page from the highest bits in which they differ, the slot
+    // from the event's bits there.
     u64 origin;
     u32 pages_used; // a bit for each page that has an event
     u32 slots_used[CALENDAR_PAGES];
     struct calendar_slot slots[CALENDAR_PAGES * CALENDAR_SLOTS];
 };
 
-// Files an event that is in no calendar. Times that are over are legal.
+// Files an event that is in no calendar. Past times are legal.
 void calendar_insert(struct calendar *c, struct calendar_event *e, u64 at);
 void calendar_remove(struct calendar *c, struct calendar_event *e);
 // Removes and returns the first event at or before `now`; NULL: there is none.
 // `now` does not run backwards.
 struct calendar_event *calendar_take(struct calendar *c, u64 now);
-// When to call calendar_take next: at the time of the first event or, where an
-// earlier one was removed, perhaps before it. CALENDAR_NEVER: it is empty.
+// When to call calendar_take next: at the time of the first event or, if an
+// earlier one was removed, possibly before it. CALENDAR_NEVER: it is empty.
 u64 calendar_next(const struct calendar *c);

@@ -16,7 +16,7 @@
 #define PE_PC_RELATIVE 0x10
 #define PE_FORM 0x0f
 
-#define OP_BREG0 0x70 // of an expression: a register plus a number
+#define OP_BREG0 0x70 // in expressions: a register plus a number
 
 #define REMEMBERED_MAX 8
 
@@ -24,7 +24,7 @@
 
 struct reader {
     const u8 *at, *end;
-    bool bad; // it was read beyond the end: every later value is 0
+    bool bad; // set by a read beyond the end: later values are 0
 };
 
 static u32 take(struct reader *r, u32 bytes)
@@ -87,11 +87,12 @@ struct cie {
     u32 code_factor;
     s32 data_factor;
     u32 encoding;      // of the addresses in FDEs
-    bool augmentation; // FDEs have such data, with its length
+    bool augmentation; // FDEs have augmentation data, with its length
     struct reader program;
 };
 
-// A length, and what has it. False at the end of the section.
+// Reads a block's length and sets *out to its bytes. False at the section's
+// end.
 static bool next_block(const struct cfi_section *s, u32 *offset,
                        struct reader *out)
 {
@@ -99,7 +100,7 @@ static bool next_block(const struct cfi_section *s, u32 *offset,
     struct reader r = { s->bytes + *offset, s->bytes + s->size, false };
     u32 length = take(&r, 4);
     if (r.bad || !length || length > (size_t)(r.end - r.at))
-        return false; // also the escape to 64 bits, 0xffffffff
+        return false; // also the 64-bit escape, 0xffffffff
     *out = (struct reader){ r.at, r.at + length, false };
     *offset += 4 + length;
     return true;
@@ -165,8 +166,8 @@ static u32 take_address(const struct cfi_section *s, struct reader *r,
     return encoding & PE_PC_RELATIVE ? here + value : value;
 }
 
-// Reads the FDE in `r`; false if it is a CIE, or of one that is not understood,
-// or of a function that the linker has dropped: its address is 0.
+// Reads the FDE in `r`. False if it is a CIE, has an unsupported CIE, or
+// belongs to a function that the linker has dropped: its address is 0.
 static bool read_fde(const struct cfi_section *s, struct reader *r,
                      struct cie *cie, u32 *start, u32 *end)
 {
@@ -230,9 +231,9 @@ const struct cfi_entry *cfi_find(const struct cfi_entry *e, u32 count, u32 pc)
     return low && pc < e[low - 1].end ? &e[low - 1] : NULL;
 }
 
-// --- the table that an entry's program makes --------------------------------
+// --- the table that an entry's program describes ----------------------------
 
-// A row, and what of it is by a rule that it cannot hold.
+// A row, and which of its parts have a rule that a row cannot represent.
 struct rules {
     struct cfi_row row;
     bool cfa_unknown, return_unknown;
@@ -241,7 +242,7 @@ struct rules {
 struct state {
     struct rules now, initial, remembered[REMEMBERED_MAX];
     u32 depth, pc;
-    u32 reached; // the highest address so far that was not above the wanted one
+    u32 reached; // the highest address so far that is <= pc
 };
 
 static s32 factored(u32 value, const struct cie *cie)
@@ -274,7 +275,7 @@ static void restore(struct state *st, u32 reg)
     st->now.row.ebp_offset = st->initial.row.ebp_offset;
 }
 
-// As it was on entry, or by a rule that is not understood.
+// The register has its value on entry, or (`unknown`) an unsupported rule.
 static void forget(struct rules *now, u32 reg, bool unknown)
 {
     if (reg == REGISTER_EBP)
@@ -299,8 +300,8 @@ static bool pop(struct state *st)
     return true;
 }
 
-// A function that aligns its stack has pushed the return address once more just
-// above its frame: by ebp, that frame is like any other.
+// A function that realigns its stack has pushed the return address again just
+// above its frame: relative to ebp, the frame is like any other.
 static void cfa_by_expression(struct rules *now, struct reader *r)
 {
     u32 size = take_unsigned(r);
@@ -321,7 +322,7 @@ static void by_expression(struct rules *now, struct reader *r)
         forget(now, reg, true);
 }
 
-// An instruction with all of its first byte for itself (DWARF 4, figure 40).
+// An instruction that uses all bits of its first byte (DWARF 4, figure 40).
 static bool extended(struct state *st, struct reader *r, u32 op,
                      const struct cie *cie, const struct cfi_section *s)
 {
@@ -393,7 +394,7 @@ static bool extended(struct state *st, struct reader *r, u32 op,
     return false;
 }
 
-// Until the row of `pc` is complete. False: the program makes no sense.
+// Runs until the row of `pc` is complete. False: the program is invalid.
 static bool run(struct state *st, struct reader r, u32 pc,
                 const struct cie *cie, const struct cfi_section *s)
 {
@@ -429,9 +430,8 @@ bool cfi_row_at(const struct cfi_section *s, const struct cfi_entry *entry,
     st.initial = st.now;
     st.pc = st.reached = start;
     bool known = run(&st, r, pc, &cie, s);
-    // For any address from `reached` on up to the one that ended the run, the
-    // same instructions would have been run, whatever order they go through
-    // the function in.
+    // Any address from `reached` up to the one that ended the run executes the
+    // same instructions, in whichever order they describe the function.
     out->start = st.reached;
     if (st.pc > pc)
         out->end = MIN(st.pc, end);

@@ -1,4 +1,4 @@
-// The two sections of an ELF file that hold call frame information.
+// Finds the two sections of an ELF file that hold call frame information.
 #include "lib/cfi.h"
 #include "lib/elf.h"
 #include "lib/string.h"

@@ -3,10 +3,10 @@
 #include "lib/assert.h"
 #include "lib/string.h"
 
-#define STACK_HEAD 2u   // words ahead of the stack's own
-#define ENTRY_BYTES 64u // of the code that a program starts with
+#define STACK_HEAD 2u   // words before the stack's contents
+#define ENTRY_BYTES 64u // code at a program's entry point
 
-// Where a chain is while it is followed: in the function around `pc`.
+// The state of a chain that is being followed, in the function around `pc`.
 struct walk {
     struct row_cache *rows;
     const struct chain_code *code;
@@ -14,18 +14,18 @@ struct walk {
     u32 *out;
     u32 n;
     u32 pc, esp, ebp;
-    u32 interrupted_ebp; // where esp and pc were known for sure the last time
-    u32 stack_at, stack_words; // what is known of the stack
+    u32 interrupted_ebp;       // ebp where esp and pc were last known for sure
+    u32 stack_at, stack_words; // the known part of the stack
     const u32 *stack;
-    u32 frame; // that pc[next] of the sample is from; 0: not known, or none is
+    u32 frame; // the frame of the sample's pc[next]; 0: not known, or none
     u32 next;
-    u32 signals; // that the chain has come by
+    u32 signals; // signals passed by the chain
 };
 
 enum step {
-    STEP_CALLER, // one was found
-    STEP_FRAMES, // the sample's next entry is the caller,
-    STEP_GUESS,  // if this code has frames
+    STEP_CALLER, // a caller was found
+    STEP_FRAMES, // the sample's next entry is the caller
+    STEP_GUESS,  // the same, if this code has frames
     STEP_SIGNAL, // the function was called by a signal
     STEP_OUTERMOST,
     STEP_LOST,
@@ -46,7 +46,7 @@ static void add(struct walk *w, u32 entry)
     w->out[w->n++] = entry;
 }
 
-// One mark for one place.
+// Adds at most one mark at a place.
 static void add_mark(struct walk *w, enum chain_mark mark)
 {
     if (w->out[w->n - 1] >= CHAIN_MARKS)
@@ -78,7 +78,7 @@ enum chain_link chain_link(struct row_cache *rows,
     return !row ? LINK_UNKNOWN : is_framed(row) ? LINK_FRAMED : LINK_NONE;
 }
 
-// Nothing is known of the code: its frame stands, if that is one.
+// There is no information on the code: assumes a frame, if ebp is a known one.
 static enum step step_unknown(const struct walk *w)
 {
     if (w->pc - w->code->entry < ENTRY_BYTES)
@@ -86,7 +86,7 @@ static enum step step_unknown(const struct walk *w)
     return w->frame && w->ebp == w->frame ? STEP_GUESS : STEP_LOST;
 }
 
-// The frame of the sample's next entry lies at `at`, or below it.
+// Skips the sample's entries whose frames are at or below `at`.
 static void pass_frames(struct walk *w, u32 at)
 {
     while (w->frame && w->frame <= at && w->next < w->s->depth) {
@@ -96,24 +96,24 @@ static void pass_frames(struct walk *w, u32 at)
     }
 }
 
-// From the function around pc to its caller.
+// Steps from the function around pc to its caller.
 static enum step step(struct walk *w, bool deep)
 {
     const struct cfi_row *row = find_row(w->rows, w->code, w->pc);
     u32 back, ebp = w->ebp;
     if (!row)
         return step_unknown(w);
-    // Assembler in the middle of a function, a system call's sixth argument:
-    // ebp is no frame pointer just now, but the frame stands.
+    // Assembly in the middle of a function (a system call's sixth argument):
+    // ebp is no frame pointer here, but the frame is set up.
     if (row->by_ebp && w->ebp == w->interrupted_ebp && w->frame &&
         w->frame != w->ebp)
         return STEP_GUESS;
     u32 cfa = (row->by_ebp ? w->ebp : w->esp) + (u32)row->cfa_offset;
-    // Below the stack pointer it is saved no more: clang does not say of an
-    // epilogue that ebp has been restored.
+    // A saved ebp below the stack pointer is no longer valid: clang does not
+    // describe that an epilogue has restored ebp.
     bool saved =
         row->ebp_saved && (s32)(cfa + (u32)row->ebp_offset - w->esp) >= 0;
-    // The frame is this function's own, whether it stands, or still does.
+    // The frame is this function's own: it is set up, or not yet removed.
     bool own =
         w->frame && w->frame == cfa - 8 && row->ebp_offset == -8 && saved;
     if (own && (!deep || !word_at(w, cfa - 4, &back)))
@@ -124,7 +124,7 @@ static enum step step(struct walk *w, bool deep)
     pass_frames(w, cfa - 8);
     w->ebp = ebp;
     w->esp = cfa;
-    if (back < CHAIN_MARKS) // none; argc, where the first function has a frame
+    if (back < CHAIN_MARKS) // none; argc, if the first function has a frame
         return STEP_OUTERMOST;
     if (w->signals < w->s->signal_count &&
         back == w->s->signals[w->signals].back)
@@ -134,15 +134,15 @@ static enum step step(struct walk *w, bool deep)
     return STEP_CALLER;
 }
 
-// The handler has returned, and the code that it returned to has not yet ended
-// the signal (sigreturn).
+// The handler has returned, and the code that it returned to has not yet called
+// sigreturn.
 static bool is_returning(const struct walk *w)
 {
     return w->signals < w->s->signal_count &&
            w->pc - w->s->signals[w->signals].back < SPROFILE_RESTORER_BYTES;
 }
 
-// To what the handler had interrupted.
+// Continues at the code that the handler interrupted.
 static void add_interrupted(struct walk *w)
 {
     const struct sprofile_signal *g = &w->s->signals[w->signals++];
@@ -153,24 +153,24 @@ static void add_interrupted(struct walk *w)
     if (!w->frame)
         w->frame = g->from;
     if ((g->esp - w->stack_at) / 4 < w->stack_words)
-        return; // that is in what is known
+        return; // that is in the known part
     w->stack_at = g->esp;
     w->stack = g->stack;
     w->stack_words = MIN(g->stack_words, (u32)SPROFILE_STACK_WORDS);
 }
 
-// From a handler to what it had interrupted. That may be the return of another
+// From a handler to the interrupted code, which may be the return of another
 // handler.
 static void enter_signal(struct walk *w)
 {
-    add(w, w->s->signals[w->signals].back + 1); // not behind a call
+    add(w, w->s->signals[w->signals].back + 1); // does not follow a call
     add_interrupted(w);
     while (is_returning(w) && w->n < CHAIN_MAX - 4)
         add_interrupted(w);
 }
 
-// What frame pointers tell, from the sample's next entry on. True: until a
-// signal handler's.
+// Adds the chain by frame pointers, from the sample's next entry on. True: it
+// reached a signal handler's frame.
 static bool add_frames(struct walk *w)
 {
     const struct chain_sample *s = w->s;
@@ -222,7 +222,8 @@ static u32 follow(struct walk *w, u32 *proven)
     bool deep = w->stack_words > SPROFILE_STACK_WORDS;
     bool more = true;
     if (is_returning(w)) {
-        // The end of the last instruction may be another function's.
+        // pc may be just after the function's last instruction, in another
+        // function.
         w->out[0] = w->s->signals[0].back;
         do
             add_interrupted(w);
@@ -260,9 +261,9 @@ static u32 copy(const struct chain_sample *s, u32 *out, u32 n, u32 *proven)
 
 #define SIMPLE_STEPS 4u
 
-// What most samples are: the frame of the innermost function stands, or that of
-// one that it was called by through few that have none. Returns how many
-// entries are in front of the frames'; 0: it is not so simple.
+// The common case: the frame of the innermost function is set up, or that of
+// one that called it through few functions without frames. Returns the number
+// of entries before those of the frames; 0: not this case.
 static u32 find_simple(struct row_cache *rows, const struct chain_code *code,
                        const struct chain_sample *s, u32 *out)
 {
@@ -292,7 +293,7 @@ static NOINLINE u32 walk(struct row_cache *rows, const struct chain_code *code,
 {
     struct walk w = { .rows = rows, .code = code, .s = s, .out = out };
     if (s->flags & SPROFILE_F_USER_GAP && s->stack_words == STACK_HEAD)
-        return 0; // no kernel writes that
+        return 0; // malformed: no kernel writes this
     begin(&w);
     return follow(&w, proven);
 }

@@ -1,9 +1,9 @@
 // A 64-bit counter that one CPU writes (in interrupts, or with them off) and
-// any other may read at any time, without a lock and never torn.
+// any CPU may read at any time, without a lock and never torn.
 //
-// Only when the low half overflows is the counter marked as changing: no other
-// change is of more than one word. So the sequence counter has counted the
-// overflows, twice each: it is the high half, too, of 31 bits.
+// The sequence counter marks a change only when the low half overflows: all
+// other changes are of one word. It thus counts each overflow twice, and half
+// of it is the counter's high half, of 31 bits.
 #pragma once
 
 #include "lib/seqcount.h"
@@ -25,7 +25,7 @@ static ALWAYS_INLINE void counter_add(struct counter *c, u32 n)
     seqcount_write_end(&c->overflows);
 }
 
-// Spins only while a writer is in the middle of an overflow.
+// Spins only while a writer is inside an overflow.
 static inline u64 counter_read(const struct counter *c)
 {
     u32 seq, low;

@@ -77,7 +77,8 @@ static size_t skip_zeros(const u8 *archive, size_t size, size_t pos)
     return pos;
 }
 
-// Where the entry's parts lie; 64-bit, as the header's sizes may be anything.
+// Locates the entry's parts; 64-bit, because the header's sizes are not
+// trusted.
 static enum cpio_result parse_entry(const u8 *archive, size_t size,
                                     size_t start, struct cpio_entry *e,
                                     u64 *end)
@@ -119,7 +120,7 @@ enum cpio_result cpio_next(const u8 *archive, size_t size, size_t *pos,
                            struct cpio_entry *e)
 {
     assert(*pos <= size);
-    bool complete = false; // what came before is an archive with its trailer
+    bool complete = false; // the data before is an archive with its trailer
     for (;;) {
         size_t start = skip_zeros(archive, size, *pos);
         if (start >= size)

@@ -1,8 +1,8 @@
 // cpio archives in the "new ASCII" format (magic 070701, and 070702 with a
-// checksum that is not looked at), as `cpio -H newc` writes them.
+// checksum that is ignored), as `cpio -H newc` writes them.
 //
-// Pure: the archive is memory, nothing is allocated or copied. Archives may
-// follow each other with zeros between.
+// Pure: the archive is in memory, nothing is allocated or copied. Archives may
+// follow each other, with zeros between them.
 #pragma once
 
 #include "lib/types.h"
@@ -12,15 +12,15 @@ struct cpio_entry {
     const u8 *data;   // `size` bytes, inside the archive
     u32 size;
     u32 ino, mode, uid, gid, nlink, mtime;
-    u32 dev_major, dev_minor;   // where it was archived from
-    u32 rdev_major, rdev_minor; // of a device node
+    u32 dev_major, dev_minor;   // the device it was archived from
+    u32 rdev_major, rdev_minor; // for a device node
 };
 
 enum cpio_result {
-    CPIO_ENTRY,     // *e is filled, *pos is behind it
-    CPIO_END,       // nothing but padding was left after a trailer
-    CPIO_TRUNCATED, // the archive ends inside the entry at *pos, or before it
-    CPIO_CORRUPT,   // what is at *pos is no entry
+    CPIO_ENTRY,     // *e is filled, *pos is after it
+    CPIO_END,       // only padding was left after a trailer
+    CPIO_TRUNCATED, // the archive ends in or before the entry at *pos
+    CPIO_CORRUPT,   // there is no valid entry at *pos
 };
 
 // Reads the entry at *pos. Trailers are skipped.

@@ -1,4 +1,4 @@
-// CRC-32 by nibbles: a table of 64 bytes that the compiler has made.
+// CRC-32 by nibbles: with a 64-byte table computed at compile time.
 #include "lib/crc32.h"
 
 #define STEP(c) ((c) >> 1 ^ ((c)&1 ? 0xedb88320u : 0)) // the polynomial

@@ -3,6 +3,6 @@
 
 #include "lib/types.h"
 
-// The checksum of `size` bytes that follow on bytes whose checksum is `crc`; 0
-// for those at the beginning.
+// Continues the checksum `crc` of the preceding bytes over `size` more bytes;
+// `crc` is 0 at the beginning.
 u32 crc32(u32 crc, const void *data, size_t size);

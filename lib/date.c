@@ -26,8 +26,9 @@ bool date_is_valid(const struct date *d)
            d->minute < 60 && d->second < 60;
 }
 
-// Years are counted from March, so that the leap day is a year's last; 400 of
-// them have 146097 days, and the months from March on a regular pattern.
+// Years are counted from March, so that the leap day is the last of its year;
+// 400 years have 146097 days, and the months from March on have a regular
+// pattern.
 static u32 days_since_1970(const struct date *d)
 {
     u32 year = d->month <= 2 ? d->year - 1 : d->year;

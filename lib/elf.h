@@ -1,5 +1,5 @@
-// ELF32 as far as a static i386 program needs it (System V gABI, chapter 4 and
-// 5; i386 psABI).
+// ELF32, limited to static i386 programs (System V gABI, chapters 4 and 5; i386
+// psABI).
 #pragma once
 
 #include "lib/types.h"

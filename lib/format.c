@@ -1,11 +1,10 @@
-// printf formatting without a libc: see lib/format.h. Reentrant; touches only
-// its arguments and its stack, so any context will do.
+// printf formatting without a libc: see lib/format.h. Reentrant; accesses only
+// its arguments and its stack, so it is safe in any context.
 #include "lib/format.h"
 #include "lib/assert.h"
 #include "lib/string.h"
 
-// What has been produced: `len` counts every character, buf holds the first
-// `room` of them.
+// The output: `len` counts every character, buf holds the first `room` of them.
 struct output {
     char *buf;
     size_t room, len;
@@ -20,7 +19,7 @@ struct spec {
     char letter;
 };
 
-#define NUMBER_MAX 65535 // a width or precision in the text is cut to this
+#define NUMBER_MAX 65535 // larger widths and precisions are clamped
 
 // 64-bit octal is the longest: 22 digits.
 #define DIGITS_MAX 22
@@ -44,8 +43,7 @@ static void put_repeated(struct output *out, char c, int n)
 static void put_padded(struct output *out, const struct spec *s,
                        const char *text, size_t n)
 {
-    // No text that is measured here is longer than an int can say: a longer
-    // one needs no padding.
+    // No text measured here exceeds INT_MAX: a longer one needs no padding.
     int pad = n < (size_t)s->width ? s->width - (int)n : 0;
     if (!s->left)
         put_repeated(out, ' ', pad);
@@ -54,13 +52,13 @@ static void put_padded(struct output *out, const struct spec *s,
         put_repeated(out, ' ', pad);
 }
 
-// The digits of `value` at the end of `end`; returns where they start. None
-// for 0.
+// Writes the digits of `value` so that they end at `end`; returns their start.
+// None for 0.
 static char *digits(char *end, u64 value, u32 base, bool upper)
 {
     assert_checked(base >= 8 && base <= 16); // DIGITS_MAX
     const char *set = upper ? "0123456789ABCDEF" : "0123456789abcdef";
-    // The 64-bit division is a library call on i386: only while it is needed.
+    // The 64-bit division is a library call on i386: used only while needed.
     for (; value > UINT32_MAX; value /= base)
         *--end = set[value % base];
     for (u32 low = (u32)value; low != 0; low /= base)
@@ -76,8 +74,8 @@ static void put_number(struct output *out, const struct spec *s, u64 value,
     int n = buf + sizeof(buf) - first;
     int prefix_len = strlen(prefix);
 
-    // Zeros in front: up to the precision, 1 if none is given; octal's
-    // alternate form makes the first digit a zero.
+    // Leading zeros: up to the precision, 1 if none is given; octal's alternate
+    // form makes the first digit a zero.
     int zeros = (s->precision < 0 ? 1 : s->precision) - n;
     if (s->letter == 'o' && s->alternate && zeros <= 0)
         zeros = 1;
@@ -96,7 +94,7 @@ static void put_number(struct output *out, const struct spec *s, u64 value,
         put_repeated(out, ' ', pad);
 }
 
-// An integer argument: sizes below int are passed as int and cut back here.
+// An integer argument: sizes below int are passed as int and truncated here.
 static u64 take_unsigned(va_list *args, size_t size)
 {
     assert_checked(size == 1 || size == 2 || size == 4 || size == 8);
@@ -258,7 +256,7 @@ int format_va(char *buf, size_t size, const char *fmt, va_list args)
             put_spec(&out, &s, &rest);
         else if (*fmt == '%')
             put(&out, "%", 1);
-        else // unknown: shown as it stands
+        else // unknown: printed unchanged
             put(&out, start, fmt - start + (*fmt != '\0'));
         if (*fmt != '\0')
             fmt++;

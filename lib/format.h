@@ -1,7 +1,7 @@
 // printf formatting without a libc: %d %i %u %x %X %o %c %s %p %% with flags
 // `-0+ #`, width and precision (also `*`), and the sizes hh h l ll z.
 //
-// Returns the length that the whole text has, as C's vsnprintf; the text is cut
+// Returns the length of the whole text, as C's vsnprintf; the text is truncated
 // to size-1 characters and always terminated when size > 0. Any context.
 #pragma once
 

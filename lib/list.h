@@ -25,8 +25,8 @@ static inline bool list_empty(const struct list *l)
     return l->next == l;
 }
 
-// Without the list's lock, by somebody who can live with an answer that is out
-// of date at once. `next` is all that it reads, and is written marked.
+// Without the list's lock: the answer may be out of date at once. It reads only
+// `next`, which is written with a marked access.
 static inline bool list_empty_unlocked(const struct list *l)
 {
     return READ_ONCE(l->next) == l;
@@ -64,8 +64,8 @@ static inline void list_remove(struct list *n)
 #define list_entry(node, type, member) container_of(node, type, member)
 #define list_first(head, type, member) list_entry((head)->next, type, member)
 
-// The link in `pos`, which at the end is no object: where one would be if the
-// head were its link, perhaps not even aligned for its type.
+// The link in `pos`. At the end of the list `pos` is not an object but an
+// address computed from the head, which may not even be aligned for its type.
 #define list_link(pos, member) \
     ((struct list *)((char *)(pos) + offsetof(__typeof__(*(pos)), member)))
 

@@ -2,15 +2,15 @@
 //
 //     new = old * C + runnable * (1 - C),   C = e^(-5 s / T)
 //
-// every 5 seconds (the first seed, 4.4.2, with the exact exponential instead of
-// its 1 - 5 s / T). Rounded to the nearest. Pure.
+// every 5 seconds, with the exact exponential instead of the approximation 1 -
+// 5 s / T. Rounded to the nearest. Pure.
 #pragma once
 
 #include "types.h"
 
 #define LOAD_AVERAGES 3
 #define LOAD_PERIOD_SECONDS 5
-#define LOAD_ONE 65536u // of a load
+#define LOAD_ONE 65536u // a load of 1
 
 // The next value of average `which` (0: 1, 1: 5, 2: 15 minutes); `runnable`
 // threads, fewer than 65,536.

@@ -6,7 +6,7 @@
 #include "arch/instructions.h"
 #endif
 
-// n / divisor, and the remainder: two 32-bit divisions, without a call.
+// n / divisor, and the remainder: two 32-bit divisions, no library call.
 // divisor > 0.
 static inline u64 divide_u64(u64 n, u32 divisor, u32 *remainder)
 {
@@ -39,5 +39,5 @@ static inline u64 multiply_shift(u64 a, u64 b, u32 shift)
     return shift ? high << (64 - shift) | low >> shift : low;
 }
 
-// floor(n * 2^64 / divisor); n < divisor. *exact: nothing was cut off.
+// floor(n * 2^64 / divisor); n < divisor. *exact: the remainder was 0.
 u64 divide_fraction(u64 n, u64 divisor, bool *exact);

@@ -1,4 +1,4 @@
-// What is in a record, for the tools that print it: see lib/records.h.
+// The values in a record, for the tools that print it: see lib/records.h.
 
 #include "lib/records.h"
 #include "lib/string.h"

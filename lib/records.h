@@ -31,10 +31,10 @@ struct sysinfo_record_type {
 
 // NULL: there is no such record type.
 const struct sysinfo_record_type *sysinfo_record_type(u32 record);
-// A numeric field of a record, as 64 bits; of a text 0.
+// A numeric field of a record, as 64 bits; 0 for a text field.
 u64 sysinfo_field_number(const struct sysinfo_field *f, const void *record);
-// A text field: its characters are at the field's offset; how many there are
-// up to the NUL.
+// The length of a text field up to the NUL; its characters are at the field's
+// offset.
 size_t sysinfo_field_length(const struct sysinfo_field *f, const void *record);
 
 const char *sysinfo_unit_name(u32 unit);   // "" for plain numbers, "?" for an

@@ -1,8 +1,8 @@
-// A byte ring with one writer and one reader, no lock: the writer may be an
-// interrupt or NMI handler on another CPU than the reader.
+// A lock-free byte ring with one writer and one reader: the writer may be an
+// interrupt or NMI handler on another CPU than the reader's.
 //
 // `head` is written by the writer only, `tail` by the reader only; each counts
-// bytes for ever and wraps with u32. Bytes before `head` are published by the
+// bytes without end and wraps as u32. Bytes before `head` are published by the
 // release store to it. A record is written whole or not at all.
 #pragma once
 
@@ -14,7 +14,7 @@ struct ring {
     u8 *bytes;
     u32 size; // a power of two
     u32 head, tail;
-    u32 sure; // the writer's: what it knows to be free, in one piece, ends here
+    u32 sure; // the writer's: end of the contiguous bytes known to be free
 };
 
 static inline void ring_init(struct ring *r, void *bytes, u32 size)
@@ -23,7 +23,7 @@ static inline void ring_init(struct ring *r, void *bytes, u32 size)
     *r = (struct ring){ .bytes = (u8 *)bytes, .size = size };
 }
 
-// Reader: where what is published ends.
+// Reader: the end of the published bytes.
 static inline u32 ring_head(const struct ring *r)
 {
     return __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
@@ -34,11 +34,11 @@ static inline u32 ring_used(const struct ring *r)
     return ring_head(r) - __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
 }
 
-// Anybody: how full it is, give or take what goes in and out meanwhile; never
-// more than its size.
+// Any CPU: the number of bytes in it, approximate during concurrent writes and
+// reads; never more than its size.
 static inline u32 ring_fill(const struct ring *r)
 {
-    // In this order: the head is never behind a tail that was seen before it.
+    // The order matters: the head is never before a tail that was read earlier.
     u32 tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
     u32 head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
     return MIN(head - tail, r->size);
@@ -60,11 +60,10 @@ static inline bool ring_write(struct ring *r, const void *data, u32 n)
     return true;
 }
 
-// Writer: whether n bytes are free in one piece, at ring_place, to build a
-// record in, which ring_commit then publishes, or fewer of them. False:
-// ring_write may still find room. The writer has to look again when the ring
-// has become a quarter full, and from then on at each further quarter: there it
-// can wake the reader.
+// Writer: whether n contiguous bytes are free at ring_place, to build a record
+// in; ring_commit then publishes them, or fewer. False: ring_write may still
+// find room. At each quarter of the ring that fills up ring_sure fails, and the
+// writer must call this again: there it can wake the reader.
 static inline bool ring_look(struct ring *r, u32 n)
 {
     u32 at = r->head & (r->size - 1);
@@ -75,7 +74,7 @@ static inline bool ring_look(struct ring *r, u32 n)
     r->sure = r->head + MIN(piece, MAX(step, n));
     return r->sure - r->head >= n;
 }
-// Writer: whether that is known without a look.
+// Writer: whether that is known without reading `tail`.
 static ALWAYS_INLINE bool ring_sure(const struct ring *r, u32 n)
 {
     return r->sure - r->head >= n;
@@ -90,8 +89,8 @@ static ALWAYS_INLINE void ring_commit(struct ring *r, u32 n)
     __atomic_store_n(&r->head, r->head + n, __ATOMIC_RELEASE);
 }
 
-// Reader: copies n bytes that start `offset` behind the tail; the caller knows
-// that they are there.
+// Reader: copies n bytes that start `offset` after the tail; the caller knows
+// that they are published.
 static inline void ring_peek(const struct ring *r, u32 offset, void *out, u32 n)
 {
     assert_checked(offset <= ring_used(r) && n <= ring_used(r) - offset);

@@ -20,8 +20,8 @@ static u32 width(const struct row_cache_slot *s)
     return s->row.end - s->row.start;
 }
 
-// A slot for the pc, and one for the function: the widest of its rows, its body
-// as a rule, so that a pc that was never seen is found there.
+// One slot for the pc, and one for the function: the widest of its rows, which
+// is usually its body, so that most new pcs hit it.
 static const struct row_cache_slot *
 find_slot(struct row_cache *c, const struct cfi_program *p, u32 pc)
 {
@@ -31,7 +31,7 @@ find_slot(struct row_cache *c, const struct cfi_program *p, u32 pc)
     const struct cfi_entry *e = cfi_find(p->entries, p->count, pc);
     if (!e)
         return NULL;
-    // No pc has the key of its function.
+    // The function's key differs from every pc's.
     struct row_cache_slot *body = slot_of(c, p->id, ~e->start);
     if (holds(body, p->id, pc)) {
         *exact = *body;

@@ -1,10 +1,10 @@
 // A cache of rows of call frame information (lib/cfi.h), by program and pc:
-// most samples fall into code that was sampled before, and reading a row out of
-// its section again takes some thousand instructions.
+// most samples are in code that was sampled before, and decoding a row from its
+// section again takes some thousand instructions.
 //
-// It says what cfi_row_at says, also where that is nothing. Its memory is the
-// table below and no more; a row that falls on another one's slot replaces it.
-// Not for several threads at once.
+// Its results equal those of cfi_row_at, including "no information". Its memory
+// is limited to the table below; a row that hashes to a used slot replaces it.
+// Not thread-safe.
 #pragma once
 
 #include "lib/cfi.h"
@@ -13,9 +13,9 @@ struct cfi_program {
     struct cfi_section sections[CFI_SECTIONS];
     const struct cfi_entry *entries; // sorted
     u32 count;
-    // Tells it from all others whose rows are in the same cache, also from
-    // those that do not exist any more: a program that was replaced is another
-    // one. Not 0.
+    // Distinguishes it from all other programs with rows in the same cache,
+    // including those that no longer exist: a replaced program file is another
+    // program. Not 0.
     u32 id;
 };
 
@@ -24,10 +24,10 @@ struct row_cache {
     struct row_cache_slot {
         u32 program; // its id; 0: the slot is empty
         struct cfi_row row;
-        bool known; // else there is none for these addresses
+        bool known; // else there is no row for these addresses
     } slots[ROW_CACHE_SLOTS];
 };
 
-// The row of `pc`, or NULL. It stays until the next call.
+// The row of `pc`, or NULL. Valid until the next call.
 const struct cfi_row *row_cache_find(struct row_cache *c,
                                      const struct cfi_program *p, u32 pc);

@@ -1,5 +1,5 @@
-// A sequence counter: who reads without a lock what one writer changes sees all
-// of a change or reads again (a seqlock without the lock).
+// A sequence counter (a seqlock without the lock): a lock-free reader of data
+// that one writer changes sees a change completely or reads again.
 //
 //     seqcount_write_begin(&s);           do {
 //     WRITE_ONCE(a, ...);                     seq = seqcount_read_begin(&s);
@@ -7,15 +7,15 @@
 //     seqcount_write_end(&s);             } while (seqcount_read_retry(&s,
 //     seq));
 //
-// It is odd while a change is under way. Writers are one at a time: one CPU,
-// with interrupts off, or the holders of a lock. An NMI of the writer's CPU may
-// write, too, if it leaves everything be while the counter is odd
-// (seqcount_is_changing): each half is one instruction. Who may interrupt the
-// writer does not wait for it: such a reader uses seqcount_peek.
+// The counter is odd during a change. Writers are serialised: one CPU with
+// interrupts off, or the holders of a lock. An NMI on the writer's CPU may
+// write, too, if it changes nothing while the counter is odd
+// (seqcount_is_changing): each increment is one instruction. A reader that may
+// interrupt the writer must not wait for it, and uses seqcount_peek.
 //
-// Order: a writer's stores come after its begin and before its end; a reader's
-// loads come after its begin and before its retry. On x86 these barriers hold
-// back the compiler only.
+// Order: a writer's stores are after its begin and before its end; a reader's
+// loads are after its begin and before its retry. On x86 these barriers
+// constrain the compiler only.
 #pragma once
 
 #include "arch/instructions.h"
@@ -34,20 +34,21 @@ static ALWAYS_INLINE void seqcount_write_end(struct seqcount *s)
     __atomic_thread_fence(__ATOMIC_RELEASE);
     word_increment(&s->value);
 }
-// The same as write_begin, and a full barrier: what the writer then loads is as
-// of after its begin. Of two who each mark and then look one sees the other.
+// As write_begin, with a full barrier: the writer's later loads are not ordered
+// before its begin. If two contexts each mark and then check the other, at
+// least one sees the other's mark.
 static ALWAYS_INLINE void seqcount_write_begin_full(struct seqcount *s)
 {
     __atomic_fetch_add(&s->value, 1, __ATOMIC_SEQ_CST);
 }
-// For an NMI of the writer's CPU.
+// For an NMI on the writer's CPU.
 static ALWAYS_INLINE bool seqcount_is_changing(const struct seqcount *s)
 {
     return word_is_odd(&s->value);
 }
 
-// As it is now, odd or even: for who only wants to know whether there has been
-// a change since.
+// The current value, odd or even: for readers that only check whether there has
+// been a change since.
 static ALWAYS_INLINE u32 seqcount_peek(const struct seqcount *s)
 {
     u32 seq = READ_ONCE(s->value);
@@ -61,14 +62,14 @@ static inline u32 seqcount_read_begin(const struct seqcount *s)
         cpu_relax();
     return seq;
 }
-// True: read again. `seq` is what read_begin, or peek, said.
+// True: read again. `seq` is the result of read_begin, or peek.
 static ALWAYS_INLINE bool seqcount_read_retry(const struct seqcount *s, u32 seq)
 {
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return unlikely(READ_ONCE(s->value) != seq);
 }
-// What was under way here before this call is complete, or seen not to be, when
-// it returns.
+// Waits for a change that was in progress at the call: on return it is
+// complete, or there was none.
 static inline void seqcount_writer_done(const struct seqcount *s)
 {
     u32 seq = seqcount_peek(s);

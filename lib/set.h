@@ -1,5 +1,5 @@
-// Linker sets: tables that are put together by the linker from one line in each
-// file, so that a device or a test is added without editing a central list.
+// Linker sets: tables that the linker assembles from one line in each file, so
+// that a device or a test is added without editing a central list.
 //
 //     LINKER_SET_ADD(timers, rtc_timer);
 //     LINKER_SET_FOR_EACH(struct timer, t, timers) ...  (t: struct timer **)

@@ -1,11 +1,11 @@
-// Heap sort (J. W. J. Williams 1964): slower than the best by a constant, but
-// the same for every input, corrupt or hostile ones too.
+// Heap sort (J. W. J. Williams 1964): slower than the fastest by a constant,
+// but with the same bound for every input, even corrupt or hostile ones.
 #include "lib/sort.h"
 
 #include "lib/assert.h"
 #include "lib/string.h"
 
-// Word by word as far as they go. (An object may be anywhere.)
+// Word by word, then the remaining bytes. (An object may be unaligned.)
 static void swap(u8 *a, u8 *b, size_t size)
 {
     for (; size >= sizeof(u32);
@@ -23,8 +23,8 @@ static void swap(u8 *a, u8 *b, size_t size)
     }
 }
 
-// Lets object `i` sink until no child of it is greater. Children of i: 2i+1 and
-// 2i+2, if below `count`.
+// Moves object `i` down until no child of it is greater. Children of i: 2i+1
+// and 2i+2, if below `count`.
 static void sink(u8 *base, size_t i, size_t count, size_t size,
                  bool (*less)(const void *, const void *))
 {
@@ -56,7 +56,7 @@ void sort(void *base, size_t count, size_t size,
 {
     assert(less && size && (base || !count));
     u8 *bytes = base;
-    if (in_order(base, count, size, less)) // what a linker writes often is
+    if (in_order(base, count, size, less)) // linkers often write sorted tables
         return;
     for (size_t i = count / 2; i-- > 0;)
         sink(bytes, i, count, size, less);

@@ -4,6 +4,6 @@
 #include "lib/types.h"
 
 // Orders `count` objects of `size` bytes at `base` so that no object is `less`
-// than the one before it. Equal objects may change places. Any context.
+// than the one before it. Not stable. Any context.
 void sort(void *base, size_t count, size_t size,
           bool (*less)(const void *a, const void *b));

@@ -1,22 +1,22 @@
 // String functions for the kernel, as ISO C defines them (and strnlen, strlcpy
 // as POSIX and BSD do). User programs use their libc's instead.
 //
-// Any context, NMI included: they touch nothing but their arguments and never
-// set the direction flag. The compiler itself calls memcpy, memmove, memset and
-// memcmp, so they must exist under these names.
+// Any context, NMI included: they access only their arguments and never set the
+// direction flag. The compiler itself calls memcpy, memmove, memset and memcmp,
+// so they must exist under these names.
 #include "lib/string.h"
 
 #include "arch/instructions.h"
 #include "kernel/debug/access.h"
 #include "kernel/debug/kasan.h"
 
-// The compiler must not recognise a loop below as the very function that it
-// implements and make it a call to itself. (clang: -ffreestanding is enough.)
+// GCC must not recognise a loop below as the function that it implements and
+// replace it by a call to itself. (clang: -ffreestanding is enough.)
 #ifndef __clang__
 #pragma GCC optimize("no-tree-loop-distribute-patterns")
 #endif
 
-// A word that may lie anywhere and alias anything.
+// A word at any alignment that may alias anything.
 typedef u32 __attribute__((may_alias, aligned(1))) any_u32;
 
 #define WORD sizeof(u32)
@@ -33,7 +33,7 @@ void *memcpy(void *restrict dst, const void *restrict src, size_t n)
 
 void *memmove(void *dst, const void *src, size_t n)
 {
-    // Unless dst lies inside [src, src + n) copying upwards is right; memcpy
+    // Unless dst is inside [src, src + n), copying upwards is correct; memcpy
     // reads each word before it writes at or above it.
     if ((uintptr_t)dst - (uintptr_t)src >= n)
         return memcpy(dst, src, n);
@@ -83,8 +83,8 @@ void *memchr(const void *s, int c, size_t n)
 static NO_KASAN size_t length(const char *s)
 {
     const char *p = s;
-    // Bytes up to a word boundary, then words: an aligned word lies in one
-    // page, so reading past the NUL touches nothing that is not mapped.
+    // Bytes up to a word boundary, then words: an aligned word is within one
+    // page, so reading past the NUL never touches an unmapped page.
     for (; (uintptr_t)p % WORD != 0; p++) {
         if (*p == '\0')
             return p - s;

@@ -1,18 +1,18 @@
-// Symbol tables: see lib/symbols.h. First the entries are collected as they
-// come (by the reader for ELF or for nm's text), then order is made: sorted,
-// doubles and labels inside functions dropped, ends found.
+// Symbol tables: see lib/symbols.h. First the entries are collected in the
+// input's order (by the reader for ELF or for nm's text); then they are sorted,
+// duplicates and labels inside functions are dropped, and ends are computed.
 #include "lib/symbols.h"
 #include "lib/elf.h"
 #include "lib/sort.h"
 #include "lib/string.h"
 
 // Flags of a symbol.
-#define LABEL 1u   // no function by its type
+#define LABEL 1u   // not a function by its type
 #define LOCAL 2u   // not visible outside its file
-#define NO_SIZE 4u // `end` is the furthest that it may reach
-#define DATA 8u    // only shows where the code before it ends (nm)
+#define NO_SIZE 4u // `end` is the maximum
+#define DATA 8u    // only marks the end of the code before it (nm)
 
-#define NAME_MAX_SIZE 1024u   // a longer name is cut
+#define NAME_MAX_SIZE 1024u   // a longer name is truncated
 #define SECTION_EXECUTABLE 4u // SHF_EXECINSTR
 #define PAGE 4096u
 
@@ -120,7 +120,7 @@ static void collect_elf_symbol(struct collector *c, const struct image *im,
         type != ELF_STT_NOTYPE)
         return;
 
-    struct elf_section home; // special indices lie above shnum: no home
+    struct elf_section home; // special indices are above shnum: no section
     if (!get_section(im, &t->header, sym->shndx, &home) ||
         !(home.flags & SECTION_EXECUTABLE) || sym->value < home.addr ||
         sym->value - home.addr >= home.size)
@@ -175,7 +175,7 @@ struct text {
     const char *at, *end;
 };
 
-// Up to eight hexadecimal digits and the blank behind them.
+// Up to eight hexadecimal digits and the blank after them.
 static bool take_hex(struct text *t, u32 *out)
 {
     u64 value = 0;
@@ -196,7 +196,7 @@ static bool take_hex(struct text *t, u32 *out)
     return true;
 }
 
-// The next line, which is used up.
+// Returns the next line and removes it from the text.
 static struct text next_line(struct text *t)
 {
     const char *newline = memchr(t->at, '\n', t->end - t->at);
@@ -214,7 +214,7 @@ static u32 count_lines(const void *text, size_t size)
     return lines;
 }
 
-// Takes one line; false when it is not one of nm's. The line is used up.
+// Parses one line and consumes it; false when it is not in nm's format.
 static bool take_line(struct text *t, struct nm_line *line)
 {
     struct text l = next_line(t);
@@ -277,7 +277,7 @@ static enum symbols_status collect_nm(struct collector *c,
     return SYMBOLS_OK;
 }
 
-// --- order ------------------------------------------------------------------
+// --- sorting ----------------------------------------------------------------
 
 static bool name_is_less(const struct symbol *a, const struct symbol *b)
 {
@@ -286,7 +286,7 @@ static bool name_is_less(const struct symbol *a, const struct symbol *b)
     return memcmp(a->name, b->name, a->name_size) < 0;
 }
 
-// By address; of one address the name that is to be kept comes first.
+// By address; for equal addresses the name to be kept is first.
 static bool symbol_is_less(const void *left, const void *right)
 {
     const struct symbol *a = left, *b = right;
@@ -300,7 +300,8 @@ static bool symbol_is_less(const void *left, const void *right)
     return name_is_less(a, b);
 }
 
-// Keeps the first of each address; it gets a size if any of its doubles has.
+// Keeps the first symbol of each address; it gets a size if a duplicate has
+// one.
 static u32 drop_doubles(struct symbol *table, u32 count)
 {
     u32 kept = 0;
@@ -331,8 +332,8 @@ static u32 drop_inner_labels(struct symbol *table, u32 count)
     return kept;
 }
 
-// A symbol without a size ends where the next one starts. After the last one
-// of nm's there is nothing to go by: the rest of its page is all it may claim.
+// A symbol without a size ends where the next one starts. The last one of nm's
+// text has no next one: it extends to the end of its page at most.
 static u32 set_ends(struct symbol *table, u32 count)
 {
     u32 kept = 0;
@@ -348,8 +349,8 @@ static u32 set_ends(struct symbol *table, u32 count)
     return kept;
 }
 
-// Links each symbol to the nearest one before it that reaches over its start.
-// A symbol that this walk passes by is never met again: O(n).
+// Links each symbol to the nearest previous one that extends beyond its start.
+// O(n): a symbol that this walk skips is never visited again.
 static void set_enclosing(struct symbol *table, u32 count)
 {
     for (u32 i = 0; i < count; i++) {
@@ -394,7 +395,7 @@ enum symbols_status symbols_read(struct symbols *out, const void *image,
 
 // --- perf-PID.map -----------------------------------------------------------
 
-// Names lie in the text in the order of its lines.
+// Names are in the text in the order of its lines.
 static bool map_symbol_is_less(const void *left, const void *right)
 {
     const struct symbol *a = left, *b = right;

@@ -1,9 +1,9 @@
-// Which function does an address belong to? Symbol tables from the image of an
-// ELF32/i386 file, or from the text that `nm` prints.
+// Finds the function that contains an address, with symbol tables from the
+// image of an ELF32/i386 file or from the output of `nm`.
 //
-// Nothing in the image is trusted: whatever it says, only bytes inside it are
-// read. Nothing is allocated: the caller gives the room, and the names stay in
-// the image, which must live as long as the table. Any context.
+// The image is not trusted: only bytes inside it are read. Nothing is
+// allocated: the caller provides the memory, and names point into the image,
+// which must live as long as the table. Any context.
 //
 //     u32 room = symbols_room(image, size);
 //     struct symbol *table = malloc(room * sizeof(*table));
@@ -29,30 +29,30 @@ struct symbols {
 
 enum symbols_status {
     SYMBOLS_OK,
-    SYMBOLS_STRIPPED, // sound, but there are no symbols of code in it
+    SYMBOLS_STRIPPED, // valid, but without code symbols
     SYMBOLS_CORRUPT,  // an ELF file whose symbol table cannot be read
     SYMBOLS_FOREIGN,  // neither ELF32/i386 nor nm's text
 };
 
-// How many entries `table` needs; 0 when there is nothing to read.
+// The number of entries that `table` needs; 0 when there is nothing to read.
 u32 symbols_room(const void *image, size_t size);
 
-// Fills `table` (`room` entries; more symbols than that are left out) and
-// `out`, which is valid, if empty, whatever the result is.
+// Fills `table` (`room` entries; further symbols are dropped) and `out`, which
+// is valid, possibly empty, for every result.
 //
-// Functions and labels of executable sections are kept, but not local labels
+// Functions and labels of executable sections are kept, except local labels
 // (.L...), mapping symbols ($...), and labels inside a function that has a
-// size. A symbol without a size reaches to the next one or the end of its
-// section. Of several names of one address a function's goes before a label's,
-// a global one before a local one, then the shortest, then the alphabet
-// decides.
+// size. A symbol without a size extends to the next one or to the end of its
+// section. Of several names of one address a function is preferred to a label,
+// then a global name to a local one, then the shortest, then the first in
+// alphabetical order.
 enum symbols_status symbols_read(struct symbols *out, const void *image,
                                  size_t size, struct symbol *table, u32 room);
 
-// The same of a perf-PID.map: lines "START SIZE NAME", the numbers hexadecimal,
-// of code that was made while its program ran. Lines that are not such are
-// passed over; of several with one start the last one counts, as the code at
-// a place may have been made anew.
+// The same for a perf-PID.map: lines "START SIZE NAME", the numbers
+// hexadecimal, of code generated at run time. Malformed lines are skipped; of
+// several lines with one start the last one is used, because the code there may
+// have been generated again.
 u32 symbols_room_of_map(const void *text, size_t size);
 void symbols_read_map(struct symbols *out, const void *text, size_t size,
                       struct symbol *table, u32 room);

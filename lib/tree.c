@@ -1,6 +1,6 @@
-// AVL trees: the heights of two siblings differ by at most one. Whatever has
-// changed, one walk towards the root computes heights and summaries again and
-// rotates where the heights of two siblings differ by two.
+// AVL trees: the heights of two siblings differ by at most one. After any
+// change one walk towards the root recomputes heights and summaries and rotates
+// where the heights of two siblings differ by two.
 
 #include "lib/tree.h"
 
@@ -21,7 +21,7 @@ static bool refresh(const struct tree *t, struct tree_node *n)
     return changed;
 }
 
-// Puts `by`, which may be NULL, in the place of `n` below its parent.
+// Replaces `n` below its parent by `by`, which may be NULL.
 static void replace(struct tree *t, struct tree_node *n, struct tree_node *by)
 {
     struct tree_node *parent = n->parent;
@@ -41,7 +41,8 @@ static void adopt(struct tree_node *n, enum tree_side side,
         child->parent = n;
 }
 
-// The child of `n` on `side` takes its place; `n` goes down to the other side.
+// The child of `n` on `side` takes its place; `n` becomes its child on the
+// other side.
 static struct tree_node *rotate(struct tree *t, struct tree_node *n,
                                 enum tree_side side)
 {
@@ -54,7 +55,7 @@ static struct tree_node *rotate(struct tree *t, struct tree_node *n,
     return up;
 }
 
-// The root of the subtree afterwards.
+// Returns the root of the balanced subtree.
 static struct tree_node *balance(struct tree *t, struct tree_node *n)
 {
     u32 left = height(n->child[TREE_LEFT]);
@@ -69,8 +70,8 @@ static struct tree_node *balance(struct tree *t, struct tree_node *n)
     return rotate(t, n, high);
 }
 
-// Towards the root, until nothing changes any more. `moved`, which is on the
-// way or NULL, has come to another place: above it is a change in any case.
+// Walks towards the root until nothing changes. `moved` (on the way, or NULL)
+// has a new place: the walk does not stop below it.
 static void walk_up(struct tree *t, struct tree_node *n,
                     const struct tree_node *moved)
 {
@@ -109,7 +110,7 @@ void tree_remove(struct tree *t, struct tree_node *n)
     if (!left || !right) {
         replace(t, n, left ? left : right);
     } else {
-        // The next node, which has no left child, comes to its place.
+        // The next node, which has no left child, replaces it.
         next = right;
         while (next->child[TREE_LEFT])
             next = next->child[TREE_LEFT];

@@ -1,4 +1,4 @@
-// The basic types and macros that every side of Strobe is written in.
+// Basic types and macros, for the kernel, user programs and the host.
 #pragma once
 
 #include <stdarg.h>
@@ -48,22 +48,22 @@ typedef int64_t s64;
 
 #define PACKED __attribute__((packed))
 #define NORETURN __attribute__((noreturn))
-// A function that a layer above the one that declares it defines
+// A function that is defined by a layer above the one that declares it
 // (tools/build/layers).
 #define UPCALL
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define UNUSED __attribute__((unused))
 #define NOINLINE __attribute__((noinline))
-// Its frame stands also in a file whose functions have none.
+// The function has a frame pointer even in a file compiled without them.
 #ifdef __clang__
 #define KEEPS_FRAME
 #else
 #define KEEPS_FRAME __attribute__((optimize("no-omit-frame-pointer")))
 #endif
 #define ALWAYS_INLINE inline __attribute__((always_inline))
-// The compiler forgets how it got the pointer `p`: it keeps that in a register
-// and does not work it out anew at each use.
-// What the compiler cannot know, and need not check.
+// ASSUME: a fact that the compiler cannot know and need not check. OPAQUE:
+// hides from the compiler how the pointer `p` was computed, so that it keeps it
+// in a register instead of recomputing it at each use.
 #define ASSUME(condition) ((condition) ? (void)0 : __builtin_unreachable())
 #define OPAQUE(p)                     \
     ({                                \
@@ -73,12 +73,11 @@ typedef int64_t s64;
     })
 #define MUST_CHECK __attribute__((warn_unused_result))
 
-// A marked access: read or written by another CPU, an interrupt or an NMI at
-// the same time, on purpose. Each use says in a comment why that is right.
+// A marked access: intentionally concurrent with another CPU, an interrupt or
+// an NMI. A comment at each use says why that is correct.
 #ifdef KCSAN
-// GCC tells the race detector of 8 bytes that are aligned to 4 without saying
-// that they are volatile: such a value is read in halves there, as on i386 it
-// is anyway.
+// GCC does not pass on to the race detector that an 8-byte access aligned to 4
+// is volatile. So the value is read in halves, as i386 does anyway.
 static inline u64 read_once_u64(const volatile void *p)
 {
     const volatile u32 *half = (const volatile u32 *)p;

@@ -1,11 +1,13 @@
-// Random numbers that are cheap: xorshift (G. Marsaglia, J. Stat. Soft. 8:14).
+// Cheap random numbers: xorshift (G. Marsaglia, J. Stat. Soft. 8:14).
 //
-// Pure arithmetic: no locks; NMI-safe. *seed is the caller's, and not 0.
+// Pure arithmetic: no locks; NMI-safe. *seed belongs to the caller and is not
+// 0.
 #pragma once
 
 #include "lib/types.h"
 
-// The next of 2^32 - 1 numbers, each of which but 0 comes once.
+// The next number of a sequence with period 2^32 - 1: each u32 but 0 occurs
+// once.
 static ALWAYS_INLINE u32 xorshift(u32 *seed)
 {
     u32 x = *seed;

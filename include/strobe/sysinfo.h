@@ -1,14 +1,14 @@
-// The sysinfo tree: everything the kernel tells about itself.
+// The sysinfo tree: everything that the kernel reports about itself.
 //
 // A path names a node: components separated by dots, "" is the root. A node has
 // children, or holds data, or both (system.tasks holds the list of tasks;
-// system.tasks.42 is one of them). Data is made at the moment it is read.
+// system.tasks.42 is one of them). Data is generated when it is read.
 //
 // A node holds, by its kind, one u64 (value); an array of records of one type
 // (data); or bytes (text). Every record type is described once, below: the C
 // structure, and the names, types and units that the printers use
-// (lib/records.h) come from the same table. Layouts are the same for 32 and
-// 64-bit programs.
+// (lib/records.h), are generated from the same table. Layouts are the same for
+// 32 and 64-bit programs.
 //
 //     syscall(SYS_sysinfo_get_data, path, strlen(path), buf, size)
 //         bytes the node holds, of which min(size, that) were stored;
@@ -21,8 +21,8 @@
 // user/libstrobe/sysinfo.h has typed functions for all of it.
 //
 // A list (system.tasks, system.threads) has exactly the members that existed at
-// one instant of the call, each once. Each record is then filled on its own: a
-// task that has ended meanwhile is shown as it ended.
+// one instant of the call, each once. Each record is then filled separately: a
+// task that has ended since is shown as it ended.
 #pragma once
 
 #include <stdint.h>
@@ -33,7 +33,7 @@
 
 #define SYSINFO_PATH_MAX 128 // bytes of a path
 
-// What get_type gives: the kind, and the record type (data) or unit (value).
+// The result of get_type: the kind, and the record type (data) or unit (value).
 enum sysinfo_kind {
     SYSINFO_SUBTREE = 1,
     SYSINFO_VALUE,
@@ -46,9 +46,9 @@ enum sysinfo_kind {
 
 enum sysinfo_unit {
     SYSINFO_COUNT,   // a plain number
-    SYSINFO_ID,      // a number that is a name; SYSINFO_ALL: none, or all
+    SYSINFO_ID,      // a number that identifies; SYSINFO_ALL: none, or all
     SYSINFO_BYTES,   //
-    SYSINFO_CYCLES,  // of the TSC: system.cpus has its frequency
+    SYSINFO_CYCLES,  // TSC cycles: system.cpus has the frequency
     SYSINFO_NS,      // nanoseconds
     SYSINFO_SECONDS, //
     SYSINFO_HZ,      //
@@ -61,8 +61,8 @@ enum sysinfo_unit {
 
 #define SYSINFO_ALL UINT32_MAX // in place of a CPU's or a system call's number
 
-// States of threads. A task is in the most active state of its threads, or a
-// zombie: ended, and not waited for by its parent.
+// States of threads. A task has the most active state of its threads, or is a
+// zombie: it has ended and its parent has not yet waited for it.
 #define SYSINFO_STATES(S)                                   \
     S(RUNNING, running)                                     \
     S(READY, ready)                                         \
@@ -190,7 +190,7 @@ enum sysinfo_state {
     F(r, TEXT12, controller, NAME, "where it comes from")                  \
     F(r, TEXT32, description, NAME, "what it is")
 
-// system.ipccs: connections, by phones.
+// system.ipccs: connections, one for each phone.
 #define SYSINFO_IPCC_FIELDS(F, r)                \
     F(r, U32, caller, ID, "task with the phone") \
     F(r, U32, callee, ID, "task that is called")
@@ -224,8 +224,8 @@ enum sysinfo_state {
     F(r, U32, counts, FLAG, "events, for profile -e and -c")   \
     F(r, TEXT64, why, NAME, "it is not usable")
 
-// system.profile.sessions. What is counted is told by <strobe/kbox.h>, struct
-// sprofile_info.
+// system.profile.sessions. The counters are described in <strobe/kbox.h>,
+// struct sprofile_info.
 #define SYSINFO_SESSION_FIELDS(F, r)                            \
     F(r, U32, id, ID, "number of the session, while it lives")  \
     F(r, U32, owner, ID, "task that profiles")                  \
@@ -244,7 +244,7 @@ enum sysinfo_state {
     F(r, U64, cycles, CYCLES, "spent on its samples")           \
     F(r, U64, elapsed, NS, "since it began, without pauses")
 
-// system.profile.totals: of all sessions there are and ever were.
+// system.profile.totals: over all sessions, existing and ended.
 #define SYSINFO_SAMPLING_FIELDS(F, r)                         \
     F(r, U32, sessions, COUNT, "there are")                   \
     F(r, U32, most, COUNT, "there can be at once")            \
@@ -257,7 +257,7 @@ enum sysinfo_state {
     F(r, U64, cycles, CYCLES, "spent on samples")             \
     F(r, U64, nmis_unclaimed, COUNT, "NMIs that nobody claimed")
 
-// system.locks. Holds are measured about every 63rd time.
+// system.locks. Hold times are measured for about every 63rd hold.
 #define SYSINFO_LOCK_FIELDS(F, r)                          \
     F(r, TEXT32, name, NAME, "of the class")               \
     F(r, TEXT12, kind, NAME, "spinlock, mutex")            \
@@ -275,10 +275,10 @@ enum sysinfo_state {
     F(r, U32, room, COUNT, "objects that fit its slabs") \
     F(r, U64, memory, BYTES, "that its slabs take")
 
-// system.audit: a record for each CPU, where `sum` is that of its accounts and
-// `elapsed` its TSC; and two for all CPUs together, where they are what the
-// accounts of all threads say (sum) and what the CPUs' say (elapsed). All of it
-// as of one instant.
+// system.audit: a record for each CPU, with `sum` the sum of its accounts and
+// `elapsed` its TSC; and two for all CPUs together, with the sum of all
+// threads' accounts (sum) and that of the CPUs' accounts (elapsed). All as of
+// one instant.
 #define SYSINFO_AUDIT_FIELDS(F, r)                            \
     F(r, U32, cpu, ID, "the CPU; all: the threads' accounts") \
     F(r, TEXT12, account, NAME, "what is compared")           \
@@ -292,7 +292,7 @@ enum sysinfo_state {
     F(r, U64, cycles, CYCLES, "kernel time spent in it") \
     F(r, U64, calls, COUNT, "times entered")
 
-// system.protection: pages that are mapped (of 4 KiB, large ones as many).
+// system.protection: mapped pages (of 4 KiB; a large page counts as many).
 #define SYSINFO_PROTECTION_FIELDS(F, r)                                 \
     F(r, U32, forbids_execution, FLAG, "the CPU can, and does (NX)")    \
     F(r, U64, kernel, COUNT, "pages of the kernel's tables")            \
@@ -303,7 +303,7 @@ enum sysinfo_state {
     F(r, U64, user_executable, COUNT, "of those: executable")           \
     F(r, U64, user_both, COUNT, "of those: writable and executable")
 
-// system.users: those that have tasks, or for whom something is held.
+// system.users: those that have tasks, or hold resources.
 #define SYSINFO_USER_FIELDS(F, r)                                          \
     F(r, U32, uid, ID, "number of the user")                               \
     F(r, U32, tasks, COUNT, "it has")                                      \
@@ -341,9 +341,9 @@ enum sysinfo_state {
     R(ERROR, error)           \
     R(USER, user)
 
-// ---- what the tables generate
+// ---- generated from the tables
 
-// SYSINFO_RECORD_TASK, ...: what SYSINFO_WHAT gives for data.
+// SYSINFO_RECORD_TASK, ...: the result of SYSINFO_WHAT for data.
 enum sysinfo_record {
     SYSINFO_RECORD_NONE,
 #define SYSINFO_RECORD_ENUM(upper, lower) SYSINFO_RECORD_##upper,
@@ -352,7 +352,7 @@ enum sysinfo_record {
         SYSINFO_RECORD_TYPES
 };
 
-// 64 bits that are aligned as on i386, wherever this is compiled.
+// 64-bit types aligned as on i386, on every architecture.
 typedef uint64_t sysinfo_u64 __attribute__((aligned(4)));
 typedef int64_t sysinfo_s64 __attribute__((aligned(4)));
 
