@@ -30,8 +30,8 @@ struct chain_code {
     u32 entry; // the program's entry point, which has no caller
 };
 
-// Entries of a chain that are not addresses, even with 1 subtracted. After such
-// a mark
+// Marks: entries of a chain that are not addresses, even with 1 subtracted.
+// Beyond the mark:
 enum chain_mark {
     CHAIN_DEEP = 2,   // there are more than SPROFILE_FRAMES_MAX frames
     CHAIN_UNREADABLE, // there is memory that could not be read

@@ -9,7 +9,7 @@
 // Flags of a symbol.
 #define LABEL 1u   // not a function by its type
 #define LOCAL 2u   // not visible outside its file
-#define NO_SIZE 4u // `end` is the maximum
+#define NO_SIZE 4u // `end` is an upper bound
 #define DATA 8u    // only marks the end of the code before it (nm)
 
 #define NAME_MAX_SIZE 1024u   // a longer name is truncated

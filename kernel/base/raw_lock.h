@@ -1,6 +1,6 @@
-// A lock below the spinlocks, for the data that their checking and statistics
-// write. It is itself neither checked nor counted. Interrupts are off while it
-// is held.
+// A lock below the spinlocks, for data that the checking and reporting of
+// spinlocks use (lockdep's graph, the log). It is itself neither checked nor
+// counted. Interrupts are off while it is held.
 #pragma once
 
 #include "arch/cpu.h"

@@ -44,7 +44,7 @@
 #define WATCHED_MAX 8u  // bytes of an access that are watched
 #define SKIP_MEAN 500u  // accesses between two watchpoints of a CPU
 #define WATCH_US 80u    // at most; half of it with interrupts off
-#define PAUSE 8u        // no interrupt waits for PAUSE times the last wait
+#define PAUSE 8u        // after a wait, no interrupt waits for PAUSE times that
 #define YIELD_ONE_IN 8u // one in so many watched accesses yields
 _Static_assert(WATCHED_MAX <= sizeof(u64), "what snapshot holds");
 _Static_assert(SLOT_BYTES >= WATCHED_MAX,

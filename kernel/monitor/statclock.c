@@ -10,7 +10,7 @@
 // own if the machine provides one, else it shares the sleep timer and reports
 // that.
 //
-// dd if=/dev/statclock bs=64k count=1
+//     dd if=/dev/statclock bs=64k count=1
 //
 // The clocks run while /dev/statclock is open, on the CPU that handles the
 // timer; that CPU samples the other CPUs, and idle ones stay halted.
