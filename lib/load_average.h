@@ -3,7 +3,8 @@
 //     new = old * C + runnable * (1 - C),   C = e^(-5 s / T)
 //
 // every 5 seconds, with the exact exponential instead of the approximation 1 -
-// 5 s / T. Rounded to the nearest. Pure.
+// 5 s / T of S. Kozina, "HelenOS monitoring" (2010), section 4.4.2. Rounded to
+// the nearest. Pure.
 #pragma once
 
 #include "types.h"
