@@ -1,9 +1,12 @@
-// One sample: from the interrupt to the rings of the sessions that want it.
+// Sample processing: from the sampling interrupt to the rings of the sessions
+// that want the sample.
 //
-// Interrupts are off. No lock, no allocation, no fault; it may be an NMI. The
-// record is built where it will stay, in the ring; at the ring's end in memory
-// of this CPU, one for each level: an NMI may come while a maskable source's
-// sample is under way. (They never share a ring: a session has one source.)
+// Runs with interrupts off, possibly in NMI context: takes no lock, allocates
+// nothing, never faults. A record is normally built in place in the ring. At
+// the ring's end it is built in a spare buffer of this CPU and copied. Each CPU
+// has one spare per level (maskable interrupt, NMI), because an NMI may
+// interrupt a maskable source's sample. The two levels never write the same
+// ring: a session has one source.
 
 #include "arch/cpu.h"
 #include "arch/irq.h"
@@ -14,11 +17,13 @@
 #include "kernel/task/task.h"
 #include "kernel/time/ledger.h"
 
-// Sampling may take a quarter of a CPU, looked at over this part of a second.
+// The throttle limits sampling to a quarter of a CPU, measured over windows of
+// this fraction of a second.
 #define WINDOWS_PER_SECOND 100
 
-// Chains (the user's goes on where a signal has interrupted), what the stack's
-// part has beside its words, signals, padding.
+// Words of a record beside the stack contents: the kernel and user chains (a
+// user chain continues in the code that a signal interrupted), the registers of
+// the stack part, signal frames, padding.
 #define WORDS_BESIDE_STACK         \
     (3 * SPROFILE_FRAMES_MAX + 3 + \
      SPROFILE_SIGNALS_MAX * (sizeof(struct sprofile_signal) / 4) + 1)
@@ -32,7 +37,8 @@ _Static_assert(DEEP_ROOM <= UINT16_MAX &&
                    SIGNAL_FRAMES_MAX == SPROFILE_SIGNALS_MAX,
                "a record's size has 16 bits");
 
-// One for each level of each CPU; no line of it is another CPU's.
+// Per CPU and level: 0 maskable interrupt, 1 NMI. Throttles are aligned so that
+// no two CPUs share a cache line.
 static struct record spares[CPU_MAX][2];
 static struct {
     struct throttle of[2];
@@ -41,7 +47,7 @@ static struct {
 void sample_start_throttle(void)
 {
     if (throttles[0].of[0].window)
-        return; // others may be sampling by it
+        return; // already set up; other sources may be using it
     u32 window = (u32)clock_tsc_hz() / WINDOWS_PER_SECOND;
     for (u32 i = 0; i < CPU_MAX; i++) {
         throttle_init(&throttles[i].of[false], window, entry_cost.irq);
@@ -55,8 +61,9 @@ u32 sample_nmi_cycles(void)
     return this_ledger()->nmi_cycles + nmis * entry_cost.nmi;
 }
 
-// One interrupt, as all sessions see it. Handed on by value where a call is
-// not inlined: so it has no address, and can be in registers.
+// One sampling interrupt, described once for all sessions. Passed by value to
+// functions that are not inlined: its address is never taken, so it can be kept
+// in registers.
 struct view {
     const struct sample_hit *hit;
     u32 mode, flags;
@@ -64,8 +71,8 @@ struct view {
 
 static enum sample_mode kernel_mode(const struct trapframe *tf)
 {
-    // A maskable interrupt of the source's own is the innermost: `tf` is what
-    // that has interrupted.
+    // The sampling interrupt itself, if maskable, is the innermost one (`tf` is
+    // its frame). It does not count: `tf` is the context that it interrupted.
     if (this_cpu_read(irq_depth) > (tf == this_cpu_read(irq_frame)))
         return MODE_IRQ;
     // Idle threads have no id.
@@ -85,8 +92,8 @@ static void describe_kernel(struct view *v)
         v->flags |= SPROFILE_F_IRQS_OFF;
 }
 
-// Whether it has hit one of the session's targets. An interrupt handler is
-// nobody's: the ledger books it to its vector.
+// True if the sample hit one of the session's targets. An interrupt handler
+// belongs to no target: the ledger charges it to its vector.
 static ALWAYS_INLINE bool is_target(const struct session *s,
                                     const struct view *v)
 {
@@ -94,7 +101,8 @@ static ALWAYS_INLINE bool is_target(const struct session *s,
            READ_ONCE(current->task->streams) >> s->stream.slot & 1;
 }
 
-// (No task is a target of a system session.)
+// A system session has no targets: it wants every sample that is not taken in
+// the profiler.
 static ALWAYS_INLINE bool wanted(const struct session *s, const struct view *v)
 {
     if (likely(is_target(s, v)))
@@ -102,7 +110,8 @@ static ALWAYS_INLINE bool wanted(const struct session *s, const struct view *v)
     return !s->stream.task && current->task != s->stream.profiler;
 }
 
-// Whole words at a time, in this order: a sample without stacks.
+// A sample without stacks. fill writes some fields as whole 32-bit words, which
+// fixes their order.
 #define PLAIN_SIZE offsetof(struct record, words[1])
 #define FLAGS_SHIFT 16
 #define SIZE_SHIFT 16
@@ -134,7 +143,8 @@ static ALWAYS_INLINE void fill(struct record *r, const struct view *v,
     s->pc[0] = hidden ? 0 : trap_pc(v->hit->tf);
 }
 
-// (Where it is hidden one entry is there already: fill.)
+// If the kernel is hidden, the chain is the single entry, 0, that fill has
+// stored.
 static NOINLINE u32 *unwind_kernel_part(const struct session_cpu *c,
                                         struct sprofile_sample *s, u32 *at,
                                         const struct trapframe *tf)
@@ -161,7 +171,8 @@ static NOINLINE bool tell_lost(struct session_cpu *c, u64 time)
     return true;
 }
 
-// Of ticks that are not looked at, those that this is not the interrupt of.
+// Counts ticks that yield no sample. All but one of them had no interrupt of
+// their own: `merged` counts those.
 static ALWAYS_INLINE void count_ticks(struct session_cpu *c, struct counter *as,
                                       u32 ticks)
 {
@@ -170,7 +181,7 @@ static ALWAYS_INLINE void count_ticks(struct session_cpu *c, struct counter *as,
         counter_add(&c->merged, ticks - 1);
 }
 
-// What is rare: ticks that came late, interrupts off.
+// The rare cases: late ticks merged into this one, interrupts off.
 static NOINLINE void count_oddities(struct session_cpu *c, u32 ticks, u32 flags)
 {
     counter_add(&c->missed, ticks - 1);
@@ -186,7 +197,8 @@ static NOINLINE void mark(struct session_cpu *c, struct sprofile_sample *s,
         counter_add(&c->unreadable, 1);
 }
 
-// Where the chains end; returns the record's size.
+// Completes a record whose chains end at `at`. Returns its size, padded to 8
+// bytes.
 static ALWAYS_INLINE u32 end_stacks(struct session_cpu *c, struct record *r,
                                     u32 *at, const struct user_part *user)
 {
@@ -204,7 +216,7 @@ static ALWAYS_INLINE u32 end_stacks(struct session_cpu *c, struct record *r,
     return size;
 }
 
-// The chains, kernel and user, and the top of the user's stack.
+// Appends the kernel and user chains and the top of the user stack.
 static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
                                 const struct trapframe *tf)
 {
@@ -219,7 +231,7 @@ static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
     return end_stacks(c, r, at, &user);
 }
 
-// With more of the stack.
+// The same with SPROFILE_DEEP_WORDS of the user stack.
 static NOINLINE u32 fill_deep(struct session_cpu *c, struct record *r,
                               const struct trapframe *tf)
 {
@@ -243,14 +255,15 @@ void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel)
     c->record_room = deep ? DEEP_ROOM : sizeof(struct record);
 }
 
-// The record is not where it will stay: at the ring's end, or none.
+// The ring has no contiguous room: builds the record in the spare buffer and
+// copies it around the ring's end, or counts it as lost.
 static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
                                      struct view v)
 {
     struct record *r = &spares[this_cpu()->id][s->source->nmi];
     bool full = c->lost_since && !tell_lost(c, v.hit->time);
     fill(r, &v, c);
-    if (c->fill_stacks) // there may be no room for more
+    if (c->fill_stacks) // not deep: a spare has no room for that
         fill_stacks(c, r, v.hit->tf);
     if (!full && ring_write(&c->ring, r, r->sample.head.size))
         return;
@@ -258,7 +271,8 @@ static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
     counter_add(&c->lost, 1);
 }
 
-// Fills the ring's end, which is too small for a record with much of a stack.
+// Fills the rest of the ring up to its end, which is too small for a deep
+// record, with a padding record.
 static bool pad(struct session_cpu *c, u64 time)
 {
     struct ring *r = &c->ring;
@@ -273,9 +287,10 @@ static bool pad(struct session_cpu *c, u64 time)
     return true;
 }
 
-// Whether there is room in one piece. While samples are lost there is none:
-// what is lost is told first. (It comes by here when the ring has become a
-// quarter full: ring_look.)
+// True if the ring has contiguous room for a record, checked against the
+// reader's current position. False while samples are lost: the loss must be
+// reported first. ring_look makes this check necessary each time that the ring
+// has filled by another quarter, which is when the reader is woken.
 static NOINLINE bool room_again(struct session *s, struct session_cpu *c,
                                 u64 time)
 {
@@ -308,7 +323,8 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
     ring_commit(&c->ring, size);
 }
 
-// What one session makes of it.
+// Delivers one sample to one session: throttled, stored, or counted as outside
+// the targets.
 static ALWAYS_INLINE void offer(struct session *s, struct session_cpu *c,
                                 const struct view *v, const struct throttle *t)
 {
@@ -326,7 +342,8 @@ static ALWAYS_INLINE void offer_all(const struct sample_source *source,
 {
     struct session *s = READ_ONCE(sampled);
     for (; s; s = READ_ONCE(s->next)) {
-        // (Asked for where it is needed: one instruction, as from the stack.)
+        // The CPU's id is reread here: one instruction, as a reload from the
+        // stack would be.
         struct session_cpu *c = OPAQUE(&s->cpu[this_cpu_read(id)]);
         if (READ_ONCE(c->samples_of) == source)
             offer(s, c, v, t);
@@ -351,7 +368,7 @@ static ALWAYS_INLINE void take(const struct sample_source *source,
     if (unlikely(READ_ONCE(bins_source) == source))
         bins_sample(hit->tf, hit->ticks);
     if (likely(trap_from_user(hit->tf)))
-        offer_all(source, &v, t); // the compiler knows more of these
+        offer_all(source, &v, t); // inlined for a mode known to the compiler
     else
         take_kernel(source, v, t);
 }
@@ -364,12 +381,12 @@ void sample_take(const struct sample_source *source,
     take(source, hit, t);
 }
 
-// (A second sample of one interrupt is counted with the first.)
+// A second sample of the same interrupt is charged with the first.
 void sample_take_irq(const struct sample_source *source,
                      const struct sample_hit *hit)
 {
     struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[false]);
-    // (An NMI may take its own time out of it.)
+    // Marked: an NMI may subtract its own time from this account at any point.
     const u64 *cycles = &this_ledger()->vectors[LEDGER_SAMPLING].cycles;
     u32 sum = READ_ONCE(*(const u32 *)cycles);
     if (ledger_irq_samples(hit->time)) {
