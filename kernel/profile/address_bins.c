@@ -1,10 +1,10 @@
 // The address-bin profiler: see <strobe/profile.h>.
 //
-// A stream of which there is one. It uses the sampling that there is: the best
-// source, started for it as for a session. `streams_lock` guards everything
-// here; samples read only `bins_source`, the stream's bit and the bins. The
-// bins are changed otherwise when `bins_source` is NULL and every CPU has since
-// passed through an interrupt: a sample runs with interrupts off.
+// There is one stream of this kind. It samples by the default source, started
+// for it as for a session. `streams_lock` guards everything here; the sampling
+// interrupt reads only `bins_source`, the stream's bit and the bins. Otherwise
+// the bins are changed only while `bins_source` is NULL and after the other
+// CPUs have been quiesced by an IPI: a sample runs with interrupts off.
 
 #include "arch/cpu.h"
 #include "arch/regs.h"
@@ -19,18 +19,18 @@ const struct sample_source *bins_source;
 static struct bins bins;
 static struct stream stream;
 static bool used;   // a task is profiled
-static u32 targets; // the stream's bit
-static u32 owner;   // the user who profiles it, or has
+static u32 targets; // the stream's bit in task->streams
+static u32 owner;   // the user id of the current or last profiler
 static const struct sample_source *source;
-static bool whole;    // the range is the program's code, whatever it is
-static bool waiting;  // the range is the next program's
-static u32 load_bias; // that the range's addresses have
+static bool whole;    // the range is the whole code of the program
+static bool waiting;  // the range is for the next program (exec)
+static u32 load_bias; // included in the range's addresses
 
 void bins_sample(const struct trapframe *tf, u32 ticks)
 {
     if (READ_ONCE(current->task->streams) & targets && trap_from_user(tf) &&
         !bins_add(&bins, trap_pc(tf), ticks))
-        WRITE_ONCE(bins_source, NULL); // full
+        WRITE_ONCE(bins_source, NULL); // a bin is full
 }
 
 // --- the program's code -----------------------------------------------------
@@ -39,8 +39,8 @@ struct range {
     u32 low, end; // end 0: none yet
 };
 
-// The lowest code is the program's; the kernel's own page lies above, as do
-// programs' mappings.
+// Finds the lowest executable areas, which are the program's. The page that the
+// kernel provides and the program's mappings lie above.
 static int add_area(struct area *a, void *arg)
 {
     struct range *r = arg;
@@ -52,7 +52,7 @@ static int add_area(struct area *a, void *arg)
     return 0;
 }
 
-// -ESRCH: its last thread has begun to end. -EFAULT: it has no code.
+// -ESRCH: its last thread has begun to end. -EFAULT: the task has no code.
 static int find_code(struct task *t, struct range *out)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
@@ -93,7 +93,7 @@ static void end(void)
     used = waiting = false;
 }
 
-// It has ended by itself, in an interrupt: a bin is full.
+// Profiling has stopped itself, in an interrupt: a bin is full.
 static bool is_full(void)
 {
     return used && !waiting && !READ_ONCE(bins_source);
@@ -109,7 +109,7 @@ static int try_begin(struct task *t, u32 low, u32 high)
 {
     struct range code;
     struct sample_rate rate = { .event = "", .random = true };
-    const char *instead_of; // the kernel has said so
+    const char *instead_of; // unused: source.c logs it
     int err = find_code(t, &code);
     if (err)
         return err;
@@ -131,9 +131,9 @@ static int try_begin(struct task *t, u32 low, u32 high)
 
 static const struct stream_kind bins_kind;
 
-// The stream is published first, and the target's memory and whether it lives
-// are looked at under tasks_lock, where exec and exit change them. So every
-// exec and end that is not seen here calls the functions below.
+// Publishes the stream, then checks the target. Its address space and liveness
+// are read under tasks_lock, under which exec and exit change them, so any exec
+// or exit after the check calls `execed` or `over`.
 static int begin(struct task *t, u32 low, u32 high)
 {
     mutex_assert_held(&streams_lock);
@@ -185,7 +185,7 @@ int bins_result(struct prof_data *out)
 
 // --- the target's life ------------------------------------------------------
 
-// A new program: all that was counted is the old one's.
+// A new program: the counts of the old one are discarded.
 static void execed(struct stream *s)
 {
     struct range code;
@@ -208,7 +208,7 @@ static void over(struct stream *s UNUSED)
     end();
 }
 
-// (What is measured for how long is bins_source's to say.)
+// Nothing to do: `bins_source` determines whether samples are counted.
 static void nothing(struct stream *s UNUSED)
 {
 }

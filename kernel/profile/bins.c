@@ -1,7 +1,8 @@
 // The bins of the address-bin profiler.
 //
-// Threads of one task add on several CPUs, in NMIs too: by compare and
-// exchange, so that no tick is lost and no counter passes its maximum.
+// Threads of one task add concurrently on several CPUs, also in NMIs. An
+// addition is a compare-and-swap loop, so that no tick is lost and no counter
+// wraps.
 
 #include "kernel/profile/bins.h"
 

@@ -10,10 +10,11 @@ struct bins {
     u32 size;              // bytes of a bin
 };
 
-// The range [low, high], low <= high; all counters 0. Nobody adds meanwhile.
+// Sets the range [low, high], low <= high, and clears all counters. No bins_add
+// may run concurrently.
 void bins_init(struct bins *b, u32 low, u32 high);
 // Counts `ticks` at `pc`, if that is in the range. False: a counter has reached
 // its maximum, where it stays.
 bool bins_add(struct bins *b, u32 pc, u32 ticks);
-// A copy. Nobody calls bins_init meanwhile.
+// Copies the bins. No bins_init may run concurrently.
 void bins_read(const struct bins *b, struct prof_data *out);

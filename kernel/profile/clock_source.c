@@ -1,10 +1,12 @@
-// Sample sources by the clock's events, each CPU's own. Maskable: code that
-// runs with interrupts off is not seen.
+// Sample sources driven by each CPU's clock events. Maskable: code that runs
+// with interrupts off is not sampled.
 //
-// "lapic": where the LAPICs' timers drive them; any rate, also at random.
-// "clock": the system tick: whatever drives them, on the grid of the kernel's
-// time, like the tick of kernels that have one. It is there on every machine,
-// and what keeps step with the grid (sleeps) is seen too often or never.
+// "lapic": usable where the local APIC timers drive the clock events; any rate,
+// optionally with random periods.
+// "clock": the system tick, whichever timer drives the clock events. It is
+// aligned to the grid of kernel time, like the tick of a tick-based kernel.
+// Usable on every machine, but code that runs in step with the grid (after a
+// sleep) is sampled too often or never.
 
 #include "arch/cpu.h"
 #include "arch/irq.h"
@@ -13,7 +15,8 @@
 
 struct clock_source {
     struct sample_source source;
-    bool on_grid; // of the kernel's time; else from the start on
+    bool on_grid; // ticks are multiples of the period in kernel time; else they
+                  // count from the start
     bool random;
     u32 period; // ns
     struct ticker tickers[CPU_MAX];

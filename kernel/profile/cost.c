@@ -1,15 +1,16 @@
-// What sampling costs, and which session is charged with it.
+// The cost of sampling, and which sessions are charged with it.
 //
-// The ledger has the time of the interrupts that take samples, from one reading
-// of the TSC at their entry to one at their exit: NMIs, and other interrupts
-// apart from them (LEDGER_SAMPLING). What lies outside of the two readings is
-// the same each time, and is measured when the first session begins. So nothing
-// is counted while samples are taken.
+// The ledger accounts the time of interrupts that take samples, from a TSC
+// reading at their entry to one at their exit: NMIs in their vector's account,
+// other interrupts in that of LEDGER_SAMPLING. The cost outside of the two
+// readings is constant, and is measured when the first session begins. So
+// taking a sample needs no accounting of its own.
 //
-// Sessions whose samples one interrupt takes share its cost: on each CPU, what
-// its NMIs, and what its other interrupts cost, since the costs were divided
-// last, is divided by how many interrupts each session was offered. It is done
-// whenever a session begins to count, ends to, or is asked.
+// Sessions that are sampled by the same interrupts share their cost. On each
+// CPU the cost of its NMIs, and that of its other interrupts, since the last
+// division is divided in proportion to the number of interrupts that each
+// session was offered. This happens whenever a session begins or ceases to
+// count, or is queried.
 
 #include "arch/irq.h"
 #include "arch/trap.h"
@@ -20,7 +21,7 @@
 
 struct entry_cost entry_cost;
 
-static u64 divided[CPU_MAX][2]; // streams_lock: so much of the costs
+static u64 divided[CPU_MAX][2]; // cycles charged so far; streams_lock
 
 void cost_measure(void)
 {
@@ -29,7 +30,7 @@ void cost_measure(void)
         entry_cost = trap_entry_cost();
 }
 
-// Of all interrupts of a CPU that took samples, or could have.
+// TSC cycles of all interrupts of a CPU that took samples, or could have.
 static u64 cost_so_far(u32 cpu, bool nmi)
 {
     struct ledger *l = cpus[cpu].ledger;
@@ -49,7 +50,7 @@ static u64 offered(const struct session_cpu *c)
     return ticks - counter_read(&c->merged);
 }
 
-// How many interrupts a session was offered since the costs were divided last.
+// Interrupts that a session was offered since the costs were last divided.
 static u64 newly_offered(const struct session *s, u32 cpu, bool nmi)
 {
     const struct session_cpu *c = &s->cpu[cpu];

@@ -1,12 +1,12 @@
-// Streams that count.
+// Counting streams.
 //
-// While a target's threads run the stream's group of events is in on their CPU:
-// counts_switched puts it there and takes it out, and a callout of the CPU lets
-// events take turns.
+// While a thread of a target runs, the stream's group of hardware events is
+// loaded on its CPU: counts_switched loads and unloads groups at context
+// switches, and a callout of each CPU multiplexes the events of a group.
 //
-// `tasks_lock` guards what the sums of a stream are taken from. `active` has
-// the streams that count on the CPUs; a stream leaves it first, and then every
-// CPU takes it out before it is freed.
+// `tasks_lock` guards the task statistics that a stream's sums are computed
+// from. `active` is the mask of streams that count on the CPUs. A stream's bit
+// is cleared first, then every CPU unloads its group, then it is freed.
 
 #include "kernel/profile/counts.h"
 
@@ -28,7 +28,7 @@
 #define TURN_NS (10 * NSEC_PER_MSEC)
 #define KNOWN_FLAGS (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN)
 
-// The kernel's own events.
+// Software events, which the kernel counts.
 enum figure {
     TASK_CLOCK,
     USER_TIME,
@@ -59,8 +59,8 @@ struct sums {
 
 struct event {
     enum sprofile_count_kind kind;
-    enum figure figure; // of the kernel's own; FIGURES: of the counters
-    u32 group_index;    // of the counters'
+    enum figure figure; // software event; FIGURES: a hardware event
+    u32 group_index;    // hardware event: its index in the group
     const char *why_not;
 };
 
@@ -68,25 +68,25 @@ struct counts {
     struct stream stream;
     u32 events;
     struct event event[SPROFILE_COUNTS_MAX];
-    struct pmu_counting *group; // NULL: no event of the counters
-    struct sums ended, base;    // of targets that have ended; at the start
+    struct pmu_counting *group; // NULL: no hardware event
+    struct sums ended, base;    // of ended targets; at the start
 };
 
-static u32 active; // marked
+static u32 active; // mask of slots; marked accesses
 
 static struct {
     struct counted_cpu counted;
     struct callout turn;
-} per_cpu[CPU_MAX]; // each its CPU's, interrupts off
+} per_cpu[CPU_MAX]; // accessed on its own CPU only, interrupts off
 
-// --- the performance counters -----------------------------------------------
+// --- hardware events --------------------------------------------------------
 
 static struct counts *counts_of(struct stream *s)
 {
     return container_of(s, struct counts, stream);
 }
 
-// Of a stream that is active.
+// The group of an active stream.
 static struct pmu_counting *group_of(u32 slot)
 {
     assert_checked(slot < STREAMS_MAX && streams[slot]);
@@ -137,7 +137,7 @@ static void look_here(void *arg UNUSED)
     counts_switched();
 }
 
-// Every CPU takes notice of what has changed.
+// Every CPU applies a change of `active`.
 static void look_everywhere(void)
 {
     assert(irqs_enabled());
@@ -164,7 +164,7 @@ static void deactivate(struct counts *c)
     __atomic_fetch_sub(&switch_watchers, 1, __ATOMIC_SEQ_CST);
 }
 
-// --- the kernel's own events ------------------------------------------------
+// --- software events --------------------------------------------------------
 
 static void add_figures(struct task *t, void *arg)
 {
@@ -190,7 +190,7 @@ static struct sums sums_now(struct counts *c)
     return sums;
 }
 
-// --- its life ---------------------------------------------------------------
+// --- start and stop ---------------------------------------------------------
 
 static void start(struct stream *s)
 {
@@ -201,14 +201,14 @@ static void start(struct stream *s)
     activate(c);
 }
 
-// (It is never paused.)
+// A counting stream is never paused.
 static void stop(struct stream *s)
 {
     deactivate(counts_of(s));
 }
 
-// What its last thread still does in the kernel, to give back what it had, is
-// not counted.
+// The kernel time in which the last thread releases the task's resources is not
+// counted.
 static void left(struct stream *s, struct task *t)
 {
     spin_assert_held(&tasks_lock);
@@ -236,8 +236,8 @@ static enum figure figure_named(const char *name)
     return i;
 }
 
-// One event of the options. It is among those of the counters when it is one
-// and they can count it.
+// Sets up one requested event. A hardware event that the counters can count is
+// added to `group`, which has *count events.
 static void take_event(const char *name, struct event *e,
                        struct pmu_event *group, u32 *count)
 {
@@ -332,9 +332,10 @@ static void counts_end(struct stream *s)
     free_counts(c);
 }
 
-// --- what it has come to ----------------------------------------------------
+// --- reading ----------------------------------------------------------------
 
-// In nanoseconds: what is divided is the sum of its parts.
+// In nanoseconds. The task clock is the sum of its converted parts, so that
+// rounding does not make them differ.
 static u64 time_of(enum figure figure, const struct sums *sums)
 {
     if (figure != TASK_CLOCK)

@@ -1,7 +1,7 @@
-// Counting: streams (kernel/stream/stream.h) of what happens to a task and, on
-// request, its children. The kernel's own events are differences of what it
-// knows of each task anyway; those of the performance counters are counted
-// while its threads run.
+// Counting streams (kernel/stream/stream.h): they count events of a task and,
+// on request, of its children. Software events are differences of statistics
+// that the kernel keeps of each task anyway; hardware events are counted while
+// the task's threads run.
 #pragma once
 
 #include <strobe/kbox.h>
@@ -9,8 +9,8 @@
 struct task;
 struct stream;
 
-// `o` is as the user gave it. 0, -EINVAL (options), -EUSERS (too many),
-// -ENOMEM. May sleep, here and below where nothing else is said.
+// `o` is unchecked user input. 0, -EINVAL (options), -EUSERS (too many
+// streams), -ENOMEM. Both functions may sleep.
 int counts_begin(struct task *task, const struct sprofile_count_options *o,
                  struct stream **out);
 void counts_read(struct stream *s, struct sprofile_counts *out);

@@ -1,10 +1,11 @@
 // The kernel box of a task: an answerbox that the kernel serves. A phone to it
-// carries the commands of one session: that samples, or that counts.
+// carries the commands of one stream, which samples or counts.
 //
-// `lock`, a mutex, keeps two commands of a phone apart. `guard` is held while
-// `stream` and `read` change, and while sleepers and poll() look at them, so
-// that these need not sleep. DATA_READ is answered in the context of whoever
-// waits for it: the samples go straight from the ring into his buffer.
+// `lock`, a mutex, serialises the commands of a phone. `guard` is held while
+// `stream` and `read` change, and while sleepers and poll() check them, so that
+// these checks need not sleep. DATA_READ is answered in the context of the
+// thread that waits for the answer: records are copied straight from the ring
+// to its buffer.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/ipc/ipc.h"
@@ -23,7 +24,7 @@ struct kbox {
     struct stream *stream;
     struct call *read; // a DATA_READ that is not answered yet
     u64 read_deadline;
-    bool at_once; // the next read waits for nothing: the stream was paused
+    bool at_once; // the next read does not wait: the stream was paused
     bool hung_up;
 };
 
@@ -49,7 +50,7 @@ static void freed(struct phone *p)
     slab_free(&kbox_cache, k);
 }
 
-// Sets what there is to wait for; gives back the read that was.
+// Sets the stream and the pending read. Returns the read that was pending.
 static struct call *set(struct kbox *k, struct stream *s, struct call *read)
 {
     mutex_assert_held(&k->lock);
@@ -66,7 +67,7 @@ static struct call *set(struct kbox *k, struct stream *s, struct call *read)
 
 // --- commands ---------------------------------------------------------------
 
-// The phone may have come to a task of another user.
+// Checked at each begin: the phone may now be held by a task of another user.
 static int may_begin(const struct task *t)
 {
     bool may = t ? may_profile(t) : may_profile_everything();
@@ -129,7 +130,7 @@ static int end(struct kbox *k)
     struct stream *s = k->stream;
     struct call *read = set(k, NULL, NULL);
     s->kind->end(s);
-    if (read) // there is nothing to read any more
+    if (read) // no records are left to read
         call_refuse(read, -ESHUTDOWN);
     return 0;
 }
@@ -146,8 +147,8 @@ static int serve_counting(struct kbox *k, const struct ipc_call *m)
     }
 }
 
-// A read that waits is answered, and so is the first that is made from then on:
-// there is nothing to wait for.
+// Pausing makes a pending read due, and the next one at once: no more samples
+// follow.
 static int set_paused(struct phone *p, bool pause)
 {
     struct kbox *k = p->served;
@@ -235,12 +236,12 @@ static void called(struct phone *p, struct call *c)
         answer.retval = serve(p, &answer);
     mutex_unlock(&k->lock);
     if (later)
-        waitq_wake_all(&p->pollers); // they have a new deadline
+        waitq_wake_all(&p->pollers); // their deadline has changed
     else
         call_answer(c, &answer);
 }
 
-// --- the answer that comes later --------------------------------------------
+// --- the deferred answer to DATA_READ ---------------------------------------
 
 static bool due(struct phone *p)
 {
@@ -261,7 +262,7 @@ static u64 deadline(struct phone *p)
     return at;
 }
 
-// Spans or records, as it was asked for.
+// Spans or records, as arg[3] requests.
 static int take_records(struct stream *s, const struct ipc_call *m)
 {
     return m->arg[3] == SPROFILE_READ_SPANS
@@ -281,7 +282,8 @@ static void answer_due(struct phone *p)
         call_tell(c, 0, &answer);
         bool ended = stream_ended(k->stream);
         int n = take_records(k->stream, &answer);
-        // The last records of a task that has ended come first, then the news.
+        // The last records of an ended task are read before -ESHUTDOWN is
+        // returned.
         answer.retval = n == 0 && ended ? -ESHUTDOWN : n;
         set(k, k->stream, NULL);
     }

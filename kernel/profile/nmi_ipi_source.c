@@ -1,11 +1,12 @@
-// Sample source "nmi-ipi": a timer interrupt of the boot CPU samples that one,
-// as it would by itself, and sends NMIs to the others, whose code is seen with
-// interrupts off too. It needs no device but the local APICs.
+// Sample source "nmi-ipi": a maskable timer interrupt of the boot CPU samples
+// that CPU and sends NMIs to the other CPUs, whose code is sampled even with
+// interrupts off. It needs no device but the local APICs.
 //
-// `sent` counts the ticks for which NMIs were sent. Each CPU remembers how many
-// of them it has seen, so it knows whether an NMI is one of ours, and for how
-// many ticks it stands. One that is handled late may find the next tick counted
-// already: that one's NMI then comes for nothing, and is known by `early`.
+// `sent` counts the ticks for which NMIs were sent. Each CPU remembers the
+// count that it has seen, so it knows whether an NMI is one of this source, and
+// how many ticks it accounts for. An NMI that is handled late may find the next
+// tick counted already. The NMI of that tick then accounts for none; `early`
+// identifies it.
 
 #include "arch/cpu.h"
 #include "arch/nmi.h"
@@ -74,12 +75,12 @@ static int start(const struct sample_source *s UNUSED, struct sample_rate *rate)
 static void stop(const struct sample_source *s UNUSED)
 {
     ticker_stop(&ticker);
-    smp_sync_others(); // NMIs go first: what was sent has come
+    smp_sync_others(); // NMIs are taken ahead of IPIs: none is pending
     nmi_give_back(&nmi_user);
-    smp_sync_others(); // and the handler has ended
+    smp_sync_others(); // the handler has ended
 }
 
-// Those of the boot CPU are everybody's.
+// The boot CPU's ticks are those of every CPU.
 static u64 ticks_of_all(const struct sample_source *s UNUSED)
 {
     return counter_read(&ticker.ticks);

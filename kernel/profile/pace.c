@@ -1,5 +1,5 @@
-// How many events lie between two samples: a fixed number, or one that follows
-// a rate; varied at random; and more of them when sampling would take too much.
+// The sampling period in events: fixed, or adapted to a target rate; optionally
+// random; and stretched when sampling would cost too much.
 
 #include "kernel/profile/pace.h"
 
@@ -7,8 +7,9 @@
 
 #define STRETCH_MAX 20u
 
-// Events come in bursts, and a CPU that halts counts none: half or twice as
-// much is the most that one interval can say.
+// Adapts `base` after an interval of `gap` cycles. Events occur in bursts, and
+// a halted CPU counts none, so one interval changes the estimate by at most a
+// factor of two.
 static void follow(struct pace *p, u64 gap)
 {
     u64 base = p->base;
@@ -18,7 +19,7 @@ static void follow(struct pace *p, u64 gap)
         base *= 2;
     else
         base = base * p->target / gap;
-    // Half way there, so that it does not swing.
+    // Half the step, to damp oscillation.
     p->base = MAX((p->base + base) / 2, (u64)PACE_PERIOD_MIN);
 }
 
@@ -28,7 +29,7 @@ static u64 scale(u64 x, u32 fraction)
     return (x >> 32) * fraction + ((x & 0xffffffff) * fraction >> 32);
 }
 
-// As random_distance does, for 64 bits.
+// random_distance for 64 bits.
 static u64 vary(struct pace *p)
 {
     return p->base / 2 + scale(p->base, xorshift(&p->seed));
@@ -36,7 +37,7 @@ static u64 vary(struct pace *p)
 
 u64 pace_next(struct pace *p, u64 now)
 {
-    // Stretched intervals are long because they are to be.
+    // A stretched interval is longer than the target on purpose.
     if (p->target && p->last && !p->stretch)
         follow(p, now - p->last);
     p->last = now;
@@ -44,8 +45,8 @@ u64 pace_next(struct pace *p, u64 now)
     return MAX(period, 1ull) << p->stretch;
 }
 
-// Of a window, or of the time since its beginning if that is more: rare events
-// do not see each window's end.
+// Compares the cost with a window, or with the time since the window began if
+// that is longer: rare events may skip the end of a window.
 void pace_spent(struct pace *p, u32 sum, u64 now)
 {
     p->spent += cost_meter_read(&p->meter, sum);
@@ -55,7 +56,7 @@ void pace_spent(struct pace *p, u32 sum, u64 now)
         return;
     if (much && p->stretch < STRETCH_MAX)
         p->stretch++;
-    // Back when twice as many samples would still be cheap.
+    // Undone when twice as many samples would still be well within the limit.
     else if (p->spent < passed / (4 * THROTTLE_PARTS) && p->stretch)
         p->stretch--;
     p->began = now;

@@ -1,6 +1,7 @@
-// How many events lie between two samples.
+// The sampling period of an event source: the number of events between two
+// samples.
 //
-// Pure arithmetic, of one CPU: no locks; NMI-safe. Times are TSC cycles.
+// Pure arithmetic on one CPU's state: no locks; NMI-safe. Times are TSC cycles.
 #pragma once
 
 #include "kernel/profile/throttle.h"
@@ -9,16 +10,18 @@
 
 struct pace {
     u64 base;    // events between samples
-    u64 target;  // cycles between samples, which `base` follows; 0: it is fixed
-    u32 seed;    // periods vary by half, at random; 0: they do not
-    u32 stretch; // log2 of how many periods are taken as one
-    u64 last;    // when the last sample was; 0: there was none
-    u64 began;   // of the stretch of time in which
-    u32 window, spent; // sampling may cost a quarter of `window`, and has cost
+    u64 target;  // cycles between samples, which `base` adapts to; 0: fixed
+    u32 seed;    // of random periods (+-50 %); 0: periods do not vary
+    u32 stretch; // log2 of how many periods are merged into one
+    u64 last;    // time of the last sample; 0: none yet
+    u64 began;   // time at which the current window began
+    // Its length, and the cost of sampling in it, of which a quarter is
+    // allowed.
+    u32 window, spent;
     struct cost_meter meter;
 };
 
-// `window`: cycles in which sampling may take a quarter; about 10 ms.
+// `window`: cycles, about 10 ms, of which sampling may take a quarter.
 static inline void pace_init(struct pace *p, u64 base, u64 target, u32 seed,
                              u32 window)
 {
@@ -27,8 +30,8 @@ static inline void pace_init(struct pace *p, u64 base, u64 target, u32 seed,
     };
     cost_meter_window(&p->meter, window);
 }
-// A sample is taken at `now`: how many events shall pass until the next.
+// A sample is taken at `now`: returns the number of events until the next one.
 u64 pace_next(struct pace *p, u64 now);
-// Sampling has taken `sum` cycles in all until `now` (low half): what there is
-// on this CPU, not for these events alone. Before pace_next.
+// `sum`: TSC cycles (low half) that sampling has cost on this CPU until `now`,
+// by all sources together. Called before pace_next.
 void pace_spent(struct pace *p, u32 sum, u64 now);

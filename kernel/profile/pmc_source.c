@@ -1,10 +1,10 @@
-// Sample source "pmc": every CPU's performance counters, an NMI after each
-// period of events. Sees code that has interrupts off, and what code causes:
-// misses of caches and branches. Halted CPUs count no cycles and are not
-// interrupted.
+// Sample source "pmc": the performance counters of each CPU raise an NMI after
+// each period of events. It samples code that has interrupts off, and can
+// sample by causes such as cache and branch misses. A halted CPU counts no
+// cycles and is not interrupted.
 //
-// Each event has a counter of its own, and is a source of its own to the rest
-// of the kernel: the first of them is known by name.
+// Each event has its own counter and its own struct sample_source. The first of
+// them is found by name, the others through `next`.
 
 #include "arch/clock.h"
 #include "arch/cpu.h"
@@ -17,15 +17,15 @@
 
 #define WINDOWS_PER_SECOND 100
 
-#define PMC_EVENTS 8 // at once; few CPUs have more counters
+#define PMC_EVENTS 8 // concurrent events; few CPUs have more counters
 
 struct pmc_source {
     struct sample_source source;
     struct pmu_sampling sampling;
-    // Each by its own CPU's NMIs while the source runs.
+    // Each written only in its own CPU's NMIs while the source runs.
     struct {
         struct pace pace;
-        u64 period; // the one that is under way
+        u64 period; // the current one, in events
         u32 stretch;
     } per_cpu[CPU_MAX];
 };
@@ -44,7 +44,7 @@ static u64 due(struct pmu_sampling *sampling, const struct trapframe *tf,
     u32 cpu = this_cpu()->id;
     struct pmc_source *s = container_of(sampling, struct pmc_source, sampling);
     struct pace *p = &s->per_cpu[cpu].pace;
-    // A stretched period stands for several.
+    // A stretched period accounts for several.
     struct sample_hit hit = { tf, periods << s->per_cpu[cpu].stretch,
                               periods * s->per_cpu[cpu].period, began };
     sample_take(&s->source, &hit);
@@ -54,8 +54,8 @@ static u64 due(struct pmu_sampling *sampling, const struct trapframe *tf,
     return s->per_cpu[cpu].period;
 }
 
-// A period that gives about `hz` samples a second, for a start: cycles are
-// counted at the TSC's rate, other events more seldom.
+// The initial period for about `hz` samples a second: cycles are assumed at the
+// TSC's rate, other events at a 16th of it.
 static u64 first_period(const struct pmu_event *e, u32 hz, bool *follows)
 {
     *follows = e->id != PMU_CYCLES && e->id != PMU_REF_CYCLES;

@@ -1,5 +1,5 @@
-// Sessions: streams that sample. How they begin and end, and what they say of
-// themselves.
+// Sessions: streams that sample. Their begin and end, the accounting of
+// measured time, and their info.
 
 #include "arch/pmu.h"
 #include "arch/trap.h"
@@ -35,11 +35,11 @@ struct session *session_in(u32 slot)
     return s && s->kind == &sampling ? session_of(s) : NULL;
 }
 
-// --- time that counts -------------------------------------------------------
+// --- accounting of measured time --------------------------------------------
 
 static struct {
-    u64 time;       // TSC, when the CPU had settled
-    u64 ticks;      // random ones that had come due by then
+    u64 time;       // TSC when this CPU was quiescent
+    u64 ticks;      // random ticks due by then
 } settled[CPU_MAX]; // streams_lock
 
 struct change {
@@ -47,7 +47,7 @@ struct change {
     const struct sample_source *samples_of;
 };
 
-// Whether the source counts its ticks, as the distances are random.
+// True if the source counts its ticks, which it does at random distances.
 static bool counts_ticks(const struct session *s)
 {
     return s->rate.random && s->source->ticks;
@@ -63,12 +63,13 @@ static void settled_here(void *arg)
     WRITE_ONCE(s->cpu[cpu].samples_of, c->samples_of);
 }
 
-// On each CPU samples of that source count from then on (NULL: none). Ticks
-// that a CPU has not taken yet, for it was halted or held up, are told of on
-// the right side of that, and none is being told of behind it: NMIs come ahead
-// of a call, other interrupts at the latest when it returns. So the boot CPU's
-// have come by the second call; it may have been what tells the others of
-// theirs, which have come by the fourth.
+// Quiesces all CPUs at an accounting boundary: on each CPU samples of that
+// source count from then on (NULL: none). Ticks that a CPU has not taken yet,
+// because it was halted or held up, are accounted before the boundary, and no
+// tick is pending across it: NMIs are taken ahead of a call (IPI), other
+// interrupts at the latest when it returns. So the boot CPU's ticks are taken
+// by the second call. If the boot CPU passes ticks on to the other CPUs, those
+// are taken by the fourth.
 static void settle(struct session *s, const struct sample_source *samples_of)
 {
     assert(this_cpu_read(preempt_count));
@@ -77,8 +78,9 @@ static void settle(struct session *s, const struct sample_source *samples_of)
     smp_call_all(settled_here, &(struct change){ s, samples_of });
 }
 
-// Of all CPUs, in handlers that hold up the ticks of its source: an NMI holds
-// up NMIs, any interrupt the others. Those of a system session are in its time.
+// TSC cycles of all CPUs in handlers that delay ticks of the session's source:
+// NMI handlers delay NMIs, any handler delays maskable ticks. 0 for a system
+// session, whose time includes all handlers.
 static u64 held_up_cycles(const struct session *s)
 {
     u64 sum = 0;
@@ -94,7 +96,7 @@ static u64 held_up_cycles(const struct session *s)
     return sum;
 }
 
-// Of all CPUs, as far as ticks come due there.
+// TSC cycles of all CPUs in the modes in which ticks come due.
 static u64 system_cycles(const struct session *s)
 {
     u64 sum = 0;
@@ -127,7 +129,8 @@ static void add_cycles(struct task *t, void *arg)
     sum->cycles += cycles_of(sum->session, t);
 }
 
-// TSC cycles that all targets, living and dead, have had, when ticks come due.
+// TSC cycles consumed by all targets, living and ended, in the modes in which
+// ticks come due.
 static u64 targets_cycles(struct session *s)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
@@ -137,7 +140,7 @@ static u64 targets_cycles(struct session *s)
     return sum.cycles;
 }
 
-// When all CPUs have just settled. A system session is everybody's time.
+// Called right after settle. The time of a system session is that of all CPUs.
 static void read_sums(struct session *s, struct session_sums *out)
 {
     *out = (struct session_sums){
@@ -153,7 +156,7 @@ static void read_sums(struct session *s, struct session_sums *out)
                                   : system_cycles(s);
 }
 
-// To `sums` is added what has passed since `s->since`.
+// Adds to `sums` what has passed since `s->since`.
 static void add_passed(struct session *s, struct session_sums *sums)
 {
     struct session_sums now;
@@ -165,8 +168,8 @@ static void add_passed(struct session *s, struct session_sums *sums)
     sums->tool += now.tool - s->since.tool;
 }
 
-// Not preempted: what the books say and what is counted are to be of the same
-// moment.
+// Starts an interval. Not preempted, so that the ledger and the sample counters
+// are read at the same moment.
 static void stretch_begins(struct stream *stream)
 {
     mutex_assert_held(&streams_lock);
@@ -174,7 +177,7 @@ static void stretch_begins(struct stream *stream)
     preempt_disable();
     settle(s, s->source);
     stream->since_ns = clock_now_ns();
-    costs_divide(); // what came before is not this session's
+    costs_divide(); // earlier costs are not charged to this session
     read_sums(s, &s->since);
     preempt_enable();
 }
@@ -244,12 +247,13 @@ static int check_options(const struct sprofile_options *o,
     struct pmu_event event;
     if (o->event[0] && pmu_event_parse(o->event, &event))
         return -ENOENT;
-    // These are about a target.
+    // These flags need a target.
     u32 of_tasks = SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN;
     return !task && o->flags & of_tasks ? -EINVAL : 0;
 }
 
-// (Whatever pmc counts, at a rate that it knows, are cycles: pmc_source.c.)
+// An event source with both a rate and a period counts cycles (pmc_source.c).
+// With a period but no rate, `expected` is 0 whatever the modes.
 static struct session_when when_due(const struct session *s)
 {
     struct pmu_event e = { .user = true, .kernel = true };
@@ -348,7 +352,8 @@ static const struct stream_kind sampling = {
 
 static void add_cpu(struct sprofile_info *out, const struct session_cpu *c)
 {
-    // Lost before taken: while sampling goes on it is never the larger.
+    // `lost` is read before `taken`, so that it is never the larger while
+    // sampling runs.
     out->lost += counter_read(&c->lost);
     out->irqs_off += counter_read(&c->irqs_off);
     out->user += counter_read(&c->taken[MODE_USER]);
@@ -370,8 +375,8 @@ void session_counts(const struct session *s, struct sprofile_info *out)
     out->taken = out->user + out->kernel + out->irq + out->idle;
 }
 
-// Of ticks at random the number is known, and the targets have their share of
-// the time; of others the rate.
+// Random ticks: their number is counted, and the targets get their share of the
+// time. Others: the targets' time times the rate.
 static u64 expected(const struct session *s, const struct session_sums *sums,
                     const struct sprofile_info *info)
 {

@@ -63,8 +63,8 @@ struct session {
     struct session_when when;
     u32 asked_hz, flags;
     const char *instead_of; // as in struct sprofile_info
-    struct session_sums since,
-        before; // at the start of the current interval; sums of those before it
+    // At the start of the current interval; of all intervals before it.
+    struct session_sums since, before;
     u64 cost, interrupts; // charged: TSC cycles, and of how many (cost.c)
     u64 ended_cycles;     // of ended targets; tasks_lock
     struct session_cpu cpu[CPU_MAX];

@@ -1,8 +1,9 @@
-// What the sysinfo tree has of sessions: each of them, and the sums of all that
-// there are and ever were.
+// Sessions in the sysinfo tree: each current session, and sums over all current
+// and ended ones.
 //
-// A session that is found in its slot under streams_lock stays: it leaves the
-// slot, and its counts go to those of the ended, under the same lock.
+// A session found in its slot under streams_lock stays there while the lock is
+// held. It leaves the slot, and its counters are added to `ended`, under the
+// same lock.
 
 #include "arch/cpu.h"
 #include "arch/nmi.h"
@@ -12,9 +13,9 @@
 #include "kernel/task/task.h"
 #include "lib/string.h"
 
-// streams_lock.
+// Guarded by streams_lock.
 static u64 begun;
-static struct sprofile_info ended; // the counts of those that have ended
+static struct sprofile_info ended; // counters of ended sessions
 
 void report_begun(void)
 {

@@ -1,6 +1,6 @@
-// The sample sources: which one a session gets, and when it runs.
+// Sample sources: choosing one for a session, starting and stopping it.
 //
-// A source runs while a session uses it, once for all of them: a later session
+// A source runs while a session uses it, once for all sessions. A later session
 // gets the rate that is running, and learns it from its info.
 #include "kernel/base/cmdline.h"
 #include "kernel/base/errno.h"
@@ -11,7 +11,7 @@
 
 #define RATE_DEFAULT 1000
 #define SOURCES_MAX 16
-#define USES_MAX 24 // those that count several events count each
+#define USES_MAX 24 // each instance of an event source counts
 
 KERNEL_ARG(sampler, "sampler=NAME: the default sample source");
 
@@ -20,7 +20,7 @@ struct use {
     u32 users;
     struct sample_rate rate;
 };
-static struct use uses[USES_MAX]; // streams_lock; those with users
+static struct use uses[USES_MAX]; // streams_lock; unused if it has no users
 
 static const struct sample_source *find(const char *name)
 {
@@ -31,7 +31,7 @@ static const struct sample_source *find(const char *name)
     return NULL;
 }
 
-// Of a source that nobody uses: a free one.
+// The entry of `source`; a free one if the source has no users.
 static struct use *use_of(const struct sample_source *source)
 {
     mutex_assert_held(&streams_lock);
@@ -46,8 +46,8 @@ static struct use *use_of(const struct sample_source *source)
     return free;
 }
 
-// What counts this event already, or could; NULL: all count others. A source
-// that does not count is the only one of itself.
+// The instance that counts this event, else an idle one; NULL: all count other
+// events. A source that counts no events has one instance.
 static const struct sample_source *counter_of(const struct sample_source *s,
                                               const char *event)
 {
@@ -75,7 +75,7 @@ static int start(const struct sample_source *s, struct sample_rate *rate)
     return s->start(s, rate);
 }
 
-// Takes part in what runs, or starts it. *out: what counts the event.
+// Shares the running instance, or starts one. *out: that instance.
 static int acquire(const struct sample_source *s, struct sample_rate *rate,
                    const struct sample_source **out)
 {
@@ -99,7 +99,7 @@ static int acquire(const struct sample_source *s, struct sample_rate *rate,
     return 0;
 }
 
-// The best of those that rank below `limit`.
+// The source of highest rank below `limit`.
 static const struct sample_source *best_below(u32 limit)
 {
     const struct sample_source *best = NULL;
@@ -110,7 +110,7 @@ static const struct sample_source *best_below(u32 limit)
     return best;
 }
 
-// By rank, the first that can be had.
+// Acquires the usable source of highest rank.
 static int acquire_best(struct sample_rate *rate,
                         const struct sample_source **out)
 {
@@ -129,7 +129,7 @@ static int acquire_named(const char *name, struct sample_rate *rate,
     return s ? acquire(s, rate, out) : -ENODEV;
 }
 
-// Once: each report says it again.
+// Logged once; every session's info repeats it.
 static void announce_fallback(const struct sample_source *wanted,
                               const struct sample_source *taken)
 {

@@ -1,26 +1,29 @@
-// Sampling may take a quarter of a CPU, looked at over a window of time.
+// The sampling throttle: sampling may take a quarter of a CPU, measured over a
+// window of time.
 //
-// What a sample took is the difference of two readings of a sum of TSC cycles,
-// and the TSC goes on while a host runs something else on this CPU's turn. So
-// one reading is believed up to a limit only, which doubles with each that is
-// above it and halves with each window without one: a CPU that was taken away
-// once throttles nothing, and seven samples that are dear are counted in full.
-// And samples are refused only when the window before was too dear as well.
+// The cost of a sample is the difference of two readings of a sum of TSC
+// cycles. The TSC also advances while a host runs something else on this CPU.
+// So one reading is believed up to a limit only, which doubles with each
+// reading above it and halves with each window without one: a CPU that was
+// taken away once throttles nothing, and the seventh of seven expensive samples
+// is believed up to all that sampling may take. Samples are refused only when
+// the previous window was too expensive as well.
 //
-// Pure arithmetic, of one CPU: no locks; NMI-safe.
+// Pure arithmetic on one CPU's state: no locks; NMI-safe.
 #pragma once
 
 #include "lib/types.h"
 
-// Sampling may take this part of a window, and one reading that of the former.
+// Sampling may take a window / THROTTLE_PARTS. One reading is believed at first
+// up to that / THROTTLE_BELIEVED.
 #define THROTTLE_PARTS 4
 #define THROTTLE_BELIEVED 64
 
-// Of a sum that grows; u32s of it wrap.
+// The meter of a growing sum, of which the low 32 bits are read: they may wrap.
 struct cost_meter {
-    u32 sum;      // when it was read last
-    u32 most;     // that one reading is believed
-    bool doubted; // one of this window was more
+    u32 sum;      // at the last reading
+    u32 most;     // limit up to which one reading is believed
+    bool doubted; // a reading of this window exceeded it
 };
 
 static NOINLINE UNUSED u32 cost_meter_doubt(struct cost_meter *m)
@@ -31,7 +34,7 @@ static NOINLINE UNUSED u32 cost_meter_doubt(struct cost_meter *m)
     return most;
 }
 
-// What the sum has grown by since the last reading.
+// The growth of the sum since the last reading, up to the limit.
 static ALWAYS_INLINE u32 cost_meter_read(struct cost_meter *m, u32 sum)
 {
     u32 cost = sum - m->sum;
@@ -39,7 +42,7 @@ static ALWAYS_INLINE u32 cost_meter_read(struct cost_meter *m, u32 sum)
     return likely(cost <= m->most) ? cost : cost_meter_doubt(m);
 }
 
-// At the beginning of each window of so many cycles.
+// Called at the beginning of each window of `window` cycles.
 static inline void cost_meter_window(struct cost_meter *m, u32 window)
 {
     u32 least = window / THROTTLE_PARTS / THROTTLE_BELIEVED;
@@ -49,11 +52,11 @@ static inline void cost_meter_window(struct cost_meter *m, u32 window)
 }
 
 struct throttle {
-    u32 began;  // the window; TSC, low half
-    u32 spent;  // in it, cycles
+    u32 began;  // TSC at the start of the window, low half
+    u32 spent;  // cycles in this window
     u32 window; // cycles
-    u32 beside; // what each interrupt takes that is not in the sum
-    u32 limit;  // of `spent`: no samples above it
+    u32 beside; // cycles of each interrupt that are not in the sum
+    u32 limit;  // samples are refused while `spent` is above it
     struct cost_meter meter;
 };
 
@@ -72,8 +75,8 @@ static NOINLINE UNUSED void throttle_window(struct throttle *t, u32 now)
     cost_meter_window(&t->meter, t->window);
 }
 
-// An interrupt for a sample at `now`, where those before it took `sum` in all.
-// Sampling takes too much while `spent` is above `limit`.
+// Accounts an interrupt for a sample at `now`; `sum` is the cost of all before
+// it. Sampling takes too much while `spent` is above `limit`.
 static ALWAYS_INLINE void throttle_add(struct throttle *t, u32 now, u32 sum)
 {
     t->spent += cost_meter_read(&t->meter, sum) + t->beside;

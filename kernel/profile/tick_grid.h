@@ -1,14 +1,16 @@
-// How many ticks of a periodic device an interrupt stands for: those that came
-// while it could not be taken have merged into it.
+// How many ticks of a periodic device an interrupt accounts for: ticks that
+// come due while it cannot be taken merge into it.
 //
-// The device ticks on a grid. An interrupt may come late, never early; so the
-// grid's place is that of the one that was least late, and what is told in all
-// is the time that has passed, in periods, however late single ones are.
-// An interrupt that is being entered when the CPU is held up finds later ticks
-// due already, of which the last one's interrupt comes yet, for nothing: one
-// that seems early by more than the clocks can differ.
+// The device ticks on a grid. An interrupt may be late, never early; so the
+// phase of the grid is that of the least late interrupt, and the ticks
+// accounted in all are the elapsed time in periods, however late single
+// interrupts are.
+// If the CPU is held up while it enters an interrupt, that interrupt may
+// account for later ticks, the last of which is still pending. The interrupt of
+// that one then accounts for none: it seems early by more than the clocks can
+// differ.
 //
-// Pure arithmetic, of one CPU: no locks; NMI-safe. Times are TSC cycles.
+// Pure arithmetic on one CPU's state: no locks; NMI-safe. Times are TSC cycles.
 #pragma once
 
 #include "lib/types.h"
@@ -16,7 +18,7 @@
 #define TICK_GRID_PERIOD_MAX 0x7fffffffu // for tick_grid_in_time
 
 struct tick_grid {
-    u32 low, high; // the tick that was told of last
+    u32 low, high; // time of the last accounted tick
 };
 
 static inline u64 tick_grid_last(const struct tick_grid *g)
@@ -24,16 +26,16 @@ static inline u64 tick_grid_last(const struct tick_grid *g)
     return (u64)g->high << 32 | g->low;
 }
 
-// From `now` on.
+// Starts the grid at `now`.
 static inline void tick_grid_start(struct tick_grid *g, u64 now)
 {
     *g = (struct tick_grid){ (u32)now, (u32)(now >> 32) };
 }
 
-// The usual case, cheaply: an interrupt at `now` (low half) stands for one
-// tick. False: it is to be looked at (`period` 0: always). A CPU that was held
-// up for some multiple of 2^32 cycles looks to be in time; the next look finds
-// it out.
+// The fast path. True: an interrupt at `now` (low half) accounts for one tick.
+// False: tick_grid_passed must be called (`period` 0: always). A CPU that was
+// held up for some multiple of 2^32 cycles appears to be in time; the next
+// tick_grid_passed corrects this.
 static ALWAYS_INLINE bool tick_grid_in_time(struct tick_grid *g, u32 now,
                                             u32 period)
 {
@@ -47,8 +49,8 @@ static ALWAYS_INLINE bool tick_grid_in_time(struct tick_grid *g, u32 now,
     return true;
 }
 
-// How many ticks an interrupt at `now` stands for. 0: that one has been told
-// of.
+// The ticks that an interrupt at `now` accounts for. 0: its tick is accounted
+// already.
 static inline u32 tick_grid_passed(struct tick_grid *g, u64 now, u64 period)
 {
     u64 last = tick_grid_last(g), gap = now - last;

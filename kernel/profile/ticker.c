@@ -9,9 +9,10 @@ static u32 next_distance(struct ticker *t)
     return t->seed ? random_distance(&t->seed, t->period) : t->period;
 }
 
-// Late (interrupts were off, or the host did not run this CPU): one tick stands
-// for all that have come due, and the grid is kept. Of random ticks as many
-// come due in whole periods as on average.
+// A late callout (interrupts were off, or the host did not run this CPU)
+// accounts for all ticks that have come due, and the phase of the grid is kept.
+// Of random ticks, one comes due in each whole period that has passed, as on
+// average.
 static void due(struct callout *timer)
 {
     struct ticker *t = container_of(timer, struct ticker, timer);

@@ -1,5 +1,5 @@
-// A ticker: a callout of one CPU that comes again and again, on a fixed grid or
-// at random distances, and says how many ticks each time stands for.
+// A ticker: a periodic callout of one CPU, on a fixed grid or at random
+// distances, which reports how many ticks each call accounts for.
 #pragma once
 
 #include "kernel/time/callout.h"
@@ -7,18 +7,18 @@
 
 struct ticker {
     struct callout timer;
-    // In interrupt context. `ticks` have come due (>= 1: the others came too
-    // late).
+    // Called in interrupt context. `ticks` (>= 1) have come due: late ones
+    // merge.
     void (*fn)(struct ticker *t, u32 ticks);
     u32 period;           // ns
-    u32 seed;             // of random distances; 0: they are even
+    u32 seed;             // of random distances; 0: the distance is `period`
     bool running;         // read by the handler before it sets itself again
-    struct counter ticks; // that have come due, since ever
+    struct counter ticks; // that have come due since boot
 };
 
-// On this CPU: interrupts or preemption off. `period` and `fn` are set; the
-// first tick comes at `first`, or a random distance from now. Any context but
-// NMI.
+// Starts it on this CPU, with interrupts or preemption off and `period` and
+// `fn` set. The first tick is due at `first`, or a random distance from now.
+// Any context but NMI.
 void ticker_start(struct ticker *t, u64 first, bool random);
-// After it `fn` does not run and will not. Waits for one that runs.
+// On return `fn` does not run and will not. Waits for a call that runs.
 void ticker_stop(struct ticker *t);

@@ -1,11 +1,12 @@
 // Sample sources over the timer registry: a device that interrupts every CPU at
-// once, by an ordinary interrupt that the boot CPU passes on ("rtc"), or as
-// NMI, which code that runs with interrupts off does not hold up ("nmi-hpet",
-// "nmi-pit", "nmi-rtc").
+// once, by a maskable interrupt that the boot CPU passes on ("rtc"), or by NMI,
+// which also samples code that runs with interrupts off ("nmi-hpet", "nmi-pit",
+// "nmi-rtc").
 //
-// How many ticks an interrupt stands for, as those that came while it could not
-// be taken have merged into one: at even distances by the TSC of this CPU
-// (tick_grid.h), at random ones by the timer's own count (shot_count.h).
+// Ticks that come due while an interrupt cannot be taken merge into one. How
+// many an interrupt accounts for is computed from the TSC of this CPU at a
+// fixed period (tick_grid.h), and from the timer's count of shots at random
+// ones (shot_count.h).
 
 #include "arch/clock.h"
 #include "arch/cpu.h"
@@ -23,8 +24,8 @@ struct timer_source {
     struct timer *reserved;
     u32 period_ns;
     u64 period_cycles; // TSC
-    u32 even_period;   // likewise; 0: each tick of the grid is looked at
-    u32 closest;       // TSC cycles: less than between any two random ticks
+    u32 even_period;   // the same in 32 bits; 0: too long for the fast path
+    u32 closest;       // TSC cycles, less than between any two random ticks
     struct tick_grid grid[CPU_MAX];
     struct shot_count shots[CPU_MAX];
 };
@@ -34,7 +35,7 @@ static u64 cycles_of(u64 ns)
     return clock_tsc_hz() * ns / NSEC_PER_SEC;
 }
 
-// Not in time, or not an NMI's.
+// The slow path: the tick is late, or is not an NMI.
 static NOINLINE void late_tick(struct timer_source *s, struct sample_hit *hit)
 {
     hit->ticks = tick_grid_passed(&s->grid[this_cpu()->id], hit->time,
@@ -85,7 +86,7 @@ static struct timer_source *mine(const struct sample_source *s)
     return container_of(s, struct timer_source, source);
 }
 
-// A tick that comes between the two settings of start_even goes by either.
+// A tick between the two calls in start_even uses either period.
 static void set_period(struct timer_source *s, u64 ns)
 {
     u64 cycles = cycles_of(ns);
@@ -104,7 +105,7 @@ static int start_even(struct timer_source *s, u64 period)
 {
     for (u32 i = 0; i < CPU_MAX; i++)
         tick_grid_start(&s->grid[i], rdtsc());
-    set_period(s, period); // until the device has said what it makes of it
+    set_period(s, period); // until the device reports its actual period
     int err = timer_start(s->reserved, mode_of(s), period,
                           s->source.nmi ? nmi_tick : irq_tick, s);
     if (!err)
@@ -140,7 +141,7 @@ static int start(const struct sample_source *source, struct sample_rate *rate)
         timer_release(s->reserved);
         return err;
     }
-    rate->period = timer_period_ns(s->reserved); // what the device makes of it
+    rate->period = timer_period_ns(s->reserved); // the actual one
     WRITE_ONCE(s->period_ns, (u32)rate->period);
     rate->hz = (u32)((NSEC_PER_SEC + rate->period / 2) / rate->period);
     return 0;
@@ -163,14 +164,14 @@ struct search {
     const char *why_not;
 };
 
-// "hpet" stands for hpet0, hpet1, ...
+// "hpet" matches hpet0, hpet1, ...
 static void look_at(const struct timer *t, void *arg)
 {
     struct search *search = arg;
     const char *name = search->source->timer;
     if (!search->why_not || memcmp(t->name, name, strlen(name)))
         return;
-    const char *owner = timer_user(t); // it may go now
+    const char *owner = timer_user(t); // it may be released concurrently
     u32 needed = search->source->source.nmi ? TIMER_NMI : TIMER_ALL_CPUS;
     if (t->why_not)
         search->why_not = t->why_not;
