@@ -1,8 +1,9 @@
-// Reading a stream in place: the profiler maps the rings, and is told where
-// there are records in them. They are consumed when it asks for more.
+// Reading a stream in place: the profiler maps the rings read-only, and each
+// read reports the spans of them that hold records. Those are consumed when the
+// next read begins.
 //
-// Each ring lies there twice, one after the other, so that records which wrap
-// are in one piece. The profiler can only read it.
+// Each ring is mapped twice in a row, so that records which wrap are
+// contiguous.
 #include "arch/cpu.h"
 #include "arch/mmu.h"
 #include "kernel/base/errno.h"
@@ -18,7 +19,7 @@ static int map_ring(const struct ring *r, u32 *addr)
         return -ENOMEM;
     int err =
         aspace_map_to_read(current_task()->aspace, pages, 2 * r->size, addr);
-    shared_pages_unref(pages); // the area has its own
+    shared_pages_unref(pages); // the area holds its own reference
     return err;
 }
 
@@ -45,8 +46,8 @@ int stream_map(struct stream *s)
 
 void stream_take_back(struct stream *s)
 {
-    // Before it is looked at how full they are: a writer that finds one a
-    // quarter full from here on wakes.
+    // Cleared before the fill levels are checked: a writer that finds a ring a
+    // quarter full after this point wakes the reader.
     WRITE_ONCE(s->rings.wake, false);
     for (u32 i = 0; i <= cpu_count; i++) {
         ring_consume(stream_ring(s, i), s->rings.lent[i]);
@@ -63,8 +64,9 @@ static struct sprofile_span span(struct stream *s, u32 i, u32 head)
     };
 }
 
-// What was told before a sample goes first: where the samples end is looked up
-// before where the events do.
+// Events precede the samples that were taken after them: the heads of the
+// sample rings are read before that of the event ring, and its span is stored
+// first.
 int stream_lend(struct stream *s, u32 addr, u32 size)
 {
     struct sprofile_span all[CPU_MAX + 1], there[CPU_MAX + 1];

@@ -1,4 +1,4 @@
-// Reading a stream: whole records from its rings, to the user's memory.
+// Reading a stream: whole records, copied from its rings to user memory.
 #include "arch/cpu.h"
 #include "arch/mmu.h"
 #include "kernel/base/errno.h"
@@ -20,7 +20,7 @@ bool stream_readable(struct stream *s)
     return false;
 }
 
-// How many bytes of whole records before `head` fit.
+// Bytes of whole records before `head` that fit into `room`.
 static u32 whole_records(const struct ring *r, u32 head, u32 room)
 {
     u32 there = head - r->tail, n = 0;
@@ -45,8 +45,9 @@ static int read_ring(struct ring *r, u32 head, u32 addr, u32 room)
     return (int)n;
 }
 
-// What was told before a sample is found first: where the samples end is looked
-// up before where the events do, and no sample goes ahead of an event.
+// Events precede the samples that were taken after them: the heads of the
+// sample rings are read before that of the event ring, and no sample is copied
+// before all events are.
 int stream_read(struct stream *s, u32 addr, u32 size)
 {
     u32 heads[CPU_MAX];

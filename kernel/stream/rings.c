@@ -1,14 +1,15 @@
-// The rings of a stream, and waking who reads them.
+// The rings of a stream, and waking its readers.
 //
 // The writer of a ring may be an NMI, which cannot wake a thread. When a ring
-// has become a quarter full it asks for an interrupt of its own CPU, which
-// wakes the readers. A callout looks ten times a second as well: for events and
-// slow rings, because an interrupt may be lost, and because a reader that polls
-// has to be woken when its read times out.
+// becomes a quarter full, the writer requests an interrupt on its own CPU,
+// which wakes the readers. A callout also checks ten times a second: for events
+// and slow rings, because an interrupt may be lost, and because a reader that
+// polls must be woken when its read times out.
 //
-// A reader that is woken by a sample runs right after it, mostly for less than
-// a period: no tick hits it. So its targets get up to one tick more than their
-// time for each quarter of a ring (of 500 samples with call chains, 0.15 %).
+// A reader woken by a sample runs right after it, mostly for less than a
+// period: no tick hits it. So its targets are overcounted by up to one tick for
+// each quarter of a ring (with call chains a quarter holds 500 samples: 0.15
+// %).
 
 #include "arch/irq.h"
 #include "kernel/base/errno.h"
@@ -29,7 +30,7 @@ struct ring *stream_ring(struct stream *s, u32 i)
 
 // --- memory -----------------------------------------------------------------
 
-// All rings of an ordinary user take a 16th of memory at most.
+// All rings of an ordinary user take at most a 16th of memory.
 u32 stream_most_ring_bytes(const struct stream *s)
 {
     u64 share = (u64)frames_total() * PAGE_SIZE / 16 / (s->kind->most / 4);
@@ -102,8 +103,9 @@ void stream_wake_soon(struct stream *s)
     irq_raise_deferred();
 }
 
-// A stream is freed when every CPU has passed through an interrupt since it
-// left its slot: it stays while this looks at it.
+// Reads `streams` without a lock: a stream leaves its slot, and is freed only
+// when every CPU has since passed through an interrupt. So it stays valid
+// during this one.
 void irq_deferred(void)
 {
     for (u32 i = 0; i < STREAMS_MAX; i++) {

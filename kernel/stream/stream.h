@@ -1,20 +1,21 @@
-// Streams: who is measured, for how long, and where what is measured goes.
+// Streams: which tasks are measured, for how long, and where the records go.
 //
-// A stream is one measurement of a task, with its children on request, or of
-// the whole system. What it measures is its kind's business: sampling, counting
-// and address bins (kernel/profile) are kinds.
+// A stream is one measurement of a task, optionally with its children, or of
+// the whole system. What it measures is up to its kind: sampling, counting and
+// address bins (kernel/profile) are kinds.
 //
-//     who        targets.c  a bit of task->streams for each stream; fork, exec
+//     targets    targets.c  a bit of task->streams for each stream; fork, exec
 //                           and exit keep it
-//     how long   stream.c   begin, wait for exec, pause, end
-//     where to   rings.c    a ring for each CPU, and one for what becomes of
-//                           the targets; waking the readers
-//     who reads  read.c     whole records, copied
-//                map.c      the rings mapped, and spans of them lent
+//     duration   stream.c   begin, wait for exec, pause, end
+//     storage    rings.c    a ring for each CPU, and one for events of the
+//                           targets; waking the readers
+//     reading    read.c     whole records, copied
+//                map.c      the rings mapped read-only, and spans of them
+//                           reported
 //
-// `streams_lock` guards begin, pause and end; `tasks_lock` which tasks are
-// targets and which slots are filled, so that a slot that is seen to be filled
-// under it stays so.
+// `streams_lock` guards begin, pause and end. `tasks_lock` guards which tasks
+// are targets and which slots are filled: a slot that is found filled under it
+// stays filled while the lock is held.
 #pragma once
 
 #include <strobe/kbox.h>
@@ -32,52 +33,54 @@ struct waitq;
 struct stream;
 
 struct stream_kind {
-    u32 most; // at once; of an ordinary user a quarter, and one at least
-    // It begins to measure, and ceases to. streams_lock.
+    u32 most; // streams at a time; an ordinary user: a quarter, at least one
+    // Begins and ceases to measure. streams_lock.
     void (*start)(struct stream *s);
     void (*stop)(struct stream *s);
-    // Ends and frees it. May sleep. NULL: it is no phone's.
+    // Ends and frees the stream. May sleep. NULL: no phone has one.
     void (*end)(struct stream *s);
-    // `t` is the current task and its target no more: its last thread leaves
-    // user mode for good, or it runs a program that `s` may not see.
-    // tasks_lock.
+    // `t`, the current task, is no longer a target: its last thread leaves user
+    // mode for good, or it execs a program that `s` may not see. tasks_lock.
     void (*left)(struct stream *s, struct task *t);
-    // Its task runs another program. streams_lock. May be NULL.
+    // The stream's task has called exec. streams_lock. May be NULL.
     void (*execed)(struct stream *s);
-    // No target lives any more. streams_lock. May be NULL.
+    // The last target has ended. streams_lock. May be NULL.
     void (*over)(struct stream *s);
 };
 
-// Where the records of a stream go. A CPU's ring has one writer, which may be
-// an NMI, and the stream one reader.
+// The rings of a stream. A CPU's ring has one writer, which may be an NMI, and
+// the stream has one reader.
 struct stream_rings {
-    struct ring *of_cpu[CPU_MAX]; // the kind's, which writes them
-    struct ring events;           // of targets, with many writers
+    struct ring *of_cpu[CPU_MAX]; // owned and written by the kind
+    struct ring events; // fork, exec and exit of targets; many writers, under
+                        // event_lock
     struct spinlock event_lock;
     u32 events_lost;
-    bool wake; // readers are to be woken; marked
+    bool wake; // readers are to be woken; marked accesses
     struct callout look;
-    u32 looks; // its own
-    // Where the reader has mapped the rings, and how much of them it is reading
-    // there (kbox's lock): those of the CPUs, then `events`.
+    u32 looks; // calls of `look`; used by it alone
+    // Where the reader has mapped the rings, and how many bytes of each it is
+    // reading in place (kbox's lock): first the rings of the CPUs, then
+    // `events`.
     bool mapped;
     u32 mapped_at[CPU_MAX + 1], lent[CPU_MAX + 1];
 };
 
 struct stream {
     const struct stream_kind *kind;
-    struct task *task;        // referenced; NULL: the system
-    struct task *profiler;    // left out of a stream of the system; likewise
-    u32 owner;                // its id
-    u32 uid;                  // whose it is
-    bool limited;             // to what an ordinary user may see, and have
-    bool children;            // targets' children become targets
-    bool paused, wait_exec;   // streams_lock
-    bool ended;               // no target lives any more, and readers know
-    u32 slot;                 // its bit in task->streams
-    u32 live;                 // targets; tasks_lock; read without it
-    u64 since_ns, elapsed_ns; // of the running stretch; before it
-    struct waitq *readers;    // of the rings; NULL: it has none
+    struct task *task;     // reference held; NULL: the whole system
+    struct task *profiler; // reference held; a stream of the system excludes it
+    u32 owner;             // the profiler's task id
+    u32 uid;               // user id of the profiler
+    bool limited;          // by the permissions and quotas of an ordinary user
+    bool children;         // targets' children become targets
+    bool paused, wait_exec; // streams_lock
+    bool ended;             // no target is alive; seen by readers
+    u32 slot;               // its bit in task->streams
+    u32 live; // number of living targets; tasks_lock, also read without
+    // Start of the current interval; the sum of those before it.
+    u64 since_ns, elapsed_ns;
+    struct waitq *readers; // of the rings; NULL: no rings
     struct stream_rings rings;
 };
 
@@ -85,27 +88,29 @@ extern struct mutex streams_lock;
 // Changed under streams_lock and tasks_lock.
 extern struct stream *streams[STREAMS_MAX];
 
-// --- how long (stream.c) ----------------------------------------------------
+// --- duration (stream.c) ----------------------------------------------------
 
-// For the current task. `flags`: SPROFILE_O_FROM_EXEC, _CHILDREN. References
-// `task`.
+// Initialises a stream whose profiler is the current task. `flags`:
+// SPROFILE_O_FROM_EXEC, _CHILDREN. Takes a reference to `task`.
 void stream_init(struct stream *s, const struct stream_kind *kind,
                  struct task *task, u32 flags);
-// Gives back what stream_init took.
+// Drops the references of stream_init.
 void stream_release(struct stream *s);
 
-// Under streams_lock. Finds it a slot: 0 or -EUSERS.
+// Under streams_lock, down to stream_elapsed_ns. Finds a slot for `s`: 0 or
+// -EUSERS.
 int stream_find_slot(struct stream *s);
-// Its targets are its targets; it starts, unless it is paused or waits for
-// exec.
+// Puts `s` into its slot and marks its targets. Starts it, unless it is paused
+// or waits for exec.
 void stream_publish(struct stream *s);
-// No task is its target any more, and its slot is free. It is not stopped.
+// Unmarks all its targets and frees its slot. Does not stop it.
 void stream_withdraw(struct stream *s);
 void stream_set_paused(struct stream *s, bool paused, bool wait_exec);
-// What it has measured for, without pauses.
+// Time for which it has measured, without pauses.
 u64 stream_elapsed_ns(const struct stream *s);
 
-// When it has paused it measures nothing any more, on any CPU. May sleep.
+// Pauses or resumes. When paused, it measures nothing on any CPU on return. May
+// sleep.
 void stream_pause(struct stream *s, bool pause);
 
 static inline bool stream_measures(const struct stream *s)
@@ -113,21 +118,21 @@ static inline bool stream_measures(const struct stream *s)
     return !s->paused && !s->wait_exec;
 }
 
-// --- who (targets.c) --------------------------------------------------------
+// --- targets (targets.c) ----------------------------------------------------
 
-// Calls fn(task, arg) for each target that lives. tasks_lock.
+// Calls fn(task, arg) for each living target. tasks_lock.
 void stream_each_target(struct stream *s, void (*fn)(struct task *, void *),
                         void *arg);
 
-// --- where to (rings.c) -----------------------------------------------------
+// --- storage (rings.c) ------------------------------------------------------
 
-// The most bytes that a ring of this stream may have.
+// The largest size in bytes that a ring of this stream may have.
 u32 stream_most_ring_bytes(const struct stream *s);
-// Memory of `bytes`, a power of two, for each of rings.of_cpu, which points to
-// the kind's, and for `events`. 0 or -ENOMEM.
+// Allocates `bytes`, a power of two, for each of rings.of_cpu, which the kind
+// has set, and memory for `events`. 0 or -ENOMEM.
 int stream_alloc_rings(struct stream *s, u32 bytes, struct waitq *readers);
 void stream_free_rings(struct stream *s);
-// Readers are woken at times from then on, until it is stopped.
+// Starts and stops the callout that wakes readers periodically.
 void stream_start_looking(struct stream *s);
 void stream_stop_looking(struct stream *s);
 
@@ -136,21 +141,25 @@ static inline bool stream_quarter_full(const struct ring *r)
     return ring_used(r) >= r->size / 4;
 }
 
-// Its readers are woken soon. Any context, NMI included.
+// Wakes the readers soon, in an interrupt of this CPU. Any context, NMI
+// included.
 void stream_wake_soon(struct stream *s);
 
-// --- who reads (read.c, map.c) ----------------------------------------------
+// --- reading (read.c, map.c) ------------------------------------------------
 
-// True when a read should be answered without waiting longer.
+// True if a read should be answered without further waiting.
 bool stream_readable(struct stream *s);
 bool stream_ended(struct stream *s); // no target lives any more
-// Copies whole records to user memory: bytes or -EFAULT. One reader at a time.
+// Copies whole records to user memory: bytes copied or -EFAULT. One reader at a
+// time.
 int stream_read(struct stream *s, u32 addr, u32 size);
-// One of these at a time, and no read beside them. Maps the rings into the
-// current task: 0 or -ENOMEM.
+// One of the following at a time, and no read concurrently. Maps the rings
+// read-only into the current task: 0 or -ENOMEM.
 int stream_map(struct stream *s);
-// Stores struct sprofile_span of all records that there are: bytes, -EINVAL (no
-// room for the most there can be, or the rings are not mapped), -EFAULT.
+// Reports all records in the mapped rings as struct sprofile_span: bytes
+// stored, -EINVAL (no room for the largest number of spans, or the rings are
+// not mapped), -EFAULT. The records stay in place until stream_take_back.
 int stream_lend(struct stream *s, u32 addr, u32 size);
-// What was lent is read: a new read begins.
+// Consumes the records that the last stream_lend reported. Called when a new
+// read begins.
 void stream_take_back(struct stream *s);

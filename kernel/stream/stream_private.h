@@ -1,14 +1,14 @@
-// What the parts of kernel/stream share.
+// Shared by the parts of kernel/stream.
 #pragma once
 
 #include "kernel/stream/stream.h"
 
-// targets.c, under tasks_lock, before `s` is in its slot: makes its task its
-// target, and what that has started, if it wants children. It has ended if
-// nothing of the task runs.
+// targets.c, under tasks_lock, before `s` is in its slot: marks its task as a
+// target and, if `s` wants children, the task's descendants. `s` has ended if
+// no thread of the task runs.
 void targets_begin(struct stream *s);
-// No task is a target of `s` any more.
+// Unmarks all targets of `s`.
 void targets_end(struct stream *s);
 
-// rings.c: the ring of CPU `i`, or, at cpu_count, that of the events.
+// rings.c: the ring of CPU `i`; for `i` == cpu_count, the event ring.
 struct ring *stream_ring(struct stream *s, u32 i);

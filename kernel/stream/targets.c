@@ -1,11 +1,11 @@
-// Which tasks a stream measures, and what becomes of them: fork, exec, exit.
+// Which tasks a stream measures, across fork, exec and exit.
 //
-// A task carries a bit for each stream whose target it is; a child gets the
-// bits of streams that want children. All of that changes under tasks_lock;
-// samples and context switches read the bits of the task that runs. Who reads a
-// stream with rings learns of its targets' forks, execs and ends by records in
-// a ring of the stream's own, so that each sample can be looked up in the
-// program that ran then.
+// A task has a bit for each stream that it is a target of; a child inherits the
+// bits of streams that want children. All of this changes under tasks_lock;
+// samples and context switches read the bits of the running task. The reader of
+// a stream with rings learns of forks, execs and exits of the targets from
+// records in the stream's event ring, so that each sample can be looked up in
+// the program that ran at its time.
 
 #include "arch/cpu.h"
 #include "kernel/base/log.h"
@@ -14,8 +14,8 @@
 #include "lib/string.h"
 
 // Bits of streams; changed under tasks_lock.
-static u32 inherited; // those that want children
-static u32 reported;  // those that have rings; read without it, too
+static u32 inherited; // streams that want children
+static u32 reported;  // streams that have rings; also read without the lock
 
 static void add(struct stream *s, struct task *t)
 {
@@ -25,7 +25,7 @@ static void add(struct stream *s, struct task *t)
     ADD_ONCE(s->live, 1);
 }
 
-// What the stream's task has started, or what that has; not who measures it.
+// Adds `t` if it is a descendant of the stream's task and not the profiler.
 static void add_descendant(struct task *t, void *arg)
 {
     struct stream *s = arg;
@@ -43,7 +43,7 @@ void targets_begin(struct stream *s)
     u32 bit = 1u << s->slot;
     if (s->readers)
         WRITE_ONCE(reported, reported | bit);
-    // A task of which nothing runs any more reports no end.
+    // A task without running threads will not report its end.
     s->ended = s->task && !s->task->threads_running;
     if (s->task && !s->ended)
         add(s, s->task);
@@ -65,7 +65,7 @@ void targets_end(struct stream *s)
     inherited &= ~(1u << s->slot);
     WRITE_ONCE(reported, reported & ~(1u << s->slot));
     task_for_each_locked(remove, s);
-    remove(&kernel_task, s); // which is in no table
+    remove(&kernel_task, s); // it is not in the task table
 }
 
 struct visit {
@@ -91,7 +91,7 @@ void stream_each_target(struct stream *s, void (*fn)(struct task *, void *),
         visit(s->task, &v);
 }
 
-// --- what is reported -------------------------------------------------------
+// --- event records ----------------------------------------------------------
 
 union task_record {
     struct sprofile_task task;
@@ -127,8 +127,8 @@ static void describe(union task_record *r, struct task *t, u32 parent,
     };
 }
 
-// Readers are woken at once when it is time: tasks can come and go faster than
-// the stream's callout looks.
+// Wakes the readers at once if a ring is a quarter full: tasks may be created
+// and end faster than the stream's callout checks.
 static void put(struct stream *s, const union task_record *r)
 {
     u32 flags = spin_lock_irq(&s->rings.event_lock);
@@ -156,7 +156,7 @@ static void report(struct task *t, u32 parent, enum sprofile_task_kind kind)
     }
 }
 
-// --- what becomes of them ---------------------------------------------------
+// --- fork, exec and exit ----------------------------------------------------
 
 static void forked(struct task *child, struct task *parent)
 {
@@ -194,8 +194,9 @@ static void execed(struct task *t)
     mutex_unlock(&streams_lock);
 }
 
-// Its bit is gone, so nothing of it is measured any more; what was is in the
-// rings. Returns the stream's bit if it was the last target.
+// The task's bit is cleared, so nothing of it is measured any more; records so
+// far are in the rings. Returns the stream's bit if this was the last target
+// and its kind has a callback `over`.
 static u32 leave(struct task *t, u32 slot)
 {
     spin_assert_held(&tasks_lock);
@@ -211,8 +212,9 @@ static u32 leave(struct task *t, u32 slot)
     return s->kind->over ? 1u << slot : 0;
 }
 
-// Tells the kinds of streams that were over under tasks_lock: they may have
-// been ended since, and others may be in their slots.
+// Notifies the kinds of streams that lost their last target under tasks_lock.
+// Since then a stream may have been ended, and another may be in its slot:
+// hence the checks.
 static void end_over(u32 bits)
 {
     if (!bits)
@@ -226,8 +228,8 @@ static void end_over(u32 bits)
     mutex_unlock(&streams_lock);
 }
 
-// A program with more rights than its user has, or with secrets, begins: it is
-// nothing to ordinary users' streams, which lose a target.
+// A program with more rights than its user, or with secrets, begins: streams of
+// ordinary users may not see it, and lose it as a target.
 static void guarded(struct task *t)
 {
     if (!READ_ONCE(t->streams))
@@ -241,11 +243,11 @@ static void guarded(struct task *t)
         over |= leave(t, slot);
     }
     spin_unlock_irq(&tasks_lock, flags);
-    smp_sync_others(); // no sample under way has seen the bit
+    smp_sync_others(); // a sample that saw the bit has ended
     end_over(over);
 }
 
-// The last thread of `t` is here.
+// The current thread is the last of `t`.
 static void ended(struct task *t)
 {
     if (!READ_ONCE(t->streams) && !READ_ONCE(reported))
