@@ -1,9 +1,9 @@
-// One slice of at most a second after the other: what is to be made up for in
-// it becomes a rate, and at its end what has been made up for is taken off. So
-// a slice that ends late is no error, only the next one is shorter, or goes
-// back a little.
+// Clock adjustment in slices of at most a second. The correction due in a slice
+// becomes a rate, and at its end the correction made is subtracted from what is
+// left. So a slice that ends late is no error: the next one is shorter, or
+// corrects back a little.
 //
-// `adjust_lock` guards all of it; the timehands' own changes come inside.
+// `adjust_lock` guards all of it; changes of the timehands nest inside.
 #include "kernel/time/adjust.h"
 
 #include "kernel/base/errno.h"
@@ -26,9 +26,9 @@
 #define FREQ_MAX (500ll << 16)
 #define ERROR_MAX_US 16000000 // then the clock counts as unsynchronised
 #define CONSTANT_MAX 10
-// The loop's gains: of the offset 2^-(2 + constant) is made up for in a second,
-// and 2^-2(4 + constant) of it, times the seconds since the last one, is added
-// to the frequency.
+// The gains of the phase-locked loop: 2^-(2 + constant) of the offset is
+// corrected in a second, and 2^-2(4 + constant) of it, times the seconds since
+// the last update, is added to the frequency.
 #define LOOP_SHIFT 2
 #define LOOP_SHIFT_FREQ 4
 
@@ -42,15 +42,15 @@ static struct spinlock adjust_lock = SPINLOCK_INIT("clock adjustment");
 
 static struct {
     s64 tick, freq;
-    s64 slew;   // ns left of adjtime
-    s64 offset; // ns left of the loop's
+    s64 slew;   // ns left to correct, by adjtime
+    s64 offset; // ns left to correct, by the loop
     s64 constant, max_error, est_error;
     s64 error_since; // raw second in which max_error was set
     s64 updated;     // raw second of the loop's last update
     s32 status, tai;
-    // The slice: ns to make up for in a second, and since when.
+    // The current slice: corrections in ns per second, and its start.
     s64 slew_rate, offset_rate;
-    struct bintime began; // raw
+    struct bintime began; // raw time
 } state = { .tick = TICK_NOMINAL,
             .status = STA_UNSYNC,
             .constant = LOOP_SHIFT,
@@ -71,7 +71,7 @@ static s64 raw_second(void)
     return (s64)(clock_raw_ns() / NSEC_PER_SEC);
 }
 
-// 1 / 10^9 of the clock's speed, in the timehands' unit.
+// Converts ns per second to the timehands' unit of rate.
 static s64 rate_of_ns(s64 ns_per_sec)
 {
     const s64 unit = 1ll << TIME_RATE_SHIFT;
@@ -88,7 +88,7 @@ static s64 total_rate(void)
     return by_tick + by_freq + rate_of_ns(state.slew_rate + state.offset_rate);
 }
 
-// What `ns_per_sec` has made up for in this time.
+// The correction in ns that `ns_per_sec` makes in `elapsed`.
 static s64 made_up(s64 ns_per_sec, struct bintime elapsed)
 {
     u64 rate = (u64)(ns_per_sec < 0 ? -ns_per_sec : ns_per_sec);
@@ -110,12 +110,13 @@ static struct bintime since_slice_began(void)
 {
     spin_assert_held(&adjust_lock);
     struct bintime now = bintime_from_ns((s64)clock_raw_ns());
-    if (bintime_compare(now, state.began) < 0) // rounded down
+    if (bintime_compare(now, state.began) < 0) // clock_raw_ns rounds down
         return (struct bintime){ 0, 0 };
     return bintime_sub(now, state.began);
 }
 
-// What tick, frequency and slew leave of the largest rate there may be.
+// Limits the loop's rate so that with tick, frequency and slew it stays within
+// RATE_MAX_NS.
 static s64 within_rate_max(s64 offset_rate)
 {
     spin_assert_held(&adjust_lock);
@@ -127,7 +128,8 @@ static s64 within_rate_max(s64 offset_rate)
     return MIN(MAX(offset_rate, -most - others), most - others);
 }
 
-// adjtime's is made up for at full speed, the loop's the slower the less it is.
+// adjtime's correction runs at full speed, the loop's in proportion to the
+// offset that is left.
 static void choose_rates(s64 slew, s64 offset)
 {
     spin_assert_held(&adjust_lock);
@@ -136,11 +138,11 @@ static void choose_rates(s64 slew, s64 offset)
     state.slew_rate = slew > 0 ? SLEW_MAX_NS : slew < 0 ? -SLEW_MAX_NS : 0;
     state.offset_rate = offset / part;
     if (!state.offset_rate)
-        state.offset_rate = offset; // the rest at once
+        state.offset_rate = offset; // the rest in one second
     state.offset_rate = within_rate_max(state.offset_rate);
 }
 
-// For one second, or until adjtime's is made up for.
+// In ns: one second, or less if adjtime's correction is complete before.
 static u64 slice_length(void)
 {
     u64 left = (u64)(state.slew < 0 ? -state.slew : state.slew);
@@ -149,13 +151,13 @@ static u64 slice_length(void)
     return left * (NSEC_PER_SEC / SLEW_MAX_NS);
 }
 
-// Ends the slice and begins the next one, with the rates that are due now. The
-// moment is only known afterwards, so it is foreseen for the choice of rates
-// and counted exactly for what is left.
+// Ends the slice and begins the next one with new rates. The moment of the
+// change is known only afterwards: the rates are chosen by an estimate of it,
+// and what is left is computed from the exact one.
 static void next_slice(void)
 {
     spin_assert_held(&adjust_lock);
-    assert(slice_end.fn); // clock_adjust sees to it
+    assert(slice_end.fn); // set by clock_adjust
     s64 slew = state.slew, offset = state.offset;
     s64 slew_rate = state.slew_rate, offset_rate = state.offset_rate;
     struct bintime uptime, raw, elapsed = since_slice_began();
@@ -182,7 +184,8 @@ static void slice_ended(struct callout *c UNUSED)
 
 // --- requests ---------------------------------------------------------------
 
-// What nobody has renewed grows by what a quartz may drift.
+// The maximum error: since it was set it grows by the largest drift of a
+// crystal.
 static s64 max_error_now(void)
 {
     spin_assert_held(&adjust_lock);
@@ -190,7 +193,8 @@ static s64 max_error_now(void)
     return MIN(state.max_error + grown, (s64)ERROR_MAX_US);
 }
 
-// What has been made up for of the old one does not count any more.
+// Replaces the loop's offset. The correction made for the old one in this slice
+// is not subtracted from the new one.
 static void set_offset(s64 ns)
 {
     spin_assert_held(&adjust_lock);
@@ -210,7 +214,7 @@ static void update_loop(s64 offset_ns)
     if (!state.updated || state.status & STA_FREQHOLD)
         seconds = 0;
     state.updated = now;
-    // ns a second; a ppm is 1000 of them, and 2^16 of freq.
+    // In ns per second; a ppm is 1000 of them, and 2^16 in the unit of freq.
     s64 gain = state.offset * seconds * 65536 / 1000;
     s64 freq = gain / (1ll << (2 * (LOOP_SHIFT_FREQ + state.constant)));
     state.freq = clamp(state.freq + freq, FREQ_MAX);
@@ -220,9 +224,9 @@ static void set_status(s32 status)
 {
     spin_assert_held(&adjust_lock);
     if (state.status & ~status & STA_PLL)
-        set_offset(0); // the loop is let go
+        set_offset(0); // the loop is switched off
     if (status & ~state.status & STA_PLL)
-        state.updated = 0; // it begins: the first offset says no frequency
+        state.updated = 0; // the first offset does not change freq
     state.status = (state.status & ~STA_WRITABLE) | (status & STA_WRITABLE);
 }
 
@@ -276,14 +280,14 @@ static int check(const struct timex *t)
     return t->usec < 0 || t->usec >= limit ? -EINVAL : 0;
 }
 
-// adjtime(3): sets what is to be made up for, tells what was left.
+// adjtime(3): sets the correction, returns what was left of the old one, in us.
 static s64 single_shot(const struct timex *t)
 {
     spin_assert_held(&adjust_lock);
     s64 left = state.slew;
     take_off(&left, state.slew_rate, since_slice_began());
     if (!(t->modes & ADJUST_SS_READ)) {
-        state.slew_rate = 0; // what it had done does not count any more
+        state.slew_rate = 0; // what it has made is not subtracted from the new
         state.slew = clamp(t->offset, INT64_MAX / 2000) * 1000;
         next_slice();
     }
@@ -314,7 +318,7 @@ static void tell(struct timex *t)
     t->tai = state.tai;
 }
 
-// Outside the lock, for the RTC is set too.
+// Called without adjust_lock, because it sets the RTC too.
 static int step(const struct timex *t)
 {
     s64 unit = t->modes & ADJUST_NANO ? 1 : 1000, ns;

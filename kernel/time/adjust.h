@@ -2,14 +2,14 @@
 // that NTP daemons steer (RFC 5905, section 12, as Linux's adjtimex(2) offers
 // it).
 //
-// Everything here changes the rate of CLOCK_MONOTONIC and with it of
-// CLOCK_REALTIME; CLOCK_MONOTONIC_RAW is left alone. Nothing runs while there
-// is nothing left to make up for.
+// All but ADJUST_SETOFFSET changes the rate of CLOCK_MONOTONIC and with it that
+// of CLOCK_REALTIME; CLOCK_MONOTONIC_RAW is not affected. No callout is set
+// while no correction is left.
 #pragma once
 
 #include "lib/types.h"
 
-// What may be asked for: the ADJ_ bits of <sys/timex.h>.
+// Requests: the ADJ_ bits of <sys/timex.h>.
 #define ADJUST_OFFSET 0x0001u
 #define ADJUST_FREQUENCY 0x0002u
 #define ADJUST_MAXERROR 0x0004u
@@ -22,13 +22,13 @@
 #define ADJUST_NANO 0x2000u
 #define ADJUST_TICK 0x4000u
 #define ADJUST_SINGLESHOT 0x8000u // with OFFSET: adjtime
-#define ADJUST_SS_READ 0x2000u    // with these two: only what is left of it
+#define ADJUST_SS_READ 0x2000u    // with both: only reads what is left
 
-// The states that it returns.
+// The states that clock_adjust returns.
 #define TIME_OK 0
 #define TIME_ERROR 5
 
-// struct timex of the 64-bit calls, which the 32-bit ones are made from.
+// struct timex of the 64-bit calls; the 32-bit calls convert it.
 struct timex {
     u32 modes, pad1;
     s64 offset;   // microseconds, with STA_NANO nanoseconds
@@ -48,8 +48,8 @@ struct timex {
     s32 pad4[11];
 };
 
-// Does what t->modes says (the caller may do that) and fills in the rest.
+// Applies t->modes (the caller has checked permissions) and fills in the rest.
 // TIME_OK, TIME_ERROR, or -EINVAL. Thread context.
 int clock_adjust(struct timex *t);
-// The clock was set: what was still to be made up for is forgotten.
+// Called when the clock has been set: discards corrections that are left.
 void clock_adjust_reset(void);

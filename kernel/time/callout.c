@@ -1,10 +1,10 @@
-// Callouts: a calendar queue and a lock a CPU.
+// Callouts: a calendar queue and a lock per CPU.
 //
-// A CPU files callouts only with itself, and only it takes out what is due;
-// others may remove. A callout's members are guarded by the lock of the queue
-// that its `queue` names, which changes with that lock held. `running` tells
-// who drains that the handler is at work: it is set in the same section in
-// which the callout ceases to be pending.
+// A CPU inserts callouts only into its own queue, and only it takes out those
+// that are due; other CPUs may remove callouts. A callout's members are guarded
+// by the lock of the queue that its `queue` names, which changes with that lock
+// held. `running` shows callout_drain that a handler is running: it is set in
+// the same critical section in which the callout ceases to be pending.
 
 #include "kernel/time/callout.h"
 
@@ -24,15 +24,15 @@ enum { IDLE, PENDING, DUE }; // DUE: in the list `due`
 struct callouts {
     struct spinlock lock;
     struct calendar calendar;
-    // The CPU's own, with interrupts off: what its timer is armed for, which
-    // an interrupt before that leaves as it is; while `in_interrupt`, what it
-    // will be armed for at the end.
+    // Written by this CPU with interrupts off: the deadline that its timer is
+    // armed for, which an earlier interrupt does not change; while
+    // `in_interrupt`, the deadline that it will be armed for at the end.
     u64 armed;
     bool in_interrupt;
-    // CALLOUT_THREAD ones whose time has come, for the thread.
+    // CALLOUT_THREAD callouts that are due, for the thread.
     struct list due;
     struct waitq work, done;
-    struct callout *running[2]; // by `where`; marked
+    struct callout *running[2]; // by `where`; marked accesses
 };
 
 void callouts_init_cpu(struct cpu *cpu)
@@ -56,7 +56,7 @@ void callout_init(struct callout *c, void (*fn)(struct callout *c), u32 where)
                            .where = (u8)where };
 }
 
-// Locks the queue that the callout is of. Interrupts are off.
+// Locks the callout's queue. Interrupts are off.
 static struct callouts *lock_queue_of(const struct callout *c)
 {
     assert(!irqs_enabled());
@@ -65,12 +65,12 @@ static struct callouts *lock_queue_of(const struct callout *c)
         spin_lock(&q->lock);
         if (READ_ONCE(c->queue) == q)
             return q;
-        spin_unlock(&q->lock); // it has moved while we came
+        spin_unlock(&q->lock); // it moved before the lock was taken
     }
 }
 
-// The timer stays armed, if it was for this: an interrupt for nothing costs
-// less than to arm it anew with each time-out that does not happen.
+// The timer stays armed even if it was for this callout: a spurious interrupt
+// costs less than arming it anew for each time-out that is cancelled.
 static bool take_back(struct callouts *q, struct callout *c)
 {
     spin_assert_held(&q->lock);
@@ -84,7 +84,7 @@ static bool take_back(struct callouts *q, struct callout *c)
     return true;
 }
 
-// Whether the timer's interrupt is so late that it must have been lost.
+// True if the timer's interrupt is so late that it must have been lost.
 static bool is_overdue(const struct callouts *q)
 {
     spin_assert_held(&q->lock);
@@ -126,7 +126,7 @@ void callout_set(struct callout *c, u64 deadline)
         WRITE_ONCE(c->queue, mine);
         spin_unlock(&q->lock);
         q = lock_queue_of(c);
-        take_back(q, c); // its handler was faster
+        take_back(q, c); // it was set again concurrently
     }
     WRITE_ONCE(c->state, PENDING);
     calendar_insert(&q->calendar, &c->event, deadline);
@@ -135,7 +135,7 @@ void callout_set(struct callout *c, u64 deadline)
         if (!q->in_interrupt)
             clock_arm(deadline);
     } else if (unlikely(deadline - q->armed > CALLOUTS_LOST_NS)) {
-        arm_if_lost(q); // else no deadline would be earlier than that
+        arm_if_lost(q); // `armed` is past: no deadline is below it
     }
     spin_unlock(&q->lock);
     irq_restore(flags);
@@ -151,8 +151,9 @@ bool callout_stop(struct callout *c)
     return was_pending;
 }
 
-// The callout may have been set elsewhere since its handler began, so all CPUs
-// are asked. None can begin to run it: it is not pending.
+// Waits until no CPU runs the handler. The callout may have been set on another
+// CPU since its handler began, so all CPUs are checked. None can begin to run
+// it: it is not pending.
 static void wait_until_through(const struct callout *c)
 {
     for (u32 i = 0; i < cpu_count; i++) {
@@ -182,7 +183,8 @@ bool callout_drain(struct callout *c)
     return was_pending;
 }
 
-// The handler is about to run; the queue is locked, and unlocked for it.
+// Marks the handler as running, with the queue locked. The caller unlocks the
+// queue before it calls the handler.
 static void begin(struct callouts *q, struct callout *c, u32 where)
 {
     spin_assert_held(&q->lock);
@@ -190,14 +192,14 @@ static void begin(struct callouts *q, struct callout *c, u32 where)
     WRITE_ONCE(c->state, IDLE);
 }
 
-// It is through, and has perhaps freed its callout.
+// The handler has returned and may have freed its callout.
 static void end(struct callouts *q, u32 where)
 {
     __atomic_store_n(&q->running[where], NULL, __ATOMIC_RELEASE);
 }
 
-// Runs the first callout, if it is due, or hands it to the thread: true. After
-// it `armed` says whether there is another.
+// If the first callout is due, runs it, or queues it for the thread and returns
+// true. Sets `armed` to the next deadline.
 static bool run_first(struct callouts *q, u64 now)
 {
     spin_lock(&q->lock);

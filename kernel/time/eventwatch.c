@@ -1,5 +1,5 @@
 // `watch_lock` guards which timer the watch has. It is held while that timer is
-// reserved and started, so timer.c's spinlock is within it.
+// reserved and started, so timer.c's spinlock nests inside it.
 
 #include "kernel/time/eventwatch.h"
 
@@ -23,7 +23,8 @@ static void look(void *arg UNUSED, const struct trapframe *tf UNUSED)
         callouts_repeat(&cpus[i]);
 }
 
-// Timers of the machine, not of a CPU: only the boot CPU wakes up for it.
+// Only timers of the machine, not of a CPU, so that only the boot CPU is
+// interrupted.
 static bool take(const char *name)
 {
     mutex_assert_held(&watch_lock);

@@ -3,8 +3,9 @@
 #include "arch/trap.h"
 
 static struct ledger ledgers[CPU_MAX];
-// As if a switch were under way. Open is no thread's account, nor the NULL of a
-// thread that is not there yet: exceptions come before it, too.
+// `seq` is odd as during a switch. `open` is neither a thread's account nor the
+// NULL of a thread that does not exist yet: exceptions may occur before it
+// does.
 struct ledger ledger_none = { .seq = { 1 }, .open = &ledger_none.start_up };
 
 void ledger_init_cpu(struct cpu *cpu)
@@ -13,7 +14,7 @@ void ledger_init_cpu(struct cpu *cpu)
     l->began = rdtsc();
     l->start_up.cycles = -l->began;
     l->open = &l->start_up;
-    l->subsystem = IN_SCHEDULING; // of the idle thread that begins then
+    l->subsystem = IN_SCHEDULING; // of the idle thread, which begins next
     cpu->ledger = l;
 }
 
@@ -33,9 +34,9 @@ void ledger_thaw(void)
     __atomic_fetch_add(&ledger_freezes, 1, __ATOMIC_RELEASE);
 }
 
-// Begin and end of a read that must not see half of a switch. What is read in
-// between is written by the switches of its CPU at any time, so it is marked;
-// what was read of an unfinished switch is thrown away.
+// The read section: a reader must not see half of a switch. Switches on the
+// other CPU write concurrently, so the reads are marked; values read during an
+// unfinished switch are discarded.
 u32 ledger_read_begin(u32 cpu)
 {
     return seqcount_read_begin(&ledgers[cpu].seq);
@@ -48,7 +49,7 @@ bool ledger_read_retry(u32 cpu, u32 seq)
 
 void ledger_writers_done(void)
 {
-    __atomic_thread_fence(__ATOMIC_ACQUIRE); // what was read before, was before
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); // after the caller's reads
     for (u32 i = 0; i < cpu_count; i++)
         seqcount_writer_done(&ledgers[i].seq);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -92,16 +93,16 @@ void ledger_user_to_kernel(struct thread *t)
     ledger_write_end(l);
 }
 
-// What the TSC is for what is divided into user and kernel time. Between the
-// two calls of read.
+// The current TSC for values that are divided into user and kernel time: not
+// before `user_since`. In a read section.
 static u64 divided_at(const struct ledger *l, u64 now)
 {
     u64 since = READ_ONCE(l->user_since);
     return MAX(now, since);
 }
 
-// What is open is negative, for what was subtracted is the TSC and what
-// it had was less: the time since is its own.
+// The value of an account or sum at `now`. An open one is negative, because the
+// TSC that was subtracted exceeds its value: the current TSC is added.
 static u64 total(u64 value, u64 now)
 {
     return (s64)value < 0 ? value + now : value;
@@ -167,8 +168,8 @@ void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out)
     out->elapsed = now - l->began;
 }
 
-// Each try with interrupts off: where a timer interrupts more often than a try
-// takes there would be no end.
+// Each attempt runs with interrupts off: if a timer interrupted more often than
+// an attempt takes, the loop would not end.
 void ledger_sums(u32 cpu, struct ledger_sums *out)
 {
     bool again;

@@ -1,29 +1,32 @@
-// The ledger: on every CPU exactly one account is open at any moment. Each
-// change reads the TSC once and charges the account that closes, so on each CPU
-// the sum of all accounts is the TSC time since its ledger began, to the cycle.
+// The ledger: per-CPU time accounting. On every CPU exactly one account is open
+// at any moment. Each switch of accounts reads the TSC once and charges the
+// account that it closes, so on each CPU the sum of all accounts is the TSC
+// time since its ledger began, to the cycle.
 //
-// How: an account is opened by subtracting the TSC from it and closed by adding
-// the TSC to it. While it is open it therefore reads too low by the TSC of now,
-// and over all accounts of a CPU the sum is always TSC(now) - TSC(began): the
-// books balance by construction, whatever is opened when.
+// An account is opened by subtracting the TSC from it and closed by adding the
+// TSC to it. An open account therefore reads too low by the current TSC. With
+// that added, the sum of all accounts of a CPU is always TSC(now) - TSC(began),
+// whichever account is opened when.
 //
-// Only the CPU that has an account open writes it, by the moves of
-// arch/account.h: an NMI may come between any two instructions. `seq` is odd
-// while a switch is under way: other CPUs read again, and NMIs change nothing.
+// Writers: only the CPU on which an account is open, with interrupts off, by
+// the operations of arch/account.h, which tolerate an NMI between any two
+// instructions. Readers on other CPUs use the sequence counter `seq`, which is
+// odd during a switch, and retry. An NMI that finds `seq` odd changes no
+// account.
 //
-// A thread's time is divided into user and kernel time, in the same way: what
-// it has had, and its user time as a part of that, which is open in user mode;
-// and for the CPU what all threads have had, and the kernel's part of that,
-// which is open in the kernel.
+// A thread's time is divided into user and kernel time in the same way. Per
+// thread: its total, and as a part of that its user time, which is open in user
+// mode. Per CPU: the total of all threads, and as a part of that their kernel
+// time, which is open in the kernel.
 //
-// User time is from the program's first instruction to its last. But the TSC is
-// read (entry.S) when the registers are saved, at an entry, and before they are
-// restored, at an exit. What lies outside of the two readings, `outside`, is
-// the same each time. It is measured once, and charged to the kernel in
-// advance: at an exit the kernel's part is closed, and the user's is opened, at
-// a time so much later, `user_since`. To readers who come before it, it is that
-// time already. An entry that comes before it, because the CPU is faster than
-// it was when that was measured, waits for it, and makes `outside` less.
+// User time runs from the program's first instruction to its last. But entry.S
+// reads the TSC after it has saved the registers, at an entry, and before it
+// restores them, at an exit. The cycles outside of the two readings, `outside`,
+// are constant. They are measured once and charged to the kernel in advance: an
+// exit closes the kernel's part, and opens the user's, as of a time so much
+// later, `user_since`. Until then readers take `user_since` for the current
+// time. An entry before `user_since`, because the CPU is faster than it was at
+// the measurement, waits for it and reduces `outside`.
 #pragma once
 
 #include "arch/account.h"
@@ -31,9 +34,10 @@
 #include "lib/counter.h"
 #include "lib/seqcount.h"
 
-// What the kernel time of threads is for. A system call counts as its family
-// (syscalls.def), a page fault as memory, a switch as scheduling, also inside
-// of another: it is subsystem_enter that says so, and who enters goes back.
+// The subsystems that the kernel time of threads is charged to. A system call
+// is charged to its family (syscalls.def), a page fault to memory, a context
+// switch to scheduling, also when nested in another subsystem. subsystem_enter
+// switches; its caller restores the previous subsystem.
 #define SUBSYSTEMS(S)           \
     S(MEMORY, "memory")         \
     S(FILES, "files")           \
@@ -53,45 +57,46 @@ enum subsystem {
         SUBSYSTEM_COUNT
 };
 
-UPCALL extern const enum subsystem syscall_family[]; // entry.S looks there
+UPCALL extern const enum subsystem syscall_family[]; // read by entry.S
 
 #define LEDGER_EXCEPTIONS 32
 
-// One a CPU. Vector accounts: interrupts 0x20-0xff, and NMI.
+// One per CPU. Vector accounts: interrupts 0x20-0xff, and NMI.
 struct ledger {
     struct account *open; // these offsets are known to entry.S
     struct seqcount seq;
-    // What threads had on this CPU, open while any thread's account is, and
-    // what of it they had in the kernel, divided: in[subsystem] is open while a
-    // thread is there. With idle, start_up and the vectors `threads` sums to
-    // the elapsed time; and over all CPUs they are what the threads' own
-    // accounts say.
+    // `threads` is the time of all threads on this CPU, open while any thread's
+    // account is. `in` is the kernel time contained in it, by subsystem:
+    // in[subsystem] is open while a thread is in the kernel. threads + idle +
+    // start_up + vectors == elapsed time. Summed over all CPUs, `threads` and
+    // `in` equal the sums of the threads' own accounts.
     u64 threads;
     u32 subsystem; // enum subsystem
-    u32 irq_began; // TSC, low half: when the newest interrupt was entered
+    u32 irq_began; // TSC, low half, at the entry of the newest interrupt
     u64 in[SUBSYSTEM_COUNT];
     u64 user_since; // TSC; see above
     u32 outside;    // cycles
     u64 began;
-    struct account idle;     // ledger_nmi.h knows what is behind accounts
+    struct account idle;     // ledger_nmi.h depends on what follows accounts
     struct account start_up; // before the first thread runs
     struct account vectors[256];
-    // What exceptions took of the above: not accounts, but sums beside them.
+    // Cycles of exceptions, contained in the accounts above: sums of their own,
+    // not accounts.
     u64 exceptions[LEDGER_EXCEPTIONS];
-    // What all NMIs took, low half; and what those of them took that the books
-    // leave with what they interrupted. Written by NMIs.
+    // Cycles of all NMIs, low half; and of those NMIs whose cycles stay charged
+    // to the interrupted account. Written by NMIs.
     u32 nmi_cycles;
     struct counter nmi_unbooked;
 };
 
-// Of `vectors`: the interrupts that take samples, moved there out of their own
-// vectors' accounts. It is no interrupt's own.
+// The entry of `vectors` for interrupts that take samples, moved there from the
+// accounts of their own vectors. No interrupt has this vector.
 #define LEDGER_SAMPLING 0x20
 
-// What `outside` is, on all CPUs.
+// Sets `outside` on all CPUs.
 void ledger_set_outside(u32 cycles);
 
-// What a CPU has until then: NMIs book nothing.
+// The ledger of a CPU before ledger_init_cpu: NMIs charge nothing to it.
 extern struct ledger ledger_none;
 void ledger_init_cpu(struct cpu *cpu);
 
@@ -100,10 +105,10 @@ static ALWAYS_INLINE struct ledger *this_ledger(void)
     return this_cpu_read(ledger);
 }
 
-// --- the parts of a change --------------------------------------------------
+// --- parts of a switch ------------------------------------------------------
 
-// What is written from here to the end others read whole: on its own CPU, with
-// interrupts off and nothing that waits in between.
+// The write section of `seq`: other CPUs read all of it or retry. On its own
+// CPU, with interrupts off; it must not wait.
 static ALWAYS_INLINE struct ledger *ledger_write_begin(void)
 {
     struct ledger *l = this_ledger();
@@ -115,7 +120,7 @@ static ALWAYS_INLINE void ledger_write_end(struct ledger *l)
     seqcount_write_end(&l->seq);
 }
 
-// From the open account to the next one, at `now`, which was read since
+// Close the open account and open the next one, at `now`, which was read after
 // write_begin.
 static ALWAYS_INLINE void ledger_close(struct ledger *l, u64 now)
 {
@@ -138,17 +143,16 @@ static ALWAYS_INLINE void ledger_open_kernel(struct ledger *l, u64 now)
     account_subtract(&l->in[READ_ONCE(l->subsystem)], now);
 }
 
-// The changes of account. Interrupts must be off. NMI-safe. Those at an entry
-// take `now`, which entry.S has read from the TSC with `seq` odd.
+// Switches of account. Interrupts must be off. NMI-safe. Those at an entry take
+// `now`, which entry.S has read from the TSC with `seq` odd.
 
-// When user time is over: at `now`, but not before `user_since`.
+// The end of user time: `now`, but not before `user_since`, which it waits for.
 u64 ledger_await_user(u64 now, struct ledger *l);
 
-// The last that C does before user mode: marks the ledger as changing, which
-// entry.S goes on with, and gives what the thread has had in the kernel. What
-// is counted of it until user mode belongs together for readers on other CPUs.
-// (The thread's account is open, and so short of the TSC by what it was opened
-// at.)
+// The last C code before user mode: begins a write section, which entry.S
+// completes, and returns the thread's kernel time so far. Readers on other CPUs
+// see all that is counted until user mode as one change. (The thread's account
+// is open, so the TSC is added to it.)
 static ALWAYS_INLINE u64 ledger_leave_begin(struct ledger *l,
                                             const struct thread_base *t)
 {
@@ -156,8 +160,9 @@ static ALWAYS_INLINE u64 ledger_leave_begin(struct ledger *l,
     return account_minus(account_plus(account_now(), &t->total.cycles),
                          &t->user);
 }
-// What of it was not counted yet. The rest of the way out is found in it by the
-// next call or exception that ends.
+// The part of the kernel time `had` that is not counted yet. The cycles of the
+// remaining way out are counted with the next system call or exception of the
+// thread.
 static ALWAYS_INLINE u64 ledger_uncounted(struct thread_base *t, u64 had)
 {
     u64 cycles = account_minus(had, &t->counted);
@@ -165,13 +170,13 @@ static ALWAYS_INLINE u64 ledger_uncounted(struct thread_base *t, u64 had)
     return cycles;
 }
 
-// After an interrupt: all of it is counted.
+// After an interrupt: marks all kernel time as counted.
 static ALWAYS_INLINE void ledger_leave(struct thread_base *t)
 {
     u64 had = ledger_leave_begin(this_ledger(), t);
     WRITE_ONCE(t->counted, had);
 }
-// After an exception of this vector, of which it is counted.
+// After an exception of this vector: counts its kernel time for the vector.
 static ALWAYS_INLINE void ledger_exception_leave(struct thread_base *t,
                                                  u32 vector)
 {
@@ -179,14 +184,15 @@ static ALWAYS_INLINE void ledger_exception_leave(struct thread_base *t,
     u64 had = ledger_leave_begin(l, t);
     account_add(&l->exceptions[vector], ledger_uncounted(t, had));
 }
-// The changes of entry.S, in the kernel: what runs there in between, with
-// interrupts off, is the thread's user time (arch/i386/cpu/entry_cost.c).
+// The switches of entry.S, for use in the kernel: code between the two, with
+// interrupts off, is charged as the thread's user time
+// (arch/i386/cpu/entry_cost.c).
 void ledger_kernel_to_user(struct thread *t);
 void ledger_user_to_kernel(struct thread *t);
 
-// From one subsystem to another, of a thread in the kernel, whose account is
-// open; gives back the one that was left. Interrupts must be off. (OPAQUE:
-// where the way back is inlined, too, no address of it is kept until then.)
+// Switches the subsystem of a thread in the kernel, whose account is open.
+// Returns the previous subsystem. Interrupts must be off. (OPAQUE: where the
+// switch back is inlined too, its address is not kept until then.)
 static ALWAYS_INLINE enum subsystem ledger_divide(enum subsystem next)
 {
     struct ledger *l = ledger_write_begin();
@@ -198,8 +204,8 @@ static ALWAYS_INLINE enum subsystem ledger_divide(enum subsystem next)
     ledger_write_end(l);
     return OPAQUE(left);
 }
-// The same with interrupts on or off: a stretch of the thread's time that is
-// another subsystem's than its system call's.
+// The same with interrupts on or off: for code that belongs to another
+// subsystem than its system call.
 //     enum subsystem was = subsystem_enter(IN_PROFILING);
 //     ...
 //     subsystem_enter(was);
@@ -219,7 +225,7 @@ static ALWAYS_INLINE void ledger_switch(struct account *thread)
     ledger_open(l, thread, now);
     ledger_write_end(l);
 }
-// The idle thread halts, and goes on:
+// The idle thread halts, and resumes:
 static ALWAYS_INLINE void ledger_idle_enter(void)
 {
     struct ledger *l = ledger_write_begin();
@@ -244,8 +250,8 @@ static ALWAYS_INLINE void ledger_start_up_done(struct account *thread)
     ledger_idle_leave(thread);
 }
 
-// Around the handler of an interrupt of user mode. After it the thread is in
-// the kernel: switches and signals may be due (scheduling).
+// Around the handler of an interrupt from user mode. After the handler the
+// thread is in the kernel, in scheduling: switches and signals may be due.
 static ALWAYS_INLINE void ledger_user_to_irq(struct thread_base *t, u32 vector,
                                              u64 now)
 {
@@ -269,8 +275,8 @@ static ALWAYS_INLINE void ledger_irq_to_kernel(struct account *thread)
     ledger_open(l, thread, now);
     ledger_write_end(l);
 }
-// Around that of an interrupt of the kernel: the account that was open, to give
-// back; it is opened again.
+// Around the handler of an interrupt from the kernel. Returns the account that
+// was open, which ledger_irq_leave opens again.
 static ALWAYS_INLINE struct account *ledger_irq_enter(u32 vector, u64 now)
 {
     struct ledger *l = this_ledger();
@@ -283,9 +289,9 @@ static ALWAYS_INLINE struct account *ledger_irq_enter(u32 vector, u64 now)
     ledger_write_end(l);
     return interrupted;
 }
-// In an interrupt's handler, at `now`: the whole of this interrupt, from where
-// it was entered, is time of LEDGER_SAMPLING and not of its vector. False: it
-// was already.
+// In an interrupt's handler, at `now`: charges the whole of this interrupt,
+// from its entry, to LEDGER_SAMPLING instead of its vector. False: done
+// already.
 static ALWAYS_INLINE bool ledger_irq_samples(u64 now)
 {
     struct ledger *l = this_ledger();
@@ -294,11 +300,11 @@ static ALWAYS_INLINE bool ledger_irq_samples(u64 now)
         return false;
     ledger_write_begin();
     u64 began = now - ((u32)now - l->irq_began);
-    // (Marked: a reader on another CPU may look now, and looks again.)
+    // Marked: a reader on another CPU may read them now; it retries.
     WRITE_ONCE(open->cycles, open->cycles + began);
     WRITE_ONCE(sampling->cycles, sampling->cycles - began);
-    // An NMI since then has taken its time out of the wrong one. One that is
-    // closed is not to be below 0.
+    // An NMI since the entry has subtracted its time from `open`. A closed
+    // account must not be negative, so the difference is moved.
     if (unlikely((s64)open->cycles < 0)) {
         WRITE_ONCE(sampling->cycles, sampling->cycles + open->cycles);
         WRITE_ONCE(open->cycles, 0);
@@ -317,8 +323,8 @@ static ALWAYS_INLINE void ledger_irq_leave(struct account *interrupted)
     ledger_open(l, interrupted, now);
     ledger_write_end(l);
 }
-// What the account of the current thread, which is open, has come to.
-// Interrupts must be off. NMIs take nothing out of it meanwhile.
+// The value of the current thread's account, which is open. Interrupts must be
+// off. `seq` is odd during the reading, so that no NMI subtracts from it.
 static ALWAYS_INLINE u64 ledger_open_cycles(const struct account *thread)
 {
     struct ledger *l = ledger_write_begin();
@@ -326,45 +332,46 @@ static ALWAYS_INLINE u64 ledger_open_cycles(const struct account *thread)
     ledger_write_end(l);
     return cycles;
 }
-// All CPUs have interrupts off and change no account: NMIs do not either until
-// ledger_thaw. One at a time.
+// Called while all CPUs have interrupts off and switch no accounts: keeps NMIs
+// from changing any, too, until ledger_thaw. One caller at a time.
 void ledger_freeze(void);
 void ledger_thaw(void);
 
-// What `a` has come to if it is, or was last, open on `cpu`. Any CPU may ask;
-// not from NMI context. See thread_times for accounts of threads, which move.
+// The value of `a`, which is, or was last, open on `cpu`. Any CPU; not in NMI
+// context. See thread_times for accounts of threads, which move between CPUs.
 u64 ledger_read(const struct cpu *cpu, const struct account *a);
-// The same of a thread's account, divided.
+// The same for a thread's account, divided into user and kernel time.
 void ledger_read_thread(const struct cpu *cpu, const struct thread *t,
                         u64 *user, u64 *kernel);
-// Of a thread whose account is open: its user time is open, too.
+// For a thread whose account is open: whether its user time is open, too.
 static inline bool ledger_in_user(u64 user)
 {
     return (s64)user < 0;
 }
-// What all accounts of a CPU came to.
+// The sums of all accounts of a CPU.
 struct ledger_sums {
     u64 user, kernel, irq, idle, start_up;
     u64 elapsed;             // TSC now - TSC when this CPU's ledger began
-    u64 in[SUBSYSTEM_COUNT]; // of which `kernel` is the sum
+    u64 in[SUBSYSTEM_COUNT]; // `kernel` is their sum
 };
 void ledger_sums(u32 cpu, struct ledger_sums *out);
-// The same as of the TSC `now`, when nothing can change there meanwhile.
+// The same at TSC `now`, while no account of that CPU can change.
 void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out);
 
-// An exception has taken so many cycles of the current thread's kernel account.
+// Counts `cycles` of the current thread's kernel time for an exception.
 static inline void ledger_count_exception(u32 vector, u64 cycles)
 {
     struct ledger *l = ledger_write_begin();
     WRITE_ONCE(l->exceptions[vector], l->exceptions[vector] + cycles);
     ledger_write_end(l);
 }
-// For a reader on any CPU of what this CPU writes: again until retry is false.
-// Not from NMI context.
+// The read section of `seq`, on any CPU: repeat until retry returns false. Not
+// in NMI context.
 u32 ledger_read_begin(u32 cpu);
 bool ledger_read_retry(u32 cpu, u32 seq);
-// For a reader who does not know which CPU writes: whatever was being written
-// is complete when this returns. What read the same before and after is whole.
+// For a reader that does not know which CPU writes: all writes in progress at
+// the call are complete on return. A value that is the same before and after
+// the call is consistent.
 void ledger_writers_done(void);
-// Cycles that exceptions of this vector took on a CPU.
+// Cycles of exceptions of this vector on a CPU.
 u64 ledger_exception_cycles(u32 cpu, u32 vector);

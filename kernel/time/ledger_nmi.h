@@ -1,16 +1,16 @@
-// The ledger's part of an NMI; for trap_nmi, into which it is inlined.
+// Time accounting of NMIs, inlined into trap_nmi.
 #pragma once
 
 #include "arch/trap.h"
 #include "kernel/time/ledger.h"
 
-// How often reading the books as they stand at one instant has begun and ended:
-// odd meanwhile.
+// Incremented by ledger_freeze and by ledger_thaw: odd while frozen.
 extern u32 ledger_freezes;
 
-// What is open gives `spent` to the account of NMIs: a thread's with what it is
-// part of, and what it is divided into. (Behind an account of the ledger's own
-// lies another, or a sum, that is not open: it is not negative.)
+// Moves `spent` cycles from the open account to that of NMIs; from a thread's
+// account also in the sums that contain it and in its parts. (If `open` is not
+// a thread's, t->user is what follows that account in the ledger: another
+// account or a sum, which is not open and so not negative.)
 static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
 {
     struct thread_base *t = (struct thread_base *)l->open;
@@ -19,8 +19,7 @@ static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
     if (account_is_negative(&t->user)) {
         account_subtract_u32(&l->threads, spent);
         account_subtract_u32(&t->user, spent);
-        account_add_u32(&l->user_since,
-                        spent); // it is as if it had been opened later
+        account_add_u32(&l->user_since, spent); // as if opened later
     } else if (account_is_negative(&l->threads)) {
         account_subtract_u32(&l->threads, spent);
         account_subtract_u32(&l->in[l->subsystem], spent);
@@ -29,15 +28,16 @@ static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent)
 _Static_assert(offsetof(struct thread_base, total) == 0,
                "what `open` points to");
 
-// At the end of an NMI that began at `began` (TSC, low half): moves its cycles
-// to the account of its vector, out of the one that is open. Not when it came
-// in the middle of a switch: an account that was just closed need not have so
-// many, and is not to fall below 0; nor when the books were or are frozen: what
-// was told then is not to become less. The cycles stay then with what was
-// interrupted. `freezes` is from before `began`.
+// Called at the end of an NMI that began at `began` (TSC, low half): moves its
+// cycles from the open account to that of its vector. Not if it interrupted a
+// switch: an account that was just closed may have fewer cycles and must not
+// become negative. Not if the ledgers were or are frozen: values reported then
+// must not decrease. In these cases the cycles stay with the interrupted
+// account. `freezes` was read before `began`.
 //
-// Either this sees that the books are frozen, or who freezes them sees `seq`
-// odd and waits: each writes before it reads what the other has written.
+// Ordering against ledger_freeze: either this sees that the ledgers are frozen,
+// or ledger_freeze sees `seq` odd and waits. Each writes before it reads what
+// the other has written, with a full barrier between.
 static ALWAYS_INLINE void ledger_nmi(u32 freezes, u32 began)
 {
     struct ledger *l = this_ledger();

@@ -1,7 +1,8 @@
-// The registry: finds the counters, chooses, changes its choice.
+// The timecounter registry: finds the counters, chooses one, changes the
+// choice.
 //
-// `choice_lock` guards `in_use` and the callout that sees to it that a narrow
-// counter is read before it wraps. A choice is also read without the lock.
+// `choice_lock` guards `in_use` and the callout that reads a narrow counter
+// before it wraps. `in_use` is also read without the lock.
 #include "kernel/time/timecounter.h"
 
 #include "kernel/base/cmdline.h"
@@ -44,7 +45,7 @@ static struct timecounter *below(u32 rank)
     return best;
 }
 
-// The next one to probe: those of lower rank measure those of higher.
+// The next counter to probe: those of lower rank measure those of higher.
 static struct timecounter *next_above(u32 rank)
 {
     struct timecounter *next = NULL;
@@ -90,9 +91,9 @@ static void announce(const struct timecounter *tc)
                tc->hz / 1000000, tc->hz % 1000000);
 }
 
-// --- reading it in time -----------------------------------------------------
+// --- reading before the counter wraps ---------------------------------------
 
-// Half the time in which it wraps; 0: not in a year.
+// Half the time, in ns, in which the counter wraps; 0: a year or more.
 static u64 reading_period(const struct timecounter *tc)
 {
     assert(tc->hz);
@@ -189,7 +190,8 @@ void timecounters_start(void)
 
 // --- system.clock -----------------------------------------------------------
 
-// How it was found, if it is in use; else why it is not.
+// A text for sysinfo: how the counter was found, if it is in use; else why it
+// is not.
 static void remark(const struct timecounter *tc, char *text, size_t size)
 {
     const struct timecounter *used = timecounter_in_use();

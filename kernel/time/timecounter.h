@@ -1,14 +1,14 @@
-// Timecounters: the counters of the machine that only count, at a known rate.
+// Timecounters: free-running counters of the machine, of known rate.
 //
 // Each is one static struct and one TIMECOUNTER line; the usable one of highest
-// rank tells the kernel the time (clock_now_ns), `clocksource=NAME` overrides.
-// The ranks, and what lowers them, are in docs/time.md.
+// rank is the kernel's clock (clock_now_ns), unless `clocksource=NAME`
+// overrides. The ranks, and what lowers them, are in docs/time.md.
 #pragma once
 
 #include "lib/set.h"
 #include "lib/types.h"
 
-// Ranks. One that stands below another is only chosen where the other is not
+// Ranks. A counter is chosen over one of higher rank only if that one is not
 // usable, or by name.
 enum {
     RANK_PIT = 100,
@@ -24,58 +24,61 @@ struct timecounter {
     u64 hz;   // counts per second; constant, or set by probe
     u64 mask; // the bits that count, 2^n - 1; constant, or set by probe
 
-    // The counter, counting up; bits outside `mask` may be anything. Any CPU,
-    // several at once, any context, NMI included: so it may take no lock. It is
-    // read at least every (mask + 1) / hz / 2 seconds while it is in use.
+    // Reads the counter, which counts up; bits outside `mask` may be anything.
+    // Called on any CPU, on several at once, in any context, NMI included: it
+    // may take no lock. While the counter is in use it is read at least every
+    // (mask + 1) / hz / 2 seconds.
     u64 (*read)(void);
 
-    // Finds it, starts it, sets hz and mask; NULL: it counts, else why it is
-    // not usable (a constant text, for the log and sysinfo). Called once, at
+    // Finds the counter, starts it, sets hz and mask. NULL: it is usable, else
+    // the reason (a constant text, for the log and sysinfo). Called once, at
     // start-up, on the boot CPU, interrupts off, after the ACPI tables are
     // read.
     const char *(*probe)(struct timecounter *tc);
 
-    // It became the kernel's clock, or ceased to be (either may be NULL): for
-    // a counter that needs help only while it is used. Interrupts off.
+    // Called when it becomes the kernel's clock, and when it ceases to be
+    // (either may be NULL): for a counter that needs work only while it is
+    // used. Interrupts off.
     void (*start)(struct timecounter *tc);
     void (*stop)(struct timecounter *tc);
 
     const char *note;    // how it was found, for sysinfo; may be NULL
-    const char *why_not; // the registry's: the answer of probe, or of demotion
+    const char *why_not; // set by the registry: by probe, or by demotion
 };
 
-// It is the TSC, and LFENCE keeps RDTSC in order: the clock is read without a
-// call of `read`, by programs too.
+// The counter is the TSC, and LFENCE keeps RDTSC in order: the clock is read
+// without a call of `read`, also by programs.
 #define TIMECOUNTER_USER 1u
-// Its rate was measured, not specified: timecounter_watch sees whether it
-// lasts.
+// Its rate was measured, not specified: timecounter_watch checks that it stays
+// the same.
 #define TIMECOUNTER_MEASURED 2u
 
 #define TIMECOUNTER(tc) LINKER_SET_ADD(timecounters, tc)
 #define FOR_EACH_TIMECOUNTER(tc) \
     LINKER_SET_FOR_EACH(struct timecounter, tc, timecounters)
 
-// Probes all and begins to tell the time. Boot CPU, once.
+// Probes all counters and starts the kernel's clock. Boot CPU, once.
 void timecounters_init(void);
-// From here on it is certain that the counter is read in time. Once, as soon as
+// Starts the callout that reads the counter before it wraps. Once, as soon as
 // callouts work, with interrupts on.
 void timecounters_start(void);
 
-// The one in use; NULL before timecounters_init.
+// The counter in use; NULL before timecounters_init.
 struct timecounter *timecounter_in_use(void);
-// It has turned out to be no good: it is not used any more, the next best one
-// takes over, the log says so. `why` is kept. Any context but NMI.
+// Marks a counter as unusable. If it is in use, the next best one takes over
+// and the log reports it. The pointer `why` is kept. Any context but NMI.
 void timecounter_demote(struct timecounter *tc, const char *why);
-// Makes it the kernel's clock. -EINVAL: it is not usable. Any context but NMI.
+// Makes `tc` the kernel's clock. -EINVAL: it is not usable. Any context but
+// NMI.
 int timecounter_use(struct timecounter *tc);
 
 // Compares a measured counter in use with the best other one; demotes it when
-// they have drifted apart three times in a row. Every few seconds, by one
-// thread.
+// they have drifted apart three times in a row. Called every few seconds, by
+// one thread.
 void timecounter_watch(void);
-// Whether the one has drifted from the other while they counted so much, when
-// the readings are uncertain by so many counts of the first. The second may
-// have wrapped any number of times.
+// True if `tc` has drifted from `reference` while they counted `counted` and
+// `referred`, where the readings are uncertain by `uncertain` counts of `tc`.
+// `reference` may have wrapped any number of times.
 bool timecounter_drifted(const struct timecounter *tc,
                          const struct timecounter *reference, u64 counted,
                          u64 referred, u64 uncertain);

@@ -1,19 +1,21 @@
-// The two timehands and their generation (time_page.h tells how to read them).
+// The two timehands and their generation (time_page.h describes how they are
+// read).
 //
-// A change goes: mark the page busy; read the counter; write the timehands that
-// are not in force; put them in force. While it is busy nobody else reads the
-// counter: all others wait. So whatever time was told before the change is
-// before the moment at which the new line begins, and whatever is told after it
-// is not: time does not run backwards, however the slope changes, for everybody
-// who sees the old reading through memory.
+// A change: mark the page busy; read the counter; write the timehands that are
+// not current; make them current. While the page is busy all other readers wait
+// and do not read the counter. So every time reported before the change
+// precedes the moment at which the new line begins, and no time reported after
+// it does: time does not run backwards, however the slope changes, for any
+// observer that sees the old reading through memory.
 //
-// An NMI on the changing CPU cannot wait. It reads by the old line, which is in
-// force still and complete, and marks the page disturbed; then the page cannot
-// be put in force as it is (compare and swap), and the change is made again
-// from a later moment. An NMI anywhere else waits like everybody.
+// An NMI on the changing CPU cannot wait. It reads by the old line, which is
+// still current and complete, and marks the page disturbed. Then the
+// compare-and-swap that would make the new timehands current fails, and the
+// change is made again from a later moment. An NMI on another CPU waits like
+// any reader.
 //
-// BUSY is also the lock of `master`. The order of loads and of stores is a
-// sequence counter's (lib/seqcount.h); the counter is read behind its fence.
+// BUSY is also the lock of `master`. The order of loads and of stores is that
+// of a sequence counter (lib/seqcount.h); the counter is read after its fence.
 #include "kernel/time/timehands.h"
 
 #include "arch/account.h"
@@ -26,7 +28,8 @@
 #define SHIFT_MAX 31
 #define MULTIPLIER_MAX (1u << 31) // leaves room for rates of up to 2
 
-// Until there is a counter nobody reads one: the CPU may have no LFENCE.
+// TIME_KERNEL until there is a counter, so that the TSC is not read: the CPU
+// may have no LFENCE.
 struct time_page time_page __attribute__((section(".data.page_aligned"))) = {
     .gen = { TIME_KERNEL },
 };
@@ -37,14 +40,14 @@ _Static_assert(sizeof(struct time_page) == PAGE_SIZE,
 // The counter behind each of the timehands. Changed with them.
 static struct timecounter *counters[2];
 
-// What the kernel asks for, each by the line of:
+// The clocks that the kernel reads, and the line of each.
 enum clock {
     UPTIME = CLOCK_MONOTONIC,
     RAW = CLOCK_MONOTONIC_RAW,
     WALL = CLOCK_REALTIME
 };
 
-// The state behind the lines. BUSY guards it.
+// The state that the lines are computed from. BUSY guards it.
 static struct master {
     struct timecounter *tc;
     u64 count;
@@ -56,7 +59,7 @@ static struct master {
 
 // --- reading ----------------------------------------------------------------
 
-// The clock's nanoseconds, from those since the line began.
+// The clock's nanoseconds, from the nanoseconds since the line began.
 static ALWAYS_INLINE u64 add_base(u64 ns, const struct timehands *th,
                                   enum clock c)
 {
@@ -66,7 +69,8 @@ static ALWAYS_INLINE u64 add_base(u64 ns, const struct timehands *th,
     return c == WALL ? account_plus(ns, (const u64 *)&th->wall_offset) : ns;
 }
 
-// Counts since the line began. A TSC may be behind by what the CPUs differ.
+// Counts since the line began. The TSC of this CPU may be behind by the
+// difference between CPUs: then 0.
 static u64 counts_since(const struct time_line *line, u32 index)
 {
     u64 count = READ_ONCE(line->count);
@@ -77,7 +81,7 @@ static u64 counts_since(const struct time_line *line, u32 index)
     return (s64)counts < 0 ? 0 : counts;
 }
 
-// Of any number of counts: what time_since says of few.
+// Counts to nanoseconds, for any number of counts; time_since: below 2^32.
 static u64 follow(const struct time_line *line, u64 counts)
 {
     assert_checked(READ_ONCE(line->shift) < 32);
@@ -88,9 +92,9 @@ static u64 follow(const struct time_line *line, u64 counts)
     return (high << (32 - shift)) + (low >> shift);
 }
 
-// What the quick way leaves: a change is under way, the counter is not the TSC,
-// the line is old. Interrupts are off, so that a change by this CPU can only
-// mean that this is an NMI in the middle of it.
+// An attempt of the slow path: a change is under way, the counter is not the
+// TSC, or the line is old. Interrupts are off, so if this CPU makes a change,
+// this is an NMI that has interrupted it.
 static bool try_slowly(enum clock c, u64 *ns, u64 *counts)
 {
     u32 gen = seqcount_peek(&time_page.gen);
@@ -159,7 +163,7 @@ s64 clock_wall_offset(void)
         gen = seqcount_peek(&time_page.gen);
         offset = READ_ONCE(time_hands(&time_page, gen)->wall_offset);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        // Busy or not: what is in force stays as it is then.
+        // Busy or not: the current timehands do not change until `gen` does.
     } while ((seqcount_peek(&time_page.gen) ^ gen) >> TIME_GEN_SHIFT);
     return offset;
 }
@@ -182,7 +186,7 @@ static bool try_begin(u32 *gen)
         !__atomic_compare_exchange_n(&time_page.gen.value, &old, *gen, false,
                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
-    __atomic_thread_fence(__ATOMIC_RELEASE); // what is written is after it
+    __atomic_thread_fence(__ATOMIC_RELEASE); // the writes come after
     return true;
 }
 
@@ -192,7 +196,7 @@ static u32 next_index(u32 gen)
     return ~gen / TIME_INDEX & 1;
 }
 
-// False: an NMI has read the counter since; once more.
+// False: an NMI has read the counter since try_begin; the change is repeated.
 static bool put_in_force(u32 gen, const struct timecounter *tc)
 {
     assert(gen & TIME_BUSY);
@@ -203,7 +207,7 @@ static bool put_in_force(u32 gen, const struct timecounter *tc)
     if (__atomic_compare_exchange_n(&time_page.gen.value, &expected, next,
                                     false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         return true;
-    // What it read was before what is read next.
+    // Clears DISTURBED. The NMI's reading precedes the next one.
     WRITE_ONCE(time_page.gen.value, gen);
     return false;
 }
@@ -215,7 +219,7 @@ static u64 adjusted_tick(const struct master *m)
     return m->rate < 0 ? m->tick - part : m->tick + part;
 }
 
-// Moves the state to this moment.
+// Advances the state to the current count.
 static void advance(struct master *m)
 {
     assert_checked(seqcount_peek(&time_page.gen) & TIME_BUSY);
@@ -224,7 +228,7 @@ static void advance(struct master *m)
     u64 count = m->tc->read();
     u64 counts = (count - m->count) & m->tc->mask;
     if ((s64)counts < 0)
-        return; // on this CPU it is not that late yet
+        return; // the TSC of this CPU is behind
     m->raw = bintime_advance(m->raw, counts, m->tick);
     m->uptime = bintime_advance(m->uptime, counts, adjusted_tick(m));
     m->count = count;
@@ -266,10 +270,10 @@ static void draw_line(struct timehands *th, u32 clock, u64 count, u64 ns,
     WRITE_ONCE(line->shift, shift);
 }
 
-// Rounds everything down: a line never tells a time that has not come.
+// Rounds everything down: a line is never ahead of the state.
 static void draw(struct timehands *th, const struct master *m)
 {
-    assert_checked(m->tc); // the first change brings one
+    assert_checked(m->tc); // set by the first change
     u32 shift = best_shift(m->tick), raw = multiplier(m->tick, shift);
     u32 adjusted = multiplier(adjusted_tick(m), shift);
     u64 uptime = (u64)bintime_to_ns(m->uptime);
@@ -292,7 +296,7 @@ static void draw(struct timehands *th, const struct master *m)
 }
 
 struct change {
-    struct timecounter *use; // NULL: as it is
+    struct timecounter *use; // NULL: unchanged
     bool set_rate, set_wall;
     s64 rate, wall;
 };
@@ -307,8 +311,8 @@ static void apply(struct master *m, const struct change *c)
         m->wall_offset = c->wall - bintime_to_ns(m->uptime);
 }
 
-// From try_begin to the return nothing here may ask for the time. *m gets what
-// is in force then.
+// Makes the change and makes the new timehands current. From try_begin to its
+// return no code here may read a clock. *m: the new state.
 static void finish(u32 gen, const struct change *c, struct master *m)
 {
     assert(gen & TIME_BUSY);
@@ -335,8 +339,8 @@ static struct master change(const struct change *c)
     return m;
 }
 
-// Only brings the line up to date; if somebody else is changing it, that does.
-// So this is right in an NMI too.
+// Only brings the line up to date; if another change is under way, that does
+// it. So this is NMI-safe.
 static void refresh(void)
 {
     static const struct change nothing;

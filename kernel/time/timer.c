@@ -1,10 +1,11 @@
-// `timers_lock` guards who has which timer and whether it is started. What the
-// callbacks need (fn, arg, mode) is written while the device is silent, so they
-// read it without a lock, in NMIs too.
+// `timers_lock` guards which timer has which owner and whether it is started.
+// The fields that the callbacks read (fn, arg, mode) are written while the
+// device is silent, so they are read without a lock, in NMIs too.
 //
-// Stopping waits until every other CPU has answered an interrupt: by then a
+// Stopping quiesces the other CPUs: when each has taken an interrupt (IPI), a
 // callback that was running there has ended, and an NMI that was sent before
-// has been taken, for NMIs go first. So timer_fire costs nothing for it.
+// has been taken, because NMIs are taken first. So timer_fire needs no
+// synchronisation of its own.
 
 #include "kernel/time/timer.h"
 
@@ -25,7 +26,7 @@ static struct spinlock timers_lock = SPINLOCK_INIT("timers");
 
 #define FOR_EACH_TIMER(t) LINKER_SET_FOR_EACH(struct timer, t, timers)
 
-// Whole seconds and the rest apart, so that nothing overflows.
+// Scales whole seconds and the rest separately, so that nothing overflows.
 static u64 scale(u64 value, u64 from_hz, u64 to_hz)
 {
     u64 rest = value % from_hz * to_hz + from_hz / 2;
@@ -49,7 +50,7 @@ u64 timer_period_ns(const struct timer *t)
     return timer_ns(t, t->period);
 }
 
-// While nobody else runs, or under timers_lock.
+// While no other CPU runs, or under timers_lock.
 static void probe(struct timer *t)
 {
     if (t->probed)
@@ -69,7 +70,7 @@ void timers_probe(void)
     }
 }
 
-// The best one below a rank; NULL: there is none.
+// The timer of highest rank below `rank`; NULL: there is none.
 static struct timer *next_below(u32 rank)
 {
     struct timer *best = NULL;
@@ -119,7 +120,7 @@ void timer_describe(const struct timer *t, char *text, size_t size)
 
 // --- reserving; under timers_lock
 
-// Who has it, or one that has its interrupt line as well.
+// The owner of the timer, or of one that shares its interrupt line.
 static const char *holder(const struct timer *wanted)
 {
     const char *owner = READ_ONCE(wanted->owner);
@@ -146,7 +147,8 @@ static int availability(struct timer *t,
     return user(t) ? -EBUSY : 0;
 }
 
-// The best of those that `suits` and that has no `user`; -ENOENT: none suits.
+// The timer of highest rank that `suits` and has no `user`; -ENOENT: none
+// suits.
 static int find(bool (*suits)(const struct timer *t, const void *what),
                 const void *what, const char *(*user)(const struct timer *t),
                 struct timer **out)
@@ -191,7 +193,7 @@ static bool is_named(const struct timer *t, const void *what)
     return !rest[0] || (rest[0] >= '0' && rest[0] <= '9' && !rest[1]);
 }
 
-// True: the events' watch has the timer that is to be reserved.
+// True: the event watch owns the timer that is to be reserved.
 static bool reserve_free(bool (*suits)(const struct timer *t, const void *what),
                          const void *what, const char *owner,
                          struct timer **out, int *err)
@@ -247,7 +249,7 @@ void timer_release(struct timer *t)
 
 // --- interrupts
 
-// Whether it is the timer that has interrupted.
+// True if the interrupt is the timer's.
 static ALWAYS_INLINE bool served(struct timer *t)
 {
     return this_cpu_read(id) != 0 || !t->serve || t->serve(t);
@@ -277,12 +279,12 @@ void timer_interrupt(void *arg)
     timer_fire(arg, this_cpu()->irq_frame);
 }
 
-// Nothing tells a timer's NMIs from others, so it claims them all.
+// A timer's NMIs cannot be distinguished from others, so all are claimed.
 static bool timer_nmi(struct nmi_user *user, const struct trapframe *tf)
 {
     struct timer *t = container_of(user, struct timer, nmi);
     if (served(t))
-        call(t, t->fn, tf); // there is one while the timer has the NMIs
+        call(t, t->fn, tf); // not NULL while the timer owns the NMIs
     return true;
 }
 
@@ -291,7 +293,7 @@ static bool timer_nmi(struct nmi_user *user, const struct trapframe *tf)
 struct start {
     struct timer *timer;
     u64 ticks;
-    int err; // atomic: any CPU's
+    int err; // atomic: set by any CPU
 };
 
 static void start_here(void *arg)
@@ -308,8 +310,8 @@ static void stop_here(void *arg)
     t->stop(t);
 }
 
-// On those that serve the interrupts, so that the driver need not expect one on
-// another CPU meanwhile.
+// Calls `fn` on the CPUs that serve the timer's interrupts, so that the driver
+// need not expect one on another CPU at the same time.
 static void on_its_cpus(struct timer *t, void (*fn)(void *arg), void *arg)
 {
     if (t->flags & TIMER_PER_CPU)
@@ -327,7 +329,7 @@ static bool can_do(const struct timer *t, u32 mode, u64 ns)
            ns - vary >= t->min_period && ns + vary <= t->max_period;
 }
 
-// Makes it this start's: nobody else's succeeds until it is free.
+// Claims the timer for this start: any other start fails until set_free.
 static int claim(struct timer *t, u32 mode, u64 ticks, timer_fn_t fn, void *arg)
 {
     u32 irqs = spin_lock_irq(&timers_lock);
@@ -348,10 +350,10 @@ static void set_free(struct timer *t)
 {
     if (t->mode & TIMER_NMI) {
         nmi_give_back(&t->nmi);
-        smp_sync_others(); // whose NMI found it has done with it
+        smp_sync_others(); // an NMI that found it has ended
     }
     WRITE_ONCE(t->fn, NULL);
-    smp_sync_others(); // who has read it has done with it
+    smp_sync_others(); // a callback that read it has ended
     u32 irqs = spin_lock_irq(&timers_lock);
     WRITE_ONCE(t->mode, 0);
     spin_unlock_irq(&timers_lock, irqs);
@@ -362,7 +364,7 @@ static int start_device(struct timer *t, u64 ticks)
     struct start s = { t, ticks, 0 };
     on_its_cpus(t, start_here, &s);
     if (s.err)
-        on_its_cpus(t, stop_here, t); // where it has been started
+        on_its_cpus(t, stop_here, t); // some CPUs may have started it
     return s.err;
 }
 
@@ -403,9 +405,9 @@ void timer_stop(struct timer *t)
     assert(irqs_enabled() && t->owner);
     WRITE_ONCE(t->stopping, true);
     if (t->mode & TIMER_ONESHOT)
-        smp_sync_others(); // it is not started again
+        smp_sync_others(); // no callback sets another shot
     on_its_cpus(t, stop_here, t);
-    smp_sync_others(); // what was under way has come
+    smp_sync_others(); // interrupts in flight have been taken
     set_free(t);
 }
 

@@ -1,9 +1,11 @@
-// Does the TSC still run at the rate that was measured at start-up?
+// The timecounter watchdog: does the TSC still run at the rate measured at
+// start-up?
 //
-// Every few seconds it is compared with the best other counter. That may have
-// wrapped several times meanwhile: what counts is the difference to where it
-// ought to be, modulo its width. A reading takes time, and a virtual machine's
-// CPU may be stopped within: its length is what the comparison may be wrong by.
+// Every few seconds it is compared with the best other counter, the reference.
+// The reference may have wrapped several times since the last comparison, so
+// its distance from the expected value is taken modulo its width. A reading
+// takes time, and a host may stop this CPU during it: the length of the reading
+// is the uncertainty of the comparison.
 #include "arch/cpu.h"
 #include "kernel/base/log.h"
 #include "kernel/time/timecounter.h"
@@ -14,8 +16,8 @@
 #define STRIKES 3
 
 struct pair {
-    u64 counted; // of the counter in use, the middle of the reading
-    u64 width;   // how long that took
+    u64 counted; // by the counter in use, at the middle of the reading
+    u64 width;   // length of the reading, in its counts
     u64 reference;
 };
 
@@ -23,7 +25,7 @@ static struct {
     struct timecounter *watched, *reference;
     struct pair last;
     u32 strikes;
-} watch; // one thread's
+} watch; // used by one thread
 
 static struct pair read_pair(struct timecounter *tc, struct timecounter *ref)
 {
@@ -40,7 +42,7 @@ static struct pair read_pair(struct timecounter *tc, struct timecounter *ref)
     return best;
 }
 
-// How far the reference is from where it ought to be, of its counts.
+// The distance of the reference from its expected value, in its counts.
 static u64 distance(const struct timecounter *tc, const struct timecounter *ref,
                     u64 counted, u64 referred)
 {
@@ -64,7 +66,7 @@ static struct timecounter *best_reference(const struct timecounter *tc)
     struct timecounter *best = NULL;
     FOR_EACH_TIMECOUNTER(ref)
     {
-        // One that needs to be started runs only while it is in use.
+        // A counter that must be started runs only while it is in use.
         if (*ref != tc && !(*ref)->why_not && !(*ref)->start &&
             (!best || (*ref)->rank > best->rank))
             best = *ref;

@@ -3,8 +3,8 @@
 #include "kernel/base/errno.h"
 #include "kernel/time/adjust.h"
 
-// As on Linux, so that sums with it do not overflow: 30 years before the end of
-// what nanoseconds in 64 bits can say.
+// As on Linux, so that sums with it do not overflow: 30 years before the
+// largest time in 64-bit nanoseconds.
 #define WALL_MAX_SEC ((s64)(INT64_MAX / NSEC_PER_SEC) - 30ll * 365 * 24 * 3600)
 
 void wallclock_init(void)

@@ -1,4 +1,5 @@
-// The wall clock: CLOCK_REALTIME at start-up from the RTC, set by programs.
+// The wall clock, CLOCK_REALTIME: read from the RTC at start-up, set by
+// programs.
 #pragma once
 
 #include "kernel/time/timehands.h"
@@ -10,18 +11,18 @@ static inline s64 wallclock_now_ns(void)
 {
     return clock_wall_ns();
 }
-// Wall time of the start (for btime in /proc/stat); it changes when the wall
-// clock is set: what an absolute deadline in wall time is reckoned from.
+// Wall time at start-up (for btime in /proc/stat), from which absolute
+// deadlines in wall time are computed. It changes when the wall clock is set.
 static inline s64 wallclock_boot_ns(void)
 {
     return clock_wall_offset();
 }
-// Sets the RTC too. Thread context. -EINVAL: before 1970, beyond 2232, or
-// before the machine was started.
+// Sets the wall clock and the RTC. Thread context. -EINVAL: before 1970, beyond
+// 2232, or before the machine was started.
 int wallclock_set_ns(s64 now);
 
-// Who must know when the wall clock has been set: the time that it shows has
-// jumped. Called after that, in thread context, without locks.
+// An observer of settings of the wall clock, which make its time jump. Called
+// after that, in thread context, without locks.
 struct wallclock_observer {
     void (*was_set)(void);
 };
