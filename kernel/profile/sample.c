@@ -71,8 +71,8 @@ struct view {
 
 static enum sample_mode kernel_mode(const struct trapframe *tf)
 {
-    // The sampling interrupt itself, if maskable, is the innermost one (`tf` is
-    // its frame). It does not count: `tf` is the context that it interrupted.
+    // A maskable sampling interrupt is itself the innermost one (`tf` is its
+    // frame) and does not count: `tf` is the context that it interrupted.
     if (this_cpu_read(irq_depth) > (tf == this_cpu_read(irq_frame)))
         return MODE_IRQ;
     // Idle threads have no id.
@@ -289,8 +289,8 @@ static bool pad(struct session_cpu *c, u64 time)
 
 // True if the ring has contiguous room for a record, checked against the
 // reader's current position. False while samples are lost: the loss must be
-// reported first. ring_look makes this check necessary each time that the ring
-// has filled by another quarter, which is when the reader is woken.
+// reported first. Also called whenever another quarter of the ring has filled
+// (ring_look), which is when the reader is woken.
 static NOINLINE bool room_again(struct session *s, struct session_cpu *c,
                                 u64 time)
 {

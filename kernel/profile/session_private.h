@@ -3,9 +3,9 @@
 // sample_take walks `sampled` in interrupt context without a lock. A session is
 // inserted when it is complete. When it ends it is removed first; then the
 // other CPUs are quiesced by an IPI. sample_take runs with interrupts off, so
-// one that still saw the session has returned by then. (So no removed session
-// is reinserted while a sample_take walks the list.) Writers hold streams_lock,
-// which also guards the intervals in which time counts.
+// any sample_take that still saw the session has returned by then. No removed
+// session is reinserted while a sample_take walks the list. Writers hold
+// streams_lock, which also guards the intervals in which time counts.
 #pragma once
 
 #include "arch/trap.h"

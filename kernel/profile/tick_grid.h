@@ -2,13 +2,13 @@
 // come due while it cannot be taken merge into it.
 //
 // The device ticks on a grid. An interrupt may be late, never early; so the
-// phase of the grid is that of the least late interrupt, and the ticks
-// accounted in all are the elapsed time in periods, however late single
+// phase of the grid is that of the least late interrupt, and the sum of
+// accounted ticks is the elapsed time in periods, however late single
 // interrupts are.
-// If the CPU is held up while it enters an interrupt, that interrupt may
-// account for later ticks, the last of which is still pending. The interrupt of
-// that one then accounts for none: it seems early by more than the clocks can
-// differ.
+// If the CPU is held up while it enters an interrupt, that interrupt accounts
+// for later ticks too, the last of which has an interrupt still pending. That
+// interrupt then accounts for no tick; it is recognised because it seems early
+// by more than the clocks can differ.
 //
 // Pure arithmetic on one CPU's state: no locks; NMI-safe. Times are TSC cycles.
 #pragma once

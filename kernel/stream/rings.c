@@ -7,9 +7,9 @@
 // polls must be woken when its read times out.
 //
 // A reader woken by a sample runs right after it, mostly for less than a
-// period: no tick hits it. So its targets are overcounted by up to one tick for
-// each quarter of a ring (with call chains a quarter holds 500 samples: 0.15
-// %).
+// period, so no tick hits the reader. Its targets are overcounted by up to one
+// tick for each quarter of a ring (0.15 % with call chains, where a quarter
+// holds 500 samples).
 
 #include "arch/irq.h"
 #include "kernel/base/errno.h"
@@ -103,9 +103,9 @@ void stream_wake_soon(struct stream *s)
     irq_raise_deferred();
 }
 
-// Reads `streams` without a lock: a stream leaves its slot, and is freed only
-// when every CPU has since passed through an interrupt. So it stays valid
-// during this one.
+// Reads `streams` without a lock. A stream that has left its slot is freed only
+// when every CPU has since passed through an interrupt, so a stream found here
+// stays valid until this interrupt returns.
 void irq_deferred(void)
 {
     for (u32 i = 0; i < STREAMS_MAX; i++) {

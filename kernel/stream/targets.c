@@ -25,7 +25,8 @@ static void add(struct stream *s, struct task *t)
     ADD_ONCE(s->live, 1);
 }
 
-// Adds `t` if it is a descendant of the stream's task and not the profiler.
+// Adds `t` if it is a descendant of the stream's task, is not the profiler, and
+// may be inspected by the profiler if the stream is limited.
 static void add_descendant(struct task *t, void *arg)
 {
     struct stream *s = arg;

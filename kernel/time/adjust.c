@@ -287,7 +287,8 @@ static s64 single_shot(const struct timex *t)
     s64 left = state.slew;
     take_off(&left, state.slew_rate, since_slice_began());
     if (!(t->modes & ADJUST_SS_READ)) {
-        state.slew_rate = 0; // what it has made is not subtracted from the new
+        // This slice's correction is not subtracted from the new slew.
+        state.slew_rate = 0;
         state.slew = clamp(t->offset, INT64_MAX / 2000) * 1000;
         next_slice();
     }

@@ -13,14 +13,14 @@
 
 #define EVENT_WATCH_NS (5 * NSEC_PER_SEC)
 
-// The owner under which it reserves its timer.
+// The owner name under which the watch reserves its timer.
 extern const char event_watch_owner[];
 
 // Called once, when all CPUs run.
 void event_watch_start(void);
-// Releases the timer, if it has one; until event_watch_resume it has none.
-// Thread context with interrupts on.
+// Releases the watch's timer, if any; until event_watch_resume the watch has
+// none. Thread context with interrupts on.
 void event_watch_give_way(void);
-// Takes a free timer, if it has none. Thread context; with interrupts off, and
-// before event_watch_start, it does nothing.
+// Takes a free timer, if the watch has none. Thread context; with interrupts
+// off, and before event_watch_start, it does nothing.
 void event_watch_resume(void);

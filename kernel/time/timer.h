@@ -162,7 +162,7 @@ void timer_interrupt(void *arg);
 u64 timer_ticks(const struct timer *t, u64 ns);
 u64 timer_ns(const struct timer *t, u64 ticks);
 
-// --- for the clock's events, which drive a one-shot device themselves
+// --- for the clock's event code, which drives a one-shot device itself
 
 // `fn` is called at each interrupt from now on, permanently.
 void timer_attach(struct timer *t, timer_fn_t fn);
