@@ -1,13 +1,15 @@
-// Load balancing: a thread that wakes goes where it can run at once; an idle
-// CPU takes work; and at the end of a slice the waiting thread that has had
-// least goes to a CPU whose thread has had more.
+// Load balancing: a waking thread is placed on a CPU that can run it at once;
+// an idle CPU steals work; and at the end of a slice the waiting batch thread
+// with the least virtual time is pushed to a CPU whose running thread has more.
 //
-// The last is what makes shares equal when threads and CPUs do not divide:
-// virtual times of different CPUs can be compared (kernel/sched/fair.h). Where
-// they cannot be brought together, because threads are bound to their CPUs, the
-// frames are, to LAG_MAX: else a thread that comes from a CPU where time went
-// fast would wait for hours in a place where it went slowly. Only CPUs with
-// threads that wait do this, so lonely and idle ones take no tick for it.
+// The push makes shares equal when the number of threads is not a multiple of
+// the number of CPUs. It compares global virtual times: a queue's virtual time
+// (fair.h) plus its `frame`. Threads bound to their CPUs cannot be moved, so
+// the global times of two CPUs can drift apart; then a frame is adjusted so
+// that they differ by LAG_MAX at most. Without that bound a thread that moves
+// from a CPU with fast virtual time to one with slow virtual time would wait
+// there for hours. Only a CPU with waiting threads pushes, so a CPU that is
+// idle or runs its only thread takes no tick for it.
 
 #include "kernel/base/log.h"
 #include "kernel/sched/charge.h"
@@ -22,9 +24,9 @@ static bool allowed(const struct thread *t, u32 cpu)
     return READ_ONCE(t->affinity) & (1u << cpu) && cpus[cpu].online;
 }
 
-// How well `t` would be served on a CPU, less is better: at once if it is idle
-// or busy with something less urgent, else in the order of the lengths of the
-// queues. Where it ran last is worth a little: the caches know it.
+// The cost of running `t` on a CPU, lower is better. Lowest for an idle CPU,
+// then for one that runs a less urgent level; else it grows with the queue's
+// length. The CPU where `t` ran last has a small bonus: its caches are warm.
 static u32 cost_of(const struct thread *t, const struct run_queue *rq,
                    const struct run_queue *last)
 {
@@ -36,8 +38,8 @@ static u32 cost_of(const struct thread *t, const struct run_queue *rq,
     return 4 + 2 * load_of(rq) + 3 * (rq != last);
 }
 
-// Reads other queues without their locks, and the thread: a choice that is out
-// of date by the time it is carried out costs time, not correctness.
+// Reads the thread and other CPUs' queues without their locks: an outdated
+// choice costs time, not correctness.
 struct cpu *balance_choose_of_many(const struct thread *t, struct cpu *last)
 {
     assert(cpu_count > 1);
@@ -56,7 +58,7 @@ struct cpu *balance_choose_of_many(const struct thread *t, struct cpu *last)
     return &cpus[best];
 }
 
-// --- an idle CPU takes work -------------------------------------------------
+// --- an idle CPU steals work ------------------------------------------------
 
 static struct thread *find_movable(const struct run_queue *from, u32 to)
 {
@@ -73,8 +75,9 @@ static struct thread *find_movable(const struct run_queue *from, u32 to)
 static struct thread *steal_from(struct run_queue *from, struct run_queue *rq)
 {
     spin_assert_held(&rq->lock);
-    // Out of order for the lock rule, so only tried: the loser of a race for it
-    // goes idle and is sent work by whoever has too much (balance_push).
+    // Against the lock order, hence a try-lock. A CPU that fails to get the
+    // lock goes idle; a CPU with waiting threads pushes work to it later
+    // (balance_push).
     if (!spin_try_lock(&from->lock))
         return NULL;
     struct thread *t = find_movable(from, rq->cpu->id);
@@ -107,9 +110,10 @@ struct thread *balance_steal(struct run_queue *rq)
     }
 }
 
-// --- a busy CPU sends work away ---------------------------------------------
+// --- a busy CPU pushes work away --------------------------------------------
 
-// An idle CPU, or another one each time. NULL: this is the only CPU.
+// The queue of an idle CPU; if there is none, of the next CPU in round-robin
+// order. NULL: that CPU is offline, or this is the only CPU.
 static struct run_queue *candidate(struct run_queue *rq, const struct thread *t)
 {
     for (u32 i = 0; i < cpu_count; i++) {
@@ -123,8 +127,9 @@ static struct run_queue *candidate(struct run_queue *rq, const struct thread *t)
     return to != rq && cpus[rq->compared].online ? to : NULL;
 }
 
-// By how much the thread that runs there has had more than `t`, that waits
-// here. The frames of the two are brought together if they are far apart.
+// Global virtual time of the thread running on `to`, minus that of `t`, which
+// waits on `rq`. If they differ by more than LAG_MAX, adjusts a frame so that
+// they differ by LAG_MAX.
 static s64 lead(struct run_queue *rq, const struct thread *t,
                 struct run_queue *to)
 {
@@ -142,15 +147,16 @@ static s64 lead(struct run_queue *rq, const struct thread *t,
     return lead;
 }
 
-// A lonely thread's level is what it was when it came: it was not looked at
-// since. If that is long ago it is no interactive one.
+// Whether the CPU has run its only thread for longer than LEAD_MAX. The level
+// of such a thread is not recomputed while it runs alone, so it may still be an
+// interactive one although the thread no longer deserves it.
 static bool is_lonely(const struct run_queue *rq)
 {
     s64 ran = (s64)(rdtsc() - rq->started);
     return !rq->count && ran > sched_cycles.lead_max;
 }
 
-// What runs there is no batch thread: is there more room than here?
+// Whether `to`, which does not run a batch thread, has more room than `rq`.
 static bool has_room(const struct run_queue *rq, const struct run_queue *to)
 {
     if (to->level == PRIORITY_IDLE)
@@ -171,7 +177,7 @@ void balance_push(struct run_queue *rq, struct thread *prev)
     if (move && allowed(t, to->cpu->id)) {
         run_queue_remove(rq, t);
         run_queue_rebase(rq, to, t);
-        if (t == prev) { // its stack is in use
+        if (t == prev) { // its stack is still in use: sched_switch_finished
             rq->moving_to = to->cpu;
         } else {
             run_queue_assign(t, to->cpu);

@@ -1,13 +1,14 @@
-// What threads have had: their run time from the ledger, and what follows from
-// it: virtual time, history, level. All with the lock of the thread's queue
-// held. Inline, for each context switch comes here.
+// Charging threads: their run time is read from the ledger and updates virtual
+// time, interactivity history and level. All functions: with the lock of the
+// thread's run queue held. Inline, because each context switch uses them.
 #pragma once
 
 #include "kernel/sched/fair.h"
 #include "kernel/sched/runqueue.h"
 
-// Interactive is who, with nice added to the score, is below this (as in ULE):
-// at nice 0 one who runs for less than 3/8 of the time that it does not wait.
+// A thread is interactive if its score plus nice is below this (as in ULE): at
+// nice 0, if it runs for less than 3/8 of the time that it does not wait in a
+// run queue.
 #define INTERACTIVE_BELOW 30
 
 static inline int nice_of(const struct thread *t)
@@ -15,9 +16,10 @@ static inline int nice_of(const struct thread *t)
     return READ_ONCE(t->nice); // a system call may set it at any time
 }
 
-// What the ledger says that a thread that runs on this CPU has had and is not
-// charged yet. Its account is open here, so the TSC is added. Interrupts
-// are off; an NMI that books meanwhile leaves another `seq`.
+// TSC cycles that the thread running on this CPU consumed by the ledger and is
+// not charged for yet. Its account is open here, so the TSC is added.
+// Interrupts must be off. Only this CPU writes the account; an NMI that
+// charges it between the reads changes `seq`, the sequence counter: retry.
 static ALWAYS_INLINE u64 charge_due(const struct thread *t)
 {
     const struct ledger *l = this_ledger();
@@ -30,7 +32,7 @@ static ALWAYS_INLINE u64 charge_due(const struct thread *t)
     return spent - t->charged;
 }
 
-// It leaves the CPU.
+// Charges a thread that leaves the CPU.
 static ALWAYS_INLINE void charge(struct thread *t)
 {
     u64 ran = charge_due(t);
@@ -44,14 +46,15 @@ static ALWAYS_INLINE void charge(struct thread *t)
         t->virtual_time += fair_virtual(ran, nice_of(t));
 }
 
-// The level that the thread's history earns it. It is on no list.
+// Sets the level that follows from the thread's history. The thread must be on
+// no list.
 static inline void charge_relevel(struct thread *t)
 {
     if (t->priority < PRIORITY_INTERACTIVE)
-        return; // kernel threads keep theirs
+        return; // kernel threads keep their level
     s32 score = (s32)interactivity_score(&t->history) + nice_of(t);
     if (score >= INTERACTIVE_BELOW) {
-        WRITE_ONCE(t->priority, PRIORITY_BATCH); // wakers look at it
+        WRITE_ONCE(t->priority, PRIORITY_BATCH); // wakers read it unlocked
         return;
     }
     t->competing = false;
@@ -61,8 +64,9 @@ static inline void charge_relevel(struct thread *t)
                                                        INTERACTIVE_BELOW);
 }
 
-// A batch thread ceases to compete. A sleeper keeps what it was ahead of the
-// one who had waited with least: a short sleep earns nothing.
+// A batch thread stops competing. Its lead over the waiting thread with the
+// least virtual time, LAG_MAX at most, is kept as its debt: a short sleep gains
+// nothing.
 static inline void charge_leave(const struct run_queue *rq, struct thread *t)
 {
     if (!t->competing)
@@ -76,7 +80,7 @@ static inline void charge_leave(const struct run_queue *rq, struct thread *t)
     t->debt = (u32)MIN(ahead, (u64)sched_cycles.lag_max);
 }
 
-// The virtual time of the batch thread that runs there, to the moment.
+// The virtual time, up to now, of the batch thread that runs on that CPU.
 static inline u64 charge_now(const struct run_queue *rq)
 {
     const struct thread *t = rq->running;

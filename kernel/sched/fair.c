@@ -4,7 +4,7 @@
 
 #define NICE_MIN (-20)
 
-// More cannot be scaled by 1024 in 64 bits; 26 days of a CPU at 4 GHz.
+// TSC cycles: the most that times 1024 fits into 64 bits; 26 days at 4 GHz.
 #define TIME_MAX (1ull << 53)
 
 // round(1024 / 1.25^nice)

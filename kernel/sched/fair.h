@@ -1,9 +1,9 @@
-// Fair shares: virtual time. Pure.
+// Fair shares: virtual time. Pure: no locks, no clock.
 //
-// A thread's virtual time is the CPU time it has had, divided by its weight. Of
-// the batch threads of a CPU that with the least runs next, so equal threads
-// get equal time and others get it in proportion to their weights, whatever
-// cuts their slices short.
+// A thread's virtual time is the CPU time it consumed, divided by its weight.
+// The batch thread of a CPU with the least virtual time runs next. So threads
+// of equal weight get equal time, others in proportion to their weights,
+// however short their slices are cut.
 #pragma once
 
 #include "lib/types.h"

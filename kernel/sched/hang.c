@@ -1,13 +1,14 @@
-// A CPU makes progress when its ledger's sequence count `seq` changes, as it
-// does at each interrupt, call and switch. A program that computes changes
-// nothing, so the watcher sends that CPU an interrupt and checks again,
-// HANG_LOOKS times in a row: the host of a virtual machine may have stopped all
-// CPUs between two checks. Idle CPUs are not checked further.
+// The hang watch. A CPU makes progress when its ledger's sequence counter `seq`
+// changes, as it does at each interrupt, system call and context switch. A
+// computing program does not change it, so the watcher sends that CPU an
+// interrupt and checks again. A CPU is reported after HANG_LOOKS failed checks
+// in a row: a virtual machine's host may stop all CPUs between two checks. Idle
+// CPUs are not checked further.
 //
-// Two CPUs watch all others: each CPU has a watcher, and an idle machine wakes
-// only two CPUs. A watcher belongs to its CPU, and runs in the interrupt of its
-// callout. `told` has a bit for each CPU that is reported as hanging: a hang is
-// reported once.
+// CPUs 0 and 1 each watch all other CPUs. So every CPU is watched, and on an
+// idle machine the watch wakes only two. A watcher's data belong to its CPU,
+// and are used only in the interrupts of its callouts. `told` has a bit for
+// each CPU reported as hanging, so that each hang is reported once.
 
 #include "kernel/sched/hang.h"
 
@@ -18,7 +19,7 @@
 
 #define WATCHERS 2u // CPUs 0 and 1
 #define LOOK_NS (5 * NSEC_PER_SEC)
-#define HANG_LOOKS 3u // of which the first sends the interrupt: 10 s
+#define HANG_LOOKS 3u // checks; the first sends the interrupt, so 10 s
 #define CONFIRM_SPINS 10000u
 #define CONFIRM_NS (10 * NSEC_PER_MSEC)
 #define HANG_SECONDS ((HANG_LOOKS - 1) * (u32)(LOOK_NS / NSEC_PER_SEC))
@@ -26,9 +27,9 @@
 struct seen {
     u32 seq;
     u64 switches;
-    u32 deaf;  // looks in a row at which `seq` was the same
-    u32 stuck; // at which threads waited, and no other one had come to run
-    bool due;  // a switch was due at the last one
+    u32 deaf;  // checks in a row that found `seq` unchanged
+    u32 stuck; // checks in a row that found threads waiting and no switch made
+    bool due;  // a switch was due at the last check
 };
 
 static struct watcher {
@@ -50,7 +51,7 @@ static bool is_deaf(const struct seen *s, const struct cpu *cpu)
     return seqcount_peek(&cpu->ledger->seq) == s->seq && !is_idle(cpu);
 }
 
-// Whoever has the queue's lock for ever is seen as well.
+// A queue lock that is never released counts as stuck, too.
 static bool is_stuck(const struct seen *s, const struct cpu *cpu, u64 *switches)
 {
     struct run_queue *rq = cpu->rq;
@@ -63,8 +64,8 @@ static bool is_stuck(const struct seen *s, const struct cpu *cpu, u64 *switches)
     return waits && *switches == s->switches && !is_idle(cpu);
 }
 
-// QEMU under -icount lets a CPU that computes starve another one, but while it
-// waits here.
+// QEMU with -icount runs CPUs in turns, so that this CPU can have starved the
+// other one. Each PAUSE of the loop gives the other CPU a turn.
 static bool still_hangs(const struct seen *s, struct cpu *cpu)
 {
     u64 switches;
@@ -89,15 +90,15 @@ static void tell(struct cpu *cpu, const struct seen *s)
     say_where_cpus_are(why);
 }
 
-// A CPU whose reschedule interrupt was lost halts, or computes, while a switch
-// is due there: it is still due, and no other was made, at both checks. (To
-// spin here until it is made would keep this CPU's own switch waiting, and two
-// watchers wait for each other.)
+// Detects a lost reschedule interrupt: that CPU halts or computes although a
+// switch is due there. So the switch is due at both checks, and no switch was
+// made between them. (Spinning here until it is made would delay this CPU's own
+// switch, and the two watchers could wait for each other.)
 static bool still_due(const struct seen *s, struct cpu *cpu)
 {
     struct run_queue *rq = cpu->rq;
     if (!s->due || !READ_ONCE(cpu->need_resched) || !spin_try_lock(&rq->lock))
-        return false; // who has the lock is at work on it
+        return false; // the lock's holder is working on the queue
     bool due = rq->switches == s->switches;
     spin_unlock(&rq->lock);
     return due;

@@ -1,5 +1,5 @@
-// Interactivity: how much a thread ran and how much it slept of late, as one
-// number. Pure: no locks, no clock.
+// Interactivity: a score from how much a thread ran and slept recently. Pure:
+// no locks, no clock.
 //
 // The score is that of FreeBSD's ULE with its corrected description (Roberson,
 // "ULE: a modern scheduler for FreeBSD", 2003; freebsd-src pull request 431).
@@ -9,8 +9,8 @@
 //     r = s:  HALF
 //     r > s:  2 * HALF - HALF * s / r    51 .. 100
 //
-// It grows with r, falls with s, and has no step where the two are equal. (By
-// the old description it had: from HALF up to 2 * HALF.)
+// It grows with r, falls with s, and has no step where r = s. (The paper's
+// formula has one there, from HALF up to 2 * HALF.)
 #pragma once
 
 #include "lib/types.h"
@@ -23,11 +23,11 @@ struct interactivity {
     u32 run, slept;
 };
 
-// How much history is kept, at most: `limit` below.
+// The largest `limit` below: how much history is kept.
 #define INTERACTIVITY_LIMIT_MAX (1u << 30)
 
-// Beyond the limit all that was is worth a quarter less, again and again: so
-// old habits are forgotten.
+// Exponential decay: while the history exceeds the limit, both sums are reduced
+// by a quarter. So old behaviour is forgotten.
 static inline void interactivity_decay(struct interactivity *h, u32 limit)
 {
     while (unlikely(h->run + h->slept > limit)) {
@@ -36,7 +36,7 @@ static inline void interactivity_decay(struct interactivity *h, u32 limit)
     }
 }
 
-// Books time.
+// Add run time and sleep time to the history.
 static inline void interactivity_ran(struct interactivity *h, u32 time,
                                      u32 limit)
 {
@@ -53,7 +53,7 @@ static inline void interactivity_slept(struct interactivity *h, u32 time,
 // 0 (only sleeps) .. INTERACTIVITY_MAX (only runs). 0 without any history.
 static inline u32 interactivity_score(const struct interactivity *h)
 {
-    // So that HALF times the longest history fits.
+    // HALF times the longest history must fit into 32 bits.
     u32 r = h->run >> 4, s = h->slept >> 4;
     if (r < s)
         return INTERACTIVITY_HALF * r / s;

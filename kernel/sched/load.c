@@ -1,6 +1,7 @@
-// kload: looks every 5 s how many threads run or could (lib/load_average.h).
+// kload: every 5 s, samples the number of runnable threads for the load
+// averages (lib/load_average.h).
 //
-// `load_lock` guards `load`, so that who reads gets the figures of one update.
+// `load_lock` guards `load`, so that a reader gets the values of one update.
 
 #include "kernel/sched/load.h"
 
@@ -30,11 +31,11 @@ static void kload(void *arg)
     for (u64 next = clock_now_ns();;) {
         next += PERIOD_NS;
         thread_sleep_until(next, WAIT_UNINTERRUPTIBLE);
-        // Without kload itself, which may go from one CPU that has not been
-        // looked at to one that has.
+        // Without kload itself. MIN: kload is not counted if it migrates
+        // during the count, from an uncounted CPU to a counted one.
         u32 runnable = sched_runnable();
         update(runnable - MIN(runnable, 1u));
-        timecounter_watch(); // now that the machine is awake
+        timecounter_watch(); // here, because the CPU is awake anyway
     }
 }
 

@@ -1,7 +1,7 @@
 // Run queues: the lists, and the timing of slices.
 //
-// A slice is only timed when somebody else waits: an idle or lonely CPU takes
-// no tick.
+// A slice is timed only while another thread waits: a CPU that is idle or runs
+// its only thread takes no tick.
 
 #include "kernel/sched/runqueue.h"
 #include "kernel/base/log.h"
@@ -16,7 +16,8 @@
 #define LEAD_MAX_NS (2 * SLICE_BATCH_NS)
 #define LAG_MAX_NS (100 * NSEC_PER_MSEC)
 
-// Virtual times start well above 0, so that one who is behind is not below it.
+// Virtual times start well above 0, so that a thread that is behind does not
+// get one below 0.
 #define FLOOR_START (1ull << 48)
 
 struct run_queue run_queues[CPU_MAX];
@@ -42,8 +43,9 @@ void sched_cycles_init(void)
 
 // --- the lists --------------------------------------------------------------
 
-// Before which node `t` belongs. Who comes back from a slice goes to the end as
-// a rule, and who wakes to the beginning.
+// The node before which to insert `t`. Searches from the back for a thread that
+// returns from its slice, and from the front for one that wakes: the position
+// is usually near that end.
 static struct list *batch_position(struct run_queue *rq, struct thread *t,
                                    bool from_front)
 {
@@ -64,12 +66,13 @@ static struct list *batch_position(struct run_queue *rq, struct thread *t,
     return at;
 }
 
-// Who comes stands where those stand who are here, but for his debt.
+// A batch thread starts to compete: its virtual time is the queue's floor plus
+// its debt.
 static struct list *enter_batch(struct run_queue *rq, struct thread *t)
 {
     spin_assert_held(&rq->lock);
     if (rq->level == PRIORITY_BATCH && !run_queue_first_batch(rq))
-        rq->floor = charge_now(rq); // alone, it was not charged till now
+        rq->floor = charge_now(rq); // it ran alone and was not charged
     t->virtual_time = rq->floor + t->debt;
     t->competing = true;
     return batch_position(rq, t, true);
@@ -133,13 +136,15 @@ void run_queue_arm_slice(struct run_queue *rq)
     callout_set(&rq->slice, clock_now_ns() + left);
 }
 
-// It may have been armed for a thread that has left, and come too early.
+// The slice's callout. It fires too early if it was armed for a thread that has
+// left the CPU since: it is then armed again.
 static void slice_over(struct callout *callout)
 {
     struct run_queue *rq = container_of(callout, struct run_queue, slice);
     rq->slice_armed = false;
-    // Without the lock. A thread that another CPU queues just now brings an
-    // interrupt of its own; one that is stolen leaves a switch to nobody.
+    // Reads `count` without the lock. A CPU that queues a thread here right now
+    // also sends a reschedule interrupt. If the last waiting thread is stolen
+    // right now, the scheduler finds none and the running thread continues.
     if (!READ_ONCE(rq->count) || run_queue_idle(rq))
         return;
     if (run_queue_expired(rq))
@@ -160,7 +165,7 @@ void run_queue_make_ready(struct run_queue *rq, struct thread *t)
         if (!preempt)
             run_queue_arm_slice(rq);
     } else if (preempt || rq->count == 1) {
-        // Also when it does not preempt: the CPU may have no slice armed.
+        // Also the first waiting thread: the CPU may have no slice armed.
         smp_reschedule(rq->cpu);
     }
 }
@@ -179,8 +184,8 @@ struct run_queue *run_queue_lock_of(const struct thread *t)
 
 void run_queue_place(struct thread *t, struct cpu *target)
 {
-    // Who looks at the thread under the lock of the CPU where it was must be
-    // through with it before it is changed under the other one.
+    // Take the old queue's lock before changing the thread under the new one's:
+    // a CPU that uses the thread under the old lock has then finished.
     struct run_queue *rq = run_queue_lock_of(t);
     run_queue_assign(t, target);
     if (rq != target->rq) {

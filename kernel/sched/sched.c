@@ -1,12 +1,12 @@
-// The scheduler: who runs next on this CPU, and the switch to it.
+// The scheduler: the choice of the next thread of this CPU, and the switch.
 //
-// Policy (docs/scheduler.md): levels are strict. Kernel threads come first,
-// then those that sleep more than they run, on eight levels by their score
-// (interactivity.h), round robin; then the batch threads, the one that has had
-// least first (fair.h). So that no level starves, one that was passed over for
-// PATIENCE gets a turn: a short slice in which it is not preempted. Patience
-// ends for one level after the other, so with n levels waiting each has a turn
-// every n * (PATIENCE + a short slice).
+// Policy (docs/scheduler.md): levels are strict. First kernel threads; then
+// interactive threads, which sleep more than they run, round robin on eight
+// levels by their score (interactivity.h); then batch threads, least virtual
+// time first (fair.h). Against starvation, a level that was passed over for
+// PATIENCE gets a turn: a short slice in which its thread is not preempted. The
+// turns are given to one level after the other, so with n levels waiting each
+// has a turn every n * (PATIENCE + a short slice).
 
 #include "kernel/base/log.h"
 #include "kernel/mm/aspace.h"
@@ -19,7 +19,7 @@ static struct run_queue *this_rq(void)
     return this_cpu()->rq;
 }
 
-// Which level is served next; some thread waits.
+// The level to serve next. At least one thread waits.
 static u32 choose_level(struct run_queue *rq)
 {
     u32 map = rq->bitmap, top = (u32)__builtin_ctz(map);
@@ -58,28 +58,30 @@ static bool allowed_here(const struct run_queue *rq, const struct thread *t)
     return t->affinity & (1u << rq->cpu->id);
 }
 
-// Puts the thread that leaves the CPU where its state says. True if it stays
-// here and its slice is over.
+// Requeues the thread that leaves the CPU if it is still runnable. True if it
+// stays on this CPU and its slice is over.
 static bool put_previous(struct run_queue *rq, struct thread *prev,
                          enum why why)
 {
     spin_assert_held(&rq->lock);
-    // Asleep, stopped or dead: a thread dies with interrupts off, so it is not
-    // preempted on the way.
+    // Asleep, stopped or dead. A thread dies with interrupts off, so it is not
+    // preempted between THREAD_DEAD and its last switch.
     if (prev->state != THREAD_RUNNING && why == BLOCKED) {
         prev->switches_voluntary++;
         charge_leave(rq, prev);
         return false;
     }
-    // Preempted between wait_prepare and the sleep it goes back to look at its
-    // condition once more: a spurious wake-up, which every waiter allows.
+    // A thread preempted between wait_prepare and the sleep is made ready, and
+    // checks its condition again: a spurious wake-up, which every waiter
+    // allows.
     if (why == YIELDED)
         prev->switches_voluntary++;
     else
         prev->switches_forced++;
     bool expired = run_queue_expired(rq);
     charge_relevel(prev);
-    if (!allowed_here(rq, prev)) { // once its stack is free: switch_finished
+    // sched_switch_finished moves it, when its stack is no longer in use.
+    if (!allowed_here(rq, prev)) {
         charge_leave(rq, prev);
         WRITE_ONCE(prev->state, THREAD_READY);
         rq->moving_to = balance_choose(prev, rq->cpu);
@@ -114,7 +116,7 @@ void sched_switch_finished(struct thread *prev)
         notify_switch_observers();
 }
 
-// The thread that gets the CPU now.
+// Makes `next` the running thread of the queue.
 static void dispatch(struct run_queue *rq, struct thread *next)
 {
     spin_assert_held(&rq->lock);
@@ -144,17 +146,17 @@ static void choose_and_switch(enum why why)
 
     if (prev != rq->idle) {
         if (prev->state == THREAD_RUNNING && !rq->count &&
-            allowed_here(rq, prev)) { // nobody else: go on
+            allowed_here(rq, prev)) { // no other thread: continue
             spin_unlock_irq(&rq->lock, 0);
             return;
         }
         charge(prev);
-        if (why == YIELDED) // to any other thread, whatever its level
+        if (why == YIELDED) // to any other thread, of any level
             next = pick(rq);
         expired = put_previous(rq, prev, why);
     }
     if (unlikely(rq->passing) && rq->bitmap >> rq->level <= 1)
-        rq->passing = false; // the least urgent that was there has run
+        rq->passing = false; // no level less urgent than `prev`'s waits
     if (!next)
         next = pick(rq);
     if (expired)
@@ -173,12 +175,13 @@ static void choose_and_switch(enum why why)
     }
     rq->switches++;
     WRITE_ONCE(next->on_cpu, true);
-    u64 at = rdtsc(); // where the ledger draws the line too
+    u64 at = rdtsc(); // about the TSC of ledger_switch
     prev->since = at;
     next->waited += at - next->since;
     ledger_switch(&next->total);
     start_slice(rq, at);
-    // The last thread of its task may be ending that: end_task waits for us.
+    // `next` may be the last thread of a task that is ending, which clears
+    // `aspace` concurrently; end_task waits for this CPU.
     struct aspace *as = READ_ONCE(next->aspace);
     if (as != rq->cpu->aspace && as)
         aspace_switch(as);
@@ -187,7 +190,7 @@ static void choose_and_switch(enum why why)
     sched_switch_finished(prev);
 }
 
-// Interrupts off. Returns with them off, perhaps on another CPU.
+// Interrupts off. Returns with interrupts off, perhaps on another CPU.
 static void switch_away(enum why why)
 {
     enum subsystem was = ledger_divide(IN_SCHEDULING);
@@ -214,7 +217,7 @@ void thread_exit(void)
 {
     lockdep_none_held("a thread ends");
     irq_disable();
-    // Under the lock, so that a late waker cannot undo it.
+    // With the lock held, so that a late waker cannot overwrite the state.
     struct run_queue *rq = this_rq();
     spin_lock(&rq->lock);
     WRITE_ONCE(current->state, THREAD_DEAD);
@@ -223,7 +226,7 @@ void thread_exit(void)
     panic("a dead thread runs");
 }
 
-// The reschedule interrupt: somebody queued a thread here.
+// The reschedule interrupt: another CPU queued a thread here.
 void sched_reschedule_interrupt(void)
 {
     struct run_queue *rq = this_rq();
@@ -253,8 +256,8 @@ void preempt_enable(void)
 
 void sched_interrupt_exit(void)
 {
-    // The idle thread looks by itself when its halt is over; its ledger shows
-    // it as halted until then.
+    // The idle thread checks need_resched itself when its halt ends; until then
+    // the ledger counts it as halted.
     if (current == this_rq()->idle)
         return;
     while (may_preempt(this_cpu()))
@@ -277,10 +280,10 @@ static void init_queue(struct cpu *cpu, struct thread *idle)
     idle->priority = PRIORITY_IDLE;
     cpu->thread = idle;
     ledger_start_up_done(&idle->total);
-    WRITE_ONCE(cpu->rq, rq); // from here on others may queue threads here
+    WRITE_ONCE(cpu->rq, rq); // from here on other CPUs may queue threads here
 }
 
-// The thread that each CPU is from its first instruction on: its idle thread.
+// Each CPU's idle thread: the code that runs there from start-up on.
 static struct thread idle_threads[CPU_MAX];
 
 void sched_init(void)

@@ -20,7 +20,7 @@ static void wait_expired(struct callout *timeout)
     thread_wake(t);
 }
 
-// Until it is woken, or the deadline: -ETIMEDOUT.
+// Sleeps until woken (0) or until the deadline (-ETIMEDOUT).
 static int sleep_timed(struct thread *t, u64 deadline)
 {
     if (deadline <= clock_now_ns())
@@ -35,7 +35,8 @@ static int sleep_timed(struct thread *t, u64 deadline)
 
 static struct waitq wall_sleepers = WAITQ_INIT(wall_sleepers, "wall clock");
 
-// All look at the clock again: a wake-up for nothing, which waiters allow.
+// The clock was set: all sleepers check it again. For most it is a spurious
+// wake-up, which waiters allow.
 static void wake_wall_sleepers(void)
 {
     waitq_wake_all(&wall_sleepers);
@@ -46,7 +47,8 @@ static const struct wallclock_observer wall_sleepers_observer = {
 };
 WALLCLOCK_OBSERVER(wall_sleepers_observer);
 
-// Queued before the clock is read: who sets it later wakes us.
+// The thread is queued before it reads the clock: setting the clock later wakes
+// it.
 static int sleep_until_wall(struct thread *t, s64 at)
 {
     struct waiter w;
@@ -56,7 +58,7 @@ static int sleep_until_wall(struct thread *t, s64 at)
     s64 deadline = at - wallclock_boot_ns();
     int err = sleep_timed(t, deadline < 0 ? 0 : (u64)deadline);
     waiter_remove(&w);
-    // It may have been set back since.
+    // The clock may have been set back since: a timeout is then a wake-up.
     return err && wallclock_now_ns() < at ? 0 : err;
 }
 
@@ -87,7 +89,8 @@ int wait_sleep(u32 mode, u64 deadline)
 
 void wait_finish(void)
 {
-    // Our own state; a waker that still sees the old one sets it to the same.
+    // Own state, written without the queue's lock: a waker that still reads the
+    // old state also sets it to THREAD_RUNNING.
     __atomic_store_n(&current->state, THREAD_RUNNING, __ATOMIC_SEQ_CST);
     WRITE_ONCE(current->wait_on, NULL);
 }

@@ -1,7 +1,9 @@
-// All other CPUs come into an interrupt handler and wait there; the last one to
-// come calls the function. The caller's interrupts are off as well.
+// Rendezvous of all CPUs (stop_machine). All other CPUs enter an interrupt
+// handler and wait there; the last one to arrive calls the function. The
+// caller's interrupts are off as well.
 //
-// `meeting_mutex`: one meeting at a time, or two would wait for the same CPUs.
+// `meeting_mutex`: one rendezvous at a time; two would deadlock, each waiting
+// for CPUs that are held by the other.
 
 #include "kernel/sched/stop_machine.h"
 #include "kernel/base/log.h"
@@ -10,7 +12,7 @@
 #include "kernel/sync/mutex.h"
 
 static struct mutex meeting_mutex = MUTEX_INIT(meeting_mutex, "meeting");
-static u64 longest; // TSC cycles; meeting_mutex
+static u64 longest; // TSC cycles; guarded by meeting_mutex
 
 struct meeting {
     void (*fn)(void *arg);

@@ -1,14 +1,16 @@
-// Looking at the whole machine while it stands still.
+// Rendezvous of all CPUs (stop_machine): runs a function while the machine is
+// stopped.
 #pragma once
 
 #include "lib/types.h"
 
-// Runs fn(arg) once, on one of the CPUs, with interrupts off, while every other
-// CPU waits in an interrupt that came where its interrupts were on. So nobody
-// holds a lock that disables them, is inside the scheduler or changes accounts;
-// the caller is here. NMIs go on. Takes as long as fn and some microseconds.
-// Thread context, interrupts on, no locks held; may sleep.
+// Runs fn(arg) once, on one of the CPUs, with interrupts off. Concurrently the
+// caller waits in this function, and every other CPU in an interrupt that it
+// took with interrupts enabled. So no CPU holds an interrupt-disabling lock, is
+// inside the scheduler or changes accounts. NMIs are still taken. Takes as long
+// as fn plus some microseconds. Thread context, interrupts on, no locks held;
+// may sleep.
 void meeting_call(void (*fn)(void *arg), void *arg);
-// TSC cycles: the longest that interrupts were off for one so far, the wait for
-// the other CPUs included. Thread context.
+// The longest time so far that a rendezvous kept interrupts off, in TSC cycles,
+// including the wait for the other CPUs. Thread context.
 u64 meeting_longest(void);

@@ -19,7 +19,7 @@ enum thread_state {
     THREAD_READY,    // in a run queue
     THREAD_SLEEPING, // waits; a signal does not wake it
     THREAD_WAITING,  // waits; a signal wakes it (interruptible)
-    THREAD_STOPPED,  // by SIGSTOP and its kin
+    THREAD_STOPPED,  // by SIGSTOP, SIGTSTP, SIGTTIN or SIGTTOU
     THREAD_DEAD,
 };
 
@@ -27,8 +27,8 @@ enum thread_state {
 #define PRIORITY_LEVELS 32
 
 struct thread {
-    struct thread_base;       // what the lower layers know of it
-    struct call_table *calls; // kernel/task/calls.h: what it has called
+    struct thread_base;       // the part that the lower layers know
+    struct call_table *calls; // kernel/task/calls.h: calls it made
 
     u32 refs;              // atomic
     struct task *task;     // kernel threads belong to kernel_task
@@ -39,36 +39,36 @@ struct thread {
     enum thread_state state;
     struct cpu *cpu;      // where it runs or ran last
     bool on_cpu;          // its stack is in use by some CPU
-    int nice;             // of its task; marked: set at any time
-    u32 affinity;         // mask of CPUs it may use; wakers look without lock
-    u32 priority;         // its level; likewise
-    struct list run_node; // on its level
-    bool competing;       // virtual_time counts: a batch thread, not asleep
-    u64 virtual_time;     // in the frame of its queue (kernel/sched/fair.h)
-    u32 debt;             // of virtual time, when it does not compete
-    struct interactivity history; // of 64 TSC cycles
-    u32 bequest;                  // atomic: run by threads that ended, not yet
-                                  // in its history
-    u64 charged;    // what of its accounts is charged (TSC cycles)
-    u32 sampled[2]; // by the tick, by statclock
+    int nice;             // of its task; marked access: set at any time
+    u32 affinity;         // mask of CPUs it may use; wakers read it unlocked
+    u32 priority;         // its level; wakers read it unlocked
+    struct list run_node; // on its level's list
+    bool competing;       // virtual_time is valid: a batch thread, not asleep
+    u64 virtual_time;     // TSC cycles, local to its queue (fair.h)
+    u32 debt;             // virtual time ahead, while it does not compete
+    struct interactivity history; // in history units of 64 TSC cycles
+    u32 bequest; // atomic: inherited run-time charge of threads that ended, in
+                 // history units, not yet in its history
+    u64 charged; // how much of `total` is charged (TSC cycles)
+    u32 sampled[2]; // samples by the tick, by statclock
     u64 since;      // when it became ready or fell asleep (TSC)
-    u64 waited;     // in run queues, without the wait under way
+    u64 waited;     // TSC cycles in run queues, without the current wait
 
     bool wake_timed_out;
     struct callout wait_timeout;
 
     u64 switches_voluntary, switches_forced;
     u64 start_ns;
-    // Marked: read by anybody. What it has done, for its task's figures.
-    u32 migrations;  // put on another CPU; under the run queue's lock
-    u32 oom_address; // its own: where there was no memory for a page
+    // Read without a lock (marked access), for its task's statistics.
+    u32 migrations;  // moves to another CPU; run queue's lock
+    u32 oom_address; // where no memory was left for a page; set by itself
 
     // Signals: guarded by task->signals.lock.
     sigset_t blocked, pending;
     sigset_t saved_mask; // to restore after sigsuspend, pselect
     bool restore_mask;
     struct siginfo_queue queue;
-    bool call_failed; // the system call it is in: counted as an error
+    bool call_failed; // its current system call counts as an error
 
     // A system call that a signal interrupted before it did anything: its
     // number and ERESTARTSYS or ERESTARTNOHAND; 0: none.
@@ -77,21 +77,22 @@ struct thread {
     struct fail_alloc fail_alloc;
 #endif
 #ifdef LOCKDEP
-    struct lockdep_stack lockdep; // what `mutexes` points to
+    struct lockdep_stack lockdep; // `mutexes` points to it
 #endif
-    u64 restart_deadline; // a sleep that is being restarted (0: none)
+    u64 restart_deadline; // of a sleep that is being restarted (0: none)
     u32 clear_tid;        // CHILD_CLEARTID address, 0: none
 };
 
-// Each CPU, once, when its ledger and callouts are set up: the running code
+// Once on each CPU, when its ledger and callouts are set up: the running code
 // becomes the CPU's idle thread.
 void sched_init(void);
 NORETURN void sched_start_cpu(void); // the idle loop
 
-// A thread that is not started yet: refs 1 (its own, dropped when it ends).
+// Creates a thread that is not started yet, with refs 1: its own reference,
+// dropped when it ends.
 UPCALL int thread_create(struct task *task, const char *name,
                          struct thread **out);
-// Into the run queue, the first time.
+// Puts a new thread into a run queue.
 void thread_start(struct thread *t);
 // A kernel thread running fn(arg); fn may return.
 UPCALL int kthread_create(const char *name, void (*fn)(void *), void *arg,
@@ -104,37 +105,40 @@ UPCALL void thread_unref(struct thread *t);
 void sched_yield(void);
 // Switches if another thread should run. Interrupts on, preemption enabled.
 void schedule(void);
-// Wakes it only from THREAD_WAITING (signals) and, with `stopped`, STOPPED.
+// For signals: wakes the thread only from THREAD_WAITING and, with `stopped`,
+// from THREAD_STOPPED.
 bool thread_wake_signal(struct thread *t, bool stopped);
-// A new thread takes its affinity and its habits from the running one; a kernel
-// thread it is not.
+// Fork: a new thread inherits affinity, blocked signals and interactivity
+// history from the running thread, except from a kernel thread.
 void sched_inherit(struct thread *child);
-// The time that a dead thread had, up to what a new one takes over, counts as
-// run by `heir`: who goes on starting what is expensive is not interactive. The
-// caller sees to it that it stays (tasks_lock).
+// Adds a dead thread's run time, up to what a new thread inherits, to the
+// run-time charge of `heir`: a thread that keeps starting expensive programs is
+// not interactive. The caller keeps `heir` from going away (tasks_lock).
 void sched_bequeath(const struct thread *dead, struct thread *heir);
 int thread_set_affinity(struct thread *t, u32 mask); // -EINVAL: no such CPU
 // Sleeps until `deadline`. 0 or -EINTR (interruptible only).
 int thread_sleep_until(u64 deadline, u32 mode);
 
-// TSC cycles that a thread has had in the kernel, which it has left for good.
+// TSC cycles that a thread ran in the kernel, for a thread that has left the
+// CPU for the last time: the cycles of an open account are not included.
 static inline u64 thread_kernel_cycles(const struct thread *t)
 {
     return t->total.cycles - t->user;
 }
-// TSC cycles a thread has had, to the moment. Any context but NMI.
+// TSC cycles that a thread ran up to now. Any context but NMI.
 void thread_times(const struct thread *t, u64 *user, u64 *kernel);
-// What is called after each context switch, on the new thread, while
-// switch_watchers is not 0 (linker set). Interrupts off, no locks.
+// Linker set of functions that are called after each context switch, on the new
+// thread, while switch_watchers is not 0. Interrupts off, no locks.
 struct switch_observer {
     void (*switched)(void);
 };
 #define SWITCH_OBSERVER(o) LINKER_SET_ADD(switch_observers, o)
 extern u32 switch_watchers; // changed atomically
 
-UPCALL extern struct task kernel_task; // of the kernel's threads
-// The scheduler has left a dead thread's stack: books its times and drops it.
-// Interrupts off, no locks.
+UPCALL extern struct task kernel_task; // the task of the kernel's threads
+// Called after the scheduler has left a dead thread's stack: records its times
+// and drops its reference. Interrupts off, no locks.
 UPCALL void thread_ended(struct thread *t);
-// Runnable threads on all CPUs, for the load average and /proc/loadavg.
+// Number of runnable threads on all CPUs, for the load average and
+// /proc/loadavg.
 u32 sched_runnable(void);

@@ -1,10 +1,11 @@
-// Waking threads, and where they may run.
+// Waking threads, inheritance between threads, and CPU affinity.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/sched/charge.h"
 
-// Books the time asleep. One that was stopped has not slept of its own will.
+// Adds the time asleep to the history, except for a stopped thread: it did not
+// choose to sleep.
 static void charge_sleep(struct thread *t)
 {
     if (t->priority < PRIORITY_INTERACTIVE || t->state == THREAD_STOPPED)
@@ -13,12 +14,13 @@ static void charge_sleep(struct thread *t)
                         sched_cycles.history);
 }
 
-// Others change `state` under the lock of its run queue, the thread itself
-// announces its sleep and ends it without (wait_prepare, wait_finish). Whoever
-// wakes it has changed what it waits for and passed a full barrier: either he
-// sees the sleep announced or the thread sees the change. A thread that is
-// woken from a later sleep than was meant looks at its condition and sleeps
-// again.
+// Other threads change `state` with the run queue's lock held; the thread
+// itself sets it without the lock when it prepares and ends its sleep
+// (wait_prepare, wait_finish). The waker changes the condition, passes a full
+// barrier, then reads `state`; the sleeper sets `state`, passes a full barrier,
+// then reads the condition. So the waker sees the sleeping state or the thread
+// sees the changed condition. A late wake-up may hit a later sleep: the thread
+// then checks its condition and sleeps again.
 static bool wakeable(const struct thread *t, u32 states)
 {
     return states & (1u << READ_ONCE(t->state));
@@ -52,14 +54,14 @@ static bool wake_from(struct thread *t, u32 states)
         struct cpu *last = READ_ONCE(t->cpu);
         struct cpu *target = balance_choose(t, last);
         lock_both(last->rq, target->rq);
-        if (READ_ONCE(t->cpu) != last) { // it moved meanwhile
+        if (READ_ONCE(t->cpu) != last) { // it moved before the lock was held
             unlock_both(last->rq, target->rq);
             continue;
         }
         if (!wakeable(t, states)) {
             woken = false;
         } else if (last->rq->running == t) {
-            WRITE_ONCE(t->state, THREAD_RUNNING); // it had not left yet
+            WRITE_ONCE(t->state, THREAD_RUNNING); // it has not left the CPU yet
             woken = true;
         } else {
             charge_sleep(t);
@@ -86,8 +88,8 @@ bool thread_wake(struct thread *t)
 
 bool thread_wake_signal(struct thread *t, bool stopped)
 {
-    // The full barrier of wait_prepare's other side: what the caller wrote (a
-    // pending signal, an end of a stop) is visible before the state is read.
+    // Full barrier, paired with that of wait_prepare: what the caller wrote (a
+    // pending signal, the end of a stop) is visible before the state is read.
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     u32 states = 1u << THREAD_WAITING;
     if (stopped)
@@ -102,7 +104,7 @@ void thread_start(struct thread *t)
     irq_restore(flags);
 }
 
-// --- what passes between threads --------------------------------------------
+// --- inheritance between threads --------------------------------------------
 
 void sched_inherit(struct thread *child)
 {
@@ -111,7 +113,7 @@ void sched_inherit(struct thread *child)
     child->affinity = (u32)((1ull << cpu_count) - 1);
     if (from->task == &kernel_task)
         return;
-    // While it runs, nobody but its own CPU's scheduler changes its history.
+    // While the thread runs, only its own CPU's scheduler changes its history.
     u32 flags = irq_save();
     child->history = from->history;
     u32 ran = history_units(charge_due(from));
@@ -127,7 +129,8 @@ void sched_bequeath(const struct thread *dead, struct thread *heir)
 {
     assert(dead != heir);
     u32 ran = history_units(dead->total.cycles);
-    if (READ_ONCE(heir->bequest) < sched_cycles.history) // more is all the same
+    // More than `history` makes no difference.
+    if (READ_ONCE(heir->bequest) < sched_cycles.history)
         __atomic_fetch_add(&heir->bequest, MIN(ran, sched_cycles.inherited),
                            __ATOMIC_RELAXED);
 }
