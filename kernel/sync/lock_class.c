@@ -8,15 +8,15 @@ _Static_assert(LOCK_SPIN_CLASSES + LOCK_MUTEX_CLASSES == LOCK_CLASSES,
 
 const char *lock_class_names[LOCK_CLASSES] = { "(others)" };
 
-// Its position is its number.
+// Indexed by class number.
 static struct lock_class {
-    // Guards the rest: a plain word, taken with interrupts off, for locks
-    // cannot be measured by locks.
+    // Test-and-set lock for the fields below, taken with interrupts off. Not a
+    // spinlock: that would measure itself.
     u32 busy;
     u64 overflows;       // of all CPUs' words
-    u64 contended, wait; // times, cycles
-    u64 held, hold;      // times that were measured, cycles
-    u64 told;            // acquisitions told last
+    u64 contended, wait; // number of waits, TSC cycles
+    u64 held, hold;      // number of measured holds, TSC cycles
+    u64 told;            // acquisitions reported last
 } classes[LOCK_CLASSES];
 
 static bool is_or_becomes(u32 class, const char *name)
@@ -81,9 +81,9 @@ void lock_class_held(u32 class, u64 cycles)
     leave(c, flags);
 }
 
-// All that was ever added is overflows * 2^32 and what is in the words. A word
-// may have overflowed this very moment and not be told yet: then less comes out
-// than was told before.
+// The sum of all additions is overflows * 2^32 plus the CPUs' words. A word may
+// have overflowed without the overflow being counted yet: the result is then
+// less than the previous one, which is reported instead.
 static u64 acquisitions(struct lock_class *c)
 {
     u64 words = 0;

@@ -13,19 +13,20 @@ struct class
 {
     const char *name;
     enum lockdep_kind kind;
-    u32 in_interrupt; // where an interrupt may have to wait for it; 0: nowhere
+    u32 in_interrupt; // where an interrupt may wait for it; 0: nowhere
     u32 irqs_on;      // where it was taken with interrupts on
-    u32 after[CLASSES_MAX / 32]; // classes taken while this one was held
-    u32 callers[CLASSES_MAX];    // where, for each of `after`
+    u32 after[CLASSES_MAX / 32]; // bit map: classes taken with this one held
+    u32 callers[CLASSES_MAX];    // where, for each class of `after`
 };
 
 static struct class classes[CLASSES_MAX];
 static u32 class_count;
-// Guards classes and edges while they are added; a spinlock would check itself.
+// Guards classes and edges while they are added. Not a spinlock: that would
+// check itself.
 static struct raw_lock graph_lock;
 
 static struct lockdep_stack cpu_held[CPU_MAX];
-// From the first report on nothing is checked: the report takes locks itself.
+// After the first report nothing is checked: the report takes locks itself.
 static bool reporting;
 
 static void say_lock(const char *what, u32 class, u32 caller)
@@ -54,7 +55,7 @@ static u32 find_class(const char *name, enum lockdep_kind kind)
     if (i < READ_ONCE(class_count))
         return i;
     u32 flags = raw_lock(&graph_lock);
-    i = look_up(name, kind); // somebody may have been faster
+    i = look_up(name, kind); // another CPU may have added it
     if (i == class_count) {
         assert(class_count < CLASSES_MAX);
         classes[i].name = name;
@@ -70,7 +71,7 @@ static bool has_edge(u32 from, u32 to)
     return READ_ONCE(classes[from].after[to / 32]) & (1u << to % 32);
 }
 
-// The next class on a path from `from` to `to`; -1: there is none.
+// Depth-first search: the next class on a path from `from` to `to`, or -1.
 static int next_on_path(u32 from, u32 to, u32 *seen)
 {
     for (u32 c = 0; c < class_count; c++) {
@@ -109,8 +110,9 @@ static NORETURN void report_interrupt(u32 class)
     panic("lockdep: an interrupt could deadlock on '%s'", classes[class].name);
 }
 
-// An interrupt handler takes it, or waits for one who takes it while he holds
-// what the handler wants. So all that are taken while it is held are the same.
+// Marks a class that an interrupt handler takes, or waits for indirectly: for a
+// lock whose holder waits for this one. So all classes that are taken while a
+// marked class is held are marked, too.
 static void mark_in_interrupt(u32 class, u32 caller)
 {
     struct class *c = &classes[class];
@@ -189,7 +191,7 @@ static void push(u32 class, const void *lock, enum lockdep_kind kind,
     s->held[s->depth++] = (struct lockdep_held){ (u16) class, caller, lock };
 }
 
-// Preemption is disabled for spinlocks; for mutexes the thread may move.
+// For spinlocks, preemption is disabled; for mutexes, the thread may migrate.
 void lockdep_acquire(const char *name, const void *lock, enum lockdep_kind kind,
                      bool nested, u32 caller)
 {
@@ -242,7 +244,7 @@ void lockdep_may_sleep(const char *what)
 {
     if (reporting)
         return;
-    // The counts of one CPU, not of the one that this thread has just left.
+    // Interrupts off, so that all counts are of the CPU the thread runs on.
     u32 flags = irq_save();
     struct cpu *c = this_cpu();
     int preempt_count = c->preempt_count;

@@ -1,16 +1,17 @@
-// The lock checker (`make LOCKDEP=1`): finds wrong use of locks the first time
-// the two halves of it have each happened once, not when they collide.
+// The lock checker (`make LOCKDEP=1`): detects a possible deadlock as soon as
+// each of its two halves has happened once, without an actual deadlock.
 //
-// A class is all locks with one name. Checked, and a panic with both places
-// when broken:
-//   order      the classes' "taken while holding" relation has no circle;
+// A class is all locks with one name. A violation of these rules is a panic
+// that names both places:
+//   order      the classes' "taken while holding" relation has no cycle;
 //   interrupts a spinlock that an interrupt handler takes is never held with
 //              interrupts on, nor is one that is taken while that one is held;
-//   sleeping   nobody sleeps, or takes a mutex, with preemption or interrupts
-//              off;
-//   leaving    a thread goes back to user mode, and ends, without locks;
-//   held       who comes by spin_assert_held or mutex_assert_held has the lock.
-// Without LOCKDEP these are nothing at all.
+//   sleeping   no thread sleeps, or takes a mutex, with preemption or
+//              interrupts off;
+//   leaving    a thread holds no locks when it returns to user mode or ends;
+//   held       at spin_assert_held and mutex_assert_held the lock is held by
+//              this CPU or thread.
+// Without LOCKDEP these functions are empty.
 #pragma once
 
 #include "arch/cpu.h"
@@ -32,22 +33,25 @@ struct lockdep_stack {
 enum lockdep_kind { LOCKDEP_SPIN, LOCKDEP_MUTEX };
 
 #ifdef LOCKDEP
-// Before waiting for the lock. `nested`: another lock of the same class is held
-// on purpose, in an order of its own (by address).
+// Called before the wait for the lock. `nested`: another lock of the same class
+// is held on purpose, in an order that the caller ensures (by address).
 void lockdep_acquire(const char *name, const void *lock, enum lockdep_kind kind,
                      bool nested, u32 caller);
-// A try that succeeded: held from now on, but waiting for it blocks nobody.
+// A successful try-lock: the lock is held from now on. No order is checked,
+// because a try-lock does not wait.
 void lockdep_acquired_by_try(const char *name, const void *lock,
                              enum lockdep_kind kind, u32 caller);
 void lockdep_release(const void *lock, enum lockdep_kind kind);
 void lockdep_may_sleep(const char *what);
-// The current thread has no mutex.
+// Panics if the current thread holds a mutex.
 void lockdep_none_held(const char *where);
-// A copy of the spinlocks that a CPU holds, right on that CPU with interrupts
-// off, or in an NMI; and such a list on the consoles.
+// Copies the list of the spinlocks that a CPU holds. Exact only on that CPU,
+// with interrupts off or in an NMI. lockdep_say prints such a list on the
+// consoles.
 void lockdep_spinlocks(u32 cpu, struct lockdep_stack *out);
 void lockdep_say(const char *what, const struct lockdep_stack *s);
-// `caller` is where the lock must be held, `taken` where it was taken last.
+// Panics: `caller` is where the lock must be held, `taken` where it was taken
+// last.
 NORETURN void lockdep_not_held(const char *name, bool by_others, u32 taken,
                                u32 caller);
 #else
@@ -76,5 +80,5 @@ static inline void lockdep_none_held(const char *where UNUSED)
 #endif
 
 // A precondition: preemption and interrupts are on, no spinlock is held.
-// Kernels with LOCKDEP panic if not, the others do not look.
+// Checked (panic) by kernels with LOCKDEP only.
 #define assert_may_sleep() lockdep_may_sleep(__func__)

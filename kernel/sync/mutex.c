@@ -19,14 +19,15 @@ void mutex_init(struct mutex *m, const char *name)
     waitq_init(&m->queue, name);
 }
 
-// `owner` is changed by atomics, at any time. Whoever asks whether it is
-// himself gets an answer that only he could change.
+// `owner` is changed atomically, at any time. But only the current thread sets
+// it to itself, or from itself to NULL, so the result stays valid.
 static bool owned(const struct mutex *m)
 {
     return READ_ONCE(m->owner) == current;
 }
 
-// Takes it from `owner`, NULL or MUTEX_NEW; gives back who had it.
+// Compare-and-swap from `owner`, NULL or MUTEX_NEW, to the current thread.
+// Returns the old owner: the mutex is taken if it is the expected one.
 static ALWAYS_INLINE struct thread *take_from(struct mutex *m,
                                               struct thread *owner)
 {
@@ -53,7 +54,7 @@ static NOINLINE void measure(struct mutex *m)
     m->since = rdtsc();
 }
 
-// It was not free, or never taken before.
+// Slow path: the mutex was not free, or was never taken before.
 static NOINLINE KEEPS_FRAME void take_slowly(struct mutex *m, u32 caller)
 {
     if (take_from(m, MUTEX_NEW) == MUTEX_NEW)
@@ -90,8 +91,8 @@ void mutex_lock(struct mutex *m)
 static ALWAYS_INLINE void give(struct mutex *m)
 {
     lockdep_release(m, LOCKDEP_MUTEX);
-    // The exchange is a full barrier: a waiter that queued itself before it is
-    // seen below; one that comes later finds the mutex free.
+    // The exchange is a full barrier: a waiter queued before it is seen below;
+    // a waiter queued later finds the mutex free.
     (void)__atomic_exchange_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
     if (unlikely(!list_empty_unlocked(&m->queue.waiters)))
         waitq_wake_one(&m->queue);

@@ -3,7 +3,7 @@
 
 #include "kernel/sync/waitq.h"
 
-// An owner: nobody has had it yet, and it has no class.
+// Value of `owner`: the mutex was never taken, and has no class yet.
 #define MUTEX_NEW ((struct thread *)1)
 
 struct mutex {

@@ -1,6 +1,6 @@
-// Taking and giving back a free lock is all that is done on the straight way;
-// whatever else there is to do happens in functions of their own, to which the
-// straight ones jump at their end: so they need no frame.
+// Spinlocks (test-and-set). The fast paths only take and release a free lock.
+// All other work is in separate functions, reached by tail calls, so that the
+// fast paths need no stack frame.
 
 #include "kernel/sync/spinlock.h"
 
@@ -9,16 +9,16 @@
 #include "kernel/sync/lockdep.h"
 
 #if !defined(__clang__) && !defined(CHECKED)
-// The checked ones grow so that ebp is used for something else: callers would
-// be lost.
+// Not in checked kernels: their functions are larger, and would use ebp for
+// other values, so that backtraces would lose callers.
 #pragma GCC optimize("omit-frame-pointer")
 #endif
 
-// A lock that nobody gives back within this many spins is a bug; under -icount
-// each PAUSE hands the CPU on, so the count, not the time, is the measure.
+// A lock that is not released within this many spins is a bug. The limit is a
+// count, not a time: with QEMU's -icount each PAUSE gives another CPU a turn.
 #define SPIN_LIMIT 400000000u
 
-// In `holder`, beside the CPU: this hold is measured.
+// Bit 0 of `holder`, beside the CPU's address: this hold is measured.
 #define MEASURED 1u
 
 #define CALLER ((u32)__builtin_return_address(0))
@@ -52,9 +52,9 @@ void spin_assert_held(const struct spinlock *l)
 }
 #endif
 
-// `holder` and `caller` are written by whoever holds the lock. One who does not
-// may read them at any time: `holder` is this CPU only if this CPU set it, and
-// `caller` goes into a message.
+// `holder` and `caller` are written by the lock's holder and read by any CPU
+// without the lock. No ordering is needed: `holder` is this CPU only if this
+// CPU set it, and `caller` is only used in messages.
 static void spin_wait(struct spinlock *l, u32 caller)
 {
     if (holder_of(l) == (u32)this_cpu())
@@ -88,7 +88,8 @@ static NOINLINE u32 measure(struct spinlock *l, u32 flags)
     return flags;
 }
 
-// It was not free, or never taken before: `was`. `flags` is handed through.
+// Slow path: the lock was not free, or was never taken before (`was`). Returns
+// `flags` unchanged.
 static NOINLINE KEEPS_FRAME u32 take_slowly(struct spinlock *l, u32 flags,
                                             u32 caller, u32 was)
 {
@@ -126,7 +127,7 @@ static ALWAYS_INLINE void give(struct spinlock *l)
     __atomic_store_n(&l->locked, 0, __ATOMIC_RELEASE);
 }
 
-// It is measured, or not held here at all.
+// Releases a lock whose hold is measured; panics if this CPU does not hold it.
 static void end_measured(struct spinlock *l)
 {
     if (!spin_held(l))
@@ -172,7 +173,7 @@ bool spin_try_lock(struct spinlock *l)
         return false;
     }
     set_holder(l, CALLER);
-    // It is not asked whether it was new: a class is found again.
+    // Also finds the class of a lock that is not new: no case for SPIN_NEW.
     l->class = lock_class_of(l->name, LOCK_SPIN);
     if (!lock_class_taken(l->class))
         measure(l, 0);
@@ -187,7 +188,7 @@ u32 spin_lock_irq(struct spinlock *l)
     return take(l, false, flags, CALLER);
 }
 
-// A wake-up under the lock may have made a switch due on this CPU.
+// A wake-up with the lock held may have made a switch due on this CPU.
 static NOINLINE void switch_now(void)
 {
     preempt_disable();

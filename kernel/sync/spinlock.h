@@ -1,16 +1,16 @@
-// Spinlocks. They know their holder and where it took them.
+// Spinlocks. A lock records its holder and where it was taken.
 //
-// spin_lock disables preemption; a lock that is also taken in interrupt context
-// is taken with spin_lock_irq (saves and disables interrupts), everywhere. A
-// holder must not sleep, nor touch user memory.
+// spin_lock disables preemption. A lock that is also taken in interrupt context
+// must be taken with spin_lock_irq (saves and disables interrupts) everywhere.
+// A holder must not sleep or access user memory.
 #pragma once
 
 #include "arch/cpu.h"
 #include "kernel/sync/lockdep.h"
 
-// `locked`, test-and-set: 0 while it is free.
+// Values of `locked` (test-and-set): 0 while the lock is free.
 #define SPIN_LOCKED 1u
-#define SPIN_NEW 2u // free, and never taken: it has no class yet
+#define SPIN_NEW 2u // free and never taken: it has no class yet
 
 struct spinlock {
     u32 locked;
@@ -28,7 +28,8 @@ struct spinlock {
 
 void spin_init(struct spinlock *l, const char *name);
 void spin_lock(struct spinlock *l);
-// With another lock of the same name held, in an order of the caller's own.
+// Takes a lock while another lock of the same name is held. The caller ensures
+// an order between them.
 void spin_lock_nested(struct spinlock *l);
 void spin_unlock(struct spinlock *l);
 bool spin_try_lock(struct spinlock *l);
@@ -36,8 +37,8 @@ u32 spin_lock_irq(struct spinlock *l);
 void spin_unlock_irq(struct spinlock *l, u32 flags);
 bool spin_held(const struct spinlock *l); // by this CPU
 
-// A precondition: this CPU holds the lock. Kernels with LOCKDEP panic if not,
-// the others do not look.
+// A precondition: this CPU holds the lock. Checked (panic) by kernels with
+// LOCKDEP only.
 #ifdef LOCKDEP
 void spin_assert_held(const struct spinlock *l);
 #else

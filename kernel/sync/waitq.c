@@ -11,9 +11,9 @@ void waitq_init(struct waitq *q, const char *name)
     q->name = name;
 }
 
-// The waker changed the condition before this, a waiter queues itself before it
-// reads the condition; a full barrier on both sides (here and in wait_prepare)
-// lets at least one of them see the other.
+// The waker changes the condition before this call; a waiter queues itself
+// before it reads the condition. With a full barrier on both sides (here and in
+// wait_prepare), the waker sees the waiter or the waiter sees the change.
 static bool nobody_waits(struct waitq *q)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -55,7 +55,7 @@ void waiter_add(struct waiter *w, struct waitq *q)
     w->queue = q;
     u32 flags = spin_lock_irq(&q->lock);
     list_push_back(&q->waiters, &w->node);
-    WRITE_ONCE(current_base()->wait_on, q->name); // ps looks at it
+    WRITE_ONCE(current_base()->wait_on, q->name); // ps reads it unlocked
     spin_unlock_irq(&q->lock, flags);
 }
 

@@ -1,11 +1,12 @@
-// Wait queues: a thread sleeps until a condition, that others change, holds.
+// Wait queues: a thread sleeps until a condition holds that other threads or
+// interrupts change.
 //
 //     err = wait_event(&q, condition, WAIT_INTERRUPTIBLE, deadline);
 //
-// `condition` is evaluated without any lock held by the macro; the waker
-// changes what it reads first and calls waitq_wake_* after. No wake-up is lost:
-// the thread is on the queue and marked sleeping before the condition is read.
-// Waking: any context. The queue's lock is an interrupt-disabling one.
+// The macro evaluates `condition` without holding a lock. A waker first changes
+// the condition, then calls waitq_wake_*. No wake-up is lost: the thread is on
+// the queue and its state is sleeping before the condition is read. Waking: any
+// context but NMI. The queue's lock is interrupt-disabling.
 #pragma once
 
 #include "kernel/sync/spinlock.h"
@@ -13,7 +14,7 @@
 struct waitq {
     struct spinlock lock;
     struct list waiters;
-    const char *name; // what a sleeper waits on, as ps shows it
+    const char *name; // what its sleepers wait on, as shown by ps
 };
 #define WAITQ_INIT(q, text)                               \
     {                                                     \
@@ -28,26 +29,26 @@ struct waiter {
 
 #define WAIT_UNINTERRUPTIBLE 0u
 #define WAIT_INTERRUPTIBLE 1u // any deliverable signal ends it: -EINTR
-#define WAIT_KILLABLE 2u      // only one that ends the task does
+#define WAIT_KILLABLE 2u      // only a signal that ends the task: -EINTR
 
-// Deadlines are in clock_now_ns units, or for ever, or on the wall clock, in
-// nanoseconds since 1970: that moves with the clock when somebody sets it.
+// Deadlines are in clock_now_ns units, or WAIT_FOREVER, or on the wall clock,
+// in nanoseconds since 1970: such a deadline follows when the clock is set.
 #define WAIT_FOREVER (~0ull)
 #define WAIT_WALL_CLOCK (1ull << 63)
 #define WAIT_UNTIL_WALL(ns) ((ns) | WAIT_WALL_CLOCK)
 
 void waitq_init(struct waitq *q, const char *name);
-// Wakes all, or the first sleeper that is still asleep.
+// Wake all sleepers, or the first one that is still asleep.
 void waitq_wake_all(struct waitq *q);
 void waitq_wake_one(struct waitq *q);
 bool waitq_empty(struct waitq *q);
 
-// The pieces wait_event is made of; poll() uses them with several queues.
+// The parts of wait_event; poll() uses them with several queues.
 void waiter_add(struct waiter *w, struct waitq *q);
 void waiter_remove(struct waiter *w);
-UPCALL void wait_prepare(u32 mode);            // current is marked sleeping
+UPCALL void wait_prepare(u32 mode);            // sets current's state: asleep
 UPCALL int wait_sleep(u32 mode, u64 deadline); // 0 woken, -ETIMEDOUT, -EINTR
-UPCALL void wait_finish(void);                 // current is running again
+UPCALL void wait_finish(void);                 // sets it to running again
 // Makes a sleeping thread ready. True if it was asleep. Any context but NMI.
 UPCALL bool thread_wake(struct thread *t);
 
