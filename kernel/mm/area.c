@@ -1,10 +1,11 @@
-// The areas of a space: finding, placing, splitting and joining them.
+// The areas of an address space: finding, placing, splitting and joining them.
 //
-// They are a sorted list. A program has a handful to fifty, and looks for the
-// same ones again and again: the list, with a hint to the last one found, is
-// enough. Where there are more, a balanced tree lies over it. Each of its nodes
-// keeps the longest gap below an area of its subtree, so that a free place is
-// found in as many steps as an area. It stays until the last area goes.
+// Areas are a sorted list with a hint to the last one found: enough for most
+// programs, which have up to fifty areas and use the same few again and again.
+// Above LISTED_AREAS, a balanced tree is added over the list. Each node keeps
+// the longest gap below an area of its subtree, so that a free range is found
+// in O(log n) steps, as an area is. The tree is kept until the last area is
+// removed.
 
 #include "kernel/mm/area.h"
 
@@ -111,7 +112,7 @@ bool area_range_full(struct aspace *as, u32 start, u32 end)
     return a != NULL;
 }
 
-// --- free places ------------------------------------------------------------
+// --- free ranges ------------------------------------------------------------
 
 static u32 longest_gap(struct tree_node *n)
 {
@@ -128,7 +129,7 @@ bool area_summarize(struct tree_node *n)
     return longest != old;
 }
 
-// The end of the gap below an area: a stack's guard is not free.
+// The end of the gap below an area. A stack's guard is not part of the gap.
 static u32 gap_end(const struct area *a)
 {
     return a->flags & AREA_STACK ? a->start - MIN(a->start, STACK_GUARD)
@@ -142,7 +143,8 @@ static void measure_gap(const struct aspace *as, struct area *a)
     a->gap = end > start ? end - start : 0;
 }
 
-// The gap below `above` (NULL: the top of all) is not what it was.
+// Updates the tree after a change of the gap below `above`. NULL: the gap above
+// all areas, which is not in the tree.
 static void gap_changed(struct aspace *as, struct area *above)
 {
     if (!above || !as->area_tree.root)
@@ -151,9 +153,10 @@ static void gap_changed(struct aspace *as, struct area *above)
     tree_changed(&as->area_tree, &above->tree_node);
 }
 
-// The highest place for `length` bytes in the gaps of a subtree, below
-// `ceiling`. 0: none. A gap that is long enough may still reach above the
-// ceiling; only one gap does so in part, so only one way down is in vain.
+// The highest free range of `length` bytes in the gaps of a subtree, below
+// `ceiling`; returns its start, 0: none. A gap that is long enough may extend
+// above the ceiling. Only one gap does so in part, so at most one descent of
+// the tree fails.
 static u32 highest_place(struct tree_node *n, u32 length, u32 ceiling)
 {
     for (; longest_gap(n) >= length; n = n->child[TREE_LEFT]) {
@@ -179,7 +182,7 @@ u32 area_mmap_top(const struct aspace *as)
 u32 area_find_gap(struct aspace *as, u32 length)
 {
     mutex_assert_held(&as->lock);
-    // First the gap above all areas, which is no node's.
+    // First the gap above all areas, which belongs to no node.
     u32 ceiling = area_mmap_top(as);
     const struct list *node = as->areas.prev;
     for (;; node = node->prev) {
@@ -197,7 +200,7 @@ u32 area_find_gap(struct aspace *as, u32 length)
 
 // --- one area ---------------------------------------------------------------
 
-// What is written to the area goes to the file, also when that is closed.
+// Writes to the area go to the file, even after its descriptor is closed.
 static bool writes_to_file(const struct area *a)
 {
     return a->vnode && a->flags & AREA_SHARED && !(a->flags & AREA_NO_WRITE);
@@ -215,7 +218,7 @@ struct area *area_create(const struct area *like)
         vnode_ref(a->vnode);
     if (writes_to_file(a)) {
         int err = vnode_begin_writing(a->vnode);
-        assert(!err); // who makes it has the file open, or such an area
+        assert(!err); // the creator has the file open, or such an area
     }
     if (a->shared)
         shared_pages_ref(a->shared);
@@ -243,7 +246,7 @@ void areas_free(struct list *areas)
     }
 }
 
-// --- areas in their space ---------------------------------------------------
+// --- areas in their address space -------------------------------------------
 
 static void put_into_tree(struct aspace *as, struct area *a, struct area *above)
 {
@@ -336,7 +339,7 @@ int area_split(struct aspace *as, u32 addr)
         upper->offset += addr - a->start;
     upper->start = addr;
     a->end = addr;
-    // What is left of a stack below an unmapped or changed part is no stack.
+    // Only the lower part keeps growing down: the upper part is no stack.
     if (a->flags & AREA_STACK)
         upper->flags &= ~AREA_STACK;
     struct area *above = area_next(as, a);
@@ -349,13 +352,14 @@ static bool continues(const struct area *a, const struct area *b)
     if (a->end != b->start || a->prot != b->prot || a->vnode != b->vnode ||
         a->shared != b->shared)
         return false;
-    // A stack may take in what was split off above it.
+    // A stack may absorb an area that was split off above it.
     if ((a->flags & ~AREA_STACK) != b->flags)
         return false;
     return !has_pages_behind(a) || a->offset + (a->end - a->start) == b->offset;
 }
 
-// `b`, the next one, goes; its references are not the last ones.
+// Joins `b`, the next area, into `a`. The references that `b` drops are not the
+// last ones: `a` holds the same.
 static void join(struct aspace *as, struct area *a, struct area *b)
 {
     mutex_assert_held(&as->lock);
@@ -394,7 +398,7 @@ u32 area_page_prot(const struct area *a)
 {
     assert(a->start < a->end);
     if (!(a->prot & (PROT_R | PROT_W | PROT_X)))
-        return 0; // present for the kernel only: any use by the program faults
+        return 0; // accessible to the kernel only: any user access faults
     return PROT_USER | PROT_R | (a->prot & (PROT_W | PROT_X));
 }
 

@@ -1,4 +1,4 @@
-// Address spaces: their life, from creation or fork to the last reference.
+// Address spaces: creation, fork, and release of the last reference.
 
 #include "kernel/mm/aspace.h"
 
@@ -44,7 +44,7 @@ void aspace_set_program(struct aspace *as, struct vnode *program)
 {
     assert(!as->program);
     int err = vnode_begin_running(program);
-    assert(!err); // the caller's own use keeps writers out
+    assert(!err); // the caller's own use excludes writers
     vnode_ref(program);
     as->program = program;
 }
@@ -60,7 +60,8 @@ void aspace_unref(struct aspace *as)
     assert(left != ~0u);
     if (left)
         return;
-    // Nobody uses it any more, but kernel threads may run on its tables.
+    // No task uses it, but kernel threads may still run on its page tables
+    // (lazy TLB).
     aspace_unload(as);
     struct area *a;
     list_for_each(a, &as->areas, node)
@@ -76,15 +77,16 @@ void aspace_unref(struct aspace *as)
 
 // --- fork -------------------------------------------------------------------
 
-// Parent and child have the page read-only from here on: the first of them that
-// writes gets a copy, the last one the page itself.
+// Copy on write: parent and child both map the page read-only. The first one
+// that writes gets a copy, the last one the page itself.
 static void share_page(paddr_t frame)
 {
     frame_ref(frame_from_paddr(frame));
 }
 
-// Pages of shared areas are not copied: the child finds them by faults. But the
-// kernel's own, which nobody writes, it needs at once.
+// The page table entries of shared areas are not copied: the child gets them by
+// page faults. Entries of the kernel's own pages are: the child needs them at
+// once.
 static int copy_area(struct aspace *src, struct aspace *dst, struct area *a,
                      struct page_sharing *sharing)
 {

@@ -1,9 +1,9 @@
 // Address spaces: sorted areas over page tables.
 //
-// Locking: `lock` (a mutex) guards areas and user page tables. Order: an
-// address space's mutex may be taken while holding none of the file system's
-// spinlocks; faults may come while a caller holds pipe, tty or vnode mutexes,
-// so the fault path takes none of those.
+// Locking: `lock` (a mutex) guards areas and user page tables. Order: it must
+// not be taken with a spinlock of the file system held. A page fault can occur
+// while the thread holds a pipe, tty or vnode mutex, so the fault path takes
+// none of those.
 #pragma once
 
 #include "arch/mmu.h"
@@ -20,8 +20,8 @@ struct vnode;
 struct area {
     struct list node;
     struct tree_node tree_node;
-    u32 gap;         // in the tree: free bytes below it,
-    u32 longest_gap; // and the most of them in its subtree
+    u32 gap;         // in the tree: free bytes below the area
+    u32 longest_gap; // in the tree: largest `gap` of the subtree
     u32 start, end;  // page-aligned, end exclusive
     u32 prot;        // PROT_R|W|X
     u32 flags;
@@ -36,23 +36,23 @@ struct aspace {
     struct list areas;     // sorted by address
     struct area *hint;     // last found
     struct tree area_tree; // over the list, when there are many
-    u32 area_count;        // marked: read at any time
+    u32 area_count;        // marked access: read at any time
     struct pagetable pt;
-    u32 cpus; // bit mask: may have it in their TLB; atomic
+    u32 cpus; // mask of the CPUs that may have it in their TLB; atomic
     u32 brk_start, brk;
-    // Bytes, of the stack, of all areas and of those that are private and
-    // writable; ~0: no limit. Marked: setrlimit changes them at any time.
+    // Bytes: of the stack, of all areas, of private writable areas; ~0: no
+    // limit. Marked access: setrlimit changes them at any time.
     u32 stack_limit, size_limit, data_limit;
-    u32 mmap_shift; // mappings end so much lower: the stack begins lower
-    u32 vdso;       // where its image is (kernel/exec/vdso.h)
-    // The file that it runs, which nobody may write to meanwhile. Or NULL.
+    u32 mmap_shift; // bytes that mappings end lower: the stack begins lower
+    u32 vdso;       // address of the vDSO (kernel/exec/vdso.h)
+    // The file that it runs, or NULL. Writers of the file are excluded.
     struct vnode *program;
-    // Changed under `lock`, read at any time for statistics: marked.
+    // Changed with `lock` held, read at any time for statistics (marked).
     u32 virtual_pages, resident_pages;
-    u32 virtual_peak, resident_peak; // when either last became less
+    u32 virtual_peak, resident_peak; // updated before either is reduced
 };
 
-// The most there were at once. Any context.
+// The highest values so far. Any context.
 static inline u32 aspace_peak_virtual(const struct aspace *as)
 {
     u32 now = READ_ONCE(as->virtual_pages);
@@ -67,28 +67,31 @@ static inline u32 aspace_peak_resident(const struct aspace *as)
 int aspace_create(struct aspace **out);
 void aspace_ref(struct aspace *as);
 void aspace_unref(struct aspace *as); // the last one frees everything; sleeps
-// Once, of a file that does not change yet (vnode_begin_running).
+// Sets the program's file, once. The caller excludes writers
+// (vnode_begin_running).
 void aspace_set_program(struct aspace *as, struct vnode *program);
 // Copy-on-write duplicate of `src` (fork). 0, -ENOMEM.
 int aspace_fork(struct aspace *src, struct aspace **out);
-// Makes it current on this CPU (NULL: only kernel). Preemption disabled.
+// Loads the page tables of `as` on this CPU; NULL keeps the current ones.
+// Preemption disabled.
 void aspace_switch(struct aspace *as);
 
-#define MAP_AT_EXACTLY 1u // replace what is there (MAP_FIXED)
+#define MAP_AT_EXACTLY 1u // replace existing mappings (MAP_FIXED)
 #define MAP_NO_REPLACE 2u // fail with -EEXIST instead
 #define MAP_POPULATE_NOW 4u
 
-// Adds an area of `length` bytes. `hint` 0: the kernel chooses, top down.
-// *addr gets the place. -ENOMEM, -EINVAL, -EEXIST. References the vnode.
+// mmap: adds an area of `length` bytes; its start is stored in *addr. `hint` 0:
+// the kernel chooses, top down. -ENOMEM, -EINVAL, -EEXIST. References the
+// vnode.
 int aspace_map(struct aspace *as, u32 hint, u32 length, u32 prot,
                u32 area_flags, u32 map_flags, struct vnode *vn, u64 offset,
                u32 *addr);
-// The same at exactly `addr` for pages that are shared already, from `offset`
-// on; they are there at once. References them.
+// Maps existing shared pages from `offset` on at exactly `addr`, and populates
+// the range. References the pages.
 struct shared_pages;
 int aspace_map_shared(struct aspace *as, u32 addr, u32 length, u32 prot,
                       u32 area_flags, struct shared_pages *pages, u32 offset);
-// All of such pages where there is room, to be read only. *addr gets the place.
+// Maps all of `pages` read-only at a free range; its start is stored in *addr.
 int aspace_map_to_read(struct aspace *as, struct shared_pages *pages,
                        u32 length, u32 *addr);
 int aspace_unmap(struct aspace *as, u32 addr, u32 length);
@@ -96,13 +99,15 @@ int aspace_protect(struct aspace *as, u32 addr, u32 length, u32 prot);
 int aspace_remap(struct aspace *as, u32 old, u32 old_len, u32 new_len,
                  bool may_move, bool fixed, u32 new_addr, u32 *out);
 int aspace_discard(struct aspace *as, u32 addr, u32 length); // MADV_DONTNEED
-u32 aspace_set_brk(struct aspace *as, u32 brk); // returns the brk in force
+u32 aspace_set_brk(struct aspace *as, u32 brk); // returns the current brk
 
-// A page fault of `current`. 0: go on. -EFAULT: SIGSEGV (SEGV_MAPERR), -EACCES:
-// SIGSEGV (SEGV_ACCERR), -EIO: SIGBUS (beyond the file), -ENOMEM: SIGKILL.
+// Handles a page fault of `current`. 0: retry the access. -EFAULT: SIGSEGV
+// (SEGV_MAPERR), -EACCES: SIGSEGV (SEGV_ACCERR), -EIO: SIGBUS (beyond the
+// file), -ENOMEM: SIGKILL.
 int aspace_fault(struct aspace *as, u32 addr, u32 error_code);
 
-// Calls fn for each area, locked (/proc/PID/maps). Stops at nonzero.
+// Calls fn for each area with the lock held (/proc/PID/maps). Stops when fn
+// returns nonzero.
 int aspace_for_each_area(struct aspace *as, int (*fn)(struct area *, void *),
                          void *arg);
 // Reads/writes memory of another (or a new, not yet loaded) address space,

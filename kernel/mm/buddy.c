@@ -1,6 +1,6 @@
 // The buddy allocator of a zone: free blocks of 2^order frames, aligned to
-// their size; two that make up a larger one are joined when the second comes
-// back. The zone's lock is held by the caller (start-up: one CPU, no lock).
+// their size. Two buddies are joined to a larger block when the second one is
+// freed. The caller holds the zone's lock (start-up: one CPU, no lock).
 
 #include "kernel/base/log.h"
 #include "kernel/mm/zone.h"
@@ -47,7 +47,8 @@ struct frame *buddy_take(struct zone *z, u32 order)
 }
 
 // The array's size is a multiple of the largest block, so a buddy's entry
-// always exists. Zones meet at such a multiple too.
+// always exists. The zone boundary is such a multiple too, so buddies are in
+// one zone.
 void buddy_give(struct zone *z, struct frame *f, u32 order)
 {
     u32 number = frame_number(f);

@@ -30,7 +30,7 @@ void chain_free(struct chain *c)
     chain_init(c, c->entry_size);
 }
 
-// Puts one more page at the end.
+// Adds a page at the end.
 static bool add_page(struct chain *c)
 {
     assert_checked(c->per_page && c->room % c->per_page == 0);
@@ -97,7 +97,7 @@ void chain_append(struct chain *c, const void *bytes, u32 n)
     }
 }
 
-// Of a text that does not fit on the last page, `n` bytes.
+// Appends a text of `n` bytes that does not fit into the last page.
 static void append_formatted(struct chain *c, u32 n, const char *fmt,
                              va_list args)
 {
@@ -112,8 +112,8 @@ static void append_formatted(struct chain *c, u32 n, const char *fmt,
     kfree(text);
 }
 
-// The formatter ends what it writes by a NUL, which needs room, too, and is
-// written over by the next text.
+// The formatter terminates its output by a NUL, which needs room, too, and is
+// overwritten by the next text.
 void chain_printf(struct chain *c, const char *fmt, ...)
 {
     va_list args;

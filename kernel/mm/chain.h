@@ -1,10 +1,11 @@
-// A list of equal entries on a chain of pages: it grows without moving and
-// needs no more than single frames. What the sysinfo tree makes its answers in,
-// and the files of /proc their text.
+// A list of entries of equal size on a chain of pages: it grows without moving
+// entries, and allocates single frames only. Used for sysinfo's answers and the
+// text of /proc files.
 //
-// Not locked: it belongs to one thread. An entry lies in one page; its address
-// stays. Entries are 1 byte (text) to a page in size. Adding never fails
-// visibly: `error` is set, what did not fit is left out.
+// Not locked: it belongs to one thread. An entry lies within one page, at a
+// fixed address. Entry size: 1 byte (text) up to a page. When memory runs out,
+// `error` is set and further entries are left out; callers need not check each
+// addition.
 #pragma once
 
 #include "lib/assert.h"
@@ -18,7 +19,7 @@ struct chain_page {
 
 struct chain {
     struct chain_page *first, *last;
-    // `last` is where entries are added; reserved pages follow it.
+    // Entries are added to `last`; reserved pages follow it.
     u32 entry_size, per_page;
     u32 count; // entries
     u32 room;  // entries that fit without allocating
@@ -26,16 +27,16 @@ struct chain {
 };
 
 void chain_init(struct chain *c, u32 entry_size);
-// Gives the pages back; the chain is empty then.
+// Frees the pages; the chain is empty then.
 void chain_free(struct chain *c);
 
-// Makes room for `n` entries in all. 0, -ENOMEM.
+// Makes room for a total of `n` entries. 0, -ENOMEM.
 int chain_reserve(struct chain *c, u32 n);
 
-// The next page of those that are reserved (chain_put's slow path).
+// Moves on to the next reserved page (slow path of chain_put).
 void chain_advance(struct chain *c);
 
-// A new entry where room is reserved: no allocation, any context. Not zeroed.
+// Adds an entry in reserved room: no allocation, any context. Not zeroed.
 static ALWAYS_INLINE void *chain_put(struct chain *c)
 {
     assert_checked(c->count < c->room);
@@ -45,7 +46,7 @@ static ALWAYS_INLINE void *chain_put(struct chain *c)
     return c->last->data + c->last->used++ * c->entry_size;
 }
 
-// A new entry, zeroed; NULL and c->error when there is no memory.
+// Adds a zeroed entry; NULL and c->error when there is no memory.
 void *chain_add(struct chain *c);
 // Appends text (entry size 1).
 void chain_printf(struct chain *c, const char *fmt, ...) PRINTF(2, 3);
@@ -60,10 +61,10 @@ struct chain_cursor {
 };
 void *chain_begin(struct chain_cursor *cur, const struct chain *c);
 void *chain_next(struct chain_cursor *cur);
-void *chain_current(const struct chain_cursor *cur); // NULL: behind the end
+void *chain_current(const struct chain_cursor *cur); // NULL: at the end
 
-// Copies the first `size` bytes that the entries make up to a user's buffer.
-// 0 or -EFAULT. May sleep.
+// Copies the entries to a user buffer, `size` bytes at most. 0 or -EFAULT. May
+// sleep.
 int chain_to_user(const struct chain *c, u32 to, u32 size);
 static inline u32 chain_bytes(const struct chain *c)
 {

@@ -1,13 +1,14 @@
-// Page faults: how a page of an area comes to be, and copy on write.
+// Page faults: mapping an area's pages on demand, and copy on write.
 //
-// A page's frame comes from its area: a zeroed one (anonymous), the file's own
-// (shared, or private and only read so far), a copy of the file's (private and
-// written), or the shared pages'. Each page table entry owns one reference to
-// its frame. In a private area an entry without PROT_W means: somebody else may
-// see this frame; the first write copies it, unless nobody else is left.
+// The area determines a page's frame: a zeroed frame (anonymous), the file's
+// own frame (shared, or private and only read so far), a copy of the file's
+// frame (private and written), or a frame of the shared pages. Each page table
+// entry owns one reference to its frame. In a private area an entry without
+// PROT_W means that the frame may be shared: a write copies the frame unless
+// this is the only reference.
 //
-// Everything here runs under as->lock, except where it says otherwise. It takes
-// spinlocks of vnodes and frames, no other mutex.
+// All functions run with as->lock held unless stated otherwise. They take
+// spinlocks of vnodes and frames, but no other mutex.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -16,11 +17,12 @@
 #include "kernel/mm/frame.h"
 #include "lib/string.h"
 
-// A read of a file maps its neighbours in this too. Four pages are the cheapest
-// for exec, by instructions: with eight or more, most go unused.
+// Fault-around: a read fault of a file maps the other pages of this aligned
+// block too. Four pages need the fewest instructions for an exec: of eight or
+// more, most are not used.
 #define AROUND_BYTES 0x4000u
 
-// A new entry; takes over the caller's reference to `f`.
+// Maps a page that is not mapped. Takes over the caller's reference to `f`.
 static int map_new(struct aspace *as, u32 va, struct frame *f, u32 prot)
 {
     mutex_assert_held(&as->lock);
@@ -49,8 +51,8 @@ static int fault_shared(struct aspace *as, struct area *a, u32 va)
 {
     struct frame *f;
     int err;
-    // Holes of the file get their frame now: a zero frame mapped in its place
-    // would not show what is written later.
+    // A hole of the file gets its frame now: a zero frame mapped instead would
+    // not show later writes to the file.
     if (a->vnode)
         err = file_frame(a, va, true, &f);
     else
@@ -75,8 +77,8 @@ static int fault_private_write(struct aspace *as, struct area *a, u32 va)
     return map_new(as, va, f, area_page_prot(a));
 }
 
-// Maps the neighbours too: a program that reads here reads there soon. What
-// fails there fails again, and is reported, when it is really wanted.
+// Fault-around. An error is ignored: it occurs again, and is reported, if the
+// program accesses that page.
 static void map_around(struct aspace *as, struct area *a, u32 va)
 {
     u32 start = ALIGN_DOWN(va, AROUND_BYTES);
@@ -114,8 +116,8 @@ static int fault_absent(struct aspace *as, struct area *a, u32 va, u32 access)
     return fault_private_read(as, a, va);
 }
 
-// Changes an entry that exists. Widening needs no other CPU: a stale entry
-// there faults, and finds this one.
+// Widens the protection of an existing entry. No TLB shootdown: a stale entry
+// on another CPU causes a page fault there, which finds the new entry.
 static int widen(struct aspace *as, struct area *a, u32 va, paddr_t frame)
 {
     mutex_assert_held(&as->lock);
@@ -139,7 +141,7 @@ static int copy_on_write(struct aspace *as, struct area *a, u32 va,
         frame_unref(f);
         return err;
     }
-    // The old frame is still read through stale entries until this is done.
+    // Until the shootdown other CPUs may read the old frame by stale entries.
     tlb_shootdown(as, va, 1);
     frame_unref(old);
     return 0;
@@ -149,7 +151,7 @@ static int fault_present(struct aspace *as, struct area *a, u32 va, u32 access,
                          const struct mapping *m)
 {
     if (access != PROT_W || (m->prot & PROT_W)) {
-        tlb_flush_page(va); // a stale entry: another thread has been here
+        tlb_flush_page(va); // stale TLB entry: another thread handled the fault
         return 0;
     }
     if (a->flags & AREA_SHARED)
@@ -157,8 +159,8 @@ static int fault_present(struct aspace *as, struct area *a, u32 va, u32 access,
     return copy_on_write(as, a, va, frame_from_paddr(m->frame));
 }
 
-// The stack above `va` grows down to it, as far as its limit and the area below
-// allow.
+// Grows the stack above `va` down to it, unless its limit or the area below
+// prevents that. NULL: no stack, or not allowed.
 static struct area *grow_stack(struct aspace *as, u32 va)
 {
     mutex_assert_held(&as->lock);
@@ -176,7 +178,7 @@ static struct area *grow_stack(struct aspace *as, u32 va)
 
 static bool allows(const struct area *a, u32 access)
 {
-    if (access == PROT_R) // the CPU cannot refuse reading what it may write
+    if (access == PROT_R) // the MMU cannot deny reads of an accessible page
         return a->prot & (PROT_R | PROT_W | PROT_X);
     return a->prot & access;
 }
@@ -202,8 +204,8 @@ static u32 wanted_access(u32 error_code)
     return error_code & FAULT_EXEC ? PROT_X : PROT_R;
 }
 
-// Takes the lock itself. With the lock held already, a fault is a bug of ours
-// in a user copy; it fails instead of waiting for itself.
+// Takes the lock itself. A fault with the lock held is a kernel bug (a user
+// copy under the lock): it fails instead of deadlocking.
 int aspace_fault(struct aspace *as, u32 addr, u32 error_code)
 {
     if (addr >= USER_END || mutex_held(&as->lock))
@@ -214,7 +216,7 @@ int aspace_fault(struct aspace *as, u32 addr, u32 error_code)
     return err;
 }
 
-// --- another space's memory -------------------------------------------------
+// --- memory of another address space ----------------------------------------
 
 // Copies within one page.
 static int access_page(struct aspace *as, u32 va, void *buf, u32 n, u32 access)
