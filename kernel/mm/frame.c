@@ -1,5 +1,5 @@
-// Physical memory: single frames from a cache on each CPU, larger blocks and
-// what a cache lacks from the zones' buddy allocators.
+// Physical memory: single frames come from per-CPU caches; larger blocks, and
+// refills of the caches, from the zones' buddy allocators.
 //
 // Locking: a zone's lock guards its free lists. A CPU's cache belongs to that
 // CPU while interrupts are off. `refs` is atomic.
@@ -14,7 +14,7 @@
 #include "lib/string.h"
 
 #define CACHE_ORDER 4u
-#define CACHE_BATCH (1u << CACHE_ORDER) // moved between cache and zone at once
+#define CACHE_BATCH (1u << CACHE_ORDER) // frames per refill and shrink
 
 struct frame *frames;
 u32 frame_count;
@@ -22,28 +22,29 @@ u32 any_zone;
 u64 unmanaged_frames;
 struct frame_cache frame_caches[CPU_MAX];
 
-// --- the CPU's cache; interrupts are off ------------------------------------
+// --- the per-CPU cache; interrupts are off ----------------------------------
 
 static bool for_tasks(enum frame_use use)
 {
     return use == FRAME_USER || use == FRAME_FILE;
 }
 
-// Tasks get no memory of the reserve: with it the kernel can still end one.
+// Memory of tasks is not taken from the reserve: the kernel needs the reserve
+// to be able to end a task.
 static bool zone_has(const struct zone *z, u32 n, enum frame_use use)
 {
     return z->free >= n + (for_tasks(use) ? z->reserve : 0);
 }
 
-// So that one user cannot take the machine, the last tenth of each zone is
-// root's: whatever the kernel needs for an ordinary user's task (pages that it
-// touches, page tables, slabs of whatever kind) it does not get from there. The
-// user's calls fail and its page faults end a task of the user that has most
-// (kernel/task/oom.c), while root's tasks fork, profile and kill. So pages
-// need no owner: no account has to follow them through forks, sharing and
-// changes of user, and as long as there is memory this costs a comparison. It
-// is made for each frame, not for each refill: what root frees lies in a cache
-// from which users are served, too.
+// The last tenth of each zone is reserved for root, so that one user cannot
+// exhaust the machine. No allocation for an ordinary user's task is made from
+// it: neither its pages, nor its page tables, nor slabs of any kind. The user's
+// system calls fail and its page faults end a task of the user that has most
+// memory (kernel/task/oom.c), while root's tasks can still fork, profile and
+// kill. So pages need no owner: no account has to follow them through forks,
+// sharing and changes of user. While memory is free, the cost is a comparison.
+// It is made for each frame, not for each refill, because frames that root
+// frees lie in a cache that serves users, too.
 static ALWAYS_INLINE bool is_roots(u32 zone)
 {
     const struct zone *z = &zones[zone];
@@ -81,8 +82,8 @@ static struct frame *cache_take(struct frame_cache *c, u32 zone,
     return c->frames[zone][c->count[zone]];
 }
 
-// Gives back `n` frames that lie one behind the other, as the largest blocks
-// they are made of.
+// Returns `n` contiguous frames to the zone as the largest possible aligned
+// blocks.
 static void give_run(struct zone *z, struct frame *f, u32 n)
 {
     while (n) {
@@ -94,8 +95,9 @@ static void give_run(struct zone *z, struct frame *f, u32 n)
     }
 }
 
-// The oldest frames leave. What was taken as a block (cache_refill) and is
-// freed in order is a block again: most of the buddies' meetings are spared.
+// Returns the oldest CACHE_BATCH frames to the zone. Contiguous frames, such as
+// a block of cache_refill that was freed in order, are returned as blocks: that
+// saves most of the buddy merges.
 static NOINLINE void cache_shrink(struct frame_cache *c, u32 zone)
 {
     assert(c->count[zone] >= CACHE_BATCH);
@@ -123,7 +125,8 @@ static void give_all(struct zone *z, struct frame **list, u32 *count)
     spin_unlock_irq(&z->lock, flags);
 }
 
-// Gives this CPU's cached frames back, so that they can join larger blocks.
+// Returns this CPU's cached frames to the zones, where they can merge to larger
+// blocks.
 static void cache_drain(struct frame_cache *c)
 {
     for (u32 zone = 0; zone < ZONES; zone++)
@@ -176,8 +179,8 @@ static struct frame *take(struct frame_cache *c, u32 order, u32 zone,
     return take_block(order, zone, use);
 }
 
-// What this CPU has cached may be all that is left, or what keeps a large block
-// from being whole.
+// Last resort: drains this CPU's cache, whose frames may be the last free ones,
+// or prevent a merge to a large block; and tries the low zone too.
 static NOINLINE struct frame *take_last(struct frame_cache *c, u32 order,
                                         u32 zone, enum frame_use use)
 {
@@ -251,7 +254,7 @@ void frame_ref(struct frame *f)
 
 void frame_unref(struct frame *f)
 {
-    // Whoever holds the only reference is alone: nobody else can change it.
+    // The holder of the only reference is the only one that can change `refs`.
     if (__atomic_load_n(&f->refs, __ATOMIC_ACQUIRE) == 1) {
         f->refs = 0;
         frame_free(f);
@@ -422,8 +425,8 @@ bool frames_exhausted(void)
     return READ_ONCE(z->free) < kept + CACHE_BATCH;
 }
 
-// Other CPUs may be changing the counters; each is read once, and used is what
-// is not free, so that the sums hold at any time.
+// Other CPUs may change the counters concurrently. Each counter is read once,
+// and `used` is computed as total - free, so that the sums always hold.
 void frame_stats(struct frame_stats *out)
 {
     memset(out, 0, sizeof(*out));

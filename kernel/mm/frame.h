@@ -4,7 +4,7 @@
 #include "arch/mmu.h"
 #include "lib/list.h"
 
-enum frame_use { // what a frame is used for: system.physmem, leak checks
+enum frame_use { // use of a frame, for system.physmem and leak checks
     FRAME_FREE,
     FRAME_KERNEL, // image, boot-time tables
     FRAME_SLAB,
@@ -19,16 +19,16 @@ enum frame_use { // what a frame is used for: system.physmem, leak checks
 struct frame {
     u32 refs; // atomic; 0 while free
     u8 use, order, zone, flags;
-    struct list node; // free lists; the owner's while allocated
+    struct list node; // free lists; while allocated, for the owner's use
     void *owner;      // slab: its cache
-    u32 data;         // the owner's while allocated
+    u32 data;         // while allocated, for the owner's use
 #ifdef CHECKED
-    u16 taken_by; // who allocated it: kernel/debug/callers.h
-    u8 mark;      // the leak check's
+    u16 taken_by; // caller that allocated it: kernel/debug/callers.h
+    u8 mark;      // used by the leak check
 #endif
 };
 
-#define FRAME_LOW 0u  // from the low zone only: has a direct address
+#define FRAME_LOW 0u  // from the low zone only: direct-mapped
 #define FRAME_ANY 1u  // high zone first
 #define FRAME_ZERO 2u // filled with zeros
 
@@ -41,16 +41,17 @@ void frame_unref(struct frame *f); // the last one frees it
 u32 frame_refs(const struct frame *f);
 
 paddr_t frame_paddr(const struct frame *f);
-struct frame *frame_from_paddr(paddr_t p); // NULL: not RAM we manage
+struct frame *frame_from_paddr(paddr_t p); // NULL: not managed RAM
 void *frame_va(const struct frame *f);     // low zone only
 struct frame *frame_from_va(const void *va);
 void frame_copy(struct frame *dst, struct frame *src); // one page, any zone
 void frame_zero(struct frame *f);
 
-// Page-sized convenience: one low frame's address, or NULL.
+// Single pages: the address of one low frame, or NULL.
 void *page_alloc(enum frame_use use); // zeroed
 void page_free(void *page);
-// The same for a page that is all zeros again: the next page_alloc is cheap.
+// The same for a page that contains only zeros: a later page_alloc need not
+// zero it.
 void page_free_zeroed(void *page);
 
 struct frame_stats {
@@ -59,21 +60,21 @@ struct frame_stats {
     u64 by_use[FRAME_USES];
 };
 void frame_stats(struct frame_stats *out);
-u32 frames_total(void); // of these: total and free
-u32 frames_free(void);
-u32 frames_low(void); // all of the low zone
-// Less than 1/32 of memory is free: calls that take much and may fail should
-// fail now, so that page faults, which can only kill, go on.
+u32 frames_total(void); // as frame_stats.total
+u32 frames_free(void);  // as frame_stats.free
+u32 frames_low(void);   // total of the low zone
+// Less than 1/32 of memory is free: calls that need much memory and may fail
+// should fail now, to keep memory for page faults, whose failure kills a task.
 bool frames_scarce(void);
 
-// Panics: memory is too small for something that start-up needs; says how much
-// the kernel and the boot modules take.
+// Panics because memory is too small for something that start-up needs; prints
+// how much the kernel and the boot modules take.
 NORETURN void boot_lacks_memory(const char *for_what);
-// The current task gets none any more, not even for page tables: only the
-// reserve is left, or what is root's (frame.c).
+// The current task gets no more frames, not even for page tables: only the
+// reserve is left, or root's part (frame.c).
 bool frames_exhausted(void);
-// Whether the code that runs may take what is root's: kernel/sched knows. Any
+// Whether the running code may use root's part of memory (kernel/task). Any
 // context but NMI.
 UPCALL bool frames_acts_for_root(void);
-// Makes boot modules' memory usable RAM.
+// Frees the memory of a boot module.
 void frame_release_region(paddr_t base, u64 size);

@@ -1,16 +1,16 @@
-// The start of physical memory: what is RAM and whose, from the boot loader's
-// map. Runs once, on the boot CPU, on the early page tables.
+// Set-up of the frame allocator from the boot loader's memory map. Runs once,
+// on the boot CPU, on the early page tables.
 
 #include "arch/boot.h"
 #include "kernel/base/log.h"
 #include "kernel/mm/zone.h"
 #include "lib/string.h"
 
-// Real-mode memory: the BIOS's data and the page that CPUs start up in.
+// Below: real-mode memory, the BIOS's data and the page that CPUs start up in.
 #define FIRST_PADDR 0x10000u
 #define PAE_LIMIT (1ull << 36)
 #define RESERVE_MAX 256u // frames
-#define ROOTS_PART 10u   // one part in so many of each zone is root's
+#define ROOTS_PART 10u   // root's part of each zone: 1/10
 
 struct range {
     u64 start, end; // page-aligned
@@ -29,8 +29,8 @@ static struct range kernel_image(void)
     return pages_touched(base, virt_to_phys(kernel_end) - base);
 }
 
-// What boot-time range number `i` is taken by something: the kernel's image,
-// then the modules. False when there are no more.
+// The `i`th range that is in use at boot: 0 is the kernel's image, then the
+// modules. False when there are no more.
 static bool taken_range(u32 i, struct range *out)
 {
     if (i > boot_info.module_count)
@@ -54,7 +54,7 @@ static bool usable_range(u32 i, u64 limit, struct range *out)
     return r->usable && start < end;
 }
 
-// The lowest free place for `size` bytes in [start, end), or 0.
+// The lowest address in `r` with `size` free bytes, or 0.
 static u64 place_in(struct range r, u64 size)
 {
     u64 at = r.start;
@@ -62,7 +62,7 @@ static u64 place_in(struct range r, u64 size)
     for (u32 i = 0; taken_range(i, &taken); i++) {
         if (at < taken.end && taken.start < at + size) {
             at = taken.end;
-            i = (u32)-1; // moved: look at all of them again
+            i = (u32)-1; // moved: check all ranges again
         }
     }
     return at + size <= r.end ? at : 0;
@@ -81,8 +81,8 @@ static u64 find_place(u64 size)
     panic("no room for the frame table (%llu KiB)", size / 1024);
 }
 
-// RAM ends here for us: the paging mode's reach, and no more frames than a
-// table in a quarter of the low zone can describe.
+// RAM above is not used: beyond the reach of the paging mode, or more frames
+// than a table of a quarter of the direct map can describe.
 static u64 memory_limit(void)
 {
     u64 table = DIRECT_MAP_MAX / 4 / sizeof(struct frame);
@@ -111,8 +111,8 @@ static void manage(struct range r)
     }
 }
 
-// One reference for each range that covers a frame: a module's last page may be
-// the next one's first.
+// Takes one reference for each range that covers a frame: a module's last page
+// may be the first page of the next one.
 static void reserve(struct range r)
 {
     for (u64 p = r.start; p < r.end; p += PAGE_SIZE) {

@@ -1,13 +1,15 @@
 // The kernel heap: slab caches, and kmalloc over power-of-two caches of them.
 //
-// An object's way: magazine of a CPU <-> slab of its cache <-> frames. A slab
-// is 2^order frames; the first one's `data` holds its free list and how many
-// objects are out, every one's `owner` the cache. kmalloc takes sizes above
-// KMALLOC_CACHED from the frame allocator directly; such a frame has no owner.
+// Layers: per-CPU magazine <-> slabs of the cache <-> frames. A slab is 2^order
+// frames. `data` of the first frame holds the slab's free list and its number
+// of allocated objects; `owner` of every frame is the cache. kmalloc takes
+// sizes above KMALLOC_CACHED directly from the frame allocator; such a frame
+// has no owner.
 //
-// Locking: a CPU's magazines belong to it while interrupts are off. A cache's
-// lock (interrupt-disabling) guards its slabs; caches_lock the list of caches
-// and the first use of each. Order: caches_lock, a cache's lock, frame zones.
+// Locking: a CPU's magazines belong to it while its interrupts are off. A
+// cache's lock (interrupt-disabling) guards its slabs; caches_lock guards the
+// list of caches and the first use of each. Order: caches_lock, a cache's lock,
+// frame zones.
 
 #include "kernel/mm/heap.h"
 
@@ -38,7 +40,7 @@ static struct list caches = LIST_INIT(caches);
 
 // --- slabs: `data` of the first frame ---------------------------------------
 
-// Offset of the first free object + 1 (0: none) and the number of objects out.
+// Offset of the first free object + 1 (0: none); number of allocated objects.
 #define SLAB_DATA(first, used) ((first) << 16 | (used))
 #define SLAB_FIRST(data) ((data) >> 16)
 #define SLAB_USED(data) ((data)&0xffff)
@@ -51,7 +53,7 @@ static struct frame *slab_of(const struct slab_cache *c, const void *object)
     return slab;
 }
 
-// The link to the next free object lies in the object.
+// The link to the next free object is stored in the object.
 static NO_KASAN void *slab_take(struct frame *slab)
 {
     u32 data = slab->data;
@@ -134,7 +136,7 @@ static void cache_put(struct slab_cache *c, void *object)
         list_remove(&slab->node);
         list_push_front(&c->partial, &slab->node);
     }
-    // An empty slab goes unless it is the last one with room.
+    // Free an empty slab unless it is the only partial one.
     if (!SLAB_USED(slab->data) && c->partial.next != c->partial.prev)
         slab_destroy(c, slab);
 }
@@ -166,9 +168,10 @@ static struct slab_magazine *magazines_create(const struct slab_cache *c)
     return m;
 }
 
-// A cache's first use. `magazines` is published last: whoever sees it sees the
-// rest (a release, and loads through the pointer); without memory for them the
-// cache works without, and the next use tries again.
+// First use of a cache. `magazines` is published last, by a release store;
+// readers access the rest through the pointer (address dependency), so they see
+// it initialized. Without memory for magazines the cache works without them,
+// and the next use tries again.
 static NOINLINE void cache_prepare(struct slab_cache *c)
 {
     u32 flags = spin_lock_irq(&caches_lock);
@@ -188,7 +191,8 @@ static NOINLINE void cache_prepare(struct slab_cache *c)
     spin_unlock_irq(&caches_lock, flags);
 }
 
-// By its CPU, with interrupts off; others look at it (in_magazines).
+// Written by the magazine's CPU, with interrupts off; read by other CPUs
+// (in_magazines).
 static ALWAYS_INLINE u16 change_count(struct slab_magazine *m, int by)
 {
     u16 count = (u16)(m->count + by);
@@ -196,7 +200,7 @@ static ALWAYS_INLINE u16 change_count(struct slab_magazine *m, int by)
     return count;
 }
 
-// --- the slow way; interrupts are off ---------------------------------------
+// --- slow paths; interrupts are off -----------------------------------------
 
 static NOINLINE void *alloc_slow(struct slab_cache *c)
 {
@@ -315,7 +319,7 @@ static struct slab_cache kmalloc_caches[] = {
     KMALLOC_CACHE(1024), KMALLOC_CACHE(2048),
 };
 
-// The number of bits of n: 2^bits_of(n - 1) is the power of two that holds n.
+// The number of bits of n: 2^bits_of(n - 1) is the least power of two >= n.
 static u32 bits_of(u32 n)
 {
     return n ? 32 - (u32)__builtin_clz(n) : 0;
@@ -378,10 +382,10 @@ char *kstrdup(const char *s)
     return copy;
 }
 
-// --- what it uses -----------------------------------------------------------
+// --- statistics -------------------------------------------------------------
 
-// Objects in magazines are not in use. Other CPUs change their counts
-// meanwhile: the number is exact when they do not.
+// Objects in magazines are not in use. The number is exact only if no other CPU
+// changes its count concurrently.
 static u32 in_magazines(const struct slab_cache *c)
 {
     const struct slab_magazine *m = READ_ONCE(c->magazines);
@@ -391,7 +395,7 @@ static u32 in_magazines(const struct slab_cache *c)
     return n;
 }
 
-// Caches are only ever added, at the end: one that was found stays.
+// Caches are only added, at the end, and never removed.
 static struct slab_cache *cache_after(struct slab_cache *c)
 {
     u32 flags = spin_lock_irq(&caches_lock);
@@ -400,7 +404,7 @@ static struct slab_cache *cache_after(struct slab_cache *c)
     return next == &caches ? NULL : list_entry(next, struct slab_cache, node);
 }
 
-// `magazines` and `ready` are caches_lock's.
+// Takes both locks: `magazines` and `ready` are guarded by caches_lock.
 static struct slab_cache copy_of(struct slab_cache *c)
 {
     u32 flags = spin_lock_irq(&caches_lock);

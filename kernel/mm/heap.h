@@ -8,15 +8,15 @@
 struct slab_cache {
     const char *name;
     u32 object_size, align;
-    // the rest belongs to heap.c
+    // The fields below are private to heap.c.
     struct spinlock lock;
     struct list partial, full, node;
     u32 size; // object_size before it was rounded up
     u32 objects_per_slab, order, slabs, used;
     bool ready;
     struct slab_magazine *magazines; // per CPU
-    // Each object counts its references, there: the leak check of checked
-    // kernels compares.
+    // Each object has a reference count at refs_offset: the leak check of
+    // checked kernels compares it with the pointers it finds.
     bool counted;
     u32 refs_offset;
 };
@@ -25,7 +25,7 @@ struct slab_cache {
     static struct slab_cache var = { .name = #type,               \
                                      .object_size = sizeof(type), \
                                      .align = __alignof__(type) }
-// The same, of objects that have a u32 which counts the pointers to them.
+// The same, for objects with a u32 field that counts the pointers to them.
 #define SLAB_CACHE_COUNTED(var, type, refs)                       \
     static struct slab_cache var = { .name = #type,               \
                                      .object_size = sizeof(type), \
@@ -45,8 +45,9 @@ char *kstrdup(const char *s);
 void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg),
                    void *arg);
 
-// Virtually contiguous kernel memory with guard pages: stacks, large rings.
-// `guard`: an unmapped page below. NULL when out of memory. Does not sleep.
+// Virtually contiguous kernel memory with an unmapped guard page below it, for
+// stacks and large rings. `use`: enum frame_use. NULL when out of memory. Does
+// not sleep.
 void *vmap_alloc(u32 pages, u32 prot, int use);
 void vmap_free(void *va, u32 pages);
 void *kstack_alloc(void); // KSTACK_SIZE with a guard page; cached

@@ -1,10 +1,11 @@
 // Mapping, unmapping and protecting ranges of an address space.
 //
-// Numbers come from user programs unchecked: every sum of address and length is
-// tested against USER_END before it is made.
+// Addresses and lengths are unchecked user input: each pair is checked against
+// USER_END before it is added.
 //
-// Areas that go are collected and freed after the unlock: the last reference to
-// a file may have more to do than an address space's mutex allows.
+// Removed areas are collected and freed after the unlock: dropping the last
+// reference to a file may do what is not allowed with an address space's mutex
+// held.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -15,8 +16,8 @@
 
 #define PROT_MASK (PROT_R | PROT_W | PROT_X)
 
-// [addr, addr + *length), the length rounded up to pages. False when it is
-// unaligned, empty or not all user addresses.
+// Checks [addr, addr + *length), and rounds the length up to pages. False when
+// the range is unaligned, empty or not within user addresses.
 static bool valid_range(u32 addr, u32 *length)
 {
     if (addr % PAGE_SIZE || !*length || *length > USER_END)
@@ -25,7 +26,7 @@ static bool valid_range(u32 addr, u32 *length)
     return addr < USER_END && *length <= USER_END - addr;
 }
 
-// --- dropping pages ---------------------------------------------------------
+// --- unmapping --------------------------------------------------------------
 
 void unmap_pages(struct aspace *as, u32 start, u32 end)
 {
@@ -89,7 +90,7 @@ int aspace_discard(struct aspace *as, u32 addr, u32 length)
 
 // --- mapping ----------------------------------------------------------------
 
-// Finds the place for `length` bytes and makes it free. Locked.
+// Finds a range of `length` bytes and makes it free. The lock is held.
 static int place(struct aspace *as, u32 hint, u32 length, u32 map_flags,
                  struct list *dead, u32 *start)
 {
@@ -121,7 +122,7 @@ static int check_place(u32 hint, u32 length, u32 map_flags)
     return hint < USER_END && length <= USER_END - hint ? 0 : -ENOMEM;
 }
 
-// What is behind a new area: its pages' numbers are 32-bit.
+// Checks file and offset of a new area: page numbers must fit into 32 bits.
 static int check_backing(const struct area *a, u32 length)
 {
     if (a->offset % PAGE_SIZE)
@@ -143,7 +144,7 @@ static struct area *make_area(struct area *like, u32 length)
     }
     struct area *a = area_create(like);
     if (like->shared)
-        shared_pages_unref(like->shared); // the area has its own
+        shared_pages_unref(like->shared); // the area has its own reference
     return a;
 }
 
@@ -159,7 +160,7 @@ static void populate(struct aspace *as, u32 start, u32 length)
     mutex_unlock(&as->lock);
 }
 
-// Puts the new area, which it takes over, at its place.
+// Places the new area and inserts it. Takes over `a`: frees it on an error.
 static int put(struct aspace *as, struct area *a, u32 hint, u32 length,
                u32 map_flags, u32 *start)
 {
@@ -286,8 +287,8 @@ static int protect_page(u32 va, void *entry, const struct mapping *m, void *arg)
 {
     struct protection *p = arg;
     u32 prot = area_page_prot(p->area);
-    // A private page that is read-only may be somebody else's too: the write
-    // fault finds out.
+    // The frame of a read-only private page may be shared: the write fault
+    // decides whether to copy it.
     if (!(p->area->flags & AREA_SHARED))
         prot &= m->prot | ~PROT_W;
     if (prot == m->prot)

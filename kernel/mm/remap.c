@@ -1,4 +1,4 @@
-// mremap: an area grows, shrinks or moves with its pages.
+// mremap: grows, shrinks or moves an area with its pages.
 
 #include "kernel/base/errno.h"
 #include "kernel/mm/area.h"
@@ -49,8 +49,8 @@ static int clear_entry(u32 va UNUSED, void *entry,
     return 0;
 }
 
-// The pages appear at the new place before they go at the old one: a page table
-// that cannot be had there leaves all as it was.
+// The pages are mapped at the new range before they are unmapped at the old
+// one: if a page table cannot be allocated, the old mapping is unchanged.
 static int move_pages(struct aspace *as, u32 from, u32 to, u32 length)
 {
     mutex_assert_held(&as->lock);
@@ -62,7 +62,7 @@ static int move_pages(struct aspace *as, u32 from, u32 to, u32 length)
     return err;
 }
 
-// Moves the old range, which lies in one area, to the free place `to`.
+// Moves the old range, which lies in one area, to the free range at `to`.
 static int move(struct aspace *as, const struct remapping *r, u32 to,
                 struct list *dead)
 {
@@ -76,14 +76,14 @@ static int move(struct aspace *as, const struct remapping *r, u32 to,
         return -ENOMEM;
     a->start = to;
     a->end = to + r->new_len;
-    a->flags &= AREA_SHARED | AREA_NO_WRITE; // no stack, no heap any more
+    a->flags &= AREA_SHARED | AREA_NO_WRITE; // no longer a stack or the heap
     int err = move_pages(as, r->old, to, kept);
     if (err) {
         list_push_back(dead, &a->node);
         return err;
     }
     if (as->vdso == r->old)
-        WRITE_ONCE(as->vdso, to); // signal handlers return to it
+        WRITE_ONCE(as->vdso, to); // return address of signal handlers
     unmap_pages(as, r->old + kept, r->old + r->old_len);
     area_remove(as, from, dead);
     area_insert(as, a);
@@ -112,7 +112,7 @@ static int remap(struct aspace *as, const struct remapping *r,
     if (!a || r->old + r->old_len > a->end)
         return -EFAULT;
     if (r->new_len > r->old_len && area_is_kernels(a))
-        return -EFAULT; // as on Linux: there is nothing behind it
+        return -EFAULT; // as on Linux: no pages beyond its end
     u64 last = a->offset + (r->old - a->start) + r->new_len - 1;
     if (last >> PAGE_SHIFT >> 32)
         return -EINVAL;

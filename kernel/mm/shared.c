@@ -1,6 +1,6 @@
-// Anonymous shared memory: a sparse array of frames that areas refer to, in one
-// or, after a fork, several address spaces. Each frame present in the array
-// holds one reference for it; mappings hold their own.
+// Anonymous shared memory: a sparse array of frames, referenced by areas of one
+// or, after a fork, several address spaces. The array owns one reference to
+// each of its frames; mappings own theirs.
 //
 // Locking: `lock` guards the array; `refs` is atomic.
 
@@ -32,7 +32,7 @@ struct shared_pages *shared_pages_create(u32 pages)
     return s;
 }
 
-// The place for a page's frame. NULL: no memory.
+// The array element of a page. NULL: no memory.
 static struct frame **slot(struct shared_pages *s, u32 index)
 {
     struct frame ***chunk = &s->chunks[index / CHUNK_FRAMES];
@@ -41,7 +41,7 @@ static struct frame **slot(struct shared_pages *s, u32 index)
     return *chunk ? &(*chunk)[index % CHUNK_FRAMES] : NULL;
 }
 
-// While nobody else knows of `s`.
+// No lock: `s` is not yet known to any other thread.
 static bool put(struct shared_pages *s, u32 index, struct frame *f)
 {
     struct frame **at = slot(s, index);
@@ -89,7 +89,7 @@ struct shared_pages *shared_pages_of_ring(const void *start, u32 pages)
 void shared_pages_ref(struct shared_pages *s)
 {
     u32 old = __atomic_fetch_add(&s->refs, 1, __ATOMIC_RELAXED);
-    assert(old); // what nobody has cannot be taken again
+    assert(old); // the object is still referenced
 }
 
 static void free_chunk(struct frame **chunk)
@@ -110,7 +110,7 @@ void shared_pages_unref(struct shared_pages *s)
     kfree(s);
 }
 
-// Locked.
+// With the lock held; takes a reference for the caller.
 static struct frame *get(struct shared_pages *s, u32 index)
 {
     spin_assert_held(&s->lock);

@@ -1,12 +1,13 @@
-// Which CPUs have an address space loaded, and how they forget its pages.
+// Switching of address spaces, and TLB shootdown.
 //
-// A CPU sets its bit in as->cpus before it loads CR3 and clears it after it has
-// loaded another. Whoever changes page tables does so before it reads `cpus`,
-// with a full barrier between: a CPU whose bit it does not see loads CR3 later
-// and finds the new tables.
+// A CPU sets its bit in as->cpus before it loads CR3, and clears it after it
+// has loaded another CR3. A CPU that changes page tables passes a full barrier
+// between the change and its read of `cpus`: a CPU whose bit it does not see
+// loads CR3 later and uses the new page tables.
 //
-// Kernel threads run on whatever is loaded. A CPU that gets a shootdown for
-// tables it does not need drops them, so that it gets no second one.
+// Lazy TLB: kernel threads run on the page tables that are loaded. A CPU that
+// gets a shootdown for page tables that it does not need unloads them, so that
+// it gets no further ones.
 
 #include "arch/cpu.h"
 #include "kernel/base/log.h"
@@ -26,7 +27,7 @@ static u32 own_bit(void)
     return 1u << this_cpu()->id;
 }
 
-// Interrupts off. `old` may only go away when our bit is gone.
+// Interrupts off. `old` stays valid until this CPU's bit in it is cleared.
 static void load(struct aspace *as)
 {
     assert(!irqs_enabled());

@@ -8,7 +8,8 @@ static bool is_data(const struct area *a, u32 prot)
     return prot & PROT_W && !(a->flags & (AREA_SHARED | AREA_STACK));
 }
 
-// Only those who have such a limit pay for it.
+// Counted only for tasks with such a limit: for all other tasks it costs
+// nothing.
 static u32 data_pages(const struct aspace *as)
 {
     u32 pages = 0;

@@ -1,12 +1,12 @@
 // Virtually contiguous kernel memory, VMAP_BASE to VMAP_LIMIT: kernel stacks
-// and large rings. (Above that, arch's map_device has its own part.)
+// and large rings. (arch's map_device has its own region above.)
 //
-// Addresses are handed out in rising order. A freed one may still be in some
-// CPU's TLB, so it is stale, not free, until the whole region has been used up
-// once; then one flush on all CPUs makes all stale ones free again.
+// Lazy TLB flush: addresses are allocated in rising order. A freed address may
+// still be in some CPU's TLB, so it is stale, not free. When the whole region
+// is used up, one flush on all CPUs makes all stale addresses free.
 //
-// Locking: vmap_lock (interrupt-disabling) guards the maps and the kernel's
-// page table entries of the region. A CPU's stack cache belongs to it while
+// Locking: vmap_lock (interrupt-disabling) guards the bit maps and the kernel's
+// page table entries of the region. A CPU's stack cache belongs to it while its
 // interrupts are off.
 
 #include "kernel/base/log.h"
@@ -26,9 +26,9 @@
 #define KSTACK_CACHED 8u
 
 static struct spinlock vmap_lock = SPINLOCK_INIT("vmap");
-static u32 used[MAP_WORDS];  // in use, or its guard page, or being flushed
-static u32 stale[MAP_WORDS]; // freed, perhaps still in a TLB; also in `used`
-static u32 cursor;           // the next page to hand out
+static u32 used[MAP_WORDS];  // in use, guard, stale or being flushed
+static u32 stale[MAP_WORDS]; // freed, perhaps in a TLB; subset of `used`
+static u32 cursor;           // allocation continues at this page
 static bool flushing;
 
 static struct kstack_cache {
@@ -62,7 +62,7 @@ static u32 find_run(u32 from, u32 pages)
     return VMAP_PAGES;
 }
 
-// Takes the addresses of `pages` pages; false when no run is left.
+// Allocates the addresses of `pages` pages; false when no run is left.
 static bool take_range(u32 pages, u32 *page)
 {
     u32 flags = spin_lock_irq(&vmap_lock);
@@ -81,8 +81,8 @@ static void flush_here(void *arg UNUSED)
     tlb_flush_all();
 }
 
-// The one who found no run left, `flushing` is his: makes what is stale now
-// free. What is freed during the flush stays stale.
+// Frees the pages that are stale now. Pages freed during the flush stay stale.
+// The caller has set `flushing`, so only one CPU is here.
 static void flush_stale(void)
 {
     static u32 flushed[MAP_WORDS];
@@ -100,8 +100,9 @@ static void flush_stale(void)
     spin_unlock_irq(&vmap_lock, flags);
 }
 
-// False when interrupts are off: then other CPUs cannot be asked to flush. One
-// CPU flushes, without being preempted; the others wait for it.
+// False when interrupts are off: then other CPUs cannot be sent a flush IPI.
+// One CPU flushes, with preemption disabled; other CPUs that get here wait for
+// it.
 static bool recycle(void)
 {
     if (!irqs_enabled())
@@ -133,7 +134,7 @@ static bool map_page(u32 va, u32 prot, enum frame_use use)
     u32 flags = spin_lock_irq(&vmap_lock);
     int err = pagetable_map(&kernel_pagetable, va, frame_paddr(f), prot);
     spin_unlock_irq(&vmap_lock, flags);
-    assert(!err); // the kernel's tables are all there from start-up on
+    assert(!err); // all kernel page tables are allocated at start-up
     return true;
 }
 
