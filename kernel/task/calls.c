@@ -1,5 +1,5 @@
-// The numbers and names that syscalls.def generates, and what each call has
-// cost.
+// The tables of system call numbers and names, generated from syscalls.def, and
+// the statistics of each call.
 
 #include "kernel/task/calls.h"
 
@@ -20,7 +20,7 @@ static const char *const names[CALL_COUNT] = {
 #include <strobe/syscalls.def>
 };
 
-// The numbers below 1000 and those from there on.
+// Linux's calls have numbers below 1000, Strobe's own from 1000 on.
 #define IS_LINUX(number) ((number) < SYSCALL_STROBE_FIRST)
 _Static_assert(CALL_COUNT <= 256, "calls are kept in bytes");
 _Static_assert(SYSCALL_LINUX_CALLS <= SYSCALL_STROBE_FIRST, "two ranges");
@@ -32,7 +32,7 @@ _Static_assert(SYSCALL_LINUX_CALLS <= SYSCALL_STROBE_FIRST, "two ranges");
 const u8 syscall_linux_calls[SYSCALL_LINUX_CALLS] = {
 #include <strobe/syscalls.def>
 };
-// One more at the end, for those that are not meant.
+// An extra element at the end takes the entries of Linux's calls.
 #define SYSCALL(number, name, ...)                       \
     [IS_LINUX(number) ? SYSCALL_STROBE_CALLS : (number)- \
         SYSCALL_STROBE_FIRST] = CALL_##name,
@@ -71,7 +71,7 @@ void syscall_count_last(struct thread *t)
     assert_checked(!irqs_enabled());
     const struct trapframe *tf = thread_trapframe(t);
     u64 cycles = thread_kernel_cycles(t) - t->counted;
-    if (!t->counted) // it has never been in user mode: the frame is its maker's
+    if (!t->counted) // never in user mode: the frame is a copy of its creator's
         return;
     if (trap_is_syscall(tf)) {
         u32 call = syscall_call(trap_call(tf));

@@ -1,5 +1,5 @@
-// The system calls that there are (include/strobe/syscalls.def), and what they
-// have come to. kernel/syscall has what each does.
+// The table of system calls (include/strobe/syscalls.def) and their statistics.
+// The calls are implemented in kernel/syscall.
 #pragma once
 
 #include "arch/trap.h"
@@ -9,9 +9,9 @@
 #define SYSCALL_STROBE_FIRST 1000u
 #define SYSCALL_STROBE_CALLS 128
 
-// Each call's own number, in the order of the table.
+// Dense call numbers, in the order of the table.
 enum {
-    CALL_unknown, // no number of the table
+    CALL_unknown, // a number that is not in the table
 #define SYSCALL(number, name, ...) CALL_##name,
 #include <strobe/syscalls.def>
     CALL_COUNT
@@ -20,28 +20,29 @@ enum {
 // NULL for an unknown number.
 const char *syscall_name(u32 number);
 
-// What a system call has come to on all CPUs since start-up; cycles are those
-// of the calling thread's kernel account.
+// Statistics of a system call on all CPUs since start-up. `cycles` are TSC
+// cycles of the calling threads' kernel accounts.
 struct syscall_counts {
     u64 count, errors, cycles;
 };
-#define SYSCALL_UNKNOWN (~0u) // as a number: all that no entry has
+#define SYSCALL_UNKNOWN (~0u) // as a number: all numbers not in the table
 void syscall_counts(u32 number, struct syscall_counts *out);
-// The same for one task, its ended threads included; `number` SYSCALL_UNKNOWN
-// also has the calls for which there was no memory to tell them apart.
+// The same for one task, including its ended threads. SYSCALL_UNKNOWN also
+// includes calls that could not be counted separately for lack of memory.
 struct task;
 void syscall_task_counts(const struct task *task, u32 number,
                          struct syscall_counts *out);
-// How many calls of any number it has made.
+// The number of all calls that the task made.
 u64 syscall_task_total(const struct task *task);
-// A thread has ended, in a call or an exception that will not return: counts
-// it. Interrupts off.
+// Counts the call or exception in which a thread ended, which does not return.
+// Interrupts off.
 struct thread;
 void syscall_count_last(struct thread *t);
-// What the kernel time of a call is counted as; OTHER for SYSCALL_UNKNOWN.
+// The subsystem to which a call's kernel time is charged; IN_OTHER for
+// SYSCALL_UNKNOWN.
 enum subsystem syscall_subsystem(u32 number);
-// The known numbers, ascending: the first one >= `number`; SYSCALL_UNKNOWN at
-// the end.
+// Iterates over the known numbers: the first one >= `number`; SYSCALL_UNKNOWN
+// at the end.
 u32 syscall_next(u32 number);
 
 u32 syscall_strobe_call(u32 number);
@@ -50,7 +51,7 @@ void syscall_init_cpu(struct cpu *cpu);
 void syscall_count_error(struct thread *t, struct syscall_counts *own,
                          struct syscall_counts *all);
 
-// A number's CALL_...; entry.S does the same.
+// The CALL_... of a number. entry.S contains a copy of this.
 static ALWAYS_INLINE u32 syscall_call(u32 number)
 {
     if (unlikely(number >= SYSCALL_LINUX_CALLS))

@@ -1,4 +1,4 @@
-// fork, vfork and clone: a new task, or a new thread in this one.
+// fork, vfork and clone: a new task, or a new thread of the current task.
 
 #include "kernel/task/clone.h"
 
@@ -14,9 +14,9 @@
 #define THREAD_FLAGS \
     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
 
-// Those that are obeyed, and those that ask for nothing here: there is no
-// ptrace, and neither System V semaphores nor I/O contexts are there to be
-// shared. Not so namespaces, and descriptors of tasks.
+// The accepted flags: those that are implemented, and those that have nothing
+// to do here, because there is no ptrace and there are no System V semaphores
+// or I/O contexts to share. Namespaces and pidfds are rejected.
 #define FLAGS                                                             \
     (CSIGNAL | THREAD_FLAGS | CLONE_PTRACE | CLONE_VFORK | CLONE_PARENT | \
      CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |                 \
@@ -27,8 +27,8 @@ static int check_flags(u32 flags)
 {
     if (flags & ~FLAGS)
         return -EINVAL;
-    // Linux: THREAD needs SIGHAND, SIGHAND needs VM. A task shares its signal
-    // handlers and its directory with nobody but its threads here.
+    // As on Linux, THREAD needs SIGHAND and SIGHAND needs VM. Unlike on Linux,
+    // signal handlers and directory are shared only by threads of one task.
     if ((flags & CLONE_THREAD) && (flags & THREAD_FLAGS) != THREAD_FLAGS)
         return -EINVAL;
     if ((flags & (CLONE_SIGHAND | CLONE_FS)) && !(flags & CLONE_THREAD))
@@ -36,7 +36,7 @@ static int check_flags(u32 flags)
     return task_limits_check();
 }
 
-// What of the new thread's set-up may fail.
+// The part of the new thread's set-up that may fail.
 static int prepare(struct thread *child, const struct trapframe *tf,
                    const struct clone_args *args)
 {
@@ -61,24 +61,24 @@ static void drop_unstarted(struct thread *child)
     thread_unref(child);
 }
 
-// A clone into the same task may come while the task is being killed.
+// Fails if the task is being killed concurrently.
 static int attach_thread(struct thread *child)
 {
     struct task *task = child->task;
     int err = 0;
     u32 flags = spin_lock_irq(&tasks_lock);
     if (task->exiting || current->must_exit)
-        err = -EAGAIN; // this thread is about to end, and so would the child
+        err = -EAGAIN; // this thread is about to end
     else
         thread_attach(child, id_allocate());
     spin_unlock_irq(&tasks_lock, flags);
     return err;
 }
 
-// A signal to the creator's group may have passed the child by: it is sent to
-// members one after another under tasks_lock, the creator before any child that
-// is attached later. So a creator that has a signal to see to attaches nothing;
-// it takes the signal and, if it lives, comes again.
+// A signal to the creator's process group must not miss the child. It is sent
+// to the members one after another under tasks_lock, to the creator before any
+// child that is attached later. So a creator with a pending signal attaches
+// nothing: it takes the signal and, if it survives, restarts the call.
 static int attach_task(struct task *task, struct thread *thread,
                        struct task *creator, u32 clone_flags)
 {
@@ -95,7 +95,7 @@ static int attach_task(struct task *task, struct thread *thread,
     task->exit_signal = clone_flags & CSIGNAL;
     if ((clone_flags & CLONE_PARENT) && creator->parent) {
         parent = creator->parent;
-        // What that wants to get is for its own child to say.
+        // As on Linux: the exit signal that the creator's parent chose.
         task->exit_signal = creator->exit_signal;
     }
     task->parent = parent;
@@ -112,7 +112,7 @@ static int attach_task(struct task *task, struct thread *thread,
     return 0;
 }
 
-// Until it is attached, a task is destroyed by dropping what it has.
+// Destroys a task that is not attached yet: drops its resources.
 static void drop_unattached(struct task *task)
 {
     assert(!task->thread_count && list_empty(&task->all_node));
@@ -128,7 +128,7 @@ static void drop_unattached(struct task *task)
 static void store_ids(struct thread *child, const struct clone_args *args)
 {
     u32 tid = child->tid;
-    // A bad address is the program's own mistake; Linux ignores it too.
+    // Faults are ignored, as on Linux.
     if (args->flags & CLONE_PARENT_SETTID)
         (void)!user_store_u32(args->parent_tid, tid);
     if (args->flags & CLONE_CHILD_SETTID)
@@ -156,7 +156,7 @@ static int clone_thread(const struct trapframe *tf,
     return tid;
 }
 
-// The queue, which is on the parent's stack, is the child's no more.
+// Takes the queue, which is on the parent's stack, away from the child.
 static void vfork_give_up(struct task *child)
 {
     u32 flags = spin_lock_irq(&child->lock);
@@ -201,8 +201,8 @@ static int clone_task(const struct trapframe *tf, const struct clone_args *args)
         task_ref(task);
     thread_start(child);
     if (vforked) {
-        // No handler may run: the child is on this thread's user stack. That
-        // lives on in its address space if we are killed.
+        // No handler may run: the child uses this thread's user stack. If this
+        // thread is killed, the stack remains in the child's address space.
         wait_event(&vfork_done, !READ_ONCE(task->vfork_done), WAIT_KILLABLE,
                    WAIT_FOREVER);
         vfork_give_up(task);
@@ -221,7 +221,7 @@ int task_clone(const struct trapframe *tf, const struct clone_args *args)
     return clone_task(tf, args);
 }
 
-// Tells a vfork parent that its memory is its own again.
+// Wakes the vfork parent: the child no longer uses its memory.
 void task_vfork_release(struct task *t)
 {
     if (!READ_ONCE(t->vfork_done))
@@ -229,7 +229,7 @@ void task_vfork_release(struct task *t)
     u32 flags = spin_lock_irq(&t->lock);
     struct waitq *q = t->vfork_done;
     WRITE_ONCE(t->vfork_done, NULL);
-    if (q) // else it was killed meanwhile
+    if (q) // NULL: the parent was killed before the lock was held
         waitq_wake_all(q);
     spin_unlock_irq(&t->lock, flags);
 }

@@ -3,15 +3,16 @@
 #include "kernel/base/log.h"
 #include "kernel/task/task.h"
 
-// Timers are not looked at again sooner than this: on several CPUs what is left
-// shrinks step by step. It is more than an interrupt takes, also on a slow
-// machine with a checked kernel: else the next one would come before this one
-// returns, and the program's time, which it waits for, would not go on.
+// The shortest time between two checks of a timer: on several CPUs the
+// remaining time is approached in ever smaller steps. It must be longer than an
+// interrupt takes, even on a slow machine with a checked kernel: else the next
+// interrupt would occur before this one returns, and the program would get no
+// CPU time at all.
 #define STEP_MIN_NS (50 * NSEC_PER_USEC)
 
 static void look(struct callout *c);
 
-static struct callout watches[CPU_MAX]; // each used by its CPU
+static struct callout watches[CPU_MAX]; // each used only by its CPU
 
 void cpu_timers_init(struct cpu_timers *timers)
 {
@@ -82,14 +83,15 @@ void cpu_timer_stop(struct cpu_timer *timer)
     list_remove(&timer->node);
 }
 
-// What its clock shows; `whole` is the task's usage.
+// Value of the timer's clock in ns; `whole` is the task's usage.
 static u64 now_of(struct task *t, const struct cpu_timer *timer,
                   struct usage whole)
 {
     return timer->thread ? cpu_timer_now(t, timer) : clock_of(timer, whole);
 }
 
-// How long the timer cannot be due: as if all CPUs worked for it from now on.
+// Nanoseconds until the timer can be due at the earliest: the remaining time
+// if all `cpus` run threads of the task from now on.
 static u64 earliest(const struct cpu_timer *timer, u64 now, u32 cpus)
 {
     assert(cpus && cpus <= CPU_MAX);
@@ -136,7 +138,7 @@ static void look(struct callout *c UNUSED)
 {
     struct task *t = current->task;
     if (!READ_ONCE(t->cpu_timers.active))
-        return; // another task's thread runs here now
+        return; // a thread of another task runs here now
     u32 flags = spin_lock_irq(&t->cpu_timers.lock);
     run_due(t);
     watch(t);

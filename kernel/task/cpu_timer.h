@@ -1,14 +1,15 @@
-// CPU timers: something that happens when a task, or one of its threads, has
-// had so much CPU time, to the nanosecond, by the ledger.
+// CPU timers: a handler is called when a task, or one of its threads, has
+// consumed a given amount of CPU time, to the nanosecond, by the ledger.
 //
 // While a thread of a task with CPU timers runs, a callout of its CPU is set to
-// the earliest moment at which one can be due: what is left divided by the CPUs
-// on which the task can run at once. There it is reckoned again. So nothing is
-// sampled, and nothing ticks while the task does not run.
+// the earliest time at which a timer can be due: the remaining time divided by
+// the number of CPUs on which the task can run at once. The callout computes it
+// again. So nothing is sampled, and there is no tick while the task does not
+// run.
 //
-// The timers of a task are guarded by the lock of struct cpu_timers, which is
-// held around the handlers too: after cpu_timer_stop none runs. Order: this
-// lock, then tasks_lock.
+// A task's timers are guarded by the lock of its struct cpu_timers. It is also
+// held around the handlers: after cpu_timer_stop the handler is not running.
+// Order: this lock, then tasks_lock.
 #pragma once
 
 #include "kernel/sync/spinlock.h"
@@ -16,10 +17,10 @@
 struct task;
 struct thread;
 
-struct cpu_timers { // a task's
+struct cpu_timers { // of a task
     struct spinlock lock;
     struct list list;
-    bool active; // there may be some: one of switch_watchers; marked
+    bool active; // may have timers: counts in switch_watchers; marked access
 };
 
 enum cpu_clock {
@@ -29,25 +30,25 @@ enum cpu_clock {
 
 struct cpu_timer {
     struct list node;
-    u64 at;                // ns of its clock
-    struct thread *thread; // only what this one has; NULL: the whole task
+    u64 at;                // expiry, in ns of its clock
+    struct thread *thread; // CPU time of this thread; NULL: of the whole task
     enum cpu_clock clock;
-    // In interrupt context. May set this timer again, no others.
+    // In interrupt context. May set this timer again, but no other timer.
     void (*fn)(struct cpu_timer *timer);
 };
 
 void cpu_timers_init(struct cpu_timers *timers);
-// Its task has ended, and has none any more.
+// The task has ended: it has no timers any more.
 void cpu_timers_end(struct cpu_timers *timers);
 void cpu_timer_init(struct cpu_timer *timer, enum cpu_clock clock,
                     struct thread *thread, void (*fn)(struct cpu_timer *timer));
 
-// What the clock of a timer of `t` shows, ns.
+// Value of the clock of a timer of `t`, in ns.
 u64 cpu_timer_now(struct task *t, const struct cpu_timer *timer);
 
-// With the lock held. A time that is over is legal.
+// With the lock held. A time in the past is allowed.
 void cpu_timer_set(struct task *t, struct cpu_timer *timer, u64 at);
 void cpu_timer_stop(struct cpu_timer *timer);
-// After timers of a task were set, without the lock, interrupts on: all CPUs on
-// which it runs take notice. Handlers need not call it.
+// Call after setting timers of a task, without the lock, interrupts on: updates
+// the callouts of all CPUs on which the task runs. Handlers need not call it.
 void cpu_timers_changed(struct task *t);

@@ -17,8 +17,7 @@ bool has_roots_share(void)
     return !READ_ONCE(current_task()->uid);
 }
 
-// What the kernel does before there are threads, and in interrupts, is for
-// nobody in particular.
+// Before there are threads, and in interrupts, the kernel acts for no user.
 bool frames_acts_for_root(void)
 {
     return !current || this_cpu_read(irq_depth) || has_roots_share();
@@ -53,8 +52,8 @@ static u32 chosen(u32 id, u32 otherwise)
     return id == ID_UNCHANGED ? otherwise : id;
 }
 
-// What the task knows from when it acted for another user is to be kept from
-// its present one: until the next exec.
+// A task whose effective id changes may hold secrets of the previous user: it
+// is guarded from its new user until the next exec.
 static void set(struct task *t, u32 *real, u32 *effective, u32 *saved,
                 struct id_triple ids)
 {
@@ -134,7 +133,7 @@ void credentials_exec(u32 euid, u32 egid, bool guarded)
     spin_unlock_irq(&t->lock, flags);
 }
 
-// --- what they allow --------------------------------------------------------
+// --- permission checks ------------------------------------------------------
 
 bool may_signal(const struct task *t, int sig)
 {

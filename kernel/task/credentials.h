@@ -1,13 +1,15 @@
-// Credentials: for which user and groups a task acts, and what that allows.
+// Credentials: the user and groups for which a task acts, and the permission
+// checks.
 //
-// A task has them as a whole (Linux: each thread). They are words of their own
-// in struct task, marked: a task's lock guards each change, readers take none.
-// User 0 (effective) may do everything; there are no capabilities.
+// Credentials belong to the whole task (Linux: to each thread). They are
+// separate words in struct task: changes are made with the task's lock held,
+// readers take no lock (marked accesses). Effective user 0 may do everything;
+// there are no capabilities.
 #pragma once
 
 #include "lib/types.h"
 
-#define GROUPS_MAX 32u // that a task is in besides its group
+#define GROUPS_MAX 32u // supplementary groups of a task
 
 struct task;
 
@@ -17,31 +19,32 @@ struct id_triple {
 };
 #define ID_UNCHANGED (~0u)
 
-// setresuid, setresgid of the current task: another value only of the three
-// that there are, if it is not root. 0 or -EPERM.
+// setresuid, setresgid of the current task. A task that is not root may only
+// choose among its current three ids. 0 or -EPERM.
 int credentials_set_users(struct id_triple ids);
 int credentials_set_groups(struct id_triple ids);
 // setgroups. 0, -EPERM, -EINVAL: too many.
 int credentials_set_more_groups(const u32 *groups, u32 count);
 void credentials_inherit(struct task *child, struct task *parent);
-// At exec, by the current task, before its new program can be looked into: for
-// whom that acts. With `guarded` it is kept from others of its user.
+// exec: sets the credentials of the new program, before it can be inspected.
+// With `guarded` other tasks of its user may not inspect it.
 void credentials_exec(u32 euid, u32 egid, bool guarded);
 
-// The current task (is_root() is in task.h):
-bool is_in_group(u32 gid);       // as its effective or further group
-bool is_in_more_groups(u32 gid); // as a further one
-bool owns(u32 uid);              // it is that user's or root's
-// It may take what is kept for root: by its real user, as what a set-user-id
-// program takes is taken by whoever started it.
+// Whether the current task (is_root() is in task.h):
+bool is_in_group(u32 gid);       // has it as effective or supplementary group
+bool is_in_more_groups(u32 gid); // has it as supplementary group
+bool owns(u32 uid);              // has this effective user, or is root
+// may use resources that are reserved for root. Decided by its real user: what
+// a set-user-id program uses counts for the user that started it.
 bool has_roots_share(void);
-// May send `sig` to the task: of the same user, or SIGCONT of a session.
+// may send `sig` to the task: it has the same user, or sends SIGCONT within a
+// session.
 bool may_signal(const struct task *t, int sig);
-// May change how the task is scheduled.
+// may change how the task is scheduled.
 bool may_schedule(const struct task *t);
-// May look into its memory, descriptors and registers, and profile it: of the
-// same user in every respect, and no program with rights, or secrets, of
-// another one. True for itself.
+// may inspect the task's memory, descriptors and registers, and profile it: all
+// ids are those of its user, and it does not run with the rights, or hold
+// secrets, of another user. True for itself.
 bool may_inspect(const struct task *t);
 // The same for `who` instead of the current task.
 bool credentials_may_inspect(const struct task *who, const struct task *t);

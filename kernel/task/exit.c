@@ -1,8 +1,8 @@
 // The end of threads and tasks.
 //
-// Each thread leaves by task_exit_thread; the last one gives back what the task
-// has. When the scheduler has switched away from it for the last time,
-// thread_ended makes the task a zombie and tells the parent.
+// Each thread ends in task_exit_thread; the last one releases the task's
+// resources. When the scheduler has switched away from it for the last time,
+// thread_ended makes the task a zombie and notifies the parent.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -13,7 +13,7 @@
 #include "kernel/task/statistics.h"
 #include "kernel/task/task.h"
 
-static struct task *init_task; // tasks_lock; set when task 1 is found first
+static struct task *init_task; // guarded by tasks_lock; set at the first use
 
 static struct task *reaper(void)
 {
@@ -22,7 +22,7 @@ static struct task *reaper(void)
     return init_task;
 }
 
-// True: some of them are zombies, of whom the new parent has not heard.
+// True: some of them are zombies, which the new parent must be notified of.
 static bool reparent_children(struct task *t)
 {
     spin_assert_held(&tasks_lock);
@@ -53,14 +53,15 @@ static void look_at_member(struct task *t, void *arg)
     struct orphan_search *s = arg;
     if (t->pgid != s->pgid || t->zombie || t == s->leaving)
         return;
-    s->stopped |= READ_ONCE(t->stopped); // signals.lock's
+    s->stopped |= READ_ONCE(t->stopped); // guarded by signals.lock
     struct task *p = t->parent;
     if (p && p != s->leaving && p->pgid != s->pgid && p->sid == s->sid)
         s->linked = true;
 }
 
-// True when the group has no link to its session outside itself but has stopped
-// members. tasks_lock held.
+// Whether the group will be orphaned and have stopped members when `leaving`
+// has ended. Orphaned: no member has a parent that is in the same session but
+// outside the group. tasks_lock held.
 static bool pgrp_is_stranded(u32 pgid, u32 sid, struct task *leaving)
 {
     spin_assert_held(&tasks_lock);
@@ -77,7 +78,8 @@ static void release_stranded(u32 pgid)
 
 #define STRANDED_MAX 16
 
-// The groups that `t`'s end strands: its own and its children's.
+// The groups that the end of `t` orphans: its own and those of its children,
+// STRANDED_MAX at most.
 static u32 find_stranded(struct task *t, u32 *pgids)
 {
     spin_assert_held(&tasks_lock);
@@ -123,10 +125,10 @@ static void notify_parent(struct task *t)
     u32 flags = spin_lock_irq(&tasks_lock);
     struct task *parent = t->parent;
     task_ref(parent);
-    // The parent's program that has asked for another may be gone, as on Linux.
+    // As on Linux: SIGCHLD if the parent has executed another program since.
     int sig = t->parent_execs == parent->execs ? t->exit_signal : SIGCHLD;
-    // Reaped by itself when nobody wants to know: taken off the tree here, so
-    // that no wait4 finds it.
+    // If the parent ignores its children, the task reaps itself: it is removed
+    // from the tree here, so that no wait4 finds it.
     bool unwanted = sig == SIGCHLD && signal_children_unwanted(parent);
     WRITE_ONCE(t->zombie, true);
     if (unwanted) {
@@ -145,10 +147,11 @@ static void notify_parent(struct task *t)
         task_unref(t);
 }
 
-// Threads that have come here before, and are not off their stacks yet, may be
-// given a CPU meanwhile: the switch, with interrupts off, looks which address
-// space they need and loads that. Who looked before it was withdrawn has loaded
-// it when all CPUs have taken an interrupt, and is asked to drop it.
+// The task's other threads have ended but may not be off their stacks yet, and
+// may be scheduled concurrently: with interrupts off, the context switch reads
+// the thread's `aspace` and loads that. A CPU that read the pointer before it
+// was cleared has loaded the address space when all CPUs have taken an
+// interrupt (smp_sync_others); then aspace_unref makes the CPU unload it.
 static void give_back_memory(struct task *t)
 {
     preempt_disable();
@@ -165,7 +168,7 @@ static void give_back_memory(struct task *t)
         aspace_unref(as);
 }
 
-// The last thread has come: gives back everything but the exit status.
+// Called by the last thread: releases everything except the exit status.
 static void end_task(struct task *t)
 {
     assert(t == current_task() && t->exiting);
@@ -220,8 +223,8 @@ void task_exit_thread(int wait_status)
     thread_exit();
 }
 
-// Who has a dead thread's time on its account from now on: another thread of
-// its task, or of the parent. tasks_lock held. NULL: nobody.
+// The thread that inherits a dead thread's run-time charge: another thread of
+// its task or, if there is none, of the parent. NULL: none. tasks_lock held.
 static struct thread *heir_of(const struct task *task)
 {
     spin_assert_held(&tasks_lock);
@@ -234,8 +237,8 @@ static struct thread *heir_of(const struct task *task)
     return list_first(&task->threads, struct thread, task_node);
 }
 
-// A task is a zombie when its last thread has left its stack, not before: so
-// every cycle it had is booked when the parent hears of it.
+// A task becomes a zombie when its last thread has left its stack, not before:
+// so all its cycles are charged when the parent is notified.
 void thread_ended(struct thread *t)
 {
     struct task *task = t->task;
@@ -255,7 +258,7 @@ void thread_ended(struct thread *t)
     thread_unref(t);
 }
 
-// Makes every other thread of the task die on its way to user mode.
+// Makes all other threads of the task end before they return to user mode.
 static void kill_others(struct task *task)
 {
     spin_assert_held(&tasks_lock);

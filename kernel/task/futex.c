@@ -1,6 +1,6 @@
-// Waiters hang in hashed buckets. A waiter is on its sleeper's stack: it is
-// only touched under its bucket's lock, and the sleeper passes that lock before
-// it returns.
+// Waiters are in the lists of a hash table. A waiter is on its sleeper's stack:
+// it is only accessed with its bucket's lock held, and the sleeper takes that
+// lock before it returns.
 
 #include "kernel/task/futex.h"
 
@@ -23,7 +23,7 @@ struct bucket {
 
 struct futex_waiter {
     struct list node;
-    struct bucket *bucket; // changed by requeue, under the old one's lock
+    struct bucket *bucket; // changed by requeue, with both locks held
     struct key key;
     struct thread *thread;
     u32 bitset;
@@ -39,7 +39,7 @@ static struct bucket *bucket_of(const struct key *k)
     u32 hash = ((u32)k->object >> 4) * 0x9e3779b1u ^ (k->offset >> 2);
     hash *= 0x9e3779b1u;
     struct bucket *b = &buckets[hash >> 24];
-    // The list is set up by the first user.
+    // The list is initialized at the first use.
     u32 flags = spin_lock_irq(&b->lock);
     if (!b->waiters.next) {
         list_init(&b->waiters);
@@ -48,7 +48,8 @@ static struct bucket *bucket_of(const struct key *k)
     return b;
 }
 
-// What shares the word with other spaces names it.
+// If the word is in shared memory, the key is its vnode or shared pages and the
+// offset there.
 static int make_shared_key(struct aspace *as, u32 addr, struct key *out)
 {
     mutex_lock(&as->lock);
@@ -90,7 +91,8 @@ static u32 enqueue(struct futex_waiter *w, struct bucket *b)
     return flags;
 }
 
-// Takes the waiter off whichever bucket it is in. Returns whether it was woken.
+// Removes the waiter from its bucket, which requeue may change concurrently.
+// Returns whether it was woken.
 static bool dequeue(struct futex_waiter *w)
 {
     for (;;) {
@@ -127,7 +129,8 @@ int futex_wait(u32 addr, bool private, u32 value, u64 deadline, u32 bitset)
     int err = make_key(addr, private, &w.key);
     if (err)
         return err;
-    // Queued before the word is read: a wake-up after the read finds us.
+    // The waiter is queued before the word is read: a wake-up after the read
+    // finds it.
     enqueue(&w, bucket_of(&w.key));
     u32 now;
     if (user_load_u32(addr, &now))

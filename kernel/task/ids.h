@@ -1,5 +1,5 @@
-// Task and thread ids, one number space; private to kernel/sched. All of these
-// with tasks_lock held.
+// Task and thread ids, which share one number space. All functions with
+// tasks_lock held, except thread_table_init, task_create and task_limits_check.
 #pragma once
 
 #include "lib/types.h"
@@ -12,21 +12,21 @@ struct thread;
 #define ID_MAX 4194303u // Linux's PID_MAX_LIMIT: ps makes room for 7 digits
 
 void thread_table_init(void);
-// Enters / leaves the tables and the task's thread list.
+// Adds to / removes from the table and the task's thread list.
 void thread_attach(struct thread *t, u32 tid);
 void thread_detach(struct thread *t);
 void thread_set_id(struct thread *t, u32 tid);
 bool thread_id_used(u32 tid);
-// An id that no thread, task, process group or session has.
+// Returns an id that no thread, task, process group or session uses.
 u32 id_allocate(void);
 
 void task_table_add(struct task *t, u32 id);
 void task_table_remove(struct task *t);
 struct task *task_find_locked(u32 id);
 
-// A fresh task like `parent`, with copies or shares of what it has as the clone
-// flags say. Not in any table yet. 0, -ENOMEM.
+// Creates a task that copies or shares the resources of `parent`, by the clone
+// flags. It is in no table yet. 0, -ENOMEM.
 int task_create(struct task *parent, u32 clone_flags, struct task **out);
 
-// Why a task may not have one more thread: -EAGAIN, -ENOMEM or 0.
+// Whether the current task may create a thread: 0, -EAGAIN or -ENOMEM.
 int task_limits_check(void);

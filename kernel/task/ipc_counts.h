@@ -1,11 +1,13 @@
-// How many messages a task has sent and received (the first seed, table 4.3).
+// Number of messages a task sent and received (the first seed, table 4.3).
 //
-// Several threads of a task count at the same time, and system.tasks reads,
-// without a lock. (So no sequence counter serves: that has one writer.) A
-// counter is its low word and how often the top bit of that has changed. Who
-// reads `flips` first and `low` after may find `low` one flip further (the
-// other store is on its way), never the other way round, and sees that by the
-// parity: so no 64-bit value is ever torn.
+// Lock-free 64-bit counters of 32-bit words. Writers: several threads of the
+// task at once, by atomic adds (so a sequence counter, which has one writer,
+// does not serve). Reader: system.tasks. A counter consists of its low word and
+// the number of changes of that word's top bit (`flips`). A writer adds to
+// `low`, then to `flips`, with release order; a reader loads `flips`, then
+// `low`, with acquire order. So `low` may be one flip ahead of `flips`, never
+// behind. The reader detects that by the parity of `flips`, and never returns a
+// torn value.
 #pragma once
 
 #include "lib/types.h"
@@ -31,7 +33,7 @@ struct ipc_counters { // in struct task
 #undef IPC_COUNTER
 
 #define IPC_COUNT(name) u64 name;
-struct ipc_counts { // what they say
+struct ipc_counts { // their values
     IPC_COUNTS(IPC_COUNT)
 };
 #undef IPC_COUNT

@@ -4,9 +4,10 @@
 #include "kernel/task/task.h"
 #include "kernel/time/wallclock.h"
 
-#define RESPITE_NS NSEC_PER_MSEC // while the last signal is not taken
+#define RESPITE_NS NSEC_PER_MSEC // least interval while a signal is pending
 
-// Timers on the wall clock. Order: a task's lock, this one, a callout queue's.
+// Timers on the wall clock. Lock order: a task's cpu_timers.lock, wall_lock, a
+// callout queue's lock.
 static struct spinlock wall_lock = SPINLOCK_INIT("wall timers");
 static struct list wall_timers = LIST_INIT(wall_timers);
 
@@ -30,7 +31,7 @@ static void arm(struct itimer *t, u64 when)
         cpu_timer_set(t->task, &t->cpu, when);
         return;
     }
-    // A time span that begins now may end behind the last time that fits s64.
+    // Unsigned: a time span from now on may end after the last time in s64.
     s64 boot = t->clock == ITIMER_ON_WALL ? wallclock_boot_ns() : 0;
     bool is_past = boot > 0 && when < (u64)boot;
     callout_set(&t->callout, is_past ? 0 : when - (u64)boot);
@@ -45,7 +46,8 @@ static void list_on_wall(struct itimer *t)
     spin_unlock_irq(&wall_lock, flags);
 }
 
-// How many intervals on the next expiry is; all but one are overruns.
+// Number of intervals from the expiry at t->next to the first one after `now`;
+// all but one are overruns.
 static u64 intervals_to_next(const struct itimer *t, u64 now)
 {
     assert_checked(t->interval);
@@ -82,7 +84,8 @@ static void expire(struct itimer *t, u64 now)
         signal_send_task(t->task, sig, &info);
 }
 
-// While the next signal waits already, the last one taken is that before it.
+// While a further signal is already pending, the overrun count of the signal
+// taken last is `overrun_before`.
 u32 itimer_overrun(const struct itimer *t)
 {
     spin_assert_held(&t->task->cpu_timers.lock);
@@ -93,8 +96,8 @@ u32 itimer_overrun(const struct itimer *t)
                : t->overrun;
 }
 
-// It may have been set anew, or the wall clock, since this was on its way. With
-// the wall clock those come too that send nothing.
+// The timer, or the wall clock, may have been set since the callout fired. When
+// the wall clock is set, this is also called for timers that send no signal.
 static void expired_callout(struct callout *c)
 {
     struct itimer *t = container_of(c, struct itimer, callout);
@@ -134,7 +137,7 @@ void itimer_use_cpu(struct itimer *t, enum cpu_clock clock,
     cpu_timer_init(&t->cpu, clock, thread, expired_cpu);
 }
 
-// A callout that is on its way finds `next` changed.
+// A callout that is firing concurrently finds `next` changed.
 void itimer_set(struct itimer *t, u64 next, u64 interval)
 {
     spin_assert_held(&t->task->cpu_timers.lock);
@@ -156,7 +159,7 @@ u64 itimer_left(const struct itimer *t)
     u64 now = itimer_now(t);
     if (t->next > now)
         return t->next - now;
-    if (t->info.signo || !t->interval) // its interrupt is due; or it is over
+    if (t->info.signo || !t->interval) // interrupt is due, or timer has expired
         return t->info.signo != 0;
     return t->interval - (now - t->next) % t->interval;
 }
@@ -171,7 +174,8 @@ void itimer_end(struct itimer *t)
     callout_drain(&t->callout);
 }
 
-// All wall timers look at their clock: their handlers set them again.
+// The wall clock was set: fires all wall timers; the handlers check the clock
+// and arm them again.
 static void wall_was_set(void)
 {
     struct itimer *t;

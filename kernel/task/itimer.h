@@ -1,13 +1,13 @@
-// Interval timers: a signal at a time on some clock, once or again and again.
-// What alarm, setitimer and timer_create are made of.
+// Interval timers: send a signal at a time on some clock, once or periodically.
+// The basis of alarm, setitimer and timer_create.
 //
-// A task's timers are guarded by its cpu_timers.lock (interrupt-disabling),
-// whatever their clock.
+// A task's timers, of any clock, are guarded by its cpu_timers.lock
+// (interrupt-disabling).
 //
-// When a timer expires while its last signal has not been taken yet, or is
-// ignored, the next one comes a millisecond later at the earliest: nobody can
-// drown the machine in interrupts by a short interval. What is left out, by
-// this or because the interrupt came late, is counted as overruns.
+// If a timer expires while its last signal is still pending, or is ignored, the
+// next expiry is 1 ms later at the earliest: so a short interval cannot flood
+// the machine with interrupts. Expiries skipped by this rule, or because the
+// interrupt was late, are counted as overruns.
 #pragma once
 
 #include "kernel/task/cpu_timer.h"
@@ -17,7 +17,7 @@
 enum itimer_clock {
     ITIMER_ON_UPTIME,
     ITIMER_ON_WALL, // follows the wall clock when that is set
-    ITIMER_ON_CPU,  // as its cpu_timer says
+    ITIMER_ON_CPU,  // the CPU clock of its cpu_timer
 };
 
 struct itimer {
@@ -25,31 +25,33 @@ struct itimer {
     enum itimer_clock clock;
     u64 next;          // when it expires, on its clock, ns; 0: it is off
     u64 interval;      // 0: once
-    bool used;         // it has been set at least once
-    struct thread *to; // gets the signal; NULL: the task; referenced by others
+    bool used;         // was set at least once
+    struct thread *to; // gets the signal; NULL: the task. No reference of its
+                       // own: the timer's user holds one
     struct siginfo info;
-    u32 overrun;        // expiries since the last signal that brought none
-    u32 overrun_before; // likewise, of the signal before that one
+    u32 overrun;        // expiries without a signal, for the last signal
+    u32 overrun_before; // the same, for the signal before
     struct callout callout;
     struct cpu_timer cpu;
-    struct list wall_node; // in the list of all that are on the wall clock
+    struct list wall_node; // in the list of all timers on the wall clock
 };
 
-// Off. Sends `info` (its signo 0: nothing).
+// The timer is off. It will send `info` (signo 0: no signal).
 void itimer_init(struct itimer *t, struct task *task,
                  const struct siginfo *info);
-// On the CPU time of the task or of one thread, from now on.
+// Makes the timer use a CPU clock: of the task, or of `thread`.
 void itimer_use_cpu(struct itimer *t, enum cpu_clock clock,
                     struct thread *thread);
-// Waits until the signal is through that it may be sending; off then. Without
-// the lock, thread context.
+// Turns the timer off, and waits for a callout that is running concurrently.
+// Without the lock, thread context.
 void itimer_end(struct itimer *t);
 
 // With the lock held.
 u64 itimer_now(const struct itimer *t);
-// Expiries that brought no signal of their own until the last one was taken.
+// timer_getoverrun: expiries without a signal of their own before the signal
+// that was taken last.
 u32 itimer_overrun(const struct itimer *t);
-// `next` 0: off. After a timer on CPU time: cpu_timers_changed().
+// `next` 0: off. Call cpu_timers_changed() after setting a timer on CPU time.
 void itimer_set(struct itimer *t, u64 next, u64 interval);
-// Nanoseconds to the next expiry, at least 1; 0: it is off.
+// Nanoseconds to the next expiry, at least 1; 0: the timer is off.
 u64 itimer_left(const struct itimer *t);
