@@ -5,7 +5,7 @@
 #include "kernel/task/task.h"
 #include "kernel/task/users.h"
 
-#define SIGPENDING_MAX 4096u // what is kept of signals is kernel memory
+#define SIGPENDING_MAX 4096u // bounded: queued signals use kernel memory
 
 const struct limit_pair limits_first[LIMITS] = {
     [LIMIT_CPU] = { LIMIT_NONE, LIMIT_NONE },
@@ -58,7 +58,7 @@ static void limit_cpu_time(struct task *t)
 
 // --- setting them -----------------------------------------------------------
 
-// Of a task that nobody else knows yet.
+// No locks for `child`: no other thread knows it yet.
 void limits_inherit(struct task *child, struct task *parent)
 {
     for (u32 i = 0; i < LIMITS; i++) {

@@ -1,5 +1,5 @@
-// A task's resource limits: all are kept as they were set and inherited; those
-// that the kernel could exceed at all are enforced.
+// A task's resource limits. All of them can be set and are inherited; those
+// that a task could exceed on this kernel are enforced.
 #pragma once
 
 #include "lib/types.h"
@@ -9,21 +9,21 @@
 struct task;
 
 enum limit {     // Linux's numbers
-    LIMIT_CPU,   // seconds: SIGXCPU each second from the soft, SIGKILL at the
-                 // hard one
-    LIMIT_FSIZE, // bytes to which writes and truncations make files: SIGXFSZ
+    LIMIT_CPU,   // seconds: SIGXCPU each second from the soft limit on, SIGKILL
+                 // at the hard limit
+    LIMIT_FSIZE, // size in bytes of files written or truncated: SIGXFSZ
     LIMIT_DATA,  // bytes of private writable memory
-    LIMIT_STACK, // bytes, of the stack that grows
-    LIMIT_CORE,  // none are written
-    LIMIT_RSS,   // nothing is swapped out
+    LIMIT_STACK, // bytes of the stack
+    LIMIT_CORE,  // not enforced: no core files are written
+    LIMIT_RSS,   // not enforced: there is no swapping
     LIMIT_NPROC, // threads of a user that is not root
     LIMIT_NOFILE,
-    LIMIT_MEMLOCK, // nothing is locked
+    LIMIT_MEMLOCK, // not enforced: no memory is locked
     LIMIT_AS,      // bytes of areas
-    LIMIT_LOCKS,   // not enforced on Linux either
+    LIMIT_LOCKS,   // not enforced, as on Linux
     LIMIT_SIGPENDING,
-    LIMIT_MSGQUEUE, // these three: there are none
-    LIMIT_NICE,
+    LIMIT_MSGQUEUE, // not enforced: there are no message queues
+    LIMIT_NICE,     // this and the next: not enforced
     LIMIT_RTPRIO,
     LIMIT_RTTIME,
     LIMITS
@@ -32,19 +32,19 @@ enum limit {     // Linux's numbers
 #define LIMIT_NONE 0xffffffffu
 
 struct limit_pair {
-    u32 soft, hard; // LIMIT_NONE: there is none
+    u32 soft, hard; // LIMIT_NONE: no limit
 };
 
-// Those of the kernel, and so of init.
+// The limits of the kernel task, inherited by init.
 extern const struct limit_pair limits_first[LIMITS];
 
 void limits_inherit(struct task *child, struct task *parent);
-// 0, -EINVAL (the soft one is above the hard one), -EPERM: only root raises a
-// hard limit, and nobody NOFILE and SIGPENDING above what the kernel can do.
+// 0, -EINVAL (the soft limit is above the hard limit), -EPERM: only root may
+// raise a hard limit, and NOFILE and SIGPENDING have fixed maxima.
 int limits_set(struct task *t, enum limit which, struct limit_pair pair);
-// -EAGAIN: the current task's user has as many threads as it may, or `share`.
-// Root may have any number.
+// -EAGAIN: the current task's user has LIMIT_NPROC, or `share`, threads
+// already. Root may have any number.
 int limits_check_threads(u32 share);
-// Takes over the limits on memory for a new address space of the current task.
+// Sets the limits of a new address space of the task from the task's limits.
 struct aspace;
 void limits_apply(struct task *t, struct aspace *as);

@@ -1,12 +1,13 @@
-// The victim is chosen under tasks_lock, and is CHOSEN until it is a zombie:
-// other threads that find no memory until then wait for the same victim. A task
-// that already ends counts as chosen. A victim that does not end in time (the
-// caller may hold a mutex that it waits for) is GIVEN_UP, and the next one is
-// chosen.
+// The out-of-memory killer. The victim is chosen with tasks_lock held, and is
+// CHOSEN until it is a zombie: until then other threads that get no memory wait
+// for the same victim. A task that is already ending counts as chosen. A victim
+// that does not end in time (the caller may hold a mutex that it waits for) is
+// GIVEN_UP, and the next one is chosen.
 //
-// It is the largest task of the user whose tasks have most. Root's are left out
-// when an ordinary user's task asks: what is root's is never there for that,
-// and so no user, whatever it takes, has root's tasks ended.
+// The victim is the largest task of the user whose tasks have most memory.
+// Root's tasks are excluded when an ordinary user's task needs memory: root's
+// part of memory is never used for users. So no user, however much memory it
+// uses, causes root's tasks to be killed.
 
 #include "kernel/task/oom.h"
 
@@ -22,15 +23,16 @@ enum { UNTOUCHED, CHOSEN, GIVEN_UP };
 
 struct choice {
     const struct aspace *inits;
-    struct task *ending; // it will be gone without us
-    u32 from;            // users before this one are not looked at
-    u32 uid;             // the first one from there on that has tasks,
-    struct task *task;   // its largest, or NULL: there is no such user
-    u32 pages;           // what that one has,
-    u32 users_pages;     // and all of them
+    struct task *ending; // a task that is ending already
+    u32 from;            // users with lower ids are not considered
+    u32 uid;             // the first user from there on that has tasks
+    struct task *task;   // its largest task; NULL: there is no such user
+    u32 pages;           // pages of that task
+    u32 users_pages;     // pages of all tasks of that user
 };
 
-// Its pages and, of what the kernel keeps for them, what can be many.
+// Resident pages, page tables, and the pages for struct area: the kernel's data
+// that can be large.
 static u32 pages_of(const struct aspace *as)
 {
     u32 areas = READ_ONCE(as->area_count) / (PAGE_SIZE / sizeof(struct area));
@@ -67,8 +69,8 @@ static void consider(struct task *t, void *arg)
     }
 }
 
-// Of users from `uid` on: whose tasks have most. Its `task` is NULL when there
-// are none.
+// Of the users from `uid` on, the one whose tasks have most pages. `task` is
+// NULL when there is none.
 static struct choice choose_user(const struct aspace *inits, u32 uid)
 {
     struct choice best = { .task = NULL }, c = { .uid = uid - 1 };
@@ -81,7 +83,8 @@ static struct choice choose_user(const struct aspace *inits, u32 uid)
     return best;
 }
 
-// Who shares its memory goes with it: else nothing would be won.
+// Tasks that share the victim's memory (CLONE_VM) are killed, too: else nothing
+// would be freed.
 static void mark(struct task *t, void *arg)
 {
     const struct choice *c = arg;
@@ -89,7 +92,7 @@ static void mark(struct task *t, void *arg)
         t->oom = CHOSEN;
 }
 
-// Referenced; NULL: there is none.
+// The victim, with a reference for the caller. NULL: there is none.
 static struct task *choose(struct choice *c)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
@@ -127,7 +130,7 @@ static void announce(const struct choice *c)
         asks->name);
 }
 
-// All who wait come by here: the first one says it.
+// Called by each waiting thread; the first one logs it.
 static void give_up(struct task *victim)
 {
     if (__atomic_exchange_n(&victim->oom, GIVEN_UP, __ATOMIC_RELAXED) == CHOSEN)
@@ -135,7 +138,8 @@ static void give_up(struct task *victim)
                    victim->name);
 }
 
-// Until it has given back enough. False: `current` is to end itself.
+// Waits until the victim has freed enough. False: the current thread was killed
+// itself.
 static bool await_end(struct task *victim)
 {
     u64 until = clock_now_ns() + OOM_PATIENCE;
@@ -151,8 +155,8 @@ static bool await_end(struct task *victim)
     return true;
 }
 
-// Memory may have come back meanwhile. But what fails there again, and nowhere
-// else in between, fails for another reason.
+// Memory is free again: retry. But if the same address fails twice in a row,
+// the reason is another one.
 static bool first_time(u32 address)
 {
     struct thread *t = current;
@@ -183,7 +187,7 @@ bool memory_is_out(u32 address)
     if (relieve(address))
         return true;
     struct task *t = current_task();
-    if (!signal_fatal()) { // else it is the one that was chosen
+    if (!signal_fatal()) { // else this task is the chosen victim
         log_printf("out of memory: task %u (%s) killed\n", t->id, t->name);
         signal_send_task(t, SIGKILL, NULL);
     }

@@ -9,8 +9,8 @@ KERNEL_ARG(profile_users,
            "profile_users=all or UID,UID,...: the users that may "
            "profile everything, as root may");
 
-// The digits at *list, which is moved behind them and a comma. False: there is
-// something else.
+// Parses the number at *list, and moves *list behind it and a comma. False:
+// syntax error.
 static bool next_user(const char **list, u32 *uid)
 {
     u64 value = 0;

@@ -1,11 +1,12 @@
-// Signals: their queues, and what each would do. Sending them: signal_send.c,
-// delivery: signal_deliver.c; the frame on the user's stack is arch's
-// (arch/i386/cpu/sigframe.c).
+// Signals: queues of pending signals, and their effects. Sending:
+// signal_send.c; delivery: signal_deliver.c; the frame on the user's stack:
+// arch/i386/cpu/sigframe.c.
 //
 // signals.lock (interrupt-disabling) guards a task's actions and pending set
 // and its threads' pending and blocked sets. thread->signal_pending is a hint
-// that the way to user mode looks at without a lock: set after anything that
-// may make a signal deliverable, cleared by the thread itself before it looks.
+// that the return to user mode reads without a lock: it is set after any change
+// that may make a signal deliverable, and cleared by the thread itself before
+// it checks its signals.
 
 #include "arch/sigframe.h"
 #include "kernel/task/signal_private.h"
@@ -23,14 +24,14 @@
 struct queued_signal {
     struct siginfo info;
     struct payer *payer;
-    struct queued_signal *next; // of this number; the last leads to the first
+    struct queued_signal *next; // circular list of signals of this number
 };
 #define CHARGE sizeof(struct queued_signal)
 SLAB_CACHE(queued_signal_cache, struct queued_signal);
 
 // --- queues -----------------------------------------------------------------
 
-// The receiver's user pays for what can be many.
+// Signals that queue are charged to the receiver's user: they can be many.
 static struct queued_signal *queued_new(int sig, u32 uid)
 {
     struct payer *payer = NULL;
@@ -112,7 +113,7 @@ void signal_queue_clear(struct siginfo_queue *q)
     }
 }
 
-// --- what a signal would do -------------------------------------------------
+// --- effect of a signal -----------------------------------------------------
 
 bool signal_ignored(const struct signals *s, int sig)
 {
@@ -233,7 +234,7 @@ void signal_set_temporary_mask(sigset_t mask)
     t->restore_mask = true;
     WRITE_ONCE(t->blocked, mask & ~UNBLOCKABLE);
     spin_unlock_irq(&t->task->signals.lock, flags);
-    WRITE_ONCE(t->signal_pending, true); // look again
+    WRITE_ONCE(t->signal_pending, true); // check again with the new mask
 }
 
 void signal_restore_mask(sigset_t mask)

@@ -1,5 +1,5 @@
-// Signals on their way to the thread: waiting for them, handlers, default
-// actions. Locking: signal.c.
+// Delivery of signals: waiting for them, handlers, default actions. Locking:
+// signal.c.
 
 #include "kernel/base/log.h"
 #include "kernel/task/signal_private.h"
@@ -10,13 +10,13 @@
 #include "kernel/base/user_return.h"
 #include "kernel/task/task.h"
 
-// Their numbers and SIGKILL's are among the first 32.
+// Numbers of the faults and of SIGKILL are among the first 32.
 #define FAULTS                                                   \
     (u32)(SIGMASK(SIGSEGV) | SIGMASK(SIGBUS) | SIGMASK(SIGILL) | \
           SIGMASK(SIGFPE) | SIGMASK(SIGTRAP))
 
-// A handler is about to run: what it has asked for is done. Gives the mask that
-// holds again when it returns.
+// Before a handler runs: applies the flags and mask of its action. Returns the
+// mask to restore when the handler returns.
 static sigset_t begin_handler(struct thread *t, struct sigaction_k *action,
                               sigset_t bit)
 {
@@ -30,7 +30,7 @@ static sigset_t begin_handler(struct thread *t, struct sigaction_k *action,
         action->handler = SIG_DFL;
     t->restore_mask = false;
     WRITE_ONCE(t->blocked, mask & ~UNBLOCKABLE);
-    if (deliverable(t)) // the next: its handler runs first
+    if (deliverable(t)) // a further signal: its handler runs first
         WRITE_ONCE(t->signal_pending, true);
     return restore;
 }
@@ -43,8 +43,8 @@ static ALWAYS_INLINE void take_one(sigset_t *pending, struct siginfo_queue *q,
         *pending &= ~SIGMASK(sig);
 }
 
-// Of a set that is not empty the signal to take first. Faults go before others:
-// they belong to the instruction that the frame shows.
+// The signal to take first of a set that is not empty. Faults precede other
+// signals, because they belong to the instruction in the trap frame.
 static ALWAYS_INLINE int first_signal(const struct thread *t, sigset_t set)
 {
     u32 low = (u32)set;
@@ -54,8 +54,8 @@ static ALWAYS_INLINE int first_signal(const struct thread *t, sigset_t set)
     return signal_lowest(faults ? faults : set);
 }
 
-// Takes the next deliverable signal; 0 if there is none. For a handler it is
-// blocked from here on, and *restore is the mask before.
+// Takes the next deliverable signal; 0 if there is none. If it has a handler,
+// it is blocked from here on, and *restore is the mask to restore.
 static int take_signal(struct siginfo *info, struct sigaction_k *action,
                        sigset_t *restore)
 {
@@ -99,7 +99,7 @@ static int take_from_set(sigset_t set, struct siginfo *info)
     return sig;
 }
 
-// While it waits the set is unblocked, so that a sender wakes this thread.
+// The set is unblocked during the wait, so that a sender wakes this thread.
 int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *info)
 {
     assert_may_sleep();
@@ -131,7 +131,7 @@ int signal_wait_for(sigset_t set, u64 deadline, struct siginfo *info)
     return sig ? sig : err == -ETIMEDOUT ? -EAGAIN : -EINTR;
 }
 
-// The interrupted system call is run again or has failed with EINTR.
+// Restarts the interrupted system call, or makes it fail with EINTR.
 static void finish_call(struct trapframe *tf, bool restart)
 {
     struct thread *t = current;
@@ -147,7 +147,7 @@ static void finish_call(struct trapframe *tf, bool restart)
     t->restart_error = 0;
 }
 
-// Calls the handler: builds its frame. Bad stack: the task dies.
+// Builds the handler's frame. If the stack is bad, the task ends by SIGSEGV.
 static void run_handler(struct trapframe *tf, int sig,
                         const struct siginfo *info,
                         const struct sigaction_k *action, sigset_t restore)
@@ -162,8 +162,9 @@ static void run_handler(struct trapframe *tf, int sig,
 
 static bool may_stop(int sig)
 {
-    // Stop signals of a terminal do nothing in an orphaned group: nobody could
-    // continue it. A session leader's own group is the common case of that.
+    // Terminal stop signals have no effect in an orphaned process group, which
+    // no process could continue. Only the common case is detected: the group of
+    // a session leader.
     if (sig == SIGSTOP)
         return true;
     struct task *t = current_task();
@@ -204,7 +205,7 @@ void signal_deliver(struct trapframe *tf)
         u32 flags = spin_lock_irq(&t->task->signals.lock);
         WRITE_ONCE(t->blocked, t->saved_mask);
         t->restore_mask = false;
-        WRITE_ONCE(t->signal_pending, true); // what the old mask lets through
+        WRITE_ONCE(t->signal_pending, true); // the old mask may unblock some
         spin_unlock_irq(&t->task->signals.lock, flags);
     }
 }

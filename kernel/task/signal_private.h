@@ -1,5 +1,4 @@
-// What the files of signals share. signals.lock of the task is held by all
-// callers.
+// Shared by signal*.c. All callers hold signals.lock of the task.
 #pragma once
 
 #include "kernel/task/signal.h"
@@ -12,7 +11,7 @@
 _Static_assert(STOP_SIGNALS == SIGMASK(SIGTTOU + 1) - SIGMASK(SIGSTOP),
                "the signals that stop have numbers in a row");
 
-// signal_deliverable for the files of signals.
+// The pending signals that `t` does not block.
 static inline sigset_t deliverable(const struct thread *t)
 {
     return (t->pending | t->task->signals.pending) & ~t->blocked;
@@ -30,13 +29,14 @@ static inline bool signal_queues(int sig)
     return sig >= SIGRTMIN;
 }
 
-// Keeps what a signal carries: of one that does not queue only the first. 0, or
-// -EAGAIN: no memory, `limit` are kept, or user `uid` has its share.
+// Queues a signal's siginfo; of a signal that does not queue, only the first.
+// 0, or -EAGAIN: no memory, `limit` signals are queued, or user `uid` has its
+// share.
 int signal_queue_put(struct siginfo_queue *q, int sig,
                      const struct siginfo *info, u32 limit, u32 uid);
-// Gives it, and forgets it. True when there are more of this number.
+// Dequeues the first signal of this number. True when there are more.
 bool signal_queue_take(struct siginfo_queue *q, int sig, struct siginfo *out);
-// Takes the signals of `mask` out of a pending set and its queue.
+// Removes the signals of `mask` from a pending set and its queue.
 void signal_drop(sigset_t *pending, struct siginfo_queue *q, sigset_t mask);
-// By choice or by default nothing comes of it.
+// The signal is ignored, explicitly or by default.
 bool signal_ignored(const struct signals *s, int sig);

@@ -6,7 +6,8 @@
 #include "kernel/base/log.h"
 #include "kernel/task/task.h"
 
-// Stop and continue signals cancel each other, delivered or not.
+// Stop and continue signals cancel pending ones of the other kind, even if
+// blocked or ignored.
 static void cancel_opposites(struct task *t, struct thread *target, int sig)
 {
     spin_assert_held(&t->signals.lock);
@@ -23,7 +24,7 @@ static void cancel_opposites(struct task *t, struct thread *target, int sig)
         signal_drop(&target->pending, &target->queue, gone);
 }
 
-// signals.lock held. Nothing will come of it for sure.
+// Whether the signal certainly has no effect. signals.lock held.
 static bool discard(struct task *t, int sig, sigset_t blocked)
 {
     spin_assert_held(&t->signals.lock);
@@ -31,7 +32,7 @@ static bool discard(struct task *t, int sig, sigset_t blocked)
            sig != SIGCONT;
 }
 
-// It waits from here on. 0, or -EAGAIN: there are too many.
+// Makes the signal pending. 0, or -EAGAIN: too many are queued.
 static ALWAYS_INLINE int add_pending(struct task *t, sigset_t *pending,
                                      struct siginfo_queue *q, int sig,
                                      const struct siginfo *info)
@@ -43,7 +44,7 @@ static ALWAYS_INLINE int add_pending(struct task *t, sigset_t *pending,
     int err = signal_queue_put(q, sig, info,
                                READ_ONCE(t->limits[LIMIT_SIGPENDING].soft),
                                READ_ONCE(t->uid));
-    // Of what kill and timers send the number arrives in any case.
+    // A signal of kill or a timer becomes pending even without its siginfo.
     if (err && signal_queues(sig) && info->code != SI_USER &&
         info->code != SI_TIMER)
         return err;
@@ -56,7 +57,7 @@ static void kick(struct thread *t, int sig)
     WRITE_ONCE(t->signal_pending, true);
     thread_wake_signal(t, sig == SIGKILL || sig == SIGCONT);
     if (READ_ONCE(t->on_cpu) && t != current)
-        smp_reschedule(READ_ONCE(t->cpu)); // it looks on its way back from that
+        smp_reschedule(READ_ONCE(t->cpu)); // it checks on return to user mode
 }
 
 void signal_kick(struct thread *t)
@@ -97,14 +98,15 @@ int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
     return err;
 }
 
-// A thread that would take it: one that does not block it, the sleeping or
-// running ones alike. `blocked` is read without its lock, but after the signal
-// was made pending under it: a thread that changes its mask later than this
-// looks sees the signal then.
+// Kicks a thread that does not block the signal, sleeping or running; for
+// SIGKILL, all threads. `blocked` is read without its lock, but after the
+// signal was made pending with the lock held: a thread that changes its mask
+// after this read sees the signal.
 static void kick_task(struct task *t, int sig)
 {
-    // To itself, and nobody else is there: only it could change that. Not from
-    // an interrupt, which may have hit it on its way to sleep.
+    // Fast path: sent by the task's only thread to itself. Only that thread
+    // could create another one. Not in an interrupt, which may have occurred
+    // between wait_prepare and the thread's sleep.
     if (t == current_task() && READ_ONCE(t->thread_count) == 1 &&
         !this_cpu_read(irq_depth)) {
         WRITE_ONCE(current->signal_pending, true);
@@ -123,8 +125,8 @@ static void kick_task(struct task *t, int sig)
     spin_unlock_irq(&tasks_lock, flags);
 }
 
-// By a thread that may come to wait for it: then it is kept, also if it is
-// ignored.
+// Whether a thread of the task blocks the signal. It may wait for it later
+// (sigwait), so the signal is kept even if it is ignored.
 static bool is_blocked(const struct task *t, int sig)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
@@ -146,7 +148,7 @@ int signal_send_task(struct task *t, int sig, const struct siginfo *info)
         return 0;
     u32 flags = spin_lock_irq(&t->signals.lock);
     cancel_opposites(t, NULL, sig);
-    // Init gets only what it has asked for (kill(2)).
+    // Init gets only signals for which it has set an action (kill(2)).
     bool gone = t->id == 1 && t->signals.action[sig - 1].handler == SIG_DFL;
     if (signal_ignored(&t->signals, sig) && sig != SIGCONT && sig != SIGCHLD) {
         spin_unlock_irq(&t->signals.lock, flags);
@@ -164,8 +166,9 @@ int signal_send_task(struct task *t, int sig, const struct siginfo *info)
     return err;
 }
 
-// Those that come while it goes on are met at its end: faster than they could
-// come, or a fork bomb could not be killed.
+// Tasks that are created during the walk are appended to the list, so the walk
+// reaches them. A task with a pending signal creates no task (attach_task), so
+// that even a fork bomb is killed.
 int signal_send_pgrp(u32 pgid, int sig, const struct siginfo *info)
 {
     if (sig < 0 || sig > NSIG)
@@ -188,12 +191,12 @@ void signal_fault(int sig, int code, u32 addr)
     u32 flags = spin_lock_irq(&s->lock);
     struct sigaction_k *a = &s->action[sig - 1];
     if ((t->blocked & SIGMASK(sig)) || a->handler == SIG_IGN) {
-        a->handler = SIG_DFL; // or the same instruction would fault for ever
+        a->handler = SIG_DFL; // else the instruction would fault forever
         WRITE_ONCE(t->blocked, t->blocked & ~SIGMASK(sig));
     }
     signal_drop(&t->pending, &t->queue, SIGMASK(sig));
     t->pending |= SIGMASK(sig);
-    // Without memory only the number.
+    // Without memory only the number is pending, without siginfo.
     (void)signal_queue_put(&t->queue, sig, &info, ~0u, t->task->uid);
     spin_unlock_irq(&s->lock, flags);
     WRITE_ONCE(t->signal_pending, true);

@@ -1,5 +1,5 @@
-// The scheduler's figures: see statistics.h. Each lock is held for a few
-// instructions.
+// Statistics of the scheduler, threads and tasks: see statistics.h. Each lock
+// is held for a few instructions only.
 
 #include "kernel/task/statistics.h"
 
@@ -31,7 +31,7 @@ void thread_statistics(const struct thread *t, struct thread_statistics *out)
     u32 flags = irq_save();
     struct run_queue *rq = run_queue_lock_of(t);
     *out = (struct thread_statistics){
-        // The thread itself marks its state and reason before it sleeps,
+        // The thread itself sets its state and wait_on before it sleeps,
         // without the lock (wait_prepare).
         .state = READ_ONCE(t->state),
         .cpu = t->cpu->id,
@@ -58,7 +58,7 @@ u64 thread_ready_ns(struct thread *t)
         waited += rdtsc() - t->since;
     spin_unlock(&rq->lock);
     irq_restore(flags);
-    // Where the CPUs' TSCs differ, nearly nothing may come out as less.
+    // A short wait may be negative if the CPUs' TSCs differ.
     return (s64)waited < 0 ? 0 : clock_tsc_to_ns(waited);
 }
 
