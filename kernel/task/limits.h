@@ -23,8 +23,8 @@ enum limit {     // Linux's numbers
     LIMIT_LOCKS,   // not enforced, as on Linux
     LIMIT_SIGPENDING,
     LIMIT_MSGQUEUE, // not enforced: there are no message queues
-    LIMIT_NICE,     // this and the next: not enforced
-    LIMIT_RTPRIO,
+    LIMIT_NICE,     // 20 - lowest nice value that may be set
+    LIMIT_RTPRIO,   // this and the next: not enforced, no real-time scheduling
     LIMIT_RTTIME,
     LIMITS
 };

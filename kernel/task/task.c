@@ -131,7 +131,7 @@ static bool is_listed(const struct task *t)
     return !list_empty(&t->all_node);
 }
 
-// In the order in which they came, which is that of the list.
+// The list is in the order of creation.
 static struct list *listed_after(const struct task *last)
 {
     spin_assert_held(&tasks_lock);
@@ -197,12 +197,11 @@ int task_limits_check(void)
     u32 total = frames_total(), most = MAX(total / 64, 64u);
     u32 reserve =
         has_roots_share() ? MAX(total / 32, 128u) : MAX(total / 8, 512u);
-    // As many threads as memory has room for, a quarter MiB each; and a reserve
-    // that only those who already run may use, so that a fork bomb ends in an
-    // error of fork, not in the death of the shell. An ordinary user's
-    // is larger than what is root's (kernel/mm/frame.c), of which root starts
-    // tasks.
-    // One user has half of the threads at most.
+    // At most one thread for each 64 frames (256 KiB) of memory. A reserve is
+    // kept for the threads that exist already, so that a fork bomb ends by an
+    // error of fork, not by the death of the shell. The reserve for ordinary
+    // users is larger than root's part of memory (kernel/mm/frame.c), from
+    // which root starts tasks. One user may have half of the threads.
     if (thread_count() >= most)
         return -EAGAIN;
     if (frames_free() < reserve)
@@ -213,7 +212,7 @@ int task_limits_check(void)
 void task_ref(struct task *t)
 {
     u32 old = __atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
-    assert(old); // what nobody has cannot be taken again
+    assert(old); // the object is still referenced
 }
 
 void task_unref(struct task *t)
@@ -221,7 +220,7 @@ void task_unref(struct task *t)
     if (__atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL))
         return;
     assert(t != &kernel_task);
-    signal_queue_clear(&t->signals.queue); // zombies are sent signals too
+    signal_queue_clear(&t->signals.queue); // zombies can get signals, too
     call_tables_free(t);
     kfree(t->path);
     kfree(t->cmdline);
@@ -240,7 +239,7 @@ struct aspace *task_aspace(struct task *t)
 
 static int copy_resources(struct task *t, struct task *parent, u32 flags)
 {
-    if (!parent->aspace) // a kernel thread starts init: exec brings its own
+    if (!parent->aspace) // init, of a kernel thread: exec creates the aspace
         t->aspace = NULL;
     else if (flags & CLONE_VM)
         aspace_ref(t->aspace = parent->aspace);
@@ -350,7 +349,7 @@ void task_set_aspace(struct task *t, struct aspace *as)
 {
     spin_assert_held(&tasks_lock);
     struct thread *each;
-    WRITE_ONCE(t->aspace, as); // samples look at it
+    WRITE_ONCE(t->aspace, as); // profile samples read it unlocked
     list_for_each(each, &t->threads, task_node)
         WRITE_ONCE(each->aspace, as);
 }

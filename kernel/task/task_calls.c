@@ -6,7 +6,8 @@
 #include "kernel/task/task.h"
 #include "lib/string.h"
 
-// The first is for what a program usually makes, the last for all there are.
+// Bytes of a table: the first size fits the calls of a usual program, the last
+// one all calls.
 static const u32 sizes[] = { 1024, 8192 };
 
 #define HEAD offsetof(struct call_table, entries)
@@ -55,7 +56,7 @@ int call_table_borrow(struct task *task, struct thread *t)
 
 void call_table_return(struct task *task, struct thread *t)
 {
-    // Of a task without threads nobody will borrow again.
+    // A zombie has no threads that could use the table.
     if (!t->calls || READ_ONCE(task->zombie))
         return;
     u32 flags = spin_lock_irq(&task->lock);
@@ -86,7 +87,7 @@ struct syscall_counts *call_table_enter(struct thread *t, u32 call)
     }
     u32 entry = table->used++;
     memset(&table->entries[entry], 0, sizeof(table->entries[entry]));
-    // Who sees the entry's number sees that it is empty.
+    // A reader that sees the entry's number sees the zeroed entry.
     __atomic_store_n(&table->entry_of[call], (u8)entry, __ATOMIC_RELEASE);
     return &table->entries[entry];
 }
@@ -97,9 +98,11 @@ static struct syscall_counts look(const struct syscall_counts *c)
                                     READ_ONCE(c->cycles) };
 }
 
-// Its thread may be counting, on any CPU. Without a sequence counter of its
-// own, which every call would have to mark twice (+1.5 % of getpid): the
-// ledgers' are marked then, whichever CPU it is.
+// Lock-free read of an entry that its thread, on any CPU, may update
+// concurrently. The entry has no sequence counter, which each call would have
+// to write twice (+1.5 % of getpid). Instead: updates are made within a write
+// section of the CPU's ledger. The read is repeated after ledger_writers_done,
+// which waits for those of all CPUs, until it gives the same values twice.
 static void add_entry(const struct syscall_counts *c,
                       struct syscall_counts *out)
 {

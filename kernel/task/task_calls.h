@@ -1,12 +1,12 @@
-// What system calls each task has made.
+// Statistics of the system calls of each task.
 //
 // A thread counts in a table of its own, which it borrows from its task when it
-// is created and gives back when it is gone: what ended threads did stays where
-// it was counted, the next thread counts on there, and nothing is added up
-// before somebody asks. A table has room for the first calls that a thread
-// makes; when it makes more, the table is left as it is and a bigger one taken.
-// Tables are freed with their task, so whoever has a reference to it may read
-// them without a lock.
+// is created and returns when it is destroyed. The counts of ended threads stay
+// in the table, and the next thread continues there; sums are computed only
+// when they are read. A table has room for a limited number of different calls.
+// If a thread makes more, it leaves the table and continues in a larger one.
+// Tables are freed with their task: the holder of a reference to the task may
+// read them without a lock.
 #pragma once
 
 #include "kernel/sched/thread.h"
@@ -15,25 +15,26 @@
 struct task;
 
 struct call_table {
-    struct call_table *next;      // of the task's: only ever pushed
+    struct call_table *next;      // all tables of the task: only pushed
     struct call_table *next_free; // task->lock
     u32 used, room;               // entries
     u8 entry_of[CALL_COUNT];      // 0: the call has none yet
-    // The first is for calls that there was no memory to tell apart.
+    // The first entry counts calls for which there was no memory for a table
+    // with room.
     struct syscall_counts entries[];
 };
 
-// For a new thread. 0, -ENOMEM.
+// Gives a new thread a table. 0, -ENOMEM.
 int call_table_borrow(struct task *task, struct thread *t);
-// When it is gone. Any context but NMI.
+// Returns the table of a destroyed thread. Any context but NMI.
 void call_table_return(struct task *task, struct thread *t);
-// All tables, when nobody knows the task any more.
+// Frees all tables. There is no reference to the task any more.
 void call_tables_free(struct task *task);
-// A call's entry when the current thread makes it for the first time.
+// Makes an entry for the first call of this kind of the current thread.
 // Interrupts off.
 struct syscall_counts *call_table_enter(struct thread *t, u32 call);
 
-// The entry of the thread's table where it counts this call. Interrupts off.
+// The entry of the thread's table that counts this call. Interrupts off.
 static ALWAYS_INLINE struct syscall_counts *syscall_own_counts(struct thread *t,
                                                                u32 call)
 {

@@ -1,4 +1,4 @@
-// Threads: creation, reference counts, the table by id.
+// Threads: creation, reference counts, the hash table by id.
 
 #include "kernel/sched/thread.h"
 
@@ -59,7 +59,7 @@ void thread_set_id(struct thread *t, u32 tid)
     spin_assert_held(&tasks_lock);
     assert(tid);
     list_remove(&t->tid_node);
-    WRITE_ONCE(t->tid, tid); // samples of the thread that execs, sysinfo
+    WRITE_ONCE(t->tid, tid); // read unlocked by samples (exec) and sysinfo
     list_push_back(&tid_table[tid % ID_HASH_SIZE], &t->tid_node);
 }
 
@@ -166,7 +166,7 @@ int kthread_create(const char *name, void (*fn)(void *), void *arg,
 void thread_times(const struct thread *t, u64 *user, u64 *kernel)
 {
     const struct cpu *cpu;
-    do { // it may move to another CPU meanwhile
+    do { // retry if it has moved to another CPU between the reads
         cpu = READ_ONCE(t->cpu);
         ledger_read_thread(cpu, t, user, kernel);
     } while (READ_ONCE(t->cpu) != cpu);

@@ -28,9 +28,9 @@ static bool is_zero(const struct user_desc *d)
     return !d->base && !d->limit && !d->flags;
 }
 
-// Data segments of 32 bits that are there, as on Linux. IRET to a stack segment
-// of 16 bits changes only the low half of ESP (SDM vol. 3, 6.14.1): the high
-// half would show the program where the kernel's stack is.
+// Only present 32-bit data segments are allowed, as on Linux. IRET to a 16-bit
+// stack segment changes only the low half of ESP (SDM vol. 3, 6.14.1): the high
+// half would leak the address of the kernel stack to the program.
 static bool is_allowed(const struct user_desc *d)
 {
     return d->flags & DESC_32BIT && DESC_CONTENTS(d->flags) <= 1 &&

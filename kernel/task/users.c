@@ -1,5 +1,6 @@
-// `payers_lock` guards the list and what is held: of users other than root few
-// are at work at once, and none of this is on a way that is gone often.
+// `payers_lock` guards the list and the charged bytes. A list and one lock are
+// enough: few users other than root are active at once, and no hot path charges
+// a user.
 
 #include "kernel/task/users.h"
 
@@ -8,7 +9,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/task/task.h"
 
-#define SHARE_PART 8u // one in so many bytes of the low zone
+#define SHARE_PART 8u // a user's share of the low zone: 1/8
 
 struct payer {
     struct list node;
@@ -40,7 +41,7 @@ static struct payer *find_or_add(u32 uid)
     return p;
 }
 
-// Nothing is charged to it: it goes.
+// Frees the payer if nothing is charged to it.
 static void drop_if_unused(struct payer *p)
 {
     spin_assert_held(&payers_lock);
@@ -83,7 +84,7 @@ void payer_discharge(struct payer *p, u32 bytes)
     spin_unlock_irq(&payers_lock, flags);
 }
 
-// --- figures ----------------------------------------------------------------
+// --- statistics -------------------------------------------------------------
 
 struct search {
     u32 from;
@@ -91,7 +92,8 @@ struct search {
     struct user_figures first;
 };
 
-// Whether it is the first user that was found up to now.
+// Whether `uid` is the lowest user id >= `from` found so far. If it is lower
+// than the previous one, starts its count.
 static bool is_first(struct search *s, u32 uid)
 {
     if (uid < s->from || (s->found && uid > s->first.uid))

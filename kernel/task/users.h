@@ -1,28 +1,28 @@
-// What each user has. Tasks, threads and memory are counted by a walk over the
-// tasks when somebody asks: a count of each user's own would have to follow
-// forks, changes of user and shared memory, and nobody needs it often.
+// Resource accounting per user. Tasks, threads and memory are counted on demand
+// by a walk over the tasks: per-user counters would have to follow forks,
+// changes of user and shared memory, and the numbers are rarely needed.
 //
-// Charged is what the kernel holds for a user that is not root: pipes, phones
-// with their calls, file locks and queued signals, none of which a task's end
-// or a limit of its own bounds. All of it is an eighth of the low zone at most,
-// so that a user leaves the other ones room (what is root's it cannot take
-// anyway: kernel/mm/frame.c).
+// Kernel memory for pipes, phones with their calls, file locks and queued
+// signals is charged to the user, unless it is root, because neither the end of
+// a task nor a limit of its own bounds it. A user may be charged an eighth of
+// the low zone at most, so that memory is left for other users. (Root's part of
+// memory is not available to users anyway: kernel/mm/frame.c.)
 //
-// An object is charged when it is made, with the most that it can come to hold:
-// so what is used often (writes to a pipe, calls) has nothing to count. It
-// remembers its payer, the real user it was made for, whoever has it later; the
-// payer's account is there while something is charged to it.
+// An object is charged when it is created, with the most memory that it can
+// hold: so frequent operations (writes to a pipe, calls) need no accounting. It
+// records its payer, the real user for which it was created, even if another
+// user has it later. A payer exists while something is charged to it.
 #pragma once
 
 #include "lib/types.h"
 
 struct payer;
 
-// Charges that user. *out gets who is to be discharged: NULL for root, which
-// may have any number. False: the user has its share, or there is no memory.
-// Any context but NMI.
+// Charges the user. *out gets the payer to discharge later: NULL for root,
+// which is not limited. False: it would exceed the user's share, or there is no
+// memory. Any context but NMI.
 bool user_charge(u32 uid, u32 bytes, struct payer **out);
-// The current task's user.
+// Charges the current task's real user.
 bool charge_current(u32 bytes, struct payer **out);
 void payer_discharge(struct payer *p, u32 bytes);
 
@@ -32,14 +32,15 @@ static inline void user_discharge(struct payer *p, u32 bytes)
         payer_discharge(p, bytes);
 }
 
-// The most that is held for one user.
+// The most that may be charged to one user, in bytes.
 u32 user_share(void);
 
 struct user_figures {
     u32 uid, tasks, threads;
-    u32 pages; // of its tasks, page tables too; shared ones with each of them
-    u32 held;  // bytes that are charged
+    u32 pages; // resident pages and page tables of its tasks; shared pages
+               // count for each task
+    u32 held;  // bytes charged
 };
-// Of the first user from `uid` on that has tasks, or to whom something is
-// charged. False: there is none. Takes tasks_lock.
+// Statistics of the first user from `uid` on that has tasks or charged memory.
+// False: there is none. Takes tasks_lock.
 bool users_next(u32 uid, struct user_figures *out);

@@ -1,4 +1,4 @@
-// wait4 and waitid; stopping and continuing.
+// wait4 and waitid; job control: stopping and continuing tasks.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -22,7 +22,8 @@ static bool matches(const struct task *child, enum wait_whom whom, u32 id,
     return whom == WAIT_ANY || child->pgid == id;
 }
 
-// Looks whether this child has something to report; takes the report.
+// Whether this child has a status to report. Consumes the report, except with
+// WNOWAIT.
 static bool take_report(struct task *child, u32 options,
                         struct wait_result *out)
 {
@@ -52,8 +53,8 @@ static bool take_report(struct task *child, u32 options,
     return found;
 }
 
-// A zombie's last trace: its times go to the parent, the task to whoever still
-// has a reference.
+// Removes a zombie from tree and table, and adds its usage to the parent's. The
+// task itself remains while it is referenced.
 static void reap(struct task *child, const struct wait_result *out)
 {
     spin_assert_held(&tasks_lock);
@@ -64,7 +65,7 @@ static void reap(struct task *child, const struct wait_result *out)
     task_table_remove(child);
 }
 
-// One look at all children: an id, 0 (nothing yet) or -ECHILD.
+// Checks all children once: an id, 0 (nothing to report yet) or -ECHILD.
 static int look(enum wait_whom whom, u32 id, u32 options,
                 struct wait_result *out)
 {
@@ -140,14 +141,14 @@ void task_stop_current(int sig)
     u32 flags = spin_lock_irq(&t->signals.lock);
     bool first = !t->stopped;
     if (first) {
-        // Its other threads look at both without the lock.
+        // The task's other threads read both without the lock.
         WRITE_ONCE(t->stop_signal, sig);
         WRITE_ONCE(t->stopped, true);
         t->stop_reported = t->continued = false;
     }
     spin_unlock_irq(&t->signals.lock, flags);
     if (first) {
-        // The other threads stop when they next look at their signals.
+        // The task's other threads stop when they next check their signals.
         flags = spin_lock_irq(&tasks_lock);
         struct thread *th;
         list_for_each(th, &t->threads, task_node) {
