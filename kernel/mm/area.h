@@ -70,7 +70,7 @@ u32 aspace_pages_within(struct aspace *as, u32 start, u32 end);
 
 // The widest protection that a page table entry of the area may have.
 u32 area_page_prot(const struct area *a);
-// The index of a page in the file or the shared pages behind the area.
+// The index of a page in the area's file or shared pages.
 u32 area_page_index(const struct area *a, u32 va);
 
 // Makes the page at `va` accessible for `access` (PROT_R, PROT_W or PROT_X), as

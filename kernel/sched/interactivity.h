@@ -9,8 +9,8 @@
 //     r = s:  HALF
 //     r > s:  2 * HALF - HALF * s / r    51 .. 100
 //
-// It grows with r, falls with s, and has no step where r = s. (The paper's
-// formula has one there, from HALF up to 2 * HALF.)
+// It grows with r, falls with s, and has no step where r = s. (The uncorrected
+// description has one there, from HALF up to 2 * HALF.)
 #pragma once
 
 #include "lib/types.h"

@@ -44,7 +44,7 @@ struct thread {
     u32 priority;         // its level; wakers read it unlocked
     struct list run_node; // on its level's list
     bool competing;       // virtual_time is valid: a batch thread, not asleep
-    u64 virtual_time;     // TSC cycles, local to its queue (fair.h)
+    u64 virtual_time;     // weighted cycles, local to its queue (fair.h)
     u32 debt;             // virtual time ahead, while it does not compete
     struct interactivity history; // in history units of 64 TSC cycles
     u32 bequest; // atomic: inherited run-time charge of threads that ended, in

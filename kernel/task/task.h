@@ -209,6 +209,7 @@ struct wait_result {
 #define WEXITED 4u
 #define WCONTINUED 8u
 #define WNOWAIT 0x01000000u
+// Without these two: only children whose exit signal is SIGCHLD.
 #define WALL 0x40000000u   // children with any exit signal
 #define WCLONE 0x80000000u // only children whose exit signal is not SIGCHLD
 int task_wait(enum wait_whom whom, u32 id, u32 options,
