@@ -87,7 +87,7 @@ int unmap_range(struct aspace *as, u32 start, u32 end, struct list *dead);
 // not mapped.
 int aspace_resident(struct aspace *as, u32 addr, u32 pages, u8 *out);
 
-// Loads the kernel's tables on every CPU that still has `as` loaded.
+// Loads the kernel's page tables on every CPU that still has `as` loaded.
 void aspace_unload(struct aspace *as);
 
 // Anonymous shared memory: pages that areas of several spaces refer to.

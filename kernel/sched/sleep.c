@@ -1,4 +1,4 @@
-// Sleeping: the pieces that wait_event (kernel/sync/waitq.h) is made of.
+// Sleeping: the parts of wait_event (kernel/sync/waitq.h).
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"

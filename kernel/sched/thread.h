@@ -35,7 +35,7 @@ struct thread {
     struct list task_node; // task->threads, guarded by tasks_lock
     struct list tid_node;  // tid hash, guarded by tasks_lock
 
-    // Guarded by the run queue's lock of `cpu` (sched_lock):
+    // Guarded by the lock of the run queue of `cpu` (run_queue_lock_of):
     enum thread_state state;
     struct cpu *cpu;      // where it runs or ran last
     bool on_cpu;          // its stack is in use by some CPU

@@ -39,7 +39,7 @@ bool is_in_more_groups(u32 gid)
     return found;
 }
 
-// --- setting them -----------------------------------------------------------
+// --- setting credentials ----------------------------------------------------
 
 static bool is_one_of(u32 id, const struct id_triple *ids)
 {

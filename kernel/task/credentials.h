@@ -46,5 +46,5 @@ bool may_schedule(const struct task *t);
 // ids are those of its user, and it does not run with the rights, or hold
 // secrets, of another user. True for itself.
 bool may_inspect(const struct task *t);
-// Whether the task `who` may.
+// Whether the task `who` may inspect `t`.
 bool credentials_may_inspect(const struct task *who, const struct task *t);

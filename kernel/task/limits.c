@@ -56,7 +56,7 @@ static void limit_cpu_time(struct task *t)
     spin_unlock_irq(&t->cpu_timers.lock, flags);
 }
 
-// --- setting them -----------------------------------------------------------
+// --- setting limits ---------------------------------------------------------
 
 // No locks for `child`: no other thread knows it yet.
 void limits_inherit(struct task *child, struct task *parent)
