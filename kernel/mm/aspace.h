@@ -72,8 +72,7 @@ void aspace_unref(struct aspace *as); // the last one frees everything; sleeps
 void aspace_set_program(struct aspace *as, struct vnode *program);
 // Copy-on-write duplicate of `src` (fork). 0, -ENOMEM.
 int aspace_fork(struct aspace *src, struct aspace **out);
-// Loads the page tables of `as` on this CPU; NULL keeps the current ones.
-// Preemption disabled.
+// Loads the page tables of `as` on this CPU. Preemption disabled.
 void aspace_switch(struct aspace *as);
 
 #define MAP_AT_EXACTLY 1u // replace existing mappings (MAP_FIXED)

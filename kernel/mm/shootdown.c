@@ -44,7 +44,7 @@ static void load(struct aspace *as)
 void aspace_switch(struct aspace *as)
 {
     u32 flags = irq_save();
-    if (as && as != this_cpu()->aspace)
+    if (as != this_cpu()->aspace)
         load(as);
     irq_restore(flags);
 }

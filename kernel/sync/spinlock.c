@@ -1,6 +1,8 @@
 // Spinlocks (test-and-set). The fast paths only take and release a free lock.
 // All other work is in separate functions, reached by tail calls, so that the
-// fast paths need no stack frame.
+// fast paths need no stack frame. With frame pointers, which every other file
+// has, a ping-pong of two processes through pipes takes 3,683 instructions
+// instead of 3,644, and stopping a callout 111 instead of 107 (`make bench`).
 
 #include "kernel/sync/spinlock.h"
 

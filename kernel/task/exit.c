@@ -160,7 +160,6 @@ static void give_back_memory(struct task *t)
     task_figures_keep_peak(t);
     task_set_aspace(t, NULL);
     spin_unlock_irq(&tasks_lock, flags);
-    aspace_switch(NULL);
     preempt_enable();
     if (READ_ONCE(t->thread_count) > 1)
         smp_sync_others();
