@@ -122,7 +122,7 @@ static void put_signed(struct output *out, const struct spec *s, s64 v)
 static void put_string(struct output *out, const struct spec *s,
                        const char *text)
 {
-    if (text == NULL)
+    if (!text)
         text = "(null)";
     put_padded(out, s, text,
                s->precision < 0 ? strlen(text) : strnlen(text, s->precision));
@@ -252,7 +252,7 @@ int format_va(char *buf, size_t size, const char *fmt, va_list args)
         start = fmt++;
         struct spec s;
         fmt = parse_spec(fmt, &s, &rest);
-        if (*fmt != '\0' && strchr("diuoxXpcs", *fmt) != NULL)
+        if (*fmt != '\0' && strchr("diuoxXpcs", *fmt))
             put_spec(&out, &s, &rest);
         else if (*fmt == '%')
             put(&out, "%", 1);

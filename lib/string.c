@@ -161,7 +161,7 @@ char *strstr(const char *s, const char *what)
     size_t n = strlen(what);
     if (n == 0)
         return (char *)s;
-    while ((s = strchr(s, what[0])) != NULL) {
+    while ((s = strchr(s, what[0]))) {
         if (strncmp(s, what, n) == 0)
             return (char *)s;
         s++;

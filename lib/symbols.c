@@ -200,7 +200,7 @@ static bool take_hex(struct text *t, u32 *out)
 static struct text next_line(struct text *t)
 {
     const char *newline = memchr(t->at, '\n', t->end - t->at);
-    struct text l = { t->at, newline != NULL ? newline : t->end };
+    struct text l = { t->at, newline ? newline : t->end };
     t->at = newline != NULL ? newline + 1 : t->end;
     return l;
 }
@@ -307,7 +307,7 @@ static u32 drop_doubles(struct symbol *table, u32 count)
     u32 kept = 0;
     for (u32 i = 0; i < count; i++) {
         struct symbol *last = kept > 0 ? &table[kept - 1] : NULL;
-        if (last == NULL || last->start != table[i].start) {
+        if (!last || last->start != table[i].start) {
             table[kept++] = table[i];
         } else if ((last->flags & NO_SIZE) && !(table[i].flags & NO_SIZE)) {
             last->end = table[i].end;

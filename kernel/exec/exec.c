@@ -13,8 +13,8 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/mount.h"
 #include "kernel/mm/heap.h"
-#include "kernel/task/ids.h"
 #include "kernel/task/task.h"
+#include "kernel/task/task_ids.h"
 #include "lib/elf.h"
 #include "lib/string.h"
 

@@ -44,7 +44,7 @@ const struct char_device *char_device_find(u32 rdev)
 {
     const struct char_device *found = find_static(rdev);
 
-    if (found != NULL)
+    if (found)
         return found;
     spin_lock(&devices_lock);
     found = find_registered(rdev);
@@ -56,10 +56,10 @@ int char_device_open(struct vnode *v, struct file *file)
 {
     const struct char_device *d = char_device_find(v->rdev);
 
-    if (d == NULL)
+    if (!d)
         return -ENXIO;
     file->ops = d->ops;
-    return d->open == NULL ? 0 : d->open(file);
+    return !d->open ? 0 : d->open(file);
 }
 
 static int make_node(struct vnode *at, const char *path,
@@ -72,10 +72,10 @@ static int add_registered(const struct char_device *d)
 {
     int err = 0;
 
-    if (find_static(d->rdev) != NULL)
+    if (find_static(d->rdev))
         return -EEXIST;
     spin_lock(&devices_lock);
-    if (find_registered(d->rdev) != NULL)
+    if (find_registered(d->rdev))
         err = -EEXIST;
     else if (registered_count == REGISTERED_MAX)
         err = -ENOSPC;

@@ -92,14 +92,14 @@ static int open_log(struct file *f)
 {
     assert(!f->data);
     f->data = text_file_create();
-    return f->data == NULL ? -ENOMEM : 0;
+    return !f->data ? -ENOMEM : 0;
 }
 
 static int copy_log(struct chain *t, void *arg UNUSED)
 {
     char *log = kmalloc(KMSG_TEXT_MAX);
 
-    if (log == NULL)
+    if (!log)
         return -ENOMEM;
     chain_append(t, log, log_read(log, KMSG_TEXT_MAX));
     kfree(log);
@@ -116,7 +116,7 @@ static const char *skip_level(const char *line)
 {
     const char *end = line[0] == '<' ? strchr(line, '>') : NULL;
 
-    return end == NULL ? line : end + 1;
+    return !end ? line : end + 1;
 }
 
 static int write_log(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)

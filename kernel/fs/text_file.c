@@ -17,7 +17,7 @@ struct text_file *text_file_create(void)
 {
     struct text_file *tf = kzalloc(sizeof(*tf));
 
-    if (tf != NULL) {
+    if (tf) {
         mutex_init(&tf->lock, "text file");
         chain_init(&tf->text, 1);
     }

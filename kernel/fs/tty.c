@@ -254,7 +254,7 @@ static u32 tty_poll(struct file *f, struct poll_wait *pw)
     struct tty *t = tf->tty;
     u32 events = 0, minimum = 1, flags;
 
-    if (pw != NULL) {
+    if (pw) {
         poll_register(pw, &t->read_wait);
         poll_register(pw, &t->write_wait);
     }
@@ -289,7 +289,7 @@ int tty_attach_file(struct tty *t, struct file *file, bool survives_hangup)
     assert(!file->data);
     struct tty_file *tf = slab_alloc(&tty_file_cache);
 
-    if (tf == NULL)
+    if (!tf)
         return -ENOMEM;
     *tf = (struct tty_file){ t, READ_ONCE(t->hangups), survives_hangup };
     file->data = tf;

@@ -50,7 +50,7 @@ static int open_controlling(struct file *f)
 {
     struct tty *t = jobs_controlling_tty();
 
-    return t == NULL ? -ENXIO : tty_attach_file(t, f, false);
+    return !t ? -ENXIO : tty_attach_file(t, f, false);
 }
 
 // /dev/console: the terminal of the first console, else the first terminal.
@@ -60,7 +60,7 @@ static int open_console(struct file *f)
 {
     const char *name = console_name();
 
-    for (u32 i = 0; name != NULL && i < tty_count; i++) {
+    for (u32 i = 0; name && i < tty_count; i++) {
         if (strcmp(ttys[i]->driver->name, name) == 0)
             return tty_attach_file(ttys[i], f, true);
     }
@@ -88,7 +88,7 @@ struct tty *tty_create(struct tty_driver *d)
     assert(d->name && d->write);
     struct tty *t = kzalloc(sizeof(*t));
 
-    if (t == NULL)
+    if (!t)
         return NULL;
     t->driver = d;
     t->size = (struct winsize_k){ .rows = d->rows, .cols = d->cols };
@@ -110,7 +110,7 @@ static void add_terminal(struct tty_driver *d)
     struct tty *t = tty_count < TTYS_MAX ? tty_create(d) : NULL;
     int err;
 
-    if (t == NULL) {
+    if (!t) {
         log_printf("tty: no room for %s\n", d->name);
         return;
     }
@@ -119,7 +119,7 @@ static void add_terminal(struct tty_driver *d)
     err = char_device_register(&t->device);
     if (err)
         log_printf("tty: no /dev/%s: error %d\n", d->name, -err);
-    if (d->start != NULL)
+    if (d->start)
         d->start(d);
 }
 

@@ -53,9 +53,8 @@ static bool output_is_out(struct tty *t)
 // Waits until the driver has taken all output, or the terminal is hung up.
 static int drain(struct file *f, struct tty *t)
 {
-    int err =
-        wait_event(&t->write_wait, output_is_out(t) || tty_of_file(f) == NULL,
-                   WAIT_INTERRUPTIBLE, WAIT_FOREVER);
+    int err = wait_event(&t->write_wait, output_is_out(t) || !tty_of_file(f),
+                         WAIT_INTERRUPTIBLE, WAIT_FOREVER);
 
     return err == -EINTR ? -ERESTARTSYS : err;
 }
@@ -220,7 +219,7 @@ int tty_ioctl(struct file *f, u32 cmd, u32 arg)
     u32 value = 0;
     int err;
 
-    if (t == NULL)
+    if (!t)
         return -EIO;
     switch (cmd) {
     case TCGETS:

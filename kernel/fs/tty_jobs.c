@@ -55,7 +55,7 @@ int jobs_acquire(struct tty *t, bool steal)
 
     if (now == t && task->id == task->sid) {
         // The task owns it already.
-    } else if (task->id != task->sid || now != NULL ||
+    } else if (task->id != task->sid || now ||
                (t->session != 0 && (!steal || !is_root()))) {
         err = -EPERM;
     } else {
@@ -154,7 +154,7 @@ static bool cares_for_group(const struct task *task, u32 pgid)
     spin_assert_held(&tasks_lock);
     const struct task *parent = task->parent;
 
-    return task->pgid == pgid && !task->zombie && parent != NULL &&
+    return task->pgid == pgid && !task->zombie && parent &&
            parent->pgid != pgid && parent->sid == task->sid;
 }
 

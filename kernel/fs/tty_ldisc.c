@@ -115,7 +115,7 @@ void ldisc_throttle(struct tty *t)
 
     // A full ring without a complete line must not be throttled: it is not
     // readable before the line ends.
-    if (t->driver->throttle == NULL)
+    if (!t->driver->throttle)
         return;
     if (!t->throttled && full && ldisc_readable(t, 1)) {
         t->throttled = true;

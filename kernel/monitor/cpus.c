@@ -4,8 +4,8 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/monitor/audit.h"
-#include "kernel/monitor/facts.h"
 #include "kernel/monitor/sysinfo.h"
+#include "kernel/monitor/sysinfo_values.h"
 #include "kernel/sched/load.h"
 #include "kernel/task/statistics.h"
 #include "kernel/task/task.h"
@@ -13,7 +13,7 @@
 
 #include <arch/clock.h>
 
-void fact_uptime(struct sysinfo_uptime *out)
+void sysinfo_fill_uptime(struct sysinfo_uptime *out)
 {
     u64 now = clock_now_ns();
 
@@ -21,7 +21,7 @@ void fact_uptime(struct sysinfo_uptime *out)
     out->nanoseconds = (u32)(now % NSEC_PER_SEC);
 }
 
-void fact_load(struct sysinfo_load *out)
+void sysinfo_fill_load(struct sysinfo_load *out)
 {
     struct load load;
 
@@ -31,7 +31,7 @@ void fact_load(struct sysinfo_load *out)
                                load.average[2], load.runnable, load.updates };
 }
 
-void fact_totals(struct sysinfo_totals *out)
+void sysinfo_fill_totals(struct sysinfo_totals *out)
 {
     assert_may_sleep();
     out->tasks = task_count();
@@ -42,7 +42,7 @@ void fact_totals(struct sysinfo_totals *out)
     out->switches = sched_switches();
 }
 
-void fact_cpu(u32 cpu, struct sysinfo_cpu *out)
+void sysinfo_fill_cpu(u32 cpu, struct sysinfo_cpu *out)
 {
     assert_checked(cpu < cpu_count);
     struct ledger_sums s;
@@ -66,7 +66,7 @@ static int make_uptime(struct chain *out, u32 number UNUSED)
     struct sysinfo_uptime *record = chain_add(out);
 
     if (record)
-        fact_uptime(record);
+        sysinfo_fill_uptime(record);
     return 0;
 }
 
@@ -75,7 +75,7 @@ static int make_load(struct chain *out, u32 number UNUSED)
     struct sysinfo_load *record = chain_add(out);
 
     if (record)
-        fact_load(record);
+        sysinfo_fill_load(record);
     return 0;
 }
 
@@ -84,7 +84,7 @@ static int make_totals(struct chain *out, u32 number UNUSED)
     struct sysinfo_totals *record = chain_add(out);
 
     if (record)
-        fact_totals(record);
+        sysinfo_fill_totals(record);
     return 0;
 }
 
@@ -95,7 +95,7 @@ static int make_cpu(struct chain *out, u32 cpu)
     if (cpu >= cpu_count)
         return -ENOENT;
     if (record)
-        fact_cpu(cpu, record);
+        sysinfo_fill_cpu(cpu, record);
     return 0;
 }
 

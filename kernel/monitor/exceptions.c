@@ -2,8 +2,8 @@
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
-#include "kernel/monitor/facts.h"
 #include "kernel/monitor/sysinfo.h"
+#include "kernel/monitor/sysinfo_values.h"
 #include "kernel/sync/lockdep.h"
 #include "kernel/time/ledger.h"
 #include "lib/string.h"
@@ -74,7 +74,7 @@ static u64 count_on_all(u32 vector)
     return n;
 }
 
-void fact_exception(u32 vector, u32 cpu, struct sysinfo_exception *out)
+void sysinfo_fill_exception(u32 vector, u32 cpu, struct sysinfo_exception *out)
 {
     assert_may_sleep();
     assert(vector < VECTORS && (cpu == SYSINFO_ALL || cpu < cpu_count));
@@ -104,7 +104,7 @@ static int make_exceptions(struct chain *out, u32 number UNUSED)
     for (u32 v = 0; v < VECTORS; v++) {
         struct sysinfo_exception *record = is_shown(v) ? chain_add(out) : NULL;
         if (record)
-            fact_exception(v, SYSINFO_ALL, record);
+            sysinfo_fill_exception(v, SYSINFO_ALL, record);
     }
     return 0;
 }
@@ -116,7 +116,7 @@ static int make_exception(struct chain *out, u32 vector)
     for (u32 i = 0; i < cpu_count; i++) {
         struct sysinfo_exception *record = chain_add(out);
         if (record)
-            fact_exception(vector, i, record);
+            sysinfo_fill_exception(vector, i, record);
     }
     return 0;
 }

@@ -2,8 +2,8 @@
 
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
-#include "kernel/monitor/facts.h"
 #include "kernel/monitor/sysinfo.h"
+#include "kernel/monitor/sysinfo_values.h"
 #include "lib/string.h"
 
 static u64 bytes(u64 frames)
@@ -11,7 +11,7 @@ static u64 bytes(u64 frames)
     return frames * PAGE_SIZE;
 }
 
-void fact_physmem(struct sysinfo_physmem *out)
+void sysinfo_fill_physmem(struct sysinfo_physmem *out)
 {
     struct frame_stats s;
 
@@ -40,7 +40,7 @@ static int make_physmem(struct chain *out, u32 number UNUSED)
     struct sysinfo_physmem *record = chain_add(out);
 
     if (record)
-        fact_physmem(record);
+        sysinfo_fill_physmem(record);
     return 0;
 }
 

@@ -6,8 +6,8 @@
 
 #include "arch/cpu.h"
 #include "arch/mmu.h"
-#include "kernel/monitor/facts.h"
 #include "kernel/monitor/sysinfo.h"
+#include "kernel/monitor/sysinfo_values.h"
 #include "kernel/task/task.h"
 
 static bool is_both(const struct mapping *m)
@@ -62,14 +62,14 @@ static void add_task(struct task *t, struct sysinfo_protection *out)
     aspace_unref(as);
 }
 
-void fact_protection(struct sysinfo_protection *out)
+void sysinfo_fill_protection(struct sysinfo_protection *out)
 {
     struct task *t = NULL;
     *out = (struct sysinfo_protection){
         .forbids_execution = mmu_forbids_execution(),
     };
     add_kernel(out);
-    while ((t = task_walk(t, 0)) != NULL)
+    while ((t = task_walk(t, 0)))
         add_task(t, out);
 }
 
@@ -78,7 +78,7 @@ static int make_protection(struct chain *out, u32 number UNUSED)
     struct sysinfo_protection *record = chain_add(out);
 
     if (record)
-        fact_protection(record);
+        sysinfo_fill_protection(record);
     return 0;
 }
 

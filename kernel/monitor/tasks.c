@@ -3,9 +3,9 @@
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/base/providers.h"
-#include "kernel/monitor/facts.h"
 #include "kernel/monitor/snapshot.h"
 #include "kernel/monitor/sysinfo.h"
+#include "kernel/monitor/sysinfo_values.h"
 #include "kernel/sched/stop_machine.h"
 #include "kernel/task/ipc_counts.h"
 #include "kernel/task/permission.h"
@@ -65,7 +65,7 @@ static void fill_thread(struct thread *t, struct sysinfo_thread *out)
         strlcpy(out->wait_on, s.wait_on, sizeof(out->wait_on));
 }
 
-int fact_thread(u32 id, struct sysinfo_thread *out)
+int sysinfo_fill_thread(u32 id, struct sysinfo_thread *out)
 {
     assert_may_sleep();
     struct thread *t = thread_find(id);
@@ -202,7 +202,7 @@ static int put_threads(struct chain *out, u32 task)
     return err;
 }
 
-int fact_task(u32 id, struct sysinfo_task *out)
+int sysinfo_fill_task(u32 id, struct sysinfo_task *out)
 {
     assert_may_sleep();
     struct chain records;
@@ -242,7 +242,7 @@ static int make_thread(struct chain *out, u32 id)
 {
     struct sysinfo_thread *record = chain_add(out);
 
-    return record ? fact_thread(id, record) : -ENOMEM;
+    return record ? sysinfo_fill_thread(id, record) : -ENOMEM;
 }
 
 static int list_tasks(struct chain *numbers)

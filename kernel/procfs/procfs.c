@@ -11,8 +11,8 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/mount.h"
 #include "kernel/mm/heap.h"
-#include "kernel/task/ids.h"
 #include "kernel/task/task.h"
+#include "kernel/task/task_ids.h"
 #include "lib/format.h"
 #include "lib/string.h"
 
@@ -48,8 +48,8 @@ static void init_vnode(struct proc_node *n, struct mount *m, u64 ino)
         vnode_init(&n->v, m, mode, &dir_ops, &dir_file_ops);
         break;
     case S_IFLNK:
-        vnode_init(&n->v, m, mode,
-                   n->entry->follow != NULL ? &jump_ops : &link_ops, NULL);
+        vnode_init(&n->v, m, mode, n->entry->follow ? &jump_ops : &link_ops,
+                   NULL);
         break;
     default:
         vnode_init(&n->v, m, mode, &file_vnode_ops, &text_ops);
@@ -74,14 +74,14 @@ static int make_child(struct proc_node *dir, const struct proc_entry *entry,
     struct proc_node *n = slab_alloc(&node_cache);
     struct task *task;
 
-    if (n == NULL)
+    if (!n)
         return -ENOMEM;
     memset(n, 0, sizeof(*n));
     n->entry = entry;
     n->parent = dir;
     n->pid = dir->pid;
     n->tid = dir->tid;
-    if (number != NULL) {
+    if (number) {
         dir->entry->dir->set(n, *number);
         format(n->name, sizeof(n->name), "%u", *number);
         place = entry->dir != NULL ? 0 : INO_FD_BASE + n->fd;
@@ -91,7 +91,7 @@ static int make_child(struct proc_node *dir, const struct proc_entry *entry,
     init_vnode(n, dir->v.mount, ino_of(n->pid, n->tid, place));
     if (n->pid != 0) {
         task = proc_find_task(n);
-        if (task == NULL) {
+        if (!task) {
             slab_free(&node_cache, n);
             return -ENOENT;
         }
@@ -115,10 +115,10 @@ static void release_node(struct vnode *v)
     struct proc_node *n = proc_node(v);
     struct proc_node *parent = n->parent;
 
-    if (parent == NULL)
+    if (!parent)
         kfree(v->mount);
     slab_free(&node_cache, n);
-    if (parent != NULL)
+    if (parent)
         vnode_unref(&parent->v);
 }
 
@@ -127,7 +127,7 @@ static int locate_node(struct vnode *v, struct vnode **dir, const char **name,
 {
     struct proc_node *n = proc_node(v);
 
-    if (n->parent == NULL)
+    if (!n->parent)
         return -ENOENT;
     *dir = &n->parent->v;
     *name = n->name;
@@ -144,7 +144,7 @@ int proc_inspect_task(const struct proc_node *n, struct task **out)
 {
     struct task *task = proc_find_task(n);
 
-    if (task == NULL)
+    if (!task)
         return -ESRCH;
     if (!may_inspect(task)) {
         task_unref(task);
@@ -158,7 +158,7 @@ bool proc_task_next(const struct proc_node *dir UNUSED, u32 from, u32 *number)
 {
     struct task *task = task_next(from);
 
-    if (task == NULL)
+    if (!task)
         return false;
     *number = task->id;
     task_unref(task);
@@ -199,7 +199,7 @@ static int lookup(struct vnode *v, const char *name, size_t len,
     u32 number, found;
 
     if (len == 2 && name[0] == '.' && name[1] == '.') {
-        if (n->parent == NULL)
+        if (!n->parent)
             return -ENOENT;
         vnode_ref(&n->parent->v);
         *out = &n->parent->v;
@@ -212,7 +212,7 @@ static int lookup(struct vnode *v, const char *name, size_t len,
             return make_child(n, &dir->entries[i], INO_ROOT_PLACE + 1 + i, NULL,
                               out);
     }
-    if (dir->next == NULL || !parse_number(name, len, &number) ||
+    if (!dir->next || !parse_number(name, len, &number) ||
         !dir->next(n, number, &found) || found != number)
         return -ENOENT;
     return make_child(n, dir->numbered, 0, &number, out);
@@ -251,7 +251,7 @@ static int readdir(struct vnode *v, u64 *pos, struct dirent_sink *sink)
                   sink))
             return 0;
     }
-    if (dir->next == NULL)
+    if (!dir->next)
         return 0;
     while (*pos - dir->count <= UINT32_MAX &&
            dir->next(n, *pos - dir->count, &number)) {
@@ -304,10 +304,10 @@ static int open_node(struct vnode *v, struct file *f)
 {
     const struct proc_entry *entry = proc_node(v)->entry;
 
-    if (entry->open != NULL)
+    if (entry->open)
         return entry->open(v, f);
     f->data = text_file_create();
-    return f->data == NULL ? -ENOMEM : 0;
+    return !f->data ? -ENOMEM : 0;
 }
 
 static int read_text(struct file *f, struct io *io, u64 *pos)
@@ -348,13 +348,13 @@ int procfs_mount(struct mount **out)
 {
     struct proc_node *root = slab_alloc(&node_cache);
 
-    if (root == NULL)
+    if (!root)
         return -ENOMEM;
     memset(root, 0, sizeof(*root));
     root->entry = &proc_root_entry;
     init_vnode(root, NULL, INO_ROOT_PLACE);
     *out = mount_create("proc", "", &root->v, NULL);
-    if (*out == NULL) {
+    if (!*out) {
         vnode_unref(&root->v);
         return -ENOMEM;
     }

@@ -18,7 +18,7 @@ static struct files *files_of(struct task *task)
     u32 flags = spin_lock_irq(&tasks_lock);
     struct files *files = task->exiting ? NULL : task->files;
 
-    if (files != NULL)
+    if (files)
         files_ref(files);
     spin_unlock_irq(&tasks_lock, flags);
     return files;
@@ -42,7 +42,7 @@ u32 proc_fd_table_size(struct task *task)
     struct files *files = files_of(task);
     u32 size = files != NULL ? READ_ONCE(files->capacity) : 0;
 
-    if (files != NULL)
+    if (files)
         files_unref(files);
     return size;
 }
@@ -53,11 +53,11 @@ static bool next_fd(const struct proc_node *dir, u32 from, u32 *number)
     struct files *files = files_of_node(dir);
     bool found = false;
 
-    if (files == NULL)
+    if (!files)
         return false;
     spin_lock(&files->lock);
     for (u32 fd = from; fd < files->capacity && !found; fd++) {
-        if (files->table[fd] != NULL) {
+        if (files->table[fd]) {
             *number = fd;
             found = true;
         }
@@ -78,12 +78,12 @@ static struct file *file_of_node(const struct proc_node *n)
     struct files *files = files_of_node(n);
     struct file *f = NULL;
 
-    if (files == NULL)
+    if (!files)
         return NULL;
     spin_lock(&files->lock);
     if (n->fd < files->capacity)
         f = files->table[n->fd];
-    if (f != NULL)
+    if (f)
         file_ref(f);
     spin_unlock(&files->lock);
     files_unref(files);
@@ -115,9 +115,9 @@ static int link_fd(struct vnode *v, char *buf, size_t size)
     struct file *f = file_of_node(proc_node(v));
     int len;
 
-    if (f == NULL)
+    if (!f)
         return -ENOENT;
-    if (f->vnode != NULL)
+    if (f->vnode)
         len = describe(f->vnode, buf, size);
     else
         len = describe_anonymous(f, buf, size);
@@ -134,32 +134,28 @@ static int through_read(struct file *f, struct io *io, u64 *pos)
 {
     struct file *inner = f->data;
 
-    return inner->ops->read == NULL ? -EINVAL
-                                    : inner->ops->read(inner, io, pos);
+    return !inner->ops->read ? -EINVAL : inner->ops->read(inner, io, pos);
 }
 
 static int through_write(struct file *f, struct io *io, u64 *pos)
 {
     struct file *inner = f->data;
 
-    return inner->ops->write == NULL ? -EINVAL
-                                     : inner->ops->write(inner, io, pos);
+    return !inner->ops->write ? -EINVAL : inner->ops->write(inner, io, pos);
 }
 
 static u32 through_poll(struct file *f, struct poll_wait *pw)
 {
     struct file *inner = f->data;
 
-    return inner->ops->poll == NULL ? POLLIN | POLLOUT
-                                    : inner->ops->poll(inner, pw);
+    return !inner->ops->poll ? POLLIN | POLLOUT : inner->ops->poll(inner, pw);
 }
 
 static int through_ioctl(struct file *f, u32 cmd, u32 arg)
 {
     struct file *inner = f->data;
 
-    return inner->ops->ioctl == NULL ? -ENOTTY
-                                     : inner->ops->ioctl(inner, cmd, arg);
+    return !inner->ops->ioctl ? -ENOTTY : inner->ops->ioctl(inner, cmd, arg);
 }
 
 static void through_release(struct file *f)
@@ -180,7 +176,7 @@ static int open_through(struct vnode *v, struct file *f)
     struct file *inner = file_of_node(proc_node(v));
     u32 access = READ_ONCE(f->flags) & O_ACCMODE;
 
-    if (inner == NULL)
+    if (!inner)
         return -ENOENT;
     if ((access != O_WRONLY && !file_readable(inner)) ||
         (access != O_RDONLY && !file_writable(inner))) {
@@ -204,9 +200,9 @@ static int follow_fd(struct vnode *v, struct vnode **out)
     struct file *f = file_of_node(n);
     int err = 0;
 
-    if (f == NULL)
+    if (!f)
         return -ENOENT;
-    if (f->vnode != NULL) {
+    if (f->vnode) {
         vnode_ref(f->vnode);
         *out = f->vnode;
     } else {
@@ -240,7 +236,7 @@ int proc_link_exe(struct vnode *v, char *buf, size_t size)
     if (err)
         return err == -ESRCH ? -ENOENT : err;
     flags = spin_lock_irq(&task->lock);
-    if (task->path != NULL && !READ_ONCE(task->zombie))
+    if (task->path && !READ_ONCE(task->zombie))
         len = MIN(strlcpy(buf, task->path, size), size - 1);
     spin_unlock_irq(&task->lock, flags);
     task_unref(task);
@@ -261,7 +257,7 @@ static int directory_of(const struct proc_node *n, bool root,
     flags = spin_lock_irq(&tasks_lock);
     if (!task->exiting)
         v = root ? task->root : task->cwd;
-    if (v != NULL)
+    if (v)
         vnode_ref(v);
     spin_unlock_irq(&tasks_lock, flags);
     task_unref(task);

@@ -24,11 +24,11 @@ struct area_copy {
 static int copy_area(struct area *a, void *arg)
 {
     struct area_copy *c = chain_add(arg);
-    if (c == NULL)
+    if (!c)
         return 0;
     *c = (struct area_copy){ a->start, a->end,    a->prot,          a->flags,
                              a->vnode, a->offset, vdso_area_name(a) };
-    if (c->vnode != NULL)
+    if (c->vnode)
         vnode_ref(c->vnode);
     return 0;
 }
@@ -37,15 +37,15 @@ static void put_area_name(struct chain *t, const struct area_copy *c)
 {
     char path[PATH_ROOM];
 
-    if (c->vnode != NULL && vfs_path(c->vnode, path, sizeof(path)) > 0)
+    if (c->vnode && vfs_path(c->vnode, path, sizeof(path)) > 0)
         chain_printf(t, "%s", path);
-    else if (c->vnode != NULL)
+    else if (c->vnode)
         chain_printf(t, "(deleted)");
     else if (c->flags & AREA_STACK)
         chain_printf(t, "[stack]");
     else if (c->flags & AREA_HEAP)
         chain_printf(t, "[heap]");
-    else if (c->kernel_name != NULL)
+    else if (c->kernel_name)
         chain_printf(t, "%s", c->kernel_name);
 }
 
@@ -54,15 +54,14 @@ static void put_area(struct chain *t, const struct area_copy *c)
     u32 line = t->count;
     u32 device = 0;
 
-    if (c->vnode != NULL && c->vnode->mount != NULL)
+    if (c->vnode && c->vnode->mount)
         device = c->vnode->mount->dev;
     chain_printf(t, "%08x-%08x %c%c%c%c %08llx %02x:%02x %llu", c->start,
                  c->end, c->prot & PROT_R ? 'r' : '-',
                  c->prot & PROT_W ? 'w' : '-', c->prot & PROT_X ? 'x' : '-',
                  c->flags & AREA_SHARED ? 's' : 'p', c->offset, device >> 8,
-                 device & 0xff, c->vnode != NULL ? c->vnode->ino : 0ull);
-    if (c->vnode != NULL || (c->flags & (AREA_STACK | AREA_HEAP)) ||
-        c->kernel_name != NULL) {
+                 device & 0xff, c->vnode ? c->vnode->ino : 0ull);
+    if (c->vnode || (c->flags & (AREA_STACK | AREA_HEAP)) || c->kernel_name) {
         line = t->count - line;
         chain_printf(t, "%*s", (int)(NAME_COLUMN - MIN(line, 72u)), "");
         put_area_name(t, c);
@@ -90,7 +89,7 @@ int proc_make_maps(struct chain *t, void *arg)
     struct aspace *as;
     int err = aspace_of(arg, &as);
 
-    if (err || as == NULL)
+    if (err || !as)
         return err == -ESRCH ? 0 : err;
     chain_init(&copies, sizeof(struct area_copy));
     aspace_for_each_area(as, copy_area, &copies);
@@ -98,7 +97,7 @@ int proc_make_maps(struct chain *t, void *arg)
     for (struct area_copy *c = chain_begin(&cur, &copies); c;
          c = chain_next(&cur)) {
         put_area(t, c);
-        if (c->vnode != NULL)
+        if (c->vnode)
             vnode_unref(c->vnode);
     }
     err = copies.error;
@@ -111,7 +110,7 @@ static int find_code(struct area *a, void *arg)
 {
     struct vnode **out = arg;
 
-    if (a->vnode == NULL || !(a->prot & PROT_X))
+    if (!a->vnode || !(a->prot & PROT_X))
         return 0;
     vnode_ref(a->vnode);
     *out = a->vnode;
@@ -127,7 +126,7 @@ int proc_follow_exe(struct vnode *v, struct vnode **out)
     *out = NULL;
     if (err == -EACCES)
         return err;
-    if (err || as == NULL)
+    if (err || !as)
         return -ENOENT;
     aspace_for_each_area(as, find_code, out);
     aspace_unref(as);

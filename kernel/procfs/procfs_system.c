@@ -1,8 +1,8 @@
 // The files of /proc that describe the machine, and its root directory.
 //
-// The values are those of the sysinfo tree (kernel/monitor/facts.h) in Linux's
-// formats (proc(5)), as free, top, uptime, df and mount parse them; no state is
-// kept here.
+// The values are those of the sysinfo tree (kernel/monitor/sysinfo_values.h) in
+// Linux's formats (proc(5)), as free, top, uptime, df and mount parse them; no
+// state is kept here.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -11,7 +11,7 @@
 #include "kernel/fs/mount.h"
 #include "kernel/fs/path.h"
 #include "kernel/mm/heap.h"
-#include "kernel/monitor/facts.h"
+#include "kernel/monitor/sysinfo_values.h"
 #include "kernel/procfs/procfs.h"
 #include "kernel/sched/load.h"
 #include "kernel/task/task.h"
@@ -41,7 +41,7 @@ static struct cpu_times cpu_times(u32 cpu)
 {
     struct sysinfo_cpu c;
 
-    fact_cpu(cpu, &c);
+    sysinfo_fill_cpu(cpu, &c);
     return (struct cpu_times){ ticks(c.user), ticks(c.kernel + c.start_up),
                                ticks(c.irq), ticks(c.idle) };
 }
@@ -78,7 +78,7 @@ static u64 vector_count(u32 vector)
 {
     struct sysinfo_exception e;
 
-    fact_exception(vector, SYSINFO_ALL, &e);
+    sysinfo_fill_exception(vector, SYSINFO_ALL, &e);
     return e.count;
 }
 
@@ -104,7 +104,7 @@ static int make_stat(struct chain *t, void *arg UNUSED)
 {
     struct sysinfo_totals totals;
 
-    fact_totals(&totals);
+    sysinfo_fill_totals(&totals);
     put_cpu_times(t);
     put_interrupt_line(t);
     chain_printf(t, "ctxt %llu\nbtime %lld\nprocesses %llu\n", totals.switches,
@@ -127,8 +127,8 @@ static int make_loadavg(struct chain *t, void *arg UNUSED)
     struct sysinfo_totals totals;
     struct sysinfo_load load;
 
-    fact_load(&load);
-    fact_totals(&totals);
+    sysinfo_fill_load(&load);
+    sysinfo_fill_totals(&totals);
     put_load(t, load.one);
     put_load(t, load.five);
     put_load(t, load.fifteen);
@@ -148,7 +148,7 @@ static int make_uptime(struct chain *t, void *arg UNUSED)
     struct sysinfo_uptime up;
     u64 idle = 0;
 
-    fact_uptime(&up);
+    sysinfo_fill_uptime(&up);
     for (u32 i = 0; i < cpu_count; i++)
         idle += cpu_times(i).idle;
     put_seconds(t, up.seconds * 100 + up.nanoseconds / PROC_TICK_NS, " ");
@@ -162,7 +162,7 @@ static int make_meminfo(struct chain *t, void *arg UNUSED)
 {
     struct sysinfo_physmem m;
 
-    fact_physmem(&m);
+    sysinfo_fill_physmem(&m);
     const struct {
         const char *name;
         u64 bytes;
@@ -259,13 +259,13 @@ static int make_interrupts(struct chain *t, void *arg UNUSED)
     chain_append(t, "\n", 1);
     for (u32 v = 0; v < VECTORS; v++) {
         struct sysinfo_exception e;
-        fact_exception(v, SYSINFO_ALL, &e);
+        sysinfo_fill_exception(v, SYSINFO_ALL, &e);
         // Exceptions only if they were counted: Linux shows none.
         if (e.count == 0 && (v < FIRST_DEVICE || !e.hot))
             continue;
         chain_printf(t, "%3u:", v);
         for (u32 i = 0; i < cpu_count; i++) {
-            fact_exception(v, i, &e);
+            sysinfo_fill_exception(v, i, &e);
             chain_printf(t, " %11llu", e.count);
         }
         chain_printf(t, "  %-9s  %s\n", e.controller, e.description);
@@ -304,7 +304,7 @@ static int put_mount(const struct mount *m, void *arg)
 int proc_make_mounts(struct chain *t, void *arg UNUSED)
 {
     struct mounts_text to = { t, kmalloc(PATH_MAX_LEN + 1) };
-    if (to.path == NULL)
+    if (!to.path)
         return -ENOMEM;
     int err = mount_for_each(put_mount, &to);
     kfree(to.path);

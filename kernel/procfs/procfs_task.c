@@ -1,13 +1,13 @@
 // /proc/PID and /proc/PID/task/TID: the state of tasks and threads.
 //
 // A snapshot is taken first and formatted afterwards. Values that the sysinfo
-// tree has too are from its generators (kernel/monitor/facts.h); those that
-// only Linux has are read here, under the locks that guard them.
+// tree has too are from its generators (kernel/monitor/sysinfo_values.h); those
+// that only Linux has are read here, under the locks that guard them.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/tty.h"
-#include "kernel/monitor/facts.h"
+#include "kernel/monitor/sysinfo_values.h"
 #include "kernel/procfs/procfs.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
@@ -49,7 +49,7 @@ static void snap_terminal(struct snapshot *s, const struct task *task)
     struct tty *tty = task->ctty;
 
     s->foreground = -1;
-    if (tty == NULL)
+    if (!tty)
         return;
     s->tty = tty_device_number(tty);
     if (tty_foreground(tty) != 0)
@@ -63,7 +63,7 @@ static void snap_signals(struct snapshot *s, struct task *task,
     u32 flags = spin_lock_irq(&task->signals.lock);
 
     s->shared_pending = task->signals.pending;
-    if (thread != NULL) {
+    if (thread) {
         s->pending = thread->pending;
         s->blocked = thread->blocked;
     }
@@ -168,15 +168,15 @@ static int take_snapshot(const struct proc_node *n, struct snapshot *s)
     u32 tid = n->tid;
     int err;
 
-    if (task == NULL)
+    if (!task)
         return -ESRCH;
     memset(s, 0, sizeof(*s));
     snap_locked(s, task, &tid);
     snap_groups(s, task);
-    err = fact_task(task->id, &s->of);
+    err = sysinfo_fill_task(task->id, &s->of);
     task_unref(task);
     // A task's only thread may end at any time; the task still exists then.
-    if (!err && tid != 0 && fact_thread(tid, &s->thread))
+    if (!err && tid != 0 && sysinfo_fill_thread(tid, &s->thread))
         tid = 0;
     if (!err && n->tid != 0 && tid == 0)
         err = -ENOENT;
@@ -334,7 +334,7 @@ static int make_status(struct chain *t, void *arg)
     struct snapshot s;
     int err;
 
-    if (task != NULL) {
+    if (task) {
         descriptors = proc_fd_table_size(task);
         task_unref(task);
     }
@@ -369,11 +369,11 @@ static int make_cmdline(struct chain *t, void *arg)
     struct task *task = proc_find_task(arg);
     u32 flags;
 
-    if (task == NULL)
+    if (!task)
         return -ESRCH;
     flags = spin_lock_irq(&task->lock);
     // Empty for a zombie: a task is shown as one once its last thread is gone.
-    if (task->cmdline != NULL && READ_ONCE(task->thread_count) > 0)
+    if (task->cmdline && READ_ONCE(task->thread_count) > 0)
         chain_append(t, task->cmdline, task->cmdline_size);
     spin_unlock_irq(&task->lock, flags);
     task_unref(task);
@@ -389,7 +389,7 @@ static bool next_thread(const struct proc_node *dir, u32 from, u32 *number)
     bool found = false;
     u32 flags;
 
-    if (task == NULL)
+    if (!task)
         return false;
     flags = spin_lock_irq(&tasks_lock);
     list_for_each(thread, &task->threads, task_node) {

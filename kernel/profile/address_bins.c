@@ -78,7 +78,7 @@ static bool contains(const struct range *code, u32 low, u32 high)
 static void stop_counting(void)
 {
     WRITE_ONCE(bins_source, NULL);
-    smp_sync_others();
+    smp_quiesce_others();
 }
 
 static void end(void)

@@ -75,9 +75,9 @@ static int start(const struct sample_source *s UNUSED, struct sample_rate *rate)
 static void stop(const struct sample_source *s UNUSED)
 {
     ticker_stop(&ticker);
-    smp_sync_others(); // NMIs are taken ahead of IPIs: none is pending
+    smp_quiesce_others(); // NMIs are taken ahead of IPIs: none is pending
     nmi_give_back(&nmi_user);
-    smp_sync_others(); // the handler has ended
+    smp_quiesce_others(); // the handler has ended
 }
 
 // The boot CPU's ticks are those of every CPU.

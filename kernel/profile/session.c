@@ -74,7 +74,7 @@ static void settle(struct session *s, const struct sample_source *samples_of)
 {
     assert(this_cpu_read(preempt_count));
     for (u32 i = 0; i < 3; i++)
-        smp_sync_others();
+        smp_quiesce_others();
     smp_call_all(settled_here, &(struct change){ s, samples_of });
 }
 
@@ -327,7 +327,7 @@ void session_end(struct stream *stream)
     costs_divide();
     take_out(s);
     stream_withdraw(stream);
-    smp_sync_others();
+    smp_quiesce_others();
     source_release(s->source);
     report_ended(s);
     mutex_unlock(&streams_lock);

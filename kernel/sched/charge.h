@@ -38,10 +38,11 @@ static ALWAYS_INLINE void charge(struct thread *t)
     u64 ran = charge_due(t);
     t->charged += ran;
     interactivity_ran(&t->history, history_units(ran), sched_cycles.history);
-    if (unlikely(READ_ONCE(t->bequest)))
-        interactivity_ran(&t->history,
-                          __atomic_exchange_n(&t->bequest, 0, __ATOMIC_RELAXED),
-                          sched_cycles.history);
+    if (unlikely(READ_ONCE(t->inherited_charge)))
+        interactivity_ran(
+            &t->history,
+            __atomic_exchange_n(&t->inherited_charge, 0, __ATOMIC_RELAXED),
+            sched_cycles.history);
     if (t->competing)
         t->virtual_time += fair_virtual(ran, nice_of(t));
 }

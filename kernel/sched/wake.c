@@ -130,9 +130,9 @@ void sched_bequeath(const struct thread *dead, struct thread *heir)
     assert(dead != heir);
     u32 ran = history_units(dead->total.cycles);
     // More than `history` makes no difference.
-    if (READ_ONCE(heir->bequest) < sched_cycles.history)
-        __atomic_fetch_add(&heir->bequest, MIN(ran, sched_cycles.inherited),
-                           __ATOMIC_RELAXED);
+    if (READ_ONCE(heir->inherited_charge) < sched_cycles.history)
+        __atomic_fetch_add(&heir->inherited_charge,
+                           MIN(ran, sched_cycles.inherited), __ATOMIC_RELAXED);
 }
 
 int thread_set_affinity(struct thread *t, u32 mask)

@@ -244,7 +244,7 @@ static void guarded(struct task *t)
         over |= leave(t, slot);
     }
     spin_unlock_irq(&tasks_lock, flags);
-    smp_sync_others(); // a sample that saw the bit has ended
+    smp_quiesce_others(); // a sample that saw the bit has ended
     end_over(over);
 }
 

@@ -1,7 +1,7 @@
 // Calls that change a file's attributes: mode, owner, times.
+#include "kernel/syscall/at_path.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
-#include "kernel/syscall/where.h"
 #include "kernel/task/task.h"
 
 // The attributes that a call changes. `now`: sets both times to now, which
@@ -76,7 +76,7 @@ static s32 change_path(u32 dirfd, u32 path, u32 flags, const struct change *c)
     struct vnode *v;
     if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
         return -EINVAL;
-    int err = where_lookup(dirfd, path, flags, &v);
+    int err = at_path_lookup(dirfd, path, flags, &v);
     if (err)
         return err;
     err = apply(v, c);

@@ -1,8 +1,8 @@
 // Calls on a task's root and current directory, and on mounts.
 #include "kernel/fs/mount.h"
 #include "kernel/mm/heap.h"
+#include "kernel/syscall/at_path.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/syscall/where.h"
 #include "lib/string.h"
 
 // Replaces a task's root or current directory (reference always consumed).
@@ -27,7 +27,7 @@ static int enter(struct vnode **place, struct vnode *v)
 s32 sys_chdir(u32 path)
 {
     struct vnode *v;
-    int err = where_lookup(AT_FDCWD, path, 0, &v);
+    int err = at_path_lookup(AT_FDCWD, path, 0, &v);
     return err ? err : enter(&current_task()->cwd, v);
 }
 
@@ -53,7 +53,7 @@ s32 sys_chroot(u32 path)
     struct vnode *v;
     if (!is_root())
         return -EPERM;
-    int err = where_lookup(AT_FDCWD, path, 0, &v);
+    int err = at_path_lookup(AT_FDCWD, path, 0, &v);
     return err ? err : enter(&current_task()->root, v);
 }
 

@@ -3,23 +3,23 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/locks.h"
 #include "kernel/fs/pipe.h"
+#include "kernel/syscall/at_path.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/syscall/where.h"
 
 #define O_TMPFILE 020000000u
 
 s32 sys_openat(u32 dir, u32 path, u32 flags, u32 mode)
 {
-    struct where w;
+    struct at_path w;
     struct file *f;
     if ((flags & O_TMPFILE) && !(flags & O_PATH))
         return -EOPNOTSUPP;
-    int err = where_get(&w, dir, path);
+    int err = at_path_get(&w, dir, path);
     if (err)
         return err;
     mode &= ~READ_ONCE(current_task()->umask);
     err = vfs_open(w.at, w.path.text, flags, mode & 07777, &f);
-    where_put(&w);
+    at_path_put(&w);
     return err ? err : fd_install(f, flags & O_CLOEXEC, 0);
 }
 

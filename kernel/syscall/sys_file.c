@@ -3,8 +3,8 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/path.h"
 #include "kernel/mm/heap.h"
+#include "kernel/syscall/at_path.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/syscall/where.h"
 #include "lib/string.h"
 
 // --- position ---------------------------------------------------------------
@@ -93,7 +93,7 @@ static int truncate_vnode(struct vnode *v, u64 size)
 static s32 truncate_path(u32 path, u64 size)
 {
     struct vnode *v;
-    int err = where_lookup(AT_FDCWD, path, 0, &v);
+    int err = at_path_lookup(AT_FDCWD, path, 0, &v);
     if (err)
         return err;
     err = vnode_is_dir(v) ? -EISDIR : vnode_may(v, MAY_W);

@@ -137,7 +137,7 @@ static s32 copy_log(u32 to, u32 size)
     size = MIN(size, LOG_TEXT_MAX);
     u32 pages = DIV_ROUND_UP(size, PAGE_SIZE);
     text = vmap_alloc(pages, PROT_R | PROT_W, FRAME_BUFFER);
-    if (text == NULL)
+    if (!text)
         return -ENOMEM;
     length = log_read(text, size);
     err = copy_to_user(to, text, length);

@@ -1,19 +1,19 @@
 // Calls that create, remove, rename and read names.
 #include "kernel/mm/heap.h"
+#include "kernel/syscall/at_path.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/syscall/where.h"
 
 // --- creating ---------------------------------------------------------------
 
 s32 sys_mkdirat(u32 dir, u32 path, u32 mode)
 {
-    struct where w;
-    int err = where_get(&w, dir, path);
+    struct at_path w;
+    int err = at_path_get(&w, dir, path);
     if (err)
         return err;
     err =
         vfs_mkdir(w.at, w.path.text, mode & ~READ_ONCE(current_task()->umask));
-    where_put(&w);
+    at_path_put(&w);
     return err;
 }
 
@@ -25,27 +25,27 @@ static u32 device_from_user(u32 dev)
 
 s32 sys_mknodat(u32 dir, u32 path, u32 mode, u32 device)
 {
-    struct where w;
-    int err = where_get(&w, dir, path);
+    struct at_path w;
+    int err = at_path_get(&w, dir, path);
     if (err)
         return err;
     err = vfs_mknod(w.at, w.path.text, mode & ~READ_ONCE(current_task()->umask),
                     device_from_user(device));
-    where_put(&w);
+    at_path_put(&w);
     return err;
 }
 
 s32 sys_symlinkat(u32 target, u32 dir, u32 path)
 {
     struct path_arg text;
-    struct where w;
+    struct at_path w;
     int err = path_get(&text, target);
     if (err)
         return err;
-    err = where_get(&w, dir, path);
+    err = at_path_get(&w, dir, path);
     if (!err) {
         err = vfs_symlink(w.at, w.path.text, text.text);
-        where_put(&w);
+        at_path_put(&w);
     }
     path_put(&text);
     return err;
@@ -54,19 +54,19 @@ s32 sys_symlinkat(u32 target, u32 dir, u32 path)
 s32 sys_linkat(u32 from_dir, u32 from, u32 to_dir, u32 to, u32 flags)
 {
     struct vnode *v;
-    struct where w;
+    struct at_path w;
     if (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
         return -EINVAL;
     u32 lookup = flags & AT_EMPTY_PATH;
     if (!(flags & AT_SYMLINK_FOLLOW))
         lookup |= AT_SYMLINK_NOFOLLOW;
-    int err = where_lookup(from_dir, from, lookup, &v);
+    int err = at_path_lookup(from_dir, from, lookup, &v);
     if (err)
         return err;
-    err = where_get(&w, to_dir, to);
+    err = at_path_get(&w, to_dir, to);
     if (!err) {
         err = vfs_link(v, w.at, w.path.text);
-        where_put(&w);
+        at_path_put(&w);
     }
     vnode_unref(v);
     return err;
@@ -77,12 +77,12 @@ s32 sys_linkat(u32 from_dir, u32 from, u32 to_dir, u32 to, u32 flags)
 static s32 remove_name(u32 dirfd, u32 path,
                        int (*fn)(struct vnode *at, const char *path))
 {
-    struct where w;
-    int err = where_get(&w, dirfd, path);
+    struct at_path w;
+    int err = at_path_get(&w, dirfd, path);
     if (err)
         return err;
     err = fn(w.at, w.path.text);
-    where_put(&w);
+    at_path_put(&w);
     return err;
 }
 
@@ -98,19 +98,19 @@ s32 sys_unlinkat(u32 dir, u32 path, u32 flags)
 
 s32 sys_renameat2(u32 from_dir, u32 from, u32 to_dir, u32 to, u32 flags)
 {
-    struct where old, new;
+    struct at_path old, new;
     if (flags & ~RENAME_NOREPLACE)
         return -EINVAL;
-    int err = where_get(&old, from_dir, from);
+    int err = at_path_get(&old, from_dir, from);
     if (err)
         return err;
-    err = where_get(&new, to_dir, to);
+    err = at_path_get(&new, to_dir, to);
     if (!err) {
         err = vfs_rename(old.at, old.path.text, new.at, new.path.text,
                          !(flags & RENAME_NOREPLACE));
-        where_put(&new);
+        at_path_put(&new);
     }
-    where_put(&old);
+    at_path_put(&old);
     return err;
 }
 
@@ -121,7 +121,8 @@ s32 sys_readlinkat(u32 dir, u32 path, u32 buffer, u32 size)
     struct vnode *v;
     if ((s32)size <= 0)
         return -EINVAL;
-    int err = where_lookup(dir, path, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, &v);
+    int err =
+        at_path_lookup(dir, path, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, &v);
     if (err)
         return err;
     size = MIN(size, PATH_MAX_LEN + 1);

@@ -36,7 +36,7 @@ static int signal_many(u32 pgid, int sig, const struct siginfo *info)
 {
     struct task *t = NULL;
     int result = -ESRCH;
-    while ((t = task_walk(t, pgid)) != NULL) {
+    while ((t = task_walk(t, pgid))) {
         if (!pgid && (t->id == 1 || t == current_task()))
             continue;
         int err = signal_if_allowed(t, sig, info);

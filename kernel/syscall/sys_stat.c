@@ -1,7 +1,7 @@
 // Calls that report files' attributes: the stat family, statfs, access.
 #include "kernel/fs/mount.h"
+#include "kernel/syscall/at_path.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/syscall/where.h"
 #include "lib/string.h"
 
 #define BLOCK_SIZE 4096u
@@ -68,7 +68,7 @@ static int attributes_of_path(u32 dirfd, u32 path, u32 flags,
                               struct attributes *a)
 {
     struct vnode *v;
-    int err = where_lookup(dirfd, path, flags, &v);
+    int err = at_path_lookup(dirfd, path, flags, &v);
     if (err == -EBADF && (flags & AT_EMPTY_PATH))
         return attributes_of_fd(dirfd, a); // a pipe's descriptor
     if (err)
@@ -277,7 +277,7 @@ static s32 put_statfs(struct vnode *v, u32 addr, bool wide)
 static s32 statfs_path(u32 path, u32 addr, bool wide)
 {
     struct vnode *v;
-    int err = where_lookup(AT_FDCWD, path, 0, &v);
+    int err = at_path_lookup(AT_FDCWD, path, 0, &v);
     if (err)
         return err;
     err = put_statfs(v, addr, wide);
@@ -336,7 +336,7 @@ s32 sys_faccessat2(u32 dir, u32 path, u32 mode, u32 flags)
         return -EINVAL;
     if (flags & ~(AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
         return -EINVAL;
-    int err = where_lookup(dir, path, flags, &v);
+    int err = at_path_lookup(dir, path, flags, &v);
     if (err)
         return err;
     err = flags & AT_EACCESS ? vnode_may(v, mode) : vnode_may_really(v, mode);

@@ -4,7 +4,7 @@
 #include "kernel/debug/uninit.h"
 #include "kernel/syscall/dispatch.h"
 
-#include "kernel/syscall/where.h"
+#include "kernel/syscall/at_path.h"
 #include "kernel/task/task.h"
 
 // Aliases of another call.

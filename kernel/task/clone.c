@@ -7,8 +7,8 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/file_pages.h"
 #include "kernel/mm/heap.h"
-#include "kernel/task/ids.h"
 #include "kernel/task/task.h"
+#include "kernel/task/task_ids.h"
 #include "kernel/task/tls.h"
 
 #define THREAD_FLAGS \

@@ -9,9 +9,9 @@
 #include "kernel/mm/file_pages.h"
 #include "kernel/task/calls.h"
 #include "kernel/task/futex.h"
-#include "kernel/task/ids.h"
 #include "kernel/task/statistics.h"
 #include "kernel/task/task.h"
+#include "kernel/task/task_ids.h"
 
 static struct task *init_task; // guarded by tasks_lock; set at the first use
 
@@ -62,7 +62,7 @@ static void look_at_member(struct task *t, void *arg)
 // Whether the group will be orphaned and have stopped members when `leaving`
 // has ended. Orphaned: no member has a parent that is in the same session but
 // outside the group. tasks_lock held.
-static bool pgrp_is_stranded(u32 pgid, u32 sid, struct task *leaving)
+static bool pgrp_is_orphaned(u32 pgid, u32 sid, struct task *leaving)
 {
     spin_assert_held(&tasks_lock);
     struct orphan_search s = { pgid, sid, leaving, false, false };
@@ -70,7 +70,7 @@ static bool pgrp_is_stranded(u32 pgid, u32 sid, struct task *leaving)
     return !s.linked && s.stopped;
 }
 
-static void release_stranded(u32 pgid)
+static void release_orphaned(u32 pgid)
 {
     signal_send_pgrp(pgid, SIGHUP, NULL);
     signal_send_pgrp(pgid, SIGCONT, NULL);
@@ -80,20 +80,20 @@ static void release_stranded(u32 pgid)
 
 // The groups that the end of `t` orphans: its own and those of its children,
 // STRANDED_MAX at most.
-static u32 find_stranded(struct task *t, u32 *pgids)
+static u32 find_orphaned(struct task *t, u32 *pgids)
 {
     spin_assert_held(&tasks_lock);
     u32 n = 0;
     const struct task *p = t->parent;
     bool is_link = p && p->pgid != t->pgid && p->sid == t->sid;
-    if (is_link && pgrp_is_stranded(t->pgid, t->sid, t))
+    if (is_link && pgrp_is_orphaned(t->pgid, t->sid, t))
         pgids[n++] = t->pgid;
     struct task *child;
     list_for_each(child, &t->children, sibling) {
         if (n == STRANDED_MAX)
             break;
         if (child->sid == t->sid && child->pgid != t->pgid &&
-            pgrp_is_stranded(child->pgid, child->sid, t))
+            pgrp_is_orphaned(child->pgid, child->sid, t))
             pgids[n++] = child->pgid;
     }
     return n;
@@ -151,7 +151,7 @@ static void notify_parent(struct task *t)
 // may be scheduled concurrently: with interrupts off, the context switch reads
 // the thread's `aspace` and loads that. A CPU that read the pointer before it
 // was cleared has loaded the address space when all CPUs have taken an
-// interrupt (smp_sync_others); then aspace_unref makes the CPU unload it.
+// interrupt (smp_quiesce_others); then aspace_unref makes the CPU unload it.
 static void give_back_memory(struct task *t)
 {
     preempt_disable();
@@ -162,7 +162,7 @@ static void give_back_memory(struct task *t)
     spin_unlock_irq(&tasks_lock, flags);
     preempt_enable();
     if (READ_ONCE(t->thread_count) > 1)
-        smp_sync_others();
+        smp_quiesce_others();
     if (as)
         aspace_unref(as);
 }
@@ -192,13 +192,13 @@ static void end_task(struct task *t)
 
     u32 pgids[STRANDED_MAX];
     u32 flags = spin_lock_irq(&tasks_lock);
-    u32 n = find_stranded(t, pgids);
+    u32 n = find_orphaned(t, pgids);
     bool ended = reparent_children(t);
     spin_unlock_irq(&tasks_lock, flags);
     if (ended)
         signal_send_task(init_task, SIGCHLD, NULL);
     for (u32 i = 0; i < n; i++)
-        release_stranded(pgids[i]);
+        release_orphaned(pgids[i]);
 }
 
 void task_exit_thread(int wait_status)

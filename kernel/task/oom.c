@@ -13,8 +13,8 @@
 
 #include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
-#include "kernel/task/ids.h"
 #include "kernel/task/task.h"
+#include "kernel/task/task_ids.h"
 
 #define LOOK_AGAIN (NSEC_PER_MSEC)
 #define PAGE_KIB (PAGE_SIZE / 1024)

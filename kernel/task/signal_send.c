@@ -175,7 +175,7 @@ int signal_send_pgrp(u32 pgid, int sig, const struct siginfo *info)
         return -EINVAL;
     struct task *t = NULL;
     int result = -ESRCH;
-    while (pgid && (t = task_walk(t, pgid)) != NULL) {
+    while (pgid && (t = task_walk(t, pgid))) {
         signal_send_task(t, sig, info);
         result = 0;
     }

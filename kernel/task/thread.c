@@ -6,9 +6,9 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/runqueue.h"
-#include "kernel/task/ids.h"
 #include "kernel/task/task.h"
 #include "kernel/task/task_calls.h"
+#include "kernel/task/task_ids.h"
 #include "lib/format.h"
 #include "lib/string.h"
 

@@ -2,8 +2,8 @@
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
-#include "kernel/task/ids.h"
 #include "kernel/task/task.h"
+#include "kernel/task/task_ids.h"
 
 #define CLD_EXITED 1
 #define CLD_KILLED 2

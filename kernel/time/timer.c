@@ -86,7 +86,7 @@ static struct timer *next_below(u32 rank)
 void timers_each(void (*fn)(const struct timer *t, void *arg), void *arg)
 {
     struct timer *t = NULL;
-    while ((t = next_below(t ? t->rank : ~0u)) != NULL)
+    while ((t = next_below(t ? t->rank : ~0u)))
         fn(t, arg);
 }
 
@@ -350,10 +350,10 @@ static void set_free(struct timer *t)
 {
     if (t->mode & TIMER_NMI) {
         nmi_give_back(&t->nmi);
-        smp_sync_others(); // an NMI that found it has ended
+        smp_quiesce_others(); // an NMI that found it has ended
     }
     WRITE_ONCE(t->fn, NULL);
-    smp_sync_others(); // a callback that read it has ended
+    smp_quiesce_others(); // a callback that read it has ended
     u32 irqs = spin_lock_irq(&timers_lock);
     WRITE_ONCE(t->mode, 0);
     spin_unlock_irq(&timers_lock, irqs);
@@ -405,9 +405,9 @@ void timer_stop(struct timer *t)
     assert(irqs_enabled() && t->owner);
     WRITE_ONCE(t->stopping, true);
     if (t->mode & TIMER_ONESHOT)
-        smp_sync_others(); // no callback sets another shot
+        smp_quiesce_others(); // no callback sets another shot
     on_its_cpus(t, stop_here, t);
-    smp_sync_others(); // interrupts in flight have been taken
+    smp_quiesce_others(); // interrupts in flight have been taken
     set_free(t);
 }
 

@@ -8,7 +8,7 @@
 #include "kernel/base/errno.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
-#include "kernel/monitor/facts.h"
+#include "kernel/monitor/sysinfo_values.h"
 #include "kernel/sched/thread.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
@@ -314,7 +314,7 @@ static void expect_in_order(const struct boot_region *r, u32 n)
 KERNEL_TEST(arch_no_page_is_writable_and_executable)
 {
     struct sysinfo_protection p;
-    fact_protection(&p);
+    sysinfo_fill_protection(&p);
     expect(p.kernel > frames_total() / 2 && p.kernel_executable > 50);
     expect(p.kernel_user == 0);
     if (mmu_forbids_execution())

@@ -5,9 +5,9 @@
 
 #include "kernel/base/errno.h"
 #include "kernel/mm/frame.h"
-#include "kernel/monitor/facts.h"
 #include "kernel/monitor/snapshot.h"
 #include "kernel/monitor/sysinfo.h"
+#include "kernel/monitor/sysinfo_values.h"
 #include "kernel/task/task.h"
 #include "lib/format.h"
 #include "lib/records.h"
@@ -161,11 +161,11 @@ KERNEL_TEST(sysinfo_cpu_accounts_sum_up)
 {
     for (u32 i = 0; i < cpu_count; i++) {
         struct sysinfo_cpu c, later;
-        fact_cpu(i, &c);
+        sysinfo_fill_cpu(i, &c);
         expect(c.user + c.kernel + c.irq + c.idle + c.start_up == c.elapsed);
         expect(c.busy + c.idle == c.elapsed);
         expect(c.id == i && c.active);
-        fact_cpu(i, &later);
+        sysinfo_fill_cpu(i, &later);
         expect(later.elapsed > c.elapsed && later.user >= c.user);
         expect(later.irq >= c.irq && later.switches >= c.switches);
     }
@@ -174,7 +174,7 @@ KERNEL_TEST(sysinfo_cpu_accounts_sum_up)
 KERNEL_TEST(sysinfo_memory_sums_up)
 {
     struct sysinfo_physmem m;
-    fact_physmem(&m);
+    sysinfo_fill_physmem(&m);
     expect(m.used + m.free == m.total);
     expect(m.low_total + m.high_total == m.total);
     expect(m.low_free + m.high_free == m.free);
@@ -184,23 +184,23 @@ KERNEL_TEST(sysinfo_memory_sums_up)
 KERNEL_TEST(sysinfo_own_thread)
 {
     struct sysinfo_thread t, later;
-    expect(!fact_thread(current->tid, &t));
+    expect(!sysinfo_fill_thread(current->tid, &t));
     expect(t.id == current->tid && t.task == 0);
     expect(t.state == SYSINFO_RUNNING && !t.wait_on[0]);
     expect(!strcmp(t.name, current->name));
-    expect(!fact_thread(current->tid, &later));
+    expect(!sysinfo_fill_thread(current->tid, &later));
     expect(later.kernel > t.kernel && later.user == 0);
-    expect(fact_thread(0, &t) == -ENOENT);
+    expect(sysinfo_fill_thread(0, &t) == -ENOENT);
 }
 
 KERNEL_TEST(sysinfo_kernel_task)
 {
     struct sysinfo_task t;
-    expect(!fact_task(0, &t));
+    expect(!sysinfo_fill_task(0, &t));
     expect(t.id == 0 && t.parent == 0 && !strcmp(t.name, "kernel"));
     expect(t.threads >= 2 && t.state == SYSINFO_RUNNING);
     expect(t.user == 0 && t.kernel > 0 && t.virtual == 0);
-    expect(fact_task(SNAPSHOT_ALL, &t) == -ENOENT);
+    expect(sysinfo_fill_task(SNAPSHOT_ALL, &t) == -ENOENT);
 }
 
 // ---- snapshots
@@ -247,9 +247,9 @@ KERNEL_TEST(sysinfo_snapshot_outlives_threads)
                WAIT_FOREVER);
     struct sysinfo_thread record;
     u64 deadline = clock_now_ns() + TEST_PATIENCE;
-    while (!fact_thread(tid, &record) && clock_now_ns() < deadline)
+    while (!sysinfo_fill_thread(tid, &record) && clock_now_ns() < deadline)
         sched_yield();
-    expect(fact_thread(tid, &record) == -ENOENT);
+    expect(sysinfo_fill_thread(tid, &record) == -ENOENT);
     u64 user, kernel;
     expect(occurrences(&s, t[7]) == 1);
     thread_times(t[7], &user, &kernel);
@@ -292,7 +292,7 @@ KERNEL_TEST(sysinfo_snapshots_in_a_storm)
         expect(!snapshot_take(&s, i % 2 ? SNAPSHOT_ALL : 0));
         expect(occurrences(&s, current) == 1);
         snapshot_free(&s);
-        expect(!fact_task(0, &task));
+        expect(!sysinfo_fill_task(0, &task));
         expect(task.kernel > last);
         last = task.kernel;
     }

@@ -153,7 +153,7 @@ static void nothing(void *arg UNUSED)
 {
 }
 
-void smp_sync_others(void)
+void smp_quiesce_others(void)
 {
     smp_call_others(nothing, NULL);
 }

@@ -149,11 +149,11 @@ static void stop_all(struct pmu_sampling *s)
     mutex_assert_held(&pmu_lock);
     smp_call_all(stop_here, s);
     // Quiesce: an NMI pending when its counter stopped has been delivered.
-    smp_sync_others();
+    smp_quiesce_others();
     if (--samplings)
         return;
     nmi_give_back(&nmi_user);
-    smp_sync_others();
+    smp_quiesce_others();
 }
 
 static int start_all(struct pmu_sampling *s)

@@ -183,7 +183,7 @@ void smp_call_boot_cpu(void (*fn)(void *arg), void *arg);
 // with
 // interrupts off that were in progress on them have then ended, and NMIs sent
 // before have been delivered.
-void smp_sync_others(void);
+void smp_quiesce_others(void);
 // Makes `cpu` pass through its scheduler soon (reschedule IPI). Any context.
 void smp_reschedule(struct cpu *cpu);
 // Stops all other CPUs permanently, by NMI. Returns a bit for each CPU that did

@@ -1,9 +1,9 @@
 // Resolves path arguments.
-#include "kernel/syscall/where.h"
+#include "kernel/syscall/at_path.h"
 
 #include "kernel/base/errno.h"
 
-int where_get(struct where *w, u32 dirfd, u32 path)
+int at_path_get(struct at_path *w, u32 dirfd, u32 path)
 {
     int err = path_get(&w->path, path);
     if (err)
@@ -24,7 +24,7 @@ int where_get(struct where *w, u32 dirfd, u32 path)
     return -ENOTDIR;
 }
 
-void where_put(struct where *w)
+void at_path_put(struct at_path *w)
 {
     if (w->at)
         fd_return(&w->dir);
@@ -55,10 +55,10 @@ int fd_vnode(u32 fd, struct vnode **out)
     return err;
 }
 
-int where_lookup(u32 dirfd, u32 path, u32 flags, struct vnode **out)
+int at_path_lookup(u32 dirfd, u32 path, u32 flags, struct vnode **out)
 {
-    struct where w;
-    int err = where_get(&w, dirfd, path);
+    struct at_path w;
+    int err = at_path_get(&w, dirfd, path);
     if (err)
         return err;
     if (!w.path.text[0] && (flags & AT_EMPTY_PATH))
@@ -66,6 +66,6 @@ int where_lookup(u32 dirfd, u32 path, u32 flags, struct vnode **out)
     else
         err = vfs_lookup(w.at, w.path.text,
                          flags & AT_SYMLINK_NOFOLLOW ? 0 : WALK_FOLLOW, out);
-    where_put(&w);
+    at_path_put(&w);
     return err;
 }

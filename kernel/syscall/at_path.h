@@ -13,20 +13,20 @@
 #define AT_NO_AUTOMOUNT 0x800u
 #define AT_EMPTY_PATH 0x1000u
 
-struct where {
+struct at_path {
     struct path_arg path;
     struct vnode *at; // NULL: the cwd
     struct fd_ref dir;
 };
 
 // Copies the path and borrows the descriptor. -EFAULT, -EBADF, -ENOTDIR,
-// -ENAMETOOLONG, -ENOMEM; after 0 it must be released with where_put.
-int where_get(struct where *w, u32 dirfd, u32 path);
-void where_put(struct where *w);
+// -ENAMETOOLONG, -ENOMEM; after 0 it must be released with at_path_put.
+int at_path_get(struct at_path *w, u32 dirfd, u32 path);
+void at_path_put(struct at_path *w);
 
 // The vnode named by (dirfd, path, AT_ flags), referenced. With AT_EMPTY_PATH
 // and "", the descriptor's own (AT_FDCWD: the cwd); -EBADF when that has no
 // vnode (pipes).
-int where_lookup(u32 dirfd, u32 path, u32 flags, struct vnode **out);
+int at_path_lookup(u32 dirfd, u32 path, u32 flags, struct vnode **out);
 // The vnode behind a descriptor, referenced.
 int fd_vnode(u32 fd, struct vnode **out);
