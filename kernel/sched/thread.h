@@ -49,10 +49,10 @@ struct thread {
     struct interactivity history; // in history units of 64 TSC cycles
     u32 inherited_charge; // atomic: inherited run-time charge of threads that
                           // ended, in history units, not yet in its history
-    u64 charged;    // how much of `total` is charged (TSC cycles)
-    u32 sampled[2]; // samples by the tick, by statclock
-    u64 since;      // when it became ready or fell asleep (TSC)
-    u64 waited;     // TSC cycles in run queues, without the current wait
+    u64 charged;          // how much of `total` is charged (TSC cycles)
+    u32 sampled[2];       // samples by the tick, by statclock
+    u64 since;            // when it became ready or fell asleep (TSC)
+    u64 waited;           // TSC cycles in run queues, without the current wait
 
     bool wake_timed_out;
     struct callout wait_timeout;
