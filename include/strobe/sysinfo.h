@@ -238,23 +238,23 @@ enum sysinfo_state {
     F(r, U64, lost, COUNT, "of these, no room in the ring")     \
     F(r, U64, missed, COUNT, "ticks that came late")            \
     F(r, U64, throttled, COUNT, "ticks not looked at")          \
-    F(r, U64, others, COUNT, "ticks that hit something else")   \
+    F(r, U64, others, COUNT, "ticks outside the target")        \
     F(r, U64, used, BYTES, "in the rings, not read yet")        \
     F(r, U64, room, BYTES, "the rings of all CPUs together")    \
     F(r, U64, cycles, CYCLES, "spent on its samples")           \
     F(r, U64, elapsed, NS, "since it began, without pauses")
 
 // system.profile.totals: over all sessions, existing and ended.
-#define SYSINFO_SAMPLING_FIELDS(F, r)                         \
-    F(r, U32, sessions, COUNT, "there are")                   \
-    F(r, U32, most, COUNT, "there can be at once")            \
-    F(r, U64, begun, COUNT, "sessions since the start")       \
-    F(r, U64, taken, COUNT, "samples that hit a target")      \
-    F(r, U64, lost, COUNT, "of these, no room in the ring")   \
-    F(r, U64, missed, COUNT, "ticks that came late")          \
-    F(r, U64, throttled, COUNT, "ticks not looked at")        \
-    F(r, U64, others, COUNT, "ticks that hit something else") \
-    F(r, U64, cycles, CYCLES, "spent on samples")             \
+#define SYSINFO_SAMPLING_FIELDS(F, r)                       \
+    F(r, U32, sessions, COUNT, "there are")                 \
+    F(r, U32, most, COUNT, "there can be at once")          \
+    F(r, U64, begun, COUNT, "sessions since the start")     \
+    F(r, U64, taken, COUNT, "samples that hit a target")    \
+    F(r, U64, lost, COUNT, "of these, no room in the ring") \
+    F(r, U64, missed, COUNT, "ticks that came late")        \
+    F(r, U64, throttled, COUNT, "ticks not looked at")      \
+    F(r, U64, others, COUNT, "ticks outside the target")    \
+    F(r, U64, cycles, CYCLES, "spent on samples")           \
     F(r, U64, nmis_unclaimed, COUNT, "NMIs that nobody claimed")
 
 // system.locks. Hold times are measured for about every 63rd hold.

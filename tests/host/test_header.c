@@ -72,7 +72,7 @@ static void all_well(void **state UNUSED)
         "Source:  nmi-hpet at 1000 Hz on 2 CPUs, at fixed distances\n"
         "Samples: 90 expected, 80 taken, 0 lost, 0 unknown; 70 user, 10 kernel;"
         " 25.0% with interrupts off\n"
-        "Ticks:   3 missed (came late); 5 hit something else\n"
+        "Ticks:   3 missed (came late); 5 outside the target\n"
         "Cost:    250 cycles a sample, 0.000 % of the CPUs in interrupts; "
         "1.000 %"
         " the tool itself\n");

@@ -73,7 +73,7 @@ static void print_ticks(FILE *out, const struct sprofile_info *info)
 {
     fprintf(out,
             "Ticks:   %" PRIu64 " missed (came late); %" PRIu64
-            " hit something else",
+            " outside the target",
             info->missed, info->others);
     if (info->throttled > 0)
         fprintf(out, "; %" PRIu64 " throttled (sampling took too much)",

@@ -33,7 +33,7 @@ static const char usage_text[] =
     "              random, PERIOD or 1/HZ on average\n"
     "  --for SECONDS  for so long; else until the command ends, or ^C\n"
     "  -m SECONDS  the buffers hold the samples of so much time\n"
-    "  -p PERCENT  what has less is summed up (1.0)\n"
+    "  -p PERCENT  rows below PERCENT become one (1.0)\n"
     "  --rows N    length of each list, or of the tree; 0: everything (20; a "
     "tree:\n"
     "              what has 0.5 %)\n"
