@@ -10,7 +10,7 @@ static uint32_t bucket_of(const struct chains *c, uint32_t parent,
                           struct place p)
 {
     // Fibonacci hashing (D. Knuth, The Art of Computer Programming, vol. 3,
-    // 6.4), of the three words one after the other.
+    // 6.4) of the three words in turn.
     uint32_t h = parent * 0x9e3779b9u;
     h = (h ^ h >> 15 ^ p.image) * 0x85ebca6bu;
     h = (h ^ h >> 13 ^ p.address) * 0x9e3779b9u;
@@ -25,7 +25,8 @@ static void enter(struct chains *c, uint32_t node)
     *bucket = node;
 }
 
-// Room for twice as many, or as before: -1.
+// Doubles the capacity. Returns -1, with the tables unchanged, when out of
+// memory.
 static int grow(struct chains *c)
 {
     uint32_t room = c->room == 0 ? ROOM_FIRST : c->room * 2;

@@ -1,16 +1,17 @@
-// Call chains, each kept once: a tree whose paths from the root are chains, the
-// outermost caller first. Every count of samples hangs on its innermost node.
+// Call chains as a prefix tree: each path from the root is a chain, the
+// outermost caller first, stored once. A count of samples refers to the
+// chain's innermost node.
 //
-// Memory is bounded: when it is full, new chains are counted on the longest
-// part of theirs that is there, and `cut` tells how often that was.
+// Memory is bounded. When the tree is full, a new chain is counted on its
+// longest prefix that the tree already has, and `cut` counts these cases.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-// A place in code: an address in an image (images.h): the instruction that was
-// interrupted, or, of a caller, the last byte of its call. IMAGE_NONE is the
-// root's.
+// A place in code: an address in an image (images.h). It is the interrupted
+// instruction or, for a caller, the last byte of its call. The root's image is
+// IMAGE_NONE.
 struct place {
     uint32_t image, address;
 };
@@ -18,29 +19,31 @@ struct place {
 
 struct chain_node {
     struct place place;
-    uint32_t parent; // its caller; the root is its own
-    uint32_t marks;  // of enum chain_mark (lib/chain.h), a bit each: those that
-                     // the chain up to here has
-    uint32_t next;   // in its bucket of the hash table
+    uint32_t parent; // the caller's node; the root is its own parent
+    uint32_t marks;  // bits of enum chain_mark (lib/chain.h): all marks from
+                     // the root to this node
+    uint32_t next;   // next node in the same bucket of the hash table
 };
 
 struct chains {
     struct chain_node *nodes; // [0] is the root
     uint32_t count, room, max;
-    uint32_t *buckets; // a power of two, at least `room`
+    uint32_t *buckets; // count is a power of two, at least `room`
     uint64_t cut;
 };
 
 #define CHAIN_ROOT 0u
 #define CHAIN_NONE UINT32_MAX
 
-// At most `max` nodes. -1: no memory.
+// `max`: limit of the number of nodes. Returns -1 when out of memory.
 int chains_init(struct chains *c, uint32_t max);
 void chains_free(struct chains *c);
-// Only the root stays.
+// Removes all nodes except the root.
 void chains_clear(struct chains *c);
-// The node of `place` called by `parent`; `parent` itself when memory is out.
+// Returns the node of `place` called by `parent`, adding it if needed, or
+// `parent` itself when the tree is full or out of memory.
 uint32_t chains_add(struct chains *c, uint32_t parent, struct place place);
-// The same, or CHAIN_NONE if it is new.
+// Returns the node of `place` called by `parent`, or CHAIN_NONE if there is
+// none.
 uint32_t chains_find(const struct chains *c, uint32_t parent,
                      struct place place);

@@ -1,9 +1,10 @@
-// Which event of a perf.data file a tool takes that has room for one.
+// Chooses one event of a perf.data file, for tools that show a single event.
 #pragma once
 
 #include "perf_read.h"
 
-// The number of the event called `name`, or (NULL) of the first, which is said
-// if there are others. That there is none such ends the program.
+// Returns the number of the event called `name`. With NULL it returns the first
+// event, and prints a message if there are others. If no event has that name,
+// the program ends with a message.
 uint32_t choose_event(const struct perf_events *e, const char *path,
                       const char *name);

@@ -17,11 +17,12 @@
 
 static const char no_memory[] = "there is not enough memory for it";
 
-// --- which files ------------------------------------------------------------
+// --- splitting the arguments ------------------------------------------------
 
 #define SEPARATOR "vs"
 
-// Where the second side begins, in arguments from which SEPARATOR is removed.
+// Returns the index at which the second side begins, after removing SEPARATOR
+// from the arguments.
 static int split(int *argc, char *argv[])
 {
     for (int i = 0; i < *argc; i++) {
@@ -94,7 +95,7 @@ static struct diff_row *add_row(struct diff *d, const char *name)
     return r;
 }
 
-// NULL: no memory.
+// Returns NULL when out of memory.
 static struct diff_row *find_row(struct diff *d, const char *name)
 {
     uint32_t i = d->buckets[hash(name)];
@@ -111,12 +112,13 @@ static void name_row(char *out, const struct samples *s,
     if (r->name != NULL)
         snprintf(out, NAME_MAX_BYTES, "%.*s %s%s%s", (int)r->name_size, r->name,
                  bare ? "" : "[", path, bare ? "" : "]");
-    else // each build has its own addresses
+    else // addresses differ between builds
         snprintf(out, NAME_MAX_BYTES, "(no symbol) %s%s%s", bare ? "" : "[",
                  path, bare ? "" : "]");
 }
 
-// The total is told in samples: each stands for the mean of all.
+// The total is estimated from the number of samples: each sample is weighted
+// with the mean period of all samples.
 static double value_of(const struct diff *d, const struct view *v,
                        const struct view_row *r, double unit)
 {

@@ -1,9 +1,10 @@
-// Compares runs: what each function took before, and after; with several runs a
-// side the means, and whether their difference is more than chance (welch.h).
+// Compares runs: the cost of each function before and after. With several runs
+// a side it compares the means, and tests whether their difference is
+// statistically significant (welch.h).
 //
-// A function is known by its name and its program's path, so that it is the
-// same in the next build. What it took is the time (or the events) that its
-// samples stand for. Idle CPUs are left out.
+// A function is identified by its name and its program's path, so that it
+// matches across builds. Its cost is the time (or number of events) that its
+// samples represent. Idle CPUs are left out.
 #pragma once
 
 #include <stdio.h>
@@ -15,13 +16,13 @@ enum diff_side { DIFF_BEFORE, DIFF_AFTER, DIFF_SIDES };
 
 struct diff_row {
     char *name;     // "luaV_execute [/bin/lua]"
-    double *values; // of each run: ms, or events
+    double *values; // one for each run: ms, or events
     struct sample_of side[DIFF_SIDES];
     struct welch welch;
-    uint32_t next; // of the same hash
+    uint32_t next; // next row with the same hash
 };
 
-// One run, as the report's header has it.
+// One run, with the values that the report's header shows.
 struct diff_run {
     const char *path;
     char command[256];
@@ -31,30 +32,33 @@ struct diff_run {
 
 #define DIFF_BUCKETS 4096u
 struct diff {
-    bool total; // with what a function has called; else alone
+    bool total; // count called functions, too; else self only
     uint32_t count[DIFF_SIDES], runs;
-    char **files; // of all runs: those before, those after
+    char **files; // of all runs: those before, then those after
     struct diff_run *run;
-    uint32_t added;        // runs so far
-    struct diff_row *rows; // [0] is the sum of all
+    uint32_t added;        // runs added so far
+    struct diff_row *rows; // [0] is the sum of all rows
     uint32_t row_count, room;
     uint32_t buckets[DIFF_BUCKETS];
 };
 
-// The files to compare: two; or A... vs B...; or the first with all the others.
-// NULL, or what is wrong with them. To be freed by diff_free.
+// Parses the files to compare: two files; or A... vs B...; or one file and all
+// files that it is compared with. Returns NULL, or a message that says what is
+// wrong with the arguments. Free with diff_free.
 const char *diff_init(struct diff *d, bool total, int argc, char *argv[]);
 void diff_free(struct diff *d);
-// The next of d->files, read. NULL, or why it cannot be compared.
+// Adds the next of d->files, which the caller has read. Returns NULL, or the
+// reason why it cannot be compared.
 const char *diff_add(struct diff *d, const struct perf_file *file,
                      struct samples *s);
-// By what a sample's period is divided: ns that make a ms, or 1 of events.
+// The divisor for a sample's period: the nanoseconds in a millisecond, or 1 for
+// events.
 double diff_unit(const struct perf_file *file);
-// "ms", or the event.
+// "ms", or the name of the event.
 const char *diff_unit_name(const struct diff *d);
-// A line about how a run was measured.
+// Prints a line about how a run was measured.
 void diff_print_run(FILE *out, const struct diff_run *r);
-// When all were added. The rows with the greatest differences, at most `limit`
-// (0: all).
+// Prints the rows with the greatest differences, at most `limit` (0: all). Call
+// it after all runs were added.
 void diff_print(FILE *out, struct diff *d, uint32_t limit);
 void diff_json(FILE *out, struct diff *d);

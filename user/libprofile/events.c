@@ -58,7 +58,7 @@ bool event_names_add(struct event_names *n, char option, const char *list,
     }
 }
 
-// --- what is to be sampled --------------------------------------------------
+// --- selection --------------------------------------------------------------
 
 bool events_choose(struct events *e, const struct sprofile_options *common,
                    const struct event_names *sources,
@@ -80,7 +80,8 @@ bool events_choose(struct events *e, const struct sprofile_options *common,
         if (events->count > 0)
             strcpy(o->event, events->name[events->count > 1 ? i : 0]);
     }
-    // Whatever else would be taken instead counts none of them.
+    // Choose the counting source explicitly: a source that the kernel chose
+    // in its place would count none of the events.
     for (uint32_t i = 0; events->count > 1 && i < e->count; i++) {
         if (sources->count == 0)
             source_that_counts(e->list[i].asked.source);
@@ -90,7 +91,7 @@ bool events_choose(struct events *e, const struct sprofile_options *common,
 
 #define RATE_ASSUMED 1000
 #define SAMPLE_BYTES 40
-#define STACK_SAMPLE_BYTES 200 // of about 30 frames
+#define STACK_SAMPLE_BYTES 200 // for about 30 frames
 #define DEEP_SAMPLE_BYTES 8500
 #define RING_MAX (16 << 20)
 

@@ -1,5 +1,5 @@
-// What one run samples: one event or several at once, each by a session of its
-// own, with samples and figures of its own.
+// The events that one run samples: one or several at once, each with a session,
+// samples and statistics of its own.
 #pragma once
 
 #include "perf_write.h"
@@ -12,40 +12,42 @@ struct event {
     struct sprofile_info info;
     struct samples samples;
     struct profile_session session;
-    bool over; // there is nothing to read any more
+    bool over; // end of stream: there is nothing more to read
 };
 struct events {
     struct event list[EVENTS_MAX];
     uint32_t count;
 };
 
-// The names that -s or -e have named.
+// The names given with -s or -e.
 struct event_names {
     char name[EVENTS_MAX][SPROFILE_EVENT_NAME];
     uint32_t count;
 };
 
-// Adds those of a list "a,b,c", each shorter than `room`. False: it has been
-// said what is wrong with it. `option`: -s or -e.
+// Adds the names of a list "a,b,c", each shorter than `room` bytes. `option` is
+// -s or -e. Returns false after printing what is wrong with the list.
 bool event_names_add(struct event_names *n, char option, const char *list,
                      size_t room);
-// What is to be sampled: by each source, or, where several events are named,
-// each of these by the one source. `common` holds for all. Likewise.
+// Chooses what to sample: one event for each source or, if several events are
+// named, one for each event, all with the same source. `common` holds the
+// options of all. Returns false after printing an error message.
 bool events_choose(struct events *e, const struct sprofile_options *common,
                    const struct event_names *sources,
                    const struct event_names *events);
-// -m: bytes of a ring that holds the samples of so many seconds; it is said if
-// that is too much. 0 of 0.
+// -m: bytes of a ring that holds the samples of `seconds` seconds, 0 for 0. A
+// size above the maximum is reported and reduced to the maximum.
 uint32_t events_ring_bytes(const struct sprofile_options *o, uint32_t seconds);
-// Begins all sessions, of one task, or (0) the system's. What is wrong is said,
-// and ends the program.
+// Starts all sessions, for one task or (0) the whole system. An error ends the
+// program with a message.
 void events_begin(struct events *e, uint32_t task, uint32_t flags);
 void events_free(struct events *e);
-// What the event is called among the others of its run: what it counts, or the
-// source of what is taken by time.
+// The event's name, unique among the events of its run as a rule: what it
+// counts, or its source if it samples by time.
 const char *event_name(const struct event *e);
 
-// -g=dwarf (or -G=dwarf), which getopt does not know: with much of the stack.
-// Takes argv[optind] if it is that; *letter is g or G then.
+// Handles -g=dwarf (or -G=dwarf), which getopt cannot parse: call chains from
+// large stack copies. Consumes argv[optind] if it is that option, and sets
+// *letter to g or G.
 bool events_deep_option(char *const argv[], int *letter,
                         struct sprofile_options *o);

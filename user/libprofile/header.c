@@ -81,7 +81,7 @@ static void print_ticks(FILE *out, const struct sprofile_info *info)
     fputc('\n', out);
 }
 
-// Cycles that all sampled CPUs had together while the session ran.
+// Sum of the cycles of all sampled CPUs while the session ran.
 static double cpu_cycles(const struct sprofile_info *info)
 {
     return (double)info->elapsed_ns / 1e9 * info->tsc_hz * info->cpus;
@@ -111,7 +111,7 @@ static void print_cut(FILE *out, const char *what, uint64_t n,
         fprintf(out, "; %.1f%% %s", percent(n, s->total), what);
 }
 
-// How many chains are not whole, and why.
+// Prints how many chains are incomplete, and why.
 static void print_chains(FILE *out, const struct samples *s, bool deep)
 {
     struct samples_cut cut = samples_cut(s);
@@ -127,8 +127,8 @@ static void print_chains(FILE *out, const struct samples *s, bool deep)
     fputc('\n', out);
 }
 
-// Recordings of older versions do not say how many interrupts there were, nor
-// what the tool took.
+// Prints the sampling overhead. Recordings of older versions lack the number of
+// interrupts and the tool's own CPU time.
 static void print_cost(FILE *out, const struct sprofile_info *info)
 {
     uint64_t interrupts = info->interrupts;
@@ -147,7 +147,7 @@ static void print_cost(FILE *out, const struct sprofile_info *info)
     fputc('\n', out);
 }
 
-// What percentages are of, and how sure.
+// Prints what percentages refer to, and their confidence interval.
 static void print_shares(FILE *out, const struct sprofile_info *info,
                          const struct samples *s, uint32_t event)
 {

@@ -1,5 +1,5 @@
-// The honest header of every report: what was asked, what was done, and all
-// that was not seen.
+// The header of every report: what was requested, what was measured, and all
+// that was lost or left out.
 #pragma once
 
 #include <stdio.h>
@@ -8,22 +8,22 @@
 
 double percent(double part, double whole);
 
-// Whether it can be known how many samples there should be.
+// Whether the expected number of samples is known.
 bool header_expects(const struct sprofile_info *info);
 
-// A part of a whole in percent; lines from "Source:" on. `event`: of those
-// counted together; `unknown`: samples without a symbol.
+// Prints the header's lines from "Source:" on. `event`: its number among events
+// that are counted together; `unknown`: samples without a symbol.
 void header_print(FILE *out, const struct sprofile_info *info,
                   const struct sprofile_options *asked, const struct samples *s,
                   uint32_t event, uint64_t unknown);
-// The same as members of a JSON object, each with a comma behind it.
+// Prints the same as members of a JSON object, each followed by a comma.
 void header_print_json(FILE *out, const struct sprofile_info *info,
                        const struct sprofile_options *asked,
                        const struct samples *s, uint64_t unknown);
-// Which of the events of a run a report is about, in a line; of a single one
-// nothing.
+// Prints a line that says which event of the run a report is about. Prints
+// nothing if the run has a single event.
 void header_print_event(FILE *out, const char *name, uint32_t event,
                         uint32_t count);
-// Says on `out`, after `prefix`, which images were hit and have no symbols.
-// After a view was made.
+// Prints on `out`, each line after `prefix`, the sampled images that have no
+// symbols. Call it after a view was made.
 void header_complain(FILE *out, const char *prefix, const struct samples *s);

@@ -1,4 +1,4 @@
-// The honest header as JSON: the same for every tool.
+// The report header as JSON, in the same form for every tool.
 #include "header.h"
 
 #include "user/libstrobe/strobe.h"

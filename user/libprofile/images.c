@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HELD_MAX 64u // descriptors
+#define HELD_MAX 64u // open descriptors at most
 
 int images_init(struct images *i, image_reader read)
 {
@@ -46,7 +46,7 @@ void images_free(struct images *i)
     *i = (struct images){ 0 };
 }
 
-// A new one; IMAGE_UNKNOWN: no memory.
+// Returns the number of a new image, or IMAGE_UNKNOWN when out of memory.
 static uint32_t new_image(struct images *i, const char *path)
 {
     if (i->count == i->room) {
@@ -94,7 +94,7 @@ uint32_t images_add_jit(struct images *i, uint32_t task)
     return image;
 }
 
-// --- what runs --------------------------------------------------------------
+// --- holding files ----------------------------------------------------------
 
 void images_hold(struct images *i, uint32_t image, uint32_t task)
 {

@@ -1,10 +1,10 @@
-// Images: the files that the sampled code comes from, each once, with its
-// symbols and call frame information, loaded when first asked for.
+// Images: the files that the sampled code comes from, each stored once, with
+// its symbols and call frame information, which are loaded on first use.
 //
-// A file is known by its path and build id: two tasks that run the same share
-// its image, a file that was replaced meanwhile is another one. What runs can
-// be held from then on, so that its names are there also when it has been
-// replaced or deleted.
+// An image is identified by path and build id. Two tasks that run the same file
+// share its image; a file that replaces another at the same path is a new
+// image. The file of a running program can be held open, so that its symbols
+// can be read after it was replaced or deleted.
 #pragma once
 
 #include <stdbool.h>
@@ -16,84 +16,88 @@
 #include "mapping.h"
 
 #define IMAGE_KERNEL 0u  // "[kernel]"
-#define IMAGE_VDSO 1u    // "[vdso]", by offset in it
-#define IMAGE_UNKNOWN 2u // "[unknown]": of a task that nobody told of
-// Not code: where a chain is not whole, by enum chain_mark (lib/chain.h) minus
-// 1, as callers are.
+#define IMAGE_VDSO 1u    // "[vdso]"; addresses are offsets in it
+#define IMAGE_UNKNOWN 2u // "[unknown]": of a task without a task record
+// Not code: these mark incomplete chains, in the place of a caller. The number
+// is IMAGE_CUT + enum chain_mark (lib/chain.h) - 1.
 #define IMAGE_CUT 3u // "[cut]"
 #define IMAGES_FIXED 4u
 
-#define VDSO_BYTES 8192u // that the vDSO has at most
+#define VDSO_BYTES 8192u // maximum size of the vDSO
 
 struct image {
     char *path;
     uint8_t build_id[20];
     uint32_t build_id_size;
     bool loaded;
-    const char *problem;    // why it has no symbols; NULL: it has
-    bool stripped;          // that is why
-    int held;               // its file, open until it is loaded; -1: none
-    uint32_t jit_task;      // code that this task has made; 0: a file's
-    struct mapping mapping; // of its code, once it was asked for
-                            // (perf_write.c, images_hold); else its size is 0
-    // Once loaded:
-    void *bytes, *text; // text: of PATH.sym
+    const char *problem; // why it has no symbols; NULL: it has symbols
+    bool stripped;       // `problem` is that the file is stripped
+    int held;            // descriptor of its file, open until loaded; -1: none
+    uint32_t jit_task;   // task that generated the code; 0: code of a file
+    struct mapping mapping; // of its code, read on first use
+                            // (perf_write.c, images_hold); before that, size 0
+    // Valid once loaded:
+    void *bytes, *text; // `text`: contents of PATH.sym
     struct symbols symbols;
     struct cfi_program frames;
-    uint32_t entry;                   // where it starts
-    const uint8_t *code;              // of its first segment with code,
-    uint32_t code_address, code_size; // which lies there; 0: none is known
+    uint32_t entry;                   // the entry point
+    const uint8_t *code;              // the first segment with code
+    uint32_t code_address, code_size; // its address; size 0: unknown
     void *symbol_table, *frame_table;
 };
 
-// The bytes of a file, to be freed; NULL: it cannot be read. "[kernel]" may be
-// text as `nm` prints it.
+// Reads a file. Returns its bytes, which the caller frees, or NULL if it cannot
+// be read. "[kernel]" may be text as `nm` prints it.
 typedef void *(*image_reader)(const char *path, size_t *size);
 
-// Opens the file that a task runs, whatever lies at its path by now, if that
-// path is this one: a descriptor, or -1.
+// Opens the executable of a running task, even if another file is now at its
+// path, provided that the task's path is `path`. Returns a descriptor, or -1.
 typedef int (*image_opener)(uint32_t task, const char *path);
 
-// Looks for the file of an image elsewhere than at its path, by its build id:
-// its bytes, to be freed, or NULL and why there are none.
+// Finds the file of an image by its build id, elsewhere than at its path.
+// Returns its bytes, which the caller frees, or NULL and the reason.
 typedef void *(*image_finder)(void *arg, const struct image *m, size_t *size,
                               const char **problem);
 
 struct images {
     image_reader read;
-    image_finder find; // where not NULL, instead of `read`
+    image_finder find; // used instead of `read` unless NULL
     void *find_arg;
-    image_opener open; // NULL: nothing is held
+    image_opener open; // NULL: no file is held
     struct image *list;
     uint32_t count, room, held;
-    struct row_cache *rows; // of all of them; from images_rows on
+    struct row_cache *rows; // shared by all images; allocated by images_rows
 };
 
-// -1: no memory.
+// Returns -1 when out of memory.
 int images_init(struct images *i, image_reader read);
 void images_free(struct images *i);
-// The number of an image; IMAGE_UNKNOWN for an empty path, or without memory.
+// Returns the number of an image, adding it if needed. Returns IMAGE_UNKNOWN
+// for an empty path or when out of memory.
 uint32_t images_add(struct images *i, const char *path, const void *build_id,
                     uint32_t build_id_size);
-// `task` runs it: holds its file, so that it can be read later. Does nothing
-// where that is not needed, or the task runs something else by now.
+// Holds the image's file, which `task` runs, so that it can be read later. Does
+// nothing if that is not needed, or if the task now runs another program.
 void images_hold(struct images *i, uint32_t image, uint32_t task);
-// The same of a file that is open, which is the image's from then on.
+// The same with an open file. The image takes ownership of `fd`.
 void images_hold_open(struct images *i, uint32_t image, int fd);
-// Closes what is held.
+// Closes the held file.
 void images_let_go(struct images *i, struct image *m);
-// The path by which the image's file is read: of what is held, if it is.
+// Returns the path to read the image's file by: that of the held descriptor if
+// there is one, else the image's path.
 #define IMAGES_HELD_PATH 32
 const char *images_held_path(const struct image *m,
                              char path[IMAGES_HELD_PATH]);
-// Of code that the task has made itself, which lies in no file: named by what
-// the task has written to /tmp/perf-TASK.map, as perf reads it.
+// Returns the number of an image for code that the task has generated (JIT),
+// which is in no file. Its symbols are those that the task has written to
+// /tmp/perf-TASK.map, in the format that perf reads.
 uint32_t images_add_jit(struct images *i, uint32_t task);
-// Frees what was read of its file.
+// Frees all that was read from its file.
 void images_unload(struct image *m);
 // Reads its file.
 void images_read(struct images *i, struct image *m);
-// With all that can be read of it. Stays until the next images_add.
+// Returns the image, loading it first if needed. The pointer is valid until the
+// next images_add.
 static inline const struct image *images_load(struct images *i, uint32_t image)
 {
     struct image *m = &i->list[image];
@@ -103,8 +107,9 @@ static inline const struct image *images_load(struct images *i, uint32_t image)
 }
 
 #define KERNEL_BASE 0xc0000000u
-// The number of the kernel's first symbol: what it starts with, before it runs
-// where it belongs, lies lower. The kernel has symbols.
+// Returns the number of the kernel's first symbol at or above KERNEL_BASE. The
+// start-up code that runs before paging is on has lower addresses. The kernel
+// image must have symbols.
 static inline uint32_t images_kernel_start(const struct image *kernel)
 {
     uint32_t first = 0;
@@ -113,9 +118,9 @@ static inline uint32_t images_kernel_start(const struct image *kernel)
         first++;
     return first;
 }
-// The cache for rows of their call frame information: sizeof(struct row_cache)
-// bytes, taken when it is first asked for. NULL: no memory.
+// Returns the cache for rows of call frame information, of sizeof(struct
+// row_cache) bytes, allocated on first use. NULL when out of memory.
 struct row_cache *images_rows(struct images *i);
-// The symbol around an address, or NULL.
+// Returns the symbol that contains an address, or NULL.
 const struct symbol *images_symbol(struct images *i, uint32_t image,
                                    uint32_t address);

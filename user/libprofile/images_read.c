@@ -26,7 +26,7 @@ static const char *load_symbols(struct image *m, size_t size)
     return status == SYMBOLS_OK ? NULL : why[status];
 }
 
-// Where there is no memory for them callers are found by frame pointers alone.
+// Without memory for them, callers are found by frame pointers alone.
 static void load_frames(struct image *m, uint32_t number, size_t size)
 {
     struct cfi_program *f = &m->frames;
@@ -42,7 +42,7 @@ static void load_frames(struct image *m, uint32_t number, size_t size)
     m->frame_table = entries;
     f->entries = entries;
     f->count = cfi_sort(entries, count);
-    f->id = number + 1; // an image has its number for good
+    f->id = number + 1; // constant: an image's number does not change
 }
 
 static void find_code(struct image *m, size_t size)
@@ -69,7 +69,7 @@ static void find_code(struct image *m, size_t size)
     }
 }
 
-// What the marks in a chain are called.
+// Gives the chain marks their names.
 static void make_marks(struct image *m)
 {
     static const struct symbol marks[] = {
@@ -83,7 +83,7 @@ static void make_marks(struct image *m)
     m->problem = NULL;
 }
 
-// Whether the file that was read has another build id than what ran.
+// Whether the file that was read has another build id than the file that ran.
 static bool was_replaced(const struct image *m, size_t size)
 {
     struct mapping now;
@@ -91,8 +91,9 @@ static bool was_replaced(const struct image *m, size_t size)
            !mapping_has_id(&now, m->build_id, m->build_id_size);
 }
 
-// What was held is what ran. Else the file at the path is, if it has its build
-// id. (A finder looks by itself.)
+// Reads the held file, which is the file that ran. If none is held, reads the
+// file at the path, provided that its build id matches. (A finder checks the
+// build id itself.)
 static void read_file(struct images *i, struct image *m, size_t *size)
 {
     char path[IMAGES_HELD_PATH];
@@ -109,7 +110,8 @@ static void read_file(struct images *i, struct image *m, size_t *size)
     m->bytes = NULL;
 }
 
-// What lies beside another file than the one that ran is not about that.
+// Whether the file at the path is the file that ran. If not, the PATH.sym
+// beside it does not describe the image.
 static bool is_in_place(const struct image *m)
 {
     char path[IMAGES_HELD_PATH];
@@ -119,7 +121,7 @@ static bool is_in_place(const struct image *m)
             ran.st_dev == there.st_dev && ran.st_ino == there.st_ino);
 }
 
-// What `nm` has printed of the file, PATH.sym.
+// Reads PATH.sym, the output of `nm` for the file.
 static void read_beside(const struct images *i, struct image *m)
 {
     char *beside = malloc(strlen(m->path) + sizeof(".sym"));
@@ -132,7 +134,7 @@ static void read_beside(const struct images *i, struct image *m)
         images_unload(&text);
         return;
     }
-    // Names lie in the text; the frames in the file.
+    // Symbol names are in the text; call frame information is in the file.
     free(m->symbol_table);
     m->text = text.bytes;
     m->symbols = text.symbols;
@@ -140,12 +142,12 @@ static void read_beside(const struct images *i, struct image *m)
     m->problem = NULL;
 }
 
-// The map that a program with a compiler of its own writes for profilers.
+// Reads the map that a program with a JIT compiler writes for profilers.
 static void read_jit(const struct images *i, struct image *m)
 {
     char path[40];
     size_t size;
-    m->problem = NULL; // addresses are what is known of it
+    m->problem = NULL; // without a map its addresses are shown
     snprintf(path, sizeof(path), "/tmp/perf-%u.map", m->jit_task);
     m->bytes = i->read(path, &size);
     if (m->bytes == NULL)

@@ -4,7 +4,7 @@
 
 #define ROOM_FIRST 64u
 
-// The thread's place, or the free one that it would have.
+// Returns the thread's entry, or the free entry where it would be inserted.
 static struct known_thread *find(struct known_threads *k, uint32_t thread)
 {
     uint32_t i = thread * 0x9e3779b9u; // Fibonacci hashing
@@ -15,7 +15,7 @@ static struct known_thread *find(struct known_threads *k, uint32_t thread)
     }
 }
 
-// At most half full. -1: no memory.
+// Keeps the table at most half full. Returns -1 when out of memory.
 static int grow(struct known_threads *k)
 {
     struct known_threads old = *k;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define PAGE 4096u
-#define HEAD_BYTES 16384u // of a file: its headers and notes are there
+#define HEAD_BYTES 16384u // of a file, which hold its headers and notes
 
 static void find_code(struct mapping *m, const struct elf_segment *s)
 {

@@ -1,31 +1,31 @@
-// A file that is written to from its beginning on, by way of a buffer in which
-// records can be put together: a recorded sample is not copied once more, and
-// many of them are written by one system call.
+// Buffered sequential output to a new file. Records are built in place in the
+// buffer: a recorded sample is not copied again, and one system call writes
+// many of them.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define OUTPUT_BYTES 65536u // of the buffer
+#define OUTPUT_BYTES 65536u // size of the buffer
 
 struct output {
-    uint8_t *buffer; // NULL: it is closed
+    uint8_t *buffer; // NULL: closed
     uint32_t used;
     int fd;
-    bool failed; // some of it could not be written
+    bool failed; // a write failed; some data is missing
 };
 
-// Creates the file, for reading, too. NULL, or what went wrong; then it is
-// closed.
+// Creates the file, open for reading and writing. Returns NULL, or the error
+// message; then the output is closed.
 const char *output_open(struct output *o, const char *path);
-// Room for `size` bytes, at most OUTPUT_BYTES, behind what was added; nothing
-// is added yet. It is there until the next call.
+// Returns room for `size` bytes, at most OUTPUT_BYTES, after the data added so
+// far. It is valid until the next call. Nothing is added until output_take.
 void *output_room(struct output *o, uint32_t size);
-// Adds the first `size` bytes of that room.
+// Adds the first `size` bytes of the room returned by output_room.
 void output_take(struct output *o, uint32_t size);
 void output_add(struct output *o, const void *bytes, uint32_t size);
-// What was added is in the file when this returns, or `failed` is set.
+// Writes the buffer to the file. On an error `failed` is set.
 void output_flush(struct output *o);
-// Without what was not flushed.
+// Closes the file and discards data that was not flushed.
 void output_close(struct output *o);

@@ -46,7 +46,7 @@ static void add_string(struct blob *b, const char *text)
 
 // --- the event --------------------------------------------------------------
 
-// By its number as PERF_TYPE_HARDWARE.
+// Names by their number in PERF_TYPE_HARDWARE.
 static const char *const hardware[] = {
     "cycles",
     "instructions",
@@ -60,8 +60,9 @@ static const char *const hardware[] = {
     "ref-cycles",
 };
 
-// rNNMM or rNNNMM, NNN the event and MM its mask; perf has the mask above the
-// event's lower eight bits, and AMD's other four from bit 32 on.
+// Parses rNNMM or rNNNMM, where NNN is the event and MM its mask. perf has the
+// mask above the event's lower eight bits, and the upper four bits of an AMD
+// event from bit 32 on.
 static uint64_t raw_config(const char *event)
 {
     uint32_t value = strtoul(event + 1, NULL, 16);
@@ -90,7 +91,7 @@ void perf_attr_make(struct perf_attr *a, const struct sprofile_options *asked,
     size_t length = strcspn(info->event, ":");
     bool user = strstr(info->event, ":u") != NULL;
     bool kernel = strstr(info->event, ":k") != NULL;
-    if (user != kernel) // neither asks for both
+    if (user != kernel) // not for both: no exclusion
         a->flags |= user ? PERF_ATTR_EXCLUDE_KERNEL : PERF_ATTR_EXCLUDE_USER;
     a->type = PERF_TYPE_RAW;
     a->config = raw_config(info->event);
@@ -108,7 +109,8 @@ const char *perf_event_name(const struct sprofile_info *info)
     return info->event[0] != '\0' ? info->event : info->source;
 }
 
-// A time alone has perf's own name: so runs with different sources are alike.
+// A single event sampled by time has perf's own name, so that recordings with
+// different sources can be compared.
 static void add_events(struct blob *b, const struct perf_event *events,
                        uint32_t count)
 {
@@ -120,7 +122,7 @@ static void add_events(struct blob *b, const struct perf_event *events,
         struct perf_attr a;
         perf_attr_make(&a, events[i].asked, info);
         blob_add(b, &a, sizeof(a));
-        add_word(b, 1); // ids
+        add_word(b, 1); // number of ids
         add_string(b, count == 1 && info->event[0] == '\0'
                           ? "cpu-clock"
                           : perf_event_name(info));
@@ -156,8 +158,8 @@ void perf_feature_make(struct blob *out, unsigned feature,
         add_string(out, facts->machine);
         break;
     case PERF_FEATURE_CPUS:
-        add_word(out, facts->cpus); // there
-        add_word(out, facts->cpus); // and at work
+        add_word(out, facts->cpus); // CPUs present
+        add_word(out, facts->cpus); // CPUs online
         break;
     case PERF_FEATURE_COMMAND:
         add_command(out, facts->command);

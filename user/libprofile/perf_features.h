@@ -1,5 +1,5 @@
-// What a perf.data file tells besides its records: its event, and the machine
-// and command it comes from, as perf's features.
+// What a perf.data file holds besides its records, as perf's features: its
+// events, and the machine and command that it was recorded with.
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 struct samples;
 
-// Bytes that grow. `failed`: memory was out, and some are missing.
+// A byte buffer that grows. `failed`: memory ran out and bytes are missing.
 struct blob {
     uint8_t *bytes;
     size_t size, room;
@@ -20,32 +20,34 @@ struct blob {
 void blob_add(struct blob *b, const void *bytes, size_t size);
 void blob_free(struct blob *b);
 
-// The event whose samples a session takes; with chains if these were asked for.
+// Makes the attributes of the event that a session samples; with call chains if
+// the options ask for them.
 void perf_attr_make(struct perf_attr *a, const struct sprofile_options *asked,
                     const struct sprofile_info *info);
-// What it is called among the others of its file: what it counts, or the source
-// of what is taken by time.
+// Returns the event's name in its file: what it counts, or its source if it
+// samples by time.
 const char *perf_event_name(const struct sprofile_info *info);
 
-// One of the events of a file, by number.
+// One event of a file.
 struct perf_event {
     const struct sprofile_options *asked;
     const struct sprofile_info *info;
     struct samples *samples;
 };
-// An event's id, in each of its samples.
+// An event's id, which each of its samples holds.
 #define PERF_EVENT_ID(event) ((event) + 1ull)
 
-// What is told of the machine and of the command.
+// The description of the machine and of the command.
 struct perf_facts {
-    const char *host, *release, *version, *machine; // as uname has them
+    const char *host, *release, *version, *machine; // as uname reports them
     uint32_t cpus;
-    char *const *command; // ends with NULL
+    char *const *command; // terminated by NULL
     uint8_t kernel_id[20];
-    uint32_t kernel_id_size; // 0: not known
+    uint32_t kernel_id_size; // 0: unknown
 };
 
-// Feature number `feature` (PERF_FEATURE_..., not BUILD_ID) is added to `out`.
+// Appends feature number `feature` (PERF_FEATURE_..., except BUILD_ID) to
+// `out`.
 void perf_feature_make(struct blob *out, unsigned feature,
                        const struct perf_facts *facts,
                        const struct perf_event *events, uint32_t count);

@@ -5,15 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The file: header, ids, attributes, records; behind the records, once the file
-// is sealed, the table of features and what they hold.
+// The file: header, ids, attributes, records. Once the file is sealed, the
+// feature table and the features follow the records.
 #define PERF_MAGIC "PERFILE2"
 
 struct perf_section {
     uint64_t offset, size;
 };
 
-#define PERF_EVENTS_MAX 16 // of a file of ours
+#define PERF_EVENTS_MAX 16 // in a file that Strobe writes
 
 struct perf_header {
     char magic[8];
@@ -22,7 +22,7 @@ struct perf_header {
     struct perf_section attrs;
     struct perf_section data; // size 0: not sealed
     struct perf_section event_types;
-    uint64_t features[4]; // a bit each; the table has one section for each set
+    uint64_t features[4]; // a bitmap; the table has a section for each set bit
 };
 
 // struct perf_event_attr, its first published version.
@@ -48,7 +48,7 @@ struct perf_attr {
 #define PERF_SAMPLE_CPU (1u << 7)
 #define PERF_SAMPLE_PERIOD (1u << 8)
 #define PERF_SAMPLE_IDENTIFIER (1u << 16)
-// The fields of struct perf_sample, but for its chain.
+// The fields of struct perf_sample, except its chain.
 #define PERF_SAMPLE_OURS                                                     \
     (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
      PERF_SAMPLE_PERIOD | PERF_SAMPLE_IDENTIFIER)
@@ -75,7 +75,7 @@ struct perf_file_attr {
 struct perf_record {
     uint32_t type; // PERF_RECORD_...
     uint16_t misc;
-    uint16_t size; // bytes, a multiple of 8, this head included
+    uint16_t size; // bytes, a multiple of 8, this header included
 };
 #define PERF_RECORD_LOST 2
 #define PERF_RECORD_COMM 3
@@ -83,8 +83,8 @@ struct perf_record {
 #define PERF_RECORD_FORK 7
 #define PERF_RECORD_SAMPLE 9
 #define PERF_RECORD_MMAP2 10
-// The deprecated HEADER_EVENT_TYPE, which every perf passes over: our own
-// records lie in it.
+// Strobe's own records use the deprecated type HEADER_EVENT_TYPE, which every
+// perf skips.
 #define PERF_RECORD_STROBE 65
 
 #define PERF_MISC_CPUMODE 7
@@ -95,7 +95,7 @@ struct perf_record {
 #define PERF_MISC_BUILD_ID_SIZE \
     (1u << 15) // of an entry of PERF_FEATURE_BUILD_ID
 
-// Ends every record but SAMPLE and STROBE.
+// Ends every record except SAMPLE and STROBE.
 struct perf_trailer {
     uint32_t pid, tid;
     uint64_t time; // ns
@@ -107,16 +107,16 @@ struct perf_sample {
     struct perf_record head;
     uint64_t id, ip;
     uint32_t pid, tid;
-    uint64_t time; // ns, of the TSC
+    uint64_t time; // ns, converted from the TSC
     uint32_t cpu;
-    uint32_t flags; // SPROFILE_F_... of the sample; perf does not look at it
+    uint32_t flags; // SPROFILE_F_... of the sample; perf ignores it
     uint64_t period;
     // With PERF_SAMPLE_CALLCHAIN; without it a sample ends here.
     uint64_t depth; // entries of chain[], the marks included
     uint64_t chain[];
 };
 #define PERF_SAMPLE_PLAIN offsetof(struct perf_sample, depth)
-// What follows is the kernel's chain, the user's.
+// The entries that follow are the kernel's chain or the user's chain.
 #define PERF_CONTEXT_KERNEL ((uint64_t)-128)
 #define PERF_CONTEXT_USER ((uint64_t)-512)
 
@@ -135,7 +135,7 @@ struct perf_task {
     struct perf_trailer trailer;
 };
 
-// The path, padded to a multiple of 8, and a trailer follow.
+// Followed by the path, padded to a multiple of 8, and a trailer.
 struct perf_mmap2 {
     struct perf_record head;
     uint32_t pid, tid;
@@ -146,12 +146,14 @@ struct perf_mmap2 {
     uint32_t protection, flags;
     char path[];
 };
-#define PERF_KERNEL_PID UINT32_MAX // its mapping is everybody's
+#define PERF_KERNEL_PID UINT32_MAX // its mapping applies to every process
 #define PERF_KERNEL_PATH "[kernel.kallsyms]"
-// Its mapping's path goes on with a symbol of the kernel's file, and its
-// file_offset is where that symbol is: so perf knows that nothing has moved.
+// In the path of the kernel's mapping, the kernel's file is followed by the
+// name of a symbol, and file_offset is the symbol's address. perf compares the
+// two to find out that the kernel was not relocated.
 #define PERF_KERNEL_SYMBOL "text_start"
-// Not "[vdso]": for that perf would show the functions of its own.
+// Not "[vdso]": for that name perf would show the functions of the vDSO of the
+// machine that it runs on.
 #define PERF_VDSO_PATH "linux-gate.so.1"
 
 struct perf_lost {
@@ -160,7 +162,7 @@ struct perf_lost {
     struct perf_trailer trailer;
 };
 
-// Bytes of one kind, padded to a multiple of 8; `size` of them count.
+// Bytes of one kind, padded to a multiple of 8; `size` is without the padding.
 struct perf_strobe {
     struct perf_record head;
     char magic[8];
@@ -169,21 +171,21 @@ struct perf_strobe {
 };
 #define PERF_STROBE_MAGIC "Strobe\0" // and a NUL
 enum perf_strobe_kind {
-    PERF_STROBE_OPTIONS = 1, // struct sprofile_options, as asked
-    PERF_STROBE_INFO = 2,    // struct sprofile_info; the last one holds
+    PERF_STROBE_OPTIONS = 1, // struct sprofile_options, as requested
+    PERF_STROBE_INFO = 2,    // struct sprofile_info; the last one is valid
     PERF_STROBE_LOAD = 3,    // struct perf_load
-    // The bytes of a feature, n its number: what is sealed is made of these.
+    // The bytes of feature n; the repair makes the feature table from these.
     PERF_STROBE_FEATURE = 256,
 };
-// Above: the number of the event that the first two are about.
+// The bits from here on: the event number of an OPTIONS or INFO record.
 #define PERF_STROBE_EVENT_SHIFT 16
 #define PERF_STROBE_KIND_MASK 0xffffu
 
-// Behind the MMAP2 of a program that does not lie where its file says.
+// Follows the MMAP2 of a program whose load bias is not 0.
 struct perf_load {
     uint32_t task;
-    uint32_t bias; // addresses in memory less the file's own
-    uint64_t time; // the MMAP2's
+    uint32_t bias; // address in memory minus address in the file
+    uint64_t time; // that of the MMAP2
 };
 
 // --- features ---------------------------------------------------------------
@@ -191,14 +193,15 @@ struct perf_load {
 #define PERF_FEATURE_BUILD_ID 2
 #define PERF_FEATURE_HOSTNAME 3
 #define PERF_FEATURE_OS_RELEASE 4
-#define PERF_FEATURE_VERSION 5 // of the kernel, which took the samples
+#define PERF_FEATURE_VERSION 5 // of the kernel that took the samples
 #define PERF_FEATURE_ARCH 6
 #define PERF_FEATURE_CPUS 7
 #define PERF_FEATURE_COMMAND 11
 #define PERF_FEATURE_EVENTS 12
-#define PERF_FEATURES 32 // that we know of are below this
+#define PERF_FEATURES 32 // all features that Strobe knows are below this
 
-// One of PERF_FEATURE_BUILD_ID. The path, padded to a multiple of 8, follows.
+// One entry of PERF_FEATURE_BUILD_ID. The path, padded to a multiple of 8,
+// follows.
 struct perf_build_id {
     struct perf_record head; // type 0; misc: cpumode, PERF_MISC_BUILD_ID_SIZE
     uint32_t pid;

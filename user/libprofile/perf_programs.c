@@ -23,7 +23,8 @@ static void set_name(struct program *p, const char *name)
     snprintf(p->name, sizeof(p->name), "%s", name);
 }
 
-// What the task is now known as, to be changed and added at `time`.
+// Returns the task's current program, effective from `time`, for the caller to
+// change and add.
 static struct program program_now(const struct samples *s, uint32_t task,
                                   uint64_t time)
 {
@@ -45,12 +46,12 @@ static bool take_comm(struct samples *s, const struct change *c)
     if (!perf_get(&c->record, &comm, offsetof(struct perf_comm, name)) ||
         name == NULL)
         return false;
-    if (comm.pid != comm.tid) // a thread's own name
+    if (comm.pid != comm.tid) // the name of a thread, not of the process
         return true;
     struct program p = program_now(s, comm.pid, c->time);
     set_name(&p, name);
     if (c->record.head.misc & PERF_MISC_COMM_EXEC)
-        p.image = IMAGE_UNKNOWN; // until its mapping is told
+        p.image = IMAGE_UNKNOWN; // until its MMAP2 record is read
     programs_add(&s->programs, &p);
     return true;
 }
@@ -98,7 +99,7 @@ static bool take_mmap2(struct samples *s, const struct change *c)
     }
     struct program p = program_now(s, map.pid, c->time);
     p.image = images_add(&s->images, path, map.build_id, id_size);
-    p.load_bias = 0; // unless a record behind it tells
+    p.load_bias = 0; // unless a PERF_STROBE_LOAD record follows
     p.code = (uint32_t)map.address;
     p.code_size = (uint32_t)map.size;
     programs_add(&s->programs, &p);
@@ -142,7 +143,7 @@ static bool take_change(struct samples *s, const struct change *c)
     }
 }
 
-// When it is one.
+// Whether the record is a COMM, FORK, MMAP2 or LOAD. Sets *time to its time.
 static bool is_change(const struct perf_view *v, uint64_t *time)
 {
     struct perf_load load;

@@ -12,12 +12,12 @@
 #include "perf_format.h"
 #include "user/libstrobe/strobe.h"
 
-#define WINDOW (4u * UINT16_MAX) // bytes of the file that are looked at at once
+#define WINDOW (4u * UINT16_MAX) // bytes of the file in memory at a time
 
-// The file, and what its records say.
+// The file, and what its records hold.
 struct scan {
     int fd;
-    uint64_t size; // the file's
+    uint64_t size; // of the file
     struct perf_header header;
     uint64_t end; // of the last whole record
     struct perf_repaired *result;
@@ -54,7 +54,7 @@ static int write_at(int fd, const void *bytes, size_t size, uint64_t offset)
     return 0;
 }
 
-// --- is it whole? -----------------------------------------------------------
+// --- whether the file is whole ----------------------------------------------
 
 static bool inside(uint64_t size, struct perf_section section)
 {
@@ -90,7 +90,7 @@ static bool has_feature(const struct scan *s, uint32_t i)
     return s->features[i].size > 0 && !s->features[i].failed;
 }
 
-// Nothing lies behind the records, nor is there anything to put there.
+// No bytes follow the records, and the records hold no features to write there.
 static bool needs_no_features(const struct scan *s)
 {
     for (uint32_t i = 0; i < PERF_FEATURES; i++) {
@@ -100,7 +100,7 @@ static bool needs_no_features(const struct scan *s)
     return s->end == s->size;
 }
 
-// The header's sizes are as the file's, with the features it promises.
+// The sizes in the header fit in the file, with the features of its bitmap.
 static bool is_whole(const struct scan *s)
 {
     const struct perf_header *h = &s->header;
@@ -121,7 +121,7 @@ static bool is_whole(const struct scan *s)
     return any || needs_no_features(s);
 }
 
-// --- what the records say ---------------------------------------------------
+// --- the scan of the records ------------------------------------------------
 
 static void take_feature(struct scan *s, const struct perf_strobe *r)
 {
@@ -131,11 +131,12 @@ static void take_feature(struct scan *s, const struct perf_strobe *r)
         feature >= PERF_FEATURES || feature == PERF_FEATURE_BUILD_ID ||
         r->size > r->head.size - sizeof(*r))
         return;
-    s->features[feature].size = 0; // the last one holds
+    s->features[feature].size = 0; // the last one is valid
     blob_add(&s->features[feature], r->bytes, r->size);
 }
 
-// Each file once: a list of entries, each begins with its size.
+// Whether the entry is in the list already: each file is listed once. A list is
+// a sequence of entries that begin with their size.
 static bool is_listed(const struct blob *list, const struct perf_build_id *e)
 {
     const struct perf_build_id *old;
@@ -155,7 +156,7 @@ static void take_build_id(struct scan *s, const struct perf_mmap2 *m)
     if (length == room || m->build_id_size > sizeof(m->build_id))
         return;
     if (m->pid == PERF_KERNEL_PID)
-        length = MIN(length, strlen(PERF_KERNEL_PATH)); // not the symbol
+        length = MIN(length, strlen(PERF_KERNEL_PATH)); // without the symbol
     struct perf_build_id e = {
         .head = { 0,
                   (m->head.misc & PERF_MISC_CPUMODE) | PERF_MISC_BUILD_ID_SIZE,
@@ -186,7 +187,7 @@ static void take_record(struct scan *s, const struct perf_record *r)
         take_feature(s, (const void *)r);
 }
 
-// Whole records at the window's beginning; returns their bytes.
+// Takes the whole records at the window's beginning. Returns their size.
 static size_t take_window(struct scan *s, const char *window, size_t size)
 {
     size_t at = 0;
@@ -206,7 +207,7 @@ static const char *scan_records(struct scan *s)
     char *window = malloc(WINDOW);
     if (window == NULL)
         return "there is not enough memory";
-    // What lies behind the records of a file that was sealed are features.
+    // In a file that was sealed, features follow the records.
     if (s->header.data.size != 0 && inside(s->size, s->header.data))
         limit = s->header.data.offset + s->header.data.size;
     s->end = s->header.data.offset;
@@ -221,10 +222,10 @@ static const char *scan_records(struct scan *s)
     return s->end == s->header.data.offset ? nothing : NULL;
 }
 
-// --- what is written --------------------------------------------------------
+// --- writing ----------------------------------------------------------------
 
-// The table, and behind it what it tells of. A feature that memory did not
-// suffice for is left out.
+// Writes the feature table, followed by the features. A feature for which
+// memory did not suffice is left out.
 static int write_features(struct scan *s, uint64_t at)
 {
     uint64_t table = at, bits = 0;
@@ -247,7 +248,7 @@ static int write_features(struct scan *s, uint64_t at)
     return 0;
 }
 
-// At each moment the file is one that can be read, or repaired again.
+// After every write the file can be read, or repaired again.
 static const char *seal(struct scan *s)
 {
     struct perf_header *h = &s->header;

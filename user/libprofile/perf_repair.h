@@ -1,6 +1,6 @@
-// Seals a perf.data file: makes its header tell how many of its bytes are whole
-// records, and puts the features behind them, made from what the records say.
-// The writer's last step, and the repair of a file that was cut off.
+// Seals a perf.data file: writes the size of its whole records to the header,
+// and, after the records, the features that the records hold. This is the
+// writer's last step, and also repairs a file that was truncated.
 #pragma once
 
 #include <stdbool.h>
@@ -11,12 +11,12 @@ struct perf_repaired {
     bool changed;     // false: the file was whole
     uint64_t records; // in it
     uint64_t samples; // of these
-    uint64_t cut;     // bytes behind the last whole record that are gone
+    uint64_t cut;     // bytes after the last whole record, removed
 };
 
-// `fd` is open for reading and writing. NULL, or why it cannot be done; then
-// the file is as it was, or, on an error of writing, can be repaired again.
+// `fd` is open for reading and writing. Returns NULL, or an error message. Then
+// the file is unchanged or, after a write error, can be repaired again.
 const char *perf_repair(int fd, struct perf_repaired *r);
-// Says what was done, on a line.
+// Prints a line that says what was done.
 void perf_repaired_print(FILE *out, const char *path,
                          const struct perf_repaired *r);

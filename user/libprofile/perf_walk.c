@@ -10,7 +10,8 @@ static bool inside(uint64_t whole, uint64_t offset, uint64_t size)
 static const char not_as_ours[] =
     "its events are not described as Strobe does it";
 
-// Of a single event no id is looked at. Ids lie ahead of the records.
+// Reads an event's attributes. The id of a single event is not used. The ids
+// lie before the records.
 static const char *take_attr(struct perf_layout *l, uint64_t offset,
                              uint32_t event)
 {
