@@ -30,7 +30,7 @@ static void put_strobe(struct perf_writer *w, uint32_t kind, const void *bytes,
 {
     size_t whole = sizeof(struct perf_strobe) + ALIGN_UP(size, 8u);
     if (whole > UINT16_MAX)
-        return; // a command line as long as that is left out
+        return; // a command line that long is left out
     struct perf_strobe s = {
         .head = { PERF_RECORD_STROBE, 0, (uint16_t)whole },
         .magic = PERF_STROBE_MAGIC,
@@ -49,9 +49,10 @@ static void start_clock(struct perf_clock *c, uint64_t tsc_hz)
     c->scale = ((uint64_t)NS_PER_SECOND << 32) / c->tsc_hz;
 }
 
-// Records come in the order of time, or nearly so: within a second the division
-// by the frequency is a multiplication, whose result may be 2 ns too low. It
-// never runs backwards: each second begins where it should.
+// Converts TSC cycles to nanoseconds. Records are in the order of time, or
+// nearly so. Within a second a multiplication replaces the division by the
+// frequency; its result may be 2 ns too low. The result is monotonic, because
+// each second begins at its exact value.
 static uint64_t nanoseconds(struct perf_clock *c, uint64_t tsc)
 {
     if (tsc - c->second_tsc >= c->tsc_hz) {
@@ -113,7 +114,7 @@ static void put_mapping(struct perf_writer *w, const struct perf_trailer *t,
     put(w, t, sizeof(*t));
 }
 
-// From the image's file, wherever that is found.
+// Reads the mapping from the image's file, or from the file that `find` finds.
 static bool read_mapping(const struct images *images, const struct image *i,
                          struct mapping *m)
 {
@@ -128,9 +129,9 @@ static bool read_mapping(const struct images *images, const struct image *i,
     return found;
 }
 
-// Where the image's code lies in its file's addresses. What has a build id
-// stays as it is, and is read once. False: its file cannot be read any more, or
-// was replaced.
+// Finds where the code is in the file's own addresses. For an image with a
+// build id the result is cached, since it cannot change. Returns false if the
+// file can no longer be read, or was replaced.
 static bool know_mapping(const struct samples *s, struct image *i,
                          struct mapping *m)
 {
@@ -144,8 +145,8 @@ static bool know_mapping(const struct samples *s, struct image *i,
     return same || (found && i->build_id_size == 0);
 }
 
-// Where it lies in memory. Where nobody knows, all of the user's space is its,
-// from where the file's address 0 would be.
+// Finds where the code is in memory. If that is unknown, the mapping covers all
+// of the user address space from the load bias on.
 static void find_mapping(const struct samples *s, uint32_t image,
                          uint32_t load_bias, struct mapping *m)
 {
@@ -193,7 +194,7 @@ static void put_image(struct perf_writer *w, const struct perf_trailer *t,
     put_mapping(w, t, &w->vdso, PERF_MISC_USER, PERF_VDSO_PATH);
 }
 
-// The kernel's code, as its symbols tell.
+// Writes the mapping of the kernel's code, from its symbols.
 static void put_kernel(struct perf_writer *w, const struct perf_facts *facts)
 {
     const struct image *k =
@@ -204,7 +205,7 @@ static void put_kernel(struct perf_writer *w, const struct perf_facts *facts)
         m.address = k->symbols.table[images_kernel_start(k)].start & -PAGE;
         uint32_t last = k->symbols.table[k->symbols.count - 1].start;
         m.size = ALIGN_UP(last + 1, PAGE) - m.address;
-        m.file_offset = m.address; // where PERF_KERNEL_SYMBOL is
+        m.file_offset = m.address; // the address of PERF_KERNEL_SYMBOL
     }
     m.build_id_size = facts->kernel_id_size;
     memcpy(m.build_id, facts->kernel_id, sizeof(m.build_id));
@@ -246,7 +247,7 @@ static void take_task(void *arg, const struct sprofile_task *r)
         put_name(w, &t, r->name, false);
 }
 
-// What ran when the session began.
+// Writes the programs that ran when the session began.
 static void put_programs(struct perf_writer *w)
 {
     const struct programs *p = &w->streams[0].samples->programs;
@@ -258,8 +259,8 @@ static void put_programs(struct perf_writer *w)
     }
 }
 
-// perf knows a task's first thread by the task; each other one is named by its
-// program when it is first seen there.
+// Names a thread. perf names a task's first thread after the task. Every other
+// thread is named after its program when the first sample shows it there.
 static void name_thread(struct perf_stream *e, const struct stream_sample *s,
                         const struct program *p, uint64_t time)
 {
@@ -276,9 +277,9 @@ static void name_thread(struct perf_stream *e, const struct stream_sample *s,
 #define ENTRIES_MAX (UINT8_MAX + USER_CHAIN_MAX + 2)
 #define SAMPLE_MAX (sizeof(struct perf_sample) + ENTRIES_MAX * sizeof(uint64_t))
 
-// One chain and its mark. Callers are told by the last byte of their call: the
-// address behind it may be another function's, and perf does not look before
-// it.
+// Adds one chain after its mark. A caller is recorded as the last byte of its
+// call, because the return address may belong to another function, and perf
+// does not subtract 1.
 static uint32_t add_chain(uint64_t *out, uint64_t mark, const uint32_t *pc,
                           uint32_t depth)
 {
@@ -294,7 +295,8 @@ static uint32_t add_chain(uint64_t *out, uint64_t mark, const uint32_t *pc,
 static uint32_t make_chain(const struct counted_sample *s, uint64_t *out)
 {
     const struct stream_sample *in = s->in;
-    // Who called the idle loop is always the same, and most samples are idle.
+    // The callers of the idle loop are always the same, and most samples are
+    // idle, so they are left out.
     bool idle = in->flags & SPROFILE_F_IDLE;
     uint32_t n = add_chain(out, PERF_CONTEXT_KERNEL, in->kernel,
                            idle ? MIN(in->kernel_depth, 1u) : in->kernel_depth);
@@ -444,7 +446,8 @@ void perf_write_totals(struct perf_writer *w, uint32_t event,
     struct perf_stream *s = &w->streams[event];
     if (w->out.buffer == NULL)
         return;
-    // The stream tells of those ahead of a sample that did find room.
+    // The stream reports losses with the next sample that is stored. The
+    // losses after the last sample are in the totals only.
     if (info->lost > s->lost)
         take_lost(s, 0, info->lost - s->lost);
     perf_write_info(w, event, info);

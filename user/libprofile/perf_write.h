@@ -1,8 +1,8 @@
 // Writes a profile session as perf.data (docs/perf-data.md), record by record
-// as they come: a file that is cut off at any byte can be repaired afterwards
-// (perf_repair.h) and has all that was whole.
+// as the samples arrive. A file that is truncated at any byte can be repaired
+// afterwards (perf_repair.h) and keeps all whole records.
 //
-// It observes the events' samples: what they count it writes.
+// The writer observes the events' samples, and writes each one that is counted.
 //
 //     problem = perf_write_begin(&w, path, &facts, events, count);
 //     samples_add_stream(events[i].samples, bytes, n);
@@ -11,8 +11,8 @@
 //     perf_write_totals(&w, i, &info);
 //     problem = perf_write_end(&w);
 //
-// Several events are several sessions, each with its own stream. What becomes
-// of tasks all of them tell; that of the first is written.
+// With several events each has its own session and stream. Every stream reports
+// the changes of tasks; those of the first stream are written.
 #pragma once
 
 #include "known_threads.h"
@@ -22,37 +22,38 @@
 #include "samples.h"
 
 struct perf_writer {
-    struct output out; // closed: there is none, and nothing is written
+    struct output out; // closed: no file, and nothing is written
     uint64_t time;     // of the last record, ns
     struct perf_clock {
         uint64_t tsc_hz, scale;         // scale: ns << 32 a TSC cycle
-        uint64_t second_tsc, second_ns; // where some second begins
+        uint64_t second_tsc, second_ns; // TSC and ns of a full second
     } clock;
-    struct mapping vdso; // once it was read; else its size is 0
+    struct mapping vdso; // size 0 until it is read
     uint32_t count;
     struct perf_stream {
         struct perf_writer *writer;
         uint64_t id; // of the event
         struct samples *samples;
-        bool chains;   // samples are written with their callers
-        uint64_t lost; // samples that the records tell of
+        bool chains;   // samples are written with call chains
+        uint64_t lost; // lost samples that were written as records
         struct known_threads named;
     } streams[PERF_EVENTS_MAX];
 };
 
-// Creates the file and writes what holds for all of it, and the programs that
-// the first event's samples know. 1 to PERF_EVENTS_MAX events. NULL, or what
-// went wrong; then w->out is closed.
+// Creates the file, and writes the file-wide records and the programs that the
+// first event's samples have. There are 1 to PERF_EVENTS_MAX events. Returns
+// NULL, or an error message; then w->out is closed.
 const char *perf_write_begin(struct perf_writer *w, const char *path,
                              const struct perf_facts *facts,
                              const struct perf_event *events, uint32_t count);
-// What was counted until now is in the file when this returns.
+// Writes all samples counted so far to the file.
 void perf_write_flush(struct perf_writer *w);
-// Its totals so far.
+// Writes the event's totals so far.
 void perf_write_info(struct perf_writer *w, uint32_t event,
                      const struct sprofile_info *info);
-// Its last totals.
+// Writes the event's final totals.
 void perf_write_totals(struct perf_writer *w, uint32_t event,
                        const struct sprofile_info *info);
-// Seals and closes the file. NULL, or what went wrong, now or before.
+// Seals and closes the file. Returns NULL, or the message of the first error
+// since perf_write_begin.
 const char *perf_write_end(struct perf_writer *w);

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <poll.h>
 
-#define DRAIN_MS 2000 // for the last records of a session that was stopped
+#define DRAIN_MS 2000 // wait for the last records of a stopped session
 
-// Where a piece of the stream comes from.
+// The origin of a piece of the stream.
 struct piece {
     struct reading *reading;
     uint32_t event;
@@ -27,7 +27,8 @@ static void broke(struct event *e)
         complain("reading samples: %s", kbox_problem(errno));
 }
 
-// Takes one answer; its bytes, -1 if there is none in time or a signal comes.
+// Takes one answer. Returns its size in bytes, or -1 on a time-out, a signal or
+// an error.
 static int take_answer(struct reading *r, uint32_t event, int timeout_ms)
 {
     struct event *e = &r->events->list[event];
@@ -39,7 +40,7 @@ static int take_answer(struct reading *r, uint32_t event, int timeout_ms)
     return n;
 }
 
-// Asks for the next records. True if there is an answer already.
+// Requests the next records. Returns true if an answer has arrived already.
 static bool ask(struct event *e)
 {
     if (!e->over && profile_request(&e->session) < 0)
@@ -82,17 +83,17 @@ bool reading_pause(struct reading *r, bool pause)
     return all;
 }
 
-// One answer that was made after the pause: it has all that there is. Tasks
-// come and go, and are told of, during the pause, too: to read until nothing is
-// found may take for ever. A signal (the child's end, a second ^C) ends no more
-// than the wait for the answer.
+// Takes one answer to a request made after the pause, which holds all samples.
+// Reading until the stream is empty might never end, because tasks are still
+// created and reported during the pause. A signal (the child's end, a second
+// ^C) only restarts the wait.
 static void drain(struct reading *r, uint32_t event)
 {
     struct event *e = &r->events->list[event];
     int n;
 
     if (e->session.answered)
-        take_answer(r, event, 0); // that one may be from before
+        take_answer(r, event, 0); // may have been made before the pause
     ask(e);
     do
         n = e->over ? 0 : take_answer(r, event, DRAIN_MS);

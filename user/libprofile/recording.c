@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define INFO_MS 1000 // a file that is cut off has totals no older than that
+#define INFO_MS 1000 // interval at which totals are written to the file
 
 static int64_t now_ms(void)
 {

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// What the task runs, held. Kernel tasks have no file, and no code of a user's.
+// Returns the image of the task's program, and holds its file. A kernel task
+// has no file and no user code: its image is the kernel.
 static uint32_t image_of(struct samples *s, uint32_t task)
 {
     char *path = program_of_task(task), exe[32];
@@ -18,7 +19,7 @@ static uint32_t image_of(struct samples *s, uint32_t task)
     uint32_t image = IMAGE_KERNEL;
 
     if (path != NULL) {
-        // What runs, even if there is another file at its path by now.
+        // The file that runs, even if another file is now at its path.
         snprintf(exe, sizeof(exe), "/proc/%u/exe", task);
         mapping_read(&m, exe);
         image = images_add(&s->images, path, m.build_id, m.build_id_size);

@@ -1,13 +1,13 @@
-// The tasks that run already when a session begins, of which its records tell
-// nothing.
+// The tasks that are running when a session begins: its records do not report
+// them.
 #pragma once
 
 #include "events.h"
 
-// Adds what they run to the samples of all events: of `task`, or of all (0).
-// After the session has begun, so that none is missed. Ends the program, with a
-// message, when the list cannot be had.
+// Adds the programs of `task`, or of all tasks (0), to the samples of all
+// events. Call it after the session has begun, so that no task is missed. Ends
+// the program with a message if the list of tasks cannot be read.
 void running_add(struct events *e, uint32_t task);
-// Holds the file of a program that is going to run: it may be replaced or
-// deleted before the records that tell of it are read.
+// Holds the file of a program that is about to run: it may be replaced or
+// deleted before its exec record is read.
 void running_hold(struct events *e, const char *path);

@@ -83,9 +83,10 @@ void samples_count(struct samples *s, const struct sample_count *c)
     enter(s, s->count++);
 }
 
-// --- what the stream tells --------------------------------------------------
+// --- reading the stream -----------------------------------------------------
 
-// Neither of the program's code, as far as that is known, nor a symbol's.
+// Whether the address is generated code (JIT): outside the program's code, if
+// that is known, and not in a symbol.
 static bool is_jit(struct samples *s, uint32_t image, uint32_t address)
 {
     const struct image *m = &s->images.list[image];
@@ -93,7 +94,8 @@ static bool is_jit(struct samples *s, uint32_t image, uint32_t address)
            images_symbol(&s->images, image, address) == NULL;
 }
 
-// Of an address in the task's memory. Maps of its own code tell those.
+// Returns the place of an address in the task's memory. For generated code the
+// address is kept as it is: perf maps contain addresses in memory.
 static struct place place_in(struct samples *s, const struct user_code *code,
                              uint32_t task, uint32_t address)
 {
@@ -105,7 +107,8 @@ static struct place place_in(struct samples *s, const struct user_code *code,
     return (struct place){ code->image, own };
 }
 
-// How many callers it has in common with the last chain, from the outermost on.
+// Returns the number of callers, from the outermost on, that the chain shares
+// with the last chain.
 static uint32_t count_common(const struct last_chain *last,
                              const struct user_code *code, uint32_t task,
                              const uint32_t *chain, uint32_t callers)
@@ -119,15 +122,15 @@ static uint32_t count_common(const struct last_chain *last,
     return n;
 }
 
-// A chain while it is added, from the outermost caller inwards. A node is known
-// by its place and those of its callers.
+// State while a chain is added, from the outermost caller inwards. A node is
+// identified by its place and its parent.
 struct adding {
     struct samples *s;
     const struct user_code *code;
     uint32_t task;
     uint32_t *chain; // the innermost first
     uint32_t depth, proven;
-    uint32_t node; // that was added last
+    uint32_t node; // the node added last
 };
 
 static void add_caller(struct adding *a, uint32_t back, uint32_t node)
@@ -150,7 +153,8 @@ static struct place caller_place(const struct adding *a, uint32_t back)
     return p;
 }
 
-// Behind the chain's entry i, or instead of what lies there.
+// Adds a mark after the chain's entry i. `instead`: the mark replaces all
+// callers.
 static void add_mark(struct adding *a, uint32_t i, bool instead)
 {
     struct place place = { IMAGE_CUT, CHAIN_BROKEN - 1 };
@@ -168,8 +172,8 @@ static void add_mark(struct adding *a, uint32_t i, bool instead)
     add_caller(a, CHAIN_BROKEN, chains_add(&a->s->chains, a->node, place));
 }
 
-// Entry i is to be called by entry i + 1, which is added: looks whether that
-// can be, as frame pointers alone say it, and marks the chain if it cannot.
+// Checks whether entry i + 1, which was added, can have called entry i. That is
+// known from frame pointers alone. If it cannot, the chain is marked.
 static void check_caller(struct adding *a, uint32_t i)
 {
     uint32_t callee = a->chain[i] - (i > 0), back = a->chain[i + 1];
@@ -177,7 +181,8 @@ static void check_caller(struct adding *a, uint32_t i)
     if (back < CHAIN_MARKS)
         return;
     enum user_call call = user_call(&a->s->images, a->code, callee, back);
-    // Code of no file, as what has called the outermost function?
+    // Is the caller of the outermost function code outside all files? That
+    // is no valid caller.
     bool nothing = call == CALL_NONE ||
                    (call == CALL_UNKNOWN &&
                     (i + 2 == a->depth || a->chain[i + 2] < CHAIN_MARKS));
@@ -190,7 +195,7 @@ static void check_caller(struct adding *a, uint32_t i)
     }
 }
 
-// A node for entry i of the chain, called by what was added last.
+// Returns a node for entry i of the chain, with the last added node as parent.
 static uint32_t new_node(struct adding *a, uint32_t i, struct place place)
 {
     if (i >= a->proven && i + 1 < a->depth)
@@ -198,14 +203,14 @@ static uint32_t new_node(struct adding *a, uint32_t i, struct place place)
     return chains_add(&a->s->chains, a->node, place);
 }
 
-// Most are there already.
+// The fast path: most nodes exist already.
 static inline uint32_t node_of(struct adding *a, uint32_t i, struct place place)
 {
     uint32_t node = chains_find(&a->s->chains, a->node, place);
     return node != CHAIN_NONE ? node : new_node(a, i, place);
 }
 
-// `common` callers are those of the last chain.
+// The outermost `common` callers are the same as in the last chain.
 static NOINLINE uint32_t add_callers(struct adding *a, uint32_t common)
 {
     struct last_chain *last = &a->s->last;
@@ -221,13 +226,14 @@ static NOINLINE uint32_t add_callers(struct adding *a, uint32_t common)
     }
     uint32_t node =
         node_of(a, 0, place_in(a->s, a->code, a->task, a->chain[0]));
-    // A chain that was cut is looked up again: each time is counted.
+    // Once nodes were refused, the cache is not used, so that chains_add
+    // counts every chain that is cut.
     if (a->s->chains.cut > 0)
         last->depth = 0;
     return node;
 }
 
-// The innermost node of a chain, which may be changed.
+// Returns the innermost node of a chain. Marks may be added to the chain.
 static uint32_t add_user(struct samples *s, const struct user_code *code,
                          uint32_t task, uint32_t *chain, uint32_t *depth,
                          uint32_t proven)

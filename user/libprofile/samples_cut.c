@@ -1,4 +1,4 @@
-// How many samples have a call chain that is not whole.
+// Counts the samples with an incomplete call chain.
 #include "samples.h"
 
 struct samples_cut samples_cut(const struct samples *s)
