@@ -91,7 +91,7 @@ void perf_attr_make(struct perf_attr *a, const struct sprofile_options *asked,
     size_t length = strcspn(info->event, ":");
     bool user = strstr(info->event, ":u") != NULL;
     bool kernel = strstr(info->event, ":k") != NULL;
-    if (user != kernel) // not for both: no exclusion
+    if (user != kernel) // both or neither: count both modes
         a->flags |= user ? PERF_ATTR_EXCLUDE_KERNEL : PERF_ATTR_EXCLUDE_USER;
     a->type = PERF_TYPE_RAW;
     a->config = raw_config(info->event);

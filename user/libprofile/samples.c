@@ -181,8 +181,7 @@ static void check_caller(struct adding *a, uint32_t i)
     if (back < CHAIN_MARKS)
         return;
     enum user_call call = user_call(&a->s->images, a->code, callee, back);
-    // Is the caller of the outermost function code outside all files? That
-    // is no valid caller.
+    // An outermost caller outside the program's code is not valid either.
     bool nothing = call == CALL_NONE ||
                    (call == CALL_UNKNOWN &&
                     (i + 2 == a->depth || a->chain[i + 2] < CHAIN_MARKS));

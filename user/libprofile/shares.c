@@ -6,8 +6,8 @@
 
 #define NORMAL_95 1.96 // standard deviations
 
-// Whether the source can interrupt all of the kernel's code. (nmi-ipi comes by
-// an ordinary interrupt of the boot CPU.)
+// Whether the source can interrupt all kernel code. (nmi-ipi is sent by an
+// ordinary, maskable interrupt of the boot CPU.)
 static bool interrupts_all(const char *source)
 {
     return strncmp(source, "nmi-", 4) == 0 && strcmp(source, "nmi-ipi") != 0;
@@ -35,7 +35,7 @@ static bool alike(const struct sample_count *x, const struct sample_count *y)
            x->program == y->program && x->mode == y->mode;
 }
 
-// whole * part / all, where whole * part may be too much for 64 bits.
+// Computes whole * part / all without overflow of whole * part.
 static uint64_t part_of(uint64_t whole, uint64_t part, uint64_t all)
 {
     return whole / all * part + whole % all * part / all;
@@ -72,7 +72,7 @@ void shares_even(struct samples *s, uint32_t event,
         return;
     struct sample_count **list = malloc((s->count + 1) * sizeof(*list));
     uint32_t n = 0;
-    if (list == NULL) // they are right as they are, if less sure
+    if (list == NULL) // the shares are unbiased without it, but vary more
         return;
     for (uint32_t i = 0; i < s->count; i++) {
         if (is_divided(&s->counts[i], event, all))

@@ -1,31 +1,32 @@
-// Shares of time: what samples stand for, and how sure a share is.
+// Shares of time: how much time samples represent, and the precision of a
+// share.
 //
-// A tick that comes late has its sample stand for several. In whose time they
-// were due is known, but not in which function: the more so where the machine
-// itself had been stopped by its host. Each sample's own weight would be noise
-// then: with half of the ticks late, shares wander three times as much. So the
-// time of a thread (on one CPU, in one program, in one mode) is divided evenly
-// among its samples. Not so in the kernel, where the source cannot interrupt
-// all code: a late tick is the mark of a section with interrupts off, and its
-// sample keeps what it stands for. Neither are counted events divided: so many
-// there were.
+// The sample of a late tick represents several ticks. Their thread is known,
+// but their function is not, in particular when the host had stopped the
+// virtual machine. The weights of single samples would then be noise: with half
+// of the ticks late, shares vary three times as much. Therefore the time of a
+// thread (on one CPU, in one program, in one mode) is divided evenly among its
+// samples. There are two exceptions. In the kernel, if the source cannot
+// interrupt all code, a late tick indicates a section with interrupts disabled,
+// and its sample keeps its weight. The periods of counted events are exact, and
+// are not divided.
 #pragma once
 
 #include "samples.h"
 
-// Divides the periods of event `event`, of which `info` tells. The sums stay;
-// may be repeated when there are more samples.
+// Divides the periods of event `event`, which `info` describes. The sums do not
+// change. May be repeated when more samples were added.
 void shares_even(struct samples *s, uint32_t event,
                  const struct sprofile_info *info);
 
 struct shares {
-    uint64_t samples; // of the event, but for idle ones
-    // Shares are as sure as by so many that stand for the same: the square of
-    // the sum of weights by the sum of squares (L. Kish, Survey Sampling,
-    // 1965).
+    uint64_t samples; // of the event, except idle samples
+    // The effective sample size: the number of equally weighted samples with
+    // the same precision. It is the squared sum of the weights divided by the
+    // sum of their squares (L. Kish, Survey Sampling, 1965).
     double effective;
 };
 struct shares shares_of(const struct samples *s, uint32_t event);
-// Half of the interval, in points of a percentage, in which a share of
-// `percent` lies with 95 % probability.
+// Returns half the width, in percentage points, of the 95 % confidence interval
+// of a share of `percent`.
 double shares_points(const struct shares *h, double percent);

@@ -48,7 +48,7 @@ static void list_names(char *out, size_t size,
     }
 }
 
-// Who has what the usable source `s` needs.
+// Says which session holds what the usable source `s` needs.
 static void say_whose(char *out, size_t size, const struct sysinfo_sampler *s,
                       const struct sysinfo_sampler *list, size_t count)
 {
@@ -81,7 +81,7 @@ void source_problem(char *out, size_t size, const char *name)
     struct sysinfo_sampler *list = read_sources(&count);
     const struct sysinfo_sampler *s = find(list, count, name);
 
-    if (list == NULL) { // of another machine, by its file
+    if (list == NULL) { // the session is of another machine, from a file
         snprintf(out, size, "%s: it was not there, or in use", name);
     } else if (s == NULL) {
         snprintf(out, size, "%s: no such sample source; there are ", name);

@@ -71,7 +71,7 @@ static bool record(struct stream_reader *r, const struct sprofile_record *head)
     case SPROFILE_R_LOST:
         return lost(r, head);
     }
-    return true; // of a later version: passed over
+    return true; // of a later version: skipped
 }
 
 size_t stream_read(struct stream_reader *r, const void *bytes, size_t size)

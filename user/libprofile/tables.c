@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define NAME_SIZE 512
-#define TREE_PERCENT_MIN 0.5 // branches below are summed up
+#define TREE_PERCENT_MIN 0.5 // smaller branches are folded into one line
 
 bool view_by_name(const char *name, enum view_by *out)
 {
@@ -81,7 +81,7 @@ struct branches {
     const struct view *v;
     const struct tree_limit *limit;
     const struct naming *naming;
-    bool *shown; // of each node; NULL: by limit->min
+    bool *shown; // for each node; NULL: decided by limit->min
 };
 
 static bool is_shown(const struct branches *b, uint32_t node)
@@ -91,7 +91,7 @@ static bool is_shown(const struct branches *b, uint32_t node)
     return b->shown != NULL ? b->shown[node] : share >= b->limit->min;
 }
 
-// `head`: one of several branches.
+// `head`: the node is one of several branches.
 static void print_node(const struct branches *b, const struct tree_node *n,
                        int depth, bool head)
 {
@@ -103,7 +103,8 @@ static void print_node(const struct branches *b, const struct tree_node *n,
            head ? "- " : "", printable(name));
 }
 
-// What has one branch goes on below it; of several each begins with a dash.
+// A single branch continues below its caller without indentation; of several
+// branches each begins with a dash.
 static void print_branch(const struct branches *b, uint32_t node, int depth)
 {
     const struct tree_node *nodes = b->t->nodes;
@@ -135,7 +136,8 @@ struct ranked {
     uint32_t node, depth;
 };
 
-// Of those that are equal callers, which are made first, come first.
+// Among nodes of equal rank, the lower number is first: callers are created
+// before the functions they call.
 static int by_rank(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -145,9 +147,10 @@ static int by_rank(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-// The `rows` nodes that have most; inverted, the farther out the less they
-// count, or the first function's callers would be all. No node ranks higher
-// than the one around it, so that this is shown, too.
+// Chooses the `rows` nodes with the highest rank. In an inverted tree the time
+// is divided by the depth; otherwise the callers of the first function would
+// take all rows. No node ranks higher than its parent, so the parent is shown,
+// too.
 static void choose(struct branches *b, uint32_t rows, bool inverted)
 {
     const struct tree *t = b->t;

@@ -1,5 +1,4 @@
-// The tables and trees that reports are made of. How a row is named is the
-// tool's to say.
+// The tables and trees of the reports. The tool provides the names of rows.
 #pragma once
 
 #include "views.h"
@@ -9,23 +8,23 @@ struct naming {
     void *arg;
 };
 
-// False: there is nothing of this name to sort by.
+// Returns false if there is no sort key of this name.
 bool view_by_name(const char *name, enum view_by *out);
 
-// Rows with samples of their own, at most `limit`, and what is left out; 0:
-// all.
+// Prints the rows that have samples of their own, at most `limit` (0: all), and
+// a summary of the rows left out.
 void rows_print(const struct view *v, enum view_by by, uint32_t limit,
                 const struct naming *naming);
-// What of a tree is shown: `rows` lines, of what has most; or (0) what has
-// `min` percent, and of each function in one line what it calls beside that. (A
-// chain without branches is not indented; of several branches each has a dash.)
-// `how_all` is the option that shows all.
+// Limits a tree to the `rows` lines with the most time or, if `rows` is 0, to
+// nodes with at least `min` percent; then the smaller callees of each function
+// are folded into one line. (A chain without branches is not indented; of
+// several branches each has a dash.) `how_all` is the option that shows all.
 struct tree_limit {
     uint32_t rows;
     double min;
     const char *how_all;
 };
-// As --rows has it, which gives `rows` if `given`; 0: all.
+// The limit for --rows: `rows` if `given`; 0: all.
 struct tree_limit tree_limit(uint32_t rows, bool given);
 void tree_print(const struct tree *t, const struct view *v, bool inverted,
                 const struct tree_limit *limit, const struct naming *naming);

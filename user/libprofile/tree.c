@@ -1,4 +1,4 @@
-// The tree of calls. Children are few, so they are a list.
+// The tree of calls. Children are a linked list, since a node has few.
 #include "views.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static bool before(const struct tree *t, uint32_t a, uint32_t b)
     return x->total != y->total ? x->total > y->total : x->row < y->row;
 }
 
-// Merge sort of the children of a node by what they stand for.
+// Merge sort of a node's children by their time (total_period).
 static uint32_t sorted(struct tree *t, uint32_t list)
 {
     if (list == 0 || t->nodes[list].next == 0)

@@ -22,12 +22,14 @@ uint32_t user_chain(struct images *images, const struct user_code *user,
                     const struct stream_sample *s, uint32_t *out,
                     uint32_t *proven)
 {
-    // Read now, while its file is what ran (or is held).
+    // Load the image now, while the file at its path (or the held file) is
+    // the file that ran.
     const struct image *m = images_load(images, user->image);
     uint32_t depth = s->user_depth;
 
-    // Where a program's first function has a frame, argc lies behind it, which
-    // is no return address; and no mark.
+    // Drop the outermost entry if it is neither a return address nor a mark:
+    // when a program's first function has a frame, argc follows it where a
+    // return address would be.
     if (depth > 1 && s->user[depth - 1] < CHAIN_MARKS)
         depth--;
     if (s->stack_words == 0) {
@@ -53,10 +55,10 @@ uint32_t user_chain(struct images *images, const struct user_code *user,
 #define CALL_BYTES_MAX 7u
 #define CALL_RELATIVE 0xe8
 #define CALL_RELATIVE_BYTES 5u
-#define GROUP_5 0xff // its /2 is a call through a register or memory
+#define GROUP_5 0xff // /2 is a call through a register or memory
 #define GROUP_5_CALL(modrm) (((modrm) >> 3 & 7) == 2)
 
-// The instruction that ends at `end` (SDM vol. 2, CALL).
+// Whether a call instruction ends at `end` (SDM vol. 2, CALL).
 static bool is_call(const uint8_t *end)
 {
     static const uint32_t sizes[] = { 2, 3, 4, 6, 7 };
@@ -71,17 +73,17 @@ static bool is_call(const uint8_t *end)
     return false;
 }
 
-#define PROLOGUE_WITHIN 32u // bytes of a function's beginning
+#define PROLOGUE_WITHIN 32u // of a function's start, searched for a prologue
 
-// Of a function without call frame information: it makes itself a frame (push
-// %ebp; mov %esp, %ebp, in either encoding) when it begins.
+// For a function without call frame information: whether it sets up a frame at
+// its beginning (push %ebp; mov %esp, %ebp, in either encoding).
 static bool makes_frame(struct images *images, uint32_t image, uint32_t callee)
 {
     const struct image *m = images_load(images, image);
     const struct symbol *s = images_symbol(images, image, callee);
 
     if (s == NULL || s->start - m->code_address > m->code_size)
-        return true; // who knows
+        return true; // unknown: assume it does
     uint32_t offset = s->start - m->code_address;
     for (uint32_t i = 0; i < PROLOGUE_WITHIN; i++, offset++) {
         if (offset + 3 > m->code_size || s->start + i >= s->end)
@@ -94,7 +96,8 @@ static bool makes_frame(struct images *images, uint32_t image, uint32_t callee)
     return false;
 }
 
-// What a direct call calls is the function around `callee`.
+// Whether a direct call has the function around `callee` as its target. True
+// for an indirect call, or if a symbol is missing.
 static bool leads_to(struct images *images, uint32_t image, uint32_t callee,
                      uint32_t back, const uint8_t *end)
 {

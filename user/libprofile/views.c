@@ -16,7 +16,7 @@ bool view_passes(const struct sample_count *c, const struct view_filter *f)
 
 // --- rows -------------------------------------------------------------------
 
-// Rows by (image, address) or key, while they are gathered.
+// Hash table of rows by (image, address) or key, while the view is made.
 struct gather {
     struct view *v;
     uint32_t room;
@@ -84,7 +84,7 @@ static struct view_row row_of_place(struct samples *s, struct place p,
 {
     struct view_row row = { .image = p.image, .address = p.address };
     const struct symbol *symbol = images_symbol(&s->images, p.image, p.address);
-    // What an image with symbols does not know is one row.
+    // In an image with symbols, all addresses without one share a row.
     if (symbol == NULL && by == BY_SYMBOL &&
         images_load(&s->images, p.image)->problem == NULL)
         row.address = 0;
@@ -102,7 +102,7 @@ static uint32_t key_of(const struct sample_count *c, enum view_by by)
     return by == BY_CPU ? c->cpu : by == BY_TASK ? c->task : c->thread;
 }
 
-// A row for every node of the chains; their roots have none.
+// Makes a row for every node of the chains except the root.
 static int rows_of_nodes(struct gather *g, struct samples *s, enum view_by by)
 {
     struct view *v = g->v;
@@ -119,7 +119,8 @@ static int rows_of_nodes(struct gather *g, struct samples *s, enum view_by by)
     return 0;
 }
 
-// A sample is counted once in each row that its chain comes by.
+// Counts a sample once in each row on its chain, even if the chain has the row
+// several times (recursion).
 static void add_totals(struct view *v, const struct samples *s,
                        const struct sample_count *c, uint32_t *seen,
                        uint32_t stamp)
@@ -159,7 +160,7 @@ static int add_counts(struct gather *g, struct samples *s, enum view_by by,
         v->mode_periods[c->mode] += c->period;
         if (c->irqs_off)
             v->irqs_off += c->samples;
-        if (row == NONE) { // no memory for its chain: samples.chains.cut
+        if (row == NONE) { // counted at the root: samples.chains.cut
             v->unknown += c->samples;
             continue;
         }
@@ -204,7 +205,7 @@ static int compare_order(const void *a, const void *b)
                         &((const struct order *)b)->row);
 }
 
-// Nodes keep to their rows.
+// Sorts the rows and updates row_of, so that nodes keep their rows.
 static int sort_rows(struct view *v, uint32_t nodes)
 {
     struct order *order = malloc((v->count + 1) * sizeof(*order));

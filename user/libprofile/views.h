@@ -1,17 +1,17 @@
-// What reports show, made from the counts of samples: tables of functions,
-// addresses, threads, CPUs, tasks; and the tree of calls.
+// The data that reports show, made from the counts of samples: tables of
+// functions, addresses, threads, CPUs and tasks; and the tree of calls.
 #pragma once
 
 #include "samples.h"
 
 enum view_by { BY_SYMBOL, BY_ADDRESS, BY_THREAD, BY_CPU, BY_TASK };
 
-// Which samples; zeroed: all.
+// Selects samples; zeroed: all.
 struct view_filter {
     bool by_task, by_cpu, by_event;
     uint32_t task, cpu, event;
-    uint32_t modes; // a bit for each that is left out
-    // What else decides, or NULL.
+    uint32_t modes; // a bitmap of the modes to leave out
+    // A further condition, or NULL.
     bool (*wanted)(void *arg, const struct sample_count *c);
     void *arg;
 };
@@ -19,43 +19,45 @@ struct view_filter {
 bool view_passes(const struct sample_count *c, const struct view_filter *f);
 
 struct view_row {
-    uint32_t image, address; // of the symbol's begin, or without one the place
-    const char *name;        // not terminated; NULL: no symbol
+    uint32_t image, address; // start of the symbol, or the address without one
+    const char *name;        // not NUL-terminated; NULL: no symbol
     uint32_t name_size;
     uint32_t key; // the thread, CPU, task
-    // Samples here; and here or in what was called from here, each once,
-    // however often its chain comes by. The periods are what they stand for,
-    // ticks that came late included: shares are of these (shares.h).
+    // `self`: samples here. `total`: samples here or in called functions, each
+    // counted once even if its chain has the row several times. The periods
+    // are their weights, late ticks included; shares are computed from the
+    // periods (shares.h).
     uint64_t self, total, self_period, total_period;
 };
 
 struct view {
-    struct view_row *rows; // by self_period, the highest first
+    struct view_row *rows; // sorted by self_period, the highest first
     uint32_t count;
-    uint64_t samples, period; // of the filter's
-    uint64_t modes[MODES];    // likewise
+    uint64_t samples, period; // of the samples that pass the filter
+    uint64_t modes[MODES];    // of these samples, too
     uint64_t mode_periods[MODES];
-    uint64_t irqs_off, unknown; // without a symbol
-    uint32_t *row_of;           // each chain node's row (BY_SYMBOL, ADDRESS)
+    uint64_t irqs_off, unknown; // `unknown`: without a symbol
+    uint32_t *row_of; // the row of each chain node (BY_SYMBOL, ADDRESS)
 };
 
-// -1: no memory.
+// Returns -1 when out of memory.
 int view_make(struct view *v, struct samples *s, enum view_by by,
               const struct view_filter *filter);
 void view_free(struct view *v);
 
-// The tree of calls by symbol: from the outermost callers inwards, or,
-// inverted, from the innermost functions outwards to their callers.
+// The tree of calls by symbol: from the outermost callers inwards or, inverted,
+// from the innermost functions outwards to their callers.
 struct tree_node {
-    uint32_t row; // of the view it is made from; UINT32_MAX: the root
-    uint32_t parent, first, next; // node numbers, 0: none
+    uint32_t row; // in the view that it is made from; UINT32_MAX: the root
+    uint32_t parent, first, next; // node numbers; 0: none
     uint64_t self, total, self_period, total_period;
 };
 struct tree {
-    struct tree_node *nodes; // [0] is the root; children by total_period
+    struct tree_node *nodes; // [0] is the root; children sorted by total_period
     uint32_t count, room;
 };
-// `v` is by symbol or address, with the same filter. -1: no memory.
+// `v` is by symbol or address, with the same filter. Returns -1 when out of
+// memory.
 int tree_make(struct tree *t, const struct view *v, const struct samples *s,
               const struct view_filter *filter, bool inverted);
 void tree_free(struct tree *t);

@@ -1,14 +1,15 @@
-// The distribution by the regularised incomplete beta function: its continued
-// fraction (DLMF 8.17.22) by Lentz's method (W. J. Lentz, Applied Optics 15,
-// 1976), where it converges fast; elsewhere by the symmetry 8.17.4.
+// Student's distribution from the regularised incomplete beta function. It is
+// computed by its continued fraction (DLMF 8.17.22) with Lentz's method (W. J.
+// Lentz, Applied Optics 15, 1976) where that converges fast, and elsewhere by
+// the symmetry 8.17.4.
 #include "welch.h"
 
 #include <math.h>
 #include <stddef.h>
 
 #define STEPS_MAX 500
-#define CLOSE 1e-15 // to the last digit
-#define TINY 1e-300 // instead of a division by 0
+#define CLOSE 1e-15 // convergence limit, about the last digit
+#define TINY 1e-300 // replaces 0 as a divisor
 
 static double not_zero(double x)
 {
@@ -91,7 +92,7 @@ const char *welch_mark(double p)
         const char *mark;
     } marks[] = { { 0.001, "***" }, { 0.01, "**" }, { 0.05, "*" } };
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-        if (p < marks[i].below) // false of NAN
+        if (p < marks[i].below) // false for NAN
             return marks[i].mark;
     }
     return "";

@@ -1,24 +1,25 @@
-// Welch's t test: do two samples of measurements have the same mean, though
-// their deviations may differ?
+// Welch's t test: do two samples of measurements, whose deviations may differ,
+// have the same mean?
 #pragma once
 
 #include <stdint.h>
 
 struct sample_of {
     uint32_t count;
-    double mean, deviation; // the sample's, by count - 1; 0 of one value
+    double mean, deviation; // sample deviation (count - 1); 0 for one value
 };
 struct sample_of sample_of(const double *values, uint32_t count);
 
 struct welch {
     double t, freedom;
-    double p; // of a difference like this by chance; NAN: it cannot be told
+    double p; // the p-value; NAN: cannot be computed
 };
-// It can be told of two values a side at least, if any of them vary.
+// Requires at least two values a side, and some deviation.
 struct welch welch_test(const struct sample_of *a, const struct sample_of *b);
 
 // "***", "**", "*" for p below .001, .01, .05; else "".
 const char *welch_mark(double p);
 
-// How probable a |t| at least as large is, by Student's distribution.
+// Returns the two-sided p-value of `t` by Student's distribution: the
+// probability that |t| is at least as large.
 double student_two_sided(double t, double freedom);
