@@ -1,4 +1,5 @@
-// -n and -r: the histogram of addresses, by the kernel's address-bin profiler.
+// -n and -r: the histogram of addresses, from the kernel's address-bin
+// profiler.
 #define _GNU_SOURCE // syscall
 #include "profile.h"
 
@@ -14,8 +15,8 @@
 
 #define PAGE 4096u
 
-// The program's code by its file's addresses. False: it is no program; then the
-// kernel will say so.
+// Finds the program's code in its file's addresses. Returns false if the file
+// is no program; the kernel reports that later.
 static bool find_code(const char *path, uint32_t *low, uint32_t *high)
 {
     size_t size;
@@ -41,9 +42,10 @@ static bool find_code(const char *path, uint32_t *low, uint32_t *high)
     return found;
 }
 
-// Addresses below the program's code are taken as distances from its start, and
-// shown so, as is the whole code: there they have four digits, as the format
-// has it. Returns what they are shown less.
+// Sets the address range to sample. With -r, a range that begins below the
+// program's code is relative to the code's start, and so are the printed
+// addresses; they then have four digits, as the output format requires. Returns
+// the origin that is subtracted from printed addresses.
 static uint32_t place(const struct settings *s, const char *path,
                       uint32_t range[2])
 {

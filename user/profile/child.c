@@ -1,4 +1,4 @@
-// The program that profile starts.
+// Starts the profiled program.
 #define _GNU_SOURCE // pipe2
 #include "profile.h"
 
@@ -9,18 +9,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CANNOT_RUN 126 // as shells have it
+#define CANNOT_RUN 126 // exit status, as in shells
 #define NOT_FOUND 127
 
-// In the child: waits for child_go, then becomes the program. A number on
-// `status_fd` says why that failed.
+// In the child: waits for child_go, then executes the program. If that fails,
+// the errno is written to `status_fd`.
 static _Noreturn void become(const char *path, char **command, int go_fd,
                              int status_fd)
 {
     char go;
 
     if (read(go_fd, &go, 1) != 1)
-        _exit(CANNOT_RUN); // the parent could not begin, and has said so
+        _exit(CANNOT_RUN); // the parent failed to begin, and reported it
     execv(path, command);
     int error = errno;
     (void)!write(status_fd, &error, sizeof(error));
@@ -51,7 +51,7 @@ void child_start(struct child *c, char **command)
     close(status[1]);
     c->go_fd = go[1];
     c->status_fd = status[0];
-    // ^C is for the program; what has been measured until then is reported.
+    // ^C is meant for the program; profile then reports what it has measured.
     signal(SIGINT, SIG_IGN);
     signal(SIGQUIT, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);

@@ -1,4 +1,4 @@
-// profile diff A B: compares what profile -o and sprofile -o have written.
+// profile diff A B: compares files that profile -o or sprofile -o has written.
 #include "profile.h"
 
 #include "user/libprofile/choice.h"
@@ -55,7 +55,8 @@ static bool is_kernel_of(const struct image *m)
            memcmp(id, m->build_id, m->build_id_size) == 0;
 }
 
-// A program's file may be another build by now, and so may the kernel.
+// The file of a program, or of the kernel, may now be another build than the
+// one that was profiled: its build id is checked.
 static void *find(void *arg, const struct image *m, size_t *size,
                   const char **problem)
 {

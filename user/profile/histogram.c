@@ -11,8 +11,8 @@
 
 struct shape {
     uint32_t bin_size, row_bins, rows;
-    uint64_t total, max; // ticks: of all rows, of the highest
-    int digits;          // of an address
+    uint64_t total, max; // ticks: sum of all rows, and maximum
+    int digits;          // in an address
 };
 
 static uint64_t row_ticks(const struct prof_data *p, const struct shape *s,
@@ -35,8 +35,8 @@ static int digits_of(uint32_t address)
     return digits;
 }
 
-// Rows have the same number of bins, only the last one may have fewer; so they
-// may be fewer than was asked.
+// All rows have the same number of bins, except that the last one may have
+// fewer. Therefore the number of rows may be lower than requested.
 static void measure(struct shape *s, const struct prof_data *p, uint32_t rows,
                     uint32_t origin)
 {
@@ -56,14 +56,15 @@ static void measure(struct shape *s, const struct prof_data *p, uint32_t rows,
     }
 }
 
-// part * units / whole, to the nearest; 0 of nothing. 1024 bins of 32 bits are
-// below 2^42.
+// part * units / whole, rounded to nearest; 0 if `whole` is 0. No overflow: the
+// sum of 1024 bins of 32 bits is below 2^42.
 static uint32_t share(uint64_t part, uint64_t whole, uint32_t units)
 {
     return whole != 0 ? (uint32_t)((part * units + whole / 2) / whole) : 0;
 }
 
-// From "0%" above the first star to the highest percentage above the last one.
+// Prints the scale, from "0%" above the first star to the highest percentage
+// above the last one.
 static void print_scale(FILE *out, const struct shape *s)
 {
     char highest[8];
@@ -86,7 +87,7 @@ static void print_row(FILE *out, const struct prof_data *p,
 
     if (end > p->high)
         end = p->high;
-    // 100% takes the place of the space before the colon.
+    // With 100%, the third digit replaces the space before the colon.
     fprintf(out, "%0*" PRIX32 "-%0*" PRIX32 " (%02" PRIu32 "%%)%s: ", s->digits,
             (uint32_t)start - origin, s->digits, (uint32_t)end - origin,
             percent, percent < 100 ? " " : "");
@@ -107,7 +108,7 @@ void histogram_print(FILE *out, const char *program, const struct prof_data *p,
         print_row(out, p, &s, i, origin);
 }
 
-// strtoul takes more than digits: blanks, signs.
+// Rejects blanks and signs, which strtoul accepts.
 static const char *parse_address(const char *text, uint32_t *out)
 {
     char *end;

@@ -1,5 +1,5 @@
-// The histogram of the address-bin profiler, as the assignment "Profile your
-// processes!" (see <strobe/profile.h>) wants it, column by column.
+// The histogram of the address-bin profiler, exactly in the format of the
+// assignment "Profile your processes!" (see <strobe/profile.h>).
 #pragma once
 
 #include <stdbool.h>
@@ -8,9 +8,10 @@
 
 #include <strobe/profile.h>
 
-// Prints `rows` rows at most (>= 1). Addresses are shown less `origin`.
+// Prints at most `rows` rows (>= 1). `origin` is subtracted from addresses.
 void histogram_print(FILE *out, const char *program, const struct prof_data *p,
                      uint32_t rows, uint32_t origin);
 
-// "START-END", hexadecimal, START below END. False: it is not.
+// Parses "START-END", hexadecimal, with START below END. Returns false if the
+// text is invalid.
 bool histogram_parse_range(const char *text, uint32_t *start, uint32_t *end);

@@ -1,4 +1,4 @@
-// The report as JSON: everything that was counted, for scripts.
+// The report as JSON, with all counts, for scripts.
 #include "profile.h"
 
 #include <inttypes.h>
@@ -101,7 +101,7 @@ static void report_event(const struct settings *s, const struct result *result,
     view_free(&r.view);
 }
 
-// Of several events a list of what is said of one.
+// With several events, prints a list with one object for each event.
 void report_json(const struct settings *s, struct result *r)
 {
     bool several = r->events.count > 1;

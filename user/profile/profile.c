@@ -1,7 +1,7 @@
 // profile [OPTIONS] PROGRAM [ARGUMENTS]: shows where a program spends its time.
 //
-// Starts the program (or, with -t, takes a running task), samples it until it
-// ends, and prints how many samples fell into each of its functions.
+// Starts a program (or, with -t, attaches to a running task), samples it until
+// it ends, and prints how many samples were in each of its functions.
 #define _GNU_SOURCE // getopt_long
 #include "profile.h"
 
@@ -69,7 +69,8 @@ static const char options_text[] =
     "shows them apart, on the developer's machine.\n"
     "The exit status is the program's; 128 + n when signal n ended it.\n";
 
-// Without the options: what was wrong is to stay on a screen of 25 lines.
+// Does not list the options, so that the error message remains on a screen of
+// 25 lines.
 static _Noreturn void bad_usage(void)
 {
     fputs(usage_lines, stderr);
@@ -216,12 +217,12 @@ static void take_option(struct settings *s, int c, bool *list)
         fputs(usage_lines, stdout);
         fputs(options_text, stdout);
         exit(EXIT_SUCCESS);
-    default: // getopt_long has said what is wrong
+    default: // getopt_long has printed a message
         bad_usage();
     }
 }
 
-// No option but those of the histogram.
+// Whether no options but those of the histogram are set.
 static bool is_plain(const struct settings *s)
 {
     static const struct sprofile_options none = { .flags = DEFAULT_FLAGS };
@@ -247,7 +248,7 @@ static void parse(struct settings *s, int argc, char *argv[])
     bool list = false;
     int c;
 
-    // The + leaves the program's own options to the program.
+    // The + stops option parsing at the program's name.
     while (events_deep_option(argv, &c, &s->options) ||
            (c = getopt_long(argc, argv, "+F:s:e:c:Rm:CgGn:r:o:t:h", options,
                             NULL)) != -1)

@@ -1,4 +1,4 @@
-// What the parts of profile share.
+// Declarations shared by the parts of profile.
 #pragma once
 
 #include "user/libprofile/header.h"
@@ -7,61 +7,63 @@
 #include "user/libstrobe/strobe.h"
 
 struct settings {
-    struct sprofile_options options;    // what is asked of the kernel, for all
+    struct sprofile_options options;    // of the sessions, common to all
     struct event_names sources, events; // -s, -e
-    uint32_t seconds;                   // -m: of data that the buffers hold
+    uint32_t seconds;                   // -m: capacity of the buffers
     uint32_t task;                      // -t; 0: start `command`
     char **command;
     const char *output; // -o: a perf.data file, or NULL
-    char **argv;        // all that profile was called with
-    uint32_t rows;      // of the table; 0: all
+    char **argv;        // the whole command line of profile
+    uint32_t rows;      // of the table; 0: all rows
     enum view_by by;
     bool tree, inverted, json;
     struct tree_limit tree_limit;
     uint32_t histogram_rows; // -n, -r: a histogram; 0: none
     bool has_range;
-    uint32_t range[2]; // -r: both ends
+    uint32_t range[2]; // -r: the first and the last address
 };
 
-// --- child.c: the program that is started -----------------------------------
+// --- child.c: the profiled program ------------------------------------------
 
 struct child {
-    char *path; // to be freed
+    char *path; // freed by the owner
     int pid, go_fd, status_fd;
 };
-// Makes a process that will become the program, and ignores ^C from now on.
-// Ends the program itself, with a message, when that cannot be.
+// Forks a process that will execute the program after child_go, and ignores ^C
+// from then on. Ends profile with a message on failure.
 void child_start(struct child *c, char **command);
 void child_go(struct child *c);
-// Waits for its end: its status as a shell would have it. Likewise, if it could
-// not be run.
+// Waits for the program's end. Returns its exit status as a shell reports it.
+// Ends profile with a message if the program could not be executed.
 int child_end(struct child *c);
 
 // --- bins.c -----------------------------------------------------------------
 
-// Starts s->command and prints the histogram: 0. Likewise.
+// Runs s->command and prints the histogram. Returns 0. Ends profile with a
+// message on failure.
 int run_histogram(const struct settings *s);
 
 // --- repair.c ---------------------------------------------------------------
 
-// Makes a perf.data file whole and says what it did. Ends the program, with a
-// message, when that cannot be.
+// Repairs a perf.data file and prints what was done. Ends profile with a
+// message on failure.
 void repair(const char *path);
 
 // --- diff.c -----------------------------------------------------------------
 
-// `profile diff`: argv[0] is the program's name, its options follow.
+// `profile diff`: argv[0] is the program's name, followed by the options.
 int diff(int argc, char *argv[]);
 
 // --- stat.c -----------------------------------------------------------------
 
-// profile stat: argv from "stat" on. Its exit status. Likewise.
+// `profile stat`: argv begins with "stat". Returns the exit status. Ends
+// profile with a message on failure.
 int run_stat(int argc, char *argv[]);
 
 // --- waits.c ----------------------------------------------------------------
 
-#define WAITS_LOOK_MS 1000 // a look takes some 18,000 instructions
-#define WAITS_MAX 4        // different ones that are listed
+#define WAITS_LOOK_MS 1000 // a check takes some 18,000 instructions
+#define WAITS_MAX 4        // wait channels that are listed
 struct waits {
     uint64_t next_ms;
     uint32_t looks, waited, count;
@@ -70,25 +72,24 @@ struct waits {
         uint32_t looks;
     } list[WAITS_MAX];
 };
-// WAITS_LOOK_MS begin.
+// Starts the first interval of WAITS_LOOK_MS.
 void waits_begin(struct waits *w);
-// When they are over: begins them again, and looks whether a thread of the task
-// runs.
+// If the interval is over: starts the next one, and checks whether all threads
+// of the task wait.
 void waits_look(struct waits *w, uint32_t task);
-// A line, if it waited for a tenth of the time or more.
+// Prints a line if the task waited in at least a tenth of the checks.
 void waits_print(const struct waits *w);
 
 // --- run.c: the session -----------------------------------------------------
 
 struct result {
-    char *program; // its path, or NULL if not known
+    char *program; // its path; NULL: unknown
     uint32_t task;
     struct events events;
-    struct waits waits; // of the task; empty with its children
-    int status;         // what profile is to exit with
+    struct waits waits; // of the task; empty if its children are sampled
+    int status;         // the exit status of profile
 };
-// Both sample r->events, and end the program themselves, with a message, when
-// they cannot begin.
+// Both sample r->events, and end profile with a message if they cannot begin.
 void run_program(const struct settings *s, struct result *r);
 void run_task(const struct settings *s, struct result *r);
 
@@ -97,15 +98,15 @@ void run_task(const struct settings *s, struct result *r);
 void report(const struct settings *s, struct result *r);
 void report_json(const struct settings *s, struct result *r);
 
-// One event's report while it is made.
+// State while the report of one event is made.
 struct report {
     const struct settings *settings;
     const struct result *result;
     struct event *event;
     struct view view;
 };
-// What it shows; which programs have no symbols is said.
+// Makes the view of an event, and prints which programs have no symbols.
 void view_of_event(struct view *v, const struct settings *s, struct event *e);
-// What a row is called: "name", "name [kernel]", "[unknown]", "thread 7". `arg`
-// is the struct report.
+// Writes the name of a row: "name", "name [kernel]", "[unknown]", "thread 7".
+// `arg` is the struct report.
 void row_name(char *out, size_t size, const struct view_row *row, void *arg);

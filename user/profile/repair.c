@@ -1,4 +1,4 @@
-// --repair FILE: makes a perf.data file whole that was cut off.
+// --repair FILE: repairs a truncated perf.data file.
 #include "profile.h"
 
 #include "user/libprofile/perf_repair.h"

@@ -1,4 +1,4 @@
-// The report as text: an honest header, then a table or the tree of calls.
+// The report as text: a header, then a table or the tree of calls.
 #include "profile.h"
 
 #include "user/libprofile/shares.h"
@@ -25,7 +25,7 @@ void row_name(char *out, size_t size, const struct view_row *row, void *arg)
                 ? snprintf(out, size, "%.*s", (int)row->name_size, row->name)
             : row->address == 0 ? snprintf(out, size, "[unknown]")
                                 : snprintf(out, size, "0x%x", row->address);
-    // The program itself needs no name.
+    // The profiled program itself is not named.
     bool other = image != NULL && row->image != IMAGE_UNKNOWN &&
                  (r->result->program == NULL ||
                   strcmp(image->path, r->result->program) != 0);

@@ -1,5 +1,4 @@
-// Running a session: on a program that is started for it, or on a task that
-// runs already.
+// Runs a session for a program that profile starts, or for a running task.
 #include "profile.h"
 
 #include <errno.h>
@@ -36,14 +35,15 @@ static void begin(const struct settings *s, uint32_t flags, struct result *r)
     waits_begin(&r->waits);
 }
 
-// Children may run while it waits: then there is nothing to say.
+// With children sampled there is no check, since a child may run while the
+// task waits.
 static void look(const struct settings *s, struct result *r)
 {
     if (!(s->options.flags & SPROFILE_O_CHILDREN))
         waits_look(&r->waits, r->task);
 }
 
-// --- a program of our own ---------------------------------------------------
+// --- a program that profile starts ------------------------------------------
 
 void run_program(const struct settings *s, struct result *r)
 {
@@ -67,7 +67,7 @@ void run_program(const struct settings *s, struct result *r)
         r->status = status;
 }
 
-// --- a task that runs already -----------------------------------------------
+// --- a running task ---------------------------------------------------------
 
 static struct termios terminal_before;
 static bool terminal_changed;
@@ -79,7 +79,7 @@ static void restore_terminal(void)
     terminal_changed = false;
 }
 
-// Makes single keys readable if this is the terminal's foreground job.
+// Sets the terminal to read single keys if profile is its foreground job.
 static void watch_keys(void)
 {
     if (tcgetpgrp(STDIN_FILENO) != getpgrp() ||
@@ -91,7 +91,7 @@ static void watch_keys(void)
     atexit(restore_terminal);
 }
 
-// What goes on, on one line that is written over.
+// The state shown on the status line, which is overwritten in place.
 struct live {
     const struct settings *s;
     struct reading *reading;
@@ -137,7 +137,7 @@ static void print_now(struct live *l)
     fflush(stdout);
 }
 
-// From now on there is only to show what has been taken.
+// Ends the sessions; afterwards the samples can only be shown.
 static void end(struct live *l)
 {
     if (l->ended)
@@ -148,7 +148,7 @@ static void end(struct live *l)
     l->ended = true;
 }
 
-// False: that is the end of it.
+// Returns false when the run is over.
 static bool take_key(struct live *l)
 {
     char key;
@@ -182,7 +182,7 @@ static bool has_key(int timeout_ms)
     return terminal_changed && poll(&keys, 1, timeout_ms) > 0;
 }
 
-// Takes what comes: records, a signal, a key. False: that is the end of it.
+// Handles the next records, signal or key. Returns false when the run is over.
 static bool go_on(struct live *l)
 {
     show_status(l);

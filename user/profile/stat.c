@@ -1,5 +1,5 @@
-// profile stat [-e EVENT,EVENT...] PROGRAM [ARGUMENTS]: counts what happens
-// while a program runs, without sampling it.
+// profile stat [-e EVENT,EVENT...] PROGRAM [ARGUMENTS]: counts events while a
+// program runs, without sampling it.
 #include "profile.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define USAGE_STATUS 2
-#define TURN_MS 10 // kernel/profile/counts.c
+#define TURN_MS 10 // as in kernel/profile/counts.c
 #define TURNS_ENOUGH 10
 #define NAME_WIDTH (SPROFILE_EVENT_NAME + 1)
 
@@ -49,7 +49,7 @@ static _Noreturn void bad_usage(void)
     exit(USAGE_STATUS);
 }
 
-// "a,b,c"; those of several -e add up.
+// Adds the events of a list "a,b,c"; several -e options accumulate.
 static void add_events(struct sprofile_count_options *o, const char *list)
 {
     do {
@@ -93,7 +93,7 @@ static void parse(struct stat_settings *s, int argc, char *argv[])
         case 'h':
             fputs(usage_text, stdout);
             exit(EXIT_SUCCESS);
-        default: // getopt_long has said what is wrong
+        default: // getopt_long has printed a message
             bad_usage();
         }
     }
@@ -106,7 +106,7 @@ static void parse(struct stat_settings *s, int argc, char *argv[])
     }
 }
 
-// --- what is printed --------------------------------------------------------
+// --- output -----------------------------------------------------------------
 
 static bool is_counted(const struct sprofile_count *c)
 {
@@ -121,7 +121,7 @@ static const char *why_not(const struct sprofile_count *c)
                           : "the program did not run";
 }
 
-// What a counter of its own would have shown.
+// Scales a multiplexed count to the whole time that the event was enabled.
 static double estimate(const struct sprofile_count *c)
 {
     return (double)c->value * c->enabled / c->running;
@@ -137,7 +137,7 @@ static double value_of(const struct sprofile_counts *counts,
     return 0;
 }
 
-// What a count means beside others, as perf stat has it; or "".
+// Writes a count's ratio to another count, as perf stat does; or "".
 static void meaning(char *out, size_t size,
                     const struct sprofile_counts *counts,
                     const struct sprofile_count_options *o, const char *name,
@@ -163,8 +163,8 @@ static void meaning(char *out, size_t size,
     }
 }
 
-// Of turns of 10 ms each: what a program does in fewer may be nothing like what
-// it does in the others.
+// Events share the counters in turns of 10 ms. With few turns the estimate is a
+// guess: the program may behave differently in the other turns.
 static void print_turns(const struct sprofile_count *c, uint64_t tsc_hz)
 {
     double had = 1e3 * c->running / tsc_hz, of = 1e3 * c->enabled / tsc_hz;
@@ -249,7 +249,7 @@ static void read_counts(struct profile_session *session,
         fail(1, "reading the counts: %s", kbox_problem(errno));
 }
 
-// Before the program runs: an event that there is not is a mistake.
+// Called before the program runs: an unknown event is a usage error.
 static void check_events(const struct stat_settings *s,
                          const struct sprofile_counts *counts)
 {

@@ -1,5 +1,5 @@
-// What the profiled task waits for while it does not run: it is looked at once
-// a second. Samples are of running code only.
+// What the profiled task waits for when it does not run, checked once a second.
+// (Samples show running code only.)
 #include "profile.h"
 
 #include "user/libstrobe/sysinfo.h"
@@ -24,7 +24,7 @@ static void count(struct waits *w, const char *on)
     while (i < w->count && strcmp(w->list[i].on, on) != 0)
         i++;
     if (i == WAITS_MAX)
-        return; // a look of those that are not listed
+        return; // not listed
     if (i == w->count) {
         snprintf(w->list[i].on, sizeof(w->list[i].on), "%s", on);
         w->count++;
@@ -49,7 +49,7 @@ void waits_look(struct waits *w, uint32_t task)
     w->next_ms = now + WAITS_LOOK_MS;
     snprintf(path, sizeof(path), "system.tasks.%" PRIu32 ".threads", task);
     struct sysinfo_thread *t = sysinfo_read_thread(path, &threads);
-    if (threads == 0) { // it has ended
+    if (threads == 0) { // the task has ended
         free(t);
         return;
     }
@@ -65,7 +65,7 @@ void waits_look(struct waits *w, uint32_t task)
 void waits_print(const struct waits *w)
 {
     if (w->waited * 10 < w->looks || w->looks == 0)
-        return; // nine tenths of the time it could run
+        return; // it could run in over nine tenths of the checks
     printf("Waits:   not running in %" PRIu32 " of %" PRIu32
            " looks (one a second); it waited on",
            w->waited, w->looks);

@@ -1,6 +1,7 @@
-// Reports of the whole system: how its time divides, which code had it, and
-// each program's own list, with bars (after sprofalyze: R. Meurs, Building
-// Performance Measurement Tools for the MINIX 3 Operating System, appendix C).
+// Reports of the whole system: the proportions of its modes, the time of all
+// code, and a list for each program, with bars (after sprofalyze: R. Meurs,
+// Building Performance Measurement Tools for the MINIX 3 Operating System,
+// appendix C).
 #include "sprofile.h"
 
 #include "user/libprofile/shares.h"
@@ -24,10 +25,11 @@ struct groups {
     struct event *event;
     struct group *list;
     uint32_t count, room;
-    uint32_t wanted; // by the filter
+    uint32_t wanted; // the group that the filter selects
 };
 
-// The group of a count; `count` of them exist at most when memory is out.
+// Returns the group of a count, adding it if needed. Ends the program with a
+// message when out of memory.
 static uint32_t group_of(struct groups *g, const struct sample_count *c)
 {
     const char *name = programs_name(&g->event->samples.programs, c->program);
@@ -75,7 +77,7 @@ static void find_groups(struct groups *g, struct event *e)
         const struct sample_count *c = &e->samples.counts[i];
         if (c->mode == MODE_IDLE || c->mode == MODE_IRQ)
             continue;
-        uint32_t n = group_of(g, c); // may move the list
+        uint32_t n = group_of(g, c); // may reallocate the list
         g->list[n].samples += c->samples;
         g->list[n].period += c->period;
     }
@@ -138,7 +140,8 @@ static void place_name(char *out, size_t size, const struct event *e,
     printable(out);
 }
 
-// The rows of a view with bars; what is below the minimum as one.
+// Prints the rows of a view with bars. Rows below the minimum, or beyond the
+// limit, are folded into one.
 static void list(const struct settings *s, const struct event *e,
                  const struct view *v, bool with_image)
 {
@@ -176,7 +179,7 @@ static double share_of_mode(const struct view *all, unsigned mode)
     return percent(all->mode_periods[mode], all->period);
 }
 
-// How many samples, and how much of the time they stand for.
+// Prints the number of samples and the share of time of each mode.
 static void proportions(const struct sprofile_info *i, const struct view *all)
 {
     proportion("User samples", i->user, share_of_mode(all, MODE_USER));
@@ -238,7 +241,7 @@ static void tree_name(char *out, size_t size, const struct view_row *row,
     place_name(out, size, arg, row, true);
 }
 
-// Of all programs and the kernel.
+// Prints the tree of calls of all programs and the kernel.
 static void calls(const struct settings *s, struct event *e,
                   const struct view *v, const struct view_filter *filter)
 {
@@ -401,7 +404,7 @@ static void json_event(struct event *e)
     view_free(&v);
 }
 
-// Of several events a list of what is said of one.
+// With several events, prints a list with one object for each event.
 void report_json(struct result *r)
 {
     bool several = r->events.count > 1;

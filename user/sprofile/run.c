@@ -1,5 +1,4 @@
-// Running a system session: while a command runs, for some seconds, or until
-// ^C.
+// Runs a system session while a command runs, for some seconds, or until ^C.
 #define _GNU_SOURCE // pipe2
 #include "sprofile.h"
 
@@ -18,13 +17,13 @@
 #define REFRESH_MS 2000
 #define RING_BYTES (1 << 20)
 #define RING_BYTES_DEEP (4 << 20)
-#define CANNOT_RUN 126 // as shells have it
+#define CANNOT_RUN 126 // exit status, as in shells
 #define NOT_FOUND 127
 
 static volatile sig_atomic_t interrupted;
-static int wakeup[2]; // a pipe: a signal before poll() ends its wait, too
+static int wakeup[2]; // a pipe: wakes poll() even if the signal preceded it
 
-// A full pipe wakes poll() as well.
+// A write to a full pipe may fail: poll() wakes all the same.
 static void wake(void)
 {
     int saved = errno;
@@ -69,7 +68,7 @@ static pid_t start(char *const *command)
     _exit(error == ENOENT ? NOT_FOUND : CANNOT_RUN);
 }
 
-// True when the command has ended; its status then.
+// Returns true when the command has ended, with its exit status in *result.
 static bool ended(pid_t child, int *result)
 {
     int status;
@@ -93,7 +92,7 @@ static void watch_signals(void)
     sigaction(SIGCHLD, &child, NULL);
 }
 
-// What the signals until now have written.
+// Discards the bytes that signal handlers have written so far.
 static void empty_pipe(void)
 {
     char bytes[64];

@@ -1,7 +1,7 @@
 // sprofile [OPTIONS] [COMMAND...]: where the whole system spends its time.
 //
 // Samples every CPU while the command runs, for some seconds, or until ^C, and
-// shows all code, the kernel's and each program's by its own symbols.
+// shows all code: the kernel's and each program's, with their own symbols.
 #define _GNU_SOURCE // getopt_long
 #include "sprofile.h"
 
@@ -151,7 +151,7 @@ static void take_option(struct settings *s, int c)
     case 'h':
         fputs(usage_text, stdout);
         exit(EXIT_SUCCESS);
-    default: // getopt_long has said what is wrong
+    default: // getopt_long has printed a message
         bad_usage();
     }
 }
@@ -173,7 +173,7 @@ static void parse(struct settings *s, int argc, char *argv[])
         argv++;
         argc--;
     }
-    // The + leaves the command's own options to the command.
+    // The + stops option parsing at the command's name.
     while (events_deep_option(argv, &c, &s->options) ||
            (c = getopt_long(argc, argv, "+F:s:e:c:Rt:m:p:n:ao:gGh", options,
                             NULL)) != -1)
