@@ -1,4 +1,4 @@
-// The ipc calls of the kernel as C functions.
+// The kernel's IPC system calls as C functions.
 #include "ipc.h"
 
 #include <errno.h>
@@ -15,7 +15,8 @@ int ipc_hangup(int phone)
     return syscall(SYS_ipc_hangup, phone);
 }
 
-// The answer to call `id`; it alone is under way, or its thread's own.
+// Waits for the answer to call `id`. Answers to other calls are discarded: the
+// caller has no other call pending, or waits in its own thread.
 static int wait_for(int phone, struct ipc_call *call, uint32_t id)
 {
     do {

@@ -10,9 +10,10 @@
 
 #define NS_PROGRAM "/bin/ns"
 #define START_TRIES 100
-#define START_PAUSE_NS 20000000 // 2 s in all
+#define START_PAUSE_NS 20000000 // at most 2 s in all
 
-// As a daemon: init adopts it. When two start at once, one stays.
+// Starts the service as a daemon, which init adopts. If two are started
+// concurrently, one of them exits.
 static void start(void)
 {
     pid_t pid = fork();

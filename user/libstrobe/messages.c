@@ -6,15 +6,15 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#define MESSAGE_MAX 8192 // two paths, and words
+#define MESSAGE_MAX 8192 // fits two paths and some text
 
 static void complain_va(const char *fmt, va_list args)
 {
-    char text[MESSAGE_MAX]; // there may be no memory: that is told, too
+    char text[MESSAGE_MAX]; // on the stack: the message may be "out of memory"
     vsnprintf(text, sizeof(text), fmt, args);
     fflush(stdout);
     fprintf(stderr, "%s: %s\n", program_invocation_short_name,
-            printable(text)); // names come from anywhere
+            printable(text)); // names in it are not trusted
 }
 
 void complain(const char *fmt, ...)

@@ -12,9 +12,9 @@ static const struct tool_option help = {
     .letter = 'h', .name = "help", .meaning = "Print this usage information"
 };
 
-// ---- the text
+// ---- help text
 
-// "-t, --task task_id"; its length.
+// Prints "-t, --task task_id". Returns its length.
 static int print_names(FILE *out, const struct tool_option *o)
 {
     int n = o->letter != 0 ? fprintf(out, "  -%c, --%s", o->letter, o->name)
@@ -88,12 +88,13 @@ static size_t count_options(const struct tool *tool)
 int options_parse(const struct tool *tool, int argc, char *argv[])
 {
     size_t count = count_options(tool);
-    struct option names[count + 2]; // help, and the end
+    struct option names[count + 2]; // + 2: --help and the terminator
     char letters[2 * (count + 1) + 1];
     size_t size = 0;
     int which, c;
 
-    // getopt_long gives the index of a name, but not of a letter.
+    // `which` is set by getopt_long for long names only; letters are looked up
+    // below.
     for (size_t i = 0; i <= count; i++) {
         const struct tool_option *o = i < count ? &tool->options[i] : &help;
         names[i] =
@@ -107,7 +108,7 @@ int options_parse(const struct tool *tool, int argc, char *argv[])
     letters[size] = '\0';
 
     while ((c = getopt_long(argc, argv, letters, names, NULL)) != -1) {
-        if (c == '?') // getopt_long has said what is wrong
+        if (c == '?') // getopt_long has printed a message
             options_wrong(tool);
         for (size_t i = 0; c != 0 && i <= count; i++) {
             if (c == (i < count ? tool->options[i].letter : help.letter))

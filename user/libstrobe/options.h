@@ -1,5 +1,5 @@
-// The options of Strobe's tools, from a table: what they take, --help and the
-// complaints are alike in all of them.
+// Table-driven option parsing for Strobe's tools. All tools have the same form
+// of options, --help and error messages.
 //
 //     static struct settings s;
 //     static const struct tool_option options[] = {
@@ -15,30 +15,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define USAGE_STATUS 2 // of a program whose options were wrong
+#define USAGE_STATUS 2 // exit status after a usage error
 
 struct tool_option {
-    char letter;          // -x; 0: only the name
+    char letter;          // -x; 0: long name only
     const char *name;     // --name; NULL ends the table
-    const char *argument; // what the help calls it; NULL: it takes none
+    const char *argument; // its name in the help; NULL: no argument
     const char *meaning;
-    // What the option sets, where not NULL:
-    bool *flag;        // true
-    uint32_t *task;    // the argument, which must be a task's number
-    const char **text; // the argument as it stands
+    // The variables that the option sets, unless NULL:
+    bool *flag;        // set to true
+    uint32_t *task;    // set to the argument, which must be a task id
+    const char **text; // set to the argument's text
 };
 
 struct tool {
-    const char *usage; // behind "Usage: "
-    const char *notes; // lines behind the options, or NULL
+    const char *usage; // follows "Usage: "
+    const char *notes; // lines after the options, or NULL
     const struct tool_option *options;
-    // What to say about an argument that is no option; NULL: they are taken.
+    // Error message for arguments that are not options; NULL: such arguments
+    // are accepted.
     const char *no_operands;
 };
 
-// Sets what the options say. -h, --help is one of them and ends the program.
-// What is wrong is said, and ends it with USAGE_STATUS. The index of the first
-// argument that is no option.
+// Parses the options and sets their variables. -h, --help is added to the
+// table; it ends the program. An error ends it with a message and USAGE_STATUS.
+// Returns the index of the first argument that is not an option.
 int options_parse(const struct tool *tool, int argc, char *argv[]);
-// Ends the program with how it is used, after what is wrong has been said.
+// Prints the usage and ends the program, after the caller has printed an error
+// message.
 _Noreturn void options_wrong(const struct tool *tool);

@@ -1,4 +1,4 @@
-// Programs on disk: finding them, and the symbols they carry.
+// Program files: finding them, and reading their symbols.
 #define _GNU_SOURCE // asprintf
 #include "strobe.h"
 
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define IMAGE_MAX (256 * 1024 * 1024) // bytes of a file that are looked at
+#define IMAGE_MAX (256 * 1024 * 1024) // maximum size of a file that is read
 
 static bool is_program(const char *path)
 {
@@ -71,7 +71,7 @@ int program_open_running(uint32_t task, const char *path)
     return same ? open(link, O_RDONLY | O_CLOEXEC) : -1;
 }
 
-// Reads a whole file. NULL and errno if that fails.
+// Reads a whole file. Returns NULL and sets errno on failure.
 static void *read_file(const char *path, size_t *size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -91,15 +91,15 @@ static void *read_file(const char *path, size_t *size)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            break; // shorter than it was: what there is will do
+            break; // the file was truncated: use what was read
         *size += n;
     }
     close(fd);
     return image;
 }
 
-// The vDSO's image: the kernel maps the same into every program, this one too.
-// Its section headers are its end (arch/i386/vdso).
+// Copies the vDSO's image. The kernel maps the same image into every program,
+// including this one. It ends with its section headers (arch/i386/vdso).
 static void *read_vdso(size_t *size)
 {
     const Elf32_Ehdr *header = (void *)getauxval(AT_SYSINFO_EHDR);
@@ -135,7 +135,7 @@ uint32_t kernel_build_id(uint8_t id[BUILD_ID_MAX])
     return n;
 }
 
-// Symbols of one file. NULL, or why there are none.
+// Loads the symbols of one file. Returns NULL, or the reason why it has none.
 static const char *load(struct program_symbols *p, const char *path)
 {
     static const char *const why[] = {

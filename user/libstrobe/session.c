@@ -1,15 +1,15 @@
 // A profile session over a kernel box: see strobe.h and <strobe/kbox.h>.
 //
-// Answers may overtake each other. The only call that stays open for long is
-// DATA_READ; if its answer comes while another one is waited for, it is kept in
-// the session until profile_answer asks for it.
+// Answers may arrive out of order. The only call that remains pending for long
+// is DATA_READ. If its answer arrives during the wait for another answer, it is
+// kept in the session until profile_answer is called.
 #include "strobe.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-// Takes an answer as the kernel means it: -errno in retval.
+// Converts a kernel result (-errno on failure) to -1 and errno.
 static int result(int32_t retval)
 {
     if (retval >= 0)
@@ -26,7 +26,8 @@ static int send(struct profile_session *s, struct ipc_call *call,
     return ipc_call(s->phone, call);
 }
 
-// Waits for one answer and files it. Sets *id.
+// Waits for one answer and stores it in *answer. An answer to DATA_READ is also
+// recorded in the session.
 static int take_answer(struct profile_session *s, int timeout_ms,
                        struct ipc_call *answer)
 {
@@ -40,7 +41,7 @@ static int take_answer(struct profile_session *s, int timeout_ms,
     return 0;
 }
 
-// A command that is answered soon.
+// Sends a command that does not block, and waits for its answer.
 static int request(struct profile_session *s, uint32_t command, uintptr_t a)
 {
     struct ipc_call call, answer;
@@ -66,7 +67,8 @@ static int hang_up(struct profile_session *s)
     return -1;
 }
 
-// `options` as the command wants them.
+// Connects and sends the command that begins a session. `options` is of the
+// command's type.
 static int begin(struct profile_session *s, uint32_t task, uint32_t command,
                  const void *options)
 {

@@ -1,6 +1,6 @@
-// libstrobe: what Strobe's own programs use besides their C library.
+// libstrobe: the library that Strobe's own programs use besides libc.
 //
-// Functions that can fail return -1 (or NULL) and set errno, as libc's do.
+// On failure functions return -1 (or NULL) and set errno, as in libc.
 #pragma once
 
 #include <stdbool.h>
@@ -16,44 +16,45 @@
 
 // Prints "PROGRAM: text" and a newline on standard error.
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-// The same, and ends the program with `status`.
+// The same, then ends the program with `status`.
 void fail(int status, const char *fmt, ...) __attribute__((noreturn))
 __attribute__((format(printf, 2, 3)));
 
 // --- numbers (number.c) ------------------------------------------------------
 
-// A decimal number, digits only. False: it is none, or none from `min` to
-// `max`.
+// Parses a decimal number, digits only. Returns false if it is invalid, or not
+// from `min` to `max`.
 bool decimal(const char *text, uint32_t min, uint32_t max, uint32_t *out);
 
 // --- kernel calls (kbox.c) --------------------------------------------------
 
-// A descriptor to the kernel box of a task; close() hangs up. ESRCH, EPERM.
+// Returns a descriptor (phone) of a task's kernel box; close() hangs up. ESRCH,
+// EPERM.
 int kbox_connect(uint32_t task);
-// Sends a call; call->id becomes the number that its answer will carry.
+// Sends a call. Sets call->id to the number that its answer will have.
 int ipc_call(int phone, struct ipc_call *call);
-// Waits up to `timeout_ms` (-1: for ever) for the next answer to any call of
+// Waits up to `timeout_ms` (-1: no limit) for the next answer to any call on
 // this phone. ETIMEDOUT, EINTR.
 int ipc_wait(int phone, struct ipc_call *answer, int timeout_ms);
-// Why, and what to do.
+// The message for EPERM: the reason, and what to do.
 #define PROFILE_PERMISSION                                                   \
     "this user may profile its own tasks only, and no set-user-id program: " \
     "root may profile everything, and so may the users that the kernel "     \
     "argument profile_users= names"
 
-// What an error of kbox_connect or of profile_begin means for the user, and
-// what to do.
+// Returns the message for an error of kbox_connect or profile_begin, with what
+// the user can do.
 const char *kbox_problem(int error);
 
 // --- profile sessions (session.c) -------------------------------------------
 
-#define PROFILE_RINGS_MAX 33 // one of each CPU, and one more
+#define PROFILE_RINGS_MAX 33 // one for each CPU, and one more
 
-// A session on one task. Give it zeroed to profile_begin.
+// A session on one task. Zeroed before profile_begin.
 struct profile_session {
-    int phone; // POLLIN: an answer waits
-    // The DATA_READ that is under way: its number, and its result once that
-    // has come while something else was waited for.
+    int phone; // POLLIN: an answer is available
+    // `reading`: a DATA_READ is pending, with this id. `answered`: its result
+    // has arrived and was not yet taken.
     bool reading, answered;
     uint32_t read_id;
     int32_t read_result;
@@ -64,23 +65,22 @@ struct profile_session {
 // such source), ENOMEM.
 int profile_begin(struct profile_session *s, uint32_t task,
                   const struct sprofile_options *options);
-// The same for the whole system but this program.
+// The same for the whole system except the calling program.
 int profile_begin_system(struct profile_session *s,
                          const struct sprofile_options *options);
-// Asks for the next records. One request at a time: while one is under way this
-// does nothing.
+// Requests the next records. Does nothing if a request is pending already.
 int profile_request(struct profile_session *s);
-// Waits for the answer to it, and calls `take` with each piece of the stream
-// where it lies in the kernel's rings: whole records, to be read only, which
-// are there until the next request. Gives their bytes, possibly 0. ESHUTDOWN:
-// the task has ended and everything has been read; ETIMEDOUT; EINTR.
+// Waits for the answer to the request, and calls `take` with each piece of the
+// stream in place in the kernel's rings: whole records, mapped read-only, valid
+// until the next request. Returns the number of bytes, possibly 0. ESHUTDOWN:
+// the task has ended and everything was read; ETIMEDOUT; EINTR.
 int profile_answer(struct profile_session *s, int timeout_ms,
                    void (*take)(void *arg, const void *bytes, size_t size),
                    void *arg);
 int profile_info(struct profile_session *s, struct sprofile_info *info);
 int profile_pause(struct profile_session *s, bool pause);
-// A session that counts (include/strobe/kbox.h) instead of sampling. As
-// profile_begin; ENODEV cannot be.
+// Begins a session that counts (include/strobe/kbox.h) instead of sampling.
+// Errors as of profile_begin, except ENODEV.
 int profile_count_begin(struct profile_session *s, uint32_t task,
                         const struct sprofile_count_options *options);
 int profile_count_read(struct profile_session *s, struct sprofile_counts *out);
@@ -89,32 +89,34 @@ void profile_end(struct profile_session *s);
 
 // --- programs and their symbols (program.c) ---------------------------------
 
-// The file that a shell would run for `name`, by PATH; to be freed. ENOENT,
-// EACCES.
+// Returns the file that a shell would run for `name`, found by PATH; the caller
+// frees it. ENOENT, EACCES.
 char *program_find(const char *name);
-// The program's file of a running task; to be freed. ENOENT, ESRCH.
+// Returns the path of a running task's program; the caller frees it. ENOENT,
+// ESRCH.
 char *program_of_task(uint32_t task);
 
-// Opens what a task runs, if its file is, or was, at this path: a descriptor,
-// or -1.
+// Opens the program that a task runs, if its path is or was `path`. Returns a
+// descriptor, or -1.
 int program_open_running(uint32_t task, const char *path);
 
-// The bytes of a program's file; of "[vdso]", the kernel's shared object; of
-// "[kernel]", the kernel's symbols as nm prints them. To be freed; NULL: errno.
+// Reads a program's file. "[vdso]" reads the kernel's shared object, "[kernel]"
+// the kernel's symbols as nm prints them. Returns the bytes, which the caller
+// frees, or NULL and sets errno.
 void *program_read(const char *path, size_t *size);
 
-// The build id of the kernel that runs; its size, 0 if it does not tell.
+// Copies the build id of the running kernel. Returns its size, 0 if unknown.
 uint32_t kernel_build_id(uint8_t id[BUILD_ID_MAX]);
 
-// The symbols of a program and the memory they live in.
+// The symbols of a program, and the memory that holds them.
 struct program_symbols {
     struct symbols symbols;
     void *image, *table;
 };
-// Reads them from the file itself or, where it has none, from `PATH.sym` (the
-// output of nm); "[vdso]" has those of the kernel's shared object, by offset.
-// The result is valid, if empty, whatever is returned: why there are none, in
-// words for the user, or NULL when there are some.
+// Loads them from the file itself or, if it has none, from `PATH.sym` (the
+// output of nm). "[vdso]" loads those of the kernel's shared object; addresses
+// are offsets. Returns NULL, or a message for the user that says why there are
+// no symbols. `*p` is valid, if empty, in every case.
 const char *program_symbols_load(struct program_symbols *p, const char *path);
 void program_symbols_free(struct program_symbols *p);
 
@@ -122,28 +124,28 @@ void program_symbols_free(struct program_symbols *p);
 
 struct table_column {
     const char *title;
-    bool right; // aligned right: numbers
+    bool right; // right-aligned: numbers
 };
 struct table {
     const struct table_column *columns;
     unsigned column_count;
-    char **cells; // row by row; NULL where memory ran out
+    char **cells; // by row; NULL for a cell that memory did not suffice for
     size_t count, room;
 };
 void table_init(struct table *t, const struct table_column *columns,
                 unsigned column_count);
-// The next cell, left to right, row after row. What is not printable is shown
-// as '?'.
+// Adds the next cell, left to right, row by row. Unprintable characters are
+// replaced by '?'.
 void table_add(struct table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-// Prints titles and rows, each column as wide as its widest cell, and frees
+// Prints titles and rows, each column as wide as its widest cell, then frees
 // the cells.
 void table_print(struct table *t, FILE *out);
-// Makes a name harmless to terminals, in its place: what is neither printable
-// ASCII nor UTF-8, and what changes the direction of text, becomes '?'. The
-// result is UTF-8. Gives `text`.
+// Sanitises a name for terminals, in place. Bytes that are neither printable
+// ASCII nor UTF-8, and characters that change the direction of text, become
+// '?'. The result is UTF-8. Returns `text`.
 char *printable(char *text);
-// Writes it so; '?' when there is no memory.
+// Prints a sanitised copy of `text`, or '?' when out of memory.
 void put_printable(FILE *out, const char *text);
-// A string as JSON writes it, with its quotation marks.
+// Prints a JSON string, with its quotation marks.
 void json_string(FILE *out, const char *text, size_t size);

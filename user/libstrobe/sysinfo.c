@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIRST_SIZE 4096 // most nodes fit
+#define FIRST_SIZE 4096 // enough for most nodes
 
 int sysinfo_get_data(const char *path, void *buf, size_t size)
 {
@@ -30,8 +30,8 @@ static int get_keys(const char *path, void *buf, size_t size)
     return sysinfo_get_keys(path, buf, size);
 }
 
-// Asks with larger buffers until all fits: the node may grow meanwhile. `tail`
-// zeros follow.
+// Retries with larger buffers until everything fits, since the node may grow
+// between the calls. Appends `tail` zero bytes.
 static void *read_all(getter get, const char *path, size_t tail, size_t *size)
 {
     size_t room = FIRST_SIZE;

@@ -1,13 +1,13 @@
-// The sysinfo tree for programs: <strobe/sysinfo.h> says what there is.
+// Access to the sysinfo tree. <strobe/sysinfo.h> describes its nodes.
 //
 //     size_t count;
 //     struct sysinfo_task *tasks = sysinfo_read_task("system.tasks", &count);
 //     struct sysinfo_load load;
 //     if (sysinfo_get_load("system.load", &load) < 0) ...
 //
-// Functions return -1 (or NULL) and set errno: ENOENT there is no such node (or
-// no more), ENOMEM, ENOSYS the kernel is not Strobe, EPROTO the node does not
-// hold what was asked for. Any thread may call them.
+// On failure functions return -1 (or NULL) and set errno. ENOENT: there is no
+// such node (any more); ENOMEM; ENOSYS: the kernel is not Strobe; EPROTO: the
+// node does not hold what was requested. All functions are thread-safe.
 #pragma once
 
 #include <stdbool.h>
@@ -19,32 +19,34 @@
 
 #include "lib/records.h"
 
-// ---- the calls themselves (sysinfo.c)
+// ---- system calls (sysinfo.c)
 
-// Bytes the node holds; min(size, that) of them are stored. `size` 0 asks only.
+// Returns the size of the node's data in bytes, and stores at most `size` bytes
+// of them. `size` 0 only queries.
 int sysinfo_get_data(const char *path, void *buf, size_t size);
-// The same with the children's names, each ended by a NUL.
+// The same for the children's names, each terminated by a NUL.
 int sysinfo_get_keys(const char *path, char *buf, size_t size);
-// SYSINFO_TYPE(kind, record or unit).
+// Returns SYSINFO_TYPE(kind, record or unit).
 int sysinfo_get_type(const char *path);
 
 // ---- whole nodes
 
-// All that the node holds, as of one instant however it grows; a NUL follows.
-// To be freed.
+// Reads all data of the node as a consistent snapshot, even if it grows.
+// Appends a NUL. The caller frees the result.
 void *sysinfo_read(const char *path, size_t *size);
-// The children's names, each ended by a NUL, an empty one behind the last. To
-// be freed.
+// Reads the children's names, each terminated by a NUL, and an empty name at
+// the end. The caller frees the result.
 char *sysinfo_read_keys(const char *path);
 int sysinfo_read_value(const char *path, uint64_t *value);
-// Records of this type (SYSINFO_RECORD_...); NULL also when they are of
-// another.
+// Reads records of one type (SYSINFO_RECORD_...). Fails (NULL) also if the node
+// holds records of another type.
 void *sysinfo_read_records(const char *path, uint32_t record, size_t *count);
-// The first record of the node; ENOENT when it has none.
+// Reads the first record of the node. ENOENT if it has none.
 int sysinfo_get_record(const char *path, uint32_t record, void *out);
 
-// Typed: struct sysinfo_task *sysinfo_read_task(path, &count), to be freed, and
-// int sysinfo_get_task(path, &task); likewise for all other record types.
+// Typed accessors: struct sysinfo_task *sysinfo_read_task(path, &count), freed
+// by the caller, and int sysinfo_get_task(path, &task). All record types have
+// them.
 #define SYSINFO_ACCESSORS(upper, lower)                                \
     static inline struct sysinfo_##lower *sysinfo_read_##lower(        \
         const char *path, size_t *count)                               \
@@ -62,33 +64,35 @@ SYSINFO_RECORDS(SYSINFO_ACCESSORS)
 
 // ---- printing (sysinfo_print.c)
 
-// A field as people read it: flags yes or no, fixed point with two digits, ids
-// "-" where there is none; without its unit. Control characters become "?".
-// Returns `buf`.
+// Formats a field for people, without its unit: flags as yes or no, fixed point
+// with two digits, a missing id as "-". Control characters become "?". Returns
+// `buf`.
 const char *sysinfo_format(const struct sysinfo_field *f, const void *record,
                            char *buf, size_t size);
-// A table; one record is printed field by field, with units and meanings.
+// Prints a table. A single record is printed field by field, with units and
+// descriptions.
 void sysinfo_print(FILE *out, uint32_t record, const void *records,
                    size_t count);
-// An array of objects; flags are booleans, fixed point fractions, states names,
-// and ids null where there is none.
+// Prints an array of objects: flags as booleans, fixed point as fractions,
+// states as names, a missing id as null.
 void sysinfo_print_json(FILE *out, uint32_t record, const void *records,
                         size_t count);
-// One object.
+// Prints one object.
 void sysinfo_print_json_record(FILE *out, uint32_t record, const void *data);
 
 // ---- for tools (sysinfo_tool.c)
 
-// Cycles of the TSC as milliseconds; `hz` its frequency (system.cpus).
+// Converts TSC cycles to milliseconds; `hz` is the TSC frequency (system.cpus).
 uint64_t sysinfo_milliseconds(uint64_t cycles, uint64_t hz);
-// 16.16 fixed point in hundredths, rounded.
+// Converts 16.16 fixed point to hundredths, rounded.
 uint32_t sysinfo_hundredths(uint32_t fixed);
-// TSC frequency, or ends the program with a message.
+// Returns the TSC frequency, or ends the program with a message.
 uint64_t sysinfo_frequency(void);
-// Says why reading `path` failed (errno) and what to do, and ends the program
+// Prints why reading `path` failed (errno) and what to do, and ends the program
 // with status 1.
 _Noreturn void sysinfo_fail(const char *path);
-// The task id in an option's argument. false: it is none (said so).
+// Parses the task id in an option's argument. Returns false after printing an
+// error message.
 bool sysinfo_parse_task(const char *option, const char *text, uint32_t *id);
-// Writes out what was printed; the status for main: 1 when that failed.
+// Flushes standard output. Returns the exit status for main: 1 on failure.
 int sysinfo_finish(void);

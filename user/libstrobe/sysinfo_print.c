@@ -1,4 +1,4 @@
-// Records of the sysinfo tree as tables and as JSON, by their descriptions.
+// Prints records of the sysinfo tree as tables and JSON, by their descriptions.
 #include "sysinfo.h"
 
 #include "strobe.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CELL 80 // the longest text is 64
+#define CELL 80 // the longest text has 64 bytes
 #define FIXED_ONE 65536.0
 
 static void format_text(const struct sysinfo_field *f, const void *record,

@@ -1,4 +1,4 @@
-// What the tools that show the sysinfo tree share.
+// Functions shared by the tools that show the sysinfo tree.
 #include "sysinfo.h"
 
 #include "strobe.h"

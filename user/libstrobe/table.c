@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The length of the UTF-8 sequence of more than one byte that `text` begins
-// with; 0: it begins with none (RFC 3629, section 4).
+// Returns the length of the multi-byte UTF-8 sequence at `text`, or 0 if there
+// is none (RFC 3629, section 4).
 static size_t utf8_length(const unsigned char *text, size_t size)
 {
     unsigned char c = text[0];
@@ -26,10 +26,10 @@ static size_t utf8_length(const unsigned char *text, size_t size)
     return length;
 }
 
-// Codes beyond ASCII that change what a terminal shows: controls (U+0080 to
-// U+009F), and those of bidirectional text, which show a name in another order
-// (Unicode Standard Annex 9, section 2: U+061C, U+200E, U+200F, U+202A to
-// U+202E, U+2066 to U+2069).
+// Whether the character is a non-ASCII control character: C1 controls (U+0080
+// to U+009F) and bidirectional controls, which change the order in which a name
+// is displayed (Unicode Standard Annex 9, section 2: U+061C, U+200E, U+200F,
+// U+202A to U+202E, U+2066 to U+2069).
 static bool is_control(const unsigned char *text)
 {
     if (text[0] == 0xc2 || text[0] == 0xd8)
@@ -42,7 +42,7 @@ static bool is_control(const unsigned char *text)
     return text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9;
 }
 
-// The code of a sequence of UTF-8, which is whole.
+// Decodes a complete UTF-8 sequence.
 static unsigned code_of(const unsigned char *text, size_t length)
 {
     unsigned code = text[0] & (0x7f >> length);
@@ -96,7 +96,7 @@ void table_add(struct table *t, const char *fmt, ...)
     if (t->count == t->room) {
         size_t room = t->room * 2 + 64;
         char **cells = realloc(t->cells, room * sizeof(*cells));
-        if (cells == NULL) { // the table ends here
+        if (cells == NULL) { // out of memory: the cell is dropped
             free(text);
             return;
         }
@@ -129,7 +129,7 @@ static void print_cell(const struct table *t, FILE *out, unsigned column,
 
     if (t->columns[column].right)
         fprintf(out, "%*s", cell_width, text);
-    else // nothing but the line's end behind the last
+    else // no trailing blanks after the last column
         fprintf(out, "%-*s", last ? 0 : cell_width, text);
     fputs(last ? "\n" : "  ", out);
 }
@@ -162,8 +162,8 @@ void json_string(FILE *out, const char *text, size_t size)
     for (size_t i = 0; i < size; i++) {
         unsigned char c = bytes[i];
         size_t more = c >= 0x80 ? utf8_length(bytes + i, size - i) : 0;
-        // Bytes that are no UTF-8 are taken as Latin-1, so that the result is
-        // valid whatever a corrupt file says.
+        // Bytes that are not UTF-8 are written as Latin-1 characters, so that
+        // the output is valid even for a corrupt file.
         if (more > 0 && is_control(bytes + i)) {
             fprintf(out, "\\u%04x", code_of(bytes + i, more));
             i += more - 1;
