@@ -1,4 +1,5 @@
-// Batch mode: each refresh as text or as JSON, for files, pipes and scripts.
+// Batch mode: prints each refresh as text or JSON, for files, pipes and
+// scripts.
 #include "top.h"
 
 #include "draw.h"
@@ -27,7 +28,7 @@ static void print_page(struct top *t, struct page *p)
     }
 }
 
-// ---- JSON: one object for each refresh, on a line of its own
+// ---- JSON: one object a line for each refresh
 
 static void json_percent(const char *name, uint32_t percent)
 {

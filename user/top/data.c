@@ -7,10 +7,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define TRIES 4 // to read tasks and their count as of one moment
+#define TRIES 4 // attempts to read tasks and their counters consistently
 
-// The list of tasks, and the counters that go with it: read until no task was
-// created in between, or for so long.
+// Reads the list of tasks and the counters that belong to it. Retries, at most
+// TRIES times, if a task was created between the reads.
 static const char *read_tasks(struct dataset *d)
 {
     struct sysinfo_totals before;
@@ -43,8 +43,8 @@ static const char *read_machine(struct dataset *d)
     return d->cpus != NULL ? NULL : "system.cpus";
 }
 
-// A node that is not there has nothing to show: a kernel need not count system
-// calls, and a task that has ended makes no more of them.
+// Whether the node does not exist, which is no error: a kernel need not count
+// system calls, and a task that has ended makes no more of them.
 static bool absent(void)
 {
     return errno == ENOENT;
@@ -72,7 +72,8 @@ static const char *read_lists(struct dataset *d, uint32_t task)
 const char *dataset_read(struct dataset *d, uint32_t task)
 {
     *d = (struct dataset){ 0 };
-    // CPUs and tasks one right after the other: their cycles are compared.
+    // CPUs and tasks are read in immediate succession, because their cycles
+    // are compared.
     const char *failed = read_machine(d);
     if (failed == NULL)
         failed = read_tasks(d);

@@ -3,8 +3,8 @@
 
 #include "model.h"
 
-// Reads everything; `task`: whose system calls, SYSINFO_ALL of the whole
-// system. NULL, or the path of the node that could not be read (errno), and
-// then there is nothing to free.
+// Reads everything. `task` selects the task whose system calls are read;
+// SYSINFO_ALL: those of the whole system. Returns NULL, or the path of the node
+// that could not be read, with errno set; then there is nothing to free.
 const char *dataset_read(struct dataset *d, uint32_t task);
 void dataset_free(struct dataset *d);

@@ -102,7 +102,7 @@ static bool is_left(const struct column *c)
     return c->kind == COLUMN_TEXT || c->kind == COLUMN_STATE;
 }
 
-// Columns that all columns up to this rank take.
+// The total width of the columns of rank `rank` and below.
 static unsigned width_of(const struct view *v, unsigned rank)
 {
     unsigned width = 0;
@@ -114,7 +114,7 @@ static unsigned width_of(const struct view *v, unsigned rank)
     return width;
 }
 
-// The highest rank that fits.
+// Returns the highest rank whose columns fit on the page.
 static unsigned fit_rank(const struct page *p, const struct view *v)
 {
     unsigned rank = 0;
@@ -134,7 +134,7 @@ static void draw_cell(struct page *p, const struct view *v, unsigned i,
 
     if (i > 0)
         page_put(p, look == LOOK_BOLD ? LOOK_REVERSE : look, " ");
-    if (is_left(c)) // the last may be as long as there is room
+    if (is_left(c)) // the last column may use all remaining width
         page_put(p, look, "%-*.*s", i + 1 < v->column_count ? (int)c->width : 0,
                  i + 1 < v->column_count ? (int)c->width : CELL_MAX, text);
     else

@@ -1,5 +1,5 @@
-// The lines about CPUs in the header: numbers and a bar for each; where they
-// are too many, the numbers of all together, and their bars side by side.
+// The header's lines about CPUs: numbers and a bar for each CPU. If there are
+// too many CPUs, the numbers are the average of all, and the bars share lines.
 #include "draw.h"
 
 #include "user/libstrobe/sysinfo.h"
@@ -9,26 +9,26 @@
 
 #define HZ_PER_MHZ 1000000
 
-// A bar is drawn in the room that the numbers leave, within these limits.
+// The length of a bar, which uses the width that the numbers leave.
 #define BAR_MIN 18
 #define BAR_MAX 42
-#define BAR_FRAME 2 // its brackets
-// The same for bars side by side, each behind its CPU's number.
+#define BAR_FRAME 2 // width of its brackets
+// The same for bars that share a line, each after its CPU's number.
 #define SMALL_BAR_MIN 4
 #define SMALL_BAR_NAME "%2" PRIu32
 #define SMALL_BAR_NAME_WIDTH 2
-// What the header must leave: the line on memory, the status, the titles, and
-// rows of the view.
+// Lines that the header leaves free: memory, status, titles, and rows of the
+// view.
 #define LINES_BELOW 3
-#define ROWS_MIN 8      // with less, CPUs share one line
-#define ROWS_MIN_BARS 5 // with less, they have no bars of their own
+#define ROWS_MIN 8      // with fewer, CPUs share one line of numbers
+#define ROWS_MIN_BARS 5 // with fewer, there are no bars for each CPU
 
-// The numbers of a CPU's line, in the order they give way where there is no
-// room: the last first.
+// The numbers of a CPU's line. If the line is too narrow, the last ones are
+// left out first.
 static const struct {
     const char *title;
     unsigned width;
-    size_t share, cycles; // members of cpu_use: which of them is shown
+    size_t share, cycles; // offset in cpu_use of the number; the other is 0
 } cpu_numbers[] = {
 #define SHARE(title, member)                          \
     {                                                 \
@@ -53,7 +53,8 @@ static const struct {
 #define CPU_NAME "%-6s"
 #define CPU_NAME_WIDTH 6
 
-// How many of them fit beside the shortest bar, and how long the bar may be.
+// Returns how many numbers fit beside a bar of minimum length, and the length
+// available for the bar.
 static unsigned fit_numbers(const struct page *p, unsigned *bar)
 {
     unsigned used = CPU_NAME_WIDTH, shown = 0;
@@ -92,7 +93,7 @@ static void draw_cpu_number(struct page *p, const struct cpu_use *u,
     page_put(p, LOOK_PLAIN, "%*s", width, text);
 }
 
-// User time, kernel time, interrupts, then the idle rest. `length` <= BAR_MAX.
+// Draws user time, kernel time, interrupts, and idle time. `length` <= BAR_MAX.
 static void draw_bar(struct page *p, const struct cpu_use *u, unsigned length)
 {
     static const char marks[] = "|#!.";
@@ -132,7 +133,8 @@ static void draw_cpu_titles(struct page *p, const struct comparison *c)
     snprintf(mhz, sizeof(mhz), "%uMHz", (unsigned)(c->summary.hz / HZ_PER_MHZ));
     page_line(p);
     page_put(p, LOOK_PLAIN, CPU_NAME " ", mhz);
-    for (unsigned i = 0; i < shown; i++) // one less for the long MHz
+    for (unsigned i = 0; i < shown;
+         i++) // first title 1 narrower: MHz is 1 wider
         page_put(p, LOOK_PLAIN, "%*s", (int)cpu_numbers[i].width - (i == 0),
                  cpu_numbers[i].title);
     if (bar >= BAR_MIN)
@@ -146,7 +148,7 @@ static void use_of(const struct comparison *c, size_t i, struct cpu_use *out)
     cpu_use(dataset_cpu(c->before, cpu->id), cpu, c->summary.elapsed_ns, out);
 }
 
-// Bars side by side, as few on a line as there is room for.
+// Draws bars side by side, with as few on a line as the number of lines allows.
 static void draw_small_bars(struct page *p, const struct comparison *c)
 {
     size_t count = c->now->cpu_count;
@@ -157,7 +159,7 @@ static void draw_small_bars(struct page *p, const struct comparison *c)
     room -= LINES_BELOW + ROWS_MIN_BARS;
     while ((count + each - 1) / each > room)
         each++;
-    unsigned width = (p->columns + 1) / each; // with a blank behind
+    unsigned width = (p->columns + 1) / each; // including a blank after it
     unsigned frame = SMALL_BAR_NAME_WIDTH + BAR_FRAME + 1;
     if (width < frame + SMALL_BAR_MIN)
         return;

@@ -1,8 +1,8 @@
-// The interactive top: refreshes, keys and signals, in turn.
+// The interactive top: a loop of refreshes, keys and signals.
 //
-// Signals are blocked but while top waits for a key or for the screen, so that
-// none is missed and none interrupts anything else. Whatever ends top, the
-// terminal is given back as it was.
+// Signals are blocked except while top waits for a key or for the screen, so
+// that no signal is missed, and none interrupts other code. Whatever ends top,
+// the terminal's settings are restored.
 #include "top.h"
 
 #include "draw.h"
@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_DELAY 0.3 // seconds to the first screen: two data sets are needed
+#define FIRST_DELAY 0.3 // seconds to the first screen (two data sets)
 #define NS_PER_SECOND 1000000000L
 
-// Signals that have come and are not yet dealt with.
+// Signals that were received and are not yet handled.
 static volatile sig_atomic_t ending, stopping, resizing;
 
 static void on_signal(int number)
@@ -37,7 +37,7 @@ static void on_signal(int number)
     screen_go_on();
 }
 
-// Dies of the signal, as if top had not caught it.
+// Ends top by the signal's default action, as if top had not caught it.
 static void die_of(int number)
 {
     sigset_t set;
@@ -55,7 +55,7 @@ static void catch (int number, void (*handler)(int), sigset_t *blocked)
     struct sigaction action = { .sa_handler = handler };
 
     sigaction(number, NULL, &action);
-    if (action.sa_handler == SIG_IGN) // as our parent wants it (nohup)
+    if (action.sa_handler == SIG_IGN) // ignored by the parent's choice (nohup)
         return;
     action = (struct sigaction){ .sa_handler = handler };
     sigaction(number, &action, NULL);
@@ -63,7 +63,7 @@ static void catch (int number, void (*handler)(int), sigset_t *blocked)
         sigaddset(blocked, number);
 }
 
-// Returns the mask to wait with, in which they are not blocked.
+// Returns the signal mask for waiting, in which these signals are not blocked.
 static sigset_t catch_signals(void)
 {
     static const int asked[] = { SIGINT,  SIGTERM,  SIGHUP,
@@ -84,7 +84,7 @@ static sigset_t catch_signals(void)
 
 static _Noreturn void no_screen(int error)
 {
-    screen_leave(); // the message is not for the page
+    screen_leave(); // the message must not be on the page
     if (error == ENOMEM)
         fail(1, "not enough memory for the screen: end some tasks");
     fail(1, "this is not a terminal: use -b to print into files and pipes");
@@ -96,11 +96,11 @@ static void enter(void)
         no_screen(errno);
 }
 
-// ^Z: stops as others do, with the terminal as it was, and comes back.
+// ^Z: restores the terminal, stops, and takes the terminal over when continued.
 static void stop(void)
 {
     stopping = 0;
-    die_of(SIGTSTP); // which only stops; here it goes on
+    die_of(SIGTSTP); // only stops top, which continues here
     catch (SIGTSTP, on_signal, NULL);
     sigset_t set;
     sigemptyset(&set);
@@ -119,13 +119,13 @@ static double now(void)
     return t.tv_sec + (double)t.tv_nsec / NS_PER_SECOND;
 }
 
-// Waits until then, or for a key or a signal. True: a key can be read.
+// Waits until `deadline`, a key or a signal. Returns true if a key can be read.
 static bool wait_until(double deadline, const sigset_t *mask)
 {
     double left = deadline - now();
     fd_set readable;
 
-    if (ending || stopping || resizing) // it came while the screen was drawn
+    if (ending || stopping || resizing) // received while the screen was drawn
         return false;
     if (left < 0)
         left = 0;
@@ -140,7 +140,7 @@ static bool wait_until(double deadline, const sigset_t *mask)
 
 // ---- the screen
 
-// Instead of the status line: the question, or what there is to say.
+// Draws the prompt or the message if there is one, else the status line.
 static void draw_bottom_line(struct page *p, const struct top *t)
 {
     if (t->prompt.question != NULL) {
@@ -191,7 +191,7 @@ static void read_keys(struct top *t)
     if (n > 0)
         keys_input(t, bytes, n);
     else if (n == 0 || errno != EINTR)
-        t->quit = true; // the terminal is gone
+        t->quit = true; // the terminal was closed
 }
 
 static void handle_signals(struct top *t)
@@ -218,7 +218,7 @@ int interactive(struct top *t)
     enter();
     top_refresh(t);
     next = now() + (t->delay < FIRST_DELAY ? t->delay : FIRST_DELAY);
-    bool drawn = false; // the first data set has nothing to be compared with
+    bool drawn = false; // nothing to draw until there are two data sets
     while (!t->quit) {
         if (wait_until(next, &waiting))
             read_keys(t);

@@ -54,7 +54,8 @@ static void set_delay(struct top *t, const char *answer)
             DELAY_MAX);
 }
 
-// Whom a signal or nice value is for. No answer: nobody.
+// Takes the id of the task that a signal or nice value is for. Returns false if
+// the answer is empty or invalid.
 static bool take_target(struct top *t, const char *answer)
 {
     long id;
@@ -172,7 +173,7 @@ static void change_sort(struct top *t, int column)
     t->first = 0;
 }
 
-// Rows down; up if negative.
+// Scrolls down; up if negative.
 static void scroll(struct top *t, long rows)
 {
     long last = (long)t->rows.count - 1, first = (long)t->first + rows;
@@ -243,8 +244,9 @@ static void command(struct top *t, char key)
     }
 }
 
-// Arrows and their kind: ESC [, a number perhaps, a letter or ~. They may come
-// in parts. True: the key belonged to one.
+// Parses the escape sequences of arrow and page keys: ESC [, optional digits,
+// and a letter or ~. A sequence may arrive in parts. Returns true if the key
+// belongs to a sequence.
 static bool escape_sequence(struct top *t, char key)
 {
     if (t->escape == ESCAPE && key == '[') {

@@ -7,7 +7,7 @@
 
 // ---- finding
 
-// All records begin with the number that they are found by.
+// Compares records by the id that they all begin with.
 static int by_first(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -205,7 +205,7 @@ static void summarize_tasks(const struct dataset *before,
     out->tasks = now->task_count;
     out->created = (uint32_t)grown(before->totals.tasks_created,
                                    now->totals.tasks_created);
-    // The counter and the list are of two instants.
+    // The counter and the list were read at different times.
     out->created = out->created > fresh ? out->created : fresh;
     out->short_lived = out->created - fresh;
     out->ended = left + out->short_lived;

@@ -68,7 +68,7 @@ void page_line(struct page *p)
     }
 }
 
-// NULL: it is outside of the page.
+// Returns the current line, or NULL if it is below the page.
 static struct line *current(const struct page *p)
 {
     return p->used > 0 && p->used <= p->rows ? &p->lines[p->used - 1] : NULL;
@@ -103,7 +103,8 @@ void page_put(struct page *p, enum look look, const char *fmt, ...)
     if (size == 0)
         return;
     if (look != LOOK_PLAIN && look == l->look)
-        l->size -= strlen(LOOK_OFF); // what stands before looks the same
+        l->size -=
+            strlen(LOOK_OFF); // continue the highlighting of the text before
     else if (look != LOOK_PLAIN)
         add(l, looks[look], strlen(looks[look]));
     add(l, text, size);

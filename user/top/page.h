@@ -1,47 +1,47 @@
-// A page of text: lines cut at the screen's width, some of it highlighted.
+// A page of text, cut at the screen's width, with highlighting.
 //
-// Drawing fills a page; the screen shows it, batch mode prints it. Pure.
+// Drawing fills a page; the screen shows it, or batch mode prints it. Pure.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PAGE_WIDE 512 // columns of a page that no screen limits
+#define PAGE_WIDE 512 // columns of a page without a screen
 
 enum look { LOOK_PLAIN, LOOK_BOLD, LOOK_REVERSE };
 
-// Bytes of a line: its columns, and the escape sequences that change looks.
+// Maximum size of a line: its columns, and escape sequences for highlighting.
 #define LINE_BYTES (PAGE_WIDE + 256)
 
 struct line {
     unsigned width; // columns used
     size_t size;    // bytes used
-    enum look look; // of what was added last
+    enum look look; // of the last text added
     char text[LINE_BYTES];
 };
 
 struct page {
     struct line *lines;
-    unsigned rows, columns; // there are; rows grow where nothing limits them
+    unsigned rows, columns; // available; rows increase if `grows`
     unsigned used;          // lines begun
-    bool looks;             // false: plain text only
-    bool grows;             // as many rows as are needed
+    bool looks;             // false: no highlighting
+    bool grows;             // rows are added when needed
     bool broken;            // memory ran out: lines are missing
 };
 
-// A page of a fixed size (true), or one that grows.
+// Initialise a page of a fixed size (false: out of memory), or one that grows.
 bool page_init(struct page *p, unsigned rows, unsigned columns);
 void page_init_growing(struct page *p, unsigned columns);
 void page_free(struct page *p);
-// Begins anew, with no line.
+// Removes all lines.
 void page_clear(struct page *p);
 
-// Begins the next line. One below the last row is lost.
+// Begins the next line. Lines below the last row are dropped.
 void page_line(struct page *p);
-// Adds to the line, as far as it fits.
+// Appends to the line, as far as the text fits.
 void page_put(struct page *p, enum look look, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-// Columns that the line still has.
+// Columns left in the line.
 unsigned page_left(const struct page *p);
-// Lines that the page still has.
+// Lines left on the page.
 unsigned page_rows_left(const struct page *p);

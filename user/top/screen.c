@@ -10,10 +10,10 @@
 #include <termios.h>
 #include <unistd.h>
 
-// Where the terminal does not tell its size.
+// Used if the terminal does not report its size.
 #define USUAL_ROWS 25
 #define USUAL_COLUMNS 80
-#define ROWS_MAX 500 // what is below stays empty
+#define ROWS_MAX 500 // rows below are left empty
 
 #define CUP "\033[%u;%uH"
 #define CLEAR_SCREEN "\033[H\033[J" // CUP, ED
@@ -23,9 +23,9 @@
 static struct termios saved;
 static volatile sig_atomic_t entered;
 
-static struct page page, shown; // to be drawn on; what the screen has
-static bool known;              // `shown` is what the screen has
-static char *output;            // room for all of a page
+static struct page page, shown; // `page`: to draw on; `shown`: last sent
+static bool known;              // false: the screen's contents are unknown
+static char *output;            // buffer for a whole page
 static size_t output_size;
 
 int screen_enter(void)
@@ -70,7 +70,7 @@ void screen_go_on(void)
 
 void screen_leave(void)
 {
-    // CUP to the last row, wherever that is; EL.
+    // CUP to the last row, whatever its number is; EL.
     static const char end[] = "\033[0m\033[999;1H\033[K\r\n";
 
     if (!entered)
@@ -131,7 +131,7 @@ static void put_line(unsigned row)
         return;
     move(row, 0);
     put(l->text, l->size);
-    // At the very edge a terminal would clear what was just written.
+    // In the last column EL would clear the character just written.
     if (l->width < page.columns && l->width < old->width)
         put(CLEAR_LINE, sizeof(CLEAR_LINE) - 1);
     *old = *l;

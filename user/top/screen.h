@@ -1,25 +1,26 @@
-// The terminal: keys one by one, and a page on the screen.
+// The terminal: single keys as input, and a page on the screen.
 //
 // Only CUP, ED, EL and SGR are used, which the VGA console and every serial
-// terminal know; what has not changed is not sent again.
+// terminal support. Unchanged lines are not sent again.
 #pragma once
 
 #include "page.h"
 
-// Takes the terminal over: no echo, no lines. -1 and errno: it is none, or
-// memory is out.
+// Switches the terminal to single keys without echo. Returns -1 and sets errno
+// if it is not a terminal, or when out of memory.
 int screen_enter(void);
-// Gives the terminal back as it was, cursor below the page. May be called at
-// any time, also by a signal handler; only the first call does something.
+// Restores the terminal, with the cursor below the page. May be called at any
+// time and is async-signal-safe. Only the first call has an effect.
 void screen_leave(void);
-// Output that ^S has stopped goes on, so that nothing waits for it for ever.
-// For signal handlers too.
+// Resumes output that ^S has stopped, so that no write blocks for ever.
+// Async-signal-safe.
 void screen_go_on(void);
-// Takes the terminal's size, and draws everything anew the next time. -1: not
-// enough memory.
+// Reads the terminal's size, and makes the next screen_show draw everything.
+// Returns -1 when out of memory.
 int screen_resize(void);
-// The page to draw on, as large as the screen, cleared. It belongs to screen.c.
+// Returns the page to draw on, cleared, as large as the screen. It is owned by
+// screen.c.
 struct page *screen_page(void);
-// Shows that page; the cursor stands behind the text of row `cursor_row`.
-// -1 and errno: the terminal is gone.
+// Shows that page, with the cursor after the text of row `cursor_row`. Returns
+// -1 and sets errno if the terminal was closed.
 int screen_show(unsigned cursor_row);

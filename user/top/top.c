@@ -1,8 +1,8 @@
-// top [OPTIONS]: what tasks, threads and CPUs do, refreshed every second.
+// top [OPTIONS]: shows what tasks, threads and CPUs do, refreshed every second.
 //
-// The top of the thesis that Strobe's monitoring follows (appendix A.3 and
-// figure B.1): every number is the difference of the last two data sets. See
-// docs/top.md.
+// It follows the top of the thesis that Strobe's monitoring is based on
+// (appendix A.3 and figure B.1): every number is the difference of the last two
+// data sets. See docs/top.md.
 #include "top.h"
 
 #include "data.h"
@@ -50,7 +50,7 @@ void top_refresh(struct top *t)
     failed = dataset_read(&t->data[next], t->choice.task);
     if (failed != NULL) {
         int error = errno;
-        screen_leave(); // the message is not for the page
+        screen_leave(); // the message must not be on the page
         errno = error;
         sysinfo_fail(failed);
     }
@@ -160,7 +160,7 @@ static void parse(struct top *t, int argc, char *argv[])
         t->iterations = 1;
 }
 
-// A task that is not there would only give empty lists.
+// Fails if the task does not exist: its lists would be empty.
 static void check_task(uint32_t id)
 {
     char path[SYSINFO_PATH_MAX];

@@ -1,4 +1,4 @@
-// The six views: see views.h. A row's cells stand in the order of the columns.
+// The six views: see views.h. A row's cells are in the order of the columns.
 #include "views.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
     {                   \
         .text = (value) \
     }
-// What makes up a row.
+// Sets the cells of a row.
 #define SET_ROW(row, ...)                                         \
     do {                                                          \
         const union cell cells[] = { __VA_ARGS__ };               \
@@ -106,7 +106,8 @@ static size_t count_threads(const struct dataset *d)
     return d->thread_count;
 }
 
-// At most all of one CPU, whatever lies between the readings.
+// Limits the percentage to that of one CPU: the data of threads and CPUs are
+// read at different times.
 static uint32_t one_cpu(const struct comparison *c, uint64_t cycles)
 {
     uint32_t percent = cpu_percent(&c->summary, cycles);
@@ -290,7 +291,7 @@ static void fill_cpu(struct comparison *c, size_t i, struct row *row)
             NUM(u.kernel_total), NUM(u.irq_total), NUM(u.switches_per_second));
 }
 
-// ---- all of them
+// ---- list of views
 
 #define VIEW(key, name, meaning, table, sort, count, fill)         \
     {                                                              \

@@ -1,16 +1,16 @@
-// The views of top: which columns there are, and the rows that fill them.
+// The views of top: their columns, and the functions that fill their rows.
 //
 // Pure. Texts in rows belong to the later data set.
 #pragma once
 
 #include "model.h"
 
-#define VIEW_COLUMNS 14 // the most that a view has
+#define VIEW_COLUMNS 14 // maximum of all views
 
 enum column_kind {
     COLUMN_ID,      // a number; SYSINFO_ALL: none
     COLUMN_NUMBER,  // signed
-    COLUMN_PERCENT, // hundredths of one
+    COLUMN_PERCENT, // hundredths of a percent
     COLUMN_SIZE,    // bytes
     COLUMN_TIME,    // cycles, shown as seconds
     COLUMN_MS,      // cycles, shown as milliseconds
@@ -24,7 +24,7 @@ struct column {
     const char *name;  // for -o and in JSON
     enum column_kind kind;
     unsigned width;
-    unsigned rank; // where there is no room, columns of the highest go first
+    unsigned rank; // when space is short, the highest ranks are dropped first
     char letter;   // the key that sorts by it; 0: none
 };
 
@@ -34,17 +34,17 @@ union cell {
 };
 
 struct row {
-    uint32_t id;   // of the thing shown; orders equal rows
-    uint32_t task; // it belongs to; SYSINFO_ALL: none
+    uint32_t id;   // of the object; orders equal rows
+    uint32_t task; // that it belongs to; SYSINFO_ALL: none
     bool active;   // something happened between the data sets
     union cell cells[VIEW_COLUMNS];
 };
 
-// Two data sets side by side.
+// Two data sets and their differences.
 struct comparison {
     const struct dataset *before, *now;
     struct summary summary;
-    struct sharing tasks; // moves from row to row
+    struct sharing tasks; // state carried from row to row
 };
 
 void compare(const struct dataset *before, const struct dataset *now,
@@ -54,7 +54,7 @@ struct view {
     char key;
     const char *name, *meaning;
     const struct column *columns;
-    unsigned column_count, sort; // the column that it is sorted by at first
+    unsigned column_count, sort; // `sort`: index of the default sort column
     size_t (*count)(const struct dataset *d);
     // Fills the next row; called for 0, 1, ... in this order.
     void (*fill)(struct comparison *c, size_t i, struct row *row);
@@ -63,10 +63,10 @@ struct view {
 extern const struct view views[];
 extern const unsigned view_count;
 
-// NULL: there is none.
+// Return NULL if there is none.
 const struct view *view_by_key(char key);
 const struct view *view_by_name(const char *name);
-// -1: there is none.
+// Returns -1 if there is none.
 int view_column_by_letter(const struct view *v, char letter);
-// By name or title, upper and lower case alike.
+// By name or title, ignoring case. Returns -1 if there is none.
 int view_column_by_name(const struct view *v, const char *name);
