@@ -43,7 +43,7 @@ void must(bool condition, const char *what)
     complain("%s failed: %s%s%s", current_step, what, errno != 0 ? ": " : "",
              errno != 0 ? strerror(errno) : "");
     if (getpid() != bench_itself)
-        _exit(1); // the output that waits is the parent's
+        _exit(1); // no flush: the buffered output is the parent's
     exit(1);
 }
 
@@ -57,7 +57,7 @@ int end_of(pid_t child)
 
 // --- operations -------------------------------------------------------------
 
-// Once to warm up, then for the count.
+// Runs the operation once to warm up, then measures it.
 static uint64_t measure(const struct operation *o)
 {
     uint64_t cycles = 0;
@@ -74,7 +74,7 @@ static uint64_t measure(const struct operation *o)
     return cycles / 2 / o->times;
 }
 
-// The same in a process of its own.
+// The same in a child process.
 static uint64_t measure_apart(const struct operation *o)
 {
     uint64_t *cost = mmap(NULL, sizeof(*cost), PROT_READ | PROT_WRITE,
@@ -87,7 +87,7 @@ static uint64_t measure_apart(const struct operation *o)
         _exit(0);
     }
     if (end_of(child) != 0)
-        exit(1); // it has said why
+        exit(1); // the child has printed a message
     uint64_t result = *cost;
     munmap(cost, sizeof(*cost));
     return result;
@@ -100,11 +100,11 @@ static void print(const struct operation *o)
     printf("%s %llu\n", o->name, (unsigned long long)cost);
 }
 
-// --- what is asked for ------------------------------------------------------
+// --- selection --------------------------------------------------------------
 
 static const struct group {
     const char *name;
-    const struct operation *operations; // or
+    const struct operation *operations; // or `run`
     void (*measure)(void);
 } groups[] = {
     { "calls", .operations = calls },    { "jobs", .operations = jobs },
@@ -200,7 +200,7 @@ int main(int argc, char *argv[])
         reboot(RB_POWER_OFF);
     }
     check_names(argv + 1);
-    // All at the end: a terminal's interrupts would be measured.
+    // Print everything at the end: a terminal's interrupts would be measured.
     setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
     for (size_t i = 0; i < GROUPS; i++)
         run_group(&groups[i], argv + 1);

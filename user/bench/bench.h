@@ -1,4 +1,4 @@
-// What the parts of bench share.
+// Declarations shared by the parts of bench.
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 uint64_t rdtsc(void);
 
-// A system call without the C library's part; the kernel's own result.
+// A system call without the C library's wrapper. Returns the kernel's result.
 static inline long call(long number, long b, long c, long d)
 {
     long r;
@@ -18,35 +18,37 @@ static inline long call(long number, long b, long c, long d)
     return r;
 }
 
-// The step that is measured from here on: must() names it.
+// Sets the name of the step that is measured from here on, for must().
 void begin(const char *step);
-// Ends the process with status 1, the step's name, `what` and, if it is set,
-// errno, unless the condition holds. A step that failed prints no cost.
+// Unless the condition holds: prints the step's name, `what` and, if set,
+// errno, and ends the process with status 1. A step that failed prints no cost.
 void must(bool condition, const char *what);
-// Waits for a child; its status, as waitpid gives it.
+// Waits for a child. Returns its status, as of waitpid.
 int end_of(pid_t child);
 
-// What a small job costs: lines "NAME INSTRUCTIONS".
+// Costs of small operations: lines "NAME INSTRUCTIONS".
 struct operation {
     const char *name;
-    // Does the operation `n` times; all of them must succeed.
+    // Runs the operation `n` times; all of them must succeed.
     void (*run)(int n);
     int times;
     void (*before)(void), (*after)(void);
-    bool apart; // in a process of its own, for `before` changes the process
+    bool apart; // in a child process, because `before` changes the process
 };
-// System calls, and what starts processes: the same on Linux. (calls.c, jobs.c)
-extern const struct operation calls[], jobs[]; // the last one has no name
+// System calls, and operations that start processes: the same on Linux.
+// (calls.c, jobs.c)
+extern const struct operation calls[],
+    jobs[]; // terminated by an entry without a name
 // Two processes that yield to each other. (yields.c)
 extern const struct operation yields[];
 
-// What watching the machine costs: lines "NAME-TASKS INSTRUCTIONS". (watch.c)
+// The cost of monitoring: lines "NAME-TASKS INSTRUCTIONS". (watch.c)
 void watch(void);
 
-// What profiling costs: lines "NAME INSTRUCTIONS". (sampling.c)
+// The cost of profiling: lines "NAME INSTRUCTIONS". (sampling.c)
 void sampling(void);
 // Calls `what` with 17 functions on the stack.
 uint32_t on_deep_stack(uint32_t (*what)(void));
 
-// What it costs the tool that records. (recording.c)
+// The cost for the tool that records. (recording.c)
 void recording(void);

@@ -1,8 +1,8 @@
 // Operations that are one system call, or a few. The same steps are measured
 // on Linux with this program (tools/bench/linux).
 //
-// Whether all calls have succeeded is seen from the sum of their results: that
-// is one instruction for each.
+// The results are combined into a sum, which shows whether all calls succeeded;
+// that takes one instruction a call.
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -96,7 +96,7 @@ static void do_clock(int n)
     must(sum == 0, "clock_gettime");
 }
 
-// The vDSO's function, without what the C library puts around it.
+// The vDSO's function, called without the C library's wrapper.
 static int (*vdso_gettime)(int clock, void *t);
 
 static const Elf32_Dyn *dynamic_section(const Elf32_Ehdr *image)
@@ -117,7 +117,7 @@ static void find_vdso(void)
     const Elf32_Sym *symbols = NULL;
     const char *names = NULL;
     static const uint32_t no_hash[2];
-    const uint32_t *hash = no_hash; // its second word: the number of symbols
+    const uint32_t *hash = no_hash; // the second word is the number of symbols
 
     must(image != NULL, "the vDSO");
     for (const Elf32_Dyn *d = dynamic_section((const void *)image);
@@ -143,7 +143,8 @@ static void do_vdso(int n)
     long t[2];
     int sum = 0;
 
-    // So few instructions that the loop's own would be seen.
+    // Unrolled: the operation is so short that the loop would distort the
+    // result.
 #pragma GCC unroll 8
     for (int i = 0; i < n; i++)
         sum |= vdso_gettime(CLOCK_MONOTONIC, t);
@@ -170,7 +171,7 @@ static void close_pipe(void)
     close(fds[1]);
 }
 
-// One byte into a pipe and one out of this or another.
+// Writes one byte to a pipe and reads one from the same or another pipe.
 static void pass_bytes(int n, int to, int from)
 {
     int sum = -2 * n;
@@ -235,7 +236,7 @@ static void catch_signal(void)
     signals = 0;
 }
 
-// From here on the process has registers of the FPU, to be saved and loaded.
+// From here on the process has FPU registers, which the kernel saves and loads.
 static void use_fpu(void)
 {
     static volatile double x = 2;
@@ -292,7 +293,7 @@ static void unmap_pages(void)
     unmap(pages, FAULT_PAGES * PAGE);
 }
 
-// The whole life of `n` pages, as many at a time as above.
+// Maps, touches and unmaps `n` pages, FAULT_PAGES at a time.
 static void do_memory(int n)
 {
     for (; n > 0; n -= FAULT_PAGES) {

@@ -4,7 +4,8 @@
 
 #include <unistd.h>
 
-// What programs get, whoever starts bench: no more and no less to search.
+// The programs' environment, the same whichever way bench is started, so that
+// PATH searches cost the same.
 static char *const environment[] = { "PATH=/bin:/usr/bin", NULL };
 
 static void must_end_well(pid_t child)
@@ -42,7 +43,7 @@ static void do_exec(int n)
         run_program("/bin/bench", arguments);
 }
 
-// A pipeline fails as soon as one of its programs does.
+// With pipefail a pipeline fails if any of its programs does.
 static void run_shell(int n, char *line)
 {
     char *const arguments[] = { "sh", "-o", "pipefail", "-c", line, NULL };

@@ -1,9 +1,9 @@
-// What recording a sample costs the tool that does it: the CPU time of `profile
-// -o`, its system calls included, for one sample more. The interrupt that takes
-// the sample is not in it (sampling.c).
+// The cost of recording for the tool: the CPU time of `profile -o`, system
+// calls included, for one more sample. The interrupt that takes the sample is
+// not included (sampling.c).
 //
-// A program is recorded at two rates. What the tool does once (reading symbols,
-// its report) costs the same both times, for the program has few places.
+// A program is recorded at two rates. The tool's fixed cost (reading symbols,
+// its report) is the same both times, because the program has few places.
 #include "bench.h"
 
 #include "user/libstrobe/strobe.h"
@@ -57,7 +57,7 @@ static uint64_t samples_in(FILE *report)
     return n;
 }
 
-// Records the program from now on to its end.
+// Records the program from now until its end.
 static struct run record(pid_t program, unsigned hz, bool stacks)
 {
     char rate[16], task[16];

@@ -1,9 +1,10 @@
-// What profiling costs the program that is profiled, by the default source: one
-// sample, from the instruction before the interrupt to the one after it; and
-// how much longer a loop takes, in instructions more for a million of its own.
+// The cost of profiling for the profiled program, with the default source: the
+// cost of one sample, from the instruction before the interrupt to the one
+// after it; and the slow-down of a loop, in additional instructions for a
+// million of its own.
 //
-// The program is its own target. What else may interrupt it (timers, the
-// scheduler) is rare among so many samples: the middle one is a sample's.
+// The program profiles itself. Other interrupts (timers, the scheduler) are
+// rare among so many samples: the median is the cost of a sample.
 #include "bench.h"
 
 #include "user/libstrobe/strobe.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FRAMES 17 // of the stack that BASELINES of other systems were taken on
+#define FRAMES 17 // of the stack that BASELINES of other systems used
 #define RATE_HZ 1000
 #define FAST_HZ 8000
 #define SAMPLES 101
@@ -21,7 +22,7 @@
 #define SHORT_LOOPS 20
 #define MILLION 1000000u
 
-// Two readings of the TSC that lie so far apart have an interrupt in between.
+// Two TSC readings at least this far apart have an interrupt between them.
 #define GAP_MIN 200u
 
 struct frame {
@@ -31,12 +32,12 @@ struct frame {
 
 static unsigned frames(void)
 {
-    unsigned n = 1; // where the sample is
+    unsigned n = 1; // the frame where the sample is taken
     const struct frame *f = __builtin_frame_address(0);
 
     for (; f != NULL && f->back != NULL; f = f->caller)
         n++;
-    return n - 1; // this function is none of them
+    return n - 1; // without this function
 }
 
 static int by_size(const void *a, const void *b)
@@ -53,8 +54,9 @@ static uint32_t now(void)
     return low;
 }
 
-// The middle one of the gaps that interrupts leave in a loop of rdtsc, without
-// what a turn of the loop takes itself. Any of its calls may be a tail call.
+// Returns the median of the gaps that interrupts leave in a loop of rdtsc,
+// minus the cost of a turn of the loop. Every call of this function may be a
+// tail call.
 static __attribute__((noinline)) uint32_t middle_gap(void)
 {
     static uint32_t gaps[SAMPLES];
@@ -85,7 +87,7 @@ static uint32_t loop(void)
     return turns(LOOPS);
 }
 
-// Without the timers that interrupt some of them.
+// Takes the minimum, to exclude runs that timers interrupt.
 static uint32_t shortest_loop(void)
 {
     uint32_t best = UINT32_MAX;
@@ -96,12 +98,12 @@ static uint32_t shortest_loop(void)
     return best;
 }
 
-// `what`, called in a function that has so many frames on the stack.
+// Calls `what` in a function that has `depth` frames on the stack.
 static __attribute__((noinline)) uint32_t deeper(unsigned depth,
                                                  uint32_t (*what)(void))
 {
     uint32_t result = frames() + 1 < depth ? deeper(depth, what) : what();
-    __asm__ volatile("" : "+r"(result)); // no tail call
+    __asm__ volatile("" : "+r"(result)); // prevents a tail call
     return result;
 }
 

@@ -1,5 +1,5 @@
-// What watching costs with 10, 100 and 1,000 tasks: the list of all tasks read
-// from the sysinfo tree, and a refresh of top on the screen.
+// The cost of monitoring with 10, 100 and 1,000 tasks: reading the list of all
+// tasks from the sysinfo tree, and a refresh of top on the screen.
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -27,7 +27,8 @@ static uint32_t tasks(void)
     return t.tasks;
 }
 
-// Until there are so many tasks. They have come to rest then.
+// Creates sleeping children until there are `wanted` tasks, and waits until all
+// of them sleep.
 static void sleep_in(unsigned wanted)
 {
     for (unsigned there = tasks(); there < wanted; there++) {
@@ -57,7 +58,7 @@ static uint64_t read_tasks(void)
     uint64_t start = 0;
 
     for (int i = 0; i <= READS; i++) {
-        if (i == 1) // the first one was the rehearsal
+        if (i == 1) // the first read warms up
             start = rdtsc();
         must(sysinfo_get_data("system.tasks", list, sizeof(list)) > 0,
              "system.tasks");
@@ -65,7 +66,7 @@ static uint64_t read_tasks(void)
     return (rdtsc() - start) / READS;
 }
 
-// Cycles of children that were waited for.
+// Returns the cycles of children that were waited for.
 static uint64_t children(void)
 {
     char path[SYSINFO_PATH_MAX];
@@ -105,7 +106,7 @@ static void watch_tasks(unsigned tasks)
 
     snprintf(name, sizeof(name), "top-%u", tasks);
     begin(name);
-    // What the beginning and the end cost is in both.
+    // The fixed cost of starting and ending top is in both.
     uint64_t few = run_top("2"), many = run_top("4");
     must(many > few, "four refreshes cost no more than two");
     printf("%s %llu\n", name, (unsigned long long)(many - few) / 2 / 2);
@@ -113,7 +114,7 @@ static void watch_tasks(unsigned tasks)
 
 void watch(void)
 {
-    atexit(end_all); // also where a step fails
+    atexit(end_all); // also if a step fails
     watch_tasks(10);
     watch_tasks(100);
     watch_tasks(1000);

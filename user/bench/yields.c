@@ -1,6 +1,6 @@
 // Two processes that yield to each other: a round is two context switches. Not
-// measured on Linux, where a process that yields goes on before the other most
-// of the time.
+// measured on Linux, where a process that yields usually continues before the
+// other one runs.
 #include "bench.h"
 
 #include <signal.h>

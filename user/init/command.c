@@ -1,10 +1,10 @@
-// The side of init that tools/vm drives: runs one command and sends what it
-// writes, its status and its files over the second serial port.
+// The part of init that tools/vm drives: runs one command, and sends its
+// output, status and files over the second serial port.
 //
-// What is sent is a sequence of frames (user/libtransfer/frame.h). Types: H
-// hello, O and E output and error output, F a piece of the tar file of /out, X
-// the exit status (4 bytes), Z end. The host sends back one byte when it has
-// seen the end, so that nothing is cut off by the power.
+// The data is a sequence of frames (user/libtransfer/frame.h). Types: H hello,
+// O and E output and error output, F a piece of the tar file of /out, X the
+// exit status (4 bytes), Z end. The host sends one byte back when it has
+// received Z, so that no data is lost when the power is switched off.
 
 #include "init.h"
 
@@ -23,7 +23,7 @@
 #include "user/libtransfer/frame.h"
 
 #define LINK "/dev/ttyS1"
-#define FAREWELL_S 2   // how long to wait for the host's last byte
+#define FAREWELL_S 2   // time limit for the host's last byte
 #define LAST_PIECES 32 // what a pipe can still hold when the shell has ended
 
 static int link_fd;
@@ -51,7 +51,7 @@ static void send(char type, const void *payload, size_t size)
     write_all(link_fd, frame, frame_encode(frame, type, payload, size));
 }
 
-// Sends what can be read from `fd` now. Returns 0 at its end.
+// Sends what can be read from `fd` without waiting. Returns 0 at end of file.
 static int forward(char type, int fd)
 {
     char data[FRAME_PAYLOAD_MAX];
@@ -85,7 +85,7 @@ static void enter_pipes(void *argument)
     dup2(pipes[1][1], STDERR_FILENO);
 }
 
-// As the shell gives it: 128+n for signal n.
+// The exit code in the shell's convention: 128+n for signal n.
 static uint32_t exit_code(int status)
 {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -106,7 +106,7 @@ static int reap(pid_t pid, int *status)
     return found;
 }
 
-// Forwards what is ready of the two outputs.
+// Forwards available data of the two outputs.
 static void forward_ready(struct pollfd fds[2], const char types[2])
 {
     for (int i = 0; i < 2; i++) {
@@ -115,9 +115,9 @@ static void forward_ready(struct pollfd fds[2], const char types[2])
     }
 }
 
-// Runs a shell line, sending its two outputs as frames of the given types.
-// Processes that it leaves behind may keep the outputs open: when the shell has
-// ended, what they have written by then is sent, and no more awaited.
+// Runs a shell line and sends its two outputs as frames of the given types.
+// Background processes may keep the outputs open. When the shell has ended,
+// what they have written so far is sent, and init does not wait for more.
 static uint32_t run(char *line, char out_type, char err_type)
 {
     char *argv[] = { "sh", "-c", line, NULL };
@@ -164,9 +164,9 @@ static char *read_run_file(void)
     return line;
 }
 
-// Waits for the host's byte, busily: in a machine whose time is counted in
-// instructions (-icount) an idle second is over before the host has done
-// anything, and what is still under way to it would be lost.
+// Waits for the host's byte in a busy loop. In a machine whose time is counted
+// in instructions (-icount), an idle second would pass before the host has run,
+// and data still in transit to it would be lost.
 static void wait_for_farewell(void)
 {
     struct pollfd host = { .fd = link_fd, .events = POLLIN };
@@ -188,7 +188,7 @@ void run_command(void)
         say("%s: %s", LINK, strerror(errno));
         return;
     }
-    flock(link_fd, LOCK_EX); // `send` leaves the port alone
+    flock(link_fd, LOCK_EX); // keeps `send` from using the port
     frame_put_number(status, run(read_run_file(), 'O', 'E'), sizeof(status));
     if (access(GET_FILE, F_OK) == 0)
         run("tar -c -f - -C /out .", 'F', 'E');

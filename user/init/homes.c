@@ -1,5 +1,5 @@
-// Home directories: the archive that the root file system comes from has root's
-// files only.
+// Creates home directories: the archive of the root file system contains files
+// of root only.
 
 #include "init.h"
 

@@ -2,7 +2,7 @@
 // /etc/strobe.run, or shells on the consoles, and then powers the machine off.
 //
 // It adopts and reaps orphans, and obeys the signals of BusyBox's poweroff,
-// halt and reboot. All waiting is in one poll: signals arrive through a pipe.
+// halt and reboot. There is a single wait, in poll: signals arrive in a pipe.
 
 #include "init.h"
 
@@ -54,7 +54,7 @@ static void catch_signals(void)
 
 void machine_stop(int how)
 {
-    kill(-1, SIGKILL); // what is still there would go on until the very end
+    kill(-1, SIGKILL); // remaining processes would run until power-off
     sync();
     reboot(how);
     say("the kernel does not stop the machine: %s", strerror(errno));

@@ -1,4 +1,4 @@
-// The interactive side of init: a login shell on each console.
+// The interactive part of init: a login shell on each console.
 
 #include "init.h"
 
@@ -23,7 +23,7 @@ static struct console consoles[] = {
 
 #define CONSOLES (sizeof(consoles) / sizeof(*consoles))
 
-// The serial line does not know the size of the terminal at its other end.
+// A serial line does not report the size of the terminal at its other end.
 static void set_terminal_size(void)
 {
     struct winsize size = { .ws_row = 24, .ws_col = 80 };
@@ -64,7 +64,7 @@ static int is_console_shell(pid_t pid)
     return 0;
 }
 
-// Whether the word "login" is among the kernel's arguments.
+// Whether the kernel's arguments contain the word "login".
 static bool asks_who(void)
 {
     char text[4096] = "";

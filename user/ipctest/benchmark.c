@@ -1,4 +1,5 @@
-// What messages cost. The TSC counts two for each instruction (see bench).
+// Measures the cost of messages. The TSC counts two for each instruction (see
+// bench).
 #include "ipctest.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ static void measure(const char *name, void (*once)(int phone), int phone)
            (unsigned long long)(rdtsc() - began) / 2 / ROUNDS);
 }
 
-// Without the C library, as bench measures the pipe.
+// Without the C library, in the same way as bench measures the pipe.
 static void round_trip(int phone)
 {
     static struct ipc_call call = { .method = M_ADD, .arg = { 0, 1, 2 } };

@@ -1,16 +1,16 @@
-// What the parts of ipctest share.
+// Declarations shared by the parts of ipctest.
 #pragma once
 
 #include "user/libstrobe/ipc.h"
 
 #include <sys/types.h>
 
-#define M_ADD IPC_M_USER         // arg[1] + arg[2]
-#define M_RELAY (IPC_M_USER + 1) // handed on arg[0] times, then as M_ADD
+#define M_ADD IPC_M_USER         // returns arg[1] + arg[2]
+#define M_RELAY (IPC_M_USER + 1) // forwarded arg[0] times, then as M_ADD
 
-extern int cpus; // that this program may use
+extern int cpus; // number of CPUs that this program may use
 
-// The test has failed: says where and ends the program with 1.
+// Reports a failed check with its place, and ends the program with status 1.
 _Noreturn void broken(const char *file, int line, const char *what);
 #define check(condition)                            \
     do {                                            \
@@ -19,14 +19,15 @@ _Noreturn void broken(const char *file, int line, const char *what);
     } while (0)
 
 void run_on(int cpu);
-// A child that runs serve(argument) on a CPU; `phone` gets a phone to it.
+// Forks a child that runs serve(argument) on a CPU. `phone` is set to a phone
+// to it.
 pid_t start_server(int cpu, void (*serve)(int argument), int argument,
                    int *phone);
 void stop(pid_t pid);
 
-// Answers M_ADD and the data methods, for ever.
+// Answers M_ADD and the data methods until killed.
 void serve_plainly(int unused);
-// Hands M_RELAY on to `next`, a phone.
+// Forwards M_RELAY to the phone `next`.
 void serve_relay(int next);
 
 void test_calls(void);

@@ -17,7 +17,7 @@
 
 #include <sys/wait.h>
 
-#define SECONDS 100 // a test that hangs is ended
+#define SECONDS 100 // limit after which a hanging test is ended
 
 int cpus;
 

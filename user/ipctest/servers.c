@@ -7,7 +7,7 @@
 
 static char memory[IPC_DATA_MAX];
 
-// Makes the answer of the call.
+// Computes the answer to the call.
 static void answer_to(struct ipc_call *call)
 {
     call->retval = 0;
@@ -16,7 +16,7 @@ static void answer_to(struct ipc_call *call)
     case M_RELAY:
         call->retval = (int32_t)(call->arg[1] + call->arg[2]);
         break;
-    case IPC_M_DATA_READ: // what was written last
+    case IPC_M_DATA_READ: // returns what was written last
     case IPC_M_DATA_WRITE:
         call->arg[0] = (uint32_t)(uintptr_t)memory;
         call->arg[1] = sizeof(memory);

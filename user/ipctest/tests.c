@@ -1,5 +1,5 @@
-// The tests of ipctest. Each has its servers on other CPUs than its clients,
-// where there are others.
+// The tests of ipctest. The servers run on other CPUs than the clients, if
+// there are several CPUs.
 #define _GNU_SOURCE
 #include "ipctest.h"
 
@@ -42,7 +42,7 @@ static void calls_to(int server_cpu, int client_cpu)
     close(phone);
 }
 
-// Each answer comes once, whatever the order they are asked for in.
+// Each answer arrives once, in whatever order the answers are waited for.
 static void many_at_once(void)
 {
     bool seen[IPC_PHONE_CALLS] = { false };
@@ -69,7 +69,7 @@ static void many_at_once(void)
     close(phone);
 }
 
-// Clients on all CPUs call one server; the phones are their own.
+// Clients on all CPUs call one server, each over its own phone.
 static void many_clients(void)
 {
     int phone, status;
@@ -149,7 +149,7 @@ void test_data(void)
     run_on(0);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
         echo(phone, out + i, in + 3 * i, sizes[i]);
-    // More than the bound is done up to the bound.
+    // A transfer that exceeds the limit is truncated to the limit.
     check(ipc_read(phone, in, IPC_DATA_MAX + 1, NULL) == IPC_DATA_MAX);
     check(ipc_read(phone, (void *)16, 64, NULL) == -1 && errno == EFAULT);
     add(phone, 1, 2);
@@ -160,7 +160,7 @@ void test_data(void)
     ok("data both ways, from 0 bytes to 1 MiB");
 }
 
-// The timer's interrupts, of which there are some in any case.
+// Uses the timer's interrupts, which occur in any case.
 void test_notifications(void)
 {
     struct ipc_call call;
@@ -221,7 +221,7 @@ void test_names(void)
     stop(server[0]);
     check(ipc_request(named[0], &(struct ipc_call){ .method = M_ADD }) == -1);
     check(errno == ECONNRESET);
-    // ns hears of it, sooner or later.
+    // ns is notified asynchronously.
     while ((errno = 0, close(ns_connect(ns, "ipctest.0", false))) == 0)
         usleep(1000);
     add(named[1], 1, 1);

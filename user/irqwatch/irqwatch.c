@@ -1,8 +1,8 @@
 // irqwatch [-n COUNT] IRQ...: shows interrupts as they come, by notifications
 //
 // An IRQ is an ISA line (0 to 15) or a vector (from 32, also as 0xe0). One line
-// is printed for each notification: time, what was asked for, vector, how many
-// interrupts have come since the last line of it, and the CPU of the last one.
+// is printed for each notification: time, the requested IRQ, vector, number of
+// interrupts since the IRQ's last line, and the CPU of the last interrupt.
 #include "user/libstrobe/ipc.h"
 #include "user/libstrobe/options.h"
 
