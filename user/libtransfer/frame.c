@@ -1,6 +1,6 @@
-// Frames are made and found again. The reader keeps bytes from the first that
-// may begin a frame; a wrong checksum, or a length that cannot be, moves it on
-// by one byte only, for that length may be what was changed on the way.
+// Encodes and decodes frames. The reader buffers bytes from the first that may
+// begin a frame. After a wrong checksum or an invalid length it advances by one
+// byte only, because the length itself may be corrupt.
 #include "user/libtransfer/frame.h"
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #define MAGIC_0 0xf5
 #define MAGIC_1 'S'
 
-enum { TYPE = 2, LENGTH = 3 }; // where they are in a frame
+enum { TYPE = 2, LENGTH = 3 }; // offsets in a frame
 
 void frame_put_number(uint8_t *to, uint64_t value, int size)
 {
@@ -48,7 +48,8 @@ static void drop(struct frame_reader *r, size_t count)
     memmove(r->bytes, r->bytes + count, r->used);
 }
 
-// Passes over what cannot be the beginning of a frame, from byte `from` on.
+// Discards bytes up to the next possible beginning of a frame, searching from
+// byte `from` on.
 static void seek(struct frame_reader *r, size_t from)
 {
     for (; from < r->used; from++) {
@@ -60,8 +61,8 @@ static void seek(struct frame_reader *r, size_t from)
     drop(r, from);
 }
 
-// Takes the frame at the beginning away, and gives it to `take` if it is right.
-// Returns false if it is not all there yet.
+// Removes the frame at the beginning of the buffer, and passes it to `take` if
+// its checksum is right. Returns false if the frame is incomplete.
 static bool take_one(struct frame_reader *r,
                      void (*take)(void *to, const struct frame *f), void *to)
 {

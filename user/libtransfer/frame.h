@@ -1,10 +1,10 @@
-// Frames: what goes over the second serial port, a line that may lose, change
-// and repeat bytes. Integers are little-endian:
+// Frames for the second serial port, a line that may lose, corrupt and
+// duplicate bytes. Integers are little-endian:
 //
 //     "\xf5S"  type (1 byte)  length (2)  payload  CRC-32 of type..payload (4)
 //
-// Capital types are init's for tools/vm (user/init/command.c), small ones those
-// of a file transfer (transfer.h).
+// Upper-case types are those that init sends to tools/vm (user/init/command.c),
+// lower-case types those of a file transfer (transfer.h).
 #pragma once
 
 #include <stddef.h>
@@ -21,25 +21,25 @@ struct frame {
     size_t size;
 };
 
-// Writes the frame of a payload of at most FRAME_PAYLOAD_MAX bytes. Returns how
-// long it is.
+// Writes the frame of a payload of at most FRAME_PAYLOAD_MAX bytes. Returns the
+// frame's length.
 size_t frame_encode(uint8_t out[FRAME_MAX], char type, const void *payload,
                     size_t size);
 
-// What has come of frames so far. Begins zeroed.
+// The received bytes of incomplete frames. Initially zeroed.
 struct frame_reader {
     uint8_t bytes[FRAME_MAX];
     size_t used;
 };
 
-// Takes what has come from the line and gives each frame whose checksum is
-// right to `take`, in order; the payload is there only while it runs. The rest
-// is passed over.
+// Takes received bytes, and passes each frame with a right checksum to `take`,
+// in order. The payload is valid only during the call. Other bytes are
+// discarded.
 void frame_feed(struct frame_reader *r, const void *data, size_t size,
                 void (*take)(void *to, const struct frame *f), void *to);
 
-// Nothing has come for a while: what began as a frame is taken for none, and
-// what followed it is looked at again.
+// To be called when no byte was received for a while: the incomplete frame is
+// discarded, and the bytes after its beginning are searched for frames.
 void frame_idle(struct frame_reader *r,
                 void (*take)(void *to, const struct frame *f), void *to);
 

@@ -1,5 +1,5 @@
-// A terminal as a line. The lock is flock's: whoever uses the port for frames
-// takes it (init too, while it works for tools/vm).
+// A terminal as a line. The lock is that of flock: every program that uses the
+// port for frames takes it (also init, while it works for tools/vm).
 #include "user/libtransfer/line.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// Answers BEGIN, DATA and END (transfer.h).
+// Handles BEGIN, DATA and END (transfer.h).
 #include "user/libtransfer/receiver.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static void put(struct receiver *r, char type, const void *payload, size_t size)
     r->put(r->line, frame, frame_encode(frame, type, payload, size));
 }
 
-// An answer that says no more than which file it is about.
+// Sends an answer that consists of the file's id only.
 static void put_id(struct receiver *r, char type, uint32_t id)
 {
     uint8_t payload[ID_SIZE];
@@ -62,7 +62,7 @@ static void refuse(struct receiver *r, uint32_t id, const char *problem)
     tell(r, r->ended);
 }
 
-// Opens what there is of an announced file.
+// Opens the part of an announced file that exists already, or a new one.
 static int begin_file(struct receiver *r, const char *name)
 {
     if (store_has(&r->store, name, r->size, r->crc_wanted)) {
@@ -151,7 +151,8 @@ static void take_end(struct receiver *r)
         put_id(r, TRANSFER_DONE, r->id);
         return;
     }
-    // What an earlier run left was wrong, or the file has changed.
+    // The checksum is wrong: the part from an earlier run is invalid, or the
+    // file has changed.
     if (r->received == r->size) {
         r->received = r->crc = r->resumed = 0;
         if (store_empty(&r->store) < 0) {

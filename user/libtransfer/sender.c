@@ -1,4 +1,4 @@
-// Goes through BEGIN, DATA and END (transfer.h).
+// Sends BEGIN, DATA and END (transfer.h).
 #include "user/libtransfer/sender.h"
 
 #include <errno.h>
@@ -8,8 +8,9 @@
 
 #include "lib/crc32.h"
 
-// The receiver may have been started anew, or have found an old part to be
-// wrong, at the end; a file that changes while it is sent never ends.
+// Limit of restarts. The receiver may be restarted, or may find at the end that
+// an old part is invalid. Without a limit, a file that changes while it is sent
+// would be sent for ever.
 #define RESTARTS_MAX 2
 
 static void put(struct sender *s, char type, const void *payload, size_t size)
@@ -38,7 +39,7 @@ static void give_up(struct sender *s, const char *problem)
     snprintf(s->problem, sizeof(s->problem), "%s", problem);
 }
 
-// Sends the piece at `next`. Returns false if the file does not have it.
+// Sends the data at `next`. Returns false if the file is shorter.
 static bool put_data(struct sender *s)
 {
     uint8_t payload[DATA_BYTES + TRANSFER_DATA_SIZE];
@@ -63,7 +64,7 @@ static bool put_data(struct sender *s)
     return true;
 }
 
-// Sends what may be sent now.
+// Sends as much as the window allows.
 static void proceed(struct sender *s)
 {
     uint64_t ahead = s->probing ? 1 : TRANSFER_WINDOW;

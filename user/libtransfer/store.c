@@ -1,4 +1,4 @@
-// Files of a transfer in a directory, always by names relative to it.
+// Stores the files of a transfer in a directory, by names relative to it.
 #include "user/libtransfer/store.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ const char *store_name_problem(const char *name, size_t length)
     return NULL;
 }
 
-// The size and the checksum of what can be read of a file.
+// Computes the size and the checksum of the readable part of a file.
 static int measure(int file, uint64_t *size, uint32_t *crc)
 {
     uint8_t piece[PIECE];
@@ -89,8 +89,8 @@ static bool is_same(struct store *s, const char *name, uint64_t size,
     return same;
 }
 
-// The name of the file itself, or of its `copy`th namesake. All are looked
-// through up to the first that is not there.
+// Sets `placed` to the file's name, or to that of its `copy`th variant. The
+// callers try all variants in order, up to the first that does not exist.
 static void name_copy(struct store *s, const char *name, int copy)
 {
     if (copy == 1)
@@ -116,7 +116,7 @@ int store_empty(struct store *s)
     return ftruncate(s->part, 0);
 }
 
-// Makes an empty file of a name that is not taken, and sets `placed`.
+// Creates an empty file under the first unused name, and sets `placed`.
 static int reserve_name(struct store *s)
 {
     for (int copy = 1; copy <= COPIES_MAX; copy++) {

@@ -2,8 +2,9 @@
 //
 // A server calls IPC_M_CONNECT_TO_ME with a name, and ns gets a phone to it. A
 // client calls IPC_M_CONNECT_ME_TO with the name and gets a phone to the same
-// box. A name goes when the phone it was registered over is hung up, as it is
-// when the server ends. Programs start ns when they first need it (ns_phone).
+// box. A name is removed when the phone it was registered over is hung up,
+// which also happens when the server ends. Programs start ns on first use
+// (ns_phone).
 #include "user/libstrobe/ipc.h"
 #include "user/libstrobe/options.h"
 
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 #define NAMES_MAX 256   // services
-#define WAITING_MAX 128 // clients that wait for a name; the box holds more
+#define WAITING_MAX 128 // waiting clients; below the limit of the box
 
 static const struct tool tool = {
     .usage = "ns",
@@ -25,13 +26,13 @@ static const struct tool tool = {
 
 struct service {
     char name[IPC_NAME_MAX + 1]; // "": unused
-    uint32_t over;               // phone it was registered over
-    int phone;                   // to it
+    uint32_t over;               // the phone that it was registered over
+    int phone;                   // phone to the service
 };
 
 struct client {
     char name[IPC_NAME_MAX + 1];
-    uint32_t call, over; // id; 0: unused. Its phone.
+    uint32_t call, over; // call id (0: unused), and the client's phone
 };
 
 static struct service services[NAMES_MAX];
@@ -47,7 +48,8 @@ static struct service *find(const char *name)
     return NULL;
 }
 
-// The connection is the answer. The client may be gone; then nobody gets it.
+// Answers the client with a connection. If the client has ended, the answer is
+// discarded.
 static int connect_client(uint32_t call, const struct service *s)
 {
     struct ipc_call answer = { .id = call, .arg = { (uint32_t)s->phone } };
@@ -127,7 +129,7 @@ static void forget(uint32_t over)
     for (int i = 0; i < WAITING_MAX; i++) {
         if (clients[i].call == 0 || clients[i].over != over)
             continue;
-        ipc_answer(box, clients[i].call, -ENOENT); // nobody hears it
+        ipc_answer(box, clients[i].call, -ENOENT); // the client has hung up
         clients[i].call = 0;
     }
 }

@@ -1,6 +1,7 @@
-// A program that hides: it works between the ticks of the clock and sleeps
-// across them. A kernel that counts ticks does not see it; one whose statistics
-// have a clock of their own does, and one that keeps books always.
+// A program that evades tick-based accounting: it runs between the ticks of the
+// clock and sleeps across them. A kernel that counts ticks does not see it. A
+// statistics clock of its own phase does, and so does exact accounting at every
+// switch (the ledger).
 #define _GNU_SOURCE
 #include "schedtest.h"
 
@@ -19,8 +20,8 @@
 
 #define TICK_NS (10 * MS)
 #define MARGIN_NS (1 * MS)
-#define UNSEEN_BELOW 5.0 // percent that the tick may see
-#define SEEN_WITHIN 5.0  // percent between statclock and the books
+#define UNSEEN_BELOW 5.0 // maximum share in percent by the tick
+#define SEEN_WITHIN 5.0 // maximum difference in percent of statclock and ledger
 
 static void sleep_until(uint64_t ns)
 {
@@ -42,10 +43,10 @@ static _Noreturn void hide(void)
 }
 
 struct seen {
-    uint64_t cpu_ns;               // by the books
-    unsigned tick, stat;           // by the clocks
-    unsigned all_ticks, all_stats; // how often they looked at CPU 0
-    char clock[80];                // what statclock is
+    uint64_t cpu_ns;               // by the ledger
+    unsigned tick, stat;           // samples of the program, by each clock
+    unsigned all_ticks, all_stats; // samples of CPU 0, by each clock
+    char clock[80];                // description of statclock
 };
 
 static void parse(const char *line, pid_t pid, struct seen *s)

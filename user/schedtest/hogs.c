@@ -1,6 +1,7 @@
-// Processes that want a CPU all the time. They share a page with the parent: it
-// says when to measure, each notes its own CPU clock when it hears of that. One
-// that does not run at that moment hears later, but has had nothing meanwhile.
+// CPU-bound processes. They share a page with the parent, which announces the
+// phase of measurement there. Each process records its own CPU clock when it
+// sees the new phase. A process that is not running at that moment records it
+// later, but consumes no CPU time until then.
 #define _GNU_SOURCE
 #include "schedtest.h"
 

@@ -1,6 +1,6 @@
-// How long an interactive thread waits for a CPU, when it wakes among others
-// that never sleep. A thread is interactive by what it did: this one has only
-// started programs yet, so it sleeps once before it is measured.
+// The wake-up latency of an interactive thread that competes with threads that
+// never sleep. A thread is classified as interactive by its history: this one
+// has only started programs so far, so it sleeps once before it is measured.
 #define _GNU_SOURCE
 #include "schedtest.h"
 
@@ -18,7 +18,8 @@
 static uint32_t random_below(uint32_t n)
 {
     static uint32_t state = 12345;
-    state = state * 1664525 + 1013904223; // Numerical Recipes' generator
+    state = state * 1664525 +
+            1013904223; // linear congruential, from Numerical Recipes
     return (uint32_t)((uint64_t)state * n >> 32);
 }
 
@@ -28,7 +29,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-// Sleeps to a random time, and says how much later it ran.
+// Sleeps until a random time. Returns how much later it ran, in ns.
 static uint64_t one_wake_up(void)
 {
     uint64_t due =

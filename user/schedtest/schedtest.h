@@ -1,5 +1,5 @@
-// schedtest: shows what the scheduler promises, by what the clocks and the
-// kernel's ledger say.
+// schedtest: verifies what the scheduler promises, using the clocks and the
+// kernel's ledger.
 #pragma once
 
 #include <stdbool.h>
@@ -8,34 +8,34 @@
 #define MS 1000000ull // nanoseconds
 #define SECOND 1000000000ull
 
-// Before each measurement: shares settle, and the scheduler has seen who
-// sleeps.
+// Time before each measurement, in which shares converge and the scheduler
+// learns which threads sleep.
 #define WARM_UP_NS (500 * MS)
 
-// --- hogs.c: processes that want a CPU all the time --------------------------
+// --- hogs.c: CPU-bound processes ---------------------------------------------
 
 struct hog {
-    double cpu_ms; // CPU time it had while it was measured
+    double cpu_ms; // CPU time consumed during the measurement
     int pid;
 };
 
-// Starts `count` of them; nice[i] for each, NULL: 0. They run at once.
+// Starts `count` processes, which run at once. nice[i] is the nice value of
+// each; NULL: 0.
 void hogs_start(struct hog *hogs, int count, const int *nice);
-// What they had between the two calls stands in the hogs after the second, by
-// their own CPU clocks. Returns the time between, in ms.
+// Begin and end a measurement. hogs_stop stores each process's CPU time, by its
+// own CPU clock, and returns the elapsed time in ms.
 void hogs_measure(void);
 double hogs_stop(struct hog *hogs, int count);
 
 uint64_t clock_ns(int clock);
 void sleep_ns(uint64_t ns);
-// Keeps a CPU busy for this much CPU time.
+// Runs until this much CPU time is consumed.
 void work_ns(uint64_t ns);
-// The calling process, and those it starts, run on this CPU only; -1: on all.
+// Binds the calling process, and those it starts, to this CPU; -1: to all CPUs.
 void bind_to_cpu(int cpu);
 int cpus_online(void);
 
-// --- the tests: each prints what it finds; true if the promise is kept
-// --------
+// --- tests: each prints its results; true if the promise is kept -------------
 
 bool test_fair(int threads, int seconds);
 bool test_latency(int hogs_per_cpu, int seconds);

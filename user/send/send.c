@@ -1,8 +1,8 @@
 // send [OPTIONS] FILE...: sends files over the second serial port.
 //
-// `strobe receive` (tools/strobe-src) takes them at the other end of the cable.
-// A bad or broken line does no harm: what was lost is sent again, and a
-// transfer that was cut off goes on where it stopped (libtransfer/transfer.h).
+// `strobe receive` (tools/strobe-src) receives them at the other end of the
+// cable. Lost or corrupt data is sent again, and an interrupted transfer
+// resumes where it stopped (libtransfer/transfer.h).
 #include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"
 #include "user/libtransfer/line.h"
@@ -69,8 +69,8 @@ static void show_progress(const struct sender *s, uint64_t *shown)
     fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " bytes", s->acked, s->size);
 }
 
-// Serves the line until the sender is at an end, or nobody has answered for too
-// long. Returns false for the latter.
+// Serves the line until the sender is done or has failed. Returns false if no
+// answer was received for too long.
 static bool serve(struct sender *s, struct line *line)
 {
     const uint32_t tries = (uint32_t)(patience * 1000 / TRANSFER_TIMEOUT_MS);

@@ -1,6 +1,6 @@
-// stats --audit: do the books balance?
+// stats --audit: does the sum of the accounts equal the elapsed time?
 //
-// They are read twice, so that the time between two readings is checked as well
+// The accounts are read twice, to check the time between the readings as well
 // as the time since the start.
 #include "stats.h"
 
@@ -24,7 +24,8 @@ static struct reading take(void)
     return r;
 }
 
-// A row of the second reading, and what came since the first.
+// Adds a row of the second reading, with the increase since the first. Returns
+// whether the account balances.
 static bool add_row(struct table *t, const struct sysinfo_audit *before,
                     const struct sysinfo_audit *now)
 {

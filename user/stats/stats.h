@@ -1,4 +1,4 @@
-// What the parts of stats share.
+// Declarations shared by the parts of stats.
 #pragma once
 
 #include "user/libstrobe/strobe.h"
@@ -10,18 +10,18 @@ struct settings {
     uint32_t task;
 };
 
-// Each prints one view and gives the exit status (JSON: one value, without a
-// newline behind it).
+// Each prints one view and returns the exit status. (JSON: one value, without a
+// newline after it.)
 int show_uptime(const struct settings *s);
-int show_audit(const struct settings *s); // 1: the books do not balance
+int show_audit(const struct settings *s); // 1: the accounts do not balance
 int show_memory(const struct settings *s);
 int show_kernel(const struct settings *s);
 int show_syscalls(const struct settings *s);
 int show_locks(const struct settings *s);
 int show_errors(const struct settings *s);
 
-// Reads the records of a node that not every kernel has; ends the program with
-// a message that says `what` is not counted.
+// Reads the records of a node that is optional in a kernel. If it does not
+// exist, ends the program with a message that `what` is not counted.
 void *read_optional(const char *path, uint32_t record, size_t *count,
                     const char *what);
 void add_percent(struct table *t, uint64_t part, uint64_t whole);

@@ -171,7 +171,7 @@ static int by_wait(const void *left, const void *right)
     return strncmp(a->name, b->name, sizeof(a->name));
 }
 
-// Holds are measured about every 63rd time; all of them are reckoned from that.
+// The mean of the measured holds, rounded. About every 63rd hold is measured.
 static uint64_t hold_each(const struct sysinfo_lock *r)
 {
     return r->held > 0 ? (r->hold + r->held / 2) / r->held : 0;

@@ -1,7 +1,7 @@
-// sysinfo [--json] [NODE]: browses what the kernel tells about itself.
+// sysinfo [--json] [NODE]: shows the nodes of the kernel's sysinfo tree.
 //
-// Without a node, or with one that has only children, what there is below it is
-// listed; else what the node holds is printed.
+// Lists the tree, or what is below a node that has only children. Of any other
+// node it prints the data.
 #define _GNU_SOURCE // asprintf
 #include "user/libstrobe/sysinfo.h"
 #include "user/libstrobe/options.h"
@@ -43,7 +43,7 @@ static bool is_number(const char *key)
     return isdigit((unsigned char)key[0]);
 }
 
-// ---- the list
+// ---- list
 
 static unsigned count_numbers(const char *keys)
 {
@@ -86,7 +86,7 @@ static void list(struct table *t, const char *path)
     char *keys = type >= 0 ? sysinfo_read_keys(path) : NULL;
 
     if (keys == NULL)
-        return; // gone meanwhile
+        return; // removed since it was listed
     if (SYSINFO_KIND(type) != SYSINFO_SUBTREE) {
         unsigned numbers = count_numbers(keys);
         table_add(t, "%s", path);
@@ -120,7 +120,7 @@ static void print_list(const char *path)
     table_print(&t, stdout);
 }
 
-// ---- what a node holds
+// ---- data of a node
 
 static void print_data(const char *path, int type)
 {
@@ -195,7 +195,7 @@ static void json_children(const char *path)
         fputs(separator, stdout);
         json_string(stdout, key, strlen(key));
         fputs(": ", stdout);
-        if (!json(child)) // gone meanwhile
+        if (!json(child)) // removed since it was listed
             fputs("null", stdout);
         free(child);
         separator = ",\n";
@@ -231,7 +231,7 @@ static bool json_leaf(const char *path, int type)
     return SYSINFO_KIND(type) != SYSINFO_DATA || r != NULL;
 }
 
-// False, with nothing printed, when there is no such node.
+// Returns false, and prints nothing, when the node does not exist.
 static bool json(const char *path)
 {
     int type = sysinfo_get_type(path);

@@ -1,8 +1,9 @@
 // tester [SCALE]: spends its time in burn_a, burn_b and burn_c as 2 : 1 : 1.
 //
 // The program of appendix B.4 of the thesis that Strobe's profiler follows. The
-// loops are not optimised, so that they are there to be measured; the functions
-// differ in nothing but their names. SCALE (100) is the length in percent.
+// loops are compiled without optimisation, so that the compiler does not remove
+// them. The functions differ only in their names. SCALE (100) is the length in
+// percent.
 #include <stdint.h>
 #include <stdlib.h>
 
