@@ -25,8 +25,8 @@ static void enter(struct chains *c, uint32_t node)
     *bucket = node;
 }
 
-// Doubles the capacity. Returns -1, with the tables unchanged, when out of
-// memory.
+// Doubles the capacity. Returns -1, with the tables unchanged, at the limit or
+// when out of memory.
 static int grow(struct chains *c)
 {
     uint32_t room = c->room == 0 ? ROOM_FIRST : c->room * 2;

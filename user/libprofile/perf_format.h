@@ -148,9 +148,10 @@ struct perf_mmap2 {
 };
 #define PERF_KERNEL_PID UINT32_MAX // its mapping applies to every process
 #define PERF_KERNEL_PATH "[kernel.kallsyms]"
-// In the path of the kernel's mapping, the kernel's file is followed by the
-// name of a symbol, and file_offset is the symbol's address. perf compares the
-// two to find out that the kernel was not relocated.
+// The path of the kernel's mapping is PERF_KERNEL_PATH followed by this
+// symbol's name, and file_offset is the symbol's address. perf compares that
+// with the address in the kernel's file, and so finds that the kernel was not
+// relocated.
 #define PERF_KERNEL_SYMBOL "text_start"
 // Not "[vdso]": for that name perf would show the functions of the vDSO of the
 // machine that it runs on.

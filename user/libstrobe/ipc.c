@@ -15,8 +15,9 @@ int ipc_hangup(int phone)
     return syscall(SYS_ipc_hangup, phone);
 }
 
-// Waits for the answer to call `id`. Answers to other calls are discarded: the
-// caller has no other call pending, or waits in its own thread.
+// Waits for the answer to call `id`, an IPC_F_WAIT call that a signal has
+// interrupted. No answer of another thread is taken: a thread's IPC_F_WAIT
+// answer is delivered to that thread.
 static int wait_for(int phone, struct ipc_call *call, uint32_t id)
 {
     do {
