@@ -16,8 +16,8 @@ int ipc_hangup(int phone)
 }
 
 // Waits for the answer to call `id`, an IPC_F_WAIT call that a signal has
-// interrupted. No answer of another thread is taken: a thread's IPC_F_WAIT
-// answer is delivered to that thread.
+// interrupted. Other answers are discarded, but there are none as a rule: the
+// answer to an IPC_F_WAIT call that was not interrupted goes to its thread.
 static int wait_for(int phone, struct ipc_call *call, uint32_t id)
 {
     do {
