@@ -327,7 +327,6 @@ void session_end(struct stream *stream)
     costs_divide();
     take_out(s);
     stream_withdraw(stream);
-    smp_quiesce_others();
     source_release(s->source);
     report_ended(s);
     mutex_unlock(&streams_lock);

@@ -76,6 +76,7 @@ void stream_withdraw(struct stream *s)
     targets_end(s);
     WRITE_ONCE(streams[s->slot], NULL);
     spin_unlock_irq(&tasks_lock, flags);
+    smp_quiesce_others(); // irq_deferred and samples that saw it have ended
 }
 
 u64 stream_elapsed_ns(const struct stream *s)

@@ -103,7 +103,8 @@ int stream_find_slot(struct stream *s);
 // Puts `s` into its slot and marks its targets. Starts it, unless it is paused
 // or waits for exec.
 void stream_publish(struct stream *s);
-// Unmarks all its targets and frees its slot. Does not stop it.
+// Unmarks all its targets and frees its slot, and quiesces the other CPUs: no
+// interrupt uses the stream any more, so it may be freed. Does not stop it.
 void stream_withdraw(struct stream *s);
 void stream_set_paused(struct stream *s, bool paused, bool wait_exec);
 // Time for which it has measured, without pauses.

@@ -180,9 +180,8 @@ void smp_call_all(void (*fn)(void *arg), void *arg);
 // On the boot CPU only, with interrupts off.
 void smp_call_boot_cpu(void (*fn)(void *arg), void *arg);
 // Quiesces the other CPUs: waits until each has taken an interrupt. Sections
-// with
-// interrupts off that were in progress on them have then ended, and NMIs sent
-// before have been delivered.
+// with interrupts off that were in progress on them have then ended, and NMIs
+// sent before have been delivered.
 void smp_quiesce_others(void);
 // Makes `cpu` pass through its scheduler soon (reschedule IPI). Any context.
 void smp_reschedule(struct cpu *cpu);
