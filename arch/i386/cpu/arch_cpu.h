@@ -73,6 +73,8 @@ void nmi_stop_others(void);
 // fpu.c: the FPU's part of a thread switch; interrupts off.
 struct thread;
 void fpu_init(void);
+void fpu_store_one(void *to); // 80 bits of 1.0, before there are threads
+void fpu_check_stores(void);  // fpu_check.c: at start-up, on one CPU
 void fpu_switch(struct thread *prev, struct thread *next);
 int fpu_fork(struct thread *child); // of current; 0 or -ENOMEM
 void fpu_discard(struct thread *t); // current, or a thread that has exited

@@ -85,6 +85,13 @@ void fpu_init(void)
     set_ts();
 }
 
+void fpu_store_one(void *to)
+{
+    clear_ts();
+    __asm__ volatile("fld1; fstpt (%0)" ::"r"(to) : "memory");
+    set_ts();
+}
+
 void fpu_switch(struct thread *prev, struct thread *next)
 {
     bool was_live = thread_base(prev)->arch.fpu_live;

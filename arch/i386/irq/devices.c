@@ -2,6 +2,7 @@
 // firmware tables, then interrupts, then clocks.
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/clock/clock_private.h"
+#include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/log.h"
@@ -25,6 +26,7 @@ static void start_lapic(void)
 void arch_init_devices(void)
 {
     machine_check_init_cpu();
+    fpu_check_stores();
     i8259_init(VECTOR_I8259_PARKED);
     acpi_init();
     if (!madt_found())

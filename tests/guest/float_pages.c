@@ -1,0 +1,57 @@
+// Floating-point numbers of 80 bits that cross from one page to the next, at
+// each place. No two neighbours of these pages are neighbours in memory. Where
+// the kernel has found at boot that the emulator stores them into a wrong page,
+// nothing is stored: that would be somebody else's memory.
+#include "test.h"
+
+#include <sys/klog.h>
+#include <sys/mman.h>
+
+#define PAGES 8
+#define PAGE 4096
+#define SIZE 10
+
+#define READ_ALL 3 // syslog(2)
+
+static bool kernel_warns(void)
+{
+    static char log[1 << 16];
+    int n = klogctl(READ_ALL, log, sizeof(log) - 1);
+    log[n > 0 ? n : 0] = 0;
+    return strstr(log, "cross a page into a wrong page");
+}
+
+static void try_at(unsigned char *at)
+{
+    char want[SIZE], back[SIZE];
+    __asm__ volatile("fldpi; fstpt %0" : "=m"(want));
+    __asm__ volatile("fldpi; fstpt %0" : "=m"(*(char(*)[SIZE])at));
+    check(!memcmp(at, want, SIZE));
+    memcpy(at, want, SIZE);
+    __asm__ volatile("fldt %1; fstpt %0"
+                     : "=m"(back)
+                     : "m"(*(const char(*)[SIZE])at));
+    check(!memcmp(back, want, SIZE));
+    memset(at, 0, SIZE);
+}
+
+int main(void)
+{
+    if (kernel_warns()) {
+        ok("the emulator's wrong page is told of");
+        return 0;
+    }
+    unsigned char *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(p != MAP_FAILED);
+    for (int i = PAGES - 1; i >= 0; i -= 2) // every other page gets its frame
+        p[i * PAGE] = 0;
+    for (int i = PAGES - 2; i >= 0; i -= 2)
+        p[i * PAGE] = 0;
+    for (int i = 1; i < PAGES; i++) {
+        for (int before = 1; before < SIZE; before++)
+            try_at(p + i * PAGE - before);
+    }
+    ok("80 bits across pages");
+    return 0;
+}
