@@ -684,13 +684,13 @@ static void take(void *arg, const struct stream_sample *s)
     bool cut = marked;
     if (kind->rare)
         print_sample();
-    if (cut && kind->run == too_deep && mark != CHAIN_DEEP - 1)
-        wrong("not for its depth", length);
     unsigned first = check_kernel();
     for (unsigned i = first; i < length; i++)
         working |= strcmp(names[i], kind->name) == 0;
     if (cut && in_a_switch(first)) // the stack is not to be read there
         return;
+    if (cut && kind->run == too_deep && mark != CHAIN_DEEP - 1)
+        wrong("not for its depth", length);
     cuts += cut;
     working |= cut && kind->cut;
     if (!working)
