@@ -33,7 +33,7 @@ static void fill(u8 *at, u32 first, u32 n)
 
 static bool write(struct ring *r, u32 n)
 {
-    u8 bytes[SIZE];
+    u8 bytes[SIZE + 1];
     fill(bytes, r->head, n);
     return ring_write(r, bytes, n);
 }
