@@ -577,9 +577,9 @@ test-realtime: all checked | $(DEPS)/test
 
 DRAWS := 100
 test-draws: export DRAWS := $(DRAWS)
-test-draws: all | $(DEPS)/test
+test-draws: all $(HOST_TESTS) | $(DEPS)/test
 	$(clear_line)
-	@$(PYTHON) tools/build/test draws
+	@$(PYTHON) tools/build/test draws $(HOST_TESTS)
 
 test-checked: all checked | $(DEPS)/test
 	$(clear_line)

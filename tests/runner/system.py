@@ -70,10 +70,9 @@ def run(files, tier="not realtime"):
     return pytest("-m", tier, *(f"{FOLDER}/{file}" for file in files))
 
 
-def draw(number):
-    """Those that hold for every draw, with this one."""
-    redraw = {"REDRAW": str(number), "SEED": str(1 + number)}
-    return pytest("-m", "drawn and not realtime", FOLDER, environment=redraw)
+def draw(environment):
+    """Those that hold for every draw, with that of the environment."""
+    return pytest("-m", "drawn and not realtime", FOLDER, environment=environment)
 
 
 def run_again(cases, output, note):

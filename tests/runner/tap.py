@@ -34,14 +34,14 @@ def unaccounted(status, output, good):
         f"it ended with status {status} after {good} of {planned} tests"])[-1])]
 
 
-def run(suite, command, again):
+def run(suite, command, again, environment={}):
     """The cases of a program, and its output. `again` makes the command that
     repeats a test of its name and of the seed, if there is one."""
     start = time.monotonic()
     done = subprocess.run(
         ["timeout", "--foreground", "-k", "10", str(LONG_PATIENCE), *command],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
-        env={**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP"})
+        env={**os.environ, **environment, "CMOCKA_MESSAGE_OUTPUT": "TAP"})
     seconds = time.monotonic() - start
     good = re.findall(r"^ok \d+ - (.*?)(?: # SKIP (.*))?$", done.stdout, re.MULTILINE)
     bad = list(failures(done.stdout)) or \
@@ -60,9 +60,10 @@ def run(suite, command, again):
     return cases, done.stdout
 
 
-def run_host(program):
+def run_host(program, environment={}):
     return run(f"host {os.path.basename(program)}", [program],
-               lambda test, seed: f"{seed and f'SEED={seed} '}{program}")
+               lambda test, seed: f"{seed and f'SEED={seed} '}{program}",
+               environment)
 
 
 def run_kernel(names):
