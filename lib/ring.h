@@ -64,7 +64,7 @@ static inline bool ring_write(struct ring *r, const void *data, u32 n)
 // in; ring_commit then publishes them, or fewer. False: ring_write may still
 // find room. At each quarter of the ring that fills up ring_sure fails, and the
 // writer must call this again: there it can wake the reader.
-static inline bool ring_look(struct ring *r, u32 n)
+static inline bool ring_check_room(struct ring *r, u32 n)
 {
     u32 at = r->head & (r->size - 1);
     u32 tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);

@@ -15,7 +15,7 @@
 
 static u32 panicking; // CPU id + 1 of the owner
 
-static void say_backtrace(const u32 *pcs, u32 count)
+static void print_backtrace(const u32 *pcs, u32 count)
 {
     for (u32 i = 0; i < count; i++) {
         u32 offset;
@@ -27,7 +27,7 @@ static void say_backtrace(const u32 *pcs, u32 count)
     }
 }
 
-static void say_where(void)
+static void print_where(void)
 {
     char who[80];
     struct cpu *cpu = this_cpu();
@@ -69,7 +69,7 @@ static void begin_report(const char *fmt, va_list args)
     char message[256];
     format_va(message, sizeof(message), fmt, args);
     console_printf("\nKERNEL PANIC: %s\n", message);
-    say_where();
+    print_where();
     for (; running; running &= running - 1)
         console_printf("CPU %u has not stopped\n", (u32)__builtin_ctz(running));
 }
@@ -81,7 +81,7 @@ void panic(const char *fmt, ...)
     begin_report(fmt, args);
     va_end(args);
     u32 pcs[FRAMES_MAX];
-    say_backtrace(pcs, backtrace(frame_pointer(), pcs, FRAMES_MAX));
+    print_backtrace(pcs, backtrace(frame_pointer(), pcs, FRAMES_MAX));
     end_machine();
 }
 
@@ -91,9 +91,9 @@ void panic_trap(const struct trapframe *tf, const char *fmt, ...)
     va_start(args, fmt);
     begin_report(fmt, args);
     va_end(args);
-    trap_say_registers(tf);
+    trap_print_registers(tf);
     u32 pcs[FRAMES_MAX] = { trap_pc(tf) };
-    say_backtrace(
+    print_backtrace(
         pcs, 1 + backtrace(trap_frame_pointer(tf), pcs + 1, FRAMES_MAX - 1));
     end_machine();
 }

@@ -23,24 +23,24 @@ struct stack_note {
     u32 function;
 };
 
-static void say_pc(u32 pc)
+static void print_pc(u32 pc)
 {
     u32 offset = 0;
     const char *name = ksym_lookup(pc, &offset);
     console_printf("  %08x %s+%#x\n", pc, name ? name : "?", offset);
 }
 
-static void say_stack(const char *what, const struct kasan_stack *s)
+static void print_stack(const char *what, const struct kasan_stack *s)
 {
     if (!s->pcs[0])
         return;
     console_printf("kasan: %s by thread %u:\n", what, s->thread);
     for (u32 i = 0; i < KASAN_PCS && s->pcs[i]; i++)
-        say_pc(s->pcs[i]);
+        print_pc(s->pcs[i]);
 }
 
 // Prints where `addr` is relative to something at `base` with `size` bytes.
-static void say_place(u32 addr, u32 base, u32 size)
+static void print_place(u32 addr, u32 base, u32 size)
 {
     if (addr < base)
         console_printf("%u bytes before ", base - addr);
@@ -50,7 +50,7 @@ static void say_place(u32 addr, u32 base, u32 size)
         console_printf("%u bytes after ", addr - base - size);
 }
 
-static void say_object(u32 addr, const struct slab_cache *c)
+static void print_object(u32 addr, const struct slab_cache *c)
 {
     u32 slab = addr & ~((PAGE_SIZE << c->order) - 1);
     u32 object = addr - (addr - slab) % c->object_size;
@@ -61,14 +61,14 @@ static void say_object(u32 addr, const struct slab_cache *c)
     }
     const struct kasan_object *o = kasan_object(c, (void *)object);
     console_printf("kasan: ");
-    say_place(addr, object, o->size);
+    print_place(addr, object, o->size);
     console_printf("an object of %u bytes at %08x, of cache %s\n", o->size,
                    object, c->name);
-    say_stack("allocated", &o->taken);
-    say_stack("freed", &o->freed);
+    print_stack("allocated", &o->taken);
+    print_stack("freed", &o->freed);
 }
 
-static bool say_global(u32 addr)
+static bool print_global(u32 addr)
 {
     for (u32 i = 0; i < kasan_globals_count; i++) {
         const struct kasan_globals *file = &kasan_globals[i];
@@ -77,7 +77,7 @@ static bool say_global(u32 addr)
             if (addr - g->addr >= g->padded_size)
                 continue;
             console_printf("kasan: ");
-            say_place(addr, g->addr, g->size);
+            print_place(addr, g->addr, g->size);
             console_printf("%s (%u bytes at %08x), %s\n", g->name, g->size,
                            g->addr, g->file);
             return true;
@@ -87,7 +87,7 @@ static bool say_global(u32 addr)
 }
 
 // A frame's variables lie between redzones; its note is in the lowest redzone.
-static void say_frame(u32 addr)
+static void print_frame(u32 addr)
 {
     u32 at = ALIGN_DOWN(addr, GRANULE);
     for (u32 left = KSTACK_SIZE; left; left -= GRANULE, at -= GRANULE) {
@@ -104,30 +104,30 @@ static void say_frame(u32 addr)
     }
 }
 
-static void say_owner(u32 addr, u8 why)
+static void print_owner(u32 addr, u8 why)
 {
     if (addr - KERNEL_BASE < DIRECT_MAP_MAX) {
         const struct frame *f = frame_from_va((void *)addr);
         if (f && f->use == FRAME_SLAB && f->owner)
-            say_object(addr, f->owner);
+            print_object(addr, f->owner);
         else if (f && why == KASAN_FRAME_FREED)
             console_printf("kasan: in the frame at %#llx, refs %u, use %u\n",
                            frame_paddr(f), f->refs, f->use);
     }
     switch (why) {
     case KASAN_GLOBAL:
-        say_global(addr);
+        print_global(addr);
         break;
     case KASAN_STACK_LEFT:
     case KASAN_STACK_MIDDLE:
     case KASAN_STACK_RIGHT:
     case KASAN_STACK_SCOPE:
-        say_frame(addr);
+        print_frame(addr);
         break;
     }
 }
 
-static void say_shadow(u32 addr)
+static void print_shadow(u32 addr)
 {
     const u8 *at = shadow_of(addr);
     console_printf("kasan: shadow, a byte for 8, from %08x:",
@@ -192,8 +192,8 @@ void kasan_report_access(u32 addr, u32 size, bool write, u32 pc)
     u8 why = *shadow_of(bad);
     if (why < GRANULE) // a partial granule: the next byte says why
         why = *shadow_of(bad + GRANULE);
-    say_owner(bad, why);
-    say_shadow(bad);
+    print_owner(bad, why);
+    print_shadow(bad);
     u32 offset = 0;
     const char *name = ksym_lookup(pc, &offset);
     panic("kasan: %s: %s of %u bytes at %08x in %s+%#x", kind_of(why),
@@ -204,7 +204,7 @@ void kasan_report_free(const struct slab_cache *c, const void *object,
                        const char *kind)
 {
     begin();
-    say_owner((u32)object, 0);
+    print_owner((u32)object, 0);
     panic("kasan: %s: %08x to cache %s", kind, (u32)object, c->name);
 }
 

@@ -32,7 +32,7 @@ void kcsan_fill_side(struct kcsan_side *s, u32 addr, u32 size, bool write,
     s->depth = backtrace(ebp, s->pcs, KCSAN_STACK_MAX);
 }
 
-static void say_side(const struct kcsan_side *s)
+static void print_side(const struct kcsan_side *s)
 {
     console_printf("kcsan: %s%s of %u bytes at %08x by CPU %u, %s %u:\n",
                    s->marked ? "marked " : "", s->write ? "write" : "read",
@@ -65,12 +65,12 @@ static bool is_known(u32 mine, u32 other)
     return false;
 }
 
-static void say_race(const struct kcsan_side *mine,
-                     const struct kcsan_side *other)
+static void print_race(const struct kcsan_side *mine,
+                       const struct kcsan_side *other)
 {
-    say_side(mine);
+    print_side(mine);
     if (other)
-        say_side(other);
+        print_side(other);
     else
         console_printf(
             "kcsan: and a writer that was not seen: the value changed\n");
@@ -87,7 +87,7 @@ static void report_and_go_on(const struct kcsan_side *mine,
     if (!is_known(mine->pcs[0], other ? other->pcs[0] : 0)) {
         const char *name = where(mine, &offset);
         console_printf("\nkcsan: data race in %s+%#x\n", name, offset);
-        say_race(mine, other);
+        print_race(mine, other);
     }
     __atomic_store_n(&report_lock, 0, __ATOMIC_RELEASE);
     kcsan_reporting[cpu] = false;
@@ -105,7 +105,7 @@ void kcsan_report(const struct kcsan_side *mine, const struct kcsan_side *other)
         cpu_halt_forever(); // another CPU reports
     smp_stop_others();
     console_printf("\n");
-    say_race(mine, other);
+    print_race(mine, other);
     u32 offset = 0;
     const char *name = where(mine, &offset);
     panic("kcsan: data race in %s+%#x", name, offset);

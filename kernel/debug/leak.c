@@ -461,7 +461,7 @@ static void check(void)
 #define REST_PERIOD NSEC_PER_MSEC
 #define REST_MAX (5 * NSEC_PER_SEC)
 
-struct look {
+struct leak_scan {
     bool whatever; // check even if other threads still run
     bool checked;
 };
@@ -473,19 +473,19 @@ static bool at_rest(void)
     return sched_runnable() == 1;
 }
 
-static void look(void *arg)
+static void find_lost(void *arg)
 {
-    struct look *l = arg;
+    struct leak_scan *l = arg;
     l->checked = l->whatever || at_rest();
     if (l->checked)
         check();
 }
 
 // True when the check has been done.
-static bool look_at_all(bool whatever)
+static bool scan_all(bool whatever)
 {
-    struct look l = { .whatever = whatever };
-    meeting_call(look, &l);
+    struct leak_scan l = { .whatever = whatever };
+    stop_machine(find_lost, &l);
     return l.checked;
 }
 
@@ -494,11 +494,11 @@ bool leak_check(void)
     assert_may_sleep();
     __builtin_unwind_init(); // all registers onto this stack
     u64 until = clock_now_ns() + REST_MAX;
-    while (!look_at_all(false)) {
+    while (!scan_all(false)) {
         if (clock_now_ns() >= until) {
             console_printf("leak check: %u threads do not come to rest\n",
                            sched_runnable() - 1);
-            look_at_all(true);
+            scan_all(true);
             break;
         }
         thread_sleep_until(clock_now_ns() + REST_PERIOD, WAIT_UNINTERRUPTIBLE);

@@ -414,7 +414,7 @@ static void swap_aspace(struct task *t, struct aspace *as)
     preempt_disable();
     u32 flags = spin_lock_irq(&tasks_lock); // /proc reads it under this lock
     struct aspace *old = t->aspace;
-    task_figures_keep_peak(t);
+    task_usage_keep_peak(t);
     task_set_aspace(t, as);
     spin_unlock_irq(&tasks_lock, flags);
     aspace_switch(as);
@@ -443,7 +443,7 @@ static void reset_exit_signals(struct task *t)
     spin_unlock_irq(&tasks_lock, flags);
 }
 
-static void tell_guarded(struct task *t)
+static void report_guarded(struct task *t)
 {
     LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
         if ((*o)->guarded)
@@ -494,7 +494,7 @@ static int commit(struct program *p, struct aspace *as, const char *called,
     arch_exec_begin();
     credentials_exec(p->euid, p->egid, p->guarded);
     if (p->guarded)
-        tell_guarded(t);
+        report_guarded(t);
     swap_aspace(t, as);
     WRITE_ONCE(t->guarded, p->guarded);
     set_names(t, p, called, image);

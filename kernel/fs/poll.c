@@ -71,7 +71,7 @@ static u32 file_events(struct file *f, struct poll_wait *pw)
 }
 
 // Polls every file; once one has events, no further queues are registered.
-static int look(struct poll_slot *slots, u32 count, struct poll_wait *pw)
+static int scan_slots(struct poll_slot *slots, u32 count, struct poll_wait *pw)
 {
     int ready = 0;
     for (u32 i = 0; i < count; i++) {
@@ -91,14 +91,14 @@ int poll_files(struct poll_slot *slots, u32 count, u64 deadline)
     struct poll_wait pw;
     int ready, err = 0;
     if (deadline == 0)
-        return look(slots, count, NULL);
+        return scan_slots(slots, count, NULL);
     pw.count = 0;
     pw.err = 0;
     pw.more = NULL;
     struct poll_wait *register_with = &pw;
     for (;;) {
         wait_prepare(WAIT_INTERRUPTIBLE);
-        ready = look(slots, count, register_with);
+        ready = scan_slots(slots, count, register_with);
         register_with = NULL;
         err = err ? err : pw.err;
         if (ready || err)

@@ -92,7 +92,7 @@ void box_wake(struct answerbox *b)
     waitq_wake_all(&b->pollers);
 }
 
-static bool worth_a_look(struct answerbox *b)
+static bool has_work(struct answerbox *b)
 {
     return box_ready(b) || READ_ONCE(b->closed);
 }
@@ -123,18 +123,18 @@ static int wait_for_call(struct answerbox *b, u64 deadline)
     struct receiver r = { .thread = current };
     int err = 0;
     if (!enter(b, &r))
-        return wait_event(&b->waiters, worth_a_look(b), WAIT_INTERRUPTIBLE,
+        return wait_event(&b->waiters, has_work(b), WAIT_INTERRUPTIBLE,
                           deadline);
     WRITE_ONCE(current->wait_on, "ipc call");
     for (;;) {
         wait_prepare(WAIT_INTERRUPTIBLE);
-        if (err || worth_a_look(b) || READ_ONCE(r.woken))
+        if (err || has_work(b) || READ_ONCE(r.woken))
             break;
         err = wait_sleep(WAIT_INTERRUPTIBLE, deadline);
     }
     wait_finish();
     leave(b, &r);
-    return worth_a_look(b) ? 0 : err; // do not lose a wake-up on an error
+    return has_work(b) ? 0 : err; // do not lose a wake-up on an error
 }
 
 // --- arriving ---------------------------------------------------------------
@@ -190,7 +190,7 @@ static struct phone *take_hangup(struct answerbox *b)
     return p;
 }
 
-static void tell_hangup(struct phone *p, struct ipc_call *out)
+static void describe_hangup(struct phone *p, struct ipc_call *out)
 {
     assert_checked(READ_ONCE(p->hung_up));
     *out = (struct ipc_call){ .method = IPC_M_PHONE_HANGUP,
@@ -226,7 +226,7 @@ static bool receive_call(struct answerbox *b, struct ipc_call *out,
     c->box_id = next_id(b);
     if (c->phone->box == b) // else it was forwarded
         c->phone->known = true;
-    call_tell(c, c->box_id, out);
+    call_describe(c, c->box_id, out);
     return true;
 }
 
@@ -256,7 +256,7 @@ static bool fetch(struct answerbox *b, struct ipc_call *out)
         drop_all(&dead);
     }
     if (gone)
-        tell_hangup(gone, out);
+        describe_hangup(gone, out);
     else if (got)
         ipc_count(&b->task->ipc_counters.call_received);
     return got || gone;
@@ -364,7 +364,7 @@ int box_forward(struct answerbox *b, u32 id, struct phone *to,
     if (!c)
         return -ENOENT;
     struct ipc_call before;
-    call_tell(c, id, &before);
+    call_describe(c, id, &before);
     int err = changed && before.method < IPC_M_USER ? -EINVAL : 0;
     if (!err && READ_ONCE(to->hung_up))
         err = -ECONNRESET;

@@ -29,7 +29,7 @@ struct call *call_new(struct phone *p, const struct ipc_call *message)
     return c;
 }
 
-void call_tell(const struct call *c, u32 id, struct ipc_call *out)
+void call_describe(const struct call *c, u32 id, struct ipc_call *out)
 {
     out->id = id;
     out->method = c->method;

@@ -105,7 +105,7 @@ struct answerbox {
 // the box. NULL: no memory.
 struct call *call_new(struct phone *p, const struct ipc_call *message);
 // Describes the call to its receiver, with the receiver's `id` for it.
-void call_tell(const struct call *c, u32 id, struct ipc_call *out);
+void call_describe(const struct call *c, u32 id, struct ipc_call *out);
 void call_ref(struct call *c);
 void call_unref(struct call *c);
 // Gives the caller its answer (retval, arg), if it does not have one yet;

@@ -59,5 +59,5 @@ static void read_all(void *arg)
 
 void audit_take(struct audit *out)
 {
-    meeting_call(read_all, out);
+    stop_machine(read_all, out);
 }

@@ -13,5 +13,5 @@ struct audit {
 };
 
 // Stops all CPUs (for some microseconds, and 21 instructions a thread:
-// meeting_longest). Interrupts on, no locks held.
+// stop_machine_longest). Interrupts on, no locks held.
 void audit_take(struct audit *out);

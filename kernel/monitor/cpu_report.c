@@ -40,7 +40,7 @@ static void look_at_thread(struct view *v, const struct thread *t)
 #endif
 }
 
-static void look(u32 pc, u32 frame, bool interrupts_on, bool user)
+static void report_place(u32 pc, u32 frame, bool interrupts_on, bool user)
 {
     const struct cpu *c = this_cpu();
     struct view *v = &views[c->id];
@@ -57,25 +57,25 @@ static void look(u32 pc, u32 frame, bool interrupts_on, bool user)
         look_at_thread(v, c->thread);
 }
 
-static void look_from_nmi(const struct trapframe *tf)
+static void print_from_nmi(const struct trapframe *tf)
 {
-    look(trap_pc(tf), trap_frame_pointer(tf), trap_irqs_on(tf),
-         trap_from_user(tf));
+    report_place(trap_pc(tf), trap_frame_pointer(tf), trap_irqs_on(tf),
+                 trap_from_user(tf));
 }
 
 // Records what the current interrupt has interrupted; outside an interrupt, the
 // caller.
-static void look_here(void)
+static void print_here(void)
 {
     const struct trapframe *tf = this_cpu()->irq_frame;
     if (tf && this_cpu_read(irq_depth))
-        look_from_nmi(tf);
+        print_from_nmi(tf);
     else
-        look((u32)__builtin_return_address(0), frame_pointer(), irqs_enabled(),
-             false);
+        report_place((u32)__builtin_return_address(0), frame_pointer(),
+                     irqs_enabled(), false);
 }
 
-static void say_address(u32 address)
+static void print_address(u32 address)
 {
     u32 offset = 0;
     const char *name = ksym_lookup(address, &offset);
@@ -85,7 +85,7 @@ static void say_address(u32 address)
         console_printf("  %08x\n", address);
 }
 
-static void say_account(u32 cpu, const struct view *v)
+static void print_account(u32 cpu, const struct view *v)
 {
     static const char *const names[] = {
 #define SUBSYSTEM_NAME(upper, name) [IN_##upper] = (name),
@@ -107,7 +107,7 @@ static void say_account(u32 cpu, const struct view *v)
                        names[MIN(v->subsystem, (u32)IN_OTHER)]);
 }
 
-static void say_view(u32 cpu)
+static void print_view(u32 cpu)
 {
     const struct view *v = &views[cpu];
     console_printf("CPU %u: thread %u (%s), task %u (%s), %s mode, interrupts "
@@ -115,29 +115,29 @@ static void say_view(u32 cpu)
                    cpu, v->tid, v->thread_name, v->task, v->task_name,
                    v->user ? "user" : "kernel", v->interrupts_on ? "on" : "off",
                    v->irq_depth, v->preempt_count);
-    say_account(cpu, v);
+    print_account(cpu, v);
 #ifdef LOCKDEP
-    lockdep_say("holds", &v->spinlocks);
-    lockdep_say("holds", &v->mutexes);
+    lockdep_print("holds", &v->spinlocks);
+    lockdep_print("holds", &v->mutexes);
 #endif
-    say_address(v->pc);
+    print_address(v->pc);
     for (u32 i = 0; i < v->count; i++)
-        say_address(v->callers[i]);
+        print_address(v->callers[i]);
 }
 
-void say_where_cpus_are(const char *why)
+void print_cpu_locations(const char *why)
 {
     if (__atomic_exchange_n(&asking, 1, __ATOMIC_ACQUIRE))
         return; // another report is under way
     preempt_disable();
-    look_here();
-    u32 silent = nmi_ask_others(look_from_nmi);
+    print_here();
+    u32 silent = nmi_ask_others(print_from_nmi);
     console_printf("\nwhere the CPUs are (%s):\n", why);
     for (u32 i = 0; i < cpu_count; i++) {
         if (silent & 1u << i)
             console_printf("CPU %u: does not answer, not even to an NMI\n", i);
         else
-            say_view(i);
+            print_view(i);
     }
     preempt_enable_no_resched();
     __atomic_store_n(&asking, 0, __ATOMIC_RELEASE);

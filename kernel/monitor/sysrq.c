@@ -22,7 +22,7 @@ static u64 letter_until; // clock_now_ns(); 0: no break received
 static const char *const states[] = { "runs",  "is ready",   "sleeps",
                                       "waits", "is stopped", "is dead" };
 
-static void say_thread(const struct thread *t)
+static void print_thread(const struct thread *t)
 {
     u32 state = READ_ONCE(t->state);
     const char *on = READ_ONCE(t->wait_on);
@@ -33,23 +33,23 @@ static void say_thread(const struct thread *t)
                    asleep && on ? "'" : "", READ_ONCE(t->cpu)->id);
 }
 
-static void say_task(struct task *t, void *arg UNUSED)
+static void print_task(struct task *t, void *arg UNUSED)
 {
     console_printf("task %u (%s), of %u%s\n", t->id, t->name,
                    t->parent ? t->parent->id : 0, t->zombie ? ", zombie" : "");
     struct thread *thread;
     list_for_each(thread, &t->threads, task_node)
-        say_thread(thread);
+        print_thread(thread);
 }
 
-static void say_tasks(void)
+static void print_tasks(void)
 {
     u32 flags = irq_save(), tries = 0;
     while (!spin_try_lock(&tasks_lock) && ++tries < LOCK_TRIES)
         cpu_relax();
     if (tries < LOCK_TRIES) {
-        say_task(&kernel_task, NULL);
-        task_for_each_locked(say_task, NULL);
+        print_task(&kernel_task, NULL);
+        task_for_each_locked(print_task, NULL);
         spin_unlock(&tasks_lock);
     } else {
         console_printf("tasks: somebody keeps their lock\n");
@@ -59,7 +59,7 @@ static void say_tasks(void)
 
 // --- m: memory --------------------------------------------------------------
 
-static void say_memory(void)
+static void print_memory(void)
 {
     static const char *const uses[FRAME_USES] = {
         [FRAME_FREE] = "free",     [FRAME_KERNEL] = "kernel",
@@ -81,13 +81,13 @@ void sysrq(char letter)
 {
     switch (letter) {
     case 'l':
-        say_where_cpus_are("SysRq");
+        print_cpu_locations("SysRq");
         break;
     case 't':
-        say_tasks();
+        print_tasks();
         break;
     case 'm':
-        say_memory();
+        print_memory();
         break;
     case 'b':
         console_printf("SysRq: the machine starts again\n");
@@ -106,7 +106,7 @@ void sysrq_break(void)
     bool again = letter_until && now < letter_until;
     letter_until = now + LETTER_LIMIT_NS;
     if (!again)
-        say_where_cpus_are("break on the serial line");
+        print_cpu_locations("break on the serial line");
 }
 
 bool sysrq_letter(char c)

@@ -284,12 +284,12 @@ static int make_longest_hold(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
-static int make_longest_meeting(struct chain *out, u32 number UNUSED)
+static int make_longest_stop(struct chain *out, u32 number UNUSED)
 {
     u64 *value = chain_add(out);
 
     if (value)
-        *value = meeting_longest();
+        *value = stop_machine_longest();
     return 0;
 }
 
@@ -317,9 +317,9 @@ SYSINFO_NODE(thread, .path = "system.threads.#", .type = THREADS,
 SYSINFO_NODE(longest_hold, .path = "system.snapshots.longest",
              .type = SYSINFO_TYPE(SYSINFO_VALUE, SYSINFO_CYCLES),
              .make = make_longest_hold);
-SYSINFO_NODE(longest_meeting, .path = "system.snapshots.audit",
+SYSINFO_NODE(longest_stop, .path = "system.snapshots.audit",
              .type = SYSINFO_TYPE(SYSINFO_VALUE, SYSINFO_CYCLES),
-             .make = make_longest_meeting);
+             .make = make_longest_stop);
 SYSINFO_NODE(snapshots, .path = "system.snapshots.taken",
              .type = SYSINFO_TYPE(SYSINFO_VALUE, SYSINFO_COUNT),
              .make = make_snapshots);

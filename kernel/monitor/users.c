@@ -4,7 +4,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/monitor/sysinfo.h"
 
-static void put_user(struct chain *out, const struct user_figures *f)
+static void put_user(struct chain *out, const struct user_statistics *f)
 {
     struct sysinfo_user *record = chain_add(out);
 
@@ -20,7 +20,7 @@ static void put_user(struct chain *out, const struct user_figures *f)
 
 static int make_users(struct chain *out, u32 number UNUSED)
 {
-    struct user_figures f;
+    struct user_statistics f;
 
     for (u32 uid = 0; users_next(uid, &f); uid = f.uid + 1)
         put_user(out, &f);

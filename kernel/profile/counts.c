@@ -29,7 +29,7 @@
 #define KNOWN_FLAGS (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN)
 
 // Software events, which the kernel counts.
-enum figure {
+enum software_event {
     TASK_CLOCK,
     USER_TIME,
     KERNEL_TIME,
@@ -37,13 +37,13 @@ enum figure {
     CPU_MIGRATIONS,
     PAGE_FAULTS,
     SYSTEM_CALLS,
-    FIGURES,
+    SOFTWARE_EVENTS,
 };
 
 static const struct {
     const char *name;
     enum sprofile_count_kind kind;
-} figures[FIGURES] = {
+} software_events[SOFTWARE_EVENTS] = {
     [TASK_CLOCK] = { "task-clock", SPROFILE_COUNT_NS },
     [USER_TIME] = { "user-time", SPROFILE_COUNT_NS },
     [KERNEL_TIME] = { "kernel-time", SPROFILE_COUNT_NS },
@@ -54,13 +54,14 @@ static const struct {
 };
 
 struct sums {
-    u64 of[FIGURES]; // times in TSC cycles
+    u64 of[SOFTWARE_EVENTS]; // times in TSC cycles
 };
 
 struct event {
     enum sprofile_count_kind kind;
-    enum figure figure; // software event; FIGURES: a hardware event
-    u32 group_index;    // hardware event: its index in the group
+    enum software_event
+        software;    // software event; SOFTWARE_EVENTS: a hardware event
+    u32 group_index; // hardware event: its index in the group
     const char *why_not;
 };
 
@@ -132,16 +133,16 @@ static void counts_switched(void)
 static const struct switch_observer switch_observer = { counts_switched };
 SWITCH_OBSERVER(switch_observer);
 
-static void look_here(void *arg UNUSED)
+static void read_here(void *arg UNUSED)
 {
     counts_switched();
 }
 
 // Every CPU applies a change of `active`.
-static void look_everywhere(void)
+static void read_all_cpus(void)
 {
     assert(irqs_enabled());
-    smp_call_all(look_here, NULL);
+    smp_call_all(read_here, NULL);
 }
 
 static void activate(struct counts *c)
@@ -151,7 +152,7 @@ static void activate(struct counts *c)
         return;
     __atomic_fetch_or(&active, 1u << c->stream.slot, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&switch_watchers, 1, __ATOMIC_SEQ_CST);
-    look_everywhere();
+    read_all_cpus();
 }
 
 static void deactivate(struct counts *c)
@@ -160,18 +161,18 @@ static void deactivate(struct counts *c)
     u32 bit = 1u << c->stream.slot;
     if (!(__atomic_fetch_and(&active, ~bit, __ATOMIC_SEQ_CST) & bit))
         return;
-    look_everywhere();
+    read_all_cpus();
     __atomic_fetch_sub(&switch_watchers, 1, __ATOMIC_SEQ_CST);
 }
 
 // --- software events --------------------------------------------------------
 
-static void add_figures(struct task *t, void *arg)
+static void add_statistics(struct task *t, void *arg)
 {
     struct sums *sums = arg;
     spin_assert_held(&tasks_lock);
-    struct task_figures f;
-    task_figures_locked(t, &f);
+    struct resource_usage f;
+    task_usage_locked(t, &f);
     sums->of[TASK_CLOCK] += f.user + f.kernel;
     sums->of[USER_TIME] += f.user;
     sums->of[KERNEL_TIME] += f.kernel;
@@ -185,7 +186,7 @@ static struct sums sums_now(struct counts *c)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
     struct sums sums = c->ended;
-    stream_each_target(&c->stream, add_figures, &sums);
+    stream_each_target(&c->stream, add_statistics, &sums);
     spin_unlock_irq(&tasks_lock, flags);
     return sums;
 }
@@ -213,7 +214,7 @@ static void left(struct stream *s, struct task *t)
 {
     spin_assert_held(&tasks_lock);
     counts_switched();
-    add_figures(t, &counts_of(s)->ended);
+    add_statistics(t, &counts_of(s)->ended);
 }
 
 static void counts_end(struct stream *s);
@@ -228,10 +229,10 @@ static const struct stream_kind counting = {
 
 // --- begin and end ----------------------------------------------------------
 
-static enum figure figure_named(const char *name)
+static enum software_event software_event_named(const char *name)
 {
     u32 i = 0;
-    while (i < FIGURES && strcmp(figures[i].name, name) != 0)
+    while (i < SOFTWARE_EVENTS && strcmp(software_events[i].name, name) != 0)
         i++;
     return i;
 }
@@ -243,9 +244,9 @@ static void take_event(const char *name, struct event *e,
 {
     assert(*count < SPROFILE_COUNTS_MAX);
     struct pmu_event *of_counters = &group[*count];
-    *e = (struct event){ .figure = figure_named(name) };
-    if (e->figure < FIGURES) {
-        e->kind = figures[e->figure].kind;
+    *e = (struct event){ .software = software_event_named(name) };
+    if (e->software < SOFTWARE_EVENTS) {
+        e->kind = software_events[e->software].kind;
     } else if (pmu_event_parse(name, of_counters)) {
         e->kind = SPROFILE_COUNT_UNKNOWN;
         e->why_not = "there is no such event";
@@ -336,28 +337,29 @@ static void counts_end(struct stream *s)
 
 // In nanoseconds. The task clock is the sum of its converted parts, so that
 // rounding does not make them differ.
-static u64 time_of(enum figure figure, const struct sums *sums)
+static u64 time_of(enum software_event event, const struct sums *sums)
 {
-    if (figure != TASK_CLOCK)
-        return clock_tsc_to_ns(sums->of[figure]);
+    if (event != TASK_CLOCK)
+        return clock_tsc_to_ns(sums->of[event]);
     return time_of(USER_TIME, sums) + time_of(KERNEL_TIME, sums);
 }
 
 static void put(const struct event *e, const struct sums *sums,
                 const struct pmu_count *group, struct sprofile_count *out)
 {
-    assert(e->figure <= FIGURES && e->group_index < SPROFILE_COUNTS_MAX);
+    assert(e->software <= SOFTWARE_EVENTS &&
+           e->group_index < SPROFILE_COUNTS_MAX);
     *out = (struct sprofile_count){ .kind = e->kind };
     if (e->why_not) {
         strlcpy(out->why, e->why_not, sizeof(out->why));
-    } else if (e->figure == FIGURES) {
+    } else if (e->software == SOFTWARE_EVENTS) {
         const struct pmu_count *c = &group[e->group_index];
         out->value = c->value;
         out->enabled = c->enabled;
         out->running = c->running;
     } else {
-        out->value = e->kind == SPROFILE_COUNT_NS ? time_of(e->figure, sums)
-                                                  : sums->of[e->figure];
+        out->value = e->kind == SPROFILE_COUNT_NS ? time_of(e->software, sums)
+                                                  : sums->of[e->software];
         out->enabled = out->running = sums->of[TASK_CLOCK];
     }
 }
@@ -368,7 +370,7 @@ void counts_read(struct stream *s, struct sprofile_counts *out)
     struct pmu_count group[SPROFILE_COUNTS_MAX];
     mutex_lock(&streams_lock);
     struct sums sums = s->wait_exec ? c->base : sums_now(c);
-    for (u32 i = 0; i < FIGURES; i++)
+    for (u32 i = 0; i < SOFTWARE_EVENTS; i++)
         sums.of[i] -= c->base.of[i];
     if (c->group)
         pmu_counting_read(c->group, group);

@@ -227,7 +227,7 @@ static void called(struct phone *p, struct call *c)
     assert_may_sleep();
     struct kbox *k = p->served;
     struct ipc_call answer;
-    call_tell(c, 0, &answer);
+    call_describe(c, 0, &answer);
     mutex_lock(&k->lock);
     bool later = start_read(k, c);
     if (!later && second_read(k, &answer))
@@ -266,7 +266,7 @@ static u64 deadline(struct phone *p)
 static int take_records(struct stream *s, const struct ipc_call *m)
 {
     return m->arg[3] == SPROFILE_READ_SPANS
-               ? stream_lend(s, m->arg[1], m->arg[2])
+               ? stream_map_ring(s, m->arg[1], m->arg[2])
                : stream_read(s, m->arg[1], m->arg[2]);
 }
 
@@ -279,7 +279,7 @@ static void answer_due(struct phone *p)
     mutex_lock(&k->lock);
     if (due(p)) {
         c = k->read;
-        call_tell(c, 0, &answer);
+        call_describe(c, 0, &answer);
         bool ended = stream_ended(k->stream);
         int n = take_records(k->stream, &answer);
         // The last records of an ended task are read before -ESHUTDOWN is

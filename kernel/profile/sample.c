@@ -159,7 +159,7 @@ static NOINLINE u32 *unwind_kernel_part(const struct session_cpu *c,
     return at + n;
 }
 
-static NOINLINE bool tell_lost(struct session_cpu *c, u64 time)
+static NOINLINE bool report_lost(struct session_cpu *c, u64 time)
 {
     struct sprofile_lost lost = {
         { SPROFILE_R_LOST, sizeof(lost), (u16)this_cpu()->id, 0, time },
@@ -261,7 +261,7 @@ static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
                                      struct view v)
 {
     struct record *r = &spares[this_cpu()->id][s->source->nmi];
-    bool full = c->lost_since && !tell_lost(c, v.hit->time);
+    bool full = c->lost_since && !report_lost(c, v.hit->time);
     fill(r, &v, c);
     if (c->fill_stacks) // not deep: a spare has no room for that
         fill_stacks(c, r, v.hit->tf);
@@ -290,7 +290,7 @@ static bool pad(struct session_cpu *c, u64 time)
 // True if the ring has contiguous room for a record, checked against the
 // reader's current position. False while samples are lost: the loss must be
 // reported first. Also called whenever another quarter of the ring has filled
-// (ring_look), which is when the reader is woken.
+// (ring_check_room), which is when the reader is woken.
 static NOINLINE bool room_again(struct session *s, struct session_cpu *c,
                                 u64 time)
 {
@@ -298,10 +298,10 @@ static NOINLINE bool room_again(struct session *s, struct session_cpu *c,
         stream_wake_soon(&s->stream);
     if (c->lost_since)
         return false;
-    if (ring_look(&c->ring, c->record_room))
+    if (ring_check_room(&c->ring, c->record_room))
         return true;
     return c->record_room == DEEP_ROOM && pad(c, time) &&
-           ring_look(&c->ring, c->record_room);
+           ring_check_room(&c->ring, c->record_room);
 }
 
 static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,

@@ -53,7 +53,7 @@ static bool counts_ticks(const struct session *s)
     return s->rate.random && s->source->ticks;
 }
 
-static void settled_here(void *arg)
+static void quiesce_here(void *arg)
 {
     const struct change *c = arg;
     struct session *s = c->session;
@@ -70,12 +70,12 @@ static void settled_here(void *arg)
 // interrupts at the latest when it returns. So the boot CPU's ticks are taken
 // by the second call. If the boot CPU passes ticks on to the other CPUs, those
 // are taken by the fourth.
-static void settle(struct session *s, const struct sample_source *samples_of)
+static void quiesce(struct session *s, const struct sample_source *samples_of)
 {
     assert(this_cpu_read(preempt_count));
     for (u32 i = 0; i < 3; i++)
         smp_quiesce_others();
-    smp_call_all(settled_here, &(struct change){ s, samples_of });
+    smp_call_all(quiesce_here, &(struct change){ s, samples_of });
 }
 
 // TSC cycles of all CPUs in handlers that delay ticks of the session's source:
@@ -140,7 +140,7 @@ static u64 targets_cycles(struct session *s)
     return sum.cycles;
 }
 
-// Called right after settle. The time of a system session is that of all CPUs.
+// Called right after quiesce. The time of a system session is that of all CPUs.
 static void read_sums(struct session *s, struct session_sums *out)
 {
     *out = (struct session_sums){
@@ -175,7 +175,7 @@ static void stretch_begins(struct stream *stream)
     mutex_assert_held(&streams_lock);
     struct session *s = session_of(stream);
     preempt_disable();
-    settle(s, s->source);
+    quiesce(s, s->source);
     stream->since_ns = clock_now_ns();
     costs_divide(); // earlier costs are not charged to this session
     read_sums(s, &s->since);
@@ -187,7 +187,7 @@ static void stretch_ends(struct stream *stream)
     mutex_assert_held(&streams_lock);
     struct session *s = session_of(stream);
     preempt_disable();
-    settle(s, NULL);
+    quiesce(s, NULL);
     stream->elapsed_ns += clock_now_ns() - stream->since_ns;
     costs_divide();
     add_passed(s, &s->before);
@@ -306,7 +306,7 @@ int session_begin(struct task *task, const struct sprofile_options *o,
         free_session(s);
         return err;
     }
-    stream_start_looking(&s->stream);
+    stream_start_checks(&s->stream);
     *out = &s->stream;
     return 0;
 }
@@ -322,7 +322,7 @@ static void take_out(const struct session *s)
 void session_end(struct stream *stream)
 {
     struct session *s = session_of(stream);
-    stream_stop_looking(stream);
+    stream_stop_checks(stream);
     mutex_lock(&streams_lock);
     costs_divide();
     take_out(s);
@@ -408,7 +408,7 @@ void session_info(struct stream *stream, struct sprofile_info *out)
     preempt_disable();
     struct session_sums sums = s->before;
     if (stream_measures(stream)) {
-        settle(s, s->source);
+        quiesce(s, s->source);
         add_passed(s, &sums);
     }
     out->tool_cycles = sums.tool;

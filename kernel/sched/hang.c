@@ -87,7 +87,7 @@ static void tell(struct cpu *cpu, const struct seen *s)
     format(why, sizeof(why), "CPU %u hangs: for %u s it has %s", cpu->id,
            HANG_SECONDS,
            s->deaf ? "taken no interrupt" : "not switched to who waits");
-    say_where_cpus_are(why);
+    print_cpu_locations(why);
 }
 
 // Detects a lost reschedule interrupt: that CPU halts or computes although a
@@ -134,7 +134,7 @@ static void look_at(struct seen *s, struct cpu *cpu)
         tell(cpu, s);
 }
 
-static void look(struct callout *c)
+static void check_cpus(struct callout *c)
 {
     struct watcher *w = container_of(c, struct watcher, callout);
     bool due = false;
@@ -158,7 +158,7 @@ void smp_call_unanswered(u32 silent, void (*fn)(void *arg), u32 seconds)
     format(why, sizeof(why), "CPU %u has asked CPU %u for %s for %u s",
            this_cpu()->id, (u32)__builtin_ctz(silent), name ? name : "?",
            seconds);
-    say_where_cpus_are(why);
+    print_cpu_locations(why);
 }
 
 static void start_here(void *arg UNUSED)
@@ -167,7 +167,7 @@ static void start_here(void *arg UNUSED)
     if (id >= WATCHERS)
         return;
     struct callout *c = &watchers[id].callout;
-    callout_init(c, look, CALLOUT_INTERRUPT);
+    callout_init(c, check_cpus, CALLOUT_INTERRUPT);
     callout_init(&watchers[id].confirm, confirm, CALLOUT_INTERRUPT);
     callout_set(c, clock_now_ns() + LOOK_NS);
 }

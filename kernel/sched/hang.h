@@ -12,4 +12,4 @@ void hang_watch_start(void);
 // Prints `why` on the consoles and what each CPU does: thread, backtrace, open
 // account, and with LOCKDEP the locks held. The other CPUs report in an NMI, so
 // they may have interrupts off. Any context but NMI. Takes no lock.
-UPCALL void say_where_cpus_are(const char *why);
+UPCALL void print_cpu_locations(const char *why);

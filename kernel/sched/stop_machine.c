@@ -2,8 +2,8 @@
 // handler and wait there; the last one to arrive calls the function. The
 // caller's interrupts are off as well.
 //
-// `meeting_mutex`: one rendezvous at a time; two would deadlock, each waiting
-// for CPUs that are held by the other.
+// `stop_machine_mutex`: one rendezvous at a time; two would deadlock, each
+// waiting for CPUs that are held by the other.
 
 #include "kernel/sched/stop_machine.h"
 #include "kernel/base/log.h"
@@ -11,8 +11,9 @@
 #include "arch/cpu.h"
 #include "kernel/sync/mutex.h"
 
-static struct mutex meeting_mutex = MUTEX_INIT(meeting_mutex, "meeting");
-static u64 longest; // TSC cycles; guarded by meeting_mutex
+static struct mutex stop_machine_mutex =
+    MUTEX_INIT(stop_machine_mutex, "meeting");
+static u64 longest; // TSC cycles; guarded by stop_machine_mutex
 
 struct meeting {
     void (*fn)(void *arg);
@@ -32,10 +33,10 @@ static void meet(void *arg)
         cpu_relax();
 }
 
-void meeting_call(void (*fn)(void *arg), void *arg)
+void stop_machine(void (*fn)(void *arg), void *arg)
 {
     assert(irqs_enabled());
-    mutex_lock(&meeting_mutex);
+    mutex_lock(&stop_machine_mutex);
     u32 flags = irq_save();
     u64 began = rdtsc();
     struct meeting m = { fn, arg, cpu_count - 1, 0, 0 };
@@ -45,13 +46,13 @@ void meeting_call(void (*fn)(void *arg), void *arg)
         fn(arg);
     longest = MAX(longest, rdtsc() - began);
     irq_restore(flags);
-    mutex_unlock(&meeting_mutex);
+    mutex_unlock(&stop_machine_mutex);
 }
 
-u64 meeting_longest(void)
+u64 stop_machine_longest(void)
 {
-    mutex_lock(&meeting_mutex);
+    mutex_lock(&stop_machine_mutex);
     u64 cycles = longest;
-    mutex_unlock(&meeting_mutex);
+    mutex_unlock(&stop_machine_mutex);
     return cycles;
 }

@@ -10,7 +10,7 @@
 // inside the scheduler or changes accounts. NMIs are still taken. Takes as long
 // as fn plus some microseconds. Thread context, interrupts on, no locks held;
 // may sleep.
-void meeting_call(void (*fn)(void *arg), void *arg);
+void stop_machine(void (*fn)(void *arg), void *arg);
 // The longest time so far that a rendezvous kept interrupts off, in TSC cycles,
 // including the wait for the other CPUs. Thread context.
-u64 meeting_longest(void);
+u64 stop_machine_longest(void);

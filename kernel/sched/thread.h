@@ -112,9 +112,10 @@ bool thread_wake_signal(struct thread *t, bool stopped);
 // history from the running thread, except from a kernel thread.
 void sched_inherit(struct thread *child);
 // Adds a dead thread's run time, up to what a new thread inherits, to the
-// run-time charge of `heir`: a thread that keeps starting expensive programs is
-// not interactive. The caller keeps `heir` from going away (tasks_lock).
-void sched_bequeath(const struct thread *dead, struct thread *heir);
+// run-time charge of `inheritor`: a thread that keeps starting expensive
+// programs is not interactive. The caller keeps `inheritor` from going away
+// (tasks_lock).
+void sched_inherit_charge(const struct thread *dead, struct thread *inheritor);
 int thread_set_affinity(struct thread *t, u32 mask); // -EINVAL: no such CPU
 // Sleeps until `deadline`. 0 or -EINTR (interruptible only).
 int thread_sleep_until(u64 deadline, u32 mode);

@@ -125,13 +125,13 @@ void sched_inherit(struct thread *child)
     charge_relevel(child);
 }
 
-void sched_bequeath(const struct thread *dead, struct thread *heir)
+void sched_inherit_charge(const struct thread *dead, struct thread *inheritor)
 {
-    assert(dead != heir);
+    assert(dead != inheritor);
     u32 ran = history_units(dead->total.cycles);
     // More than `history` makes no difference.
-    if (READ_ONCE(heir->inherited_charge) < sched_cycles.history)
-        __atomic_fetch_add(&heir->inherited_charge,
+    if (READ_ONCE(inheritor->inherited_charge) < sched_cycles.history)
+        __atomic_fetch_add(&inheritor->inherited_charge,
                            MIN(ran, sched_cycles.inherited), __ATOMIC_RELAXED);
 }
 

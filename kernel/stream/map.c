@@ -67,7 +67,7 @@ static struct sprofile_span span(struct stream *s, u32 i, u32 head)
 // Events precede the samples that were taken after them: the heads of the
 // sample rings are read before that of the event ring, and its span is stored
 // first.
-int stream_lend(struct stream *s, u32 addr, u32 size)
+int stream_map_ring(struct stream *s, u32 addr, u32 size)
 {
     struct sprofile_span all[CPU_MAX + 1], there[CPU_MAX + 1];
     u32 n = 0;

@@ -19,8 +19,8 @@
 
 #define RING_MAX MIB(16)
 #define EVENTS_BYTES KIB(64)
-#define LOOK_PERIOD_NS (100 * NSEC_PER_MSEC)
-#define LOOKS_TO_WAKE 10
+#define CHECK_PERIOD_NS (100 * NSEC_PER_MSEC)
+#define CHECKS_TO_WAKE 10
 
 struct ring *stream_ring(struct stream *s, u32 i)
 {
@@ -58,14 +58,14 @@ void stream_free_rings(struct stream *s)
         free_ring(stream_ring(s, i));
 }
 
-static void look(struct callout *callout);
+static void check_rings(struct callout *callout);
 
 int stream_alloc_rings(struct stream *s, u32 bytes, struct waitq *readers)
 {
     struct stream_rings *r = &s->rings;
     s->readers = readers;
     spin_init(&r->event_lock, "stream events");
-    callout_init(&r->look, look, CALLOUT_INTERRUPT);
+    callout_init(&r->check, check_rings, CALLOUT_INTERRUPT);
     bool all = alloc_ring(&r->events, EVENTS_BYTES);
     for (u32 i = 0; all && i < cpu_count; i++)
         all = alloc_ring(r->of_cpu[i], bytes);
@@ -77,22 +77,22 @@ int stream_alloc_rings(struct stream *s, u32 bytes, struct waitq *readers)
 
 // --- waking -----------------------------------------------------------------
 
-static void look(struct callout *callout)
+static void check_rings(struct callout *callout)
 {
-    struct stream *s = container_of(callout, struct stream, rings.look);
-    if (stream_readable(s) || ++s->rings.looks % LOOKS_TO_WAKE == 0)
+    struct stream *s = container_of(callout, struct stream, rings.check);
+    if (stream_readable(s) || ++s->rings.checks % CHECKS_TO_WAKE == 0)
         waitq_wake_all(s->readers);
-    callout_set(callout, clock_now_ns() + LOOK_PERIOD_NS);
+    callout_set(callout, clock_now_ns() + CHECK_PERIOD_NS);
 }
 
-void stream_start_looking(struct stream *s)
+void stream_start_checks(struct stream *s)
 {
-    callout_set(&s->rings.look, clock_now_ns() + LOOK_PERIOD_NS);
+    callout_set(&s->rings.check, clock_now_ns() + CHECK_PERIOD_NS);
 }
 
-void stream_stop_looking(struct stream *s)
+void stream_stop_checks(struct stream *s)
 {
-    callout_drain(&s->rings.look);
+    callout_drain(&s->rings.check);
 }
 
 void stream_wake_soon(struct stream *s)

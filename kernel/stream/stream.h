@@ -57,8 +57,8 @@ struct stream_rings {
     struct spinlock event_lock;
     u32 events_lost;
     bool wake; // readers are to be woken; marked accesses
-    struct callout look;
-    u32 looks; // calls of `look`; used by it alone
+    struct callout check;
+    u32 checks; // calls of check_rings; used by it alone
     // Where the reader has mapped the rings, and how many bytes of each it is
     // reading in place (kbox's lock): first the rings of the CPUs, then
     // `events`.
@@ -134,8 +134,8 @@ u32 stream_most_ring_bytes(const struct stream *s);
 int stream_alloc_rings(struct stream *s, u32 bytes, struct waitq *readers);
 void stream_free_rings(struct stream *s);
 // Starts and stops the callout that wakes readers periodically.
-void stream_start_looking(struct stream *s);
-void stream_stop_looking(struct stream *s);
+void stream_start_checks(struct stream *s);
+void stream_stop_checks(struct stream *s);
 
 static inline bool stream_quarter_full(const struct ring *r)
 {
@@ -160,7 +160,7 @@ int stream_map(struct stream *s);
 // Reports all records in the mapped rings as struct sprofile_span: bytes
 // stored, -EINVAL (no room for the largest number of spans, or the rings are
 // not mapped), -EFAULT. The records stay in place until stream_take_back.
-int stream_lend(struct stream *s, u32 addr, u32 size);
-// Consumes the records that the last stream_lend reported. Called when a new
-// read begins.
+int stream_map_ring(struct stream *s, u32 addr, u32 size);
+// Consumes the records that the last stream_map_ring reported. Called when a
+// new read begins.
 void stream_take_back(struct stream *s);

@@ -29,7 +29,7 @@ static struct lockdep_stack cpu_held[CPU_MAX];
 // After the first report nothing is checked: the report takes locks itself.
 static bool reporting;
 
-static void say_lock(const char *what, u32 class, u32 caller)
+static void print_lock(const char *what, u32 class, u32 caller)
 {
     reporting = true;
     u32 offset = 0;
@@ -87,8 +87,8 @@ static int next_on_path(u32 from, u32 to, u32 *seen)
 static NORETURN void report_circle(u32 held, u32 held_at, u32 wanted,
                                    u32 caller)
 {
-    say_lock("wants", wanted, caller);
-    say_lock("while it holds", held, held_at);
+    print_lock("wants", wanted, caller);
+    print_lock("while it holds", held, held_at);
     log_printf("lockdep: but elsewhere the order is the other one:\n");
     for (u32 c = wanted; c != held;) {
         u32 seen[CLASSES_MAX / 32] = { 0 };
@@ -96,7 +96,7 @@ static NORETURN void report_circle(u32 held, u32 held_at, u32 wanted,
         if (next < 0)
             break;
         log_printf("lockdep: while holding '%s'\n", classes[c].name);
-        say_lock("it takes", (u32)next, classes[c].callers[next]);
+        print_lock("it takes", (u32)next, classes[c].callers[next]);
         c = (u32)next;
     }
     panic("lockdep: '%s' and '%s' are taken in both orders", classes[held].name,
@@ -105,8 +105,8 @@ static NORETURN void report_circle(u32 held, u32 held_at, u32 wanted,
 
 static NORETURN void report_interrupt(u32 class)
 {
-    say_lock("an interrupt waits for", class, classes[class].in_interrupt);
-    say_lock("with interrupts on it takes", class, classes[class].irqs_on);
+    print_lock("an interrupt waits for", class, classes[class].in_interrupt);
+    print_lock("with interrupts on it takes", class, classes[class].irqs_on);
     panic("lockdep: an interrupt could deadlock on '%s'", classes[class].name);
 }
 
@@ -151,8 +151,8 @@ static void check_order(const struct lockdep_stack *s, u32 class,
     for (u32 i = 0; i < s->depth; i++) {
         const struct lockdep_held *h = &s->held[i];
         if (h->lock == lock || (h->class == class && !nested)) {
-            say_lock("wants", class, caller);
-            say_lock("while it holds", h->class, h->caller);
+            print_lock("wants", class, caller);
+            print_lock("while it holds", h->class, h->caller);
             panic("lockdep: '%s' is taken again", classes[class].name);
         }
         if (h->class != class)
@@ -254,7 +254,7 @@ void lockdep_may_sleep(const char *what)
         return;
     struct lockdep_stack *s = &cpu_held[c->id];
     for (u32 i = 0; i < s->depth; i++)
-        say_lock("holds", s->held[i].class, s->held[i].caller);
+        print_lock("holds", s->held[i].class, s->held[i].caller);
     panic("lockdep: may sleep for '%s' in atomic context (preempt count %d, "
           "irq depth %u, interrupts %s)",
           what, preempt_count, irq_depth, irqs_enabled() ? "on" : "off");
@@ -263,7 +263,7 @@ void lockdep_may_sleep(const char *what)
 static void none_held(const struct lockdep_stack *s, const char *where)
 {
     for (u32 i = 0; i < s->depth; i++)
-        say_lock("holds", s->held[i].class, s->held[i].caller);
+        print_lock("holds", s->held[i].class, s->held[i].caller);
     if (s->depth)
         panic("lockdep: %s with %u locks held", where, s->depth);
 }
@@ -301,7 +301,7 @@ void lockdep_spinlocks(u32 cpu, struct lockdep_stack *out)
     *out = cpu_held[cpu];
 }
 
-void lockdep_say(const char *what, const struct lockdep_stack *s)
+void lockdep_print(const char *what, const struct lockdep_stack *s)
 {
     for (u32 i = 0; i < MIN(s->depth, (u32)LOCKDEP_HELD_MAX); i++) {
         const struct lockdep_held *h = &s->held[i];

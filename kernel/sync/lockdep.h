@@ -46,10 +46,10 @@ void lockdep_may_sleep(const char *what);
 // Panics if the current thread holds a mutex.
 void lockdep_none_held(const char *where);
 // Copies the list of the spinlocks that a CPU holds. Exact only on that CPU,
-// with interrupts off or in an NMI. lockdep_say prints such a list on the
+// with interrupts off or in an NMI. lockdep_print prints such a list on the
 // consoles.
 void lockdep_spinlocks(u32 cpu, struct lockdep_stack *out);
-void lockdep_say(const char *what, const struct lockdep_stack *s);
+void lockdep_print(const char *what, const struct lockdep_stack *s);
 // Panics: `caller` is where the lock must be held, `taken` where it was taken
 // last.
 NORETURN void lockdep_not_held(const char *name, bool by_others, u32 taken,

@@ -14,7 +14,7 @@ void waitq_init(struct waitq *q, const char *name)
 // The waker changes the condition before this call; a waiter queues itself
 // before it reads the condition. With a full barrier on both sides (here and in
 // wait_prepare), the waker sees the waiter or the waiter sees the change.
-static bool nobody_waits(struct waitq *q)
+static bool no_waiters(struct waitq *q)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return list_empty_unlocked(&q->waiters);
@@ -22,7 +22,7 @@ static bool nobody_waits(struct waitq *q)
 
 void waitq_wake_all(struct waitq *q)
 {
-    if (nobody_waits(q))
+    if (no_waiters(q))
         return;
     u32 flags = spin_lock_irq(&q->lock);
     struct waiter *w;
@@ -33,7 +33,7 @@ void waitq_wake_all(struct waitq *q)
 
 void waitq_wake_one(struct waitq *q)
 {
-    if (nobody_waits(q))
+    if (no_waiters(q))
         return;
     u32 flags = spin_lock_irq(&q->lock);
     struct waiter *w;

@@ -19,9 +19,9 @@ _Static_assert(sizeof(struct timex) == 208, "clock_adjtime64");
 // Reading needs no privilege.
 static s32 adjust(struct timex *t)
 {
-    bool looks = !t->modes || t->modes == (ADJUST_SINGLESHOT | ADJUST_SS_READ |
-                                           ADJUST_OFFSET);
-    return looks || may_set_time() ? clock_adjust(t) : -EPERM;
+    bool only_reads = !t->modes || t->modes == (ADJUST_SINGLESHOT |
+                                                ADJUST_SS_READ | ADJUST_OFFSET);
+    return only_reads || may_set_time() ? clock_adjust(t) : -EPERM;
 }
 
 static s32 adjust32(u32 addr)

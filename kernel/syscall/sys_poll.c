@@ -24,7 +24,7 @@ static int wait_for_files(struct poll_slot *slots, u32 count, u64 deadline)
 }
 
 // The deadline of a timeout; a timeout of 0 gives 0, which only checks.
-static u64 deadline_or_look(u64 timeout_ns)
+static u64 deadline_or_poll(u64 timeout_ns)
 {
     return timeout_ns ? deadline_after(timeout_ns) : 0;
 }
@@ -38,7 +38,7 @@ static int timeout_from_user(u32 addr, bool wide, u64 *deadline)
         return 0;
     int err = time_from_user(addr, wide, &ns);
     if (!err)
-        *deadline = deadline_or_look(ns);
+        *deadline = deadline_or_poll(ns);
     return err;
 }
 
@@ -161,7 +161,7 @@ s32 sys_poll(u32 files, u32 count, s32 timeout)
     s32 ms = (s32)timeout;
     return poll_until(files, count,
                       ms < 0 ? WAIT_FOREVER
-                             : deadline_or_look((u32)ms * NSEC_PER_MSEC));
+                             : deadline_or_poll((u32)ms * NSEC_PER_MSEC));
 }
 
 static s32 poll_masked(u32 addr, u32 count, u32 timeout, bool wide, u32 mask,
@@ -329,7 +329,7 @@ s32 sys_newselect(u32 limit, u32 read_set, u32 write_set, u32 except_set,
             return -EFAULT;
         if (t.sec < 0 || t.usec < 0)
             return -EINVAL;
-        deadline = deadline_or_look((u64)(u32)t.sec * NSEC_PER_SEC +
+        deadline = deadline_or_poll((u64)(u32)t.sec * NSEC_PER_SEC +
                                     (u64)(u32)t.usec * NSEC_PER_USEC);
     }
     s32 bits = select_until(limit, sets, deadline);

@@ -17,7 +17,7 @@ static struct timeval32 cycles_to_timeval(u64 cycles)
     return (struct timeval32){ (s32)(us / 1000000), (s32)(us % 1000000) };
 }
 
-static int rusage_to_user(u32 addr, const struct task_figures *f)
+static int rusage_to_user(u32 addr, const struct resource_usage *f)
 {
     if (!addr)
         return 0;
@@ -39,11 +39,12 @@ static s32 wait_common(s32 pid, u32 status, u32 options, u32 usage)
     if (pid == INT32_MIN) // no group can have this id
         return -ESRCH;
     struct wait_result r;
-    enum wait_whom whom = pid == -1 ? WAIT_ANY
-                          : pid > 0 ? WAIT_TASK
-                                    : WAIT_GROUP;
+    enum wait_scope scope = pid == -1 ? WAIT_ANY
+                            : pid > 0 ? WAIT_TASK
+                                      : WAIT_GROUP;
     u32 group = pid ? (u32)-pid : READ_ONCE(current_task()->pgid);
-    int id = task_wait(whom, pid > 0 ? (u32)pid : group, options | WEXITED, &r);
+    int id =
+        task_wait(scope, pid > 0 ? (u32)pid : group, options | WEXITED, &r);
     if (id <= 0)
         return id;
     if (status && user_store_u32(status, (u32)r.status))
@@ -64,7 +65,7 @@ s32 sys_wait4(u32 id, u32 status, u32 options, u32 usage)
 
 s32 sys_waitid(u32 kind, u32 id, u32 siginfo, u32 options, u32 usage)
 {
-    static const enum wait_whom whom[] = {
+    static const enum wait_scope scope[] = {
         [P_ALL] = WAIT_ANY, [P_PID] = WAIT_TASK, [P_PGID] = WAIT_GROUP
     };
     if (kind > P_PGID || (kind == P_PID && !id) ||
@@ -77,7 +78,7 @@ s32 sys_waitid(u32 kind, u32 id, u32 siginfo, u32 options, u32 usage)
     struct wait_result r;
     if (kind == P_PGID && !id)
         id = READ_ONCE(current_task()->pgid);
-    int found = task_wait(whom[kind], id, options, &r);
+    int found = task_wait(scope[kind], id, options, &r);
     if (found < 0)
         return found;
     u32 info[32] = { 0 };
@@ -105,15 +106,15 @@ s32 sys_getrusage(u32 who, u32 usage)
     if (who != RUSAGE_SELF && who != RUSAGE_CHILDREN && who != RUSAGE_THREAD)
         return -EINVAL;
     struct task *t = current_task();
-    struct task_figures whole, own;
+    struct resource_usage whole, own;
     u32 flags = spin_lock_irq(&tasks_lock);
     if (who == RUSAGE_CHILDREN)
         whole = t->children_did;
     else
-        task_figures_locked(t, &whole);
+        task_usage_locked(t, &whole);
     spin_unlock_irq(&tasks_lock, flags);
     if (who == RUSAGE_THREAD) { // memory is counted per task
-        thread_figures(current, &own);
+        thread_usage(current, &own);
         own.peak_pages = whole.peak_pages;
         whole = own;
     }

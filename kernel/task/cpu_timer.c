@@ -10,7 +10,7 @@
 // CPU time at all.
 #define STEP_MIN_NS (50 * NSEC_PER_USEC)
 
-static void look(struct callout *c);
+static void check_timers(struct callout *c);
 
 static struct callout watches[CPU_MAX]; // each used only by its CPU
 
@@ -117,7 +117,7 @@ static void watch(struct task *t)
         return;
     }
     if (!c->fn)
-        callout_init(c, look, CALLOUT_INTERRUPT);
+        callout_init(c, check_timers, CALLOUT_INTERRUPT);
     callout_set(c, clock_now_ns() + wait);
 }
 
@@ -134,7 +134,7 @@ static void run_due(struct task *t)
     }
 }
 
-static void look(struct callout *c UNUSED)
+static void check_timers(struct callout *c UNUSED)
 {
     struct task *t = current->task;
     if (!READ_ONCE(t->cpu_timers.active))

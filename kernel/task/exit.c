@@ -132,9 +132,9 @@ static void notify_parent(struct task *t)
     bool unwanted = sig == SIGCHLD && signal_children_unwanted(parent);
     WRITE_ONCE(t->zombie, true);
     if (unwanted) {
-        struct task_figures did;
-        task_figures_family(t, &did);
-        task_figures_add(&parent->children_did, &did);
+        struct resource_usage did;
+        task_usage_family(t, &did);
+        usage_add(&parent->children_did, &did);
         list_remove(&t->sibling);
         task_table_remove(t);
     }
@@ -157,7 +157,7 @@ static void give_back_memory(struct task *t)
     preempt_disable();
     struct aspace *as = t->aspace;
     u32 flags = spin_lock_irq(&tasks_lock);
-    task_figures_keep_peak(t);
+    task_usage_keep_peak(t);
     task_set_aspace(t, NULL);
     spin_unlock_irq(&tasks_lock, flags);
     preempt_enable();
@@ -224,7 +224,7 @@ void task_exit_thread(int wait_status)
 
 // The thread that inherits a dead thread's run-time charge: another thread of
 // its task or, if there is none, of the parent. NULL: none. tasks_lock held.
-static struct thread *heir_of(const struct task *task)
+static struct thread *inheritor_of(const struct task *task)
 {
     spin_assert_held(&tasks_lock);
     if (task == &kernel_task)
@@ -244,12 +244,12 @@ void thread_ended(struct thread *t)
     if (task != &kernel_task)
         syscall_count_last(t);
     u32 flags = spin_lock_irq(&tasks_lock);
-    task_figures_keep(task, t);
+    task_usage_keep(task, t);
     thread_detach(t);
     bool last = !task->thread_count;
-    struct thread *heir = heir_of(task);
-    if (heir)
-        sched_bequeath(t, heir);
+    struct thread *inheritor = inheritor_of(task);
+    if (inheritor)
+        sched_inherit_charge(t, inheritor);
     waitq_wake_all(&task->child_wait); // task_kill_other_threads
     spin_unlock_irq(&tasks_lock, flags);
     if (last && task != &kernel_task)

@@ -62,7 +62,7 @@ u64 thread_ready_ns(struct thread *t)
     return (s64)waited < 0 ? 0 : clock_tsc_to_ns(waited);
 }
 
-void task_figures_add(struct task_figures *to, const struct task_figures *f)
+void usage_add(struct resource_usage *to, const struct resource_usage *f)
 {
     to->user += f->user;
     to->kernel += f->kernel;
@@ -73,11 +73,11 @@ void task_figures_add(struct task_figures *to, const struct task_figures *f)
     to->peak_pages = MAX(to->peak_pages, f->peak_pages);
 }
 
-void thread_figures(const struct thread *t, struct task_figures *out)
+void thread_usage(const struct thread *t, struct resource_usage *out)
 {
     struct thread_statistics s;
     thread_statistics(t, &s);
-    *out = (struct task_figures){
+    *out = (struct resource_usage){
         .voluntary = s.voluntary,
         .forced = s.forced,
         .migrations = s.migrations,
@@ -86,7 +86,7 @@ void thread_figures(const struct thread *t, struct task_figures *out)
     thread_times(t, &out->user, &out->kernel);
 }
 
-void task_figures_keep_peak(struct task *t)
+void task_usage_keep_peak(struct task *t)
 {
     spin_assert_held(&tasks_lock);
     if (t->aspace)
@@ -94,31 +94,31 @@ void task_figures_keep_peak(struct task *t)
             MAX(t->dead.peak_pages, aspace_peak_resident(t->aspace));
 }
 
-void task_figures_locked(struct task *t, struct task_figures *out)
+void task_usage_locked(struct task *t, struct resource_usage *out)
 {
     spin_assert_held(&tasks_lock);
     if (!t->exiting)
-        task_figures_keep_peak(t);
+        task_usage_keep_peak(t);
     *out = t->dead;
     struct thread *thread;
     list_for_each(thread, &t->threads, task_node) {
-        struct task_figures f;
-        thread_figures(thread, &f);
-        task_figures_add(out, &f);
+        struct resource_usage f;
+        thread_usage(thread, &f);
+        usage_add(out, &f);
     }
 }
 
-void task_figures_family(struct task *t, struct task_figures *out)
+void task_usage_family(struct task *t, struct resource_usage *out)
 {
     spin_assert_held(&tasks_lock);
-    task_figures_locked(t, out);
-    task_figures_add(out, &t->children_did);
+    task_usage_locked(t, out);
+    usage_add(out, &t->children_did);
 }
 
-void task_figures_keep(struct task *task, const struct thread *dead)
+void task_usage_keep(struct task *task, const struct thread *dead)
 {
     spin_assert_held(&tasks_lock);
-    const struct task_figures did = {
+    const struct resource_usage did = {
         .user = dead->user,
         .kernel = thread_kernel_cycles(dead),
         .voluntary = dead->switches_voluntary,
@@ -126,5 +126,5 @@ void task_figures_keep(struct task *task, const struct thread *dead)
         .migrations = dead->migrations,
         .faults = dead->faults,
     };
-    task_figures_add(&task->dead, &did);
+    usage_add(&task->dead, &did);
 }

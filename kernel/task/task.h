@@ -92,7 +92,7 @@ struct task {
     u64 arrival; // sequence number of its creation; tasks_lock
     // Usage of threads that have ended; usage of children that were waited for,
     // including their children. tasks_lock.
-    struct task_figures dead, children_did;
+    struct resource_usage dead, children_did;
 
     // kernel/stream: a bit for each stream whose target it is. tasks_lock; read
     // without it by samples and at context switches.
@@ -197,12 +197,12 @@ void task_stop_current(int sig);
 void task_continue(struct task *t);
 // wait4 and waitid: waits for any child, the child with this id, or any child
 // of this process group. The child's id, 0 (WNOHANG) or -errno.
-enum wait_whom { WAIT_ANY, WAIT_TASK, WAIT_GROUP };
+enum wait_scope { WAIT_ANY, WAIT_TASK, WAIT_GROUP };
 struct wait_result {
     u32 id;
     int status;
-    int code;                 // CLD_...
-    struct task_figures used; // by the child and children it waited for
+    int code;                   // CLD_...
+    struct resource_usage used; // by the child and children it waited for
 };
 #define WNOHANG 1u
 #define WUNTRACED 2u
@@ -212,7 +212,7 @@ struct wait_result {
 // Without these two: only children whose exit signal is SIGCHLD.
 #define WALL 0x40000000u   // children with any exit signal
 #define WCLONE 0x80000000u // only children whose exit signal is not SIGCHLD
-int task_wait(enum wait_whom whom, u32 id, u32 options,
+int task_wait(enum wait_scope scope, u32 id, u32 options,
               struct wait_result *out);
 
 void task_table_init(void);

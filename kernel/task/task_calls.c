@@ -92,7 +92,7 @@ struct syscall_counts *call_table_enter(struct thread *t, u32 call)
     return &table->entries[entry];
 }
 
-static struct syscall_counts look(const struct syscall_counts *c)
+static struct syscall_counts read_counts(const struct syscall_counts *c)
 {
     return (struct syscall_counts){ READ_ONCE(c->count), READ_ONCE(c->errors),
                                     READ_ONCE(c->cycles) };
@@ -106,11 +106,11 @@ static struct syscall_counts look(const struct syscall_counts *c)
 static void add_entry(const struct syscall_counts *c,
                       struct syscall_counts *out)
 {
-    struct syscall_counts now = look(c), before;
+    struct syscall_counts now = read_counts(c), before;
     do {
         before = now;
         ledger_writers_done();
-        now = look(c);
+        now = read_counts(c);
     } while (memcmp(&now, &before, sizeof(now)));
     out->count += now.count;
     out->errors += now.errors;

@@ -89,7 +89,7 @@ void payer_discharge(struct payer *p, u32 bytes)
 struct search {
     u32 from;
     bool found;
-    struct user_figures first;
+    struct user_statistics first;
 };
 
 // Whether `uid` is the lowest user id >= `from` found so far. If it is lower
@@ -99,7 +99,7 @@ static bool is_first(struct search *s, u32 uid)
     if (uid < s->from || (s->found && uid > s->first.uid))
         return false;
     if (!s->found || uid < s->first.uid)
-        s->first = (struct user_figures){ .uid = uid };
+        s->first = (struct user_statistics){ .uid = uid };
     s->found = true;
     return true;
 }
@@ -123,7 +123,7 @@ static void count_payer(const struct payer *p, struct search *s)
         s->first.held = p->bytes;
 }
 
-bool users_next(u32 uid, struct user_figures *out)
+bool users_next(u32 uid, struct user_statistics *out)
 {
     struct search s = { .from = uid };
     const struct payer *p;

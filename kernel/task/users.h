@@ -35,7 +35,7 @@ static inline void user_discharge(struct payer *p, u32 bytes)
 // The most that may be charged to one user, in bytes.
 u32 user_share(void);
 
-struct user_figures {
+struct user_statistics {
     u32 uid, tasks, threads;
     u32 pages; // resident pages and page tables of its tasks; shared pages
                // count for each task
@@ -43,4 +43,4 @@ struct user_figures {
 };
 // Statistics of the first user from `uid` on that has tasks or charged memory.
 // False: there is none. Takes tasks_lock.
-bool users_next(u32 uid, struct user_figures *out);
+bool users_next(u32 uid, struct user_statistics *out);

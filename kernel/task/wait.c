@@ -10,16 +10,16 @@
 #define CLD_STOPPED 5
 #define CLD_CONTINUED 6
 
-static bool matches(const struct task *child, enum wait_whom whom, u32 id,
+static bool matches(const struct task *child, enum wait_scope scope, u32 id,
                     u32 options)
 {
     spin_assert_held(&tasks_lock);
     bool other_signal = child->exit_signal != SIGCHLD;
     if (!(options & WALL) && other_signal != !!(options & WCLONE))
         return false;
-    if (whom == WAIT_TASK)
+    if (scope == WAIT_TASK)
         return child->id == id;
-    return whom == WAIT_ANY || child->pgid == id;
+    return scope == WAIT_ANY || child->pgid == id;
 }
 
 // Whether this child has a status to report. Consumes the report, except with
@@ -60,26 +60,26 @@ static void reap(struct task *child, const struct wait_result *out)
     spin_assert_held(&tasks_lock);
     assert(child->zombie);
     struct task *parent = current_task();
-    task_figures_add(&parent->children_did, &out->used);
+    usage_add(&parent->children_did, &out->used);
     list_remove(&child->sibling);
     task_table_remove(child);
 }
 
 // Checks all children once: an id, 0 (nothing to report yet) or -ECHILD.
-static int look(enum wait_whom whom, u32 id, u32 options,
-                struct wait_result *out)
+static int find_child(enum wait_scope scope, u32 id, u32 options,
+                      struct wait_result *out)
 {
     struct task *parent = current_task(), *child, *dead = NULL;
     int result = -ECHILD;
     u32 flags = spin_lock_irq(&tasks_lock);
     list_for_each(child, &parent->children, sibling) {
-        if (!matches(child, whom, id, options))
+        if (!matches(child, scope, id, options))
             continue;
         result = 0;
         if (!take_report(child, options, out))
             continue;
         out->id = child->id;
-        task_figures_family(child, &out->used);
+        task_usage_family(child, &out->used);
         result = (int)child->id;
         if (child->zombie && !(options & WNOWAIT)) {
             reap(child, out);
@@ -93,12 +93,13 @@ static int look(enum wait_whom whom, u32 id, u32 options,
     return result;
 }
 
-int task_wait(enum wait_whom whom, u32 id, u32 options, struct wait_result *out)
+int task_wait(enum wait_scope scope, u32 id, u32 options,
+              struct wait_result *out)
 {
     *out = (struct wait_result){ 0 };
     int found = 0;
     int err = wait_event(&current_task()->child_wait,
-                         (found = look(whom, id, options, out)) ||
+                         (found = find_child(scope, id, options, out)) ||
                              (options & WNOHANG),
                          WAIT_INTERRUPTIBLE, WAIT_FOREVER);
     return err == -EINTR ? -ERESTARTSYS : found;
@@ -106,7 +107,7 @@ int task_wait(enum wait_whom whom, u32 id, u32 options, struct wait_result *out)
 
 // --- job control ------------------------------------------------------------
 
-static void tell_parent(struct task *t, int code, int status)
+static void notify_parent_of_stop(struct task *t, int code, int status)
 {
     struct siginfo info = { .signo = SIGCHLD,
                             .code = code,
@@ -158,7 +159,7 @@ void task_stop_current(int sig)
             }
         }
         spin_unlock_irq(&tasks_lock, flags);
-        tell_parent(t, CLD_STOPPED, sig);
+        notify_parent_of_stop(t, CLD_STOPPED, sig);
     }
     while (READ_ONCE(t->stopped)) {
         __atomic_store_n(&current->state, THREAD_STOPPED, __ATOMIC_SEQ_CST);
@@ -186,5 +187,5 @@ void task_continue(struct task *t)
     list_for_each(th, &t->threads, task_node)
         thread_wake_signal(th, true);
     spin_unlock_irq(&tasks_lock, flags);
-    tell_parent(t, CLD_CONTINUED, SIGCONT);
+    notify_parent_of_stop(t, CLD_CONTINUED, SIGCONT);
 }

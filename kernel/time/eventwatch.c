@@ -17,7 +17,7 @@ static bool needed;         // constant once all CPUs run
 static struct timer *timer; // NULL: none
 static bool complained;
 
-static void look(void *arg UNUSED, const struct trapframe *tf UNUSED)
+static void check_events(void *arg UNUSED, const struct trapframe *tf UNUSED)
 {
     for (u32 i = 0; i < cpu_count; i++)
         callouts_repeat(&cpus[i]);
@@ -31,7 +31,7 @@ static bool take(const char *name)
     struct timer *t;
     if (timer_reserve_name(name, event_watch_owner, &t))
         return false;
-    if (timer_start(t, TIMER_PERIODIC, EVENT_WATCH_NS, look, NULL)) {
+    if (timer_start(t, TIMER_PERIODIC, EVENT_WATCH_NS, check_events, NULL)) {
         timer_release(t);
         return false;
     }

@@ -90,7 +90,7 @@ static void parse(int argc, char *argv[])
 // --- episodes
 
 // On the console, where it is read also of a machine that stops.
-static void say_where(uint32_t from, uint32_t to)
+static void print_where(uint32_t from, uint32_t to)
 {
     char line[80];
     int fd = open("/dev/kmsg", O_WRONLY);
@@ -128,7 +128,7 @@ static bool run_round(uint32_t first)
     }
     if (settings.print || count == 0)
         return true;
-    say_where(e[0].first, end);
+    print_where(e[0].first, end);
     return round_run(e, count);
 }
 

@@ -158,7 +158,7 @@ static void wrap(void **state UNUSED)
     pmu_group_in(&cpu, &group, model.time);
     for (u32 i = 0; i < 5; i++) {
         model_run(0xff00000000);
-        pmu_group_look(&cpu, &group, model.time);
+        pmu_group_update(&cpu, &group, model.time);
     }
     pmu_group_out(&cpu, &group, model.time);
     assert_int_equal(group.count[0].value, 0xff00000000 * 5);

@@ -60,7 +60,7 @@ static void test_write_and_read(void **state UNUSED)
 static bool build(struct ring *r, u32 room, u32 n, bool *looked)
 {
     *looked = !ring_sure(r, room);
-    if (*looked && !ring_look(r, room))
+    if (*looked && !ring_check_room(r, room))
         return false;
     fill(ring_place(r), r->head, n);
     ring_commit(r, n);

@@ -62,4 +62,4 @@ def test_a_rendezvous_with_a_cpu_that_hangs(tmp_path):
         machine.wait_for(r"^CPU 1: .*\n(.+\n)* .* sys_sync(.+\n)* .* to_user")
         said = machine.wait_for(r"asked CPU 1 for meet for 20 s")
     assert re.search(r"^CPU 0: thread (\d+) \(stats\), .* interrupts off.*\n(.+\n)*"
-                     r" .* meeting_call", said, re.MULTILINE), said
+                     r" .* stop_machine", said, re.MULTILINE), said

@@ -24,13 +24,13 @@ _Static_assert(sizeof(struct acpi_address) == 12, "ACPI 6.4, 5.2.3.2");
 #define ACPI_SPACE_MEMORY 0
 #define ACPI_SPACE_IO 1
 
-struct acpi_facts {
+struct acpi_info {
     u16 pm_timer_port; // 0: none
     u16 sci;           // ISA interrupt of the power management (SCI)
     u8 century;        // CMOS index of the century; 0: none
     paddr_t hpet;      // 0: none
 };
-extern struct acpi_facts acpi_facts;
+extern struct acpi_info acpi_info;
 
 // Finds and reads all tables. Malformed ones are logged and skipped.
 void acpi_init(void);

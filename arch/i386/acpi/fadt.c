@@ -82,9 +82,9 @@ void fadt_read(const struct acpi_header *table)
         memset(&fadt, 0, sizeof(fadt));
         return;
     }
-    acpi_facts.sci = fadt.sci;
-    acpi_facts.century = fadt.century;
-    acpi_facts.pm_timer_port = (u16)fadt.pm_timer;
+    acpi_info.sci = fadt.sci;
+    acpi_info.century = fadt.century;
+    acpi_info.pm_timer_port = (u16)fadt.pm_timer;
     paddr_t dsdt = fadt.x_dsdt ? fadt.x_dsdt : fadt.dsdt;
     const struct acpi_header *t = dsdt ? acpi_table(dsdt) : NULL;
     if (t)

@@ -96,7 +96,7 @@ static void i8042_reset(void)
     out8(I8042_COMMAND, I8042_PULSE_RESET);
 }
 
-static void settle(void)
+static void wait_for_power_off(void)
 {
     for (u32 spins = 0; spins < WAIT_SPINS; spins++)
         cpu_relax();
@@ -117,12 +117,12 @@ void machine_reset(void)
     irq_disable();
     uart_drain();
     acpi_reset();
-    settle();
+    wait_for_power_off();
     out8(RESET_CONTROL, RESET_SYSTEM);
     out8(RESET_CONTROL, RESET_SYSTEM | RESET_CPU);
-    settle();
+    wait_for_power_off();
     i8042_reset();
-    settle();
+    wait_for_power_off();
     triple_fault();
     cpu_halt_forever();
 }

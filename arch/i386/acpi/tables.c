@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct rsdp) == 36 &&
                    offsetof(struct rsdp, length) == RSDP_SIZE_V1,
                "ACPI 6.4, 5.2.5.3");
 
-struct acpi_facts acpi_facts;
+struct acpi_info acpi_info;
 
 bool checksum_ok(const void *p, u32 size)
 {
@@ -157,7 +157,7 @@ void hpet_table_read(const struct acpi_header *table)
         return;
     memcpy(&hpet, table, sizeof(hpet));
     if (hpet.base.space == ACPI_SPACE_MEMORY)
-        acpi_facts.hpet = hpet.base.address;
+        acpi_info.hpet = hpet.base.address;
 }
 
 void acpi_init(void)

@@ -64,7 +64,7 @@ void clock_init(void);
 void clock_set_tsc_hz(u64 hz);
 void clock_events_init(u32 lapic_hz);
 // Whether the events need this timer: `timer=` names it, or there is no other.
-bool clock_events_want(const struct timer *t);
+bool clock_events_use(const struct timer *t);
 
 // CMOS memory of the RTC chip, one byte; any context but NMI. Between accesses
 // the index selects register C, so that an NMI handler may read that without

@@ -222,7 +222,7 @@ void lapic_timer_init_cpu(void)
 
 // Also called before the events have a timer: no other user may reserve it
 // first.
-bool clock_events_want(const struct timer *t)
+bool clock_events_use(const struct timer *t)
 {
     return !apic_present || !strcmp(arg_timer.value, t->name);
 }

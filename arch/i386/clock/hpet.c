@@ -23,9 +23,9 @@ u32 hpet_hz(void)
 
 static const char *find(void)
 {
-    if (!acpi_facts.hpet)
+    if (!acpi_info.hpet)
         return "the firmware names none";
-    hpet_registers = map_device(acpi_facts.hpet, HPET_SIZE);
+    hpet_registers = map_device(acpi_info.hpet, HPET_SIZE);
     if (!hpet_registers)
         return "it cannot be mapped";
     u32 period = hpet_read(HPET_PERIOD);
@@ -44,10 +44,10 @@ static const char *find(void)
 
 const char *hpet_find(void)
 {
-    static bool looked;
-    if (!looked)
+    static bool searched;
+    if (!searched)
         problem = find();
-    looked = true;
+    searched = true;
     return problem;
 }
 

@@ -243,7 +243,7 @@ static void take_pair(void)
     struct timer *t;
     if (timer_reserve_name("pit", "the clock", &t))
         return;
-    if (!clock_events_want(t) && pit_enter(&flags)) {
+    if (!clock_events_use(t) && pit_enter(&flags)) {
         begin_pair(t);
         pit_leave(flags);
     }

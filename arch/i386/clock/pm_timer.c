@@ -13,9 +13,9 @@
 #define LOOKS 1000u
 #define READS 10u
 
-static u32 look(void)
+static u32 read_counter(void)
 {
-    return in32(acpi_facts.pm_timer_port) & PM_TIMER_MASK;
+    return in32(acpi_info.pm_timer_port) & PM_TIMER_MASK;
 }
 
 static bool in_order(u32 a, u32 b)
@@ -26,29 +26,29 @@ static bool in_order(u32 a, u32 b)
 // Used where the probe has found readings out of order.
 static u64 read_carefully(void)
 {
-    u32 a = look(), b = look(), c = look();
+    u32 a = read_counter(), b = read_counter(), c = read_counter();
     for (u32 i = 0; i < READS && !(in_order(a, b) && in_order(b, c)); i++) {
         a = b;
         b = c;
-        c = look();
+        c = read_counter();
     }
     return b;
 }
 
 static u64 read_once(void)
 {
-    return look();
+    return read_counter();
 }
 
 static const char *pm_timer_probe(struct timecounter *tc)
 {
-    if (!acpi_facts.pm_timer_port)
+    if (!acpi_info.pm_timer_port)
         return "the firmware names none";
-    u32 first = look(), last = first;
+    u32 first = read_counter(), last = first;
     bool moved = false;
     tc->read = read_once;
     for (u32 i = 0; i < LOOKS; i++) {
-        u32 now = look();
+        u32 now = read_counter();
         if (!in_order(last, now))
             tc->read = read_carefully;
         moved |= now != first;

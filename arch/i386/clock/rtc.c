@@ -36,8 +36,8 @@ static struct rtc_registers read_registers(void)
         .year = cmos_read(RTC_YEAR),
         .b = cmos_read(RTC_B),
     };
-    if (acpi_facts.century)
-        r.century = cmos_read(acpi_facts.century);
+    if (acpi_info.century)
+        r.century = cmos_read(acpi_info.century);
     return r;
 }
 
@@ -77,8 +77,8 @@ static void write_registers(const struct rtc_registers *r)
     cmos_write(RTC_DAY, r->day);
     cmos_write(RTC_MONTH, r->month);
     cmos_write(RTC_YEAR, r->year);
-    if (acpi_facts.century)
-        cmos_write(acpi_facts.century, r->century);
+    if (acpi_info.century)
+        cmos_write(acpi_info.century, r->century);
     cmos_change(RTC_B, RTC_B_SET, 0);
 }
 
@@ -89,7 +89,7 @@ int rtc_write_seconds(s64 seconds)
         return -EINVAL;
     spin_lock(&rtc_lock);
     struct rtc_registers r = { .b = cmos_read(RTC_B) };
-    bool known = rtc_encode(&d, acpi_facts.century, &r);
+    bool known = rtc_encode(&d, acpi_info.century, &r);
     if (known)
         write_registers(&r);
     spin_unlock(&rtc_lock);

@@ -18,7 +18,7 @@ static u32 read_cr3(void)
     return v;
 }
 
-void trap_say_registers(const struct trapframe *tf)
+void trap_print_registers(const struct trapframe *tf)
 {
     bool user = trap_from_user(tf);
     console_printf("eip %08x cs %04x eflags %08x vector %u error %#x\n",

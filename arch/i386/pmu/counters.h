@@ -180,7 +180,7 @@ struct pmu_group {
 void pmu_group_in(struct pmu_cpu *c, struct pmu_group *g, u64 now);
 // Adds the counts since the last read. To be called before a counter wraps,
 // which takes at least a minute (2^39 events).
-void pmu_group_look(struct pmu_cpu *c, struct pmu_group *g, u64 now);
+void pmu_group_update(struct pmu_cpu *c, struct pmu_group *g, u64 now);
 void pmu_group_out(struct pmu_cpu *c, struct pmu_group *g, u64 now);
 // Switches to the next events: called between in and out.
 void pmu_group_rotate(struct pmu_cpu *c, struct pmu_group *g, u64 now);

@@ -80,7 +80,7 @@ static void copy_here(void *arg)
 {
     struct per_cpu *p = here(arg);
     if (p->in)
-        pmu_group_look(pmu_this_cpu(), &p->group, rdtsc());
+        pmu_group_update(pmu_this_cpu(), &p->group, rdtsc());
     memcpy(p->copy, p->group.count, sizeof(p->copy));
 }
 

@@ -28,7 +28,7 @@ void pmu_group_in(struct pmu_cpu *c, struct pmu_group *g, u64 now)
     g->since = now;
 }
 
-void pmu_group_look(struct pmu_cpu *c, struct pmu_group *g, u64 now)
+void pmu_group_update(struct pmu_cpu *c, struct pmu_group *g, u64 now)
 {
     u64 time = now - g->since;
     g->since = now;
@@ -48,7 +48,7 @@ void pmu_group_look(struct pmu_cpu *c, struct pmu_group *g, u64 now)
 
 void pmu_group_out(struct pmu_cpu *c, struct pmu_group *g, u64 now)
 {
-    pmu_group_look(c, g, now);
+    pmu_group_update(c, g, now);
     for (u32 i = 0; i < g->events; i++) {
         if (g->counter[i] != PMU_NONE)
             pmu_stop(c, g->counter[i]);
@@ -62,7 +62,7 @@ void pmu_group_rotate(struct pmu_cpu *c, struct pmu_group *g, u64 now)
     for (u32 i = 0; i < g->events; i++)
         all &= g->counter[i] != PMU_NONE;
     if (all) {
-        pmu_group_look(c, g, now);
+        pmu_group_update(c, g, now);
         return;
     }
     pmu_group_out(c, g, now);

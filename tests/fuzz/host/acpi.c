@@ -119,7 +119,7 @@ static void forget(void)
     found = false;
     s5 = (struct sleep_type){ 0 };
     boot_info.rsdp_copied = false;
-    acpi_facts = (struct acpi_facts){ 0 };
+    acpi_info = (struct acpi_info){ 0 };
     memset(uid_known, 0, sizeof(uid_known));
     memset(&fadt, 0, sizeof(fadt));
     memset(bios, 0, sizeof(bios));

@@ -179,7 +179,7 @@ int stream_read(struct stream *s, u32 addr UNUSED, u32 size)
     return s->paused ? 0 : (int)(size & 0xfff);
 }
 
-int stream_lend(struct stream *s, u32 addr UNUSED, u32 size)
+int stream_map_ring(struct stream *s, u32 addr UNUSED, u32 size)
 {
     return s->paused ? -EINVAL : (int)(size & 0xff);
 }
@@ -213,7 +213,7 @@ void counts_read(struct stream *s, struct sprofile_counts *out)
 // --- calls
 // ------------------------------------------------------------------------
 
-void call_tell(const struct call *c, u32 id, struct ipc_call *out)
+void call_describe(const struct call *c, u32 id, struct ipc_call *out)
 {
     *out = (struct ipc_call){ .id = id, .method = c->method };
     copy_words(out->arg, c->arg);

@@ -125,4 +125,4 @@ static inline void trap_restart_call(struct trapframe *tf, u32 number)
 
 // Prints all registers, including this CPU's control registers, to the
 // consoles. For panic: takes no lock.
-void trap_say_registers(const struct trapframe *tf);
+void trap_print_registers(const struct trapframe *tf);
