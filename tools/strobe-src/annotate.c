@@ -38,11 +38,11 @@ static bool is_wanted(const struct profile *p, const struct view_row *row)
 {
     const struct image *m = &p->samples.images.list[row->image];
 
-    if (row->name == NULL)
+    if (!row->name)
         return false;
-    if (settings.program != NULL && !image_is_called(m, settings.program))
+    if (settings.program && !image_is_called(m, settings.program))
         return false;
-    return settings.symbol == NULL ||
+    return !settings.symbol ||
            (strlen(settings.symbol) == row->name_size &&
             memcmp(settings.symbol, row->name, row->name_size) == 0);
 }
@@ -54,8 +54,7 @@ static bool is_inlined_at(struct profile *p, struct place place)
     const struct line_frame *f = lines_frames(profile_lines(p), place, &count);
 
     for (uint32_t i = 0; i + 1 < count; i++) {
-        if (f[i].function != NULL &&
-            strcmp(f[i].function, settings.symbol) == 0)
+        if (f[i].function && strcmp(f[i].function, settings.symbol) == 0)
             return true;
     }
     return false;
@@ -70,8 +69,7 @@ static const struct view_row *function_around(struct profile *p,
 
     for (uint32_t n = 1; n < chains->count; n++) {
         const struct view_row *row = &v->rows[v->row_of[n]];
-        if (row->self > 0 && row->name != NULL &&
-            (found == NULL || row->self > found->self) &&
+        if (row->self > 0 && row->name && (!found || row->self > found->self) &&
             is_inlined_at(p, chains->nodes[n].place))
             found = row;
     }
@@ -86,7 +84,7 @@ static const struct view_row *choose(struct profile *p, const struct view *v)
     }
     const struct view_row *around =
         settings.symbol != NULL ? function_around(p, v) : NULL;
-    if (around != NULL)
+    if (around)
         fail(1,
              "%s: %s was inlined: its instructions are in other functions, "
              "as in %.*s: --symbol %.*s",
@@ -154,7 +152,7 @@ static void print_line(struct listing *l, char *text)
         return;
     }
     const struct view_row *row = row_at(l, address);
-    if (row == NULL) {
+    if (!row) {
         printf("%20s%s", "", text);
         return;
     }
@@ -181,7 +179,7 @@ static void list(struct listing *l, const char *path, const char *root)
     snprintf(to, sizeof(to), "--stop-address=0x%x", l->end);
     if (coprocess_start(&objdump, argv, root) < 0)
         fail(1, "objdump: %s", strerror(errno));
-    while (fgets(text, sizeof(text), objdump.from) != NULL) {
+    while (fgets(text, sizeof(text), objdump.from)) {
         begun = begun || strstr(text, ">:") != NULL; // behind the title
         if (begun)
             print_line(l, text);
@@ -202,7 +200,7 @@ static void annotate(struct profile *p, const struct view *v,
     struct listing l = { .addresses = addresses, .function = row };
 
     path = elves_path(&p->elves, &p->samples.images.list[row->image], &problem);
-    if (path == NULL || symbol == NULL)
+    if (!path || !symbol)
         fail(1, "%s: %s", p->samples.images.list[row->image].path, problem);
     char title[LINE_MAX_SIZE];
     snprintf(title, sizeof(title), "%.*s in %s", (int)row->name_size, row->name,

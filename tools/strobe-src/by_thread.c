@@ -34,7 +34,7 @@ struct timed_sample *samples_by_thread(const struct export *e, size_t *count)
     const struct profile *p = e->profile;
     struct timed_sample *list = calloc(p->count + 1, sizeof(*list));
 
-    if (list == NULL)
+    if (!list)
         fail(1, "not enough memory for the export");
     *count = 0;
     for (size_t i = 0; i < p->count; i++) {

@@ -43,7 +43,7 @@ struct callgrind {
 
 static void *enough(void *memory)
 {
-    if (memory == NULL)
+    if (!memory)
         fail(1, "not enough memory for the export");
     return memory;
 }
@@ -265,7 +265,7 @@ static void put_costs(struct callgrind *g)
         const struct cost *c = &g->costs[i];
         if (c->calls == 0)
             continue;
-        if (last == NULL || last->row != c->row) {
+        if (!last || last->row != c->row) {
             put_function(g, c->row);
             file = file_name(g, start_of(g, c->row).file);
             put_nothing(g, start_of(g, c->row).line);

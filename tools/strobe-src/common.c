@@ -20,7 +20,7 @@ struct view_filter common_filter(const struct tool *tool,
 {
     struct view_filter f = { .by_task = c->task != 0, .task = c->task };
 
-    if (c->cpu != NULL) {
+    if (c->cpu) {
         f.by_cpu = true;
         f.cpu = option_number(tool, "--cpu", c->cpu, 0, UINT16_MAX);
     }
@@ -44,7 +44,7 @@ FILE *result_open(const char *path)
 {
     FILE *out = path != NULL ? fopen(path, "w") : stdout;
 
-    if (out == NULL)
+    if (!out)
         fail(1, "%s: %s", path, strerror(errno));
     return out;
 }

@@ -101,12 +101,12 @@ static void write_perf(const struct dump *d, struct samples *s,
     memcpy(facts.kernel_id, head->kernel_id, sizeof(facts.kernel_id));
     struct perf_event event = { &d->asked, &d->info, s };
     problem = perf_write_begin(&w, output, &facts, &event, 1);
-    if (problem != NULL)
+    if (problem)
         fail(1, "-o %s: %s", output, problem);
     size_t taken = samples_add_stream(s, d->records, d->size);
     perf_write_totals(&w, 0, &d->info);
     problem = perf_write_end(&w);
-    if (problem != NULL)
+    if (problem)
         fail(1, "-o %s: %s", output, problem);
     if (taken < d->size)
         complain("%s is cut off: the last %zu bytes are no whole record",
@@ -124,12 +124,12 @@ int command_convert(int argc, char *argv[])
     size_t size;
 
     d.path = one_file(&tool, argc, argv, options_parse(&tool, argc, argv));
-    if (output == NULL) {
+    if (!output) {
         complain("-o FILE: where to?");
         options_wrong(&tool);
     }
     uint8_t *bytes = file_read(d.path, &size);
-    if (bytes == NULL)
+    if (!bytes)
         fail(1, "%s: %s", d.path, strerror(errno));
     struct stream_file head = split(&d, bytes, size);
     if (samples_init(&samples, NULL) < 0)

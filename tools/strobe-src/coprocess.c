@@ -13,7 +13,7 @@
 static _Noreturn void become(const char *const argv[], const char *folder,
                              int in, int out)
 {
-    if (folder != NULL && chdir(folder) < 0)
+    if (folder && chdir(folder) < 0)
         _exit(NO_FOLDER);
     dup2(in, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
@@ -42,16 +42,16 @@ int coprocess_start(struct coprocess *c, const char *const argv[],
     close(out[1]);
     c->to = fdopen(in[1], "w");
     c->from = fdopen(out[0], "r");
-    return c->pid > 0 && c->to != NULL && c->from != NULL ? 0 : -1;
+    return c->pid > 0 && c->to && c->from ? 0 : -1;
 }
 
 int coprocess_end(struct coprocess *c)
 {
     int status = 0;
 
-    if (c->to != NULL)
+    if (c->to)
         fclose(c->to);
-    if (c->from != NULL)
+    if (c->from)
         fclose(c->from);
     while (c->pid > 0 && waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
         ;

@@ -45,7 +45,7 @@ static void add(struct comparison *c, const char *path)
 
     profile_open(&p, path, &common);
     const char *problem = diff_add(&c->diff, p.files, &p.samples);
-    if (problem != NULL)
+    if (problem)
         fail(1, "%s: %s", path, problem);
     if (html) {
         diff_trees_add(&c->trees, &p.samples, diff_unit(p.files));
@@ -77,9 +77,9 @@ static void check_options(void)
 {
     if (html && json)
         complain("--html or --json: one at a time");
-    else if (output != NULL && !html)
+    else if (output && !html)
         complain("-o %s: is for the page: --html -o %s", output, output);
-    else if (html && rows_text != NULL)
+    else if (html && rows_text)
         complain("--rows %s: is for the table; the page has all", rows_text);
     else if (html && total)
         complain(
@@ -97,11 +97,11 @@ int command_diff(int argc, char *argv[])
     int at = options_parse(&tool, argc, argv);
 
     check_options();
-    uint32_t limit = rows_text == NULL ? ROWS_DEFAULT
-                                       : option_number(&tool, "--rows",
-                                                       rows_text, 0, INT_MAX);
+    uint32_t limit =
+        !rows_text ? ROWS_DEFAULT
+                   : option_number(&tool, "--rows", rows_text, 0, INT_MAX);
     const char *problem = diff_init(d, total, argc - at, argv + at);
-    if (problem != NULL) {
+    if (problem) {
         complain("%s", problem);
         options_wrong(&tool);
     }

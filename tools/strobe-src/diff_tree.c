@@ -17,7 +17,7 @@ static void *get_memory(void *old, size_t count, size_t size)
 {
     void *memory = reallocarray(old, count > 0 ? count : 1, size);
 
-    if (memory == NULL)
+    if (!memory)
         no_memory();
     return memory;
 }
@@ -72,8 +72,7 @@ static uint32_t add_symbol(struct diff_trees *t, const struct diff_symbol *like)
 
     *s = (struct diff_symbol){ strdup(like->name), strdup(like->path),
                                t->symbol_count };
-    if (s->name == NULL || s->path == NULL ||
-        tsearch(s, &t->by_name, compare_symbols) == NULL)
+    if (!s->name || !s->path || !tsearch(s, &t->by_name, compare_symbols))
         no_memory();
     if (t->symbol_count == t->symbol_room) {
         t->symbol_room = 2 * t->symbol_room + 256;
@@ -90,7 +89,7 @@ static uint32_t number_of(struct diff_trees *t, const char *name, size_t size,
     char *copy = strndup(name, size);
     const struct diff_symbol like = { .name = copy, .path = (char *)path };
 
-    if (copy == NULL)
+    if (!copy)
         no_memory();
     struct diff_symbol **found = tfind(&like, &t->by_name, compare_symbols);
     uint32_t number = found != NULL ? (*found)->number : add_symbol(t, &like);
@@ -176,9 +175,9 @@ void diff_trees_add(struct diff_trees *t, struct samples *s, double unit)
 
 static void tree_sum(struct diff_tree *t, uint32_t runs)
 {
-    if (t->values == NULL)
+    if (!t->values)
         t->values = calloc(runs, sizeof(double)); // the root's
-    if (t->values == NULL)
+    if (!t->values)
         no_memory();
     // A node comes behind its parent.
     for (uint32_t node = t->paths.count - 1; node != CHAIN_ROOT; node--) {

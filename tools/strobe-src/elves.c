@@ -34,7 +34,7 @@ void *file_read(const char *path, size_t *size)
             bytes = malloc(st.st_size + 1);
     }
     *size = 0;
-    while (bytes != NULL && *size < (size_t)st.st_size) {
+    while (bytes && *size < (size_t)st.st_size) {
         ssize_t n = read(fd, bytes + *size, st.st_size - *size);
         if (n < 0 && errno == EINTR)
             continue;
@@ -116,7 +116,7 @@ static bool look_at(struct elf_file *f, const struct bytes *b)
     for (uint32_t i = 0; i < h.shnum; i++) {
         memcpy(&s, b->at + h.shoff + i * sizeof(s), sizeof(s));
         const char *name = (const char *)b->at + names.offset + s.name;
-        if (s.name < names.size && memchr(name, 0, names.size - s.name) != NULL)
+        if (s.name < names.size && memchr(name, 0, names.size - s.name))
             look_at_section(f, b, &s, name);
     }
     return true;
@@ -128,16 +128,16 @@ static void add_file(struct elves *e, const char *path)
     struct bytes b;
 
     b.at = file_map(path, &b.size);
-    if (b.at == NULL)
+    if (!b.at)
         return;
     bool is_elf = look_at(&f, &b);
     file_unmap(b.at, b.size);
-    if (!is_elf || (f.path = strdup(path)) == NULL)
+    if (!is_elf || !(f.path = strdup(path)))
         return;
     if (e->count == e->room) {
         size_t room = e->room * 2 + 64;
         void *list = realloc(e->list, room * sizeof(*e->list));
-        if (list == NULL) {
+        if (!list) {
             free(f.path);
             return;
         }
@@ -201,7 +201,7 @@ void elves_init(struct elves *e, const char *kernel, const char *folders)
     find_build_folder(e);
     for (const char *at = folders; at != NULL && *at != '\0';) {
         char *folder = strndup(at, strcspn(at, ":"));
-        if (folder != NULL)
+        if (folder)
             search(e, folder, false);
         free(folder);
         at += strcspn(at, ":");
@@ -237,7 +237,7 @@ static const char *keep(struct elves *e, char *message)
     char **list =
         realloc(e->messages, (e->message_count + 1) * sizeof(*e->messages));
 
-    if (list == NULL || message == NULL) {
+    if (!list || !message) {
         free(message);
         return "its file was not found";
     }
@@ -277,7 +277,7 @@ static const struct elf_file *best(const struct elves *e, const struct image *m,
         const struct elf_file *f = &e->list[i];
         bool fits = by_id ? m->build_id_size > 0 && same_id(f, m)
                           : strcmp(base_name(f->path), name_of(m)) == 0;
-        if (fits && (found == NULL || (f->lines && !found->lines)))
+        if (fits && (!found || (f->lines && !found->lines)))
             found = f;
     }
     return found;
@@ -317,7 +317,7 @@ static const char *chosen_kernel(struct elves *e, const struct image *m,
 
     *problem = "the file that -k names cannot be read";
     b.at = file_map(e->kernel, &b.size);
-    if (b.at == NULL)
+    if (!b.at)
         return NULL;
     bool is_elf = look_at(&f, &b);
     file_unmap(b.at, b.size);
@@ -340,14 +340,14 @@ const char *elves_path(struct elves *e, const struct image *m,
     *problem = "no program is known of its task";
     if (strcmp(m->path, "[unknown]") == 0)
         return NULL;
-    if (kernel && e->kernel != NULL)
+    if (kernel && e->kernel)
         return chosen_kernel(e, m, problem);
     *problem = NULL;
     const struct elf_file *f = best(e, m, true);
-    if (f != NULL)
+    if (f)
         return f->path;
     f = best(e, m, false);
-    if (f != NULL && m->build_id_size == 0)
+    if (f && m->build_id_size == 0)
         return f->path;
     *problem = f != NULL ? wrong_id(e, m, f) : not_there(e, m);
     return NULL;
@@ -358,10 +358,10 @@ void *elves_read(void *e, const struct image *m, size_t *size,
 {
     const char *path = elves_path(e, m, problem);
 
-    if (path == NULL)
+    if (!path)
         return NULL;
     void *bytes = file_read(path, size);
-    if (bytes == NULL)
+    if (!bytes)
         *problem = "its file cannot be read";
     return bytes;
 }

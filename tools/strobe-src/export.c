@@ -60,7 +60,7 @@ static void write_html(struct export *e)
 {
     const struct common *c = &settings.common;
 
-    if (c->task != 0 || c->cpu != NULL || c->busy)
+    if (c->task != 0 || c->cpu || c->busy)
         complain("the page has all samples: choose there what it shows");
     export_html(e->profile, e->out);
 }

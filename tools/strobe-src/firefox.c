@@ -188,7 +188,7 @@ static void put_lifetime(const struct firefox *f, const struct track *t)
         put_time(out, began != NULL && !t->idle ? began->time : 0);
         fprintf(out,
                 ",\"%s\":", thread ? "unregisterTime" : "processShutdownTime");
-        if (ended != NULL && !t->idle)
+        if (ended && !t->idle)
             put_time(out, ended->time);
         else
             fputs("null", out);

@@ -5,7 +5,7 @@
 
 static void *enough(void *memory)
 {
-    if (memory == NULL)
+    if (!memory)
         fail(1, "not enough memory for the export");
     return memory;
 }
@@ -48,7 +48,7 @@ const struct inlined *firefox_inlined(const struct firefox_tables *t,
 // below it.
 uint32_t firefox_code_row(const struct firefox_tables *t, uint32_t node)
 {
-    while (firefox_inlined(t, node) != NULL)
+    while (firefox_inlined(t, node))
         node = node_at(t, node)->parent;
     return t->e->view->row_of[node];
 }
@@ -84,8 +84,7 @@ static void add_frame(struct firefox_tables *t, uint32_t node)
     uint32_t row = t->e->view->row_of[node], code = firefox_code_row(t, node);
     numbering_add(&t->functions, t->function_of[row]);
     add_resource(t, real_image(t, row_at(t, row)->image));
-    if (row_at(t, code)->name != NULL &&
-        firefox_has_file(row_at(t, code)->image))
+    if (row_at(t, code)->name && firefox_has_file(row_at(t, code)->image))
         numbering_add(&t->symbols, code);
 }
 
@@ -113,7 +112,7 @@ void firefox_name(const struct firefox_tables *t, uint32_t row,
     const struct inlined *inlined = inlines_find(
         &t->e->profile->inlines, (struct place){ r->image, r->address });
 
-    if (inlined != NULL)
+    if (inlined)
         snprintf(name, FIREFOX_NAME, "%s", inlined->name);
     else
         frame_name(name, FIREFOX_NAME, t->e, row);

@@ -30,7 +30,7 @@ static void put_stack(const struct export *e, uint32_t chain)
     fputc(';', e->out);
     const struct inlined *inlined =
         inlines_find(&e->profile->inlines, n->place);
-    if (inlined != NULL) {
+    if (inlined) {
         put_name(e->out, inlined->name);
         fputs("_[i]", e->out);
         return;

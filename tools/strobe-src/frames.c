@@ -8,7 +8,7 @@ void frame_name(char *out, size_t size, const struct export *e, uint32_t row)
 {
     const struct view_row *r = &e->view->rows[row];
 
-    if (r->name != NULL)
+    if (r->name)
         snprintf(out, size, "%.*s", (int)r->name_size, r->name);
     else if (r->address != 0)
         snprintf(out, size, "0x%x", r->address);
@@ -32,7 +32,7 @@ static uint32_t busiest_image(const struct export *e)
     uint64_t *samples = calloc(images->count, sizeof(*samples));
     uint32_t best = IMAGE_NONE;
 
-    if (samples == NULL)
+    if (!samples)
         fail(1, "not enough memory for the export");
     for (uint32_t i = 0; i < e->view->count; i++)
         samples[e->view->rows[i].image] += e->view->rows[i].self;
@@ -54,7 +54,7 @@ uint32_t export_image(const struct export *e)
 {
     const struct images *images = &e->profile->samples.images;
 
-    if (e->program == NULL)
+    if (!e->program)
         return busiest_image(e);
     for (uint32_t i = 0; i < images->count; i++) {
         if (i != IMAGE_UNKNOWN && image_is_called(&images->list[i], e->program))

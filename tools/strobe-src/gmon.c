@@ -45,7 +45,7 @@ struct gmon {
 
 static void *enough(void *memory)
 {
-    if (memory == NULL)
+    if (!memory)
         fail(1, "not enough memory for the export");
     return memory;
 }
@@ -82,7 +82,7 @@ static void find_range(struct gmon *g)
     const struct samples *s = &g->e->profile->samples;
     const struct image *m = images_load(images, g->image);
 
-    if (m->problem != NULL || m->symbols.count == 0)
+    if (m->problem || m->symbols.count == 0)
         fail(1, "%s: %s: gprof needs the file, too", m->path,
              m->problem != NULL ? m->problem : "it has no symbols");
     g->low = UINT32_MAX;
@@ -90,7 +90,7 @@ static void find_range(struct gmon *g)
         struct place p = innermost(g, &s->counts[i]);
         const struct symbol *symbol =
             p.image == g->image ? symbols_find(&m->symbols, p.address) : NULL;
-        if (wanted(g, &s->counts[i]) && symbol != NULL)
+        if (wanted(g, &s->counts[i]) && symbol)
             widen(g, symbol->start, symbol->end);
     }
     if (g->high == 0) // gprof wants a histogram in any case
@@ -171,7 +171,7 @@ static bool arc_of(const struct gmon *g, uint32_t node, struct arc *out)
     const struct view_row *row = &g->e->view->rows[g->e->view->row_of[node]];
 
     if (n->parent == CHAIN_ROOT || n->place.image != g->image ||
-        caller->place.image != g->image || row->name == NULL)
+        caller->place.image != g->image || !row->name)
         return false;
     *out = (struct arc){ .from = caller->place.address, .self = row->address };
     return true;
@@ -234,7 +234,7 @@ static void write_file(const char *path, const void *bytes, size_t size)
 {
     FILE *out = fopen(path, "w");
 
-    if (out == NULL)
+    if (!out)
         fail(1, "%s: %s", path, strerror(errno));
     bool bad = fwrite(bytes, 1, size, out) != size;
     if (fclose(out) != 0 || bad)
@@ -253,10 +253,10 @@ static void tell_file(const struct gmon *g)
     uint8_t *elf = path != NULL ? file_read(path, &size) : NULL;
     char copy[PATH_MAX];
 
-    if (elf == NULL)
+    if (!elf)
         return;
     uint32_t changed = gprof_names(elf, size);
-    if (changed > 0 && out == NULL) {
+    if (changed > 0 && !out) {
         complain("%s: gprof leaves out %u functions with a '.' in their names: "
                  "--output OUT writes OUT.elf, too, which has others",
                  m->path, changed);

@@ -14,7 +14,7 @@ void header_lines(const struct profile *p, const struct perf_file *f,
     size_t size;
     FILE *header = open_memstream(&text, &size);
 
-    if (header == NULL)
+    if (!header)
         fail(1, "not enough memory for the header");
     profile_header(header, p, f, v);
     fclose(header);

@@ -28,11 +28,11 @@ static char *read_page(const char *build, const char *name)
 
     snprintf(path, sizeof(path), "%s/%s.html", build, name);
     char *bytes = file_read(path, &size);
-    if (bytes == NULL)
+    if (!bytes)
         fail(1, "%s: %s; `make build/%s.html` makes it", path, strerror(errno),
              name);
     bytes[size] = '\0';
-    if (strstr(bytes, DATA_MARK) == NULL)
+    if (!strstr(bytes, DATA_MARK))
         fail(1,
              "%s: has no place for the data; `make -B build/%s.html` "
              "makes it anew",
@@ -48,7 +48,7 @@ void html_page(FILE *out, const char *build, const char *name,
     size_t size = 0;
     FILE *memory = open_memstream(&json, &size);
 
-    if (memory == NULL)
+    if (!memory)
         fail(1, "not enough memory for the page");
     data(memory, arg);
     if (fclose(memory) != 0)

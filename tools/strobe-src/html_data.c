@@ -32,7 +32,7 @@ static void *get_memory(size_t size)
 {
     void *memory = malloc(size > 0 ? size : 1);
 
-    if (memory == NULL)
+    if (!memory)
         fail(1, "not enough memory for the page");
     return memory;
 }
@@ -72,7 +72,7 @@ static void write_symbol(FILE *out, const struct view_row *row)
 {
     char address[sizeof("0x12345678")];
 
-    if (row->name != NULL) {
+    if (row->name) {
         json_string(out, row->name, row->name_size);
     } else if (row->address == 0) {
         fputs("\"[unknown]\"", out);

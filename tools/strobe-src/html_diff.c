@@ -16,7 +16,7 @@ static void write_run(FILE *out, const struct diff_run *r)
     size_t size;
     FILE *memory = open_memstream(&line, &size);
 
-    if (memory == NULL)
+    if (!memory)
         fail(1, "not enough memory for the page");
     diff_print_run(memory, r);
     fclose(memory);
@@ -96,7 +96,7 @@ static void write_tree(FILE *out, const char *name, const struct diff *d,
     uint32_t *nodes = calloc(all, sizeof(*nodes)); // that are shown
     uint32_t *numbers = calloc(all, sizeof(*numbers));
 
-    if (list == NULL || nodes == NULL || numbers == NULL)
+    if (!list || !nodes || !numbers)
         fail(1, "not enough memory for the page");
     for (uint32_t i = 0; i < all; i++) {
         list[i] = compare(d, t->values + (size_t)i * d->runs);

@@ -11,7 +11,7 @@
 
 static void *enough(void *memory)
 {
-    if (memory == NULL)
+    if (!memory)
         fail(1, "not enough memory for the inlined functions");
     return memory;
 }

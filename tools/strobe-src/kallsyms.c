@@ -28,7 +28,7 @@ int command_kallsyms(int argc, char *argv[])
     settings.no_inline = true;
     profile_open(&p, one_file(&tool, argc, argv, at), &settings);
     const struct image *kernel = images_load(&p.samples.images, IMAGE_KERNEL);
-    if (kernel->problem != NULL)
+    if (kernel->problem)
         fail(1, "%s: %s", kernel->path, kernel->problem);
     // By the first line perf sees that this kernel was not moved.
     uint32_t first = images_kernel_start(kernel);

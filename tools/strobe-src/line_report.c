@@ -20,7 +20,7 @@ struct rows {
 
 static void *enough(void *memory)
 {
-    if (memory == NULL)
+    if (!memory)
         fail(1, "not enough memory for the report");
     return memory;
 }
@@ -44,7 +44,7 @@ static struct line line_of(struct lines *l, const struct view *v, uint32_t node)
     struct line line = lines_find(l, p->samples.chains.nodes[node].place);
     char name[512];
 
-    if (line.file != NULL)
+    if (line.file)
         return line;
     row_name(name, sizeof(name), p, &v->rows[v->row_of[node]], IMAGE_NONE);
     return (struct line){ lines_file(l, name), 0 };
@@ -123,10 +123,10 @@ static void source_text(char *out, size_t size, const struct line *line)
     char text[1024] = "";
 
     out[0] = '\0';
-    if (f == NULL)
+    if (!f)
         return;
     uint32_t at = 0;
-    while (at < line->line && fgets(text, sizeof(text), f) != NULL)
+    while (at < line->line && fgets(text, sizeof(text), f))
         at += strchr(text, '\n') != NULL;
     fclose(f);
     if (at < line->line)

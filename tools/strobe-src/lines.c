@@ -15,7 +15,7 @@
 
 static void *enough(void *memory)
 {
-    if (memory == NULL)
+    if (!memory)
         fail(1, "not enough memory for the source lines");
     return memory;
 }
@@ -106,7 +106,7 @@ static void start(struct lines *l, uint32_t image)
     };
 
     i->asked = true;
-    i->gone = path == NULL || l->problem != NULL;
+    i->gone = !path || l->problem != NULL;
     if (!i->gone && coprocess_start(&i->process, argv, NULL) < 0)
         fail(1, "addr2line: %s", strerror(errno));
 }
@@ -138,10 +138,10 @@ static const char *found_at(struct lines *l, const char *path)
 static struct line parse(struct lines *l, char *answer)
 {
     char *more = strstr(answer, " (discriminator");
-    if (more != NULL)
+    if (more)
         *more = '\0';
     char *colon = strrchr(answer, ':');
-    if (colon == NULL || answer[0] == '?')
+    if (!colon || answer[0] == '?')
         return (struct line){ 0 };
     *colon = '\0';
     return (struct line){ found_at(l, answer),
@@ -157,7 +157,7 @@ static bool begins(const char *line)
 
 static bool next_line(const struct lines_image *i, char line[ANSWER_MAX])
 {
-    if (fgets(line, ANSWER_MAX, i->process.from) == NULL)
+    if (!fgets(line, ANSWER_MAX, i->process.from))
         return false;
     line[strcspn(line, "\n")] = '\0';
     return true;
@@ -227,7 +227,7 @@ void lines_ask(struct lines *l, const struct place *list, uint32_t count)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        if (list[i].image >= l->image_count || find(l, list[i]) != NULL)
+        if (list[i].image >= l->image_count || find(l, list[i]))
             continue;
         if (n == QUESTIONS || (n > 0 && asked[0].image != list[i].image)) {
             ask(l, asked, n);
@@ -244,11 +244,11 @@ const struct line_frame *lines_frames(struct lines *l, struct place p,
 {
     const struct lines_known *k = find(l, p);
 
-    if (k == NULL) {
+    if (!k) {
         lines_ask(l, &p, 1);
         k = find(l, p);
     }
-    if (k == NULL) {
+    if (!k) {
         remember(l, p, l->frame_count);
         k = find(l, p);
     }
@@ -262,7 +262,7 @@ struct line lines_find(struct lines *l, struct place p)
     const struct inlined *inlined = inlines_find(inlines, p);
     uint32_t count;
 
-    if (inlined != NULL) {
+    if (inlined) {
         const struct line_frame *f = lines_frames(l, inlined->place, &count);
         return f[count - 1 - inlined->depth].line;
     }
@@ -295,7 +295,7 @@ void lines_free(struct lines *l)
 
 void lines_need(struct lines *l)
 {
-    if (l->problem != NULL)
+    if (l->problem)
         fail(1, "%s", l->problem);
     l->needed = true;
 }

@@ -8,7 +8,7 @@ static uint32_t *numbers(uint32_t count)
 {
     uint32_t *list = calloc(count + 1, sizeof(*list));
 
-    if (list == NULL)
+    if (!list)
         fail(1, "not enough memory for the export");
     return list;
 }

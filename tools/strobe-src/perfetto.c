@@ -124,7 +124,7 @@ static void put_frame(struct perfetto *p, uint64_t id, uint64_t function,
     const struct inlined *inlined =
         inlines_find(&p->e->profile->inlines, place);
 
-    if (inlined != NULL)
+    if (inlined)
         place = inlined->place;
     message_number(&p->inner, FRAME_ID, id);
     message_number(&p->inner, FRAME_FUNCTION, function);
@@ -139,7 +139,7 @@ static void put_frames(struct perfetto *p)
     uint32_t last = 0;
     uint32_t *row_of = calloc(p->places.count + 1, sizeof(*row_of));
 
-    if (row_of == NULL)
+    if (!row_of)
         fail(1, "not enough memory for the export");
     for (uint32_t n = 1; n < c->count; n++)
         row_of[places_number(&p->places, n) - 1] = p->e->view->row_of[n];
@@ -214,7 +214,7 @@ static void put_tree(struct perfetto *p)
         calloc(profile->count + 1, sizeof(*list));
     size_t count = 0;
 
-    if (list == NULL)
+    if (!list)
         fail(1, "not enough memory for the export");
     for (size_t i = 0; i < profile->count; i++) {
         if (profile->list[i].mode != MODE_IDLE && wanted(p, &profile->list[i]))
@@ -268,7 +268,7 @@ void export_perfetto(struct export *e)
             calloc(2 * (size_t)profile->samples.chains.count, sizeof(*p.told)),
     };
 
-    if (p.told == NULL)
+    if (!p.told)
         fail(1, "not enough memory for the export");
     places_init(&p.places, profile);
     message_number(&p.packet, PACKET_FLAGS, FLAG_CLEARED);

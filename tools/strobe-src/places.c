@@ -18,7 +18,7 @@ void places_init(struct places *p, const struct profile *profile)
 
     *p = (struct places){ .profile = profile,
                           .list = calloc(c->count, sizeof(*p->list)) };
-    if (p->list == NULL)
+    if (!p->list)
         fail(1, "not enough memory for the export");
     for (uint32_t n = 1; n < c->count; n++)
         p->list[n - 1] = c->nodes[n].place;

@@ -58,7 +58,7 @@ struct pprof {
 
 static void *enough(void *memory)
 {
-    if (memory == NULL)
+    if (!memory)
         fail(1, "not enough memory for the export");
     return memory;
 }
@@ -177,7 +177,7 @@ static void put_location(struct pprof *p, uint64_t id, uint64_t function,
                          const struct place *place, bool inlined)
 {
     message_number(&p->part, LOCATION_ID, id);
-    if (place != NULL) {
+    if (place) {
         message_number(&p->part, LOCATION_MAPPING, place->image + 1);
         message_number(&p->part, LOCATION_ADDRESS, place->address);
         put_lines(p, function, *place, inlined);
@@ -230,7 +230,7 @@ static void put_label(struct pprof *p, const char *key, const char *text,
                       uint64_t number)
 {
     add_text(p, &p->inner, LABEL_KEY, key);
-    if (text != NULL)
+    if (text)
         add_text(p, &p->inner, LABEL_TEXT, text);
     else
         message_number(&p->inner, LABEL_NUMBER, number);

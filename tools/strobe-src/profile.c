@@ -16,7 +16,7 @@ static void keep_sample(void *arg, const struct timed_sample *s)
     if (p->count == p->room) {
         size_t room = p->room * 2 + 1024;
         void *list = realloc(p->list, room * sizeof(*p->list));
-        if (list == NULL)
+        if (!list)
             fail(1, "%s: not enough memory for its samples", p->path);
         p->list = list;
         p->room = room;
@@ -29,10 +29,10 @@ static const void *load(struct profile *p, const char *path, size_t *size)
 {
     *p = (struct profile){ .path = path };
     const void *bytes = file_map(path, size);
-    if (bytes == NULL)
+    if (!bytes)
         fail(1, "%s: %s", path, strerror(errno));
     const char *problem = perf_read_events(&p->events, bytes, *size);
-    if (problem != NULL)
+    if (problem)
         fail(1, "%s: %s", path, problem);
     return bytes;
 }
@@ -51,7 +51,7 @@ static void read_events(struct profile *p, const void *bytes, size_t size,
     p->samples.images.find = elves_read;
     p->samples.images.find_arg = &p->elves;
     const char *problem = perf_read(p->files, count, &p->samples, bytes, size);
-    if (problem != NULL)
+    if (problem)
         fail(1, "%s: %s", p->path, problem);
     file_unmap(bytes, size);
     elves_init(&p->elves, c->kernel, c->folders);
@@ -73,7 +73,7 @@ void profile_open_all(struct profile *p, const char *path,
     size_t size;
     const void *bytes = load(p, path, &size);
 
-    if (c->event == NULL)
+    if (!c->event)
         read_events(p, bytes, size, c, 0, p->events.count);
     else
         read_events(p, bytes, size, c, choose_event(&p->events, path, c->event),
@@ -90,11 +90,10 @@ void profile_each(const char *path, const struct common *c,
         struct profile p;
         size_t size;
         const void *bytes = load(&p, path, &size);
-        if (c->event == NULL)
+        if (!c->event)
             count = p.events.count;
-        read_events(
-            &p, bytes, size, c,
-            c->event == NULL ? i : choose_event(&p.events, path, c->event), 1);
+        read_events(&p, bytes, size, c,
+                    !c->event ? i : choose_event(&p.events, path, c->event), 1);
         if (i > 0)
             putchar('\n');
         else
@@ -108,10 +107,10 @@ void profile_each(const char *path, const struct common *c,
 
 struct lines *profile_lines(struct profile *p)
 {
-    if (p->lines != NULL)
+    if (p->lines)
         return p->lines;
     p->lines = malloc(sizeof(*p->lines));
-    if (p->lines == NULL)
+    if (!p->lines)
         fail(1, "not enough memory for the source lines");
     lines_init(p->lines, p);
     return p->lines;
@@ -119,7 +118,7 @@ struct lines *profile_lines(struct profile *p)
 
 void profile_close(struct profile *p)
 {
-    if (p->lines != NULL)
+    if (p->lines)
         lines_free(p->lines);
     free(p->lines);
     inlines_free(&p->inlines);
@@ -191,9 +190,9 @@ void profile_complain(struct profile *p)
         if (i == IMAGE_UNKNOWN || i == IMAGE_CUT || !m->loaded ||
             (p->told != NULL && p->told[i]))
             continue;
-        if (p->told != NULL)
+        if (p->told)
             p->told[i] = true;
-        if (m->problem != NULL)
+        if (m->problem)
             complain("%s: %s; addresses are shown instead. Name the folder of "
                      "the right build with --dir (of the kernel with -k)",
                      m->path, m->problem);

@@ -13,7 +13,7 @@ static void append(struct message *m, const void *bytes, size_t size)
     if (size > m->room - m->size) {
         size_t room = (m->room + size) * 2;
         uint8_t *more = realloc(m->bytes, room);
-        if (more == NULL)
+        if (!more)
             fail(1, "not enough memory for the export");
         m->bytes = more;
         m->room = room;

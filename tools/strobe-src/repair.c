@@ -25,7 +25,7 @@ int command_repair(int argc, char *argv[])
         fail(1, "%s: %s", path, strerror(errno));
     const char *problem = perf_repair(fd, &r);
     close(fd);
-    if (problem != NULL)
+    if (problem)
         fail(1, "%s: %s", path, problem);
     perf_repaired_print(stdout, path, &r);
     return 0;

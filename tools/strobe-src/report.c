@@ -74,7 +74,7 @@ static void place_rows(const struct profile *p, struct view *v)
         struct view_row *row = &v->rows[i];
         const struct inlined *inlined = inlines_find(
             &p->inlines, (struct place){ row->image, row->address });
-        if (inlined == NULL)
+        if (!inlined)
             continue;
         row->image = inlined->place.image;
         row->address = settings.by == BY_ADDRESS ? inlined->place.address : 0;
@@ -105,10 +105,10 @@ static int run(const struct tool *t, int argc, char *argv[])
     int at = options_parse(t, argc, argv);
 
     settings.rows =
-        settings.rows_text == NULL
+        !settings.rows_text
             ? ROWS_DEFAULT
             : option_number(t, "--rows", settings.rows_text, 0, INT_MAX);
-    if (settings.by_text != NULL)
+    if (settings.by_text)
         settings.by = what(settings.by_text);
     if (!is_of_code())
         settings.common.no_inline = true; // nothing would show it

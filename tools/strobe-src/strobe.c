@@ -65,7 +65,7 @@ int main(int argc, char *argv[])
         return EXIT_SUCCESS;
     }
     const struct command *command = find(argv[1]);
-    if (command == NULL) {
+    if (!command) {
         complain("%s: there is no such command", argv[1]);
         usage(stderr);
         return USAGE_STATUS;

@@ -11,7 +11,7 @@ static void add(struct task_events *t, const struct task_event *event)
     if (t->count == t->room) {
         t->room = t->room * 2 + 64;
         t->list = realloc(t->list, t->room * sizeof(*t->list));
-        if (t->list == NULL)
+        if (!t->list)
             fail(1, "not enough memory for the export");
     }
     t->list[t->count++] = *event;
@@ -45,7 +45,7 @@ static void take_comm(struct task_events *t, const struct perf_view *v)
     const char *name = perf_string(v, offsetof(struct perf_comm, name));
     struct perf_comm r;
 
-    if (!(v->head.misc & PERF_MISC_COMM_EXEC) || name == NULL ||
+    if (!(v->head.misc & PERF_MISC_COMM_EXEC) || !name ||
         !perf_get(v, &r, offsetof(struct perf_comm, name)))
         return;
     struct task_event event = { .kind = TASK_EXECED,
@@ -75,10 +75,10 @@ void task_events_read(struct task_events *t, const struct profile *p)
     const void *bytes = file_map(p->path, &size);
 
     *t = (struct task_events){ 0 };
-    if (bytes == NULL)
+    if (!bytes)
         fail(1, "%s: %s", p->path, strerror(errno));
     const char *problem = perf_layout(&layout, bytes, size);
-    if (problem != NULL)
+    if (problem)
         fail(1, "%s: %s", p->path, problem);
     struct perf_walk walk = { .layout = &layout };
     struct perf_view v;

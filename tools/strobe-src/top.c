@@ -105,7 +105,7 @@ int command_top(int argc, char *argv[])
     struct view_filter filter = common_filter(&tool, &settings.common);
 
     settings.rows =
-        settings.rows_text == NULL
+        !settings.rows_text
             ? ROWS_DEFAULT
             : option_number(&tool, "--rows", settings.rows_text, 0, INT_MAX);
     profile_each(one_file(&tool, argc, argv, at), &settings.common, show,

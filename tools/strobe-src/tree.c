@@ -77,7 +77,7 @@ int command_tree(int argc, char *argv[])
     struct view_filter filter = common_filter(&tool, &settings.common);
 
     settings.min =
-        settings.min_text == NULL ? MIN_DEFAULT : percentage(settings.min_text);
+        !settings.min_text ? MIN_DEFAULT : percentage(settings.min_text);
     profile_each(one_file(&tool, argc, argv, at), &settings.common, show,
                  &filter);
     return 0;

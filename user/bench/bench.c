@@ -63,12 +63,12 @@ static uint64_t measure(const struct operation *o)
     uint64_t cycles = 0;
 
     for (int round = 0; round < 2; round++) {
-        if (o->before != NULL)
+        if (o->before)
             o->before();
         uint64_t start = rdtsc();
         o->run(o->times);
         cycles = rdtsc() - start;
-        if (o->after != NULL)
+        if (o->after)
             o->after();
     }
     return cycles / 2 / o->times;
@@ -122,7 +122,7 @@ static const struct operation *operations_of(const struct group *g)
 
 static bool is_among(const char *name, char *names[])
 {
-    while (*names != NULL && strcmp(*names, name) != 0)
+    while (*names && strcmp(*names, name) != 0)
         names++;
     return *names != NULL;
 }
@@ -175,9 +175,9 @@ static void check_names(char *names[])
 
 static void run_group(const struct group *g, char *names[])
 {
-    bool all = names[0] == NULL || is_among(g->name, names);
+    bool all = !names[0] || is_among(g->name, names);
 
-    if (all && g->measure != NULL) {
+    if (all && g->measure) {
         begin(g->name);
         g->measure();
     }

@@ -49,9 +49,9 @@ static uint64_t samples_in(FILE *report)
     char line[4096];
     unsigned long long n = 0;
 
-    while (fgets(line, sizeof(line), report) != NULL) {
+    while (fgets(line, sizeof(line), report)) {
         const char *at = strstr(line, key);
-        if (at != NULL)
+        if (at)
             n = strtoull(at + strlen(key), NULL, 10);
     }
     return n;

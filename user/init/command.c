@@ -157,9 +157,9 @@ static char *read_run_file(void)
     char *line = NULL;
     size_t room = 0;
 
-    if (file == NULL || getdelim(&line, &room, '\0', file) < 0)
+    if (!file || getdelim(&line, &room, '\0', file) < 0)
         line = strdup("");
-    if (file != NULL)
+    if (file)
         fclose(file);
     return line;
 }

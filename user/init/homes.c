@@ -16,7 +16,7 @@ void make_homes(void)
     const struct passwd *user;
 
     mkdir("/home", 0755);
-    while ((user = getpwent()) != NULL) {
+    while ((user = getpwent())) {
         if (strncmp(user->pw_dir, HOMES, strlen(HOMES)) != 0)
             continue;
         if ((mkdir(user->pw_dir, 0755) < 0 && errno != EEXIST) ||

@@ -30,7 +30,7 @@ static void set_terminal_size(void)
     char term[32] = "vt100";
     FILE *file = fopen(TTY_FILE, "re");
 
-    if (file != NULL) {
+    if (file) {
         if (fscanf(file, "%hu %hu %31s", &size.ws_row, &size.ws_col, term) == 3)
             setenv("TERM", term, 1);
         fclose(file);
@@ -71,9 +71,9 @@ static bool asks_who(void)
     FILE *file = fopen("/proc/cmdline", "re");
     bool found = false;
 
-    if (file == NULL)
+    if (!file)
         return false;
-    if (fgets(text, sizeof(text), file) != NULL) {
+    if (fgets(text, sizeof(text), file)) {
         for (char *word = strtok(text, " \n"); word != NULL;
              word = strtok(NULL, " \n"))
             found |= strcmp(word, "login") == 0;

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     struct ipc_call call;
     int first = options_parse(&tool, argc, argv), box;
 
-    if (lines_wanted != NULL) {
+    if (lines_wanted) {
         count = number(lines_wanted, "lines");
         if (count == 0)
             return 0;

@@ -33,10 +33,10 @@ static int grow(struct chains *c)
     if (c->room >= c->max)
         return -1;
     uint32_t *buckets = malloc(room * sizeof(*buckets));
-    if (buckets == NULL)
+    if (!buckets)
         return -1;
     void *nodes = realloc(c->nodes, room * sizeof(*c->nodes));
-    if (nodes == NULL) {
+    if (!nodes) {
         free(buckets);
         return -1;
     }

@@ -11,7 +11,7 @@ uint32_t choose_event(const struct perf_events *e, const char *path,
     perf_list_events(e, names, sizeof(names));
     if (event == e->count)
         fail(1, "%s: it has no event %s; it has: %s", path, name, names);
-    if (name == NULL && e->count > 1)
+    if (!name && e->count > 1)
         complain("%s: of its events (%s) this is %s; --event NAME takes "
                  "another",
                  path, names, e->name[0]);

@@ -46,7 +46,7 @@ const char *diff_init(struct diff *d, bool total, int argc, char *argv[])
     d->run = calloc(argc, sizeof(*d->run));
     for (uint32_t i = 0; i < DIFF_BUCKETS; i++)
         d->buckets[i] = NONE;
-    return d->run == NULL ? no_memory : NULL;
+    return !d->run ? no_memory : NULL;
 }
 
 void diff_free(struct diff *d)
@@ -76,7 +76,7 @@ static struct diff_row *add_row(struct diff *d, const char *name)
     if (d->row_count == d->room) {
         uint32_t room = d->room * 2 + 256;
         void *rows = realloc(d->rows, room * sizeof(*d->rows));
-        if (rows == NULL)
+        if (!rows)
             return NULL;
         d->rows = rows;
         d->room = room;
@@ -84,7 +84,7 @@ static struct diff_row *add_row(struct diff *d, const char *name)
     struct diff_row *r = &d->rows[d->row_count];
     *r = (struct diff_row){ .name = strdup(name),
                             .values = calloc(d->runs, sizeof(double)) };
-    if (r->name == NULL || r->values == NULL) {
+    if (!r->name || !r->values) {
         free(r->name);
         free(r->values);
         return NULL;
@@ -109,7 +109,7 @@ static void name_row(char *out, const struct samples *s,
 {
     const char *path = s->images.list[r->image].path;
     bool bare = path[0] == '['; // "[kernel]"
-    if (r->name != NULL)
+    if (r->name)
         snprintf(out, NAME_MAX_BYTES, "%.*s %s%s%s", (int)r->name_size, r->name,
                  bare ? "" : "[", path, bare ? "" : "]");
     else // addresses differ between builds
@@ -149,7 +149,7 @@ static const char *add_rows(struct diff *d, struct samples *s, double unit)
     if (view_make(&v, s, BY_SYMBOL, &busy) < 0)
         return no_memory;
     struct diff_row *all = find_row(d, "all but idle");
-    bool failed = all == NULL;
+    bool failed = !all;
     if (!failed)
         all->values[d->added] = v.period / unit;
     for (uint32_t i = 0; i < v.count && !failed; i++) {
@@ -158,7 +158,7 @@ static const char *add_rows(struct diff *d, struct samples *s, double unit)
             continue;
         name_row(name, s, &v.rows[i]);
         struct diff_row *r = find_row(d, name);
-        failed = r == NULL;
+        failed = !r;
         if (!failed)
             r->values[d->added] += value;
     }
@@ -181,10 +181,10 @@ const char *diff_add(struct diff *d, const struct perf_file *file,
                      struct samples *s)
 {
     const char *problem = check(d, file);
-    if (problem != NULL)
+    if (problem)
         return problem;
     problem = add_rows(d, s, diff_unit(file));
-    if (problem != NULL)
+    if (problem)
         return problem;
     struct diff_run *r = &d->run[d->added];
     *r = (struct diff_run){ .path = d->files[d->added],

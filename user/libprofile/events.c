@@ -159,7 +159,7 @@ bool events_deep_option(char *const argv[], int *letter,
 {
     const char *word = argv[optind];
 
-    if (word == NULL ||
+    if (!word ||
         (strcmp(word, "-g=dwarf") != 0 && strcmp(word, "-G=dwarf") != 0))
         return false;
     optind++;

@@ -194,7 +194,7 @@ void header_complain(FILE *out, const char *prefix, const struct samples *s)
 {
     for (uint32_t i = 0; i < s->images.count; i++) {
         const struct image *m = &s->images.list[i];
-        if (i == IMAGE_UNKNOWN || !m->loaded || m->problem == NULL)
+        if (i == IMAGE_UNKNOWN || !m->loaded || !m->problem)
             continue;
         fprintf(out, "%s: ", prefix);
         put_printable(out, m->path);

@@ -52,7 +52,7 @@ static uint32_t new_image(struct images *i, const char *path)
     if (i->count == i->room) {
         uint32_t room = i->room * 2 + 16;
         void *list = realloc(i->list, room * sizeof(*i->list));
-        if (list == NULL)
+        if (!list)
             return IMAGE_UNKNOWN;
         i->list = list;
         i->room = room;
@@ -102,7 +102,7 @@ void images_hold(struct images *i, uint32_t image, uint32_t task)
     struct mapping now;
     char path[IMAGES_HELD_PATH];
 
-    if (image < IMAGES_FIXED || i->open == NULL || m->loaded || m->held >= 0 ||
+    if (image < IMAGES_FIXED || !i->open || m->loaded || m->held >= 0 ||
         m->jit_task != 0 || i->held == HELD_MAX)
         return;
     m->held = i->open(task, m->path);
@@ -147,7 +147,7 @@ const char *images_held_path(const struct image *m, char path[IMAGES_HELD_PATH])
 
 struct row_cache *images_rows(struct images *i)
 {
-    if (i->rows == NULL)
+    if (!i->rows)
         i->rows = calloc(1, sizeof(*i->rows));
     return i->rows;
 }
@@ -156,5 +156,5 @@ const struct symbol *images_symbol(struct images *i, uint32_t image,
                                    uint32_t address)
 {
     const struct image *m = images_load(i, image);
-    return m->problem == NULL ? symbols_find(&m->symbols, address) : NULL;
+    return !m->problem ? symbols_find(&m->symbols, address) : NULL;
 }

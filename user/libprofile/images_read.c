@@ -18,7 +18,7 @@ static const char *load_symbols(struct image *m, size_t size)
     };
     uint32_t room = symbols_room(m->bytes, size);
     m->symbol_table = calloc(room + 1, sizeof(struct symbol));
-    if (m->symbol_table == NULL)
+    if (!m->symbol_table)
         return "there is not enough memory for its symbols";
     enum symbols_status status =
         symbols_read(&m->symbols, m->bytes, size, m->symbol_table, room);
@@ -34,7 +34,7 @@ static void load_frames(struct image *m, uint32_t number, size_t size)
     for (uint32_t s = 0; s < sections; s++)
         room += cfi_entries(&f->sections[s], s, NULL, 0);
     struct cfi_entry *entries = calloc(room + 1, sizeof(*entries));
-    if (entries == NULL)
+    if (!entries)
         return;
     uint32_t count = 0;
     for (uint32_t s = 0; s < sections; s++)
@@ -98,12 +98,12 @@ static void read_file(struct images *i, struct image *m, size_t *size)
 {
     char path[IMAGES_HELD_PATH];
     m->problem = "its file cannot be read";
-    if (i->find != NULL) {
+    if (i->find) {
         m->bytes = i->find(i->find_arg, m, size, &m->problem);
         return;
     }
     m->bytes = i->read(images_held_path(m, path), size);
-    if (m->bytes == NULL || m->held >= 0 || !was_replaced(m, *size))
+    if (!m->bytes || m->held >= 0 || !was_replaced(m, *size))
         return;
     m->problem = "another file has taken its place (the build id differs)";
     free(m->bytes);
@@ -127,10 +127,10 @@ static void read_beside(const struct images *i, struct image *m)
     char *beside = malloc(strlen(m->path) + sizeof(".sym"));
     struct image text = { 0 };
     size_t size = 0;
-    if (beside != NULL)
+    if (beside)
         text.bytes = i->read(strcat(strcpy(beside, m->path), ".sym"), &size);
     free(beside);
-    if (text.bytes == NULL || load_symbols(&text, size) != NULL) {
+    if (!text.bytes || load_symbols(&text, size)) {
         images_unload(&text);
         return;
     }
@@ -150,16 +150,16 @@ static void read_jit(const struct images *i, struct image *m)
     m->problem = NULL; // without a map its addresses are shown
     snprintf(path, sizeof(path), "/tmp/perf-%u.map", m->jit_task);
     m->bytes = i->read(path, &size);
-    if (m->bytes == NULL)
+    if (!m->bytes)
         return;
     uint32_t room = symbols_room_of_map(m->bytes, size);
     m->symbol_table = calloc(room + 1, sizeof(struct symbol));
-    if (m->symbol_table == NULL)
+    if (!m->symbol_table)
         return;
     symbols_read_map(&m->symbols, m->bytes, size, m->symbol_table, room);
     snprintf(path, sizeof(path), "[JIT] task %u", m->jit_task);
     char *name = strdup(path);
-    if (name == NULL)
+    if (!name)
         return;
     free(m->path);
     m->path = name;
@@ -179,12 +179,12 @@ void images_read(struct images *i, struct image *m)
     }
     read_file(i, m, &size);
     bool in_place = is_in_place(m);
-    if (m->bytes != NULL) {
+    if (m->bytes) {
         m->problem = load_symbols(m, size);
         load_frames(m, (uint32_t)(m - i->list), size);
         find_code(m, size);
     }
-    if (m->problem != NULL && i->find == NULL && in_place)
+    if (m->problem && !i->find && in_place)
         read_beside(i, m);
     images_let_go(i, m);
 }

@@ -23,7 +23,7 @@ static int grow(struct known_threads *k)
         return 0;
     uint32_t room = old.room == 0 ? ROOM_FIRST : old.room * 2;
     struct known_thread *list = calloc(room, sizeof(*list));
-    if (list == NULL)
+    if (!list)
         return -1;
     k->list = list;
     k->room = room;

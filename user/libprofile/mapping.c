@@ -62,7 +62,7 @@ bool mapping_read(struct mapping *m, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     char *bytes = malloc(HEAD_BYTES);
-    ssize_t n = fd >= 0 && bytes != NULL ? read(fd, bytes, HEAD_BYTES) : -1;
+    ssize_t n = fd >= 0 && bytes ? read(fd, bytes, HEAD_BYTES) : -1;
     bool found = n > 0 && mapping_find(m, bytes, n);
     if (!found)
         *m = (struct mapping){ 0 };

@@ -13,8 +13,8 @@ void blob_add(struct blob *b, const void *bytes, size_t size)
     if (size > b->room - b->size) {
         size_t room = MAX(b->room * 2, b->size + size + BLOB_FIRST);
         void *grown = realloc(b->bytes, room);
-        b->failed |= grown == NULL;
-        if (grown == NULL)
+        b->failed |= !grown;
+        if (!grown)
             return;
         b->bytes = grown;
         b->room = room;
@@ -133,7 +133,7 @@ static void add_events(struct blob *b, const struct perf_event *events,
 static void add_command(struct blob *b, char *const *command)
 {
     uint32_t count = 0;
-    while (command[count] != NULL)
+    while (command[count])
         count++;
     add_word(b, count);
     for (uint32_t i = 0; i < count; i++)

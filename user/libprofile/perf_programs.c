@@ -31,7 +31,7 @@ static struct program program_now(const struct samples *s, uint32_t task,
     const struct program *now = programs_find(&s->programs, task, UINT64_MAX);
     struct program p = { .task = task, .image = IMAGE_UNKNOWN };
 
-    if (now != NULL)
+    if (now)
         p = *now;
     p.time = time;
     return p;
@@ -43,8 +43,7 @@ static bool take_comm(struct samples *s, const struct change *c)
     const char *name =
         perf_string(&c->record, offsetof(struct perf_comm, name));
 
-    if (!perf_get(&c->record, &comm, offsetof(struct perf_comm, name)) ||
-        name == NULL)
+    if (!perf_get(&c->record, &comm, offsetof(struct perf_comm, name)) || !name)
         return false;
     if (comm.pid != comm.tid) // the name of a thread, not of the process
         return true;
@@ -84,7 +83,7 @@ static bool take_mmap2(struct samples *s, const struct change *c)
     struct perf_mmap2 map;
     const char *path = perf_string(&c->record, sizeof(map));
 
-    if (!perf_get(&c->record, &map, sizeof(map)) || path == NULL ||
+    if (!perf_get(&c->record, &map, sizeof(map)) || !path ||
         map.build_id_size > sizeof(map.build_id))
         return false;
     uint32_t id_size =
@@ -174,7 +173,7 @@ const char *perf_read_programs(struct samples *s,
     struct perf_view v;
     uint64_t n = 0, time;
 
-    if (list == NULL)
+    if (!list)
         return "there is not enough memory for its tasks";
     while (perf_next(&walk, &v)) {
         if (is_change(&v, &time)) {

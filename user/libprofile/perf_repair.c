@@ -205,7 +205,7 @@ static const char *scan_records(struct scan *s)
 {
     uint64_t limit = s->size;
     char *window = malloc(WINDOW);
-    if (window == NULL)
+    if (!window)
         return "there is not enough memory";
     // In a file that was sealed, features follow the records.
     if (s->header.data.size != 0 && inside(s->size, s->header.data))
@@ -265,9 +265,9 @@ const char *perf_repair(int fd, struct perf_repaired *r)
     struct scan s = { .fd = fd, .result = r };
     *r = (struct perf_repaired){ 0 };
     const char *problem = read_header(&s);
-    if (problem == NULL)
+    if (!problem)
         problem = scan_records(&s);
-    if (problem == NULL && !is_whole(&s)) {
+    if (!problem && !is_whole(&s)) {
         r->changed = true;
         r->cut = s.size - s.end;
         problem = seal(&s);

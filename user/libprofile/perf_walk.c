@@ -46,7 +46,7 @@ static const char *take_attrs(struct perf_layout *l,
     l->events = (uint32_t)(h->attrs.size / size);
     for (uint32_t i = 0; i < l->events; i++) {
         const char *problem = take_attr(l, h->attrs.offset + i * size, i);
-        if (problem != NULL)
+        if (problem)
             return problem;
     }
     return NULL;
@@ -70,7 +70,7 @@ const char *perf_layout(struct perf_layout *l, const void *bytes, size_t size)
         return "it was cut off before its first record";
     l->data = h.data.offset;
     const char *problem = take_attrs(l, &h);
-    if (problem != NULL)
+    if (problem)
         return problem;
     l->cut = h.data.size == 0 || h.data.size > size - h.data.offset;
     l->data_end = l->cut ? size : h.data.offset + h.data.size;
@@ -143,7 +143,7 @@ uint64_t perf_time(const struct perf_view *v)
 const char *perf_string(const struct perf_view *v, size_t offset)
 {
     if (offset >= v->head.size ||
-        memchr(v->bytes + offset, 0, v->head.size - offset) == NULL)
+        !memchr(v->bytes + offset, 0, v->head.size - offset))
         return NULL;
     return (const char *)v->bytes + offset;
 }

@@ -121,7 +121,7 @@ static bool read_mapping(const struct images *images, const struct image *i,
     const char *problem;
     char path[IMAGES_HELD_PATH];
     size_t size;
-    if (images->find == NULL)
+    if (!images->find)
         return mapping_read(m, images_held_path(i, path));
     void *bytes = images->find(images->find_arg, i, &size, &problem);
     bool found = bytes != NULL && mapping_find(m, bytes, size);
@@ -168,7 +168,7 @@ static void find_vdso(struct perf_writer *w, const struct samples *s)
 {
     size_t size;
     void *bytes = s->images.read("[vdso]", &size);
-    if (bytes != NULL)
+    if (bytes)
         mapping_find(&w->vdso, bytes, size);
     free(bytes);
     w->vdso.address = s->vdso;
@@ -201,7 +201,7 @@ static void put_kernel(struct perf_writer *w, const struct perf_facts *facts)
         images_load(&w->streams[0].samples->images, IMAGE_KERNEL);
     struct perf_trailer t = trailer(PERF_KERNEL_PID, 0, 0, 0);
     struct mapping m = { .address = KERNEL_BASE, .size = -KERNEL_BASE - PAGE };
-    if (k->problem == NULL) {
+    if (!k->problem) {
         m.address = k->symbols.table[images_kernel_start(k)].start & -PAGE;
         uint32_t last = k->symbols.table[k->symbols.count - 1].start;
         m.size = ALIGN_UP(last + 1, PAGE) - m.address;
@@ -264,7 +264,7 @@ static void put_programs(struct perf_writer *w)
 static void name_thread(struct perf_stream *e, const struct stream_sample *s,
                         const struct program *p, uint64_t time)
 {
-    if (p == NULL || s->thread == s->task ||
+    if (!p || s->thread == s->task ||
         !known_threads_add(&e->named, s->thread,
                            p - e->samples->programs.list + 1))
         return;
@@ -408,7 +408,7 @@ const char *perf_write_begin(struct perf_writer *w, const char *path,
     *w = (struct perf_writer){ .count = count };
     start_clock(&w->clock, events[0].info->tsc_hz);
     const char *problem = output_open(&w->out, path);
-    if (problem != NULL)
+    if (problem)
         return problem;
     for (uint32_t i = 0; i < count; i++)
         begin_stream(w, i, &events[i]);
@@ -426,14 +426,14 @@ const char *perf_write_begin(struct perf_writer *w, const char *path,
 
 void perf_write_flush(struct perf_writer *w)
 {
-    if (w->out.buffer != NULL)
+    if (w->out.buffer)
         output_flush(&w->out);
 }
 
 void perf_write_info(struct perf_writer *w, uint32_t event,
                      const struct sprofile_info *info)
 {
-    if (w->out.buffer == NULL)
+    if (!w->out.buffer)
         return;
     put_strobe(w, PERF_STROBE_INFO | event << PERF_STROBE_EVENT_SHIFT, info,
                sizeof(*info));
@@ -444,7 +444,7 @@ void perf_write_totals(struct perf_writer *w, uint32_t event,
                        const struct sprofile_info *info)
 {
     struct perf_stream *s = &w->streams[event];
-    if (w->out.buffer == NULL)
+    if (!w->out.buffer)
         return;
     // The stream reports losses with the next sample that is stored. The
     // losses after the last sample are in the totals only.
@@ -456,7 +456,7 @@ void perf_write_totals(struct perf_writer *w, uint32_t event,
 const char *perf_write_end(struct perf_writer *w)
 {
     struct perf_repaired r;
-    if (w->out.buffer == NULL)
+    if (!w->out.buffer)
         return NULL;
     output_flush(&w->out);
     const char *problem = w->out.failed ? "some of it could not be written: "

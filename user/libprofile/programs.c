@@ -23,7 +23,7 @@ void programs_add(struct programs *p, const struct program *program)
     if (p->count == p->room) {
         uint32_t room = p->room * 2 + 64;
         void *list = realloc(p->list, room * sizeof(*p->list));
-        if (list == NULL) {
+        if (!list) {
             p->forgotten++;
             return;
         }

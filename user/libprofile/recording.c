@@ -22,7 +22,7 @@ void recording_begin(struct recording *r, char *const *command,
 {
     struct perf_event list[EVENTS_MAX];
     struct utsname name;
-    if (r->path == NULL)
+    if (!r->path)
         return;
     r->events = events;
     for (uint32_t i = 0; i < events->count; i++) {
@@ -42,7 +42,7 @@ void recording_begin(struct recording *r, char *const *command,
     facts.kernel_id_size = kernel_build_id(facts.kernel_id);
     const char *problem =
         perf_write_begin(&r->writer, r->path, &facts, list, events->count);
-    if (problem != NULL)
+    if (problem)
         fail(1, "-o %s: %s", r->path, problem);
     r->next_info_ms = now_ms() + INFO_MS;
 }
@@ -58,7 +58,7 @@ static void write_infos(struct recording *r)
 
 void recording_flush(struct recording *r)
 {
-    if (r->path == NULL)
+    if (!r->path)
         return;
     perf_write_flush(&r->writer);
     if (now_ms() < r->next_info_ms)
@@ -69,12 +69,12 @@ void recording_flush(struct recording *r)
 
 bool recording_end(struct recording *r)
 {
-    if (r->path == NULL)
+    if (!r->path)
         return true;
     for (uint32_t i = 0; i < r->events->count; i++)
         perf_write_totals(&r->writer, i, &r->events->list[i].info);
     const char *problem = perf_write_end(&r->writer);
-    if (problem != NULL)
+    if (problem)
         complain("-o %s: %s", r->path, problem);
-    return problem == NULL;
+    return !problem;
 }

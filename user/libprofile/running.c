@@ -18,7 +18,7 @@ static uint32_t image_of(struct samples *s, uint32_t task)
     struct mapping m;
     uint32_t image = IMAGE_KERNEL;
 
-    if (path != NULL) {
+    if (path) {
         // The file that runs, even if another file is now at its path.
         snprintf(exe, sizeof(exe), "/proc/%u/exe", task);
         mapping_read(&m, exe);
@@ -72,7 +72,7 @@ void running_add(struct events *e, uint32_t task)
     size_t count = 0;
     struct sysinfo_task *tasks = sysinfo_read_task("system.tasks", &count);
 
-    if (tasks == NULL)
+    if (!tasks)
         sysinfo_fail("system.tasks");
     for (size_t n = 0; n < count; n++) {
         for (uint32_t i = 0; i < e->count; i++) {

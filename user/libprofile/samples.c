@@ -42,10 +42,10 @@ static int grow(struct samples *s)
     if (room > COUNTS_MAX)
         return -1;
     uint32_t *buckets = malloc(room * sizeof(*buckets));
-    if (buckets == NULL)
+    if (!buckets)
         return -1;
     void *counts = realloc(s->counts, room * sizeof(*s->counts));
-    if (counts == NULL) {
+    if (!counts) {
         free(buckets);
         return -1;
     }
@@ -91,7 +91,7 @@ static bool is_jit(struct samples *s, uint32_t image, uint32_t address)
 {
     const struct image *m = &s->images.list[image];
     return m->code_size > 0 && address - m->code_address >= m->code_size &&
-           images_symbol(&s->images, image, address) == NULL;
+           !images_symbol(&s->images, image, address);
 }
 
 // Returns the place of an address in the task's memory. For generated code the
@@ -300,7 +300,7 @@ static void take_sample(void *arg, const struct stream_sample *in)
         .period = in->period,
     };
     samples_count(s, &c);
-    if (s->observer.sample != NULL)
+    if (s->observer.sample)
         s->observer.sample(s->observer.arg,
                            &(struct counted_sample){ in, p, user, depth });
 }
@@ -323,7 +323,7 @@ static void take_task(void *arg, const struct sprofile_task *t)
 {
     struct samples *s = arg;
     count_task(s, t);
-    if (s->observer.task != NULL)
+    if (s->observer.task)
         s->observer.task(s->observer.arg, t);
 }
 
@@ -331,7 +331,7 @@ static void take_lost(void *arg, uint32_t cpu, uint64_t n)
 {
     struct samples *s = arg;
     s->lost += n;
-    if (s->observer.lost != NULL)
+    if (s->observer.lost)
         s->observer.lost(s->observer.arg, cpu, n);
 }
 

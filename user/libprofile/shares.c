@@ -72,7 +72,7 @@ void shares_even(struct samples *s, uint32_t event,
         return;
     struct sample_count **list = malloc((s->count + 1) * sizeof(*list));
     uint32_t n = 0;
-    if (list == NULL) // the shares are unbiased without it, but vary more
+    if (!list) // the shares are unbiased without it, but vary more
         return;
     for (uint32_t i = 0; i < s->count; i++) {
         if (is_divided(&s->counts[i], event, all))

@@ -62,7 +62,7 @@ static void say_whose(char *out, size_t size, const struct sysinfo_sampler *s,
              s->name);
     for (size_t i = 0; s->nmi && i < sessions; i++) {
         const struct sysinfo_sampler *other = find(list, count, all[i].source);
-        if (other == NULL || other == s || !other->nmi)
+        if (!other || other == s || !other->nmi)
             continue;
         int n =
             snprintf(out, size, "%s: NMIs have one user at a time, now %s for ",
@@ -81,9 +81,9 @@ void source_problem(char *out, size_t size, const char *name)
     struct sysinfo_sampler *list = read_sources(&count);
     const struct sysinfo_sampler *s = find(list, count, name);
 
-    if (list == NULL) { // the session is of another machine, from a file
+    if (!list) { // the session is of another machine, from a file
         snprintf(out, size, "%s: it was not there, or in use", name);
-    } else if (s == NULL) {
+    } else if (!s) {
         snprintf(out, size, "%s: no such sample source; there are ", name);
         list_names(out, size, list, count);
     } else if (s->usable) {

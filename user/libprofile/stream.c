@@ -31,7 +31,7 @@ static bool sample(struct stream_reader *r, const struct sprofile_record *head)
         out.signals = (const void *)(s->pc + used);
         out.signal_count = (words - used) / (sizeof(*out.signals) / 4);
     }
-    if (r->sample != NULL)
+    if (r->sample)
         r->sample(r->arg, &out);
     return true;
 }
@@ -43,10 +43,10 @@ static bool task(struct stream_reader *r, const struct sprofile_record *head)
     if (head->flags & SPROFILE_F_LOAD_BIAS)
         fixed += sizeof(uint32_t);
     if (head->size <= fixed || t->build_id_size > sizeof(t->build_id) ||
-        memchr(t->name, 0, sizeof(t->name)) == NULL ||
-        memchr(t->path, 0, head->size - fixed) == NULL)
+        !memchr(t->name, 0, sizeof(t->name)) ||
+        !memchr(t->path, 0, head->size - fixed))
         return false;
-    if (r->task != NULL)
+    if (r->task)
         r->task(r->arg, t);
     return true;
 }
@@ -56,7 +56,7 @@ static bool lost(struct stream_reader *r, const struct sprofile_record *head)
     const struct sprofile_lost *l = (const void *)head;
     if (head->size < sizeof(*l))
         return false;
-    if (r->lost != NULL)
+    if (r->lost)
         r->lost(r->arg, head->cpu, l->count);
     return true;
 }

@@ -117,7 +117,7 @@ static void print_branch(const struct branches *b, uint32_t node, int depth)
         else
             small += nodes[c].total_period;
     }
-    bool summed_up = small > 0 && b->shown == NULL;
+    bool summed_up = small > 0 && !b->shown;
     bool several = lines + summed_up > 1;
     for (uint32_t c = nodes[node].first; c != 0; c = nodes[c].next) {
         if (!is_shown(b, c))
@@ -157,7 +157,7 @@ static void choose(struct branches *b, uint32_t rows, bool inverted)
     struct ranked *list = calloc(t->count, sizeof(*list));
 
     b->shown = calloc(t->count, sizeof(*b->shown));
-    if (list == NULL || b->shown == NULL)
+    if (!list || !b->shown)
         fail(1, "not enough memory for the tree");
     for (uint32_t i = 1; i < t->count; i++) {
         uint32_t depth = list[t->nodes[i].parent].depth + 1;

@@ -82,7 +82,7 @@ static bool makes_frame(struct images *images, uint32_t image, uint32_t callee)
     const struct image *m = images_load(images, image);
     const struct symbol *s = images_symbol(images, image, callee);
 
-    if (s == NULL || s->start - m->code_address > m->code_size)
+    if (!s || s->start - m->code_address > m->code_size)
         return true; // unknown: assume it does
     uint32_t offset = s->start - m->code_address;
     for (uint32_t i = 0; i < PROLOGUE_WITHIN; i++, offset++) {
@@ -108,7 +108,7 @@ static bool leads_to(struct images *images, uint32_t image, uint32_t callee,
     memcpy(&distance, end - sizeof(distance), sizeof(distance));
     const struct symbol *called = images_symbol(images, image, back + distance);
     const struct symbol *is = images_symbol(images, image, callee);
-    return called == NULL || is == NULL || called == is;
+    return !called || !is || called == is;
 }
 
 enum user_call user_call(struct images *images, const struct user_code *user,

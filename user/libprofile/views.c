@@ -10,8 +10,7 @@ bool view_passes(const struct sample_count *c, const struct view_filter *f)
     return !(f->by_task && c->task != f->task) &&
            !(f->by_cpu && c->cpu != f->cpu) &&
            !(f->by_event && c->event != f->event) &&
-           !(f->modes & 1u << c->mode) &&
-           (f->wanted == NULL || f->wanted(f->arg, c));
+           !(f->modes & 1u << c->mode) && (!f->wanted || f->wanted(f->arg, c));
 }
 
 // --- rows -------------------------------------------------------------------
@@ -38,15 +37,15 @@ static int grow(struct gather *g)
 {
     uint32_t room = g->room == 0 ? 256 : g->room * 2;
     void *rows = realloc(g->v->rows, room * sizeof(*g->v->rows));
-    if (rows != NULL)
+    if (rows)
         g->v->rows = rows;
     void *buckets = realloc(g->buckets, room * sizeof(*g->buckets));
-    if (buckets != NULL)
+    if (buckets)
         g->buckets = buckets;
     void *next = realloc(g->next, room * sizeof(*g->next));
-    if (next != NULL)
+    if (next)
         g->next = next;
-    if (rows == NULL || buckets == NULL || next == NULL)
+    if (!rows || !buckets || !next)
         return -1;
     g->room = room;
     for (uint32_t i = 0; i < room; i++)
@@ -85,10 +84,10 @@ static struct view_row row_of_place(struct samples *s, struct place p,
     struct view_row row = { .image = p.image, .address = p.address };
     const struct symbol *symbol = images_symbol(&s->images, p.image, p.address);
     // In an image with symbols, all addresses without one share a row.
-    if (symbol == NULL && by == BY_SYMBOL &&
-        images_load(&s->images, p.image)->problem == NULL)
+    if (!symbol && by == BY_SYMBOL &&
+        !images_load(&s->images, p.image)->problem)
         row.address = 0;
-    if (symbol == NULL)
+    if (!symbol)
         return row;
     row.name = symbol->name;
     row.name_size = symbol->name_size;
@@ -107,7 +106,7 @@ static int rows_of_nodes(struct gather *g, struct samples *s, enum view_by by)
 {
     struct view *v = g->v;
     v->row_of = malloc(s->chains.count * sizeof(*v->row_of));
-    if (v->row_of == NULL)
+    if (!v->row_of)
         return -1;
     v->row_of[CHAIN_ROOT] = NONE;
     for (uint32_t i = 1; i < s->chains.count; i++) {
@@ -142,7 +141,7 @@ static int add_counts(struct gather *g, struct samples *s, enum view_by by,
     struct view *v = g->v;
     bool places = by == BY_SYMBOL || by == BY_ADDRESS;
     uint32_t *seen = calloc(v->count + 1, sizeof(*seen));
-    if (seen == NULL)
+    if (!seen)
         return -1;
     for (uint32_t i = 0; i < s->count; i++) {
         const struct sample_count *c = &s->counts[i];
@@ -166,7 +165,7 @@ static int add_counts(struct gather *g, struct samples *s, enum view_by by,
         }
         v->rows[row].self += c->samples;
         v->rows[row].self_period += c->period;
-        if (places && v->rows[row].name == NULL)
+        if (places && !v->rows[row].name)
             v->unknown += c->samples;
         if (places) {
             add_totals(v, s, c, seen, i + 1);
@@ -219,7 +218,7 @@ static int sort_rows(struct view *v, uint32_t nodes)
         v->rows[i] = order[i].row;
         now[order[i].was] = i;
     }
-    for (uint32_t i = 0; ok && v->row_of != NULL && i < nodes; i++) {
+    for (uint32_t i = 0; ok && v->row_of && i < nodes; i++) {
         if (v->row_of[i] != NONE)
             v->row_of[i] = now[v->row_of[i]];
     }

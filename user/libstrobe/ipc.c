@@ -50,7 +50,7 @@ static int transfer(int phone, uint32_t method, const void *buf, size_t size,
     struct ipc_call call = { .method = method,
                              .arg = { (uint32_t)(uintptr_t)buf, size } };
 
-    if (words != NULL)
+    if (words)
         memcpy(call.arg + 2, words, 4 * sizeof(*words));
     return ipc_request(phone, &call);
 }

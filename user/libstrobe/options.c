@@ -20,7 +20,7 @@ static int print_names(FILE *out, const struct tool_option *o)
     int n = o->letter != 0 ? fprintf(out, "  -%c, --%s", o->letter, o->name)
                            : fprintf(out, "      --%s", o->name);
 
-    if (o->argument != NULL)
+    if (o->argument)
         n += fprintf(out, " %s", o->argument);
     return n;
 }
@@ -49,7 +49,7 @@ static void print_usage(FILE *out, const struct tool *tool)
     for (const struct tool_option *o = tool->options; o->name != NULL; o++)
         print_option(out, o, widest + 3);
     print_option(out, &help, widest + 3);
-    if (tool->notes != NULL)
+    if (tool->notes)
         fputs(tool->notes, out);
 }
 
@@ -68,11 +68,11 @@ static void apply(const struct tool *tool, const struct tool_option *o)
         exit(sysinfo_finish());
     }
     char option[] = { '-', o->letter, '\0' };
-    if (o->task != NULL && !sysinfo_parse_task(option, optarg, o->task))
+    if (o->task && !sysinfo_parse_task(option, optarg, o->task))
         options_wrong(tool);
-    if (o->text != NULL)
+    if (o->text)
         *o->text = optarg;
-    if (o->flag != NULL)
+    if (o->flag)
         *o->flag = true;
 }
 
@@ -80,7 +80,7 @@ static size_t count_options(const struct tool *tool)
 {
     size_t n = 0;
 
-    while (tool->options[n].name != NULL)
+    while (tool->options[n].name)
         n++;
     return n;
 }
@@ -101,7 +101,7 @@ int options_parse(const struct tool *tool, int argc, char *argv[])
             (struct option){ o->name, o->argument != NULL, &which, (int)i };
         if (o->letter != 0)
             letters[size++] = o->letter;
-        if (o->letter != 0 && o->argument != NULL)
+        if (o->letter != 0 && o->argument)
             letters[size++] = ':';
     }
     names[count + 1] = (struct option){ 0 };
@@ -116,7 +116,7 @@ int options_parse(const struct tool *tool, int argc, char *argv[])
         }
         apply(tool, which < (int)count ? &tool->options[which] : &help);
     }
-    if (optind < argc && tool->no_operands != NULL) {
+    if (optind < argc && tool->no_operands) {
         complain("%s: %s", argv[optind], tool->no_operands);
         options_wrong(tool);
     }

@@ -28,13 +28,13 @@ static bool is_program(const char *path)
 
 char *program_find(const char *name)
 {
-    if (strchr(name, '/') != NULL)
+    if (strchr(name, '/'))
         return is_program(name) ? strdup(name) : NULL;
 
     const char *folders = getenv("PATH");
-    if (folders == NULL)
+    if (!folders)
         folders = "/bin:/usr/bin";
-    while (folders != NULL) {
+    while (folders) {
         size_t size = strcspn(folders, ":");
         char *path = NULL;
         if (asprintf(&path, "%.*s%s%s", (int)size, folders, size > 0 ? "/" : "",
@@ -86,7 +86,7 @@ static void *read_file(const char *path, size_t *size)
             image = malloc(st.st_size + 1);
     }
     *size = 0;
-    while (image != NULL && *size < (size_t)st.st_size) {
+    while (image && *size < (size_t)st.st_size) {
         ssize_t n = read(fd, image + *size, st.st_size - *size);
         if (n < 0 && errno == EINTR)
             continue;
@@ -105,11 +105,11 @@ static void *read_vdso(size_t *size)
     const Elf32_Ehdr *header = (void *)getauxval(AT_SYSINFO_EHDR);
 
     errno = ENOENT;
-    if (header == NULL)
+    if (!header)
         return NULL;
     *size = header->e_shoff + header->e_shnum * sizeof(Elf32_Shdr);
     void *image = malloc(*size);
-    return image == NULL ? NULL : memcpy(image, header, *size);
+    return !image ? NULL : memcpy(image, header, *size);
 }
 
 void *program_read(const char *path, size_t *size)
@@ -128,8 +128,7 @@ uint32_t kernel_build_id(uint8_t id[BUILD_ID_MAX])
     uint32_t n = 0;
     unsigned byte;
 
-    while (text != NULL && n < BUILD_ID_MAX &&
-           sscanf(text + 2 * n, "%2x", &byte) == 1)
+    while (text && n < BUILD_ID_MAX && sscanf(text + 2 * n, "%2x", &byte) == 1)
         id[n++] = byte;
     free(text);
     return n;
@@ -147,11 +146,11 @@ static const char *load(struct program_symbols *p, const char *path)
 
     memset(p, 0, sizeof(*p));
     p->image = program_read(path, &size);
-    if (p->image == NULL)
+    if (!p->image)
         return "its file cannot be read";
     uint32_t room = symbols_room(p->image, size);
     p->table = calloc(room + 1, sizeof(struct symbol));
-    if (p->table == NULL) {
+    if (!p->table) {
         program_symbols_free(p);
         return "there is not enough memory for its symbols";
     }
@@ -168,8 +167,8 @@ const char *program_symbols_load(struct program_symbols *p, const char *path)
     char *beside = NULL;
     const char *problem = load(p, path);
 
-    if (problem != NULL && asprintf(&beside, "%s.sym", path) >= 0) {
-        if (load(p, beside) == NULL)
+    if (problem && asprintf(&beside, "%s.sym", path) >= 0) {
+        if (!load(p, beside))
             problem = NULL;
         free(beside);
     }

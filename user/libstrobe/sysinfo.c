@@ -100,12 +100,12 @@ void *sysinfo_read_records(const char *path, uint32_t record, size_t *count)
     *count = 0;
     if (check_type(path, record) >= 0)
         records = sysinfo_read(path, &size);
-    if (records != NULL && size % each != 0) {
+    if (records && size % each != 0) {
         free(records);
         errno = EPROTO;
         return NULL;
     }
-    if (records != NULL)
+    if (records)
         *count = size / each;
     return records;
 }

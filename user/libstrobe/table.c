@@ -90,13 +90,13 @@ void table_add(struct table *t, const char *fmt, ...)
     if (vasprintf(&text, fmt, args) < 0)
         text = NULL;
     va_end(args);
-    if (text != NULL)
+    if (text)
         printable(text);
 
     if (t->count == t->room) {
         size_t room = t->room * 2 + 64;
         char **cells = realloc(t->cells, room * sizeof(*cells));
-        if (cells == NULL) { // out of memory: the cell is dropped
+        if (!cells) { // out of memory: the cell is dropped
             free(text);
             return;
         }

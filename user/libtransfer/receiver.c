@@ -45,7 +45,7 @@ static void put_ack(struct receiver *r, uint64_t turn)
 static void tell(struct receiver *r,
                  void (*whom)(void *user, const struct receiver *r))
 {
-    if (whom != NULL)
+    if (whom)
         whom(r->user, r);
 }
 
@@ -95,7 +95,7 @@ static void take_begin(struct receiver *r, const struct frame *f)
         return;
     }
     problem = store_name_problem((const char *)f->payload + BEGIN_NAME, length);
-    if (problem != NULL) {
+    if (problem) {
         r->store.name[0] = '\0';
         refuse(r, id, problem);
         return;

@@ -74,10 +74,10 @@ static void enter(const struct ipc_call *call)
     int phone;
 
     ns_unpack(call, name);
-    if (name[0] == '\0' || s == NULL || find(name) != NULL) {
+    if (name[0] == '\0' || !s || find(name)) {
         ipc_answer(box, call->id,
                    name[0] == '\0' ? -EINVAL
-                   : s == NULL     ? -ENOSPC
+                   : !s            ? -ENOSPC
                                    : -EEXIST);
         return;
     }
@@ -110,7 +110,7 @@ static void look_up(const struct ipc_call *call)
 
     ns_unpack(call, name);
     s = name[0] != '\0' ? find(name) : NULL;
-    if (s != NULL)
+    if (s)
         connect_client(call->id, s);
     else if (call->arg[0] & IPC_NS_WAIT)
         keep_waiting(call, name);

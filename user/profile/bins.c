@@ -25,7 +25,7 @@ static bool find_code(const char *path, uint32_t *low, uint32_t *high)
     struct elf_segment s;
     bool found = false;
 
-    if (image != NULL && size >= sizeof(h))
+    if (image && size >= sizeof(h))
         memcpy(&h, image, sizeof(h));
     for (uint32_t i = 0; i < h.phnum && !found; i++) {
         uint64_t at = h.phoff + (uint64_t)i * sizeof(s);

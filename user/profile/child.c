@@ -34,7 +34,7 @@ void child_start(struct child *c, char **command)
     *c = (struct child){ 0 };
 
     c->path = program_find(command[0]);
-    if (c->path == NULL)
+    if (!c->path)
         fail(errno == EACCES ? CANNOT_RUN : NOT_FOUND, "%s: %s", command[0],
              errno == EACCES ? "this file is not a program (chmod +x?)"
                              : "there is no such program");

@@ -39,7 +39,7 @@ static uint32_t rows(void)
 {
     uint32_t n;
 
-    if (rows_text == NULL)
+    if (!rows_text)
         return ROWS_DEFAULT;
     if (decimal(rows_text, 0, INT_MAX, &n))
         return n;
@@ -68,7 +68,7 @@ static void *find(void *arg, const struct image *m, size_t *size,
         !is_kernel_of(m))
         return NULL;
     void *bytes = program_read(m->path, size);
-    if (bytes == NULL) {
+    if (!bytes) {
         *problem = "its file cannot be read";
         return NULL;
     }
@@ -89,24 +89,24 @@ static void add(struct diff *d, const char *path)
     size_t size;
     void *bytes = program_read(path, &size);
 
-    if (bytes == NULL)
+    if (!bytes)
         fail(1, "%s: %s", path, strerror(errno));
     if (samples_init(&samples, NULL) < 0)
         fail(1, "not enough memory");
     samples.images.find = find;
     const char *problem = perf_read_events(&events, bytes, size);
-    if (problem == NULL) {
+    if (!problem) {
         file.event = choose_event(&events, path, event);
         problem = perf_read(&file, 1, &samples, bytes, size);
     }
     free(bytes);
-    if (problem == NULL)
+    if (!problem)
         problem = diff_add(d, &file, &samples);
-    if (problem != NULL)
+    if (problem)
         fail(1, "%s: %s", path, problem);
     for (uint32_t i = 0; i < samples.images.count; i++) {
         const struct image *m = &samples.images.list[i];
-        if (i != IMAGE_UNKNOWN && m->loaded && m->problem != NULL)
+        if (i != IMAGE_UNKNOWN && m->loaded && m->problem)
             complain("%s: %s: %s; its functions are not told apart", path,
                      m->path, m->problem);
     }
@@ -120,7 +120,7 @@ int diff(int argc, char *argv[])
     uint32_t limit = rows();
     const char *problem = diff_init(&d, total, argc - at, argv + at);
 
-    if (problem != NULL) {
+    if (problem) {
         complain("%s", problem);
         options_wrong(&tool);
     }

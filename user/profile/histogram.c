@@ -127,7 +127,7 @@ bool histogram_parse_range(const char *text, uint32_t *start, uint32_t *end)
 {
     const char *rest = parse_address(text, start);
 
-    if (rest == NULL || *rest != '-')
+    if (!rest || *rest != '-')
         return false;
     rest = parse_address(rest + 1, end);
     return rest != NULL && *rest == '\0' && *start < *end;

@@ -9,7 +9,7 @@ static void print_info(const struct report *r)
     const char *program = r->result->program;
 
     printf("  \"program\": ");
-    if (program != NULL)
+    if (program)
         json_string(stdout, program, strlen(program));
     else
         printf("null");
@@ -28,7 +28,7 @@ static void print_row(const struct report *r, const struct view_row *row)
         printf("\"address\": %u, \"image\": ", row->address);
         json_string(stdout, path, strlen(path));
         printf(", \"symbol\": ");
-        if (row->name != NULL)
+        if (row->name)
             json_string(stdout, row->name, row->name_size);
         else
             printf("null");

@@ -115,7 +115,7 @@ static _Noreturn void list_sources(bool json)
     size_t count;
     struct sysinfo_sampler *records = sysinfo_read_records(
         "system.profile.sources", SYSINFO_RECORD_SAMPLER, &count);
-    if (records == NULL)
+    if (!records)
         sysinfo_fail("system.profile.sources");
     else
         qsort(records, count, sizeof(*records), by_rank);

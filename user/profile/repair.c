@@ -16,7 +16,7 @@ void repair(const char *path)
     if (fd < 0)
         fail(1, "%s: %s", path, strerror(errno));
     const char *problem = perf_repair(fd, &r);
-    if (problem != NULL)
+    if (problem)
         fail(1, "%s: %s", path, problem);
     perf_repaired_print(stdout, path, &r);
     close(fd);

@@ -26,9 +26,9 @@ void row_name(char *out, size_t size, const struct view_row *row, void *arg)
             : row->address == 0 ? snprintf(out, size, "[unknown]")
                                 : snprintf(out, size, "0x%x", row->address);
     // The profiled program itself is not named.
-    bool other = image != NULL && row->image != IMAGE_UNKNOWN &&
-                 (r->result->program == NULL ||
-                  strcmp(image->path, r->result->program) != 0);
+    bool other =
+        image != NULL && row->image != IMAGE_UNKNOWN &&
+        (!r->result->program || strcmp(image->path, r->result->program) != 0);
     if (other && n >= 0 && (size_t)n < size)
         snprintf(out + n, size - n, "%s%s%s%s", n > 0 ? " " : "",
                  image->path[0] == '[' ? "" : "[", image->path,

@@ -100,7 +100,7 @@ static void parse(struct stat_settings *s, int argc, char *argv[])
     if (s->options.events == 0)
         add_events(&s->options, DEFAULT_EVENTS);
     s->command = argv + optind;
-    if (s->command[0] == NULL) {
+    if (!s->command[0]) {
         complain("what is to be counted?");
         bad_usage();
     }

@@ -73,7 +73,7 @@ static void look(FILE *f, pid_t pid, struct seen *s)
 
     *s = (struct seen){ 0 };
     rewind(f);
-    while (fgets(line, sizeof(line), f) != NULL) {
+    while (fgets(line, sizeof(line), f)) {
         parse(line, pid, s);
     }
     if (clock_getcpuclockid(pid, &clock) != 0)
@@ -100,7 +100,7 @@ static bool report(const struct seen *a, const struct seen *b, double elapsed)
 bool test_hide(int seconds)
 {
     FILE *f = fopen("/dev/statclock", "r");
-    if (f == NULL)
+    if (!f)
         fail(2, "there is no /dev/statclock; is this Strobe?");
     pid_t pid = fork();
     if (pid == 0)

@@ -90,7 +90,7 @@ void hogs_start(struct hog *hogs, int count, const int *nice)
     for (int i = 0; i < count; i++) {
         hogs[i].pid = fork();
         if (hogs[i].pid == 0) {
-            if (nice != NULL)
+            if (nice)
                 setpriority(PRIO_PROCESS, 0, nice[i]);
             hog(&shared->times[i]);
         }

@@ -46,7 +46,7 @@ bool test_latency(int hogs_per_cpu, int seconds)
     uint64_t most = (uint64_t)seconds * SECOND / SLEEP_MIN_NS, n = 0, sum = 0;
     struct hog *hogs = calloc((size_t)count, sizeof(*hogs));
     uint64_t *latency = calloc(most, sizeof(*latency));
-    if (hogs == NULL || latency == NULL)
+    if (!hogs || !latency)
         fail(2, "no memory");
     hogs_start(hogs, count, NULL);
     sleep_ns(WARM_UP_NS);

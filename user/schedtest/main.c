@@ -70,7 +70,7 @@ static bool run(const char *name)
 {
     bool ok = true, found = false;
     for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-        if (name == NULL || strcmp(name, tests[i].name) == 0) {
+        if (!name || strcmp(name, tests[i].name) == 0) {
             ok &= tests[i].run();
             found = true;
         }

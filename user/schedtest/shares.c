@@ -25,7 +25,7 @@ static double measure(struct hog *hogs, int count, const int *nice, int seconds)
 bool test_fair(int threads, int seconds)
 {
     struct hog *hogs = calloc((size_t)threads, sizeof(*hogs));
-    if (hogs == NULL)
+    if (!hogs)
         fail(2, "no memory");
     double elapsed = measure(hogs, threads, NULL, seconds);
     double sum = 0, worst = 0;

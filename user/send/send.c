@@ -44,7 +44,7 @@ static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
-    return slash == NULL ? path : slash + 1;
+    return !slash ? path : slash + 1;
 }
 
 static void open_line(struct line *line)

@@ -42,7 +42,7 @@ static uint32_t group_of(struct groups *g, const struct sample_count *c)
         return i;
     if (g->count == g->room) {
         void *list = realloc(g->list, (g->room * 2 + 16) * sizeof(*g->list));
-        if (list == NULL)
+        if (!list)
             fail(1, "not enough memory for the report");
         g->list = list;
         g->room = g->room * 2 + 16;
@@ -129,9 +129,9 @@ static void place_name(char *out, size_t size, const struct event *e,
 
     if (row->image < e->samples.images.count)
         image = base_name(e->samples.images.list[row->image].path);
-    if (row->name != NULL && !with_image && row->image != IMAGE_KERNEL)
+    if (row->name && !with_image && row->image != IMAGE_KERNEL)
         snprintf(out, size, "%.*s", (int)row->name_size, row->name);
-    else if (row->name != NULL)
+    else if (row->name)
         snprintf(out, size, "%s %.*s", image, (int)row->name_size, row->name);
     else if (row->address != 0)
         snprintf(out, size, "%s 0x%x", image, row->address);
@@ -378,7 +378,7 @@ static void json_row(const struct event *e, const struct view_row *row)
     printf("{\"image\": ");
     json_string(stdout, path, strlen(path));
     printf(", \"address\": %u, \"symbol\": ", row->address);
-    if (row->name != NULL)
+    if (row->name)
         json_string(stdout, row->name, row->name_size);
     else
         printf("null");

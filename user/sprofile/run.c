@@ -139,14 +139,14 @@ void run(const struct settings *s, struct result *r,
         if (!reading_take(&reading, until(end, next), wakeup[0]))
             break;
         empty_pipe();
-        if (every != NULL && now_ms() >= next) {
+        if (every && now_ms() >= next) {
             reading_info(&reading);
             every(s, r);
             next = now_ms() + REFRESH_MS;
         }
     }
     reading_drain(&reading);
-    if (every != NULL && r->shown_ns == 0) {
+    if (every && r->shown_ns == 0) {
         reading_info(&reading);
         every(s, r);
     }

@@ -178,7 +178,7 @@ static void parse(struct settings *s, int argc, char *argv[])
            (c = getopt_long(argc, argv, "+F:s:e:c:Rt:m:p:n:ao:gGh", options,
                             NULL)) != -1)
         take_option(s, c);
-    if (argv[optind] != NULL)
+    if (argv[optind])
         s->command = argv + optind;
     if (s->live && (s->json || s->rows == 0 || s->rows > TOP_ROWS)) {
         complain("top shows 1 to %d rows, and no JSON", TOP_ROWS);

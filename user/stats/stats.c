@@ -60,7 +60,7 @@ static view parse(int argc, char *argv[])
     for (unsigned i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
         if (!views[i].wanted)
             continue;
-        if (chosen != NULL) {
+        if (chosen) {
             complain("one view at a time");
             options_wrong(&tool);
         }
@@ -119,12 +119,12 @@ void *read_optional(const char *path, uint32_t record, size_t *count,
 {
     void *records = sysinfo_read_records(path, record, count);
 
-    if (records == NULL && errno == ENOENT)
+    if (!records && errno == ENOENT)
         fail(1,
              "this kernel does not count %s (it has no node %s; `sysinfo` "
              "lists what it has): boot one that is built with it",
              what, path);
-    if (records == NULL)
+    if (!records)
         sysinfo_fail(path);
     return records;
 }

@@ -66,7 +66,7 @@ static void describe(struct table *t, const char *path, int type)
         return;
     }
     char *data = sysinfo_read(path, &size);
-    if (data == NULL)
+    if (!data)
         table_add(t, "?");
     else if (SYSINFO_KIND(type) == SYSINFO_TEXT)
         table_add(t, "text, %zu bytes", size);
@@ -85,7 +85,7 @@ static void list(struct table *t, const char *path)
     int type = sysinfo_get_type(path);
     char *keys = type >= 0 ? sysinfo_read_keys(path) : NULL;
 
-    if (keys == NULL)
+    if (!keys)
         return; // removed since it was listed
     if (SYSINFO_KIND(type) != SYSINFO_SUBTREE) {
         unsigned numbers = count_numbers(keys);
@@ -128,12 +128,12 @@ static void print_data(const char *path, int type)
     size_t count;
     void *records;
 
-    if (sysinfo_record_type(record) == NULL) {
+    if (!sysinfo_record_type(record)) {
         errno = EPROTO;
         sysinfo_fail(path);
     }
     records = sysinfo_read_records(path, record, &count);
-    if (records == NULL)
+    if (!records)
         sysinfo_fail(path);
     sysinfo_print(stdout, record, records, count);
     free(records);
@@ -154,7 +154,7 @@ static void print_text(const char *path)
     size_t size;
     char *text = sysinfo_read(path, &size);
 
-    if (text != NULL)
+    if (text)
         fwrite(text, 1, size, stdout);
     else
         sysinfo_fail(path);
@@ -212,11 +212,11 @@ static bool json_leaf(const char *path, int type)
     char *data = sysinfo_read(path, &size);
     uint64_t value;
 
-    if (data == NULL)
+    if (!data)
         return false;
     switch (SYSINFO_KIND(type)) {
     case SYSINFO_DATA:
-        if (r != NULL)
+        if (r)
             sysinfo_print_json(stdout, SYSINFO_WHAT(type), data,
                                size / r->size);
         break;

@@ -43,7 +43,7 @@ static void list_tasks(const struct settings *s)
     size_t count;
     struct sysinfo_task *tasks = sysinfo_read_task("system.tasks", &count);
 
-    if (tasks == NULL)
+    if (!tasks)
         sysinfo_fail("system.tasks");
     if (s->json) {
         printf("\"tasks\": ");
@@ -111,10 +111,10 @@ static void list_threads(const struct settings *s)
         snprintf(path, sizeof(path), "system.tasks.%" PRIu32 ".threads",
                  s->task);
     threads = sysinfo_read_thread(path, &count);
-    if (threads == NULL && errno == ENOENT && s->one_task)
+    if (!threads && errno == ENOENT && s->one_task)
         fail(1, "there is no task %" PRIu32 " (tasks lists those there are)",
              s->task);
-    if (threads == NULL)
+    if (!threads)
         sysinfo_fail(path);
     if (s->json) {
         printf("\"threads\": ");
@@ -161,7 +161,7 @@ static void list_cpus(const struct settings *s)
     struct sysinfo_cpu *cpus = sysinfo_read_cpu("system.cpus", &count);
     struct table table;
 
-    if (cpus == NULL)
+    if (!cpus)
         sysinfo_fail("system.cpus");
     if (s->json) {
         printf("\"cpus\": ");

@@ -21,7 +21,7 @@ static const char *read_tasks(struct dataset *d)
         if (sysinfo_get_totals("system.totals", &before) < 0)
             return "system.totals";
         d->tasks = sysinfo_read_task("system.tasks", &d->task_count);
-        if (d->tasks == NULL)
+        if (!d->tasks)
             return "system.tasks";
         if (sysinfo_get_totals("system.totals", &d->totals) < 0)
             return "system.totals";
@@ -55,16 +55,16 @@ static const char *read_lists(struct dataset *d, uint32_t task)
     char path[SYSINFO_PATH_MAX] = "system.syscalls";
 
     d->threads = sysinfo_read_thread("system.threads", &d->thread_count);
-    if (d->threads == NULL)
+    if (!d->threads)
         return "system.threads";
     d->exceptions =
         sysinfo_read_exception("system.exceptions", &d->exception_count);
-    if (d->exceptions == NULL && !absent())
+    if (!d->exceptions && !absent())
         return "system.exceptions";
     if (task != SYSINFO_ALL)
         snprintf(path, sizeof(path), "system.tasks.%" PRIu32 ".syscalls", task);
     d->syscalls = sysinfo_read_syscall(path, &d->syscall_count);
-    if (d->syscalls == NULL && !absent())
+    if (!d->syscalls && !absent())
         return "system.syscalls";
     return NULL;
 }
@@ -75,11 +75,11 @@ const char *dataset_read(struct dataset *d, uint32_t task)
     // CPUs and tasks are read in immediate succession, because their cycles
     // are compared.
     const char *failed = read_machine(d);
-    if (failed == NULL)
+    if (!failed)
         failed = read_tasks(d);
-    if (failed == NULL)
+    if (!failed)
         failed = read_lists(d, task);
-    if (failed == NULL) {
+    if (!failed) {
         dataset_sort(d);
         return NULL;
     }

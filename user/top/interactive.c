@@ -59,7 +59,7 @@ static void catch (int number, void (*handler)(int), sigset_t *blocked)
         return;
     action = (struct sigaction){ .sa_handler = handler };
     sigaction(number, &action, NULL);
-    if (blocked != NULL)
+    if (blocked)
         sigaddset(blocked, number);
 }
 
@@ -143,7 +143,7 @@ static bool wait_until(double deadline, const sigset_t *mask)
 // Draws the prompt or the message if there is one, else the status line.
 static void draw_bottom_line(struct page *p, const struct top *t)
 {
-    if (t->prompt.question != NULL) {
+    if (t->prompt.question) {
         page_line(p);
         page_put(p, LOOK_BOLD, "%s", t->prompt.question);
         page_put(p, LOOK_PLAIN, "%s", t->prompt.text);

@@ -189,7 +189,7 @@ static void command(struct top *t, char key)
     const struct view *v = view_by_key(key);
     int column = view_column_by_letter(c->view, key);
 
-    if (v != NULL) {
+    if (v) {
         choose_view(c, v);
         t->first = 0;
         return;
@@ -282,7 +282,7 @@ void keys_input(struct top *t, const char *bytes, size_t count)
         t->message[0] = '\0';
         if (t->help)
             t->help = false;
-        else if (t->prompt.question != NULL)
+        else if (t->prompt.question)
             prompt_key(t, bytes[i]);
         else
             command(t, bytes[i]);

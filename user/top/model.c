@@ -197,10 +197,10 @@ static void summarize_tasks(const struct dataset *before,
         const struct sysinfo_task *old = dataset_task(before, t);
         out->counted += grown(old != NULL ? old->user : 0, t->user) +
                         grown(old != NULL ? old->kernel : 0, t->kernel);
-        fresh += old == NULL;
+        fresh += !old;
     }
     for (size_t i = 0; i < before->task_count; i++)
-        left += dataset_task(now, &before->tasks[i]) == NULL;
+        left += !dataset_task(now, &before->tasks[i]);
 
     out->tasks = now->task_count;
     out->created = (uint32_t)grown(before->totals.tasks_created,

@@ -46,7 +46,7 @@ static void grow(struct page *p)
     struct line *lines =
         realloc(p->lines, (p->rows + GROW) * sizeof(*p->lines));
 
-    if (lines == NULL) {
+    if (!lines) {
         p->broken = true;
         return;
     }
@@ -87,7 +87,7 @@ void page_put(struct page *p, enum look look, const char *fmt, ...)
     struct line *l = current(p);
     va_list args;
 
-    if (l == NULL)
+    if (!l)
         return;
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);

@@ -33,7 +33,7 @@ static bool matches(const struct view *v, const struct row *row,
         return true;
     for (unsigned i = 0; i < v->column_count; i++) {
         if (v->columns[i].kind == COLUMN_TEXT &&
-            strcasestr(row->cells[i].text, filter) != NULL)
+            strcasestr(row->cells[i].text, filter))
             return true;
     }
     return false;
@@ -82,7 +82,7 @@ static bool make_room(struct rows *r, size_t count)
     if (count <= r->room)
         return true;
     struct row *rows = realloc(r->rows, count * sizeof(*rows));
-    if (rows == NULL)
+    if (!rows)
         return false;
     r->rows = rows;
     r->room = count;

@@ -96,7 +96,7 @@ int screen_resize(void)
     free(output);
     output = malloc((size_t)(size.ws_row + 1) * (LINE_BYTES + CONTROL_BYTES));
     known = false;
-    if (output != NULL && page_init(&page, size.ws_row, size.ws_col) &&
+    if (output && page_init(&page, size.ws_row, size.ws_col) &&
         page_init(&shown, size.ws_row, size.ws_col))
         return 0;
     errno = ENOMEM;

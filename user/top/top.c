@@ -48,7 +48,7 @@ void top_refresh(struct top *t)
 
     dataset_free(&t->data[next]);
     failed = dataset_read(&t->data[next], t->choice.task);
-    if (failed != NULL) {
+    if (failed) {
         int error = errno;
         screen_leave(); // the message must not be on the page
         errno = error;
@@ -98,7 +98,7 @@ static void set_view(struct top *t, const char *name)
 {
     const struct view *v = view_by_name(name);
 
-    if (v != NULL) {
+    if (v) {
         choose_view(&t->choice, v);
         return;
     }
@@ -148,13 +148,13 @@ static void set_number(struct top *t, const char *text)
 static void parse(struct top *t, int argc, char *argv[])
 {
     options_parse(&tool, argc, argv);
-    if (settings.delay != NULL)
+    if (settings.delay)
         set_delay(t, settings.delay);
-    if (settings.number != NULL)
+    if (settings.number)
         set_number(t, settings.number);
-    if (settings.view != NULL)
+    if (settings.view)
         set_view(t, settings.view);
-    if (settings.order != NULL)
+    if (settings.order)
         set_order(t, settings.order);
     if (settings.json && t->iterations < 0)
         t->iterations = 1;

@@ -64,7 +64,7 @@ static void fill_task(struct comparison *c, size_t i, struct row *row)
     struct sharing memory = { .whole = c->now->memory.total,
                               .units = PERCENT_ALL };
 
-    if (old == NULL)
+    if (!old)
         old = &nothing;
     uint64_t used_user = grown(old->user, t->user);
     uint64_t used_kernel = grown(old->kernel, t->kernel);
@@ -122,7 +122,7 @@ static void fill_thread(struct comparison *c, size_t i, struct row *row)
     const struct sysinfo_thread *old = dataset_thread(c->before, t);
     uint64_t ns = c->summary.elapsed_ns;
 
-    if (old == NULL)
+    if (!old)
         old = &nothing;
     uint64_t user = grown(old->user, t->user);
     uint64_t kernel = grown(old->kernel, t->kernel);
@@ -201,7 +201,7 @@ static void fill_exception(struct comparison *c, size_t i, struct row *row)
     const struct sysinfo_exception *old =
         dataset_exception(c->before, e->vector);
 
-    if (old == NULL)
+    if (!old)
         old = &nothing;
     uint64_t count = grown(old->count, e->count);
     uint64_t cycles = grown(old->cycles, e->cycles);
@@ -239,7 +239,7 @@ static void fill_syscall(struct comparison *c, size_t i, struct row *row)
     const struct sysinfo_syscall *s = &c->now->syscalls[i];
     const struct sysinfo_syscall *old = dataset_syscall(c->before, s->number);
 
-    if (old == NULL)
+    if (!old)
         old = &nothing;
     uint64_t count = grown(old->count, s->count);
     uint64_t cycles = grown(old->cycles, s->cycles);
