@@ -135,8 +135,9 @@ def test_markers(everything, tmp_path):
                                   *thread["markers"]["startTime"])
         times = thread["samples"]["time"]
         assert began < executed < ended
-        assert began <= times[0] and times[-1] <= ended
-        assert thread["unregisterTime"] == ended
+        # It is sampled in the kernel after that, while its memory is released.
+        assert began <= times[0]
+        assert thread["unregisterTime"] == max(ended, times[-1])
     shells = [thread for thread in profile["threads"]
               if {"child": lua["pid"], "type": "fork"} in
               thread["markers"]["data"]]

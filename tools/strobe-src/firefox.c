@@ -176,6 +176,15 @@ static const struct task_event *event_of(const struct firefox *f, uint32_t task,
     return NULL;
 }
 
+// When the thread's track ends. A task that ends is sampled in the kernel after
+// the event: it still releases its memory.
+static uint64_t last_time(const struct track *t, const struct task_event *ended)
+{
+    uint64_t sampled = t->count ? t->samples[t->count - 1].time : 0;
+
+    return sampled > ended->time ? sampled : ended->time;
+}
+
 static void put_lifetime(const struct firefox *f, const struct track *t)
 {
     FILE *out = f->e->out;
@@ -189,7 +198,7 @@ static void put_lifetime(const struct firefox *f, const struct track *t)
         fprintf(out,
                 ",\"%s\":", thread ? "unregisterTime" : "processShutdownTime");
         if (ended && !t->idle)
-            put_time(out, ended->time);
+            put_time(out, last_time(t, ended));
         else
             fputs("null", out);
     }
