@@ -1,5 +1,5 @@
-// What one task's appetite costs, itself and others: prints nanoseconds for
-// each operation, which tests/system/test_appetite.py compares.
+// The cost of one task's demands, to itself and to others: prints nanoseconds
+// per operation, which tests/system/test_appetite.py compares.
 //
 //     appetite areas N      discard and touch a page, in a space of N areas
 //     appetite gaps N       mmaps of changing lengths in such a space
@@ -30,7 +30,7 @@ static unsigned draw(void)
     return state >> 8;
 }
 
-// Pages that differ from their neighbours: each is an area.
+// Maps n pages of alternating protection, so that each is an area.
 static char *make_areas(unsigned n)
 {
     char *at = mmap(NULL, n * PAGE, PROT_READ | PROT_WRITE,
@@ -44,7 +44,7 @@ static char *make_areas(unsigned n)
 static void areas(unsigned n)
 {
     char *at = make_areas(n);
-    for (unsigned i = 1; i < n; i += 2) // the page tables are there
+    for (unsigned i = 1; i < n; i += 2) // so that the page tables exist
         at[i * PAGE] = 1;
     long long start = now();
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -55,8 +55,7 @@ static void areas(unsigned n)
     dprintf(1, "%lld\n", (now() - start) / ROUNDS);
 }
 
-// Every other area leaves a gap; what is looked for fits now in one, now in
-// none.
+// Unmaps every other area. One page fits into a gap, two pages do not.
 static void gaps(unsigned n)
 {
     char *at = make_areas(n);

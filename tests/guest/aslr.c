@@ -1,5 +1,5 @@
-// Where programs lie: at random, as randomize_va_space says; at the same places
-// for who asks for that, but not in programs with more rights.
+// ASLR: programs are loaded at random addresses as randomize_va_space says.
+// ADDR_NO_RANDOMIZE fixes the addresses, but not of set-user-ID programs.
 #include "test.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static int level(void)
     return atoi(text);
 }
 
-// The program that is run again and again.
+// The program that run_often starts: writes its addresses.
 static int report(void)
 {
     unsigned at[PARTS] = {
@@ -63,7 +63,7 @@ static unsigned distinct(const unsigned *values, unsigned step)
     return n;
 }
 
-static unsigned places[PARTS]; // so many different ones
+static unsigned places[PARTS]; // number of distinct addresses
 
 static void run_often(const char *path)
 {
@@ -74,8 +74,8 @@ static void run_often(const char *path)
         places[part] = distinct(&at[0][part], PARTS);
 }
 
-// Of 24 draws out of 256 and more fewer than 10 are different by a chance of
-// less than 1e-18.
+// Of 24 draws from at least 256 values, fewer than 10 are distinct with a
+// probability below 1e-18.
 static bool random_or_not(unsigned n, bool random)
 {
     return random ? n >= 10 : n == 1;
@@ -94,7 +94,7 @@ static void by_level(int now)
 
 // ELF header (ET_DYN, EM_386, one program header), PT_LOAD of 101 bytes at 0
 // (r-x), and: call 1f; 1: popl %ebx; shrl $12, %ebx; movl $1, %eax; int $0x80.
-// The status is the low byte of the number of the page that it runs in.
+// The exit status is the low byte of its page number.
 static const char pie[] = "\x7f"
                           "ELF\1\1\1\0\0\0\0\0\0\0\0\0"
                           "\3\0\3\0\1\0\0\0\x54\0\0\0\x34\0\0\0\0\0\0\0\0\0\0\0"

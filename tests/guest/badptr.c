@@ -1,8 +1,8 @@
-// Bad pointers: every system call that takes a pointer gets bad ones, in each
-// place, and must say EFAULT.
+// Bad pointers: each pointer argument of each system call gets bad addresses;
+// the call must fail with EFAULT.
 //
-// The calls come from the kernel's own table. Arguments that are not the bad
-// pointer get a harmless value by their kind, or one from `specials` below.
+// The calls come from the kernel's own table. The other arguments get a
+// harmless value by their kind, or one from `specials` below.
 #include "test.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 struct call {
     int number;
     const char *name;
-    char kinds[7]; // one letter an argument, of syscalls.def; ends with 0
+    char kinds[7]; // one letter per argument (syscalls.def), then NUL
 };
 
 #define SYSCALL_ARG(kind, type, name) kind
@@ -33,8 +33,8 @@ static const struct call calls[] = {
 
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
-// Pointers that these calls take only as numbers, keep for later, or need not
-// use; and calls that never come back.
+// Calls that use a pointer only as a number, keep it for later or need not use
+// it, and calls that do not return.
 static const char *const exempt[] = {
     "clone", "set_tid_address", "brk",   "munmap",  "mprotect",
     "msync", "mremap",          "mmap2", "madvise", "reboot",
@@ -42,20 +42,20 @@ static const char *const exempt[] = {
 
 // Values for arguments.
 enum {
-    DEFAULT = 0x7f000000, // by kind
+    DEFAULT = 0x7f000000, // by the argument's kind
     THE_FILE,
     THE_FOLDER,
     THE_PIPE,
     THE_PHONE,
-    THE_BUSY_PHONE, // an answer is due
+    THE_BUSY_PHONE, // a call on it has an answer due
     THE_PROGRAM,
     THE_LINK,
     THE_NODE, // of the sysinfo tree
     THE_TIMER,
 };
 
-// How a call must be made so that it comes to use the pointer at `place` (-1:
-// at any), and which result it may have beside EFAULT (0: none; 1: success).
+// Arguments with which a call uses the pointer at `place` (-1: at any). `other`
+// is the result allowed besides EFAULT (0: none; 1: success; -1: any error).
 struct special {
     const char *name;
     int place;
@@ -74,10 +74,10 @@ static const struct special specials[] = {
     { "setrlimit", -1, 0, { 7, D } },
     { "ugetrlimit", -1, 0, { 7, D } },
     { "prlimit64", -1, 0, { 0, 7, D, D } },
-    { "getgroups32", -1, 1, { 32, D } }, // there may be none to tell
+    { "getgroups32", -1, 1, { 32, D } }, // the task may have no groups
     { "setgroups32", -1, EPERM, { 1, D } },
     { "futex", 3, 0, { D, 0, 0, D, 0 } },
-    // Nobody waits, so the second word need not be looked at.
+    // No thread waits, so the kernel need not read the second word.
     { "futex", 4, 1, { D, 3, 1, 1, D } },
     { "futex_time64", 3, 0, { D, 0, 0, D, 0 } },
     { "futex_time64", 4, 1, { D, 3, 1, 1, D } },
@@ -86,7 +86,7 @@ static const struct special specials[] = {
     { "rt_sigprocmask", -1, 0, { D, D, D, 8 } },
     { "rt_sigpending", -1, 0, { D, 8 } },
     { "rt_sigsuspend", -1, 0, { D, 8 } },
-    { "rt_sigtimedwait", 1, EAGAIN, { D, D, D, 8 } }, // no signal: not used
+    { "rt_sigtimedwait", 1, EAGAIN, { D, D, D, 8 } }, // no signal: not written
     { "rt_sigtimedwait", -1, 0, { D, D, D, 8 } },
     { "rt_sigtimedwait_time64", 1, EAGAIN, { D, D, D, 8 } },
     { "rt_sigtimedwait_time64", -1, 0, { D, D, D, 8 } },
@@ -127,7 +127,7 @@ static const struct special specials[] = {
     { "umount2", -1, EPERM, { D, 0 } },
     { "mknod", -1, EPERM, { D, 0100644, 0 } },
     { "mknodat", -1, EPERM, { D, D, 0100644, 0 } },
-    { "syslog", -1, 1, { 3, D, D } }, // there may be nothing to tell
+    { "syslog", -1, 1, { 3, D, D } }, // the log may be empty
     { "sysinfo_get_data", -1, 0, { THE_NODE, 14, D, 64 } },
     { "sysinfo_get_keys", -1, 0, { THE_NODE, 14, D, 64 } },
     { "sysinfo_get_type", -1, 0, { THE_NODE, 14 } },
@@ -147,7 +147,7 @@ static const uint32_t bad_addresses[] = { 0x10, 0xc0000010, 0xfffffff0 };
 static long raw(int number, const long a[6])
 {
     long r;
-    // ebp holds the sixth argument, and is the frame pointer.
+    // ebp is both the sixth argument and the frame pointer.
     __asm__ volatile("push %%ebp; push 20(%2); mov 16(%2), %%edi;"
                      "mov 12(%2), %%esi; mov 8(%2), %%edx; mov (%2), %%ebx;"
                      "mov 4(%2), %%ecx; pop %%ebp; int $0x80; pop %%ebp"
@@ -221,7 +221,7 @@ static long value_of(long wanted, char kind)
     case 'u':
         return 1;
     case 'o':
-        return 4; // a mode as good as any, and R_OK
+        return 4; // a valid mode, and R_OK
     case 't':
         return getpid();
     case 'g':
@@ -292,7 +292,7 @@ static void walk_the_table(void)
                 continue;
             for (size_t b = 0; b < BAD_ADDRESSES; b++, tried++)
                 failed += try_in_child(c, place, bad_addresses[b]);
-            if (c->kinds[place] == 's') // a string that runs off its page
+            if (c->kinds[place] == 's') // runs into an unmapped page
                 failed += try_in_child(c, place, (uint32_t)edge);
         }
     }
@@ -301,7 +301,7 @@ static void walk_the_table(void)
     ok("bad pointers to every system call");
 }
 
-// Pointers inside of what pointers point to.
+// Pointers inside the structures that arguments point to.
 static void inner_pointers(void)
 {
     struct iovec parts[2] = { { good, 16 }, { (void *)0xc0000010, 16 } };
@@ -312,7 +312,7 @@ static void inner_pointers(void)
     check_error(readv(fd, parts + 1, 1), EFAULT);
     check_error(writev(fd, parts + 1, 1), EFAULT);
     check_error(writev(fds[1], parts + 1, 1), EFAULT);
-    ssize_t n = readv(fd, parts, 2); // the good part may be done first
+    ssize_t n = readv(fd, parts, 2); // the valid part may be read first
     check(n == 16 || (n == -1 && errno == EFAULT));
     check_error(execve("/proc/self/exe", arguments, NULL), EFAULT);
     parts[0].iov_len = (size_t)-1;
@@ -331,8 +331,8 @@ static void inner_pointers(void)
     ok("bad pointers inside of structures");
 }
 
-// Read-only memory is no place for a result, and what a page holds up to its
-// end is still good.
+// Results are not written to read-only memory. A buffer may end where its
+// mapping ends.
 static void protected_memory(void)
 {
     char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,

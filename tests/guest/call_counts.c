@@ -1,5 +1,5 @@
-// What a task's system calls are counted as: calls and errors, also where
-// signals come in between.
+// Per-task system call counters: calls and errors, also when signals interrupt
+// the calls.
 #include "test.h"
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static bool grew(uint32_t number, struct sysinfo_syscall before, uint64_t count,
            now.errors - before.errors == errors;
 }
 
-static volatile int *handled; // children see it, too
+static volatile int *handled; // shared with children
 
 static void on_any(int signal)
 {
@@ -47,7 +47,8 @@ static void on_any(int signal)
     ++*handled;
 }
 
-// Again and again: the first may come before the call that it is meant for.
+// A periodic timer: its first signal may arrive before the call that it is to
+// interrupt.
 static void alarms(int flags)
 {
     struct itimerval often = { { 0, OFTEN_US }, { 0, OFTEN_US } };

@@ -1,10 +1,10 @@
-// A loop around one system call, whose share of the kernel it measures itself:
-// against the same loop without the call (tests/system/test_truth.py).
+// A loop around one system call. It measures the kernel's share itself, by
+// comparison with the same loop without the call (tests/system/test_truth.py).
 //
 //     call_share [read|getppid [ROUNDS]]      (getppid, 100)
 //
-// Each round has CALLS calls. With "read" a turn of the loop reads 512 bytes,
-// and adds them up.
+// A round makes CALLS calls. With "read", each iteration reads 512 bytes and
+// adds them up.
 #include "test.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 static char buffer[BYTES];
 static int fd;
 
-// The one instruction by which the two loops differ.
+// The two loops differ in this one instruction.
 void call(void);
 void no_call(void);
 __asm__("    .text\n"
@@ -64,7 +64,7 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-// Of some rounds the middle one: others are interrupted.
+// The median of several rounds: interrupts lengthen some.
 static double middle(bool reads, void (*enter)(void))
 {
     uint32_t cycles[15];

@@ -1,17 +1,17 @@
-// Call chains as profile -g sees them: a child runs one kind of code again and
-// again, and every sample of it must have the right callers, whichever
-// instruction it hit.
+// Call chains as profile -g sees them: a child runs one kind of code
+// repeatedly. Every sample of it must have the right callers, at whichever
+// instruction it was taken.
 //
 //     chains                     all kinds, a few samples of each
 //     chains KIND SAMPLES        one kind; prints each place that was hit:
 //                                at NAME ADDRESS
-//     chains ways SAMPLES        all ways into the kernel; a debugger makes at
-//                                least so many samples in it
-//                                (tests/system/test_entry.py); all are printed
-//                                in their order, until no more come:
-//                                sample ADDRESS ENTRIES-OF-THE-KERNEL
+//     chains ways SAMPLES        all ways into the kernel; a debugger takes at
+//                                least SAMPLES samples there
+//                                (tests/system/test_entry.py); prints each new
+//                                chain in order, until no more come:
+//                                sample ADDRESS KERNEL-ENTRIES
 //
-// It is the same libprofile that makes the reports. On Linux: skipped.
+// Uses the libprofile that makes the reports. Skipped on Linux.
 #include "test.h"
 
 #include "user/libprofile/samples.h"
@@ -31,16 +31,16 @@
 #define WAIT_MS 20000
 #define RARE_HZ 2
 #define RARE_WAIT_MS 1000
-#define QUIET 8u // of the sampler's own ticks: the debugger makes no more
+#define QUIET 8u // user-mode samples in a row: the debugger is done
 #define PAGE 4096u
-#define DEEP 100     // frames that a chain holds
-#define TOO_DEEP 300 // and more than that
+#define DEEP 100     // frames: fit into a chain
+#define TOO_DEEP 300 // frames: do not fit
 #define SPINS 20000u
 #define TIMER_US 10
 #define HANDLED_US 300
 
 #define OUTLINE __attribute__((noinline, noclone))
-// Keeps what stands before from becoming a tail call.
+// Prevents a tail call before it.
 #define STAY() __asm__ volatile("" ::: "memory")
 
 // --- what the child does ----------------------------------------------------
@@ -62,7 +62,7 @@ OUTLINE static void middle(unsigned a)
     STAY();
 }
 
-// Its frame has a size that is known when it runs.
+// Its frame size is known only at run time.
 OUTLINE static void sized(unsigned n)
 {
     volatile char room[16 + n % 32];
@@ -71,7 +71,7 @@ OUTLINE static void sized(unsigned n)
     STAY();
 }
 
-// Its stack is aligned anew.
+// It realigns its stack.
 OUTLINE static void aligned(unsigned n)
 {
     volatile unsigned line[16] __attribute__((aligned(64)));
@@ -80,7 +80,7 @@ OUTLINE static void aligned(unsigned n)
     STAY();
 }
 
-// No frame at all, and the caller's ebp in use for something else.
+// No frame; ebp holds another value.
 void bare(void);
 __asm__(".pushsection .text\n"
         ".type bare, @function\n"
@@ -111,7 +111,7 @@ OUTLINE static void calls_bare(void)
 }
 
 static char from[256], to[256];
-// The compiler does not put its own code in their place.
+// Volatile, so that the compiler does not inline them.
 static void *(*volatile copy)(void *, const void *, size_t) = memcpy;
 static void *(*volatile set)(void *, int, size_t) = memset;
 
@@ -152,7 +152,7 @@ OUTLINE static void entries(unsigned n)
     STAY();
 }
 
-// The libc's, which go through the vDSO.
+// The libc's wrappers, which enter the kernel through the vDSO.
 OUTLINE static void wrappers(unsigned n)
 {
     struct timespec t;
@@ -184,7 +184,7 @@ OUTLINE static void spin(void)
         ;
 }
 
-// A timer whose signal is ignored interrupts as often as it can.
+// A timer whose signal is ignored interrupts at its highest rate.
 OUTLINE static void interrupts(unsigned n)
 {
     const struct itimerval often = { { 0, TIMER_US }, { 0, TIMER_US } };
@@ -211,7 +211,7 @@ static void on_information(int number, siginfo_t *info, void *context)
     STAY();
 }
 
-// Its frame pointer is used for something else.
+// It has no frame pointer.
 __attribute__((optimize("omit-frame-pointer"))) static void
 on_frameless(int number)
 {
@@ -223,10 +223,11 @@ OUTLINE static void handle(int number, struct sigaction action)
     check(sigaction(number, &action, NULL) == 0);
 }
 
-// Signal frames then have its registers, and reach to the stack pointer.
+// With the FPU in use, signal frames contain its registers and reach to the
+// stack pointer.
 static volatile double fpu_in_use;
 
-// Handlers within handlers; of signals that come from a call, and anywhere.
+// Nested handlers, of signals sent by a call and of signals at any instruction.
 OUTLINE static void signals(unsigned n)
 {
     fpu_in_use += n;
@@ -266,7 +267,7 @@ OUTLINE static void too_deep(unsigned n)
     STAY();
 }
 
-// Where the stack pointer and the frame pointer are these for a while.
+// Spins with these values in esp and ebp.
 static inline __attribute__((always_inline)) void spin_on(uint32_t esp,
                                                           uint32_t ebp)
 {
@@ -284,7 +285,7 @@ static inline __attribute__((always_inline)) void spin_on(uint32_t esp,
                      : "esi", "edi", "memory");
 }
 
-// On a stack of two frames, the second of which lies in a page that is gone.
+// A stack of two frames, the second of which lies in an inaccessible page.
 static char *torn_stack;
 
 OUTLINE static void torn(unsigned n)
@@ -308,7 +309,7 @@ OUTLINE static void nowhere(unsigned n)
     spin_on((uint32_t)frame - 64, (uint32_t)frame);
 }
 
-// On no stack at all: where user memory ends.
+// Without a stack: esp and ebp are past the end of user memory.
 #define USER_END 0xc0000000u
 OUTLINE static void astray(unsigned n)
 {
@@ -376,7 +377,7 @@ OUTLINE static void ways(unsigned n)
     touch();
     breakpoint();
     bad_opcode();
-    // The kernel's fault in the copy to the page.
+    // The kernel faults while it copies to the page.
     call_kernel(SYS_madvise, (long)fresh, (void *)PAGE, MADV_DONTNEED);
     call_kernel(SYS_read, zero, fresh, 10);
     call_kernel(SYS_madvise, (long)fresh, (void *)PAGE, MADV_DONTNEED);
@@ -389,8 +390,8 @@ OUTLINE static void ways(unsigned n)
 struct kind {
     const char *name;
     void (*run)(unsigned n);
-    bool cut;  // its chains are, and say so
-    bool rare; // so are its samples, and each is right
+    bool cut;  // its chains are cut off and marked so
+    bool rare; // sampled at RARE_HZ, besides the debugger's samples
 };
 static const struct kind kinds[] = {
     { "calls", calls, false, false },
@@ -408,7 +409,7 @@ static const struct kind kinds[] = {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-// Who may call whom. `leaf` has several callers.
+// Allowed pairs of callee and caller. `leaf` has several callers.
 static const char *const callers[][2] = {
     { "leaf", "middle" },
     { "leaf", "sized" },
@@ -512,7 +513,7 @@ static const char *const callers[][2] = {
     { "_start_c", "_start" },
 };
 
-// The ways into the kernel, and the first functions there.
+// The kernel's entry code, and the first functions after it.
 static const char *const entry_code[] = {
     "trap_stubs",       "kernel_exception", "strobe_syscall",
     "exception_common", "interrupt_common", "syscall_entry_point",
@@ -522,7 +523,7 @@ static const char *const first_functions[] = {
     "trap_syscall",   "trap_user_exception", "trap_kernel_exception",
     "trap_interrupt", "fork_child_begin",    "thread_begin"
 };
-// While these are under way, the stack may be another thread's.
+// While these run, the stack may be another thread's.
 static const char *const switching[] = { "switch_away", "switch_stack",
                                          "sched_switch_finished" };
 static const char *const samplers[] = { "trap_nmi",    "timer_nmi",
@@ -567,12 +568,12 @@ static char names[NAMES_MAX][64];
 static uint32_t addresses[NAMES_MAX];
 static bool in_kernel[NAMES_MAX];
 static unsigned length;
-static bool marked;    // its outermost entry was a mark, which is taken off
-static uint32_t mark;  // which
+static bool marked;    // the outermost entry was a cut mark; removed
+static uint32_t mark;  // the mark's value
 static uint32_t cuts;  // samples with such a mark
 static pid_t running;  // the child
 static unsigned quiet; // samples since the last one in the kernel
-static bool working; // it has been seen at work: from then on all must be right
+static bool working;   // seen at work: all later samples must be right
 
 static void set_names(uint32_t node)
 {
@@ -612,7 +613,7 @@ static bool in_a_switch(unsigned kernel)
     return false;
 }
 
-// The kernel's part: returns how long it is.
+// Checks the kernel's part of the chain. Returns its length.
 static unsigned check_kernel(void)
 {
     unsigned n = 0;
@@ -628,7 +629,7 @@ static unsigned check_kernel(void)
     return n;
 }
 
-// While the stack is the one that such a function made.
+// Whether the stack is the one that `nowhere` or `astray` made.
 static bool is_on_its_own(unsigned first)
 {
     if (strcmp(names[first], kind->name) != 0)
@@ -644,7 +645,7 @@ static void check_user(unsigned first, bool cut)
     if (first == length || (!is_known(names[first]))) {
         if (kind->rare && first > 0 && AMONG(names[0], entry_code))
             wrong("not of the program", first);
-        return; // the start of the program, or the libc's own
+        return; // program start-up or the libc's own code
     }
     if (is_on_its_own(first))
         return;
@@ -677,7 +678,7 @@ static void take(void *arg, const struct stream_sample *s)
     uint32_t before = samples.count;
     samples.reader.sample(samples.reader.arg, s);
     quiet = s->kernel_depth > 0 ? 0 : quiet + 1;
-    if (samples.count == before) // as one that has been checked
+    if (samples.count == before) // this chain has been checked
         return;
     const struct sample_count *c = &samples.counts[before];
     set_names(c->chain);
@@ -687,7 +688,7 @@ static void take(void *arg, const struct stream_sample *s)
     unsigned first = check_kernel();
     for (unsigned i = first; i < length; i++)
         working |= strcmp(names[i], kind->name) == 0;
-    if (cut && in_a_switch(first)) // the stack is not to be read there
+    if (cut && in_a_switch(first)) // the stack cannot be unwound there
         return;
     if (cut && kind->run == too_deep && mark != CHAIN_DEEP - 1)
         wrong("not for its depth", length);
@@ -711,8 +712,9 @@ static OUTLINE _Noreturn void work(int go)
     check(read(go, &byte, 1) == 1);
     for (unsigned n = 0;; n++) {
         kind->run(n);
-        // Under -icount QEMU lets others run only here. It leaves the generated
-        // code for that, so that most NMIs would be taken here.
+        // Under -icount QEMU switches to other CPUs only here. It leaves the
+        // translated code for that, so after a PAUSE in each turn most NMIs
+        // would be taken here.
         if (n % RUNS_PER_PAUSE == 0)
             __builtin_ia32_pause();
     }

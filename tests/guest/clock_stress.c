@@ -1,5 +1,5 @@
-// Time does not run backwards, for any thread nor from one to another, by the
-// vDSO or by the call, while the clock is set and its rate changed.
+// Time never runs backwards, within a thread or between threads, by vDSO or
+// system call, while the clock is set and its rate is changed.
 #include "test.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ struct timespec64 {
     int64_t sec, nsec;
 };
 
-// The newest time that anybody has told, of each clock.
+// The latest time that any thread has read, per clock.
 static int64_t latest_monotonic, latest_raw;
 static int running;
 
@@ -65,7 +65,7 @@ static void *reader(void *arg)
     return NULL;
 }
 
-// Rates from end to end, days back and forth.
+// Sets the extreme rates, and moves the wall clock by days.
 static void change(unsigned n)
 {
     struct timespec day = { 1500000000 + n % 1000 * 86400, n };

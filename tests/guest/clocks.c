@@ -1,5 +1,5 @@
-// All clocks: what they agree on, what they refuse; setting and adjusting them.
-// The latter on Strobe only, for elsewhere the machine belongs to somebody.
+// All clocks: agreement, errors, setting and adjusting. Sets and adjusts clocks
+// on Strobe only, to leave other machines' clocks alone.
 #include "test.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #define MS 1000000ll
 #define YEAR_2040 2208988800ll
 
-// musl's headers give the 64-bit forms other names; these are the kernel's.
+// The kernel's numbers of these calls; musl's headers name them differently.
 #define NR_CLOCK_GETTIME32 265
 #define NR_CLOCK_GETRES32 266
 #define NR_CLOCK_SETTIME32 264
@@ -48,7 +48,7 @@ static void all_clocks(void)
         int64_t first = read_clock(clocks[i]);
         int64_t second = read_clock32(clocks[i]);
         int64_t third = read_clock(clocks[i]);
-        // The library's clock may be a coarse one that lags behind.
+        // The library may read a coarse clock, which lags.
         check(first <= second + 10 * MS && second <= third + 10 * MS);
         check(clock_getres(clocks[i], &resolution) == 0);
         check(resolution.tv_sec == 0 && resolution.tv_nsec > 0 &&
@@ -90,7 +90,7 @@ static void errors(void)
     ok("errors of clocks");
 }
 
-// --- CPU time of others -----------------------------------------------------
+// --- CPU time of other tasks ------------------------------------------------
 
 static void use_cpu(int64_t ns)
 {
@@ -148,7 +148,7 @@ static void cpu_clocks(void)
     check(read_clock(CLOCK_PROCESS_CPUTIME_ID) >= read_clock(clock));
     pthread_barrier_wait(&barrier);
     pthread_join(thread, NULL);
-    // Another task's thread is none of ours.
+    // A thread of another task is refused.
     check_error(clock_gettime((clockid_t)(~1u << 3 | 6), &t), EINVAL);
     ok("CPU clocks of tasks and threads");
 }
@@ -185,7 +185,7 @@ static void setting(void)
     set(7258118400, 0); // the year 2200
     struct timespec far = { 10000000000, 0 };
     check_error(clock_settime(CLOCK_REALTIME, &far), EINVAL);
-    far.tv_sec = 0; // before the machine was started
+    far.tv_sec = 0; // before boot
     check_error(clock_settime(CLOCK_REALTIME, &far), EINVAL);
 
     int32_t narrow[2] = { 1000000000, 500000 }, sec = 1100000000;
@@ -203,7 +203,7 @@ static void setting(void)
     zone[0] = 0;
     check(syscall(NR_SETTIMEOFDAY32, 0, zone) == 0);
 
-    check(read_clock(CLOCK_MONOTONIC) >= start); // nothing of that was its
+    check(read_clock(CLOCK_MONOTONIC) >= start); // MONOTONIC is unaffected
     int64_t wall = before + read_clock(CLOCK_MONOTONIC);
     set(wall / SEC, wall % SEC);
     ok("setting the clock, to 2040 and 2200 too");
@@ -227,8 +227,8 @@ static void refused(void)
 
 // --- adjusting --------------------------------------------------------------
 
-// How much faster REALTIME runs than MONOTONIC_RAW, in ppm, over 200 ms. (Read
-// in the same order at both ends, so that what a reading costs cancels out.)
+// Speed of REALTIME relative to MONOTONIC_RAW, in ppm, over 200 ms. (Both ends
+// read in the same order, so that the cost of a reading cancels out.)
 static int64_t speed_ppm(void)
 {
     int64_t raw = read_clock(CLOCK_MONOTONIC_RAW);
@@ -243,7 +243,7 @@ static int64_t speed_ppm(void)
     return (by_wall - elapsed) * 1000000 / elapsed;
 }
 
-// The best of some: between two readings the host may stop us.
+// Retries, because the host may stop the machine between two readings.
 static bool speed_is(int64_t ppm)
 {
     for (int i = 0; i < 10; i++) {
@@ -255,7 +255,7 @@ static bool speed_is(int64_t ppm)
     return false;
 }
 
-// Microseconds left of an adjtime.
+// The remaining adjtime correction, in microseconds.
 static long left_us(void)
 {
     struct timex t = { .modes = ADJ_OFFSET_SS_READ };
@@ -267,7 +267,7 @@ static void adjusting(void)
 {
     struct timeval delta = { 0, 200000 }, left;
     check(speed_is(0));
-    check(adjtime(&delta, NULL) == 0); // 0.2 s later: takes 400 s
+    check(adjtime(&delta, NULL) == 0); // 0.2 s at 500 ppm: 400 s
     check(speed_is(500));
     check(left_us() < 200000 && left_us() > 190000);
     delta = (struct timeval){ -3, 0 };
@@ -279,7 +279,7 @@ static void adjusting(void)
     check(adjtime(&delta, NULL) == 0);
     check(speed_is(0));
     check(left_us() == 0);
-    // A little is made up for within a second, to the microsecond.
+    // A small offset is corrected within a second, to the microsecond.
     delta.tv_usec = 300;
     check(adjtime(&delta, NULL) == 0);
     for (int i = 0; i < 50 && left_us(); i++)
@@ -311,7 +311,7 @@ static void rates(void)
     t.tick = 11001;
     check_error(adjtimex(&t), EINVAL);
     t.tick = 10000;
-    t.freq = 1 << 30; // held to 500 ppm
+    t.freq = 1 << 30; // clamped to 500 ppm
     check(adjtimex(&t) >= 0 && t.freq == 500 << 16);
     t.freq = 0;
     check(adjtimex(&t) >= 0);
@@ -322,7 +322,7 @@ static void rates(void)
     ok("adjtimex sets frequency and tick");
 }
 
-// What an NTP daemon does: the loop makes up for the offset, exponentially.
+// As an NTP daemon does: the PLL reduces the offset exponentially.
 static void loop(void)
 {
     struct timex t = { .modes = ADJ_STATUS | ADJ_OFFSET | ADJ_TIMECONST |
@@ -331,7 +331,7 @@ static void loop(void)
                        .offset = 8000 };
     check(adjtimex(&t) == TIME_OK);
     check(t.constant == 4 && t.offset > 7900 && t.offset <= 8000);
-    check(speed_is(125)); // 8 ms / 2^(2+4) in a second
+    check(speed_is(125)); // 8 ms / 2^(2+4) per second
     t.modes = 0;
     check(adjtimex(&t) == TIME_OK && t.offset < 8000 && t.offset > 0);
     t.modes = ADJ_STATUS;
@@ -351,9 +351,8 @@ static void loop(void)
     ok("adjtimex steers");
 }
 
-// Sets an offset and measures the speed by which it is made up for. Where the
-// host stops the machine for a second, what is left of the offset is less:
-// another try.
+// Sets an offset and measures the slew rate. Retries, because the remaining
+// offset is smaller if the host stops the machine for a second.
 static bool speed_with(const struct timex *setting, int64_t ppm)
 {
     for (int i = 0; i < 10; i++) {
@@ -368,8 +367,8 @@ static bool speed_with(const struct timex *setting, int64_t ppm)
     return false;
 }
 
-// Together they ask for more than the clock's rate may differ: the loop takes
-// longer. (It must not change the frequency, as it would after a second.)
+// The sum exceeds the maximum rate, so the loop takes longer. (STA_FREQHOLD:
+// the frequency must not change, as it would after a second.)
 static void fastest(void)
 {
     struct timex t = { .modes = ADJ_STATUS | ADJ_OFFSET | ADJ_TIMECONST |
@@ -382,7 +381,7 @@ static void fastest(void)
     check(speed_with(&t, 125000));
     t.modes = ADJ_OFFSET;
     t.offset = -500000000;
-    check(speed_with(&t, -24500)); // half a second / 2^2 less than 100,500
+    check(speed_with(&t, -24500)); // 100,500 ppm - 0.5 s / 2^2 per second
     t.modes = ADJ_STATUS | ADJ_TICK | ADJ_FREQUENCY | ADJ_MICRO;
     t.status = STA_UNSYNC;
     t.tick = 10000;

@@ -1,4 +1,4 @@
-// What goes by CPU time: setitimer's signals, sleeping.
+// CPU-time timers: setitimer's signals, clock_nanosleep.
 #include "spans.h"
 
 #include <pthread.h>
@@ -20,21 +20,21 @@ static void cpu_itimer(int which, int signal)
     calls = 0;
     uint64_t start = clock_ns(watched);
     check(setitimer(which, &timer, NULL) == 0);
-    sleep_ms(60); // costs no CPU time, unless a busy host charges us
+    sleep_ms(60); // costs no CPU time, unless a busy host adds some
     check(calls == 0 || clock_ns(watched) - start >= 30 * MS);
     check(getitimer(which, &left) == 0);
     check(left.it_value.tv_sec == 0 && left.it_value.tv_usec <= 40000);
     check(left.it_value.tv_usec > 0 || calls);
     while (!calls)
         ;
-    // Linux samples the time in user mode by ticks.
+    // Linux samples user time by ticks.
     check(first_call - start >= (on_strobe() ? 30 : 20) * MS);
     use_cpu(40 * MS);
-    check(calls == 1); // once
+    check(calls == 1); // one-shot
     check(getitimer(which, &left) == 0);
     check(left.it_value.tv_sec == 0 && left.it_value.tv_usec == 0);
 
-    // Again and again, with two threads; never more than the CPU time allows.
+    // Periodic, with two threads: never more signals than the CPU time allows.
     calls = 0;
     timer.it_interval.tv_usec = timer.it_value.tv_usec = 5000;
     int stop = 0;
@@ -48,7 +48,7 @@ static void cpu_itimer(int which, int signal)
     check(setitimer(which, &timer, &left) == 0);
     check(left.it_interval.tv_usec == 5000);
     __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
-    check(pthread_join(thread, NULL) == 0); // which may be in the handler
+    check(pthread_join(thread, NULL) == 0); // it may be in the handler
     int seen = calls;
     check(clock_ns(watched) - start >= seen * (on_strobe() ? 5 : 4) * MS);
     use_cpu(20 * MS);
@@ -92,7 +92,7 @@ static void sleep_on_cpu_time(void)
     __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
     check(pthread_join(thread, NULL) == 0);
 
-    // Nothing uses CPU time any more: only a signal ends it.
+    // No thread uses CPU time now: only a signal ends the sleep.
     struct timespec left;
     on_signal(SIGALRM, count_call, 0);
     struct itimerval timer = { { 0, 10000 }, { 0, 10000 } };

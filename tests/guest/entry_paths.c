@@ -1,6 +1,6 @@
-// Registers across every way into the kernel and out of it, ROUNDS times. (A
-// debugger of the machine interrupts each instruction of these ways meanwhile:
-// tests/system/test_entry.py.)
+// Registers survive every way into the kernel and out of it, ROUNDS times.
+// Concurrently a debugger of the machine interrupts each instruction of these
+// ways (tests/system/test_entry.py).
 #include "test.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ struct frame {
     struct registers in, out;
 };
 
-// NAME(frame): CODE with the registers of `in`; those behind it are `out`.
+// NAME(frame): runs CODE with the registers `in`, then stores them to `out`.
 #define AROUND(name, code)                                \
     __asm__(".pushsection .text\n" #name ": pushal\n"     \
             "movl 36(%esp), %eax\n"                       \
@@ -58,7 +58,7 @@ static void skip(int signal, siginfo_t *info, void *context)
     handled++;
 }
 
-// All as before but eax.
+// All registers are unchanged except eax.
 static void run(void (*around)(struct frame *), struct registers in, long eax)
 {
     struct frame f = { .in = in };
@@ -82,7 +82,7 @@ static void round_of(int zero)
     run(around_breakpoint, any, any.eax);
     run(around_bad_opcode, any, any.eax);
     run(around_interrupts, any, 0);
-    // The kernel's fault in the copy to the page.
+    // The kernel faults while it copies to the page.
     struct registers reads = { zero, (long)page + 4096, 10, 4, 5, 6, READ };
     run(around_call, reads, 10);
     check(munmap(page, 8192) == 0);

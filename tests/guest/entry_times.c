@@ -1,6 +1,6 @@
-// Who is charged for the ways into the kernel and out of it: loops whose own
-// instructions are known, and what getrusage says that they and the kernel
-// took.
+// Which time the ways into the kernel and out of it are charged to: loops of
+// known instructions, and the user and kernel time that getrusage reports for
+// them.
 //
 //     entry_times        under tools/vm --icount 0 --smp 1: an instruction is
 //                        one nanosecond
@@ -50,7 +50,7 @@ static void calls(void)
     end("calls", TURNS);
 }
 
-// A store that faults is executed once, behind the fault.
+// A faulting store is executed once, after the fault.
 static void faults(void)
 {
     char *at = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE,

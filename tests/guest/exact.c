@@ -1,6 +1,6 @@
-// How exact sleeps and timers are: the greatest lateness of each kind, in
-// nanoseconds. On a real or shared machine that says little; under
-// `tools/vm --icount` it repeats (tests/system/test_sleep.py).
+// Accuracy of sleeps and timers: the greatest lateness of each kind, in
+// nanoseconds. Meaningful only under `tools/vm --icount`, where it repeats
+// (tests/system/test_sleep.py).
 #include "test.h"
 
 #include <linux/futex.h>
@@ -71,7 +71,7 @@ static void sleeps(void)
     for (unsigned k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
         for (unsigned s = 0; s < 4; s++) {
             uint64_t worst = 0;
-            kinds[k].wait(spans[s]); // its pages are there now
+            kinds[k].wait(spans[s]); // faults its pages in
             for (int i = 0; i < ROUNDS; i++) {
                 uint64_t start = now_ns();
                 kinds[k].wait(spans[s]);
@@ -85,8 +85,7 @@ static void sleeps(void)
     }
 }
 
-// --- CPU time
-// -----------------------------------------------------------------
+// --- CPU time ---------------------------------------------------------------
 
 static uint64_t cpu_ns(void)
 {
@@ -103,7 +102,7 @@ static void on_call(int signal)
     called = cpu_ns();
 }
 
-// ITIMER_PROF's period ends when the process has had so much CPU time.
+// ITIMER_PROF expires when the process has used that much CPU time.
 static void cpu_timer(void)
 {
     struct itimerval timer = { { 0, 0 }, { 0, 20000 } };
@@ -113,7 +112,7 @@ static void cpu_timer(void)
         called = 0;
         uint64_t start = cpu_ns();
         check(setitimer(ITIMER_PROF, &timer, NULL) == 0);
-        sleep_ms(3); // which does not count
+        sleep_ms(3); // sleeping does not count
         while (!called)
             ;
         uint64_t late = called - start - 20000000;

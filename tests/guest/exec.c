@@ -23,13 +23,13 @@ static int inherited(int argc, char *argv[])
     check_error(fcntl(20, F_GETFD), EBADF); // close-on-exec
     check(fcntl(21, F_GETFD) == 0);
     check(sigaction(SIGUSR1, NULL, &action) == 0);
-    check(action.sa_handler == SIG_DFL); // it was caught
+    check(action.sa_handler == SIG_DFL); // caught before the exec
     check(sigaction(SIGUSR2, NULL, &action) == 0);
     check(action.sa_handler == SIG_IGN);
     check(sigprocmask(SIG_BLOCK, NULL, &mask) == 0);
     check(sigismember(&mask, SIGHUP));
     check(sigpending(&pending) == 0 && sigismember(&pending, SIGHUP));
-    check(alarm(0) > 0); // it goes on ticking
+    check(alarm(0) > 0); // the alarm survives exec
     stack_t stack;
     check(sigaltstack(NULL, &stack) == 0 && stack.ss_flags == SS_DISABLE);
     int fd = open("/proc/self/stat", O_RDONLY);
@@ -115,8 +115,8 @@ static void must_fail(const void *bytes, size_t size, mode_t mode, int error)
     check(exited_with(status, error));
 }
 
-// What is past the header may be found wrong only when the old program is gone
-// already: then a signal ends it. Nothing else may happen.
+// Errors past the header may be found only after the point of no return: then a
+// signal ends the task. Nothing else may happen.
 static void must_not_run(const void *bytes, size_t size)
 {
     write_file(bytes, size, 0755);
@@ -168,7 +168,7 @@ static void wrong_headers(void)
     ok("wrong ELF headers");
 }
 
-// Each field of the first two loadable segments set to hard values.
+// Sets each field of the first two loadable segments to extreme values.
 static void wrong_segments(void)
 {
     static const Elf32_Word values[] = { 0xfffff000, 0xffffffff, 0xc0000000,
@@ -193,7 +193,7 @@ static void wrong_segments(void)
             must_not_run(image, image_size);
             segments[i] = good;
         }
-        segments[i].p_filesz = good.p_memsz + 1; // more than its memory
+        segments[i].p_filesz = good.p_memsz + 1; // larger than p_memsz
         must_not_run(image, image_size);
         segments[i] = good;
     }

@@ -1,10 +1,10 @@
-// Memory that runs out at every place: each operation is repeated in children
-// whose 1st, 2nd, 3rd ... allocation in the kernel fails, until one gets
-// through without. It works, or fails with an error that says so, or the child
-// dies for a page that could not be had; the kernel goes on and keeps nothing.
+// Fault injection for allocations: each operation is repeated in children whose
+// 1st, 2nd, 3rd ... allocation in the kernel fails, up to the number that it
+// makes. The operation works, or fails with an out-of-memory error, or the
+// child is killed for lack of a page; the kernel survives and leaks nothing.
 //
-// Only checked kernels have /dev/failalloc (docs/debugging.md); elsewhere there
-// is nothing to test. What is kept shows in the leak check at power-off too.
+// Only checked kernels have /dev/failalloc (docs/debugging.md); on others there
+// is nothing to test. The leak check at power-off finds leaks, too.
 #include "tests/guest/test.h"
 
 #include <fcntl.h>
@@ -20,22 +20,22 @@
 #include "user/libstrobe/strobe.h"
 
 #define PAGE 4096u
-#define ALLOCATIONS_MAX 3000 // no operation here needs as many
-#define KEPT_MAX 256         // KiB that caches may grow by in a round
-#define ROUNDS 5 // what is kept is so each time, caches grow by chance
+#define ALLOCATIONS_MAX 3000 // more than any operation here makes
+#define KEPT_MAX 256         // KiB of cache growth allowed in a round
+#define ROUNDS 5             // a leak repeats each round, cache growth does not
 
-// Where a child finds /dev/failalloc and says what became of the failure, also
-// after an exec.
+// Descriptors of /dev/failalloc and of the pipe for the child's report, which
+// survive an exec.
 #define DEVICE_FD 100
 #define REPORT_FD 101
 #define REPORT_ARG "report"
 
-// How a child ends.
+// A child's exit status.
 enum { WORKED, REFUSED, WRONG_ERROR, NOT_FIRED = 64 };
 
 static const char *folder = "/tmp/failalloc";
 
-// An operation's result: success, or the errors that a lack of memory gives.
+// An operation's result: success, or an error that means lack of memory.
 static int outcome(bool worked)
 {
     if (worked)
@@ -88,8 +88,8 @@ static int do_vfork(void)
     return reap(pid) == 0 ? WORKED : WRONG_ERROR;
 }
 
-// The new program says how it went. Beyond the point of no return there is
-// nobody to get an error, so the task dies.
+// The new program reports the result. After the point of no return exec cannot
+// return an error, so the task dies.
 static int do_exec(void)
 {
     execl("/proc/self/exe", "failalloc", REPORT_ARG, NULL);
@@ -259,7 +259,7 @@ static int do_signals(void)
 
 static void *in_thread(void *arg)
 {
-    volatile double x = 1.5; // its own FPU state
+    volatile double x = 1.5; // uses the thread's FPU state
     x *= 3;
     return x > 4 ? arg : NULL;
 }
@@ -328,7 +328,7 @@ static const struct operation {
 
 // --- the walk ---------------------------------------------------------------
 
-static char where[700]; // what the last child's failure was
+static char where[700]; // the last child's failed allocation
 
 static void report(int result)
 {
@@ -338,7 +338,7 @@ static void report(int result)
     _exit(strncmp(where, "not", 3) ? result : result | NOT_FIRED);
 }
 
-// In the child: the operation with its nth allocation failing.
+// In the child: runs the operation with its nth allocation failing.
 static void attempt(const struct operation *op, int n)
 {
     char text[32];
@@ -347,7 +347,7 @@ static void attempt(const struct operation *op, int n)
     report(op->run());
 }
 
-// False when that was more allocations than the operation makes.
+// False if the operation makes fewer than n allocations.
 static bool survives(const struct operation *op, int n)
 {
     int fds[2];
@@ -431,7 +431,7 @@ int main(int argc, char **argv)
     check(dup2(device, DEVICE_FD) == DEVICE_FD);
     make_folder();
     for (unsigned i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
-        int n = walk(&operations[i]); // caches settle
+        int n = walk(&operations[i]); // fills the caches
         long kept = LONG_MAX;
         for (int round = 0; round < ROUNDS && kept > KEPT_MAX; round++) {
             long before = free_kib();

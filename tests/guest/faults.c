@@ -1,5 +1,5 @@
-// Faults: whatever a program does with the CPU, it gets the right signal and
-// nothing else is touched.
+// CPU exceptions: a program gets the right signal, and nothing else is
+// affected.
 #include "test.h"
 
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void catch_none(void)
 
 static const int constant = 1;
 static char *page;          // readable and writable
-static char *volatile null; // the compiler need not know
+static char *volatile null; // hides the value from the compiler
 
 static void read_null(void)
 {
@@ -236,7 +236,7 @@ static const struct fault *chosen;
 
 static void commit_chosen(void)
 {
-    // Small, so that the overrun is soon over.
+    // Small, so that the stack overflows soon.
     struct rlimit limit = { 1 << 20, 1 << 20 };
     setrlimit(RLIMIT_STACK, &limit);
     chosen->commit();
@@ -265,7 +265,7 @@ static void caught(void)
             check(!"it did not fault");
         }
         __asm__ volatile("fninit");
-        // The invalid instruction is behind the function's first ones.
+        // The invalid instruction follows the function's first ones.
         uint32_t offset = (uint32_t)caught_address - f->where;
         bool near = f->signal == SIGILL ? offset < 16 : offset == 0;
         if (caught_signal != f->signal ||
@@ -304,20 +304,20 @@ static void odd_flags(void)
         int32_t sec, nsec;
     } t = { 7, 7 };
 
-    // Direction flag: the kernel must copy upwards none the less.
+    // DF set: the kernel must still copy upwards.
     __asm__ volatile("std; int $0x80; cld"
                      : "=a"(r)
                      : "a"(265), "b"(CLOCK_MONOTONIC), "c"(&t)
                      : "memory");
     check(r == 0 && t.nsec != 7);
-    // Nested task: an IRET with NT set in the CPU would switch tasks.
+    // NT set: an IRET in the kernel with NT would switch tasks.
     __asm__ volatile("pushf; orl $0x4000, (%%esp); popf; int $0x80;"
                      "pushf; andl $~0x4000, (%%esp); popf"
                      : "=a"(r)
                      : "a"(20)
                      : "memory");
     check(r == getpid());
-    // Alignment check: the kernel's own unaligned accesses are its business.
+    // AC set: the kernel's own unaligned accesses must not fault.
     memcpy(copy + 1, text, sizeof(text));
     __asm__ volatile("pushf; orl $0x40000, (%%esp); popf; int $0x80;"
                      "pushf; andl $~0x40000, (%%esp); popf"
@@ -342,7 +342,7 @@ static void no_stack_at_call(void)
 
 static void no_stack_for_handler(void)
 {
-    // No alternate stack, and esp points nowhere: it cannot be delivered.
+    // No alternate stack and an invalid esp: the signal cannot be delivered.
     stack_t stack = { .ss_flags = SS_DISABLE };
     sigaltstack(&stack, NULL);
     lose_stack();
@@ -404,9 +404,9 @@ static void privileges_after_return(void)
     return_spoiled();
     uint32_t flags;
     __asm__ volatile("pushf; pop %0" : "=r"(flags));
-    // User mode never sees interrupts off, VM86 or I/O rights.
+    // VM and IOPL stay 0, IF stays 1.
     check((flags & 0x23200) == 0x200);
-    disable_interrupts(); // and has not got the right to
+    disable_interrupts(); // faults, because IOPL is 0
 }
 
 static void crafted_frame(void)
@@ -420,7 +420,7 @@ static void crafted_old_frame(void)
     __asm__ volatile("mov $0xfffffff0, %esp; mov $119, %eax; int $0x80");
 }
 
-// The kernel may refuse the selector or put a sound one in its place.
+// The kernel may refuse the selector or replace it with a valid one.
 static bool refused_or_mended(int status)
 {
     return killed_by(status, SIGSEGV) || exited_with(status, 0);
@@ -446,8 +446,7 @@ static void spoiled_returns(void)
     ok("spoiled signal frames");
 }
 
-// Who walks the frames of the kernel comes to that of the trap, which has this
-// one's.
+// A walk of the kernel's frames reaches the trap frame, whose ebp is this.
 static void undefined_at_the_top(void)
 {
     __asm__ volatile("mov $0xfffffffc, %ebp; ud2");

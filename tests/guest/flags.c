@@ -1,6 +1,6 @@
-// Flags: each bit of each flags argument of each call of the kernel's table. A
-// call either does what a flag asks for or refuses it; which it refuses, and
-// how, is said here. A call whose flags are not said fails the test.
+// Flags: tries each bit of each flags argument in the system call table. A call
+// must obey a flag or refuse it; `flags` says which it refuses, and how. A call
+// that is not listed fails the test.
 #include "test.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 struct call {
     int number;
     const char *name;
-    char kinds[7]; // one letter an argument, of syscalls.def; ends with 0
+    char kinds[7]; // one letter per argument (syscalls.def), then NUL
 };
 
 #define SYSCALL_ARG(kind, type, name) kind
@@ -33,11 +33,11 @@ static const struct call calls[] = {
 static int file, folder, failures;
 static char *page, *scratch;
 
-// Values for arguments that are known only when it runs.
+// Placeholders for argument values known only at run time.
 enum { PAGE = 0x7f000000, SCRATCH, THE_FILE, THE_FOLDER, HERE, NAME, NEW };
 
-// A call with a flags argument at `place`, which knows the bits `obeyed`. Each
-// of the others is refused with `error`.
+// A call with a flags argument at `place`: it obeys the bits `obeyed` and
+// refuses each of the others with `error`.
 struct flags {
     const char *name;
     int place;
@@ -46,7 +46,7 @@ struct flags {
     long args[6];
 };
 
-// clone's: what is obeyed, and what asks for nothing.
+// clone: flags that are obeyed, and flags that ask for nothing.
 #define CLONE_OBEYED                                              \
     (0xfful | CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | \
      CLONE_PTRACE | CLONE_VFORK | CLONE_PARENT | CLONE_THREAD |   \
@@ -69,7 +69,7 @@ static const struct flags flags[] = {
     { "wait4", 2, WAIT_OBEYED, EINVAL, { -1, 0, WNOHANG, 0 } },
     { "waitid", 3, WAIT_OBEYED | WAITID_OBEYED, EINVAL, { 0, 0, 0, 5, 0 } },
     { "clone", 0, CLONE_OBEYED, EINVAL, { SIGCHLD } },
-    // Of FUTEX_WAKE: another bit is another call, or none.
+    // FUTEX_WAKE: any other bit makes it another operation, or none.
     { "futex", 1, 0x8f, ENOSYS, { PAGE, FUTEX_WAKE, 1, 0, PAGE, 0 } },
     { "futex_time64", 1, 0x8f, ENOSYS, { PAGE, FUTEX_WAKE, 1, 0, PAGE, 0 } },
     { "mprotect", 2, 7, EINVAL, { PAGE, 4096, PROT_READ | PROT_WRITE } },
@@ -92,16 +92,16 @@ static const struct flags flags[] = {
     { "statx", 2, 0x7900, EINVAL, { THE_FOLDER, NAME, 0, 0x7ff, SCRATCH } },
     { "faccessat2", 3, 0x1300, EINVAL, { THE_FOLDER, NAME, 0, 0 } },
     { "getrandom", 2, 7, EINVAL, { SCRATCH, 1, 0 } },
-    // Of the one that sets a file's flags.
+    // F_SETFL only.
     { "fcntl", 2, SETFL_IGNORED, EINVAL, { THE_FILE, F_SETFL, O_RDWR } },
     { "fcntl64", 2, SETFL_IGNORED, EINVAL, { THE_FILE, F_SETFL, O_RDWR } },
 };
 
-// Where 'x' is no flags, or each bit is without meaning on Linux too.
+// Calls whose 'x' is not flags, or whose unknown bits Linux ignores, too.
 static const char *const exempt[] = {
-    "madvise", // a number: below
+    "madvise", // an advice number: tested below
     "open",
-    "openat", // Linux ignores bits that it does not know
+    "openat", // Linux ignores unknown bits
     "timer_settime",
     "timer_settime64", // likewise
     "clock_nanosleep",
@@ -240,7 +240,7 @@ static void set_id_bits(void)
     struct stat s;
     int fd = open("suid", O_CREAT | O_RDWR, 0755);
     check(fchmod(fd, 06755) == 0 && write(fd, "x", 1) == 1);
-    check(fstat(fd, &s) == 0 && (s.st_mode & 07777) == 06755); // root's
+    check(fstat(fd, &s) == 0 && (s.st_mode & 07777) == 06755); // root's stay
     check(fchown(fd, 5, 6) == 0);
     check(fstat(fd, &s) == 0 && (s.st_mode & 07777) == 0755);
     check(fchmod(fd, 06745) == 0 && chown("suid", -1, 7) == 0);
@@ -296,7 +296,7 @@ int main(void)
 {
     struct utsname names;
     check(uname(&names) == 0);
-    bool ours = strcmp(names.sysname, "Strobe") == 0; // Linux has more
+    bool ours = strcmp(names.sysname, "Strobe") == 0; // Linux has more flags
     mkdir("/tmp/flags", 0755);
     check(chdir("/tmp/flags") == 0);
     check(mkdir("here", 0755) == 0 || errno == EEXIST);

@@ -1,7 +1,7 @@
-// Floating-point numbers of 80 bits that cross from one page to the next, at
-// each place. No two neighbours of these pages are neighbours in memory. Where
-// the kernel has found at boot that the emulator stores them into a wrong page,
-// nothing is stored: that would be somebody else's memory.
+// 80-bit floating-point stores and loads that cross a page boundary, at each
+// offset. No two neighbouring pages are neighbours in physical memory. If the
+// kernel found at boot that the emulator stores them into a wrong page, the
+// test stores nothing, because it would overwrite other memory.
 #include "test.h"
 
 #include <sys/klog.h>

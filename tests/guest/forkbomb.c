@@ -1,8 +1,8 @@
-// Forks until the kernel refuses, twice: it must refuse politely, and give
-// everything back when the children are gone.
+// Forks until the kernel refuses, twice: fork must fail with an error, and
+// everything must be freed when the children are gone.
 #include "test.h"
 
-#define CHILDREN_MAX 4000 // where there is memory enough for so many
+#define CHILDREN_MAX 4000 // limit for machines with much memory
 
 static int breed(void)
 {

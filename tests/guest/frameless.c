@@ -1,12 +1,12 @@
-// Code without frame pointers, for tests of call chains: main calls outer, that
-// middle, that inner, which has nearly all of the samples. (Makefile: compiled
-// with -fomit-frame-pointer; no_cfi.c is the same without call frame
-// information.)
+// Code without frame pointers, for tests of call chains: main calls outer,
+// outer calls middle, middle calls inner, which gets nearly all samples.
+// (Makefile: compiled with -fomit-frame-pointer; no_cfi.c is the same without
+// call frame information.)
 #include <stdio.h>
 #include <stdlib.h>
 
 #define OUTLINE __attribute__((noinline, noclone))
-#define ROOM 64 // words: more of the stack than any sample has without asking
+#define ROOM 64 // words: more stack than a sample has by default
 
 static volatile unsigned sink;
 

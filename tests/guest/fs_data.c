@@ -1,5 +1,5 @@
-// Contents: reading, writing, positions, holes, truncation, vectors, and user
-// memory that is bad.
+// File contents: reading, writing, positions, holes, truncation, vectors, and
+// bad user memory.
 #include "test.h"
 
 #include <fcntl.h>
@@ -142,7 +142,7 @@ static void vectors(void)
 
 static void bad_memory(void)
 {
-    // Two good pages and one that is not there.
+    // Two mapped pages and an unmapped one.
     char *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     check(p != MAP_FAILED && munmap(p + 2 * PAGE, PAGE) == 0);

@@ -74,7 +74,7 @@ static void limit(void)
     check_error(pipe(p), EMFILE);
     check_error(open("f", O_RDONLY), EMFILE);
     close(150);
-    check_error(pipe(p), EMFILE); // one is not enough; it is given back
+    check_error(pipe(p), EMFILE); // needs two; leaves the free one free
     check(dup(0) == 150);
     for (fd = 3; fd < 300; fd++)
         close(fd);
@@ -93,7 +93,7 @@ static void locks(void)
     check(flock(a, LOCK_EX | LOCK_NB) == 0);
     pid_t child = fork();
     if (child == 0) {
-        close(a); // a copy: the lock stays with the parent's
+        close(a); // a copy: the parent's keeps the lock
         close(b);
         int c = open("f", O_RDWR);
         check_error(flock(c, LOCK_EX | LOCK_NB), EWOULDBLOCK);
@@ -104,7 +104,7 @@ static void locks(void)
     check(waitpid(child, &status, WNOHANG) == 0);
     close(a);
     check(waitpid(child, &status, 0) == child && exited_with(status, 7));
-    check(flock(b, LOCK_EX | LOCK_NB) == 0); // and it ended with the child
+    check(flock(b, LOCK_EX | LOCK_NB) == 0); // the child's lock ended with it
     close(b);
     ok("flock");
 }
@@ -160,7 +160,8 @@ static void *open_and_close(void *arg)
     return NULL;
 }
 
-// Threads that open and close while another reads what may be theirs.
+// Threads open and close files while another reads descriptors that may be
+// theirs.
 static void threads(void)
 {
     pthread_t t[3];

@@ -1,5 +1,5 @@
-// Mounting and unmounting, chroot, statfs; Strobe only (it needs a whole
-// machine's root).
+// Mounting and unmounting, chroot, statfs. Strobe only: it needs root on a
+// whole machine.
 #include "test.h"
 
 #include <fcntl.h>
@@ -56,7 +56,7 @@ static void mounts(void)
     check(umount("/tmp/fs_mount/m/in") == 0);
 
     check_error(umount2("/tmp/fs_mount/m", 64), EINVAL);
-    check(umount2("/tmp/fs_mount/m", MNT_DETACH) == 0); // under our feet
+    check(umount2("/tmp/fs_mount/m", MNT_DETACH) == 0); // while in use
     check_error(umount("/tmp/fs_mount/m"), EINVAL);
     check(pread(fd, buf, 10, 0) == 4 && !memcmp(buf, "kept", 4));
     check_error(getcwd(buf, sizeof(buf)) ? 0 : -1, ENOENT);
@@ -82,7 +82,7 @@ static void check_busy(void)
     check(access("m/d/f", R_OK) == 0);
 }
 
-// Whatever is used of a mount, it stays; and goes when it is used no more.
+// A mount stays while any part of it is in use; then it can be removed.
 static void mounts_in_use(void)
 {
     check(mkdir("m", 0755) == 0 && mount("x", "m", "tmpfs", 0, NULL) == 0);
@@ -92,18 +92,18 @@ static void mounts_in_use(void)
     check_busy(); // an open file
     char *map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
     check(map != MAP_FAILED && close(fd) == 0);
-    check_busy(); // one that is mapped
+    check_busy(); // a mapped file
     check(munmap(map, 4096) == 0);
     fd = make("m/removed");
     check(unlink("m/removed") == 0);
-    check_busy(); // one that has no name any more
+    check_busy(); // an unlinked file
     close(fd);
     fd = open("m/d", O_RDONLY | O_DIRECTORY);
     check_busy(); // an open directory
     close(fd);
     check(rename("m/d", "m/e") == 0 && rename("m/e", "m/d") == 0);
     check(chdir("m") == 0);
-    check_error(umount("/tmp/fs_mount/m"), EBUSY); // somebody is there
+    check_error(umount("/tmp/fs_mount/m"), EBUSY); // a working directory
     check(chdir("/tmp/fs_mount") == 0);
     int there[2];
     char byte;
@@ -116,7 +116,7 @@ static void mounts_in_use(void)
             pause();
     }
     check(read(there[0], &byte, 1) == 1);
-    check_busy(); // somebody's root
+    check_busy(); // a task's root
     check(close(there[0]) == 0 && close(there[1]) == 0);
     check(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
     check(umount("m") == 0 && rmdir("m") == 0);
@@ -159,7 +159,7 @@ static void in_root(void)
     ok("chroot");
 }
 
-// /tmp may be filled; then ENOSPC, the machine goes on, and all comes back.
+// Fills /tmp: ENOSPC, the machine keeps running, and all space is freed.
 static void fill(void)
 {
     static char block[65536];
@@ -180,7 +180,7 @@ static void fill(void)
     }
     int status;
     check(waitpid(child, &status, 0) == child && status == 0);
-    // What the child gave back is room again: it, too, comes to an end.
+    // The space that the child freed is usable, and runs out, too.
     char name[16];
     int made = 0, err;
     do {
@@ -228,7 +228,7 @@ static void mount_in_jail(void)
     check(mount("x", "/dev", "tmpfs", 0, NULL) == 0);
 }
 
-// Each reader has its own names for what a task with another root mounted.
+// A mount by a task with another root has the reader's own path name.
 static void mounts_of_another_root(void)
 {
     char buf[4096] = "";

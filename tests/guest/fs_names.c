@@ -1,4 +1,4 @@
-// Names: making, linking, moving and removing them, and every way to be wrong.
+// Names: creating, linking, renaming and removing them, and every error.
 #include "test.h"
 
 #include <dirent.h>
@@ -145,7 +145,7 @@ static void symlinks(void)
     check(unlink("dirlink") == 0 && unlink("dir/in") == 0 &&
           unlink("dir/up") == 0);
 
-    // Forty are followed, the forty-first is not.
+    // Forty symbolic links are followed, the forty-first is not.
     char from[16], to[16] = "file";
     for (int i = 1; i <= 41; i++) {
         sprintf(from, "chain%d", i);
@@ -170,7 +170,7 @@ static void renames(void)
     check_error(stat("a", &st), ENOENT);
     check(rename("b", "b") == 0 && holds("b", "A"));
     check(link("b", "c") == 0 && rename("b", "c") == 0);
-    check(stat("b", &st) == 0 && st.st_nlink == 2); // same inode: nothing
+    check(stat("b", &st) == 0 && st.st_nlink == 2); // same inode: no effect
     check(unlink("c") == 0);
 
     check(mkdir("d1", 0755) == 0 && mkdir("d1/sub", 0755) == 0);
@@ -264,7 +264,7 @@ static void listing(void)
     DIR *d = opendir("dir");
     struct dirent *e;
     int dots = 0, count = 0;
-    // Removing while listing hides nothing that stays.
+    // Removal during a listing hides no remaining entry.
     while ((e = readdir(d)) != NULL) {
         if (e->d_name[0] == '.') {
             check(e->d_type == DT_DIR);

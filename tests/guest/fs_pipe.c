@@ -81,7 +81,7 @@ static void broken(void)
     check(pipes_broken == 1);
     close(p[1]);
 
-    // Of a writer that waits, too.
+    // Also for a blocked writer.
     check(pipe(p) == 0);
     pid_t child = fork();
     if (child == 0) {
@@ -142,7 +142,7 @@ static void atomic(void)
     ok("writes of up to 4096 bytes are never mixed");
 }
 
-// Odd sizes on both sides, in many rounds around the ring.
+// Odd sizes on both sides, so that the ring wraps many times.
 static void stream(void)
 {
     static unsigned char buf[70000];
@@ -230,7 +230,7 @@ static void interrupted(void)
     }
     while (read(told[0], &c, 1) != 1)
         sleep_ms(1);
-    do { // the first may come before it reads
+    do { // it may not read yet
         check(kill(child, SIGUSR1) == 0);
         sleep_ms(5);
     } while (read(told[0], &c, 1) != 1);

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <sys/select.h>
 
-#define TOO_LONG_NS 30000000000ull // for waits that began anew
+#define TOO_LONG_NS 30000000000ull // longer than a wait that does not restart
 
 static int p[2];
 
@@ -148,10 +148,10 @@ static void masks(void)
     check(raise(SIGUSR1) == 0 && signals == 0);
     struct timespec t = { 0, 10000000 };
     check(ppoll(&f, 1, &t, NULL) == 0 && signals == 0);
-    check_error(ppoll(&f, 1, NULL, &none), EINTR); // lets it through
+    check_error(ppoll(&f, 1, NULL, &none), EINTR); // unblocks it
     check(signals == 1);
     sigprocmask(SIG_SETMASK, NULL, &old);
-    check(sigismember(&old, SIGUSR1)); // and the mask is back
+    check(sigismember(&old, SIGUSR1)); // the mask is restored
     check(raise(SIGUSR1) == 0);
     check_error(pselect(0, NULL, NULL, NULL, NULL, &none), EINTR);
     check(signals == 2);
@@ -170,7 +170,7 @@ static void masks(void)
         uint64_t took = now_ns() - start;
         check(took >= 400000000 && took < TOO_LONG_NS);
         check(write(told[1], "", 1) == 1);
-        check_error(poll(&f, 1, -1), EINTR); // a handler does
+        check_error(poll(&f, 1, -1), EINTR); // a handler ends it
         _exit(0);
     }
     char c;
@@ -179,7 +179,7 @@ static void masks(void)
     sleep_ms(100);
     check(kill(child, SIGCONT) == 0);
     check(read(told[0], &c, 1) == 1);
-    do { // the first may come before it waits
+    do { // it may not wait yet
         check(kill(child, SIGUSR1) == 0);
         sleep_ms(5);
     } while (waitpid(child, &status, WNOHANG) == 0);

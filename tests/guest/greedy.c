@@ -1,6 +1,6 @@
-// One user takes all it can have, of tasks, sessions and their buffers, files,
-// memory, pipes, phones, file locks and queued signals; root starts programs,
-// profiles and kills meanwhile. For a machine without high memory.
+// One user takes all it can get of tasks, sessions and their buffers, files,
+// memory, pipes, phones, file locks and queued signals; concurrently root
+// starts programs, profiles and kills. For a machine without high memory.
 #include "memory.h"
 
 #include <fcntl.h>
@@ -27,8 +27,8 @@ static void become(uid_t user)
     check(setgroups(0, NULL) == 0 && setgid(user) == 0 && setuid(user) == 0);
 }
 
-// A task of the user, in a group of its own: with what it starts it is killed
-// by end_group.
+// Starts a task of the user in its own process group. end_group kills it with
+// all that it has started.
 static pid_t start(uid_t user, void (*fn)(int ready), int *ready)
 {
     int pipes[2];
@@ -78,7 +78,7 @@ static bool has_anything(uid_t user)
 static void end_group(pid_t pid)
 {
     check(kill(-pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
-    while (has_anything(USER) || has_anything(OTHER)) // for ever: it is lost
+    while (has_anything(USER) || has_anything(OTHER)) // a leak: for ever
         sleep_ms(1);
 }
 
@@ -166,8 +166,8 @@ static void many_things(void)
 
 // --- what the kernel holds --------------------------------------------------
 
-// Until it is refused; where this task has no more descriptors, a child, which
-// inherits none, goes on.
+// Takes until refused. When this task has no more descriptors, a child
+// continues with all of its own closed.
 static int take_descriptors(int (*take)(void))
 {
     while (take() >= 0)
@@ -210,14 +210,14 @@ static int set_lock(int fd, unsigned at, unsigned bytes, short type)
     return fcntl(fd, F_SETLK, &lock);
 }
 
-// Each byte's neighbour is free: no lock joins another.
+// Locks every other byte, so that no two locks merge.
 static void take_locks(int fd)
 {
     unsigned n = 0;
     while (set_lock(fd, 2 * n, 1, F_WRLCK) == 0)
         n++;
     check(n > 0 && errno == ENOLCK);
-    check(set_lock(fd, 0, 0, F_UNLCK) == 0); // needs nothing, and gives back
+    check(set_lock(fd, 0, 0, F_UNLCK) == 0); // allocates nothing, frees all
     for (unsigned i = 0; i < n; i++)
         check(set_lock(fd, 2 * i, 1, F_WRLCK) == 0);
     check_error(set_lock(fd, 2 * n, 1, F_WRLCK), ENOLCK);
@@ -235,7 +235,7 @@ static void take_signals(void)
     check_error(sigqueue(getpid(), SIGRTMIN, value), EAGAIN);
 }
 
-// The share is one for all: each kind takes what the one before leaves.
+// All kinds count against one share: each takes what the previous ones leave.
 static void take_held(int ready)
 {
     int fd = open("/tmp/greedy", O_CREAT | O_RDWR | O_TRUNC, 0600);
@@ -259,7 +259,7 @@ static void take_held(int ready)
     say_ready(1001);
 }
 
-// As many pipes as it could have itself.
+// Another user still gets pipes from its own share.
 static void others_have_theirs(int ready)
 {
     for (int i = 0; i < 100; i++)
@@ -267,7 +267,7 @@ static void others_have_theirs(int ready)
     say_ready(ready);
 }
 
-// To less than the largest thing that is left to be had.
+// Less than a page of the user's share is unused.
 static void check_held_is_all(void)
 {
     size_t n;
@@ -306,10 +306,10 @@ static void fill(size_t left)
 static void fill_all(int ready)
 {
     fill(roots / 4);
-    say_ready(ready); // not with this kernel
+    say_ready(ready); // not reached on this kernel
 }
 
-// The same by a program that has root's rights, but not root's share.
+// The same by a set-user-ID program, with root's rights but not root's share.
 static void fill_with_rights(int ready)
 {
     char fd[12];
@@ -324,7 +324,7 @@ static void take_most(int ready)
     say_ready(ready);
 }
 
-// What root's task leaves, by one task, which wants all: it ends, although
+// One task wants all memory that root's task leaves: it is killed, although
 // root's is larger, and root never waits.
 static void one_wants_all(void (*how)(int ready), const char *what)
 {
@@ -343,7 +343,7 @@ static void one_wants_all(void (*how)(int ready), const char *what)
 
 static void fill_share(int ready)
 {
-    fill(roots + MIB(2)); // without what CPUs keep at hand
+    fill(roots + MIB(2)); // not counting per-CPU caches
     say_ready(ready);
 }
 
@@ -356,7 +356,7 @@ static void one_has_its_share(void)
     ok("root works while a user has all that it may have");
 }
 
-// All are there before one takes what the others need to say so.
+// All hogs start before any takes memory that the others need to report.
 static int go[2];
 
 static void hog(int ready)
@@ -395,8 +395,8 @@ static void many_want_all(void)
     ok("root works while many tasks want all");
 }
 
-// The other user's one task is larger than each of the user's, who have more;
-// for what it wants then one of those must end.
+// OTHER's one task is larger than each of USER's tasks, but USER has more in
+// total. When OTHER's task needs more, one of USER's is killed.
 static size_t room;
 
 static void take_a_fifth(int ready)

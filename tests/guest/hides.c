@@ -1,5 +1,5 @@
-// A program that hides from a clock: it works between the ticks of a grid of
-// the system's time and sleeps across each of them
+// A program that evades tick-based accounting: it works between the ticks of a
+// grid of the system time and sleeps across each of them
 // (tests/system/test_truth.py).
 //
 //     hides [MILLISECONDS]     (20)

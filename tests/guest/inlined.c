@@ -1,5 +1,5 @@
-// Three quarters of its time are in one function that is inlined, a quarter in
-// another; each is nothing but a call of `spin`, which is inlined there, too
+// Three quarters of its time are in one inlined function, a quarter in another.
+// Both contain nothing but a call of `spin`, which is inlined, too
 // (tests/system/test_inlines.py).
 //
 //     inlined [ROUNDS]      (1)

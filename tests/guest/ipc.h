@@ -1,12 +1,11 @@
-// What the ipc tests share: a server to talk to. Only Strobe has what they
-// test.
+// Shared by the ipc tests: a server. Only Strobe has these system calls.
 #pragma once
 
 #include "test.h"
 
 #include "user/libstrobe/ipc.h"
 
-#define M_ECHO IPC_M_USER       // retval is arg[0], the arguments come back
+#define M_ECHO IPC_M_USER       // retval is arg[0]; returns the arguments
 #define M_HOLD (IPC_M_USER + 1) // answered by the next M_RELEASE, with 7
 #define M_RELEASE (IPC_M_USER + 2)
 #define M_HANGUPS (IPC_M_USER + 3) // how many phones have hung up

@@ -1,5 +1,5 @@
 // Calls between tasks: answers, limits, time-outs, signals, poll, forwarding,
-// and what must not work.
+// and errors.
 #include "ipc.h"
 
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static void wrong(void)
     check_error(ipc_irq(box, 400, true), EINVAL);
     check_error(ipc_wait(box, &call, 20), ETIMEDOUT);
     check_error(ipc_wait(box, (void *)8, 20), ETIMEDOUT);
-    // Methods that mean something to the kernel are not for everybody.
+    // Methods reserved for the kernel are refused.
     static const uint32_t reserved[] = { 0, IPC_M_SPROFILE_ALL,
                                          IPC_M_PHONE_HANGUP, IPC_M_IRQ,
                                          IPC_M_USER - 1 };
@@ -60,14 +60,14 @@ static void wrong(void)
         call.method = reserved[i];
         check_error(ipc_call(phone, &call), EINVAL);
     }
-    // A box is its task's alone.
+    // Only its task may use a box.
     pid_t child = fork();
     if (child == 0) {
         struct pollfd p = { .fd = box, .events = POLLIN };
         check_error(ipc_wait(box, &call, 0), EPERM);
         check_error(ipc_answer(box, 1, 0), EPERM);
         check(poll(&p, 1, 0) == 1 && p.revents == POLLERR);
-        check(echo(phone, 4) == 4); // a phone is not
+        check(echo(phone, 4) == 4); // a phone is inherited
         _exit(0);
     }
     int status;
@@ -79,7 +79,7 @@ static void wrong(void)
     ok("what must fail");
 }
 
-// No more than the limit, then -EAGAIN; room comes back with the answers.
+// Calls up to the phone's limit, then -EAGAIN; answers make room again.
 static void limits(void)
 {
     int phone = ipc_connect(server), other = ipc_connect(server);
@@ -105,7 +105,7 @@ static void limits(void)
     ok("limits of a phone");
 }
 
-// A box that nobody looks into takes so many calls and no more.
+// A box that is not read takes IPC_BOX_CALLS calls and no more.
 static void full_box(void)
 {
     enum { PHONES = IPC_BOX_CALLS / IPC_PHONE_CALLS + 1 };
@@ -125,7 +125,7 @@ static void full_box(void)
         check(errno == EAGAIN);
     }
     check(sent == IPC_BOX_CALLS);
-    // One that waits for room gets it when another phone hangs up.
+    // A caller that waits for room gets it when another phone hangs up.
     pid_t waiter = fork();
     if (waiter == 0) {
         close(phone[0]);
@@ -152,7 +152,7 @@ static void on_usr1(int signal)
     (void)signal;
 }
 
-// A call that is waited for goes on when a signal comes.
+// A signal interrupts the wait for an answer; the call stays pending.
 static void interrupted(void)
 {
     int phone = ipc_connect(server), other = ipc_connect(server), status;
@@ -176,7 +176,7 @@ static void interrupted(void)
     }
     while (read(told[0], &byte, 1) != 1)
         sleep_ms(1);
-    do { // as often as it takes: some may come before it waits
+    do { // it may not wait yet
         check(kill(child, SIGUSR1) == 0);
         sleep_ms(5);
     } while (read(told[0], &byte, 1) != 1);
@@ -234,7 +234,8 @@ static void threads(void)
     ok("threads at both ends");
 }
 
-// Between two boxes and back to the first caller; with other arguments or not.
+// Forwards between two boxes and back to the caller, with other arguments or
+// not.
 static void forwarding(void)
 {
     int box = ipc_box(), to = ipc_connect(server), me, status;
@@ -259,7 +260,7 @@ static void forwarding(void)
     check_error(ipc_forward(box, call.id, to, &changed), EINVAL);
     changed = (struct ipc_call){ .method = M_ECHO, .arg = { 99 } };
     check(ipc_forward(box, call.id, to, &changed) == 0);
-    // To a phone that is hung up it does not go, and stays.
+    // Forwarding to a phone that is hung up fails; the call stays.
     check(ipc_wait(box, &call, 5000) == 0 && call.arg[0] == 13);
     check(ipc_hangup(to) == 0);
     check_error(ipc_forward(box, call.id, to, NULL), ECONNRESET);

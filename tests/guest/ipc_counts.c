@@ -1,5 +1,5 @@
-// The six counters of messages that system.tasks has for each task (table 4.3
-// of the first seed), and the list of connections.
+// The six message counters of each task in system.tasks (HelenOS's table 4.3),
+// and the list of connections.
 #include "ipc.h"
 
 #include "user/libstrobe/sysinfo.h"
@@ -40,8 +40,8 @@ static bool grown_by(pid_t pid, const struct counts *before,
     return true;
 }
 
-// Those of a server which has answered or forwarded all that it has received:
-// a forward is counted when the one it went to may have answered already.
+// Waits until a server has answered or forwarded all that it received: a
+// forward is counted after its receiver may have answered.
 static struct counts settled(pid_t pid)
 {
     struct counts c = counts(pid);
@@ -56,7 +56,7 @@ static struct counts settled(pid_t pid)
     return c;
 }
 
-// What came since `before`; all other counters have to stand still.
+// Checks the growth since `before`; all other counters must be unchanged.
 static void check_grown(pid_t pid, const struct counts *before,
                         const struct counts *grown)
 {
@@ -88,7 +88,7 @@ static void calls(void)
     int phone = ipc_connect(server);
 
     check(phone >= 0 && connected(getpid(), server));
-    check(echo(phone, 1) == 1); // the server is there
+    check(echo(phone, 1) == 1); // the server runs
     struct counts own = counts(getpid()), theirs = settled(server);
     for (int i = 0; i < CALLS; i++)
         check(echo(phone, i) == i);
@@ -158,7 +158,7 @@ static void notifications(void)
 
     check(box >= 0);
     if (ipc_irq(box, TIMER_VECTOR, true) < 0) {
-        check(errno == ENXIO); // another timer
+        check(errno == ENXIO); // another timer is in use
         ok("(no interrupt to be notified of)");
         return;
     }

@@ -1,5 +1,5 @@
-// Either side may die or hang up at any moment: the other one hears of it, and
-// nothing is left behind.
+// Either side may die or hang up at any moment: the other side is notified, and
+// nothing leaks.
 #include "ipc.h"
 
 #include <fcntl.h>
@@ -44,12 +44,12 @@ static void box_is_closed(void)
     check(ipc_call(phone, &call) == 0 && ipc_call(phone, &call) == 0);
     check(ipc_wait(box, &call, 0) == 0);
     check(close(box) == 0);
-    check_error(ipc_wait(phone, &call, 0), ETIMEDOUT); // one is still open
+    check_error(ipc_wait(phone, &call, 0), ETIMEDOUT); // `again` is open
     check(close(again) == 0);
     for (int i = 0; i < 2; i++)
         check(ipc_wait(phone, &call, 0) == 0 && call.retval == -ECONNRESET);
     check_error(ipc_call(phone, &call), ECONNRESET);
-    box = ipc_box(); // another one; the old phone does not lead there
+    box = ipc_box(); // a new box; the old phone does not reach it
     check(box >= 0);
     check_error(ipc_call(phone, &call), ECONNRESET);
     close(phone);
@@ -58,7 +58,7 @@ static void box_is_closed(void)
     ok("a box is closed");
 }
 
-// Other threads and tasks that share the phone hear of it, too.
+// Hanging up also notifies other threads and tasks that share the phone.
 static void hang_up(void)
 {
     pid_t server = start_server();
@@ -68,7 +68,7 @@ static void hang_up(void)
     check(echo(phone, 1) == 1);
     pid_t waiter = fork();
     if (waiter == 0) {
-        close(other); // or it would be two
+        close(other); // shares only `phone`
         check(ask(phone, M_HOLD) == -1 && errno == ECONNRESET);
         _exit(0);
     }
@@ -80,9 +80,9 @@ static void hang_up(void)
     check_error(ipc_call(phone, &call), ECONNRESET);
     close(phone);
     check(ask(other, M_HANGUPS) == 1);
-    check(ask(other, M_RELEASE) == 0); // those that nobody waits for
+    check(ask(other, M_RELEASE) == 0); // held calls without a waiter
     check(echo(other, 2) == 2);
-    // One that never called is not told about.
+    // A phone that never called does not notify the server.
     close(ipc_connect(server));
     check(ask(other, M_HANGUPS) == 1);
     end_server(server);
@@ -100,7 +100,7 @@ static unsigned chance(unsigned n)
     return (seed >> 16) % n;
 }
 
-// Does everything, at random, until it is killed.
+// Makes random calls until it is killed.
 static void live(int box)
 {
     static char memory[8192];
@@ -195,8 +195,8 @@ static long free_kib(void)
     return strtol(strstr(text, "MemFree:") + 8, NULL, 10);
 }
 
-#define SLACK_KIB 256 // magazines and partial slabs; 150 lives leak more
-#define TRIES 5       // what leaks does so each time, caches grow by chance
+#define SLACK_KIB 256 // magazines and partial slabs; 150 leaks are more
+#define TRIES 5       // a leak repeats, cache growth does not
 
 static bool storms_lose_memory(void)
 {

@@ -1,7 +1,7 @@
-// Code that lies in no file, as a compiler at run time makes it, with the map
-// of it that perf reads: /tmp/perf-PID.map. `jit ROUNDS` runs it so often, `jit
-// ROUNDS nameless` without a map. Its function "spin" counts down from 20,000,
-// "twice the spin" calls it two times.
+// JIT code: generated at run time, in no file, with a map for perf in
+// /tmp/perf-PID.map. `jit ROUNDS` runs it ROUNDS times, `jit ROUNDS nameless`
+// without a map. Its function "spin" counts down from 20,000; "twice the spin"
+// calls it two times.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

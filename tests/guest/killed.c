@@ -1,6 +1,5 @@
-// SIGKILL ends a thread wherever a program can bring it: each call that waits,
-// and those that take long. Beside it: nobody chooses a deadly signal for
-// somebody else (the exit signal of clone).
+// SIGKILL ends a thread in each call that waits, and in calls that take long.
+// Also: a task cannot send another one a deadly signal by clone's exit signal.
 #include "test.h"
 
 #include <fcntl.h>
@@ -51,7 +50,7 @@ static void opens_to_write(void)
 static void waits_for_child(void)
 {
     if (fork() == 0)
-        pause(); // ended below: it is in the same group
+        pause(); // killed below, with the group
     wait(NULL);
 }
 
@@ -111,7 +110,7 @@ static void locks_record(void)
     fcntl(open(LOCKED, O_RDWR), F_SETLKW, &all);
 }
 
-// The child is on our stack and in a wait that nobody ends.
+// The child, on the parent's stack, waits for ever.
 static void vforks(void)
 {
     if (vfork() == 0) {
@@ -141,7 +140,7 @@ static void joins(void)
     pthread_join(thread, NULL);
 }
 
-// A thread that has ended leaves one that waits and cannot be interrupted.
+// The first thread ends; the other one waits uninterruptibly.
 static void first_thread_ends(void)
 {
     pthread_t thread;
@@ -173,7 +172,7 @@ static const struct {
     { "vfork by a thread", first_thread_ends },
 };
 
-// What /proc says that it does: R, S, D, Z.
+// The task's state in /proc: R, S, D, Z.
 static char state_of(pid_t pid)
 {
     char path[64], line[512] = "";
@@ -201,13 +200,13 @@ static void kill_waiting(void (*call)(void))
         pause();
     }
     setpgid(pid, pid);
-    // Until it waits; one that is found on its way is killed there.
+    // Waits until it blocks. If it is not there yet, it is killed on its way.
     while (state_of(pid) == 'R')
         sleep_ms(1);
     sleep_ms(5);
     check(kill(pid, SIGKILL) == 0);
     check(waitpid(pid, &status, 0) == pid && killed_by(status, SIGKILL));
-    kill(-pid, SIGKILL); // what it has left behind
+    kill(-pid, SIGKILL); // its remaining children
     close(locked);
 }
 
@@ -237,8 +236,8 @@ static void populate_much(void)
          0);
 }
 
-// Killed when the file has grown, it has not become whole. A killer that comes
-// too late tries again.
+// Kills the call once the file has grown: the file must be incomplete. Retries
+// if the kill came too late.
 static void kill_in_long_call(void (*call)(void))
 {
     bool stopped = false;
@@ -302,7 +301,7 @@ static void count(int signal)
         user_signals++;
 }
 
-// A child of ours makes a sibling that is to kill us when it ends.
+// A child makes a sibling whose exit signal is to kill this process.
 static void sibling_cannot_kill(void)
 {
     int status, fds[2];
@@ -345,7 +344,7 @@ static void exec_resets_exit_signal(const char *self)
     }
     check(waitpid(pid, &status, __WALL) == pid && exited_with(status, 0));
     check(user_signals == 1 && child_signals == 1);
-    // Not the child's program, but its parent's has changed.
+    // Here the parent has called exec, not the child.
     pid = fork();
     check(pid >= 0);
     if (pid == 0) {
@@ -354,7 +353,7 @@ static void exec_resets_exit_signal(const char *self)
         if (clone_with(SIGKILL) == 0) {
             char c;
             close(fds[1]);
-            (void)!read(fds[0], &c, 1); // until its parent has another program
+            (void)!read(fds[0], &c, 1); // until its parent has called exec
             _exit(0);
         }
         fcntl(fds[1], F_SETFD, FD_CLOEXEC);

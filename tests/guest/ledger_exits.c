@@ -1,5 +1,5 @@
-// What ends takes no cycles with it: a dead thread's are its task's, a dead
-// task's its parent's; wait4, getrusage, times and system.tasks agree.
+// No cycles are lost at exit: a dead thread's go to its task, a dead task's to
+// its parent; wait4, getrusage, times and system.tasks agree.
 #include "test.h"
 
 #include "user/libstrobe/sysinfo.h"
@@ -10,7 +10,7 @@
 #include <sys/times.h>
 
 #define US_PER_SECOND 1000000ll
-#define TICKS 100 // a second, of times(2)
+#define TICKS 100 // per second, times(2)
 
 static bool strobe;
 
@@ -126,8 +126,8 @@ static void tasks(void)
     int64_t grown_system = us(after.ru_stime) - us(before.ru_stime);
     dprintf(1, "# the family used %" PRId64 " us user, %" PRId64 " us system\n",
             user, system);
-    // 20 + 2 * 10 + 3 * (5 + 10) ms at least; those of a thread are counted
-    // from when it looks at its clock.
+    // At least 20 + 2 * 10 + 3 * (5 + 10) ms; a thread's time counts from its
+    // first reading of the clock.
     check(user + system >= 85000);
     check(grown_user >= user - 1 && grown_user <= user + 1);
     check(grown_system >= system - 1 && grown_system <= system + 1);
@@ -135,7 +135,7 @@ static void tasks(void)
                       user * TICKS / US_PER_SECOND)) <= 1);
     check(labs((long)(ticks_after.tms_cstime - ticks.tms_cstime -
                       system * TICKS / US_PER_SECOND)) <= 1);
-    if (strobe) { // a zombie has used its last cycle
+    if (strobe) { // a zombie's counters are final
         check(zombie.state == SYSINFO_ZOMBIE);
         check(cycles_us(zombie.user + zombie.child_user) == user);
         check(cycles_us(zombie.kernel + zombie.child_kernel) == system);

@@ -1,13 +1,13 @@
-// What a program does is booked where it belongs: a busy loop, a sleeper, a
-// storm of system calls, and interrupts are told apart.
+// CPU time is charged to the right account: a busy loop, a sleeper, a storm of
+// system calls, and interrupts.
 //
 //     ledger_split          sums and bounds, on any machine
 //     ledger_split exact    to the cycle, under tools/vm --icount 1 --smp 1,
-//                           with nobody else on the machine
+//                           with nothing else running
 //
-// The other side of each comparison does not come from the ledger: the TSC that
-// the program reads around what it does, the instructions that its loops have,
-// the calls that it makes.
+// The expected values do not come from the ledger: they are the TSC that the
+// program reads around its work, the instructions of its loops and the number
+// of its calls.
 #include "test.h"
 
 #include "user/libstrobe/sysinfo.h"
@@ -16,16 +16,16 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
-#define TRIES 10 // for a measurement that no interrupt comes into
+#define TRIES 10 // for a measurement without an interrupt
 
-// From one reading of the CPU's accounts to the next.
+// Differences between two readings of the CPU's accounts.
 struct split {
     uint64_t user, kernel, irq, idle, elapsed;
-    uint64_t tsc; // that the program saw pass in between
+    uint64_t tsc; // elapsed, as read by the program
 };
 
 static bool exact;
-static uint64_t cycle; // an instruction's, if exact
+static uint64_t cycle; // cycles per instruction, if exact
 
 static uint64_t rdtsc(void)
 {
@@ -52,8 +52,8 @@ static void read_cpu(struct sysinfo_cpu *out)
                sizeof(*out)) == sizeof(*out));
 }
 
-// Runs body(n) between two readings. The instructions of this function are the
-// same every time.
+// Runs body(n) between two readings. This function always executes the same
+// instructions.
 static __attribute__((noinline)) struct split measure(void (*body)(uint32_t),
                                                       uint32_t n)
 {
@@ -76,13 +76,13 @@ static __attribute__((noinline)) struct split measure(void (*body)(uint32_t),
     return s;
 }
 
-// Lets init pass on what was printed, which is time of its own.
+// Waits until init has forwarded the output, which takes CPU time.
 static void settle(void)
 {
     sleep_ms(50);
 }
 
-// The same, such that no interrupt came in.
+// Repeats until no interrupt came in.
 static struct split measure_quiet(void (*body)(uint32_t), uint32_t n)
 {
     struct split s;
@@ -122,7 +122,7 @@ static void loop(uint32_t n)
 static void busy_loop(void)
 {
     static const uint32_t lengths[] = { 1, 1000, 1000000, 10000000 };
-    measure(loop, 1); // a call's first use is dearer
+    measure(loop, 1); // a call's first use costs more
     struct split first = measure_quiet(loop, lengths[0]), s;
 
     for (int i = 1; i < 4; i++) {
@@ -162,7 +162,7 @@ static void sleeper(void)
         uint64_t hz = sysinfo_frequency();
         check(s.user == shortly.user); // the same instructions
         check(s.idle >= hz / 1000 * 498 && s.tsc >= hz / 1000 * 500);
-        check(s.kernel + s.irq < hz / 1000); // all of it below 1 ms of 500
+        check(s.kernel + s.irq < hz / 1000); // together below 1 ms of 500
         check(s.idle > 99 * (s.elapsed / 100));
     }
     report("sleeper, 500 ms", &s);
@@ -173,7 +173,7 @@ static void sleeper(void)
 
 #define STORM_INSTRUCTIONS 4
 
-// In assembly: a compiler may unroll a loop of its own.
+// In assembly, because a compiler may unroll its own loop.
 static void storm(uint32_t n)
 {
     __asm__ volatile("1: movl %1, %%eax\n\t"
@@ -212,9 +212,9 @@ static void system_calls(void)
 
     if (calls > 0) {
         uint64_t more = getpid_calls() - calls;
-        check(more >= 10001 && (!exact || more % 10001 == 0)); // tries
+        check(more >= 10001 && (!exact || more % 10001 == 0)); // per try
     }
-    if (exact) { // every call is like every other
+    if (exact) { // all calls cost the same
         check(many.user - one.user == 10 * (few.user - one.user));
         check(few.user - one.user == 1000 * STORM_INSTRUCTIONS * cycle);
         check(many.kernel - one.kernel == 10 * (few.kernel - one.kernel));
@@ -227,7 +227,7 @@ static void system_calls(void)
 
 // ---- interrupts
 
-// Vectors of devices and of the CPU's timer.
+// The number of interrupts of devices and of the CPU's timer.
 static uint64_t interrupts(void)
 {
     size_t count;
@@ -251,10 +251,10 @@ static void set_timer(long us)
     check(setitimer(ITIMER_REAL, &t, NULL) == 0);
 }
 
-#define GAP 1000 // cycles between two readings of the TSC: an interrupt's
+#define GAP 1000 // cycles between two TSC readings: an interrupt
 
-// Returns right behind an interrupt of the timer, so that its next is not due
-// while measure reads the accounts.
+// Returns right after a timer interrupt, so that the next one is not due while
+// measure reads the accounts.
 static void await_interrupt(void)
 {
     uint64_t last = rdtsc(), now;
@@ -263,9 +263,9 @@ static void await_interrupt(void)
         last = now;
 }
 
-// The timer interrupts a loop; its signal is ignored, so that nothing else
-// happens. (While a signal is not taken a timer comes once in a millisecond.)
-// All that the loop is charged for an interrupt is the instruction by which its
+// A timer interrupts a loop; its signal is ignored, so that nothing else
+// happens. (A timer whose signal is not taken fires once a millisecond.) Each
+// interrupt charges the loop for one instruction only, by which an interrupt's
 // entry is longer than a system call's.
 static void interrupted_loop(void)
 {

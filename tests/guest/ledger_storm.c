@@ -1,8 +1,8 @@
-// The books balance whatever happens: every reading of system.audit shows a
+// Sum of accounts == elapsed TSC: every reading of system.audit shows a
 // difference of 0 while tasks are forked and killed, threads come and go, move
 // between CPUs and fault, and signals, pipes and timers interrupt them.
 //
-//     ledger_storm [SECONDS [STORMS]]    (2, the first so many of all)
+//     ledger_storm [SECONDS [STORMS]]    (2, all): the first STORMS kinds
 #include "test.h"
 
 #include "user/libstrobe/sysinfo.h"
@@ -39,9 +39,9 @@ static void run_on(uint32_t mask)
         check(sched_setaffinity(0, sizeof(set), &set) == 0);
 }
 
-// With PAUSE, which gives the turn away where CPUs are emulated in turns. Under
-// QEMU 7.2's -icount who computes until the next timer is due leaves no time to
-// the next CPU; with timers as often as here, that one never got any.
+// PAUSE yields to the next CPU where CPUs are emulated in turns. Under QEMU
+// 7.2's -icount, a CPU that computes until the next timer is due leaves no time
+// to the next CPU, which with timers as frequent as here would never run.
 static void spin(uint32_t n)
 {
     for (volatile uint32_t i = 0; i < n; i++)
@@ -65,7 +65,7 @@ static void forks(void)
     }
 }
 
-// Children that are killed wherever they are.
+// Children that are killed at random times.
 static void kills(void)
 {
     for (;;) {
@@ -101,8 +101,8 @@ static void *short_thread(void *memory)
     return NULL;
 }
 
-// Threads that end; memory that goes while others use the space, so that CPUs
-// interrupt each other.
+// Threads that end, and memory that is unmapped while others use the space, so
+// that CPUs interrupt each other (TLB shootdown).
 static void threads(void)
 {
     for (;;) {
@@ -170,7 +170,7 @@ static void on_fault(int signal)
     (void)signal;
 }
 
-// Exceptions in user mode, handled there.
+// Exceptions in user mode, with signal handlers.
 static void faults(void)
 {
     on_signal(SIGILL, on_fault, SA_NODEFER);
@@ -241,7 +241,7 @@ int main(int argc, char *argv[])
             alarm(0);
             storms[i]();
         }
-        setpgid(pids[i], pids[i]); // in time, whoever comes first
+        setpgid(pids[i], pids[i]); // so does the child: either may be first
     }
     for (uint64_t end = now_ns() + seconds * 1000000000ull; now_ns() < end;) {
         audit(&last);

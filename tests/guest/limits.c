@@ -28,7 +28,7 @@ static bool is_strobe(void)
     return strcmp(names.sysname, "Strobe") == 0;
 }
 
-// musl's sbrk does nothing.
+// By brk(2), because musl's sbrk does nothing.
 static bool grow_heap(unsigned bytes)
 {
     unsigned long end = syscall(SYS_brk, 0);
@@ -117,7 +117,7 @@ static void address_space(void)
     check(low != MAP_FAILED);
     check(map(32 * MIB, PROT_READ) == MAP_FAILED && errno == ENOMEM);
     check(mremap(low, 16 * MIB, 40 * MIB, MREMAP_MAYMOVE) == MAP_FAILED);
-    // In the place of what is there already it costs nothing.
+    // Replacing a mapping costs nothing.
     check(mmap(low, 16 * MIB, PROT_READ,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == low);
     check(!grow_heap(30 * MIB) && grow_heap(MIB));
@@ -128,14 +128,14 @@ static void data(void)
 {
     set(RLIMIT_DATA, 8 * MIB, RLIM_INFINITY);
     check(map(9 * MIB, PROT_READ | PROT_WRITE) == MAP_FAILED);
-    char *low = map(9 * MIB, PROT_READ); // what is not written is no data
+    char *low = map(9 * MIB, PROT_READ); // read-only memory is not data
     check(low != MAP_FAILED);
     check_error(mprotect(low, 9 * MIB, PROT_READ | PROT_WRITE), ENOMEM);
     check(mprotect(low, MIB, PROT_READ | PROT_WRITE) == 0);
-    low = map(8 * MIB, PROT_READ); // in two areas, of which each would do
+    low = map(8 * MIB, PROT_READ); // two areas, each within the limit
     check(low != MAP_FAILED && mprotect(low, 4 * MIB, PROT_NONE) == 0);
     check_error(mprotect(low, 8 * MIB, PROT_READ | PROT_WRITE), ENOMEM);
-    check(mprotect(low, 8 * MIB, PROT_READ) == 0); // (Linux has begun)
+    check(mprotect(low, 8 * MIB, PROT_READ) == 0); // (Linux changed some)
     check(!grow_heap(9 * MIB) && grow_heap(MIB));
 }
 
@@ -169,7 +169,7 @@ static void cpu_time(void)
     set(RLIMIT_CPU, 1, 3);
     while (exceeded < 2) // after one second and after two
         continue;
-    for (;;) // the third ends it
+    for (;;) // the hard limit ends it
         check(exceeded == 2);
 }
 
@@ -187,7 +187,7 @@ static void inherited_cpu_time(void)
 static void threads(void)
 {
     set(RLIMIT_NPROC, 1, 1);
-    pid_t child = fork(); // root may
+    pid_t child = fork(); // root is exempt
     if (child == 0)
         _exit(0);
     check(child > 0 && waitpid(child, NULL, 0) == child);

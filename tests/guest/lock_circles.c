@@ -1,5 +1,5 @@
-// Record locks that would be waited for in a circle: EDEADLK for the one who
-// would close it, and for no other.
+// Deadlock detection for record locks: the task that would close a cycle of
+// waiters gets EDEADLK, and no other task.
 #include "test.h"
 
 #include <fcntl.h>
@@ -22,8 +22,8 @@ static int set_wait(int fd, short type, off_t byte)
     return set(fd, F_SETLKW, type, byte);
 }
 
-// A task that does what it is sent: waits for the lock of that byte, and says
-// what came of it. 'x' ends it.
+// A task that obeys orders: waits for the lock of the byte it is sent and
+// reports the result. 'x' ends it.
 static void obey(int self)
 {
     char order;
@@ -47,7 +47,7 @@ static int answer(void)
     return c;
 }
 
-// Tasks that hold a byte each, that of their number.
+// Starts tasks that each hold the byte of their number.
 static void begin(pid_t *children, int n)
 {
     check(pipe(from_child) == 0);
@@ -73,7 +73,7 @@ static void end(pid_t *children, int n)
     close(from_child[1]);
 }
 
-// Each holds its byte and wants the next one's: whoever comes last is refused.
+// Each task holds its byte and requests the next one's: the last is refused.
 static void circle(int n)
 {
     pid_t children[TASKS];
@@ -82,7 +82,7 @@ static void circle(int n)
         order(i, (char)((i + 1) % n));
     check(answer() == EDEADLK); // the others wait
     int fd = open("locked", O_RDWR);
-    check_error(set(fd, F_SETLK, F_WRLCK, 0), EAGAIN); // and hold theirs
+    check_error(set(fd, F_SETLK, F_WRLCK, 0), EAGAIN); // and keep their locks
     for (int i = 0; i < n; i++)
         kill(children[i], SIGKILL);
     for (int i = 0; i < n; i++) {
@@ -96,7 +96,7 @@ static void circle(int n)
     close(fd);
 }
 
-// Waiting for one who waits for another is no circle.
+// A chain of waiting tasks is no cycle.
 static void chain(void)
 {
     pid_t children[4];
@@ -105,7 +105,7 @@ static void chain(void)
     order(1, 2);
     order(2, 3);
     sleep_ms(50);
-    order(3, 'x'); // its byte goes to the one before it, and so on
+    order(3, 'x'); // its byte goes to task 2, and so on
     check(waitpid(children[3], NULL, 0) == children[3]);
     check(answer() == 0);
     order(2, 'x');
@@ -121,8 +121,8 @@ static void chain(void)
     }
 }
 
-// What another was waiting for is unlocked: it waits no more, though it may not
-// have run since, and may be waited for.
+// A waiter whose lock has been released no longer waits, even if it has not run
+// yet: waiting for it is no deadlock.
 static void wait_that_is_over(void)
 {
     int status, fd = open("locked", O_RDWR), ready[2];
@@ -138,7 +138,7 @@ static void wait_that_is_over(void)
     check(read(ready[0], &c, 1) == 1);
     sleep_ms(50);
     check(set(fd, F_SETLK, F_UNLCK, 0) == 0);
-    check(set_wait(fd, F_WRLCK, 1) == 0); // the child's end
+    check(set_wait(fd, F_WRLCK, 1) == 0); // until the child ends
     check(waitpid(child, &status, 0) == child && exited_with(status, 3));
     close(fd);
     close(ready[0]);

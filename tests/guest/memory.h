@@ -1,4 +1,4 @@
-// Memory that tests take, and hold until they are killed.
+// Memory that tests take and hold until they are killed.
 #pragma once
 
 #include "test.h"

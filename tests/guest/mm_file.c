@@ -111,7 +111,7 @@ static void test_rights(void)
     check(q != MAP_FAILED && (q[0] = 'R'));
     close(rd);
     check(unlink(NAME) == 0);
-    check(p[3 * PAGE] == 'd' && q[0] == 'R'); // the file lives in its mappings
+    check(p[3 * PAGE] == 'd' && q[0] == 'R'); // mappings keep the file
     check(munmap(p, PAGES * PAGE) == 0 && munmap(q, PAGES * PAGE) == 0);
     ok("the descriptor's rights count");
 }

@@ -63,7 +63,7 @@ static void grandchild_reads(void)
 
 static void child_reads_late(void)
 {
-    sleep_ms(20); // the parent writes meanwhile
+    sleep_ms(20); // the parent writes first
     check(filled(private, 200));
     check(exited_with(in_child(grandchild_reads), 0));
 }
@@ -84,7 +84,7 @@ static void test_parent_writes(void)
     ok("a parent's writes stay its own");
 }
 
-// The kernel writes for the program too: into pages that a fork shares.
+// The kernel, too, writes into pages that a fork shares.
 static void child_reads_file(void)
 {
     int fd = open("/dev/zero", O_RDONLY);

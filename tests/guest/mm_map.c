@@ -17,7 +17,7 @@ static char *map(size_t pages)
     return p;
 }
 
-// What touches the address in a child ends it with this signal (0: it is fine).
+// Accesses the address in a child. Returns the signal that ended it, or 0.
 static int touch(volatile char *p, bool write)
 {
     int status;
@@ -43,7 +43,7 @@ static void test_anonymous(void)
     check(munmap(p + 4 * PAGE, 2 * PAGE) == 0);
     check(p[4 * PAGE - 1] == 'x' && p[6 * PAGE] == 'x');
     check(touch(p + 4 * PAGE, false) == SIGSEGV);
-    check(munmap(p + 4 * PAGE, 2 * PAGE) == 0); // nothing there: fine
+    check(munmap(p + 4 * PAGE, 2 * PAGE) == 0); // not mapped: no error
     char *q = mmap(p + 5 * PAGE, PAGE, RW, ANON | MAP_FIXED, -1, 0);
     check(q == p + 5 * PAGE && *q == 0);
     q = mmap(p, 16 * PAGE, RW, ANON | MAP_FIXED, -1, 0); // over everything
@@ -82,7 +82,7 @@ static void test_errors(void)
     check_error(msync(p, 2 * PAGE, MS_SYNC), ENOMEM);
     check_error(madvise(p, PAGE, 12345), EINVAL);
     check_error(madvise(p, 2 * PAGE, MADV_DONTNEED), ENOMEM);
-    // The kernel's own copies meet bad addresses too.
+    // The kernel's own copies fail at bad addresses, too.
     check_error(write(1, p + PAGE, 1), EFAULT);
     check_error(write(1, (void *)0xc0100000, 1), EFAULT);
     check_error(read(open("/dev/zero", 0), (void *)4096, 1), EFAULT);
@@ -181,7 +181,7 @@ static void test_brk(void)
     memset((void *)start, 1, 10 * PAGE);
     check(raw_brk(start + PAGE) == start + PAGE);
     check(raw_brk(start + 4 * PAGE) == start + 4 * PAGE);
-    check(*(char *)(start + 3 * PAGE) == 0); // a page that came back is new
+    check(*(char *)(start + 3 * PAGE) == 0); // a page mapped again is zero
     check(raw_brk(~0u) == start + 4 * PAGE);
     check(raw_brk(1) == start + 4 * PAGE);
     check(raw_brk(start) == start);
@@ -204,7 +204,7 @@ static void test_advice(void)
     ok("madvise, mincore and msync");
 }
 
-// More areas than a list is quick with, and all of them right.
+// So many areas that the kernel adds a tree to their list.
 static void test_many(void)
 {
     enum { N = 2000 };

@@ -1,5 +1,6 @@
-// No page is both writable and executable unless its program asked for it: all
-// page tables are walked. Stacks are executable for programs that say so.
+// W^X: no page is both writable and executable unless its program asked for it.
+// The kernel walks all page tables. Stacks are executable for programs whose
+// header asks for it.
 #include "test.h"
 
 #include <elf.h>
@@ -61,7 +62,7 @@ static void what_is_written_does_not_run(void)
     ok("stack, data, heap and mappings do not run");
 }
 
-// --- a stack that runs ------------------------------------------------------
+// --- an executable stack ----------------------------------------------------
 
 static void ask_for_stack(int fd)
 {
@@ -127,7 +128,7 @@ static void all_tables(void)
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     check(m != MAP_FAILED);
     m[0] = m[PAGE] = 1;
-    check(now().user_both == 2); // of what has been touched
+    check(now().user_both == 2); // only touched pages
     check(mprotect(m, PAGE, PROT_READ | PROT_EXEC) == 0);
     check(now().user_both == 1);
     memcpy(m + PAGE, code, sizeof(code));

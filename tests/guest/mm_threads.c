@@ -1,9 +1,9 @@
-// Threads of one program change its memory while others use it: every CPU must
-// forget what is no longer true.
+// TLB shootdown: threads change an address space while others use it; no CPU
+// may use a stale translation.
 //
-// Each round waits several times until all CPUs have answered. Where there are
-// more of them than the host has, an answer takes as long as the host lets that
-// CPU wait: so rounds are counted only up to a time, but for the first ones.
+// Each round waits several times until all CPUs have answered. With more CPUs
+// than the host has, an answer takes as long as the host delays that CPU, so
+// after a minimum the number of rounds is limited by time.
 #include "tests/guest/test.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ static bool goes_on(unsigned rounds)
            (rounds < ROUNDS && now_ns() - storm_began < STORM_NS);
 }
 
-// Reads the page as soon as it has changed, and tells what it saw.
+// Reads the page as soon as it has changed, and reports the value.
 static void *watch(void *arg)
 {
     unsigned me = (unsigned)(uintptr_t)arg, round = 0;
@@ -54,8 +54,8 @@ static void all_have_seen(unsigned round)
     }
 }
 
-// Each round the page is another one: by mapping over it, by moving another one
-// there, by copy on write.
+// Replaces the page each round: by mapping over it, by moving another one
+// there, by copy-on-write.
 static void change(unsigned round)
 {
     unsigned *other;
@@ -102,7 +102,7 @@ static void test_shootdown(void)
     ok("threads see what others map");
 }
 
-// Faults, maps and unmaps at once; every thread finds only its own bytes.
+// Faults, maps and unmaps concurrently; every thread finds only its own bytes.
 static void *churn(void *arg)
 {
     unsigned me = (unsigned)(uintptr_t)arg;

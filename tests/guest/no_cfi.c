@@ -1,2 +1,2 @@
-// frameless.c, of whose code nothing is known (Makefile).
+// frameless.c without call frame information (Makefile).
 #include "frameless.c"

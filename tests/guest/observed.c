@@ -1,7 +1,8 @@
-// A loop of a known number of instructions, and the TSC cycles that it took:
-// more than alone is what others took of the CPU (tests/system/test_cost.py).
+// A loop of a known number of instructions; prints the TSC cycles it took. The
+// excess over an undisturbed run is what other work took of the CPU
+// (tests/system/test_cost.py).
 //
-//     observed [MILLIONS]     of turns, two instructions each (1)
+//     observed [MILLIONS]     of iterations, two instructions each (1)
 #include "test.h"
 
 int main(int argc, char *argv[])

@@ -1,14 +1,13 @@
-// Memory is out: the task that has the most of it is ended, and not the one
-// that happens to ask. For a machine with little memory
-// (tests/system/test_oom.py); on Linux, where all other programs would suffer,
-// it does nothing.
+// Out of memory: the task with the most memory is killed, not the one that
+// asks. For a machine with little memory (tests/system/test_oom.py). On Linux
+// it does nothing, because it would disturb all other programs.
 #include "memory.h"
 
 #include <sys/utsname.h>
 
 #define MIB (1024u * 1024)
-#define LEFT (3 * MIB)   // what the big ones leave
-#define WANTED (6 * MIB) // by the small one, of whom the machine has more
+#define LEFT (3 * MIB)   // free memory that the big task leaves
+#define WANTED (6 * MIB) // by the small tasks: more than LEFT
 #define SMALL_ONES 8
 
 static void fill(int done)
@@ -41,7 +40,7 @@ static void ask(void)
     touch(WANTED);
 }
 
-// In the kernel: the pages are touched by a system call.
+// The kernel touches the pages, in a system call.
 static void ask_by_read(void)
 {
     int zero[2];
@@ -54,8 +53,8 @@ static void ask_by_read(void)
     }
 }
 
-// Forks are refused when memory is scarce, so these are there before.
-// They keep what they have got until all have it.
+// The small tasks are forked before memory is scarce, when fork would fail.
+// They keep what they got until all have got theirs.
 static int go[2], got[2], finish[2];
 
 static pid_t start_small(void (*ask_how)(void))
@@ -73,7 +72,8 @@ static pid_t start_small(void (*ask_how)(void))
     return small;
 }
 
-// Small ones ask when the big one has filled memory: they live, that one dies.
+// Small tasks ask for memory when the big one has filled it: they survive, the
+// big one is killed.
 static void small_live(void (*fill_how)(int done), void (*ask_how)(void),
                        int count, const char *what)
 {
@@ -92,12 +92,12 @@ static void small_live(void (*fill_how)(int done), void (*ask_how)(void),
         check(waitpid(small[i], &status, 0) == small[i] &&
               exited_with(status, 0));
     check(waitpid(big, &status, 0) == big && killed_by(status, SIGKILL));
-    while (free_memory() < 2 * WANTED) // who shared it is on its way
+    while (free_memory() < 2 * WANTED) // a task that shared it may still exit
         sleep_ms(1);
     ok(what);
 }
 
-// Two tasks with one memory: that one alone ends would win nothing.
+// Two tasks share their memory: killing only one would free nothing.
 static void fill_shared(int done)
 {
     if (vfork() == 0)

@@ -1,26 +1,24 @@
-// A position-independent program, which lies elsewhere each time it is started:
-// what the profiler says of it is compared with what it does
-// (tests/system/test_pie.py). It has no library, which would have to be
-// compiled as position-independent, too.
+// A position-independent program, loaded at another address each time: its
+// profile is compared with the known shares of its functions
+// (tests/system/test_pie.py). It uses no library, which would have to be
+// position-independent, too.
 //
 //     pie [ROUNDS]          burn_a, burn_b and burn_c, 2 : 1 : 1, in each round
 //     pie fork ROUNDS       the same, and in a child burn_c alone
 //     pie exec ROUNDS       the same, then as another program
 //     pie signal ROUNDS     all rounds in the handler of a signal
-//     pie jit ROUNDS        calls a copy of burn_c that lies in its heap, and
-//     is
+//     pie jit ROUNDS        calls a copy of burn_c in its heap, which is
 //                           "copied" in /tmp/perf-PID.map
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
 #define OUTLINE __attribute__((noinline, noclone))
-// Keeps what stands before from becoming a tail call.
+// Prevents a tail call before it.
 #define STAY() __asm__ volatile("" ::: "memory")
 
-// A loop of two instructions a turn, without a frame: its caller is found by
-// its call frame information. (Of two that are alike the compiler would make
-// one.)
+// A loop of two instructions, without a frame: its caller is found by its call
+// frame information. (no_icf: the compiler would merge identical functions.)
 #define LOOP OUTLINE __attribute__((no_icf, optimize("omit-frame-pointer")))
 #define FUNCTION(name, turns)                                  \
     LOOP static void name(void)                                \
@@ -71,7 +69,7 @@ OUTLINE static void handler(int number)
 
 OUTLINE static void interrupted(unsigned rounds)
 {
-    // As the kernel has it: handler, flags, restorer, mask.
+    // The kernel's layout: handler, flags, restorer, mask.
     unsigned long action[5] = { (unsigned long)handler };
     handled = rounds;
     call(SYS_rt_sigaction, SIGUSR1, (long)action, 0, 8);
@@ -100,7 +98,7 @@ static const unsigned char spin[] = {
     0xc3,                         // ret
 };
 
-// The digits of n in front of `end`.
+// Writes the digits of n before `end`. Returns the first one.
 static char *digits(char *end, unsigned long n, unsigned base)
 {
     do

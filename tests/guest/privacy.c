@@ -1,6 +1,5 @@
-// What an ordinary user gets to know: no address of the kernel in any node,
-// file or sample; nothing of other users' tasks; sessions of its own tasks
-// only.
+// What an ordinary user can see: no address of the kernel in any node, file or
+// sample; nothing of other users' tasks; sessions of its own tasks only.
 //
 //     privacy                      started as root
 //     privacy run UID COMMAND...   as that user
@@ -46,7 +45,7 @@ static void note(const char *path, const char *what)
         snprintf(where, sizeof(where), "%s: %s", path, what);
 }
 
-// Words of eight hexadecimal digits, which is how addresses are written.
+// Looks for words of eight hexadecimal digits, the form of addresses.
 static void scan_text(const char *path, const char *text, size_t size)
 {
     static const char digits[] = "0123456789abcdefABCDEF";
@@ -155,7 +154,7 @@ static void scan_folder(const char *folder)
         closedir(d);
 }
 
-// Objects lie in memory side by side; their numbers do not.
+// Pipe numbers are not addresses: those of neighbouring pipes are not near.
 static void pipe_numbers(void)
 {
     int ends[2];
@@ -196,7 +195,7 @@ static void user_reads(void)
 static void reading(void)
 {
     check(exited_with(in_child(user_reads), 0));
-    scan_node("kernel.symbols"); // as root: what is looked for would be found
+    scan_node("kernel.symbols"); // as root, to show that a scan finds addresses
     check(found > 1000);
     ok("no address of the kernel in nodes and files");
 }
@@ -290,7 +289,7 @@ static void refused_sessions(void)
     check_error(profile_begin_system(&s, &o), EPERM);
     check(strstr(kbox_problem(EPERM), "profile_users=") != NULL);
     struct prof_data data;
-    check_error(syscall(SYS_getprof, &data), EPERM); // root's
+    check_error(syscall(SYS_getprof, &data), EPERM); // root only
     check_error(syscall(SYS_profile, 0, 0, 0), EPERM);
 }
 
@@ -357,8 +356,8 @@ static void follow_privileged(void)
         check(profile_request(&s) == 0);
         n = profile_answer(&s, -1, take, NULL);
     }
-    check(seen.user == 0 && seen.kernel == 0); // all is the program's
-    check_error(kbox_connect(target), EPERM);  // it is there still
+    check(seen.user == 0 && seen.kernel == 0); // the program has no samples
+    check_error(kbox_connect(target), EPERM);  // it still runs
     check(profile_count_read(&counting, &counts) == 0);
     check(counts.tasks == 0 && counts.count[0].value < 50000000);
     profile_end(&s);
@@ -366,7 +365,7 @@ static void follow_privileged(void)
     check(waitpid(target, NULL, 0) == (pid_t)target);
 }
 
-// What changes its user may not be profiled until it has called exec.
+// A task that has changed its user may not be profiled until it calls exec.
 static void run_part(const char *part)
 {
     become(USER);

@@ -1,4 +1,4 @@
-// /proc, the devices without hardware, and the calls about the machine.
+// /proc, the devices without hardware, and the system calls about the machine.
 #include "test.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 
 static char text[65536];
 
-// Reads a whole file into `text`; its length.
+// Reads a whole file into `text`. Returns its length.
 static ssize_t slurp(const char *path)
 {
     int fd = open(path, O_RDONLY);
@@ -179,7 +179,7 @@ static void descriptors(void)
     close(ends[0]);
     close(ends[1]);
     check(count_entries("/proc/self/fd") == before);
-    // A file without a name is still there.
+    // An unlinked file can still be opened.
     fd = open("/tmp/proc_files.tmp", O_RDWR | O_CREAT | O_TRUNC, 0600);
     check(fd >= 0 && write(fd, "kept", 4) == 4);
     check(unlink("/tmp/proc_files.tmp") == 0);
@@ -266,7 +266,7 @@ static void fork_for_ever(void)
     }
 }
 
-// What one task's files say may be "it is gone", but nothing worse.
+// Reads one task's files: "it is gone" is the only error allowed.
 static void look_at(const char *pid)
 {
     static const char *const files[] = { "stat", "status", "cmdline", "maps",
@@ -366,7 +366,7 @@ static void machine_files(void)
     ok("files of the machine");
 }
 
-// A reader in small steps sees one text; from position 0 it is made anew.
+// A reader in small steps sees one text; reading at position 0 makes a new one.
 static void consistency(void)
 {
     char one[4096], step[7];

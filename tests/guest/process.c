@@ -16,7 +16,7 @@ static void exit_statuses(void)
         pid_t pid = fork();
         check(pid >= 0);
         if (pid == 0)
-            _exit(code | 0x100); // only the low byte is told
+            _exit(code | 0x100); // only the low byte is reported
         check(waitpid(pid, &status, 0) == pid);
         check(exited_with(status, code));
     }
@@ -67,7 +67,7 @@ static void waiting(void)
     check(kill(pid, SIGSTOP) == 0);
     check(waitpid(pid, &status, WUNTRACED) == pid);
     check(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
-    check(waitpid(pid, &status, WUNTRACED | WNOHANG) == 0); // told once
+    check(waitpid(pid, &status, WUNTRACED | WNOHANG) == 0); // reported once
     check(kill(pid, SIGCONT) == 0);
     check(waitpid(pid, &status, WCONTINUED) == pid);
     check(WIFCONTINUED(status));
@@ -93,7 +93,7 @@ static void zombie_is_there(void)
     check(waitid(P_PID, pid, &info, WEXITED | WNOWAIT) == 0);
     check(info.si_pid == pid && info.si_code == CLD_EXITED);
     check(info.si_status == 5 && info.si_signo == SIGCHLD);
-    check(kill(pid, 0) == 0); // a zombie still has its number
+    check(kill(pid, 0) == 0); // a zombie keeps its id
     check(waitpid(pid, NULL, 0) == pid);
     ok("zombie and waitid");
 }
@@ -162,7 +162,7 @@ static void groups(void)
     ok("process groups");
 }
 
-// Forks all the time, as do its children, up to some hundreds at once.
+// Forks all the time, as do its children; up to 200 run at once.
 static void multiply(int *living)
 {
     for (;;) {
@@ -180,7 +180,7 @@ static void multiply(int *living)
     }
 }
 
-// A signal to a group reaches also those that are being born meanwhile.
+// A signal to a group also reaches children that are being forked.
 static void no_escape(void)
 {
     int *living = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
@@ -198,7 +198,7 @@ static void no_escape(void)
         sleep_ms(20);
         check(kill(-leader, SIGKILL) == 0);
         check(waitpid(leader, NULL, 0) == leader);
-        // Orphans are reaped by init, soon; no new one comes.
+        // Init reaps the orphans soon; no new one appears.
         while (kill(-leader, 0) == 0)
             sleep_ms(10);
         check(errno == ESRCH);
@@ -238,7 +238,7 @@ static void vforked(void)
     check(pid >= 0);
     if (pid == 0) {
         sleep_ms(20);
-        variable = 42; // in the parent's memory, which waits
+        variable = 42; // in the memory of the waiting parent
         _exit(7);
     }
     check(variable == 42);
@@ -260,14 +260,14 @@ static int cloned(void *argument)
     return 6;
 }
 
-// The system call itself, which gives -errno: musl's clone refuses flags that
-// the kernel takes. The child calls cloned(&variable) on a stack of its own and
-// exits with what that returns.
+// The clone system call, which returns -errno: musl's clone refuses flags that
+// the kernel accepts. The child calls cloned(&variable) on its own stack and
+// exits with the result.
 static pid_t clone_cloned(int flags, volatile pid_t *parent_tid,
                           volatile pid_t *child_tid)
 {
     static _Alignas(16) void *stack[16384];
-    void **top = stack + 16384 - 8; // the argument is at a multiple of 16
+    void **top = stack + 16384 - 8; // the argument is 16-byte aligned
     pid_t pid;
 
     top[3] = (void *)cloned;
@@ -299,7 +299,7 @@ static void clones(void)
     check(variable == 5);
     check(waitpid(pid, &status, 0) == pid && exited_with(status, 6));
 
-    variable = 0; // a copy of the memory: the child's change is its own
+    variable = 0; // copied memory: the child's change is private
     pid = clone_cloned(SIGCHLD | CLONE_PARENT_SETTID, &parent_tid, NULL);
     check(pid > 0 && parent_tid == pid);
     check(waitpid(pid, &status, 0) == pid && exited_with(status, 6));
@@ -421,8 +421,8 @@ static void shared_memory(void)
     ok("shared memory");
 }
 
-// Init hears of one that had ended before its parent did, and reaps it, also
-// while no child of its own ends.
+// Init is notified of a zombie whose parent ends and reaps it, even while no
+// child of its own ends.
 static void zombie_is_adopted(void)
 {
     int ids[2];
@@ -431,7 +431,7 @@ static void zombie_is_adopted(void)
     struct utsname names;
     check(uname(&names) == 0 && pipe(ids) == 0);
     if (strcmp(names.sysname, "Strobe") != 0)
-        return; // what runs as task 1 there may reap nobody
+        return; // task 1 there may reap no children
     pid = fork();
     check(pid >= 0);
     if (pid == 0) {
@@ -444,7 +444,7 @@ static void zombie_is_adopted(void)
     }
     check(read(ids[0], &zombie, sizeof(zombie)) == sizeof(zombie));
     check(waitpid(pid, NULL, 0) == pid);
-    while (kill(zombie, 0) == 0) // for ever: nobody has told init
+    while (kill(zombie, 0) == 0) // for ever if init is not notified
         sleep_ms(1);
     check(errno == ESRCH);
     close(ids[0]);

@@ -1,4 +1,4 @@
-// The address-bin profiler by its calls: errors, ranges and bins, what is
+// The address-bin profiler's system calls: errors, ranges and bins, what is
 // counted and what is not, and how it ends.
 #include "test.h"
 
@@ -12,7 +12,7 @@
 
 #define ENOUGH 20 // ticks
 #define TICKS_HZ 1000
-#define BETWEEN_SLEEPS 30 // ticks at most, one each time
+#define BETWEEN_SLEEPS 30 // at most so many ticks, one per sleep
 
 static struct prof_data data;
 
@@ -33,7 +33,7 @@ static uint64_t ticks(void)
     return sum;
 }
 
-// Not in one bin with its neighbours, whatever the size of the bins.
+// Shares no bin with its neighbours, whatever the size of the bins.
 #define APART __attribute__((noinline, noclone, aligned(4096)))
 
 APART static void spin(void)
@@ -55,7 +55,7 @@ static uintptr_t spin_end(void)
     return (uintptr_t)after_spin - 1;
 }
 
-// A child that does what `fn` does until it is killed.
+// A child that calls `fn` until it is killed.
 static pid_t forever(void (*fn)(void))
 {
     pid_t child = fork();
@@ -103,7 +103,7 @@ static void bad_ranges(void)
 {
     pid_t self = getpid();
 
-    // The range of all its code is right, and one more on each side is not.
+    // The range of all its code is valid; one more byte on either side is not.
     check(profile(self, 0, 0) == 0);
     ticks();
     check(profile(0, 0, 0) == 0);
@@ -182,7 +182,7 @@ static void geometry(void)
     ok("as many bins as are needed");
 }
 
-// The ticks of code that spins are in its bins, and only there.
+// The ticks of spinning code are in its bins, and only there.
 static void where_it_spins(void)
 {
     pid_t child = forever(spin);
@@ -199,17 +199,17 @@ static void where_it_spins(void)
         in_spin += data.bins[i];
     check(in_spin >= all * 9 / 10);
     check(profile(0, 0, 0) == 0);
-    uint64_t stopped = ticks(); // it stays readable, and as it is
+    uint64_t stopped = ticks(); // stays readable and unchanged
     check(stopped >= all);
     sleep_ms(50);
     check(ticks() == stopped);
-    // The same where only that function is the range.
+    // The same with only that function as the range.
     check(profile(child, spin_start(), spin_end()) == 0);
     do
         sleep_ms(20);
     while (ticks() < ENOUGH);
     check(profile(0, 0, 0) == 0);
-    // And where it is not in it.
+    // And with a range without it.
     check(profile(child, (uintptr_t)after_spin, (uintptr_t)after_spin + 99) ==
           0);
     sleep_ms(100);
@@ -230,8 +230,8 @@ static uint64_t user_ticks(pid_t pid)
     return t.user / (sysinfo_frequency() / TICKS_HZ);
 }
 
-// Blocked, or in the kernel: not counted. Others' time neither. (Between two
-// sleeps it has a few instructions, in which a busy host may stop it.)
+// Not counted: time blocked or in the kernel, and other tasks' time. (A busy
+// host may stop it in the few instructions between two sleeps.)
 static void what_is_not_counted(void)
 {
     pid_t sleeper = forever(sleep_a_bit), other = forever(spin);
@@ -288,9 +288,9 @@ static void ends_with_the_task(void)
     end(child);
     uint64_t last = ticks();
     check(last >= ENOUGH);
-    check(profile(getpid(), 0, 0) == 0); // nobody is profiled any more
+    check(profile(getpid(), 0, 0) == 0); // no task is profiled now
     check(profile(0, 0, 0) == 0);
-    // The task that began it is not needed.
+    // The task that began it may end.
     pid_t target = forever(sleep_a_bit);
     pid_t starter = fork();
     if (starter == 0)
@@ -304,7 +304,7 @@ static void ends_with_the_task(void)
     ok("it ends with the task, not with who began it");
 }
 
-// Tasks that end while they are taken: no error but ESRCH, and nothing stays.
+// Tasks that end while profiling begins: no error but ESRCH, and nothing leaks.
 static void races_with_ends(void)
 {
     for (int i = 0; i < 200; i++) {
@@ -358,8 +358,8 @@ static void exec_begins_anew(void)
     while (ticks() < ENOUGH);
     check(profile(0, 0, 0) == 0);
     end(child);
-    // A range that is only in the next program: none is counted, and then it
-    // turns out that it is not there either.
+    // A range that may be in the next program only: nothing is counted, and
+    // after exec the range turns out to be missing there, too.
     child = about_to_exec(arguments);
     check(profile(child, 0x30000000, 0x30000fff) == 0);
     check(ticks() == 0 && data.bins_used == 1024);
@@ -371,10 +371,10 @@ static void exec_begins_anew(void)
     } while (data.bins_used != 0);
     check(profile(getpid(), 0, 0) == 0);
     check(profile(0, 0, 0) == 0);
-    // It has called exec: now there is a program to compare with.
+    // It has called exec: now the range is checked against its program.
     check_error(profile(child, 0x30000000, 0x30000fff), EFAULT);
     end(child);
-    // Who ends without exec.
+    // A task that ends without exec.
     child = about_to_exec(arguments);
     check(profile(child, 0x30000000, 0x30000fff) == 0);
     end(child);

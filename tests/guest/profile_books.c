@@ -1,13 +1,13 @@
-// The books of a session that is paused and goes on again and again, while more
-// threads want to run than there are CPUs: each tick is told of on the side of
-// the pause on which it was due, even if the one who pauses loses the CPU.
+// Tick accounting of a session that is paused and resumed repeatedly, with more
+// runnable threads than CPUs: each tick is counted on the side of the pause on
+// which it was due, even if the pausing thread is preempted.
 //
 //     profile_books [ROUNDS [EDGE [random]]]
-//                        (100 turns of the CPUs, any, fixed distances)
+//                        (100 / CPUs, any, fixed distances)
 //
-// EDGE is how many ticks of each CPU may be on the wrong side of a pause; where
-// the host says when a CPU runs that is any number. (A slice of the scheduler's
-// has 40.)
+// EDGE is how many ticks of each CPU may be on the wrong side of a pause: any
+// number where the host schedules the CPUs. (A slice of the scheduler's has
+// 40.)
 #include "test.h"
 
 #include <limits.h>

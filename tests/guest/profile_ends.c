@@ -1,5 +1,5 @@
-// A session that begins while its task ends: whoever was connected in time gets
-// one, and is told of the end, however far that has come.
+// A session that begins while its task exits: a client that connected in time
+// gets a session and is notified of the end, at any stage of the exit.
 #include "test.h"
 
 #include <sys/mman.h>
@@ -11,8 +11,8 @@
 
 #define TRIES 100
 #define STEP_NS 20000    // later each time
-#define MEMORY (8 << 20) // that takes a while to give back
-#define READS 3          // what is left, the news, and one to spare
+#define MEMORY (8 << 20) // takes a while to free
+#define READS 3          // remaining data, the end, one spare
 
 static int32_t command(int phone, uint32_t what, void *a, uint32_t b)
 {

@@ -1,5 +1,5 @@
-// Reading samples where they lie: whole records in order, also where a ring
-// wraps; read-only; what is asked for wrongly; rings that outlive the session.
+// Reading samples in mapped rings: whole records in order, also where a ring
+// wraps; read-only mappings; wrong requests; rings that outlive the session.
 #include "test.h"
 
 #include <poll.h>
@@ -81,7 +81,7 @@ static void whole_records_in_order(void)
         read_some(&s);
     }
     check(profile_info(&s, &info) == 0);
-    // What was lost after the last sample that found room is told by no record.
+    // No record reports samples lost after the last one that found room.
     check(seen.samples == info.taken - info.lost && seen.lost <= info.lost);
 
     char *page = (char *)((uintptr_t)seen.piece & ~(uintptr_t)(PAGE - 1));
@@ -122,14 +122,14 @@ static void wrong_requests(void)
     check(command(phone, SPROFILE_M_MAP, NULL, 0, 0) == 0);
     check(command(phone, SPROFILE_M_DATA_READ, spans, sizeof(spans[0]),
                   SPROFILE_READ_SPANS) == -EINVAL);
-    int32_t error; // 0 until there is a sample to tell of
+    int32_t error; // 0 until there is a sample
     do
         error = command(phone, SPROFILE_M_DATA_READ, (void *)0xc0000000,
                         sizeof(spans), SPROFILE_READ_SPANS);
     while (error == 0);
     check(error == -EFAULT);
 
-    // Both ways in turn: nothing is told twice, or left out.
+    // Both ways of reading in turn: no record is repeated or left out.
     seen = (struct seen){ 0 };
     for (int i = 0; i < 2; i++) {
         int n = command(phone, SPROFILE_M_DATA_READ, spans, sizeof(spans),
@@ -148,8 +148,7 @@ static void wrong_requests(void)
     ok("what is asked for wrongly; copies and spans in turn");
 }
 
-// Of one that sleeps there is nothing, and that is told in time, also to who
-// waits by poll.
+// A sleeping task has no samples; the answer says so in time, also by poll.
 static void nothing_is_told(void)
 {
     struct sprofile_options o = { .rate_hz = 1000 };

@@ -1,6 +1,6 @@
-// Sessions that sample and count, 16 at once, from all sources, begun, paused,
-// ended and left behind by tools that are killed, of tasks that fork, execute
-// and exit: nothing leaks, and no source stays armed.
+// Sampling and counting sessions, 16 at once, from all sources, of tasks that
+// fork, exec and exit. Tools begin, pause and end them, or are killed: nothing
+// leaks, and no source stays armed.
 //
 //     profile_storm [SECONDS]    (1)
 #include "test.h"
@@ -13,7 +13,7 @@
 #define SESSIONS 16
 #define TARGETS 4
 #define TOOLS 10
-#define QUIET_MS 100 // in which a source that is armed would interrupt
+#define QUIET_MS 100 // in which an armed source would interrupt
 #define QUIET_TRIES 30
 #define SESSION_BYTES 65536 // at least, and pipes take much less
 #define NMI_LINE "  2:"
@@ -86,7 +86,7 @@ static void end_of(pid_t pid)
     check(waitpid(pid, NULL, 0) == pid);
 }
 
-// --- tools: each has a session, and leaves it anyhow
+// --- tools: each has a session, and ends it or is killed
 
 static struct sprofile_options random_options(void)
 {
@@ -110,7 +110,7 @@ static void sample(pid_t pid)
         o.flags |= SPROFILE_O_CHILDREN;
     if ((system ? profile_begin_system(&s, &o) : profile_begin(&s, pid, &o)) <
         0)
-        return; // 16 are under way, the task is gone, or another has the NMIs
+        return; // 16 exist, the task is gone, or the NMIs have an owner
     for (uint32_t i = random_below(20); i > 0; i--) {
         switch (random_below(4)) {
         case 0:
@@ -163,10 +163,10 @@ static void tool(char *name)
     }
 }
 
-// --- what is left
+// --- what remains afterwards
 
-// Interrupts of each line of /proc/interrupts that a source may use but the
-// clock's own, which never rests: all CPUs' NMIs, and those of devices.
+// The interrupts in /proc/interrupts that a source may use: all CPUs' NMIs, and
+// those of devices. Not the clock's own, which never stop.
 static uint64_t device_interrupts(void)
 {
     char line[512];
@@ -199,8 +199,8 @@ static uint64_t buffers(void)
     return m.buffer;
 }
 
-// (The last interrupt may come late, where the host has stopped its CPU; from a
-// source that is armed there would be more every time.)
+// Retries, because the last interrupt is late if the host stops its CPU. An
+// armed source would interrupt in every try.
 static void nothing_is_armed(void)
 {
     uint64_t before, after = device_interrupts();
@@ -214,8 +214,8 @@ static void nothing_is_armed(void)
     } while (after != before);
 }
 
-// 16 with filters, rates and, as far as NMIs have one user, sources of their
-// own; the next says why not; then there is room again.
+// 16 sessions of each kind with filters, rates and, as far as NMIs have one
+// owner, different sources. One more fails with EUSERS.
 static void sixteen(void)
 {
     struct profile_session s[SESSIONS + 1] = { 0 };
@@ -238,7 +238,7 @@ static void sixteen(void)
     check_error(profile_begin_system(&s[SESSIONS], &o), EUSERS);
     check_error(profile_count_begin(&c[SESSIONS], targets[0], &count), EUSERS);
     for (int i = 0; i < SESSIONS; i++) {
-        if (i % 4 == 0) { // of a busy system there are samples soon
+        if (i % 4 == 0) { // a busy system has samples soon
             do {
                 sleep_ms(1);
                 check(profile_info(&s[i], &info) == 0);
@@ -268,7 +268,7 @@ int main(int argc, char *argv[])
     nothing_is_armed();
     for (int i = 0; i < TARGETS; i++)
         targets[i] = start(target, argv[0]);
-    // In a process of their own, with which the rings that it has mapped go.
+    // In a child, with which the mapped rings go.
     check(exited_with(in_child(sixteen), 0)); // also fills the caches
     ok("16 sessions of each kind at once");
     uint64_t before = buffers();

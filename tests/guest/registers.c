@@ -1,6 +1,6 @@
-// The registers of a program are its own: FPU, SSE and TLS survive switches,
-// migrations, signals and fork; selectors and flags that are nonsense kill the
-// program that made them and nothing else.
+// Register state is private to a program: FPU, SSE and TLS survive switches,
+// migrations, signals and fork. Invalid selectors and flags kill the program
+// that set them and affect nothing else.
 #include "test.h"
 
 #include <asm/ldt.h>
@@ -16,7 +16,7 @@
 static __thread long own;
 static volatile int wrong, handled;
 
-// Takes the same registers that the threads watch.
+// Uses the registers that the threads check.
 static void on_alarm(int signal)
 {
     (void)signal;
@@ -63,7 +63,7 @@ static void switches_and_signals(void)
     ok("FPU, SSE and TLS across switches and signals");
 }
 
-// Numbers that mean something to system calls mean nothing in a register.
+// The kernel's error and restart codes are plain numbers in user mode.
 static void eax_across_signals(void)
 {
     static const int values[] = { -1, -EINTR, -512, -513, -514, -4095, 7 };
@@ -103,7 +103,7 @@ static void across_fork(void)
     ok("FPU and SSE across fork");
 }
 
-// A handler that returns to what no program may have.
+// A handler that returns with a forbidden value in a register.
 static enum {
     KERNEL_CODE,
     NULL_CODE,
@@ -142,7 +142,7 @@ static void spoil(int signal, siginfo_t *info, void *context)
     case KERNEL_EIP:
         r[REG_EIP] = (greg_t)0xc0101000;
         break;
-    case ALL_FLAGS: // but TF
+    case ALL_FLAGS: // all but TF
         r[REG_EFL] = ~0x100;
         break;
     }
@@ -162,7 +162,7 @@ static void bad_returns(void)
     for (nonsense = KERNEL_CODE; nonsense < ALL_FLAGS; nonsense++)
         check(killed_by(in_child(return_to_nonsense), SIGSEGV));
     ok("returns to bad selectors and addresses");
-    // Flags that are not the program's are not taken from it.
+    // Flags that a program may not set are ignored.
     check(exited_with(in_child(return_to_nonsense), 7));
     ok("returns with bad flags");
 }
@@ -208,8 +208,7 @@ static void forbidden_transfers(void)
     ok("no far transfer leads into the kernel");
 }
 
-// Direction, nested-task and alignment flags do not disturb the kernel, and a
-// system call gives them back as they were.
+// DF and NT do not disturb the kernel, and a system call preserves them.
 static void flags_in_calls(void)
 {
     int before = 0x4000 | 0x400, after;
@@ -224,7 +223,7 @@ static void flags_in_calls(void)
     ok("flags survive system calls");
 }
 
-// With a stack segment of 16 bits the CPU would leave the upper half of the
+// With a 16-bit stack segment the CPU would leave the upper half of the
 // kernel's stack pointer in ESP.
 static void narrow_segments(void)
 {
@@ -244,7 +243,7 @@ static void narrow_segments(void)
     if (child == 0)
         _exit(0);
     check(child == -1 && errno == EINVAL);
-    // All zero: the entry is free again.
+    // All zeros free the entry.
     memset(&none, 0, sizeof(none));
     none.entry_number = d.entry_number;
     check(syscall(SYS_set_thread_area, &none) == 0);

@@ -1,5 +1,5 @@
-// What getrusage and wait4 tell besides times: switches, page faults, the most
-// memory; of oneself, of a thread, of children that are gone.
+// getrusage and wait4, besides times: context switches, page faults, maximum
+// memory; of the process, a thread and ended children.
 #include "test.h"
 
 #include <pthread.h>
@@ -38,8 +38,8 @@ static void touch_and_unmap(void)
     check(munmap(memory, BYTES) == 0);
 }
 
-// So many sleeps that were: one that a busy host makes too late to begin is
-// none.
+// Sleeps SLEEPS times. Counts only sleeps that blocked: on a busy host the time
+// may be over before one begins.
 static void nap(void)
 {
     long before = usage(RUSAGE_THREAD).ru_nvcsw;
@@ -119,7 +119,7 @@ static void child(void)
     nap();
 }
 
-// In a process that has little memory itself.
+// Runs in a process that has little memory itself.
 static void children(void)
 {
     struct rusage before = usage(RUSAGE_CHILDREN), used;
@@ -144,7 +144,7 @@ static void children(void)
     ok("children, and theirs");
 }
 
-// Goes on where the program before was.
+// Continues in after_exec.
 static void exec_again(void)
 {
     char faults[20];

@@ -147,7 +147,8 @@ static void on_alarm(int signal)
     alarms++;
 }
 
-// And again: on a busy host the first may come before what it is to interrupt.
+// A periodic timer: on a busy host its first signal may arrive before the call
+// that it is to interrupt.
 static void interruption(void)
 {
     struct itimerval timer = { { 0, 20000 }, { 0, 20000 } };
@@ -166,7 +167,7 @@ static void interruption(void)
     check(alarms >= 2);
     alarms = 2;
 
-    // A blocked signal comes exactly while ppoll waits.
+    // A blocked signal is delivered only while ppoll waits.
     sigemptyset(&none);
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGALRM);
@@ -178,7 +179,7 @@ static void interruption(void)
     check_error(pselect(fds[0] + 1, &in, NULL, NULL, NULL, &none), EINTR);
     check(alarms == 4);
     check(sigprocmask(SIG_BLOCK, NULL, &none) == 0);
-    check(sigismember(&none, SIGALRM)); // the mask is back
+    check(sigismember(&none, SIGALRM)); // the mask is restored
     check(sigprocmask(SIG_UNBLOCK, &blocked, NULL) == 0);
     on_signal(SIGALRM, SIG_DFL, 0);
     alarm(TEST_SECONDS);

@@ -1,10 +1,10 @@
-// Functions of known numbers of instructions, one after the other: what the
-// profiler says of them is compared with that (tests/system/test_truth.py).
+// Functions of known numbers of instructions, one after the other: their
+// profile is compared with these (tests/system/test_truth.py).
 //
 //     shares [ROUNDS]     (1)
 #include "test.h"
 
-// A loop of two instructions a turn; two more besides are nothing to that.
+// A loop of two instructions; two more outside it are negligible.
 #define FUNCTION(name, share)                            \
     void name(void);                                     \
     __asm__(".pushsection .text\n"                       \

@@ -64,7 +64,7 @@ static void blocking(void)
 
     check(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
     check(kill(getpid(), SIGUSR1) == 0);
-    on_signal(SIGUSR1, SIG_IGN, 0); // ignoring throws away what is pending
+    on_signal(SIGUSR1, SIG_IGN, 0); // ignoring discards what is pending
     on_signal(SIGUSR1, counting, 0);
     check(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0);
     check(count == 1);
@@ -93,7 +93,7 @@ static void mask_of_handler(void)
     count = deepest = 0;
     on_signal(SIGUSR1, nesting, 0);
     raise(SIGUSR1);
-    check(count == 2 && deepest == 1); // itself is blocked meanwhile
+    check(count == 2 && deepest == 1); // blocked in its own handler
     count = 0;
     on_signal(SIGUSR1, nesting, SA_NODEFER);
     raise(SIGUSR1);
@@ -137,7 +137,7 @@ static void information(void)
     ok("siginfo");
 }
 
-static volatile int *alarms; // that the parent has taken; its children see it
+static volatile int *alarms; // taken by the parent; shared with its children
 
 static void counting_alarms(int signal)
 {
@@ -145,7 +145,8 @@ static void counting_alarms(int signal)
     ++*alarms;
 }
 
-// SIGALRM each 20 ms: the first may come before what it is to interrupt.
+// SIGALRM every 20 ms: the first may arrive before the call that it is to
+// interrupt.
 static void keep_sending(void)
 {
     struct itimerval timer = { { 0, 20000 }, { 0, 20000 } };
@@ -192,7 +193,7 @@ static void restarting(void)
     on_signal(SIGALRM, counting_alarms, SA_RESTART);
     pid_t child = late_child(fds[1]);
     keep_sending();
-    check(read(fds[0], &byte, 1) == 1 && byte == 'x'); // went on after it
+    check(read(fds[0], &byte, 1) == 1 && byte == 'x'); // restarted after it
     stop_sending();
     check(waitpid(child, NULL, 0) == child);
 
@@ -224,7 +225,7 @@ static void suspending(void)
     check_error(sigsuspend(&none), EINTR);
     check(count == 1);
     check(sigprocmask(SIG_UNBLOCK, &set, &now) == 0);
-    check(sigismember(&now, SIGUSR1)); // the mask is back
+    check(sigismember(&now, SIGUSR1)); // the mask is restored
     ok("sigsuspend");
 }
 
@@ -371,7 +372,7 @@ static void registers_survive(void)
     ok("registers survive handlers");
 }
 
-// The saved registers of the FPU: FXSAVE's image behind FSAVE's.
+// The FPU state in a signal frame: FXSAVE's image follows FSAVE's.
 #define FXSAVE_OFFSET 112
 #define FXSAVE_SIZE 512
 #define MXCSR (FXSAVE_OFFSET + 24)
@@ -379,7 +380,7 @@ static void registers_survive(void)
 
 static char image[FXSAVE_OFFSET + FXSAVE_SIZE + 16]
     __attribute__((aligned(16)));
-static char *image_at; // where the handler puts it; NULL: it stays
+static char *image_at; // where the handler moves it; NULL: not moved
 static uint32_t mxcsr_bits;
 
 static void change_fpu(int signal, siginfo_t *info, void *context)
@@ -401,7 +402,7 @@ static void change_fpu(int signal, siginfo_t *info, void *context)
     u->uc_mcontext.fpregs = (void *)image_at;
 }
 
-// Whether what the handler wrote to the frame is in the registers afterwards.
+// Whether the handler's changes to the frame reach the registers.
 static bool fpu_changed(void)
 {
     float before[4] = { 5, 6, 7, 8 }, after[4];
@@ -424,14 +425,14 @@ static void saved_fpu(void)
     int status;
 
     check(sigaction(SIGUSR1, &a, NULL) == 0);
-    check(fpu_changed()); // in its place
+    check(fpu_changed()); // not moved
     image_at = image;
     check(fpu_changed());
     pid_t pid = fork();
     check(pid >= 0);
     if (pid == 0) {
         signal(SIGSEGV, SIG_DFL);
-        image_at = (char *)16; // no memory
+        image_at = (char *)16; // not mapped
         fpu_changed();
         _exit(0);
     }

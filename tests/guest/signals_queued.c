@@ -1,5 +1,5 @@
-// Signals that are sent arrive: those from SIGRTMIN on each by itself, in their
-// order, with what they carry; a blocked one also if it is ignored.
+// Queued signals: real-time signals arrive one by one, in order, with their
+// values. A blocked signal stays pending even if it is ignored.
 #include "test.h"
 
 #include <pthread.h>
@@ -93,14 +93,14 @@ static void as_many_as_allowed(void)
         sent++;
     check(sent == LIMIT && errno == EAGAIN);
     check_error(queue(SIGRTMIN + 4, 0), EAGAIN);
-    check(kill(getpid(), SIGRTMIN + 3) == 0); // carries nothing
+    check(kill(getpid(), SIGRTMIN + 3) == 0); // without a value
     check(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0);
     check(got == LIMIT && values[LIMIT - 1] == LIMIT - 1);
     check(setrlimit(RLIMIT_SIGPENDING, &limit) == 0);
     ok("no more than RLIMIT_SIGPENDING, and that is told");
 }
 
-// The signal's default is to be ignored, or that is asked for.
+// A signal that is ignored, by default or on request.
 static void wait_for_ignored(int signal)
 {
     siginfo_t info;
@@ -109,7 +109,7 @@ static void wait_for_ignored(int signal)
     check(kill(getpid(), signal) == 0);
     check(sigtimedwait(&set, &info, &long_enough) == signal);
     check(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0);
-    check(kill(getpid(), signal) == 0); // this one is lost, as is wanted
+    check(kill(getpid(), signal) == 0); // not blocked: discarded
     set = block(signal);
     check_error(sigtimedwait(&set, &info, &(struct timespec){ 0, 0 }), EAGAIN);
     check(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0);
@@ -120,12 +120,12 @@ static void ignored_and_blocked(void)
     on_signal(SIGUSR2, SIG_IGN, 0);
     wait_for_ignored(SIGUSR2);
     wait_for_ignored(SIGURG);
-    // It comes when somebody handles it after all.
+    // It is delivered once there is a handler.
     sigset_t set = block(SIGUSR2);
     check(kill(getpid(), SIGUSR2) == 0);
     handle(SIGUSR2);
     check(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0 && got == 1);
-    // What is pending goes when it is ignored from now on.
+    // Ignoring a signal discards what is pending.
     set = block(SIGRTMIN + 5);
     handle(SIGRTMIN + 5);
     for (int i = 0; i < 3; i++)
@@ -156,7 +156,7 @@ static void kill_by_thread(void)
         sleep_ms(1);
     check(other != getpid());
     check(kill(other, 0) == 0);
-    check(kill(other, SIGRTMIN + 6) == 0); // of the task, not of the thread
+    check(kill(other, SIGRTMIN + 6) == 0); // to the task, not to the thread
     check(sigtimedwait(&set, NULL, &(struct timespec){ 60, 0 }) ==
           SIGRTMIN + 6);
     done = true;
@@ -164,7 +164,7 @@ static void kill_by_thread(void)
     ok("kill knows a task by each of its threads");
 }
 
-// What was queued goes with its task and its threads.
+// Queued signals are freed with their task and its threads.
 static void nothing_left(void)
 {
     for (int i = 0; i < 20; i++) {

@@ -1,5 +1,5 @@
-// Sleeping and waiting with time-outs: never short, hostile times, signals,
-// stops, a wall clock that is set meanwhile, death in the middle.
+// Sleeps and waits with time-outs: never short, hostile times, signals, stops,
+// a wall clock that is set, death during a sleep.
 #include "spans.h"
 
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
-// The kernel's own structures: 32 and 64 bits of seconds.
+// The kernel's structures, with 32 and 64 bits of seconds.
 struct spec32 {
     int32_t sec, nsec;
 };
@@ -76,7 +76,7 @@ static void hostile_times(void)
     check_error(syscall(SYS_nanosleep, 8, NULL), EFAULT);
     check_error(syscall(SYS_nanosleep, NULL, NULL), EFAULT);
 
-    // select takes more than a second of microseconds.
+    // select accepts more than a second in microseconds.
     uint64_t start = now_ns();
     check(syscall(SYS__newselect, 0, NULL, NULL, NULL,
                   (int32_t[]){ 0, 1015000 }) == 0);
@@ -92,14 +92,15 @@ static void nothing(int signal)
     (void)signal;
 }
 
-// And again: on a busy host the first may come before the sleep begins.
+// A periodic timer: on a busy host its first signal may arrive before the sleep
+// begins.
 static void alarms_each_us(unsigned us)
 {
     struct itimerval timer = { { 0, us }, { 0, us } };
     check(setitimer(ITIMER_REAL, &timer, NULL) == 0);
 }
 
-// Seconds beyond all bounds are for ever: only a signal ends it.
+// Seconds out of range mean for ever: only a signal ends the sleep.
 static void for_ever(void)
 {
     static struct spec64 ages[] = { { INT64_MAX, 999999999 },
@@ -144,7 +145,7 @@ static void remaining_time(void)
     left = (struct timespec){ 7, 7 };
     alarms_each_us(3000);
     check(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, &left) == EINTR);
-    check(left.tv_sec == 7 && left.tv_nsec == 7); // not for absolute ones
+    check(left.tv_sec == 7 && left.tv_nsec == 7); // not written if absolute
     alarm(TEST_SECONDS);
     on_signal(SIGALRM, SIG_DFL, 0);
     ok("the rest of an interrupted sleep");
@@ -189,10 +190,10 @@ static void sleep_some_way(void)
     }
     uint64_t slept = now_ns() - start;
     check(slept >= span);
-    check(slept < 30 * SEC); // it did not begin again with each stop
+    check(slept < 30 * SEC); // no restart at each stop
 }
 
-// Stopped and continued, over and over; and signals that it ignores.
+// Stops and continues sleepers repeatedly, and sends signals that they ignore.
 static void restarted(void)
 {
     for (kind = 0; kind <= 6; kind++) {
@@ -215,8 +216,7 @@ static void restarted(void)
     ok("a stop does not end a sleep, nor make it longer");
 }
 
-// --- a wall clock that is set
-// -------------------------------------------------
+// --- a wall clock that is set -----------------------------------------------
 
 static void set_wall(uint64_t ns)
 {
@@ -249,8 +249,8 @@ static void *wait_until_wall(void *arg)
     return NULL;
 }
 
-// 100 ms away; set back by 200 ms meanwhile: 300 ms of sleep. False: it was
-// over before the clock was set.
+// Sleeps for 100 ms while the clock is set back by 200 ms: 300 ms in total.
+// False if the sleep ended before the clock was set.
 static bool set_back_in_sleep(void *(*wait)(void *))
 {
     pthread_t thread;
@@ -267,7 +267,7 @@ static bool set_back_in_sleep(void *(*wait)(void *))
 
 static void wall_clock_is_set(void)
 {
-    if (!on_strobe()) // nobody else's clock
+    if (!on_strobe()) // leaves other clocks alone
         return;
     void *(*waits[])(void *) = { sleep_until_wall, wait_until_wall };
     for (int i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-// Times as numbers of nanoseconds, for tests that measure them.
+// Times in nanoseconds, for tests that measure them.
 #pragma once
 
 #include "test.h"
@@ -26,7 +26,7 @@ static inline uint64_t from_spec(const struct timespec *t)
     return t->tv_sec * SEC + t->tv_nsec;
 }
 
-// What only Strobe promises, or may be done to it only.
+// For promises that only Strobe makes, and what tests may do only there.
 static inline bool on_strobe(void)
 {
     struct utsname system;
@@ -41,7 +41,8 @@ static inline void use_cpu(uint64_t ns)
         ;
 }
 
-// A signal handler: how often it was called, and when first, on `watched`.
+// A signal handler that counts its calls and notes the time of the first, on
+// the clock `watched`.
 static volatile int calls;
 static volatile uint64_t first_call;
 static clockid_t watched;

@@ -1,6 +1,6 @@
-// The sysinfo calls with paths, sizes and buffers at random, while tasks come
-// and go and memory is taken away under them: an answer or an error, never a
-// byte outside of the buffer.
+// The sysinfo calls with random paths, sizes and buffers, while tasks come and
+// go and memory is unmapped: each returns an answer or an error and never
+// writes outside the buffer.
 //
 //     sysinfo_fuzz [SEED]
 #include "test.h"
@@ -57,7 +57,7 @@ static const char *const pieces[] = {
     "syscalls"
 };
 
-// Changes some bytes, or puts a piece somewhere; the new length.
+// Changes bytes, or inserts a piece. Returns the new length.
 static size_t mutate(char *path, size_t size, size_t room)
 {
     for (uint32_t n = random_below(4); n > 0; n--) {
@@ -113,7 +113,7 @@ static void one_round(unsigned char *buffer, char *path_page)
     size = strlen(paths[which]);
     memcpy(path, paths[which], size);
     size = mutate(path, size, sizeof(path));
-    // It ends where memory does, or a few bytes before.
+    // It ends where mapped memory does, or a few bytes before.
     char *placed = path_page + PAGE - size - random_below(3);
     memcpy(placed, path, size);
     size_t length = random_below(20) == 0 ? random_below(~0u) : size;
@@ -190,7 +190,7 @@ static void moving_buffer(void)
     ok("a buffer that goes away meanwhile");
 }
 
-// Tasks whose nodes are asked for while they begin and end.
+// Tasks that begin and end while their nodes are read.
 static pid_t start_coming_and_going(void)
 {
     pid_t pid = fork();

@@ -1,5 +1,5 @@
-// system.threads and system.tasks with 2,000 threads (or as many as memory has
-// room for): complete, and how long interrupts were off for it.
+// system.threads and system.tasks with 2,000 threads (or as many as fit into
+// memory): the lists are complete. Prints how long interrupts were off.
 //
 //     sysinfo_many [THREADS]
 #include "test.h"
@@ -30,8 +30,8 @@ static void *sleep_on(void *arg)
     return arg;
 }
 
-// A task with as many threads as it may have, up to `n`; -1 when the machine is
-// full.
+// Starts a task with up to `n` threads. Returns -1 if there is no room for a
+// task.
 static pid_t start(int n, int report)
 {
     pid_t pid = fork();

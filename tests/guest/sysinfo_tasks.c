@@ -1,5 +1,5 @@
-// system.tasks and system.threads: what they say about tasks that we know, and
-// that lists are exact however fast tasks come and go.
+// system.tasks and system.threads: the values of known tasks, and lists that
+// are exact however fast tasks come and go.
 #include "test.h"
 
 #include <pthread.h>
@@ -53,7 +53,7 @@ static void own_task(const char *program)
 }
 
 // Cycles of a busy loop are user time, those of a storm of calls also kernel
-// time; and getrusage tells the same.
+// time; getrusage agrees.
 static void times(void)
 {
     struct sysinfo_cpu cpu;
@@ -175,8 +175,7 @@ static void threads(void)
 
 static volatile bool *over; // shared by all links
 
-// A process that never stays: it forks its successor and ends. If the test dies
-// the chains do, too.
+// Each process forks its successor and ends. The chains end with the test.
 static void chain(pid_t test)
 {
     for (;;) {
@@ -184,7 +183,7 @@ static void chain(pid_t test)
         if (pid > 0 || *over || kill(test, 0) != 0)
             _exit(0);
         if (pid < 0)
-            sleep_ms(1); // no memory or ids for the moment
+            sleep_ms(1); // no memory or ids at the moment
     }
 }
 
@@ -208,8 +207,8 @@ static void no_id_twice(const struct sysinfo_task *t, size_t n)
     free(ids);
 }
 
-// Each chain is its process group: at every instant a member of it exists, so
-// each list must have one, although each lives for microseconds only.
+// Each chain is a process group. It has a member at every instant, so each list
+// must contain one, although each lives for microseconds only.
 static void look(const pid_t *groups)
 {
     int found[CHAINS] = { 0 }, init = 0, self = 0;

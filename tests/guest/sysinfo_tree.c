@@ -1,5 +1,5 @@
 // The sysinfo tree by its system calls: every node, sizes and buffers, hostile
-// arguments, and that /proc says the same.
+// arguments, and agreement with /proc.
 #include "test.h"
 
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ static void visit(const char *path)
     char *keys = type < 0 ? NULL : sysinfo_read_keys(path);
     char *data = keys == NULL ? NULL : sysinfo_read(path, &size);
 
-    if (data == NULL) { // a task that has ended
+    if (data == NULL) { // the task has ended
         check(errno == ENOENT && strchr(path, '.') != NULL);
         free(keys);
         return;
@@ -76,8 +76,8 @@ static void every_node(void)
 
 // ---- sizes
 
-// Whatever the size of the buffer is: what fits is stored, nothing behind it,
-// and the full length is told.
+// For any buffer size: stores what fits, nothing behind it, and returns the
+// full length.
 static void sizes(void)
 {
     static const char path[] = "kernel.records";
@@ -94,7 +94,7 @@ static void sizes(void)
         check(memcmp(part, whole, stored) == 0);
         check(part[stored] == 'X' && part[stored + 100] == 'X');
     }
-    // An end at the end of memory.
+    // A buffer that ends where mapped memory does.
     char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     check(page != MAP_FAILED && mprotect(page + 4096, 4096, PROT_NONE) == 0);
@@ -126,11 +126,11 @@ static void hostile(void)
     check_error(get(kernel, 13, buf, 64), EFAULT);
     check_error(get(NULL, 13, buf, 64), EFAULT);
     check_error(get((char *)0xfffffff0, 100, buf, 64), EFAULT);
-    check(get(NULL, 0, NULL, 0) == 0); // the root holds nothing
+    check(get(NULL, 0, NULL, 0) == 0); // the root has no data
     check_error(get("system.uptime", 13, kernel, 64), EFAULT);
     check_error(get("system.uptime", 13, (void *)0xfffffff0, 64), EFAULT);
     check(get("system.uptime", 13, kernel, 0) == 12);
-    // A size beyond all memory is only how much may be stored.
+    // A size larger than memory is only an upper bound.
     check(get("system.uptime", 13, buf, 0xffffffff) == 12);
     check(get("system", 6, kernel, 64) == 0);
     check_error(syscall(SYS_sysinfo_get_keys, "system", 6, kernel, 64), EFAULT);
@@ -162,7 +162,7 @@ static void client(void)
     ok("what the client refuses");
 }
 
-// ---- the same facts elsewhere
+// ---- the same values elsewhere
 
 static unsigned long long in_proc(const char *file, const char *name)
 {

@@ -1,8 +1,8 @@
-// What all guest tests share. A test prints "ok WHAT" for each promise kept and
-// exits with 0; the first broken one is printed and ends it with 1. The same
-// binaries pass on Linux: that shows that the tests are right.
+// Shared by all guest tests. A test prints "ok WHAT" for each promise kept and
+// exits with 0; it prints the first broken one and exits with 1. The same
+// binaries pass on Linux, which validates the tests.
 //
-// Output is by write(2), so that a fork duplicates nothing.
+// Output uses write(2), unbuffered, so that fork duplicates none of it.
 #pragma once
 
 #ifndef _GNU_SOURCE
@@ -36,7 +36,7 @@
 #define check_error(call, error) \
     check((errno = 0, (call)) == -1 && errno == (error))
 
-// Runs fn in a child and gives its wait status.
+// Runs fn in a child and returns its wait status.
 static inline int in_child(void (*fn)(void))
 {
     int status;

@@ -1,5 +1,5 @@
-// A file that runs as a program is not written to, and one that is written to
-// is not run: ETXTBSY. Its names may change meanwhile.
+// ETXTBSY: a running program's file cannot be opened for writing, and a file
+// open for writing cannot be executed. Its names may change.
 #include "test.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #define OTHER "/tmp/text_busy.other"
 #define SCRIPT "/tmp/text_busy.script"
 
-// A new file with the bytes of a program that waits for the end of its input.
+// Makes a copy of this program, which waits for the end of its input.
 static void make_program(const char *to)
 {
     static char buffer[65536];
@@ -28,7 +28,7 @@ struct running {
     int input;
 };
 
-// As `how` says: "wait", or "fork", whose child waits and which itself ends.
+// `how` is "wait", or "fork": then a child waits and the program itself ends.
 static struct running run(const char *file, const char *how)
 {
     struct running r;
@@ -98,7 +98,7 @@ static void running_is_not_written(void)
     check(link(PROGRAM, OTHER) == 0);
     refuses_writers(OTHER);
     end(r);
-    refuses_writers(OTHER); // the second one is there
+    refuses_writers(OTHER); // the second one still runs
     end(second);
     accepts_writers(OTHER);
     check(stat(OTHER, &st) == 0 && st.st_size > 0);
@@ -108,7 +108,7 @@ static void running_is_not_written(void)
     r = run(PROGRAM, "wait");
     make_program(OTHER);
     check(rename(OTHER, PROGRAM) == 0);
-    accepts_writers(PROGRAM); // the name is another file's now
+    accepts_writers(PROGRAM); // the name is now another file's
     end(r);
     ok("a new program takes the name of one that runs");
 }
@@ -135,7 +135,7 @@ static void children_run_it_too(void)
     ok("a child runs its parent's program");
 }
 
-// What exec says of a file, in a child.
+// The error of exec for a file, in a child.
 static int exec_error(const char *file)
 {
     pid_t pid = fork();
@@ -161,7 +161,7 @@ static void written_is_not_run(void)
     void *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
     check(p != MAP_FAILED);
     close(fd);
-    check(exec_error(PROGRAM) == ETXTBSY); // by mprotect it can be written yet
+    check(exec_error(PROGRAM) == ETXTBSY); // mprotect could make it writable
     check(munmap(p, 4096) == 0);
     check(exec_error(PROGRAM) == 0);
     ok("what is written to is not run");

@@ -175,7 +175,7 @@ static void directed_signals(void)
     pthread_join(t, NULL);
     check(handled_by == sleeper_id && sleeper_id != getpid());
 
-    // To the process: a thread that does not block it takes it.
+    // Sent to the process: a thread that does not block it takes it.
     sigset_t set, old;
     sleeper_id = handled_by = 0;
     check(pthread_create(&t, NULL, sleeper, NULL) == 0);
@@ -346,7 +346,7 @@ static void wake_all(volatile int *which, int total)
 static void futexes(void)
 {
     struct {
-        int32_t sec, nsec; // futex's own timespec, not musl's
+        int32_t sec, nsec; // the kernel's timespec, not musl's
     } t = { 0, 20000000 };
     uint64_t start = now_ns();
 
@@ -377,7 +377,7 @@ static void futexes(void)
     check_error(futex(&word, FUTEX_CMP_REQUEUE | PRIVATE, 1, (void *)INT_MAX,
                       &other_word, 77),
                 EAGAIN);
-    // Whoever was late waits on the first word.
+    // A late thread waits on the first word.
     while (awake < THREADS) {
         futex(&word, FUTEX_WAKE | PRIVATE, INT_MAX, NULL, NULL, 0);
         futex(&other_word, FUTEX_WAKE | PRIVATE, INT_MAX, NULL, NULL, 0);

@@ -1,5 +1,5 @@
-// POSIX timers: when they expire, what they carry, overruns, many at once, what
-// exec and fork leave of them.
+// POSIX timers: expiry, values, overruns, many at once, and the effect of exec
+// and fork.
 #include "spans.h"
 
 #include <limits.h>
@@ -62,9 +62,9 @@ static void timers_expire(void)
         }
         set(id, TIMER_ABSTIME, 1, 0); // long ago
         check(sigwaitinfo(&set10, &info) == SIGUSR1);
-        set(id, 0, 3 * MS, 0); // and taken back
+        set(id, 0, 3 * MS, 0); // then disarmed
         set(id, 0, 0, 0);
-        sigtimedwait(&set10, NULL, &(struct timespec){ 0, 0 }); // too late
+        sigtimedwait(&set10, NULL, &(struct timespec){ 0, 0 }); // if too late
         check_error(sigtimedwait(&set10, NULL, &(struct timespec){ 0, 8 * MS }),
                     EAGAIN);
         check(timer_delete(id) == 0);
@@ -94,8 +94,8 @@ static void periods_and_overruns(void)
     uint64_t left = left_of(id);
     check(left > 0 && left <= 5 * MS);
 
-    // What is told is of the signal that was taken, also when the next ones are
-    // due meanwhile.
+    // The overrun count is that of the signal taken, even if the next ones are
+    // due by then.
     set(id, 0, 5 * MS, 5 * MS);
     start = now_ns();
     all = 0;
@@ -108,8 +108,8 @@ static void periods_and_overruns(void)
     check(all <= (now_ns() - start) / (5 * MS));
     check(all >= 7); // the last three had two periods each, or more
 
-    // Shorter than anybody can serve: counted, and the machine goes on.
-    // None is counted before it is due.
+    // A period too short to serve: expirations are counted, none before it is
+    // due, and the machine keeps running.
     start = now_ns();
     set(id, 0, 1, 1);
     sleep_ms(5);
@@ -136,7 +136,7 @@ static void *wait_for_own(void *arg)
     check(timer_create(CLOCK_MONOTONIC, &event, &id) == 0);
     set(id, 0, 2 * MS, 0);
     check(sigwaitinfo(&set12, &info) == SIGUSR2 && info.si_code == SI_TIMER);
-    return NULL; // the timer is left behind
+    return NULL; // the timer still exists
 }
 
 static volatile int notified;
@@ -154,7 +154,7 @@ static void to_threads(void)
     for (int i = 0; i < 4; i++)
         check(pthread_join(threads[i], NULL) == 0);
 
-    timer_t id; // the C library makes a thread of it
+    timer_t id; // the C library starts a thread
     struct sigevent event = { .sigev_notify = SIGEV_THREAD,
                               .sigev_notify_function = notify,
                               .sigev_value.sival_int = 99 };
@@ -165,7 +165,7 @@ static void to_threads(void)
     check(timer_delete(id) == 0);
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = SIGUSR2;
-    event.sigev_notify_thread_id = 1; // somebody else's
+    event.sigev_notify_thread_id = 1; // another task's thread
     check_error(syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id),
                 EINVAL);
     ok("timers of threads");
@@ -183,7 +183,7 @@ static void on_cpu_time(void)
         uint64_t start = clock_ns(watched);
         set(id, 0, 10 * MS, 10 * MS);
         sleep_ms(30);
-        // (A busy host may charge us.)
+        // (A busy host may add CPU time.)
         check(calls == 0 || clock_ns(watched) - start >= 10 * MS);
         while (calls < 4)
             ;
@@ -308,7 +308,7 @@ static void fork_leaves_them(void)
     ok("children have no timers");
 }
 
-// A time of day comes when the clock is set; a span of time does not.
+// Setting the clock affects absolute timers, not relative ones.
 static void wall_timers(void)
 {
     sigset_t set10 = only(SIGUSR1);
@@ -333,9 +333,7 @@ static void wall_timers(void)
     ok("timers follow the wall clock");
 }
 
-// It sends nothing, so nothing is overrun; also when the clock is set and all
-// timers of that clock look whether their time has come.
-// So late that the sum with the clock's time does not fit a signed number.
+// So late that the sum with the clock's time overflows a signed number.
 static void far_timers(void)
 {
     const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_REALTIME };
@@ -349,6 +347,8 @@ static void far_timers(void)
     ok("timers that never expire");
 }
 
+// SIGEV_NONE: the timer sends nothing, so it has no overruns, even when the
+// clock is set beyond its time.
 static void silent_timer(void)
 {
     struct sigevent event = { .sigev_notify = SIGEV_NONE };
@@ -376,7 +376,7 @@ static void silent_timer(void)
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "exec")) {
-        struct itimerval left; // setitimer's passes to the new program
+        struct itimerval left; // setitimer's timer survives exec
         struct itimerspec s;
         check(getitimer(ITIMER_REAL, &left) == 0);
         check(left.it_value.tv_sec > 90);

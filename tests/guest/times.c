@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <sys/times.h>
 
-// On every CPU in turn, and never backwards.
+// The clock never runs backwards, on every CPU in turn.
 static void monotonic(void)
 {
     cpu_set_t all, one;
@@ -126,8 +126,8 @@ static void timers(void)
     ok("alarm and setitimer");
 }
 
-// What a sleep of 100 ms costs. (The best of some: a host that stops a CPU
-// which is on its way to sleep or back charges us.)
+// The CPU time of a 100 ms sleep. (The best of several: it grows if the host
+// stops a CPU that goes to sleep or wakes up.)
 static uint64_t cpu_time_of_sleep(void)
 {
     uint64_t best = UINT64_MAX;

@@ -1,6 +1,6 @@
-// Terminals as programs see them: modes, line editing, timed reads, job
-// control, controlling terminals, hang-up. On Strobe the screen's terminal is
-// used, with input faked by TIOCSTI; on Linux a pseudo-terminal.
+// Terminals: modes, line editing, timed reads, job control, controlling
+// terminals, hang-up. On Strobe the screen's terminal is used, with input faked
+// by TIOCSTI; on Linux a pseudo-terminal.
 #include "test.h"
 
 #include <fcntl.h>
@@ -149,7 +149,7 @@ static void raw_reads(int tty)
     set_raw(tty, 3, 0);
     type_later(tty, "xyz", 50);
     check(reads(tty, "xyz"));
-    set_raw(tty, 9, 1); // nothing ends the wait for the first
+    set_raw(tty, 9, 1); // no time-out for the first byte
     start = now_ns();
     type_later(tty, "1", 150);
     check(reads(tty, "1"));
@@ -263,7 +263,7 @@ static void background_read(int tty)
     check(kill(-pid, SIGCONT) == 0);
     type_text(tty, "for you\n");
     check_ends_well(pid);
-    // Now this group is in the background: to come back, SIGTTOU is ignored.
+    // This group is now in the background; it ignores SIGTTOU to come back.
     on_signal(SIGTTOU, SIG_IGN, 0);
     check(tcsetpgrp(tty, getpgrp()) == 0);
     check_error(tcsetpgrp(tty, 1), EPERM);
@@ -317,8 +317,8 @@ static void orphan(int tty)
 
     check(pipe(result) == 0);
     if (fork() == 0) {
-        // The grandchild's group has a link to the shell only through this
-        // process, which ends.
+        // The grandchild's group becomes orphaned: its only link to the shell
+        // is this process, which ends.
         if (fork() == 0) {
             check(setpgid(0, 0) == 0);
             while (getppid() != 1)
@@ -383,7 +383,7 @@ static void outlive_the_leader(int tty)
 
     if (fork() != 0) {
         check(read(hang_up_ready[0], &c, 1) == 1);
-        sleep_ms(50); // most likely it reads by then
+        sleep_ms(50); // it probably reads by then
         return;
     }
     on_signal(SIGHUP, catch, 0);

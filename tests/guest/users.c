@@ -1,5 +1,5 @@
 // Users: ids, modes, set-user-id programs, signals, and what only root may do.
-// Started as root; each part tries as user 1000 or 2000.
+// Started as root; each part runs as user 1000 or 2000.
 #include "test.h"
 
 #include <fcntl.h>
@@ -109,7 +109,7 @@ static void open_files(void)
     check_error(open("readable", O_RDWR), EACCES);
     check_error(open("readable", O_RDONLY | O_TRUNC), EACCES);
     check(open("readable", O_RDONLY) >= 0);
-    check(open("group", O_RDWR) >= 0);           // by its further group
+    check(open("group", O_RDWR) >= 0);           // by a supplementary group
     check_error(open("mine", O_RDONLY), EACCES); // the owner's bits count
     check(access("readable", R_OK) == 0);
     check_error(access("readable", W_OK), EACCES);
@@ -129,18 +129,18 @@ static void change_attributes(void)
     check(chown("readable", -1, -1) == 0);
     check(chmod("mine", 0640) == 0 && utime("mine", &then) == 0);
     check_error(utime("group", &then), EPERM);
-    check(utime("group", NULL) == 0); // whoever may write to it
+    check(utime("group", NULL) == 0); // writers may
     check_error(utime("readable", NULL), EACCES);
-    check(chmod("mine", 02755) == 0); // of a group of his
+    check(chmod("mine", 02755) == 0); // in the owner's group
     struct stat s;
     check(stat("mine", &s) == 0 && s.st_mode & S_ISGID);
     check(chown("mine", -1, USER) == 0 && stat("mine", &s) == 0);
     check(!(s.st_mode & S_ISGID));
     check(chmod("foreign", 02755) == 0 && stat("foreign", &s) == 0);
-    check((s.st_mode & 07777) == 0755); // of a group that he is not in
+    check((s.st_mode & 07777) == 0755); // the owner is not in its group
 }
 
-// access() is of the real ids.
+// access() uses the real ids.
 static void ask_for_another(void)
 {
     check(setresuid(USER, 0, 0) == 0);
@@ -220,7 +220,7 @@ static void copy_self(const char *to, mode_t mode, uid_t uid, gid_t gid)
     check(chown(to, uid, gid) == 0 && chmod(to, mode) == 0);
 }
 
-// (The libc's getauxval answers for AT_SECURE what it makes of the ids.)
+// (The libc's getauxval computes AT_SECURE from the ids.)
 static unsigned long told_by_kernel(unsigned long type)
 {
     char **p = environ;
@@ -232,7 +232,7 @@ static unsigned long told_by_kernel(unsigned long type)
     return pair[0] == type ? pair[1] : ~0ul;
 }
 
-// What the program that is executed says: 0 as asked.
+// The executed program: exits with 0 if its ids are as expected.
 static int report(const char *ids)
 {
     unsigned long want[5];
@@ -270,7 +270,7 @@ static void run_programs(void)
     run("./groupbit", "1000,1000,1000,1000,0");
     run("./setroot", "1000,0,0,1000,1");
     run("./onlyroot", NULL);
-    // Whoever writes to it takes its rights away.
+    // A write takes its set-id bits away.
     int fd = open("./setuid", O_WRONLY);
     check(fd >= 0 && write(fd, "\177", 1) == 1);
     close(fd);
@@ -323,7 +323,7 @@ static void programs(void)
     copy_self("plain", 0755, 0, 0);
     copy_self("setuid", 04777, OTHER, OTHER);
     copy_self("setgid", 02755, OTHER, OTHER);
-    copy_self("groupbit", 02745, OTHER, OTHER); // it means something else
+    copy_self("groupbit", 02745, OTHER, OTHER); // set-gid without execute
     copy_self("setroot", 04755, 0, 0);
     copy_self("unreadable", 0711, 0, 0);
     copy_self("onlyroot", 0744, 0, 0);
@@ -420,10 +420,9 @@ static void privileges(void)
     ok("what only root may do");
 }
 
-// Root takes a file from its owner while that sets its mode, or another user
-// executes it. A debugger does so, where it can go wrong (test_users.py): to
-// the file that is written to behind the first `sync`, in the call behind the
-// second.
+// A debugger changes the file's owner at the critical moment (test_users.py),
+// while the old owner sets its mode or another user executes it. The file is
+// the one written after the first `sync`; the call is the one after the second.
 static void execute_given(void)
 {
     become(OTHER);

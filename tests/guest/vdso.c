@@ -1,5 +1,5 @@
-// The vDSO: found as a libc finds it, agreeing with the calls it stands for,
-// read-only, and gone only where a program takes it away.
+// The vDSO: found as a libc finds it, agrees with the calls it stands for, is
+// read-only, and gone only if a program unmaps it.
 #include "test.h"
 
 #include <elf.h>
@@ -85,7 +85,7 @@ static const char *version_of(Elf32_Word symbol)
     }
 }
 
-// By the hash table, as the ABI describes it.
+// Looks a symbol up in the ELF hash table.
 static void *find(const char *name)
 {
     Elf32_Word *hash = dynamic_entry(DT_HASH);
@@ -149,7 +149,7 @@ static void in_order(int clock)
         int64_t d = by_call(clock);
         check(a <= b && b <= c && c <= d);
         if (i % 500 == 0)
-            sleep_ms(700); // over the length of a line, too
+            sleep_ms(700); // longer than a time line, too
     }
 }
 
@@ -160,7 +160,7 @@ static void agreeing(void)
     in_order(CLOCK_REALTIME);
     in_order(CLOCK_MONOTONIC_RAW);
     in_order(CLOCK_BOOTTIME);
-    // What it leaves to the kernel.
+    // Clocks that it leaves to the kernel.
     check(by_vdso(CLOCK_PROCESS_CPUTIME_ID) > 0);
     check(by_vdso32(CLOCK_THREAD_CPUTIME_ID) > 0);
     check(gettime32(77, &t) == -EINVAL && gettime32(-1, &t) == -EINVAL);
@@ -189,7 +189,7 @@ static void days(void)
     ok("gettimeofday and time");
 }
 
-// What a profiler makes of an address in it.
+// The symbols that a profiler finds in it.
 static void symbols(void)
 {
     struct program_symbols p;
@@ -226,14 +226,14 @@ static void read_only(void)
         check_error(mprotect(image, PAGE, protections[i]), EACCES);
         check_error(mprotect(image - PAGE, PAGE, protections[i]), EACCES);
     }
-    // The call that reads into memory does not write there either.
+    // A system call does not write there either.
     check_error(syscall(NR_CLOCK_GETTIME64, CLOCK_REALTIME, image), EFAULT);
     check_error(syscall(NR_CLOCK_GETTIME64, CLOCK_REALTIME, image - PAGE),
                 EFAULT);
     ok("nobody writes to it");
 }
 
-// Each with all flags: in place, to a place that the kernel chooses, to ours.
+// mremap with all flags: in place, to a place that the kernel chooses, to ours.
 static void grow(char *from)
 {
     char *room =
@@ -258,8 +258,8 @@ static void growing(void)
     ok("it does not grow");
 }
 
-// The C library makes its calls by way of the vDSO (AT_SYSINFO), so these
-// children, who take it away, make their own.
+// The C library makes its calls through the vDSO (AT_SYSINFO), so children that
+// unmap it use this.
 static long call(long number, long a, long b, long c, long d, long e)
 {
     long result;
@@ -296,7 +296,7 @@ static long move(char *from, char *to)
                 MREMAP_MAYMOVE | MREMAP_FIXED, (long)to);
 }
 
-// --- handlers that bring no return of their own ------------------------------
+// --- handlers without SA_RESTORER -------------------------------------------
 
 static volatile int handled;
 
@@ -340,7 +340,7 @@ static void handlers(void)
     call(SYS_exit_group, 0, 0, 0, 0, 0);
 }
 
-// Both pages at another place: the code finds its data there.
+// Moves both pages: the code finds its data there.
 static void moved(void)
 {
     char *room =
@@ -395,7 +395,7 @@ int main(int argc, char **argv)
     agreeing();
     days();
     check(uname(&names) == 0);
-    if (strcmp(names.sysname, "Strobe") != 0) { // they promise less
+    if (strcmp(names.sysname, "Strobe") != 0) { // Linux promises less
         ok("symbols, protection, changes: skipped, this is not Strobe");
         return 0;
     }
