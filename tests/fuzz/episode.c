@@ -1,7 +1,7 @@
-// Episodes: one to four workers make an episode's operations side by side, in
-// its jail. Their shape (threads, tasks that share descriptors, forked ones;
-// the user) is drawn. A worker that waits for long gets a signal, then is
-// killed.
+// Episodes: one to four concurrent workers make an episode's operations in its
+// jail. Their shape (threads, tasks that share descriptors, forked tasks; the
+// user) is drawn at random. A worker that blocks for long gets a signal, then
+// is killed.
 #include "fuzz.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define CHILD_OPS 4 // that a forked child makes before it ends
 #define POLL_NS 1000000
 #define SIGNAL_POLLS 2 // without an operation done: a signal
-#define KILL_POLLS 4   // and then its end
+#define KILL_POLLS 4   // and then SIGKILL
 #define USER 1000
 #define TASKS_MAX 64 * LANES
 #define FILE_BYTES (1 << 20)
@@ -67,7 +67,7 @@ static void work(struct worker *w)
     if (w->is_child)
         raw_call(SYS_exit_group, 0, 0, 0, 0);
     __atomic_store_n(&p->ended, 1, __ATOMIC_RELEASE);
-    // A thread ends by itself, so that its task's others go on.
+    // Ends this thread only, so that the task's other threads continue.
     raw_call(SYS_exit, 0, 0, 0, 0);
     __builtin_trap();
 }
@@ -78,7 +78,7 @@ static void begin_work(uint32_t number)
     work(&workers[number]);
 }
 
-// Its number lies on its stack, as begin_work's argument.
+// Its number is on its stack, as begin_work's argument.
 static long start_thread(uint32_t number, uint32_t flags)
 {
     uint32_t *top = (uint32_t *)(stacks[number] + STACK_BYTES) - 4;
@@ -218,14 +218,13 @@ static void reap(void)
         ;
 }
 
-// A worker as the supervisor knows it. Its number is kept as it was first: a
-// call may write any number over the one in `shared`, and this is not to kill
-// itself.
+// A worker as the supervisor knows it. The tid is kept as first read: a call
+// may overwrite the one in `shared`, and the supervisor must not kill itself.
 struct known {
     uint32_t tid, done, still;
 };
 
-// Whether it still works. One that makes no call for long gets a signal.
+// Whether it still works. Signals a worker that makes no call for long.
 static bool look_at(struct known *k, const struct progress *p)
 {
     if (k->tid == 0 && p->tid != (uint32_t)getpid())
@@ -243,7 +242,8 @@ static bool look_at(struct known *k, const struct progress *p)
     return syscall(SYS_tkill, k->tid, number) == 0 || errno != ESRCH;
 }
 
-// Until all are over. Before a leader works, it may be about to start others.
+// Waits until all episodes are over. A leader that has not begun may still
+// start workers.
 static void watch(const pid_t *leaders, uint32_t lanes)
 {
     struct known workers[LANES][WORKERS] = { 0 };

@@ -3,14 +3,14 @@
 //
 // An operation is a call with a token for each argument. A token says how a
 // value is made (a number, a descriptor's slot, a structure), and is resolved
-// when the call is made. Operation I of seed S is always the same, and so is
-// what its structures hold; so a run repeats, also a part of it, also from the
-// text that `--print` gives (script.c).
+// when the call is made. Operation I of seed S and the contents of its
+// structures are always the same, so a run can be repeated, as a whole, in
+// part, or from the text that `--print` writes (script.c).
 //
-// EPISODE_OPS operations are an episode: a jail (jail.c) in which one to four
-// workers, threads and tasks, make them side by side (episode.c). LANES
-// episodes run at a time, a round, each in a jail of its own: a worker that
-// waits does not leave its CPU idle.
+// EPISODE_OPS operations are an episode: one to four workers, threads and
+// tasks, make them concurrently (episode.c) in a jail (jail.c). A round is
+// LANES concurrent episodes, each in its own jail, so that a worker that waits
+// does not leave its CPU idle.
 #pragma once
 
 #ifndef _GNU_SOURCE
@@ -33,39 +33,39 @@
 // --- operations
 
 // T(name): how an argument's value is made from a token's number.
-#define TOKENS(T)                                                 \
-    T(num)        /* itself */                                    \
-    T(fd)         /* the descriptor in a slot */                  \
-    T(path)       /* a string: paths of the jail */               \
-    T(node)       /* a string: the path of a node of sysinfo */   \
-    T(length)     /* of the string before it */                   \
-    T(memory)     /* an address in the arena */                   \
-    T(edge)       /* the last bytes before a page that is not */  \
-    T(bad)        /* an address of the kernel's, or of nothing */ \
-    T(own)        /* of the program's own text, data, stack */    \
-    T(task)       /* any task or thread */                        \
-    T(victim)     /* a task or thread of the episode */           \
-    T(words)      /* from here on: a pointer to a structure */    \
-    T(zeros)      /* */                                           \
-    T(iovec)      /* */                                           \
-    T(time)       /* a timespec or timeval, short */              \
-    T(interval)   /* an itimerspec or itimerval */                \
-    T(signals)    /* a mask */                                    \
-    T(action)     /* struct sigaction */                          \
-    T(event)      /* struct sigevent */                           \
-    T(stack)      /* stack_t */                                   \
-    T(polls)      /* pollfd[] */                                  \
-    T(sets)       /* fd_set */                                    \
-    T(call)       /* struct ipc_call, also for kernel boxes */    \
-    T(arguments)  /* char *[] */                                  \
-    T(lock)       /* struct flock */                              \
-    T(limit)      /* struct rlimit */                             \
-    T(ids)        /* gid_t[] */                                   \
-    T(mapping)    /* mmap's arguments */                          \
-    T(select)     /* select's arguments */                        \
-    T(descriptor) /* struct user_desc */                          \
-    T(adjustment) /* struct timex */                              \
-    T(filesystem) /* a string: its type */                        \
+#define TOKENS(T)                                               \
+    T(num)        /* itself */                                  \
+    T(fd)         /* the descriptor in a slot */                \
+    T(path)       /* a string: paths of the jail */             \
+    T(node)       /* a string: the path of a node of sysinfo */ \
+    T(length)     /* of the string before it */                 \
+    T(memory)     /* an address in the arena */                 \
+    T(edge)       /* the last bytes before an unmapped page */  \
+    T(bad)        /* a kernel address, or an unmapped one */    \
+    T(own)        /* of the program's own text, data, stack */  \
+    T(task)       /* any task or thread */                      \
+    T(victim)     /* a task or thread of the episode */         \
+    T(words)      /* from here on: a pointer to a structure */  \
+    T(zeros)      /* */                                         \
+    T(iovec)      /* */                                         \
+    T(time)       /* a timespec or timeval, short */            \
+    T(interval)   /* an itimerspec or itimerval */              \
+    T(signals)    /* a mask */                                  \
+    T(action)     /* struct sigaction */                        \
+    T(event)      /* struct sigevent */                         \
+    T(stack)      /* stack_t */                                 \
+    T(polls)      /* pollfd[] */                                \
+    T(sets)       /* fd_set */                                  \
+    T(call)       /* struct ipc_call, also for kernel boxes */  \
+    T(arguments)  /* char *[] */                                \
+    T(lock)       /* struct flock */                            \
+    T(limit)      /* struct rlimit */                           \
+    T(ids)        /* gid_t[] */                                 \
+    T(mapping)    /* mmap's arguments */                        \
+    T(select)     /* select's arguments */                      \
+    T(descriptor) /* struct user_desc */                        \
+    T(adjustment) /* struct timex */                            \
+    T(filesystem) /* a string: its type */                      \
     T(text)       /* bytes, no path */
 
 enum token_kind {
@@ -83,14 +83,14 @@ struct token {
 struct operation {
     uint32_t worker;
     uint32_t call; // index into calls[]
-    uint32_t slot; // for a descriptor that it gives
+    uint32_t slot; // for a descriptor that it returns
     struct token argument[ARGUMENTS];
 };
 
 struct call {
     uint32_t number;
     const char *name;
-    char kinds[7]; // one letter an argument, of syscalls.def; ends with 0
+    char kinds[7]; // one letter per argument (syscalls.def), then NUL
 };
 
 extern const struct call calls[]; // the table (grammar.c)
@@ -101,7 +101,7 @@ void grammar_prepare(void);
 // Operation `index` of `seed`.
 void grammar_make(uint64_t seed, uint32_t index, struct operation *op);
 bool call_gives_descriptor(uint32_t call);
-// It may be made on tasks outside of the episode.
+// Whether it may be made on tasks outside of the episode.
 bool call_spares_others(uint32_t call);
 
 // A reproducible stream of numbers.
@@ -121,12 +121,13 @@ struct worker {
     int *fds; // SLOTS of them
     uint32_t last_length;
     bool is_child; // of a fork among its operations
-    char *page;    // its last byte is the last before a page that is not there
+    char *page;    // an unmapped page follows it
     uint32_t rooms[ARGUMENTS][ROOM_WORDS];
 };
 
-// What the supervisor and the workers share. A leader moves its lane's page to
-// OWN_LANE and drops the others', so that no worker knows another lane's tasks.
+// Shared by the supervisor and the workers. A leader moves its lane's page to
+// OWN_LANE and unmaps the others', so that no worker knows another lane's
+// tasks.
 struct progress {
     uint32_t tid;  // 0: not begun
     uint32_t done; // operations
@@ -140,19 +141,20 @@ struct shared {
     uint32_t calls[CALLS_MAX], errors[CALLS_MAX];
     uint32_t ops; // that were made
 };
-// At addresses of their own, away from what the operations map and fill;
-// constants, for they also write to variables.
+// At fixed addresses, away from what the operations map and fill. Constants,
+// because operations also overwrite variables.
 #define SHARED 0x70000000u
 #define shared ((struct shared *)SHARED)
 #define OWN_LANE 0x71000000u
 #define own_lane ((struct lane *)OWN_LANE)
 
-// The arena: where pointers to data point, and what mmap and its kin change.
+// The arena: pointers to data point into it, and mmap and related calls change
+// it.
 #define ARENA 0x50000000u
-#define ARENA_PAGES 64u // private ones, and as many that all workers share
+#define ARENA_PAGES 64u // private, and as many shared by all workers
 #define PAGE 4096u
 
-// A system call as it is: -errno for an error.
+// A raw system call: returns -errno for an error.
 long raw(uint32_t number, const uint32_t arguments[ARGUMENTS]);
 long raw_call(uint32_t number, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
 // The value of a token, for argument `place` (values.c).
@@ -162,8 +164,8 @@ void operation_run(struct worker *w, const struct operation *op);
 
 // --- episodes
 
-// What one episode does: its operations, and the number that its shape
-// (workers, user) is drawn from.
+// One episode: its operations, and the number from which its shape (workers,
+// user) is drawn.
 struct episode {
     uint64_t shape;
     uint32_t count;
@@ -172,22 +174,22 @@ struct episode {
     uint32_t first;
 };
 
-// Its operations, in memory that the next call for a seed's overwrites.
+// Returns its operations. The next call for a seed's overwrites them.
 const struct operation *episode_ops(const struct episode *e);
-// Runs up to LANES episodes side by side: makes the jails, ends what is left in
-// them, takes them away. Prints what did not go as it should; false then.
+// Runs up to LANES episodes concurrently: makes the jails, ends remaining
+// tasks, removes the jails. Prints failures and returns false for them.
 bool round_run(const struct episode *e, uint32_t lanes);
 void jail_path(uint32_t lane, char path[16]);
-void jails_prepare(void); // once, before
-// The kernel frees what was unmounted lazily at the next mount, and keeps one
-// /dev for the next one.
+void jails_prepare(void); // once, before the first
+// Mounts and unmounts a devtmpfs: the kernel frees what was unmounted lazily at
+// the next mount, and keeps one /dev for reuse.
 void mounts_quiesce(void);
 bool jail_make(uint32_t lane);
 bool jails_remove(void);
-// Ends all tasks of this program's but the caller and the sessions' (storm.c).
+// Ends all tasks of this program except the caller and the sessions (storm.c).
 bool end_all_tasks(void);
 
-// --- sessions that sample the while
+// --- concurrent sampling sessions
 
 void storm_begin(uint32_t seed);
 bool storm_is(pid_t process_group);
@@ -195,14 +197,14 @@ void storm_end(void);
 
 // --- memory of the kernel (memory.c)
 
-// What there is now, while no task of the fuzzer but the caller is there.
+// Notes the kernel's memory. The caller must be the fuzzer's only task.
 void memory_note(void);
-// What has changed since; false for more than can be explained.
+// Compares with the note; false if more has changed than can be explained.
 bool memory_check(void);
 
 // --- scripts: operations as text
 
 void script_print(const struct episode *e);
-// Reads the episodes of a file, and runs them, LANES at a time. Ends the
-// program for an error.
+// Reads the episodes of a file and runs them, LANES at a time. Exits on an
+// error.
 bool script_run(const char *path, uint32_t times);

@@ -1,6 +1,6 @@
-// The grammar: which call an operation makes, and tokens for its arguments: by
-// the kinds of syscalls.def, so that a new call is tried without a change here,
-// and better where `choices` knows more of the call.
+// The grammar: the call that an operation makes, and the tokens of its
+// arguments. Tokens follow the kinds in syscalls.def, so that a new call is
+// tried without a change here; `choices` refines them for single calls.
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -346,9 +346,10 @@ static const struct choice *choice_of(const char *call, uint32_t place)
     return NULL;
 }
 
-// All of that by a call's index: making operations is not to cost more than the
-// calls themselves. Read-only, for calls also write to variables, and one that
-// was let loose on tasks outside of its episode killed the machine's shell.
+// All of that by a call's index, because making operations must not cost more
+// than the calls themselves. Read-only, because operations overwrite variables:
+// one that was then made on a task outside its episode killed the machine's
+// shell.
 static struct known {
     const struct choice *choice[ARGUMENTS];
     bool is_fatal, spares_others, gives_descriptor;
@@ -459,7 +460,7 @@ static struct token any(struct draw *d, uint32_t call, uint32_t place)
 {
     const struct call *c = &calls[call];
     bool is_pointer = c->kinds[place] == 'p' || c->kinds[place] == 's';
-    // (A task by a random number may be the supervisor.)
+    // (A random task id may be the supervisor's.)
     if (c->kinds[place] != 't' && draw_below(d, 32) == 0) {
         if (is_pointer)
             return token(d, draw_below(d, 4) ? TOKEN_bad : TOKEN_own);
@@ -474,7 +475,7 @@ static struct token any(struct draw *d, uint32_t call, uint32_t place)
 static uint32_t some_call(struct draw *d)
 {
     uint32_t call = draw_below(d, call_count);
-    // What ends its task is tried, but not so often that little else is.
+    // Calls that end their task are made less often.
     while (known[call].is_fatal && draw_below(d, 16))
         call = draw_below(d, call_count);
     return call;

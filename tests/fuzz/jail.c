@@ -1,6 +1,6 @@
-// Jails: a tmpfs of an episode's own, with all that its paths name, and what
-// becomes of it: every task that is left is ended, every mount taken away, and
-// with it all that was made there.
+// Jails: each episode has its own tmpfs with all that its paths name.
+// Afterwards all remaining tasks are ended and all mounts removed, and with
+// them all files.
 #include "fuzz.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static void put_program(const char *path)
     put_file(path, image, sizeof(image));
 }
 
-// Copies: a devtmpfs would be the machine's own.
+// Copies, because a devtmpfs is the machine's own.
 static void put_devices(void)
 {
     static const char *const devices[] = {
@@ -123,14 +123,14 @@ static bool is_ours(const struct sysinfo_task *t)
            strstr(t->path, "fuzz") != NULL;
 }
 
-// Kills those that there are; how many. Zombies are their parents' affair.
+// Kills all of them and returns their number. Their parents reap zombies.
 static uint32_t kill_all(void)
 {
     size_t count;
     uint32_t found = 0;
     struct sysinfo_task *tasks = sysinfo_read_task("system.tasks", &count);
 
-    // A worker whose registers were set at random (sigreturn) may come here.
+    // A worker whose registers are random (sigreturn) may arrive here.
     if (supervisor == 0)
         supervisor = getpid();
     if (supervisor != getpid())
@@ -169,7 +169,7 @@ bool end_all_tasks(void)
 #define MOUNTS_BYTES 65536
 #define MOUNTS_MAX 1024
 
-// What /proc/mounts writes as a backslash and three octal digits.
+// Decodes /proc/mounts: a backslash and three octal digits are one character.
 static void unescape(char *s)
 {
     char *to = s;
@@ -183,8 +183,8 @@ static void unescape(char *s)
     *to = '\0';
 }
 
-// How many mounts there are in jails, and where, in the order in which they
-// were made.
+// Lists the mounts in jails, in the order in which they were made. Returns
+// their number.
 static uint32_t read_mounts(const char **paths)
 {
     static char text[MOUNTS_BYTES];
@@ -210,8 +210,8 @@ static uint32_t read_mounts(const char **paths)
     return count;
 }
 
-// Those made since, the last first: one may hide another's path. True if one
-// could be taken away, or there is none.
+// Unmounts them, the last first, because one may hide another's path. True if
+// one could be unmounted, or there is none.
 static bool unmount_some(uint32_t *left)
 {
     static const char *paths[MOUNTS_MAX];
@@ -227,7 +227,7 @@ bool jails_remove(void)
 {
     uint32_t left, tries = 0;
     do {
-        // A task that is being taken down still has its files.
+        // A task that is exiting still has its files.
         if (unmount_some(&left) || ++tries < MOUNT_TRIES) {
             if (left > 0)
                 nanosleep(&(struct timespec){ 0, tries ? 1000000 : 0 }, NULL);

@@ -1,15 +1,15 @@
-// Random system calls, as tests/fuzz/fuzz.h tells.
+// Random system calls (see tests/fuzz/fuzz.h).
 //
 //     fuzz [--seed S] [--calls N]          operations until N calls are made
 //     fuzz --seed S --from A --to B        operations A to B only
 //     fuzz ... --print                     as a script, making none
 //     fuzz --script FILE [--times N]       those of a script
-//     fuzz ... --quiet                     no sampling the while
-//     fuzz ... --beside                    beside other work: its memory is not
-//                                          compared
+//     fuzz ... --quiet                     no sampling sessions
+//     fuzz ... --beside                    with other work running: memory is
+//                                          not compared
 //
-// Ends with 1 if something did not go as it should: a task that cannot be
-// killed, a mount that stays, memory of the kernel that is not free again.
+// Exits with 1 on a failure: a task that cannot be killed, a mount that stays,
+// kernel memory that is not freed.
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -41,8 +41,9 @@ static _Noreturn void usage(void)
     exit(2);
 }
 
-// Not without an argument: a worker that executes /proc/self/exe without any is
-// not to become a second supervisor, which ends the first as a task left over.
+// Requires an argument: a worker that executes /proc/self/exe without any must
+// not become a second supervisor, which would kill the first as a remaining
+// task.
 static void parse(int argc, char *argv[])
 {
     if (argc < 2)
@@ -89,7 +90,7 @@ static void parse(int argc, char *argv[])
 
 // --- episodes
 
-// On the console, where it is read also of a machine that stops.
+// To the kernel log, which the console shows even if the machine stops.
 static void print_where(uint32_t from, uint32_t to)
 {
     char line[80];
@@ -100,7 +101,7 @@ static void print_where(uint32_t from, uint32_t to)
     close(fd);
 }
 
-// The operations from `first` on, of one episode, as far as they are wanted.
+// The episode that begins at operation `first`, limited to the range wanted.
 static struct episode episode_at(uint32_t first)
 {
     uint32_t end = first + (EPISODE_OPS - 1);
@@ -138,8 +139,8 @@ static bool wants_more(uint32_t first, uint32_t calls)
            (settings.to != UINT32_MAX || shared->ops < calls);
 }
 
-// Rounds from operation `*first` on, until `calls` calls have been made, while
-// sessions sample them.
+// Runs rounds from operation `*first` on, until `calls` calls have been made,
+// with concurrent sampling sessions.
 static bool run_rounds(uint32_t *first, uint32_t calls)
 {
     bool good = true;
@@ -151,8 +152,8 @@ static bool run_rounds(uint32_t *first, uint32_t calls)
     return end_all_tasks() && good;
 }
 
-// The kernel's memory is compared from when a part of the calls is made: caches
-// fill.
+// Compares the kernel's memory only after a part of the calls, which fills
+// caches.
 static bool run_all(void)
 {
     uint32_t first = settings.from / ROUND_OPS * ROUND_OPS;

@@ -1,8 +1,7 @@
-// What the kernel's memory holds before and after, while no task of the fuzzer
-// but the supervisor is there. Objects in use are counted exactly for each
-// cache, so a leak of one in ten thousand calls is seen. What is kept for reuse
-// on each CPU may be more than before: BOUNDS says how much that can be at
-// most.
+// The kernel's memory before and after, while the supervisor is the fuzzer's
+// only task. Objects in use are counted exactly per cache, so a leak of one in
+// ten thousand calls is found. Per-CPU caches may have grown, up to the bounds
+// in memory_check.
 #include "fuzz.h"
 
 #include <stdio.h>
@@ -15,14 +14,14 @@
 #include "user/libstrobe/sysinfo.h"
 
 #define CACHES_MAX 128u
-// Objects more of one kind: an answerbox, say, of each task that stays (init,
-// the shells, the supervisor), once a worker has called it.
+// Allowed growth of one cache: for example an answerbox of each remaining task
+// (init, the shells, the supervisor) that a worker has called.
 #define OBJECTS_MAX 12
 // The kernel's own bounds: KSTACK_CACHED stacks on each CPU, of 16 KiB on a
 // checked kernel; a frame of magazines for each cache.
 #define STACKS_CACHED 8
 #define STACK_BYTES 16384
-// What the supervisor itself uses more: its heap, and the tables for that.
+// Growth of the supervisor itself: its heap, and page tables for that.
 #define OWN_BYTES 131072
 #define SETTLE_TRIES 100
 
@@ -58,7 +57,7 @@ static bool is_within(const char *name, int64_t more, int64_t bound)
     return false;
 }
 
-// A cache that was not there before had no object.
+// A new cache had no objects before.
 static int64_t more_objects(const struct sysinfo_slab *c)
 {
     for (size_t i = 0; i < before.count; i++) {
@@ -87,7 +86,7 @@ static uint64_t large(const struct note *n)
     return bytes;
 }
 
-// What ended tasks leave is given back by init and by other CPUs.
+// Waits until init and other CPUs have freed what ended tasks left.
 static void settle(void)
 {
     for (uint32_t i = 0; i < SETTLE_TRIES; i++) {

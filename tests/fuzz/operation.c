@@ -1,13 +1,13 @@
-// Making an operation. A worker calls the kernel without its C library: of a
-// thread's storage and of errno nothing may be left.
+// Makes an operation. A worker calls the kernel without its C library, because
+// operations may destroy thread-local storage and errno.
 #include "fuzz.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 
-// ebp holds the sixth argument, and is the frame pointer. What a clone or vfork
-// begins may be on any stack, or on its parent's: it makes two calls from its
+// ebp is both the sixth argument and the frame pointer. A child of clone or
+// vfork may be on any stack, or on its parent's: it makes two calls from its
 // registers, and ends.
 long raw(uint32_t number, const uint32_t a[ARGUMENTS])
 {
@@ -47,7 +47,7 @@ static long make(struct worker *w, uint32_t number, const uint32_t *a)
     if (number == SYS_clone || number == SYS_vfork)
         return raw_clone(number, a);
     if (number == SYS_fork && w->is_child)
-        return -EAGAIN; // one generation, or there is no end of them
+        return -EAGAIN; // one generation of children only
     return raw(number, a);
 }
 
@@ -78,13 +78,13 @@ void operation_run(struct worker *w, const struct operation *op)
 
     for (uint32_t i = 0; i < strlen(c->kinds); i++)
         values[i] = value_of(w, &op->argument[i], i, spares);
-    // Out of another root, ".." would lead out of the jail.
+    // With another root, ".." would lead out of the jail.
     if (c->number == SYS_chroot && op->argument[0].kind == TOKEN_path)
         values[0] = (uint32_t) "/";
     __atomic_fetch_add(&shared->calls[op->call], 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&shared->ops, 1, __ATOMIC_RELAXED);
     long r = make(w, c->number, values);
-    // That it was interrupted is what some calls have for success.
+    // For some calls EINTR is the success.
     if (is_error(r) && r != -EINTR)
         __atomic_fetch_add(&shared->errors[op->call], 1, __ATOMIC_RELAXED);
     else

@@ -1,10 +1,10 @@
-// Operations as text: what `--print` gives, and what a script in corpus/ is
-// made of. A line
+// Operations as text: the output of `--print`, and the scripts in corpus/. A
+// line
 //
 //     episode SHAPE
 //
-// begins an episode; each other one is an operation: the worker, the slot for a
-// descriptor, the call's name, and its arguments' tokens as KIND:NUMBER.
+// begins an episode; each other line is an operation: the worker, the slot for
+// a descriptor, the call's name, and its arguments' tokens as KIND:NUMBER.
 #include "fuzz.h"
 
 #include <stdio.h>
@@ -89,7 +89,7 @@ static void parse(char *line, struct operation *op)
     }
 }
 
-// Those of a script that are to run side by side.
+// Episodes of a script that run concurrently.
 static struct {
     struct episode episodes[LANES];
     uint32_t count;

@@ -1,6 +1,6 @@
-// Sessions that begin and end while operations are made, of the machine and of
-// tasks, at up to 20 kHz, sampling and counting: those of a profiler that does
-// what it should. (What does not is among the operations.)
+// Sampling and counting sessions, of the machine and of tasks, at up to 20 kHz,
+// that begin and end while operations are made. They use the interface
+// correctly; operations also misuse it.
 #include "fuzz.h"
 
 #include <signal.h>
@@ -15,7 +15,7 @@
 #define RATE_MAX 20000
 #define SESSION_NS 20000000 // at most
 
-static pid_t group; // of all of them
+static pid_t group; // of all tools
 
 static void take(void *sum, const void *bytes, size_t size)
 {
@@ -40,7 +40,7 @@ static void sample(struct draw *d)
 {
     struct profile_session s = { 0 };
     struct sprofile_options o = {
-        .flags = draw_below(d, 16) << 1, // but FROM_EXEC
+        .flags = draw_below(d, 16) << 1, // all but FROM_EXEC
         .rate_hz = 1 + draw_below(d, RATE_MAX),
         .ring_bytes = PAGE << draw_below(d, 6),
     };
@@ -80,7 +80,8 @@ void storm_begin(uint32_t seed)
         setpgid(tool, group);
         if (i == 0 && tool > 0)
             group = tool;
-        // Mapped rings stay until they are unmapped: each session has a task.
+        // Mapped rings stay until they are unmapped, so each session has its
+        // own task.
         while (tool == 0) {
             pid_t pid = fork();
             if (pid == 0) {

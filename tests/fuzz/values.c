@@ -1,6 +1,6 @@
-// Values of arguments: what a token is when its operation is made. What a
-// structure holds follows from the token's number alone; addresses, ids and
-// descriptors in it are those of the moment.
+// Argument values: resolves a token when its operation is made. The contents of
+// a structure depend on the token's number alone, except its addresses, ids and
+// descriptors, which are current ones.
 #include "fuzz.h"
 
 #include <signal.h>
@@ -161,14 +161,15 @@ static void put_path(struct draw *d, char *at)
         at[length] = '\0';
         return;
     }
-    *at = '/'; // half of them do not need a folder's descriptor
+    *at = '/'; // half of them are absolute
     strcpy(at + draw_below(d, 2),
            names[draw_below(d, sizeof(names) / sizeof(*names))]);
     if (what == 1)
         at[draw_below(d, (uint32_t)strlen(at) + 1)] = (char)draw_word(d);
 }
 
-// Down the tree as it is now, to a depth that the number says; some damaged.
+// A path in the current sysinfo tree, of a depth that the number says; some are
+// damaged.
 static void put_node(struct draw *d, char *at)
 {
     static char keys[WORKERS][2 * PAGE];
@@ -197,7 +198,7 @@ static void put_node(struct draw *d, char *at)
         at[draw_below(d, size + 1)] = (char)draw_word(d);
 }
 
-// --- structures, as words: how many bytes they have
+// --- structures, as words: these return their sizes in bytes
 
 static uint32_t random_words(struct draw *d, uint32_t *at, uint32_t words)
 {
@@ -212,7 +213,7 @@ static void put_time(struct draw *d, uint32_t *at)
     at[1] = draw_below(d, 16) ? draw_below(d, 300000) : draw_word(d);
 }
 
-// Both for time32 and, where the number is even, for time64.
+// In the layout of time32 or time64.
 static uint32_t put_times(struct draw *d, uint32_t *at, uint32_t count)
 {
     uint32_t wide = 1 + draw_below(d, 2);
@@ -320,7 +321,7 @@ static void put_session(struct draw *d, uint32_t *at, bool counts)
     put_source(d, (uint32_t *)o->source, sizeof(o->source));
 }
 
-// A call to a kernel box, or to a task's box; its options lie behind it.
+// A call to a kernel box, or to a task's box; its options follow it.
 static uint32_t put_call(struct worker *w, struct draw *d, uint32_t *at)
 {
     struct ipc_call *c = (void *)at;
@@ -493,7 +494,7 @@ static uint32_t put_structure(struct worker *w, struct draw *d, uint32_t kind,
     }
 }
 
-// Where it lies, or, for some, behind it a page that is not there.
+// Returns its address. Some structures end where an unmapped page begins.
 static uint32_t structure(struct worker *w, struct draw *d, uint32_t kind,
                           uint32_t place)
 {

@@ -1,13 +1,14 @@
-// arch/i386/acpi: the tables that firmware may have. An input describes them
-// (see build) so that checksums and addresses are right as a rule; or, if its
-// first byte is odd, it is the BIOS's memory as it stands.
+// arch/i386/acpi: firmware tables. An input describes the tables (see build),
+// most with valid checksums and addresses; if its first byte is odd, it is the
+// raw BIOS memory.
 #define _GNU_SOURCE
 #include "log.h"
 
 #include <sched.h>
 #include <string.h>
 
-// The readers are part of this file: their statics begin anew for each input.
+// The readers are included, so that each input can reset their static
+// variables.
 #include "arch/i386/acpi/cpus.c"
 #include "arch/i386/acpi/fadt.c"
 #include "arch/i386/acpi/madt.c"
@@ -15,7 +16,7 @@
 
 #define BIOS BIOS_START
 #define BIOS_BYTES (BIOS_END - BIOS_START)
-#define EBDA 0x9fc00u // where the model says that it is
+#define EBDA 0x9fc00u // the EBDA's address in the model
 #define INPUT_TABLES 8
 #define RSDP_AT 0x10u
 #define ROOT_AT 0x100u
@@ -29,7 +30,7 @@ static u8 bios[BIOS_BYTES];
 static void *mappings[1024];
 static u32 mapping_count;
 
-// Memory of just that size; what lies outside the BIOS reads as zeros.
+// Allocates exactly `size` bytes; memory outside the BIOS reads as zeros.
 void *map_device(paddr_t base, size_t size)
 {
     REQUIRE(size && !(base % PAGE_SIZE) && size <= TABLE_SIZE_MAX + PAGE_SIZE);
@@ -71,7 +72,7 @@ static void put32(u32 at, u32 value)
     memcpy(bios + at, &value, sizeof(value));
 }
 
-// A table: what it is called, its length, its bytes. Returns where it ends.
+// Adds a table: its name, length, bytes. Returns its end.
 static u32 add_table(struct input *in, u32 at)
 {
     static const char names[][5] = { "APIC", "FACP", "HPET", "SSDT", "DSDT" };
@@ -87,7 +88,7 @@ static u32 add_table(struct input *in, u32 at)
     return at + 2048;
 }
 
-// RSDP, root table and up to eight tables.
+// Builds the RSDP, the root table and up to eight tables.
 static void build(struct input *in, u8 how)
 {
     bool wide = how & 2;
@@ -107,7 +108,7 @@ static void build(struct input *in, u8 how)
     put32(RSDP_AT + 24, BIOS + ROOT_AT);
     make_right(RSDP_AT, 8, RSDP_SIZE_V1);
     make_right(RSDP_AT, 32, sizeof(struct rsdp));
-    // As Multiboot 2 gives it, or in the BIOS's memory.
+    // From Multiboot 2, or in the BIOS's memory.
     boot_info.rsdp_copied = how & 8;
     memcpy(boot_info.rsdp_data, bios + RSDP_AT, sizeof(struct rsdp));
 }
@@ -137,7 +138,7 @@ static void check(void)
     }
 }
 
-// The boot CPU's APIC id is that of the CPU that this runs on.
+// The boot CPU's APIC id is read from the CPU that this runs on.
 static void stay_on_this_cpu(void)
 {
     static bool stays;

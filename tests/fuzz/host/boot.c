@@ -1,6 +1,6 @@
-// arch/i386/boot/boot_parse.c: an input is a byte, which says which Multiboot
-// it is, and then the low memory behind address 8, where the loader's
-// structure is, too. Memory ends with the input.
+// arch/i386/boot/boot_parse.c: an input is a byte that selects the Multiboot
+// version, then the low memory from address 8 on, which contains the loader's
+// structure. Memory ends with the input.
 // link: arch/i386/boot/memory_map.c
 #include "host.h"
 

@@ -1,5 +1,6 @@
-// lib/cfi.c, cfi_sections.c and row_cache.c: sections of call frame information
-// and whole ELF files, and a row at each edge of every function.
+// lib/cfi.c, cfi_sections.c and row_cache.c: reads sections of call frame
+// information and whole ELF files, and finds a row at each edge of every
+// function.
 #include "host.h"
 
 #include <string.h>

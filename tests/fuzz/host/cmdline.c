@@ -1,4 +1,5 @@
-// kernel/base/cmdline.c, against a reader that splits the line with strtok.
+// kernel/base/cmdline.c, compared with a reader that splits the line with
+// strtok.
 // link: kernel/base/cmdline.c
 #include "host.h"
 
@@ -16,7 +17,7 @@ KERNEL_ARG(acpi, "acpi=off");
 static struct kernel_arg *const args[] = { &arg_console, &arg_test, &arg_a,
                                            &arg_acpi };
 
-// The last word of an argument's name counts.
+// The last word with an argument's name counts.
 static const char *model_value(char *line, const char *name, bool *present)
 {
     const char *value = "";
@@ -61,7 +62,7 @@ static void check(const char *cmdline, const struct kernel_arg *arg)
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-    // The loader's line is cut at that length, and ends in a NUL.
+    // The loader's line is truncated to that length, and ends in a NUL.
     char line[BOOT_CMDLINE_MAX] = { 0 };
     memcpy(line, data, MIN(size, sizeof(line) - 1));
     char *cmdline = guarded(line, strlen(line) + 1);

@@ -1,4 +1,4 @@
-// lib/cpio.c, against a reader that goes through the archive byte by byte.
+// lib/cpio.c, compared with a reader that scans the archive byte by byte.
 #include "host.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static bool number_at(const u8 *header, u32 field, u64 *out)
     return true;
 }
 
-// Whether an entry lies at `pos`, and what of it is checked.
+// Whether a valid entry is at `pos`, and the sizes of its name and data.
 static bool model_entry(const u8 *a, size_t size, size_t pos, u64 *name_size,
                         u64 *data_size)
 {
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     enum cpio_result result;
     u64 sum = 0, n, m;
     while ((result = cpio_next(a, size, &pos, &e)) == CPIO_ENTRY) {
-        // The entry is the first that is no trailer from where it began.
+        // The entry begins at or after the end of the previous one.
         size_t start = (size_t)((const u8 *)e.name - a) - HEADER;
         REQUIRE(start >= next && pos > start && pos <= size);
         check_entry(a, size, start, &e);

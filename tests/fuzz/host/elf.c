@@ -1,5 +1,5 @@
-// kernel/exec/elf_load.c: what is mapped of a program that is accepted is what
-// its program headers say, read here a second time.
+// kernel/exec/elf_load.c: the mappings of an accepted program match its program
+// headers, which are read here a second time.
 // link: kernel/exec/elf_load.c
 #include "host.h"
 
@@ -13,7 +13,7 @@
 #define AREAS_MAX 256
 #define STACK_ROOM MIB(16) // below USER_END
 #define PIE_AT 0x56555000u
-#define SHIFTS 2048u // pages by which such a program may lie higher
+#define SHIFTS 2048u // maximum shift of such a program, in pages
 
 struct mapped {
     u32 start, end, prot, offset;
@@ -63,7 +63,7 @@ int aspace_map(struct aspace *as UNUSED, u32 hint, u32 length, u32 prot,
     return 0;
 }
 
-// Only the rest of a file's last page is written to: zeros.
+// Only zeros are written, to the rest of a file's last page.
 int aspace_write(struct aspace *as UNUSED, u32 addr, const void *src, size_t n)
 {
     const struct mapped *first = area_at(addr), *last = area_at(addr + n - 1);

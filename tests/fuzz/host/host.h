@@ -1,6 +1,6 @@
-// What a harness of libFuzzer has: one function, which is called with bytes
-// that nobody has checked. It aborts when a promise is broken; AddressSanitizer
-// and UBSan see the rest. `make fuzz-host` looks for new inputs, `make test`
+// Shared by the libFuzzer harnesses: each has one function, which is called
+// with untrusted bytes. It aborts when a promise is broken; AddressSanitizer
+// and UBSan find the rest. `make fuzz-host` looks for new inputs, `make test`
 // replays the corpus (replay.c).
 #pragma once
 
@@ -23,8 +23,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
         }                                                              \
     } while (0)
 
-// The bytes as memory of just that size, so that the first one too far is seen.
-// To be freed.
+// Copies the bytes to memory of exactly that size, so that an overread is
+// found. The caller frees it.
 static inline void *guarded(const void *data, size_t size)
 {
     u8 *copy = malloc(size + !size);

@@ -1,6 +1,6 @@
-// kernel/profile/kbox.c: messages to a kernel box, in any order, with answers
-// that come later. Each call is answered once, a phone has one session at most,
-// and nothing is left of either when it hangs up.
+// kernel/profile/kbox.c: messages to a kernel box, in any order, some answered
+// later. Each call is answered once, a phone has one session at most, and both
+// are freed when it hangs up.
 #define sigset_t kernel_sigset_t // the C library has one, too
 #include "kernel/profile/kbox.c"
 #undef sigset_t
@@ -20,8 +20,7 @@ static u64 now;
 static bool readable, ended;
 static struct waitq readers;
 
-// --- what the box is built on
-// -------------------------------------------------
+// --- what the box is built on ------------------------------------------------
 
 void mutex_init(struct mutex *m, const char *name UNUSED)
 {
@@ -102,10 +101,9 @@ int copy_to_user(u32 dst, const void *src, size_t n)
     return 0;
 }
 
-// --- sessions
-// -------------------------------------------------------------------
+// --- sessions ----------------------------------------------------------------
 
-// One question in eight is refused.
+// One permission check in eight fails.
 static u32 questions;
 
 static bool permitted(void)
@@ -132,7 +130,7 @@ static void end_stream(struct stream *s)
 
 static const struct stream_kind kind = { .end = end_stream };
 
-// With readers it samples; else it counts.
+// With readers it is a sampling session, else a counting one.
 static struct stream *begin_stream(struct waitq *of)
 {
     REQUIRE(permitted() && !sessions++);
@@ -210,8 +208,7 @@ void counts_read(struct stream *s, struct sprofile_counts *out)
     out->tasks = 1;
 }
 
-// --- calls
-// ------------------------------------------------------------------------
+// --- calls -------------------------------------------------------------------
 
 void call_describe(const struct call *c, u32 id, struct ipc_call *out)
 {
@@ -233,7 +230,7 @@ void call_refuse(struct call *c, int error)
     call_answer(c, &(struct ipc_call){ .retval = error });
 }
 
-// As the box layer does: the answer that is due is given, if there is one.
+// Like the box layer: gives the answer that is due, if there is one.
 static void pass_time(struct phone *p)
 {
     now += take_byte(&in) * (READ_TIMEOUT_NS / 64);
@@ -242,7 +239,7 @@ static void pass_time(struct phone *p)
     u64 at = kernel_box.deadline(p);
     bool is_due = kernel_box.due(p);
     REQUIRE(at == WAIT_FOREVER ? !is_due : is_due || at > now);
-    if (take_byte(&in) & 1 || is_due) // it may also be called for nothing
+    if (take_byte(&in) & 1 || is_due) // may also be called if none is due
         kernel_box.answer_due(p);
     REQUIRE(!kernel_box.due(p));
 }
@@ -258,7 +255,7 @@ static void send(struct phone *p)
         c->arg[i] = head & 0x40 ? take_number(&in, 4) : take_byte(&in);
     u32 before = answers;
     kernel_box.called(p, c);
-    // END refuses a read that is open, too.
+    // END also answers an open read, with an error.
     REQUIRE(answers - before <= 2);
     REQUIRE(c->state == CALL_ANSWERED || c->arg[0] == SPROFILE_M_DATA_READ);
 }
@@ -267,7 +264,7 @@ static void hang_up(struct phone *p)
 {
     kernel_box.hung_up(p);
     REQUIRE(!sessions && kernel_box.deadline(p) == WAIT_FOREVER);
-    if (call_count < CALLS_MAX) // a call that was on its way
+    if (call_count < CALLS_MAX) // a call in flight
         send(p);
     REQUIRE(!sessions);
     for (u32 i = 0; i < call_count; i++)
@@ -282,7 +279,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     struct phone phone = { .box = &box };
     in = (struct input){ data, size };
     memset(user_memory, 0, sizeof(user_memory));
-    // Options that are right for either kind of session, at 0 and at 64.
+    // Valid options for either kind of session, at addresses 0 and 64.
     const u32 sizes[] = { sizeof(struct sprofile_options),
                           sizeof(struct sprofile_count_options) };
     memcpy(user_memory, &sizes[0], 4);

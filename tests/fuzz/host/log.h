@@ -1,5 +1,5 @@
-// The kernel's log, for a harness of code that writes to it: messages are
-// formatted, so that the sanitizers see what is read, and go nowhere.
+// The kernel log, for a harness of code that writes to it: messages are
+// formatted, so that the sanitizers check what is read, and discarded.
 #pragma once
 
 #include <stdarg.h>

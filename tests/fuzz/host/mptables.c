@@ -1,10 +1,11 @@
-// arch/i386/acpi/mptable.c: an input is the default's number, the features, and
-// the configuration table behind its checksum, which is put right.
+// arch/i386/acpi/mptable.c: an input is the number of the default
+// configuration, the features, and the configuration table behind its checksum,
+// which is corrected.
 #include "log.h"
 
 #include <string.h>
 
-// No port is written to here.
+// Writes to ports are only counted.
 #include "arch/i386/dev/port.h"
 static u32 ports_written;
 #define out8(port, value) (ports_written += (port) + (value) != 0)
@@ -31,7 +32,8 @@ bool checksum_ok(const void *p, u32 size)
     return !sum;
 }
 
-// Memory of just that size: the floating pointer is where the BIOS begins.
+// Allocates exactly `size` bytes. The floating pointer is where the BIOS
+// begins.
 const void *firmware_map(paddr_t base, u32 size)
 {
     REQUIRE(size && mapping_count < ARRAY_SIZE(mappings));

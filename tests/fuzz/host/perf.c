@@ -1,5 +1,5 @@
-// user/libprofile's readers and repair of perf.data: a recording, read as each
-// of its events, then repaired and read again.
+// user/libprofile's readers and repair of perf.data: reads a recording for each
+// of its events, repairs it and reads it again.
 // link: user/libprofile/shares.c user/libprofile/images_read.c
 // link: user/libprofile/known_threads.c user/libprofile/output.c
 // link: user/libprofile/perf_features.c user/libprofile/perf_repair.c
@@ -34,7 +34,7 @@ static void see(void *arg UNUSED, const struct timed_sample *s)
     REQUIRE(s->chain < reading->chains.count);
 }
 
-// How many samples the event has; none when the file cannot be read.
+// Reads one event's samples. Returns the problem if the file cannot be read.
 static const char *read_event(const u8 *bytes, size_t size, u32 event,
                               struct perf_file *out)
 {

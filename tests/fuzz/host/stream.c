@@ -1,5 +1,5 @@
-// user/libprofile/stream.c and what counts its samples: records as a session's
-// reader gets them, in pieces. A second walk over them finds as many.
+// user/libprofile/stream.c and the sample counts: reads a session's records in
+// pieces. A second walk over them must find as many.
 // link: user/libprofile/shares.c user/libprofile/mapping.c
 // link: user/libprofile/images_read.c user/libprofile/samples.c
 // link: user/libprofile/stream.c user/libprofile/chains.c
@@ -37,7 +37,7 @@ static void on_lost(void *arg, u32 cpu UNUSED, u64 count)
     ((struct found *)arg)->lost += count;
 }
 
-// How many records are whole, up to the first whose size makes no sense:
+// Counts the whole records, up to the first with an invalid size, which sets
 // *ended.
 static u64 count_records(const u8 *bytes, size_t size, bool *ended)
 {
@@ -53,7 +53,7 @@ static u64 count_records(const u8 *bytes, size_t size, bool *ended)
     return count;
 }
 
-// Gives it in pieces, as DATA_READ does: what was not taken comes again.
+// Feeds the bytes in pieces, as DATA_READ does: what was not taken comes again.
 static void feed(struct samples *s, const u8 *bytes, size_t size, size_t piece)
 {
     for (size_t at = 0; at < size;) {
@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
         return 0;
     bool ended;
     u64 records = count_records(data + 1, size - 1, &ended);
-    // Behind a record that ends the stream a piece would begin another one.
+    // After a record that ends the stream a piece would begin another one.
     size_t piece = data[0] && !ended ? 8u * data[0] : size;
     REQUIRE(samples_init(&s, no_file) == 0);
     s.observer =

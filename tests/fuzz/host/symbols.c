@@ -1,5 +1,5 @@
-// lib/symbols.c: of an ELF file, nm's text, or (first byte odd) a perf-PID.map.
-// What symbols_find says is compared with a search through all symbols.
+// lib/symbols.c: the symbols of an ELF file, nm's text, or (first byte odd) a
+// perf-PID.map. Compares symbols_find with a search through all symbols.
 #include "host.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     u32 room =
         map ? symbols_room_of_map(bytes, size) : symbols_room(bytes, size);
     REQUIRE(room <= size + 1);
-    // With too little room at times: then some are left out.
+    // Sometimes there is too little room: then some symbols are left out.
     room = data[0] & 2 ? room / 2 : room;
     struct symbol *table = malloc(room * sizeof(*table) + 1);
     struct symbols s;

@@ -1,7 +1,7 @@
-// user/libtransfer: what comes over the second serial line. An input is a list
-// of frames (type, length, payload: their checksum is made here) and of bytes
-// as they stand. Nothing is written outside the receiver's folder, nor over a
-// file there.
+// user/libtransfer: data from the second serial line. An input is a list of
+// frames (type, length, payload; the checksum is computed here) and of raw
+// bytes. Nothing is written outside the receiver's folder, nor over a file
+// there.
 // link: user/libtransfer/frame.c user/libtransfer/receiver.c
 // link: user/libtransfer/store.c
 #include "host.h"
@@ -49,7 +49,7 @@ static void keep_file(void)
     close(fd);
 }
 
-// All that is there are files, and the one that was there before is as it was.
+// Removes all files. Only files exist, and the initial one is unchanged.
 static void empty_folder(void)
 {
     char bytes[5] = "";
@@ -68,7 +68,7 @@ static void empty_folder(void)
     closedir(d);
 }
 
-// The id of the file that was announced last, which a sender would know.
+// The id of the file announced last, which a sender would know.
 static u32 last_id;
 
 static size_t make_payload(struct input *in, char type, u8 *payload)
