@@ -279,7 +279,7 @@ static void adjusting(void)
     check(adjtime(&delta, NULL) == 0);
     check(speed_is(0));
     check(left_us() == 0);
-    // A small offset is corrected within a second, to the microsecond.
+    // A small offset is corrected within 5 seconds, to the microsecond.
     delta.tv_usec = 300;
     check(adjtime(&delta, NULL) == 0);
     for (int i = 0; i < 50 && left_us(); i++)
