@@ -47,7 +47,7 @@ static bool is_wanted(const struct profile *p, const struct view_row *row)
             memcmp(settings.symbol, row->name, row->name_size) == 0);
 }
 
-// Whether --symbol names what is inlined there.
+// Whether the function that --symbol names is inlined at `place`.
 static bool is_inlined_at(struct profile *p, struct place place)
 {
     uint32_t count;
@@ -60,7 +60,7 @@ static bool is_inlined_at(struct profile *p, struct place place)
     return false;
 }
 
-// The function with most samples that has code of --symbol inlined, or NULL.
+// The function with most samples that has --symbol inlined, or NULL.
 static const struct view_row *function_around(struct profile *p,
                                               const struct view *v)
 {
@@ -101,11 +101,11 @@ static const struct view_row *choose(struct profile *p, const struct view *v)
 struct listing {
     const struct view *addresses;
     const struct view_row *function;
-    uint32_t end;   // of the function
-    uint64_t found; // samples on instructions that were printed
+    uint32_t end;   // address past the function
+    uint64_t found; // samples on the printed instructions
 };
 
-// NULL: no sample.
+// The row of the samples at `address`, or NULL.
 static const struct view_row *row_at(const struct listing *l, uint32_t address)
 {
     for (uint32_t i = 0; i < l->addresses->count; i++) {
@@ -118,7 +118,8 @@ static const struct view_row *row_at(const struct listing *l, uint32_t address)
     return NULL;
 }
 
-// " 8049010:<tab>push   %ebp" of the function: true, and its address.
+// Whether `text` is an instruction of the function, such as
+// " 8049010:<tab>push   %ebp". Stores the number that it begins with.
 static bool is_instruction(const struct listing *l, const char *text,
                            uint32_t *address)
 {
@@ -130,7 +131,7 @@ static bool is_instruction(const struct listing *l, const char *text,
            end[1] == '\t';
 }
 
-// A line of objdump's, which may be one of source; its tabs stay.
+// Makes a line of objdump's output printable, but keeps its tabs.
 static void make_printable(char *line)
 {
     for (char *part = line; part != NULL;) {
@@ -161,7 +162,7 @@ static void print_line(struct listing *l, char *text)
            percent(row->self_period, l->function->self_period), text);
 }
 
-// In the root, from which the files of Strobe's sources are named.
+// Runs objdump in `root`: paths of Strobe's sources are relative to it.
 static void list(struct listing *l, const char *path, const char *root)
 {
     char from[32], to[32], text[LINE_MAX_SIZE], file[PATH_MAX];
@@ -180,7 +181,7 @@ static void list(struct listing *l, const char *path, const char *root)
     if (coprocess_start(&objdump, argv, root) < 0)
         fail(1, "objdump: %s", strerror(errno));
     while (fgets(text, sizeof(text), objdump.from)) {
-        begun = begun || strstr(text, ">:") != NULL; // behind the title
+        begun = begun || strstr(text, ">:") != NULL; // skip the title
         if (begun)
             print_line(l, text);
     }
@@ -224,7 +225,7 @@ int command_annotate(int argc, char *argv[])
     int at = options_parse(&tool, argc, argv);
     struct view_filter filter = common_filter(&tool, &settings.common);
 
-    settings.common.no_inline = true; // what was inlined lies in the function
+    settings.common.no_inline = true; // count by enclosing function
     profile_open(&p, one_file(&tool, argc, argv, at), &settings.common);
     profile_view(&v, &p, BY_SYMBOL, &filter);
     profile_complain(&p);

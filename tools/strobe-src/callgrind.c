@@ -1,11 +1,11 @@
 // The callgrind profile format (valgrind's manual, "Callgrind Format
-// Specification"): costs of each line of each function, and calls with what was
-// spent inside.
+// Specification"): self cost of each line of each function, and calls with
+// their inclusive cost.
 //
-// An event has two costs: its samples, and what they stand for. The number of
-// calls is the samples, of all events, that saw the call. Where a function is
-// on the stack more than once the call of the outermost one counts, so that
-// calls of a function sum up to what was spent in it and below.
+// An event has two costs: its samples, and their period. A call's count is the
+// number of samples, of all events, with that call in their chain. If a
+// function is on the stack more than once, only the call of the outermost one
+// counts: the calls of a function then sum to its inclusive cost.
 #include "export.h"
 #include "lines.h"
 
@@ -14,18 +14,18 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-#define NO_FILE "???" // as callgrind has it
+#define NO_FILE "???" // as callgrind writes it
 #define NAME_SIZE 512
 
-// Of a function (a row of the view; behind the last one: idle) at one of its
-// lines: its own cost, or that of a call.
+// The key of a cost: a function (a row of the view, or the row count for idle),
+// one of its lines, and a callee, or NONE for self cost.
 struct cost {
-    uint32_t row, callee; // callee NONE: its own
+    uint32_t row, callee;
     struct line line;
     uint64_t calls; // samples of all events
 };
 
-// What it cost in one event.
+// A cost in one event.
 struct value {
     uint64_t samples, period;
 };
@@ -33,7 +33,7 @@ struct value {
 struct callgrind {
     struct export *e;
     struct lines *lines;
-    uint32_t idle; // the row that stands for it
+    uint32_t idle; // the row number of idle
     struct cost *costs;
     uint32_t count;
     uint32_t events;
@@ -48,7 +48,7 @@ static void *enough(void *memory)
     return memory;
 }
 
-// --- which costs there are --------------------------------------------------
+// --- listing the costs ------------------------------------------------------
 
 static int compare(const void *a, const void *b)
 {
@@ -73,7 +73,7 @@ static uint32_t row_of(const struct callgrind *g, uint32_t node)
     return g->e->view->row_of[node];
 }
 
-// Of a node, at its line: its own cost, or its call of `callee`.
+// Returns the key of a node, at its line, with `callee` (NONE: self cost).
 static struct cost cost_of(struct callgrind *g, uint32_t node, uint32_t callee)
 {
     return (struct cost){ .row = row_of(g, node),
@@ -87,7 +87,8 @@ static struct cost idle_cost(const struct callgrind *g, uint32_t callee)
     return (struct cost){ .row = g->idle, .callee = callee };
 }
 
-// Two for each node: its own, and that of its caller for it; and idle's.
+// Lists two keys for each node: its self cost, and its caller's call of it. The
+// caller of an outermost node is idle. Duplicates are removed.
 static void list_costs(struct callgrind *g)
 {
     uint32_t nodes = g->e->profile->samples.chains.count, n = 0;
@@ -133,14 +134,14 @@ static void add(struct callgrind *g, struct cost key,
     add_value(&values_of(g, cost)[c->event], c);
 }
 
-// The calls of a chain, from the outermost on.
+// Adds a sample count to the calls of a chain, from the outermost on.
 static void add_calls(struct callgrind *g, const struct sample_count *c,
                       uint32_t node, uint32_t *seen, uint32_t stamp)
 {
     uint32_t parent = node_of(g, node)->parent, row = row_of(g, node);
 
     if (parent != CHAIN_ROOT) {
-        add_calls(g, c, parent, seen, stamp); // as deep as a chain is
+        add_calls(g, c, parent, seen, stamp); // depth: chain length
         if (seen[row] != stamp)
             add(g, cost_of(g, parent, row), c);
     } else if (c->mode == MODE_IDLE) {
@@ -169,7 +170,7 @@ static void count(struct callgrind *g)
 
 // --- writing ----------------------------------------------------------------
 
-// Names may be anything: what is below `least` is left out.
+// Writes text that may hold any bytes. Those below `least` become '?'.
 static void put_text(const struct callgrind *g, const char *text, char least)
 {
     char *copy = printable(enough(strdup(text)));
@@ -183,7 +184,7 @@ static void put_name(const struct callgrind *g, const char *key,
                      const char *name)
 {
     fprintf(g->e->out, "%s=", key);
-    if (name[0] == '(') // would be the number of a name
+    if (name[0] == '(') // would be read as a compressed name, "(ID)"
         fputc('_', g->e->out);
     put_text(g, name, ' ');
     fputc('\n', g->e->out);
@@ -202,7 +203,7 @@ static void function_name(char *out, const struct callgrind *g, uint32_t row)
         frame_name(out, NAME_SIZE, g->e, row);
 }
 
-// Where a function begins.
+// Returns the line of a function's first instruction.
 static struct line start_of(struct callgrind *g, uint32_t row)
 {
     const struct view_row *r = &g->e->view->rows[row];
@@ -212,8 +213,8 @@ static struct line start_of(struct callgrind *g, uint32_t row)
     return lines_find(g->lines, (struct place){ r->image, r->address });
 }
 
-// callgrind_annotate shortens some paths, but not others, by the folder that it
-// runs in: those of the project are short here.
+// callgrind_annotate makes only some paths relative to its working directory.
+// So paths in the project are written relative.
 static const char *file_name(const struct callgrind *g, const char *file)
 {
     return file != NULL ? lines_short_path(g->e->profile, file) : NO_FILE;
@@ -250,10 +251,10 @@ static void put_values(const struct callgrind *g, const struct value *list)
     fputc('\n', g->e->out);
 }
 
-// callgrind_annotate expects a cost of its own in each file, besides calls.
+// callgrind_annotate expects a self cost in each file, besides calls.
 static void put_nothing(const struct callgrind *g, uint32_t line)
 {
-    fprintf(g->e->out, "%u 0\n", line); // what is missing is 0
+    fprintf(g->e->out, "%u 0\n", line); // missing values count as 0
 }
 
 static void put_costs(struct callgrind *g)
@@ -271,7 +272,7 @@ static void put_costs(struct callgrind *g)
             put_nothing(g, start_of(g, c->row).line);
         }
         last = c;
-        // Of a line that was inlined from elsewhere.
+        // The line was inlined from another file.
         if (strcmp(file, file_name(g, c->line.file)) != 0) {
             file = file_name(g, c->line.file);
             put_name(g, "fi", file);
@@ -284,7 +285,8 @@ static void put_costs(struct callgrind *g)
     }
 }
 
-// "Samples Nanoseconds", of a file with several events each with its name.
+// Writes "Samples Nanoseconds" for each event, with the event's name before
+// each of both if the file has several events.
 static void put_events(const struct callgrind *g)
 {
     const struct profile *p = g->e->profile;

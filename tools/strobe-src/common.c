@@ -1,4 +1,4 @@
-// Options and arguments that several commands have.
+// Options, arguments and output shared by several commands.
 #include "strobe.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
-// strobe convert STREAM -o FILE: makes a perf.data file of what the command
-// strobe-rings of tools/gdb has read out of a kernel that hangs.
+// strobe convert STREAM -o FILE: makes a perf.data file from the file that the
+// gdb command strobe-rings (tools/gdb) has read out of a hanging kernel.
 //
-// The stream's file is a struct stream_file, the session's options and its
-// struct sprofile_info, each of the size that is told there, and the records
-// as DATA_READ gives them (strobe/kbox.h).
+// That file holds a struct stream_file, the session's options and its struct
+// sprofile_info, both of the sizes given in the struct stream_file, and the
+// records in the format of DATA_READ (strobe/kbox.h).
 #include "strobe.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ struct stream_file {
     uint32_t options_size, info_size;
     uint32_t kernel_id_size;
     uint8_t kernel_id[20];
-    char release[65], version[65]; // of the kernel, as uname has them
+    char release[65], version[65]; // of the kernel, as in uname
     uint8_t pad[2];
 };
 _Static_assert(sizeof(struct stream_file) == 172, "as tools/gdb writes it");
@@ -55,7 +55,7 @@ _Noreturn static void not_a_stream(const char *path, const uint8_t *bytes,
     fail(1, "%s is not what strobe-rings writes, or of another version", path);
 }
 
-// Finds the parts of a file that may hold anything.
+// Checks and splits a file of any content. Ends the program if it is not valid.
 static struct stream_file split(struct dump *d, const uint8_t *bytes,
                                 size_t size)
 {
@@ -81,7 +81,7 @@ static struct stream_file split(struct dump *d, const uint8_t *bytes,
     return head;
 }
 
-// Writes the file. `s` finds the kernel's symbols by its build id.
+// Writes the file. `s` finds the kernel's file by its build id.
 static void write_perf(const struct dump *d, struct samples *s,
                        const struct stream_file *head)
 {
