@@ -34,7 +34,7 @@ int coprocess_start(struct coprocess *c, const char *const argv[],
         close(in[1]);
         return -1;
     }
-    fflush(NULL); // or the child would write it again
+    fflush(NULL); // orders it before the child's errors
     c->pid = fork();
     if (c->pid == 0)
         become(argv, folder, in[0], out[1]);

@@ -1,4 +1,5 @@
-// A program that answers line by line: binutils' addr2line, objdump.
+// A child process with pipes to its standard input and output, such as
+// addr2line or objdump of binutils.
 #pragma once
 
 #include <stdio.h>
@@ -9,11 +10,11 @@ struct coprocess {
     FILE *to, *from;
 };
 
-// Starts `argv` (argv[0] by PATH; NULL ends it) in `folder`
-// (NULL: in this one). -1 and errno: it cannot be started; that there is no
-// such program shows when it ends.
+// Starts `argv` (ends with NULL; argv[0] is searched in PATH) in `folder`
+// (NULL: the current one). Returns -1 and errno if that fails; a missing
+// program is reported by coprocess_end.
 int coprocess_start(struct coprocess *c, const char *const argv[],
                     const char *folder);
-// Closes its input and waits for its end: 0, or what it exited with; 127: there
+// Closes the pipes, waits for the exit and returns the exit status; 127: there
 // is no such program.
 int coprocess_end(struct coprocess *c);

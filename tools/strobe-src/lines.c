@@ -9,8 +9,8 @@
 #define NONE UINT32_MAX
 #define ROOM_FIRST 1024u
 #define ANSWER_MAX 8192
-// Asked at once: far below what a pipe holds, so that this program never waits
-// to write while addr2line does.
+// Questions written before their answers are read. They fit in a pipe: with
+// more, this program and addr2line could both block in write.
 #define QUESTIONS 256u
 
 static void *enough(void *memory)
@@ -20,7 +20,7 @@ static void *enough(void *memory)
     return memory;
 }
 
-// --- what is known ----------------------------------------------------------
+// --- cache ------------------------------------------------------------------
 
 static uint32_t *bucket_of(const struct lines *l, struct place p)
 {
@@ -54,7 +54,8 @@ static void add_frame(struct lines *l, struct line_frame frame)
     l->frames[l->frame_count++] = frame;
 }
 
-// The frames from `first` on are those of the place; there is one at least.
+// Caches the frames from `first` on as those of the place. Adds an empty one if
+// there is none.
 static void remember(struct lines *l, struct place p, uint32_t first)
 {
     if (l->frame_count == first)
@@ -123,7 +124,7 @@ static void no_answer(struct lines *l, struct lines_image *i)
              l->problem);
 }
 
-// Strobe's own files are named as from its root: "./kernel/init/main.c".
+// Paths of Strobe's own files are relative to its root: "./kernel/init/main.c".
 static const char *found_at(struct lines *l, const char *path)
 {
     char full[ANSWER_MAX + PATH_MAX];
@@ -134,7 +135,7 @@ static const char *found_at(struct lines *l, const char *path)
     return lines_file(l, full);
 }
 
-// "FILE:LINE", perhaps with " (discriminator N)" behind; "??:?" or "FILE:?".
+// Parses "FILE:LINE", "FILE:LINE (discriminator N)", "??:?" or "FILE:?".
 static struct line parse(struct lines *l, char *answer)
 {
     char *more = strstr(answer, " (discriminator");
@@ -148,8 +149,8 @@ static struct line parse(struct lines *l, char *answer)
                           (uint32_t)strtoul(colon + 1, NULL, 10) };
 }
 
-// An answer begins with its address, in a line of its own; then for each
-// function one with its name and one with file and line.
+// An answer begins with a line that holds the address. Then come two lines for
+// each function: its name; file and line.
 static bool begins(const char *line)
 {
     return strncmp(line, "0x", 2) == 0;
@@ -163,7 +164,7 @@ static bool next_line(const struct lines_image *i, char line[ANSWER_MAX])
     return true;
 }
 
-// Behind its beginning; the next one's is read, too.
+// Reads an answer after its first line, up to the first line of the next one.
 static bool read_answer(struct lines *l, const struct lines_image *i)
 {
     char line[ANSWER_MAX];
@@ -180,8 +181,8 @@ static bool read_answer(struct lines *l, const struct lines_image *i)
     return false;
 }
 
-// An answer has no end: it is whole when the next one begins. So one question
-// more is asked, and what its answer goes on with passed over next time.
+// The end of an answer shows only when the next one begins. So one more
+// question is asked, and the rest of its answer is skipped next time.
 static bool read_answers(struct lines *l, const struct lines_image *i,
                          const struct place *list, uint32_t count)
 {
@@ -202,7 +203,7 @@ static bool read_answers(struct lines *l, const struct lines_image *i,
     return ok;
 }
 
-// Of one image.
+// All places are of one image.
 static void ask(struct lines *l, const struct place *list, uint32_t count)
 {
     struct lines_image *i = &l->images[list->image];
@@ -211,7 +212,7 @@ static void ask(struct lines *l, const struct place *list, uint32_t count)
         start(l, list->image);
     if (i->gone)
         return;
-    // An addr2line that ended is told of; a reader of ours that did is not.
+    // Ignored only here: no_answer() reports that addr2line has ended.
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     for (uint32_t n = 0; n < count; n++)
         fprintf(i->process.to, "%x\n", list[n].address);
@@ -270,7 +271,7 @@ struct line lines_find(struct lines *l, struct place p)
     return f[inlines->expanded ? count - 1 : 0].line;
 }
 
-// --- beginning and end ------------------------------------------------------
+// --- init and free ----------------------------------------------------------
 
 void lines_init(struct lines *l, struct profile *p)
 {

@@ -1,5 +1,5 @@
-// Functions and source lines of places in code, as addr2line of binutils tells
-// them: one process for each image, each address asked once.
+// Functions and source lines of places in code, from addr2line of binutils: one
+// process for each image. Each address is asked once, then cached.
 #pragma once
 
 #include "coprocess.h"
@@ -11,8 +11,8 @@ struct line {
     uint32_t line;    // 0: not known
 };
 
-// A function at a place: one that was inlined there, or the one whose code it
-// is.
+// A function at a place: one that is inlined there, or the one that contains
+// the place.
 struct line_frame {
     const char *function; // NULL: not known
     struct line line;
@@ -22,13 +22,13 @@ struct lines {
     struct profile *profile;
     struct lines_image {
         struct coprocess process;
-        bool asked; // it was started, or cannot be
-        bool gone;
+        bool asked; // a start was tried
+        bool gone;  // it was not started, or has ended
     } * images;
     uint32_t image_count;
     struct lines_known {
         struct place place;
-        uint32_t first, frames; // in the list of frames
+        uint32_t first, frames; // in `frames` below: index, number
         uint32_t next;
     } * known;
     uint32_t count, room;
@@ -37,25 +37,27 @@ struct lines {
     uint32_t frame_count, frame_room;
     struct names names;  // of files and functions
     const char *problem; // why addr2line did not answer, or NULL
-    bool needed;         // then that ends the program
+    bool needed;         // end the program if addr2line does not answer
 };
 
-// No memory ends the program.
+// Lack of memory ends the program, here and below.
 void lines_init(struct lines *l, struct profile *p);
 void lines_free(struct lines *l);
-// From now on the program ends when addr2line does not answer, also before.
+// Ends the program with a message if addr2line has not answered, or later does
+// not answer.
 void lines_need(struct lines *l);
-// Asks for many places, those of an image in a row: faster than one by one.
+// Looks up many places, faster than one by one. Places of one image should be
+// adjacent in the list.
 void lines_ask(struct lines *l, const struct place *list, uint32_t count);
-// What is at a place, the innermost inlined function first: one frame at least.
-// Valid until the next question.
+// Returns the functions at a place, the innermost inlined one first: at least
+// one frame. Valid until the next look-up.
 const struct line_frame *lines_frames(struct lines *l, struct place place,
                                       uint32_t *count);
-// The line there: of a chain's inlined function (inlines.h) its own, of the
-// function around it that of the inlined call. Where inlined functions are not
-// in the chains the innermost one's.
+// Returns the source line of a place in a chain. If inlined functions are in
+// the chains (inlines.h), that is the line in the place's own function, which
+// may be that of an inlined call; else the line in the innermost function.
 struct line lines_find(struct lines *l, struct place place);
-// `name`, kept once for all: equal names have equal pointers.
+// Returns a copy of `name`, stored once: equal names have equal pointers.
 const char *lines_file(struct lines *l, const char *name);
-// Of a path inside the project what comes behind its folder.
+// Returns a path inside the project relative to its root, others unchanged.
 const char *lines_short_path(const struct profile *p, const char *path);

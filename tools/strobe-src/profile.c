@@ -1,4 +1,4 @@
-// A perf.data file, read, and what all reports say of it.
+// Reading a perf.data file, and what all reports print about it.
 #include "lines.h"
 #include "strobe.h"
 
@@ -24,7 +24,7 @@ static void keep_sample(void *arg, const struct timed_sample *s)
     p->list[p->count++] = *s;
 }
 
-// The file's bytes, mapped; sets p->events.
+// Maps the file, sets p->events and returns the mapping.
 static const void *load(struct profile *p, const char *path, size_t *size)
 {
     *p = (struct profile){ .path = path };
@@ -37,7 +37,7 @@ static const void *load(struct profile *p, const char *path, size_t *size)
     return bytes;
 }
 
-// Reads `count` events from number `first` on, and unmaps the bytes.
+// Reads `count` events starting with number `first`, and unmaps the file.
 static void read_events(struct profile *p, const void *bytes, size_t size,
                         const struct common *c, uint32_t first, uint32_t count)
 {
@@ -129,7 +129,8 @@ void profile_close(struct profile *p)
 
 // --- header -----------------------------------------------------------------
 
-// Of a run that was cut off its writer's last figures are of a moment before.
+// In the file of a run that was cut off, samples may follow the writer's last
+// statistics. Reports their number.
 static void print_later(FILE *out, const struct perf_file *f)
 {
     uint64_t told =
@@ -233,7 +234,7 @@ static const char *task_name(const struct profile *p, uint32_t task)
     return profile_program_name(p, task, programs_index(all, last));
 }
 
-// What the task of a thread with samples is called.
+// The name of the task of a thread, taken from the thread's samples.
 static const char *thread_name(const struct profile *p, uint32_t thread)
 {
     uint32_t i = 0;

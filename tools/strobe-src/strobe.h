@@ -1,8 +1,8 @@
-// What the parts of strobe, the tool on the developer's machine, share.
+// Shared by all parts of strobe, the tool on the developer's machine.
 //
-// A command takes a perf.data file that profile -o or sprofile -o has written
+// A command reads a perf.data file written by profile -o or sprofile -o
 // (profile.c), finds the programs' files by their build ids (elves.c), and
-// shows or converts what libprofile makes of it.
+// shows or converts libprofile's views of it.
 #pragma once
 
 #include "elves.h"
@@ -14,7 +14,7 @@
 #include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"
 
-// --- the commands, as main() calls them -------------------------------------
+// --- commands, called by main() ---------------------------------------------
 
 int command_report(int argc, char *argv[]);
 int command_top(int argc, char *argv[]);
@@ -28,15 +28,15 @@ int command_repair(int argc, char *argv[]);
 int command_receive(int argc, char *argv[]);
 int command_convert(int argc, char *argv[]);
 
-// --- options that several commands have -------------------------------------
+// --- options shared by several commands -------------------------------------
 
 struct common {
-    const char *kernel, *folders; // where ELF files are looked for
+    const char *kernel, *folders; // where to search ELF files
     const char *cpu, *event;
     uint32_t task;
     bool busy, no_inline;
 };
-// For the tables of options.h; `c` is a struct common.
+// Entries for tables of options (options.h); `c` is a struct common.
 #define FILE_OPTIONS(c)                                                 \
     { 'k', "kernel", "ELF", "The kernel's file (build/kernel.elf)",     \
       .text = &(c).kernel },                                            \
@@ -65,83 +65,85 @@ struct common {
             .flag = &(c).no_inline                             \
     }
 
-// A number from an option; what is wrong is said, and ends the program.
+// Parses an option's number. Ends the program with a message if it is not a
+// number from `min` to `max`.
 uint32_t option_number(const struct tool *tool, const char *option,
                        const char *text, uint32_t min, uint32_t max);
-// Which samples the options want.
+// Returns the filter that the options describe.
 struct view_filter common_filter(const struct tool *tool,
                                  const struct common *c);
-// Checks that one file, and no more, is left of the arguments: its name.
+// Returns the only argument left, a file name. Ends the program with a message
+// unless there is exactly one.
 const char *one_file(const struct tool *tool, int argc, char *argv[], int at);
 
-// Where a command writes to: the file of `path`, or without one (NULL) standard
-// output. What is wrong is said, and ends the program.
+// Open and close a command's output: the file `path`, or standard output if it
+// is NULL. An error ends the program with a message.
 FILE *result_open(const char *path);
 void result_close(FILE *out, const char *path);
 
-// --- profile.c: a file that was read ----------------------------------------
+// --- profile.c: a perf.data file that was read ------------------------------
 
 struct profile {
     const char *path;
     struct samples samples;
-    struct perf_events events;               // that are in the file
-    struct perf_file files[PERF_EVENTS_MAX]; // of those that were read
+    struct perf_events events;               // all in the file
+    struct perf_file files[PERF_EVENTS_MAX]; // one for each event that was read
     uint32_t file_count;
     struct elves elves;
-    bool *told;                // which images there were complaints of, or NULL
-    struct timed_sample *list; // each sample, as the file has them
+    bool *told;                // images already complained of, or NULL
+    struct timed_sample *list; // all samples, in the order of the file
     size_t count, room;
-    struct lines *lines;    // once asked for, or NULL
-    struct inlines inlines; // what was inlined is in the chains, too
+    struct lines *lines;    // NULL before the first profile_lines
+    struct inlines inlines; // inlined functions that are in the chains
 };
 
-// Reads a file: the event that is chosen or, which it says if there are
-// several, the first. Ends the program, with a message, when that cannot be.
+// Reads one event of a file: the chosen one, else the first, with a message if
+// there are several. An error ends the program with a message.
 void profile_open(struct profile *p, const char *path, const struct common *c);
-// Likewise: the event that is chosen, or all of them together, which the counts
-// and samples tell apart by their numbers among `files`.
+// The same for the chosen event, else for all. `event` of a count or sample is
+// an index of `files`.
 void profile_open_all(struct profile *p, const char *path,
                       const struct common *c);
-// Calls `show` with each event of a file, or the one that is chosen, and a line
-// between two. Likewise.
+// Reads each event of a file separately, or only the chosen one, and calls
+// `show`. Prints an empty line between two events. Errors: as above.
 void profile_each(const char *path, const struct common *c,
                   void (*show)(struct profile *p, void *arg), void *arg);
 void profile_close(struct profile *p);
-// How many of its images, which come first, are those of files.
+// The number of images other than those of inlined functions, which come last.
 uint32_t profile_images(const struct profile *p);
-// Functions and source lines of its places (lines.h), asked for once for all.
+// Functions and source lines of its places (lines.h), created on first use.
 struct lines *profile_lines(struct profile *p);
-// The lines that stand above every report, of one of `files`. `v` is the view
-// that is shown.
+// Prints the header of a report for `f`, one of `files`. `v` is the view that
+// the report shows.
 void profile_header(FILE *out, const struct profile *p,
                     const struct perf_file *f, const struct view *v);
-// What was profiled: the command, or if that is not told the file.
+// The profiled command, or if the file has none the path of the file.
 const char *profile_title(const struct profile *p);
-// Says on standard error which files were not found, of each once. After a view
-// was made.
+// Reports on standard error which files were not found, each once. Call it
+// after making a view, which loads the images.
 void profile_complain(struct profile *p);
-// Says it when the samples have no callers, to show calls by.
+// Reports on standard error if the samples were recorded without callers.
 void profile_complain_calls(const struct profile *p);
-// What a task was called when it ran that program (programs.h).
+// The name of a task while it ran that program (programs.h).
 const char *profile_program_name(const struct profile *p, uint32_t task,
                                  uint32_t program);
-// The same as view_make and tree_make; no memory ends the program. That a
-// filter of options leaves no sample is said.
+// As view_make and tree_make, but lack of memory ends the program. profile_view
+// also reports if no sample passes the filter.
 void profile_view(struct view *v, struct profile *p, enum view_by by,
                   const struct view_filter *filter);
 void profile_tree(struct tree *t, struct profile *p, const struct view *v,
                   const struct view_filter *filter, bool inverted);
 
-// What a row is called: "name", "name [kernel]", "name [/bin/lua]". `alone`:
-// the image that needs no name, or IMAGE_NONE.
+// A row's name: "name", "name [kernel]", "name [/bin/lua]". `alone`: the image
+// whose name is left out, or IMAGE_NONE.
 void row_name(char *out, size_t size, const struct profile *p,
               const struct view_row *row, uint32_t alone);
-// What a row by thread, CPU or task is called: "task 7 lua".
+// The name of a row by thread, CPU or task: "task 7 lua".
 void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
               const struct view_row *row);
-// Whether an image is called so, by its path or the path's last part.
+// Whether `name` is the image's path or its last component.
 bool image_is_called(const struct image *m, const char *name);
-// The image of all programs' samples; IMAGE_NONE if there are several.
+// The image of all samples except idle ones; IMAGE_NONE if there are several.
 uint32_t profile_only_image(const struct profile *p);
 
 // --- line_report.c ----------------------------------------------------------
