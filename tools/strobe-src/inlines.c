@@ -16,7 +16,7 @@ static void *enough(void *memory)
     return memory;
 }
 
-// One that was found, and its number as it was found.
+// An inlined function, numbered in the order of finding.
 struct found {
     struct inlined inlined;
     uint32_t number;
@@ -28,9 +28,9 @@ struct expansion {
     struct places places;
     struct found *found;
     uint32_t count, room;
-    uint32_t *first;  // found of each place, the innermost first
-    uint32_t *listed; // of each found: its index in the list
-    uint32_t *image;  // of each real image: that of its inlined functions
+    uint32_t *first;  // first found of each place, which is the innermost
+    uint32_t *listed; // index of each found in `out->list`
+    uint32_t *image;  // image of the inlined functions of each real image
 };
 
 // --- finding ----------------------------------------------------------------
@@ -63,7 +63,7 @@ static void find_all(struct expansion *x, struct lines *l)
     x->first[x->places.count] = x->count;
 }
 
-// What has one symbol is together.
+// Sorts by symbol, so that all places of a symbol are adjacent.
 static int compare(const void *a, const void *b)
 {
     const struct found *x = a, *y = b;
@@ -113,7 +113,7 @@ static bool same_symbol(const struct inlined *a, const struct inlined *b)
     return a->place.image == b->place.image && strcmp(a->name, b->name) == 0;
 }
 
-// The image of what is listed in [from, to), all of one real image.
+// Adds an image for [from, to) of the list, which are all of one real image.
 static void make_image(struct expansion *x, uint32_t from, uint32_t to)
 {
     struct inlines *out = x->out;
@@ -175,12 +175,12 @@ static uint32_t add_frame(struct chains *c, uint32_t parent, struct place place)
     return node;
 }
 
-// The nodes that stand for one of the recorded chains.
+// The nodes that replace a recorded node.
 struct stands_for {
-    uint32_t code, innermost; // without what is inlined there; with it
+    uint32_t code, innermost; // without inlined functions; with them
 };
 
-// The place, then what is inlined there from the outermost on.
+// Adds the place, then the functions inlined there, the outermost first.
 static struct stands_for add_frames(const struct expansion *x, struct chains *c,
                                     uint32_t parent, uint32_t old)
 {
@@ -195,14 +195,15 @@ static struct stands_for add_frames(const struct expansion *x, struct chains *c,
     return (struct stands_for){ code, node };
 }
 
-// An idle CPU halts in the function; where it was interrupted is the next
-// instruction, of something inlined as a rule that has not begun.
+// An idle CPU is interrupted at the instruction after its halt, which usually
+// belongs to an inlined function that has not begun. So the sample counts for
+// the containing function.
 static void replace(uint32_t *chain, uint8_t mode, const struct stands_for *now)
 {
     *chain = mode == MODE_IDLE ? now[*chain].code : now[*chain].innermost;
 }
 
-// A node comes behind its parent.
+// Makes the new chains. A node's parent precedes it in the list.
 static void make_chains(const struct expansion *x)
 {
     struct samples *s = &x->profile->samples;
@@ -224,7 +225,7 @@ static void make_chains(const struct expansion *x)
     free(now);
 }
 
-// --- all of it --------------------------------------------------------------
+// --- expanding --------------------------------------------------------------
 
 void inlines_expand(struct profile *p, struct lines *l)
 {

@@ -1,10 +1,10 @@
-// Functions that the compiler has inlined: in the chains they become frames of
-// their own, called by the function whose code they are in.
+// Inlined functions: each becomes a frame of its own in the chains, called by
+// the function that contains its code.
 //
-// Each stands at a place of its own, in an image of its own that has the path
-// and build id of the real one, and a symbol "NAME (inlined)" for each name.
-// So tables and trees count them as they count all functions. Idle CPUs, which
-// wait in a function, count as that.
+// Each real image with inlined functions gets a second image, with the same
+// path and build id, and with a symbol "NAME (inlined)" for each name. Each
+// inlined function at a place gets a place there, so that tables and trees
+// count it like any function. Idle samples count for the containing function.
 #pragma once
 
 #include <stdbool.h>
@@ -13,17 +13,17 @@
 #include "user/libprofile/samples.h"
 
 struct inlined {
-    struct place place; // the code's
-    uint32_t depth;     // 1: inlined into the function whose code it is
+    struct place place; // of its code, in the real image
+    uint32_t depth;     // 1: inlined directly into the containing function
     const char *name;
 };
 
 struct inlines {
     bool expanded;        // they are in the chains
-    struct inlined *list; // at address N of its image: [N - 1]
+    struct inlined *list; // [N - 1] is at address N of its image
     uint32_t count;
-    uint32_t first_image; // from this one on images are of inlined functions,
-    uint32_t *real;       // each of this one
+    uint32_t first_image; // the first image of inlined functions
+    uint32_t *real;       // real image of image `first_image` + index
     char **texts;         // of the symbols
     uint32_t text_count;
 };
@@ -31,10 +31,11 @@ struct inlines {
 struct profile;
 struct lines;
 
-// Puts them into the chains of all samples. No memory ends the program.
+// Inserts inlined functions into the chains of all samples. Lack of memory ends
+// the program.
 void inlines_expand(struct profile *p, struct lines *l);
 void inlines_free(struct inlines *i);
-// What is inlined at a chain's place; NULL: it is a function of its own.
+// Returns the inlined function at a chain's place, or NULL if it is not one.
 const struct inlined *inlines_find(const struct inlines *i, struct place place);
-// The image that has the code.
+// Returns the real image, which contains the code.
 uint32_t inlines_image(const struct inlines *i, uint32_t image);

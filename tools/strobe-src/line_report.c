@@ -1,4 +1,4 @@
-// strobe lines, and strobe report --by line: samples by line of source.
+// strobe lines and strobe report --by line: samples by source line.
 #include "lines.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ struct row {
 struct rows {
     struct row *list;
     uint32_t count;
-    uint32_t *of_node; // of the chains
+    uint32_t *of_node; // row of each chain node
 };
 
 static void *enough(void *memory)
@@ -37,7 +37,7 @@ static int by_line(const void *a, const void *b)
     return x->line.line < y->line.line ? -1 : x->line.line > y->line.line;
 }
 
-// Code without line numbers is a line 0 of its function.
+// Code without line numbers counts as line 0 of its function.
 static struct line line_of(struct lines *l, const struct view *v, uint32_t node)
 {
     struct profile *p = l->profile;
@@ -59,7 +59,7 @@ static uint32_t find_row(const struct rows *r, struct line line)
     return (uint32_t)(found - r->list);
 }
 
-// The rows there are, sorted by file and line; then each node's.
+// Makes the rows, sorted by file and line, then finds the row of each node.
 static void make_rows(struct rows *r, struct lines *l, const struct view *v)
 {
     uint32_t nodes = l->profile->samples.chains.count, kept = 0;
@@ -116,7 +116,7 @@ static int by_self(const void *a, const void *b)
 
 // --- printing ---------------------------------------------------------------
 
-// The text of a source line without its margins; "" if it cannot be read.
+// Reads a source line, without its indentation; "" if it cannot be read.
 static void source_text(char *out, size_t size, const struct line *line)
 {
     FILE *f = line->line > 0 ? fopen(line->file, "r") : NULL;
