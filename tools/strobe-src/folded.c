@@ -1,6 +1,6 @@
-// Collapsed stacks (B. Gregg's stackcollapse format): flamegraph.pl, inferno
-// and speedscope read them. The kernel's functions end in _[k], those that were
-// inlined in _[i], as there.
+// Collapsed stacks (B. Gregg's stackcollapse format), for flamegraph.pl,
+// inferno and speedscope. As in that format, kernel functions end in _[k],
+// inlined functions in _[i].
 #include "export.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #define NAME_SIZE 512
 
-// Semicolons part frames, and lines stacks.
+// A semicolon would separate frames, a newline stacks.
 static void put_name(FILE *out, const char *name)
 {
     char safe[NAME_SIZE];
@@ -26,7 +26,7 @@ static void put_stack(const struct export *e, uint32_t chain)
 
     if (chain == CHAIN_ROOT)
         return;
-    put_stack(e, n->parent); // at most as deep as a chain is
+    put_stack(e, n->parent); // depth: chain length
     fputc(';', e->out);
     const struct inlined *inlined =
         inlines_find(&e->profile->inlines, n->place);

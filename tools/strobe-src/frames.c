@@ -1,4 +1,4 @@
-// What frames and programs are called in the formats of other tools.
+// Names of frames and programs in the formats of other tools.
 #include "export.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-// strobe kallsyms: the kernel's functions as Linux' /proc/kallsyms has them,
-// for the commands of perf that take no kernel's file but --kallsyms (perf
-// diff).
+// strobe kallsyms: the kernel's functions in the format of Linux'
+// /proc/kallsyms, for commands of perf that take the kernel's symbols only from
+// --kallsyms (perf diff).
 #include "strobe.h"
 
 #include "user/libprofile/perf_format.h"
@@ -30,7 +30,7 @@ int command_kallsyms(int argc, char *argv[])
     const struct image *kernel = images_load(&p.samples.images, IMAGE_KERNEL);
     if (kernel->problem)
         fail(1, "%s: %s", kernel->path, kernel->problem);
-    // By the first line perf sees that this kernel was not moved.
+    // The first line shows perf that this kernel was not relocated.
     uint32_t first = images_kernel_start(kernel);
     printf("%016x T " PERF_KERNEL_SYMBOL "\n",
            kernel->symbols.table[first].start & -PAGE);

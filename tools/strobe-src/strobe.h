@@ -143,7 +143,8 @@ void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
               const struct view_row *row);
 // Whether `name` is the image's path or its last component.
 bool image_is_called(const struct image *m, const char *name);
-// The image of all samples except idle ones; IMAGE_NONE if there are several.
+// The image of the tasks of all samples, idle ones left out; IMAGE_NONE if
+// there are several.
 uint32_t profile_only_image(const struct profile *p);
 
 // --- line_report.c ----------------------------------------------------------
