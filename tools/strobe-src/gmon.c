@@ -1,9 +1,10 @@
-// gmon.out as gprof reads it (GNU's layout: glibc, gmon/sys/gmon_out.h): a
-// histogram of addresses, and arcs from caller to callee.
+// gmon.out for gprof (GNU's layout: glibc, gmon/sys/gmon_out.h): a histogram of
+// addresses, and arcs from caller to callee.
 //
-// Samples are no counts of calls. The count of an arc is in how many samples it
-// was seen: by these gprof divides a function's time among its callers, so its
-// call graph has the right times, and under "called" the samples.
+// Samples do not count calls. So the count of an arc is the number of samples
+// with it in their chain. gprof divides a function's time among its callers in
+// proportion to these counts: the times in its call graph are right, and its
+// column "called" shows samples.
 #include "export.h"
 #include "gprof_names.h"
 
@@ -20,7 +21,7 @@
 #define TAG_ARC 1
 #define BIN_BYTES 2u // gprof's own unit
 #define BIN_MAX UINT16_MAX
-#define RANGE_MAX (256u << 20) // bytes of code; more there is only by mistake
+#define RANGE_MAX (256u << 20) // bytes of code; more is an error
 #define DIMENSION_SIZE 15
 
 struct histogram_head {
@@ -29,9 +30,9 @@ struct histogram_head {
 };
 
 struct arc {
-    uint32_t from, self; // the call, the start of what is called
+    uint32_t from, self; // address of the call, start of the callee
     uint64_t count;
-    uint32_t seen; // the last sample that was counted, plus 1
+    uint32_t seen; // index of the last entry counted, plus 1
 };
 
 struct gmon {
@@ -39,7 +40,7 @@ struct gmon {
     uint32_t image, low, high;
     uint64_t *bins;
     uint32_t bin_count;
-    struct arc *arcs; // by from, self
+    struct arc *arcs; // sorted by from, self
     uint32_t arc_count;
 };
 
@@ -74,8 +75,8 @@ static void widen(struct gmon *g, uint32_t start, uint32_t end)
     g->high = end > g->high ? end : g->high;
 }
 
-// From the first function with samples to the end of the last one: a kernel's
-// symbols may lie far apart.
+// Finds the range from the first function with samples to the end of the last
+// one. The range of all symbols may be too large in a kernel.
 static void find_range(struct gmon *g)
 {
     struct images *images = &g->e->profile->samples.images;
@@ -93,7 +94,7 @@ static void find_range(struct gmon *g)
         if (wanted(g, &s->counts[i]) && symbol)
             widen(g, symbol->start, symbol->end);
     }
-    if (g->high == 0) // gprof wants a histogram in any case
+    if (g->high == 0) // gprof requires a histogram
         widen(g, m->symbols.table[0].start, m->symbols.table[0].end);
     if (g->high - g->low > RANGE_MAX)
         fail(1, "%s: its samples lie from 0x%x to 0x%x: too far for gprof",
@@ -117,7 +118,7 @@ static void fill_bins(struct gmon *g)
     }
 }
 
-// Time is in seconds where the source is a timer, else in samples.
+// The unit is seconds if the source is a timer, else samples.
 static struct histogram_head head_of(const struct gmon *g)
 {
     const struct sprofile_info *info = &g->e->profile->files[0].info;
@@ -132,8 +133,9 @@ static struct histogram_head head_of(const struct gmon *g)
     return h;
 }
 
-// A bin has 16 bits: what does not fit goes into another histogram of the same
-// addresses, which gprof adds.
+// Writes a histogram and subtracts it from the bins. A bin of the file has 16
+// bits. If a remainder is left it returns true: it goes into another histogram
+// of the same addresses, which gprof adds.
 static bool put_histogram(struct gmon *g)
 {
     struct histogram_head head = head_of(g);
@@ -161,8 +163,8 @@ static int compare_arcs(const void *a, const void *b)
     return x->self < y->self ? -1 : x->self > y->self;
 }
 
-// The arc into a node from its caller. False: not within the program, or into
-// something without a symbol.
+// Finds the arc into a node from its caller. Returns false if either is outside
+// the program, or if the node has no symbol.
 static bool arc_of(const struct gmon *g, uint32_t node, struct arc *out)
 {
     const struct profile *p = g->e->profile;
@@ -192,7 +194,7 @@ static void list_arcs(struct gmon *g)
     g->arc_count = kept;
 }
 
-// Each arc of a chain counts once, however often recursion comes by.
+// An arc counts once a chain, even if recursion repeats it.
 static void count_arcs(struct gmon *g)
 {
     const struct samples *s = &g->e->profile->samples;
@@ -228,7 +230,7 @@ static void put_arcs(const struct gmon *g)
     }
 }
 
-// --- the file that gprof reads beside it ------------------------------------
+// --- the program's file for gprof -------------------------------------------
 
 static void write_file(const char *path, const void *bytes, size_t size)
 {
@@ -241,9 +243,9 @@ static void write_file(const char *path, const void *bytes, size_t size)
         fail(1, "%s: %s", path, strerror(errno));
 }
 
-// gprof does not look whether the file fits: it is told which one does. If
-// there are names that gprof would leave out, that is a copy with others,
-// OUT.elf.
+// Prints the command that reads gmon.out with the program's file: gprof does
+// not check that the file matches. If gprof would ignore some names, the file
+// is a copy with changed names, OUT.elf.
 static void tell_file(const struct gmon *g)
 {
     const struct image *m = &g->e->profile->samples.images.list[g->image];

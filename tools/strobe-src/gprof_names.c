@@ -17,7 +17,7 @@ static bool get(const struct file *f, uint64_t offset, void *out, size_t size)
     return true;
 }
 
-// Names share the ends of longer ones, which then change with them.
+// A name that is stored as the end of a longer one changes with it.
 static bool change(char *name, size_t room)
 {
     bool changed = false;

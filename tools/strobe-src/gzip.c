@@ -22,7 +22,7 @@ void gzip_write(FILE *out, const void *bytes, size_t size)
     fwrite(head, 1, sizeof(head), out);
     do {
         uint32_t block = left < BLOCK_MAX ? (uint32_t)left : BLOCK_MAX;
-        fputc(block == left ? 1 : 0, out); // the last one; stored
+        fputc(block == left ? 1 : 0, out); // final or not; stored
         put32(out, block | ~block << 16);
         fwrite(at, 1, block, out);
         at += block;

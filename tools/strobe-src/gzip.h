@@ -1,5 +1,5 @@
-// A gzip file (RFC 1952) whose data is not compressed (RFC 1951, 3.2.4), for
-// readers that want one.
+// Writes a gzip file (RFC 1952) with stored, uncompressed data (RFC 1951,
+// 3.2.4), for readers that require gzip.
 #pragma once
 
 #include <stddef.h>
