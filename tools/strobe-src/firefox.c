@@ -1,8 +1,8 @@
 // Firefox Profiler's processed profile format (github.com/firefox-devtools/
 // profiler, docs-developer/CHANGELOG-formats.md, version 57): a track for each
-// thread and for each idle CPU, with its samples in the order of time and, in a
-// task's first thread, markers for what became of the task. Times are those of
-// the machine since its start.
+// thread and for each idle CPU, with its samples sorted by time. The track of a
+// task's first thread also has markers for the task's events. Times count from
+// the start of the machine.
 #include "by_thread.h"
 #include "firefox_tables.h"
 #include "task_events.h"
@@ -23,7 +23,7 @@ struct firefox {
     bool any;   // a track was written
 };
 
-// A thread: its samples, and of a task's first one the task's events.
+// A thread's samples and, for a task's first thread, the task's events.
 struct track {
     const struct timed_sample *samples;
     size_t count;
@@ -54,7 +54,7 @@ static void put_stack(FILE *out, int64_t stack)
         fprintf(out, "%" PRId64, stack);
 }
 
-// What of the time since the last sample it ran: the timeline's height.
+// CPU time since the previous sample, which is the height in the timeline.
 static void put_cpu_time(const struct firefox *f, const struct track *t)
 {
     fputs("],\n\"threadCPUDelta\":[", f->e->out);
@@ -162,7 +162,7 @@ static void put_markers(struct firefox *f, const struct track *t)
 
 // --- a track ----------------------------------------------------------------
 
-// When the task began, or ended; NULL: before, or after all samples.
+// The event at which the task began or ended; NULL: before or after recording.
 static const struct task_event *event_of(const struct firefox *f, uint32_t task,
                                          enum task_event_kind kind)
 {
@@ -176,8 +176,8 @@ static const struct task_event *event_of(const struct firefox *f, uint32_t task,
     return NULL;
 }
 
-// When the thread's track ends. A task that ends is sampled in the kernel after
-// the event: it still releases its memory.
+// The end of the thread's track. Samples of the task may follow its end event,
+// while the kernel releases its memory.
 static uint64_t last_time(const struct track *t, const struct task_event *ended)
 {
     uint64_t sampled = t->count ? t->samples[t->count - 1].time : 0;
@@ -259,7 +259,8 @@ static size_t thread_end(const struct timed_sample *list, size_t count,
     return to;
 }
 
-// Those of a task from `*at` on, its first thread also without samples.
+// Writes the tracks of a task's threads, whose samples begin at `*at`, and
+// advances `*at`. The first thread has a track even without samples.
 static void put_task(struct firefox *f, const struct timed_sample *list,
                      size_t count, size_t *at, uint32_t task)
 {

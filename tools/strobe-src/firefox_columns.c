@@ -162,7 +162,7 @@ static void put_frames(struct firefox_tables *t, FILE *out)
 
 // --- functions, symbols, resources ------------------------------------------
 
-// NONE: it is idle.
+// Returns NONE for idle.
 static uint32_t function_row(const struct firefox_tables *t, uint32_t i)
 {
     uint32_t function = t->functions.keys[i];

@@ -1,12 +1,12 @@
-// What holds for all of a Firefox profile (firefox_tables.h): how it was taken,
-// the categories of frames, and how markers are shown.
+// Metadata of a Firefox profile (firefox_tables.h): how it was recorded, the
+// categories of frames, and how markers are displayed.
 #include "firefox_tables.h"
 #include "header_lines.h"
 
 #include <string.h>
 
 #define VERSION 57
-#define GECKO_VERSION 31 // the format of the browser's own files of that time
+#define GECKO_VERSION 31 // the browser's own format at that VERSION
 #define NS_PER_MS 1e6
 #define MS_PER_SECOND 1000.0
 
@@ -81,7 +81,7 @@ static void put_entry(void *arg, const char *name, size_t size,
     e->comma = ",";
 }
 
-// The header of all reports, in "more info".
+// The header of all reports, displayed in "more info".
 static void put_header(const struct export *e)
 {
     struct entries entries = { e->out, "" };

@@ -1,4 +1,4 @@
-// What the threads of a Firefox profile share: libraries and strings
+// Tables shared by all threads of a Firefox profile: libraries and strings
 // (firefox_tables.h).
 #include "firefox_tables.h"
 
@@ -6,8 +6,8 @@
 
 #define GUID_BYTES 16u
 
-// Breakpad's id of a file: the first bytes of its build id as a GUID, whose
-// first three fields are numbers in little endian, and an age of 0.
+// Breakpad's id of a file: a GUID, and an age of 0. The GUID is the first 16
+// bytes of the build id; its first three fields are little-endian numbers.
 static void put_breakpad_id(FILE *out, const struct image *m)
 {
     static const uint8_t order[GUID_BYTES] = { 3, 2, 1,  0,  5,  4,  7,  6,

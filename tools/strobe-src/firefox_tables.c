@@ -44,8 +44,7 @@ const struct inlined *firefox_inlined(const struct firefox_tables *t,
     return inlines_find(&t->e->profile->inlines, node_at(t, node)->place);
 }
 
-// The row of the function that has the code: what is inlined there was added
-// below it.
+// Inlined functions are nodes below the function that contains the code.
 uint32_t firefox_code_row(const struct firefox_tables *t, uint32_t node)
 {
     while (firefox_inlined(t, node))
@@ -88,13 +87,13 @@ static void add_frame(struct firefox_tables *t, uint32_t node)
         numbering_add(&t->symbols, code);
 }
 
-// The callers first. The root is a frame of idle's.
+// Adds the callers first. The root is a frame in an idle track only.
 static void add_stack(struct firefox_tables *t, uint32_t node)
 {
     if ((node == CHAIN_ROOT && !t->idle) || t->stacks.of[node] != 0)
         return;
     if (node != CHAIN_ROOT)
-        add_stack(t, node_at(t, node)->parent); // as deep as a chain is
+        add_stack(t, node_at(t, node)->parent); // depth: chain length
     numbering_add(&t->stacks, node);
     add_frame(t, node);
 }
@@ -118,9 +117,9 @@ void firefox_name(const struct firefox_tables *t, uint32_t row,
         frame_name(name, FIREFOX_NAME, t->e, row);
 }
 
-// --- beginning and end ------------------------------------------------------
+// --- init and free ----------------------------------------------------------
 
-// A function is known by its name and image, inlined or not.
+// A function is identified by name and image, whether inlined or not.
 static void number_functions(struct firefox_tables *t)
 {
     uint32_t rows = t->e->view->count;
