@@ -162,7 +162,7 @@ static void put_markers(struct firefox *f, const struct track *t)
 
 // --- a track ----------------------------------------------------------------
 
-// The event at which the task began or ended; NULL: before or after recording.
+// The event at which the task began or ended; NULL: not in the recording.
 static const struct task_event *event_of(const struct firefox *f, uint32_t task,
                                          enum task_event_kind kind)
 {

@@ -9,7 +9,8 @@
 
 #define DATA_MARK "{{data}}"
 
-// Inside a script element only `<` could end it: it is in strings alone.
+// Only '<' could end the script element. In JSON it occurs only in strings,
+// which can hold it escaped.
 static void embed(FILE *out, const char *json, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -20,7 +21,7 @@ static void embed(FILE *out, const char *json, size_t size)
     }
 }
 
-// The page without its data, ended by NUL.
+// Reads the page without its data. The result ends with NUL.
 static char *read_page(const char *build, const char *name)
 {
     char path[PATH_MAX];

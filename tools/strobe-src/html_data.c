@@ -1,7 +1,7 @@
-// The data of the page (html_data.h). The samples are sorted by whose they are,
-// so that each distinct task, CPU, mode and event gets a number; then by bin,
-// node and that number, so that those that the page counts as one stand
-// together.
+// The data of the page (html_data.h). The samples are sorted twice. First by
+// task, CPU, mode and event: each distinct combination gets a number, `who`.
+// Then by bin, node and `who`: samples that the page counts together are
+// adjacent.
 #include "html_data.h"
 
 #include "header_lines.h"
@@ -13,11 +13,11 @@
 
 #define ROOT_SYMBOL 0u
 
-// One sample, as it is counted in the page.
+// A sample, as the page counts it.
 struct entry {
-    const char *program; // what the task was called then
+    const char *program; // name of the task at that time
     uint32_t task, cpu, mode, event;
-    uint32_t bin, node, who; // who: once numbered
+    uint32_t bin, node, who; // who: set by number_who
 };
 
 struct page {
@@ -39,7 +39,8 @@ static void *get_memory(size_t size)
 
 // --- nodes ------------------------------------------------------------------
 
-// Chains of addresses become paths of symbols; the node of each chain's.
+// Converts chains of addresses to paths of symbols. Returns the path's node of
+// each chain node.
 static uint32_t *make_paths(struct page *g)
 {
     const struct chains *chains = &g->profile->samples.chains;
@@ -48,7 +49,7 @@ static uint32_t *make_paths(struct page *g)
     if (chains_init(&g->paths, chains->max) < 0)
         fail(1, "not enough memory for the page");
     node_of[CHAIN_ROOT] = CHAIN_ROOT;
-    // A node comes behind its parent.
+    // A node's parent precedes it.
     for (uint32_t i = 1; i < chains->count; i++)
         node_of[i] = chains_add(&g->paths, node_of[chains->nodes[i].parent],
                                 (struct place){ 0, g->view.row_of[i] });
@@ -133,7 +134,7 @@ static void make_entries(struct page *g, const uint32_t *node_of)
     if ((a)->field != (b)->field) \
     return (a)->field < (b)->field ? -1 : 1
 
-// A task that runs another program is another one to the page.
+// The page shows a task that executes another program as another task.
 static int compare_tasks(const struct entry *a, const struct entry *b)
 {
     COMPARE(a, b, task);
@@ -168,8 +169,8 @@ static void write_tasks(FILE *out, const struct page *g)
     fputc(']', out);
 }
 
-// Numbers the entries, which are sorted by compare_who; the first of each
-// number is listed. How many numbers there are.
+// Numbers the entries, which are sorted by compare_who, and stores the first
+// entry of each number. Returns the count of numbers.
 static uint32_t number_who(struct page *g, struct entry *firsts)
 {
     uint32_t count = 0, task = 0;
@@ -297,7 +298,7 @@ static uint32_t count_cpus(const struct profile *p)
     return cpus;
 }
 
-// The period of the first event that is taken by time, at even ticks; or 0.
+// The period of the first event sampled by time at a fixed interval, or 0.
 static uint64_t tick_of(const struct profile *p)
 {
     for (uint32_t i = 0; i < p->file_count; i++) {
@@ -322,7 +323,7 @@ static void write_head(FILE *out, const struct page *g)
             timeline_seconds(&g->timeline), count_cpus(p));
 }
 
-// --- all of it ---------------------------------------------------------------
+// --- the whole object --------------------------------------------------------
 
 void html_data(struct profile *p, FILE *out)
 {

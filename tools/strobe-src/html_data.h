@@ -1,23 +1,24 @@
-// What the flame graph page shows, as one object of JSON:
+// The data of the flame graph page, a JSON object:
 //
-//     title    what was run
+//     title    the command
 //     events   of each: name, total (samples), facts: [name, text]..., the
 //              header of every report
-//     seconds  that all bins have together; cpus
+//     seconds  length of all bins together
+//     cpus     number of CPUs
 //     images   paths
-//     symbols  name[], image[] (a number of images)
+//     symbols  name[], image[] (index in images)
 //     nodes    parent[], symbol[]: paths of calls; node 0 is the root
 //     tasks    [id, name]...
-//     who      task[] (a number of tasks), cpu[], mode[] (enum sample_mode),
-//              event[] (a number of events)
+//     who      task[] (index in tasks), cpu[], mode[] (enum sample_mode),
+//              event[] (index in events)
 //     bins     a list for each bin of time: node, who, samples, node, who, ...
 //
-// All lists are numbered from 0. What is shown is computed in the page.
+// All indices count from 0. The page computes what it displays.
 #pragma once
 
 #include <stdio.h>
 
 #include "strobe.h"
 
-// No memory ends the program.
+// Lack of memory ends the program.
 void html_data(struct profile *p, FILE *out);
