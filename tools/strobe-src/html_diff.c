@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEFT_OUT 0.0001 // of the whole: no screen is so wide
+#define LEFT_OUT 0.0001 // share of the total: below a pixel's width
 
 // --- runs -------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ static struct compared compare(const struct diff *d, const double *values)
                               welch_test(&before, &after).p };
 }
 
-// One of the lists of a tree.
+// Writes a member of each shown node as a list.
 static void write_list(FILE *out, const char *name, const struct compared *list,
                        const uint32_t *nodes, uint32_t count, size_t member)
 {
@@ -87,13 +87,13 @@ static void write_list(FILE *out, const char *name, const struct compared *list,
     fputc(']', out);
 }
 
-// A node that is shown has its parent shown: it has at least as much.
+// The parent of a shown node is shown, too: its value is not smaller.
 static void write_tree(FILE *out, const char *name, const struct diff *d,
                        const struct diff_tree *t)
 {
     uint32_t all = t->paths.count, count = 0;
     struct compared *list = calloc(all, sizeof(*list));
-    uint32_t *nodes = calloc(all, sizeof(*nodes)); // that are shown
+    uint32_t *nodes = calloc(all, sizeof(*nodes)); // those shown
     uint32_t *numbers = calloc(all, sizeof(*numbers));
 
     if (!list || !nodes || !numbers)

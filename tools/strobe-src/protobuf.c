@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VARINT 0u // types on the wire
+#define VARINT 0u // wire types
 #define LENGTH 2u
 
 static void append(struct message *m, const void *bytes, size_t size)
