@@ -1,6 +1,6 @@
 // A trace for Perfetto (github.com/google/perfetto, protos/perfetto/trace):
-// each sample at its time on the track of its thread, with its callers. What
-// programs, functions and chains there are is told first, once.
+// each sample at its time on the track of its thread, with its callers.
+// Programs, functions and chains are written once, before the samples.
 #include "export.h"
 #include "places.h"
 #include "protobuf.h"
@@ -11,7 +11,7 @@
 #define NAME_SIZE 512
 #define ADDRESSES (1ull << 32)
 
-// Fields of the messages, by their numbers there.
+// Field numbers of the messages.
 enum { TRACE_PACKET = 1 };
 enum {
     PACKET_PROCESS_TREE = 2,
@@ -49,13 +49,14 @@ enum { IN_KERNEL = 1, IN_USER };
 
 #define SEQUENCE 1 // the only one
 
-// Ids begin at 1: of images, rows of the view, places, and a callstack for each
-// chain that a sample has, by its node; one more of each stands for idle.
+// Ids begin at 1. They number images, rows of the view, places, and the
+// callstacks of samples, by chain node. Idle has one more row and place, and
+// its callstacks follow those of all nodes.
 struct perfetto {
     struct export *e;
     struct places places;
     struct message packet, part, inner;
-    bool *told; // which callstacks are: those of idle behind the others
+    bool *told; // callstacks already written
 };
 
 static const struct chains *chains_of(const struct perfetto *p)
@@ -63,7 +64,7 @@ static const struct chains *chains_of(const struct perfetto *p)
     return &p->e->profile->samples.chains;
 }
 
-// A packet is written as it is made.
+// Writes the packet and empties it.
 static void put_packet(struct perfetto *p)
 {
     struct message trace = { 0 };
@@ -86,7 +87,7 @@ static void put_string(struct perfetto *p, uint32_t field, uint64_t id,
     message_add(&p->part, field, &p->inner);
 }
 
-// --- what there is ----------------------------------------------------------
+// --- interned data ----------------------------------------------------------
 
 static void put_mappings(struct perfetto *p)
 {
@@ -150,12 +151,12 @@ static void put_frames(struct perfetto *p)
     free(row_of);
 }
 
-// Outermost first.
+// Appends the frames of a chain, the outermost first.
 static void put_callers(struct perfetto *p, uint32_t chain)
 {
     if (chain == CHAIN_ROOT)
         return;
-    put_callers(p, chains_of(p)->nodes[chain].parent); // as deep as a chain is
+    put_callers(p, chains_of(p)->nodes[chain].parent); // depth: chain length
     message_number(&p->inner, CALLSTACK_FRAME,
                    places_number(&p->places, chain));
 }
@@ -206,7 +207,7 @@ static int compare(const void *a, const void *b)
     return (*x)->time > (*y)->time ? -1 : (*x)->time < (*y)->time;
 }
 
-// Each task and thread once, called what it ran last.
+// Writes each task and thread once, named after its last program.
 static void put_tree(struct perfetto *p)
 {
     const struct profile *profile = p->e->profile;

@@ -1,6 +1,6 @@
 // pprof's profile.proto (github.com/google/pprof, proto/profile.proto), in
-// gzip: a sample for each chain of each thread and CPU, with its count and what
-// it stands for. What has no place there, the header's lines, are comments.
+// gzip: a sample for each chain of each thread and CPU, with its count and
+// period. The lines of the report's header are comments.
 #include "export.h"
 #include "gzip.h"
 #include "lines.h"
@@ -15,7 +15,7 @@
 #define NS_PER_SECOND 1000000000ull
 #define ADDRESSES (1ull << 32)
 
-// Fields of the messages, by their numbers there.
+// Field numbers of the messages.
 enum {
     PROFILE_SAMPLE_TYPE = 1,
     PROFILE_SAMPLE,
@@ -42,18 +42,18 @@ enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION = 1, LINE_LINE };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_FILE = 4 };
 
-// Ids begin at 1: of images, rows of the view and places; idle is the function
-// and the location behind the last one. Then come functions that were inlined,
-// and the places where idle CPUs wait.
+// Ids begin at 1. Mappings are images. Functions are rows of the view, then
+// idle, then inlined functions. Locations are places, then idle, then the
+// places where idle CPUs wait.
 struct pprof {
     struct export *e;
     struct lines *lines;
     struct message out, part, list, inner;
-    struct names texts; // the string table: text 0 is ""
+    struct names texts; // the string table; 0 is ""
     struct places places;
-    uint32_t *waits;      // of each place a node where an idle CPU waits, or 0
-    struct names inlined; // each with its image: "4 memcpy"
-    const char **files;   // of each of these
+    uint32_t *waits;      // a node of each place where an idle CPU waits, or 0
+    struct names inlined; // IMAGE NAME: "4 memcpy"
+    const char **files;   // source file of each name in `inlined`
 };
 
 static void *enough(void *memory)
@@ -65,7 +65,7 @@ static void *enough(void *memory)
 
 // --- strings ----------------------------------------------------------------
 
-// The number of a text, which is UTF-8 there.
+// Returns the number of a string, which is made printable: it must be UTF-8.
 static uint32_t number_of(struct pprof *p, const char *text)
 {
     char *copy = printable(enough(strdup(text)));
@@ -81,7 +81,7 @@ static void add_text(struct pprof *p, struct message *m, uint32_t field,
     message_number(m, field, number_of(p, text));
 }
 
-// --- what there is ----------------------------------------------------------
+// --- mappings, functions, locations -----------------------------------------
 
 static const struct chain_node *node_of(const struct pprof *p, uint32_t n)
 {
@@ -115,7 +115,7 @@ static void put_function(struct pprof *p, uint32_t id, const char *name,
     message_add(&p->out, PROFILE_FUNCTION, &p->part);
 }
 
-// Those that were inlined are known once the locations are put.
+// Call it after put_locations, which finds the inlined functions.
 static void put_functions(struct pprof *p)
 {
     const struct view *v = p->e->view;
@@ -158,8 +158,8 @@ static void put_line(struct pprof *p, uint64_t function, uint32_t line)
     message_add(&p->part, LOCATION_LINE, &p->inner);
 }
 
-// Of what is inlined there a line each, the innermost first; the function
-// around it is the last one.
+// Writes a line for each function inlined at the place, the innermost first,
+// then one for the containing function.
 static void put_lines(struct pprof *p, uint64_t function, struct place place,
                       bool inlined)
 {
@@ -237,7 +237,8 @@ static void put_label(struct pprof *p, const char *key, const char *text,
     message_add(&p->part, SAMPLE_LABEL, &p->inner);
 }
 
-// An idle CPU waits in the function, not in what is inlined behind that.
+// An idle CPU waits in the containing function, not in the inlined function
+// that follows the halt instruction.
 static uint64_t waits_at(struct pprof *p, uint32_t node)
 {
     uint64_t place = places_number(&p->places, node);
@@ -280,7 +281,7 @@ static void put_samples(struct pprof *p)
     }
 }
 
-// The lines that stand above every report.
+// Writes the header of all reports as comments.
 static void put_comments(struct pprof *p)
 {
     const struct perf_file *f = &p->e->profile->files[0];

@@ -17,12 +17,12 @@ static void add(struct task_events *t, const struct task_event *event)
     t->list[t->count++] = *event;
 }
 
-// What is too short is passed over: the samples' reader has counted it.
+// Skips a record that is too short: the reader of samples has counted it.
 static void take_task(struct task_events *t, const struct perf_view *v)
 {
     struct perf_task r;
 
-    // (A thread is not in the file until it has a sample.)
+    // Only whole tasks: threads appear in the file with their first sample.
     if (!perf_get(v, &r, sizeof(r)) || r.pid != r.tid)
         return;
     struct task_event event = { .task = r.pid, .time = r.time };

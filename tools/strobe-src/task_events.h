@@ -19,7 +19,8 @@ struct task_events {
 };
 
 // Reads the events from the file of `p`. A fork becomes two: FORKED of the
-// parent, BEGAN of the child. Lack of memory and a missing file end the program.
+// parent, BEGAN of the child. Lack of memory or a missing file ends the
+// program.
 void task_events_read(struct task_events *t, const struct profile *p);
 void task_events_free(struct task_events *t);
 // Returns the index of the first event of task `task` or a higher one, or
