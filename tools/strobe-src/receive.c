@@ -1,8 +1,8 @@
-// strobe receive [OPTIONS] DEVICE: takes the files that `send` of Strobe sends
-// over a serial line, on the machine at the other end of the cable.
+// strobe receive [OPTIONS] DEVICE: receives files that Strobe's `send` sends
+// over a serial line.
 //
-// It runs until it is interrupted. Stopped and started again in the middle of a
-// file, it goes on where it was; so does a sender.
+// It runs until interrupted, or until it has received -n files. If the receiver
+// or the sender is restarted in the middle of a file, the transfer resumes.
 #include "strobe.h"
 
 #include "user/libtransfer/line.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define READ_SIZE 4096
-#define IDLE_MS 200 // of a line on which a frame has not come whole
+#define IDLE_MS 200 // silence after which an incomplete frame is dropped
 #define FILES_MAX 1000000
 
 static const char *directory = ".", *count_text = "0";
@@ -32,7 +32,7 @@ static const struct tool tool = {
     .notes = "On Strobe: send FILE...\n",
 };
 
-// The sender's bytes, without those that would command a terminal.
+// Prints the sender's bytes; '?' replaces those that could control a terminal.
 static void print_name(const char *name)
 {
     for (; *name != '\0'; name++)
@@ -77,8 +77,8 @@ static void open_line(struct line *line, const char *device)
     fail(1, "%s: %s", device, strerror(errno));
 }
 
-// Serves the line. Returns when all files that were asked for are there and
-// their sender does not ask any more whether they are.
+// Serves the line. Returns once `count` files are complete and the sender has
+// stopped asking whether they are.
 static void serve(struct receiver *r, struct line *line, const char *device)
 {
     struct frame_reader reader = { 0 };

@@ -1,5 +1,5 @@
-// strobe repair: makes perf.data files whole that were cut off; the guest's
-// `profile --repair` is the same code.
+// strobe repair: repairs a perf.data file that was cut off. The guest's
+// `profile --repair` uses the same code.
 #include "strobe.h"
 
 #include "user/libprofile/perf_repair.h"

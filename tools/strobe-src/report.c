@@ -1,4 +1,4 @@
-// strobe report, strobe lines: one table, the rows by symbol, address, source
+// strobe report and strobe lines: a table with rows by symbol, address, source
 // line, thread, CPU or task.
 #include "strobe.h"
 
@@ -67,7 +67,8 @@ static void name_row(char *out, size_t size, const struct view_row *row,
         key_text(out, size, arg, settings.by, row);
 }
 
-// Of what was inlined the code's place is shown; by symbol it has none.
+// Rows of inlined functions get the real image and, by address, the address of
+// the code. By symbol they have no address.
 static void place_rows(const struct profile *p, struct view *v)
 {
     for (uint32_t i = 0; i < v->count; i++) {
@@ -111,7 +112,7 @@ static int run(const struct tool *t, int argc, char *argv[])
     if (settings.by_text)
         settings.by = what(settings.by_text);
     if (!is_of_code())
-        settings.common.no_inline = true; // nothing would show it
+        settings.common.no_inline = true; // not visible
     struct view_filter filter = common_filter(t, &settings.common);
     profile_each(one_file(t, argc, argv, at), &settings.common, show, &filter);
     return 0;

@@ -1,10 +1,9 @@
-// speedscope's file format (its file-format-spec.ts): frames once for all, and
-// a sampled profile for each thread, in the order of time. A CPU that had
-// nothing to do has a profile of its own. Of several events each has all of
-// these.
+// speedscope's file format (its file-format-spec.ts): a shared list of frames,
+// and for each event a sampled profile for each thread and each idle CPU, with
+// its samples sorted by time.
 //
-// Of an event taken by time all profiles have one time axis: its zero is that
-// of the recording, and an empty stack stands for the time without samples.
+// All profiles of an event sampled by time have the same time axis, which
+// begins with the recording. An empty stack fills time without samples.
 #include "by_thread.h"
 #include "export.h"
 
@@ -75,7 +74,7 @@ static uint64_t begin_of(const struct timed_sample *s)
     return s->time > s->period ? s->time - s->period : 0;
 }
 
-// When the first sample of all begins that is taken by time.
+// Returns the earliest begin of a sample of an event sampled by time.
 static uint64_t origin_of(const struct export *e)
 {
     const struct profile *p = e->profile;
@@ -89,9 +88,9 @@ static uint64_t origin_of(const struct export *e)
     return origin;
 }
 
-// Goes on from `*at` over a sample: it ends at its time and has lasted for its
-// period. Gives how long there was none before. What is shorter than a period
-// is chance (distances are drawn, interrupts come late), and left to the next.
+// A sample covers the period before its time. Advances `*at` over the sample
+// and returns the gap before it. A gap shorter than the period is jitter, as
+// intervals are random and interrupts late: it is 0 here and carried over.
 static uint64_t gap_before(const struct timed_sample *s, bool timed,
                            uint64_t *at)
 {
@@ -112,7 +111,7 @@ static void put_profile(const struct export *e, const struct timed_sample *s,
     for (size_t i = 0; i < count; i++)
         gap_before(&s[i], timed, &at);
     fputs("{\"type\":\"sampled\",\"name\":", e->out);
-    put_title(e, &s[count - 1]); // what it ran last
+    put_title(e, &s[count - 1]); // its last program
     fprintf(e->out,
             ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64
             ",\n\"samples\":[",

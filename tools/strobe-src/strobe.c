@@ -1,5 +1,6 @@
-// strobe COMMAND [OPTIONS] FILE: reads on the developer's machine what profile
-// -o and sprofile -o have written in Strobe, and takes it over a serial line.
+// strobe COMMAND [OPTIONS] FILE: analyses, on the developer's machine, files
+// written by profile -o and sprofile -o on Strobe, and receives them over a
+// serial line.
 #include "strobe.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ int main(int argc, char *argv[])
         usage(stderr);
         return USAGE_STATUS;
     }
-    argv[1] = argv[0]; // what getopt calls the program
+    argv[1] = argv[0]; // the program's name for getopt
     int status = command->run(argc - 1, argv + 1);
     if (fflush(stdout) != 0 || ferror(stdout))
         fail(1, "writing: %s", strerror(errno));
