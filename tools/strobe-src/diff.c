@@ -1,4 +1,4 @@
-// strobe diff: compares runs; the guest's `profile diff` is the same code.
+// strobe diff: compares runs. The guest's `profile diff` uses the same code.
 #include "html.h"
 #include "html_diff.h"
 
@@ -35,7 +35,7 @@ static const struct tool tool = {
 
 struct comparison {
     struct diff diff;
-    struct diff_trees trees; // of the page only
+    struct diff_trees trees; // empty without --html
     char build[sizeof(((struct elves *)NULL)->build)];
 };
 

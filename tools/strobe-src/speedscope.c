@@ -2,8 +2,8 @@
 // and for each event a sampled profile for each thread and each idle CPU, with
 // its samples sorted by time.
 //
-// All profiles of an event sampled by time have the same time axis, which
-// begins with the recording. An empty stack fills time without samples.
+// Profiles of events sampled by time share one time axis, which begins with the
+// earliest sample. An empty stack fills time without samples.
 #include "by_thread.h"
 #include "export.h"
 

@@ -1,7 +1,7 @@
 #include "timeline.h"
 
 #define BINS_MAX 240u
-#define SAMPLES_A_BIN 4u // of one row, as a rule
+#define SAMPLES_A_BIN 4u // of one row, on average
 
 struct timeline timeline_make(const struct timed_sample *list, size_t count,
                               uint32_t rows, uint64_t period)
@@ -19,12 +19,13 @@ struct timeline timeline_make(const struct timed_sample *list, size_t count,
     uint64_t bins = count / (rows > 0 ? rows : 1) / SAMPLES_A_BIN;
     if (bins > BINS_MAX)
         bins = BINS_MAX;
-    // Times may be any: nothing here overflows.
+    // Any times are allowed: nothing here overflows.
     t.width = (last - t.first) / (bins > 0 ? bins : 1);
     t.width += t.width < UINT64_MAX;
     if (bins > 1 && period > 0 && period < (last - t.first) / 2) {
         t.width = (t.width + period - 1) / period * period;
-        // A tick that comes a little early or late is still in its bin.
+        // Ticks fall into the middle of a period, so that jitter does not move
+        // one into another bin.
         t.first -= t.first < period / 2 ? t.first : period / 2;
     }
     t.bins = (uint32_t)((last - t.first) / t.width) + 1;

@@ -1,5 +1,4 @@
-// The time of a profile in bins, and its samples in their order: by bin, then
-// by where and whose they are.
+// Divides the time of a profile into bins of equal width.
 #pragma once
 
 #include <stddef.h>
@@ -9,13 +8,13 @@
 
 struct timeline {
     uint32_t bins;         // at least 1
-    uint64_t first, width; // ns: where they begin, and what each has
+    uint64_t first, width; // ns: begin of the first bin, width of each
 };
 
-// As many bins as the samples of one row fill (a CPU, of one event), up to a
-// number that a screen can show. With samples at a `period` (ns; 0: at none) a
-// bin has a whole number of them: else some bins would have one more than
-// others, as if more were done.
+// Chooses the number of bins by the samples of an average row (an event on a
+// CPU), up to a number that a screen can show. If samples are taken with a
+// fixed period (ns; 0: none) the width is a multiple of it. Else some bins
+// would have a sample more than others under the same load.
 struct timeline timeline_make(const struct timed_sample *list, size_t count,
                               uint32_t rows, uint64_t period);
 uint32_t timeline_bin(const struct timeline *t, uint64_t time);

@@ -1,4 +1,4 @@
-// strobe top: the few functions that matter, and how much they sum up to.
+// strobe top: the functions with most samples, and their cumulative share.
 #include "strobe.h"
 
 #include <inttypes.h>
@@ -93,7 +93,7 @@ static void show(struct profile *p, void *arg)
     profile_complain(p);
     profile_header(stdout, p, p->files, &v);
     print_modes(&v);
-    if (settings.total) // the chains' rows are not asked for
+    if (settings.total) // v.row_of is not used below
         qsort(v.rows, v.count, sizeof(*v.rows), by_total);
     print_rows(p, &v, settings.rows);
     view_free(&v);

@@ -1,4 +1,4 @@
-// strobe tree: who calls what, and how much of the time is spent there.
+// strobe tree: the call tree, with the share of time spent in each call.
 #include "strobe.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 struct settings {
     struct common common;
     const char *min_text;
-    double min; // percent; branches below are summed up
+    double min; // percent; smaller branches are folded into one
     bool inverted;
 };
 
@@ -29,7 +29,7 @@ static const struct tool tool = { .usage = "strobe tree [OPTIONS] FILE",
 
 struct named {
     const struct profile *profile;
-    uint32_t alone; // the only program, which needs no name
+    uint32_t alone; // the image whose name is left out
 };
 
 static void name_row(char *out, size_t size, const struct view_row *row,
