@@ -1,6 +1,6 @@
-// What assigning samples to symbols costs: a million samples of a kernel with
-// ten thousand functions, from the record stream to the table of functions.
-// Natively; see tools/bench/symbols.
+// Benchmark of symbol lookup: a million samples of a kernel with ten thousand
+// functions, from the record stream to the table of functions. Runs on the
+// host; see tools/bench/symbols.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define FUNCTION_BYTES 256u
 #define CODE_BEGINS 0xc0100000u
 #define LINE_ROOM 32
-#define PIECE 4096u // samples
+#define PIECE 4096u // samples added at once
 
 #define RECORD_BYTES 40
 
@@ -31,7 +31,7 @@ static void *read_symbols(const char *path, size_t *size)
 
 static uint32_t next_random(void)
 {
-    static uint32_t x = 1; // Numerical Recipes' generator: the same each time
+    static uint32_t x = 1; // Numerical Recipes' generator, with a fixed seed
     x = x * 1664525 + 1013904223;
     return x >> 8;
 }

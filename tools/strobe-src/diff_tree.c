@@ -100,7 +100,7 @@ static uint32_t number_of(struct diff_trees *t, const char *name, size_t size,
 static uint32_t number_of_row(struct diff_trees *t, const struct samples *s,
                               const struct view_row *r)
 {
-    static const char none[] = "(no symbol)"; // each build has its addresses
+    static const char none[] = "(no symbol)"; // addresses differ between builds
     const char *path = s->images.list[r->image].path;
 
     return r->name != NULL ? number_of(t, r->name, r->name_size, path)
@@ -109,7 +109,7 @@ static uint32_t number_of_row(struct diff_trees *t, const struct samples *s,
 
 // --- adding -----------------------------------------------------------------
 
-// A path of symbols, the innermost first, its program last.
+// A path of symbols: the innermost function first, the program last.
 struct path {
     uint32_t *symbols;
     uint32_t count, room;
@@ -176,10 +176,10 @@ void diff_trees_add(struct diff_trees *t, struct samples *s, double unit)
 static void tree_sum(struct diff_tree *t, uint32_t runs)
 {
     if (!t->values)
-        t->values = calloc(runs, sizeof(double)); // the root's
+        t->values = calloc(runs, sizeof(double)); // of the root
     if (!t->values)
         no_memory();
-    // A node comes behind its parent.
+    // A node's parent precedes it.
     for (uint32_t node = t->paths.count - 1; node != CHAIN_ROOT; node--) {
         const double *from = t->values + (size_t)node * runs;
         double *to = t->values + (size_t)t->paths.nodes[node].parent * runs;

@@ -1,10 +1,10 @@
-// The trees of calls of runs that are compared (libprofile's diff.h): from the
-// outermost callers, and inverted, from the innermost functions; with what each
-// run took in each node and below.
+// Call trees of runs that are compared (libprofile's diff.h): one from the
+// outermost callers, and an inverted one from the innermost functions. Each
+// node has the inclusive cost in each run.
 //
-// A function is known as there: by its name and its file's path. Programs stand
-// where the outermost callers are called from, by their names. Idle CPUs are
-// left out. Lack of memory ends the program.
+// As in diff.h, a function is identified by its name and its file's path. A
+// program, identified by its name, is the caller of its outermost functions.
+// Idle CPUs are left out. Lack of memory ends the program.
 #pragma once
 
 #include "user/libprofile/chains.h"
@@ -16,27 +16,27 @@ struct diff_symbol {
 };
 
 struct diff_tree {
-    struct chains paths; // of symbols: a place's address is one's number
-    double *values;      // of each node, a run after the other: ms, or events
-    uint32_t room;       // nodes that there is room for in `values`
+    struct chains paths; // the address of a place is a symbol's number
+    double *values;      // [node * runs + run]: ms, or events
+    uint32_t room;       // number of nodes in the allocation of `values`
 };
 
 struct diff_trees {
     uint32_t runs, added;
-    struct diff_symbol **symbols; // by number
+    struct diff_symbol **symbols; // indexed by number
     uint32_t symbol_count, symbol_room;
-    void *by_name; // of tsearch()
+    void *by_name; // tree of tsearch()
     struct diff_tree calls, inverted;
 };
 
 void diff_trees_init(struct diff_trees *t, uint32_t runs);
 void diff_trees_free(struct diff_trees *t);
-// The samples of the next run. `unit`: diff_unit().
+// Adds the samples of the next run. `unit`: diff_unit().
 void diff_trees_add(struct diff_trees *t, struct samples *s, double unit);
-// After all runs, once: a node has then what is below it, too.
+// Adds the cost of each node to its callers. Call it once, after all runs.
 void diff_trees_sum(struct diff_trees *t);
-// Samples that were counted with their callers alone: there were too many
-// paths.
+// How often a path was cut, because the tree was full. Such samples count for
+// their callers.
 static inline uint64_t diff_trees_cut(const struct diff_trees *t)
 {
     return t->calls.paths.cut + t->inverted.paths.cut;

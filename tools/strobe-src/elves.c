@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define FILE_MAX (1024ul * 1024 * 1024)
-#define SEARCH_FILES 16 // folders that are open at once
+#define SEARCH_FILES 16 // folders open at once
 #define SHT_NOTE 7
 
 // --- one file ---------------------------------------------------------------
@@ -46,7 +46,7 @@ void *file_read(const char *path, size_t *size)
     return bytes;
 }
 
-// (No mapping has 0 bytes.)
+// A mapping cannot have 0 bytes, so an empty file is mapped as one zero byte.
 const void *file_map(const char *path, size_t *size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -94,7 +94,7 @@ static void look_at_section(struct elf_file *f, const struct bytes *b,
             build_id_find(b->at + s->offset, s->size, f->build_id);
 }
 
-// False: it is no ELF program for i386.
+// Returns false if the file is not an ELF program for i386.
 static bool look_at(struct elf_file *f, const struct bytes *b)
 {
     struct elf_header h;
@@ -149,11 +149,12 @@ static void add_file(struct elves *e, const char *path)
 
 // --- all files --------------------------------------------------------------
 
-// nftw() has no argument for its callback.
+// nftw() passes no argument to its callback.
 static struct elves *searching;
-static bool in_build; // where the folders of `skipped` are left out
+static bool in_build; // searching the build folder: skip those of skipped()
 
-// Of the build folder: objects, sources, and what others have built.
+// Folders of the build folder without the guest's programs: objects, sources
+// and other builds.
 static bool skipped(const char *name)
 {
     static const char *const names[] = { "apt",     "checked", "clang", "host",
@@ -258,7 +259,7 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-// The name that an image's file has here.
+// Returns the name of an image's file on this machine.
 static const char *name_of(const struct image *m)
 {
     if (strcmp(m->path, "[kernel]") == 0)
@@ -266,8 +267,8 @@ static const char *name_of(const struct image *m)
     return strcmp(m->path, "[vdso]") == 0 ? "vdso.so" : base_name(m->path);
 }
 
-// Of those with its build id, or without any of its name, one with lines is the
-// best.
+// Returns the first file with the image's build id (`by_id`) or else name, but
+// prefers one with line numbers.
 static const struct elf_file *best(const struct elves *e, const struct image *m,
                                    bool by_id)
 {
@@ -308,7 +309,7 @@ static const char *not_there(struct elves *e, const struct image *m)
     return keep(e, message);
 }
 
-// The user's own choice of a kernel.
+// Checks the kernel's file from option -k. Returns its path, or NULL.
 static const char *chosen_kernel(struct elves *e, const struct image *m,
                                  const char **problem)
 {

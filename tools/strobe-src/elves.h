@@ -1,5 +1,5 @@
-// The ELF files of what was profiled, on this machine: found by build id, for a
-// path alone does not tell which build it was.
+// Finds the ELF files of profiled programs on this machine. A file is found by
+// its build id, as a path does not identify a build.
 #pragma once
 
 #include <stdbool.h>
@@ -11,37 +11,40 @@
 struct elf_file {
     char *path;
     uint8_t build_id[20];
-    uint32_t build_id_size; // 0: it has none
-    bool lines;             // it has line numbers (.debug_line)
+    uint32_t build_id_size; // 0: no build id
+    bool lines;             // has line numbers (.debug_line)
 };
 
 struct elves {
-    const char *kernel;  // the user's choice, or NULL
+    const char *kernel;  // file from option -k, or NULL
     const char *folders; // DIR:DIR..., before the build folder; or NULL
-    char build[4096];    // the build folder: where this program lies
-    char root[4096];     // what that is in: the sources
+    char build[4096];    // the build folder, which contains this program
+    char root[4096];     // its parent, the root of the sources
     struct elf_file *list;
     size_t count, room;
-    char **messages; // that images point to
+    char **messages; // allocated messages, to which images point
     size_t message_count;
 };
 
-// Lists the files there are.
+// Lists the ELF files in `folders`, then in the build folder.
 void elves_init(struct elves *e, const char *kernel, const char *folders);
 void elves_free(struct elves *e);
-// The path of an image's file; NULL and, for the user, why there is none.
+// Returns the path of an image's file, or NULL and the reason for the user.
 const char *elves_path(struct elves *e, const struct image *m,
                        const char **problem);
-// Likewise its bytes: an image_finder, with `e` as its argument.
+// The same, but returns the file's bytes. This is an image_finder with the
+// struct elves as argument.
 void *elves_read(void *e, const struct image *m, size_t *size,
                  const char **problem);
 
-// A whole file, to be freed; NULL and errno. Not above 1 GiB.
+// Reads a file of at most 1 GiB. Returns its bytes, which the caller frees, or
+// NULL and errno.
 void *file_read(const char *path, size_t *size);
-// A whole file of any size, until file_unmap; NULL and errno.
+// Maps a file of any size; unmap it with file_unmap. Returns NULL and errno if
+// that fails.
 const void *file_map(const char *path, size_t *size);
 void file_unmap(const void *bytes, size_t size);
-// A build id as text, "none" where there is none.
+// Formats a build id; "none" if its size is 0.
 #define BUILD_ID_TEXT 41
 const char *build_id_text(char out[BUILD_ID_TEXT], const uint8_t *id,
                           uint32_t size);

@@ -1,4 +1,4 @@
-// strobe export: the profile in the formats of other tools.
+// strobe export: writes a profile in the formats of other tools.
 #include "export.h"
 #include "html.h"
 
@@ -49,13 +49,13 @@ static const struct tool tool = {
 struct format {
     const bool *chosen;
     void (*write)(struct export *e);
-    bool several; // it has room for several events
-    // Chains are as they were recorded: it has no place for inlined functions,
-    // or one of its own.
+    bool several; // can hold several events
+    // Chains stay as recorded: the format cannot hold inlined functions, or
+    // holds them in another way.
     bool recorded;
 };
 
-// What is to be seen is chosen in the page.
+// Options that filter samples have no effect: the page has its own filters.
 static void write_html(struct export *e)
 {
     const struct common *c = &settings.common;
