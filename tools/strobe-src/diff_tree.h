@@ -33,10 +33,10 @@ void diff_trees_init(struct diff_trees *t, uint32_t runs);
 void diff_trees_free(struct diff_trees *t);
 // Adds the samples of the next run. `unit`: diff_unit().
 void diff_trees_add(struct diff_trees *t, struct samples *s, double unit);
-// Adds the cost of each node to its callers. Call it once, after all runs.
+// Adds the cost of each node to its ancestors. Call it once, after all runs.
 void diff_trees_sum(struct diff_trees *t);
-// How often a path was cut, because the tree was full. Such samples count for
-// their callers.
+// How often a path was cut because a tree was full. Its samples then count for
+// the part of the path that is in the tree.
 static inline uint64_t diff_trees_cut(const struct diff_trees *t)
 {
     return t->calls.paths.cut + t->inverted.paths.cut;

@@ -153,8 +153,8 @@ static void add_file(struct elves *e, const char *path)
 static struct elves *searching;
 static bool in_build; // searching the build folder: skip those of skipped()
 
-// Folders of the build folder without the guest's programs: objects, sources
-// and other builds.
+// Subfolders of the build folder to skip: objects, sources, host tools,
+// packages and other builds.
 static bool skipped(const char *name)
 {
     static const char *const names[] = { "apt",     "checked", "clang", "host",

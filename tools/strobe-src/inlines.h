@@ -19,12 +19,12 @@ struct inlined {
 };
 
 struct inlines {
-    bool expanded;        // they are in the chains
+    bool expanded;        // inlined functions are in the chains
     struct inlined *list; // [N - 1] is at address N of its image
     uint32_t count;
     uint32_t first_image; // the first image of inlined functions
     uint32_t *real;       // real image of image `first_image` + index
-    char **texts;         // of the symbols
+    char **texts;         // names of the symbols
     uint32_t text_count;
 };
 
