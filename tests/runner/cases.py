@@ -1,5 +1,5 @@
-"""What a test gave, and how to tell it: a line for each suite, a paragraph for
-each failure, the slowest, the sum."""
+"""Test results and their output: a line for each suite, a paragraph for each
+failure, the slowest tests, totals."""
 import dataclasses
 import re
 
@@ -10,10 +10,9 @@ TRIES = ("", "", "2nd", "3rd")
 
 @dataclasses.dataclass
 class Case:
-    """A test and what came of it: "passed", "failed" or "skipped". What a
-    failure has besides: the test's promise, what was expected and what came in
-    its place; `again` is the command that repeats it, `where` what the runner
-    needs to."""
+    """A test and its verdict: "passed", "failed" or "skipped". A failure also has
+    the test's promise, the expected and the actual result, the command that
+    repeats it (`again`) and the runner's arguments to do so (`where`)."""
     name: str
     verdict: str = "passed"
     seconds: float = 0.0
@@ -29,7 +28,7 @@ class Case:
         return self.verdict == "failed"
 
     def red(self):
-        """What is said of a failure."""
+        """The paragraph of a failure."""
         said = (("promise", self.promise), ("expected", self.expected),
                 ("got", self.got), ("again", self.again))
         return f"FAIL {self.name}\n" + "".join(
@@ -41,7 +40,7 @@ class Case:
 
 
 def line(text):
-    """In one line, and no longer than that is of use. (Commands are.)"""
+    """Text on one line, cut after REASON_MAX characters."""
     return " ".join(text.split()) if len(text) < REASON_MAX \
         else " ".join(text.split())[:REASON_MAX] + " ..."
 
@@ -51,8 +50,8 @@ def number(cases, verdict):
 
 
 def print_suite(name, cases, output):
-    """How a suite ended, and what it printed if it failed: of what passed
-    nothing, and nothing of what that said on the way."""
+    """Prints a suite's result and, if it failed, its output without the lines of
+    passed tests."""
     failed = number(cases, "failed")
     print(f"{'FAIL' if failed else 'ok  '} {name}: "
           f"{number(cases, 'passed')} passed, {failed} failed", flush=True)

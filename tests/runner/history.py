@@ -1,5 +1,5 @@
-"""What the tests in real time needed more tries for, of all runs that were made
-here: a file with a line of JSON for each, which is only ever added to."""
+"""History of failed tries of real-time tests on this machine: an append-only file
+with a line of JSON for each record."""
 import json
 import os
 import subprocess
@@ -19,7 +19,7 @@ def commit():
 def add(**record):
     os.makedirs(os.path.dirname(PATH), exist_ok=True)
     record = {"time": int(time.time()), "commit": commit(), **record}
-    with open(PATH, "a") as file:  # in one write, with other runs beside it
+    with open(PATH, "a") as file:  # one write: runs may be concurrent
         file.write(json.dumps(record) + "\n")
 
 

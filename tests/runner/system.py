@@ -1,4 +1,4 @@
-"""The system tests: pytest, a process for each file."""
+"""Runs the system tests: a pytest process for each file."""
 import os
 import shlex
 import subprocess
@@ -9,7 +9,7 @@ from runner.cases import Case
 
 FOLDER = "tests/system"
 TRIES_MAX = 3
-PYTEST = "pytest"  # the case that it ended as it should
+PYTEST = "pytest"  # name of the case that pytest itself ended normally
 
 
 def files():
@@ -40,8 +40,8 @@ def case_of(element, redraw):
 
 
 def pytest(*arguments, environment=None):
-    """The cases and the output of pytest, which says in its status when
-    something went wrong with itself."""
+    """Runs pytest; returns its cases and output. A failure of pytest itself (by its
+    exit status) is a case, too."""
     environment = {**os.environ, **(environment or {})}
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
         done = subprocess.run(
@@ -66,18 +66,18 @@ def pytest(*arguments, environment=None):
 
 
 def run(files, tier="not realtime"):
-    """The tests of files, or `FILE::TEST`, that are in a tier."""
+    """Runs the tests of files, or `FILE::TEST`, in a tier."""
     return pytest("-m", tier, *(f"{FOLDER}/{file}" for file in files))
 
 
 def draw(environment):
-    """Those that hold for every draw, with that of the environment."""
+    """Runs the tests that hold for every draw, with the environment's draw."""
     return pytest("-m", "drawn and not realtime", FOLDER, environment=environment)
 
 
 def run_again(cases, output, note):
-    """What has failed in real time gets two tries more. `note(case)` is called
-    with each failure that is not the last."""
+    """Repeats failed real-time tests up to TRIES_MAX tries in all. Calls `note(case)`
+    for each failure except the last."""
     for attempt in range(2, TRIES_MAX + 1):
         failed = [case for case in cases if case.failed]
         if not failed:
@@ -89,15 +89,15 @@ def run_again(cases, output, note):
         after = {case.name: case for case in again}
         for case in failed:
             tell_of_try(case, after.pop(case.name, None), attempt)
-        # Those that a pytest which ended early had not come to.
+        # Tests that an earlier pytest did not reach before it ended early.
         known = {case.name for case in cases}
         cases += [case for name, case in after.items() if name not in known]
     return cases, output
 
 
 def tell_of_try(case, again, attempt):
-    """What came of a case's next try; nothing of it, of pytest's own status,
-    means that this was as it should be."""
+    """Updates a case after its next try. For the case PYTEST, `again` is None if
+    pytest ended normally."""
     case.tries = attempt
     if again is None and case.name != PYTEST:
         return

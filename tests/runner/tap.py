@@ -1,4 +1,4 @@
-"""Tests that report in TAP: host programs (cmocka) and the kernel's own."""
+"""Runs tests that report in TAP: host programs (cmocka) and in-kernel tests."""
 import os
 import re
 import shlex
@@ -13,8 +13,8 @@ SEED = re.compile(r"^# seed=(\d+)", re.MULTILINE | re.IGNORECASE)
 
 
 def failures(output):
-    """(test, reason) of each `not ok`. The kernel says the reason before that
-    line, cmocka behind it."""
+    """Yields (test, reason) of each `not ok`. The kernel prints the reason before that
+    line, cmocka after it."""
     for before, test, behind in re.findall(
             r"((?:^# (?!running ).*\n)*)^not ok \d+ - (.*)\n"
             r"((?:^# (?!running |not ok ).*\n)*)", output, re.MULTILINE):
@@ -23,8 +23,8 @@ def failures(output):
 
 
 def unaccounted(status, output, good):
-    """What a program does not account for (it died, it reported less than it
-    planned, nothing at all) is one failure: (test, reason)."""
+    """A program that dies, or reports fewer tests than it planned or none, is one
+    failure: [(test, reason)]."""
     planned = sum(map(int, re.findall(r"^1\.\.(\d+)", output, re.MULTILINE)))
     if status == 0 and planned == good > 0:
         return []
@@ -35,8 +35,8 @@ def unaccounted(status, output, good):
 
 
 def run(suite, command, again, environment={}):
-    """The cases of a program, and its output. `again` makes the command that
-    repeats a test of its name and of the seed, if there is one."""
+    """Runs a program; returns its cases and output. `again(test, seed)` returns the
+    command that repeats a test; `seed` may be ""."""
     start = time.monotonic()
     done = subprocess.run(
         ["timeout", "--foreground", "-k", "10", str(LONG_PATIENCE), *command],
@@ -55,7 +55,7 @@ def run(suite, command, again, environment={}):
         cases.append(Case(f"{suite}::{test}", "failed", expected=(
             expected[1] if expected else ""), got=reason,
             promise=test.replace("_", " "), again=again(test, seed)))
-    for case in cases:  # the program's time, not each test's own
+    for case in cases:  # an equal share of the program's time
         case.seconds = seconds / len(cases)
     return cases, done.stdout
 
@@ -67,7 +67,7 @@ def run_host(program, environment={}):
 
 
 def run_kernel(names):
-    """On one CPU, in virtual time. `names`: which tests, as test= takes it."""
+    """Runs in-kernel tests on one CPU, in virtual time. `names`: as in test=."""
     options = ["--icount", str(SHIFT), "--smp", "1", "--console"]
     if os.environ.get("REDRAW"):
         options += ["--kargs", f"start_delay={os.environ['REDRAW']}"]

@@ -1,5 +1,5 @@
-"""Commands of gdb for a kernel that answers nobody any more: what it was being
-profiled for is still in its memory.
+"""gdb commands that save the profile data in the memory of a hung or panicked
+kernel.
 
     gdb build/kernel.elf -ex 'target remote :1234'
     (gdb) source tools/gdb/strobe.py
@@ -7,11 +7,10 @@ profiled for is still in its memory.
     (gdb) strobe-rings hung.stream
     $ build/strobe convert hung.stream -o perf.data
 
-Sources are found wherever gdb was started. Everything else is found by the
-kernel's debugging information, so the file of the kernel that runs must be loaded
-(build/kernel.elf, or kernel-test.elf, of the same build). Nothing is written to the
-machine, and nothing on it needs to run. tools/strobe-src/convert.c describes the
-file.
+gdb finds sources from any folder. The commands use the kernel's debugging
+information, so the running kernel's file must be loaded (build/kernel.elf or
+kernel-test.elf of the same build). They write nothing to the machine and need no code
+on it to run. tools/strobe-src/convert.c describes the file format.
 """
 import os
 import struct
@@ -21,16 +20,16 @@ import gdb
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__))))
 
-PIECE = 64 * 1024  # of a read: small ones cost a packet each, all the same
-WRAP = 1 << 32     # a ring's positions count bytes for ever
+PIECE = 64 * 1024  # of a read; each costs a packet, so small ones are slow
+WRAP = 1 << 32     # positions in a ring are byte counts modulo this
 HEAD = struct.Struct("<HHHHQ")  # struct sprofile_record
-SAMPLE, TASK, LOST = 1, 2, 3    # its types
-EXECED = 2                      # struct sprofile_task's kind
-F_LOAD_BIAS = 1024              # its head's flag
+SAMPLE, TASK, LOST = 1, 2, 3    # record types
+EXECED = 2                      # kind in struct sprofile_task
+F_LOAD_BIAS = 1024              # flag in the record's head
 TASK_NAME = 16
 BUILD_ID_MAX = 20
 MAGIC = b"strob2\r\n"
-NAME_SIZE = 65  # of what uname says
+NAME_SIZE = 65  # of uname's fields
 NOTE_BUILD_ID = 3
 
 
@@ -42,7 +41,7 @@ def kernel(expression):
 
 
 def read(address, size):
-    """Memory, in large pieces."""
+    """Reads memory in large pieces."""
     memory = gdb.selected_inferior()
     return b"".join(
         memory.read_memory(address + at, min(PIECE, size - at)).tobytes()
@@ -50,15 +49,15 @@ def read(address, size):
 
 
 def c_string(value):
-    """What a char pointer or array of the kernel's holds."""
+    """The string of a char pointer or array of the kernel."""
     if value.type.strip_typedefs().code == gdb.TYPE_CODE_PTR and not value:
         return ""
     return value.string(errors="replace")
 
 
 def counter(value):
-    """A struct counter (lib/counter.h), as its reader reads it; a writer that was
-    stopped in the middle of an overflow has written `low` if that is small."""
+    """The value of a struct counter (lib/counter.h). If the machine stopped during
+    an overflow (`overflows` is odd), a small `low` has already wrapped."""
     low, seq = int(value["low"]), int(value["overflows"]["value"])
     return ((seq + (seq & 1 and low < 1 << 31)) >> 1) << 32 | low
 
@@ -67,7 +66,7 @@ def counter(value):
 
 
 def unread(ring):
-    """The bytes of a struct ring that nobody has read yet."""
+    """The unread bytes of a struct ring."""
     size, head, tail = (int(ring[name]) for name in ("size", "head", "tail"))
     used = (head - tail) % WRAP
     if used > size or size & (size - 1):
@@ -80,7 +79,7 @@ def unread(ring):
 
 
 def records(data):
-    """The records of a stream, as (type, cpu, time, bytes)."""
+    """Yields a stream's records as (type, cpu, time, bytes)."""
     at = 0
     while at < len(data):
         if len(data) - at < HEAD.size:
@@ -94,7 +93,7 @@ def records(data):
 
 
 def sessions():
-    """The sessions there are, as (slot, struct session)."""
+    """All sessions, as (slot, struct session)."""
     found, session = {}, kernel("sampled")
     while session:
         slot = int(session["stream"]["slot"])
@@ -113,7 +112,7 @@ def cpus():
 
 
 def pack(type_name, **fields):
-    """The bytes of a struct of the kernel's; fields not named are 0."""
+    """The bytes of a struct of the kernel; other fields are 0."""
     type_ = gdb.lookup_type(f"struct {type_name}")
     data = bytearray(type_.sizeof)
     for field in type_.fields():
@@ -130,7 +129,7 @@ def pack(type_name, **fields):
 
 
 def totals(session):
-    """What the session's CPUs have counted (session_counts in the kernel)."""
+    """Sums of the session's per-CPU counts (session_counts in the kernel)."""
     sums = dict.fromkeys(("lost", "irqs_off", "others", "missed", "throttled",
                           "unreadable"), 0)
     modes = [0] * 4  # enum sample_mode
@@ -145,9 +144,9 @@ def totals(session):
 
 
 def info(session, elapsed):
-    """The session's struct sprofile_info. How many ticks were due, a machine
-    that is stopped cannot be asked: it is those that came. The cost is that of
-    the interrupts which the session has been charged for."""
+    """The session's struct sprofile_info. A stopped machine cannot report the
+    expected ticks: `expected` is the sum of those counted. The cost is that of
+    the interrupts charged to the session."""
     sums = totals(session)
     stream, source = session["stream"], session["source"]
     rate = session["rate"]
@@ -179,7 +178,7 @@ def tasks():
 
 
 def task_record(task):
-    """What the kernel tells of a task when it execs: it runs that now."""
+    """An exec record for a task's current program, as the kernel writes it."""
     name, path = c_string(task["name"]), c_string(task["path"])
     size = int(task["build_id_size"])
     build_id = bytes(int(task["build_id"][i]) for i in range(size))
@@ -195,8 +194,8 @@ def task_record(task):
 
 
 def programs(events):
-    """Records of the tasks there are, for samples from before the first event.
-    A task that has changed its program since is left to its events."""
+    """Exec records of all tasks, for samples before the first event. Tasks with a
+    record in `events` are omitted."""
     told = {struct.unpack_from("<I", record, HEAD.size)[0]
             for kind, _, _, record in records(events) if kind == TASK}
     return b"".join(task_record(task) for task in tasks()
@@ -204,8 +203,8 @@ def programs(events):
 
 
 def elapsed_ns(session, rings):
-    """Until the last sample; of a task's session only as far back as the
-    first that has not been read."""
+    """The session's time until the last sample. In a task's session the time since
+    the stream's last update counts from the first unread sample."""
     times = [time for ring in rings for kind, _, time, _ in records(ring)
              if kind == SAMPLE]
     stream = session["stream"]
@@ -219,7 +218,7 @@ def elapsed_ns(session, rings):
 
 
 def build_id():
-    """The kernel's own, from its note (gABI, chapter 5, "Note Section")."""
+    """The kernel's build ID, from its note (gABI, chapter 5, "Note Section")."""
     note = int(kernel("(unsigned int)&build_id_start"))
     name, size, kind = struct.unpack("<III", read(note, 12))
     if kind != NOTE_BUILD_ID or size > BUILD_ID_MAX:
@@ -228,7 +227,7 @@ def build_id():
 
 
 def dump(session, path):
-    """Writes the file. Gives the numbers of records by type."""
+    """Writes the file. Returns {record type: count}."""
     events = unread(session["stream"]["rings"]["events"])
     rings = [unread(session["cpu"][cpu]["ring"]) for cpu in cpus()]
     options = pack("sprofile_options",
@@ -255,7 +254,7 @@ def dump(session, path):
 
 
 class Command(gdb.Command):
-    """A command, and what its user can do about what goes wrong."""
+    """A gdb command; its error messages say what the user can do."""
 
     def __init__(self, name):
         super().__init__(name, gdb.COMMAND_DATA, gdb.COMPLETE_FILENAME)
@@ -275,7 +274,7 @@ class Command(gdb.Command):
 
 
 class Sessions(Command):
-    """Lists the profile sessions, and what of them nobody has read yet.
+    """Lists the profile sessions and their unread samples.
 
     strobe-sessions"""
 
@@ -310,12 +309,12 @@ class Sessions(Command):
 
 
 class Rings(Command):
-    """Writes what a profile session has not been read of to a file, which
-    `strobe convert` makes a perf.data of.
+    """Writes a profile session's unread records to a file, from which `strobe
+    convert` makes a perf.data.
 
     strobe-rings FILE [SESSION]
 
-    SESSION, a number of strobe-sessions, is needed if there are several."""
+    SESSION, a number from strobe-sessions, is needed if there are several."""
 
     def run(self, words):
         if len(words) not in (1, 2):
