@@ -1,4 +1,4 @@
-# Strobe: `make` builds everything, `make help` lists what else there is.
+# Strobe: `make` builds everything, `make help` lists the other targets.
 
 ifeq ($(filter grouped-target,$(.FEATURES)),)
 $(error Strobe needs GNU make 4.3 or later, and this is $(MAKE_VERSION))
@@ -8,8 +8,8 @@ $(error The path of this folder has a space, which make takes for the end of \
 	a name: move the clone, $(CURDIR), to a path without spaces)
 endif
 
-# Sources that must not be written to are copied, and the copy is built: `make
-# O=DIR run` is `make run` in DIR, whose build/ has everything.
+# Builds read-only sources in a copy: `make O=DIR run` is `make run` in DIR, a copy
+# of the sources with its own build/.
 ifdef O
 .PHONY: elsewhere $(MAKECMDGOALS)
 elsewhere:
@@ -26,12 +26,12 @@ $(error This folder cannot be written to by $(shell id -un): `make O=DIR` copies
 endif
 endif
 
-# All CPUs are used unless the user says -j, here or in the environment.
+# Uses all CPUs unless -j is given, here or in the environment.
 ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS) \
 		$(shell printf %s "$$MAKEFLAGS")),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
-# `make clean all` is one after the other.
+# `make clean all` runs the goals in order.
 ifneq ($(filter %clean,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
@@ -40,7 +40,7 @@ CROSS := i686-linux-gnu-
 PYTHON := /usr/bin/python3
 B := build
 
-# The kernel built with clang lives beside the one built with gcc.
+# The clang kernel is built beside the gcc kernel.
 K := $(B)/kernel
 KCC := $(CROSS)gcc
 KCC_FLAGS := -mpreferred-stack-boundary=2
@@ -56,8 +56,8 @@ KCC_FLAGS := -mstack-alignment=4 -mno-omit-leaf-frame-pointer \
 	-Wno-gnu-variable-sized-type-not-at-end
 IMAGES :=
 endif
-# Where the shadow is: arch/mmu.h, KASAN_SHADOW - KERNEL_BASE / 8. GCC counts on
-# the stack being aligned as the shadow is, to 8 bytes.
+# The shadow's offset: KASAN_SHADOW - KERNEL_BASE / 8 (arch/mmu.h). GCC assumes a
+# stack aligned to 8 bytes, like the shadow.
 KASAN_OFFSET := 0xd8000000
 KASAN_FLAGS := -fasan-shadow-offset=$(KASAN_OFFSET) --param asan-stack=1 \
 	--param asan-globals=1 --param asan-instrumentation-with-call-threshold=0 \
@@ -67,8 +67,8 @@ KASAN_FLAGS := $(addprefix -mllvm ,-asan-mapping-offset=$(KASAN_OFFSET) \
 	-asan-stack=1 -asan-globals=1 -asan-instrumentation-with-call-threshold=0)
 endif
 
-# The checkers (docs/debugging.md), any combination: make KASAN=1 LOCKDEP=1,
-# make KCSAN=1. UBSan is in all of them. Each combination has its own folder.
+# Checkers (docs/debugging.md), in any combination: make KASAN=1 LOCKDEP=1, make
+# KCSAN=1. All include UBSan. Each combination has its own folder.
 CHECKERS := $(strip $(foreach c,KASAN UBSAN LOCKDEP KCSAN,$(if $($(c)),$c)))
 ifneq ($(CHECKERS),)
 K := $(B)$(if $(CLANG),/clang)/checked/$(subst $() $(),-,$(CHECKERS))/kernel
@@ -80,7 +80,7 @@ ISO :=
 TOOL :=
 SANITIZE := -fsanitize=undefined -fno-sanitize=object-size
 endif
-# Which functions have run: tools/coverage.
+# Marks the functions that run: tools/coverage.
 ifdef COVERAGE
 ifneq ($(CHECKERS)$(CLANG),)
 $(error COVERAGE=1 goes with GCC, and with no checker)
@@ -92,8 +92,8 @@ ISO :=
 TOOL :=
 SANITIZE := -fsanitize-coverage=trace-pc
 endif
-# For tools/build/uncalled: each function in a section of its own, and none inlined
-# into another, so that each call is a relocation.
+# For tools/build/uncalled: one section for each function, and no inlining, so that
+# each call is a relocation.
 ifdef UNCALLED
 K := $(B)/uncalled/kernel
 KCC_FLAGS += -O1 -w -fno-inline -ffunction-sections -fdata-sections
@@ -101,7 +101,7 @@ IMAGES :=
 ISO :=
 TOOL :=
 endif
-# What is left out of UBSan would read each bool and enum by a plain access.
+# The excluded UBSan checks would read each bool and enum by a plain access.
 ifdef KCSAN
 ifdef CLANG
 $(error KCSAN=1 needs GCC: clang has no thread sanitizer for 32 bits)
@@ -113,19 +113,19 @@ endif
 ifdef KASAN
 SANITIZE += -fsanitize=kernel-address $(KASAN_FLAGS)
 endif
-# What people boot, and the same objects with the tests that run in the kernel.
+# The kernel, and the same objects with the in-kernel tests.
 KERNEL := $(K).elf
 KERNEL_TEST := $(K)-test.elf
-# The checkers' own code, and what runs before memory is set up, is not checked.
+# The checkers' own code and code that runs before memory is set up.
 UNCHECKED := kernel/debug/% arch/i386/boot/% %.S
 sanitize = $(if $(filter $(UNCHECKED),$1),,$(SANITIZE))
 
-# --- what is printed ----------------------------------------------------------
+# --- output -------------------------------------------------------------------
 
-# $(call say,WHAT $@,STAGE) begins a step. On a terminal it is one line, which the
-# next step overwrites (but a goal that is a file has no end at which to clear that
-# line, and gets a line for each step); elsewhere a line for each stage; with VERBOSE=1 a line for
-# each step and the commands too; nothing with -s.
+# $(call say,WHAT $@,STAGE) begins a step. On a terminal the next step overwrites its
+# line, except for goals that are files, which have no recipe to clear it: they get a
+# line for each step. Elsewhere: a line for each stage. VERBOSE=1: a line for each step,
+# and the commands. -s: no output.
 Q := $(if $(VERBOSE),,@)
 SILENT := $(findstring s,$(firstword -$(MAKEFLAGS)))
 CLEAR_LINE :=
@@ -137,15 +137,15 @@ say =
 else ifneq ($(and $(MAKE_TERMOUT),$(filter $(B)/%,$(MAKECMDGOALS))),)
 say = @echo '  $1'
 else ifneq ($(and $(MAKE_TERMOUT),$(filter-out dumb,$(TERM))),)
-# Back to the line's begin and clear to its end; and in between no wrapping.
+# Return and clear the line; wrapping is off while it is printed.
 export CLEAR_LINE := $(shell printf '\r\033[K')
 say = @printf '\r\033[K\033[?7l%s\033[?7h\r' \
 	'$(or $(NAME_$2),$2)$(call count,$2): $1'
 endif
 clear_line = $(if $(CLEAR_LINE),@printf '$(CLEAR_LINE)')
 
-# How many steps a stage has begun, of how many if that is known: as many as
-# objects are missing when it begins.
+# Number of steps that a stage has begun and, if known, of all its steps: the objects
+# missing when it begins.
 count = $(eval begun_$1 += x)$(if $(OBJECTS_$1),$(call of,$(words $(begun_$1)),$1))
 of = $(if $(filter 1,$1),$(eval missing_$2 := $(filter-out \
 	$(wildcard $(OBJECTS_$2)),$(OBJECTS_$2)))) \
@@ -165,8 +165,8 @@ OBJECTS_kernel = $(KOBJECTS) $(TEST_OBJECTS)
 OBJECTS_programs = $(USER_OBJECTS)
 OBJECTS_strobe = $(NATIVE)
 
-# Warnings are errors in `make check` and in continuous integration, not on a
-# user's machine, whose compiler nobody here has seen: tools/build/compile.
+# Warnings are errors in `make check` and in continuous integration, but not on a
+# user's machine, whose compiler may be untested: tools/build/compile.
 WERROR ?= $(filter true,$(CI))
 export WERROR
 COMPILE = $Qtools/build/compile $@
@@ -184,14 +184,14 @@ all: machine $(KERNEL_TEST) $(ISO) $(TOOL)
 READY = $(if $(filter all,$(or $(MAKECMDGOALS),all)),$(if $(SILENT),,$\
 	$(KERNEL)$(if $(ISO), and $(ISO)): ready. $\
 	`make run` boots$(COMMA) `make help` lists the rest.))
-# What boots.
+# Files needed to boot.
 machine: $(KERNEL) $(IMAGES)
 kernel: $(KERNEL) $(KERNEL_TEST)
 	$(clear_line)
 
-# --- the same commit, the same bits: docs/reproducible.md ---------------------
+# --- reproducible builds: docs/reproducible.md --------------------------------
 
-# Which Strobe this is: make VERSION=... says otherwise.
+# The version; make VERSION=... overrides it.
 COMMIT := $(shell tools/build/version)
 VERSION := $(word 1,$(COMMIT))
 RELEASE := $(or $(shell echo '$(VERSION)' | \
@@ -201,8 +201,8 @@ SOURCE_DATE_EPOCH := $(word 2,$(COMMIT))
 endif
 export SOURCE_DATE_EPOCH
 
-# Debug information names files as from here: "./kernel/init/main.c". The
-# compiler takes PWD for the name of this directory, and it may be another one.
+# Debug information names files relative to this folder: "./kernel/init/main.c". The
+# compiler takes this folder's name from PWD, which may be wrong.
 SAME_PATHS := -ffile-prefix-map=$(CURDIR)=.
 export PWD := $(CURDIR)
 
@@ -214,7 +214,7 @@ $(B)/epoch: FORCE
 
 # --- tools ------------------------------------------------------------------
 
-# What each rule needs is installed by goal: build/deps/GOAL says that it is.
+# Packages are installed by goal: the file build/deps/GOAL marks it as done.
 DEPS := $(B)/deps
 
 $(DEPS)/%: tools/deps
@@ -222,11 +222,11 @@ $(DEPS)/%: tools/deps
 	@tools/deps $*
 	@touch $@
 
-# The goal that a kernel and the host tests are compiled for.
+# The goal whose packages the kernel and the host tests need.
 GOAL := $(if $(CLANG),check,run)
 
-# $(call unchanged,FILE,TEXT): rewrites FILE only if its text is another. What
-# depends on FILE is rebuilt when a source or an option comes or goes.
+# $(call unchanged,FILE,TEXT): rewrites FILE only if its text differs. Targets that
+# depend on FILE are rebuilt when a source or an option is added or removed.
 unchanged = [ "$$(cat $(1) 2>/dev/null)" = '$(strip $(2))' ] || { \
 	mkdir -p $(@D); echo '$(strip $(2))' >$(1); }
 
@@ -234,17 +234,17 @@ unchanged = [ "$$(cat $(1) 2>/dev/null)" = '$(strip $(2))' ] || { \
 
 INCLUDES := -Iinclude -Iarch/i386/include -I.
 
-# Tuned for what is in use, not for the Pentium Pro that i686 stands for.
+# Tuned for current CPUs, not for the Pentium Pro (i686).
 KFLAGS := -std=gnu11 -fms-extensions -Wno-microsoft-anon-tag -O2 -g -march=i686 -mtune=generic -ffreestanding -fno-pic -fno-pie \
 	-fno-omit-frame-pointer -fno-stack-protector -fno-strict-aliasing \
 	-fno-asynchronous-unwind-tables -mgeneral-regs-only -mregparm=3 \
 	-Wall -Wextra $(KCC_FLAGS) $(SAME_PATHS) $(INCLUDES)
 
-# What programs run of the kernel is a shared object of its own, in an object.
+# The vDSO is a separate shared object, embedded in a kernel object.
 VDSO := $(K)/vdso.so
 VDSO_SOURCE := arch/i386/vdso/vdso.c
 
-# Of lib the tools alone use these.
+# Files of lib that only the tools use.
 TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c chain.c crc32.c record_values.c \
 	row_cache.c sort.c symbols.c)
 KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
@@ -278,7 +278,7 @@ $(VDSO): $(VDSO_SOURCE) arch/i386/vdso/vdso.lds kernel/time/time_page.h \
 	$Q$(CROSS)objcopy --strip-debug $@.linked $@.new
 	@mv $@.new $@
 
-# The version is compiled into this object alone: another one relinks.
+# Only this object has the version: a new version recompiles only it.
 VERSION_OBJECT := $(K)/kernel/base/version.c.o
 $(VERSION_OBJECT): $(B)/version
 $(VERSION_OBJECT): private KFLAGS += -DVERSION='"$(VERSION)"' \
@@ -291,7 +291,7 @@ $(KERNEL) $(KERNEL_TEST): $(KOBJECTS) linker.ld $(K)/objects \
 		tools/build/kernel tools/build/ksyms tools/build/kframes
 	$(call say,LINK $@,kernel)
 	$Qtools/build/kernel $@ $(KLINK)
-# The second, so that tools/vm sees by the time when it is of an older kernel.
+# Linked second: tools/vm detects an outdated test kernel by its time.
 $(KERNEL_TEST): $(TEST_OBJECTS) | $(KERNEL)
 
 ifdef UNCALLED
@@ -339,7 +339,7 @@ $(DEBIAN_BUSYBOX): | $(DEPS)/run
 		mv $(B)/debian/usr/bin/busybox $@
 	@touch $@
 
-# Other people's test suites: tests/suites.
+# Foreign test suites: tests/suites.
 SUITES := $(B)/suites/ready
 
 $(SUITES): tools/build/suites tests/suites/run $(BUSYBOX)
@@ -360,7 +360,7 @@ PROGRAMS := $(filter-out lib%,$(notdir $(patsubst %/,%,$(sort \
 	$(dir $(wildcard user/*/*.c))))))
 USER := $(PROGRAMS:%=$(B)/user/%)
 GUEST := $(patsubst tests/guest/%.c,$(B)/guest/%,$(wildcard tests/guest/*.c))
-# The fuzzer is one more, of several files.
+# The fuzzer is a test program of several files.
 FUZZ := $(B)/guest/fuzz
 FUZZ_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(sort $(wildcard tests/fuzz/*.c)))
 
@@ -371,10 +371,10 @@ $(B)/obj/%.c.o: %.c tools/cc $(B)/obj/flags $(MUSL)
 	$(call say,CC $<,programs)
 	$(COMPILE) tools/cc $(UFLAGS) -c $<
 
-# lib/ knows of the machine what arch/instructions.h says.
+# lib/ uses arch/instructions.h.
 $(LIB_SOURCES:%=$(B)/obj/%.o): private UFLAGS += -Iarch/i386/include
 
-# What the profiler finds in code of others.
+# Test programs without frame pointers or CFI, as foreign code may be.
 $(B)/obj/tests/guest/frameless.c.o: private UFLAGS += -fomit-frame-pointer
 $(B)/obj/tests/guest/no_cfi.c.o: private UFLAGS += -fomit-frame-pointer \
 	-fno-asynchronous-unwind-tables -g0
@@ -398,7 +398,7 @@ $(filter-out $(B)/guest/pie,$(GUEST)): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o 
 	$(call say,LINK $@,programs)
 	$(COMPILE) tools/cc $< $(LIBSTROBE) -pthread -lm
 
-# A position-independent one; musl is not.
+# Position-independent, so without musl, which is not.
 $(B)/obj/tests/guest/pie.c.o: private UFLAGS += -fpie
 $(B)/guest/pie: $(B)/obj/tests/guest/pie.c.o
 	$(call say,LINK $@,programs)
@@ -408,7 +408,7 @@ $(FUZZ): $(FUZZ_OBJECTS) $(LIBSTROBE)
 	$(call say,LINK $@,programs)
 	$(COMPILE) tools/cc $(FUZZ_OBJECTS) $(LIBSTROBE)
 
-# --- the tool on the developer's machine --------------------------------------
+# --- the host tool ------------------------------------------------------------
 
 NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SAME_PATHS) -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
@@ -432,8 +432,7 @@ $(B)/strobe: $(NATIVE) $(B)/native/config
 	$(call say,LINK $@,strobe)
 	$(COMPILE) gcc $(NATIVE) -lm
 
-# The pages that strobe export --html puts a profile into, and strobe diff --html
-# a comparison.
+# Page templates of strobe export --html and strobe diff --html.
 PAGES := $(B)/page.html $(B)/diff.html
 
 $(PAGES): $(B)/%.html: tools/build/page tools/build/npm \
@@ -462,7 +461,7 @@ $(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch tools/build/iso | $(DEPS)/iso
 
 # --- running ----------------------------------------------------------------
 
-# make's own status is 2 for any failure; `tools/vm -- CMD` gives CMD's.
+# make exits with 2 for any failure; `tools/vm -- CMD` with CMD's status.
 run: machine $(if $(findstring --iso,$(VM)),$(ISO))
 	$(clear_line)
 	@tools/vm $(VM) $(if $(value CMD),-- "$$CMD")
@@ -485,7 +484,7 @@ HOST_TESTS := $(patsubst tests/host/%.c,$(B)/host/%,\
 HOST_FLAGS := -std=gnu11 -fms-extensions -O1 -g -Wall -Wextra $(INCLUDES) \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer -Wno-deprecated-declarations
-# With GCOV=1 each counts what it runs (tools/coverage).
+# GCOV=1 counts executed lines (tools/coverage).
 HOST_FLAGS += $(if $(GCOV),--coverage)
 HOST_LIB := $(LIB_SOURCES:%=$(B)/host/%.o)
 
@@ -497,15 +496,15 @@ $(B)/host/%.c.o: %.c $(B)/host/flags \
 	$(call say,CC $<,tests)
 	$(COMPILE) gcc $(HOST_FLAGS) -c $<
 
-# A test names the kernel's files that it tests: `// link: kernel/x/y.c`.
+# A test names the kernel files that it links: `// link: kernel/x/y.c`.
 links = $(shell sed -n 's,^// link: *,,p' $1.c)
 $(HOST_TESTS): $(B)/host/%: $(B)/host/tests/host/%.c.o $(HOST_LIB) \
 		$$(patsubst $$(PERCENT),$(B)/host/$$(PERCENT).o,$$(call links,tests/host/$$*))
 	$(call say,LINK $@,tests)
 	$(COMPILE) gcc $(HOST_FLAGS) $(filter %.o,$^) -lcmocka -lm
 
-# The parsers' harnesses are programs of 32 bits, as the kernel is: replayed by
-# gcc's sanitizers as host tests, and, for `make fuzz-host`, with libFuzzer.
+# The parsers' harnesses are 32-bit programs like the kernel: built with gcc's
+# sanitizers to replay corpora as host tests, and with libFuzzer for `make fuzz-host`.
 HARNESSES := $(filter-out replay,$(patsubst tests/fuzz/host/%.c,%,\
 	$(wildcard tests/fuzz/host/*.c)))
 REPLAYS := $(if $(filter x86_64 i%86,$(shell uname -m)),\
@@ -544,13 +543,13 @@ $(FUZZERS): $(B)/fuzz/%: $(B)/fuzz/tests/fuzz/host/%.c.o $(LIB_SOURCES:%=$(B)/fu
 host-tests: $(HOST_TESTS) $(REPLAYS)
 	$(clear_line)
 
-# SECONDS of each, T=NAME: of this one. docs/reliability.md.
+# SECONDS for each harness, or T=NAME for one: docs/reliability.md.
 SECONDS := 600
 fuzz-host: $(if $(T),$(B)/fuzz/$(T),$(FUZZERS))
 	$(clear_line)
 	@tools/fuzz-host/run --seconds $(SECONDS) $(or $(T),$(HARNESSES))
 
-# The kernels that check themselves, and clang's: tests/system/checkers.py.
+# The kernels with checkers, and clang's: tests/system/checkers.py.
 CHECKED_KERNELS := checked-addresses checked-races checked-clang
 checked-addresses: WITH := KASAN=1 UBSAN=1 LOCKDEP=1
 checked-races: WITH := KCSAN=1
@@ -560,9 +559,9 @@ $(CHECKED_KERNELS): | $(DEPS)/test
 
 checked: $(CHECKED_KERNELS)
 
-# T=PATTERN runs a part, REDRAW=N is another draw of what is left to chance: both
-# come by the environment. docs/testing.md has the two tiers.
-# A minute's worth of it.
+# T=PATTERN runs a part, REDRAW=N draws other random numbers: tools/build/test reads
+# both from the environment. docs/testing.md describes the tiers.
+# A part of about a minute.
 test-quick: all $(HOST_TESTS) $(REPLAYS) | $(DEPS)/quick
 	$(clear_line)
 	@$(PYTHON) tools/build/test quick $(HOST_TESTS) $(REPLAYS)
@@ -585,26 +584,26 @@ test-checked: all checked | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test checked
 
-# Millions of random system calls: docs/reliability.md. SEED=N begins with
-# another, CALLS=N makes so many on the plain kernel, a tenth on each checked one.
+# Millions of random system calls: docs/reliability.md. SEED=N is the first seed,
+# CALLS=N the number of calls on the plain kernel; a tenth on each checked one.
 SEED := 1
 CALLS := 10000000
 FUZZ_RUNS := 10
-# Everything at once for MINUTES, on one CPU in virtual time, then on four in real
-# time (docs/reliability.md).
+# Soak test of MINUTES on one CPU in virtual time, then on four in real time
+# (docs/reliability.md).
 MINUTES := 60
 soak: all | $(DEPS)/test
 	$(clear_line)
 	tools/soak --minutes $(MINUTES)
 	tools/soak --minutes $(MINUTES) --smp 4
 
-# Which functions of the kernel no test and no fuzzer runs (docs/testing.md).
+# Lists kernel functions that no test or fuzzer runs (docs/testing.md).
 coverage: all | $(DEPS)/test
 	@$(MAKE) --no-print-directory kernel COVERAGE=1
 	@$(MAKE) --no-print-directory host-coverage B=$(B)/coverage GCOV=1
 	$(clear_line)
 	tools/coverage --least 95
-# The host's tests and harnesses that have files of the kernel.
+# Host tests and harnesses that contain kernel files.
 OF_KERNEL = $(basename $(notdir $(shell grep -lE \
 	'^(// link:|.include).*\b(kernel|arch)/\S*\.c\b' tests/host/*.c tests/fuzz/host/*.c)))
 host-coverage: $$(filter $$(addprefix $(B)/host/,$$(OF_KERNEL)),$(HOST_TESTS)) \
@@ -618,18 +617,18 @@ fuzz: all checked-addresses checked-races | $(DEPS)/test
 	tools/fuzz $(call FUZZ_CALLS, / 10) --kernel build/checked/KCSAN/kernel.elf
 	tools/fuzz $(FUZZ_CALLS)
 
-# BusyBox's own suite, its shell's and bash's, whole: tests/suites.
+# The whole suites of BusyBox, its shell and bash: tests/suites.
 suites: all $(SUITES) | $(DEPS)/test
 	$(clear_line)
 	SUITES=all $(PYTHON) -m pytest -q tests/system/test_suites.py
 
 OUR_C = $(shell find arch kernel lib include user tools tests -name '*.[ch]')
 
-# The first cannot know what the linker makes of our sets, the second takes a
-# structure that a callee fills for uninitialised.
+# False alarms: the first for linker sets, the second for structures that a callee
+# fills.
 CPPCHECK_OFF := comparePointers uninitStructMember missingIncludeSystem
 
-# Objects that are up to date but were compiled with a warning are compiled again.
+# With WERROR, objects compiled with a warning are compiled again.
 ifneq ($(filter-out 0,$(WERROR)),)
 $(patsubst %.warnings,%,$(shell find $(B) -name '*.warnings' 2>/dev/null)): FORCE
 endif
@@ -652,7 +651,7 @@ check: | $(DEPS)/check
 		--std=c11 --platform=unix32 --library=gnu -D__GNUC__=12 \
 		-D__i386__ $(INCLUDES) arch kernel lib user
 
-# The layers, with the number of includes between them; drawn where graphviz is.
+# The layers and the number of includes between them; drawn if graphviz is installed.
 house:
 	@tools/build/layers graph
 	@! command -v dot >/dev/null || { tools/build/layers dot | \
@@ -667,7 +666,7 @@ docs:
 release:
 	@tools/build/release $(if $(findstring command,$(origin VERSION)),'$(VERSION)')
 
-# Of what this Makefile says; its own -n must not be asked of what it asks.
+# From the commands that this Makefile would run (make -n).
 compile_commands.json: FORCE
 	@{ $(MAKE) -nB CLANG=1 VERBOSE= kernel; \
 		$(MAKE) -nB all $(HOST_TESTS) $(REPLAYS); } | tools/build/commands $@
