@@ -1,6 +1,6 @@
-"""Runs a command in Bochs: a PC whose CPUs really run side by side in virtual
-time, which QEMU's do not (under -icount they take turns, without it the host
-decides). Repeatable, whatever else the host does."""
+"""Runs a command in Bochs: a PC whose CPUs run concurrently in virtual time, which
+QEMU's do not (with -icount they take turns, without it the host schedules them).
+Repeatable, whatever the host's load."""
 import importlib.machinery
 import importlib.util
 import os
@@ -41,10 +41,10 @@ def tools_vm():
 
 
 def folds_hpet_lines():
-    """Whether this Bochs loses interrupts of the HPET. 3.1 keeps the levels of
-    the I/O APIC's lines 16 to 23 with those of ISA interrupts 8 to 15: when the
-    RTC (8) is acknowledged while line 16 is high, as each edge leaves it, the next
-    edge of line 16 is none. Lines 17 to 19 are those of no device."""
+    """Whether this Bochs loses HPET interrupts. Bochs 3.1 stores the levels of the
+    I/O APIC's lines 16 to 23 with those of ISA interrupts 8 to 15: if the RTC (8)
+    is acknowledged while line 16 is high, as each edge leaves it, the next edge of
+    line 16 is lost. No device uses lines 17 to 19."""
     said = subprocess.run(["bochs", "--help"], capture_output=True, text=True)
     return "Bochs x86 Emulator 3.1" in said.stdout + said.stderr
 
@@ -71,8 +71,8 @@ def console(folder):
 
 def bochs(command, smp=2, ips=10000000, timeout=LONG_PATIENCE, kargs="",
           hpet=True):
-    """The Result of a shell command, or of what `kargs` ask for; `ips` is how
-    many instructions each CPU does in a second of virtual time."""
+    """The Result of a shell command, or of `kargs` alone; `ips`: instructions of
+    each CPU in a second of virtual time."""
     if os.environ.get("REDRAW"):
         kargs += f" start_delay={os.environ['REDRAW']}"
     with tempfile.TemporaryDirectory(prefix="strobe-bochs-") as folder:

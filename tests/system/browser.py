@@ -1,5 +1,4 @@
-"""A headless Chromium (Debian's, driven by selenium) that looks at pages from
-files."""
+"""A headless Chromium (Debian's, driven by selenium) that opens pages from files."""
 import json
 import os
 import tempfile
@@ -10,11 +9,11 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from machine import PATIENCE
 
-NARROW = 500  # what is narrower is a telephone
+NARROW = 500  # narrower screens are mobile ones
 
 
 class Browser:
-    """Give `light` or `dark`, and the width of the screen."""
+    """A browser; screen() sets the size and `light` or `dark`."""
 
     def __init__(self):
         options = webdriver.ChromeOptions()
@@ -23,7 +22,7 @@ class Browser:
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs",
                                {"browser": "ALL", "performance": "ALL"})
-        # It leaves files behind in the folder for temporary ones.
+        # Chromium leaves files in TMPDIR.
         self.folder = tempfile.TemporaryDirectory(prefix="strobe-browser-",
                                                   ignore_cleanup_errors=True)
         self.driver = webdriver.Chrome(options=options, service=Service(
@@ -41,7 +40,7 @@ class Browser:
             {"name": "prefers-reduced-motion", "value": "reduce"}]})
 
     def open(self, path):
-        """Until the page is there: on a busy host get() may return before."""
+        """Opens and waits for a page: on a busy host get() may return earlier."""
         address = f"file://{path}"
         self.driver.get(address)
         self.wait(lambda: self.run(
@@ -50,7 +49,7 @@ class Browser:
         self.settle()
 
     def settle(self):
-        """Until the page has done what it was asked for, as it says itself."""
+        """Waits until the page is idle (no aria-busy)."""
         self.wait(lambda: self.run(
             "return document.querySelector('[aria-busy=true]') === null"))
 
@@ -59,7 +58,7 @@ class Browser:
         return self.driver.find_element("id", id_)
 
     def wait(self, condition):
-        """Until condition() is true; gives that."""
+        """Waits until condition() is true; returns its value."""
         return WebDriverWait(self.driver, PATIENCE, 0.05).until(
             lambda _: condition())
 
@@ -69,11 +68,11 @@ class Browser:
         self.settle()
 
     def complaints(self):
-        """What the console was told since the last time."""
+        """The console's messages since the last call."""
         return self.driver.get_log("browser")
 
     def requests(self):
-        """The addresses that were asked for since the last time."""
+        """The URLs requested since the last call."""
         messages = (json.loads(entry["message"])["message"]
                     for entry in self.driver.get_log("performance"))
         return [m["params"]["request"]["url"] for m in messages

@@ -1,6 +1,6 @@
-"""The kernels that check themselves, and the one that clang builds: what their
-tests (test_addresses, test_races, test_clang) do with each. docs/testing.md says
-which programs run where, and why."""
+"""Common part of the tests of the kernels with checkers and of clang's kernel
+(test_addresses, test_races, test_clang). docs/testing.md says which programs run
+where, and why."""
 import functools
 import glob
 import os
@@ -19,8 +19,8 @@ KERNELS = {
 NOTHING_LOST = "objects and frames, 0 lost"
 PROGRAMS = tuple(sorted(os.path.basename(path)[:-2]
                         for path in glob.glob(f"{ROOT}/tests/guest/*.c")))
-# Those whose threads and tasks meet on several CPUs. The others take the same way
-# through the kernel however many there are.
+# Programs whose threads and tasks interact on several CPUs. The others take the same
+# paths in the kernel on any number of CPUs.
 MEETINGS = (
     "clock_stress", "cpu_timers", "failalloc", "forkbomb", "fs_pipe",
     "ipc_calls", "ipc_death", "killed", "ledger_storm", "mm_fork", "mm_threads",
@@ -33,7 +33,7 @@ CPUS = pytest.mark.parametrize("smp", (1, side_by_side(SIDE_BY_SIDE)))
 
 
 def options(kernel, tests=False):
-    """`tests`: that with the tests in it, and the planted bugs."""
+    """Options of tools/vm; `tests`: the kernel with tests and planted bugs."""
     path = f"{ROOT}/{KERNELS[kernel]}"
     if tests:
         path = path.replace("kernel.elf", "kernel-test.elf")
@@ -53,7 +53,7 @@ def check_in_kernel(kernel, smp):
 
 @functools.lru_cache(maxsize=None)
 def results(kernel, smp):
-    """Of the guest programs, all in one boot."""
+    """Results of all guest programs, in one boot."""
     return batch({name: f"/test/{name}" for name in PROGRAMS},
                  *options(kernel), smp=smp)
 
@@ -64,13 +64,13 @@ def check_program(result):
 
 
 def check_machine(run):
-    """Whatever the programs did: no report, also none of lost memory."""
+    """The machine ended without a report, and lost no memory."""
     assert run.status == 0, run
     assert NOTHING_LOST in run.console, run
 
 
 def check_failed_allocations(output):
-    """The walk over allocations that fail was one: /dev/failalloc is there."""
+    """The allocations did fail: the kernel has /dev/failalloc."""
     for what in ("fork", "exec", "mmap", "pipe", "signal", "profile"):
         assert re.search(rf"^ok .*{what}.*, without each of [1-9]", output,
                          re.MULTILINE), output

@@ -1,6 +1,6 @@
-"""System tests need what `make` builds. One that fails tells the whole story of
-the machines and the tools that it ran (result.py), and the line for summaries
-begins with what went wrong with the machine, if something did."""
+"""System tests need the files that `make` builds. A failure's report has the output of
+all machines and tools that it ran (result.py); its summary line begins with the
+machine's problem, if any."""
 import ast
 import os
 import re
@@ -31,7 +31,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """T=PATTERN: only the tests whose name has it."""
+    """T=PATTERN: runs only the tests whose name matches."""
     pattern = re.compile(os.environ.get("T", ""), re.IGNORECASE)
     wanted = [item for item in items if pattern.search(item.nodeid)]
     left_out = [item for item in items if not pattern.search(item.nodeid)]
@@ -62,8 +62,8 @@ def results_of(value):
 
 
 def results_in(error):
-    """Those in the variables of our functions on the way to an error, each
-    once, the innermost first."""
+    """The Results in the local variables of a traceback's functions in this folder,
+    each once, innermost first."""
     values = [error.value]
     for entry in reversed(error.traceback):
         if os.path.dirname(str(entry.path)) == HERE:
@@ -74,7 +74,7 @@ def results_in(error):
 
 
 def expectation(excinfo):
-    """What the assertion that failed asks for, as it is written."""
+    """The source text of the failed assertion's condition."""
     for entry in reversed(excinfo.traceback):
         if os.path.dirname(str(entry.path)) == HERE:
             try:
@@ -88,7 +88,7 @@ def expectation(excinfo):
 
 
 def what_came(message):
-    """What pytest made of the assertion, and what the test says of it."""
+    """pytest's values of the assertion, and the test's own message."""
     lines = message.removeprefix("AssertionError: ").splitlines() or [""]
     compared = [line.removeprefix("assert ") for line in lines
                 if line.startswith("assert ")]

@@ -1,4 +1,4 @@
-"""tools/strobe, and what other tools read in the files that it makes."""
+"""Runs tools/strobe, and reads its files with other tools."""
 import base64
 import collections
 import json
@@ -27,8 +27,8 @@ def strobe(*arguments, status=0):
 
 
 def read_measured(folder, name):
-    """Of each event of a run what was measured. (The program's own output may
-    come before.)"""
+    """A Measured for each event of a run. (The program's output may precede the
+    report.)"""
     with open(f"{folder}/{name}.json") as file:
         text = file.read()
     told = json.loads(text[text.index("{\n"):])
@@ -37,8 +37,8 @@ def read_measured(folder, name):
 
 
 class Measured:
-    """A file that the machine wrote, and what the guest's tool said of one of
-    its events."""
+    """A file that the machine wrote, and the guest tool's report of one of its
+    events."""
 
     def __init__(self, file, told):
         self.file, self.json = file, told
@@ -46,13 +46,13 @@ class Measured:
                      for r in self.json["rows"]]
 
     def of(self, image):
-        """Symbols of an image that have samples of their own."""
+        """Symbols of an image with self samples."""
         return {r.symbol: r.self for r in self.rows
                 if r.image == image and r.self > 0}
 
     def calls(self):
-        """In how many samples a function was called, by the guest's tree (of
-        tester, which calls nothing twice)."""
+        """{function: samples in which it is called}, from the guest's tree (of tester,
+        in which no function occurs twice in a chain)."""
         found = collections.Counter()
 
         def walk(nodes, outermost):
@@ -69,7 +69,7 @@ class Measured:
 
 
 def callgrind(path, inclusive, event="Samples"):
-    """Of each function what callgrind_annotate shows of an event; and all."""
+    """{function: callgrind_annotate's number of an event}, and the total."""
     done = run("callgrind_annotate", f"--inclusive={inclusive}", "--auto=no",
                "--threshold=100", f"--show={event}", f"--sort={event}", path)
     assert not done.stderr, done.stderr
@@ -84,8 +84,8 @@ def callgrind(path, inclusive, event="Samples"):
 
 
 def speedscope(path, functions, names):
-    """In speedscope, in Chromium: {name of a profile: {function: its own share
-    in %}}. `names`: those that it should find, in their order."""
+    """Opens a file in speedscope, in Chromium: {profile: {function: self share in
+    %}}. `names`: the expected profiles, in order."""
     run(f"{ROOT}/tools/build/npm", SPEEDSCOPE_VERSION)
     with open(path, "rb") as file:
         data = base64.b64encode(file.read()).decode()
@@ -114,7 +114,7 @@ def speedscope(path, functions, names):
 
 
 def sandwich_rows(browser, functions):
-    """None while some are missing: the titles are there before the rows."""
+    """Rows, or None while some are missing: titles appear before rows."""
     shares = {}
     for row in browser.run("return [...document.querySelectorAll('tr')]"
                            ".map(row => row.innerText)"):

@@ -1,6 +1,5 @@
-"""A machine of fake commands for tests of our tools: apt, dpkg, an engine of
-containers that write down what they are asked. No network, no root, and nothing
-is installed."""
+"""Fake commands for tests of Strobe's tools: apt, dpkg and a container engine that
+log their calls. They need no network and no root, and install nothing."""
 import os
 import shutil
 import subprocess
@@ -9,15 +8,15 @@ import pytest
 
 from machine import PATIENCE, ROOT
 
-# What the tools under test call of the system, and nothing else.
+# The only system commands that the tools under test call.
 COMMANDS = ("awk cat cksum cmp cp cut df dirname env flock grep mkdir mktemp "
             "mv realpath rm sed sh sha256sum sort touch").split()
 USER = 4711
 
 
 class Machine:
-    """A folder with a copy of our tools and a PATH with fake commands. Each
-    call of a fake is a line of `calls`."""
+    """A folder with a copy of Strobe's tools and a PATH with fake commands. Each call
+    of a fake is a line of `calls`."""
 
     def __init__(self, folder):
         self.folder = folder

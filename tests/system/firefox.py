@@ -1,7 +1,7 @@
-"""Firefox Profiler's processed profile, version 57, checked against what its
-types say (github.com/firefox-devtools/profiler: src/types/profile.ts and
-markers.ts, docs-developer/CHANGELOG-formats.md): which members there are, of
-which type, how long columns are, and that each index is inside its table."""
+"""Checks a file against Firefox Profiler's processed profile format, version 57
+(github.com/firefox-devtools/profiler: src/types/profile.ts and markers.ts,
+docs-developer/CHANGELOG-formats.md): members and their types, lengths of columns, and
+that each index is inside its table."""
 import json
 import re
 
@@ -39,7 +39,7 @@ LIB = {"arch": str, "name": str, "path": str, "debugName": str,
 
 
 def members(value, required, optional=()):
-    """An object with these members and no others."""
+    """A check of an object with exactly these members."""
     optional = dict(optional)
     assert isinstance(value, dict), value
     assert required.keys() <= value.keys(), required.keys() - value.keys()
@@ -53,7 +53,7 @@ def members(value, required, optional=()):
 
 
 def table(value, columns, optional=()):
-    """Columns of one length: each a check of an element."""
+    """A check of columns of equal length; each column checks its elements."""
     length = value["length"]
     assert isinstance(length, int)
     optional = dict(optional)
@@ -68,7 +68,7 @@ def table(value, columns, optional=()):
 
 
 def index(of, *others):
-    """An index into a table of so many rows, or one of the others."""
+    """A check of an index into a table of `of` rows, or one of `others`."""
     return lambda n: n in others or (
         isinstance(n, int) and not isinstance(n, bool) and 0 <= n < of)
 
@@ -162,7 +162,7 @@ def check_thread(thread, profile):
     stacks = thread["stackTable"]
     table(stacks, {"frame": index(length["frameTable"]),
                    "prefix": index(length["stackTable"], None)})
-    # The prefix of a stack comes before it.
+    # A stack's prefix precedes it.
     assert all(prefix is None or prefix < i
                for i, prefix in enumerate(stacks["prefix"]))
     table(thread["frameTable"], {
@@ -212,16 +212,16 @@ def no_number(text):
 
 
 def read(path):
-    """The profile, if it is right in all that is checked here."""
+    """The profile; fails if a check does."""
     with open(path, "rb") as file:
-        text = file.read().decode("utf-8")  # strictly
+        text = file.read().decode("utf-8")  # strict
     profile = json.loads(text, parse_constant=no_number)
     check(profile)
     return profile
 
 
 def chain(profile, thread, stack):
-    """[(category, library, function, inline depth)], the outermost first."""
+    """[(category, library, function, inline depth)], outermost first."""
     strings = profile["shared"]["stringArray"]
     categories = profile["meta"]["categories"]
     frames, functions = thread["frameTable"], thread["funcTable"]

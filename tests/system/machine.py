@@ -1,5 +1,5 @@
-"""Drives Strobe for the tests: single commands through tools/vm, batches of
-them in one boot, and sessions at the console."""
+"""Runs Strobe for the tests: single commands with tools/vm, batches of commands in
+one boot, and sessions at the console."""
 import os
 import re
 import shlex
@@ -15,41 +15,41 @@ from result import Result
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__))))
 VM = f"{ROOT}/tools/vm"
-# What tools/vm boots when no test says otherwise (tools/coverage names another).
+# tools/vm's default kernel; tools/coverage sets STROBE_KERNEL.
 KERNEL = os.environ.get("STROBE_KERNEL", f"{ROOT}/build/kernel.elf")
 PROMPT = "strobe:"
 ROWS, COLUMNS = 24, 80
 
-# Time-outs, in seconds. They catch what hangs and nothing else: what takes 8 s
-# on an idle machine may take a minute on a slow one with other work.
+# Time-outs, in seconds, only to catch hangs: 8 s of work on an idle machine may take
+# a minute on a slow, busy one.
 PATIENCE = 300           # a machine, or a tool on the host
-LONG_PATIENCE = 1200     # what takes minutes on an idle machine
-BATCH_PATIENCE = 3600    # a batch, of which each part has its own:
+LONG_PATIENCE = 1200     # work of minutes on an idle machine
+BATCH_PATIENCE = 3600    # a batch; its scripts have their own:
 SCRIPT_PATIENCE = 300    # a script, in the guest's time
-SILENCE = 360            # a machine that finishes no script
+SILENCE = 360            # a machine without output
 SESSION_PATIENCE = 1800  # a session at the console ...
 ANSWER_PATIENCE = 100    # ... and an answer in it
-# What a script runs until a profiler has begun.
+# Waits in a script until a profiler samples.
 TAKING = ("until sysinfo system.profile.sessions | grep -q taking; do"
           " usleep 20000; done")
-# So that a kernel that always hangs does not take the whole day:
-MACHINES = 3  # those that one batch may stop
-HANGS = 8     # after so many none is started any more
+# Limits for a kernel that always hangs:
+MACHINES = 3  # machines that one batch may use
+HANGS = 8     # no machine is started after so many hangs
 
-# Virtual time: 8 ns an instruction, which is about what QEMU does in real time.
+# Virtual time: 8 ns an instruction, about QEMU's speed in real time.
 SHIFT = 3
-# So that what programs cost does not depend on what was drawn before them.
+# Fixed addresses, so that costs do not depend on earlier random numbers.
 FIXED_PLACES = "randomize_va_space=0"
 
 hangs = 0
-cpus = 1  # of a machine for which a test names no number
+cpus = 1  # default number of CPUs
 
 
 def use_clock(virtual):
-    """The time of the machines that are started from now on: virtual, in which a
-    run repeats to the digit, or the host's. REDRAW=N delays each start. In virtual
-    time programs lie at fixed places, and a second CPU would take turns with the first (docs/testing.md), so it has
-    one unless the test asks for more."""
+    """Selects virtual time, in which a run repeats exactly, or host time for the next
+    machines. REDRAW=N delays each start. In virtual time programs have fixed
+    addresses, and the default is one CPU, as two would take turns
+    (docs/testing.md)."""
     global cpus
     cpus = 1 if virtual else 2
     options = ["--icount", str(SHIFT), "--kargs", FIXED_PLACES] if virtual else []
@@ -59,7 +59,7 @@ def use_clock(virtual):
 
 
 def launch(command, options, smp, timeout):
-    """Runs tools/vm. Gives its Result, and its output as it is, in bytes."""
+    """Runs tools/vm. Returns its Result, and its output in bytes."""
     global hangs
     arguments = ["--smp", str(smp or cpus), "--timeout", str(timeout), *options]
     if command is not None:
@@ -80,7 +80,7 @@ def launch(command, options, smp, timeout):
     result = Result(done.returncode, done.stdout.decode(errors="replace"),
                     done.stderr.decode(errors="replace"), console, seconds,
                     told)
-    # Who expects a time-out does not wait so long for it.
+    # A test that expects a time-out uses a shorter one.
     hangs += result.status == 124 and result.problem != "" and \
         timeout >= PATIENCE
     return result, done.stdout
@@ -95,15 +95,15 @@ def read(path):
 
 
 def vm(command=None, *options, smp=None, timeout=PATIENCE):
-    """Runs tools/vm, with a command for the guest or without."""
+    """Runs tools/vm, with or without a command for the guest."""
     return launch(command, options, smp, timeout)[0]
 
 
 # --- batches ------------------------------------------------------------------
 
-# What the guest runs. That a script begins is said on the console, where it is
-# read even if the machine ends with it; what it gave is sent when it has ended.
-# The short sleep lets that be sent before the next one, which may measure.
+# The guest's script. It logs each start on the console, which is readable even if
+# the machine stops; it sends a result after the script's end. The sleep lets the
+# result be sent before the next script, which may measure.
 RUN = """
 run() {{
     n=$1
@@ -125,10 +125,10 @@ BEGUN = re.compile(r"^.*batch: begin (\d+), .*\n", re.MULTILINE)
 
 def batch(scripts, *options, smp=None, timeout=BATCH_PATIENCE,
           limit=SCRIPT_PATIENCE):
-    """Runs many shell scripts in one boot. Each has its own shell, an empty
-    directory, and `limit` seconds. Gives a Result for each name, in a dict, and
-    the machine's own under None. If the machine stops with a script, that one
-    fails, and those not begun run in another machine."""
+    """Runs shell scripts in one boot, each in its own shell and empty directory, for
+    at most `limit` seconds. Returns {name: Result}, with the machine's under None.
+    If the machine stops during a script, that script fails and the remaining ones
+    run in another machine."""
     names, results, left = list(scripts), Results(), set(range(len(scripts)))
     for _ in range(MACHINES):
         run, finished, under_way = run_batch(
@@ -157,8 +157,8 @@ def batch(scripts, *options, smp=None, timeout=BATCH_PATIENCE,
 
 
 def run_batch(scripts, options, smp, timeout, limit):
-    """One machine for scripts {number: (name, text)}: its Result, those of the
-    scripts that have ended, and which one was under way."""
+    """Runs scripts {number: (name, text)} in one machine. Returns its Result, {number:
+    Result} of the ended scripts, and the number of the last one begun."""
     with tempfile.TemporaryDirectory(prefix="strobe-test-") as folder:
         top = f"{folder}/batch"
         os.makedirs(top)
@@ -182,12 +182,12 @@ def run_batch(scripts, options, smp, timeout, limit):
 
 
 def in_batch(options, smp, script):
-    """How to run it without the others."""
+    """The command that runs a script alone."""
     return shlex.join(["tools/vm", "--smp", str(smp or cpus), *options, "--", script])
 
 
 def ended_scripts(data):
-    """{number: Result} of what the guest has sent, and what is left of that."""
+    """{number: Result} of complete results in `data`, and the remaining data."""
     finished = {}
     while True:
         line = re.match(rb"end (\d+) (\d+) (\d+) (\d+)\n", data)
@@ -205,8 +205,8 @@ def ended_scripts(data):
 
 
 class Results(dict):
-    """Those of a batch. Remembers which one was looked at last, for the story
-    of a test that fails."""
+    """Results of a batch; remembers the last one used, for the report of a failed
+    test."""
     last = None
 
     def __getitem__(self, name):
@@ -218,7 +218,7 @@ class Results(dict):
 
 
 class Console:
-    """A session at the serial console, with the screen that a user sees."""
+    """A session at the serial console, with the user's screen."""
 
     def __init__(self, *options, smp=2, prompt=PROMPT):
         self.prompt = prompt
@@ -238,7 +238,7 @@ class Console:
         self.boot = self.wait_for(self.prompt)
 
     def revive(self):
-        """For a test after one that the machine stopped with: another one."""
+        """Starts another machine if a previous test stopped it."""
         if not self.child.isalive():
             self.child.close()
             self.start()
@@ -250,7 +250,7 @@ class Console:
         self.child.close(force=True)
 
     def pump(self, seconds=0.05):
-        """Takes what the machine prints within some time."""
+        """Reads the machine's output for at most `seconds`; False if none."""
         try:
             data = self.child.read_nonblocking(65536, seconds)
         except pexpect.TIMEOUT:
@@ -261,7 +261,7 @@ class Console:
         return True
 
     def result(self):
-        """The session so far, for the story of a test that fails."""
+        """The session so far, for the report of a failed test."""
         panics = re.findall(r"^KERNEL PANIC: (.*)", self.all_text,
                             re.MULTILINE)
         return Result(None, "\n".join(self.lines()), console=self.all_text,
@@ -270,7 +270,7 @@ class Console:
                                       for panic in panics))
 
     def wait_for(self, text, seconds=ANSWER_PATIENCE):
-        """Waits until `text` has been printed; forgets all before its end."""
+        """Waits for `text`; returns the output before it, drops both."""
         deadline = time.monotonic() + seconds
         while text not in self.text:
             assert time.monotonic() < deadline, \
@@ -280,13 +280,13 @@ class Console:
         return before
 
     def settle(self, seconds=0.4):
-        """Waits until nothing has been printed for a while. On a busy host that
-        may be in the middle of something."""
+        """Waits until nothing is printed for `seconds`. On a busy host more output may
+        follow."""
         while self.pump(seconds):
             pass
 
     def screen_with(self, found, seconds=ANSWER_PATIENCE):
-        """Waits until the screen's lines are as `found` wants; gives them."""
+        """Waits until found(lines of the screen) is true; returns them."""
         deadline = time.monotonic() + seconds
         while not found(self.lines()):
             assert time.monotonic() < deadline, "\n".join(self.lines())
@@ -297,19 +297,19 @@ class Console:
         self.child.send(text)
 
     def fresh_prompt(self):
-        """At an empty prompt, whatever was before: what has been printed until
-        then is of no interest any more. (An echo has the quotes.)"""
+        """Gets an empty prompt and drops earlier output. (The quotes distinguish the
+        command's output from its echo.)"""
         self.prompts += 1
         self.send(f"\x03echo fresh''{self.prompts}\r")
         self.wait_for(f"fresh{self.prompts}\r\n")
         self.wait_for(self.prompt)
 
     def command(self, line, seconds=ANSWER_PATIENCE):
-        """Types a command line; gives what it printed until the next prompt."""
+        """Types a command line; returns the output before the next prompt."""
         self.send(line + "\r")
         self.wait_for("\n", seconds)
         return self.wait_for(self.prompt, seconds).replace("\r", "")
 
     def lines(self):
-        """The screen, without blanks at the ends of lines."""
+        """The screen's lines, without trailing blanks."""
         return [line.rstrip() for line in self.screen.display]

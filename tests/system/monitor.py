@@ -1,4 +1,4 @@
-"""A machine with QEMU's monitor: what happens to hardware from outside."""
+"""Machines with QEMU's monitor or gdb."""
 import os
 import random
 import re
@@ -12,7 +12,7 @@ from machine import KERNEL, PATIENCE, VM, Result, cpus, read
 
 MONITOR_PROMPT = b"(qemu) "
 
-# Below those that any program gets which asks for none in particular.
+# Below the range of ephemeral ports.
 PORTS = 20000, 30000
 
 
@@ -24,11 +24,11 @@ def free_port():
                 s.bind(("", port))
                 return port
             except OSError:
-                pass  # somebody has it
+                pass  # in use
 
 
-# (gdb would ask again after 2 seconds, and take a late answer for that to its next
-# question.)
+# The default remotetimeout is 2 s: then gdb repeats a request and takes a late answer
+# for that to its next one.
 START = """
 set confirm off
 set pagination off
@@ -39,7 +39,7 @@ target remote :{port}
 
 
 def by_gdb(folder, port, script):
-    """Does what the script says in a machine that waits for gdb there."""
+    """Runs a gdb script on the machine that waits at a port."""
     path = folder / "script"
     path.write_text(START.format(port=port, patience=PATIENCE) + script +
                     "detach\n")
@@ -48,7 +48,7 @@ def by_gdb(folder, port, script):
                           capture_output=True, text=True)
 
 
-# The system call `sync` loops, from an instruction that gdb writes over it.
+# gdb overwrites sys_sync's first instruction with a jump to itself.
 HANG = """
 break sys_sync
 continue
@@ -60,13 +60,13 @@ INTERRUPTS_OFF = "set var $eflags = $eflags & ~0x200"
 
 
 def hang_in_sync(folder, port, how=INTERRUPTS_OFF):
-    """By the gdb stub of a machine whose command calls sync."""
+    """Hangs a machine whose command calls sync, with gdb."""
     by_gdb(folder, port, HANG.format(how=how)).check_returncode()
 
 
 class Monitored:
-    """tools/vm runs a command; `ask` tells QEMU's monitor something. The console
-    is read from a file, so that nobody waits for a prompt."""
+    """Runs a command with tools/vm; `ask` sends a line to QEMU's monitor. The console
+    is read from its log file."""
 
     def __init__(self, command, *options, smp=None):
         self.folder = tempfile.TemporaryDirectory(prefix="strobe-monitor-")
@@ -104,7 +104,7 @@ class Monitored:
         while not text.endswith(MONITOR_PROMPT):
             data = self.end.recv(4096)
             if not data:
-                break  # it has ended the machine
+                break  # the command ended the machine
             text += data
         return text.decode(errors="replace")
 
@@ -116,7 +116,7 @@ class Monitored:
         return read(self.log).replace("\r", "")
 
     def wait_for(self, pattern):
-        """Waits until the console has it; gives all that it has."""
+        """Waits until the console matches; returns its whole output."""
         deadline = time.monotonic() + PATIENCE
         while not re.search(pattern, self.console(), re.MULTILINE):
             assert time.monotonic() < deadline and self.child.poll() is None, \
@@ -125,15 +125,15 @@ class Monitored:
         return self.console()
 
     def result(self):
-        """When the machine has ended."""
+        """The Result, after the machine has ended."""
         output, errors = self.child.communicate(timeout=PATIENCE + 60)
         return Result(self.child.returncode, output, errors, self.console(),
                       command=shlex.join([os.path.relpath(VM), *self.arguments]))
 
 
 def debugged(folder, command, script):
-    """What gdb did and the machine's result: the script runs beside the command,
-    from the start of the machine on."""
+    """Runs a gdb script on a machine from its start. Returns gdb's process and the
+    machine's Result."""
     port = free_port()
     with Monitored(command, "--gdb", str(port)) as machine:
         gdb = by_gdb(folder, port, script)

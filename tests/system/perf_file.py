@@ -1,5 +1,5 @@
-"""Writes perf.data (docs/perf-data.md) with whatever samples, names and sizes a
-test wants, true or not."""
+"""Writes perf.data files (docs/perf-data.md) with any samples, names and sizes,
+valid or not."""
 import os
 import struct
 
@@ -65,7 +65,7 @@ class PerfFile:
             1 if kernel else USER_MODE))
 
     def write(self, file, passed_over):
-        """With so many more records of 64 KiB that are passed over: holes."""
+        """Adds `passed_over` records of 64 KiB to be skipped, as holes."""
         file.write(self.bytes(passed_over * UNKNOWN_SIZE))
         for _ in range(passed_over):
             file.write(struct.pack("<IHH", STROBE, 0, UNKNOWN_SIZE))
@@ -73,7 +73,7 @@ class PerfFile:
         file.truncate()
 
     def bytes(self, more=0):
-        """`more`: how many bytes of records are to follow."""
+        """`more`: bytes of records that follow."""
         data = b"".join(self.records)
         at = HEADER_SIZE + 8
         attr = struct.pack("<IIQQQQQIIQ", CPU_CLOCK[0], ATTR_SIZE, CPU_CLOCK[1],

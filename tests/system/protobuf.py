@@ -1,4 +1,4 @@
-"""Messages of protocol buffers, as far as our exports have them."""
+"""Reads protocol buffer messages, as far as strobe's exports use them."""
 import collections
 
 
@@ -13,7 +13,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """{number: values} of a message: numbers and bytes."""
+    """{field number: values} of a message; values are integers or bytes."""
     found, at = collections.defaultdict(list), 0
     while at < len(data):
         key, at = varint(data, at)

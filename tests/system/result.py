@@ -1,5 +1,4 @@
-"""What a run gave, and how to tell it to somebody who was not there: in a line,
-for summaries, and as the whole story."""
+"""Results of runs, and their reports: a line for summaries, or the whole output."""
 import re
 import shlex
 import signal
@@ -12,8 +11,8 @@ VM_PROBLEM = re.compile(r"^tools/vm: (.*)\ntools/vm: again with: ",
 
 
 class Result:
-    """What a run gave: status, output, errors, the console's output, seconds.
-    `problem` says in a line what went wrong with the machine, if anything."""
+    """A run's status, output, errors, console output and seconds. `problem`: the
+    machine's failure in a line, or ""."""
 
     def __init__(self, status, output, errors="", console="", seconds=0.0,
                  command="", problem=""):
@@ -32,7 +31,7 @@ class Result:
         return f"status {self.status}"
 
     def line(self):
-        """The one thing that matters."""
+        """The result in a line."""
         if self.problem:
             return self.problem
         broken = BROKEN.findall(self.output)
@@ -43,14 +42,14 @@ class Result:
         return self.line()
 
     def story(self):
-        """All that is known."""
+        """The result with all output."""
         after = f", after {self.seconds:.1f} s" if self.seconds else ""
         parts = [f"{self.line()}\n{self.status_in_words()}{after}; the command "
                  f"was:\n{self.command}"]
         broken = BROKEN.findall(self.output)
         if broken:
             parts.append("what failed:\n" + "\n".join(broken))
-        # tools/vm shows the console's end on its errors: here it is anyway.
+        # Removes tools/vm's copy of the console's end: it follows below.
         errors = re.sub(
             r"^tools/vm: (the end of|again with).*\n|^\| .*\n?|^\|\n", "",
             self.errors, flags=re.MULTILINE)
@@ -62,7 +61,7 @@ class Result:
         return "\n--- ".join(parts)
 
     def end_of_console(self):
-        """The last lines, and a panic from before its report's first one."""
+        """The last lines; of a panic, from CONSOLE_LINES before its report on."""
         if self.console == self.output:
             return ""
         lines = self.console.splitlines()

@@ -1,7 +1,7 @@
-"""What programs of known shares look like to a profiler: tester's loops, and
-/test/shares as it is seen on several CPUs in real time. Its functions
-take turns every few milliseconds, so a host that is fast now and slow then is so
-for all of them; and a late tick hits any, as each has its share of the time."""
+"""Programs whose functions have known shares of the time: tester's loops, and
+/test/shares on several CPUs in real time. Its functions alternate every few
+milliseconds, so a change of the host's speed affects all of them alike, and a late
+tick hits each by its share of the time."""
 import math
 
 from statistic import deviations
@@ -9,18 +9,18 @@ from statistic import deviations
 LOOPS = {"burn_a": 0.5, "burn_b": 0.25, "burn_c": 0.25}  # of tester
 SHARES = (1, 2, 3, 4, 10)
 PROGRAM = "/test/shares"
-MARGIN = 0.02  # for a program's start and end, and the host
+MARGIN = 0.02  # allows for a program's start and end, and the host
 
 
 def samples(rows):
-    """Of each function."""
+    """Samples of each function."""
     found = {row["symbol"]: row["samples"] for row in rows
              if row["image"] == PROGRAM}
     return [found.get(f"share_{share}", 0) for share in SHARES]
 
 
 def by_chance(share, whole):
-    """How far this share of so many samples may be off."""
+    """Largest chance error of a share of `whole` samples."""
     return deviations() * math.sqrt(share * (1 - share) / whole)
 
 
@@ -32,8 +32,8 @@ def are_right(found):
 
 
 def check_shares(rows):
-    """They are right; and would not be if the largest had given the smallest
-    the least that is surely seen."""
+    """The shares are right; and the check fails if a detectable part of the largest
+    is moved to the smallest."""
     found = samples(rows)
     whole = sum(found)
     assert whole > 300, rows

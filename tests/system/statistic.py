@@ -1,19 +1,19 @@
-"""Bounds for what is drawn by chance, from the number of draws. A right answer is
-beyond one less often than once in 10^9 runs of the suite, whatever kernel drew it;
-a test that uses one also shows that a wrong answer is refused."""
+"""Statistical bounds from the number of draws. A right result exceeds one less often
+than once in 10^9 runs of the suite, with any kernel; a test that uses a bound also
+shows that it rejects a wrong result."""
 import math
 import statistics
 
-FALSE_ALARM = 1e-11  # of one comparison, of which the suite makes some dozens
+FALSE_ALARM = 1e-11  # of one comparison; the suite makes some dozens
 
 
 def deviations():
-    """So many standard deviations, to both sides."""
+    """The two-sided bound in standard deviations."""
     return statistics.NormalDist().inv_cdf(1 - FALSE_ALARM / 2)
 
 
 def tail(degrees, value):
-    """How often chi-square of an even number of degrees of freedom is larger."""
+    """P(chi-square > value), for an even number of degrees of freedom."""
     half = value / 2
     return math.exp(-half) * sum(half ** k / math.factorial(k)
                                  for k in range(degrees // 2))

@@ -1,6 +1,6 @@
-"""The two tiers (docs/testing.md). A test is in virtual time, on machines that
-repeat to the digit, unless it is marked `realtime`, with how often luck (a host
-that stops QEMU for long) fails it."""
+"""The two tiers (docs/testing.md). Tests run in virtual time, on machines that repeat
+exactly, unless marked `realtime`, with the chance of a false failure (if the host
+stops QEMU for long)."""
 import pytest
 
 
@@ -9,15 +9,15 @@ def realtime(chance=1e-4):
 
 
 def side_by_side(smp, chance=1e-4):
-    """A parameter: so many CPUs, which only real time has side by side. (Under
-    -icount they take turns, and one that computes lets another starve.)"""
+    """A parameter: `smp` CPUs, which run concurrently only in real time. (Under
+    -icount they take turns, and a busy one starves the others.)"""
     return pytest.param(smp, marks=realtime(chance))
 
 
-# Of what is left to chance in virtual time, which another kernel draws anew:
-# `make test-draws` repeats these tests, each time with another draw.
+# Tests of random draws in virtual time, which every change of the kernel redraws:
+# `make test-draws` repeats them with other draws.
 drawn = pytest.mark.drawn
 
 
-# For the fixture of a batch: its scripts on one CPU in virtual time, and on two.
+# Parameters of a batch: one CPU in virtual time, and two in real time.
 BOTH = (1, side_by_side(2))

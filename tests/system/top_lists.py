@@ -1,10 +1,10 @@
-"""Where top's list is in its lines, and who is in it."""
+"""Finds the list of tasks in top's lines."""
 TITLES = {"t": "ID Thr S", "H": "ID  Task S", "i": "ID Call sent",
           "e": "Vec Hot", "s": "Num      Calls", "1": "CPU  %busy"}
 
 
 def titles(lines):
-    """The row of the columns' titles."""
+    """The index of the line with the columns' titles."""
     return next((y for y, line in enumerate(lines)
                  for title in TITLES.values()
                  if " ".join(title.split()) in " ".join(line.split())), None)
