@@ -1,5 +1,5 @@
-"""A system call, a device and a sample source, added as README.md says: a line
-in the table and its handler; a file; a file."""
+"""Adds a system call, a device and a sample source as README.md says: a line in the
+table and its handler; one file; one file."""
 import json
 import subprocess
 

@@ -1,6 +1,5 @@
-"""The kernel that checks addresses (KASAN), undefined behaviour (UBSan) and the
-order of locks (LOCKDEP): its own tests, the guest programs, and the bugs that it
-must find. A checker that stays silent fails here."""
+"""The kernel with KASAN, UBSan and LOCKDEP: its in-kernel tests, the guest programs, and
+planted bugs that the checkers must report."""
 import re
 
 import pytest
@@ -11,8 +10,8 @@ from checkers import (PROGRAMS, SIDE_BY_SIDE, check_failed_allocations,
 from machine import vm
 from tiers import realtime
 
-# At 8 ns an instruction this kernel takes longer for some interrupts than there is
-# between two: profile_storm never ends.
+# At 8 ns an instruction some interrupts take this kernel longer than their period:
+# profile_storm would never end.
 pytestmark = realtime()
 
 
@@ -67,7 +66,7 @@ def test_planted_bug(plant, report):
     ("uninit-heap", r"uninit: .* never written \(kmalloc-1024\)"),
 ])
 def test_planted_bug_in_a_call(plant, report):
-    """By the system call that writes to /dev/plant."""
+    """A bug planted in the system call that writes to /dev/plant is reported."""
     result = vm(f"echo {plant} >/dev/plant; echo survived",
                 *options("addresses", tests=True), smp=2)
     assert result.status == 125 and "survived" not in result.output, result

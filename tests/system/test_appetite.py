@@ -1,11 +1,11 @@
-"""What one task has much of costs others nothing, and itself little: areas of an
-address space, gaps between them, file locks. In virtual time, so exact."""
+"""Many areas of an address space, gaps between them or file locks of one task cost other
+tasks nothing and itself little. In virtual time, so exact."""
 import pytest
 
 from machine import vm
 
-# How many, and how many times as dear as with 100 an operation may be: a tree of
-# 60,000 is 2.4 times as high as one of 100; what others lock is not looked at.
+# Number of objects, and the allowed cost of an operation relative to 100 objects: a
+# tree of 60,000 is 2.4 times as high as one of 100; locks of other tasks are not visited.
 KINDS = {"areas": (60000, 1.1), "gaps": (60000, 1.7), "locks": (10000, 1.02)}
 
 

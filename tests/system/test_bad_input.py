@@ -1,4 +1,4 @@
-"""Whatever is wrong outside, the machine says so and goes on."""
+"""Bad input from outside is reported, and the machine goes on."""
 import re
 import subprocess
 
@@ -23,8 +23,8 @@ def results():
 
 
 def test_foreign_programs(results):
-    # 126: the shell found it and could not run it; 2, 127: it took it for a
-    # script of its own, as POSIX wants after ENOEXEC.
+    # 126: the shell found it and could not run it; 2, 127: it ran it as a shell
+    # script, as POSIX requires after ENOEXEC.
     for name in ("foreign program", "corrupt program"):
         assert results[name].status == 0, results[name]
         assert results[name].output.strip() in ("126", "2", "127"), \
@@ -40,7 +40,7 @@ def test_unknown_argument():
 
 
 def test_long_command_line():
-    """What does not fit is told of, with its last words."""
+    """A command line that is cut off is reported, with its last words."""
     words = "maxcpus=1 " * 120
     result = vm("dmesg", "--kargs", words)
     said = re.search("command line is cut here: '(.{10,}?)'", result.output)
@@ -48,7 +48,7 @@ def test_long_command_line():
 
 
 def test_bad_values_of_arguments():
-    """Each is named, and the machine runs as if it had not been given."""
+    """Each bad argument is reported, and ignored."""
     values = ("maxcpus=few", "acpi=maybe", "timer=sundial", "console=teletype",
               "clocksource=sundial", "maxcpus=")
     for value in values:
@@ -60,15 +60,15 @@ def test_bad_values_of_arguments():
 
 @pytest.mark.parametrize("cpu", ("486", "pentium"))
 def test_cpu_too_old(cpu):
-    """The compiler uses what the i686 brought: without that nothing runs, and
-    the reason is said before the first of it."""
+    """Without the i686's instructions the kernel does not run: it reports this before
+    it uses the first."""
     result = vm("true", "--cpu", cpu)
     assert result.status == 125, result
     assert "older than i686" in result.errors, result
 
 
 def test_pae_without_cmpxchg8b():
-    """PAE's entries cannot be changed at once then: the other format serves."""
+    """Without CMPXCHG8B, PAE entries cannot be changed atomically: PAE is off."""
     result = vm("/test/mm_fork && grep -w flags /proc/cpuinfo; dmesg", "--cpu",
                 "qemu32,-cx8", smp=2)
     assert result.status == 0, result
@@ -78,7 +78,7 @@ def test_pae_without_cmpxchg8b():
 
 @pytest.mark.parametrize("keep", (0, 1, 5000, 1000000))
 def test_truncated_initrd(keep, tmp_path):
-    """The machine stops with a clear message; it does not run half a root."""
+    """A truncated initrd stops the machine with a clear message."""
     initrd = tmp_path / "initrd"
     with open(f"{ROOT}/build/initrd", "rb") as file:
         initrd.write_bytes(file.read(keep))
@@ -94,7 +94,7 @@ def test_truncated_initrd(keep, tmp_path):
 
 
 def test_fork_bomb():
-    """In little memory: refused with EAGAIN or ENOMEM, and the shell lives."""
+    """In little memory fork fails with EAGAIN or ENOMEM, and the shell survives."""
     result = vm("/test/forkbomb && echo survived", "--mem", "64")
     assert result.status == 0, result
     assert result.output.endswith("survived\n")
@@ -102,9 +102,9 @@ def test_fork_bomb():
 
 @pytest.mark.parametrize("smp", BOTH)
 def test_fork_bomb_of_shells(smp):
-    """The classic. What is left of the memory is enough for a shell that needs
-    no fork itself to end it. (It may have ended by itself: a shell that cannot
-    fork exits. And it says that it begins while there is memory for that.)"""
+    """The classic fork bomb leaves enough memory for a shell that ends it without fork.
+    (It may end by itself: a shell that cannot fork exits. It reports its start while
+    there is memory for that.)"""
     script = """
         mkfifo /tmp/never
         wait_for() { read -t $1 line <>/tmp/never; }
@@ -120,7 +120,7 @@ def test_fork_bomb_of_shells(smp):
 
 
 def test_out_of_memory():
-    """A program that eats everything dies or is refused; the rest lives."""
+    """A program that takes all memory fails or is killed; the others survive."""
     result = vm("lua -e 'local t = {} for i = 1, 1e9 do t[i] ="
                 " (\"x\"):rep(100000) .. i end'; echo status $?;"
                 " ls / | wc -l", "--mem", "64")

@@ -1,5 +1,5 @@
-"""The table of costs: complete, nothing dearer than on Linux, watching linear in
-the number of tasks; and what accounting costs."""
+"""The table of costs: complete, no operation dearer than on Linux, monitoring linear in
+the number of tasks; and the cost of accounting."""
 import re
 import subprocess
 
@@ -15,7 +15,7 @@ def run(tool):
 
 @pytest.fixture(scope="module")
 def table():
-    """Strobe's column, by the words of the first."""
+    """{operation: cost} of Strobe's column."""
     done = run("run")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = re.findall(r"^(.+?) {2,}[\d,-]+ +[\d,-]+ +([\d,]+)", done.stdout,
@@ -29,8 +29,8 @@ def test_no_operation_is_dearer_than_on_linux(table):
 
 
 def test_the_program_itself_runs_on_linux_for_the_other_column():
-    """Each operation that bench measures on both has a figure of Linux, and
-    linux.txt says how it was made."""
+    """Each operation that bench measures on both has a cost of Linux, and linux.txt
+    says how it was measured."""
     text = open(f"{ROOT}/tools/bench/linux.txt", encoding="ascii").read()
     made = re.findall(r"^([a-z0-9-]+) \d+$", text, re.MULTILINE)
     assert "Measured by: tools/bench/linux" in text
@@ -43,8 +43,8 @@ def test_the_program_itself_runs_on_linux_for_the_other_column():
     ("jobs", "256", "sh-two-programs failed: the child's status"),
 ])
 def test_a_step_that_fails_is_reported(steps, memory, failed):
-    """Too little memory for 1,000 tasks; a shell that cannot run cat. What was
-    measured before is printed, nothing of the step, and nothing is left."""
+    """A failed step prints no result; earlier results are printed, and no task remains.
+    (Too little memory for 1,000 tasks; a shell that cannot run cat.)"""
     done = vm(f"rm /bin/cat; bench {steps}; s=$?; "
               "test $(ps | grep -c 'bench [w]atch') = 0 && exit $s",
               "--mem", memory, "--icount", "1", smp=1)
@@ -55,8 +55,8 @@ def test_a_step_that_fails_is_reported(steps, memory, failed):
 
 
 def test_watching_is_linear_in_the_number_of_tasks(table):
-    """A task more costs the same with a thousand tasks as with ten; a refresh
-    of top each second with 100 takes below 1 % of 10^9 instructions."""
+    """Another task costs the same with 1,000 tasks as with 10; a refresh of top each
+    second with 100 tasks takes less than 1 % of 10^9 instructions."""
     costs = [cost for _, cost in table[-6:]]
     for ten, hundred, thousand in (costs[:3], costs[3:]):
         assert (thousand - hundred) / 900 < 1.3 * (hundred - ten) / 90, costs
@@ -64,12 +64,12 @@ def test_watching_is_linear_in_the_number_of_tasks(table):
 
 
 def test_symbols():
-    """A million samples find their functions; the time is only printed."""
+    """A million samples find their functions; the time is printed, not checked."""
     assert " 10000 functions hit, 0 without a symbol: " in run("symbols").stdout
 
 
 def test_accounting():
-    """At most 30 instructions for a system call, in and out."""
+    """Accounting costs at most 30 instructions a system call, in and out."""
     done = run("accounting")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = re.findall(r"^a.*? +(\d+) +(\d+) +(\d+)$", done.stdout, re.MULTILINE)

@@ -1,5 +1,5 @@
-"""What every kernel with checkers does (docs/debugging.md): allocations that fail,
-memory that is lost, memory that is written to when it is free."""
+"""Checks of every kernel with checkers (docs/debugging.md): failed allocations, memory
+leaks, and writes to freed memory."""
 import re
 
 import pytest
@@ -10,9 +10,8 @@ from tiers import realtime
 
 pytestmark = realtime()
 
-# Steps of start-up, by the function that all their allocations are below: each
-# of those fails once. Of the two that make the same ones over and over the
-# first few do.
+# Steps of start-up, by the function that calls all their allocations: each
+# allocation fails once. Of the two that repeat the same ones, only the first few.
 STEPS = ("start_scheduling", "smp_start", "kthread_create",
          "load_start", "tty_init", "task_start_init", "init_thread")
 REPETITIVE = {"arch_init_memory": 5, "initrd_unpack": 20}
@@ -20,7 +19,7 @@ STEP_MAX = 200
 
 
 def checked(command, kargs="", kernel="addresses", smp=2):
-    """Runs a command, or the kernel's own part alone."""
+    """Runs a command, or boots the kernel without one."""
     how = ["--kargs", kargs, *options(kernel, tests="plant=" in kargs)]
     if command is None:
         how.append("--console")
@@ -32,8 +31,8 @@ def nothing_lost(result):
 
 
 def start_up_without(allocation):
-    """It works all the same, or the kernel says what it had no memory for.
-    False when there is no such allocation."""
+    """Start-up works, or the kernel reports what it had no memory for. False if there
+    is no such allocation."""
     result = checked("echo works", f"fail_alloc={allocation}")
     if "fail_alloc: no memory for this allocation" not in result.console:
         assert result.output == "works\n" and nothing_lost(result), result
@@ -44,7 +43,7 @@ def start_up_without(allocation):
     panics = re.findall("KERNEL PANIC: (.*)", result.console)
     if panics:
         assert "no memory" in panics[0], result
-    else:  # no terminal, so no shell: that has been said
+    else:  # no terminal, so no shell: already reported
         assert "tty: no " in result.console, result
         assert nothing_lost(result), result
     return True
@@ -67,7 +66,7 @@ def test_repetitive_start_up(step, count):
 
 @pytest.mark.parametrize("kernel", ("addresses", "races"))
 def test_nothing_is_lost_in_sleep(kernel):
-    """Exit, exec and kill among sleepers and thousands of timers."""
+    """Exit, exec and kill with sleepers and thousands of timers leak nothing."""
     result = checked("/test/sleeps && /test/timers && /test/cpu_timers",
                      kernel=kernel, smp=4)
     assert result.status == 0, result
@@ -84,7 +83,7 @@ def test_unknown_failure():
 @pytest.mark.parametrize("kernel", ("addresses", "races"))
 @pytest.mark.parametrize("smp", (1, 4))
 def test_nothing_lost(kernel, smp):
-    """Programs that are killed, profiled, still there at the end."""
+    """Killed, profiled and still running programs leak nothing."""
     result = checked("""
         seq 2000 | sort -r | gzip | gunzip | tail -n 1
         sleep 100 & sleep 0.2; kill -9 $!
@@ -98,7 +97,7 @@ def test_nothing_lost(kernel, smp):
 
 @pytest.mark.parametrize("kernel", ("addresses", "races"))
 def test_no_false_alarm(kernel):
-    """Threads that end while the machine is switched off have lost nothing."""
+    """Threads that end during power-off are not reported as leaks."""
     result = checked(None, "plant=no-leak", kernel=kernel, smp=4)
     assert result.status == 0 and nothing_lost(result), result
 
@@ -117,7 +116,7 @@ def test_planted_leaks(plant, what):
 
 @pytest.mark.parametrize("plant", ("write-after-free", "double-free"))
 def test_planted_misuse(plant):
-    """Without KASAN: what was free is found to have been used."""
+    """Without KASAN, use of freed memory is found as well."""
     result = checked(None, f"plant={plant}", kernel="races", smp=1)
     assert result.status == 125, result
     assert "KERNEL PANIC: heap: " in result.output, result

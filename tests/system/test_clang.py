@@ -1,5 +1,4 @@
-"""The kernel that clang builds: its own tests and the guest programs. What another
-compiler makes of the code is seen wherever that runs once."""
+"""The kernel built with clang: its in-kernel tests and the guest programs."""
 import pytest
 
 from checkers import (CPUS, PROGRAMS, check_in_kernel, check_program, results)

@@ -1,4 +1,4 @@
-"""tools/container: what podman or docker is asked to do."""
+"""tools/container: the commands that it passes to podman or docker."""
 import os
 import subprocess
 
@@ -43,7 +43,7 @@ def test_a_command_in_a_container(machine, engine):
 
 
 def test_a_user_who_is_root_in_the_container(machine):
-    """Of a docker without root's rights, and root itself."""
+    """With rootless docker, and for root, --user is not passed."""
     with_engine(machine, "docker")
     machine.fake("docker", 'case $1 in info) echo "[name=rootless]" ;; esac')
     machine.run("tools/container", "true")

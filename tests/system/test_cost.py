@@ -1,6 +1,5 @@
-"""What the profiler says that it costs is what a program without a clock of the
-kernel's observes: how much longer a loop of known length takes. One instruction
-is one nanosecond, and one TSC cycle."""
+"""The profiler's reported cost is the cost that a program observes: the added time of a
+loop of known length. One instruction is one nanosecond and one TSC cycle."""
 import json
 import re
 
@@ -8,7 +7,7 @@ import pytest
 
 from machine import batch, vm
 
-MILLIONS = 200  # turns of the loop, two instructions each
+MILLIONS = 200  # iterations of the loop, of two instructions
 ICOUNT = ("--icount", "0")
 
 
@@ -30,7 +29,7 @@ def ticks(r):
     return r["taken"] + r["missed"] + r["others"] + r["throttled"]
 
 
-# In these the profiler sleeps while the loop runs.
+# Options with which the profiler sleeps while the loop runs.
 @pytest.mark.parametrize("options", (
     "-s nmi-hpet", "-s nmi-hpet -g", "-s nmi-hpet --fixed", "-s nmi-pit",
     "-s lapic", "-s lapic -g", "-s rtc", "-s clock"))
@@ -44,7 +43,7 @@ def test_interrupts(options, alone):
     assert abs(said * within / more - 1) < 0.1, (said, more / within, r)
 
 
-# The tool reads what is sampled while the loop runs, with and without chains.
+# The tool reads samples while the loop runs, with and without chains.
 @pytest.mark.parametrize("options", ("-F 8000 -g -o /tmp/file",
                                      "-F 8000 -s lapic -o /tmp/file"))
 def test_the_tool(options, alone):
@@ -57,7 +56,7 @@ def test_the_tool(options, alone):
 
 
 def test_two_sessions_share_the_interrupts():
-    """What they are charged with is, in all, what the loop observes."""
+    """The sum of two sessions' charges is the cost that the loop observes."""
     result = vm(f"""
         sprofile -F 8000 --for 30 --json >system & s=$!
         until sysinfo system.profile.sessions | grep -q taking; do
@@ -71,7 +70,7 @@ def test_two_sessions_share_the_interrupts():
     task, end = json.JSONDecoder().raw_decode(text)
     system = json.loads(text[end:])
     cost = [r["cycles"] / r["interrupts"] for r in (task, system)]
-    # The system's was alone for some time, when all was its own.
+    # The system's session was alone for some time, charged with all.
     shared = task["interrupts"]
     first = system["interrupts"] - shared
     assert shared > 3000 and first < 1000, (task, system)
@@ -81,10 +80,9 @@ def test_two_sessions_share_the_interrupts():
 
 
 def test_throttle(alone):
-    """Samples that would take 36 % of a CPU, of which what they do besides
-    entering and leaving an interrupt is 25: sampling is held at a quarter, and
-    what the interrupts cost that take none. (An instruction is 32 cycles; the
-    tool first reads after a second, when the loop is over.)"""
+    """Sampling is limited to a quarter of a CPU, plus the cost of interrupts that take
+    no sample. (Unlimited samples take 36 %, of which interrupt entry and exit are 11.
+    An instruction is 32 cycles; the tool first reads after a second, after the loop.)"""
     result = vm(f"profile -s nmi-hpet -g -F 20000 -m 4 --json "
                 f"/test/observed {MILLIONS // 25}", "--icount", "5", smp=1)
     loop, r = took(result), report(result)
@@ -96,8 +94,8 @@ def test_throttle(alone):
 
 @pytest.mark.parametrize("source", ("nmi-hpet", "lapic"))
 def test_a_rate_that_the_machine_cannot_bear(source):
-    """It goes on, slowly: where interrupts come faster than the books of a CPU
-    are read it hung."""
+    """The machine goes on, slowly, if interrupts come faster than a CPU's accounts can be
+    read."""
     result = vm(f"profile -s {source} -g -F 20000 -m 1 --json "
                 "/test/observed 2", "--icount", "5", "--timeout", "60", smp=1)
     took(result)
