@@ -1,4 +1,4 @@
-"""tools/deps: what is installed, by goal."""
+"""tools/deps: the packages installed for each goal."""
 import pytest
 
 from fakes import machine  # noqa: F401
@@ -22,8 +22,8 @@ esac
 
 
 def with_apt(machine, installed="", lists=True, broken=False, kept=False):
-    """A machine with an apt that has its lists or not, and finds what they name
-    or not, or has kept all that, and with these packages."""
+    """Fakes apt and dpkg: `installed` packages; apt has `lists` or not; downloads are
+    `broken`; or apt has `kept` earlier ones."""
     files = {"lists": machine.folder / "lists",
              "broken": machine.folder / "broken",
              "kept": machine.folder / "kept"}
@@ -105,7 +105,7 @@ def test_goals_include_each_other(machine):
 
 
 def test_a_machine_that_runs_no_i386_programs(machine):
-    """The build's own are compiled by another compiler there."""
+    """A machine that runs no i386 programs needs its own compiler for build programs."""
     with_apt(machine, installed=RUN_SET)
     machine.fake("uname", "echo aarch64")
     done = machine.run("tools/deps", "--list", "run")
@@ -148,7 +148,7 @@ def test_no_such_goal(machine):
 
 
 def test_without_apt(machine):
-    """On whichever system the tests run."""
+    """Without apt, on any system, it fails and names tools/container."""
     done = machine.run("tools/deps", "run")
     assert done.returncode == 1 and "has no apt" in done.stderr, done
     assert "tools/container make run" in done.stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""profile diff and strobe diff: what changed between runs, and by chance?"""
+"""profile diff and strobe diff: changes between runs, and their significance."""
 import json
 import math
 import re
@@ -48,7 +48,7 @@ def rows(r):
 
 
 def test_what_changed(out):
-    """The concatenation is gone, and by no chance; what both do alike stays."""
+    """The removed concatenation is a significant change; common work is none."""
     r = json.loads(text(out, "several.json"))
     assert (r["before_runs"], r["after_runs"], r["unit"]) == (RUNS, RUNS, "ms")
     found = rows(r)
@@ -63,7 +63,7 @@ def test_what_changed(out):
 
 
 def test_figures(out):
-    """Means, deviations, t and degrees of freedom, calculated once more."""
+    """Means, deviations, t and degrees of freedom equal those calculated here."""
     for row in json.loads(text(out, "several.json"))["rows"]:
         a, b = row["values"][:RUNS], row["values"][RUNS:]
         assert math.isclose(row["before"], statistics.mean(a), abs_tol=1e-6)
@@ -85,13 +85,13 @@ def test_one_run(out):
 
 
 def test_same(out):
-    """Nothing changed: the whole time is the same but for single samples."""
+    """Runs of one program differ in total time by single samples only."""
     whole = rows(json.loads(text(out, "same.json")))["all but idle"]
     assert abs(whole["before"] - whole["after"]) < whole["before"] / 10
 
 
 def test_host(out):
-    """The developer's machine says the same, from the same files."""
+    """strobe on the host prints the same for the same files."""
     files = [f"{side}{n}" for side in "ab" for n in range(1, RUNS + 1)]
     files.insert(RUNS, "vs")
     done = subprocess.run([f"{ROOT}/tools/strobe", "diff", "--json",
@@ -107,8 +107,8 @@ def test_host(out):
 
 
 def test_page(out, tmp_path):
-    """The page of the same files has the sum of all, and in its inverted tree
-    each function's time and chance as the table has it."""
+    """The page of the same files has the same total; its inverted tree has each
+    function's time and probability as in the table."""
     files = [f"{side}{n}" for side in "ab" for n in range(1, RUNS + 1)]
     files.insert(RUNS, "vs")
     path = tmp_path / "page.html"

@@ -1,6 +1,6 @@
-"""An NMI at each instruction of the ways into the kernel and out of it (entry.S):
-it is taken there, and the interrupted program and the books do not see it; as a
-sample it has the chains of what is under way there."""
+"""An NMI at each instruction of the kernel's entry and exit paths (entry.S): it changes
+neither the interrupted program nor the accounting; as a sample it has the call chains
+of the interrupted code."""
 import re
 import subprocess
 
@@ -8,11 +8,11 @@ from machine import ROOT
 from monitor import debugged
 
 KERNEL = f"{ROOT}/build/kernel.elf"
-# Breakpoint, invalid opcode, page fault, timer: what /test/entry_paths makes.
+# The vectors of /test/entry_paths: breakpoint, invalid opcode, page fault, timer.
 STUBS = (3, 6, 14, 0xe0)
 
-# From the begin of a system call (a way out is an NMI's as well) to `at`, where
-# the NMI comes before that instruction.
+# Runs from the start of a system call (NMIs use exit paths as well) to `at`, and
+# raises an NMI before that instruction.
 NMI = """
 tbreak *{outer:#x}
 continue
@@ -23,7 +23,7 @@ tbreak *{entry:#x}
 continue
 printf "NMI at %#x taken at %#x\\n", {at:#x}, *(unsigned int *)$esp
 """
-# In an NMI that has come there: the second one waits until the first has ended.
+# An NMI during an NMI at `at`: the second one stays pending until the first ends.
 NMI_IN_NMI = NMI.replace("tbreak *{at", "monitor nmi\ntbreak *{at", 1)
 
 
@@ -36,27 +36,27 @@ def listing():
                                  re.MULTILINE):
         code = [(int(a, 16), i.strip()) for a, i in
                 re.findall(r"^([0-9a-f]+):\t(.*)", body, re.MULTILINE)]
-        # (trap.c has a kernel_exception as well.)
+        # (kernel_exception is also a symbol of trap.c.)
         parts.setdefault(name, []).append(code)
     return parts
 
 
 def one(parts, name, *, whole=False):
-    """The instructions of a symbol, up to its last jump if not `whole`."""
+    """The instructions of a symbol; up to its last jump unless `whole`."""
     code = min(parts[name], key=lambda c: c[0][0])
     ends = [i for i, (_, text) in enumerate(code) if text.startswith("jmp")]
     return [a for a, _ in (code if whole or not ends else code[:ends[-1] + 1])]
 
 
 def addresses():
-    """All but what is left of a frame that a user spoiled, and early_*, which
-    only a clock that stands still takes; those of an NMI's own way; and where a
-    system call begins."""
+    """Addresses of the paths, except for the repair of a frame that a user damaged, and
+    early_* (taken only by a stopped clock); those of the NMI path; and the start of a
+    system call."""
     parts = listing()
     stubs = parts["trap_stubs"][0]
     first = stubs[0][0]
     normal = [a for a, _ in stubs if (a - first) // 16 in STUBS]
-    # A stub ends with its jump; the rest of its 16 bytes is padding.
+    # A stub ends at its jump; the rest of its 16 bytes is padding.
     jumps = {(a - first) // 16: a for a, text in stubs if text.startswith("jmp")}
     normal = [a for a in normal if a <= jumps[(a - first) // 16]]
     for name in ("exception_common", "kernel_exception", "interrupt_common"):
@@ -68,8 +68,8 @@ def addresses():
     return normal, in_nmi, parts["syscall_entry_point"][0][0][0]
 
 
-# The same in a task of its own, with the NMI as a tick of the sampler's: a period
-# of its grid seems to have passed. %d is how much of the kernel's stack is in use.
+# The same in a separate task, with the NMI as a tick of the sampler: a period of its
+# tick grid appears to have passed. %d: bytes of the kernel stack in use.
 SAMPLE = """
 tbreak *{outer:#x} if cpus[0].thread->task == $task
 continue
@@ -89,7 +89,7 @@ continue
 set $task = cpus[0].thread->task
 """
 KSTACK_SIZE = 4 * 4096
-TRAPFRAME_SIZE = 68  # of one that begins the stack: user mode was interrupted
+TRAPFRAME_SIZE = 68  # of a frame at the stack's start: from user mode
 
 
 def script(text, places, in_nmi, outer):
@@ -120,8 +120,8 @@ def test_an_nmi_at_each_instruction(tmp_path):
 
 
 def test_a_sample_at_each_instruction(tmp_path):
-    """It begins there and goes on to what was interrupted: the kernel, if its stack
-    was in use, and the program, whose callers /test/chains knows."""
+    """A sample's chain begins at the instruction and goes on to the interrupted code: the
+    kernel, if its stack is in use, and the program, whose callers /test/chains checks."""
     normal, in_nmi, outer = addresses()
     gdb, result = debugged(
         tmp_path, f"/test/chains ways {len(normal)}",

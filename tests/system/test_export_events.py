@@ -1,6 +1,5 @@
-"""Several events of one run in the files that strobe export makes: formats with
-room for them have all, each with the numbers of the guest's own report, the
-others say which one they have."""
+"""Several events of one run in strobe export's files: formats for several events have
+all, each with the numbers of the guest's report; the others name the one they have."""
 import collections
 import json
 
@@ -30,7 +29,7 @@ def events(tmp_path_factory):
 
 
 def by_name(rows):
-    """Programs may have functions of the same name."""
+    """Sums rows by name: programs may have functions of the same name."""
     sums = collections.Counter()
     for row in rows:
         if row.symbol is not None:
@@ -39,13 +38,13 @@ def by_name(rows):
 
 
 def time(measured):
-    """What the samples stand for, in ns: a late one for those missed, too."""
+    """The time of the samples in ns; a late one includes the missed ones."""
     told = measured.json
     return (told["taken"] + told["missed"]) * NSEC // told["rate_hz"]
 
 
 def test_callgrind(events, tmp_path):
-    """Both in one file; each as in a file of its own."""
+    """A file has both events, each as in a separate file."""
     both = events[0].export("callgrind", tmp_path / "both", "--no-inline")
     for m in events:
         source = m.json["source"]
@@ -63,12 +62,12 @@ def test_callgrind(events, tmp_path):
 
 
 def taken(profile):
-    """Its samples, without the gaps between them."""
+    """A profile's samples, without the gaps between them."""
     return sum(bool(stack) for stack in profile["samples"])
 
 
 def test_speedscope(events, tmp_path):
-    """A profile for each thread and event, which the importer tells apart."""
+    """The importer shows a profile for each thread and event."""
     path = events[0].export("speedscope", tmp_path / "both")
     with open(path) as file:
         profiles = json.load(file)["profiles"]
@@ -103,8 +102,8 @@ def task_of(measured, program):
 
 
 def test_page(events, tmp_path):
-    """The switch between events changes the numbers and the header, and keeps
-    what else was chosen."""
+    """The switch between events changes numbers and header, and keeps the other
+    settings."""
     path = events[0].export("html", tmp_path / "page.html")
     counted = Counted(path)
     browser = Browser()
@@ -129,7 +128,7 @@ def test_page(events, tmp_path):
                       if row.image == "/bin/tester"}
             for name in LOOPS:
                 assert functions[name] == totals[name] > 0
-            # Still so when the event is another.
+            # Kept when the event changes.
             other = 1 - number
             choose(browser, "event", f"{events[other].json['source']}:")
             assert shown(browser) == counted.samples(task="tester",
@@ -140,7 +139,7 @@ def test_page(events, tmp_path):
 
 
 def test_one_event_of_several(events, tmp_path):
-    """With --event there is nothing to switch."""
+    """With --event the page has no switch."""
     path = events[1].export("html", tmp_path / "page.html", "--event",
                             SOURCES[1])
     assert Counted(path).samples(idle=True) == events[1].json["taken"]

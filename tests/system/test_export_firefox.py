@@ -1,5 +1,5 @@
-"""strobe export --firefox: by the documented format (firefox.py), and with what
-the other exports and the run itself say."""
+"""strobe export --firefox: files follow the documented format (firefox.py) and agree
+with the other exports and the run."""
 import collections
 import json
 import re
@@ -41,7 +41,7 @@ def exported(measured, tmp_path, *options):
 
 
 def marks(name, lib, depth):
-    """As folded stacks have it."""
+    """The name in folded stacks."""
     if depth > 0:
         return name + "_[i]"
     return name + "_[k]" * (lib == "[kernel]")
@@ -49,7 +49,7 @@ def marks(name, lib, depth):
 
 @pytest.mark.parametrize("options", ((), ("--no-inline",), ("--busy",)))
 def test_stacks(everything, tmp_path, options):
-    """The same as folded stacks; in each track in the order of time."""
+    """Stacks are those of folded stacks; each track is in order of time."""
     profile = exported(everything, tmp_path, *options)
     found = collections.Counter()
     for thread in profile["threads"]:
@@ -123,7 +123,7 @@ def markers(profile, thread):
 
 
 def test_markers(everything, tmp_path):
-    """Of each task: what it became, whom it made, and its end."""
+    """Each task has markers of its execs, forks and end."""
     profile = exported(everything, tmp_path)
     by_name = {t["name"]: t for t in profile["threads"]}
     lua, tester = by_name["lua"], by_name["tester"]
@@ -135,7 +135,7 @@ def test_markers(everything, tmp_path):
                                   *thread["markers"]["startTime"])
         times = thread["samples"]["time"]
         assert began < executed < ended
-        # It is sampled in the kernel after that, while its memory is released.
+        # Samples in the kernel follow, while its memory is released.
         assert began <= times[0]
         assert thread["unregisterTime"] == max(ended, times[-1])
     shells = [thread for thread in profile["threads"]
@@ -148,7 +148,7 @@ def test_markers(everything, tmp_path):
 
 
 def test_cpu_time(everything, tmp_path):
-    """What the samples stand for; nothing for idle CPUs."""
+    """CPU time is the time of the samples; idle CPUs have none."""
     profile = exported(everything, tmp_path)
     busy = 0
     data = json.loads(strobe("export", "--speedscope",
@@ -176,7 +176,7 @@ def test_task_filter(everything, tmp_path):
 
 
 def test_one_of_several_events(measured, tmp_path):
-    """And without callers: functions alone."""
+    """One event of several, without callers: functions only."""
     for m in measured["two"]:
         source = m.json["source"]
         profile = exported(m, tmp_path, "--event", source)
@@ -193,7 +193,7 @@ def test_one_of_several_events(measured, tmp_path):
 
 
 def test_where_it_comes_from(everything, tmp_path):
-    """Build ids, lines of source, the header."""
+    """Build IDs, source lines and the header are right."""
     profile = exported(everything, tmp_path)
     elf = f"{ROOT}/build/lua/lua"
     notes = subprocess.run(["readelf", "-n", elf], capture_output=True,
@@ -237,7 +237,7 @@ def made_profile(tmp_path, made, *options):
 
 
 def test_tasks_without_samples(tmp_path):
-    """Have a track with their markers; a name may be anything."""
+    """Tasks without samples have a track with markers; names may be any bytes."""
     made = PerfFile()
     made.comm(7, b"a\"\xff\xe2\x80\xae\\")
     made.mapping(7, b"/bin/tester")
@@ -262,7 +262,7 @@ def test_tasks_without_samples(tmp_path):
 
 
 def test_damaged_records(tmp_path):
-    """What is too short is passed over; the file that is cut off, too."""
+    """Records that are too short are skipped, as is a file's cut-off end."""
     made = PerfFile()
     made.comm(7, b"tester")
     made.mapping(7, b"/bin/tester")

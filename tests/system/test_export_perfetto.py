@@ -1,5 +1,5 @@
-"""strobe export --perfetto: every sample at its time, on its thread, with the chain
-that the other exports show."""
+"""strobe export --perfetto: every sample has its time, its thread and the call chain of
+the other exports."""
 import collections
 import subprocess
 
@@ -60,8 +60,8 @@ def measured(tmp_path_factory):
 
 
 def test_chains_and_threads(measured, tmp_path):
-    """As folded stacks have them, but for the program's name: a track has one,
-    the last, a folded stack that of the sample (before exec, another)."""
+    """Chains and threads are those of folded stacks, except for the program's name: a
+    track has only the last, a folded stack that of the sample (another before exec)."""
     trace = Trace(measured.export("perfetto", tmp_path / "out"))
     folded = collections.Counter()
     for _, thread, _, chain in trace.samples():

@@ -1,5 +1,5 @@
-"""strobe export --pprof: the file says what the guest's tool said, protoc and
-speedscope read it."""
+"""strobe export --pprof: the file agrees with the guest's report; protoc and speedscope
+read it."""
 import collections
 import gzip
 import subprocess
@@ -27,7 +27,7 @@ def measured(tmp_path_factory):
 
 
 class Pprof:
-    """As a reader sees it: chains of (file, function), innermost first."""
+    """A pprof file as a reader sees it: chains of (file, function), innermost first."""
 
     def __init__(self, path):
         with gzip.open(path) as file:
@@ -39,7 +39,7 @@ class Pprof:
         names = {f[1][0]: self.text(f, 2) for f in map(fields, profile[FUNCTION])}
         self.place = {}
         for location in map(fields, profile[LOCATION]):
-            line = fields(location[4][-1])  # those before it are inlined
+            line = fields(location[4][-1])  # earlier ones are inlined
             self.place[location[1][0]] = (
                 files.get(location[2][0] if location[2] else 0),
                 names[line[1][0]], line[2][0] if line[2] else 0)
@@ -80,7 +80,7 @@ def test_what_it_says(measured, run, tmp_path):
     assert sum(own.values()) == measured.json["taken"]
     names = [(row["image"], row["symbol"]) for row in measured.json["rows"]]
     for name, row in zip(names, measured.json["rows"]):
-        # (Idle's callers are not in a file.)
+        # (Callers of the idle loop are not in a file.)
         if names.count(name) == 1 and (row["samples"] or name[0][0] == "/"):
             assert (own[name], total[name]) == (row["samples"],
                                                 row["total"]), row
@@ -114,7 +114,7 @@ def test_speedscope_reads_it(measured, tmp_path):
 
 
 def test_a_task_is_chosen(measured, tmp_path):
-    """And what nothing is left of is a file all the same."""
+    """A task can be chosen; without samples the file is still valid."""
     path = tmp_path / "none.pb.gz"
     strobe("export", "--pprof", "-t", 999, "-o", path, measured["one"].file)
     assert Pprof(path).samples == []
