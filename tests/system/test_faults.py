@@ -1,5 +1,5 @@
-"""Faults of the machine: each is an error, a counted loss or a panic that says
-what happened (docs/reliability.md)."""
+"""Faults of the machine: each gives an error, a counted loss or a panic that names it
+(docs/reliability.md)."""
 import json
 import re
 import signal
@@ -15,23 +15,23 @@ SPURIOUS = "spurious_vectors_sent,spurious_vectors_raised,spurious_exceptions"
 
 
 def errors(text):
-    """stats --errors --json: how often what went wrong."""
+    """{error: count} of stats --errors --json."""
     return {row["name"]: row["count"] for row in json.loads(text)}
 
 
 @pytest.mark.parametrize("options,skipped", (
-    (("--cpu", "max,-apic"), 1),  # the 8259 alone: nothing sends a vector
+    (("--cpu", "max,-apic"), 1),  # only the 8259: vectors cannot be sent
     (("--machine", "isapc", "--cpu", "pentium2"), 0),  # through the LAPIC
     ((), 0)), ids=("8259", "8259-lapic", "ioapic"))
 def test_no_driver_expects_an_interrupt(options, skipped):
-    """Of any vector, sent or raised: it is counted."""
+    """An unexpected interrupt of any vector, sent or raised, is counted."""
     run = vm(None, "--console", *options, "--kargs", f"test={SPURIOUS}")
     passed = f"# {3 - skipped} passed, 0 failed, {skipped} skipped"
     assert run.status == 0 and passed in run.output, run
 
 
 def test_nothing_happens_unasked():
-    """A machine that works well counts nothing, not even while it profiles."""
+    """Without faults all counters are 0, even while it profiles."""
     run = vm("profile -o /dev/null tester >/dev/null 2>&1; stats --errors --json")
     assert run.status == 0 and set(errors(run.output).values()) == {0}, run
 
@@ -48,7 +48,7 @@ def test_an_nmi_from_outside():
 
 
 def test_a_profiler_that_stops_reading():
-    """The rings fill; samples are lost, and counted."""
+    """Unread rings fill; lost samples are counted."""
     run = vm("profile --json -F 16000 -s lapic sh -c 'kill -STOP $PPID; i=0;"
              " while [ $i -lt 20000 ]; do i=$((i+1)); done; kill -CONT $PPID'"
              " && stats --audit >&2")
@@ -58,8 +58,8 @@ def test_a_profiler_that_stops_reading():
     assert abs(r["taken"] + r["missed"] - r["expected"]) < 0.01 * r["taken"], r
 
 
-# 30 s of virtual time fill the host's pipe and the terminal, whose writer waits
-# until it is killed. The log goes on without the line.
+# 30 s of virtual time fill the host's pipe and the terminal, whose writer blocks
+# until it is killed. The log continues without the serial line.
 BLOCKED = """
 echo at''work >/dev/kmsg
 yes >/dev/ttyS0 & p=$!
@@ -73,12 +73,12 @@ stats --errors --json
 
 
 def test_a_serial_line_that_blocks():
-    """The host does not read the console until the machine has ended."""
+    """The machine runs to its end although the host does not read the console."""
     with Monitored(BLOCKED) as machine:
         machine.wait_for("atwork")
         machine.child.send_signal(signal.SIGSTOP)
         while machine.end.recv(4096):
-            pass  # QEMU ends
+            pass  # until QEMU ends
         machine.child.send_signal(signal.SIGCONT)
         result = machine.result()
     assert result.status == 0, result
@@ -94,7 +94,7 @@ SHOW = "echo ===; stats --errors --json; stats --audit >&2"
 
 
 def with_faults(faults, command, smp, clock=()):
-    """What the command printed, and the error counters."""
+    """The command's output, and the error counters."""
     run = vm(f"{command} && {{ {SHOW}; }}", *clock, *options("addresses"),
              "--kargs", f"fault={faults}", smp=smp)
     assert run.status == 0 and "hangs" not in run.console, run
@@ -104,8 +104,8 @@ def with_faults(faults, command, smp, clock=()):
 
 
 REPEATED = "reschedule interrupts, repeated"
-# CPU 2 wakes a reader on CPU 3 until one of the interrupts was lost for which
-# CPU 3 waited: how long each of the two computes in between is the host's affair.
+# CPU 2 wakes a reader on CPU 3 until an interrupt is lost that CPU 3 waits for: the
+# host decides how long each of the two runs in between.
 WAKES = f"""mkfifo /tmp/wakes
 taskset 8 sh -c 'while read x; do n=$x; done; echo $n' </tmp/wakes &
 exec 3>/tmp/wakes
@@ -120,7 +120,7 @@ echo end >&3; exec 3>&-; wait"""
     ("calls of CPUs, sent again", 20, "/test/mm_threads && /test/threads", ""),
     (REPEATED, 4, WAKES, "end\n")), ids=("calls", "wakes"))
 def test_lost_interrupts_between_cpus(what, each, command, said):
-    """Rendezvous, shootdowns and what makes a CPU switch: sent again."""
+    """Lost interrupts of rendezvous, shootdowns and rescheduling are sent again."""
     output, counted = with_faults(f"ipi,{each}", command, smp=4)
     assert "FAILED" not in output and output.endswith(said), output
     assert counted[what] > 0, counted
@@ -128,7 +128,7 @@ def test_lost_interrupts_between_cpus(what, each, command, said):
 
 @realtime()
 def test_lost_nmis_of_the_sampler():
-    """The next NMI stands for the lost ones: those are missed, and counted."""
+    """Lost NMIs are counted as missed at the next NMI."""
     output, _ = with_faults(
         "nmi,7", "echo --- && sprofile -s nmi-ipi -F 500 --json tester 5", smp=2,
         clock=("--icount", "1"))
@@ -136,7 +136,7 @@ def test_lost_nmis_of_the_sampler():
 
 
 def books(output):
-    """Of sprofile's reports: every tick due is in one column."""
+    """In sprofile's reports every due tick is in one column."""
     reports = [json.loads(text) for text in output.split("---")[1:]]
     for r in reports:
         told = r["taken"] + r["missed"] + r["throttled"] + r["others"]
@@ -146,11 +146,11 @@ def books(output):
     return reports
 
 
-# The pinned loop is nearly alone to have timers; that the other CPU loses its own
-# while it is to notice has a small chance.
+# The pinned loop has nearly all timers; the other CPU loses its own while it watches
+# with a small probability.
 @realtime(chance=3e-3)
 def test_lost_timer_interrupts():
-    """A CPU whose timer does not come any more is found by the other one."""
+    """A CPU whose timer interrupts are lost is found by the other CPU."""
     output, counted = with_faults(
         "event-lost,400", "taskset 2 sh -c 'i=0; while [ $i -lt 900 ]; do"
         " usleep 1000; i=$((i+1)); done' && echo slept", smp=2)
@@ -158,8 +158,8 @@ def test_lost_timer_interrupts():
     assert counted["timer interrupts, lost or late"] > 0, counted
 
 
-# Where no CPU can notice it: there is one, or all have their events by one timer.
-# With `-s rtc` a sampler has the timer that watches them otherwise.
+# No CPU can notice it: there is one CPU, or one timer has the events of all. With
+# `-s rtc` a sampler uses the timer that otherwise watches them.
 SLEEPS = "i=0; while [ $i -lt 300 ]; do usleep 1000; i=$((i+1)); done; echo slept"
 
 
@@ -169,7 +169,7 @@ SLEEPS = "i=0; while [ $i -lt 300 ]; do usleep 1000; i=$((i+1)); done; echo slep
     (1, "lapic", "profile -s rtc -F 2 -o /tmp/p ")), ids=(
         "lone", "lone-pit", "pit", "hpet", "sampler"))
 def test_lost_events_of_all_cpus(smp, timer, prefix):
-    """A second timer notices them within 6 s."""
+    """A second timer notices lost events of all CPUs within 6 s."""
     output, counted = with_faults(
         f"event-lost,100 timer={timer}", f"{prefix}sh -c '{SLEEPS}' && cat"
         " /proc/uptime", smp=smp, clock=("--icount", "1"))
@@ -179,7 +179,7 @@ def test_lost_events_of_all_cpus(smp, timer, prefix):
     assert float(uptime.split()[0]) < 2 + 6.1 * lost, (output, counted)
 
 
-# Of timers other than the events' (those are lost and doubled above and below).
+# Sources other than the timer of clock events (tested above and below).
 SOURCES = ("rtc", "nmi-hpet", "nmi-pit", "nmi-rtc")
 EACH = 9
 
@@ -187,9 +187,9 @@ EACH = 9
 @realtime()
 @pytest.mark.parametrize("fault", ("timer-lost", "timer-double"))
 def test_ticks_of_the_sampler(fault):
-    """Each lost tick is missed, and no other; a doubled one is one: a ninth more
-    would be more than the books may differ by. (On one CPU in virtual time: a busy
-    host, or a CPU that waits for its turn, loses ticks of its own.)"""
+    """Exactly the lost ticks are missed; a doubled tick counts once: a ninth more would
+    exceed the allowed difference. (On one CPU in virtual time: a busy host, or a CPU
+    that waits for its turn, loses ticks, too.)"""
     output, _ = with_faults(f"{fault},{EACH}", " && ".join(
         f"echo --- && sprofile --fixed -s {s} -F 200 --json tester 200"
         for s in SOURCES), smp=1, clock=("--icount", "1"))
@@ -203,7 +203,7 @@ def test_ticks_of_the_sampler(fault):
 
 @realtime()
 def test_doubled_timer_interrupts():
-    """Nothing expires early, or twice."""
+    """With doubled timer interrupts nothing expires early or twice."""
     output, _ = with_faults("event-double,2", "/test/timers && /test/sleeps",
                             smp=2)
     assert "FAILED" not in output, output

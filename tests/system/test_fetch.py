@@ -1,5 +1,5 @@
-"""tools/build/fetch: where packages of Debian come from, and whether they are
-the recorded ones."""
+"""tools/build/fetch: the sources of Debian packages, and their comparison with the
+recorded ones."""
 import hashlib
 import shutil
 
@@ -36,8 +36,8 @@ def sum_of(content):
 
 
 def with_archive(machine, recorded="1.2-3", files=None):
-    """A machine whose apt has the source package `red`, of which packages.txt
-    records a version, or nothing."""
+    """Fakes an apt with the source package `red`; packages.txt has its version
+    `recorded`, or none."""
     files = files or FILES
     (machine.folder / "archive").mkdir()
     for name, content in FILES.items():
@@ -101,8 +101,8 @@ def test_an_archive_that_lacks_the_file_is_said(machine):
 
 @pytest.mark.parametrize("suite", (codename(), "trixie"))
 def test_without_an_index_the_recorded_files_come(machine, suite):
-    """While a mirror is updated its indexes may not fit together for days; and of
-    Debian unstable nothing is recorded."""
+    """Without a usable index the recorded files are fetched. (A mirror's indexes may be
+    inconsistent for days during an update; Debian unstable has no record.)"""
     out = with_archive(machine)
     records = machine.root / "tools/build/packages.txt"
     records.write_text(records.read_text().replace(codename(), suite))
@@ -127,7 +127,7 @@ def test_a_full_disk_is_said(machine):
     assert done.returncode == 1, done
     last = done.stderr.splitlines()[-1]
     assert "is full (2 MB free)" in last and "goes on from here" in last
-    # apt-get would fill what is left, and wait.
+    # apt-get would fill the disk, and hang.
     assert not any("update" in call for call in machine.calls("apt-get"))
 
 
@@ -158,8 +158,8 @@ def test_no_archive(machine):
 
 
 def test_records_are_whole():
-    """Every package that is built, for Debian 12 and 13; bash's suite is known
-    as Debian 12 has it (tests/suites/expected.txt)."""
+    """packages.txt has every package, for Debian 12 and 13; bash's suite is Debian
+    12's (tests/suites/expected.txt)."""
     with open(f"{ROOT}/tools/build/packages.txt", encoding="utf-8") as file:
         rows = [line.split() for line in file if line[0] != "#"]
     for suite in "bookworm", "trixie":

@@ -1,5 +1,5 @@
-"""make flame and the page it makes, as a browser shows it. What the page says
-is compared with what the data in it says when it is counted here."""
+"""make flame and its page in a browser. The page's numbers are compared with those
+counted here from its data."""
 import collections
 import json
 import os
@@ -23,7 +23,7 @@ def strobe(*arguments):
 
 
 class Counted:
-    """The data in a page, counted the plain way."""
+    """A page's data, counted independently."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
@@ -37,12 +37,12 @@ class Counted:
                        for node, w, n in zip(*[iter(bin_)] * 3)]
 
     def chain(self, node):
-        """Its symbols, the innermost first."""
+        """The symbols of a node's chain, innermost first."""
         names = self.data["symbols"]["name"]
         return (names[symbol] for symbol in self.symbols(node))
 
     def symbols(self, node):
-        """The numbers of the symbols of its chain, the innermost first."""
+        """The symbol numbers of a node's chain, innermost first."""
         nodes = self.data["nodes"]
         while node:
             yield nodes["symbol"][node]
@@ -58,7 +58,7 @@ class Counted:
                    (name is None or name in self.chain(node)))
 
     def leaves(self):
-        """Samples of each innermost function, by name and image; not idle's."""
+        """Samples of each innermost function, by name and image, without idle."""
         symbols, leaves = self.data["symbols"], {}
         for _, node, _, _, mode, _, n in self.counts:
             symbol = self.data["nodes"]["symbol"][node]
@@ -78,7 +78,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def flame():
-    """make flame's status and output, and its page's data."""
+    """The status and output of make flame, and its page's data."""
     environment = {key: value for key, value in os.environ.items()
                    if not key.startswith("MAKE")}
     done = subprocess.run(
@@ -92,8 +92,8 @@ def flame():
 
 @pytest.fixture
 def page(browser, flame):
-    """The page, just opened, in a bright and wide window. At the end nothing
-    was said on the console, and nothing asked for but the page."""
+    """The page, just opened, in a wide, light window. At the end the console is empty,
+    and only the page was requested."""
     browser.screen()
     browser.complaints()
     browser.requests()
@@ -106,14 +106,14 @@ def page(browser, flame):
 
 
 def shown(browser):
-    """How many samples the page says it shows."""
+    """The number of samples that the page says it shows."""
     browser.settle()
     text = browser.find("shown").text
     return int(re.search(r"[\d,]+", text).group().replace(",", ""))
 
 
 def frames(browser):
-    """Name, depth, samples and width in pixels of all frames."""
+    """(name, depth, samples, width in pixels) of all frames."""
     browser.settle()
     return browser.run("""
         return [...document.querySelectorAll("g.frame")].map((g) => [
@@ -131,7 +131,7 @@ def click_frame(browser, name):
 
 
 def choose(browser, id_, text):
-    """The option that begins with `text`."""
+    """Selects the option that begins with `text`."""
     for option in browser.find(id_).find_elements("tag name", "option"):
         if option.text.strip().startswith(text):
             option.click()
@@ -140,14 +140,14 @@ def choose(browser, id_, text):
 
 
 def page_with(path, data):
-    """The page of data made by hand."""
+    """Writes the page of hand-made data."""
     with open(f"{ROOT}/build/page.html", encoding="utf-8") as file:
         path.write_text(file.read().replace("{{data}}", json.dumps(data)))
     return path
 
 
 def page_of(tmp_path, made):
-    """The page of a perf.data file made by hand."""
+    """Writes the page of a hand-made perf.data file."""
     data, page = tmp_path / "perf.data", tmp_path / "page.html"
     data.write_bytes(made.bytes())
     done = strobe("export", "--html", "-o", str(page), str(data))
@@ -205,7 +205,7 @@ def test_search(flame, page):
 
 
 def found(counted, pattern):
-    """Samples with a function whose name has it."""
+    """Samples with a function whose name matches."""
     return sum(n for _, node, _, _, mode, _, n in counted.counts
                if mode != IDLE_MODE and any(
                    re.search(pattern, symbol) for symbol in counted.chain(node)))
@@ -224,7 +224,7 @@ def test_search_for_a_regular_expression(flame, page):
 
 
 def test_the_address_has_what_is_chosen(flame, page):
-    """Opened again, the page shows the same; without it, everything."""
+    """The URL keeps the selection: opened again, the page shows the same."""
     page.find("mode-kernel").click()
     page.press("i")
     page.press("i")
@@ -279,7 +279,7 @@ def test_inverted_begins_with_innermost_functions(flame, page):
     counted = collections.Counter()
     for name, image, n in first:  # static functions may share a name
         counted[name, image] += n
-    # The widest frames are made first, and no more than can be drawn at once.
+    # The widest frames are made first, up to the limit of drawn frames.
     assert counted.items() <= leaves.items()
     left_out = [n for leaf, n in leaves.items() if leaf not in counted]
     assert max(left_out, default=0) <= min(counted.values())
@@ -312,7 +312,7 @@ def test_modes(flame, page):
 
 
 def test_time(flame, page):
-    """By keys and by dragging, a part of the time is chosen."""
+    """Keys and dragging select a part of the time."""
     counted, bins = flame[1], len(flame[1].data["bins"])
     tenth = -(-bins // 10)
     area = page.driver.find_element("css selector", "#timeline .area")
@@ -391,9 +391,8 @@ def test_narrow_screens(flame, page, width):
 # --- callers and callees ------------------------------------------------------
 
 def calls(counted, chosen):
-    """Who calls function `chosen` (a number of symbols), and whom it calls:
-    samples, name and image of each, as the page's tables have them; a sample
-    counts once in each."""
+    """Callers and callees of function `chosen` (a symbol number): samples, name and
+    image, as in the page's tables; a sample counts once in each row."""
     nodes, symbols = counted.data["nodes"], counted.data["symbols"]
     callers, callees = collections.Counter(), collections.Counter()
     total = 0
@@ -419,7 +418,7 @@ def calls(counted, chosen):
 
 
 def table(browser, id_):
-    """Samples, name and image of its rows; no name: none."""
+    """(samples, name, image) of a table's rows; a missing name is empty."""
     browser.settle()
     return sorted(browser.run("""
         const text = (row, what) => row.querySelector(what)?.textContent ?? "";
@@ -438,8 +437,8 @@ def assert_calls(browser, counted, symbol):
 
 
 def test_callers_and_callees(flame, page):
-    """By a click on a frame, on a hot function, on a row; the address keeps the
-    function."""
+    """A click on a frame, a hot function or a row shows callers and callees; the URL
+    keeps the function."""
     names = flame[1].data["symbols"]["name"]
     assert not page.find("calls").is_displayed()
     click_frame(page, "luaV_execute")
@@ -463,7 +462,7 @@ def test_callers_and_callees(flame, page):
 
 
 def test_callers_and_callees_of_the_recursive(browser, tmp_path):
-    """A calls B calls A ...: each sample counts once a row, however deep."""
+    """In a recursion A, B, A ... each sample counts once in a row."""
     a, b, c = 0x8049000, 0x804a000, 0x804b000
     made = PerfFile()
     made.comm(7, b"lua")
@@ -525,8 +524,8 @@ def test_only_idle_is_shown(browser, tmp_path):
 
 @pytest.mark.parametrize("cpus", (1, 8, 32))
 def test_many_cpus(browser, tmp_path, cpus):
-    """All are in the timeline, and the graph begins on the same screen; labels
-    stand beside their CPUs and do not overlap."""
+    """The timeline has all CPUs, and the graph begins on the same screen; labels are
+    beside their CPUs and do not overlap."""
     made = PerfFile()
     made.comm(7, b"lua")
     for cpu in range(cpus):
@@ -550,7 +549,7 @@ def test_many_cpus(browser, tmp_path, cpus):
 
 
 def test_large_profile(browser, tmp_path):
-    """200,000 samples on 4 CPUs of 20,000 nodes, in chains up to 127 deep."""
+    """200,000 samples on 4 CPUs, of 20,000 nodes, in chains up to 127 deep, are right."""
     made = PerfFile()
     made.comm(7, b"lua")
     made.mapping(7, b"/bin/unheard-of")
@@ -573,7 +572,7 @@ def test_large_profile(browser, tmp_path):
 # --- more than a browser draws ------------------------------------------------
 
 def data_of_calls(parent, symbol, samples, bins=1):
-    """Of a page: one program; node, samples, node, samples ..."""
+    """Data of a page with one program; samples: node, count, node, count ..."""
     names = max(symbol) + 1
     lists = [[] for _ in range(bins)]
     for i in range(0, len(samples), 2):
@@ -590,7 +589,7 @@ def data_of_calls(parent, symbol, samples, bins=1):
 
 
 def test_zooming_shows_what_was_left_out(browser, tmp_path):
-    """A hundred functions call a hundred each: more than is drawn at once."""
+    """Zooming shows frames that were omitted: 100 functions call 100 each."""
     parent, symbol, samples = [0], [0], []
     for branch in range(100):
         at = len(parent)
@@ -634,7 +633,7 @@ SAMPLED_NODES = 200000
 
 
 def million():
-    """A million samples of 200,000 paths of calls up to 60 deep."""
+    """A million samples of 200,000 call paths up to 60 deep."""
     parent, symbol, level = [0], [0], [0]
     draw = 1
     while len(parent) <= SAMPLED_NODES:
@@ -658,8 +657,7 @@ def million_page(tmp_path_factory):
 
 
 def test_a_million_samples_inverted(browser, million_page):
-    """The page answers while it counts, draws what it can show, and what it
-    shows is right."""
+    """The page responds while it counts, and the frames that it draws are right."""
     browser.complaints()
     browser.open(million_page)
     browser.settle()
@@ -694,8 +692,8 @@ def test_a_million_samples_inverted(browser, million_page):
 
 
 def test_pieces(browser, million_page):
-    """Between two turns of the page no work goes over more than a piece of the
-    samples; counted by reads of the lists that it goes over."""
+    """Between two turns of the event loop the page works on at most a piece of the
+    samples (counted by reads of their lists)."""
     parts = []
     for name in ("common", "pieces", "tree", "profile", "calls"):
         with open(f"{ROOT}/tools/strobe-src/page/{name}.js", encoding="utf-8") as file:
