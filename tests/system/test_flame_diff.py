@@ -1,5 +1,5 @@
-"""strobe diff --html and the page it makes, as a browser shows it. What the page
-says is compared with the samples, counted and tested again here."""
+"""strobe diff --html and its page in a browser. The page's numbers are compared with the
+samples, counted and tested for significance here."""
 import json
 import math
 import re
@@ -15,14 +15,14 @@ from perf_file import IDLE, KERNEL, PerfFile
 
 SCRIPT = "</script><script>document.body.id = 'owned'</script>"
 PROGRAM = 'lu</script>"'
-# Functions of lua, by what they are here.
+# Functions of lua, by their role here.
 NAMES = {"main": "main", "slow": "luaV_execute", "fast": "luaH_getint",
          "same": "luaD_call", "noisy": "luaH_get", "gone": "luaS_new",
          "new": "luaD_precall"}
 GREY = "rgb(219, 216, 211)"
 TASK = 7
 
-# Samples (1 ms each) of each path, the outermost first, in each run.
+# Samples (1 ms each) of each path, outermost first, in each run.
 BEFORE = ({("main", "slow"): (100, 102, 101, 103),
            ("main", "slow", "gone"): (40, 41, 39, 40),
            ("main", "same"): (50, 50, 50, 50),
@@ -35,7 +35,7 @@ AFTER = ({("main", "slow"): (90, 92, 91, 90),
 
 
 def addresses():
-    """Where each function is, a few bytes behind its begin."""
+    """{function: an address a few bytes after its start}."""
     table = subprocess.run(["nm", f"{ROOT}/build/lua/lua"], capture_output=True,
                            text=True, check=True).stdout
     starts = {name: int(address, 16) for address, _, name in
@@ -44,7 +44,7 @@ def addresses():
 
 
 def recordings(folder, name, samples):
-    """A file for each run."""
+    """Writes a file for each run."""
     at = addresses()
     for run in range(len(next(iter(samples.values())))):
         made = PerfFile()
@@ -81,8 +81,8 @@ def data_of(path):
 
 
 def student(t, freedom):
-    """How probable a |t| at least as large is: Simpson's rule over the density,
-    with t = tan(x), so that the tail ends."""
+    """P(|T| >= |t|): Simpson's rule over the density, with t = tan(x), for a finite
+    interval."""
     steps, low = 20000, math.atan(abs(t))
     norm = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)
                     ) / math.sqrt(freedom * math.pi)
@@ -110,7 +110,7 @@ def chance(before, after):
 
 
 def counted(samples, prefix, runs=4):
-    """Of each run the samples whose path begins so."""
+    """The samples of each run whose path begins with `prefix`."""
     return [sum(counts[run] for path, counts in samples.items()
                 if path[:len(prefix)] == prefix) for run in range(runs)]
 
@@ -144,8 +144,7 @@ def page(browser, made):
 
 
 def frames(browser):
-    """Of each frame that is seen, by its path: before, after, chance, width,
-    colour, tooltip."""
+    """{path: (before, after, probability, width, colour, tooltip)} of visible frames."""
     browser.settle()
     found = browser.run("""
         const path = (node) => node.parent === null ? [] :
@@ -177,7 +176,7 @@ def choose_widths(browser, value):
 # --- the graph ----------------------------------------------------------------
 
 def test_frames_are_both_sides(page):
-    """Means, chance and width of every frame; also what is gone or new."""
+    """Every frame has its means, probability and width; also removed and new ones."""
     found = frames(page)
     assert found.keys() == all_paths()
     whole = found[()]
@@ -206,8 +205,8 @@ def hue(color):
 
 
 def test_colours(page):
-    """Orange is more and blue is less, unless it may be chance: then grey, as
-    what is the same. The legend has these colours."""
+    """Significant increases are orange, decreases blue; other frames are grey. The legend
+    has these colours."""
     found = frames(page)
     hues = {path: hue(color) for path, (*_, color, _) in found.items()}
     assert hues["lua", "main", "slow"] == hues["lua", "main", "slow", "gone"] == \
@@ -262,7 +261,7 @@ def test_inverted(page):
 
 
 def test_search_and_address(page):
-    """The address keeps search, widths and zoom; a bad expression is told."""
+    """The URL keeps search, widths and zoom; a bad expression is reported."""
     choose_widths(page, "before")
     page.press("/", "(")
     page.wait(lambda: "nvalid regular expression" in page.find("found").text)
@@ -294,7 +293,7 @@ def test_search_and_address(page):
 # --- the rest of the page -----------------------------------------------------
 
 def test_table_and_head(page, made):
-    """The table is `diff --json`'s, without the sum; the head names the runs."""
+    """The table is that of `diff --json` without the total; the head names the runs."""
     rows = json.loads(compare("--json", *made[1], "vs", *made[2]).stdout)["rows"]
     shown = page.run("""
         return [...document.querySelectorAll("#changes tbody tr")].map((tr) =>
@@ -320,8 +319,8 @@ def test_narrow_screens(page, width):
 
 
 def test_one_run_on_a_side(browser, made, tmp_path):
-    """Whether it is chance cannot be told, and it is said; changes have their
-    colours."""
+    """With one run on a side the page says that significance is unknown; changes have
+    their colours."""
     path = page_of(tmp_path / "one.html", made[1][:1], made[2][:1])
     browser.complaints()
     browser.open(path)

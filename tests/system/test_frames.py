@@ -1,4 +1,4 @@
-"""The kernel's frame table (tools/build/kframes) knows each instruction of C."""
+"""The kernel's frame table (tools/build/kframes) covers each instruction of C code."""
 import importlib.machinery
 import importlib.util
 import subprocess

@@ -1,5 +1,5 @@
 """Random system calls (tests/fuzz, docs/reliability.md), while sessions sample the
-machine at up to 20 kHz; and the inputs that once broke something."""
+machine at up to 20 kHz; and inputs that failed in the past."""
 import glob
 import os
 import re
@@ -26,14 +26,14 @@ def fuzz(smp, *arguments):
 
 @pytest.mark.parametrize("smp", WHERE)
 def test_random_calls(smp):
-    """The machine stays whole: no panic, no task that cannot be killed, no mount
-    that stays, and the books balance."""
+    """Random calls cause no panic, no unkillable task and no mount that remains, and the
+    ledger balances."""
     fuzz(smp, "--calls", str(CALLS))
 
 
 def test_memory_that_is_not_freed_is_found():
-    """Directory entries that another task makes stand for a leak: 30 objects in
-    all of a run's calls."""
+    """A leak is found: 30 directory entries that another task makes during a run's
+    calls."""
     run = vm("(sleep 1; cd /tmp; touch $(seq 30)) & exec /test/fuzz --quiet "
              "--calls 30000")
     assert run.status == 1, run
@@ -44,5 +44,5 @@ def test_memory_that_is_not_freed_is_found():
 @pytest.mark.parametrize("script", CORPUS, ids=os.path.basename)
 @pytest.mark.parametrize("smp", WHERE)
 def test_corpus(smp, script):
-    """What once broke the machine does not any more."""
+    """Inputs that failed in the past pass."""
     fuzz(smp, "--script", script, "--times", "5")

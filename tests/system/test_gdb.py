@@ -1,5 +1,5 @@
-"""tools/gdb/strobe.py, in the real gdb, on a kernel that hangs with interrupts
-off: what its rings hold is brought out, to the byte."""
+"""tools/gdb/strobe.py, in the real gdb, on a kernel that hangs with interrupts off: it
+writes the rings' contents, byte for byte."""
 import os
 import re
 import signal
@@ -11,9 +11,9 @@ import pytest
 from machine import PATIENCE, ROOT, VM
 from monitor import free_port
 
-# The next sync() never ends and hears no interrupt but NMIs; the samples of
-# those fill the rings, until {samples} more have been taken. (After 2 seconds gdb
-# would ask again, and take a late answer for that to its next question.)
+# The next sync() loops with interrupts off; NMI samples fill the rings, until {samples}
+# more are taken. (After 2 seconds gdb would repeat a request, and take a late answer
+# for that to its next one.)
 HANG = """
 set pagination off
 set confirm off
@@ -42,7 +42,7 @@ delete
 strobe-sessions
 strobe-rings {folder}/stream
 """
-# The same rings, by gdb's own means.
+# The same rings, with gdb's commands.
 RING = """
 printf "ring %d %u %u %u\\n", {cpu}, $r.size, $r.head, $r.tail
 dump binary memory {folder}/ring{cpu} $r.bytes ($r.bytes+$r.size)
@@ -60,7 +60,7 @@ SAMPLE, TASK = 1, 2
 
 
 def debug(folder, command, samples, smp):
-    """Runs a command in a machine until it hangs; gives what gdb said."""
+    """Runs a command in a machine until it hangs; returns gdb's output."""
     port = free_port()
     script = HANG + "".join(
         f"set $r = sampled->cpu[{cpu}].ring" + RING.replace("{cpu}", str(cpu))
@@ -94,7 +94,7 @@ def records(data):
 
 
 def rings(folder, said):
-    """What gdb says is unread, of each CPU."""
+    """The unread bytes of each CPU's ring, from gdb's output."""
     found = []
     for cpu, size, head, tail in re.findall(r"^ring (\d+) (\d+) (\d+) (\d+)$",
                                             said, re.MULTILINE):
@@ -106,8 +106,8 @@ def rings(folder, said):
     return found
 
 
-# A profiler of the whole system, which is stopped, lest it reads the rings from
-# the CPU that does not hang; and of a task, whose ring has been read, is full, and goes round its end.
+# A system-wide profiler, stopped so that it does not read the rings from the other CPU;
+# and one of a task, whose ring was read before, is full and wraps around.
 CASES = {
     "system": (2, 300, "sprofile -s nmi-pit sh -c 'lua -e \"for i = 1, 1e6 do "
                "end\"; kill -STOP $PPID; sync'"),
@@ -131,13 +131,13 @@ def test_rings_of_a_hung_kernel(case, tmp_path):
     assert len(expected) == smp, said
     assert stream.endswith(b"".join(expected)), said
 
-    # What is ahead of them tells which programs there are.
+    # The records before them name the programs.
     before = stream[:len(stream) - sum(map(len, expected))]
     assert all(kind == TASK for kind, _, _ in records(before))
     paths = {record[64:].split(b"\0")[0] for _, _, record in records(before)}
     assert b"/bin/busybox" in paths and b"/sbin/init" in paths, paths
 
-    # gdb's list has the same numbers; and the CPU hangs where it does.
+    # gdb's list has the same numbers; and the CPU hangs at the expected place.
     counts = [sum(kind == SAMPLE for kind, _, _ in records(ring))
               for ring in expected]
     listed = re.findall(r"^ +(\d+) +\d+ +\d+ +(\d+) +(\d+) +\d+$", said,
@@ -165,8 +165,8 @@ def strobe(*arguments):
 
 
 def check_converted(folder, stream, samples, hung):
-    """As perf.data it has the same samples, and says where the kernel hangs.
-    What is cut off or no such file is told."""
+    """The perf.data has the same samples, and shows where the kernel hangs. Truncated and
+    invalid files are reported."""
     done = strobe("convert", stream, "-o", f"{folder}/perf.data")
     assert done.returncode == 0, done
     done = strobe("report", f"{folder}/perf.data")
@@ -200,6 +200,6 @@ def check_converted(folder, stream, samples, hung):
 
 
 def last_pcs(ring):
-    """The last 50 program counters (behind struct sprofile_sample)."""
+    """The last 50 program counters (after struct sprofile_sample)."""
     return [struct.unpack_from("<I", record, 36)[0]
             for kind, _, record in records(ring) if kind == SAMPLE][-50:]

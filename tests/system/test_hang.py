@@ -1,4 +1,4 @@
-"""A CPU that hangs is found by the others, and told with where it is."""
+"""A CPU that hangs is found by the others, and reported with its location."""
 import re
 
 import pytest
@@ -8,7 +8,7 @@ from monitor import INTERRUPTS_OFF, Monitored, free_port, hang_in_sync
 from tiers import realtime
 
 TOLD = r"^where the CPUs are \(CPU {} hangs: for 10 s it has {}\):$"
-# No interrupts; interrupts, but no preemption, while somebody waits.
+# Interrupts off; interrupts on, preemption off, while a thread waits.
 WAYS = {
     "deaf": (INTERRUPTS_OFF, "sync", "taken no interrupt"),
     "stuck": ("set var cpus[{cpu}].preempt_count = 1",
@@ -50,9 +50,9 @@ def test_an_idle_machine_does_not_hang():
 
 @realtime()
 def test_a_rendezvous_with_a_cpu_that_hangs(tmp_path):
-    """The CPU that waits has interrupts off as well, so that none is left to
-    watch: it reports itself what it waits for. (The shell never waits for the CPU
-    that hangs. Audits before it does so succeed.)"""
+    """A CPU that waits in a rendezvous for a hung one has interrupts off, so no CPU
+    watches: it reports what it waits for itself. (The shell never waits for the hung
+    CPU. Audits before the hang succeed.)"""
     port = free_port()
     with Monitored("taskset -p 1 $$; taskset 2 sync & while sleep 1; do"
                    " stats --audit; done", "--gdb", str(port), smp=2) as machine:

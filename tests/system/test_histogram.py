@@ -1,4 +1,4 @@
-"""profile -n and -r: the histogram of the address-bin profiler, in its format."""
+"""profile -n and -r: the histogram of address bins, and its format."""
 import re
 import subprocess
 
@@ -15,8 +15,8 @@ ROW = re.compile(r"([0-9A-F]{4,8})-([0-9A-F]{4,8}) \((\d\d)%\) : (\**)$|"
 
 
 def parse(text):
-    """The histogram at the end of a program's output, checked as a whole: the
-    program, the highest percentage, and (start, end, percent, stars)."""
+    """Checks the histogram at the end of a program's output; returns the program, the
+    highest percentage, and (start, end, percent, stars) of the bins."""
     lines = text.splitlines()
     at = max(i for i, line in enumerate(lines) if re.match(r" +0%\.", line))
     rows = []
@@ -44,7 +44,7 @@ def parse(text):
 
 
 def functions():
-    """Where tester's three functions are: (start of burn_a, bytes of each)."""
+    """(start of burn_a, size of each) of tester's three functions."""
     text = subprocess.run(["nm", f"{ROOT}/build/user/tester"], check=True,
                           capture_output=True, text=True).stdout
     address = {name: int(value, 16) for value, _, name in
@@ -58,8 +58,8 @@ def functions():
 @drawn
 @pytest.mark.parametrize("smp", (1, 4))
 def test_truth(smp):
-    """burn_a is called twice, the others once: 50, 25 and 25 %, in proportion,
-    but for chance and one by which either is rounded."""
+    """burn_a, called twice, has 50 %, the others 25 % each, within sampling error and a
+    rounding error of one."""
     a, size = functions()
     command = f"profile -n 3 -r {a:X}-{a + 3 * size - 1:X} tester 1600"
     result = vm(command, "--icount", "1", smp=smp)
@@ -75,7 +75,7 @@ def test_truth(smp):
 
 
 def test_distances():
-    """The same range by its distance from the start of the code."""
+    """A range by distances from the code's start is the same range."""
     a, size = functions()
     low = a & ~0xfff
     command = (f"profile -r {a - low:x}-{a - low + 3 * size - 1:x} -n 3 tester;"
@@ -179,7 +179,7 @@ def test_beside_a_session(results):
     ("with others", 2), ("with a task", 2),
 ])
 def test_errors(results, name, status):
-    """A status above 0, a message, and nothing on standard output."""
+    """Errors give a status above 0, a message, and no standard output."""
     result = results[name]
     assert result.status == status, result
     assert result.output == "" and result.errors.startswith("profile: "), result

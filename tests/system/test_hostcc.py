@@ -1,4 +1,4 @@
-"""tools/build/hostcc: what compiles the programs that the build itself runs."""
+"""tools/build/hostcc: the compiler of programs that the build runs."""
 import os
 import shutil
 import subprocess
@@ -13,8 +13,7 @@ WITHOUT_LIBRARY = 'echo "cannot find crt1.o" >&2; exit 1'
 
 
 def compile(machine, gcc=None, cross=None):
-    """Compiles a program with these instead of the compilers, True for the
-    real one."""
+    """Compiles a program with fake compilers; True is the real one."""
     (machine.root / "build").mkdir()
     for name, script in ("gcc", gcc), (CROSS, cross):
         if script:
