@@ -1,5 +1,5 @@
-"""Functions that were inlined, in all views: against addr2line asked for each
-address that perf reads in the file, and against a program with known shares."""
+"""Inlined functions in all views, compared with addr2line for each address that perf
+reads in the file, and with a program of known shares."""
 import collections
 import gzip
 import json
@@ -44,7 +44,7 @@ def measured(tmp_path_factory):
 
 
 def stacks(text):
-    """Of folded stacks: {(outermost, ..., innermost): samples}, no marks."""
+    """{(outermost, ..., innermost): samples} of folded stacks, without marks."""
     found = collections.Counter()
     for line in text.splitlines():
         stack, samples = line.rsplit(" ", 1)
@@ -55,7 +55,7 @@ def stacks(text):
 # --- against perf and addr2line -----------------------------------------------
 
 def code_offset(elf):
-    """What an address is more than its place in the file, of code."""
+    """The difference of address and file offset of an ELF file's code."""
     for line in run("readelf", "-lW", elf).stdout.splitlines():
         words = line.split()
         if words[:1] == ["LOAD"] and "E" in words[6:-1]:
@@ -76,7 +76,7 @@ MAPPING = re.compile(r"^PERF_RECORD_MMAP2? .*\[0x(\w+)\(0x(\w+)\) @ (\w+) .*\]: 
 
 
 def mappings(path, folder):
-    """{image: [(first address, size, place in the file)]}"""
+    """{image: [(first address, size, file offset)]}"""
     found = collections.defaultdict(list)
     text = perf_script(path, folder, "--show-mmap-events")
     for start, size, place, image in MAPPING.findall(text):
@@ -85,9 +85,9 @@ def mappings(path, folder):
 
 
 def chains(path, folder):
-    """As perf prints them: lists of (image, address), innermost first. Of an
-    image that it cannot open perf 6.1 prints the place in the file, perf 6.12 the
-    address in memory."""
+    """Chains that perf prints: lists of (image, address), innermost first. In an image
+    that it cannot open, perf 6.1 prints the file offset, perf 6.12 the address in
+    memory."""
     offsets = {image: 0 if elf == KERNEL else code_offset(elf)
                for image, elf in ELVES.items()}
     where = mappings(path, folder)
@@ -126,7 +126,7 @@ def frames_at(image, addresses):
 
 @pytest.mark.parametrize("name", ("known", "lua", "kernel"))
 def test_as_addr2line_has_it(measured, name, tmp_path):
-    """Each chain that perf reads, with what addr2line says of each address."""
+    """Folded stacks are perf's chains with addr2line's functions of each address."""
     wanted = collections.Counter()
     read = list(chains(measured[name].file, tmp_path))
     addresses = collections.defaultdict(set)
@@ -134,14 +134,14 @@ def test_as_addr2line_has_it(measured, name, tmp_path):
         addresses[image].add(address)
     frames = {image: frames_at(image, list_)
               for image, list_ in addresses.items() if image in ELVES}
-    of_no_file = [(None, False)]  # where a chain is not whole
+    of_no_file = [(None, False)]  # for an incomplete chain
     inlined = 0
     for chain in read:
         names = [frame for image, address in chain
                  for frame in (frames[image][address] if image in frames
                                else of_no_file)]
         inlined += any(inline for _, inline in names)
-        # What is not inlined may have other names (aliases, .part.0).
+        # Functions that are not inlined may have other names (aliases, .part.0).
         wanted[tuple(function if inline else None
                      for function, inline in reversed(names))] += 1
     found = collections.Counter()
@@ -153,8 +153,8 @@ def test_as_addr2line_has_it(measured, name, tmp_path):
 
 
 def test_perf_expands(measured, tmp_path):
-    """perf's own expansion, where it has one (perf 6.1 without libbfd has none
-    of chains by frame pointers)."""
+    """perf expands inlined functions alike, if it does (perf 6.1 without libbfd does not
+    for chains by frame pointers)."""
     root = tmp_path / "root" / "test"
     root.mkdir(parents=True)
     shutil.copy(INLINED, root / "inlined")
@@ -164,7 +164,7 @@ def test_perf_expands(measured, tmp_path):
          tmp_path / "root", "-k", KERNEL], capture_output=True, text=True,
         timeout=PATIENCE, check=True, env={**os.environ, "HOME": str(tmp_path),
                                            "PERF_CONFIG": "/dev/null"})
-    # (It calls other parts of functions inlined, too: name.part.0.)
+    # (perf also marks parts of functions, name.part.0, as inlined.)
     names = ("spin", "three_quarters", "one_quarter")
     theirs = collections.Counter(re.findall(r"^\s*\w+ (\S+) \(inlined\)$",
                                             done.stdout, re.M))
@@ -181,12 +181,12 @@ def test_perf_expands(measured, tmp_path):
 
 # --- a program with known shares ----------------------------------------------
 
-# Is told where a sample of the kernel is among them.
+# Printed if a sample of the kernel is among them.
 IMAGE = r"(?: \[/test/inlined\])?"
 
 
 def rows(text, symbol):
-    """(samples, percent) of the function's row."""
+    """(samples, percent) of a function's row."""
     found = re.search(rf"^\s*\S+ +(\d+) +([0-9.]+)%  {symbol}{IMAGE}$", text,
                       re.M)
     assert found, text
@@ -195,7 +195,7 @@ def rows(text, symbol):
 
 @pytest.mark.parametrize("name", ("known", "flat"))
 def test_self_is_the_innermost(measured, name):
-    """With and without callers: the loop is in spin, not in work."""
+    """With and without callers, the loop's samples are in spin, not in work."""
     text = strobe("report", measured[name].file).stdout
     samples, share = rows(text, r"spin \(inlined\)")
     whole = measured[name].of("/test/inlined")
@@ -211,7 +211,7 @@ def test_self_is_the_innermost(measured, name):
 
 
 def test_idle_is_where_it_waits(measured):
-    """Not what is inlined behind the instruction that waits."""
+    """Idle samples are in the waiting function, not in one inlined after its HLT."""
     idle = measured["idle"]
     row = max(idle.json["rows"], key=lambda row: row["samples"])
     assert row["image"] == "[kernel]" and row["samples"] > 100
@@ -237,7 +237,7 @@ def test_tree(measured):
 
 
 def test_lines_are_of_the_calls(measured):
-    """In callgrind's file a call has the line where it is, a loop its own."""
+    """In callgrind's file a call has its own line, and a loop its own."""
     with open(f"{ROOT}/tests/guest/inlined.c") as file:
         source = file.read().splitlines()
     text = strobe("export", "--callgrind", measured["known"].file).stdout
@@ -267,7 +267,7 @@ def test_callgrind_annotate_reads_it(measured, tmp_path):
 
 
 def test_pprof_has_lines(measured, tmp_path):
-    """One location, a line for each function there."""
+    """A pprof location has a line for each function at it."""
     path = measured["known"].export("pprof", tmp_path / "out.pb.gz")
     with gzip.open(path) as file:
         profile = fields(file.read())
@@ -320,7 +320,7 @@ def test_diff(measured):
 
 
 def test_gmon_and_annotate_are_of_code(measured, tmp_path):
-    """gprof and objdump know functions by their addresses."""
+    """gmon and annotate count by address, not by inlined function."""
     one = measured["known"]
     one.export("gmon", tmp_path / "out")
     flat = run("gprof", "-b", "-p", INLINED, tmp_path / "out").stdout
@@ -338,7 +338,7 @@ def test_gmon_and_annotate_are_of_code(measured, tmp_path):
 
 @pytest.fixture
 def alone(tmp_path):
-    """The tool where it finds no build folder, and one ELF file beside it."""
+    """The tool without a build folder, with one ELF file beside it."""
     (tmp_path / "elves").mkdir()
     shutil.copy(f"{ROOT}/build/strobe", tmp_path / "strobe")
     return tmp_path
@@ -355,7 +355,7 @@ def test_without_debug_information(measured, alone):
 @pytest.mark.parametrize("command", (["report"], ["lines"],
                                      ["export", "--pprof"]))
 def test_reader_that_ends(measured, command):
-    """Ends the tool as it ends any: `strobe report FILE | head -1`."""
+    """A reader that ends (`strobe report FILE | head -1`) ends the tool."""
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run([f"{ROOT}/build/strobe", *command,
@@ -366,7 +366,7 @@ def test_reader_that_ends(measured, command):
 
 
 def test_without_addr2line(measured, alone):
-    """It is said, and functions are shown as before."""
+    """Without addr2line a message is printed, and functions are shown uninlined."""
     done = subprocess.run(
         [f"{ROOT}/build/strobe", "report", measured["known"].file],
         capture_output=True, text=True, timeout=PATIENCE,

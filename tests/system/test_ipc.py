@@ -1,5 +1,5 @@
-"""Messages between tasks: ipctest on all numbers of CPUs, irqwatch, and what a
-round trip costs."""
+"""Messages between tasks: ipctest on several numbers of CPUs, irqwatch, and the cost of
+a round trip."""
 import re
 
 import pytest

@@ -1,5 +1,5 @@
-"""The kernel that people boot and the one with tests in it: the same objects, and
-what tests/kernel adds."""
+"""The kernel and the test kernel: the latter is the same objects and those of
+tests/kernel."""
 import os
 import re
 import shutil
@@ -50,7 +50,7 @@ def test_the_right_kernel_is_booted_for_tests(how):
 
 @pytest.mark.parametrize("age", (None, 1), ids=("missing", "old"))
 def test_an_old_kernel_is_not_tested(tmp_path, age):
-    """make run leaves the kernel with tests as it is."""
+    """An outdated test kernel is refused: make run does not rebuild it."""
     for folder in "tools", "build":
         (tmp_path / folder).mkdir()
     shutil.copy(VM, tmp_path / "tools")
@@ -65,7 +65,7 @@ def test_an_old_kernel_is_not_tested(tmp_path, age):
 
 
 def test_both_run_programs():
-    """Each with its own symbols."""
+    """Both kernels run programs, each with its own symbols."""
     ids = set()
     for kernel in NORMAL, TESTS:
         run = vm("sysinfo kernel.build_id; sysinfo kernel.symbols | head -n 400",

@@ -1,4 +1,4 @@
-"""tools/build/layers: what goes against the order of the layers is named."""
+"""tools/build/layers reports violations of the layers' order."""
 import os
 import subprocess
 

@@ -1,5 +1,5 @@
-"""The books: balanced under stress, split as programs spend their time, load
-averages against real numbers, and the same facts as BusyBox's tools show."""
+"""The ledger: balanced under stress, times split exactly by mode, load averages compared
+with real-number ones, and the same values in BusyBox's tools."""
 import json
 import math
 import re
@@ -13,17 +13,17 @@ STORM_SECONDS = 20
 
 
 def test_split_is_exact():
-    """A busy loop, a sleeper, system calls, interrupts: to the cycle."""
+    """Times of a busy loop, a sleeper, system calls and interrupts are exact."""
     result = vm("/test/ledger_split exact", "--icount", "1", smp=1)
     assert result.status == 0, result
     assert len(re.findall("^ok ", result.output, re.MULTILINE)) == 4, result
 
 
 def test_the_ways_in_and_out_are_the_kernels():
-    """System calls, and page faults, with the instructions that the program has
-    in between: of each way in and out it is charged for nothing, but for 2
-    instructions of a fault. The loop around the libc's getppid has 8. (An
-    instruction is a nanosecond; getrusage tells microseconds.)"""
+    """Kernel entry and exit are charged to the kernel, except for 2 instructions of a page
+    fault: the program is charged with its own instructions between system calls and
+    faults. The loop around the libc's getppid has 8. (An instruction is a nanosecond;
+    getrusage has microseconds.)"""
     result = vm("/test/entry_times", "--icount", "0", smp=1)
     assert result.status == 0, result
     times = {name: list(map(int, numbers)) for name, *numbers in re.findall(
@@ -38,8 +38,8 @@ def test_the_ways_in_and_out_are_the_kernels():
 
 @realtime()
 def test_books_balance_under_stress():
-    """On 8 CPUs: forks, kills, threads, migrations, signals, pipes,
-    timers, faults, a profiler's interrupts. Every reading has to be 0."""
+    """Every audit is 0 under stress on 8 CPUs: forks, kills, threads, migrations,
+    signals, pipes, timers, faults, a profiler's interrupts."""
     script = f"""
         tester 1000000 & busy=$!
         profile -F 5000 -t $busy --json >/dev/null 2>&1 & profiler=$!
@@ -72,8 +72,8 @@ ONE = 65536
 
 
 def test_load_averages_of_a_recorded_history():
-    """What kload saw at each update, put through the formula here in real
-    numbers, gives what it came to: off only by what rounding allows."""
+    """Load averages equal those that real numbers give for kload's recorded history,
+    within rounding errors."""
     script = """
         record() { for i in $(seq $1); do
             echo $(sysinfo --json system.load); cat /proc/loadavg
@@ -94,7 +94,7 @@ def test_load_averages_of_a_recorded_history():
         history[load["updates"]] = load
         shown = list(map(float, loadavg.split()[:3]))
         averages = [load[name] for name in ("one", "five", "fifteen")]
-        # An update may have come between the two.
+        # An update may be between the two.
         assert all(abs(s - a) < 0.35 for s, a in zip(shown, averages))
     updates = sorted(history)
     assert updates[-1] >= 14
@@ -104,7 +104,7 @@ def test_load_averages_of_a_recorded_history():
 
     first = history[updates[0]]
     real = [first[name] for name in ("one", "five", "fifteen")]
-    off = [0.5 / ONE] * 3  # JSON has fractions of 16 bits, exactly or nearly
+    off = [0.5 / ONE] * 3  # JSON values are rounded to 16-bit fractions
     for number in updates[1:]:
         load = history[number]
         for i, name in enumerate(("one", "five", "fifteen")):
@@ -121,7 +121,7 @@ def test_load_averages_of_a_recorded_history():
 
 @pytest.fixture(scope="module")
 def both():
-    """What their tools and ours say of a machine where little happens."""
+    """Output of BusyBox's and Strobe's tools on a nearly idle machine."""
     return batch({
         "ps": "sleep 60 & sleep 60 & tester 3 >/dev/null; "
               "ps -o pid,ppid,comm,vsz,rss,stat,nice; echo ===; tasks --json",
@@ -144,7 +144,7 @@ def parts(both, name):
 
 
 def kib(text):
-    """BusyBox's sizes: KiB, or with m."""
+    """A size of BusyBox in KiB; suffix m: MiB."""
     return float(text[:-1]) * 1024 if text[-1] == "m" else float(text)
 
 
@@ -156,7 +156,7 @@ def test_ps(both):
         pid, ppid, name, size, resident, state, nice = line.split()[:7]
         task = tasks.get(int(pid))
         if task is None or name in ("sh", "ps"):
-            continue  # gone, or busy with this
+            continue  # ended, or runs this script
         assert (task["parent"], task["name"]) == (int(ppid), name)
         assert task["nice"] == int(nice)
         assert abs(task["virtual"] / 1024 - kib(size)) <= 52, line
@@ -188,7 +188,7 @@ def test_free(both):
     before, after = (list(map(int, re.search(r"Mem: +(.*)", text).group(1)
                               .split())) for text in (first, second))
     assert before[0] == after[0] == memory["total"] // 1024
-    slack = 512  # KiB, for the programs themselves
+    slack = 512  # KiB, for these programs
     assert min(before[2], after[2]) - slack <= memory["free"] / 1024 <= \
         max(before[2], after[2]) + slack
     assert memory["used"] + memory["free"] == memory["total"]
@@ -207,18 +207,18 @@ def test_uptime(both):
 
 
 def test_time(both):
-    """BusyBox's time knows what the program's whole family used."""
+    """BusyBox's time has the CPU time of the program and all its descendants."""
     used = re.search(r"(\d+) us user, (\d+) us system", both["time"].output)
     user, system = re.search(r"^([\d.]+) ([\d.]+)$", both["time"].output,
                              re.MULTILINE).groups()
     family = (int(used[1]) + int(used[2])) / 1e6
-    # The program itself ran five threads of 10 ms besides.
+    # The program itself also ran five threads of 10 ms.
     assert family + 0.05 <= float(user) + float(system) + 0.02
     assert float(user) + float(system) < family + 0.2
 
 
 def test_top(both):
-    """Two busy tasks in the same three seconds."""
+    """Both tops show two tasks that are busy in the same three seconds."""
     theirs, ours = parts(both, "top")
     second = theirs.split("Mem:")[-1]
     theirs = {int(pid): float(share) for pid, share in re.findall(

@@ -1,11 +1,10 @@
-"""Errors that the hardware finds are told, and end the machine; they do not
-reset it."""
+"""Machine checks are reported and stop the machine; they do not reset it."""
 import pytest
 
 from monitor import Monitored
 
-# In a program, and in the kernel's copies from user memory, where other
-# exceptions are the program's.
+# In a program, and in the kernel's copies from user memory, where other exceptions
+# are faults of the program.
 BUSY = {
     "program": "echo at''work >/dev/kmsg; while :; do :; done",
     # All CPUs are halted.
@@ -42,8 +41,8 @@ def test_machine_check(name):
 
 
 def test_machine_check_of_all_cpus():
-    """Broadcast, as real hardware does: each CPU writes down its own banks, and
-    the report is one."""
+    """A broadcast machine check, as of real hardware, gives one report; each CPU records
+    its own banks."""
     result = inject(BUSY["nothing"], 1, "--cpu",
                     "max,vendor=GenuineIntel,family=6,model=26",
                     broadcast="-b", smp=4)

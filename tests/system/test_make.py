@@ -1,6 +1,6 @@
-"""What make does besides building: what it prints, how many CPUs it takes, what
-an interruption, a full disk or a read-only folder leave. In a copy of the tree,
-with compilers that the tests write where that is enough."""
+"""make's output, its number of jobs, and its behaviour when interrupted, on a full disk
+or in a read-only folder. Runs in a copy of the tree, with fake compilers where they are
+enough."""
 import json
 import os
 import re
@@ -24,7 +24,7 @@ WARNS = "static int unused;\n"
 
 
 def environment(**more):
-    """Without what an outer make has left."""
+    """The environment without an outer make's variables."""
     kept = {name: value for name, value in os.environ.items()
             if name not in ("CI", "WERROR") and not name.startswith("MAKE")
             and name != "MFLAGS"}
@@ -32,7 +32,7 @@ def environment(**more):
 
 
 class Tree:
-    """A copy of the sources, in which make believes that all is installed."""
+    """A copy of the sources whose packages are marked as installed."""
 
     def __init__(self, folder):
         self.path = str(folder / "tree")
@@ -41,7 +41,7 @@ class Tree:
         shutil.copytree(ROOT, self.path, symlinks=True,
                         ignore=shutil.ignore_patterns(
                             "build", ".git", "__pycache__", ".pytest_cache"))
-        # tools/build is a folder that the pattern above leaves out, too.
+        # The pattern above also omits tools/build.
         shutil.copytree(f"{ROOT}/tools/build", f"{self.path}/tools/build")
         os.makedirs(f"{self.path}/build/deps")
         for goal in ("run", "iso", "check", "flame", "test"):
@@ -59,14 +59,14 @@ class Tree:
         return os.path.exists(f"{self.path}/{name}")
 
     def fake(self, name, script):
-        """A program that stands before the real one of that name."""
+        """Puts a fake program before the real one in PATH."""
         path = f"{self.fakes}/{name}"
         with open(path, "w") as file:
             file.write(f"#!/bin/sh\n{script}\n")
         os.chmod(path, 0o755)
 
     def command(self, *arguments, **variables):
-        """For subprocess.run."""
+        """make's arguments for subprocess.run."""
         path = f"{self.fakes}:{os.environ['PATH']}"
         return {"args": ["make", *arguments], "cwd": self.path,
                 "env": environment(PATH=path, **variables)}
@@ -91,7 +91,7 @@ def test_warnings_are_errors_only_where_they_are_asked_to_be(tree):
     done = tree.make(OBJECT)
     assert done.returncode == 0 and "defined but not used" in done.stderr, done
     for how in {"CI": "true"}, {"WERROR": "1"}:
-        done = tree.make(OBJECT, **how)  # though it is compiled already
+        done = tree.make(OBJECT, **how)  # although it is already compiled
         assert done.returncode == 2, done
         assert "defined but not used" in done.stderr, done
         assert "warnings are errors here (WERROR=0" in done.stderr, done
@@ -102,7 +102,7 @@ def test_warnings_are_errors_only_where_they_are_asked_to_be(tree):
 
 
 def test_messages_stay_whole(tree):
-    """Many compilers that warn at once: no line within another's message."""
+    """Concurrent compilers' warnings are not interleaved."""
     tree.fake(CROSS_GCC, """
         for word; do case $word in *.c) file=$word;; -o) take=1;;
             *) [ -z "$take" ] || { out=$word; take=; };; esac; done
@@ -134,7 +134,7 @@ def test_elsewhere_than_on_a_terminal_it_is_a_line_for_each_stage(tree):
 
 
 def on_a_terminal(command):
-    """What the screen showed: every state of it, and the last."""
+    """All states of the screen, and the last one."""
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.ByteStream(screen)
     child = pexpect.spawn(shlex.join(command["args"]), cwd=command["cwd"],
@@ -156,7 +156,7 @@ def on_a_terminal(command):
 
 
 def four_files(tree):
-    """make for a kernel of four files, whose linker is a stub."""
+    """make arguments for a kernel of four files with a fake linker."""
     tree.write("tools/build/kernel", '#!/bin/sh\n: >"$1"\n')
     return tree.command("-j1", "kernel", "KSOURCES=" + " ".join(
         f"lib/{name}.c" for name in FOUR), "TEST_SOURCES=")
@@ -177,7 +177,7 @@ def test_on_a_terminal_it_is_one_line_that_is_overwritten(tree):
 
 
 def test_a_goal_that_is_a_file(tree):
-    """There is no line left that the shell's prompt would write over."""
+    """A goal that is a file leaves no line that the shell's prompt overwrites."""
     status, _, last = on_a_terminal(tree.command(OBJECT))
     assert (status, last) == (0, ["  CC lib/date.c"])
 
@@ -233,7 +233,7 @@ def test_all_cpus_unless_the_user_says_otherwise(tree, tmp_path, arguments,
     meeting = tmp_path / "meeting"
     meeting.mkdir()
     tree.fake("nproc", "echo 3")
-    # With one at a time a compiler that meets another one fails.
+    # With -j1 a compiler that runs concurrently with another one fails.
     tree.fake(CROSS_GCC, MEET % (
         ('[ "$(ls "$MEETING" | wc -l)" = 1 ] || exit 8',
          'rm "$MEETING/$name"') if at_once == 1 else ("", "")))
@@ -252,7 +252,7 @@ def test_clean_and_all_are_one_after_the_other(tree):
 
 
 def test_run_has_the_terminal():
-    """Keys that are typed while make still runs belong to the machine."""
+    """Keys typed while make still runs are passed to the machine."""
     child = pexpect.spawn("make", ["-C", ROOT, "run"], env=environment(),
                           dimensions=(ROWS, COLUMNS), timeout=ANSWER_PATIENCE)
     try:
@@ -271,7 +271,7 @@ def test_run_does_not_make_what_is_not_booted_from(tree):
 
 
 def test_an_old_iso_is_not_booted(tmp_path):
-    """make run leaves the ISO as it is: it may be of an older kernel."""
+    """An outdated ISO is not booted: make run does not rebuild it."""
     iso = f"{ROOT}/build/strobe.iso"
     qemu = tmp_path / "qemu"
     qemu.write_text(f"#!/bin/sh\necho \"$@\" >'{tmp_path}/arguments'\n")
@@ -293,7 +293,7 @@ def test_an_old_iso_is_not_booted(tmp_path):
 
 
 def right(tree):
-    """make, once more, gives the object that a first build would have given."""
+    """A second make gives the same object as an undisturbed build."""
     done = tree.make(OBJECT)
     assert done.returncode == 0, done
     made = tree.read(OBJECT)
@@ -304,14 +304,14 @@ def right(tree):
 
 @pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGKILL))
 def test_interrupted(tree, number):
-    """A compiler that has written half of its files when all is ended."""
+    """make interrupted while a compiler has written half of its files recovers."""
     tree.fake(CROSS_GCC, f"""
         while [ $# != 0 ]; do
             case $1 in -MF | -o) echo "half: of" >"$2";; esac; shift
         done
         kill -{number.value} 0; sleep 60""")
     command = tree.command(OBJECT)
-    # Who runs the tests in the background has SIGINT ignored.
+    # In a background job SIGINT is ignored.
     process = subprocess.Popen(
         **command, start_new_session=True, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -324,7 +324,7 @@ def test_interrupted(tree, number):
 
 
 def test_full_disk(tree):
-    """No file may become longer than a kilobyte, as if the disk were full."""
+    """A full disk fails the build, and make recovers. (Files are limited to 1 KB.)"""
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
@@ -345,7 +345,7 @@ def test_path_with_a_space(tmp_path):
 
 
 def test_old_make():
-    """As if this make could not do what 4.3 can."""
+    """A make older than 4.3 is refused. (Simulated by its feature list.)"""
     done = subprocess.run(["make", "-C", ROOT, "-n", ".FEATURES=none"],
                           env=environment(), capture_output=True, text=True,
                           timeout=PATIENCE)
@@ -359,7 +359,7 @@ def listing(folder):
 
 
 def test_nothing_is_written_into_the_sources(tree, tmp_path):
-    """With O=DIR all is in DIR, which follows the sources."""
+    """With O=DIR all files are in DIR, which is updated from the sources."""
     out = f"{tmp_path}/out"
     before = listing(tree.path)
     done = tree.make(f"O={out}", OBJECT)
@@ -394,7 +394,7 @@ def test_read_only(tree):
 
 
 def test_a_moved_clone_has_its_own_library(tmp_path):
-    """Its programs are compiled and linked with nothing of where it was built."""
+    """Programs of a moved clone use nothing of the old folder."""
     for name in "tools", "build/musl/include", "build/musl/lib", "include":
         shutil.copytree(f"{ROOT}/{name}", tmp_path / name, symlinks=True)
     program = tmp_path / "hello"

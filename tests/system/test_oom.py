@@ -1,4 +1,4 @@
-"""Memory is out: who ends, and what is said."""
+"""Out of memory: the task that is killed, and the report."""
 import re
 
 import pytest
