@@ -20,9 +20,9 @@ def test_split_is_exact():
 
 
 def test_the_ways_in_and_out_are_the_kernels():
-    """Kernel entry and exit are charged to the kernel, except for 2 instructions of a page
-    fault: the program is charged with its own instructions between system calls and
-    faults. The loop around the libc's getppid has 8. (An instruction is a nanosecond;
+    """Kernel entry and exit are charged to the kernel, except 2 instructions of a fault:
+    a program is charged with its own instructions between system calls and faults.
+    The loop around the libc's getppid has 8. (An instruction is a nanosecond;
     getrusage has microseconds.)"""
     result = vm("/test/entry_times", "--icount", "0", smp=1)
     assert result.status == 0, result

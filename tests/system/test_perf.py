@@ -1,6 +1,5 @@
-"""perf.data out of the guest, read by the real perf: symbols, chains, CPUs,
-threads, annotation, differences, build ids; several events; and files that were
-cut off."""
+"""The guest's perf.data, read by the real perf: symbols, chains, CPUs, threads,
+annotation, differences, build IDs; several events; and truncated files."""
 import collections
 import functools
 import json
@@ -19,8 +18,8 @@ KERNEL = f"{ROOT}/build/kernel.elf"
 SYSTEM = """sh -c "tester 20; lua -e 'for i = 1, 30000 do s = i .. 1 end';
 ls -lR /bin >/dev/null; dd if=/dev/zero of=/dev/null bs=1 count=20000" """
 
-# What is run in the guest, once. Some files are cut off, as a power failure would
-# do it, and of one the writer is killed.
+# The guest's script, run once. Some files are truncated, as by a power failure; one
+# file's writer is killed.
 SCRIPT = f"""
 cd /out
 profile -g --json -o one.perf /bin/tester 20 >one.json
@@ -53,7 +52,7 @@ def out(tmp_path_factory):
 
 
 def perf(out, command, *arguments):
-    """Runs perf on our files, with no caches of its own but an empty one."""
+    """Runs perf on the files, with an empty cache."""
     done = subprocess.run(
         ["perf", "--no-pager", "--buildid-dir", f"{out}/cache", command,
          *arguments], capture_output=True, text=True, cwd=out,
@@ -68,7 +67,7 @@ def symbols(name):
 
 
 def report(out, name, fields):
-    """The rows of perf's report as tuples, the number of samples first."""
+    """The rows of perf's report as tuples; the first value is the samples."""
     text = perf(out, "report", *symbols(name), "--stdio", "--no-children", "-g",
                 "none", "-F", "sample," + fields, "-t", ";")
     return [tuple(field.strip() for field in line.split(";"))
@@ -76,7 +75,7 @@ def report(out, name, fields):
 
 
 def told(out, name):
-    """What the guest's own report said."""
+    """The guest's report."""
     with open(f"{out}/{name}.json") as file:
         text = file.read()
     return json.loads(text[text.index("{\n"):])
@@ -84,7 +83,7 @@ def told(out, name):
 
 @functools.lru_cache(maxsize=None)
 def aliases(image):
-    """Of a function with several names, the one that stands for all."""
+    """{name: one name} for functions with several names."""
     path = KERNEL if image == "[kernel]" else f"{ROOT}/build/root/bin/{image}"
     if not os.path.exists(path):
         return {}
@@ -102,7 +101,7 @@ def place(image, symbol):
 
 
 def counts(rows):
-    """Samples of each function, by image and name."""
+    """{(image, name): samples}."""
     sums = collections.Counter()
     for samples, image, symbol in rows:
         mode, name = symbol[:3], symbol[4:]
@@ -113,8 +112,8 @@ def counts(rows):
 
 @pytest.mark.parametrize("name", ("one", "all", "plain", "flat"))
 def test_functions(out, name):
-    """Each function, of the kernel and of programs, has as many samples as the
-    guest's own table says."""
+    """Each function of the kernel and of programs has the samples of the guest's
+    table."""
     ours = collections.Counter()
     for row in told(out, name)["rows"]:
         if row["samples"] > 0 and row["symbol"] is not None:
@@ -135,8 +134,8 @@ def test_shares(out):
 
 
 def test_call_graph(out):
-    """Every sample of tester's loops has main above it; so have those in the kernel
-    the system call that they are from."""
+    """Every sample of tester's loops has main in its chain; those in the kernel have the
+    system call."""
     text = perf(out, "script", *symbols("one.perf"), "-F", "comm,ip,sym")
     chains = [block for block in text.split("\n\n") if block.strip()]
     assert len(chains) == told(out, "one")["taken"]
@@ -148,7 +147,7 @@ def test_call_graph(out):
     assert re.search(r"trap_syscall\n(.*\n)*.* main\n", text), text
     text = perf(out, "report", *symbols("one.perf"), "--stdio", "--children",
                 "-g", "caller", "-F", "overhead_children,sym")
-    # A sample may have hit the start of the program, before main.
+    # A sample may be in the program's start, before main.
     below_main = sum(bool(re.search(r"\smain$", chain, re.MULTILINE))
                      for chain in chains)
     share = f"{100 * below_main / len(chains):.2f}%"
@@ -157,8 +156,8 @@ def test_call_graph(out):
 
 @pytest.mark.parametrize("name", ("plain", "flat"))
 def test_without_callers(out, name):
-    """Without -g samples have no chains, as perf record without it: one place
-    each, which is the right one (test_functions), and 56 bytes."""
+    """Without -g samples have no chains, as with perf record: one address each
+    (test_functions checks it), in 56 bytes."""
     assert "|CALLCHAIN" in perf(out, "evlist", "-v", "-i", "all.perf")
     assert "CALLCHAIN" not in perf(out, "evlist", "-v", "-i", f"{name}.perf")
     taken = told(out, name)["taken"] - told(out, name)["lost"]
@@ -176,7 +175,7 @@ def test_cpus_and_threads(out):
     threads = report(out, "all.perf", "pid")
     idle = sum(int(samples) for samples, tid in threads
                if tid.startswith("0:"))
-    # Interrupts that hit an idle thread are its, too.
+    # Interrupts during an idle thread count as its own, too.
     assert r["idle"] <= idle <= r["idle"] + r["irq"], threads
     assert any(tid.endswith(":tester") for _, tid in threads), threads
 
@@ -216,8 +215,7 @@ def test_header(out):
 
 
 def test_cut_off(out):
-    """A repaired file is a file like any: nothing is missing in it but what was
-    behind the cut."""
+    """A repaired file is valid, and complete up to the cut."""
     whole = counts(report(out, "all.perf", "dso,sym"))
     assert counts(report(out, "most.perf", "dso,sym")) == whole
     half = counts(report(out, "half.perf", "dso,sym"))
@@ -238,8 +236,8 @@ cp killed.perf raw.perf; profile --repair killed.perf
 
 
 def test_killed(tmp_path):
-    """What a writer that was killed has left: the guest's tool and the host's
-    make the same file of it."""
+    """The guest's and the host's tool repair the file of a killed writer to the same
+    file."""
     out = str(tmp_path)
     result = vm(KILLED, "--get", out)
     assert "repaired; " in result.output, result
@@ -255,9 +253,9 @@ def test_killed(tmp_path):
 
 
 def test_size(out):
-    """A sample has 64 bytes, 8 for each function and each mark; all that is no
-    sample is a tenth of the file at most. (How many samples are of idle CPUs,
-    which are small, QEMU decides: CPUs take turns.)"""
+    """A sample has 64 bytes, plus 8 for each function and mark; other records are at most
+    a tenth of the file. (QEMU, where CPUs take turns, decides the number of idle
+    samples, which are small.)"""
     with open(f"{out}/all.perf", "rb") as file:
         data = file.read()
     at, size = struct.unpack_from("<QQ", data, 40)
@@ -296,7 +294,7 @@ def events(request, tmp_path_factory):
 
 
 def reports(out, name, fields):
-    """perf's rows of each event: {event: rows}."""
+    """{event: rows of perf's report}."""
     text = perf(out, "report", *symbols(name), "--stdio", "--no-children", "-g",
                 "none", "-F", "sample," + fields, "-t", ";")
     rows, event = {}, None
@@ -312,8 +310,8 @@ def reports(out, name, fields):
 @pytest.mark.parametrize("name, sources", (
     ("two", ("nmi-hpet", "lapic")), ("sys", ("lapic", "nmi-hpet"))))
 def test_events(events, name, sources):
-    """Each source of one run is an event of its own to perf, with as many
-    samples of each function as the guest's own table of it says."""
+    """perf has an event for each source of a run, with the samples of each function from
+    the guest's table."""
     ours = told(events, name)["events"]
     assert tuple(e["source"] for e in ours) == sources
     theirs = reports(events, f"{name}.perf", "dso,sym")
@@ -340,8 +338,8 @@ def strobe(events, *arguments):
 
 
 def test_events_at_home(events):
-    """strobe shows each event, or the one that is chosen, with the numbers of
-    the guest's report; what has room for one says which it took."""
+    """strobe shows each event, or the chosen one, with the numbers of the guest's report;
+    formats for one event name it."""
     ours = told(events, "two")["events"]
     status, text, _ = strobe(events, "report", "two.perf")
     assert status == 0
@@ -392,8 +390,7 @@ WRONG = {
 
 
 def test_wrong_events():
-    """Whatever is asked of several events that cannot be is told, and nothing
-    is run."""
+    """Invalid requests for several events are reported, and nothing is run."""
     wanted = {f"{tool} {text}": error for text, error in WRONG.items()
               for tool in ("profile", "sprofile")}
     results = batch({name: f"{name} echo it runs" for name in wanted})

@@ -1,6 +1,6 @@
-"""A position-independent program, which lies elsewhere each time it is started, is
-profiled as any other: on the machine, in perf.data, by perf, and by tools/strobe with
-what reads its exports. tests/guest/pie.c knows its shares."""
+"""A position-independent program, with a new address at each start, is profiled like any
+other: on the machine, in perf.data, by perf, and by tools/strobe and readers of its
+exports. tests/guest/pie.c has its shares."""
 import collections
 import json
 import os
@@ -20,11 +20,11 @@ FILE = f"{ROOT}/build/guest/pie"
 KERNEL = f"{ROOT}/build/kernel.elf"
 AT_RANDOM = ("--kargs", "randomize_va_space=2")
 KINDS = ("plain", "fork", "exec", "signal")
-CODE = 0x1000  # of the file, where its code begins
+CODE = 0x1000  # file offset of its code
 
 
 def own_addresses():
-    """Of the loops, in the file: they lie side by side."""
+    """Addresses of the loops in the file: they are adjacent."""
     names = subprocess.run(["nm", FILE], capture_output=True, text=True,
                            check=True).stdout
     found = {name: int(address, 16) for address, _, name in
@@ -100,7 +100,7 @@ def mappings(out, name):
 
 
 def are_right(found, loops=LOOPS):
-    """Two and one and one, but for chance."""
+    """The loops' samples are 2 : 1 : 1, within sampling error."""
     whole = sum(found.get(name, 0) for name in loops)
     return all(abs(found.get(name, 0) / whole - share) < by_chance(share, whole)
                for name, share in loops.items())
@@ -125,7 +125,7 @@ def test_shares(measured, name):
 
 @drawn
 def test_child(measured):
-    """It lies where its parent does: half of what that has is burn_c, alone."""
+    """A child has its parent's addresses; half of burn_c's samples are its own."""
     found = measured["fork"].of(PIE)
     assert are_right(found, {"burn_a": 0.4, "burn_b": 0.2, "burn_c": 0.4}), found
     calls = measured["fork"].calls()
@@ -136,8 +136,8 @@ def test_child(measured):
 @pytest.mark.parametrize("name", ("plain", "exec", "signal", "dwarf", "both",
                                   "running"))
 def test_chains(measured, name):
-    """Each function has all of its callers, those without frames, too: by call
-    frame information, and through a signal's handler."""
+    """Each function has all its callers, also through functions without frame pointers (by
+    call frame information) and through a signal handler."""
     m = measured[name]
     found, calls = m.of(PIE), collections.Counter()
     for called, samples in m.calls().items():
@@ -148,12 +148,12 @@ def test_chains(measured, name):
     loops = sum(found[loop] for loop in LOOPS)
     for caller in ("work", "start", *above):
         assert calls[caller] >= loops, (caller, calls)
-    # (The shell that starts both is not what this is about.)
+    # (Except for the shell that starts both.)
     assert name == "both" or m.json["cut"] == 0, m.json
 
 
 def test_code_that_it_made(measured):
-    """That has no place in the file, and a map of names by addresses in memory."""
+    """Generated code has no file offset; its names are by addresses in memory."""
     m = measured["jit"]
     rows = [r for r in m.rows if r.symbol == "spin"]
     assert len(rows) == 1 and rows[0].self > 90, m.rows
@@ -161,7 +161,7 @@ def test_code_that_it_made(measured):
 
 
 def test_what_runs_already(out, measured):
-    """system.tasks says what /proc/PID/maps does: a session begins with it."""
+    """A running program's address in system.tasks is that of /proc/PID/maps."""
     assert measured["running"].of(PIE)
     code = re.search(r"^(\w+)-\w+ r-xp (\w+) .*" + PIE, text(out, "running.maps"),
                      re.MULTILINE)
@@ -172,7 +172,7 @@ def test_what_runs_already(out, measured):
 
 
 def test_addresses_are_the_files(out, measured):
-    """As objdump has them."""
+    """Reported addresses are the file's, as in objdump."""
     own = own_addresses()
     told = {row["symbol"]: row["address"] for row in measured["flat"].json["rows"]
             if row["image"] == PIE}
@@ -195,7 +195,7 @@ def test_diff_on_the_machine(out):
 @drawn
 @pytest.mark.parametrize("name,origin", (("distances", CODE), ("addresses", 0)))
 def test_bins(out, name, origin):
-    """A range by addresses in the file or distances; it moves with an exec."""
+    """A range is by addresses in the file or distances; it moves at an exec."""
     rows = [(int(start, 16), int(percent)) for start, percent in
             re.findall(r"^(\w+)-\w+ \((\d+)%\)", text(out, f"{name}.txt"),
                        re.MULTILINE)]
@@ -213,7 +213,7 @@ def test_bins_of_all_its_code(out):
 
 @drawn
 def test_fixed_program(out):
-    """Beside it, as ever."""
+    """Programs with fixed addresses are profiled as before."""
     r = json.loads(text(out, "tester.json"))
     found = {row["symbol"]: row["samples"] for row in r["rows"]}
     assert are_right(found), found
@@ -222,7 +222,7 @@ def test_fixed_program(out):
 # --- the recording ------------------------------------------------------------
 
 def test_mappings(out):
-    """Where it was in memory, another place each time it was started."""
+    """The recording has its addresses in memory, new at each start."""
     first, *others = (mappings(out, name) for name in ("flat", "plain", "signal"))
     assert len(first) == 1 and first[0][2] == 0x1000
     assert {m[0][1] for m in others} != {first[0][1]}
@@ -234,7 +234,7 @@ def test_mappings(out):
 
 @pytest.mark.parametrize("name", ("flat", *KINDS, "two", "both", "running"))
 def test_perf_report(out, measured, name):
-    """perf says of each function what the machine did."""
+    """perf report has the samples of the machine's report for each function."""
     rows = perf(out, "report", name, "--stdio", "--no-children", "-g", "none", "-F",
                 "sample,sym", "-t", ";")
     found = {line.split("[.]")[1].strip(): int(line.split(";")[0])
@@ -270,7 +270,7 @@ def test_strobe_lines_and_annotate(measured):
     assert re.search(r"tests/guest/pie.c:\d+", lines), lines
     lines = strobe("annotate", "-s", "burn_b", measured["plain"].file).stdout
     counted = re.findall(r"^ *(\d+) .*\b(?:dec|jne)\b", lines, re.MULTILINE)
-    # One of 50,000 instructions is another one.
+    # One of 50,000 instructions differs.
     assert 0 <= measured["plain"].of(PIE)["burn_b"] - sum(map(int, counted)) <= 5
 
 
@@ -282,18 +282,18 @@ def test_strobe_diff(measured):
 
 
 def test_gprof(measured, tmp_path):
-    for name in ("plain", "two"):  # at one place, and at two
+    for name in ("plain", "two"):  # at one address, and at two
         m = measured[name]
         path = m.export("gmon", tmp_path / "gmon.out")
         flat = run("gprof", "-b", "-p", FILE, path).stdout
         found = {row[1]: round(1000 * float(row[0])) for row in re.findall(
             r"^ +[\d.]+ +[\d.]+ +([\d.]+) .* (burn_.)$", flat, re.MULTILINE)}
-        for loop in LOOPS:  # shown to a hundredth of a second
+        for loop in LOOPS:  # printed with two decimals, in seconds
             assert abs(found[loop] - m.of(PIE)[loop]) <= 5, flat
 
 
 def test_exports(measured, tmp_path):
-    """Each has the same samples."""
+    """Each export has the same samples."""
     m = measured["two"]
     truth = m.of(PIE)
     folded = collections.Counter()

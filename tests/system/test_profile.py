@@ -1,4 +1,4 @@
-"""profile: right within sampling error, honest, and robust."""
+"""profile: right within sampling error; losses and errors are reported."""
 import json
 import re
 import subprocess
@@ -29,7 +29,7 @@ def check_ratio(r, allowed):
 
 
 def check_books(r):
-    """Every sample is somewhere."""
+    """Every sample is accounted for."""
     assert r["taken"] == r["user"] + r["kernel"]
     assert r["lost"] <= r["taken"]
     assert r["malformed"] == 0
@@ -42,9 +42,9 @@ def check_books(r):
 @pytest.mark.parametrize("source", ("lapic", "nmi-pit"))
 @pytest.mark.parametrize("smp", (1, 4))
 def test_ratio_deterministic(smp, source):
-    """Where the clock is exact and so are the distances, the result is within
-    1 %, and, of one CPU, the same again to the digit. (Whose turn it is of several
-    CPUs, QEMU 11 lets depend on the host: 24 cycles in 166,023,800 once.)"""
+    """With an exact clock and fixed distances the result is within 1 % and, on one CPU,
+    repeats exactly. (In QEMU 11 the turns of several CPUs depend on the host: once by
+    24 cycles in 166,023,800.)"""
     command = f"profile --fixed -s {source} --json /bin/tester"
     first = vm(command, "--icount", "1", smp=smp)
     assert first.status == 0, first
@@ -56,7 +56,7 @@ def test_ratio_deterministic(smp, source):
     assert r["cpus"] == smp and r["rate_hz"] == 1000
     assert r["unknown"] == 0 and r["lost"] == 0 and r["missed"] == 0
     # One sample a millisecond of the program's life on each CPU, and no more.
-    # (The virtual time of several CPUs runs in turns, so ticks may be late.)
+    # (In virtual time CPUs take turns, so ticks may be late.)
     if smp == 1:
         assert abs(r["taken"] + r["others"] - r["elapsed_ns"] / 1e6) < 5
 
@@ -64,8 +64,7 @@ def test_ratio_deterministic(smp, source):
 @realtime(chance=1e-6)
 @pytest.mark.parametrize("smp", (1, 2, 4))
 def test_ratio(smp):
-    """On an emulated machine in real time, whose ticks come late when the host
-    is busy."""
+    """The ratio is right in real time, too, in which a busy host delays ticks."""
     result = vm(f"profile -R -F 4000 --json {PROGRAM} 1600", smp=smp)
     assert result.status == 0, result
     r = report(result)
@@ -90,7 +89,7 @@ def test_text():
 
 
 def test_random_repeats():
-    """In virtual time chance, too, is the same again."""
+    """In virtual time random distances repeat, too."""
     first, second = (vm("profile --json /bin/tester", "--icount", "1", smp=1)
                      for _ in range(2))
     assert first.status == 0 and first.output == second.output, first
@@ -99,8 +98,8 @@ def test_random_repeats():
 
 @pytest.mark.parametrize("tool", ("profile", "sprofile"))
 def test_distances(tool):
-    """Random unless --fixed, of the two options the last; and the source's,
-    while another session uses it."""
+    """Distances are random unless --fixed (the last of both options counts); a source in
+    use keeps its own."""
     run = f"{tool} --json tester 3"
     show = "grep '\"random\"'"
     result = vm(f"{run} | {show}; {run.replace('--', '--fixed --')} | {show};"
@@ -126,7 +125,7 @@ def test_rates():
         check_books(r)
 
 
-# A child is the shell until it has become the program.
+# Until exec, a child is still the shell.
 TESTER = "until pidof tester >/dev/null; do usleep 20000; done"
 SCRIPTS = {
     "status": "profile sh -c 'exit 5' >/dev/null",
@@ -156,7 +155,7 @@ SCRIPTS = {
     "task": f"tester 100000 & {TESTER}; profile -t $! --json & p=$!; {TAKING};"
             " sleep 1; kill -TERM $p; wait $p; kill %1",
     "task that ends": f"tester 1000 & {TESTER}; profile -t $! --json",
-    # A child that is there already, and one of its own, beside others.
+    # An existing child, and a new one, beside unrelated tasks.
     "family": "tester 100000 & o=$!; sh -c 'sh -c \"tester 100000 & cp"
               " /bin/tester own; ./own 100000 & wait\" & wait' & t=$!;"
               " until [ $(pidof own tester | wc -w) = 3 ]; do sleep 0.1; done;"
@@ -181,14 +180,14 @@ SCRIPTS = {
                    " echo $?; kill -9 $p $t; wait; profile true |"
                    " grep -c Samples:",
     "nested": "profile --rows 3 profile --rows 3 tester 10 | grep -c Samples:",
-    # The task runs a file in whose place there is another one.
-    # (They run until they are killed, however fast the host is.)
+    # The task's program file was replaced.
+    # (They run until they are killed, at any speed of the host.)
     "replaced": "cd /tmp; cp /bin/tester q; ./q 1000000 & t=$!;"
                 " until grep -q q /proc/$t/comm; do :; done;"
                 " rm q; cp /bin/lua q; cmp /proc/$t/exe /bin/tester &&"
                 f" {{ profile --json -t $t & p=$!; {TAKING}; sleep 0.5;"
                 " kill $p; wait $p || :; kill $t; }",
-    # It is replaced, or deleted, while it is profiled.
+    # The file is replaced, or deleted, while it is profiled.
     "replaced while it runs": "cd /tmp; cp /bin/tester r; profile --json sh -c"
                               " 'cp /bin/lua s; ./r 200 & mv s r; wait' >/dev/null;"
                               " cp /bin/tester r; profile --json ./r 200 & p=$!;"
@@ -260,7 +259,7 @@ def test_complaint_stays_on_the_screen(results):
     ("profile -C sh -c 'sleep 2; true'", None),
 ])
 def test_what_does_not_run_waits(command, waited):
-    """It is said that a program did not run, and on what it waited."""
+    """A program that does not run is reported, with what it waits for."""
     line = re.search("^Waits:.*", vm(command, smp=1).output, re.MULTILINE)
     if waited is None:
         assert line is None, line
@@ -291,8 +290,8 @@ def test_forking(results):
 
 
 def test_family(results):
-    """What a task has started before is profiled with it, by its own
-    symbols; others are not."""
+    """Existing descendants of a task are profiled with it, by their own symbols; other
+    tasks are not."""
     r = report(results["family"])
     check_books(r)
     images = {row["image"] for row in r["rows"] if row["symbol"] == "burn_a"}
@@ -307,7 +306,7 @@ def test_threads(results):
 
 
 def test_symbols_damaged_and_missing(tmp_path):
-    """Programs whose symbol tables lie: no crash, and addresses instead."""
+    """Damaged or missing symbol tables: no crash, and addresses instead of names."""
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     good = open(f"{ROOT}/build/user/tester", "rb").read()
@@ -358,7 +357,7 @@ def names_in(branches):
 
 @pytest.mark.parametrize("option", ("-g", "-G"))
 def test_tree_without_names(tmp_path, option):
-    """Where there are no names it has addresses."""
+    """The tree of code without names has addresses."""
     (tmp_path / "bin").mkdir()
     stripped = tmp_path / "bin/stripped"
     stripped.write_bytes(open(f"{ROOT}/build/user/tester", "rb").read())
@@ -376,7 +375,7 @@ def test_tree_without_names(tmp_path, option):
     ("deleted in a system profile", "/tmp/d"),
 ))
 def test_file_that_was_replaced(results, name, image):
-    """Its symbols are those of the file that ran, which is still there."""
+    """A replaced file's samples have the symbols of the file that ran."""
     result = results[name]
     r = report(result)
     assert result.status == 0 and "instead" not in result.errors, result
@@ -385,7 +384,7 @@ def test_file_that_was_replaced(results, name, image):
 
 
 def test_code_of_no_file(results):
-    """It has the names that the program has given it, as with perf."""
+    """Generated code has the names that the program provides, as with perf."""
     r = report(results["code of no file"])
     check_books(r)
     top = r["rows"][0]

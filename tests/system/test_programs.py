@@ -1,7 +1,6 @@
-"""The guest programs of tests/guest, all in one boot each: on one CPU in virtual
-time, those that meet others on 2 and 8 side by side; and the tests in the kernel,
-of which tools/build/test runs those on one CPU. Four CPUs are those of the kernels
-that check themselves."""
+"""The guest programs of tests/guest, in one boot: on one CPU in virtual time, those with
+interacting threads on 2 and 8 CPUs in real time; and the in-kernel tests on several
+machines (tools/build/test runs those on one CPU; kernels with checkers have four)."""
 import functools
 import re
 
@@ -36,7 +35,7 @@ def test_in_kernel(smp):
     assert re.search(r"^# \d+ passed, 0 failed", result.output, re.MULTILINE)
 
 
-# What the tests in the kernel do not find there, they say and skip.
+# In-kernel tests skip what the machine lacks, and report it.
 @pytest.mark.parametrize("options, lacks", [
     (["--kargs", "timer=pit"], "the clock's events come from another timer"),
     (["--kargs", "clocksource=pit"], "the timer, or its interrupt line, is in use"),
@@ -50,7 +49,7 @@ def test_in_kernel_on(options, lacks):
     assert f"# SKIP {lacks}" in result.output, result
 
 
-# A source is usable or not, whether it is asked for or listed.
+# A source is usable or not, both when requested and in the list.
 @pytest.mark.parametrize("user", ("timer=pit", "clocksource=pit"))
 def test_a_source_whose_line_is_in_use(user):
     result = vm("profile --list; sprofile -s nmi-hpet usleep 1000", "--kargs", user)
@@ -60,7 +59,7 @@ def test_a_source_whose_line_is_in_use(user):
 
 
 def test_from_the_iso():
-    """GRUB, Multiboot2 and the rest of the way a PC boots."""
+    """The ISO boots by GRUB and Multiboot2, as on a PC."""
     result = vm("echo started; /test/process; uname -s; exit 5", "--iso")
     assert result.status == 5, result
     assert result.output.startswith("started\nok "), result
@@ -68,7 +67,7 @@ def test_from_the_iso():
 
 
 def test_debian_busybox():
-    """Somebody else's binary, built for Linux with glibc."""
+    """Debian's BusyBox, built for Linux with glibc, runs."""
     result = vm("""set -e
         alias b=/usr/lib/debian/busybox
         /usr/lib/debian/busybox sh -c '

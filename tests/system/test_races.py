@@ -1,6 +1,6 @@
-"""The kernel that looks for data races (KCSAN): its own tests, the guest programs,
-and the bugs that it must find. On one CPU the other side of a race is an interrupt
-or a thread that got its turn in between."""
+"""The kernel with KCSAN: its in-kernel tests, the guest programs, and planted data races
+that it must report. On one CPU a race is with an interrupt or a thread that is scheduled
+in between."""
 import pytest
 
 from checkers import (PROGRAMS, SIDE_BY_SIDE, check_failed_allocations,
@@ -8,8 +8,8 @@ from checkers import (PROGRAMS, SIDE_BY_SIDE, check_failed_allocations,
                       check_program, results)
 from tiers import realtime
 
-# At 8 ns an instruction this kernel takes longer for some interrupts than there is
-# between two: profile_storm never ends.
+# At 8 ns an instruction some interrupts take this kernel longer than their period:
+# profile_storm would never end.
 pytestmark = realtime()
 
 
@@ -37,7 +37,7 @@ def test_allocations_failed():
 @pytest.mark.parametrize("plant,report,smp", [
     ("deep-recursion", "kernel stack overflow", 2),
     ("shift-too-far", "ubsan: .*shift", 2),
-    # An interrupt of the own CPU is the only other one on one CPU.
+    # On one CPU only an interrupt can race.
     ("unmasked-counter", "kcsan: data race", 1),
     ("unlocked-counter", "kcsan: data race", 2),
 ])

@@ -1,11 +1,10 @@
-"""docs/reading.md: what it sends its reader to is there, and is as long as it
-says."""
+"""docs/reading.md: the files that it names exist, with the lengths that it states."""
 import re
 
 from machine import ROOT
 
 ROW = re.compile(r"^\| `([^`]+)`(?: \(`(\w+)`\))? \| (\d+) \| (.*) \|$", re.M)
-ALL = 2000 # lines, that are to be read in an hour
+ALL = 2000 # lines, to be read in an hour
 WORD = re.compile(r"`([a-z_]\w+)`")
 
 

@@ -1,4 +1,4 @@
-"""What recording costs: the CPU time that `profile -o` has for one sample more."""
+"""The cost of recording: CPU time of `profile -o` for another sample."""
 import re
 
 import pytest
@@ -16,9 +16,8 @@ def costs():
 
 
 def test_with_stacks(costs):
-    """At most 3,000 instructions with a stack of 17 frames, the interrupt that
-    takes the sample and the kernel's part of writing it included. (`perf record
-    -g` has 7,179.)"""
+    """A sample with a stack of 17 frames costs at most 3,000 instructions, with the
+    interrupt and the kernel's part of writing it. (`perf record -g`: 7,179.)"""
     assert 1000 < costs["recorded-stack"], costs
     random = costs["sample-random"] - costs["sample-pc"]  # the default
     assert costs["recorded-stack"] + costs["sample-stack"] + random <= 3000, \
@@ -26,6 +25,6 @@ def test_with_stacks(costs):
 
 
 def test_without_stacks(costs):
-    """At most half of that."""
+    """A sample without a stack costs at most 1,500 instructions."""
     assert 300 < costs["recorded-pc"], costs
     assert costs["recorded-pc"] + costs["sample-random"] <= 1500, costs
