@@ -1,6 +1,5 @@
-"""The scheduler's promises, as schedtest measures them: on one CPU in QEMU
-under -icount, on several in Bochs. Both have a virtual time of their own, so
-that the bounds hold on any host."""
+"""The scheduler's bounds, as schedtest measures them: on one CPU in QEMU with -icount,
+on several in Bochs. Both run in virtual time, so that bounds hold on any host."""
 import re
 
 import pytest
@@ -18,7 +17,7 @@ def test_all_promises_on_one_cpu():
     assert "it hides" in result.output and ": seen" in result.output, result
 
 
-# Threads and CPUs that do not divide, and ten seconds of each.
+# Numbers of threads that are no multiple of the CPUs; ten seconds of each.
 @pytest.mark.parametrize("smp, threads", ((2, 3), (4, 5)))
 def test_equal_threads_get_equal_time(smp, threads):
     result = bochs(f"schedtest -t {threads} fair", smp=smp)
@@ -35,8 +34,8 @@ def test_interactive_threads_run_at_once(smp):
     assert f"8 CPU-bound ones on each of {smp} CPUs" in result.output, result
 
 
-# Which timer statclock has, and that it says so: one of its own, the LAPIC when
-# the clock's events have the PIT, none at all.
+# The timer that statclock has and reports: its own, the LAPIC if clock events have the
+# PIT, or none.
 @pytest.mark.parametrize("options, by", (
     ((), "hpet"),
     (("--kargs", "acpi=off"), "pit"),

@@ -1,4 +1,4 @@
-"""A BusyBox session feels normal: many small workloads, on several CPUs."""
+"""BusyBox works as usual: many small workloads, on several CPUs."""
 import functools
 import os
 
@@ -125,7 +125,7 @@ def test_workload(name, smp):
 
 
 def test_help_and_how_every_program_is_used():
-    """`help` names them all; each tells its use, on the right channel and with
+    """`help` lists every program; each prints its usage, on the right stream and with
     the right status."""
     programs = sorted(set(os.listdir(f"{ROOT}/user")) & set(
         os.listdir(f"{ROOT}/build/root/bin")))

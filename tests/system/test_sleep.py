@@ -1,5 +1,5 @@
-"""How exact sleeps are, what they cost, and that nothing ticks without need: in
-virtual time, where all that repeats."""
+"""The accuracy and cost of sleeps, and no ticks on idle or single-thread CPUs: in
+virtual time, so exact."""
 import re
 
 import pytest
@@ -10,7 +10,7 @@ US = 1000
 
 
 def timer_interrupts(output):
-    """Of each CPU, for each /proc/interrupts in the output."""
+    """Timer interrupts of each CPU, for each /proc/interrupts in the output."""
     return [[int(n) for n in line.split()[1:-2]]
             for line in output.splitlines()
             if re.search(r" LAPIC +timer *$", line)]
@@ -18,8 +18,8 @@ def timer_interrupts(output):
 
 @pytest.mark.parametrize("smp", (1, 4))
 def test_sleeps_are_exact(smp):
-    """50 us take 50 us and at most 20 us more; so does any other span, by any
-    call; and CPU time is measured, not sampled."""
+    """A sleep takes at most 20 us longer, for any span and by any call; CPU time is
+    measured, not sampled."""
     result = vm("/test/exact", "--icount", "0", smp=smp)
     assert result.status == 0, result
     late = re.findall(r"^late (\S+) (\d+) (\d+)$", result.output, re.MULTILINE)
@@ -29,10 +29,10 @@ def test_sleeps_are_exact(smp):
 
 
 def test_an_idle_machine_takes_no_ticks():
-    """Ten seconds of nothing: what wakes a CPU are kload, every 5 s, this sleep,
-    and the steps in which a one-shot timer comes so far (2.1 s): two on the way
-    to kload, four to the end, on one CPU or on two; and one of who reads them. Two
-    CPUs look every 5 s whether another one hangs, two steps on the way each."""
+    """In ten idle seconds a CPU wakes only for kload, every 5 s, this sleep, and the
+    steps of a one-shot timer (at most 2.1 s): two until kload, four until the end, on
+    one CPU or two; and once for the reader. Two CPUs check every 5 s whether the other
+    one hangs, with two steps each."""
     result = vm("cat /proc/interrupts; sleep 10; cat /proc/interrupts",
                 "--icount", "0", smp=4)
     before, after = timer_interrupts(result.output)
@@ -44,8 +44,8 @@ def test_an_idle_machine_takes_no_ticks():
 
 @pytest.mark.parametrize("smp", (1, 4))
 def test_a_lone_thread_takes_no_ticks(smp):
-    """It computes for three seconds: nobody waits for its CPU, so its slices are
-    not timed. (kload may come, and wait for it once.)"""
+    """A thread that computes for three seconds has no ticks: no thread waits for its CPU,
+    so slices are not timed. (kload may wait for it once.)"""
     result = vm("cat /proc/interrupts; /test/exact spin 3000000000; "
                 "cat /proc/interrupts", "--icount", "0", smp=smp)
     before, after = timer_interrupts(result.output)

@@ -1,5 +1,5 @@
-"""Machines with little memory: what people boot runs in 16 MiB, with room to
-work; where memory lacks, it is said how much and for what."""
+"""Machines with little memory: the system runs in 16 MiB, with room to work; otherwise
+the missing size and its purpose are reported."""
 import re
 
 import pytest
@@ -17,18 +17,18 @@ def test_a_shell_and_a_profile(mem):
     assert result.status == 0, result
     samples, share = re.search(r"^ *\S+ +(\d+) +([\d.]+)%  burn_a$",
                                result.output, re.MULTILINE).groups()
-    # Half of all, taken at random: within six standard deviations.
+    # Half of the samples, at random distances: within six standard deviations.
     assert abs(float(share) - 50) < 6 * 50 / (2 * int(samples)) ** 0.5, result
     assert int(result.output.split()[-1]) > 4096, result
 
 
 def test_the_tests_too():
-    """Nothing is in memory twice while the archives are unpacked."""
+    """The tests fit, too: unpacking keeps nothing in memory twice."""
     assert vm("/test/process", "--mem", "24").status == 0
 
 
-# What a memory is too small for; it depends on the sizes of kernel and archives,
-# thus on the compiler, at which size each is said.
+# What memory is too small for. The sizes at which each is reported depend on the sizes
+# of kernel and archives, thus on the compiler.
 LACKS = {
     "module": r"boot module initrd: at least [1-9]\d* KiB more are needed than"
               r" {mem} MiB",
@@ -48,7 +48,7 @@ def lacks(mem):
 
 
 def test_what_lacks_is_said():
-    """Of each size below those that start: how much is missing, and for what."""
+    """At each size too small to start, the missing size and its purpose are reported."""
     kinds, missing = [], {}
     for mem in (5, 6, 7, 8, 9):
         kind, result = lacks(mem)

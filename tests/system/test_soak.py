@@ -1,6 +1,5 @@
-"""Everything at once (tools/soak, docs/reliability.md), for some virtual seconds:
-nothing leaks, no task is left, the books balance; and what would not be so is
-found."""
+"""The soak test (tools/soak, docs/reliability.md) for some virtual seconds: nothing
+leaks, no task remains, the ledger balances; and injected errors are found."""
 import importlib.machinery
 import importlib.util
 import re
@@ -21,14 +20,14 @@ def done():
 
 
 def test_soak(done, capsys):
-    """tools/soak's own checks: the ledger, memory by object, tasks, sessions."""
+    """tools/soak finds no error in the ledger, memory by object, tasks and sessions."""
     assert done.returncode == 0, done
     assert not list(soak.problems(done.stdout, 1)), done
     assert "differences [0, 0, 0, 0, 0, 0]" in capsys.readouterr().out
 
 
 def add(pattern, more, *, kind=""):
-    """A number in the output is so much more: the last one that is so."""
+    """A change of the output: adds `more` to the last number that matches."""
     def change(text):
         found = list(re.finditer(f"^{kind}.*?{pattern}" if kind else pattern, text,
                                  re.MULTILINE))[-1]
@@ -41,7 +40,7 @@ def without(pattern):
     return lambda text: re.sub(pattern, "", text, flags=re.MULTILINE)
 
 
-# What is changed in the output, and what is said then.
+# A change of the output, and the error that is found then.
 WRONG = {
     "a part of the work": (lambda text: "FAILED mounts\n" + text, "^mounts$"),
     "no end": (without("^audit\n"), "did not come to the end"),

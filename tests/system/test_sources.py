@@ -1,5 +1,5 @@
-"""Sample sources: each balances its books, on any number of CPUs; what cannot
-be had is said, with the reason."""
+"""Sample sources: each accounts for all ticks, on any number of CPUs; an unavailable
+source is reported, with the reason."""
 import json
 import math
 
@@ -11,21 +11,21 @@ from tiers import drawn
 
 SOURCES = ("pmc", "nmi-hpet", "nmi-pit", "nmi-rtc", "nmi-ipi", "lapic", "rtc",
            "clock")
-VARY = ("nmi-hpet", "nmi-ipi", "lapic") # at random distances
-# The ticks under way where each CPU's session begins and ends: in seconds of
-# them (the CPUs run in turns), and how many they are at least.
+VARY = ("nmi-hpet", "nmi-ipi", "lapic") # can have random distances
+# Allowance for ticks pending at a session's start and end on a CPU: in seconds of ticks
+# (CPUs take turns), and the least number of ticks.
 EDGE, EDGE_TICKS = 0.01, 4
-EDGE_COUNTED = 1 # where the ticks are counted, not told by the time
+EDGE_COUNTED = 1 # if ticks are counted, not derived from time
 
 
 def listed(text):
-    """What profile --list --json says: {name: record}."""
+    """{name: record} of profile --list --json."""
     return {record["name"]: record for record in json.loads(text)}
 
 
 def check_books(r):
-    """Each tick due is in one column; and those at random distances were as
-    many as the rate says, by chance."""
+    """Each due tick is in one column; random distances give the rate's number of ticks,
+    within chance."""
     told = r["taken"] + r["missed"] + r["throttled"] + r["others"]
     edge = max(EDGE_TICKS, EDGE * r["rate_hz"]) * r["cpus"]
     exact = EDGE_COUNTED * r["cpus"] if r["random"] else edge
@@ -40,9 +40,9 @@ def check_books(r):
 @drawn
 @pytest.mark.parametrize("smp", (1, 2, 4))
 def test_the_books_of_each_source(smp):
-    """All sources at rest and, in a storm of interrupts, the faster ones, at
-    random distances and at fixed ones. (Not in that of faults: where the CPUs
-    run in turns, two of them can keep step at a lock.)"""
+    """All sources account for every tick when idle; the faster ones do so in a storm of
+    interrupts, at random and fixed distances. (Not in a storm of faults: where CPUs take
+    turns, two of them can keep step at a lock.)"""
     scripts = {"list": "profile --list --json"}
     for name in SOURCES:
         scripts[name] = f"sprofile -s {name} --json tester 10"
@@ -59,7 +59,7 @@ def test_the_books_of_each_source(smp):
     assert results.pop(None).status == 0
     sources = listed(results.pop("list").output)
     assert set(sources) == set(SOURCES)
-    # In the order of the ranks, and all usable but these, which say why.
+    # In order of rank; all are usable except these, with their reasons.
     ranks = [sources[name]["rank"] for name in SOURCES]
     assert ranks == sorted(ranks, reverse=True)
     unusable = {"pmc"} if smp > 1 else {"pmc", "nmi-ipi"}
@@ -84,7 +84,7 @@ def test_the_books_of_many_stretches(options):
     assert result.status == 0, result
 
 
-# 16 sessions with stacks, of the task $1, for a second while a program computes.
+# 16 sessions with stacks of task $1, for a second, while a program computes.
 SIXTEEN = """
 sixteen() {
     p=
@@ -116,17 +116,16 @@ def documents(text):
 
 
 def test_throttling():
-    """16 sessions with stacks at the highest rate are more than a CPU of so
-    few instructions a second can bear: samples take a quarter of it beside the
-    interrupts that take none, what was not looked at is told, and the books
-    balance all the same."""
+    """16 sessions with stacks at the highest rate overload this slow CPU: samples take a
+    quarter of it, beside interrupts without a sample; throttled ticks are reported, and
+    every tick is accounted for."""
     result = vm(SIXTEEN, "--icount", "4", smp=1)
     assert result.status == 0, result
     found = documents(result.output)
     assert len(found) == 32
     asleep, reports = found[:16], found[16:]
     assert sum(r["taken"] for r in asleep) == 0
-    # An interrupt that takes no sample, of all sessions; and those that took some:
+    # Cost of an interrupt that takes no sample, of all sessions; then of those that do:
     without = sum(r["cycles"] / r["interrupts"] for r in asleep)
     whole = spent = rate = 0
     for r in reports:
@@ -135,7 +134,7 @@ def test_throttling():
         whole += r["cycles"] / r["tsc_hz"] / seconds
         spent += (r["cycles"] - none) / r["tsc_hz"] / seconds
         rate += r["taken"] / seconds / len(reports)
-    # A quarter, and in each window the one that goes beyond.
+    # A quarter, and in each window the sample that exceeds it.
     beyond = WINDOWS * spent / rate
     assert 0.2 < whole and spent < 0.25 + beyond, (whole, spent, beyond)
     for r in reports:
@@ -149,7 +148,7 @@ def test_throttling():
 @pytest.mark.parametrize("wanted,reason", (
     ("pmc", "no performance counters"), ("sundial", "no such")))
 def test_fallback_is_announced(wanted, reason):
-    """sampler= of what this machine lacks, and of what there is not."""
+    """sampler= with a missing or unknown source reports the fallback."""
     run = vm("profile tester 5 | sed -n 2,3p;"
              "profile --json true | grep instead; dmesg | grep sampler=",
              "--icount", "1", "--kargs", f"sampler={wanted}", smp=1)
@@ -165,7 +164,7 @@ def test_fallback_is_announced(wanted, reason):
 
 
 def test_what_was_asked_for_is_not_replaced():
-    """-s overrides sampler=, and nothing is taken instead."""
+    """-s overrides sampler=, and has no fallback."""
     results = batch({
         "given": "profile -s clock --json tester 5",
         "argument": "profile --json tester 5",
@@ -192,6 +191,6 @@ def test_what_was_asked_for_is_not_replaced():
 
 
 def test_without_a_local_apic():
-    """There is always a source."""
+    """Without a local APIC there is still a source."""
     run = vm("profile --json tester 5", "--cpu", "max,-apic", smp=1)
     assert json.loads(run.output)["source"] == "clock", run

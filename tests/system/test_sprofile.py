@@ -1,4 +1,4 @@
-"""sprofile: the whole system, by the symbols of whatever ran."""
+"""sprofile: the whole system, by the symbols of all programs."""
 import json
 import re
 import subprocess
@@ -18,21 +18,21 @@ def report(result):
 
 
 def check_books(r):
-    """Every sample is somewhere, and every tick."""
+    """Every sample and every tick is accounted for."""
     assert r["taken"] == r["user"] + r["kernel"] + r["irq"] + r["idle"]
     assert sum(row["samples"] for row in r["rows"]) == r["taken"] - r["lost"]
     assert r["malformed"] == 0
 
 
 def check_programs(r, program, whole):
-    """Not the profiler itself; between fork and exec its child still is one."""
+    """The profiler itself has few samples: its child's, between fork and exec."""
     programs = {p["path"]: p["samples"] for p in r["programs"]}
     assert program in programs
     assert programs.get("/bin/sprofile", 0) <= whole / 10, r
 
 
 def test_shares():
-    """By the clock of instructions."""
+    """Shares are right in virtual time."""
     result = vm(TWICE.format("-F 2000", "tester 2"), "--icount", "1", smp=1)
     assert result.status == 0, result
     r = report(result)
@@ -45,8 +45,8 @@ def test_shares():
 
 
 def test_own_cpu_time():
-    """The tool sleeps while it waits for samples, also longer than the two
-    seconds after which `top` would draw its screen."""
+    """The tool sleeps while it waits for samples, also longer than the two seconds of
+    `top`'s refresh."""
     result = vm("for s in 2 12; do time -p sprofile --for $s >/dev/null; done",
                 "--icount", "4", smp=1)
     assert result.status == 0, result
@@ -60,9 +60,8 @@ def test_own_cpu_time():
 @realtime(chance=1e-6)
 @pytest.mark.parametrize("smp", (2, 4))
 def test_shares_on_several_cpus(smp):
-    """Each function has its share, whichever CPU ran it; in real time. (With
-    the clock of instructions CPUs run in turns, and one that waits is sampled
-    where it stands.)"""
+    """Each function has its share on any CPU, in real time. (In virtual time CPUs take
+    turns, and a waiting one is sampled where it stands.)"""
     result = vm(TWICE.format("-R -F 4000", f"{PROGRAM} 800"), smp=smp)
     assert result.status == 0, result
     r = report(result)
@@ -132,22 +131,22 @@ def test_programs_of_one_name(results):
 
 
 def test_signals_while_the_last_samples_are_fetched(results):
-    """A second ^C and the command's end come between the first ^C and the last
-    answer: what was taken is there all the same."""
+    """A second ^C and the command's end before the last samples are read lose no
+    samples."""
     r = report(results["signals"])
     check_books(r)
     assert r["taken"] > 0, r
 
 
 def test_names_of_the_time(results):
-    """sh, which becomes sleep in the end, is sh in the samples until then."""
+    """Samples of sh before its exec of sleep have the name sh."""
     names = {p["name"]: p for p in report(results["signals"])["programs"]}
     assert "tester" in names and "/bin/sprofile" not in {
         p["path"] for p in names.values() if p["name"] == "sleep"}, names
 
 
 def test_tasks_that_come_and_go(results):
-    """No sample of theirs is left without a symbol."""
+    """Samples of short-lived tasks have symbols."""
     r = report(results["short lives"])
     check_books(r)
     tester = [p for p in r["programs"] if p["path"] == "/bin/tester"]
@@ -158,9 +157,9 @@ def test_tasks_that_come_and_go(results):
 
 
 def test_exec_has_no_callers_in_the_next_program(tmp_path):
-    """Behind the point of no return the program that called exec is gone: its
-    addresses mean nothing in the one that comes. (What profile starts is held
-    up there, by the profiler's own settling.)"""
+    """After exec's point of no return samples have no callers in the old program, whose
+    addresses are invalid in the new one. (A program that profile starts is delayed there,
+    until the profiler is quiescent.)"""
     result = vm("sprofile -g -F 20000 -o /out/f"
                 " sh -c 'n=0; while [ $n -lt 20 ]; do"
                 " profile -F 10 tester 0 >/dev/null; n=$((n+1)); done'",
@@ -175,8 +174,8 @@ def test_exec_has_no_callers_in_the_next_program(tmp_path):
 
 
 def test_no_change_is_missed():
-    """Forks and ends that fill in 50 ms more than the room for what is told of
-    them: the profiler is woken in time. (Their program has a long path.)"""
+    """No task event is lost: forks and ends that overfill the event ring in 50 ms wake
+    the profiler in time. (Their program has a long path.)"""
     result = vm("""
         d=/tmp/$(printf %0100d 0)/$(printf %0100d 0); mkdir -p $d
         cp /bin/busybox $d/sh
@@ -228,7 +227,7 @@ def test_outputs(results):
 
 
 def tree_lines(result):
-    """Its lines: total, marked with a dash, where its name begins, name."""
+    """The tree's lines: total, whether it has a dash, column of the name, name."""
     lines = result.output.splitlines()
     head = next(i for i, line in enumerate(lines) if line.startswith("  Total"))
     for line in lines[head + 1:]:
@@ -240,7 +239,7 @@ def tree_lines(result):
 
 
 def test_tree_of_the_machine(results):
-    """Programs and kernel; what has no branches goes straight down."""
+    """The tree has programs and kernel; a chain without branches is not indented."""
     result = results["tree"]
     assert result.status == 0, result
     lines = list(tree_lines(result))
