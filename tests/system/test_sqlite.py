@@ -1,6 +1,6 @@
-"""sqlite from Debian's sources: results that Python's own sqlite agrees with,
-and what it asks of a kernel: locks between processes, a journal that outlives
-its writer, a write-ahead log in shared memory."""
+"""sqlite from Debian's sources: results equal those of Python's sqlite; locks between
+processes, recovery by a killed writer's journal, and a write-ahead log in shared memory
+work."""
 import functools
 import sqlite3
 
@@ -22,7 +22,7 @@ SCRIPTS = {
     "answers": f"""sqlite3 :memory: "{FILL} {QUESTIONS}" """,
     "profile": f"profile sqlite3 :memory: \"{FILL} select sum(a.n * b.n) "
                "from t a join t b where a.id < 200;\"",
-    # Holds the database until it has seen that nobody else gets it.
+    # Holds the database until another process has failed to lock it.
     "lock": f"""sqlite3 db "{FILL}"
 mkfifo go
 (echo "begin exclusive; select 'held';"; cat go) | sqlite3 db >held &
@@ -32,8 +32,8 @@ echo 'commit;' >go
 wait
 sqlite3 db 'select count(*) from t'; echo "let in: $?"
 """,
-    # The one who dies has written pages of its transaction, with little cache.
-    # It has its locks until it is dead.
+    # The killed process has written pages of its transaction, with little cache.
+    # It holds its locks until it is dead.
     "journal": f"""sqlite3 db "{FILL}"
 mkfifo never
 (echo "pragma cache_size = 4; begin; update t set n = -1; select 'dirty';"
@@ -67,7 +67,7 @@ def lines(name):
 
 
 def asked(*questions):
-    """What Python's sqlite says, as the shell prints it."""
+    """Answers of Python's sqlite, as the shell prints them."""
     data = sqlite3.connect(":memory:")
     data.executescript(FILL)
     return ["|".join(map(str, row))

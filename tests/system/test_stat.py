@@ -1,4 +1,4 @@
-"""profile stat: what programs of known behaviour do, counted."""
+"""profile stat: the counts of programs with known behaviour."""
 import json
 import re
 
@@ -12,7 +12,7 @@ WHY = "no performance counters: "
 SCRIPTS = {
     "plain": "profile stat tester 20",
     "pmu": "profile stat --json -e cycles,r00c0:u,instructions:k true",
-    # 20 tasks of which each makes some calls and faults.
+    # 20 tasks with some system calls and page faults each.
     "children": "profile stat --json -e system-calls,page-faults sh -c"
                 " 'for i in 1 2 3 4 5 6 7 8 9 10; do busybox true;"
                 " busybox true; done'",
@@ -48,14 +48,14 @@ SCRIPTS = {
     "missing": "profile stat nothing-of-that-name",
     "no program": "profile stat /etc/passwd",
     "help": "profile stat --help",
-    # 16 at once count, the 17th says why not; then there is room again.
+    # 16 concurrent sessions count, the 17th is refused; then there is room again.
     "sixteen": "for i in $(seq 16); do profile stat sleep 60 >/dev/null & done;"
                " until [ $(ps | grep -v profile | grep -c ' [s]leep 60$')"
                " -ge 16 ]; do"
                " usleep 20000; done;"
                " profile stat true; killall sleep; wait; profile stat true"
                " >/dev/null && echo again",
-    # More than sessions there are, each ended in another way.
+    # More than the maximum of sessions, ended in different ways.
     "storm": "for i in $(seq 24); do profile stat tester 30 >/dev/null &"
              " p=$!; usleep 3000; case $((i % 3)) in 0) kill -9 $p;;"
              " 1) killall tester;; 2) kill $p; esac; wait $p; killall tester;"
@@ -94,8 +94,8 @@ def test_text(results):
 
 
 def test_the_screen_adds_up(results):
-    """User and kernel time are the task clock, which divided by the time that
-    passed are the CPUs used: to the last digit that is shown."""
+    """User and kernel time add up to the task clock, which divided by the elapsed time is
+    the CPUs used, to the last printed digit."""
     text = results["plain"].output
     clock, user, kernel = (
         round(float(re.search(rf"^ *([\d.]+) ms   {name}", text, re.MULTILINE)
@@ -108,20 +108,20 @@ def test_the_screen_adds_up(results):
 
 
 def test_no_counters_is_said(results):
-    """No number is made up."""
+    """Without hardware counters their events are reported as not counted."""
     for count in counts(results["pmu"]).values():
         assert not count["counted"] and count["value"] == 0
         assert count["why"].startswith(WHY)
 
 
 def test_system_calls(results):
-    """5000 reads and writes, and those of start and end."""
+    """System calls are 5000 reads and writes, and those of start and end."""
     calls = value(results, "calls", "system-calls")
     assert 10000 < calls < 10100
 
 
 def test_page_faults(results):
-    """Each page of a buffer of 4 MiB, once."""
+    """Page faults are one for each page of a 4 MiB buffer."""
     faults = value(results, "faults", "page-faults")
     assert 1024 < faults < 1224
 
@@ -133,7 +133,7 @@ def test_children(results):
     clock = all_["task-clock"]["value"]
     parts = all_["user-time"]["value"] + all_["kernel-time"]["value"]
     assert clock == parts
-    # 20 children, each with the calls and faults of a start and an end.
+    # 20 children, each with the calls and faults of start and end.
     assert value(results, "children", "system-calls") > 20 * 3
     assert value(results, "children", "page-faults") > 20 * 10
 
@@ -168,7 +168,7 @@ def test_behaviour(results, name, status, output, errors):
 
 
 def test_names_are_harmless(results):
-    """In titles, commands and complaints, too."""
+    """Names are harmless in titles, commands and error messages, too."""
     said = results["odd name"].output
     assert "\x1b" not in said
     for text in ("Counts of /tmp/a?[2Jb (task", "-o f /tmp/a?[2Jb 1\n",

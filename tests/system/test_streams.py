@@ -1,4 +1,4 @@
-"""Streams: what is written is read in time, and an end is heard at once."""
+"""Streams: data is read in time, and an end is noticed at once."""
 import re
 
 import pytest
@@ -10,7 +10,7 @@ LOOP = """lua -e 'local t = {} for i = 1, 3e5 do t[i % 1000] = tostring(i) end'"
 RING = 256 << 10 # the kernel's default
 AT_ONCE = 0.05
 CLOCK = ("--icount", "0") # 1 ns an instruction
-# Nothing of these takes time but the tools themselves.
+# Only the tools take time here.
 SHORT = {
     "the system": "sprofile true",
     "the system, recorded": "sprofile -g -o file true",
@@ -21,8 +21,8 @@ SHORT = {
 
 
 def test_nothing_is_lost_at_20_khz():
-    """With call chains a ring is full within a sixth of the 100 ms after which
-    the rings are looked at anyway."""
+    """No sample is lost at 20 kHz: with call chains a ring fills within a sixth of the
+    100 ms between the periodic reads."""
     results = batch({name: f"profile -g -F 20000 -s {name} -o file {LOOP} "
                      "2>&1 && wc -c <file" for name in SOURCES},
                     *CLOCK, smp=1)

@@ -1,5 +1,5 @@
-"""tools/strobe: what the machine measured, shown and converted on the host, and
-read by the real tools. The truth is what the guest's own tools said of the same
+"""tools/strobe: shows and converts the machine's recordings on the host; the files are
+read by the real tools. Numbers are compared with the guest's reports of the same
 run."""
 import collections
 import json
@@ -17,7 +17,7 @@ from shares import LOOPS
 
 TESTER = f"{ROOT}/build/user/tester"
 LUA = "for i = 1, 3e5 do local s = tostring(i) end"
-OVERFLOW = 70_000  # samples, more than 16 bits hold
+OVERFLOW = 70_000  # samples, more than fit in 16 bits
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def check_header(text, truth):
 
 
 def table(text, first):
-    """The lines behind the titles, of which the first begins with `first`."""
+    """The lines after the titles, whose first word is `first`."""
     lines = text.splitlines()
     titles = [i for i, line in enumerate(lines) if line.split()[:1] == [first]]
     return [line for line in lines[titles[0] + 1:] if line]
@@ -83,7 +83,7 @@ def test_report_of_all(everything):
 
 @pytest.mark.parametrize("by", ("thread", "cpu", "task", "address", "line"))
 def test_report_by(everything, by):
-    """However they are counted, it is the same samples."""
+    """Every grouping has the same samples."""
     text = strobe("report", "--rows", 0, "--by", by, everything.file).stdout
     first = "Address" if by == "address" else "Samples"
     samples = sum(int(line.split()[by == "address"])
@@ -133,7 +133,7 @@ def test_tree(one):
 
 
 def test_lines(one):
-    """tester's loops, by the lines that they are on."""
+    """Samples of tester's loops are at their source lines."""
     text = strobe("lines", "--rows", 0, one.file).stdout
     found = collections.Counter()
     with open(f"{ROOT}/user/tester/tester.c") as file:
@@ -162,7 +162,7 @@ def test_annotate(one, options):
 
 
 def test_programs_by_name(everything):
-    """The last part of a path will do; threads have their programs' names."""
+    """The last part of a path selects a program; threads have its name."""
     by_path = strobe("annotate", "-p", "/bin/lua", everything.file).stdout
     assert strobe("annotate", "-p", "lua", everything.file).stdout == by_path
     text = strobe("report", "--by", "thread", everything.file).stdout
@@ -192,7 +192,7 @@ def test_folded(everything, tmp_path):
                 "_[k]" in line, line
     assert idle == everything.json["idle"]
     assert sum(leaves.values()) == everything.json["taken"]
-    own = collections.Counter()  # by name: two programs may have the same
+    own = collections.Counter()  # by name, which two programs may share
     for row in everything.rows:
         if row.symbol is not None:
             in_kernel = "_[k]" if row.image == "[kernel]" else ""
@@ -202,7 +202,7 @@ def test_folded(everything, tmp_path):
 
 
 def test_folded_in_speedscope(one, tmp_path):
-    """A tool that others have made for these lines reads them so, too."""
+    """speedscope reads folded stacks with the same numbers."""
     path = one.export("folded", tmp_path / "stacks.txt")
     shares = speedscope(path, LOOPS, ["stacks.txt"])["stacks.txt"]
     truth = one.of("/bin/tester")
@@ -211,7 +211,7 @@ def test_folded_in_speedscope(one, tmp_path):
 
 
 def gprof(elf, gmon):
-    """Flat profile: share of time, and calls."""
+    """gprof's flat profile: share of time, and calls."""
     text = run("gprof", "-b", "-p", elf, gmon).stdout
     flat = {}
     for line in text.splitlines():
@@ -241,7 +241,7 @@ def test_gprof(one, tmp_path):
 
 def test_gprof_kernel(everything, tmp_path):
     gmon = everything.export("gmon", tmp_path / "gmon.out", "-p", "[kernel]")
-    elf = tmp_path / "kernel"  # gprof is slow with so much debug information
+    elf = tmp_path / "kernel"  # without debug information: gprof is slow with it
     run("objcopy", "--strip-debug", f"{ROOT}/build/kernel.elf", elf)
     flat = gprof(elf, gmon)
     truth = everything.of("[kernel]")
@@ -250,7 +250,7 @@ def test_gprof_kernel(everything, tmp_path):
 
 
 def test_gprof_overflow(tmp_path):
-    """More samples of one address than a bin of 16 bits can hold."""
+    """More samples of an address than a 16-bit bin can hold are exported."""
     address = int(run("nm", TESTER).stdout.split(" t burn_a\n")[0].split("\n")[-1],
                   16)
     made = PerfFile()
@@ -266,7 +266,7 @@ def test_gprof_overflow(tmp_path):
 
 
 def test_gprof_parts_of_functions(tmp_path):
-    """gprof passes over names with a '.', and would take another function's."""
+    """Parts of functions keep their samples: gprof ignores names with a '.'."""
     lua = f"{ROOT}/build/lua/lua"
     name, address = next(
         (fields[2], int(fields[0], 16)) for fields in
@@ -286,7 +286,7 @@ def test_gprof_parts_of_functions(tmp_path):
 
 
 def test_gprof_far_apart(tmp_path):
-    """As of a file in which a byte is wrong."""
+    """Addresses too far apart for gprof, as from a corrupt byte, are refused."""
     nm = run("nm", f"{ROOT}/build/kernel.elf").stdout
     address = {name: int(value, 16) for value, _, name in
                map(str.split, nm.splitlines())}
@@ -319,7 +319,7 @@ def test_callgrind_inclusive(one, tmp_path):
 
 
 def test_speedscope(one, tmp_path):
-    """Its own importer reads the file, and its sandwich view has the shares."""
+    """speedscope imports the file, and its sandwich view has the shares."""
     path = one.export("speedscope", tmp_path / "out.json")
     with open(path) as file:
         profiles = json.load(file)["profiles"]
@@ -334,7 +334,7 @@ def test_speedscope(one, tmp_path):
 
 
 def test_speedscope_threads(everything, tmp_path):
-    """A profile for each thread, one for each idle CPU, and all the time."""
+    """The file has a profile for each thread and idle CPU, with their whole time."""
     with open(everything.export("speedscope", tmp_path / "out")) as file:
         data = json.load(file)
     frames = [f["name"] for f in data["shared"]["frames"]]
@@ -355,8 +355,8 @@ def test_speedscope_threads(everything, tmp_path):
 
 
 def test_speedscope_has_one_axis_of_time(tmp_path):
-    """Profiles begin when their threads do, and pause when these do; what is
-    less than a period late or early is no pause."""
+    """Profiles begin and pause with their threads; a difference of less than a period is
+    no pause."""
     ms = 1000000
     made = PerfFile()
     for task, times in (7, (1, 2, 3.4, 4.4, 9, 10)), (8, (4, 5)):
@@ -375,7 +375,7 @@ def test_speedscope_has_one_axis_of_time(tmp_path):
 
 
 def test_kallsyms(everything, tmp_path):
-    """With it perf diff, which takes no kernel's file, names its functions."""
+    """With the kallsyms file perf diff, which reads no kernel file, names functions."""
     (tmp_path / "symbols").write_text(strobe("kallsyms", everything.file).stdout)
     text = run("perf", "diff", f"--kallsyms={tmp_path}/symbols",
                f"--symfs={ROOT}/build/root", everything.file,
@@ -386,7 +386,7 @@ def test_kallsyms(everything, tmp_path):
 
 
 def test_folded_text(tmp_path):
-    """UTF-8 whatever a task is called, and nothing that turns a line around."""
+    """Any task name gives valid UTF-8, without bidirectional controls."""
     made = PerfFile()
     made.comm(7, b"a;\xff\xe2\x80\xaeb\xc3\xa4")
     made.mapping(7, b"/bin/tester")
@@ -408,7 +408,7 @@ COMMANDS = (["report"], ["top"], ["tree"], ["lines"], ["repair"],
 @pytest.mark.parametrize("control", (
     "\x1b[31m", "\x85", "\u061c", "\u200e", "\u202e", "\u2066"))
 def test_controls_reach_no_terminal(control, tmp_path):
-    """Of a task, a program, an argument and a file that are called so."""
+    """Controls in names of tasks, programs, arguments and files are not printed."""
     name = f"a{control}b"
     made = PerfFile()
     made.comm(7, name.encode())
@@ -426,7 +426,7 @@ def test_controls_reach_no_terminal(control, tmp_path):
 
 
 def test_annotated_source_has_no_controls(one, tmp_path):
-    """objdump prints lines of source as they are; not so this tool."""
+    """Source lines from objdump are printed without control characters."""
     objdump = tmp_path / "objdump"
     objdump.write_text("#!/bin/sh\n{ echo '08049000 <f>:'\n"
                        "printf '\\t/* \\342\\200\\256 \\033[31m */\\n'; }\n")
@@ -439,7 +439,7 @@ def test_annotated_source_has_no_controls(one, tmp_path):
 
 
 def test_file_of_more_than_a_gigabyte(tmp_path):
-    """Records that are passed over, as far as its size goes."""
+    """A file of more than 1 GB is read; its unknown records are skipped."""
     made = PerfFile()
     made.comm(7, b"tester")
     made.mapping(7, b"/bin/tester")
@@ -459,7 +459,7 @@ def build_id(elf):
 
 @pytest.fixture
 def alone(tmp_path):
-    """The tool where it finds no build folder around it."""
+    """The tool without a build folder around it."""
     shutil.copy(f"{ROOT}/build/strobe", tmp_path / "strobe")
     (tmp_path / "elves").mkdir()
     return lambda *arguments, status=0: run(
@@ -481,7 +481,7 @@ def test_wrong_build(one, alone, tmp_path):
 
 
 def test_stripped(one, alone, tmp_path):
-    elf = tmp_path / "elves" / "renamed"  # it is found by its build id
+    elf = tmp_path / "elves" / "renamed"  # found by its build ID
     run("i686-linux-gnu-strip", "-s", TESTER, "-o", elf)
     done = alone("report", "--dir", elf.parent, one.file)
     assert "/bin/tester: it has no symbols" in done.stderr
@@ -512,7 +512,7 @@ def test_cut_off(one, tmp_path):
     repaired = strobe("report", cut).stdout
     assert "Cut off:" not in repaired
     assert table(repaired, "Address") == table(text, "Address")
-    # What the writer knew in the end is cut off, and that is said of both.
+    # The writer's final record is cut off; both tools report this.
     later = re.search(r"Figures: .* (\d+) samples came later", text)
     rows = sum(int(line.split()[1]) for line in table(text, "Address")
                if line.startswith(" ") or line.startswith("0x"))
@@ -523,7 +523,7 @@ def test_cut_off(one, tmp_path):
 
 
 def test_idle_has_no_task(tmp_path):
-    """Names come from the guest: no format trips over them."""
+    """Names from the guest are valid in every format."""
     made = PerfFile()
     made.comm(7, b'"a;b\nc')
     made.mapping(7, b"/bin/x;y\n(1)")

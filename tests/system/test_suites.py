@@ -1,8 +1,8 @@
-"""Other people's test suites, on Strobe: BusyBox's, its shell's and bash's.
+"""Foreign test suites on Strobe: BusyBox's, its shell's and bash's.
 
-What does not pass is in tests/suites/expected.txt, each with its reason; what
-passes now and is listed there, or fails and is not, is a failure. In `make test`
-runs what takes seconds; `make suites` runs all (SUITES=all)."""
+tests/suites/expected.txt lists the tests that do not pass, with reasons; a listed test
+that passes and an unlisted one that fails are failures. `make test` runs those that take
+seconds; `make suites` all (SUITES=all)."""
 import collections
 import os
 import re
@@ -15,9 +15,9 @@ ALL = os.environ.get("SUITES") == "all"
 LINE = re.compile(r"^(\w+): (PASS|FAIL|SKIPPED): (.*)$", re.MULTILINE)
 FILES = f"{ROOT}/build/suites/root"
 EXPECTED = f"{ROOT}/tests/suites/expected.txt"
-# Of the older Debian's packages, which the list was made with.
+# Versions in the older Debian, for which the list was made.
 RECORDED = {"busybox": "1.35.0", "bash": "5.2.15"}
-# bash's `read` leaves up to 2,000 processes behind that compute.
+# bash's `read` test leaves up to 2,000 running processes.
 MEMORY = "1024"
 QUICK = {"busybox": "cat cp cut dd expr find gzip ln ls mkdir mv rm rmdir tail tar"
                     " tee touch wc xargs cmp md5sum grep od test pwd id du",
@@ -27,7 +27,7 @@ QUICK = {"busybox": "cat cp cut dd expr find gzip ln ls mkdir mv rm rmdir tail t
 
 
 def read_expected():
-    """{suite: Counter of (result, name)} and {suite: how many pass, at least}."""
+    """{suite: Counter of (result, name)}, {suite: least number of passes}."""
     listed, passes = collections.defaultdict(collections.Counter), {}
     with open(EXPECTED) as file:
         lines = [line.rstrip("\n") for line in file if line[0] not in "#\n"]
@@ -60,8 +60,7 @@ def compare(suite, names=""):
         pytest.skip(f"{package} {version(package)}: what is expected is known of "
                     f"{RECORDED[package]} (tests/suites/linux runs it on Linux)")
     listed, passes = read_expected()
-    # Not as the last command, which BusyBox's shell would be replaced by: it
-    # leaves SIGQUIT ignored then.
+    # Not the last command: BusyBox's shell would exec it, with SIGQUIT ignored.
     result = vm(f"/suite/run {suite} {names}; true", "--add", FILES, "--mem",
                 MEMORY, timeout=LONG_PATIENCE)
     assert result.status == 0, result
