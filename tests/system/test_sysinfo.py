@@ -1,5 +1,5 @@
-"""sysinfo, tasks, stats: what they print, how they end, and what the tree costs
-where instructions are counted exactly."""
+"""sysinfo, tasks, stats: their output and exit status, and the cost of the sysinfo tree
+in exactly counted instructions."""
 import json
 import re
 
@@ -25,7 +25,7 @@ def outputs():
         "sysinfo system.tasks.1", "sysinfo kernel.version", "sysinfo nothing",
         "sysinfo --json nothing", "sysinfo a b", "sysinfo --help",
         "sysinfo system.snapshots.longest",
-        # (It sees itself, and the shell's number.)
+        # (The session sees itself, and the shell's task number.)
         "profile --json sh -c 'echo $$; sysinfo --json system.profile.sessions'",
         "sysinfo --json system.profile",
         "stats > /dev/full", "tasks > /dev/full", "sysinfo > /dev/full",
@@ -181,7 +181,7 @@ def test_list_of_nodes(outputs):
 
 
 def test_profile_sessions_tell_of_themselves(outputs):
-    """A session as its own target sees it, and what is left of it."""
+    """A profile session is in the tree while it runs, and leaves nothing."""
     text = outputs["profile --json sh -c 'echo $$; "
                    "sysinfo --json system.profile.sessions'"].output
     shell, text = text.split("\n", 1)
@@ -204,9 +204,9 @@ def test_profile_sessions_tell_of_themselves(outputs):
 
 
 def test_cost_with_2000_threads():
-    """The bound of kernel/monitor/snapshot.h, where a cycle is an instruction:
-    24 a thread with interrupts off, and a record in well under 1,000. And of the
-    audit: 21 a thread, with one CPU, which waits for no other."""
+    """With 2,000 threads the bounds of kernel/monitor/snapshot.h hold (a cycle is an
+    instruction): 24 a thread with interrupts off, under 1,000 a record; the audit's is
+    21 a thread (on one CPU, without waiting for others)."""
     result = vm("/test/sysinfo_many 2000", "--icount", "--mem", "1024", smp=1)
     assert result.status == 0, result
     assert "# threads 2000\n" in result.output
@@ -221,7 +221,7 @@ def test_cost_with_2000_threads():
 
 
 def test_names_are_harmless_to_terminals():
-    """A program may be called anything: orders for the terminal, two lines."""
+    """Program names with terminal sequences or line breaks are printed harmlessly."""
     run = vm(r"""name=$(printf 'a\033[2Jb\nc\\\t\303\244\377'); cd /tmp
         cp /bin/lua "$name"; "./$name" -e 'while true do end' &
         for i in 1 2 3 4 5 6 7 8 9; do

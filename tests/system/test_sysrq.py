@@ -1,5 +1,5 @@
-"""A person asks a machine that hangs where it is: by a break on the serial line,
-or by Alt+SysRq on the keyboard."""
+"""SysRq: a serial break or Alt+SysRq on the keyboard makes a hung machine report the
+location of its CPUs."""
 import re
 
 import pytest
@@ -12,7 +12,7 @@ BREAK = "chardev-send-break console"
 
 def ask(*lines, until, command="echo at''work >/dev/kmsg; mkfifo /tmp/x; cat"
         " /tmp/x", smp=None, options=()):
-    """What the console says from the first request on."""
+    """The console's output from the first request on."""
     with Monitored(command, *options, smp=smp) as machine:
         before = len(machine.wait_for("atwork"))
         for line in lines:
@@ -29,7 +29,7 @@ def test_where_the_cpus_are(line, smp):
     assert said.count("where the CPUs are") == 1, said
     for cpu in range(smp):
         part = said[said.index(f"CPU {cpu}: "):]
-        # Idle, as a rule, but the shell may not sleep yet.
+        # Usually idle, but the shell may not sleep yet.
         assert re.match(r"CPU \d: thread \d+ \(\S+\), task \d+ \(\S+\), "
                         r"(user|kernel) mode, interrupts (on|off), irq depth "
                         r"[01], preempt count \d\n  account: (idle|interrupt "
@@ -65,7 +65,7 @@ def test_boot_again():
 
 @realtime()
 def test_a_cpu_that_hangs_with_interrupts_off(tmp_path):
-    """The other one hears the request, and sees where it is."""
+    """The other CPU takes the request, and reports the hung CPU's location."""
     port = free_port()
     with Monitored("taskset 2 sync", "--gdb", str(port), smp=2) as machine:
         hang_in_sync(tmp_path, port)

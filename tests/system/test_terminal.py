@@ -1,5 +1,4 @@
-"""Sessions at the serial console, as a user sees them: line editing, job
-control, full-screen programs."""
+"""Sessions at the serial console: line editing, job control, full-screen programs."""
 import re
 import time
 
@@ -19,7 +18,7 @@ def console():
 
 @pytest.fixture(autouse=True)
 def fresh_prompt(console):
-    """Each test starts at an empty line, whatever the last one left."""
+    """Each test starts at an empty line."""
     console.revive()
     console.fresh_prompt()
     console.command("cd /root; clear")
@@ -32,7 +31,7 @@ def run(console, command):
 
 
 def repeat(console, command, found):
-    """Gives a command until its output is as it should be."""
+    """Repeats a command until `found` accepts its output."""
     deadline = time.monotonic() + ANSWER_PATIENCE
     while not found(output := console.command(command)):
         assert time.monotonic() < deadline, output
@@ -45,7 +44,7 @@ def test_echo(console):
 
 def test_erase_and_history(console):
     assert "right" in console.command("echo wrX\x7fong\x7f\x7f\x7f\x7fright")
-    assert "right" in console.command("\x1b[A")  # the line before, again
+    assert "right" in console.command("\x1b[A")  # the previous line again
 
 
 def test_canonical_input(console):
@@ -53,7 +52,7 @@ def test_canonical_input(console):
     console.send("cat\r")
     console.wait_for("\n")
     console.send("abX\x7fc\r")
-    console.wait_for("abc\r\n")  # what cat writes
+    console.wait_for("abc\r\n")  # written by cat
     console.send("word gone\x15kept\r")  # ^U
     console.wait_for("\nkept\r\n")
     console.send("\x04")
@@ -92,7 +91,7 @@ def test_stop_and_continue(console):
     assert "Stopped" in console.command("jobs")
     console.command("bg")
     assert "Running" in console.command("jobs")
-    # It ends when somebody writes.
+    # It ends at the next write.
     console.command("(usleep 300000; echo end >fifo) &")
     assert "cat fifo" in console.command("fg %1")
     repeat(console, "jobs", lambda jobs: "fifo" not in jobs)
@@ -120,8 +119,8 @@ def test_vi(console):
             ("jdd", ["the top", "first line", "~"], 0),
             (":s/line/LINE/\r", ["the top", "first LINE", "~"], 0)):
         console.send(keys)
-        # An escape and a letter at once are a function key, so wait until the
-        # cursor has left what was typed.
+        # An escape and a letter at once are a function key, so waits until the cursor
+        # has left the typed text.
         console.screen_with(lambda shown: shown[:3] == lines and
                             console.screen.cursor.x == column)
     console.send(":wq\r")
@@ -148,7 +147,7 @@ def test_less(console):
 
 
 def test_profile_and_interrupt(console):
-    """^C ends the program; the report comes all the same."""
+    """^C ends the program; the report is printed."""
     count = "for (n = 0; n < 1e5; n++)"
     awk = f"BEGIN {{ {count} {{}}; print 99*9; while (1) {{}} }}"
     run(console, f'profile awk "{awk}"')
@@ -160,7 +159,7 @@ def test_profile_and_interrupt(console):
 
 
 def wait_for_samples(console, least):
-    """Until the line that profile writes over tells of so many."""
+    """Waits until profile's status line has `least` samples."""
     deadline = time.monotonic() + ANSWER_PATIENCE
     while max(map(int, re.findall(r"(\d+) samples, ", console.text)),
               default=0) < least:
@@ -169,7 +168,7 @@ def wait_for_samples(console, least):
 
 
 def standing_samples(console):
-    """What p prints of them, twice the same: there are no new ones."""
+    """The samples that p prints, twice the same number: there are no new ones."""
     console.send("p")
     first = console.wait_for(" burn_a\r\n")
     console.settle(0.5)
@@ -189,7 +188,7 @@ def test_profile_of_a_task_until_e(console):
     console.send("e")
     before = console.wait_for("; ended (p print, q quit)")
     assert "Samples:" not in before
-    console.send("a")  # there is nothing left to pause
+    console.send("a")  # nothing to pause
     standing_samples(console)
     console.send("q")
     assert "paused" not in console.wait_for("strobe:")

@@ -1,5 +1,5 @@
-"""Time on machines with other clocks: each counter in use in its turn, each
-device taken away in its turn; and the programs that show and set the time."""
+"""Time on machines with other clocks: each counter selected once, each device missing
+once; and the programs that show and set the time."""
 import functools
 import re
 
@@ -8,7 +8,7 @@ import pytest
 from machine import batch, vm
 from tiers import side_by_side
 
-# Options for tools/vm, the counter that is chosen then, and those missing.
+# Options for tools/vm, the selected counter, and the missing ones.
 MACHINES = {
     "plain": ((), "tsc", ()),
     "hpet in use": (("--kargs", "clocksource=hpet"), "hpet", ()),
@@ -40,7 +40,7 @@ def test_time_on(smp, machine, program):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_choice_on(machine):
-    """What was found, what was chosen, why not the others."""
+    """sysinfo has the counters found, the selected one, and why not the others."""
     options, chosen, missing = MACHINES[machine]
     result = results(machine, 1)["facts"]
     rows = {row[0]: row for row in re.findall(
@@ -59,7 +59,7 @@ def test_unknown_counter():
 
 
 def test_programs():
-    """date, hwclock, adjtimex, time, uptime; in 2040 as well."""
+    """date, hwclock, adjtimex, time and uptime work, also in 2040."""
     result = vm("""
         date -s '2040-05-06 07:08:09'; date +%Y-%m-%d; hwclock | cut -c 1-10
         date -s '2026-01-02 03:04:05' >/dev/null; hwclock -w

@@ -1,5 +1,5 @@
-"""Timers and clocks on machines that lack one device or another: the kernel's own
-tests of all timers that there are, and what system.clock says of them."""
+"""Timers and clocks on machines that lack a device: the in-kernel tests of all existing
+timers, and system.clock's report of them."""
 import re
 
 import pytest
@@ -8,10 +8,10 @@ from bochs import bochs, folds_hpet_lines
 from machine import ROOT, vm
 from tiers import realtime
 
-# The chip is there and counts; its interrupt goes to another line.
+# The RTC exists and counts; its interrupt goes to another line.
 SILENT_RTC = ["--machine", "pc,hpet=off", "--qemu-args",
               "-global mc146818rtc.irq=5"]
-# What machine, options for tools/vm, kernel arguments, who wakes sleepers.
+# Name, options for tools/vm, kernel arguments, the timer that wakes sleepers.
 MACHINES = [
     ("pc", [], "", "the LAPIC timer"),
     ("q35", ["--machine", "q35"], "", "the LAPIC timer"),
@@ -22,7 +22,7 @@ MACHINES = [
     ("an old CPU", ["--cpu", "pentium3"], "", "the LAPIC timer"),
     ("a CPU without SSE", ["--cpu", "pentium2"], "", "the LAPIC timer"),
     ("no APIC", ["--cpu", "max,-apic"], "", "pit"),
-    # The firmware's tables name an I/O APIC there, and there is none.
+    # The firmware's tables name an I/O APIC that does not exist.
     ("8259 beside LAPIC", ["--machine", "isapc", "--cpu", "pentium2"], "",
      "the LAPIC timer"),
     ("no APIC, PIT clock", ["--cpu", "max,-apic"], "clocksource=pit", "pit"),
@@ -34,11 +34,11 @@ MACHINES = [
     ("a silent RTC", SILENT_RTC, "", "the LAPIC timer"),
     ("all by the PIT", [], "timer=pit clocksource=pit", "pit"),
 ]
-# With several CPUs one of them passes on what comes for all: who does so.
+# Machines where, with several CPUs, one passes the events on to the others.
 SHARED = ("pc", "events by the HPET", "events by messages", "all by the PIT")
 
 
-# Sends NMIs of nobody's; where it does not run, there may be none.
+# Sends stray NMIs; where it does not run, there must be none.
 STRAYS = "timer_starts_among_stray_nmis"
 
 
@@ -65,7 +65,7 @@ def test_timers_on(options, kargs, events, smp):
     assert "unexpected NMI" not in run.output, run
 
 
-# As the HPET's own line has them, and its messages.
+# By the HPET's line, and by its messages.
 @realtime()
 @pytest.mark.parametrize("options", ([], ["--qemu-args", "-global hpet.msi=on"]))
 def test_start_among_strays(options):
@@ -74,10 +74,10 @@ def test_start_among_strays(options):
     assert re.search("cpu0: [0-9]+ unexpected NMI", run.output), run
 
 
-# A second opinion: Bochs's chips, and a LAPIC that has the TSC-deadline mode,
-# for the clock's events, and as one of the registry's timers. A Bochs whose RTC
-# disturbs the HPET's third comparator does without the HPET, or without the tests
-# that try the two one after the other.
+# Another emulator: Bochs's devices, and a LAPIC with TSC-deadline mode, for clock
+# events, and as one of the registry's timers. If Bochs's RTC disturbs the HPET's third
+# comparator, it runs without the HPET, or without the tests that use one after the
+# other.
 @pytest.mark.parametrize("kargs", ("", "timer=hpet clocksource=pit"))
 def test_timers_in_bochs(kargs):
     broken = folds_hpet_lines()
@@ -121,7 +121,7 @@ def test_what_is_not_there_is_said():
 
 
 def test_a_timer_that_never_interrupts_is_said():
-    """By the log, by system.clock, and to who wants to sample by it."""
+    """A timer without interrupts is reported in the log, system.clock and by samplers."""
     run = vm("dmesg; sysinfo system.clock; profile -s rtc true", *SILENT_RTC)
     said = "its interrupts do not arrive"
     assert f"clock: the timer rtc is not used: {said}" in run.output, run
@@ -153,21 +153,21 @@ def test_the_rtc_keeps_what_is_set():
     assert lines[3] == "2035", run
 
 
-# The one that the watch of the clock's events has, and its interrupts.
+# The timer that watches clock events, and its interrupts.
 WATCH = r"""watch() { sysinfo system.clock | sed -n "s/ .*for the events' watch.*//p"; }
 rtc() { sed -n 's/ *56: *\([0-9]*\) .*/\1/p' /proc/interrupts; }
 """
 
 
 def test_the_watch_of_the_events_wakes_rarely():
-    """A minute: 12 alarms, and the first one at the begin of a second."""
+    """In a minute: 12 alarms, the first at the start of a second."""
     run = vm(f"{WATCH} watch; rtc; sleep 60; rtc", "--icount", "0", smp=1)
     name, before, after = run.output.split()
     assert name == "rtc" and 11 <= int(after) - int(before) <= 13, run
 
 
 def test_the_watch_of_the_events_gives_way():
-    """To any sampler; it has another timer then, if there is one."""
+    """A sampler takes the watch's timer; the watch then has another one, if any."""
     run = vm(f"""{WATCH}
         while_sampling() {{
             sprofile -s $1 -F 2 sleep 3 >/dev/null &
@@ -184,8 +184,8 @@ def test_the_watch_of_the_events_gives_way():
 
 
 def test_no_timer_for_the_watch_of_the_events():
-    """The PIT has the HPET's line, and a sampler the RTC: it is said, once; the
-    watch goes on afterwards."""
+    """Without a timer the watch reports this once, and continues later. (The PIT uses the
+    HPET's line, and a sampler the RTC.)"""
     run = vm(f"""{WATCH} sprofile -s rtc tester 5 >/dev/null
         sprofile -s nmi-rtc tester 5 >/dev/null; watch
         dmesg | grep -c 'no timer is free to watch'""", "--icount", "1",

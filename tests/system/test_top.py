@@ -1,5 +1,5 @@
-"""top: what it shows adds up, its keys do what they say, it fits any screen,
-and it gives the terminal back."""
+"""top: its numbers are consistent, its keys work, it fits any screen, and it restores the
+terminal."""
 import re
 
 import pytest
@@ -21,7 +21,7 @@ def machine():
 
 @pytest.fixture
 def console(machine):
-    """An empty prompt and a screen of the usual size, whatever was before."""
+    """An empty prompt and a screen of the usual size."""
     machine.revive()
     machine.fresh_prompt()
     resize(machine, ROWS, COLUMNS)
@@ -36,18 +36,18 @@ def resize(console, rows, columns):
 
 
 def is_drawn(console):
-    """top has written a whole screen: lines begin on the left, and in the end
-    the cursor goes behind one."""
+    """Whether top has written a whole screen: lines begin on the left, and the cursor is
+    behind one at the end."""
     return re.search(r"\x1b\[\d+;(?!1H)\d+H$", console.text)
 
 
 def screen_with(console, found):
-    """Waits until the screen is drawn and its lines are as `found` wants."""
+    """Waits until the screen is drawn and `found` accepts its lines."""
     return console.screen_with(lambda lines: is_drawn(console) and found(lines))
 
 
 def killer(console, command):
-    """The number of a task that runs a command when it gets SIGUSR1."""
+    """Starts a task that runs a command at SIGUSR1; returns its number."""
     console.command(f"echo \"trap '{command}; exit' USR1\" >/tmp/killer")
     console.command("echo 'while :; do sleep 0.1; done' >>/tmp/killer")
     console.command("sh /tmp/killer & echo $! >/tmp/id")
@@ -65,7 +65,7 @@ def leave(console):
 
 
 def assert_sane(console):
-    """The terminal edits lines and echoes."""
+    """Checks that the terminal edits lines and echoes."""
     modes = console.command("stty -a").split()
     assert "icanon" in modes and "echo" in modes and "isig" in modes
 
@@ -74,7 +74,7 @@ def assert_sane(console):
 
 
 def test_screen_of_the_thesis(console):
-    """The header of figure B.1, tasks below."""
+    """The screen has the header of figure B.1, and tasks below."""
     lines = start(console)
     assert re.fullmatch(r"top - \d\d:\d\d:\d\d up \d+ days, \d\d:\d\d:\d\d, "
                         r"load average: [\d.]+ [\d.]+ [\d.]+", lines[0])
@@ -135,8 +135,8 @@ def test_sizes(console, rows, columns):
 
 @pytest.mark.parametrize("rows, columns", ((25, 80), (40, 120)))
 def test_every_view_in_every_order(console, rows, columns):
-    """Each view sorted by each of its columns, forwards and backwards: within
-    the screen, its titles where they belong, the header as it was."""
+    """Each view, sorted by each column in both directions, fits the screen, with its
+    titles and the same header."""
     resize(console, rows, columns)
     start(console, "-d 60")
     for view in TITLES:
@@ -177,8 +177,7 @@ def test_resized_while_it_runs(console):
 
 @pytest.mark.parametrize("rows, lines_of_bars", ((16, 3), (25, 0)))
 def test_many_cpus(rows, lines_of_bars):
-    """Where there is no room for their lines they share one, and have their
-    bars side by side."""
+    """CPUs without room for a line each share lines, with their bars side by side."""
     with Console(smp=8) as console:
         resize(console, rows, 80)
         lines = start(console)
@@ -223,7 +222,7 @@ def test_filter(console):
     assert names(lines) == ["init"]
     console.send("/\r")
     screen_with(console, lambda lines: "top" in names(lines))
-    console.send("/zzz\x1b")  # escape: all stays as it was
+    console.send("/zzz\x1b")  # escape: no change
     screen_with(console, lambda lines: "top" in names(lines))
     leave(console)
 
@@ -322,7 +321,7 @@ def test_ends_by_signal(console, signal, status):
 
 
 def test_ends_while_output_is_stopped(console):
-    """A screen that waits for ^Q is no reason to stay."""
+    """top ends although its output is stopped by ^S."""
     task = killer(console, "sleep 2; killall top")
     start(console, "-d 0.4")
     console.send(f"k{task}\rUSR1\r")

@@ -1,4 +1,4 @@
-"""top without a screen: batch mode and JSON, what is refused, what it costs."""
+"""top without a screen: batch mode, JSON, invalid options, and its cost."""
 import json
 
 import pytest
@@ -83,11 +83,11 @@ def test_closed_pipe_ends_it(done):
     assert done["pipe closed"].output.count("\n") == 1
 
 
-ROUNDED_SECONDS = 0.0011  # the most by which a difference of times is off
+ROUNDED_SECONDS = 0.0011  # largest error of a difference of times
 
 
 def test_two_busy_tasks(done):
-    """Two busy tasks, on a CPU or two, and what everything adds up to."""
+    """Two busy tasks, on one or two CPUs, have their times, and all sums are right."""
     shown = [json.loads(line) for line in done["json"].output.splitlines()]
     assert len(shown) == 3
     for data in shown:
@@ -105,8 +105,8 @@ def test_two_busy_tasks(done):
     last = testers[-1].values()
     assert len(last) == 2 and shown[-1]["rows"][0] in last
     assert all(row["user"] > row["kernel"] for row in last)
-    # Each has of the CPUs what the ledger gave it from one screen to the next.
-    # (How much that is, the host has a say in.)
+    # Each task's CPU share is its ledger time between two screens. (The host
+    # influences its size.)
     for before, after in zip(testers, testers[1:]):
         (one, one_used), (other, other_used) = (
             (row["cpu"], row["time"] - before[id_]["time"])
@@ -127,7 +127,7 @@ def test_json_of_each_view(done, view):
 
 
 def test_short_lived_tasks():
-    """Nobody sees them in a list, but they and their cycles are counted."""
+    """Short-lived tasks are in no list, but they and their cycles are counted."""
     r = vm("i=0; while [ $i -lt 100000 ]; do /bin/true; i=$((i+1)); done &"
            "top --json -d 1; kill %1", "--icount", "1", smp=1)
     data = json.loads(r.output)
@@ -137,7 +137,7 @@ def test_short_lived_tasks():
 
 
 def test_top_is_cheap():
-    """100 tasks, a refresh each second: below 1 % of a CPU."""
+    """With 100 tasks, a refresh each second takes less than 1 % of a CPU."""
     r = vm("for i in $(seq 100); do sleep 100 & done;"
            "top --json -n 2 -d 1 | tail -n 1; killall sleep",
            "--icount", smp=1)

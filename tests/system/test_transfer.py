@@ -1,6 +1,5 @@
-"""Files that come off the machine over the second serial port: `send` in the
-guest, `strobe receive` at the other end, and between them a line that is good, bad
-or broken."""
+"""File transfer over the second serial port: `send` in the guest and `strobe receive` on
+the host, over a good, a bad and a broken line."""
 import os
 import random
 import re
@@ -19,13 +18,13 @@ pytestmark = realtime()
 
 RECEIVE = (f"{ROOT}/build/strobe", "receive")
 SEED = int(os.environ.get("SEED", random.randrange(1 << 32)))
-SIZE = 1_000_003  # no multiple of any piece
-FAULT = 1 / 20_000  # of a byte: every 20th frame or so
+SIZE = 1_000_003  # no multiple of a block
+FAULT = 1 / 20_000  # probability for a byte: about every 20th frame
 
 
 class BadLine:
-    """Bytes between two terminals: some are changed, lost or doubled. When it
-    has carried `last` of them it breaks, until it is mended."""
+    """A line between two terminals that changes, loses or doubles some bytes. After
+    `last` bytes it breaks, until it is repaired."""
 
     def __init__(self, guest, fault, last):
         self.guest = os.open(guest, os.O_RDWR | os.O_NOCTTY)
@@ -71,7 +70,7 @@ class BadLine:
                 try:
                     os.write(ways[source], data)
                 except BlockingIOError:
-                    pass  # nobody reads: the bytes are lost
+                    pass  # no reader: the bytes are lost
 
     def close(self):
         self.stopping = True
@@ -82,7 +81,7 @@ class BadLine:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
-    """A machine with a file to send, its contents, and its line's name."""
+    """A machine with a file to send, the file's contents, and the line's name."""
     top = tmp_path_factory.mktemp("guest")
     data = random.Random(SEED).randbytes(SIZE)
     (top / "root").mkdir()
@@ -117,8 +116,8 @@ def test_good_line(machine, tmp_path):
 
 
 def test_bad_line_and_receiver_killed(machine, tmp_path):
-    """The line breaks twice on the way, and the receiver is killed each time;
-    what it had is not sent again."""
+    """Received data is not sent again after the line breaks and the receiver is killed,
+    twice."""
     console, data, name = machine
     line = BadLine(name, FAULT, SIZE // 3)
     try:
@@ -149,7 +148,7 @@ def test_nobody_there(machine):
 
 
 def test_sender_goes_on_where_it_was(machine, tmp_path):
-    """`send` is interrupted, and started again later."""
+    """An interrupted `send` continues when it is started again."""
     console, data, name = machine
     line = BadLine(name, 0, SIZE // 2)
     try:
