@@ -1,6 +1,6 @@
-"""The profiler against what is known to be true: chains at every instruction,
-shares of functions and of sections with interrupts off. All under --icount,
-where a run repeats to the instruction."""
+"""The profiler against known results: call chains at every instruction, shares of
+functions and of sections with interrupts off. All under --icount, where a run repeats
+to the instruction."""
 import json
 import math
 import re
@@ -23,7 +23,7 @@ FRAME = re.compile(r"push|pop|leave|ret|mov +%esp,%ebp|mov +%ebp,%esp")
 
 
 def instructions(program, function):
-    """Of a function: the text of each instruction by its address."""
+    """{address: text} of a function's instructions."""
     code = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", program], text=True,
         capture_output=True, check=True).stdout
@@ -33,8 +33,8 @@ def instructions(program, function):
     return {int(at, 16): text for at, text in found if not PADDING.match(text)}
 
 
-# Each sample's chain is checked by the program itself (tests/guest/chains.c);
-# here, that samples were everywhere.
+# The program checks each sample's chain (tests/guest/chains.c); the test checks that
+# every instruction was sampled.
 @pytest.mark.parametrize("kind,samples,program,functions", [
     ("calls", 30000, CHAINS, ("leaf", "middle", "sized", "aligned", "bare",
                               "calls_bare", "copier", "setter")),
@@ -51,7 +51,7 @@ def test_chain_at_every_instruction(kind, samples, program, functions):
         missed = [text for at, text in instructions(program, function).items()
                   if at not in hit]
         assert not missed, (function, missed)
-    if kind == "calls":  # some of the libc's ways are for other machines
+    if kind == "calls":  # some of the libc's paths are for other machines
         for function in ("memcpy", "memset"):
             missed = [text for at, text in
                       instructions(CHAINS, function).items()
@@ -61,22 +61,22 @@ def test_chain_at_every_instruction(kind, samples, program, functions):
 
 @drawn
 def test_chains_through_signals():
-    """Handlers within handlers, some of them interrupted while they return."""
+    """Chains pass through nested signal handlers, also while they return."""
     result = vm("/test/chains signals 10000", *FAST, smp=1)
     assert result.status == 0, result.output[-2000:]
 
 
 @pytest.mark.parametrize("smp", (side_by_side(2), side_by_side(4)))
 def test_chains_on_several_cpus(smp):
-    """(Under -icount the sampled program may starve the one that samples.)"""
+    """Chains are right on several CPUs. (-icount might starve the sampler there.)"""
     result = vm("/test/chains", smp=smp)
     assert result.status == 0, result.output[-2000:]
 
 
-EDGE = 0.003  # a program's start and end, of 10,000 samples
+EDGE = 0.003  # allows for a program's start and end, of 10,000 samples
 
-# Of 130,000 samples, shares that are wrong by one part in twenty give a chi-square
-# of 300 or more, with a standard deviation of 35.
+# With 130,000 samples, shares that are wrong by one twentieth give a chi-square of 300
+# or more, with a standard deviation of 35.
 ROUNDS = 800
 CHI_SQUARE_4 = chi_square_bound(4)
 
@@ -84,10 +84,10 @@ CHI_SQUARE_4 = chi_square_bound(4)
 @drawn
 @pytest.mark.parametrize("options", ("", "-R", "--fixed", "-s lapic"))
 def test_shares_of_functions(options):
-    """Functions of known numbers of instructions have their shares of the
-    samples; and any other shares would be seen. (On several CPUs: test_ratio of
-    test_profile. Here QEMU would decide how many samples there are. The rings
-    hold all of them: with this clock the profiler may not get its turn.)"""
+    """Functions of known numbers of instructions have their shares of the samples; the
+    test rejects other shares. (test_ratio of test_profile tests several CPUs, on which
+    QEMU would decide the number of samples here. The rings hold all samples: with this
+    clock the profiler may not be scheduled.)"""
     result = vm(f"profile {options} -F 20000 -m 8 --json /test/shares {ROUNDS}",
                 *FAST, smp=1)
     assert result.status == 0, result
@@ -103,7 +103,7 @@ def test_shares_of_functions(options):
 @drawn
 @pytest.mark.parametrize("source", ("nmi-hpet", "lapic"))
 def test_random_distances(source):
-    """Are a period on average, though taking a sample is 6 % of one."""
+    """Random distances average one period, although a sample takes 6 % of one."""
     result = vm(f"profile -s {source} -F 20000 -m 5 --json tester 400",
                 *FAST, smp=1)
     assert result.status == 0, result
@@ -116,8 +116,8 @@ def test_random_distances(source):
 
 @drawn
 def test_code_with_interrupts_off():
-    """A quarter of the time: by NMI it is seen where it is; else the same
-    quarter piles up behind the instruction that enables interrupts."""
+    """Code with interrupts off, a quarter of the time, is sampled in place by NMI; else
+    its samples are at the instruction after the one that enables interrupts."""
     tests = ("profile_sees_code_with_interrupts_off,"
              "profile_by_interrupts_piles_up_behind_enabling_them")
     result = vm(None, "--console", "--kargs", f"test={tests}", "--icount", "1",
@@ -135,8 +135,8 @@ def test_code_with_interrupts_off():
 @drawn
 @pytest.mark.parametrize("source", ("nmi-hpet", "lapic"))
 def test_expected(source):
-    """So many samples as the books say, though sampling takes 2 % of the
-    time: ticks that come due in it hit the program, too."""
+    """The samples are as many as expected, although sampling takes 2 % of the time: ticks
+    due during it also sample the program."""
     result = vm(f"profile -s {source} -F 20000 -g -m 5 --json tester 60",
                 "--icount", "1", smp=1)
     assert result.status == 0, result
@@ -147,8 +147,8 @@ def test_expected(source):
 
 @drawn
 def test_modes():
-    """A handler and a thread have a quarter each, nobody has the rest. By NMI
-    each is seen, with the mark that interrupts are off in the first alone."""
+    """A handler and a thread have a quarter of the samples each, idle the rest. By NMI
+    both are sampled; only the handler's samples are marked as interrupts off."""
     result = vm(None, "--console", "--kargs",
                 "test=profile_tells_handlers_threads_and_idle_apart",
                 "--icount", "1", smp=1)
@@ -164,8 +164,8 @@ def test_modes():
 
 @drawn
 def test_who_sleeps_before_each_tick():
-    """A program that keeps away from every tick of the rate is seen as often as
-    the books say that it ran: of each turn of a millisecond a draw decides."""
+    """A program that sleeps at every tick of the rate has samples in proportion to its
+    run time: the phase in each millisecond is random."""
     result = vm("profile --json /test/hides 2000", *FAST, smp=1)
     assert result.status == 0, result
     report = json.loads(result.output[result.output.index("{\n"):])
@@ -173,14 +173,14 @@ def test_who_sleeps_before_each_tick():
     assert 1400 < expected < 1800, report
     chance = deviations() * math.sqrt(expected * (1 - expected / 2000))
     assert abs(report["taken"] - expected) < chance, (chance, report)
-    assert chance < 0.2 * expected  # never seen or always would be more
+    assert chance < 0.2 * expected  # never or always sampled would be more
 
 
 @drawn
 @pytest.mark.parametrize("call,rounds", (("read", 190), ("getppid", 3100)))
 def test_share_of_the_kernel_in_a_loop_of_calls(call, rounds):
-    """Sampling does not keep step with a loop around one call: the kernel has
-    the share of the samples that the program itself has measured."""
+    """Sampling does not keep step with a loop of one system call: the kernel's share of
+    the samples is that which the program measured."""
     result = vm(f"/test/call_share {call} 1 | head -n 1;"
                 f"profile -F 20000 -m 5 --json /test/call_share {call} {rounds}",
                 *FAST, smp=1)
@@ -209,8 +209,8 @@ def calls(nodes, caller=None):
 
 
 def test_code_without_frame_pointers():
-    """With as much of the stack as -g=dwarf keeps, its callers are found; else
-    it is said that they are not, and none is invented."""
+    """Callers of code without frame pointers are found with -g=dwarf's stack copy; else
+    they are reported as unknown, and none is invented."""
     whole = {("main", "outer"), ("outer", "middle"), ("middle", "inner")}
     report = tree_of("frameless", 100, "-g=dwarf")
     links = {(caller, name): n for caller, name, n in calls(report["tree"])}
@@ -226,7 +226,7 @@ def test_code_without_frame_pointers():
 
 
 def test_code_that_nothing_is_known_of():
-    """No call that there was not, no root that is none; all said."""
+    """Code without any call information has no false caller or root; this is reported."""
     report = tree_of("no_cfi", 100, "-g")
     assert report["cut_broken"] > 0.95 * report["taken"], report
     for caller, name, _ in calls(report["tree"]):

@@ -1,5 +1,5 @@
-"""docs/tutorial.md: what it finds in the slow script and the slow query is to be
-found, and what it does about it helps."""
+"""docs/tutorial.md: profiles of the slow script and query show the problems that it
+describes, and its changes help."""
 import functools
 import re
 
@@ -32,14 +32,14 @@ def results():
 
 
 def parts(name):
-    """What is printed before the cure, after it, and of their difference."""
+    """Output before the change, after it, and of their difference."""
     result = results()[name]
     assert result.status == 0, result
     return result.output.split("---\n")
 
 
 def samples(report):
-    """The number of each symbol."""
+    """{symbol: samples}."""
     return {name: int(count) for count, name in re.findall(
         r"^ *0x\w+ +(\d+) +[\d.]+%  (.*)$", report, re.MULTILINE)}
 

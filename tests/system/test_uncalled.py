@@ -1,5 +1,5 @@
-"""tools/build/uncalled, with the Makefile's options, on a kernel of a few functions:
-what nothing calls is named, and nothing else."""
+"""tools/build/uncalled, with the Makefile's options, on a kernel of a few functions: it
+reports exactly the unused ones."""
 import pytest
 
 from test_make import Tree
@@ -34,7 +34,7 @@ void start(void)
 }
 """
 PLANTED = "int planted(int x);\nint planted(int x) { return x + 2; }\n"
-# Not even those that call each other.
+# Unused functions that call each other.
 PLANTED_PAIR = """
 int planted(int x);
 int other_planted(int x);

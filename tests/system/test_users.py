@@ -1,4 +1,4 @@
-"""Several users: what the tools show an ordinary one, and profile_users=."""
+"""Several users: what the tools show to an ordinary user, and profile_users=."""
 import re
 import struct
 
@@ -39,7 +39,7 @@ REFUSED = {
 
 
 def addresses(text):
-    """Those of the kernel, written as they are everywhere."""
+    """Kernel addresses in a text, in the common notation."""
     words = re.findall(r"\b(?:0x)?([0-9a-fA-F]{8})\b", text)
     return [word for word in words if KERNEL_BASE < int(word, 16) < KERNEL_END]
 
@@ -70,7 +70,7 @@ def test_kernel_part_is_counted_and_hidden(runs):
 
 
 def samples(recording):
-    """The chains of a perf.data file (docs/perf-data.md)."""
+    """The call chains of a perf.data file (docs/perf-data.md)."""
     begin, size = struct.unpack_from("<QQ", recording, 40)
     at = begin
     while at < begin + size:
@@ -84,7 +84,7 @@ def samples(recording):
 
 @pytest.mark.parametrize("user, shown", [(1000, False), (0, True)])
 def test_recording(tmp_path, user, shown):
-    """Root's has addresses of the kernel, where the other has none."""
+    """Root's recording has kernel addresses, an ordinary user's none."""
     run = vm("chmod 777 /out; cd /out; /test/privacy run "
              f"{user} profile -g -o x.data ls -lR /bin /usr /share >/dev/null",
              "--get", str(tmp_path))
@@ -138,7 +138,7 @@ def test_programs_at_random_places(at_random, name):
 
 
 def test_setarch():
-    """BusyBox's way to fixed places."""
+    """BusyBox's setarch gives fixed addresses."""
     run = vm("for i in 1 2 3 4; do grep stack /proc/self/maps; done; echo; "
              "for i in 1 2 3 4; do setarch linux32 -R grep stack "
              "/proc/self/maps; done", "--kargs", "randomize_va_space=2")
@@ -189,12 +189,12 @@ def test_su_is_no_way_to_root(su):
 
 
 def test_set_user_id_program_is_not_profiled(su):
-    """The session ends with its exec."""
+    """A session ends when its task execs a set-user-ID program."""
     assert "uid" not in su["su itself"].output
     assert su["su itself"].status != 0 or "0 taken" in su["su itself"].output
 
 
-# The vnode's lock is taken, as if by another CPU, until someone waits for it.
+# Takes the vnode's lock, as if by another CPU, until a thread waits for it.
 LOCKED = """
 tbreak sys_sync
 continue
@@ -217,9 +217,9 @@ CHOWN = "set var $v->uid = 0", "set var $v->mode = 0100755"
 
 
 def test_mode_and_owner_are_of_one_instant(tmp_path):
-    """Root takes a set-user-id program from its owner beside an exec, whose check
-    sees all of that or nothing, and beside the owner's chmod, whose check is of
-    the owner at that moment."""
+    """Mode and owner change atomically: exec sees all or nothing of root's concurrent
+    chown of a set-user-ID program; the old owner's concurrent chmod checks the current
+    owner."""
     gdb, result = debugged(
         tmp_path, "/test/users give",
         LOCKED.format(call="find_rights", before=CHOWN[0], after=CHOWN[1]) +
@@ -228,7 +228,7 @@ def test_mode_and_owner_are_of_one_instant(tmp_path):
     assert gdb.stdout.count("take_slowly in section") == 2, gdb.stdout
 
 
-@realtime()  # in virtual time login's patience is over before the host types
+@realtime()  # in virtual time login times out before the host types
 def test_login():
     with Console("--kargs", "login", prompt="login: ") as console:
         console.child.send("user\r")

@@ -1,5 +1,5 @@
-"""Which Strobe it is, and that what a commit builds does not depend on where,
-when and by whom. The whole comparison of two builds is tools/reproduce."""
+"""The version, and that a commit's build does not depend on folder, time and user.
+tools/reproduce compares two whole builds."""
 import os
 import re
 import shutil
@@ -37,7 +37,7 @@ def run(folder, *command, status=0):
 
 @pytest.fixture
 def clone(tmp_path):
-    """A repository of one commit, with what finds out its version."""
+    """A repository of one commit, with tools/build/version."""
     folder = tmp_path / "clone"
     for name in COMMIT:
         os.makedirs(os.path.dirname(folder / name), exist_ok=True)
@@ -64,7 +64,7 @@ def test_versions(clone, tmp_path):
         file.write("\n")
     assert version(clone) == [f"v1.2-1-g{hash_}-dirty", EPOCH]
 
-    # Of this commit without its history, and of one without a tag.
+    # The commit without its history, and a commit without a tag.
     run(tmp_path, "git", "clone", "-q", "--depth", "1", f"file://{clone}",
         "shallow")
     assert version(tmp_path / "shallow") == [hash_, EPOCH]
@@ -75,7 +75,7 @@ def test_version_of_an_archive(clone, tmp_path, tag):
     if tag:
         run(clone, "git", "tag", "-a", "v1.2", "-m", "One point two")
     said = version(clone)
-    os.makedirs(clone / "out")  # not the clone's: it has no .git
+    os.makedirs(clone / "out")  # not a clone: it has no .git
     run(clone, "git", "archive", "-o", "out/a.tar", "HEAD")
     run(clone / "out", "tar", "-xf", "a.tar")
     assert version(clone / "out") == said
@@ -93,7 +93,7 @@ def test_release_refuses(clone):
 
 
 def test_the_machine_and_its_recordings_say_it(tmp_path):
-    """uname -v, the kernel's log, and the header of a recording."""
+    """uname -v, the kernel's log and the header of a recording have the version."""
     said = f"#1 SMP PREEMPT {built('version')}"
     result = vm("uname -v; dmesg | head -n 1; profile -o /out/p tester 1 >&2; "
                 "sprofile -o /out/s tester 1 >&2", "--get", str(tmp_path))
@@ -109,7 +109,7 @@ def test_the_machine_and_its_recordings_say_it(tmp_path):
 
 
 def members(data):
-    """The files of a newc archive, as (name, fields)."""
+    """The files of a newc archive as (name, fields)."""
     at = 0
     while True:
         fields = {name: int(data[at + 6 + i * CPIO_FIELD:][:CPIO_FIELD], 16)
@@ -158,11 +158,11 @@ def test_two_isos_are_the_same(tmp_path):
     "kernel.elf", "kernel/vdso.so", "strobe", "user/profile", "guest/clocks",
     "busybox/busybox", "lua/lua", "sqlite/sqlite3"))
 def test_no_path_of_this_clone(name):
-    """Sources are named as from the clone's root, and addr2line does so."""
+    """Source names are relative to the clone's root, also in addr2line."""
     with open(f"{ROOT}/build/{name}", "rb") as file:
         data = file.read()
     assert ROOT.encode() not in data
-    if name != "kernel/vdso.so":  # has no debug information
+    if name != "kernel/vdso.so":  # without debug information
         main = "kernel_main" if name == "kernel.elf" else "main"
         address = re.search(rf"^(\w+) T {main}$", run(
             ROOT, "nm", f"build/{name}"), re.MULTILINE)[1]

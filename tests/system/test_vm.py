@@ -1,4 +1,4 @@
-"""tools/vm: what comes back, and its own statuses."""
+"""tools/vm: output, status and files of commands, and its own statuses."""
 import os
 import re
 import signal
@@ -17,7 +17,7 @@ def test_output_errors_and_status():
 
 
 def test_output_is_exact():
-    """Every byte value, and more than any buffer."""
+    """Output is exact: every byte value, and more than any buffer."""
     done = subprocess.run(
         [VM, "--", "i=0; while [ $i -lt 256 ]; do printf"
          " \"\\\\$(printf %o $i)\"; i=$((i+1)); done; seq 100000"],
@@ -29,8 +29,8 @@ def test_output_is_exact():
 
 
 def test_make_run_keeps_the_command():
-    """What is the guest shell's to expand is not make's. (make has one status
-    for all failures; it tells the command's in words.)"""
+    """make run passes the command unexpanded to the guest's shell. (make has one status
+    for all failures; it prints the command's.)"""
     command = 'echo "$(echo a  b)" $((6*7)) \'$x\' "${HOME}"; exit 7'
     environment = {key: value for key, value in os.environ.items()
                    if not key.startswith("MAKE")}
@@ -87,7 +87,7 @@ def test_status_of_a_signal():
 
 
 def until_it_hangs(command, **options):
-    """With time enough, on a slow host too, to come so far."""
+    """Runs a command until it hangs, with time enough on a slow host."""
     for seconds in 10, PATIENCE // 3:
         result = vm(f"echo before; {command}", timeout=seconds, **options)
         if result.output:
@@ -95,7 +95,7 @@ def until_it_hangs(command, **options):
     return result
 
 
-# In virtual time a machine that sleeps is awake at once.
+# In virtual time a sleeping machine wakes at once.
 @realtime()
 def test_time_out():
     result = until_it_hangs("sleep 1000")
@@ -114,7 +114,7 @@ def test_a_hang_is_noticed_and_shown():
 
 @realtime()
 def test_a_silent_machine_is_stopped():
-    """And one that sleeps shows who put it to sleep."""
+    """A silent machine is stopped; the report shows which calls led to its sleep."""
     result = vm("for i in 1 2 3 4; do echo $i; sleep 1; done; sleep 100",
                 "--silence", "8", smp=1)
     assert result.status == 124, result
@@ -125,7 +125,7 @@ def test_a_silent_machine_is_stopped():
 
 
 def test_panic():
-    """The end of init is one: there is nothing left to run."""
+    """The end of init is a panic."""
     result = vm("true", "--kargs", "init=/bin/true")
     assert result.status == 125, result
     assert result.problem == "the kernel panicked: init ended with status 0"
@@ -135,7 +135,7 @@ def test_panic():
 
 @realtime()
 def test_panic_among_samples():
-    """The NMIs that stop the other CPUs take the place of the sampler's."""
+    """A panic stops the other CPUs by NMI, also while NMIs take samples."""
     with Console("--kargs", "init=/bin/sh", smp=4, prompt="# ") as console:
         for line in ("sprofile -s nmi-hpet -F 8000 sleep 100 >/dev/null &",
                      "while true; do true; done &", "busybox sleep 1"):
@@ -148,8 +148,8 @@ def test_panic_among_samples():
 
 
 @pytest.mark.parametrize("command", (
-    "echo before; poweroff -f; exit 3",    # nobody waits for the command
-    "echo before; stty 0 </dev/ttyS1; exit 3"))  # the line hangs up
+    "echo before; poweroff -f; exit 3",    # does not wait for the command
+    "echo before; stty 0 </dev/ttyS1; exit 3"))  # hangs up the line
 def test_a_status_that_never_comes(command):
     result = vm(command)
     assert result.status == 126, result
@@ -157,7 +157,7 @@ def test_a_status_that_never_comes(command):
 
 
 def test_one_script_stops_the_machine():
-    """It alone fails; those before and after it do not."""
+    """If a script stops the machine, only that script fails."""
     results = batch({"before": "echo 1; echo 2 >&2; exit 3",
                      "stops": "echo lost; busybox reboot -f",
                      "after": "echo 4"})
@@ -195,7 +195,7 @@ def test_files_in_and_out(tmp_path):
 
 
 def test_names_are_bytes(tmp_path):
-    """Of files that are laid into the root, and in the command."""
+    """Names in --add's folder and in the command are any bytes."""
     name = b"not utf-8 \xff"
     with open(os.path.join(os.fsencode(tmp_path), name), "w") as file:
         file.write("inside")
@@ -204,8 +204,8 @@ def test_names_are_bytes(tmp_path):
 
 
 def test_deterministic(tmp_path):
-    """Under --icount two runs are the same in every digit, however long ago the
-    files were made that are laid into the root."""
+    """Under --icount two runs are equal in every digit, whatever the times of --add's
+    files."""
     command = "cat /proc/uptime; ps; cat /proc/interrupts; tester 1; cat /proc/uptime"
     runs = []
     for made in (0x6999_9999, 0x6aaa_aaaa, 0x6bcd_ef01):
@@ -219,7 +219,7 @@ def test_deterministic(tmp_path):
 
 
 def test_files_keep_their_time(tmp_path):
-    """But for those from after the day on which a machine under --icount starts."""
+    """Files keep their time, except those later than the start of --icount's clock."""
     for name, made in (("old", 1_000_000_000), ("new", 1_800_000_000)):
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (made, made))
@@ -228,7 +228,7 @@ def test_files_keep_their_time(tmp_path):
 
 
 def test_memory_that_is_kept(tmp_path):
-    """What tools/coverage reads: the kernel as it was when the machine ended."""
+    """A kept memory has the kernel at the machine's end, for tools/coverage."""
     result = vm("true", "--keep-memory", str(tmp_path), "--mem", "128")
     assert result.status == 0, result
     [kept] = tmp_path.iterdir()
