@@ -136,8 +136,8 @@ def test_child(measured):
 @pytest.mark.parametrize("name", ("plain", "exec", "signal", "dwarf", "both",
                                   "running"))
 def test_chains(measured, name):
-    """Each function has all its callers, also through functions without frame pointers (by
-    call frame information) and through a signal handler."""
+    """Each function has all its callers, also through functions without frame pointers
+    (by call frame information) and through a signal handler."""
     m = measured[name]
     found, calls = m.of(PIE), collections.Counter()
     for called, samples in m.calls().items():
