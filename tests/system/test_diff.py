@@ -85,7 +85,7 @@ def test_one_run(out):
 
 
 def test_same(out):
-    """Runs of one program differ in total time by single samples only."""
+    """Runs of one program differ in total time by less than 10 %."""
     whole = rows(json.loads(text(out, "same.json")))["all but idle"]
     assert abs(whole["before"] - whole["after"]) < whole["before"] / 10
 

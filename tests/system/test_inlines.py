@@ -211,7 +211,7 @@ def test_self_is_the_innermost(measured, name):
 
 
 def test_idle_is_where_it_waits(measured):
-    """Idle samples are in the waiting function, not in one inlined after its HLT."""
+    """Idle samples are in the waiting function, not in one inlined after the wait."""
     idle = measured["idle"]
     row = max(idle.json["rows"], key=lambda row: row["samples"])
     assert row["image"] == "[kernel]" and row["samples"] > 100
