@@ -28,7 +28,7 @@ struct view {
 static struct view views[CPU_MAX];
 static u32 asking; // atomic
 
-static void look_at_thread(struct view *v, const struct thread *t)
+static void record_thread(struct view *v, const struct thread *t)
 {
     v->tid = t->tid;
     v->task = t->task->id;
@@ -40,7 +40,7 @@ static void look_at_thread(struct view *v, const struct thread *t)
 #endif
 }
 
-static void report_place(u32 pc, u32 frame, bool interrupts_on, bool user)
+static void record_location(u32 pc, u32 frame, bool interrupts_on, bool user)
 {
     const struct cpu *c = this_cpu();
     struct view *v = &views[c->id];
@@ -54,25 +54,25 @@ static void report_place(u32 pc, u32 frame, bool interrupts_on, bool user)
     v->open = c->ledger->open;
     v->subsystem = c->ledger->subsystem;
     if (c->thread)
-        look_at_thread(v, c->thread);
+        record_thread(v, c->thread);
 }
 
-static void print_from_nmi(const struct trapframe *tf)
+static void record_from_nmi(const struct trapframe *tf)
 {
-    report_place(trap_pc(tf), trap_frame_pointer(tf), trap_irqs_on(tf),
-                 trap_from_user(tf));
+    record_location(trap_pc(tf), trap_frame_pointer(tf), trap_irqs_on(tf),
+                    trap_from_user(tf));
 }
 
 // Records what the current interrupt has interrupted; outside an interrupt, the
 // caller.
-static void print_here(void)
+static void record_here(void)
 {
     const struct trapframe *tf = this_cpu()->irq_frame;
     if (tf && this_cpu_read(irq_depth))
-        print_from_nmi(tf);
+        record_from_nmi(tf);
     else
-        report_place((u32)__builtin_return_address(0), frame_pointer(),
-                     irqs_enabled(), false);
+        record_location((u32)__builtin_return_address(0), frame_pointer(),
+                        irqs_enabled(), false);
 }
 
 static void print_address(u32 address)
@@ -130,8 +130,8 @@ void print_cpu_locations(const char *why)
     if (__atomic_exchange_n(&asking, 1, __ATOMIC_ACQUIRE))
         return; // another report is under way
     preempt_disable();
-    print_here();
-    u32 silent = nmi_ask_others(print_from_nmi);
+    record_here();
+    u32 silent = nmi_ask_others(record_from_nmi);
     console_printf("\nwhere the CPUs are (%s):\n", why);
     for (u32 i = 0; i < cpu_count; i++) {
         if (silent & 1u << i)

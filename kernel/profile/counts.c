@@ -59,9 +59,8 @@ struct sums {
 
 struct event {
     enum sprofile_count_kind kind;
-    enum software_event
-        software;    // software event; SOFTWARE_EVENTS: a hardware event
-    u32 group_index; // hardware event: its index in the group
+    enum software_event software; // SOFTWARE_EVENTS: a hardware event
+    u32 group_index;              // hardware event: its index in the group
     const char *why_not;
 };
 

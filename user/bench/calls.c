@@ -129,7 +129,7 @@ static void find_vdso(void)
         else if (d->d_tag == DT_HASH)
             hash = (const void *)(image + d->d_un.d_ptr);
     }
-    must(symbols != NULL && names && hash != no_hash, "the vDSO's symbols");
+    must(symbols && names && hash != no_hash, "the vDSO's symbols");
     for (uint32_t i = 0; i < hash[1]; i++) {
         if (!strcmp(names + symbols[i].st_name, "__vdso_clock_gettime"))
             vdso_gettime = (void *)(image + symbols[i].st_value);

@@ -145,7 +145,7 @@ void test_data(void)
     int phone;
     pid_t server = start_server(cpus - 1, serve_plainly, 0, &phone);
 
-    check(out != NULL && in);
+    check(out && in);
     run_on(0);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
         echo(phone, out + i, in + 3 * i, sizes[i]);

@@ -98,7 +98,7 @@ int tree_make(struct tree *t, const struct view *v, const struct samples *s,
     *t = (struct tree){ .nodes = calloc(256, sizeof(*t->nodes)),
                         .count = 1,
                         .room = 256 };
-    int err = path != NULL && t->nodes ? 0 : -1;
+    int err = path && t->nodes ? 0 : -1;
     if (err == 0)
         t->nodes[0].row = UINT32_MAX;
     for (uint32_t i = 0; err == 0 && i < s->count; i++) {

@@ -1,13 +1,13 @@
 // A check at boot for emulators that store floating-point numbers into a wrong
 // page.
 //
-// QEMU without KVM, from 9.1 on (seen in 10.0 and 11.1): an x87 store of 80
-// bits whose first 8 bytes cross the end of a page writes all 8 behind the end
-// of the first page's frame, not into the second page's: access_ptr() of
-// target/i386/tcg/access.c subtracts 8 from an unsigned number of bytes left in
-// the page. So every program that prints a floating-point number may change
-// somebody else's memory, even page tables. Nothing can be done about that
-// here, but who looks for the cause of what follows finds the warning.
+// In QEMU without KVM, from 9.1 on, an 80-bit x87 store whose first 8 bytes
+// cross a page boundary writes past the end of the first page's frame instead
+// of into the second page: access_ptr() in target/i386/tcg/access.c subtracts 8
+// from the number of bytes left in the page, which is unsigned and may be less.
+// Any program that formats a floating-point number may overwrite another frame,
+// even a page table. The kernel cannot prevent that; the warning in its log
+// names a possible cause of a later panic.
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/mmu.h"
@@ -24,9 +24,9 @@ static void map_at(u32 va, paddr_t frame)
     tlb_flush_page(va);
 }
 
-// Maps the first frame of `pair` as both pages at `va`, stores across them, and
-// looks whether the second frame has changed.
-static bool store_goes_astray(u32 va, const struct frame *pair)
+// Maps the first frame of `pair` as both pages at `va` and stores across them.
+// Returns whether the store changed the second frame.
+static bool stores_to_wrong_page(u32 va, const struct frame *pair)
 {
     struct mapping before[2];
     for (u32 i = 0; i < 2; i++) {
@@ -46,7 +46,7 @@ void fpu_check_stores(void)
         return;
     struct frame *pair = frame_alloc(1, FRAME_LOW | FRAME_ZERO, FRAME_KERNEL);
     void *at = vmap_alloc(2, PROT_R | PROT_W, FRAME_KERNEL);
-    if (pair && at && store_goes_astray((u32)at, pair))
+    if (pair && at && stores_to_wrong_page((u32)at, pair))
         log_printf("warning: this emulator stores floating-point numbers that "
                    "cross a page into a wrong page: programs and the kernel "
                    "may break (QEMU 9.1 and later, docs/distros.md)\n");
