@@ -120,11 +120,11 @@ static struct run_queue *candidate(struct run_queue *rq, const struct thread *t)
         if (run_queue_idle(&run_queues[i]) && allowed(t, i))
             return &run_queues[i];
     }
-    rq->compared = (rq->compared + 1) % cpu_count;
-    if (rq->compared == rq->cpu->id)
-        rq->compared = (rq->compared + 1) % cpu_count;
-    struct run_queue *to = &run_queues[rq->compared];
-    return to != rq && cpus[rq->compared].online ? to : NULL;
+    rq->push_candidate = (rq->push_candidate + 1) % cpu_count;
+    if (rq->push_candidate == rq->cpu->id)
+        rq->push_candidate = (rq->push_candidate + 1) % cpu_count;
+    struct run_queue *to = &run_queues[rq->push_candidate];
+    return to != rq && cpus[rq->push_candidate].online ? to : NULL;
 }
 
 // Global virtual time of the thread running on `to`, minus that of `t`, which
