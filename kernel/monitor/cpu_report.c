@@ -131,7 +131,7 @@ void print_cpu_locations(const char *why)
         return; // another report is under way
     preempt_disable();
     print_here();
-    u32 silent = nmi_ask_others(print_from_nmi);
+    u32 silent = nmi_call_others(print_from_nmi);
     console_printf("\nwhere the CPUs are (%s):\n", why);
     for (u32 i = 0; i < cpu_count; i++) {
         if (silent & 1u << i)

@@ -214,7 +214,7 @@ static int reserve(bool (*suits)(const struct timer *t, const void *what),
     int err;
     bool gave_way = false;
     while (reserve_free(suits, what, owner, out, &err)) {
-        event_watch_give_way();
+        event_watch_release();
         gave_way = true;
     }
     if (gave_way)
@@ -280,9 +280,9 @@ void timer_interrupt(void *arg)
 }
 
 // A timer's NMIs cannot be distinguished from others, so all are claimed.
-static bool timer_nmi(struct nmi_user *user, const struct trapframe *tf)
+static bool timer_nmi(struct nmi_owner *owner, const struct trapframe *tf)
 {
-    struct timer *t = container_of(user, struct timer, nmi);
+    struct timer *t = container_of(owner, struct timer, nmi);
     if (served(t))
         call(t, t->fn, tf); // not NULL while the timer owns the NMIs
     return true;
@@ -349,7 +349,7 @@ static int claim(struct timer *t, u32 mode, u64 ticks, timer_fn_t fn, void *arg)
 static void set_free(struct timer *t)
 {
     if (t->mode & TIMER_NMI) {
-        nmi_give_back(&t->nmi);
+        nmi_release(&t->nmi);
         smp_quiesce_others(); // an NMI that found it has ended
     }
     WRITE_ONCE(t->fn, NULL);
@@ -379,7 +379,7 @@ int timer_start(struct timer *t, u32 mode, u64 period_ns, timer_fn_t fn,
         return err;
     if (mode & TIMER_NMI) {
         t->nmi.fn = timer_nmi;
-        err = nmi_take(&t->nmi);
+        err = nmi_claim(&t->nmi);
     }
     if (!err)
         err = start_device(t, ticks);

@@ -14,7 +14,7 @@
 
 #define TRIES 8
 
-static bool claim(struct nmi_user *user UNUSED,
+static bool claim(struct nmi_owner *owner UNUSED,
                   const struct trapframe *tf UNUSED)
 {
     return true;
@@ -44,9 +44,9 @@ static u32 booked(void)
 
 struct entry_cost trap_entry_cost(void)
 {
-    static struct nmi_user measuring = { claim };
+    static struct nmi_owner measuring = { claim };
     struct entry_cost cost = { 0 };
-    if (nmi_take(&measuring))
+    if (nmi_claim(&measuring))
         return cost; // the machine is being stopped
     preempt_disable();
     u32 flags = irq_save();
@@ -57,7 +57,7 @@ struct entry_cost trap_entry_cost(void)
     this_cpu()->arch->measures_entry = false;
     irq_restore(flags);
     preempt_enable();
-    nmi_give_back(&measuring);
+    nmi_release(&measuring);
     return cost;
 }
 _Static_assert(VECTOR_NMI == 2 && VECTOR_SPURIOUS == 0xff, "as above");

@@ -26,7 +26,7 @@ static void map_at(u32 va, paddr_t frame)
 
 // Maps the first frame of `pair` as both pages at `va`, stores across them, and
 // looks whether the second frame has changed.
-static bool store_goes_astray(u32 va, const struct frame *pair)
+static bool stores_to_wrong_page(u32 va, const struct frame *pair)
 {
     struct mapping before[2];
     for (u32 i = 0; i < 2; i++) {
@@ -46,7 +46,7 @@ void fpu_check_stores(void)
         return;
     struct frame *pair = frame_alloc(1, FRAME_LOW | FRAME_ZERO, FRAME_KERNEL);
     void *at = vmap_alloc(2, PROT_R | PROT_W, FRAME_KERNEL);
-    if (pair && at && store_goes_astray((u32)at, pair))
+    if (pair && at && stores_to_wrong_page((u32)at, pair))
         log_printf("warning: this emulator stores floating-point numbers that "
                    "cross a page into a wrong page: programs and the kernel "
                    "may break (QEMU 9.1 and later, docs/distros.md)\n");

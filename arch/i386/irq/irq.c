@@ -30,7 +30,7 @@ struct vector {
     const char *name;
     void (*watcher)(u32 vector);
     u8 controller; // enum controller
-    bool complained;
+    bool logged;
     bool plain; // only handler and LAPIC EOI: the fast path
 } __attribute__((aligned(32)));
 
@@ -232,12 +232,12 @@ int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
     return err;
 }
 
-static NOINLINE void complain(struct vector *v, u32 vector)
+static NOINLINE void log_unexpected(struct vector *v, u32 vector)
 {
-    if (!v->complained)
+    if (!v->logged)
         log_printf("irq: nobody handles vector %#x, seen on CPU %u\n", vector,
                    this_cpu()->id);
-    v->complained = true;
+    v->logged = true;
 }
 
 // No EOI if the vector is not in service: it would acknowledge another vector
@@ -245,7 +245,7 @@ static NOINLINE void complain(struct vector *v, u32 vector)
 static void unexpected(struct vector *v, u32 vector)
 {
     error_count(&unexpected_count);
-    complain(v, vector);
+    log_unexpected(v, vector);
     if (apic_present && lapic_in_service(vector))
         lapic_eoi();
 }
