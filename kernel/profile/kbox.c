@@ -243,7 +243,7 @@ static void called(struct phone *p, struct call *c)
 
 // --- the deferred answer to DATA_READ ---------------------------------------
 
-static bool due(struct phone *p)
+static bool answer_ready(struct phone *p)
 {
     struct kbox *k = p->served;
     spin_lock(&k->guard);
@@ -270,14 +270,14 @@ static int take_records(struct stream *s, const struct ipc_call *m)
                : stream_read(s, m->arg[1], m->arg[2]);
 }
 
-static void answer_due(struct phone *p)
+static void send_answer(struct phone *p)
 {
     assert_may_sleep();
     struct kbox *k = p->served;
     struct call *c = NULL;
     struct ipc_call answer;
     mutex_lock(&k->lock);
-    if (due(p)) {
+    if (answer_ready(p)) {
         c = k->read;
         call_describe(c, 0, &answer);
         bool ended = stream_ended(k->stream);
@@ -306,9 +306,9 @@ static void hung_up(struct phone *p)
 const struct box_server kernel_box = {
     .connected = connected,
     .called = called,
-    .due = due,
+    .answer_ready = answer_ready,
     .deadline = deadline,
-    .answer_due = answer_due,
+    .send_answer = send_answer,
     .hung_up = hung_up,
     .freed = freed,
 };
