@@ -45,7 +45,7 @@ static bool zone_has(const struct zone *z, u32 n, enum frame_use use)
 // sharing and changes of user. While memory is free, the cost is a comparison.
 // It is made for each frame, not for each refill, because frames that root
 // frees lie in a cache that serves users, too.
-static ALWAYS_INLINE bool is_roots(u32 zone)
+static ALWAYS_INLINE bool needs_root_reserve(u32 zone)
 {
     const struct zone *z = &zones[zone];
     return unlikely(READ_ONCE(z->free) < z->roots) && !frames_acts_for_root();
@@ -172,7 +172,7 @@ static struct frame *take_block(u32 order, u32 zone, enum frame_use use)
 static struct frame *take(struct frame_cache *c, u32 order, u32 zone,
                           enum frame_use use)
 {
-    if (is_roots(zone))
+    if (needs_root_reserve(zone))
         return NULL;
     if (likely(order == 0))
         return cache_take(c, zone, use);
@@ -338,7 +338,7 @@ void *page_alloc(enum frame_use use)
         return NULL;
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
-    if (c->zeroed_count && !is_roots(ZONE_LOW)) {
+    if (c->zeroed_count && !needs_root_reserve(ZONE_LOW)) {
         ADD_ONCE(c->zeroed_count, -1);
         f = c->zeroed[c->zeroed_count];
         ADD_ONCE(c->by_use[use], 1);

@@ -92,7 +92,7 @@ struct task {
     u64 arrival; // sequence number of its creation; tasks_lock
     // Usage of threads that have ended; usage of children that were waited for,
     // including their children. tasks_lock.
-    struct resource_usage dead, children_did;
+    struct resource_usage dead, children_usage;
 
     // kernel/stream: a bit for each stream whose target it is. tasks_lock; read
     // without it by samples and at context switches.
