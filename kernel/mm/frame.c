@@ -139,7 +139,7 @@ static void cache_drain(struct frame_cache *c)
 static ALWAYS_INLINE void remember_caller(struct frame *f UNUSED)
 {
 #ifdef CHECKED
-    f->taken_by = callers_here();
+    f->allocated_by = callers_here();
 #endif
 }
 

@@ -284,9 +284,9 @@ void *slab_alloc(struct slab_cache *c)
         object = take(c);
     }
     if (KASAN_ON && object)
-        kasan_object_taken(c, object);
+        kasan_object_allocated(c, object);
     if (CHECKED_ON && object)
-        track_taken(c, object);
+        track_allocated(c, object);
     if (KASAN_ON && object)
         uninit_fill(object, ALIGN_UP(c->size, sizeof(u32)));
     return object;
