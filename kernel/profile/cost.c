@@ -36,10 +36,10 @@ static u64 cost_so_far(u32 cpu, bool nmi)
     struct ledger *l = cpus[cpu].ledger;
     u32 vector = nmi ? VECTOR_NMI : LEDGER_SAMPLING;
     u64 booked = ledger_read(&cpus[cpu], &l->vectors[vector]);
-    u64 beside = nmi ? entry_cost.nmi : entry_cost.irq;
+    u64 overhead = nmi ? entry_cost.nmi : entry_cost.irq;
     if (nmi)
         booked += counter_read(&l->nmi_unbooked);
-    return booked + irq_count(cpu, vector) * beside;
+    return booked + irq_count(cpu, vector) * overhead;
 }
 
 static u64 offered(const struct session_cpu *c)

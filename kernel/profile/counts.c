@@ -210,7 +210,7 @@ static void stop(struct stream *s)
 
 // The kernel time in which the last thread releases the task's resources is not
 // counted.
-static void left(struct stream *s, struct task *t)
+static void target_left(struct stream *s, struct task *t)
 {
     spin_assert_held(&tasks_lock);
     counts_switched();
@@ -220,11 +220,11 @@ static void left(struct stream *s, struct task *t)
 static void counts_end(struct stream *s);
 
 static const struct stream_kind counting = {
-    .most = COUNTS_MAX,
+    .max_streams = COUNTS_MAX,
     .start = start,
     .stop = stop,
     .end = counts_end,
-    .left = left,
+    .target_left = target_left,
 };
 
 // --- begin and end ----------------------------------------------------------

@@ -196,7 +196,7 @@ static int serve(struct phone *p, const struct ipc_call *m)
     case SPROFILE_M_INFO:
         return info(k, m);
     case SPROFILE_M_MAP:
-        stream_take_back(k->stream);
+        stream_consume(k->stream);
         return stream_map(k->stream);
     default:
         return -EINVAL;
@@ -210,7 +210,7 @@ static bool start_read(struct kbox *k, struct call *c)
         c->method == IPC_M_SPROFILE_ALL && c->arg[0] == SPROFILE_M_DATA_READ;
     if (!is_read || !k->stream || !k->stream->readers || k->read)
         return false;
-    stream_take_back(k->stream);
+    stream_consume(k->stream);
     set(k, k->stream, c);
     return true;
 }

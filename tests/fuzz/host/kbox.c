@@ -189,7 +189,7 @@ int stream_map(struct stream *s)
     return (int)s->paused;
 }
 
-void stream_take_back(struct stream *s)
+void stream_consume(struct stream *s)
 {
     REQUIRE(s->readers);
 }
