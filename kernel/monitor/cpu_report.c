@@ -1,5 +1,6 @@
 // Each CPU writes its own view, in an NMI. The requesting CPU prints the views
-// when all CPUs have answered or timed out. One request at a time: `asking`.
+// when all CPUs have answered or timed out. One request at a time,
+// `report_busy`.
 
 #include "kernel/sched/hang.h"
 
@@ -26,9 +27,9 @@ struct view {
 };
 
 static struct view views[CPU_MAX];
-static u32 asking; // atomic
+static u32 report_busy; // atomic
 
-static void look_at_thread(struct view *v, const struct thread *t)
+static void record_thread(struct view *v, const struct thread *t)
 {
     v->tid = t->tid;
     v->task = t->task->id;
@@ -40,7 +41,7 @@ static void look_at_thread(struct view *v, const struct thread *t)
 #endif
 }
 
-static void report_place(u32 pc, u32 frame, bool interrupts_on, bool user)
+static void record_location(u32 pc, u32 frame, bool interrupts_on, bool user)
 {
     const struct cpu *c = this_cpu();
     struct view *v = &views[c->id];
@@ -54,13 +55,13 @@ static void report_place(u32 pc, u32 frame, bool interrupts_on, bool user)
     v->open = c->ledger->open;
     v->subsystem = c->ledger->subsystem;
     if (c->thread)
-        look_at_thread(v, c->thread);
+        record_thread(v, c->thread);
 }
 
 static void print_from_nmi(const struct trapframe *tf)
 {
-    report_place(trap_pc(tf), trap_frame_pointer(tf), trap_irqs_on(tf),
-                 trap_from_user(tf));
+    record_location(trap_pc(tf), trap_frame_pointer(tf), trap_irqs_on(tf),
+                    trap_from_user(tf));
 }
 
 // Records what the current interrupt has interrupted; outside an interrupt, the
@@ -71,8 +72,8 @@ static void print_here(void)
     if (tf && this_cpu_read(irq_depth))
         print_from_nmi(tf);
     else
-        report_place((u32)__builtin_return_address(0), frame_pointer(),
-                     irqs_enabled(), false);
+        record_location((u32)__builtin_return_address(0), frame_pointer(),
+                        irqs_enabled(), false);
 }
 
 static void print_address(u32 address)
@@ -127,7 +128,7 @@ static void print_view(u32 cpu)
 
 void print_cpu_locations(const char *why)
 {
-    if (__atomic_exchange_n(&asking, 1, __ATOMIC_ACQUIRE))
+    if (__atomic_exchange_n(&report_busy, 1, __ATOMIC_ACQUIRE))
         return; // another report is under way
     preempt_disable();
     print_here();
@@ -140,5 +141,5 @@ void print_cpu_locations(const char *why)
             print_view(i);
     }
     preempt_enable_no_resched();
-    __atomic_store_n(&asking, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&report_busy, 0, __ATOMIC_RELEASE);
 }
