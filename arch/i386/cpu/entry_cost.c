@@ -21,22 +21,22 @@ static bool claim(struct nmi_owner *owner UNUSED,
 }
 
 // TSC cycles of `CODE`, without the cost of the two readings.
-#define CYCLES_OF(CODE)                                        \
-    ({                                                         \
-        u32 least = ~0u, empty = ~0u;                          \
-        for (u32 i = 0; i < TRIES; i++) {                      \
-            u32 t0 = (u32)rdtsc(), t1 = (u32)rdtsc();          \
-            u32 before = booked();                             \
-            u32 t2 = (u32)rdtsc();                             \
-            __asm__ volatile(CODE ::: "memory", "cc");         \
-            u32 t3 = (u32)rdtsc();                             \
-            empty = MIN(empty, t1 - t0);                       \
-            least = MIN(least, t3 - t2 - (booked() - before)); \
-        }                                                      \
-        least > empty ? least - empty : 0;                     \
+#define CYCLES_OF(CODE)                                                  \
+    ({                                                                   \
+        u32 least = ~0u, empty = ~0u;                                    \
+        for (u32 i = 0; i < TRIES; i++) {                                \
+            u32 t0 = (u32)rdtsc(), t1 = (u32)rdtsc();                    \
+            u32 before = accounted_cycles();                             \
+            u32 t2 = (u32)rdtsc();                                       \
+            __asm__ volatile(CODE ::: "memory", "cc");                   \
+            u32 t3 = (u32)rdtsc();                                       \
+            empty = MIN(empty, t1 - t0);                                 \
+            least = MIN(least, t3 - t2 - (accounted_cycles() - before)); \
+        }                                                                \
+        least > empty ? least - empty : 0;                               \
     })
 
-static u32 booked(void)
+static u32 accounted_cycles(void)
 {
     const struct ledger *l = this_ledger();
     return l->nmi_cycles + (u32)l->vectors[VECTOR_SPURIOUS].cycles;
