@@ -177,7 +177,7 @@ static void delay_access(u32 random)
 }
 
 // Pages of tasks and files, in the direct map or in a window.
-static bool is_tasks(u32 addr)
+static bool is_task_memory(u32 addr)
 {
     u32 number = (addr - KERNEL_BASE) >> PAGE_SHIFT;
     if (addr >= VMAP_LIMIT)
@@ -194,7 +194,7 @@ static NOINLINE void watch(u32 addr, u32 size, bool write, u32 ebp)
     u32 random = next_random(cpu);
     per_cpu[cpu].skip = (s32)(1 + next_random(cpu) % (2 * SKIP_MEAN));
     if (kcsan_reporting[cpu] || !may_wait(cpu) || addr < KERNEL_BASE ||
-        is_tasks(addr))
+        is_task_memory(addr))
         return;
     if (size > WATCHED_MAX) {
         addr += random % (size - WATCHED_MAX + 1);

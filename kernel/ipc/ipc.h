@@ -60,7 +60,7 @@ struct phone {
     u32 last_id;
     struct list calls, answers;    // under way; answered
     struct waitq waiters, pollers; // of ipc_wait (one is woken), of poll
-    void *served;                  // private to a kernel box
+    void *server_data;             // private to a kernel box
     struct payer *payer; // pays for the phone and all calls it may have
 };
 

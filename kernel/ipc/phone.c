@@ -73,7 +73,7 @@ void phone_unref(struct phone *p)
     assert(left != ~0u);
     if (left)
         return;
-    if (p->served)
+    if (p->server_data)
         p->box->server->freed(p);
     box_unref(p->box);
     user_discharge(p->payer, PHONE_CHARGE);

@@ -32,20 +32,20 @@ SLAB_CACHE(kbox_cache, struct kbox);
 
 static int connected(struct phone *p)
 {
-    assert(!p->served);
+    assert(!p->server_data);
     struct kbox *k = slab_alloc(&kbox_cache);
     if (!k)
         return -ENOMEM;
     *k = (struct kbox){ 0 };
     mutex_init(&k->lock, "kernel box");
     spin_init(&k->guard, "kernel box");
-    p->served = k;
+    p->server_data = k;
     return 0;
 }
 
 static void freed(struct phone *p)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     assert(!k->stream && !k->read);
     slab_free(&kbox_cache, k);
 }
@@ -76,7 +76,7 @@ static int may_begin(const struct task *t)
 
 static int begin(struct phone *p, const struct ipc_call *m)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     mutex_assert_held(&k->lock);
     bool system = m->arg[0] == SPROFILE_M_SYSTEM_BEGIN;
     struct sprofile_options o;
@@ -96,7 +96,7 @@ static int begin(struct phone *p, const struct ipc_call *m)
 
 static int begin_counting(struct phone *p, const struct ipc_call *m)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     mutex_assert_held(&k->lock);
     struct sprofile_count_options o;
     struct stream *s;
@@ -151,7 +151,7 @@ static int serve_counting(struct kbox *k, const struct ipc_call *m)
 // follow.
 static int set_paused(struct phone *p, bool pause)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     mutex_assert_held(&k->lock);
     stream_pause(k->stream, pause);
     spin_lock(&k->guard);
@@ -173,7 +173,7 @@ static int info(struct kbox *k, const struct ipc_call *m)
 
 static int serve(struct phone *p, const struct ipc_call *m)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     mutex_assert_held(&k->lock);
     if (k->hung_up)
         return -ECONNRESET;
@@ -225,7 +225,7 @@ static bool second_read(struct kbox *k, const struct ipc_call *m)
 static void called(struct phone *p, struct call *c)
 {
     assert_may_sleep();
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     struct ipc_call answer;
     call_describe(c, 0, &answer);
     mutex_lock(&k->lock);
@@ -245,7 +245,7 @@ static void called(struct phone *p, struct call *c)
 
 static bool answer_ready(struct phone *p)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     spin_lock(&k->guard);
     bool is = k->read && (stream_readable(k->stream) ||
                           clock_now_ns() >= k->read_deadline);
@@ -255,7 +255,7 @@ static bool answer_ready(struct phone *p)
 
 static u64 deadline(struct phone *p)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     spin_lock(&k->guard);
     u64 at = k->read ? k->read_deadline : WAIT_FOREVER;
     spin_unlock(&k->guard);
@@ -273,7 +273,7 @@ static int take_records(struct stream *s, const struct ipc_call *m)
 static void send_answer(struct phone *p)
 {
     assert_may_sleep();
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     struct call *c = NULL;
     struct ipc_call answer;
     mutex_lock(&k->lock);
@@ -294,7 +294,7 @@ static void send_answer(struct phone *p)
 
 static void hung_up(struct phone *p)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     mutex_lock(&k->lock);
     assert(!k->hung_up);
     k->hung_up = true;

@@ -198,7 +198,7 @@ static void execed(struct task *t)
 // The task's bit is cleared, so nothing of it is measured any more; records so
 // far are in the rings. Returns the stream's bit if this was the last target
 // and its kind has a callback `all_ended`.
-static u32 leave(struct task *t, u32 slot)
+static u32 drop_target(struct task *t, u32 slot)
 {
     spin_assert_held(&tasks_lock);
     assert(slot < STREAMS_MAX);
@@ -241,7 +241,7 @@ static void guarded(struct task *t)
         if (!streams[slot]->limited)
             continue;
         WRITE_ONCE(t->streams, t->streams & ~(1u << slot));
-        over |= leave(t, slot);
+        over |= drop_target(t, slot);
     }
     spin_unlock_irq(&tasks_lock, flags);
     smp_quiesce_others(); // a sample that saw the bit has ended
@@ -258,7 +258,7 @@ static void ended(struct task *t)
     u32 bits = t->streams;
     WRITE_ONCE(t->streams, 0);
     for (; bits; bits &= bits - 1)
-        over |= leave(t, (u32)__builtin_ctz(bits));
+        over |= drop_target(t, (u32)__builtin_ctz(bits));
     spin_unlock_irq(&tasks_lock, flags);
     notify_ended(over);
 }

@@ -31,7 +31,7 @@ struct vector {
     void (*watcher)(u32 vector);
     u8 controller; // enum controller
     bool logged;
-    bool plain; // only handler and LAPIC EOI: the fast path
+    bool fast_path; // only handler and LAPIC EOI: the fast path
 } __attribute__((aligned(32)));
 
 #define SAME_GSI(n) [n] = { .gsi = n }
@@ -84,12 +84,12 @@ const char *irq_controller(u32 vector)
 }
 
 // The spurious vector is never in service, so it gets no EOI.
-static void set_plain(struct vector *v)
+static void update_fast_path(struct vector *v)
 {
     spin_assert_held(&vectors_lock);
-    bool plain = v->handler && v->controller != I8259 && !v->watcher &&
-                 v != &vectors[VECTOR_SPURIOUS];
-    WRITE_ONCE(v->plain, plain);
+    bool fast = v->handler && v->controller != I8259 && !v->watcher &&
+                v != &vectors[VECTOR_SPURIOUS];
+    WRITE_ONCE(v->fast_path, fast);
 }
 
 // A watched vector remains watched.
@@ -104,7 +104,7 @@ static int set_vector(u32 vector, const struct vector *new)
         v->arg = new->arg;
         v->name = new->name;
         v->controller = new->controller;
-        set_plain(v);
+        update_fast_path(v);
     }
     spin_unlock_irq(&vectors_lock, flags);
     return err;
@@ -293,7 +293,7 @@ void irq_watch(u32 vector, void (*fn)(u32 vector))
     struct vector *v = &vectors[vector];
     u32 flags = spin_lock_irq(&vectors_lock);
     WRITE_ONCE(v->watcher, fn);
-    set_plain(v);
+    update_fast_path(v);
     spin_unlock_irq(&vectors_lock, flags);
 }
 
@@ -318,7 +318,7 @@ void irq_dispatch(u32 vector)
     assert_checked(vector < VECTORS);
     struct vector *v = OPAQUE(&vectors[vector]);
     irq_count_up(vector);
-    if (unlikely(!READ_ONCE(v->plain))) {
+    if (unlikely(!READ_ONCE(v->fast_path))) {
         dispatch_otherwise(v, vector);
         return;
     }
