@@ -14,7 +14,7 @@
 
 #include "arch/irq.h"
 #include "arch/trap.h"
-#include "kernel/profile/expected.h"
+#include "kernel/profile/expected_samples.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/task/task.h"
 #include "kernel/time/ledger.h"

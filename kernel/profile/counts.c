@@ -18,9 +18,9 @@
 #include "kernel/mm/heap.h"
 #include "kernel/profile/counted_cpu.h"
 #include "kernel/stream/stream.h"
-#include "kernel/task/calls.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/statistics.h"
+#include "kernel/task/syscall_table.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
 

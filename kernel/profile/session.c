@@ -7,7 +7,7 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
-#include "kernel/profile/expected.h"
+#include "kernel/profile/expected_samples.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/task.h"

@@ -49,7 +49,7 @@ struct session_modes {
 // Cumulative sums at one moment, or their growth over an interval.
 struct session_sums {
     u64 targets;     // TSC cycles of the targets, in modes where ticks come due
-    u64 in_handlers; // TSC cycles of all CPUs in handlers (expected.h)
+    u64 in_handlers; // TSC cycles of all CPUs in handlers (expected_samples.h)
     u64 all;         // TSC cycles of all CPUs
     u64 ticks;       // due on all CPUs, if the source counts them
     u64 tool;        // TSC cycles of the profiling task

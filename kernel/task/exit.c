@@ -7,9 +7,9 @@
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/mm/file_pages.h"
-#include "kernel/task/calls.h"
 #include "kernel/task/futex.h"
 #include "kernel/task/statistics.h"
+#include "kernel/task/syscall_table.h"
 #include "kernel/task/task.h"
 #include "kernel/task/task_ids.h"
 

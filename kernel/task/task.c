@@ -8,8 +8,8 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/task/clone.h"
-#include "kernel/task/task_calls.h"
 #include "kernel/task/task_ids.h"
+#include "kernel/task/task_syscalls.h"
 #include "lib/string.h"
 
 struct spinlock tasks_lock = SPINLOCK_INIT("tasks");

@@ -101,8 +101,8 @@ struct task {
     u8 build_id_size;          // 0: it has none
     u32 load_bias; // address in memory - address in the file; `lock`
 
-    // kernel/task/task_calls.h: system calls of its threads. The list of free
-    // tables is guarded by `lock`.
+    // kernel/task/task_syscalls.h: system calls of its threads. The list of
+    // free tables is guarded by `lock`.
     struct call_table *call_tables, *free_call_tables;
 
     // kernel/ipc: NULL until the first connection; guarded there.

@@ -19,7 +19,7 @@
 #define IMAGE_VDSO 1u    // "[vdso]"; addresses are offsets in it
 #define IMAGE_UNKNOWN 2u // "[unknown]": of a task without a task record
 // Not code: these mark incomplete chains, in the place of a caller. The number
-// is IMAGE_CUT + enum chain_mark (lib/chain.h) - 1.
+// is IMAGE_CUT + enum chain_mark (lib/call_chain.h) - 1.
 #define IMAGE_CUT 3u // "[cut]"
 #define IMAGES_FIXED 4u
 

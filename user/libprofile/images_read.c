@@ -1,7 +1,7 @@
 // Reading an image: its symbols, call frame information and code.
 #include "images.h"
 
-#include "lib/chain.h"
+#include "lib/call_chain.h"
 #include "lib/elf.h"
 
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "user/libprofile/running.h"
+#include "user/libprofile/running_tasks.h"
 
 #define KEY_WAIT_MS 1000
 

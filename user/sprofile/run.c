@@ -2,7 +2,7 @@
 #define _GNU_SOURCE // pipe2
 #include "sprofile.h"
 
-#include "user/libprofile/running.h"
+#include "user/libprofile/running_tasks.h"
 
 #include <errno.h>
 #include <fcntl.h>
