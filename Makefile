@@ -245,7 +245,7 @@ VDSO := $(K)/vdso.so
 VDSO_SOURCE := arch/i386/vdso/vdso.c
 
 # Files of lib that only the tools use.
-TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c chain.c crc32.c record_values.c \
+TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c call_chain.c crc32.c record_values.c \
 	row_cache.c sort.c symbols.c)
 KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
@@ -412,7 +412,7 @@ $(FUZZ): $(FUZZ_OBJECTS) $(LIBSTROBE)
 
 NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SAME_PATHS) -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
-	$(filter-out %/recording.c %/reading.c %/events.c %/running.c,$(sort \
+	$(filter-out %/recording.c %/reading.c %/events.c %/running_tasks.c,$(sort \
 	$(wildcard user/libprofile/*.c user/libtransfer/*.c tools/strobe-src/*.c))) \
 	$(addprefix \
 	user/libstrobe/,kbox.c messages.c number.c options.c table.c sysinfo.c \

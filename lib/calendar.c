@@ -31,7 +31,7 @@ static u32 first_place(const struct calendar *c, u32 page)
     return page * CALENDAR_SLOTS + (u32)__builtin_ctz(c->slots_used[page]);
 }
 
-static void file(struct calendar *c, struct calendar_event *e, u64 at)
+static void add_to_slot(struct calendar *c, struct calendar_event *e, u64 at)
 {
     u32 place = place_of(c, at), page = place / CALENDAR_SLOTS;
     u32 bit = 1u << place % CALENDAR_SLOTS;
@@ -69,10 +69,10 @@ static void mark_first_empty(struct calendar *c, u32 page)
 void calendar_insert(struct calendar *c, struct calendar_event *e, u64 at)
 {
     e->at = at;
-    file(c, e, at < c->origin ? c->origin : at);
+    add_to_slot(c, e, at < c->origin ? c->origin : at);
 }
 
-static bool alone(const struct calendar_slot *s)
+static bool has_one_event(const struct calendar_slot *s)
 {
     return s->events.next == s->events.prev;
 }
@@ -87,23 +87,23 @@ void calendar_remove(struct calendar *c, struct calendar_event *e)
     list_remove(&e->node);
     if (list_empty(&s->events)) {
         mark_empty(c, e->place);
-    } else if (alone(s)) {
+    } else if (has_one_event(s)) {
         u64 at = list_first(&s->events, struct calendar_event, node)->at;
         s->earliest = at < c->origin ? c->origin : at;
     }
 }
 
-// Files the events of the first slot again: its time has come, and the finer
+// Redistributes the events of the first slot: its time has come, and the finer
 // pages, which are empty, now cover it. Done in the slot's order, which keeps
 // the order of events with equal times.
-static NOINLINE void file_again(struct calendar *c, u32 page,
-                                struct calendar_slot *s)
+static NOINLINE void redistribute(struct calendar *c, u32 page,
+                                  struct calendar_slot *s)
 {
     assert_checked(page > 0); // slots of the finest page are exact
     mark_first_empty(c, page);
     struct calendar_event *e, *next;
     list_for_each_safe(e, next, &s->events, node)
-        file(c, e, e->at);
+        add_to_slot(c, e, e->at);
 }
 
 struct calendar_event *calendar_take(struct calendar *c, u64 now)
@@ -116,7 +116,7 @@ struct calendar_event *calendar_take(struct calendar *c, u64 now)
         c->origin = s->earliest;
         struct calendar_event *e =
             list_first(&s->events, struct calendar_event, node);
-        if (alone(s)) {
+        if (has_one_event(s)) {
             mark_first_empty(c, page);
             list_init(&e->node);
             return e;
@@ -125,7 +125,7 @@ struct calendar_event *calendar_take(struct calendar *c, u64 now)
             list_remove(&e->node);
             return e;
         }
-        file_again(c, page, s);
+        redistribute(c, page, s);
     }
     return NULL;
 }

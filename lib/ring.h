@@ -14,7 +14,7 @@ struct ring {
     u8 *bytes;
     u32 size; // a power of two
     u32 head, tail;
-    u32 sure; // the writer's: end of the contiguous bytes known to be free
+    u32 room_end; // the writer's: end of the contiguous bytes known to be free
 };
 
 static inline void ring_init(struct ring *r, void *bytes, u32 size)
@@ -55,15 +55,15 @@ static inline bool ring_write(struct ring *r, const void *data, u32 n)
     u32 first = MIN(n, r->size - at);
     memcpy(r->bytes + at, data, first);
     memcpy(r->bytes, (const u8 *)data + first, n - first);
-    r->sure = head + n;
+    r->room_end = head + n;
     __atomic_store_n(&r->head, head + n, __ATOMIC_RELEASE);
     return true;
 }
 
 // Writer: whether n contiguous bytes are free at ring_place, to build a record
 // in; ring_commit then publishes them, or fewer. False: ring_write may still
-// find room. At each quarter of the ring that fills up ring_sure fails, and the
-// writer must call this again: there it can wake the reader.
+// find room. At each quarter of the ring that fills up ring_has_room fails, and
+// the writer must call this again: there it can wake the reader.
 static inline bool ring_check_room(struct ring *r, u32 n)
 {
     u32 at = r->head & (r->size - 1);
@@ -71,13 +71,13 @@ static inline bool ring_check_room(struct ring *r, u32 n)
     u32 used = r->head - tail, quarter = r->size / 4;
     u32 piece = MIN(r->size - used, r->size - at);
     u32 step = used < quarter ? quarter - used : quarter;
-    r->sure = r->head + MIN(piece, MAX(step, n));
-    return r->sure - r->head >= n;
+    r->room_end = r->head + MIN(piece, MAX(step, n));
+    return r->room_end - r->head >= n;
 }
 // Writer: whether that is known without reading `tail`.
-static ALWAYS_INLINE bool ring_sure(const struct ring *r, u32 n)
+static ALWAYS_INLINE bool ring_has_room(const struct ring *r, u32 n)
 {
-    return r->sure - r->head >= n;
+    return r->room_end - r->head >= n;
 }
 static ALWAYS_INLINE void *ring_place(const struct ring *r)
 {
@@ -85,7 +85,7 @@ static ALWAYS_INLINE void *ring_place(const struct ring *r)
 }
 static ALWAYS_INLINE void ring_commit(struct ring *r, u32 n)
 {
-    assert_checked(r->sure - r->head >= n);
+    assert_checked(r->room_end - r->head >= n);
     __atomic_store_n(&r->head, r->head + n, __ATOMIC_RELEASE);
 }
 

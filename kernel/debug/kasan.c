@@ -2,12 +2,12 @@
 // within a live object.
 //
 // Each 8 bytes of the direct map and of vmap have a shadow byte: 0 when all may
-// be accessed, 1 to 7 when only the first ones may, else one of enum kasan_why.
-// The compiler calls a function here before each access, and surrounds local
-// and global variables with redzones. The owners of memory set the shadow of
-// the rest: the slab heap that of the redzones around its objects; heap, frame
-// allocator and kernel stacks that of freed memory. A freed object waits in a
-// quarantine before its memory is used again.
+// be accessed, 1 to 7 when only the first ones may, else one of enum
+// kasan_reason. The compiler calls a function here before each access, and
+// surrounds local and global variables with redzones. The owners of memory set
+// the shadow of the rest: the slab heap that of the redzones around its
+// objects; heap, frame allocator and kernel stacks that of freed memory. A
+// freed object waits in a quarantine before its memory is used again.
 //
 // Checks read the shadow and take no lock: any context, NMI included. Shadow
 // bytes belong to the owner of the memory that they describe. A CPU's
@@ -57,7 +57,7 @@ void kasan_open(const void *p, size_t n)
         *shadow_of(addr + n) = n % GRANULE;
 }
 
-void kasan_close(const void *p, size_t n, enum kasan_why why)
+void kasan_close(const void *p, size_t n, enum kasan_reason why)
 {
     if (has_shadow((u32)p))
         memset(shadow_of((u32)p), why, n / GRANULE);
@@ -250,7 +250,7 @@ void kasan_object_trim(const struct slab_cache *c, void *object, u32 size)
     kasan_open(object, size);
 }
 
-void kasan_object_taken(const struct slab_cache *c, void *object)
+void kasan_object_allocated(const struct slab_cache *c, void *object)
 {
     struct kasan_object *o = kasan_object(c, object);
     remember(&o->taken);

@@ -8,7 +8,7 @@ struct slab_cache;
 
 // Why memory may not be accessed: the value of its shadow bytes. Those of
 // stacks are defined by the compilers.
-enum kasan_why {
+enum kasan_reason {
     KASAN_STACK_LEFT = 0xf1,
     KASAN_STACK_MIDDLE = 0xf2,
     KASAN_STACK_RIGHT = 0xf3,
@@ -36,11 +36,11 @@ void kasan_start(u32 direct_map_size);
 // Opens or closes memory for access. Addresses and lengths are multiples of 8
 // bytes, except for the `n` of kasan_open.
 void kasan_open(const void *p, size_t n);
-void kasan_close(const void *p, size_t n, enum kasan_why why);
+void kasan_close(const void *p, size_t n, enum kasan_reason why);
 
 // The room that an object of `size` bytes takes in a slab, redzones included.
 u32 kasan_footprint(u32 size);
-void kasan_object_taken(const struct slab_cache *c, void *object);
+void kasan_object_allocated(const struct slab_cache *c, void *object);
 // Only the first `size` bytes of the object were requested.
 void kasan_object_trim(const struct slab_cache *c, void *object, u32 size);
 // Quarantines a freed object; returns the object that may go back to its slab
@@ -63,15 +63,15 @@ static inline void kasan_open(const void *p UNUSED, size_t n UNUSED)
 {
 }
 static inline void kasan_close(const void *p UNUSED, size_t n UNUSED,
-                               enum kasan_why why UNUSED)
+                               enum kasan_reason why UNUSED)
 {
 }
 static inline u32 kasan_footprint(u32 size)
 {
     return size;
 }
-static inline void kasan_object_taken(const struct slab_cache *c UNUSED,
-                                      void *object UNUSED)
+static inline void kasan_object_allocated(const struct slab_cache *c UNUSED,
+                                          void *object UNUSED)
 {
 }
 static inline void kasan_object_trim(const struct slab_cache *c UNUSED,

@@ -106,8 +106,8 @@ static ALWAYS_INLINE bool collides(const struct watchpoint *w, u32 addr,
 
 // Hits a watchpoint that another context owns: reports this access to the
 // owner. Interrupts are off between TAKEN and HIT, because the owner spins.
-static NOINLINE void hit(struct watchpoint *w, u32 addr, u32 size, bool write,
-                         bool marked, u32 ebp)
+static NOINLINE void report_to_owner(struct watchpoint *w, u32 addr, u32 size,
+                                     bool write, bool marked, u32 ebp)
 {
     u32 flags = irq_save();
     u32 watching = WATCHING;
@@ -163,7 +163,7 @@ static void wait(u32 us)
 
 // Delays a watched access: a preemptible one sometimes yields instead of
 // waiting.
-static void let_others_run(u32 random)
+static void delay_access(u32 random)
 {
     struct cpu *cpu = this_cpu();
     bool preemptible = irqs_enabled() && !cpu->preempt_count && !cpu->irq_depth;
@@ -177,7 +177,7 @@ static void let_others_run(u32 random)
 }
 
 // Pages of tasks and files, in the direct map or in a window.
-static bool is_tasks(u32 addr)
+static bool is_task_memory(u32 addr)
 {
     u32 number = (addr - KERNEL_BASE) >> PAGE_SHIFT;
     if (addr >= VMAP_LIMIT)
@@ -194,7 +194,7 @@ static NOINLINE void watch(u32 addr, u32 size, bool write, u32 ebp)
     u32 random = next_random(cpu);
     per_cpu[cpu].skip = (s32)(1 + next_random(cpu) % (2 * SKIP_MEAN));
     if (kcsan_reporting[cpu] || !may_wait(cpu) || addr < KERNEL_BASE ||
-        is_tasks(addr))
+        is_task_memory(addr))
         return;
     if (size > WATCHED_MAX) {
         addr += random % (size - WATCHED_MAX + 1);
@@ -210,7 +210,7 @@ static NOINLINE void watch(u32 addr, u32 size, bool write, u32 ebp)
     w->write = write;
     u64 before = snapshot(addr, size);
     __atomic_store_n(&w->state, WATCHING, __ATOMIC_RELEASE);
-    let_others_run(random);
+    delay_access(random);
     u64 after = snapshot(addr, size);
 
     struct kcsan_side mine, other;
@@ -239,7 +239,7 @@ static ALWAYS_INLINE void access(u32 addr, u32 size, bool write, bool marked)
         return;
     struct watchpoint *w = slot_of(addr);
     if (unlikely(collides(w, addr, size, write)))
-        hit(w, addr, size, write, marked, frame_pointer());
+        report_to_owner(w, addr, size, write, marked, frame_pointer());
     // If the thread migrates to another CPU in between, a count is off by one.
     if (!marked && unlikely(--per_cpu[this_cpu()->id].skip <= 0))
         watch(addr, size, write, frame_pointer());
@@ -253,7 +253,7 @@ static ALWAYS_INLINE void access_range(u32 addr, u32 size, bool write)
     for (u32 at = addr; at - addr < size; at = (at | (SLOT_BYTES - 1)) + 1) {
         struct watchpoint *w = slot_of(at);
         if (unlikely(collides(w, addr, size, write)))
-            hit(w, addr, size, write, false, frame_pointer());
+            report_to_owner(w, addr, size, write, false, frame_pointer());
     }
     per_cpu[this_cpu()->id].skip -= (s32)(size / 16);
     if (unlikely(--per_cpu[this_cpu()->id].skip <= 0))

@@ -45,7 +45,7 @@ static void print_side(const struct kcsan_side *s)
     }
 }
 
-static const char *where(const struct kcsan_side *s, u32 *offset)
+static const char *innermost_symbol(const struct kcsan_side *s, u32 *offset)
 {
     const char *name = s->depth ? ksym_lookup(s->pcs[0], offset) : NULL;
     return name ? name : "?";
@@ -85,7 +85,7 @@ static void report_and_go_on(const struct kcsan_side *mine,
     while (__atomic_exchange_n(&report_lock, 1, __ATOMIC_ACQUIRE))
         cpu_relax();
     if (!is_known(mine->pcs[0], other ? other->pcs[0] : 0)) {
-        const char *name = where(mine, &offset);
+        const char *name = innermost_symbol(mine, &offset);
         console_printf("\nkcsan: data race in %s+%#x\n", name, offset);
         print_race(mine, other);
     }
@@ -107,7 +107,7 @@ void kcsan_report(const struct kcsan_side *mine, const struct kcsan_side *other)
     console_printf("\n");
     print_race(mine, other);
     u32 offset = 0;
-    const char *name = where(mine, &offset);
+    const char *name = innermost_symbol(mine, &offset);
     panic("kcsan: data race in %s+%#x", name, offset);
 }
 

@@ -76,7 +76,7 @@ static bool permanent(const struct frame *f)
 
 // --- marking ----------------------------------------------------------------
 
-static void later(u8 *mark, u32 va)
+static void mark_pending(u8 *mark, u32 va)
 {
     assert(va >= KERNEL_BASE);
     if (*mark != UNMARKED)
@@ -93,7 +93,7 @@ static void mark_frame(struct frame *f)
     if (!f || cache_of(f)) // in slabs only objects count
         return;
     if (f->zone == ZONE_LOW)
-        later(&f->mark, (u32)frame_va(f));
+        mark_pending(&f->mark, (u32)frame_va(f));
     else
         f->mark = SCANNED;
 }
@@ -134,7 +134,7 @@ static void mark_direct(u32 va)
     if (!t || !t->live)
         return;
     t->pointers += t->pointers < UINT16_MAX;
-    later(&t->mark, object);
+    mark_pending(&t->mark, object);
 }
 
 static struct frame *vmap_frame(u32 va)
@@ -199,7 +199,7 @@ static void scan_frame(struct frame *f)
     u32 va = (u32)frame_va(f);
     if (f->use == FRAME_PAGETABLE)
         pagetable_scan((const void *)va, mark_physical);
-    else if (f->use == FRAME_SLAB || (permanent(f) && f->taken_by))
+    else if (f->use == FRAME_SLAB || (permanent(f) && f->allocated_by))
         scan(va, va + (PAGE_SIZE << f->order));
 }
 
@@ -350,13 +350,13 @@ static void scan_roots(void)
 static u16 lost[CALLERS_MAX]; // allocated by these callers
 static u32 lost_count, checked_count, report_count;
 
-static void count(u8 mark, u16 taken_by)
+static void count(u8 mark, u16 allocated_by)
 {
-    assert(taken_by < CALLERS_MAX);
+    assert(allocated_by < CALLERS_MAX);
     checked_count++;
     if (mark == UNMARKED) {
         lost_count++;
-        lost[taken_by] += lost[taken_by] < UINT16_MAX;
+        lost[allocated_by] += lost[allocated_by] < UINT16_MAX;
     }
 }
 
@@ -375,32 +375,33 @@ static bool is_overcounted(const struct slab_cache *c, const struct track *t,
 static void count_frame(struct frame *f)
 {
     if (!permanent(f))
-        count(f->mark, f->taken_by);
+        count(f->mark, f->allocated_by);
 }
 
 static void count_object(const struct slab_cache *c, struct track *t,
                          u32 object)
 {
-    count(t->mark, t->taken_by);
+    count(t->mark, t->allocated_by);
     lost_count += is_overcounted(c, t, object);
 }
 
 // True for the first one with these allocating callers.
-static bool to_report(u8 mark, u16 taken_by)
+static bool to_report(u8 mark, u16 allocated_by)
 {
-    return mark == UNMARKED && lost[taken_by] && report_count++ < REPORTS_MAX;
+    return mark == UNMARKED && lost[allocated_by] &&
+           report_count++ < REPORTS_MAX;
 }
 
-static void report_callers(u16 taken_by)
+static void report_callers(u16 allocated_by)
 {
-    assert(taken_by < CALLERS_MAX);
+    assert(allocated_by < CALLERS_MAX);
     const u32 *pcs;
-    u32 n = callers_get(taken_by, &pcs), offset = 0;
+    u32 n = callers_get(allocated_by, &pcs), offset = 0;
     for (u32 i = 0; i < n; i++) {
         const char *name = ksym_lookup(pcs[i], &offset);
         console_printf("  %08x %s+%#x\n", pcs[i], name ? name : "?", offset);
     }
-    lost[taken_by] = 0;
+    lost[allocated_by] = 0;
 }
 
 static void report_frame(struct frame *f)
@@ -409,14 +410,14 @@ static void report_frame(struct frame *f)
         "free",         "of the kernel", "of kmalloc", "for page tables",
         "for a kstack", "for a task",    "for a file", "for a buffer",
     };
-    if (permanent(f) || !to_report(f->mark, f->taken_by))
+    if (permanent(f) || !to_report(f->mark, f->allocated_by))
         return;
     console_printf(
         "leak: %u times %u bytes %s, refs %u, the first at %#llx, allocated "
         "by\n",
-        lost[f->taken_by], PAGE_SIZE << f->order, uses[f->use], f->refs,
+        lost[f->allocated_by], PAGE_SIZE << f->order, uses[f->use], f->refs,
         frame_paddr(f));
-    report_callers(f->taken_by);
+    report_callers(f->allocated_by);
 }
 
 static void report_references(const struct slab_cache *c, const struct track *t,
@@ -427,7 +428,7 @@ static void report_references(const struct slab_cache *c, const struct track *t,
     console_printf("leak: %s at %08x counts %u references, %u pointers to it "
                    "are known; allocated by\n",
                    c->name, object, references_of(c, object), t->pointers);
-    report_callers(t->taken_by);
+    report_callers(t->allocated_by);
 }
 
 static void report_object(const struct slab_cache *c, struct track *t,
@@ -435,12 +436,12 @@ static void report_object(const struct slab_cache *c, struct track *t,
 {
     if (is_overcounted(c, t, object))
         report_references(c, t, object);
-    if (!to_report(t->mark, t->taken_by))
+    if (!to_report(t->mark, t->allocated_by))
         return;
     console_printf(
         "leak: %u times %s, %u bytes, the first at %08x, allocated by\n",
-        lost[t->taken_by], c->name, c->object_size, object);
-    report_callers(t->taken_by);
+        lost[t->allocated_by], c->name, c->object_size, object);
+    report_callers(t->allocated_by);
 }
 
 static void check(void)
@@ -462,7 +463,7 @@ static void check(void)
 #define REST_MAX (5 * NSEC_PER_SEC)
 
 struct leak_scan {
-    bool whatever; // check even if other threads still run
+    bool force; // check even if other threads still run
     bool checked;
 };
 
@@ -476,15 +477,15 @@ static bool at_rest(void)
 static void find_lost(void *arg)
 {
     struct leak_scan *l = arg;
-    l->checked = l->whatever || at_rest();
+    l->checked = l->force || at_rest();
     if (l->checked)
         check();
 }
 
 // True when the check has been done.
-static bool scan_all(bool whatever)
+static bool scan_all(bool force)
 {
-    struct leak_scan l = { .whatever = whatever };
+    struct leak_scan l = { .force = force };
     stop_machine(find_lost, &l);
     return l.checked;
 }

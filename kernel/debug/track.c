@@ -60,7 +60,7 @@ void track_slab(const struct slab_cache *c, void *slab)
     }
 }
 
-static void tell(const char *what, u16 callers)
+static void log_callers(const char *what, u16 callers)
 {
     if (callers)
         callers_log(what, callers);
@@ -70,8 +70,8 @@ static NOINLINE NORETURN void report(const struct slab_cache *c,
                                      const void *object, const struct track *t,
                                      const char *what)
 {
-    tell("it was allocated last by", t->taken_by);
-    tell("it was freed last by", t->freed_by);
+    log_callers("it was allocated last by", t->allocated_by);
+    log_callers("it was freed last by", t->freed_by);
     panic("heap: %s at %p (%s, %u bytes)", what, object, c->name,
           c->object_size);
 }
@@ -88,7 +88,7 @@ static void check_poison(const struct slab_cache *c, const u32 *object,
     }
 }
 
-void track_taken(const struct slab_cache *c, void *object)
+void track_allocated(const struct slab_cache *c, void *object)
 {
     u32 start;
     struct track *t = track_find(c, (u32)object, &start);
@@ -96,7 +96,7 @@ void track_taken(const struct slab_cache *c, void *object)
     if (POISONING)
         check_poison(c, object, t);
     t->live = 1;
-    t->taken_by = callers_here();
+    t->allocated_by = callers_here();
 }
 
 void track_freed(const struct slab_cache *c, void *object)

@@ -11,10 +11,10 @@ struct slab_cache;
 #define CHECKED_ON 1
 
 struct track {
-    u16 taken_by, freed_by; // callers.h
-    u8 live;                // it is allocated
-    u8 mark;                // the leak check's
-    u16 pointers;           // the leak check's: pointers found to it
+    u16 allocated_by, freed_by; // callers.h
+    u8 live;                    // it is allocated
+    u8 mark;                    // the leak check's
+    u16 pointers;               // the leak check's: pointers found to it
 };
 
 // Space that a slab needs for each of its objects, at the slab's end.
@@ -22,7 +22,7 @@ struct track {
 
 // A new slab: all its objects are free.
 void track_slab(const struct slab_cache *c, void *slab);
-void track_taken(const struct slab_cache *c, void *object);
+void track_allocated(const struct slab_cache *c, void *object);
 void track_freed(const struct slab_cache *c, void *object);
 // Clears a cache's slot from which a pointer was taken, so that the leak check
 // does not find it there.
@@ -41,8 +41,8 @@ static inline void track_slab(const struct slab_cache *c UNUSED,
                               void *slab UNUSED)
 {
 }
-static inline void track_taken(const struct slab_cache *c UNUSED,
-                               void *object UNUSED)
+static inline void track_allocated(const struct slab_cache *c UNUSED,
+                                   void *object UNUSED)
 {
 }
 static inline void track_freed(const struct slab_cache *c UNUSED,

@@ -7,23 +7,23 @@
 #include "kernel/fs/vfs.h"
 #include "lib/string.h"
 
-enum way { TO_IO, FROM_IO, ZERO_IO };
+enum io_op { TO_IO, FROM_IO, ZERO_IO };
 
 static ALWAYS_INLINE int move_bytes(const struct io *io, u32 addr, void *buf,
-                                    size_t n, enum way way)
+                                    size_t n, enum io_op op)
 {
     if (unlikely(io->kernel)) {
-        if (way == TO_IO)
+        if (op == TO_IO)
             memcpy((void *)addr, buf, n);
-        else if (way == FROM_IO)
+        else if (op == FROM_IO)
             memcpy(buf, (void *)addr, n);
         else
             memset((void *)addr, 0, n);
         return 0;
     }
-    if (way == TO_IO)
+    if (op == TO_IO)
         return copy_to_user(addr, buf, n);
-    if (way == FROM_IO)
+    if (op == FROM_IO)
         return copy_from_user(buf, addr, n);
     return zero_user(addr, n);
 }
@@ -38,12 +38,12 @@ static ALWAYS_INLINE void advance(struct io *io, size_t n)
 
 // Moves the bytes before the first bad page; always fails.
 static NOINLINE int move_until_fault(struct io *io, u8 *buf, size_t n,
-                                     enum way way)
+                                     enum io_op op)
 {
     while (n) {
         u32 addr = io->iov->base;
         size_t part = MIN(n, PAGE_SIZE - (addr & ~PAGE_MASK));
-        if (move_bytes(io, addr, buf, part, way))
+        if (move_bytes(io, addr, buf, part, op))
             break;
         advance(io, part);
         buf += part;
@@ -53,7 +53,7 @@ static NOINLINE int move_until_fault(struct io *io, u8 *buf, size_t n,
 }
 
 // Moves n bytes across as many parts as needed.
-static NOINLINE int move_parts(struct io *io, u8 *at, size_t n, enum way way)
+static NOINLINE int move_parts(struct io *io, u8 *at, size_t n, enum io_op op)
 {
     while (n) {
         size_t part = MIN(n, io->iov->len);
@@ -63,8 +63,8 @@ static NOINLINE int move_parts(struct io *io, u8 *at, size_t n, enum way way)
             io->count--;
             continue;
         }
-        if (unlikely(move_bytes(io, io->iov->base, at, part, way)))
-            return move_until_fault(io, at, part, way);
+        if (unlikely(move_bytes(io, io->iov->base, at, part, op)))
+            return move_until_fault(io, at, part, op);
         advance(io, part);
         at += part;
         n -= part;
@@ -72,13 +72,13 @@ static NOINLINE int move_parts(struct io *io, u8 *at, size_t n, enum way way)
     return 0;
 }
 
-static ALWAYS_INLINE int move(struct io *io, void *buf, size_t n, enum way way)
+static ALWAYS_INLINE int move(struct io *io, void *buf, size_t n, enum io_op op)
 {
     assert(n <= io->left);
     if (unlikely(n > io->iov->len))
-        return move_parts(io, buf, n, way);
-    if (unlikely(move_bytes(io, io->iov->base, buf, n, way)))
-        return move_until_fault(io, buf, n, way);
+        return move_parts(io, buf, n, op);
+    if (unlikely(move_bytes(io, io->iov->base, buf, n, op)))
+        return move_until_fault(io, buf, n, op);
     advance(io, n);
     return 0;
 }

@@ -14,7 +14,7 @@ static struct list mounts = LIST_INIT(mounts);
 
 // Unmounted, and kept for the next mount of the type: the last /dev with its
 // contents.
-static struct list parked = LIST_INIT(parked);
+static struct list retained = LIST_INIT(retained);
 // Unmounted with `umount -l` while in use.
 static struct list detached = LIST_INIT(detached);
 
@@ -24,10 +24,10 @@ static const struct file_system {
     bool (*busy)(const struct mount *m, u32 ours);
     // Frees the contents, if there are any; the mount ends with its last vnode.
     void (*clear)(struct vnode *root);
-    bool lasting; // the contents outlive the mount
+    bool persistent; // the contents outlive the mount
     // Its directories can vanish, as those of tasks do; a mount over one of
     // them would then be unreachable.
-    bool fleeting;
+    bool transient_dirs;
 } file_systems[] = {
     { "tmpfs", tmpfs_mount, tmpfs_busy, tmpfs_clear, false, false },
     { "proc", procfs_mount, procfs_busy, NULL, false, true },
@@ -60,32 +60,32 @@ struct mount *mount_create(const char *type, const char *path,
     return m;
 }
 
-static struct mount *find_parked(const char *type)
+static struct mount *find_retained(const char *type)
 {
     mutex_assert_held(&namespace_lock);
     struct mount *m;
-    list_for_each(m, &parked, node) {
+    list_for_each(m, &retained, node) {
         if (strcmp(m->type, type) == 0)
             return m;
     }
     return NULL;
 }
 
-static struct mount *take_parked(const char *type)
+static struct mount *take_retained(const char *type)
 {
-    struct mount *m = find_parked(type);
+    struct mount *m = find_retained(type);
     if (m)
         list_remove(&m->node);
     return m;
 }
 
-// Ends or parks a mount that is out of the tree. Under namespace_lock.
-static void give_up(struct mount *m)
+// Ends a mount that is out of the tree, or retains it. Under namespace_lock.
+static void release_mount(struct mount *m)
 {
     mutex_assert_held(&namespace_lock);
     const struct file_system *fs = find_type(m->type);
-    if (!fs || (fs->lasting && !find_parked(m->type))) {
-        list_push_back(&parked, &m->node);
+    if (!fs || (fs->persistent && !find_retained(m->type))) {
+        list_push_back(&retained, &m->node);
         return;
     }
     if (fs->clear)
@@ -94,7 +94,7 @@ static void give_up(struct mount *m)
 }
 
 // Ends detached mounts that are no longer in use.
-static void give_up_detached(void)
+static void release_detached(void)
 {
     mutex_assert_held(&namespace_lock);
     struct mount *m, *next;
@@ -103,7 +103,7 @@ static void give_up_detached(void)
             continue;
         list_remove(&m->node);
         m->detached = false;
-        give_up(m);
+        release_mount(m);
     }
 }
 
@@ -113,8 +113,8 @@ int mount_by_type(const char *type, struct mount **out)
     if (!fs)
         return -ENODEV;
     mutex_lock(&namespace_lock);
-    give_up_detached();
-    *out = take_parked(type);
+    release_detached();
+    *out = take_retained(type);
     mutex_unlock(&namespace_lock);
     return *out ? 0 : fs->mount(out);
 }
@@ -122,7 +122,7 @@ int mount_by_type(const char *type, struct mount **out)
 void mount_discard(struct mount *m)
 {
     mutex_lock(&namespace_lock);
-    give_up(m);
+    release_mount(m);
     mutex_unlock(&namespace_lock);
 }
 
@@ -147,7 +147,8 @@ static int mount_over(struct vnode *dir, struct mount *m)
         return -ENOENT; // removed since it was looked up
     if (dir->mount->detached)
         return -EINVAL; // it could never be unmounted
-    if (!vnode_is_mount_root(dir) && find_type(dir->mount->type)->fleeting)
+    if (!vnode_is_mount_root(dir) &&
+        find_type(dir->mount->type)->transient_dirs)
         return -EPERM;
     if (dir->mounted_here)
         return -EBUSY; // another thread has mounted there
@@ -208,7 +209,7 @@ static int unmount(struct vnode *root, bool in_use)
         m->detached = true;
         list_push_back(&detached, &m->node);
     } else {
-        give_up(m);
+        release_mount(m);
     }
     return 0;
 }
@@ -220,7 +221,7 @@ static int unmount_at(const char *path, bool in_use)
     if (err)
         return err;
     mutex_lock(&namespace_lock);
-    give_up_detached();
+    release_detached();
     err = unmount(root, in_use);
     mutex_unlock(&namespace_lock);
     vnode_unref(root);

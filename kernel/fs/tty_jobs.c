@@ -83,7 +83,7 @@ static void hang_up(struct tty *t)
 }
 
 // The session `sid` gives up the terminal, if it owns it.
-static void give_up(struct tty *t, u32 sid, bool hanging_up)
+static void release_terminal(struct tty *t, u32 sid, bool hanging_up)
 {
     assert(sid);
     struct ownership_locks locks = lock_ownership(t);
@@ -105,7 +105,7 @@ static void give_up(struct tty *t, u32 sid, bool hanging_up)
 
 void tty_disassociate(struct tty *t, u32 sid)
 {
-    give_up(t, sid, true);
+    release_terminal(t, sid, true);
 }
 
 int jobs_release(struct tty *t)
@@ -116,7 +116,7 @@ int jobs_release(struct tty *t)
     if (controlling_tty_of(task) != t)
         return -ENOTTY;
     if (task->id == READ_ONCE(task->sid))
-        give_up(t, task->id, false);
+        release_terminal(t, task->id, false);
     flags = spin_lock_irq(&tasks_lock);
     WRITE_ONCE(task->ctty, NULL);
     spin_unlock_irq(&tasks_lock, flags);
@@ -129,7 +129,7 @@ struct task_search {
     bool found;
 };
 
-static void look_at(struct task *task, void *arg)
+static void match_task(struct task *task, void *arg)
 {
     spin_assert_held(&tasks_lock);
     struct task_search *search = arg;
@@ -142,14 +142,14 @@ static bool any_task(bool (*matches)(const struct task *task, u32 id), u32 id)
     struct task_search search = { matches, id, false };
     u32 flags = spin_lock_irq(&tasks_lock);
 
-    task_for_each_locked(look_at, &search);
+    task_for_each_locked(match_task, &search);
     spin_unlock_irq(&tasks_lock, flags);
     return search.found;
 }
 
 // Orphaned process groups: a member whose parent is in the same session but in
 // another group keeps its group from being orphaned.
-static bool cares_for_group(const struct task *task, u32 pgid)
+static bool anchors_group(const struct task *task, u32 pgid)
 {
     spin_assert_held(&tasks_lock);
     const struct task *parent = task->parent;
@@ -169,7 +169,7 @@ int jobs_check(struct tty *t, int sig)
         return 0;
     if (signal_ignored_or_blocked(sig))
         return sig == SIGTTIN ? -EIO : 0;
-    if (!any_task(cares_for_group, pgid))
+    if (!any_task(anchors_group, pgid))
         return -EIO;
     signal_send_pgrp(pgid, sig, NULL);
     return -ERESTARTSYS;

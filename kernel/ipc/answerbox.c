@@ -172,7 +172,7 @@ static void take_out(struct answerbox *b, struct call *c, bool queued)
 }
 
 // Wakes senders after calls were removed from a box that held `before` calls.
-static void made_room(struct answerbox *b, u32 before)
+static void wake_senders(struct answerbox *b, u32 before)
 {
     if (before == IPC_BOX_CALLS)
         waitq_wake_all(&b->senders);
@@ -252,7 +252,7 @@ static bool fetch(struct answerbox *b, struct ipc_call *out)
         got = receive_call(b, out, &dead);
     spin_unlock(&b->lock);
     if (unlikely(!list_empty(&dead))) {
-        made_room(b, before);
+        wake_senders(b, before);
         drop_all(&dead);
     }
     if (gone)
@@ -295,7 +295,7 @@ static struct call *take_received(struct answerbox *b, u32 id)
     }
     spin_unlock(&b->lock);
     if (found)
-        made_room(b, before);
+        wake_senders(b, before);
     return found;
 }
 
@@ -420,7 +420,7 @@ void box_drop_phone(struct answerbox *b, struct phone *p)
         WRITE_ONCE(b->waiting, b->waiting + 1);
     }
     spin_unlock(&b->lock);
-    made_room(b, before);
+    wake_senders(b, before);
     drop_all(&dead);
     if (tell)
         box_wake(b);

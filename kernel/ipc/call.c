@@ -65,12 +65,12 @@ static void become_answered(struct call *c, const struct ipc_call *answer)
 {
     spin_assert_held(&c->phone->lock);
     struct phone *p = c->phone;
-    assert_checked(c->state == CALL_UNDER_WAY && p->under_way);
+    assert_checked(c->state == CALL_UNDER_WAY && p->unfetched_calls);
     c->retval = answer->retval;
     copy_words(c->answer, answer->arg);
     list_remove(&c->phone_node);
     if (c->waiter) {
-        WRITE_ONCE(p->under_way, p->under_way - 1);
+        WRITE_ONCE(p->unfetched_calls, p->unfetched_calls - 1);
     } else {
         list_push_back(&p->answers, &c->phone_node);
         WRITE_ONCE(p->answer_count, p->answer_count + 1);
@@ -96,7 +96,7 @@ void call_answer(struct call *c, const struct ipc_call *answer)
     struct thread *waiter = NULL;
     spin_lock(&p->lock);
     bool first = c->state == CALL_UNDER_WAY;
-    bool was_full = p->under_way == IPC_PHONE_CALLS;
+    bool was_full = p->unfetched_calls == IPC_PHONE_CALLS;
     if (first) {
         as = c->aspace;
         c->aspace = NULL;

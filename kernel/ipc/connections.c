@@ -75,14 +75,14 @@ void ipc_for_each_connection(void (*fn)(u32 caller, u32 callee, void *arg),
 
 // --- records for the sysinfo tree -------------------------------------------
 
-struct provided {
+struct connection_sink {
     void (*fn)(const struct sysinfo_ipcc *, void *);
     void *arg;
 };
 
-static void provide(u32 caller, u32 callee, void *arg)
+static void report_connection(u32 caller, u32 callee, void *arg)
 {
-    const struct provided *p = arg;
+    const struct connection_sink *p = arg;
     struct sysinfo_ipcc record = { .caller = caller, .callee = callee };
     p->fn(&record, p->arg);
 }
@@ -90,8 +90,8 @@ static void provide(u32 caller, u32 callee, void *arg)
 void ipc_connections_each(void (*fn)(const struct sysinfo_ipcc *, void *),
                           void *arg)
 {
-    struct provided p = { fn, arg };
-    ipc_for_each_connection(provide, &p);
+    struct connection_sink p = { fn, arg };
+    ipc_for_each_connection(report_connection, &p);
 }
 
 void ipc_task_counts(const struct task *t, struct ipc_counts *out)

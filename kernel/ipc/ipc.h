@@ -54,27 +54,27 @@ struct phone {
     bool known; // the box's task has received a call from it: box->lock
     struct spinlock lock;
     bool hung_up;
-    u32 under_way; // calls whose answer has not been fetched
-    u32 async;     // of those, the ones that ipc_wait returns
+    u32 unfetched_calls; // calls whose answer has not been fetched
+    u32 async;           // of those, the ones that ipc_wait returns
     u32 answer_count;
     u32 last_id;
     struct list calls, answers;    // under way; answered
     struct waitq waiters, pollers; // of ipc_wait (one is woken), of poll
-    void *served;                  // private to a kernel box
+    void *server_data;             // private to a kernel box
     struct payer *payer; // pays for the phone and all calls it may have
 };
 
 // Operations of a box that the kernel serves itself. Called without locks, may
-// sleep, except for `due` and `deadline`.
+// sleep, except for `answer_ready` and `deadline`.
 struct box_server {
     int (*connected)(struct phone *p); // 0 or -errno
     // In the sender's context; answers the call now or later, by call_answer.
     void (*called)(struct phone *p, struct call *c);
-    // A thread waits for answers on this phone. due: can one be given now?
-    // deadline: the latest time from which one can. answer_due: gives it.
-    bool (*due)(struct phone *p);
+    // A thread waits for answers on this phone. answer_ready: can one be given
+    // now? deadline: the latest time from which one can. send_answer: gives it.
+    bool (*answer_ready)(struct phone *p);
     u64 (*deadline)(struct phone *p);
-    void (*answer_due)(struct phone *p);
+    void (*send_answer)(struct phone *p);
     void (*hung_up)(struct phone *p); // ends everything, answers open calls
     void (*freed)(struct phone *p);
 };

@@ -46,7 +46,7 @@ static void interrupted(u32 vector)
 }
 
 // Describes the watch's interrupts in *out and moves it to the end of the list.
-static void tell(struct watch *w, struct ipc_call *out)
+static void take_count(struct watch *w, struct ipc_call *out)
 {
     spin_assert_held(&watches_lock);
     assert(w->count);
@@ -70,7 +70,7 @@ bool irq_fetch(struct answerbox *b, struct ipc_call *out)
             got = w;
     }
     if (got)
-        tell(got, out);
+        take_count(got, out);
     WRITE_ONCE(b->notified, more);
     spin_unlock_irq(&watches_lock, flags);
     if (more) // for another waiting thread

@@ -73,7 +73,7 @@ void phone_unref(struct phone *p)
     assert(left != ~0u);
     if (left)
         return;
-    if (p->served)
+    if (p->server_data)
         p->box->server->freed(p);
     box_unref(p->box);
     user_discharge(p->payer, PHONE_CHARGE);
@@ -123,13 +123,14 @@ static struct call *take_answer(struct phone *p, bool *was_full)
 {
     struct call *c = NULL;
     spin_lock(&p->lock);
-    assert_checked(p->answer_count <= p->async && p->async <= p->under_way);
-    *was_full = p->under_way == IPC_PHONE_CALLS;
+    assert_checked(p->answer_count <= p->async &&
+                   p->async <= p->unfetched_calls);
+    *was_full = p->unfetched_calls == IPC_PHONE_CALLS;
     if (!list_empty(&p->answers)) {
         c = list_first(&p->answers, struct call, phone_node);
         list_remove(&c->phone_node);
         WRITE_ONCE(p->answer_count, p->answer_count - 1);
-        WRITE_ONCE(p->under_way, p->under_way - 1);
+        WRITE_ONCE(p->unfetched_calls, p->unfetched_calls - 1);
         WRITE_ONCE(p->async, p->async - 1);
     }
     spin_unlock(&p->lock);
@@ -155,7 +156,7 @@ bool phone_dead(struct phone *p)
 
 bool phone_may_send(struct phone *p)
 {
-    return phone_dead(p) || (READ_ONCE(p->under_way) < IPC_PHONE_CALLS &&
+    return phone_dead(p) || (READ_ONCE(p->unfetched_calls) < IPC_PHONE_CALLS &&
                              READ_ONCE(p->box->count) < IPC_BOX_CALLS);
 }
 
@@ -163,15 +164,16 @@ static int enter_phone(struct phone *p, struct call *c, u32 *id)
 {
     int err = 0;
     spin_lock(&p->lock);
-    assert_checked(p->under_way <= IPC_PHONE_CALLS && p->async <= p->under_way);
+    assert_checked(p->unfetched_calls <= IPC_PHONE_CALLS &&
+                   p->async <= p->unfetched_calls);
     if (phone_dead(p)) {
         err = -ECONNRESET; // also when it is full: it will not drain
-    } else if (p->under_way == IPC_PHONE_CALLS) {
+    } else if (p->unfetched_calls == IPC_PHONE_CALLS) {
         err = -EAGAIN;
     } else {
         c->state = CALL_UNDER_WAY;
         c->id = *id = ++p->last_id;
-        WRITE_ONCE(p->under_way, p->under_way + 1);
+        WRITE_ONCE(p->unfetched_calls, p->unfetched_calls + 1);
         if (!c->waiter)
             WRITE_ONCE(p->async, p->async + 1);
         list_push_back(&p->calls, &c->phone_node);
@@ -186,13 +188,13 @@ static int enter_phone(struct phone *p, struct call *c, u32 *id)
 static void leave_phone(struct phone *p, struct call *c)
 {
     spin_lock(&p->lock);
-    assert_checked(c->phone == p && p->under_way <= IPC_PHONE_CALLS);
+    assert_checked(c->phone == p && p->unfetched_calls <= IPC_PHONE_CALLS);
     bool answered = c->state == CALL_ANSWERED;
     list_remove(&c->phone_node);
     if (answered && !c->waiter)
         WRITE_ONCE(p->answer_count, p->answer_count - 1);
     if (!answered || !c->waiter)
-        WRITE_ONCE(p->under_way, p->under_way - 1);
+        WRITE_ONCE(p->unfetched_calls, p->unfetched_calls - 1);
     if (!c->waiter)
         WRITE_ONCE(p->async, p->async - 1);
     c->state = CALL_ANSWERED;
@@ -270,12 +272,13 @@ static int sleep_served(struct phone *p, struct call *c, u64 deadline)
     assert_checked(p->box->server);
     const struct box_server *s = p->box->server;
     while (!has_answer(p, c)) {
-        if (s->due(p)) {
-            s->answer_due(p);
+        if (s->answer_ready(p)) {
+            s->send_answer(p);
             continue;
         }
-        int err = wait_event(&p->pollers, has_answer(p, c) || s->due(p),
-                             WAIT_INTERRUPTIBLE, MIN(deadline, s->deadline(p)));
+        int err =
+            wait_event(&p->pollers, has_answer(p, c) || s->answer_ready(p),
+                       WAIT_INTERRUPTIBLE, MIN(deadline, s->deadline(p)));
         if (err == -EINTR)
             return err;
         if (err && clock_now_ns() >= deadline)
@@ -325,7 +328,7 @@ int phone_wait(struct phone *p, struct ipc_call *out, u64 deadline)
 bool phone_ready(struct phone *p)
 {
     const struct box_server *s = p->box->server;
-    return READ_ONCE(p->answer_count) || (s && s->due(p));
+    return READ_ONCE(p->answer_count) || (s && s->answer_ready(p));
 }
 
 // The wait was interrupted: a call without an answer becomes one for ipc_wait.

@@ -10,7 +10,7 @@
 
 static struct spinlock boxes_lock = SPINLOCK_INIT("boxes");
 static struct answerbox *naming;
-static struct answerbox no_box; // marks a task that has ended
+static struct answerbox ended_box; // marks a task that has ended
 
 static struct answerbox **slot_of(struct task *t, enum task_box which)
 {
@@ -25,7 +25,7 @@ static struct answerbox *get(struct answerbox **slot, struct answerbox *new)
         WRITE_ONCE(*slot, new); // task_box reads it without the lock
     }
     struct answerbox *b = *slot;
-    if (b == &no_box)
+    if (b == &ended_box)
         b = NULL;
     if (b)
         box_ref(b);
@@ -38,7 +38,7 @@ struct answerbox *task_box(struct task *t, enum task_box which)
     assert_may_sleep();
     struct answerbox **slot = slot_of(t, which);
     struct answerbox *b = get(slot, NULL);
-    if (b || READ_ONCE(*slot) == &no_box)
+    if (b || READ_ONCE(*slot) == &ended_box)
         return b;
     struct answerbox *new =
         box_create(t, which == KERNEL_BOX ? &kernel_box : NULL);
@@ -97,7 +97,7 @@ static void end(struct task *t, enum task_box which)
     struct answerbox **slot = slot_of(t, which);
     spin_lock(&boxes_lock);
     struct answerbox *b = *slot;
-    WRITE_ONCE(*slot, &no_box);
+    WRITE_ONCE(*slot, &ended_box);
     spin_unlock(&boxes_lock);
     if (!b)
         return;

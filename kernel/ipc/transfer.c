@@ -42,7 +42,7 @@ int transfer_prepare(struct call *c)
 
 struct copy {
     struct aspace *caller;
-    u32 theirs, ours; // addresses: the caller's, the current task's
+    u32 caller_addr, own_addr; // addresses: the caller's, the current task's
     bool to_caller;
 };
 
@@ -51,21 +51,21 @@ static int copy_part(const struct copy *c, u32 at, void *buf, u32 n)
     assert_checked(n && n <= PAGE_SIZE);
     int moved;
     if (c->to_caller) {
-        if (copy_from_user(buf, c->ours + at, n))
+        if (copy_from_user(buf, c->own_addr + at, n))
             return -EFAULT;
-        moved = aspace_write(c->caller, c->theirs + at, buf, n);
+        moved = aspace_write(c->caller, c->caller_addr + at, buf, n);
         return moved == (int)n ? 0 : -EFAULT;
     }
-    moved = aspace_read(c->caller, c->theirs + at, buf, n);
-    return moved == (int)n ? copy_to_user(c->ours + at, buf, n) : -EFAULT;
+    moved = aspace_read(c->caller, c->caller_addr + at, buf, n);
+    return moved == (int)n ? copy_to_user(c->own_addr + at, buf, n) : -EFAULT;
 }
 
 // Copies all of it: 0, or -EFAULT, -ENOMEM.
 static int copy_memory(const struct copy *c, u32 size)
 {
     u8 small[ON_STACK];
-    if (size > USER_END || c->theirs > USER_END - size ||
-        c->ours > USER_END - size)
+    if (size > USER_END || c->caller_addr > USER_END - size ||
+        c->own_addr > USER_END - size)
         return -EFAULT;
     u32 part = size <= ON_STACK ? ON_STACK : PAGE_SIZE;
     void *buf = part == ON_STACK ? small : kmalloc(part);
@@ -81,8 +81,8 @@ static int copy_data(struct call *c, struct ipc_call *answer)
 {
     struct copy copy = {
         .caller = call_take_aspace(c),
-        .theirs = c->arg[0],
-        .ours = answer->arg[0],
+        .caller_addr = c->arg[0],
+        .own_addr = answer->arg[0],
         .to_caller = c->method == IPC_M_DATA_READ,
     };
     if (!copy.caller)

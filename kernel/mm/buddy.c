@@ -29,7 +29,7 @@ static void block_remove(struct zone *z, struct frame *f)
         z->nonempty &= ~(1u << f->order);
 }
 
-struct frame *buddy_take(struct zone *z, u32 order)
+struct frame *buddy_alloc(struct zone *z, u32 order)
 {
     u32 fitting = z->nonempty >> order;
     if (!fitting)
@@ -49,7 +49,7 @@ struct frame *buddy_take(struct zone *z, u32 order)
 // The array's size is a multiple of the largest block, so a buddy's entry
 // always exists. The zone boundary is such a multiple too, so buddies are in
 // one zone.
-void buddy_give(struct zone *z, struct frame *f, u32 order)
+void buddy_free(struct zone *z, struct frame *f, u32 order)
 {
     u32 number = frame_number(f);
     ADD_ONCE(z->free, 1u << order);

@@ -45,7 +45,7 @@ static bool zone_has(const struct zone *z, u32 n, enum frame_use use)
 // sharing and changes of user. While memory is free, the cost is a comparison.
 // It is made for each frame, not for each refill, because frames that root
 // frees lie in a cache that serves users, too.
-static ALWAYS_INLINE bool is_roots(u32 zone)
+static ALWAYS_INLINE bool needs_root_reserve(u32 zone)
 {
     const struct zone *z = &zones[zone];
     return unlikely(READ_ONCE(z->free) < z->roots) && !frames_acts_for_root();
@@ -59,22 +59,22 @@ static NOINLINE bool cache_refill(struct frame_cache *c, u32 zone,
     u32 n = 0;
     u32 flags = spin_lock_irq(&z->lock);
     if (zone_has(z, CACHE_BATCH, use) && z->nonempty >> CACHE_ORDER) {
-        struct frame *f = buddy_take(z, CACHE_ORDER);
+        struct frame *f = buddy_alloc(z, CACHE_ORDER);
         while (n < CACHE_BATCH) {
             c->frames[zone][n] = &f[CACHE_BATCH - 1 - n];
             c->frames[zone][n++]->order = 0;
         }
     } else {
         while (n < CACHE_BATCH && zone_has(z, 1, use))
-            c->frames[zone][n++] = buddy_take(z, 0);
+            c->frames[zone][n++] = buddy_alloc(z, 0);
     }
     spin_unlock_irq(&z->lock, flags);
     WRITE_ONCE(c->count[zone], n);
     return n > 0;
 }
 
-static struct frame *cache_take(struct frame_cache *c, u32 zone,
-                                enum frame_use use)
+static struct frame *cache_pop(struct frame_cache *c, u32 zone,
+                               enum frame_use use)
 {
     if (unlikely(!c->count[zone]) && !cache_refill(c, zone, use))
         return NULL;
@@ -84,12 +84,12 @@ static struct frame *cache_take(struct frame_cache *c, u32 zone,
 
 // Returns `n` contiguous frames to the zone as the largest possible aligned
 // blocks.
-static void give_run(struct zone *z, struct frame *f, u32 n)
+static void free_run(struct zone *z, struct frame *f, u32 n)
 {
     while (n) {
         u32 aligned = (u32)__builtin_ctz(frame_number(f) | CACHE_BATCH);
         u32 order = MIN(aligned, 31 - (u32)__builtin_clz(n));
-        buddy_give(z, f, order);
+        buddy_free(z, f, order);
         f += 1u << order;
         n -= 1u << order;
     }
@@ -107,7 +107,7 @@ static NOINLINE void cache_shrink(struct frame_cache *c, u32 zone)
     for (u32 i = 0, n; i < CACHE_BATCH; i += n) {
         for (n = 1; i + n < CACHE_BATCH && frame[i + n] == frame[i] + n;)
             n++;
-        give_run(z, frame[i], n);
+        free_run(z, frame[i], n);
     }
     spin_unlock_irq(&z->lock, flags);
     ADD_ONCE(c->count[zone], -CACHE_BATCH);
@@ -115,12 +115,12 @@ static NOINLINE void cache_shrink(struct frame_cache *c, u32 zone)
             c->count[zone] * sizeof(struct frame *));
 }
 
-static void give_all(struct zone *z, struct frame **list, u32 *count)
+static void free_list(struct zone *z, struct frame **list, u32 *count)
 {
     u32 flags = spin_lock_irq(&z->lock);
     while (*count) {
         ADD_ONCE(*count, -1);
-        buddy_give(z, list[*count], 0);
+        buddy_free(z, list[*count], 0);
     }
     spin_unlock_irq(&z->lock, flags);
 }
@@ -130,8 +130,8 @@ static void give_all(struct zone *z, struct frame **list, u32 *count)
 static void cache_drain(struct frame_cache *c)
 {
     for (u32 zone = 0; zone < ZONES; zone++)
-        give_all(&zones[zone], c->frames[zone], &c->count[zone]);
-    give_all(&zones[ZONE_LOW], c->zeroed, &c->zeroed_count);
+        free_list(&zones[zone], c->frames[zone], &c->count[zone]);
+    free_list(&zones[ZONE_LOW], c->zeroed, &c->zeroed_count);
 }
 
 // --- the checkers -----------------------------------------------------------
@@ -139,7 +139,7 @@ static void cache_drain(struct frame_cache *c)
 static ALWAYS_INLINE void remember_caller(struct frame *f UNUSED)
 {
 #ifdef CHECKED
-    f->taken_by = callers_here();
+    f->allocated_by = callers_here();
 #endif
 }
 
@@ -157,39 +157,40 @@ static ALWAYS_INLINE void close_frames(const struct frame *f, u32 order)
 
 // --- allocation -------------------------------------------------------------
 
-static struct frame *take_block(u32 order, u32 zone, enum frame_use use)
+static struct frame *alloc_block(u32 order, u32 zone, enum frame_use use)
 {
     assert(order && order <= ORDER_MAX);
     struct zone *z = &zones[zone];
     struct frame *f = NULL;
     u32 flags = spin_lock_irq(&z->lock);
     if (zone_has(z, 1u << order, use))
-        f = buddy_take(z, order);
+        f = buddy_alloc(z, order);
     spin_unlock_irq(&z->lock, flags);
     return f;
 }
 
-static struct frame *take(struct frame_cache *c, u32 order, u32 zone,
-                          enum frame_use use)
+static struct frame *alloc_from_zone(struct frame_cache *c, u32 order, u32 zone,
+                                     enum frame_use use)
 {
-    if (is_roots(zone))
+    if (needs_root_reserve(zone))
         return NULL;
     if (likely(order == 0))
-        return cache_take(c, zone, use);
-    return take_block(order, zone, use);
+        return cache_pop(c, zone, use);
+    return alloc_block(order, zone, use);
 }
 
 // Last resort: drains this CPU's cache, whose frames may be the last free ones,
 // or prevent a merge to a large block; and tries the low zone too.
-static NOINLINE struct frame *take_last(struct frame_cache *c, u32 order,
-                                        u32 zone, enum frame_use use)
+static NOINLINE struct frame *alloc_last_resort(struct frame_cache *c,
+                                                u32 order, u32 zone,
+                                                enum frame_use use)
 {
     assert(!irqs_enabled());
     struct frame *f = NULL;
     cache_drain(c);
     if (zone == ZONE_HIGH)
-        f = take(c, order, ZONE_HIGH, use);
-    return f ? f : take(c, order, ZONE_LOW, use);
+        f = alloc_from_zone(c, order, ZONE_HIGH, use);
+    return f ? f : alloc_from_zone(c, order, ZONE_LOW, use);
 }
 
 struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use)
@@ -200,9 +201,9 @@ struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use)
     u32 zone = flags & FRAME_ANY ? any_zone : ZONE_LOW;
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
-    struct frame *f = take(c, order, zone, use);
+    struct frame *f = alloc_from_zone(c, order, zone, use);
     if (unlikely(!f))
-        f = take_last(c, order, zone, use);
+        f = alloc_last_resort(c, order, zone, use);
     if (likely(f))
         ADD_ONCE(c->by_use[use], 1 << order);
     irq_restore(irq);
@@ -235,7 +236,7 @@ static void frame_free(struct frame *f)
     } else {
         struct zone *z = &zones[zone];
         u32 flags = spin_lock_irq(&z->lock);
-        buddy_give(z, f, order);
+        buddy_free(z, f, order);
         spin_unlock_irq(&z->lock, flags);
     }
     irq_restore(irq);
@@ -338,7 +339,7 @@ void *page_alloc(enum frame_use use)
         return NULL;
     u32 irq = irq_save();
     struct frame_cache *c = this_cpu()->frame_cache;
-    if (c->zeroed_count && !is_roots(ZONE_LOW)) {
+    if (c->zeroed_count && !needs_root_reserve(ZONE_LOW)) {
         ADD_ONCE(c->zeroed_count, -1);
         f = c->zeroed[c->zeroed_count];
         ADD_ONCE(c->by_use[use], 1);

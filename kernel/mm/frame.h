@@ -23,8 +23,8 @@ struct frame {
     void *owner;      // slab: its cache
     u32 data;         // while allocated, for the owner's use
 #ifdef CHECKED
-    u16 taken_by; // caller that allocated it: kernel/debug/callers.h
-    u8 mark;      // used by the leak check
+    u16 allocated_by; // caller that allocated it: kernel/debug/callers.h
+    u8 mark;          // used by the leak check
 #endif
 };
 

@@ -144,7 +144,7 @@ static void free_unreserved(struct range r)
                 break;
             order++;
         }
-        buddy_give(&zones[frames[n].zone], &frames[n], order);
+        buddy_free(&zones[frames[n].zone], &frames[n], order);
         n += 1u << order;
     }
 }

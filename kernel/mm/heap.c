@@ -54,7 +54,7 @@ static struct frame *slab_of(const struct slab_cache *c, const void *object)
 }
 
 // The link to the next free object is stored in the object.
-static NO_KASAN void *slab_take(struct frame *slab)
+static NO_KASAN void *slab_pop(struct frame *slab)
 {
     u32 data = slab->data;
     u32 *object = (u32 *)((char *)frame_va(slab) + SLAB_FIRST(data) - 1);
@@ -62,7 +62,7 @@ static NO_KASAN void *slab_take(struct frame *slab)
     return object;
 }
 
-static NO_KASAN void slab_put(struct frame *slab, void *object)
+static NO_KASAN void slab_push(struct frame *slab, void *object)
 {
     u32 data = slab->data;
     u32 offset = (u32)object - (u32)frame_va(slab);
@@ -108,7 +108,7 @@ static void slab_destroy(struct slab_cache *c, struct frame *slab)
 
 // --- caches; the cache's lock is held ---------------------------------------
 
-static void *cache_take(struct slab_cache *c)
+static void *cache_alloc(struct slab_cache *c)
 {
     spin_assert_held(&c->lock);
     struct frame *slab;
@@ -116,7 +116,7 @@ static void *cache_take(struct slab_cache *c)
         slab = list_first(&c->partial, struct frame, node);
     else if (!(slab = slab_create(c)))
         return NULL;
-    void *object = slab_take(slab);
+    void *object = slab_pop(slab);
     c->used++;
     if (!SLAB_FIRST(slab->data)) {
         list_remove(&slab->node);
@@ -125,12 +125,12 @@ static void *cache_take(struct slab_cache *c)
     return object;
 }
 
-static void cache_put(struct slab_cache *c, void *object)
+static void cache_free(struct slab_cache *c, void *object)
 {
     spin_assert_held(&c->lock);
     struct frame *slab = slab_of(c, object);
     bool was_full = !SLAB_FIRST(slab->data);
-    slab_put(slab, object);
+    slab_push(slab, object);
     c->used--;
     if (was_full) {
         list_remove(&slab->node);
@@ -208,12 +208,12 @@ static NOINLINE void *alloc_slow(struct slab_cache *c)
         cache_prepare(c);
     struct slab_magazine *m = READ_ONCE(c->magazines);
     u32 flags = spin_lock_irq(&c->lock);
-    void *object = cache_take(c);
+    void *object = cache_alloc(c);
     if (object && m) {
         m += this_cpu()->id;
         void *extra;
         while (m->count < m->limit / 2 && !list_empty(&c->partial) &&
-               (extra = cache_take(c)))
+               (extra = cache_alloc(c)))
             m->objects[change_count(m, 1) - 1] = extra;
     }
     spin_unlock_irq(&c->lock, flags);
@@ -224,16 +224,16 @@ static NOINLINE void free_slow(struct slab_cache *c, void *object)
 {
     struct slab_magazine *m = READ_ONCE(c->magazines);
     u32 flags = spin_lock_irq(&c->lock);
-    cache_put(c, object);
+    cache_free(c, object);
     if (m) {
         m += this_cpu()->id;
         while (m->count > m->limit / 2)
-            cache_put(c, m->objects[change_count(m, -1)]);
+            cache_free(c, m->objects[change_count(m, -1)]);
     }
     spin_unlock_irq(&c->lock, flags);
 }
 
-static ALWAYS_INLINE void *take(struct slab_cache *c)
+static ALWAYS_INLINE void *alloc_fast(struct slab_cache *c)
 {
     void *object = NULL;
     u32 flags = irq_save();
@@ -249,7 +249,7 @@ static ALWAYS_INLINE void *take(struct slab_cache *c)
     return object;
 }
 
-static ALWAYS_INLINE void give_back(struct slab_cache *c, void *object)
+static ALWAYS_INLINE void free_fast(struct slab_cache *c, void *object)
 {
     u32 flags = irq_save();
     struct slab_magazine *m = READ_ONCE(c->magazines);
@@ -271,22 +271,22 @@ static NOINLINE void empty_quarantine(void)
 {
     void *object;
     while ((object = kasan_release()))
-        give_back(cache_of(object), object);
+        free_fast(cache_of(object), object);
 }
 
 void *slab_alloc(struct slab_cache *c)
 {
     if (fail_alloc())
         return NULL;
-    void *object = take(c);
+    void *object = alloc_fast(c);
     if (KASAN_ON && !object) {
         empty_quarantine();
-        object = take(c);
+        object = alloc_fast(c);
     }
     if (KASAN_ON && object)
-        kasan_object_taken(c, object);
+        kasan_object_allocated(c, object);
     if (CHECKED_ON && object)
-        track_taken(c, object);
+        track_allocated(c, object);
     if (KASAN_ON && object)
         uninit_fill(object, ALIGN_UP(c->size, sizeof(u32)));
     return object;
@@ -296,12 +296,12 @@ void slab_free(struct slab_cache *c, void *object)
 {
     track_freed(c, object);
     if (!KASAN_ON) {
-        give_back(c, object);
+        free_fast(c, object);
         return;
     }
     object = kasan_quarantine(c, object);
     if (object)
-        give_back(cache_of(object), object);
+        free_fast(cache_of(object), object);
     if (frames_scarce())
         empty_quarantine();
 }

@@ -53,6 +53,6 @@ static inline u32 frame_number(const struct frame *f)
     return (u32)(f - frames);
 }
 
-// With the zone locked. buddy_take: a block of this order, or NULL.
-struct frame *buddy_take(struct zone *z, u32 order);
-void buddy_give(struct zone *z, struct frame *f, u32 order);
+// With the zone locked. buddy_alloc: a block of this order, or NULL.
+struct frame *buddy_alloc(struct zone *z, u32 order);
+void buddy_free(struct zone *z, struct frame *f, u32 order);

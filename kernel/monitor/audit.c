@@ -29,8 +29,8 @@ static void add_task(struct task *t, void *arg)
 {
     spin_assert_held(&tasks_lock);
     struct task_visit *v = arg;
-    v->audit->threads_user += t->dead.user + t->children_did.user;
-    v->audit->threads_kernel += t->dead.kernel + t->children_did.kernel;
+    v->audit->threads_user += t->dead.user + t->children_usage.user;
+    v->audit->threads_kernel += t->dead.kernel + t->children_usage.kernel;
     struct thread *th;
     list_for_each(th, &t->threads, task_node)
         add_thread(v, th);

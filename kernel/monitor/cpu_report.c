@@ -1,5 +1,6 @@
 // Each CPU writes its own view, in an NMI. The requesting CPU prints the views
-// when all CPUs have answered or timed out. One request at a time: `asking`.
+// when all CPUs have answered or timed out. One request at a time,
+// `report_busy`.
 
 #include "kernel/sched/hang.h"
 
@@ -26,7 +27,7 @@ struct view {
 };
 
 static struct view views[CPU_MAX];
-static u32 asking; // atomic
+static u32 report_busy; // atomic
 
 static void record_thread(struct view *v, const struct thread *t)
 {
@@ -127,11 +128,11 @@ static void print_view(u32 cpu)
 
 void print_cpu_locations(const char *why)
 {
-    if (__atomic_exchange_n(&asking, 1, __ATOMIC_ACQUIRE))
+    if (__atomic_exchange_n(&report_busy, 1, __ATOMIC_ACQUIRE))
         return; // another report is under way
     preempt_disable();
     record_here();
-    u32 silent = nmi_ask_others(record_from_nmi);
+    u32 silent = nmi_call_others(record_from_nmi);
     console_printf("\nwhere the CPUs are (%s):\n", why);
     for (u32 i = 0; i < cpu_count; i++) {
         if (silent & 1u << i)
@@ -140,5 +141,5 @@ void print_cpu_locations(const char *why)
             print_view(i);
     }
     preempt_enable_no_resched();
-    __atomic_store_n(&asking, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&report_busy, 0, __ATOMIC_RELEASE);
 }

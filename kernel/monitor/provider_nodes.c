@@ -4,8 +4,8 @@
 #include "kernel/base/log.h"
 #include "kernel/base/providers.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/task/calls.h"
 #include "kernel/task/permission.h"
+#include "kernel/task/syscall_table.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
 

@@ -5,8 +5,8 @@
 #include "kernel/mm/heap.h"
 #include "kernel/monitor/audit.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/task/calls.h"
 #include "kernel/task/statistics.h"
+#include "kernel/task/syscall_table.h"
 #include "lib/string.h"
 
 #include <arch/irq.h>

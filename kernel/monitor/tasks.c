@@ -88,8 +88,8 @@ static void fill_locked(struct task *t, struct sysinfo_task *out)
 
     out->group = t->pgid;
     out->session = t->sid;
-    out->child_user = t->children_did.user;
-    out->child_kernel = t->children_did.kernel;
+    out->child_user = t->children_usage.user;
+    out->child_kernel = t->children_usage.kernel;
     if (as) {
         out->virtual = (u64)READ_ONCE(as->virtual_pages) * PAGE_SIZE;
         out->resident = (u64)READ_ONCE(as->resident_pages) * PAGE_SIZE;

@@ -89,7 +89,7 @@ static void snap_task(struct snapshot *s, struct task *task)
     s->umask = READ_ONCE(task->umask);
     s->exit_signal = task->exit_signal;
     s->exit_code = task->exit_code;
-    s->child_faults = task->children_did.faults;
+    s->child_faults = task->children_usage.faults;
     if (!task->exiting && task->aspace) {
         s->virtual_peak = aspace_peak_virtual(task->aspace);
         s->resident_peak = aspace_peak_resident(task->aspace);

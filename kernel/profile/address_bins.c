@@ -133,7 +133,7 @@ static const struct stream_kind bins_kind;
 
 // Publishes the stream, then checks the target. Its address space and liveness
 // are read under tasks_lock, under which exec and exit change them, so any exec
-// or exit after the check calls `execed` or `over`.
+// or exit after the check calls `execed` or `all_ended`.
 static int begin(struct task *t, u32 low, u32 high)
 {
     mutex_assert_held(&streams_lock);
@@ -203,7 +203,7 @@ static void execed(struct stream *s)
     start_counting(whole ? code.low : low, whole ? code.end - 1 : high);
 }
 
-static void over(struct stream *s UNUSED)
+static void all_ended(struct stream *s UNUSED)
 {
     end();
 }
@@ -213,15 +213,15 @@ static void nothing(struct stream *s UNUSED)
 {
 }
 
-static void left(struct stream *s UNUSED, struct task *t UNUSED)
+static void target_left(struct stream *s UNUSED, struct task *t UNUSED)
 {
 }
 
 static const struct stream_kind bins_kind = {
-    .most = 1,
+    .max_streams = 1,
     .start = nothing,
     .stop = nothing,
-    .left = left,
+    .target_left = target_left,
     .execed = execed,
-    .over = over,
+    .all_ended = all_ended,
 };

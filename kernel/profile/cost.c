@@ -14,7 +14,7 @@
 
 #include "arch/irq.h"
 #include "arch/trap.h"
-#include "kernel/profile/expected.h"
+#include "kernel/profile/expected_samples.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/task/task.h"
 #include "kernel/time/ledger.h"
@@ -31,15 +31,15 @@ void cost_measure(void)
 }
 
 // TSC cycles of all interrupts of a CPU that took samples, or could have.
-static u64 cost_so_far(u32 cpu, bool nmi)
+static u64 interrupt_cycles(u32 cpu, bool nmi)
 {
     struct ledger *l = cpus[cpu].ledger;
     u32 vector = nmi ? VECTOR_NMI : LEDGER_SAMPLING;
-    u64 booked = ledger_read(&cpus[cpu], &l->vectors[vector]);
-    u64 beside = nmi ? entry_cost.nmi : entry_cost.irq;
+    u64 accounted = ledger_read(&cpus[cpu], &l->vectors[vector]);
+    u64 overhead = nmi ? entry_cost.nmi : entry_cost.irq;
     if (nmi)
-        booked += counter_read(&l->nmi_unbooked);
-    return booked + irq_count(cpu, vector) * beside;
+        accounted += counter_read(&l->nmi_unaccounted);
+    return accounted + irq_count(cpu, vector) * overhead;
 }
 
 static u64 offered(const struct session_cpu *c)
@@ -60,7 +60,7 @@ static u64 newly_offered(const struct session *s, u32 cpu, bool nmi)
 
 static void divide(u32 cpu, bool nmi)
 {
-    u64 so_far = cost_so_far(cpu, nmi), whole = so_far - divided[cpu][nmi];
+    u64 so_far = interrupt_cycles(cpu, nmi), whole = so_far - divided[cpu][nmi];
     u64 all = 0;
     divided[cpu][nmi] = so_far;
     FOR_EACH_SESSION(s)

@@ -18,9 +18,9 @@
 #include "kernel/mm/heap.h"
 #include "kernel/profile/counted_cpu.h"
 #include "kernel/stream/stream.h"
-#include "kernel/task/calls.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/statistics.h"
+#include "kernel/task/syscall_table.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
 
@@ -209,7 +209,7 @@ static void stop(struct stream *s)
 
 // The kernel time in which the last thread releases the task's resources is not
 // counted.
-static void left(struct stream *s, struct task *t)
+static void target_left(struct stream *s, struct task *t)
 {
     spin_assert_held(&tasks_lock);
     counts_switched();
@@ -219,11 +219,11 @@ static void left(struct stream *s, struct task *t)
 static void counts_end(struct stream *s);
 
 static const struct stream_kind counting = {
-    .most = COUNTS_MAX,
+    .max_streams = COUNTS_MAX,
     .start = start,
     .stop = stop,
     .end = counts_end,
-    .left = left,
+    .target_left = target_left,
 };
 
 // --- begin and end ----------------------------------------------------------

@@ -32,20 +32,20 @@ SLAB_CACHE(kbox_cache, struct kbox);
 
 static int connected(struct phone *p)
 {
-    assert(!p->served);
+    assert(!p->server_data);
     struct kbox *k = slab_alloc(&kbox_cache);
     if (!k)
         return -ENOMEM;
     *k = (struct kbox){ 0 };
     mutex_init(&k->lock, "kernel box");
     spin_init(&k->guard, "kernel box");
-    p->served = k;
+    p->server_data = k;
     return 0;
 }
 
 static void freed(struct phone *p)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     assert(!k->stream && !k->read);
     slab_free(&kbox_cache, k);
 }
@@ -76,7 +76,7 @@ static int may_begin(const struct task *t)
 
 static int begin(struct phone *p, const struct ipc_call *m)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     mutex_assert_held(&k->lock);
     bool system = m->arg[0] == SPROFILE_M_SYSTEM_BEGIN;
     struct sprofile_options o;
@@ -96,7 +96,7 @@ static int begin(struct phone *p, const struct ipc_call *m)
 
 static int begin_counting(struct phone *p, const struct ipc_call *m)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     mutex_assert_held(&k->lock);
     struct sprofile_count_options o;
     struct stream *s;
@@ -151,7 +151,7 @@ static int serve_counting(struct kbox *k, const struct ipc_call *m)
 // follow.
 static int set_paused(struct phone *p, bool pause)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     mutex_assert_held(&k->lock);
     stream_pause(k->stream, pause);
     spin_lock(&k->guard);
@@ -173,7 +173,7 @@ static int info(struct kbox *k, const struct ipc_call *m)
 
 static int serve(struct phone *p, const struct ipc_call *m)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     mutex_assert_held(&k->lock);
     if (k->hung_up)
         return -ECONNRESET;
@@ -196,7 +196,7 @@ static int serve(struct phone *p, const struct ipc_call *m)
     case SPROFILE_M_INFO:
         return info(k, m);
     case SPROFILE_M_MAP:
-        stream_take_back(k->stream);
+        stream_consume(k->stream);
         return stream_map(k->stream);
     default:
         return -EINVAL;
@@ -210,7 +210,7 @@ static bool start_read(struct kbox *k, struct call *c)
         c->method == IPC_M_SPROFILE_ALL && c->arg[0] == SPROFILE_M_DATA_READ;
     if (!is_read || !k->stream || !k->stream->readers || k->read)
         return false;
-    stream_take_back(k->stream);
+    stream_consume(k->stream);
     set(k, k->stream, c);
     return true;
 }
@@ -225,7 +225,7 @@ static bool second_read(struct kbox *k, const struct ipc_call *m)
 static void called(struct phone *p, struct call *c)
 {
     assert_may_sleep();
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     struct ipc_call answer;
     call_describe(c, 0, &answer);
     mutex_lock(&k->lock);
@@ -243,9 +243,9 @@ static void called(struct phone *p, struct call *c)
 
 // --- the deferred answer to DATA_READ ---------------------------------------
 
-static bool due(struct phone *p)
+static bool answer_ready(struct phone *p)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     spin_lock(&k->guard);
     bool is = k->read && (stream_readable(k->stream) ||
                           clock_now_ns() >= k->read_deadline);
@@ -255,7 +255,7 @@ static bool due(struct phone *p)
 
 static u64 deadline(struct phone *p)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     spin_lock(&k->guard);
     u64 at = k->read ? k->read_deadline : WAIT_FOREVER;
     spin_unlock(&k->guard);
@@ -270,14 +270,14 @@ static int take_records(struct stream *s, const struct ipc_call *m)
                : stream_read(s, m->arg[1], m->arg[2]);
 }
 
-static void answer_due(struct phone *p)
+static void send_answer(struct phone *p)
 {
     assert_may_sleep();
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     struct call *c = NULL;
     struct ipc_call answer;
     mutex_lock(&k->lock);
-    if (due(p)) {
+    if (answer_ready(p)) {
         c = k->read;
         call_describe(c, 0, &answer);
         bool ended = stream_ended(k->stream);
@@ -294,7 +294,7 @@ static void answer_due(struct phone *p)
 
 static void hung_up(struct phone *p)
 {
-    struct kbox *k = p->served;
+    struct kbox *k = p->server_data;
     mutex_lock(&k->lock);
     assert(!k->hung_up);
     k->hung_up = true;
@@ -306,9 +306,9 @@ static void hung_up(struct phone *p)
 const struct box_server kernel_box = {
     .connected = connected,
     .called = called,
-    .due = due,
+    .answer_ready = answer_ready,
     .deadline = deadline,
-    .answer_due = answer_due,
+    .send_answer = send_answer,
     .hung_up = hung_up,
     .freed = freed,
 };

@@ -23,7 +23,7 @@ static struct {
     bool early; // more than one tick was counted for one NMI
 } per_cpu[CPU_MAX];
 
-static bool on_nmi(struct nmi_user *user UNUSED, const struct trapframe *tf)
+static bool on_nmi(struct nmi_owner *owner UNUSED, const struct trapframe *tf)
 {
     u32 cpu = this_cpu()->id;
     u32 now = __atomic_load_n(&sent, __ATOMIC_ACQUIRE);
@@ -38,7 +38,7 @@ static bool on_nmi(struct nmi_user *user UNUSED, const struct trapframe *tf)
     return true;
 }
 
-static struct nmi_user nmi_user = { on_nmi };
+static struct nmi_owner nmi_owner = { on_nmi };
 
 static void tick(struct ticker *t UNUSED, u32 ticks)
 {
@@ -61,7 +61,7 @@ static int start(const struct sample_source *s UNUSED, struct sample_rate *rate)
         per_cpu[i].seen = sent;
         per_cpu[i].early = false;
     }
-    int err = nmi_take(&nmi_user);
+    int err = nmi_claim(&nmi_owner);
     if (err)
         return err;
     ticker.period = (u32)NSEC_PER_SEC / rate->hz;
@@ -76,7 +76,7 @@ static void stop(const struct sample_source *s UNUSED)
 {
     ticker_stop(&ticker);
     smp_quiesce_others(); // NMIs are taken ahead of IPIs: none is pending
-    nmi_give_back(&nmi_user);
+    nmi_release(&nmi_owner);
     smp_quiesce_others(); // the handler has ended
 }
 

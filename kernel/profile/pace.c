@@ -5,7 +5,7 @@
 
 #include "lib/xorshift.h"
 
-#define STRETCH_MAX 20u
+#define MERGE_SHIFT_MAX 20u
 
 // Adapts `base` after an interval of `gap` cycles. Events occur in bursts, and
 // a halted CPU counts none, so one interval changes the estimate by at most a
@@ -38,11 +38,11 @@ static u64 vary(struct pace *p)
 u64 pace_next(struct pace *p, u64 now)
 {
     // A stretched interval is longer than the target on purpose.
-    if (p->target && p->last && !p->stretch)
+    if (p->target && p->last && !p->merge_shift)
         follow(p, now - p->last);
     p->last = now;
     u64 period = p->seed ? vary(p) : p->base;
-    return MAX(period, 1ull) << p->stretch;
+    return MAX(period, 1ull) << p->merge_shift;
 }
 
 // Compares the cost with a window, or with the time since the window began if
@@ -54,11 +54,11 @@ void pace_spent(struct pace *p, u32 sum, u64 now)
     bool much = p->spent > passed / THROTTLE_PARTS;
     if (!much && now - p->began <= p->window)
         return;
-    if (much && p->stretch < STRETCH_MAX)
-        p->stretch++;
+    if (much && p->merge_shift < MERGE_SHIFT_MAX)
+        p->merge_shift++;
     // Undone when twice as many samples would still be well within the limit.
-    else if (p->spent < passed / (4 * THROTTLE_PARTS) && p->stretch)
-        p->stretch--;
+    else if (p->spent < passed / (4 * THROTTLE_PARTS) && p->merge_shift)
+        p->merge_shift--;
     p->began = now;
     p->spent = 0;
     cost_meter_window(&p->meter, p->window);

@@ -9,12 +9,12 @@
 #define PACE_PERIOD_MIN 100 // events, when the period follows a rate
 
 struct pace {
-    u64 base;    // events between samples
-    u64 target;  // cycles between samples, which `base` adapts to; 0: fixed
-    u32 seed;    // of random periods (+-50 %); 0: periods do not vary
-    u32 stretch; // log2 of how many periods are merged into one
-    u64 last;    // time of the last sample; 0: none yet
-    u64 began;   // time at which the current window began
+    u64 base;        // events between samples
+    u64 target;      // cycles between samples, which `base` adapts to; 0: fixed
+    u32 seed;        // of random periods (+-50 %); 0: periods do not vary
+    u32 merge_shift; // log2 of how many periods are merged into one
+    u64 last;        // time of the last sample; 0: none yet
+    u64 began;       // time at which the current window began
     // Its length, and the cost of sampling in it, of which a quarter is
     // allowed.
     u32 window, spent;

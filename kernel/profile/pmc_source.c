@@ -26,7 +26,7 @@ struct pmc_source {
     struct {
         struct pace pace;
         u64 period; // the current one, in events
-        u32 stretch;
+        u32 merge_shift;
     } per_cpu[CPU_MAX];
 };
 
@@ -45,11 +45,11 @@ static u64 due(struct pmu_sampling *sampling, const struct trapframe *tf,
     struct pmc_source *s = container_of(sampling, struct pmc_source, sampling);
     struct pace *p = &s->per_cpu[cpu].pace;
     // A stretched period accounts for several.
-    struct sample_hit hit = { tf, periods << s->per_cpu[cpu].stretch,
+    struct sample_hit hit = { tf, periods << s->per_cpu[cpu].merge_shift,
                               periods * s->per_cpu[cpu].period, began };
     sample_take(&s->source, &hit);
     pace_spent(p, sample_nmi_cycles(), began);
-    s->per_cpu[cpu].stretch = p->stretch;
+    s->per_cpu[cpu].merge_shift = p->merge_shift;
     s->per_cpu[cpu].period = pace_next(p, began);
     return s->per_cpu[cpu].period;
 }
@@ -74,7 +74,7 @@ static void init_pace(struct pmc_source *s, const struct sample_rate *rate,
                   rate->random ? seed | 1 : 0,
                   (u32)clock_tsc_hz() / WINDOWS_PER_SECOND);
         s->per_cpu[i].period = period;
-        s->per_cpu[i].stretch = 0;
+        s->per_cpu[i].merge_shift = 0;
     }
 }
 

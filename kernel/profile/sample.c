@@ -39,7 +39,7 @@ _Static_assert(DEEP_ROOM <= UINT16_MAX &&
 
 // Per CPU and level: 0 maskable interrupt, 1 NMI. Throttles are aligned so that
 // no two CPUs share a cache line.
-static struct record spares[CPU_MAX][2];
+static struct record spare_records[CPU_MAX][2];
 static struct {
     struct throttle of[2];
 } __attribute__((aligned(64))) throttles[CPU_MAX];
@@ -182,7 +182,7 @@ static ALWAYS_INLINE void count_ticks(struct session_cpu *c, struct counter *as,
 }
 
 // The rare cases: late ticks merged into this one, interrupts off.
-static NOINLINE void count_oddities(struct session_cpu *c, u32 ticks, u32 flags)
+static NOINLINE void count_late(struct session_cpu *c, u32 ticks, u32 flags)
 {
     counter_add(&c->missed, ticks - 1);
     if (flags & SPROFILE_F_IRQS_OFF)
@@ -257,10 +257,10 @@ void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel)
 
 // The ring has no contiguous room: builds the record in the spare buffer and
 // copies it around the ring's end, or counts it as lost.
-static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
-                                     struct view v)
+static NOINLINE void store_wrapped(struct session *s, struct session_cpu *c,
+                                   struct view v)
 {
-    struct record *r = &spares[this_cpu()->id][s->source->nmi];
+    struct record *r = &spare_records[this_cpu()->id][s->source->nmi];
     bool full = c->lost_since && !report_lost(c, v.hit->time);
     fill(r, &v, c);
     if (c->fill_stacks) // not deep: a spare has no room for that
@@ -276,7 +276,7 @@ static NOINLINE void store_elsewhere(struct session *s, struct session_cpu *c,
 static bool pad(struct session_cpu *c, u64 time)
 {
     struct ring *r = &c->ring;
-    u32 left = r->sure - r->head;
+    u32 left = r->room_end - r->head;
     if ((u8 *)ring_place(r) + left != r->bytes + r->size ||
         left < sizeof(struct sprofile_record) || left > UINT16_MAX)
         return false;
@@ -291,7 +291,7 @@ static bool pad(struct session_cpu *c, u64 time)
 // reader's current position. False while samples are lost: the loss must be
 // reported first. Also called whenever another quarter of the ring has filled
 // (ring_check_room), which is when the reader is woken.
-static NOINLINE bool room_again(struct session *s, struct session_cpu *c,
+static NOINLINE bool check_room(struct session *s, struct session_cpu *c,
                                 u64 time)
 {
     if (stream_quarter_full(&c->ring))
@@ -309,10 +309,10 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
 {
     counter_add(&c->taken[v->mode], 1);
     if (unlikely(v->hit->ticks > 1 || v->flags & SPROFILE_F_IRQS_OFF))
-        count_oddities(c, v->hit->ticks, v->flags);
-    if (unlikely(!ring_sure(&c->ring, c->record_room)) &&
-        !room_again(s, c, v->hit->time)) {
-        store_elsewhere(s, c, *v);
+        count_late(c, v->hit->ticks, v->flags);
+    if (unlikely(!ring_has_room(&c->ring, c->record_room)) &&
+        !check_room(s, c, v->hit->time)) {
+        store_wrapped(s, c, *v);
         return;
     }
     struct record *r = ring_place(&c->ring);
@@ -325,8 +325,9 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
 
 // Delivers one sample to one session: throttled, stored, or counted as outside
 // the targets.
-static ALWAYS_INLINE void offer(struct session *s, struct session_cpu *c,
-                                const struct view *v, const struct throttle *t)
+static ALWAYS_INLINE void deliver(struct session *s, struct session_cpu *c,
+                                  const struct view *v,
+                                  const struct throttle *t)
 {
     if (unlikely(t->spent > t->limit))
         count_ticks(c, &c->throttled, v->hit->ticks);
@@ -336,9 +337,9 @@ static ALWAYS_INLINE void offer(struct session *s, struct session_cpu *c,
         count_ticks(c, &c->others, v->hit->ticks);
 }
 
-static ALWAYS_INLINE void offer_all(const struct sample_source *source,
-                                    const struct view *v,
-                                    const struct throttle *t)
+static ALWAYS_INLINE void deliver_all(const struct sample_source *source,
+                                      const struct view *v,
+                                      const struct throttle *t)
 {
     struct session *s = READ_ONCE(sampled);
     for (; s; s = READ_ONCE(s->next)) {
@@ -346,7 +347,7 @@ static ALWAYS_INLINE void offer_all(const struct sample_source *source,
         // stack would be.
         struct session_cpu *c = OPAQUE(&s->cpu[this_cpu_read(id)]);
         if (READ_ONCE(c->samples_of) == source)
-            offer(s, c, v, t);
+            deliver(s, c, v, t);
     }
 }
 
@@ -354,7 +355,7 @@ static NOINLINE void take_kernel(const struct sample_source *source,
                                  struct view v, const struct throttle *t)
 {
     describe_kernel(&v);
-    offer_all(source, &v, t);
+    deliver_all(source, &v, t);
 }
 
 static ALWAYS_INLINE void take(const struct sample_source *source,
@@ -368,7 +369,7 @@ static ALWAYS_INLINE void take(const struct sample_source *source,
     if (unlikely(READ_ONCE(bins_source) == source))
         bins_sample(hit->tf, hit->ticks);
     if (likely(trap_from_user(hit->tf)))
-        offer_all(source, &v, t); // inlined for a mode known to the compiler
+        deliver_all(source, &v, t); // inlined for a mode known to the compiler
     else
         take_kernel(source, v, t);
 }

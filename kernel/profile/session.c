@@ -7,7 +7,7 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
-#include "kernel/profile/expected.h"
+#include "kernel/profile/expected_samples.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/task.h"
@@ -38,9 +38,9 @@ struct session *session_in(u32 slot)
 // --- accounting of measured time --------------------------------------------
 
 static struct {
-    u64 time;       // TSC when this CPU was quiescent
-    u64 ticks;      // random ticks due by then
-} settled[CPU_MAX]; // streams_lock
+    u64 time;        // TSC when this CPU was quiescent
+    u64 ticks;       // random ticks due by then
+} boundary[CPU_MAX]; // streams_lock
 
 struct change {
     struct session *session;
@@ -58,8 +58,8 @@ static void quiesce_here(void *arg)
     const struct change *c = arg;
     struct session *s = c->session;
     u32 cpu = this_cpu()->id;
-    settled[cpu].time = rdtsc();
-    settled[cpu].ticks = counts_ticks(s) ? s->source->ticks(s->source) : 0;
+    boundary[cpu].time = rdtsc();
+    boundary[cpu].ticks = counts_ticks(s) ? s->source->ticks(s->source) : 0;
     WRITE_ONCE(s->cpu[cpu].samples_of, c->samples_of);
 }
 
@@ -81,10 +81,10 @@ static void quiesce(struct session *s, const struct sample_source *samples_of)
 // TSC cycles of all CPUs in handlers that delay ticks of the session's source:
 // NMI handlers delay NMIs, any handler delays maskable ticks. 0 for a system
 // session, whose time includes all handlers.
-static u64 held_up_cycles(const struct session *s)
+static u64 handler_cycles(const struct session *s)
 {
     u64 sum = 0;
-    for (u32 i = 0; s->stream.task && s->when.kernel && i < cpu_count; i++) {
+    for (u32 i = 0; s->stream.task && s->modes.kernel && i < cpu_count; i++) {
         struct ledger_sums all;
         if (s->source->nmi) {
             sum += ledger_read(&cpus[i], &cpus[i].ledger->vectors[VECTOR_NMI]);
@@ -103,9 +103,9 @@ static u64 system_cycles(const struct session *s)
     for (u32 i = 0; i < cpu_count; i++) {
         struct ledger_sums all;
         ledger_sums(i, &all);
-        if (s->when.user)
+        if (s->modes.user)
             sum += all.user;
-        if (s->when.kernel)
+        if (s->modes.kernel)
             sum += all.elapsed - all.user - all.idle;
     }
     return sum;
@@ -115,7 +115,7 @@ static u64 cycles_of(const struct session *s, struct task *t)
 {
     u64 user, kernel;
     task_times_locked(t, &user, &kernel);
-    return (s->when.user ? user : 0) + (s->when.kernel ? kernel : 0);
+    return (s->modes.user ? user : 0) + (s->modes.kernel ? kernel : 0);
 }
 
 struct sum {
@@ -144,16 +144,16 @@ static u64 targets_cycles(struct session *s)
 static void read_sums(struct session *s, struct session_sums *out)
 {
     *out = (struct session_sums){
-        .held_up = held_up_cycles(s),
+        .in_handlers = handler_cycles(s),
         .tool = cost_of_tool(s),
     };
     for (u32 i = 0; i < cpu_count; i++) {
-        out->all += settled[i].time;
-        out->ticks += settled[i].ticks;
+        out->all += boundary[i].time;
+        out->ticks += boundary[i].ticks;
     }
-    out->targets = s->stream.task ? targets_cycles(s)
-                   : s->when.idle ? out->all
-                                  : system_cycles(s);
+    out->targets = s->stream.task  ? targets_cycles(s)
+                   : s->modes.idle ? out->all
+                                   : system_cycles(s);
 }
 
 // Adds to `sums` what has passed since `s->since`.
@@ -162,7 +162,7 @@ static void add_passed(struct session *s, struct session_sums *sums)
     struct session_sums now;
     read_sums(s, &now);
     sums->targets += now.targets - s->since.targets;
-    sums->held_up += now.held_up - s->since.held_up;
+    sums->in_handlers += now.in_handlers - s->since.in_handlers;
     sums->all += now.all - s->since.all;
     sums->ticks += now.ticks - s->since.ticks;
     sums->tool += now.tool - s->since.tool;
@@ -170,7 +170,7 @@ static void add_passed(struct session *s, struct session_sums *sums)
 
 // Starts an interval. Not preempted, so that the ledger and the sample counters
 // are read at the same moment.
-static void stretch_begins(struct stream *stream)
+static void start_interval(struct stream *stream)
 {
     mutex_assert_held(&streams_lock);
     struct session *s = session_of(stream);
@@ -182,7 +182,7 @@ static void stretch_begins(struct stream *stream)
     preempt_enable();
 }
 
-static void stretch_ends(struct stream *stream)
+static void end_interval(struct stream *stream)
 {
     mutex_assert_held(&streams_lock);
     struct session *s = session_of(stream);
@@ -254,13 +254,13 @@ static int check_options(const struct sprofile_options *o,
 
 // An event source with both a rate and a period counts cycles (pmc_source.c).
 // With a period but no rate, `expected` is 0 whatever the modes.
-static struct session_when when_due(const struct session *s)
+static struct session_modes modes_due(const struct session *s)
 {
     struct pmu_event e = { .user = true, .kernel = true };
     bool counts = s->source->counts;
     if (counts && (!s->rate.period || pmu_event_parse(s->rate.event, &e)))
-        return (struct session_when){ 0 };
-    return (struct session_when){ e.user, e.kernel, !counts };
+        return (struct session_modes){ 0 };
+    return (struct session_modes){ e.user, e.kernel, !counts };
 }
 
 static int begin_locked(struct session *s, const struct sprofile_options *o)
@@ -278,7 +278,7 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
     err = source_acquire(o->source, &s->rate, &s->source, &s->instead_of);
     if (err)
         return err;
-    s->when = when_due(s);
+    s->modes = modes_due(s);
     for (u32 i = 0; i < cpu_count; i++)
         sample_init_cpu(&s->cpu[i], o->flags, s->stream.limited);
     s->next = sampled;
@@ -333,18 +333,18 @@ void session_end(struct stream *stream)
     free_session(s);
 }
 
-static void left(struct stream *stream, struct task *t)
+static void target_left(struct stream *stream, struct task *t)
 {
     struct session *s = session_of(stream);
     s->ended_cycles += cycles_of(s, t);
 }
 
 static const struct stream_kind sampling = {
-    .most = SESSIONS_MAX,
-    .start = stretch_begins,
-    .stop = stretch_ends,
+    .max_streams = SESSIONS_MAX,
+    .start = start_interval,
+    .stop = end_interval,
     .end = session_end,
-    .left = left,
+    .target_left = target_left,
 };
 
 // --- info -------------------------------------------------------------------
@@ -380,7 +380,7 @@ static u64 expected(const struct session *s, const struct session_sums *sums,
                     const struct sprofile_info *info)
 {
     u64 targets = sums->targets +
-                  expected_share(sums->held_up, info->taken, info->others);
+                  expected_share(sums->in_handlers, info->taken, info->others);
     if (!counts_ticks(s))
         return expected_ticks(targets, info->tsc_hz, info->rate_hz);
     u64 others = sums->all - MIN(sums->all, targets);

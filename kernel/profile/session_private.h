@@ -42,17 +42,17 @@ struct session_cpu {
 // The modes in which ticks come due. Timer sources: all. A cycle counter: those
 // in which it counts, never on a halted CPU. Other events: none, as it is not
 // known when they occur.
-struct session_when {
+struct session_modes {
     bool user, kernel, idle;
 };
 
 // Cumulative sums at one moment, or their growth over an interval.
 struct session_sums {
-    u64 targets; // TSC cycles of the targets, in modes where ticks come due
-    u64 held_up; // TSC cycles of all CPUs in handlers (expected.h)
-    u64 all;     // TSC cycles of all CPUs
-    u64 ticks;   // due on all CPUs, if the source counts them
-    u64 tool;    // TSC cycles of the profiling task
+    u64 targets;     // TSC cycles of the targets, in modes where ticks come due
+    u64 in_handlers; // TSC cycles of all CPUs in handlers (expected_samples.h)
+    u64 all;         // TSC cycles of all CPUs
+    u64 ticks;       // due on all CPUs, if the source counts them
+    u64 tool;        // TSC cycles of the profiling task
 };
 
 struct session {
@@ -60,7 +60,7 @@ struct session {
     struct session *next; // in `sampled`
     const struct sample_source *source;
     struct sample_rate rate;
-    struct session_when when;
+    struct session_modes modes;
     u32 asked_hz, flags;
     const char *instead_of; // as in struct sprofile_info
     // At the start of the current interval; of all intervals before it.

@@ -27,14 +27,14 @@ static inline void shot_count_start(struct shot_count *c, u32 shots, u32 now)
 }
 
 // The shots that an interrupt at `now` accounts for, when the timer has counted
-// `shots`; `closest` is less than the cycles between any two shots. 0: it
+// `shots`; `min_distance` is less than the cycles between any two shots. 0: it
 // belongs to no new shot.
 static ALWAYS_INLINE u32 shot_count_passed(struct shot_count *c, u32 shots,
-                                           u32 now, u32 closest)
+                                           u32 now, u32 min_distance)
 {
     u32 passed = shots - c->accounted;
     if (unlikely((s32)passed <= 0)) {
-        if (passed || now - c->last < closest)
+        if (passed || now - c->last < min_distance)
             return 0;
         passed = 1;
     }

@@ -21,17 +21,17 @@
 
 // The meter of a growing sum, of which the low 32 bits are read: they may wrap.
 struct cost_meter {
-    u32 sum;      // at the last reading
-    u32 most;     // limit up to which one reading is believed
-    bool doubted; // a reading of this window exceeded it
+    u32 sum;       // at the last reading
+    u32 max_cost;  // limit up to which one reading is believed
+    bool exceeded; // a reading of this window exceeded it
 };
 
-static NOINLINE UNUSED u32 cost_meter_doubt(struct cost_meter *m)
+static NOINLINE UNUSED u32 cost_meter_exceeded(struct cost_meter *m)
 {
-    u32 most = m->most;
-    m->most = most >> 31 ? most : 2 * most;
-    m->doubted = true;
-    return most;
+    u32 max_cost = m->max_cost;
+    m->max_cost = max_cost >> 31 ? max_cost : 2 * max_cost;
+    m->exceeded = true;
+    return max_cost;
 }
 
 // The growth of the sum since the last reading, up to the limit.
@@ -39,30 +39,32 @@ static ALWAYS_INLINE u32 cost_meter_read(struct cost_meter *m, u32 sum)
 {
     u32 cost = sum - m->sum;
     m->sum = sum;
-    return likely(cost <= m->most) ? cost : cost_meter_doubt(m);
+    return likely(cost <= m->max_cost) ? cost : cost_meter_exceeded(m);
 }
 
 // Called at the beginning of each window of `window` cycles.
 static inline void cost_meter_window(struct cost_meter *m, u32 window)
 {
     u32 least = window / THROTTLE_PARTS / THROTTLE_BELIEVED;
-    if (!m->doubted)
-        m->most = MAX(m->most / 2, least);
-    m->doubted = false;
+    if (!m->exceeded)
+        m->max_cost = MAX(m->max_cost / 2, least);
+    m->exceeded = false;
 }
 
 struct throttle {
-    u32 began;  // TSC at the start of the window, low half
-    u32 spent;  // cycles in this window
-    u32 window; // cycles
-    u32 beside; // cycles of each interrupt that are not in the sum
-    u32 limit;  // samples are refused while `spent` is above it
+    u32 began;    // TSC at the start of the window, low half
+    u32 spent;    // cycles in this window
+    u32 window;   // cycles
+    u32 overhead; // cycles of each interrupt that are not in the sum
+    u32 limit;    // samples are refused while `spent` is above it
     struct cost_meter meter;
 };
 
-static inline void throttle_init(struct throttle *t, u32 window, u32 beside)
+static inline void throttle_init(struct throttle *t, u32 window, u32 overhead)
 {
-    *t = (struct throttle){ .window = window, .beside = beside, .limit = ~0u };
+    *t = (struct throttle){ .window = window,
+                            .overhead = overhead,
+                            .limit = ~0u };
     cost_meter_window(&t->meter, window);
 }
 
@@ -79,7 +81,7 @@ static NOINLINE UNUSED void throttle_window(struct throttle *t, u32 now)
 // it. Sampling takes too much while `spent` is above `limit`.
 static ALWAYS_INLINE void throttle_add(struct throttle *t, u32 now, u32 sum)
 {
-    t->spent += cost_meter_read(&t->meter, sum) + t->beside;
+    t->spent += cost_meter_read(&t->meter, sum) + t->overhead;
     if (unlikely(now - t->began >= t->window))
         throttle_window(t, now);
 }

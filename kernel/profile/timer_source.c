@@ -25,7 +25,7 @@ struct timer_source {
     u32 period_ns;
     u64 period_cycles; // TSC
     u32 even_period;   // the same in 32 bits; 0: too long for the fast path
-    u32 closest;       // TSC cycles, less than between any two random ticks
+    u32 min_distance;  // TSC cycles, less than between any two random ticks
     struct tick_grid grid[CPU_MAX];
     struct shot_count shots[CPU_MAX];
 };
@@ -67,7 +67,7 @@ static void random_tick(void *arg, const struct trapframe *tf)
     u64 now = rdtsc();
     u32 ticks = shot_count_passed(&s->shots[this_cpu_read(id)],
                                   READ_ONCE(s->reserved->shots.low), (u32)now,
-                                  s->closest);
+                                  s->min_distance);
     struct sample_hit hit = { tf, ticks, (u64)ticks * READ_ONCE(s->period_ns),
                               now };
     if (likely(ticks))
@@ -120,7 +120,8 @@ static int start_random(struct timer_source *s, u64 period)
     random_bytes(&t->seed, sizeof(t->seed));
     t->seed |= 1;
     s->period_ns = (u32)period;
-    s->closest = (u32)MIN(cycles_of(period) / 8 * 3, (u64)TICK_GRID_PERIOD_MAX);
+    s->min_distance =
+        (u32)MIN(cycles_of(period) / 8 * 3, (u64)TICK_GRID_PERIOD_MAX);
     for (u32 i = 0; i < CPU_MAX; i++)
         shot_count_start(&s->shots[i], READ_ONCE(t->shots.low), (u32)rdtsc());
     return timer_start(t, mode_of(s) | TIMER_RANDOM, period, random_tick, s);
@@ -165,7 +166,7 @@ struct search {
 };
 
 // "hpet" matches hpet0, hpet1, ...
-static void look_at(const struct timer *t, void *arg)
+static void check_timer(const struct timer *t, void *arg)
 {
     struct search *search = arg;
     const char *name = search->source->timer;
@@ -186,7 +187,7 @@ static void look_at(const struct timer *t, void *arg)
 static const char *why_not(const struct sample_source *source)
 {
     struct search search = { mine(source), "the machine has no such timer" };
-    timers_each(look_at, &search);
+    timers_each(check_timer, &search);
     return search.why_not;
 }
 

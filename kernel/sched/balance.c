@@ -120,11 +120,11 @@ static struct run_queue *candidate(struct run_queue *rq, const struct thread *t)
         if (run_queue_idle(&run_queues[i]) && allowed(t, i))
             return &run_queues[i];
     }
-    rq->compared = (rq->compared + 1) % cpu_count;
-    if (rq->compared == rq->cpu->id)
-        rq->compared = (rq->compared + 1) % cpu_count;
-    struct run_queue *to = &run_queues[rq->compared];
-    return to != rq && cpus[rq->compared].online ? to : NULL;
+    rq->push_candidate = (rq->push_candidate + 1) % cpu_count;
+    if (rq->push_candidate == rq->cpu->id)
+        rq->push_candidate = (rq->push_candidate + 1) % cpu_count;
+    struct run_queue *to = &run_queues[rq->push_candidate];
+    return to != rq && cpus[rq->push_candidate].online ? to : NULL;
 }
 
 // Global virtual time of the thread running on `to`, minus that of `t`, which
@@ -150,7 +150,7 @@ static s64 lead(struct run_queue *rq, const struct thread *t,
 // Whether the CPU has run its only thread for longer than LEAD_MAX. The level
 // of such a thread is not recomputed while it runs alone, so it may still be an
 // interactive one although the thread no longer deserves it.
-static bool is_lonely(const struct run_queue *rq)
+static bool has_run_alone(const struct run_queue *rq)
 {
     s64 ran = (s64)(rdtsc() - rq->started);
     return !rq->count && ran > sched_cycles.lead_max;
@@ -161,7 +161,7 @@ static bool has_room(const struct run_queue *rq, const struct run_queue *to)
 {
     if (to->level == PRIORITY_IDLE)
         return !to->count;
-    return to->count + 1 < rq->count || is_lonely(to);
+    return to->count + 1 < rq->count || has_run_alone(to);
 }
 
 void balance_push(struct run_queue *rq, struct thread *prev)

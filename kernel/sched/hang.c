@@ -1,13 +1,13 @@
 // The hang watch. A CPU makes progress when its ledger's sequence counter `seq`
 // changes, as it does at each interrupt, system call and context switch. A
 // computing program does not change it, so the watcher sends that CPU an
-// interrupt and checks again. A CPU is reported after HANG_LOOKS failed checks
+// interrupt and checks again. A CPU is reported after HANG_CHECKS failed checks
 // in a row: a virtual machine's host may stop all CPUs between two checks. Idle
 // CPUs are not checked further.
 //
 // CPUs 0 and 1 each watch all other CPUs. So every CPU is watched, and on an
 // idle machine the watch wakes only two. A watcher's data belong to its CPU,
-// and are used only in the interrupts of its callouts. `told` has a bit for
+// and are used only in the interrupts of its callouts. `reported` has a bit for
 // each CPU reported as hanging, so that each hang is reported once.
 
 #include "kernel/sched/hang.h"
@@ -18,25 +18,25 @@
 #include "lib/format.h"
 
 #define WATCHERS 2u // CPUs 0 and 1
-#define LOOK_NS (5 * NSEC_PER_SEC)
-#define HANG_LOOKS 3u // checks; the first sends the interrupt, so 10 s
+#define CHECK_NS (5 * NSEC_PER_SEC)
+#define HANG_CHECKS 3u // checks; the first sends the interrupt, so 10 s
 #define CONFIRM_SPINS 10000u
 #define CONFIRM_NS (10 * NSEC_PER_MSEC)
-#define HANG_SECONDS ((HANG_LOOKS - 1) * (u32)(LOOK_NS / NSEC_PER_SEC))
+#define HANG_SECONDS ((HANG_CHECKS - 1) * (u32)(CHECK_NS / NSEC_PER_SEC))
 
-struct seen {
+struct cpu_progress {
     u32 seq;
     u64 switches;
-    u32 deaf;  // checks in a row that found `seq` unchanged
+    u32 unresponsive; // checks in a row that found `seq` unchanged
     u32 stuck; // checks in a row that found threads waiting and no switch made
     bool due;  // a switch was due at the last check
 };
 
 static struct watcher {
     struct callout callout, confirm;
-    struct seen of[CPU_MAX];
+    struct cpu_progress of[CPU_MAX];
 } watchers[WATCHERS];
-static u32 told; // atomic
+static u32 reported; // atomic
 
 ERROR_COUNTER(repeated, "reschedule interrupts, repeated",
               "a switch was due and did not happen, for up to 5 s");
@@ -46,13 +46,14 @@ static bool is_idle(const struct cpu *cpu)
     return READ_ONCE(cpu->ledger->open) == &cpu->ledger->idle;
 }
 
-static bool is_deaf(const struct seen *s, const struct cpu *cpu)
+static bool is_unresponsive(const struct cpu_progress *s, const struct cpu *cpu)
 {
     return seqcount_peek(&cpu->ledger->seq) == s->seq && !is_idle(cpu);
 }
 
 // A queue lock that is never released counts as stuck, too.
-static bool is_stuck(const struct seen *s, const struct cpu *cpu, u64 *switches)
+static bool is_stuck(const struct cpu_progress *s, const struct cpu *cpu,
+                     u64 *switches)
 {
     struct run_queue *rq = cpu->rq;
     *switches = s->switches;
@@ -66,27 +67,29 @@ static bool is_stuck(const struct seen *s, const struct cpu *cpu, u64 *switches)
 
 // QEMU with -icount runs CPUs in turns, so that this CPU can have starved the
 // other one. Each PAUSE of the loop gives the other CPU a turn.
-static bool still_hangs(const struct seen *s, struct cpu *cpu)
+static bool still_hangs(const struct cpu_progress *s, struct cpu *cpu)
 {
     u64 switches;
     bool hangs = true;
     smp_reschedule(cpu);
     for (u32 i = 0; hangs && i < CONFIRM_SPINS; i++) {
         cpu_relax();
-        hangs = s->deaf ? is_deaf(s, cpu) : is_stuck(s, cpu, &switches);
+        hangs = s->unresponsive ? is_unresponsive(s, cpu)
+                                : is_stuck(s, cpu, &switches);
     }
     return hangs;
 }
 
-static void tell(struct cpu *cpu, const struct seen *s)
+static void report_hang(struct cpu *cpu, const struct cpu_progress *s)
 {
     u32 bit = 1u << cpu->id;
-    if (__atomic_fetch_or(&told, bit, __ATOMIC_RELAXED) & bit)
+    if (__atomic_fetch_or(&reported, bit, __ATOMIC_RELAXED) & bit)
         return;
     char why[64];
     format(why, sizeof(why), "CPU %u hangs: for %u s it has %s", cpu->id,
            HANG_SECONDS,
-           s->deaf ? "taken no interrupt" : "not switched to who waits");
+           s->unresponsive ? "taken no interrupt"
+                           : "not switched to who waits");
     print_cpu_locations(why);
 }
 
@@ -94,7 +97,7 @@ static void tell(struct cpu *cpu, const struct seen *s)
 // switch is due there. So the switch is due at both checks, and no switch was
 // made between them. (Spinning here until it is made would delay this CPU's own
 // switch, and the two watchers could wait for each other.)
-static bool still_due(const struct seen *s, struct cpu *cpu)
+static bool still_due(const struct cpu_progress *s, struct cpu *cpu)
 {
     struct run_queue *rq = cpu->rq;
     if (!s->due || !READ_ONCE(cpu->need_resched) || !spin_try_lock(&rq->lock))
@@ -115,23 +118,23 @@ static void confirm(struct callout *c)
     }
 }
 
-static void look_at(struct seen *s, struct cpu *cpu)
+static void check_cpu(struct cpu_progress *s, struct cpu *cpu)
 {
-    s->deaf = is_deaf(s, cpu) ? s->deaf + 1 : 0;
+    s->unresponsive = is_unresponsive(s, cpu) ? s->unresponsive + 1 : 0;
     s->seq = seqcount_peek(&cpu->ledger->seq);
     u64 switches;
     s->stuck = is_stuck(s, cpu, &switches) ? s->stuck + 1 : 0;
     s->switches = switches;
     s->due = false;
-    if (s->deaf)
+    if (s->unresponsive)
         smp_reschedule(cpu);
     else if (!callouts_repeat(cpu))
         s->due = READ_ONCE(cpu->need_resched);
-    if (!s->deaf && !s->stuck)
-        __atomic_fetch_and(&told, ~(1u << cpu->id), __ATOMIC_RELAXED);
-    else if ((s->deaf >= HANG_LOOKS || s->stuck >= HANG_LOOKS) &&
+    if (!s->unresponsive && !s->stuck)
+        __atomic_fetch_and(&reported, ~(1u << cpu->id), __ATOMIC_RELAXED);
+    else if ((s->unresponsive >= HANG_CHECKS || s->stuck >= HANG_CHECKS) &&
              still_hangs(s, cpu))
-        tell(cpu, s);
+        report_hang(cpu, s);
 }
 
 static void check_cpus(struct callout *c)
@@ -140,14 +143,14 @@ static void check_cpus(struct callout *c)
     bool due = false;
     for (u32 i = 0; i < cpu_count; i++) {
         if (i != this_cpu()->id) {
-            look_at(&w->of[i], &cpus[i]);
+            check_cpu(&w->of[i], &cpus[i]);
             due |= w->of[i].due;
         }
     }
     u64 now = clock_now_ns();
     if (due)
         callout_set(&w->confirm, now + CONFIRM_NS);
-    callout_set(c, now + LOOK_NS);
+    callout_set(c, now + CHECK_NS);
 }
 
 void smp_call_unanswered(u32 silent, void (*fn)(void *arg), u32 seconds)
@@ -169,7 +172,7 @@ static void start_here(void *arg UNUSED)
     struct callout *c = &watchers[id].callout;
     callout_init(c, check_cpus, CALLOUT_INTERRUPT);
     callout_init(&watchers[id].confirm, confirm, CALLOUT_INTERRUPT);
-    callout_set(c, clock_now_ns() + LOOK_NS);
+    callout_set(c, clock_now_ns() + CHECK_NS);
 }
 
 void hang_watch_start(void)

@@ -12,7 +12,7 @@
 #define INHERITED_NS (100 * NSEC_PER_MSEC)
 #define SLICE_BATCH_NS (4 * NSEC_PER_MSEC)
 #define SLICE_SHORT_NS (1 * NSEC_PER_MSEC)
-#define PATIENCE_NS (10 * NSEC_PER_MSEC)
+#define TURN_WAIT_NS (10 * NSEC_PER_MSEC)
 #define LEAD_MAX_NS (2 * SLICE_BATCH_NS)
 #define LAG_MAX_NS (100 * NSEC_PER_MSEC)
 
@@ -35,7 +35,7 @@ void sched_cycles_init(void)
         .inherited = history_units(cycles(INHERITED_NS)),
         .slice_batch = (u32)cycles(SLICE_BATCH_NS),
         .slice_short = (u32)cycles(SLICE_SHORT_NS),
-        .patience = (u32)cycles(PATIENCE_NS),
+        .turn_wait = (u32)cycles(TURN_WAIT_NS),
         .lead_max = (u32)cycles(LEAD_MAX_NS),
         .lag_max = (u32)cycles(LAG_MAX_NS),
     };

@@ -15,14 +15,14 @@ struct run_queue {
     struct thread *running, *idle;
     u64 started; // when `running` got the CPU (its TSC)
     // Anti-starvation: some level is passed over for a more urgent one; one
-    // such level gets a turn at `patience` (TSC).
-    bool passing;
-    u64 patience;
+    // such level gets a turn at `turn_due` (TSC).
+    bool overtaking;
+    u64 turn_due;
     u32 turn;     // the level that got the last turn
     bool in_turn; // `running` has a turn: it is not preempted in its slice
     u64 floor;    // least virtual time of the batch threads
     u64 frame;    // global virtual time - local (balance.c)
-    u32 compared; // the CPU that balance_push tried last
+    u32 push_candidate; // the CPU that balance_push tried last
     bool slice_armed;
     struct callout slice;
     struct cpu *moving_to; // new CPU of the thread being switched out, or NULL
@@ -52,7 +52,7 @@ static inline u32 history_units(u64 cycles)
 struct sched_cycles {
     u32 history;   // history kept of a thread, in history units
     u32 inherited; // history that a new thread inherits, in history units
-    u32 slice_batch, slice_short, patience, lead_max, lag_max;
+    u32 slice_batch, slice_short, turn_wait, lead_max, lag_max;
 };
 extern struct sched_cycles sched_cycles;
 

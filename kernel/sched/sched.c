@@ -26,13 +26,13 @@ static u32 choose_level(struct run_queue *rq)
     if (map == 1u << top)
         return top;
     u64 now = rdtsc();
-    if (!rq->passing) {
-        rq->passing = true;
-        rq->patience = now + sched_cycles.patience;
+    if (!rq->overtaking) {
+        rq->overtaking = true;
+        rq->turn_due = now + sched_cycles.turn_wait;
     }
-    if ((s64)(rq->patience - now) > 0)
+    if ((s64)(rq->turn_due - now) > 0)
         return top;
-    rq->patience = now + sched_cycles.patience;
+    rq->turn_due = now + sched_cycles.turn_wait;
     u32 after = map & ~((2u << rq->turn) - 1);
     rq->turn = (u32)__builtin_ctz(after ? after : map);
     rq->in_turn = rq->turn != top;
@@ -51,7 +51,7 @@ static struct thread *pick(struct run_queue *rq)
     return t;
 }
 
-enum why { BLOCKED, PREEMPTED, YIELDED };
+enum switch_reason { BLOCKED, PREEMPTED, YIELDED };
 
 static bool allowed_here(const struct run_queue *rq, const struct thread *t)
 {
@@ -61,12 +61,12 @@ static bool allowed_here(const struct run_queue *rq, const struct thread *t)
 // Requeues the thread that leaves the CPU if it is still runnable. True if it
 // stays on this CPU and its slice is over.
 static bool put_previous(struct run_queue *rq, struct thread *prev,
-                         enum why why)
+                         enum switch_reason reason)
 {
     spin_assert_held(&rq->lock);
     // Asleep, stopped or dead. A thread dies with interrupts off, so it is not
     // preempted between THREAD_DEAD and its last switch.
-    if (prev->state != THREAD_RUNNING && why == BLOCKED) {
+    if (prev->state != THREAD_RUNNING && reason == BLOCKED) {
         prev->switches_voluntary++;
         charge_leave(rq, prev);
         return false;
@@ -74,7 +74,7 @@ static bool put_previous(struct run_queue *rq, struct thread *prev,
     // A thread preempted between wait_prepare and the sleep is made ready, and
     // checks its condition again: a spurious wake-up, which every waiter
     // allows.
-    if (why == YIELDED)
+    if (reason == YIELDED)
         prev->switches_voluntary++;
     else
         prev->switches_forced++;
@@ -87,7 +87,7 @@ static bool put_previous(struct run_queue *rq, struct thread *prev,
         rq->moving_to = balance_choose(prev, rq->cpu);
         return false;
     }
-    run_queue_add(rq, prev, !expired && why != YIELDED);
+    run_queue_add(rq, prev, !expired && reason != YIELDED);
     return expired;
 }
 
@@ -135,7 +135,7 @@ static void start_slice(struct run_queue *rq, u64 now)
         run_queue_arm_slice(rq);
 }
 
-static void choose_and_switch(enum why why)
+static void choose_and_switch(enum switch_reason reason)
 {
     assert(!irqs_enabled());
     struct run_queue *rq = this_rq();
@@ -151,12 +151,12 @@ static void choose_and_switch(enum why why)
             return;
         }
         charge(prev);
-        if (why == YIELDED) // to any other thread, of any level
+        if (reason == YIELDED) // to any other thread, of any level
             next = pick(rq);
-        expired = put_previous(rq, prev, why);
+        expired = put_previous(rq, prev, reason);
     }
-    if (unlikely(rq->passing) && rq->bitmap >> rq->level <= 1)
-        rq->passing = false; // no level less urgent than `prev`'s waits
+    if (unlikely(rq->overtaking) && rq->bitmap >> rq->level <= 1)
+        rq->overtaking = false; // no level less urgent than `prev`'s waits
     if (!next)
         next = pick(rq);
     if (expired)
@@ -191,10 +191,10 @@ static void choose_and_switch(enum why why)
 }
 
 // Interrupts off. Returns with interrupts off, perhaps on another CPU.
-static void switch_away(enum why why)
+static void switch_away(enum switch_reason reason)
 {
     enum subsystem was = ledger_divide(IN_SCHEDULING);
-    choose_and_switch(why);
+    choose_and_switch(reason);
     ledger_divide(was);
 }
 

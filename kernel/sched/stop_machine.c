@@ -15,7 +15,7 @@ static struct mutex stop_machine_mutex =
     MUTEX_INIT(stop_machine_mutex, "meeting");
 static u64 longest; // TSC cycles; guarded by stop_machine_mutex
 
-struct meeting {
+struct rendezvous {
     void (*fn)(void *arg);
     void *arg;
     u32 others, arrived, done;
@@ -24,7 +24,7 @@ struct meeting {
 static void meet(void *arg)
 {
     assert_checked(!irqs_enabled());
-    struct meeting *m = arg;
+    struct rendezvous *m = arg;
     if (__atomic_add_fetch(&m->arrived, 1, __ATOMIC_ACQ_REL) == m->others) {
         m->fn(m->arg);
         __atomic_store_n(&m->done, 1, __ATOMIC_RELEASE);
@@ -39,7 +39,7 @@ void stop_machine(void (*fn)(void *arg), void *arg)
     mutex_lock(&stop_machine_mutex);
     u32 flags = irq_save();
     u64 began = rdtsc();
-    struct meeting m = { fn, arg, cpu_count - 1, 0, 0 };
+    struct rendezvous m = { fn, arg, cpu_count - 1, 0, 0 };
     if (m.others)
         smp_call_others(meet, &m);
     else

@@ -28,7 +28,7 @@ enum thread_state {
 
 struct thread {
     struct thread_base;       // the part that the lower layers know
-    struct call_table *calls; // kernel/task/calls.h: calls it made
+    struct call_table *calls; // kernel/task/syscall_table.h: calls it made
 
     u32 refs;              // atomic
     struct task *task;     // kernel threads belong to kernel_task

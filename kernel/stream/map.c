@@ -44,14 +44,14 @@ int stream_map(struct stream *s)
     return 0;
 }
 
-void stream_take_back(struct stream *s)
+void stream_consume(struct stream *s)
 {
     // Cleared before the fill levels are checked: a writer that finds a ring a
     // quarter full after this point wakes the reader.
     WRITE_ONCE(s->rings.wake, false);
     for (u32 i = 0; i <= cpu_count; i++) {
-        ring_consume(stream_ring(s, i), s->rings.lent[i]);
-        s->rings.lent[i] = 0;
+        ring_consume(stream_ring(s, i), s->rings.mapped_bytes[i]);
+        s->rings.mapped_bytes[i] = 0;
     }
 }
 
@@ -82,6 +82,6 @@ int stream_map_ring(struct stream *s, u32 addr, u32 size)
     if (copy_to_user(addr, there, n * sizeof(there[0])))
         return -EFAULT;
     for (u32 i = 0; i <= cpu_count; i++)
-        s->rings.lent[i] = all[i].size;
+        s->rings.mapped_bytes[i] = all[i].size;
     return (int)(n * sizeof(there[0]));
 }

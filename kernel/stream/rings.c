@@ -33,7 +33,8 @@ struct ring *stream_ring(struct stream *s, u32 i)
 // All rings of an ordinary user take at most a 16th of memory.
 u32 stream_most_ring_bytes(const struct stream *s)
 {
-    u64 share = (u64)frames_total() * PAGE_SIZE / 16 / (s->kind->most / 4);
+    u64 share =
+        (u64)frames_total() * PAGE_SIZE / 16 / (s->kind->max_streams / 4);
     return s->limited ? (u32)MIN(share / cpu_count, (u64)RING_MAX) : RING_MAX;
 }
 

@@ -49,8 +49,8 @@ int stream_find_slot(struct stream *s)
             own += streams[i]->uid == s->uid;
         }
     }
-    if (slot == STREAMS_MAX || all >= s->kind->most ||
-        (s->limited && own >= MAX(s->kind->most / 4, 1u)))
+    if (slot == STREAMS_MAX || all >= s->kind->max_streams ||
+        (s->limited && own >= MAX(s->kind->max_streams / 4, 1u)))
         return -EUSERS;
     s->slot = slot;
     return 0;

@@ -33,7 +33,8 @@ struct waitq;
 struct stream;
 
 struct stream_kind {
-    u32 most; // streams at a time; an ordinary user: a quarter, at least one
+    u32 max_streams; // streams at a time; an ordinary user: a quarter, at least
+                     // one
     // Begins and ceases to measure. streams_lock.
     void (*start)(struct stream *s);
     void (*stop)(struct stream *s);
@@ -41,11 +42,11 @@ struct stream_kind {
     void (*end)(struct stream *s);
     // `t`, the current task, is no longer a target: its last thread leaves user
     // mode for good, or it execs a program that `s` may not see. tasks_lock.
-    void (*left)(struct stream *s, struct task *t);
+    void (*target_left)(struct stream *s, struct task *t);
     // The stream's task has called exec. streams_lock. May be NULL.
     void (*execed)(struct stream *s);
     // The last target has ended. streams_lock. May be NULL.
-    void (*over)(struct stream *s);
+    void (*all_ended)(struct stream *s);
 };
 
 // The rings of a stream. A CPU's ring has one writer, which may be an NMI, and
@@ -63,7 +64,7 @@ struct stream_rings {
     // reading in place (kbox's lock): first the rings of the CPUs, then
     // `events`.
     bool mapped;
-    u32 mapped_at[CPU_MAX + 1], lent[CPU_MAX + 1];
+    u32 mapped_at[CPU_MAX + 1], mapped_bytes[CPU_MAX + 1];
 };
 
 struct stream {
@@ -159,8 +160,8 @@ int stream_read(struct stream *s, u32 addr, u32 size);
 int stream_map(struct stream *s);
 // Reports all records in the mapped rings as struct sprofile_span: bytes
 // stored, -EINVAL (no room for the largest number of spans, or the rings are
-// not mapped), -EFAULT. The records stay in place until stream_take_back.
+// not mapped), -EFAULT. The records stay in place until stream_consume.
 int stream_map_ring(struct stream *s, u32 addr, u32 size);
 // Consumes the records that the last stream_map_ring reported. Called when a
 // new read begins.
-void stream_take_back(struct stream *s);
+void stream_consume(struct stream *s);

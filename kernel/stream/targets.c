@@ -197,34 +197,34 @@ static void execed(struct task *t)
 
 // The task's bit is cleared, so nothing of it is measured any more; records so
 // far are in the rings. Returns the stream's bit if this was the last target
-// and its kind has a callback `over`.
-static u32 leave(struct task *t, u32 slot)
+// and its kind has a callback `all_ended`.
+static u32 drop_target(struct task *t, u32 slot)
 {
     spin_assert_held(&tasks_lock);
     assert(slot < STREAMS_MAX);
     struct stream *s = streams[slot];
-    s->kind->left(s, t);
+    s->kind->target_left(s, t);
     ADD_ONCE(s->live, -1u);
     if (s->live)
         return 0;
     WRITE_ONCE(s->ended, true);
     if (s->readers)
         waitq_wake_all(s->readers);
-    return s->kind->over ? 1u << slot : 0;
+    return s->kind->all_ended ? 1u << slot : 0;
 }
 
 // Notifies the kinds of streams that lost their last target under tasks_lock.
 // Since then a stream may have been ended, and another may be in its slot:
 // hence the checks.
-static void end_over(u32 bits)
+static void notify_ended(u32 bits)
 {
     if (!bits)
         return;
     mutex_lock(&streams_lock);
     for (; bits; bits &= bits - 1) {
         struct stream *s = streams[__builtin_ctz(bits)];
-        if (s && s->ended && s->kind->over)
-            s->kind->over(s);
+        if (s && s->ended && s->kind->all_ended)
+            s->kind->all_ended(s);
     }
     mutex_unlock(&streams_lock);
 }
@@ -241,11 +241,11 @@ static void guarded(struct task *t)
         if (!streams[slot]->limited)
             continue;
         WRITE_ONCE(t->streams, t->streams & ~(1u << slot));
-        over |= leave(t, slot);
+        over |= drop_target(t, slot);
     }
     spin_unlock_irq(&tasks_lock, flags);
     smp_quiesce_others(); // a sample that saw the bit has ended
-    end_over(over);
+    notify_ended(over);
 }
 
 // The current thread is the last of `t`.
@@ -258,9 +258,9 @@ static void ended(struct task *t)
     u32 bits = t->streams;
     WRITE_ONCE(t->streams, 0);
     for (; bits; bits &= bits - 1)
-        over |= leave(t, (u32)__builtin_ctz(bits));
+        over |= drop_target(t, (u32)__builtin_ctz(bits));
     spin_unlock_irq(&tasks_lock, flags);
-    end_over(over);
+    notify_ended(over);
 }
 
 static const struct task_observer stream_observer = {

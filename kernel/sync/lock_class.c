@@ -16,7 +16,7 @@ static struct lock_class {
     u64 overflows;       // of all CPUs' words
     u64 contended, wait; // number of waits, TSC cycles
     u64 held, hold;      // number of measured holds, TSC cycles
-    u64 told;            // acquisitions reported last
+    u64 reported;        // acquisitions reported last
 } classes[LOCK_CLASSES];
 
 static bool is_or_becomes(u32 class, const char *name)
@@ -91,7 +91,7 @@ static u64 acquisitions(struct lock_class *c)
         words += READ_ONCE(cpus[i].locks_taken[c - classes]);
     u64 whole = (1ull << 32) / LOCK_STEP, rest = (1ull << 32) % LOCK_STEP;
     u64 n = c->overflows * whole + (c->overflows * rest + words) / LOCK_STEP;
-    return c->told = MAX(n, c->told);
+    return c->reported = MAX(n, c->reported);
 }
 
 void lock_classes_each(void (*fn)(const struct sysinfo_lock *, void *),

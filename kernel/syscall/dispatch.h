@@ -4,13 +4,13 @@
 // is the index of all tables; 0 is for all numbers without a call.
 //
 // Counts are kept twice: for the machine, one table a CPU; and for the task,
-// one table a thread (task_calls.h). Both are written with interrupts off.
+// one table a thread (task_syscalls.h). Both are written with interrupts off.
 #pragma once
 
 #include "arch/regs.h"
 #include "kernel/sched/thread.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/task_calls.h"
+#include "kernel/task/task_syscalls.h"
 
 extern const trap_call_fn syscall_handlers[CALL_COUNT];
 // The program's result when a handler has returned an error.

@@ -196,8 +196,8 @@ s32 sys_setgid32(u32 gid)
 // setreuid, setregid: the saved id becomes the effective one if the real id is
 // set, or if the effective id is set to another than the old real one. 0 or
 // -EPERM.
-static int saved_follows(struct id_triple *ids, u32 real, u32 effective,
-                         u32 saved)
+static int set_saved_id(struct id_triple *ids, u32 real, u32 effective,
+                        u32 saved)
 {
     bool may = is_root() || ids->real == ID_UNCHANGED || ids->real == real ||
                ids->real == effective;
@@ -216,8 +216,8 @@ s32 sys_setreuid32(u32 uid, u32 euid)
 {
     struct task *t = current_task();
     struct id_triple ids = { uid, euid, ID_UNCHANGED };
-    int err = saved_follows(&ids, READ_ONCE(t->uid), READ_ONCE(t->euid),
-                            READ_ONCE(t->suid));
+    int err = set_saved_id(&ids, READ_ONCE(t->uid), READ_ONCE(t->euid),
+                           READ_ONCE(t->suid));
     return err ? err : credentials_set_users(ids);
 }
 
@@ -225,8 +225,8 @@ s32 sys_setregid32(u32 gid, u32 egid)
 {
     struct task *t = current_task();
     struct id_triple ids = { gid, egid, ID_UNCHANGED };
-    int err = saved_follows(&ids, READ_ONCE(t->gid), READ_ONCE(t->egid),
-                            READ_ONCE(t->sgid));
+    int err = set_saved_id(&ids, READ_ONCE(t->gid), READ_ONCE(t->egid),
+                           READ_ONCE(t->sgid));
     return err ? err : credentials_set_groups(ids);
 }
 

@@ -76,7 +76,7 @@ _Static_assert(sizeof(struct sysinfo_k) == 64, "struct sysinfo of the ABI");
 
 // BusyBox's uptime truncates to hundredths, while all others round. The least
 // value with these hundredths gives the same result in both.
-static u32 load_to_cut_off(u32 average)
+static u32 load_for_truncation(u32 average)
 {
     return (((u64)load_hundredths(average) << 16) + 99) / 100;
 }
@@ -96,7 +96,7 @@ s32 sys_sysinfo(u32 buffer)
     info.uptime = clock_now_ns() / NSEC_PER_SEC;
     load_read(&load);
     for (unsigned i = 0; i < LOAD_AVERAGES; i++)
-        info.loads[i] = load_to_cut_off(load.average[i]);
+        info.loads[i] = load_for_truncation(load.average[i]);
     info.totalram = frames.total * scale;
     info.freeram = frames.free * scale;
     info.sharedram = frames.by_use[FRAME_FILE] * scale; // tmpfs, as on Linux

@@ -109,7 +109,7 @@ s32 sys_getrusage(u32 who, u32 usage)
     struct resource_usage whole, own;
     u32 flags = spin_lock_irq(&tasks_lock);
     if (who == RUSAGE_CHILDREN)
-        whole = t->children_did;
+        whole = t->children_usage;
     else
         task_usage_locked(t, &whole);
     spin_unlock_irq(&tasks_lock, flags);

@@ -3,7 +3,7 @@
 
 #include "arch/trap.h"
 #include "kernel/base/errno.h"
-#include "kernel/task/calls.h"
+#include "kernel/task/syscall_table.h"
 
 // Every handler: sys_NAME(the arguments of the table). Result or -errno.
 #define SYSCALL(number, name, ...) s32 sys_##name(__VA_ARGS__);

@@ -12,7 +12,7 @@ bool owns(u32 uid)
     return !euid || euid == uid;
 }
 
-bool has_roots_share(void)
+bool may_use_root_reserve(void)
 {
     return !READ_ONCE(current_task()->uid);
 }
@@ -20,7 +20,7 @@ bool has_roots_share(void)
 // Before there are threads, and in interrupts, the kernel acts for no user.
 bool frames_acts_for_root(void)
 {
-    return !current || this_cpu_read(irq_depth) || has_roots_share();
+    return !current || this_cpu_read(irq_depth) || may_use_root_reserve();
 }
 
 bool is_in_group(u32 gid)

@@ -36,7 +36,7 @@ bool is_in_more_groups(u32 gid); // has it as supplementary group
 bool owns(u32 uid);              // has this effective user, or is root
 // may use resources that are reserved for root. Decided by its real user: what
 // a set-user-id program uses counts for the user that started it.
-bool has_roots_share(void);
+bool may_use_root_reserve(void);
 // may send `sig` to the task: it has the same user, or sends SIGCONT within a
 // session.
 bool may_signal(const struct task *t, int sig);

@@ -7,9 +7,9 @@
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/mm/file_pages.h"
-#include "kernel/task/calls.h"
 #include "kernel/task/futex.h"
 #include "kernel/task/statistics.h"
+#include "kernel/task/syscall_table.h"
 #include "kernel/task/task.h"
 #include "kernel/task/task_ids.h"
 
@@ -48,7 +48,7 @@ struct orphan_search {
     bool linked, stopped;
 };
 
-static void look_at_member(struct task *t, void *arg)
+static void check_member(struct task *t, void *arg)
 {
     struct orphan_search *s = arg;
     if (t->pgid != s->pgid || t->zombie || t == s->leaving)
@@ -66,7 +66,7 @@ static bool pgrp_is_orphaned(u32 pgid, u32 sid, struct task *leaving)
 {
     spin_assert_held(&tasks_lock);
     struct orphan_search s = { pgid, sid, leaving, false, false };
-    task_for_each_locked(look_at_member, &s);
+    task_for_each_locked(check_member, &s);
     return !s.linked && s.stopped;
 }
 
@@ -134,7 +134,7 @@ static void notify_parent(struct task *t)
     if (unwanted) {
         struct resource_usage did;
         task_usage_family(t, &did);
-        usage_add(&parent->children_did, &did);
+        usage_add(&parent->children_usage, &did);
         list_remove(&t->sibling);
         task_table_remove(t);
     }
@@ -152,7 +152,7 @@ static void notify_parent(struct task *t)
 // the thread's `aspace` and loads that. A CPU that read the pointer before it
 // was cleared has loaded the address space when all CPUs have taken an
 // interrupt (smp_quiesce_others); then aspace_unref makes the CPU unload it.
-static void give_back_memory(struct task *t)
+static void release_memory(struct task *t)
 {
     preempt_disable();
     struct aspace *as = t->aspace;
@@ -188,7 +188,7 @@ static void end_task(struct task *t)
     vnode_unref(t->cwd);
     vnode_unref(t->root);
 
-    give_back_memory(t);
+    release_memory(t);
 
     u32 pgids[STRANDED_MAX];
     u32 flags = spin_lock_irq(&tasks_lock);

@@ -22,13 +22,13 @@
 enum { UNTOUCHED, CHOSEN, GIVEN_UP };
 
 struct choice {
-    const struct aspace *inits;
+    const struct aspace *init_aspace;
     struct task *ending; // a task that is ending already
     u32 from;            // users with lower ids are not considered
     u32 uid;             // the first user from there on that has tasks
     struct task *task;   // its largest task; NULL: there is no such user
     u32 pages;           // pages of that task
-    u32 users_pages;     // pages of all tasks of that user
+    u32 user_pages;      // pages of all tasks of that user
 };
 
 // Resident pages, page tables, and the pages for struct area: the kernel's data
@@ -47,22 +47,22 @@ static void find_ending(struct task *t, void *arg)
         c->ending = t;
 }
 
-static void consider(struct task *t, void *arg)
+static void count_candidate(struct task *t, void *arg)
 {
     struct choice *c = arg;
     u32 uid = READ_ONCE(t->uid);
     if (t->zombie || t->oom == GIVEN_UP || t->id == INIT_ID || !t->aspace ||
-        t->aspace == c->inits)
+        t->aspace == c->init_aspace)
         return;
     if (uid < c->from || (c->task && uid > c->uid))
         return;
     if (c->task && uid < c->uid) {
         c->task = NULL;
-        c->users_pages = 0;
+        c->user_pages = 0;
     }
     c->uid = uid;
     u32 pages = pages_of(t->aspace);
-    c->users_pages += pages;
+    c->user_pages += pages;
     if (!c->task || pages > c->pages) {
         c->task = t;
         c->pages = pages;
@@ -71,13 +71,13 @@ static void consider(struct task *t, void *arg)
 
 // Of the users from `uid` on, the one whose tasks have most pages. `task` is
 // NULL when there is none.
-static struct choice choose_user(const struct aspace *inits, u32 uid)
+static struct choice choose_user(const struct aspace *init_aspace, u32 uid)
 {
     struct choice best = { .task = NULL }, c = { .uid = uid - 1 };
     do {
-        c = (struct choice){ .inits = inits, .from = c.uid + 1 };
-        task_for_each_locked(consider, &c);
-        if (c.users_pages > best.users_pages)
+        c = (struct choice){ .init_aspace = init_aspace, .from = c.uid + 1 };
+        task_for_each_locked(count_candidate, &c);
+        if (c.user_pages > best.user_pages)
             best = c;
     } while (c.task);
     return best;
@@ -102,7 +102,8 @@ static struct task *choose(struct choice *c)
     if (c->ending)
         c->ending->oom = CHOSEN;
     else
-        *c = choose_user(init ? init->aspace : NULL, has_roots_share() ? 0 : 1);
+        *c = choose_user(init ? init->aspace : NULL,
+                         may_use_root_reserve() ? 0 : 1);
     if (c->task)
         task_for_each_locked(mark, c);
     struct task *victim = c->ending ? c->ending : c->task;
@@ -165,7 +166,7 @@ static bool first_time(u32 address)
     return first;
 }
 
-static bool relieve(u32 address)
+static bool kill_for_memory(u32 address)
 {
     if (!frames_exhausted())
         return first_time(address);
@@ -184,7 +185,7 @@ static bool relieve(u32 address)
 
 bool memory_is_out(u32 address)
 {
-    if (relieve(address))
+    if (kill_for_memory(address))
         return true;
     struct task *t = current_task();
     if (!signal_fatal()) { // else this task is the chosen victim

@@ -112,7 +112,7 @@ void task_usage_family(struct task *t, struct resource_usage *out)
 {
     spin_assert_held(&tasks_lock);
     task_usage_locked(t, out);
-    usage_add(out, &t->children_did);
+    usage_add(out, &t->children_usage);
 }
 
 void task_usage_keep(struct task *task, const struct thread *dead)

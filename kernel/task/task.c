@@ -8,8 +8,8 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/task/clone.h"
-#include "kernel/task/task_calls.h"
 #include "kernel/task/task_ids.h"
+#include "kernel/task/task_syscalls.h"
 #include "lib/string.h"
 
 struct spinlock tasks_lock = SPINLOCK_INIT("tasks");
@@ -196,7 +196,7 @@ int task_limits_check(void)
 {
     u32 total = frames_total(), most = MAX(total / 64, 64u);
     u32 reserve =
-        has_roots_share() ? MAX(total / 32, 128u) : MAX(total / 8, 512u);
+        may_use_root_reserve() ? MAX(total / 32, 128u) : MAX(total / 8, 512u);
     // At most one thread for each 64 frames (256 KiB) of memory. A reserve is
     // kept for the threads that exist already, so that a fork bomb ends by an
     // error of fork, not by the death of the shell. The reserve for ordinary
@@ -340,8 +340,8 @@ void task_times(struct task *t, u64 *user, u64 *kernel)
 void task_child_times(struct task *t, u64 *user, u64 *kernel)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
-    *user = t->children_did.user;
-    *kernel = t->children_did.kernel;
+    *user = t->children_usage.user;
+    *kernel = t->children_usage.kernel;
     spin_unlock_irq(&tasks_lock, flags);
 }
 

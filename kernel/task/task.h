@@ -92,7 +92,7 @@ struct task {
     u64 arrival; // sequence number of its creation; tasks_lock
     // Usage of threads that have ended; usage of children that were waited for,
     // including their children. tasks_lock.
-    struct resource_usage dead, children_did;
+    struct resource_usage dead, children_usage;
 
     // kernel/stream: a bit for each stream whose target it is. tasks_lock; read
     // without it by samples and at context switches.
@@ -101,8 +101,8 @@ struct task {
     u8 build_id_size;          // 0: it has none
     u32 load_bias; // address in memory - address in the file; `lock`
 
-    // kernel/task/task_calls.h: system calls of its threads. The list of free
-    // tables is guarded by `lock`.
+    // kernel/task/task_syscalls.h: system calls of its threads. The list of
+    // free tables is guarded by `lock`.
     struct call_table *call_tables, *free_call_tables;
 
     // kernel/ipc: NULL until the first connection; guarded there.

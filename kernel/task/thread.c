@@ -7,8 +7,8 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sched/runqueue.h"
 #include "kernel/task/task.h"
-#include "kernel/task/task_calls.h"
 #include "kernel/task/task_ids.h"
+#include "kernel/task/task_syscalls.h"
 #include "lib/format.h"
 #include "lib/string.h"
 

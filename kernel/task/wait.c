@@ -60,7 +60,7 @@ static void reap(struct task *child, const struct wait_result *out)
     spin_assert_held(&tasks_lock);
     assert(child->zombie);
     struct task *parent = current_task();
-    usage_add(&parent->children_did, &out->used);
+    usage_add(&parent->children_usage, &out->used);
     list_remove(&child->sibling);
     task_table_remove(child);
 }

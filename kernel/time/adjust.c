@@ -89,7 +89,7 @@ static s64 total_rate(void)
 }
 
 // The correction in ns that `ns_per_sec` makes in `elapsed`.
-static s64 made_up(s64 ns_per_sec, struct bintime elapsed)
+static s64 correction_ns(s64 ns_per_sec, struct bintime elapsed)
 {
     u64 rate = (u64)(ns_per_sec < 0 ? -ns_per_sec : ns_per_sec);
     s64 ns =
@@ -97,11 +97,12 @@ static s64 made_up(s64 ns_per_sec, struct bintime elapsed)
     return ns_per_sec < 0 ? -ns : ns;
 }
 
-static void take_off(s64 *left, s64 ns_per_sec, struct bintime elapsed)
+static void subtract_correction(s64 *left, s64 ns_per_sec,
+                                struct bintime elapsed)
 {
     if (!ns_per_sec)
         return;
-    *left -= made_up(ns_per_sec, elapsed);
+    *left -= correction_ns(ns_per_sec, elapsed);
     if (*left<NEGLIGIBLE_NS && * left> - NEGLIGIBLE_NS)
         *left = 0;
 }
@@ -161,13 +162,13 @@ static void next_slice(void)
     s64 slew = state.slew, offset = state.offset;
     s64 slew_rate = state.slew_rate, offset_rate = state.offset_rate;
     struct bintime uptime, raw, elapsed = since_slice_began();
-    take_off(&slew, slew_rate, elapsed);
-    take_off(&offset, offset_rate, elapsed);
+    subtract_correction(&slew, slew_rate, elapsed);
+    subtract_correction(&offset, offset_rate, elapsed);
     choose_rates(slew, offset);
     timehands_set_rate(total_rate(), &uptime, &raw);
     elapsed = bintime_sub(raw, state.began);
-    take_off(&state.slew, slew_rate, elapsed);
-    take_off(&state.offset, offset_rate, elapsed);
+    subtract_correction(&state.slew, slew_rate, elapsed);
+    subtract_correction(&state.offset, offset_rate, elapsed);
     state.began = raw;
     if (state.slew_rate || state.offset_rate)
         callout_set(&slice_end, clock_now_ns() + slice_length());
@@ -285,7 +286,7 @@ static s64 single_shot(const struct timex *t)
 {
     spin_assert_held(&adjust_lock);
     s64 left = state.slew;
-    take_off(&left, state.slew_rate, since_slice_began());
+    subtract_correction(&left, state.slew_rate, since_slice_began());
     if (!(t->modes & ADJUST_SS_READ)) {
         // This slice's correction is not subtracted from the new slew.
         state.slew_rate = 0;
@@ -295,7 +296,7 @@ static s64 single_shot(const struct timex *t)
     return left / 1000;
 }
 
-static void tell(struct timex *t)
+static void fill_result(struct timex *t)
 {
     spin_assert_held(&adjust_lock);
     bool nano = state.status & STA_NANO;
@@ -304,7 +305,7 @@ static void tell(struct timex *t)
     if (max_error >= ERROR_MAX_US)
         state.status |= STA_UNSYNC;
     s64 now = clock_wall_ns(), offset = state.offset;
-    take_off(&offset, state.offset_rate, since_slice_began());
+    subtract_correction(&offset, state.offset_rate, since_slice_began());
     t->offset = offset / unit;
     t->freq = state.freq;
     t->maxerror = max_error;
@@ -346,7 +347,7 @@ int clock_adjust(struct timex *t)
         left = single_shot(t);
     else
         apply(t);
-    tell(t);
+    fill_result(t);
     if (single)
         t->offset = left;
     int result = state.status & STA_UNSYNC ? TIME_ERROR : TIME_OK;

@@ -32,7 +32,7 @@ struct callouts {
     // CALLOUT_THREAD callouts that are due, for the thread.
     struct list due;
     struct waitq work, done;
-    struct callout *running[2]; // by `where`; marked accesses
+    struct callout *running[2]; // by `context`; marked accesses
 };
 
 void callouts_init_cpu(struct cpu *cpu)
@@ -48,12 +48,12 @@ void callouts_init_cpu(struct cpu *cpu)
     WRITE_ONCE(cpu->callouts, q);
 }
 
-void callout_init(struct callout *c, void (*fn)(struct callout *c), u32 where)
+void callout_init(struct callout *c, void (*fn)(struct callout *c), u32 context)
 {
-    assert(fn && where <= CALLOUT_THREAD);
+    assert(fn && context <= CALLOUT_THREAD);
     *c = (struct callout){ .fn = fn,
                            .queue = this_cpu()->callouts,
-                           .where = (u8)where };
+                           .context = (u8)context };
 }
 
 // Locks the callout's queue. Interrupts are off.
@@ -158,10 +158,10 @@ static void wait_until_through(const struct callout *c)
 {
     for (u32 i = 0; i < cpu_count; i++) {
         struct callouts *q = cpus[i].callouts;
-        struct callout **running = &q->running[c->where];
+        struct callout **running = &q->running[c->context];
         if (__atomic_load_n(running, __ATOMIC_ACQUIRE) != c)
             continue;
-        if (c->where == CALLOUT_THREAD) {
+        if (c->context == CALLOUT_THREAD) {
             wait_event(&q->done,
                        __atomic_load_n(running, __ATOMIC_ACQUIRE) != c,
                        WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
@@ -185,17 +185,17 @@ bool callout_drain(struct callout *c)
 
 // Marks the handler as running, with the queue locked. The caller unlocks the
 // queue before it calls the handler.
-static void begin(struct callouts *q, struct callout *c, u32 where)
+static void begin(struct callouts *q, struct callout *c, u32 context)
 {
     spin_assert_held(&q->lock);
-    WRITE_ONCE(q->running[where], c);
+    WRITE_ONCE(q->running[context], c);
     WRITE_ONCE(c->state, IDLE);
 }
 
 // The handler has returned and may have freed its callout.
-static void end(struct callouts *q, u32 where)
+static void end(struct callouts *q, u32 context)
 {
-    __atomic_store_n(&q->running[where], NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&q->running[context], NULL, __ATOMIC_RELEASE);
 }
 
 // If the first callout is due, runs it, or queues it for the thread and returns
@@ -206,7 +206,7 @@ static bool run_first(struct callouts *q, u64 now)
     struct calendar_event *event = calendar_take(&q->calendar, now);
     struct callout *c = container_of(event, struct callout, event);
     q->armed = calendar_next(&q->calendar);
-    bool hand_over = event && c->where == CALLOUT_THREAD;
+    bool hand_over = event && c->context == CALLOUT_THREAD;
     if (hand_over) {
         WRITE_ONCE(c->state, DUE);
         list_push_back(&q->due, &event->node);

@@ -21,7 +21,7 @@ struct callout {
     struct calendar_event event;
     void (*fn)(struct callout *c);
     struct callouts *queue; // of the CPU where it is, or was last, pending
-    u8 where;               // CALLOUT_INTERRUPT or CALLOUT_THREAD
+    u8 context;             // CALLOUT_INTERRUPT or CALLOUT_THREAD
     u8 state;
 };
 
@@ -38,7 +38,8 @@ void callouts_init_cpu(struct cpu *cpu);
 NORETURN void callouts_serve(struct cpu *cpu);
 
 // Initialises a callout that is neither pending nor running.
-void callout_init(struct callout *c, void (*fn)(struct callout *c), u32 where);
+void callout_init(struct callout *c, void (*fn)(struct callout *c),
+                  u32 context);
 // (Re)arms it. Any context but NMI.
 void callout_set(struct callout *c, u64 deadline);
 // Cancels it; returns whether it was pending. Does not wait: if it was not

@@ -13,9 +13,9 @@
 const char event_watch_owner[] = "the events' watch";
 
 static struct mutex watch_lock = MUTEX_INIT(watch_lock, "event watch");
-static bool needed;         // constant once all CPUs run
+static bool watch_needed;   // constant once all CPUs run
 static struct timer *timer; // NULL: none
-static bool complained;
+static bool warned;
 
 static void check_events(void *arg UNUSED, const struct trapframe *tf UNUSED)
 {
@@ -41,11 +41,11 @@ static bool take(const char *name)
 
 void event_watch_resume(void)
 {
-    if (!needed || !irqs_enabled())
+    if (!watch_needed || !irqs_enabled())
         return;
     mutex_lock(&watch_lock);
-    if (!timer && !take("rtc") && !take("hpet") && !complained) {
-        complained = true;
+    if (!timer && !take("rtc") && !take("hpet") && !warned) {
+        warned = true;
         log_printf("clock: no timer is free to watch that of the events: if "
                    "an interrupt of it is lost, sleeps go on when a device "
                    "interrupts\n");
@@ -53,7 +53,7 @@ void event_watch_resume(void)
     mutex_unlock(&watch_lock);
 }
 
-void event_watch_give_way(void)
+void event_watch_release(void)
 {
     assert(irqs_enabled());
     mutex_lock(&watch_lock);
@@ -65,6 +65,6 @@ void event_watch_give_way(void)
 
 void event_watch_start(void)
 {
-    needed = cpu_count == 1 || clock_event_vector() != VECTOR_TIMER;
+    watch_needed = cpu_count == 1 || clock_event_vector() != VECTOR_TIMER;
     event_watch_resume();
 }

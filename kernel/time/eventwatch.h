@@ -20,7 +20,7 @@ extern const char event_watch_owner[];
 void event_watch_start(void);
 // Releases the watch's timer, if any; until event_watch_resume the watch has
 // none. Thread context with interrupts on.
-void event_watch_give_way(void);
+void event_watch_release(void);
 // Takes a free timer, if the watch has none. Thread context; with interrupts
 // off, and before event_watch_start, it does nothing.
 void event_watch_resume(void);

@@ -86,7 +86,7 @@ struct ledger {
     // Cycles of all NMIs, low half; and of those NMIs whose cycles stay charged
     // to the interrupted account. Written by NMIs.
     u32 nmi_cycles;
-    struct counter nmi_unbooked;
+    struct counter nmi_unaccounted;
 };
 
 // The entry of `vectors` for interrupts that take samples, moved there from the

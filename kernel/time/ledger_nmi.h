@@ -44,13 +44,13 @@ static ALWAYS_INLINE void ledger_nmi(u32 freezes, u32 began)
     u32 spent = (u32)rdtsc() - began;
     l->nmi_cycles += spent;
     if (unlikely(seqcount_is_changing(&l->seq))) {
-        counter_add(&l->nmi_unbooked, spent);
+        counter_add(&l->nmi_unaccounted, spent);
         return;
     }
     seqcount_write_begin_full(&l->seq);
     if (likely(word_is(&ledger_freezes, freezes)))
         move_to_nmi(l, spent);
     else
-        counter_add(&l->nmi_unbooked, spent);
+        counter_add(&l->nmi_unaccounted, spent);
     ledger_write_end(l);
 }

@@ -56,7 +56,7 @@ struct time_line {
 };
 // Added to `count` of the clocks that the page does not have: no counter is
 // near that value, so the reader makes a system call.
-#define TIME_UNTOLD (1ull << 63)
+#define TIME_INVALID (1ull << 63)
 
 struct timehands {
     struct time_line lines[TIME_CLOCKS];

@@ -192,7 +192,7 @@ void timecounters_start(void)
 
 // A text for sysinfo: how the counter was found, if it is in use; else why it
 // is not.
-static void remark(const struct timecounter *tc, char *text, size_t size)
+static void describe_use(const struct timecounter *tc, char *text, size_t size)
 {
     const struct timecounter *used = timecounter_in_use();
     assert(used);
@@ -222,7 +222,7 @@ static void put_timecounter(const struct timecounter *tc, const struct each *e)
         .frequency = tc->hz,
     };
     strlcpy(record.name, tc->name, sizeof(record.name));
-    remark(tc, record.why, sizeof(record.why));
+    describe_use(tc, record.why, sizeof(record.why));
     e->fn(&record, e->arg);
 }
 

@@ -82,7 +82,7 @@ static u64 counts_since(const struct time_line *line, u32 index)
 }
 
 // Counts to nanoseconds, for any number of counts; time_since: below 2^32.
-static u64 follow(const struct time_line *line, u64 counts)
+static u64 line_to_ns(const struct time_line *line, u64 counts)
 {
     assert_checked(READ_ONCE(line->shift) < 32);
     u32 multiplier = READ_ONCE(line->multiplier);
@@ -106,7 +106,7 @@ static bool try_slowly(enum clock c, u64 *ns, u64 *counts)
     }
     const struct timehands *th = time_hands(&time_page, gen);
     *counts = counts_since(&th->lines[c], gen / TIME_INDEX & 1);
-    *ns = add_base(follow(&th->lines[c], *counts), th, c);
+    *ns = add_base(line_to_ns(&th->lines[c], *counts), th, c);
     return busy || !seqcount_read_retry(&time_page.gen, gen);
 }
 
@@ -197,7 +197,7 @@ static u32 next_index(u32 gen)
 }
 
 // False: an NMI has read the counter since try_begin; the change is repeated.
-static bool put_in_force(u32 gen, const struct timecounter *tc)
+static bool publish(u32 gen, const struct timecounter *tc)
 {
     assert(gen & TIME_BUSY);
     u32 next = ((gen >> TIME_GEN_SHIFT) + 1) << TIME_GEN_SHIFT;
@@ -256,8 +256,8 @@ static u32 best_shift(u64 tick)
     return shift;
 }
 
-static void draw_line(struct timehands *th, u32 clock, u64 count, u64 ns,
-                      u32 multiplier, u32 shift)
+static void set_line(struct timehands *th, u32 clock, u64 count, u64 ns,
+                     u32 multiplier, u32 shift)
 {
     assert_checked(shift <= SHIFT_MAX &&
                    seqcount_peek(&time_page.gen) & TIME_BUSY);
@@ -271,7 +271,7 @@ static void draw_line(struct timehands *th, u32 clock, u64 count, u64 ns,
 }
 
 // Rounds everything down: a line is never ahead of the state.
-static void draw(struct timehands *th, const struct master *m)
+static void set_lines(struct timehands *th, const struct master *m)
 {
     assert_checked(m->tc); // set by the first change
     u32 shift = best_shift(m->tick), raw = multiplier(m->tick, shift);
@@ -284,15 +284,15 @@ static void draw(struct timehands *th, const struct master *m)
     WRITE_ONCE(th->raw, raw_time);
     WRITE_ONCE(th->wall_offset, m->wall_offset);
     WRITE_ONCE(th->resolution, (u32)resolution);
-    draw_line(th, CLOCK_REALTIME, m->count, wall, adjusted, shift);
-    draw_line(th, CLOCK_REALTIME_COARSE, m->count, wall, adjusted, shift);
-    draw_line(th, CLOCK_MONOTONIC, m->count, uptime, adjusted, shift);
-    draw_line(th, CLOCK_MONOTONIC_COARSE, m->count, uptime, adjusted, shift);
-    draw_line(th, CLOCK_BOOTTIME, m->count, uptime, adjusted, shift);
-    draw_line(th, CLOCK_MONOTONIC_RAW, m->count, raw_time, raw, shift);
-    u64 untold = m->count + TIME_UNTOLD;
-    WRITE_ONCE(th->lines[CLOCK_PROCESS_CPUTIME_ID].count, untold);
-    WRITE_ONCE(th->lines[CLOCK_THREAD_CPUTIME_ID].count, untold);
+    set_line(th, CLOCK_REALTIME, m->count, wall, adjusted, shift);
+    set_line(th, CLOCK_REALTIME_COARSE, m->count, wall, adjusted, shift);
+    set_line(th, CLOCK_MONOTONIC, m->count, uptime, adjusted, shift);
+    set_line(th, CLOCK_MONOTONIC_COARSE, m->count, uptime, adjusted, shift);
+    set_line(th, CLOCK_BOOTTIME, m->count, uptime, adjusted, shift);
+    set_line(th, CLOCK_MONOTONIC_RAW, m->count, raw_time, raw, shift);
+    u64 invalid_count = m->count + TIME_INVALID;
+    WRITE_ONCE(th->lines[CLOCK_PROCESS_CPUTIME_ID].count, invalid_count);
+    WRITE_ONCE(th->lines[CLOCK_THREAD_CPUTIME_ID].count, invalid_count);
 }
 
 struct change {
@@ -322,10 +322,10 @@ static void finish(u32 gen, const struct change *c, struct master *m)
         *m = before;
         advance(m);
         apply(m, c);
-        draw(&time_page.hands[index], m);
+        set_lines(&time_page.hands[index], m);
         WRITE_ONCE(counters[index], m->tc);
         master = *m; // for the next change
-    } while (!put_in_force(gen, m->tc));
+    } while (!publish(gen, m->tc));
 }
 
 static struct master change(const struct change *c)

@@ -121,7 +121,7 @@ void timer_describe(const struct timer *t, char *text, size_t size)
 // --- reserving; under timers_lock
 
 // The owner of the timer, or of one that shares its interrupt line.
-static const char *holder(const struct timer *wanted)
+static const char *line_owner(const struct timer *wanted)
 {
     const char *owner = READ_ONCE(wanted->owner);
     FOR_EACH_TIMER(t)
@@ -134,7 +134,7 @@ static const char *holder(const struct timer *wanted)
 
 const char *timer_user(const struct timer *wanted)
 {
-    const char *owner = holder(wanted);
+    const char *owner = line_owner(wanted);
     return owner == event_watch_owner ? NULL : owner;
 }
 
@@ -176,7 +176,7 @@ struct need {
     u64 min_ns, max_ns;
 };
 
-static bool does(const struct timer *t, const void *what)
+static bool meets_need(const struct timer *t, const void *what)
 {
     const struct need *n = what;
     return !t->why_not && (t->flags & n->flags) == n->flags &&
@@ -200,8 +200,8 @@ static bool reserve_free(bool (*suits)(const struct timer *t, const void *what),
 {
     bool yields = owner != event_watch_owner && irqs_enabled();
     u32 irqs = spin_lock_irq(&timers_lock);
-    *err = find(suits, what, yields ? timer_user : holder, out);
-    bool watched = !*err && holder(*out);
+    *err = find(suits, what, yields ? timer_user : line_owner, out);
+    bool watched = !*err && line_owner(*out);
     if (!*err && !watched)
         WRITE_ONCE((*out)->owner, owner);
     spin_unlock_irq(&timers_lock, irqs);
@@ -214,7 +214,7 @@ static int reserve(bool (*suits)(const struct timer *t, const void *what),
     int err;
     bool gave_way = false;
     while (reserve_free(suits, what, owner, out, &err)) {
-        event_watch_give_way();
+        event_watch_release();
         gave_way = true;
     }
     if (gave_way)
@@ -231,7 +231,7 @@ int timer_reserve(u32 flags, u64 min_ns, u64 max_ns, const char *owner,
                   struct timer **out)
 {
     struct need n = { flags, min_ns, max_ns };
-    int err = reserve(does, &n, owner, out);
+    int err = reserve(meets_need, &n, owner, out);
     return err == -ENOENT ? -ENODEV : err;
 }
 
@@ -280,9 +280,9 @@ void timer_interrupt(void *arg)
 }
 
 // A timer's NMIs cannot be distinguished from others, so all are claimed.
-static bool timer_nmi(struct nmi_user *user, const struct trapframe *tf)
+static bool timer_nmi(struct nmi_owner *owner, const struct trapframe *tf)
 {
-    struct timer *t = container_of(user, struct timer, nmi);
+    struct timer *t = container_of(owner, struct timer, nmi);
     if (served(t))
         call(t, t->fn, tf); // not NULL while the timer owns the NMIs
     return true;
@@ -312,7 +312,7 @@ static void stop_here(void *arg)
 
 // Calls `fn` on the CPUs that serve the timer's interrupts, so that the driver
 // need not expect one on another CPU at the same time.
-static void on_its_cpus(struct timer *t, void (*fn)(void *arg), void *arg)
+static void call_on_cpus(struct timer *t, void (*fn)(void *arg), void *arg)
 {
     if (t->flags & TIMER_PER_CPU)
         smp_call_all(fn, arg);
@@ -320,7 +320,7 @@ static void on_its_cpus(struct timer *t, void (*fn)(void *arg), void *arg)
         smp_call_boot_cpu(fn, arg);
 }
 
-static bool can_do(const struct timer *t, u32 mode, u64 ns)
+static bool supports(const struct timer *t, u32 mode, u64 ns)
 {
     u32 how = mode & HOW;
     u64 vary = mode & TIMER_RANDOM ? ns / 2 : 0;
@@ -349,7 +349,7 @@ static int claim(struct timer *t, u32 mode, u64 ticks, timer_fn_t fn, void *arg)
 static void set_free(struct timer *t)
 {
     if (t->mode & TIMER_NMI) {
-        nmi_give_back(&t->nmi);
+        nmi_release(&t->nmi);
         smp_quiesce_others(); // an NMI that found it has ended
     }
     WRITE_ONCE(t->fn, NULL);
@@ -362,16 +362,16 @@ static void set_free(struct timer *t)
 static int start_device(struct timer *t, u64 ticks)
 {
     struct start s = { t, ticks, 0 };
-    on_its_cpus(t, start_here, &s);
+    call_on_cpus(t, start_here, &s);
     if (s.err)
-        on_its_cpus(t, stop_here, t); // some CPUs may have started it
+        call_on_cpus(t, stop_here, t); // some CPUs may have started it
     return s.err;
 }
 
 int timer_start(struct timer *t, u32 mode, u64 period_ns, timer_fn_t fn,
                 void *arg)
 {
-    if (!can_do(t, mode, period_ns))
+    if (!supports(t, mode, period_ns))
         return -EINVAL;
     u64 ticks = MAX(timer_ticks(t, period_ns), 1ull);
     int err = claim(t, mode, ticks, fn, arg);
@@ -379,7 +379,7 @@ int timer_start(struct timer *t, u32 mode, u64 period_ns, timer_fn_t fn,
         return err;
     if (mode & TIMER_NMI) {
         t->nmi.fn = timer_nmi;
-        err = nmi_take(&t->nmi);
+        err = nmi_claim(&t->nmi);
     }
     if (!err)
         err = start_device(t, ticks);
@@ -393,7 +393,7 @@ int timer_again(struct timer *t, u64 ns)
     assert(t->owner);
     if (READ_ONCE(t->stopping))
         return -EBUSY;
-    if (!can_do(t, t->mode, ns) || !(t->mode & TIMER_ONESHOT))
+    if (!supports(t, t->mode, ns) || !(t->mode & TIMER_ONESHOT))
         return -EINVAL;
     return t->start(t, t->mode, MAX(timer_ticks(t, ns), 1ull));
 }
@@ -406,7 +406,7 @@ void timer_stop(struct timer *t)
     WRITE_ONCE(t->stopping, true);
     if (t->mode & TIMER_ONESHOT)
         smp_quiesce_others(); // no callback sets another shot
-    on_its_cpus(t, stop_here, t);
+    call_on_cpus(t, stop_here, t);
     smp_quiesce_others(); // interrupts in flight have been taken
     set_free(t);
 }

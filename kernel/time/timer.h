@@ -97,7 +97,7 @@ struct timer {
     u64 period; // in ticks, while it is started
     timer_fn_t fn;
     void *arg;
-    struct nmi_user nmi;
+    struct nmi_owner nmi;
 };
 #define TIMER(t) LINKER_SET_ADD(timers, t)
 

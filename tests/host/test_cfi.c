@@ -1,9 +1,9 @@
-// lib/cfi.c and lib/chain.c: read as binutils' readelf reads, on all programs
-// of the image; and what becomes of damaged sections.
+// lib/cfi.c and lib/call_chain.c: read as binutils' readelf reads, on all
+// programs of the image; and what becomes of damaged sections.
 #include "test.h"
 
+#include "lib/call_chain.h"
 #include "lib/cfi.h"
-#include "lib/chain.h"
 
 static u8 *read_file(const char *path, size_t *size)
 {

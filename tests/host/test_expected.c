@@ -1,7 +1,7 @@
 // How many samples are expected.
 #include "test.h"
 
-#include "kernel/profile/expected.h"
+#include "kernel/profile/expected_samples.h"
 
 #define HZ 2600000000ull
 #define YEAR (365ull * 86400)

@@ -26,7 +26,7 @@
 // link: user/libprofile/programs.c user/libprofile/views.c
 // link: user/libprofile/tree.c user/libprofile/sources.c
 // link: user/libstrobe/table.c user/libstrobe/messages.c
-// link: user/libprofile/choice.c
+// link: user/libprofile/choose_event.c
 // link: user/libprofile/perf_programs.c
 // link: user/libstrobe/kbox.c user/libstrobe/sysinfo.c
 #define _GNU_SOURCE // open_memstream, mkdtemp, memfd_create

@@ -13,7 +13,7 @@
 // link: user/libprofile/samples_cut.c user/libstrobe/table.c
 // link: user/libstrobe/messages.c user/libprofile/user_chain.c
 // link: user/libprofile/sources.c user/libstrobe/kbox.c
-// link: user/libstrobe/sysinfo.c user/libprofile/choice.c
+// link: user/libstrobe/sysinfo.c user/libprofile/choose_event.c
 // link: user/libprofile/perf_programs.c tools/strobe-src/inlines.c
 // link: tools/strobe-src/lines.c tools/strobe-src/names.c
 // link: tools/strobe-src/places.c

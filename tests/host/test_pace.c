@@ -104,14 +104,14 @@ static void throttles(void **state UNUSED)
         pace_spent(&p, sum += 50000, now);
         spent += 50000;
     }
-    assert_true(p.stretch > 0);
+    assert_true(p.merge_shift > 0);
     assert_true(spent * 100 / (now - start) <= 30);
     assert_true(spent * 100 / (now - start) >= 4);
     for (u32 i = 0; i < 100000; i++) {
         now += pace_next(&p, now);
         pace_spent(&p, sum += 10, now);
     }
-    assert_int_equal(p.stretch, 0);
+    assert_int_equal(p.merge_shift, 0);
     assert_int_equal(pace_next(&p, now), 1000);
 }
 
@@ -129,7 +129,7 @@ static void rare_events(void **state UNUSED)
             now += 3 * WINDOW;
             pace_spent(&p, sum += 3 * WINDOW / 100 * percent, now);
         }
-        assert_int_equal(p.stretch > 0, percent > 25);
+        assert_int_equal(p.merge_shift > 0, percent > 25);
     }
 }
 

@@ -159,21 +159,21 @@ static void begin_events(struct perf_event *events)
 static void write_stream(u32 count, bool end)
 {
     char *const command[] = { "sprofile", "-o", "x", NULL };
-    struct perf_facts facts = { .host = "strobe",
-                                .release = "0.1",
-                                .version = "#1 SMP v0.1",
-                                .machine = "i686",
-                                .cpus = 2,
-                                .command = command,
-                                .kernel_id = { 0xaa },
-                                .kernel_id_size = 20 };
+    struct perf_environment environment = { .host = "strobe",
+                                            .release = "0.1",
+                                            .version = "#1 SMP v0.1",
+                                            .machine = "i686",
+                                            .cpus = 2,
+                                            .command = command,
+                                            .kernel_id = { 0xaa },
+                                            .kernel_id_size = 20 };
     struct perf_event events[EVENTS];
     struct perf_writer w;
 
     begin_events(events);
     if (find_file != NULL)
         written[0].images.find = find_file;
-    assert_null(perf_write_begin(&w, path, &facts, events, count));
+    assert_null(perf_write_begin(&w, path, &environment, events, count));
     for (u32 i = 0; i < count; i++) {
         samples_add_stream(&written[i], stream, stream_size);
         perf_write_flush(&w);

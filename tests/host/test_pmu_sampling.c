@@ -116,7 +116,7 @@ static void freeze_bits(void **state UNUSED)
     begin(&model_v4);
     u32 n = sample("instructions", 1000);
     model.debugctl = 1 << 12;
-    cpu.pmu.others &= ~(1ull << 59);
+    cpu.pmu.other_status &= ~(1ull << 59);
     model_run(100000);
     assert_int_equal(samples[n], 1);
 }

@@ -42,7 +42,7 @@ static void test_write_and_read(void **state UNUSED)
 {
     struct ring r;
     ring_init(&r, memory, SIZE);
-    r.head = r.tail = r.sure = -3 * SIZE; // it wraps
+    r.head = r.tail = r.room_end = -3 * SIZE; // it wraps
     for (u32 i = 0; i < ROUNDS; i++) {
         u32 n = random_below(300);
         bool fits = n <= SIZE - ring_used(&r);
@@ -59,7 +59,7 @@ static void test_write_and_read(void **state UNUSED)
 // Builds a record of n bytes, at most `room`, in the ring.
 static bool build(struct ring *r, u32 room, u32 n, bool *looked)
 {
-    *looked = !ring_sure(r, room);
+    *looked = !ring_has_room(r, room);
     if (*looked && !ring_check_room(r, room))
         return false;
     fill(ring_place(r), r->head, n);

@@ -7,7 +7,7 @@
 // link: user/libprofile/user_chain.c
 #include "test.h"
 
-#include "lib/chain.h"
+#include "lib/call_chain.h"
 #include "user/libprofile/user_chain.h"
 
 #define ESP 0xbfff0000u

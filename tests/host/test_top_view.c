@@ -140,18 +140,18 @@ static void lines_are_cut(void **state UNUSED)
 
     assert_true(page_init(&p, 2, 10));
     page_line(&p);
-    page_put(&p, LOOK_PLAIN, "12345678");
-    page_put(&p, LOOK_REVERSE, "90abc");
-    page_put(&p, LOOK_BOLD, "lost");
+    page_put(&p, STYLE_PLAIN, "12345678");
+    page_put(&p, STYLE_REVERSE, "90abc");
+    page_put(&p, STYLE_BOLD, "lost");
     assert_string_equal(p.lines[0].text, "12345678\033[7m90\033[0m");
-    assert_int_equal(page_left(&p), 0);
+    assert_int_equal(page_columns_left(&p), 0);
     page_line(&p);
-    page_put(&p, LOOK_BOLD, "a");
-    page_put(&p, LOOK_BOLD, "b");
+    page_put(&p, STYLE_BOLD, "a");
+    page_put(&p, STYLE_BOLD, "b");
     assert_string_equal(p.lines[1].text, "\033[1mab\033[0m");
     assert_int_equal(page_rows_left(&p), 0);
     page_line(&p);
-    page_put(&p, LOOK_PLAIN, "below");
+    page_put(&p, STYLE_PLAIN, "below");
     page_free(&p);
 }
 
@@ -238,7 +238,7 @@ static void a_bar_for_each_cpu(void **state UNUSED)
             struct page p;
             u32 bars = 0;
             assert_true(page_init(&p, sizes[size].rows, sizes[size].columns));
-            p.looks = false;
+            p.highlighting = false;
             draw_header(&p, &c);
             for (unsigned i = 0; i < p.used; i++) {
                 for (const char *at = p.lines[i].text;

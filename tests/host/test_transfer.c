@@ -16,7 +16,7 @@ static void every_size_arrives(void **state UNUSED)
 
         assert_int_equal(run_to_the_end(), 0);
         assert_int_equal(sender.state, SENDER_DONE);
-        assert_int_equal(sender.frames_again, 0);
+        assert_int_equal(sender.frames_resent, 0);
         assert_arrived("data", sizes[i]);
         assert_int_equal(empty_folder(), 1);
         close(fd);
@@ -55,7 +55,7 @@ static void a_loss_is_noticed_at_once(void **state UNUSED)
             to_receiver.fault = 0;
         step();
     }
-    assert_true(sender.frames_again < 20 * 2 * 8);
+    assert_true(sender.frames_resent < 20 * 2 * 8);
     assert_arrived("data", FILE_MAX);
     close(fd);
 }

@@ -55,7 +55,7 @@ KERNEL_TEST(audit_by_several_at_once)
     run(false);
 }
 
-static bool claim_nmi(struct nmi_user *user UNUSED,
+static bool claim_nmi(struct nmi_owner *owner UNUSED,
                       const struct trapframe *tf UNUSED)
 {
     return true;
@@ -63,13 +63,13 @@ static bool claim_nmi(struct nmi_user *user UNUSED,
 
 KERNEL_TEST(audit_while_nmis_come)
 {
-    static struct nmi_user user = { claim_nmi };
-    if (!apic_present || nmi_take(&user)) {
+    static struct nmi_owner user = { claim_nmi };
+    if (!apic_present || nmi_claim(&user)) {
         test_skip("no NMIs: no local APIC, or they are in use");
         return;
     }
     run(true);
-    nmi_give_back(&user);
+    nmi_release(&user);
 }
 
 static void work_and_sleep(void *arg UNUSED)

@@ -364,7 +364,7 @@ static void sample_all(struct timer *t)
     u32 before = unclaimed(), sampled = 0, all = 0;
     expect(timer_start(t, TIMER_PERIODIC | TIMER_NMI, NSEC_PER_MSEC, note,
                        seen) == 0);
-    expect(nmi_take(&t->nmi) == -EBUSY);
+    expect(nmi_claim(&t->nmi) == -EBUSY);
     for (u32 i = 0; i < cpu_count; i++)
         all |= 1u << i;
     preempt_disable(); // this CPU stays the one that is not called

@@ -86,7 +86,7 @@ static void write_perf(const struct dump *d, struct samples *s,
                        const struct stream_file *head)
 {
     char *command[] = { "strobe-rings", NULL };
-    struct perf_facts facts = {
+    struct perf_environment environment = {
         .host = "strobe",
         .release = head->release,
         .version = head->version,
@@ -98,9 +98,10 @@ static void write_perf(const struct dump *d, struct samples *s,
     struct perf_writer w;
     const char *problem;
 
-    memcpy(facts.kernel_id, head->kernel_id, sizeof(facts.kernel_id));
+    memcpy(environment.kernel_id, head->kernel_id,
+           sizeof(environment.kernel_id));
     struct perf_event event = { &d->asked, &d->info, s };
-    problem = perf_write_begin(&w, output, &facts, &event, 1);
+    problem = perf_write_begin(&w, output, &environment, &event, 1);
     if (problem)
         fail(1, "-o %s: %s", output, problem);
     size_t taken = samples_add_stream(s, d->records, d->size);

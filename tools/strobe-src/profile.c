@@ -2,7 +2,7 @@
 #include "lines.h"
 #include "strobe.h"
 
-#include "user/libprofile/choice.h"
+#include "user/libprofile/choose_event.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -65,7 +65,7 @@ static void show(struct profile *p, void *arg)
     struct named named = { p, profile_only_image(p) };
     tree_print(
         &t, &v, settings.inverted,
-        &(struct tree_limit){ .min = settings.min, .how_all = "--min 0" },
+        &(struct tree_limit){ .min = settings.min, .show_all = "--min 0" },
         &(struct naming){ name_row, &named });
     tree_free(&t);
     view_free(&v);

@@ -75,7 +75,7 @@ static uint64_t measure(const struct operation *o)
 }
 
 // The same in a child process.
-static uint64_t measure_apart(const struct operation *o)
+static uint64_t measure_in_child(const struct operation *o)
 {
     uint64_t *cost = mmap(NULL, sizeof(*cost), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -96,7 +96,7 @@ static uint64_t measure_apart(const struct operation *o)
 static void print(const struct operation *o)
 {
     begin(o->name);
-    uint64_t cost = (o->apart ? measure_apart : measure)(o);
+    uint64_t cost = (o->in_child ? measure_in_child : measure)(o);
     printf("%s %llu\n", o->name, (unsigned long long)cost);
 }
 

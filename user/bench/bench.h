@@ -33,7 +33,7 @@ struct operation {
     void (*run)(int n);
     int times;
     void (*before)(void), (*after)(void);
-    bool apart; // in a child process, because `before` changes the process
+    bool in_child; // in a child process, because `before` changes the process
 };
 // System calls, and operations that start processes: the same on Linux.
 // (calls.c, jobs.c)

@@ -314,7 +314,7 @@ const struct operation calls[] = {
     { .name = "pipe", do_pipe, 500, open_pipe, close_pipe },
     { .name = "pipe-ping-pong", do_ping_pong, 500, start_partner, end_partner },
     { .name = "signal", do_signal, 500, catch_signal },
-    { .name = "signal-fpu", do_signal, 500, use_fpu, .apart = true },
+    { .name = "signal-fpu", do_signal, 500, use_fpu, .in_child = true },
     { .name = "mmap-munmap", do_mmap, 1000 },
     { .name = "page-fault", do_fault, FAULT_PAGES, map_pages, unmap_pages },
     { .name = "anonymous-page", do_memory, 10 * FAULT_PAGES },

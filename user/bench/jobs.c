@@ -8,7 +8,7 @@
 // PATH searches cost the same.
 static char *const environment[] = { "PATH=/bin:/usr/bin", NULL };
 
-static void must_end_well(pid_t child)
+static void require_success(pid_t child)
 {
     must(child >= 0, "fork");
     must(end_of(child) == 0, "the child's status");
@@ -20,7 +20,7 @@ static void do_fork(int n)
         pid_t child = fork();
         if (child == 0)
             _exit(0);
-        must_end_well(child);
+        require_success(child);
     }
 }
 
@@ -32,7 +32,7 @@ static void run_program(const char *path, char *const arguments[])
         execve(path, arguments, environment);
         _exit(127);
     }
-    must_end_well(child);
+    require_success(child);
 }
 
 static void do_exec(int n)

@@ -23,7 +23,7 @@
 #include "user/libtransfer/frame.h"
 
 #define LINK "/dev/ttyS1"
-#define FAREWELL_S 2   // time limit for the host's last byte
+#define HOST_WAIT_S 2  // time limit for the host's last byte
 #define LAST_PIECES 32 // what a pipe can still hold when the shell has ended
 
 static int link_fd;
@@ -167,7 +167,7 @@ static char *read_run_file(void)
 // Waits for the host's byte in a busy loop. In a machine whose time is counted
 // in instructions (-icount), an idle second would pass before the host has run,
 // and data still in transit to it would be lost.
-static void wait_for_farewell(void)
+static void wait_for_host(void)
 {
     struct pollfd host = { .fd = link_fd, .events = POLLIN };
     struct timespec start, now;
@@ -177,7 +177,7 @@ static void wait_for_farewell(void)
         if (poll(&host, 1, 0) > 0)
             return;
         clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (now.tv_sec - start.tv_sec <= FAREWELL_S);
+    } while (now.tv_sec - start.tv_sec <= HOST_WAIT_S);
 }
 
 void run_command(void)
@@ -194,5 +194,5 @@ void run_command(void)
         run("tar -c -f - -C /out .", 'F', 'E');
     send('X', status, sizeof(status));
     send('Z', "", 0);
-    wait_for_farewell();
+    wait_for_host();
 }

@@ -62,7 +62,7 @@ void machine_stop(int how)
         pause();
 }
 
-static void obey(int number)
+static void stop_as_signaled(int number)
 {
     switch (number) {
     case SIGUSR1:
@@ -87,7 +87,7 @@ void wait_for_event(struct pollfd *fds, int count)
             fds[i].revents = 0;
     }
     while (read(signal_pipe[0], &number, 1) == 1)
-        obey(number);
+        stop_as_signaled(number);
 }
 
 pid_t spawn(char *const argv[], void (*prepare)(void *), void *argument)

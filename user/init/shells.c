@@ -65,7 +65,7 @@ static int is_console_shell(pid_t pid)
 }
 
 // Whether the kernel's arguments contain the word "login".
-static bool asks_who(void)
+static bool login_requested(void)
 {
     char text[4096] = "";
     FILE *file = fopen("/proc/cmdline", "re");
@@ -86,7 +86,7 @@ void run_shells(void)
 {
     char *shell[] = { "-sh", NULL };
     char *login[] = { "sh", "-c", "while :; do /bin/login; done", NULL };
-    char **argv = asks_who() ? login : shell;
+    char **argv = login_requested() ? login : shell;
     struct pollfd signals[1];
     int started = 0;
 

@@ -84,7 +84,7 @@ bool events_choose(struct events *e, const struct sprofile_options *common,
     // in its place would count none of the events.
     for (uint32_t i = 0; events->count > 1 && i < e->count; i++) {
         if (sources->count == 0)
-            source_that_counts(e->list[i].asked.source);
+            counting_source(e->list[i].asked.source);
     }
     return true;
 }

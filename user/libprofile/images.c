@@ -37,7 +37,7 @@ void images_unload(struct image *m)
 void images_free(struct images *i)
 {
     for (uint32_t n = 0; n < i->count; n++) {
-        images_let_go(i, &i->list[n]);
+        images_release(i, &i->list[n]);
         images_unload(&i->list[n]);
         free(i->list[n].path);
     }
@@ -111,7 +111,7 @@ void images_hold(struct images *i, uint32_t image, uint32_t task)
     i->held++;
     mapping_read(&now, images_held_path(m, path));
     if (!mapping_has_id(&now, m->build_id, m->build_id_size))
-        images_let_go(i, m);
+        images_release(i, m);
     else if (m->build_id_size > 0)
         m->mapping = now;
 }
@@ -128,7 +128,7 @@ void images_hold_open(struct images *i, uint32_t image, int fd)
     i->held++;
 }
 
-void images_let_go(struct images *i, struct image *m)
+void images_release(struct images *i, struct image *m)
 {
     if (m->held < 0)
         return;

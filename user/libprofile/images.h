@@ -19,7 +19,7 @@
 #define IMAGE_VDSO 1u    // "[vdso]"; addresses are offsets in it
 #define IMAGE_UNKNOWN 2u // "[unknown]": of a task without a task record
 // Not code: these mark incomplete chains, in the place of a caller. The number
-// is IMAGE_CUT + enum chain_mark (lib/chain.h) - 1.
+// is IMAGE_CUT + enum chain_mark (lib/call_chain.h) - 1.
 #define IMAGE_CUT 3u // "[cut]"
 #define IMAGES_FIXED 4u
 
@@ -82,7 +82,7 @@ void images_hold(struct images *i, uint32_t image, uint32_t task);
 // The same with an open file. The image takes ownership of `fd`.
 void images_hold_open(struct images *i, uint32_t image, int fd);
 // Closes the held file.
-void images_let_go(struct images *i, struct image *m);
+void images_release(struct images *i, struct image *m);
 // Returns the path to read the image's file by: that of the held descriptor if
 // there is one, else the image's path.
 #define IMAGES_HELD_PATH 32

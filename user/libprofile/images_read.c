@@ -1,7 +1,7 @@
 // Reading an image: its symbols, call frame information and code.
 #include "images.h"
 
-#include "lib/chain.h"
+#include "lib/call_chain.h"
 #include "lib/elf.h"
 
 #include <stdio.h>
@@ -186,5 +186,5 @@ void images_read(struct images *i, struct image *m)
     }
     if (m->problem && !i->find && in_place)
         read_beside(i, m);
-    images_let_go(i, m);
+    images_release(i, m);
 }

@@ -141,28 +141,28 @@ static void add_command(struct blob *b, char *const *command)
 }
 
 void perf_feature_make(struct blob *out, unsigned feature,
-                       const struct perf_facts *facts,
+                       const struct perf_environment *environment,
                        const struct perf_event *events, uint32_t count)
 {
     switch (feature) {
     case PERF_FEATURE_HOSTNAME:
-        add_string(out, facts->host);
+        add_string(out, environment->host);
         break;
     case PERF_FEATURE_OS_RELEASE:
-        add_string(out, facts->release);
+        add_string(out, environment->release);
         break;
     case PERF_FEATURE_VERSION:
-        add_string(out, facts->version);
+        add_string(out, environment->version);
         break;
     case PERF_FEATURE_ARCH:
-        add_string(out, facts->machine);
+        add_string(out, environment->machine);
         break;
     case PERF_FEATURE_CPUS:
-        add_word(out, facts->cpus); // CPUs present
-        add_word(out, facts->cpus); // CPUs online
+        add_word(out, environment->cpus); // CPUs present
+        add_word(out, environment->cpus); // CPUs online
         break;
     case PERF_FEATURE_COMMAND:
-        add_command(out, facts->command);
+        add_command(out, environment->command);
         break;
     case PERF_FEATURE_EVENTS:
         add_events(out, events, count);

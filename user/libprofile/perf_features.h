@@ -38,7 +38,7 @@ struct perf_event {
 #define PERF_EVENT_ID(event) ((event) + 1ull)
 
 // The description of the machine and of the command.
-struct perf_facts {
+struct perf_environment {
     const char *host, *release, *version, *machine; // as uname reports them
     uint32_t cpus;
     char *const *command; // terminated by NULL
@@ -49,5 +49,5 @@ struct perf_facts {
 // Appends feature number `feature` (PERF_FEATURE_..., except BUILD_ID) to
 // `out`.
 void perf_feature_make(struct blob *out, unsigned feature,
-                       const struct perf_facts *facts,
+                       const struct perf_environment *environment,
                        const struct perf_event *events, uint32_t count);

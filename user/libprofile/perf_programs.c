@@ -109,7 +109,7 @@ static bool is_load(const struct perf_view *v, struct perf_load *out)
 {
     struct perf_strobe own;
 
-    if (v->head.type != PERF_RECORD_STROBE || !perf_get_own(v, &own) ||
+    if (v->head.type != PERF_RECORD_STROBE || !perf_get_strobe(v, &own) ||
         own.kind != PERF_STROBE_LOAD || own.size < sizeof(*out))
         return false;
     memcpy(out, v->bytes + sizeof(own), sizeof(*out));

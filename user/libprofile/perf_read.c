@@ -242,8 +242,8 @@ static void take_structure(void *out, size_t room, const uint8_t *bytes,
 }
 
 // Takes a record that concerns one event, or the whole file.
-static void take_own_of(struct perf_file *f, const struct perf_strobe *own,
-                        const uint8_t *bytes)
+static void take_strobe_of(struct perf_file *f, const struct perf_strobe *own,
+                           const uint8_t *bytes)
 {
     uint32_t of_event = f->event << PERF_STROBE_EVENT_SHIFT;
 
@@ -260,14 +260,14 @@ static void take_own_of(struct perf_file *f, const struct perf_strobe *own,
     end_names(f);
 }
 
-static bool take_own(struct reading *r, const struct perf_view *v)
+static bool take_strobe(struct reading *r, const struct perf_view *v)
 {
     struct perf_strobe own;
 
-    if (!perf_get_own(v, &own))
+    if (!perf_get_strobe(v, &own))
         return false;
     for (uint32_t i = 0; i < r->count; i++)
-        take_own_of(&r->files[i], &own, v->bytes + sizeof(own));
+        take_strobe_of(&r->files[i], &own, v->bytes + sizeof(own));
     return true;
 }
 
@@ -281,7 +281,7 @@ static bool take_record(struct reading *r, const struct perf_view *v)
     case PERF_RECORD_LOST:
         return take_lost(r, v);
     case PERF_RECORD_STROBE:
-        return take_own(r, v);
+        return take_strobe(r, v);
     }
     return true; // a program's record, or one of no interest
 }
@@ -315,7 +315,7 @@ static void take_name(struct perf_events *e, const struct perf_view *v)
     struct sprofile_info info;
     struct perf_strobe own;
 
-    if (v->head.type != PERF_RECORD_STROBE || !perf_get_own(v, &own))
+    if (v->head.type != PERF_RECORD_STROBE || !perf_get_strobe(v, &own))
         return;
     uint32_t event = own.kind >> PERF_STROBE_EVENT_SHIFT;
     if ((own.kind & PERF_STROBE_KIND_MASK) != PERF_STROBE_INFO ||

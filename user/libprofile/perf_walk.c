@@ -7,7 +7,7 @@ static bool inside(uint64_t whole, uint64_t offset, uint64_t size)
     return offset <= whole && size <= whole - offset;
 }
 
-static const char not_as_ours[] =
+static const char unsupported_layout[] =
     "its events are not described as Strobe does it";
 
 // Reads an event's attributes. The id of a single event is not used. The ids
@@ -29,7 +29,7 @@ static const char *take_attr(struct perf_layout *l, uint64_t offset,
         return NULL;
     if (chains != l->chains || a.ids.size != sizeof(l->ids[0]) ||
         !inside(l->data, a.ids.offset, a.ids.size))
-        return not_as_ours;
+        return unsupported_layout;
     memcpy(&l->ids[event], l->bytes + a.ids.offset, sizeof(l->ids[0]));
     return NULL;
 }
@@ -42,7 +42,7 @@ static const char *take_attrs(struct perf_layout *l,
     if (h->attrs.size < size || h->attr_size != size ||
         h->attrs.size / size > PERF_EVENTS_MAX ||
         !inside(l->data, h->attrs.offset, h->attrs.size))
-        return not_as_ours;
+        return unsupported_layout;
     l->events = (uint32_t)(h->attrs.size / size);
     for (uint32_t i = 0; i < l->events; i++) {
         const char *problem = take_attr(l, h->attrs.offset + i * size, i);
@@ -119,7 +119,7 @@ bool perf_get(const struct perf_view *v, void *out, size_t size)
     return true;
 }
 
-bool perf_get_own(const struct perf_view *v, struct perf_strobe *out)
+bool perf_get_strobe(const struct perf_view *v, struct perf_strobe *out)
 {
     return perf_get(v, out, sizeof(*out)) &&
            memcmp(out->magic, PERF_STROBE_MAGIC, sizeof(out->magic)) == 0 &&

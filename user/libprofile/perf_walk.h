@@ -42,7 +42,7 @@ uint32_t perf_event_of(const struct perf_layout *l, uint64_t id);
 bool perf_get(const struct perf_view *v, void *out, size_t size);
 // Reads the head of a Strobe record; its bytes follow. Returns false if it is
 // another record, or truncated.
-bool perf_get_own(const struct perf_view *v, struct perf_strobe *out);
+bool perf_get_strobe(const struct perf_view *v, struct perf_strobe *out);
 // The time at which a record was written; 0: it has no time.
 uint64_t perf_time(const struct perf_view *v);
 // The string at `offset`, or NULL if it does not end within the record.

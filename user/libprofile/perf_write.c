@@ -195,7 +195,8 @@ static void put_image(struct perf_writer *w, const struct perf_trailer *t,
 }
 
 // Writes the mapping of the kernel's code, from its symbols.
-static void put_kernel(struct perf_writer *w, const struct perf_facts *facts)
+static void put_kernel(struct perf_writer *w,
+                       const struct perf_environment *environment)
 {
     const struct image *k =
         images_load(&w->streams[0].samples->images, IMAGE_KERNEL);
@@ -207,8 +208,8 @@ static void put_kernel(struct perf_writer *w, const struct perf_facts *facts)
         m.size = ALIGN_UP(last + 1, PAGE) - m.address;
         m.file_offset = m.address; // the address of PERF_KERNEL_SYMBOL
     }
-    m.build_id_size = facts->kernel_id_size;
-    memcpy(m.build_id, facts->kernel_id, sizeof(m.build_id));
+    m.build_id_size = environment->kernel_id_size;
+    memcpy(m.build_id, environment->kernel_id, sizeof(m.build_id));
     put_mapping(w, &t, &m, PERF_MISC_KERNEL,
                 m.file_offset != 0 ? PERF_KERNEL_PATH PERF_KERNEL_SYMBOL
                                    : PERF_KERNEL_PATH);
@@ -369,7 +370,8 @@ static void put_header(struct perf_writer *w, const struct perf_event *events)
     }
 }
 
-static void put_features(struct perf_writer *w, const struct perf_facts *facts,
+static void put_features(struct perf_writer *w,
+                         const struct perf_environment *environment,
                          const struct perf_event *events)
 {
     static const unsigned features[] = {
@@ -379,7 +381,7 @@ static void put_features(struct perf_writer *w, const struct perf_facts *facts,
     };
     for (uint32_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
         struct blob b = { 0 };
-        perf_feature_make(&b, features[i], facts, events, w->count);
+        perf_feature_make(&b, features[i], environment, events, w->count);
         if (!b.failed)
             put_strobe(w, PERF_STROBE_FEATURE + features[i], b.bytes, b.size);
         blob_free(&b);
@@ -402,7 +404,7 @@ static void begin_stream(struct perf_writer *w, uint32_t event,
 }
 
 const char *perf_write_begin(struct perf_writer *w, const char *path,
-                             const struct perf_facts *facts,
+                             const struct perf_environment *environment,
                              const struct perf_event *events, uint32_t count)
 {
     *w = (struct perf_writer){ .count = count };
@@ -413,11 +415,11 @@ const char *perf_write_begin(struct perf_writer *w, const char *path,
     for (uint32_t i = 0; i < count; i++)
         begin_stream(w, i, &events[i]);
     put_header(w, events);
-    put_features(w, facts, events);
+    put_features(w, environment, events);
     for (uint32_t i = 0; i < count; i++)
         put_strobe(w, PERF_STROBE_OPTIONS | i << PERF_STROBE_EVENT_SHIFT,
                    events[i].asked, sizeof(*events[i].asked));
-    put_kernel(w, facts);
+    put_kernel(w, environment);
     put_programs(w);
     for (uint32_t i = 0; i < count; i++)
         perf_write_info(w, i, events[i].info);

@@ -44,7 +44,7 @@ struct perf_writer {
 // first event's samples have. There are 1 to PERF_EVENTS_MAX events. Returns
 // NULL, or an error message; then w->out is closed.
 const char *perf_write_begin(struct perf_writer *w, const char *path,
-                             const struct perf_facts *facts,
+                             const struct perf_environment *environment,
                              const struct perf_event *events, uint32_t count);
 // Writes all samples counted so far to the file.
 void perf_write_flush(struct perf_writer *w);

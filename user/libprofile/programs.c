@@ -58,7 +58,7 @@ uint32_t programs_index(const struct programs *p, const struct program *found)
 
 const char *programs_name(const struct programs *p, uint32_t index)
 {
-    bool told = index != PROGRAM_NONE && p->list[index].name[0] != '\0';
+    bool known = index != PROGRAM_NONE && p->list[index].name[0] != '\0';
 
-    return told ? p->list[index].name : "?";
+    return known ? p->list[index].name : "?";
 }

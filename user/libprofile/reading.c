@@ -20,7 +20,7 @@ static void take_piece(void *arg, const void *bytes, size_t size)
     recording_flush(&r->recording);
 }
 
-static void broke(struct event *e)
+static void reading_failed(struct event *e)
 {
     e->over = true;
     if (errno != ESHUTDOWN)
@@ -36,7 +36,7 @@ static int take_answer(struct reading *r, uint32_t event, int timeout_ms)
     int n = profile_answer(&e->session, timeout_ms, take_piece, &piece);
 
     if (n < 0 && errno != EINTR && errno != ETIMEDOUT && errno != EAGAIN)
-        broke(e);
+        reading_failed(e);
     return n;
 }
 
@@ -44,7 +44,7 @@ static int take_answer(struct reading *r, uint32_t event, int timeout_ms)
 static bool ask(struct event *e)
 {
     if (!e->over && profile_request(&e->session) < 0)
-        broke(e);
+        reading_failed(e);
     return e->session.answered;
 }
 

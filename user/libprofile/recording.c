@@ -31,7 +31,7 @@ void recording_begin(struct recording *r, char *const *command,
     }
     if (uname(&name) < 0)
         fail(1, "%s: %s", r->path, strerror(errno));
-    struct perf_facts facts = {
+    struct perf_environment environment = {
         .host = name.nodename,
         .release = name.release,
         .version = name.version,
@@ -39,9 +39,9 @@ void recording_begin(struct recording *r, char *const *command,
         .cpus = sysconf(_SC_NPROCESSORS_ONLN),
         .command = command,
     };
-    facts.kernel_id_size = kernel_build_id(facts.kernel_id);
-    const char *problem =
-        perf_write_begin(&r->writer, r->path, &facts, list, events->count);
+    environment.kernel_id_size = kernel_build_id(environment.kernel_id);
+    const char *problem = perf_write_begin(&r->writer, r->path, &environment,
+                                           list, events->count);
     if (problem)
         fail(1, "-o %s: %s", r->path, problem);
     r->next_info_ms = now_ms() + INFO_MS;

@@ -96,7 +96,7 @@ static bool is_jit(struct samples *s, uint32_t image, uint32_t address)
 
 // Returns the place of an address in the task's memory. For generated code the
 // address is kept as it is: perf maps contain addresses in memory.
-static struct place place_in(struct samples *s, const struct user_code *code,
+static struct place place_of(struct samples *s, const struct user_code *code,
                              uint32_t task, uint32_t address)
 {
     uint32_t own = address - code->load_bias;
@@ -147,7 +147,7 @@ static struct place caller_place(const struct adding *a, uint32_t back)
 {
     if (back < CHAIN_MARKS)
         return (struct place){ IMAGE_CUT, back - 1 };
-    struct place p = place_in(a->s, a->code, a->task, back - 1);
+    struct place p = place_of(a->s, a->code, a->task, back - 1);
     if (a->s->images.list[p.image].jit_task != 0)
         a->s->last.jit_task = a->task;
     return p;
@@ -224,7 +224,7 @@ static NOINLINE uint32_t add_callers(struct adding *a, uint32_t common)
         add_caller(a, back, node);
     }
     uint32_t node =
-        node_of(a, 0, place_in(a->s, a->code, a->task, a->chain[0]));
+        node_of(a, 0, place_of(a->s, a->code, a->task, a->chain[0]));
     // Once nodes were refused, the cache is not used, so that chains_add
     // counts every chain that is cut.
     if (a->s->chains.cut > 0)
@@ -244,7 +244,7 @@ static uint32_t add_user(struct samples *s, const struct user_code *code,
     uint32_t common = count_common(last, code, task, chain, callers);
     if (common == callers && common > 0) {
         uint32_t node = chains_find(&s->chains, last->node[common - 1],
-                                    place_in(s, code, task, chain[0]));
+                                    place_of(s, code, task, chain[0]));
         if (node != CHAIN_NONE)
             return node;
     }

@@ -29,7 +29,8 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static bool alike(const struct sample_count *x, const struct sample_count *y)
+static bool same_group(const struct sample_count *x,
+                       const struct sample_count *y)
 {
     return x->cpu == y->cpu && x->thread == y->thread &&
            x->program == y->program && x->mode == y->mode;
@@ -43,7 +44,7 @@ static uint64_t part_of(uint64_t whole, uint64_t part, uint64_t all)
 
 static void divide(struct sample_count **list, uint32_t count)
 {
-    uint64_t samples = 0, period = 0, before = 0, given = 0;
+    uint64_t samples = 0, period = 0, before = 0, assigned = 0;
 
     for (uint32_t i = 0; i < count; i++) {
         samples += list[i]->samples;
@@ -52,9 +53,9 @@ static void divide(struct sample_count **list, uint32_t count)
     for (uint32_t i = 0; i < count && samples > 0; i++) {
         struct sample_count *c = list[i];
         before += c->samples;
-        c->period = part_of(period, before, samples) - given;
+        c->period = part_of(period, before, samples) - assigned;
         c->squares = (double)c->period * c->period / c->samples;
-        given += c->period;
+        assigned += c->period;
     }
 }
 
@@ -80,7 +81,8 @@ void shares_even(struct samples *s, uint32_t event,
     }
     qsort(list, n, sizeof(*list), compare);
     for (uint32_t first = 0, end; first < n; first = end) {
-        for (end = first + 1; end < n && alike(list[first], list[end]); end++)
+        for (end = first + 1; end < n && same_group(list[first], list[end]);
+             end++)
             ;
         divide(list + first, end - first);
     }

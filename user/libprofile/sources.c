@@ -25,7 +25,7 @@ static struct sysinfo_sampler *read_sources(size_t *count)
                                 SYSINFO_RECORD_SAMPLER, count);
 }
 
-void source_that_counts(char name[SPROFILE_SOURCE_NAME])
+void counting_source(char name[SPROFILE_SOURCE_NAME])
 {
     size_t count;
     struct sysinfo_sampler *list = read_sources(&count);
@@ -49,8 +49,9 @@ static void list_names(char *out, size_t size,
 }
 
 // Says which session holds what the usable source `s` needs.
-static void say_whose(char *out, size_t size, const struct sysinfo_sampler *s,
-                      const struct sysinfo_sampler *list, size_t count)
+static void describe_owner(char *out, size_t size,
+                           const struct sysinfo_sampler *s,
+                           const struct sysinfo_sampler *list, size_t count)
 {
     size_t sessions = 0;
     struct sysinfo_session *all = sysinfo_read_records(
@@ -87,7 +88,7 @@ void source_problem(char *out, size_t size, const char *name)
         snprintf(out, size, "%s: no such sample source; there are ", name);
         list_names(out, size, list, count);
     } else if (s->usable) {
-        say_whose(out, size, s, list, count);
+        describe_owner(out, size, s, list, count);
     } else {
         snprintf(out, size, "%s: %.*s", name, (int)sizeof(s->why), s->why);
     }

@@ -9,7 +9,7 @@
 
 // Copies the name of the source that counts events, whether or not it is usable
 // here; "" if this kernel has none.
-void source_that_counts(char name[SPROFILE_SOURCE_NAME]);
+void counting_source(char name[SPROFILE_SOURCE_NAME]);
 
 // "pmc: no performance counters: ...", "sundial: no such sample source; there
 // are pmc, nmi-hpet, ...", "nmi-rtc: NMIs have one user at a time, now

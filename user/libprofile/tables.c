@@ -128,7 +128,7 @@ static void print_branch(const struct branches *b, uint32_t node, int depth)
     if (summed_up)
         printf("%6.2f%%          %*s%s(less than %.1f%% each; %s shows all)\n",
                percent(small, b->v->period), 2 * depth, "", several ? "- " : "",
-               b->limit->min, b->limit->how_all);
+               b->limit->min, b->limit->show_all);
 }
 
 struct ranked {
@@ -185,7 +185,7 @@ struct tree_limit tree_limit(uint32_t rows, bool given)
 {
     return (struct tree_limit){ .rows = given ? rows : 0,
                                 .min = given ? 0.0 : TREE_PERCENT_MIN,
-                                .how_all = "--rows 0" };
+                                .show_all = "--rows 0" };
 }
 
 void tree_print(const struct tree *t, const struct view *v, bool inverted,
@@ -199,6 +199,6 @@ void tree_print(const struct tree *t, const struct view *v, bool inverted,
     print_branch(&b, 0, 0);
     if (limit->rows > 0 && t->count - 1 > limit->rows)
         printf("%u more rows with %.2f%% at most (%s shows all)\n",
-               t->count - 1 - limit->rows, most_left(&b), limit->how_all);
+               t->count - 1 - limit->rows, most_left(&b), limit->show_all);
     free(b.shown);
 }

@@ -18,11 +18,11 @@ void rows_print(const struct view *v, enum view_by by, uint32_t limit,
 // Limits a tree to the `rows` lines with the most time or, if `rows` is 0, to
 // nodes with at least `min` percent; then the smaller callees of each function
 // are folded into one line. (A chain without branches is not indented; of
-// several branches each has a dash.) `how_all` is the option that shows all.
+// several branches each has a dash.) `show_all` is the option that shows all.
 struct tree_limit {
     uint32_t rows;
     double min;
-    const char *how_all;
+    const char *show_all;
 };
 // The limit for --rows: `rows` if `given`; 0: all.
 struct tree_limit tree_limit(uint32_t rows, bool given);

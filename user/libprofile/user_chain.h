@@ -1,5 +1,5 @@
 // The user call chain of a sample, completed with the program's call frame
-// information (lib/chain.h), and checked against its code.
+// information (lib/call_chain.h), and checked against its code.
 #pragma once
 
 #include "images.h"

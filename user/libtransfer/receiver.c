@@ -42,11 +42,11 @@ static void put_ack(struct receiver *r, uint64_t turn)
     put(r, TRANSFER_ACK, payload, sizeof(payload));
 }
 
-static void tell(struct receiver *r,
-                 void (*whom)(void *user, const struct receiver *r))
+static void notify(struct receiver *r,
+                   void (*callback)(void *user, const struct receiver *r))
 {
-    if (whom)
-        whom(r->user, r);
+    if (callback)
+        callback(r->user, r);
 }
 
 static void refuse(struct receiver *r, uint32_t id, const char *problem)
@@ -59,7 +59,7 @@ static void refuse(struct receiver *r, uint32_t id, const char *problem)
     frame_put_number(payload, id, ID_SIZE);
     memcpy(payload + ID_SIZE, r->problem, strlen(r->problem));
     put(r, TRANSFER_REFUSED, payload, ID_SIZE + strlen(r->problem));
-    tell(r, r->ended);
+    notify(r, r->ended);
 }
 
 // Opens the part of an announced file that exists already, or a new one.
@@ -112,7 +112,7 @@ static void take_begin(struct receiver *r, const struct frame *f)
     }
     r->resumed = r->received;
     r->problem[0] = '\0';
-    tell(r, r->state == RECEIVER_HAS ? r->ended : r->began);
+    notify(r, r->state == RECEIVER_HAS ? r->ended : r->began);
     put_start(r);
 }
 
@@ -145,7 +145,7 @@ static void take_end(struct receiver *r)
             return;
         }
         r->state = RECEIVER_HAS;
-        tell(r, r->ended);
+        notify(r, r->ended);
     }
     if (r->state == RECEIVER_HAS) {
         put_id(r, TRANSFER_DONE, r->id);

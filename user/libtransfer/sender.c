@@ -57,7 +57,7 @@ static bool put_data(struct sender *s)
     frame_put_number(payload + DATA_OFFSET, s->next, 8);
     put(s, TRANSFER_DATA, payload, DATA_BYTES + count);
     if (s->next < s->furthest)
-        s->frames_again++;
+        s->frames_resent++;
     s->next += count;
     if (s->next > s->furthest)
         s->furthest = s->next;
@@ -65,7 +65,7 @@ static bool put_data(struct sender *s)
 }
 
 // Sends as much as the window allows.
-static void proceed(struct sender *s)
+static void send_window(struct sender *s)
 {
     uint64_t ahead = s->probing ? 1 : TRANSFER_WINDOW;
 
@@ -79,11 +79,11 @@ static void proceed(struct sender *s)
     }
 }
 
-static void go_back(struct sender *s)
+static void resend(struct sender *s)
 {
     s->turn++;
     s->next = s->acked;
-    proceed(s);
+    send_window(s);
 }
 
 static int measure(int file, uint64_t *size, uint32_t *crc)
@@ -132,7 +132,7 @@ static void take_start(struct sender *s, const struct frame *f)
     s->state = SENDER_SENDS;
     s->resumed = s->acked = offset;
     s->probing = false;
-    go_back(s);
+    resend(s);
 }
 
 static void take_ack(struct sender *s, const struct frame *f)
@@ -146,14 +146,14 @@ static void take_ack(struct sender *s, const struct frame *f)
         return;
     if (offset == s->acked) {
         if (frame_number(f->payload + DATA_TURN, 4) == s->turn)
-            go_back(s);
+            resend(s);
         return;
     }
     s->acked = offset;
     s->probing = false;
     if (s->next < offset)
         s->next = offset;
-    proceed(s);
+    send_window(s);
 }
 
 static void take_again(struct sender *s)
@@ -222,7 +222,7 @@ void sender_timeout(struct sender *s)
         break;
     case SENDER_SENDS:
         s->probing = true;
-        go_back(s);
+        resend(s);
         break;
     case SENDER_ENDS:
         put_end(s);

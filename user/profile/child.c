@@ -14,8 +14,8 @@
 
 // In the child: waits for child_go, then executes the program. If that fails,
 // the errno is written to `status_fd`.
-static _Noreturn void become(const char *path, char **command, int go_fd,
-                             int status_fd)
+static _Noreturn void exec_when_released(const char *path, char **command,
+                                         int go_fd, int status_fd)
 {
     char go;
 
@@ -45,7 +45,7 @@ void child_start(struct child *c, char **command)
         fail(1, "fork: %s", strerror(errno));
     if (c->pid == 0) {
         close(go[1]);
-        become(c->path, command, go[0], status[1]);
+        exec_when_released(c->path, command, go[0], status[1]);
     }
     close(go[0]);
     close(status[1]);

@@ -1,7 +1,7 @@
 // profile diff A B: compares files that profile -o or sprofile -o has written.
 #include "profile.h"
 
-#include "user/libprofile/choice.h"
+#include "user/libprofile/choose_event.h"
 #include "user/libprofile/diff.h"
 #include "user/libprofile/mapping.h"
 #include "user/libstrobe/options.h"

@@ -62,21 +62,21 @@ int run_stat(int argc, char *argv[]);
 
 // --- waits.c ----------------------------------------------------------------
 
-#define WAITS_LOOK_MS 1000 // a check takes some 18,000 instructions
-#define WAITS_MAX 4        // wait channels that are listed
+#define WAITS_CHECK_MS 1000 // a check takes some 18,000 instructions
+#define WAITS_MAX 4         // wait channels that are listed
 struct waits {
     uint64_t next_ms;
-    uint32_t looks, waited, count;
+    uint32_t checks, waited, count;
     struct {
         char on[32];
-        uint32_t looks;
+        uint32_t checks;
     } list[WAITS_MAX];
 };
-// Starts the first interval of WAITS_LOOK_MS.
+// Starts the first interval of WAITS_CHECK_MS.
 void waits_begin(struct waits *w);
 // If the interval is over: starts the next one, and checks whether all threads
 // of the task wait.
-void waits_look(struct waits *w, uint32_t task);
+void waits_check(struct waits *w, uint32_t task);
 // Prints a line if the task waited in at least a tenth of the checks.
 void waits_print(const struct waits *w);
 

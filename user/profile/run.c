@@ -13,7 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "user/libprofile/running.h"
+#include "user/libprofile/running_tasks.h"
 
 #define KEY_WAIT_MS 1000
 
@@ -37,10 +37,10 @@ static void begin(const struct settings *s, uint32_t flags, struct result *r)
 
 // With children sampled there is no check, since a child may run while the
 // task waits.
-static void look(const struct settings *s, struct result *r)
+static void check_waits(const struct settings *s, struct result *r)
 {
     if (!(s->options.flags & SPROFILE_O_CHILDREN))
-        waits_look(&r->waits, r->task);
+        waits_check(&r->waits, r->task);
 }
 
 // --- a program that profile starts ------------------------------------------
@@ -58,8 +58,8 @@ void run_program(const struct settings *s, struct result *r)
     recording_begin(&reading.recording, s->argv, &r->events);
     running_hold(&r->events, child.path);
     child_go(&child);
-    while (reading_take(&reading, WAITS_LOOK_MS, -1))
-        look(s, r);
+    while (reading_take(&reading, WAITS_CHECK_MS, -1))
+        check_waits(s, r);
     if (!reading_end(&reading))
         r->status = 1;
     int status = child_end(&child);
@@ -190,10 +190,10 @@ static bool go_on(struct live *l)
         return false;
     int keys = terminal_changed ? STDIN_FILENO : -1;
     if (!l->ended) {
-        if (!reading_take(l->reading, WAITS_LOOK_MS, keys))
+        if (!reading_take(l->reading, WAITS_CHECK_MS, keys))
             return false;
         if (!l->paused)
-            look(l->s, l->r);
+            check_waits(l->s, l->r);
     }
     if (has_key(l->ended ? KEY_WAIT_MS : 0) && !take_key(l))
         return false;

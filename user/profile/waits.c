@@ -29,15 +29,15 @@ static void count(struct waits *w, const char *on)
         snprintf(w->list[i].on, sizeof(w->list[i].on), "%s", on);
         w->count++;
     }
-    w->list[i].looks++;
+    w->list[i].checks++;
 }
 
 void waits_begin(struct waits *w)
 {
-    w->next_ms = now_ms() + WAITS_LOOK_MS;
+    w->next_ms = now_ms() + WAITS_CHECK_MS;
 }
 
-void waits_look(struct waits *w, uint32_t task)
+void waits_check(struct waits *w, uint32_t task)
 {
     char path[SYSINFO_PATH_MAX];
     uint64_t now = now_ms();
@@ -46,7 +46,7 @@ void waits_look(struct waits *w, uint32_t task)
 
     if (now < w->next_ms)
         return;
-    w->next_ms = now + WAITS_LOOK_MS;
+    w->next_ms = now + WAITS_CHECK_MS;
     snprintf(path, sizeof(path), "system.tasks.%" PRIu32 ".threads", task);
     struct sysinfo_thread *t = sysinfo_read_thread(path, &threads);
     if (threads == 0) { // the task has ended
@@ -55,7 +55,7 @@ void waits_look(struct waits *w, uint32_t task)
     }
     for (size_t i = 0; i < threads; i++)
         waits &= t[i].wait_on[0] != '\0';
-    w->looks++;
+    w->checks++;
     w->waited += waits;
     if (waits)
         count(w, t[0].wait_on);
@@ -64,13 +64,13 @@ void waits_look(struct waits *w, uint32_t task)
 
 void waits_print(const struct waits *w)
 {
-    if (w->waited * 10 < w->looks || w->looks == 0)
+    if (w->waited * 10 < w->checks || w->checks == 0)
         return; // it could run in over nine tenths of the checks
     printf("Waits:   not running in %" PRIu32 " of %" PRIu32
            " looks (one a second); it waited on",
-           w->waited, w->looks);
+           w->waited, w->checks);
     for (uint32_t i = 0; i < w->count; i++)
         printf("%s %s (%" PRIu32 ")", i > 0 ? "," : "", w->list[i].on,
-               w->list[i].looks);
+               w->list[i].checks);
     putchar('\n');
 }

@@ -16,21 +16,21 @@
 #include <unistd.h>
 
 #define DEVICE "/dev/ttyS1"
-#define PATIENCE "30"
-#define PATIENCE_MAX 1000000
+#define WAIT_SECONDS "30"
+#define WAIT_SECONDS_MAX 1000000
 #define READ_SIZE 4096
 #define PROGRESS_STEP (64 * 1024)
 #define ERASE_LINE "\033[K"
 
-static const char *device = DEVICE, *patience_text = PATIENCE;
+static const char *device = DEVICE, *wait_text = WAIT_SECONDS;
 static bool quiet;
-static uint32_t patience; // seconds
+static uint32_t wait_seconds; // seconds
 
 static const struct tool_option options[] = {
     { 'd', "device", "device", "The serial line (" DEVICE ")",
       .text = &device },
-    { 'w', "wait", "seconds", "How long to wait for an answer (" PATIENCE ")",
-      .text = &patience_text },
+    { 'w', "wait", "seconds",
+      "How long to wait for an answer (" WAIT_SECONDS ")", .text = &wait_text },
     { 'q', "quiet", NULL, "Say only what is wrong", .flag = &quiet },
     { 0 },
 };
@@ -73,7 +73,8 @@ static void show_progress(const struct sender *s, uint64_t *shown)
 // answer was received for too long.
 static bool serve(struct sender *s, struct line *line)
 {
-    const uint32_t tries = (uint32_t)(patience * 1000 / TRANSFER_TIMEOUT_MS);
+    const uint32_t tries =
+        (uint32_t)(wait_seconds * 1000 / TRANSFER_TIMEOUT_MS);
     struct frame_reader reader = { 0 };
     uint8_t buf[READ_SIZE];
     uint64_t shown = 0;
@@ -126,8 +127,8 @@ static void report(const struct sender *s, const char *path)
     printf("%s: %" PRIu64 " bytes sent", path, s->size);
     if (s->resumed > 0)
         printf(", %" PRIu64 " of them were there already", s->resumed);
-    if (s->frames_again > 0)
-        printf(", %" PRIu64 " pieces more than once", s->frames_again);
+    if (s->frames_resent > 0)
+        printf(", %" PRIu64 " pieces more than once", s->frames_resent);
     printf("\n");
 }
 
@@ -160,9 +161,9 @@ int main(int argc, char *argv[])
     int first = options_parse(&tool, argc, argv), status = 0;
     struct line line;
 
-    if (!decimal(patience_text, 1, PATIENCE_MAX, &patience)) {
-        complain("'%s' is no number of seconds from 1 to %d", patience_text,
-                 PATIENCE_MAX);
+    if (!decimal(wait_text, 1, WAIT_SECONDS_MAX, &wait_seconds)) {
+        complain("'%s' is no number of seconds from 1 to %d", wait_text,
+                 WAIT_SECONDS_MAX);
         options_wrong(&tool);
     }
     if (first == argc) {

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE // pipe2
 #include "sprofile.h"
 
-#include "user/libprofile/running.h"
+#include "user/libprofile/running_tasks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +93,7 @@ static void watch_signals(void)
 }
 
 // Discards the bytes that signal handlers have written so far.
-static void empty_pipe(void)
+static void drain_wakeups(void)
 {
     char bytes[64];
 
@@ -101,7 +101,7 @@ static void empty_pipe(void)
         ;
 }
 
-static int until(int64_t end, int64_t next)
+static int wait_ms(int64_t end, int64_t next)
 {
     int64_t wait = (end < next ? end : next) - now_ms();
 
@@ -136,9 +136,9 @@ void run(const struct settings *s, struct result *r,
     int64_t end = s->seconds > 0 ? start_ms + s->seconds * 1000ll : INT64_MAX;
 
     while (!interrupted && now_ms() < end && !ended(child, &r->status)) {
-        if (!reading_take(&reading, until(end, next), wakeup[0]))
+        if (!reading_take(&reading, wait_ms(end, next), wakeup[0]))
             break;
-        empty_pipe();
+        drain_wakeups();
         if (every && now_ms() >= next) {
             reading_info(&reading);
             every(s, r);

@@ -172,7 +172,7 @@ static int by_wait(const void *left, const void *right)
 }
 
 // The mean of the measured holds, rounded. About every 63rd hold is measured.
-static uint64_t hold_each(const struct sysinfo_lock *r)
+static uint64_t mean_hold(const struct sysinfo_lock *r)
 {
     return r->held > 0 ? (r->hold + r->held / 2) / r->held : 0;
 }
@@ -206,8 +206,8 @@ int show_locks(const struct settings *s)
         table_add(&table, "%" PRIu64, (uint64_t)r->wait);
         table_add(&table, "%" PRIu64, contended > 0 ? r->wait / contended : 0);
         if (r->held > 0) {
-            table_add(&table, "%" PRIu64, hold_each(r));
-            table_add(&table, "%" PRIu64, hold_each(r) * taken);
+            table_add(&table, "%" PRIu64, mean_hold(r));
+            table_add(&table, "%" PRIu64, mean_hold(r) * taken);
         } else {
             table_add(&table, "-");
             table_add(&table, "-");

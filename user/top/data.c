@@ -45,7 +45,7 @@ static const char *read_machine(struct dataset *d)
 
 // Whether the node does not exist, which is no error: a kernel need not count
 // system calls, and a task that has ended makes no more of them.
-static bool absent(void)
+static bool node_is_missing(void)
 {
     return errno == ENOENT;
 }
@@ -59,12 +59,12 @@ static const char *read_lists(struct dataset *d, uint32_t task)
         return "system.threads";
     d->exceptions =
         sysinfo_read_exception("system.exceptions", &d->exception_count);
-    if (!d->exceptions && !absent())
+    if (!d->exceptions && !node_is_missing())
         return "system.exceptions";
     if (task != SYSINFO_ALL)
         snprintf(path, sizeof(path), "system.tasks.%" PRIu32 ".syscalls", task);
     d->syscalls = sysinfo_read_syscall(path, &d->syscall_count);
-    if (!d->syscalls && !absent())
+    if (!d->syscalls && !node_is_missing())
         return "system.syscalls";
     return NULL;
 }

@@ -22,27 +22,27 @@ static void draw_uptime(struct page *p, const struct dataset *d)
 
     strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
     page_line(p);
-    page_put(p, LOOK_PLAIN,
+    page_put(p, STYLE_PLAIN,
              "top - %s up %" PRIu64 " days, %02u:%02u:%02u, load average:",
              clock, up / DAY, (unsigned)(up % DAY / HOUR),
              (unsigned)(up % HOUR / MINUTE), (unsigned)(up % MINUTE));
     for (int i = 0; i < 3; i++) {
         uint32_t h = sysinfo_hundredths(loads[i]);
-        page_put(p, LOOK_PLAIN, " %" PRIu32 ".%02" PRIu32, h / 100, h % 100);
+        page_put(p, STYLE_PLAIN, " %" PRIu32 ".%02" PRIu32, h / 100, h % 100);
     }
 }
 
 static void draw_counts(struct page *p, const struct summary *s)
 {
     page_line(p);
-    page_put(p, LOOK_PLAIN,
+    page_put(p, STYLE_PLAIN,
              "tasks: %" PRIu32 " total, %" PRIu32 " new, %" PRIu32
              " ended (%" PRIu32 " short-lived) using %" PRIu32 ".%02" PRIu32
              "%% CPU",
              s->tasks, s->created, s->ended, s->short_lived,
              s->ended_percent / 100, s->ended_percent % 100);
     page_line(p);
-    page_put(p, LOOK_PLAIN,
+    page_put(p, STYLE_PLAIN,
              "threads: %" PRIu32 " total, %" PRIu32 " running, %" PRIu32
              " ready, %" PRIu32 " sleeping, %" PRIu32 " lingering, %" PRIu32
              " other",
@@ -56,13 +56,13 @@ static void draw_size(struct page *p, uint64_t bytes, const char *what)
     union cell cell = { .number = (int64_t)bytes };
     char text[CELL_MAX];
 
-    page_put(p, LOOK_PLAIN, " %s %s", cell_format(&size, cell, 0, text), what);
+    page_put(p, STYLE_PLAIN, " %s %s", cell_format(&size, cell, 0, text), what);
 }
 
 static void draw_memory(struct page *p, const struct sysinfo_physmem *m)
 {
     page_line(p);
-    page_put(p, LOOK_PLAIN, "memory:");
+    page_put(p, STYLE_PLAIN, "memory:");
     draw_size(p, m->total, "total,");
     draw_size(p, m->unavailable, "unavail,");
     draw_size(p, m->used, "used,");
@@ -82,22 +82,22 @@ void draw_status(struct page *p, const struct choice *choice, double delay)
     const struct view *v = choice->view;
 
     page_line(p);
-    page_put(p, LOOK_BOLD, "%s", v->meaning);
-    page_put(p, LOOK_PLAIN, " by %s%s, every %g s",
+    page_put(p, STYLE_BOLD, "%s", v->meaning);
+    page_put(p, STYLE_PLAIN, " by %s%s, every %g s",
              v->columns[choice->sort].title,
              choice->reverse ? " (reverse)" : "", delay);
     if (choice->task != SYSINFO_ALL)
-        page_put(p, LOOK_PLAIN, ", of task %" PRIu32, choice->task);
+        page_put(p, STYLE_PLAIN, ", of task %" PRIu32, choice->task);
     if (choice->active_only)
-        page_put(p, LOOK_PLAIN, ", active ones");
+        page_put(p, STYLE_PLAIN, ", active ones");
     if (choice->filter[0] != '\0')
-        page_put(p, LOOK_PLAIN, ", with \"%s\"", choice->filter);
-    page_put(p, LOOK_PLAIN, "; h: help");
+        page_put(p, STYLE_PLAIN, ", with \"%s\"", choice->filter);
+    page_put(p, STYLE_PLAIN, "; h: help");
 }
 
 // ---- rows
 
-static bool is_left(const struct column *c)
+static bool is_left_aligned(const struct column *c)
 {
     return c->kind == COLUMN_TEXT || c->kind == COLUMN_STATE;
 }
@@ -128,17 +128,18 @@ static unsigned fit_rank(const struct page *p, const struct view *v)
 }
 
 static void draw_cell(struct page *p, const struct view *v, unsigned i,
-                      enum look look, const char *text)
+                      enum style style, const char *text)
 {
     const struct column *c = &v->columns[i];
 
     if (i > 0)
-        page_put(p, look == LOOK_BOLD ? LOOK_REVERSE : look, " ");
-    if (is_left(c)) // the last column may use all remaining width
-        page_put(p, look, "%-*.*s", i + 1 < v->column_count ? (int)c->width : 0,
+        page_put(p, style == STYLE_BOLD ? STYLE_REVERSE : style, " ");
+    if (is_left_aligned(c)) // the last column may use all remaining width
+        page_put(p, style, "%-*.*s",
+                 i + 1 < v->column_count ? (int)c->width : 0,
                  i + 1 < v->column_count ? (int)c->width : CELL_MAX, text);
     else
-        page_put(p, look, "%*s", (int)c->width, text);
+        page_put(p, style, "%*s", (int)c->width, text);
 }
 
 static void draw_titles(struct page *p, const struct choice *choice,
@@ -149,7 +150,7 @@ static void draw_titles(struct page *p, const struct choice *choice,
     page_line(p);
     for (unsigned i = 0; i < v->column_count; i++) {
         if (v->columns[i].rank <= rank)
-            draw_cell(p, v, i, i == choice->sort ? LOOK_BOLD : LOOK_REVERSE,
+            draw_cell(p, v, i, i == choice->sort ? STYLE_BOLD : STYLE_REVERSE,
                       v->columns[i].title);
     }
 }
@@ -167,7 +168,7 @@ void draw_rows(struct page *p, const struct comparison *c,
         page_line(p);
         for (unsigned i = 0; i < v->column_count; i++) {
             if (v->columns[i].rank <= rank)
-                draw_cell(p, v, i, LOOK_PLAIN,
+                draw_cell(p, v, i, STYLE_PLAIN,
                           cell_format(&v->columns[i], rows->rows[r].cells[i],
                                       c->summary.hz, text));
         }
@@ -203,9 +204,9 @@ void draw_help(struct page *p)
     };
 
     page_line(p);
-    page_put(p, LOOK_REVERSE, "top: keys");
+    page_put(p, STYLE_REVERSE, "top: keys");
     for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         page_line(p);
-        page_put(p, LOOK_PLAIN, "%s", lines[i]);
+        page_put(p, STYLE_PLAIN, "%s", lines[i]);
     }
 }

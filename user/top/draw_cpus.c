@@ -90,7 +90,7 @@ static void draw_cpu_number(struct page *p, const struct cpu_use *u,
         snprintf(text, sizeof(text), "%" PRIu64,
                  sysinfo_milliseconds(cycles, hz));
     }
-    page_put(p, LOOK_PLAIN, "%*s", width, text);
+    page_put(p, STYLE_PLAIN, "%*s", width, text);
 }
 
 // Draws user time, kernel time, interrupts, and idle time. `length` <= BAR_MAX.
@@ -101,13 +101,13 @@ static void draw_bar(struct page *p, const struct cpu_use *u, unsigned length)
     struct sharing s = { .whole = PERCENT_ALL, .units = length };
     char cells[BAR_MAX];
 
-    page_put(p, LOOK_PLAIN, "[");
+    page_put(p, STYLE_PLAIN, "[");
     for (int i = 0; i < 4; i++) {
         uint32_t n = share(&s, parts[i]);
         memset(cells, marks[i], n);
-        page_put(p, i < 3 ? LOOK_BOLD : LOOK_PLAIN, "%.*s", (int)n, cells);
+        page_put(p, i < 3 ? STYLE_BOLD : STYLE_PLAIN, "%.*s", (int)n, cells);
     }
-    page_put(p, LOOK_PLAIN, "]");
+    page_put(p, STYLE_PLAIN, "]");
 }
 
 static void draw_cpu(struct page *p, const struct cpu_use *u, const char *name,
@@ -116,11 +116,11 @@ static void draw_cpu(struct page *p, const struct cpu_use *u, const char *name,
     unsigned bar, shown = fit_numbers(p, &bar);
 
     page_line(p);
-    page_put(p, LOOK_PLAIN, CPU_NAME, name);
+    page_put(p, STYLE_PLAIN, CPU_NAME, name);
     for (unsigned i = 0; i < shown; i++)
         draw_cpu_number(p, u, i, hz);
     if (bar >= BAR_MIN) {
-        page_put(p, LOOK_PLAIN, " ");
+        page_put(p, STYLE_PLAIN, " ");
         draw_bar(p, u, bar);
     }
 }
@@ -132,13 +132,13 @@ static void draw_cpu_titles(struct page *p, const struct comparison *c)
 
     snprintf(mhz, sizeof(mhz), "%uMHz", (unsigned)(c->summary.hz / HZ_PER_MHZ));
     page_line(p);
-    page_put(p, LOOK_PLAIN, CPU_NAME " ", mhz);
+    page_put(p, STYLE_PLAIN, CPU_NAME " ", mhz);
     for (unsigned i = 0; i < shown;
          i++) // first title 1 narrower: MHz is 1 wider
-        page_put(p, LOOK_PLAIN, "%*s", (int)cpu_numbers[i].width - (i == 0),
+        page_put(p, STYLE_PLAIN, "%*s", (int)cpu_numbers[i].width - (i == 0),
                  cpu_numbers[i].title);
     if (bar >= BAR_MIN)
-        page_put(p, LOOK_PLAIN, "  |user #kern !irq");
+        page_put(p, STYLE_PLAIN, "  |user #kern !irq");
 }
 
 static void use_of(const struct comparison *c, size_t i, struct cpu_use *out)
@@ -169,9 +169,9 @@ static void draw_small_bars(struct page *p, const struct comparison *c)
         if (i % each == 0)
             page_line(p);
         else
-            page_put(p, LOOK_PLAIN, " ");
+            page_put(p, STYLE_PLAIN, " ");
         use_of(c, i, &u);
-        page_put(p, LOOK_PLAIN, SMALL_BAR_NAME, u.id);
+        page_put(p, STYLE_PLAIN, SMALL_BAR_NAME, u.id);
         draw_bar(p, &u, bar);
     }
 }

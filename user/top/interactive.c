@@ -38,7 +38,7 @@ static void on_signal(int number)
 }
 
 // Ends top by the signal's default action, as if top had not caught it.
-static void die_of(int number)
+static void die_of_signal(int number)
 {
     sigset_t set;
 
@@ -75,14 +75,14 @@ static sigset_t catch_signals(void)
     for (unsigned i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
         catch (asked[i], on_signal, &blocked);
     for (unsigned i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
-        catch (crashes[i], die_of, NULL);
+        catch (crashes[i], die_of_signal, NULL);
     sigprocmask(SIG_BLOCK, &blocked, &waiting);
     for (unsigned i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
         sigdelset(&waiting, asked[i]);
     return waiting;
 }
 
-static _Noreturn void no_screen(int error)
+static _Noreturn void fail_without_screen(int error)
 {
     screen_leave(); // the message must not be on the page
     if (error == ENOMEM)
@@ -93,14 +93,14 @@ static _Noreturn void no_screen(int error)
 static void enter(void)
 {
     if (screen_enter() < 0)
-        no_screen(errno);
+        fail_without_screen(errno);
 }
 
 // ^Z: restores the terminal, stops, and takes the terminal over when continued.
 static void stop(void)
 {
     stopping = 0;
-    die_of(SIGTSTP); // only stops top, which continues here
+    die_of_signal(SIGTSTP); // only stops top, which continues here
     catch (SIGTSTP, on_signal, NULL);
     sigset_t set;
     sigemptyset(&set);
@@ -145,11 +145,11 @@ static void draw_bottom_line(struct page *p, const struct top *t)
 {
     if (t->prompt.question) {
         page_line(p);
-        page_put(p, LOOK_BOLD, "%s", t->prompt.question);
-        page_put(p, LOOK_PLAIN, "%s", t->prompt.text);
+        page_put(p, STYLE_BOLD, "%s", t->prompt.question);
+        page_put(p, STYLE_PLAIN, "%s", t->prompt.text);
     } else if (t->message[0] != '\0') {
         page_line(p);
-        page_put(p, LOOK_REVERSE, "%s", t->message);
+        page_put(p, STYLE_REVERSE, "%s", t->message);
     } else {
         draw_status(p, &t->choice, t->delay);
     }
@@ -197,15 +197,15 @@ static void read_keys(struct top *t)
 static void handle_signals(struct top *t)
 {
     if (ending)
-        die_of(ending);
+        die_of_signal(ending);
     if (stopping) {
         stop();
-        t->hurry = true;
+        t->refresh_now = true;
     }
     if (resizing) {
         resizing = 0;
         if (screen_resize() < 0)
-            no_screen(ENOMEM);
+            fail_without_screen(ENOMEM);
     }
 }
 
@@ -225,11 +225,11 @@ int interactive(struct top *t)
         handle_signals(t);
         if (t->quit)
             break;
-        if (t->hurry || now() >= next) {
+        if (t->refresh_now || now() >= next) {
             if (t->iterations == 0)
                 break;
             t->iterations -= t->iterations > 0;
-            t->hurry = false;
+            t->refresh_now = false;
             top_refresh(t);
             next = now() + t->delay;
             drawn = true;

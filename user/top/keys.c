@@ -112,7 +112,7 @@ static void send_signal(struct top *t, const char *answer)
     else if (kill((pid_t)t->target, (int)number) < 0)
         failed(t, "kill");
     else
-        t->hurry = true;
+        t->refresh_now = true;
 }
 
 static void ask_signal(struct top *t, const char *answer)
@@ -131,7 +131,7 @@ static void set_nice(struct top *t, const char *answer)
     else if (setpriority(PRIO_PROCESS, t->target, (int)nice) < 0)
         failed(t, "renice");
     else
-        t->hurry = true;
+        t->refresh_now = true;
 }
 
 static void ask_nice(struct top *t, const char *answer)
@@ -229,7 +229,7 @@ static void command(struct top *t, char key)
         ask(t, "Change the nice value of task: ", ask_nice);
         break;
     case ' ':
-        t->hurry = true;
+        t->refresh_now = true;
         break;
     case 'h':
     case '?':

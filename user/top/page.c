@@ -8,9 +8,9 @@
 
 #define GROW 64 // rows at a time
 
-static const char *const looks[] = { "", "\033[1m", "\033[7m" }; // SGR
-#define LOOK_OFF "\033[0m"
-#define LOOK_BYTES (sizeof("\033[7m" LOOK_OFF) - 1)
+static const char *const style_codes[] = { "", "\033[1m", "\033[7m" }; // SGR
+#define STYLE_OFF "\033[0m"
+#define STYLE_BYTES (sizeof("\033[7m" STYLE_OFF) - 1)
 
 bool page_init(struct page *p, unsigned rows, unsigned columns)
 {
@@ -18,7 +18,7 @@ bool page_init(struct page *p, unsigned rows, unsigned columns)
         .lines = calloc(rows, sizeof(*p->lines)),
         .rows = rows,
         .columns = columns < PAGE_WIDE ? columns : PAGE_WIDE,
-        .looks = true,
+        .highlighting = true,
     };
     return p->lines != NULL;
 }
@@ -63,7 +63,7 @@ void page_line(struct page *p)
         struct line *l = &p->lines[p->used - 1];
         l->width = 0;
         l->size = 0;
-        l->look = LOOK_PLAIN;
+        l->style = STYLE_PLAIN;
         l->text[0] = '\0';
     }
 }
@@ -81,7 +81,7 @@ static void add(struct line *l, const char *text, size_t size)
     l->text[l->size] = '\0';
 }
 
-void page_put(struct page *p, enum look look, const char *fmt, ...)
+void page_put(struct page *p, enum style style, const char *fmt, ...)
 {
     char text[PAGE_WIDE + 1];
     struct line *l = current(p);
@@ -94,27 +94,27 @@ void page_put(struct page *p, enum look look, const char *fmt, ...)
     va_end(args);
 
     size_t size = strlen(text);
-    if (size > page_left(p))
-        size = page_left(p);
-    if (!p->looks || l->size + size + LOOK_BYTES >= LINE_BYTES)
-        look = LOOK_PLAIN;
+    if (size > page_columns_left(p))
+        size = page_columns_left(p);
+    if (!p->highlighting || l->size + size + STYLE_BYTES >= LINE_BYTES)
+        style = STYLE_PLAIN;
     if (l->size + size >= LINE_BYTES)
         size = LINE_BYTES - 1 - l->size;
     if (size == 0)
         return;
-    if (look != LOOK_PLAIN && look == l->look)
+    if (style != STYLE_PLAIN && style == l->style)
         l->size -=
-            strlen(LOOK_OFF); // continue the highlighting of the text before
-    else if (look != LOOK_PLAIN)
-        add(l, looks[look], strlen(looks[look]));
+            strlen(STYLE_OFF); // continue the highlighting of the text before
+    else if (style != STYLE_PLAIN)
+        add(l, style_codes[style], strlen(style_codes[style]));
     add(l, text, size);
-    if (look != LOOK_PLAIN)
-        add(l, LOOK_OFF, strlen(LOOK_OFF));
+    if (style != STYLE_PLAIN)
+        add(l, STYLE_OFF, strlen(STYLE_OFF));
     l->width += size;
-    l->look = look;
+    l->style = style;
 }
 
-unsigned page_left(const struct page *p)
+unsigned page_columns_left(const struct page *p)
 {
     const struct line *l = current(p);
 

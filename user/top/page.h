@@ -8,15 +8,15 @@
 
 #define PAGE_WIDE 512 // columns of a page without a screen
 
-enum look { LOOK_PLAIN, LOOK_BOLD, LOOK_REVERSE };
+enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_REVERSE };
 
 // Maximum size of a line: its columns, and escape sequences for highlighting.
 #define LINE_BYTES (PAGE_WIDE + 256)
 
 struct line {
-    unsigned width; // columns used
-    size_t size;    // bytes used
-    enum look look; // of the last text added
+    unsigned width;   // columns used
+    size_t size;      // bytes used
+    enum style style; // of the last text added
     char text[LINE_BYTES];
 };
 
@@ -24,7 +24,7 @@ struct page {
     struct line *lines;
     unsigned rows, columns; // available; rows increase if `grows`
     unsigned used;          // lines begun
-    bool looks;             // false: no highlighting
+    bool highlighting;      // false: no highlighting
     bool grows;             // rows are added when needed
     bool broken;            // memory ran out: lines are missing
 };
@@ -39,9 +39,9 @@ void page_clear(struct page *p);
 // Begins the next line. Lines below the last row are dropped.
 void page_line(struct page *p);
 // Appends to the line, as far as the text fits.
-void page_put(struct page *p, enum look look, const char *fmt, ...)
+void page_put(struct page *p, enum style style, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 // Columns left in the line.
-unsigned page_left(const struct page *p);
+unsigned page_columns_left(const struct page *p);
 // Lines left on the page.
 unsigned page_rows_left(const struct page *p);

@@ -35,7 +35,7 @@ struct top {
     uint32_t target;  // of the signal or nice value in the prompt
     char message[80]; // replaces the status line until the next key
     bool help, quit;
-    bool hurry; // refresh now
+    bool refresh_now; // refresh now
 };
 
 // Reads the next data set and compares it with the last one. Ends the program

@@ -55,9 +55,9 @@ struct comparator {
     bool armed; // atomic
 } __attribute__((aligned(64)));
 
-static u32 gsis_taken; // as bits
+static u32 gsis_used; // as bits
 
-static ALWAYS_INLINE struct comparator *mine(struct timer *t)
+static ALWAYS_INLINE struct comparator *comparator_of(struct timer *t)
 {
     return container_of(t, struct comparator, timer);
 }
@@ -106,34 +106,34 @@ static ALWAYS_INLINE u32 next_distance(struct comparator *c, bool random)
 }
 
 // Ticks from now until it is due; negative if that is past.
-static s32 ahead(const struct comparator *c)
+static s32 ticks_to_due(const struct comparator *c)
 {
     return (s32)(READ_ONCE(c->due) - hpet_read(HPET_COUNTER));
 }
 
 // Claims the one-shot, for its interrupt or for a caller that finds it late.
 // True for one of them only.
-static bool take_shot(struct comparator *c)
+static bool claim_shot(struct comparator *c)
 {
     return __atomic_exchange_n(&c->armed, false, __ATOMIC_ACQ_REL);
 }
 
 // It is armed once the comparator is set: earlier interrupts belong to no shot.
-static void shoot(struct comparator *c, u32 ticks)
+static void arm_shot(struct comparator *c, u32 ticks)
 {
     do {
         __atomic_store_n(&c->armed, false, __ATOMIC_RELEASE);
         set_comparator(c, counter(c) + ticks);
         __atomic_store_n(&c->armed, true, __ATOMIC_RELEASE);
         ticks += MARGIN;
-    } while (ahead(c) <= 0 && take_shot(c));
+    } while (ticks_to_due(c) <= 0 && claim_shot(c));
 }
 
 // Whether a row's next tick is in the valid range: neither past, nor so near
 // that it may be missed, nor further away than the longest distance.
 static ALWAYS_INLINE bool in_time(const struct comparator *c)
 {
-    return (u32)ahead(c) - MARGIN <= c->reach;
+    return (u32)ticks_to_due(c) - MARGIN <= c->reach;
 }
 
 // Skips the points that are due now or within MARGIN, `late` ticks in all:
@@ -157,7 +157,7 @@ static void skip(struct comparator *c, u32 late)
 static NOINLINE void catch_up(struct comparator *c)
 {
     while (!in_time(c)) {
-        s32 left = ahead(c);
+        s32 left = ticks_to_due(c);
         if (left < (s32)MARGIN)
             skip(c, MARGIN - (u32)left);
         else
@@ -177,7 +177,7 @@ static void start_row(struct comparator *c)
         set_comparator(c, counter(c) + MAX(c->ticks, c->grid_min));
         barrier();
         WRITE_ONCE(c->row, c->random ? RANDOM_ROW : EVEN_ROW);
-    } while (ahead(c) < (s32)MARGIN);
+    } while (ticks_to_due(c) < (s32)MARGIN);
 }
 
 // Sets the row's next point that is not past. An early interrupt belongs to
@@ -191,7 +191,7 @@ static void start_row(struct comparator *c)
 // be awaited until the counter wraps.
 static ALWAYS_INLINE bool next_shot(struct comparator *c, bool random)
 {
-    s32 left = ahead(c);
+    s32 left = ticks_to_due(c);
     if (unlikely(left > (s32)MARGIN) && (u32)left <= MAX(c->reach, c->grid_min))
         return false;
     advance(c, next_distance(c, random));
@@ -204,12 +204,12 @@ static NOINLINE bool other_shot(struct comparator *c)
 {
     if (likely(READ_ONCE(c->row) == RANDOM_ROW))
         return next_shot(c, true);
-    return ahead(c) <= (s32)MARGIN && take_shot(c);
+    return ticks_to_due(c) <= (s32)MARGIN && claim_shot(c);
 }
 
 static bool hpet_serve(struct timer *t)
 {
-    struct comparator *c = mine(t);
+    struct comparator *c = comparator_of(t);
     return READ_ONCE(c->row) == EVEN_ROW ? next_shot(c, false) : other_shot(c);
 }
 
@@ -244,7 +244,7 @@ static int open_source(struct comparator *c, u32 mode)
 
 static int hpet_start(struct timer *t, u32 mode, u64 ticks)
 {
-    struct comparator *c = mine(t);
+    struct comparator *c = comparator_of(t);
     int err = 0;
     if (c->opened != mode) {
         c->ticks = mode & TIMER_PERIODIC ? (u32)ticks : 0;
@@ -255,19 +255,19 @@ static int hpet_start(struct timer *t, u32 mode, u64 ticks)
     if (c->ticks)
         start_row(c);
     else
-        shoot(c, (u32)ticks);
+        arm_shot(c, (u32)ticks);
     return err;
 }
 
 static void hpet_stop(struct timer *t)
 {
-    struct comparator *c = mine(t);
+    struct comparator *c = comparator_of(t);
     u32 config = hpet_read(HPET_TIMER(t->unit));
     hpet_write(HPET_TIMER(t->unit), config & ~HPET_TIMER_ON);
     irq_source_close(&c->source);
     c->opened = 0;
     WRITE_ONCE(c->row, NO_ROW);
-    take_shot(c);
+    claim_shot(c);
 }
 
 // --- discovery
@@ -281,21 +281,21 @@ static u32 bit_of_isa(u32 irq)
 // A line of its own; else one shared with the PIT or the RTC.
 static u32 choose_lines(u32 routes)
 {
-    u32 own = routes & ~((1u << FIRST_FREE_GSI) - 1) & ~gsis_taken;
+    u32 own = routes & ~((1u << FIRST_FREE_GSI) - 1) & ~gsis_used;
     return own ? own : routes & (bit_of_isa(PIT_IRQ) | bit_of_isa(RTC_IRQ));
 }
 
 static int find_source(struct timer *t)
 {
     u32 n = t->unit;
-    struct comparator *c = mine(t);
+    struct comparator *c = comparator_of(t);
     if (hpet_read(HPET_TIMER(n)) & HPET_TIMER_CAN_MESSAGE)
         return irq_source_message(&c->source, timer_interrupt, t, t->name);
     u32 lines = choose_lines(hpet_read(HPET_TIMER_ROUTES(n)));
     if (!lines)
         return -ENODEV;
     u32 gsi = (u32)__builtin_ctz(lines);
-    gsis_taken |= 1u << gsi;
+    gsis_used |= 1u << gsi;
     t->line = gsi + 1;
     return irq_source_line(&c->source, gsi, timer_interrupt, t, t->name);
 }
@@ -312,7 +312,7 @@ static const char *hpet_probe(struct timer *t)
     }
     u32 config = hpet_read(HPET_TIMER(n)) & ~HPET_TIMER_ON;
     hpet_write(HPET_TIMER(n), config);
-    struct comparator *c = mine(t);
+    struct comparator *c = comparator_of(t);
     c->value = hpet_registers + HPET_COMPARATOR(n) / 4;
     c->wide = capabilities & HPET_COUNTER_64 && config & HPET_TIMER_64;
     t->hz = hpet_hz();

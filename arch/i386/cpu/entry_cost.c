@@ -14,29 +14,29 @@
 
 #define TRIES 8
 
-static bool claim(struct nmi_user *user UNUSED,
+static bool claim(struct nmi_owner *owner UNUSED,
                   const struct trapframe *tf UNUSED)
 {
     return true;
 }
 
 // TSC cycles of `CODE`, without the cost of the two readings.
-#define CYCLES_OF(CODE)                                        \
-    ({                                                         \
-        u32 least = ~0u, empty = ~0u;                          \
-        for (u32 i = 0; i < TRIES; i++) {                      \
-            u32 t0 = (u32)rdtsc(), t1 = (u32)rdtsc();          \
-            u32 before = booked();                             \
-            u32 t2 = (u32)rdtsc();                             \
-            __asm__ volatile(CODE ::: "memory", "cc");         \
-            u32 t3 = (u32)rdtsc();                             \
-            empty = MIN(empty, t1 - t0);                       \
-            least = MIN(least, t3 - t2 - (booked() - before)); \
-        }                                                      \
-        least > empty ? least - empty : 0;                     \
+#define CYCLES_OF(CODE)                                                  \
+    ({                                                                   \
+        u32 least = ~0u, empty = ~0u;                                    \
+        for (u32 i = 0; i < TRIES; i++) {                                \
+            u32 t0 = (u32)rdtsc(), t1 = (u32)rdtsc();                    \
+            u32 before = accounted_cycles();                             \
+            u32 t2 = (u32)rdtsc();                                       \
+            __asm__ volatile(CODE ::: "memory", "cc");                   \
+            u32 t3 = (u32)rdtsc();                                       \
+            empty = MIN(empty, t1 - t0);                                 \
+            least = MIN(least, t3 - t2 - (accounted_cycles() - before)); \
+        }                                                                \
+        least > empty ? least - empty : 0;                               \
     })
 
-static u32 booked(void)
+static u32 accounted_cycles(void)
 {
     const struct ledger *l = this_ledger();
     return l->nmi_cycles + (u32)l->vectors[VECTOR_SPURIOUS].cycles;
@@ -44,9 +44,9 @@ static u32 booked(void)
 
 struct entry_cost trap_entry_cost(void)
 {
-    static struct nmi_user measuring = { claim };
+    static struct nmi_owner measuring = { claim };
     struct entry_cost cost = { 0 };
-    if (nmi_take(&measuring))
+    if (nmi_claim(&measuring))
         return cost; // the machine is being stopped
     preempt_disable();
     u32 flags = irq_save();
@@ -57,7 +57,7 @@ struct entry_cost trap_entry_cost(void)
     this_cpu()->arch->measures_entry = false;
     irq_restore(flags);
     preempt_enable();
-    nmi_give_back(&measuring);
+    nmi_release(&measuring);
     return cost;
 }
 _Static_assert(VECTOR_NMI == 2 && VECTOR_SPURIOUS == 0xff, "as above");

@@ -59,7 +59,7 @@ static u32 bank_count(void)
 }
 
 // Bank 0 of a P6 belongs to the firmware (SDM vol. 3B, 15.3.2.1).
-static bool is_firmwares(u32 bank)
+static bool is_firmware_bank(u32 bank)
 {
     return !bank && cpu_features.family == 6 && cpu_features.model < 0x1a;
 }
@@ -106,14 +106,14 @@ void machine_check_init_cpu(void)
         if (read_bank(i, &b))
             log_printf("machine check: CPU %u, from before the start: %s\n",
                        this_cpu()->id, describe(&b, &line)->text);
-        if (!is_firmwares(i))
+        if (!is_firmware_bank(i))
             write_msr_safely(MC_CTL(i), ALL_ERRORS);
         write_msr_safely(MC_STATUS(i), 0);
     }
     write_cr4(read_cr4() | ASM_CR4_MCE);
 }
 
-static void write_down(void)
+static void record_banks(void)
 {
     u32 cpu = this_cpu()->id, banks = bank_count();
     for (u32 i = 0; i < banks; i++) {
@@ -123,7 +123,7 @@ static void write_down(void)
     }
 }
 
-static u32 say(u32 cpu)
+static u32 print_banks(u32 cpu)
 {
     struct line line;
     for (u32 i = 0; i < MIN(found[cpu].count, BANKS_SHOWN); i++)
@@ -143,7 +143,7 @@ static void wait_for_others(void)
 
 void machine_check(const struct trapframe *tf)
 {
-    write_down();
+    record_banks();
     if (__atomic_fetch_add(&entered, 1, __ATOMIC_ACQ_REL))
         cpu_halt_forever(); // the first CPU reports
     wait_for_others();
@@ -151,7 +151,7 @@ void machine_check(const struct trapframe *tf)
     console_printf("\n");
     u32 errors = 0;
     for (u32 i = 0; i < cpu_count; i++)
-        errors += say(i);
+        errors += print_banks(i);
     panic_trap(tf, "machine check: %s; %s",
                errors ? "the hardware has failed, as above"
                       : "the hardware does not say why",

@@ -16,36 +16,36 @@
 
 ERROR_COUNTER(sent_again, "NMIs, sent again", "after some seconds, once");
 
-static bool refuse(struct nmi_user *user UNUSED,
+static bool refuse(struct nmi_owner *owner UNUSED,
                    const struct trapframe *tf UNUSED)
 {
     return false;
 }
 
-static struct nmi_user nobody = { refuse };
-static struct nmi_user *nmi_user = &nobody; // atomic
+static struct nmi_owner no_owner = { refuse };
+static struct nmi_owner *nmi_owner = &no_owner; // atomic
 
 // Atomically replaces the owner `from` by `to`; false: `from` was not the
 // owner.
-static bool hand_on(struct nmi_user *from, struct nmi_user *to)
+static bool change_owner(struct nmi_owner *from, struct nmi_owner *to)
 {
-    return __atomic_compare_exchange_n(&nmi_user, &from, to, false,
+    return __atomic_compare_exchange_n(&nmi_owner, &from, to, false,
                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-int nmi_take(struct nmi_user *user)
+int nmi_claim(struct nmi_owner *owner)
 {
-    return hand_on(&nobody, user) ? 0 : -EBUSY;
+    return change_owner(&no_owner, owner) ? 0 : -EBUSY;
 }
 
-void nmi_give_back(struct nmi_user *user)
+void nmi_release(struct nmi_owner *owner)
 {
-    hand_on(user, &nobody);
+    change_owner(owner, &no_owner);
 }
 
 // Halts this CPU, unless it is the one that stops the others: that one has a
 // report to print and continues. NMIs on it have no further effect.
-static bool stop(struct nmi_user *user UNUSED,
+static bool stop(struct nmi_owner *owner UNUSED,
                  const struct trapframe *tf UNUSED)
 {
     if (READ_ONCE(smp_stopper) == this_cpu()->id + 1)
@@ -56,8 +56,8 @@ static bool stop(struct nmi_user *user UNUSED,
 
 void nmi_stop_others(void)
 {
-    static struct nmi_user stopping = { stop };
-    __atomic_store_n(&nmi_user, &stopping, __ATOMIC_RELEASE); // never released
+    static struct nmi_owner stopping = { stop };
+    __atomic_store_n(&nmi_owner, &stopping, __ATOMIC_RELEASE); // never released
     lapic_send_nmi_others();
 }
 
@@ -73,29 +73,29 @@ void nmi_send_others(void)
 
 // --- calls on other CPUs, by NMI
 
-static void (*asked_for)(const struct trapframe *tf); // set before `asked`
-static u32 asked; // atomic: bits of the CPUs that have not answered
+static void (*call_fn)(const struct trapframe *tf); // set before `call_pending`
+static u32 call_pending; // atomic: bits of the CPUs that have not answered
 
 static bool answer(const struct trapframe *tf)
 {
     u32 bit = 1u << this_cpu()->id;
-    if (!(__atomic_load_n(&asked, __ATOMIC_ACQUIRE) & bit))
+    if (!(__atomic_load_n(&call_pending, __ATOMIC_ACQUIRE) & bit))
         return false;
-    asked_for(tf);
-    __atomic_fetch_and(&asked, ~bit, __ATOMIC_RELEASE);
+    call_fn(tf);
+    __atomic_fetch_and(&call_pending, ~bit, __ATOMIC_RELEASE);
     return true;
 }
 
 // Sends the NMI again to CPUs that have not answered: it may have been lost.
 static void send_again(void)
 {
-    for (u32 left = READ_ONCE(asked); left; left &= left - 1) {
+    for (u32 left = READ_ONCE(call_pending); left; left &= left - 1) {
         error_count(&sent_again);
         lapic_send_nmi(cpus[__builtin_ctz(left)].apic_id);
     }
 }
 
-u32 nmi_ask_others(void (*fn)(const struct trapframe *tf))
+u32 nmi_call_others(void (*fn)(const struct trapframe *tf))
 {
     u32 others = 0;
     for (u32 i = 0; i < cpu_count; i++) {
@@ -104,17 +104,17 @@ u32 nmi_ask_others(void (*fn)(const struct trapframe *tf))
     }
     if (!others)
         return 0;
-    asked_for = fn;
-    __atomic_store_n(&asked, others, __ATOMIC_RELEASE);
+    call_fn = fn;
+    __atomic_store_n(&call_pending, others, __ATOMIC_RELEASE);
     nmi_send_others();
     for (u32 i = 0; i < ASK_SPINS; i++) {
-        if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE))
+        if (!__atomic_load_n(&call_pending, __ATOMIC_ACQUIRE))
             return 0;
         if (i == ASK_SPINS / 2)
             send_again();
         cpu_relax();
     }
-    return __atomic_exchange_n(&asked, 0, __ATOMIC_ACQ_REL);
+    return __atomic_exchange_n(&call_pending, 0, __ATOMIC_ACQ_REL);
 }
 
 u32 nmi_unclaimed(u32 cpu)
@@ -156,9 +156,9 @@ void trap_nmi(struct trapframe *tf)
     u32 began = (u32)rdtsc();
     kcsan_nmi(true);
     irq_count_up(VECTOR_NMI);
-    struct nmi_user *user = __atomic_load_n(&nmi_user, __ATOMIC_ACQUIRE);
-    bool answered = unlikely(READ_ONCE(asked)) && answer(tf);
-    if (unlikely(!user->fn(user, tf)) && !answered)
+    struct nmi_owner *owner = __atomic_load_n(&nmi_owner, __ATOMIC_ACQUIRE);
+    bool answered = unlikely(READ_ONCE(call_pending)) && answer(tf);
+    if (unlikely(!owner->fn(owner, tf)) && !answered)
         unclaimed();
     ledger_nmi(freezes, began);
     kcsan_nmi(false);

@@ -187,8 +187,8 @@ struct user_context {
 
 // The current thread's user registers, while the kernel is interrupted, perhaps
 // in the middle of changing them. False: the thread has no user mode.
-static NO_KCSAN NOINLINE bool left_user_mode(const struct trapframe *tf,
-                                             struct user_context *out)
+static NO_KCSAN NOINLINE bool get_user_registers(const struct trapframe *tf,
+                                                 struct user_context *out)
 {
     const struct thread_base *t = current_base();
     // During a thread switch the stack is another thread's.
@@ -501,7 +501,7 @@ u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
                       struct user_part *part)
 {
     struct user_context u;
-    if (left_user_mode(tf, &u))
+    if (get_user_registers(tf, &u))
         return unwind_from(u, false, false, out, part);
     *part = (struct user_part){ 0, 0, 0 };
     return out;
@@ -517,7 +517,7 @@ u32 *unwind_user_deep(const struct trapframe *tf, u32 *out,
     // there.
     if (user_mode)
         u = (struct user_context){ tf->eip, tf->esp, tf->ebp };
-    else if (!left_user_mode(tf, &u))
+    else if (!get_user_registers(tf, &u))
         return out;
     return unwind_from(u, user_mode, true, out, part);
 }

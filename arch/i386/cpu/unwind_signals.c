@@ -37,7 +37,7 @@ static bool read_signal(struct user_peek *p, const struct signal_frame *f,
 }
 
 // Whether the stack pointer is past the frame, so that it has been left.
-static bool was_left(const struct signal_frame *f, u32 esp)
+static bool frame_left(const struct signal_frame *f, u32 esp)
 {
     bool alternate = on_altstack(f->at);
     return alternate == on_altstack(esp) ? f->at + 8 < esp : alternate;
@@ -49,7 +49,7 @@ u32 unwind_signals(struct user_peek *p, u32 esp,
     const struct arch_thread *t = &current_base()->arch;
     u32 found = 0;
     for (u32 n = READ_ONCE(t->signal_count); n-- > 0;) {
-        if (!was_left(&t->signals[n], esp) &&
+        if (!frame_left(&t->signals[n], esp) &&
             read_signal(p, &t->signals[n], &out[found]))
             found++;
     }

@@ -30,8 +30,8 @@ struct vector {
     const char *name;
     void (*watcher)(u32 vector);
     u8 controller; // enum controller
-    bool complained;
-    bool plain; // only handler and LAPIC EOI: the fast path
+    bool logged;
+    bool fast_path; // only handler and LAPIC EOI: the fast path
 } __attribute__((aligned(32)));
 
 #define SAME_GSI(n) [n] = { .gsi = n }
@@ -84,12 +84,12 @@ const char *irq_controller(u32 vector)
 }
 
 // The spurious vector is never in service, so it gets no EOI.
-static void set_plain(struct vector *v)
+static void update_fast_path(struct vector *v)
 {
     spin_assert_held(&vectors_lock);
-    bool plain = v->handler && v->controller != I8259 && !v->watcher &&
-                 v != &vectors[VECTOR_SPURIOUS];
-    WRITE_ONCE(v->plain, plain);
+    bool fast = v->handler && v->controller != I8259 && !v->watcher &&
+                v != &vectors[VECTOR_SPURIOUS];
+    WRITE_ONCE(v->fast_path, fast);
 }
 
 // A watched vector remains watched.
@@ -104,7 +104,7 @@ static int set_vector(u32 vector, const struct vector *new)
         v->arg = new->arg;
         v->name = new->name;
         v->controller = new->controller;
-        set_plain(v);
+        update_fast_path(v);
     }
     spin_unlock_irq(&vectors_lock, flags);
     return err;
@@ -232,12 +232,12 @@ int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
     return err;
 }
 
-static NOINLINE void complain(struct vector *v, u32 vector)
+static NOINLINE void log_unexpected(struct vector *v, u32 vector)
 {
-    if (!v->complained)
+    if (!v->logged)
         log_printf("irq: nobody handles vector %#x, seen on CPU %u\n", vector,
                    this_cpu()->id);
-    v->complained = true;
+    v->logged = true;
 }
 
 // No EOI if the vector is not in service: it would acknowledge another vector
@@ -245,7 +245,7 @@ static NOINLINE void complain(struct vector *v, u32 vector)
 static void unexpected(struct vector *v, u32 vector)
 {
     error_count(&unexpected_count);
-    complain(v, vector);
+    log_unexpected(v, vector);
     if (apic_present && lapic_in_service(vector))
         lapic_eoi();
 }
@@ -293,7 +293,7 @@ void irq_watch(u32 vector, void (*fn)(u32 vector))
     struct vector *v = &vectors[vector];
     u32 flags = spin_lock_irq(&vectors_lock);
     WRITE_ONCE(v->watcher, fn);
-    set_plain(v);
+    update_fast_path(v);
     spin_unlock_irq(&vectors_lock, flags);
 }
 
@@ -318,7 +318,7 @@ void irq_dispatch(u32 vector)
     assert_checked(vector < VECTORS);
     struct vector *v = OPAQUE(&vectors[vector]);
     irq_count_up(vector);
-    if (unlikely(!READ_ONCE(v->plain))) {
+    if (unlikely(!READ_ONCE(v->fast_path))) {
         dispatch_otherwise(v, vector);
         return;
     }

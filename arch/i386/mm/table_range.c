@@ -9,18 +9,18 @@
 #include "kernel/base/log.h"
 
 // The part of a range that is within one table.
-struct stretch {
+struct table_part {
     char *entry, *end; // NULL: no table
     u32 va;            // of the first entry
     u32 next;          // start of the rest of the range
 };
 
-static ALWAYS_INLINE struct stretch stretch_at(const struct pagetable *pt,
-                                               u32 va, u32 range_end)
+static ALWAYS_INLINE struct table_part table_part_at(const struct pagetable *pt,
+                                                     u32 va, u32 range_end)
 {
     u32 left = table_span() - (va & (table_span() - 1));
     u32 length = MIN(range_end - va, left);
-    struct stretch s = { leaf_entry(pt, va), NULL, va, va + length };
+    struct table_part s = { leaf_entry(pt, va), NULL, va, va + length };
     if (s.entry)
         s.end = s.entry + (length >> PAGE_SHIFT) * entry_size();
     return s;
@@ -36,14 +36,14 @@ static ALWAYS_INLINE char *used_entry(char *entry, const char *end, u32 size)
     return entry;
 }
 
-#define FOR_EACH_USED(entry, stretch, size)                                \
-    for (char *entry = used_entry((stretch)->entry, (stretch)->end, size); \
-         entry != (stretch)->end;                                          \
-         entry = used_entry(entry + (size), (stretch)->end, size))
+#define FOR_EACH_USED(entry, part, size)                             \
+    for (char *entry = used_entry((part)->entry, (part)->end, size); \
+         entry != (part)->end;                                       \
+         entry = used_entry(entry + (size), (part)->end, size))
 
 // --- walking ----------------------------------------------------------------
 
-static int walk_table(const struct stretch *s, pagetable_fn fn, void *arg)
+static int walk_table(const struct table_part *s, pagetable_fn fn, void *arg)
 {
     u32 size = entry_size();
     FOR_EACH_USED(entry, s, size)
@@ -62,7 +62,7 @@ int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
                    void *arg)
 {
     while (start < end) {
-        struct stretch s = stretch_at(pt, start, end);
+        struct table_part s = table_part_at(pt, start, end);
         int err = s.entry ? walk_table(&s, fn, arg) : 0;
         if (err)
             return err;
@@ -72,7 +72,7 @@ int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
 }
 
 // Returns whether the batch is full.
-static bool unmap_table(const struct stretch *s, struct page_batch *b)
+static bool unmap_table(const struct table_part *s, struct page_batch *b)
 {
     u32 size = entry_size(), n = b->count;
     char *last = NULL;
@@ -97,7 +97,7 @@ void pagetable_unmap_batch(struct pagetable *pt, u32 start, u32 end,
     assert(end <= USER_END);
     b->count = 0;
     while (start < end) {
-        struct stretch s = stretch_at(pt, start, end);
+        struct table_part s = table_part_at(pt, start, end);
         if (s.entry && unmap_table(&s, b))
             return;
         start = s.next;
@@ -136,7 +136,7 @@ static ALWAYS_INLINE void share_entry(void *entry, void *copy,
     s->pages++;
 }
 
-static int share_table(const struct stretch *from, struct pagetable *to,
+static int share_table(const struct table_part *from, struct pagetable *to,
                        struct page_sharing *s)
 {
     u32 size = entry_size();
@@ -159,7 +159,7 @@ int pagetable_share(struct pagetable *from, struct pagetable *to, u32 start,
 {
     assert(start < end && end <= USER_END);
     while (start < end) {
-        struct stretch part = stretch_at(from, start, end);
+        struct table_part part = table_part_at(from, start, end);
         int err = part.entry ? share_table(&part, to, s) : 0;
         if (err)
             return err;
@@ -176,7 +176,7 @@ void pagetable_release(struct pagetable *pt, u32 start, u32 end,
     u32 size = entry_size();
     assert(start < end && end <= USER_END);
     while (start < end) {
-        struct stretch part = stretch_at(pt, start, end);
+        struct table_part part = table_part_at(pt, start, end);
         FOR_EACH_USED(entry, &part, size)
         {
             u64 e = entry_read(entry);

@@ -67,8 +67,8 @@ struct pmu {
     u32 missing_events;
     // Global MSRs, for all counters; 0: this CPU has none.
     u32 global_control, global_status, global_reset;
-    u64 foreign; // bits of global_control of counters that are not ours
-    u64 others;  // bits of global_status that belong to no counter
+    u64 foreign;      // bits of global_control of counters that are not ours
+    u64 other_status; // bits of global_status that belong to no counter
 };
 
 // --- events (events.c) ------------------------------------------------------

@@ -20,7 +20,7 @@ struct pmu_counting {
 
 #define PAGES DIV_ROUND_UP(sizeof(struct pmu_counting), PAGE_SIZE)
 
-static struct per_cpu *here(struct pmu_counting *c)
+static struct per_cpu *this_cpu_state(struct pmu_counting *c)
 {
     return &c->cpu[this_cpu()->id];
 }
@@ -59,26 +59,26 @@ void pmu_counting_destroy(struct pmu_counting *c)
 
 void pmu_counting_in(struct pmu_counting *c)
 {
-    here(c)->in = true;
-    pmu_group_in(pmu_this_cpu(), &here(c)->group, rdtsc());
+    this_cpu_state(c)->in = true;
+    pmu_group_in(pmu_this_cpu(), &this_cpu_state(c)->group, rdtsc());
 }
 
 void pmu_counting_out(struct pmu_counting *c)
 {
-    here(c)->in = false;
-    pmu_group_out(pmu_this_cpu(), &here(c)->group, rdtsc());
+    this_cpu_state(c)->in = false;
+    pmu_group_out(pmu_this_cpu(), &this_cpu_state(c)->group, rdtsc());
 }
 
 void pmu_counting_turn(struct pmu_counting *c)
 {
-    if (here(c)->in)
-        pmu_group_rotate(pmu_this_cpu(), &here(c)->group, rdtsc());
+    if (this_cpu_state(c)->in)
+        pmu_group_rotate(pmu_this_cpu(), &this_cpu_state(c)->group, rdtsc());
 }
 
 // Each CPU fills its own copy, which is constant until the next read.
 static void copy_here(void *arg)
 {
-    struct per_cpu *p = here(arg);
+    struct per_cpu *p = this_cpu_state(arg);
     if (p->in)
         pmu_group_update(pmu_this_cpu(), &p->group, rdtsc());
     memcpy(p->copy, p->group.count, sizeof(p->copy));

@@ -105,9 +105,9 @@ static void describe_architectural(struct pmu *p, const u32 leaf[4])
     p->global_control = MSR_GLOBAL_CTRL;
     p->global_status = MSR_GLOBAL_STATUS;
     p->global_reset = MSR_GLOBAL_OVF_CTRL;
-    p->others = STATUS_OVF_BUF | STATUS_COND_CHGD;
+    p->other_status = STATUS_OVF_BUF | STATUS_COND_CHGD;
     if (p->version >= 4)
-        p->others |= STATUS_CTR_FRZ | STATUS_LBR_FRZ;
+        p->other_status |= STATUS_CTR_FRZ | STATUS_LBR_FRZ;
 }
 
 static const char *describe_intel(struct pmu *p, u32 max_leaf, u32 model)
@@ -150,7 +150,7 @@ static const char *describe_amd(struct pmu *p)
             p->global_control = MSR_AMD_GLOBAL_CTL;
             p->global_status = MSR_AMD_GLOBAL_STATUS;
             p->global_reset = MSR_AMD_GLOBAL_STATUS_CLR;
-            p->others = STATUS_CTR_FRZ | STATUS_LBR_FRZ;
+            p->other_status = STATUS_CTR_FRZ | STATUS_LBR_FRZ;
         }
     }
     for (u32 i = 0; i < count; i++) {

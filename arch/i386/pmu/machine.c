@@ -110,12 +110,12 @@ static u64 on_sample(void *arg, u32 n, u32 weight)
     return s->due(s, arg, weight);
 }
 
-static bool on_nmi(struct nmi_user *user UNUSED, const struct trapframe *tf)
+static bool on_nmi(struct nmi_owner *owner UNUSED, const struct trapframe *tf)
 {
     return pmu_overflow(pmu_this_cpu(), tf->eip, on_sample, (void *)tf);
 }
 
-static struct nmi_user nmi_user = { on_nmi };
+static struct nmi_owner nmi_owner = { on_nmi };
 
 static void start_here(void *arg)
 {
@@ -152,14 +152,14 @@ static void stop_all(struct pmu_sampling *s)
     smp_quiesce_others();
     if (--samplings)
         return;
-    nmi_give_back(&nmi_user);
+    nmi_release(&nmi_owner);
     smp_quiesce_others();
 }
 
 static int start_all(struct pmu_sampling *s)
 {
     mutex_assert_held(&pmu_lock);
-    int err = samplings ? 0 : nmi_take(&nmi_user);
+    int err = samplings ? 0 : nmi_claim(&nmi_owner);
     if (err)
         return err;
     samplings++;

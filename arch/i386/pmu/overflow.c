@@ -45,7 +45,7 @@ static u32 acknowledged(const struct pmu *p, u32 among)
 {
     u64 status = 0;
     p->io->read(p->global_status, &status);
-    u64 ours = status & (pmu_global_bits(among) | p->others);
+    u64 ours = status & (pmu_global_bits(among) | p->other_status);
     if (ours)
         p->io->write(p->global_reset, ours);
     return ((u32)(status & PMU_GENERAL_MASK) |

@@ -187,7 +187,7 @@ int stream_map(struct stream *s)
     return (int)s->paused;
 }
 
-void stream_take_back(struct stream *s)
+void stream_consume(struct stream *s)
 {
     REQUIRE(s->readers);
 }
@@ -237,11 +237,11 @@ static void pass_time(struct phone *p)
     readable = take_byte(&in) & 1;
     ended = take_byte(&in) & 1;
     u64 at = kernel_box.deadline(p);
-    bool is_due = kernel_box.due(p);
+    bool is_due = kernel_box.answer_ready(p);
     REQUIRE(at == WAIT_FOREVER ? !is_due : is_due || at > now);
     if (take_byte(&in) & 1 || is_due) // may also be called if none is due
-        kernel_box.answer_due(p);
-    REQUIRE(!kernel_box.due(p));
+        kernel_box.send_answer(p);
+    REQUIRE(!kernel_box.answer_ready(p));
 }
 
 static void send(struct phone *p)

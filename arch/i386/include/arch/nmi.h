@@ -9,15 +9,15 @@ struct trapframe;
 // An NMI owner: `fn` is called at each NMI, on any CPU, on the interrupted
 // stack. It takes no lock and never faults: IRET from a page fault would let
 // the next NMI in. False: the NMI is not the owner's.
-struct nmi_user {
-    bool (*fn)(struct nmi_user *user, const struct trapframe *tf);
+struct nmi_owner {
+    bool (*fn)(struct nmi_owner *owner, const struct trapframe *tf);
 };
 
 // Becomes the NMI owner. 0 or -EBUSY. Any context but NMI.
-int nmi_take(struct nmi_user *user);
-// Gives up ownership, if `user` has it; its sources must be silent. `fn` may
+int nmi_claim(struct nmi_owner *owner);
+// Gives up ownership, if `owner` has it; its sources must be silent. `fn` may
 // still be running on other CPUs, until they have taken another interrupt.
-void nmi_give_back(struct nmi_user *user);
+void nmi_release(struct nmi_owner *owner);
 
 // Sends an NMI to each other online CPU. Any context.
 void nmi_send_others(void);
@@ -26,7 +26,7 @@ void nmi_send_others(void);
 // time. Returns bits of the CPUs that have not answered; they may still call
 // `fn`. The NMI owner is called for these NMIs as well. One caller at a time;
 // any context but NMI.
-u32 nmi_ask_others(void (*fn)(const struct trapframe *tf));
+u32 nmi_call_others(void (*fn)(const struct trapframe *tf));
 
 // Number of unclaimed NMIs on a CPU.
 u32 nmi_unclaimed(u32 cpu);

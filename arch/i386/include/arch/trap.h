@@ -37,7 +37,7 @@ UPCALL bool memory_is_out(u32 address);
 // `int $0x80`, called from entry.S with the call for the number in eax. When it
 // returns, the ledger's sequence counter is odd.
 UPCALL void trap_syscall(struct trapframe *tf, u32 call);
-// The call (kernel/task/calls.h) for each number, below 512 and from 1000 on.
-// Used by entry.S.
+// The call (kernel/task/syscall_table.h) for each number, below 512 and from
+// 1000 on. Used by entry.S.
 UPCALL extern const u8 syscall_linux_calls[];
 UPCALL extern const u8 syscall_strobe_calls[];

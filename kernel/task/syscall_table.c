@@ -1,11 +1,11 @@
 // The tables of system call numbers and names, generated from syscalls.def, and
 // the statistics of each call.
 
-#include "kernel/task/calls.h"
+#include "kernel/task/syscall_table.h"
 
 #include "arch/trap.h"
 #include "kernel/base/log.h"
-#include "kernel/task/task_calls.h"
+#include "kernel/task/task_syscalls.h"
 
 #define FAMILY_OF(family) FAMILY_NAMED(family)
 #define FAMILY_NAMED(family) IN_##family

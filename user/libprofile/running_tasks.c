@@ -1,4 +1,4 @@
-#include "running.h"
+#include "running_tasks.h"
 
 #include "mapping.h"
 

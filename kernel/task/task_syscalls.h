@@ -10,7 +10,7 @@
 #pragma once
 
 #include "kernel/sched/thread.h"
-#include "kernel/task/calls.h"
+#include "kernel/task/syscall_table.h"
 
 struct task;
 

@@ -1,4 +1,4 @@
-#include "kernel/task/task_calls.h"
+#include "kernel/task/task_syscalls.h"
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"

@@ -1,4 +1,4 @@
-#include "choice.h"
+#include "choose_event.h"
 
 #include "user/libstrobe/strobe.h"
 

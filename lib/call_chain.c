@@ -1,4 +1,4 @@
-#include "lib/chain.h"
+#include "lib/call_chain.h"
 
 #include "lib/assert.h"
 #include "lib/string.h"
