@@ -185,7 +185,7 @@ READY = $(if $(filter all,$(or $(MAKECMDGOALS),all)),$(if $(SILENT),,$\
 	$(KERNEL)$(if $(ISO), and $(ISO)): ready. $\
 	`make run` boots$(COMMA) `make help` lists the rest.))
 # Files needed to boot.
-machine: $(KERNEL) $(IMAGES)
+machine: $(KERNEL) $(IMAGES) $(B)/x87_stores.so
 kernel: $(KERNEL) $(KERNEL_TEST)
 	$(clear_line)
 
@@ -459,6 +459,14 @@ $(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch tools/build/iso | $(DEPS)/iso
 	$Qtools/build/iso $@.new $(KERNEL) '' $(B)/initrd
 	@mv $@.new $@
 
+$(B)/qemu-version: FORCE | $(DEPS)/run
+	@$(call unchanged,$@,$(shell qemu-system-i386 --version 2>&1))
+
+$(B)/x87_stores.so: tools/qemu/x87_stores.c tools/qemu/api.h tools/build/qemu-plugin \
+		$(B)/qemu-version
+	$(call say,CC $@,images)
+	$Qtools/build/qemu-plugin $< $@
+
 # --- running ----------------------------------------------------------------
 
 # make exits with 2 for any failure; `tools/vm -- CMD` with CMD's status.
@@ -637,6 +645,9 @@ check: | $(DEPS)/check
 	@$(MAKE) --no-print-directory WERROR=1 GOAL=check all \
 		host-tests
 	@$(MAKE) --no-print-directory WERROR=1 CLANG=1 kernel
+	@for compiler in gcc clang; do for version in 4 7; do \
+		$$compiler -std=gnu11 -fsyntax-only -Wall -Wextra -Werror \
+			-DAPI_VERSION=$$version tools/qemu/*.c || exit; done; done
 	@echo layers
 	@tools/build/layers check $(B)/kernel
 	@echo uncalled

@@ -1,0 +1,46 @@
+// The part of QEMU's plugin interface that Strobe's plugins use (QEMU, "QEMU
+// TCG Plugins", docs/devel/tcg-plugins.rst). Debian has no package with the
+// header.
+//
+// API_VERSION is the version that QEMU is asked for: 4 is accepted by QEMU 9.1
+// to 10, 7 by QEMU 11.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PLUGIN_EXPORT __attribute__((visibility("default")))
+
+// Bits for the accesses that a memory callback is called for.
+enum { MEM_READ = 1, MEM_WRITE = 2 };
+
+// The registers that a callback uses.
+enum { NO_REGISTERS = 0 };
+
+struct qemu_plugin_tb;   // a block of instructions during its translation
+struct qemu_plugin_insn; // an instruction of the block
+
+#if API_VERSION >= 7
+typedef void tb_callback(struct qemu_plugin_tb *tb, void *data);
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t plugin,
+                                           tb_callback *callback, void *data);
+#else
+typedef void tb_callback(uint64_t plugin, struct qemu_plugin_tb *tb);
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t plugin,
+                                           tb_callback *callback);
+#endif
+
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *
+qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
+
+// Copies at most `size` bytes of the instruction; returns their number.
+size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *bytes,
+                             size_t size);
+
+// Calls `callback` after each access of the instruction at a virtual address.
+typedef void mem_callback(unsigned cpu, uint32_t info, uint64_t address,
+                          void *data);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
+                                      mem_callback *callback, int registers,
+                                      int accesses, void *data);
