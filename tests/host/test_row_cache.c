@@ -202,8 +202,8 @@ static void test_damage(void **state UNUSED)
 }
 
 // A function whose rows are not in the order of their addresses, as only in a
-// damaged section: the row of a pc is the one where a decoder stops after it has
-// passed the pc.
+// damaged section: the row of a pc is the one where a decoder stops after it
+// has passed the pc.
 static void test_backwards(void **state UNUSED)
 {
     static const u8 section[] = {

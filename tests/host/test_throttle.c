@@ -1,4 +1,4 @@
-// The sampling throttle: sampling that costs too much, and single long readings.
+// The sampling throttle: expensive sampling, and single long readings.
 #include "test.h"
 
 #include "kernel/profile/throttle.h"
