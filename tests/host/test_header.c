@@ -58,7 +58,7 @@ static void says(const char *part)
 static void says_not(const char *part)
 {
     if (strstr(text, part) != NULL)
-        fail_msg("'%s' in:\n%s", part, text);
+        fail_msg("unexpected '%s' in:\n%s", part, text);
 }
 
 static void all_well(void **state UNUSED)

@@ -286,7 +286,7 @@ static void ranges(void **state UNUSED)
     assert_int_equal(end, 0xffffffff);
     for (u32 i = 0; i < ARRAY_SIZE(bad); i++) {
         if (histogram_parse_range(bad[i], &start, &end))
-            fail_msg("\"%s\" was taken for a range", bad[i]);
+            fail_msg("\"%s\" was accepted as a range", bad[i]);
     }
 }
 

@@ -154,8 +154,8 @@ static void less_error(void **state UNUSED)
     }
     by_weight = sqrt(by_weight);
     even = sqrt(even);
-    print_message("# rms error by weight %.2f points, evened %.2f; %.2f is "
-                  "said of 95 %%\n",
+    print_message("# rms error by weight %.2f points, evened %.2f; reported "
+                  "95 %% bound %.2f\n",
                   by_weight, even, bound);
     assert_true(even < 0.75 * by_weight);
     // The bound is 1.96 standard deviations, to four standard errors.
