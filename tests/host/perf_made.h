@@ -1,5 +1,5 @@
-// perf.data files made by hand, record by record (user/libprofile/
-// perf_format.h), for the tests of what reads them.
+// Builds perf.data files record by record (user/libprofile/perf_format.h), for
+// the tests of their readers.
 #pragma once
 
 #include "test.h"
@@ -11,7 +11,7 @@
 #define MADE_ROOM 16384u
 struct made {
     _Alignas(8) u8 bytes[MADE_ROOM];
-    size_t size, last; // last: where the last record began
+    size_t size, last; // last: offset of the last record
 };
 
 #define MADE_DATA (sizeof(struct perf_header) + sizeof(struct perf_file_attr))
@@ -35,7 +35,7 @@ static inline struct perf_file_attr *made_attr(struct made *m)
     return a;
 }
 
-// Of one event, which has no id.
+// Begins a file with one event, which has no id.
 static inline void made_begin(struct made *m)
 {
     *m = (struct made){ 0 };
@@ -48,7 +48,7 @@ static inline void made_begin(struct made *m)
     made_attr(m);
 }
 
-// Of so many, with these ids.
+// Begins a file with `count` events, which have these ids.
 static inline void made_begin_events(struct made *m, const u64 *ids, u32 count)
 {
     made_begin(m);
@@ -63,7 +63,7 @@ static inline void made_begin_events(struct made *m, const u64 *ids, u32 count)
                                    sizeof(*ids) };
 }
 
-// The records are complete.
+// Completes the file: stores the size of its records.
 static inline void made_end(struct made *m)
 {
     struct perf_header *h = (void *)m->bytes;
@@ -126,7 +126,7 @@ struct made_sample {
     u64 time, period;
     const u64 *chain; // marks included
     u32 depth;
-    u64 id; // 0: 1
+    u64 id; // 0: the id is 1
 };
 
 static inline void made_sample(struct made *m, const struct made_sample *s)

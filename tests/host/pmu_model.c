@@ -49,7 +49,7 @@ static bool has_global(void)
     return model.type.kind != MODEL_P6 && model.type.version >= 2;
 }
 
-static bool streamlined(void) // freezing, version 4 on
+static bool streamlined(void) // streamlined freezing: version 4 and later
 {
     return amd() || model.type.version >= 4;
 }
@@ -67,7 +67,7 @@ static u64 counter_bits(void)
 
 // --- counting ---------------------------------------------------------------
 
-// One event in how many steps; 0: none. Event codes as the manuals have them.
+// Steps per event; 0: no such event. Event codes are those of the manuals.
 static u32 intel_divisor(u32 code)
 {
     bool p6 = model.type.kind == MODEL_P6;
@@ -140,7 +140,7 @@ static u32 general_divisor(u32 n)
     if (has_global() &&
         (!(model.global_control & 1ull << n) || (model.status & CTR_FRZ)))
         return 0;
-    if (model.halted) // all events of ours need a CPU that runs
+    if (model.halted) // no event of the driver counts on a halted CPU
         return 0;
     u32 code = (u32)(select & 0xffff) | (u32)(select >> 32 & 0xf) << 16;
     return amd() ? amd_divisor((code & 0xff) | (code & 0xff00) |
@@ -189,7 +189,7 @@ static void overflow(u32 bit, bool interrupt)
         raise_pmi();
 }
 
-// How many steps until `counter` overflows.
+// Steps until `counter` overflows.
 static u64 steps_left(u64 counter, u32 divisor)
 {
     if (model.lie == LIE_STILL || !divisor)
@@ -269,7 +269,7 @@ void model_nmi(void)
 
 enum access { FAULT, DONE };
 
-// *v is written when `write`, else read. `writable`: other bits fault.
+// Writes *v to *r, or reads it. A write of bits outside `writable` faults.
 static enum access reg(u64 *r, u64 writable, bool write, u64 *v)
 {
     if (!write) {
@@ -284,7 +284,7 @@ static enum access reg(u64 *r, u64 writable, bool write, u64 *v)
 
 static u64 select_bits(u32 n)
 {
-    u64 bits = 0xffdfffff; // but bit 21, AnyThread or reserved
+    u64 bits = 0xffdfffff; // all but bit 21: AnyThread, or reserved
     if (model.type.kind == MODEL_P6 && n)
         bits &= ~EN;
     if (model.type.kind == MODEL_INTEL && model.type.version >= 3 &&

@@ -1,11 +1,10 @@
 // Models of performance monitoring units, written from the manuals and not from
-// the driver, as strict as those are: reserved bits and unknown registers
-// fault.
+// the driver. Reserved bits and unknown registers fault.
 //
-// One CPU executes one instruction in one cycle. Every 4th refers to the cache
-// and every 16th misses it, every 5th is a branch, every 50th mispredicted.
-// Each register access takes `access_cost` such steps, so that counters
-// overflow in the middle of the driver's work, and NMIs strike there.
+// In each step the one CPU executes one instruction in one cycle. Every 4th
+// refers to the cache and every 16th misses it, every 5th is a branch, every
+// 50th mispredicted. Each register access takes `access_cost` steps, so that
+// counters overflow and NMIs strike in the middle of the driver's work.
 #pragma once
 
 #include "arch/i386/pmu/counters.h"
@@ -32,25 +31,25 @@ struct model {
     u64 global_control, status, debugctl;
     bool lvt_masked;
     u64 time; // steps
-    u32 eip;  // what an NMI interrupts; tests change it
+    u32 eip;  // where an NMI interrupts; set by the tests
     bool user, halted;
     u32 access_cost, nmi_delay;
 
     bool nmi_pending, in_nmi;
     u64 nmi_time;
-    void (*handler)(void); // of NMIs
-    // For the tests to look at.
+    void (*handler)(void); // for NMIs
+    // Read by the tests.
     u64 faults, lost, nmis;
 };
 
 extern const struct model_type model_p6, model_v1, model_v2, model_v4, model_v5,
     model_k7, model_k8, model_f15, model_zen, model_zen4;
 
-// There is one model at a time.
+// The one model that the registers access.
 extern struct model model;
 extern const struct pmu_io model_io;
 
 void model_init(const struct model_type *type);
 void model_run(u64 steps);
-// An NMI of somebody else's.
+// Delivers an NMI of another source.
 void model_nmi(void);

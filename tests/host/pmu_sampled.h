@@ -1,4 +1,4 @@
-// A CPU of a model, whose counters are sampled, and what its NMIs have seen.
+// A model CPU with sampling counters, and what its NMI handler counted.
 #pragma once
 
 #include "test.h"
@@ -8,7 +8,7 @@
 static struct pmu_cpu cpu;
 static u64 samples[PMU_COUNTERS], weights[PMU_COUNTERS];
 static u64 unknown;
-static u64 next_period; // what the callback answers
+static u64 next_period; // what on_sample returns
 
 static const struct model_type *const types[] = {
     &model_p6, &model_v1, &model_v2,  &model_v4,  &model_v5,

@@ -1,4 +1,4 @@
-// What all host tests share: cmocka and random numbers that can be repeated.
+// Shared by all host tests: cmocka and repeatable random numbers.
 #pragma once
 
 #include <setjmp.h>

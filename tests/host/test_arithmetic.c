@@ -25,7 +25,7 @@ static const u64 edges[] = {
     0xffffffffffffffff,
 };
 
-// Of any length from 0 to 64 bits, so that small numbers come too.
+// A number of random length, 0 to 64 bits, so that small ones occur too.
 static u64 random_length(void)
 {
     u32 bits = random_below(65);
@@ -44,7 +44,7 @@ static void check(u64 n, u64 divisor)
     assert_true(rest == n % divisor);
     s64 a = (s64)n, b = (s64)divisor, left;
     if (n == 1ull << 63 && b == -1)
-        return; // the quotient is none
+        return; // the quotient does not fit
     assert_true(__divdi3(a, b) == a / b);
     assert_true(__moddi3(a, b) == a % b);
     assert_true(__divmoddi4(a, b, &left) == a / b);

@@ -11,7 +11,7 @@ typedef __int128 s128;
 #define RANDOM_ROUNDS 200000
 #define ONE ((u128)1 << 64) // a second in 2^-64 s
 
-// Of any length from 0 to 64 bits, so that small numbers come too.
+// A number of random length, 0 to 64 bits, so that small ones occur too.
 static u64 random_length(void)
 {
     u32 bits = random_below(65);
@@ -37,7 +37,7 @@ static const u64 edges[] = {
     0xffffffffffffffff,
 };
 
-// Rates of real counters, and the ends of what is allowed.
+// Rates of real counters, and the limits of the range.
 static const u64 rates[] = { 2,          3,          1000,       32768,
                              1193182,    3579545,    14318180,   100000000,
                              999999999,  1000000000, 2899999998, 4294967295,
@@ -102,7 +102,7 @@ static void division(void **state UNUSED)
     }
 }
 
-// Back to what was put in, and by the least bintime that is not before it.
+// The round trip is exact, and gives the least bintime that is not earlier.
 static void check_parts(u64 sec, u64 parts, u64 per_sec)
 {
     struct bintime t = bintime_from_parts((s64)sec, parts, per_sec);
@@ -130,7 +130,7 @@ static void timespecs_to_the_digit(void **state UNUSED)
     }
     for (int i = 0; i < RANDOM_ROUNDS; i++)
         check_parts(random_u64(), random_below(NSEC_PER_SEC), NSEC_PER_SEC);
-    // All microseconds there are, and nanoseconds that are next to a boundary.
+    // All microseconds, and the nanoseconds beside them.
     for (u32 usec = 0; usec < 1000000; usec++) {
         check_parts(7, usec, 1000000);
         check_parts(7, usec * 1000, NSEC_PER_SEC);
@@ -168,7 +168,7 @@ static void nanoseconds(void **state UNUSED)
             check_to_ns((struct bintime){ -near, *frac });
         }
     }
-    // The seconds in which the range of nanoseconds ends.
+    // The seconds at both ends of the range of s64 nanoseconds.
     for (s64 sec = -9223372038; sec <= 9223372037; sec++) {
         if (sec == -9223372034)
             sec = 9223372034;

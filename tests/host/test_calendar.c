@@ -1,4 +1,5 @@
-// lib/calendar.c against a plain array: order, equals in order, removal of any.
+// lib/calendar.c against a plain array: order of times, insertion order of
+// equal times, and removal of any event.
 #include "test.h"
 
 #include "lib/calendar.h"
@@ -8,7 +9,7 @@
 struct model {
     struct calendar_event event;
     bool queued;
-    u64 key; // when it is due: its time, or when it was put in too late
+    u64 key; // its time
     u32 turn;
 };
 
@@ -38,7 +39,7 @@ static void put_in(struct model *m, u64 at)
     m->turn = turn++;
 }
 
-// Not after the first event; not always at it, when one before was removed.
+// Not after the first event; possibly before it, if an earlier one was removed.
 static void check_next(void)
 {
     const struct model *m = first();
@@ -74,7 +75,7 @@ static int tear_down(void **state UNUSED)
     return 0;
 }
 
-// Spreads of every width, from all at once to centuries.
+// Times from 0 to 2^57 ns ahead.
 static void random_operations(void **state UNUSED)
 {
     for (int i = 0; i < 300000; i++) {
@@ -100,7 +101,7 @@ static void random_operations(void **state UNUSED)
     assert_null(first());
 }
 
-// An event put in after its time is due at once, after those that were due.
+// An event inserted after its time is due at once, after events already due.
 static void times_that_are_over(void **state UNUSED)
 {
     put_in(&model[0], 1000);
@@ -115,7 +116,7 @@ static void times_that_are_over(void **state UNUSED)
     assert_true(calendar_next(calendar) == 1001);
 }
 
-// The last but one is removed: the time of the one that is left is known.
+// Of two events the first is removed: the time of the second is exact.
 static void next_after_removal(void **state UNUSED)
 {
     put_in(&model[0], 5000000000);
@@ -130,7 +131,7 @@ static void equals_in_order(void **state UNUSED)
 {
     u64 at = 0x123456789abcdef;
     for (u32 i = 0; i < EVENTS; i++) {
-        // One before it, so that the events are filed again in between.
+        // Every eighth event is earlier, so that the others are filed again.
         put_in(&model[i], i % 8 == 7 ? at - (1ull << (i / 8)) : at);
     }
     now = at;
@@ -138,8 +139,8 @@ static void equals_in_order(void **state UNUSED)
     assert_null(first());
 }
 
-// A look at the hour that `calendar_next` names always makes progress: there
-// are at most as many looks in vain as there are pages.
+// Each call at the time of `calendar_next` makes progress: the next event is
+// found after at most CALENDAR_PAGES calls.
 static void few_looks_in_vain(void **state UNUSED)
 {
     for (int round = 0; round < 1000; round++) {

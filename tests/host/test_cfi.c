@@ -1,5 +1,5 @@
-// lib/cfi.c and lib/call_chain.c: read as binutils' readelf reads, on all
-// programs of the image; and what becomes of damaged sections.
+// lib/cfi.c and lib/call_chain.c: the same rows as binutils' readelf in
+// programs of the image; and damaged sections.
 #include "test.h"
 
 #include "lib/call_chain.h"
@@ -49,7 +49,7 @@ static void unload(struct program *p)
     free(p->entries);
 }
 
-// What readelf says of a row, as a row.
+// Converts the columns of readelf's output to a row.
 static bool parse(const char *cfa, const char *ebp, struct cfi_row *out)
 {
     char reg[4];
@@ -130,7 +130,7 @@ static void test_as_readelf(void **state)
     }
 }
 
-// Everything that it says, asked for.
+// Decodes every 7th entry of a section at a random pc.
 static void ask_all(const struct cfi_section *s)
 {
     static struct cfi_entry e[4096];
@@ -150,7 +150,7 @@ static void test_damage(void **state)
     for (u32 round = 0; round < 300; round++) {
         struct cfi_section s = p.sections[round & 1];
         s.size = MIN(s.size, 4096u);
-        u8 *copy = malloc(s.size); // its end is guarded
+        u8 *copy = malloc(s.size); // ASan guards its end
         memcpy(copy, s.bytes, s.size);
         s.bytes = copy;
         if (round % 3 == 0)
@@ -164,7 +164,7 @@ static void test_damage(void **state)
 }
 
 // A function with a row for each of its states: before, in and after its frame,
-// as `push %ebp; mov %esp,%ebp; ...; pop %ebp; ret` has them.
+// as in `push %ebp; mov %esp,%ebp; ...; pop %ebp; ret`.
 static const u8 frames[] = {
     // CIE
     16, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x7c, 8, 0x0c, 4, 4, 0x88, 1,
@@ -178,7 +178,7 @@ static const u8 frames[] = {
     0x49, 0xc5, 0x0c, 4,
     4, // 0x100c: esp+4
     0x41, 0x85,
-    2, // 0x100d: the same, and ebp at c-8, as clang leaves it behind
+    2, // the same with ebp at c-8, as clang leaves it
 };
 
 #define ESP 0xbfff0000u
@@ -205,7 +205,7 @@ static void test_chain(void **state)
     (void)state;
     u32 out[CHAIN_MAX];
     u32 at_entry[2] = { 0x4444, 0 }, pushed[2] = { 0xbfff0100, 0x4444 };
-    // At the first instruction, and at the return: one word up.
+    // At the first instruction and at the return, the return address is on top.
     assert_int_equal(complete(0x1000, 0xbfff0100, at_entry, out), 4);
     assert_int_equal(out[0], load_bias + 0x1000);
     assert_int_equal(out[1], 0x4444);
@@ -215,18 +215,18 @@ static void test_chain(void **state)
     assert_int_equal(complete(0x100d, 0xbfff0100, at_entry, out), 4);
     assert_int_equal(out[1], 0x4444);
     assert_int_equal(out[2], 0x5555);
-    // ebp is pushed, but is the caller's frame still.
+    // ebp is pushed, but is still the caller's.
     assert_int_equal(complete(0x1001, 0xbfff0100, pushed, out), 4);
     assert_int_equal(out[1], 0x4444);
-    // It is this function's: the chain has it all.
+    // ebp is this function's: the chain is already complete.
     assert_int_equal(complete(0x1002, ESP, pushed, out), 3);
     assert_int_equal(out[1], 0x5555);
     assert_int_equal(complete(0x1003, ESP, pushed, out), 3);
-    // Of another function nothing is known.
+    // The pc is outside all functions: no caller is added.
     assert_int_equal(complete(0x2000, 0xbfff0100, at_entry, out), 3);
 }
 
-// Rows are found by the file's addresses, wherever it lies.
+// At any load bias: rows are found by addresses in the file.
 static void test_moved(void **state)
 {
     for (u32 i = 0; i < 10; i++) {
@@ -236,8 +236,8 @@ static void test_moved(void **state)
     load_bias = 0;
 }
 
-// A handler was interrupted by another one's signal while its restorer was
-// about to end its own.
+// Nested signals: the inner handler's signal interrupted the restorer of the
+// outer handler.
 static void test_restorer(void **state)
 {
     (void)state;
@@ -266,7 +266,7 @@ static void test_restorer(void **state)
     u32 out[CHAIN_MAX], proven;
     assert_int_equal(chain_complete(NULL, &code, &s, out, &proven), 6);
     assert_memory_equal(out, expected, sizeof(expected));
-    // The restorer itself is sampled, of the inner handler and of the outer.
+    // The sample is in the restorer of the inner handler.
     pcs[0] = RESTORER + 8;
     pcs[1] = 0x5555;
     pcs[2] = 0x6666;

@@ -1,4 +1,4 @@
-// lib/cpio: what an archive holds, and every way to be cut short or corrupt.
+// lib/cpio: entries of an archive; truncated and corrupt archives.
 #include "test.h"
 
 #include "lib/cpio.h"
@@ -6,7 +6,7 @@
 struct archive {
     u8 *bytes;
     size_t size;
-    size_t first_end, second_start, second_end; // of the sample's archives
+    size_t first_end, second_start, second_end; // of the archives in sample()
 };
 
 static void append(struct archive *a, const void *bytes, size_t n)
@@ -81,7 +81,7 @@ static void entries(void **state)
     free(a.bytes);
 }
 
-// Of every length: never a read beyond it (ASan), never a wrong entry.
+// Truncated at every length: no read beyond the end (ASan), no wrong entry.
 static void truncated(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-// Dates against the host's own calendar, for every day there is; the RTC's
-// registers in all its formats.
+// Dates against the host's calendar, for every day of the range; the RTC's
+// registers in all their formats.
 // link: arch/i386/clock/rtc_format.c
 #include "arch/i386/clock/rtc_format.h"
 #include "lib/date.h"
@@ -96,7 +96,7 @@ static void registers_round_trip(void **state)
     }
 }
 
-// Every hour in each format, by hand.
+// Every hour in each format.
 static void hours(void **state)
 {
     (void)state;
@@ -126,7 +126,7 @@ static void hours(void **state)
     }
 }
 
-// Whatever a chip says: no date, or a valid one.
+// Any register values give no date or a valid one.
 static void nonsense(void **state)
 {
     (void)state;
@@ -149,7 +149,7 @@ static void nonsense(void **state)
     assert_true(valid > 1000);
 }
 
-// A dead battery's century is not believed.
+// An invalid century, as after a dead battery, is ignored.
 static void centuries(void **state)
 {
     (void)state;

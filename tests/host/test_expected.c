@@ -1,4 +1,4 @@
-// How many samples are expected.
+// The expected number of samples.
 #include "test.h"
 
 #include "kernel/profile/expected_samples.h"
@@ -25,7 +25,7 @@ static void shares(void **state UNUSED)
     assert_int_equal(expected_share(1000, 7, 0), 1000);
     assert_int_equal(expected_share(1000, 1, 3), 250);
     assert_int_equal(expected_share(999, 1, 1), 499);
-    // Within 2^-30 of the whole, however many there are.
+    // Within 2^-30 of the whole, also for large numbers.
     u64 whole = YEAR * 32 * HZ, hits = YEAR * 32 * 20000;
     u64 third = expected_share(whole, hits, 2 * hits);
     assert_in_range(third, whole / 3 - (whole >> 30),

@@ -1,6 +1,6 @@
-// tools/strobe-src: what the exporters make of malformed files, and which ELF
-// files are taken for an image. Files are changed in every byte and cut off at
-// every byte.
+// tools/strobe-src: the output of the exporters, also for malformed files, and
+// the choice of an image's ELF file. Files are changed in every byte and
+// truncated at every byte.
 // link: user/libprofile/shares.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: tools/strobe-src/profile.c tools/strobe-src/elves.c
@@ -77,8 +77,8 @@ static void make(void)
     made_end(&made);
 }
 
-// The same at two events: one with that twice, at a period of its own, and one
-// with no more than its first sample.
+// A file with two events: the first has one sample, the second has two, with
+// another period.
 static void make_several(void)
 {
     static const u64 ids[] = { 5, 9 };
@@ -147,7 +147,7 @@ static void *read_functions(void *arg UNUSED, const struct image *m UNUSED,
 
 static image_finder find = elves_read;
 
-// A file of these bytes; `name` is its path while `fd` is open.
+// Makes a file of these bytes; `name` is its path while `fd` is open.
 static int make_file(char name[32], const u8 *bytes, size_t size)
 {
     int fd = memfd_create("made", 0);
@@ -157,7 +157,7 @@ static int make_file(char name[32], const u8 *bytes, size_t size)
     return fd;
 }
 
-// The text that an exporter makes of the file; NULL: it cannot be read.
+// Returns an exporter's output for the file; NULL: the file cannot be read.
 static char *exported(void (*export)(struct export *e), const u8 *bytes,
                       size_t size)
 {
@@ -219,7 +219,7 @@ static void texts(void **state UNUSED)
     assert_has(json, "\"weights\":[3,3]");
     free(json);
 
-    // The outermost function calls itself by another one: it has no cost twice.
+    // The outermost function calls itself indirectly: its cost counts once.
     char *calls = exported(export_callgrind, made.bytes, made.size);
     assert_has(calls, "totals: 3 9\n");
     assert_has(calls, "cfn=0x8049020\ncalls=1 0\n0 1 3\n");
@@ -250,7 +250,7 @@ static void several(void **state UNUSED)
     free(calls);
 }
 
-// Each sample is the program's that the task ran then, by its name of then.
+// A sample belongs to the program that its task ran at its time.
 static void applets(void **state UNUSED)
 {
     make_applets();
@@ -278,7 +278,7 @@ static void write_gmon_of_kernel(struct export *e)
     export_gmon(e);
 }
 
-// gmon.out is of one program, and needs its symbols.
+// gmon.out describes one program, and needs its symbols.
 static void gmon(void **state UNUSED)
 {
     struct {
@@ -331,7 +331,8 @@ static void damaged(void **state UNUSED)
 
 // --- ELF files --------------------------------------------------------------
 
-// Header, four sections, their names, a note: what elves.c looks at.
+// The parts of a file that elves.c reads: header, four sections, their names, a
+// note.
 struct elf {
     struct elf_header header;
     struct elf_section sections[4];
@@ -377,7 +378,8 @@ static void put_file(const char *name, const void *bytes, size_t size)
 
 static const char *problem;
 
-// What is taken for /bin/p with a build id that begins with `id`; 0: none.
+// Returns the name of the file that is chosen for /bin/p with a build id that
+// begins with `id` (0: without one).
 static const char *taken(u8 id)
 {
     static char found[sizeof(path)], why[512];
@@ -407,7 +409,7 @@ static void found(void **state UNUSED)
     put_file("q", &plain, sizeof(plain));
     assert_string_equal(taken(1), "q"); // by its build id
     put_file("r", &lines, sizeof(lines));
-    assert_string_equal(taken(1), "r"); // the better one
+    assert_string_equal(taken(1), "r"); // it has line information
     unlink(path);
     put_file("q", "", 0);
     unlink(path);

@@ -1,4 +1,4 @@
-// kernel/sched/interactivity.h and fair.c: what scheduling rests on.
+// kernel/sched/interactivity.h and fair.c: the arithmetic of scheduling.
 // link: kernel/sched/fair.c
 #include "test.h"
 
@@ -13,7 +13,7 @@ static u32 score(u32 run, u32 slept)
 
 // --- the score --------------------------------------------------------------
 
-// Points of figure 2.4 of the seed, that is of FreeBSD's code.
+// Points of FreeBSD's score (figure 2.4 of the thesis).
 static void known_scores(void **state UNUSED)
 {
     enum { S = 1 << 20 };
@@ -28,8 +28,8 @@ static void known_scores(void **state UNUSED)
     assert_int_equal(score(S, 0), 100);
 }
 
-// More run is never less, more sleep never more, at any history; and the two
-// halves meet without a step.
+// The score never falls with run time and never rises with sleep, and has no
+// step where the two are equal.
 static void monotonic_and_continuous(void **state UNUSED)
 {
     for (u32 i = 0; i < 300000; i++) {
@@ -62,14 +62,15 @@ static void history_is_bounded_and_forgotten(void **state UNUSED)
         u32 after = interactivity_score(&h);
         assert_true(i & 1 ? after + 1 >= before : after <= before + 1);
     }
-    // What only ran counts as asleep after having slept for as long as counts.
+    // A thread that only ran has a low score after sleeping for twice the
+    // limit.
     h = (struct interactivity){ LIMIT, 0 };
     for (u32 i = 0; i < 100; i++)
         interactivity_slept(&h, LIMIT / 50, LIMIT);
     assert_true(interactivity_score(&h) < 30);
 }
 
-// A child's history has the proportion of its creator's, and little weight.
+// A child inherits the proportion of its creator's history, with little weight.
 static void decay_keeps_the_proportion(void **state UNUSED)
 {
     for (u32 i = 0; i < 10000; i++) {
@@ -112,8 +113,8 @@ static void virtual_time_scales_without_overflow(void **state UNUSED)
     assert_int_equal(fair_virtual(-(u64)5, 3), 0);
 }
 
-// Threads of random weights, slices cut short at random: whoever has least
-// virtual time runs. Each gets what is due to it, to a slice.
+// Threads of random weights and slices of random length; the one with the least
+// virtual time runs. Each gets its due share, within a slice.
 static void shares_follow_the_weights(void **state UNUSED)
 {
     enum { THREADS = 12, SLICE = 4000000, ROUNDS = 200000 };

@@ -7,7 +7,7 @@
 
 static char ours[ROOM], theirs[ROOM];
 
-// Formats with both, into all sizes of buffer around the text's length too.
+// Compares both functions, also at every buffer size around the text's length.
 #define SAME(...)                                                             \
     do {                                                                      \
         memset(ours, 'X', ROOM);                                              \
@@ -46,9 +46,9 @@ static void strings(void **state UNUSED)
     SAME("[%.0s] [%*s] [%-*s] [%.*s] [%.*s]", "no", 5, "w", -7, "x", 2, "yes",
          -1, "all");
     SAME("%c%c%3c%-3c|", 'a', 'b', 'c', 'd');
-    char open_end[3] = { 'a', 'b', 'c' }; // read no further than the precision
+    char open_end[3] = { 'a', 'b', 'c' }; // not read beyond the precision
     SAME("%.3s", open_end);
-    char *volatile none = NULL; // the compiler need not know
+    char *volatile none = NULL; // hides NULL from the compiler
     format(ours, ROOM, "%s %8s %.2s", none, none, none);
     assert_string_equal(ours, "(null)   (null) (n");
 }
@@ -109,7 +109,7 @@ static void put_random_spec(char *fmt, const char *flags, const char *sizes[],
     *p = '\0';
 }
 
-// Thousands of conversions put together at random.
+// Random format strings.
 static void random_conversions(void **state UNUSED)
 {
     static const char *sizes[] = { "hh", "h", "", "l", "ll", "z" };
@@ -122,7 +122,7 @@ static void random_conversions(void **state UNUSED)
         put_random_spec(fmt, is_signed ? "-+ 0" : "-0#", sizes, 6,
                         is_signed ? "di" : (random_below(4) ? "xXo" : "u"),
                         &size);
-        if (fmt[strlen(fmt) - 1] == 'u') { // # means nothing for u
+        if (fmt[strlen(fmt) - 1] == 'u') { // # is undefined for u
             for (char *p = fmt; *p != '\0'; p++)
                 *p = *p == '#' ? '-' : *p;
         }

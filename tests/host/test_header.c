@@ -1,5 +1,5 @@
-// The header of reports: it leaves nothing out that went other than asked, and
-// claims nothing that nobody knows.
+// The header of reports: it shows every deviation from the requested options,
+// and no value that is unknown.
 // link: user/libprofile/header.c user/libprofile/shares.c
 // link: user/libprofile/samples_cut.c user/libprofile/sources.c
 // link: user/libstrobe/kbox.c user/libstrobe/sysinfo.c
@@ -58,7 +58,7 @@ static void says(const char *part)
 static void says_not(const char *part)
 {
     if (strstr(text, part) != NULL)
-        fail_msg("'%s' in:\n%s", part, text);
+        fail_msg("unexpected '%s' in:\n%s", part, text);
 }
 
 static void all_well(void **state UNUSED)
@@ -87,7 +87,7 @@ static void all_well(void **state UNUSED)
          "  \"tool_cycles\": 20000000,\n");
 }
 
-// Recordings of before 2026-11: no more than the samples is known.
+// Recordings from before 2026-11: only the cost of the samples is known.
 static void older_recording(void **state UNUSED)
 {
     struct sprofile_info info = plain();
@@ -98,7 +98,7 @@ static void older_recording(void **state UNUSED)
     says("Cost:    100 cycles a sample, 0.000 % of the CPUs in interrupts\n");
 }
 
-// What percentages are of, and how far to be trusted.
+// What the percentages are of, and their precision.
 static void shares_said(void **state UNUSED)
 {
     struct sprofile_info info = plain();
@@ -129,8 +129,8 @@ static void shares_said(void **state UNUSED)
     samples.count = 0;
 }
 
-// After so many events: at what rate is not known, nor how many there should
-// be.
+// A fixed number of events between samples: neither the rate nor the expected
+// number of samples is known.
 static void by_period(void **state UNUSED)
 {
     struct sprofile_info info = plain();
@@ -149,7 +149,7 @@ static void by_period(void **state UNUSED)
     says("\"expected\": null,\n");
 }
 
-// Of events that follow a rate nobody knows either; of cycles it is known.
+// At a rate, the expected number of samples is known only for cycles.
 static void events_at_a_rate(void **state UNUSED)
 {
     struct sprofile_info info = plain();

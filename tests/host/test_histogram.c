@@ -1,4 +1,4 @@
-// The histogram of the address-bin profiler, character by character, and the
+// The output of the address-bin profiler, character by character, and the
 // kernel's bins.
 //
 // link: user/profile/histogram.c kernel/profile/bins.c
@@ -52,7 +52,7 @@ static void geometry(void **state UNUSED)
         assert_true(bins_add(&bins, cases[i].length - 1, 3));
         assert_int_equal(bins.data.bins[cases[i].used - 1], 3);
     }
-    bins_init(&bins, 0, 0xffffffff); // all there is: 2^32 bytes
+    bins_init(&bins, 0, 0xffffffff); // the whole address space: 2^32 bytes
     assert_int_equal(bins.size, 0x400000);
     assert_int_equal(bins.data.bins_used, 1024);
 }
@@ -69,7 +69,7 @@ static void every_address_has_its_bin(void **state UNUSED)
             assert_int_equal(bins.data.bins[(pc - low) / bins.size],
                              (pc - low) % bins.size + 1);
         }
-        // What is outside is not counted, on neither side.
+        // Addresses outside, on either side, are not counted.
         assert_true(bins_add(&bins, low - 1, 1));
         assert_true(bins_add(&bins, high + 1, 1));
         for (u32 i = 0; i < PROF_BINS; i++) {
@@ -87,14 +87,14 @@ static void full(void **state UNUSED)
     assert_true(bins_add(&bins, 101, 1));
     assert_false(bins_add(&bins, 100, 1));
     assert_int_equal(bins.data.bins[0], 0xffffffff);
-    assert_false(bins_add(&bins, 100, 5)); // and stays so
+    assert_false(bins_add(&bins, 100, 5)); // and stays saturated
     assert_int_equal(bins.data.bins[0], 0xffffffff);
     assert_false(bins_add(&bins, 101, 0xffffffff));
     bins_init(&bins, 100, 199);
     assert_int_equal(bins.data.bins[0], 0);
 }
 
-// ---- the picture
+// ---- output
 
 static void a_whole_one(void **state UNUSED)
 {
@@ -166,7 +166,7 @@ static void single_digit(void **state UNUSED)
     assert_non_null(strstr(text, "\n0063-0063 (01%) : *********\n"));
 }
 
-// Programs whose addresses need more digits: the columns move, all together.
+// Longer addresses move all columns by the same width.
 static void wide_addresses(void **state UNUSED)
 {
     bins_init(&bins, 0x8049000, 0x80493ff);
@@ -205,7 +205,7 @@ static void rows(void **state UNUSED)
     assert_int_equal(lines(drawn(801, 0)), 802);
     assert_int_equal(lines(drawn(4000000000u, 0)), 802);
     assert_int_equal(lines(drawn(1, 0)), 3);
-    // 10 bins in 6 rows: two in each, and no row is left over.
+    // 10 bins in 6 rows: two bins a row, so there are only 5 rows.
     bins_init(&bins, 0, 9);
     text = drawn(6, 0);
     assert_int_equal(lines(text), 7);
@@ -215,7 +215,7 @@ static void rows(void **state UNUSED)
     assert_int_equal(lines(drawn(5, 0)), 2);
 }
 
-// Whatever was counted: all lines are well formed, all ticks are there.
+// Random counts: all lines are well-formed, and contain all ticks.
 static void at_random(void **state UNUSED)
 {
     for (u32 round = 0; round < 500; round++) {
@@ -286,7 +286,7 @@ static void ranges(void **state UNUSED)
     assert_int_equal(end, 0xffffffff);
     for (u32 i = 0; i < ARRAY_SIZE(bad); i++) {
         if (histogram_parse_range(bad[i], &start, &end))
-            fail_msg("\"%s\" was taken for a range", bad[i]);
+            fail_msg("\"%s\" was accepted as a range", bad[i]);
     }
 }
 

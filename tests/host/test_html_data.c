@@ -1,5 +1,5 @@
-// The data of the flame graph page: what is in it, from a profile made by hand;
-// names of any bytes; and the bins of time.
+// The data of the flame graph page, from a synthetic profile; names of any
+// bytes; and the bins of the timeline.
 // link: user/libprofile/shares.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: tools/strobe-src/html_data.c tools/strobe-src/timeline.c
@@ -66,7 +66,7 @@ static void add_command(const char *command)
              sizeof(text));
 }
 
-// Two tasks of two programs; `deep` is called by `main`, twice the same.
+// Two tasks of two programs; the first is sampled twice at the same chain.
 static void parts(void **state UNUSED)
 {
     static const u64 deep[] = { PERF_CONTEXT_USER, 0x8049010, 0x8049100 };
@@ -129,7 +129,7 @@ static void program_by_time(void **state UNUSED)
     free(json);
 }
 
-// Two events: their samples are told apart, their paths and tasks are shared.
+// Two events: their samples are separate, their paths and tasks are shared.
 static void several_events(void **state UNUSED)
 {
     static const u64 ids[] = { 5, 9 };
@@ -206,14 +206,14 @@ static void bins(void **state UNUSED)
                         ARRAY_SIZE(list) / t.bins + 2);
     assert_int_equal(timeline_bin(&t, 0), 0);
     assert_int_equal(timeline_bin(&t, UINT64_MAX), t.bins - 1);
-    // More CPUs have less each; a moment is one bin, as nothing is.
+    // More CPUs give fewer bins; one sample or none gives one bin.
     assert_true(timeline_make(list, 80, 8, 0).bins <
                 timeline_make(list, 80, 1, 0).bins);
     assert_int_equal(timeline_make(list, 1, 1, 0).bins, 1);
     assert_int_equal(timeline_make(NULL, 0, 4, 0).bins, 1);
 }
 
-// Ticks that come nearly at their time: each bin has as many, but the last.
+// Ticks with jitter: all bins but the last have the same number.
 static void bins_of_ticks(void **state UNUSED)
 {
     enum { TICKS = 1003, PERIOD = 1000 };
@@ -230,12 +230,12 @@ static void bins_of_ticks(void **state UNUSED)
     for (u32 b = 0; b + 1 < t.bins; b++)
         assert_int_equal(in_bin[b], t.width / PERIOD);
     assert_in_range(in_bin[t.bins - 1], 1, t.width / PERIOD);
-    // A period longer than all of it is none.
+    // A period longer than the recording is ignored.
     assert_int_equal(timeline_make(list, 80, 1, 1u << 30).bins,
                      timeline_make(list, 80, 1, 0).bins);
 }
 
-// What a damaged file may tell.
+// Any times, as in a damaged file.
 static void bins_of_any_time(void **state UNUSED)
 {
     static const u64 times[] = { 0,         1, 999, 1ull << 63, UINT64_MAX - 1,

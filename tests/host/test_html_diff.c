@@ -1,5 +1,5 @@
-// The data of the page of a comparison: the trees of both sides, merged, from
-// recordings made by hand.
+// The data of the comparison page: the merged trees of both sides, from
+// synthetic recordings.
 // link: user/libprofile/diff.c user/libprofile/welch.c
 // link: tools/strobe-src/html_diff.c tools/strobe-src/diff_tree.c
 // link: tools/strobe-src/profile.c
@@ -42,7 +42,7 @@ static void begin_run(void)
     made_mmap(&made, 9, "/bin/sh", 0x8048000, 0x22, 0);
 }
 
-// `depth` frames of the task, which stand for so many ms.
+// Adds a sample of `depth` frames that represents `ms` milliseconds.
 static void add_sample(u32 task, u32 depth, u64 ms)
 {
     static const u64 chain[] = { PERF_CONTEXT_USER, CALLEE, CALLER };
@@ -57,7 +57,7 @@ static void add_sample(u32 task, u32 depth, u64 ms)
     made_sample(&made, &s);
 }
 
-// Ends the file that is made, as the next of the comparison.
+// Completes the file and adds it as the next run of the comparison.
 static void add_run(struct diff *d, struct diff_trees *t)
 {
     static struct profile profile;
@@ -96,7 +96,7 @@ static void contains(const char *json, const char *part)
         fail_msg("no %s in %s", part, json);
 }
 
-// Two functions of lua before, one of them and another program after.
+// Before: two functions of lua. After: one of them, and another program.
 static void both_sides(void **state UNUSED)
 {
     char *files[] = { "old", "new" };
@@ -118,22 +118,22 @@ static void both_sides(void **state UNUSED)
                    "[\"old: ");
     contains(json, "]},{\"command\":\"\",\"runs\":[\"new: ");
     contains(json, "\"left_out\":0.0001");
-    // The names of functions without symbols are the same, their files differ.
+    // Functions without symbols have the same name, but different files.
     contains(json, "\"symbols\":{\"name\":[\"(no symbol)\",\"lua\",");
     contains(json, "\"path\":[\"/bin/lua\",\"\",");
-    // all, lua, both functions; and sh with its own.
+    // The root, lua and its two functions; then sh and its function.
     contains(json, ",\"calls\":{\"parent\":[0,0,1,2,0,4],\"symbol\":[0,1,0,0,");
     contains(json, "\"before\":[4,4,4,3,0,0],\"after\":[7,2,2,2,5,5],"
                    "\"chance\":[null,null,null,null,null,null]}");
-    // The innermost functions first, and where each path comes from.
+    // The inverted tree: the innermost functions first, then their callers.
     contains(json, ",\"inverted\":{\"parent\":[0,0,1,2,1,0,5],");
     contains(json, "\"before\":[4,4,3,3,1,0,0],\"after\":[7,2,2,2,0,5,5],");
     contains(json, ",\"table\":{\n  \"before_runs\": 1, \"after_runs\": 1,");
     free(json);
 }
 
-// Of several runs a side the means, and the chance of Welch's test: t is
-// -5 / sqrt(2), with 2 degrees of freedom.
+// Several runs a side: the means, and the p-value of Welch's test, where t is
+// -5 / sqrt(2) with 2 degrees of freedom.
 static void several_runs(void **state UNUSED)
 {
     static const u64 ms[] = { 10, 12, 5, 7 };

@@ -1,6 +1,6 @@
-// tools/strobe-src/inlines.c: chains of random places with random inlined
-// functions, against what is told of each place; and the tables made of them.
-// What addr2line says is made up here.
+// tools/strobe-src/inlines.c: random chains with random inlined functions,
+// against the known frames of each place; and the tables made of them. The
+// frames replace the output of addr2line.
 // link: tools/strobe-src/inlines.c tools/strobe-src/places.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
@@ -14,8 +14,8 @@
 #include "tools/strobe-src/lines.h"
 
 #define IMAGES 3u     // with code
-#define ADDRESSES 40u // of each
-#define DEPTH_MAX 4u  // of what is inlined
+#define ADDRESSES 40u // in each image
+#define DEPTH_MAX 4u  // of inlined functions
 #define NAMES 6u
 #define SAMPLES 400u
 #define LONGEST 9u
@@ -23,7 +23,7 @@
 static const char *const names[NAMES] = { "list_add", "min", "max",
                                           "lock",     "a",   NULL };
 
-// Of each place: the innermost first, the function around it last.
+// The frames of each place: the innermost first, the containing function last.
 static struct line_frame told[IMAGES_FIXED + IMAGES][ADDRESSES][DEPTH_MAX + 1];
 static uint32_t depths[IMAGES_FIXED + IMAGES][ADDRESSES];
 static uint32_t asked;
@@ -53,8 +53,7 @@ static void tell(void)
     }
 }
 
-// --- a profile
-// ----------------------------------------------------------------
+// --- a profile --------------------------------------------------------------
 
 static struct place chains[SAMPLES][LONGEST]; // the outermost first
 static uint32_t lengths[SAMPLES];
@@ -103,17 +102,16 @@ static void clear(struct profile *p)
     free(p->list);
 }
 
-// --- what comes of it
-// ---------------------------------------------------------
+// --- expanded chains --------------------------------------------------------
 
 static const char *name_of(const struct inlined *inlined)
 {
     return inlined != NULL ? inlined->name : "around";
 }
 
-// Takes what belongs to one place off the chain, the innermost first; the node
-// of its caller.
-// (Of an innermost place that idles there is no more than the code.)
+// Checks the nodes of one place, the innermost first; returns the node of its
+// caller. The innermost place of an idle sample has only its containing
+// function.
 static uint32_t check_place(const struct profile *p, uint32_t node,
                             struct place place, bool idles)
 {
@@ -161,7 +159,7 @@ static void expands(void **state UNUSED)
     }
 }
 
-// The samples of a function: those in whose place it is the innermost.
+// The samples of a function: those with it innermost in their innermost place.
 static uint64_t self_of(const struct profile *p, uint32_t image,
                         const char *name)
 {
@@ -212,7 +210,7 @@ static void tables(void **state UNUSED)
     clear(&p);
 }
 
-// Without debug information nothing is another than before.
+// Without debug information nothing changes.
 static void nothing_is_told(void **state UNUSED)
 {
     struct profile p;

@@ -1,4 +1,4 @@
-// JSON strings of whatever bytes are valid: escapes, UTF-8, and what is none.
+// JSON strings of any bytes are valid: escapes, UTF-8, and invalid UTF-8.
 // link: user/libstrobe/table.c
 #include "user/libstrobe/strobe.h" // before cmocka, which has a fail(), too
 
@@ -17,7 +17,7 @@ static void check(const char *text, size_t size, const char *want)
     free(got);
 }
 
-// A copy that ends with the heap's red zone: no byte behind it is looked at.
+// Checks a copy at the end of a heap block: ASan detects a read beyond it.
 static void check_exact(const char *text, size_t size, const char *want)
 {
     char *copy = malloc(size);
@@ -49,14 +49,14 @@ static void no_utf8(void **state UNUSED)
     CHECK("\xff", "\"\\u00ff\"");
     CHECK("\xc3", "\"\\u00c3\"");                       // cut
     CHECK("\xe2\x82", "\"\\u00e2\\u0082\"");            // cut
-    CHECK("\xc0\xaf", "\"\\u00c0\\u00af\"");            // too long
-    CHECK("\xe0\x80\xaf", "\"\\u00e0\\u0080\\u00af\""); // too long
+    CHECK("\xc0\xaf", "\"\\u00c0\\u00af\"");            // overlong
+    CHECK("\xe0\x80\xaf", "\"\\u00e0\\u0080\\u00af\""); // overlong
     CHECK("\xed\xa0\x80", "\"\\u00ed\\u00a0\\u0080\""); // surrogate
     CHECK("\xf4\x90\x80\x80", "\"\\u00f4\\u0090\\u0080\\u0080\"");
     CHECK("\xc3(", "\"\\u00c3(\"");
 }
 
-// What would change how a terminal shows the rest.
+// C1 and bidirectional controls, which change how a terminal shows the rest.
 static void controls(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void terminals(void **state UNUSED)
     check_printable("luaV_execute [x] ~", "luaV_execute [x] ~");
     check_printable("\x1b[2J\n\t\r\x7f.", "?[2J????.");
     check_printable("\xc3\xa4\xe2\x82\xac", "\xc3\xa4\xe2\x82\xac");
-    check_printable("\xc2\x9b\x32J", "??2J"); // CSI in one character
+    check_printable("\xc2\x9b\x32J", "??2J"); // the C1 form of CSI
     check_printable("\xc2\xa0", "\xc2\xa0");
     check_printable("\x9b\xff\xc3", "???");
     // RIGHT-TO-LEFT OVERRIDE shows "exe.txt" as "txt.exe"; its neighbours do

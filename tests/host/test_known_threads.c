@@ -1,4 +1,4 @@
-// user/libprofile/known_threads.c: what is told of a thread is told once.
+// user/libprofile/known_threads.c: a pair of thread and program is new once.
 // link: user/libprofile/known_threads.c
 #include "test.h"
 
@@ -17,7 +17,7 @@ static void once(void **state UNUSED)
             assert_false(known_threads_add(&k, t * 64, program));
         assert_int_equal(k.count, THREADS);
     }
-    // The program that a thread ran before is news again.
+    // A program that the thread ran before is new again.
     assert_true(known_threads_add(&k, 64, 1));
     known_threads_free(&k);
     assert_true(known_threads_add(&k, 64, 1));

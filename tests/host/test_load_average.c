@@ -1,9 +1,9 @@
-// Load averages against real numbers.
+// Load averages against floating-point arithmetic.
 #include "test.h"
 
 #include "lib/load_average.h"
 
-// C, as exactly as a double can say it.
+// C (lib/load_average.h), to the precision of a double.
 static const double decay[LOAD_AVERAGES] = { __builtin_exp(-5.0 / 60),
                                              __builtin_exp(-5.0 / 300),
                                              __builtin_exp(-5.0 / 900) };
@@ -18,7 +18,7 @@ static u32 nearest(double x)
     return (u32)(x + 0.5);
 }
 
-// A load of one that decays is the constant itself.
+// A load of 1 becomes the constant itself after one update.
 static void constants_are_the_nearest(void **state UNUSED)
 {
     for (unsigned i = 0; i < LOAD_AVERAGES; i++) {
@@ -29,8 +29,8 @@ static void constants_are_the_nearest(void **state UNUSED)
     }
 }
 
-// A history of run queues. Off by no more than what rounding the constant and
-// each result allows: half a unit each time, which decays as the load does.
+// Random run queues. The allowed error is that of rounding the constant and
+// each result (half a unit an update), and decays as the load does.
 static void histories_agree_with_real_numbers(void **state UNUSED)
 {
     for (int round = 0; round < 200; round++) {
@@ -48,14 +48,14 @@ static void histories_agree_with_real_numbers(void **state UNUSED)
                 real[i] = real[i] * c + runnable * unit * (1 - c);
                 load[i] = load_average(i, load[i], runnable);
                 assert_true(distance(load[i], real[i]) <= off[i] + 1e-6);
-                // 0.01 is what is shown.
+                // The displayed precision is 0.01.
                 assert_true(off[i] < LOAD_ONE * (0.005 + most * 0.0002));
             }
         }
     }
 }
 
-// Figure 4.1 of the first seed, its GNU/Linux curve: one thread runs, from 0.
+// Figure 4.1 of the monitoring thesis, GNU/Linux: from 0, one thread runs.
 static void one_thread_for_a_while(void **state UNUSED)
 {
     static const u32 minutes[LOAD_AVERAGES] = { 1, 5, 15 };
@@ -65,7 +65,7 @@ static void one_thread_for_a_while(void **state UNUSED)
         for (u32 n = minutes[i] * 60 / LOAD_PERIOD_SECONDS; n > 0; n--)
             load = load_average(i, load, 1);
         assert_in_range(load, 0.631 * LOAD_ONE, 0.633 * LOAD_ONE); // 1 - 1/e
-        for (int n = 0; n < 5000; n++) { // never beyond, and it gets there
+        for (int n = 0; n < 5000; n++) { // approaches 1 from below
             last = load;
             load = load_average(i, load, 1);
             assert_in_range(load, last, LOAD_ONE);

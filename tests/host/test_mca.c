@@ -41,7 +41,7 @@ static void test_codes(void **state)
     }
 }
 
-// Each of them is told by something, within what the caller has for it.
+// Every code has a description, which fits into the caller's buffer.
 static void test_all_codes(void **state)
 {
     (void)state;

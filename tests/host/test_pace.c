@@ -1,5 +1,5 @@
-// How many events lie between samples: fixed, following a rate, at random, and
-// stretched when sampling takes too much.
+// The number of events between samples: fixed, adapted to a rate, random, and
+// increased when sampling costs too much.
 //
 // link: kernel/profile/pace.c
 #include "test.h"
@@ -20,7 +20,7 @@ static void fixed(void **state UNUSED)
     assert_int_equal(pace_next(&p, 5), 1);
 }
 
-// Samples taken in `seconds` at `rate` events a cycle.
+// Samples taken in `seconds` at `rate` events per cycle.
 static u64 samples_in(struct pace *p, double rate, double seconds)
 {
     double now = p->last, end = now + seconds * TSC_HZ;
@@ -41,14 +41,14 @@ static void follows_a_rate(void **state UNUSED)
     pace_init(&p, 100000, TSC_HZ / 1000, 0, WINDOW);
     for (u32 i = 0; i < 100; i++) {
         double rate = rates[random_below(ARRAY_SIZE(rates))];
-        for (u32 k = 0; k < 40; k++) // to settle
+        for (u32 k = 0; k < 40; k++) // until it has adapted
             pace_next(&p, p.last + (u64)((double)p.base / rate));
         u64 got = samples_in(&p, rate, 1);
         assert_in_range(got, 980, 1020);
     }
 }
 
-// A long halt does not make it wild: few events are needed to settle again.
+// A long halt changes the period by a limited factor; it soon adapts again.
 static void survives_a_pause(void **state UNUSED)
 {
     struct pace p;
@@ -78,15 +78,15 @@ static void at_random(void **state UNUSED)
     assert_in_range(sum / 100000, base * 99 / 100, base * 101 / 100);
     for (u32 i = 0; i < 4; i++)
         assert_in_range(quarters[i], 24000, 26000);
-    // Also where 32 bits are not enough.
+    // Also for periods of more than 32 bits.
     base = 0x123456789abcull;
     pace_init(&p, base, 0, 99, WINDOW);
     for (u32 i = 0; i < 1000; i++)
         assert_in_range(pace_next(&p, i), base / 2, base / 2 + base);
 }
 
-// Each sample costs 50,000 cycles: at any period it is a quarter at most, and
-// back to the period asked when it becomes cheap.
+// Each sample costs 50,000 cycles: sampling is limited to about a quarter of
+// the CPU. When samples become cheap, the requested period returns.
 static void throttles(void **state UNUSED)
 {
     struct pace p;
@@ -115,8 +115,8 @@ static void throttles(void **state UNUSED)
     assert_int_equal(pace_next(&p, now), 1000);
 }
 
-// Beside others: events so rare that whole windows pass between two of them
-// are not stretched while all sampling is below a quarter, and are above it.
+// Events so rare that whole windows pass between two of them, beside other
+// sources: the period increases only if all sampling exceeds a quarter.
 static void rare_events(void **state UNUSED)
 {
     for (u32 percent = 5; percent <= 50; percent += 5) {
@@ -133,7 +133,7 @@ static void rare_events(void **state UNUSED)
     }
 }
 
-// The time of one sample in which the host ran something else is not its own.
+// Time that the host takes during a sample is not counted as its cost.
 static void stolen_time(void **state UNUSED)
 {
     struct pace p;

@@ -1,5 +1,5 @@
-// user/libprofile/perf_read.c: files made by hand, whole, out of order, cut off
-// at every byte, and with every byte changed.
+// user/libprofile/perf_read.c: synthetic files, complete, out of order,
+// truncated at every byte, and with every byte changed.
 // link: user/libprofile/shares.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
@@ -16,7 +16,7 @@
 static struct made made;
 static struct samples samples;
 static struct perf_file file;
-static u32 event; // that is read
+static u32 event; // the event to read
 static struct perf_events events;
 static struct timed_sample seen[64];
 static u32 seen_count;
@@ -32,7 +32,7 @@ static void see(void *arg UNUSED, const struct timed_sample *s)
         seen[seen_count++] = *s;
 }
 
-// Reads the first `size` bytes, from memory of just that size.
+// Reads the first `size` bytes, from memory of exactly that size.
 static const char *read_bytes(const u8 *bytes, size_t size)
 {
     u8 *copy = malloc(size + (size == 0));
@@ -69,7 +69,7 @@ static const struct made_sample user_sample = { .task = 7,
                                                 .chain = user_chain,
                                                 .depth = 3 };
 
-// The records of a small session: two tasks, three samples, one lost.
+// The records of a small session: four samples, and one lost.
 static void make(void)
 {
     struct made_sample kernel = user_sample, idle = { 0 }, vdso = user_sample;
@@ -165,7 +165,7 @@ static void whole(void **state UNUSED)
     assert_int_equal(seen[3].mode, MODE_IDLE);
 }
 
-// What the task ran when the sample was taken, whichever record comes first.
+// A sample gets the program that its task ran then, in any order of records.
 static void programs_by_time(void **state UNUSED)
 {
     struct made_sample s = user_sample;
@@ -199,8 +199,8 @@ static void made_load(u32 task, u32 bias, u64 time)
     made_own(&made, PERF_STROBE_LOAD, &load, sizeof(load));
 }
 
-// Where a program lies is told behind its mapping: a child lies there, too,
-// what is started next does not.
+// The load bias follows the program's mapping. A forked child inherits it, the
+// next program does not.
 static void moved(void **state UNUSED)
 {
     static const u64 high[] = { PERF_CONTEXT_USER, 0x56601010, 0x566010ff };
@@ -217,7 +217,7 @@ static void moved(void **state UNUSED)
     s.time = 3500;
     made_sample(&made, &s); // a child
     s.chain = made_by_it;
-    made_sample(&made, &s); // code that lies in no file
+    made_sample(&made, &s); // code outside all files
     s.task = 7;
     s.time = 5000;
     s.chain = low;
@@ -260,7 +260,7 @@ static void without_figures(void **state UNUSED)
     assert_int_equal(seen[0].image, IMAGE_UNKNOWN);
 }
 
-// Strings of the file that have no end get one.
+// Unterminated strings in the file are terminated.
 static void names_without_end(void **state UNUSED)
 {
     struct sprofile_info info;
@@ -294,7 +294,7 @@ static void refused(void **state UNUSED)
         strstr(read_bytes(made.bytes, made.size), "another program"));
 }
 
-// Cut off anywhere, each record that is whole counts.
+// In a file truncated anywhere, each complete record counts.
 static void truncated(void **state UNUSED)
 {
     make();
@@ -314,7 +314,7 @@ static void truncated(void **state UNUSED)
     assert_int_equal(before, 4);
 }
 
-// No byte makes it read where there is nothing (ASan), or lose its way.
+// No changed byte causes an invalid read (ASan), or too many samples.
 static void changed(void **state UNUSED)
 {
     make();
@@ -342,7 +342,7 @@ static void deep_chain(void **state UNUSED)
     made_end(&made);
     read_made();
     assert_int_equal(samples.chains.count, 1 + ARRAY_SIZE(chain));
-    // More than there is room for in the record: it is passed over.
+    // A depth that exceeds the record: the sample is skipped.
     struct perf_sample *record = (void *)(made.bytes + made.last);
     record->depth = UINT64_MAX / 8 + 2;
     read_made();
@@ -356,8 +356,8 @@ static const u64 ids[] = { 40, 7, 1ull << 40 };
 
 #define OF_EVENT(kind, event) ((kind) | (event) << PERF_STROBE_EVENT_SHIFT)
 
-// Three events, with one, two and three samples of their own, each at its own
-// time. The last one's figures say nothing.
+// Three events, with one, two and three samples, each at its own times. The
+// last event has no statistics.
 static void make_several(void)
 {
     struct sprofile_info info = { .source = "nmi-hpet", .taken = 3, .lost = 2 };
@@ -385,7 +385,7 @@ static void make_several(void)
     made_end(&made);
 }
 
-// Each has its own samples and figures, and of the others nothing.
+// Each event has only its own samples and statistics.
 static void several(void **state UNUSED)
 {
     static const char *const names[] = { "nmi-hpet", "cycles:u", "event-3" };
@@ -411,7 +411,7 @@ static void several(void **state UNUSED)
     event = 0;
 }
 
-// Read together, each has the samples and figures that it has alone.
+// Read together, each event has the same samples and statistics as alone.
 static void together(void **state UNUSED)
 {
     struct perf_file files[3];
@@ -454,7 +454,7 @@ static void all_names(void **state UNUSED)
     assert_string_equal(little, "nmi-hpe");
 }
 
-// A sample of none of the events is no sample of any.
+// A sample with an unknown id belongs to no event.
 static void unknown_id(void **state UNUSED)
 {
     struct made_sample s = user_sample;
@@ -472,7 +472,7 @@ static void unknown_id(void **state UNUSED)
     assert_int_equal(samples.reader.malformed, 2);
 }
 
-// Ids that are not there, or too many events: it is not a file of ours.
+// Files with missing ids, with too many events or with none are refused.
 static void bad_ids(void **state UNUSED)
 {
     static u64 many[PERF_EVENTS_MAX + 1];

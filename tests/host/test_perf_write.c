@@ -1,5 +1,5 @@
-// perf.data as the guest writes it: what was in the stream is in the file, and
-// a file that was cut off at any byte is made whole.
+// perf.data as the guest writes it: the file has all records of the stream, and
+// a file truncated at any byte is repaired.
 //
 // link: user/libprofile/shares.c
 // link: user/libprofile/images_read.c
@@ -22,9 +22,9 @@
 #include "user/libprofile/perf_write.h"
 
 #define MHZ 1000000u
-#define TSC_HZ (2000 * MHZ) // two cycles are a nanosecond
+#define TSC_HZ (2000 * MHZ) // 2 cycles per ns
 #define FILE_ROOM 32768u
-#define EVENTS 3u // where there are several
+#define EVENTS 3u // in tests with several
 // docs/perf-data.md
 #define DATA_BEGINS(events) (104u + (events) * (8u + 80u))
 
@@ -110,7 +110,7 @@ static void *no_file(const char *name UNUSED, size_t *size UNUSED)
     return NULL;
 }
 
-// Where not NULL, how the first event's images are found.
+// If not NULL, finds the images of the first event.
 static image_finder find_file;
 
 static void see(void *arg UNUSED, const struct timed_sample *s)
@@ -154,8 +154,8 @@ static void begin_events(struct perf_event *events)
     }
 }
 
-// Writes what is in `stream` as a run with `count` events, a session each; with
-// `end` false as if power was lost before its end.
+// Writes `stream` as a run with `count` events, a session each. Unless `end`,
+// `file` is the unfinished file, as after a loss of power.
 static void write_stream(u32 count, bool end)
 {
     char *const command[] = { "sprofile", "-o", "x", NULL };
@@ -178,7 +178,7 @@ static void write_stream(u32 count, bool end)
         samples_add_stream(&written[i], stream, stream_size);
         perf_write_flush(&w);
         infos[i].taken = 7 + i;
-        infos[i].lost = 5 + i; // of them, behind the last sample: 2, 3, 4
+        infos[i].lost = 5 + i; // of these, 2, 3, 4 after the last sample
         perf_write_info(&w, i, &infos[i]);
     }
     load();
@@ -202,8 +202,7 @@ static void write_file(bool end)
     write_events(1, end);
 }
 
-// What a reader finds of an event in the first `size` bytes of what is in
-// `file`.
+// Reads an event from the first `size` bytes of `file`.
 static struct perf_file read_event(u32 event, size_t size)
 {
     struct perf_file f = { .event = event, .sample = see };
@@ -244,7 +243,7 @@ static void all_is_there(void **state UNUSED)
     assert_string_equal(f.command, "sprofile -o x");
     assert_int_equal(samples.lost, 5);
     assert_int_equal(seen_count, 4);
-    // The user's: by time, task, CPU; the caller by the last byte of its call.
+    // The user sample. The caller's address is the last byte of its call.
     assert_int_equal(seen[0].time, 3000);
     assert_int_equal(seen[0].cpu, 1);
     assert_int_equal(seen[0].period, 1000);
@@ -255,7 +254,7 @@ static void all_is_there(void **state UNUSED)
     assert_int_equal(m->build_id[19], 7);
     assert_place(seen[0].chain, seen[0].image, 0x8049010);
     assert_place(caller(seen[0].chain), seen[0].image, 0x80490ff);
-    // The kernel's, called by the user's, in another thread.
+    // The kernel sample, with user callers, in another thread.
     assert_int_equal(seen[1].mode, MODE_KERNEL);
     assert_int_equal(seen[1].thread, 9);
     assert_true(seen[1].irqs_off);
@@ -281,7 +280,7 @@ static u32 count_records(u32 type)
     return count;
 }
 
-// Without stacks a sample ends ahead of its chain: where it was is all.
+// Without stacks a sample has no chain, only its address.
 static void plain(void **state UNUSED)
 {
     struct perf_header h;
@@ -312,7 +311,7 @@ static void plain(void **state UNUSED)
     samples_free(&samples);
 }
 
-// Times are nanoseconds, 2 too low at most, in the order of the cycles.
+// Times are in ns, at most 2 too low, and keep the order of the cycles.
 static void times(void **state UNUSED)
 {
     static const u64 frequencies[] = { 1,          1193182,    999999999,
@@ -358,8 +357,8 @@ static void *find_threads(void *arg UNUSED, const struct image *m, size_t *size,
     return bytes;
 }
 
-// However often a program is started, its file is looked at once; unless it has
-// no build id: then it may be another one each time.
+// A program's file is read once, however often it is started. Without a build
+// id it is read each time, as it may be another one.
 static void started_often(void **state UNUSED)
 {
     struct mapping m;
@@ -405,7 +404,7 @@ static void *find_pie(void *arg UNUSED, const struct image *m UNUSED,
     return bytes;
 }
 
-// The mapping of a user's program in the file.
+// The first user mapping in the file.
 static const struct perf_mmap2 *find_mapping(void)
 {
     struct perf_header h;
@@ -420,9 +419,9 @@ static const struct perf_mmap2 *find_mapping(void)
     return NULL;
 }
 
-// A position-independent program: its mapping and its samples have the
-// addresses in memory, what is read of them has the file's. So it is where the
-// file is not found.
+// A position-independent program: its mapping and samples have addresses in
+// memory, and the reader returns addresses in the program's file. The same if
+// that file is not found.
 static void moved(void **state UNUSED)
 {
     static const u32 user[] = { BIAS + 0x1010, BIAS + 0x1100 };
@@ -453,8 +452,8 @@ static void moved(void **state UNUSED)
     }
 }
 
-// Of several events each has its own samples, losses and figures; what becomes
-// of tasks is told once.
+// Several events: each has its own samples, losses and statistics; task records
+// are written once.
 static void several(void **state UNUSED)
 {
     write_events(1, true);
@@ -480,12 +479,12 @@ static void several(void **state UNUSED)
     }
 }
 
-// What perf calls them: each attribute, its id, and its name in EVENT_DESC.
+// EVENT_DESC contains each event's attribute, id and name.
 static void described(void **state UNUSED)
 {
     static const char *const names[EVENTS] = { "nmi-hpet", "lapic",
                                                "cycles:u" };
-    const u64 before = 1 << PERF_FEATURE_EVENTS; // in the table: as many bits
+    const u64 before = 1 << PERF_FEATURE_EVENTS; // lower bits: earlier entries
     struct perf_header h;
     struct perf_section s;
 
@@ -515,8 +514,8 @@ static void described(void **state UNUSED)
     assert_ptr_equal(at, file + s.offset + s.size);
 }
 
-// A program that has a build id is once among the features: perf's way to know
-// which file has its symbols. Each feature is inside the file.
+// A program with a build id is once in the BUILD_ID feature, by which perf
+// finds the file with its symbols. Each feature is inside the file.
 static void features(void **state UNUSED)
 {
     const u64 wanted = 1 << PERF_FEATURE_BUILD_ID | 1 << PERF_FEATURE_HOSTNAME |
@@ -546,7 +545,7 @@ static void features(void **state UNUSED)
     }
 }
 
-// perf's numbers for what the sources count.
+// perf's types and configs of the events.
 static void events(void **state UNUSED)
 {
     static const struct {
@@ -560,7 +559,7 @@ static void events(void **state UNUSED)
         { "branch-misses:u", PERF_TYPE_HARDWARE, 5, PERF_ATTR_EXCLUDE_KERNEL },
         { "ref-cycles:k", PERF_TYPE_HARDWARE, 9, PERF_ATTR_EXCLUDE_USER },
         { "cycles:u:k", PERF_TYPE_HARDWARE, 0, 0 },
-        // event 2e, mask 41: perf has the mask above
+        // event 2e, mask 41: in perf's config the mask is the upper byte
         { "r2e41", PERF_TYPE_RAW, 0x412e, 0 },
         { "r1c007", PERF_TYPE_RAW, 0x1000007c0, 0 },
     };
@@ -596,7 +595,7 @@ static const char *repair(struct perf_repaired *r)
     return problem;
 }
 
-// The end of the last whole record in the first `size` bytes.
+// The end of the last complete record in the first `size` bytes.
 static size_t whole(size_t at, size_t size, size_t data_end, u32 *records)
 {
     size = MIN(size, data_end);
@@ -609,8 +608,7 @@ static size_t whole(size_t at, size_t size, size_t data_end, u32 *records)
     return at;
 }
 
-// Cuts `file` at each byte; with several events, which make it long, at the
-// bytes of a step that no record's size is a multiple of.
+// Truncates `file` at each byte; the long file of several events at each 11th.
 static void cut_everywhere(u32 events, size_t data_end)
 {
     static u8 original[FILE_ROOM];
@@ -687,7 +685,7 @@ static void not_ours(void **state UNUSED)
     assert_non_null(repair(&r));
 }
 
-// Any byte may be wrong: it ends, and reads nothing that is not there.
+// With any byte corrupt, repair ends, and makes no invalid access.
 static void corrupt(void **state UNUSED)
 {
     static u8 original[FILE_ROOM];

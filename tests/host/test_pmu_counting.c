@@ -1,5 +1,5 @@
-// More events than counters, on models: scaled counts are near the truth, and
-// the times that go with them are honest.
+// More events than counters, on models: scaled counts are near the true ones,
+// and the enabled and running times are exact.
 //
 // link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
 // link: arch/i386/pmu/overflow.c arch/i386/pmu/multiplex.c
@@ -66,7 +66,7 @@ static void rotate(u32 turns, u64 steps)
     }
 }
 
-// There are enough counters: nothing is estimated.
+// Enough counters: no count is estimated.
 static void all_fit(void **state UNUSED)
 {
     begin(&model_v2);
@@ -127,11 +127,11 @@ static void all_in_turn(void **state UNUSED)
     in_turn(&model_v2);
     in_turn(&model_v4);
     in_turn(&model_k8);
-    in_turn(&model_f15); // where caches have three of the six counters
+    in_turn(&model_f15); // 3 of 6 counters count cache events
     in_turn(&model_zen4);
 }
 
-// Time outside is not theirs, and events outside are not counted.
+// Neither time nor events count while the group is out.
 static void in_and_out(void **state UNUSED)
 {
     u64 inside = 0;
@@ -150,7 +150,7 @@ static void in_and_out(void **state UNUSED)
     assert_int_equal(group.count[0].enabled, inside);
 }
 
-// A counter goes round between two looks.
+// A counter wraps between two updates.
 static void wrap(void **state UNUSED)
 {
     begin(&model_p6);
@@ -164,7 +164,7 @@ static void wrap(void **state UNUSED)
     assert_int_equal(group.count[0].value, 0xff00000000 * 5);
 }
 
-// Nobody had a counter: then nothing is said.
+// All counters are in use: the event is enabled, but never runs.
 static void no_counter_left(void **state UNUSED)
 {
     begin(&model_p6);
@@ -178,10 +178,10 @@ static void no_counter_left(void **state UNUSED)
     assert_int_equal(group.count[0].enabled, 10000);
     assert_int_equal(group.count[0].running, 0);
     assert_int_equal(group.count[0].value, 0);
-    assert_int_equal(cpu.enabled, 3); // others' counters are left alone
+    assert_int_equal(cpu.enabled, 3); // the sampling counters still run
 }
 
-// Sampling and counting share the counters, in NMIs at any moment.
+// Sampling and counting share the counters; NMIs strike at any time.
 static void beside_sampling(void **state UNUSED)
 {
     static const struct model_type *const types[] = { &model_p6, &model_v1,
@@ -202,8 +202,7 @@ static void beside_sampling(void **state UNUSED)
         rotate(2000, 1000 + random_below(1000));
         pmu_group_out(&cpu, &group, model.time);
         pmu_stop(&cpu, n);
-        // All that ran in user mode, and the model's kernel is in user mode
-        // too but for its NMIs.
+        // The upper bound: all steps are in user mode except those in NMIs.
         u64 most = model.time - start;
         u64 counted = scaled(0);
         assert_true(counted <= most && counted > most / 2);
@@ -215,8 +214,8 @@ static void beside_sampling(void **state UNUSED)
 }
 
 // --- tasks on CPUs ----------------------------------------------------------
-// What kernel/profile/counts.c does on the machine: sessions count tasks, whose
-// threads run now here, now there.
+// As kernel/profile/counts.c does on the machine: sessions count tasks
+// whose threads move between CPUs.
 
 #define CPUS 3
 #define SESSIONS 4
@@ -225,7 +224,7 @@ static struct machine_cpu {
     struct model model;
     struct pmu_cpu cpu;
     struct counted_cpu counted;
-    u32 task; // that runs
+    u32 task; // the running task
 } machine[CPUS];
 static struct pmu_group groups[SESSIONS][CPUS];
 static u32 here;
@@ -243,7 +242,7 @@ static void group_out(u32 session)
 
 static const struct counted_ops ops = { group_in, group_out };
 
-// The model is one CPU's at a time.
+// Stores the model of the current CPU, and loads that of CPU `n`.
 static void go_to(u32 n)
 {
     machine[here].model = model;
@@ -277,7 +276,7 @@ static void add_to(u32 session, const char *text)
     }
 }
 
-// All CPUs run for so long, each its task.
+// Runs the task of each CPU for `steps`.
 static void pass(u64 steps)
 {
     for (u32 i = 0; i < CPUS; i++) {
@@ -308,9 +307,9 @@ static void nothing_is_left(void)
     }
 }
 
-// Tasks 1 to 6 move between the CPUs; session 0 counts tasks 1 and 2 (a fork),
-// session 1 task 2 too, session 2 task 3, session 3 begins and ends meanwhile.
-// Where there are counters for all that meet on a CPU the counts are the truth.
+// Tasks 1 to 6 move between the CPUs. Session 0 counts tasks 1 and 2, session 1
+// task 2, session 2 task 3, and session 3, for a third of the time, task 4. As
+// long as each CPU has enough counters, the counts are exact.
 static void tasks_that_move(void **state UNUSED)
 {
     static const u32 wanted_by[] = { 0, 1, 3, 4, 8, 0, 0 };
@@ -323,7 +322,7 @@ static void tasks_that_move(void **state UNUSED)
         bool third = round >= 1000 && round < 2000;
         for (u32 i = 0; i < CPUS; i++) {
             go_to(i);
-            // Some go on, some leave for another CPU in the middle.
+            // A CPU keeps its task or switches to a random one.
             if (random_below(3))
                 machine[i].task = random_below(7);
             u32 wanted = wanted_by[machine[i].task] & (third ? 15 : 7);
@@ -336,7 +335,7 @@ static void tasks_that_move(void **state UNUSED)
                 ran[s] += machine[i].counted.in >> s & 1 ? steps : 0;
         }
     }
-    // They end: an exit is a switch to what nobody counts.
+    // All tasks exit: a switch to a task that no session counts.
     for (u32 i = 0; i < CPUS; i++) {
         go_to(i);
         counted_switch(&machine[i].counted, 0, &ops);
@@ -352,8 +351,8 @@ static void tasks_that_move(void **state UNUSED)
     nothing_is_left();
 }
 
-// 16 events on the counters of one CPU after the other, in stretches that are
-// shorter than a turn: each comes on in time, and is estimated well.
+// 16 events of a task that moves between CPUs, for less than a turn at a time:
+// each event gets a counter, and its estimate is within 5 %.
 static void sixteen_in_short_stretches(void **state UNUSED)
 {
     static const struct {

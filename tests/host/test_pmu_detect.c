@@ -1,5 +1,5 @@
-// What counters are found, and which events they count: on models of CPUs that
-// have them, and on CPUs that lie.
+// Detection of the counters and their events, on models of real CPUs and of
+// CPUs that report counters which do not work.
 // link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
 // link: arch/i386/pmu/overflow.c tests/host/pmu_model.c
 #include "test.h"
@@ -25,7 +25,7 @@ static void found(const struct model_type *type, u32 general, u32 fixed)
         if (cpu.pmu.counters & 1u << n)
             assert_int_equal(cpu.pmu.counter[n].width, type->width);
     }
-    // It leaves nothing behind that counts.
+    // No counter is left running.
     assert_int_equal(cpu.enabled, 0);
     for (u32 n = 0; n < 16; n++)
         assert_int_equal(model.select[n], 0);
@@ -76,7 +76,7 @@ static void longest_loads(void **state UNUSED)
     assert_int_equal(pmu_load_max(&cpu.pmu.counter[0]), (1ull << 47) - 1);
 }
 
-// IA32_PERF_CAPABILITIES promises full-width writes that do not work.
+// IA32_PERF_CAPABILITIES reports full-width writes that do not work.
 static bool (*honest_read)(u32 msr, u64 *value);
 static bool boasting_read(u32 msr, u64 *value)
 {
@@ -158,7 +158,7 @@ static void no_pmu(void **state UNUSED)
     expect_reason(&type, LIE_NONE, "makes no sense");
 }
 
-// What runs already belongs to the firmware, and stays as it is.
+// Counters that already run belong to the firmware, and are left unchanged.
 static void taken(void **state UNUSED)
 {
     model_init(&model_v2);
@@ -178,7 +178,7 @@ static void taken(void **state UNUSED)
         model.select[n] = 0x430076;
     assert_string_equal(pmu_detect(&cpu, &model_io),
                         "all performance counters are in use by the firmware");
-    // P6: the enable bit of the first is that of both.
+    // P6: the enable bit of the first counter enables both.
     model_init(&model_p6);
     model.select[0] = 0x430079;
     assert_non_null(pmu_detect(&cpu, &model_io));
@@ -189,14 +189,14 @@ static void taken(void **state UNUSED)
 
 static const struct {
     const char *name;
-    u32 divisor; // of the model
+    u32 divisor; // steps per event of the model
 } events[] = {
     { "cycles", 1 },           { "instructions", 1 },  { "ref-cycles", 1 },
     { "cache-references", 4 }, { "cache-misses", 16 }, { "branches", 5 },
     { "branch-misses", 50 },
 };
 
-// Counts in 60,000 steps of a program and 40,000 of the kernel.
+// The count of an event in 60,000 user steps and 40,000 kernel steps.
 static u64 count(const char *text, const char **why_not)
 {
     struct pmu_event e;
@@ -214,7 +214,7 @@ static u64 count(const char *text, const char **why_not)
     model_run(60000);
     model.user = false;
     model_run(40000);
-    model.halted = true; // and nothing is counted while the CPU is halted
+    model.halted = true; // a halted CPU counts nothing
     model_run(50000);
     model.halted = false;
     u64 value = pmu_read(&cpu.pmu, n);
@@ -236,7 +236,7 @@ static void counted(const struct model_type *type)
         bool missing =
             (no_ref_cycles && i == 2) || (type == &model_v1 && i == 6);
         if (type == &model_v1 && i == 2)
-            divisor = 2; // it has the slower clock only
+            divisor = 2; // only the slower clock has an event
         u64 all = count(events[i].name, &why_not);
         assert_int_equal(why_not != NULL, missing);
         if (missing) {
@@ -280,7 +280,7 @@ static void raw_events(void **state UNUSED)
     assert_in_range(count("r2E4F", &why_not), 24999, 25001);
     count("r0c400", &why_not);
     assert_null(why_not);
-    count("r12001", &why_not); // AMD's numbers have twelve bits
+    count("r12001", &why_not); // only AMD's event numbers have 12 bits
     assert_non_null(why_not);
     detect(&model_zen4);
     assert_in_range(count("r12001", &why_not), 99999, 100001);
@@ -297,7 +297,7 @@ static void nothing_is_left(void **state UNUSED)
     detect(&model_f15);
     assert_null(pmu_encode(&cpu.pmu, &e, &code));
     assert_int_equal(code.counters, 7);
-    cpu.pmu.counters = 0x38; // the firmware has the first three
+    cpu.pmu.counters = 0x38; // the firmware uses the first three
     assert_non_null(pmu_encode(&cpu.pmu, &e, &code));
 }
 

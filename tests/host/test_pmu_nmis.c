@@ -1,14 +1,15 @@
-// Many counters that come and go, on models: it is known whose an NMI is, and
-// each event has its samples.
+// Many counters that start and stop, on models: each NMI is attributed
+// correctly, and each event has its samples.
 //
 // link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
 // link: arch/i386/pmu/overflow.c tests/host/pmu_model.c
 #include "pmu_sampled.h"
 
-// --- whose NMI --------------------------------------------------------------
+// --- attribution of NMIs ----------------------------------------------------
 
-// Where NMIs are not masked, the second counter's comes while the first is
-// served, which serves both: what was latched then is not an unknown NMI.
+// The handler of one counter's NMI also serves a second counter that overflows
+// then. Where NMIs are not masked, the second NMI is latched: it is not
+// unknown.
 static void back_to_back(void **state UNUSED)
 {
     u32 repeated = 0;
@@ -30,7 +31,7 @@ static void back_to_back(void **state UNUSED)
     assert_true(repeated > 100);
 }
 
-// A foreign one at another place is not taken for the one that is owed.
+// An NMI of another source, at another eip, is not taken for the owed one.
 static void owed_at_its_place(void **state UNUSED)
 {
     u32 met = 0;
@@ -51,8 +52,8 @@ static void owed_at_its_place(void **state UNUSED)
     assert_true(met > 0);
 }
 
-// The other counters go on when one is stopped at any moment: its NMI, too,
-// masks LVT PC.
+// Stopping a counter at any moment does not stop the others, although its NMI,
+// too, masks LVT PC.
 static void stopped_beside(void **state UNUSED)
 {
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
@@ -69,7 +70,7 @@ static void stopped_beside(void **state UNUSED)
     }
 }
 
-// A counter that has gone round unnoticed, while it only counted, is sampled.
+// A counter that wrapped while it only counted can be sampled afterwards.
 static void counted_before(void **state UNUSED)
 {
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
@@ -87,7 +88,7 @@ static void counted_before(void **state UNUSED)
     }
 }
 
-// Others' NMIs are not claimed, before, during and after sampling.
+// NMIs of other sources are not claimed, before, during and after sampling.
 static void foreign_nmis(void **state UNUSED)
 {
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
@@ -111,8 +112,8 @@ static void foreign_nmis(void **state UNUSED)
     }
 }
 
-// A counter that only counts overflows: nothing interrupts, and its status bit
-// is not taken for a sample.
+// The overflow of a counter that only counts raises no interrupt, and its
+// status bit is not taken for a sample.
 static void silent_overflow(void **state UNUSED)
 {
     struct pmu_code branches;
@@ -130,15 +131,15 @@ static void silent_overflow(void **state UNUSED)
         assert_int_equal(samples[counted], 0);
         model_nmi();
         assert_int_equal(unknown, 1);
-        // 250 in the 1500 steps, and a few while the sampler was started.
+        // 1500 steps / 5 - 50, and a few while the sampler was started.
         assert_in_range(pmu_read(&cpu.pmu, counted), 249, 300);
         pmu_stop(&cpu, n);
         pmu_stop(&cpu, counted);
     }
 }
 
-// An NMI that comes when its counter has been stopped already (AMD's come
-// late; BKDG and FreeBSD's experience) is known, and never starts it again.
+// An NMI that arrives after its counter was stopped (AMD's come late; BKDG and
+// FreeBSD's experience) is not unknown, and does not restart the counter.
 static void late_nmi(void **state UNUSED)
 {
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
@@ -153,7 +154,7 @@ static void late_nmi(void **state UNUSED)
             assert_int_equal(model.nmis, 1);
             model_run(100000);
             assert_int_equal(model.nmis, 1);
-            model_nmi(); // and that is not owed a second time
+            model_nmi(); // no second NMI is owed
             assert_int_equal(unknown, 1);
         }
     }
@@ -163,12 +164,12 @@ static void late_nmi(void **state UNUSED)
 
 struct sampled {
     u32 n;
-    u64 period, from; // from: which step on
-    u32 divisor;      // a step in how many is one of its events
+    u64 period, from; // from: the first step
+    u32 divisor;      // steps per event
 };
 
-// Fills all counters that can count one of these, each with a period of its
-// own.
+// Samples one of these events on each counter that can count it, each with
+// another period.
 static u32 fill(struct sampled *all)
 {
     static const struct {
@@ -193,7 +194,7 @@ static u32 fill(struct sampled *all)
     return count;
 }
 
-// While an NMI is served, which takes time, a gate stops all counters.
+// While an NMI is served, the gate stops all counters.
 static void assert_complete(const struct sampled *s)
 {
     u64 wanted = (model.time - s->from) / s->divisor / s->period;
@@ -202,8 +203,8 @@ static void assert_complete(const struct sampled *s)
     assert_in_range(weights[s->n], wanted - stopped - 1, wanted + 1);
 }
 
-// Every event has all of its samples beside the others, until the end, while
-// one after the other is stopped; and no NMI is unknown.
+// Counters are stopped one by one. Until then each event has all of its
+// samples, and no NMI is unknown.
 static void fill_and_drain(const struct model_type *type, u32 cost)
 {
     struct sampled all[PMU_COUNTERS];
@@ -258,7 +259,7 @@ static void start_one(struct user *u)
     if (u->n == PMU_NONE)
         return;
     u->on = true;
-    // Long against the handler, which is counted where there is no gate.
+    // Longer than the handler, which is counted if there is no gate.
     u->period = random_below(3) ? PERIOD_MIN + random_below(PERIOD_MIN) : 0;
     samples[u->n] = 0;
     if (u->period)
@@ -267,7 +268,7 @@ static void start_one(struct user *u)
         pmu_count_start(&cpu, u->n, &code);
 }
 
-// Every sampler gets on, however the others come and go.
+// Every sampling counter still takes samples.
 static void check_alive(struct user *users)
 {
     u64 before[PMU_COUNTERS];
@@ -286,7 +287,7 @@ static void at_random(void **state UNUSED)
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
         struct user users[4] = { 0 };
         u64 foreign = 0;
-        u32 amd = types[i]->kind == MODEL_AMD; // whose NMIs come late
+        u32 amd = types[i]->kind == MODEL_AMD; // its NMIs come late
         begin(types[i]);
         for (u32 round = 0; round < ROUNDS; round++) {
             struct user *u = &users[random_below(4)];
@@ -316,8 +317,8 @@ static void at_random(void **state UNUSED)
         model_run(1000);
         assert_int_equal(model.faults, 0);
         assert_int_equal(cpu.enabled | cpu.sampling, 0);
-        // Foreign NMIs that met one of ours are claimed with it; no NMI of ours
-        // is unknown.
+        // An NMI of another source that coincides with one of ours is claimed.
+        // No NMI of ours is unknown.
         if (unknown > foreign)
             fail_msg("%s: %llu unknown NMIs, %llu foreign ones", types[i]->name,
                      (unsigned long long)unknown, (unsigned long long)foreign);

@@ -1,5 +1,5 @@
-// Periods shorter than the handler of the counter's NMI, on models: whatever is
-// asked for, the interrupted program goes on.
+// Periods shorter than the handler of the counter's NMI, on models: with any
+// requested period, the interrupted program makes progress.
 //
 // link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
 // link: arch/i386/pmu/overflow.c tests/host/pmu_model.c
@@ -12,10 +12,10 @@
 #define EXIT 60
 #define SAMPLE 126
 #define WINDOW 1000000
-#define STORM 1000000 // NMIs from which on it is endless
+#define STORM 1000000 // number of NMIs taken for an endless loop
 
 static struct pace paces[PMU_COUNTERS];
-static u32 sum; // what NMIs took
+static u32 sum; // steps spent in NMIs
 static bool endless;
 
 static u64 on_paced_sample(void *arg UNUSED, u32 n, u32 weight)
@@ -57,7 +57,7 @@ static void sample_paced(const char *event, u64 period)
     pace_init(&paces[n], period, 0, 0, WINDOW);
 }
 
-// What NMIs take of the time, in per cent, once the pace has settled.
+// The share of time in NMIs, in per cent, once the period has adapted.
 static u64 taken(void)
 {
     model_run(20 * WINDOW);
@@ -81,7 +81,7 @@ static void any_period(void **state UNUSED)
     }
 }
 
-// Each of them alone would be allowed a quarter.
+// Together they may take only what one event may.
 static void two_events(void **state UNUSED)
 {
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
@@ -92,7 +92,7 @@ static void two_events(void **state UNUSED)
     }
 }
 
-// One that can be borne is what was asked for.
+// A period that is long enough is used as requested.
 static void as_asked(void **state UNUSED)
 {
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {

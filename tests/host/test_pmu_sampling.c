@@ -1,5 +1,5 @@
-// Counters that interrupt, on models: every period is a sample, and in the
-// wrong orders they are lost.
+// Sampling counters on models: every period gives a sample, and handlers with a
+// wrong order of steps lose samples.
 //
 // link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
 // link: arch/i386/pmu/overflow.c tests/host/pmu_model.c
@@ -7,7 +7,7 @@
 
 // --- one event --------------------------------------------------------------
 
-// All samples are there, and all is quiet afterwards.
+// Every period gives a sample, and no NMI arrives after the stop.
 static void periods_add_up(const struct model_type *type, u64 period, u64 steps)
 {
     begin(type);
@@ -31,15 +31,15 @@ static void samples_of_all(void **state UNUSED)
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
         periods_add_up(types[i], 1000, 1000000);
         periods_add_up(types[i], 999983, 50000000);
-        // Longer than what a load without full-width writes can say, than
-        // what a register of 40 bits can hold.
+        // Longer than a load without full-width writes can be, and than a
+        // 40-bit register can hold.
         periods_add_up(types[i], 0x7fffffff, 0x7fffffffull * 5 + 10);
         periods_add_up(types[i], 0x80000001, 0x80000001ull * 5 + 10);
         periods_add_up(types[i], 0x12345678901, 0x12345678901ull * 3 + 10);
     }
 }
 
-// A period shorter than the handler: weights stand for what was passed over.
+// A period shorter than the handler: weights account for skipped periods.
 static void short_periods(void **state UNUSED)
 {
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
@@ -48,7 +48,7 @@ static void short_periods(void **state UNUSED)
             u64 start = model.time;
             u32 n = sample("cycles", period);
             model_run(300);
-            // Where there is a gate the handler is not counted.
+            // With a gate the handler is not counted.
             u64 most = (model.time - start) / period + 1;
             pmu_stop(&cpu, n);
             assert_in_range(weights[n], 300 / period, most);
@@ -58,14 +58,14 @@ static void short_periods(void **state UNUSED)
     }
 }
 
-// The grid is kept: what the counter counted after its overflow is taken off
+// Periods keep their grid: events counted after an overflow are subtracted from
 // the next period.
 static void no_drift(void **state UNUSED)
 {
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
         begin(types[i]);
         model.user = true;
-        model.nmi_delay = 37; // user instructions that the NMI comes too late
+        model.nmi_delay = 37; // user instructions until the NMI
         u32 n = sample("instructions:u", 1009);
         model_run(1009 * 5000);
         assert_in_range(weights[n], 4999, 5000);
@@ -94,13 +94,13 @@ static void period_may_change(void **state UNUSED)
 static void freezing(const struct model_type *type)
 {
     begin(type);
-    model.debugctl = 1 << 12; // by the firmware
+    model.debugctl = 1 << 12; // set by the firmware
     model.user = true;
     u32 n = sample("instructions:u", 1000);
     assert_int_equal(model.debugctl, 0);
     model_run(100000);
     assert_in_range(samples[n], 99, 100);
-    model.debugctl = 1 << 12; // and once more, behind our back
+    model.debugctl = 1 << 12; // set again while sampling
     model_run(100000);
     assert_in_range(samples[n], 199, 200);
     assert_int_equal(unknown, 0);
@@ -112,7 +112,7 @@ static void freeze_bits(void **state UNUSED)
     freezing(&model_v2);
     freezing(&model_v4);
     freezing(&model_zen4);
-    // It is there: who does not acknowledge it counts no further.
+    // The model does freeze: without acknowledgement, counting stops.
     begin(&model_v4);
     u32 n = sample("instructions", 1000);
     model.debugctl = 1 << 12;
@@ -121,11 +121,11 @@ static void freeze_bits(void **state UNUSED)
     assert_int_equal(samples[n], 1);
 }
 
-// --- orders that lose -------------------------------------------------------
+// --- wrong orders -----------------------------------------------------------
 
 static u32 only; // the one counter of these handlers
 
-// Loads and lets run before LVT PC is unmasked.
+// Reloads and restarts the counter before LVT PC is unmasked.
 static void reload_before_unmask(void)
 {
     const struct pmu *p = &cpu.pmu;
@@ -165,8 +165,8 @@ static u64 with_handler(const struct model_type *type, u64 period,
 
 static void wrong_orders_lose(void **state UNUSED)
 {
-    // Without a gate, or with it open, a period of 10 is over before LVT PC is
-    // unmasked, 20 steps later: that interrupt is lost, and it was the last.
+    // Without a gate, or with it open, a period of 10 ends before LVT PC is
+    // unmasked 20 steps later. Its interrupt is lost, and no other follows.
     assert_int_equal(with_handler(&model_v1, 10, reload_before_unmask), 1);
     assert_int_equal(with_handler(&model_p6, 10, reload_before_unmask), 1);
     assert_int_equal(with_handler(&model_v2, 10, reload_before_unmask), 1);
@@ -175,7 +175,7 @@ static void wrong_orders_lose(void **state UNUSED)
     assert_int_equal(with_handler(&model_v4, 1000, never_acknowledge), 1);
     assert_int_equal(with_handler(&model_zen4, 1000, never_acknowledge), 1);
     assert_int_equal(with_handler(&model_v2, 1000, never_unmask), 1);
-    // The right one goes on.
+    // The right order keeps sampling.
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
         assert_true(with_handler(types[i], 10, on_nmi) > 500);
         assert_true(with_handler(types[i], 1000, on_nmi) > 85);
@@ -183,7 +183,7 @@ static void wrong_orders_lose(void **state UNUSED)
     }
 }
 
-// Scans for overflows, and unmasks then.
+// Scans for overflows before it unmasks.
 static void scan_before_unmask(void)
 {
     const struct pmu *p = &cpu.pmu;
@@ -198,7 +198,8 @@ static void scan_before_unmask(void)
     }
 }
 
-// Two counters, one a bit behind the other, on CPUs that have no status bits.
+// Whether two counters, one `behind` steps later, both keep sampling on a CPU
+// without status bits.
 static bool both_survive(const struct model_type *type, u32 behind,
                          void (*handler)(void))
 {

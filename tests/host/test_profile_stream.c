@@ -1,14 +1,14 @@
-// The record stream and what is kept of it: damaged in every byte, cut off
-// everywhere, and without memory at every place that asks for some. Nothing is
-// read beyond the end, nothing stays behind, and every sample is accounted for.
+// The record stream and its tables of samples: with every byte damaged,
+// truncated at every length, and with each allocation failing. Nothing is read
+// beyond the end, no memory leaks, and every sample is accounted for.
 //
-// The files that allocate are part of this one, so that it can refuse them.
+// The files that allocate are included here, so that allocations can fail.
 //
 // link: user/libprofile/mapping.c user/libprofile/samples_cut.c
 // link: user/libprofile/stream.c user/libprofile/user_chain.c
 #include "test.h"
 
-static u32 asked, refused; // allocations; the one that fails, from 1 on
+static u32 asked, refused; // allocations; which one fails, from 1
 
 static bool refuse(void)
 {
@@ -58,7 +58,7 @@ static char *scarce_strdup(const char *text)
 #undef strdup
 
 #define PROGRAM "build/user/tester"
-#define TASKS 80   // more than there is room for at first
+#define TASKS 80   // more than the initial capacity
 #define SAMPLES 40 // of each task
 #define SPARE 65536u
 
@@ -92,8 +92,7 @@ static void add_load_bias(struct sprofile_task *t, u32 bias)
     memcpy((u8 *)t + t->head.size - sizeof(bias), &bias, sizeof(bias));
 }
 
-// Two entries of the kernel's chain, three words of the stack, two of the
-// user's.
+// Two kernel entries, three words of the stack, two user entries.
 static void add_sample(u32 task, u32 pc)
 {
     struct sprofile_sample *s =
@@ -150,7 +149,7 @@ static void *read_nothing(const char *path, size_t *size)
     return NULL;
 }
 
-// All that there is of the counts, whatever could be kept apart.
+// All counted samples, including those that could not be kept apart.
 static u64 counted(const struct samples *s)
 {
     u64 sum = s->uncounted;
@@ -159,7 +158,7 @@ static u64 counted(const struct samples *s)
     return sum;
 }
 
-// A copy of its very size: the sanitizer sees the first byte too far.
+// Feeds a copy of the exact size: ASan detects a read beyond its end.
 static void feed(const u8 *bytes, size_t size)
 {
     static struct samples s;
@@ -198,7 +197,7 @@ static void test_every_length(void **state)
         feed(stream, size);
 }
 
-// In pieces of any size: what is left of one is the beginning of the next.
+// In pieces of any size: the incomplete end of one begins the next.
 static void test_in_pieces(void **state)
 {
     static struct samples s;
@@ -221,7 +220,7 @@ static void test_in_pieces(void **state)
     samples_free(&s);
 }
 
-// False: there was no memory even to begin.
+// Returns false if samples_init fails.
 static bool run_without(u32 nth)
 {
     static struct samples s;
@@ -252,8 +251,8 @@ static void test_no_memory_anywhere(void **state)
     assert_true(begun > all / 2 && begun < all);
 }
 
-// A chain of up to 20 functions, which has some of the outer ones in common
-// with the one before.
+// A chain of up to 20 functions, which shares some of the outer ones with the
+// previous chain.
 static void add_deep_sample(u32 task, u32 *pc)
 {
     u32 depth = random_below(21);
@@ -269,7 +268,7 @@ static void add_deep_sample(u32 task, u32 *pc)
         s->pc[i] = pc[i];
 }
 
-// The tree is the same whether or not the last chain is known.
+// The tree is the same with and without the cached last chain.
 static void test_last_chain(void **state)
 {
     static struct samples with, without;
@@ -303,7 +302,7 @@ static void test_last_chain(void **state)
     samples_free(&without);
 }
 
-// Runs the same at three places; one is a child of another.
+// The same program at three load biases; one task is a child of another.
 static void test_load_bias(void **state)
 {
     static struct samples s;
@@ -338,7 +337,7 @@ static void test_load_bias(void **state)
     samples_free(&s);
 }
 
-// A chain that ends in a program's argc is whole.
+// A chain that ends in a program's argc is complete.
 static void test_argc(void **state)
 {
     static struct samples s;
@@ -361,7 +360,7 @@ static void test_argc(void **state)
     samples_free(&s);
 }
 
-// The path must end ahead of the bias.
+// The path must end before the load bias.
 static void test_load_bias_without_room(void **state)
 {
     static struct samples s;

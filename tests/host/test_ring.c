@@ -1,5 +1,5 @@
-// The byte ring: what is written is read, whole and in order; and who builds
-// records in it looks again in time to see that it has become a quarter full.
+// The byte ring: bytes are read as written, in order. A writer that builds
+// records in the ring notices in time that a quarter of it is full.
 #include "test.h"
 
 #include "lib/ring.h"
@@ -11,7 +11,7 @@
 
 static u8 memory[SIZE];
 
-// The n-th byte that was ever written.
+// The n-th byte written.
 static u8 byte_of(u32 n)
 {
     return (u8)(n * 37 + n / 256);
@@ -67,8 +67,8 @@ static bool build(struct ring *r, u32 room, u32 n, bool *looked)
     return true;
 }
 
-// When it has become a quarter full the next record but one, at the latest, is
-// not built without a look.
+// Once a quarter is full, at least one of the next two records is built only
+// after a call of ring_check_room.
 static void test_a_quarter_is_noticed(void **state UNUSED)
 {
     struct ring r;

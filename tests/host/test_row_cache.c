@@ -1,6 +1,6 @@
-// lib/row_cache.c: what it says is what the sections say, at every pc of
-// programs of the image, also of damaged ones and of those that take another
-// one's place; and so are the chains that are made with it.
+// lib/row_cache.c: its rows equal those of the sections at every pc of programs
+// of the image, also of damaged and replaced programs. Chains are the same with
+// and without cached rows.
 //
 // link: user/libprofile/images_read.c
 // link: user/libprofile/images.c user/libprofile/mapping.c
@@ -35,7 +35,7 @@ static u8 *read_file(const char *path, size_t *size)
     return bytes;
 }
 
-// All that its sections have, sorted.
+// Collects the entries of all sections, sorted.
 static void find_entries(struct program *p)
 {
     u32 room = 0, count = 0;
@@ -94,8 +94,8 @@ static u32 end_pc(const struct program *p)
     return p->cfi.entries[p->cfi.count - 1].end;
 }
 
-// Every pc, also between functions: upwards, downwards, and in any order, so
-// that each row replaces others and is found by what others have left.
+// Every pc, also between functions, in ascending, descending and random order,
+// so that rows replace each other.
 static void test_every_pc(void **state UNUSED)
 {
     static const char *const paths[] = { "build/lua/lua", "build/guest/threads",
@@ -140,7 +140,7 @@ static u32 complete(struct row_cache *rows, const struct program *p,
     return chain_complete(rows, &code, s, out, &proven);
 }
 
-// With the rows of all earlier samples, and with none.
+// Chains with the rows of all earlier samples equal those with an empty cache.
 static void test_chains(void **state UNUSED)
 {
     static const char *const paths[] = { "build/lua/lua",
@@ -167,8 +167,8 @@ static void test_chains(void **state UNUSED)
     assert_true(longer > 10000);
 }
 
-// Whatever the sections say, and in whatever order: rows that go backwards,
-// instructions that make no sense, ends that come too early.
+// Damaged sections: rows that go backwards, invalid instructions, premature
+// ends.
 static void test_damage(void **state UNUSED)
 {
     struct program p;
@@ -179,7 +179,7 @@ static void test_damage(void **state UNUSED)
         struct cfi_section *s = &damaged.cfi.sections[0];
         *s = p.cfi.sections[round & 1];
         s->size = MIN(s->size, 4096u);
-        u8 *copy = malloc(s->size); // its end is guarded
+        u8 *copy = malloc(s->size); // ASan guards its end
         memcpy(copy, s->bytes, s->size);
         s->bytes = copy;
         if (round % 3 == 0)
@@ -201,9 +201,9 @@ static void test_damage(void **state UNUSED)
     unload(&p);
 }
 
-// A function whose rows do not come in the order of their addresses, which
-// only a damaged section has: each pc's row is what a reader finds that stops
-// behind it.
+// A function whose rows are not in the order of their addresses, as only in a
+// damaged section: the row of a pc is the one where a decoder stops after it
+// has passed the pc.
 static void test_backwards(void **state UNUSED)
 {
     static const u8 section[] = {
@@ -302,8 +302,8 @@ static u32 add_image(struct images *i, const char *file)
     return n;
 }
 
-// Another program at the same path, with code at the same addresses: neither
-// has the other's rows. More images than the list has room for at first.
+// Two programs at the same path, with code at the same addresses: neither gets
+// the other's rows. The list of images grows beyond its initial capacity.
 static void test_replaced(void **state UNUSED)
 {
     static const char *const files[] = { "build/lua/lua",

@@ -107,7 +107,7 @@ static void scrolling(void **state UNUSED)
     assert_row(0, "");
     assert_row(24, "last");
     assert_int_equal(screen.scrolled, 1);
-    // Within a region; outside nothing moves.
+    // Within a region; rows outside do not move.
     fresh("a\r\nb\r\nc\r\nd\033[2;3r\033[3;1H\nx");
     assert_row(0, "a");
     assert_row(1, "c");
@@ -118,7 +118,7 @@ static void scrolling(void **state UNUSED)
     assert_row(0, "a");
     assert_row(1, "x");
     assert_row(2, "b");
-    fresh("\033[9;3ra"); // no region
+    fresh("\033[9;3ra"); // not a valid region
     assert_int_equal(screen.bottom, SCREEN_ROWS - 1);
 }
 
@@ -139,7 +139,7 @@ static void colours(void **state UNUSED)
     assert_int_equal(attribute(), 0x70);
     fresh("\033[1;7;31m\033[mx");
     assert_int_equal(attribute(), 0x07);
-    fresh("\033[38;5;7;31mx"); // the 7 is no "reverse"
+    fresh("\033[38;5;7;31mx"); // this 7 is not "reverse"
     assert_int_equal(attribute(), 0x04);
     fresh("\033[38;2;7;7;7;31mx");
     assert_int_equal(attribute(), 0x04);
@@ -157,7 +157,7 @@ static void modes_and_the_unknown(void **state UNUSED)
     assert_row(0, "2;  z");
 }
 
-// What is told dirty or scrolled, applied to a copy, gives what the screen has.
+// The dirty rows and the scroll count, applied to a copy, give the screen.
 static void owners_see_every_change(void **state UNUSED)
 {
     static const char *const pieces[] = {
@@ -228,7 +228,7 @@ static void keys(void **state UNUSED)
     TYPE("\x7f\x5a\x59\xfa\x00", "");
 }
 
-// What was asked for by Alt+SysRq and a letter; no text comes of it.
+// The request of Alt+SysRq and a letter, which give no text.
 static char request(const char *codes)
 {
     struct keymap k = { 0 };
@@ -246,7 +246,7 @@ static void requests(void **state UNUSED)
     assert_int_equal(request("\x54\xd4"), 0);
     assert_int_equal(request("\x38\xb8\x54\xd4"), 0);
     assert_int_equal(request("\x38\x54\xd4\xb8"), 0);
-    TYPE("\x38\x54\x26\xa6\xd4\xb8\x26", "l"); // Alt is up
+    TYPE("\x38\x54\x26\xa6\xd4\xb8\x26", "l"); // Alt is released
     TYPE("\xe0\x37\x26", "l");
 }
 

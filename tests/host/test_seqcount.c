@@ -1,5 +1,5 @@
-// lib/seqcount.h, and lib/counter.h, which is built on it: what a reader gets
-// is whole, whatever a writer does meanwhile.
+// lib/seqcount.h, and lib/counter.h, which is built on it: a reader gets
+// consistent data during concurrent changes.
 #include "test.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include "lib/counter.h"
 #include "lib/seqcount.h"
 
-// --- one after the other ----------------------------------------------------
+// --- without concurrency ----------------------------------------------------
 
 static void test_a_change(void **state)
 {
@@ -20,11 +20,11 @@ static void test_a_change(void **state)
     seqcount_write_begin(&s);
     assert_true(seqcount_is_changing(&s));
     assert_int_equal(seqcount_peek(&s) & 1, 1);
-    assert_true(seqcount_read_retry(&s, before)); // half of it may be there
+    assert_true(seqcount_read_retry(&s, before)); // half changed
     seqcount_write_end(&s);
 
     assert_false(seqcount_is_changing(&s));
-    assert_true(seqcount_read_retry(&s, before)); // and now all of it
+    assert_true(seqcount_read_retry(&s, before)); // completely changed
     assert_false(seqcount_read_retry(&s, seqcount_read_begin(&s)));
 
     before = seqcount_read_begin(&s);
@@ -33,7 +33,7 @@ static void test_a_change(void **state)
     seqcount_write_end(&s);
 }
 
-// An NMI that leaves what is changing, and else changes something itself.
+// A change by an NMI, between a reader's begin and retry.
 static void test_a_change_in_between(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void test_nobody_is_waited_for_twice(void **state)
 {
     (void)state;
     struct seqcount s = { 0 };
-    seqcount_writer_done(&s); // returns: there is none
+    seqcount_writer_done(&s); // returns: no writer
 }
 
 static void test_a_counter_s_overflows(void **state)
@@ -66,9 +66,9 @@ static void test_a_counter_s_overflows(void **state)
     assert_true(sum >> 32 > 100);
 }
 
-// --- at the same time -------------------------------------------------------
+// --- with concurrency -------------------------------------------------------
 
-// Some 0.1 s: on two CPUs they meet often.
+// About 0.1 s: two CPUs collide often.
 #define CHANGES 20000000u
 
 static struct shared {
@@ -110,7 +110,7 @@ static void test_a_reader_gets_all_of_a_change(void **state)
         } while (seqcount_read_retry(&shared.seq, seq));
         assert_int_equal(b, ~a);
         assert_int_equal(c, a * 3);
-        assert_int_equal(seq / 2, a); // it is the change that `seq` names
+        assert_int_equal(seq / 2, a); // `seq` is that of the change
         assert_true(a >= last);
         last = a;
     }

@@ -1,11 +1,11 @@
-// What an interrupt stands for where a timer counts its shots: the sum is the
-// count, whether the interrupts come before it, merged, or twice.
+// Accounting of a timer's shots: the interrupts' sum is the timer's count, also
+// if interrupts come before the count, merged, or twice.
 #include "test.h"
 
 #include "kernel/profile/shot_count.h"
 
 #define CLOSEST 375u
-#define START 0xfffffe00u // both counts and times pass zero
+#define START 0xfffffe00u // both counts and times wrap
 
 static struct shot_count count;
 static u32 shots, told;
@@ -55,7 +55,7 @@ static void merged(void **state UNUSED)
     assert_int_equal(told, shots);
 }
 
-// It waited, and its shot was told of by the one before.
+// A delayed interrupt, whose shot the previous interrupt has accounted for.
 static void for_nothing(void **state UNUSED)
 {
     begin();
@@ -63,14 +63,14 @@ static void for_nothing(void **state UNUSED)
     assert_int_equal(at(1500), 2);
     assert_int_equal(at(1510), 0);
     assert_int_equal(told, shots);
-    assert_int_equal(at(2000), 1); // the next one, before it is counted,
-    assert_int_equal(at(2600), 0); // which is once at most
+    assert_int_equal(at(2000), 1); // the next shot, before its count,
+    assert_int_equal(at(2600), 0); // at most once
     shots++;
     assert_int_equal(told, shots);
 }
 
-// Interrupts early and late, merged and for nothing: never off by more than one
-// once the count is complete.
+// Random interrupts, early, late, merged and superfluous: the sum is ahead of
+// the count by one at most.
 static void any(void **state UNUSED)
 {
     begin();

@@ -1,4 +1,4 @@
-// What `profile stat` says of counts whose events took turns on the counters.
+// The output of `profile stat` for events that took turns on the counters.
 // link: user/libstrobe/messages.c user/libstrobe/kbox.c
 // link: user/libstrobe/sysinfo.c user/libstrobe/session.c
 // link: user/libstrobe/table.c user/libstrobe/number.c
@@ -48,7 +48,7 @@ static void turns(void **state UNUSED)
     };
 
     line_is(c, "            1000   cycles\n");
-    c.enabled = 280 * ms; // seven events, one counter: one turn has to do
+    c.enabled = 280 * ms; // seven events, one counter: only one turn
     line_is(c,
             "            7000   cycles (a guess: counted in 40 of 280 ms)\n");
     c.running = 100 * ms;

@@ -1,4 +1,4 @@
-// lib/string.c against the host's functions: its own are renamed.
+// lib/string.c against the host's functions; Strobe's are renamed.
 #include "test.h"
 
 #include "lib/string.h"
@@ -46,8 +46,7 @@ static int sign(int n)
     return (n > 0) - (n < 0);
 }
 
-// Every alignment and length up to a few words: copies, and nothing else
-// changed.
+// Every alignment and length up to a few words; other bytes do not change.
 static void copying(void **state UNUSED)
 {
     for (u32 to = 0; to < 8; to++) {
@@ -108,8 +107,8 @@ static void comparing(void **state UNUSED)
     }
 }
 
-// Strings over three letters, so that all cases come often; each in memory of
-// its very size, so that the sanitizer sees a byte too much.
+// Strings over three letters, so that all cases are frequent, each in memory of
+// the exact size: ASan detects a read beyond it.
 static char *random_string(u32 size)
 {
     char *s = malloc(size + 1);
@@ -124,7 +123,7 @@ static void searching(void **state UNUSED)
     for (int i = 0; i < 50000; i++) {
         u32 size = random_below(24);
         char *s = random_string(size);
-        _Alignas(8) char what[8] = { 0 }; // its length is read by words
+        _Alignas(8) char what[8] = { 0 }; // strstr measures it by words
         for (u32 j = random_below(4); j > 0; j--)
             what[j - 1] = "ab\xff"[random_below(3)];
         int c = "ab\xff"
@@ -152,7 +151,7 @@ static void comparing_strings(void **state UNUSED)
     }
 }
 
-// strlen reads whole aligned words, so its strings stand in larger memory.
+// strlen reads whole aligned words, so its strings are in larger memory.
 static void measuring(void **state UNUSED)
 {
     _Alignas(8) char s[SIZE];

@@ -1,5 +1,5 @@
-// lib/symbols.c (and lib/sort.c): small ELF files made here, and what becomes
-// of them when they are cut off or damaged; tools/strobe-src/gprof_names.c.
+// lib/symbols.c (and lib/sort.c): synthetic ELF files, also truncated and
+// damaged; tools/strobe-src/gprof_names.c.
 // link: tools/strobe-src/gprof_names.c
 #include "test.h"
 
@@ -112,7 +112,7 @@ static const char *at(u32 address)
 static void read_entries(const struct entry *entries, u32 count)
 {
     struct file f = make_elf(entries, count);
-    static u8 *kept; // names stay in the image
+    static u8 *kept; // names point into the image
     free(kept);
     kept = f.bytes;
     assert_int_equal(read_image(f.bytes, f.size), SYMBOLS_OK);
@@ -191,7 +191,7 @@ static void one_name_of_many(void **state UNUSED)
     assert_string_equal(at(TEXT + 0x24), "-");
 }
 
-// Functions inside functions, and such that overlap: the innermost counts.
+// Nested and overlapping functions: the innermost is found.
 static void nested(void **state UNUSED)
 {
     const struct entry entries[] = {
@@ -264,8 +264,8 @@ static const struct entry some[] = {
     { "f", TEXT + 0x80, 0x40, WEAK | FUNC, TEXT_SECTION },
 };
 
-// Reads what is left in memory of its very size (the sanitizer guards its
-// ends), and uses every name and address.
+// Reads a damaged file in memory of the exact size (ASan guards its end), and
+// uses every name and address.
 static void read_damaged(const u8 *bytes, size_t size)
 {
     u8 *copy = malloc(size + 1); // malloc(0) may be NULL
@@ -283,7 +283,7 @@ static void read_damaged(const u8 *bytes, size_t size)
             sum += s->name[j];
         symbols_find(&symbols, s->start + sum % 16);
     }
-    gprof_names(exact, size); // which changes bytes of it
+    gprof_names(exact, size); // changes bytes of the image
     free(exact);
 }
 
@@ -363,7 +363,7 @@ static double seconds(void)
     return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-// For a million samples against `count` symbols.
+// The time of a million lookups in `count` symbols.
 static double seconds_for(u32 count)
 {
     enum { SAMPLES = 1000000 };
@@ -384,9 +384,9 @@ static double seconds_for(u32 count)
     return taken;
 }
 
-// How long it may take is promised for optimised code (tools/bench/symbols).
-// Here it must not grow with the number of symbols, as a search of one after
-// the other does, a thousand times: the first good one of some attempts.
+// tools/bench/symbols checks the time of optimised code. Here the time must not
+// grow with the number of symbols as that of a linear search does, a thousand
+// times. One good attempt of five is enough.
 static void fast_enough(void **state UNUSED)
 {
     double few = 0, many = 0;
@@ -453,7 +453,7 @@ static void map_of_jit(void **state UNUSED)
             assert_memory_equal(found->name, cases[i].name, found->name_size);
         }
     }
-    // Cut off anywhere, in memory of that very size.
+    // Truncated at every length, in memory of the exact size.
     for (size_t cut = 0; cut <= size; cut++) {
         char *copy = malloc(cut + (cut == 0));
         memcpy(copy, text, cut);

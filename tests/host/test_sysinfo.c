@@ -1,5 +1,5 @@
-// The pure parts of the sysinfo tree: paths against patterns, the tables of
-// record types, and how records are printed.
+// The pure parts of the sysinfo tree: path patterns, tables of record types,
+// and printing of records.
 // link: kernel/monitor/pattern.c user/libstrobe/sysinfo.c
 // link: user/libstrobe/sysinfo_print.c user/libstrobe/sysinfo_tool.c
 // link: user/libstrobe/table.c user/libstrobe/messages.c
@@ -17,7 +17,7 @@ static void expect_match(const char *pattern, const char *path,
                          enum pattern_result result, u32 number,
                          const char *rest)
 {
-    // In memory of its very size: nothing behind it may be read.
+    // In memory of the exact size: ASan detects a read beyond it.
     size_t len = strlen(path);
     char *exact = malloc(len);
     const char *got_rest;
@@ -90,8 +90,7 @@ static void pattern_with_nul(void **state UNUSED)
 
 // ---- record types
 
-// Fields follow each other without gaps, in 64-bit programs too, and all of the
-// structure is described.
+// Fields have no gaps, in 64-bit programs too, and cover the whole structure.
 static void layouts(void **state UNUSED)
 {
     const struct sysinfo_record_type *t;
@@ -233,7 +232,7 @@ static void conversions(void **state UNUSED)
         assert_false(sysinfo_parse_task("-t", wrong[i], &id));
 }
 
-// This kernel is none of ours.
+// On the host, whose kernel is not Strobe.
 static void elsewhere(void **state UNUSED)
 {
     struct sysinfo_load load;

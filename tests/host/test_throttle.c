@@ -1,4 +1,4 @@
-// When sampling takes too much of a CPU, and what one long reading says of it.
+// The sampling throttle: expensive sampling, and single long readings.
 #include "test.h"
 
 #include "kernel/profile/throttle.h"
@@ -13,8 +13,8 @@ static bool too_much(void)
     return t.spent > t.limit;
 }
 
-// So many interrupts, `period` cycles apart, that take `cost` each. Returns how
-// many of them find that sampling has taken too much.
+// Takes n interrupts, `period` cycles apart, that cost `cost` each. Returns how
+// many are refused.
 static u32 interrupts(u32 n, u32 period, u32 cost)
 {
     u32 refused = 0;
@@ -40,13 +40,13 @@ static void cheap_samples(void **state UNUSED)
 {
     begin(100);
     assert_int_equal(interrupts(100000, WINDOW / 200, 1000), 0);
-    // A fifth of the CPU, in the sum and beside it.
+    // A fifth of the CPU, inside and outside the sum.
     begin(10000);
     assert_int_equal(interrupts(100000, WINDOW / 200, 20000), 0);
 }
 
-// The host takes the CPU away in the middle of a sample, for a moment or for
-// very long; in one window again and again.
+// The host takes the CPU during a sample, for a short or very long time; then
+// several times in one window.
 static void stolen_time(void **state UNUSED)
 {
     for (u32 stolen = 1000; stolen < 2000000000; stolen *= 3) {
@@ -64,8 +64,8 @@ static void stolen_time(void **state UNUSED)
     }
 }
 
-// For less than half a window each of them is long: two CPUs of the machine
-// take turns, and each sample ends one.
+// All samples of less than half a window are long: two virtual CPUs take turns
+// on one CPU of the host, and each sample ends a turn.
 static void stolen_in_turns(void **state UNUSED)
 {
     for (u32 i = 0; i < 100; i++) {
@@ -76,8 +76,8 @@ static void stolen_in_turns(void **state UNUSED)
     }
 }
 
-// Samples that take much each time are held at a quarter, from the second
-// window on, however many come in one.
+// Expensive samples are limited to a quarter of the CPU from the second window
+// on, at any number per window.
 static void dear_samples(void **state UNUSED)
 {
     for (u32 n = 10; n <= 200; n *= 2) {
@@ -96,7 +96,7 @@ static void dear_samples(void **state UNUSED)
     }
 }
 
-// What is not in the sum counts too.
+// Cost outside the sum counts too.
 static void beside_the_sum(void **state UNUSED)
 {
     begin(WINDOW / 200 / 2);

@@ -1,4 +1,4 @@
-// Ticks that have merged: what is told in all is the time that has passed.
+// Merged ticks: the sum of accounted ticks is the elapsed time in periods.
 #include "test.h"
 
 #include "kernel/profile/tick_grid.h"
@@ -37,13 +37,13 @@ static void merged(void **state UNUSED)
 {
     begin();
     assert_int_equal(at(1000), 1);
-    assert_int_equal(at(5300), 4); // for those at 2000 to 5000
+    assert_int_equal(at(5300), 4); // those of 2000 to 5000
     assert_int_equal(at(6000), 1);
     assert_int_equal(at(7999), 1);
     assert_int_equal(at(8000), 1);
 }
 
-// Each late by less than a period: none is told of twice.
+// Each is late by less than a period: none is accounted twice.
 static void late(void **state UNUSED)
 {
     begin();
@@ -52,8 +52,8 @@ static void late(void **state UNUSED)
     assert_in_range(told, 10000, 10001);
 }
 
-// The CPU stops after it has entered the interrupt of the first tick; the one
-// of the third is pending when it goes on.
+// The CPU is stopped while it enters the interrupt of the first tick. When it
+// resumes, the interrupt of the third is pending.
 static void entered_late(void **state UNUSED)
 {
     begin();
@@ -64,8 +64,8 @@ static void entered_late(void **state UNUSED)
     assert_int_equal(at(7000), 1);
 }
 
-// It is held up again and again: the interrupts that came meanwhile are one
-// behind all the time.
+// After a delay, each interrupt that accounts for a tick is followed by a
+// pending one that accounts for none.
 static void one_behind(void **state UNUSED)
 {
     begin();
@@ -76,7 +76,7 @@ static void one_behind(void **state UNUSED)
     }
 }
 
-// A device that is a little faster or slower than the TSC says.
+// A device slightly faster or slower than its nominal period in TSC cycles.
 static void drift(void **state UNUSED)
 {
     for (u32 real = PERIOD - 1; real <= PERIOD + 1; real++) {
@@ -87,7 +87,7 @@ static void drift(void **state UNUSED)
     }
 }
 
-// A storm: each interrupt stands for up to 50 ticks, on a CPU that was once
+// A storm: each interrupt accounts for up to 50 ticks, on a CPU that was once
 // stopped for a long time.
 static void storm(void **state UNUSED)
 {

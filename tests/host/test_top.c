@@ -75,7 +75,7 @@ static void cpu_percentages(void **state UNUSED)
     assert_int_equal(u.user_total, 5100);
     assert_int_equal(u.switches_per_second, 9);
 
-    cpu_use(now.cpus, now.cpus, HZ, &u); // takes no part
+    cpu_use(now.cpus, now.cpus, HZ, &u); // no time has passed
     assert_int_equal(u.idle, PERCENT_ALL);
     assert_int_equal(u.busy, 0);
 }
@@ -98,8 +98,8 @@ static u64 sum_of(struct comparison *c, const char *column)
     return sum;
 }
 
-// Tasks, ended tasks, interrupts and idle time are all of all CPUs; whatever
-// lies between reading the CPUs and reading the tasks.
+// Tasks, ended tasks, interrupts and idle time add up to all CPUs, also if time
+// passes between reading the CPUs and reading the tasks.
 static void all_tasks_and_cpus_add_up(void **state UNUSED)
 {
     for (int round = 0; round < 500; round++) {
@@ -141,7 +141,7 @@ static void short_lived_tasks_are_counted(void **state UNUSED)
     add_task(&now, 1, "stays", 10 + 300, 100);
     add_task(&now, 7, "new", 50, 50);
     before.d.totals.tasks_created = 2;
-    now.d.totals.tasks_created = 7; // 3 to 7, of which only 7 is left
+    now.d.totals.tasks_created = 7; // 3 to 7, of which only 7 exists
     struct comparison c = compared();
     assert_int_equal(c.summary.created, 5);
     assert_int_equal(c.summary.short_lived, 4);
@@ -156,7 +156,7 @@ static void nothing_ended_nothing_is_missing(void **state UNUSED)
     worlds();
     fill_cpus(800, 0, 200, 1);
     add_task(&before, 1, "a", 10, 0);
-    add_task(&now, 1, "a", 10 + 780, 0); // read a moment too early
+    add_task(&now, 1, "a", 10 + 780, 0); // read slightly too early
     struct comparison c = compared();
     assert_int_equal(c.summary.ended, 0);
     assert_int_equal(c.summary.ended_percent, 0);

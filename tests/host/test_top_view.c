@@ -1,4 +1,4 @@
-// What top shows of what it computed: rows, cells, pages, screens of any size.
+// The display of top: rows, cells, pages, screens of any size.
 // link: user/top/model.c user/top/views.c user/top/rows.c user/top/page.c
 // link: user/top/draw.c user/top/draw_cpus.c user/libstrobe/sysinfo_tool.c
 // link: user/libstrobe/sysinfo.c user/libstrobe/messages.c
@@ -76,7 +76,7 @@ static void choosing(void **state UNUSED)
     assert_ids(&choice, "20 3 ");
     choice.task = 3;
     assert_ids(&choice, "3 ");
-    choose_view(&choice, view_by_key('1')); // CPUs belong to nobody
+    choose_view(&choice, view_by_key('1')); // task filters do not apply to CPUs
     assert_ids(&choice, "0 ");
 }
 
@@ -155,7 +155,7 @@ static void lines_are_cut(void **state UNUSED)
     page_free(&p);
 }
 
-// Visible characters of a line; every look is taken off again.
+// The number of visible characters; each attribute must be reset.
 static unsigned visible(const struct line *l)
 {
     unsigned n = 0;
@@ -223,7 +223,7 @@ static void the_header_of_the_thesis(void **state UNUSED)
     page_free(&p);
 }
 
-// Whatever the number of CPUs is, each has a bar, if the screen is not tiny.
+// With any number of CPUs, each has a bar unless the screen is tiny.
 static void a_bar_for_each_cpu(void **state UNUSED)
 {
     static const struct {

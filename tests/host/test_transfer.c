@@ -1,5 +1,5 @@
-// A transfer over bad lines, whose ends are started anew; files that exist,
-// change, or find no room.
+// Transfers over bad lines, with restarts of either end; files that exist,
+// change, or do not fit on the disk.
 // link: user/libtransfer/frame.c user/libtransfer/sender.c
 // link: user/libtransfer/receiver.c user/libtransfer/store.c
 #include "transfer_line.h"
@@ -23,8 +23,7 @@ static void every_size_arrives(void **state UNUSED)
     }
 }
 
-// From a fault in 20,000 bytes to one in 500, with which every second frame of
-// data is spoilt.
+// From one fault in 20,500 bytes to one in 500, which damages most data frames.
 static void bad_lines_carry_it(void **state UNUSED)
 {
     for (u32 round = 0; round < 40; round++) {
@@ -39,7 +38,7 @@ static void bad_lines_carry_it(void **state UNUSED)
     }
 }
 
-// A lost frame costs what was under way, not a time-out.
+// A lost frame costs a resend of the bytes in transit, not a time-out.
 static void a_loss_is_noticed_at_once(void **state UNUSED)
 {
     int fd = begin(FILE_MAX, 0);
@@ -50,7 +49,7 @@ static void a_loss_is_noticed_at_once(void **state UNUSED)
 
         to_receiver.fault = lose ? 1500 : 0;
         losses += lose;
-        // The last frames of a window have no successor that would tell.
+        // No later frame reveals the loss of the last ones.
         if (sender.size - sender.next < TRANSFER_WINDOW)
             to_receiver.fault = 0;
         step();
@@ -60,8 +59,8 @@ static void a_loss_is_noticed_at_once(void **state UNUSED)
     close(fd);
 }
 
-// A sender whose end is not believed for the third time gives up: by then there
-// was a receiver to believe it.
+// A sender whose END is refused a third time gives up. So the receiver is not
+// restarted after two of its restarts.
 static void break_something(int fd)
 {
     switch (random_below(4)) {
@@ -116,7 +115,7 @@ static void it_goes_on_where_it_was(void **state UNUSED)
     assert_int_equal(sender.resumed, had);
     assert_arrived("data", FILE_MAX);
 
-    // Sent once more, nothing is sent.
+    // A second transfer of the same file sends no data.
     start_receiver();
     start_sender(fd);
     run_to_the_end();

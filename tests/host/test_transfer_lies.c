@@ -1,4 +1,4 @@
-// What a hostile end of a transfer may say, and nonsense on the line.
+// Hostile peers of a transfer, and random bytes on the line.
 // link: user/libtransfer/frame.c user/libtransfer/sender.c
 // link: user/libtransfer/receiver.c user/libtransfer/store.c
 #include "transfer_line.h"
@@ -73,8 +73,8 @@ static void links_are_not_followed(void **state UNUSED)
     assert_int_equal(empty_folder(), 2);
 }
 
-// A frame of the right checksum and of any contents, to either side. `id` is 0
-// or what it shall be about.
+// Sends a frame of correct checksum and random contents to either side. `id`:
+// the file it refers to; 0: random.
 static void put_nonsense(u32 id)
 {
     static const char types[] = "bsdaekwxHZ";
@@ -90,7 +90,7 @@ static void put_nonsense(u32 id)
                      length));
 }
 
-// What is not about the file is ignored, and the transfer ends well.
+// Frames that are not about the file are ignored: the transfer succeeds.
 static void nonsense_does_no_harm(void **state UNUSED)
 {
     for (u32 round = 0; round < 30; round++) {
@@ -108,7 +108,7 @@ static void nonsense_does_no_harm(void **state UNUSED)
     }
 }
 
-// Lies about the file may end it, and do nothing worse.
+// False frames about the file can end its transfer, and do nothing worse.
 static void lies_end_a_transfer_at_worst(void **state UNUSED)
 {
     for (u32 round = 0; round < 30; round++) {
@@ -132,7 +132,7 @@ static void count_frame(void *to, const struct frame *f)
     ++*count;
 }
 
-// What looks like a long frame holds up others only until the line is silent.
+// The start of a long frame delays other frames only until the line is silent.
 static void frames_are_found_again(void **state UNUSED)
 {
     u8 frame[FRAME_MAX];

@@ -13,7 +13,7 @@ struct item {
 };
 
 static struct item items[NODES];
-static struct item *order[NODES]; // those in the tree, as they are in it
+static struct item *order[NODES]; // the nodes of the tree, in order
 static u32 count;
 static u32 summaries;
 
@@ -98,7 +98,7 @@ static void test_against_an_array(void **state UNUSED)
     for (u32 i = 0; i < NODES; i++)
         spare[i] = &items[i];
     for (u32 round = 0; round < ROUNDS; round++) {
-        // It grows for a while, then shrinks for a while.
+        // Phases of growth and of shrinking.
         u32 grow = round / 1000 % 2 ? 3 : 6, draw = random_below(10);
         if (draw < grow && spares) {
             struct item *i = spare[--spares];
@@ -116,7 +116,7 @@ static void test_against_an_array(void **state UNUSED)
     empty();
 }
 
-// What comes in order makes no list of the tree.
+// Insertion in order keeps the tree balanced.
 static void test_in_order(void **state UNUSED)
 {
     for (u32 i = 0; i < NODES; i++) {
@@ -135,7 +135,7 @@ static void test_in_order(void **state UNUSED)
     empty();
 }
 
-// A change that no summary shows costs one step, not the whole way up.
+// A change that alters no summary takes one step, not the whole way up.
 static void test_stops_early(void **state UNUSED)
 {
     for (u32 i = 0; i < NODES; i++) {

@@ -1,7 +1,7 @@
-// Shares are of what samples stand for: a program whose CPU was taken away, so
-// that its few samples stand for many ticks, has its part of the time. What its
-// functions have of that is by the number of their samples: which of these
-// stand for many ticks is chance.
+// Shares of time are by the weights of samples: a program whose CPU was taken
+// away has its part of the time, although few samples stand for its many ticks.
+// Within it, shares of functions are by the number of samples, as chance
+// decides which of them stand for many ticks.
 // link: user/libprofile/shares.c user/libprofile/mapping.c
 // link: user/libprofile/images_read.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
@@ -17,7 +17,7 @@
 
 static void sample(struct samples *s, u32 thread, u32 pc, u64 period)
 {
-    // Its one pc lies where C would pad it.
+    // Its one pc is in the padding at the end of the structure.
     struct sprofile_sample r = {
         .head = { SPROFILE_R_SAMPLE, sizeof(r), 0, 0, 1 },
         .task = 5,
@@ -59,7 +59,7 @@ static void of_rows(void **state UNUSED)
         assert_int_equal(view_make(&v, &samples, keys[i], &all), 0);
         assert_int_equal(v.period, 180);
         assert_int_equal(v.mode_periods[MODE_USER], 180);
-        // Fewer samples, and more of the time.
+        // Fewer samples, but more time.
         assert_int_equal(v.rows[0].self, 2);
         assert_int_equal(v.rows[0].self_period, 120);
         assert_int_equal(v.rows[0].total_period, 120);
@@ -107,7 +107,7 @@ static struct sprofile_info late(const char *source)
     return i;
 }
 
-// The share of what one thread has at `pc`, in percent.
+// The share of the time at `pc`, in per cent.
 static double share(u32 pc)
 {
     static const struct view_filter all;
@@ -121,8 +121,8 @@ static double share(u32 pc)
     return p;
 }
 
-// 50 : 25 : 25, of which one sample in ten stands for up to 20 ticks, as where
-// the host stops the machine.
+// 50 : 25 : 25; one sample in ten stands for up to 20 ticks, as if the host had
+// stopped the machine.
 static void draw(u32 samples)
 {
     static const u32 pcs[] = { 0x1000, 0x1000, 0x2000, 0x3000 };
@@ -154,16 +154,16 @@ static void less_error(void **state UNUSED)
     }
     by_weight = sqrt(by_weight);
     even = sqrt(even);
-    print_message("# rms error by weight %.2f points, evened %.2f; %.2f is "
-                  "said of 95 %%\n",
+    print_message("# rms error by weight %.2f points, evened %.2f; reported "
+                  "95 %% bound %.2f\n",
                   by_weight, even, bound);
     assert_true(even < 0.75 * by_weight);
-    // 1.96 of its standard deviations, to four of those of the estimate.
+    // The bound is 1.96 standard deviations, to four standard errors.
     assert_true(fabs(1.96 * even / bound - 1) < 4 / sqrt(2.0 * DRAWS));
 }
 
-// What a sample of the kernel stands for is its own where a tick is late since
-// interrupts were off; and sums stay, of each thread, mode and CPU.
+// A kernel sample keeps its weight if its tick is late because interrupts were
+// off. The sums of each thread, mode and CPU do not change.
 static void only_chance(void **state UNUSED)
 {
     static const struct {
@@ -202,7 +202,7 @@ static void only_chance(void **state UNUSED)
     }
 }
 
-// So many events there were.
+// Counts of events are exact, and keep their weights.
 static void not_events(void **state UNUSED)
 {
     struct sprofile_info info = late("pmc");

@@ -1,4 +1,4 @@
-// Welch's t test against values that are known.
+// Welch's t test against known values.
 //
 // link: user/libprofile/welch.c
 #include "test.h"
@@ -14,7 +14,7 @@ static void assert_near(double value, double known, double allowed)
 }
 
 // Closed forms: with one degree of freedom 1 - 2/pi atan t (Cauchy's), with two
-// 1 - t / sqrt(2 + t^2), with four also a polynomial in that.
+// 1 - t / sqrt(2 + t^2), with four a polynomial in t / sqrt(4 + t^2).
 static void closed_forms(void **state UNUSED)
 {
     for (double t = 0; t < 200; t = t * 1.3 + 0.01) {
@@ -27,14 +27,14 @@ static void closed_forms(void **state UNUSED)
     }
 }
 
-// With many degrees of freedom it is the normal distribution's.
+// With many degrees of freedom it is the normal distribution.
 static void normal(void **state UNUSED)
 {
     for (double t = 0; t < 6; t += 0.25)
         assert_near(student_two_sided(t, 1e6), erfc(t / sqrt(2)), 1e-6);
 }
 
-// Critical values, two-sided, of any textbook's table.
+// Two-sided critical values, as in the tables of textbooks.
 static void textbook(void **state UNUSED)
 {
     static const struct {
@@ -49,7 +49,7 @@ static void textbook(void **state UNUSED)
                     1e-9);
 }
 
-// Unequal deviations; the truth by integrating the density numerically.
+// Unequal deviations; reference values by numerical integration of the density.
 static void example(void **state UNUSED)
 {
     static const double a[] = { 27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1,

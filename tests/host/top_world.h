@@ -1,4 +1,4 @@
-// Machines that top's parts are tested on: two data sets, made by hand.
+// Synthetic machines for the tests of top: two data sets.
 #pragma once
 
 #include "test.h"
@@ -9,7 +9,7 @@
 #define CPUS 32
 #define HZ 1000000000ull // a cycle is a nanosecond
 
-// Data sets with room for what a test puts into them.
+// A data set with room for what a test adds to it.
 struct world {
     struct dataset d;
     struct sysinfo_cpu cpus[CPUS];

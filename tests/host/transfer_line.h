@@ -1,5 +1,5 @@
 // Both ends of a transfer, and between them a line that changes, loses and
-// repeats bytes, and breaks. What arrives lies in a folder of the test's own.
+// repeats bytes, and breaks. The receiver stores files in a temporary folder.
 #pragma once
 
 #include "test.h"
@@ -16,7 +16,8 @@
 #define FILE_MAX 60000
 #define TIMEOUTS_MAX 20000 // of one transfer, before it counts as stuck
 
-// What is under way in one direction. `fault`: one byte in so many is spoilt.
+// The bytes in transit in one direction. `fault`: one byte in so many is
+// changed, lost or repeated; 0: none.
 struct way {
     u8 bytes[QUEUE_SIZE];
     size_t used;
@@ -48,7 +49,7 @@ static inline void put(void *line, const u8 *frame, size_t size)
     }
 }
 
-// Brings some of what is under way to its end. Returns false if there is none.
+// Delivers some of the bytes in transit. Returns false if there are none.
 static inline bool deliver(struct way *w, struct frame_reader *r,
                            void (*take)(void *to, const struct frame *f),
                            void *to)
@@ -133,8 +134,8 @@ static inline void assert_arrived(const char *name, size_t size)
     close(fd);
 }
 
-// One thing that happens: bytes arrive, or nobody says anything for a while.
-// Returns whether it was silence.
+// One step: bytes arrive, or the line is silent for a while. Returns whether it
+// was silent.
 static inline bool step(void)
 {
     bool moved = deliver(&to_receiver, &at_receiver, receiver_take, &receiver);
@@ -177,7 +178,7 @@ static inline int begin(size_t size, u32 fault)
     return fd;
 }
 
-// ---- around all tests
+// ---- set-up and tear-down of all tests
 
 static inline int set_up(void **state UNUSED)
 {
