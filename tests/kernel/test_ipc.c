@@ -170,8 +170,8 @@ KERNEL_TEST(ipc_forward)
     expect(got.phone == a.phone->id);
     expect(answer(b.box, got.id, 6) == 0);
     expect(phone_wait(a.phone, &got, SOON) == 0 && got.retval == 6);
-    // A call that cannot be forwarded, as the other box is full and then closed,
-    // stays with its receiver.
+    // A call stays with its receiver if it cannot be forwarded, as the other
+    // box is full and then closed.
     for (u32 i = 0; i < IPC_BOX_CALLS; i++) {
         if (send(b.phone, i) == -EAGAIN) {
             phone_release(b.phone);

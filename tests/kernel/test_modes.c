@@ -52,7 +52,7 @@ static bool look(const char *source, struct sprofile_info *seen, u64 *irqs_off)
     if (!expect_begun(session_begin(NULL, &o, &readers, &s)))
         return false;
     struct task *own = s->profiler;
-    s->profiler = NULL; // or the samples of the kernel's own task would be left out
+    s->profiler = NULL; // or the kernel task's samples are skipped
     u32 affinity = current->affinity;
     expect(!thread_set_affinity(current, 1u << this_cpu()->id));
     const struct session *session = container_of(s, struct session, stream);

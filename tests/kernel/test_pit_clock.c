@@ -65,7 +65,7 @@ static void skip(struct timecounter *tc, u64 ns)
         test_relax();
     struct reading end = read_it(tc);
     irq_restore(flags);
-    u32 total = end.ticks - start.ticks; // the driver keeps 32 bits, whatever the mask
+    u32 total = end.ticks - start.ticks; // 32 bits, whatever the mask
     u64 least = tsc_to_ticks(end.before - start.after);
     u64 most = tsc_to_ticks(end.after - start.before);
     u64 error = most / (1000000 / ERROR_PPM) + ERROR_TICKS;

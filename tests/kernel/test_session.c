@@ -211,7 +211,7 @@ KERNEL_TEST(sessions_are_told_while_they_live)
     session_totals(&during);
     session_end(s);
     session_totals(&after);
-    expect(!kernel_task.streams); // or the slot's next session would get its samples
+    expect(!kernel_task.streams); // or the next session gets its samples
     expect(during.sessions == before.sessions + 1);
     expect(after.sessions == before.sessions);
     expect(after.begun == before.begun + 1);

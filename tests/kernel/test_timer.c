@@ -366,7 +366,7 @@ static void sample_all(struct timer *t)
     expect(nmi_claim(&t->nmi) == -EBUSY);
     for (u32 i = 0; i < cpu_count; i++)
         all |= 1u << i;
-    preempt_disable(); // this CPU remains the one that smp_call_others leaves out
+    preempt_disable(); // stay on the CPU that the call leaves out
     smp_call_others(collect, &sampled);
     u32 flags = irq_save();
     collect(&sampled);
@@ -378,8 +378,8 @@ static void sample_all(struct timer *t)
     expect(unclaimed() == before && !too_late);
 }
 
-// NMIs of nobody's, as the PIT's last one is when the HPET has its line.
-static u32 strays; // 1: they are sent; 2: no more
+// NMIs without a source, as the PIT's last one when the HPET takes its line.
+static u32 strays; // 1: send; 2: stop
 
 static void send_strays(void *arg UNUSED)
 {
