@@ -155,7 +155,7 @@ static void no_pmu(void **state UNUSED)
     expect_reason(&type, LIE_NONE, "Pentium");
     type = model_v4;
     type.width = 0;
-    expect_reason(&type, LIE_NONE, "makes no sense");
+    expect_reason(&type, LIE_NONE, "inconsistent");
 }
 
 // What runs already belongs to the firmware, and stays as it is.

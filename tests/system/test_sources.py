@@ -157,7 +157,7 @@ def test_fallback_is_announced(wanted, reason):
     assert f"instead of sampler={wanted}: " in lines[1], run
     assert reason in lines[1], run
     assert f'"source_instead_of": "{wanted}"' in lines[2], run
-    assert reason in lines[3] and "taking nmi-hpet" in lines[3], run
+    assert reason in lines[3] and "using nmi-hpet" in lines[3], run
     if wanted == "sundial":
         assert all(name in lines[1] and name in lines[3]
                    for name in SOURCES), run
