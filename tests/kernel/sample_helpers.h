@@ -9,7 +9,7 @@
 // reason.
 static inline bool source_lacks(const char *name)
 {
-    const char *why_not = "there is no such sample source";
+    const char *why_not = "no such sample source";
     LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
         if (!strcmp((*s)->name, name))
             why_not = (*s)->why_not(*s);
