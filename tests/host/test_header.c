@@ -121,8 +121,8 @@ static void shares_said(void **state UNUSED)
     strcpy(info.event, "cycles");
     unknown = 3;
     print(&info, &asked, false);
-    says("Shares:  of cycles, by 100 samples (as precise as 50 of equal weight): "
-         "50 % +- 13.9,");
+    says("Shares:  of cycles, by 100 samples (as precise as 50 of equal "
+         "weight): 50 % +- 13.9,");
     says("Names:   3 samples lie in no function that their files name\n");
     unknown = 0;
     samples.counts = NULL;
