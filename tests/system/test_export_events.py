@@ -177,4 +177,4 @@ def test_room_for_all(events, form):
     assert "--event" not in done.stderr
     done = strobe("export", f"--{form}", "--event", "rtc", events[0].file,
                   status=1)
-    assert "it has: lapic, nmi-hpet" in done.stderr
+    assert "available: lapic, nmi-hpet" in done.stderr

@@ -366,7 +366,7 @@ def test_diff_says_what_is_wrong(made, tmp_path):
             (("--html", "--json", a, b), "one at a time"),
             (("--html", "--rows", "5", a, b), "the page has all"),
             (("--html", "--total", a, b), "is for the table"),
-            (("--html", a), "two files at least")):
+            (("--html", a), "at least two files")):
         done = compare(*arguments)
         assert done.returncode == 2 and words in done.stderr, done.stderr
     done = compare("--html", "-o", f"{tmp_path}/no/page", a, b)

@@ -349,7 +349,7 @@ def test_events_at_home(events):
     _, text, _ = strobe(events, "top", "--event", "lapic", "two.perf")
     assert "Event:   lapic, 2 of 2" in text and "nmi-hpet, 1" not in text
     status, _, errors = strobe(events, "top", "-e", "rtc", "two.perf")
-    assert status == 1 and "it has: nmi-hpet, lapic" in errors
+    assert status == 1 and "available: nmi-hpet, lapic" in errors
     for e, options in ((ours[0], ()), (ours[1], ("--event", "lapic"))):
         _, text, errors = strobe(events, "export", "--folded", *options,
                                  "two.perf")

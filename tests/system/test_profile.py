@@ -252,9 +252,9 @@ def test_complaint_stays_on_the_screen(results):
 
 
 @pytest.mark.parametrize("command, waited", [
-    ("profile sleep 5", r"in ([45]) of \1 looks .*it waited on sleep \(\1\)"),
-    ("sleep 3 & profile -t $!", r"in ([23]) of \1 looks .* on sleep \(\1\)"),
-    ("profile sh -c 'sleep 3; true'", r"in ([23]) of \1 looks .* on wait \(\1\)"),
+    ("profile sleep 5", r"in ([45]) of \1 checks .*it waited on sleep \(\1\)"),
+    ("sleep 3 & profile -t $!", r"in ([23]) of \1 checks .* on sleep \(\1\)"),
+    ("profile sh -c 'sleep 3; true'", r"in ([23]) of \1 checks .* on wait \(\1\)"),
     ("profile tester", None),
     ("profile -C sh -c 'sleep 2; true'", None),
 ])

@@ -181,7 +181,7 @@ def test_what_was_asked_for_is_not_replaced():
         assert results[name].status == 1
         assert "pmc: no performance counters: " in results[name].errors
     assert results["sundial"].status == 1
-    assert "there are " in results["sundial"].errors
+    assert "available: " in results["sundial"].errors
     assert all(name in results["sundial"].errors for name in SOURCES)
     assert results["period"].status == 1
     assert "-c are for a source that counts" in results["period"].errors

@@ -175,7 +175,7 @@ def test_port_that_tools_vm_uses():
 
 
 def test_complaints(tmp_path):
-    for arguments, text in ((["/dev/null"], "no serial line"),
+    for arguments, text in ((["/dev/null"], "not a serial line"),
                             (["/nonexistent"], "No such file"),
                             (["-d", "/nonexistent", "/dev/null"], "No such"),
                             (["-n", "x", "/dev/null"], "no number"),
