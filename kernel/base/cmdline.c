@@ -61,7 +61,7 @@ void cmdline_parse(const char *cmdline)
 {
     bool unknown = false;
     if (strlen(cmdline) >= BOOT_CMDLINE_MAX - 1)
-        log_printf("warning: the kernel's command line is cut here: '%s'\n",
+        log_printf("warning: the kernel command line is truncated at: '%s'\n",
                    cmdline + BOOT_CMDLINE_MAX - 20);
     for (const char *p = cmdline; *p;) {
         if (*p == ' ') {

@@ -8,9 +8,8 @@
 #include "lib/string.h"
 
 #define KINDS "ipi, nmi, event-lost, event-double, timer-lost, timer-double"
-KERNEL_ARG(
-    fault,
-    "fault=KIND,N[,KIND,N...]: every Nth event goes wrong; KIND: " KINDS);
+KERNEL_ARG(fault,
+           "fault=KIND,N[,KIND,N...]: every Nth event fails; KIND: " KINDS);
 
 static const char *const names[FAULTS] = {
     [FAULT_IPI] = "ipi",
@@ -57,7 +56,8 @@ void fault_start(void)
         if (*at == ',')
             at = number(at + 1, &n);
         if (kind == FAULTS || !n || (*at && *at != ','))
-            panic("fault=%s: not KIND,N[,KIND,N...], KIND one of " KINDS,
+            panic("fault=%s: invalid, use KIND,N[,KIND,N...] with KIND one "
+                  "of " KINDS,
                   arg_fault.value);
         fault_every[kind] = n;
         at += *at == ',';

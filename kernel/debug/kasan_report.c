@@ -55,7 +55,7 @@ static void print_object(u32 addr, const struct slab_cache *c)
     u32 slab = addr & ~((PAGE_SIZE << c->order) - 1);
     u32 object = addr - (addr - slab) % c->object_size;
     if (object - slab >= c->objects_per_slab * c->object_size) {
-        console_printf("kasan: behind the last object of a slab of %s\n",
+        console_printf("kasan: after the last object of a slab of %s\n",
                        c->name);
         return;
     }

@@ -497,7 +497,7 @@ bool leak_check(void)
     u64 until = clock_now_ns() + REST_MAX;
     while (!scan_all(false)) {
         if (clock_now_ns() >= until) {
-            console_printf("leak check: %u threads do not come to rest\n",
+            console_printf("leak check: %u threads are still running\n",
                            sched_runnable() - 1);
             scan_all(true);
             break;

@@ -223,9 +223,10 @@ u32 initrd_unpack(const char *name, const u8 *archive, size_t size,
     }
     forget_links(&links);
     if (result == CPIO_TRUNCATED)
-        panic("initrd truncated: module %s ends at byte %u, the entry at "
-              "offset %u is not all there",
-              name, size, pos);
+        panic(
+            "initrd truncated: module %s ends at byte %u, within the entry at "
+            "offset %u",
+            name, size, pos);
     if (result == CPIO_CORRUPT)
         panic("initrd corrupt: module %s has no cpio entry at offset %u", name,
               pos);

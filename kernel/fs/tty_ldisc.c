@@ -15,7 +15,7 @@
 #define THROTTLE_BELOW 256u // free places in the input ring
 
 ERROR_COUNTER(input_lost, "terminal input, lost",
-              "no program has read the earlier input, and there is no room");
+              "input buffer full, as no program reads it");
 
 static const u8 default_cc[NCCS] = {
     [VINTR] = 'C' & 31,    [VQUIT] = '\\' & 31,   [VERASE] = 0177,

@@ -27,7 +27,7 @@
 
 KERNEL_ARG(init, "init=PATH: the first program, instead of /sbin/init");
 KERNEL_ARG(login,
-           "login: the consoles ask who logs in, instead of being root's");
+           "login: the consoles prompt for a login, instead of a root shell");
 KERNEL_ARG(start_delay, "start_delay=N: starts N instructions later, which "
                         "moves all that follows against the clocks");
 
@@ -104,7 +104,7 @@ static void init_thread(void *path)
     if (err == -ENOMEM)
         panic("no memory to start %s", (const char *)path);
     if (err)
-        panic("cannot start %s: error %d; is the initrd there?",
+        panic("cannot start %s: error %d; is the initrd loaded?",
               (const char *)path, -err);
     arch_enter_user(tf);
 }

@@ -22,8 +22,8 @@ static void obey(const struct kernel_arg *arg)
         if (!strcmp((*t)->argument, arg->name))
             (*t)->run(arg->value);
     }
-    console_printf("%s=%s: this kernel has no tests in it: boot "
-                   "kernel-test.elf, which is built beside it\n",
+    console_printf("%s=%s: this kernel is built without tests: boot "
+                   "kernel-test.elf\n",
                    arg->name, arg->value);
     machine_power_off(true);
 }

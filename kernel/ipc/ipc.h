@@ -177,7 +177,7 @@ enum task_box { TASK_BOX, KERNEL_BOX };
 struct answerbox *task_box(struct task *t, enum task_box which);
 // The task's box is closed; a new one may be created for it.
 void task_box_closed(struct answerbox *b);
-// -EBUSY: there is a naming service already.
+// -EBUSY: a naming service is already running.
 int naming_set(struct answerbox *b);
 struct answerbox *naming_box(void); // referenced, or NULL
 

@@ -52,7 +52,7 @@ static void print_tasks(void)
         task_for_each_locked(print_task, NULL);
         spin_unlock(&tasks_lock);
     } else {
-        console_printf("tasks: somebody keeps their lock\n");
+        console_printf("tasks: not listed, tasks_lock is held\n");
     }
     irq_restore(flags);
 }

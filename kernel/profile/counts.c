@@ -248,7 +248,7 @@ static void take_event(const char *name, struct event *e,
         e->kind = software_events[e->software].kind;
     } else if (pmu_event_parse(name, of_counters)) {
         e->kind = SPROFILE_COUNT_UNKNOWN;
-        e->why_not = "there is no such event";
+        e->why_not = "no such event";
     } else {
         e->why_not = pmu_why_not();
         if (!e->why_not)

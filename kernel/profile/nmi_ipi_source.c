@@ -88,7 +88,7 @@ static u64 ticks_of_all(const struct sample_source *s UNUSED)
 
 static const char *why_not(const struct sample_source *s UNUSED)
 {
-    return cpu_count > 1 ? NULL : "there is one CPU, and nobody to send to";
+    return cpu_count > 1 ? NULL : "needs another CPU to send to";
 }
 
 static const struct sample_source nmi_ipi_source = {

@@ -140,8 +140,8 @@ static void announce_fallback(const struct sample_source *wanted,
     const char *name = arg_sampler.value;
     if (wanted) {
         const char *why = wanted->why_not(wanted);
-        log_printf("sampler=%s: %s; taking %s\n", name,
-                   why ? why : "it is in use", taken->name);
+        log_printf("sampler=%s: %s; using %s\n", name, why ? why : "in use",
+                   taken->name);
         return;
     }
     char names[SOURCES_MAX * SPROFILE_SOURCE_NAME] = "";
@@ -149,7 +149,7 @@ static void announce_fallback(const struct sample_source *wanted,
         size_t used = strlen(names);
         format(names + used, sizeof(names) - used, " %s", (*s)->name);
     }
-    log_printf("sampler=%s: no such source; taking %s. There are%s\n", name,
+    log_printf("sampler=%s: no such source; using %s; available:%s\n", name,
                taken->name, names);
 }
 

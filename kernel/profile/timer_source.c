@@ -177,7 +177,7 @@ static void check_timer(const struct timer *t, void *arg)
     if (t->why_not)
         search->why_not = t->why_not;
     else if (!(t->flags & needed))
-        search->why_not = "it cannot interrupt all CPUs so";
+        search->why_not = "it cannot interrupt all CPUs";
     else if (owner && strcmp(owner, search->source->source.name))
         search->why_not = "the timer, or its interrupt line, is in use";
     else

@@ -89,7 +89,7 @@ static void report_hang(struct cpu *cpu, const struct cpu_progress *s)
     format(why, sizeof(why), "CPU %u hangs: for %u s it has %s", cpu->id,
            HANG_SECONDS,
            s->unresponsive ? "taken no interrupt"
-                           : "not switched to who waits");
+                           : "not switched to a waiting thread");
     print_cpu_locations(why);
 }
 

@@ -12,7 +12,7 @@
 #include "kernel/sync/mutex.h"
 
 static struct mutex stop_machine_mutex =
-    MUTEX_INIT(stop_machine_mutex, "meeting");
+    MUTEX_INIT(stop_machine_mutex, "rendezvous");
 static u64 longest; // TSC cycles; guarded by stop_machine_mutex
 
 struct rendezvous {

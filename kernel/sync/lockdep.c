@@ -89,7 +89,7 @@ static NORETURN void report_circle(u32 held, u32 held_at, u32 wanted,
 {
     print_lock("wants", wanted, caller);
     print_lock("while it holds", held, held_at);
-    log_printf("lockdep: but elsewhere the order is the other one:\n");
+    log_printf("lockdep: but elsewhere the order is reversed:\n");
     for (u32 c = wanted; c != held;) {
         u32 seen[CLASSES_MAX / 32] = { 0 };
         int next = next_on_path(c, held, seen);
@@ -289,8 +289,8 @@ void lockdep_not_held(const char *name, bool by_others, u32 taken, u32 caller)
     reporting = true;
     u32 offset = 0;
     const char *where = ksym_lookup(taken, &offset);
-    log_printf("lockdep: '%s' is held by %s, taken last at %08x %s+%#x\n", name,
-               by_others ? "somebody else" : "nobody", taken,
+    log_printf("lockdep: '%s' is %s, taken last at %08x %s+%#x\n", name,
+               by_others ? "held elsewhere" : "not held", taken,
                where ? where : "?", offset);
     where = ksym_lookup(caller, &offset);
     panic("lockdep: '%s' must be held in %s", name, where ? where : "?");

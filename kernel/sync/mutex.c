@@ -69,8 +69,9 @@ static NOINLINE KEEPS_FRAME void take_slowly(struct mutex *m, u32 caller)
 static NOINLINE NORETURN void misused(const struct mutex *m)
 {
     panic("mutex %s: %s, taken at %08x", m->queue.name,
-          this_cpu_read(irq_depth) ? "taken in an interrupt"
-                                   : "given back by another than its owner",
+          this_cpu_read(irq_depth)
+              ? "taken in an interrupt"
+              : "unlocked by a thread that is not its owner",
           m->caller);
 }
 

@@ -60,7 +60,8 @@ void spin_assert_held(const struct spinlock *l)
 static void spin_wait(struct spinlock *l, u32 caller)
 {
     if (holder_of(l) == (u32)this_cpu())
-        panic("spinlock %s: CPU %u takes it again at %08x, took it at %08x",
+        panic("spinlock %s: CPU %u already holds it: wanted at %08x, locked "
+              "at %08x",
               l->name, this_cpu()->id, caller, READ_ONCE(l->caller));
     u32 spins = 0;
     while (READ_ONCE(l->locked) == SPIN_LOCKED) {
@@ -133,7 +134,7 @@ static ALWAYS_INLINE void give(struct spinlock *l)
 static void end_measured(struct spinlock *l)
 {
     if (!spin_held(l))
-        panic("spinlock %s: CPU %u gives back what it does not have", l->name,
+        panic("spinlock %s: CPU %u unlocks it but does not hold it", l->name,
               this_cpu()->id);
     lock_class_held(l->class, (u32)rdtsc() - l->since);
     give(l);

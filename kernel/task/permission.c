@@ -28,9 +28,10 @@ static void complain_once(void)
 {
     static u32 done;
     if (!__atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
-        log_printf("profile_users=%s: \"all\" or user numbers with commas "
-                   "between them are wanted\n",
-                   arg_profile_users.value);
+        log_printf(
+            "profile_users=%s: invalid, use \"all\" or user ids separated "
+            "by commas\n",
+            arg_profile_users.value);
 }
 
 static bool is_listed(u32 uid)

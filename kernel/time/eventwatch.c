@@ -46,9 +46,9 @@ void event_watch_resume(void)
     mutex_lock(&watch_lock);
     if (!timer && !take("rtc") && !take("hpet") && !warned) {
         warned = true;
-        log_printf("clock: no timer is free to watch that of the events: if "
-                   "an interrupt of it is lost, sleeps go on when a device "
-                   "interrupts\n");
+        log_printf("clock: no timer is free to watch the event timer: if it "
+                   "loses an interrupt, sleeps end at the next interrupt of "
+                   "a device\n");
     }
     mutex_unlock(&watch_lock);
 }

@@ -16,7 +16,7 @@
 #include "lib/format.h"
 #include "lib/string.h"
 
-KERNEL_ARG(clocksource, "clocksource=NAME: the counter that tells the time");
+KERNEL_ARG(clocksource, "clocksource=NAME: the timecounter");
 
 // A counter that wraps later than this is read often enough anyway.
 #define WRAP_NEVER_SEC (365ull * 24 * 3600)
@@ -80,7 +80,7 @@ static struct timecounter *wanted(void)
             n += (size_t)format(names + n, sizeof(names) - n, " %s",
                                 (*tc)->name);
     }
-    log_printf("warning: clocksource=%s cannot be used; there is:%s\n",
+    log_printf("warning: clocksource=%s cannot be used; available:%s\n",
                arg_clocksource.value, names);
     return NULL;
 }
@@ -158,11 +158,11 @@ void timecounter_demote(struct timecounter *tc, const char *why)
     if (used && (next = below(~0u)))
         change(next);
     spin_unlock_irq(&choice_lock, flags);
-    log_printf("clock: the %s is not used any more: %s\n", tc->name, why);
+    log_printf("clock: the %s is no longer used: %s\n", tc->name, why);
     if (next)
         announce(next);
     else if (used)
-        log_printf("clock: there is no other; the time may be wrong\n");
+        log_printf("clock: no other timecounter; the time may be wrong\n");
 }
 
 void timecounters_init(void)
@@ -172,7 +172,7 @@ void timecounters_init(void)
     if (!tc)
         tc = below(~0u);
     if (!tc)
-        panic("clock: no counter to tell the time by");
+        panic("clock: no usable timecounter");
     if (timecounter_use(tc))
         panic("clock: the %s cannot be used: %s", tc->name, tc->why_not);
     announce(tc);

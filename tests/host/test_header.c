@@ -121,8 +121,8 @@ static void shares_said(void **state UNUSED)
     strcpy(info.event, "cycles");
     unknown = 3;
     print(&info, &asked, false);
-    says("Shares:  of cycles, by 100 samples (as sure as 50 of one weight): "
-         "50 % +- 13.9,");
+    says("Shares:  of cycles, by 100 samples (as precise as 50 of equal "
+         "weight): 50 % +- 13.9,");
     says("Names:   3 samples lie in no function that their files name\n");
     unknown = 0;
     samples.counts = NULL;
@@ -224,8 +224,8 @@ static void chains_not_whole(void **state UNUSED)
     samples.total = 1000;
     print(&info, &asked, false);
     says("Chains:  25.0% of 1000 not whole; 5.0% lack callers (no frame "
-         "pointers? -g=dwarf); 20.0% deeper than 127 frames; 5.0% in memory "
-         "that is not there\n");
+         "pointers? -g=dwarf); 20.0% deeper than 127 frames; 5.0% in unmapped "
+         "memory\n");
     print(&info, &asked, true);
     says("\"cut\": 250,\n");
     says("\"cut_broken\": 50,\n");

@@ -155,7 +155,7 @@ static void no_pmu(void **state UNUSED)
     expect_reason(&type, LIE_NONE, "Pentium");
     type = model_v4;
     type.width = 0;
-    expect_reason(&type, LIE_NONE, "makes no sense");
+    expect_reason(&type, LIE_NONE, "inconsistent");
 }
 
 // Counters that already run belong to the firmware, and are left unchanged.

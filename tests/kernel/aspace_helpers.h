@@ -1,7 +1,7 @@
-// What the in-kernel tests of address spaces share.
+// Helpers of the in-kernel tests of address spaces.
 //
-// The spaces here are never loaded on a CPU: their memory is reached through
-// aspace_read and aspace_write. Guest programs (tests/guest/mm_*.c) see to the
+// These spaces are never loaded on a CPU: their memory is accessed with
+// aspace_read and aspace_write. Guest programs (tests/guest/mm_*.c) test the
 // rest.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "tests/kernel/test.h"
 
 #define RW (PROT_R | PROT_W)
-#define AT 0x10000000u // where the tests map
+#define AT 0x10000000u // the address of the tests' mappings
 #define PG PAGE_SIZE
 
 static inline u64 frames_of(enum frame_use use)

@@ -1,4 +1,4 @@
-// What the file layer's in-kernel tests share.
+// Helpers of the file layer's in-kernel tests.
 #pragma once
 
 #include "kernel/fs/vfs.h"

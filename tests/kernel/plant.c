@@ -1,6 +1,5 @@
 // Planted bugs (kernel argument `plant=NAME`): each must be reported by its
-// checker, or the checker is silent and its tests are worth nothing. What
-// panics in any kernel, and how, is tested by them, too.
+// checker. They test the checkers, and the panics that every kernel has.
 #include "arch/regs.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -17,7 +16,7 @@
 #define DEBUG_DEVICES 10
 #define PLANT_MINOR 241
 
-// Keeps the compiler from seeing through a planted mistake.
+// Hides the planted bugs from the compiler's analysis.
 static volatile u32 opaque_zero;
 
 // --- ubsan ------------------------------------------------------------------
@@ -113,7 +112,7 @@ static void count_in_interrupt(struct callout *t)
     callout_set(t, clock_now_ns() + 200 * NSEC_PER_USEC);
 }
 
-// Against an interrupt of the same CPU, where no lock of ours would help.
+// A race with an interrupt handler, on the same CPU as well.
 static void unmasked_counter(void)
 {
     static struct callout timeout;
@@ -200,7 +199,8 @@ static void interrupt_unsafe_lock(void)
     take_in_interrupt_soon();
 }
 
-// The same over a third CPU: the handler waits for one who waits for us.
+// The same with two locks: a CPU that holds lock_b with interrupts on is
+// interrupted, the handler waits for lock_a, and its holder waits for lock_b.
 static void interrupt_unsafe_chain(void)
 {
     spin_lock(&lock_b); // with interrupts on
@@ -212,7 +212,8 @@ static void interrupt_unsafe_chain(void)
     take_in_interrupt_soon();
 }
 
-// For longer than the watch waits, which another CPU keeps.
+// Interrupts off for longer than the limit of the hang watch, which runs on
+// another CPU.
 static void hang(void)
 {
     u64 end = rdtsc() + 25 * clock_tsc_hz();
@@ -240,7 +241,7 @@ static void mutex_to_user(void)
     mutex_lock(&mutex_m);
 }
 
-// Larger than what the call has used of the stack until then.
+// Larger than the part of the stack that the call has used before.
 struct answer {
     u32 set, forgotten[255];
 };
@@ -318,7 +319,8 @@ static void lose_ranges(void)
     machine_power_off(false);
 }
 
-// An object that stays for ever, for more references were taken than are kept.
+// An object that is never freed: more references were taken than pointers are
+// kept.
 static void lose_references(void)
 {
     static const struct file_ops no_ops;
@@ -329,7 +331,7 @@ static void lose_references(void)
     machine_power_off(false);
 }
 
-// No mistake: what threads that have only just ended had is not lost.
+// Not a bug: the memory of threads that have just ended is not a leak.
 static void end_when_told(void *told)
 {
     while (!__atomic_load_n((u32 *)told, __ATOMIC_ACQUIRE))
@@ -339,7 +341,7 @@ static void end_when_told(void *told)
 static void end_late(void)
 {
     static u32 told;
-    for (u32 i = 0; i < 16 * cpu_count; i++) // more than stacks are cached
+    for (u32 i = 0; i < 16 * cpu_count; i++) // more than the stack cache holds
         kthread_create("late", end_when_told, &told, NULL);
     __atomic_store_n(&told, 1, __ATOMIC_RELEASE);
     machine_power_off(false);
@@ -380,7 +382,7 @@ static const struct plant plants[] = {
     { "reference-leak", lose_references },
     { "no-leak", end_late },
 };
-// These need a system call: by /dev/plant.
+// Bugs in a system call, run by /dev/plant.
 static const struct plant call_plants[] = {
     { "spinlock-to-user", spinlock_to_user },
     { "mutex-to-user", mutex_to_user },

@@ -15,7 +15,7 @@ static u32 random_state;
 static bool test_failed;
 static const char *skip_reason;
 
-// A counter, mixed: threads may draw at the same time.
+// A hashed counter: lock-free for concurrent threads.
 u32 test_random(void)
 {
     u32 x = __atomic_add_fetch(&random_state, 0x9e3779b9, __ATOMIC_RELAXED);

@@ -1,15 +1,15 @@
-// For tests that take samples.
+// Helpers of tests that take samples.
 #pragma once
 
 #include "kernel/profile/sample.h"
 #include "lib/string.h"
 #include "tests/kernel/test.h"
 
-// Whether the machine cannot take samples so: then the test is skipped, with
-// the reason.
+// True if the machine lacks this sample source: skips the test, with the
+// reason.
 static inline bool source_lacks(const char *name)
 {
-    const char *why_not = "there is no such sample source";
+    const char *why_not = "no such sample source";
     LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
         if (!strcmp((*s)->name, name))
             why_not = (*s)->why_not(*s);
@@ -19,8 +19,8 @@ static inline bool source_lacks(const char *name)
     return why_not != NULL;
 }
 
-// What session_begin has returned: false, and a failure of the test, if no
-// session.
+// Takes the result of session_begin. On an error the test fails and this
+// returns false.
 static inline bool expect_begun(int err)
 {
     expect(!err);

@@ -16,7 +16,8 @@ struct kernel_test {
     LINKER_SET_ADD(tests, kernel_test_##id);                               \
     static void test_##id(void)
 
-// This machine cannot run the test, which returns then: it counts as skipped.
+// Counts the test as skipped; the test then returns. For a machine that cannot
+// run it.
 void test_skip(const char *reason);
 void test_fail(const char *file, int line, const char *what);
 #define expect(condition)                              \
@@ -25,12 +26,12 @@ void test_fail(const char *file, int line, const char *what);
             test_fail(__FILE__, __LINE__, #condition); \
     } while (0)
 
-// How long a test waits for what should come at once, before it says that it
-// does not: the host of a virtual machine may be busy elsewhere for seconds.
+// Timeout of a test for an event that is due at once. Long, as a virtual
+// machine's host may stop its CPUs for seconds.
 #define TEST_PATIENCE (60 * NSEC_PER_SEC)
 
-// In a loop that waits for milliseconds: cpu_relax() now and then. (Under
-// -icount each takes QEMU a microsecond, as long as 300 instructions.)
+// For loops that wait for milliseconds: one cpu_relax() per 1000 instructions.
+// (Under -icount a cpu_relax() takes QEMU 1 us, as long as 300 instructions.)
 #define TEST_RELAX_INSTRUCTIONS 1000u
 static inline void test_relax(void)
 {

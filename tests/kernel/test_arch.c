@@ -1,4 +1,4 @@
-// The machine core's CPUs: calls between them, NMIs, segments, the FPU.
+// CPUs: cross calls, NMIs, segments, the FPU, stack unwinding.
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/apic.h"
@@ -121,7 +121,7 @@ KERNEL_TEST(arch_cpus_know_themselves)
 KERNEL_TEST(arch_bad_segments_become_null)
 {
     u32 before = read_gs();
-    write_gs(0x4b); // user privilege, but nothing is there
+    write_gs(0x4b); // RPL 3, but no descriptor
     expect(read_gs() == 0);
     write_gs(0xffff);
     expect(read_gs() == 0);
@@ -133,8 +133,8 @@ KERNEL_TEST(arch_bad_segments_become_null)
 #define FPU_THREADS 5u
 static u32 fpu_left, fpu_errors;
 
-// Kernel code has no business in the FPU: this thread takes it as a user
-// program's first instruction would.
+// Kernel code does not use the FPU: this thread allocates it as the first FPU
+// instruction of a user program would.
 static void fpu_user(void *arg)
 {
     u32 id = (u32)arg;
@@ -180,7 +180,7 @@ KERNEL_TEST(arch_backtrace_finds_the_caller)
     u32 pcs[8], offset, n = backtrace(frame_pointer(), pcs, 8);
     const char *name = n ? ksym_lookup(pcs[0], &offset) : NULL;
     expect(n >= 2 && name && !strcmp(name, "tests_run"));
-    // Nonsense gives nothing, and does not fault.
+    // Wild frame pointers yield no frame and do not fault.
     static const u32 wild[] = { 0,           1,          0xbffffffc,
                                 0xffffffff,  0xfffffffc, KERNEL_BASE + 1,
                                 VMAP_END - 8 };
@@ -192,8 +192,8 @@ KERNEL_TEST(arch_backtrace_finds_the_caller)
 
 // --- frames
 
-// A trap of the kernel's pushes no esp and no ss: behind its frame a stack may
-// end, and nothing be there to be read.
+// A trap from kernel mode pushes neither esp nor ss: its frame may end at the
+// end of the stack, before an unmapped page.
 KERNEL_TEST(arch_unwind_reads_no_further_than_a_kernel_frame)
 {
     u32 out[16];
@@ -216,7 +216,7 @@ static NOINLINE void uses_aligned_stack(void)
     __asm__ volatile("" : : "r"(line) : "memory");
 }
 
-// gcc aligns a stack before ebp's frame stands, and unaligns it after that.
+// gcc aligns the stack before it sets up ebp's frame, and undoes it after.
 KERNEL_TEST(arch_unwind_where_a_stack_is_aligned)
 {
     u32 at = (u32)uses_aligned_stack, end = at + 64;

@@ -1,5 +1,5 @@
-// The machine core's memory: page tables, the protection of the kernel's own
-// image, the loader's memory map, user copies.
+// Page tables, the protection of the kernel image, the boot loader's memory
+// map, user copies.
 
 #include "arch/boot.h"
 #include "arch/i386/boot/memory_map.h"
@@ -15,7 +15,7 @@
 #include "tests/kernel/test.h"
 
 #define USER_PAGE 0x10000000u
-#define SPAN_MAX MIB(4) // what one page table covers, at most
+#define SPAN_MAX MIB(4) // the most that one page table covers
 
 // --- page tables
 
@@ -44,7 +44,7 @@ KERNEL_TEST(arch_pages_map_and_unmap)
     expect(!(m.prot & PROT_X) || !cpu_features.nx);
     expect(!pagetable_lookup(&pt, USER_PAGE + PAGE_SIZE, &m));
 
-    // Replaced, then taken away.
+    // Replace, then unmap.
     expect(!pagetable_map(&pt, USER_PAGE, 0x456000, PROT_R | PROT_X));
     expect(pagetable_lookup(&pt, USER_PAGE, &m));
     expect(m.frame == 0x456000 && m.prot == (PROT_R | PROT_X));
@@ -115,7 +115,7 @@ KERNEL_TEST(arch_walk_visits_what_is_mapped)
     expect(pagetable_walk(&pt, 0, USER_END, walk_one, &two) == 77);
     expect(two.seen == 2);
 
-    // Without any access a page keeps its frame.
+    // A page without access rights keeps its frame.
     struct walk hide = { .hide = true }, again = { 0 };
     expect(!pagetable_walk(&pt, 0, USER_END, walk_one, &hide));
     expect(pagetable_lookup(&pt, USER_PAGE, &m));
@@ -154,7 +154,7 @@ KERNEL_TEST(arch_unmap_batch_takes_what_is_mapped)
     struct walk left = { 0 };
     expect(!pagetable_walk(&pt, 0, USER_END, walk_one, &left));
     expect(!left.seen);
-    // Only the range.
+    // Pages outside the range stay mapped.
     expect(!pagetable_map(&pt, USER_PAGE, PAGE_SIZE, PROT_R | PROT_USER));
     pagetable_unmap_batch(&pt, USER_PAGE + PAGE_SIZE, USER_END, b);
     expect(!b->count);
@@ -166,8 +166,8 @@ KERNEL_TEST(arch_unmap_batch_takes_what_is_mapped)
     kfree(b);
 }
 
-// What fork and the end of an address space do, to pages whose frames are only
-// numbers here.
+// The page-table side of fork and of destroying an address space. The frames
+// are numbers without memory.
 static u32 frames_shared, frames_released;
 static paddr_t frame_sum;
 
@@ -202,7 +202,7 @@ KERNEL_TEST(arch_pages_are_shared_and_released)
     for (u32 i = 0; i < ARRAY_SIZE(offsets); i++)
         expect(!pagetable_map(&from, USER_PAGE + offsets[i],
                               offsets[i] + PAGE_SIZE, prots[i]));
-    // Nothing that could be written: no TLB needs to know.
+    // Only read-only pages: no TLB flush is needed.
     expect(!pagetable_share(&from, &to, USER_PAGE + PAGE_SIZE, end, &sharing));
     expect(sharing.pages == 3 && !sharing.narrowed);
     expect(!pagetable_lookup(&to, USER_PAGE, &m));
@@ -287,7 +287,7 @@ KERNEL_TEST(arch_image_is_write_or_execute)
     expect(pages_allow(data_start, kernel_end, PROT_R | PROT_W));
     expect(!pagetable_lookup(&kernel_pagetable, (u32)boot_stack_guard, &m));
     expect(!pagetable_lookup(&kernel_pagetable, 0, &m));
-    // Nowhere in the kernel's half: all of it is looked at.
+    // All of the kernel's half: no page is both writable and executable.
     u32 bad = 0;
     for (u32 va = KERNEL_BASE; va; va += PAGE_SIZE) {
         if (cpu_features.nx && pagetable_lookup(&kernel_pagetable, va, &m))
@@ -310,7 +310,7 @@ static void expect_in_order(const struct boot_region *r, u32 n)
     }
 }
 
-// All page tables there are; those of tasks are walked by /test/mm_protection.
+// All page tables. No user task exists yet; /test/mm_protection tests theirs.
 KERNEL_TEST(arch_no_page_is_writable_and_executable)
 {
     struct sysinfo_protection p;
@@ -337,7 +337,7 @@ static bool usable_at(const struct boot_region *r, u32 n, u64 at)
     return false;
 }
 
-// Random ranges of odd sizes, and what they mean page by page.
+// Random unaligned ranges against a model with one entry per page.
 KERNEL_TEST(arch_memory_map_is_sorted_out)
 {
     enum { PAGES = 64, RANGES = 12 };
@@ -368,7 +368,7 @@ KERNEL_TEST(arch_memory_map_is_sorted_out)
             bad += usable_at(r, n, p * PAGE_SIZE) != (whole[p] && !refused[p]);
         expect(!bad);
     }
-    // What runs over the end of 64 bits ends there.
+    // A range beyond 2^64 is cut there.
     memset(m, 0, sizeof(*m));
     memory_map_add(m, ~0ull - MIB(1), ~0ull, true);
     memory_map_add(m, ~0ull, 1, true);
@@ -378,8 +378,8 @@ KERNEL_TEST(arch_memory_map_is_sorted_out)
 
 // --- user memory
 
-// Two user pages, writable and read-only, loaded while interrupts are off: so
-// nothing else runs here, and a fault is not resolved.
+// Two user pages, writable and read-only, in a page table that is loaded with
+// interrupts off: no other thread runs on this CPU, and no fault is resolved.
 struct user_pages {
     struct pagetable pt;
     char *writable, *readonly;
@@ -434,14 +434,14 @@ KERNEL_TEST(arch_user_copies)
         }
     }
     expect(!bad);
-    // To the last byte of what is mapped, and not one further.
+    // Up to the last mapped byte and not beyond.
     u32 end = USER_PAGE + 2 * PAGE_SIZE;
     expect(!copy_from_user(out, end - 64, 64));
     expect(copy_from_user(out, end - 63, 64) == -EFAULT);
     expect(copy_to_user(end - 4, buf, 4) == -EFAULT); // read-only
     expect(copy_to_user(USER_PAGE + PAGE_SIZE - 2, buf, 4) == -EFAULT);
     expect(zero_user(end - 4, 4) == -EFAULT);
-    // No bad pointer gets through.
+    // Bad pointers return -EFAULT.
     expect(copy_from_user(out, 0, 1) == -EFAULT);
     expect(copy_from_user(out, KERNEL_BASE, 1) == -EFAULT);
     expect(copy_from_user(out, USER_END - 1, 2) == -EFAULT);
@@ -453,7 +453,7 @@ KERNEL_TEST(arch_user_copies)
     user_pages_close(&u);
 }
 
-// Its registers are those of a thread of its own.
+// Runs in a thread of its own, as it overwrites the FPU registers.
 static void fpu_in_user_memory(void *done)
 {
     struct user_pages u;
@@ -508,7 +508,7 @@ KERNEL_TEST(arch_user_strings)
         }
     }
     expect(!bad);
-    // A string may end at the very end of memory, but not run over it.
+    // A string may end at the last mapped byte, but not run beyond it.
     u32 end = USER_PAGE + 2 * PAGE_SIZE;
     memset(u.readonly, 'y', PAGE_SIZE);
     expect(copy_string_from_user(out, end - 10, 40) == -EFAULT);

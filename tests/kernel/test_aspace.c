@@ -1,4 +1,4 @@
-// Address spaces: areas, faults, copy on write, remapping; with bad numbers.
+// Address spaces: areas, faults, copy on write, remapping; bad arguments.
 
 #include "lib/string.h"
 #include "tests/kernel/aspace_helpers.h"
@@ -16,7 +16,7 @@ KERNEL_TEST(mm_areas_split_and_join)
     expect(areas_in(as) == 3);
     expect(!aspace_protect(as, AT + 3 * PG, 2 * PG, RW));
     expect(areas_in(as) == 1);
-    expect(!map_at(as, AT + 4 * PG, 8, PROT_R, 0)); // over the end
+    expect(!map_at(as, AT + 4 * PG, 8, PROT_R, 0)); // beyond the area's end
     expect(areas_in(as) == 2 && as->virtual_pages == 12);
     expect(aspace_protect(as, AT, 13 * PG, RW) == -ENOMEM);
     expect(!aspace_unmap(as, 0x1000, USER_END - 0x1000));
@@ -37,7 +37,7 @@ KERNEL_TEST(mm_pages_come_on_demand)
     expect(get(as, AT + 96) == 0 && get(as, AT + 2 * PG) == 0x78787878);
     expect(!aspace_discard(as, AT, 4 * PG));
     expect(as->resident_pages == 0 && get(as, AT + PG) == 0);
-    // Up to the end of what is mapped, not beyond.
+    // Up to the end of the mapping, not beyond.
     expect(aspace_write(as, AT + 3 * PG, text, 2 * PG) == PG);
     expect(aspace_write(as, AT + 4 * PG, text, 1) == -EFAULT);
     aspace_unref(as);
@@ -75,7 +75,7 @@ KERNEL_TEST(mm_fork_copies_on_write)
     expect(get(parent, AT) == 1 && get(child, AT) == 10);
     expect(get(parent, AT + PG) == 20 && get(child, AT + PG) == 2);
     expect(get(parent, AT + 2 * PG) == 0);
-    // The last one who has a page keeps it when he writes.
+    // The last space that maps a page writes to it without a copy.
     paddr_t last = frame_at(child, AT + PG);
     expect(put(child, AT + PG, 3) && frame_at(child, AT + PG) == last);
     aspace_unref(parent);
@@ -103,7 +103,7 @@ KERNEL_TEST(mm_shared_memory_stays_shared)
     expect(put(parent, AT + PG, 9) && get(child, 2 * AT) == 9);
     aspace_unref(parent);
     expect(get(child, 2 * AT + 2 * PG) == 4);
-    // It cannot grow: beyond its end there is nothing.
+    // A shared mapping can grow, but its object has no pages beyond its end.
     expect(
         !aspace_remap(child, 2 * AT, 3 * PG, 5 * PG, true, false, 0, &moved));
     expect(aspace_fault(child, moved + 4 * PG, FAULT_USER) == -EIO);
@@ -126,7 +126,7 @@ KERNEL_TEST(mm_placement_is_top_down_and_apart)
     aspace_unref(as);
 }
 
-// The highest place, by a look at each gap.
+// The highest free address range, by a linear search.
 static u32 highest_gap(struct aspace *as, u32 length)
 {
     u32 floor = MMAP_MIN, ceiling = area_mmap_top(as), found = 0;
@@ -157,7 +157,7 @@ KERNEL_TEST(mm_placement_is_the_highest)
 {
     struct aspace *as = space();
     u32 at, last = 0;
-    // A stack in the way, and areas above where mappings end.
+    // A stack in between, and areas around area_mmap_top.
     expect(!map_at(as, 0x90000000, 4, RW, AREA_STACK));
     for (u32 i = 0; i < 20; i++)
         expect(!map_at(as, area_mmap_top(as) + (3 * i - 4) * PG, 2, RW, 0));

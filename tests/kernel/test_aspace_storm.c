@@ -8,7 +8,7 @@
 // --- against a model --------------------------------------------------------
 
 #define PAGES 48u
-#define FAMILY 3u // spaces: a parent, forked into the others now and then
+#define FAMILY 3u // spaces: a parent and its forks
 
 struct model {
     struct aspace *as;
@@ -81,7 +81,7 @@ static void random_write(struct model *m, u32 first, u32 n)
 static void random_move(struct model *m, u32 first, u32 n)
 {
     u32 to = test_random() % PAGES, out;
-    bool one = true; // in one area, and not onto itself
+    bool one = true; // the range lies in one area
     for (u32 i = first; i < first + n; i++)
         one &= m->mapped[i] && m->writable[i] == m->writable[first];
     if (!one || to + n > PAGES || (to < first + n && first < to + n))

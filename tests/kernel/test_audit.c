@@ -1,4 +1,4 @@
-// The audit under load, when several want it at once, and NMIs come in between.
+// The audit under load, from several threads at once, and under NMIs.
 
 #include "arch/i386/irq/apic.h"
 #include "arch/nmi.h"

@@ -1,5 +1,5 @@
-// Callouts: when and where handlers run, in which order, and that stop and
-// drain keep their promises whatever happens at the same time.
+// Callouts: when, where and in which order handlers run, and that stop and
+// drain keep their promises under concurrent operations.
 
 #include "tests/kernel/test.h"
 
@@ -11,12 +11,12 @@
 struct probe {
     struct callout callout;
     u32 fired;
-    u32 turn; // which of all it was
+    u32 turn; // position in the order of all handlers
     u64 at;
     bool in_interrupt, silent, may_end, through;
 };
 
-static u32 turns; // counted by handlers of one CPU only, where it is used
+static u32 turns; // used only where all handlers run on one CPU
 
 static struct probe *probe_of(struct callout *c)
 {
@@ -67,8 +67,8 @@ static void expect_order(struct probe *p, u32 count)
     expect(!wrong);
 }
 
-// With equal deadlines among them: those fire as they were set. On one CPU and
-// without interrupts, so that all are set before the first fires.
+// Callouts with equal deadlines fire in the order in which they were set. All
+// are set on one CPU with interrupts off, before the first fires.
 static void fire_in_order(u32 where)
 {
     static struct probe p[64];
@@ -94,7 +94,7 @@ KERNEL_TEST(callouts_of_threads_fire_in_order)
     fire_in_order(CALLOUT_THREAD);
 }
 
-// An earlier one that is set later is not held up by those before it.
+// A callout set later to an earlier deadline is not delayed by the first one.
 KERNEL_TEST(callout_set_to_an_earlier_time)
 {
     static struct probe far, near;
@@ -169,7 +169,7 @@ static void sleep_and_note(struct callout *c)
     WRITE_ONCE(p->through, true);
 }
 
-// What waits for the thread behind another one can still be stopped.
+// A callout that waits for the callout thread can still be stopped.
 KERNEL_TEST(callouts_of_threads_may_sleep)
 {
     static struct probe sleeper, next;
@@ -198,8 +198,8 @@ KERNEL_TEST(callouts_of_threads_may_sleep)
 #define STORM_CALLOUTS 6
 #define STORM_ROUNDS 3000
 
-// Each thread has callouts of its own, whose calls are counted exactly; and all
-// set, stop and drain those they share.
+// Each thread has its own callouts, whose calls are counted exactly; all
+// threads set, stop and drain the shared ones.
 struct storm {
     struct probe own[STORM_CALLOUTS];
     u32 set, stopped;
@@ -234,7 +234,7 @@ static void use_own(struct storm *s, struct probe *p)
         WRITE_ONCE(p->silent, true);
         WRITE_ONCE(p->silent, false);
         break;
-    default: // stopped first, or who would count those that it replaces?
+    default: // stops first, to count a pending one that is replaced
         s->stopped += callout_stop(&p->callout);
         callout_set(&p->callout, clock_now_ns() + test_random() % 30000);
         s->set++;
@@ -325,8 +325,9 @@ static u64 set_samples(void)
     return rdtsc() - began;
 }
 
-// On how many pages an event is filed depends on the bits of its time and of
-// the calendar's: each measurement begins where a page of 2^25 ns (34 ms) does.
+// The number of calendar pages that an event passes depends on the bits of its
+// time and of the current time. So each measurement begins at the beginning of
+// a page of 2^25 ns (34 ms).
 static void wait_for_a_page(void)
 {
     u64 page = ALIGN_UP(clock_now_ns(), 1ull << 25);
@@ -381,8 +382,8 @@ static u32 instructions_of_interrupt(void)
     return (u32)(longest / 2);
 }
 
-// What it costs, with few and with many others pending, from a second to a day
-// away. (tests/system/test_time.py compares.)
+// The cost with few and with many callouts pending, due in 100 s to a day.
+// (tests/system/test_time.py compares.)
 KERNEL_TEST(callout_cost)
 {
     static const u32 crowds[] = { 10, 1000, CROWD };

@@ -19,7 +19,7 @@ KERNEL_TEST(devices_clock_is_monotonic)
     }
 }
 
-// Whole seconds and the rest apart: nothing overflows or is rounded twice.
+// Converts whole seconds and the rest separately: no overflow, one rounding.
 static u64 exact_ns(u64 ticks)
 {
     u64 hz = clock_tsc_hz();
@@ -40,9 +40,9 @@ KERNEL_TEST(devices_tsc_to_ns_is_exact)
 
 #define DIFFERENCE_MAX_PPM 1000 // a tick of the PIT is 170
 
-// How far clock_now_ns is from a reference over 5 ms, in ppm. The host of a
-// virtual machine may stop it between two reads: the first good one of many
-// attempts, or the best.
+// The deviation of clock_now_ns from a reference over 5 ms, in ppm: the first
+// good result of many attempts, or else the best, as a virtual machine's host
+// may stop the CPU between two reads.
 static u64 difference_ppm(const struct timecounter *r)
 {
     u64 best = ~0ull;
@@ -69,7 +69,7 @@ KERNEL_TEST(devices_clock_agrees_with_every_counter)
     u32 compared = 0;
     FOR_EACH_TIMECOUNTER(tc)
     {
-        // One that must be started runs only while it tells the time.
+        // A timecounter with `start` runs only while it is in use.
         if ((*tc)->why_not || (*tc)->start || *tc == timecounter_in_use())
             continue;
         expect(difference_ppm(*tc) < DIFFERENCE_MAX_PPM);
@@ -128,7 +128,7 @@ KERNEL_TEST(devices_long_one_shot_is_split)
     callout_drain(&s.timeout);
 }
 
-// An interrupt before the time leaves the timer armed for what is to come.
+// After an interrupt before the deadline the timer is armed again.
 KERNEL_TEST(devices_early_interrupt_changes_nothing)
 {
     struct shot s = { .fired = 0 };
@@ -177,7 +177,7 @@ static void self_interrupt(void *arg)
 
 KERNEL_TEST(devices_interrupts_are_counted)
 {
-    const u32 vector = 0xf0; // nobody else's
+    const u32 vector = 0xf0; // unused by the kernel
     static u32 handled;
     if (!apic_present) {
         test_skip("no local APIC");

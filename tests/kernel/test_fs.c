@@ -1,5 +1,5 @@
 // The file layer from inside: names, mounts, the initrd, locks against a model,
-// and what several CPUs do at once.
+// concurrent operations.
 #include "arch/cpu.h"
 #include "kernel/base/errno.h"
 #include "kernel/fs/initrd.h"
@@ -68,8 +68,8 @@ static void run_workers(void (*fn)(void *), u32 count)
                WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
 }
 
-// All workers use the same few names, so that each call may find what another
-// has just done; only errors that this explains may come.
+// All workers use the same few names: each call may find what another worker
+// has just done. Only the errors that follow from this are accepted.
 static void churn(void *arg)
 {
     u32 state = (u32)arg * 7919 + 1;
@@ -111,7 +111,7 @@ static void churn(void *arg)
     worker_done();
 }
 
-// Appends the name of something in the directory `path`, if there is anything.
+// Appends the name of an entry of the directory `path`; false if it is empty.
 static bool step_into(char *path, size_t size, struct vnode **out)
 {
     static const char *const names[] = { "0", "1", "2", "3", "x" };
@@ -180,7 +180,7 @@ KERNEL_TEST(fs_unmount_frees_everything)
     expect(transfer(f, back, sizeof(back), 0, false) == sizeof(back));
     expect(memcmp(back, path, sizeof(path)) == 0);
     file_unref(f);
-    expect(mount_by_type("tmpfs", &m) == 0); // that ends it
+    expect(mount_by_type("tmpfs", &m) == 0); // releases the detached mount
     mount_discard(m);
     expect(file_frames() == frames);
     expect(vfs_rmdir(NULL, "/tmp/mnt") == 0);

@@ -1,5 +1,5 @@
-// Answerboxes, phones and calls, from inside: what is counted, what happens
-// when one side goes, and that nothing is left behind.
+// Answerboxes, phones and calls, from inside: counters, the end of either side,
+// and that no object leaks.
 #include "arch/irq.h"
 #include "kernel/base/errno.h"
 #include "kernel/ipc/ipc.h"
@@ -101,14 +101,14 @@ KERNEL_TEST(ipc_limits)
         expect(box_wait(e.box, &got, SOON) == 0 && got.arg[0] == i);
         expect(answer(e.box, got.id, 0) == 0);
     }
-    expect(send(e.phone, 0) == -EAGAIN); // until answers are fetched
+    expect(send(e.phone, 0) == -EAGAIN); // until answers are read
     expect(phone_wait(e.phone, &got, SOON) == 0);
     expect(phone_may_send(e.phone) && send(e.phone, 0) == 0);
     disconnect(&e);
     expect(objects() == before);
 }
 
-// A phone goes with calls queued, received and answered.
+// A phone hangs up with calls queued, received and answered.
 KERNEL_TEST(ipc_phone_hangs_up)
 {
     u32 before = objects();
@@ -121,7 +121,7 @@ KERNEL_TEST(ipc_phone_hangs_up)
     expect(answer(e.box, first.id, 0) == 0);
     phone_hang_up(e.phone);
     expect(send(e.phone, 9) == -ECONNRESET);
-    expect(e.box->count == 1); // only what was received
+    expect(e.box->count == 1); // only the received call
     u32 reset = 0;
     while (phone_wait(e.phone, &got, 0) == 0)
         reset += got.retval == -ECONNRESET;
@@ -132,7 +132,7 @@ KERNEL_TEST(ipc_phone_hangs_up)
     expect(box_wait(e.box, &got, SOON) == 0);
     expect(got.method == IPC_M_PHONE_HANGUP && got.phone == id && !got.id);
     expect(box_wait(e.box, &got, 0) == -ETIMEDOUT);
-    expect(answer(e.box, second.id, 0) == 0); // nobody hears it
+    expect(answer(e.box, second.id, 0) == 0); // discarded
     disconnect(&e);
     expect(objects() == before);
 }
@@ -170,7 +170,8 @@ KERNEL_TEST(ipc_forward)
     expect(got.phone == a.phone->id);
     expect(answer(b.box, got.id, 6) == 0);
     expect(phone_wait(a.phone, &got, SOON) == 0 && got.retval == 6);
-    // Into a full box it does not go; it stays where it was.
+    // A call stays with its receiver if it cannot be forwarded, as the other
+    // box is full and then closed.
     for (u32 i = 0; i < IPC_BOX_CALLS; i++) {
         if (send(b.phone, i) == -EAGAIN) {
             phone_release(b.phone);
@@ -188,8 +189,8 @@ KERNEL_TEST(ipc_forward)
     expect(objects() == before);
 }
 
-// Some interrupts of the timer: each ends a sleep, unless the host of a virtual
-// machine makes that too late to begin. The notification that they brought.
+// Sleeps several times, which raises timer interrupts (fewer if the host delays
+// the virtual machine past a deadline), and receives their notification.
 static void be_notified(struct answerbox *b, struct ipc_call *got)
 {
     for (u32 i = 0; i < INTERRUPTS; i++)
@@ -197,7 +198,7 @@ static void be_notified(struct answerbox *b, struct ipc_call *got)
     expect(box_wait(b, got, SOON) == 0 && got->method == IPC_M_IRQ);
 }
 
-// However many interrupts: one notification, which says how many.
+// One notification for any number of interrupts, with their count.
 KERNEL_TEST(ipc_interrupts)
 {
     u32 before = objects();
@@ -217,22 +218,22 @@ KERNEL_TEST(ipc_interrupts)
     expect(got.arg[3] < cpu_count && !got.id);
     expect(irq_notify(b, vector, false) == 0);
     sleep_ms(5);
-    while (box_wait(b, &got, 0) == 0) // what came until then
+    while (box_wait(b, &got, 0) == 0) // sent before the stop
         expect(got.method == IPC_M_IRQ);
-    expect(irq_notify(b, vector, true) == 0); // closing ends it
+    expect(irq_notify(b, vector, true) == 0); // closing the box unsubscribes
     box_close(b);
     box_unref(b);
     expect(objects() == before);
 }
 
-// 64 bits of count in two words, where either top bit changes.
+// 64-bit counters in two words, where the top bit of either word changes.
 KERNEL_TEST(ipc_counters)
 {
     struct ipc_counter c = { .low = 0x7fffffff };
     expect(ipc_counter_read(&c) == 0x7fffffff);
     ipc_count(&c);
     expect(ipc_counter_read(&c) == 0x80000000 && c.flips == 1);
-    c.flips = 0; // as another CPU may see it
+    c.flips = 0; // as another CPU may read it between the two writes
     expect(ipc_counter_read(&c) == 0x80000000);
     c = (struct ipc_counter){ .low = 0xffffffff, .flips = 1 };
     expect(ipc_counter_read(&c) == 0xffffffff);
@@ -260,7 +261,8 @@ static void serve(void *arg)
         if (!got.id)
             continue;
         s32 err = answer(r->box, got.id, (s32)got.arg[0]);
-        // The box may be closed between: then it has refused the call itself.
+        // If the box was closed before the answer, the kernel has already
+        // refused the call.
         expect(err == 0 || (err == -ENOENT && READ_ONCE(r->box->closed)));
     }
     __atomic_fetch_sub(&r->serving, 1, __ATOMIC_RELEASE);

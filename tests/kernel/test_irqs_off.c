@@ -1,6 +1,6 @@
-// A section of code that runs with interrupts off for a known share of the
-// time, as the sample sources see it. The shares are printed; under --icount
-// they are exact, and tests/system/test_truth.py looks at them.
+// Samples of a section of code that runs with interrupts off for a known share
+// of the time, by each sample source. The shares are printed; under --icount
+// they are exact, and tests/system/test_truth.py checks them.
 
 #include "tests/kernel/test.h"
 
@@ -12,8 +12,8 @@
 #include "tests/kernel/sample_helpers.h"
 
 #define RATE_HZ 8000
-#define SAMPLES 4000 // the grid of ticks and that of turns beat
-#define TURNS 15000  // about half a period
+#define SAMPLES 4000 // the periods of ticks and turns beat
+#define TURNS 15000  // about half a sampling period
 #define OPEN_PARTS 3
 
 static struct waitq readers = WAITQ_INIT(readers, "test");
@@ -37,8 +37,8 @@ static NOINLINE void irqs_on_section(void)
     turn(OPEN_PARTS * TURNS);
 }
 
-// Interrupts that were held up come behind the instruction that enables them
-// and the one after it, the call.
+// Pending interrupts are taken one instruction after the one that enables
+// interrupts (STI): after the call.
 static NOINLINE void irqs_off_and_on(void)
 {
     irq_disable();
@@ -49,8 +49,8 @@ static NOINLINE void irqs_off_and_on(void)
 }
 
 struct seen {
-    u32 off, on, behind; // samples in the sections, and behind enabling
-    u32 marked;          // of `off`: with the mark that interrupts were off
+    u32 off, on, behind; // samples in each section, and after STI
+    u32 marked;          // of `off`: those marked as taken with interrupts off
 };
 
 static void count(struct seen *seen, const struct sprofile_sample *s)
@@ -84,7 +84,7 @@ static void take(struct seen *seen, struct ring *r)
     }
 }
 
-// False: the machine has no such source, the test is skipped.
+// False if the machine lacks the source; the test is then skipped.
 static bool look(const char *source, struct seen *seen)
 {
     if (source_lacks(source))

@@ -1,6 +1,6 @@
-// The ledger's sums. What lies outside of its readings of the TSC is charged to
-// the kernel in advance: readers see no time go backwards meanwhile, nor any go
-// missing.
+// The ledger's sums. The cycles of an entry before its TSC reading, and of an
+// exit after its own, are charged to the kernel in advance: no sum may decrease
+// or lack time while they are.
 
 #include "kernel/sched/thread.h"
 #include "kernel/time/ledger.h"
@@ -28,11 +28,11 @@ static void expect_after(const struct reading *now, const struct reading *last)
     expect(s->user + s->kernel + s->irq + s->idle + s->start_up == s->elapsed);
 }
 
-// What is charged in advance: some readings' time, in cycles, or more where
+// The advance charge, in cycles: the time of several readings. Doubled where
 // readings take longer.
 #define OUTSIDE 100000u
 
-// For so long there is no user time. True: that was seen.
+// For `outside` cycles the user time stands still. True if a reading saw this.
 static bool charge_in_advance(struct ledger *l, u32 outside)
 {
     bool standing = false;
@@ -55,7 +55,7 @@ static bool charge_in_advance(struct ledger *l, u32 outside)
     return standing;
 }
 
-// Enters at once. True: it was before the time that was charged was over.
+// Enters the kernel at once. True if that was before the charged time was over.
 static bool enter_early(struct ledger *l, u32 outside)
 {
     struct reading first = read_all();
@@ -70,7 +70,7 @@ static bool enter_early(struct ledger *l, u32 outside)
     return l->outside < outside;
 }
 
-// A kernel thread has no user time: it is made kernel time again.
+// A kernel thread has no user time: moves it back to kernel time.
 static void give_back(struct ledger *l, u64 user)
 {
     ledger_write_begin();

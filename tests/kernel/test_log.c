@@ -14,7 +14,7 @@ static void say(void *arg UNUSED)
         log_printf("# log line %u\n", i);
 }
 
-// Microseconds from "[    1.234567] "; what follows in *rest.
+// Microseconds from "[    1.234567] "; *rest: the text after them.
 static u64 stamp(const char *line, const char **rest)
 {
     u64 us = 0;
@@ -36,7 +36,7 @@ KERNEL_TEST(log_lines_are_in_order)
     text[n] = '\0';
     u64 last = 0;
     u32 mine = 0;
-    const char *line = strchr(text, '\n'); // the first may be cut
+    const char *line = strchr(text, '\n'); // the first line may be truncated
     while (line && line[1] == '[') {
         const char *rest;
         u64 us = stamp(line + 1, &rest);

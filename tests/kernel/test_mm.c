@@ -1,4 +1,4 @@
-// Frames, the kernel heap and vmap: what their headers promise.
+// Frames, the kernel heap and vmap: the promises of their headers.
 
 #include "arch/cpu.h"
 #include "kernel/debug/kasan.h"
@@ -9,7 +9,7 @@
 #include "tests/kernel/test.h"
 
 #define MANY 256u
-#define MAGAZINE 32u // objects that a CPU keeps, at most
+#define MAGAZINE 32u // maximum of cached objects per CPU
 
 static u64 frames_of(enum frame_use use)
 {
@@ -104,8 +104,8 @@ KERNEL_TEST(mm_pages_come_zeroed)
     expect(s.total == s.used + s.free);
 }
 
-// The uses are counted one after the other: they add up when nobody allocates
-// meanwhile.
+// The uses are read one after the other: they add up unless a frame is
+// allocated or freed between the reads.
 KERNEL_TEST(mm_frame_statistics_add_up)
 {
     struct frame_stats s;
@@ -141,7 +141,7 @@ static void give_blocks(struct list *taken)
         frame_unref(f);
 }
 
-// Single frames that are freed join to large blocks again.
+// Freed single frames coalesce to large blocks.
 KERNEL_TEST(mm_frames_coalesce)
 {
     struct list taken;
@@ -150,7 +150,7 @@ KERNEL_TEST(mm_frames_coalesce)
     struct frame_stats s;
     frame_stats(&s);
     take_blocks(&taken, 0, (u32)s.zone_free[0] / 2);
-    // Every second one first, so that no two neighbours are free at once.
+    // First every second frame, so that no two neighbours are free.
     struct frame *f, *next;
     bool odd = false;
     list_for_each_safe(f, next, &taken, node) {
@@ -160,7 +160,7 @@ KERNEL_TEST(mm_frames_coalesce)
         }
     }
     give_blocks(&taken);
-    // What other CPUs keep in their caches may split two blocks each.
+    // Frames in the caches of other CPUs may split two blocks each.
     u32 after = take_blocks(&taken, 10, 1000);
     give_blocks(&taken);
     expect(after + 2 * cpu_count >= large);
@@ -204,14 +204,14 @@ KERNEL_TEST(mm_slab_objects_are_disjoint_and_counted)
         s[i] = s[other];
         s[other] = swap;
     }
-    preempt_disable(); // so that one CPU's magazine is all that keeps objects
+    preempt_disable(); // so that only one CPU's magazine caches objects
     for (u32 i = 0; i < ARRAY_SIZE(s); i++) {
         expect(filled(s[i], s[i]->words[0], sizeof(*s[i])));
         slab_free(&specimen_cache, s[i]);
     }
     preempt_enable();
     expect(objects_in("struct specimen") == 0);
-    // The empty ones are gone.
+    // Empty slabs are freed.
     expect(found->slabs <= 2 * MAGAZINE + kasan_waiting(&specimen_cache));
 }
 
@@ -268,7 +268,7 @@ KERNEL_TEST(mm_vmap_maps_with_guards)
     expect(!vmap_alloc(0x10000, PROT_R | PROT_W, FRAME_BUFFER));
 }
 
-// More than there are addresses, in total: they come back, flushed.
+// More pages in total than the area has: ranges are reused after a TLB flush.
 KERNEL_TEST(mm_vmap_recycles)
 {
     u64 before = frames_of(FRAME_BUFFER);
@@ -285,7 +285,7 @@ KERNEL_TEST(mm_vmap_recycles)
     expect(frames_of(FRAME_BUFFER) == before);
 }
 
-// By the CPU that has them: while this thread holds one, there is room for it.
+// The CPU's stack cache: it has room for the stack that this thread allocates.
 KERNEL_TEST(mm_kernel_stacks_are_reused)
 {
     preempt_disable();

@@ -1,6 +1,6 @@
-// A CPU that is in an interrupt handler, in a thread and idle for known shares
-// of the time, as the samples tell it. The shares are printed; under --icount
-// they are exact, and tests/system/test_truth.py looks at them.
+// Samples of a CPU that is in an interrupt handler, in a thread and idle for
+// known shares of the time. The shares are printed; under --icount they are
+// exact, and tests/system/test_truth.py checks them.
 
 #include "tests/kernel/test.h"
 
@@ -13,11 +13,12 @@
 
 #define RATE_HZ 8000
 #define SAMPLES 4000
-// Of each turn the thread has a quarter, then the handler, then nobody.
+// Of each turn the thread runs for a quarter, then the handler for a quarter;
+// then the CPU is idle.
 #define QUARTER_NS (NSEC_PER_MSEC / 4)
 
 static struct waitq readers = WAITQ_INIT(readers, "test");
-static u64 turn_ns; // when this turn began
+static u64 turn_ns; // beginning of the current turn
 
 static void busy_until(u64 ns)
 {
@@ -38,7 +39,7 @@ static void turn(struct callout *c)
     thread_sleep_until(turn_ns + 4 * QUARTER_NS, WAIT_UNINTERRUPTIBLE);
 }
 
-// False: the machine has no such source, the test is skipped.
+// False if the machine lacks the source; the test is then skipped.
 static bool look(const char *source, struct sprofile_info *seen, u64 *irqs_off)
 {
     if (source_lacks(source))
@@ -51,7 +52,7 @@ static bool look(const char *source, struct sprofile_info *seen, u64 *irqs_off)
     if (!expect_begun(session_begin(NULL, &o, &readers, &s)))
         return false;
     struct task *own = s->profiler;
-    s->profiler = NULL; // leaves out nothing: this is the kernel's own task
+    s->profiler = NULL; // or the kernel task's samples are skipped
     u32 affinity = current->affinity;
     expect(!thread_set_affinity(current, 1u << this_cpu()->id));
     const struct session *session = container_of(s, struct session, stream);
@@ -86,7 +87,8 @@ KERNEL_TEST(profile_tells_handlers_threads_and_idle_apart)
     expect(irqs_off >= seen.irq);
 }
 
-// It waits until the handler is left, and finds who was interrupted by it.
+// A LAPIC tick stays pending until the handler returns: it samples the code
+// that the handler interrupted.
 KERNEL_TEST(profile_by_interrupts_sees_no_handler)
 {
     struct sprofile_info seen;

@@ -1,6 +1,6 @@
-// The PIT as a clock: no period is lost, whoever reads it and whenever. All
-// comparisons are with the TSC before and after each reading, so a virtual
-// machine whose host lets it wait does no harm.
+// The PIT as a timecounter: no period is lost, on any CPU, at any time. Each
+// reading is compared with the TSC before and after it, so a pause of the
+// virtual machine does not fail the test.
 
 #include "arch/clock.h"
 #include "arch/i386/clock/clock_private.h"
@@ -10,8 +10,8 @@
 #include "lib/string.h"
 #include "tests/kernel/test.h"
 
-#define ERROR_PPM 2000u // of the TSC against the PIT
-#define ERROR_TICKS 64u // two latches on their way (QEMU), and rounding
+#define ERROR_PPM 2000u // rate error of the TSC against the PIT
+#define ERROR_TICKS 64u // two latch commands in progress (QEMU), and rounding
 
 static struct timecounter *pit(void)
 {
@@ -42,7 +42,7 @@ static u64 tsc_to_ticks(u64 tsc)
     return tsc * PIT_HZ / clock_tsc_hz();
 }
 
-// What went by on the PIT is what went by on the TSC.
+// True if the time between the readings is the same on the PIT and the TSC.
 static bool agree(const struct timecounter *tc, const struct reading *a,
                   const struct reading *b)
 {
@@ -50,12 +50,12 @@ static bool agree(const struct timecounter *tc, const struct reading *a,
     u64 least = tsc_to_ticks(b->before - a->after);
     u64 most = tsc_to_ticks(b->after - a->before);
     u64 error = most / (1000000 / ERROR_PPM) + ERROR_TICKS;
-    // Modulo what the mask shows.
+    // Modulo the mask.
     u64 above = (ticks - (least - MIN(error, least))) & (u32)tc->mask;
     return above <= most - least + 2 * error;
 }
 
-// Nobody reads it and no interrupt comes for `ns`.
+// No reading and no interrupt for `ns`.
 static void skip(struct timecounter *tc, u64 ns)
 {
     u32 flags = irq_save();
@@ -65,7 +65,7 @@ static void skip(struct timecounter *tc, u64 ns)
         test_relax();
     struct reading end = read_it(tc);
     irq_restore(flags);
-    u32 total = end.ticks - start.ticks; // 32 bits are kept, mask or not
+    u32 total = end.ticks - start.ticks; // 32 bits, whatever the mask
     u64 least = tsc_to_ticks(end.before - start.after);
     u64 most = tsc_to_ticks(end.after - start.before);
     u64 error = most / (1000000 / ERROR_PPM) + ERROR_TICKS;
@@ -79,7 +79,7 @@ static void skip_periods(struct timecounter *tc)
         skip(tc, ms[i] * NSEC_PER_MSEC);
 }
 
-// Twice within a tick, and for many.
+// Consecutive readings, some within one tick, over many ticks.
 static void never_back(struct timecounter *tc)
 {
     struct reading first = read_it(tc), last = first;
@@ -94,7 +94,7 @@ static void never_back(struct timecounter *tc)
     log_printf("pit clock: %u of 5000 readings within a tick\n", same);
 }
 
-static u32 newest; // any CPU's reading
+static u32 newest; // the newest reading of any CPU
 static u32 backwards;
 
 static void read_against_others(void *arg)
@@ -136,7 +136,7 @@ static void read_in_nmi(void *arg, const struct trapframe *tf UNUSED)
     ADD_ONCE(in_nmi[cpu].count, 1);
 }
 
-// The readings that the NMIs interrupt go on as if nothing had been.
+// NMIs read as well: the readings that they interrupt stay correct.
 static void read_under_nmis(struct timecounter *tc)
 {
     struct timer *t;
@@ -170,8 +170,8 @@ static void try_all(struct timecounter *tc)
     read_under_nmis(tc);
 }
 
-// As it is, and with both counters if it can have them: going over from one to
-// the other and back loses nothing either.
+// In the current mode and, where possible, with both PIT counters. The changes
+// of mode lose no period either.
 KERNEL_TEST(pit_clock_loses_no_period)
 {
     struct timecounter *tc = pit();

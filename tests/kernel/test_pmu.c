@@ -1,6 +1,6 @@
-// Performance counters on the machine that this runs on. Where there are none,
-// which is so in QEMU and Bochs, everything says so; the register logic is
-// tested on the host (tests/host/test_pmu_*.c).
+// Performance counters of this machine. Where it has none (QEMU, Bochs), each
+// call reports that; tests/host/test_pmu_*.c tests the register logic on the
+// host.
 
 #include "tests/kernel/test.h"
 
@@ -29,7 +29,7 @@ static struct pmu_sampling sampling = {
     .due = due,
 };
 
-// Two instructions a turn.
+// Two instructions per turn.
 static NOINLINE void loop(u32 turns)
 {
     __asm__ volatile("1: decl %0; jnz 1b" : "+r"(turns));
@@ -43,7 +43,7 @@ KERNEL_TEST(pmu_says_why_not)
         return;
     log_printf("# sample source pmc: %s\n", why_not);
     expect(why_not[0]);
-    expect(strlen(why_not) < 64); // the room that system.profile has for it
+    expect(strlen(why_not) < 64); // the size of system.profile's field
     expect(pmu_sampling_start(&sampling) == -ENODEV);
     if (pmu_why_not())
         expect(pmu_counting_create(&instructions, 1, &c) == -ENODEV);

@@ -1,7 +1,7 @@
-// The scheduler's promises that programs cannot see from outside: threads are
-// preempted, no level starves, queues stay consistent, threads stay where they
-// may be. How exact the shares are is measured by `schedtest`, where time is
-// not the host's.
+// Promises of the scheduler that user programs cannot test: threads are
+// preempted, no level starves, queues stay consistent, affinity is kept.
+// `schedtest` measures the exactness of shares, in time that is independent of
+// the host's load.
 
 #include "kernel/base/errno.h"
 #include "kernel/base/providers.h"
@@ -20,8 +20,8 @@ static void begin(void)
     WRITE_ONCE(stop, 0);
 }
 
-// The running thread is not the kernel's kind any more but of this level, as
-// user threads are, and is judged as they are.
+// Moves the running kernel thread to this level, to be scheduled as a user
+// thread of that level is.
 static void become(u32 level)
 {
     u32 flags = irq_save();
@@ -40,7 +40,7 @@ static u64 cycles_had(const struct thread *t)
     return user + kernel;
 }
 
-// --- who runs ---------------------------------------------------------------
+// --- preemption and shares --------------------------------------------------
 
 struct spinner {
     u32 level, cpu;
@@ -62,7 +62,8 @@ static void spin(void *arg)
     spin_until_stop(NULL);
 }
 
-// As many spinners as CPUs: whoever lets them go must get a CPU from one.
+// Twice as many spinning threads as CPUs: the test's thread, which stops them,
+// runs only if it preempts one.
 KERNEL_TEST(spinning_threads_are_preempted)
 {
     begin();
@@ -73,8 +74,8 @@ KERNEL_TEST(spinning_threads_are_preempted)
     wait_for(cpu_count * 2);
 }
 
-// Whether, for a while, the first of them has most and the others their turns:
-// a turn is a millisecond in about 11, and there are two to be had.
+// True if the first thread gets most of 400 ms and the others their turns: 1 ms
+// in about 11 for each of the two.
 static bool have_their_turns(struct thread *const t[3])
 {
     u64 had[3], sum = 0;
@@ -88,10 +89,10 @@ static bool have_their_turns(struct thread *const t[3])
     return had[0] > sum / 2 && had[1] > sum / 50 && had[2] > sum / 50;
 }
 
-// Kernel threads that never sleep, interactive ones and batch ones on one CPU:
-// each level has its turns. The test's own thread is as urgent as the first.
-// (While the host of a virtual machine stops the CPU, whoever is there has
-// that time: another while is looked at then.)
+// A kernel, an interactive and a batch thread, none of which sleeps, on one
+// CPU: each level gets its turns. The test's thread has the kernel's level.
+// (A pause of the virtual machine is charged to the running thread: then the
+// test measures again.)
 KERNEL_TEST(sched_no_level_starves)
 {
     static struct spinner spinners[3];
@@ -115,8 +116,8 @@ KERNEL_TEST(sched_no_level_starves)
         thread_unref(t[i]);
 }
 
-// More threads than CPUs, and not a multiple, free to move: each gets on. (If
-// one does not, this waits for ever.)
+// One more batch thread than CPUs, free to migrate: each makes progress. (If
+// one does not, the test does not end.)
 KERNEL_TEST(sched_batch_threads_all_get_on)
 {
     static struct spinner spinners[CPU_MAX + 1];
@@ -145,9 +146,7 @@ KERNEL_TEST(sched_batch_threads_all_get_on)
         thread_unref(t[i]);
 }
 
-// --- queues and places ------------------------------------------------------
-
-// --- affinity ---------------------------------------------------------------
+// --- affinity and run queues ------------------------------------------------
 
 static void check_cpu(void *arg UNUSED)
 {
@@ -171,7 +170,7 @@ KERNEL_TEST(affinity_is_kept)
     wait_for(THREADS);
 }
 
-// Under the queue's lock.
+// With the queue's lock held.
 static void check_queue(struct run_queue *rq)
 {
     u32 count = 0, bitmap = 0;
@@ -259,7 +258,7 @@ KERNEL_TEST(sched_queues_survive_a_storm)
     check_queues();
 }
 
-// Threads that wait are moved by others while they wait.
+// Threads on a run queue are migrated by a change of their affinity.
 KERNEL_TEST(sched_waiting_threads_are_moved)
 {
     static struct spinner spinners[MOVED];
@@ -284,7 +283,7 @@ KERNEL_TEST(sched_waiting_threads_are_moved)
         thread_unref(t[i]);
 }
 
-// --- the books of waiting ---------------------------------------------------
+// --- accounting of waiting time ---------------------------------------------
 
 static u64 irq_cycles(void)
 {
@@ -295,7 +294,7 @@ static u64 irq_cycles(void)
 
 struct books {
     u64 irq, had, waited;
-    u64 before, after; // TSC: they are of a moment between
+    u64 before, after; // TSC before and after the reads
 };
 
 static struct books own_books(void)
@@ -305,15 +304,15 @@ static struct books own_books(void)
     b.before = rdtsc();
     b.irq = irq_cycles();
     b.had = cycles_had(current);
-    b.waited = current->waited; // while it runs it does not change
+    b.waited = current->waited; // constant while the thread runs
     expect(thread_ready_ns(current) == clock_tsc_to_ns(current->waited));
     b.after = rdtsc();
     preempt_enable();
     return b;
 }
 
-// On one CPU, and not asleep: the time is what it had, what it waited, and what
-// interrupts took.
+// On one CPU and without sleep: elapsed time == run time + waiting time +
+// interrupt time.
 static bool time_is_accounted_for(void)
 {
     struct books a = own_books(), b;
@@ -328,8 +327,8 @@ static bool time_is_accounted_for(void)
            counted + b.irq - a.irq >= least - least / 64;
 }
 
-// (The host of a virtual machine may stop the CPU where a switch ends the one
-// account and has not begun the other: another while is looked at then.)
+// (A virtual machine may be paused between the end of one account and the
+// beginning of the next: then the test measures again.)
 static void account_for_time(void *arg)
 {
     bool found = false;
@@ -339,7 +338,7 @@ static void account_for_time(void *arg)
         found = time_is_accounted_for();
     expect(found);
     report_done();
-    while (READ_ONCE(done_count) < 3) // the others want to wait
+    while (READ_ONCE(done_count) < 3) // keeps the others waiting for this CPU
         cpu_relax();
     __atomic_add_fetch(&stop, 1, __ATOMIC_SEQ_CST);
     waitq_wake_all(&done_queue);

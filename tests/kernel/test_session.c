@@ -1,4 +1,4 @@
-// Profiling sessions: what they count, and that nothing stays behind.
+// Profiling sessions: their counters, and that they leak nothing.
 
 #include "tests/kernel/test.h"
 
@@ -34,7 +34,7 @@ KERNEL_TEST(session_samples_the_kernel)
     if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
         return;
     struct sprofile_info i;
-    do { // on a busy host a tick may come late; never none
+    do { // on a busy host ticks may be late
         busy(NSEC_PER_MSEC);
         session_info(s, &i);
     } while (i.taken < 10);
@@ -43,7 +43,7 @@ KERNEL_TEST(session_samples_the_kernel)
     expect(i.taken == i.kernel + i.idle);
     expect(i.lost == 0);
     expect(i.source[0]);
-    expect(i.rate_hz == 1000 || i.rate_hz == 1024); // an RTC has powers of 2
+    expect(i.rate_hz == 1000 || i.rate_hz == 1024); // the RTC has powers of 2
     expect(i.cpus == cpu_count);
 }
 
@@ -72,12 +72,12 @@ KERNEL_TEST(session_that_is_paused_takes_nothing)
 KERNEL_TEST(session_overflow_is_counted)
 {
     struct sprofile_options o = options(20000);
-    o.ring_bytes = 1; // a page
+    o.ring_bytes = 1; // rounded up to a page
     struct stream *s;
     struct sprofile_info i;
     if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
         return;
-    // A ring holds fewer than this: all that do not fit are counted.
+    // More samples than a ring holds: the rest are counted as lost.
     do {
         busy(NSEC_PER_MSEC);
         session_info(s, &i);
@@ -97,8 +97,8 @@ static u32 all_unclaimed(void)
     return sum;
 }
 
-// On the last CPU, which no source's own interrupt comes to first: nearly all
-// of the time with interrupts off.
+// Samples the last CPU, nearly always with interrupts off. The interrupt of no
+// source is delivered there first.
 static void sample_with_interrupts_off(const char *source, bool seen)
 {
     struct sprofile_options o = options(1000);
@@ -153,7 +153,7 @@ KERNEL_TEST(sessions_are_limited_and_leave_nothing)
     static struct stream *s[20];
     struct sprofile_options o = options(1000);
     struct frame_stats before, after;
-    // The first one fills caches: not what is measured.
+    // The first round fills caches and is not measured.
     for (u32 round = 0; round < 2; round++) {
         u32 n = 0;
         frame_stats(&before);
@@ -167,7 +167,7 @@ KERNEL_TEST(sessions_are_limited_and_leave_nothing)
     expect(after.by_use[FRAME_BUFFER] == before.by_use[FRAME_BUFFER]);
 }
 
-// --- what the sysinfo tree tells of them ------------------------------------
+// --- sessions in the sysinfo tree -------------------------------------------
 
 struct seen {
     u32 count;
@@ -211,7 +211,7 @@ KERNEL_TEST(sessions_are_told_while_they_live)
     session_totals(&during);
     session_end(s);
     session_totals(&after);
-    expect(!kernel_task.streams); // or the slot's next session had its samples
+    expect(!kernel_task.streams); // or the next session gets its samples
     expect(during.sessions == before.sessions + 1);
     expect(after.sessions == before.sessions);
     expect(after.begun == before.begun + 1);
@@ -224,7 +224,7 @@ KERNEL_TEST(sessions_are_told_while_they_live)
 #define HELD_UP_TICKS 100u
 #define TRIES 20
 
-static u32 held_up; // marked accesses: 1: now, 2: not any more
+static u32 held_up; // marked accesses: 1: interrupts are off; 2: over
 
 static void hold_up(void *arg UNUSED)
 {
@@ -242,8 +242,8 @@ static void wait_for_held_up(u32 state)
         sched_yield();
 }
 
-// Ticks that a session was told of beyond those of its time, when it begins
-// while another CPU is held up: they were due before it.
+// Begins a session while another CPU has interrupts off. Returns the number of
+// ticks that it counts beyond those of its own time: they were due before it.
 static u32 ticks_of_before(const struct sprofile_options *o)
 {
     struct sprofile_info i;
@@ -260,7 +260,7 @@ static u32 ticks_of_before(const struct sprofile_options *o)
     return ticks > due ? (u32)(ticks - due) : 0;
 }
 
-// (The host may hold up this CPU in the middle of it; not every time.)
+// (Several tries, as the host may pause this CPU within one.)
 KERNEL_TEST(session_is_not_told_of_ticks_before_it)
 {
     struct sprofile_options o = options(1000);
@@ -274,7 +274,7 @@ KERNEL_TEST(session_is_not_told_of_ticks_before_it)
     if (source_lacks(o.source) ||
         !expect_begun(session_begin(&kernel_task, &o, &readers, &other)))
         return;
-    expect(!thread_set_affinity(current, 1)); // it is another CPU's then
+    expect(!thread_set_affinity(current, 1)); // not the CPU that is held up
     for (u32 n = 0; n < TRIES && least > HELD_UP_TICKS / 2; n++)
         least = MIN(least, ticks_of_before(&o));
     thread_set_affinity(current, affinity);
@@ -319,7 +319,7 @@ KERNEL_TEST(sessions_are_told_while_they_come_and_go)
     expect(now.sessions == first.sessions);
 }
 
-// --- what is expected of a counter of cycles --------------------------------
+// --- expected samples of a cycle counter ------------------------------------
 
 static int start_nothing(const struct sample_source *s UNUSED,
                          struct sample_rate *rate)
@@ -353,9 +353,9 @@ static struct time_sums time_sums(void)
     return sums;
 }
 
-// What a source at 10 kHz that counts this event expects of a time in which the
-// CPUs sleep, for the most part. *low and *high: ticks in the time that they
-// did not, without and with begin and end of the session.
+// The expected samples of a source that counts this event at 10 kHz, over a
+// time in which the CPUs are mostly idle. *low and *high: ticks in the time
+// that they are busy, without and with begin and end of the session.
 static u64 expected_of(const char *event, u64 *low, u64 *high)
 {
     struct sprofile_options o = options(10000);
@@ -379,14 +379,14 @@ static u64 expected_of(const char *event, u64 *low, u64 *high)
     return i.expected;
 }
 
-// No samples come: what the books say is looked at. (There are no counters in
-// QEMU.)
+// A stub replaces the source, as QEMU has no counters: the test checks the
+// expected samples; none are taken.
 KERNEL_TEST(session_expects_no_samples_of_a_halted_cpu)
 {
     struct sample_source *pmc = NULL;
     LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
         if (!strcmp((*s)->name, "pmc"))
-            pmc = (struct sample_source *)*s; // which is no constant
+            pmc = (struct sample_source *)*s; // not const
     }
     assert(pmc);
     struct sample_source really = *pmc;

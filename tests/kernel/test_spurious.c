@@ -1,5 +1,4 @@
-// Interrupts that no driver expects, of every vector: counted, and nothing
-// else.
+// Unexpected interrupts, of every vector: they are counted and ignored.
 
 #include "arch/i386/irq/apic.h"
 #include "arch/irq.h"
@@ -58,7 +57,7 @@ static u32 spurious(void)
            error_counter_named("spurious interrupts, 8259");
 }
 
-// What another CPU counts, it counts a moment later.
+// Waits for the count of another CPU.
 static bool becomes(u32 (*read)(void), u32 count)
 {
     u64 deadline = clock_now_ns() + TEST_PATIENCE;
@@ -67,9 +66,9 @@ static bool becomes(u32 (*read)(void), u32 count)
     return read() == count;
 }
 
-// The vectors that the CPU takes from its LAPIC are in service until they are
-// acknowledged: one that was not would block those of lower priority, which
-// come first here, the second time.
+// A vector from the LAPIC is in service until it is acknowledged. One without
+// an EOI would block the vectors of lower priority, which the second round
+// sends first.
 static void send_all(const struct cpu *to)
 {
     for (u32 v = FIRST; v < VECTORS; v++) {
@@ -98,8 +97,8 @@ KERNEL_TEST(spurious_vectors_sent)
     preempt_enable();
 }
 
-// As an interrupt comes that is in service nowhere, neither in the LAPIC nor in
-// an 8259.
+// An interrupt that is in service neither in the LAPIC nor in an 8259, raised
+// by INT.
 KERNEL_TEST(spurious_vectors_raised)
 {
     u32 own_kind = 0;

@@ -1,4 +1,4 @@
-// Locks, waiting, waking: on all CPUs there are.
+// Locks, waiting and waking, on all CPUs.
 
 #include "kernel/base/errno.h"
 #include "kernel/sync/mutex.h"
@@ -17,7 +17,7 @@ static void count_under_locks(void *arg UNUSED)
     for (u32 i = 0; i < 1000; i++) {
         mutex_lock(&test_mutex);
         u32 seen = counter_mutex;
-        if (i % 100 == 0) // others get their chance to break it
+        if (i % 100 == 0) // another thread could enter here
             sched_yield();
         counter_mutex = seen + 1;
         mutex_unlock(&test_mutex);

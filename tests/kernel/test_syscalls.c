@@ -1,4 +1,4 @@
-// The table of system calls, as those who list it walk it.
+// The iteration over the table of system calls.
 #include "kernel/syscall/syscall.h"
 #include "tests/kernel/test.h"
 

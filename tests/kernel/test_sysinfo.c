@@ -1,5 +1,4 @@
-// The sysinfo tree from inside: every node, snapshots, and that nothing is left
-// behind.
+// The sysinfo tree from inside: every node, snapshots, and no memory leaks.
 
 #include "tests/kernel/test.h"
 
@@ -81,8 +80,8 @@ static u32 buffers(void)
     return (u32)s.by_use[FRAME_BUFFER];
 }
 
-// Reads the node and all below it. Numbered children come and go: they may be
-// missing. Returns the number of nodes.
+// Reads the node and its subtree. Numbered children may have disappeared.
+// Returns the number of nodes.
 static u32 walk(const char *path)
 {
     int type = type_of(path);
@@ -114,7 +113,7 @@ static u32 walk(const char *path)
         n += walk(child);
         len = start;
     }
-    expect(len == start); // the last name was ended
+    expect(len == start); // the last name is complete
     chain_free(&keys);
     return n;
 }
@@ -155,7 +154,7 @@ KERNEL_TEST(sysinfo_paths_that_lead_nowhere)
     expect(buffers() == before);
 }
 
-// ---- facts that hold together
+// ---- consistency of values
 
 KERNEL_TEST(sysinfo_cpu_accounts_sum_up)
 {
@@ -225,7 +224,8 @@ static u32 occurrences(const struct snapshot *s, const struct thread *t)
     return n;
 }
 
-// What a snapshot holds can be read after its end; the next one lacks it.
+// The threads of a snapshot can be read after their end; the next snapshot
+// lacks them.
 KERNEL_TEST(sysinfo_snapshot_outlives_threads)
 {
     struct thread *t[8];
@@ -276,8 +276,8 @@ static void storm(void *arg UNUSED)
     waitq_wake_all(&queue);
 }
 
-// However fast threads come and go, those that stay are there, each once, and
-// the times of the task never go back.
+// While threads are created and end, a snapshot has each thread that stays
+// exactly once, and the task's times never decrease.
 KERNEL_TEST(sysinfo_snapshots_in_a_storm)
 {
     u64 last = 0;

@@ -1,5 +1,5 @@
-// Texts that are made when they are read, /proc over them, the random
-// generator, and finding devices.
+// Text files generated when they are read, /proc, the random generator, lookup
+// of devices.
 
 #include "kernel/base/errno.h"
 #include "kernel/fs/devfs.h"
@@ -31,7 +31,7 @@ static int count_far(struct chain *t, void *arg UNUSED)
     return 0;
 }
 
-// In parts that end anywhere: no byte is lost where a page ends.
+// Reads of random sizes: no byte is lost across page boundaries.
 KERNEL_TEST(text_grows)
 {
     struct text_file *tf = text_file_create();
@@ -133,12 +133,12 @@ KERNEL_TEST(text_file_is_consistent)
     expect(read_at(tf, &made, &pos, buf, 5) == 5 && made == 1);
     expect(read_at(tf, &made, &pos, buf, 5) == 1 && buf[0] == '1');
     expect(read_at(tf, &made, &pos, buf, 5) == 0 && made == 1);
-    pos = 0; // again from the start: a new text
+    pos = 0; // a read at 0 generates a new text
     expect(read_at(tf, &made, &pos, buf, 16) == 6 && buf[5] == '2');
     pos = ~0ull;
     expect(read_at(tf, &made, &pos, buf, 16) == 0 && made == 2);
     pos = 0;
-    made = 3; // the next time it fails
+    made = 3; // the maker fails the next time
     expect(read_at(tf, &made, &pos, buf, 16) == -ESRCH && pos == 0);
     expect(read_at(tf, &made, &pos, buf, 16) == 6 && buf[5] == '5');
     text_file_free(tf);
@@ -191,7 +191,7 @@ KERNEL_TEST(devices_are_found_by_number)
     expect(read_file("/dev/random", buf, sizeof(buf)) == 8);
 }
 
-// Every bit is as often 1 as 0, and no two requests give the same.
+// Half of the bits are 1, and two requests return different bytes.
 KERNEL_TEST(random_bytes_are_balanced)
 {
     static u8 buf[8192], other[sizeof(buf)];
@@ -203,10 +203,11 @@ KERNEL_TEST(random_bytes_are_balanced)
         ones += __builtin_popcount(buf[i]);
         same += buf[i] == other[i];
     }
-    // 65536 bits: the deviation is 128; 8192 pairs: 32 are the same by chance.
+    // 65536 bits: the standard deviation is 128, 10 of them are allowed. Of
+    // 8192 pairs of bytes 32 are equal by chance.
     expect(ones > 32768 - 1280 && ones < 32768 + 1280);
     expect(same < 100);
-    for (u32 n = 1; n <= 80; n++) { // never beyond what was asked for
+    for (u32 n = 1; n <= 80; n++) { // no write beyond the request
         memset(buf, 0xee, 100);
         random_bytes(buf, n);
         expect(buf[n] == 0xee);

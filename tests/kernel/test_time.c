@@ -1,4 +1,4 @@
-// Time does not run backwards or jump, whatever is done to it, on any CPU.
+// On no CPU does time run backwards or jump, whatever is set or changed.
 
 #include "arch/cpu.h"
 #include "kernel/base/errno.h"
@@ -36,10 +36,10 @@ static u32 usable_count(void)
     return n;
 }
 
-// --- readers on all CPUs, and one who changes everything --------------------
+// --- readers on all CPUs, and a thread that changes the clock ---------------
 //
-// `latest`, under its lock, is the newest uptime that anybody has told. Whoever
-// has read it and then asks for the time must not get less.
+// `latest`, guarded by its lock, is the newest uptime that any reader got. A
+// reader that takes `latest` and then reads the clock must not get less.
 
 #define READS 3000
 
@@ -48,7 +48,7 @@ static u64 latest;
 static u32 readers;
 static struct waitq readers_done = WAITQ_INIT(readers_done, "test readers");
 
-// Returns the newest that was told, `now` included.
+// Updates `latest` with `now` and returns it.
 static u64 tell(u64 now)
 {
     u32 flags = spin_lock_irq(&latest_lock);
@@ -135,9 +135,9 @@ KERNEL_TEST(time_never_runs_backwards_over_counters)
 // --- in an NMI, also in the middle of a change ------------------------------
 
 #define NMI_PERIOD (200 * NSEC_PER_USEC)
-#define NMI_HITS 10u // NMIs wanted in the middle of a change, and as many not
+#define NMI_HITS 10u // NMIs wanted within a change, and as many outside of one
 
-// The newest times that this CPU was told, in and out of NMIs.
+// The newest times that a CPU read, in NMIs and outside of them.
 static struct {
     u64 in_nmi, outside;
     bool telling; // `outside` is being written
@@ -157,7 +157,8 @@ static void read_in_nmi(void *arg UNUSED, const struct trapframe *tf UNUSED)
     ADD_ONCE(t->nmis, 1);
 }
 
-// What this CPU's last NMI was told, whole: none comes between the halves.
+// The time that this CPU's last NMI read. Retries if an NMI comes between the
+// reads of the two halves.
 static u64 told_in_nmi(const __typeof__(told[0]) *t)
 {
     u32 nmis;
@@ -169,8 +170,8 @@ static u64 told_in_nmi(const __typeof__(told[0]) *t)
     return in_nmi;
 }
 
-// The slope changes from end to end: what an NMI was told in the middle of that
-// must not be more than what is told afterwards.
+// Changes the rate from one extreme to the other. An NMI within the change must
+// not read a later time than this thread reads after it.
 static void change_and_read(s64 rate)
 {
     u32 flags = irq_save();
@@ -243,8 +244,9 @@ KERNEL_TEST(time_runs_at_the_rate_that_is_set)
     check_rate(-100000);
 }
 
-// A TSC's line is followed for 2^32 counts and then drawn anew. Two readings
-// are as far apart as the TSC says, before, in between and after them.
+// The line that converts TSC to time is used for 2^32 counts and then
+// recomputed. The distance of two readings is that of the TSC before, within
+// and after these counts.
 KERNEL_TEST(time_is_told_by_an_old_line)
 {
     if (strcmp(timecounter_in_use()->name, "tsc")) {
@@ -284,16 +286,16 @@ KERNEL_TEST(time_wall_clock_is_set_exactly)
     timehands_set_wall(offset + (s64)clock_now_ns());
     expect(wallclock_set_ns(-1) == -EINVAL);
     expect(wallclock_set_ns(INT64_MAX) == -EINVAL);
-    expect(wallclock_set_ns(0) == -EINVAL); // that was before the start
+    expect(wallclock_set_ns(0) == -EINVAL); // before the boot
 }
 
 // --- counters ---------------------------------------------------------------
 
 #define JUMP_MAX (50 * NSEC_PER_USEC)
 
-// How much more or less than the TSC the clock advanced while the counter was
-// changed: the first good one of many attempts, or the best, for the host may
-// stop us in between.
+// The difference between the advance of the clock and that of the TSC while the
+// counter is changed: the first good result of many attempts, or else the best,
+// as the host may stop the CPU in between.
 static u64 jump(struct timecounter *from, struct timecounter *to)
 {
     u64 best = ~0ull;

@@ -1,6 +1,6 @@
-// The timer registry and every timer of this machine, whatever it has. Nothing
-// here depends on how fast the host of a virtual machine is: a timer may be
-// late, but never early, and what must not come never comes.
+// The timer registry and every timer of this machine. Nothing here depends on
+// the speed of a virtual machine's host: a timer may be late, but never early,
+// and no callback may come that must not.
 
 #include "kernel/time/timer.h"
 
@@ -18,12 +18,11 @@
 
 #define PERIOD (2 * NSEC_PER_MSEC)
 
-// The clock and the timers are measured against each other: so much, in parts
-// of a million, may a timer seem to be fast.
+// The most that a timer may be fast, in ppm, as measured by the clock.
 #define FAST_PPM 2000u
 
 static struct {
-    u32 count, off; // callbacks; of them, where interrupts were off
+    u32 count, off; // callbacks; of these, with interrupts off
 } __attribute__((aligned(64))) seen[CPU_MAX];
 static bool silent; // no callback may come
 static u32 too_late;
@@ -61,7 +60,7 @@ static bool wait_for(u32 cpu, u32 count)
     return count_on(cpu) >= count;
 }
 
-// Runs `test` with each usable timer that is free and has the flags.
+// Runs `test` on each usable, free timer that has the flags.
 static void with_each(u32 flags, void (*test)(struct timer *t))
 {
     LINKER_SET_FOR_EACH(struct timer, t, timers) {
@@ -180,7 +179,7 @@ static void run_periods(struct timer *t, u64 period)
     u32 wanted = MAX(20u, (u32)(20 * NSEC_PER_MSEC / real));
     wanted = MIN(wanted, 1 + (u32)(NSEC_PER_SEC / real));
     expect(wait_for(0, wanted));
-    // The first one of a chip that runs on may come at once.
+    // The first period of a free-running chip may end at once.
     u64 least = (wanted - 1) * real;
     u64 took = clock_now_ns() - start;
     expect(took + took / (1000000 / FAST_PPM) >= least);
@@ -220,10 +219,10 @@ KERNEL_TEST(timer_reaches_all_cpus)
     with_each(TIMER_PERIODIC | TIMER_ALL_CPUS, start_on_all);
 }
 
-// As many shots come due as periods pass, but for chance (a distance has a
-// variance of a twelfth of the period's square; 8 standard deviations or more
-// are allowed), however late some are, and however many until this looks; and
-// the boot CPU is called back for each, or for several at once.
+// The number of shots equals the number of periods passed, within 8 standard
+// deviations or more (the variance of a distance is a twelfth of the period's
+// square), even if shots are late. The boot CPU gets a callback for each shot,
+// or one for several.
 #define RANDOM_SHOTS 400
 #define RANDOM_OFF(shots) (46 + (shots) / 16) // 8 * sqrt(400 / 12) = 46
 
@@ -239,7 +238,7 @@ static void vary(struct timer *t)
            -EINVAL);
     u64 since = clock_now_ns();
     expect(timer_start(t, mode, period, note, seen) == 0);
-    do { // where the boot CPU is held up, its shots are counted behind it
+    do { // a delayed boot CPU counts its shots late
         test_relax();
         shots = counter_read(&t->shots) - before;
         periods = (clock_now_ns() - since) / timer_period_ns(t);
@@ -306,7 +305,7 @@ KERNEL_TEST(timer_shoots_from_its_callback)
     with_each(TIMER_ONESHOT, shoot_again);
 }
 
-// Stopped at any moment, it is silent when timer_stop returns.
+// Stops the timer at a random moment: no callback comes after timer_stop.
 static void stop_at_random(struct timer *t, u32 mode)
 {
     u64 period = MAX(t->min_period, 130 * NSEC_PER_USEC);
@@ -348,7 +347,7 @@ static u32 unclaimed(void)
     return sum;
 }
 
-// Interrupts are off: only NMIs come.
+// Interrupts are off: all callbacks are from NMIs.
 static void collect(void *arg)
 {
     u32 cpu = this_cpu()->id, wanted = READ_ONCE(seen[cpu].off) + 10;
@@ -367,7 +366,7 @@ static void sample_all(struct timer *t)
     expect(nmi_claim(&t->nmi) == -EBUSY);
     for (u32 i = 0; i < cpu_count; i++)
         all |= 1u << i;
-    preempt_disable(); // this CPU stays the one that is not called
+    preempt_disable(); // stay on the CPU that the call leaves out
     smp_call_others(collect, &sampled);
     u32 flags = irq_save();
     collect(&sampled);
@@ -379,8 +378,8 @@ static void sample_all(struct timer *t)
     expect(unclaimed() == before && !too_late);
 }
 
-// NMIs of nobody's, as the PIT's last one is when the HPET has its line.
-static u32 strays; // 1: they are sent; 2: no more
+// NMIs without a source, as the PIT's last one when the HPET takes its line.
+static u32 strays; // 1: send; 2: stop
 
 static void send_strays(void *arg UNUSED)
 {
@@ -392,8 +391,8 @@ static void send_strays(void *arg UNUSED)
     WRITE_ONCE(strays, 0);
 }
 
-// They come while it is started, too, and none is taken for a tick or moves
-// one. (The others cannot tell: the RTC is acknowledged blindly.)
+// Starts the timer under stray NMIs: none may count as a tick or shift one.
+// (Only the HPET can distinguish them; the RTC is acknowledged blindly.)
 static void start_among_strays(struct timer *t)
 {
     bool can_tell = !strncmp(t->name, "hpet", 4);
@@ -446,7 +445,7 @@ KERNEL_TEST(timer_nmis_stop)
     with_each(TIMER_PERIODIC | TIMER_NMI, stop_nmis);
 }
 
-// Two at once cannot be told apart.
+// The NMIs of two users at once could not be distinguished.
 KERNEL_TEST(timer_nmis_have_one_user)
 {
     struct timer *a, *b;
@@ -470,11 +469,12 @@ KERNEL_TEST(timer_nmis_have_one_user)
 
 // --- the RTC under its own NMIs ---------------------------------------------
 
-#define RTC_D 0x0d // reads as this, and register C never does:
+#define RTC_D 0x0d // reads as D_VALID; register C never does
 #define D_VALID 0x80
 
-// On the last CPU: the boot CPU acknowledges, so the two run side by side. (On
-// one CPU, QEMU's NMIs hardly ever come between the two halves of an access.)
+// Accesses the RTC on the last CPU while the boot CPU acknowledges its ticks.
+// (On one CPU, QEMU's NMIs hardly ever come between the two halves of an
+// access.)
 static void keep_the_date(struct timer *t, u32 mode)
 {
     u32 affinity = current->affinity;
@@ -499,7 +499,7 @@ static void keep_the_date(struct timer *t, u32 mode)
         expect(rtc_write_seconds(then - 1000) == 0);
     }
     u32 before = count_on(0);
-    expect(wait_for(0, before + 20)); // it still ticks
+    expect(wait_for(0, before + 20)); // the timer still ticks
     timer_stop(t);
     s64 now = rtc_read_seconds();
     expect(now >= date && now < date + 600);
@@ -513,7 +513,7 @@ static void sleep_for(u64 ns)
     thread_sleep_until(clock_now_ns() + ns, WAIT_UNINTERRUPTIBLE);
 }
 
-// Waits for the chip's next update, of one a second, and gives its time.
+// Waits for the chip's next update (one per second) and returns its time.
 static u64 wait_for_update(void)
 {
     u64 limit = clock_now_ns() + 2 * NSEC_PER_SEC;
@@ -522,8 +522,8 @@ static u64 wait_for_update(void)
     return clock_now_ns();
 }
 
-// A date is written `us` after an update has begun, which takes 244 us in QEMU
-// and Bochs (MC146818A, "Update Cycle").
+// Writes a date `us` after the beginning of an update, which takes 244 us in
+// QEMU and Bochs (MC146818A, "Update Cycle").
 static void write_in_update(s64 date, u32 us)
 {
     u64 begun = wait_for_update();

@@ -1,4 +1,4 @@
-// tmpfs's contents from inside: page trees and files against models.
+// The contents of tmpfs from inside: page trees and files against models.
 #include "kernel/base/errno.h"
 #include "kernel/fs/pagetree.h"
 #include "kernel/fs/path.h"
@@ -19,7 +19,7 @@ KERNEL_TEST(fs_pagetree)
     struct pagetree t = { NULL, 0 };
     memset(model, 0, sizeof(model));
     for (u32 i = 0; i < TREE_PAGES; i++) {
-        // From close together to the far end, growing.
+        // Ascending: dense, sparse, and at the end of the range.
         index[i] = i < 100 ? i : i < 200 ? i * 977 : ~0u - (TREE_PAGES - i) * 3;
         if (test_random() % 3)
             continue;
@@ -90,7 +90,7 @@ KERNEL_TEST(fs_contents)
     expect(file_frames() == frames);
 }
 
-// A page that somebody holds outlives the file's truncation.
+// A referenced page outlives the file's truncation.
 KERNEL_TEST(fs_page_outlives_file)
 {
     struct file *f = open_file("/tmp/page");

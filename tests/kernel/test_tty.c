@@ -1,4 +1,4 @@
-// The terminal layer: line editing, echo, signals, hanging up, noise.
+// The terminal layer: line editing, echo, signals, hang-up, random input.
 
 #include "kernel/task/signal.h"
 #include "kernel/task/task.h"
@@ -44,7 +44,7 @@ KERNEL_TEST(tty_end_of_file)
     type("ab\4c\n");
     expect(reads("ab"));
     expect(reads("c\n"));
-    // An end right behind the last byte that fits belongs to that read.
+    // An EOF right after the last byte that fits belongs to that read.
     type("xyz\4");
     expect(get(buf, sizeof(buf)) == 3);
     expect(reads(NULL));
@@ -115,7 +115,7 @@ KERNEL_TEST(tty_signal_characters)
     expect(signal_of(034) == SIGQUIT);
     expect(signal_of(032) == SIGTSTP);
     type("\n");
-    expect(reads("\n")); // what was typed before is gone
+    expect(reads("\n")); // the signal flushed the input
     tty->termios.lflag |= NOFLSH;
     type("kept");
     expect(signal_of(3) == SIGINT);
@@ -124,7 +124,7 @@ KERNEL_TEST(tty_signal_characters)
     tty->termios.lflag &= ~ISIG;
     expect(signal_of(3) == 0);
     tty->termios.lflag |= ISIG;
-    tty->termios.cc[VINTR] = 0; // switched off
+    tty->termios.cc[VINTR] = 0; // disabled
     expect(signal_of(0) == 0);
     end();
 }
@@ -178,8 +178,8 @@ KERNEL_TEST(tty_hang_up)
     if (!begin())
         return;
     file.flags = O_RDWR;
-    tty->session = 4000000;   // no such task: nobody is signalled
-    tty_disassociate(tty, 1); // not the owner: nothing happens
+    tty->session = 4000000;   // no such task: no signal
+    tty_disassociate(tty, 1); // not the owner: no effect
     expect(tty->hangups == 0);
     tty_disassociate(tty, 4000000);
     expect(tty->session == 0 && tty->hangups == 1);
@@ -198,7 +198,8 @@ static void resume_output(void)
     spin_unlock_irq(&tty->lock, flags);
 }
 
-// Random characters in random modes: counters stay in order, nothing hangs.
+// Random characters in random modes: the counters stay consistent, nothing
+// hangs.
 KERNEL_TEST(tty_survives_noise)
 {
     if (!begin())

@@ -13,7 +13,7 @@ KERNEL_TEST(tty_output_modes)
     expect(say("a\nb", 3) == 3);
     expect(shows("a\r\nb"));
     set_modes(0, OPOST | XTABS, 0);
-    expect(say("\tc", 2) == 2); // behind the b
+    expect(say("\tc", 2) == 2); // after the b
     expect(shows("       c"));
     set_modes(0, OPOST | OCRNL, 0);
     expect(say("\r", 1) == 1);
@@ -136,7 +136,7 @@ KERNEL_TEST(tty_raw_with_a_time_limit)
     start = clock_now_ns();
     expect(reads(""));
     expect(clock_now_ns() - start >= 100 * NSEC_PER_MSEC);
-    set_raw(0, 255); // what is there already is not waited for
+    set_raw(0, 255); // no wait for input that is there
     type("x");
     start = clock_now_ns();
     expect(reads("x"));
@@ -146,8 +146,8 @@ KERNEL_TEST(tty_raw_with_a_time_limit)
 
 static struct waitq typist_done = WAITQ_INIT(typist_done, "test typist");
 
-// The longest that there may have been between the two, and the last moment
-// before the second: read when `done`.
+// `between`: the longest possible time between the two characters; `second`: a
+// time just before the second one. Valid when `done`.
 struct typist {
     u64 between, second;
     bool done;
@@ -178,7 +178,7 @@ static void start_typist(struct typist *t)
         panic("no memory for a test");
 }
 
-// It is through with the terminal.
+// After this the typist no longer uses the terminal.
 static void wait_for_typist(struct typist *t)
 {
     wait_event(&typist_done, __atomic_load_n(&t->done, __ATOMIC_ACQUIRE),
@@ -203,8 +203,8 @@ KERNEL_TEST(tty_raw_minimum)
     end();
 }
 
-// The time begins anew with each character. (Where the second one is late, the
-// first comes alone; then there was time enough between them.)
+// Each character restarts the timer. (If the second one is late, the read
+// returns the first alone: then the timeout had passed between them.)
 KERNEL_TEST(tty_raw_minimum_and_time_between)
 {
     static struct typist typist;
@@ -242,7 +242,7 @@ KERNEL_TEST(tty_overflow_is_counted)
     for (u32 i = 0; i < TTY_INPUT_SIZE + 10; i++)
         type("x");
     expect(tty->input_lost == 11);
-    type("\n"); // its place was kept
+    type("\n"); // one place is reserved for the newline
     expect(tty->input_lost == 11);
     while ((n = get(buf, sizeof(buf))) > 0)
         total += n;

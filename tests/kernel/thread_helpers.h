@@ -1,4 +1,4 @@
-// For tests that start threads and wait until all have ended.
+// Helpers of tests that start threads and wait until all have ended.
 #pragma once
 
 #include "kernel/task/task.h"

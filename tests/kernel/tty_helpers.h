@@ -1,4 +1,4 @@
-// A terminal under test, over a driver that keeps what it is given.
+// A terminal under test, on a driver that stores the output.
 #pragma once
 
 #include "kernel/base/errno.h"
@@ -9,7 +9,8 @@
 
 #define ALL ~0u
 
-// A terminal under test: what it showed, and how much it takes.
+// `shown`: the output so far. `driver_room`: the bytes that the driver still
+// accepts.
 static struct tty_driver driver;
 static struct tty *tty;
 static struct file file;
@@ -87,7 +88,7 @@ static inline int say(const char *text, size_t n)
     return file.ops->write(&file, &io, &pos);
 }
 
-// A read gives just this text; NULL: there is nothing to read.
+// True if a read returns exactly `text` (NULL: if there is nothing to read).
 static inline bool reads(const char *text)
 {
     char buf[256];

@@ -43,7 +43,7 @@ def test_long_command_line():
     """A command line that is cut off is reported, with its last words."""
     words = "maxcpus=1 " * 120
     result = vm("dmesg", "--kargs", words)
-    said = re.search("command line is cut here: '(.{10,}?)'", result.output)
+    said = re.search("command line is truncated at: '(.{10,}?)'", result.output)
     assert said and said.group(1) in words, result
 
 

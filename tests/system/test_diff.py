@@ -139,7 +139,7 @@ def test_page(out, tmp_path):
 
 
 def test_refused(out):
-    assert "two files at least" in text(out, "one.err")
+    assert "at least two files" in text(out, "one.err")
     assert text(out, "one.err").endswith("\n2\n")
     assert "not a perf.data file" in text(out, "no.err")
     assert text(out, "no.err").endswith("\n1\n")

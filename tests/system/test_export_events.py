@@ -161,7 +161,8 @@ def test_complaints_come_once(events):
 def test_room_for_one(events, tmp_path, form):
     out = tmp_path / "out"
     first = strobe("export", f"--{form}", "-o", out, events[0].file)
-    assert f"this is {SOURCES[0]}; --event NAME takes" in first.stderr
+    assert f"using {SOURCES[0]} of the events (" in first.stderr
+    assert "--event NAME selects another" in first.stderr
     written = out.read_bytes()
     for source, same in zip(SOURCES, (True, False)):
         done = strobe("export", f"--{form}", "-o", out, "--event", source,
@@ -176,4 +177,4 @@ def test_room_for_all(events, form):
     assert "--event" not in done.stderr
     done = strobe("export", f"--{form}", "--event", "rtc", events[0].file,
                   status=1)
-    assert "it has: lapic, nmi-hpet" in done.stderr
+    assert "available: lapic, nmi-hpet" in done.stderr

@@ -189,7 +189,7 @@ def test_one_of_several_events(measured, tmp_path):
         for loop in LOOPS:
             assert found[loop] == m.of("/bin/tester")[loop]
     first = strobe("export", "--firefox", measured["two"][0].file)
-    assert "--event NAME takes another" in first.stderr
+    assert "--event NAME selects another" in first.stderr
 
 
 def test_where_it_comes_from(everything, tmp_path):

@@ -212,4 +212,4 @@ def test_doubled_timer_interrupts():
 @realtime()
 def test_a_fault_that_does_not_exist():
     run = vm(None, "--console", *options("addresses"), "--kargs", "fault=ipi,0")
-    assert run.status == 125 and "not KIND,N[,KIND,N...]" in run.output, run
+    assert run.status == 125 and "use KIND,N[,KIND,N...]" in run.output, run

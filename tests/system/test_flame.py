@@ -747,7 +747,7 @@ def test_pieces(browser, million_page):
 def test_export_says_what_is_wrong(flame, tmp_path):
     data = f"{ROOT}/build/flame.data"
     none = strobe("export", data)
-    assert none.returncode == 2 and "which format?" in none.stderr
+    assert none.returncode == 2 and "no format given" in none.stderr
     nowhere = strobe("export", "--html", "-o", f"{tmp_path}/no/page", data)
     assert nowhere.returncode == 1
     assert "No such file or directory" in nowhere.stderr

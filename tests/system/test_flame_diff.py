@@ -196,7 +196,7 @@ def test_frames_are_both_sides(page):
     assert gone.startswith("luaS_new (/bin/lua): ")
     new = found["lua", "main", "fast"][5]
     assert "before 0 ms, after 20.75 ms, change +20.75 ms (new), chance " in new
-    assert "chance cannot be told" in found["lua", "main", "same"][5]
+    assert "chance unknown" in found["lua", "main", "same"][5]
 
 
 def hue(color):
@@ -324,7 +324,7 @@ def test_one_run_on_a_side(browser, made, tmp_path):
     path = page_of(tmp_path / "one.html", made[1][:1], made[2][:1])
     browser.complaints()
     browser.open(path)
-    assert "cannot be told" in browser.find("legend-note").text
+    assert "is unknown" in browser.find("legend-note").text
     found = frames(browser)
     assert all(row[2] is None for row in found.values())
     assert hue(found["lua", "main", "noisy"][4]) == "orange"
@@ -366,7 +366,7 @@ def test_diff_says_what_is_wrong(made, tmp_path):
             (("--html", "--json", a, b), "one at a time"),
             (("--html", "--rows", "5", a, b), "the page has all"),
             (("--html", "--total", a, b), "is for the table"),
-            (("--html", a), "two files at least")):
+            (("--html", a), "at least two files")):
         done = compare(*arguments)
         assert done.returncode == 2 and words in done.stderr, done.stderr
     done = compare("--html", "-o", f"{tmp_path}/no/page", a, b)

@@ -188,9 +188,9 @@ def check_converted(folder, stream, samples, hung):
 
     with open(stream, "rb") as file:
         data = file.read()
-    for size, text in ((0, "is not what strobe-rings writes"),
-                       (171, "is not what strobe-rings writes"),
-                       (200, "is not what strobe-rings writes"),
+    for size, text in ((0, "is not from strobe-rings"),
+                       (171, "is not from strobe-rings"),
+                       (200, "is not from strobe-rings"),
                        (len(data) - 1, "cut off")):
         with open(f"{folder}/cut", "wb") as file:
             file.write(data[:size])

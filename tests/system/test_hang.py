@@ -12,7 +12,7 @@ TOLD = r"^where the CPUs are \(CPU {} hangs: for 10 s it has {}\):$"
 WAYS = {
     "deaf": (INTERRUPTS_OFF, "sync", "taken no interrupt"),
     "stuck": ("set var cpus[{cpu}].preempt_count = 1",
-              "(while :; do :; done) & sync", "not switched to who waits"),
+              "(while :; do :; done) & sync", "not switched to a waiting thread"),
 }
 
 

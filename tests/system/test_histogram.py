@@ -160,10 +160,10 @@ def test_percentages_add_up(results):
 
 def test_busy(results):
     result = results["one at a time"]
-    assert result.status == 1 and "one at a time" in result.errors
+    assert result.status == 1 and "already profiling another" in result.errors
     assert len(parse(result.output)[2]) == 2  # the first one's
     assert results["nested"].status == 0
-    assert "one at a time" in results["nested"].errors
+    assert "already profiling another" in results["nested"].errors
 
 
 def test_beside_a_session(results):

@@ -373,8 +373,8 @@ def test_without_addr2line(measured, alone):
         env={**os.environ, "PATH": str(alone)})
     assert done.returncode == 0, done
     assert done.stderr == (
-        "strobe: addr2line is not installed: it comes with binutils; functions "
-        "that were inlined count as those around them\n")
+        "strobe: addr2line is not installed: it comes with binutils; inlined "
+        "functions count as their callers\n")
     assert rows(done.stdout, "work")[0] == \
         measured["known"].of("/test/inlined")["work"]
     needed = subprocess.run(

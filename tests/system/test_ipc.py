@@ -25,7 +25,7 @@ def test_irqwatch():
 def test_naming_service_is_one():
     result = vm("ipctest >/dev/null; ns; echo $?; ps | grep -c '[/]bin/ns'")
     assert result.output == "1\n1\n", result
-    assert "there is a naming service already" in result.errors, result
+    assert "a naming service is already running" in result.errors, result
 
 
 def test_round_trip_is_cheaper_than_a_pipe():

@@ -35,8 +35,8 @@ def test_machine_check(name):
     result = inject(BUSY[name], 0)
     assert result.status == 125, result
     assert f"machine check: CPU 0, {SAID}" in result.console, result
-    assert "KERNEL PANIC: machine check: the hardware has failed, as above; " \
-        "what ran cannot go on" in result.console, result
+    assert "KERNEL PANIC: machine check: hardware error, see above; " \
+        "the interrupted code cannot be resumed" in result.console, result
     assert "---[ end of panic ]---" in result.console, result
 
 

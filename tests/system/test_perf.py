@@ -43,7 +43,7 @@ def out(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("perf"))
     result = vm(SCRIPT, "--icount", "1", "--get", folder, smp=4,
                 timeout=LONG_PATIENCE)
-    assert "nothing in it to repair" in result.errors, result
+    assert "nothing to repair" in result.errors, result
     assert result.output.count("repaired; ") == 2, result
     assert result.output.count("was whole; ") == 1, result
     assert "-o /dev/null: it must be a file" in result.errors, result
@@ -349,11 +349,11 @@ def test_events_at_home(events):
     _, text, _ = strobe(events, "top", "--event", "lapic", "two.perf")
     assert "Event:   lapic, 2 of 2" in text and "nmi-hpet, 1" not in text
     status, _, errors = strobe(events, "top", "-e", "rtc", "two.perf")
-    assert status == 1 and "it has: nmi-hpet, lapic" in errors
+    assert status == 1 and "available: nmi-hpet, lapic" in errors
     for e, options in ((ours[0], ()), (ours[1], ("--event", "lapic"))):
         _, text, errors = strobe(events, "export", "--folded", *options,
                                  "two.perf")
-        assert ("this is nmi-hpet" in errors) == (not options), errors
+        assert ("using nmi-hpet of" in errors) == (not options), errors
         folded = sum(int(line.rsplit(" ", 1)[1])
                      for line in text.splitlines())
         assert folded == e["taken"]
@@ -376,12 +376,12 @@ WRONG = {
     "-s nmi-hpet,": "-s 'nmi-hpet,': a name is missing",
     "-s ,": "-s ',': a name is missing",
     "-s ''": "-s '': a name is missing",
-    "-s nmi-hpet,nmi-hpet": "-s nmi-hpet: it is named twice",
-    "-s lapic -s lapic": "-s lapic: it is named twice",
+    "-s nmi-hpet,nmi-hpet": "-s nmi-hpet: given twice",
+    "-s lapic -s lapic": "-s lapic: given twice",
     f"-s {MANY}": "-s: 16 at once at most",
-    f"-s lapic,{'x' * 40}": "there is none with so long a name",
-    "-s lapic,sundial": "sundial: no such sample source; there are",
-    "-s nmi-hpet,nmi-rtc": "nmi-rtc: NMIs have one user at a time, now "
+    f"-s lapic,{'x' * 40}": "name too long",
+    "-s lapic,sundial": "sundial: no such sample source; available:",
+    "-s nmi-hpet,nmi-rtc": "nmi-rtc: NMIs are already in use by "
                            "nmi-hpet for this run",
     "-s lapic,clock -e cycles,instructions": "but not both",
     "-e cycles,instructions": "pmc: no performance counters",

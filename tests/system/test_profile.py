@@ -220,9 +220,9 @@ def results(request):
     ("bad option", 2, "", "usage:"),
     ("bad number", 2, "", "-F 0: not a number from 1 to"),
     ("bad number 2", 2, "", "--rows many"),
-    ("nothing", 2, "", "what is to be profiled?"),
+    ("nothing", 2, "", "nothing to profile: give a program or -t TASK"),
     ("both", 2, "", "do not go together"),
-    ("bad event", 1, "", "cycle: there is no such event; there are cycles,"),
+    ("bad event", 1, "", "cycle: no such event; available: cycles,"),
     ("no lines here", 2, "", "strobe lines FILE"),
     ("long buffers", 0, "", "the buffers hold 4 s at most"),
     ("bad source", 1, "", "no such sample source"),
@@ -252,9 +252,9 @@ def test_complaint_stays_on_the_screen(results):
 
 
 @pytest.mark.parametrize("command, waited", [
-    ("profile sleep 5", r"in ([45]) of \1 looks .*it waited on sleep \(\1\)"),
-    ("sleep 3 & profile -t $!", r"in ([23]) of \1 looks .* on sleep \(\1\)"),
-    ("profile sh -c 'sleep 3; true'", r"in ([23]) of \1 looks .* on wait \(\1\)"),
+    ("profile sleep 5", r"in ([45]) of \1 checks .*it waited on sleep \(\1\)"),
+    ("sleep 3 & profile -t $!", r"in ([23]) of \1 checks .* on sleep \(\1\)"),
+    ("profile sh -c 'sleep 3; true'", r"in ([23]) of \1 checks .* on wait \(\1\)"),
     ("profile tester", None),
     ("profile -C sh -c 'sleep 2; true'", None),
 ])

@@ -150,10 +150,10 @@ def test_switches(results):
     ("killed tool", 0, "137\n", ""),
     ("nested", 0, "2\n", ""),
     ("with profile", 0, "1\n", ""),
-    ("unknown", 2, "", "-e sundials: there is no such event"),
+    ("unknown", 2, "", "-e sundials: no such event"),
     ("too many", 2, "", "16 events at most"),
-    ("empty", 2, "", "no event with such a name"),
-    ("nothing", 2, "", "what is to be counted?"),
+    ("empty", 2, "", "invalid event name"),
+    ("nothing", 2, "", "nothing to count: give a program"),
     ("missing", 127, "", "no such program"),
     ("no program", 126, "", "chmod +x"),
     ("help", 0, "cpu-migrations", ""),
@@ -172,6 +172,6 @@ def test_names_are_harmless(results):
     said = results["odd name"].output
     assert "\x1b" not in said
     for text in ("Counts of /tmp/a?[2Jb (task", "-o f /tmp/a?[2Jb 1\n",
-                 "profile: /tmp/a?[2Jb.no: there is no such program",
+                 "profile: /tmp/a?[2Jb.no: no such program",
                  "profile: /tmp: Is a directory"):
         assert text in said, said

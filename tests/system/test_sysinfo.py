@@ -49,9 +49,9 @@ def test_exit_statuses(outputs):
 
 
 def test_errors_name_the_remedy(outputs):
-    assert "there is no task 4194304 (tasks lists" in \
+    assert "no such task: 4194304 (see tasks)" in \
         outputs["tasks -t 4194304"].errors
-    assert "sysinfo shows those there are" in outputs["sysinfo nothing"].errors
+    assert "sysinfo lists the nodes" in outputs["sysinfo nothing"].errors
     assert "-t goes with --syscalls" in outputs["stats -t 1"].errors
     for command in ("tasks -h", "stats --help", "sysinfo --help"):
         assert outputs[command].output.lower().startswith("usage: ")

@@ -131,7 +131,7 @@ def test_a_timer_that_never_interrupts_is_said():
 
 def test_an_unknown_timer_is_said():
     run = vm("dmesg", "--kargs", "timer=sundial")
-    assert "timer=sundial: there is no such timer" in run.output
+    assert "timer=sundial: no such timer" in run.output
     assert "events by the LAPIC timer" in run.output
 
 

@@ -242,7 +242,7 @@ def test_kill_and_renice(console):
     console.command("tester 100000 & echo $! >/tmp/id")
     pid = console.command("cat /tmp/id").split()[0]
     assert "tester" in names(start(console))
-    for bad, said in ((f"k{2**31 - 1}\r9\r", "there is no task"),
+    for bad, said in ((f"k{2**31 - 1}\r9\r", "no such task"),
                       ("kinit\r", "not a task's number"),
                       (f"k{pid}\rNOSUCH\r", "not a signal"),
                       (f"r{pid}\r77\r", "not a nice value"),

@@ -56,7 +56,7 @@ def test_batch_one_task(done):
 
 
 @pytest.mark.parametrize("name, status, said", (
-    ("no such task", 1, "tasks lists those"),
+    ("no such task", 1, "(see tasks)"),
     ("no such view", 2, "exceptions and interrupts"),
     ("no such column", 2, "%CPU"),
     ("no terminal", 1, "use -b"),

@@ -34,7 +34,7 @@ const char *one_file(const struct tool *tool, int argc, char *argv[], int at)
     if (argc - at == 1)
         return argv[at];
     if (argc == at)
-        complain("which file? profile -o and sprofile -o write one");
+        complain("no file given; profile -o and sprofile -o write one");
     else
         complain("%s: one file at a time", argv[at + 1]);
     options_wrong(tool);

@@ -37,14 +37,14 @@ struct dump {
 static const char *output;
 static struct common common;
 static const struct tool_option options[] = {
-    { 'o', "output", "FILE", "Written here", .text = &output },
+    { 'o', "output", "FILE", "Output file", .text = &output },
     FILE_OPTIONS(common),
     { 0 },
 };
 static const struct tool tool = {
     .usage = "strobe convert [OPTIONS] STREAM -o FILE",
     .options = options,
-    .notes = "STREAM is what strobe-rings of tools/gdb/strobe.py has written\n",
+    .notes = "STREAM is the output of strobe-rings (tools/gdb/strobe.py)\n",
 };
 
 _Noreturn static void not_a_stream(const char *path, const uint8_t *bytes,
@@ -52,7 +52,7 @@ _Noreturn static void not_a_stream(const char *path, const uint8_t *bytes,
 {
     if (size >= MAGIC_SIZE && memcmp(bytes, PERF_DATA_MAGIC, MAGIC_SIZE) == 0)
         fail(1, "%s is a perf.data file already: strobe report reads it", path);
-    fail(1, "%s is not what strobe-rings writes, or of another version", path);
+    fail(1, "%s is not from strobe-rings, or of another version", path);
 }
 
 // Checks and splits a file of any content. Ends the program if it is not valid.

@@ -14,11 +14,11 @@ static bool json, total, html;
 static const struct tool_option options[] = {
     { 'n', "rows", "N", "Length of the table (20); 0: all",
       .text = &rows_text },
-    { 'T', "total", NULL, "Functions with what they call", .flag = &total },
+    { 'T', "total", NULL, "Functions including their callees", .flag = &total },
     { 'j', "json", NULL, "Everything, as JSON", .flag = &json },
     { 0, "html", NULL, "A page with the flame graph of both, by change",
       .flag = &html },
-    { 'o', "output", "OUT", "The page is written here (standard output)",
+    { 'o', "output", "OUT", "Output file of the page (standard output)",
       .text = &output },
     EVENT_OPTION(common),
     INLINE_OPTION(common),
@@ -28,8 +28,8 @@ static const struct tool_option options[] = {
 static const struct tool tool = {
     .usage = "strobe diff [OPTIONS] BEFORE AFTER\n"
              "       strobe diff [OPTIONS] BEFORE... vs AFTER...",
-    .notes = "With several files on each side it is told how likely a "
-             "difference is chance.\n",
+    .notes = "With several files on each side the output has the "
+             "significance of each difference.\n",
     .options = options,
 };
 
@@ -67,7 +67,7 @@ static void write_page(struct comparison *c)
 {
     diff_trees_sum(&c->trees);
     if (diff_trees_cut(&c->trees) > 0)
-        complain("there are too many paths of calls: some are cut off");
+        complain("too many call paths: some are cut off");
     FILE *out = result_open(output);
     html_page(out, c->build, "diff", page_data, c);
     result_close(out, output);
@@ -76,15 +76,14 @@ static void write_page(struct comparison *c)
 static void check_options(void)
 {
     if (html && json)
-        complain("--html or --json: one at a time");
+        complain("--html and --json: one at a time");
     else if (output && !html)
         complain("-o %s: is for the page: --html -o %s", output, output);
     else if (html && rows_text)
         complain("--rows %s: is for the table; the page has all", rows_text);
     else if (html && total)
         complain(
-            "--total: is for the table; the page's graph has what functions "
-            "call");
+            "--total: is for the table; the page's graph includes the callees");
     else
         return;
     options_wrong(&tool);

@@ -316,13 +316,13 @@ static const char *chosen_kernel(struct elves *e, const struct image *m,
     struct elf_file f = { .path = (char *)e->kernel };
     struct bytes b;
 
-    *problem = "the file that -k names cannot be read";
+    *problem = "cannot read the file of -k";
     b.at = file_map(e->kernel, &b.size);
     if (!b.at)
         return NULL;
     bool is_elf = look_at(&f, &b);
     file_unmap(b.at, b.size);
-    *problem = "the file that -k names is not an ELF program for i386";
+    *problem = "the file of -k is not an ELF program for i386";
     if (!is_elf)
         return NULL;
     if (m->build_id_size > 0 && !same_id(&f, m)) {
@@ -363,6 +363,6 @@ void *elves_read(void *e, const struct image *m, size_t *size,
         return NULL;
     void *bytes = file_read(path, size);
     if (!bytes)
-        *problem = "its file cannot be read";
+        *problem = "cannot read its file";
     return bytes;
 }

@@ -23,13 +23,13 @@ static const struct tool_option options[] = {
       .flag = &settings.gmon },
     { 0, "callgrind", NULL, "For callgrind_annotate and kcachegrind",
       .flag = &settings.callgrind },
-    { 0, "pprof", NULL, "For pprof, and what else reads its profile.proto",
+    { 0, "pprof", NULL, "For pprof, and other readers of profile.proto",
       .flag = &settings.pprof },
     { 0, "perfetto", NULL, "A trace for ui.perfetto.dev",
       .flag = &settings.perfetto },
     { 0, "firefox", NULL, "JSON for profiler.firefox.com, a track each thread",
       .flag = &settings.firefox },
-    { 'o', "output", "OUT", "Written here (standard output)",
+    { 'o', "output", "OUT", "Output file (standard output)",
       .text = &settings.out },
     { 'p', "program", "PATH", "Which program's gmon.out; [kernel] the kernel's",
       .text = &settings.program },
@@ -41,9 +41,9 @@ static const struct tool_option options[] = {
 static const struct tool tool = {
     .usage = "strobe export --FORMAT [OPTIONS] FILE",
     .options = options,
-    .notes = "Of several events that a run sampled, html, speedscope and "
-             "callgrind have all,\nthe others the first. gmon has no place for "
-             "inlined functions.\n",
+    .notes = "Of several sampled events html, speedscope and callgrind have "
+             "all,\nthe others the first. gmon cannot represent inlined "
+             "functions.\n",
 };
 
 struct format {
@@ -61,7 +61,7 @@ static void write_html(struct export *e)
     const struct common *c = &settings.common;
 
     if (c->task != 0 || c->cpu || c->busy)
-        complain("the page has all samples: choose there what it shows");
+        complain("--task, --cpu and --busy: not for the page: select there");
     export_html(e->profile, e->out);
 }
 
@@ -89,7 +89,7 @@ static const struct format *choose(void)
     }
     if (count == 1)
         return chosen;
-    complain(count == 0 ? "which format?" : "one format at a time");
+    complain(count == 0 ? "no format given" : "one format at a time");
     options_wrong(&tool);
 }
 

@@ -44,8 +44,8 @@ static uint32_t busiest_image(const struct export *e)
     free(samples);
     if (best == IMAGE_NONE)
         fail(1,
-             "%s: there are no samples of a program in it; --program "
-             "'[kernel]' takes the kernel's",
+             "%s: no samples of a program; use --program '[kernel]' for the "
+             "kernel's",
              e->profile->path);
     return best;
 }
@@ -60,8 +60,8 @@ uint32_t export_image(const struct export *e)
         if (i != IMAGE_UNKNOWN && image_is_called(&images->list[i], e->program))
             return i;
     }
-    complain("--program %s: there is no such program in %s. It has:",
-             e->program, e->profile->path);
+    complain("--program %s: no such program in %s; available:", e->program,
+             e->profile->path);
     for (uint32_t i = 0; i < images->count; i++) {
         if (i == IMAGE_UNKNOWN || i == IMAGE_CUT)
             continue;

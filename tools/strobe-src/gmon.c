@@ -84,8 +84,8 @@ static void find_range(struct gmon *g)
     const struct image *m = images_load(images, g->image);
 
     if (m->problem || m->symbols.count == 0)
-        fail(1, "%s: %s: gprof needs the file, too", m->path,
-             m->problem != NULL ? m->problem : "it has no symbols");
+        fail(1, "%s: %s: gprof needs the program's file", m->path,
+             m->problem != NULL ? m->problem : "no symbols");
     g->low = UINT32_MAX;
     for (uint32_t i = 0; i < s->count; i++) {
         struct place p = innermost(g, &s->counts[i]);
@@ -97,7 +97,7 @@ static void find_range(struct gmon *g)
     if (g->high == 0) // gprof requires a histogram
         widen(g, m->symbols.table[0].start, m->symbols.table[0].end);
     if (g->high - g->low > RANGE_MAX)
-        fail(1, "%s: its samples lie from 0x%x to 0x%x: too far for gprof",
+        fail(1, "%s: samples from 0x%x to 0x%x: range too large for gprof",
              m->path, g->low, g->high);
     g->low = g->low / BIN_BYTES * BIN_BYTES;
     g->bin_count = (g->high - g->low + BIN_BYTES - 1) / BIN_BYTES;
@@ -260,7 +260,7 @@ static void tell_file(const struct gmon *g)
     uint32_t changed = gprof_names(elf, size);
     if (changed > 0 && !out) {
         complain("%s: gprof leaves out %u functions with a '.' in their names: "
-                 "--output OUT writes OUT.elf, too, which has others",
+                 "--output OUT also writes OUT.elf, with other names",
                  m->path, changed);
     } else if (changed > 0) {
         if (snprintf(copy, sizeof(copy), "%s.elf", out) >= (int)sizeof(copy))

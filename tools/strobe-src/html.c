@@ -34,9 +34,7 @@ static char *read_page(const char *build, const char *name)
              name);
     bytes[size] = '\0';
     if (!strstr(bytes, DATA_MARK))
-        fail(1,
-             "%s: has no place for the data; `make -B build/%s.html` "
-             "makes it anew",
+        fail(1, "%s: has no data mark; rebuild it with `make -B build/%s.html`",
              path, name);
     return bytes;
 }

@@ -17,7 +17,8 @@ static const struct tool_option options[] = {
 static const struct tool tool = {
     .usage = "strobe kallsyms [OPTIONS] FILE",
     .options = options,
-    .notes = "FILE tells which kernel's: perf diff --kallsyms=OUT\n",
+    .notes =
+        "Of the kernel that FILE was recorded on: perf diff --kallsyms=OUT\n",
 };
 
 int command_kallsyms(int argc, char *argv[])

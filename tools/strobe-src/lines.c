@@ -120,8 +120,7 @@ static void no_answer(struct lines *l, struct lines_image *i)
     i->gone = true;
     if (l->needed)
         fail(1, "%s", l->problem);
-    complain("%s; functions that were inlined count as those around them",
-             l->problem);
+    complain("%s; inlined functions count as their callers", l->problem);
 }
 
 // Paths of Strobe's own files are relative to its root: "./kernel/init/main.c".

@@ -138,8 +138,8 @@ static void print_later(FILE *out, const struct perf_file *f)
 
     if (f->has_info && f->samples > told)
         fprintf(out,
-                "Figures: these are of %.3f s, the last ones in the file; "
-                "%" PRIu64 " samples came later\n",
+                "Counts:  of %.3f s, the last ones in the file; "
+                "%" PRIu64 " samples are later\n",
                 f->info.elapsed_ns / 1e9, f->samples - told);
 }
 
@@ -198,7 +198,7 @@ void profile_complain(struct profile *p)
                      "the right build with --dir (of the kernel with -k)",
                      m->path, m->problem);
         else if (m->build_id_size == 0 && i != IMAGE_VDSO)
-            complain("%s: has no build id to find its file by: taken by its "
+            complain("%s: has no build id: its file is found by its "
                      "name",
                      m->path);
     }
@@ -305,8 +305,8 @@ void profile_view(struct view *v, struct profile *p, enum view_by by,
     if (view_make(v, &p->samples, by, filter) < 0)
         fail(1, "not enough memory for the report");
     if (v->samples == 0 && p->samples.total > 0 && !filter->by_event)
-        complain("%s: of its samples none is left by --task, --cpu and --busy; "
-                 "report --by task and --by cpu show whose they are",
+        complain("%s: no samples match --task, --cpu and --busy; report --by "
+                 "task and --by cpu list them",
                  p->path);
 }
 

@@ -23,7 +23,8 @@ static uint32_t count, done; // 0: no limit
 
 static const struct tool_option options[] = {
     { 'd', "directory", "dir", "Where files go (.)", .text = &directory },
-    { 'n', "number", "files", "End after so many files", .text = &count_text },
+    { 'n', "number", "files", "Exit after this many files",
+      .text = &count_text },
     { 0 },
 };
 static const struct tool tool = {
@@ -70,7 +71,7 @@ static void open_line(struct line *line, const char *device)
     if (errno == EWOULDBLOCK)
         fail(1, "%s is in use: does another receive run?", device);
     if (errno == ENOTTY)
-        fail(1, "%s is no serial line", device);
+        fail(1, "%s is not a serial line", device);
     if (errno == EACCES)
         fail(1, "%s: %s: are you in the group that owns it (dialout)?", device,
              strerror(errno));
@@ -88,7 +89,7 @@ static void serve(struct receiver *r, struct line *line, const char *device)
     while (count == 0 || done < count || waited < 2 * TRANSFER_TIMEOUT_MS) {
         got = line_read(line, buf, sizeof(buf), IDLE_MS);
         if (got < 0)
-            fail(1, "%s: %s; start me again when it is back", device,
+            fail(1, "%s: %s; start again when the device is back", device,
                  strerror(line->error));
         if (got > 0)
             frame_feed(&reader, buf, (size_t)got, receiver_take, r);

@@ -15,34 +15,33 @@ struct command {
 static const struct command commands[] = {
     { "report", "Samples by symbol, address, line, thread, CPU or task",
       command_report },
-    { "top", "The busiest functions, alone and with all they call",
-      command_top },
+    { "top", "The busiest functions, self and with callees", command_top },
     { "tree", "The tree of calls, from either end", command_tree },
     { "lines", "Samples by line of source", command_lines },
     { "annotate", "The instructions of a function, with their samples",
       command_annotate },
-    { "diff", "What changed between runs, and whether by chance",
+    { "diff", "Differences between runs, with their significance",
       command_diff },
     { "export", "Files for others: a page (--html), speedscope, gprof, ...",
       command_export },
     { "kallsyms", "The kernel's symbols, for perf diff --kallsyms",
       command_kallsyms },
-    { "repair", "Makes a file whole that was cut off", command_repair },
-    { "receive", "Takes the files that send sends over a serial line",
+    { "repair", "Repairs a truncated file", command_repair },
+    { "receive", "Receives files from send over a serial line",
       command_receive },
-    { "convert", "Makes perf.data of what gdb read out of a hung kernel",
+    { "convert", "Makes perf.data of the rings that gdb read out of a kernel",
       command_convert },
 };
 
 static void usage(FILE *out)
 {
     fputs("Usage: strobe COMMAND [OPTIONS] FILE\n"
-          "FILE is what profile -o or sprofile -o has written (perf.data).\n"
+          "FILE is from profile -o or sprofile -o (perf.data).\n"
           "Commands:\n",
           out);
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         fprintf(out, "  %-9s  %s\n", commands[i].name, commands[i].what);
-    fputs("strobe COMMAND --help tells the options of a command.\n", out);
+    fputs("strobe COMMAND --help lists the options of a command.\n", out);
 }
 
 static const struct command *find(const char *name)
@@ -67,7 +66,7 @@ int main(int argc, char *argv[])
     }
     const struct command *command = find(argv[1]);
     if (!command) {
-        complain("%s: there is no such command", argv[1]);
+        complain("%s: no such command", argv[1]);
         usage(stderr);
         return USAGE_STATUS;
     }

@@ -45,10 +45,10 @@ struct common {
             "Look here first for programs' files, DIR:DIR:... (build)", \
             .text = &(c).folders                                        \
     }
-#define EVENT_OPTION(c)                                                  \
-    {                                                                    \
-        'e', "event", "NAME", "Of a file with several events, this one", \
-            .text = &(c).event                                           \
+#define EVENT_OPTION(c)                                            \
+    {                                                              \
+        'e', "event", "NAME", "The event, of a file with several", \
+            .text = &(c).event                                     \
     }
 #define FILTER_OPTIONS(c)                                             \
     EVENT_OPTION(c),                                                  \
@@ -58,11 +58,10 @@ struct common {
         'b', "busy", NULL, "Without idle CPUs", .flag = &(c).busy     \
     }
 
-#define INLINE_OPTION(c)                                       \
-    {                                                          \
-        0, "no-inline", NULL,                                  \
-            "Inlined functions count as the ones around them", \
-            .flag = &(c).no_inline                             \
+#define INLINE_OPTION(c)                                                  \
+    {                                                                     \
+        0, "no-inline", NULL, "Inlined functions count as their callers", \
+            .flag = &(c).no_inline                                        \
     }
 
 // Parses an option's number. Ends the program with a message if it is not a

@@ -17,9 +17,9 @@ struct settings {
 static struct settings settings;
 
 static const struct tool_option options[] = {
-    { 'n', "rows", "N", "So many functions (10); 0: all",
+    { 'n', "rows", "N", "Number of functions (10); 0: all",
       .text = &settings.rows_text },
-    { 'T', "total", NULL, "Those that have most with all they call",
+    { 'T', "total", NULL, "Sort by samples including callees",
       .flag = &settings.total },
     FILTER_OPTIONS(settings.common),
     INLINE_OPTION(settings.common),

@@ -17,7 +17,7 @@ static struct settings settings;
 static const struct tool_option options[] = {
     { 'G', "inverted", NULL, "From the innermost functions to their callers",
       .flag = &settings.inverted },
-    { 'm', "min", "PERCENT", "What has less is summed up (0.5)",
+    { 'm', "min", "PERCENT", "Rows below PERCENT are folded into one (0.5)",
       .text = &settings.min_text },
     FILTER_OPTIONS(settings.common),
     INLINE_OPTION(settings.common),

@@ -143,11 +143,12 @@ static bool is_known(const char *name)
 
 static void list(FILE *out)
 {
-    fprintf(out, "Usage: bench [NAME...]\n"
-                 "Prints what operations cost, in instructions (under tools/vm "
-                 "--icount 1 --smp 1;\nelse in two TSC cycles), and ends with "
-                 "status 1 at the first that fails.\nNAME is a group or one of "
-                 "its operations; without: all groups.\n");
+    fprintf(out,
+            "Usage: bench [NAME...]\n"
+            "Prints the cost of operations, in instructions (under tools/vm "
+            "--icount 1 --smp 1;\nelse in two TSC cycles), and exits with "
+            "status 1 at the first that fails.\nNAME is a group or one of "
+            "its operations; default: all groups.\n");
     for (size_t i = 0; i < GROUPS; i++) {
         fprintf(out, "  %s\n", groups[i].name);
         for (const struct operation *o = operations_of(&groups[i]);
@@ -166,7 +167,7 @@ static void check_names(char *names[])
             exit(0);
         }
         if (!is_known(*names)) {
-            complain("%s: there is no such operation", *names);
+            complain("%s: no such operation", *names);
             list(stderr);
             exit(2);
         }

@@ -57,7 +57,7 @@ void machine_stop(int how)
     kill(-1, SIGKILL); // remaining processes would run until power-off
     sync();
     reboot(how);
-    say("the kernel does not stop the machine: %s", strerror(errno));
+    say("cannot stop the machine: %s", strerror(errno));
     for (;;)
         pause();
 }

@@ -24,7 +24,7 @@ int cpus;
 static bool costs; // -b
 
 static const struct tool_option options[] = {
-    { 'b', "bench", NULL, "Messages' costs instead; see tools/bench/run",
+    { 'b', "bench", NULL, "Measure the cost of messages; see tools/bench/run",
       .flag = &costs },
     { 0 },
 };

@@ -14,7 +14,7 @@
 static const char *lines_wanted; // -n
 
 static const struct tool_option options[] = {
-    { 'n', "number", "count", "End after so many lines",
+    { 'n', "number", "count", "Exit after this many lines",
       .text = &lines_wanted },
     { 0 },
 };

@@ -10,10 +10,10 @@ uint32_t choose_event(const struct perf_events *e, const char *path,
 
     perf_list_events(e, names, sizeof(names));
     if (event == e->count)
-        fail(1, "%s: it has no event %s; it has: %s", path, name, names);
+        fail(1, "%s: no event %s; available: %s", path, name, names);
     if (!name && e->count > 1)
-        complain("%s: of its events (%s) this is %s; --event NAME takes "
+        complain("%s: using %s of the events (%s); --event NAME selects "
                  "another",
-                 path, names, e->name[0]);
+                 path, e->name[0], names);
     return event;
 }

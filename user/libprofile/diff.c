@@ -15,7 +15,7 @@
 #define NS_PER_MS 1e6
 #define CHANCE_SHOWN 0.0001
 
-static const char no_memory[] = "there is not enough memory for it";
+static const char no_memory[] = "not enough memory";
 
 // --- splitting the arguments ------------------------------------------------
 
@@ -40,7 +40,7 @@ const char *diff_init(struct diff *d, bool total, int argc, char *argv[])
     int before = split(&argc, argv);
     *d = (struct diff){ .total = total, .files = argv, .runs = argc };
     if (before == 0 || before >= argc)
-        return "two files at least: what was before, and what is now";
+        return "at least two files are needed, BEFORE and AFTER";
     d->count[DIFF_BEFORE] = before;
     d->count[DIFF_AFTER] = argc - before;
     d->run = calloc(argc, sizeof(*d->run));
@@ -134,7 +134,7 @@ static const char *check(const struct diff *d, const struct perf_file *f)
 {
     const char *event = d->run[0].info.event;
     if (d->added == d->runs)
-        return "it is one file more than was said";
+        return "more files than announced";
     if (d->added > 0 && strcmp(event, f->info.event) != 0)
         return "it counts another event than the first file: times and events, "
                "or different events, cannot be compared";
@@ -262,13 +262,13 @@ static void print_header(FILE *out, const struct diff *d)
     print_side(out, d, "Before:", 0, before);
     print_side(out, d, "After: ", before, d->count[DIFF_AFTER]);
     fprintf(out, "%s in %s; idle left out\n",
-            d->total ? "Each function with what it calls,"
+            d->total ? "Each function with its callees,"
                      : "Each function alone,",
             d->run[0].info.event[0] == '\0' ? "milliseconds"
                                             : d->run[0].info.event);
     if (before < 2 || d->count[DIFF_AFTER] < 2)
-        fprintf(out, "One run on a side: whether a difference is chance cannot "
-                     "be told. Several: A1 A2 ... " SEPARATOR " B1 B2 ...\n");
+        fprintf(out, "One run on a side: the significance of a difference is "
+                     "unknown. Several: A1 A2 ... " SEPARATOR " B1 B2 ...\n");
     else
         fprintf(out, "Chance (Welch's t test): * below 5 %%, ** 1 %%, "
                      "*** 0.1 %%\n");

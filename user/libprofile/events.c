@@ -24,13 +24,12 @@ static bool add_name(struct event_names *n, char option, const char *at,
     char name[SPROFILE_EVENT_NAME] = "";
 
     if ((size_t)length >= room) {
-        complain("-%c %.*s: there is none with so long a name", option, length,
-                 at);
+        complain("-%c %.*s: name too long", option, length, at);
         return false;
     }
     memcpy(name, at, length);
     if (is_named(n, name)) {
-        complain("-%c %s: it is named twice", option, name);
+        complain("-%c %s: given twice", option, name);
         return false;
     }
     if (n->count == EVENTS_MAX) {

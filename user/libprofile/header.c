@@ -123,7 +123,7 @@ static void print_chains(FILE *out, const struct samples *s, bool deep)
                    : "lack callers (no frame pointers? -g=dwarf)",
               cut.broken, s);
     print_cut(out, "deeper than 127 frames", cut.deep, s);
-    print_cut(out, "in memory that is not there", cut.unreadable, s);
+    print_cut(out, "in unmapped memory", cut.unreadable, s);
     fputc('\n', out);
 }
 
@@ -158,7 +158,7 @@ static void print_shares(FILE *out, const struct sprofile_info *info,
     fprintf(out, "Shares:  of %s, by %" PRIu64 " samples",
             info->event[0] != '\0' ? info->event : "time", h.samples);
     if (h.effective < 0.95 * h.samples)
-        fprintf(out, " (as sure as %.0f of one weight)", h.effective);
+        fprintf(out, " (as precise as %.0f of equal weight)", h.effective);
     fprintf(out, ": 50 %% +- %.1f, 10 %% +- %.1f, 1 %% +- %.1f (95 %% sure)\n",
             shares_points(&h, 50), shares_points(&h, 10), shares_points(&h, 1));
 }

@@ -12,14 +12,14 @@
 static const char *load_symbols(struct image *m, size_t size)
 {
     static const char *const why[] = {
-        [SYMBOLS_STRIPPED] = "it has no symbols (was it stripped?)",
+        [SYMBOLS_STRIPPED] = "no symbols (stripped?)",
         [SYMBOLS_CORRUPT] = "its symbol table is corrupt",
-        [SYMBOLS_FOREIGN] = "it is not an ELF program for i386",
+        [SYMBOLS_FOREIGN] = "not an ELF program for i386",
     };
     uint32_t room = symbols_room(m->bytes, size);
     m->symbol_table = calloc(room + 1, sizeof(struct symbol));
     if (!m->symbol_table)
-        return "there is not enough memory for its symbols";
+        return "not enough memory for its symbols";
     enum symbols_status status =
         symbols_read(&m->symbols, m->bytes, size, m->symbol_table, room);
     m->stripped = status == SYMBOLS_STRIPPED;
@@ -97,7 +97,7 @@ static bool was_replaced(const struct image *m, size_t size)
 static void read_file(struct images *i, struct image *m, size_t *size)
 {
     char path[IMAGES_HELD_PATH];
-    m->problem = "its file cannot be read";
+    m->problem = "cannot read its file";
     if (i->find) {
         m->bytes = i->find(i->find_arg, m, size, &m->problem);
         return;

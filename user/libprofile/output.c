@@ -16,7 +16,7 @@ const char *output_open(struct output *o, const char *path)
     struct stat st;
     *o = (struct output){ .buffer = malloc(OUTPUT_BYTES) };
     if (!o->buffer)
-        return "there is not enough memory";
+        return "not enough memory";
     o->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, CREATED_MODE);
     if (o->fd >= 0 && fstat(o->fd, &st) == 0 && S_ISREG(st.st_mode))
         return NULL;

@@ -174,7 +174,7 @@ const char *perf_read_programs(struct samples *s,
     uint64_t n = 0, time;
 
     if (!list)
-        return "there is not enough memory for its tasks";
+        return "not enough memory for its tasks";
     while (perf_next(&walk, &v)) {
         if (is_change(&v, &time)) {
             list[n] = (struct change){ v, time, n };

@@ -403,7 +403,7 @@ const char *perf_read(struct perf_file *files, uint32_t count,
 
     for (uint32_t i = 0; !problem && i < count; i++) {
         if (files[i].event >= r.layout.events)
-            problem = "it has no such event";
+            problem = "no such event in this file";
     }
     if (!problem)
         problem = perf_read_programs(s, &r.layout);

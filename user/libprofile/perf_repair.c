@@ -62,22 +62,22 @@ static bool inside(uint64_t size, struct perf_section section)
 }
 
 static const char nothing[] =
-    "it ends within its first record, or its header is corrupt: there is "
-    "nothing in it to repair";
+    "it ends within its first record, or its header is corrupt: "
+    "nothing to repair";
 
 static const char *read_header(struct scan *s)
 {
     struct perf_header *h = &s->header;
     struct stat st;
     if (fstat(s->fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return "it is not a file";
+        return "not a regular file";
     s->size = st.st_size;
     ssize_t n = read_at(s->fd, h, sizeof(*h), 0);
     if (n < 0)
         return strerror(errno);
     if (n < (ssize_t)sizeof(h->magic) ||
         memcmp(h->magic, PERF_MAGIC, sizeof(h->magic)) != 0)
-        return "it is no perf.data file: it does not begin with " PERF_MAGIC;
+        return "not a perf.data file: it does not begin with " PERF_MAGIC;
     if (n < (ssize_t)sizeof(*h) || h->size < sizeof(*h) ||
         h->data.offset > s->size || h->data.offset < h->size ||
         !inside(h->data.offset, h->attrs))
@@ -206,7 +206,7 @@ static const char *scan_records(struct scan *s)
     uint64_t limit = s->size;
     char *window = malloc(WINDOW);
     if (!window)
-        return "there is not enough memory";
+        return "not enough memory";
     // In a file that was sealed, features follow the records.
     if (s->header.data.size != 0 && inside(s->size, s->header.data))
         limit = s->header.data.offset + s->header.data.size;

@@ -59,10 +59,10 @@ const char *perf_layout(struct perf_layout *l, const void *bytes, size_t size)
     *l = (struct perf_layout){ .bytes = bytes, .size = size };
     if (size < sizeof(h.magic) ||
         memcmp(bytes, PERF_MAGIC, sizeof(h.magic)) != 0)
-        return "it is not a perf.data file: profile -o and sprofile -o write "
+        return "not a perf.data file: profile -o and sprofile -o write "
                "one";
     if (size < sizeof(h))
-        return "it was cut off inside its header: nothing can be read";
+        return "truncated within its header: nothing can be read";
     memcpy(&h, bytes, sizeof(h));
     if (h.size != sizeof(h) || h.data.offset < sizeof(h))
         return "its header is corrupt";

@@ -59,15 +59,14 @@ static void describe_owner(char *out, size_t size,
 
     snprintf(out, size,
              s->counts ? "%s: all its counters are in use"
-                       : "%s: it is in use by another session",
+                       : "%s: in use by another session",
              s->name);
     for (size_t i = 0; s->nmi && i < sessions; i++) {
         const struct sysinfo_sampler *other = find(list, count, all[i].source);
         if (!other || other == s || !other->nmi)
             continue;
-        int n =
-            snprintf(out, size, "%s: NMIs have one user at a time, now %s for ",
-                     s->name, other->name);
+        int n = snprintf(out, size, "%s: NMIs are already in use by %s for ",
+                         s->name, other->name);
         if (all[i].owner == (uint32_t)getpid())
             snprintf(out + n, size - n, "this run");
         else
@@ -83,9 +82,9 @@ void source_problem(char *out, size_t size, const char *name)
     const struct sysinfo_sampler *s = find(list, count, name);
 
     if (!list) { // the session is of another machine, from a file
-        snprintf(out, size, "%s: it was not there, or in use", name);
+        snprintf(out, size, "%s: it was missing or in use", name);
     } else if (!s) {
-        snprintf(out, size, "%s: no such sample source; there are ", name);
+        snprintf(out, size, "%s: no such sample source; available: ", name);
         list_names(out, size, list, count);
     } else if (s->usable) {
         describe_owner(out, size, s, list, count);
@@ -102,7 +101,7 @@ void sources_problem(char *out, size_t size, const struct sprofile_options *o,
         source_problem(out, size, o->source);
     else if (error == ENOENT && o->event[0] != '\0')
         snprintf(out, size,
-                 "%s: there is no such event; there are cycles, ref-cycles, "
+                 "%s: no such event; available: cycles, ref-cycles, "
                  "instructions, branches, branch-misses, cache-references, "
                  "cache-misses, rNNMM; and with :u or :k of one mode",
                  o->event);

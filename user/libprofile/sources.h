@@ -12,8 +12,8 @@
 void counting_source(char name[SPROFILE_SOURCE_NAME]);
 
 // "pmc: no performance counters: ...", "sundial: no such sample source; there
-// are pmc, nmi-hpet, ...", "nmi-rtc: NMIs have one user at a time, now
-// nmi-hpet for task 9".
+// are pmc, nmi-hpet, ...", "nmi-rtc: NMIs are in use by one source at a time,
+// now nmi-hpet for task 9".
 void source_problem(char *out, size_t size, const char *name);
 // Says why a session with these options could not begin, and what to do.
 // `error` is the errno of profile_begin.

@@ -24,14 +24,13 @@ const char *kbox_problem(int error)
 {
     switch (error) {
     case ESRCH:
-        return "there is no such task, or it has ended (ps shows those there "
-               "are)";
+        return "no such task, or it has ended (see ps)";
     case EPERM:
         return PROFILE_PERMISSION;
     case ENODEV:
     case ENOENT:
-        return "there is no such sample source; without -s the kernel takes "
-               "the best it has";
+        return "no such sample source; without -s the kernel takes "
+               "the best one";
     case EINVAL:
         return "the kernel refuses this rate or source; without -F and -s it "
                "chooses them";
@@ -45,7 +44,7 @@ const char *kbox_problem(int error)
         return "this user has as many connections, pipes and file locks as it "
                "may have (sysinfo system.users)";
     case ENOMEM:
-        return "there is not enough memory for the sample buffers";
+        return "not enough memory for the sample buffers";
     case ENOSYS:
         return "this kernel has no kernel boxes: it is not Strobe";
     default:

@@ -138,21 +138,21 @@ uint32_t kernel_build_id(uint8_t id[BUILD_ID_MAX])
 static const char *load(struct program_symbols *p, const char *path)
 {
     static const char *const why[] = {
-        [SYMBOLS_STRIPPED] = "it has no symbols (was it stripped?)",
+        [SYMBOLS_STRIPPED] = "no symbols (stripped?)",
         [SYMBOLS_CORRUPT] = "its symbol table is corrupt",
-        [SYMBOLS_FOREIGN] = "it is not an ELF program for i386",
+        [SYMBOLS_FOREIGN] = "not an ELF program for i386",
     };
     size_t size;
 
     memset(p, 0, sizeof(*p));
     p->image = program_read(path, &size);
     if (!p->image)
-        return "its file cannot be read";
+        return "cannot read its file";
     uint32_t room = symbols_room(p->image, size);
     p->table = calloc(room + 1, sizeof(struct symbol));
     if (!p->table) {
         program_symbols_free(p);
-        return "there is not enough memory for its symbols";
+        return "not enough memory for its symbols";
     }
     enum symbols_status status =
         symbols_read(&p->symbols, p->image, size, p->table, room);

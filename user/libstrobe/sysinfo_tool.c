@@ -33,15 +33,15 @@ static const char *problem(int error)
     case ENOSYS:
         return "this kernel has no sysinfo tree: it is not Strobe";
     case ENOENT:
-        return "there is no such node (sysinfo shows those there are)";
+        return "no such node (sysinfo lists the nodes)";
     case EPROTO:
-        return "the kernel's records are others than this program's: build "
+        return "the kernel's record formats differ from this program's: build "
                "both from the same source";
     case EPERM:
         return "this is not for every user: root may read it, and so may the "
                "users that the kernel argument profile_users= names";
     case ENOMEM:
-        return "there is not enough memory for the answer: end some tasks";
+        return "not enough memory for the answer: end some tasks";
     default:
         return strerror(error);
     }

@@ -17,9 +17,9 @@
 const char *store_name_problem(const char *name, size_t length)
 {
     if (length == 0 || length > TRANSFER_NAME_MAX)
-        return "the name has no length that a file's can have";
+        return "the name is empty or too long";
     if (name[0] == '.')
-        return "the name begins with a dot: send it under another";
+        return "the name begins with a dot: rename the file";
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)name[i];
 

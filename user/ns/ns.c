@@ -18,8 +18,8 @@
 
 static const struct tool tool = {
     .usage = "ns",
-    .notes = "Serves names until it is killed; programs start it when they "
-             "need it\n",
+    .notes = "Serves names until it is killed; programs start it on "
+             "demand\n",
     .options = (const struct tool_option[]){ { 0 } },
     .no_operands = "ns takes no names; programs register theirs",
 };
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
     options_parse(&tool, argc, argv);
     box = syscall(SYS_ipc_box, IPC_BOX_NAMING);
     if (box < 0 && errno == EBUSY)
-        fail(1, "there is a naming service already");
+        fail(1, "a naming service is already running");
     if (box < 0)
         fail(1, "no answerbox: %s", strerror(errno));
     for (;;) {

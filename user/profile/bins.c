@@ -71,7 +71,7 @@ static const char *problem(int error)
 {
     switch (error) {
     case EBUSY:
-        return "the kernel is profiling another task, one at a time";
+        return "the kernel is already profiling another task";
     case EPERM:
         return PROFILE_PERMISSION;
     case EFAULT:

@@ -36,8 +36,8 @@ void child_start(struct child *c, char **command)
     c->path = program_find(command[0]);
     if (!c->path)
         fail(errno == EACCES ? CANNOT_RUN : NOT_FOUND, "%s: %s", command[0],
-             errno == EACCES ? "this file is not a program (chmod +x?)"
-                             : "there is no such program");
+             errno == EACCES ? "not executable (chmod +x?)"
+                             : "no such program");
     if (pipe2(go, O_CLOEXEC) < 0 || pipe2(status, O_CLOEXEC) < 0)
         fail(1, "pipe: %s", strerror(errno));
     c->pid = fork();
@@ -79,7 +79,7 @@ int child_end(struct child *c)
 
     if (read(c->status_fd, &error, sizeof(error)) == sizeof(error))
         fail(CANNOT_RUN, "%s: %s", c->path,
-             error == ENOEXEC ? "this is not a program for this machine"
+             error == ENOEXEC ? "not a program for this machine"
                               : strerror(error));
     close(c->go_fd);
     close(c->status_fd);

@@ -20,18 +20,18 @@ static const char *rows_text, *event;
 static const struct tool_option options[] = {
     { 'n', "rows", "N", "Length of the table (20); 0: all",
       .text = &rows_text },
-    { 'T', "total", NULL, "Functions with what they call", .flag = &total },
+    { 'T', "total", NULL, "Functions including their callees", .flag = &total },
     { 'j', "json", NULL, "Everything, as JSON", .flag = &json },
-    { 'e', "event", "NAME", "Of files with several events, this one",
+    { 'e', "event", "NAME", "The event, of files with several",
       .text = &event },
     { 0 },
 };
 static const struct tool tool = {
     .usage = "profile diff [OPTIONS] BEFORE AFTER\n"
              "       profile diff [OPTIONS] BEFORE... vs AFTER...",
-    .notes = "The files are what profile -o and sprofile -o have written. With "
-             "several on each\nside it is told how likely a difference is "
-             "chance.\n",
+    .notes = "The files are from profile -o and sprofile -o. With several on "
+             "each side the\noutput has the significance of each "
+             "difference.\n",
     .options = options,
 };
 
@@ -63,13 +63,13 @@ static void *find(void *arg, const struct image *m, size_t *size,
     struct mapping now;
 
     (void)arg;
-    *problem = "it is another build now than the one that was profiled";
+    *problem = "not the build that was profiled";
     if (m->build_id_size > 0 && strcmp(m->path, "[kernel]") == 0 &&
         !is_kernel_of(m))
         return NULL;
     void *bytes = program_read(m->path, size);
     if (!bytes) {
-        *problem = "its file cannot be read";
+        *problem = "cannot read its file";
         return NULL;
     }
     if (m->build_id_size == 0 || m->path[0] == '[' ||
@@ -107,7 +107,7 @@ static void add(struct diff *d, const char *path)
     for (uint32_t i = 0; i < samples.images.count; i++) {
         const struct image *m = &samples.images.list[i];
         if (i != IMAGE_UNKNOWN && m->loaded && m->problem)
-            complain("%s: %s: %s; its functions are not told apart", path,
+            complain("%s: %s: %s; its functions are not distinguished", path,
                      m->path, m->problem);
     }
     samples_free(&samples);

@@ -31,20 +31,18 @@ static const char usage_lines[] =
     "       profile diff BEFORE... vs AFTER...\n";
 static const char options_text[] =
     "  -F HZ       samples a second on each CPU (1000)\n"
-    "  -s SOURCES  what interrupts to take them (the best there is); of "
-    "several,\n"
-    "              -s A,B, each on its own at the same time\n"
-    "  -c PERIOD   a sample every so many events, of a source that counts\n"
-    "  -e EVENTS   what is counted (cycles), by such a source; of several, "
-    "-e A,B,\n"
-    "              likewise\n"
-    "  --fixed     equal distances between samples; else, as with -R, they "
-    "are\n"
-    "              random, PERIOD or 1/HZ on average\n"
-    "  -m SECONDS  the buffers hold the samples of so much time\n"
-    "  -C          what it starts, or has started, too (--children)\n"
-    "  -g          the tree of calls, callers above what they call\n"
-    "  -G          the same from the inside: functions above their callers\n"
+    "  -s SOURCES  sample sources (the best one); several, -s A,B, sample "
+    "side by\n"
+    "              side\n"
+    "  -c PERIOD   a sample every PERIOD events, of a source that counts\n"
+    "  -e EVENTS   events of such a source (cycles); several: -e A,B\n"
+    "  --fixed     equal distances between samples; default, as with -R: "
+    "random\n"
+    "              ones, PERIOD or 1/HZ on average\n"
+    "  -m SECONDS  size of the buffers, in seconds of samples\n"
+    "  -C          child tasks as well (--children)\n"
+    "  -g          the call tree, callers above their callees\n"
+    "  -G          the inverted call tree: functions above their callers\n"
     "  -g=dwarf    or -G=dwarf: with 8 KiB of the stack, for programs without "
     "frame\n"
     "              pointers\n"
@@ -52,21 +50,22 @@ static const char options_text[] =
     "  --rows N    length of the table or the tree; 0: everything (20; a tree: "
     "what has\n"
     "              0.5 %; JSON: everything)\n"
-    "  -n ROWS     a histogram of addresses with so many rows (20), instead\n"
+    "  -n ROWS     a histogram of addresses instead, with ROWS rows (20)\n"
     "  -r LOW-HIGH the same of these addresses (hexadecimal; below the "
     "program's\n"
     "              code: from its start)\n"
-    "  -o FILE     all of it into FILE, too, for perf and strobe (perf.data); "
-    "with\n"
-    "              -g or -G each sample with its callers\n"
+    "  -o FILE     write perf.data for perf and strobe as well; with -g or -G "
+    "each\n"
+    "              sample with its callers\n"
     "  -t TASK     the running task with this id, until it ends; ^C or a key:\n"
-    "              p prints, a pauses and goes on, e ends, q quits\n"
+    "              p prints, a pauses and resumes, e ends, q quits\n"
     "  --json      the report as JSON\n"
-    "  --list      the sources there are\n"
-    "  --repair FILE  makes a perf.data file whole that was cut off\n"
+    "  --list      lists the sample sources\n"
+    "  --repair FILE  repairs a truncated perf.data file\n"
     "  --help      this text\n"
-    "Inlined functions count as the ones around them. Of FILE, tools/strobe\n"
-    "shows them apart, on the developer's machine.\n"
+    "Inlined functions count as their callers; strobe shows them separately, "
+    "from\n"
+    "FILE, on the developer's machine.\n"
     "The exit status is the program's; 128 + n when signal n ended it.\n";
 
 // Does not list the options, so that the error message remains on a screen of
@@ -96,9 +95,9 @@ static enum view_by what(const char *name)
     if (view_by_name(name, &by))
         return by;
     if (strcmp(name, "line") == 0)
-        fail(USAGE_STATUS, "--by line: lines are known to the developer's "
-                           "machine: profile -o FILE here, strobe lines FILE "
-                           "there");
+        fail(USAGE_STATUS,
+             "--by line: not supported here: use profile -o FILE, then "
+             "strobe lines FILE on the developer's machine");
     complain("--by %s: not one of symbol, address, thread, cpu, task", name);
     bad_usage();
 }
@@ -270,8 +269,9 @@ static void parse(struct settings *s, int argc, char *argv[])
         bad_usage();
     }
     if ((s->task != 0) == (s->command[0] != NULL)) {
-        complain(s->task != 0 ? "-t TASK and a program do not go together"
-                              : "what is to be profiled?");
+        complain(s->task != 0
+                     ? "-t TASK and a program do not go together"
+                     : "nothing to profile: give a program or -t TASK");
         bad_usage();
     }
 }

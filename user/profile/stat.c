@@ -20,7 +20,7 @@
 
 static const char usage_text[] =
     "usage: profile stat [options] PROGRAM [ARGUMENTS...]\n"
-    "  -e EVENT,...   what is counted (most of these):\n"
+    "  -e EVENT,...   events (default: most of these):\n"
     "                 task-clock, user-time, kernel-time, context-switches,\n"
     "                 cpu-migrations, page-faults, system-calls, as the "
     "kernel\n"
@@ -29,13 +29,16 @@ static const char usage_text[] =
     "branch-misses,\n"
     "                 cache-references, cache-misses, rNNMM (event NN, unit\n"
     "                 mask MM), with :u or :k in one mode only\n"
-    "  --no-children  only the program itself, not what it starts\n"
+    "  --no-children  without child tasks\n"
     "  --json         the counts as JSON\n"
     "  --help         this text\n"
-    "Up to 16 events. When they are more than there are counters they take\n"
-    "turns; a count is then an estimate, of less than 100 ms a guess, and its\n"
-    "line says so. The exit status is the program's. (A program named stat:\n"
-    "profile ./stat, or with its path.)\n";
+    "Up to 16 events. If they exceed the counters they are multiplexed: "
+    "counts\n"
+    "are then estimates, unreliable below 100 ms, and marked as such. The "
+    "exit\n"
+    "status is the program's. (For a program named stat: profile ./stat, or "
+    "its\n"
+    "path.)\n";
 
 struct stat_settings {
     struct sprofile_count_options options;
@@ -59,7 +62,7 @@ static void add_events(struct sprofile_count_options *o, const char *list)
             bad_usage();
         }
         if (size == 0 || size >= sizeof(o->event[0])) {
-            complain("-e %s: there is no event with such a name", list);
+            complain("-e %s: invalid event name", list);
             bad_usage();
         }
         memcpy(o->event[o->events++], list, size);
@@ -101,7 +104,7 @@ static void parse(struct stat_settings *s, int argc, char *argv[])
         add_events(&s->options, DEFAULT_EVENTS);
     s->command = argv + optind;
     if (!s->command[0]) {
-        complain("what is to be counted?");
+        complain("nothing to count: give a program");
         bad_usage();
     }
 }
@@ -206,8 +209,7 @@ static void print(const struct stat_settings *s, const struct child *child,
     fputs("Counts of ", stdout);
     put_printable(stdout, child->path);
     printf(" (task %d)%s\n\n", child->pid,
-           s->options.flags & SPROFILE_O_CHILDREN ? " and what it started"
-                                                  : "");
+           s->options.flags & SPROFILE_O_CHILDREN ? " and its children" : "");
     for (uint32_t i = 0; i < counts->events; i++)
         print_count(counts, &s->options, i);
     printf("\n%14.9f s   elapsed\n", counts->elapsed_ns / 1e9);
@@ -256,7 +258,7 @@ static void check_events(const struct stat_settings *s,
     for (uint32_t i = 0; i < counts->events; i++) {
         if (counts->count[i].kind != SPROFILE_COUNT_UNKNOWN)
             continue;
-        complain("-e %s: there is no such event", s->options.event[i]);
+        complain("-e %s: no such event", s->options.event[i]);
         bad_usage();
     }
 }

@@ -67,7 +67,7 @@ void waits_print(const struct waits *w)
     if (w->waited * 10 < w->checks || w->checks == 0)
         return; // it could run in over nine tenths of the checks
     printf("Waits:   not running in %" PRIu32 " of %" PRIu32
-           " looks (one a second); it waited on",
+           " checks (one a second); it waited on",
            w->waited, w->checks);
     for (uint32_t i = 0; i < w->count; i++)
         printf("%s %s (%" PRIu32 ")", i > 0 ? "," : "", w->list[i].on,

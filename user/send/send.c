@@ -57,7 +57,7 @@ static void open_line(struct line *line)
              "into /out and use its --get), or another send does",
              device);
     if (errno == ENOTTY)
-        fail(1, "%s is no serial line: name one with -d", device);
+        fail(1, "%s is not a serial line: use -d DEVICE", device);
     fail(1, "%s: %s", device, strerror(errno));
 }
 
@@ -109,7 +109,9 @@ static int open_file(const char *path)
         return -1;
     }
     if (!S_ISREG(about.st_mode)) {
-        complain("%s is no file: send one made of it (tar, cat >file)", path);
+        complain(
+            "%s is not a regular file: make one of it first (tar, cat >file)",
+            path);
         close(file);
         return -1;
     }
@@ -119,14 +121,14 @@ static int open_file(const char *path)
 static void report(const struct sender *s, const char *path)
 {
     if (s->state == SENDER_FAILED) {
-        complain("%s: the other side does not take it: %s", path, s->problem);
+        complain("%s: refused by the receiver: %s", path, s->problem);
         return;
     }
     if (quiet)
         return;
     printf("%s: %" PRIu64 " bytes sent", path, s->size);
     if (s->resumed > 0)
-        printf(", %" PRIu64 " of them were there already", s->resumed);
+        printf(", %" PRIu64 " of them already there", s->resumed);
     if (s->frames_resent > 0)
         printf(", %" PRIu64 " pieces more than once", s->frames_resent);
     printf("\n");
@@ -146,10 +148,9 @@ static bool send_file(struct line *line, const char *path)
     }
     if (!serve(&s, line))
         fail(1,
-             "nobody answers on %s: is `strobe receive` running at the other "
-             "end of "
+             "no answer on %s: is `strobe receive` running at the other end of "
              "the cable? %" PRIu64 " of %" PRIu64 " bytes of %s have arrived; "
-             "send it again and it goes on from there",
+             "send it again to resume from there",
              device, s.acked, s.size, path);
     report(&s, path);
     close(s.file);

@@ -21,35 +21,34 @@ static const char usage_text[] =
     "usage: sprofile [options] [COMMAND [ARGUMENTS...]]\n"
     "       sprofile top [options]\n"
     "  -F HZ       samples a second on each CPU (1000)\n"
-    "  -s SOURCES  what interrupts to take them (the best there is); of "
-    "several,\n"
-    "              -s A,B, each on its own at the same time\n"
-    "  -e EVENTS   what is counted, by a source that counts; of several, -e "
-    "A,B,\n"
-    "              likewise\n"
-    "  -c PERIOD   a sample every so many events\n"
-    "  --fixed     equal distances between samples; else, as with -R, they "
-    "are\n"
-    "              random, PERIOD or 1/HZ on average\n"
-    "  --for SECONDS  for so long; else until the command ends, or ^C\n"
-    "  -m SECONDS  the buffers hold the samples of so much time\n"
-    "  -p PERCENT  rows below PERCENT become one (1.0)\n"
+    "  -s SOURCES  sample sources (the best one); several, -s A,B, sample "
+    "side by\n"
+    "              side\n"
+    "  -e EVENTS   events of a source that counts; several: -e A,B\n"
+    "  -c PERIOD   a sample every PERIOD events\n"
+    "  --fixed     equal distances between samples; default, as with -R: "
+    "random\n"
+    "              ones, PERIOD or 1/HZ on average\n"
+    "  --for SECONDS  duration; default: until the command ends, or ^C\n"
+    "  -m SECONDS  size of the buffers, in seconds of samples\n"
+    "  -p PERCENT  rows below PERCENT are folded into one (1.0)\n"
     "  --rows N    length of each list, or of the tree; 0: everything (20; a "
     "tree:\n"
     "              what has 0.5 %)\n"
     "  -a          a list for each CPU instead of each program\n"
-    "  -o FILE     all of it into FILE, too, for perf and strobe (perf.data)\n"
-    "  -g          the tree of calls, callers above what they call; in FILE "
-    "and in\n"
-    "              JSON each sample with its callers\n"
-    "  -G          the same from the inside: functions above their callers\n"
+    "  -o FILE     write perf.data for perf and strobe as well\n"
+    "  -g          the call tree, callers above their callees; in FILE and in "
+    "JSON\n"
+    "              each sample with its callers\n"
+    "  -G          the inverted call tree: functions above their callers\n"
     "  -g=dwarf    or -G=dwarf: with 8 KiB of the stack, for programs without "
     "frame\n"
     "              pointers\n"
     "  --json      everything, as JSON\n"
     "  --help      this text\n"
-    "Inlined functions count as the ones around them. Of FILE, tools/strobe\n"
-    "shows them apart, on the developer's machine.\n"
+    "Inlined functions count as their callers; strobe shows them separately, "
+    "from\n"
+    "FILE, on the developer's machine.\n"
     "sprofile's own samples are left out. The exit status is the command's.\n";
 
 static _Noreturn void bad_usage(void)
@@ -113,9 +112,10 @@ static void take_option(struct settings *s, int c)
         s->seconds = number("--for", optarg, 1, SECONDS_MAX);
         break;
     case 't':
-        complain("-t %s: for so many seconds: --for %s (-t TASK, of profile, "
-                 "takes a task)",
-                 optarg, optarg);
+        complain(
+            "-t %s: to set the duration use --for %s (-t TASK is an option "
+            "of profile)",
+            optarg, optarg);
         exit(USAGE_STATUS);
     case 'm':
         s->ring_seconds = number("-m", optarg, 1, RING_SECONDS_MAX);
@@ -128,9 +128,10 @@ static void take_option(struct settings *s, int c)
         s->rows_given = true;
         break;
     case 'n':
-        complain("-n %s: so many rows: --rows %s (-n, of profile, is a "
-                 "histogram)",
-                 optarg, optarg);
+        complain(
+            "-n %s: to set the number of rows use --rows %s (-n, of profile, "
+            "is a histogram)",
+            optarg, optarg);
         exit(USAGE_STATUS);
     case 'a':
         s->per_cpu = true;

@@ -31,7 +31,7 @@ static const struct tool_option options[] = {
       .task = &settings.task, .flag = &settings.one_task },
     { 0, "locks", NULL, "Locks: how often taken, waited for, held",
       .flag = &wanted.locks },
-    { 0, "memory", NULL, "What memory is used for", .flag = &wanted.memory },
+    { 0, "memory", NULL, "Memory by use", .flag = &wanted.memory },
     { 0, "errors", NULL, "Unexpected and lost interrupts, and the like",
       .flag = &wanted.errors },
     { 0, "json", NULL, "Print JSON, times in cycles", .flag = &settings.json },
@@ -121,8 +121,8 @@ void *read_optional(const char *path, uint32_t record, size_t *count,
 
     if (!records && errno == ENOENT)
         fail(1,
-             "this kernel does not count %s (it has no node %s; `sysinfo` "
-             "lists what it has): boot one that is built with it",
+             "this kernel does not count %s (no node %s; `sysinfo` lists "
+             "the nodes): boot a kernel that is built with it",
              what, path);
     if (!records)
         sysinfo_fail(path);

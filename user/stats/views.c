@@ -117,10 +117,7 @@ static struct sysinfo_syscall *read_syscalls(const struct settings *s,
     if (s->one_task) {
         snprintf(path, sizeof(path), "system.tasks.%" PRIu32, s->task);
         if (sysinfo_get_type(path) < 0 && errno == ENOENT)
-            fail(1,
-                 "there is no task %" PRIu32 " (tasks lists those there "
-                 "are)",
-                 s->task);
+            fail(1, "no such task: %" PRIu32 " (see tasks)", s->task);
         strcat(path, ".syscalls");
     }
     return read_optional(path, SYSINFO_RECORD_SYSCALL, count, "system calls");
@@ -228,7 +225,7 @@ int show_errors(const struct settings *s)
     static const struct table_column columns[] = {
         { "Error", false },
         { "Times", true },
-        { "What is done about it", false },
+        { "Handling", false },
     };
     size_t count;
     struct sysinfo_error *rows =

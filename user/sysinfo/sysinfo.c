@@ -16,8 +16,7 @@
 static bool as_json;
 
 static const struct tool_option options[] = {
-    { 0, "json", NULL, "What the node and all below it hold, as JSON",
-      .flag = &as_json },
+    { 0, "json", NULL, "The node and its subtree, as JSON", .flag = &as_json },
     { 0 },
 };
 static const struct tool tool = {

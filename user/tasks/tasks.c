@@ -112,8 +112,7 @@ static void list_threads(const struct settings *s)
                  s->task);
     threads = sysinfo_read_thread(path, &count);
     if (!threads && errno == ENOENT && s->one_task)
-        fail(1, "there is no task %" PRIu32 " (tasks lists those there are)",
-             s->task);
+        fail(1, "no such task: %" PRIu32 " (see tasks)", s->task);
     if (!threads)
         sysinfo_fail(path);
     if (s->json) {

@@ -73,7 +73,7 @@ static bool take_target(struct top *t, const char *answer)
 static void failed(struct top *t, const char *what)
 {
     if (errno == ESRCH)
-        SAY(t, "%s: there is no task %" PRIu32 " any more", what, t->target);
+        SAY(t, "%s %" PRIu32 ": no such task", what, t->target);
     else if (errno == EPERM || errno == EACCES)
         SAY(t, "%s %" PRIu32 ": not allowed; only root may", what, t->target);
     else
@@ -200,7 +200,7 @@ static void command(struct top *t, char key)
     case 'T':
     case 'N':
         if (column < 0)
-            SAY(t, "%c: no such column here; < and > choose one", key);
+            SAY(t, "%c: this view has no such column; < and > choose one", key);
         change_sort(t, column);
         break;
     case '<':
@@ -240,7 +240,7 @@ static void command(struct top *t, char key)
         break;
     default:
         if (isprint((unsigned char)key))
-            SAY(t, "%c does nothing; h shows the keys", key);
+            SAY(t, "%c: unknown key; h shows the keys", key);
     }
 }
 

@@ -69,9 +69,9 @@ static struct {
 } settings;
 
 static const struct tool_option options[] = {
-    { 'd', "delay", "seconds", "Refresh so often (1)",
+    { 'd', "delay", "seconds", "Refresh interval (1)",
       .text = &settings.delay },
-    { 'n', "number", "count", "End after so many refreshes",
+    { 'n', "number", "count", "Exit after this many refreshes",
       .text = &settings.number },
     { 'v', "view", "name", "tasks, threads, ipc, exceptions, syscalls or cpus",
       .text = &settings.view },
@@ -79,7 +79,7 @@ static const struct tool_option options[] = {
       .text = &settings.order },
     { 't', "task", "task_id", "Only this task, its threads and its calls",
       .task = &top.choice.task },
-    { 'a', "active", NULL, "Only what was active",
+    { 'a', "active", NULL, "Only active rows",
       .flag = &top.choice.active_only },
     { 'b', "batch", NULL, "Print each refresh: for files and pipes",
       .flag = &settings.batch },
@@ -102,7 +102,7 @@ static void set_view(struct top *t, const char *name)
         choose_view(&t->choice, v);
         return;
     }
-    complain("-v %s: there is no such view; there are:", name);
+    complain("-v %s: no such view; available:", name);
     for (unsigned i = 0; i < view_count; i++)
         fprintf(stderr, "  %-10s  %s\n", views[i].name, views[i].meaning);
     exit(USAGE_STATUS);
@@ -117,7 +117,7 @@ static void set_order(struct top *t, const char *name)
         t->choice.sort = (unsigned)column;
         return;
     }
-    complain("-o %s: the view %s has no such column; it has:", name, v->name);
+    complain("-o %s: no such column in view %s; available:", name, v->name);
     for (unsigned i = 0; i < v->column_count; i++)
         fprintf(stderr, "  %-10s  %s\n", v->columns[i].name,
                 v->columns[i].title);
@@ -170,7 +170,7 @@ static void check_task(uint32_t id)
     if (id == SYSINFO_ALL || sysinfo_get_task(path, &task) == 0)
         return;
     if (errno == ENOENT)
-        fail(1, "there is no task %u (tasks lists those there are)", id);
+        fail(1, "no such task: %u (see tasks)", id);
     sysinfo_fail(path);
 }
 

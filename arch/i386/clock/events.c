@@ -237,9 +237,9 @@ static struct timer *choose(void)
         if (!err)
             timer_release(t);
         log_printf("clock: timer=%s: %s\n", arg_timer.value,
-                   !err             ? "it gives no single shots"
-                   : err == -ENOENT ? "there is no such timer"
-                                    : "it cannot be used here");
+                   !err             ? "no one-shot mode"
+                   : err == -ENOENT ? "no such timer"
+                                    : "cannot be used here");
     }
     int err =
         timer_reserve(TIMER_ONESHOT, NSEC_PER_MSEC, NSEC_PER_MSEC, OWNER, &t);

@@ -57,7 +57,8 @@ static const char *tsc_probe(struct timecounter *tc)
         format(note, sizeof(note), "%s; measured by the %s, +-%u ppm", kind,
                c->reference->name, c->error_ppm);
     else
-        format(note, sizeof(note), "%s; nothing to measure it by", kind);
+        format(note, sizeof(note), "%s; no reference clock to measure it",
+               kind);
     tc->note = note;
     tc->hz = c->reference ? c->tsc_hz : HZ_ASSUMED;
     clock_set_tsc_hz(tc->hz);

@@ -153,9 +153,9 @@ void machine_check(const struct trapframe *tf)
     for (u32 i = 0; i < cpu_count; i++)
         errors += print_banks(i);
     panic_trap(tf, "machine check: %s; %s",
-               errors ? "the hardware has failed, as above"
-                      : "the hardware does not say why",
+               errors ? "hardware error, see above"
+                      : "the hardware does not report the cause",
                read(MCG_STATUS) & MCG_STATUS_RESTARTABLE
-                   ? "what ran was not at fault"
-                   : "what ran cannot go on");
+                   ? "the interrupted code can be resumed"
+                   : "the interrupted code cannot be resumed");
 }

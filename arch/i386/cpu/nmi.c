@@ -129,8 +129,8 @@ static u32 unclaimed_on_all(void)
         sum += nmi_unclaimed(i);
     return sum;
 }
-ERROR_COUNTER_READ(unclaimed_count, "unexpected NMIs", "none: the log has them",
-                   unclaimed_on_all);
+ERROR_COUNTER_READ(unclaimed_count, "unexpected NMIs",
+                   "none; see the kernel log", unclaimed_on_all);
 
 void nmi_log_unclaimed(struct arch_cpu *a)
 {

@@ -62,9 +62,8 @@ enum { // registers (data sheet PC16550D, 8.0)
 #define EMPTY_SPINS_STUCK 100u
 
 ERROR_COUNTER(output_lost, "console output, lost",
-              "the serial line takes no bytes; dmesg has the text");
-ERROR_COUNTER(input_lost, "serial input, lost",
-              "it came too fast (overruns); the log says so once");
+              "the serial line is blocked; see dmesg for the text");
+ERROR_COUNTER(input_lost, "serial input, lost", "overrun; logged once");
 
 struct uart {
     u16 port;
@@ -309,7 +308,7 @@ static void interrupt(void *arg)
     spin_unlock_irq(&u->lock, flags);
     if (u->overrun && !u->overrun_logged) {
         u->overrun_logged = true;
-        log_printf("%s: input came too fast, some is lost\n", u->driver->name);
+        log_printf("%s: input overrun, characters are lost\n", u->driver->name);
     }
 }
 

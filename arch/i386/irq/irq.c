@@ -235,7 +235,7 @@ int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
 static NOINLINE void log_unexpected(struct vector *v, u32 vector)
 {
     if (!v->logged)
-        log_printf("irq: nobody handles vector %#x, seen on CPU %u\n", vector,
+        log_printf("irq: no handler for vector %#x, seen on CPU %u\n", vector,
                    this_cpu()->id);
     v->logged = true;
 }

@@ -143,8 +143,8 @@ void arch_init_memory(void)
         log_printf("warning: the CPU has PAE, but not CMPXCHG8B: no PAE, "
                    "no protection from execution\n");
     else if (!mmu_nx)
-        log_printf("warning: the CPU cannot forbid execution (no NX): what can "
-                   "be read can be executed\n");
+        log_printf("warning: the CPU has no NX: every readable page is "
+                   "executable\n");
     direct_map_size = ALIGN_UP(memory_end(), table_span());
     check_modules();
     char *directory = must_alloc_table();

@@ -349,7 +349,7 @@ const char *pmu_detect(struct pmu_cpu *c, const struct pmu_io *io)
     if (why_not)
         return why_not;
     if (!p->counters || !widths_make_sense(p))
-        return "what CPUID says of performance counters makes no sense";
+        return "CPUID reports inconsistent performance counters";
     for (u32 n = 0; n < PMU_COUNTERS; n++) {
         bool good =
             p->counters & 1u << n &&

@@ -83,7 +83,7 @@ const char *pmu_why_not(void)
 const char *pmu_sampling_why_not(void)
 {
     if (!apic_present)
-        return "there is no local APIC to make interrupts of overflows";
+        return "no local APIC for the interrupts of counter overflows";
     return pmu_why_not();
 }
 

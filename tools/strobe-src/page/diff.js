@@ -67,7 +67,7 @@ function relative(before, after) {
 
 function chanceText(chance) {
   if (chance === null) {
-    return "cannot be told";
+    return "unknown";
   }
   const mark = MARKS.find(([below]) => chance < below)?.[1] ?? "";
   return `${chance < CHANCE_SHOWN ? `<${CHANCE_SHOWN}` : chance.toFixed(4)}` +
@@ -191,8 +191,8 @@ function showLegend() {
   const chance = several ?
     "A change that chance makes in 5 % of cases or more (Welch's t test) is " +
     "grey; of many frames one in twenty has a colour without reason." :
-    "One run on a side: whether a change is chance cannot be told; with " +
-    "several (A1 A2 ... vs B1 B2 ...) those that may be are grey.";
+    "One run on a side: the significance of a change is unknown; with " +
+    "several (A1 A2 ... vs B1 B2 ...) insignificant ones are grey.";
   byId("legend-note").textContent = `${chance} Widths are ` +
     { both: "before and after together, so that what is gone and what is new " +
         "are both there", before: "before: what is new has none",
