@@ -574,7 +574,7 @@ test-quick: all $(HOST_TESTS) $(REPLAYS) | $(DEPS)/quick
 	$(clear_line)
 	@$(PYTHON) tools/build/test quick $(HOST_TESTS) $(REPLAYS)
 
-test: all checked-clang $(PAGES) $(HOST_TESTS) $(REPLAYS) $(SUITES) | $(DEPS)/test
+test: all checked $(PAGES) $(HOST_TESTS) $(REPLAYS) $(SUITES) | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test deterministic $(HOST_TESTS) $(REPLAYS)
 

@@ -544,7 +544,8 @@ KERNEL_TEST(timer_rtc_is_written_whole)
         test_skip("there is no RTC");
         return;
     }
-    for (u32 us = 140; us <= 240; us += 10)
+    u32 step = cpu_count > 1 ? 50 : 10; // a try takes a second
+    for (u32 us = 140; us <= 240; us += step)
         write_in_update(date, us);
 }
 

@@ -1,41 +1,44 @@
 """The kernel with KASAN, UBSan and LOCKDEP: its in-kernel tests, the guest programs, and
-planted bugs that the checkers must report."""
+planted bugs that the checkers must report. Programs whose threads do not interact run in
+virtual time."""
 import re
 
 import pytest
 
-from checkers import (PROGRAMS, SIDE_BY_SIDE, check_failed_allocations,
-                      check_in_kernel, check_machine, check_plant,
-                      check_program, options, results)
+from checkers import (ALONE, FINE_CLOCK, MEETINGS, SIDE_BY_SIDE,
+                      check_failed_allocations, check_in_kernel, check_machine,
+                      check_plant, check_program, options, results)
 from machine import vm
 from tiers import realtime
 
-# At 8 ns an instruction some interrupts take this kernel longer than their period:
-# profile_storm would never end.
-pytestmark = realtime()
+
+def of_programs(alone):
+    return results("addresses", 1, ALONE, *FINE_CLOCK) if alone else \
+        results("addresses", SIDE_BY_SIDE, MEETINGS)
 
 
-def of_programs():
-    return results("addresses", SIDE_BY_SIDE)
-
-
+@realtime()
 def test_in_kernel():
     check_in_kernel("addresses", SIDE_BY_SIDE)
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", ALONE + tuple(
+    pytest.param(name, marks=realtime()) for name in MEETINGS))
 def test_program(program):
-    check_program(of_programs()[program])
+    check_program(of_programs(program in ALONE)[program])
 
 
-def test_machine():
-    check_machine(of_programs()[None])
+@pytest.mark.parametrize("alone", (True, pytest.param(False, marks=realtime())))
+def test_machine(alone):
+    check_machine(of_programs(alone)[None])
 
 
+@realtime()
 def test_allocations_failed():
-    check_failed_allocations(of_programs()["failalloc"].output)
+    check_failed_allocations(of_programs(False)["failalloc"].output)
 
 
+@realtime()
 @pytest.mark.parametrize("plant,report", [
     ("shift-too-far", "ubsan: .*shift"),
     ("signed-overflow", "ubsan: .*overflows"),
@@ -59,6 +62,7 @@ def test_planted_bug(plant, report):
     check_plant("addresses", plant, report, smp=2)
 
 
+@realtime()
 @pytest.mark.parametrize("plant,report", [
     ("spinlock-to-user", "lockdep: a thread goes back to user mode with 1 locks"),
     ("mutex-to-user", "lockdep: a thread goes back to user mode with 1 locks"),

@@ -5,22 +5,20 @@ import re
 import pytest
 
 from machine import vm
-from checkers import NOTHING_LOST, options
+from checkers import FINE_CLOCK, NOTHING_LOST, options
 from tiers import realtime
-
-pytestmark = realtime()
 
 # Steps of start-up, by the function that calls all their allocations: each
 # allocation fails once. Of the two that repeat the same ones, only the first few.
-STEPS = ("start_scheduling", "smp_start", "kthread_create",
-         "load_start", "tty_init", "task_start_init", "init_thread")
+STEPS = ("start_scheduling", "smp_start", "kthread_create", "tty_init",
+         "task_start_init", "init_thread")
 REPETITIVE = {"arch_init_memory": 5, "initrd_unpack": 20}
 STEP_MAX = 200
 
 
-def checked(command, kargs="", kernel="addresses", smp=2):
+def checked(command, kargs="", kernel="addresses", smp=2, clock=FINE_CLOCK):
     """Runs a command, or boots the kernel without one."""
-    how = ["--kargs", kargs, *options(kernel, tests="plant=" in kargs)]
+    how = ["--kargs", kargs, *options(kernel, tests="plant=" in kargs), *clock]
     if command is None:
         how.append("--console")
     return vm(command, *how, smp=smp)
@@ -30,10 +28,11 @@ def nothing_lost(result):
     return NOTHING_LOST in result.console
 
 
-def start_up_without(allocation):
+def start_up_without(allocation, smp):
     """Start-up works, or the kernel reports what it had no memory for. False if there
     is no such allocation."""
-    result = checked("echo works", f"fail_alloc={allocation}")
+    result = checked("echo works", f"fail_alloc={allocation}", smp=smp,
+                     clock=(*FINE_CLOCK, "--no-tests"))
     if "fail_alloc: no memory for this allocation" not in result.console:
         assert result.output == "works\n" and nothing_lost(result), result
         return False
@@ -52,7 +51,7 @@ def start_up_without(allocation):
 @pytest.mark.parametrize("step", STEPS)
 def test_start_up(step):
     n = 1
-    while start_up_without(f"{n},{step}"):
+    while start_up_without(f"{n},{step}", smp=2 if step == "smp_start" else 1):
         n += 1
         assert n < STEP_MAX
     assert n > 1, f"there is no allocation below {step}"
@@ -61,14 +60,15 @@ def test_start_up(step):
 @pytest.mark.parametrize("step,count", REPETITIVE.items())
 def test_repetitive_start_up(step, count):
     for n in range(1, count + 1):
-        assert start_up_without(f"{n},{step}")
+        assert start_up_without(f"{n},{step}", smp=1)
 
 
+@realtime()
 @pytest.mark.parametrize("kernel", ("addresses", "races"))
 def test_nothing_is_lost_in_sleep(kernel):
     """Exit, exec and kill with sleepers and thousands of timers leak nothing."""
     result = checked("/test/sleeps && /test/timers && /test/cpu_timers",
-                     kernel=kernel, smp=4)
+                     kernel=kernel, smp=4, clock=())
     assert result.status == 0, result
     assert "FAILED" not in result.output, result
     assert nothing_lost(result), result
@@ -80,6 +80,7 @@ def test_unknown_failure():
     assert "fail_alloc=everything" in result.output, result
 
 
+@realtime()
 @pytest.mark.parametrize("kernel", ("addresses", "races"))
 @pytest.mark.parametrize("smp", (1, 4))
 def test_nothing_lost(kernel, smp):
@@ -89,16 +90,17 @@ def test_nothing_lost(kernel, smp):
         sleep 100 & sleep 0.2; kill -9 $!
         profile -o /dev/null sleep 0.2 >/dev/null 2>&1
         mkdir -p /tmp/a/b && ln -s b /tmp/a/c && rm -rf /tmp/a
-        sleep 100 & yes >/dev/null & echo done""", kernel=kernel, smp=smp)
+        sleep 100 & yes >/dev/null & echo done""", kernel=kernel, smp=smp, clock=())
     assert result.output == "1\ndone\n", result
     assert nothing_lost(result), result
     assert "are still running" not in result.console, result
 
 
+@realtime()
 @pytest.mark.parametrize("kernel", ("addresses", "races"))
 def test_no_false_alarm(kernel):
     """Threads that end during power-off are not reported as leaks."""
-    result = checked(None, "plant=no-leak", kernel=kernel, smp=4)
+    result = checked(None, "plant=no-leak", kernel=kernel, smp=4, clock=())
     assert result.status == 0 and nothing_lost(result), result
 
 

@@ -1,9 +1,9 @@
-"""The kernel with KCSAN: its in-kernel tests, the guest programs, and planted data races
-that it must report. On one CPU a race is with an interrupt or a thread that is scheduled
-in between."""
+"""The kernel with KCSAN: its in-kernel tests, the programs whose threads interact, and
+planted data races that it must report. On one CPU a race is with an interrupt or a thread
+that is scheduled in between."""
 import pytest
 
-from checkers import (PROGRAMS, SIDE_BY_SIDE, check_failed_allocations,
+from checkers import (MEETINGS, SIDE_BY_SIDE, check_failed_allocations,
                       check_in_kernel, check_machine, check_plant,
                       check_program, results)
 from tiers import realtime
@@ -14,14 +14,14 @@ pytestmark = realtime()
 
 
 def of_programs():
-    return results("races", SIDE_BY_SIDE)
+    return results("races", SIDE_BY_SIDE, MEETINGS)
 
 
 def test_in_kernel():
     check_in_kernel("races", SIDE_BY_SIDE)
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", MEETINGS)
 def test_program(program):
     check_program(of_programs()[program])
 
