@@ -677,10 +677,13 @@ docs:
 release:
 	@tools/build/release $(if $(findstring command,$(origin VERSION)),'$(VERSION)')
 
-# From the commands that this Makefile would run (make -n).
+# From the commands that this Makefile would run (make -n), and tools/build/qemu-plugin.
 compile_commands.json: FORCE
 	@{ $(MAKE) -nB CLANG=1 VERBOSE= kernel; \
-		$(MAKE) -nB all $(HOST_TESTS) $(REPLAYS); } | tools/build/commands $@
+		$(MAKE) -nB all $(HOST_TESTS) $(REPLAYS); \
+		for file in tools/qemu/*.c; do echo tools/build/compile $(B)/plugin.o \
+			gcc -std=gnu11 -Wall -Wextra -DAPI_VERSION=7 -c $$file; done; \
+	} | tools/build/commands $@
 
 format:
 	clang-format -i $(OUR_C)
