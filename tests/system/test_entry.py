@@ -130,13 +130,12 @@ def test_a_sample_at_each_instruction(tmp_path):
         r"^sample at (0x\w+) with (\d+)", gdb.stdout, re.MULTILINE)]
     assert result.status == 0, result
     assert [at for at, _ in made] == normal, (gdb.stdout, gdb.stderr)
-    found = {int(at, 16): int(entries) for at, entries in re.findall(
+    # The sampler's own ticks may come at any of the addresses, too.
+    found = {(int(at, 16), int(entries) > 1) for at, entries in re.findall(
         r"^sample (\w+) (\d+)", result.output, re.MULTILINE)}
     in_kernel = [at for at, stack in made if stack > TRAPFRAME_SIZE]
     print(f"{len(made)} samples, {len(in_kernel)} in a kernel that was interrupted")
-    missing = [f"{at:x}" for at in normal if at not in found]
-    assert not missing, (missing, result)
     assert in_kernel
-    wrong = [f"{at:x}: {found[at]}" for at, stack in made
-             if (found[at] > 1) != (stack > TRAPFRAME_SIZE)]
-    assert not wrong, (wrong, result)
+    missing = [f"{at:x} with {stack}" for at, stack in made
+               if (at, stack > TRAPFRAME_SIZE) not in found]
+    assert not missing, (missing, result)
