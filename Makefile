@@ -178,7 +178,7 @@ COMPILE = $Qtools/build/compile $@
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: machine $(KERNEL_TEST) $(ISO) $(TOOL)
+all: machine $(KERNEL_TEST) $(ISO) $(TOOL) $(B)/oracle.so
 	$(clear_line)
 	$(if $(READY),@echo '$(READY)')
 READY = $(if $(filter all,$(or $(MAKECMDGOALS),all)),$(if $(SILENT),,$\
@@ -465,7 +465,12 @@ $(B)/qemu-version: FORCE | $(DEPS)/run
 $(B)/x87_stores.so: tools/qemu/x87_stores.c tools/qemu/api.h tools/build/qemu-plugin \
 		$(B)/qemu-version
 	$(call say,CC $@,images)
-	$Qtools/build/qemu-plugin $< $@
+	$Qtools/build/qemu-plugin $< $@ 7 4
+
+$(B)/oracle.so: $(wildcard tools/oracle/*.[ch]) tools/qemu/api.h \
+		tools/build/qemu-plugin $(B)/qemu-version | $(DEPS)/tool
+	$(call say,CC $@,images)
+	$Qtools/build/qemu-plugin tools/oracle/oracle.c $@ 7 4 1
 
 # --- running ----------------------------------------------------------------
 
@@ -641,13 +646,17 @@ ifneq ($(filter-out 0,$(WERROR)),)
 $(patsubst %.warnings,%,$(shell find $(B) -name '*.warnings' 2>/dev/null)): FORCE
 endif
 
+PLUGIN_FLAGS := -std=gnu11 -Wall -Wextra -I.
+
 check: | $(DEPS)/check
 	@$(MAKE) --no-print-directory WERROR=1 GOAL=check all \
 		host-tests
 	@$(MAKE) --no-print-directory WERROR=1 CLANG=1 kernel
 	@for compiler in gcc clang; do for version in 4 7; do \
-		$$compiler -std=gnu11 -fsyntax-only -Wall -Wextra -Werror \
-			-DAPI_VERSION=$$version tools/qemu/*.c || exit; done; done
+		$$compiler $(PLUGIN_FLAGS) -fsyntax-only -Werror -DAPI_VERSION=$$version \
+			tools/qemu/*.c tools/oracle/*.c || exit; done; \
+		$$compiler $(PLUGIN_FLAGS) -fsyntax-only -Werror -DAPI_VERSION=1 \
+			tools/oracle/*.c || exit; done
 	@echo layers
 	@tools/build/layers check $(B)/kernel
 	@echo uncalled
@@ -681,8 +690,9 @@ release:
 compile_commands.json: FORCE
 	@{ $(MAKE) -nB CLANG=1 VERBOSE= kernel; \
 		$(MAKE) -nB all $(HOST_TESTS) $(REPLAYS); \
-		for file in tools/qemu/*.c; do echo tools/build/compile $(B)/plugin.o \
-			gcc -std=gnu11 -Wall -Wextra -DAPI_VERSION=7 -c $$file; done; \
+		for file in tools/qemu/*.c tools/oracle/*.c; do \
+			echo tools/build/compile $(B)/plugin.o \
+			gcc $(PLUGIN_FLAGS) -DAPI_VERSION=7 -c $$file; done; \
 	} | tools/build/commands $@
 
 format:

@@ -2,8 +2,8 @@
 // TCG Plugins", docs/devel/tcg-plugins.rst). Debian has no package with the
 // header.
 //
-// API_VERSION is the version that QEMU is asked for: 4 is accepted by QEMU 9.1
-// to 10, 7 by QEMU 11.
+// API_VERSION is the version that QEMU is asked for: 1 is QEMU 7.2's, 4 is
+// accepted by QEMU 9.1 to 10, 7 by QEMU 11.
 #pragma once
 
 #include <stddef.h>
@@ -17,8 +17,11 @@ enum { MEM_READ = 1, MEM_WRITE = 2 };
 // The registers that a callback uses.
 enum { NO_REGISTERS = 0 };
 
+#define INLINE_ADD 0 // the only inline operation of all versions
+
 struct qemu_plugin_tb;   // a block of instructions during its translation
 struct qemu_plugin_insn; // an instruction of the block
+struct qemu_plugin_hwaddr;
 
 #if API_VERSION >= 7
 typedef void tb_callback(struct qemu_plugin_tb *tb, void *data);
@@ -33,10 +36,39 @@ void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t plugin,
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *
 qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 
+#if API_VERSION >= 3
 // Copies at most `size` bytes of the instruction; returns their number.
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *bytes,
                              size_t size);
+#else
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+#endif
+
+// Calls `callback` before each execution of the block.
+typedef void exec_callback(unsigned cpu, void *data);
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
+                                          exec_callback *callback,
+                                          int registers, void *data);
+
+// Adds to a counter before each execution of the instruction.
+#if API_VERSION >= 2
+struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t element_size);
+void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *score,
+                                  unsigned cpu);
+typedef struct {
+    struct qemu_plugin_scoreboard *score;
+    size_t offset;
+} qemu_plugin_u64;
+void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
+    struct qemu_plugin_insn *insn, int op, qemu_plugin_u64 entry, uint64_t add);
+#else
+void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
+                                                int op, void *counter,
+                                                uint64_t add);
+#endif
 
 // Calls `callback` after each access of the instruction at a virtual address.
 typedef void mem_callback(unsigned cpu, uint32_t info, uint64_t address,
@@ -44,3 +76,12 @@ typedef void mem_callback(unsigned cpu, uint32_t info, uint64_t address,
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
                                       mem_callback *callback, int registers,
                                       int accesses, void *data);
+_Bool qemu_plugin_mem_is_store(uint32_t info);
+struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(uint32_t info,
+                                                  uint64_t address);
+uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *at);
+
+// Calls `callback` at QEMU's end.
+void qemu_plugin_register_atexit_cb(uint64_t plugin,
+                                    void (*callback)(uint64_t, void *),
+                                    void *data);
