@@ -1,5 +1,6 @@
 // Reading a perf.data file, and what all reports print about it.
 #include "lines.h"
+#include "oracle.h"
 #include "strobe.h"
 
 #include "user/libprofile/choose_event.h"
@@ -31,10 +32,27 @@ static const void *load(struct profile *p, const char *path, size_t *size)
     const void *bytes = file_map(path, size);
     if (!bytes)
         fail(1, "%s: %s", path, strerror(errno));
+    if (oracle_is(bytes, *size)) {
+        p->events.count = 1;
+        strcpy(p->events.name[0], "instructions");
+        return bytes;
+    }
     const char *problem = perf_read_events(&p->events, bytes, *size);
     if (problem)
         fail(1, "%s: %s", path, problem);
     return bytes;
+}
+
+// Reads the counts of the oracle as the only event.
+static void read_oracle(struct profile *p, const void *bytes, size_t size)
+{
+    struct perf_file *f = &p->files[0];
+    oracle_read(p, &p->oracle, bytes, size);
+    strcpy(f->info.event, "instructions");
+    strcpy(f->info.source, "oracle");
+    f->chains = true;
+    f->info.taken = f->samples = p->oracle.counted;
+    p->exact = true;
 }
 
 // Reads `count` events starting with number `first`, and unmaps the file.
@@ -50,11 +68,15 @@ static void read_events(struct profile *p, const void *bytes, size_t size,
         fail(1, "not enough memory");
     p->samples.images.find = elves_read;
     p->samples.images.find_arg = &p->elves;
-    const char *problem = perf_read(p->files, count, &p->samples, bytes, size);
+    elves_init(&p->elves, c->kernel, c->folders);
+    const char *problem = NULL;
+    if (oracle_is(bytes, size))
+        read_oracle(p, bytes, size);
+    else
+        problem = perf_read(p->files, count, &p->samples, bytes, size);
     if (problem)
         fail(1, "%s: %s", p->path, problem);
     file_unmap(bytes, size);
-    elves_init(&p->elves, c->kernel, c->folders);
     if (!c->no_inline)
         inlines_expand(p, profile_lines(p));
 }
@@ -125,6 +147,7 @@ void profile_close(struct profile *p)
     samples_free(&p->samples);
     elves_free(&p->elves);
     free(p->list);
+    free(p->oracle.owners);
 }
 
 // --- header -----------------------------------------------------------------

@@ -20,6 +20,8 @@ static const struct command commands[] = {
     { "lines", "Samples by line of source", command_lines },
     { "annotate", "The instructions of a function, with their samples",
       command_annotate },
+    { "exact", "Proof and owners of instructions counted by tools/vm --oracle",
+      command_exact },
     { "diff", "Differences between runs, with their significance",
       command_diff },
     { "export", "Files for others: a page (--html), speedscope, gprof, ...",

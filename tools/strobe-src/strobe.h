@@ -27,6 +27,7 @@ int command_kallsyms(int argc, char *argv[]);
 int command_repair(int argc, char *argv[]);
 int command_receive(int argc, char *argv[]);
 int command_convert(int argc, char *argv[]);
+int command_exact(int argc, char *argv[]);
 
 // --- options shared by several commands -------------------------------------
 
@@ -82,8 +83,29 @@ void result_close(FILE *out, const char *path);
 
 // --- profile.c: a perf.data file that was read ------------------------------
 
+// What executed instructions: a program in a thread, a kernel thread, an
+// interrupt.
+struct oracle_owner {
+    char name[64];
+    uint64_t instructions;
+};
+
+// What the oracle has counted and checked.
+struct oracle_check {
+    uint64_t total;   // instructions, as the plugin counted them one by one
+    uint64_t sum;     // over all paths
+    uint64_t counted; // over all samples
+    // Comparisons with the kernel's clock, which counts instructions.
+    uint64_t readings, equal, wrong;
+    uint64_t idle;               // ns during which all CPUs were halted
+    struct oracle_owner *owners; // freed by profile_close
+    uint32_t owner_count;
+};
+
 struct profile {
     const char *path;
+    bool exact; // from the oracle
+    struct oracle_check oracle;
     struct samples samples;
     struct perf_events events;               // all in the file
     struct perf_file files[PERF_EVENTS_MAX]; // one for each event that was read

@@ -1,0 +1,154 @@
+"""tools/vm --oracle: each executed instruction is counted once, by its path of calls. The
+proof in each file is the kernel's clock, which counts instructions under --icount."""
+import collections
+import re
+import subprocess
+
+import pytest
+
+from machine import ROOT, vm
+
+STROBE = f"{ROOT}/build/strobe"
+
+
+def strobe(*arguments, status=0):
+    done = subprocess.run([STROBE, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == status, done
+    return done.stdout
+
+
+def oracle(folder, command, *options, smp=1, name="counts"):
+    """Runs a command under the oracle. Returns the file."""
+    file = folder / name
+    result = vm(command, "--oracle", str(file), "--icount", "0", *options, smp=smp)
+    assert result.status == 0, result
+    return file
+
+
+def proof(file):
+    """(instructions, comparisons with the clock) of a file that proves itself."""
+    text = strobe("exact", file)
+    counted, executed, off = re.search(
+        r"^(\d+) instructions of all owners, (\d+) executed: difference (-?\d+)$", text,
+        re.MULTILINE).groups()
+    times, wrong = re.search(r"compared (\d+) times with this count: (\d+) differences$",
+                             text, re.MULTILINE).groups()
+    assert counted == executed and off == wrong == "0" and int(times) > 100, text
+    return int(counted), int(times)
+
+
+def functions(file, *options):
+    """{function: its own instructions}."""
+    rows = re.findall(r"^ *0x\w+ +(\d+) +[\d.]+% +(\S+)",
+                      strobe("report", "-n", "0", "--no-inline", *options, file),
+                      re.MULTILINE)
+    found = collections.Counter()
+    for count, name in rows:
+        found[name] += int(count)
+    return found
+
+
+COMMANDS = {
+    "pipeline": "seq 2000 | sort -r | gzip | gunzip | tail -n 1",
+    "lua": "lua -e 'local s = 0 for i = 1, 20000 do s = s + i % 7 end print(s)'",
+    "sqlite": "sqlite3 :memory: 'create table t(a); insert into t values(1);"
+              "select sum(a) from t'",
+    "sleep": "sleep 0.05",
+    "files": "mkdir /tmp/a; cp /bin/busybox /tmp/a; rm -r /tmp/a; ls -lR / >/dev/null",
+    "signals": "/test/signals",
+    "tasks": "/test/process",
+    "faults": "/test/badptr",
+    "timers": "/test/timers",
+    "profiled": "sprofile -F 5000 -g tester 20 >/dev/null",
+}
+
+
+@pytest.mark.parametrize("smp", (1, 2, 4))
+def test_each_instruction_is_counted_once(tmp_path, smp):
+    """The clock agrees also through faults, signals, switches, sleep and NMIs."""
+    _, times = proof(oracle(tmp_path, "\n".join(COMMANDS.values()), smp=smp))
+    assert times > 1000
+
+
+def test_shares_as_integers(tmp_path):
+    """tester's loops are 2 : 1 : 1 to the instruction, and annotate counts them."""
+    file = oracle(tmp_path, "tester 3")
+    count = functions(file)
+    assert count["burn_b"] == count["burn_c"] and \
+        count["burn_a"] == 2 * count["burn_b"], count
+    loop = re.search(r"^ *(\d+) .*\taddl +\$0x1,-0x8\(%ebp\)",
+                     strobe("annotate", "-s", "burn_b", file), re.MULTILINE)
+    assert int(loop[1]) == 300_000, loop
+
+
+def test_callgrind_agrees(tmp_path):
+    file = oracle(tmp_path, "seq 1000 | sort -r >/dev/null")
+    total, _ = proof(file)
+    strobe("export", "--callgrind", "-o", tmp_path / "callgrind", file)
+    text = subprocess.run(["callgrind_annotate", tmp_path / "callgrind"], text=True,
+                          capture_output=True, check=True).stdout
+    assert re.search(rf"^{total:,} \(100.0%\) .*PROGRAM TOTALS$", text, re.MULTILINE), text
+
+
+def test_the_machine_is_not_disturbed(tmp_path):
+    """The ledger and the clock are the same with the oracle and without it."""
+    command = "tester 2; cat /proc/uptime; sysinfo system.cpus; stats"
+    plain = vm(command, "--icount", "0", smp=1)
+    watched = vm(command, "--icount", "0", "--oracle", str(tmp_path / "counts"), smp=1)
+    assert plain.output == watched.output and plain.console == watched.console
+
+
+def test_runs_are_equal(tmp_path):
+    files = [oracle(tmp_path, "seq 500 | sort -r | tail -n 1", name=f"run{i}")
+             for i in range(2)]
+    assert files[0].read_text() == files[1].read_text()
+    assert strobe("exact", "diff", *files).startswith("+0 instructions: ")
+
+
+def test_exact_difference(tmp_path):
+    """The rows of a difference add up to the change of the total."""
+    files = [oracle(tmp_path, f"tester {n}", name=f"run{n}") for n in (1, 2)]
+    text = strobe("exact", "diff", "-n", "0", *files)
+    change = int(re.match(r"([+-]\d+) instructions: ", text)[1])
+    tables = text.split("\n\n")[1:]
+    assert len(tables) == 2, text
+    for table in tables:
+        rows = re.findall(r"^ *([+-]\d+) +(\d+) +(\d+) +(\S.*)$", table, re.MULTILINE)
+        assert sum(int(row[0]) for row in rows) == change
+        assert all(int(c) == int(after) - int(before) for c, before, after, _ in rows)
+    loops = re.findall(r"^ *\+(\d+) +\d+ +\d+ +(burn_\w)$", tables[0], re.MULTILINE)
+    assert sorted(loops) == [("1600000", "burn_a"), ("800000", "burn_b"),
+                             ("800000", "burn_c")], text
+
+
+def test_owners_are_known(tmp_path):
+    """What is not in a known program is the firmware only."""
+    file = oracle(tmp_path, COMMANDS["tasks"])
+    text = strobe("exact", "-n", "0", file)
+    owners = {name: int(count) for count, name in re.findall(
+        r"^ *(\d+) +[\d.]+% +(\S.*)$", text, re.MULTILINE)}
+    firmware = sum(n for name, n in owners.items() if name.startswith("firmware"))
+    assert not any(name.startswith("?") for name in owners), owners
+    unknown = functions(file)["[unknown]"]
+    assert unknown - firmware <= sum(owners.values()) / 10_000, (unknown, firmware)
+
+
+@pytest.mark.parametrize("options, problem", [
+    (("--icount", "3"), "--oracle counts instructions of 1 ns: --icount 0"),
+    (("--oracle", "/nonexistent/file"), "/nonexistent/file: No such file or directory"),
+    (("--keep-memory", "/tmp"), "--oracle does not go with --keep-memory"),
+])
+def test_bad_options(tmp_path, options, problem):
+    result = vm("true", "--oracle", str(tmp_path / "counts"), "--icount", "0", *options)
+    assert result.status == 2 and problem in result.errors, result
+
+
+def test_bad_files(tmp_path):
+    file = oracle(tmp_path, "true")
+    text = file.read_text()
+    bad = tmp_path / "bad"
+    for content in (text[:len(text) // 2], text.replace("run ", "run x", 1),
+                    "oracle 1\nnonsense\n", text.split("\nroot")[0] + "\n"):
+        bad.write_text(content)
+        done = subprocess.run([STROBE, "exact", bad], capture_output=True, text=True)
+        assert done.returncode == 1 and str(bad) in done.stderr, done
