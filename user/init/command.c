@@ -24,7 +24,7 @@
 
 #define LINK "/dev/ttyS1"
 #define ORACLE_END 0x4c434152 // tools/oracle/oracle.c
-#define HOST_WAIT_S 2  // time limit for the host's last byte
+#define HOST_WAIT_S 2         // time limit for the host's last byte
 #define LAST_PIECES 32 // what a pipe can still hold when the shell has ended
 
 static int link_fd;
@@ -165,8 +165,8 @@ static char *read_run_file(void)
     return line;
 }
 
-// The mark at which tools/oracle stops counting: what follows depends on the host. It
-// is an instruction without effect.
+// The mark at which tools/oracle stops counting: what follows depends on the
+// host. It is an instruction without effect.
 static void mark_end(void)
 {
     __asm__ volatile("testl %0, %%eax" ::"i"(ORACLE_END) : "cc");
