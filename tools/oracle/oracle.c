@@ -1,7 +1,6 @@
 // A QEMU plugin that counts each executed instruction, by the path of calls
 // that leads to it: docs/exact.md. The guest is a Strobe kernel on CPUs that
-// take turns
-// (-icount), so this runs on one host thread.
+// take turns (-icount), so this runs on one host thread.
 //
 // QEMU translates and executes blocks of instructions. A block is counted when
 // it begins. It may end early, in an instruction that accesses memory: so each
@@ -126,11 +125,6 @@ static struct node *child(struct node *parent, enum node_kind kind, u32 site,
 
 enum block_end { END_OTHER, END_CALL, END_RET, END_IRET, END_HLT, END_RDTSC };
 
-struct insn {
-    u32 at;    // offset in the block
-    bool last; // of a segment: may access memory or raise an exception
-};
-
 struct block {
     u32 id, at, size, insns, segments;
     enum block_end end;
@@ -141,7 +135,6 @@ struct block {
     struct block *next; // of the same hash
     struct node *node;  // for which `count` counts
     u64 *count;
-    u32 last_at;      // address of the last instruction
     u32 *segment_end; // instructions up to the end of each segment
     u32 *insn_at;     // addresses
     u8 bytes[];
@@ -223,7 +216,6 @@ struct frames {
 
 struct thread {
     u32 number;
-    struct node *base; // user mode without frames
     struct frames user, kernel;
     struct node *node;      // in the kernel: the present one
     struct node *user_node; // in user mode, or when it was left
@@ -238,7 +230,7 @@ struct thread {
 struct birth { // a thread that has not run: its slot and creator
     u32 slot;
     struct frames user;
-    struct node *user_node, *base;
+    struct node *user_node;
     bool fork;
     struct birth *next;
 };
@@ -265,20 +257,7 @@ static u32 unsettled;       // number of other CPUs
 static u64 total;           // instructions executed
 static bool stopped;        // no more is counted
 
-#if API_VERSION >= 2
-static struct qemu_plugin_scoreboard *board;
-static u64 *segments_of(unsigned cpu)
-{
-    return qemu_plugin_scoreboard_find(board, cpu);
-}
-#else
-static u64 segments_begun;
-static u64 *segments_of(unsigned cpu)
-{
-    (void)cpu;
-    return &segments_begun;
-}
-#endif
+static u64 segments_begun; // of the last block
 
 static void push(struct frames *f, u32 slot, enum node_kind kind,
                  struct node *before)
@@ -314,7 +293,6 @@ static struct thread *thread_new(const char *name)
     struct thread *t = enough(calloc(1, sizeof(*t)));
     t->number = thread_count++;
     t->node = root(name, t->number);
-    t->base = t->user_node = NULL;
     return t;
 }
 
@@ -330,7 +308,7 @@ static void settle_fork(struct thread *t, u32 slot, bool returns)
     if (same)
         return;
     t->user.count = 0;
-    t->user_node = t->base = root("thread", t->number);
+    t->user_node = root("thread", t->number);
 }
 
 // Index of the first frame that a CALL at `slot` shows to be gone. A signal's
@@ -492,7 +470,6 @@ static struct thread *born_at(u32 slot)
         struct thread *t = thread_new(b->fork ? "task" : "kernel thread");
         t->user = b->user;
         t->user_node = b->user_node;
-        t->base = b->base;
         t->forked = b->fork;
         free(b);
         return t;
@@ -557,7 +534,7 @@ static void leave(struct cpu *c)
         check_clock();
         if (t->execed || !t->user_node) {
             t->user.count = 0;
-            t->base = t->user_node = root("program", t->number);
+            t->user_node = root("program", t->number);
             t->forked = false;
         }
         if (t->signalled) {
@@ -696,7 +673,6 @@ static bool may_be_cut(const struct cpu *c)
 static void take_turn(struct cpu *c)
 {
     if (running) {
-        running->segments = *segments_of((unsigned)(running - cpus));
         running->unsettled = may_be_cut(running);
         unsettled += running->unsettled;
     }
@@ -711,10 +687,10 @@ static void execute(unsigned index, void *data)
     struct cpu *c = &cpus[index];
     if (stopped)
         return;
+    if (running)
+        running->segments = segments_begun;
     if (running != c)
         take_turn(c);
-    else
-        c->segments = *segments_of(index);
     u32 site = 0;
     if (!c->thread) {
         c->thread = thread_new("firmware of CPU");
@@ -761,7 +737,7 @@ static void execute(unsigned index, void *data)
     c->block = b;
     c->slot = 0;
     c->reads = 0;
-    *segments_of(index) = 1;
+    segments_begun = 1;
     if (b->marks_end)
         stop();
 }
@@ -835,7 +811,6 @@ static void born(unsigned cpu, u32 info, u64 address, void *data)
     if (b->fork && t->user_node) {
         b->user = copy(&t->user);
         b->user_node = t->user_node;
-        b->base = t->base;
     }
     b->next = births;
     births = b;
@@ -940,6 +915,26 @@ static size_t insns_of(const struct qemu_plugin_tb *tb)
     return n > 1 && near_end && !x86_is_complete(bytes, size) ? n - 1 : n;
 }
 
+#if API_VERSION >= 2 // (whose inline operations make QEMU 11 fail on SMP)
+static void begin_segment(unsigned cpu, void *data)
+{
+    (void)cpu, (void)data;
+    segments_begun++;
+}
+
+static void count_segment(struct qemu_plugin_insn *first)
+{
+    qemu_plugin_register_vcpu_insn_exec_cb(first, begin_segment, NO_REGISTERS,
+                                           NULL);
+}
+#else
+static void count_segment(struct qemu_plugin_insn *first)
+{
+    qemu_plugin_register_vcpu_insn_exec_inline(first, INLINE_ADD,
+                                               &segments_begun, 1);
+}
+#endif
+
 static void translate(struct qemu_plugin_tb *tb)
 {
     static u8 bytes[512 * 15];
@@ -974,7 +969,6 @@ static void translate(struct qemu_plugin_tb *tb)
         memcpy(b->segment_end, ends, segments * 4);
         b->insn_at = enough(malloc(n * 4));
         memcpy(b->insn_at, ats, n * 4);
-        b->last_at = ats[n - 1];
         b->entry = at >= options.kernel ? vector_of(at) : -1;
         b->end = kind == X86_CALL    ? END_CALL
                  : kind == X86_RET   ? END_RET
@@ -984,15 +978,8 @@ static void translate(struct qemu_plugin_tb *tb)
                                      : END_OTHER;
     }
     qemu_plugin_register_vcpu_tb_exec_cb(tb, execute, NO_REGISTERS, b);
-    for (u32 i = 1; i < segments; i++) {
-#if API_VERSION >= 2
-        qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
-            starts[i], INLINE_ADD, (qemu_plugin_u64){ board, 0 }, 1);
-#else
-        qemu_plugin_register_vcpu_insn_exec_inline(starts[i], INLINE_ADD,
-                                                   &segments_begun, 1);
-#endif
-    }
+    for (u32 i = 1; i < segments; i++)
+        count_segment(starts[i]);
     struct qemu_plugin_insn *end = qemu_plugin_tb_get_insn(tb, n - 1);
     if (last && b->end != END_CALL && b->end != END_RET && b->end != END_IRET)
         on_access(end, accessed, b);
@@ -1081,9 +1068,6 @@ PLUGIN_EXPORT int qemu_plugin_install(uint64_t plugin, const void *info,
     }
     if (!options.out)
         return 0; // tools/build/qemu-plugin asks only whether QEMU loads it
-#if API_VERSION >= 2
-    board = qemu_plugin_scoreboard_new(sizeof(u64));
-#endif
 #if API_VERSION >= 7
     qemu_plugin_register_vcpu_tb_trans_cb(plugin, translated, NULL);
 #else

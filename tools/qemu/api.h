@@ -17,7 +17,7 @@ enum { MEM_READ = 1, MEM_WRITE = 2 };
 // The registers that a callback uses.
 enum { NO_REGISTERS = 0 };
 
-#define INLINE_ADD 0 // the only inline operation of all versions
+#define INLINE_ADD 0 // the only inline operation
 
 struct qemu_plugin_tb;   // a block of instructions during its translation
 struct qemu_plugin_insn; // an instruction of the block
@@ -53,18 +53,13 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
                                           exec_callback *callback,
                                           int registers, void *data);
 
+// The same before each execution of the instruction.
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+                                            exec_callback *callback,
+                                            int registers, void *data);
+
+#if API_VERSION < 2
 // Adds to a counter before each execution of the instruction.
-#if API_VERSION >= 2
-struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t element_size);
-void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *score,
-                                  unsigned cpu);
-typedef struct {
-    struct qemu_plugin_scoreboard *score;
-    size_t offset;
-} qemu_plugin_u64;
-void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
-    struct qemu_plugin_insn *insn, int op, qemu_plugin_u64 entry, uint64_t add);
-#else
 void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
                                                 int op, void *counter,
                                                 uint64_t add);
