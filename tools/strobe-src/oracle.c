@@ -1,6 +1,7 @@
 // Reads what tools/oracle has counted (docs/exact.md): each path of calls with
 // the blocks of instructions executed in it, as text:
 //
+// clang-format off
 //     oracle 1
 //     kernel BUILD-ID
 //     command COMMAND
@@ -8,10 +9,11 @@
 //     call ID PARENT RETURN 0          a path; addresses are hexadecimal
 //     entry ID PARENT AT VECTOR
 //     signal ID PARENT AT 0
-//     block ID AT BYTES OFFSETS        the code, and where its instructions
-//     begin run PATH BLOCK COUNT [N:COUNT]...  executions, and those that ended
-//     after N total INSTRUCTIONS SUM clock READINGS readings EQUAL equal WRONG
-//     wrong OVER halted HALTS idle NS
+//     block ID AT BYTES OFFSETS        code, and where its instructions begin
+//     run PATH BLOCK COUNT [N:COUNT]   executions; of these, ended after N
+//     total INSTRUCTIONS SUM
+//     clock N readings N equal N wrong N halted N idle NS
+// clang-format on
 //
 // Each instruction becomes a sample whose period is the number of its
 // executions.
