@@ -462,12 +462,12 @@ $(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch tools/build/iso | $(DEPS)/iso
 $(B)/qemu-version: FORCE | $(DEPS)/run
 	@$(call unchanged,$@,$(shell qemu-system-i386 --version 2>&1))
 
-$(B)/x87_stores.so: tools/qemu/x87_stores.c tools/qemu/api.h tools/build/qemu-plugin \
+$(B)/x87_stores.so: $(wildcard tools/qemu/*.[ch]) tools/build/qemu-plugin \
 		$(B)/qemu-version
 	$(call say,CC $@,images)
-	$Qtools/build/qemu-plugin $< $@ 7 4
+	$Qtools/build/qemu-plugin tools/qemu/x87_stores.c $@ 7 4
 
-$(B)/oracle.so: $(wildcard tools/oracle/*.[ch]) tools/qemu/api.h \
+$(B)/oracle.so: $(wildcard tools/oracle/*.[ch] tools/qemu/*.h) \
 		tools/build/qemu-plugin $(B)/qemu-version | $(DEPS)/tool
 	$(call say,CC $@,images)
 	$Qtools/build/qemu-plugin tools/oracle/oracle.c $@ 7 4 1

@@ -13,8 +13,7 @@
 // address that the instruction accesses. That address also shows a switch of
 // threads: RET takes its return address from another thread's stack.
 #include "tools/qemu/api.h"
-
-#include "x86.h"
+#include "tools/qemu/x86.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -864,19 +863,6 @@ static int vector_of(u32 at)
     return -1;
 }
 
-static size_t bytes_of(const struct qemu_plugin_insn *insn, u8 *to)
-{
-    size_t size = qemu_plugin_insn_size(insn);
-    if (size > 15)
-        size = 15;
-#if API_VERSION >= 3
-    return qemu_plugin_insn_data(insn, to, size);
-#else
-    memcpy(to, qemu_plugin_insn_data(insn), size);
-    return size;
-#endif
-}
-
 // QEMU 7.2 reports no load to a callback for loads, and each to a callback for
 // stores: all callbacks are for both, and look at `info`.
 static void on_access(struct qemu_plugin_insn *insn, mem_callback *callback,
@@ -908,8 +894,8 @@ static size_t insns_of(const struct qemu_plugin_tb *tb)
 {
     size_t n = qemu_plugin_tb_n_insns(tb);
     const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, n - 1);
-    u8 bytes[15];
-    size_t size = bytes_of(last, bytes);
+    u8 bytes[INSN_MAX];
+    size_t size = plugin_bytes(last, bytes);
     bool near_end =
         (qemu_plugin_insn_vaddr(last) & 4095) + sizeof(bytes) > 4096;
     return n > 1 && near_end && !x86_is_complete(bytes, size) ? n - 1 : n;
@@ -937,7 +923,7 @@ static void count_segment(struct qemu_plugin_insn *first)
 
 static void translate(struct qemu_plugin_tb *tb)
 {
-    static u8 bytes[512 * 15];
+    static u8 bytes[512 * INSN_MAX];
     static u32 ends[512], ats[512];
     size_t n = insns_of(tb);
     u32 at = (u32)qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
@@ -948,7 +934,7 @@ static void translate(struct qemu_plugin_tb *tb)
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         ats[i] = (u32)qemu_plugin_insn_vaddr(insn);
-        size_t length = bytes_of(insn, bytes + size);
+        size_t length = plugin_bytes(insn, bytes + size);
         if (last)
             starts[segments++] = insn;
         last = x86_may_fault(bytes + size, length);
@@ -993,25 +979,11 @@ static void translate(struct qemu_plugin_tb *tb)
         return;
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-        u8 one[15];
-        size_t length = bytes_of(insn, one);
+        u8 one[INSN_MAX];
+        size_t length = plugin_bytes(insn, one);
         observe(insn, b, one, length, ats[i]);
     }
 }
-
-#if API_VERSION >= 7
-static void translated(struct qemu_plugin_tb *tb, void *data)
-{
-    (void)data;
-    translate(tb);
-}
-#else
-static void translated(uint64_t plugin, struct qemu_plugin_tb *tb)
-{
-    (void)plugin;
-    translate(tb);
-}
-#endif
 
 static void ended(uint64_t plugin, void *data)
 {
@@ -1068,11 +1040,7 @@ PLUGIN_EXPORT int qemu_plugin_install(uint64_t plugin, const void *info,
     }
     if (!options.out)
         return 0; // tools/build/qemu-plugin asks only whether QEMU loads it
-#if API_VERSION >= 7
-    qemu_plugin_register_vcpu_tb_trans_cb(plugin, translated, NULL);
-#else
-    qemu_plugin_register_vcpu_tb_trans_cb(plugin, translated);
-#endif
+    plugin_on_translation(plugin);
     qemu_plugin_register_atexit_cb(plugin, ended, NULL);
     return 0;
 }

@@ -23,14 +23,31 @@ struct qemu_plugin_tb;   // a block of instructions during its translation
 struct qemu_plugin_insn; // an instruction of the block
 struct qemu_plugin_hwaddr;
 
+// The plugin's: called for each block that QEMU translates.
+static void translate(struct qemu_plugin_tb *tb);
+
 #if API_VERSION >= 7
 typedef void tb_callback(struct qemu_plugin_tb *tb, void *data);
 void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t plugin,
                                            tb_callback *callback, void *data);
+static void plugin_translated(struct qemu_plugin_tb *tb, void *data)
+{
+    (void)data;
+    translate(tb);
+}
+#define plugin_on_translation(plugin) \
+    qemu_plugin_register_vcpu_tb_trans_cb(plugin, plugin_translated, NULL)
 #else
 typedef void tb_callback(uint64_t plugin, struct qemu_plugin_tb *tb);
 void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t plugin,
                                            tb_callback *callback);
+static void plugin_translated(uint64_t plugin, struct qemu_plugin_tb *tb)
+{
+    (void)plugin;
+    translate(tb);
+}
+#define plugin_on_translation(plugin) \
+    qemu_plugin_register_vcpu_tb_trans_cb(plugin, plugin_translated)
 #endif
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
@@ -40,12 +57,28 @@ uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 
 #if API_VERSION >= 3
-// Copies at most `size` bytes of the instruction; returns their number.
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *bytes,
                              size_t size);
 #else
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 #endif
+
+#define INSN_MAX 15 // bytes of the longest instruction
+
+// Copies the bytes of an instruction; returns their number.
+static inline size_t plugin_bytes(const struct qemu_plugin_insn *insn,
+                                  uint8_t bytes[INSN_MAX])
+{
+    size_t size = qemu_plugin_insn_size(insn);
+    if (size > INSN_MAX)
+        size = INSN_MAX;
+#if API_VERSION >= 3
+    return qemu_plugin_insn_data(insn, bytes, size);
+#else
+    __builtin_memcpy(bytes, qemu_plugin_insn_data(insn), size);
+    return size;
+#endif
+}
 
 // Calls `callback` before each execution of the block.
 typedef void exec_callback(unsigned cpu, void *data);

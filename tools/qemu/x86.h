@@ -1,4 +1,4 @@
-// What the oracle must know of an instruction of 32-bit x86 (Intel SDM volume
+// What the plugins must know of an instruction of 32-bit x86 (Intel SDM volume
 // 2, appendix A).
 #pragma once
 
@@ -13,21 +13,26 @@ enum x86_kind { X86_OTHER, X86_CALL, X86_RET, X86_IRET, X86_HLT, X86_RDTSC };
 struct x86_opcode {
     unsigned op;
     uint8_t modrm;
-    bool repeated;
 };
 
-static inline struct x86_opcode x86_opcode(const uint8_t *at, size_t size)
+// Returns the number of prefixes (SDM volume 2, 2.1.1).
+static inline size_t x86_prefixes(const uint8_t *at, size_t size)
 {
     static const uint8_t prefixes[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
                                         0x66, 0x67, 0xf0, 0xf2, 0xf3 };
-    struct x86_opcode o = { 0x90, 0, false };
-    size_t i = 0, j = 0;
-    while (i < size && j < sizeof(prefixes)) {
-        for (j = 0; j < sizeof(prefixes) && at[i] != prefixes[j]; j++)
+    size_t count = 0, j = 0;
+    while (count < size && j < sizeof(prefixes)) {
+        for (j = 0; j < sizeof(prefixes) && at[count] != prefixes[j]; j++)
             ;
-        if (j < sizeof(prefixes))
-            o.repeated |= at[i++] >= 0xf2;
+        count += j < sizeof(prefixes);
     }
+    return count;
+}
+
+static inline struct x86_opcode x86_opcode(const uint8_t *at, size_t size)
+{
+    struct x86_opcode o = { 0x90, 0 };
+    size_t i = x86_prefixes(at, size);
     if (i < size)
         o.op = at[i++];
     if (o.op == 0x0f && i < size)
@@ -301,21 +306,14 @@ static inline size_t x86_immediate(struct x86_opcode o, size_t word,
 // Whether these are all bytes of the instruction, in a 32-bit code segment.
 static inline bool x86_is_complete(const uint8_t *at, size_t size)
 {
-    static const uint8_t prefixes[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
-                                        0x66, 0x67, 0xf0, 0xf2, 0xf3 };
-    size_t i = 0, word = 4, address = 4;
-    for (; i < size; i++) {
-        size_t j = 0;
-        while (j < sizeof(prefixes) && at[i] != prefixes[j])
-            j++;
-        if (j == sizeof(prefixes))
-            break;
-        word = at[i] == 0x66 ? 2 : word;
-        address = at[i] == 0x67 ? 2 : address;
+    size_t i = x86_prefixes(at, size), word = 4, address = 4;
+    for (size_t j = 0; j < i; j++) {
+        word = at[j] == 0x66 ? 2 : word;
+        address = at[j] == 0x67 ? 2 : address;
     }
     if (i == size)
         return false;
-    struct x86_opcode o = { at[i++], 0, false };
+    struct x86_opcode o = { at[i++], 0 };
     if (o.op == 0x0f) {
         if (i == size)
             return false;
