@@ -44,8 +44,8 @@ static void print_where(void)
 static bool take_over(void)
 {
     irq_disable();
-    u32 nobody = 0, me = this_cpu()->id + 1;
-    if (__atomic_compare_exchange_n(&panicking, &nobody, me, false,
+    u32 expected = 0, me = this_cpu()->id + 1;
+    if (__atomic_compare_exchange_n(&panicking, &expected, me, false,
                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         return true;
     if (panicking == me)

@@ -201,8 +201,8 @@ static NOINLINE void watch(u32 addr, u32 size, bool write, u32 ebp)
         size = WATCHED_MAX;
     }
     struct watchpoint *w = slot_of(addr);
-    u32 nobody = FREE;
-    if (!__atomic_compare_exchange_n(&w->state, &nobody, CLAIMED, false,
+    u32 expected = FREE;
+    if (!__atomic_compare_exchange_n(&w->state, &expected, CLAIMED, false,
                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return;
     w->addr = addr;

@@ -101,8 +101,8 @@ static bool has_work(struct answerbox *b)
 static bool enter(struct answerbox *b, struct receiver *r)
 {
     assert_checked(r->thread == current && !r->woken);
-    struct receiver *nobody = NULL;
-    return __atomic_compare_exchange_n(&b->receiver, &nobody, r, false,
+    struct receiver *expected = NULL;
+    return __atomic_compare_exchange_n(&b->receiver, &expected, r, false,
                                        __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 

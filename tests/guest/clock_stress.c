@@ -47,14 +47,14 @@ static void *reader(void *arg)
     bool by_call = (size_t)arg & 1;
     int64_t last = 0, last_raw = 0;
     for (int i = 0; i < READS; i++) {
-        int64_t told = __atomic_load_n(&latest_monotonic, __ATOMIC_ACQUIRE);
+        int64_t seen = __atomic_load_n(&latest_monotonic, __ATOMIC_ACQUIRE);
         int64_t now = ask(CLOCK_MONOTONIC, by_call ^ (i % 16 == 0));
-        check(now >= told && now >= last);
+        check(now >= seen && now >= last);
         tell(&latest_monotonic, now);
         last = now;
-        told = __atomic_load_n(&latest_raw, __ATOMIC_ACQUIRE);
+        seen = __atomic_load_n(&latest_raw, __ATOMIC_ACQUIRE);
         now = ask(CLOCK_MONOTONIC_RAW, by_call ^ (i % 16 == 1));
-        check(now >= told && now >= last_raw);
+        check(now >= seen && now >= last_raw);
         tell(&latest_raw, now);
         last_raw = now;
         check(ask(CLOCK_REALTIME, by_call) > 0);

@@ -215,25 +215,25 @@ static void on_usr1(int signal)
 static void interrupted(void)
 {
     char c;
-    int told[2], status;
-    check(pipe(p) == 0 && pipe(told) == 0);
-    check(fcntl(told[0], F_SETFL, O_NONBLOCK) == 0);
+    int report[2], status;
+    check(pipe(p) == 0 && pipe(report) == 0);
+    check(fcntl(report[0], F_SETFL, O_NONBLOCK) == 0);
     pid_t child = fork();
     if (child == 0) {
         on_signal(SIGUSR1, on_usr1, 0);
-        check(write(told[1], "", 1) == 1);
+        check(write(report[1], "", 1) == 1);
         check_error(read(p[0], &c, 1), EINTR);
         on_signal(SIGUSR1, on_usr1, SA_RESTART);
-        check(write(told[1], "", 1) == 1);
+        check(write(report[1], "", 1) == 1);
         check(read(p[0], &c, 1) == 1 && c == '!');
         _exit(0);
     }
-    while (read(told[0], &c, 1) != 1)
+    while (read(report[0], &c, 1) != 1)
         sleep_ms(1);
     do { // it may not read yet
         check(kill(child, SIGUSR1) == 0);
         sleep_ms(5);
-    } while (read(told[0], &c, 1) != 1);
+    } while (read(report[0], &c, 1) != 1);
     for (int i = 0; i < 10; i++) {
         sleep_ms(5);
         check(kill(child, SIGUSR1) == 0);
@@ -242,8 +242,8 @@ static void interrupted(void)
     check(waitpid(child, &status, 0) == child && status == 0);
     close(p[0]);
     close(p[1]);
-    close(told[0]);
-    close(told[1]);
+    close(report[0]);
+    close(report[1]);
     ok("a signal interrupts or restarts a read");
 }
 

@@ -161,15 +161,15 @@ static void masks(void)
     check(sigprocmask(SIG_UNBLOCK, &block, NULL) == 0);
 
     // Stopping and continuing does not end or lengthen a wait.
-    int told[2], status;
-    check(pipe(told) == 0);
+    int report[2], status;
+    check(pipe(report) == 0);
     pid_t child = fork();
     if (child == 0) {
         uint64_t start = now_ns();
         check(poll(&f, 1, 400) == 0);
         uint64_t took = now_ns() - start;
         check(took >= 400000000 && took < TOO_LONG_NS);
-        check(write(told[1], "", 1) == 1);
+        check(write(report[1], "", 1) == 1);
         check_error(poll(&f, 1, -1), EINTR); // a handler ends it
         _exit(0);
     }
@@ -178,14 +178,14 @@ static void masks(void)
     check(kill(child, SIGSTOP) == 0);
     sleep_ms(100);
     check(kill(child, SIGCONT) == 0);
-    check(read(told[0], &c, 1) == 1);
+    check(read(report[0], &c, 1) == 1);
     do { // it may not wait yet
         check(kill(child, SIGUSR1) == 0);
         sleep_ms(5);
     } while (waitpid(child, &status, WNOHANG) == 0);
     check(status == 0);
-    close(told[0]);
-    close(told[1]);
+    close(report[0]);
+    close(report[1]);
     close(p[0]);
     close(p[1]);
     ok("signals and masks");

@@ -156,34 +156,34 @@ static void on_usr1(int signal)
 static void interrupted(void)
 {
     int phone = ipc_connect(server), other = ipc_connect(server), status;
-    int told[2];
+    int report[2];
     char byte;
-    check(pipe2(told, O_NONBLOCK) == 0);
+    check(pipe2(report, O_NONBLOCK) == 0);
     pid_t child = fork();
 
     if (child == 0) {
         struct ipc_call call = { .method = M_HOLD, .flags = IPC_F_WAIT };
         on_signal(SIGUSR1, on_usr1, SA_RESTART);
-        check(write(told[1], "", 1) == 1);
+        check(write(report[1], "", 1) == 1);
         check_error(ipc_call(phone, &call), EINTR);
         uint32_t id = call.id;
         check_error(ipc_wait(phone, &call, -1), EINTR);
-        check(write(told[1], "", 1) == 1);
+        check(write(report[1], "", 1) == 1);
         while (ipc_wait(phone, &call, -1) != 0)
             check(errno == EINTR);
         check(call.id == id && call.retval == 7);
         _exit(0);
     }
-    while (read(told[0], &byte, 1) != 1)
+    while (read(report[0], &byte, 1) != 1)
         sleep_ms(1);
     do { // it may not wait yet
         check(kill(child, SIGUSR1) == 0);
         sleep_ms(5);
-    } while (read(told[0], &byte, 1) != 1);
+    } while (read(report[0], &byte, 1) != 1);
     check(ask(other, M_RELEASE) == 0);
     check(waitpid(child, &status, 0) == child && status == 0);
-    close(told[0]);
-    close(told[1]);
+    close(report[0]);
+    close(report[1]);
     close(phone);
     close(other);
     ok("signals");

@@ -63,6 +63,6 @@ int main(int argc, char *argv[])
         check(waitpid(spinners[i], NULL, 0) == spinners[i]);
     }
     check(most <= (int64_t)edge * cpus);
-    ok("ticks are told of on their side of a pause");
+    ok("ticks are reported on their side of a pause");
     return 0;
 }

@@ -52,7 +52,7 @@ static pid_t start(int *go)
     return child;
 }
 
-static void told_of_the_end(int phone)
+static void notified_of_the_end(int phone)
 {
     static _Alignas(8) char records[4096];
     int32_t got = 0;
@@ -89,7 +89,7 @@ static void try(int n)
     check(command(samples, SPROFILE_M_TASK_BEGIN, &sampled, 0) == 0);
     check(command(counts, SPROFILE_M_COUNT_BEGIN, &counted, 0) == 0);
     check(waitpid(child, NULL, 0) == child);
-    told_of_the_end(samples);
+    notified_of_the_end(samples);
     counted_to_the_end(counts);
     close(samples);
     close(counts);
@@ -104,6 +104,6 @@ int main(void)
     }
     for (int n = 0; n < TRIES; n++)
         try(n);
-    ok("a session that begins while its task ends is told so");
+    ok("a session that begins while its task ends is notified");
     return 0;
 }

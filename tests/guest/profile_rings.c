@@ -149,7 +149,7 @@ static void wrong_requests(void)
 }
 
 // A sleeping task has no samples; the answer says so in time, also by poll.
-static void nothing_is_told(void)
+static void no_data_is_reported(void)
 {
     struct sprofile_options o = { .rate_hz = 1000 };
     struct profile_session s;
@@ -170,13 +170,13 @@ static void nothing_is_told(void)
     } while (n > 0);
     profile_end(&s);
     end_of(child);
-    ok("that there is nothing is told in time, also by poll");
+    ok("the lack of data is reported in time, also by poll");
 }
 
 int main(void)
 {
     whole_records_in_order();
     wrong_requests();
-    nothing_is_told();
+    no_data_is_reported();
     return 0;
 }

@@ -500,8 +500,8 @@ static void stopping(void)
         setpgid(0, 0);
         on_signal(SIGCONT, counting, 0);
         count = 0;
-        for (int told = -1; told < 4; sleep_ms(1)) {
-            for (; told < count; told++)
+        for (int printed = -1; printed < 4; sleep_ms(1)) {
+            for (; printed < count; printed++)
                 check(write(fds[1], "", 1) == 1);
         }
         _exit(count);

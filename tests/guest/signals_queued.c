@@ -97,7 +97,7 @@ static void as_many_as_allowed(void)
     check(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0);
     check(got == LIMIT && values[LIMIT - 1] == LIMIT - 1);
     check(setrlimit(RLIMIT_SIGPENDING, &limit) == 0);
-    ok("no more than RLIMIT_SIGPENDING, and that is told");
+    ok("no more than RLIMIT_SIGPENDING, and the error says so");
 }
 
 // A signal that is ignored, by default or on request.
@@ -181,7 +181,7 @@ static void nothing_left(void)
         int status;
         check(waitpid(pid, &status, 0) == pid && exited_with(status, 0));
     }
-    ok("signals that nobody takes");
+    ok("signals that no thread takes");
 }
 
 int main(void)

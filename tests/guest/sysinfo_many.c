@@ -72,7 +72,7 @@ static void complete(const pid_t *tasks, int total)
     size_t n, task_count;
     struct sysinfo_thread *t = sysinfo_read_thread("system.threads", &n);
     struct sysinfo_task *k = sysinfo_read_task("system.tasks", &task_count);
-    int seen = 0, told = 0;
+    int seen = 0, threads = 0;
 
     check(t != NULL && k != NULL);
     for (size_t i = 0; i < n; i++) {
@@ -81,9 +81,9 @@ static void complete(const pid_t *tasks, int total)
     }
     for (size_t i = 0; i < task_count; i++) {
         for (int j = 0; j < TASKS; j++)
-            told += k[i].id == (uint32_t)tasks[j] ? k[i].threads : 0;
+            threads += k[i].id == (uint32_t)tasks[j] ? k[i].threads : 0;
     }
-    check(seen == total && told == total);
+    check(seen == total && threads == total);
     free(t);
     free(k);
 }

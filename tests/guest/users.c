@@ -221,7 +221,7 @@ static void copy_self(const char *to, mode_t mode, uid_t uid, gid_t gid)
 }
 
 // (The libc's getauxval computes AT_SECURE from the ids.)
-static unsigned long told_by_kernel(unsigned long type)
+static unsigned long from_kernel(unsigned long type)
 {
     char **p = environ;
     while (*p++)
@@ -243,7 +243,7 @@ static int report(const char *ids)
     check(r == want[0] && e == want[1] && s == want[2]);
     check(getegid() == want[3]);
     check(getauxval(AT_EUID) == want[1] && getauxval(AT_EGID) == want[3]);
-    check(told_by_kernel(AT_SECURE) == want[4]);
+    check(from_kernel(AT_SECURE) == want[4]);
     check(personality(0xffffffff) == (want[4] ? 0 : ADDR_NO_RANDOMIZE));
     return 0;
 }

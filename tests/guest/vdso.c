@@ -230,7 +230,7 @@ static void read_only(void)
     check_error(syscall(NR_CLOCK_GETTIME64, CLOCK_REALTIME, image), EFAULT);
     check_error(syscall(NR_CLOCK_GETTIME64, CLOCK_REALTIME, image - PAGE),
                 EFAULT);
-    ok("nobody writes to it");
+    ok("it is read-only");
 }
 
 // mremap with all flags: in place, to a place that the kernel chooses, to ours.

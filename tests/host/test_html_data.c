@@ -101,7 +101,7 @@ static void parts(void **state UNUSED)
     contains(json, "\"/bin/lua\",\"/bin/sh\"]");
     contains(json, "\"nodes\":{\"parent\":[0,0,1,0],\"symbol\":[0,");
     contains(json, "\"tasks\":[[7,\"lua\"],[9,\"sh\"]]");
-    contains(json, "\"who\":{\"task\":[0,1],\"cpu\":[0,1],\"mode\":[0,0],"
+    contains(json, "\"origin\":{\"task\":[0,1],\"cpu\":[0,1],\"mode\":[0,0],"
                    "\"event\":[0,0]}");
     contains(json, "\"bins\":[[2,0,2,3,1,1]]}");
     free(json);
@@ -125,7 +125,7 @@ static void program_by_time(void **state UNUSED)
     made_sample(&made, &s);
     char *json = data_of_made();
     contains(json, "\"tasks\":[[7,\"md5sum\"],[7,\"xargs\"]]");
-    contains(json, "\"who\":{\"task\":[0,1],");
+    contains(json, "\"origin\":{\"task\":[0,1],");
     contains(json, "\"bins\":[[1,0,1,1,1,1]]}");
     free(json);
 }
@@ -183,8 +183,9 @@ static void no_samples(void **state UNUSED)
     char *json = data_of_made();
     contains(json, "\"total\":0,");
     contains(json, ",\"seconds\":0.000000,\"cpus\":1,");
-    contains(json, "\"tasks\":[],\"who\":{\"task\":[],\"cpu\":[],\"mode\":[],"
-                   "\"event\":[]},\"bins\":[[]]}");
+    contains(json,
+             "\"tasks\":[],\"origin\":{\"task\":[],\"cpu\":[],\"mode\":[],"
+             "\"event\":[]},\"bins\":[[]]}");
     free(json);
 }
 

@@ -24,7 +24,8 @@ static const char *const names[NAMES] = { "list_add", "min", "max",
                                           "lock",     "a",   NULL };
 
 // The frames of each place: the innermost first, the containing function last.
-static struct line_frame told[IMAGES_FIXED + IMAGES][ADDRESSES][DEPTH_MAX + 1];
+static struct line_frame frames_of[IMAGES_FIXED + IMAGES][ADDRESSES]
+                                  [DEPTH_MAX + 1];
 static uint32_t depths[IMAGES_FIXED + IMAGES][ADDRESSES];
 static uint32_t asked;
 
@@ -38,17 +39,17 @@ const struct line_frame *lines_frames(struct lines *l UNUSED, struct place p,
                                       uint32_t *count)
 {
     *count = 1 + depths[p.image][p.address];
-    return told[p.image][p.address];
+    return frames_of[p.image][p.address];
 }
 
 static void tell(void)
 {
-    for (uint32_t i = 0; i < ARRAY_SIZE(told); i++) {
+    for (uint32_t i = 0; i < ARRAY_SIZE(frames_of); i++) {
         for (uint32_t a = 0; a < ADDRESSES; a++) {
             depths[i][a] = random_below(2) ? random_below(DEPTH_MAX + 1) : 0;
             for (uint32_t d = 0; d < depths[i][a]; d++)
-                told[i][a][d].function = names[random_below(NAMES)];
-            told[i][a][depths[i][a]].function = "around";
+                frames_of[i][a][d].function = names[random_below(NAMES)];
+            frames_of[i][a][depths[i][a]].function = "around";
         }
     }
 }
@@ -122,7 +123,7 @@ static uint32_t check_place(const struct profile *p, uint32_t node,
          d++, node = c->nodes[node].parent) {
         struct place at = c->nodes[node].place;
         const struct inlined *inlined = inlines_find(&p->inlines, at);
-        const char *name = told[place.image][place.address][d].function;
+        const char *name = frames_of[place.image][place.address][d].function;
         assert_string_equal(name_of(inlined), name != NULL ? name : "?");
         assert_int_equal(inlines_image(&p->inlines, at.image), place.image);
         assert_true((inlined == NULL) == (d == depth));
@@ -169,7 +170,7 @@ static uint64_t self_of(const struct profile *p, uint32_t image,
         if (lengths[n] == 0 || p->list[n].mode == MODE_IDLE)
             continue;
         struct place at = chains[n][lengths[n] - 1];
-        const char *innermost = told[at.image][at.address][0].function;
+        const char *innermost = frames_of[at.image][at.address][0].function;
         bool inlined = depths[at.image][at.address] > 0;
         innermost = innermost != NULL ? innermost : "?";
         if (inlined && at.image == image && strcmp(innermost, name) == 0)
@@ -211,7 +212,7 @@ static void tables(void **state UNUSED)
 }
 
 // Without debug information nothing changes.
-static void nothing_is_told(void **state UNUSED)
+static void no_frames_without_lines(void **state UNUSED)
 {
     struct profile p;
 
@@ -233,7 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expands),
         cmocka_unit_test(tables),
-        cmocka_unit_test(nothing_is_told),
+        cmocka_unit_test(no_frames_without_lines),
     };
     random_init();
     return cmocka_run_group_tests(tests, NULL, NULL);

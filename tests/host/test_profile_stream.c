@@ -119,9 +119,9 @@ static void make_stream(u32 tasks, u32 samples)
     for (u32 t = 1; t <= tasks; t++) {
         char other[32];
         sprintf(other, "/none/%u", t);
-        struct sprofile_task *told = add_task(t, t % 2 ? PROGRAM : other);
+        struct sprofile_task *record = add_task(t, t % 2 ? PROGRAM : other);
         if (t % 2 == 0)
-            add_load_bias(told, 0x56555000 + t * 0x1000);
+            add_load_bias(record, 0x56555000 + t * 0x1000);
         for (u32 i = 0; i < samples; i++)
             add_sample(t, 16 * i + t);
     }

@@ -45,7 +45,7 @@ static void test_a_change_in_between(void **state)
     assert_true(seqcount_read_retry(&s, before));
 }
 
-static void test_nobody_is_waited_for_twice(void **state)
+static void test_each_writer_is_waited_for_once(void **state)
 {
     (void)state;
     struct seqcount s = { 0 };
@@ -188,7 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_change),
         cmocka_unit_test(test_a_change_in_between),
-        cmocka_unit_test(test_nobody_is_waited_for_twice),
+        cmocka_unit_test(test_each_writer_is_waited_for_once),
         cmocka_unit_test(test_a_counter_s_overflows),
         cmocka_unit_test(test_a_reader_gets_all_of_a_change),
         cmocka_unit_test(test_who_waits_for_the_end),

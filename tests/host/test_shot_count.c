@@ -8,19 +8,19 @@
 #define START 0xfffffe00u // both counts and times wrap
 
 static struct shot_count count;
-static u32 shots, told;
+static u32 shots, counted;
 
 static void begin(void)
 {
     shots = START;
-    told = START;
+    counted = START;
     shot_count_start(&count, shots, START);
 }
 
 static u32 at(u32 time)
 {
     u32 passed = shot_count_passed(&count, shots, START + time, CLOSEST);
-    told += passed;
+    counted += passed;
     return passed;
 }
 
@@ -31,7 +31,7 @@ static void counted_first(void **state UNUSED)
         shots++;
         assert_int_equal(at(i * 500), 1);
     }
-    assert_int_equal(told, shots);
+    assert_int_equal(counted, shots);
 }
 
 // Each interrupt comes before its shot is counted.
@@ -42,7 +42,7 @@ static void counted_later(void **state UNUSED)
         assert_int_equal(at(i * 500), 1);
         shots++;
     }
-    assert_int_equal(told, shots);
+    assert_int_equal(counted, shots);
 }
 
 static void merged(void **state UNUSED)
@@ -52,7 +52,7 @@ static void merged(void **state UNUSED)
     assert_int_equal(at(5000), 4);
     shots++;
     assert_int_equal(at(5500), 1);
-    assert_int_equal(told, shots);
+    assert_int_equal(counted, shots);
 }
 
 // A delayed interrupt, whose shot the previous interrupt has accounted for.
@@ -62,11 +62,11 @@ static void for_nothing(void **state UNUSED)
     shots += 2;
     assert_int_equal(at(1500), 2);
     assert_int_equal(at(1510), 0);
-    assert_int_equal(told, shots);
+    assert_int_equal(counted, shots);
     assert_int_equal(at(2000), 1); // the next shot, before its count,
     assert_int_equal(at(2600), 0); // at most once
     shots++;
-    assert_int_equal(told, shots);
+    assert_int_equal(counted, shots);
 }
 
 // Random interrupts, early, late, merged and superfluous: the sum is ahead of
@@ -85,9 +85,9 @@ static void any(void **state UNUSED)
             at(time);
         if (!random_below(10))
             at(time + random_below(100));
-        if (told != shots && told != shots + 1)
+        if (counted != shots && counted != shots + 1)
             at(time + 200);
-        assert_true(told - shots <= 1);
+        assert_true(counted - shots <= 1);
     }
 }
 

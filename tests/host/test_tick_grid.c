@@ -7,11 +7,11 @@
 #define START 77777ull
 
 static struct tick_grid grid;
-static u64 told;
+static u64 reported;
 
 static void begin(void)
 {
-    told = 0;
+    reported = 0;
     tick_grid_start(&grid, START);
 }
 
@@ -22,7 +22,7 @@ static u32 at(u64 time)
                     ? 1
                     : tick_grid_passed(&grid, now, PERIOD);
 
-    told += ticks;
+    reported += ticks;
     return ticks;
 }
 
@@ -49,7 +49,7 @@ static void late(void **state UNUSED)
     begin();
     for (u64 i = 1; i <= 10000; i++)
         at(i * PERIOD + i * 7919 % PERIOD);
-    assert_in_range(told, 10000, 10001);
+    assert_in_range(reported, 10000, 10001);
 }
 
 // The CPU is stopped while it enters the interrupt of the first tick. When it
@@ -83,7 +83,7 @@ static void drift(void **state UNUSED)
         begin();
         for (u64 i = 1; i <= 10000; i++)
             at(i * real);
-        assert_in_range(told, 10000 - 1, 10000 + 11);
+        assert_in_range(reported, 10000 - 1, 10000 + 11);
     }
 }
 
@@ -100,7 +100,7 @@ static void storm(void **state UNUSED)
         tick += 1 + (seed >> 16) % 50 + (i == 99) * 10000000ull;
         at(tick * PERIOD + (seed >> 8) % PERIOD);
     }
-    assert_in_range(told, tick - 1, tick + 1);
+    assert_in_range(reported, tick - 1, tick + 1);
 }
 
 int main(void)

@@ -181,7 +181,7 @@ static void a_file_that_changes_is_given_up(void **state UNUSED)
     close(fd);
 }
 
-static void a_full_disk_is_told(void **state UNUSED)
+static void a_full_disk_is_reported(void **state UNUSED)
 {
     int fd = begin(FILE_MAX, 0), full = open("/dev/full", O_WRONLY);
 
@@ -206,7 +206,7 @@ int main(void)
         cmocka_unit_test(a_wrong_part_is_thrown_away),
         cmocka_unit_test(no_file_is_overwritten),
         cmocka_unit_test(a_file_that_changes_is_given_up),
-        cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(a_full_disk_is_reported),
     };
 
     random_init();

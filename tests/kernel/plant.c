@@ -156,7 +156,7 @@ static void lock_not_held(void)
     spin_assert_held(&lock_a);
 }
 
-static void mutex_of_nobody(void)
+static void mutex_not_owned(void)
 {
     mutex_unlock(&mutex_m);
 }
@@ -332,18 +332,18 @@ static void lose_references(void)
 }
 
 // Not a bug: the memory of threads that have just ended is not a leak.
-static void end_when_told(void *told)
+static void end_on_request(void *request)
 {
-    while (!__atomic_load_n((u32 *)told, __ATOMIC_ACQUIRE))
+    while (!__atomic_load_n((u32 *)request, __ATOMIC_ACQUIRE))
         sched_yield();
 }
 
 static void end_late(void)
 {
-    static u32 told;
+    static u32 request;
     for (u32 i = 0; i < 16 * cpu_count; i++) // more than the stack cache holds
-        kthread_create("late", end_when_told, &told, NULL);
-    __atomic_store_n(&told, 1, __ATOMIC_RELEASE);
+        kthread_create("late", end_on_request, &request, NULL);
+    __atomic_store_n(&request, 1, __ATOMIC_RELEASE);
     machine_power_off(false);
 }
 
@@ -372,7 +372,7 @@ static const struct plant plants[] = {
     { "lock-not-held", lock_not_held },
     { "mutex-not-held", mutex_not_held },
     { "hang", hang },
-    { "mutex-of-nobody", mutex_of_nobody },
+    { "mutex-not-owned", mutex_not_owned },
     { "frame-twice", frame_twice },
     { "write-after-free", write_after_free },
     { "deep-recursion", deep_recursion },

@@ -181,7 +181,7 @@ static void see(const struct sysinfo_session *record, void *arg)
     seen->last = *record;
 }
 
-KERNEL_TEST(sessions_are_told_while_they_live)
+KERNEL_TEST(sessions_are_notified_while_they_live)
 {
     struct sprofile_options o = options(1000);
     struct sysinfo_sampling before, during, after;
@@ -261,7 +261,7 @@ static u32 ticks_of_before(const struct sprofile_options *o)
 }
 
 // (Several tries, as the host may pause this CPU within one.)
-KERNEL_TEST(session_is_not_told_of_ticks_before_it)
+KERNEL_TEST(session_is_not_notified_of_ticks_before_it)
 {
     struct sprofile_options o = options(1000);
     struct stream *other;
@@ -298,7 +298,7 @@ static void begin_and_end(void *arg)
     __atomic_store_n(&all_ended, true, __ATOMIC_RELEASE);
 }
 
-KERNEL_TEST(sessions_are_told_while_they_come_and_go)
+KERNEL_TEST(sessions_are_notified_while_they_come_and_go)
 {
     struct sysinfo_sampling first, now, then;
     session_totals(&first);

@@ -52,18 +52,18 @@ static struct waitq readers_done = WAITQ_INIT(readers_done, "test readers");
 static u64 tell(u64 now)
 {
     u32 flags = spin_lock_irq(&latest_lock);
-    u64 told = latest = MAX(latest, now);
+    u64 record = latest = MAX(latest, now);
     spin_unlock_irq(&latest_lock, flags);
-    return told;
+    return record;
 }
 
 static void read_often(void *arg UNUSED)
 {
     u64 last = 0, last_raw = 0;
     for (u32 i = 0; i < READS; i++) {
-        u64 told = tell(last);
+        u64 record = tell(last);
         u64 now = clock_now_ns(), raw = clock_raw_ns();
-        expect(now >= told);
+        expect(now >= record);
         expect(raw >= last_raw);
         last = now;
         last_raw = raw;
@@ -142,11 +142,11 @@ static struct {
     u64 in_nmi, outside;
     bool telling; // `outside` is being written
     u32 hits, nmis, backwards;
-} __attribute__((aligned(64))) told[CPU_MAX];
+} __attribute__((aligned(64))) record[CPU_MAX];
 
 static void read_in_nmi(void *arg UNUSED, const struct trapframe *tf UNUSED)
 {
-    __typeof__(&told[0]) t = &told[this_cpu()->id];
+    __typeof__(&record[0]) t = &record[this_cpu()->id];
     if (seqcount_peek(&time_page.gen) & TIME_BUSY)
         ADD_ONCE(t->hits, 1);
     u64 now = clock_now_ns();
@@ -159,7 +159,7 @@ static void read_in_nmi(void *arg UNUSED, const struct trapframe *tf UNUSED)
 
 // The time that this CPU's last NMI read. Retries if an NMI comes between the
 // reads of the two halves.
-static u64 told_in_nmi(const __typeof__(told[0]) *t)
+static u64 read_in_nmi(const __typeof__(record[0]) *t)
 {
     u32 nmis;
     u64 in_nmi;
@@ -175,9 +175,9 @@ static u64 told_in_nmi(const __typeof__(told[0]) *t)
 static void change_and_read(s64 rate)
 {
     u32 flags = irq_save();
-    __typeof__(&told[0]) t = &told[this_cpu()->id];
+    __typeof__(&record[0]) t = &record[this_cpu()->id];
     set_rate(rate);
-    u64 in_nmi = told_in_nmi(t), now = clock_now_ns();
+    u64 in_nmi = read_in_nmi(t), now = clock_now_ns();
     if (now < in_nmi)
         ADD_ONCE(t->backwards, 1);
     WRITE_ONCE(t->telling, true);
@@ -186,19 +186,19 @@ static void change_and_read(s64 rate)
     irq_restore(flags);
 }
 
-static u32 told_sum(size_t field)
+static u32 record_sum(size_t field)
 {
     u32 sum = 0;
     for (u32 i = 0; i < cpu_count; i++)
-        sum += READ_ONCE(*(u32 *)((char *)&told[i] + field));
+        sum += READ_ONCE(*(u32 *)((char *)&record[i] + field));
     return sum;
 }
-#define TOLD(field) told_sum(offsetof(__typeof__(told[0]), field))
+#define RECORDED(field) record_sum(offsetof(__typeof__(record[0]), field))
 
-KERNEL_TEST(time_is_told_in_nmis)
+KERNEL_TEST(time_is_read_in_nmis)
 {
     struct timer *t;
-    memset(told, 0, sizeof(told));
+    memset(record, 0, sizeof(record));
     if (timer_reserve(TIMER_PERIODIC | TIMER_NMI, NMI_PERIOD, NMI_PERIOD,
                       "a test", &t)) {
         test_skip("no timer sends NMIs, or it is in use");
@@ -207,15 +207,16 @@ KERNEL_TEST(time_is_told_in_nmis)
     expect(!timer_start(t, TIMER_PERIODIC | TIMER_NMI, NMI_PERIOD, read_in_nmi,
                         NULL));
     u64 limit = clock_now_ns() + TEST_PATIENCE;
-    while ((TOLD(hits) < NMI_HITS || TOLD(nmis) < TOLD(hits) + NMI_HITS) &&
+    while ((RECORDED(hits) < NMI_HITS ||
+            RECORDED(nmis) < RECORDED(hits) + NMI_HITS) &&
            clock_now_ns() < limit) {
         change_and_read(PPM(100000));
         change_and_read(PPM(-100000));
     }
     timer_release(t);
     set_rate(0);
-    expect(TOLD(hits) > 0 && TOLD(nmis) > TOLD(hits));
-    expect(TOLD(backwards) == 0);
+    expect(RECORDED(hits) > 0 && RECORDED(nmis) > RECORDED(hits));
+    expect(RECORDED(backwards) == 0);
 }
 
 // --- rates and offsets ------------------------------------------------------
@@ -247,7 +248,7 @@ KERNEL_TEST(time_runs_at_the_rate_that_is_set)
 // The line that converts TSC to time is used for 2^32 counts and then
 // recomputed. The distance of two readings is that of the TSC before, within
 // and after these counts.
-KERNEL_TEST(time_is_told_by_an_old_line)
+KERNEL_TEST(time_is_read_by_an_old_line)
 {
     if (strcmp(timecounter_in_use()->name, "tsc")) {
         test_skip("the TSC does not tell the time");
@@ -260,10 +261,10 @@ KERNEL_TEST(time_is_told_by_an_old_line)
             thread_sleep_until(clock_now_ns() + NSEC_PER_MSEC,
                                WAIT_UNINTERRUPTIBLE);
         u64 least = rdtsc() - after;
-        u64 told = clock_raw_ns() - began;
+        u64 record = clock_raw_ns() - began;
         u64 most = rdtsc() - before;
-        expect(told + 100 >= clock_tsc_to_ns(least));
-        expect(told <= clock_tsc_to_ns(most) + 100);
+        expect(record + 100 >= clock_tsc_to_ns(least));
+        expect(record <= clock_tsc_to_ns(most) + 100);
     }
 }
 
@@ -342,7 +343,7 @@ KERNEL_TEST(time_goes_on_when_a_counter_is_demoted)
     expect(!timecounter_use(tc));
 }
 
-KERNEL_TEST(time_drift_is_told_from_wrapping)
+KERNEL_TEST(time_drift_differs_from_wrapping)
 {
     struct timecounter tsc = { .hz = 2300000000, .mask = ~0ull };
     struct timecounter pm = { .hz = 3579545, .mask = 0xffffff };

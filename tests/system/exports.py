@@ -31,17 +31,17 @@ def read_measured(folder, name):
     report.)"""
     with open(f"{folder}/{name}.json") as file:
         text = file.read()
-    told = json.loads(text[text.index("{\n"):])
+    parsed = json.loads(text[text.index("{\n"):])
     return [Measured(f"{folder}/{name}.data", event)
-            for event in told.get("events", [told])]
+            for event in parsed.get("events", [parsed])]
 
 
 class Measured:
     """A file that the machine wrote, and the guest tool's report of one of its
     events."""
 
-    def __init__(self, file, told):
-        self.file, self.json = file, told
+    def __init__(self, file, parsed):
+        self.file, self.json = file, parsed
         self.rows = [Row(r["image"], r["symbol"], r["samples"], r["total"])
                      for r in self.json["rows"]]
 

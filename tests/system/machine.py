@@ -64,10 +64,10 @@ def launch(command, options, smp, timeout):
     arguments = ["--smp", str(smp or cpus), "--timeout", str(timeout), *options]
     if command is not None:
         arguments += ["--", command]
-    told = shlex.join(["tools/vm", *shlex.split(os.environ["STROBE_VM"]),
+    shown = shlex.join(["tools/vm", *shlex.split(os.environ["STROBE_VM"]),
                        *arguments])
     if hangs >= HANGS:
-        return Result(None, "", command=told, problem="not begun: "
+        return Result(None, "", command=shown, problem="not begun: "
                       f"{hangs} machines have hung, and that is enough"), b""
     with tempfile.TemporaryDirectory(prefix="strobe-test-") as folder:
         log = f"{folder}/console"
@@ -79,7 +79,7 @@ def launch(command, options, smp, timeout):
         console = read(log).replace("\r", "")
     result = Result(done.returncode, done.stdout.decode(errors="replace"),
                     done.stderr.decode(errors="replace"), console, seconds,
-                    told)
+                    shown)
     # A test that expects a time-out uses a shorter one.
     hangs += result.status == 124 and result.problem != "" and \
         timeout >= PATIENCE

@@ -39,8 +39,8 @@ def by_name(rows):
 
 def time(measured):
     """The time of the samples in ns; a late one includes the missed ones."""
-    told = measured.json
-    return (told["taken"] + told["missed"]) * NSEC // told["rate_hz"]
+    counts = measured.json
+    return (counts["taken"] + counts["missed"]) * NSEC // counts["rate_hz"]
 
 
 def test_callgrind(events, tmp_path):

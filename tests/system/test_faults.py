@@ -139,9 +139,9 @@ def books(output):
     """In sprofile's reports every due tick is in one column."""
     reports = [json.loads(text) for text in output.split("---")[1:]]
     for r in reports:
-        told = r["taken"] + r["missed"] + r["throttled"] + r["others"]
+        accounted = r["taken"] + r["missed"] + r["throttled"] + r["others"]
         assert r["lost"] == 0 and r["taken"] > 0, r
-        assert abs(told - r["expected"]) <= (4 + 0.01 * r["rate_hz"]) * r["cpus"], \
+        assert abs(accounted - r["expected"]) <= (4 + 0.01 * r["rate_hz"]) * r["cpus"], \
             r
     return reports
 

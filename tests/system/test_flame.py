@@ -30,9 +30,9 @@ class Counted:
             text = re.search(r'<script type="application/json" id="data">'
                              r"(.*?)</script>", file.read(), re.S).group(1)
         self.data = data = json.loads(text)
-        who = list(zip(*(data["who"][key] for key in ("task", "cpu", "mode",
+        origin = list(zip(*(data["origin"][key] for key in ("task", "cpu", "mode",
                                                    "event"))))
-        self.counts = [(b, node, *who[w], n)
+        self.counts = [(b, node, *origin[w], n)
                        for b, bin_ in enumerate(data["bins"])
                        for node, w, n in zip(*[iter(bin_)] * 3)]
 
@@ -584,7 +584,7 @@ def data_of_calls(parent, symbol, samples, bins=1):
         "symbols": {"name": [f"f{i}" for i in range(names)],
                     "image": [0] * names},
         "nodes": {"parent": parent, "symbol": symbol}, "tasks": [[7, "calls"]],
-        "who": {"task": [0], "cpu": [0], "mode": [0], "event": [0]},
+        "origin": {"task": [0], "cpu": [0], "mode": [0], "event": [0]},
         "bins": lists}
 
 

@@ -74,7 +74,7 @@ def report(out, name, fields):
             for line in text.splitlines() if line and line[0] != "#"]
 
 
-def told(out, name):
+def json_of(out, name):
     """The guest's report."""
     with open(f"{out}/{name}.json") as file:
         text = file.read()
@@ -115,7 +115,7 @@ def test_functions(out, name):
     """Each function of the kernel and of programs has the samples of the guest's
     table."""
     ours = collections.Counter()
-    for row in told(out, name)["rows"]:
+    for row in json_of(out, name)["rows"]:
         if row["samples"] > 0 and row["symbol"] is not None:
             ours[place(row["image"], row["symbol"])] += row["samples"]
     theirs = counts(report(out, f"{name}.perf", "dso,sym"))
@@ -138,7 +138,7 @@ def test_call_graph(out):
     system call."""
     text = perf(out, "script", *symbols("one.perf"), "-F", "comm,ip,sym")
     chains = [block for block in text.split("\n\n") if block.strip()]
-    assert len(chains) == told(out, "one")["taken"]
+    assert len(chains) == json_of(out, "one")["taken"]
     for chain in chains:
         if " burn_a+" in chain or re.search(r" burn_[abc]\n", chain):
             assert re.search(r"\sburn_[abc]\n.*\smain\n", chain), chain
@@ -160,7 +160,7 @@ def test_without_callers(out, name):
     (test_functions checks it), in 56 bytes."""
     assert "|CALLCHAIN" in perf(out, "evlist", "-v", "-i", "all.perf")
     assert "CALLCHAIN" not in perf(out, "evlist", "-v", "-i", f"{name}.perf")
-    taken = told(out, name)["taken"] - told(out, name)["lost"]
+    taken = json_of(out, name)["taken"] - json_of(out, name)["lost"]
     text = perf(out, "script", *symbols(f"{name}.perf"), "-F", "ip,sym")
     assert len(text.splitlines()) == taken > 100
     dump = perf(out, "report", "-i", f"{name}.perf", "-D")
@@ -168,7 +168,7 @@ def test_without_callers(out, name):
 
 
 def test_cpus_and_threads(out):
-    r = told(out, "all")
+    r = json_of(out, "all")
     cpus = report(out, "all.perf", "cpu")
     assert {int(cpu) for _, cpu in cpus} == {0, 1, 2, 3}
     assert sum(int(samples) for samples, _ in cpus) == r["taken"] - r["lost"]
@@ -268,7 +268,7 @@ def test_size(out):
             assert size == 64 + 8 * functions_and_marks
             sizes.append(size)
         at += size
-    assert len(sizes) == told(out, "all")["taken"]
+    assert len(sizes) == json_of(out, "all")["taken"]
     assert max(sizes) > 2 * min(sizes)  # idle, and deep
     assert len(data) < 1.1 * sum(sizes)
 
@@ -312,7 +312,7 @@ def reports(out, name, fields):
 def test_events(events, name, sources):
     """perf has an event for each source of a run, with the samples of each function from
     the guest's table."""
-    ours = told(events, name)["events"]
+    ours = json_of(events, name)["events"]
     assert tuple(e["source"] for e in ours) == sources
     theirs = reports(events, f"{name}.perf", "dso,sym")
     assert tuple(theirs) == sources
@@ -340,7 +340,7 @@ def strobe(events, *arguments):
 def test_events_at_home(events):
     """strobe shows each event, or the chosen one, with the numbers of the guest's report;
     formats for one event name it."""
-    ours = told(events, "two")["events"]
+    ours = json_of(events, "two")["events"]
     status, text, _ = strobe(events, "report", "two.perf")
     assert status == 0
     for number, e in enumerate(ours, 1):

@@ -174,9 +174,9 @@ def test_what_runs_already(out, measured):
 def test_addresses_are_the_files(out, measured):
     """Reported addresses are the file's, as in objdump."""
     own = own_addresses()
-    told = {row["symbol"]: row["address"] for row in measured["flat"].json["rows"]
+    reported = {row["symbol"]: row["address"] for row in measured["flat"].json["rows"]
             if row["image"] == PIE}
-    assert own.items() <= told.items()
+    assert own.items() <= reported.items()
     shown = re.findall(r"^ *0x(\w+) .*(burn_.)$", text(out, "table.txt"),
                        re.MULTILINE)
     assert {name: int(at, 16) for at, name in shown} == {

@@ -134,11 +134,11 @@ def test_help_and_how_every_program_is_used():
                 " $p --nosuch >O 2>E </dev/null; S=$?;"
                 " echo @ $p $s $(wc -c <e) $S $(wc -c <O) $(grep -ic usage o)"
                 " $(wc -c <E); done")
-    commands, *told = result.output.split("\n@ ")
+    commands, *lines = result.output.split("\n@ ")
     for program in programs:
         assert f"\n  {program} " in commands or f"\n  {program}\n" in commands
-    assert [line.split()[0] for line in told] == programs
-    for line in told:
+    assert [line.split()[0] for line in lines] == programs
+    for line in lines:
         name, status, errors, wrong, output, usage, message = line.split()[:7]
         if name == "tester":  # takes no options: a number or nothing
             status, errors, usage = "0", "0", "1"

@@ -26,10 +26,10 @@ def listed(text):
 def check_books(r):
     """Each due tick is in one column; random distances give the rate's number of ticks,
     within chance."""
-    told = r["taken"] + r["missed"] + r["throttled"] + r["others"]
+    accounted = r["taken"] + r["missed"] + r["throttled"] + r["others"]
     edge = max(EDGE_TICKS, EDGE * r["rate_hz"]) * r["cpus"]
     exact = EDGE_COUNTED * r["cpus"] if r["random"] else edge
-    assert abs(told - r["expected"]) <= exact, (told, r)
+    assert abs(accounted - r["expected"]) <= exact, (accounted, r)
     assert r["lost"] == 0 and r["taken"] > 0, r
     if r["random"]:
         periods = r["rate_hz"] * r["elapsed_ns"] / 1e9
@@ -139,10 +139,10 @@ def test_throttling():
     assert 0.2 < whole and spent < 0.25 + beyond, (whole, spent, beyond)
     for r in reports:
         assert r["throttled"] > 0 and r["lost"] == 0, r
-        told = r["taken"] + r["missed"] + r["throttled"] + r["others"]
+        accounted = r["taken"] + r["missed"] + r["throttled"] + r["others"]
         due = r["rate_hz"] * r["elapsed_ns"] / 1e9
         # (At random distances: 0.2 % of 20,000, at 6.8 deviations.)
-        assert abs(told - due) <= due * EDGE, (told, due, r)
+        assert abs(accounted - due) <= due * EDGE, (accounted, due, r)
 
 
 @pytest.mark.parametrize("wanted,reason", (

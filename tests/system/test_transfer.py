@@ -141,7 +141,7 @@ def test_bad_line_and_receiver_killed(machine, tmp_path):
     assert line.faults > 10
 
 
-def test_nobody_there(machine):
+def test_no_receiver(machine):
     console, _, _ = machine
     said = console.command("send -w 1 big; echo status $?", PATIENCE)
     assert "no answer on /dev/ttyS1" in said and "status 1" in said, said

@@ -48,7 +48,7 @@ def test_make_run_keeps_the_command():
     ["--get", "/dev/null"], ["--get", "/dev/null/x"], ["--add", "/dev/null"],
     ["--console-log", "/dev/null/x"], ["--console"], ["--line"],
     ["--qemu", "/nosuch"], ["--kernel", "/nosuch"], ["--nosuch"]])
-def test_bad_options_are_told_before_anything_runs(options):
+def test_bad_options_are_reported_before_anything_runs(options):
     done = subprocess.run([VM, *options, "--", "true"], timeout=PATIENCE,
                           capture_output=True, text=True)
     assert done.returncode in (1, 2) and done.stdout == "", done

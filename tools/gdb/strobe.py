@@ -196,10 +196,10 @@ def task_record(task):
 def programs(events):
     """Exec records of all tasks, for samples before the first event. Tasks with a
     record in `events` are omitted."""
-    told = {struct.unpack_from("<I", record, HEAD.size)[0]
+    recorded = {struct.unpack_from("<I", record, HEAD.size)[0]
             for kind, _, _, record in records(events) if kind == TASK}
     return b"".join(task_record(task) for task in tasks()
-                    if int(task["id"]) not in told and task["path"])
+                    if int(task["id"]) not in recorded and task["path"])
 
 
 def elapsed_ns(session, rings):

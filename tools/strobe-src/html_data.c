@@ -1,6 +1,6 @@
 // The data of the page (html_data.h). The samples are sorted twice. First by
-// task, CPU, mode and event: each distinct combination gets a number, `who`.
-// Then by bin, node and `who`: samples that the page counts together are
+// task, CPU, mode and event: each distinct combination gets a number, `origin`.
+// Then by bin, node and `origin`: samples that the page counts together are
 // adjacent.
 #include "html_data.h"
 
@@ -17,7 +17,7 @@
 struct entry {
     const char *program; // name of the task at that time
     uint32_t task, cpu, mode, event;
-    uint32_t bin, node, who; // who: set by number_who
+    uint32_t bin, node, origin; // origin: set by number_origin
 };
 
 struct page {
@@ -128,7 +128,7 @@ static void make_entries(struct page *g, const uint32_t *node_of)
     }
 }
 
-// --- who --------------------------------------------------------------------
+// --- origins --------------------------------------------------------------
 
 #define COMPARE(a, b, field)      \
     if ((a)->field != (b)->field) \
@@ -171,7 +171,7 @@ static void write_tasks(FILE *out, const struct page *g)
 
 // Numbers the entries, which are sorted by compare_who, and stores the first
 // entry of each number. Returns the count of numbers.
-static uint32_t number_who(struct page *g, struct entry *firsts)
+static uint32_t number_origin(struct page *g, struct entry *firsts)
 {
     uint32_t count = 0, task = 0;
 
@@ -182,7 +182,7 @@ static uint32_t number_who(struct page *g, struct entry *firsts)
             firsts[count] = *e;
             firsts[count++].task = task;
         }
-        e->who = count - 1;
+        e->origin = count - 1;
     }
     return count;
 }
@@ -190,9 +190,9 @@ static uint32_t number_who(struct page *g, struct entry *firsts)
 static void write_who(FILE *out, struct page *g)
 {
     struct entry *list = get_memory(g->profile->count * sizeof(*list));
-    uint32_t count = number_who(g, list);
+    uint32_t count = number_origin(g, list);
 
-    fputs(",\"who\":{\"task\":[", out);
+    fputs(",\"origin\":{\"task\":[", out);
     for (uint32_t i = 0; i < count; i++)
         fprintf(out, "%s%u", i > 0 ? "," : "", list[i].task);
     fputs("],\"cpu\":[", out);
@@ -216,7 +216,7 @@ static int compare_entries(const void *x, const void *y)
 
     COMPARE(a, b, bin);
     COMPARE(a, b, node);
-    COMPARE(a, b, who);
+    COMPARE(a, b, origin);
     return 0;
 }
 
@@ -233,7 +233,7 @@ static void write_bins(FILE *out, const struct page *g)
             size_t end = at + 1;
             while (end < count && compare_entries(e, &g->entries[end]) == 0)
                 end++;
-            fprintf(out, "%s%u,%u,%zu", comma, e->node, e->who, end - at);
+            fprintf(out, "%s%u,%u,%zu", comma, e->node, e->origin, end - at);
             comma = ",";
             at = end;
         }

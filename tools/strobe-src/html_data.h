@@ -9,9 +9,10 @@
 //     symbols  name[], image[] (index in images)
 //     nodes    parent[], symbol[]: paths of calls; node 0 is the root
 //     tasks    [id, name]...
-//     who      task[] (index in tasks), cpu[], mode[] (enum sample_mode),
+//     origin      task[] (index in tasks), cpu[], mode[] (enum sample_mode),
 //              event[] (index in events)
-//     bins     a list for each bin of time: node, who, samples, node, who, ...
+//     bins     a list for each bin of time: node, origin, samples, node,
+//     origin, ...
 //
 // All indices count from 0. The page computes what it displays.
 #pragma once

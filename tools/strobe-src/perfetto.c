@@ -56,7 +56,7 @@ struct perfetto {
     struct export *e;
     struct places places;
     struct message packet, part, inner;
-    bool *told; // callstacks already written
+    bool *written; // callstacks already written
 };
 
 static const struct chains *chains_of(const struct perfetto *p)
@@ -174,9 +174,9 @@ static void put_callstacks(struct perfetto *p)
     for (size_t i = 0; i < profile->count; i++) {
         const struct timed_sample *s = &profile->list[i];
         uint32_t stack = callstack_of(p, s);
-        if (p->told[stack])
+        if (p->written[stack])
             continue;
-        p->told[stack] = true;
+        p->written[stack] = true;
         message_number(&p->inner, CALLSTACK_ID, stack + 1);
         if (s->mode == MODE_IDLE)
             message_number(&p->inner, CALLSTACK_FRAME, p->places.count + 1);
@@ -265,11 +265,11 @@ void export_perfetto(struct export *e)
     const struct profile *profile = e->profile;
     struct perfetto p = {
         .e = e,
-        .told =
-            calloc(2 * (size_t)profile->samples.chains.count, sizeof(*p.told)),
+        .written = calloc(2 * (size_t)profile->samples.chains.count,
+                          sizeof(*p.written)),
     };
 
-    if (!p.told)
+    if (!p.written)
         fail(1, "not enough memory for the export");
     places_init(&p.places, profile);
     message_number(&p.packet, PACKET_FLAGS, FLAG_CLEARED);
@@ -291,5 +291,5 @@ void export_perfetto(struct export *e)
     message_free(&p.packet);
     message_free(&p.part);
     message_free(&p.inner);
-    free(p.told);
+    free(p.written);
 }

@@ -197,15 +197,15 @@ static void put_locations(struct pprof *p)
     const struct places *places = &p->places;
     uint32_t nodes = p->e->profile->samples.chains.count;
     const uint32_t *row_of = p->e->view->row_of;
-    bool *told = enough(calloc(places->count + 1, sizeof(*told)));
+    bool *written = enough(calloc(places->count + 1, sizeof(*written)));
 
     lines_ask(p->lines, places->list, places->count);
     for (uint32_t n = 1; n < nodes; n++) {
         uint64_t id = places_number(places, n);
-        if (!told[id - 1])
+        if (!written[id - 1])
             put_location(p, id, row_of[n] + 1, &node_of(p, n)->place,
                          p->e->inlined);
-        told[id - 1] = true;
+        written[id - 1] = true;
     }
     put_location(p, places->count + 1, p->e->view->count + 1, NULL, false);
     for (uint32_t i = 0; i < places->count; i++) {
@@ -213,7 +213,7 @@ static void put_locations(struct pprof *p)
             put_location(p, waiting_location(p, i + 1), row_of[p->waits[i]] + 1,
                          &places->list[i], false);
     }
-    free(told);
+    free(written);
 }
 
 // --- samples ----------------------------------------------------------------

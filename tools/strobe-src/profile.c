@@ -106,7 +106,7 @@ void profile_each(const char *path, const struct common *c,
                   void (*show)(struct profile *p, void *arg), void *arg)
 {
     uint32_t count = 1;
-    bool *told = NULL;
+    bool *complained = NULL;
 
     for (uint32_t i = 0; i < count; i++) {
         struct profile p;
@@ -119,12 +119,12 @@ void profile_each(const char *path, const struct common *c,
         if (i > 0)
             putchar('\n');
         else
-            told = calloc(p.samples.images.count, sizeof(*told));
-        p.told = told; // each event has the same images
+            complained = calloc(p.samples.images.count, sizeof(*complained));
+        p.complained = complained; // each event has the same images
         show(&p, arg);
         profile_close(&p);
     }
-    free(told);
+    free(complained);
 }
 
 struct lines *profile_lines(struct profile *p)
@@ -156,14 +156,14 @@ void profile_close(struct profile *p)
 // statistics. Reports their number.
 static void print_later(FILE *out, const struct perf_file *f)
 {
-    uint64_t told =
+    uint64_t reported =
         f->info.taken > f->info.lost ? f->info.taken - f->info.lost : 0;
 
-    if (f->has_info && f->samples > told)
+    if (f->has_info && f->samples > reported)
         fprintf(out,
                 "Counts:  of %.3f s, the last ones in the file; "
                 "%" PRIu64 " samples are later\n",
-                f->info.elapsed_ns / 1e9, f->samples - told);
+                f->info.elapsed_ns / 1e9, f->samples - reported);
 }
 
 void profile_header(FILE *out, const struct profile *p,
@@ -212,10 +212,10 @@ void profile_complain(struct profile *p)
     for (uint32_t i = 0; i < images; i++) {
         const struct image *m = &p->samples.images.list[i];
         if (i == IMAGE_UNKNOWN || i == IMAGE_CUT || !m->loaded ||
-            (p->told != NULL && p->told[i]))
+            (p->complained != NULL && p->complained[i]))
             continue;
-        if (p->told)
-            p->told[i] = true;
+        if (p->complained)
+            p->complained[i] = true;
         if (m->problem)
             complain("%s: %s; addresses are shown instead. Name the folder of "
                      "the right build with --dir (of the kernel with -k)",

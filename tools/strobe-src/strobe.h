@@ -111,7 +111,7 @@ struct profile {
     struct perf_file files[PERF_EVENTS_MAX]; // one for each event that was read
     uint32_t file_count;
     struct elves elves;
-    bool *told;                // images already complained of, or NULL
+    bool *complained;          // images already complained of, or NULL
     struct timed_sample *list; // all samples, in the order of the file
     size_t count, room;
     struct lines *lines;    // NULL before the first profile_lines

@@ -26,14 +26,14 @@ static u32 holder; // atomic; a CPU's number + 1, 0: none
 bool pit_enter(u32 *flags)
 {
     *flags = irq_save();
-    u32 self = this_cpu()->id + 1, nobody = 0;
-    while (!__atomic_compare_exchange_n(&holder, &nobody, self, false,
+    u32 self = this_cpu()->id + 1, expected = 0;
+    while (!__atomic_compare_exchange_n(&holder, &expected, self, false,
                                         __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-        if (nobody == self) {
+        if (expected == self) {
             irq_restore(*flags);
             return false;
         }
-        nobody = 0;
+        expected = 0;
         cpu_relax();
     }
     return true;

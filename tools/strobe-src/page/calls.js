@@ -1,6 +1,5 @@
-// What is said of functions: which are the hottest, who calls one and whom it
-// calls. Each sample counts once in each figure, however often its path comes
-// by: recursion adds nothing.
+// Functions: the hottest ones, and the callers and callees of one. A sample counts
+// once in each figure, even if its path has the function several times.
 
 // Of each node the samples that end in it, and those whose path has it.
 function* sumNodes(profile, pairs) {

@@ -1,14 +1,14 @@
 // The profile: the data in the page, filters on it, and trees of calls made
 // from what passes them.
 //
-// Samples are counted by node (a path of calls), "who" (task, CPU, mode and
+// Samples are counted by node (a path of calls), "origin" (task, CPU, mode and
 // event) and bin of time; tools/strobe-src/html_data.h says it field by field.
 
 const MODES = ["user", "kernel", "irq", "idle"];
 const IDLE = MODES.indexOf("idle");
 const KERNEL = "[kernel]";
 
-// A bin lists node, who, count, node, who, count, ...
+// A bin lists node, origin, count, node, origin, count, ...
 function forEachCount(bin, take) {
   for (let i = 0; i < bin.length; i += 3) {
     take(bin[i], bin[i + 1], bin[i + 2]);
@@ -19,9 +19,9 @@ function forEachCount(bin, take) {
 function countTimes(data, event) {
   const times = Array.from({ length: data.cpus }, () =>
     data.bins.map(() => new Array(MODES.length).fill(0)));
-  data.bins.forEach((bin, b) => forEachCount(bin, (_node, who, n) => {
-    if (data.who.event[who] === event) {
-      times[data.who.cpu[who]][b][data.who.mode[who]] += n;
+  data.bins.forEach((bin, b) => forEachCount(bin, (_node, origin, n) => {
+    if (data.origin.event[origin] === event) {
+      times[data.origin.cpu[origin]][b][data.origin.mode[origin]] += n;
     }
   }));
   return times;
@@ -31,9 +31,9 @@ function countTasks(data, event) {
   const tasks = data.tasks.map((task, index) =>
     ({ index, id: task[0], name: task[1], samples: 0 }));
   for (const bin of data.bins) {
-    forEachCount(bin, (_node, who, n) => {
-      if (data.who.mode[who] !== IDLE && data.who.event[who] === event) {
-        tasks[data.who.task[who]].samples += n;
+    forEachCount(bin, (_node, origin, n) => {
+      if (data.origin.mode[origin] !== IDLE && data.origin.event[origin] === event) {
+        tasks[data.origin.task[origin]].samples += n;
       }
     });
   }
@@ -49,25 +49,25 @@ function loadProfile(text) {
 
 // What a filter is: event (an index), task (an index), program (a name), cpu,
 // each or null; modes[mode]; bins [from, to).
-function passes(profile, filter, who) {
-  const task = profile.who.task[who];
-  return filter.event === profile.who.event[who] &&
+function passes(profile, filter, origin) {
+  const task = profile.origin.task[origin];
+  return filter.event === profile.origin.event[origin] &&
     (filter.task === null || filter.task === task) &&
     (filter.program === null ||
       filter.program === profile.tasks[task][1]) &&
-    (filter.cpu === null || filter.cpu === profile.who.cpu[who]) &&
-    filter.modes[profile.who.mode[who]];
+    (filter.cpu === null || filter.cpu === profile.origin.cpu[origin]) &&
+    filter.modes[profile.origin.mode[origin]];
 }
 
 // The groups that stand beside each other at the bottom: a program, or what
-// was idle in it. `of` has the group of each "who", -1 of those left out.
+// was idle in it. `of` has the group of each "origin", -1 of those left out.
 function makeGroups(profile, filter) {
   const groups = [], numbers = new Map();
-  const of = profile.who.task.map((task, who) => {
-    if (!passes(profile, filter, who)) {
+  const of = profile.origin.task.map((task, origin) => {
+    if (!passes(profile, filter, origin)) {
       return -1;
     }
-    const idle = profile.who.mode[who] === IDLE;
+    const idle = profile.origin.mode[origin] === IDLE;
     const name = idle ? "idle" : profile.tasks[task][1];
     const key = `${idle ? "idle" : "program"}:${name}`;
     if (!numbers.has(key)) {
