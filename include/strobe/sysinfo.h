@@ -255,7 +255,7 @@ enum sysinfo_state {
     F(r, U64, throttled, COUNT, "ticks not looked at")      \
     F(r, U64, others, COUNT, "ticks outside the target")    \
     F(r, U64, cycles, CYCLES, "spent on samples")           \
-    F(r, U64, nmis_unclaimed, COUNT, "NMIs that nobody claimed")
+    F(r, U64, nmis_unclaimed, COUNT, "NMIs that no handler claimed")
 
 // system.locks. Hold times are measured for about every 63rd hold.
 #define SYSINFO_LOCK_FIELDS(F, r)                          \

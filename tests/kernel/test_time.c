@@ -52,18 +52,18 @@ static struct waitq readers_done = WAITQ_INIT(readers_done, "test readers");
 static u64 tell(u64 now)
 {
     u32 flags = spin_lock_irq(&latest_lock);
-    u64 record = latest = MAX(latest, now);
+    u64 newest = latest = MAX(latest, now);
     spin_unlock_irq(&latest_lock, flags);
-    return record;
+    return newest;
 }
 
 static void read_often(void *arg UNUSED)
 {
     u64 last = 0, last_raw = 0;
     for (u32 i = 0; i < READS; i++) {
-        u64 record = tell(last);
+        u64 newest = tell(last);
         u64 now = clock_now_ns(), raw = clock_raw_ns();
-        expect(now >= record);
+        expect(now >= newest);
         expect(raw >= last_raw);
         last = now;
         last_raw = raw;
@@ -159,7 +159,7 @@ static void read_in_nmi(void *arg UNUSED, const struct trapframe *tf UNUSED)
 
 // The time that this CPU's last NMI read. Retries if an NMI comes between the
 // reads of the two halves.
-static u64 read_in_nmi(const __typeof__(record[0]) *t)
+static u64 time_of_last_nmi(const __typeof__(record[0]) *t)
 {
     u32 nmis;
     u64 in_nmi;
@@ -177,7 +177,7 @@ static void change_and_read(s64 rate)
     u32 flags = irq_save();
     __typeof__(&record[0]) t = &record[this_cpu()->id];
     set_rate(rate);
-    u64 in_nmi = read_in_nmi(t), now = clock_now_ns();
+    u64 in_nmi = time_of_last_nmi(t), now = clock_now_ns();
     if (now < in_nmi)
         ADD_ONCE(t->backwards, 1);
     WRITE_ONCE(t->telling, true);
@@ -261,10 +261,10 @@ KERNEL_TEST(time_is_read_by_an_old_line)
             thread_sleep_until(clock_now_ns() + NSEC_PER_MSEC,
                                WAIT_UNINTERRUPTIBLE);
         u64 least = rdtsc() - after;
-        u64 record = clock_raw_ns() - began;
+        u64 elapsed = clock_raw_ns() - began;
         u64 most = rdtsc() - before;
-        expect(record + 100 >= clock_tsc_to_ns(least));
-        expect(record <= clock_tsc_to_ns(most) + 100);
+        expect(elapsed + 100 >= clock_tsc_to_ns(least));
+        expect(elapsed <= clock_tsc_to_ns(most) + 100);
     }
 }
 

@@ -7,7 +7,7 @@ from machine import vm
 from monitor import INTERRUPTS_OFF, Monitored, free_port, hang_in_sync
 from tiers import realtime
 
-TOLD = r"^where the CPUs are \(CPU {} hangs: for 10 s it has {}\):$"
+REPORT = r"^where the CPUs are \(CPU {} hangs: for 10 s it has {}\):$"
 # Interrupts off; interrupts on, preemption off, while a thread waits.
 WAYS = {
     "deaf": (INTERRUPTS_OFF, "sync", "taken no interrupt"),
@@ -25,7 +25,7 @@ def test_a_cpu_hangs(way, cpu, tmp_path):
     with Monitored(f"taskset {1 << cpu} sh -c '{command}'", "--gdb", str(port),
                    smp=2) as machine:
         hang_in_sync(tmp_path, port, how.format(cpu=cpu))
-        machine.wait_for(TOLD.format(cpu, why))
+        machine.wait_for(REPORT.format(cpu, why))
         said = machine.wait_for(rf"^CPU {cpu}: .*\n(.+\n)* .* sys_sync(.+\n)*"
                                 " .* to_user")
     assert said.count("hangs") == 1, said

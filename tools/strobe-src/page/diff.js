@@ -27,7 +27,7 @@ let inverted = false, zoom = null, term = null, remembering = false;
 const several = data.sides.every(({ runs }) => runs.length > 1);
 
 // Whether the change may be chance: then it has no colour. That it cannot be
-// told (null) says nothing against it.
+// decided (null) says nothing against it.
 function mayBeChance(chance) {
   return chance !== null && chance >= SIGNIFICANT;
 }

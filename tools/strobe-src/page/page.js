@@ -251,7 +251,7 @@ function showModes() {
   });
 }
 
-// All that is told of one event; what is chosen stays.
+// Everything known about one event; the choice stays.
 function showEvent() {
   showFacts();
   fillTasks();
