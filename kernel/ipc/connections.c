@@ -21,8 +21,8 @@ static u32 phone_count;
 
 void connection_add(struct phone *p)
 {
-    assert_checked(list_empty(&p->all_node));
     spin_lock(&connections_lock);
+    assert_checked(list_empty(&p->all_node));
     list_push_back(&phones, &p->all_node);
     WRITE_ONCE(phone_count, phone_count + 1);
     spin_unlock(&connections_lock);
@@ -30,8 +30,8 @@ void connection_add(struct phone *p)
 
 void connection_remove(struct phone *p)
 {
-    assert_checked(!list_empty(&p->all_node) && READ_ONCE(phone_count));
     spin_lock(&connections_lock);
+    assert_checked(!list_empty(&p->all_node) && phone_count);
     list_remove(&p->all_node);
     WRITE_ONCE(phone_count, phone_count - 1);
     spin_unlock(&connections_lock);
