@@ -120,6 +120,19 @@ KERNEL_TEST := $(K)-test.elf
 UNCHECKED := kernel/debug/% arch/i386/boot/% %.S
 sanitize = $(if $(filter $(UNCHECKED),$1),,$(SANITIZE))
 
+# Functions begin with a place for a jump or a call (arch/text.h), except in these
+# files: what an NMI runs, from its entry to the stored sample, and what runs before
+# these places are in order. NOTRACE leaves out single functions of other files;
+# tools/build/notrace checks both.
+NOTRACE := kernel/debug/% kernel/trace/% lib/string.c \
+	$(addprefix arch/i386/,boot/% text/% cpu/nmi.c cpu/unwind.c \
+		cpu/unwind_signals.c cpu/arithmetic.c mm/peek.c pmu/counter.c pmu/overflow.c) \
+	$(addprefix kernel/,base/kframes.c profile/sample.c profile/bins.c \
+		profile/address_bins.c profile/cost.c profile/nmi_ipi_source.c \
+		profile/pmc_source.c profile/timer_source.c time/ledger.c)
+PATCHABLE := $(if $(UNCALLED),,-fpatchable-function-entry=5)
+patchable = $(if $(filter $(NOTRACE),$1),,$(PATCHABLE))
+
 # --- output -------------------------------------------------------------------
 
 # $(call say,WHAT $@,STAGE) begins a step. On a terminal the next step overwrites its
@@ -256,14 +269,14 @@ KLINK = $(CROSS)ld -m elf_i386 -nostdlib -z noexecstack -z max-page-size=4096 \
 	--build-id=sha1 -T linker.ld $(filter %.o,$^)
 
 $(K)/config: FORCE
-	@$(call unchanged,$@,$(KCC) $(KFLAGS) $(SANITIZE))
+	@$(call unchanged,$@,$(KCC) $(KFLAGS) $(SANITIZE) $(PATCHABLE) $(NOTRACE))
 
 $(K)/objects: FORCE
 	@$(call unchanged,$@,$(KOBJECTS) $(TEST_OBJECTS))
 
 $(K)/%.o: % $(K)/config | $(DEPS)/$(GOAL)
 	$(call say,CC $<,kernel)
-	$(COMPILE) $(KCC) $(KFLAGS) $(call sanitize,$<) -c $<
+	$(COMPILE) $(KCC) $(KFLAGS) $(call sanitize,$<) $(call patchable,$<) -c $<
 
 $(VDSO): $(VDSO_SOURCE) arch/i386/vdso/vdso.lds kernel/time/time_page.h \
 		lib/seqcount.h $(wildcard arch/i386/include/arch/*.h) $(K)/config | $(DEPS)/$(GOAL)
@@ -288,9 +301,10 @@ $(K)/arch/i386/vdso/image.S.o: $(VDSO)
 $(K)/arch/i386/vdso/image.S.o: KFLAGS += -DVDSO='"$(VDSO)"'
 
 $(KERNEL) $(KERNEL_TEST): $(KOBJECTS) linker.ld $(K)/objects \
-		tools/build/kernel tools/build/ksyms tools/build/kframes
+		kernel/notrace.txt $(addprefix tools/build/,kernel ksyms kframes patchable notrace)
 	$(call say,LINK $@,kernel)
 	$Qtools/build/kernel $@ $(KLINK)
+	$(if $(filter $(KERNEL),$@),$Qtools/build/notrace kernel/notrace.txt $@ || { rm $@; exit 1; })
 # Linked second: tools/vm detects an outdated test kernel by its time.
 $(KERNEL_TEST): $(TEST_OBJECTS) | $(KERNEL)
 

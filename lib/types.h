@@ -61,6 +61,9 @@ typedef int64_t s64;
 #define KEEPS_FRAME __attribute__((optimize("no-omit-frame-pointer")))
 #endif
 #define ALWAYS_INLINE inline __attribute__((always_inline))
+// The function has no patchable entry (arch/text.h). NMIs run only such
+// functions, which tools/build/notrace checks.
+#define NOTRACE __attribute__((patchable_function_entry(0)))
 // ASSUME: a fact that the compiler cannot know and need not check. OPAQUE:
 // hides from the compiler how the pointer `p` was computed, so that it keeps it
 // in a register instead of recomputing it at each use.

@@ -41,7 +41,7 @@ static void record_thread(struct view *v, const struct thread *t)
 #endif
 }
 
-static void record_location(u32 pc, u32 frame, bool interrupts_on, bool user)
+static NOTRACE void record_location(u32 pc, u32 frame, bool interrupts_on, bool user)
 {
     const struct cpu *c = this_cpu();
     struct view *v = &views[c->id];
@@ -58,7 +58,7 @@ static void record_location(u32 pc, u32 frame, bool interrupts_on, bool user)
         record_thread(v, c->thread);
 }
 
-static void record_from_nmi(const struct trapframe *tf)
+static NOTRACE void record_from_nmi(const struct trapframe *tf)
 {
     record_location(trap_pc(tf), trap_frame_pointer(tf), trap_irqs_on(tf),
                     trap_from_user(tf));

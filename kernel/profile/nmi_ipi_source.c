@@ -23,7 +23,7 @@ static struct {
     bool early; // more than one tick was counted for one NMI
 } per_cpu[CPU_MAX];
 
-static bool on_nmi(struct nmi_owner *owner UNUSED, const struct trapframe *tf)
+static bool ipi_nmi(struct nmi_owner *owner UNUSED, const struct trapframe *tf)
 {
     u32 cpu = this_cpu()->id;
     u32 now = __atomic_load_n(&sent, __ATOMIC_ACQUIRE);
@@ -38,7 +38,7 @@ static bool on_nmi(struct nmi_owner *owner UNUSED, const struct trapframe *tf)
     return true;
 }
 
-static struct nmi_owner nmi_owner = { on_nmi };
+static struct nmi_owner nmi_owner = { ipi_nmi };
 
 static void tick(struct ticker *t UNUSED, u32 ticks)
 {

@@ -35,7 +35,7 @@ static u64 vary(struct pace *p)
     return p->base / 2 + scale(p->base, xorshift(&p->seed));
 }
 
-u64 pace_next(struct pace *p, u64 now)
+NOTRACE u64 pace_next(struct pace *p, u64 now)
 {
     // A stretched interval is longer than the target on purpose.
     if (p->target && p->last && !p->merge_shift)
@@ -47,7 +47,7 @@ u64 pace_next(struct pace *p, u64 now)
 
 // Compares the cost with a window, or with the time since the window began if
 // that is longer: rare events may skip the end of a window.
-void pace_spent(struct pace *p, u32 sum, u64 now)
+NOTRACE void pace_spent(struct pace *p, u32 sum, u64 now)
 {
     p->spent += cost_meter_read(&p->meter, sum);
     u64 passed = MAX(now - p->began, (u64)p->window);

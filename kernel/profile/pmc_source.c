@@ -37,7 +37,7 @@ static struct pmc_source *mine(const struct sample_source *s)
     return container_of(s, struct pmc_source, source);
 }
 
-static u64 due(struct pmu_sampling *sampling, const struct trapframe *tf,
+static u64 counter_due(struct pmu_sampling *sampling, const struct trapframe *tf,
                u32 periods)
 {
     u64 began = rdtsc();
@@ -96,7 +96,7 @@ static int pmc_start(const struct sample_source *source,
         period = first_period(&sampling->event, rate->hz, &follows);
     init_pace(s, rate, period, follows ? clock_tsc_hz() / rate->hz : 0);
     sampling->period = period;
-    sampling->due = due;
+    sampling->due = counter_due;
     int err = pmu_sampling_start(sampling);
     if (err)
         return err;

@@ -26,7 +26,7 @@ struct cost_meter {
     bool exceeded; // a reading of this window exceeded it
 };
 
-static NOINLINE UNUSED u32 cost_meter_exceeded(struct cost_meter *m)
+static NOTRACE NOINLINE UNUSED u32 cost_meter_exceeded(struct cost_meter *m)
 {
     u32 max_cost = m->max_cost;
     m->max_cost = max_cost >> 31 ? max_cost : 2 * max_cost;

@@ -9,6 +9,7 @@
 #include "kernel/base/log.h"
 
 #include "arch/cpu.h"
+#include "arch/text.h"
 #include "kernel/sync/mutex.h"
 
 static struct mutex stop_machine_mutex =
@@ -45,6 +46,7 @@ void stop_machine(void (*fn)(void *arg), void *arg)
     else
         fn(arg);
     longest = MAX(longest, rdtsc() - began);
+    text_serialize(); // the other CPUs execute IRET
     irq_restore(flags);
     mutex_unlock(&stop_machine_mutex);
 }

@@ -8,7 +8,8 @@
 // caller waits in this function, and every other CPU in an interrupt that it
 // took with interrupts enabled. So no CPU holds an interrupt-disabling lock, is
 // inside the scheduler or changes accounts. NMIs are still taken. Takes as long
-// as fn plus some microseconds. Thread context, interrupts on, no locks held;
+// as fn plus some microseconds. Every CPU executes a serialising instruction
+// before it continues. Thread context, interrupts on, no locks held;
 // may sleep.
 void stop_machine(void (*fn)(void *arg), void *arg);
 // The longest time so far that a rendezvous kept interrupts off, in TSC cycles,

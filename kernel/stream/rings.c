@@ -96,7 +96,7 @@ void stream_stop_checks(struct stream *s)
     callout_drain(&s->rings.check);
 }
 
-void stream_wake_soon(struct stream *s)
+NOTRACE void stream_wake_soon(struct stream *s)
 {
     if (READ_ONCE(s->rings.wake))
         return;

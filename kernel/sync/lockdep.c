@@ -296,7 +296,7 @@ void lockdep_not_held(const char *name, bool by_others, u32 taken, u32 caller)
     panic("lockdep: '%s' must be held in %s", name, where ? where : "?");
 }
 
-void lockdep_spinlocks(u32 cpu, struct lockdep_stack *out)
+NOTRACE void lockdep_spinlocks(u32 cpu, struct lockdep_stack *out)
 {
     *out = cpu_held[cpu];
 }

@@ -8,6 +8,7 @@
 #include "arch/i386/boot/multiboot.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/mm/memory.h"
+#include "arch/i386/text/text_init.h"
 #include "lib/string.h"
 
 struct boot_info boot_info;
@@ -232,6 +233,7 @@ static void boot_parse(u32 magic, u32 info)
 NORETURN void boot_main(u32 magic, u32 info);
 void boot_main(u32 magic, u32 info)
 {
+    text_init();
 #ifdef KASAN
     kasan_map_early();
 #endif

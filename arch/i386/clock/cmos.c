@@ -38,7 +38,7 @@ static void write_at(u8 index, u8 value)
     out8(CMOS_DATA, value);
 }
 
-void cmos_acknowledge(void)
+NOTRACE void cmos_acknowledge(void)
 {
     in8(CMOS_DATA);
 }

@@ -62,7 +62,7 @@ static ALWAYS_INLINE struct comparator *comparator_of(struct timer *t)
     return container_of(t, struct comparator, timer);
 }
 
-static u64 counter(const struct comparator *c)
+static NOTRACE u64 counter(const struct comparator *c)
 {
     u32 high, low;
     if (!c->wide)
@@ -154,7 +154,7 @@ static void skip(struct comparator *c, u32 late)
 // counted. While the boot CPU was held up, no tick was set for the other CPUs
 // either. They are notified of the missed ticks now, not by the next tick only,
 // since the counts may be read before that.
-static NOINLINE void catch_up(struct comparator *c)
+static NOINLINE NOTRACE void catch_up(struct comparator *c)
 {
     while (!in_time(c)) {
         s32 left = ticks_to_due(c);
@@ -200,14 +200,14 @@ static ALWAYS_INLINE bool next_shot(struct comparator *c, bool random)
     return true;
 }
 
-static NOINLINE bool other_shot(struct comparator *c)
+static NOINLINE NOTRACE bool other_shot(struct comparator *c)
 {
     if (likely(READ_ONCE(c->row) == RANDOM_ROW))
         return next_shot(c, true);
     return ticks_to_due(c) <= (s32)MARGIN && claim_shot(c);
 }
 
-static bool hpet_serve(struct timer *t)
+static NOTRACE bool hpet_serve(struct timer *t)
 {
     struct comparator *c = comparator_of(t);
     return READ_ONCE(c->row) == EVEN_ROW ? next_shot(c, false) : other_shot(c);

@@ -23,7 +23,7 @@
 
 static u32 holder; // atomic; a CPU's number + 1, 0: none
 
-bool pit_enter(u32 *flags)
+NOTRACE bool pit_enter(u32 *flags)
 {
     *flags = irq_save();
     u32 self = this_cpu()->id + 1, expected = 0;
@@ -39,7 +39,7 @@ bool pit_enter(u32 *flags)
     return true;
 }
 
-void pit_leave(u32 flags)
+NOTRACE void pit_leave(u32 flags)
 {
     __atomic_store_n(&holder, 0, __ATOMIC_RELEASE);
     irq_restore(flags);
@@ -74,7 +74,7 @@ bool pit_loaded(u32 counter)
     return !(status(counter) & STATUS_NULL_COUNT);
 }
 
-bool pit_out(u32 counter)
+NOTRACE bool pit_out(u32 counter)
 {
     return status(counter) & STATUS_OUT;
 }

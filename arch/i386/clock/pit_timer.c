@@ -106,7 +106,7 @@ static int pit_start(struct timer *t UNUSED, u32 mode, u64 ticks)
 // after a rate was stopped, and an 8259 keeps a request that arrived while the
 // line was closed. A stale interrupt that finds OUT high is taken for the
 // shot's, and the shot's own is then ignored.
-static bool pit_serve(struct timer *t UNUSED)
+static NOTRACE bool pit_serve(struct timer *t UNUSED)
 {
     u32 flags;
     if (!(opened & TIMER_ONESHOT) || !pit_enter(&flags))

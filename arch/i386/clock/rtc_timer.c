@@ -65,7 +65,7 @@ static u32 nearest_rate(u64 ticks)
 
 // The seconds are readable here: the alarm occurs at the end of an update, a
 // second before the next one.
-static void set_next_alarm(void)
+static NOINLINE void set_next_alarm(void)
 {
     u8 now = cmos_read(RTC_SECONDS), b = cmos_read(RTC_B);
     cmos_write(RTC_SECONDS_ALARM, rtc_second_after(now, alarm_seconds, b));
@@ -106,7 +106,7 @@ static void rtc_stop(struct timer *t UNUSED)
     set_rate(RATE_USUAL);
 }
 
-static bool rtc_serve(struct timer *t UNUSED)
+static NOTRACE bool rtc_serve(struct timer *t UNUSED)
 {
     cmos_acknowledge();
     if (unlikely(alarm_seconds))

@@ -10,7 +10,7 @@ struct stack_frame {
     u32 return_to;
 };
 
-static bool readable(u32 at)
+static NOTRACE bool readable(u32 at)
 {
     struct mapping m;
     if (at < KERNEL_BASE || at & 3 || at > -(u32)sizeof(struct stack_frame))
@@ -21,7 +21,7 @@ static bool readable(u32 at)
 }
 
 // The frame pointer may point anywhere if a prologue was interrupted.
-NO_KASAN u32 backtrace(u32 ebp, u32 *pcs, u32 max)
+NOTRACE NO_KASAN u32 backtrace(u32 ebp, u32 *pcs, u32 max)
 {
     u32 n = 0;
     while (n < max && readable(ebp)) {

@@ -14,7 +14,7 @@
 
 #define TRIES 8
 
-static bool claim(struct nmi_owner *owner UNUSED,
+static NOTRACE bool measure_entry(struct nmi_owner *owner UNUSED,
                   const struct trapframe *tf UNUSED)
 {
     return true;
@@ -44,7 +44,7 @@ static u32 accounted_cycles(void)
 
 struct entry_cost trap_entry_cost(void)
 {
-    static struct nmi_owner measuring = { claim };
+    static struct nmi_owner measuring = { measure_entry };
     struct entry_cost cost = { 0 };
     if (nmi_claim(&measuring))
         return cost; // the machine is being stopped

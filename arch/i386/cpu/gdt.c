@@ -64,7 +64,7 @@ static void gdt_load(struct arch_cpu *a)
                      : "memory");
 }
 
-void gdt_init(struct cpu *cpu)
+NOTRACE void gdt_init(struct cpu *cpu)
 {
     struct arch_cpu *a = cpu->arch;
     u32 flat = FLAG_32BIT | FLAG_PAGES;

@@ -120,7 +120,7 @@ void arch_init_early(void)
     fpu_init();
 }
 
-void cpu_halt_forever(void)
+NOTRACE void cpu_halt_forever(void)
 {
     for (;;)
         __asm__ volatile("cli; hlt");

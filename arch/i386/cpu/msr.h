@@ -12,7 +12,7 @@
 
 // False: the register does not exist, and *value is unchanged. Any context
 // after exceptions are set up.
-static inline bool read_msr_safely(u32 msr, u64 *value)
+static NOTRACE inline bool read_msr_safely(u32 msr, u64 *value)
 {
     u64 read = 0;
     u32 done = 0;
@@ -25,7 +25,7 @@ static inline bool read_msr_safely(u32 msr, u64 *value)
 }
 
 // False: the register does not exist, or rejects the value.
-static inline bool write_msr_safely(u32 msr, u64 value)
+static NOTRACE inline bool write_msr_safely(u32 msr, u64 value)
 {
     u32 done = 0;
     __asm__ volatile("1: wrmsr\n\tincl %[done]\n" MSR_FIXUP

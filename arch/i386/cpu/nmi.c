@@ -45,8 +45,8 @@ void nmi_release(struct nmi_owner *owner)
 
 // Halts this CPU, unless it is the one that stops the others: that one has a
 // report to print and continues. NMIs on it have no further effect.
-static bool stop(struct nmi_owner *owner UNUSED,
-                 const struct trapframe *tf UNUSED)
+static bool halt_here(struct nmi_owner *owner UNUSED,
+                      const struct trapframe *tf UNUSED)
 {
     if (READ_ONCE(smp_stopper) == this_cpu()->id + 1)
         return true;
@@ -56,7 +56,7 @@ static bool stop(struct nmi_owner *owner UNUSED,
 
 void nmi_stop_others(void)
 {
-    static struct nmi_owner stopping = { stop };
+    static struct nmi_owner stopping = { halt_here };
     __atomic_store_n(&nmi_owner, &stopping, __ATOMIC_RELEASE); // never released
     lapic_send_nmi_others();
 }

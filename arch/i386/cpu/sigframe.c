@@ -90,7 +90,7 @@ _Static_assert(FPSTATE_FXSAVE == 0, "what save_fpu writes");
 
 #define EFLAGS_USER 0x40dd5u // AC OF DF TF SF ZF AF PF CF
 
-bool on_altstack(u32 esp)
+NOTRACE bool on_altstack(u32 esp)
 {
     struct thread_base *t = current_base();
     u32 base = READ_ONCE(t->altstack_base), size = READ_ONCE(t->altstack_size);

@@ -204,7 +204,7 @@ void smp_start(void)
 
 // Called by trampoline.S on the idle stack, with interrupts off.
 NORETURN void ap_main(struct cpu *cpu);
-void ap_main(struct cpu *cpu)
+NOTRACE void ap_main(struct cpu *cpu)
 {
     pagetable_load(&kernel_pagetable);
     gdt_init(cpu);

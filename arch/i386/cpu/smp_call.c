@@ -165,7 +165,7 @@ void smp_reschedule(struct cpu *cpu)
 }
 
 // Those CPUs of `mask` that have not stopped.
-static u32 running_of(u32 mask)
+static NOTRACE u32 running_of(u32 mask)
 {
     u32 running = 0;
     for (; mask; mask &= mask - 1) {

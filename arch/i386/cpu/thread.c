@@ -24,7 +24,7 @@ struct new_stack {
     void *arg;
 };
 
-struct trapframe *thread_trapframe(struct thread *t)
+NOTRACE struct trapframe *thread_trapframe(struct thread *t)
 {
     return (struct trapframe *)((char *)thread_base(t)->kstack + KSTACK_SIZE) -
            1;
@@ -108,7 +108,7 @@ static ALWAYS_INLINE void load_tls(struct arch_cpu *cpu,
         cpu->gdt[GDT_TLS_FIRST + i] = t->tls[i];
 }
 
-struct thread *arch_switch(struct thread *prev, struct thread *next)
+NOTRACE struct thread *arch_switch(struct thread *prev, struct thread *next)
 {
     struct arch_cpu *cpu = this_cpu()->arch;
     fpu_switch(prev, next);

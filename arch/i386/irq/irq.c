@@ -331,7 +331,7 @@ static void deferred(void *arg UNUSED)
 {
 }
 
-void irq_raise_deferred(void)
+NOTRACE void irq_raise_deferred(void)
 {
     WRITE_ONCE(this_cpu()->arch->deferred, true);
     if (apic_present)

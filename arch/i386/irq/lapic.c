@@ -155,7 +155,7 @@ void lapic_accept_i8259(void)
     lapic_write(LAPIC_LVT_LINT0, LVT_EXTINT);
 }
 
-void lapic_counter_nmi(bool on)
+NOTRACE void lapic_counter_nmi(bool on)
 {
     lapic_write(LAPIC_LVT_PERF, on ? LVT_NMI : LVT_MASKED | LVT_NMI);
 }
@@ -189,7 +189,7 @@ static void wait_until_sent(void)
         cpu_relax();
 }
 
-static void send(u32 apic_id, u32 command)
+static NOTRACE void send(u32 apic_id, u32 command)
 {
     u32 flags = irq_save();
     wait_until_sent();
@@ -231,7 +231,7 @@ void lapic_send_ipi_mask(u32 cpu_mask, u32 vector)
 
 // NMI-safe: an NMI may interrupt another send between its two ICR writes. So
 // the ICR is idle and its destination restored on return.
-void lapic_send_nmi(u32 apic_id)
+NOTRACE void lapic_send_nmi(u32 apic_id)
 {
     if (fault_due(FAULT_NMI))
         return;
@@ -246,7 +246,7 @@ void lapic_send_nmi(u32 apic_id)
 
 // NMI-safe: the self shorthand neither uses nor changes the destination that an
 // interrupted send may have written.
-void lapic_send_self(u32 vector)
+NOTRACE void lapic_send_self(u32 vector)
 {
     assert(vector >= 16);
     if (fault_due(FAULT_IPI))

@@ -20,12 +20,14 @@
 #include "kernel/sync/spinlock.h"
 
 #define WINDOWS_PER_CPU 2u
+#define TEXT_PAGES 2u
 
 #define DEVICE_BASE VMAP_LIMIT
 #define DEVICE_END WINDOW_BASE
 _Static_assert(KERNEL_BASE + DIRECT_MAP_MAX <= VMAP_BASE, "the direct map");
-_Static_assert(CPU_MAX *(WINDOWS_PER_CPU + 1) * PAGE_SIZE <= -WINDOW_BASE,
-               "windows, and the samplers'");
+_Static_assert((CPU_MAX * (WINDOWS_PER_CPU + 1) + TEXT_PAGES) * PAGE_SIZE <=
+                   -WINDOW_BASE,
+               "windows, the samplers', the one onto the code");
 _Static_assert(VMAP_LIMIT % MIB(4) == 0 && WINDOW_BASE % MIB(4) == 0,
                "whole tables");
 
@@ -187,9 +189,15 @@ void *map_device(paddr_t base, size_t size)
 }
 
 // The sampler's windows follow those of window_map.
-u32 sampler_window(u32 cpu)
+NOTRACE u32 sampler_window(u32 cpu)
 {
     return WINDOW_BASE + (CPU_MAX * WINDOWS_PER_CPU + cpu) * PAGE_SIZE;
+}
+
+// Behind the samplers' windows.
+u32 text_window(void)
+{
+    return sampler_window(CPU_MAX);
 }
 
 // Interrupt handlers use no windows: between map and unmap only this thread

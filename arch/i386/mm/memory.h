@@ -15,6 +15,8 @@ static ALWAYS_INLINE bool is_direct(paddr_t frame)
 }
 // The address of a CPU's window for mm/peek.c.
 u32 sampler_window(u32 cpu);
+// The address of the two pages by which text/text.c writes the code.
+u32 text_window(void);
 
 #ifdef KASAN
 // boot/kasan_map.c: maps a page for early writes to the shadow. Called before

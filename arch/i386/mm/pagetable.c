@@ -60,13 +60,13 @@ static ALWAYS_INLINE bool is_table(u32 directory_entry)
     return (directory_entry & (ENTRY_PRESENT | ENTRY_LARGE)) == ENTRY_PRESENT;
 }
 
-NOINLINE void *leaf_entry_without_pae(const struct pagetable *pt, u32 va)
+NOINLINE NOTRACE void *leaf_entry_without_pae(const struct pagetable *pt, u32 va)
 {
     u32 e = (u32)entry_read(entry_at(pt->root, directory_index(va)));
     return is_table(e) ? leaf_in(e, va) : NULL;
 }
 
-void *leaf_entry(const struct pagetable *pt, u32 va)
+NOTRACE void *leaf_entry(const struct pagetable *pt, u32 va)
 {
     return leaf_entry_inline(pt, va);
 }
@@ -114,7 +114,7 @@ int pagetable_map(struct pagetable *pt, u32 va, paddr_t pa, u32 prot)
     return 0;
 }
 
-static NOINLINE bool lookup_large(struct pagetable *pt, u32 va,
+static NOINLINE NOTRACE bool lookup_large(struct pagetable *pt, u32 va,
                                   struct mapping *out)
 {
     assert(pt);
@@ -130,7 +130,7 @@ static NOINLINE bool lookup_large(struct pagetable *pt, u32 va,
     return true;
 }
 
-bool pagetable_lookup(struct pagetable *pt, u32 va, struct mapping *out)
+NOTRACE bool pagetable_lookup(struct pagetable *pt, u32 va, struct mapping *out)
 {
     void *entry = leaf_entry_inline(pt, va);
     if (!entry)

@@ -5,17 +5,17 @@
 #include "arch/i386/cpu/offsets.h"
 #include "arch/mmu.h"
 
-void pagetable_load(const struct pagetable *pt)
+NOTRACE void pagetable_load(const struct pagetable *pt)
 {
     __asm__ volatile("movl %0, %%cr3" ::"r"((u32)pt->paddr) : "memory");
 }
 
-void tlb_flush_page(u32 va)
+NOTRACE void tlb_flush_page(u32 va)
 {
     __asm__ volatile("invlpg (%0)" ::"r"(va) : "memory");
 }
 
-void tlb_flush_user(void)
+NOTRACE void tlb_flush_user(void)
 {
     u32 cr3;
     __asm__ volatile("movl %%cr3, %0\n\t"

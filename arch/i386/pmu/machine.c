@@ -30,7 +30,7 @@ static void read_cpuid(u32 leaf, u32 subleaf, u32 r[4])
     r[3] = id.edx;
 }
 
-static void unmask_lvt(void)
+static NOTRACE void unmask_lvt(void)
 {
     lapic_counter_nmi(true);
 }
@@ -104,18 +104,18 @@ static u32 samplings; // running sessions; under pmu_lock
 // interrupts, and after it has stopped.
 static struct pmu_sampling *user_of[CPU_MAX][PMU_COUNTERS];
 
-static u64 on_sample(void *arg, u32 n, u32 weight)
+static NOTRACE u64 pmu_sample_due(void *arg, u32 n, u32 weight)
 {
     struct pmu_sampling *s = READ_ONCE(user_of[this_cpu()->id][n]);
     return s->due(s, arg, weight);
 }
 
-static bool on_nmi(struct nmi_owner *owner UNUSED, const struct trapframe *tf)
+static NOTRACE bool pmu_nmi(struct nmi_owner *owner UNUSED, const struct trapframe *tf)
 {
-    return pmu_overflow(pmu_this_cpu(), tf->eip, on_sample, (void *)tf);
+    return pmu_overflow(pmu_this_cpu(), tf->eip, pmu_sample_due, (void *)tf);
 }
 
-static struct nmi_owner nmi_owner = { on_nmi };
+static struct nmi_owner nmi_owner = { pmu_nmi };
 
 static void start_here(void *arg)
 {

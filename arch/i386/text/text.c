@@ -1,0 +1,150 @@
+// Changing the kernel's code (arch/text.h).
+//
+// Before arch_init_memory the code is mapped writable, and is written directly;
+// afterwards by a window of two pages (a site may lie on two). Only the CPU
+// that has opened it uses it, so only that CPU's TLB is flushed.
+#include "arch/text.h"
+#include "arch/i386/cpu/arch_cpu.h"
+#include "arch/i386/mm/entry.h"
+#include "arch/i386/mm/memory.h"
+#include "arch/i386/text/text_init.h"
+#include "kernel/base/log.h"
+#include "lib/string.h"
+
+#define OPCODE_CALL 0xe8
+#define OPCODE_JUMP 0xe9
+
+extern char text_start[], text_end[];
+
+u8 text_nop[TEXT_SITE] = { 0x0f, 0x1f, 0x44, 0, 0 }; // NOPL 0(%eax,%eax,1)
+// The same for a CPU that does not know NOPL: LEA %ds:0(%esi), %esi.
+static const u8 nop_of_old[TEXT_SITE] = { 0x3e, 0x8d, 0x74, 0x26, 0 };
+
+// --- start-up ---------------------------------------------------------------
+
+// SDM vol. 2B, NOP: families 6 and 15 have the multi-byte NOP. Of other makers'
+// family 6 some have not.
+static bool has_nopl(void)
+{
+    struct cpuid maker = cpuid(0, 0);
+    bool known = maker.ecx == 0x6c65746e || maker.ecx == 0x444d4163; // ntel cAMD
+    u32 family = cpuid(1, 0).eax >> 8 & 15;
+    return known && (family == 6 || family == 15);
+}
+
+void text_init(void)
+{
+    if (has_nopl())
+        return;
+    memcpy(text_nop, nop_of_old, TEXT_SITE);
+    for (const u32 *site = text_entries_start; site < text_entries_end; site++)
+        memcpy((void *)*site, nop_of_old, TEXT_SITE);
+    for (const struct text_branch *b = text_branches_start;
+         b < text_branches_end; b++)
+        memcpy((void *)b->site, nop_of_old, TEXT_SITE);
+    text_serialize();
+}
+
+// --- changes ----------------------------------------------------------------
+
+static u32 shown; // the code's page that the window shows; 0: none
+
+void text_serialize(void)
+{
+    cpuid(0, 0);
+}
+
+static void show_page(u32 at, paddr_t frame, u32 prot)
+{
+    entry_exchange(leaf_entry(&kernel_pagetable, at),
+                   prot ? entry_make(frame, prot) : 0);
+    tlb_flush_page(at);
+}
+
+// The address by which `address` and the bytes behind it can be written.
+static u8 *writable(u32 address)
+{
+    u32 window = text_window(), page = address & PAGE_MASK;
+    if (!leaf_entry(&kernel_pagetable, window))
+        return (u8 *)address; // the early page tables
+    if (shown != page) {
+        paddr_t frame = virt_to_phys((void *)page);
+        show_page(window, frame, PROT_R | PROT_W);
+        show_page(window + PAGE_SIZE, frame + PAGE_SIZE, PROT_R | PROT_W);
+        shown = page;
+    }
+    return (u8 *)window + (address - page);
+}
+
+void text_open(void)
+{
+    assert(!irqs_enabled() && !shown);
+}
+
+void text_close(void)
+{
+    if (shown) {
+        show_page(text_window(), 0, 0);
+        show_page(text_window() + PAGE_SIZE, 0, 0);
+    }
+    shown = 0;
+    text_serialize();
+}
+
+static NOINLINE NORETURN void mismatch(u32 site, const u8 *old, const u8 *found)
+{
+    panic("the code at %#x is %02x %02x %02x %02x %02x, not "
+          "%02x %02x %02x %02x %02x",
+          site, found[0], found[1], found[2], found[3], found[4], old[0],
+          old[1], old[2], old[3], old[4]);
+}
+
+// The bytes of a site as a word and a byte.
+struct PACKED site_code {
+    u32 word;
+    u8 byte;
+};
+_Static_assert(sizeof(struct site_code) == TEXT_SITE, "");
+
+void text_write(u32 site, const u8 *old, const u8 *new)
+{
+    assert(site >= (u32)text_start && site + TEXT_SITE <= (u32)text_end);
+    struct site_code *code = (void *)writable(site);
+    const struct site_code *from = (const void *)old, *to = (const void *)new;
+    if (code->word != from->word || code->byte != from->byte)
+        mismatch(site, old, (const u8 *)code);
+    code->word = to->word;
+    code->byte = to->byte;
+}
+
+void text_write_byte(u32 address, u8 old, u8 new)
+{
+    assert(address >= (u32)text_start && address < (u32)text_end);
+    u32 flags = irq_save();
+    text_open();
+    u8 *code = writable(address);
+    if (*code != old)
+        panic("the code at %#x is %02x, not %02x", address, *code, old);
+    WRITE_ONCE(*code, new);
+    text_close();
+    irq_restore(flags);
+}
+
+// --- instructions -----------------------------------------------------------
+
+static void relative(u8 *code, u8 opcode, u32 site, u32 target)
+{
+    u32 distance = target - (site + TEXT_SITE);
+    code[0] = opcode;
+    memcpy(code + 1, &distance, sizeof(distance));
+}
+
+void text_jump(u8 *code, u32 site, u32 target)
+{
+    relative(code, OPCODE_JUMP, site, target);
+}
+
+void text_call(u8 *code, u32 site, u32 target)
+{
+    relative(code, OPCODE_CALL, site, target);
+}

@@ -1,0 +1,121 @@
+// Patches of the kernel's code: lists of edits, branches, and their statistics.
+//
+// `patch_mutex` guards the users of branches, and the statistics. At start-up
+// there is one CPU and no thread: no lock is needed.
+#include "kernel/trace/patch.h"
+
+#include "arch/cpu.h"
+#include "kernel/base/log.h"
+#include "kernel/base/providers.h"
+#include "kernel/sched/stop_machine.h"
+#include "kernel/sync/mutex.h"
+#include "lib/branch.h"
+#include "lib/string.h"
+
+static struct mutex patch_mutex = MUTEX_INIT(patch_mutex, "text patches");
+static u32 patched, patches; // sites that differ from a NOP; calls
+static u64 longest;          // TSC cycles from open to close
+
+// Either a list, or a branch.
+struct patch {
+    const struct text_edit *edits;
+    u32 count;
+    const struct branch *branch;
+    bool on;
+};
+
+static void write_edits(const struct patch *p)
+{
+    for (u32 i = 0; i < p->count; i++) {
+        const struct text_edit *e = &p->edits[i];
+        text_write(e->site, e->old, e->new);
+        patched += !memcmp(e->old, text_nop, TEXT_SITE);
+        patched -= !memcmp(e->new, text_nop, TEXT_SITE);
+    }
+}
+
+static void write_branch(const struct patch *p)
+{
+    for (const struct text_branch *b = text_branches_start;
+         b < text_branches_end; b++) {
+        u8 jump[TEXT_SITE];
+        if (b->key != p->branch)
+            continue;
+        text_jump(jump, b->site, b->target);
+        text_write(b->site, p->on ? text_nop : jump, p->on ? jump : text_nop);
+        patched += p->on ? 1 : -1u;
+    }
+}
+
+static void write_all(void *arg)
+{
+    u64 began = rdtsc();
+    text_open();
+    if (((struct patch *)arg)->branch)
+        write_branch(arg);
+    else
+        write_edits(arg);
+    text_close();
+    longest = MAX(longest, rdtsc() - began);
+    patches++;
+}
+
+static bool starting(void)
+{
+    return !this_cpu()->thread;
+}
+
+static void lock(void)
+{
+    if (!starting())
+        mutex_lock(&patch_mutex);
+}
+
+static void unlock(void)
+{
+    if (!starting())
+        mutex_unlock(&patch_mutex);
+}
+
+static void run(struct patch *p)
+{
+    if (!starting()) {
+        stop_machine(write_all, p);
+        return;
+    }
+    assert(cpu_count == 1);
+    u32 flags = irq_save();
+    write_all(p);
+    irq_restore(flags);
+}
+
+void text_patch(const struct text_edit *edits, u32 count)
+{
+    lock();
+    run(&(struct patch){ .edits = edits, .count = count });
+    unlock();
+}
+
+void branch_set(struct branch *b, bool on)
+{
+    lock();
+    assert(on || b->users);
+    u32 before = b->users;
+    b->users += on ? 1 : -1u;
+    if (!before != !b->users)
+        run(&(struct patch){ .branch = b, .on = on });
+    unlock();
+}
+
+static void serialize(void *arg UNUSED)
+{
+    text_serialize();
+}
+
+void text_patch_byte(u32 address, u8 old, u8 new)
+{
+    mutex_lock(&patch_mutex);
+    text_write_byte(address, old, new);
+    smp_call_all(serialize, NULL);
+    mutex_unlock(&patch_mutex);
+}
