@@ -15,6 +15,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/task/task.h"
 #include "kernel/task/task_ids.h"
+#include "kernel/trace/point.h"
 #include "lib/elf.h"
 #include "lib/string.h"
 
@@ -506,6 +507,7 @@ static int commit(struct program *p, struct aspace *as, const char *called,
         if ((*o)->execed)
             (*o)->execed(t);
     }
+    TRACE(task_exec, .task = t->id);
     return 0;
 }
 

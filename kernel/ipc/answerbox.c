@@ -9,6 +9,7 @@
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
 #include "kernel/task/task.h"
+#include "kernel/trace/point.h"
 
 SLAB_CACHE_COUNTED(box_cache, struct answerbox, refs);
 
@@ -381,6 +382,7 @@ int box_forward(struct answerbox *b, u32 id, struct phone *to,
         return err;
     }
     ipc_count(&b->task->ipc_counters.forwarded);
+    TRACE(ipc_forward, .call = id, .callee = to->box->task->id);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "kernel/mm/aspace.h"
 #include "kernel/mm/heap.h"
 #include "kernel/task/task.h"
+#include "kernel/trace/point.h"
 
 SLAB_CACHE_COUNTED(call_cache, struct call, refs);
 
@@ -106,6 +107,7 @@ void call_answer(struct call *c, const struct ipc_call *answer)
         become_answered(c, answer);
     }
     spin_unlock(&p->lock);
+    TRACE(ipc_answer, .call = c->id, .result = (u32)answer->retval);
     if (waiter)
         wake(waiter, was_full ? &p->box->senders : NULL);
     else if (first)

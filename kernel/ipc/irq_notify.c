@@ -3,8 +3,8 @@
 //
 // Each watch counts the interrupts since its task last fetched it; so any
 // number of interrupts makes one notification and one wake-up. `watches_lock`
-// (interrupt-disabling) guards all watches and is taken only in interrupts of
-// watched vectors. box->notified is written under it, and read by sleepers
+// (interrupt-disabling) guards all watches. While there is one, the end of each
+// interrupt looks at its vector's list. box->notified is written under it, and read by sleepers
 // without it.
 #include "arch/irq.h"
 #include "kernel/base/errno.h"
@@ -12,6 +12,7 @@
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
 #include "kernel/task/task.h"
+#include "kernel/trace/point.h"
 
 #define ISA_LINES 16u
 #define VECTOR_FIRST 0x20u
@@ -29,10 +30,13 @@ static struct spinlock watches_lock = SPINLOCK_INIT("irq watches");
 static struct list by_vector[VECTORS]; // a list is initialised with its first
                                        // watch
 
-static void interrupted(u32 vector)
+static void interrupted(const void *record)
 {
-    assert(vector < VECTORS && by_vector[vector].next);
+    u32 vector = ((const struct trace_irq_exit *)record)->vector;
+    assert(vector < VECTORS);
     struct watch *w;
+    if (!READ_ONCE(by_vector[vector].next))
+        return;
     u32 flags = spin_lock_irq(&watches_lock);
     assert_checked(!irqs_enabled());
     list_for_each(w, &by_vector[vector], vector_node) {
@@ -44,6 +48,9 @@ static void interrupted(u32 vector)
     }
     spin_unlock_irq(&watches_lock, flags);
 }
+
+static struct trace_listener listener = { .point = TRACE_irq_exit,
+                                          .fn = interrupted };
 
 // Describes the watch's interrupts in *out and moves it to the end of the list.
 static void take_count(struct watch *w, struct ipc_call *out)
@@ -100,7 +107,6 @@ static void insert(struct watch *w)
         list_init(watches);
     list_push_back(watches, &w->vector_node);
     list_push_back(&w->box->watches, &w->box_node);
-    irq_watch(w->vector, interrupted);
 }
 
 static void take_out(struct watch *w)
@@ -108,8 +114,12 @@ static void take_out(struct watch *w)
     spin_assert_held(&watches_lock);
     list_remove(&w->vector_node);
     list_remove(&w->box_node);
-    if (list_empty(&by_vector[w->vector]))
-        irq_watch(w->vector, NULL);
+}
+
+static void watch_free(struct watch *w)
+{
+    trace_unlisten(&listener);
+    slab_free(&watch_cache, w);
 }
 
 static int start(struct answerbox *b, u32 irq, u32 vector)
@@ -119,6 +129,7 @@ static int start(struct answerbox *b, u32 irq, u32 vector)
     if (!w)
         return -ENOMEM;
     *w = (struct watch){ .box = b, .irq = irq, .vector = vector };
+    trace_listen(&listener);
     int err = 0;
     u32 flags = spin_lock_irq(&watches_lock);
     if (find(b, vector))
@@ -129,7 +140,7 @@ static int start(struct answerbox *b, u32 irq, u32 vector)
         insert(w);
     spin_unlock_irq(&watches_lock, flags);
     if (err)
-        slab_free(&watch_cache, w);
+        watch_free(w);
     return err;
 }
 
@@ -142,7 +153,7 @@ static int stop(struct answerbox *b, u32 vector)
     spin_unlock_irq(&watches_lock, flags);
     if (!w)
         return -ENOENT;
-    slab_free(&watch_cache, w);
+    watch_free(w);
     return 0;
 }
 
@@ -173,6 +184,6 @@ void irq_notify_none(struct answerbox *b)
         spin_unlock_irq(&watches_lock, flags);
         if (!w)
             return;
-        slab_free(&watch_cache, w);
+        watch_free(w);
     }
 }

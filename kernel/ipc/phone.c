@@ -9,6 +9,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/task/task.h"
 #include "kernel/task/users.h"
+#include "kernel/trace/point.h"
 
 #define PHONE_CHARGE \
     (sizeof(struct phone) + IPC_PHONE_CALLS * sizeof(struct call))
@@ -373,5 +374,6 @@ int phone_call(struct phone *p, struct ipc_call *m)
         return err;
     }
     ipc_count(&current_task()->ipc_counters.call_sent);
+    TRACE(ipc_call, .method = m->method, .callee = p->box->task->id);
     return m->flags & IPC_F_WAIT ? call_and_wait(p, c, m) : 0;
 }

@@ -247,7 +247,7 @@ static NOINLINE void bad_reference(const struct frame *f, const char *what)
     panic("frame %#x: %s while it is free", frame_number(f), what);
 }
 
-void frame_ref(struct frame *f)
+NOTRACE void frame_ref(struct frame *f)
 {
     if (unlikely(!__atomic_fetch_add(&f->refs, 1, __ATOMIC_RELAXED)))
         bad_reference(f, "referenced");
@@ -281,7 +281,7 @@ paddr_t frame_paddr(const struct frame *f)
     return (paddr_t)frame_number(f) << PAGE_SHIFT;
 }
 
-struct frame *frame_from_paddr(paddr_t p)
+NOTRACE struct frame *frame_from_paddr(paddr_t p)
 {
     u32 number = (u32)(p >> PAGE_SHIFT);
     if (unlikely(number >= frame_count || p >> PAGE_SHIFT >> 32))

@@ -22,6 +22,7 @@
 #include "kernel/task/statistics.h"
 #include "kernel/task/syscall_table.h"
 #include "kernel/task/task.h"
+#include "kernel/trace/point.h"
 #include "lib/string.h"
 
 #define COUNTS_MAX 16
@@ -129,8 +130,13 @@ static void counts_switched(void)
     }
 }
 
-static const struct switch_observer switch_observer = { counts_switched };
-SWITCH_OBSERVER(switch_observer);
+static void switched(const void *record UNUSED)
+{
+    counts_switched();
+}
+
+static struct trace_listener switch_listener = { .point = TRACE_sched_switch,
+                                                 .fn = switched };
 
 static void read_here(void *arg UNUSED)
 {
@@ -150,7 +156,7 @@ static void activate(struct counts *c)
     if (!c->group)
         return;
     __atomic_fetch_or(&active, 1u << c->stream.slot, __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&switch_watchers, 1, __ATOMIC_SEQ_CST);
+    trace_listen(&switch_listener);
     read_all_cpus();
 }
 
@@ -161,7 +167,7 @@ static void deactivate(struct counts *c)
     if (!(__atomic_fetch_and(&active, ~bit, __ATOMIC_SEQ_CST) & bit))
         return;
     read_all_cpus();
-    __atomic_fetch_sub(&switch_watchers, 1, __ATOMIC_SEQ_CST);
+    trace_unlisten(&switch_listener);
 }
 
 // --- software events --------------------------------------------------------

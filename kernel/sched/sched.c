@@ -11,6 +11,7 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/aspace.h"
 #include "kernel/sched/charge.h"
+#include "kernel/trace/point.h"
 #include "lib/format.h"
 #include "lib/set.h"
 
@@ -91,14 +92,6 @@ static bool put_previous(struct run_queue *rq, struct thread *prev,
     return expired;
 }
 
-u32 switch_watchers;
-
-static NOINLINE void notify_switch_observers(void)
-{
-    LINKER_SET_FOR_EACH(const struct switch_observer, o, switch_observers)
-        (*o)->switched();
-}
-
 void sched_switch_finished(struct thread *prev)
 {
     struct run_queue *rq = this_rq();
@@ -110,10 +103,10 @@ void sched_switch_finished(struct thread *prev)
     spin_unlock_irq(&rq->lock, 0);
     if (unlikely(moving_to))
         run_queue_place(prev, moving_to);
+    TRACE(sched_switch, .prev = prev->tid, .next = current->tid,
+          .state = prev->state);
     if (dead)
         thread_ended(prev);
-    if (unlikely(READ_ONCE(switch_watchers)))
-        notify_switch_observers();
 }
 
 // Makes `next` the running thread of the queue.

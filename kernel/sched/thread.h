@@ -128,14 +128,6 @@ static inline u64 thread_kernel_cycles(const struct thread *t)
 }
 // TSC cycles that a thread ran up to now. Any context but NMI.
 void thread_times(const struct thread *t, u64 *user, u64 *kernel);
-// Linker set of functions that are called after each context switch, on the new
-// thread, while switch_watchers is not 0. Interrupts off, no locks.
-struct switch_observer {
-    void (*switched)(void);
-};
-#define SWITCH_OBSERVER(o) LINKER_SET_ADD(switch_observers, o)
-extern u32 switch_watchers; // changed atomically
-
 UPCALL extern struct task kernel_task; // the task of the kernel's threads
 // Called after the scheduler has left a dead thread's stack: records its times
 // and drops its reference. Interrupts off, no locks.

@@ -3,6 +3,7 @@
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/sched/charge.h"
+#include "kernel/trace/point.h"
 
 // Adds the time asleep to the history, except for a stopped thread: it did not
 // choose to sleep.
@@ -68,6 +69,7 @@ static bool wake_from(struct thread *t, u32 states)
             charge_relevel(t);
             run_queue_assign(t, target);
             run_queue_make_ready(target->rq, t);
+            TRACE(sched_wake, .thread = t->tid, .cpu = target->id);
             woken = true;
         }
         unlock_both(last->rq, target->rq);

@@ -3,6 +3,7 @@
 #include "kernel/base/log.h"
 #include "kernel/sync/lock_class.h"
 #include "kernel/sync/lockdep.h"
+#include "kernel/trace/point.h"
 
 #if !defined(__clang__) && !defined(CHECKED)
 #pragma GCC optimize("omit-frame-pointer") // as in spinlock.c
@@ -44,7 +45,9 @@ static void wait(struct mutex *m, u32 caller)
               m->queue.name, caller, m->caller);
     wait_event(&m->queue, !take_from(m, NULL), WAIT_UNINTERRUPTIBLE,
                WAIT_FOREVER);
-    lock_class_waited(m->class, rdtsc() - began);
+    u64 cycles = rdtsc() - began;
+    lock_class_waited(m->class, cycles);
+    TRACE(lock_contended, .lock = (u32)m, .caller = caller, .cycles = cycles);
 }
 
 static NOINLINE void measure(struct mutex *m)

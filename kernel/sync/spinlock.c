@@ -9,6 +9,7 @@
 #include "kernel/base/log.h"
 #include "kernel/sync/lock_class.h"
 #include "kernel/sync/lockdep.h"
+#include "kernel/trace/point.h"
 
 #if !defined(__clang__) && !defined(CHECKED)
 // Not in checked kernels: their functions are larger, and would use ebp for
@@ -105,8 +106,12 @@ static NOINLINE KEEPS_FRAME u32 take_slowly(struct spinlock *l, u32 flags,
     set_holder(l, caller);
     if (was == SPIN_NEW)
         l->class = lock_class_of(l->name, LOCK_SPIN);
-    if (waited)
-        lock_class_waited(l->class, rdtsc() - began);
+    if (waited) {
+        u64 cycles = rdtsc() - began;
+        lock_class_waited(l->class, cycles);
+        TRACE(lock_contended, .lock = (u32)l, .caller = caller,
+              .cycles = cycles);
+    }
     return lock_class_taken(l->class) ? flags : measure(l, flags);
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernel/syscall/at_path.h"
 #include "kernel/task/task.h"
+#include "kernel/trace/point.h"
 
 // Aliases of another call.
 #define SYSCALL(number, name, ...)
@@ -59,11 +60,13 @@ s32 syscall_failed(u32 number, s32 error)
 
 _Static_assert(CALL_unknown == 0, "entry.S");
 
-void trap_syscall(struct trapframe *tf, u32 call)
+NOTRACE void trap_syscall(struct trapframe *tf, u32 call)
 {
     uninit_fill_stack();
     irq_enable();
+    TRACE(syscall_enter, .call = trap_call(tf));
     syscall_run(tf, call);
+    TRACE(syscall_exit, .call = trap_call(tf), .result = trap_result(tf));
     user_return_prepare(tf);
     syscall_leave(current, call);
 }

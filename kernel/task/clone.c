@@ -10,6 +10,7 @@
 #include "kernel/task/task.h"
 #include "kernel/task/task_ids.h"
 #include "kernel/task/tls.h"
+#include "kernel/trace/point.h"
 
 #define THREAD_FLAGS \
     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
@@ -108,6 +109,7 @@ static int attach_task(struct task *task, struct thread *thread,
         if ((*o)->forked)
             (*o)->forked(task, creator);
     }
+    TRACE(task_fork, .task = creator->id, .child = id);
     spin_unlock_irq(&tasks_lock, flags);
     return 0;
 }
@@ -119,6 +121,7 @@ static void drop_unattached(struct task *task)
     if (task->aspace)
         aspace_unref(task->aspace);
     task->aspace = NULL;
+    cpu_timers_end(&task->cpu_timers);
     files_unref(task->files);
     vnode_unref(task->cwd);
     vnode_unref(task->root);

@@ -2,6 +2,7 @@
 
 #include "kernel/base/log.h"
 #include "kernel/task/task.h"
+#include "kernel/trace/point.h"
 
 // The shortest time between two checks of a timer: on several CPUs the
 // remaining time is approached in ever smaller steps. It must be longer than an
@@ -19,22 +20,34 @@ void cpu_timers_init(struct cpu_timers *timers)
     spin_init(&timers->lock, "CPU timers");
     list_init(&timers->list);
     timers->active = false;
+    timers->phase = CPU_TIMERS_NONE;
 }
 
-// The lock is held.
-static void set_active(struct cpu_timers *timers, bool active)
+static void switched(const void *record);
+static struct trace_listener switch_listener = { .point = TRACE_sched_switch,
+                                                 .fn = switched };
+
+// Another task may set a limit at any time, also while the task ends.
+void cpu_timers_begin(struct cpu_timers *timers)
 {
-    if (timers->active == active)
+    u32 none = CPU_TIMERS_NONE;
+    if (__atomic_load_n(&timers->phase, __ATOMIC_RELAXED) != none)
         return;
-    WRITE_ONCE(timers->active, active);
-    __atomic_fetch_add(&switch_watchers, active ? 1 : -1u, __ATOMIC_RELAXED);
+    trace_listen(&switch_listener);
+    if (!__atomic_compare_exchange_n(&timers->phase, &none, CPU_TIMERS_LISTEN,
+                                     false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        trace_unlisten(&switch_listener);
 }
 
 void cpu_timers_end(struct cpu_timers *timers)
 {
     u32 flags = spin_lock_irq(&timers->lock);
-    set_active(timers, false);
+    WRITE_ONCE(timers->active, false);
     spin_unlock_irq(&timers->lock, flags);
+    u32 was = __atomic_exchange_n(&timers->phase, CPU_TIMERS_END,
+                                  __ATOMIC_RELAXED);
+    if (was == CPU_TIMERS_LISTEN)
+        trace_unlisten(&switch_listener);
 }
 
 void cpu_timer_init(struct cpu_timer *timer, enum cpu_clock clock,
@@ -75,7 +88,7 @@ void cpu_timer_set(struct task *t, struct cpu_timer *timer, u64 at)
     timer->at = at;
     list_remove(&timer->node);
     list_push_back(&t->cpu_timers.list, &timer->node);
-    set_active(&t->cpu_timers, true);
+    WRITE_ONCE(t->cpu_timers.active, true);
 }
 
 void cpu_timer_stop(struct cpu_timer *timer)
@@ -113,7 +126,7 @@ static void watch(struct task *t)
     list_for_each(timer, &t->cpu_timers.list, node)
         wait = MIN(wait, earliest(timer, now_of(t, timer, whole), cpus));
     if (wait == WAIT_FOREVER) {
-        set_active(&t->cpu_timers, false);
+        WRITE_ONCE(t->cpu_timers.active, false);
         return;
     }
     if (!c->fn)
@@ -145,7 +158,7 @@ static void check_timers(struct callout *c UNUSED)
     spin_unlock_irq(&t->cpu_timers.lock, flags);
 }
 
-static void switched(void)
+static void switched(const void *record UNUSED)
 {
     struct task *t = current->task;
     if (!READ_ONCE(t->cpu_timers.active))
@@ -154,9 +167,6 @@ static void switched(void)
     watch(t);
     spin_unlock(&t->cpu_timers.lock);
 }
-
-static const struct switch_observer cpu_timers_observer = { switched };
-SWITCH_OBSERVER(cpu_timers_observer);
 
 static void watch_here(void *arg)
 {
@@ -171,6 +181,7 @@ static void watch_here(void *arg)
 void cpu_timers_changed(struct task *t)
 {
     assert(irqs_enabled());
+    cpu_timers_begin(&t->cpu_timers);
     watch_here(t);
     if (t != current->task || READ_ONCE(t->thread_count) > 1)
         smp_call_others(watch_here, t);

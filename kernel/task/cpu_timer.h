@@ -17,10 +17,14 @@
 struct task;
 struct thread;
 
+// Whether context switches are reported for a task's timers.
+enum cpu_timers_phase { CPU_TIMERS_NONE, CPU_TIMERS_LISTEN, CPU_TIMERS_END };
+
 struct cpu_timers { // of a task
     struct spinlock lock;
     struct list list;
-    bool active; // may have timers: counts in switch_watchers; marked access
+    bool active;    // may have timers; marked access
+    u32 phase;      // enum cpu_timers_phase; atomic
 };
 
 enum cpu_clock {
@@ -38,7 +42,11 @@ struct cpu_timer {
 };
 
 void cpu_timers_init(struct cpu_timers *timers);
-// The task has ended: it has no timers any more.
+// The task has timers that are set, or are about to be: from now on they are
+// seen at context switches. As cpu_timers_end; cpu_timers_changed does it, too.
+void cpu_timers_begin(struct cpu_timers *timers);
+// The task is ending: no timer is set any more. Thread context, no spin locks;
+// may sleep.
 void cpu_timers_end(struct cpu_timers *timers);
 void cpu_timer_init(struct cpu_timer *timer, enum cpu_clock clock,
                     struct thread *thread, void (*fn)(struct cpu_timer *timer));

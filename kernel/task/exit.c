@@ -12,6 +12,7 @@
 #include "kernel/task/syscall_table.h"
 #include "kernel/task/task.h"
 #include "kernel/task/task_ids.h"
+#include "kernel/trace/point.h"
 
 static struct task *init_task; // guarded by tasks_lock; set at the first use
 
@@ -176,6 +177,7 @@ static void end_task(struct task *t)
     for (u32 i = 0; i < ITIMERS; i++)
         itimer_end(&t->itimers[i]);
     cpu_timers_end(&t->cpu_timers);
+    TRACE(task_exit, .task = t->id, .status = t->exit_code);
     task_vfork_release(t);
     LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
         if ((*o)->ended)

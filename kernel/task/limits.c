@@ -66,8 +66,10 @@ void limits_inherit(struct task *child, struct task *parent)
         child->limits[i].hard = READ_ONCE(parent->limits[i].hard);
     }
     cpu_timer_init(&child->cpu_limit, CPU_TIME_ALL, NULL, cpu_time_is_up);
-    if (child->limits[LIMIT_CPU].soft != LIMIT_NONE)
-        limit_cpu_time(child);
+    if (child->limits[LIMIT_CPU].soft == LIMIT_NONE)
+        return;
+    limit_cpu_time(child);
+    cpu_timers_begin(&child->cpu_timers);
 }
 
 void limits_apply(struct task *t, struct aspace *as)

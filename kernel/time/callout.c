@@ -14,6 +14,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sync/waitq.h"
 #include "kernel/time/ledger.h"
+#include "kernel/trace/point.h"
 #include "lib/format.h"
 
 ERROR_COUNTER(lost, "timer interrupts, lost or late",
@@ -215,6 +216,7 @@ static bool run_first(struct callouts *q, u64 now)
     }
     spin_unlock(&q->lock);
     if (event && !hand_over) {
+        TRACE(timer_fire, .function = (u32)c->fn);
         c->fn(c);
         end(q, CALLOUT_INTERRUPT);
     }
@@ -260,6 +262,7 @@ void callouts_serve(struct cpu *cpu)
         wait_event(&q->work, !list_empty_unlocked(&q->due),
                    WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
         while ((c = take_due(q))) {
+            TRACE(timer_fire, .function = (u32)c->fn);
             c->fn(c);
             end(q, CALLOUT_THREAD);
             waitq_wake_all(&q->done);

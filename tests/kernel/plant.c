@@ -11,6 +11,7 @@
 #include "kernel/sync/mutex.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/time/callout.h"
+#include "kernel/trace/patch.h"
 #include "lib/string.h"
 
 #define DEBUG_DEVICES 10
@@ -352,6 +353,13 @@ struct plant {
     void (*run)(void);
 };
 
+static void text_mismatch(void)
+{
+    struct text_edit e = { .site = text_entries_start[0] };
+    text_call(e.old, e.site, e.site);
+    text_patch(&e, 1);
+}
+
 static const struct plant plants[] = {
     { "shift-too-far", shift_too_far },
     { "signed-overflow", signed_overflow },
@@ -376,6 +384,7 @@ static const struct plant plants[] = {
     { "frame-twice", frame_twice },
     { "write-after-free", write_after_free },
     { "deep-recursion", deep_recursion },
+    { "text-mismatch", text_mismatch },
     { "leak", lose_objects },
     { "frame-leak", lose_frames },
     { "vmap-leak", lose_ranges },

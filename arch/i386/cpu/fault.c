@@ -11,6 +11,7 @@
 #include "kernel/base/signal.h"
 #include "kernel/base/thread.h"
 #include "kernel/mm/aspace.h"
+#include "kernel/trace/point.h"
 
 #define SEGV_MAPERR 1
 #define SEGV_ACCERR 2
@@ -24,6 +25,7 @@ static int resolve(u32 addr, u32 error)
     if (addr >= USER_END || !as)
         return -EFAULT;
     ADD_ONCE(current_base()->faults, 1);
+    TRACE(page_fault, .address = addr, .error = error);
     return aspace_fault(as, addr, error | FAULT_USER);
 }
 

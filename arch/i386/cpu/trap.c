@@ -18,6 +18,7 @@
 #include "kernel/base/signal.h"
 #include "kernel/base/user_return.h"
 #include "kernel/time/ledger.h"
+#include "kernel/trace/point.h"
 
 // si_code values (Linux, asm-generic/siginfo.h)
 #define FPE_INTDIV 1
@@ -99,7 +100,9 @@ static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
     struct trapframe *outer = c->irq_frame;
     c->irq_frame = tf;
     c->irq_depth++;
+    TRACE(irq_enter, .vector = tf->vector);
     irq_dispatch(tf->vector);
+    TRACE(irq_exit, .vector = tf->vector);
     if (unlikely(READ_ONCE(c->arch->deferred)))
         do_deferred(c->arch);
     c->irq_depth--;
@@ -107,7 +110,7 @@ static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
 }
 
 // Called from entry.S: vectors 0x20 and above.
-void trap_interrupt(u64 now, struct trapframe *tf)
+NOTRACE void trap_interrupt(u64 now, struct trapframe *tf)
 {
     if (trap_from_user(tf)) {
         ledger_user_to_irq(current_base(), tf->vector, now);
@@ -238,6 +241,7 @@ enum subsystem exception_subsystem(u32 vector)
 void trap_kernel_exception(struct trapframe *tf)
 {
     irq_count_up(tf->vector);
+    TRACE(trap_exception, .vector = tf->vector, .pc = tf->eip, .user = false);
     const struct account *thread = &current_base()->total;
     if (this_ledger()->open != thread) { // in an interrupt, or start-up
         kernel_exception(tf);
@@ -254,6 +258,7 @@ void trap_kernel_exception(struct trapframe *tf)
 void trap_user_exception(struct trapframe *tf)
 {
     irq_count_up(tf->vector);
+    TRACE(trap_exception, .vector = tf->vector, .pc = tf->eip, .user = true);
     user_exception(tf);
     user_return_prepare(tf);
     ledger_exception_leave(current_base(), tf->vector);

@@ -1,7 +1,7 @@
 // Vectors: their handlers, their counts, and their acknowledgement.
 //
-// A vector's entry is complete before its first interrupt; after that only its
-// watcher changes, each member in one store. `vectors_lock` serialises changes.
+// A vector's entry is complete before its first interrupt, and does not change
+// after it. `vectors_lock` serialises changes.
 // Counts are written by their own CPU only, with interrupts off.
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/controllers.h"
@@ -28,7 +28,6 @@ struct vector {
     irq_handler_t handler; // NULL: the vector is unexpected
     void *arg;
     const char *name;
-    void (*watcher)(u32 vector);
     u8 controller; // enum controller
     bool logged;
     bool fast_path; // only handler and LAPIC EOI: the fast path
@@ -87,7 +86,7 @@ const char *irq_controller(u32 vector)
 static void update_fast_path(struct vector *v)
 {
     spin_assert_held(&vectors_lock);
-    bool fast = v->handler && v->controller != I8259 && !v->watcher &&
+    bool fast = v->handler && v->controller != I8259 &&
                 v != &vectors[VECTOR_SPURIOUS];
     WRITE_ONCE(v->fast_path, fast);
 }
@@ -287,16 +286,6 @@ static void dispatch_i8259(struct vector *v, u32 vector)
     i8259_eoi(irq);
 }
 
-void irq_watch(u32 vector, void (*fn)(u32 vector))
-{
-    assert(vector < VECTORS);
-    struct vector *v = &vectors[vector];
-    u32 flags = spin_lock_irq(&vectors_lock);
-    WRITE_ONCE(v->watcher, fn);
-    update_fast_path(v);
-    spin_unlock_irq(&vectors_lock, flags);
-}
-
 static NOINLINE void dispatch_otherwise(struct vector *v, u32 vector)
 {
     if (i8259_used && vector - VECTOR_ISA < ISA_IRQS) {
@@ -308,9 +297,6 @@ static NOINLINE void dispatch_otherwise(struct vector *v, u32 vector)
         if (vector != VECTOR_SPURIOUS)
             lapic_eoi();
     }
-    void (*watcher)(u32) = READ_ONCE(v->watcher);
-    if (watcher)
-        watcher(vector);
 }
 
 void irq_dispatch(u32 vector)
@@ -318,12 +304,12 @@ void irq_dispatch(u32 vector)
     assert_checked(vector < VECTORS);
     struct vector *v = OPAQUE(&vectors[vector]);
     irq_count_up(vector);
-    if (unlikely(!READ_ONCE(v->fast_path))) {
+    if (likely(READ_ONCE(v->fast_path))) {
+        v->handler(v->arg);
+        lapic_eoi();
+    } else {
         dispatch_otherwise(v, vector);
-        return;
     }
-    v->handler(v->arg);
-    lapic_eoi();
 }
 
 // Does nothing: do_deferred (trap.c) runs after any interrupt.

@@ -28,10 +28,6 @@ typedef void (*irq_handler_t)(void *arg);
 int irq_register_isa(u32 irq, irq_handler_t handler, void *arg,
                      const char *name);
 
-// From now on, calls fn(vector) in interrupt context after each interrupt of
-// `vector`. NULL ends that; a call in progress on another CPU may still occur.
-void irq_watch(u32 vector, void (*fn)(u32 vector));
-
 // Requests a call of irq_deferred on this CPU, in interrupt context, at the end
 // of the next interrupt. Interrupts off, NMI included. (Without a local APIC
 // there are no NMIs to call it, and the interrupt is the current one.)

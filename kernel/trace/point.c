@@ -1,0 +1,61 @@
+// Listeners of trace points.
+//
+// A point's listeners are a list that is read without a lock, with interrupts
+// off. `listeners_mutex` guards changes. An added listener is complete before
+// it is linked. A removed one is unlinked, and in use until every CPU has taken
+// an interrupt.
+#include "kernel/trace/point.h"
+
+#include "arch/cpu.h"
+#include "kernel/base/log.h"
+#include "kernel/sync/mutex.h"
+
+struct trace_point trace_points[TRACE_POINTS];
+static struct mutex listeners_mutex =
+    MUTEX_INIT(listeners_mutex, "trace listeners");
+
+void trace_emit(enum trace_number point, const void *record)
+{
+    assert(point < TRACE_POINTS);
+    u32 flags = irq_save();
+    struct trace_listener *l =
+        __atomic_load_n(&trace_points[point].listeners, __ATOMIC_ACQUIRE);
+    for (; l; l = __atomic_load_n(&l->next, __ATOMIC_ACQUIRE))
+        l->fn(record);
+    irq_restore(flags);
+}
+
+void trace_listen(struct trace_listener *l)
+{
+    assert(l->point < TRACE_POINTS && l->fn);
+    struct trace_point *p = &trace_points[l->point];
+    mutex_lock(&listeners_mutex);
+    if (!l->users++) {
+        l->next = p->listeners;
+        __atomic_store_n(&p->listeners, l, __ATOMIC_RELEASE);
+        branch_set(&p->branch, true);
+    }
+    mutex_unlock(&listeners_mutex);
+}
+
+static void unlink(struct trace_point *p, struct trace_listener *l)
+{
+    mutex_assert_held(&listeners_mutex);
+    struct trace_listener **at = &p->listeners;
+    while (*at != l)
+        at = &(*at)->next;
+    __atomic_store_n(at, l->next, __ATOMIC_RELEASE);
+}
+
+void trace_unlisten(struct trace_listener *l)
+{
+    struct trace_point *p = &trace_points[l->point];
+    mutex_lock(&listeners_mutex);
+    assert(l->users);
+    if (!--l->users) {
+        unlink(p, l);
+        branch_set(&p->branch, false);
+        smp_quiesce_others();
+    }
+    mutex_unlock(&listeners_mutex);
+}

@@ -1,0 +1,44 @@
+// Trace points: places that report what happens to whoever listens, and cost a
+// NOP while nobody does.
+//
+//     TRACE(sched_wake, .thread = t->tid, .cpu = cpu->id);
+//
+// The points, their fields and their records: include/strobe/points.def. The
+// fields are computed only if somebody listens.
+#pragma once
+
+#include <strobe/trace.h>
+
+#include "lib/branch.h"
+
+struct trace_listener {
+    enum trace_number point;
+    // Called on the CPU where it happens, with interrupts off, within whatever
+    // the kernel does there: it takes no lock that may be held at a point, does
+    // not sleep, and does nothing that itself passes the point.
+    void (*fn)(const void *record);
+    struct trace_listener *next; // the rest is kernel/trace/point.c's
+    u32 users;
+};
+
+struct trace_point {
+    struct branch branch;
+    struct trace_listener *listeners;
+};
+extern struct trace_point trace_points[TRACE_POINTS]; // kernel/trace/point.c
+
+#define TRACE(point, ...) TRACE_IF(point, true, __VA_ARGS__)
+#define TRACE_IF(point, condition, ...)                                     \
+    do {                                                                    \
+        if (branch_on(&trace_points[TRACE_##point].branch) && (condition))  \
+            trace_emit(TRACE_##point, &(struct trace_##point){ __VA_ARGS__ }); \
+    } while (0)
+
+// Calls the listeners of a point. Any context but NMI.
+UPCALL void trace_emit(enum trace_number point, const void *record);
+
+// Adds a user of a listener. The first one makes it listen: all CPUs call it
+// from the function's return on. After the last user's removal no CPU is in its
+// function. Thread context without spin locks, may sleep.
+UPCALL void trace_listen(struct trace_listener *l);
+UPCALL void trace_unlisten(struct trace_listener *l);

@@ -1,0 +1,315 @@
+// Patching the kernel's code: all function entries on and off under load, two
+// users of a branch, an interrupt at each instruction around a site, W^X.
+#include "arch/text.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/stop_machine.h"
+#include "kernel/time/callout.h"
+#include "kernel/time/timer.h"
+#include "kernel/trace/patch.h"
+#include "lib/branch.h"
+#include "lib/string.h"
+#include "tests/kernel/thread_helpers.h"
+
+#define ROUNDS 25u
+#define NMI_PERIOD (50 * NSEC_PER_USEC)
+
+extern char text_start[], text_end[];
+
+// What the patched functions call: it changes nothing but a count.
+u32 stub_calls;
+void stub(void);
+__asm__(".text\n"
+        ".type stub, @function\n"
+        "stub:\n\t"
+        "lock incl stub_calls\n\t"
+        "ret\n");
+
+static u32 sites(void)
+{
+    return (u32)(text_entries_end - text_entries_start);
+}
+
+// Lists that make all entries call the stub, and that undo it.
+static struct text_edit *all_edits(bool on)
+{
+    struct text_edit *edits = kmalloc(sites() * sizeof(*edits));
+    for (u32 i = 0; edits && i < sites(); i++) {
+        u32 site = text_entries_start[i];
+        edits[i].site = site;
+        text_call(on ? edits[i].new : edits[i].old, site, (u32)stub);
+        memcpy(on ? edits[i].old : edits[i].new, text_nop, TEXT_SITE);
+    }
+    return edits;
+}
+
+static u32 checksum(void)
+{
+    u32 sum = 0;
+    for (const char *p = text_start; p < text_end; p++)
+        sum = sum * 31 + (u8)*p;
+    return sum;
+}
+
+// --- all function entries, under load ---------------------------------------
+
+static bool over; // atomic
+
+// Calls, locks, sleeps, page tables, and interrupts by the sleeps.
+static void load(void *arg UNUSED)
+{
+    while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
+        void *p = vmap_alloc(3, PROT_R | PROT_W, FRAME_BUFFER);
+        if (p)
+            vmap_free(p, 3);
+        kfree(kmalloc(100));
+        thread_sleep_until(clock_now_ns() + 50 * NSEC_PER_USEC,
+                           WAIT_UNINTERRUPTIBLE);
+    }
+    report_done();
+}
+
+static u32 nmis; // atomic
+
+static void count_nmi(void *arg UNUSED, const struct trapframe *tf UNUSED)
+{
+    __atomic_add_fetch(&nmis, 1, __ATOMIC_RELAXED);
+}
+
+// With NMIs at 20 kHz, where a timer sends them.
+static struct timer *start_nmis(void)
+{
+    struct timer *t;
+    if (timer_reserve(TIMER_PERIODIC | TIMER_NMI, NMI_PERIOD, NMI_PERIOD,
+                      "a test", &t))
+        return NULL;
+    expect(!timer_start(t, TIMER_PERIODIC | TIMER_NMI, NMI_PERIOD, count_nmi,
+                        NULL));
+    return t;
+}
+
+KERNEL_TEST(patch_all_entries)
+{
+    struct text_edit *on = all_edits(true), *off = all_edits(false);
+    u32 before = checksum();
+    expect(on && off && sites() > 1000);
+    struct timer *t = start_nmis();
+    nmis = 0;
+    reset();
+    WRITE_ONCE(over, false);
+    for (u32 i = 0; i < cpu_count * 2; i++)
+        start(load, NULL);
+    for (u32 i = 0; on && off && i < ROUNDS; i++) {
+        u32 calls = READ_ONCE(stub_calls);
+        text_patch(on, sites());
+        sleep_ms(1);
+        expect(READ_ONCE(stub_calls) - calls > 100);
+        text_patch(off, sites());
+        expect(checksum() == before);
+        calls = READ_ONCE(stub_calls);
+        sleep_ms(1);
+        expect(READ_ONCE(stub_calls) == calls);
+    }
+    __atomic_store_n(&over, true, __ATOMIC_RELEASE);
+    wait_for(cpu_count * 2);
+    if (t) {
+        timer_release(t);
+        expect(nmis > ROUNDS);
+    }
+    kfree(on);
+    kfree(off);
+}
+
+// Every single entry, alone.
+KERNEL_TEST(patch_each_entry)
+{
+    struct text_edit *on = all_edits(true), *off = all_edits(false);
+    u32 before = checksum();
+    for (u32 i = 0; on && off && i < sites(); i += 1 + test_random() % 20) {
+        text_patch(&on[i], 1);
+        expect(*(u8 *)on[i].site == on[i].new[0]);
+        text_patch(&off[i], 1);
+    }
+    expect(checksum() == before);
+    kfree(on);
+    kfree(off);
+}
+
+// --- branches ---------------------------------------------------------------
+
+static struct branch tested;
+
+static NOINLINE u32 count_branches(void)
+{
+    u32 n = 0;
+    if (branch_on(&tested))
+        n += 1;
+    barrier();
+    if (branch_on(&tested))
+        n += 10;
+    return n;
+}
+
+static void count_on_each_cpu(void *counts)
+{
+    ((u32 *)counts)[this_cpu()->id] = count_branches();
+}
+
+static bool all_cpus_count(u32 expected)
+{
+    static u32 counts[CPU_MAX];
+    smp_call_all(count_on_each_cpu, counts);
+    for (u32 i = 0; i < cpu_count; i++) {
+        if (counts[i] != expected)
+            return false;
+    }
+    return true;
+}
+
+KERNEL_TEST(patch_branches_have_users)
+{
+    u32 before = checksum();
+    expect(all_cpus_count(0));
+    branch_set(&tested, true);
+    expect(all_cpus_count(11));
+    branch_set(&tested, true);
+    branch_set(&tested, false);
+    expect(all_cpus_count(11));
+    branch_set(&tested, false);
+    expect(all_cpus_count(0) && checksum() == before);
+}
+
+// --- an interrupt at each instruction around a site -------------------------
+
+#define CALLS 5u // after it
+#define OFFSETS 300u
+
+static u32 ran;
+
+// The tests' functions have no sites, but this one.
+static NOINLINE __attribute__((patchable_function_entry(5))) void patched(void)
+{
+    WRITE_ONCE(ran, ran + 1);
+}
+
+static struct callout toggle_callout;
+static bool is_on;
+static u32 toggles, calls_when_toggled;
+
+static struct text_edit edit_of(bool on)
+{
+    struct text_edit e = { .site = (u32)patched };
+    text_call(on ? e.new : e.old, e.site, (u32)stub);
+    memcpy(on ? e.old : e.new, text_nop, TEXT_SITE);
+    return e;
+}
+
+// Only the interrupted CPU runs the function: the others need not wait.
+static void toggle(struct callout *c UNUSED)
+{
+    struct text_edit e = edit_of(!is_on);
+    text_open();
+    text_write(e.site, e.old, e.new);
+    text_close();
+    is_on = !is_on;
+    toggles++;
+    calls_when_toggled = stub_calls;
+}
+
+// One round: the number of failures. The call that is interrupted runs the old
+// code if it was past the site, else the new. (It may be in the old code's
+// stub, before that counts.)
+static u32 interrupted_after(u32 offset)
+{
+    u32 calls = 0, before = READ_ONCE(stub_calls), failures = 0;
+    WRITE_ONCE(ran, 0);
+    WRITE_ONCE(toggles, 0);
+    callout_set(&toggle_callout, clock_now_ns() + offset);
+    for (; !READ_ONCE(toggles); calls++)
+        patched();
+    for (u32 i = 0; i < CALLS; i++, calls++)
+        patched();
+    u32 old = READ_ONCE(calls_when_toggled) - before;
+    u32 new = READ_ONCE(stub_calls) - READ_ONCE(calls_when_toggled);
+    failures += READ_ONCE(ran) != calls || READ_ONCE(toggles) != 1;
+    if (READ_ONCE(is_on))
+        failures += old != 0 || new < CALLS || new > CALLS + 1;
+    else
+        failures += new > 1 || old + new + CALLS > calls ||
+                    old + new + CALLS + 1 < calls;
+    return failures;
+}
+
+// With the instructions as the clock (-icount) a nanosecond is an instruction.
+KERNEL_TEST(patch_when_interrupted_anywhere)
+{
+    u32 failures = 0;
+    is_on = false;
+    callout_init(&toggle_callout, toggle, CALLOUT_INTERRUPT);
+    preempt_disable();
+    for (u32 offset = 0; offset < OFFSETS * 2; offset++)
+        failures += interrupted_after(offset / 2);
+    preempt_enable();
+    expect(!failures && !is_on);
+}
+
+// --- W^X --------------------------------------------------------------------
+
+static u32 writable_and_executable(void)
+{
+    u32 bad = 0;
+    struct mapping m;
+    for (u32 va = KERNEL_BASE; va; va += PAGE_SIZE) {
+        if (mmu_forbids_execution() &&
+            pagetable_lookup(&kernel_pagetable, va, &m))
+            bad += (m.prot & PROT_W) && (m.prot & PROT_X);
+    }
+    return bad;
+}
+
+static u32 writable_onto_text(void)
+{
+    u32 found = 0;
+    struct mapping m;
+    for (u32 va = WINDOW_BASE; va; va += PAGE_SIZE) {
+        if (pagetable_lookup(&kernel_pagetable, va, &m))
+            found += m.frame >= virt_to_phys(text_start) &&
+                     m.frame < virt_to_phys(text_end) && m.prot & PROT_W;
+    }
+    return found;
+}
+
+static void open_and_look(void *bad)
+{
+    u32 site = text_entries_start[0];
+    text_open();
+    text_write(site, text_nop, text_nop);
+    *(u32 *)bad = writable_and_executable() + (writable_onto_text() == 0);
+    text_close();
+}
+
+KERNEL_TEST(patch_keeps_pages_write_or_execute)
+{
+    u32 during = 1;
+    expect(!writable_and_executable() && !writable_onto_text());
+    stop_machine(open_and_look, &during);
+    expect(!during);
+    expect(!writable_and_executable() && !writable_onto_text());
+}
+
+// --- single bytes -----------------------------------------------------------
+
+KERNEL_TEST(patch_bytes)
+{
+    // A NOP's last byte, the displacement: another address that is not used.
+    u32 at = (u32)patched + TEXT_SITE - 1;
+    u8 old = *(u8 *)at;
+    u32 before = checksum();
+    ran = 0;
+    text_patch_byte(at, old, 1);
+    expect(*(u8 *)at == 1);
+    patched();
+    text_patch_byte(at, 1, old);
+    patched();
+    expect(ran == 2 && checksum() == before);
+}
