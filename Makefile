@@ -122,10 +122,11 @@ sanitize = $(if $(filter $(UNCHECKED),$1),,$(SANITIZE))
 
 # Functions begin with a place for a jump or a call (arch/text.h), except in these
 # files: what an NMI runs, from its entry to the stored sample; what runs before these
-# places are in order; spinlocks, which every function takes (trace point
-# lock.contended). NOTRACE leaves out single functions of other files;
+# places are in order; spinlocks (trace point lock.contended) and the callouts' calendar,
+# which would be the most called of all. NOTRACE leaves out single functions of other files;
 # tools/build/notrace checks what NMIs run.
 NOTRACE := tests/kernel/% kernel/debug/% kernel/trace/% kernel/sync/spinlock.c lib/string.c \
+	lib/calendar.c \
 	$(addprefix arch/i386/,boot/% text/% cpu/nmi.c cpu/unwind.c \
 		cpu/unwind_signals.c cpu/arithmetic.c mm/peek.c pmu/counter.c pmu/overflow.c) \
 	$(addprefix kernel/,base/kframes.c profile/sample.c profile/bins.c \

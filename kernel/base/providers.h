@@ -31,6 +31,9 @@ void ipc_connections_each(void (*fn)(const struct sysinfo_ipcc *, void *),
 struct ipc_counts;
 void ipc_task_counts(const struct task *task, struct ipc_counts *out);
 
+// system.text
+void text_report(struct sysinfo_text *out);
+
 // system.clock: calls `fn` for each time source and timer found.
 void clock_devices_each(void (*fn)(const struct sysinfo_clock *, void *),
                         void *arg);

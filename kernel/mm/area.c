@@ -83,7 +83,7 @@ struct area *area_above(struct aspace *as, u32 addr)
     return a;
 }
 
-struct area *area_at(struct aspace *as, u32 addr)
+NOTRACE struct area *area_at(struct aspace *as, u32 addr)
 {
     mutex_assert_held(&as->lock);
     struct area *a = area_above(as, addr);
@@ -394,7 +394,7 @@ void area_merge_range(struct aspace *as, u32 start, u32 end)
     }
 }
 
-u32 area_page_prot(const struct area *a)
+NOTRACE u32 area_page_prot(const struct area *a)
 {
     assert(a->start < a->end);
     if (!(a->prot & (PROT_R | PROT_W | PROT_X)))

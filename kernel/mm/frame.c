@@ -169,7 +169,7 @@ static struct frame *alloc_block(u32 order, u32 zone, enum frame_use use)
     return f;
 }
 
-static struct frame *alloc_from_zone(struct frame_cache *c, u32 order, u32 zone,
+static NOTRACE struct frame *alloc_from_zone(struct frame_cache *c, u32 order, u32 zone,
                                      enum frame_use use)
 {
     if (needs_root_reserve(zone))
@@ -275,7 +275,7 @@ u32 frame_refs(const struct frame *f)
 
 // --- addresses and contents -------------------------------------------------
 
-paddr_t frame_paddr(const struct frame *f)
+NOTRACE paddr_t frame_paddr(const struct frame *f)
 {
     assert(f);
     return (paddr_t)frame_number(f) << PAGE_SHIFT;
@@ -290,7 +290,7 @@ NOTRACE struct frame *frame_from_paddr(paddr_t p)
     return likely(f->flags & FRAME_MANAGED) ? f : NULL;
 }
 
-void *frame_va(const struct frame *f)
+NOTRACE void *frame_va(const struct frame *f)
 {
     assert(f->zone == ZONE_LOW);
     return (void *)((frame_number(f) << PAGE_SHIFT) + KERNEL_BASE);
@@ -361,7 +361,7 @@ void page_free(void *page)
     frame_unref(frame_from_va(page));
 }
 
-void page_free_zeroed(void *page)
+NOTRACE void page_free_zeroed(void *page)
 {
     struct frame *f = frame_from_va(page);
     assert(f && f->refs == 1 && f->order == 0);

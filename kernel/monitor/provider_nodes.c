@@ -91,6 +91,17 @@ static int make_ipccs(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
+// ---- the kernel's code
+
+static int make_text(struct chain *out, u32 number UNUSED)
+{
+    struct sysinfo_text *record = chain_add(out);
+
+    if (record)
+        text_report(record);
+    return 0;
+}
+
 #define DATA(record) SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_##record)
 
 SYSINFO_NODE(syscalls, .path = "system.syscalls", .type = DATA(SYSCALL),
@@ -99,5 +110,7 @@ SYSINFO_NODE(task_syscalls, .path = "system.tasks.#.syscalls",
              .type = DATA(SYSCALL), .make = make_task_syscalls);
 SYSINFO_NODE(locks, .path = "system.locks", .type = DATA(LOCK),
              .make = make_locks);
+SYSINFO_NODE(text, .path = "system.text", .type = DATA(TEXT),
+             .make = make_text);
 SYSINFO_NODE(ipccs, .path = "system.ipccs", .type = DATA(IPCC),
              .make = make_ipccs);

@@ -236,7 +236,7 @@ static bool may_preempt(struct cpu *c)
     return READ_ONCE(c->need_resched) && !c->preempt_count && !c->irq_depth;
 }
 
-void preempt_enable(void)
+NOTRACE void preempt_enable(void)
 {
     preempt_enable_no_resched();
     if (unlikely(this_cpu_read(need_resched)) && irqs_enabled()) {

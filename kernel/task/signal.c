@@ -237,7 +237,7 @@ void signal_set_temporary_mask(sigset_t mask)
     WRITE_ONCE(t->signal_pending, true); // check again with the new mask
 }
 
-void signal_restore_mask(sigset_t mask)
+NOTRACE void signal_restore_mask(sigset_t mask)
 {
     struct thread *t = current;
     u32 flags = spin_lock_irq(&t->task->signals.lock);

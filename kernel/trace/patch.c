@@ -26,12 +26,18 @@ struct patch {
 
 static void write_edits(const struct patch *p)
 {
-    for (u32 i = 0; i < p->count; i++) {
-        const struct text_edit *e = &p->edits[i];
+    for (const struct text_edit *e = p->edits; e < p->edits + p->count; e++)
         text_write(e->site, e->old, e->new);
-        patched += !memcmp(e->old, text_nop, TEXT_SITE);
-        patched -= !memcmp(e->new, text_nop, TEXT_SITE);
+}
+
+static u32 changes_of_patched(const struct text_edit *edits, u32 count)
+{
+    u32 more = 0;
+    for (u32 i = 0; i < count; i++) {
+        more += !memcmp(edits[i].old, text_nop, TEXT_SITE);
+        more -= !memcmp(edits[i].new, text_nop, TEXT_SITE);
     }
+    return more;
 }
 
 static void write_branch(const struct patch *p)
@@ -93,6 +99,7 @@ void text_patch(const struct text_edit *edits, u32 count)
 {
     lock();
     run(&(struct patch){ .edits = edits, .count = count });
+    patched += changes_of_patched(edits, count);
     unlock();
 }
 
@@ -104,6 +111,19 @@ void branch_set(struct branch *b, bool on)
     b->users += on ? 1 : -1u;
     if (!before != !b->users)
         run(&(struct patch){ .branch = b, .on = on });
+    unlock();
+}
+
+void text_report(struct sysinfo_text *out)
+{
+    lock();
+    *out = (struct sysinfo_text){
+        .entries = (u32)(text_entries_end - text_entries_start),
+        .branches = (u32)(text_branches_end - text_branches_start),
+        .patched = patched,
+        .patches = patches,
+        .longest = longest,
+    };
     unlock();
 }
 

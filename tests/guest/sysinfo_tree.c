@@ -64,7 +64,7 @@ static void every_node(void)
         "system.tasks.1",         "system.threads.1",
         "system.audit",           "system.exceptions.14",
         "system.profile.sources", "system.profile.sessions",
-        "system.profile.totals",
+        "system.profile.totals",  "system.text",
     };
 
     visit("");

@@ -1,6 +1,7 @@
 // Patching the kernel's code: all function entries on and off under load, two
 // users of a branch, an interrupt at each instruction around a site, W^X.
 #include "arch/text.h"
+#include "kernel/base/providers.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/stop_machine.h"
@@ -177,6 +178,51 @@ KERNEL_TEST(patch_branches_have_users)
     expect(all_cpus_count(11));
     branch_set(&tested, false);
     expect(all_cpus_count(0) && checksum() == before);
+}
+
+// --- what it costs ----------------------------------------------------------
+
+static struct branch measured;
+
+static NOINLINE u32 twenty_sites(void)
+{
+    u32 n = 0;
+#define SITE                    \
+    n += branch_on(&measured); \
+    barrier();
+#define FIVE_SITES SITE SITE SITE SITE SITE
+    FIVE_SITES FIVE_SITES FIVE_SITES FIVE_SITES
+#undef FIVE_SITES
+#undef SITE
+    return n;
+}
+
+static u32 instructions(u64 cycles)
+{
+    return (u32)(cycles / 2); // under `tools/vm --icount 1`
+}
+
+// (tools/bench/run reads this.)
+KERNEL_TEST(patch_cost)
+{
+    struct text_edit *on = all_edits(true), *off = all_edits(false);
+    struct sysinfo_text report;
+    if (!on || !off)
+        return; // a small machine
+    text_patch(on, sites());
+    text_patch(off, sites());
+    text_report(&report); // before it, nothing patches as many sites
+    expect(twenty_sites() == 0);
+    u64 began = rdtsc();
+    branch_set(&measured, true);
+    u64 branch = rdtsc() - began;
+    expect(twenty_sites() == 20);
+    branch_set(&measured, false);
+    log_printf("patches: %u entries stop the machine for %u, 20 sites of a "
+               "branch take %u instructions\n",
+               sites(), instructions(report.longest), instructions(branch));
+    kfree(on);
+    kfree(off);
 }
 
 // --- an interrupt at each instruction around a site -------------------------

@@ -19,7 +19,7 @@
 
 #define NULL_PAGES 16u // an address below is a NULL pointer plus an offset
 
-static int resolve(u32 addr, u32 error)
+static ALWAYS_INLINE int resolve(u32 addr, u32 error)
 {
     struct aspace *as = current_base()->aspace;
     if (addr >= USER_END || !as)
@@ -33,14 +33,14 @@ static int resolve(u32 addr, u32 error)
 // a program returns by IRET or RETF: it accesses the program's stack as the
 // kernel, SMAP refuses that, and the fault repeats for ever. Mapping a page
 // would not help.
-static int resolve_for_user(u32 addr, u32 error)
+static ALWAYS_INLINE int resolve_for_user(u32 addr, u32 error)
 {
     if (unlikely(!(error & FAULT_USER)))
         return -EACCES;
     return resolve(addr, error);
 }
 
-void fault_from_user(struct trapframe *tf)
+NOTRACE void fault_from_user(struct trapframe *tf)
 {
     u32 addr = read_cr2();
     irq_enable();

@@ -123,7 +123,7 @@ int siginfo_to_user(u32 addr, const struct siginfo *info)
 
 // Saves the FPU state to user address `addr` if the thread has used the FPU;
 // *out is `addr`, else 0.
-static int save_fpu(u32 addr, u32 *out)
+static ALWAYS_INLINE int save_fpu(u32 addr, u32 *out)
 {
     *out = 0;
     if (!current_base()->arch.fpu)
@@ -198,7 +198,7 @@ static const u32 return_rt[2] = { 0x0000adb8, 0x0080cd00 };
 
 // Records the frame for samples of this thread. The count is written last, so
 // an NMI sees complete entries only.
-static void note_frame(u32 at, u32 context, u32 restorer)
+static ALWAYS_INLINE void note_frame(u32 at, u32 context, u32 restorer)
 {
     struct arch_thread *t = &current_base()->arch;
     u32 n = t->signal_count;
@@ -327,7 +327,7 @@ int sigframe_push(struct trapframe *tf, int sig, const struct siginfo *info,
 }
 
 // Restores the registers from the context of the signal frame at `at`.
-static int restore_context(struct trapframe *tf, const struct sigcontext *c,
+static ALWAYS_INLINE int restore_context(struct trapframe *tf, const struct sigcontext *c,
                            u32 at)
 {
     registers_change(tf);

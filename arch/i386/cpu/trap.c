@@ -238,7 +238,7 @@ enum subsystem exception_subsystem(u32 vector)
 }
 
 // Called from entry.S: vectors 0 to 31, except NMI and double fault.
-void trap_kernel_exception(struct trapframe *tf)
+NOTRACE void trap_kernel_exception(struct trapframe *tf)
 {
     irq_count_up(tf->vector);
     TRACE(trap_exception, .vector = tf->vector, .pc = tf->eip, .user = false);
@@ -255,7 +255,7 @@ void trap_kernel_exception(struct trapframe *tf)
     ledger_count_exception(tf->vector, ledger_open_cycles(thread) - before);
 }
 
-void trap_user_exception(struct trapframe *tf)
+NOTRACE void trap_user_exception(struct trapframe *tf)
 {
     irq_count_up(tf->vector);
     TRACE(trap_exception, .vector = tf->vector, .pc = tf->eip, .user = true);

@@ -19,7 +19,6 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sync/spinlock.h"
 
-#define WINDOWS_PER_CPU 2u
 #define TEXT_PAGES 2u
 
 #define DEVICE_BASE VMAP_LIMIT
@@ -192,12 +191,6 @@ void *map_device(paddr_t base, size_t size)
 NOTRACE u32 sampler_window(u32 cpu)
 {
     return WINDOW_BASE + (CPU_MAX * WINDOWS_PER_CPU + cpu) * PAGE_SIZE;
-}
-
-// Behind the samplers' windows.
-u32 text_window(void)
-{
-    return sampler_window(CPU_MAX);
 }
 
 // Interrupt handlers use no windows: between map and unmap only this thread

@@ -1,6 +1,7 @@
 // Start-up of arch/i386/mm.
 #pragma once
 
+#include "arch/cpu.h"
 #include "arch/mmu.h"
 
 // Initialises kernel_pagetable from the early page tables (boot.S). Called
@@ -16,7 +17,11 @@ static ALWAYS_INLINE bool is_direct(paddr_t frame)
 // The address of a CPU's window for mm/peek.c.
 u32 sampler_window(u32 cpu);
 // The address of the two pages by which text/text.c writes the code.
-u32 text_window(void);
+#define WINDOWS_PER_CPU 2u // of window_map
+static ALWAYS_INLINE u32 text_window(void)
+{
+    return WINDOW_BASE + CPU_MAX * (WINDOWS_PER_CPU + 1) * PAGE_SIZE;
+}
 
 #ifdef KASAN
 // boot/kasan_map.c: maps a page for early writes to the shadow. Called before

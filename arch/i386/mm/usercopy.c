@@ -29,7 +29,7 @@ static ALWAYS_INLINE bool range_ok(u32 addr, size_t n)
     return n <= USER_END && addr <= USER_END - n;
 }
 
-int copy_from_user(void *dst, u32 src, size_t n)
+NOTRACE int copy_from_user(void *dst, u32 src, size_t n)
 {
     if (unlikely(!range_ok(src, n)))
         return -EFAULT;
@@ -37,7 +37,7 @@ int copy_from_user(void *dst, u32 src, size_t n)
     return user_copy(dst, (const void *)src, n);
 }
 
-int copy_to_user(u32 dst, const void *src, size_t n)
+NOTRACE int copy_to_user(u32 dst, const void *src, size_t n)
 {
     if (unlikely(!range_ok(dst, n)))
         return -EFAULT;

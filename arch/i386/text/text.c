@@ -61,19 +61,25 @@ static void show_page(u32 at, paddr_t frame, u32 prot)
     tlb_flush_page(at);
 }
 
-// The address by which `address` and the bytes behind it can be written.
-static u8 *writable(u32 address)
+// False: the window cannot be used yet.
+static NOINLINE bool show(u32 page)
 {
-    u32 window = text_window(), page = address & PAGE_MASK;
+    u32 window = text_window();
     if (!leaf_entry(&kernel_pagetable, window))
+        return false;
+    paddr_t frame = virt_to_phys((void *)page);
+    show_page(window, frame, PROT_R | PROT_W);
+    show_page(window + PAGE_SIZE, frame + PAGE_SIZE, PROT_R | PROT_W);
+    shown = page;
+    return true;
+}
+
+// The address by which `address` and the bytes behind it can be written.
+static ALWAYS_INLINE u8 *writable(u32 address)
+{
+    if (unlikely(shown != (address & PAGE_MASK)) && !show(address & PAGE_MASK))
         return (u8 *)address; // the early page tables
-    if (shown != page) {
-        paddr_t frame = virt_to_phys((void *)page);
-        show_page(window, frame, PROT_R | PROT_W);
-        show_page(window + PAGE_SIZE, frame + PAGE_SIZE, PROT_R | PROT_W);
-        shown = page;
-    }
-    return (u8 *)window + (address - page);
+    return (u8 *)text_window() + (address & ~PAGE_MASK);
 }
 
 void text_open(void)
