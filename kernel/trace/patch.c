@@ -24,12 +24,6 @@ struct patch {
     bool on;
 };
 
-static void write_edits(const struct patch *p)
-{
-    for (const struct text_edit *e = p->edits; e < p->edits + p->count; e++)
-        text_write(e->site, e->old, e->new);
-}
-
 static u32 changes_of_patched(const struct text_edit *edits, u32 count)
 {
     u32 more = 0;
@@ -55,12 +49,13 @@ static void write_branch(const struct patch *p)
 
 static void write_all(void *arg)
 {
+    const struct patch *p = arg;
     u64 began = rdtsc();
     text_open();
-    if (((struct patch *)arg)->branch)
-        write_branch(arg);
+    if (p->branch)
+        write_branch(p);
     else
-        write_edits(arg);
+        text_write_all(p->edits, p->count);
     text_close();
     longest = MAX(longest, rdtsc() - began);
     patches++;

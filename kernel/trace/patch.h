@@ -3,11 +3,6 @@
 
 #include "arch/text.h"
 
-struct text_edit {
-    u32 site;
-    u8 old[TEXT_SITE], new[TEXT_SITE];
-};
-
 // Makes all changes at once, while the other CPUs wait (stop_machine). Panics
 // if a site does not have the old bytes. No NMI executes a site, and IRET
 // serialises each CPU that has waited. Fastest if the sites are ascending.

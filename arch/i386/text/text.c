@@ -65,6 +65,7 @@ static void show_page(u32 at, paddr_t frame, u32 prot)
 static NOINLINE bool show(u32 page)
 {
     u32 window = text_window();
+    assert(page + PAGE_SIZE > (u32)text_start && page < (u32)text_end);
     if (!leaf_entry(&kernel_pagetable, window))
         return false;
     paddr_t frame = virt_to_phys((void *)page);
@@ -112,15 +113,25 @@ struct PACKED site_code {
 };
 _Static_assert(sizeof(struct site_code) == TEXT_SITE, "");
 
-void text_write(u32 site, const u8 *old, const u8 *new)
+static ALWAYS_INLINE void write(u32 site, const u8 *old, const u8 *new)
 {
-    assert(site >= (u32)text_start && site + TEXT_SITE <= (u32)text_end);
     struct site_code *code = (void *)writable(site);
     const struct site_code *from = (const void *)old, *to = (const void *)new;
     if (code->word != from->word || code->byte != from->byte)
         mismatch(site, old, (const u8 *)code);
     code->word = to->word;
     code->byte = to->byte;
+}
+
+void text_write(u32 site, const u8 *old, const u8 *new)
+{
+    write(site, old, new);
+}
+
+void text_write_all(const struct text_edit *edits, u32 count)
+{
+    for (const struct text_edit *e = edits; e < edits + count; e++)
+        write(e->site, e->old, e->new);
 }
 
 void text_write_byte(u32 address, u8 old, u8 new)

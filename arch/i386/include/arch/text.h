@@ -29,8 +29,13 @@ void text_call(u8 *code, u32 site, u32 target);
 // its pages, which exists only from open to close: no page is ever writable and
 // executable. text_close serialises this CPU (SDM vol. 3, 9.1.3); the others
 // are serialised by the IRET from the interrupt in which they wait.
+struct text_edit {
+    u32 site;
+    u8 old[TEXT_SITE], new[TEXT_SITE];
+};
 void text_open(void);
 void text_write(u32 site, const u8 *old, const u8 *new);
+void text_write_all(const struct text_edit *edits, u32 count);
 void text_close(void);
 // One byte, e.g. a breakpoint's, which needs no other CPU to wait: each sees
 // the old byte or the new one. The caller serialises all CPUs afterwards. Not
