@@ -1,6 +1,8 @@
 // Patching the kernel's code: all function entries on and off under load, two
 // users of a branch, an interrupt at each instruction around a site, W^X.
+#include "arch/regs.h"
 #include "arch/text.h"
+#include "arch/trap.h"
 #include "kernel/base/providers.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
@@ -358,4 +360,36 @@ KERNEL_TEST(patch_bytes)
     text_patch_byte(at, 1, old);
     patched();
     expect(ran == 2 && checksum() == before);
+}
+
+// --- breakpoints ------------------------------------------------------------
+
+#define INT3 0xcc
+
+static u32 hits;
+
+// Does what the NOP would have done.
+static bool hit(struct trapframe *tf)
+{
+    if (trap_pc(tf) != (u32)patched + 1)
+        return false;
+    hits++;
+    tf->eip = (u32)patched + TEXT_SITE;
+    return true;
+}
+
+static const struct breakpoint_owner owner = { hit };
+BREAKPOINT_OWNER(owner);
+
+KERNEL_TEST(patch_breakpoints_have_owners)
+{
+    u32 before = checksum();
+    hits = 0;
+    WRITE_ONCE(ran, 0);
+    text_patch_byte((u32)patched, text_nop[0], INT3);
+    for (u32 i = 0; i < 10; i++)
+        patched();
+    text_patch_byte((u32)patched, INT3, text_nop[0]);
+    patched();
+    expect(hits == 10 && READ_ONCE(ran) == 11 && checksum() == before);
 }

@@ -210,13 +210,25 @@ static void user_exception(struct trapframe *tf)
     }
 }
 
-// An exception in the kernel: a bug, unless the exception table has an entry.
+static bool breakpoint_has_owner(struct trapframe *tf)
+{
+    LINKER_SET_FOR_EACH(const struct breakpoint_owner, o, breakpoint_owners) {
+        if ((*o)->hit(tf))
+            return true;
+    }
+    return false;
+}
+
+// An exception in the kernel: a bug, unless the exception table has an entry,
+// or somebody has set a breakpoint there.
 static void kernel_exception(struct trapframe *tf)
 {
     if (tf->vector == VECTOR_PAGE_FAULT) {
         fault_from_kernel(tf);
         return;
     }
+    if (tf->vector == BREAKPOINT && breakpoint_has_owner(tf))
+        return;
     if (tf->vector == MACHINE_CHECK) // also in a copy to or from user memory
         machine_check(tf);
     if (fault_fixup(&tf->eip) || is_spurious(tf->vector))

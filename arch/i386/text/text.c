@@ -54,23 +54,18 @@ void text_serialize(void)
     cpuid(0, 0);
 }
 
-static void show_page(u32 at, paddr_t frame, u32 prot)
-{
-    entry_exchange(leaf_entry(&kernel_pagetable, at),
-                   prot ? entry_make(frame, prot) : 0);
-    tlb_flush_page(at);
-}
-
 // False: the window cannot be used yet.
 static NOINLINE bool show(u32 page)
 {
-    u32 window = text_window();
+    char *entry = leaf_entry(&kernel_pagetable, text_window());
     assert(page + PAGE_SIZE > (u32)text_start && page < (u32)text_end);
-    if (!leaf_entry(&kernel_pagetable, window))
+    if (!entry)
         return false;
-    paddr_t frame = virt_to_phys((void *)page);
-    show_page(window, frame, PROT_R | PROT_W);
-    show_page(window + PAGE_SIZE, frame + PAGE_SIZE, PROT_R | PROT_W);
+    u64 value = entry_make(virt_to_phys((void *)page), PROT_R | PROT_W);
+    entry_exchange(entry, value);
+    entry_exchange(entry + entry_size(), value + PAGE_SIZE);
+    tlb_flush_page(text_window());
+    tlb_flush_page(text_window() + PAGE_SIZE);
     shown = page;
     return true;
 }
@@ -91,8 +86,11 @@ void text_open(void)
 void text_close(void)
 {
     if (shown) {
-        show_page(text_window(), 0, 0);
-        show_page(text_window() + PAGE_SIZE, 0, 0);
+        char *entry = leaf_entry(&kernel_pagetable, text_window());
+        entry_exchange(entry, 0);
+        entry_exchange(entry + entry_size(), 0);
+        tlb_flush_page(text_window());
+        tlb_flush_page(text_window() + PAGE_SIZE);
     }
     shown = 0;
     text_serialize();

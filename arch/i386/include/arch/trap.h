@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arch/regs.h"
+#include "lib/set.h"
 
 // The subsystem to which an exception's kernel time is charged (vector 0 to
 // 31).
@@ -36,6 +37,14 @@ UPCALL void signal_fault(int sig, int code, u32 addr);
 UPCALL bool memory_is_out(u32 address);
 // `int $0x80`, called from entry.S with the call for the number in eax. When it
 // returns, the ledger's sequence counter is odd.
+// Linker set of those who set breakpoints in the kernel (INT3, by
+// text_patch_byte). `hit` is called with interrupts off, after the byte; false:
+// the breakpoint is not its own. It continues where the frame says.
+struct breakpoint_owner {
+    bool (*hit)(struct trapframe *tf);
+};
+#define BREAKPOINT_OWNER(o) LINKER_SET_ADD(breakpoint_owners, o)
+
 UPCALL void trap_syscall(struct trapframe *tf, u32 call);
 // The call (kernel/task/syscall_table.h) for each number, below 512 and from
 // 1000 on. Used by entry.S.
