@@ -4,8 +4,8 @@
 // Each watch counts the interrupts since its task last fetched it; so any
 // number of interrupts makes one notification and one wake-up. `watches_lock`
 // (interrupt-disabling) guards all watches. While there is one, the end of each
-// interrupt looks at its vector's list. box->notified is written under it, and read by sleepers
-// without it.
+// interrupt looks at its vector's list. box->notified is written under it, and
+// read by sleepers without it.
 #include "arch/irq.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"

@@ -169,8 +169,8 @@ static struct frame *alloc_block(u32 order, u32 zone, enum frame_use use)
     return f;
 }
 
-static NOTRACE struct frame *alloc_from_zone(struct frame_cache *c, u32 order, u32 zone,
-                                     enum frame_use use)
+static NOTRACE struct frame *alloc_from_zone(struct frame_cache *c, u32 order,
+                                             u32 zone, enum frame_use use)
 {
     if (needs_root_reserve(zone))
         return NULL;

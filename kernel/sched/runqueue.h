@@ -113,8 +113,8 @@ void run_queue_rebase(const struct run_queue *from, const struct run_queue *to,
 // Sets the thread's CPU, and counts a migration if it changes.
 static inline void run_queue_assign(struct thread *t, struct cpu *cpu)
 {
-    TRACE_IF(sched_migrate, t->cpu != cpu, .thread = t->tid,
-             .from = t->cpu->id, .to = cpu->id);
+    TRACE_IF(sched_migrate, t->cpu != cpu, .thread = t->tid, .from = t->cpu->id,
+             .to = cpu->id);
     if (t->cpu != cpu)
         WRITE_ONCE(t->migrations, t->migrations + 1);
     WRITE_ONCE(t->cpu, cpu);

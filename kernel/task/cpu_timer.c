@@ -44,8 +44,8 @@ void cpu_timers_end(struct cpu_timers *timers)
     u32 flags = spin_lock_irq(&timers->lock);
     WRITE_ONCE(timers->active, false);
     spin_unlock_irq(&timers->lock, flags);
-    u32 was = __atomic_exchange_n(&timers->phase, CPU_TIMERS_END,
-                                  __ATOMIC_RELAXED);
+    u32 was =
+        __atomic_exchange_n(&timers->phase, CPU_TIMERS_END, __ATOMIC_RELAXED);
     if (was == CPU_TIMERS_LISTEN)
         trace_unlisten(&switch_listener);
 }

@@ -25,12 +25,12 @@ struct trace_point {
     struct branch branch;
     struct trace_listener *listeners;
 };
-extern struct trace_point trace_points[TRACE_POINTS]; // kernel/trace/point.c
+UPCALL extern struct trace_point trace_points[]; // TRACE_POINTS of them
 
 #define TRACE(point, ...) TRACE_IF(point, true, __VA_ARGS__)
-#define TRACE_IF(point, condition, ...)                                     \
-    do {                                                                    \
-        if (branch_on(&trace_points[TRACE_##point].branch) && (condition))  \
+#define TRACE_IF(point, condition, ...)                                        \
+    do {                                                                       \
+        if (branch_on(&trace_points[TRACE_##point].branch) && (condition))     \
             trace_emit(TRACE_##point, &(struct trace_##point){ __VA_ARGS__ }); \
     } while (0)
 

@@ -189,14 +189,14 @@ static struct branch measured;
 static NOINLINE u32 twenty_sites(void)
 {
     u32 n = 0;
-#define SITE                    \
+#define SITE                   \
     n += branch_on(&measured); \
     barrier();
 #define FIVE_SITES SITE SITE SITE SITE SITE
     FIVE_SITES FIVE_SITES FIVE_SITES FIVE_SITES
 #undef FIVE_SITES
 #undef SITE
-    return n;
+        return n;
 }
 
 static u32 instructions(u64 cycles)

@@ -1,8 +1,8 @@
 // Trace points: their listeners hear each event, on all CPUs, and only while
 // they listen.
-#include "kernel/trace/point.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/time/callout.h"
+#include "kernel/trace/point.h"
 #include "lib/string.h"
 #include "tests/kernel/thread_helpers.h"
 

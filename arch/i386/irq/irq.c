@@ -86,8 +86,8 @@ const char *irq_controller(u32 vector)
 static void update_fast_path(struct vector *v)
 {
     spin_assert_held(&vectors_lock);
-    bool fast = v->handler && v->controller != I8259 &&
-                v != &vectors[VECTOR_SPURIOUS];
+    bool fast =
+        v->handler && v->controller != I8259 && v != &vectors[VECTOR_SPURIOUS];
     WRITE_ONCE(v->fast_path, fast);
 }
 

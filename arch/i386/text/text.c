@@ -27,7 +27,8 @@ static const u8 nop_of_old[TEXT_SITE] = { 0x3e, 0x8d, 0x74, 0x26, 0 };
 static bool has_nopl(void)
 {
     struct cpuid maker = cpuid(0, 0);
-    bool known = maker.ecx == 0x6c65746e || maker.ecx == 0x444d4163; // ntel cAMD
+    bool known =
+        maker.ecx == 0x6c65746e || maker.ecx == 0x444d4163; // ntel cAMD
     u32 family = cpuid(1, 0).eax >> 8 & 15;
     return known && (family == 6 || family == 15);
 }

@@ -21,6 +21,10 @@ static u32 memory_bytes;
 
 #include "arch/i386/boot/boot_parse.c"
 
+void text_init(void)
+{
+}
+
 void cpu_init_boot(void)
 {
 }
