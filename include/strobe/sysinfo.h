@@ -293,11 +293,11 @@ enum sysinfo_state {
     F(r, U64, calls, COUNT, "times entered")
 
 // system.text: the places of the kernel's code that can be patched.
-#define SYSINFO_TEXT_FIELDS(F, r)                                       \
-    F(r, U32, entries, COUNT, "functions that can be patched")          \
-    F(r, U32, branches, COUNT, "branches (trace points)")               \
-    F(r, U32, patched, COUNT, "of both: no NOP at present")             \
-    F(r, U32, patches, COUNT, "changes so far")                         \
+#define SYSINFO_TEXT_FIELDS(F, r)                              \
+    F(r, U32, entries, COUNT, "functions that can be patched") \
+    F(r, U32, branches, COUNT, "branches (trace points)")      \
+    F(r, U32, patched, COUNT, "of both: no NOP at present")    \
+    F(r, U32, patches, COUNT, "changes so far")                \
     F(r, U64, longest, CYCLES, "for which one stopped the other CPUs")
 
 // system.protection: mapped pages (of 4 KiB; a large page counts as many).

@@ -41,7 +41,8 @@ static void record_thread(struct view *v, const struct thread *t)
 #endif
 }
 
-static NOTRACE void record_location(u32 pc, u32 frame, bool interrupts_on, bool user)
+static NOTRACE void record_location(u32 pc, u32 frame, bool interrupts_on,
+                                    bool user)
 {
     const struct cpu *c = this_cpu();
     struct view *v = &views[c->id];

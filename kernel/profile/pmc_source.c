@@ -37,8 +37,8 @@ static struct pmc_source *mine(const struct sample_source *s)
     return container_of(s, struct pmc_source, source);
 }
 
-static u64 counter_due(struct pmu_sampling *sampling, const struct trapframe *tf,
-               u32 periods)
+static u64 counter_due(struct pmu_sampling *sampling,
+                       const struct trapframe *tf, u32 periods)
 {
     u64 began = rdtsc();
     u32 cpu = this_cpu()->id;

@@ -280,7 +280,8 @@ void timer_interrupt(void *arg)
 }
 
 // A timer's NMIs cannot be distinguished from others, so all are claimed.
-static NOTRACE bool timer_nmi(struct nmi_owner *owner, const struct trapframe *tf)
+static NOTRACE bool timer_nmi(struct nmi_owner *owner,
+                              const struct trapframe *tf)
 {
     struct timer *t = container_of(owner, struct timer, nmi);
     if (served(t))

@@ -15,7 +15,7 @@
 #define TRIES 8
 
 static NOTRACE bool measure_entry(struct nmi_owner *owner UNUSED,
-                  const struct trapframe *tf UNUSED)
+                                  const struct trapframe *tf UNUSED)
 {
     return true;
 }

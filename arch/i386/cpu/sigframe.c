@@ -327,8 +327,8 @@ int sigframe_push(struct trapframe *tf, int sig, const struct siginfo *info,
 }
 
 // Restores the registers from the context of the signal frame at `at`.
-static ALWAYS_INLINE int restore_context(struct trapframe *tf, const struct sigcontext *c,
-                           u32 at)
+static ALWAYS_INLINE int restore_context(struct trapframe *tf,
+                                         const struct sigcontext *c, u32 at)
 {
     registers_change(tf);
     tf->edi = c->edi;

@@ -60,7 +60,8 @@ static ALWAYS_INLINE bool is_table(u32 directory_entry)
     return (directory_entry & (ENTRY_PRESENT | ENTRY_LARGE)) == ENTRY_PRESENT;
 }
 
-NOINLINE NOTRACE void *leaf_entry_without_pae(const struct pagetable *pt, u32 va)
+NOINLINE NOTRACE void *leaf_entry_without_pae(const struct pagetable *pt,
+                                              u32 va)
 {
     u32 e = (u32)entry_read(entry_at(pt->root, directory_index(va)));
     return is_table(e) ? leaf_in(e, va) : NULL;
@@ -115,7 +116,7 @@ int pagetable_map(struct pagetable *pt, u32 va, paddr_t pa, u32 prot)
 }
 
 static NOINLINE NOTRACE bool lookup_large(struct pagetable *pt, u32 va,
-                                  struct mapping *out)
+                                          struct mapping *out)
 {
     assert(pt);
     void *directory = directory_of(pt, va);

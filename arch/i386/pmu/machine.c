@@ -110,7 +110,8 @@ static NOTRACE u64 pmu_sample_due(void *arg, u32 n, u32 weight)
     return s->due(s, arg, weight);
 }
 
-static NOTRACE bool pmu_nmi(struct nmi_owner *owner UNUSED, const struct trapframe *tf)
+static NOTRACE bool pmu_nmi(struct nmi_owner *owner UNUSED,
+                            const struct trapframe *tf)
 {
     return pmu_overflow(pmu_this_cpu(), tf->eip, pmu_sample_due, (void *)tf);
 }
