@@ -104,7 +104,7 @@ def test_run_that_does_not_repeat():
 
 @pytest.mark.parametrize("arguments, status, problem", [
     (["nonesuch"], 127, "nonesuch: not found"),
-    (["exit 3"], 3, "tools/truth: status 3 of: "),
+    (["true; exit 3"], 3, "tools/truth: status 3 of: "),
     (["--vm", "--qemu nonesuch", "true"], 1, "there is no nonesuch"),
     ([], 2, "no command"),
     (["-F", "0", "true"], 2, "0: not a whole number from 1 to 20000"),
@@ -118,7 +118,7 @@ def test_errors(arguments, status, problem):
     assert not out and problem in errors, errors
 
 
-PATHS = 1_200_000  # more than libprofile keeps in the machine
+PATHS = 1_100_000  # more than libprofile keeps in the machine
 
 
 def test_many_paths_are_kept(tmp_path):
@@ -133,9 +133,6 @@ def test_many_paths_are_kept(tmp_path):
             out.write(f"run {i} 0 1\n")
         out.write(f"total {PATHS} {PATHS}\n"
                   "clock 1 readings 1 equal 0 wrong 0 halted 0 idle 0\n")
-    for command in (["counts"], ["export", "--folded"]):
-        rows = subprocess.run([STROBE, *command, "--no-inline", file], text=True,
-                              capture_output=True, check=True).stdout
-        counts = re.findall(r"^(\d+)\t" if command[0] == "counts" else r" (\d+)$", rows,
-                            re.MULTILINE)
-        assert sum(map(int, counts)) == PATHS
+    rows = subprocess.run([STROBE, "counts", "--no-inline", file], text=True,
+                          capture_output=True, check=True).stdout
+    assert sum(map(int, re.findall(r"^(\d+)\t", rows, re.MULTILINE))) == PATHS
