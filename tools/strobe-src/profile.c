@@ -43,10 +43,15 @@ static const void *load(struct profile *p, const char *path, size_t *size)
     return bytes;
 }
 
+// Limit of the chains and of the counts of an oracle's file. It has a count for
+// each instruction in each path, more than a recording has.
+#define EXACT_MAX (1u << 26)
+
 // Reads the counts of the oracle as the only event.
 static void read_oracle(struct profile *p, const void *bytes, size_t size)
 {
     struct perf_file *f = &p->files[0];
+    p->samples.chains.max = p->samples.counts_max = EXACT_MAX;
     oracle_read(p, &p->oracle, bytes, size);
     strcpy(f->info.event, "instructions");
     strcpy(f->info.source, "oracle");
@@ -79,6 +84,8 @@ static void read_events(struct profile *p, const void *bytes, size_t size,
     file_unmap(bytes, size);
     if (!c->no_inline)
         inlines_expand(p, profile_lines(p));
+    if (p->exact && (p->samples.uncounted || p->samples.chains.cut))
+        fail(1, "%s: too many paths, or not enough memory", p->path);
 }
 
 void profile_open(struct profile *p, const char *path, const struct common *c)

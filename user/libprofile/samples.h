@@ -56,6 +56,7 @@ struct samples {
     struct chains chains;
     struct sample_count *counts;
     uint32_t count, room;
+    uint32_t counts_max; // limit of `room`, a power of two
     uint32_t *buckets;
     uint32_t vdso; // address of the vDSO in every program; 0: unknown
     uint64_t total, period;
