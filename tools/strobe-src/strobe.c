@@ -22,6 +22,8 @@ static const struct command commands[] = {
       command_annotate },
     { "exact", "Proof and owners of instructions counted by tools/vm --oracle",
       command_exact },
+    { "calls", "Instructions of a typical call, of a file of tools/vm --oracle",
+      command_calls },
     { "diff", "Differences between runs, with their significance",
       command_diff },
     { "export", "Files for others: a page (--html), speedscope, gprof, ...",
