@@ -23,10 +23,11 @@ static const struct tool_option options[] = {
 static const struct tool tool = {
     .usage = "strobe calls [OPTIONS] FILE PATH...",
     .options = options,
-    .notes = "FILE is from tools/vm --oracle. PATH is OUTER;...;INNER, "
-             "functions that call each\nother, maybe through others. The "
-             "instructions are those in the path, for each call\nof INNER, or "
-             "of NAME within the path: OUTER;...;INNER@NAME.\n",
+    .notes = "FILE is from tools/vm --oracle. PATH is OUTER;INNER, "
+             "functions of which each calls the\nnext, or OUTER;...;INNER if "
+             "others may be between them. The instructions are those\nin "
+             "the path and in what it calls, for each call of INNER, or of "
+             "another function\nthere, NAME: OUTER;INNER@NAME.\n",
 };
 
 // The instructions executed at an address, in a path.
@@ -43,9 +44,10 @@ struct calls {
     struct names names;
     char text[NAME_SIZE]; // the argument, split into `words`
     const char *words[WORDS_MAX], *called;
+    bool gap[WORDS_MAX]; // other functions may be before the word
     uint32_t word_count;
     // Of each node of the chains:
-    uint32_t *matched;  // words that are in it
+    uint32_t *matched;  // bit N: its path may end with the first N words
     const char **paths; // from the last word on; NULL if not all are in it
     struct entry *entries;
     size_t count, room;
@@ -69,11 +71,16 @@ static void parse(struct calls *c, const char *path)
     if (called)
         *called++ = '\0';
     c->word_count = 0;
+    memset(c->gap, 0, sizeof(c->gap));
+    c->gap[0] = true;
     for (char *word = strtok(c->text, ";"); word; word = strtok(NULL, ";")) {
-        if (c->word_count == WORDS_MAX)
+        if (c->word_count == WORDS_MAX - 1)
             fail(USAGE_STATUS, "%s: a path has at most %d functions", path,
-                 WORDS_MAX);
-        c->words[c->word_count++] = word;
+                 WORDS_MAX - 1);
+        if (strcmp(word, "...") == 0)
+            c->gap[c->word_count] = true;
+        else
+            c->words[c->word_count++] = word;
     }
     if (c->word_count == 0 || (called && !*called))
         fail(USAGE_STATUS, "'%s': a path is FUNCTION;...;FUNCTION[@FUNCTION]",
@@ -106,6 +113,23 @@ static void put_inlined(const struct calls *c, uint32_t node, FILE *f)
         fprintf(f, ";%s", frames[i].function ? frames[i].function : "?");
 }
 
+// The words matched by a path and a further function.
+static uint32_t matched_with(const struct calls *c, uint32_t before,
+                             const char *name)
+{
+    uint32_t after = before & 1u << c->word_count;
+
+    for (uint32_t i = 0; i < c->word_count; i++) {
+        if (!(before >> i & 1))
+            continue;
+        if (c->gap[i])
+            after |= 1u << i;
+        if (strcmp(name, c->words[i]) == 0)
+            after |= 1u << (i + 1);
+    }
+    return after;
+}
+
 // Finds the words that are in the path of a node, and its text.
 static void match(struct calls *c, uint32_t node)
 {
@@ -116,12 +140,9 @@ static void match(struct calls *c, uint32_t node)
     if (c->matched[node] != UNKNOWN)
         return;
     match(c, parent); // depth: chain length
-    uint32_t matched = c->matched[parent];
     name_of(c, node, name);
-    if (matched < c->word_count && strcmp(name, c->words[matched]) == 0)
-        matched++;
-    c->matched[node] = matched;
-    if (matched < c->word_count)
+    c->matched[node] = matched_with(c, c->matched[parent], name);
+    if (!(c->matched[node] >> c->word_count & 1))
         return;
     FILE *f = enough(open_memstream(&path, &size));
     if (c->paths[parent])
@@ -140,7 +161,7 @@ static void match_all(struct calls *c)
 
     memset(c->paths, 0, nodes * sizeof(*c->paths));
     for (uint32_t n = 0; n < nodes; n++)
-        c->matched[n] = n == CHAIN_ROOT ? 0 : UNKNOWN;
+        c->matched[n] = n == CHAIN_ROOT ? 1 : UNKNOWN;
     for (uint32_t n = 0; n < nodes; n++)
         match(c, n);
 }
