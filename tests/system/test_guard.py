@@ -1,5 +1,6 @@
 """make guard: the budgets of tests/budgets.txt hold; where one does not, the path and
-the line are named; a wrong file or argument is reported."""
+the line are named; a wrong file or argument is reported. tools/bisect finds the commit
+that made a path dearer."""
 import os
 import re
 import shlex
@@ -8,7 +9,7 @@ import subprocess
 
 import pytest
 
-from machine import PATIENCE, ROOT
+from machine import LONG_PATIENCE, PATIENCE, ROOT
 
 BUDGETS = f"{ROOT}/tests/budgets.txt"
 NOT_COMPARED = "Not compared: the budgets are for "
@@ -140,3 +141,64 @@ def test_bad_budgets(tmp_path, text, problem):
 def test_bad_arguments(arguments, problem):
     done = guard(*arguments)
     assert done.returncode == 1 and problem in done.stderr, done
+
+
+# --- tools/bisect ---------------------------------------------------------------
+
+DEARER = "getpid executes a nop"
+
+
+def bisect(*arguments):
+    return subprocess.run([f"{ROOT}/tools/bisect", *map(str, arguments)], text=True,
+                          capture_output=True, timeout=LONG_PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory):
+    """A clone with commits of which the fourth makes getpid dearer and the second cannot
+    be built."""
+    if not os.path.exists(f"{ROOT}/.git"):
+        pytest.skip("not a git repository")
+    clone = tmp_path_factory.mktemp("history") / "clone"
+    subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, clone], check=True)
+    text = (clone / SOURCE).read_text()
+    dearer = text.replace(BODY, f'    __asm__ volatile("nop");\n{BODY}')
+    for title, content in (("A comment", text + "// One.\n"),
+                           ("Does not build", text + "#error no\n"),
+                           ("Builds again", text),
+                           (DEARER, dearer),
+                           ("Another comment", dearer + "// Two.\n")):
+        (clone / SOURCE).write_text(content)
+        subprocess.run(["git", "-c", "user.name=Tester", "-c", "user.email=tester@localhost",
+                        "commit", "--quiet", "-am", title], cwd=clone, check=True)
+    return clone
+
+
+def test_bisect_names_the_commit(history):
+    """Also with a revision between that cannot be built. The worktree is removed."""
+    done = bisect("--repository", history, "--path", "do_getpid@syscall_entry_point",
+                  "HEAD~5", "HEAD", "--", "bench getpid")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^ +skipped  \w+ Does not build\n.*error: #error no", done.stdout,
+                     re.MULTILINE), done.stdout
+    commit, author, title, change, path, line = \
+        done.stdout.split("\n\n")[1].splitlines()
+    assert re.fullmatch(r"[0-9a-f]{40}", commit) and "Tester" in author, done.stdout
+    assert title.strip() == DEARER, done.stdout
+    assert re.match(r"\+1 instructions: \d+ before, \d+ after; from OLD to NEW \+1$",
+                    change), change
+    assert re.fullmatch(r" *\+1  do_getpid;\S+;sys_getpid: \d+ before, \d+ now", path)
+    assert re.fullmatch(rf' *\+1  {SOURCE}:\d+  __asm__ volatile\("nop"\);', line), line
+    trees = subprocess.run(["git", "worktree", "list"], cwd=history, capture_output=True,
+                           text=True, check=True).stdout
+    assert len(trees.splitlines()) == 1, trees
+
+
+@pytest.mark.parametrize("arguments, problem", [
+    (("HEAD", "HEAD~1"), "HEAD is not an ancestor of HEAD~1: OLD is the earlier commit"),
+    (("HEAD", "HEAD"), "HEAD is not an ancestor of HEAD"),
+    (("nonsense", "HEAD"), "nonsense: no such commit in "),
+])
+def test_bisect_refuses(history, arguments, problem):
+    done = bisect("--repository", history, *arguments, "--", "true")
+    assert done.returncode == 1 and problem in done.stderr and not done.stdout, done
