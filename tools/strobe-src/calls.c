@@ -316,8 +316,10 @@ static void show(struct calls *c, const char *path)
         all += s->counts[i].samples;
     }
     if (c->number == 0)
-        fail(1, "%s: no calls of %s in the path %s", c->profile->path,
-             c->called, path);
+        fail(1,
+             "%s: no calls of %s in the path %s (strobe top and tree list the "
+             "functions; inlined ones have no calls)",
+             c->profile->path, c->called, path);
     divide(c);
     print(c, path, all);
 }
@@ -344,6 +346,7 @@ int command_calls(int argc, char *argv[])
              argv[at]);
     lines_need(profile_lines(&p));
     profile_view(&c.view, &p, BY_SYMBOL, &filter);
+    profile_complain(&p);
     uint32_t nodes = p.samples.chains.count;
     c.matched = enough(calloc(nodes, sizeof(*c.matched)));
     c.paths = enough(calloc(nodes, sizeof(*c.paths)));
