@@ -29,6 +29,7 @@ int command_receive(int argc, char *argv[]);
 int command_convert(int argc, char *argv[]);
 int command_exact(int argc, char *argv[]);
 int command_counts(int argc, char *argv[]);
+int command_calls(int argc, char *argv[]);
 
 // --- options shared by several commands -------------------------------------
 
