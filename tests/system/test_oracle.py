@@ -1,52 +1,12 @@
 """tools/vm --oracle: each executed instruction is counted once, by its path of calls. The
 proof in each file is the kernel's clock, which counts instructions under --icount."""
-import collections
 import re
 import subprocess
 
 import pytest
 
-from machine import ROOT, vm
-
-STROBE = f"{ROOT}/build/strobe"
-
-
-def strobe(*arguments, status=0):
-    done = subprocess.run([STROBE, *map(str, arguments)], capture_output=True, text=True)
-    assert done.returncode == status, done
-    return done.stdout
-
-
-def oracle(folder, command, *options, smp=1, name="counts"):
-    """Runs a command under the oracle. Returns the file."""
-    file = folder / name
-    result = vm(command, "--oracle", str(file), "--icount", "0", *options, smp=smp)
-    assert result.status == 0, result
-    return file
-
-
-def proof(file):
-    """(instructions, comparisons with the clock) of a file that proves itself."""
-    text = strobe("exact", file)
-    counted, executed, off = re.search(
-        r"^(\d+) instructions of all owners, (\d+) executed: difference (-?\d+)$", text,
-        re.MULTILINE).groups()
-    times, wrong = re.search(r"compared (\d+) times with this count: (\d+) differences$",
-                             text, re.MULTILINE).groups()
-    assert counted == executed and off == wrong == "0" and int(times) > 100, text
-    return int(counted), int(times)
-
-
-def functions(file, *options):
-    """{function: its own instructions}."""
-    rows = re.findall(r"^ *0x\w+ +(\d+) +[\d.]+% +(\S+)",
-                      strobe("report", "-n", "0", "--no-inline", *options, file),
-                      re.MULTILINE)
-    found = collections.Counter()
-    for count, name in rows:
-        found[name] += int(count)
-    return found
-
+from machine import vm
+from oracle import STROBE, functions, oracle, proof, strobe
 
 COMMANDS = {
     "pipeline": "seq 2000 | sort -r | gzip | gunzip | tail -n 1",
