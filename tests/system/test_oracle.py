@@ -1,11 +1,12 @@
 """tools/vm --oracle: each executed instruction is counted once, by its path of calls. The
 proof in each file is the kernel's clock, which counts instructions under --icount."""
+import pathlib
 import re
 import subprocess
 
 import pytest
 
-from machine import vm
+from machine import ROOT, vm
 from oracle import STROBE, functions, oracle, proof, strobe
 
 COMMANDS = {
@@ -77,6 +78,47 @@ def test_the_machine_is_not_disturbed(tmp_path, smp):
     assert plain.output == watched.output and plain.console == watched.console
 
 
+def test_views_say_that_counts_are_exact(tmp_path):
+    file = oracle(tmp_path, "true")
+    total, _ = proof(file)
+    assert strobe("report", file).splitlines()[:2] == [
+        f"Profile {file} of true",
+        f"Samples: {total} executed instructions, each counted once"]
+
+
+def owners_of(file, *options):
+    return {name: int(count) for count, name in re.findall(
+        r"^ *(\d+) +[\d.]+% +(\S.*)$", strobe("exact", "-n", "0", *options, file),
+        re.MULTILINE)}
+
+
+def test_position_independent_programs(tmp_path):
+    """Each has an address of its own; its loops have all their instructions."""
+    file = oracle(tmp_path, "/test/pie 20; /test/pie exec 20; /test/pie fork 20", "--kargs",
+                  "randomize_va_space=2")
+    proof(file)
+    count = functions(file)
+    calls = 40  # each has 4 instructions outside its loop
+    assert count["burn_a"] == 8_000_000 + 4 * calls, count
+    assert count["burn_b"] == 4_000_000 + 4 * calls, count
+    assert sum(name.startswith("pie in thread") for name in owners_of(file)) >= 4
+
+
+def test_two_files_with_the_same_code(tmp_path):
+    """Which of them was executed is not known, and the owner says so."""
+    file = oracle(tmp_path, "tester 1")
+    program = (pathlib.Path(ROOT) / "build/user/tester").read_bytes()
+    (tmp_path / "other").mkdir()
+    notes = subprocess.run(["readelf", "-n", f"{ROOT}/build/user/tester"], text=True,
+                           capture_output=True, check=True).stdout
+    build_id = bytes.fromhex(re.search(r"Build ID: (\w+)", notes)[1])
+    (tmp_path / "other/twin").write_bytes(
+        program.replace(build_id, bytes(len(build_id))))
+    names = owners_of(file, "-d", tmp_path / "other")
+    assert any(name.startswith("twin or tester in thread") for name in names), names
+    assert any(name.startswith("tester in thread") for name in owners_of(file))
+
+
 def test_runs_are_equal(tmp_path):
     files = [oracle(tmp_path, "seq 500 | sort -r | tail -n 1", name=f"run{i}")
              for i in range(2)]
@@ -103,9 +145,7 @@ def test_exact_difference(tmp_path):
 def test_owners_are_known(tmp_path):
     """What is not in a known program is the firmware only."""
     file = oracle(tmp_path, COMMANDS["tasks"])
-    text = strobe("exact", "-n", "0", file)
-    owners = {name: int(count) for count, name in re.findall(
-        r"^ *(\d+) +[\d.]+% +(\S.*)$", text, re.MULTILINE)}
+    owners = owners_of(file)
     firmware = sum(n for name, n in owners.items() if name.startswith("firmware"))
     assert not any(name.startswith("?") for name in owners), owners
     unknown = functions(file)["[unknown]"]
