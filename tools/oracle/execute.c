@@ -12,7 +12,7 @@ static bool stopped; // no more is counted
 static void stop(void)
 {
     stopped = true;
-    result_write();
+    result_write(true);
 }
 
 // Whether the exception is a fault whose instruction QEMU's clock takes back:
@@ -25,14 +25,7 @@ static bool is_fault(int vector)
 static void note_cut(struct cpu *c, u32 insns)
 {
     struct block *b = c->block;
-    struct cut **p = &c->tally->cuts;
-    while (*p && (*p)->insns != insns)
-        p = &(*p)->next;
-    if (!*p) {
-        *p = enough(calloc(1, sizeof(**p)));
-        (*p)->insns = insns;
-    }
-    (*p)->count++;
+    ++*tally_cut(c->tally, insns);
     total -= b->insns - insns;
 }
 
@@ -108,6 +101,8 @@ void execute(unsigned index, void *data)
         c->thread->signalled = true;
     else if (b->at == options.sigframe_pop)
         c->thread->left_signal = true;
+    if (fold_is_due())
+        fold();
     struct thread *t = c->thread;
     struct node *n = c->in_user ? t->user_node : t->node;
     if (b->node != n) {

@@ -12,7 +12,7 @@ PLUGIN_EXPORT int qemu_plugin_version = API_VERSION;
 
 #define END_MARK 0x4c434152 // user/init/command.c
 
-struct options options;
+struct options options = { .paths = 1 << 20 };
 
 void fail(const char *why)
 {
@@ -192,6 +192,8 @@ static bool take_option(const char *argument)
         return options.out = strdup(equals + 1), true;
     if (length == 6 && !strncmp(argument, "memory", 6))
         return options.memory = strdup(equals + 1), true;
+    if (length == 5 && !strncmp(argument, "paths", 5))
+        return options.paths = (u32)strtoul(equals + 1, NULL, 10), true;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         if (strlen(numbers[i].name) == length &&
             !strncmp(argument, numbers[i].name, length))

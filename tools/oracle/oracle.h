@@ -37,6 +37,7 @@ struct options {
     u32 arch_exec, sigframe_push, sigframe_pop, to_user, trap_return;
     u32 kernel; // its first
     const char *out, *memory;
+    u32 paths; // limit of their number
 };
 extern struct options options;
 
@@ -51,7 +52,11 @@ enum node_kind { NODE_ROOT, NODE_CALL, NODE_ENTRY, NODE_SIGNAL };
 
 // A path: its last frame was entered from the parent's.
 struct node {
-    u32 id, kind;
+    u32 id, kind;      // each path has an id of its own
+    u32 index;         // in the file
+    u32 depth;         // of a root: 0
+    u32 used;          // fold.c
+    struct node *into; // likewise
     u32 site;   // of NODE_CALL: return address; of others: the instruction
     u32 vector; // of NODE_ENTRY
     struct node *parent, *next; // `next` of the same hash
@@ -59,13 +64,15 @@ struct node {
     u32 number;                 // of NODE_ROOT
 };
 
-extern struct node **all_nodes; // by id
+extern struct node **all_nodes; // a path after its parent
 extern u32 node_count;
 
 struct node *root(const char *name, u32 number);
 // Returns the path below `parent` that the arguments describe.
 struct node *child(struct node *parent, enum node_kind kind, u32 site,
                    u32 vector);
+// Removes the paths that have `into`.
+void nodes_remove(void);
 
 // --- blocks.c: blocks, and how often they were executed ---------------------
 
@@ -90,7 +97,8 @@ struct block {
 // number of segments begun, and whether the last instruction of them had
 // executed.
 struct tally {
-    u32 node, block;
+    struct node *node;
+    struct block *block;
     u64 count;
     struct cut *cuts;
 };
@@ -102,13 +110,28 @@ struct cut {
 
 extern struct block **all_blocks; // by id
 extern u32 block_count;
-extern struct tally **tallies; // a hash table: some are NULL
-extern u64 tally_room;
+
+// All tallies, in the order in which they were made.
+#define TALLY_CHUNK 4096
+struct tallies {
+    struct tally **chunks; // of TALLY_CHUNK tallies
+    u64 count, chunk_room;
+};
+extern struct tallies tallies;
 
 // Returns the block with these bytes; *is_new if only they are set.
 struct block *block_of(u32 at, const u8 *bytes, u32 size, u32 insns,
                        bool *is_new);
 struct tally *tally_of(struct node *n, struct block *b);
+static inline struct tally *tally_at(const struct tallies *all, u64 i)
+{
+    return &all->chunks[i / TALLY_CHUNK][i % TALLY_CHUNK];
+}
+// Returns the count of the executions that ended after `insns`.
+u64 *tally_cut(struct tally *t, u32 insns);
+// Moves all counts to their path's `into`, if it has one. All tallies change
+// their addresses.
+void tallies_fold(void);
 
 // --- threads.c: threads and their frames ------------------------------------
 
@@ -132,8 +155,9 @@ struct thread {
     bool forked;            // `user` is a copy of the creator's
     bool signalled, execed; // at the next return to user mode
     bool left_signal;
-    u32 sleeps_at;       // slot from which it is resumed
-    struct thread *next; // of the same hash
+    u32 sleeps_at;        // slot from which it is resumed
+    struct thread *next;  // of the same hash
+    struct thread *older; // in the list of all
 };
 
 struct birth { // a thread that has not run: its slot and creator
@@ -149,9 +173,10 @@ struct cpu {
     struct block *block; // the last one begun
     u64 segments;        // begun of it
     bool in_user, in_firmware;
-    u32 slot;  // that its last instruction accessed, or 0
-    u32 reads; // of IRET's frame
-    struct tally *tally;
+    u32 slot;                // that its last instruction accessed, or 0
+    u32 reads;               // of IRET's frame
+    struct tally *tally;     // of `block`
+    struct node *tally_node; // fold.c
     u64 rdtsc_at;   // instructions executed at RDTSC in to_user; 0: unknown
     bool unsettled; // its last block may have ended early
 };
@@ -168,6 +193,8 @@ void kernel_call(struct thread *t, u32 slot, u32 site);
 void kernel_return(struct cpu *c, u32 slot);
 // The present thread has stored a new thread's first return address.
 void thread_born(struct thread *t, u32 slot, bool fork);
+// Replaces paths that have `into`, in all threads.
+void threads_fold(void);
 // The CPU enters the kernel by a vector, at instruction `site`, or has executed
 // IRET.
 void enter(struct cpu *c, u32 vector, u32 site);
@@ -208,7 +235,18 @@ void born(unsigned cpu, u32 info, u64 address, void *block);
 // QEMU ends.
 void ended(uint64_t plugin, void *data);
 
+// --- fold.c: a limit of the memory ------------------------------------------
+
+extern u32 fold_epoch; // number of folds
+extern u64 folded;     // paths that were folded
+
+// Whether there are too many paths or tallies.
+bool fold_is_due(void);
+// Counts paths that were not entered since the last call in their callers, and
+// then the deepest, until half of the limit is free.
+void fold(void);
+
 // --- result.c ---------------------------------------------------------------
 
 // Writes the file.
-void result_write(void);
+void result_write(bool ended);

@@ -1,63 +1,136 @@
-// The file, as tools/strobe-src/oracle.c describes it.
+// The file, as tools/strobe-src/oracle.c describes it (oracle.h).
 #include "oracle.h"
 
 #include <stdio.h>
+#include <string.h>
 
-static void write_all(FILE *f)
+static FILE *file;
+static char line[1 << 16];
+static size_t used;
+
+static void flush_line(void)
 {
-    for (u32 i = 0; i < node_count; i++) {
-        const struct node *n = all_nodes[i];
-        if (n->kind == NODE_ROOT)
-            fprintf(f, "root %u %u %s\n", n->id, n->number, n->name);
-        else
-            fprintf(f, "%s %u %u %x %x\n",
-                    n->kind == NODE_CALL    ? "call"
-                    : n->kind == NODE_ENTRY ? "entry"
-                                            : "signal",
-                    n->id, n->parent->id, n->site, n->vector);
-    }
-    for (u32 i = 0; i < block_count; i++) {
-        const struct block *b = all_blocks[i];
-        fprintf(f, "block %u %x ", b->id, b->at);
-        for (u32 j = 0; j < b->size; j++)
-            fprintf(f, "%02x", b->bytes[j]);
-        for (u32 j = 0; j < b->insns; j++)
-            fprintf(f, "%c%x", j ? ',' : ' ', b->insn_at[j] - b->at);
-        fputc('\n', f);
-    }
-    u64 sum = 0;
-    for (u64 i = 0; i < tally_room; i++) {
-        const struct tally *t = tallies[i];
-        if (!t)
-            continue;
-        u32 insns = all_blocks[t->block]->insns;
-        sum += t->count * insns;
-        fprintf(f, "run %u %u %llu", t->node, t->block,
-                (unsigned long long)t->count);
-        for (const struct cut *c = t->cuts; c; c = c->next) {
-            fprintf(f, " %u:%llu", c->insns, (unsigned long long)c->count);
-            sum -= c->count * (insns - c->insns);
-        }
-        fputc('\n', f);
-    }
-    fprintf(f, "total %llu %llu\n", (unsigned long long)total,
-            (unsigned long long)sum);
-    fprintf(f,
-            "clock %llu readings %llu equal %llu wrong %lld halted %llu idle "
-            "%llu\n",
-            (unsigned long long)clock_check.readings,
-            (unsigned long long)clock_check.equal,
-            (unsigned long long)clock_check.wrongs,
-            (long long)clock_check.wrong, (unsigned long long)clock_check.halts,
-            (unsigned long long)clock_check.idle);
+    fwrite(line, 1, used, file);
+    used = 0;
 }
 
-void result_write(void)
+static void put(const char *text)
 {
-    FILE *f = fopen(options.out, "a"); // after the head of tools/vm
-    if (!f)
+    size_t size = strlen(text);
+    if (used + size > sizeof(line))
+        flush_line();
+    memcpy(line + used, text, size);
+    used += size;
+}
+
+static void put_number(u64 n, u32 base, const char *after)
+{
+    char digits[24];
+    size_t at = sizeof(digits);
+    digits[--at] = 0;
+    do {
+        digits[--at] = "0123456789abcdef"[n % base];
+        n /= base;
+    } while (n);
+    put(digits + at);
+    put(after);
+}
+
+static void write_node(const struct node *n)
+{
+    static const char *const kinds[] = { [NODE_ROOT] = "root ",
+                                         [NODE_CALL] = "call ",
+                                         [NODE_ENTRY] = "entry ",
+                                         [NODE_SIGNAL] = "signal " };
+    put(kinds[n->kind]);
+    put_number(n->index, 10, " ");
+    if (n->kind == NODE_ROOT) {
+        put_number(n->number, 10, " ");
+        put(n->name);
+        put("\n");
+    } else {
+        put_number(n->parent->index, 10, " ");
+        put_number(n->site, 16, " ");
+        put_number(n->vector, 16, "\n");
+    }
+}
+
+static void write_block(const struct block *b)
+{
+    put("block ");
+    put_number(b->id, 10, " ");
+    put_number(b->at, 16, " ");
+    for (u32 i = 0; i < b->size; i++) {
+        put_number(b->bytes[i] >> 4, 16, "");
+        put_number(b->bytes[i] & 15, 16, "");
+    }
+    for (u32 i = 0; i < b->insns; i++) {
+        put(i ? "," : " ");
+        put_number(b->insn_at[i] - b->at, 16, "");
+    }
+    put("\n");
+}
+
+// Returns the instructions.
+static u64 write_tally(const struct tally *t)
+{
+    u32 insns = t->block->insns;
+    u64 sum = t->count * insns;
+    put("run ");
+    put_number(t->node->index, 10, " ");
+    put_number(t->block->id, 10, " ");
+    put_number(t->count, 10, "");
+    for (const struct cut *c = t->cuts; c; c = c->next) {
+        put(" ");
+        put_number(c->insns, 10, ":");
+        put_number(c->count, 10, "");
+        sum -= c->count * (insns - c->insns);
+    }
+    put("\n");
+    return sum;
+}
+
+static void write_clock(void)
+{
+    const struct clock_check *c = &clock_check;
+    put("clock ");
+    put_number(c->readings, 10, " readings ");
+    put_number(c->equal, 10, " equal ");
+    put_number(c->wrongs, 10, " wrong ");
+    put(c->wrong < 0 ? "-" : "");
+    put_number((u64)(c->wrong < 0 ? -c->wrong : c->wrong), 10, " halted ");
+    put_number(c->halts, 10, " idle ");
+    put_number(c->idle, 10, "\n");
+}
+
+static void write_all(bool ended)
+{
+    u64 sum = 0;
+    for (u32 i = 0; i < node_count; i++) {
+        all_nodes[i]->index = i;
+        write_node(all_nodes[i]);
+    }
+    for (u32 i = 0; i < block_count; i++)
+        write_block(all_blocks[i]);
+    for (u64 i = 0; i < tallies.count; i++)
+        sum += write_tally(tally_at(&tallies, i));
+    put("folded ");
+    put_number(folded, 10, "\n");
+    put("total ");
+    put_number(total, 10, " ");
+    put_number(sum, 10, "\n");
+    write_clock();
+    if (ended)
+        put("end\n");
+}
+
+void result_write(bool ended)
+{
+    file = fopen(options.out, "a"); // after the head of tools/vm
+    if (!file)
         fail("cannot write the result");
-    write_all(f);
-    if (fclose(f))
+    write_all(ended);
+    flush_line();
+    if (fclose(file))
         fail("cannot write the result");
 }

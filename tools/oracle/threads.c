@@ -11,6 +11,7 @@ struct cpu cpus[CPU_MAX];
 #define SLOT_HASH 4096
 static struct thread *sleepers[SLOT_HASH];
 static struct birth *births;
+static struct thread *threads; // all
 static u32 thread_count;
 
 static void push(struct frames *f, u32 slot, enum node_kind kind,
@@ -47,7 +48,35 @@ struct thread *thread_new(const char *name)
     struct thread *t = enough(calloc(1, sizeof(*t)));
     t->number = thread_count++;
     t->node = root(name, t->number);
+    t->older = threads;
+    threads = t;
     return t;
+}
+
+static void fold_node(struct node **n)
+{
+    if (*n && (*n)->into)
+        *n = (*n)->into;
+}
+
+static void fold_frames(struct frames *f)
+{
+    for (u32 i = 0; i < f->count; i++)
+        fold_node(&f->list[i].before);
+}
+
+void threads_fold(void)
+{
+    for (struct thread *t = threads; t; t = t->older) {
+        fold_frames(&t->user);
+        fold_frames(&t->kernel);
+        fold_node(&t->node);
+        fold_node(&t->user_node);
+    }
+    for (struct birth *b = births; b; b = b->next) {
+        fold_frames(&b->user);
+        fold_node(&b->user_node);
+    }
 }
 
 // --- user frames ------------------------------------------------------------

@@ -11,8 +11,10 @@
 //     signal ID PARENT AT 0
 //     block ID AT BYTES OFFSETS        code, and where its instructions begin
 //     run PATH BLOCK COUNT [N:COUNT]   executions; of these, ended after N
+//     folded PATHS
 //     total INSTRUCTIONS SUM
 //     clock N readings N equal N wrong N halted N idle NS
+//     end                              unless the run was stopped
 // clang-format on
 //
 // Each instruction becomes a sample whose period is the number of its

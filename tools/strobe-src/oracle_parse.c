@@ -155,6 +155,14 @@ static void read_end(struct reading *r, struct oracle_check *check)
         check->sum = oracle_number(r, 10);
         return;
     }
+    if (oracle_take(r, "folded ")) {
+        check->folded = oracle_number(r, 10);
+        return;
+    }
+    if (oracle_take(r, "end")) {
+        check->ended = true;
+        return;
+    }
     if (!oracle_take(r, "clock "))
         oracle_damaged(r, "an unknown line");
     check->readings = oracle_number(r, 10);
