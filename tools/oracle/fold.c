@@ -9,10 +9,20 @@
 u32 fold_epoch;
 u64 folded;
 
+// The next fold is due above these. They may exceed the limit: each thread has
+// a root, which is not folded.
+static u64 paths_due, tallies_due;
+
+static u64 max(u64 a, u64 b)
+{
+    return a > b ? a : b;
+}
+
 bool fold_is_due(void)
 {
-    return node_count > options.paths ||
-           tallies.count > (u64)options.paths * TALLIES_PER_PATH;
+    return node_count > max(paths_due, options.paths) ||
+           tallies.count >
+               max(tallies_due, (u64)options.paths * TALLIES_PER_PATH);
 }
 
 // A path was used if one below it was.
@@ -44,10 +54,11 @@ static u32 depth_for(u64 most)
     return depth + 1 < DEPTHS ? depth : UINT32_MAX;
 }
 
-void fold(void)
+// Keeps at most `most` paths below roots.
+static void fold_to(u64 most)
 {
     use_parents();
-    u32 depth = depth_for(options.paths / 2);
+    u32 depth = depth_for(most);
     for (u32 i = 0; i < node_count; i++) {
         struct node *n = all_nodes[i];
         if (!n->parent || (n->used == fold_epoch && n->depth <= depth))
@@ -68,5 +79,16 @@ void fold(void)
             c->tally = tally_of(n->into ? n->into : n, c->block);
     }
     nodes_remove();
+}
+
+void fold(void)
+{
+    u64 most = options.paths / 2;
+    do {
+        fold_to(most);
+        most /= 4;
+    } while (most && tallies.count > (u64)options.paths / 2 * TALLIES_PER_PATH);
     fold_epoch++;
+    paths_due = 2 * node_count;
+    tallies_due = 2 * tallies.count;
 }
