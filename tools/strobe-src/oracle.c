@@ -25,6 +25,7 @@
 #include <string.h>
 
 #define MAGIC "oracle 1\n"
+#define COUNTS_MAX (1u << 25) // by path and address: a few GiB of memory
 
 // --- samples ----------------------------------------------------------------
 
@@ -94,7 +95,6 @@ static void count_insn(struct reading *r, const struct run *run, uint32_t insn,
     };
     if (count)
         samples_count(&r->profile->samples, &c);
-    r->taken += count;
     r->paths[p->root].instructions += count;
 }
 
@@ -184,6 +184,7 @@ void oracle_read(struct profile *p, struct oracle_check *check,
                          .end = (const char *)bytes + size,
                          .profile = p };
     oracle_parse(&r, check);
+    p->samples.max = p->samples.chains.max = COUNTS_MAX;
     if (!check->total)
         fail(1, "%s: has no counts: the machine was ended before its command",
              p->path);
@@ -191,7 +192,9 @@ void oracle_read(struct profile *p, struct oracle_check *check,
     make_chains(&r);
     for (uint32_t i = 0; i < r.run_count; i++)
         count_run(&r, &r.runs[i]);
-    check->counted = r.taken;
+    if (p->samples.chains.cut)
+        fail(1, "%s: more than %u paths and addresses", p->path, COUNTS_MAX);
+    check->counted = p->samples.total - p->samples.uncounted;
     list_owners(check, &r);
     for (uint32_t i = 0; i < r.block_count; i++) {
         free(r.blocks[i].offsets);

@@ -55,7 +55,6 @@ struct reading {
     uint32_t block_count, block_room;
     struct run *runs;
     uint32_t run_count, run_room;
-    uint64_t taken;
     uint32_t vdso_bases[VDSO_BASES_MAX], vdso_count, vdso_size;
 };
 
