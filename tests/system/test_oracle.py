@@ -1,12 +1,15 @@
 """tools/vm --oracle: each executed instruction is counted once, by its path of calls. The
 proof in each file is the kernel's clock, which counts instructions under --icount."""
+import os
 import pathlib
 import re
+import signal
 import subprocess
+import time
 
 import pytest
 
-from machine import ROOT, vm
+from machine import PATIENCE, ROOT, vm
 from oracle import STROBE, functions, oracle, proof, strobe
 
 COMMANDS = {
@@ -152,8 +155,44 @@ def test_owners_are_known(tmp_path):
     assert unknown - firmware <= sum(owners.values()) / 10_000, (unknown, firmware)
 
 
+def test_limit_of_paths(tmp_path):
+    """If there are too many paths, the oldest and deepest are counted in their callers.
+    Owners and functions keep their instructions."""
+    command = "i=0; while [ $i -lt 20 ]; do /bin/true; i=$((i+1)); done; tester 1"
+    full, few = [oracle(tmp_path, command, *options, name=f"run{len(options)}")
+                 for options in ((), ("--oracle-paths", "10000"))]
+    for file in (full, few):
+        proof(file)
+    folded = re.search(r"^(\d+) paths were too many", strobe("exact", few), re.MULTILINE)
+    assert int(folded[1]) > 10_000 and "too many" not in strobe("exact", full)
+    assert few.read_text().count("\ncall ") < 11_000 < full.read_text().count("\ncall ")
+    assert owners_of(full) == owners_of(few) and functions(full) == functions(few)
+
+
+def test_killed_run(tmp_path):
+    """The file of a machine that is killed has what was counted until a moment before."""
+    file = tmp_path / "counts"
+    machine = subprocess.Popen(
+        [f"{ROOT}/tools/vm", "--smp", "1", "--icount", "0", "--oracle", str(file), "--",
+         "tester 100000"], stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        end = time.monotonic() + PATIENCE
+        while not file.exists() or file.stat().st_size < 1000:  # the head is shorter
+            assert machine.poll() is None and time.monotonic() < end
+            time.sleep(0.1)
+    finally:
+        os.killpg(machine.pid, signal.SIGKILL)
+        machine.wait()
+    total, _ = proof(file)
+    assert total > 50_000_000
+    assert "\nThe run was stopped: " in strobe("exact", file)
+    assert functions(file)["burn_a"] > 1_000_000
+
+
 @pytest.mark.parametrize("options, problem", [
     (("--icount", "3"), "--oracle counts instructions of 1 ns: --icount 0"),
+    (("--oracle-paths", "10"), "--oracle-paths"),
     (("--oracle", "/nonexistent/file"), "/nonexistent/file: No such file or directory"),
     (("--keep-memory", "/tmp"), "--oracle does not go with --keep-memory"),
 ])
@@ -165,6 +204,10 @@ def test_bad_options(tmp_path, options, problem):
 def test_bad_files(tmp_path):
     file = oracle(tmp_path, "true")
     text = file.read_text()
+    other = tmp_path / "other"
+    other.write_text(re.sub(r"^kernel \w+", "kernel " + "0" * 40, text, flags=re.MULTILINE))
+    done = subprocess.run([STROBE, "report", other], capture_output=True, text=True)
+    assert "[kernel]: it was build id 0000" in done.stderr, done
     bad = tmp_path / "bad"
     for content in (text[:len(text) // 2], text.replace("run ", "run x", 1),
                     "oracle 1\nnonsense\n", text.split("\nroot")[0] + "\n"):

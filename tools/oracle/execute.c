@@ -9,6 +9,19 @@ u64 total;
 u64 segments_begun;
 static bool stopped; // no more is counted
 
+// The result is also written now and then, for runs that are killed: more
+// seldom if it is large, so that it takes a small part of the time.
+#define FLUSH_INSNS (1u << 26)
+#define FLUSH_INSNS_PER_TALLY 512
+static u64 flush_at = FLUSH_INSNS;
+
+static void flush(void)
+{
+    u64 large = tallies.count * FLUSH_INSNS_PER_TALLY;
+    result_write(false);
+    flush_at = total + (large > FLUSH_INSNS ? large : FLUSH_INSNS);
+}
+
 static void stop(void)
 {
     stopped = true;
@@ -126,6 +139,8 @@ void execute(unsigned index, void *data)
     segments_begun = 1;
     if (b->marks_end)
         stop();
+    else if (total >= flush_at)
+        flush();
 }
 
 void called(unsigned cpu, u32 info, u64 address, void *data)

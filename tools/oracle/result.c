@@ -2,6 +2,7 @@
 #include "oracle.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static FILE *file;
@@ -124,13 +125,31 @@ static void write_all(bool ended)
         put("end\n");
 }
 
+// The head is tools/vm's. A file that is written again replaces the last one
+// when it is whole, so that one is there whenever QEMU is killed.
+static char head[8192], name[4096], new_name[sizeof(name) + 8];
+static size_t head_size;
+
+static void read_head(void)
+{
+    file = fopen(options.out, "r");
+    if (!file || !realpath(options.out, name))
+        fail("cannot read the result's head");
+    head_size = fread(head, 1, sizeof(head), file);
+    fclose(file);
+    snprintf(new_name, sizeof(new_name), "%s.new", name);
+}
+
 void result_write(bool ended)
 {
-    file = fopen(options.out, "a"); // after the head of tools/vm
+    if (!name[0])
+        read_head();
+    file = fopen(new_name, "w");
     if (!file)
         fail("cannot write the result");
+    fwrite(head, 1, head_size, file);
     write_all(ended);
     flush_line();
-    if (fclose(file))
+    if (fclose(file) || rename(new_name, name))
         fail("cannot write the result");
 }
