@@ -62,6 +62,7 @@ void check_clock(void)
         } else {
             clock_check.halts++;
             clock_check.idle += (u64)(over > 0 ? over : 0);
+            clock_check.halter->halted_ns += (u64)(over > 0 ? over : 0);
         }
     }
     clock_check.known = true;

@@ -90,7 +90,7 @@ void execute(unsigned index, void *data)
         take_turn(c);
     u32 site = 0;
     if (!c->thread) {
-        c->thread = thread_new("firmware of CPU");
+        c->thread = c->first = thread_new("firmware of CPU");
         c->thread->node->number = index;
         c->in_firmware = true;
     } else {
@@ -128,10 +128,11 @@ void execute(unsigned index, void *data)
     }
     ++*b->count;
     total += b->insns;
-    if (b->end == END_HLT)
+    if (b->end == END_HLT) {
         clock_check.halted = true;
-    else if (b->end == END_RDTSC && b->at >= options.to_user &&
-             b->at < options.trap_return)
+        clock_check.halter = root_of(n);
+    } else if (b->end == END_RDTSC && b->at >= options.to_user &&
+               b->at < options.trap_return)
         c->rdtsc_at = unsettled ? 0 : total;
     c->block = b;
     c->slot = 0;

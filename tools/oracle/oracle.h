@@ -61,7 +61,10 @@ struct node {
     u32 vector; // of NODE_ENTRY
     struct node *parent, *next; // `next` of the same hash
     const char *name;           // of NODE_ROOT
-    u32 number;                 // of NODE_ROOT
+    struct node *idle; // of a root: the root of the idle time after it; of that
+                       // one: the root before it
+    u64 halted_ns;     // of a root of idle time
+    u32 number;        // of NODE_ROOT
 };
 
 extern struct node **all_nodes; // a path after its parent
@@ -71,6 +74,11 @@ struct node *root(const char *name, u32 number);
 // Returns the path below `parent` that the arguments describe.
 struct node *child(struct node *parent, enum node_kind kind, u32 site,
                    u32 vector);
+// Returns the outermost caller.
+struct node *root_of(struct node *n);
+// Returns the path of idle time that begins where `n` waits: the same path
+// below a root of its own.
+struct node *idle_after(struct node *n);
 // Removes the paths that have `into`.
 void nodes_remove(void);
 
@@ -170,8 +178,9 @@ struct birth { // a thread that has not run: its slot and creator
 
 struct cpu {
     struct thread *thread;
-    struct block *block; // the last one begun
-    u64 segments;        // begun of it
+    struct thread *first; // becomes the idle thread
+    struct block *block;  // the last one begun
+    u64 segments;         // begun of it
     bool in_user, in_firmware;
     u32 slot;                // that its last instruction accessed, or 0
     u32 reads;               // of IRET's frame
@@ -213,6 +222,7 @@ struct clock_check {
     u64 readings, equal, halts, idle;
     s64 wrong; // sum of differences without a halt
     u64 wrongs;
+    struct node *halter; // root of the path that halted last
 };
 extern struct clock_check clock_check;
 

@@ -48,6 +48,11 @@ static void write_node(const struct node *n)
     if (n->kind == NODE_ROOT) {
         put_number(n->number, 10, " ");
         put(n->name);
+        if (strcmp(n->name, "idle") == 0) {
+            put(" ");
+            put_number(n->idle->index, 10, " ");
+            put_number(n->halted_ns, 10, "");
+        }
         put("\n");
     } else {
         put_number(n->parent->index, 10, " ");

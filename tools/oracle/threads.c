@@ -208,6 +208,22 @@ void thread_born(struct thread *t, u32 slot, bool fork)
     births = b;
 }
 
+// The idle thread's path continues that of the thread which waits.
+static void begin_idle(struct thread *idle, struct node *waits)
+{
+    struct node *n = idle_after(waits);
+    for (u32 i = 0; i <= idle->kernel.count; i++) {
+        struct node **at =
+            i < idle->kernel.count ? &idle->kernel.list[i].before : &idle->node;
+        const struct node *old = *at;
+        if (i > 0 && old->kind == NODE_ROOT)
+            return; // an interrupt in the idle thread
+        if (i > 0)
+            n = child(n, old->kind, old->site, old->vector);
+        *at = n;
+    }
+}
+
 // A return address that is not the innermost frame's is on another thread's
 // stack.
 void kernel_return(struct cpu *c, u32 slot)
@@ -233,6 +249,8 @@ void kernel_return(struct cpu *c, u32 slot)
     }
     if (t->kernel.count)
         sleep_at(t, t->kernel.list[t->kernel.count - 1].slot);
+    if (next == c->first)
+        begin_idle(next, t->node);
     c->thread = next;
 }
 

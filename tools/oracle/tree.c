@@ -76,6 +76,33 @@ struct node *child(struct node *parent, enum node_kind kind, u32 site,
     return n;
 }
 
+struct node *root_of(struct node *n)
+{
+    while (n->parent)
+        n = n->parent;
+    return n;
+}
+
+#define IDLE_DEPTH 400 // of paths that are copied
+
+static struct node *copy_below_idle(struct node *n)
+{
+    if (n->parent)
+        return child(copy_below_idle(n->parent), n->kind, n->site, n->vector);
+    if (!n->idle) {
+        n->idle = root("idle", n->number);
+        n->idle->idle = n;
+    }
+    return n->idle;
+}
+
+struct node *idle_after(struct node *n)
+{
+    while (n->depth > IDLE_DEPTH)
+        n = n->parent;
+    return copy_below_idle(n);
+}
+
 static void unlink_node(struct node *n)
 {
     struct node **p = bucket(n->parent, n->kind, n->site, n->vector);

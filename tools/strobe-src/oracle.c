@@ -6,6 +6,7 @@
 //     kernel BUILD-ID
 //     command COMMAND
 //     root ID NUMBER KIND              a path's outermost frame
+//     root ID NUMBER idle ROOT NS      idle time after a path of ROOT
 //     call ID PARENT RETURN 0          a path; addresses are hexadecimal
 //     entry ID PARENT AT VECTOR
 //     signal ID PARENT AT 0
@@ -69,7 +70,8 @@ static enum sample_mode mode_of(const struct reading *r, const struct path *p,
                                 uint32_t address)
 {
     enum root_kind kind = r->paths[p->root].kind;
-    return kind == ROOT_INTERRUPT   ? MODE_IRQ
+    return kind == ROOT_IDLE        ? MODE_IDLE
+           : kind == ROOT_INTERRUPT ? MODE_IRQ
            : address >= KERNEL_BASE ? MODE_KERNEL
                                     : MODE_USER;
 }
@@ -126,26 +128,38 @@ static void count_run(struct reading *r, const struct run *run)
 
 // --- owners -----------------------------------------------------------------
 
+static void name_owner(char *out, size_t size, const struct reading *r,
+                       const struct path *root)
+{
+    const struct programs *programs = &r->profile->samples.programs;
+    if (root->kind == ROOT_INTERRUPT)
+        snprintf(out, size, "interrupt %#x", root->number);
+    else if (root->kind == ROOT_PROGRAM)
+        snprintf(out, size, "%s%s%s in thread %u",
+                 programs_name(programs, root->program),
+                 root->also ? " or " : "", root->also ? root->also : "",
+                 root->number);
+    else if (root->kind == ROOT_FIRMWARE)
+        snprintf(out, size, "firmware, CPU %u", root->number);
+    else if (root->kind == ROOT_START)
+        snprintf(out, size, "start-up and idle, CPU %u", root->number);
+    else
+        snprintf(out, size, "%s %u, in the kernel", root->name, root->number);
+}
+
 static void add_owner(struct oracle_check *check, const struct reading *r,
                       const struct path *root)
 {
     struct oracle_owner *o = &check->owners[check->owner_count++];
     o->instructions = root->instructions;
-    if (root->kind == ROOT_INTERRUPT)
-        snprintf(o->name, sizeof(o->name), "interrupt %#x", root->number);
-    else if (root->kind == ROOT_PROGRAM)
-        snprintf(o->name, sizeof(o->name), "%s%s%s in thread %u",
-                 programs_name(&r->profile->samples.programs, root->program),
-                 root->also ? " or " : "", root->also ? root->also : "",
-                 root->number);
-    else if (root->kind == ROOT_FIRMWARE)
-        snprintf(o->name, sizeof(o->name), "firmware, CPU %u", root->number);
-    else if (root->kind == ROOT_START)
-        snprintf(o->name, sizeof(o->name), "start-up and idle, CPU %u",
-                 root->number);
-    else
-        snprintf(o->name, sizeof(o->name), "%s %u, in the kernel", root->name,
-                 root->number);
+    if (root->kind != ROOT_IDLE) {
+        name_owner(o->name, sizeof(o->name), r, root);
+        return;
+    }
+    char waits[sizeof(o->name)];
+    name_owner(waits, sizeof(waits), r, &r->paths[root->waits]);
+    snprintf(o->name, sizeof(o->name), "idle (%llu ns halted) after %.80s",
+             (unsigned long long)root->halted_ns, waits);
 }
 
 static int by_instructions(const void *a, const void *b)

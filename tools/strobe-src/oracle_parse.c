@@ -71,18 +71,26 @@ static struct path *new_path(struct reading *r)
     return p;
 }
 
+static void read_idle(struct reading *r, struct path *p)
+{
+    p->waits = (uint32_t)oracle_number(r, 10);
+    p->halted_ns = oracle_number(r, 10);
+    if (p->waits >= r->path_count - 1 || r->paths[p->waits].parent != NONE ||
+        r->paths[p->waits].kind == ROOT_IDLE)
+        oracle_damaged(r, "idle time after an unknown path");
+}
+
 static void read_root(struct reading *r)
 {
     static const struct {
         const char *name;
         enum root_kind kind;
-    } kinds[] = { { "firmware of CPU", ROOT_FIRMWARE },
-                  { "start-up of CPU", ROOT_START },
-                  { "kernel thread", ROOT_THREAD },
-                  { "task", ROOT_THREAD },
-                  { "interrupt", ROOT_INTERRUPT },
-                  { "program", ROOT_PROGRAM },
-                  { "thread", ROOT_PROGRAM } };
+    } kinds[] = {
+        { "firmware of CPU", ROOT_FIRMWARE }, { "start-up of CPU", ROOT_START },
+        { "kernel thread", ROOT_THREAD },     { "task", ROOT_THREAD },
+        { "interrupt", ROOT_INTERRUPT },      { "program", ROOT_PROGRAM },
+        { "thread", ROOT_PROGRAM },           { "idle ", ROOT_IDLE }
+    };
     struct path *p = new_path(r);
     p->number = (uint32_t)oracle_number(r, 10);
     p->root = r->path_count - 1;
@@ -92,6 +100,8 @@ static void read_root(struct reading *r)
         if (oracle_take(r, kinds[i].name)) {
             p->kind = kinds[i].kind;
             p->name = kinds[i].name;
+            if (p->kind == ROOT_IDLE)
+                read_idle(r, p);
             return;
         }
     }

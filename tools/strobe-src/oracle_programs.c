@@ -233,5 +233,15 @@ void oracle_find_programs(struct reading *r)
         if (p->parent == NONE && p->kind == ROOT_PROGRAM && choices[i].score)
             name_program(r, p, &choices[i]);
     }
+    for (uint32_t i = 0; i < r->path_count; i++) {
+        struct path *p = &r->paths[i];
+        if (p->parent == NONE && p->kind == ROOT_IDLE) {
+            const struct path *waits = &r->paths[p->waits];
+            p->image = waits->image;
+            p->program = waits->program;
+            p->bias = waits->bias;
+            p->also = waits->also;
+        }
+    }
     free(choices);
 }

@@ -11,7 +11,8 @@ enum root_kind {
     ROOT_START,
     ROOT_THREAD,
     ROOT_INTERRUPT,
-    ROOT_PROGRAM
+    ROOT_PROGRAM,
+    ROOT_IDLE
 };
 
 struct path {
@@ -26,8 +27,10 @@ struct path {
     uint32_t number;
     uint64_t instructions;
     uint32_t image, program;
-    uint32_t bias;    // address in memory minus address in the file
-    const char *also; // another file with the same bytes, or NULL
+    uint32_t bias;      // address in memory minus address in the file
+    uint32_t waits;     // ROOT_IDLE: the root of what waits
+    uint64_t halted_ns; // likewise
+    const char *also;   // another file with the same bytes, or NULL
 };
 
 struct block {

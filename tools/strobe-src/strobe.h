@@ -86,7 +86,7 @@ void result_close(FILE *out, const char *path);
 // What executed instructions: a program in a thread, a kernel thread, an
 // interrupt.
 struct oracle_owner {
-    char name[64];
+    char name[128];
     uint64_t instructions;
 };
 
