@@ -10,7 +10,7 @@ import time
 import pytest
 
 from machine import PATIENCE, ROOT, vm
-from oracle import STROBE, functions, oracle, proof, strobe
+from oracle import STROBE, functions, oracle, paths, proof, strobe
 
 COMMANDS = {
     "pipeline": "seq 2000 | sort -r | gzip | gunzip | tail -n 1",
@@ -153,6 +153,19 @@ def test_owners_are_known(tmp_path):
     assert not any(name.startswith("?") for name in owners), owners
     unknown = functions(file)["[unknown]"]
     assert unknown - firmware <= sum(owners.values()) / 10_000, (unknown, firmware)
+
+
+def test_idle_time_has_a_reason(tmp_path):
+    """Idle time belongs to the program that sleeps, below the call in which it does."""
+    file = oracle(tmp_path, "sleep 0.05")
+    proof(file)
+    halted = [int(re.search(r"\((\d+) ns", name)[1]) for name in owners_of(file)
+              if re.match(r"idle \(\d+ ns halted\) after busybox in thread", name)]
+    assert 48_000_000 < sum(halted) < 55_000_000, halted
+    idle = [path for path, _ in paths(file, tmp_path)
+            if path[0] == "[idle]" and "sleep_main" in path]
+    assert idle and all("sched_start_cpu_[k]" in path or "schedule_[k]" in path
+                        for path in idle), idle[:3]
 
 
 def test_limit_of_paths(tmp_path):

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VDSO_BLOCK 6 // bytes of a block that shows where the vDSO is
+#define VDSO_LOWEST 0xa0000000u // it is near the stack, programs are far below
 
 // --- the vDSO ---------------------------------------------------------------
 
@@ -41,7 +41,7 @@ static void decode_blocks(struct reading *r)
         for (uint32_t j = 0; j < b->size; j++)
             b->code[j] = (uint8_t)(oracle_digit(b->bytes[2 * j]) << 4 |
                                    oracle_digit(b->bytes[2 * j + 1]));
-        if (b->at < KERNEL_BASE && b->size >= VDSO_BLOCK)
+        if (b->at < KERNEL_BASE && b->at >= VDSO_LOWEST)
             find_vdso(r, vdso, b);
     }
 }
