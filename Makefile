@@ -470,7 +470,7 @@ $(B)/x87_stores.so: $(wildcard tools/qemu/*.[ch]) tools/build/qemu-plugin \
 $(B)/oracle.so: $(wildcard tools/oracle/*.[ch] tools/qemu/*.h) \
 		tools/build/qemu-plugin $(B)/qemu-version | $(DEPS)/tool
 	$(call say,CC $@,images)
-	$Qtools/build/qemu-plugin tools/oracle/oracle.c $@ 7 4 1
+	$Qtools/build/qemu-plugin '$(wildcard tools/oracle/*.c)' $@ 7 4 1
 
 # --- running ----------------------------------------------------------------
 

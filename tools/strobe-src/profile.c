@@ -43,15 +43,10 @@ static const void *load(struct profile *p, const char *path, size_t *size)
     return bytes;
 }
 
-// Limit of the chains and of the counts of an oracle's file. It has a count for
-// each instruction in each path, more than a recording has.
-#define EXACT_MAX (1u << 26)
-
 // Reads the counts of the oracle as the only event.
 static void read_oracle(struct profile *p, const void *bytes, size_t size)
 {
     struct perf_file *f = &p->files[0];
-    p->samples.chains.max = p->samples.counts_max = EXACT_MAX;
     oracle_read(p, &p->oracle, bytes, size);
     strcpy(f->info.event, "instructions");
     strcpy(f->info.source, "oracle");
@@ -180,7 +175,10 @@ void profile_header(FILE *out, const struct profile *p,
     put_printable(out, p->path);
     fputs(f->command[0] != '\0' ? " of " : "", out);
     put_printable(out, f->command);
-    fprintf(out, ", %.3f s\n", f->info.elapsed_ns / 1e9);
+    if (p->exact)
+        fputc('\n', out);
+    else
+        fprintf(out, ", %.3f s\n", f->info.elapsed_ns / 1e9);
     if (f->version[0] != '\0') {
         fputs("Kernel:  ", out);
         put_printable(out, f->version);
@@ -197,6 +195,11 @@ void profile_header(FILE *out, const struct profile *p,
     if (f->has_info)
         header_print(out, &f->info, &f->asked, &p->samples, f - p->files,
                      v->unknown);
+    else if (p->exact)
+        fprintf(out,
+                "Samples: %" PRIu64
+                " executed instructions, each counted once\n",
+                p->oracle.counted);
     else
         fprintf(out,
                 "Samples: %" PRIu64 " taken, %" PRIu64

@@ -22,13 +22,10 @@ static const struct command commands[] = {
       command_annotate },
     { "exact", "Proof and owners of instructions counted by tools/vm --oracle",
       command_exact },
-<<<<<<< HEAD
     { "counts", "Samples, or exact counts, as tab-separated rows for scripts",
       command_counts },
-=======
     { "calls", "Instructions of a typical call, of a file of tools/vm --oracle",
       command_calls },
->>>>>>> aefd7456be6116247426bfdf5be339c3e0d8bc24
     { "diff", "Differences between runs, with their significance",
       command_diff },
     { "export", "Files for others: a page (--html), speedscope, gprof, ...",

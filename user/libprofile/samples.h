@@ -56,11 +56,11 @@ struct samples {
     struct chains chains;
     struct sample_count *counts;
     uint32_t count, room;
-    uint32_t counts_max; // limit of `room`, a power of two
     uint32_t *buckets;
     uint32_t vdso; // address of the vDSO in every program; 0: unknown
     uint64_t total, period;
     uint64_t uncounted; // samples not counted for want of memory
+    uint32_t max;       // limit of `room`
     uint64_t lost;      // as the stream reports
     struct stream_reader reader;
     struct samples_observer observer;
