@@ -186,7 +186,7 @@ WERROR ?= $(filter true,$(CI))
 export WERROR
 COMPILE = $Qtools/build/compile $@
 
-.PHONY: all machine kernel run flame bench test test-quick test-draws test-realtime \
+.PHONY: all machine kernel run flame bench guard test test-quick test-draws test-realtime \
 	test-checked fuzz fuzz-host suites soak coverage checked checked-addresses \
 	checked-races checked-clang host-tests \
 	check uncalled house release format docs clean distclean help FORCE
@@ -486,7 +486,7 @@ $(B)/x87_stores.so: $(wildcard tools/qemu/*.[ch]) tools/build/qemu-plugin \
 $(B)/oracle.so: $(wildcard tools/oracle/*.[ch] tools/qemu/*.h) \
 		tools/build/qemu-plugin $(B)/qemu-version | $(DEPS)/tool
 	$(call say,CC $@,images)
-	$Qtools/build/qemu-plugin tools/oracle/oracle.c $@ 7 4 1
+	$Qtools/build/qemu-plugin '$(wildcard tools/oracle/*.c)' $@ 7 4 1
 
 # --- running ----------------------------------------------------------------
 
@@ -505,6 +505,11 @@ bench: all
 	$(clear_line)
 	tools/bench/run
 	tools/bench/symbols
+
+# The budgets of tests/budgets.txt; UPDATE=1 accepts what was measured (docs/guard.md).
+guard: $(KERNEL) $(IMAGES) $(TOOL) $(B)/oracle.so
+	$(clear_line)
+	@tools/guard $(if $(filter-out 0,$(UPDATE)),--update)
 
 # --- tests ------------------------------------------------------------------
 
@@ -751,6 +756,8 @@ help:
 	@echo '  make check            warnings, clang build, layers, uncalled, format,'
 	@echo '                        cppcheck, docs'
 	@echo '  make bench            the table of costs'
+	@echo '  make guard            costs against their budgets: which path, which line'
+	@echo '  make guard UPDATE=1   accept the costs as they are'
 	@echo 'Keep in order'
 	@echo '  make format           clang-format all of our C'
 	@echo '  make release          ISO, symbols, sources of this tag: build/release'

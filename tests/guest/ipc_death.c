@@ -221,6 +221,28 @@ static void storms(void)
     ok("death at any moment");
 }
 
+// Tasks that have nothing in common but the kernel's list of connections.
+static void connect_at_once(void)
+{
+    pid_t tasks[4];
+    for (int i = 0; i < 4; i++) {
+        tasks[i] = fork();
+        check(tasks[i] >= 0);
+        if (tasks[i])
+            continue;
+        int box = ipc_box();
+        for (int n = 0; n < 300; n++) {
+            int phone = ipc_connect(getpid());
+            check(phone >= 0 && close(phone) == 0);
+        }
+        close(box);
+        _exit(0);
+    }
+    for (int i = 0, status; i < 4; i++)
+        check(waitpid(tasks[i], &status, 0) == tasks[i] && status == 0);
+    ok("connecting at once");
+}
+
 int main(void)
 {
     alarm(TEST_SECONDS);
@@ -228,6 +250,7 @@ int main(void)
     server_dies();
     box_is_closed();
     hang_up();
+    connect_at_once();
     storms();
     return 0;
 }

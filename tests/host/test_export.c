@@ -4,6 +4,8 @@
 // link: user/libprofile/shares.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: tools/strobe-src/oracle.c
+// link: tools/strobe-src/oracle_parse.c
+// link: tools/strobe-src/oracle_programs.c
 // link: tools/strobe-src/profile.c tools/strobe-src/elves.c
 // link: tools/strobe-src/frames.c
 // link: tools/strobe-src/folded.c tools/strobe-src/speedscope.c

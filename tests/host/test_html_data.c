@@ -4,6 +4,8 @@
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: tools/strobe-src/html_data.c tools/strobe-src/timeline.c
 // link: tools/strobe-src/oracle.c
+// link: tools/strobe-src/oracle_parse.c
+// link: tools/strobe-src/oracle_programs.c
 // link: tools/strobe-src/profile.c
 // link: tools/strobe-src/elves.c user/libprofile/perf_read.c
 // link: user/libprofile/perf_walk.c user/libprofile/samples.c

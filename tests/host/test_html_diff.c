@@ -3,6 +3,8 @@
 // link: user/libprofile/diff.c user/libprofile/welch.c
 // link: tools/strobe-src/html_diff.c tools/strobe-src/diff_tree.c
 // link: tools/strobe-src/oracle.c
+// link: tools/strobe-src/oracle_parse.c
+// link: tools/strobe-src/oracle_programs.c
 // link: tools/strobe-src/profile.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: user/libprofile/perf_walk.c user/libprofile/samples.c

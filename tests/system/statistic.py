@@ -2,7 +2,13 @@
 than once in 10^9 runs of the suite, with any kernel; a test that uses a bound also
 shows that it rejects a wrong result."""
 import math
+import os
 import statistics
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../tools"))
+
+from chi_square import tail  # noqa: E402
 
 FALSE_ALARM = 1e-11  # of one comparison; the suite makes some dozens
 
@@ -10,13 +16,6 @@ FALSE_ALARM = 1e-11  # of one comparison; the suite makes some dozens
 def deviations():
     """The two-sided bound in standard deviations."""
     return statistics.NormalDist().inv_cdf(1 - FALSE_ALARM / 2)
-
-
-def tail(degrees, value):
-    """P(chi-square > value), for an even number of degrees of freedom."""
-    half = value / 2
-    return math.exp(-half) * sum(half ** k / math.factorial(k)
-                                 for k in range(degrees // 2))
 
 
 def chi_square_bound(degrees):

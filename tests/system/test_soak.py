@@ -40,6 +40,17 @@ def without(pattern):
     return lambda text: re.sub(pattern, "", text, flags=re.MULTILINE)
 
 
+def in_listings(change):
+    """A change of each list of tasks at the end."""
+    def change_all(text):
+        head, end = text.split("state after\n")
+        first, *lists = end.split("\nlisting\n")
+        lists[-1], rest = lists[-1].split("\naudit\n")
+        return "".join((head, "state after\n", "\nlisting\n".join(
+            [first, *map(change, lists)]), "\naudit\n", rest))
+    return change_all
+
+
 # A change of the output, and the error that is found then.
 WRONG = {
     "a part of the work": (lambda text: "FAILED mounts\n" + text, "^mounts$"),
@@ -53,8 +64,9 @@ WRONG = {
     "user": (add(r"^user +(\d+)", 69632), "^user: "),
     "file": (add(r"^file +(\d+)", 4096), "^file: "),
     "buffer": (add(r"^buffer +(\d+)", 69632), "^buffer: "),
-    "task": (add(r"^ *(\d+) +\d+ +sleeping ", 4000), "task 40.* is left, sleeping"),
-    "state": (lambda text: "running".join(text.rsplit("waiting", 1)),
+    "task": (in_listings(add(r"^ *(\d+) +\d+ +sleeping ", 4000)),
+             "task 40.* is left, sleeping"),
+    "state": (in_listings(lambda text: "running".join(text.rsplit("waiting", 1))),
               "is left, running"),
     "user time": (add(r'"user-time", "counted": true, "value": (\d+)', 3),
                   "session of stat: user and kernel"),

@@ -2,7 +2,7 @@
 // page: QEMU 9.1 and later store an 80-bit number wrongly (docs/distros.md)
 // except by the path that reports accesses to plugins. So this plugin asks for
 // such reports, and ignores them.
-#include "api.h"
+#include "translation.h"
 #include "x86.h"
 
 PLUGIN_EXPORT int qemu_plugin_version = API_VERSION;

@@ -37,6 +37,12 @@ static bool prove(const struct oracle_check *c)
            " times with this count: %" PRIu64 " differences\n",
            c->readings, c->wrong);
     printf("All CPUs were idle for %" PRIu64 " ns\n", c->idle);
+    if (c->folded)
+        printf("%" PRIu64 " paths were too many: their instructions are "
+               "counted in their callers\n",
+               c->folded);
+    if (!c->ended)
+        puts("The run was stopped: these are its counts until a moment before");
     return holds;
 }
 

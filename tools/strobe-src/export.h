@@ -17,6 +17,9 @@ struct export
 
 // Stacks as text, one a line: PROGRAM;OUTER;...;INNER COUNT.
 void export_folded(struct export *e);
+// The innermost frame of a chain, and the whole chain: ";OUTER;...;INNER".
+void folded_frame(const struct export *e, uint32_t chain);
+void folded_stack(const struct export *e, uint32_t chain);
 // speedscope's own JSON, of several events: for each event a profile of each
 // thread and of each idle CPU.
 void export_speedscope(struct export *e);

@@ -19,17 +19,13 @@ static void put_name(FILE *out, const char *name)
         fputc(*c == ';' ? ':' : *c, out);
 }
 
-static void put_stack(const struct export *e, uint32_t chain)
+void folded_frame(const struct export *e, uint32_t chain)
 {
     const struct chain_node *n = &e->profile->samples.chains.nodes[chain];
-    char name[NAME_SIZE];
-
-    if (chain == CHAIN_ROOT)
-        return;
-    put_stack(e, n->parent); // depth: chain length
-    fputc(';', e->out);
     const struct inlined *inlined =
         inlines_find(&e->profile->inlines, n->place);
+    char name[NAME_SIZE];
+
     if (inlined) {
         put_name(e->out, inlined->name);
         fputs("_[i]", e->out);
@@ -39,6 +35,16 @@ static void put_stack(const struct export *e, uint32_t chain)
     put_name(e->out, name);
     if (n->place.image == IMAGE_KERNEL)
         fputs("_[k]", e->out);
+}
+
+void folded_stack(const struct export *e, uint32_t chain)
+{
+    if (chain == CHAIN_ROOT)
+        return;
+    // depth: chain length
+    folded_stack(e, e->profile->samples.chains.nodes[chain].parent);
+    fputc(';', e->out);
+    folded_frame(e, chain);
 }
 
 void export_folded(struct export *e)
@@ -53,7 +59,7 @@ void export_folded(struct export *e)
                  c->mode == MODE_IDLE
                      ? IDLE_FRAME
                      : profile_program_name(e->profile, c->task, c->program));
-        put_stack(e, c->chain);
+        folded_stack(e, c->chain);
         fprintf(e->out, " %" PRIu64 "\n", c->samples);
     }
 }

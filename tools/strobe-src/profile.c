@@ -79,6 +79,8 @@ static void read_events(struct profile *p, const void *bytes, size_t size,
     file_unmap(bytes, size);
     if (!c->no_inline)
         inlines_expand(p, profile_lines(p));
+    if (p->exact && (p->samples.uncounted || p->samples.chains.cut))
+        fail(1, "%s: too many paths, or not enough memory", p->path);
 }
 
 void profile_open(struct profile *p, const char *path, const struct common *c)
@@ -173,7 +175,10 @@ void profile_header(FILE *out, const struct profile *p,
     put_printable(out, p->path);
     fputs(f->command[0] != '\0' ? " of " : "", out);
     put_printable(out, f->command);
-    fprintf(out, ", %.3f s\n", f->info.elapsed_ns / 1e9);
+    if (p->exact)
+        fputc('\n', out);
+    else
+        fprintf(out, ", %.3f s\n", f->info.elapsed_ns / 1e9);
     if (f->version[0] != '\0') {
         fputs("Kernel:  ", out);
         put_printable(out, f->version);
@@ -190,6 +195,11 @@ void profile_header(FILE *out, const struct profile *p,
     if (f->has_info)
         header_print(out, &f->info, &f->asked, &p->samples, f - p->files,
                      v->unknown);
+    else if (p->exact)
+        fprintf(out,
+                "Samples: %" PRIu64
+                " executed instructions, each counted once\n",
+                p->oracle.counted);
     else
         fprintf(out,
                 "Samples: %" PRIu64 " taken, %" PRIu64

@@ -28,6 +28,8 @@ int command_repair(int argc, char *argv[]);
 int command_receive(int argc, char *argv[]);
 int command_convert(int argc, char *argv[]);
 int command_exact(int argc, char *argv[]);
+int command_counts(int argc, char *argv[]);
+int command_calls(int argc, char *argv[]);
 
 // --- options shared by several commands -------------------------------------
 
@@ -86,7 +88,7 @@ void result_close(FILE *out, const char *path);
 // What executed instructions: a program in a thread, a kernel thread, an
 // interrupt.
 struct oracle_owner {
-    char name[64];
+    char name[128];
     uint64_t instructions;
 };
 
@@ -95,6 +97,8 @@ struct oracle_check {
     uint64_t total;   // instructions, as the plugin counted them one by one
     uint64_t sum;     // over all paths
     uint64_t counted; // over all samples
+    uint64_t folded;  // paths whose instructions are counted in their callers
+    bool ended;       // else the run was ended when the file was last written
     // Comparisons with the kernel's clock, which counts instructions.
     uint64_t readings, equal, wrong;
     uint64_t idle;               // ns during which all CPUs were halted

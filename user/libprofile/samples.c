@@ -39,7 +39,7 @@ static void enter(struct samples *s, uint32_t i)
 static int grow(struct samples *s)
 {
     uint32_t room = s->room == 0 ? COUNTS_FIRST : s->room * 2;
-    if (room > COUNTS_MAX)
+    if (room > s->max)
         return -1;
     uint32_t *buckets = malloc(room * sizeof(*buckets));
     if (!buckets)
@@ -337,7 +337,7 @@ static void take_lost(void *arg, uint32_t cpu, uint64_t n)
 
 int samples_init(struct samples *s, image_reader read)
 {
-    *s = (struct samples){ 0 };
+    *s = (struct samples){ .max = COUNTS_MAX };
     if (images_init(&s->images, read) < 0)
         return -1;
     programs_init(&s->programs);

@@ -60,6 +60,7 @@ struct samples {
     uint32_t vdso; // address of the vDSO in every program; 0: unknown
     uint64_t total, period;
     uint64_t uncounted; // samples not counted for want of memory
+    uint32_t max;       // limit of `room`
     uint64_t lost;      // as the stream reports
     struct stream_reader reader;
     struct samples_observer observer;

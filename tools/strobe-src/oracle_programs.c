@@ -1,0 +1,247 @@
+// Finds the programs of tools/oracle's files (oracle.c): their code is compared
+// with the ELF files that struct elves lists.
+#include "oracle_reading.h"
+
+#include "lib/elf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define VDSO_LOWEST 0xa0000000u // it is near the stack, programs are far below
+
+// --- the vDSO ---------------------------------------------------------------
+
+// Notes the addresses of the vDSO, which is at any page.
+static void find_vdso(struct reading *r, const struct image *vdso,
+                      const struct block *b)
+{
+    for (uint32_t at = b->at & 4095; at + b->size <= vdso->code_size;
+         at += 4096) {
+        uint32_t base = b->at - at, i = 0;
+        if (memcmp(vdso->code + at, b->code, b->size) != 0)
+            continue;
+        while (i < r->vdso_count && r->vdso_bases[i] != base)
+            i++;
+        if (i == r->vdso_count && i < VDSO_BASES_MAX)
+            r->vdso_bases[r->vdso_count++] = base;
+        return;
+    }
+}
+
+static void decode_blocks(struct reading *r)
+{
+    struct images *images = &r->profile->samples.images;
+    const struct image *vdso = images_load(images, IMAGE_VDSO);
+    r->vdso_size = vdso->code_size;
+    for (uint32_t i = 0; i < r->block_count; i++) {
+        struct block *b = &r->blocks[i];
+        b->code = malloc(b->size + 1);
+        if (!b->code)
+            fail(1, "%s: not enough memory", r->name);
+        for (uint32_t j = 0; j < b->size; j++)
+            b->code[j] = (uint8_t)(oracle_digit(b->bytes[2 * j]) << 4 |
+                                   oracle_digit(b->bytes[2 * j + 1]));
+        if (b->at < KERNEL_BASE && b->at >= VDSO_LOWEST)
+            find_vdso(r, vdso, b);
+    }
+}
+
+// --- blocks in a file -------------------------------------------------------
+
+// How a program may have executed a file's code: at another address than in the
+// file, if it is position-independent.
+struct vote {
+    uint32_t root, bias;
+};
+
+// The blocks that a file has, and the biases at which it has them.
+struct matches {
+    uint32_t *block, *bias;
+    uint32_t count, room;
+};
+
+static void add_match(struct reading *r, struct matches *m, uint32_t block,
+                      uint32_t bias)
+{
+    if (m->count == m->room) {
+        uint32_t room = m->room;
+        m->block = oracle_grown(r, m->block, &room, sizeof(*m->block));
+        m->bias = oracle_grown(r, m->bias, &m->room, sizeof(*m->bias));
+    }
+    m->block[m->count] = block;
+    m->bias[m->count++] = bias;
+}
+
+// Compares a block with a segment of the file: at its own address or, if the
+// file may be at any page, at each that agrees with it within the page.
+static void match_segment(struct reading *r, struct matches *m, uint32_t index,
+                          const uint8_t *code, const struct elf_segment *s,
+                          bool at_any_page)
+{
+    const struct block *b = &r->blocks[index];
+    uint32_t offset = b->at - s->vaddr;
+    if (at_any_page)
+        offset &= 4095;
+    for (; offset < s->filesz && s->filesz - offset >= b->size;
+         offset += 4096) {
+        if (memcmp(code + offset, b->code, b->size) == 0)
+            add_match(r, m, index, b->at - s->vaddr - offset);
+        if (!at_any_page)
+            return;
+    }
+}
+
+static void match_file(struct reading *r, struct matches *m,
+                       const uint8_t *file, size_t size)
+{
+    struct elf_header h;
+    struct elf_segment s;
+    memcpy(&h, file, sizeof(h));
+    for (uint32_t i = 0; i < h.phnum; i++) {
+        size_t at = h.phoff + (size_t)i * sizeof(s);
+        if (at + sizeof(s) > size)
+            return;
+        memcpy(&s, file + at, sizeof(s));
+        if (s.type != ELF_PT_LOAD || !(s.flags & ELF_PF_X) ||
+            (uint64_t)s.offset + s.filesz > size)
+            continue;
+        for (uint32_t j = 0; j < r->block_count; j++) {
+            if (r->blocks[j].at < KERNEL_BASE)
+                match_segment(r, m, j, file + s.offset, &s,
+                              h.type == ELF_TYPE_DYN);
+        }
+    }
+}
+
+// --- programs ---------------------------------------------------------------
+
+// For each root the file that explains most of its runs.
+struct choice {
+    uint32_t score, bias;
+    size_t file, other; // `other` explains as many, if it is not NO_FILE
+};
+#define NO_FILE SIZE_MAX
+
+static int by_root(const void *a, const void *b)
+{
+    const struct vote *x = a, *y = b;
+    if (x->root != y->root)
+        return x->root < y->root ? -1 : 1;
+    return x->bias < y->bias ? -1 : x->bias > y->bias;
+}
+
+static bool same_build(const struct elf_file *a, const struct elf_file *b)
+{
+    return a->build_id_size && a->build_id_size == b->build_id_size &&
+           memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
+}
+
+static void consider(const struct reading *r, struct choice *c, size_t file,
+                     uint32_t score, uint32_t bias)
+{
+    const struct elf_file *list = r->profile->elves.list;
+    if (score > c->score)
+        *c = (struct choice){ score, bias, file, NO_FILE };
+    else if (score == c->score && c->file != file && c->other == NO_FILE &&
+             !same_build(&list[c->file], &list[file]))
+        c->other = file;
+}
+
+// Counts for each root how many of its runs the file explains, by bias.
+static void count_votes(struct reading *r, const struct matches *m, size_t file,
+                        struct choice *choices)
+{
+    uint32_t *first = calloc(r->block_count + 2, sizeof(*first));
+    struct vote *votes = NULL;
+    uint32_t count = 0, room = 0;
+    if (!first)
+        fail(1, "%s: not enough memory", r->name);
+    // The matches are in the order of blocks, within each segment.
+    for (uint32_t i = 0; i < m->count; i++)
+        first[m->block[i]] = i + 1;
+    for (uint32_t i = 0; i < r->run_count; i++) {
+        const struct run *run = &r->runs[i];
+        for (uint32_t j = first[run->block];
+             j-- > 0 && m->block[j] == run->block;) {
+            if (count == room)
+                votes = oracle_grown(r, votes, &room, sizeof(*votes));
+            votes[count++] =
+                (struct vote){ r->paths[run->path].root, m->bias[j] };
+        }
+    }
+    if (count)
+        qsort(votes, count, sizeof(*votes), by_root);
+    for (uint32_t i = 0, j; i < count; i = j) {
+        for (j = i; j < count && by_root(&votes[i], &votes[j]) == 0;)
+            j++;
+        consider(r, &choices[votes[i].root], file, j - i, votes[i].bias);
+    }
+    free(votes);
+    free(first);
+}
+
+static void consider_file(struct reading *r, size_t index,
+                          struct choice *choices)
+{
+    struct matches m = { 0 };
+    size_t size;
+    const uint8_t *file = file_map(r->profile->elves.list[index].path, &size);
+    if (!file)
+        return;
+    match_file(r, &m, file, size);
+    file_unmap(file, size);
+    if (m.count)
+        count_votes(r, &m, index, choices);
+    free(m.block);
+    free(m.bias);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void name_program(struct reading *r, struct path *p,
+                         const struct choice *c)
+{
+    struct samples *s = &r->profile->samples;
+    const struct elf_file *list = r->profile->elves.list;
+    const struct elf_file *f = &list[c->file];
+    struct program program = { .task = p->number + 1, .load_bias = c->bias };
+    snprintf(program.name, sizeof(program.name), "%s", base_name(f->path));
+    program.image =
+        images_add(&s->images, f->path, f->build_id, f->build_id_size);
+    program.time = s->programs.count;
+    programs_add(&s->programs, &program);
+    p->image = program.image;
+    p->program = s->programs.count - 1;
+    p->bias = c->bias;
+    p->also = c->other == NO_FILE ? NULL : base_name(list[c->other].path);
+}
+
+void oracle_find_programs(struct reading *r)
+{
+    struct choice *choices = calloc(r->path_count + 1, sizeof(*choices));
+    if (!choices)
+        fail(1, "%s: not enough memory", r->name);
+    decode_blocks(r);
+    for (size_t i = 0; i < r->profile->elves.count; i++)
+        consider_file(r, i, choices);
+    for (uint32_t i = 0; i < r->path_count; i++) {
+        struct path *p = &r->paths[i];
+        if (p->parent == NONE && p->kind == ROOT_PROGRAM && choices[i].score)
+            name_program(r, p, &choices[i]);
+    }
+    for (uint32_t i = 0; i < r->path_count; i++) {
+        struct path *p = &r->paths[i];
+        if (p->parent == NONE && p->kind == ROOT_IDLE) {
+            const struct path *waits = &r->paths[p->waits];
+            p->image = waits->image;
+            p->program = waits->program;
+            p->bias = waits->bias;
+            p->also = waits->also;
+        }
+    }
+    free(choices);
+}
