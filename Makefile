@@ -271,12 +271,15 @@ KLINK = $(CROSS)ld -m elf_i386 -nostdlib -z noexecstack -z max-page-size=4096 \
 	--build-id=sha1 -T linker.ld $(filter %.o,$^)
 
 $(K)/config: FORCE
-	@$(call unchanged,$@,$(KCC) $(KFLAGS) $(SANITIZE) $(PATCHABLE) $(NOTRACE))
+	@$(call unchanged,$@,$(KCC) $(KFLAGS) $(SANITIZE) $(PATCHABLE))
+
+$(K)/notrace: FORCE
+	@$(call unchanged,$@,$(NOTRACE))
 
 $(K)/objects: FORCE
 	@$(call unchanged,$@,$(KOBJECTS) $(TEST_OBJECTS))
 
-$(K)/%.o: % $(K)/config | $(DEPS)/$(GOAL)
+$(K)/%.o: % $(K)/config $(K)/notrace | $(DEPS)/$(GOAL)
 	$(call say,CC $<,kernel)
 	$(COMPILE) $(KCC) $(KFLAGS) $(call sanitize,$<) $(call patchable,$<) -c $<
 
