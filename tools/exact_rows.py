@@ -44,7 +44,12 @@ def source(place, root):
 
 def changed_lines(before, now):
     """The lines of a function whose counts differ: [(change, FILE:LINE)]. Accepted counts
-    have no line numbers: both are aligned by their values."""
+    have no line numbers: both are aligned by their values, equal beginnings first, since
+    every function begins with its entry."""
+    same = 0
+    while same < min(len(before), len(now)) and before[same][1] == now[same][1]:
+        same += 1
+    before, now = before[same:], now[same:]
     old, new = [n for _, n in before], [n for _, n in now]
     found = []
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
