@@ -233,10 +233,10 @@ static void boot_parse(u32 magic, u32 info)
 NORETURN void boot_main(u32 magic, u32 info);
 void boot_main(u32 magic, u32 info)
 {
-    text_init();
 #ifdef KASAN
     kasan_map_early();
 #endif
+    text_init();
     cpu_init_boot();
     memory_init_boot();
     boot_parse(magic, info);
