@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from machine import ROOT, vm
+from tiers import realtime
 
 TEST_KERNEL = "--kernel", f"{ROOT}/build/kernel-test.elf"
 RULES = f"{ROOT}/kernel/notrace.txt"
@@ -70,3 +71,26 @@ def test_system_text_counts():
     assert before["patched"] == before["patches"] == after["patched"] == 0, result
     assert within["patched"] > 0 and within["patches"] == 1, result
     assert after["patches"] == 2 and after["longest"] > 0, result
+
+
+# Patches for each task with a limit of CPU time, while CPUs are in programs, faults,
+# interrupts, NMIs at 20 kHz and audits.
+UNDER_LOAD = """
+(while [ ! -e /tmp/over ]; do seq 300 | sort | wc -l; done) >/dev/null &
+(while [ ! -e /tmp/over ]; do stats --audit; done) >/tmp/audits &
+(while [ ! -e /tmp/over ]; do tester 1; done) >/dev/null &
+sprofile -F 20000 sh -c 'n=0; while [ $n -lt 100 ]; do
+    (ulimit -t 100; :); n=$((n + 1)); done' >/dev/null || echo sprofile failed
+touch /tmp/over; wait
+awk '$5 ~ /^-?[0-9]+$/ && $5 != 0' /tmp/audits
+sysinfo system.text
+"""
+
+
+@realtime()
+def test_patches_under_load():
+    result = vm(UNDER_LOAD, smp=4)
+    text = dict(re.findall(r"^(\w+) +(\d+)", result.output, re.M))
+    assert result.status == 0 and "failed" not in result.output, result
+    assert int(text["patches"]) >= 200 and text["patched"] == "0", result
+    assert result.output.startswith("Field"), result  # no difference
