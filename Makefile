@@ -309,7 +309,6 @@ $(KERNEL) $(KERNEL_TEST): $(KOBJECTS) linker.ld $(K)/objects \
 		kernel/notrace.txt $(addprefix tools/build/,kernel ksyms kframes patchable notrace)
 	$(call say,LINK $@,kernel)
 	$Qtools/build/kernel $@ $(KLINK)
-	$(if $(filter $(KERNEL),$@),$Qtools/build/notrace kernel/notrace.txt $@ || { rm $@; exit 1; })
 # Linked second: tools/vm detects an outdated test kernel by its time.
 $(KERNEL_TEST): $(TEST_OBJECTS) | $(KERNEL)
 
