@@ -63,7 +63,7 @@ static void write_all(void *arg)
 
 static bool starting(void)
 {
-    return !this_cpu()->thread;
+    return !current;
 }
 
 static void lock(void)
