@@ -41,13 +41,6 @@ struct callgrind {
     struct value *totals; // one for each event
 };
 
-static void *enough(void *memory)
-{
-    if (!memory)
-        fail(1, "not enough memory for the export");
-    return memory;
-}
-
 // --- listing the costs ------------------------------------------------------
 
 static int compare(const void *a, const void *b)

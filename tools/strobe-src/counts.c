@@ -41,13 +41,6 @@ struct sums {
     uint32_t room;
 };
 
-static void *enough(void *memory)
-{
-    if (!memory)
-        fail(1, "not enough memory");
-    return memory;
-}
-
 static void add(struct sums *s, const char *text, uint64_t count)
 {
     uint32_t i = names_add(&s->texts, text);

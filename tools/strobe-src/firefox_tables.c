@@ -3,13 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *enough(void *memory)
-{
-    if (!memory)
-        fail(1, "not enough memory for the export");
-    return memory;
-}
-
 uint32_t firefox_string(struct firefox_tables *t, const char *text)
 {
     char *copy = printable(enough(strdup(text)));

@@ -44,13 +44,6 @@ struct gmon {
     uint32_t arc_count;
 };
 
-static void *enough(void *memory)
-{
-    if (!memory)
-        fail(1, "not enough memory for the export");
-    return memory;
-}
-
 static void put(const struct gmon *g, const void *bytes, size_t size)
 {
     fwrite(bytes, 1, size, g->e->out);

@@ -9,13 +9,6 @@
 #define MARK " (inlined)"
 #define CHAIN_NODES_MAX (1u << 28)
 
-static void *enough(void *memory)
-{
-    if (!memory)
-        fail(1, "not enough memory for the inlined functions");
-    return memory;
-}
-
 // An inlined function, numbered in the order of finding.
 struct found {
     struct inlined inlined;

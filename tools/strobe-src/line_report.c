@@ -18,13 +18,6 @@ struct rows {
     uint32_t *of_node; // row of each chain node
 };
 
-static void *enough(void *memory)
-{
-    if (!memory)
-        fail(1, "not enough memory for the report");
-    return memory;
-}
-
 // --- gathering --------------------------------------------------------------
 
 static int by_line(const void *a, const void *b)

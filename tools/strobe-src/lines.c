@@ -13,13 +13,6 @@
 // more, this program and addr2line could both block in write.
 #define QUESTIONS 256u
 
-static void *enough(void *memory)
-{
-    if (!memory)
-        fail(1, "not enough memory for the source lines");
-    return memory;
-}
-
 // --- cache ------------------------------------------------------------------
 
 static uint32_t *bucket_of(const struct lines *l, struct place p)

@@ -1,18 +1,10 @@
 #include "names.h"
-
-#include "user/libstrobe/strobe.h"
+#include "enough.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ROOM_FIRST 256u
-
-static void *enough(void *memory)
-{
-    if (!memory)
-        fail(1, "not enough memory for the names");
-    return memory;
-}
 
 // FNV-1a (G. Fowler, L. Noll, P. Vo).
 static uint32_t *bucket_of(const struct names *n, const char *text)

@@ -206,8 +206,6 @@ void oracle_read(struct profile *p, struct oracle_check *check,
     make_chains(&r);
     for (uint32_t i = 0; i < r.run_count; i++)
         count_run(&r, &r.runs[i]);
-    if (p->samples.chains.cut)
-        fail(1, "%s: more than %u paths and addresses", p->path, COUNTS_MAX);
     check->counted = p->samples.total - p->samples.uncounted;
     list_owners(check, &r);
     for (uint32_t i = 0; i < r.block_count; i++) {

@@ -56,13 +56,6 @@ struct pprof {
     const char **files;   // source file of each name in `inlined`
 };
 
-static void *enough(void *memory)
-{
-    if (!memory)
-        fail(1, "not enough memory for the export");
-    return memory;
-}
-
 // --- strings ----------------------------------------------------------------
 
 // Returns the number of a string, which is made printable: it must be UTF-8.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "elves.h"
+#include "enough.h"
 #include "inlines.h"
 
 #include "user/libprofile/header.h"
