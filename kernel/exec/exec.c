@@ -492,7 +492,7 @@ static int commit(struct program *p, struct aspace *as, const char *called,
     reset_exit_signals(t);
     reset_personality(t, p);
     current->clear_tid = 0;
-    arch_exec_begin();
+    arch_end_user();
     credentials_exec(p->euid, p->egid, p->guarded);
     if (p->guarded)
         report_guarded(t);

@@ -213,8 +213,6 @@ static void stop(struct stream *s)
     deactivate(counts_of(s));
 }
 
-// The kernel time in which the last thread releases the task's resources is not
-// counted.
 static void target_left(struct stream *s, struct task *t)
 {
     spin_assert_held(&tasks_lock);

@@ -40,8 +40,8 @@ struct stream_kind {
     void (*stop)(struct stream *s);
     // Ends and frees the stream. May sleep. NULL: no phone has one.
     void (*end)(struct stream *s);
-    // `t`, the current task, is no longer a target: its last thread leaves user
-    // mode for good, or it execs a program that `s` may not see. tasks_lock.
+    // `t`, the current task, is no longer a target: it has released its memory
+    // and files, or execs a program that `s` may not see. tasks_lock.
     void (*target_left)(struct stream *s, struct task *t);
     // The stream's task has called exec. streams_lock. May be NULL.
     void (*execed)(struct stream *s);

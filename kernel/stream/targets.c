@@ -248,8 +248,9 @@ static void guarded(struct task *t)
     notify_ended(over);
 }
 
-// The current thread is the last of `t`.
-static void ended(struct task *t)
+// The current thread is the last of `t`. What it has released until now is
+// measured.
+static void released(struct task *t)
 {
     if (!READ_ONCE(t->streams) && !READ_ONCE(reported))
         return;
@@ -267,6 +268,6 @@ static const struct task_observer stream_observer = {
     .forked = forked,
     .execed = execed,
     .guarded = guarded,
-    .ended = ended,
+    .released = released,
 };
 TASK_OBSERVER(stream_observer);

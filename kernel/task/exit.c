@@ -155,6 +155,7 @@ static void notify_parent(struct task *t)
 // interrupt (smp_quiesce_others); then aspace_unref makes the CPU unload it.
 static void release_memory(struct task *t)
 {
+    arch_end_user();
     preempt_disable();
     struct aspace *as = t->aspace;
     u32 flags = spin_lock_irq(&tasks_lock);
@@ -201,6 +202,10 @@ static void end_task(struct task *t)
         signal_send_task(init_task, SIGCHLD, NULL);
     for (u32 i = 0; i < n; i++)
         release_orphaned(pgids[i]);
+    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
+        if ((*o)->released)
+            (*o)->released(t);
+    }
 }
 
 void task_exit_thread(int wait_status)

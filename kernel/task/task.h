@@ -119,6 +119,8 @@ struct task_observer {
     // may not read: before the new program can be inspected.
     void (*guarded)(struct task *t);
     void (*ended)(struct task *t); // its last thread is ending
+    // It has released its memory and files: the last thread leaves its stack.
+    void (*released)(struct task *t);
 };
 #define WAIT_STATUS_EXITED(code) (((code)&0xff) << 8)
 #define WAIT_STATUS_SIGNALED(sig) (sig)

@@ -85,6 +85,32 @@ def test_system_profile():
     assert re.search(r"^ *\+\d+  sprofile itself$", adds, re.MULTILINE), out
 
 
+FORKS = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done"
+
+
+@drawn
+@pytest.mark.parametrize("command", (FORKS, "/test/process"))
+def test_exits(command):
+    """A task is profiled until it has released its memory and its files. In this number
+    of samples each function that does it has its share."""
+    out, _ = truth("--json", "--tool", "profile", command)
+    report = json.loads(out)
+    tool = report["tools"][0]
+    assert tool["test"]["p"] > 1e-9 and tool["test_same_run"]["p"] > 1e-9, tool
+    samples, exact = tool["samples"], tool["exact"]
+    # Ticks that come due in the profiler's own interrupts (1 %) hit what they interrupted.
+    due = {name: count * 20000 / 1e9 * 1.01 for name, count in exact.items()}
+    parts = [sum(due.values())], [sum(samples.values())]
+    for name in ("pagetable_release_[k]", "free_tables_[k]", "area_free_[k]",
+                 "files_unref_[k]", "release_memory_[i]"):
+        parts[0].append(due.get(name, 0))
+        parts[1].append(samples.get(name, 0))
+    assert sum(parts[0][1:]) > 20, parts
+    for expected, found in zip(*parts):
+        assert abs(found - expected) < 5 * math.sqrt(expected) + 5, parts
+    assert sum(parts[1][1:]) > 0.5 * sum(parts[0][1:]), parts
+
+
 CLOCK = "n=$(($(date +%s) % 1000)); while [ $n -gt 0 ]; do n=$((n - 1)); done"
 
 

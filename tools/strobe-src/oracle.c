@@ -83,13 +83,14 @@ static void count_insn(struct reading *r, const struct run *run, uint32_t insn,
     const struct path *root = &r->paths[p->root];
     const struct block *b = &r->blocks[run->block];
     uint32_t address = b->at + b->offsets[insn];
-    uint32_t task = root->kind == ROOT_PROGRAM ? root->number + 1 : 0;
+    bool program = root->kind == ROOT_PROGRAM;
+    bool of_task = program || root->kind == ROOT_TASK;
     struct sample_count c = {
         .chain = chains_add(&r->profile->samples.chains, p->chain,
                             place_of(r, p, address)),
-        .task = task,
+        .task = of_task ? root->number + 1 : 0,
         .thread = root->number + 1,
-        .image = task ? root->image : IMAGE_KERNEL,
+        .image = program ? root->image : IMAGE_KERNEL,
         .program = root->program,
         .mode = mode_of(r, p, address),
         .samples = count,

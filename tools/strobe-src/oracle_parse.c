@@ -87,7 +87,7 @@ static void read_root(struct reading *r)
         enum root_kind kind;
     } kinds[] = {
         { "firmware of CPU", ROOT_FIRMWARE }, { "start-up of CPU", ROOT_START },
-        { "kernel thread", ROOT_THREAD },     { "task", ROOT_THREAD },
+        { "kernel thread", ROOT_THREAD },     { "task", ROOT_TASK },
         { "interrupt", ROOT_INTERRUPT },      { "program", ROOT_PROGRAM },
         { "thread", ROOT_PROGRAM },           { "idle ", ROOT_IDLE }
     };

@@ -10,6 +10,7 @@ enum root_kind {
     ROOT_FIRMWARE,
     ROOT_START,
     ROOT_THREAD,
+    ROOT_TASK, // before it is in user mode
     ROOT_INTERRUPT,
     ROOT_PROGRAM,
     ROOT_IDLE

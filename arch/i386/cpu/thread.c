@@ -130,7 +130,7 @@ void arch_enter_user(struct trapframe *tf)
     enter_user(tf);
 }
 
-void arch_exec_begin(void)
+void arch_end_user(void)
 {
     WRITE_ONCE(thread_trapframe(current)->cs, 0);
 }

@@ -195,7 +195,7 @@ static NO_KCSAN NOINLINE bool get_user_registers(const struct trapframe *tf,
     if (!t->is_user || (u32)tf - (u32)t->kstack >= KSTACK_SIZE)
         return false;
     const struct trapframe *user = thread_trapframe(current);
-    if ((READ_ONCE(user->cs) & 0xffff) != USER_CS) // in exec
+    if ((READ_ONCE(user->cs) & 0xffff) != USER_CS) // see arch_end_user
         return false;
     *out = (struct user_context){ user->eip, user->esp, user->ebp };
     // In the entry and exit code the frame is incomplete, but ebp is still, or

@@ -58,9 +58,9 @@ struct thread *arch_switch(struct thread *prev, struct thread *next);
 // The user registers of a thread, at the top of its kernel stack.
 struct trapframe *thread_trapframe(struct thread *t);
 
-// From here to arch_exec the current thread has no user mode: its old program
-// is being discarded, and samples do not unwind it.
-void arch_exec_begin(void);
+// From here on, down to arch_exec if there is one, the current thread has no
+// user mode: its program is being discarded, and samples do not unwind it.
+void arch_end_user(void);
 // Fresh user state for execve: clears FPU, TLS; sets eip and esp in `tf`.
 void arch_exec(struct trapframe *tf, u32 eip, u32 esp);
 // Returns to user mode with the registers in the current thread's frame (also
