@@ -99,7 +99,7 @@ void execute(unsigned index, void *data)
         site = p->insn_at[p->segment_end[begun - 1] - 1];
         bool ended = settle(c, b);
         if (ended && p->end == END_IRET)
-            leave(c);
+            site = leave(c, site);
     }
     // The firmware is below the kernel, and at the end of the addresses.
     if (c->in_firmware && b->at - options.kernel < 64u << 20) {

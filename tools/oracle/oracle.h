@@ -144,8 +144,11 @@ void tallies_fold(void);
 // --- threads.c: threads and their frames ------------------------------------
 
 struct frame {
-    u32 slot; // stack address of the return address; 0 if not known yet
-    enum node_kind kind;
+    // Stack address of the return address; 0 if not known yet. Of NODE_ENTRY:
+    // the instruction that was interrupted.
+    u32 slot;
+    u8 kind;
+    bool user; // NODE_ENTRY: in user mode
     struct node *before; // the node that the frame was entered from
 };
 
@@ -204,10 +207,11 @@ void kernel_return(struct cpu *c, u32 slot);
 void thread_born(struct thread *t, u32 slot, bool fork);
 // Replaces paths that have `into`, in all threads.
 void threads_fold(void);
-// The CPU enters the kernel by a vector, at instruction `site`, or has executed
-// IRET.
+// The CPU enters the kernel by a vector, at instruction `site`.
 void enter(struct cpu *c, u32 vector, u32 site);
-void leave(struct cpu *c);
+// The CPU has executed IRET at `site`. Returns the instruction to which the
+// next entry belongs if nothing else is executed before.
+u32 leave(struct cpu *c, u32 site);
 
 // --- clock.c: comparisons with the kernel's clock ---------------------------
 

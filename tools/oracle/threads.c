@@ -21,7 +21,8 @@ static void push(struct frames *f, u32 slot, enum node_kind kind,
         f->room = f->room ? 2 * f->room : 64;
         f->list = enough(realloc(f->list, f->room * sizeof(*f->list)));
     }
-    f->list[f->count++] = (struct frame){ slot, kind, before };
+    f->list[f->count++] =
+        (struct frame){ .slot = slot, .kind = (u8)kind, .before = before };
 }
 
 static struct frames copy(const struct frames *f)
@@ -262,7 +263,8 @@ void enter(struct cpu *c, u32 vector, u32 site)
     struct node *from = c->in_user ? t->user_node : t->node;
     if (c->in_user)
         t->left_at = site;
-    push(&t->kernel, 0, NODE_ENTRY, t->node);
+    push(&t->kernel, site, NODE_ENTRY, t->node);
+    t->kernel.list[t->kernel.count - 1].user = c->in_user;
     if ((vector >= 32 && vector != SYSCALL_VECTOR) || vector == NMI_VECTOR) {
         if (!interrupts[vector])
             interrupts[vector] = root("interrupt", vector);
@@ -273,7 +275,10 @@ void enter(struct cpu *c, u32 vector, u32 site)
     c->in_user = false;
 }
 
-void leave(struct cpu *c)
+// An NMI may come when the CPU has entered the kernel, but before its first
+// instruction: so it seems to interrupt the code before the entry, and its
+// return to the entry is a second one, from the same code.
+u32 leave(struct cpu *c, u32 site)
 {
     struct thread *t = c->thread;
     if (c->reads >= 4) { // of EIP, CS, EFLAGS, and ESP: to user mode
@@ -299,12 +304,15 @@ void leave(struct cpu *c)
             }
         }
         t->execed = t->signalled = t->left_signal = false;
-        return;
+        return site;
     }
     for (u32 i = t->kernel.count; i-- > 0;) {
-        if (t->kernel.list[i].kind == NODE_ENTRY) {
+        const struct frame *f = &t->kernel.list[i];
+        if (f->kind == NODE_ENTRY) {
+            c->in_user = f->user;
             cut_to(&t->kernel, i, &t->node);
-            return;
+            return f->slot;
         }
     }
+    return site;
 }
