@@ -4,6 +4,7 @@
 // link: user/libprofile/shares.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: tools/strobe-src/oracle.c
+// link: tools/strobe-src/oracle_flat.c
 // link: tools/strobe-src/oracle_parse.c
 // link: tools/strobe-src/oracle_programs.c
 // link: tools/strobe-src/profile.c tools/strobe-src/elves.c

@@ -3,6 +3,7 @@
 // link: user/libprofile/diff.c user/libprofile/welch.c
 // link: tools/strobe-src/html_diff.c tools/strobe-src/diff_tree.c
 // link: tools/strobe-src/oracle.c
+// link: tools/strobe-src/oracle_flat.c
 // link: tools/strobe-src/oracle_parse.c
 // link: tools/strobe-src/oracle_programs.c
 // link: tools/strobe-src/profile.c

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-static struct cpu *running; // the CPU whose turn it is
-static u32 unsettled;       // number of other CPUs
+struct cpu *running;
+u32 unsettled;
 u64 total;
 u64 segments_begun;
 static bool stopped; // no more is counted
@@ -13,16 +13,16 @@ static bool stopped; // no more is counted
 // seldom if it is large, so that it takes a small part of the time.
 #define FLUSH_INSNS (1u << 26)
 #define FLUSH_INSNS_PER_TALLY 512
-static u64 flush_at = FLUSH_INSNS;
+u64 flush_at = FLUSH_INSNS;
 
-static void flush(void)
+void count_flush(void)
 {
     u64 large = tallies.count * FLUSH_INSNS_PER_TALLY;
     result_write(false);
     flush_at = total + (large > FLUSH_INSNS ? large : FLUSH_INSNS);
 }
 
-static void stop(void)
+void count_stop(void)
 {
     stopped = true;
     result_write(true);
@@ -42,9 +42,7 @@ static void note_cut(struct cpu *c, u32 insns)
     total -= b->insns - insns;
 }
 
-// What the previous block of this CPU did, now that the next is known. Returns
-// whether it ran to its end.
-static bool settle(struct cpu *c, const struct block *next)
+bool settle(struct cpu *c, const struct block *next)
 {
     struct block *b = c->block;
     u32 begun = (u32)c->segments;
@@ -67,7 +65,7 @@ static bool may_be_cut(const struct cpu *c)
            (b->seals && !c->slot && b->end != END_HLT);
 }
 
-static void take_turn(struct cpu *c)
+void take_turn(struct cpu *c)
 {
     if (running) {
         running->unsettled = may_be_cut(running);
@@ -102,7 +100,7 @@ void execute(unsigned index, void *data)
             site = leave(c, site);
     }
     // The firmware is below the kernel, and at the end of the addresses.
-    if (c->in_firmware && b->at - options.kernel < 64u << 20) {
+    if (c->in_firmware && is_kernel_code(b)) {
         c->in_firmware = false;
         c->thread->node = root("start-up of CPU", index);
     }
@@ -139,9 +137,9 @@ void execute(unsigned index, void *data)
     c->reads = 0;
     segments_begun = 1;
     if (b->marks_end)
-        stop();
+        count_stop();
     else if (total >= flush_at)
-        flush();
+        count_flush();
 }
 
 void called(unsigned cpu, u32 info, u64 address, void *data)
@@ -206,5 +204,5 @@ void ended(uint64_t plugin, void *data)
 {
     (void)plugin, (void)data;
     if (!stopped)
-        stop();
+        count_stop();
 }

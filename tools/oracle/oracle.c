@@ -58,7 +58,7 @@ static void observe(struct qemu_plugin_insn *insn, struct block *b,
     if (size > 4)
         memcpy(&stored, bytes + size - 4, 4);
     bool fork = stored == options.fork_child_begin;
-    if (bytes[0] == 0xc7 && (fork || stored == options.thread_begin))
+    if (!options.flat && bytes[0] == 0xc7 && (fork || stored == options.thread_begin))
         on_access(insn, born, fork ? b : NULL);
     // movl %eax, LEDGER_USER_SINCE(%ebx)
     if (at >= options.to_user && at < options.trap_return && bytes[0] == 0x89 &&
@@ -87,18 +87,44 @@ static void begin_segment(unsigned cpu, void *data)
     segments_begun++;
 }
 
-static void count_segment(struct qemu_plugin_insn *first)
+static void count_segment(struct qemu_plugin_insn *first, struct block *b)
 {
-    qemu_plugin_register_vcpu_insn_exec_cb(first, begin_segment, NO_REGISTERS,
-                                           NULL);
+    qemu_plugin_register_vcpu_insn_exec_cb(
+        first, options.flat ? flat_segment : begin_segment, NO_REGISTERS, b);
+}
+
+static void count_access(struct qemu_plugin_insn *insn, struct block *b)
+{
+    on_access(insn, flat_access, b);
 }
 #else
-static void count_segment(struct qemu_plugin_insn *first)
+static void count_segment(struct qemu_plugin_insn *first, struct block *b)
 {
-    qemu_plugin_register_vcpu_insn_exec_inline(first, INLINE_ADD,
-                                               &segments_begun, 1);
+    u64 *counter = options.flat ? &b->progress : &segments_begun;
+    qemu_plugin_register_vcpu_insn_exec_inline(first, INLINE_ADD, counter, 1);
+}
+
+static void count_access(struct qemu_plugin_insn *insn, struct block *b)
+{
+    qemu_plugin_register_vcpu_mem_inline(insn, MEM_READ | MEM_WRITE, INLINE_ADD,
+                                         &b->progress, FLAT_ACCESS);
 }
 #endif
+
+// Callbacks at the last instruction, which may access memory.
+static void observe_end(struct qemu_plugin_insn *end, struct block *b)
+{
+    if (options.flat)
+        count_access(end, b);
+    else if (b->end == END_CALL)
+        on_access(end, called, b);
+    else if (b->end == END_RET)
+        on_access(end, returned, b);
+    else if (b->end == END_IRET)
+        on_access(end, iret_read, b);
+    else
+        on_access(end, accessed, b);
+}
 
 static void translate(struct qemu_plugin_tb *tb)
 {
@@ -141,19 +167,15 @@ static void translate(struct qemu_plugin_tb *tb)
                  : kind == X86_HLT   ? END_HLT
                  : kind == X86_RDTSC ? END_RDTSC
                                      : END_OTHER;
+        if (options.flat)
+            flat_init(b);
     }
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, execute, NO_REGISTERS, b);
+    qemu_plugin_register_vcpu_tb_exec_cb(
+        tb, options.flat ? execute_flat : execute, NO_REGISTERS, b);
     for (u32 i = 1; i < segments; i++)
-        count_segment(starts[i]);
-    struct qemu_plugin_insn *end = qemu_plugin_tb_get_insn(tb, n - 1);
-    if (last && b->end != END_CALL && b->end != END_RET && b->end != END_IRET)
-        on_access(end, accessed, b);
-    if (b->end == END_CALL)
-        on_access(end, called, b);
-    if (b->end == END_RET)
-        on_access(end, returned, b);
-    if (b->end == END_IRET)
-        on_access(end, iret_read, b);
+        count_segment(starts[i], b);
+    if (last)
+        observe_end(qemu_plugin_tb_get_insn(tb, n - 1), b);
     if (at < options.kernel)
         return;
     for (size_t i = 0; i < n; i++) {
@@ -180,6 +202,7 @@ static const struct {
     NUMBER(arch_exec),       NUMBER(sigframe_push),
     NUMBER(sigframe_pop),    NUMBER(to_user),
     NUMBER(trap_return),     NUMBER(kernel),
+    NUMBER(flat),
 };
 
 static bool take_option(const char *argument)
@@ -215,6 +238,7 @@ PLUGIN_EXPORT int qemu_plugin_install(uint64_t plugin, const void *info,
     if (!options.out)
         return 0; // tools/build/qemu-plugin asks only whether QEMU loads it
     plugin_on_translation(plugin);
-    qemu_plugin_register_atexit_cb(plugin, ended, NULL);
+    qemu_plugin_register_atexit_cb(
+        plugin, options.flat ? ended_flat : ended, NULL);
     return 0;
 }

@@ -38,6 +38,7 @@ struct options {
     u32 kernel; // its first
     const char *out, *memory;
     u32 paths; // limit of their number
+    u32 flat;  // boolean: no paths
 };
 extern struct options options;
 
@@ -96,6 +97,11 @@ struct block {
     struct block *next; // of the same hash
     struct node *node;  // for which `count` counts
     u64 *count;
+    // Flat counts: how often it began; the segments after its first that the
+    // last time began and, times FLAT_ACCESS, the accesses of its last
+    // instruction; and what that is at least if it ran to its end.
+    u64 begun, progress, whole;
+    bool reads_clock, pauses; // execute_flat has more to do
     u32 *segment_end; // instructions up to the end of each segment
     u32 *insn_at;     // addresses
     u8 bytes[];
@@ -236,8 +242,24 @@ void check_clock(void);
 
 // --- execute.c: callbacks while the guest runs ------------------------------
 
-extern u64 total;          // instructions executed
-extern u64 segments_begun; // of the last block
+extern u64 total;           // instructions executed
+extern u64 segments_begun;  // of the last block
+extern u64 flush_at;        // when `total` is this, the result is written
+extern struct cpu *running; // the CPU whose turn it is
+extern u32 unsettled;       // number of other CPUs that are `unsettled`
+
+// Whether the block is of the kernel, at its final address.
+static inline bool is_kernel_code(const struct block *b)
+{
+    return b->at - options.kernel < 64u << 20;
+}
+void take_turn(struct cpu *c);
+// What the previous block of this CPU did, now that the next is known. Returns
+// whether it ran to its end.
+bool settle(struct cpu *c, const struct block *next);
+// Writes the result: not the last one, and the last one.
+void count_flush(void);
+void count_stop(void);
 
 void execute(unsigned index, void *block);
 void called(unsigned cpu, u32 info, u64 address, void *block);
@@ -248,6 +270,17 @@ void accessed(unsigned cpu, u32 info, u64 address, void *block);
 void born(unsigned cpu, u32 info, u64 address, void *block);
 // QEMU ends.
 void ended(uint64_t plugin, void *data);
+
+// --- flat.c: counts without paths -------------------------------------------
+
+#define FLAT_ACCESS ((u64)1 << 32)
+
+void flat_init(struct block *b);
+void execute_flat(unsigned index, void *block);
+// For a QEMU whose plugins cannot count without a call.
+void flat_segment(unsigned cpu, void *block);
+void flat_access(unsigned cpu, u32 info, u64 address, void *block);
+void ended_flat(uint64_t plugin, void *data);
 
 // --- fold.c: a limit of the memory ------------------------------------------
 

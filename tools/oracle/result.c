@@ -112,6 +112,8 @@ static void write_clock(void)
 static void write_all(bool ended)
 {
     u64 sum = 0;
+    if (options.flat)
+        put("flat\n");
     for (u32 i = 0; i < node_count; i++) {
         all_nodes[i]->index = i;
         write_node(all_nodes[i]);

@@ -69,6 +69,10 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
                                                 int op, void *counter,
                                                 uint64_t add);
+// The same after each access of the instruction.
+void qemu_plugin_register_vcpu_mem_inline(struct qemu_plugin_insn *insn,
+                                          int accesses, int op, void *counter,
+                                          uint64_t add);
 #endif
 
 // Calls `callback` after each access of the instruction at a virtual address.

@@ -218,7 +218,8 @@ static inline bool x86_modifies(const uint8_t *at, size_t size)
     case 0xf7:
         return digit == 2 || digit == 3; // NOT, NEG
     case 0xff:
-        return digit < 2 || digit == 6; // INC, DEC, PUSH
+        // INC, DEC, PUSH; CALL by a pointer
+        return digit < 2 || digit == 6 || (digit == 2 && x86_in_memory(o));
     case 0x0fba:
         return digit > 4; // BTS, BTR, BTC
     default:

@@ -5,6 +5,7 @@
 //     oracle 1
 //     kernel BUILD-ID
 //     command COMMAND
+//     flat                             counts without paths: only roots
 //     root ID NUMBER KIND              a path's outermost frame
 //     root ID NUMBER idle ROOT NS      idle time after a path of ROOT
 //     call ID PARENT RETURN 0          a path; addresses are hexadecimal
@@ -135,6 +136,13 @@ static void name_owner(char *out, size_t size, const struct reading *r,
     const struct programs *programs = &r->profile->samples.programs;
     if (root->kind == ROOT_INTERRUPT)
         snprintf(out, size, "interrupt %#x", root->number);
+    else if (root->kind == ROOT_CODE)
+        snprintf(out, size, "%s", root->name);
+    else if (r->flat && root->program == PROGRAM_NONE)
+        snprintf(out, size, "programs without a file, the vDSO");
+    else if (r->flat)
+        snprintf(out, size, "%s%s%s", programs_name(programs, root->program),
+                 root->also ? " or " : "", root->also ? root->also : "");
     else if (root->kind == ROOT_PROGRAM)
         snprintf(out, size, "%s%s%s in thread %u",
                  programs_name(programs, root->program),
@@ -177,8 +185,9 @@ static void list_owners(struct oracle_check *check, const struct reading *r)
     if (!check->owners)
         fail(1, "%s: not enough memory", r->name);
     for (uint32_t i = 0; i < r->path_count; i++) {
-        if (r->paths[i].parent == NONE)
-            add_owner(check, r, &r->paths[i]);
+        const struct path *p = &r->paths[i];
+        if (p->parent == NONE && (p->instructions || !r->flat))
+            add_owner(check, r, p);
     }
     qsort(check->owners, check->owner_count, sizeof(*check->owners),
           by_instructions);

@@ -89,7 +89,8 @@ static void read_root(struct reading *r)
         { "firmware of CPU", ROOT_FIRMWARE }, { "start-up of CPU", ROOT_START },
         { "kernel thread", ROOT_THREAD },     { "task", ROOT_TASK },
         { "interrupt", ROOT_INTERRUPT },      { "program", ROOT_PROGRAM },
-        { "thread", ROOT_PROGRAM },           { "idle ", ROOT_IDLE }
+        { "thread", ROOT_PROGRAM },           { "idle ", ROOT_IDLE },
+        { "firmware", ROOT_CODE },            { "kernel", ROOT_CODE }
     };
     struct path *p = new_path(r);
     p->number = (uint32_t)oracle_number(r, 10);
@@ -222,6 +223,8 @@ static void read_line(struct reading *r, struct oracle_check *check)
         read_block(r);
     else if (oracle_take(r, "run "))
         read_run(r);
+    else if (oracle_take(r, "flat"))
+        r->flat = check->flat = true;
     else if (oracle_take(r, "kernel "))
         read_kernel(r);
     else if (oracle_take(r, "command "))

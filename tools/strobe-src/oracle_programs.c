@@ -54,12 +54,6 @@ struct vote {
     uint32_t root, bias;
 };
 
-// The blocks that a file has, and the biases at which it has them.
-struct matches {
-    uint32_t *block, *bias;
-    uint32_t count, room;
-};
-
 static void add_match(struct reading *r, struct matches *m, uint32_t block,
                       uint32_t bias)
 {
@@ -180,20 +174,24 @@ static void count_votes(struct reading *r, const struct matches *m, size_t file,
     free(first);
 }
 
-static void consider_file(struct reading *r, size_t index,
-                          struct choice *choices)
+void oracle_match_files(struct reading *r,
+                        void (*fn)(void *arg, size_t file,
+                                   const struct matches *m),
+                        void *arg)
 {
-    struct matches m = { 0 };
-    size_t size;
-    const uint8_t *file = file_map(r->profile->elves.list[index].path, &size);
-    if (!file)
-        return;
-    match_file(r, &m, file, size);
-    file_unmap(file, size);
-    if (m.count)
-        count_votes(r, &m, index, choices);
-    free(m.block);
-    free(m.bias);
+    for (size_t i = 0; i < r->profile->elves.count; i++) {
+        struct matches m = { 0 };
+        size_t size;
+        const uint8_t *file = file_map(r->profile->elves.list[i].path, &size);
+        if (!file)
+            continue;
+        match_file(r, &m, file, size);
+        file_unmap(file, size);
+        if (m.count)
+            fn(arg, i, &m);
+        free(m.block);
+        free(m.bias);
+    }
 }
 
 static const char *base_name(const char *path)
@@ -202,36 +200,58 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void name_program(struct reading *r, struct path *p,
-                         const struct choice *c)
+void oracle_name_program(struct reading *r, struct path *root, size_t file,
+                         uint32_t bias, uint32_t score)
 {
     struct samples *s = &r->profile->samples;
-    const struct elf_file *list = r->profile->elves.list;
-    const struct elf_file *f = &list[c->file];
-    struct program program = { .task = p->number + 1, .load_bias = c->bias };
+    const struct elf_file *f = &r->profile->elves.list[file];
+    struct program program = { .task = root->number + 1, .load_bias = bias };
     snprintf(program.name, sizeof(program.name), "%s", base_name(f->path));
     program.image =
         images_add(&s->images, f->path, f->build_id, f->build_id_size);
     program.time = s->programs.count;
     programs_add(&s->programs, &program);
-    p->image = program.image;
-    p->program = s->programs.count - 1;
-    p->bias = c->bias;
-    p->also = c->other == NO_FILE ? NULL : base_name(list[c->other].path);
+    root->image = program.image;
+    root->program = s->programs.count - 1;
+    root->bias = bias;
+    root->file = file;
+    root->score = score;
 }
 
-void oracle_find_programs(struct reading *r)
+void oracle_name_twin(struct reading *r, struct path *root, size_t file,
+                      uint32_t score)
+{
+    const struct elf_file *list = r->profile->elves.list;
+    if (score == root->score && !root->also && file != root->file &&
+        !same_build(&list[file], &list[root->file]))
+        root->also = base_name(list[file].path);
+}
+
+struct search {
+    struct reading *r;
+    struct choice *choices;
+};
+
+static void consider_file(void *arg, size_t file, const struct matches *m)
+{
+    const struct search *s = arg;
+    count_votes(s->r, m, file, s->choices);
+}
+
+static void find_programs(struct reading *r)
 {
     struct choice *choices = calloc(r->path_count + 1, sizeof(*choices));
     if (!choices)
         fail(1, "%s: not enough memory", r->name);
-    decode_blocks(r);
-    for (size_t i = 0; i < r->profile->elves.count; i++)
-        consider_file(r, i, choices);
+    oracle_match_files(r, consider_file, &(struct search){ r, choices });
     for (uint32_t i = 0; i < r->path_count; i++) {
         struct path *p = &r->paths[i];
-        if (p->parent == NONE && p->kind == ROOT_PROGRAM && choices[i].score)
-            name_program(r, p, &choices[i]);
+        const struct choice *c = &choices[i];
+        if (p->parent != NONE || p->kind != ROOT_PROGRAM || !c->score)
+            continue;
+        oracle_name_program(r, p, c->file, c->bias, c->score);
+        if (c->other != NO_FILE)
+            oracle_name_twin(r, p, c->other, c->score);
     }
     for (uint32_t i = 0; i < r->path_count; i++) {
         struct path *p = &r->paths[i];
@@ -244,4 +264,13 @@ void oracle_find_programs(struct reading *r)
         }
     }
     free(choices);
+}
+
+void oracle_find_programs(struct reading *r)
+{
+    decode_blocks(r);
+    if (r->flat)
+        oracle_split_programs(r);
+    else
+        find_programs(r);
 }

@@ -13,7 +13,8 @@ enum root_kind {
     ROOT_TASK, // before it is in user mode
     ROOT_INTERRUPT,
     ROOT_PROGRAM,
-    ROOT_IDLE
+    ROOT_IDLE,
+    ROOT_CODE // of flat counts: the kernel, the firmware
 };
 
 struct path {
@@ -32,6 +33,8 @@ struct path {
     uint32_t waits;     // ROOT_IDLE: the root of what waits
     uint64_t halted_ns; // likewise
     const char *also;   // another file with the same bytes, or NULL
+    size_t file;        // in elves.list
+    uint32_t score;     // blocks or runs that it explains
 };
 
 struct block {
@@ -52,6 +55,7 @@ struct run {
 
 struct reading {
     const char *name, *at, *end;
+    bool flat; // counts without paths
     struct profile *profile;
     struct path *paths;
     uint32_t path_count, path_room;
@@ -80,3 +84,23 @@ void oracle_parse(struct reading *r, struct oracle_check *check);
 // oracle_programs.c: finds the vDSO, and the file of each program by the bytes
 // of its blocks.
 void oracle_find_programs(struct reading *r);
+
+// The blocks that a file has, and the biases at which it has them.
+struct matches {
+    uint32_t *block, *bias;
+    uint32_t count, room;
+};
+// Calls fn(arg, file, matches) for each file that has blocks.
+void oracle_match_files(struct reading *r,
+                        void (*fn)(void *arg, size_t file,
+                                   const struct matches *m),
+                        void *arg);
+// The root is of this file, which explains `score` runs or blocks.
+void oracle_name_program(struct reading *r, struct path *root, size_t file,
+                         uint32_t bias, uint32_t score);
+// Another file explains `score`: notes it, if that is as many.
+void oracle_name_twin(struct reading *r, struct path *root, size_t file,
+                      uint32_t score);
+
+// oracle_flat.c: the same for flat counts.
+void oracle_split_programs(struct reading *r);

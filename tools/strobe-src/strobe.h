@@ -100,6 +100,7 @@ struct oracle_check {
     uint64_t counted; // over all samples
     uint64_t folded;  // paths whose instructions are counted in their callers
     bool ended;       // else the run was ended when the file was last written
+    bool flat;        // there are no paths
     // Comparisons with the kernel's clock, which counts instructions.
     uint64_t readings, equal, wrong;
     uint64_t idle;               // ns during which all CPUs were halted
