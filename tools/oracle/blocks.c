@@ -12,13 +12,14 @@ static u32 block_room;
 
 struct tallies tallies;
 
-// A hash table of the tallies, with a part of their keys.
+// A hash table of the tallies that are not in their node's list, with a part of
+// their keys.
 struct slot {
     u64 key;
     struct tally *tally;
 };
 static struct slot *slots;
-static u64 slot_room;
+static u64 slot_room, slots_used;
 
 static u64 key_of(const struct node *n, const struct block *b)
 {
@@ -52,7 +53,7 @@ static void grow(void)
     free(old);
 }
 
-static struct tally *tally_new(void)
+static struct tally *tally_new(struct node *n, struct block *b)
 {
     u64 chunk = tallies.count / TALLY_CHUNK;
     if (tallies.count % TALLY_CHUNK == 0) {
@@ -64,21 +65,37 @@ static struct tally *tally_new(void)
         tallies.chunks[chunk] =
             enough(calloc(TALLY_CHUNK, sizeof(struct tally)));
     }
-    return tally_at(&tallies, tallies.count++);
+    struct tally *t = tally_at(&tallies, tallies.count++);
+    t->node = n;
+    t->block = b;
+    return t;
+}
+
+static struct tally *tally_of_many(struct node *n, struct block *b)
+{
+    if (slots_used * 2 >= slot_room)
+        grow();
+    u64 key = key_of(n, b);
+    struct slot *s = find(key, n, b);
+    if (!s->tally) {
+        *s = (struct slot){ key, tally_new(n, b) };
+        slots_used++;
+    }
+    return s->tally;
 }
 
 struct tally *tally_of(struct node *n, struct block *b)
 {
-    if (tallies.count * 2 >= slot_room)
-        grow();
-    u64 key = key_of(n, b);
-    struct slot *s = find(key, n, b);
-    if (s->tally)
-        return s->tally;
-    struct tally *t = tally_new();
-    t->node = n;
-    t->block = b;
-    *s = (struct slot){ key, t };
+    for (struct tally *t = n->tallies; t; t = t->next) {
+        if (t->block == b)
+            return t;
+    }
+    if (n->tally_count == FEW)
+        return tally_of_many(n, b);
+    struct tally *t = tally_new(n, b);
+    t->next = n->tallies;
+    n->tallies = t;
+    n->tally_count++;
     return t;
 }
 
@@ -110,7 +127,11 @@ void tallies_fold(void)
     tallies = (struct tallies){ 0 };
     free(slots);
     slots = NULL;
-    slot_room = 0;
+    slot_room = slots_used = 0;
+    for (u32 i = 0; i < node_count; i++) {
+        all_nodes[i]->tallies = NULL;
+        all_nodes[i]->tally_count = 0;
+    }
     for (u64 i = 0; i < old.count; i++) {
         const struct tally *t = tally_at(&old, i);
         struct tally *to =

@@ -60,13 +60,21 @@ struct node {
     struct node *into; // likewise
     u32 site;   // of NODE_CALL: return address; of others: the instruction
     u32 vector; // of NODE_ENTRY
-    struct node *parent, *next; // `next` of the same hash
+    struct node *parent;
+    struct node *next;  // of the same list or hash
+    // The first paths and tallies below it are in lists, which are faster than
+    // the hash tables: most have few, and those of a new process are new.
+    struct node *children;
+    struct tally *tallies;
+    u32 child_count, tally_count; // in the lists: FEW at most
     const char *name;           // of NODE_ROOT
     struct node *idle; // of a root: the root of the idle time after it; of that
                        // one: the root before it
     u64 halted_ns;     // of a root of idle time
     u32 number;        // of NODE_ROOT
 };
+
+#define FEW 8
 
 extern struct node **all_nodes; // a path after its parent
 extern u32 node_count;
@@ -115,6 +123,7 @@ struct tally {
     struct block *block;
     u64 count;
     struct cut *cuts;
+    struct tally *next; // of the same node
 };
 struct cut {
     struct cut *next;

@@ -15,25 +15,34 @@ static void flush_line(void)
     used = 0;
 }
 
-static void put(const char *text)
+// Inlined: the length of a constant is known.
+static inline __attribute__((always_inline)) void put(const char *text)
 {
-    size_t size = strlen(text);
+    size_t size = __builtin_strlen(text);
     if (used + size > sizeof(line))
         flush_line();
-    memcpy(line + used, text, size);
+    __builtin_memcpy(line + used, text, size);
     used += size;
 }
 
-static void put_number(u64 n, u32 base, const char *after)
+static void put_digits(u64 n, u32 base)
 {
     char digits[24];
     size_t at = sizeof(digits);
-    digits[--at] = 0;
     do {
         digits[--at] = "0123456789abcdef"[n % base];
         n /= base;
     } while (n);
-    put(digits + at);
+    if (used + sizeof(digits) > sizeof(line))
+        flush_line();
+    memcpy(line + used, digits + at, sizeof(digits) - at);
+    used += sizeof(digits) - at;
+}
+
+static inline __attribute__((always_inline)) void
+put_number(u64 n, u32 base, const char *after)
+{
+    put_digits(n, base);
     put(after);
 }
 
@@ -67,8 +76,9 @@ static void write_block(const struct block *b)
     put_number(b->id, 10, " ");
     put_number(b->at, 16, " ");
     for (u32 i = 0; i < b->size; i++) {
-        put_number(b->bytes[i] >> 4, 16, "");
-        put_number(b->bytes[i] & 15, 16, "");
+        char hex[] = { "0123456789abcdef"[b->bytes[i] >> 4],
+                       "0123456789abcdef"[b->bytes[i] & 15], 0 };
+        put(hex);
     }
     for (u32 i = 0; i < b->insns; i++) {
         put(i ? "," : " ");

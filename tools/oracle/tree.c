@@ -2,6 +2,7 @@
 #include "oracle.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define NODE_HASH (1u << 20)
 #define CHUNK 1024
@@ -57,22 +58,42 @@ static struct node **bucket(const struct node *parent, enum node_kind kind,
     return &nodes[(h ^ h >> 15) & (NODE_HASH - 1)];
 }
 
+static void link_child(struct node *n)
+{
+    struct node *parent = n->parent;
+    struct node **head = &parent->children;
+    if (parent->child_count == FEW)
+        head = bucket(parent, n->kind, n->site, n->vector);
+    else
+        parent->child_count++;
+    n->next = *head;
+    *head = n;
+}
+
+static struct node *find_in(struct node *list, const struct node *parent,
+                            enum node_kind kind, u32 site, u32 vector)
+{
+    while (list && (list->site != site || list->parent != parent ||
+                    list->kind != kind || list->vector != vector))
+        list = list->next;
+    return list;
+}
+
 struct node *child(struct node *parent, enum node_kind kind, u32 site,
                    u32 vector)
 {
-    struct node **head = bucket(parent, kind, site, vector);
-    for (struct node *n = *head; n; n = n->next) {
-        if (n->parent == parent && n->site == site && n->kind == kind &&
-            n->vector == vector) {
-            n->used = fold_epoch;
-            return n;
-        }
+    struct node *n = find_in(parent->children, parent, kind, site, vector);
+    if (!n && parent->child_count == FEW)
+        n = find_in(*bucket(parent, kind, site, vector), parent, kind, site,
+                    vector);
+    if (n) {
+        n->used = fold_epoch;
+        return n;
     }
-    struct node *n = node_new(kind, parent);
+    n = node_new(kind, parent);
     n->site = site;
     n->vector = vector;
-    n->next = *head;
-    *head = n;
+    link_child(n);
     return n;
 }
 
@@ -103,33 +124,22 @@ struct node *idle_after(struct node *n)
     return copy_below_idle(n);
 }
 
-static void unlink_node(struct node *n)
-{
-    struct node **p = bucket(n->parent, n->kind, n->site, n->vector);
-    while (*p != n)
-        p = &(*p)->next;
-    *p = n->next;
-}
-
 void nodes_remove(void)
 {
-    struct node *removed = NULL;
     u32 kept = 0;
+    memset(nodes, 0, sizeof(nodes));
     for (u32 i = 0; i < node_count; i++) {
         struct node *n = all_nodes[i];
-        if (!n->into) {
-            all_nodes[kept++] = n;
+        if (n->into) {
+            n->next = free_nodes;
+            free_nodes = n;
             continue;
         }
-        unlink_node(n);
-        n->next = removed;
-        removed = n;
+        all_nodes[kept++] = n;
+        n->children = NULL;
+        n->child_count = 0;
+        if (n->parent)
+            link_child(n);
     }
     node_count = kept;
-    while (removed) {
-        struct node *n = removed;
-        removed = n->next;
-        n->next = free_nodes;
-        free_nodes = n;
-    }
 }
