@@ -14,10 +14,11 @@ def strobe(*arguments, status=0):
     return done.stdout
 
 
-def oracle(folder, command, *options, smp=1, name="counts"):
+def oracle(folder, command, *options, smp=1, name="counts", flat=False):
     """Runs a command under the oracle. Returns the file."""
     file = folder / name
-    result = vm(command, "--oracle", str(file), "--icount", "0", *options, smp=smp)
+    result = vm(command, "--oracle-flat" if flat else "--oracle", str(file), "--icount",
+                "0", *options, smp=smp)
     assert result.status == 0, result
     return file
 

@@ -1,5 +1,6 @@
 """tools/vm --oracle: each executed instruction is counted once, by its path of calls. The
 proof in each file is the kernel's clock, which counts instructions under --icount."""
+import collections
 import os
 import pathlib
 import re
@@ -37,12 +38,49 @@ def qemu_version():
 
 
 @pytest.mark.parametrize("smp", (1, 2, 4))
-def test_each_instruction_is_counted_once(tmp_path, smp):
+@pytest.mark.parametrize("flat", (False, True))
+def test_each_instruction_is_counted_once(tmp_path, smp, flat):
     """The clock agrees also through faults, signals, switches, sleep and NMIs."""
     if smp > 1 and qemu_version() > QEMU_OF_SEVERAL_CPUS:
         pytest.skip("this QEMU's turns are not followed exactly")
-    _, times = proof(oracle(tmp_path, "\n".join(COMMANDS.values()), smp=smp))
+    _, times = proof(oracle(tmp_path, "\n".join(COMMANDS.values()), smp=smp, flat=flat))
     assert times > 1000
+
+
+def addresses(file):
+    """{address: instructions}: a sum, if several programs have code there."""
+    found = collections.Counter()
+    for address, count in re.findall(
+            r"^ *(0x\w+) +(\d+) +[\d.]+%",
+            strobe("report", "-n", "0", "--by", "address", "--no-inline", file),
+            re.MULTILINE):
+        found[address] += int(count)
+    return found
+
+
+def test_flat_counts(tmp_path):
+    """They are those of the tree, of each address."""
+    command = "/test/process; seq 300 | sort -r | gzip >/dev/null; lua -e 'print(1)'; " \
+        "/test/pie exec 20; tester 1"
+    tree, flat = [oracle(tmp_path, command, name=f"flat{flat}", flat=flat)
+                  for flat in (False, True)]
+    proof(flat)
+    assert addresses(tree) == addresses(flat)
+    owners = owners_of(flat)
+    assert {"kernel", "firmware", "busybox", "init", "lua", "pie", "process", "tester"} <= \
+        owners.keys() and len(owners) < 12, owners
+    for name in ("burn_a", "burn_b", "luaV_execute", "task_exec"):
+        assert functions(tree)[name] == functions(flat)[name] > 100, name
+    loop = re.search(r"^ *(\d+) .*\tpush +%ebp",
+                     strobe("annotate", "-s", "luaV_execute", flat), re.MULTILINE)
+    assert int(loop[1]) > 0
+    for arguments in (("tree", flat), ("calls", flat, "main")):
+        done = subprocess.run([STROBE, *map(str, arguments)], text=True,
+                              capture_output=True)
+        assert done.returncode == 1 and not done.stdout, done
+        assert "without calls: tools/vm --oracle FILE counts them" in done.stderr, done
+    text = strobe("exact", "diff", flat, flat)
+    assert text.startswith("+0 instructions: ") and "No paths: flat counts." in text
 
 
 def test_shares_as_integers(tmp_path):
@@ -221,6 +259,7 @@ def test_killed_run(tmp_path):
     (("--oracle-paths", "10"), "--oracle-paths"),
     (("--oracle", "/nonexistent/file"), "/nonexistent/file: No such file or directory"),
     (("--keep-memory", "/tmp"), "--oracle does not go with --keep-memory"),
+    (("--oracle-flat", "/tmp/x"), "--oracle and --oracle-flat count the same run"),
 ])
 def test_bad_options(tmp_path, options, problem):
     result = vm("true", "--oracle", str(tmp_path / "counts"), "--icount", "0", *options)
@@ -234,6 +273,11 @@ def test_bad_files(tmp_path):
     other.write_text(re.sub(r"^kernel \w+", "kernel " + "0" * 40, text, flags=re.MULTILINE))
     done = subprocess.run([STROBE, "report", other], capture_output=True, text=True)
     assert "[kernel]: it was build id 0000" in done.stderr, done
+    # The proof needs no names, but the wrong kernel is told.
+    done = subprocess.run([STROBE, "exact", other], capture_output=True, text=True)
+    assert done.returncode == 0 and ": difference 0\n" in done.stdout, done
+    assert re.search(r"\[kernel\]: it was build id 0{40}, and \S+ has \w{40}; addresses",
+                     done.stderr), done
     bad = tmp_path / "bad"
     for content in (text[:len(text) // 2], text.replace("run ", "run x", 1),
                     "oracle 1\nnonsense\n", text.split("\nroot")[0] + "\n"):

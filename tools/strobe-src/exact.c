@@ -21,8 +21,8 @@ static const struct tool tool = {
     .usage = "strobe exact [OPTIONS] FILE\n"
              "       strobe exact diff [OPTIONS] BEFORE AFTER",
     .options = options,
-    .notes = "FILE is from tools/vm --oracle. strobe top, tree, lines, ... "
-             "show it, too.\n",
+    .notes = "FILE is from tools/vm --oracle or --oracle-flat. strobe top, "
+             "lines, ... show it,\ntoo.\n",
 };
 
 // Prints the proof. Returns whether it holds.
@@ -85,6 +85,8 @@ static int show(const char *file, uint32_t rows)
 {
     struct profile p;
     open_exact(&p, file);
+    images_load(&p.samples.images, IMAGE_KERNEL);
+    profile_complain(&p);
     bool holds = prove(&p.oracle);
     putchar('\n');
     print_owners(&p.oracle, rows);
@@ -100,6 +102,8 @@ static int compare(const char *before, const char *after, uint32_t rows)
     open_exact(&a, before);
     open_exact(&b, after);
     exact_diff(&a, &b, rows);
+    profile_complain(&a);
+    profile_complain(&b);
     profile_close(&a);
     profile_close(&b);
     return EXIT_SUCCESS;

@@ -145,7 +145,10 @@ void exact_diff(struct profile *before, struct profile *after, uint32_t rows)
            before->oracle.counted, after->oracle.counted);
     print(&functions, "Function", rows);
     putchar('\n');
-    print(&paths, "Path", rows);
+    if (before->oracle.flat || after->oracle.flat)
+        puts("No paths: flat counts. tools/vm --oracle FILE counts by path");
+    else
+        print(&paths, "Path", rows);
     for (unsigned side = 0; side < 2; side++)
         free(texts[side]);
     free(paths.list);

@@ -50,7 +50,7 @@ static void read_oracle(struct profile *p, const void *bytes, size_t size)
     oracle_read(p, &p->oracle, bytes, size);
     strcpy(f->info.event, "instructions");
     strcpy(f->info.source, "oracle");
-    f->chains = true;
+    f->chains = !p->oracle.flat;
     f->info.taken = f->samples = p->oracle.counted;
     p->exact = true;
 }
@@ -239,7 +239,11 @@ void profile_complain(struct profile *p)
 
 void profile_complain_calls(const struct profile *p)
 {
-    if (!p->files[0].chains)
+    if (p->oracle.flat)
+        complain("%s: flat counts, without callers: tools/vm --oracle FILE "
+                 "counts with them",
+                 p->path);
+    else if (!p->files[0].chains)
         complain("%s: its samples have no callers: profile -g -o FILE and "
                  "sprofile -g -o FILE record them",
                  p->path);
