@@ -113,8 +113,8 @@ static __attribute__((noinline)) void begin_slowly(u32 index, struct block *b)
 void execute_flat(unsigned index, void *data)
 {
     struct block *b = data;
-    bool pauses = (last->progress < last->whole) | (index != turn) |
-                  b->pauses | (total >= flush_at);
+    bool pauses = (last->progress < last->whole) | (index != turn) | b->pauses |
+                  (total >= flush_at);
     if (__builtin_expect(pauses, false))
         begin_slowly(index, b);
     else

@@ -58,7 +58,8 @@ static void observe(struct qemu_plugin_insn *insn, struct block *b,
     if (size > 4)
         memcpy(&stored, bytes + size - 4, 4);
     bool fork = stored == options.fork_child_begin;
-    if (!options.flat && bytes[0] == 0xc7 && (fork || stored == options.thread_begin))
+    if (!options.flat && bytes[0] == 0xc7 &&
+        (fork || stored == options.thread_begin))
         on_access(insn, born, fork ? b : NULL);
     // movl %eax, LEDGER_USER_SINCE(%ebx)
     if (at >= options.to_user && at < options.trap_return && bytes[0] == 0x89 &&
@@ -196,12 +197,18 @@ static const struct {
     {                        \
 #name, &options.name \
     }
-    NUMBER(trap_stubs),      NUMBER(syscall_entry_point),
-    NUMBER(nmi_entry_point), NUMBER(double_fault_entry_point),
-    NUMBER(thread_begin),    NUMBER(fork_child_begin),
-    NUMBER(arch_exec),       NUMBER(sigframe_push),
-    NUMBER(sigframe_pop),    NUMBER(to_user),
-    NUMBER(trap_return),     NUMBER(kernel),
+    NUMBER(trap_stubs),
+    NUMBER(syscall_entry_point),
+    NUMBER(nmi_entry_point),
+    NUMBER(double_fault_entry_point),
+    NUMBER(thread_begin),
+    NUMBER(fork_child_begin),
+    NUMBER(arch_exec),
+    NUMBER(sigframe_push),
+    NUMBER(sigframe_pop),
+    NUMBER(to_user),
+    NUMBER(trap_return),
+    NUMBER(kernel),
     NUMBER(flat),
 };
 
@@ -238,7 +245,7 @@ PLUGIN_EXPORT int qemu_plugin_install(uint64_t plugin, const void *info,
     if (!options.out)
         return 0; // tools/build/qemu-plugin asks only whether QEMU loads it
     plugin_on_translation(plugin);
-    qemu_plugin_register_atexit_cb(
-        plugin, options.flat ? ended_flat : ended, NULL);
+    qemu_plugin_register_atexit_cb(plugin, options.flat ? ended_flat : ended,
+                                   NULL);
     return 0;
 }

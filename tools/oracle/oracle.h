@@ -61,13 +61,13 @@ struct node {
     u32 site;   // of NODE_CALL: return address; of others: the instruction
     u32 vector; // of NODE_ENTRY
     struct node *parent;
-    struct node *next;  // of the same list or hash
+    struct node *next; // of the same list or hash
     // The first paths and tallies below it are in lists, which are faster than
     // the hash tables: most have few, and those of a new process are new.
     struct node *children;
     struct tally *tallies;
     u32 child_count, tally_count; // in the lists: FEW at most
-    const char *name;           // of NODE_ROOT
+    const char *name;             // of NODE_ROOT
     struct node *idle; // of a root: the root of the idle time after it; of that
                        // one: the root before it
     u64 halted_ns;     // of a root of idle time
@@ -110,8 +110,8 @@ struct block {
     // instruction; and what that is at least if it ran to its end.
     u64 begun, progress, whole;
     bool reads_clock, pauses; // execute_flat has more to do
-    u32 *segment_end; // instructions up to the end of each segment
-    u32 *insn_at;     // addresses
+    u32 *segment_end;         // instructions up to the end of each segment
+    u32 *insn_at;             // addresses
     u8 bytes[];
 };
 
@@ -163,7 +163,7 @@ struct frame {
     // the instruction that was interrupted.
     u32 slot;
     u8 kind;
-    bool user; // NODE_ENTRY: in user mode
+    bool user;           // NODE_ENTRY: in user mode
     struct node *before; // the node that the frame was entered from
 };
 

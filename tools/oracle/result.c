@@ -39,8 +39,8 @@ static void put_digits(u64 n, u32 base)
     used += sizeof(digits) - at;
 }
 
-static inline __attribute__((always_inline)) void
-put_number(u64 n, u32 base, const char *after)
+static inline __attribute__((always_inline)) void put_number(u64 n, u32 base,
+                                                             const char *after)
 {
     put_digits(n, base);
     put(after);

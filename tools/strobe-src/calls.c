@@ -334,8 +334,9 @@ int command_calls(int argc, char *argv[])
         fail(1, "%s: not from tools/vm --oracle: only its files have all calls",
              argv[at]);
     if (p.oracle.flat)
-        fail(1, "%s: flat counts, without calls: tools/vm --oracle FILE counts "
-                "them",
+        fail(1,
+             "%s: flat counts, without calls: tools/vm --oracle FILE counts "
+             "them",
              argv[at]);
     if (p.oracle.counted != p.oracle.total)
         fail(1, "%s: its counts do not balance (strobe exact)", argv[at]);

@@ -85,13 +85,16 @@ static void read_root(struct reading *r)
     static const struct {
         const char *name;
         enum root_kind kind;
-    } kinds[] = {
-        { "firmware of CPU", ROOT_FIRMWARE }, { "start-up of CPU", ROOT_START },
-        { "kernel thread", ROOT_THREAD },     { "task", ROOT_TASK },
-        { "interrupt", ROOT_INTERRUPT },      { "program", ROOT_PROGRAM },
-        { "thread", ROOT_PROGRAM },           { "idle ", ROOT_IDLE },
-        { "firmware", ROOT_CODE },            { "kernel", ROOT_CODE }
-    };
+    } kinds[] = { { "firmware of CPU", ROOT_FIRMWARE },
+                  { "start-up of CPU", ROOT_START },
+                  { "kernel thread", ROOT_THREAD },
+                  { "task", ROOT_TASK },
+                  { "interrupt", ROOT_INTERRUPT },
+                  { "program", ROOT_PROGRAM },
+                  { "thread", ROOT_PROGRAM },
+                  { "idle ", ROOT_IDLE },
+                  { "firmware", ROOT_CODE },
+                  { "kernel", ROOT_CODE } };
     struct path *p = new_path(r);
     p->number = (uint32_t)oracle_number(r, 10);
     p->root = r->path_count - 1;

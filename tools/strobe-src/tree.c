@@ -58,8 +58,9 @@ static void show(struct profile *p, void *arg)
     struct tree t;
 
     if (p->oracle.flat)
-        fail(1, "%s: flat counts, without calls: tools/vm --oracle FILE counts "
-                "them",
+        fail(1,
+             "%s: flat counts, without calls: tools/vm --oracle FILE counts "
+             "them",
              p->path);
     profile_view(&v, p, BY_SYMBOL, filter);
     profile_tree(&t, p, &v, filter, settings.inverted);
