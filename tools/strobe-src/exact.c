@@ -36,6 +36,10 @@ static bool prove(const struct oracle_check *c)
     printf("The kernel's clock was compared %" PRIu64
            " times with this count: %" PRIu64 " differences\n",
            c->readings, c->wrong);
+    if (c->wrong)
+        printf("The differences add up to %+" PRId64
+               " instructions (the clock minus the count)\n",
+               c->off);
     printf("All CPUs were idle for %" PRIu64 " ns\n", c->idle);
     if (c->folded)
         printf("%" PRIu64 " paths were too many: their instructions are "

@@ -185,8 +185,8 @@ static void read_end(struct reading *r, struct oracle_check *check)
     oracle_take(r, "equal ");
     check->wrong = oracle_number(r, 10);
     oracle_take(r, "wrong ");
-    oracle_take(r, "-");
-    oracle_number(r, 10);
+    bool negative = oracle_take(r, "-");
+    check->off = (int64_t)oracle_number(r, 10) * (negative ? -1 : 1);
     oracle_take(r, "halted ");
     oracle_number(r, 10);
     oracle_take(r, "idle ");

@@ -103,7 +103,8 @@ struct oracle_check {
     bool flat;        // there are no paths
     // Comparisons with the kernel's clock, which counts instructions.
     uint64_t readings, equal, wrong;
-    uint64_t idle;               // ns during which all CPUs were halted
+    int64_t off;   // sum of the wrong ones: the clock minus the count
+    uint64_t idle; // ns during which all CPUs were halted
     struct oracle_owner *owners; // freed by profile_close
     uint32_t owner_count;
 };
