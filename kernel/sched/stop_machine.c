@@ -1,6 +1,7 @@
 // Rendezvous of all CPUs (stop_machine). All other CPUs enter an interrupt
-// handler and wait there; the last one to arrive calls the function. The
-// caller's interrupts are off as well.
+// handler and wait there. When all of them do, the caller, whose interrupts are
+// off as well, calls the function. It must be the caller: until then it may
+// still be sending the interrupt, or sending it again.
 //
 // `stop_machine_mutex`: one rendezvous at a time; two would deadlock, each
 // waiting for CPUs that are held by the other.
@@ -26,12 +27,18 @@ static void meet(void *arg)
 {
     assert_checked(!irqs_enabled());
     struct rendezvous *m = arg;
-    if (__atomic_add_fetch(&m->arrived, 1, __ATOMIC_ACQ_REL) == m->others) {
-        m->fn(m->arg);
-        __atomic_store_n(&m->done, 1, __ATOMIC_RELEASE);
-    }
+    __atomic_add_fetch(&m->arrived, 1, __ATOMIC_ACQ_REL);
     while (!__atomic_load_n(&m->done, __ATOMIC_ACQUIRE))
         cpu_relax();
+}
+
+static void run_when_all_wait(void *arg)
+{
+    struct rendezvous *m = arg;
+    if (m->done || __atomic_load_n(&m->arrived, __ATOMIC_ACQUIRE) != m->others)
+        return;
+    m->fn(m->arg);
+    __atomic_store_n(&m->done, 1, __ATOMIC_RELEASE);
 }
 
 void stop_machine(void (*fn)(void *arg), void *arg)
@@ -42,7 +49,7 @@ void stop_machine(void (*fn)(void *arg), void *arg)
     u64 began = rdtsc();
     struct rendezvous m = { fn, arg, cpu_count - 1, 0, 0 };
     if (m.others)
-        smp_call_others(meet, &m);
+        smp_call_others_while(meet, &m, run_when_all_wait);
     else
         fn(arg);
     longest = MAX(longest, rdtsc() - began);

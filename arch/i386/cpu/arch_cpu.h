@@ -38,6 +38,7 @@ struct arch_cpu {
     // of those that have not answered yet.
     void (*call_fn)(void *arg);
     void *call_arg;
+    void (*call_meanwhile)(void *arg); // smp_call_others_while
     u32 call_pending;
     u32 call_from; // bits of the CPUs with a request to this one
 

@@ -77,6 +77,8 @@ static void wait_a_while(struct arch_cpu *own)
     u64 began = rdtsc(), while_cycles = clock_tsc_hz() / SENDS_PER_SECOND;
     while (__atomic_load_n(&own->call_pending, __ATOMIC_ACQUIRE) &&
            rdtsc() - began < while_cycles) {
+        if (own->call_meanwhile)
+            own->call_meanwhile(own->call_arg);
         if (!irqs_enabled())
             smp_call_service();
         cpu_relax();
@@ -97,7 +99,8 @@ static void wait_for_answers(struct arch_cpu *own)
     }
 }
 
-void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg)
+static void call_mask(u32 mask, void (*fn)(void *arg), void *arg,
+                      void (*meanwhile)(void *arg))
 {
     preempt_disable();
     struct cpu *c = this_cpu();
@@ -110,6 +113,7 @@ void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg)
     assert(!this_cpu_read(irq_depth) && !own->call_pending);
     own->call_fn = fn;
     own->call_arg = arg;
+    own->call_meanwhile = meanwhile;
     __atomic_store_n(&own->call_pending, mask, __ATOMIC_RELEASE);
     for (u32 left = mask; left; left &= left - 1)
         __atomic_fetch_or(&cpus[__builtin_ctz(left)].arch->call_from,
@@ -119,9 +123,20 @@ void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg)
     preempt_enable();
 }
 
+void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg)
+{
+    call_mask(mask, fn, arg, NULL);
+}
+
 void smp_call_others(void (*fn)(void *arg), void *arg)
 {
-    smp_call_mask(~0u, fn, arg);
+    call_mask(~0u, fn, arg, NULL);
+}
+
+void smp_call_others_while(void (*fn)(void *arg), void *arg,
+                           void (*meanwhile)(void *arg))
+{
+    call_mask(~0u, fn, arg, meanwhile);
 }
 
 static void call_here(void (*fn)(void *arg), void *arg)

@@ -169,6 +169,10 @@ void smp_start(void);         // starts the other CPUs; each runs cpu_main()
 // until all have returned, with preemption disabled. Interrupts must be on,
 // unless the caller is in panic. Several CPUs may call it at once.
 void smp_call_others(void (*fn)(void *arg), void *arg);
+// The same, and calls `meanwhile(arg)` here, again and again, until all have
+// returned.
+void smp_call_others_while(void (*fn)(void *arg), void *arg,
+                           void (*meanwhile)(void *arg));
 // Reports a call that has no answer, every 10 s: defined by the scheduler, for
 // the CPUs whose bits are set in `silent`. Any context but NMI.
 UPCALL void smp_call_unanswered(u32 silent, void (*fn)(void *arg), u32 seconds);
