@@ -393,3 +393,50 @@ KERNEL_TEST(patch_breakpoints_have_owners)
     patched();
     expect(hits == 10 && READ_ONCE(ran) == 11 && checksum() == before);
 }
+
+// --- the rendezvous ---------------------------------------------------------
+
+struct seen {
+    struct thread *thread;
+    u32 counts[CPU_MAX]; // of threads on the other CPUs, at the beginning
+    bool moved;
+};
+static u32 counts[CPU_MAX];
+
+static void count_here(void *arg UNUSED)
+{
+    while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
+        preempt_disable();
+        ADD_ONCE(counts[this_cpu()->id], 1);
+        preempt_enable();
+    }
+    report_done();
+}
+
+static void look_around(void *arg)
+{
+    struct seen *s = arg;
+    s->thread = current;
+    for (u32 i = 0; i < cpu_count; i++)
+        s->counts[i] = READ_ONCE(counts[i]);
+    cpu_run_instructions(2000);
+    for (u32 i = 0; i < cpu_count; i++)
+        s->moved |= READ_ONCE(counts[i]) != s->counts[i];
+}
+
+// The function runs in the caller's own thread, while no other CPU goes on.
+KERNEL_TEST(stop_machine_stops_all_others)
+{
+    reset();
+    WRITE_ONCE(over, false);
+    for (u32 i = 0; i < cpu_count; i++)
+        start(count_here, NULL);
+    for (u32 i = 0; i < 20; i++) {
+        struct seen s = { 0 };
+        stop_machine(look_around, &s);
+        expect(s.thread == current && !s.moved);
+        sleep_ms(1);
+    }
+    __atomic_store_n(&over, true, __ATOMIC_RELEASE);
+    wait_for(cpu_count);
+}
