@@ -46,6 +46,13 @@ enum sprofile_command {
     // arg[1] = address of struct sprofile_counts, filled at once: the counts
     // until now, also when the task has ended.
     SPROFILE_M_COUNT_READ = 9,
+    // Call tracing of the kernel: <strobe/calls.h>. BEGIN: arg[1] = address of
+    // struct calls_options; PAUSE and END as above. The others are answered on
+    // every phone.
+    SPROFILE_M_CALLS_BEGIN = 10,
+    SPROFILE_M_CALLS_INFO = 11,
+    SPROFILE_M_CALLS_READ = 12,
+    SPROFILE_M_CALLS_RESET = 13,
 };
 
 // Whole records in a mapped ring, contiguous.
