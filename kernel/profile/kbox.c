@@ -1,5 +1,6 @@
 // The kernel box of a task: an answerbox that the kernel serves. A phone to it
-// carries the commands of one stream, which samples or counts.
+// carries the commands of one stream, which samples or counts, or of the trace
+// of calls.
 //
 // `lock`, a mutex, serialises the commands of a phone. `guard` is held while
 // `stream` and `read` change, and while sleepers and poll() check them, so that
@@ -10,6 +11,7 @@
 #include "kernel/base/log.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/mm/heap.h"
+#include "kernel/profile/call_trace.h"
 #include "kernel/profile/counts.h"
 #include "kernel/profile/sample.h"
 #include "kernel/stream/stream.h"
@@ -22,6 +24,7 @@ struct kbox {
     struct mutex lock;
     struct spinlock guard;
     struct stream *stream;
+    bool traces;       // the trace of calls is this phone's; `lock`
     struct call *read; // a DATA_READ that is not answered yet
     u64 read_deadline;
     bool at_once; // the next read does not wait: the stream was paused
@@ -81,7 +84,7 @@ static int begin(struct phone *p, const struct ipc_call *m)
     bool system = m->arg[0] == SPROFILE_M_SYSTEM_BEGIN;
     struct sprofile_options o;
     struct stream *s;
-    if (k->stream)
+    if (k->stream || k->traces)
         return -EBUSY;
     if (copy_from_user(&o, m->arg[1], sizeof(o)))
         return -EFAULT;
@@ -100,7 +103,7 @@ static int begin_counting(struct phone *p, const struct ipc_call *m)
     mutex_assert_held(&k->lock);
     struct sprofile_count_options o;
     struct stream *s;
-    if (k->stream)
+    if (k->stream || k->traces)
         return -EBUSY;
     if (copy_from_user(&o, m->arg[1], sizeof(o)))
         return -EFAULT;
@@ -171,6 +174,53 @@ static int info(struct kbox *k, const struct ipc_call *m)
     return copy_to_user(m->arg[1], &i, sizeof(i));
 }
 
+static int begin_trace(struct kbox *k, const struct ipc_call *m)
+{
+    mutex_assert_held(&k->lock);
+    if (k->stream || k->traces)
+        return -EBUSY;
+    int err = call_trace_begin(m->arg[1]);
+    k->traces = !err;
+    return err;
+}
+
+static int end_trace(struct kbox *k)
+{
+    mutex_assert_held(&k->lock);
+    call_trace_end();
+    k->traces = false;
+    return 0;
+}
+
+// The commands of the trace of calls. Everybody who may begin one may read and
+// reset it. -ENOSYS: another command.
+static int serve_trace(struct kbox *k, const struct ipc_call *m)
+{
+    mutex_assert_held(&k->lock);
+    u32 command = m->arg[0];
+    bool is_for_all = command >= SPROFILE_M_CALLS_BEGIN &&
+                      command <= SPROFILE_M_CALLS_RESET;
+    if (is_for_all && !may_profile_everything())
+        return -EPERM;
+    switch (command) {
+    case SPROFILE_M_CALLS_BEGIN:
+        return begin_trace(k, m);
+    case SPROFILE_M_CALLS_INFO:
+        return call_trace_info(m->arg[1]);
+    case SPROFILE_M_CALLS_READ:
+        return call_trace_read(m->arg[1], m->arg[2], m->arg[3] == 1);
+    case SPROFILE_M_CALLS_RESET:
+        return call_trace_reset();
+    }
+    if (!k->traces)
+        return -ENOSYS;
+    if (command == SPROFILE_M_END)
+        return end_trace(k);
+    if (command == SPROFILE_M_PAUSE)
+        return call_trace_pause(m->arg[1] != 0);
+    return -EINVAL;
+}
+
 static int serve(struct phone *p, const struct ipc_call *m)
 {
     struct kbox *k = p->server_data;
@@ -180,6 +230,9 @@ static int serve(struct phone *p, const struct ipc_call *m)
     if (m->method != IPC_M_SPROFILE_ALL)
         return -EINVAL;
     u32 command = m->arg[0];
+    int result = serve_trace(k, m);
+    if (result != -ENOSYS)
+        return result;
     if (command == SPROFILE_M_TASK_BEGIN || command == SPROFILE_M_SYSTEM_BEGIN)
         return begin(p, m);
     if (command == SPROFILE_M_COUNT_BEGIN)
@@ -300,6 +353,8 @@ static void hung_up(struct phone *p)
     k->hung_up = true;
     if (k->stream)
         end(k);
+    if (k->traces)
+        end_trace(k);
     mutex_unlock(&k->lock);
 }
 

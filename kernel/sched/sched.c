@@ -96,6 +96,8 @@ void sched_switch_finished(struct thread *prev)
 {
     struct run_queue *rq = this_rq();
     struct cpu *moving_to = rq->moving_to;
+    if (branch_on(&call_tracing))
+        call_trace_switched();
     if (unlikely(moving_to))
         rq->moving_to = NULL;
     WRITE_ONCE(prev->on_cpu, false);
@@ -171,7 +173,6 @@ static void choose_and_switch(enum switch_reason reason)
     u64 at = rdtsc(); // about the TSC of ledger_switch
     prev->since = at;
     next->waited += at - next->since;
-    ledger_switch(&next->total);
     start_slice(rq, at);
     // `next` may be the last thread of a task that is ending, which clears
     // `aspace` concurrently; end_task waits for this CPU.
@@ -179,6 +180,10 @@ static void choose_and_switch(enum switch_reason reason)
     if (as != rq->cpu->aspace && as)
         aspace_switch(as);
     rq->cpu->thread = next;
+    u64 switched = ledger_switch(&next->total);
+    // The last call before the switch: what follows is not traced.
+    if (branch_on(&call_tracing))
+        call_trace_switch(prev, next, switched);
     prev = arch_switch(prev, next);
     sched_switch_finished(prev);
 }
@@ -278,6 +283,11 @@ static void init_queue(struct cpu *cpu, struct thread *idle)
 
 // Each CPU's idle thread: the code that runs there from start-up on.
 static struct thread idle_threads[CPU_MAX];
+
+struct thread *sched_idle_thread(u32 cpu)
+{
+    return &idle_threads[cpu];
+}
 
 void sched_init(void)
 {

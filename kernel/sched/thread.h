@@ -105,6 +105,7 @@ UPCALL void thread_unref(struct thread *t);
 void sched_yield(void);
 // Switches if another thread should run. Interrupts on, preemption enabled.
 void schedule(void);
+struct thread *sched_idle_thread(u32 cpu);
 // For signals: wakes the thread only from THREAD_WAITING and, with `stopped`,
 // from THREAD_STOPPED.
 bool thread_wake_signal(struct thread *t, bool stopped);

@@ -197,6 +197,7 @@ void lockdep_acquire(const char *name, const void *lock, enum lockdep_kind kind,
 {
     if (reporting)
         return;
+    caller = call_trace_caller(caller);
     if (kind == LOCKDEP_MUTEX)
         lockdep_may_sleep(name);
     u32 class = find_class(name, kind);
@@ -219,7 +220,7 @@ void lockdep_acquired_by_try(const char *name, const void *lock,
         return;
     u32 class = find_class(name, kind);
     u32 flags = irq_save();
-    push(class, lock, kind, caller);
+    push(class, lock, kind, call_trace_caller(caller));
     irq_restore(flags);
 }
 

@@ -9,6 +9,8 @@
 #pragma GCC optimize("omit-frame-pointer") // as in spinlock.c
 #endif
 
+// In functions without a patchable entry: trace_exit if a traced function ended
+// with a jump to them.
 #define CALLER ((u32)__builtin_return_address(0))
 
 void mutex_init(struct mutex *m, const char *name)
@@ -40,6 +42,7 @@ static ALWAYS_INLINE struct thread *take_from(struct mutex *m,
 static void wait(struct mutex *m, u32 caller)
 {
     u64 began = rdtsc();
+    caller = call_trace_caller(caller);
     if (owned(m))
         panic("mutex %s: taken again at %08x by its owner, taken at %08x",
               m->queue.name, caller, m->caller);
@@ -78,7 +81,7 @@ static NOINLINE NORETURN void misused(const struct mutex *m)
           m->caller);
 }
 
-void mutex_lock(struct mutex *m)
+NOTRACE void mutex_lock(struct mutex *m)
 {
     if (unlikely(this_cpu_read(irq_depth)))
         misused(m);

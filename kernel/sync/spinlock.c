@@ -24,6 +24,7 @@
 // Bit 0 of `holder`, beside the CPU's address: this hold is measured.
 #define MEASURED 1u
 
+// trace_exit if a traced function ended with a jump to a function of this file.
 #define CALLER ((u32)__builtin_return_address(0))
 
 void spin_init(struct spinlock *l, const char *name)
@@ -99,6 +100,7 @@ static NOINLINE KEEPS_FRAME u32 take_slowly(struct spinlock *l, u32 flags,
 {
     u64 began = rdtsc();
     bool waited = was == SPIN_LOCKED;
+    caller = call_trace_caller(caller);
     while (was == SPIN_LOCKED) {
         spin_wait(l, caller);
         was = try(l);

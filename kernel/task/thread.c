@@ -9,6 +9,7 @@
 #include "kernel/task/task.h"
 #include "kernel/task/task_ids.h"
 #include "kernel/task/task_syscalls.h"
+#include "kernel/trace/calls.h"
 #include "lib/format.h"
 #include "lib/string.h"
 
@@ -117,6 +118,7 @@ int thread_create(struct task *task, const char *name, struct thread **out)
     t->state = THREAD_SLEEPING;
     t->cpu = this_cpu();
     t->start_ns = clock_now_ns();
+    call_stack_new_thread(t);
     sched_inherit(t);
     *out = t;
     return 0;
@@ -189,6 +191,7 @@ void thread_unref(struct thread *t)
         return;
     assert(t != current && !t->on_cpu);
     arch_thread_destroy(t);
+    call_stack_take(t);
     signal_queue_clear(&t->queue);
     kstack_free(t->kstack);
     call_table_return(t->task, t);

@@ -216,14 +216,16 @@ static inline enum subsystem subsystem_enter(enum subsystem next)
     irq_restore(flags);
     return left;
 }
-// From one thread to another, in the kernel (context switch):
-static ALWAYS_INLINE void ledger_switch(struct account *thread)
+// From one thread to another, in the kernel (context switch). Returns the time
+// of the switch, as the following ones do.
+static ALWAYS_INLINE u64 ledger_switch(struct account *thread)
 {
     struct ledger *l = ledger_write_begin();
     u64 now = account_now();
     ledger_close(l, now);
     ledger_open(l, thread, now);
     ledger_write_end(l);
+    return now;
 }
 // The idle thread halts, and resumes:
 static ALWAYS_INLINE void ledger_idle_enter(void)
@@ -252,8 +254,8 @@ static ALWAYS_INLINE void ledger_start_up_done(struct account *thread)
 
 // Around the handler of an interrupt from user mode. After the handler the
 // thread is in the kernel, in scheduling: switches and signals may be due.
-static ALWAYS_INLINE void ledger_user_to_irq(struct thread_base *t, u32 vector,
-                                             u64 now)
+static ALWAYS_INLINE u64 ledger_user_to_irq(struct thread_base *t, u32 vector,
+                                            u64 now)
 {
     struct ledger *l = this_ledger();
     if (unlikely((s32)((u32)now - (u32)l->user_since) < 0))
@@ -264,8 +266,9 @@ static ALWAYS_INLINE void ledger_user_to_irq(struct thread_base *t, u32 vector,
     l->irq_began = (u32)now;
     ledger_open(l, &l->vectors[vector], now);
     ledger_write_end(l);
+    return now;
 }
-static ALWAYS_INLINE void ledger_irq_to_kernel(struct account *thread)
+static ALWAYS_INLINE u64 ledger_irq_to_kernel(struct account *thread)
 {
     struct ledger *l = ledger_write_begin();
     u64 now = account_now();
@@ -274,6 +277,7 @@ static ALWAYS_INLINE void ledger_irq_to_kernel(struct account *thread)
     ledger_open_kernel(l, now);
     ledger_open(l, thread, now);
     ledger_write_end(l);
+    return now;
 }
 // Around the handler of an interrupt from the kernel. Returns the account that
 // was open, which ledger_irq_leave opens again.
@@ -313,7 +317,7 @@ static ALWAYS_INLINE bool ledger_irq_samples(u64 now)
     ledger_write_end(l);
     return true;
 }
-static ALWAYS_INLINE void ledger_irq_leave(struct account *interrupted)
+static ALWAYS_INLINE u64 ledger_irq_leave(struct account *interrupted)
 {
     struct ledger *l = ledger_write_begin();
     u64 now = account_now();
@@ -322,6 +326,7 @@ static ALWAYS_INLINE void ledger_irq_leave(struct account *interrupted)
         ledger_open_kernel(l, now);
     ledger_open(l, interrupted, now);
     ledger_write_end(l);
+    return now;
 }
 // The value of the current thread's account, which is open. Interrupts must be
 // off. `seq` is odd during the reading, so that no NMI subtracts from it.

@@ -26,10 +26,12 @@ NOTRACE NO_KASAN u32 backtrace(u32 ebp, u32 *pcs, u32 max)
     u32 n = 0;
     while (n < max && readable(ebp)) {
         const struct stack_frame *f = (const struct stack_frame *)ebp;
-        u32 caller = f->caller;
-        if (f->return_to < KERNEL_BASE)
+        u32 caller = f->caller, back = f->return_to;
+        if (back == (u32)trace_exit)
+            back = call_trace_back((u32)&f->return_to);
+        if (back < KERNEL_BASE)
             break;
-        pcs[n++] = f->return_to;
+        pcs[n++] = back;
         // Callers' frames lie above, on the same stack: this excludes cycles.
         if (caller <= ebp || caller - ebp > KSTACK_SIZE)
             break;

@@ -88,7 +88,7 @@
 .endm
 
     .cfi_sections .debug_frame
-    .text
+    .section .text.entry, "ax" // linker.ld: before the stubs of call tracing
 
 // One 16-byte stub for each vector.
     .balign 16
@@ -238,6 +238,8 @@ strobe_syscall:
 // From trap_stubs to here the frame is being built or being taken down.
     .global trap_code_end
 trap_code_end:
+
+    .text
 
 // enter_user(frame): returns to user mode by `frame`, after trap_leave.
     .balign 16

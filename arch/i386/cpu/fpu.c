@@ -92,7 +92,7 @@ void fpu_store_one(void *to)
     set_ts();
 }
 
-void fpu_switch(struct thread *prev, struct thread *next)
+NOTRACE void fpu_switch(struct thread *prev, struct thread *next)
 {
     bool was_live = thread_base(prev)->arch.fpu_live;
     if (was_live) {

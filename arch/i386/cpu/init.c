@@ -30,6 +30,36 @@ _Static_assert(offsetof(struct cpu, need_resched) == CPU_NEED_RESCHED,
                "offsets.h");
 _Static_assert(offsetof(struct cpu, ledger) == CPU_LEDGER, "offsets.h");
 _Static_assert(offsetof(struct thread_base, user) == THREAD_USER, "offsets.h");
+#define CALLS_AT(member) offsetof(struct cpu, calls.member)
+_Static_assert(CALLS_AT(top) == CALLS_TOP && CALLS_AT(limit) == CALLS_LIMIT &&
+                   CALLS_AT(clock) == CALLS_CLOCK &&
+                   CALLS_AT(arcs) == CALLS_ARCS &&
+                   CALLS_AT(arc_mask) == CALLS_ARC_MASK &&
+                   CALLS_AT(buckets) == CALLS_BUCKETS &&
+                   CALLS_AT(bucket_mask) == CALLS_BUCKET_MASK &&
+                   CALLS_AT(too_deep) == CALLS_TOO_DEEP,
+               "offsets.h");
+_Static_assert(offsetof(struct call_frame, mark) == FRAME_MARK &&
+                   offsetof(struct call_frame, back) == FRAME_BACK &&
+                   offsetof(struct call_frame, node) == FRAME_NODE &&
+                   offsetof(struct call_frame, start) == FRAME_START &&
+                   sizeof(struct call_frame) == FRAME_SIZE,
+               "offsets.h");
+_Static_assert(offsetof(struct call_node, function) == NODE_FUNCTION &&
+                   offsetof(struct call_node, last) == NODE_LAST &&
+                   offsetof(struct call_node, calls) == NODE_CALLS &&
+                   offsetof(struct call_node, own) == NODE_OWN &&
+                   offsetof(struct call_node, tracing) == NODE_TRACING &&
+                   offsetof(struct call_node, longest) == NODE_LONGEST &&
+                   offsetof(struct call_node, shortest) == NODE_SHORTEST &&
+                   offsetof(struct call_node, parent) == NODE_PARENT &&
+                   offsetof(struct call_node, next) == NODE_NEXT,
+               "offsets.h");
+_Static_assert(offsetof(struct call_arc, from) == ARC_FROM &&
+                   offsetof(struct call_arc, to) == ARC_TO &&
+                   offsetof(struct call_arc, count) == ARC_COUNT &&
+                   sizeof(struct call_arc) == 16,
+               "offsets.h");
 _Static_assert(offsetof(struct ledger, seq) == LEDGER_SEQ &&
                    offsetof(struct ledger, subsystem) == LEDGER_SUBSYSTEM &&
                    offsetof(struct ledger, in) == LEDGER_IN &&

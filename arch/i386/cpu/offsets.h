@@ -24,6 +24,7 @@
 #define CPU_PREEMPT_COUNT 8
 #define CPU_NEED_RESCHED 12
 #define CPU_LEDGER 44
+#define CPU_CALLS 48 // a struct call_cpu
 
 // struct thread, struct ledger
 #define THREAD_USER 8
@@ -32,6 +33,35 @@
 #define LEDGER_IN 24
 #define LEDGER_USER_SINCE 104
 #define LEDGER_OUTSIDE 112
+
+// struct call_cpu, in struct cpu
+#define CALLS_TOP (CPU_CALLS + 0)
+#define CALLS_LIMIT (CPU_CALLS + 4)
+#define CALLS_CLOCK (CPU_CALLS + 8)
+#define CALLS_ARCS (CPU_CALLS + 16)
+#define CALLS_ARC_MASK (CPU_CALLS + 20)
+#define CALLS_BUCKETS (CPU_CALLS + 24)
+#define CALLS_BUCKET_MASK (CPU_CALLS + 28)
+#define CALLS_TOO_DEEP (CPU_CALLS + 32)
+
+// struct call_frame, struct call_node, struct call_arc
+#define FRAME_MARK 0
+#define FRAME_BACK 4
+#define FRAME_NODE 8
+#define FRAME_START 12
+#define FRAME_SIZE 20
+#define NODE_FUNCTION 0
+#define NODE_LAST 4
+#define NODE_CALLS 8
+#define NODE_OWN 16
+#define NODE_TRACING 24
+#define NODE_LONGEST 32
+#define NODE_SHORTEST 40
+#define NODE_PARENT 44
+#define NODE_NEXT 48
+#define ARC_FROM 0
+#define ARC_TO 4
+#define ARC_COUNT 8
 
 // struct trapframe
 #define TRAPFRAME_EBP 20

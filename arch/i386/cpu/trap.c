@@ -94,12 +94,15 @@ static NOINLINE void do_deferred(struct arch_cpu *a)
     irq_deferred();
 }
 
-static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
+// `began` is when the ledger opened the account of the interrupt.
+static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf, u64 began)
 {
     struct cpu *c = this_cpu();
     struct trapframe *outer = c->irq_frame;
     c->irq_frame = tf;
     c->irq_depth++;
+    if (branch_on(&call_tracing))
+        call_trace_irq_begin(tf, began);
     TRACE(irq_enter, .vector = tf->vector);
     irq_dispatch(tf->vector);
     TRACE(irq_exit, .vector = tf->vector);
@@ -113,15 +116,19 @@ static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf)
 NOTRACE void trap_interrupt(u64 now, struct trapframe *tf)
 {
     if (trap_from_user(tf)) {
-        ledger_user_to_irq(current_base(), tf->vector, now);
-        handle_interrupt(tf);
-        ledger_irq_to_kernel(&current_base()->total);
+        now = ledger_user_to_irq(current_base(), tf->vector, now);
+        handle_interrupt(tf, now);
+        now = ledger_irq_to_kernel(&current_base()->total);
+        if (branch_on(&call_tracing))
+            call_trace_irq_end(tf, now);
         return_to_user(tf);
         return;
     }
     struct account *interrupted = ledger_irq_enter(tf->vector, now);
-    handle_interrupt(tf);
-    ledger_irq_leave(interrupted);
+    handle_interrupt(tf, now);
+    now = ledger_irq_leave(interrupted);
+    if (branch_on(&call_tracing))
+        call_trace_irq_end(tf, now);
     if (unlikely(this_cpu_is_set(need_resched)))
         sched_interrupt_exit();
 }

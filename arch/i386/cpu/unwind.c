@@ -7,10 +7,14 @@
 // In the entry code, where a trap frame is incomplete, the stack is searched
 // for the part that the CPU pushed.
 //
+// While calls are traced (arch/call_trace.h), return addresses may be
+// trace_exit, and the stubs may be running.
+//
 // Nothing on a stack is trusted: each address is checked against the page
 // tables before it is read, and frames must be at ascending addresses.
 
 #include "arch/unwind.h"
+#include "arch/call_trace.h"
 #include "arch/cpu.h"
 #include "arch/i386/cpu/unwind_signals.h"
 #include "arch/i386/mm/entry.h"
@@ -49,6 +53,12 @@ static bool is_text(u32 pc)
 static bool is_entry(u32 pc)
 {
     return pc - (u32)trap_stubs < (u32)(trap_code_end - trap_stubs);
+}
+
+// Entry code, or the stubs of call tracing, which follow it.
+static bool is_special(u32 pc)
+{
+    return pc - (u32)trap_stubs < (u32)(trace_code_end - trap_stubs);
 }
 
 // Whether `at` is mapped. A stack other than the thread's own (a CPU's first
@@ -108,10 +118,12 @@ static bool cross_partial(struct walk *w)
     return false;
 }
 
-// Address of the interrupted function's return address; sets ebp to its
-// caller's. 0: unknown.
+// Address of the return address of the function in which eip is; sets ebp to
+// its caller's. 0: unknown.
 static u32 first_return(struct walk *w)
 {
+    if (w->eip == (u32)trace_exit)
+        return w->esp - 4; // it has been taken from there
     u32 kind = kframe_kind(w->eip), at;
     if (kind == KFRAME_UNKNOWN)
         return 0;
@@ -127,29 +139,88 @@ static u32 first_return(struct walk *w)
     return at;
 }
 
-// Walks from the return address at `slot` outwards to the next trap frame.
-// True: the walk is at the context which that frame interrupted.
-static bool walk_frames(struct walk *w, u32 slot, u32 *pcs, u32 *n, u32 max,
-                        bool *cut)
+struct chain {
+    u32 *pcs;
+    u32 n, max;
+    bool *cut;
+};
+
+// False: there is no room.
+static bool add(struct chain *c, u32 pc)
 {
-    u32 pc;
-    while (slot && read(w, slot, &pc) && is_text(pc)) {
+    if (c->n == c->max) {
+        *c->cut = true;
+        return false;
+    }
+    c->pcs[c->n++] = pc;
+    return true;
+}
+
+// eip is in a stub of call tracing: adds the function that it serves, and finds
+// the function's return address.
+static bool leave_stub(struct walk *w, struct chain *c, u32 *slot, u32 *pc)
+{
+    u32 at = first_return(w);
+    *slot = at;
+    if (w->eip - (u32)trace_exit < (u32)(trace_code_end - trace_exit)) {
+        *pc = call_trace_back(at);
+        return *pc || read(w, at, pc);
+    }
+    // A patched entry has called the stub.
+    *slot = at + 4;
+    return at && read(w, at, pc) && is_text(*pc) && add(c, *pc) &&
+           read(w, *slot, pc);
+}
+
+// The return address `*pc` at `*slot` is trace_exit: finds the real one. Or it
+// is in a stub, which has called a function of kernel/trace.
+static NOINLINE bool see_through(struct walk *w, struct chain *c, u32 *slot,
+                                 u32 *pc)
+{
+    if (*pc == (u32)trace_exit) {
+        *pc = call_trace_back(*slot);
+        return *pc;
+    }
+    w->eip = *pc;
+    w->esp = *slot + 4;
+    return add(c, *pc) && leave_stub(w, c, slot, pc);
+}
+
+// Walks from the return address `pc`, which is at `slot`, outwards to the next
+// trap frame. True: the walk is at the context which that frame interrupted.
+static bool walk_frames(struct walk *w, struct chain *c, u32 slot, u32 pc)
+{
+    while (is_text(pc)) {
         w->low = slot; // callers' frames lie above
-        if (is_entry(pc)) {
+        if (is_special(pc)) {
             const struct trapframe *tf = (const struct trapframe *)(slot + 4);
-            return read(w, (u32)&tf->ebp, &w->ebp) &&
-                   read(w, (u32)&tf->edi, &w->edi) && cross(w, (u32)&tf->eip);
+            if (is_entry(pc))
+                return read(w, (u32)&tf->ebp, &w->ebp) &&
+                       read(w, (u32)&tf->edi, &w->edi) &&
+                       cross(w, (u32)&tf->eip);
+            if (!see_through(w, c, &slot, &pc))
+                return false;
+            continue;
         }
-        if (*n == max) {
-            *cut = true;
+        if (!add(c, pc))
             return false;
-        }
-        pcs[(*n)++] = pc;
         slot = w->ebp + 4;
-        if (!w->ebp || !read(w, w->ebp, &w->ebp))
-            slot = 0;
+        if (!w->ebp || !read(w, w->ebp, &w->ebp) || !read(w, slot, &pc))
+            return false;
     }
     return false;
+}
+
+// Walks from eip outwards, likewise.
+static bool walk_from(struct walk *w, struct chain *c)
+{
+    u32 slot, pc;
+    if (is_entry(w->eip))
+        return cross_partial(w);
+    if (is_special(w->eip))
+        return leave_stub(w, c, &slot, &pc) && walk_frames(w, c, slot, pc);
+    slot = first_return(w);
+    return slot && read(w, slot, &pc) && walk_frames(w, c, slot, pc);
 }
 
 u32 unwind_kernel(const struct trapframe *tf, u32 *pcs, u32 max, bool *cut)
@@ -162,22 +233,11 @@ u32 unwind_kernel(const struct trapframe *tf, u32 *pcs, u32 max, bool *cut)
     u32 stack = (u32)current_base()->kstack;
     w.high = (u32)tf - stack < KSTACK_SIZE ? stack + KSTACK_SIZE
                                            : (u32)tf + KSTACK_SIZE;
-    u32 n = 0;
-    bool more = true;
+    struct chain c = { .pcs = pcs, .max = max, .cut = cut };
     *cut = false;
-    while (more) {
-        if (n == max) {
-            *cut = true;
-            break;
-        }
-        pcs[n] = w.eip + (n > 0);
-        n++;
-        if (is_entry(w.eip))
-            more = cross_partial(&w);
-        else
-            more = walk_frames(&w, first_return(&w), pcs, &n, max, cut);
-    }
-    return n;
+    while (add(&c, w.eip + (c.n > 0)) && walk_from(&w, &c))
+        ;
+    return c.n;
 }
 
 // User registers at the entry to the kernel.

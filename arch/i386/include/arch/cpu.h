@@ -1,6 +1,7 @@
 // One CPU: its private data and the primitive operations on it.
 #pragma once
 
+#include "arch/call_trace.h"
 #include "arch/instructions.h"
 #include "lib/list.h"
 #include "lib/types.h"
@@ -32,6 +33,7 @@ struct cpu {
 
     struct run_queue *rq;            // kernel/sched
     struct ledger *ledger;           // kernel/time
+    struct call_cpu calls;           // call tracing
     struct counter *irq_counts;      // arch/irq.h, by vector
     struct callouts *callouts;       // kernel/time
     struct frame_cache *frame_cache; // kernel/mm

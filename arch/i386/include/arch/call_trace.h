@@ -1,0 +1,116 @@
+// Call tracing: what the stubs at the entries of functions, and at their
+// returns, read and write.
+//
+// A patched entry (arch/text.h) calls one of two stubs (arch/i386/text/stubs.S)
+// before the function has done anything. trace_arc counts the pair of caller
+// and function. trace_path also replaces the return address on the stack by
+// trace_exit, and keeps the real one in a *frame* of the thread's call stack;
+// trace_exit closes the frame and returns to it.
+//
+// The stubs run with interrupts off, never in an NMI, and use the members of
+// struct call_cpu of their CPU. What they do rarely is in kernel/trace/paths.c
+// and arcs.c. Who chooses, starts and reads: kernel/trace/calls.h.
+#pragma once
+
+#include "lib/branch.h"
+
+struct thread;
+struct trapframe;
+struct call_stack;
+
+// A call path on one CPU: a function, called by the node's parent. An account
+// that is open has had the TSC subtracted, as in the ledger: `own` of the node
+// that runs now.
+struct call_node {
+    u32 function; // the address behind its entry's site; or CALLS_ROOT_...
+    struct call_node *last; // the child that was called last; never NULL
+    u64 calls;
+    u64 own;
+    u64 tracing;
+    u64 longest;
+    u32 shortest;
+    struct call_node *parent; // of a root: itself
+    struct call_node *next;   // in its chain of the hash table
+    u32 open;                 // used while a report is made
+    u64 blocked, interrupted;
+};
+
+// A call that has not returned. The first frame of a stack is that of the root,
+// which no function belongs to. An interrupt's frame, with the address of its
+// struct trapframe as `mark`, is below those of its handler.
+struct call_frame {
+    u32 mark; // address of the return address, minus CALL_MARK; ~0: a root's
+    u32 back; // the real return address; of an interrupt: `limit` before it
+    struct call_node *node;
+    u64 start; // the thread's own time when it began
+};
+#define CALL_MARK 28u // what trace_path has pushed
+
+struct call_arc {
+    u32 from, to; // `from` 0: free
+    u64 count;
+};
+
+// Part of struct cpu; zero until the first trace. Of its own CPU, with
+// interrupts off.
+struct call_cpu {
+    // The innermost frame of the running context, or a frame of no function.
+    struct call_frame *top;
+    struct call_frame *limit; // the last frame that may be used; NULL: none
+    // The thread's own time, minus the TSC. In a stub: its own time.
+    u64 clock;
+    struct call_arc *arcs; // NULL: no arc is counted now
+    u32 arc_mask;          // bytes: the number of arcs - 1, times their size
+    struct call_node **buckets;
+    u32 bucket_mask; // bytes: likewise
+    u64 too_deep;
+    // The rest is kernel/trace's.
+    struct call_stack *stack; // of the running thread; NULL: not traced
+    struct call_stack *left;  // of the thread that ran before it
+    struct call_frame none;   // `top` while `stack` is NULL
+    struct call_node *nodes;  // the roots first
+    struct call_arc *all_arcs;
+    u32 nodes_used, arcs_used, most; // entries; of `most` there are
+    u64 irq_began;                   // TSC
+    u64 overflow, no_frames;
+};
+
+// On while functions may be traced: call_switched and the others are called.
+UPCALL extern struct branch call_tracing;
+
+// The stubs' entry points, and the end of their code. Not functions to call.
+extern const char trace_arc[], trace_path[], trace_exit[], trace_code_end[];
+
+// --- called by the stubs (interrupts off) -----------------------------------
+
+// Closes the frames of functions that have been left without a return: those
+// whose mark is at or below `mark`.
+UPCALL void call_trace_drop_stale(u64 now, u32 mark);
+// A new node; NULL: no free one, which is counted.
+UPCALL struct call_node *call_trace_new_node(struct call_node *parent,
+                                             u32 function);
+// A return by trace_exit whose frame is not the innermost one. Returns the real
+// return address.
+UPCALL u32 call_trace_odd_return(u64 now, u32 mark);
+// Counts an arc that is not in its first place.
+UPCALL void call_trace_slow_arc(u32 to, u32 from);
+
+// --- called while call_tracing is on (interrupts off) -----------------------
+
+// Before the switch of stacks, at the time at which the ledger has switched.
+UPCALL void call_trace_switch(struct thread *prev, struct thread *next,
+                              u64 now);
+// After it, on the stack of the next thread.
+UPCALL void call_trace_switched(void);
+// An interrupt's handler begins and ends, at the times of the ledger.
+UPCALL void call_trace_irq_begin(const struct trapframe *tf, u64 now);
+UPCALL void call_trace_irq_end(const struct trapframe *tf, u64 now);
+
+// --- reading stacks ---------------------------------------------------------
+
+// The real return address of the function whose return address, at `slot` of a
+// stack in use on this CPU, is trace_exit. 0: not known. Any context; no locks.
+UPCALL u32 call_trace_back(u32 slot);
+// The same for __builtin_return_address(0) of a function that has no patchable
+// entry, in that function: not trace_exit if a traced function jumped to it.
+UPCALL u32 call_trace_caller(u32 back);

@@ -1,0 +1,281 @@
+// The stubs of call tracing (arch/call_trace.h).
+//
+// A patched function has called trace_arc or trace_path as its first
+// instruction, so the stub's return address is in the function (the address
+// behind its site, by which it is known here) and the function's own return
+// address is above it. All registers are arguments, or results, of somebody:
+// none is changed.
+//
+// Between the two RDTSC of trace_path and trace_exit no account of a function
+// is open: this time is the tracing's. What is outside of them is a constant
+// number of instructions.
+//
+// Call frame information covers each instruction, for the unwinder.
+
+#include "arch/i386/cpu/asm.inc"
+
+.macro PUSHF_CLI
+    pushfl
+    .cfi_adjust_cfa_offset 4
+    cli
+.endm
+
+.macro POPF
+    popfl
+    .cfi_adjust_cfa_offset -4
+.endm
+
+// The 64-bit sum in two words changes by edx:eax.
+.macro ADD64 low, high
+    addl %eax, \low
+    adcl %edx, \high
+.endm
+.macro SUB64 low, high
+    subl %eax, \low
+    sbbl %edx, \high
+.endm
+
+    .cfi_sections .debug_frame
+    .section .text.trace, "ax"
+
+// --- arcs -------------------------------------------------------------------
+
+    .balign 16
+    .global trace_arc
+    .type trace_arc, @function
+trace_arc:
+    .cfi_startproc
+    PUSH %eax
+    PUSH %edx
+    PUSH %ecx
+    PUSHF_CLI
+    cmpl $0, %fs:CALLS_ARCS
+    je .Larc_done
+    movl 16(%esp), %eax // the function
+    movl 20(%esp), %edx // the caller
+    leal (%eax, %edx, 4), %ecx // kernel/trace/arcs.c: arc_place
+    shll $2, %ecx
+    andl %fs:CALLS_ARC_MASK, %ecx
+    addl %fs:CALLS_ARCS, %ecx
+    cmpl %edx, ARC_FROM(%ecx)
+    jne .Lslow_arc
+    cmpl %eax, ARC_TO(%ecx)
+    jne .Lslow_arc
+    addl $1, ARC_COUNT(%ecx)
+    adcl $0, ARC_COUNT + 4(%ecx)
+.Larc_done:
+    POPF
+    POP %ecx
+    POP %edx
+    POP %eax
+    ret
+    PUSHED_HERE 4
+.Lslow_arc:
+    call call_trace_slow_arc
+    jmp .Larc_done
+    .cfi_endproc
+    .size trace_arc, . - trace_arc
+
+// --- call paths -------------------------------------------------------------
+
+// On the stack, from esp: flags, edi, esi, ecx, edx, eax, the function, and its
+// return address, at esp + CALL_MARK.
+#define FUNCTION 24
+#define RETURN_ADDRESS 28
+
+    .balign 16
+    .global trace_path
+    .type trace_path, @function
+trace_path:
+    .cfi_startproc
+    PUSH %eax
+    PUSH %edx
+    PUSH %ecx
+    PUSH %esi
+    PUSH %edi
+    PUSHF_CLI
+    rdtsc
+    movl %fs:CALLS_TOP, %esi // the caller's frame
+    cmpl FRAME_MARK(%esi), %esp
+    jae .Lnot_nested
+.Lnested:
+    cmpl %fs:CALLS_LIMIT, %esi
+    jae .Lno_room
+    movl FRAME_NODE(%esi), %edi // the caller's node
+    ADD64 NODE_OWN(%edi), NODE_OWN + 4(%edi)
+    SUB64 NODE_TRACING(%edi), NODE_TRACING + 4(%edi)
+    ADD64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    movl FUNCTION(%esp), %eax
+    movl NODE_LAST(%edi), %ecx
+    cmpl %eax, NODE_FUNCTION(%ecx)
+    jne .Lfind
+.Lfound: // the function's node: ecx
+    addl $1, NODE_CALLS(%ecx)
+    adcl $0, NODE_CALLS + 4(%ecx)
+    addl $FRAME_SIZE, %esi
+    movl %esp, FRAME_MARK(%esi)
+    movl %ecx, FRAME_NODE(%esi)
+    movl RETURN_ADDRESS(%esp), %eax
+    movl %eax, FRAME_BACK(%esi)
+    movl %esi, %fs:CALLS_TOP // complete, for an NMI that unwinds
+    movl $trace_exit, RETURN_ADDRESS(%esp)
+    movl %fs:CALLS_CLOCK, %eax
+    movl %eax, FRAME_START(%esi)
+    movl %fs:CALLS_CLOCK + 4, %eax
+    movl %eax, FRAME_START + 4(%esi)
+    rdtsc
+    SUB64 NODE_OWN(%ecx), NODE_OWN + 4(%ecx)
+    ADD64 NODE_TRACING(%edi), NODE_TRACING + 4(%edi)
+    SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+.Lpath_done:
+    POPF
+    POP %edi
+    POP %esi
+    POP %ecx
+    POP %edx
+    POP %eax
+    ret
+
+    PUSHED_HERE 6
+// The innermost frame is at or below this one: either a function that was left
+// without a return, or one that jumped to this one (a tail call).
+.Lnot_nested:
+    jne 1f
+    cmpl $trace_exit, RETURN_ADDRESS(%esp)
+    je .Lnested
+1:  movl %esp, %ecx
+    PUSH %edx
+    PUSH %eax
+    call call_trace_drop_stale
+    POP %eax
+    POP %edx
+    movl %fs:CALLS_TOP, %esi
+    jmp .Lnested
+
+.Lno_room:
+    cmpl $0, %fs:CALLS_LIMIT
+    je .Lpath_done
+    addl $1, %fs:CALLS_TOO_DEEP
+    adcl $0, %fs:CALLS_TOO_DEEP + 4
+    jmp .Lpath_done
+
+// The node of the function eax, child of edi: paths.c's bucket.
+.Lfind:
+    leal (%edi, %eax, 2), %edx
+    shrl $1, %edx
+    andl %fs:CALLS_BUCKET_MASK, %edx
+    addl %fs:CALLS_BUCKETS, %edx
+    movl (%edx), %ecx
+1:  testl %ecx, %ecx
+    jz .Lnew
+    cmpl %eax, NODE_FUNCTION(%ecx)
+    jne 2f
+    cmpl %edi, NODE_PARENT(%ecx)
+    jne 2f
+    movl %ecx, NODE_LAST(%edi)
+    jmp .Lfound
+2:  movl NODE_NEXT(%ecx), %ecx
+    jmp 1b
+
+.Lnew:
+    movl %eax, %edx
+    movl %edi, %eax
+    call call_trace_new_node
+    movl %eax, %ecx
+    testl %eax, %eax
+    jnz .Lfound
+    rdtsc
+    SUB64 NODE_OWN(%edi), NODE_OWN + 4(%edi)
+    ADD64 NODE_TRACING(%edi), NODE_TRACING + 4(%edi)
+    SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    jmp .Lpath_done
+    .cfi_endproc
+    .size trace_path, . - trace_path
+
+// The return address of traced functions. On the stack, from esp: flags, edi,
+// esi, ecx, edx, eax, and where the return address was.
+    .balign 16
+    .global trace_exit
+    .type trace_exit, @function
+trace_exit:
+    .cfi_startproc
+    .cfi_def_cfa_offset 0
+    PUSH %eax
+    PUSH %eax
+    PUSH %edx
+    PUSH %ecx
+    PUSH %esi
+    PUSH %edi
+    PUSHF_CLI
+    rdtsc
+    movl %fs:CALLS_TOP, %esi
+    leal 24 - RETURN_ADDRESS(%esp), %ecx
+    cmpl FRAME_MARK(%esi), %ecx
+    jne .Lodd
+    movl FRAME_NODE(%esi), %edi
+    ADD64 NODE_OWN(%edi), NODE_OWN + 4(%edi)
+    movl FRAME_NODE - FRAME_SIZE(%esi), %ecx // the caller's node
+    SUB64 NODE_TRACING(%ecx), NODE_TRACING + 4(%ecx)
+    addl %fs:CALLS_CLOCK, %eax
+    adcl %fs:CALLS_CLOCK + 4, %edx
+    movl %eax, %fs:CALLS_CLOCK
+    movl %edx, %fs:CALLS_CLOCK + 4
+    subl FRAME_START(%esi), %eax
+    sbbl FRAME_START + 4(%esi), %edx
+    jnz .Llong
+    cmpl NODE_LONGEST(%edi), %eax
+    ja .Llongest
+.Lnot_longest:
+    cmpl NODE_SHORTEST(%edi), %eax
+    jb .Lshortest
+.Lcompared:
+    movl FRAME_BACK(%esi), %eax
+    movl %eax, 24(%esp)
+    subl $FRAME_SIZE, %esi
+    movl %esi, %fs:CALLS_TOP
+    rdtsc
+    SUB64 NODE_OWN(%ecx), NODE_OWN + 4(%ecx)
+    ADD64 NODE_TRACING(%ecx), NODE_TRACING + 4(%ecx)
+    SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+.Lexit_done:
+    POPF
+    POP %edi
+    POP %esi
+    POP %ecx
+    POP %edx
+    POP %eax
+    ret
+
+    PUSHED_HERE 6
+.Llongest:
+    cmpl $0, NODE_LONGEST + 4(%edi)
+    jne .Lnot_longest
+    movl %eax, NODE_LONGEST(%edi)
+    jmp .Lnot_longest
+
+// 2^32 cycles or more.
+.Llong:
+    cmpl %edx, NODE_LONGEST + 4(%edi)
+    ja .Lcompared
+    jb 1f
+    cmpl %eax, NODE_LONGEST(%edi)
+    jae .Lcompared
+1:  movl %eax, NODE_LONGEST(%edi)
+    movl %edx, NODE_LONGEST + 4(%edi)
+    jmp .Lcompared
+
+.Lshortest:
+    movl %eax, NODE_SHORTEST(%edi)
+    jmp .Lcompared
+
+.Lodd:
+    call call_trace_odd_return
+    movl %eax, 24(%esp)
+    jmp .Lexit_done
+    .cfi_endproc
+    .size trace_exit, . - trace_exit
+
+    .global trace_code_end
+trace_code_end:
+
+    .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,140 @@
+// What a traced call costs outside of its stubs' two readings of the TSC, by
+// experiment: one function calls another, which is empty. Each is timed without
+// the trace, where only the sum of both is seen, and with it.
+//
+// The call instruction is the caller's; it is taken for a cycle. What the empty
+// function takes without the trace is the rest of the difference between a loop
+// that calls it and an empty loop.
+#include "arch/cpu.h"
+#include "kernel/base/errno.h"
+#include "kernel/base/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/profile/call_trace.h"
+#include "kernel/trace/calls.h"
+
+#define CALLS 128u
+#define TRIES 4u // the least counts
+#define CALL_CYCLES 1u
+
+static NOINLINE void callee(void)
+{
+    barrier();
+}
+
+static NOINLINE void calling_loop(void)
+{
+    for (u32 i = 0; i < CALLS; i++)
+        callee();
+}
+
+static NOINLINE void empty_loop(void)
+{
+    for (u32 i = 0; i < CALLS; i++)
+        barrier();
+}
+
+static u32 time_of(void (*fn)(void))
+{
+    u64 began = rdtsc();
+    fn();
+    return (u32)(rdtsc() - began);
+}
+
+static u32 least_time_of(void (*fn)(void))
+{
+    u32 least = -1u;
+    for (u32 i = 0; i < TRIES; i++) {
+        u32 flags = irq_save();
+        least = MIN(least, time_of(fn));
+        irq_restore(flags);
+    }
+    return least;
+}
+
+static u32 for_each_call(u32 cycles)
+{
+    return (cycles + CALLS / 2) / CALLS;
+}
+
+// Own time of the two functions in the records, of all their calls.
+struct own_times {
+    u32 caller, callee;
+};
+
+static struct own_times find_times(const struct calls_node *nodes, u32 count)
+{
+    struct own_times t = { 0, 0 };
+    for (u32 i = 0; i < count; i++) {
+        if (nodes[i].function == (u32)calling_loop)
+            t.caller += (u32)nodes[i].own;
+        if (nodes[i].function == (u32)callee)
+            t.callee += (u32)nodes[i].own;
+    }
+    return t;
+}
+
+#define RECORDS ((CALLS_ROOTS + 2) * CPU_MAX)
+
+static int traced_times(struct calls_node *nodes, struct own_times *least)
+{
+    u32 sites[2] = { (u32)callee, (u32)calling_loop };
+    if (sites[0] > sites[1]) {
+        sites[0] = (u32)calling_loop;
+        sites[1] = (u32)callee;
+    }
+    int err = calls_start(sites, 2);
+    if (err)
+        return err;
+    *least = (struct own_times){ -1u, -1u };
+    for (u32 i = 0; i < TRIES; i++) {
+        struct calls_info info;
+        u32 flags = irq_save();
+        calling_loop();
+        irq_restore(flags);
+        calls_report(&info, nodes, RECORDS, true);
+        struct own_times t = find_times(nodes, info.records);
+        least->caller = MIN(least->caller, t.caller);
+        least->callee = MIN(least->callee, t.callee);
+    }
+    calls_stop();
+    return 0;
+}
+
+static int trace_for_a_moment(struct own_times *times)
+{
+    struct calls_node *nodes = kmalloc(RECORDS * sizeof(*nodes));
+    struct call_stack *s = call_stack_alloc(2);
+    int err = nodes && s ? 0 : -ENOMEM;
+    if (!err)
+        err = calls_alloc(CALLS_PATHS, NULL, 2, 8);
+    if (!err) {
+        if (call_stack_give(current, s, CALLS_ROOT_THREADS))
+            s = NULL;
+        err = traced_times(nodes, times);
+        calls_free();
+    }
+    call_stack_free(s);
+    kfree(nodes);
+    return err;
+}
+
+// What is above `least`; a negative difference is an error of measurement.
+static u32 above(u32 n, u32 least)
+{
+    return n > least ? n - least : 0;
+}
+
+int call_trace_measure(u32 *caller, u32 *own)
+{
+    u32 loop = least_time_of(empty_loop);
+    u32 both = above(least_time_of(calling_loop), loop);
+    struct own_times traced;
+    int err = trace_for_a_moment(&traced);
+    if (err)
+        return err;
+    *caller = above(for_each_call(traced.caller),
+                    for_each_call(loop) + CALL_CYCLES);
+    *own = above(for_each_call(traced.callee),
+                 above(for_each_call(both), CALL_CYCLES));
+    return 0;
+}

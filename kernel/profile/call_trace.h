@@ -1,0 +1,30 @@
+// The trace of calls that a tool controls (strobe/calls.h): which functions and
+// tasks, memory, and copying to the tool. There is one trace at a time.
+//
+// All functions: thread context, may sleep. Addresses are the caller's.
+#pragma once
+
+#include "lib/types.h"
+
+// 0, -EFAULT, -EINVAL, -EBUSY, -ESRCH or -ENOMEM: see SPROFILE_M_CALLS_BEGIN.
+int call_trace_begin(u32 options) MUST_CHECK;
+// The same with a list of functions of the kernel's: kmalloc'ed memory, which
+// becomes the trace's, or is freed.
+struct calls_options;
+int call_trace_begin_with(const struct calls_options *o,
+                          u32 *functions) MUST_CHECK;
+// Of who has begun it:
+void call_trace_end(void);
+int call_trace_pause(bool pause); // 0 or -ENOMEM
+// 0 or -EFAULT
+int call_trace_info(u32 info);
+// Bytes stored, -ESHUTDOWN (there is none), -ENOSPC, -EFAULT or -ENOMEM.
+int call_trace_read(u32 buffer, u32 size, bool reset);
+int call_trace_reset(void); // 0 or -ESHUTDOWN
+// Of the trace that there is: what call_trace_measure has found.
+void call_trace_outside(u32 *caller, u32 *own);
+
+// What a traced call costs outside of the two readings of the TSC, in cycles:
+// in the caller's own time and in the function's. Traces calls for a moment;
+// there must be no trace. 0 or -ENOMEM.
+int call_trace_measure(u32 *caller, u32 *own);
