@@ -271,14 +271,6 @@ int call_trace_pause(bool pause)
     return err;
 }
 
-void call_trace_outside(u32 *caller, u32 *own)
-{
-    mutex_lock(&trace_mutex);
-    *caller = trace.outside_caller;
-    *own = trace.outside_own;
-    mutex_unlock(&trace_mutex);
-}
-
 // --- reports ----------------------------------------------------------------
 
 static void describe(struct calls_info *out)

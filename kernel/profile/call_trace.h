@@ -21,8 +21,6 @@ int call_trace_info(u32 info);
 // Bytes stored, -ESHUTDOWN (there is none), -ENOSPC, -EFAULT or -ENOMEM.
 int call_trace_read(u32 buffer, u32 size, bool reset);
 int call_trace_reset(void); // 0 or -ESHUTDOWN
-// Of the trace that there is: what call_trace_measure has found.
-void call_trace_outside(u32 *caller, u32 *own);
 
 // What a traced call costs outside of the two readings of the TSC, in cycles:
 // in the caller's own time and in the function's. Traces calls for a moment;

@@ -208,6 +208,51 @@ void counts_read(struct stream *s, struct sprofile_counts *out)
     out->tasks = 1;
 }
 
+// --- the trace of calls ------------------------------------------------------
+
+static bool traces, trace_paused;
+
+int call_trace_begin(u32 options)
+{
+    REQUIRE(permitted() && !sessions);
+    if (options & 1)
+        return -EBUSY;
+    traces = true;
+    sessions++;
+    return 0;
+}
+
+void call_trace_end(void)
+{
+    REQUIRE(traces && sessions-- == 1);
+    traces = trace_paused = false;
+}
+
+int call_trace_pause(bool pause)
+{
+    REQUIRE(traces);
+    trace_paused = pause;
+    return 0;
+}
+
+int call_trace_info(u32 info)
+{
+    REQUIRE(permitted());
+    return copy_to_user(info, &traces, sizeof(traces));
+}
+
+int call_trace_read(u32 buffer UNUSED, u32 size, bool reset UNUSED)
+{
+    REQUIRE(permitted());
+    return traces ? (int)(size & 0xfff) : -ESHUTDOWN;
+}
+
+int call_trace_reset(void)
+{
+    REQUIRE(permitted());
+    return traces ? 0 : -ESHUTDOWN;
+}
+
 // --- calls -------------------------------------------------------------------
 
 void call_describe(const struct call *c, u32 id, struct ipc_call *out)
