@@ -24,8 +24,8 @@ struct calls_options {
     uint32_t mode; // CALLS_ARCS, CALLS_PATHS
     // Only what the threads of this task do, without interrupts; 0: all.
     uint32_t task;
-    uint32_t depth;   // of nested calls that are traced; 0: CALLS_DEPTH_MAX
-    uint32_t entries; // arcs or nodes for each CPU; 0: the kernel chooses
+    uint32_t depth;     // of nested calls that are traced; 0: CALLS_DEPTH_MAX
+    uint32_t entries;   // arcs or nodes for each CPU; 0: the kernel chooses
     uint32_t functions; // address of an array of entry addresses, ascending
     uint32_t function_count;
     uint32_t paused; // 1: begins paused
@@ -63,10 +63,10 @@ struct calls_info {
 };
 
 // SPROFILE_M_CALLS_READ, on any phone of a task that may profile everything.
-// arg[1] = buffer, arg[2] = its bytes. The answer is the number of bytes stored:
-// a struct calls_info, then its `records` records of one instant, by CPU.
-// -ENOSPC: the buffer is too small; its first bytes are the calls_info, if they
-// fit. With arg[3] = 1 all counts are set to 0 at the same instant.
+// arg[1] = buffer, arg[2] = its bytes. The answer is the number of bytes
+// stored: a struct calls_info, then its `records` records of one instant, by
+// CPU. -ENOSPC: the buffer is too small; its first bytes are the calls_info, if
+// they fit. With arg[3] = 1 all counts are set to 0 at the same instant.
 // SPROFILE_M_CALLS_RESET does only that.
 struct calls_arc {
     uint32_t from; // the return address: behind the call instruction

@@ -24,7 +24,7 @@ struct thread_base {
     u32 altstack_base, altstack_size; // marked: samples read them
     u32 faults;                       // page faults, its own; marked
     struct lockdep_stack *mutexes;    // LOCKDEP: the mutexes it holds
-    struct call_stack *traced; // kernel/trace/calls.h; NULL: none
+    struct call_stack *traced;        // kernel/trace/calls.h; NULL: none
     bool is_user;                     // it has, or will get, a user mode
     bool must_exit;      // exec or exit of its task ends it (marked access)
     bool signal_pending; // a deliverable signal may be pending: check (marked

@@ -132,8 +132,8 @@ int call_trace_measure(u32 *caller, u32 *own)
     int err = trace_for_a_moment(&traced);
     if (err)
         return err;
-    *caller = above(for_each_call(traced.caller),
-                    for_each_call(loop) + CALL_CYCLES);
+    *caller =
+        above(for_each_call(traced.caller), for_each_call(loop) + CALL_CYCLES);
     *own = above(for_each_call(traced.callee),
                  above(for_each_call(both), CALL_CYCLES));
     return 0;

@@ -198,8 +198,8 @@ static int serve_trace(struct kbox *k, const struct ipc_call *m)
 {
     mutex_assert_held(&k->lock);
     u32 command = m->arg[0];
-    bool is_for_all = command >= SPROFILE_M_CALLS_BEGIN &&
-                      command <= SPROFILE_M_CALLS_RESET;
+    bool is_for_all =
+        command >= SPROFILE_M_CALLS_BEGIN && command <= SPROFILE_M_CALLS_RESET;
     if (is_for_all && !may_profile_everything())
         return -EPERM;
     switch (command) {

@@ -86,12 +86,12 @@ static struct call_node *root(struct call_cpu *c, u32 function)
 
 // --- accounts ---------------------------------------------------------------
 
-static void close(struct call_cpu *c, u64 now)
+static void account_close(struct call_cpu *c, u64 now)
 {
     c->top->node->own += now;
 }
 
-static void open(struct call_cpu *c, u64 now)
+static void account_open(struct call_cpu *c, u64 now)
 {
     c->top->node->own -= now;
 }
@@ -99,9 +99,9 @@ static void open(struct call_cpu *c, u64 now)
 // Drops the innermost frame, whose function has not returned.
 static void drop(struct call_cpu *c, u64 now)
 {
-    close(c, now);
+    account_close(c, now);
     c->top--;
-    open(c, now);
+    account_open(c, now);
 }
 
 void call_trace_drop_stale(u64 now, u32 mark)
@@ -149,7 +149,7 @@ static void move_frames(struct call_cpu *c, u32 cpu, struct call_stack *s)
 
 static void leave(struct call_cpu *c, u64 now)
 {
-    close(c, now);
+    account_close(c, now);
     struct call_stack *s = c->stack;
     if (s) {
         s->top = c->top;
@@ -165,10 +165,9 @@ static void come_untraced(struct call_cpu *c, u32 cpu, u64 now)
     c->stack = NULL;
     c->limit = NULL;
     c->none.mark = -1u;
-    c->none.node =
-        call_trace.task ? &unused[cpu] : root(c, CALLS_ROOT_THREADS);
+    c->none.node = call_trace.task ? &unused[cpu] : root(c, CALLS_ROOT_THREADS);
     c->top = &c->none;
-    open(c, now);
+    account_open(c, now);
 }
 
 void call_trace_come(struct call_cpu *c, u32 cpu, const struct thread *t,
@@ -196,11 +195,10 @@ void call_trace_come(struct call_cpu *c, u32 cpu, const struct thread *t,
     c->limit = s->frames + MIN(call_trace.depth, s->depth);
     c->clock = s->clock - (now - s->left);
     c->top->node->blocked += now - s->left;
-    open(c, now);
+    account_open(c, now);
 }
 
-void call_trace_switch(struct thread *prev UNUSED, struct thread *next,
-                       u64 now)
+void call_trace_switch(struct thread *prev UNUSED, struct thread *next, u64 now)
 {
     struct cpu *cpu = this_cpu();
     struct call_cpu *c = &cpu->calls;
@@ -227,7 +225,7 @@ void call_trace_interrupt(struct call_cpu *c, const struct trapframe *tf,
         c->arcs = NULL;
     if (!c->stack)
         return;
-    close(c, now);
+    account_close(c, now);
     struct call_frame *f = c->top + 1;
     *f = (struct call_frame){
         .mark = (u32)tf,
@@ -241,7 +239,7 @@ void call_trace_interrupt(struct call_cpu *c, const struct trapframe *tf,
                    : f + MIN(call_trace.depth, CALL_SPARE_FRAMES - 1);
     f->node->calls++;
     c->top = f;
-    open(c, now);
+    account_open(c, now);
 }
 
 void call_trace_irq_begin(const struct trapframe *tf, u64 now)
