@@ -22,7 +22,8 @@
 struct calls_options {
     uint32_t size; // sizeof(struct calls_options)
     uint32_t mode; // CALLS_ARCS, CALLS_PATHS
-    // Only what the threads of this task do, without interrupts; 0: all.
+    // Only what the threads of this task do, without interrupts; 0: all but the
+    // task that begins the trace, whose time is a root's.
     uint32_t task;
     uint32_t depth;     // of nested calls that are traced; 0: CALLS_DEPTH_MAX
     uint32_t entries;   // arcs or nodes for each CPU; 0: the kernel chooses
@@ -67,7 +68,7 @@ struct calls_info {
 // stored: a struct calls_info, then its `records` records of one instant, by
 // CPU. -ENOSPC: the buffer is too small; its first bytes are the calls_info, if
 // they fit. With arg[3] = 1 all counts are set to 0 at the same instant.
-// SPROFILE_M_CALLS_RESET does only that.
+// SPROFILE_M_CALLS_RESET does only that. Both: -ESHUTDOWN: there is no trace.
 struct calls_arc {
     uint32_t from; // the return address: behind the call instruction
     uint32_t to;   // the function's entry

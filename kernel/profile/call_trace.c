@@ -27,7 +27,8 @@ static struct {
     bool exists, paused;
     struct calls_options options;
     u32 *functions;    // options.function_count of them
-    struct task *task; // referenced; NULL: all
+    struct task *task; // referenced, as is the next; NULL: all
+    struct task *except;
     u32 owner;
     u32 outside_caller, outside_own;
 } trace;
@@ -127,7 +128,7 @@ static void give(struct giving *g, struct thread *t, u32 root)
 static void give_task(struct task *task, void *arg)
 {
     struct thread *t;
-    if (trace.task && task != trace.task)
+    if ((trace.task && task != trace.task) || task == trace.except)
         return;
     list_for_each(t, &task->threads, task_node)
         give(arg, t, CALLS_ROOT_THREADS);
@@ -174,6 +175,8 @@ static void release(void)
     kfree(trace.functions);
     if (trace.task)
         task_unref(trace.task);
+    if (trace.except)
+        task_unref(trace.except);
     memset(&trace, 0, sizeof(trace));
 }
 
@@ -185,7 +188,13 @@ static int start(void)
 static int allocate_and_start(void)
 {
     const struct calls_options *o = &trace.options;
-    int err = calls_alloc(o->mode, trace.task, o->depth, o->entries);
+    struct call_trace what = {
+        .mode = o->mode,
+        .task = trace.task,
+        .except = trace.except,
+        .depth = o->depth,
+    };
+    int err = calls_alloc(&what, o->entries);
     if (err)
         return err;
     if (o->mode == CALLS_PATHS && !give_all())
@@ -204,6 +213,9 @@ static int begin(void)
     if (!err && o->task) {
         trace.task = task_find(o->task);
         err = trace.task ? 0 : -ESRCH;
+    } else if (!err && current_task() != &kernel_task) {
+        trace.except = current_task();
+        task_ref(trace.except);
     }
     if (!err && o->mode == CALLS_PATHS)
         err = call_trace_measure(&trace.outside_caller, &trace.outside_own);

@@ -87,17 +87,18 @@ static void free_tables(struct call_cpu *c)
     c->nodes_used = c->arcs_used = 0;
 }
 
-int calls_alloc(u32 mode, const struct task *task, u32 depth, u32 entries)
+int calls_alloc(const struct call_trace *what, u32 entries)
 {
     assert(!call_trace.running && !call_trace.mode);
     bool enough = true;
     table_entries = entries;
     elapsed = 0;
     for (u32 i = 0; i < cpu_count; i++)
-        enough = enough && alloc_tables(&cpus[i].calls, mode);
-    call_trace.mode = mode;
-    call_trace.task = task;
-    WRITE_ONCE(call_trace.depth, mode == CALLS_PATHS ? depth : 0);
+        enough = enough && alloc_tables(&cpus[i].calls, what->mode);
+    call_trace.mode = what->mode;
+    call_trace.except = what->except;
+    WRITE_ONCE(call_trace.task, what->task);
+    WRITE_ONCE(call_trace.depth, what->mode == CALLS_PATHS ? what->depth : 0);
     branch_set(&call_tracing, true);
     if (enough)
         return 0;
@@ -113,8 +114,7 @@ void calls_free(void)
     call_stacks_free();
     for (u32 i = 0; i < cpu_count; i++)
         free_tables(&cpus[i].calls);
-    call_trace.mode = CALLS_NONE;
-    call_trace.task = NULL;
+    call_trace = (struct call_trace){ .mode = CALLS_NONE };
 }
 
 // --- start and stop ---------------------------------------------------------

@@ -20,7 +20,8 @@ struct task;
 struct call_trace {
     u32 mode; // CALLS_ARCS, CALLS_PATHS
     bool running;
-    const struct task *task; // NULL: all
+    const struct task *task;   // NULL: all
+    const struct task *except; // not this one; NULL: no exception
     u32 depth;
 };
 extern struct call_trace call_trace;
@@ -87,7 +88,7 @@ void call_trace_interrupt(struct call_cpu *c, const struct trapframe *tf,
 //
 // Allocates the tables of all CPUs, of `entries` arcs or nodes, a power of two.
 // From now on new threads get call stacks. 0 or -ENOMEM.
-int calls_alloc(u32 mode, const struct task *task, u32 depth, u32 entries);
+int calls_alloc(const struct call_trace *what, u32 entries);
 void calls_free(void); // the trace is stopped
 // Begins to trace the functions with these sites, ascending, and ceases to. 0
 // or -ENOMEM: nothing has changed.

@@ -170,21 +170,22 @@ static void come_untraced(struct call_cpu *c, u32 cpu, u64 now)
     account_open(c, now);
 }
 
+static bool is_chosen(const struct thread *t)
+{
+    return call_trace.task ? t->task == call_trace.task
+                           : t->task != call_trace.except;
+}
+
 void call_trace_come(struct call_cpu *c, u32 cpu, const struct thread *t,
                      u64 now)
 {
     struct call_stack *s = READ_ONCE(t->traced);
     if (call_trace.mode == CALLS_ARCS) {
-        bool chosen = !call_trace.task || t->task == call_trace.task;
-        c->arcs = chosen ? c->all_arcs : NULL;
+        c->arcs = is_chosen(t) ? c->all_arcs : NULL;
         return;
     }
-    if (call_trace.task && t->task != call_trace.task) {
-        come_untraced(c, cpu, now);
-        return;
-    }
-    if (!s) {
-        c->no_frames++;
+    if (!is_chosen(t) || !s) {
+        c->no_frames += is_chosen(t);
         come_untraced(c, cpu, now);
         return;
     }
@@ -212,6 +213,13 @@ void call_trace_switch(struct thread *prev UNUSED, struct thread *next, u64 now)
 void call_trace_switched(void)
 {
     this_cpu()->calls.left = NULL;
+}
+
+void call_trace_enter_user(void)
+{
+    struct call_cpu *c = &this_cpu()->calls;
+    if (call_trace.running && c->stack)
+        call_trace_drop_stale(rdtsc(), -2u); // all but the root
 }
 
 // --- interrupts -------------------------------------------------------------

@@ -127,6 +127,8 @@ NOTRACE struct thread *arch_switch(struct thread *prev, struct thread *next)
 void arch_enter_user(struct trapframe *tf)
 {
     trap_leave(tf);
+    if (branch_on(&call_tracing))
+        call_trace_enter_user();
     enter_user(tf);
 }
 

@@ -102,6 +102,8 @@ UPCALL void call_trace_switch(struct thread *prev, struct thread *next,
                               u64 now);
 // After it, on the stack of the next thread.
 UPCALL void call_trace_switched(void);
+// The thread goes to user mode: its kernel stack will be empty. Interrupts off.
+UPCALL void call_trace_enter_user(void);
 // An interrupt's handler begins and ends, at the times of the ledger.
 UPCALL void call_trace_irq_begin(const struct trapframe *tf, u64 now);
 UPCALL void call_trace_irq_end(const struct trapframe *tf, u64 now);
