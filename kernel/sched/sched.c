@@ -170,20 +170,19 @@ static void choose_and_switch(enum switch_reason reason)
     }
     rq->switches++;
     WRITE_ONCE(next->on_cpu, true);
-    u64 at = rdtsc(); // about the TSC of ledger_switch
-    prev->since = at;
-    next->waited += at - next->since;
-    start_slice(rq, at);
+    start_slice(rq, rdtsc());
     // `next` may be the last thread of a task that is ending, which clears
     // `aspace` concurrently; end_task waits for this CPU.
     struct aspace *as = READ_ONCE(next->aspace);
     if (as != rq->cpu->aspace && as)
         aspace_switch(as);
     rq->cpu->thread = next;
-    u64 switched = ledger_switch(&next->total);
+    u64 at = ledger_switch(&next->total);
+    prev->since = at;
+    next->waited += at - next->since;
     // The last call before the switch: what follows is not traced.
     if (branch_on(&call_tracing))
-        call_trace_switch(prev, next, switched);
+        call_trace_switch(at);
     prev = arch_switch(prev, next);
     sched_switch_finished(prev);
 }

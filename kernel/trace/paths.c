@@ -199,7 +199,7 @@ void call_trace_come(struct call_cpu *c, u32 cpu, const struct thread *t,
     account_open(c, now);
 }
 
-void call_trace_switch(struct thread *prev UNUSED, struct thread *next, u64 now)
+void call_trace_switch(u64 now)
 {
     struct cpu *cpu = this_cpu();
     struct call_cpu *c = &cpu->calls;
@@ -207,7 +207,7 @@ void call_trace_switch(struct thread *prev UNUSED, struct thread *next, u64 now)
         return;
     if (call_trace.mode == CALLS_PATHS)
         leave(c, now);
-    call_trace_come(c, cpu->id, next, now);
+    call_trace_come(c, cpu->id, current, now);
 }
 
 void call_trace_switched(void)

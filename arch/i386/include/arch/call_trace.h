@@ -97,9 +97,9 @@ UPCALL void call_trace_slow_arc(u32 to, u32 from);
 
 // --- called while call_tracing is on (interrupts off) -----------------------
 
-// Before the switch of stacks, at the time at which the ledger has switched.
-UPCALL void call_trace_switch(struct thread *prev, struct thread *next,
-                              u64 now);
+// Before the switch of stacks to the current thread, at the time at which the
+// ledger has switched to it.
+UPCALL void call_trace_switch(u64 now);
 // After it, on the stack of the next thread.
 UPCALL void call_trace_switched(void);
 // The thread goes to user mode: its kernel stack will be empty. Interrupts off.
