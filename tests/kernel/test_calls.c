@@ -483,3 +483,39 @@ KERNEL_TEST(calls_storm)
         timer_release(t);
     expect(checksum() == before);
 }
+
+// --- what it costs ----------------------------------------------------------
+
+#define MEASURED_CALLS 1000u
+
+static u64 time_of_calls(void)
+{
+    u32 flags = irq_save();
+    leaf(); // the node, or the arc, is there
+    u64 began = rdtsc();
+    for (u32 i = 0; i < MEASURED_CALLS; i++)
+        leaf();
+    u64 cycles = rdtsc() - began;
+    irq_restore(flags);
+    return cycles;
+}
+
+static u32 cost_of(u32 mode, u64 plain)
+{
+    u32 site = (u32)leaf;
+    expect(!begin(mode, list_of(&site, 1), 1, 0));
+    u64 traced = time_of_calls();
+    call_trace_end();
+    // 2 cycles each under `tools/vm --icount 1`; the NOP is not executed.
+    return (u32)((traced - plain) / 2 + MEASURED_CALLS) / MEASURED_CALLS;
+}
+
+// (tools/bench/run reads this.)
+KERNEL_TEST(calls_cost)
+{
+    u64 plain = time_of_calls();
+    u32 arc = cost_of(CALLS_ARCS, plain), path = cost_of(CALLS_PATHS, plain);
+    log_printf("calls: an arc takes %u, an entry and a return %u "
+               "instructions\n",
+               arc, path);
+}
