@@ -235,6 +235,17 @@ int timer_reserve(u32 flags, u64 min_ns, u64 max_ns, const char *owner,
     return err == -ENOENT ? -ENODEV : err;
 }
 
+void timer_withdraw(const char *name, u32 flags)
+{
+    u32 irqs = spin_lock_irq(&timers_lock);
+    FOR_EACH_TIMER(t)
+    {
+        if (is_named(*t, name))
+            (*t)->flags &= ~flags;
+    }
+    spin_unlock_irq(&timers_lock, irqs);
+}
+
 void timer_release(struct timer *t)
 {
     timer_stop(t);
