@@ -423,6 +423,14 @@ void timer_stop(struct timer *t)
     set_free(t);
 }
 
+void timer_give_up(struct timer *t, const char *why)
+{
+    u32 irqs = spin_lock_irq(&timers_lock);
+    WRITE_ONCE(t->why_not, why);
+    WRITE_ONCE(t->owner, NULL);
+    spin_unlock_irq(&timers_lock, irqs);
+}
+
 void timer_attach(struct timer *t, timer_fn_t fn)
 {
     assert(t->owner && !t->mode);

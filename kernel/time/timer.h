@@ -168,5 +168,9 @@ u64 timer_ns(const struct timer *t, u64 ticks);
 
 // --- for the clock's event code, which drives a one-shot device itself
 
+// The timer has failed while it ran and is not used again; `why` is kept.
+// Thread context.
+void timer_give_up(struct timer *t, const char *why);
+
 // `fn` is called at each interrupt from now on, permanently.
 void timer_attach(struct timer *t, timer_fn_t fn);
