@@ -7,7 +7,9 @@
 #include "kernel/base/log.h"
 #include "lib/string.h"
 
-#define KINDS "ipi, nmi, event-lost, event-double, timer-lost, timer-double"
+#define KINDS                                                        \
+    "ipi, nmi, event-lost, event-double, timer-lost, timer-double, " \
+    "timer-stops"
 KERNEL_ARG(fault,
            "fault=KIND,N[,KIND,N...]: every Nth event fails; KIND: " KINDS);
 
@@ -18,6 +20,7 @@ static const char *const names[FAULTS] = {
     [FAULT_EVENT_DOUBLE] = "event-double",
     [FAULT_TIMER_LOST] = "timer-lost",
     [FAULT_TIMER_DOUBLE] = "timer-double",
+    [FAULT_TIMER_STOPS] = "timer-stops",
 };
 
 u32 fault_every[FAULTS];
@@ -68,6 +71,15 @@ bool fault_count_down(enum fault kind)
 {
     u32 n = __atomic_add_fetch(&events[kind], 1, __ATOMIC_RELAXED);
     if (n % fault_every[kind])
+        return false;
+    error_count(&made);
+    return true;
+}
+
+bool fault_count_from(enum fault kind)
+{
+    u32 n = __atomic_add_fetch(&events[kind], 1, __ATOMIC_RELAXED);
+    if (n < fault_every[kind])
         return false;
     error_count(&made);
     return true;

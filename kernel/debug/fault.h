@@ -12,6 +12,7 @@ enum fault {
     FAULT_EVENT_DOUBLE, // event-double: it is handled twice
     FAULT_TIMER_LOST,   // timer-lost: the same for other timers' interrupts
     FAULT_TIMER_DOUBLE, // timer-double
+    FAULT_TIMER_STOPS,  // timer-stops: CPU 0's own, after N shots
     FAULTS
 };
 
@@ -21,11 +22,18 @@ extern u32 fault_every[FAULTS]; // N; 0: never. Constant after fault_start.
 
 void fault_start(void); // once the kernel arguments are parsed
 bool fault_count_down(enum fault kind);
+bool fault_count_from(enum fault kind);
 
 // True: this event must fail. Any context.
 static ALWAYS_INLINE bool fault_due(enum fault kind)
 {
     return unlikely(fault_every[kind]) && fault_count_down(kind);
+}
+
+// True from the Nth event on. Any context.
+static ALWAYS_INLINE bool fault_begun(enum fault kind)
+{
+    return unlikely(fault_every[kind]) && fault_count_from(kind);
 }
 
 #else
@@ -34,6 +42,10 @@ static inline void fault_start(void)
 {
 }
 static ALWAYS_INLINE bool fault_due(enum fault kind UNUSED)
+{
+    return false;
+}
+static ALWAYS_INLINE bool fault_begun(enum fault kind UNUSED)
 {
     return false;
 }

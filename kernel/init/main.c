@@ -15,6 +15,7 @@
 #include "kernel/fs/tty.h"
 #include "kernel/init/testers.h"
 #include "kernel/mm/frame.h"
+#include "kernel/profile/sample.h"
 #include "kernel/sched/hang.h"
 #include "kernel/sched/load.h"
 #include "kernel/syscall/dispatch.h"
@@ -112,6 +113,8 @@ static void init_thread(void *path)
 static void run_first_program(void *arg)
 {
     (void)arg;
+    sources_test();
+    event_watch_start();
     vdso_init();
     vfs_init();
     tty_init();
@@ -153,7 +156,6 @@ void kernel_main(void)
     start_callout_threads();
     load_start();
     hang_watch_start();
-    event_watch_start();
     if (kthread_create("start-up", run_first_program, NULL, NULL))
         boot_lacks_memory("the first thread");
     sched_start_cpu();

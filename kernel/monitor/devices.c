@@ -23,7 +23,7 @@ static int make_clock(struct chain *out, u32 number UNUSED)
 static int make_sources(struct chain *out, u32 number UNUSED)
 {
     LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
-        const char *why = (*s)->why_not(*s);
+        const char *why = source_why_not(*s);
         struct sysinfo_sampler *record = chain_add(out);
         if (!record)
             break;

@@ -10,6 +10,7 @@
 
 #include "arch/cpu.h"
 #include "arch/nmi.h"
+#include "arch/regs.h"
 #include "kernel/profile/sample.h"
 #include "kernel/profile/ticker.h"
 
@@ -86,6 +87,11 @@ static u64 ticks_of_all(const struct sample_source *s UNUSED)
     return counter_read(&ticker.ticks);
 }
 
+static u32 vector(const struct sample_source *s UNUSED)
+{
+    return VECTOR_NMI;
+}
+
 static const char *why_not(const struct sample_source *s UNUSED)
 {
     return cpu_count > 1 ? NULL : "needs another CPU to send to";
@@ -99,6 +105,7 @@ static const struct sample_source nmi_ipi_source = {
     .nmi = true,
     .sends = true,
     .why_not = why_not,
+    .vector = vector,
     .start = start,
     .stop = stop,
     .ticks = ticks_of_all,

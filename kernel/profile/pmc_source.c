@@ -9,6 +9,7 @@
 #include "arch/clock.h"
 #include "arch/cpu.h"
 #include "arch/pmu.h"
+#include "arch/regs.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
@@ -111,6 +112,11 @@ static void pmc_stop(const struct sample_source *source)
     pmu_sampling_stop(&mine(source)->sampling);
 }
 
+static u32 pmc_vector(const struct sample_source *s UNUSED)
+{
+    return VECTOR_NMI;
+}
+
 static const char *pmc_why_not(const struct sample_source *s UNUSED)
 {
     return pmu_sampling_why_not();
@@ -127,6 +133,7 @@ static const char *pmc_why_not(const struct sample_source *s UNUSED)
             .counts = "cycles",     \
             .next = after,          \
             .why_not = pmc_why_not, \
+            .vector = pmc_vector,   \
             .start = pmc_start,     \
             .stop = pmc_stop,       \
         },                          \

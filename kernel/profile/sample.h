@@ -41,8 +41,13 @@ struct sample_source {
     // time; those after the first are in no linker set and are otherwise the
     // same. NULL: the last instance.
     const struct sample_source *next;
-    // NULL: usable, else the reason.
+    const char
+        *timer; // its timer in the registry (kernel/time/timer.h), or NULL
+    // NULL: usable, else the reason; without the self-test (source_why_not).
     const char *(*why_not)(const struct sample_source *s);
+    // The vector of its interrupts, for the self-test, while it runs. NULL: it
+    // uses the clock's events.
+    u32 (*vector)(const struct sample_source *s);
     // Starts on all CPUs. Sets rate->hz (0 if by period) and rate->period to
     // the actual values, and rate->random to false if periods cannot vary. 0,
     // -EINVAL (no such event), -EBUSY (the device is in use). May sleep. From
@@ -56,6 +61,14 @@ struct sample_source {
     u64 (*ticks)(const struct sample_source *s);
 };
 #define SAMPLE_SOURCE(s) LINKER_SET_ADD(sample_sources, s)
+
+// Tests a source that is not running: NULL, also if it is not usable, or how
+// its interrupts fail to arrive. streams_lock; sleeps.
+const char *source_test(const struct sample_source *s);
+// Tests each source: once, when all CPUs run, before a session begins. Sleeps.
+void sources_test(void);
+// NULL: the source is usable, and its interrupts have arrived; else the reason.
+const char *source_why_not(const struct sample_source *s);
 
 // One interrupt of a source.
 struct sample_hit {

@@ -88,7 +88,7 @@ static int acquire(const struct sample_source *s, struct sample_rate *rate,
         return -EBUSY;
     struct use *use = use_of(*out);
     if (!use->users) {
-        int err = s->why_not(s) ? -ENODEV : start(*out, &real);
+        int err = source_why_not(s) ? -ENODEV : start(*out, &real);
         if (err)
             return err;
         use->source = *out;
@@ -139,7 +139,7 @@ static void announce_fallback(const struct sample_source *wanted,
     announced = true;
     const char *name = arg_sampler.value;
     if (wanted) {
-        const char *why = wanted->why_not(wanted);
+        const char *why = source_why_not(wanted);
         log_printf("sampler=%s: %s; using %s\n", name, why ? why : "in use",
                    taken->name);
         return;

@@ -10,6 +10,7 @@
 
 #include "arch/clock.h"
 #include "arch/cpu.h"
+#include "arch/regs.h"
 #include "kernel/base/errno.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/profile/sample.h"
@@ -20,7 +21,6 @@
 
 struct timer_source {
     struct sample_source source;
-    const char *timer; // its name in the registry
     struct timer *reserved;
     u32 period_ns;
     u64 period_cycles; // TSC
@@ -130,7 +130,7 @@ static int start_random(struct timer_source *s, u64 period)
 static int start(const struct sample_source *source, struct sample_rate *rate)
 {
     struct timer_source *s = mine(source);
-    int err = timer_reserve_name(s->timer, s->source.name, &s->reserved);
+    int err = timer_reserve_name(source->timer, s->source.name, &s->reserved);
     if (err)
         return err;
     u64 period = NSEC_PER_SEC / rate->hz;
@@ -160,6 +160,16 @@ static u64 ticks(const struct sample_source *source)
     return counter_read(&mine(source)->reserved->shots);
 }
 
+static u32 nmi_vector(const struct sample_source *source UNUSED)
+{
+    return VECTOR_NMI;
+}
+
+static u32 irq_vector(const struct sample_source *source)
+{
+    return mine(source)->reserved->vector;
+}
+
 struct search {
     const struct timer_source *source;
     const char *why_not;
@@ -169,7 +179,7 @@ struct search {
 static void check_timer(const struct timer *t, void *arg)
 {
     struct search *search = arg;
-    const char *name = search->source->timer;
+    const char *name = search->source->source.timer;
     if (!search->why_not || memcmp(t->name, name, strlen(name)))
         return;
     const char *owner = timer_user(t); // it may be released concurrently
@@ -191,19 +201,22 @@ static const char *why_not(const struct sample_source *source)
     return search.why_not;
 }
 
-#define TIMER_SOURCE(id, text, device, is_nmi, order, low, high)          \
-    static struct timer_source id##_source = { .source = {              \
-                                                   .name = text,        \
-                                                   .rank = order,       \
-                                                   .min_hz = low,       \
-                                                   .max_hz = high,      \
-                                                   .nmi = is_nmi,       \
-                                                   .why_not = why_not,  \
-                                                   .start = start,      \
-                                                   .stop = stop,        \
-                                                   .ticks = ticks,      \
-                                               },                       \
-                                               .timer = device }; \
+#define TIMER_SOURCE(id, text, device, is_nmi, order, low, high)               \
+    static struct timer_source id##_source = { .source = {                     \
+                                                   .name = text,               \
+                                                   .rank = order,              \
+                                                   .min_hz = low,              \
+                                                   .max_hz = high,             \
+                                                   .nmi = is_nmi,              \
+                                                   .timer = device,            \
+                                                   .vector = is_nmi            \
+                                                                 ? nmi_vector  \
+                                                                 : irq_vector, \
+                                                   .why_not = why_not,         \
+                                                   .start = start,             \
+                                                   .stop = stop,               \
+                                                   .ticks = ticks,             \
+                                               } };                            \
     LINKER_SET_ADD_PART(sample_sources, id, id##_source.source)
 
 TIMER_SOURCE(nmi_hpet, "nmi-hpet", "hpet", true, 300, 1, 20000);

@@ -7,6 +7,7 @@
 
 #include "kernel/mm/frame.h"
 #include "kernel/sched/thread.h"
+#include "kernel/time/eventwatch.h"
 #include "kernel/time/timecounter.h"
 
 #define PERIOD_NS (LOAD_PERIOD_SECONDS * NSEC_PER_SEC)
@@ -36,6 +37,7 @@ static void kload(void *arg)
         u32 runnable = sched_runnable();
         update(runnable - MIN(runnable, 1u));
         timecounter_watch(); // here, because the CPU is awake anyway
+        event_watch_check();
     }
 }
 

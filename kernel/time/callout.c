@@ -8,6 +8,7 @@
 
 #include "kernel/time/callout.h"
 
+#include "arch/irq.h"
 #include "kernel/base/errors.h"
 #include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
@@ -30,6 +31,10 @@ struct callouts {
     // `in_interrupt`, the deadline that it will be armed for at the end.
     u64 armed;
     bool in_interrupt;
+    // Interrupts of this CPU's timer that callouts_repeat found lost, with none
+    // in between; the timer's interrupts when the last one was found.
+    u32 losses;
+    u64 interrupts_then;
     // CALLOUT_THREAD callouts that are due, for the thread.
     struct list due;
     struct waitq work, done;
@@ -101,12 +106,44 @@ static NOINLINE void arm_if_lost(const struct callouts *q)
     clock_arm(q->armed);
 }
 
+// The interrupt that callouts_repeat sends in place of a CPU's own timer's has
+// the same vector. A timer for all CPUs interrupts the boot CPU.
+static void count_loss(struct callouts *q, const struct cpu *cpu)
+{
+    spin_assert_held(&q->lock);
+    u32 vector = clock_event_vector();
+    bool own = vector == VECTOR_TIMER;
+    u64 interrupts = irq_count(own ? cpu->id : 0, vector);
+    u64 sent = own && cpu != this_cpu() ? 1 : 0;
+    if (interrupts > q->interrupts_then + sent)
+        q->losses = 0;
+    WRITE_ONCE(q->losses, q->losses + 1);
+    q->interrupts_then = interrupts;
+}
+
+bool callouts_timer_failed(void)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        if (READ_ONCE(cpus[i].callouts->losses) >= CALLOUTS_LOSSES_MAX)
+            return true;
+    }
+    return false;
+}
+
+void callouts_timer_replaced(void)
+{
+    for (u32 i = 0; i < cpu_count; i++)
+        WRITE_ONCE(cpus[i].callouts->losses, 0);
+}
+
 bool callouts_repeat(const struct cpu *cpu)
 {
     struct callouts *q = cpu->callouts;
     if (!spin_try_lock(&q->lock))
         return false;
     bool overdue = is_overdue(q);
+    if (overdue)
+        count_loss(q, cpu);
     spin_unlock(&q->lock);
     if (overdue) {
         error_count(&lost);

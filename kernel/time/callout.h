@@ -73,3 +73,8 @@ void callouts_interrupt(u64 now);
 // CPU.
 #define CALLOUTS_LOST_NS NSEC_PER_SEC
 bool callouts_repeat(const struct cpu *cpu);
+// Whether so many interrupts of a timer were lost one after the other that the
+// timer must be replaced (clock_replace_timer). Any context.
+#define CALLOUTS_LOSSES_MAX 2u
+bool callouts_timer_failed(void);
+void callouts_timer_replaced(void);

@@ -4,6 +4,10 @@
 // every EVENT_WATCH_NS whether an event is so late that its interrupt must have
 // been lost.
 //
+// An event timer that loses several interrupts in a row is replaced, and so is
+// the watch's own timer, if its interrupts do not come. (v86's RTC has periodic
+// interrupts but no alarm.)
+//
 // The watch releases its timer for any other user that wants it
 // (timer_reserve), and takes another one, if one is free; else the log reports
 // that there is no watch.
@@ -18,6 +22,8 @@ extern const char event_watch_owner[];
 
 // Called once, when all CPUs run.
 void event_watch_start(void);
+// Replaces timers that have failed. Called every few seconds, by one thread.
+void event_watch_check(void);
 // Releases the watch's timer, if any; until event_watch_resume the watch has
 // none. Thread context with interrupts on.
 void event_watch_release(void);

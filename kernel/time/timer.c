@@ -235,6 +235,17 @@ int timer_reserve(u32 flags, u64 min_ns, u64 max_ns, const char *owner,
     return err == -ENOENT ? -ENODEV : err;
 }
 
+void timer_withdraw(const char *name, u32 flags)
+{
+    u32 irqs = spin_lock_irq(&timers_lock);
+    FOR_EACH_TIMER(t)
+    {
+        if (is_named(*t, name))
+            (*t)->flags &= ~flags;
+    }
+    spin_unlock_irq(&timers_lock, irqs);
+}
+
 void timer_release(struct timer *t)
 {
     timer_stop(t);
@@ -410,6 +421,14 @@ void timer_stop(struct timer *t)
     call_on_cpus(t, stop_here, t);
     smp_quiesce_others(); // interrupts in flight have been taken
     set_free(t);
+}
+
+void timer_give_up(struct timer *t, const char *why)
+{
+    u32 irqs = spin_lock_irq(&timers_lock);
+    WRITE_ONCE(t->why_not, why);
+    WRITE_ONCE(t->owner, NULL);
+    spin_unlock_irq(&timers_lock, irqs);
 }
 
 void timer_attach(struct timer *t, timer_fn_t fn)

@@ -119,6 +119,10 @@ int timer_reserve(u32 flags, u64 min_ns, u64 max_ns, const char *owner,
 // requirements. Thread context; at start-up any context.
 void timer_release(struct timer *t);
 
+// Withdraws capabilities that a test has found not to work, of the timers with
+// this name (as above). Thread context.
+void timer_withdraw(const char *name, u32 flags);
+
 // Starts a reserved timer: `mode` is TIMER_PERIODIC or TIMER_ONESHOT, with
 // TIMER_ALL_CPUS or TIMER_NMI (which means all CPUs) if wanted, a periodic one
 // with TIMER_RANDOM. A PER_CPU timer always runs on all CPUs. `period_ns` is
@@ -163,6 +167,10 @@ u64 timer_ticks(const struct timer *t, u64 ns);
 u64 timer_ns(const struct timer *t, u64 ticks);
 
 // --- for the clock's event code, which drives a one-shot device itself
+
+// The timer has failed while it ran and is not used again; `why` is kept.
+// Thread context.
+void timer_give_up(struct timer *t, const char *why);
 
 // `fn` is called at each interrupt from now on, permanently.
 void timer_attach(struct timer *t, timer_fn_t fn);

@@ -237,13 +237,45 @@ static void chains_not_whole(void **state UNUSED)
     samples.total = 0;
 }
 
+// v86: the source of the highest rank was chosen, and did not interrupt.
+static void starved(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { 0 };
+
+    info.expected = 4035;
+    info.taken = 0;
+    print(&info, &asked, false);
+    assert_ptr_equal(strstr(text, "Wrong:   0 of 4035 samples came"), text);
+    says("-s NAME");
+    print(&info, &asked, true);
+    says("\"starved\": true");
+    info.taken = 4035 / STARVED_PART;
+    assert_false(header_starved(&info));
+    info.taken--;
+    assert_true(header_starved(&info));
+    info.throttled = 3000; // these came; the header counts them
+    assert_false(header_starved(&info));
+    info.throttled = 0;
+    info.expected = STARVED_LEAST - 1;
+    info.taken = 0;
+    assert_false(header_starved(&info));
+    info.expected = 4035;
+    info.rate_hz = 0; // by period: it is not known how many will come
+    assert_false(header_starved(&info));
+    info = plain();
+    print(&info, &asked, true);
+    says("\"starved\": false");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_well),         cmocka_unit_test(older_recording),
-        cmocka_unit_test(shares_said),      cmocka_unit_test(by_period),
-        cmocka_unit_test(events_at_a_rate), cmocka_unit_test(other_than_asked),
-        cmocka_unit_test(trouble),          cmocka_unit_test(chains_not_whole),
+        cmocka_unit_test(starved),          cmocka_unit_test(all_well),
+        cmocka_unit_test(older_recording),  cmocka_unit_test(shares_said),
+        cmocka_unit_test(by_period),        cmocka_unit_test(events_at_a_rate),
+        cmocka_unit_test(other_than_asked), cmocka_unit_test(trouble),
+        cmocka_unit_test(chains_not_whole),
     };
 
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

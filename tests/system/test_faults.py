@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from checkers import options
+from checkers import FINE_CLOCK, options
 from machine import vm
 from monitor import Monitored
 from tiers import realtime
@@ -124,6 +124,36 @@ def test_lost_interrupts_between_cpus(what, each, command, said):
     output, counted = with_faults(f"ipi,{each}", command, smp=4)
     assert "FAILED" not in output and output.endswith(said), output
     assert counted[what] > 0, counted
+
+
+@realtime()
+@pytest.mark.parametrize("smp", (1, 2))
+def test_a_timer_that_stops_is_replaced(smp):
+    """The watch by another timer, or by another CPU, finds it; sleeps end meanwhile."""
+    output, counted = with_faults(
+        "timer-stops,15", "sleep 30; taskset 1 sleep 2; dmesg; echo @; "
+        "read before idle </proc/uptime; taskset 1 sleep 2; taskset 1 sleep 2; "
+        "read after idle </proc/uptime; echo $before $after; echo @; "
+        "sysinfo system.clock", smp=smp, clock=FINE_CLOCK)
+    log, times, clocks = output.split("@")
+    assert "clock: the shots of lapic do not come: events of all CPUs by hpet0" in log
+    before, after = map(float, times.split())
+    assert 4 <= after - before < 4.5, times
+    assert re.search("lapic +timer .* its shots ceased to come", clocks), clocks
+    assert counted["timers, replaced"] == 1, counted
+    assert counted["timer interrupts, lost or late"] >= 2, counted
+
+
+@realtime()
+def test_a_report_without_samples_says_so_and_fails():
+    """The source fell silent after its self-test."""
+    for tool in "profile", "sprofile":
+        output, _ = with_faults("timer-lost,1", f"{tool} -s nmi-pit --fixed "
+                                "/test/shares 300 >report 2>errors; "
+                                "echo $?; cat report errors", smp=1)
+        assert output.startswith("1\n"), output
+        assert re.search(r"Wrong:   0 of \d+ samples came", output), output
+        assert re.search("nmi-pit: .*choose another source", output), output
 
 
 @realtime()

@@ -1,5 +1,6 @@
 #include "events.h"
 
+#include "header.h"
 #include "sources.h"
 
 #include <errno.h>
@@ -146,6 +147,21 @@ void events_free(struct events *e)
 {
     for (uint32_t i = 0; i < e->count; i++)
         samples_free(&e->list[i].samples);
+}
+
+int events_status(const struct events *e, int status)
+{
+    for (uint32_t i = 0; i < e->count; i++) {
+        const struct sprofile_info *info = &e->list[i].info;
+        if (!header_starved(info))
+            continue;
+        complain("%s: %llu samples expected, %llu taken: choose another source "
+                 "(-s; profile --list)",
+                 info->source, (unsigned long long)info->expected,
+                 (unsigned long long)info->taken);
+        status = status != 0 ? status : 1;
+    }
+    return status;
 }
 
 const char *event_name(const struct event *e)

@@ -46,6 +46,10 @@ void events_free(struct events *e);
 // counts, or its source if it samples by time.
 const char *event_name(const struct event *e);
 
+// The exit status of a tool that would end with `status`: not 0 if an event has
+// hardly any of its samples (header_starved), with a message on standard error.
+int events_status(const struct events *e, int status);
+
 // Handles -g=dwarf (or -G=dwarf), which getopt cannot parse: call chains from
 // large stack copies. Consumes argv[optind] if it is that option, and sets
 // *letter to g or G.

@@ -19,6 +19,29 @@ bool header_expects(const struct sprofile_info *info)
     return info->rate_hz != 0 && !follows;
 }
 
+// Lost and throttled samples came, and the header has a line for them.
+static uint64_t came(const struct sprofile_info *info)
+{
+    return info->taken + info->lost + info->throttled;
+}
+
+bool header_starved(const struct sprofile_info *info)
+{
+    return header_expects(info) && info->expected >= STARVED_LEAST &&
+           came(info) < info->expected / STARVED_PART;
+}
+
+static void print_starved(FILE *out, const struct sprofile_info *info)
+{
+    fprintf(out,
+            "Wrong:   %" PRIu64 " of %" PRIu64 " samples came, so this report "
+            "is not to be believed: the\n         interrupts of %s do not "
+            "arrive as they should. Choose another source by\n         -s "
+            "NAME or the kernel argument sampler=NAME; profile --list shows "
+            "them.\n",
+            came(info), info->expected, info->source);
+}
+
 static void print_source(FILE *out, const struct sprofile_info *info,
                          const struct sprofile_options *o)
 {
@@ -167,6 +190,8 @@ void header_print(FILE *out, const struct sprofile_info *info,
                   const struct sprofile_options *asked, const struct samples *s,
                   uint32_t event, uint64_t unknown)
 {
+    if (header_starved(info))
+        print_starved(out, info);
     print_source(out, info, asked);
     print_samples(out, info, unknown);
     print_hidden(out, info);

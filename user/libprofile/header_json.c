@@ -36,6 +36,7 @@ static void print_samples(FILE *out, const struct sprofile_info *i,
     print_number(out, "others", i->others);
     print_number(out, "missed", i->missed);
     print_number(out, "throttled", i->throttled);
+    fprintf(out, "  \"starved\": %s,\n", header_starved(i) ? "true" : "false");
 }
 
 void header_print_json(FILE *out, const struct sprofile_info *info,

@@ -303,6 +303,7 @@ int main(int argc, char *argv[])
         report_json(&settings, &result);
     else
         report(&settings, &result);
+    result.status = events_status(&result.events, result.status);
     events_free(&result.events);
     free(result.program);
     return close_output(result.status);

@@ -215,6 +215,7 @@ int main(int argc, char *argv[])
         report_json(&result);
     else if (!settings.live)
         report(&settings, &result);
+    result.status = events_status(&result.events, result.status);
     events_free(&result.events);
     if (fflush(stdout) != 0) {
         complain("writing the report: %s", strerror(errno));

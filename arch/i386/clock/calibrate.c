@@ -7,9 +7,18 @@
 // interval is kept, at both ends of a window; the two widths bound the error.
 // If the host of a virtual machine disturbs a window, its intervals are wide,
 // and another window is tried.
+//
+// No counter is believed alone. The other counters are read at both ends of the
+// same window, and each that works gives a rate of the TSC
+// (calibration_vote.h). A counter that the others contradict is not used. If no
+// two agree, or if the only one says what cannot be, the TSC is also measured
+// by a second of the RTC, which takes up to two.
 #include "arch/cpu.h"
+#include "arch/i386/clock/calibration_vote.h"
 #include "arch/i386/clock/clock_private.h"
+#include "arch/i386/clock/rtc_format.h"
 #include "arch/i386/irq/controllers.h"
+#include "kernel/base/log.h"
 #include "kernel/time/timecounter.h"
 
 #define EDGES 8           // moments to choose from
@@ -18,6 +27,8 @@
 #define WINDOW_MIN_US 2000u
 #define WINDOW_MAX_US 20000u
 #define ERROR_GOAL_PPM 20u
+#define READS_OF_OTHERS 4u
+#define SECOND_LIMIT (1ull << 35) // TSC cycles: 3 s at the most, if it is fast
 
 struct moment {
     u64 value; // what the counter read
@@ -27,9 +38,13 @@ struct moment {
 
 struct window {
     struct moment reference[2], lapic[2]; // start, end
+    struct moment others[VOTES_MAX][2];
 };
 
 static struct calibration result;
+static struct timecounter *voters[VOTES_MAX]; // the reference is the first
+static struct vote votes[VOTES_MAX];
+static u32 voter_count;
 
 static bool find_moment(const struct timecounter *r, struct moment *best)
 {
@@ -52,16 +67,30 @@ static bool find_moment(const struct timecounter *r, struct moment *best)
     return edges == EDGES;
 }
 
-static void read_lapic(struct moment *best)
+static u64 read_lapic(void)
+{
+    return lapic_timer_count();
+}
+
+// Of several readings the shortest.
+static void read_shortest(u64 (*read)(void), u32 readings, struct moment *best)
 {
     best->width = ~0ull;
-    for (u32 i = 0; apic_present && i < EDGES; i++) {
+    for (u32 i = 0; i < readings; i++) {
         u64 before = rdtsc();
-        u32 value = lapic_timer_count();
+        u64 value = read();
         u64 width = rdtsc() - before;
         if (width < best->width)
             *best = (struct moment){ value, before + width / 2, width };
     }
+}
+
+static void read_all(struct window *w, u32 end)
+{
+    if (apic_present)
+        read_shortest(read_lapic, EDGES, &w->lapic[end]);
+    for (u32 i = 1; i < voter_count; i++)
+        read_shortest(voters[i]->read, READS_OF_OTHERS, &w->others[i][end]);
 }
 
 static u64 reference_ticks(const struct timecounter *r, const struct window *w)
@@ -85,7 +114,7 @@ static bool measure(const struct timecounter *r, struct window *w)
 {
     if (!find_moment(r, &w->reference[0]))
         return false;
-    read_lapic(&w->lapic[0]);
+    read_all(w, 0);
     u32 us;
     do {
         cpu_relax();
@@ -94,7 +123,7 @@ static bool measure(const struct timecounter *r, struct window *w)
         us = window_us(r, w);
     } while (us < WINDOW_MIN_US ||
              (us < WINDOW_MAX_US && window_error_ppm(w) >= ERROR_GOAL_PPM));
-    read_lapic(&w->lapic[1]);
+    read_all(w, 1);
     return true;
 }
 
@@ -111,21 +140,124 @@ static void evaluate(const struct timecounter *r, const struct window *w,
     c->lapic_hz = (u32)(lapic * c->tsc_hz / tsc);
 }
 
-static bool calibrate_against(const struct timecounter *r,
-                              struct calibration *c)
+// What another counter says about a window of `us`: uncertain by the two
+// readings, and by a tick. Nothing, if it may have wrapped.
+static void count_vote(const struct timecounter *tc, u32 us,
+                       const struct moment *m, struct vote *v)
 {
-    c->error_ppm = ~0u;
-    for (u32 i = 0; i < WINDOWS && c->error_ppm > ERROR_GOAL_PPM; i++) {
+    u64 ticks = (m[1].value - m[0].value) & tc->mask;
+    u64 tsc = m[1].tsc - m[0].tsc;
+    *v = (struct vote){ 0 };
+    if (!ticks || !tsc || us * tc->hz / 1000000 > tc->mask / 2)
+        return;
+    v->tsc_hz = tsc * tc->hz / ticks;
+    u64 ppm = (m[0].width + m[1].width) * 1000000 / tsc + 1000000 / ticks;
+    v->error_ppm = (u32)MIN(ppm, 1000000ull);
+}
+
+static void count_votes(const struct window *w)
+{
+    struct calibration c = { 0 };
+    evaluate(voters[0], w, &c);
+    votes[0] = (struct vote){ c.tsc_hz, c.error_ppm, false };
+    for (u32 i = 1; i < voter_count; i++)
+        count_vote(voters[i], window_us(voters[0], w), w->others[i], &votes[i]);
+    if (c.error_ppm < result.error_ppm)
+        result = c;
+}
+
+static bool any_outvoted(void)
+{
+    bool any = false;
+    for (u32 i = 0; i < voter_count; i++)
+        any |= votes[i].outvoted;
+    return any;
+}
+
+// An outvoted counter may have been read late: another window decides.
+static bool measure_windows(enum verdict *verdict, u32 *chosen)
+{
+    result.error_ppm = ~0u;
+    for (u32 i = 0; i < WINDOWS; i++) {
         struct window w;
-        if (!measure(r, &w))
+        if (!measure(voters[0], &w))
             return false;
-        if (window_error_ppm(&w) < c->error_ppm)
-            evaluate(r, &w, c);
+        count_votes(&w);
+        *verdict = calibration_vote(votes, voter_count, 0, chosen);
+        if (result.error_ppm <= ERROR_GOAL_PPM && *verdict != VOTE_OPEN &&
+            !any_outvoted())
+            break;
     }
     return true;
 }
 
-// The best reference known to work whose rank is below `rank`.
+// --- the RTC's second
+
+static bool next_second(u64 *at)
+{
+    u8 first = cmos_read(RTC_SECONDS), now;
+    u64 start = rdtsc();
+    do {
+        bool updating = cmos_read(RTC_A) & RTC_A_UPDATING;
+        now = updating ? first : cmos_read(RTC_SECONDS);
+        *at = rdtsc();
+        if (*at - start > SECOND_LIMIT)
+            return false;
+    } while (now == first);
+    return true;
+}
+
+// The TSC's rate; 0: the RTC does not count.
+static u64 measure_second(void)
+{
+    static bool measured;
+    static u64 hz;
+    u64 start, end;
+    if (measured)
+        return hz;
+    measured = true;
+    log_printf("clock: measuring by a second of the RTC, for %s\n",
+               voter_count > 1 ? "the counters disagree"
+                               : "the only counter is not plausible");
+    if (next_second(&start) && next_second(&end))
+        hz = end - start;
+    return hz;
+}
+
+// --- the choice
+
+static void believe_rtc(u64 hz)
+{
+    log_printf("clock: the RTC's second agrees with no counter\n");
+    result.lapic_hz = (u32)(result.lapic_hz * hz / MAX(result.tsc_hz, 1ull));
+    result.tsc_hz = hz;
+    result.error_ppm = 1000000 / 50; // the length of an update
+    result.by_rtc = true;
+    for (u32 i = 0; i < voter_count; i++)
+        votes[i].outvoted = true;
+}
+
+// False: another reference is better.
+static bool judge(enum verdict verdict, u32 chosen)
+{
+    u64 second = verdict == VOTE_OPEN ? measure_second() : 0;
+    if (second)
+        verdict = calibration_vote(votes, voter_count, second, &chosen);
+    if (verdict == VOTE_OPEN && second)
+        believe_rtc(second);
+    else if (verdict == VOTE_OPEN)
+        log_printf("warning: clock: nothing confirms the rate by the %s\n",
+                   voters[0]->name);
+    if (verdict != VOTE_OPEN && chosen != 0)
+        votes[0].outvoted = true;
+    for (u32 i = 0; i < voter_count; i++) {
+        if (votes[i].outvoted)
+            timecounter_demote(voters[i], "its rate contradicts other clocks");
+    }
+    return !votes[0].outvoted || result.by_rtc;
+}
+
+// The best counter of known rate that works, below `rank`.
 static struct timecounter *next_reference(u32 rank)
 {
     struct timecounter *next = NULL;
@@ -138,14 +270,25 @@ static struct timecounter *next_reference(u32 rank)
     return next;
 }
 
+static void find_voters(struct timecounter *first)
+{
+    voter_count = 0;
+    for (struct timecounter *tc = first; tc && voter_count < VOTES_MAX;
+         tc = next_reference(tc->rank))
+        voters[voter_count++] = tc;
+}
+
 static bool calibrate_by(struct timecounter *r)
 {
+    enum verdict verdict;
+    u32 chosen = 0;
+    find_voters(r);
     if (r->start)
         r->start(r);
-    bool done = calibrate_against(r, &result);
+    bool measured = measure_windows(&verdict, &chosen);
     if (r->stop)
         r->stop(r);
-    return done;
+    return measured && judge(verdict, chosen);
 }
 
 const struct calibration *clock_calibrate(void)
@@ -157,7 +300,7 @@ const struct calibration *clock_calibrate(void)
     struct timecounter *r = next_reference(RANK_TSC);
     while (r && !calibrate_by(r))
         r = next_reference(r->rank);
-    result.reference = r;
+    result.reference = result.by_rtc ? NULL : r;
     if (apic_present)
         lapic_timer_start(0);
     return &result;

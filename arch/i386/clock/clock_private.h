@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arch/clock.h"
+#include "arch/i386/clock/pit_chip.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/time/timer.h"
 
@@ -13,30 +14,17 @@ struct calibration {
     u64 tsc_hz;
     u32 lapic_hz;
     u32 error_ppm; // upper bound of tsc_hz's error
+    bool by_rtc;   // there is no reference: it was measured by the RTC's second
 };
 const struct calibration *clock_calibrate(void);
 u32 clock_lapic_hz(void);
 
-// pit.c: exclusive access to the registers of the 8254, for its clock
+// pit.c: exclusive access to the registers of the interval timer, for its clock
 // (pit_clock.c) and its timer (pit_timer.c). Any CPU, any context; interrupts
 // are off between enter and leave. False: the caller is an NMI that interrupted
 // this CPU between the two.
-#define PIT_HZ 1193182u
 bool pit_enter(u32 *flags);
 void pit_leave(u32 flags);
-// Between enter and leave: starts a counter in a mode, with `count` of 1 to
-// 65536; stops it.
-#define PIT_ONE_SHOT 0u // mode 0: interrupt on terminal count
-#define PIT_RATE 2u     // mode 2: counts from `count` down to 1, repeatedly
-void pit_load(u32 counter, u32 mode, u32 count);
-void pit_halt(u32 counter);
-bool pit_loaded(u32 counter); // it has loaded its first count
-bool pit_out(u32 counter);    // the level of its output
-u16 pit_read(u32 counter);
-// Latches the counters whose bits are set, all at one instant; each is then
-// read.
-void pit_latch(u32 counters);
-u16 pit_read_latched(u32 counter);
 
 // The target of the interrupts of a timer started in this mode.
 static inline enum irq_target timer_target(u32 mode)

@@ -12,7 +12,9 @@
 // A deadline beyond the timer's range is reached in several steps: an interrupt
 // before the deadline (a step, a slow reference, a stale interrupt) finds
 // nothing due, and the callouts arm the next step.
-// nothing due, and the callouts arm the next step.
+//
+// A timer whose shots do not come any more (kernel/time/eventwatch.c) is
+// replaced by a shared one.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/irq/controllers.h"
@@ -55,9 +57,9 @@ static u64 shared_deadline = NEVER; // its setting; under shared_lock
 static void set_rate(u64 hz, u64 ticks_max)
 {
     u64 late = hz + (hz >> LATE_SHIFT);
-    multiplier = (u32)DIV_ROUND_UP(late << SHIFT, NSEC_PER_SEC);
+    WRITE_ONCE(multiplier, (u32)DIV_ROUND_UP(late << SHIFT, NSEC_PER_SEC));
     u64 ns = (ticks_max - ticks_max / 1024) * NSEC_PER_SEC / hz;
-    step_ns = (u32)MIN(ns, (u64)STEP_NS_MAX);
+    WRITE_ONCE(step_ns, (u32)MIN(ns, (u64)STEP_NS_MAX));
 }
 
 static u32 ns_to_ticks(u32 ns)
@@ -193,7 +195,10 @@ static NOINLINE void arm_otherwise(u64 deadline)
 
 void clock_arm(u64 deadline)
 {
-    if (likely(mode == LAPIC_COUNT))
+    if (fault_begun(FAULT_TIMER_STOPS) && !this_cpu()->id &&
+        READ_ONCE(mode) != SHARED)
+        return;
+    if (likely(READ_ONCE(mode) == LAPIC_COUNT))
         lapic_timer_start(ticks_until(deadline));
     else
         arm_otherwise(deadline);
@@ -262,15 +267,23 @@ static void use_lapic(void)
     }
 }
 
-static void use_shared(struct timer *t)
+// x86 keeps the order of stores: a CPU that sees the mode sees all before it.
+static void drive_shared(struct timer *t)
 {
-    mode = SHARED;
     shared = t;
-    set_rate(t->hz, MIN(timer_ticks(t, t->max_period), (u64)STEP_TICKS_MAX));
     shared_ticks_min = (u32)timer_ticks(t, t->min_period);
+    shared_deadline = NEVER;
     for (u32 i = 0; i < CPU_MAX; i++)
         events[i].deadline = NEVER;
     timer_attach(t, shared_fired);
+    set_rate(t->hz, MIN(timer_ticks(t, t->max_period), (u64)STEP_TICKS_MAX));
+    barrier();
+    WRITE_ONCE(mode, SHARED);
+}
+
+static void use_shared(struct timer *t)
+{
+    drive_shared(t);
     if (!apic_present) {
         log_printf("clock: events by %s\n", t->name);
         return;
@@ -280,6 +293,57 @@ static void use_shared(struct timer *t)
     irq_register_vector(VECTOR_FORWARDED, shared_event, NULL,
                         "timer, forwarded");
     log_printf("clock: events of all CPUs by %s\n", t->name);
+}
+
+// --- replacing it while the machine runs
+
+// Runs what is due, and arms the new timer for what is next.
+static void go_on(void *arg UNUSED)
+{
+    u32 flags = irq_save();
+    if (apic_present)
+        lapic_timer_mode(LAPIC_TIMER_MASKED);
+    callouts_interrupt(clock_now_ns());
+    irq_restore(flags);
+}
+
+static void stop_old(void *arg)
+{
+    struct timer *old = arg;
+    u32 flags = irq_save();
+    old->stop(old);
+    irq_restore(flags);
+}
+
+// A CPU that arms its own timer during the change arms the new one in go_on.
+static void change_timer(struct timer *old, struct timer *t)
+{
+    u32 flags = spin_lock_irq(&shared_lock);
+    drive_shared(t);
+    spin_unlock_irq(&shared_lock, flags);
+    if (old == &lapic_timer)
+        irq_register_vector(VECTOR_FORWARDED, shared_event, NULL,
+                            "timer, forwarded");
+    else
+        smp_call_boot_cpu(stop_old, old);
+    smp_call_all(go_on, NULL);
+}
+
+int clock_replace_timer(void)
+{
+    static const char *const others[] = { "hpet", "pit" };
+    struct timer *old = mode == SHARED ? shared : &lapic_timer, *t;
+    for (u32 i = 0; i < ARRAY_SIZE(others); i++) {
+        if (timer_reserve_name(others[i], OWNER, &t))
+            continue;
+        log_printf("clock: the shots of %s do not come: events of all CPUs by "
+                   "%s\n",
+                   old->name, t->name);
+        change_timer(old, t);
+        timer_give_up(old, "its shots ceased to come");
+        return 0;
+    }
+    return -ENODEV;
 }
 
 void clock_events_init(u32 lapic_hz)

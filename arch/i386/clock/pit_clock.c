@@ -1,5 +1,5 @@
-// The 8254 as a clock that loses no period, however long it is not read and
-// interrupts are off.
+// The interval timer as a clock that loses no period, however long it is not
+// read and interrupts are off.
 //
 // A 16-bit counter wraps 18 times a second and does not count the wraps. But
 // two counters of different periods, latched at the same instant by the
@@ -19,13 +19,14 @@
 // becomes the kernel's clock. If it cannot (on a machine without an APIC the
 // events need it), it uses counter 2 alone, and the TSC gives the number of
 // whole periods between two reads: an error of half a period in half a minute
-// is good enough for that. Only a TSC that is known to be worse leaves the
-// clock with 16 bits: then it must be read every 27 ms, as `mask` states.
+// is good enough for that. It also does so if the chip is an 8253, which cannot
+// latch two counters at one instant (pit_chip.c). Only a TSC that is known to
+// be worse leaves the clock with 16 bits: then it must be read every 27 ms, as
+// `mask` states.
 //
 // All state is accessed between pit_enter and pit_leave, except `total`, which
 // an NMI reads when it interrupts a reading: it gets the newest complete
 // reading. So time does not advance for this NMI, and none is lost.
-// stands still for this NMI, and is not lost.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/dev/port.h"
@@ -48,7 +49,6 @@ _Static_assert((MASK & (MASK + 1)) == 0 && (MASK_ALONE & (MASK_ALONE + 1)) == 0,
 // Until the TSC's rate is known (it may be measured by this clock): a latch may
 // take this many times as long as the shortest one.
 #define LATCH_LIMIT_TIMES 8u
-#define READS_MAX 100000u
 
 #define SPEAKER 0x61 // the gate of counter 2
 #define SPEAKER_GATE 0x01
@@ -178,21 +178,6 @@ static u64 pit_clock_read(void)
     return now;
 }
 
-// Between enter and leave. Waits until the counter has loaded its count.
-static void wait_loaded(u32 counter)
-{
-    for (u32 i = 0; i < READS_MAX && !pit_loaded(counter); i++)
-        cpu_relax();
-}
-
-static bool counts(void)
-{
-    u16 first = pit_read(2), now = first;
-    for (u32 i = 0; i < READS_MAX && now == first; i++)
-        now = pit_read(2);
-    return now != first;
-}
-
 static void find_shortest_latch(void)
 {
     shortest_latch = ~0ull;
@@ -205,28 +190,30 @@ static void find_shortest_latch(void)
     }
 }
 
-static const char *pit_clock_probe(struct timecounter *tc UNUSED)
+static const char *pit_clock_probe(struct timecounter *tc)
 {
     u32 flags;
     u8 speaker = in8(SPEAKER);
     out8(SPEAKER, (u8)((speaker | SPEAKER_GATE) & ~SPEAKER_ON));
     if (!pit_enter(&flags))
         return "it is in use";
+    pit_identify(2);
     pit_load(2, PIT_RATE, PERIOD_2);
-    wait_loaded(2);
-    bool found = counts();
+    pit_wait_loaded(2);
+    const char *why_not = pit_why_no_count(2, PERIOD_2);
     find_shortest_latch();
     last_2 = up_2(pit_read(2));
     last_tsc = rdtsc();
     pit_leave(flags);
-    return found ? NULL : "it does not count";
+    tc->note = pit_has_read_back() ? NULL : "an 8253: no read-back command";
+    return why_not;
 }
 
 static void begin_pair(struct timer *t)
 {
     struct instant now;
     pit_load(0, PIT_RATE, PERIOD_0);
-    wait_loaded(0);
+    pit_wait_loaded(0);
     if (!read_at_once(true, &now))
         return;
     advance_single(&now);
@@ -241,7 +228,7 @@ static void take_pair(void)
 {
     u32 flags;
     struct timer *t;
-    if (timer_reserve_name("pit", "the clock", &t))
+    if (!pit_has_read_back() || timer_reserve_name("pit", "the clock", &t))
         return;
     if (!clock_events_use(t) && pit_enter(&flags)) {
         begin_pair(t);

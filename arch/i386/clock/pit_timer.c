@@ -1,5 +1,6 @@
-// The 8254's counter 0 as a timer, on ISA interrupt 0. (Counter 2 belongs to
-// the clock; counter 1 was once used for memory refresh.)
+// The interval timer's counter 0 as a timer, on ISA interrupt 0. (Counter 2
+// belongs to the clock; counter 1 was once used for memory refresh.)
+#include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/errno.h"
@@ -8,25 +9,32 @@
 #define ISA_IRQ 0
 #define TICKS_MIN 12u // 10 us, the duration of an interrupt
 #define TICKS_MAX 65536u
-#define READS_MAX 100000u // limit, for a counter that does not count
+#define TICKS_MAX_8253 32768u // pit_ended: for as long an end is recognised
+#define READS_MAX 100000u     // limit, for a counter that does not count
 
 static struct irq_source source;
 // Accessed by the boot CPU only, with interrupts off:
 static u32 opened; // the mode for which the interrupt is open; 0: closed
 static bool armed; // a shot is loaded and has not been served
+static u32 count;  // of the shot
+static u64 due;    // without the read-back command: when it ends, by the TSC
 
-static bool counts(void)
+static u32 ticks_max(void)
+{
+    return pit_has_read_back() ? TICKS_MAX : TICKS_MAX_8253;
+}
+
+static const char *why_no_count(void)
 {
     u32 flags;
     if (!pit_enter(&flags))
-        return false;
+        return "it is in use";
     pit_load(COUNTER, PIT_RATE, TICKS_MAX);
-    u16 first = pit_read(COUNTER), now = first;
-    for (u32 i = 0; i < READS_MAX && now == first; i++)
-        now = pit_read(COUNTER);
+    pit_wait_loaded(COUNTER);
+    const char *why_not = pit_why_no_count(COUNTER, TICKS_MAX);
     pit_halt(COUNTER);
     pit_leave(flags);
-    return now != first;
+    return why_not;
 }
 
 static void read_once(void)
@@ -54,9 +62,10 @@ static bool interrupts(struct timer *t)
 static const char *pit_probe(struct timer *t)
 {
     t->min_period = timer_ns(t, TICKS_MIN);
-    t->max_period = timer_ns(t, TICKS_MAX);
-    if (!counts())
-        return "it does not count";
+    t->max_period = timer_ns(t, ticks_max());
+    const char *why_not = why_no_count();
+    if (why_not)
+        return why_not;
     if (irq_source_isa(&source, ISA_IRQ, timer_interrupt, t, "pit"))
         return "it has no interrupt line";
     t->line = source.line.gsi + 1;
@@ -66,12 +75,12 @@ static const char *pit_probe(struct timer *t)
     return interrupts(t) ? NULL : TIMER_SILENT;
 }
 
-static int load(u32 mode, u32 count)
+static int load(u32 mode, u32 ticks)
 {
     u32 flags;
     if (!pit_enter(&flags))
         return -EINVAL; // never: not called in an NMI
-    pit_load(COUNTER, mode, count);
+    pit_load(COUNTER, mode, ticks);
     pit_leave(flags);
     return 0;
 }
@@ -89,7 +98,7 @@ static int open_line(u32 mode)
 // set no shots.
 static int pit_start(struct timer *t UNUSED, u32 mode, u64 ticks)
 {
-    u32 count = (u32)MIN(ticks, (u64)TICKS_MAX);
+    count = (u32)MIN(ticks, (u64)ticks_max());
     if (mode & TIMER_PERIODIC) {
         int err = load(PIT_RATE, count);
         return err ? err : open_line(mode);
@@ -98,6 +107,8 @@ static int pit_start(struct timer *t UNUSED, u32 mode, u64 ticks)
         return -EINVAL;
     int err = open_line(mode);
     armed = !err;
+    if (!pit_has_read_back())
+        due = rdtsc() + count * clock_tsc_hz() / PIT_HZ;
     return err ? err : load(PIT_ONE_SHOT, count);
 }
 
@@ -105,13 +116,22 @@ static int pit_start(struct timer *t UNUSED, u32 mode, u64 ticks)
 // low, the interrupt is stale: QEMU 7.2 raises the line once more up to 55 ms
 // after a rate was stopped, and an 8259 keeps a request that arrived while the
 // line was closed. A stale interrupt that finds OUT high is taken for the
-// shot's, and the shot's own is then ignored.
+// shot's, and the shot's own is then ignored. Without the read-back command the
+// count tells whether the shot has ended, or, if that is long ago, the TSC.
+static NOTRACE bool is_past_due(void)
+{
+    return !pit_has_read_back() && rdtsc() >= due;
+}
+
 static NOTRACE bool pit_serve(struct timer *t UNUSED)
 {
     u32 flags;
-    if (!(opened & TIMER_ONESHOT) || !pit_enter(&flags))
+    if (!(opened & TIMER_ONESHOT))
         return true;
-    bool shot = armed && pit_out(COUNTER);
+    bool past = is_past_due();
+    if (!pit_enter(&flags))
+        return true;
+    bool shot = armed && (past || pit_ended(COUNTER, count));
     armed = armed && !shot;
     pit_leave(flags);
     return shot;

@@ -14,6 +14,7 @@
 #define ICW3_SLAVE_ID 0x02
 #define ICW4_8086 0x01
 #define OCW2_EOI 0x20
+#define OCW2_SPECIFIC_EOI(irq) (0x60 | (irq))
 #define OCW3_READ_IRR 0x0a
 #define OCW3_READ_ISR 0x0b
 #define CASCADE_IRQ 2
@@ -41,9 +42,26 @@ void i8259_init(u32 vector_base)
     write_mask();
 }
 
+static u8 in_service(u16 chip)
+{
+    out8(chip, OCW3_READ_ISR);
+    return in8(chip);
+}
+
+// A request that the slave withdraws before the CPU acknowledges it becomes a
+// spurious interrupt 15 (8259A data sheet, "Interrupt Sequence"), which takes
+// the cascade out of service. In v86 the CPU takes no interrupt, and the
+// cascade stays in service: all interrupts but 0 and 1 are blocked.
+static void end_lost_cascade(void)
+{
+    if (in_service(MASTER) & 1u << CASCADE_IRQ && !in_service(SLAVE))
+        out8(MASTER, OCW2_SPECIFIC_EOI(CASCADE_IRQ));
+}
+
 void i8259_unmask(u32 irq)
 {
     u32 flags = spin_lock_irq(&i8259_lock);
+    end_lost_cascade();
     mask &= ~(1u << irq);
     if (irq >= 8)
         mask &= ~(1u << CASCADE_IRQ);
@@ -61,9 +79,7 @@ void i8259_mask(u32 irq)
 
 bool i8259_is_real(u32 irq)
 {
-    u16 chip = irq < 8 ? MASTER : SLAVE;
-    out8(chip, OCW3_READ_ISR);
-    bool real = in8(chip) & 1u << irq % 8;
+    bool real = in_service(irq < 8 ? MASTER : SLAVE) & 1u << irq % 8;
     // The master has a real request from its slave in service.
     if (!real && i8259_may_be_spurious(irq) && irq >= 8)
         out8(MASTER, OCW2_EOI);

@@ -24,6 +24,11 @@ void clock_arm(u64 deadline_ns);
 // Sends another CPU, whose timer interrupt was lost, an interrupt in its place.
 // Any context but NMI.
 void clock_send_event(const struct cpu *cpu);
+// Replaces the timer behind clock_arm, whose interrupts do not come, by another
+// one of the machine, for all CPUs, and runs what is due. The log names both.
+// 0, or -ENODEV: there is no other. Thread context, interrupts on; one caller
+// at a time.
+int clock_replace_timer(void);
 // The vector of the timer behind clock_arm.
 u32 clock_event_vector(void);
 

@@ -1,0 +1,86 @@
+// Which clocks are believed when they measure the TSC.
+// link: arch/i386/clock/calibration_vote.c
+#include "test.h"
+
+#include "arch/i386/clock/calibration_vote.h"
+
+#define GHZ 1000000000ull
+
+static u32 chosen;
+static struct vote v[VOTES_MAX];
+
+static enum verdict vote(u64 a, u64 b, u64 c, u64 rtc)
+{
+    v[0] = (struct vote){ a, 20, false };
+    v[1] = (struct vote){ b, 200, false };
+    v[2] = (struct vote){ c, 900, false };
+    chosen = ~0u;
+    return calibration_vote(v, c ? 3 : b ? 2 : 1, rtc, &chosen);
+}
+
+static void good_clocks_agree(void **state UNUSED)
+{
+    assert_int_equal(vote(GHZ, GHZ + 2000000, GHZ - 3000000, 0), VOTE_AGREED);
+    assert_int_equal(chosen, 0);
+    for (u32 i = 0; i < 3; i++)
+        assert_false(v[i].outvoted);
+}
+
+static void the_odd_one_is_outvoted(void **state UNUSED)
+{
+    assert_int_equal(vote(GHZ, GHZ, GHZ / 255, 0), VOTE_AGREED);
+    assert_int_equal(chosen, 0);
+    assert_true(v[2].outvoted && !v[0].outvoted && !v[1].outvoted);
+    assert_int_equal(vote(GHZ / 255, GHZ, GHZ, 0), VOTE_AGREED);
+    assert_int_equal(chosen, 1);
+    assert_true(v[0].outvoted && !v[1].outvoted && !v[2].outvoted);
+}
+
+// Two that differ: the RTC decides, and its reading is coarse.
+static void the_rtc_decides(void **state UNUSED)
+{
+    assert_int_equal(vote(GHZ, 2 * GHZ, 0, 0), VOTE_OPEN);
+    assert_false(v[0].outvoted || v[1].outvoted);
+    assert_int_equal(vote(GHZ, 2 * GHZ, 0, 2 * GHZ + 20000000), VOTE_AGREED);
+    assert_int_equal(chosen, 1);
+    assert_true(v[0].outvoted && !v[1].outvoted);
+    assert_int_equal(vote(GHZ, 2 * GHZ, 0, 3 * GHZ), VOTE_OPEN);
+    assert_int_equal(vote(GHZ, 2 * GHZ, 4 * GHZ, GHZ), VOTE_AGREED);
+    assert_true(chosen == 0 && v[1].outvoted && v[2].outvoted);
+}
+
+// v86 without ACPI, before the read-back command was tried: 3.9 MHz.
+static void one_must_be_plausible(void **state UNUSED)
+{
+    assert_int_equal(vote(GHZ, 0, 0, 0), VOTE_ALONE);
+    assert_int_equal(chosen, 0);
+    assert_int_equal(vote(3915678, 0, 0, 0), VOTE_OPEN);
+    assert_int_equal(vote(3915678, 0, 0, GHZ), VOTE_OPEN);
+    assert_int_equal(vote(20000000, 0, 0, 20000000), VOTE_AGREED);
+    assert_int_equal(vote(TSC_HZ_MAX + 1, 0, 0, 0), VOTE_OPEN);
+    assert_int_equal(vote(0, 0, 0, 0), VOTE_OPEN);
+}
+
+// A clock that did not measure has no vote, and uncertain ones much room.
+static void uncertain_clocks(void **state UNUSED)
+{
+    assert_int_equal(vote(0, GHZ, 0, 0), VOTE_ALONE);
+    assert_int_equal(chosen, 1);
+    assert_int_equal(vote(0, GHZ, GHZ, 0), VOTE_AGREED);
+    assert_true(chosen == 1 && !v[0].outvoted);
+    v[0] = (struct vote){ GHZ, 20, false };
+    v[1] = (struct vote){ GHZ * 5 / 4, 300000, false };
+    assert_int_equal(calibration_vote(v, 2, 0, &chosen), VOTE_AGREED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_clocks_agree),
+        cmocka_unit_test(the_odd_one_is_outvoted),
+        cmocka_unit_test(the_rtc_decides),
+        cmocka_unit_test(one_must_be_plausible),
+        cmocka_unit_test(uncertain_clocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,93 @@
+"""v86, npm's PC in WebAssembly: no read-back command of the PIT, an I/O APIC that
+delivers no NMI, an RTC whose alarm does not come, a cascade that stays in service."""
+import json
+import re
+import subprocess
+
+import pytest
+
+from machine import PATIENCE, VM, vm
+from tiers import realtime
+
+# v86 runs in real time, and its timers wait for node's event loop: a host that stops it
+# for seconds at a time may fail a run.
+CHANCE = 1e-3
+MACHINES = ("v86", "v86,acpi=off")
+# The TSC counts v86's microseconds, times this.
+TSC_HZ = 1e9
+SCRIPT = """
+dmesg >&2
+sysinfo --json system.clock
+echo ===
+profile --list --json
+echo ===
+read from idle </proc/uptime; sleep 2; read to idle </proc/uptime; echo $from $to
+echo ===
+profile --json /test/shares 500
+echo === $?
+i=0; while [ $i -lt 200 ]; do echo 0123456789012345678901234567890123456789; i=$((i+1)); done
+exit 7"""
+
+
+def by_name(records):
+    return {record["name"]: record for record in records}
+
+
+@realtime(CHANCE)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_clocks_and_sources(machine):
+    run = vm(SCRIPT, "--machine", machine, smp=1)
+    assert run.status == 7, run
+    clocks, sources, sleep, profile, rest = run.output.split("===", 4)
+    tsc = [r for r in json.loads(clocks) if r["name"] == "tsc"][0]
+    assert abs(tsc["frequency"] / TSC_HZ - 1) < 0.05 and tsc["chosen"], tsc
+    assert ("acpi_pm" if machine == "v86" else "pit") in tsc["why"], tsc
+    begun, ended = map(float, sleep.split())
+    assert 2 <= ended - begun < 60, sleep
+    # What does not interrupt is not offered, and what is offered does.
+    sources = by_name(json.loads(sources))
+    for name in ("nmi-pit", "nmi-rtc"):
+        assert not sources[name]["usable"], sources
+    if machine == "v86":
+        assert "self-test" in sources["nmi-pit"]["why"], sources
+        assert "the source nmi-pit is not used" in run.errors, run
+    report = json.loads(profile[profile.index("{"):]) # after the program's "ok"
+    assert report["source"] == ("lapic" if machine == "v86" else "clock"), report
+    assert report["taken"] > 0 and not report["starved"], report
+    # The second serial port's interrupts arrive, after the RTC's were withdrawn.
+    assert rest.startswith(" 0\n") and rest.count("0123456789\n") == 200, rest
+
+
+@realtime(CHANCE)
+def test_the_alarm_that_never_comes():
+    """The RTC's alarm should watch the timer of the sleeps; it is replaced."""
+    run = vm("sleep 34; dmesg | grep alarm; grep rtc /proc/interrupts; "
+             "stats --errors --json", "--machine", "v86", smp=1)
+    assert run.status == 0, run
+    assert "clock: rtc's alarm, which watches the event timer, does not come" in \
+        run.output, run
+    assert int(re.search(r"(\d+) +IO-APIC +rtc", run.output)[1]) > 5, run
+    assert '"timers, replaced", "count": 1' in run.output, run
+
+
+@realtime(CHANCE)
+def test_the_iso_and_the_statuses():
+    run = vm("uname -s; cat /proc/cmdline; exit 3", "--machine", "v86", "--iso",
+             "--kargs", "quiet", smp=1)
+    assert (run.status, run.output.split("\n")[0]) == (3, "Strobe"), run
+    assert "quiet" in run.output, run
+    run = vm(None, "--machine", "v86", "--console", "--kargs", "init=/nosuch", smp=1)
+    assert run.status == 125 and "KERNEL PANIC" in run.output, run
+    run = vm("reboot -f; sleep 60", "--machine", "v86", smp=1)
+    assert run.status == 125 and "was reset" in run.errors, run
+
+
+@pytest.mark.parametrize("options, said", (
+    (["--machine", "v86,hpet=on"], "v86,acpi=off"),
+    (["--machine", "v86", "--smp", "2"], "--smp"),
+    (["--machine", "v86", "--icount"], "--icount"),
+    (["--machine", "v86", "--cpu", "max"], "--cpu")))
+def test_what_v86_lacks_is_said(options, said):
+    done = subprocess.run([VM, *options, "--", "true"], timeout=PATIENCE,
+                          capture_output=True, text=True, env={})
+    assert done.returncode == 2 and said in done.stderr, done
