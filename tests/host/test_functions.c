@@ -128,11 +128,13 @@ static void assert_near_is(const char *pattern, const char *expected)
 
 static void lists_what_is_near(void **state UNUSED)
 {
-    assert_near_is("wake", "    sched_wake\n");
-    assert_near_is("page_falt", "    page_fault\n");
-    assert_near_is("sched/*", "    kernel/sched/sched.c\n"
+    assert_near_is("wake", "Near are:\n    sched_wake\n");
+    assert_near_is("page_falt", "Near are:\n    page_fault\n");
+    assert_near_is("shed_*", "Near are:\n    sched_switch\n    sched_wake\n");
+    assert_near_is("sched/*", "Near are:\n    kernel/sched/sched.c\n"
                               "    kernel/sched/wake.c\n");
-    assert_near_is("!format.*", "    format\n");
+    assert_near_is("!kernel/skhed/*", "Near are:\n    kernel/sched/sched.c\n"
+                                      "    kernel/sched/wake.c\n");
     assert_near_is("zzz", "");
 }
 

@@ -177,37 +177,35 @@ static void plain_text(char *out, size_t size, const char *pattern)
     out[n] = '\0';
 }
 
-// The number of letters to insert, delete or replace that make `a` of `b`
-// (V.I. Levenshtein, 1966).
-static uint32_t distance(const char *a, const char *b)
+// The number of letters to insert, delete or replace that make `text` of a part
+// of `name` (P.H. Sellers, 1980).
+static uint32_t distance(const char *text, const char *name)
 {
-    uint32_t row[NAME_MAX_LENGTH + 1];
-    size_t n = strnlen(b, NAME_MAX_LENGTH);
+    uint32_t row[NAME_MAX_LENGTH + 1] = { 0 }; // the part begins anywhere
+    size_t n = strnlen(name, NAME_MAX_LENGTH);
 
-    for (size_t i = 0; i <= n; i++)
-        row[i] = (uint32_t)i;
-    for (uint32_t k = 0; k < NAME_MAX_LENGTH && a[k]; k++) {
+    for (uint32_t k = 0; text[k]; k++) {
         uint32_t diagonal = row[0];
         row[0] = k + 1;
         for (size_t i = 1; i <= n; i++) {
-            uint32_t replaced = diagonal + (a[k] != b[i - 1]);
+            uint32_t replaced = diagonal + (text[k] != name[i - 1]);
             uint32_t least = row[i] < row[i - 1] ? row[i] + 1 : row[i - 1] + 1;
             diagonal = row[i];
             row[i] = replaced < least ? replaced : least;
         }
     }
-    return row[n];
+    uint32_t best = row[0];
+    for (size_t i = 1; i <= n; i++)
+        best = row[i] < best ? row[i] : best;
+    return best;
 }
 
-// How unlike they are: 0 if one contains the other. UINT32_MAX: not near.
+// How unlike they are: 0 if the name contains the text. UINT32_MAX: not near.
 static uint32_t unlikeness(const char *text, const char *name)
 {
-    size_t length = strlen(text);
-
-    if (!length || strstr(name, text) || strstr(text, name))
-        return 0;
     uint32_t d = distance(text, name);
-    return d <= length / 3 + 1 ? d : UINT32_MAX;
+
+    return d <= strlen(text) / 3 ? d : UINT32_MAX;
 }
 
 struct near {
@@ -248,6 +246,8 @@ void functions_print_near(const struct functions *f, const char *pattern,
         if (near.unlikeness != UINT32_MAX)
             insert(list, &count, near);
     }
+    if (count)
+        fputs("Near are:\n", out);
     for (uint32_t i = 0; i < count; i++)
         fprintf(out, "    %s\n", list[i].name);
 }

@@ -46,7 +46,7 @@ uint32_t functions_choose(const struct functions *f,
 // The first pattern that no function matches, or NULL.
 const char *functions_missed(const struct functions *f,
                              const struct function_choice *c);
-// Prints names or, for a pattern with a '/', files that are like a pattern, a
-// line each; nothing if there are none.
+// Prints "Near are:" and names or, for a pattern with a '/', files that are
+// like a pattern, a line each; nothing if there are none.
 void functions_print_near(const struct functions *f, const char *pattern,
                           FILE *out);
