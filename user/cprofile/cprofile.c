@@ -11,6 +11,7 @@
 
 #define ROWS_DEFAULT 20
 #define ROWS_UNSET UINT_MAX
+#define MIN_PERCENT 0.5 // of a path in the tree, without -n
 #define BYTES_MAX 65536
 #define ENTRIES_MAX 65536
 
@@ -38,7 +39,8 @@ static const char options_text[] =
     "  -T -c -a -O   sorted by own time (the default), calls, name, or not at "
     "all\n"
     "  -i            with -a, -O and -g: whole paths instead of indentation\n"
-    "  -n ROWS       length of each table; 0: everything (20)\n"
+    "  -n ROWS       length of each table; 0: everything (20; a tree: what has "
+    "0.5 %)\n"
     "  --json        everything, as JSON, in TSC cycles\n"
     "  -o FILE       write it to FILE, for strobe, as well\n"
     "  --help        this text\n"
@@ -164,6 +166,10 @@ static void parse(struct settings *s, int argc, char *argv[])
         take_option(s, c);
     s->choice.patterns = s->patterns;
     s->command = argv + optind;
+    if (s->tree && s->rows == ROWS_UNSET) {
+        s->min = MIN_PERCENT;
+        s->rows = 0;
+    }
     if (s->rows == ROWS_UNSET)
         s->rows = s->json ? 0 : ROWS_DEFAULT;
 }

@@ -17,6 +17,7 @@ struct settings {
     bool functions_only, paths_only, tree, full_paths, arcs, json;
     enum call_sort sort;
     uint32_t rows;
+    double min; // of the tree, in percent
     const char *output;
     char **argv, **command;
 };

@@ -203,6 +203,7 @@ int show(const struct settings *s, const struct calls_info *info)
         .out = stdout,
         .sort = s->sort,
         .rows = s->rows,
+        .min = s->min,
         .full_paths = s->full_paths,
         .show_all = "-n 0",
         .tsc_hz = info->tsc_hz,

@@ -357,17 +357,20 @@ static void print_paths(const struct call_printing *c,
     put_rest(c, limit(c, count), count, "paths");
 }
 
-// Removes paths in which nothing was called since the counts were set to 0 and,
-// if `roots`, the roots. Returns the number of the others.
+// Removes paths in which nothing was called since the counts were set to 0 or
+// that have less than `min` percent and, if `roots`, the roots. Returns the
+// number of the others.
 static uint32_t leave_out(const struct call_paths *p, uint32_t *order,
-                          bool roots)
+                          bool roots, double min)
 {
+    double all = (double)all_time(p);
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < p->count; i++) {
         const struct call_path *path = &p->list[order[i]];
         bool nothing = !path->calls && !path->open && !path->total;
-        if (!nothing && !(roots && call_is_root(path->function)))
+        bool small = percent((double)path->total, all) < min;
+        if (!nothing && !small && !(roots && call_is_root(path->function)))
             order[n++] = order[i];
     }
     return n;
@@ -378,7 +381,7 @@ void call_print_paths(const struct call_printing *c, const struct call_paths *p)
     bool flat = c->sort == CALLS_BY_TIME || c->sort == CALLS_BY_CALLS;
     uint32_t *order =
         flat ? flat_order(c, p, false) : call_paths_order(c, p, false);
-    uint32_t count = leave_out(p, order, flat);
+    uint32_t count = leave_out(p, order, flat, 0);
 
     print_paths(c, p, order, count, flat || c->full_paths);
     free(order);
@@ -390,8 +393,12 @@ void call_print_tree(const struct call_printing *c, const struct call_paths *p)
 
     by_time.sort = CALLS_BY_TIME;
     uint32_t *order = call_paths_order(&by_time, p, true);
-    uint32_t count = leave_out(p, order, false);
+    uint32_t count = leave_out(p, order, false, c->min);
     print_paths(c, p, order, count, c->full_paths);
+    if (c->min > 0)
+        fprintf(c->out,
+                "Paths below %.1f%% of the time are left out (%s shows all)\n",
+                c->min, c->show_all);
     free(order);
 }
 

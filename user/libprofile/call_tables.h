@@ -11,8 +11,9 @@ enum call_sort { CALLS_BY_TIME, CALLS_BY_CALLS, CALLS_BY_NAME, CALLS_IN_ORDER };
 struct call_printing {
     FILE *out;
     enum call_sort sort;
-    uint32_t rows;        // of each table; 0: all
-    bool full_paths;      // also where the paths' order shows who calls whom
+    uint32_t rows;   // of each table; 0: all
+    double min;      // percent of all time that a path in a tree has in total
+    bool full_paths; // also where the paths' order shows who calls whom
     const char *show_all; // the option that shows all rows
     uint64_t tsc_hz;
     // The name of a function, valid until the end.

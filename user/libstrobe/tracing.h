@@ -16,7 +16,8 @@ int tracing_end(int phone);
 int tracing_info(int phone, struct calls_info *out);
 int tracing_reset(int phone);
 // Reads the trace: returns its info, with the records behind it, which the
-// caller frees, or NULL. ESHUTDOWN: there is no trace. `reset`: and begins anew.
+// caller frees, or NULL. ESHUTDOWN: there is no trace. `reset`: and begins
+// anew.
 struct calls_info *tracing_read(int phone, bool reset);
 // The message for an error of these functions, with the remedy.
 const char *tracing_problem(int error);
