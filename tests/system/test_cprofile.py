@@ -199,7 +199,7 @@ def test_get_and_reset_reach_the_trace_of_another(results):
 
 def test_kill_ends_the_trace(results):
     result = results["killed"]
-    patched = re.findall(r"^patched +(\d+)$", result.output, re.MULTILINE)
+    patched = re.findall(r"^patched +(\d+) ", result.output, re.MULTILINE)
     assert len(patched) == 2, result
     assert int(patched[0]) < int(patched[1])
     assert "there is no trace" in result.errors
