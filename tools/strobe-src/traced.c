@@ -39,7 +39,11 @@ static void keep(struct profile *p, const struct sample_count *c)
         p->list = enough(realloc(p->list, p->room * sizeof(*p->list)));
     }
     p->list[p->count++] = (struct timed_sample){
-        .period = c->period, .chain = c->chain, .cpu = c->cpu, .mode = c->mode
+        .period = c->period,
+        .chain = c->chain,
+        .program = PROGRAM_NONE,
+        .cpu = c->cpu,
+        .mode = c->mode,
     };
 }
 
@@ -49,6 +53,7 @@ static void add_path(struct profile *p, const struct call_path *path,
 {
     struct sample_count c = {
         .chain = chain,
+        .program = PROGRAM_NONE,
         .cpu = (uint16_t)cpu,
         .mode = mode,
         .samples = path->calls,
