@@ -40,6 +40,12 @@ const char *console_name(void);
 const char *ksym_lookup(u32 pc, u32 *offset);
 // Symbol number `index` in order of address; NULL: the end.
 const char *ksym_at(u32 index, u32 *address);
+// The size in bytes of the function that contains `pc`: of assembler code up to
+// the next symbol. 0 if unknown.
+u32 ksym_bytes(u32 pc);
+// The source file whose object has the code at `pc`, "kernel/sched/fair.c";
+// NULL if unknown.
+const char *ksym_file(u32 pc);
 // The location of the return address at the interrupted instruction `pc`: n <<
 // 1 | s for n words above the stack pointer (s: the caller's ebp is the word
 // below), or one of the following. Any context.

@@ -1,6 +1,9 @@
 // tools/strobe-src: the output of the exporters, also for malformed files, and
 // the choice of an image's ELF file. Files are changed in every byte and
 // truncated at every byte.
+// link: tools/strobe-src/traced.c user/libprofile/call_paths.c
+// link: user/libprofile/call_tables.c user/libprofile/calls_file.c
+// link: user/libprofile/gmon_file.c
 // link: user/libprofile/shares.c
 // link: user/libprofile/mapping.c user/libprofile/images_read.c
 // link: tools/strobe-src/oracle.c

@@ -1,11 +1,13 @@
 """sysinfo, tasks, stats: their output and exit status, and the cost of the sysinfo tree
 in exactly counted instructions."""
 import json
+import os
 import re
+import subprocess
 
 import pytest
 
-from machine import batch, vm
+from machine import ROOT, batch, vm
 
 TASK_ROW = re.compile(r" *(\d+) +(\d+) +(\d+) +(\d+):([ \d]\d+)"
                       r" +(\d+):([ \d]\d+) (\S+)")
@@ -24,7 +26,7 @@ def outputs():
         "sysinfo system", "sysinfo system.cpus", "sysinfo --json system.cpus",
         "sysinfo system.tasks.1", "sysinfo kernel.version", "sysinfo nothing",
         "sysinfo --json nothing", "sysinfo a b", "sysinfo --help",
-        "sysinfo system.snapshots.longest",
+        "sysinfo system.snapshots.longest", "sysinfo system.functions",
         # (The session sees itself, and the shell's task number.)
         "profile --json sh -c 'echo $$; sysinfo --json system.profile.sessions'",
         "sysinfo --json system.profile",
@@ -237,3 +239,18 @@ def test_names_are_harmless_to_terminals():
     assert len(named) == 7 and all("c\\" in line for line in named), run
     assert named[0].endswith(" a?[2Jb?c\\?ä?"), run
     assert named[6].startswith("Name:\ta?[2Jb\\nc\\\\\t"), run
+
+
+def test_functions_are_those_of_the_symbol_table_with_their_files(outputs):
+    nm = subprocess.run(["nm", "-S", f"{ROOT}/build/kernel.elf"], check=True,
+                        capture_output=True, text=True).stdout
+    known = set(re.findall(r"^(\w+) (\w+) [tTwW] (\S+)$", nm, re.MULTILINE))
+    functions = [line.split() for line in
+                 outputs["sysinfo system.functions"].output.splitlines()]
+    assert len(functions) > 1000
+    for address, size, name, file in functions:
+        assert (address, f"{int(size):08x}", name) in known, name
+        assert os.path.exists(f"{ROOT}/{file}"), (name, file)
+    files = {name: file for _, _, name, file in functions}
+    assert files["sys_getpid"] == "kernel/syscall/sys_identity.c"
+    assert files["panic"] == "kernel/base/panic.c"

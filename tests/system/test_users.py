@@ -35,6 +35,7 @@ REFUSED = {
     "system": "sprofile tester",
     "audit": "stats --audit",
     "audit-node": "sysinfo system.audit",
+    "functions": "sysinfo system.functions",
 }
 
 

@@ -7,6 +7,8 @@ kernel.
     (gdb) strobe-rings hung.stream
     $ build/strobe convert hung.stream -o perf.data
 
+and kgmon (kgmon.py).
+
 gdb finds sources from any folder. The commands use the kernel's debugging
 information, so the running kernel's file must be loaded (build/kernel.elf or
 kernel-test.elf of the same build). They write nothing to the machine and need no code
@@ -336,3 +338,4 @@ class Rings(Command):
 gdb.execute(f"directory {ROOT}", to_string=True)
 Sessions("strobe-sessions")
 Rings("strobe-rings")
+gdb.execute(f"source {ROOT}/tools/gdb/kgmon.py")

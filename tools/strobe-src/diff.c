@@ -1,6 +1,7 @@
 // strobe diff: compares runs. The guest's `profile diff` uses the same code.
 #include "html.h"
 #include "html_diff.h"
+#include "traced.h"
 
 #include <limits.h>
 #include <string.h>
@@ -89,6 +90,19 @@ static void check_options(void)
     options_wrong(&tool);
 }
 
+// Two traces of calls.
+static int compare_traced(const struct diff *d, uint32_t limit)
+{
+    if (d->runs != 2)
+        fail(USAGE_STATUS, "traces of calls are compared one with one: strobe "
+                           "diff BEFORE AFTER");
+    if (html || json || total || output)
+        fail(USAGE_STATUS, "traces of calls have the table of their functions "
+                           "only");
+    common.traced = true;
+    return traced_diff(d->files[0], d->files[1], &common, limit);
+}
+
 int command_diff(int argc, char *argv[])
 {
     struct comparison c;
@@ -104,6 +118,8 @@ int command_diff(int argc, char *argv[])
         complain("%s", problem);
         options_wrong(&tool);
     }
+    if (traced_is(d->files[0]))
+        return compare_traced(d, limit);
     diff_trees_init(&c.trees, d->runs);
     for (uint32_t i = 0; i < d->runs; i++)
         add(&c, d->files[i]);

@@ -1,6 +1,7 @@
 // strobe export: writes a profile in the formats of other tools.
 #include "export.h"
 #include "html.h"
+#include "traced.h"
 
 #include <stdlib.h>
 
@@ -53,6 +54,7 @@ struct format {
     // Chains stay as recorded: the format cannot hold inlined functions, or
     // holds them in another way.
     bool recorded;
+    void (*write_traced)(struct export *e); // a trace of calls; NULL: cannot
 };
 
 // Options that filter samples have no effect: the page has its own filters.
@@ -66,14 +68,14 @@ static void write_html(struct export *e)
 }
 
 static const struct format formats[] = {
-    { &settings.html, write_html, true, false },
-    { &settings.folded, export_folded, false, false },
-    { &settings.speedscope, export_speedscope, true, false },
-    { &settings.gmon, export_gmon, false, true },
-    { &settings.callgrind, export_callgrind, true, false },
-    { &settings.pprof, export_pprof, false, true },
-    { &settings.perfetto, export_perfetto, false, false },
-    { &settings.firefox, export_firefox, false, false },
+    { &settings.html, write_html, true, false, write_html },
+    { &settings.folded, export_folded, false, false, export_folded },
+    { &settings.speedscope, export_speedscope, true, false, traced_speedscope },
+    { &settings.gmon, export_gmon, false, true, NULL },
+    { &settings.callgrind, export_callgrind, true, false, traced_callgrind },
+    { &settings.pprof, export_pprof, false, true, export_pprof },
+    { &settings.perfetto, export_perfetto, false, false, NULL },
+    { &settings.firefox, export_firefox, false, false, NULL },
 };
 
 static const struct format *choose(void)
@@ -93,6 +95,26 @@ static const struct format *choose(void)
     options_wrong(&tool);
 }
 
+// Whether a trace of calls can be written: see traced.h.
+static void check_traced(const struct profile *p, const struct format *f)
+{
+    if (!p->traced)
+        return;
+    if (!f->write_traced)
+        fail(USAGE_STATUS,
+             "%s: a trace of calls has no samples in time: --html, --folded, "
+             "--speedscope, --callgrind, --pprof; kgmon writes gmon.out",
+             p->path);
+    if (settings.common.task || settings.common.busy)
+        fail(USAGE_STATUS, "%s: its calls are not by task: only --cpu",
+             p->path);
+    if (p->traced->arcs)
+        fail(1,
+             "%s: of cprofile --arcs, without times and paths: strobe "
+             "report shows its arcs",
+             p->path);
+}
+
 int command_export(int argc, char *argv[])
 {
     struct profile p;
@@ -101,6 +123,7 @@ int command_export(int argc, char *argv[])
     const struct format *format = choose();
     struct view_filter filter = common_filter(&tool, &settings.common);
 
+    settings.common.traced = true;
     const char *path = one_file(&tool, argc, argv, at);
     bool inlined = !settings.common.no_inline;
 
@@ -109,6 +132,7 @@ int command_export(int argc, char *argv[])
         profile_open_all(&p, path, &settings.common);
     else
         profile_open(&p, path, &settings.common);
+    check_traced(&p, format);
     profile_view(&v, &p, BY_SYMBOL, &filter);
     profile_complain(&p);
     profile_complain_calls(&p);
@@ -121,7 +145,7 @@ int command_export(int argc, char *argv[])
         settings.out,
         inlined,
     };
-    format->write(&e);
+    (p.traced ? format->write_traced : format->write)(&e);
     result_close(e.out, settings.out);
     view_free(&v);
     profile_close(&p);

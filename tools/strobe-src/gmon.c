@@ -8,26 +8,16 @@
 #include "export.h"
 #include "gprof_names.h"
 
+#include "user/libprofile/gmon_file.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC "gmon"
-#define VERSION 1u
-#define SPARE_BYTES 12
-#define TAG_HISTOGRAM 0
-#define TAG_ARC 1
-#define BIN_BYTES 2u // gprof's own unit
-#define BIN_MAX UINT16_MAX
+#define BIN_BYTES 2u           // gprof's own unit
 #define RANGE_MAX (256u << 20) // bytes of code; more is an error
-#define DIMENSION_SIZE 15
-
-struct histogram_head {
-    uint32_t low, high, bins, rate;
-    char dimension[DIMENSION_SIZE], letter;
-};
 
 struct arc {
     uint32_t from, self; // address of the call, start of the callee
@@ -43,11 +33,6 @@ struct gmon {
     struct arc *arcs; // sorted by from, self
     uint32_t arc_count;
 };
-
-static void put(const struct gmon *g, const void *bytes, size_t size)
-{
-    fwrite(bytes, 1, size, g->e->out);
-}
 
 // --- histogram --------------------------------------------------------------
 
@@ -112,37 +97,17 @@ static void fill_bins(struct gmon *g)
 }
 
 // The unit is seconds if the source is a timer, else samples.
-static struct histogram_head head_of(const struct gmon *g)
+static struct gmon_histogram histogram_of(const struct gmon *g)
 {
     const struct sprofile_info *info = &g->e->profile->files[0].info;
-    bool timed = frame_is_timed(g->e, 0) && info->rate_hz > 0;
-    struct histogram_head h = { .low = g->low,
-                                .high = g->high,
-                                .bins = g->bin_count,
-                                .rate = timed ? info->rate_hz : 1,
-                                .letter = timed ? 's' : ' ' };
 
-    strncpy(h.dimension, timed ? "seconds" : "samples", DIMENSION_SIZE);
-    return h;
-}
-
-// Writes a histogram and subtracts it from the bins. A bin of the file has 16
-// bits. If a remainder is left it returns true: it goes into another histogram
-// of the same addresses, which gprof adds.
-static bool put_histogram(struct gmon *g)
-{
-    struct histogram_head head = head_of(g);
-    bool more = false;
-
-    fputc(TAG_HISTOGRAM, g->e->out);
-    put(g, &head, sizeof(head));
-    for (uint32_t i = 0; i < g->bin_count; i++) {
-        uint16_t bin = g->bins[i] > BIN_MAX ? BIN_MAX : (uint16_t)g->bins[i];
-        put(g, &bin, sizeof(bin));
-        g->bins[i] -= bin;
-        more = more || g->bins[i] > 0;
-    }
-    return more;
+    return (struct gmon_histogram){
+        .low = g->low,
+        .bins = g->bin_count,
+        .bin_bytes = BIN_BYTES,
+        .counts = g->bins,
+        .rate = frame_is_timed(g->e, 0) ? info->rate_hz : 0,
+    };
 }
 
 // --- arcs -------------------------------------------------------------------
@@ -211,16 +176,9 @@ static void count_arcs(struct gmon *g)
 
 static void put_arcs(const struct gmon *g)
 {
-    for (uint32_t i = 0; i < g->arc_count; i++) {
-        const struct arc *a = &g->arcs[i];
-        uint32_t count = a->count > UINT32_MAX ? UINT32_MAX : a->count;
-        if (count == 0)
-            continue;
-        fputc(TAG_ARC, g->e->out);
-        put(g, &a->from, sizeof(a->from));
-        put(g, &a->self, sizeof(a->self));
-        put(g, &count, sizeof(count));
-    }
+    for (uint32_t i = 0; i < g->arc_count; i++)
+        gmon_put_arc(g->e->out, g->arcs[i].from, g->arcs[i].self,
+                     g->arcs[i].count);
 }
 
 // --- the program's file for gprof -------------------------------------------
@@ -268,19 +226,15 @@ static void tell_file(const struct gmon *g)
 
 void export_gmon(struct export *e)
 {
-    static const uint8_t spare[SPARE_BYTES];
-    uint32_t version = VERSION;
     struct gmon g = { .e = e, .image = export_image(e) };
 
     find_range(&g);
     fill_bins(&g);
     list_arcs(&g);
     count_arcs(&g);
-    put(&g, MAGIC, sizeof(MAGIC) - 1);
-    put(&g, &version, sizeof(version));
-    put(&g, spare, sizeof(spare));
-    while (put_histogram(&g))
-        ;
+    struct gmon_histogram h = histogram_of(&g);
+    gmon_put_head(e->out);
+    gmon_put_histogram(e->out, &h);
     put_arcs(&g);
     tell_file(&g);
     free(g.bins);

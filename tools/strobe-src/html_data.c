@@ -18,6 +18,7 @@ struct entry {
     const char *program; // name of the task at that time
     uint32_t task, cpu, mode, event;
     uint32_t bin, node, origin; // origin: set by number_origin
+    uint64_t weight;            // 1; of a trace of calls: own time in ns
 };
 
 struct page {
@@ -124,6 +125,7 @@ static void make_entries(struct page *g, const uint32_t *node_of)
             .event = s->event,
             .bin = timeline_bin(&g->timeline, s->time),
             .node = node_of[s->chain],
+            .weight = p->traced ? s->period : 1,
         };
     }
 }
@@ -230,10 +232,11 @@ static void write_bins(FILE *out, const struct page *g)
         fputs(bin > 0 ? ",[" : "[", out);
         while (at < count && g->entries[at].bin == bin) {
             const struct entry *e = &g->entries[at];
-            size_t end = at + 1;
+            size_t end = at;
+            uint64_t weight = 0;
             while (end < count && compare_entries(e, &g->entries[end]) == 0)
-                end++;
-            fprintf(out, "%s%u,%u,%zu", comma, e->node, e->origin, end - at);
+                weight += g->entries[end++].weight;
+            fprintf(out, "%s%u,%u,%" PRIu64, comma, e->node, e->origin, weight);
             comma = ",";
             at = end;
         }
@@ -262,12 +265,12 @@ static void write_fact(void *arg, const char *name, size_t size,
     list->comma = ",";
 }
 
-static size_t count_event(const struct profile *p, uint32_t event)
+static uint64_t count_event(const struct page *g, uint32_t event)
 {
-    size_t n = 0;
+    uint64_t n = 0;
 
-    for (size_t i = 0; i < p->count; i++)
-        n += p->list[i].event == event;
+    for (size_t i = 0; i < g->profile->count; i++)
+        n += g->entries[i].event == event ? g->entries[i].weight : 0;
     return n;
 }
 
@@ -280,7 +283,7 @@ static void write_event(FILE *out, const struct page *g, uint32_t event)
 
     fprintf(out, "%s{\"name\":", event > 0 ? "," : "");
     json_string(out, name, strlen(name));
-    fprintf(out, ",\"total\":%zu", count_event(g->profile, event));
+    fprintf(out, ",\"total\":%" PRIu64, count_event(g, event));
     profile_view(&v, g->profile, BY_SYMBOL, &only);
     fputs(",\"facts\":[", out);
     struct list_of list = { out, "" };

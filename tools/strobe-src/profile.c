@@ -2,6 +2,7 @@
 #include "lines.h"
 #include "oracle.h"
 #include "strobe.h"
+#include "traced.h"
 
 #include "user/libprofile/choose_event.h"
 
@@ -26,7 +27,8 @@ static void keep_sample(void *arg, const struct timed_sample *s)
 }
 
 // Maps the file, sets p->events and returns the mapping.
-static const void *load(struct profile *p, const char *path, size_t *size)
+static const void *load(struct profile *p, const char *path,
+                        const struct common *c, size_t *size)
 {
     *p = (struct profile){ .path = path };
     const void *bytes = file_map(path, size);
@@ -35,6 +37,16 @@ static const void *load(struct profile *p, const char *path, size_t *size)
     if (oracle_is(bytes, *size)) {
         p->events.count = 1;
         strcpy(p->events.name[0], "instructions");
+        return bytes;
+    }
+    if (calls_file_is(bytes, *size)) {
+        if (!c->traced)
+            fail(1,
+                 "%s: a trace of calls: strobe report, tree, diff and export "
+                 "read it",
+                 path);
+        p->events.count = 1;
+        strcpy(p->events.name[0], "own time of calls");
         return bytes;
     }
     const char *problem = perf_read_events(&p->events, bytes, *size);
@@ -72,21 +84,24 @@ static void read_events(struct profile *p, const void *bytes, size_t size,
     const char *problem = NULL;
     if (oracle_is(bytes, size))
         read_oracle(p, bytes, size);
+    else if (calls_file_is(bytes, size))
+        traced_read(p, bytes, size);
     else
         problem = perf_read(p->files, count, &p->samples, bytes, size);
     if (problem)
         fail(1, "%s: %s", p->path, problem);
     file_unmap(bytes, size);
-    if (!c->no_inline)
+    if (!c->no_inline && !p->traced)
         inlines_expand(p, profile_lines(p));
-    if (p->exact && (p->samples.uncounted || p->samples.chains.cut))
+    if ((p->exact || p->traced) &&
+        (p->samples.uncounted || p->samples.chains.cut))
         fail(1, "%s: too many paths, or not enough memory", p->path);
 }
 
 void profile_open(struct profile *p, const char *path, const struct common *c)
 {
     size_t size;
-    const void *bytes = load(p, path, &size);
+    const void *bytes = load(p, path, c, &size);
 
     read_events(p, bytes, size, c, choose_event(&p->events, path, c->event), 1);
 }
@@ -95,7 +110,7 @@ void profile_open_all(struct profile *p, const char *path,
                       const struct common *c)
 {
     size_t size;
-    const void *bytes = load(p, path, &size);
+    const void *bytes = load(p, path, c, &size);
 
     if (!c->event)
         read_events(p, bytes, size, c, 0, p->events.count);
@@ -113,7 +128,7 @@ void profile_each(const char *path, const struct common *c,
     for (uint32_t i = 0; i < count; i++) {
         struct profile p;
         size_t size;
-        const void *bytes = load(&p, path, &size);
+        const void *bytes = load(&p, path, c, &size);
         if (!c->event)
             count = p.events.count;
         read_events(&p, bytes, size, c,
@@ -150,6 +165,7 @@ void profile_close(struct profile *p)
     elves_free(&p->elves);
     free(p->list);
     free(p->oracle.owners);
+    traced_free(p->traced);
 }
 
 // --- header -----------------------------------------------------------------
@@ -183,6 +199,10 @@ void profile_header(FILE *out, const struct profile *p,
         fputs("Kernel:  ", out);
         put_printable(out, f->version);
         fputc('\n', out);
+    }
+    if (p->traced) {
+        traced_header(out, p->traced);
+        return;
     }
     header_print_event(out, p->events.name[f->event], f->event,
                        p->events.count);

@@ -1,6 +1,7 @@
 // strobe report and strobe lines: a table with rows by symbol, address, source
 // line, thread, CPU or task.
 #include "strobe.h"
+#include "traced.h"
 
 #include <limits.h>
 #include <string.h>
@@ -87,6 +88,12 @@ static void show(struct profile *p, void *arg)
     const struct view_filter *filter = arg;
     struct view v;
 
+    if (p->traced) {
+        if (settings.by != BY_SYMBOL || settings.lines)
+            fail(USAGE_STATUS, "%s: its calls are by symbol only", p->path);
+        traced_report(p, filter, settings.rows);
+        return;
+    }
     profile_view(&v, p, settings.by, filter);
     profile_complain(p);
     profile_header(stdout, p, p->files, &v);
@@ -113,6 +120,7 @@ static int run(const struct tool *t, int argc, char *argv[])
         settings.by = what(settings.by_text);
     if (!is_of_code())
         settings.common.no_inline = true; // not visible
+    settings.common.traced = t == &tool;
     struct view_filter filter = common_filter(t, &settings.common);
     profile_each(one_file(t, argc, argv, at), &settings.common, show, &filter);
     return 0;

@@ -1,6 +1,6 @@
 // strobe COMMAND [OPTIONS] FILE: analyses, on the developer's machine, files
-// written by profile -o and sprofile -o on Strobe, and receives them over a
-// serial line.
+// written by profile -o, sprofile -o and cprofile -o on Strobe, and receives
+// them over a serial line.
 #include "strobe.h"
 
 #include <errno.h>
@@ -42,7 +42,8 @@ static const struct command commands[] = {
 static void usage(FILE *out)
 {
     fputs("Usage: strobe COMMAND [OPTIONS] FILE\n"
-          "FILE is from profile -o or sprofile -o (perf.data).\n"
+          "FILE is from profile -o or sprofile -o (perf.data), or, for report, "
+          "tree, diff\nand export, from cprofile -o.\n"
           "Commands:\n",
           out);
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)

@@ -39,6 +39,7 @@ struct common {
     const char *cpu, *event;
     uint32_t task;
     bool busy, no_inline;
+    bool traced; // the command reads traces of calls as well
 };
 // Entries for tables of options (options.h); `c` is a struct common.
 #define FILE_OPTIONS(c)                                                 \
@@ -109,9 +110,12 @@ struct oracle_check {
     uint32_t owner_count;
 };
 
+struct traced; // traced.h
+
 struct profile {
     const char *path;
-    bool exact; // from the oracle
+    struct traced *traced; // of a trace of calls, or NULL
+    bool exact;            // from the oracle
     struct oracle_check oracle;
     struct samples samples;
     struct perf_events events;               // all in the file

@@ -1,5 +1,6 @@
 // strobe tree: the call tree, with the share of time spent in each call.
 #include "strobe.h"
+#include "traced.h"
 
 #include <stdlib.h>
 
@@ -57,6 +58,13 @@ static void show(struct profile *p, void *arg)
     struct view v;
     struct tree t;
 
+    if (p->traced && settings.inverted)
+        fail(USAGE_STATUS, "%s: its tree is from the callers inwards only",
+             p->path);
+    if (p->traced) {
+        traced_tree(p, filter, settings.min);
+        return;
+    }
     if (p->oracle.flat)
         fail(1,
              "%s: flat counts, without calls: tools/vm --oracle FILE counts "
@@ -81,6 +89,7 @@ int command_tree(int argc, char *argv[])
     int at = options_parse(&tool, argc, argv);
     struct view_filter filter = common_filter(&tool, &settings.common);
 
+    settings.common.traced = true;
     settings.min =
         !settings.min_text ? MIN_DEFAULT : percentage(settings.min_text);
     profile_each(one_file(&tool, argc, argv, at), &settings.common, show,

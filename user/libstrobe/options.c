@@ -12,6 +12,18 @@ static const struct tool_option help = {
     .letter = 'h', .name = "help", .meaning = "Print this usage information"
 };
 
+// kgmon has a -h of its own: there the help has only its long name.
+static struct tool_option help_of(const struct tool *tool)
+{
+    struct tool_option own = help;
+
+    for (const struct tool_option *o = tool->options; o->name != NULL; o++) {
+        if (o->letter == own.letter)
+            own.letter = 0;
+    }
+    return own;
+}
+
 // ---- help text
 
 // Prints "-t, --task task_id". Returns its length.
@@ -41,14 +53,15 @@ static void print_option(FILE *out, const struct tool_option *o, int width)
 
 static void print_usage(FILE *out, const struct tool *tool)
 {
-    int widest = names_width(&help);
+    struct tool_option own_help = help_of(tool);
+    int widest = names_width(&own_help);
 
     for (const struct tool_option *o = tool->options; o->name != NULL; o++)
         widest = names_width(o) > widest ? names_width(o) : widest;
     fprintf(out, "Usage: %s\nOptions:\n", tool->usage);
     for (const struct tool_option *o = tool->options; o->name != NULL; o++)
         print_option(out, o, widest + 3);
-    print_option(out, &help, widest + 3);
+    print_option(out, &own_help, widest + 3);
     if (tool->notes)
         fputs(tool->notes, out);
 }
@@ -87,6 +100,7 @@ static size_t count_options(const struct tool *tool)
 
 int options_parse(const struct tool *tool, int argc, char *argv[])
 {
+    struct tool_option own_help = help_of(tool);
     size_t count = count_options(tool);
     struct option names[count + 2]; // + 2: --help and the terminator
     char letters[2 * (count + 1) + 1];
@@ -96,7 +110,7 @@ int options_parse(const struct tool *tool, int argc, char *argv[])
     // `which` is set by getopt_long for long names only; letters are looked up
     // below.
     for (size_t i = 0; i <= count; i++) {
-        const struct tool_option *o = i < count ? &tool->options[i] : &help;
+        const struct tool_option *o = i < count ? &tool->options[i] : &own_help;
         names[i] =
             (struct option){ o->name, o->argument != NULL, &which, (int)i };
         if (o->letter != 0)
@@ -111,7 +125,7 @@ int options_parse(const struct tool *tool, int argc, char *argv[])
         if (c == '?') // getopt_long has printed a message
             options_wrong(tool);
         for (size_t i = 0; c != 0 && i <= count; i++) {
-            if (c == (i < count ? tool->options[i].letter : help.letter))
+            if (c == (i < count ? tool->options[i].letter : own_help.letter))
                 which = (int)i;
         }
         apply(tool, which < (int)count ? &tool->options[which] : &help);

@@ -5,6 +5,7 @@
 
 #include "histogram.h"
 #include "lib/elf.h"
+#include "user/libstrobe/child.h"
 
 #include <errno.h>
 #include <inttypes.h>

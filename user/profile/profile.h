@@ -23,20 +23,6 @@ struct settings {
     uint32_t range[2]; // -r: the first and the last address
 };
 
-// --- child.c: the profiled program ------------------------------------------
-
-struct child {
-    char *path; // freed by the owner
-    int pid, go_fd, status_fd;
-};
-// Forks a process that will execute the program after child_go, and ignores ^C
-// from then on. Ends profile with a message on failure.
-void child_start(struct child *c, char **command);
-void child_go(struct child *c);
-// Waits for the program's end. Returns its exit status as a shell reports it.
-// Ends profile with a message if the program could not be executed.
-int child_end(struct child *c);
-
 // --- bins.c -----------------------------------------------------------------
 
 // Runs s->command and prints the histogram. Returns 0. Ends profile with a

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "user/libprofile/running_tasks.h"
+#include "user/libstrobe/child.h"
 
 #define KEY_WAIT_MS 1000
 

@@ -2,6 +2,8 @@
 // program runs, without sampling it.
 #include "profile.h"
 
+#include "user/libstrobe/child.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>

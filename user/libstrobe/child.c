@@ -1,6 +1,7 @@
-// Starts the profiled program.
 #define _GNU_SOURCE // pipe2
-#include "profile.h"
+#include "child.h"
+
+#include "strobe.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,191 @@
+"""kgmon: a histogram of the kernel and its calls, as gprof of binutils reads them."""
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from machine import PATIENCE, ROOT, VM, batch, vm
+from monitor import free_port
+
+# N bytes, and three lines of statistics, to /dev/null: N + 3 calls of `discard`.
+COPY = "dd if=/dev/zero of=/dev/null bs=1 count={} 2>/dev/null"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kgmon")
+    result = vm("kgmon -b -F 4000 && kgmon -p /out/first && "
+                f"{COPY.format(500)} && kgmon -h -p /out/second && "
+                f"{COPY.format(500)} && kgmon -p /out/stopped -r && "
+                "kgmon -p /out/empty -b && "
+                f"{COPY.format(300)} && kgmon -p /out/again -s -e",
+                "--get", str(folder), "--icount", "3", smp=2)
+    assert result.status == 0, result
+    return folder, result.output
+
+
+def gprof(path, *options):
+    done = subprocess.run(["gprof", "-b", *options, f"{ROOT}/build/kernel.elf",
+                           str(path)], capture_output=True, text=True,
+                          check=True)
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+def calls(path):
+    """{function: calls}, of gprof's flat profile."""
+    rows = re.findall(r"^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +(\d+) .*?(\w\S*)$",
+                      gprof(path, "-p"), re.MULTILINE)
+    return {name: int(n) for n, name in rows}
+
+
+def test_calls_of_gprof_are_calls(files):
+    folder, _ = files
+    first, second, stopped = (calls(folder / name) for name in
+                              ("first", "second", "stopped"))
+    assert second["sys_write"] - first.get("sys_write", 0) >= 500
+    assert second["discard"] == 503 + first.get("discard", 0)
+    assert stopped["discard"] == second["discard"]
+
+
+def test_reset_and_going_on(files):
+    folder, output = files
+    assert "discard" not in calls(folder / "empty")
+    assert calls(folder / "again")["discard"] == 303
+    assert "kgmon: running" in output
+
+
+def test_callers_of_gprof(files):
+    folder, _ = files
+    graph = gprof(folder / "again", "-q")
+    entry = next(part for part in graph.split("-" * 47)
+                 if re.search(r"^\[\d+\].* discard ", part, re.MULTILINE))
+    caller = re.search(r" (\d+)/(\d+) +sys_write ", entry)
+    assert caller.groups() == ("300", "303")
+
+
+def test_histogram_has_time(files):
+    folder, output = files
+    flat = gprof(folder / "second", "-p")
+    assert "Each sample counts as 0.00025 seconds" in flat
+    seconds = re.findall(r"^ *[0-9.]+ +([0-9.]+) ", flat, re.MULTILINE)
+    assert float(seconds[-1]) > 0
+    assert re.search(r"Samples: \d+ in the kernel, .* 0 lost; source \S+ at "
+                     r"4000 Hz", output)
+
+
+@pytest.fixture(scope="module")
+def results():
+    return batch({
+        "none": "kgmon; kgmon -h; echo $?; kgmon -p /tmp/x; echo $?; "
+                "kgmon -r; echo $?; kgmon -e; echo $?",
+        "pattern": "kgmon -b -f 'shed_*'; echo $?; kgmon",
+        "usage": "kgmon -F 0 -b; echo $?; kgmon now; echo $?; "
+                 "kgmon -b -S nothing; echo $?",
+        "filtered": "kgmon -b -f 'sys_*,!sys_w*'; kgmon; kgmon -e",
+        "full": "kgmon -b; kgmon -p /dev/full; echo $?; kgmon -e",
+        "killed": "kgmon -b; sysinfo system.text; kill -9 $(pidof kgmon); "
+                  "sleep 0.1; sysinfo system.text; kgmon; cprofile -n 1 -f true",
+        "busy": "cprofile -F 'sched_*' sleep 1 >/dev/null & sleep 0.3; kgmon -b; "
+                "echo $?; kgmon; wait",
+        "ordinary": "kgmon -b; su user -c 'kgmon -h'; echo $?; kgmon; kgmon -e;"
+                    "su user -c 'kgmon -b'; echo $?",
+        "help": "kgmon --help",
+    }, "--icount", "3", smp=2)
+
+
+def test_not_running(results):
+    result = results["none"]
+    assert result.output == "kgmon: not running (-b begins)\n" + "1\n" * 4
+    assert result.errors.count("not running: kgmon -b begins") == 4
+
+
+def test_bad_options(results):
+    assert "-f 'shed_*': no such function" in results["pattern"].errors
+    assert "Near are:\n    sched_" in results["pattern"].errors
+    assert results["pattern"].output == "1\nkgmon: not running (-b begins)\n"
+    assert results["usage"].output == "2\n2\n1\n"
+    assert "-F 0: not a number" in results["usage"].errors
+    assert "no such sample source" in results["usage"].errors
+    assert "-h, --halt" in results["help"].output
+
+
+def test_filter(results):
+    traced = int(re.search(r"of (\d+) functions",
+                           results["filtered"].output)[1])
+    assert 100 < traced < 400
+
+
+def test_full_disk(results):
+    assert results["full"].output == "1\n"
+    assert "-p /dev/full: No space left" in results["full"].errors
+
+
+def test_kill_restores_the_kernel(results):
+    output = results["killed"].output
+    before, after = re.findall(r"^patched +(\d+) ", output, re.MULTILINE)
+    assert int(before) > 1000 > int(after)
+    assert "kgmon: not running" in output and "Traced: " in output
+
+
+def test_another_trace_is_said(results):
+    assert "the calls: the kernel's calls are traced already" in \
+        results["busy"].errors
+    assert results["busy"].output == "1\nkgmon: not running (-b begins)\n"
+
+
+def test_other_users(results):
+    result = results["ordinary"]
+    assert "another user has begun it" in result.errors
+    assert "may profile its own tasks only" in result.errors
+    assert "kgmon: running" in result.output
+
+
+GDB = """
+set pagination off
+set confirm off
+set tcp connect-timeout 60
+set remotetimeout {patience}
+target remote :{port}
+source {root}/tools/gdb/strobe.py
+python
+def complaint(command):
+    try:
+        gdb.execute(command)
+    except gdb.error as error:
+        print("complaint:", error)
+end
+break sys_sync
+continue
+python complaint("kgmon {folder}/none")
+continue
+kgmon {folder}/gmon.out
+python complaint("kgmon {folder}/none/x")
+kill
+"""
+
+
+def test_gdb_reads_the_calls_of_a_stopped_kernel(tmp_path):
+    port = free_port()
+    (tmp_path / "script").write_text(GDB.format(
+        port=port, root=ROOT, folder=tmp_path, patience=PATIENCE))
+    machine = subprocess.Popen(
+        [VM, "--smp", "2", "--gdb", str(port), "--timeout", str(PATIENCE),
+         "--icount", "3", "--",
+         f"sync; kgmon -b -F 1000; {COPY.format(700)}; sync"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        gdb = subprocess.run(
+            ["gdb", "-q", "-nx", "-batch", "-x", tmp_path / "script",
+             f"{ROOT}/build/kernel.elf"], timeout=PATIENCE, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+    finally:
+        os.killpg(machine.pid, signal.SIGKILL)
+        machine.communicate()
+    assert "complaint: no calls are counted" in gdb.stdout, gdb.stdout
+    assert "complaint: [Errno 2] No such file" in gdb.stdout
+    assert calls(tmp_path / "gmon.out")["discard"] == 703, gdb.stdout
+    assert re.search(r"gmon.out: \d+ calls in \d+ arcs", gdb.stdout)

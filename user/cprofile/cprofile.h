@@ -1,0 +1,40 @@
+// Shared by all parts of cprofile.
+#pragma once
+
+#include "user/libprofile/call_tables.h"
+#include "user/libprofile/functions.h"
+#include "user/libstrobe/options.h"
+#include "user/libstrobe/strobe.h"
+#include "user/libstrobe/tracing.h"
+
+#define PATTERNS_MAX 64u
+
+struct settings {
+    struct calls_options options;
+    const char *patterns[PATTERNS_MAX];
+    struct function_choice choice; // its patterns are those
+    bool own_only;                 // -1: only what is done for the command
+    bool functions_only, paths_only, tree, full_paths, arcs, json;
+    enum call_sort sort;
+    uint32_t rows;
+    double min; // of the tree, in percent
+    const char *output;
+    char **argv, **command;
+};
+
+// --- run.c ------------------------------------------------------------------
+
+// Traces while the command runs, or until the task ends or ^C. Returns the exit
+// status.
+int run(const struct settings *s);
+// cprofile get and reset: of the trace that runs.
+int get(const struct settings *s);
+int reset(void);
+
+// --- show.c -----------------------------------------------------------------
+
+// The functions that the running kernel has. An error ends the program.
+void read_functions(struct functions *f);
+// Prints the trace: its info, with the records behind it. Writes it to -o.
+// Returns the exit status.
+int show(const struct settings *s, const struct calls_info *info);
