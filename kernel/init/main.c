@@ -17,6 +17,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/sched/hang.h"
 #include "kernel/sched/load.h"
+#include "kernel/sensor/kernel_sensor.h"
 #include "kernel/syscall/dispatch.h"
 #include "kernel/task/task.h"
 #include "kernel/time/callout.h"
@@ -112,6 +113,7 @@ static void init_thread(void *path)
 static void run_first_program(void *arg)
 {
     (void)arg;
+    kernel_sensors_start();
     vdso_init();
     vfs_init();
     tty_init();
