@@ -116,7 +116,7 @@ static inline uint32_t sensor_cpu(void)
     static const uint16_t selector = 0xe3;
 #endif
     uint32_t number;
-    __asm__("lsl %1, %0" : "=r"(number) : "m"(selector) : "cc");
+    __asm__ volatile("lsl %1, %0" : "=r"(number) : "m"(selector) : "cc");
     return number;
 #else
     return 0;
@@ -162,6 +162,20 @@ static inline void sensor_max(struct sensor_scalar *s, uint32_t value)
         sensor_scalar_max(s->data, value);
 }
 
+// What is not in line, so that the rest needs few registers.
+static __attribute__((noinline, unused)) void
+sensor_hist_any_(struct sensor_histogram *h, struct sensor_lane *lane,
+                 uint32_t value)
+{
+    sensor_histogram_row(lane, &h->layout, 0, value);
+}
+static __attribute__((noinline, unused)) void
+sensor_extremes_(struct sensor_lane *lane, uint32_t value)
+{
+    sensor_raise(&lane->max, value);
+    sensor_raise(&lane->not_min, ~value);
+}
+
 static inline void sensor_hist_add(struct sensor_histogram *h, uint32_t value)
 {
     if (!SENSOR_LIKELY(h->lanes[0]))
@@ -169,13 +183,14 @@ static inline void sensor_hist_add(struct sensor_histogram *h, uint32_t value)
     struct sensor_lane *lane = h->lanes[sensor_cpu() % SENSOR_LANES];
     uint32_t from_first = value - h->layout.x.first;
     if (!SENSOR_LIKELY(from_first < h->range)) {
-        sensor_histogram_row(lane, &h->layout, 0, value);
+        sensor_hist_any_(h, lane, value);
         return;
     }
     sensor_wide_add(&lane->cells[from_first / h->layout.x.width], 1, 0);
     sensor_wide_add(&lane->sum, value, 0);
-    sensor_raise(&lane->max, value);
-    sensor_raise(&lane->not_min, ~value);
+    if (value > __atomic_load_n(&lane->max, __ATOMIC_RELAXED) ||
+        ~value > __atomic_load_n(&lane->not_min, __ATOMIC_RELAXED))
+        sensor_extremes_(lane, value);
 }
 
 static inline void sensor_hist_add_2d(struct sensor_histogram *h, uint32_t x,
