@@ -162,7 +162,7 @@ static int attach(struct kernel_sensor *k)
         return err;
     }
     spin_lock(&n->v.lock);
-    s->header = header_of(k);
+    WRITE_ONCE(s->header, header_of(k));
     n->v.size = (u64)k->pages * PAGE_SIZE;
     spin_unlock(&n->v.lock);
     WRITE_ONCE(s->bytes, k->pages * PAGE_SIZE);
@@ -182,7 +182,7 @@ static void free_if_unused(struct kernel_sensor *k)
         struct tmpfs_node *n = tmpfs_node(s->vnode);
         spin_lock(&n->v.lock);
         n->v.size = 0;
-        s->header = NULL;
+        WRITE_ONCE(s->header, NULL);
         spin_unlock(&n->v.lock);
         tmpfs_drop_pages(n, 0);
         WRITE_ONCE(s->bytes, 0);

@@ -40,7 +40,7 @@ struct sensor {
     struct payer *payer;
     u32 readers; // open files of others than the owner; atomic
     // The kernel's address of the first page, mapped as long as the sensor
-    // exists. NULL: new, or the kernel's and off.
+    // exists. NULL: new, or the kernel's and off. Marked: sensor_text reads it.
     struct sensor_header *header;
     struct kernel_sensor *kernel; // NULL: a program's
 };

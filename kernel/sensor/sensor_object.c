@@ -36,7 +36,7 @@ int sensor_create(struct vnode *v, struct kernel_sensor *k)
     } else {
         if (t) {
             task_ref(t);
-            t->sensors++;
+            ADD_ONCE(t->sensors, 1);
             s->owner = t;
             s->owner_id = t->id;
         }
@@ -60,7 +60,7 @@ static struct task *disown(struct sensor *s)
     if (!t)
         return NULL;
     assert(t->sensors && t->sensor_bytes >= s->bytes);
-    t->sensors--;
+    ADD_ONCE(t->sensors, -1);
     t->sensor_bytes -= s->bytes;
     WRITE_ONCE(s->owner, NULL);
     return t;
@@ -104,7 +104,7 @@ static void close_all(struct task *t)
 {
     struct sensor *s;
     bool gone;
-    if (!t->sensors) // only its own threads add some
+    if (!READ_ONCE(t->sensors)) // only its own threads add some
         return;
     while ((s = close_one(t, &gone))) {
         if (!gone) {
@@ -188,8 +188,9 @@ int sensor_open_for(struct sensor *s, const struct sensor_layout *layout,
         return err;
     }
     spin_lock(&n->v.lock);
-    s->header = frame_va(pagetree_get(&n->file, 0));
-    sensor_header_fill(s->header, layout, text, s->owner_id);
+    struct sensor_header *h = frame_va(pagetree_get(&n->file, 0));
+    sensor_header_fill(h, layout, text, s->owner_id);
+    __atomic_store_n(&s->header, h, __ATOMIC_RELEASE);
     WRITE_ONCE(s->type, layout->type);
     n->v.size = (u64)pages * PAGE_SIZE;
     spin_unlock(&n->v.lock);

@@ -186,7 +186,9 @@ static void show_value(const struct view *v)
 int sensor_text(struct chain *text, void *sensor)
 {
     struct sensor *s = sensor;
-    struct view v = { text, tmpfs_node(s->vnode), s->header };
+    const struct sensor_header *h =
+        __atomic_load_n(&s->header, __ATOMIC_ACQUIRE);
+    struct view v = { text, tmpfs_node(s->vnode), h };
     if (!v.header) {
         chain_printf(text, "a sensor without a type\n");
         return 0;
