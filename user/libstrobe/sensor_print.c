@@ -155,12 +155,10 @@ static void print_cell(FILE *out, const struct sensor_view *v,
     }
     if (h->layers)
         fprintf(out, "layer %" PRIu32 " ", place[0]);
-    if (h->y.bins)
-        fprintf(out, "y %" PRIu32 " ", y);
     fprintf(out, "%10" PRIu32 " %10" PRIu64, x, count);
     if (h->layers)
         fprintf(out, " cost %" PRIu64, cost);
-    if (!h->layers && !h->y.bins) {
+    if (!h->layers) {
         unsigned length = (unsigned)(count * BAR_COLUMNS / most);
         // The owner writes at the same time.
         if (length > BAR_COLUMNS)
@@ -192,6 +190,72 @@ static void print_cells(FILE *out, const struct sensor_view *v, bool json)
     }
 }
 
+// --- heat maps: two dimensions, a line for each row that is not empty
+
+#define HEAT_COLUMNS 64
+
+struct heat {
+    uint64_t columns[HEAT_COLUMNS], most;
+};
+
+static uint32_t columns_of(const struct sensor_view *v)
+{
+    uint32_t bins = v->header.layout.histogram.x.bins;
+
+    return bins < HEAT_COLUMNS ? bins : HEAT_COLUMNS;
+}
+
+// The counts of a row, of several bins together if there are more than columns.
+static struct heat heat_of(const struct sensor_view *v, uint32_t layer,
+                           uint32_t row)
+{
+    uint32_t bins = v->header.layout.histogram.x.bins;
+    struct heat heat = { .most = 0 };
+
+    for (uint32_t x = 0; x < bins; x++) {
+        uint32_t column = (uint32_t)((uint64_t)x * columns_of(v) / bins);
+        uint64_t *count = &heat.columns[column];
+        *count += sensor_view_cell(v, layer, row, x, NULL);
+        if (*count > heat.most)
+            heat.most = *count;
+    }
+    return heat;
+}
+
+static void print_row(FILE *out, const struct sensor_view *v,
+                      const struct heat *heat, uint32_t row)
+{
+    static const char shades[] = ".:-=+*#%@";
+    const struct sensor_histogram_layout *h = &v->header.layout.histogram;
+
+    fprintf(out, "%10" PRIu32 " |", sensor_bin_start(&h->y, row));
+    for (uint32_t i = 0; i < columns_of(v); i++) {
+        uint64_t count = heat->columns[i];
+        size_t shade = (size_t)(count * (sizeof(shades) - 2) / heat->most);
+        fputc(count ? shades[shade] : ' ', out);
+    }
+    fprintf(out, "| at most %" PRIu64 "\n", heat->most);
+}
+
+// Each row has shades of its own, from its fewest to its most.
+static void print_heat(FILE *out, const struct sensor_view *v)
+{
+    const struct sensor_histogram_layout *h = &v->header.layout.histogram;
+
+    for (uint32_t layer = 0; layer < sensor_layers(v); layer++) {
+        if (h->layers)
+            fprintf(out, "layer %" PRIu32 "\n", layer);
+        fprintf(out, "         y | x from %" PRIu32 " to %" PRIu32 "\n",
+                sensor_bin_start(&h->x, 0),
+                sensor_bin_start(&h->x, h->x.bins - 1));
+        for (uint32_t row = 0; row < h->y.bins; row++) {
+            struct heat heat = heat_of(v, layer, row);
+            if (heat.most)
+                print_row(out, v, &heat, row);
+        }
+    }
+}
+
 static void print_histogram(FILE *out, const struct sensor_view *v, bool json)
 {
     struct sensor_totals t = sensor_view_totals(v);
@@ -204,7 +268,10 @@ static void print_histogram(FILE *out, const struct sensor_view *v, bool json)
                  : "count %" PRIu64 ", sum %" PRIu64 ", least %" PRIu32
                    ", most %" PRIu32 ", under %" PRIu64 ", over %" PRIu64 "\n",
             t.count, t.sum, t.least, t.most, t.under, t.over);
-    print_cells(out, v, json);
+    if (!json && v->header.layout.histogram.y.bins)
+        print_heat(out, v);
+    else
+        print_cells(out, v, json);
     if (json)
         fputc(']', out);
 }
