@@ -3,7 +3,9 @@
 // it, which could be another program, reads the deadline misses and adapts the
 // quality.
 //
-//     /test/sensor_decoder [FRAMES]
+//     /test/sensor_decoder [FRAMES [SECONDS]]
+//
+// stays for SECONDS, so that its sensors can be looked at.
 //
 // Posting before opening does nothing; the sums of all sensors agree.
 #include "test.h"
@@ -167,5 +169,7 @@ int main(int argc, char **argv)
     check(quality < 8);
     ok("the quality follows the misses");
     posts_after_fork();
+    if (argc > 2)
+        sleep((unsigned)atoi(argv[2]));
     return 0;
 }

@@ -7,14 +7,18 @@ import subprocess
 
 from machine import ROOT, batch
 
+DECODER = ("/test/sensor_decoder 300 60 >out & until grep -q fork out; do usleep 10000;"
+           " done; ")
+SHOW = DECODER + "cd /sensors/verner; sensors "
+
 SCRIPTS = {
     "decoder": "/test/sensor_decoder 300",
-    "list": "/test/sensor_decoder >/dev/null; sensors",
+    "list": DECODER + "sensors; kill $!",
     "list json": "sensors --json",
-    "show": "/test/sensor_decoder 300 >/dev/null; cd /sensors/verner;"
-            " sensors misses decode.cost frames",
-    "json": "/test/sensor_decoder 300 >/dev/null; cd /sensors/verner;"
-            " sensors --json misses steps frames",
+    "show": SHOW + "misses decode.cost frames; kill $!",
+    "json": SHOW + "--json misses steps frames; kill $!",
+    "closed": DECODER + "exec 3</sensors/verner/misses; kill $!; wait $!;"
+              " sensors /sensors/verner/misses",
     "watch": "sensors -w -n 3 -s 1 /sensors/mm/free",
     "kernel": "sensors /sensors/sched/latency",
     "wrong": "sensors /etc/passwd; echo $?; sensors /nothing; echo $?; sensors -w;"
@@ -37,7 +41,7 @@ def test_decoder():
 def test_list():
     result = run("list")
     assert result.status == 0, result
-    assert re.search(r"^/sensors/verner/frames +list +closed +\d+ +0 +\d+$",
+    assert re.search(r"^/sensors/verner/frames +list +open +\d+ +0 +\d+$",
                      result.output, re.M), result
     assert re.search(r"^/sensors/mm/free +scalar +", result.output, re.M), result
     result = run("list json")
@@ -48,7 +52,7 @@ def test_list():
 def test_show():
     result = run("show")
     assert result.status == 0, result
-    assert "misses: scalar, closed, of task" in result.output, result
+    assert "misses: scalar, open, of task" in result.output, result
     count = re.search(r"^count (\d+), sum (\d+), least \d+, most \d+, under 0, over 0$",
                       result.output, re.M)
     bars = re.findall(r"^ +(\d+) +(\d+) #*$", result.output, re.M)
@@ -69,6 +73,12 @@ def test_json():
     assert sum(cell[4] for cell in cells) == steps["sum"], result
     assert [e["number"] for e in frames["events"]] == list(range(44, 300)), result
     assert frames["events"][0]["event"] == "frame", result
+
+
+def test_closed():
+    """A sensor whose owner has ended stays for its readers."""
+    result = run("closed")
+    assert "/sensors/verner/misses: scalar, closed, of task" in result.output, result
 
 
 def test_watch_and_the_kernels():

@@ -50,7 +50,9 @@ struct sensor_scalar {
 #define SENSOR_LANES 8u // of a histogram; a power of two
 struct sensor_histogram {
     struct sensor_lane *lanes[SENSOR_LANES]; // NULL: not open
-    uint32_t range; // values that have a bin, from x.first on; log2: 0
+    // Values whose bins exist, and whose extremes are in the sensor, by this
+    // program: `seen` from seen_first on. Log2: none.
+    uint32_t seen, seen_first, widening;
     struct sensor_histogram_layout layout;
 };
 
@@ -65,20 +67,20 @@ struct sensor_events {
 #define SENSOR_EVENTS_INIT(slots, slot_bytes) { NULL, { slots, slot_bytes } }
 // Bins of `width`, from `first` on.
 #define SENSOR_LINEAR_INIT(first, width, bins)                     \
-    { { NULL }, 0, { SENSOR_LANES, 0,                              \
+    { { NULL }, 0, 0, 0, { SENSOR_LANES, 0,                              \
         { SENSOR_LINEAR, first, width, bins }, { 0, 0, 0, 0 } } }
 // 2^sub bins for each power of two, from 2^first on.
 #define SENSOR_LOG2_INIT(first, sub, bins)                         \
-    { { NULL }, 0, { SENSOR_LANES, 0,                              \
+    { { NULL }, 0, 0, 0, { SENSOR_LANES, 0,                              \
         { SENSOR_LOG2, first, sub, bins }, { 0, 0, 0, 0 } } }
 // Linear in x and y. Such a histogram has one lane: it is large.
 #define SENSOR_LINEAR_2D_INIT(first, width, bins, y_first, y_width, y_bins) \
-    { { NULL }, 0, { 1, 0,                                         \
+    { { NULL }, 0, 0, 0, { 1, 0,                                         \
         { SENSOR_LINEAR, first, width, bins },                     \
         { SENSOR_LINEAR, y_first, y_width, y_bins } } }
 // With `layers` planes (at least 2), each with a count and a cost for a cell.
 #define SENSOR_LAYERS_INIT(layers, first, width, bins, y_first, y_width, y_bins) \
-    { { NULL }, 0, { 1, layers,                                    \
+    { { NULL }, 0, 0, 0, { 1, layers,                                    \
         { SENSOR_LINEAR, first, width, bins },                     \
         { SENSOR_LINEAR, y_first, y_width, y_bins } } }
 // clang-format on
@@ -162,35 +164,47 @@ static inline void sensor_max(struct sensor_scalar *s, uint32_t value)
         sensor_scalar_max(s->data, value);
 }
 
-// What is not in line, so that the rest needs few registers.
-static __attribute__((noinline, unused)) void
-sensor_hist_any_(struct sensor_histogram *h, struct sensor_lane *lane,
-                 uint32_t value)
+// Makes `value` one of the values seen. The range only grows, and its first
+// value is written before its size: so a thread that reads the size first gets
+// a part of it at least.
+static inline void sensor_widen_(struct sensor_histogram *h, uint32_t value)
 {
-    sensor_histogram_row(lane, &h->layout, 0, value);
+    if (__atomic_exchange_n(&h->widening, 1, __ATOMIC_ACQUIRE))
+        return; // another thread does, or this one below a signal handler
+    uint32_t first = h->seen ? h->seen_first : value;
+    uint32_t last = h->seen ? first + h->seen - 1 : value;
+    first = value < first ? value : first;
+    last = value > last ? value : last;
+    __atomic_store_n(&h->seen_first, first, __ATOMIC_RELAXED);
+    __atomic_store_n(&h->seen, last - first + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&h->widening, 0, __ATOMIC_RELEASE);
 }
+
+// Not in line, so that the rest needs few registers.
 static __attribute__((noinline, unused)) void
-sensor_extremes_(struct sensor_lane *lane, uint32_t value)
+sensor_hist_any_(struct sensor_histogram *h, uint32_t value)
 {
-    sensor_raise(&lane->max, value);
-    sensor_raise(&lane->not_min, ~value);
+    const struct sensor_axis *x = &h->layout.x;
+    sensor_histogram_row(h->lanes[sensor_cpu() % SENSOR_LANES], &h->layout, 0,
+                         value);
+    if (x->scale == SENSOR_LINEAR && sensor_bin(x, value) < x->bins)
+        sensor_widen_(h, value);
 }
 
 static inline void sensor_hist_add(struct sensor_histogram *h, uint32_t value)
 {
     if (!SENSOR_LIKELY(h->lanes[0]))
         return;
-    struct sensor_lane *lane = h->lanes[sensor_cpu() % SENSOR_LANES];
-    uint32_t from_first = value - h->layout.x.first;
-    if (!SENSOR_LIKELY(from_first < h->range)) {
-        sensor_hist_any_(h, lane, value);
+    uint32_t seen = __atomic_load_n(&h->seen, __ATOMIC_ACQUIRE);
+    uint32_t first = __atomic_load_n(&h->seen_first, __ATOMIC_RELAXED);
+    if (!SENSOR_LIKELY(value - first < seen)) {
+        sensor_hist_any_(h, value);
         return;
     }
-    sensor_wide_add(&lane->cells[from_first / h->layout.x.width], 1, 0);
+    struct sensor_lane *lane = h->lanes[sensor_cpu() % SENSOR_LANES];
+    uint32_t bin = (value - h->layout.x.first) / h->layout.x.width;
+    sensor_wide_add(&lane->cells[bin], 1, 0);
     sensor_wide_add(&lane->sum, value, 0);
-    if (value > __atomic_load_n(&lane->max, __ATOMIC_RELAXED) ||
-        ~value > __atomic_load_n(&lane->not_min, __ATOMIC_RELAXED))
-        sensor_extremes_(lane, value);
 }
 
 static inline void sensor_hist_add_2d(struct sensor_histogram *h, uint32_t x,
@@ -353,8 +367,6 @@ static inline int sensor_hist_open(struct sensor_histogram *h, const char *path,
     void *data = sensor_open_(path, &l, text);
     if (!data)
         return -1;
-    if (h->layout.x.scale == SENSOR_LINEAR)
-        h->range = h->layout.x.width * h->layout.x.bins;
     // Lane 0 last: it says that the histogram is open.
     for (uint32_t i = SENSOR_LANES; i--;)
         h->lanes[i] = sensor_lane_of(data, &h->layout, i);
