@@ -320,6 +320,15 @@ enum sysinfo_state {
     F(r, U64, held, BYTES, "by the kernel: pipes, phones, locks, signals") \
     F(r, U64, share, BYTES, "the most that may be held; 0: root")
 
+// system.sensors: the files of /sensors.
+#define SYSINFO_SENSOR_FIELDS(F, r)                                      \
+    F(r, TEXT64, path, NAME, "of the file")                              \
+    F(r, TEXT12, type, NAME, "what it holds; none: not given yet")       \
+    F(r, TEXT12, state, NAME, "new, open, closed; of the kernel's: off") \
+    F(r, U32, owner, ID, "task that created it; 0: the kernel")          \
+    F(r, U32, readers, COUNT, "descriptors of others than the owner")    \
+    F(r, U64, bytes, BYTES, "of header and data")
+
 // system.errors
 #define SYSINFO_ERROR_FIELDS(F, r)              \
     F(r, TEXT32, name, NAME, "what went wrong") \
@@ -348,7 +357,8 @@ enum sysinfo_state {
     R(PROTECTION, protection) \
     R(TEXT, text)             \
     R(ERROR, error)           \
-    R(USER, user)
+    R(USER, user)             \
+    R(SENSOR, sensor)
 
 // ---- generated from the tables
 

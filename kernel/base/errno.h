@@ -46,6 +46,7 @@
 #define ECONNRESET 104
 #define ESHUTDOWN 108
 #define ETIMEDOUT 110
+#define EDQUOT 122
 
 // A system call's result from -ERRNO_MAX to -1 is an error.
 #define ERRNO_MAX 4095

@@ -32,6 +32,7 @@ static const struct file_system {
     { "tmpfs", tmpfs_mount, tmpfs_busy, tmpfs_clear, false, false },
     { "proc", procfs_mount, procfs_busy, NULL, false, true },
     { "devtmpfs", devfs_mount, tmpfs_busy, tmpfs_clear, true, false },
+    { "sensors", sensors_mount, tmpfs_busy, tmpfs_clear, true, false },
 };
 
 static const struct file_system *find_type(const char *type)

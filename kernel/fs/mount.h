@@ -48,8 +48,9 @@ int mount_for_each(int (*fn)(const struct mount *m, void *arg), void *arg);
 
 // The file systems. Each function creates a mount with mount_create().
 int tmpfs_mount(struct mount **out);
-int devfs_mount(struct mount **out);         // kernel/fs/devfs.c
-UPCALL int procfs_mount(struct mount **out); // kernel/procfs/procfs.c
+int devfs_mount(struct mount **out);          // kernel/fs/devfs.c
+UPCALL int procfs_mount(struct mount **out);  // kernel/procfs/procfs.c
+UPCALL int sensors_mount(struct mount **out); // kernel/sensor/sensor_fs.c
 
 // Whether there are references to the mount's vnodes besides the mount's own.
 // Of those to the root, `ours` are the caller's. Under namespace_lock.

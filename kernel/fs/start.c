@@ -27,4 +27,5 @@ void vfs_init(void)
     initrd_init();
     mount_or_panic("devtmpfs", "/dev");
     mount_or_panic("proc", "/proc");
+    mount_or_panic("sensors", "/sensors");
 }

@@ -39,8 +39,8 @@ struct tmpfs_node *tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev)
     if (!n)
         return NULL;
     bool regular = (mode & S_IFMT) == S_IFREG;
-    vnode_init(&n->v, fs->mount, mode, &tmpfs_ops,
-               regular ? &tmpfs_file_ops : NULL);
+    vnode_init(&n->v, fs->mount, mode, fs->ops,
+               regular ? fs->regular_ops : NULL);
     n->v.rdev = rdev;
     n->fs = fs;
     n->entry = NULL;
@@ -57,7 +57,7 @@ struct tmpfs_node *tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev)
     return n;
 }
 
-static void release(struct vnode *v)
+void tmpfs_release(struct vnode *v)
 {
     struct tmpfs_node *n = tmpfs_node(v);
     struct tmpfs *fs = n->fs;
@@ -81,7 +81,7 @@ static void release(struct vnode *v)
     }
 }
 
-static int open(struct vnode *v, struct file *f)
+int tmpfs_open(struct vnode *v, struct file *f)
 {
     switch (vnode_type(v)) {
     case S_IFCHR:
@@ -119,23 +119,26 @@ const struct vnode_ops tmpfs_ops = {
     .rename = tmpfs_rename,
     .readdir = tmpfs_readdir,
     .readlink = readlink,
-    .open = open,
+    .open = tmpfs_open,
     .truncate = tmpfs_truncate,
     .get_page = tmpfs_get_page,
-    .release = release,
+    .release = tmpfs_release,
     .locate = tmpfs_locate,
     .symlink = tmpfs_symlink,
 };
 
-int tmpfs_mount(struct mount **out)
+int tmpfs_mount_as(const char *type, const struct vnode_ops *ops,
+                   const struct file_ops *regular_ops, struct mount **out)
 {
     struct tmpfs *fs = kzalloc(sizeof(*fs));
     if (!fs)
         return -ENOMEM;
+    fs->ops = ops;
+    fs->regular_ops = regular_ops;
     fs->nodes = 1; // keeps `fs` during the creation of the mount
     struct tmpfs_node *root = tmpfs_node_create(fs, S_IFDIR | 0755, 0);
     if (root)
-        fs->mount = mount_create("tmpfs", "", &root->v, statfs);
+        fs->mount = mount_create(type, "", &root->v, statfs);
     if (!fs->mount) {
         if (root)
             slab_free(&tmpfs_node_cache, root);
@@ -145,4 +148,9 @@ int tmpfs_mount(struct mount **out)
     fs->nodes--;
     *out = fs->mount;
     return 0;
+}
+
+int tmpfs_mount(struct mount **out)
+{
+    return tmpfs_mount_as("tmpfs", &tmpfs_ops, &tmpfs_file_ops, out);
 }

@@ -4,6 +4,10 @@
 // pages, size and times; write_lock (a mutex, taken before it) serialises
 // writes and truncations of one file. The page fault path takes vnode->lock
 // only.
+//
+// A file system whose regular files have contents of another kind mounts a
+// tmpfs with its own operations, which call tmpfs's for names and directories
+// (kernel/sensor/sensor_fs.c).
 #pragma once
 
 #include "kernel/fs/mount.h"
@@ -13,6 +17,8 @@ struct tmpfs {
     struct mount *mount;
     u32 nodes;   // live vnodes; atomic. The last one frees fs and mount
     u32 unnamed; // nodes without a name (root, removed ones); atomic
+    const struct vnode_ops *ops;        // of all nodes
+    const struct file_ops *regular_ops; // of regular files
 };
 
 struct tmpfs_entry; // a name in a directory; holds a reference to its node
@@ -45,12 +51,24 @@ static inline struct tmpfs_node *tmpfs_node(struct vnode *v)
 extern const struct vnode_ops tmpfs_ops;
 extern const struct file_ops tmpfs_file_ops;
 
+// A new mount of a file system of this type. `ops`, of all its nodes, has
+// tmpfs_release or calls it.
+int tmpfs_mount_as(const char *type, const struct vnode_ops *ops,
+                   const struct file_ops *regular_ops, struct mount **out);
+void tmpfs_release(struct vnode *v);
+int tmpfs_open(struct vnode *v, struct file *f);
+
 // A new node without a name. NULL: out of memory.
 struct tmpfs_node *tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev);
 // False when the remaining free memory is reserved for other uses.
 bool tmpfs_may_grow(void);
 
 // Directories (tmpfs_dir.c)
+// The node of this name, without a reference, or NULL.
+struct tmpfs_node *tmpfs_find(struct vnode *dir, const char *name, size_t len);
+// Removes the node's last created name, if it still has one, with the name's
+// reference to the node.
+void tmpfs_remove_name(struct tmpfs_node *n);
 int tmpfs_lookup(struct vnode *dir, const char *name, size_t len,
                  struct vnode **out);
 int tmpfs_create(struct vnode *dir, const char *name, size_t len, u32 mode,
@@ -72,3 +90,5 @@ int tmpfs_locate(struct vnode *v, struct vnode **dir, const char **name,
 int tmpfs_truncate(struct vnode *v, u64 size);
 int tmpfs_get_page(struct vnode *v, u32 index, bool write, struct frame **out);
 void tmpfs_drop_pages(struct tmpfs_node *n, u32 first);
+// Adds a page; takes over the reference. -ENOMEM.
+int tmpfs_add_page(struct tmpfs_node *n, u32 index, struct frame *frame);

@@ -179,18 +179,20 @@ static void remove_for_good(struct tmpfs_entry *e)
     vnode_unref(&node->v);
 }
 
-int tmpfs_lookup(struct vnode *v, const char *name, size_t len,
-                 struct vnode **out)
+struct tmpfs_node *tmpfs_find(struct vnode *v, const char *name, size_t len)
 {
     mutex_assert_held(&namespace_lock);
     struct tmpfs_directory *d = &tmpfs_node(v)->dir;
-    struct tmpfs_node *found;
-    if (len == 2 && name[0] == '.' && name[1] == '.') {
-        found = d->parent;
-    } else {
-        struct tmpfs_entry *e = find(d, name, len);
-        found = e ? e->node : NULL;
-    }
+    if (len == 2 && name[0] == '.' && name[1] == '.')
+        return d->parent;
+    struct tmpfs_entry *e = find(d, name, len);
+    return e ? e->node : NULL;
+}
+
+int tmpfs_lookup(struct vnode *v, const char *name, size_t len,
+                 struct vnode **out)
+{
+    struct tmpfs_node *found = tmpfs_find(v, name, len);
     if (!found)
         return -ENOENT;
     vnode_ref(&found->v);
@@ -279,6 +281,12 @@ int tmpfs_unlink(struct vnode *v, const char *name, size_t len,
         return -ENOTEMPTY;
     remove_for_good(e);
     return 0;
+}
+
+void tmpfs_remove_name(struct tmpfs_node *n)
+{
+    if (n->entry)
+        remove_for_good(n->entry);
 }
 
 int tmpfs_rename(struct vnode *from, const char *fname, size_t flen,

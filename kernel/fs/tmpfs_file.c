@@ -68,6 +68,14 @@ static int find_or_add_page(struct tmpfs_node *n, u32 index, struct frame **out)
     return err;
 }
 
+int tmpfs_add_page(struct tmpfs_node *n, u32 index, struct frame *frame)
+{
+    spin_lock(&n->v.lock);
+    int err = add_page(n, index, frame);
+    spin_unlock(&n->v.lock);
+    return err ? -ENOMEM : 0;
+}
+
 int tmpfs_get_page(struct vnode *v, u32 index, bool write UNUSED,
                    struct frame **out)
 {

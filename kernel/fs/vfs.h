@@ -72,6 +72,10 @@ struct vnode_ops {
     // The frame (referenced) of page `index`; a hole is allocated when `write`,
     // else it may give a zero frame. -EIO beyond the end. Spinlocks only.
     int (*get_page)(struct vnode *v, u32 index, bool write, struct frame **out);
+    // Optional: whether the bytes may be written through a shared mapping of a
+    // file that is open for writing. If not, such a mapping is read-only, for
+    // ever, and -EACCES if it is to be writable at once. NULL: they may.
+    bool (*may_map_writable)(struct vnode *v, u64 offset, u32 length);
     void (*release)(struct vnode *v); // the last reference is gone: free it
     // Optional: the directory (not referenced) and name of `v`, valid while
     // namespace_lock is held. -ENOENT: none known. For vfs_path().

@@ -18,6 +18,7 @@
 #include "kernel/profile/sample.h"
 #include "kernel/sched/hang.h"
 #include "kernel/sched/load.h"
+#include "kernel/sensor/kernel_sensor.h"
 #include "kernel/syscall/dispatch.h"
 #include "kernel/task/task.h"
 #include "kernel/time/callout.h"
@@ -115,6 +116,7 @@ static void run_first_program(void *arg)
     (void)arg;
     sources_test();
     event_watch_start();
+    kernel_sensors_start();
     vdso_init();
     vfs_init();
     tty_init();

@@ -50,5 +50,7 @@ void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg),
 // not sleep.
 void *vmap_alloc(u32 pages, u32 prot, int use);
 void vmap_free(void *va, u32 pages);
+// The frame of an allocated page, without a reference for the caller.
+struct frame *frame_of_vmap(const void *va);
 void *kstack_alloc(void); // KSTACK_SIZE with a guard page; cached
 void kstack_free(void *stack);

@@ -65,20 +65,12 @@ struct shared_pages *shared_pages_of_kernel(const void *const *addresses,
     return s;
 }
 
-static struct frame *vmap_frame(const void *start, u32 page)
-{
-    struct mapping m;
-    bool there =
-        pagetable_lookup(&kernel_pagetable, (u32)start + page * PAGE_SIZE, &m);
-    assert(there);
-    return frame_from_paddr(m.frame);
-}
-
 struct shared_pages *shared_pages_of_ring(const void *start, u32 pages)
 {
     struct shared_pages *s = shared_pages_create(2 * pages);
     for (u32 i = 0; s && i < 2 * pages; i++) {
-        if (!put(s, i, vmap_frame(start, i % pages))) {
+        if (!put(s, i,
+                 frame_of_vmap((const u8 *)start + i % pages * PAGE_SIZE))) {
             shared_pages_unref(s);
             s = NULL;
         }

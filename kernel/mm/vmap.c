@@ -190,6 +190,14 @@ void vmap_free(void *va, u32 pages)
     release(first, pages, pages);
 }
 
+struct frame *frame_of_vmap(const void *va)
+{
+    struct mapping m;
+    bool there = pagetable_lookup(&kernel_pagetable, (u32)va, &m);
+    assert(there);
+    return frame_from_paddr(m.frame);
+}
+
 void *kstack_alloc(void)
 {
     void *stack = NULL;

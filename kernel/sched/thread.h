@@ -14,6 +14,14 @@
 struct call_table;
 struct task;
 
+// Measures an interval of the thread while a sensor is open
+// (kernel/sensor/kernel_times.c).
+struct stopwatch {
+    u64 began;   // TSC
+    u32 opening; // of the sensor; 0: not started
+    u32 what;
+};
+
 enum thread_state {
     THREAD_RUNNING,  // on a CPU
     THREAD_READY,    // in a run queue
@@ -57,6 +65,7 @@ struct thread {
     bool wake_timed_out;
     struct callout wait_timeout;
 
+    struct stopwatch call_watch, fault_watch; // its own
     u64 switches_voluntary, switches_forced;
     u64 start_ns;
     // Read without a lock (marked access), for its task's statistics.

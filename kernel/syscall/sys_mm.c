@@ -88,6 +88,16 @@ static s32 map(const struct request *r, u32 area_flags, struct vnode *vn)
     return err ? err : (s32)addr;
 }
 
+// Whether a shared mapping may be, or become, writable.
+static bool may_write(const struct request *r, const struct file *f)
+{
+    struct vnode *vn = f->vnode;
+    if ((READ_ONCE(f->flags) & O_ACCMODE) != O_RDWR)
+        return false;
+    return !vn || !vn->ops->may_map_writable ||
+           vn->ops->may_map_writable(vn, r->offset, r->length);
+}
+
 static s32 map_file(const struct request *r, u32 area_flags,
                     const struct file *f)
 {
@@ -97,7 +107,7 @@ static s32 map_file(const struct request *r, u32 area_flags,
         return -EBADF;
     if (mode == O_WRONLY)
         return -EACCES;
-    if (area_flags & AREA_SHARED && mode != O_RDWR) {
+    if (area_flags & AREA_SHARED && !may_write(r, f)) {
         if (r->prot & USER_PROT_WRITE)
             return -EACCES;
         area_flags |= AREA_NO_WRITE;

@@ -105,6 +105,9 @@ struct task {
     // free tables is guarded by `lock`.
     struct call_table *call_tables, *free_call_tables;
 
+    // kernel/sensor: those it owns, and their bytes; guarded there.
+    u32 sensors, sensor_bytes;
+
     // kernel/ipc: NULL until the first connection; guarded there.
     struct answerbox *answerbox, *kbox;
     struct ipc_counters ipc_counters;

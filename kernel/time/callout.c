@@ -226,6 +226,8 @@ bool callout_drain(struct callout *c)
 static void begin(struct callouts *q, struct callout *c, u32 context)
 {
     spin_assert_held(&q->lock);
+    TRACE(timer_fire, .function = (u32)c->fn,
+          .late = clock_now_ns() - c->event.at);
     WRITE_ONCE(q->running[context], c);
     WRITE_ONCE(c->state, IDLE);
 }
@@ -253,7 +255,6 @@ static bool run_first(struct callouts *q, u64 now)
     }
     spin_unlock(&q->lock);
     if (event && !hand_over) {
-        TRACE(timer_fire, .function = (u32)c->fn);
         c->fn(c);
         end(q, CALLOUT_INTERRUPT);
     }
@@ -299,7 +300,6 @@ void callouts_serve(struct cpu *cpu)
         wait_event(&q->work, !list_empty_unlocked(&q->due),
                    WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
         while ((c = take_due(q))) {
-            TRACE(timer_fire, .function = (u32)c->fn);
             c->fn(c);
             end(q, CALLOUT_THREAD);
             waitq_wake_all(&q->done);

@@ -106,7 +106,15 @@ static void on_signal(int signal)
     (void)signal;
 }
 
-static void open_descriptors(void)
+// A new sensor: its type is up to the operations. It goes with the episode.
+static int new_sensor(uint32_t lane)
+{
+    char path[32];
+    snprintf(path, sizeof(path), "/sensors/fuzz%u", lane);
+    return open(path, O_CREAT | O_RDWR, 0666);
+}
+
+static void open_descriptors(int sensor)
 {
     int pipes[4] = { -1, -1, -1, -1 };
     (void)!pipe2(pipes, O_NONBLOCK);
@@ -128,6 +136,7 @@ static void open_descriptors(void)
         open("/dev/statclock", O_RDONLY | O_NONBLOCK),
         open("/d/b", O_RDWR | O_APPEND),
         -100, // AT_FDCWD
+        sensor,
     };
     memcpy(descriptors, fds, sizeof(fds));
 }
@@ -191,8 +200,9 @@ static void lead(const struct episode *e, uint32_t lane)
     leave_other_lanes(lane);
     ops = episode_ops(e);
     op_count = e->count;
+    int sensor = new_sensor(lane);
     enter_jail(lane);
-    open_descriptors();
+    open_descriptors(sensor);
     map_memory();
     limit(RLIMIT_NPROC, TASKS_MAX);
     limit(RLIMIT_FSIZE, FILE_BYTES);

@@ -26,7 +26,7 @@
 #define EPISODE_OPS 400u
 #define LANES 16u
 #define WORKERS 4u
-#define SLOTS 16u     // of descriptors
+#define SLOTS 17u     // of descriptors
 #define CALLS_MAX 512 // of the table
 #define ARGUMENTS 6u
 
@@ -66,6 +66,7 @@
     T(descriptor) /* struct user_desc */                        \
     T(adjustment) /* struct timex */                            \
     T(filesystem) /* a string: its type */                      \
+    T(request)    /* an ioctl's, also SENSOR_CREATE's */        \
     T(text)       /* bytes, no path */
 
 enum token_kind {

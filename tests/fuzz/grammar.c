@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include <strobe/kbox.h>
+#include <strobe/sensor.h>
 
 #define SYSCALL_ARG(kind, type, name) kind
 #define SYSCALL_NO_ARGS 0
@@ -65,7 +66,8 @@ struct choice {
     0x5401, 0x5402, 0x5403, 0x5404, 0x5409, 0x540a, 0x540b, 0x540e, 0x540f, \
         0x5410, 0x5411, 0x5412, 0x5413, 0x5414, 0x541b, 0x5421, 0x5422,     \
         0x5425, 0x5429, 0x5450, 0x5451, 0x80247009, 0x7001, 0x7002, 0x7003, \
-        0x7004, 0x4004700c, 0x8004700b
+        0x7004, 0x4004700c, 0x8004700b, SENSOR_CREATE, SENSOR_CREATE,       \
+        SENSOR_CREATE
 #define FCNTLS                                                              \
     F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, 5, 6, 7, 8, 9, 12, 13, 14, \
         1030, 1031, 1032, 36, 37, 38
@@ -216,6 +218,7 @@ static const struct choice choices[] = {
     ONE("mount", 3, 0, 0, 0, 1, 0x20, 0x1000),
     ONE("umount2", 1, 0, 0, 1, 2, 4, 8),
     ONE("ioctl", 1, IOCTLS),
+    IS("ioctl", 2, request),
     ONE("fcntl", 1, FCNTLS),
     ONE("fcntl64", 1, FCNTLS),
     IS("fcntl", 2, lock),

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include <strobe/kbox.h>
+#include <strobe/sensor.h>
 #include <strobe/sysinfo.h>
 
 static uint32_t pick(struct draw *d, const uint32_t *values, size_t count)
@@ -445,6 +446,32 @@ static uint32_t put_string(struct worker *w, struct draw *d, uint32_t kind,
     return w->last_length + 1;
 }
 
+static struct sensor_axis some_axis(struct draw *d)
+{
+    return (struct sensor_axis){ draw_below(d, 3), draw_below(d, 8),
+                                 draw_below(d, 8), 1u << draw_below(d, 32) };
+}
+
+static uint32_t put_sensor(struct draw *d, uint32_t *at)
+{
+    struct sensor_request *r = (struct sensor_request *)at;
+    memset(r, 0, sizeof(*r));
+    r->layout.type = draw_below(d, SENSOR_TYPES + 1);
+    if (r->layout.type == SENSOR_HISTOGRAM) {
+        struct sensor_histogram_layout *h = &r->layout.histogram;
+        h->lanes = draw_below(d, 10);
+        h->layers = draw_below(d, 4);
+        h->x = some_axis(d);
+        h->y = draw_below(d, 2) ? some_axis(d) : h->y;
+    } else {
+        r->layout.words[0] = draw_below(d, 2) << draw_below(d, 32);
+        r->layout.words[1] = 32u << draw_below(d, 4);
+    }
+    r->text_bytes = draw_below(d, 3) * draw_below(d, 2000);
+    r->text = (const char *)ARENA;
+    return sizeof(*r);
+}
+
 static uint32_t put_structure(struct worker *w, struct draw *d, uint32_t kind,
                               uint32_t *at)
 {
@@ -489,6 +516,8 @@ static uint32_t put_structure(struct worker *w, struct draw *d, uint32_t kind,
         return put_select(w, d, at);
     case TOKEN_descriptor:
         return put_descriptor(d, at);
+    case TOKEN_request:
+        return draw_below(d, 2) ? put_sensor(d, at) : random_words(d, at, 32);
     default:
         return random_words(d, at, kind == TOKEN_words ? 16 : 32);
     }

@@ -17,6 +17,7 @@
 #include <termios.h>
 
 #include "include/strobe/kbox.h"
+#include "include/strobe/sensor.h"
 #include "user/libstrobe/strobe.h"
 
 #define PAGE 4096u
@@ -303,6 +304,39 @@ static int do_session(void)
     return result;
 }
 
+// Without memory it leaves nothing: with its descriptor the name goes.
+static int do_sensor(void)
+{
+    const char *path = "/sensors/failalloc";
+    struct sensor_request r = { .layout = { .type = SENSOR_LIST,
+                                            .list = { 256, 64 } } };
+    int fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
+    if (fd < 0)
+        return outcome(false);
+    int result = outcome(ioctl(fd, SENSOR_CREATE, &r) == 0);
+    int error = errno;
+    if (result == WORKED) {
+        void *m = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                       SENSOR_DATA);
+        result = outcome(m != MAP_FAILED);
+        unlink(path);
+    }
+    close(fd);
+    if (access(path, F_OK) == 0) {
+        dprintf(2, "%s stays\n", path);
+        return WRONG_ERROR;
+    }
+    errno = error;
+    return result;
+}
+
+static int do_kernel_sensors(void)
+{
+    char text[256];
+    int fd = open("/sensors/syscall/duration", O_RDONLY);
+    return outcome(fd >= 0 && read(fd, text, sizeof(text)) > 0);
+}
+
 static const struct operation {
     const char *name;
     int (*run)(void);
@@ -324,6 +358,8 @@ static const struct operation {
     { "a thread", do_threads },
     { "terminal", do_terminal },
     { "a profile session", do_session },
+    { "a sensor", do_sensor },
+    { "the kernel's sensors", do_kernel_sensors },
 };
 
 // --- the walk ---------------------------------------------------------------

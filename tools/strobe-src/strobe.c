@@ -35,6 +35,7 @@ static const struct command commands[] = {
     { "repair", "Repairs a truncated file", command_repair },
     { "receive", "Receives files from send over a serial line",
       command_receive },
+    { "sensors", "Shows files of sensors", command_sensors },
     { "convert", "Makes perf.data of the rings that gdb read out of a kernel",
       command_convert },
 };

@@ -40,13 +40,9 @@ static ALWAYS_INLINE int resolve_for_user(u32 addr, u32 error)
     return resolve(addr, error);
 }
 
-NOTRACE void fault_from_user(struct trapframe *tf)
+static NOINLINE void not_resolved(u32 addr, int err)
 {
-    u32 addr = read_cr2();
-    irq_enable();
-    int err = resolve_for_user(addr, tf->error);
-    if (likely(!err))
-        return;
+    TRACE(page_fault_end, .result = (u32)err);
     switch (err) {
     case -ENOMEM:
         memory_is_out(addr);
@@ -60,6 +56,17 @@ NOTRACE void fault_from_user(struct trapframe *tf)
     default:
         signal_fault(SIGSEGV, SEGV_MAPERR, addr);
     }
+}
+
+NOTRACE void fault_from_user(struct trapframe *tf)
+{
+    u32 addr = read_cr2();
+    irq_enable();
+    int err = resolve_for_user(addr, tf->error);
+    if (likely(!err))
+        TRACE(page_fault_end, .result = 0);
+    else
+        not_resolved(addr, err);
 }
 
 bool fault_is_stack_overflow(u32 esp)
@@ -110,6 +117,7 @@ void fault_from_kernel(struct trapframe *tf)
     if (may_sleep(tf)) {
         irq_enable();
         err = resolve(addr, tf->error);
+        TRACE(page_fault_end, .result = (u32)err);
         if (err == -ENOMEM && memory_is_out(addr))
             err = 0; // the access is retried
         irq_disable();

@@ -77,6 +77,8 @@ NOTRACE void gdt_init(struct cpu *cpu)
         descriptor(0, LIMIT_4G, ACCESS_DATA | ACCESS_USER, flat);
     a->gdt[PERCPU_SEL / 8] =
         descriptor((u32)cpu, sizeof(*cpu) - 1, ACCESS_DATA, FLAG_32BIT);
+    a->gdt[CPU_NUMBER_SEL / 8] =
+        descriptor(0, cpu->id, ACCESS_DATA | ACCESS_USER, FLAG_32BIT);
     a->gdt[TSS_SEL / 8] =
         descriptor((u32)&a->tss, sizeof(struct tss) - 1, ACCESS_TSS, 0);
     a->gdt[DOUBLE_FAULT_SEL / 8] = descriptor(

@@ -26,13 +26,16 @@ _Static_assert(offsetof(struct trapframe, ds) == 28 &&
 #define USER_CS 0x73
 #define USER_DS 0x7b
 #define PERCPU_SEL 0xd8
+// Its limit is the CPU's number, for LSL in programs: Linux's place.
+#define CPU_NUMBER_SEL 0xe3
 #define TSS_SEL 0x80
 #define DOUBLE_FAULT_SEL 0xf8
 #define GDT_TLS_FIRST 6 // three entries for set_thread_area: 6, 7, 8
 #define GDT_TLS_COUNT 3
 #define GDT_ENTRIES 32
 _Static_assert(DOUBLE_FAULT_SEL / 8 < GDT_ENTRIES &&
-                   PERCPU_SEL / 8 < GDT_ENTRIES,
+                   PERCPU_SEL / 8 < GDT_ENTRIES &&
+                   CPU_NUMBER_SEL / 8 < GDT_ENTRIES,
                "selectors of the GDT");
 _Static_assert((KERNEL_CS & 3) == 0 && (KERNEL_DS & 3) == 0 &&
                    (USER_CS & 3) == 3 && (USER_DS & 3) == 3,

@@ -1,0 +1,91 @@
+// Reading sensors without trusting them: for the tools, in the guest and on the
+// host.
+//
+// The memory may be a file that anybody wrote, and its owner may change any
+// word at any time. The header is copied once and checked; places are computed
+// from the copy alone; each word of the data is read once. All loops end: at
+// most after the number of slots or cells that the layout has.
+#pragma once
+
+#include <stddef.h>
+
+#include <strobe/sensor_post.h>
+
+#define SENSOR_SLOT_BYTES_MAX 128u
+
+// A copy of the header, and where the data are.
+struct sensor_view {
+    struct sensor_header header;
+    const void *data;
+};
+
+// `file`: the whole file, `size` bytes, at a multiple of 4. Returns NULL, or in
+// words why it is not a sensor; then the view must not be used.
+const char *sensor_view_init(struct sensor_view *v, const void *file,
+                             size_t size);
+const char *sensor_type_text(uint32_t type); // "scalar", ...; "unknown"
+// In words why a layout is not valid; NULL: it is.
+const char *sensor_layout_problem(const struct sensor_layout *l);
+
+uint64_t sensor_view_scalar(const struct sensor_view *v);
+
+// --- histograms
+
+struct sensor_totals {
+    uint64_t count; // in bins; with `under` and `over`: all
+    uint64_t sum, under, over;
+    uint32_t least, most; // of all values; 0, 0: none
+};
+
+uint32_t sensor_rows(const struct sensor_view *v);   // 1: one-dimensional
+uint32_t sensor_layers(const struct sensor_view *v); // 1: not layered
+struct sensor_totals sensor_view_totals(const struct sensor_view *v);
+// The count of a cell, summed over the lanes; its cost in a layered histogram,
+// else 0, in `cost` unless it is NULL.
+uint64_t sensor_view_cell(const struct sensor_view *v, uint32_t layer,
+                          uint32_t row, uint32_t column, uint64_t *cost);
+
+// --- lists of events
+
+// Each number below list->next is in exactly one of `read`, `lost` and
+// `spoilt`, or is still to come.
+struct sensor_cursor {
+    uint32_t next; // the number to read
+    uint64_t read;
+    uint64_t lost;   // overtaken, or its writer did not finish it
+    uint64_t spoilt; // not an event's content
+    uint64_t jumps;  // the list's number went backwards: it is spoilt
+};
+
+// Begins with the oldest event that is there. What was overtaken before is not
+// counted.
+void sensor_cursor_begin(struct sensor_cursor *c, const struct sensor_view *v);
+// The next event, into `out`. False: there is none now. The cursor waits at an
+// event that is being written until half of the slots behind it have been
+// taken, or (`over`: no writer is left) not at all; then it is lost.
+bool sensor_cursor_next(struct sensor_cursor *c, const struct sensor_view *v,
+                        bool over, struct sensor_event *out);
+
+// --- descriptions (sensor_fields.c)
+
+// A description names the types of a list's events and their fields, one a
+// line, packed in this order:
+//
+//     #type frame 10
+//     number, u32
+//     cycles, u64
+#define SENSOR_FIELD_NAME 32u
+
+struct sensor_field {
+    char name[SENSOR_FIELD_NAME];
+    uint32_t bytes; // 1, 2, 4, 8
+    bool is_signed;
+};
+
+// The place in `text` behind the line of the type, and the type's name
+// (SENSOR_FIELD_NAME bytes). NULL: it is not described.
+const char *sensor_find_type(const char *text, uint32_t type, char *name);
+// The next field. False: there is none, or it is not understood.
+bool sensor_next_field(const char **at, struct sensor_field *out);
+// The value of `f` at the start of `bytes`, sign-extended.
+uint64_t sensor_field_value(const struct sensor_field *f, const void *bytes);

@@ -1,0 +1,333 @@
+// The content of sensors. The owner may write anything: what is printed of its
+// texts is sanitised, and events that are none are counted.
+#include "sensor_print.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "user/libstrobe/strobe.h"
+
+#define BAR_COLUMNS 40
+
+// --- files
+
+const char *sensor_file_open(struct sensor_file *f, const char *path)
+{
+    struct stat st;
+    const char *problem;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return strerror(errno);
+    f->memory = MAP_FAILED;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+        st.st_size <= (off_t)(SENSOR_DATA + SENSOR_BYTES_MAX)) {
+        f->size = (size_t)st.st_size;
+        f->memory = mmap(NULL, f->size, PROT_READ, MAP_SHARED, fd, 0);
+    }
+    close(fd);
+    if (f->memory == MAP_FAILED)
+        return "it is not a sensor, or has no type yet";
+    problem = sensor_view_init(&f->view, f->memory, f->size);
+    if (problem)
+        sensor_file_close(f);
+    return problem;
+}
+
+void sensor_file_close(struct sensor_file *f)
+{
+    munmap(f->memory, f->size);
+}
+
+// --- events
+
+static void print_field(FILE *out, const struct sensor_field *f, uint64_t value)
+{
+    if (f->is_signed)
+        fprintf(out, "%" PRId64, (int64_t)value);
+    else
+        fprintf(out, "%" PRIu64, value);
+}
+
+// Prints the fields of the payload by name; what is not described as words.
+static void print_fields(FILE *out, const struct sensor_view *v,
+                         const struct sensor_event *e, bool json)
+{
+    const uint8_t *payload = (const uint8_t *)e->payload;
+    const char *separator = json ? ", " : " ";
+    char name[SENSOR_FIELD_NAME];
+    struct sensor_field field;
+    uint32_t at = 0;
+    const char *fields = sensor_find_type(v->header.text, e->type, name);
+
+    if (fields)
+        fprintf(out, json ? ", \"event\": \"%s\"" : " %s", name);
+    else if (!json)
+        fprintf(out, " type %u", e->type);
+    while (fields && sensor_next_field(&fields, &field) &&
+           field.bytes <= e->bytes - at) {
+        fprintf(out, json ? "%s\"%s\": " : "%s%s=", separator, field.name);
+        print_field(out, &field, sensor_field_value(&field, payload + at));
+        at += field.bytes;
+    }
+    if (!json) {
+        for (; e->bytes - at >= 4; at += 4)
+            fprintf(out, " %08" PRIx32, e->payload[at / 4]);
+    }
+}
+
+static void print_event(FILE *out, const struct sensor_view *v, uint32_t number,
+                        const struct sensor_event *e, bool json)
+{
+    uint64_t time = sensor_wide_read(&e->time);
+
+    fprintf(out,
+            json ? "{\"number\": %" PRIu32 ", \"time\": %" PRIu64
+                   ", \"cpu\": %u, \"thread\": %" PRIu32 ", \"type\": %u"
+                 : "%8" PRIu32 " %" PRIu64 " CPU %u thread %" PRIu32,
+            number, time, e->cpu, e->thread, e->type);
+    print_fields(out, v, e, json);
+    fputs(json ? "}" : "\n", out);
+}
+
+static void print_list(FILE *out, const struct sensor_view *v, bool json)
+{
+    union {
+        struct sensor_event event;
+        uint32_t words[SENSOR_SLOT_BYTES_MAX / 4];
+    } e;
+    struct sensor_cursor c;
+
+    sensor_cursor_begin(&c, v);
+    if (json)
+        fputs(", \"events\": [", out);
+    // One round: a fast writer must not keep the reader here.
+    for (uint32_t i = 0; i < v->header.layout.list.slots; i++) {
+        memset(&e, 0, sizeof(e));
+        if (!sensor_cursor_next(&c, v, true, &e.event))
+            break;
+        if (json && i)
+            fputs(", ", out);
+        print_event(out, v, c.next - 1, &e.event, json);
+    }
+    fprintf(out,
+            json ? "], \"next\": %" PRIu32 ", \"lost\": %" PRIu64
+                   ", \"spoilt\": %" PRIu64
+                 : "next number %" PRIu32 ", lost %" PRIu64 ", spoilt %" PRIu64
+                   "\n",
+            c.next, c.lost, c.spoilt + c.jumps);
+}
+
+// --- histograms
+
+static uint64_t greatest(const struct sensor_view *v)
+{
+    uint64_t most = 1;
+
+    for (uint32_t x = 0; x < v->header.layout.histogram.x.bins; x++) {
+        uint64_t count = sensor_view_cell(v, 0, 0, x, NULL);
+        if (count > most)
+            most = count;
+    }
+    return most;
+}
+
+static void print_cell(FILE *out, const struct sensor_view *v,
+                       const uint32_t place[3], uint64_t most, bool json)
+{
+    const struct sensor_histogram_layout *h = &v->header.layout.histogram;
+    uint32_t x = sensor_bin_start(&h->x, place[2]);
+    uint32_t y = h->y.bins ? sensor_bin_start(&h->y, place[1]) : 0;
+    uint64_t cost,
+        count = sensor_view_cell(v, place[0], place[1], place[2], &cost);
+
+    if (json) {
+        fprintf(out,
+                "[%" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu64 ", %" PRIu64
+                "]",
+                place[0], y, x, count, cost);
+        return;
+    }
+    if (h->layers)
+        fprintf(out, "layer %" PRIu32 " ", place[0]);
+    fprintf(out, "%10" PRIu32 " %10" PRIu64, x, count);
+    if (h->layers)
+        fprintf(out, " cost %" PRIu64, cost);
+    if (!h->layers) {
+        unsigned length = (unsigned)(count * BAR_COLUMNS / most);
+        // The owner writes at the same time.
+        if (length > BAR_COLUMNS)
+            length = BAR_COLUMNS;
+        fputc(' ', out);
+        while (length--)
+            fputc('#', out);
+    }
+    fputc('\n', out);
+}
+
+static void print_cells(FILE *out, const struct sensor_view *v, bool json)
+{
+    const struct sensor_histogram_layout *h = &v->header.layout.histogram;
+    uint64_t most = greatest(v);
+    const char *separator = "";
+    uint32_t p[3];
+
+    for (p[0] = 0; p[0] < sensor_layers(v); p[0]++) {
+        for (p[1] = 0; p[1] < sensor_rows(v); p[1]++) {
+            for (p[2] = 0; p[2] < h->x.bins; p[2]++) {
+                if (!sensor_view_cell(v, p[0], p[1], p[2], NULL))
+                    continue;
+                fputs(separator, out);
+                print_cell(out, v, p, most, json);
+                separator = json ? ", " : "";
+            }
+        }
+    }
+}
+
+// --- heat maps: two dimensions, a line for each row that is not empty
+
+#define HEAT_COLUMNS 64
+
+struct heat {
+    uint64_t columns[HEAT_COLUMNS], most;
+};
+
+static uint32_t columns_of(const struct sensor_view *v)
+{
+    uint32_t bins = v->header.layout.histogram.x.bins;
+
+    return bins < HEAT_COLUMNS ? bins : HEAT_COLUMNS;
+}
+
+// The counts of a row, of several bins together if there are more than columns.
+static struct heat heat_of(const struct sensor_view *v, uint32_t layer,
+                           uint32_t row)
+{
+    uint32_t bins = v->header.layout.histogram.x.bins;
+    struct heat heat = { .most = 0 };
+
+    for (uint32_t x = 0; x < bins; x++) {
+        uint32_t column = (uint32_t)((uint64_t)x * columns_of(v) / bins);
+        uint64_t *count = &heat.columns[column];
+        *count += sensor_view_cell(v, layer, row, x, NULL);
+        if (*count > heat.most)
+            heat.most = *count;
+    }
+    return heat;
+}
+
+static void print_row(FILE *out, const struct sensor_view *v,
+                      const struct heat *heat, uint32_t row)
+{
+    static const char shades[] = ".:-=+*#%@";
+    const struct sensor_histogram_layout *h = &v->header.layout.histogram;
+
+    fprintf(out, "%10" PRIu32 " |", sensor_bin_start(&h->y, row));
+    for (uint32_t i = 0; i < columns_of(v); i++) {
+        uint64_t count = heat->columns[i];
+        size_t shade = (size_t)(count * (sizeof(shades) - 2) / heat->most);
+        fputc(count ? shades[shade] : ' ', out);
+    }
+    fprintf(out, "| at most %" PRIu64 "\n", heat->most);
+}
+
+// Each row has shades of its own, from its fewest to its most.
+static void print_heat(FILE *out, const struct sensor_view *v)
+{
+    const struct sensor_histogram_layout *h = &v->header.layout.histogram;
+
+    for (uint32_t layer = 0; layer < sensor_layers(v); layer++) {
+        if (h->layers)
+            fprintf(out, "layer %" PRIu32 "\n", layer);
+        fprintf(out, "         y | x from %" PRIu32 " to %" PRIu32 "\n",
+                sensor_bin_start(&h->x, 0),
+                sensor_bin_start(&h->x, h->x.bins - 1));
+        for (uint32_t row = 0; row < h->y.bins; row++) {
+            struct heat heat = heat_of(v, layer, row);
+            if (heat.most)
+                print_row(out, v, &heat, row);
+        }
+    }
+}
+
+static void print_histogram(FILE *out, const struct sensor_view *v, bool json)
+{
+    struct sensor_totals t = sensor_view_totals(v);
+
+    fprintf(out,
+            json ? ", \"count\": %" PRIu64 ", \"sum\": %" PRIu64
+                   ", \"least\": %" PRIu32 ", \"most\": %" PRIu32
+                   ", \"under\": %" PRIu64 ", \"over\": %" PRIu64
+                   ", \"cells\": ["
+                 : "count %" PRIu64 ", sum %" PRIu64 ", least %" PRIu32
+                   ", most %" PRIu32 ", under %" PRIu64 ", over %" PRIu64 "\n",
+            t.count, t.sum, t.least, t.most, t.under, t.over);
+    if (!json && v->header.layout.histogram.y.bins)
+        print_heat(out, v);
+    else
+        print_cells(out, v, json);
+    if (json)
+        fputc(']', out);
+}
+
+// --- all types
+
+static void print_value(FILE *out, const struct sensor_view *v, bool json)
+{
+    switch (v->header.layout.type) {
+    case SENSOR_SCALAR:
+        fprintf(out, json ? ", \"value\": %" PRIu64 : "%" PRIu64 "\n",
+                sensor_view_scalar(v));
+        break;
+    case SENSOR_HISTOGRAM:
+        print_histogram(out, v, json);
+        break;
+    case SENSOR_LIST:
+        print_list(out, v, json);
+        break;
+    }
+}
+
+void sensor_print(FILE *out, const char *path, const struct sensor_view *v)
+{
+    const struct sensor_header *h = &v->header;
+    uint64_t closed = sensor_wide_read(&h->closed_ns);
+
+    put_printable(out, path);
+    fprintf(out, ": %s, %s, of task %" PRIu32 "\n",
+            sensor_type_text(h->layout.type), closed ? "closed" : "open",
+            h->owner);
+    for (const char *line = h->text; *line;) {
+        char copy[SENSOR_TEXT_MAX];
+        size_t length = strcspn(line, "\n");
+        memcpy(copy, line, length);
+        copy[length] = '\0';
+        fputs("  ", out);
+        put_printable(out, copy);
+        fputc('\n', out);
+        line += length + (line[length] == '\n');
+    }
+    print_value(out, v, false);
+}
+
+void sensor_print_json(FILE *out, const char *path, const struct sensor_view *v)
+{
+    const struct sensor_header *h = &v->header;
+
+    fputs("{\"path\": ", out);
+    json_string(out, path, strlen(path));
+    fprintf(out,
+            ", \"type\": \"%s\", \"owner\": %" PRIu32 ", \"created_ns\": "
+            "%" PRIu64 ", \"closed_ns\": %" PRIu64 ", \"text\": ",
+            sensor_type_text(h->layout.type), h->owner,
+            sensor_wide_read(&h->created_ns), sensor_wide_read(&h->closed_ns));
+    json_string(out, h->text, strlen(h->text));
+    print_value(out, v, true);
+    fputs("}\n", out);
+}
