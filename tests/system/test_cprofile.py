@@ -317,7 +317,8 @@ def test_speedscope_shows_the_same_shares(measured, tmp_path):
     shares = speedscope(str(file), busiest, ["[threads]"])
     for name in busiest:
         expected = 100 * own[name] / sum(own.values())
-        assert abs(shares["[threads]"][name] - expected) < 0.2, name
+        # Of 10 % or more it shows whole numbers.
+        assert abs(shares["[threads]"][name] - expected) < 0.51, name
 
 
 def test_page(measured, tmp_path):
