@@ -17,8 +17,8 @@ const char *sensor_file_open(struct sensor_file *f, const char *path);
 void sensor_file_close(struct sensor_file *f);
 
 // What it is, its description, and its present value: of histograms the cells
-// that are not 0, of lists the events that are there. Two dimensions as a heat map (JSON: cells
-// as [layer, y, x, count, cost]).
+// that are not 0, of lists the events that are there. Two dimensions as a heat
+// map (JSON: cells as [layer, y, x, count, cost]).
 void sensor_print(FILE *out, const char *path, const struct sensor_view *v);
 void sensor_print_json(FILE *out, const char *path,
                        const struct sensor_view *v);
