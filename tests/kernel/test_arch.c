@@ -230,7 +230,7 @@ KERNEL_TEST(arch_unwind_where_a_stack_is_aligned)
         struct trapframe tf;
         u32 aligned[5], back, outer[2];
     } stack = { .back = (u32)uses_aligned_stack,
-                .outer = { 0, (u32)text_start } };
+                .outer = { 0, (u32)vmap_alloc } };
     stack.tf.cs = KERNEL_CS;
     stack.tf.eip = at;
     stack.tf.edi = (u32)(&stack.back + 1);
