@@ -283,13 +283,16 @@ static void report(void *arg)
     }
     if (r->records && r->info->records <= r->max)
         report_records(r->records);
-    if (r->reset && r->info->records <= r->max) {
+    bool reset = r->reset && r->info->records <= r->max;
+    if (reset) {
         for (u32 i = 0; i < cpu_count; i++)
             reset_counts(&cpus[i].calls);
         began = now;
         elapsed = 0;
     }
-    if (open)
+    if (open && reset)
+        call_stacks_restart(now);
+    else if (open)
         call_stacks_charge(now, -1);
 }
 

@@ -71,6 +71,9 @@ void call_stacks_count_open(void);
 // Adds the time up to `now` to the accounts that are open on each CPU, and the
 // waits and interrupts up to now; `sign` -1 takes it away again.
 void call_stacks_charge(u64 now, s64 sign);
+// After they were added and all accounts were set to 0: opens them at `now`. (A
+// thread that has ended will not come again, so its wait cannot be taken away.)
+void call_stacks_restart(u64 now);
 
 // --- nodes, switches, interrupts (paths.c) ----------------------------------
 

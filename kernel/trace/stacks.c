@@ -218,8 +218,24 @@ void call_stacks_charge(u64 now, s64 sign)
         }
     }
     list_for_each(s, &stacks, node) {
-        if (!running_on(s) && s->cpu < CPU_MAX)
+        bool waits = !running_on(s) && s->thread->state != THREAD_DEAD;
+        if (waits && s->cpu < CPU_MAX)
             s->top->node->blocked += (now - s->left) * (u64)sign;
+    }
+}
+
+void call_stacks_restart(u64 now)
+{
+    struct call_stack *s;
+    for (u32 i = 0; i < cpu_count; i++) {
+        cpus[i].calls.top->node->own -= now;
+        cpus[i].calls.irq_began = now;
+    }
+    list_for_each(s, &stacks, node) {
+        if (!running_on(s)) {
+            s->clock -= now - s->left;
+            s->left = now;
+        }
     }
 }
 

@@ -312,6 +312,31 @@ KERNEL_TEST(calls_times_add_up)
     expect(checksum() == before);
 }
 
+// A thread that has ended is still there while somebody holds a reference. What
+// it waits for ever is no thread's wait.
+KERNEL_TEST(calls_of_ended_threads)
+{
+    u32 count;
+    u32 *functions = all_functions(&count);
+    struct thread *t;
+    struct report r;
+    reset();
+    expect(!begin(CALLS_PATHS, functions, count, 0));
+    expect(!kthread_create("test", short_life, NULL, &t));
+    wait_for(1);
+    sleep_ms(1);
+    if (get(&r, true))
+        expect(!cpus_that_differ(&r));
+    put(&r);
+    sleep_ms(1);
+    thread_unref(t);
+    sleep_ms(1);
+    if (get(&r, false))
+        expect(!cpus_that_differ(&r));
+    put(&r);
+    call_trace_end();
+}
+
 #define WORK 2000u
 
 static TRACED void works(u32 n)
