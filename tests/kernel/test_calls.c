@@ -8,7 +8,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/call_trace.h"
-#include "kernel/sync/mutex.h"
+#include "kernel/sched/stop_machine.h"
 #include "kernel/time/timer.h"
 #include "kernel/trace/calls.h"
 #include "lib/string.h"
@@ -310,6 +310,56 @@ KERNEL_TEST(calls_times_add_up)
     call_trace_end();
     end_load(short_lives);
     expect(checksum() == before);
+}
+
+struct books {
+    u64 threads, interrupts;       // by the ledger
+    u64 of_threads, of_interrupts; // by the nodes: own time and tracing
+};
+
+// At one instant, while the machine is stopped.
+static void read_books(void *arg)
+{
+    struct books *b = arg;
+    u64 now = rdtsc();
+    call_stacks_charge(now, 1);
+    for (u32 i = 0; i < cpu_count; i++, b++) {
+        struct ledger_sums l;
+        const struct call_cpu *c = &cpus[i].calls;
+        ledger_sums_at(i, now, &l);
+        *b = (struct books){ l.user + l.kernel + l.idle, l.irq, 0, 0 };
+        for (u32 n = 0; n < c->nodes_used; n++) {
+            const struct call_node *node = &c->nodes[n], *root = node;
+            while (root->parent != root)
+                root = root->parent;
+            *(root->function == CALLS_ROOT_INTERRUPTS ? &b->of_interrupts
+                                                      : &b->of_threads) +=
+                node->own + node->tracing;
+        }
+    }
+    call_stacks_charge(now, -1);
+}
+
+// What the nodes of threads and of interrupts have is what the ledger charged.
+KERNEL_TEST(calls_agree_with_the_ledger)
+{
+    static struct books before[CPU_MAX], after[CPU_MAX];
+    u32 count;
+    u32 *functions = all_functions(&count);
+    start_load();
+    expect(!begin(CALLS_PATHS, functions, count, 0));
+    stop_machine(read_books, before);
+    sleep_ms(5);
+    stop_machine(read_books, after);
+    call_trace_end();
+    end_load(0);
+    for (u32 i = 0; i < cpu_count; i++) {
+        expect(after[i].threads - before[i].threads ==
+               after[i].of_threads - before[i].of_threads);
+        expect(after[i].interrupts - before[i].interrupts ==
+               after[i].of_interrupts - before[i].of_interrupts);
+        expect(after[i].interrupts > before[i].interrupts);
+    }
 }
 
 // A thread that has ended is still there while somebody holds a reference. What
