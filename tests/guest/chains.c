@@ -515,9 +515,10 @@ static const char *const callers[][2] = {
 
 // The kernel's entry code, and the first functions after it.
 static const char *const entry_code[] = {
-    "trap_stubs",       "kernel_exception", "strobe_syscall",
-    "exception_common", "interrupt_common", "syscall_entry_point",
-    "to_user",          "trap_return",      "enter_user"
+    "trap_stubs",       "kernel_exception",    "strobe_syscall",
+    "early_syscall",    "early_exception",     "exception_common",
+    "interrupt_common", "syscall_entry_point", "to_user",
+    "trap_return",      "enter_user"
 };
 static const char *const first_functions[] = {
     "trap_syscall",   "trap_user_exception", "trap_kernel_exception",

@@ -36,14 +36,15 @@ def listing():
                                  re.MULTILINE):
         code = [(int(a, 16), i.strip()) for a, i in
                 re.findall(r"^([0-9a-f]+):\t(.*)", body, re.MULTILINE)]
-        # (kernel_exception is also a symbol of trap.c.)
+        # (kernel_exception is also a symbol of trap.c, which is further away.)
         parts.setdefault(name, []).append(code)
     return parts
 
 
 def one(parts, name, *, whole=False):
     """The instructions of a symbol; up to its last jump unless `whole`."""
-    code = min(parts[name], key=lambda c: c[0][0])
+    stubs = parts["trap_stubs"][0][0][0]
+    code = min(parts[name], key=lambda c: abs(c[0][0] - stubs))
     ends = [i for i, (_, text) in enumerate(code) if text.startswith("jmp")]
     return [a for a, _ in (code if whole or not ends else code[:ends[-1] + 1])]
 

@@ -199,8 +199,7 @@ trace_path:
     .type trace_exit, @function
 trace_exit:
     .cfi_startproc
-    .cfi_def_cfa_offset 0
-    PUSH %eax
+    pushl %eax // where the return address was; unwind.c knows this instruction
     PUSH %eax
     PUSH %edx
     PUSH %ecx
