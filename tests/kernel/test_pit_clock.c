@@ -136,11 +136,14 @@ static void read_in_nmi(void *arg, const struct trapframe *tf UNUSED)
     ADD_ONCE(in_nmi[cpu].count, 1);
 }
 
+#define NMIS_READ 20u
+
 // NMIs read as well: the readings that they interrupt stay correct.
 static void read_under_nmis(struct timecounter *tc)
 {
     struct timer *t;
-    u64 period = 500 * NSEC_PER_USEC;
+    // Under -icount the CPUs take turns: as much time for each of them.
+    u64 period = 500 * NSEC_PER_USEC * cpu_count;
     if (timer_reserve(TIMER_PERIODIC | TIMER_NMI, period, period, "a test",
                       &t)) {
         test_skip("no timer sends NMIs");
@@ -152,14 +155,14 @@ static void read_under_nmis(struct timecounter *tc)
                        tc) == 0);
     struct reading first = read_it(tc), last = first;
     u64 limit = clock_now_ns() + TEST_PATIENCE;
-    while (READ_ONCE(in_nmi[0].count) < 100 && clock_now_ns() < limit) {
+    while (READ_ONCE(in_nmi[0].count) < NMIS_READ && clock_now_ns() < limit) {
         struct reading now = read_it(tc);
         expect(now.ticks - last.ticks < 1u << 31);
         last = now;
     }
     timer_release(t);
     expect(agree(tc, &first, &last));
-    expect(READ_ONCE(in_nmi[0].count) >= 100 && !backwards);
+    expect(READ_ONCE(in_nmi[0].count) >= NMIS_READ && !backwards);
 }
 
 static void try_all(struct timecounter *tc)
