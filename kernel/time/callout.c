@@ -107,7 +107,9 @@ static NOINLINE void arm_if_lost(const struct callouts *q)
 }
 
 // The interrupt that callouts_repeat sends in place of a CPU's own timer's has
-// the same vector. A timer for all CPUs interrupts the boot CPU.
+// the same vector. A timer for all CPUs interrupts the boot CPU. A CPU that has
+// not taken what was sent last time either has interrupts off, or its host does
+// not run it: that says nothing of its timer.
 static void count_loss(struct callouts *q, const struct cpu *cpu)
 {
     spin_assert_held(&q->lock);
@@ -115,6 +117,8 @@ static void count_loss(struct callouts *q, const struct cpu *cpu)
     bool own = vector == VECTOR_TIMER;
     u64 interrupts = irq_count(own ? cpu->id : 0, vector);
     u64 sent = own && cpu != this_cpu() ? 1 : 0;
+    if (q->losses && interrupts < q->interrupts_then + sent)
+        return;
     if (interrupts > q->interrupts_then + sent)
         q->losses = 0;
     WRITE_ONCE(q->losses, q->losses + 1);

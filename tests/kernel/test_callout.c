@@ -7,6 +7,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/task/task.h"
 #include "kernel/time/callout.h"
+#include "lib/string.h"
 
 struct probe {
     struct callout callout;
@@ -301,6 +302,59 @@ KERNEL_TEST(callouts_survive_a_storm)
         expect(s->set == fired + s->stopped);
     }
     sleep_for(NSEC_PER_MSEC);
+}
+
+// --- a CPU that does not run ------------------------------------------------
+
+static struct {
+    bool deaf, go_on; // marked accesses
+    u32 done;
+} paused;
+
+// Has a callout that is overdue, and takes no interrupt, as a CPU does that its
+// host does not run.
+static void be_deaf(void *arg)
+{
+    struct probe *p = arg;
+    expect(!thread_set_affinity(current, 2));
+    u32 flags = irq_save();
+    callout_set(&p->callout, clock_now_ns());
+    __atomic_store_n(&paused.deaf, true, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&paused.go_on, __ATOMIC_ACQUIRE))
+        test_relax();
+    irq_restore(flags);
+    __atomic_store_n(&paused.done, 1, __ATOMIC_RELEASE);
+}
+
+// Its timer is not at fault.
+KERNEL_TEST(callouts_of_a_paused_cpu_are_no_failure)
+{
+    static struct probe p;
+    if (cpu_count == 1) {
+        test_skip("one CPU alone");
+        return;
+    }
+    memset(&paused, 0, sizeof(paused));
+    p = (struct probe){ 0 };
+    callout_init(&p.callout, note, CALLOUT_INTERRUPT);
+    u32 affinity = current->affinity;
+    expect(!thread_set_affinity(current, 1));
+    expect(!kthread_create("test", be_deaf, &p, NULL));
+    while (!__atomic_load_n(&paused.deaf, __ATOMIC_ACQUIRE))
+        sleep_for(100 * NSEC_PER_USEC);
+    sleep_for(CALLOUTS_LOST_NS + 100 * NSEC_PER_MSEC);
+    u32 flags = irq_save();
+    for (u32 i = 0; i < 2 * CALLOUTS_LOSSES_MAX; i++)
+        expect(callouts_repeat(&cpus[1]));
+    irq_restore(flags);
+    expect(!callouts_timer_failed());
+    __atomic_store_n(&paused.go_on, true, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&paused.done, __ATOMIC_ACQUIRE))
+        sleep_for(100 * NSEC_PER_USEC);
+    wait_until_fired(&p);
+    expect(!callout_drain(&p.callout));
+    callouts_timer_replaced(); // no loss is counted any more
+    thread_set_affinity(current, affinity);
 }
 
 // --- cost -------------------------------------------------------------------

@@ -253,6 +253,7 @@ KERNEL_TEST(sched_queues_survive_a_storm)
     while (READ_ONCE(done_count) < threads) {
         check_queues();
         sched_yield();
+        test_relax(); // -icount: a turn for the other CPUs
     }
     wait_for(threads);
     check_queues();
