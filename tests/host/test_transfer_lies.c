@@ -108,6 +108,29 @@ static void nonsense_does_no_harm(void **state UNUSED)
     }
 }
 
+// A file that somebody announces in between makes the receiver forget the one
+// that it has received whole: it is announced anew, without its data.
+static void announcements_in_between_do_no_harm(void **state UNUSED)
+{
+    static const u8 payload[BEGIN_NAME];
+    const struct frame nameless = { TRANSFER_BEGIN, payload, sizeof(payload) };
+    int fd = begin(FILE_MAX, 0);
+
+    for (u32 i = 0; i < 10; i++) {
+        while (sender.state != SENDER_ENDS) {
+            assert_int_not_equal(sender.state, SENDER_FAILED);
+            step();
+        }
+        receiver_take(&receiver, &nameless);
+        while (sender.state == SENDER_ENDS)
+            step();
+    }
+    run_to_the_end();
+    assert_int_equal(sender.state, SENDER_DONE);
+    assert_arrived("data", FILE_MAX);
+    close(fd);
+}
+
 // False frames about the file can end its transfer, and do nothing worse.
 static void lies_end_a_transfer_at_worst(void **state UNUSED)
 {
@@ -171,6 +194,7 @@ int main(void)
         cmocka_unit_test(names_do_not_leave_the_folder),
         cmocka_unit_test(links_are_not_followed),
         cmocka_unit_test(nonsense_does_no_harm),
+        cmocka_unit_test(announcements_in_between_do_no_harm),
         cmocka_unit_test(lies_end_a_transfer_at_worst),
     };
 

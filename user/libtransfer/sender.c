@@ -8,9 +8,9 @@
 
 #include "lib/crc32.h"
 
-// Limit of restarts. The receiver may be restarted, or may find at the end that
-// an old part is invalid. Without a limit, a file that changes while it is sent
-// would be sent for ever.
+// Limit of how often data is sent again after END. The receiver may be
+// restarted, or may find at the end that an old part is invalid. Without a
+// limit, a file that changes while it is sent would be sent for ever.
 #define RESTARTS_MAX 2
 
 static void put(struct sender *s, char type, const void *payload, size_t size)
@@ -75,6 +75,7 @@ static void send_window(struct sender *s)
     }
     if (s->acked == s->size) {
         s->state = SENDER_ENDS;
+        s->ended = true;
         put_end(s);
     }
 }
@@ -129,6 +130,11 @@ static void take_start(struct sender *s, const struct frame *f)
     offset = frame_number(f->payload + START_OFFSET, 8);
     if (offset > s->size)
         return;
+    if (s->ended && offset < s->size && s->restarts++ == RESTARTS_MAX) {
+        give_up(s, "its checksum is never right: does it change?");
+        return;
+    }
+    s->ended = false;
     s->state = SENDER_SENDS;
     s->resumed = s->acked = offset;
     s->probing = false;
@@ -160,10 +166,6 @@ static void take_again(struct sender *s)
 {
     if (s->state == SENDER_BEGINS)
         return;
-    if (s->state == SENDER_ENDS && s->restarts++ == RESTARTS_MAX) {
-        give_up(s, "its checksum is never right: does it change?");
-        return;
-    }
     s->state = SENDER_BEGINS;
     put_begin(s);
 }

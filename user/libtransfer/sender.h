@@ -27,8 +27,9 @@ struct sender {
     uint64_t resumed;       // offset that the receiver asked to start from
     uint64_t acked, next;   // confirmed offset; offset to send next
     uint32_t turn;          // number of times it has gone back
-    uint32_t restarts;      // number of times END was answered with AGAIN
+    uint32_t restarts;      // number of times data was asked for after END
     uint32_t unanswered;    // time-outs since the last answer
+    bool ended;             // END was sent after the last START
     bool probing;           // after a time-out: one frame at a time
     uint64_t frames_resent; // data frames that were sent more than once
     uint64_t furthest;      // highest offset that was sent
