@@ -29,6 +29,7 @@
 #define SLOTS 17u     // of descriptors
 #define CALLS_MAX 512 // of the table
 #define ARGUMENTS 6u
+#define FUNCTIONS_MAX 4096u // of the kernel that the fuzzer knows
 
 // --- operations
 
@@ -141,6 +142,7 @@ struct shared {
     struct lane lanes[LANES];
     uint32_t calls[CALLS_MAX], errors[CALLS_MAX];
     uint32_t ops; // that were made
+    uint32_t functions[FUNCTIONS_MAX], function_count;
 };
 // At fixed addresses, away from what the operations map and fill. Constants,
 // because operations also overwrite variables.
@@ -162,6 +164,10 @@ long raw_call(uint32_t number, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
 uint32_t value_of(struct worker *w, const struct token *t, uint32_t place,
                   bool spares_others);
 void operation_run(struct worker *w, const struct operation *op);
+// Once: reads which of the kernel's functions can be traced (messages.c).
+void functions_prepare(void);
+// Some of them, ascending, up to `most`. Returns their number.
+uint32_t some_functions(struct draw *d, uint32_t *out, uint32_t most);
 
 // --- episodes
 

@@ -213,6 +213,7 @@ int main(int argc, char *argv[])
         print_all();
         return 0;
     }
+    functions_prepare();
     bool good = end_all_tasks();
     jails_prepare();
     memory_note();

@@ -1,19 +1,22 @@
 // Sampling and counting sessions, of the machine and of tasks, at up to 20 kHz,
-// that begin and end while operations are made. They use the interface
-// correctly; operations also misuse it.
+// and call traces, that begin and end while operations are made. They use the
+// interface correctly; operations also misuse it.
 #include "fuzz.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "user/libstrobe/strobe.h"
+#include "user/libstrobe/tracing.h"
 
 #define TOOLS 2
 #define RATE_MAX 20000
 #define SESSION_NS 20000000 // at most
+#define TRACED_MAX 1000     // functions
 
 static pid_t group; // of all tools
 
@@ -72,6 +75,47 @@ static void count(struct draw *d)
     profile_end(&s);
 }
 
+static void trace(struct draw *d)
+{
+    static uint32_t functions[TRACED_MAX];
+    int phone = tracing_phone();
+    struct calls_options o = {
+        .mode = draw_below(d, 4) ? CALLS_PATHS : CALLS_ARCS,
+        .task = draw_below(d, 4) ? 0 : (uint32_t)some_target(d),
+        .depth = draw_below(d, 20),
+        .entries = draw_below(d, 2) ? 256 : 4096,
+        .functions = (uint32_t)functions,
+        .function_count = some_functions(d, functions, TRACED_MAX),
+    };
+
+    if (phone < 0 || tracing_begin(phone, &o) < 0)
+        return; // another trace, or the task is gone
+    for (uint32_t n = draw_below(d, 4); n > 0; n--) {
+        some_time(d);
+        free(tracing_read(phone, draw_below(d, 2)));
+        tracing_pause(phone, draw_below(d, 2));
+    }
+    some_time(d);
+    if (draw_below(d, 2))
+        tracing_end(phone);
+}
+
+static void use_a_tool(struct draw *d)
+{
+    switch (draw_below(d, 8)) {
+    case 0:
+    case 1:
+        trace(d);
+        break;
+    case 2:
+    case 3:
+        count(d);
+        break;
+    default:
+        sample(d);
+    }
+}
+
 void storm_begin(uint32_t seed)
 {
     for (uint32_t i = 0; i < TOOLS; i++) {
@@ -85,7 +129,7 @@ void storm_begin(uint32_t seed)
         while (tool == 0) {
             pid_t pid = fork();
             if (pid == 0) {
-                draw_below(&d, 4) ? sample(&d) : count(&d);
+                use_a_tool(&d);
                 _exit(0);
             }
             waitpid(pid, NULL, 0);

@@ -4,20 +4,15 @@
 #include "arch/text.h"
 #include "arch/trap.h"
 #include "kernel/base/providers.h"
-#include "kernel/mm/frame.h"
-#include "kernel/mm/heap.h"
 #include "kernel/sched/stop_machine.h"
 #include "kernel/time/callout.h"
-#include "kernel/time/timer.h"
 #include "kernel/trace/patch.h"
 #include "lib/branch.h"
 #include "lib/string.h"
-#include "tests/kernel/thread_helpers.h"
+#include "tests/kernel/load_helpers.h"
 
 #define ROUNDS 25u
 #define NMI_PERIOD (50 * NSEC_PER_USEC)
-
-extern char text_start[], text_end[];
 
 // What the patched functions call: it changes nothing but a count.
 u32 stub_calls;
@@ -46,31 +41,7 @@ static struct text_edit *all_edits(bool on)
     return edits;
 }
 
-static u32 checksum(void)
-{
-    u32 sum = 0;
-    for (const char *p = text_start; p < text_end; p++)
-        sum = sum * 31 + (u8)*p;
-    return sum;
-}
-
 // --- all function entries, under load ---------------------------------------
-
-static bool over; // atomic
-
-// Calls, locks, sleeps, page tables, and interrupts by the sleeps.
-static void load(void *arg UNUSED)
-{
-    while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
-        void *p = vmap_alloc(3, PROT_R | PROT_W, FRAME_BUFFER);
-        if (p)
-            vmap_free(p, 3);
-        kfree(kmalloc(100));
-        thread_sleep_until(clock_now_ns() + 50 * NSEC_PER_USEC,
-                           WAIT_UNINTERRUPTIBLE);
-    }
-    report_done();
-}
 
 static u32 nmis; // atomic
 
@@ -94,14 +65,11 @@ static struct timer *start_nmis(void)
 KERNEL_TEST(patch_all_entries)
 {
     struct text_edit *on = all_edits(true), *off = all_edits(false);
-    u32 before = checksum();
+    u32 before = text_checksum();
     expect(on && off && sites() > 1000);
     struct timer *t = start_nmis();
     nmis = 0;
-    reset();
-    WRITE_ONCE(over, false);
-    for (u32 i = 0; i < cpu_count * 2; i++)
-        start(load, NULL);
+    start_load();
     for (u32 i = 0;
          on && off && (i < ROUNDS || (t && READ_ONCE(nmis) <= ROUNDS)); i++) {
         u32 calls = READ_ONCE(stub_calls);
@@ -109,13 +77,12 @@ KERNEL_TEST(patch_all_entries)
         while (READ_ONCE(stub_calls) - calls <= 100)
             sleep_ms(1);
         text_patch(off, sites());
-        expect(checksum() == before);
+        expect(text_checksum() == before);
         calls = READ_ONCE(stub_calls);
         sleep_ms(1);
         expect(READ_ONCE(stub_calls) == calls);
     }
-    __atomic_store_n(&over, true, __ATOMIC_RELEASE);
-    wait_for(cpu_count * 2);
+    end_load(0);
     if (t)
         timer_release(t);
     kfree(on);
@@ -126,13 +93,13 @@ KERNEL_TEST(patch_all_entries)
 KERNEL_TEST(patch_each_entry)
 {
     struct text_edit *on = all_edits(true), *off = all_edits(false);
-    u32 before = checksum();
+    u32 before = text_checksum();
     for (u32 i = 0; on && off && i < sites(); i += 1 + test_random() % 20) {
         text_patch(&on[i], 1);
         expect(*(u8 *)on[i].site == on[i].new[0]);
         text_patch(&off[i], 1);
     }
-    expect(checksum() == before);
+    expect(text_checksum() == before);
     kfree(on);
     kfree(off);
 }
@@ -170,7 +137,7 @@ static bool all_cpus_count(u32 expected)
 
 KERNEL_TEST(patch_branches_have_users)
 {
-    u32 before = checksum();
+    u32 before = text_checksum();
     expect(all_cpus_count(0));
     branch_set(&tested, true);
     expect(all_cpus_count(11));
@@ -178,7 +145,7 @@ KERNEL_TEST(patch_branches_have_users)
     branch_set(&tested, false);
     expect(all_cpus_count(11));
     branch_set(&tested, false);
-    expect(all_cpus_count(0) && checksum() == before);
+    expect(all_cpus_count(0) && text_checksum() == before);
 }
 
 // --- what it costs ----------------------------------------------------------
@@ -351,14 +318,14 @@ KERNEL_TEST(patch_bytes)
     // A NOP's last byte, the displacement: another address that is not used.
     u32 at = (u32)patched + TEXT_SITE - 1;
     u8 old = *(u8 *)at;
-    u32 before = checksum();
+    u32 before = text_checksum();
     ran = 0;
     text_patch_byte(at, old, 1);
     expect(*(u8 *)at == 1);
     patched();
     text_patch_byte(at, 1, old);
     patched();
-    expect(ran == 2 && checksum() == before);
+    expect(ran == 2 && text_checksum() == before);
 }
 
 // --- breakpoints ------------------------------------------------------------
@@ -382,7 +349,7 @@ BREAKPOINT_OWNER(owner);
 
 KERNEL_TEST(patch_breakpoints_have_owners)
 {
-    u32 before = checksum();
+    u32 before = text_checksum();
     hits = 0;
     WRITE_ONCE(ran, 0);
     text_patch_byte((u32)patched, text_nop[0], INT3);
@@ -390,7 +357,7 @@ KERNEL_TEST(patch_breakpoints_have_owners)
         patched();
     text_patch_byte((u32)patched, INT3, text_nop[0]);
     patched();
-    expect(hits == 10 && READ_ONCE(ran) == 11 && checksum() == before);
+    expect(hits == 10 && READ_ONCE(ran) == 11 && text_checksum() == before);
 }
 
 // --- the rendezvous ---------------------------------------------------------
@@ -404,7 +371,7 @@ static u32 counts[CPU_MAX];
 
 static void count_here(void *arg UNUSED)
 {
-    while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
+    while (!__atomic_load_n(&load_over, __ATOMIC_ACQUIRE)) {
         preempt_disable();
         ADD_ONCE(counts[this_cpu()->id], 1);
         preempt_enable();
@@ -427,7 +394,7 @@ static void look_around(void *arg)
 KERNEL_TEST(stop_machine_stops_all_others)
 {
     reset();
-    WRITE_ONCE(over, false);
+    WRITE_ONCE(load_over, false);
     for (u32 i = 0; i < cpu_count; i++)
         start(count_here, NULL);
     for (u32 i = 0; i < 20; i++) {
@@ -436,6 +403,6 @@ KERNEL_TEST(stop_machine_stops_all_others)
         expect(s.thread == current && !s.moved);
         sleep_ms(1);
     }
-    __atomic_store_n(&over, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&load_over, true, __ATOMIC_RELEASE);
     wait_for(cpu_count);
 }

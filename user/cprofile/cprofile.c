@@ -55,17 +55,6 @@ static _Noreturn void bad_usage(void)
     exit(USAGE_STATUS);
 }
 
-static uint32_t number(const char *option, const char *text, uint32_t min,
-                       uint32_t max)
-{
-    uint32_t value;
-
-    if (decimal(text, min, max, &value))
-        return value;
-    complain("%s %s: not a number from %u to %u", option, text, min, max);
-    bad_usage();
-}
-
 static void add_patterns(struct settings *s, char *list)
 {
     for (char *p = strtok(list, ","); p; p = strtok(NULL, ",")) {
@@ -90,13 +79,15 @@ static void take_option(struct settings *s, int c)
         add_patterns(s, optarg);
         break;
     case 'Z':
-        s->choice.bytes = number("-Z", optarg, 1, BYTES_MAX);
+        s->choice.bytes =
+            number_argument("-Z", optarg, 1, BYTES_MAX, bad_usage);
         break;
     case 'D':
-        s->options.depth = number("-D", optarg, 1, CALLS_DEPTH_MAX);
+        s->options.depth =
+            number_argument("-D", optarg, 1, CALLS_DEPTH_MAX, bad_usage);
         break;
     case 't':
-        s->options.task = number("-t", optarg, 1, INT_MAX);
+        s->options.task = number_argument("-t", optarg, 1, INT_MAX, bad_usage);
         break;
     case '1':
         s->own_only = true;
@@ -105,7 +96,8 @@ static void take_option(struct settings *s, int c)
         s->options.mode = CALLS_ARCS;
         break;
     case 'E':
-        s->options.entries = number("--entries", optarg, 1, ENTRIES_MAX);
+        s->options.entries =
+            number_argument("--entries", optarg, 1, ENTRIES_MAX, bad_usage);
         break;
     case 'f':
         s->functions_only = true;
@@ -132,7 +124,7 @@ static void take_option(struct settings *s, int c)
         s->full_paths = true;
         break;
     case 'n':
-        s->rows = number("-n", optarg, 0, INT_MAX);
+        s->rows = number_argument("-n", optarg, 0, INT_MAX, bad_usage);
         break;
     case 'j':
         s->json = true;

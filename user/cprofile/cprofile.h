@@ -2,10 +2,9 @@
 #pragma once
 
 #include "user/libprofile/call_tables.h"
-#include "user/libprofile/functions.h"
+#include "user/libprofile/trace_begin.h"
 #include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"
-#include "user/libstrobe/tracing.h"
 
 #define PATTERNS_MAX 64u
 
@@ -33,8 +32,6 @@ int reset(void);
 
 // --- show.c -----------------------------------------------------------------
 
-// The functions that the running kernel has. An error ends the program.
-void read_functions(struct functions *f);
 // Prints the trace: its info, with the records behind it. Writes it to -o.
 // Returns the exit status.
 int show(const struct settings *s, const struct calls_info *info);

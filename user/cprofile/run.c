@@ -20,66 +20,21 @@ static void on_interrupt(int signal)
     interrupted = 1;
 }
 
-static int open_phone(void)
-{
-    int phone = tracing_phone();
-
-    if (phone < 0)
-        fail(1, "%s", kbox_problem(errno));
-    return phone;
-}
-
 // --- beginning --------------------------------------------------------------
-
-// The addresses of the chosen functions.
-static uint32_t *choose(const struct settings *s, uint32_t *count)
-{
-    struct functions all;
-
-    read_functions(&all);
-    uint32_t *chosen = malloc((all.count + 1) * sizeof(*chosen));
-    if (!chosen)
-        fail(1, "not enough memory");
-    const char *missed = functions_missed(&all, &s->choice);
-    if (missed) {
-        complain("-F '%s': no such %s (sysinfo system.functions)", missed,
-                 strchr(missed, '/') ? "source file" : "function");
-        functions_print_near(&all, missed, stderr);
-        exit(1);
-    }
-    *count = functions_choose(&all, &s->choice, chosen);
-    if (!*count)
-        fail(1, "-F and -Z choose no function: what one pattern chooses, "
-                "another leaves out, or all are smaller");
-    functions_free(&all);
-    return chosen;
-}
-
-static _Noreturn void cannot_begin(int phone, const struct calls_options *o)
-{
-    int error = errno;
-    struct calls_info info;
-
-    if (error == EBUSY && tracing_info(phone, &info) == 0 && info.owner)
-        fail(1,
-             "task %u traces the kernel's calls already, and there is one "
-             "trace at a time: cprofile get shows it",
-             info.owner);
-    if (error == ESRCH)
-        fail(1, "-t %u: no such task, or it has ended (see ps)", o->task);
-    fail(1, "%s", tracing_problem(error));
-}
 
 static void begin(const struct settings *s, int phone, uint32_t task)
 {
     struct calls_options o = s->options;
-    uint32_t *chosen = choose(s, &o.function_count);
+    uint32_t *chosen =
+        kernel_functions_choose(&s->choice, 'F', &o.function_count);
 
+    if (!o.function_count)
+        fail(1, "-F and -Z choose no function: what one pattern chooses, "
+                "another leaves out, or all are smaller");
     o.functions = (uint32_t)(uintptr_t)chosen;
     if (task)
         o.task = task;
-    if (tracing_begin(phone, &o) < 0)
-        cannot_begin(phone, &o);
+    trace_begin(phone, &o);
     free(chosen);
 }
 
@@ -109,7 +64,7 @@ static int end(const struct settings *s, int phone)
 
 int run(const struct settings *s)
 {
-    int phone = open_phone();
+    int phone = trace_phone();
 
     if (s->command[0]) {
         struct child child;
@@ -131,7 +86,7 @@ int run(const struct settings *s)
 
 int get(const struct settings *s)
 {
-    struct calls_info *all = tracing_read(open_phone(), false);
+    struct calls_info *all = tracing_read(trace_phone(), false);
 
     if (!all)
         fail(1, "%s", tracing_problem(errno));
@@ -142,7 +97,7 @@ int get(const struct settings *s)
 
 int reset(void)
 {
-    if (tracing_reset(open_phone()) < 0)
+    if (tracing_reset(trace_phone()) < 0)
         fail(1, "%s", tracing_problem(errno));
     return 0;
 }

@@ -2,7 +2,6 @@
 #include "cprofile.h"
 
 #include "user/libprofile/calls_file.h"
-#include "user/libstrobe/sysinfo.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,22 +9,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#define NODE "system.functions"
-
 // --- names ------------------------------------------------------------------
-
-void read_functions(struct functions *f)
-{
-    size_t size;
-    char *text = sysinfo_read(NODE, &size);
-
-    if (!text)
-        fail(1, "%s: %s", NODE, kbox_problem(errno));
-    const char *problem = functions_read(f, text, size);
-    if (problem)
-        fail(1, "%s: %s", NODE, problem);
-    free(text);
-}
 
 // The kernel's symbols, for places that are in no function that can be chosen.
 static struct naming {
@@ -212,7 +196,7 @@ int show(const struct settings *s, const struct calls_info *info)
     };
     bool good = !s->output || write_file(s, info);
 
-    read_functions(&naming.functions);
+    kernel_functions_read(&naming.functions);
     program_symbols_load(&naming.symbols, "[kernel]");
     if (s->json) {
         putchar('{');

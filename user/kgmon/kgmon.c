@@ -5,8 +5,8 @@
 #include "kgmon.h"
 
 #include "user/libprofile/gmon_file.h"
+#include "user/libprofile/trace_begin.h"
 #include "user/libstrobe/options.h"
-#include "user/libstrobe/sysinfo.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -46,35 +46,18 @@ static const struct tool tool = {
 
 // --- beginning --------------------------------------------------------------
 
-static struct functions functions;
-
 static uint32_t *choose(uint32_t *count)
 {
     static const char *patterns[PATTERNS_MAX];
     struct function_choice choice = { .patterns = patterns };
     char *list = strdup(patterns_text ? patterns_text : "");
-    size_t size;
-    char *text = sysinfo_read("system.functions", &size);
 
-    if (!text || !list)
-        fail(1, "system.functions: %s", kbox_problem(errno));
-    const char *problem = functions_read(&functions, text, size);
-    if (problem)
-        fail(1, "system.functions: %s", problem);
+    if (!list)
+        fail(1, "not enough memory");
     for (char *p = strtok(list, ","); p && choice.pattern_count < PATTERNS_MAX;
          p = strtok(NULL, ","))
         patterns[choice.pattern_count++] = p;
-    const char *missed = functions_missed(&functions, &choice);
-    if (missed) {
-        complain("-f '%s': no such %s (sysinfo system.functions)", missed,
-                 strchr(missed, '/') ? "source file" : "function");
-        functions_print_near(&functions, missed, stderr);
-        exit(1);
-    }
-    uint32_t *chosen = malloc((functions.count + 1) * sizeof(*chosen));
-    if (!chosen)
-        fail(1, "not enough memory");
-    *count = functions_choose(&functions, &choice, chosen);
+    uint32_t *chosen = kernel_functions_choose(&choice, 'f', count);
     if (!*count)
         fail(1, "-f %s: chooses no function", patterns_text);
     return chosen;

@@ -2,7 +2,6 @@
 // trace of calls and the samples, and the commands.
 #pragma once
 
-#include "user/libprofile/functions.h"
 #include "user/libstrobe/ipc.h"
 #include "user/libstrobe/strobe.h"
 #include "user/libstrobe/tracing.h"

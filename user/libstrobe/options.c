@@ -136,3 +136,15 @@ int options_parse(const struct tool *tool, int argc, char *argv[])
     }
     return optind;
 }
+
+uint32_t number_argument(const char *option, const char *text, uint32_t min,
+                         uint32_t max, void (*wrong)(void))
+{
+    uint32_t value;
+
+    if (decimal(text, min, max, &value))
+        return value;
+    complain("%s %s: not a number from %u to %u", option, text, min, max);
+    wrong();
+    exit(USAGE_STATUS);
+}

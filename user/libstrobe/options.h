@@ -44,3 +44,9 @@ int options_parse(const struct tool *tool, int argc, char *argv[]);
 // Prints the usage and ends the program, after the caller has printed an error
 // message.
 _Noreturn void options_wrong(const struct tool *tool);
+
+// For tools with getopt: returns the number that `text`, the argument of
+// `option`, is, from `min` to `max`. Otherwise prints a message, calls `wrong`,
+// which prints the usage, and ends the program.
+uint32_t number_argument(const char *option, const char *text, uint32_t min,
+                         uint32_t max, void (*wrong)(void));

@@ -7,6 +7,7 @@
 
 #include "histogram.h"
 
+#include "user/libstrobe/options.h"
 #include "user/libstrobe/sysinfo.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USAGE_STATUS 2
 #define ROWS_DEFAULT 20
 #define ROWS_UNSET UINT_MAX
 #define RATE_MAX 100000
@@ -75,17 +75,6 @@ static _Noreturn void bad_usage(void)
     fputs(usage_lines, stderr);
     fputs("The options: profile --help\n", stderr);
     exit(USAGE_STATUS);
-}
-
-static uint32_t number(const char *option, const char *text, uint32_t min,
-                       uint32_t max)
-{
-    uint32_t value;
-
-    if (decimal(text, min, max, &value))
-        return value;
-    complain("%s %s: not a number from %u to %u", option, text, min, max);
-    bad_usage();
 }
 
 static enum view_by what(const char *name)
@@ -155,7 +144,7 @@ static void take_option(struct settings *s, int c, bool *list)
 
     switch (c) {
     case 'F':
-        o->rate_hz = number("-F", optarg, 1, RATE_MAX);
+        o->rate_hz = number_argument("-F", optarg, 1, RATE_MAX, bad_usage);
         break;
     case 's':
         add_names(&s->sources, c, sizeof(o->source));
@@ -164,7 +153,7 @@ static void take_option(struct settings *s, int c, bool *list)
         add_names(&s->events, c, sizeof(o->event));
         break;
     case 'c':
-        o->period = number("-c", optarg, 1, INT_MAX);
+        o->period = number_argument("-c", optarg, 1, INT_MAX, bad_usage);
         break;
     case 'R':
         o->flags |= SPROFILE_O_RANDOM;
@@ -176,7 +165,7 @@ static void take_option(struct settings *s, int c, bool *list)
         o->flags |= SPROFILE_O_CHILDREN;
         break;
     case 'm':
-        s->seconds = number("-m", optarg, 1, SECONDS_MAX);
+        s->seconds = number_argument("-m", optarg, 1, SECONDS_MAX, bad_usage);
         break;
     case 'G':
         s->inverted = true;
@@ -189,10 +178,11 @@ static void take_option(struct settings *s, int c, bool *list)
         s->by = what(optarg);
         break;
     case 'N':
-        s->rows = number("--rows", optarg, 0, INT_MAX);
+        s->rows = number_argument("--rows", optarg, 0, INT_MAX, bad_usage);
         break;
     case 'n':
-        s->histogram_rows = number("-n", optarg, 1, INT_MAX);
+        s->histogram_rows =
+            number_argument("-n", optarg, 1, INT_MAX, bad_usage);
         break;
     case 'r':
         set_range(s, optarg);
@@ -201,7 +191,7 @@ static void take_option(struct settings *s, int c, bool *list)
         s->output = optarg;
         break;
     case 't':
-        s->task = number("-t", optarg, 1, INT_MAX);
+        s->task = number_argument("-t", optarg, 1, INT_MAX, bad_usage);
         break;
     case 'j':
         s->json = true;

@@ -5,13 +5,14 @@
 #define _GNU_SOURCE // getopt_long
 #include "sprofile.h"
 
+#include "user/libstrobe/options.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define USAGE_STATUS 2
 #define RATE_MAX 100000
 #define SECONDS_MAX 1000000
 #define RING_SECONDS_MAX 3600
@@ -57,17 +58,6 @@ static _Noreturn void bad_usage(void)
     exit(USAGE_STATUS);
 }
 
-static uint32_t number(const char *option, const char *text, uint32_t min,
-                       uint32_t max)
-{
-    uint32_t value;
-
-    if (decimal(text, min, max, &value))
-        return value;
-    complain("%s %s: not a number from %u to %u", option, text, min, max);
-    bad_usage();
-}
-
 static double percentage(const char *text)
 {
     char *end;
@@ -91,7 +81,7 @@ static void take_option(struct settings *s, int c)
 
     switch (c) {
     case 'F':
-        o->rate_hz = number("-F", optarg, 1, RATE_MAX);
+        o->rate_hz = number_argument("-F", optarg, 1, RATE_MAX, bad_usage);
         break;
     case 's':
         add_names(&s->sources, c, sizeof(o->source));
@@ -100,7 +90,7 @@ static void take_option(struct settings *s, int c)
         add_names(&s->events, c, sizeof(o->event));
         break;
     case 'c':
-        o->period = number("-c", optarg, 1, INT_MAX);
+        o->period = number_argument("-c", optarg, 1, INT_MAX, bad_usage);
         break;
     case 'R':
         o->flags |= SPROFILE_O_RANDOM;
@@ -109,7 +99,8 @@ static void take_option(struct settings *s, int c)
         o->flags &= ~(uint32_t)SPROFILE_O_RANDOM;
         break;
     case 'u':
-        s->seconds = number("--for", optarg, 1, SECONDS_MAX);
+        s->seconds =
+            number_argument("--for", optarg, 1, SECONDS_MAX, bad_usage);
         break;
     case 't':
         complain(
@@ -118,13 +109,14 @@ static void take_option(struct settings *s, int c)
             optarg, optarg);
         exit(USAGE_STATUS);
     case 'm':
-        s->ring_seconds = number("-m", optarg, 1, RING_SECONDS_MAX);
+        s->ring_seconds =
+            number_argument("-m", optarg, 1, RING_SECONDS_MAX, bad_usage);
         break;
     case 'p':
         s->min_percent = percentage(optarg);
         break;
     case 'N':
-        s->rows = number("--rows", optarg, 0, INT_MAX);
+        s->rows = number_argument("--rows", optarg, 0, INT_MAX, bad_usage);
         s->rows_given = true;
         break;
     case 'n':
