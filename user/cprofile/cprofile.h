@@ -2,12 +2,10 @@
 #pragma once
 
 #include "user/libprofile/call_tables.h"
-#include "user/libprofile/functions.h"
+#include "user/libprofile/choose_functions.h"
 #include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"
 #include "user/libstrobe/tracing.h"
-
-#define PATTERNS_MAX 64u
 
 struct settings {
     struct calls_options options;
@@ -33,8 +31,6 @@ int reset(void);
 
 // --- show.c -----------------------------------------------------------------
 
-// The functions that the running kernel has. An error ends the program.
-void read_functions(struct functions *f);
 // Prints the trace: its info, with the records behind it. Writes it to -o.
 // Returns the exit status.
 int show(const struct settings *s, const struct calls_info *info);

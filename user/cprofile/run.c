@@ -31,30 +31,6 @@ static int open_phone(void)
 
 // --- beginning --------------------------------------------------------------
 
-// The addresses of the chosen functions.
-static uint32_t *choose(const struct settings *s, uint32_t *count)
-{
-    struct functions all;
-
-    read_functions(&all);
-    uint32_t *chosen = malloc((all.count + 1) * sizeof(*chosen));
-    if (!chosen)
-        fail(1, "not enough memory");
-    const char *missed = functions_missed(&all, &s->choice);
-    if (missed) {
-        complain("-F '%s': no such %s (sysinfo system.functions)", missed,
-                 strchr(missed, '/') ? "source file" : "function");
-        functions_print_near(&all, missed, stderr);
-        exit(1);
-    }
-    *count = functions_choose(&all, &s->choice, chosen);
-    if (!*count)
-        fail(1, "-F and -Z choose no function: what one pattern chooses, "
-                "another leaves out, or all are smaller");
-    functions_free(&all);
-    return chosen;
-}
-
 static _Noreturn void cannot_begin(int phone, const struct calls_options *o)
 {
     int error = errno;
@@ -73,7 +49,7 @@ static _Noreturn void cannot_begin(int phone, const struct calls_options *o)
 static void begin(const struct settings *s, int phone, uint32_t task)
 {
     struct calls_options o = s->options;
-    uint32_t *chosen = choose(s, &o.function_count);
+    uint32_t *chosen = choose_functions(&s->choice, &o.function_count);
 
     o.functions = (uint32_t)(uintptr_t)chosen;
     if (task)

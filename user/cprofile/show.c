@@ -10,22 +10,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#define NODE "system.functions"
-
 // --- names ------------------------------------------------------------------
-
-void read_functions(struct functions *f)
-{
-    size_t size;
-    char *text = sysinfo_read(NODE, &size);
-
-    if (!text)
-        fail(1, "%s: %s", NODE, kbox_problem(errno));
-    const char *problem = functions_read(f, text, size);
-    if (problem)
-        fail(1, "%s: %s", NODE, problem);
-    free(text);
-}
 
 // The kernel's symbols, for places that are in no function that can be chosen.
 static struct naming {
