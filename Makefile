@@ -131,7 +131,8 @@ NOTRACE := tests/kernel/% kernel/debug/% kernel/trace/% kernel/sync/spinlock.c l
 		cpu/unwind_signals.c cpu/arithmetic.c mm/peek.c pmu/counter.c pmu/overflow.c) \
 	$(addprefix kernel/,base/kframes.c profile/sample.c profile/bins.c \
 		profile/address_bins.c profile/cost.c profile/nmi_ipi_source.c \
-		profile/pmc_source.c profile/timer_source.c time/ledger.c)
+		profile/pmc_source.c profile/timer_source.c profile/trace_session.c \
+		time/ledger.c)
 PATCHABLE := $(if $(UNCALLED),,-fpatchable-function-entry=5)
 patchable = $(if $(filter $(NOTRACE),$1),,$(PATCHABLE))
 
@@ -430,7 +431,8 @@ $(FUZZ): $(FUZZ_OBJECTS) $(LIBSTROBE)
 
 NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SAME_PATHS) -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
-	$(filter-out %/recording.c %/reading.c %/events.c %/running_tasks.c %/trace_begin.c,$(sort \
+	$(filter-out %/recording.c %/reading.c %/events.c %/running_tasks.c \
+	%/choose_functions.c %/trace_begin.c,$(sort \
 	$(wildcard user/libprofile/*.c user/libtransfer/*.c tools/strobe-src/*.c))) \
 	$(addprefix \
 	user/libstrobe/,kbox.c messages.c number.c options.c sensor_print.c table.c \

@@ -38,8 +38,8 @@ struct calls_options {
 // nothing is patched. SPROFILE_M_PAUSE stops and resumes it, SPROFILE_M_END
 // ends it.
 
-#define CALLS_NONE 0 // states
-#define CALLS_RUNNING 1
+#define CALLS_NONE 0    // states
+#define CALLS_RUNNING 1 // counted, or recorded as events (`mode` 3)
 #define CALLS_PAUSED 2
 
 // SPROFILE_M_CALLS_INFO, on any phone. arg[1] = its address.
@@ -68,7 +68,8 @@ struct calls_info {
 // stored: a struct calls_info, then its `records` records of one instant, by
 // CPU. -ENOSPC: the buffer is too small; its first bytes are the calls_info, if
 // they fit. With arg[3] = 1 all counts are set to 0 at the same instant.
-// SPROFILE_M_CALLS_RESET does only that. Both: -ESHUTDOWN: there is no trace.
+// SPROFILE_M_CALLS_RESET does only that. Both: -ESHUTDOWN: there is no trace
+// that counts.
 struct calls_arc {
     uint32_t from; // the return address: behind the call instruction
     uint32_t to;   // the function's entry

@@ -33,7 +33,8 @@ enum sprofile_command {
     // answer is their size in bytes. The records in the spans may be read until
     // the next DATA_READ. -EINVAL: the rings are not mapped.
     SPROFILE_M_DATA_READ = 5,
-    // arg[1] = address of struct sprofile_info, filled at once.
+    // arg[1] = address of struct sprofile_info, filled at once; of a trace of
+    // events, struct trace_info.
     SPROFILE_M_INFO = 6,
     // Maps the rings into the caller, read-only. They stay until they are
     // unmapped, also after END. -ENOMEM.
@@ -53,6 +54,9 @@ enum sprofile_command {
     SPROFILE_M_CALLS_INFO = 11,
     SPROFILE_M_CALLS_READ = 12,
     SPROFILE_M_CALLS_RESET = 13,
+    // A trace of events: <strobe/trace.h>. arg[1] = address of struct
+    // trace_options. Then DATA_READ, PAUSE, INFO and END.
+    SPROFILE_M_TRACE_BEGIN = 14,
 };
 
 // Whole records in a mapped ring, contiguous.

@@ -106,7 +106,8 @@ static int trace_for_a_moment(struct own_times *times)
     struct call_stack *s = call_stack_alloc(2);
     int err = nodes && s ? 0 : -ENOMEM;
     if (!err)
-        err = calls_alloc(&(struct call_trace){ CALLS_PATHS, .depth = 2 }, 8);
+        err = calls_alloc(&(struct call_trace){ CALLS_PATHS, .depth = 2 }, 8,
+                          NULL);
     if (!err) {
         if (call_stack_give(current, s, CALLS_ROOT_THREADS))
             s = NULL;

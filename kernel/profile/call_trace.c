@@ -31,6 +31,7 @@ static struct {
     struct task *except;
     u32 owner;
     u32 outside_caller, outside_own;
+    struct trace_ring *const *rings; // CALLS_EVENTS, while it begins
 } trace;
 
 // --- options ----------------------------------------------------------------
@@ -76,8 +77,8 @@ static bool functions_known(const u32 *functions, u32 count)
 
 static int check_options(struct calls_options *o)
 {
-    if (o->size != sizeof(*o) ||
-        (o->mode != CALLS_ARCS && o->mode != CALLS_PATHS) ||
+    bool counts = o->mode == CALLS_ARCS || o->mode == CALLS_PATHS;
+    if (o->size != sizeof(*o) || (!counts && !trace.rings) ||
         o->depth > CALLS_DEPTH_MAX || o->entries > ENTRIES_MOST ||
         o->paused > 1 || !functions_known(trace.functions, o->function_count))
         return -EINVAL;
@@ -87,16 +88,15 @@ static int check_options(struct calls_options *o)
     return 0;
 }
 
-static int get_functions(const struct calls_options *o, u32 **out)
+int call_trace_functions(u32 list, u32 count, u32 **out)
 {
-    if (!o->function_count ||
-        o->function_count > (u32)(text_entries_end - text_entries_start))
+    if (!count || count > (u32)(text_entries_end - text_entries_start))
         return -EINVAL;
-    u32 bytes = o->function_count * sizeof(u32);
+    u32 bytes = count * sizeof(u32);
     u32 *functions = kmalloc(bytes);
     if (!functions)
         return -ENOMEM;
-    if (copy_from_user(functions, o->functions, bytes)) {
+    if (copy_from_user(functions, list, bytes)) {
         kfree(functions);
         return -EFAULT;
     }
@@ -194,10 +194,10 @@ static int allocate_and_start(void)
         .except = trace.except,
         .depth = o->depth,
     };
-    int err = calls_alloc(&what, o->entries);
+    int err = calls_alloc(&what, o->entries, trace.rings);
     if (err)
         return err;
-    if (o->mode == CALLS_PATHS && !give_all())
+    if (o->mode != CALLS_ARCS && !give_all())
         err = -ENOMEM;
     if (!err && !o->paused)
         err = start();
@@ -224,7 +224,8 @@ static int begin(void)
     return err;
 }
 
-int call_trace_begin_with(const struct calls_options *o, u32 *functions)
+static int begin_with(const struct calls_options *o, u32 *functions,
+                      struct trace_ring *const *rings)
 {
     mutex_lock(&trace_mutex);
     if (trace.exists) {
@@ -234,6 +235,7 @@ int call_trace_begin_with(const struct calls_options *o, u32 *functions)
     }
     trace.options = *o;
     trace.functions = functions;
+    trace.rings = rings;
     int err = begin();
     if (err) {
         release();
@@ -246,6 +248,19 @@ int call_trace_begin_with(const struct calls_options *o, u32 *functions)
     return err;
 }
 
+int call_trace_begin_with(const struct calls_options *o, u32 *functions)
+{
+    return begin_with(o, functions, NULL);
+}
+
+int call_trace_begin_events(const struct calls_options *options, u32 *functions,
+                            struct trace_ring *const *rings)
+{
+    struct calls_options o = *options;
+    o.mode = CALLS_EVENTS;
+    return begin_with(&o, functions, rings);
+}
+
 int call_trace_begin(u32 options)
 {
     struct calls_options o;
@@ -254,7 +269,7 @@ int call_trace_begin(u32 options)
         return -EFAULT;
     if (o.size != sizeof(o))
         return -EINVAL;
-    int err = get_functions(&o, &functions);
+    int err = call_trace_functions(o.functions, o.function_count, &functions);
     return err ? err : call_trace_begin_with(&o, functions);
 }
 
@@ -302,6 +317,16 @@ static void describe(struct calls_info *out)
         .outside_own = trace.outside_own,
         .stopped = stop_machine_longest(),
     };
+}
+
+void call_trace_losses(u64 *too_deep, u64 *no_frames)
+{
+    struct calls_info i = { .state = CALLS_NONE };
+    mutex_lock(&trace_mutex);
+    calls_report(&i, NULL, 0, false);
+    *too_deep = i.too_deep;
+    *no_frames = i.no_frames;
+    mutex_unlock(&trace_mutex);
 }
 
 int call_trace_info(u32 info)
@@ -360,7 +385,7 @@ int call_trace_read(u32 buffer, u32 size, bool reset)
 {
     int result = -ESHUTDOWN;
     mutex_lock(&trace_mutex);
-    if (trace.exists)
+    if (trace.exists && trace.options.mode != CALLS_EVENTS)
         result = read_trace(buffer, size, reset);
     mutex_unlock(&trace_mutex);
     return result;
@@ -370,7 +395,7 @@ int call_trace_reset(void)
 {
     int err = -ESHUTDOWN;
     mutex_lock(&trace_mutex);
-    if (trace.exists) {
+    if (trace.exists && trace.options.mode != CALLS_EVENTS) {
         struct calls_info i;
         calls_report(&i, NULL, -1u, true);
         err = 0;

@@ -13,9 +13,19 @@ int call_trace_begin(u32 options) MUST_CHECK;
 struct calls_options;
 int call_trace_begin_with(const struct calls_options *o,
                           u32 *functions) MUST_CHECK;
+// Copies a list of functions from the caller's memory: 0, -EFAULT, -EINVAL (too
+// many, or none) or -ENOMEM. *out is kmalloc'ed.
+int call_trace_functions(u32 list, u32 count, u32 **out) MUST_CHECK;
+// Begins one that records entries and exits in the rings of the CPUs, which
+// must exist until it has ended. `o`: task, depth and the number of functions.
+struct trace_ring;
+int call_trace_begin_events(const struct calls_options *o, u32 *functions,
+                            struct trace_ring *const *rings) MUST_CHECK;
 // Of who has begun it:
 void call_trace_end(void);
 int call_trace_pause(bool pause); // 0 or -ENOMEM
+// There is a trace: what struct trace_info says of it.
+void call_trace_losses(u64 *too_deep, u64 *no_frames);
 // 0 or -EFAULT
 int call_trace_info(u32 info);
 // Bytes stored, -ESHUTDOWN (there is none), -ENOSPC, -EFAULT or -ENOMEM.

@@ -1,6 +1,6 @@
 // The kernel box of a task: an answerbox that the kernel serves. A phone to it
-// carries the commands of one stream, which samples or counts, or of the trace
-// of calls.
+// carries the commands of one stream, which samples, counts or traces events,
+// or of the trace of calls.
 //
 // `lock`, a mutex, serialises the commands of a phone. `guard` is held while
 // `stream` and `read` change, and while sleepers and poll() check them, so that
@@ -14,6 +14,7 @@
 #include "kernel/profile/call_trace.h"
 #include "kernel/profile/counts.h"
 #include "kernel/profile/sample.h"
+#include "kernel/profile/trace_session.h"
 #include "kernel/stream/stream.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/task.h"
@@ -115,6 +116,21 @@ static int begin_counting(struct phone *p, const struct ipc_call *m)
     return err;
 }
 
+static int begin_events(struct phone *p, const struct ipc_call *m)
+{
+    struct kbox *k = p->server_data;
+    mutex_assert_held(&k->lock);
+    struct stream *s;
+    if (k->stream || k->traces)
+        return -EBUSY;
+    int err = may_begin(NULL);
+    if (!err)
+        err = trace_session_begin(m->arg[1], &p->pollers, &s);
+    if (!err)
+        set(k, s, NULL);
+    return err;
+}
+
 static int read_counts(struct kbox *k, const struct ipc_call *m)
 {
     mutex_assert_held(&k->lock);
@@ -170,6 +186,8 @@ static int info(struct kbox *k, const struct ipc_call *m)
 {
     mutex_assert_held(&k->lock);
     struct sprofile_info i;
+    if (k->stream->kind->info)
+        return k->stream->kind->info(k->stream, m->arg[1]);
     session_info(k->stream, &i);
     return copy_to_user(m->arg[1], &i, sizeof(i));
 }
@@ -237,6 +255,8 @@ static int serve(struct phone *p, const struct ipc_call *m)
         return begin(p, m);
     if (command == SPROFILE_M_COUNT_BEGIN)
         return begin_counting(p, m);
+    if (command == SPROFILE_M_TRACE_BEGIN)
+        return begin_events(p, m);
     if (!k->stream)
         return -ESHUTDOWN;
     if (!k->stream->readers)
@@ -245,6 +265,8 @@ static int serve(struct phone *p, const struct ipc_call *m)
     case SPROFILE_M_END:
         return end(k);
     case SPROFILE_M_PAUSE:
+        if (!m->arg[1] && k->stream->kind->once)
+            return -EINVAL;
         return set_paused(p, m->arg[1] != 0);
     case SPROFILE_M_INFO:
         return info(k, m);

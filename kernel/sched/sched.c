@@ -92,7 +92,9 @@ static bool put_previous(struct run_queue *rq, struct thread *prev,
     return expired;
 }
 
-void sched_switch_finished(struct thread *prev)
+// No function may be traced between the switch and its event: the trace would
+// have it as a call by the thread that has left.
+NOTRACE void sched_switch_finished(struct thread *prev)
 {
     struct run_queue *rq = this_rq();
     struct cpu *moving_to = rq->moving_to;
@@ -101,13 +103,13 @@ void sched_switch_finished(struct thread *prev)
     if (unlikely(moving_to))
         rq->moving_to = NULL;
     WRITE_ONCE(prev->on_cpu, false);
-    bool dead = prev->state == THREAD_DEAD;
+    u8 state = (u8)prev->state; // as it left: others may run it soon
     spin_unlock_irq(&rq->lock, 0);
+    TRACE(sched_switch, .prev = prev->tid, .next = current->tid,
+          .state = state);
     if (unlikely(moving_to))
         run_queue_place(prev, moving_to);
-    TRACE(sched_switch, .prev = prev->tid, .next = current->tid,
-          .state = prev->state);
-    if (dead)
+    if (state == THREAD_DEAD)
         thread_ended(prev);
 }
 

@@ -33,6 +33,8 @@ static void unmap_rings(struct stream *s, u32 count)
 int stream_map(struct stream *s)
 {
     s->rings.mapped = false;
+    if (s->kind->read)
+        return -EINVAL;
     for (u32 i = 0; i <= cpu_count; i++) {
         int err = map_ring(stream_ring(s, i), &s->rings.mapped_at[i]);
         if (err) {
@@ -49,6 +51,8 @@ void stream_consume(struct stream *s)
     // Cleared before the fill levels are checked: a writer that finds a ring a
     // quarter full after this point wakes the reader.
     WRITE_ONCE(s->rings.wake, false);
+    if (!s->rings.mapped)
+        return;
     for (u32 i = 0; i <= cpu_count; i++) {
         ring_consume(stream_ring(s, i), s->rings.mapped_bytes[i]);
         s->rings.mapped_bytes[i] = 0;

@@ -13,6 +13,8 @@ bool stream_readable(struct stream *s)
 {
     if (stream_ended(s))
         return true;
+    if (s->kind->readable)
+        return s->kind->readable(s);
     for (u32 i = 0; i <= cpu_count; i++) {
         if (stream_quarter_full(stream_ring(s, i)))
             return true;
@@ -45,12 +47,19 @@ static int read_ring(struct ring *r, u32 head, u32 addr, u32 room)
     return (int)n;
 }
 
+int stream_read_events(struct stream *s, u32 addr, u32 size)
+{
+    return read_ring(&s->rings.events, ring_head(&s->rings.events), addr, size);
+}
+
 // Events precede the samples that were taken after them: the heads of the
 // sample rings are read before that of the event ring, and no sample is copied
 // before all events are.
 int stream_read(struct stream *s, u32 addr, u32 size)
 {
     u32 heads[CPU_MAX];
+    if (s->kind->read)
+        return s->kind->read(s, addr, size);
     for (u32 i = 0; i < cpu_count; i++)
         heads[i] = ring_head(stream_ring(s, i));
     u32 events = ring_head(&s->rings.events);

@@ -55,8 +55,10 @@ static bool alloc_ring(struct ring *r, u32 bytes)
 
 void stream_free_rings(struct stream *s)
 {
-    for (u32 i = 0; i <= cpu_count; i++)
-        free_ring(stream_ring(s, i));
+    for (u32 i = 0; i <= cpu_count; i++) {
+        if (stream_ring(s, i))
+            free_ring(stream_ring(s, i));
+    }
 }
 
 static void check_rings(struct callout *callout);
@@ -69,7 +71,7 @@ int stream_alloc_rings(struct stream *s, u32 bytes, struct waitq *readers)
     callout_init(&r->check, check_rings, CALLOUT_INTERRUPT);
     bool all = alloc_ring(&r->events, EVENTS_BYTES);
     for (u32 i = 0; all && i < cpu_count; i++)
-        all = alloc_ring(r->of_cpu[i], bytes);
+        all = !r->of_cpu[i] || alloc_ring(r->of_cpu[i], bytes);
     if (all)
         return 0;
     stream_free_rings(s);

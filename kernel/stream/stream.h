@@ -35,6 +35,7 @@ struct stream;
 struct stream_kind {
     u32 max_streams; // streams at a time; an ordinary user: a quarter, at least
                      // one
+    bool once;       // when it has been paused, it cannot be resumed
     // Begins and ceases to measure. streams_lock.
     void (*start)(struct stream *s);
     void (*stop)(struct stream *s);
@@ -47,12 +48,17 @@ struct stream_kind {
     void (*execed)(struct stream *s);
     // The last target has ended. streams_lock. May be NULL.
     void (*all_ended)(struct stream *s);
+    // Of a kind that has its own storage for each CPU, and no rings.of_cpu;
+    // else NULL. What stream_readable, stream_read and SPROFILE_M_INFO do.
+    bool (*readable)(struct stream *s);
+    int (*read)(struct stream *s, u32 addr, u32 size);
+    int (*info)(struct stream *s, u32 addr);
 };
 
 // The rings of a stream. A CPU's ring has one writer, which may be an NMI, and
 // the stream has one reader.
 struct stream_rings {
-    struct ring *of_cpu[CPU_MAX]; // owned and written by the kind
+    struct ring *of_cpu[CPU_MAX]; // owned and written by the kind, or NULL
     struct ring events; // fork, exec and exit of targets; many writers, under
                         // event_lock
     struct spinlock event_lock;
@@ -130,8 +136,8 @@ void stream_each_target(struct stream *s, void (*fn)(struct task *, void *),
 
 // The largest size in bytes that a ring of this stream may have.
 u32 stream_most_ring_bytes(const struct stream *s);
-// Allocates `bytes`, a power of two, for each of rings.of_cpu, which the kind
-// has set, and memory for `events`. 0 or -ENOMEM.
+// Allocates `bytes`, a power of two, for each of rings.of_cpu that the kind has
+// set, and memory for `events`. 0 or -ENOMEM.
 int stream_alloc_rings(struct stream *s, u32 bytes, struct waitq *readers);
 void stream_free_rings(struct stream *s);
 // Starts and stops the callout that wakes readers periodically.
@@ -155,8 +161,11 @@ bool stream_ended(struct stream *s); // no target lives any more
 // Copies whole records to user memory: bytes copied or -EFAULT. One reader at a
 // time.
 int stream_read(struct stream *s, u32 addr, u32 size);
+// The same of `events` alone, for kinds with their own storage.
+int stream_read_events(struct stream *s, u32 addr, u32 size);
 // One of the following at a time, and no read concurrently. Maps the rings
-// read-only into the current task: 0 or -ENOMEM.
+// read-only into the current task: 0 or -ENOMEM; -EINVAL: a kind with its own
+// storage.
 int stream_map(struct stream *s);
 // Reports all records in the mapped rings as struct sprofile_span: bytes
 // stored, -EINVAL (no room for the largest number of spans, or the rings are

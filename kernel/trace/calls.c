@@ -66,6 +66,8 @@ static bool alloc_tables(struct call_cpu *c, u32 mode)
         c->all_arcs = table_alloc(arc_bytes());
         return c->all_arcs;
     }
+    if (mode == CALLS_EVENTS)
+        return true;
     c->most = table_entries;
     c->bucket_mask = bucket_bytes() - sizeof(struct call_node *);
     c->nodes = table_alloc(node_bytes());
@@ -84,21 +86,25 @@ static void free_tables(struct call_cpu *c)
     c->all_arcs = NULL;
     c->nodes = NULL;
     c->buckets = NULL;
+    c->ring = NULL;
     c->nodes_used = c->arcs_used = 0;
 }
 
-int calls_alloc(const struct call_trace *what, u32 entries)
+int calls_alloc(const struct call_trace *what, u32 entries,
+                struct trace_ring *const *rings)
 {
     assert(!call_trace.running && !call_trace.mode);
     bool enough = true;
     table_entries = entries;
     elapsed = 0;
-    for (u32 i = 0; i < cpu_count; i++)
+    for (u32 i = 0; i < cpu_count; i++) {
+        cpus[i].calls.ring = rings ? rings[i] : NULL;
         enough = enough && alloc_tables(&cpus[i].calls, what->mode);
+    }
     call_trace.mode = what->mode;
     call_trace.except = what->except;
     WRITE_ONCE(call_trace.task, what->task);
-    WRITE_ONCE(call_trace.depth, what->mode == CALLS_PATHS ? what->depth : 0);
+    WRITE_ONCE(call_trace.depth, what->mode == CALLS_ARCS ? 0 : what->depth);
     branch_set(&call_tracing, true);
     if (enough)
         return 0;
@@ -140,9 +146,13 @@ static void end(void *sp)
 
 static void set_edit(struct text_edit *e, u32 site, bool on)
 {
-    u32 stub = (u32)(call_trace.mode == CALLS_ARCS ? trace_arc : trace_path);
+    static const char *const stubs[] = {
+        [CALLS_ARCS] = trace_arc,
+        [CALLS_PATHS] = trace_path,
+        [CALLS_EVENTS] = trace_enter,
+    };
     e->site = site;
-    text_call(on ? e->new : e->old, site, stub);
+    text_call(on ? e->new : e->old, site, (u32)stubs[call_trace.mode]);
     memcpy(on ? e->old : e->new, text_nop, TEXT_SITE);
 }
 

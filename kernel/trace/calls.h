@@ -16,9 +16,12 @@
 
 struct task;
 
+// Entries and exits are recorded in rings. Not for CALLS_BEGIN.
+#define CALLS_EVENTS 3
+
 // What is traced. Changes while the machine is stopped.
 struct call_trace {
-    u32 mode; // CALLS_ARCS, CALLS_PATHS
+    u32 mode; // CALLS_ARCS, CALLS_PATHS, CALLS_EVENTS
     bool running;
     const struct task *task;   // NULL: all
     const struct task *except; // not this one; NULL: no exception
@@ -90,8 +93,10 @@ void call_trace_interrupt(struct call_cpu *c, const struct trapframe *tf,
 // All of these: thread context, may sleep, one at a time (the caller's lock).
 //
 // Allocates the tables of all CPUs, of `entries` arcs or nodes, a power of two.
+// CALLS_EVENTS: none; `rings`, one for each CPU, are used until calls_free.
 // From now on new threads get call stacks. 0 or -ENOMEM.
-int calls_alloc(const struct call_trace *what, u32 entries);
+int calls_alloc(const struct call_trace *what, u32 entries,
+                struct trace_ring *const *rings);
 void calls_free(void); // the trace is stopped
 // Begins to trace the functions with these sites, ascending, and ceases to. 0
 // or -ENOMEM: nothing has changed.

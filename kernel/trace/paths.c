@@ -86,14 +86,22 @@ static struct call_node *root(struct call_cpu *c, u32 function)
 
 // --- accounts ---------------------------------------------------------------
 
+// Frames of trace_enter have no nodes: their thread's clock is all that counts.
+static bool has_nodes(void)
+{
+    return call_trace.mode == CALLS_PATHS;
+}
+
 static void account_close(struct call_cpu *c, u64 now)
 {
-    c->top->node->own += now;
+    if (has_nodes())
+        c->top->node->own += now;
 }
 
 static void account_open(struct call_cpu *c, u64 now)
 {
-    c->top->node->own -= now;
+    if (has_nodes())
+        c->top->node->own -= now;
 }
 
 // Drops the innermost frame, whose function has not returned.
@@ -165,7 +173,9 @@ static void come_untraced(struct call_cpu *c, u32 cpu, u64 now)
     c->stack = NULL;
     c->limit = NULL;
     c->none.mark = -1u;
-    c->none.node = call_trace.task ? &unused[cpu] : root(c, CALLS_ROOT_THREADS);
+    c->none.node = call_trace.task || !has_nodes()
+                       ? &unused[cpu]
+                       : root(c, CALLS_ROOT_THREADS);
     c->top = &c->none;
     account_open(c, now);
 }
@@ -189,13 +199,14 @@ void call_trace_come(struct call_cpu *c, u32 cpu, const struct thread *t,
         come_untraced(c, cpu, now);
         return;
     }
-    if (s->cpu != cpu)
+    if (has_nodes() && s->cpu != cpu)
         move_frames(c, cpu, s);
     c->stack = s;
     c->top = s->top;
     c->limit = s->frames + MIN(call_trace.depth, s->depth);
     c->clock = s->clock - (now - s->left);
-    c->top->node->blocked += now - s->left;
+    if (has_nodes())
+        c->top->node->blocked += now - s->left;
     account_open(c, now);
 }
 
@@ -205,7 +216,7 @@ void call_trace_switch(u64 now)
     struct call_cpu *c = &cpu->calls;
     if (!call_trace.running)
         return;
-    if (call_trace.mode == CALLS_PATHS)
+    if (call_trace.mode != CALLS_ARCS)
         leave(c, now);
     call_trace_come(c, cpu->id, current, now);
 }
@@ -238,14 +249,18 @@ void call_trace_interrupt(struct call_cpu *c, const struct trapframe *tf,
     *f = (struct call_frame){
         .mark = (u32)tf,
         .back = (u32)c->limit,
-        .node = root(c, CALLS_ROOT_INTERRUPTS),
         .start = c->clock + now,
     };
+    if (has_nodes())
+        f->node = root(c, CALLS_ROOT_INTERRUPTS);
+    else
+        f->function = CALLS_ROOT_INTERRUPTS;
     c->irq_began = now;
     c->limit = call_trace.task
                    ? NULL
                    : f + MIN(call_trace.depth, CALL_SPARE_FRAMES - 1);
-    f->node->calls++;
+    if (has_nodes())
+        f->node->calls++;
     c->top = f;
     account_open(c, now);
 }
@@ -274,5 +289,6 @@ void call_trace_irq_end(const struct trapframe *tf, u64 now)
     drop(c, now);
     c->limit = (struct call_frame *)f->back;
     c->clock = f->start - now;
-    c->top->node->interrupted += now - c->irq_began;
+    if (has_nodes())
+        c->top->node->interrupted += now - c->irq_began;
 }

@@ -6,8 +6,9 @@
 // read by NMIs of that CPU.
 //
 // When a trace ends, all return addresses are restored where they lie. Only a
-// thread that was interrupted on the first instructions of trace_exit has taken
-// its return address from the stack already: it returns later, by `late_mark`.
+// thread that was interrupted on the first instructions of an exit stub has
+// taken its return address from the stack already: it returns later, by
+// `late_mark`.
 #include "arch/cpu.h"
 #include "arch/mmu.h"
 #include "kernel/base/log.h"
@@ -24,7 +25,7 @@ static struct list stacks = LIST_INIT(stacks);
 
 struct call_stack *call_stack_alloc(u32 depth)
 {
-    u32 frames = 1 + depth + CALL_SPARE_FRAMES;
+    u32 frames = 1 + depth + CALL_SPARE_FRAMES + 1; // one for trace_leave
     struct call_stack *s = kzalloc(sizeof(*s) + frames * sizeof(s->frames[0]));
     if (s) {
         list_init(&s->node);
@@ -121,7 +122,9 @@ void call_stacks_begin(u64 now)
 
 static bool is_interrupt(const struct call_frame *f)
 {
-    return f->node->function == CALLS_ROOT_INTERRUPTS;
+    u32 function =
+        call_trace.mode == CALLS_EVENTS ? f->function : f->node->function;
+    return function == CALLS_ROOT_INTERRUPTS;
 }
 
 // The CPU that runs the thread, or NULL.
@@ -155,11 +158,11 @@ static NO_KASAN struct call_frame *restore(struct call_stack *s,
                                            struct call_frame *f, u32 sp)
 {
     u32 *slot = (u32 *)(f->mark + CALL_MARK);
-    while (f[-1].mark == f->mark && f->back == (u32)trace_exit)
+    while (f[-1].mark == f->mark && call_trace_is_exit(f->back))
         f--;
     if ((u32)slot < sp)
         return f; // its function never returned
-    if (*slot == (u32)trace_exit) {
+    if (call_trace_is_exit(*slot)) {
         *slot = f->back;
     } else if (sp) {
         s->late_mark = f->mark;
@@ -244,7 +247,7 @@ void call_stacks_restart(u64 now)
 static u32 find(const struct call_frame *f, u32 mark)
 {
     for (; f && f->mark != -1u; f--) {
-        if (f->mark == mark && f->back != (u32)trace_exit)
+        if (f->mark == mark && !call_trace_is_exit(f->back))
             return f->back;
     }
     return 0;
@@ -266,11 +269,11 @@ u32 call_trace_back(u32 slot)
 // it.
 u32 call_trace_caller(u32 back)
 {
-    if (back != (u32)trace_exit)
+    if (!call_trace_is_exit(back))
         return back;
     u32 flags = irq_save();
     const struct call_frame *f = this_cpu()->calls.top;
-    while (f->back == (u32)trace_exit && f->mark != -1u)
+    while (call_trace_is_exit(f->back) && f->mark != -1u)
         f--;
     back = f->back;
     irq_restore(flags);

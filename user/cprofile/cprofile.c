@@ -55,18 +55,13 @@ static _Noreturn void bad_usage(void)
     exit(USAGE_STATUS);
 }
 
-static void add_patterns(struct settings *s, char *list)
+static void take_patterns(struct settings *s, char *list)
 {
-    for (char *p = strtok(list, ","); p; p = strtok(NULL, ",")) {
-        if (s->choice.pattern_count == PATTERNS_MAX) {
-            complain("-F: more than %u patterns", PATTERNS_MAX);
-            bad_usage();
-        }
-        if (strcmp(p, "!") == 0) {
-            complain("-F '!': a pattern follows the !");
-            bad_usage();
-        }
-        s->patterns[s->choice.pattern_count++] = p;
+    const char *problem = add_patterns(&s->choice, s->patterns, list);
+
+    if (problem) {
+        complain("-F: %s", problem);
+        bad_usage();
     }
 }
 
@@ -76,7 +71,7 @@ static void take_option(struct settings *s, int c)
     case 'k':
         break;
     case 'F':
-        add_patterns(s, optarg);
+        take_patterns(s, optarg);
         break;
     case 'Z':
         s->choice.bytes =

@@ -2,11 +2,10 @@
 #pragma once
 
 #include "user/libprofile/call_tables.h"
+#include "user/libprofile/choose_functions.h"
 #include "user/libprofile/trace_begin.h"
 #include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"
-
-#define PATTERNS_MAX 64u
 
 struct settings {
     struct calls_options options;

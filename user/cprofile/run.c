@@ -25,12 +25,8 @@ static void on_interrupt(int signal)
 static void begin(const struct settings *s, int phone, uint32_t task)
 {
     struct calls_options o = s->options;
-    uint32_t *chosen =
-        kernel_functions_choose(&s->choice, 'F', &o.function_count);
+    uint32_t *chosen = choose_functions(&s->choice, 'F', &o.function_count);
 
-    if (!o.function_count)
-        fail(1, "-F and -Z choose no function: what one pattern chooses, "
-                "another leaves out, or all are smaller");
     o.functions = (uint32_t)(uintptr_t)chosen;
     if (task)
         o.task = task;

@@ -196,7 +196,7 @@ int show(const struct settings *s, const struct calls_info *info)
     };
     bool good = !s->output || write_file(s, info);
 
-    kernel_functions_read(&naming.functions);
+    read_functions(&naming.functions);
     program_symbols_load(&naming.symbols, "[kernel]");
     if (s->json) {
         putchar('{');

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE // getopt_long
 #include "kgmon.h"
 
+#include "user/libprofile/choose_functions.h"
 #include "user/libprofile/gmon_file.h"
 #include "user/libprofile/trace_begin.h"
 #include "user/libstrobe/options.h"
@@ -49,18 +50,15 @@ static const struct tool tool = {
 static uint32_t *choose(uint32_t *count)
 {
     static const char *patterns[PATTERNS_MAX];
-    struct function_choice choice = { .patterns = patterns };
+    struct function_choice choice = { 0 };
     char *list = strdup(patterns_text ? patterns_text : "");
 
     if (!list)
         fail(1, "not enough memory");
-    for (char *p = strtok(list, ","); p && choice.pattern_count < PATTERNS_MAX;
-         p = strtok(NULL, ","))
-        patterns[choice.pattern_count++] = p;
-    uint32_t *chosen = kernel_functions_choose(&choice, 'f', count);
-    if (!*count)
-        fail(1, "-f %s: chooses no function", patterns_text);
-    return chosen;
+    const char *problem = add_patterns(&choice, patterns, list);
+    if (problem)
+        fail(1, "-f: %s", problem);
+    return choose_functions(&choice, 'f', count);
 }
 
 static int begin(void)

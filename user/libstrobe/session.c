@@ -155,6 +155,46 @@ int profile_answer(struct profile_session *s, int timeout_ms,
     return bytes;
 }
 
+int profile_trace_begin(struct profile_session *s,
+                        const struct trace_options *options)
+{
+    struct trace_options o = *options;
+
+    o.size = sizeof(o);
+    return begin(s, getpid(), SPROFILE_M_TRACE_BEGIN, &o);
+}
+
+int profile_trace_request(struct profile_session *s, void *buffer, size_t size)
+{
+    struct ipc_call call;
+
+    if (s->reading || s->answered)
+        return 0;
+    if (send(s, &call, SPROFILE_M_DATA_READ, (uintptr_t)buffer, size, 0) < 0)
+        return -1;
+    s->reading = true;
+    s->read_id = call.id;
+    return 0;
+}
+
+int profile_trace_answer(struct profile_session *s, int timeout_ms)
+{
+    struct ipc_call answer;
+
+    while (!s->answered) {
+        if (take_answer(s, timeout_ms, &answer) < 0)
+            return -1;
+    }
+    s->answered = false;
+    return result(s->read_result);
+}
+
+int profile_trace_info(struct profile_session *s, struct trace_info *info)
+{
+    memset(info, 0, sizeof(*info));
+    return request(s, SPROFILE_M_INFO, (uintptr_t)info);
+}
+
 int profile_info(struct profile_session *s, struct sprofile_info *info)
 {
     memset(info, 0, sizeof(*info));

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include <strobe/kbox.h>
+#include <strobe/trace.h>
 
 #include "lib/build_id.h"
 #include "lib/symbols.h"
@@ -84,6 +85,17 @@ int profile_pause(struct profile_session *s, bool pause);
 int profile_count_begin(struct profile_session *s, uint32_t task,
                         const struct sprofile_count_options *options);
 int profile_count_read(struct profile_session *s, struct sprofile_counts *out);
+// Begins a trace of events (include/strobe/trace.h). EBUSY, EINVAL, ESRCH,
+// EPERM, EUSERS, ENOMEM.
+int profile_trace_begin(struct profile_session *s,
+                        const struct trace_options *options);
+// Requests the next blocks, into `buffer`, which is in use until the answer.
+// Does nothing if a request is pending already.
+int profile_trace_request(struct profile_session *s, void *buffer, size_t size);
+// Waits for the answer. Returns the number of bytes, possibly 0. ESHUTDOWN: the
+// task has ended and everything was read; ETIMEDOUT; EINTR.
+int profile_trace_answer(struct profile_session *s, int timeout_ms);
+int profile_trace_info(struct profile_session *s, struct trace_info *info);
 // Ends the session and hangs up.
 void profile_end(struct profile_session *s);
 

@@ -27,7 +27,7 @@ NOTRACE NO_KASAN u32 backtrace(u32 ebp, u32 *pcs, u32 max)
     while (n < max && readable(ebp)) {
         const struct stack_frame *f = (const struct stack_frame *)ebp;
         u32 caller = f->caller, back = f->return_to;
-        if (back == (u32)trace_exit)
+        if (call_trace_is_exit(back))
             back = call_trace_back((u32)&f->return_to);
         if (back < KERNEL_BASE)
             break;

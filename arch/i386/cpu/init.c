@@ -5,8 +5,11 @@
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/dev/port.h"
 #include "arch/i386/irq/controllers.h"
+#include "arch/text.h"
 #include "arch/thread.h"
+#include "arch/trace_ring.h"
 #include "include/strobe/abi.h"
+#include "include/strobe/trace.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/base/thread.h"
@@ -37,11 +40,13 @@ _Static_assert(CALLS_AT(top) == CALLS_TOP && CALLS_AT(limit) == CALLS_LIMIT &&
                    CALLS_AT(arc_mask) == CALLS_ARC_MASK &&
                    CALLS_AT(buckets) == CALLS_BUCKETS &&
                    CALLS_AT(bucket_mask) == CALLS_BUCKET_MASK &&
-                   CALLS_AT(too_deep) == CALLS_TOO_DEEP,
+                   CALLS_AT(too_deep) == CALLS_TOO_DEEP &&
+                   CALLS_AT(ring) == CALLS_RING,
                "offsets.h");
 _Static_assert(offsetof(struct call_frame, mark) == FRAME_MARK &&
                    offsetof(struct call_frame, back) == FRAME_BACK &&
                    offsetof(struct call_frame, node) == FRAME_NODE &&
+                   offsetof(struct call_frame, function) == FRAME_FUNCTION &&
                    offsetof(struct call_frame, start) == FRAME_START &&
                    sizeof(struct call_frame) == FRAME_SIZE,
                "offsets.h");
@@ -59,6 +64,24 @@ _Static_assert(offsetof(struct call_arc, from) == ARC_FROM &&
                    offsetof(struct call_arc, to) == ARC_TO &&
                    offsetof(struct call_arc, count) == ARC_COUNT &&
                    sizeof(struct call_arc) == 16,
+               "offsets.h");
+_Static_assert(offsetof(struct trace_place, at) == PLACE_AT &&
+                   offsetof(struct trace_place, limit) == PLACE_LIMIT &&
+                   offsetof(struct trace_place, epoch) == PLACE_EPOCH,
+               "offsets.h");
+_Static_assert(TEXT_SITE == ASM_TEXT_SITE &&
+                   TRACE_TIME_BITS == ASM_TRACE_TIME_BITS &&
+                   32 - TRACE_TIME_BITS == ASM_TRACE_TIME_SHIFT &&
+                   TRACE_HEAD(0, TRACE_R_ENTRY, ENTRY_BYTES / 4) ==
+                       ENTRY_HEAD &&
+                   TRACE_HEAD(0, TRACE_R_EXIT, EXIT_BYTES / 4) == EXIT_HEAD,
+               "offsets.h");
+_Static_assert(offsetof(struct trace_entry, function) == ENTRY_FUNCTION &&
+                   offsetof(struct trace_entry, mark) == ENTRY_MARK &&
+                   sizeof(struct trace_entry) == ENTRY_BYTES &&
+                   offsetof(struct trace_return, function) == EXIT_FUNCTION &&
+                   offsetof(struct trace_return, cycles) == EXIT_CYCLES &&
+                   sizeof(struct trace_return) == EXIT_BYTES,
                "offsets.h");
 _Static_assert(offsetof(struct ledger, seq) == LEDGER_SEQ &&
                    offsetof(struct ledger, subsystem) == LEDGER_SUBSYSTEM &&

@@ -43,11 +43,13 @@
 #define CALLS_BUCKETS (CPU_CALLS + 24)
 #define CALLS_BUCKET_MASK (CPU_CALLS + 28)
 #define CALLS_TOO_DEEP (CPU_CALLS + 32)
+#define CALLS_RING (CPU_CALLS + 40)
 
 // struct call_frame, struct call_node, struct call_arc
 #define FRAME_MARK 0
 #define FRAME_BACK 4
 #define FRAME_NODE 8
+#define FRAME_FUNCTION 8
 #define FRAME_START 12
 #define FRAME_SIZE 20
 #define NODE_FUNCTION 0
@@ -62,6 +64,22 @@
 #define ARC_FROM 0
 #define ARC_TO 4
 #define ARC_COUNT 8
+
+// struct trace_place, and the records of trace_enter and trace_leave
+#define ASM_TEXT_SITE 5
+#define PLACE_AT 0
+#define PLACE_LIMIT 4
+#define PLACE_EPOCH 8
+#define ASM_TRACE_TIME_BITS 21
+#define ASM_TRACE_TIME_SHIFT 11
+#define ENTRY_BYTES 12
+#define ENTRY_FUNCTION 4
+#define ENTRY_MARK 8
+#define ENTRY_HEAD (59 * 32 + ENTRY_BYTES / 4)
+#define EXIT_BYTES 16
+#define EXIT_FUNCTION 4
+#define EXIT_CYCLES 8
+#define EXIT_HEAD (60 * 32 + EXIT_BYTES / 4)
 
 // struct trapframe
 #define TRAPFRAME_EBP 20

@@ -122,7 +122,7 @@ static bool cross_partial(struct walk *w)
 // its caller's. 0: unknown.
 static u32 first_return(struct walk *w)
 {
-    if (w->eip == (u32)trace_exit)
+    if (call_trace_is_exit(w->eip))
         return w->esp - 4; // it has been taken from there
     u32 kind = kframe_kind(w->eip), at;
     if (kind == KFRAME_UNKNOWN)
@@ -172,12 +172,12 @@ static bool leave_stub(struct walk *w, struct chain *c, u32 *slot, u32 *pc)
            read(w, *slot, pc);
 }
 
-// The return address `*pc` at `*slot` is trace_exit: finds the real one. Or it
-// is in a stub, which has called a function of kernel/trace.
+// The return address `*pc` at `*slot` is an exit stub: finds the real one. Or
+// it is in a stub, which has called a function of kernel/trace.
 static NOINLINE bool see_through(struct walk *w, struct chain *c, u32 *slot,
                                  u32 *pc)
 {
-    if (*pc == (u32)trace_exit) {
+    if (call_trace_is_exit(*pc)) {
         *pc = call_trace_back(*slot);
         return *pc;
     }

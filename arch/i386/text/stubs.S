@@ -1,6 +1,6 @@
 // The stubs of call tracing (arch/call_trace.h).
 //
-// A patched function has called trace_arc or trace_path as its first
+// A patched function has called trace_arc, trace_path or trace_enter as its first
 // instruction, so the stub's return address is in the function (the address
 // behind its site, by which it is known here) and the function's own return
 // address is above it. All registers are arguments, or results, of somebody:
@@ -192,6 +192,110 @@ trace_path:
     .cfi_endproc
     .size trace_path, . - trace_path
 
+// --- events -----------------------------------------------------------------
+
+// The stack is as in trace_path. A record is reserved, filled and published as
+// kernel/trace/record.h says; NMIs may write records between any two
+// instructions.
+    .balign 16
+    .global trace_enter
+    .type trace_enter, @function
+trace_enter:
+    .cfi_startproc
+    PUSH %eax
+    PUSH %edx
+    PUSH %ecx
+    PUSH %esi
+    PUSH %edi
+    PUSHF_CLI
+    movl %fs:CALLS_TOP, %esi // the caller's frame
+    cmpl FRAME_MARK(%esi), %esp
+    jae .Lenter_not_nested
+.Lenter_nested:
+    cmpl %fs:CALLS_LIMIT, %esi
+    jae .Lenter_no_room
+    addl $FRAME_SIZE, %esi
+    movl %esp, FRAME_MARK(%esi)
+    movl FUNCTION(%esp), %eax
+    subl $ASM_TEXT_SITE, %eax
+    movl %eax, FRAME_FUNCTION(%esi)
+    movl RETURN_ADDRESS(%esp), %eax
+    movl %eax, FRAME_BACK(%esi)
+    movl %esi, %fs:CALLS_TOP // complete, for an NMI that unwinds
+    movl $trace_leave, RETURN_ADDRESS(%esp)
+    movl %fs:CALLS_RING, %ecx
+.Lenter_reserve:
+    movl PLACE_AT(%ecx), %edi
+    rdtsc
+    movl %eax, FRAME_START(%esi)
+    movl %edx, FRAME_START + 4(%esi)
+    shrdl $ASM_TRACE_TIME_BITS, %edx, %eax
+    leal ENTRY_BYTES(%edi), %edx
+    cmpl %eax, PLACE_EPOCH(%ecx)
+    jne .Lenter_make_room
+    cmpl PLACE_LIMIT(%ecx), %edx
+    ja .Lenter_make_room
+    movl %edi, %eax
+    cmpxchgl %edx, PLACE_AT(%ecx)
+    jne .Lenter_reserve
+    movl FRAME_FUNCTION(%esi), %eax
+    movl %eax, ENTRY_FUNCTION(%edi)
+    movl %esp, ENTRY_MARK(%edi)
+    movl FRAME_START(%esi), %eax
+    movl FRAME_START + 4(%esi), %edx
+    ADD64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    shll $ASM_TRACE_TIME_SHIFT, %eax
+    orl $ENTRY_HEAD, %eax
+    movl %eax, (%edi)
+.Lenter_recorded:
+    movl %fs:CALLS_CLOCK, %eax
+    movl %eax, FRAME_START(%esi)
+    movl %fs:CALLS_CLOCK + 4, %eax
+    movl %eax, FRAME_START + 4(%esi)
+    rdtsc
+    SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+.Lenter_done:
+    POPF
+    POP %edi
+    POP %esi
+    POP %ecx
+    POP %edx
+    POP %eax
+    ret
+
+    PUSHED_HERE 6
+.Lenter_not_nested: // as in trace_path
+    jne 1f
+    cmpl $trace_leave, RETURN_ADDRESS(%esp)
+    je .Lenter_nested
+1:  movl %esp, %ecx
+    call call_trace_drop_stale // edx:eax, the time, is of no account
+    movl %fs:CALLS_TOP, %esi
+    jmp .Lenter_nested
+
+.Lenter_no_room:
+    cmpl $0, %fs:CALLS_LIMIT
+    je .Lenter_done
+    addl $1, %fs:CALLS_TOO_DEEP
+    adcl $0, %fs:CALLS_TOO_DEEP + 4
+    jmp .Lenter_done
+
+.Lenter_make_room:
+    movl %ecx, %eax
+    movl $ENTRY_BYTES, %edx
+    call trace_ring_make_room
+    movl %fs:CALLS_RING, %ecx
+    testb %al, %al
+    jnz .Lenter_reserve
+    movl FRAME_START(%esi), %eax // lost
+    movl FRAME_START + 4(%esi), %edx
+    ADD64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    jmp .Lenter_recorded
+    .cfi_endproc
+    .size trace_enter, . - trace_enter
+
+// --- returns ----------------------------------------------------------------
+
 // The return address of traced functions. On the stack, from esp: flags, edi,
 // esi, ecx, edx, eax, and where the return address was.
     .balign 16
@@ -273,6 +377,93 @@ trace_exit:
     jmp .Lexit_done
     .cfi_endproc
     .size trace_exit, . - trace_exit
+
+// Of trace_enter. The stack is as in trace_exit. The frame behind the innermost
+// one is free: there the time is kept.
+#define NOW (FRAME_SIZE + FRAME_START)
+
+    .balign 16
+    .global trace_leave
+    .type trace_leave, @function
+trace_leave:
+    .cfi_startproc
+    pushl %eax // unwind.c knows this instruction
+    PUSH %eax
+    PUSH %edx
+    PUSH %ecx
+    PUSH %esi
+    PUSH %edi
+    PUSHF_CLI
+    movl %fs:CALLS_TOP, %esi
+    leal 24 - RETURN_ADDRESS(%esp), %ecx
+    cmpl FRAME_MARK(%esi), %ecx
+    jne .Lleave_odd
+    movl %fs:CALLS_RING, %ecx
+.Lleave_reserve:
+    movl PLACE_AT(%ecx), %edi
+    rdtsc
+    movl %eax, NOW(%esi)
+    movl %edx, NOW + 4(%esi)
+    shrdl $ASM_TRACE_TIME_BITS, %edx, %eax
+    leal EXIT_BYTES(%edi), %edx
+    cmpl %eax, PLACE_EPOCH(%ecx)
+    jne .Lleave_make_room
+    cmpl PLACE_LIMIT(%ecx), %edx
+    ja .Lleave_make_room
+    movl %edi, %eax
+    cmpxchgl %edx, PLACE_AT(%ecx)
+    jne .Lleave_reserve
+    movl FRAME_FUNCTION(%esi), %eax
+    movl %eax, EXIT_FUNCTION(%edi)
+    movl NOW(%esi), %ecx
+    movl NOW + 4(%esi), %edx
+    movl %ecx, %eax
+    shll $ASM_TRACE_TIME_SHIFT, %ecx
+    orl $EXIT_HEAD, %ecx
+    addl %fs:CALLS_CLOCK, %eax
+    adcl %fs:CALLS_CLOCK + 4, %edx
+    movl %eax, %fs:CALLS_CLOCK
+    movl %edx, %fs:CALLS_CLOCK + 4
+    subl FRAME_START(%esi), %eax
+    sbbl FRAME_START + 4(%esi), %edx
+    movl %eax, EXIT_CYCLES(%edi)
+    movl %edx, EXIT_CYCLES + 4(%edi)
+    movl %ecx, (%edi)
+.Lleave_recorded:
+    movl FRAME_BACK(%esi), %eax
+    movl %eax, 24(%esp)
+    subl $FRAME_SIZE, %esi
+    movl %esi, %fs:CALLS_TOP
+    rdtsc
+    SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+.Lleave_done:
+    POPF
+    POP %edi
+    POP %esi
+    POP %ecx
+    POP %edx
+    POP %eax
+    ret
+
+    PUSHED_HERE 6
+.Lleave_make_room:
+    movl %ecx, %eax
+    movl $EXIT_BYTES, %edx
+    call trace_ring_make_room
+    movl %fs:CALLS_RING, %ecx
+    testb %al, %al
+    jnz .Lleave_reserve
+    movl NOW(%esi), %eax // lost
+    movl NOW + 4(%esi), %edx
+    ADD64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    jmp .Lleave_recorded
+
+.Lleave_odd:
+    call call_trace_odd_return
+    movl %eax, 24(%esp)
+    jmp .Lleave_done
+    .cfi_endproc
+    .size trace_leave, . - trace_leave
 
     .global trace_code_end
 trace_code_end:

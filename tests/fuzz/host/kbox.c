@@ -151,7 +151,7 @@ int session_begin(struct task *task UNUSED, const struct sprofile_options *o,
 
 void stream_pause(struct stream *s, bool pause)
 {
-    REQUIRE(s->readers);
+    REQUIRE(s->readers && (pause || !s->kind->once));
     s->paused = pause;
 }
 
@@ -190,6 +190,26 @@ int stream_map(struct stream *s)
 void stream_consume(struct stream *s)
 {
     REQUIRE(s->readers);
+}
+
+static int trace_info(struct stream *s, u32 addr)
+{
+    REQUIRE(s->readers);
+    return copy_to_user(addr, &s->paused, sizeof(s->paused));
+}
+
+static const struct stream_kind trace_kind = { .once = true,
+                                               .end = end_stream,
+                                               .info = trace_info };
+
+int trace_session_begin(u32 options, struct waitq *unused UNUSED,
+                        struct stream **out)
+{
+    if (options & 1)
+        return -EBUSY;
+    *out = begin_stream(&readers);
+    (*out)->kind = &trace_kind;
+    return 0;
 }
 
 int counts_begin(struct task *task UNUSED,

@@ -1,11 +1,13 @@
 // Call tracing: what the stubs at the entries of functions, and at their
 // returns, read and write.
 //
-// A patched entry (arch/text.h) calls one of two stubs (arch/i386/text/stubs.S)
-// before the function has done anything. trace_arc counts the pair of caller
-// and function. trace_path also replaces the return address on the stack by
-// trace_exit, and keeps the real one in a *frame* of the thread's call stack;
-// trace_exit closes the frame and returns to it.
+// A patched entry (arch/text.h) calls one of three stubs
+// (arch/i386/text/stubs.S) before the function has done anything. trace_arc
+// counts the pair of caller and function. trace_path also replaces the return
+// address on the stack by trace_exit, and keeps the real one in a *frame* of
+// the thread's call stack; trace_exit closes the frame and returns to it.
+// trace_enter and trace_leave do the same, and instead of counting they write
+// records into a ring (arch/trace_ring.h).
 //
 // The stubs run with interrupts off, never in an NMI, and use the members of
 // struct call_cpu of their CPU. What they do rarely is in kernel/trace/paths.c
@@ -41,7 +43,10 @@ struct call_node {
 struct call_frame {
     u32 mark; // address of the return address, minus CALL_MARK; ~0: a root's
     u32 back; // the real return address; of an interrupt: `limit` before it
-    struct call_node *node;
+    union {
+        struct call_node *node;
+        u32 function; // of trace_enter: the entry address; CALLS_ROOT_...
+    };
     u64 start; // the thread's own time when it began
 };
 #define CALL_MARK 28u // what trace_path has pushed
@@ -64,6 +69,7 @@ struct call_cpu {
     struct call_node **buckets;
     u32 bucket_mask; // bytes: likewise
     u64 too_deep;
+    struct trace_ring *ring; // where trace_enter and trace_leave write
     // The rest is kernel/trace's.
     struct call_stack *stack; // of the running thread; NULL: not traced
     struct call_stack *left;  // of the thread that ran before it
@@ -79,7 +85,14 @@ struct call_cpu {
 UPCALL extern struct branch call_tracing;
 
 // The stubs' entry points, and the end of their code. Not functions to call.
-extern const char trace_arc[], trace_path[], trace_exit[], trace_code_end[];
+extern const char trace_arc[], trace_path[], trace_enter[];
+extern const char trace_exit[], trace_leave[], trace_code_end[];
+
+// Whether a return address is one that the stubs have put in place.
+static ALWAYS_INLINE bool call_trace_is_exit(u32 back)
+{
+    return back == (u32)trace_exit || back == (u32)trace_leave;
+}
 
 // --- called by the stubs (interrupts off) -----------------------------------
 
@@ -111,7 +124,7 @@ UPCALL void call_trace_irq_end(const struct trapframe *tf, u64 now);
 // --- reading stacks ---------------------------------------------------------
 
 // The real return address of the function whose return address, at `slot` of a
-// stack in use on this CPU, is trace_exit. 0: not known. Any context; no locks.
+// stack in use on this CPU, is a stub's. 0: not known. Any context; no locks.
 UPCALL u32 call_trace_back(u32 slot);
 // The same for __builtin_return_address(0) of a function that has no patchable
 // entry, in that function: not trace_exit if a traced function jumped to it.

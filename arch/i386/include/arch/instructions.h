@@ -29,6 +29,18 @@ static ALWAYS_INLINE void word_increment(u32 *word)
     __asm__ volatile("incl %0" : "+m"(*word) : : "cc");
 }
 
+// Replaces `old` by `new` if the word is `old`. One instruction for this CPU,
+// so no NMI comes between; not atomic for others.
+static ALWAYS_INLINE bool word_replace(u32 *word, u32 old, u32 new)
+{
+    bool done;
+    __asm__ volatile("cmpxchgl %3, %1"
+                     : "=@ccz"(done), "+m"(*word), "+a"(old)
+                     : "r"(new)
+                     : "memory");
+    return done;
+}
+
 // Comparisons with memory, in one instruction each.
 static ALWAYS_INLINE bool word_is(const u32 *word, u32 value)
 {

@@ -1,0 +1,197 @@
+// Records of a trace: pages for the writer, whole records for the reader.
+//
+// A page belongs to the writer from the moment it is opened until its last
+// byte is reserved, and to the reader until it is freed. `opened` and `freed`
+// count pages without end. The reader clears what it has read, so a page that
+// is opened is all 0.
+//
+// One writer at a time opens a page: another one, on top of it, finds no room
+// (`limit` is 0) and `opening`, and its record is lost, which is counted.
+#include "kernel/trace/record.h"
+#include "arch/cpu.h"
+#include "arch/irq.h"
+#include "kernel/base/log.h"
+#include "kernel/base/thread.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+
+// --- memory -----------------------------------------------------------------
+
+bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake)
+{
+    assert(bytes >= 2 * PAGE_SIZE && !(bytes & (bytes - 1)));
+    u8 *at = vmap_alloc(bytes / PAGE_SIZE, PROT_R | PROT_W, FRAME_BUFFER);
+    if (!at)
+        return false;
+    memset(at, 0, bytes);
+    *r = (struct trace_ring){
+        .bytes = at,
+        .pages = bytes / PAGE_SIZE,
+        .wake = wake,
+    };
+    return true;
+}
+
+void trace_ring_free(struct trace_ring *r)
+{
+    if (r->bytes)
+        vmap_free(r->bytes, r->pages);
+    r->bytes = NULL;
+}
+
+static u8 *page(const struct trace_ring *r, u32 n)
+{
+    return r->bytes + (n & (r->pages - 1)) * PAGE_SIZE;
+}
+
+// --- writers ----------------------------------------------------------------
+
+static u32 epoch_of(u64 time)
+{
+    return (u32)(time >> TRACE_TIME_BITS);
+}
+
+static void publish(void *record, u64 time, u32 type, u32 bytes)
+{
+    __atomic_store_n((u32 *)record, TRACE_HEAD(time, type, bytes / 4),
+                     __ATOMIC_RELEASE);
+}
+
+static void fill_time(struct trace_time *t, u64 now)
+{
+    t->thread = READ_ONCE(current_base()->tid);
+    t->time[0] = (u32)now;
+    t->time[1] = (u32)(now >> 32);
+}
+
+// What is left of the page is too short for the record. Nobody else reserves
+// there: `limit` is 0.
+static void fill_up(struct trace_ring *r)
+{
+    u32 at = READ_ONCE(r->place.at), rest = -at & (PAGE_SIZE - 1);
+    WRITE_ONCE(r->place.at, at + rest);
+    for (u32 n; rest; rest -= n, at += n) {
+        n = MIN(rest, TRACE_WORDS_MAX * 4);
+        publish((void *)at, 0, TRACE_R_PAD, n);
+    }
+}
+
+static void wake_reader(struct trace_ring *r)
+{
+    if (!trace_ring_quarter_full(r) || READ_ONCE(*r->wake))
+        return;
+    WRITE_ONCE(*r->wake, true);
+    irq_raise_deferred();
+}
+
+static void begin_page(struct trace_ring *r)
+{
+    u8 *start = page(r, r->opened);
+    struct trace_lost *first = (struct trace_lost *)start;
+    u32 lost = READ_ONCE(r->lost), count = lost - r->lost_reported;
+    u32 bytes = count ? sizeof(*first) : sizeof(first->time);
+    u64 now = rdtsc();
+    fill_time(&first->time, now);
+    if (count)
+        first->count = count;
+    r->lost_reported = lost;
+    publish(first, now, count ? TRACE_R_LOST : TRACE_R_TIME, bytes);
+    WRITE_ONCE(r->opened, r->opened + 1);
+    WRITE_ONCE(r->place.epoch, epoch_of(now));
+    WRITE_ONCE(r->place.at, (u32)start + bytes);
+    barrier();
+    WRITE_ONCE(r->place.limit, (u32)start + PAGE_SIZE); // last: it is open
+    wake_reader(r);
+}
+
+static bool next_page(struct trace_ring *r)
+{
+    bool there = false;
+    if (!READ_ONCE(r->opening)) {
+        WRITE_ONCE(r->opening, true);
+        WRITE_ONCE(r->place.limit, 0);
+        barrier();
+        fill_up(r);
+        u32 freed = __atomic_load_n(&r->freed, __ATOMIC_ACQUIRE);
+        there = r->opened - freed < r->pages;
+        if (there)
+            begin_page(r);
+        barrier();
+        WRITE_ONCE(r->opening, false);
+    }
+    if (!there)
+        word_increment(&r->lost);
+    return there;
+}
+
+// The epoch is another one, and there is room for the record that says so.
+static void put_time(struct trace_ring *r)
+{
+    u32 bytes = sizeof(struct trace_time), at;
+    u64 now;
+    do {
+        at = READ_ONCE(r->place.at);
+        now = rdtsc();
+        if (at + bytes > READ_ONCE(r->place.limit))
+            return; // another writer came between
+    } while (!word_replace(&r->place.at, at, at + bytes));
+    fill_time((struct trace_time *)at, now);
+    WRITE_ONCE(r->place.epoch, epoch_of(now));
+    publish((void *)at, now, TRACE_R_TIME, bytes);
+}
+
+bool trace_ring_make_room(struct trace_ring *r, u32 bytes)
+{
+    u32 both = bytes + sizeof(struct trace_time);
+    if (READ_ONCE(r->place.at) + both > READ_ONCE(r->place.limit))
+        return next_page(r);
+    put_time(r);
+    return true;
+}
+
+// --- the reader -------------------------------------------------------------
+
+bool trace_ring_quarter_full(const struct trace_ring *r)
+{
+    u32 freed = __atomic_load_n(&r->freed, __ATOMIC_RELAXED);
+    return READ_ONCE(r->opened) - freed > MAX(r->pages / 4, 1u);
+}
+
+u32 trace_ring_lost(const struct trace_ring *r)
+{
+    return READ_ONCE(r->lost);
+}
+
+static bool is_event(u32 head)
+{
+    u32 type = TRACE_HEAD_TYPE(head);
+    return type < TRACE_R_PAD || type > TRACE_R_LOST;
+}
+
+const void *trace_ring_peek(struct trace_ring *r, u32 room, u32 *bytes)
+{
+    const u8 *from = page(r, r->freed) + r->offset;
+    u32 n = 0, end = MIN(PAGE_SIZE - r->offset, room);
+    r->peeked = 0;
+    while (n < end) {
+        u32 head = __atomic_load_n((const u32 *)(from + n), __ATOMIC_ACQUIRE);
+        u32 size = TRACE_HEAD_WORDS(head) * 4;
+        if (!size || size > end - n)
+            break;
+        r->peeked += is_event(head);
+        n += size;
+    }
+    *bytes = n;
+    return from;
+}
+
+void trace_ring_consume(struct trace_ring *r, u32 bytes)
+{
+    memset(page(r, r->freed) + r->offset, 0, bytes);
+    r->offset += bytes;
+    r->recorded += r->peeked;
+    if (r->offset == PAGE_SIZE) {
+        r->offset = 0;
+        __atomic_store_n(&r->freed, r->freed + 1, __ATOMIC_RELEASE);
+    }
+}

@@ -1,0 +1,90 @@
+// The ring of a trace on one CPU: records of strobe/trace.h, in pages.
+//
+// Writers are of the ring's CPU, with interrupts off: ordinary context, on top
+// of it a traced function that the writer itself calls, on top of it NMIs. A
+// writer reserves the place of its record by one instruction, fills it, and
+// publishes it by a store of its first word, which is 0 until then. So the
+// reader stops at a record that is not complete, whichever writers are
+// interrupted there; no count of nested writers is needed.
+//
+// When no page is free, new records are lost and counted, and the next page
+// begins with their number.
+#pragma once
+
+#include "arch/cpu.h"
+#include "arch/instructions.h"
+#include "arch/trace_ring.h"
+#include "lib/string.h"
+#include <strobe/trace.h>
+
+struct trace_ring {
+    struct trace_place place; // first: the stubs know it
+    bool opening;             // a page is being opened
+    u32 opened;               // pages so far; of the writer
+    u32 lost, lost_reported;  // records; wrap
+    bool *wake;               // set, with a deferred interrupt, at a quarter
+    u8 *bytes;
+    u32 pages; // a power of two
+    // The reader's.
+    u32 freed, offset; // pages so far; bytes of the current one
+    u32 peeked;        // records, by the last trace_ring_peek
+    u64 recorded;      // records that were read
+};
+
+// All but trace_put: thread context, may sleep. `bytes`: a power of two, of two
+// pages or more. False: no memory.
+bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake) MUST_CHECK;
+void trace_ring_free(struct trace_ring *r);
+// Any context: whether it should be read soon.
+bool trace_ring_quarter_full(const struct trace_ring *r);
+// One reader at a time, on any CPU. The next complete records, at most `room`
+// bytes: up to the end of a page, so there may be more. *bytes is 0: none.
+const void *trace_ring_peek(struct trace_ring *r, u32 room, u32 *bytes);
+// Frees what the last trace_ring_peek has given.
+void trace_ring_consume(struct trace_ring *r, u32 bytes);
+// Records lost so far.
+u32 trace_ring_lost(const struct trace_ring *r);
+
+// Copies `bytes`, a constant, and fills the last word up with 0.
+static ALWAYS_INLINE void trace_copy(u32 *to, const void *fields, u32 bytes)
+{
+    typedef u32 __attribute__((may_alias, aligned(1))) any_word;
+    const any_word *from = fields;
+    const u8 *rest = (const u8 *)fields + bytes / 4 * 4;
+#pragma GCC unroll 32
+    for (u32 i = 0; i < bytes / 4; i++)
+        to[i] = from[i];
+    u32 last = 0;
+    if (bytes % 4 > 2)
+        last = (u32)rest[2] << 16;
+    if (bytes % 4 > 1)
+        last |= (u32)rest[1] << 8;
+    if (bytes % 4)
+        to[bytes / 4] = last | rest[0];
+}
+
+// Any context on the ring's CPU, with interrupts off; NMIs too. `bytes`: a
+// constant. False: it was lost.
+static ALWAYS_INLINE bool trace_put(struct trace_ring *r, u32 type,
+                                    const void *fields, u32 bytes)
+{
+    u32 words = 1 + (bytes + 3) / 4, at, low;
+    do {
+        for (;;) {
+            // The place before the time: so times ascend, and if another writer
+            // comes between, the exchange fails.
+            at = READ_ONCE(r->place.at);
+            u64 now = rdtsc();
+            low = (u32)now;
+            if ((u32)(now >> TRACE_TIME_BITS) == READ_ONCE(r->place.epoch) &&
+                at + words * 4 <= READ_ONCE(r->place.limit))
+                break;
+            if (!trace_ring_make_room(r, words * 4))
+                return false;
+        }
+    } while (!word_replace(&r->place.at, at, at + words * 4));
+    u32 *record = (u32 *)at;
+    trace_copy(record + 1, fields, bytes);
+    __atomic_store_n(record, TRACE_HEAD(low, type, words), __ATOMIC_RELEASE);
+    return true;
+}

@@ -1,0 +1,29 @@
+// Shared by the parts of graph.
+#pragma once
+
+#include "user/libprofile/choose_functions.h"
+#include "user/libstrobe/options.h"
+#include "user/libstrobe/strobe.h"
+#include "user/libtrace/graph.h"
+
+struct settings {
+    struct trace_options options;
+    const char *patterns[PATTERNS_MAX];
+    struct function_choice choice; // its patterns are those
+    bool own_only;                 // -1: only what is done for the command
+    uint64_t min_ns;
+    const char *output;
+    char **command;
+};
+
+// Traces while the command runs, or until the task ends or ^C, and prints.
+// Returns the exit status.
+int run(const struct settings *s);
+
+// --- names.c ----------------------------------------------------------------
+
+// Names of functions and threads, for struct graph.
+void names_read(void);
+void names_of_task(const struct sprofile_task *t);
+const char *name_of_function(void *arg, uint32_t address);
+void name_of_thread(void *arg, uint32_t thread, char out[32]);

@@ -1,0 +1,63 @@
+#include "choose_functions.h"
+
+#include "user/libstrobe/strobe.h"
+#include "user/libstrobe/sysinfo.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODE "system.functions"
+
+void read_functions(struct functions *f)
+{
+    size_t size;
+    char *text = sysinfo_read(NODE, &size);
+
+    if (!text)
+        fail(1, "%s: %s", NODE, kbox_problem(errno));
+    const char *problem = functions_read(f, text, size);
+    if (problem)
+        fail(1, "%s: %s", NODE, problem);
+    free(text);
+}
+
+const char *add_patterns(struct function_choice *choice, const char **list,
+                         char *text)
+{
+    choice->patterns = list;
+    for (char *p = strtok(text, ","); p; p = strtok(NULL, ",")) {
+        if (choice->pattern_count == PATTERNS_MAX)
+            return "there are too many patterns (64 at most)";
+        if (strcmp(p, "!") == 0)
+            return "a pattern follows the !";
+        list[choice->pattern_count++] = p;
+    }
+    return NULL;
+}
+
+uint32_t *choose_functions(const struct function_choice *choice, char letter,
+                           uint32_t *count)
+{
+    struct functions all;
+
+    read_functions(&all);
+    uint32_t *chosen = malloc((all.count + 1) * sizeof(*chosen));
+    if (!chosen)
+        fail(1, "not enough memory");
+    const char *missed = functions_missed(&all, choice);
+    if (missed) {
+        complain("-%c '%s': no such %s (sysinfo " NODE ")", letter, missed,
+                 strchr(missed, '/') ? "source file" : "function");
+        functions_print_near(&all, missed, stderr);
+        exit(1);
+    }
+    *count = functions_choose(&all, choice, chosen);
+    if (!*count)
+        fail(1,
+             "-%c and -Z choose no function: what one pattern chooses, another "
+             "leaves out, or all are smaller",
+             letter);
+    functions_free(&all);
+    return chosen;
+}

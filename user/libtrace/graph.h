@@ -1,0 +1,35 @@
+// The calls of the kernel as an indented text, while they happen: functions
+// with what they call below them, and context switches, interrupts, faults and
+// system calls between them.
+//
+// The text is made of events in the order of time. Only libc and reader.h are
+// used.
+#pragma once
+
+#include "reader.h"
+
+#include <stdio.h>
+
+struct graph_thread;
+
+struct graph {
+    FILE *out;
+    uint64_t tsc_hz;
+    uint64_t min_cycles; // calls that took less are left out
+    // Names, never NULL: of the function with this entry address; of a thread,
+    // into `out`.
+    const char *(*function)(void *arg, uint32_t address);
+    void (*thread)(void *arg, uint32_t thread, char out[32]);
+    void *arg;
+    uint64_t calls;               // entries so far
+    bool no_memory;               // some calls are missing for want of memory
+    struct graph_thread *threads; // the graph's
+};
+
+// The name of a system call, "?" if there is none (call_names.c).
+const char *trace_call_name(uint32_t number);
+
+void graph_print_titles(struct graph *g);
+void graph_event(struct graph *g, const struct trace_event *e);
+// Prints what is still due, and frees all memory.
+void graph_finish(struct graph *g);
