@@ -55,9 +55,9 @@ uint32_t *choose_functions(const struct function_choice *choice, char letter,
     *count = functions_choose(&all, choice, chosen);
     if (!*count)
         fail(1,
-             "-%c and -Z choose no function: what one pattern chooses, another "
-             "leaves out, or all are smaller",
-             letter);
+             "-%c: the patterns choose no function: what one chooses, "
+             "another leaves out%s",
+             letter, choice->bytes ? ", or all are smaller than -Z" : "");
     functions_free(&all);
     return chosen;
 }
