@@ -3,12 +3,13 @@ import os
 import random
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 
-from machine import KERNEL, PATIENCE, VM, Result, cpus, read
+from machine import KERNEL, PATIENCE, ROOT, VM, Result, cpus, read
 
 MONITOR_PROMPT = b"(qemu) "
 
@@ -46,6 +47,35 @@ def by_gdb(folder, port, script):
     return subprocess.run(["gdb", "-q", "-nx", "-batch", "-x", path, KERNEL],
                           timeout=PATIENCE, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True)
+
+
+# tools/gdb, and complaint("COMMAND"), which prints why the command fails.
+TOOLS = f"""
+source {ROOT}/tools/gdb/strobe.py
+python
+def complaint(command):
+    try:
+        gdb.execute(command)
+    except gdb.error as error:
+        print("complaint:", error)
+end
+"""
+
+
+def by_tools(folder, command, script, *options, smp):
+    """Runs a gdb script with tools/gdb on a machine from its start; then kills the
+    machine. Returns gdb's output."""
+    port = free_port()
+    machine = subprocess.Popen(
+        [VM, "--smp", str(smp), "--gdb", str(port), "--timeout", str(PATIENCE),
+         *options, "--", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True)
+    try:
+        gdb = by_gdb(folder, port, TOOLS + script)
+    finally:
+        os.killpg(machine.pid, signal.SIGKILL)
+        machine.communicate()
+    return gdb.stdout + gdb.stderr
 
 
 # gdb overwrites sys_sync's first instruction with a jump to itself.

@@ -1,34 +1,18 @@
 """tools/gdb/strobe.py, in the real gdb, on a kernel that hangs with interrupts off: it
 writes the rings' contents, byte for byte."""
-import os
 import re
-import signal
 import struct
 import subprocess
 
 import pytest
 
-from machine import PATIENCE, ROOT, VM
-from monitor import free_port
+from machine import PATIENCE, ROOT
+from monitor import by_tools
 
 # The next sync() loops with interrupts off; NMI samples fill the rings, until {samples}
-# more are taken. (After 2 seconds gdb would repeat a request, and take a late answer
-# for that to its next one.)
+# more are taken.
 HANG = """
-set pagination off
-set confirm off
-set tcp connect-timeout 60
-set remotetimeout {patience}
-target remote :{port}
-source {root}/tools/gdb/strobe.py
-python
-def complaint(command):
-    try:
-        gdb.execute(command)
-    except gdb.error as error:
-        print("complaint:", error)
-complaint("strobe-sessions")
-end
+python complaint("strobe-sessions")
 break sys_sync
 continue
 delete
@@ -61,27 +45,11 @@ SAMPLE, TASK = 1, 2
 
 def debug(folder, command, samples, smp):
     """Runs a command in a machine until it hangs; returns gdb's output."""
-    port = free_port()
     script = HANG + "".join(
         f"set $r = sampled->cpu[{cpu}].ring" + RING.replace("{cpu}", str(cpu))
         for cpu in range(smp)) + COMPLAINTS
-    with open(f"{folder}/script", "w") as file:
-        file.write(script.format(port=port, root=ROOT, folder=folder,
-                                 samples=samples, patience=PATIENCE))
-    machine = subprocess.Popen(
-        [VM, "--smp", str(smp), "--gdb", str(port), "--timeout", str(PATIENCE),
-         "--", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True)
-    try:
-        gdb = subprocess.run(
-            ["gdb", "-q", "-nx", "-batch", "-x", f"{folder}/script",
-             f"{ROOT}/build/kernel.elf"], timeout=PATIENCE, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)
-    finally:
-        os.killpg(machine.pid, signal.SIGKILL)
-        machine.communicate()
-    return gdb.stdout
+    return by_tools(folder, command, script.format(folder=folder, samples=samples),
+                    smp=smp)
 
 
 def records(data):

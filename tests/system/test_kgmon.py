@@ -1,13 +1,11 @@
 """kgmon: a histogram of the kernel and its calls, as gprof of binutils reads them."""
-import os
 import re
-import signal
 import subprocess
 
 import pytest
 
-from machine import PATIENCE, ROOT, VM, batch, vm
-from monitor import free_port
+from machine import ROOT, batch, vm
+from monitor import by_tools
 
 # N bytes, and three lines of statistics, to /dev/null: N + 3 calls of `discard`.
 COPY = "dd if=/dev/zero of=/dev/null bs=1 count={} 2>/dev/null"
@@ -144,19 +142,6 @@ def test_other_users(results):
 
 
 GDB = """
-set pagination off
-set confirm off
-set tcp connect-timeout 60
-set remotetimeout {patience}
-target remote :{port}
-source {root}/tools/gdb/strobe.py
-python
-def complaint(command):
-    try:
-        gdb.execute(command)
-    except gdb.error as error:
-        print("complaint:", error)
-end
 break sys_sync
 continue
 python complaint("kgmon {folder}/none")
@@ -168,24 +153,9 @@ kill
 
 
 def test_gdb_reads_the_calls_of_a_stopped_kernel(tmp_path):
-    port = free_port()
-    (tmp_path / "script").write_text(GDB.format(
-        port=port, root=ROOT, folder=tmp_path, patience=PATIENCE))
-    machine = subprocess.Popen(
-        [VM, "--smp", "2", "--gdb", str(port), "--timeout", str(PATIENCE),
-         "--icount", "3", "--",
-         f"sync; kgmon -b -F 1000; {COPY.format(700)}; sync"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-    try:
-        gdb = subprocess.run(
-            ["gdb", "-q", "-nx", "-batch", "-x", tmp_path / "script",
-             f"{ROOT}/build/kernel.elf"], timeout=PATIENCE, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)
-    finally:
-        os.killpg(machine.pid, signal.SIGKILL)
-        machine.communicate()
-    assert "complaint: no calls are counted" in gdb.stdout, gdb.stdout
-    assert "complaint: [Errno 2] No such file" in gdb.stdout
-    assert calls(tmp_path / "gmon.out")["discard"] == 703, gdb.stdout
-    assert re.search(r"gmon.out: \d+ calls in \d+ arcs", gdb.stdout)
+    said = by_tools(tmp_path, f"sync; kgmon -b -F 1000; {COPY.format(700)}; sync",
+                    GDB.format(folder=tmp_path), "--icount", "3", smp=2)
+    assert "complaint: no calls are counted" in said, said
+    assert "complaint: [Errno 2] No such file" in said
+    assert calls(tmp_path / "gmon.out")["discard"] == 703, said
+    assert re.search(r"gmon.out: \d+ calls in \d+ arcs", said)
