@@ -4,7 +4,7 @@
 #include "arch/text.h"
 #include "arch/trap.h"
 #include "kernel/mm/heap.h"
-#include "kernel/profile/trace_session.h"
+#include "kernel/profile/trace_private.h"
 #include "kernel/sched/stop_machine.h"
 #include "kernel/time/timer.h"
 #include "kernel/trace/point.h"
