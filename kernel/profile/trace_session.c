@@ -8,7 +8,6 @@
 //
 // Entries and exits of functions are the trace of calls (call_trace.h), whose
 // stubs write into the same rings.
-#include "kernel/profile/trace_session.h"
 #include "arch/clock.h"
 #include "arch/cpu.h"
 #include "kernel/base/errno.h"
@@ -16,6 +15,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/call_trace.h"
+#include "kernel/profile/trace_private.h"
 #include "kernel/stream/stream.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/task.h"

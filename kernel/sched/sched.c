@@ -103,13 +103,13 @@ NOTRACE void sched_switch_finished(struct thread *prev)
     if (unlikely(moving_to))
         rq->moving_to = NULL;
     WRITE_ONCE(prev->on_cpu, false);
-    u8 state = (u8)prev->state; // as it left: others may run it soon
+    bool dead = prev->state == THREAD_DEAD;
     spin_unlock_irq(&rq->lock, 0);
     TRACE(sched_switch, .prev = prev->tid, .next = current->tid,
-          .state = state);
+          .state = prev->state);
     if (unlikely(moving_to))
         run_queue_place(prev, moving_to);
-    if (state == THREAD_DEAD)
+    if (dead)
         thread_ended(prev);
 }
 

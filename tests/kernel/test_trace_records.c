@@ -4,7 +4,7 @@
 #include "arch/text.h"
 #include "arch/trap.h"
 #include "kernel/mm/heap.h"
-#include "kernel/profile/trace_session.h"
+#include "kernel/profile/trace_private.h"
 #include "kernel/sched/stop_machine.h"
 #include "kernel/time/timer.h"
 #include "kernel/trace/point.h"
@@ -334,10 +334,18 @@ KERNEL_TEST(trace_of_known_calls)
     expect(k.calls[3] == 500 && k.exits == 1100 && s.events == 2200);
 }
 
-// Of each system-wide event: as many as a counter says that is not the trace's.
+// By CPU; too large for a stack.
+static struct seen *forget(void)
+{
+    static struct seen all[CPU_MAX];
+    memset(all, 0, sizeof(all));
+    return all;
+}
+
+// Each interrupt has a begin and an end.
 KERNEL_TEST(trace_counts_interrupts_in_pairs)
 {
-    struct seen s[CPU_MAX] = { 0 };
+    struct seen *s = forget();
     struct trace_session *t =
         begin(1u << TRACE_irq_enter | 1u << TRACE_irq_exit, NULL, 0, MIB(1));
     if (!t)
@@ -393,7 +401,7 @@ KERNEL_TEST(trace_storm)
     for (u32 i = 0; i < cpu_count * 2; i++)
         start(load, NULL);
     for (u32 i = 0; i < ROUNDS; i++) {
-        struct seen s[CPU_MAX] = { 0 };
+        struct seen *s = forget();
         u32 count;
         u32 *functions = all_functions(&count);
         struct trace_session *other =
