@@ -433,7 +433,8 @@ NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
 	$(filter-out %/recording.c %/reading.c %/events.c %/running_tasks.c,$(sort \
 	$(wildcard user/libprofile/*.c user/libtransfer/*.c tools/strobe-src/*.c))) \
 	$(addprefix \
-	user/libstrobe/,kbox.c messages.c number.c options.c sensor_print.c table.c \
+	user/libstrobe/,kbox.c messages.c number.c options.c sensor_print.c \
+	sensor_recording.c sensor_recording_print.c table.c \
 	sysinfo.c sysinfo_tool.c))
 
 $(B)/native/flags: FORCE
