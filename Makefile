@@ -262,7 +262,7 @@ VDSO_SOURCE := arch/i386/vdso/vdso.c
 
 # Files of lib that only the tools use.
 TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c call_chain.c crc32.c record_values.c \
-	row_cache.c sensor_fields.c sensor_read.c sort.c symbols.c)
+	row_cache.c sensor_fields.c sensor_read.c sensor_ring_read.c sort.c symbols.c)
 KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
 KOBJECTS := $(KSOURCES:%=$(K)/%.o)
@@ -435,7 +435,8 @@ NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
 	%/choose_functions.c %/trace_begin.c,$(sort \
 	$(wildcard user/libprofile/*.c user/libtransfer/*.c tools/strobe-src/*.c))) \
 	$(addprefix \
-	user/libstrobe/,kbox.c messages.c number.c options.c sensor_print.c table.c \
+	user/libstrobe/,kbox.c messages.c number.c options.c sensor_print.c \
+	sensor_recording.c sensor_recording_print.c table.c \
 	sysinfo.c sysinfo_tool.c))
 
 $(B)/native/flags: FORCE

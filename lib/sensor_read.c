@@ -83,15 +83,15 @@ const char *sensor_view_init(struct sensor_view *v, const void *file,
     u32 bytes = sensor_data_bytes(&v->header.layout);
     if (v->header.data_bytes != bytes)
         return "its header contradicts itself";
+    if (v->header.layout.type == SENSOR_HISTOGRAM)
+        v->lane_bytes = (u32)sensor_lane_bytes(&v->header.layout.histogram);
     return size - SENSOR_DATA < bytes ? "it is cut off" : NULL;
 }
 
 uint64_t sensor_view_scalar(const struct sensor_view *v)
 {
-    const struct sensor_wide *w = (const struct sensor_wide *)v->data;
-    if (v->header.layout.scalar.bits == 32)
-        return READ_ONCE(w->low);
-    return sensor_wide_read(w);
+    u64 value = sensor_count_read((const struct sensor_count *)v->data);
+    return v->header.layout.scalar.bits == 32 ? (u32)value : value;
 }
 
 // --- histograms
@@ -104,7 +104,7 @@ histogram(const struct sensor_view *v)
 
 static const struct sensor_lane *lane(const struct sensor_view *v, u32 i)
 {
-    return sensor_lane_of((void *)(uintptr_t)v->data, histogram(v), i);
+    return (const void *)((const u8 *)v->data + i * v->lane_bytes);
 }
 
 uint32_t sensor_rows(const struct sensor_view *v)
@@ -124,10 +124,10 @@ uint64_t sensor_view_cell(const struct sensor_view *v, uint32_t layer,
     u32 cell = (layer * sensor_rows(v) + row) * h->x.bins + column;
     u64 count = 0, sum = 0;
     for (u32 i = 0; i < h->lanes; i++) {
-        const struct sensor_wide *cells = lane(v, i)->cells;
-        count += sensor_wide_read(&cells[h->layers ? 2 * cell : cell]);
+        const struct sensor_count *cells = lane(v, i)->cells;
+        count += sensor_count_read(&cells[h->layers ? 2 * cell : cell]);
         if (h->layers && cost)
-            sum += sensor_wide_read(&cells[2 * cell + 1]);
+            sum += sensor_count_read(&cells[2 * cell + 1]);
     }
     if (cost)
         *cost = sum;
@@ -146,13 +146,20 @@ static u64 count_in_bins(const struct sensor_view *v)
 
 struct sensor_totals sensor_view_totals(const struct sensor_view *v)
 {
-    struct sensor_totals t = { .count = count_in_bins(v) };
+    struct sensor_totals t = sensor_view_sums(v);
+    t.count = count_in_bins(v);
+    return t;
+}
+
+struct sensor_totals sensor_view_sums(const struct sensor_view *v)
+{
+    struct sensor_totals t = { 0 };
     u32 not_min = 0;
     for (u32 i = 0; i < histogram(v)->lanes; i++) {
         const struct sensor_lane *l = lane(v, i);
-        t.sum += sensor_wide_read(&l->sum);
-        t.under += sensor_wide_read(&l->under);
-        t.over += sensor_wide_read(&l->over);
+        t.sum += sensor_count_read(&l->sum);
+        t.under += sensor_count_read(&l->under);
+        t.over += sensor_count_read(&l->over);
         u32 lane_not_min = READ_ONCE(l->not_min), lane_max = READ_ONCE(l->max);
         not_min = MAX(not_min, lane_not_min);
         t.most = MAX(t.most, lane_max);
@@ -162,6 +169,13 @@ struct sensor_totals sensor_view_totals(const struct sensor_view *v)
 }
 
 // --- lists of events
+
+uint32_t sensor_view_numbers(const struct sensor_view *v)
+{
+    if (v->header.layout.type == SENSOR_RING)
+        return READ_ONCE(((const struct sensor_ring *)v->data)->taken.number);
+    return READ_ONCE(((const struct sensor_list *)v->data)->next);
+}
 
 static u32 numbers_taken(const struct sensor_view *v)
 {

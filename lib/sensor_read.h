@@ -17,6 +17,7 @@
 struct sensor_view {
     struct sensor_header header;
     const void *data;
+    uint32_t lane_bytes; // of a histogram, from one lane to the next
 };
 
 // `file`: the whole file, `size` bytes, at a multiple of 4. Returns NULL, or in
@@ -28,6 +29,8 @@ const char *sensor_type_text(uint32_t type); // "scalar", ...; "unknown"
 const char *sensor_layout_problem(const struct sensor_layout *l);
 
 uint64_t sensor_view_scalar(const struct sensor_view *v);
+// Of a list or ring: the numbers taken so far, modulo 2^32.
+uint32_t sensor_view_numbers(const struct sensor_view *v);
 
 // --- histograms
 
@@ -40,6 +43,8 @@ struct sensor_totals {
 uint32_t sensor_rows(const struct sensor_view *v);   // 1: one-dimensional
 uint32_t sensor_layers(const struct sensor_view *v); // 1: not layered
 struct sensor_totals sensor_view_totals(const struct sensor_view *v);
+// The same without the count, which is the sum of all cells: it is 0.
+struct sensor_totals sensor_view_sums(const struct sensor_view *v);
 // The count of a cell, summed over the lanes; its cost in a layered histogram,
 // else 0, in `cost` unless it is NULL.
 uint64_t sensor_view_cell(const struct sensor_view *v, uint32_t layer,
@@ -65,6 +70,28 @@ void sensor_cursor_begin(struct sensor_cursor *c, const struct sensor_view *v);
 // taken, or (`over`: no writer is left) not at all; then it is lost.
 bool sensor_cursor_next(struct sensor_cursor *c, const struct sensor_view *v,
                         bool over, struct sensor_event *out);
+
+// --- rings (sensor_ring_read.c)
+
+// Each number below ring->taken.number is in exactly one of `read` and `lost`,
+// or is still to come; also in a spoilt ring, whose numbers are what it says.
+struct sensor_ring_cursor {
+    uint32_t at;   // position of the record to read
+    uint32_t next; // its number, once `begun`
+    bool begun;
+    uint64_t read;
+    uint64_t lost;   // overtaken, or there was no room, or never finished
+    uint64_t spoilt; // places where no record was; the block's rest is skipped
+};
+
+// Begins with the oldest record that is there. What was before is not counted.
+void sensor_ring_cursor_begin(struct sensor_ring_cursor *c,
+                              const struct sensor_view *v);
+// The next record, into `out` (SENSOR_RECORD_MAX bytes). False: there is none
+// now. `over`: no writer is left, so what is not published never will be.
+bool sensor_ring_cursor_next(struct sensor_ring_cursor *c,
+                             const struct sensor_view *v, bool over,
+                             struct sensor_record *out);
 
 // --- descriptions (sensor_fields.c)
 

@@ -12,8 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <strobe/sensor_count.h>
+
 #define SENSOR_MAGIC 0x534e5331u // "1SNS"
-#define SENSOR_VERSION 1u
+#define SENSOR_VERSION 2u
 
 #define SENSOR_DATA 4096u // offset of the data in the file
 // Most bytes of one sensor's data, and, with headers, of all that a task owns.
@@ -35,7 +37,7 @@ enum sensor_type {
 // --- layouts
 
 // 64-bit numbers are two words, the low one first: the ABI has no 64-bit
-// alignment, and each word is changed by one locked instruction.
+// alignment. Those that several writers add to are a sensor_count.
 struct sensor_wide {
     uint32_t low, high;
 };
@@ -108,23 +110,25 @@ struct sensor_header {
 
 // A lane of a histogram, at a multiple of 64 bytes. Cells follow: first the
 // bins of a row (x), then the rows (y), then the layers. A cell is a
-// sensor_wide, in layered histograms two of them: count and cost.
+// sensor_count, in layered histograms two of them: count and cost. A scalar is
+// one, too.
 struct sensor_lane {
-    struct sensor_wide sum; // of the values (x)
-    struct sensor_wide under, over;
+    struct sensor_count sum; // of the values (x)
+    struct sensor_count under, over;
     uint32_t not_min; // ~ of the least value; 0: none yet
     uint32_t max;
-    struct sensor_wide cells[];
+    struct sensor_count cells[];
 };
 #define SENSOR_LANE_ALIGN 64u
 
 // An event. `state` is written first and last: SENSOR_EVENT_BUSY(number) while
-// the event is written, then SENSOR_EVENT_THERE(number); 0: none yet.
+// the event is written, then SENSOR_EVENT_THERE(number); 0: none yet. The
+// writer's thread is written together with it at first.
 struct sensor_event {
     uint32_t state;
-    uint16_t type;
-    uint8_t cpu, bytes; // a hint; of the payload
     uint32_t thread;
+    uint16_t type;
+    uint8_t cpu, bytes;      // a hint; of the payload
     struct sensor_wide time; // TSC, read after the number was taken
     uint32_t payload[];
 };
@@ -136,6 +140,33 @@ struct sensor_list {
     uint32_t reserved[31];
     // slots follow: none lies across a page
 };
+
+// A ring: this page, then the records (<strobe/sensor_ring.h>). Positions are
+// in units, without end.
+#define SENSOR_UNIT 8u
+#define SENSOR_RECORD_MAX 16384u // bytes, with its head; and of a block
+
+struct sensor_place {
+    uint32_t at;     // behind what was taken
+    uint32_t number; // of the next record
+};
+
+struct sensor_ring {
+    struct sensor_place taken; // the writer's: both change at once
+    uint32_t published;        // all before is written
+    uint32_t depth;            // writers that are under way
+    uint32_t released;         // stopping: the writer's task has done with it
+    uint32_t reserved[3];
+};
+
+struct sensor_record {
+    uint16_t size; // bytes, with the head; the next unit begins a record
+    uint16_t type; // SENSOR_PAD: no record, and of these 8 bytes only
+    uint32_t number;
+    struct sensor_wide time; // TSC
+    uint32_t payload[];
+};
+#define SENSOR_PAD 0xffffu
 
 // --- the request
 
@@ -173,7 +204,7 @@ static inline uint64_t
 sensor_lane_bytes(const struct sensor_histogram_layout *h)
 {
     uint64_t bytes = sizeof(struct sensor_lane) +
-                     sensor_cells(h) * sizeof(struct sensor_wide);
+                     sensor_cells(h) * sizeof(struct sensor_count);
     return (bytes + SENSOR_LANE_ALIGN - 1) / SENSOR_LANE_ALIGN *
            SENSOR_LANE_ALIGN;
 }
@@ -201,7 +232,7 @@ static inline uint32_t sensor_data_bytes(const struct sensor_layout *l)
     case SENSOR_SCALAR:
         if (l->scalar.kind < SENSOR_SCALAR_KINDS &&
             (l->scalar.bits == 32 || l->scalar.bits == 64))
-            bytes = sizeof(struct sensor_wide);
+            bytes = sizeof(struct sensor_count);
         break;
     case SENSOR_HISTOGRAM:
         if (sensor_histogram_valid(&l->histogram))

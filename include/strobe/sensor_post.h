@@ -1,68 +1,34 @@
 // Posting into sensors, for the kernel and for programs: no call, no lock, no
 // waiting. Any context, signal handlers, interrupts and NMIs included.
 //
-// Any number of writers, in any number of tasks, post at once. Each change is a
-// locked instruction, so none is lost, also if a writer is killed between two.
-// (A 64-bit number is two such instructions: a writer that is killed between
-// them, where the low word has just overflown, loses the carry.) A reader may
-// see a value of which the sum, or the extremes, are not counted yet.
+// Any number of writers, in any number of tasks, post at once (rings: one).
+// Each change is a locked instruction, so none is lost, also if a writer is
+// killed between two (<strobe/sensor_count.h>). A reader may see a value of
+// which the sum, or the extremes, are not counted yet.
 #pragma once
 
+#include <stddef.h>
+
 #include <strobe/sensor.h>
+#include <strobe/sensor_ring.h>
 
-#if defined(__i386__) || defined(__x86_64__)
-// *w += n
-static inline void sensor_wide_add(struct sensor_wide *w, uint32_t low,
-                                   uint32_t high)
-{
-    __asm__ volatile("lock addl %2, %0\n\t"
-                     "lock adcl %3, %1"
-                     : "+m"(w->low), "+m"(w->high)
-                     : "ri"(low), "ri"(high)
-                     : "cc", "memory");
-}
-static inline void sensor_read_time(struct sensor_wide *w)
-{
-    __asm__ volatile("rdtsc" : "=a"(w->low), "=d"(w->high));
-}
-#else
-static inline void sensor_wide_add(struct sensor_wide *w, uint32_t low,
-                                   uint32_t high)
-{
-    uint32_t before = __atomic_fetch_add(&w->low, low, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&w->high, high + (before + low < low), __ATOMIC_RELAXED);
-}
-static inline void sensor_read_time(struct sensor_wide *w)
-{
-    *w = (struct sensor_wide){ 0, 0 };
-}
-#endif
-
-// A 64-bit number that others add to: the high word is read before and after
-// the low one. Between the two halves of an addition it may be 2^32 too low.
+// A plain 64-bit number, as in headers and events.
 static inline uint64_t sensor_wide_read(const struct sensor_wide *w)
 {
-    uint32_t high, low, tries = 1000;
-    do {
-        high = __atomic_load_n(&w->high, __ATOMIC_ACQUIRE);
-        low = __atomic_load_n(&w->low, __ATOMIC_ACQUIRE);
-    } while (high != __atomic_load_n(&w->high, __ATOMIC_RELAXED) && --tries);
-    return (uint64_t)high << 32 | low;
+    uint32_t low = __atomic_load_n(&w->low, __ATOMIC_RELAXED);
+    return (uint64_t)__atomic_load_n(&w->high, __ATOMIC_RELAXED) << 32 | low;
 }
 
 // --- scalars
 
-// One writer at a time. A reader may see one half of a 64-bit number before the
-// other.
-static inline void sensor_scalar_set(struct sensor_wide *w, uint64_t value)
+static inline void sensor_scalar_set(struct sensor_count *c, uint64_t value)
 {
-    __atomic_store_n(&w->low, (uint32_t)value, __ATOMIC_RELAXED);
-    __atomic_store_n(&w->high, (uint32_t)(value >> 32), __ATOMIC_RELEASE);
+    sensor_count_set(c, value);
 }
 
-static inline void sensor_scalar_add(struct sensor_wide *w, uint32_t n)
+static inline void sensor_scalar_add(struct sensor_count *c, uint32_t n)
 {
-    sensor_wide_add(w, n, 0);
+    sensor_count_add(c, n);
 }
 
 static inline void sensor_raise(uint32_t *max, uint32_t value)
@@ -75,9 +41,9 @@ static inline void sensor_raise(uint32_t *max, uint32_t value)
 }
 
 // 32 bits.
-static inline void sensor_scalar_max(struct sensor_wide *w, uint32_t value)
+static inline void sensor_scalar_max(struct sensor_count *c, uint32_t value)
 {
-    sensor_raise(&w->low, value);
+    sensor_raise(&c->low, value);
 }
 
 // --- histograms
@@ -132,12 +98,12 @@ static inline void sensor_histogram_row(struct sensor_lane *lane,
                                         uint32_t row, uint32_t value)
 {
     uint32_t bin = sensor_bin(&h->x, value);
-    struct sensor_wide *cell = bin == SENSOR_BIN_UNDER ? &lane->under
-                               : bin == SENSOR_BIN_OVER
-                                   ? &lane->over
-                                   : &lane->cells[row + bin];
-    sensor_wide_add(cell, 1, 0);
-    sensor_wide_add(&lane->sum, value, 0);
+    struct sensor_count *cell = bin == SENSOR_BIN_UNDER ? &lane->under
+                                : bin == SENSOR_BIN_OVER
+                                    ? &lane->over
+                                    : &lane->cells[row + bin];
+    sensor_count_add(cell, 1);
+    sensor_count_add(&lane->sum, value);
     sensor_raise(&lane->max, value);
     sensor_raise(&lane->not_min, ~value);
 }
@@ -159,7 +125,7 @@ sensor_histogram_add_2d(void *data, const struct sensor_histogram_layout *h,
     if (row < h->y.bins)
         sensor_histogram_row(l, h, row * h->x.bins, value);
     else
-        sensor_wide_add(row == SENSOR_BIN_UNDER ? &l->under : &l->over, 1, 0);
+        sensor_count_add(row == SENSOR_BIN_UNDER ? &l->under : &l->over, 1);
 }
 
 // In a layered histogram: a cell's count, and its cost.
@@ -172,18 +138,18 @@ static inline void sensor_layer_add(void *data,
     uint32_t column = sensor_bin(&h->x, x);
     uint32_t row = h->y.bins ? sensor_bin(&h->y, y) : 0;
     uint32_t rows = h->y.bins ? h->y.bins : 1;
-    sensor_wide_add(&l->sum, cost, 0);
+    sensor_count_add(&l->sum, cost);
     if (column >= h->x.bins || row >= rows || layer >= h->layers) {
-        sensor_wide_add(column == SENSOR_BIN_UNDER || row == SENSOR_BIN_UNDER
-                            ? &l->under
-                            : &l->over,
-                        1, 0);
+        sensor_count_add(column == SENSOR_BIN_UNDER || row == SENSOR_BIN_UNDER
+                             ? &l->under
+                             : &l->over,
+                         1);
         return;
     }
-    struct sensor_wide *cell =
+    struct sensor_count *cell =
         &l->cells[((layer * rows + row) * h->x.bins + column) * 2];
-    sensor_wide_add(&cell[0], 1, 0);
-    sensor_wide_add(&cell[1], cost, 0);
+    sensor_count_add(&cell[0], 1);
+    sensor_count_add(&cell[1], cost);
 }
 
 // --- lists of events
@@ -202,33 +168,48 @@ sensor_slot(const void *data, const struct sensor_list_layout *l,
 // The writer owns the slot from its change of `state` to busy to that to there.
 // It does not take a slot that another writer owns, or that has a later event
 // already: the event is then lost, and a reader finds that no slot has its
-// number. A slot whose owner was killed stays busy for ever; each round loses
-// one event there.
+// number. A slot whose owner was killed loses an event in each round, until a
+// writer takes it over: that which finds after two rounds that `is_dead`
+// (NULL: it cannot know) says so of the owner's thread. A writer that is alive
+// never loses its slot.
+static inline uint32_t sensor_post_unless(void *data,
+                                          const struct sensor_list_layout *l,
+                                          uint32_t type, uint32_t cpu,
+                                          uint32_t thread, const void *payload,
+                                          uint32_t bytes,
+                                          bool (*is_dead)(uint32_t thread))
+{
+    struct sensor_list *list = (struct sensor_list *)data;
+    uint32_t n = __atomic_fetch_add(&list->next, 1, __ATOMIC_SEQ_CST);
+    struct sensor_event *e = sensor_slot(data, l, n);
+    // Slots are aligned: state and thread change as the words of a count do.
+    struct sensor_count *owner = (struct sensor_count *)(void *)&e->state;
+    struct sensor_count before = sensor_count_halves_(owner);
+    struct sensor_count mine = { SENSOR_EVENT_BUSY(n), thread };
+    uint32_t behind = mine.low - before.low;
+    // Not later: a later state differs by less than half the range.
+    if (behind > 0x7fffffffu)
+        return n;
+    if (__builtin_expect(before.low & 1, 0) &&
+        (!is_dead || behind < 4 * l->slots || !is_dead(before.high)))
+        return n;
+    if (!sensor_count_change(owner, &before, mine))
+        return n;
+    e->type = (uint16_t)type;
+    e->cpu = (uint8_t)cpu;
+    e->bytes = (uint8_t)bytes;
+    sensor_read_time(&e->time);
+    sensor_copy(e->payload, payload, bytes);
+    __atomic_store_n(&e->state, SENSOR_EVENT_THERE(n), __ATOMIC_RELEASE);
+    return n;
+}
+
 static inline uint32_t sensor_post(void *data,
                                    const struct sensor_list_layout *l,
                                    uint32_t type, uint32_t cpu, uint32_t thread,
                                    const void *payload, uint32_t bytes)
 {
-    struct sensor_list *list = (struct sensor_list *)data;
-    uint32_t n = __atomic_fetch_add(&list->next, 1, __ATOMIC_SEQ_CST);
-    struct sensor_event *e = sensor_slot(data, l, n);
-    uint32_t before = __atomic_load_n(&e->state, __ATOMIC_RELAXED);
-    uint32_t busy = SENSOR_EVENT_BUSY(n);
-    // Not busy, and not later: a later state differs by less than half the
-    // range.
-    if (before & 1 || busy - before > 0x7fffffffu)
-        return n;
-    if (!__atomic_compare_exchange_n(&e->state, &before, busy, 0,
-                                     __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-        return n;
-    e->type = (uint16_t)type;
-    e->cpu = (uint8_t)cpu;
-    e->bytes = (uint8_t)bytes;
-    e->thread = thread;
-    sensor_read_time(&e->time);
-    __builtin_memcpy(e->payload, payload, bytes);
-    __atomic_store_n(&e->state, SENSOR_EVENT_THERE(n), __ATOMIC_RELEASE);
-    return n;
+    return sensor_post_unless(data, l, type, cpu, thread, payload, bytes, NULL);
 }
 
 enum sensor_seen {

@@ -25,6 +25,7 @@
 
 #define LANES_MAX 8u
 #define CALL_NUMBERS 1040u // Linux's, and Strobe's own, which begin at 1000
+#define RING_BYTES (64u << 10)
 #define GAUGE_PERIOD_NS (NSEC_PER_SEC / 10)
 #define HEAP "heap" // directory of the heap caches' sensors
 #define FILE_MODE 0444u
@@ -72,6 +73,10 @@ static struct sensor_layout layout_of(const struct kernel_sensor *k)
         l.type = SENSOR_SCALAR;
         l.scalar = (struct sensor_scalar_layout){ SENSOR_GAUGE, 64 };
         break;
+    case KERNEL_SENSOR_RING:
+        l.type = SENSOR_RING;
+        l.ring = (struct sensor_ring_layout){ .bytes = RING_BYTES };
+        break;
     }
     return l;
 }
@@ -91,6 +96,13 @@ void kernel_sensor_add_for(struct kernel_sensor *k, u32 what, u64 ns)
 {
     sensor_histogram_add_2d(data_of(k), &header_of(k)->layout.histogram,
                             this_cpu()->id, word_of(ns), what);
+}
+
+void kernel_sensor_write(struct kernel_sensor *k, u32 type, const void *record,
+                         u32 bytes)
+{
+    sensor_ring_write(data_of(k), &header_of(k)->layout.ring, type, record,
+                      bytes);
 }
 
 // --- gauges -----------------------------------------------------------------
@@ -214,6 +226,9 @@ static void switch_off(struct kernel_sensor *k)
     for (u32 i = 0; i < k->listener_count; i++)
         trace_unlisten(&k->listeners[i]);
     WRITE_ONCE(k->opening, 0);
+    // Rings share a listener, which may go on and be in the middle of a record.
+    if (k->kind == KERNEL_SENSOR_RING)
+        smp_quiesce_others();
 }
 
 int kernel_sensor_begin(struct kernel_sensor *k)
@@ -260,18 +275,27 @@ static bool asked_for(const char *path)
     return false;
 }
 
+// 1: it was begun, 0: nobody asked.
+static u32 begin_if_asked(struct kernel_sensor *k)
+{
+    if (!asked_for(k->path))
+        return 0;
+    if (kernel_sensor_begin(k))
+        boot_lacks_memory("the sensors of sensors=");
+    return 1;
+}
+
 void kernel_sensors_start(void)
 {
+    struct kernel_sensor *ring;
+    kernel_switches_init();
     if (!arg_sensors.present)
         return;
     u32 begun = 0;
-    LINKER_SET_FOR_EACH(struct kernel_sensor, k, kernel_sensors) {
-        if (!asked_for((*k)->path))
-            continue;
-        if (kernel_sensor_begin(*k))
-            boot_lacks_memory("the sensors of sensors=");
-        begun++;
-    }
+    LINKER_SET_FOR_EACH(struct kernel_sensor, k, kernel_sensors)
+        begun += begin_if_asked(*k);
+    for (u32 cpu = 0; (ring = kernel_switches_of(cpu)); cpu++)
+        begun += begin_if_asked(ring);
     if (!begun)
         log_printf("sensors=%s: no such sensor; see /sensors\n",
                    arg_sensors.value);
@@ -331,12 +355,15 @@ static int publish(struct vnode *root, struct kernel_sensor *k)
 int kernel_sensors_publish(struct vnode *root)
 {
     struct vnode *heap;
+    struct kernel_sensor *ring;
     int err = 0;
     mutex_lock(&namespace_lock);
     LINKER_SET_FOR_EACH(struct kernel_sensor, k, kernel_sensors) {
         if (!err)
             err = publish(root, *k);
     }
+    for (u32 cpu = 0; !err && (ring = kernel_switches_of(cpu)); cpu++)
+        err = publish(root, ring);
     if (!err)
         err = directory(root, HEAP, strlen(HEAP), &heap);
     if (!err)

@@ -22,6 +22,7 @@ enum kernel_sensor_kind {
     KERNEL_SENSOR_TIMES_BY_VECTOR, // 2-D: interrupt vector, log2 of ns
     KERNEL_SENSOR_TIMES_BY_CALL,   // 2-D: number of a system call, log2 of ns
     KERNEL_SENSOR_GAUGE,           // 64 bits
+    KERNEL_SENSOR_RING,            // of one CPU
 };
 
 struct kernel_sensor {
@@ -48,9 +49,20 @@ static inline u32 kernel_sensor_opening(const struct kernel_sensor *k)
     return READ_ONCE(k->opening);
 }
 
+static inline u32 kernel_sensor_type(const struct kernel_sensor *k)
+{
+    return k->kind == KERNEL_SENSOR_GAUGE  ? SENSOR_SCALAR
+           : k->kind == KERNEL_SENSOR_RING ? SENSOR_RING
+                                           : SENSOR_HISTOGRAM;
+}
+
 // Counts a time. Called by its listeners alone. NMI-safe.
 void kernel_sensor_add(struct kernel_sensor *k, u64 ns);
 void kernel_sensor_add_for(struct kernel_sensor *k, u32 what, u64 ns);
+// Writes a record into a ring, while it is open: on its CPU, with interrupts
+// off, or in an NMI. What has no room is counted there.
+void kernel_sensor_write(struct kernel_sensor *k, u32 type, const void *record,
+                         u32 bytes);
 
 // Adds a user of the sensor; the first one switches it on. 0, -ENOMEM.
 // Thread context, may sleep.
@@ -64,6 +76,11 @@ int kernel_sensors_publish(struct vnode *root);
 // Adds the file of a sensor to a directory. With namespace_lock held. -EEXIST.
 int kernel_sensor_add_file(struct vnode *dir, const char *name,
                            struct kernel_sensor *k);
+
+// The rings of all CPUs, before the first use of kernel_switches_of: the ring
+// of a CPU, or NULL.
+void kernel_switches_init(void);
+struct kernel_sensor *kernel_switches_of(u32 cpu);
 
 // The heap caches' sensors are in this directory (kernel_gauges.c). With
 // namespace_lock held.

@@ -12,7 +12,10 @@
 //
 // The name of an open sensor holds a reference to the vnode. A new one goes
 // with its descriptors. A closed one, whose owner has ended or has executed
-// another program, goes with its last descriptor or mapping.
+// another program, keeps its name until a reader of it closes it and is the
+// last one, or somebody removes it; then it goes with its last descriptor or
+// mapping. Beyond SENSORS_KEPT_MAX closed ones that nobody reads the oldest
+// loses its name.
 //
 // Locking: `sensors_lock` (a mutex) guards the list, the owners, and a task's
 // quota. namespace_lock, taken before it, guards `named`. The write_lock of the
@@ -24,6 +27,8 @@
 #include "kernel/fs/tmpfs.h"
 #include "kernel/mm/chain.h"
 
+#define SENSORS_KEPT_MAX 128u
+
 struct kernel_sensor;
 struct payer;
 struct task;
@@ -32,7 +37,7 @@ struct sensor {
     struct list node; // in the list of all
     u32 id;           // unique while the machine runs
     struct vnode *vnode;
-    bool named;         // its name holds a reference to the vnode
+    bool named;         // its name holds a reference to the vnode. Marked
     struct task *owner; // referenced; NULL: the kernel's, or closed
     u32 owner_id;       // stays when it is closed; 0: the kernel
     u32 bytes;          // of header and data; 0: new. Marked: set once
@@ -62,6 +67,8 @@ void sensor_free(struct sensor *s);
 // user. Under the vnode's write_lock; sleeps.
 int sensor_open_for(struct sensor *s, const struct sensor_layout *layout,
                     u32 data_bytes, const char *text);
+// Whether its owner has ended.
+bool sensor_closed(const struct sensor *s);
 // Calls `fn` for each sensor, in the order of creation, without locks, with a
 // reference to its vnode.
 void sensors_each(void (*fn)(struct sensor *s, void *arg), void *arg);
@@ -73,7 +80,7 @@ const char *sensor_state(const struct sensor *s);
 // Takes a reference, unless the last one is gone.
 bool sensor_ref_if_used(struct vnode *v);
 // Gives the name of the sensor, if it still has one, a reference to the vnode,
-// or takes that away. Without namespace_lock; the caller has a reference.
+// or takes that away. The caller has a reference. Sleeps.
 void sensor_set_named(struct sensor *s, bool named);
 
 // sensor_request.c

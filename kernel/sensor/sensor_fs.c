@@ -1,8 +1,9 @@
 // The file system /sensors: a tmpfs whose regular files are sensors.
 //
-// The walker's references decide how long a sensor lives that is not open: its
-// name holds none. A name can so be found whose vnode has no reference left and
-// is about to be freed; lookup does not revive it, and says -ENOENT.
+// References decide how long a sensor lives that is new, or closed and was
+// read: its name holds none. A name can so be found whose vnode has no
+// reference left and is about to be freed; lookup does not revive it, and says
+// -ENOENT.
 //
 // namespace_lock guards names, as in tmpfs. There is one instance: it exists
 // for ever, mounted or not, since the kernel's sensors are in it.
@@ -84,7 +85,7 @@ static void set_named(struct sensor *s, bool named)
     mutex_assert_held(&namespace_lock);
     if (s->named == named || !tmpfs_node(s->vnode)->entry)
         return;
-    s->named = named;
+    WRITE_ONCE(s->named, named);
     if (named)
         vnode_ref(s->vnode);
     else
@@ -93,9 +94,12 @@ static void set_named(struct sensor *s, bool named)
 
 void sensor_set_named(struct sensor *s, bool named)
 {
-    mutex_lock(&namespace_lock);
+    bool held = mutex_held(&namespace_lock);
+    if (!held)
+        mutex_lock(&namespace_lock);
     set_named(s, named);
-    mutex_unlock(&namespace_lock);
+    if (!held)
+        mutex_unlock(&namespace_lock);
 }
 
 static int unlink(struct vnode *dir, const char *name, size_t len,
@@ -110,7 +114,7 @@ static int unlink(struct vnode *dir, const char *name, size_t len,
     set_named(s, true); // tmpfs takes the reference
     int err = tmpfs_unlink(dir, name, len, target);
     if (!err)
-        s->named = false;
+        WRITE_ONCE(s->named, false);
     return err;
 }
 
@@ -188,9 +192,11 @@ static void file_release(struct file *f)
     text_file_free(f->data);
     if (!opened_by_reader(f))
         return;
-    __atomic_sub_fetch(&s->readers, 1, __ATOMIC_RELAXED);
     if (s->kernel)
         kernel_sensor_end(s->kernel);
+    if (!__atomic_sub_fetch(&s->readers, 1, __ATOMIC_RELAXED) &&
+        sensor_closed(s))
+        sensor_set_named(s, false); // the last one has gone
 }
 
 static int read(struct file *f, struct io *io, u64 *pos)

@@ -100,6 +100,42 @@ static struct sensor *close_one(struct task *t, bool *gone)
     return found;
 }
 
+bool sensor_closed(const struct sensor *s)
+{
+    return !s->kernel && READ_ONCE(s->bytes) && !READ_ONCE(s->owner);
+}
+
+// The oldest closed sensor with a name and without readers, with a reference to
+// its vnode, if there are too many.
+static struct sensor *oldest_kept(void)
+{
+    struct sensor *s, *oldest = NULL;
+    u32 kept = 0;
+    mutex_lock(&sensors_lock);
+    list_for_each(s, &sensors, node) {
+        if (!sensor_closed(s) || !READ_ONCE(s->named) ||
+            __atomic_load_n(&s->readers, __ATOMIC_RELAXED))
+            continue;
+        if (!oldest)
+            oldest = s;
+        kept++;
+    }
+    if (kept <= SENSORS_KEPT_MAX || !sensor_ref_if_used(oldest->vnode))
+        oldest = NULL;
+    mutex_unlock(&sensors_lock);
+    return oldest;
+}
+
+static void forget_oldest(void)
+{
+    struct sensor *s = oldest_kept();
+    if (!s)
+        return;
+    struct vnode *v = s->vnode;
+    sensor_set_named(s, false);
+    vnode_unref(v);
+}
+
 static void close_all(struct task *t)
 {
     struct sensor *s;
@@ -107,12 +143,10 @@ static void close_all(struct task *t)
     if (!READ_ONCE(t->sensors)) // only its own threads add some
         return;
     while ((s = close_one(t, &gone))) {
-        if (!gone) {
-            struct vnode *v = s->vnode;
-            sensor_set_named(s, false);
-            vnode_unref(v);
-        }
+        if (!gone)
+            vnode_unref(s->vnode);
         task_unref(t);
+        forget_oldest();
     }
 }
 
@@ -230,5 +264,5 @@ const char *sensor_state(const struct sensor *s)
         return kernel_sensor_opening(s->kernel) ? "open" : "off";
     if (!READ_ONCE(s->bytes))
         return "new";
-    return READ_ONCE(s->owner) ? "open" : "closed";
+    return sensor_closed(s) ? "closed" : "open";
 }

@@ -26,8 +26,7 @@ const char *sensor_type_name(const struct sensor *s)
         [SENSOR_RING] = "ring",
     };
     if (s->kernel)
-        return names[s->kernel->kind == KERNEL_SENSOR_GAUGE ? SENSOR_SCALAR
-                                                            : SENSOR_HISTOGRAM];
+        return names[kernel_sensor_type(s->kernel)];
     return names[READ_ONCE(s->type)];
 }
 
@@ -51,7 +50,7 @@ static const void *at(const struct view *v, u32 offset)
 
 static u64 number_at(const struct view *v, u32 offset)
 {
-    return sensor_wide_read(at(v, offset));
+    return sensor_count_read(at(v, offset));
 }
 
 static u32 word_at(const struct view *v, u32 offset)
@@ -64,7 +63,7 @@ static u32 word_at(const struct view *v, u32 offset)
 static u32 cell_offset(u32 cell)
 {
     return offsetof(struct sensor_lane, cells) +
-           cell * sizeof(struct sensor_wide);
+           cell * sizeof(struct sensor_count);
 }
 
 // The sum over all lanes of the number at an offset of a lane.
@@ -102,7 +101,7 @@ static void show_cell(const struct view *v, u32 layer, u32 row, u32 column)
     chain_printf(v->text, "x %u: %llu", sensor_bin_start(&h->x, column), count);
     if (h->layers)
         chain_printf(v->text, " cost %llu",
-                     total(v, offset + sizeof(struct sensor_wide)));
+                     total(v, offset + sizeof(struct sensor_count)));
     chain_append(v->text, "\n", 1);
 }
 
@@ -161,13 +160,82 @@ static void show_list(const struct view *v)
         show_event(v, next - count + i);
 }
 
+// --- rings ------------------------------------------------------------------
+
+#define RECORD_WORDS 4u // of a payload that are shown
+
+struct walk {
+    const struct view *view;
+    u32 at, end; // positions in units
+};
+
+// The next record: its head and first words, in `words`. False: none, or none
+// that is believed.
+static bool next_record(struct walk *w, u32 *words)
+{
+    const struct sensor_ring_layout *l = &w->view->header->layout.ring;
+    const struct sensor_record *r = (const void *)words;
+    u32 block = sensor_ring_block(l);
+    while (w->at != w->end) {
+        u32 unit = w->at & (sensor_ring_units(l) - 1);
+        u32 room = MIN(w->end - w->at, block - (w->at & (block - 1)));
+        words[0] = word_at(w->view, SENSOR_DATA + unit * SENSOR_UNIT);
+        u32 units = DIV_ROUND_UP(r->size, SENSOR_UNIT);
+        bool pad = r->type == SENSOR_PAD;
+        if (!units || units > room || (!pad && r->size < sizeof(*r)))
+            return false;
+        w->at += units;
+        if (pad)
+            continue;
+        u32 count =
+            MIN(units * SENSOR_UNIT, sizeof(*r) + RECORD_WORDS * sizeof(u32));
+        for (u32 i = 1; i < count / sizeof(u32); i++)
+            words[i] = word_at(w->view, SENSOR_DATA + unit * SENSOR_UNIT +
+                                            i * sizeof(u32));
+        return true;
+    }
+    return false;
+}
+
+// The records of the last block that has some.
+static void show_ring(const struct view *v)
+{
+    u32 words[sizeof(struct sensor_record) / sizeof(u32) + RECORD_WORDS] = {};
+    const struct sensor_record *r = (const void *)words;
+    const struct sensor_ring_layout *l = &v->header->layout.ring;
+    u32 end = word_at(v, offsetof(struct sensor_ring, published));
+    u32 block = sensor_ring_block(l), begin = (end - 1) & ~(block - 1);
+    struct walk w = { v, begin, end };
+    u32 count = 0;
+    chain_printf(v->text, "%u records, with those that were lost\n",
+                 word_at(v, offsetof(struct sensor_ring, taken.number)));
+    if (!end)
+        return;
+    while (next_record(&w, words))
+        count++;
+    w.at = begin;
+    for (u32 i = 0; next_record(&w, words); i++) {
+        if (i + EVENTS_SHOWN < count)
+            continue;
+        chain_printf(v->text, "%u: time %llu, type %u", r->number,
+                     sensor_wide_read(&r->time), r->type);
+        u32 bytes = r->size - sizeof(*r);
+        for (u32 j = 0; j < MIN(bytes / sizeof(u32), RECORD_WORDS); j++)
+            chain_printf(v->text, " %08x", r->payload[j]);
+        chain_append(v->text, "\n", 1);
+    }
+    u32 taken = word_at(v, offsetof(struct sensor_ring, taken.at));
+    if (w.at != end || taken - begin > sensor_ring_units(l))
+        chain_printf(v->text, "overtaken, or spoilt\n");
+}
+
 static void show_value(const struct view *v)
 {
     const struct sensor_layout *l = &v->header->layout;
     switch (l->type) {
     case SENSOR_SCALAR:
         if (l->scalar.bits == 32)
-            chain_printf(v->text, "%u\n", word_at(v, 0));
+            chain_printf(v->text, "%u\n", (u32)number_at(v, 0));
         else
             chain_printf(v->text, "%llu\n", number_at(v, 0));
         break;
@@ -177,8 +245,8 @@ static void show_value(const struct view *v)
     case SENSOR_LIST:
         show_list(v);
         break;
-    default:
-        chain_printf(v->text, "%u bytes\n", v->header->data_bytes);
+    case SENSOR_RING:
+        show_ring(v);
         break;
     }
 }

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -217,12 +218,62 @@ static void ends_closed(void (*end)(void))
     check(!exists(PATH));
 }
 
-static void removed_with_its_creator(void)
+static void removed_before_its_creator_ends(void)
 {
     pid_t pid = start_creator(exits);
-    check(exists(PATH));
+    check(exists(PATH) && unlink(PATH) == 0);
     end_creator(pid);
     check(!exists(PATH));
+}
+
+// Nobody reads it when its creator ends: its last value stays, until a reader
+// has gone, or until it is removed.
+static void kept_without_readers(void)
+{
+    end_creator(start_creator(exits));
+    check(exists(PATH));
+    int fd = open_to_read(PATH), other = open_to_read(PATH);
+    const struct sensor_header *h = map_header(fd);
+    const uint32_t *data = map(fd, PROT_READ, MAP_SHARED, PAGE);
+    check(wide(h->closed_ns) && *data == VALUE);
+    check(munmap((void *)h, PAGE) == 0 && munmap((void *)data, PAGE) == 0);
+    check(close(other) == 0 && exists(PATH));
+    check(close(fd) == 0 && !exists(PATH));
+    end_creator(start_creator(is_killed));
+    check(exists(PATH) && unlink(PATH) == 0 && !exists(PATH));
+    ok("a closed sensor stays until its last reader has gone");
+}
+
+#define KEPT_MAX 128u // SENSORS_KEPT_MAX in the kernel
+
+static const char *kept_path(uint32_t n)
+{
+    static char path[64];
+    snprintf(path, sizeof(path), "/sensors/kept.%u", (unsigned)n);
+    return path;
+}
+
+static uint32_t first_kept;
+
+static void creates_some(void)
+{
+    for (uint32_t i = 0; i < 20; i++)
+        close(create_scalar(kept_path(first_kept + i)));
+}
+
+// The oldest ones go when there are too many.
+static void forgotten_when_too_many(void)
+{
+    for (; first_kept < KEPT_MAX + 20; first_kept += 20)
+        check(exited_with(in_child(creates_some), 0));
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < first_kept; i++)
+        kept += exists(kept_path(i));
+    check(kept == KEPT_MAX && !exists(kept_path(0)));
+    check(exists(kept_path(first_kept - 1)));
+    for (uint32_t i = 0; i < first_kept; i++)
+        unlink(kept_path(i));
+    ok("of closed sensors that nobody reads the oldest go");
 }
 
 static void removed_under_its_writer(void)
@@ -251,8 +302,9 @@ static void lives(void)
     ends_closed(is_killed);
     ends_closed(executes);
     ok("a sensor is closed by its creator's end and exec, and stays");
-    removed_with_its_creator();
-    ok("without readers it goes with its creator");
+    removed_before_its_creator_ends();
+    kept_without_readers();
+    forgotten_when_too_many();
     removed_under_its_writer();
     ok("a removed sensor is written on");
     int fd = open(PATH, O_CREAT | O_RDWR, 0644);
@@ -337,12 +389,24 @@ static void bytes(void)
     check(close(first) == 0 && request_megabyte(fd) == 0);
 }
 
+// They are closed, and have had no reader: those that had a type.
+static void remove_all(const char *prefix, uint32_t count)
+{
+    char path[64];
+    for (uint32_t i = 0; i <= count; i++) {
+        snprintf(path, sizeof(path), DIR "/%s%u", prefix, (unsigned)i);
+        unlink(path);
+    }
+}
+
 static void quotas(void)
 {
     check(exited_with(in_child(number), 0));
     check(exited_with(in_child(bytes), 0));
-    check(rmdir(DIR) == 0); // all went with them
-    check(mkdir(DIR, 0777) == 0);
+    check(unlink(PATH) == 0);
+    remove_all("n", SENSOR_TASK_COUNT_MAX - 1);
+    remove_all("b", SENSOR_TASK_BYTES_MAX >> 20);
+    check(rmdir(DIR) == 0 && mkdir(DIR, 0777) == 0);
     ok("quotas");
 }
 

@@ -186,7 +186,7 @@ static uint64_t cell(uint32_t bin)
     for (uint32_t i = 0; i < histogram_layout.histogram.lanes; i++) {
         struct sensor_lane *lane =
             sensor_lane_of(histogram, &histogram_layout.histogram, i);
-        sum += sensor_wide_read(&lane->cells[bin]);
+        sum += sensor_count_read(&lane->cells[bin]);
     }
     return sum;
 }
@@ -205,7 +205,7 @@ static void compare(void)
         ended += w->ended;
         events += reader.events[i];
     }
-    uint64_t sum = sensor_wide_read(scalar);
+    uint64_t sum = sensor_count_read(scalar);
     check(sum % 3 == 0 && sum >= 3 * ended && sum <= 3 * begun);
     uint32_t numbers = ((const struct sensor_list *)list)->next;
     check(numbers >= ended && numbers <= begun);

@@ -202,6 +202,44 @@ static void test_half_written(void **state UNUSED)
     half_written(true);
 }
 
+static bool is_dead(u32 thread)
+{
+    return thread == 77;
+}
+
+static u32 post_as(u32 thread, u32 value)
+{
+    return sensor_post_unless(data, &list_layout.list, 1, 0, thread, &value,
+                              sizeof(value), is_dead);
+}
+
+// A slot of a writer that was killed is taken over after two rounds; that of
+// one that lives never is.
+static void take_over(u32 thread, u32 lost)
+{
+    struct sensor_view v = view_of(&list_layout);
+    struct sensor_cursor c;
+    sensor_cursor_begin(&c, &v);
+    ((struct sensor_list *)data)->next++;
+    struct sensor_event *slot = sensor_slot(data, &list_layout.list, 0);
+    slot->state = SENSOR_EVENT_BUSY(0);
+    slot->thread = thread;
+    for (u32 i = 1; i < 5 * SLOTS; i++) {
+        union event e;
+        post_as(1, i);
+        while (sensor_cursor_next(&c, &v, false, &e.event))
+            assert_int_equal(e.event.payload[0], c.next - 1);
+    }
+    assert_int_equal(c.lost, lost);
+    assert_int_equal(c.read + c.lost, 5 * SLOTS);
+}
+
+static void test_taken_over(void **state UNUSED)
+{
+    take_over(77, 2);
+    take_over(78, 5);
+}
+
 static void test_spoilt(void **state UNUSED)
 {
     struct sensor_view v = view_of(&list_layout);
@@ -261,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_large_sums),
         cmocka_unit_test(test_overtaken),
         cmocka_unit_test(test_half_written),
+        cmocka_unit_test(test_taken_over),
         cmocka_unit_test(test_spoilt),
         cmocka_unit_test(test_fields),
     };

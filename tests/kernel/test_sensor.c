@@ -29,7 +29,7 @@ static u64 counted(const struct sensor *s)
     for (u32 i = 0; i < h->lanes; i++) {
         const struct sensor_lane *lane = sensor_lane_of(data, h, i);
         for (u32 bin = 0; bin < h->x.bins; bin++)
-            sum += sensor_wide_read(&lane->cells[bin]);
+            sum += sensor_count_read(&lane->cells[bin]);
     }
     return sum;
 }
@@ -70,11 +70,11 @@ KERNEL_TEST(sensor_gauge_is_refreshed)
 {
     struct file *f = open_sensor("/sensors/mm/free");
     const struct sensor *s = sensor_of(f->vnode);
-    struct sensor_wide *value = (void *)((u8 *)s->header + SENSOR_DATA);
-    expect(sensor_wide_read(value) > 0);
+    struct sensor_count *value = (void *)((u8 *)s->header + SENSOR_DATA);
+    expect(sensor_count_read(value) > 0);
     sensor_scalar_set(value, 0);
     sleep_ms(500);
-    expect(sensor_wide_read(value) > 0);
+    expect(sensor_count_read(value) > 0);
     file_unref(f);
 }
 
@@ -162,8 +162,8 @@ static void check_histogram(void)
         const struct sensor_lane *l =
             sensor_lane_of(histogram, &hist_layout, i);
         for (u32 bin = 0; bin < hist_layout.x.bins; bin++)
-            count += sensor_wide_read(&l->cells[bin]);
-        sum += sensor_wide_read(&l->sum);
+            count += sensor_count_read(&l->cells[bin]);
+        sum += sensor_count_read(&l->sum);
     }
     expect(count == posted);
     expect(sum == (u64)posted * 100 + (u64)posted * (posted - 1) / 2);
@@ -224,4 +224,119 @@ KERNEL_TEST(sensor_dead_writer)
     ((struct sensor_list *)data)->next = 1;
     sensor_post(data, &four, 9, 0, 0, &n, sizeof(n));
     expect(sensor_slot(data, &four, 1)->type == 0);
+}
+
+// --- rings ------------------------------------------------------------------
+
+#define RING_RECORDS 3000u
+
+static const struct sensor_ring_layout ring_layout = { .bytes = 16384 };
+static u8 *ring_data;
+static u32 ring_cpu; // the writer
+static u32 begun[3]; // records, by type: thread, interrupt, NMI
+
+// Interrupts only come between a type's own records.
+static void write_record(u32 type)
+{
+    u32 record[2] = { type, begun[type]++ };
+    sensor_ring_write(ring_data, &ring_layout, type, record, sizeof(record));
+}
+
+static void write_in_nmi(const struct trapframe *tf UNUSED)
+{
+    if (this_cpu()->id == ring_cpu)
+        write_record(2);
+}
+
+static void write_in_interrupt(struct callout *c)
+{
+    if (this_cpu()->id == ring_cpu)
+        write_record(1);
+    if (!READ_ONCE(stop))
+        callout_set(c, clock_now_ns() + NSEC_PER_SEC / 5000);
+}
+
+static void write_records(void *arg)
+{
+    expect(thread_set_affinity(current, 1u << ring_cpu) == 0);
+    callout_set(arg, clock_now_ns());
+    for (u32 i = 0; i < RING_RECORDS; i++) {
+        write_record(0);
+        if (i % 50 == 0)
+            sleep_ms(1);
+    }
+    report_done();
+}
+
+// What is there is whole, in the order of numbers, times and each writer.
+static void check_ring(void)
+{
+    struct sensor_ring *ring = (struct sensor_ring *)ring_data;
+    u32 block = sensor_ring_block(&ring_layout);
+    u32 at = ring->published - sensor_ring_units(&ring_layout);
+    u32 number = 0, next[3] = { 0 };
+    u64 time = 0;
+    expect(ring->published == ring->taken.at && !ring->depth);
+    expect(ring->taken.number == begun[0] + begun[1] + begun[2]);
+    at = sensor_ring_next_block(&ring_layout, at);
+    while (at != ring->published) {
+        const struct sensor_record *r =
+            sensor_ring_at(ring_data, &ring_layout, at);
+        u32 units = DIV_ROUND_UP(r->size, SENSOR_UNIT);
+        expect(units && units <= block - at % block);
+        if (!units)
+            return;
+        at += units;
+        if (r->type == SENSOR_PAD)
+            continue;
+        expect(r->type < 3 && r->payload[0] == r->type);
+        expect(!number || r->number == number + 1);
+        expect(sensor_wide_read(&r->time) >= time);
+        expect(r->payload[1] >= next[r->type % 3]);
+        next[r->type % 3] = r->payload[1] + 1;
+        number = r->number;
+        time = sensor_wide_read(&r->time);
+    }
+    expect(number == ring->taken.number - 1);
+}
+
+KERNEL_TEST(sensor_ring_nests)
+{
+    struct callout timer;
+    u32 pages = DIV_ROUND_UP(SENSOR_DATA + ring_layout.bytes, PAGE_SIZE);
+    ring_data = vmap_alloc(pages, PROT_R | PROT_W, FRAME_BUFFER);
+    expect(ring_data);
+    ring_cpu = cpu_count - 1;
+    memset(begun, 0, sizeof(begun));
+    WRITE_ONCE(stop, false);
+    callout_init(&timer, write_in_interrupt, CALLOUT_INTERRUPT);
+    reset();
+    start(write_records, &timer);
+    for (u32 i = 0; i < 100; i++) {
+        nmi_call_others(write_in_nmi);
+        sleep_ms(1);
+    }
+    wait_for(1);
+    WRITE_ONCE(stop, true);
+    callout_drain(&timer);
+    expect(begun[0] == RING_RECORDS && begun[1] > 0);
+    expect(cpu_count == 1 || begun[2] > 0);
+    check_ring();
+    vmap_free(ring_data, pages);
+}
+
+KERNEL_TEST(sensor_switches_of_a_cpu)
+{
+    struct file *f = open_sensor("/sensors/sched/switch.0");
+    const struct sensor *s = sensor_of(f->vnode);
+    const struct sensor_ring *ring = (void *)((u8 *)s->header + SENSOR_DATA);
+    expect(thread_set_affinity(current, 1) == 0);
+    u32 before = ring->taken.number;
+    for (u32 i = 0; i < SLEEPERS; i++)
+        sleep_ms(1);
+    expect(ring->taken.number >= before + 2 * SLEEPERS);
+    expect(ring->published == ring->taken.at);
+    expect(thread_set_affinity(current, UINT32_MAX) == 0);
+    file_unref(f);
+    expect(!s->header);
 }

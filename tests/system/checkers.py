@@ -25,7 +25,7 @@ MEETINGS = (
     "clock_stress", "cpu_timers", "failalloc", "forkbomb", "fs_pipe",
     "ipc_calls", "ipc_death", "killed", "ledger_storm", "mm_fork", "mm_threads",
     "process", "profile_books", "profile_ends", "profile_rings", "profile_storm",
-    "sensor_files", "sensor_storm", "signals", "signals_queued", "sleeps", "sysinfo_fuzz", "sysinfo_tasks",
+    "sensor_files", "sensor_ring_storm", "sensor_storm", "signals", "signals_queued", "sleeps", "sysinfo_fuzz", "sysinfo_tasks",
     "text_busy", "threads", "timers", "tty_jobs")
 ALONE = tuple(name for name in PROGRAMS if name not in MEETINGS)
 

@@ -1,5 +1,6 @@
 """tools/gdb/strobe.py, in the real gdb, on a kernel that hangs with interrupts off: it
 writes the rings' contents, byte for byte."""
+import json
 import re
 import struct
 import subprocess
@@ -19,6 +20,8 @@ delete
 set var *(unsigned short *)$pc = 0xfeeb
 set var $eflags = $eflags & ~0x200
 printf "hangs at %#x\\n", $pc
+"""
+SAMPLES = """
 break sample_take
 ignore $bpnum {samples}
 continue
@@ -45,11 +48,16 @@ SAMPLE, TASK = 1, 2
 
 def debug(folder, command, samples, smp):
     """Runs a command in a machine until it hangs; returns gdb's output."""
-    script = HANG + "".join(
+    script = SAMPLES + "".join(
         f"set $r = sampled->cpu[{cpu}].ring" + RING.replace("{cpu}", str(cpu))
         for cpu in range(smp)) + COMPLAINTS
-    return by_tools(folder, command, script.format(folder=folder, samples=samples),
-                    smp=smp)
+    return when_it_hangs(folder, command, script, smp, samples=samples)
+
+
+def when_it_hangs(folder, command, script, smp, **names):
+    """Runs gdb's commands when the machine hangs; returns gdb's output."""
+    return by_tools(folder, command,
+                    (HANG + script).format(folder=folder, **names), smp=smp)
 
 
 def records(data):
@@ -125,6 +133,45 @@ def test_rings_of_a_hung_kernel(case, tmp_path):
     for text in ("strobe-rings FILE [SESSION]", "there is no session 7",
                  "No such file or directory"):
         assert f"complaint: {text}" in said or text in said, said
+
+
+SENSORS = """
+strobe-sensors
+strobe-sensor /sensors/sched/switch.0 {folder}/switch
+strobe-sensor /sensors/verner/frames {folder}/frames
+strobe-sensor /sensors/verner/decode.cost {folder}/cost
+python
+complaint("strobe-sensor /sensors/none {folder}/x")
+complaint("strobe-sensor /sensors/mm/fault {folder}/x")
+complaint("strobe-sensor")
+end
+kill
+"""
+
+
+def test_sensors_of_a_hung_kernel(tmp_path):
+    said = when_it_hangs(
+        tmp_path, "tail -f /sensors/sched/switch.0 >/dev/null & "
+        "/test/sensor_decoder 300 60 >out & until grep -q fork out; do "
+        "usleep 10000; done; sync", SENSORS, 1)
+    listed = dict(re.findall(r"^(/sensors/\S+): (.*), of task", said, re.MULTILINE))
+    assert listed["/sensors/verner/frames"] == "list, open", said
+    assert listed["/sensors/sched/switch.0"] == "ring, open", said
+    assert listed["/sensors/mm/fault"] == ", off", said
+    frames, cost, switches = (
+        json.loads(strobe("sensors", "--json", f"{tmp_path}/{name}").stdout)
+        for name in ("frames", "cost", "switch"))
+    assert [e["number"] for e in frames["events"]] == list(range(44, 300)), frames
+    assert cost["count"] == 300, cost
+    records = switches["records"]
+    numbers = [r["number"] for r in records]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), switches
+    # Each record begins with the thread that the last one ended with.
+    assert len(records) > 10 and all(
+        a["next"] == b["prev"] for a, b in zip(records, records[1:])), switches
+    for text in ("there is no sensor /sensors/none", "/sensors/mm/fault is off",
+                 "strobe-sensor PATH FILE"):
+        assert f"complaint: {text}" in said, said
 
 
 def strobe(*arguments):

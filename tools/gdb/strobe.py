@@ -7,7 +7,7 @@ kernel.
     (gdb) strobe-rings hung.stream
     $ build/strobe convert hung.stream -o perf.data
 
-and kgmon (kgmon.py).
+and kgmon (kgmon.py), strobe-sensors and strobe-sensor (sensors.py).
 
 gdb finds sources from any folder. The commands use the kernel's debugging
 information, so the running kernel's file must be loaded (build/kernel.elf or
@@ -339,3 +339,4 @@ gdb.execute(f"directory {ROOT}", to_string=True)
 Sessions("strobe-sessions")
 Rings("strobe-rings")
 gdb.execute(f"source {ROOT}/tools/gdb/kgmon.py")
+gdb.execute(f"source {ROOT}/tools/gdb/sensors.py")

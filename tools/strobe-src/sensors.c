@@ -1,21 +1,56 @@
 // strobe sensors [OPTIONS] FILE...: shows sensors that programs keep in files
-// on this machine.
+// on this machine, and prints or converts recordings of `sensors record`.
 #include "strobe.h"
 
 #include "user/libstrobe/sensor_print.h"
+#include "user/libstrobe/sensor_recording.h"
 
-static bool json;
+static bool json, csv;
 
 static const struct tool_option options[] = {
-    { 0, "json", NULL, "Print JSON, one line for each sensor", .flag = &json },
+    { 0, "json", NULL, "Print JSON: a line for each sensor, sample and event",
+      .flag = &json },
+    { 0, "csv", NULL, "Print a recording as CSV: a row for each number",
+      .flag = &csv },
     { 0 },
 };
 static const struct tool tool = {
     .usage = "strobe sensors [OPTIONS] FILE...",
     .options = options,
-    .notes = "On Linux, programs with user/libstrobe/sensor.h keep them in "
-             "/dev/shm/sensors.\n",
+    .notes = "FILE is from `sensors record`, or a sensor: on Linux, programs "
+             "with\nuser/libstrobe/sensor.h keep them in /dev/shm/sensors.\n",
 };
+
+static const char *print_sensor(const char *path)
+{
+    struct sensor_file f;
+    const char *problem = sensor_file_open(&f, path);
+
+    if (!problem) {
+        (json ? sensor_print_json : sensor_print)(stdout, path, &f.view);
+        sensor_file_close(&f);
+    }
+    return problem;
+}
+
+// Returns why it was not printed, or NULL.
+static const char *print(const char *path)
+{
+    struct recording r;
+
+    if (!recording_is_file(path))
+        return csv ? "it is not a recording: only these are converted to CSV"
+                   : print_sensor(path);
+    const char *problem = recording_open(&r, path);
+    if (!problem) {
+        recording_print(stdout, &r,
+                        json  ? RECORDING_JSON
+                        : csv ? RECORDING_CSV
+                              : RECORDING_TEXT);
+        recording_close(&r);
+    }
+    return problem;
+}
 
 int command_sensors(int argc, char *argv[])
 {
@@ -26,16 +61,11 @@ int command_sensors(int argc, char *argv[])
         options_wrong(&tool);
     }
     for (int i = first; i < argc; i++) {
-        struct sensor_file f;
-        const char *problem = sensor_file_open(&f, argv[i]);
-
+        const char *problem = print(argv[i]);
         if (problem) {
             complain("%s: %s", argv[i], problem);
             status = 1;
-            continue;
         }
-        (json ? sensor_print_json : sensor_print)(stdout, argv[i], &f.view);
-        sensor_file_close(&f);
     }
     return status;
 }

@@ -107,9 +107,10 @@ static const struct group {
     const struct operation *operations; // or `run`
     void (*measure)(void);
 } groups[] = {
-    { "calls", .operations = calls },    { "jobs", .operations = jobs },
-    { "yields", .operations = yields },  { "watch", .measure = watch },
-    { "sampling", .measure = sampling }, { "recording", .measure = recording },
+    { "calls", .operations = calls },      { "jobs", .operations = jobs },
+    { "yields", .operations = yields },    { "sensors", .measure = sensors },
+    { "watch", .measure = watch },         { "sampling", .measure = sampling },
+    { "recording", .measure = recording },
 };
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
 
@@ -145,10 +146,13 @@ static void list(FILE *out)
 {
     fprintf(out,
             "Usage: bench [NAME...]\n"
+            "       bench --time COMMAND...\n"
             "Prints the cost of operations, in instructions (under tools/vm "
             "--icount 1 --smp 1;\nelse in two TSC cycles), and exits with "
             "status 1 at the first that fails.\nNAME is a group or one of "
-            "its operations; default: all groups.\n");
+            "its operations; default: all groups.\n"
+            "--time prints what a command takes, with all that runs "
+            "meanwhile.\n");
     for (size_t i = 0; i < GROUPS; i++) {
         fprintf(out, "  %s\n", groups[i].name);
         for (const struct operation *o = operations_of(&groups[i]);
@@ -188,6 +192,25 @@ static void run_group(const struct group *g, char *names[])
     }
 }
 
+// What a command takes, of all that runs meanwhile: "command INSTRUCTIONS" on
+// standard error.
+static int time_command(char *command[])
+{
+    uint64_t start = rdtsc();
+
+    begin(command[0]);
+    pid_t child = fork();
+    must(child >= 0, "fork");
+    if (child == 0) {
+        execvp(command[0], command);
+        must(false, "exec");
+    }
+    int status = end_of(child);
+    fprintf(stderr, "command %llu\n",
+            (unsigned long long)(rdtsc() - start) / 2);
+    return status ? 1 : 0;
+}
+
 int main(int argc, char *argv[])
 {
     uint64_t boot = rdtsc() / 2;
@@ -200,6 +223,8 @@ int main(int argc, char *argv[])
         fflush(stdout);
         reboot(RB_POWER_OFF);
     }
+    if (argc > 2 && strcmp(argv[1], "--time") == 0)
+        return time_command(argv + 2);
     check_names(argv + 1);
     // Print everything at the end: a terminal's interrupts would be measured.
     setvbuf(stdout, NULL, _IOFBF, BUFSIZ);

@@ -42,6 +42,9 @@ extern const struct operation calls[],
 // Two processes that yield to each other. (yields.c)
 extern const struct operation yields[];
 
+// The cost of posting into sensors: lines "NAME INSTRUCTIONS". (sensors.c)
+void sensors(void);
+
 // The cost of monitoring: lines "NAME-TASKS INSTRUCTIONS". (watch.c)
 void watch(void);
 

@@ -63,11 +63,18 @@ void child_go(struct child *c)
     (void)!write(c->go_fd, "", 1);
 }
 
-static int exit_status(pid_t child)
+bool child_has_ended(struct child *c)
 {
-    int status;
+    if (!c->ended)
+        c->ended = waitpid(c->pid, &c->status, WNOHANG) == c->pid;
+    return c->ended;
+}
 
-    while (waitpid(child, &status, 0) < 0) {
+static int exit_status(const struct child *c)
+{
+    int status = c->status;
+
+    while (!c->ended && waitpid(c->pid, &status, 0) < 0) {
         if (errno != EINTR)
             return 1;
     }
@@ -76,7 +83,7 @@ static int exit_status(pid_t child)
 
 int child_end(struct child *c)
 {
-    int error = 0, status = exit_status(c->pid);
+    int error = 0, status = exit_status(c);
 
     if (read(c->status_fd, &error, sizeof(error)) == sizeof(error))
         fail(CANNOT_RUN, "%s: %s", c->path,

@@ -11,17 +11,22 @@
 //     sensor_hist_open(&cost, "/sensors/app/cost", "cycles of a frame");
 //     sensor_events_open(&list, "/sensors/app/list", SENSOR_TEXT(TYPES));
 //
+//     static struct sensor_records trace = SENSOR_RECORDS_INIT(65536);
+//     sensor_records_open(&trace, "/sensors/app/trace", SENSOR_TEXT(TYPES));
+//
 //     sensor_add(&frames, 1);
 //     sensor_hist_add(&cost, cycles);
 //     struct sensor_of_frame f = { 1, cycles };
 //     sensor_post(&list, sensor_type_frame, &f);
+//     sensor_write(&trace, sensor_type_frame, &f);
 //
 // Posting before opening does nothing. All posting functions may run in any
 // thread and signal handler and, after fork, in the child too, which posts into
-// the same sensor. The opening functions return 0, or -1 with errno: EEXIST: an
-// open sensor has this path (one whose owner has ended is replaced); EINVAL:
-// the layout or
-// the path; EDQUOT or ENOMEM: there is no room.
+// the same sensor. But records of a ring (sensor_write) are one thread's, and
+// of its signal handlers, which must return: no other thread, no child. The
+// opening functions return 0, or -1 with errno: EEXIST: an open sensor has this
+// path (one whose owner has ended is replaced); EINVAL: the layout or the path;
+// EDQUOT or ENOMEM: there is no room.
 //
 // Where there is no /sensors (on Linux), "/sensors/..." is the file
 // /dev/shm/sensors/..., with the same content, for the same tools.
@@ -43,7 +48,7 @@
 // --- declarations
 
 struct sensor_scalar {
-    struct sensor_wide *data; // NULL: not open
+    struct sensor_count *data; // NULL: not open
     struct sensor_scalar_layout layout;
 };
 
@@ -53,6 +58,9 @@ struct sensor_histogram {
     // Values whose bins exist, and whose extremes are in the sensor, by this
     // program: `seen` from seen_first on. Log2: none.
     uint32_t seen, seen_first, widening;
+    // Linear: ceil(2^31 / width), to multiply instead of dividing, and
+    // -2 * first.
+    uint32_t inverse, origin;
     struct sensor_histogram_layout layout;
 };
 
@@ -61,26 +69,34 @@ struct sensor_events {
     struct sensor_list_layout layout;
 };
 
+struct sensor_records { // a ring
+    void *data;         // NULL: not open
+    struct sensor_ring_layout layout;
+};
+
 // clang-format off
 #define SENSOR_COUNTER_INIT { NULL, { SENSOR_COUNTER, 64 } }
 #define SENSOR_GAUGE_INIT { NULL, { SENSOR_GAUGE, 64 } }
 #define SENSOR_EVENTS_INIT(slots, slot_bytes) { NULL, { slots, slot_bytes } }
+// A ring that overwrites what is old, or stops when it is full.
+#define SENSOR_RECORDS_INIT(bytes) { NULL, { bytes, 0 } }
+#define SENSOR_STOPPING_INIT(bytes) { NULL, { bytes, 1 } }
 // Bins of `width`, from `first` on.
 #define SENSOR_LINEAR_INIT(first, width, bins)                     \
-    { { NULL }, 0, 0, 0, { SENSOR_LANES, 0,                              \
+    { { NULL }, 0, 0, 0, 0, 0, { SENSOR_LANES, 0,                              \
         { SENSOR_LINEAR, first, width, bins }, { 0, 0, 0, 0 } } }
 // 2^sub bins for each power of two, from 2^first on.
 #define SENSOR_LOG2_INIT(first, sub, bins)                         \
-    { { NULL }, 0, 0, 0, { SENSOR_LANES, 0,                              \
+    { { NULL }, 0, 0, 0, 0, 0, { SENSOR_LANES, 0,                              \
         { SENSOR_LOG2, first, sub, bins }, { 0, 0, 0, 0 } } }
 // Linear in x and y. Such a histogram has one lane: it is large.
 #define SENSOR_LINEAR_2D_INIT(first, width, bins, y_first, y_width, y_bins) \
-    { { NULL }, 0, 0, 0, { 1, 0,                                         \
+    { { NULL }, 0, 0, 0, 0, 0, { 1, 0,                                         \
         { SENSOR_LINEAR, first, width, bins },                     \
         { SENSOR_LINEAR, y_first, y_width, y_bins } } }
 // With `layers` planes (at least 2), each with a count and a cost for a cell.
 #define SENSOR_LAYERS_INIT(layers, first, width, bins, y_first, y_width, y_bins) \
-    { { NULL }, 0, 0, 0, { 1, layers,                                    \
+    { { NULL }, 0, 0, 0, 0, 0, { 1, layers,                                    \
         { SENSOR_LINEAR, first, width, bins },                     \
         { SENSOR_LINEAR, y_first, y_width, y_bins } } }
 // clang-format on
@@ -141,6 +157,17 @@ static inline void sensor_forked(void)
     sensor_thread_id = 0;
 }
 
+// Whether a thread that has begun an event will never end it. Asked of one that
+// has not ended it after two rounds through a list: the only system call of a
+// writer. All writers of a list are in one name space of threads.
+static __attribute__((noinline, unused)) bool sensor_is_dead_(uint32_t thread)
+{
+    int error = errno;
+    bool dead = syscall(SYS_tkill, thread, 0) < 0 && errno == ESRCH;
+    errno = error;
+    return dead;
+}
+
 // --- posting
 
 #define SENSOR_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -180,15 +207,34 @@ static inline void sensor_widen_(struct sensor_histogram *h, uint32_t value)
     __atomic_store_n(&h->widening, 0, __ATOMIC_RELEASE);
 }
 
+// Whether the usual path counts it right: the sum in one step (sensor_count.h);
+// and (value - first) * inverse / 2^31 is the bin as long as what the inverse
+// has too much, less than one, makes less than one in all.
+static inline bool sensor_usual_(const struct sensor_histogram *h,
+                                 uint32_t value)
+{
+    const struct sensor_axis *x = &h->layout.x;
+    uint32_t too_much = h->inverse * x->width - SENSOR_CARRY;
+    return x->scale == SENSOR_LINEAR && value < SENSOR_STEP &&
+           sensor_bin(x, value) < x->bins &&
+           (uint64_t)(value - x->first) * too_much < SENSOR_CARRY;
+}
+
 // Not in line, so that the rest needs few registers.
 static __attribute__((noinline, unused)) void
 sensor_hist_any_(struct sensor_histogram *h, uint32_t value)
 {
-    const struct sensor_axis *x = &h->layout.x;
     sensor_histogram_row(h->lanes[sensor_cpu() % SENSOR_LANES], &h->layout, 0,
                          value);
-    if (x->scale == SENSOR_LINEAR && sensor_bin(x, value) < x->bins)
+    if (sensor_usual_(h, value))
         sensor_widen_(h, value);
+}
+
+static __attribute__((noinline, unused)) void
+sensor_hist_carry_(struct sensor_lane *lane, uint32_t bin)
+{
+    sensor_count_add_large(&lane->cells[bin], 0);
+    sensor_count_add_large(&lane->sum, 0);
 }
 
 static inline void sensor_hist_add(struct sensor_histogram *h, uint32_t value)
@@ -202,9 +248,12 @@ static inline void sensor_hist_add(struct sensor_histogram *h, uint32_t value)
         return;
     }
     struct sensor_lane *lane = h->lanes[sensor_cpu() % SENSOR_LANES];
-    uint32_t bin = (value - h->layout.x.first) / h->layout.x.width;
-    sensor_wide_add(&lane->cells[bin], 1, 0);
-    sensor_wide_add(&lane->sum, value, 0);
+    uint32_t twice = 2 * value + h->origin;
+    uint32_t bin = (uint32_t)((uint64_t)twice * h->inverse >> 32);
+    if (sensor_count_step(&lane->cells[bin], 1))
+        sensor_hist_carry_(lane, bin);
+    if (sensor_count_step(&lane->sum, value))
+        sensor_hist_carry_(lane, bin);
 }
 
 static inline void sensor_hist_add_2d(struct sensor_histogram *h, uint32_t x,
@@ -234,12 +283,22 @@ static inline void sensor_events_post(struct sensor_events *l, uint32_t type,
         thread = sensor_find_thread();
     if (SENSOR_LIKELY(bytes <=
                       l->layout.slot_bytes - sizeof(struct sensor_event)))
-        sensor_post(l->data, &l->layout, type, sensor_cpu(), thread, event,
-                    bytes);
+        sensor_post_unless(l->data, &l->layout, type, sensor_cpu(), thread,
+                           event, bytes, sensor_is_dead_);
 }
 // sensor_post(list, type, pointer to the event's structure)
 #define sensor_post(list, type, event) \
     sensor_events_post(list, type, event, sizeof(*(event)))
+
+static inline void sensor_records_write(struct sensor_records *r, uint32_t type,
+                                        const void *record, uint32_t bytes)
+{
+    if (SENSOR_LIKELY(r->data))
+        sensor_ring_write(r->data, &r->layout, type, record, bytes);
+}
+// sensor_write(ring, type, pointer to the record's structure)
+#define sensor_write(ring, type, record) \
+    sensor_records_write(ring, type, record, sizeof(*(record)))
 
 // --- opening
 
@@ -269,9 +328,11 @@ static inline bool sensor_remove_closed_(const char *path)
         closed = h->closed_ns.low || h->closed_ns.high;
         munmap(m, SENSOR_DATA);
     }
+    // Before it is closed: then its name would go by itself.
+    bool removed = closed && unlink(path) == 0;
     if (fd >= 0)
         close(fd);
-    return closed && unlink(path) == 0;
+    return removed;
 }
 
 // Without a kernel that knows sensors: what it would write. Such a file says
@@ -346,27 +407,37 @@ sensor_open_(const char *path, const struct sensor_layout *l, const char *text)
     return NULL;
 }
 
-static inline int sensor_scalar_open(struct sensor_scalar *s, const char *path,
-                                     const char *text)
+// `layout`: the part of struct sensor_layout for the type.
+static inline void *sensor_open_as_(const char *path, uint32_t type,
+                                    const void *layout, size_t bytes,
+                                    const char *text)
 {
     struct sensor_layout l;
     memset(&l, 0, sizeof(l));
-    l.type = SENSOR_SCALAR;
-    l.scalar = s->layout;
-    s->data = (struct sensor_wide *)sensor_open_(path, &l, text);
+    l.type = type;
+    memcpy(l.words, layout, bytes);
+    return sensor_open_(path, &l, text);
+}
+
+static inline int sensor_scalar_open(struct sensor_scalar *s, const char *path,
+                                     const char *text)
+{
+    s->data = (struct sensor_count *)sensor_open_as_(
+        path, SENSOR_SCALAR, &s->layout, sizeof(s->layout), text);
     return s->data ? 0 : -1;
 }
 
 static inline int sensor_hist_open(struct sensor_histogram *h, const char *path,
                                    const char *text)
 {
-    struct sensor_layout l;
-    memset(&l, 0, sizeof(l));
-    l.type = SENSOR_HISTOGRAM;
-    l.histogram = h->layout;
-    void *data = sensor_open_(path, &l, text);
+    void *data = sensor_open_as_(path, SENSOR_HISTOGRAM, &h->layout,
+                                 sizeof(h->layout), text);
     if (!data)
         return -1;
+    if (h->layout.x.scale == SENSOR_LINEAR) {
+        h->inverse = (SENSOR_CARRY - 1) / h->layout.x.width + 1;
+        h->origin = 0 - 2 * h->layout.x.first;
+    }
     // Lane 0 last: it says that the histogram is open.
     for (uint32_t i = SENSOR_LANES; i--;)
         h->lanes[i] = sensor_lane_of(data, &h->layout, i);
@@ -376,10 +447,15 @@ static inline int sensor_hist_open(struct sensor_histogram *h, const char *path,
 static inline int sensor_events_open(struct sensor_events *e, const char *path,
                                      const char *text)
 {
-    struct sensor_layout l;
-    memset(&l, 0, sizeof(l));
-    l.type = SENSOR_LIST;
-    l.list = e->layout;
-    e->data = sensor_open_(path, &l, text);
+    e->data =
+        sensor_open_as_(path, SENSOR_LIST, &e->layout, sizeof(e->layout), text);
     return e->data ? 0 : -1;
+}
+
+static inline int sensor_records_open(struct sensor_records *r,
+                                      const char *path, const char *text)
+{
+    r->data =
+        sensor_open_as_(path, SENSOR_RING, &r->layout, sizeof(r->layout), text);
+    return r->data ? 0 : -1;
 }

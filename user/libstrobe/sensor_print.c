@@ -20,19 +20,20 @@ const char *sensor_file_open(struct sensor_file *f, const char *path)
 {
     struct stat st;
     const char *problem;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0)
+    f->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (f->fd < 0)
         return strerror(errno);
     f->memory = MAP_FAILED;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+    if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
         st.st_size <= (off_t)(SENSOR_DATA + SENSOR_BYTES_MAX)) {
         f->size = (size_t)st.st_size;
-        f->memory = mmap(NULL, f->size, PROT_READ, MAP_SHARED, fd, 0);
+        f->memory = mmap(NULL, f->size, PROT_READ, MAP_SHARED, f->fd, 0);
     }
-    close(fd);
-    if (f->memory == MAP_FAILED)
+    if (f->memory == MAP_FAILED) {
+        close(f->fd);
         return "it is not a sensor, or has no type yet";
+    }
     problem = sensor_view_init(&f->view, f->memory, f->size);
     if (problem)
         sensor_file_close(f);
@@ -42,6 +43,7 @@ const char *sensor_file_open(struct sensor_file *f, const char *path)
 void sensor_file_close(struct sensor_file *f)
 {
     munmap(f->memory, f->size);
+    close(f->fd);
 }
 
 // --- events
@@ -54,34 +56,37 @@ static void print_field(FILE *out, const struct sensor_field *f, uint64_t value)
         fprintf(out, "%" PRIu64, value);
 }
 
-// Prints the fields of the payload by name; what is not described as words.
-static void print_fields(FILE *out, const struct sensor_view *v,
-                         const struct sensor_event *e, bool json)
+// Prints the fields of a payload by name; what is not described as words.
+static void print_fields(FILE *out, const char *text, uint32_t type,
+                         const void *bytes, uint32_t size, bool json)
 {
-    const uint8_t *payload = (const uint8_t *)e->payload;
+    const uint8_t *payload = bytes;
     const char *separator = json ? ", " : " ";
     char name[SENSOR_FIELD_NAME];
     struct sensor_field field;
     uint32_t at = 0;
-    const char *fields = sensor_find_type(v->header.text, e->type, name);
+    const char *fields = sensor_find_type(text, type, name);
 
     if (fields)
         fprintf(out, json ? ", \"event\": \"%s\"" : " %s", name);
     else if (!json)
-        fprintf(out, " type %u", e->type);
+        fprintf(out, " type %" PRIu32, type);
     while (fields && sensor_next_field(&fields, &field) &&
-           field.bytes <= e->bytes - at) {
+           field.bytes <= size - at) {
         fprintf(out, json ? "%s\"%s\": " : "%s%s=", separator, field.name);
         print_field(out, &field, sensor_field_value(&field, payload + at));
         at += field.bytes;
     }
     if (!json) {
-        for (; e->bytes - at >= 4; at += 4)
-            fprintf(out, " %08" PRIx32, e->payload[at / 4]);
+        for (; size - at >= 4; at += 4) {
+            uint32_t word;
+            memcpy(&word, payload + at, sizeof(word));
+            fprintf(out, " %08" PRIx32, word);
+        }
     }
 }
 
-static void print_event(FILE *out, const struct sensor_view *v, uint32_t number,
+void sensor_print_event(FILE *out, const char *text, uint32_t number,
                         const struct sensor_event *e, bool json)
 {
     uint64_t time = sensor_wide_read(&e->time);
@@ -91,8 +96,32 @@ static void print_event(FILE *out, const struct sensor_view *v, uint32_t number,
                    ", \"cpu\": %u, \"thread\": %" PRIu32 ", \"type\": %u"
                  : "%8" PRIu32 " %" PRIu64 " CPU %u thread %" PRIu32,
             number, time, e->cpu, e->thread, e->type);
-    print_fields(out, v, e, json);
+    print_fields(out, text, e->type, e->payload, e->bytes, json);
     fputs(json ? "}" : "\n", out);
+}
+
+void sensor_print_record(FILE *out, const char *text,
+                         const struct sensor_record *r, bool json)
+{
+    fprintf(out,
+            json ? "{\"number\": %" PRIu32 ", \"time\": %" PRIu64
+                   ", \"type\": %u"
+                 : "%8" PRIu32 " %" PRIu64,
+            r->number, sensor_wide_read(&r->time), r->type);
+    print_fields(out, text, r->type, r->payload, r->size - (uint32_t)sizeof(*r),
+                 json);
+    fputs(json ? "}" : "\n", out);
+}
+
+static void print_losses(FILE *out, uint32_t next, uint64_t lost,
+                         uint64_t spoilt, bool json)
+{
+    fprintf(out,
+            json ? "], \"next\": %" PRIu32 ", \"lost\": %" PRIu64
+                   ", \"spoilt\": %" PRIu64
+                 : "next number %" PRIu32 ", lost %" PRIu64 ", spoilt %" PRIu64
+                   "\n",
+            next, lost, spoilt);
 }
 
 static void print_list(FILE *out, const struct sensor_view *v, bool json)
@@ -113,14 +142,38 @@ static void print_list(FILE *out, const struct sensor_view *v, bool json)
             break;
         if (json && i)
             fputs(", ", out);
-        print_event(out, v, c.next - 1, &e.event, json);
+        sensor_print_event(out, v->header.text, c.next - 1, &e.event, json);
     }
-    fprintf(out,
-            json ? "], \"next\": %" PRIu32 ", \"lost\": %" PRIu64
-                   ", \"spoilt\": %" PRIu64
-                 : "next number %" PRIu32 ", lost %" PRIu64 ", spoilt %" PRIu64
-                   "\n",
-            c.next, c.lost, c.spoilt + c.jumps);
+    print_losses(out, c.next, c.lost, c.spoilt + c.jumps, json);
+}
+
+// One that was lost is a line of its own, where it happened.
+static void print_ring(FILE *out, const struct sensor_view *v, bool json)
+{
+    static union {
+        struct sensor_record record;
+        uint8_t bytes[SENSOR_RECORD_MAX];
+    } r;
+    struct sensor_ring_cursor c;
+    uint64_t lost = 0;
+    uint32_t most = v->header.layout.ring.bytes / sizeof(r.record);
+    bool closed = sensor_wide_read(&v->header.closed_ns);
+
+    sensor_ring_cursor_begin(&c, v);
+    if (json)
+        fputs(", \"records\": [", out);
+    // One round: a fast writer must not keep the reader here.
+    for (uint32_t i = 0; i < most; i++) {
+        if (!sensor_ring_cursor_next(&c, v, closed, &r.record))
+            break;
+        if (json && i)
+            fputs(", ", out);
+        if (!json && c.lost > lost)
+            fprintf(out, "%8s lost: %" PRIu64 "\n", "", c.lost - lost);
+        lost = c.lost;
+        sensor_print_record(out, v->header.text, &r.record, json);
+    }
+    print_losses(out, c.next, c.lost, c.spoilt, json);
 }
 
 // --- histograms
@@ -192,25 +245,19 @@ static void print_cells(FILE *out, const struct sensor_view *v, bool json)
 
 // --- heat maps: two dimensions, a line for each row that is not empty
 
-#define HEAT_COLUMNS 64
-
-struct heat {
-    uint64_t columns[HEAT_COLUMNS], most;
-};
-
 static uint32_t columns_of(const struct sensor_view *v)
 {
     uint32_t bins = v->header.layout.histogram.x.bins;
 
-    return bins < HEAT_COLUMNS ? bins : HEAT_COLUMNS;
+    return bins < SENSOR_HEAT_COLUMNS ? bins : SENSOR_HEAT_COLUMNS;
 }
 
 // The counts of a row, of several bins together if there are more than columns.
-static struct heat heat_of(const struct sensor_view *v, uint32_t layer,
-                           uint32_t row)
+struct sensor_heat sensor_heat_of(const struct sensor_view *v, uint32_t layer,
+                                  uint32_t row)
 {
     uint32_t bins = v->header.layout.histogram.x.bins;
-    struct heat heat = { .most = 0 };
+    struct sensor_heat heat = { .most = 0 };
 
     for (uint32_t x = 0; x < bins; x++) {
         uint32_t column = (uint32_t)((uint64_t)x * columns_of(v) / bins);
@@ -222,16 +269,16 @@ static struct heat heat_of(const struct sensor_view *v, uint32_t layer,
     return heat;
 }
 
-static void print_row(FILE *out, const struct sensor_view *v,
-                      const struct heat *heat, uint32_t row)
+void sensor_print_heat(FILE *out, const struct sensor_view *v,
+                       const struct sensor_heat *heat, uint32_t label)
 {
     static const char shades[] = ".:-=+*#%@";
-    const struct sensor_histogram_layout *h = &v->header.layout.histogram;
+    uint64_t most = heat->most ? heat->most : 1;
 
-    fprintf(out, "%10" PRIu32 " |", sensor_bin_start(&h->y, row));
+    fprintf(out, "%10" PRIu32 " |", label);
     for (uint32_t i = 0; i < columns_of(v); i++) {
         uint64_t count = heat->columns[i];
-        size_t shade = (size_t)(count * (sizeof(shades) - 2) / heat->most);
+        size_t shade = (size_t)(count * (sizeof(shades) - 2) / most);
         fputc(count ? shades[shade] : ' ', out);
     }
     fprintf(out, "| at most %" PRIu64 "\n", heat->most);
@@ -249,9 +296,9 @@ static void print_heat(FILE *out, const struct sensor_view *v)
                 sensor_bin_start(&h->x, 0),
                 sensor_bin_start(&h->x, h->x.bins - 1));
         for (uint32_t row = 0; row < h->y.bins; row++) {
-            struct heat heat = heat_of(v, layer, row);
+            struct sensor_heat heat = sensor_heat_of(v, layer, row);
             if (heat.most)
-                print_row(out, v, &heat, row);
+                sensor_print_heat(out, v, &heat, sensor_bin_start(&h->y, row));
         }
     }
 }
@@ -290,6 +337,9 @@ static void print_value(FILE *out, const struct sensor_view *v, bool json)
         break;
     case SENSOR_LIST:
         print_list(out, v, json);
+        break;
+    case SENSOR_RING:
+        print_ring(out, v, json);
         break;
     }
 }

@@ -35,6 +35,27 @@ static void read_list(const struct sensor_view *v)
     REQUIRE(c.read == events && c.read + c.lost + c.spoilt <= slots);
 }
 
+static void read_ring(const struct sensor_view *v)
+{
+    static union {
+        struct sensor_record record;
+        u8 bytes[SENSOR_RECORD_MAX];
+    } r;
+    struct sensor_ring_cursor c;
+    const struct sensor_ring *ring = v->data;
+    u32 bytes = v->header.layout.ring.bytes, records = 0;
+    sensor_ring_cursor_begin(&c, v);
+    u32 begin = c.next;
+    while (sensor_ring_cursor_next(&c, v, true, &r.record)) {
+        REQUIRE(r.record.size >= sizeof(r.record) &&
+                r.record.size <= SENSOR_RECORD_MAX);
+        REQUIRE(++records <= bytes / SENSOR_UNIT);
+    }
+    REQUIRE(c.read == records);
+    REQUIRE(c.spoilt || !c.lost || c.next == ring->taken.number);
+    REQUIRE(c.next - begin >= c.lost || c.spoilt);
+}
+
 static void read_value(const struct sensor_view *v)
 {
     switch (v->header.layout.type) {
@@ -47,6 +68,9 @@ static void read_value(const struct sensor_view *v)
     case SENSOR_LIST:
         read_list(v);
         read_fields(v->header.text, 10);
+        break;
+    case SENSOR_RING:
+        read_ring(v);
         break;
     }
 }
@@ -64,6 +88,9 @@ static void give_header(struct sensor_header *h)
     } else if (h->layout.type == SENSOR_LIST) {
         h->layout.list.slots = 4u << h->layout.list.slots % 5;
         h->layout.list.slot_bytes = 32u << h->layout.list.slot_bytes % 3;
+    } else if (h->layout.type == SENSOR_RING) {
+        h->layout.ring.bytes = SENSOR_RING_MIN << h->layout.ring.bytes % 3;
+        h->layout.ring.stops %= 2;
     }
     h->data_bytes = sensor_data_bytes(&h->layout);
 }

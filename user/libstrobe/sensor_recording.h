@@ -1,0 +1,60 @@
+// Reading files of `sensors record` (<strobe/sensor_recording.h>), which may
+// have any content: what is returned lies within the file and has been checked.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <strobe/sensor_recording.h>
+
+#include "lib/sensor_read.h"
+
+struct recorded_sensor {
+    struct sensor_layout layout; // valid
+    uint32_t owner;
+    uint64_t tsc_hz;
+    char *path, *text;
+};
+
+// What happened, in the order of the file.
+struct recorded {
+    enum recording_kind kind;
+    uint32_t source; // a sensor of the recording; TIME, END: 0
+    uint64_t tsc;    // event: its time; else that of the sample
+    const void *body;
+    uint32_t bytes;
+};
+
+struct recording {
+    uint64_t interval_ns;
+    struct recorded_sensor *sensors;
+    uint32_t sensor_count;
+    struct recorded *all;
+    size_t count, room;
+    uint64_t first_ns, last_ns, first_tsc, last_tsc;
+    uint32_t samples;
+    bool ended;     // as it was asked to
+    size_t cut_off; // bytes at the end that are no whole chunk
+    size_t unknown; // chunks that were skipped: not known, or not valid
+    void *file;
+    size_t size;
+};
+
+// Whether the file begins as one does.
+bool recording_is_file(const char *path);
+// NULL, or in words why it cannot be read.
+const char *recording_open(struct recording *r, const char *path);
+void recording_close(struct recording *r);
+
+// Puts `all` into the order of time; what has the same time stays in order.
+// Returns the most by which an event of a list was before its predecessor: the
+// window, in TSC cycles, within which a merge has to look ahead.
+uint64_t recording_merge(struct recording *r);
+// Seconds since the first sample.
+double recording_seconds(const struct recording *r, uint64_t tsc);
+
+enum recording_format { RECORDING_TEXT, RECORDING_JSON, RECORDING_CSV };
+// Merges and prints it (sensor_recording_print.c).
+void recording_print(FILE *out, struct recording *r,
+                     enum recording_format format);
