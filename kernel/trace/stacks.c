@@ -75,14 +75,17 @@ void call_stack_new_thread(struct thread *t)
         call_stack_free(s);
 }
 
+// The trace may end concurrently, and then call_stacks_free frees the stack.
 void call_stack_take(struct thread *t)
 {
-    struct call_stack *s = t->traced;
-    if (!s)
+    if (!READ_ONCE(t->traced))
         return;
     u32 flags = spin_lock_irq(&stacks_lock);
-    list_remove(&s->node);
-    t->traced = NULL;
+    struct call_stack *s = t->traced;
+    if (s) {
+        list_remove(&s->node);
+        t->traced = NULL;
+    }
     spin_unlock_irq(&stacks_lock, flags);
     call_stack_free(s);
 }
