@@ -106,12 +106,18 @@ static void on_signal(int signal)
     (void)signal;
 }
 
-// A new sensor: its type is up to the operations. It goes with the episode.
+static const char *sensor_path(uint32_t lane)
+{
+    static char path[32];
+    snprintf(path, sizeof(path), "/sensors/fuzz%u", lane);
+    return path;
+}
+
+// A new sensor: its type is up to the operations. One that has got a type
+// stays when the episode ends, until round_run removes it.
 static int new_sensor(uint32_t lane)
 {
-    char path[32];
-    snprintf(path, sizeof(path), "/sensors/fuzz%u", lane);
-    return open(path, O_CREAT | O_RDWR, 0666);
+    return open(sensor_path(lane), O_CREAT | O_RDWR, 0666);
 }
 
 static void open_descriptors(int sensor)
@@ -272,7 +278,7 @@ static void watch(const pid_t *leaders, uint32_t lanes)
 
 bool round_run(const struct episode *e, uint32_t lanes)
 {
-    pid_t leaders[LANES];
+    pid_t leaders[LANES] = { 0 };
     memset(shared->lanes, 0, sizeof(shared->lanes));
     for (uint32_t i = 0; i < lanes; i++) {
         if (!jail_make(i))
@@ -287,5 +293,7 @@ bool round_run(const struct episode *e, uint32_t lanes)
     }
     watch(leaders, lanes);
     bool good = end_all_tasks();
+    for (uint32_t i = 0; i < lanes; i++)
+        unlink(sensor_path(i));
     return jails_remove() && good;
 }
