@@ -245,53 +245,13 @@ int vfs_lookup(struct vnode *at, const char *path, u32 flags,
 
 // --- from a vnode to its path -----------------------------------------------
 
-struct name_search {
-    struct dirent_sink sink;
-    u64 ino;
-    char *name;
-    size_t len;
-};
-
-static bool compare_ino(struct dirent_sink *s, u64 ino, u64 next_pos UNUSED,
-                        u32 type UNUSED, const char *name, size_t len)
-{
-    struct name_search *search = container_of(s, struct name_search, sink);
-    if (ino != search->ino || len > NAME_MAX_LEN)
-        return true;
-    memcpy(search->name, name, len);
-    search->len = len;
-    return false;
-}
-
-// For file systems that do not record names: searches the parent directory.
-static int search_parent(struct vnode *v, struct vnode **dir, char *name,
-                         size_t *len)
-{
-    mutex_assert_held(&namespace_lock);
-    if (!vnode_is_dir(v))
-        return -ENOENT;
-    int err = v->ops->lookup(v, "..", 2, dir);
-    if (err)
-        return err;
-    struct name_search search = { .sink.take = compare_ino,
-                                  .ino = v->ino,
-                                  .name = name };
-    u64 pos = 0;
-    err = (*dir)->ops->readdir((*dir), &pos, &search.sink);
-    *len = search.len;
-    if (!err && search.len)
-        return 0;
-    vnode_unref(*dir);
-    return -ENOENT;
-}
-
 // The directory (referenced) and the name of `v`, which is not a mount's root.
 static int locate(struct vnode *v, struct vnode **dir, char *name, size_t *len)
 {
     mutex_assert_held(&namespace_lock);
     const char *known;
     if (!v->ops->locate)
-        return search_parent(v, dir, name, len);
+        return -ENOENT;
     int err = v->ops->locate(v, dir, &known, len);
     if (err)
         return err;

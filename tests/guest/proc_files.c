@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
@@ -162,7 +163,7 @@ static int count_entries(const char *path)
 static void descriptors(void)
 {
     char link[128], buf[4];
-    int before = count_entries("/proc/self/fd"), ends[2], fd;
+    int before = count_entries("/proc/self/fd"), ends[2], fd, waiting;
     ssize_t n;
 
     check(pipe(ends) == 0);
@@ -174,7 +175,10 @@ static void descriptors(void)
     check(fd >= 0 && write(fd, "abc", 3) == 3);
     close(fd);
     fd = open(format("/proc/self/fd/%ld", ends[0]), O_RDONLY);
+    check(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0) == 1);
+    check(ioctl(fd, FIONREAD, &waiting) == 0 && waiting == 3);
     check(fd >= 0 && read(fd, buf, 4) == 3 && memcmp(buf, "abc", 3) == 0);
+    check(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0) == 0);
     close(fd);
     close(ends[0]);
     close(ends[1]);
