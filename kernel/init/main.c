@@ -116,7 +116,6 @@ static void run_first_program(void *arg)
     (void)arg;
     sources_test();
     event_watch_start();
-    kernel_sensors_start();
     vdso_init();
     vfs_init();
     tty_init();
@@ -147,6 +146,7 @@ void kernel_main(void)
     arch_init_devices();
     wallclock_init();
     start_scheduling();
+    kernel_sensors_start(); // before the first interrupt
     irq_enable();
     timecounters_start();
     smp_start();

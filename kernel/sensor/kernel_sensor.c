@@ -56,7 +56,7 @@ static struct sensor_layout layout_of(const struct kernel_sensor *k)
 {
     struct sensor_layout l = { .type = SENSOR_HISTOGRAM };
     struct sensor_histogram_layout *h = &l.histogram;
-    h->lanes = MIN(cpu_count, LANES_MAX);
+    h->lanes = MIN(smp_cpus_expected(), LANES_MAX);
     h->x = (struct sensor_axis){ .scale = SENSOR_LOG2, .first = 6, .bins = 26 };
     h->y = (struct sensor_axis){ .scale = SENSOR_LINEAR, .width = 1 };
     switch (k->kind) {

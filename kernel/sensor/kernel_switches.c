@@ -31,7 +31,7 @@ static struct trace_listener listener = { .point = TRACE_sched_switch,
 
 void kernel_switches_init(void)
 {
-    for (u32 i = 0; i < cpu_count; i++) {
+    for (u32 i = 0; i < smp_cpus_expected(); i++) {
         format(paths[i], sizeof(paths[i]), "sched/switch.%u", i);
         rings[i] = (struct kernel_sensor){
             .path = paths[i],
@@ -45,5 +45,5 @@ void kernel_switches_init(void)
 
 struct kernel_sensor *kernel_switches_of(u32 cpu)
 {
-    return cpu < cpu_count ? &rings[cpu] : NULL;
+    return cpu < smp_cpus_expected() ? &rings[cpu] : NULL;
 }

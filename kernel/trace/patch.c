@@ -8,6 +8,7 @@
 #include "kernel/base/log.h"
 #include "kernel/base/providers.h"
 #include "kernel/sched/stop_machine.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sync/mutex.h"
 #include "lib/branch.h"
 #include "lib/string.h"
@@ -61,9 +62,11 @@ static void write_all(void *arg)
     patches++;
 }
 
+// Before the first thread; `current` is NULL, or the idle thread that the code
+// of the start-up becomes.
 static bool starting(void)
 {
-    return !current;
+    return !current || current == sched_idle_thread(0);
 }
 
 static void lock(void)

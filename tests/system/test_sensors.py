@@ -1,5 +1,6 @@
 """/sensors in the shell: `cat`, system.sensors, the kernel's sensors while they are open,
 and from the start by `sensors=`."""
+import json
 import re
 
 from machine import vm
@@ -48,6 +49,13 @@ def test_from_the_start():
     assert result.status == 0, result
     assert sum(numbers(result.output).values()) >= 2, result
     assert re.search("/sensors/sched/latency +histogram +open", result.output), result
+
+
+def test_from_the_first_interrupt():
+    result = vm("sensors --json /sensors/irq/duration", "--smp", "2", "--kargs", "sensors=irq/duration")
+    created = json.loads(result.output)["created_ns"]
+    other_cpus = re.search(r"\[ *([0-9.]+)\] smp: 2 CPUs", result.console)
+    assert 0 < created < float(other_cpus[1]) * 1e9, result
 
 
 def test_an_unknown_sensor():

@@ -42,15 +42,16 @@ _Static_assert(sizeof(struct arch_cpu) <= 2 * PAGE_SIZE, "alloc_arch");
 
 static struct trampoline_data *data; // in the trampoline page
 
-static u32 wanted_cpus(void)
+static u32 found_cpus(void)
+{
+    return apic_present ? acpi_cpu_count : 1;
+}
+
+u32 smp_cpus_expected(void)
 {
     u32 limit = CPU_MAX;
     kernel_arg_number(&arg_maxcpus, &limit);
-    limit = MAX(limit, 1u);
-    u32 found = apic_present ? acpi_cpu_count : 1;
-    if (found > limit)
-        log_printf("smp: %u of %u CPUs used (maxcpus)\n", limit, found);
-    return MIN(found, limit);
+    return MIN(found_cpus(), MAX(limit, 1u));
 }
 
 // Waits until `done(arg)` is true or `ns` have passed; false: timed out.
@@ -183,7 +184,9 @@ static void wait_for_all(u32 count)
 void smp_start(void)
 {
     smp_call_init();
-    u32 others = wanted_cpus() - 1;
+    u32 wanted = smp_cpus_expected(), others = wanted - 1;
+    if (found_cpus() > wanted)
+        log_printf("smp: %u of %u CPUs used (maxcpus)\n", wanted, found_cpus());
     if (!others)
         return;
     struct pagetable pt;

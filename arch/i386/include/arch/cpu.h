@@ -163,6 +163,8 @@ void arch_init_early(void);   // GDT, IDT, features of the boot CPU; %fs works
 void arch_init_memory(void);  // final page tables: W^X, NX, direct map (after
                               // frame_init; see arch/mmu.h)
 void arch_init_devices(void); // ACPI, interrupt controllers, clocks
+u32 smp_cpus_expected(void);  // CPUs that smp_start will start, with this one;
+                              // after arch_init_devices
 void smp_start(void);         // starts the other CPUs; each runs cpu_main()
                               // (kernel/init) on its idle stack. Returns when
                               // all are online or have timed out (logged).
