@@ -55,7 +55,7 @@ const char *sensor_layout_problem(const struct sensor_layout *l)
         break;
     case SENSOR_LIST:
         return "a list has 4 to 65536 slots, a power of two, of 32, 64 or 128 "
-               "bytes, and at most 4 MiB";
+               "bytes, at most 4 MiB, and the TSC or its numbers as a clock";
     case SENSOR_RING:
         return "a ring has at least 4096 bytes, a power of two, and at most "
                "2 MiB";
@@ -132,6 +132,28 @@ uint64_t sensor_view_cell(const struct sensor_view *v, uint32_t layer,
     if (cost)
         *cost = sum;
     return count;
+}
+
+void sensor_view_row(const struct sensor_view *v, uint32_t layer, uint32_t row,
+                     struct sensor_cell *out)
+{
+    const struct sensor_histogram_layout *h = histogram(v);
+    u32 first = (layer * sensor_rows(v) + row) * h->x.bins;
+    memset(out, 0, h->x.bins * sizeof(*out));
+    for (u32 i = 0; i < h->lanes; i++) {
+        const struct sensor_count *cells = lane(v, i)->cells;
+        if (h->layers) {
+            cells += 2 * first;
+            for (u32 x = 0; x < h->x.bins; x++) {
+                out[x].hits += sensor_count_read(&cells[2 * x]);
+                out[x].cost += sensor_count_read(&cells[2 * x + 1]);
+            }
+        } else {
+            cells += first;
+            for (u32 x = 0; x < h->x.bins; x++)
+                out[x].hits += sensor_count_read(&cells[x]);
+        }
+    }
 }
 
 static u64 count_in_bins(const struct sensor_view *v)

@@ -50,6 +50,14 @@ struct sensor_totals sensor_view_sums(const struct sensor_view *v);
 uint64_t sensor_view_cell(const struct sensor_view *v, uint32_t layer,
                           uint32_t row, uint32_t column, uint64_t *cost);
 
+struct sensor_cell {
+    uint64_t hits, cost;
+};
+
+// The same of all columns of a row, in `out`, at a third of the instructions.
+void sensor_view_row(const struct sensor_view *v, uint32_t layer, uint32_t row,
+                     struct sensor_cell *out);
+
 // --- lists of events
 
 // Each number below list->next is in exactly one of `read`, `lost` and

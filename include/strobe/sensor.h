@@ -15,7 +15,7 @@
 #include <strobe/sensor_count.h>
 
 #define SENSOR_MAGIC 0x534e5331u // "1SNS"
-#define SENSOR_VERSION 2u
+#define SENSOR_VERSION 3u
 
 #define SENSOR_DATA 4096u // offset of the data in the file
 // Most bytes of one sensor's data, and, with headers, of all that a task owns.
@@ -71,9 +71,15 @@ struct sensor_histogram_layout {
     struct sensor_axis x, y;
 };
 
+// What `time` of a list's events is: the TSC, or, where no clock is to be read
+// or the TSCs of the CPUs differ, the event's number. Both are taken after the
+// number, so what follows an event has a later number.
+enum sensor_clock { SENSOR_CLOCK_TSC, SENSOR_CLOCK_LOGICAL, SENSOR_CLOCKS };
+
 struct sensor_list_layout {
     uint32_t slots;      // a power of two
     uint32_t slot_bytes; // 32, 64 or 128
+    uint32_t clock;      // enum sensor_clock
 };
 #define SENSOR_SLOTS_MIN 4u
 #define SENSOR_SLOTS_MAX (1u << 16)
@@ -243,7 +249,8 @@ static inline uint32_t sensor_data_bytes(const struct sensor_layout *l)
             l->list.slots >= SENSOR_SLOTS_MIN &&
             l->list.slots <= SENSOR_SLOTS_MAX &&
             (l->list.slot_bytes == 32 || l->list.slot_bytes == 64 ||
-             l->list.slot_bytes == 128))
+             l->list.slot_bytes == 128) &&
+            l->list.clock < SENSOR_CLOCKS)
             bytes = sizeof(struct sensor_list) +
                     (uint64_t)l->list.slots * l->list.slot_bytes;
         break;

@@ -198,7 +198,10 @@ static inline uint32_t sensor_post_unless(void *data,
     e->type = (uint16_t)type;
     e->cpu = (uint8_t)cpu;
     e->bytes = (uint8_t)bytes;
-    sensor_read_time(&e->time);
+    if (l->clock == SENSOR_CLOCK_LOGICAL)
+        e->time = (struct sensor_wide){ n, 0 };
+    else
+        sensor_read_time(&e->time);
     sensor_copy(e->payload, payload, bytes);
     __atomic_store_n(&e->state, SENSOR_EVENT_THERE(n), __ATOMIC_RELEASE);
     return n;

@@ -103,11 +103,43 @@ static void test_histogram(void **state UNUSED)
     assert_int_equal(t.sum, sum);
     assert_true(t.under > 0 && t.over > 0);
     assert_true(t.least >= 90 && t.most < 210 && t.least < t.most);
+    struct sensor_cell cells[64];
     u64 count = 0;
-    for (u32 row = 0; row < sensor_rows(&v); row++)
-        for (u32 column = 0; column < h->x.bins; column++)
-            count += sensor_view_cell(&v, 0, row, column, NULL);
+    assert_true(h->x.bins <= ARRAY_SIZE(cells));
+    for (u32 row = 0; row < sensor_rows(&v); row++) {
+        sensor_view_row(&v, 0, row, cells);
+        for (u32 column = 0; column < h->x.bins; column++) {
+            u64 hits = sensor_view_cell(&v, 0, row, column, NULL);
+            assert_int_equal(cells[column].hits, hits);
+            count += hits;
+        }
+    }
     assert_int_equal(count, t.count);
+}
+
+static void test_layers(void **state UNUSED)
+{
+    static const struct sensor_layout layered = {
+        .type = SENSOR_HISTOGRAM,
+        .histogram = { .lanes = 3,
+                       .layers = 2,
+                       .x = { SENSOR_LINEAR, 0, 1, 10 },
+                       .y = { SENSOR_LINEAR, 0, 1, 4 } },
+    };
+    struct sensor_view v = view_of(&layered);
+    struct sensor_cell cells[10];
+    for (u32 i = 0; i < 600; i++)
+        sensor_layer_add(data, &layered.histogram, i, i % 2, i % 10, i % 4, i);
+    for (u32 row = 0; row < 8; row++) {
+        sensor_view_row(&v, row / 4, row % 4, cells);
+        for (u32 x = 0; x < 10; x++) {
+            u64 cost;
+            assert_int_equal(cells[x].hits,
+                             sensor_view_cell(&v, row / 4, row % 4, x, &cost));
+            assert_int_equal(cells[x].cost, cost);
+            assert_int_equal(!cost, row / 4 != x % 2 || x % 2 != row % 2);
+        }
+    }
 }
 
 // A sum that exceeds 32 bits in each lane.
@@ -145,6 +177,23 @@ static void expect_none(struct sensor_cursor *c, const struct sensor_view *v)
 {
     union event e;
     assert_false(sensor_cursor_next(c, v, false, &e.event));
+}
+
+static void test_logical_clock(void **state UNUSED)
+{
+    struct sensor_layout logical = list_layout;
+    logical.list.clock = SENSOR_CLOCK_LOGICAL;
+    struct sensor_view v = view_of(&logical);
+    struct sensor_cursor c;
+    sensor_cursor_begin(&c, &v);
+    for (u32 i = 0; i < SLOTS; i++) {
+        union event e;
+        sensor_post(data, &logical.list, 1, 0, 1, &i, sizeof(i));
+        assert_true(sensor_cursor_next(&c, &v, false, &e.event));
+        assert_int_equal(sensor_wide_read(&e.event.time), i);
+    }
+    logical.list.clock = SENSOR_CLOCKS;
+    assert_non_null(strstr(sensor_layout_problem(&logical), "clock"));
 }
 
 static void test_overtaken(void **state UNUSED)
@@ -296,7 +345,9 @@ int main(void)
         cmocka_unit_test(test_headers),
         cmocka_unit_test(test_refused_layouts),
         cmocka_unit_test(test_histogram),
+        cmocka_unit_test(test_layers),
         cmocka_unit_test(test_large_sums),
+        cmocka_unit_test(test_logical_clock),
         cmocka_unit_test(test_overtaken),
         cmocka_unit_test(test_half_written),
         cmocka_unit_test(test_taken_over),

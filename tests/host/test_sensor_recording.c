@@ -157,6 +157,40 @@ static void test_order_of_time(void **state UNUSED)
     recording_close(&r);
 }
 
+// Events of a logical clock have the time of the sample that read them, in the
+// order of their numbers, and are not in the window.
+static void test_logical_clock(void **state UNUSED)
+{
+    struct recording_head h = {
+        RECORDING_MAGIC, RECORDING_VERSION, sizeof(h), { 1000, 0 }
+    };
+    struct recording r;
+    size = chunks = 0;
+    put(&h, sizeof(h));
+    put_sensor(
+        0, (struct sensor_layout){ .type = SENSOR_LIST,
+                                   .list = { 16, 64, SENSOR_CLOCK_LOGICAL } });
+    put_sensor(
+        1, (struct sensor_layout){ .type = SENSOR_RING, .ring = { 4096, 0 } });
+    put_time(5000, 1000);
+    put_event(0, 4, 5); // any time: it is not the TSC's
+    put_event(0, 5, 4);
+    put_record(1, 0, 900);
+    put_record(1, 1, 1500);
+    put_time(6000, 2000);
+    put_event(0, 6, 6);
+    assert_null(read_file(&r, size));
+    assert_int_equal(recording_merge(&r), 0);
+    static const u32 times[] = { 900, 1000, 1000, 1500, 2000 };
+    assert_int_equal(r.count, ARRAY_SIZE(times));
+    for (u32 i = 0; i < r.count; i++)
+        assert_int_equal(r.all[i].tsc, times[i]);
+    for (u32 i = 1; i < 3; i++)
+        assert_int_equal(
+            ((const struct recording_event *)r.all[i].body)->number, 3 + i);
+    recording_close(&r);
+}
+
 static void test_cut_at_each_byte(void **state UNUSED)
 {
     make();
@@ -220,6 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_time),
+        cmocka_unit_test(test_logical_clock),
         cmocka_unit_test(test_cut_at_each_byte),
         cmocka_unit_test(test_any_content),
         cmocka_unit_test(test_refused),

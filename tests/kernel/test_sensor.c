@@ -95,7 +95,8 @@ KERNEL_TEST(sensor_files_refuse)
 #define POSTS 400u
 #define SLOTS 4096u
 
-static const struct sensor_list_layout list_layout = { SLOTS, 32 };
+static const struct sensor_list_layout list_layout = { .slots = SLOTS,
+                                                       .slot_bytes = 32 };
 static const struct sensor_histogram_layout hist_layout = {
     .lanes = 2, .x = { SENSOR_LOG2, 6, 1, 52 }
 };
@@ -203,7 +204,7 @@ KERNEL_TEST(sensor_posting_is_exact)
 KERNEL_TEST(sensor_dead_writer)
 {
     static u8 data[sizeof(struct sensor_list) + 4 * 32];
-    const struct sensor_list_layout four = { 4, 32 };
+    const struct sensor_list_layout four = { .slots = 4, .slot_bytes = 32 };
     u32 event[8], n = 5;
     memset(data, 0, sizeof(data));
     // Number 0 was taken, and its slot begun.

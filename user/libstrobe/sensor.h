@@ -77,7 +77,11 @@ struct sensor_records { // a ring
 // clang-format off
 #define SENSOR_COUNTER_INIT { NULL, { SENSOR_COUNTER, 64 } }
 #define SENSOR_GAUGE_INIT { NULL, { SENSOR_GAUGE, 64 } }
-#define SENSOR_EVENTS_INIT(slots, slot_bytes) { NULL, { slots, slot_bytes } }
+#define SENSOR_EVENTS_INIT(slots, slot_bytes)                                  \
+    { NULL, { slots, slot_bytes, SENSOR_CLOCK_TSC } }
+// The time of its events is their number.
+#define SENSOR_LOGICAL_EVENTS_INIT(slots, slot_bytes)                          \
+    { NULL, { slots, slot_bytes, SENSOR_CLOCK_LOGICAL } }
 // A ring that overwrites what is old, or stops when it is full.
 #define SENSOR_RECORDS_INIT(bytes) { NULL, { bytes, 0 } }
 #define SENSOR_STOPPING_INIT(bytes) { NULL, { bytes, 1 } }

@@ -148,21 +148,28 @@ static bool is_valid(const struct recording *r, const struct recorded *one)
                                            : true;
 }
 
+static bool has_own_time(const struct recording *r, const struct recorded *one)
+{
+    return one->kind == RECORDING_RECORD ||
+           (one->kind == RECORDING_EVENT &&
+            r->sensors[one->source].layout.list.clock == SENSOR_CLOCK_TSC);
+}
+
+// An event of a logical clock has the time of the sample in which it was read.
 static uint64_t time_of(const struct recording *r, const struct recorded *one)
 {
     const uint8_t *body = one->body;
 
+    if (!has_own_time(r, one))
+        return r->last_tsc;
     if (one->kind == RECORDING_EVENT)
         return number(
             ((const struct sensor_event *)(body +
                                            sizeof(struct recording_event)))
                 ->time);
-    if (one->kind == RECORDING_RECORD)
-        return number(
-            ((const struct sensor_record *)(body +
-                                            sizeof(struct recording_record)))
-                ->time);
-    return r->last_tsc;
+    return number(
+        ((const struct sensor_record *)(body + sizeof(struct recording_record)))
+            ->time);
 }
 
 static const char *take(struct recording *r, struct recorded *one)
@@ -288,17 +295,12 @@ static int by_time(const void *a, const void *b)
     return x->body < y->body ? -1 : x->body > y->body;
 }
 
-static bool has_own_time(const struct recorded *one)
-{
-    return one->kind == RECORDING_EVENT || one->kind == RECORDING_RECORD;
-}
-
 // A loss has the time of the event that follows it.
 static void place_losses(struct recording *r, uint64_t *next)
 {
     for (size_t i = r->count; i--;) {
         struct recorded *one = &r->all[i];
-        if (has_own_time(one))
+        if (has_own_time(r, one))
             next[one->source] = one->tsc;
         else if (one->kind == RECORDING_LOSS && next[one->source])
             one->tsc = next[one->source];
@@ -312,7 +314,7 @@ static uint64_t find_window(const struct recording *r, uint64_t *last)
     for (size_t i = 0; i < r->count; i++) {
         const struct recorded *one = &r->all[i];
         uint64_t *before = &last[one->source];
-        if (!has_own_time(one))
+        if (!has_own_time(r, one))
             continue;
         if (*before > one->tsc && *before - one->tsc > window)
             window = *before - one->tsc;

@@ -56,7 +56,9 @@ struct source {
         struct sensor_cursor list;
         struct sensor_ring_cursor ring;
     };
-    uint64_t *cells; // a histogram's, at the last sample: count, cost
+    struct sensor_cell *cells; // a histogram's, at the last sample
+    struct sensor_cell *row;   // of one row
+    struct recording_cell *changed;
     uint64_t lost, spoilt;
 };
 
@@ -158,34 +160,32 @@ static void put_scalar(struct source *s)
     put(RECORDING_SCALAR, (struct piece[]){ { &r, sizeof(r) }, { 0 } });
 }
 
-static uint32_t cells_of(const struct sensor_view *v)
+static uint32_t rows_of(const struct sensor_view *v)
 {
-    return sensor_layers(v) * sensor_rows(v) *
-           v->header.layout.histogram.x.bins;
+    return sensor_layers(v) * sensor_rows(v);
+}
+
+static uint32_t columns_of(const struct sensor_view *v)
+{
+    return v->header.layout.histogram.x.bins;
 }
 
 // The cells that have changed, in `changed`. Returns their number.
 static uint32_t find_changes(struct source *s, struct recording_cell *changed)
 {
     const struct sensor_view *v = &s->file.view;
-    uint32_t columns = v->header.layout.histogram.x.bins;
-    uint32_t rows = sensor_rows(v), layers = sensor_layers(v);
-    uint32_t layer = 0, row = 0, column = 0, n = 0;
-    uint64_t *last = s->cells;
+    uint32_t rows = sensor_rows(v), columns = columns_of(v), n = 0;
+    struct sensor_cell *last = s->cells, *row = s->row;
 
-    for (uint32_t i = 0; layer < layers; i++, last += 2) {
-        uint64_t cost, hits = sensor_view_cell(v, layer, row, column, &cost);
-        if (hits != last[0] || cost != last[1]) {
-            last[0] = hits;
-            last[1] = cost;
-            changed[n++] = (struct recording_cell){ i, wide(hits), wide(cost) };
-        }
-        if (++column == columns) {
-            column = 0;
-            if (++row == rows) {
-                row = 0;
-                layer++;
-            }
+    for (uint32_t i = 0; i < rows_of(v); i++, last += columns) {
+        sensor_view_row(v, i / rows, i % rows, row);
+        for (uint32_t x = 0; x < columns; x++) {
+            if (row[x].hits == last[x].hits && row[x].cost == last[x].cost)
+                continue;
+            last[x] = row[x];
+            changed[n++] =
+                (struct recording_cell){ i * columns + x, wide(row[x].hits),
+                                         wide(row[x].cost) };
         }
     }
     return n;
@@ -194,12 +194,7 @@ static uint32_t find_changes(struct source *s, struct recording_cell *changed)
 static void put_histogram(struct source *s)
 {
     struct sensor_totals t = sensor_view_sums(&s->file.view);
-    struct recording_cell *changed =
-        malloc(cells_of(&s->file.view) * sizeof(*changed));
-
-    if (!changed)
-        fail(1, "not enough memory");
-    uint32_t n = find_changes(s, changed);
+    uint32_t n = find_changes(s, s->changed);
     struct recording_histogram r = {
         .source = (uint32_t)(s - sources),
         .sum = wide(t.sum),
@@ -210,9 +205,9 @@ static void put_histogram(struct source *s)
         .cells = n,
     };
     put(RECORDING_HISTOGRAM,
-        (struct piece[]){
-            { &r, sizeof(r) }, { changed, n * sizeof(*changed) }, { 0 } });
-    free(changed);
+        (struct piece[]){ { &r, sizeof(r) },
+                          { s->changed, n * sizeof(*s->changed) },
+                          { 0 } });
 }
 
 // --- events -----------------------------------------------------------------
@@ -281,8 +276,10 @@ static void begin(struct source *s)
 
     switch (v->header.layout.type) {
     case SENSOR_HISTOGRAM:
-        s->cells = calloc(cells_of(v), 2 * sizeof(*s->cells));
-        if (!s->cells)
+        s->row = calloc(columns_of(v), sizeof(*s->row));
+        s->cells = calloc(rows_of(v) * columns_of(v), sizeof(*s->cells));
+        s->changed = calloc(rows_of(v) * columns_of(v), sizeof(*s->changed));
+        if (!s->row || !s->cells || !s->changed)
             fail(1, "not enough memory");
         break;
     case SENSOR_LIST:
