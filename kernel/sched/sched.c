@@ -104,9 +104,14 @@ NOTRACE void sched_switch_finished(struct thread *prev)
         rq->moving_to = NULL;
     WRITE_ONCE(prev->on_cpu, false);
     bool dead = prev->state == THREAD_DEAD;
+    // With the lock held, after which another CPU may make `prev` ready: so its
+    // wake-up is the later event.
+    TRACE_BY(trace_record_switch, sched_switch, .prev = prev->tid,
+             .next = current->tid, .state = prev->state,
+             .at = (u32)prev->since);
     spin_unlock_irq(&rq->lock, 0);
-    TRACE(sched_switch, .prev = prev->tid, .next = current->tid,
-          .state = prev->state);
+    TRACE_BY(trace_notify_switch, sched_switch, .prev = prev->tid,
+             .next = current->tid, .state = prev->state);
     if (unlikely(moving_to))
         run_queue_place(prev, moving_to);
     if (dead)

@@ -32,6 +32,16 @@ bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake)
     return true;
 }
 
+void trace_ring_clear(struct trace_ring *r)
+{
+    memset(r->bytes, 0, MIN(r->opened, r->pages) * PAGE_SIZE);
+    *r = (struct trace_ring){
+        .bytes = r->bytes,
+        .pages = r->pages,
+        .wake = r->wake,
+    };
+}
+
 void trace_ring_free(struct trace_ring *r)
 {
     if (r->bytes)

@@ -78,7 +78,7 @@ static void add_exit(uint64_t time, uint32_t function, uint32_t cycles)
 static void add_switch(uint64_t time, uint32_t prev, uint32_t next,
                        uint8_t state)
 {
-    struct trace_sched_switch s = { prev, next, state };
+    struct trace_sched_switch s = { prev, next, state, 0 };
     add_event(time, TRACE_sched_switch, &s, sizeof(s));
 }
 

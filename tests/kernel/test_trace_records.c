@@ -325,7 +325,7 @@ KERNEL_TEST(trace_of_known_calls)
     preempt_disable(); // one CPU's records
     for (u32 i = 0; i < 100; i++)
         top();
-    drain(&s, &t->cpu[this_cpu()->id].ring);
+    drain(&s, &t->target.cpu[this_cpu()->id].ring);
     preempt_enable();
     end(t);
     expect(checksum() == before);
@@ -354,7 +354,7 @@ KERNEL_TEST(trace_counts_interrupts_in_pairs)
     stream_pause(&t->stream, true);
     u32 all = 0;
     for (u32 i = 0; i < cpu_count; i++) {
-        drain(&s[i], &t->cpu[i].ring);
+        drain(&s[i], &t->target.cpu[i].ring);
         u32 *n = s[i].by_type;
         // One may have begun before the trace, and one may be its end.
         expect(n[TRACE_irq_enter] + 1 >= n[TRACE_irq_exit] &&
@@ -416,18 +416,18 @@ KERNEL_TEST(trace_storm)
             if (test_random() % 8 == 0 && stream_measures(&trace->stream))
                 stream_pause(&trace->stream, true);
             for (u32 c = 0; c < cpu_count; c++)
-                drain(&s[c], &trace->cpu[c].ring);
+                drain(&s[c], &trace->target.cpu[c].ring);
         }
         if (other)
             end(other);
         if (trace && stream_measures(&trace->stream))
             stream_pause(&trace->stream, true);
         for (u32 c = 0; trace && c < cpu_count; c++) {
-            drain(&s[c], &trace->cpu[c].ring);
+            drain(&s[c], &trace->target.cpu[c].ring);
             events += s[c].events;
             lost += s[c].lost;
             bad += s[c].bad;
-            expect(trace->cpu[c].ring.recorded == s[c].events);
+            expect(trace->target.cpu[c].ring.recorded == s[c].events);
         }
         if (trace)
             end(trace);
@@ -491,7 +491,7 @@ KERNEL_TEST(trace_cost)
         return;
     on = time_of_points(true);
     calls = time_of_calls();
-    expect(!trace_ring_lost(&t->cpu[this_cpu()->id].ring));
+    expect(!trace_ring_lost(&t->target.cpu[this_cpu()->id].ring));
     end(t);
     log_printf("trace: an event that is off takes %u, one of 16 bytes %u, an "
                "entry and a return %u instructions\n",
