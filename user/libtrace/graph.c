@@ -335,6 +335,16 @@ static void on_result(struct graph *g, struct graph_thread *t,
     close_call(g, t, e, kind, 0, NULL, text);
 }
 
+// Each page fault has events of its own, between which it is a call: so its
+// exception is not shown, too.
+static bool is_page_fault(const struct trace_event *e)
+{
+    enum { PAGE_FAULT_VECTOR = 14 };
+    struct trace_trap_exception x;
+
+    return trace_fields(e, &x, sizeof(x)) && x.vector == PAGE_FAULT_VECTOR;
+}
+
 // Calls that begin and end: true if the event is one of them.
 static bool on_nested(struct graph *g, struct graph_thread *t,
                       const struct trace_event *e)
@@ -408,6 +418,8 @@ static void on_note(struct graph *g, struct graph_thread *t,
                     f[0], f[1] >> 8 & 0xff);
         return;
     case TRACE_trap_exception:
+        if (is_page_fault(e))
+            return;
         note(g, t, e);
         fprintf(g->out, "-- exception %" PRIu32 " at %#" PRIx32 " --\n", f[0],
                 f[1]);
