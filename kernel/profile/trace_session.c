@@ -92,10 +92,10 @@ static int read_ring(struct trace_ring *r, u32 addr, u32 size)
 }
 
 // Of one CPU, or the tasks' events. Bytes with the block's head, or -EFAULT.
-static int read_block(struct trace_session *s, u32 cpu, u32 addr, u32 size)
+static int read_block(struct trace_session *s, u32 cpu, u32 addr, u32 size,
+                      u64 until)
 {
     u32 head = sizeof(struct trace_block);
-    u64 until = rdtsc();
     if (size < head)
         return 0;
     int n = cpu == TRACE_BLOCK_TASKS
@@ -116,9 +116,10 @@ static int read(struct stream *stream, u32 addr, u32 size)
     struct trace_session *s = session_of(stream);
     u32 done = 0, empty = (cpu_count + 1) * sizeof(struct trace_block);
     u32 share = MAX(size / (cpu_count + 1), PAGE_SIZE);
+    u64 until = trace_complete_until();
     for (u32 i = 0; i <= cpu_count; i++) {
         u32 cpu = i ? i - 1 : TRACE_BLOCK_TASKS;
-        int n = read_block(s, cpu, addr + done, MIN(size - done, share));
+        int n = read_block(s, cpu, addr + done, MIN(size - done, share), until);
         if (n < 0)
             return done ? (int)done : n;
         done += (u32)n;

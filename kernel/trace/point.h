@@ -30,22 +30,18 @@ struct trace_point {
 };
 UPCALL extern struct trace_point trace_points[]; // TRACE_POINTS of them
 
+// Somebody wants the point's events.
+#define trace_wanted(point) branch_on(&trace_points[TRACE_##point].branch)
 #define TRACE(point, ...) TRACE_IF(point, true, __VA_ARGS__)
-#define TRACE_IF(point, condition, ...)                                    \
-    do {                                                                   \
-        if (branch_on(&trace_points[TRACE_##point].branch) && (condition)) \
-            trace_points[TRACE_##point].emit(                              \
-                &(struct trace_##point){ __VA_ARGS__ });                   \
+#define TRACE_IF(point, condition, ...)                  \
+    do {                                                 \
+        if (trace_wanted(point) && (condition))          \
+            trace_points[TRACE_##point].emit(            \
+                &(struct trace_##point){ __VA_ARGS__ }); \
     } while (0)
 
-// The two halves of sched_switch: traces record it with the run queue's lock
-// held, listeners hear of it without, and without `at`. Interrupts are off.
-//     TRACE_BY(trace_record_switch, sched_switch, .prev = prev->tid, ...);
-#define TRACE_BY(emit, point, ...)                          \
-    do {                                                    \
-        if (branch_on(&trace_points[TRACE_##point].branch)) \
-            emit(&(struct trace_##point){ __VA_ARGS__ });   \
-    } while (0)
+// The two halves of sched_switch, if it is wanted: traces record it with the
+// run queue's lock held, then listeners hear of it without. Interrupts are off.
 UPCALL void trace_record_switch(const struct trace_sched_switch *record);
 UPCALL void trace_notify_switch(const struct trace_sched_switch *record);
 

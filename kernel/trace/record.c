@@ -172,6 +172,15 @@ u32 trace_ring_lost(const struct trace_ring *r)
     return READ_ONCE(r->lost);
 }
 
+// A writer has interrupts off from the moment at which it reads its record's
+// time: when its CPU takes an interrupt, the record is complete.
+u64 trace_complete_until(void)
+{
+    u64 until = rdtsc();
+    smp_quiesce_others();
+    return until;
+}
+
 static bool is_event(u32 head)
 {
     u32 type = TRACE_HEAD_TYPE(head);

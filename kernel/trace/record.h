@@ -44,6 +44,9 @@ bool trace_ring_quarter_full(const struct trace_ring *r);
 const void *trace_ring_peek(struct trace_ring *r, u32 room, u32 *bytes);
 // Frees what the last trace_ring_peek has given.
 void trace_ring_consume(struct trace_ring *r, u32 bytes);
+// The time before which all records of all CPUs are in their rings. Thread
+// context, interrupts on.
+u64 trace_complete_until(void);
 // Records lost so far.
 u32 trace_ring_lost(const struct trace_ring *r);
 

@@ -236,6 +236,70 @@ static void reads_what_was_written(void **state UNUSED)
     lives_free(&got.lives);
 }
 
+// The TIME record before it is of the thread that comes.
+static void a_switch_may_be_the_first_event(void **state UNUSED)
+{
+    struct trace_reader r = { .event = on_event };
+    const struct life *t;
+
+    lives_free(&got.lives);
+    memset(&got, 0, sizeof(got));
+    memset(&made, 0, sizeof(made));
+    begin_blocks();
+    begin_block(0, START + 0x800);
+    add_time(START, 8);
+    add_switch(START + 0x10, 7, 8, 3);
+    add_wake(START + 0x20, 7);
+    assert_null(trace_reader_take(&r, made.bytes + 8, made.used - 8));
+    trace_reader_free(&r);
+    assert_int_equal(got.events, 2);
+    assert_int_equal(got.lives.contradictions, 0);
+    t = lives_find(&got.lives, 7);
+    assert_int_equal(t->blocked, 0x20 - 3 - (0x10 - 5));
+    assert_int_equal(lives_find(&got.lives, 8)->switches, 1);
+    lives_free(&got.lives);
+}
+
+static char first_name[32];
+
+static void on_named_event(void *arg, const struct trace_event *e)
+{
+    if (e->type == TRACE_syscall_enter)
+        trace_file_thread(arg, 7, first_name);
+}
+
+static void add_exec(uint32_t task, const char *name)
+{
+    struct sprofile_task t = { .head = { .type = SPROFILE_R_TASK,
+                                         .size = sizeof(t) },
+                               .kind = SPROFILE_T_EXECED,
+                               .task = task };
+    strcpy(t.name, name);
+    add_record(&t, sizeof(t));
+}
+
+// A second reading does not begin with the names that the first one ended with.
+static void names_are_those_of_their_time(void **state UNUSED)
+{
+    static struct trace_file f;
+
+    make();
+    made.used -= sizeof(struct trace_file_chunk) + sizeof(f.end);
+    begin_blocks();
+    begin_block(TRACE_BLOCK_TASKS, 0);
+    add_exec(7, "later");
+    write_file(made.bytes, made.used);
+    assert_null(trace_file_open(&f, path));
+    for (uint32_t i = 0; i < 2; i++) {
+        strcpy(first_name, "");
+        assert_null(trace_file_events(&f, on_named_event, &f));
+        assert_string_equal(first_name, "dd:7");
+    }
+    trace_file_thread(&f, 7, first_name);
+    assert_string_equal(first_name, "later:7");
+    trace_file_close(&f);
+}
+
 static void
 a_file_that_is_cut_off_is_read_to_its_last_record(void **state UNUSED)
 {
@@ -352,6 +416,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_was_written),
+        cmocka_unit_test(a_switch_may_be_the_first_event),
+        cmocka_unit_test(names_are_those_of_their_time),
         cmocka_unit_test(a_file_that_is_cut_off_is_read_to_its_last_record),
         cmocka_unit_test(damage_does_no_harm),
         cmocka_unit_test(prints_names),

@@ -204,6 +204,49 @@ KERNEL_TEST(trace_losses_are_told_at_their_place)
     trace_ring_free(&ring);
 }
 
+// --- a writer that is held up -----------------------------------------------
+
+static struct {
+    bool inside, asked, answered, early;
+} slow;
+
+// As between reading a record's time and storing it.
+static void write_slowly(void *arg UNUSED)
+{
+    expect(!thread_set_affinity(current, 1u << 1));
+    u32 flags = irq_save();
+    WRITE_ONCE(slow.inside, true);
+    while (!READ_ONCE(slow.asked))
+        cpu_relax();
+    u64 end = rdtsc() + clock_tsc_hz() / 1000;
+    while (rdtsc() < end && !READ_ONCE(slow.answered))
+        cpu_relax();
+    slow.early = READ_ONCE(slow.answered);
+    irq_restore(flags);
+    report_done();
+}
+
+KERNEL_TEST(trace_waits_for_records_that_are_begun)
+{
+    u32 affinity = current->affinity;
+    if (cpu_count < 2) {
+        test_skip("one CPU");
+        return;
+    }
+    reset();
+    memset(&slow, 0, sizeof(slow));
+    expect(!thread_set_affinity(current, 1u << 0));
+    start(write_slowly, NULL);
+    while (!READ_ONCE(slow.inside))
+        sleep_ms(1);
+    WRITE_ONCE(slow.asked, true);
+    trace_complete_until();
+    WRITE_ONCE(slow.answered, true);
+    wait_for(1);
+    thread_set_affinity(current, affinity);
+    expect(!slow.early);
+}
+
 // --- sessions ---------------------------------------------------------------
 
 static struct waitq readers = WAITQ_INIT(readers, "test");

@@ -17,6 +17,7 @@ SCRIPTS = {
     "chosen": "trace record -e sched,syscall/enter -o /tmp/c true; trace summary /tmp/c; trace report -c 1 /tmp/c; rm /tmp/c",
     "lost": "trace record -b 8 -o /tmp/l dd if=/dev/zero of=/dev/null bs=1 count=3000; trace summary /tmp/l; rm /tmp/l",
     "status": "trace record -o /tmp/s sh -c 'exit 7'; echo $?; rm /tmp/s",
+    "stopped": "trace record -o /tmp/p sh -c '(sleep 0.1; kill -CONT $$) & kill -STOP $$; echo goes on'; trace report /tmp/p | grep -c task/exit; rm /tmp/p",
     "cut": "trace record -o /tmp/w sh -c 'sleep 0.01'; head -c 3000 /tmp/w > /tmp/cut; trace summary /tmp/cut; rm /tmp/w /tmp/cut",
     "full": f"trace record -o /dev/full true; echo $?; {POINTS}",
     "killed": f"""
@@ -48,7 +49,7 @@ def row(output, title, name):
     return [float(n) for n in re.findall(r" ([\d.]+)(?= |$)", line[0])]
 
 
-@pytest.mark.parametrize("smp", (1, 2))
+@pytest.mark.parametrize("smp", (1, 2, 4))
 def test_a_trace_is_the_ledger(smp):
     result = vm("/test/trace_truth", "--icount", "3", smp=smp)
     assert result.status == 0, result
@@ -105,6 +106,10 @@ def test_choice(results):
     assert "irq/enter" not in output
     assert all(line.split()[2] == "1" for line in output.splitlines()
                if re.match(r" +\d+\.\d{9} ", line))
+
+
+def test_a_command_that_stops_is_traced_on(results):
+    assert results["stopped"].output.splitlines() == ["goes on", "3"], results["stopped"]
 
 
 def test_losses_and_cuts(results):

@@ -249,7 +249,10 @@ const char *trace_file_events(struct trace_file *f,
                                        .arg = f };
     f->event = event;
     f->arg = arg;
-    const char *problem = walk(f, true);
+    f->name_count = 0; // those that the last reading has left are later ones
+    const char *problem = walk(f, false);
+    if (!problem)
+        problem = walk(f, true);
     trace_reader_finish(&f->reader);
     return problem;
 }

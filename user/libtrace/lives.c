@@ -143,7 +143,8 @@ static void set_running(struct lives *l, uint32_t cpu, uint32_t thread,
     l->cpu[cpu].interrupted = 0;
 }
 
-// The CPU's first event: its thread has run before.
+// The CPU's first event: its thread, of a switch the one that leaves, has run
+// before.
 static void begin_cpu(struct lives *l, const struct trace_event *e, uint64_t at)
 {
     struct life *t = e->thread ? life_of(l, e->thread) : NULL;

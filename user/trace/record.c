@@ -33,7 +33,8 @@ static void on_signal(int signal)
 // during it: reads return after half a second in any case.
 static void catch (int signal)
 {
-    struct sigaction action = { .sa_handler = on_signal };
+    struct sigaction action = { .sa_handler = on_signal,
+                                .sa_flags = SA_NOCLDSTOP };
 
     sigaction(signal, &action, NULL);
 }
