@@ -433,7 +433,8 @@ NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SAME_PATHS) -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
 	$(filter-out %/recording.c %/reading.c %/events.c %/running_tasks.c \
 	%/choose_functions.c %/trace_begin.c,$(sort \
-	$(wildcard user/libprofile/*.c user/libtransfer/*.c tools/strobe-src/*.c))) \
+	$(wildcard user/libprofile/*.c user/libtrace/*.c user/libtransfer/*.c \
+	tools/strobe-src/*.c))) \
 	$(addprefix \
 	user/libstrobe/,kbox.c messages.c number.c options.c sensor_print.c \
 	sensor_recording.c sensor_recording_print.c table.c \

@@ -1,10 +1,9 @@
 // Traces of events: which points and functions are recorded, of whom, and what
 // the reader gets.
 //
-// `traces` is walked by the points' listeners, with interrupts off, without a
-// lock. It changes under streams_lock: a session is complete when it is put in,
-// and after it was taken out every CPU passes through an interrupt before it is
-// freed (stream_withdraw). A CPU's part is written by that CPU alone.
+// The session's target (kernel/trace/emit.h) is what the points see of it. It
+// is put in and taken out under streams_lock; then every CPU passes through an
+// interrupt before it is freed (stream_withdraw).
 //
 // Entries and exits of functions are the trace of calls (call_trace.h), whose
 // stubs write into the same rings.
@@ -19,72 +18,21 @@
 #include "kernel/stream/stream.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/task.h"
-#include "kernel/trace/point.h"
-#include "kernel/trace/record.h"
 #include <strobe/calls.h>
 
 #define TRACES_MAX 4u
+#define ALL_POINTS ((1u << TRACE_POINTS) - 1)
+_Static_assert(TRACE_POINTS < 32, "bits of trace_options.points");
+
 #define RING_LEAST (2 * PAGE_SIZE)
 #define RING_CHOSEN_MOST MIB(1)
 // Without a wish, all rings take at most this part of the free memory.
 #define MEMORY_PART 8u
 
-static struct trace_session *traces;
-
 static struct trace_session *session_of(struct stream *s)
 {
     return container_of(s, struct trace_session, stream);
 }
-
-// --- listeners --------------------------------------------------------------
-
-static ALWAYS_INLINE bool is_chosen(const struct trace_session *s)
-{
-    const struct task *t = current_task(), *only = s->stream.task;
-    return only ? t == only : t != s->except;
-}
-
-// A switch to or from a chosen thread is one of its events. It is reported by
-// the thread that comes.
-static ALWAYS_INLINE bool is_wanted(const struct trace_session *s,
-                                    struct trace_cpu *c, u32 point)
-{
-    bool is = is_chosen(s), was = c->was_chosen;
-    if (point != TRACE_sched_switch)
-        return is;
-    c->was_chosen = is;
-    return is || was;
-}
-
-static ALWAYS_INLINE void record_event(u32 point, const void *fields, u32 bytes)
-{
-    struct trace_session *s = __atomic_load_n(&traces, __ATOMIC_ACQUIRE);
-    u32 cpu = this_cpu()->id;
-    for (; s; s = READ_ONCE(s->next)) {
-        struct trace_cpu *c = &s->cpu[cpu];
-        if (READ_ONCE(s->measured) & 1u << point && is_wanted(s, c, point))
-            trace_put(&c->ring, point, fields, bytes);
-    }
-}
-
-#define POINT(group, name, fields, when)                     \
-    static void on_##group##_##name(const void *record)      \
-    {                                                        \
-        record_event(TRACE_##group##_##name, record,         \
-                     sizeof(struct trace_##group##_##name)); \
-    }
-#include <strobe/points.def>
-#undef POINT
-
-static struct trace_listener listeners[] = {
-#define POINT(group, name, fields, when) \
-    { .point = TRACE_##group##_##name, .fn = on_##group##_##name },
-#include <strobe/points.def>
-#undef POINT
-};
-
-#define ALL_POINTS ((1u << ARRAY_SIZE(listeners)) - 1)
-_Static_assert(ARRAY_SIZE(listeners) < 32, "bits of trace_options.points");
 
 // --- start and stop ---------------------------------------------------------
 
@@ -93,9 +41,7 @@ static void start(struct stream *stream)
     mutex_assert_held(&streams_lock);
     struct trace_session *s = session_of(stream);
     stream->since_ns = clock_now_ns();
-    for (u32 bits = s->points; bits; bits &= bits - 1)
-        trace_listen(&listeners[__builtin_ctz(bits)]);
-    WRITE_ONCE(s->measured, s->points); // all at once
+    trace_target_set(&s->target, s->points);
 }
 
 static void stop(struct stream *stream)
@@ -105,9 +51,7 @@ static void stop(struct stream *stream)
     if (s->calls_run && call_trace_pause(true))
         panic("pausing the trace of calls failed");
     s->calls_run = false;
-    WRITE_ONCE(s->measured, 0);
-    for (u32 bits = s->points; bits; bits &= bits - 1)
-        trace_unlisten(&listeners[__builtin_ctz(bits)]);
+    trace_target_set(&s->target, 0);
     stream->elapsed_ns += clock_now_ns() - stream->since_ns;
 }
 
@@ -122,7 +66,7 @@ static bool is_readable(struct stream *stream)
     struct trace_session *s = session_of(stream);
     bool is = stream_quarter_full(&stream->rings.events);
     for (u32 i = 0; i < cpu_count; i++)
-        is |= trace_ring_quarter_full(&s->cpu[i].ring);
+        is |= trace_ring_quarter_full(&s->target.cpu[i].ring);
     return is;
 }
 
@@ -148,15 +92,15 @@ static int read_ring(struct trace_ring *r, u32 addr, u32 size)
 }
 
 // Of one CPU, or the tasks' events. Bytes with the block's head, or -EFAULT.
-static int read_block(struct trace_session *s, u32 cpu, u32 addr, u32 size)
+static int read_block(struct trace_session *s, u32 cpu, u32 addr, u32 size,
+                      u64 until)
 {
     u32 head = sizeof(struct trace_block);
-    u64 until = rdtsc();
     if (size < head)
         return 0;
     int n = cpu == TRACE_BLOCK_TASKS
                 ? stream_read_events(&s->stream, addr + head, size - head)
-                : read_ring(&s->cpu[cpu].ring, addr + head, size - head);
+                : read_ring(&s->target.cpu[cpu].ring, addr + head, size - head);
     if (n < 0)
         return n;
     bool full = size - head - (u32)n < TRACE_WORDS_MAX * 4;
@@ -172,9 +116,10 @@ static int read(struct stream *stream, u32 addr, u32 size)
     struct trace_session *s = session_of(stream);
     u32 done = 0, empty = (cpu_count + 1) * sizeof(struct trace_block);
     u32 share = MAX(size / (cpu_count + 1), PAGE_SIZE);
+    u64 until = trace_complete_until();
     for (u32 i = 0; i <= cpu_count; i++) {
         u32 cpu = i ? i - 1 : TRACE_BLOCK_TASKS;
-        int n = read_block(s, cpu, addr + done, MIN(size - done, share));
+        int n = read_block(s, cpu, addr + done, MIN(size - done, share), until);
         if (n < 0)
             return done ? (int)done : n;
         done += (u32)n;
@@ -191,10 +136,11 @@ static int info(struct stream *stream, u32 addr)
         .tsc_hz = clock_tsc_hz(),
         .ring_bytes = s->ring_bytes,
         .tasks_lost = READ_ONCE(stream->rings.events_lost),
+        .event_cycles = s->event_cycles,
     };
     for (u32 c = 0; c < cpu_count; c++) {
-        i.recorded += s->cpu[c].ring.recorded;
-        i.lost += trace_ring_lost(&s->cpu[c].ring);
+        i.recorded += s->target.cpu[c].ring.recorded;
+        i.lost += trace_ring_lost(&s->target.cpu[c].ring);
     }
     if (s->calls)
         call_trace_losses(&i.too_deep, &i.no_frames);
@@ -208,7 +154,7 @@ static void free_session(struct trace_session *s)
     if (s->calls)
         call_trace_end();
     for (u32 i = 0; i < cpu_count; i++)
-        trace_ring_free(&s->cpu[i].ring);
+        trace_ring_free(&s->target.cpu[i].ring);
     stream_free_rings(&s->stream);
     stream_release(&s->stream);
     kfree(s);
@@ -216,13 +162,10 @@ static void free_session(struct trace_session *s)
 
 static void withdraw(struct trace_session *s)
 {
-    struct trace_session **at = &traces;
     mutex_lock(&streams_lock);
     if (stream_measures(&s->stream))
         stop(&s->stream);
-    while (*at != s)
-        at = &(*at)->next;
-    WRITE_ONCE(*at, s->next);
+    trace_target_remove(&s->target);
     stream_withdraw(&s->stream);
     mutex_unlock(&streams_lock);
 }
@@ -261,8 +204,8 @@ static bool alloc_rings(struct trace_session *s, struct waitq *readers)
 {
     bool all = !stream_alloc_rings(&s->stream, 0, readers);
     for (u32 i = 0; all && i < cpu_count; i++) {
-        s->cpu[i].was_chosen = true;
-        all = trace_ring_alloc(&s->cpu[i].ring, s->ring_bytes,
+        s->target.cpu[i].was_chosen = true;
+        all = trace_ring_alloc(&s->target.cpu[i].ring, s->ring_bytes,
                                &s->stream.rings.wake);
     }
     return all;
@@ -280,7 +223,7 @@ static int begin_calls(struct trace_session *s, const struct trace_options *o,
         .function_count = o->function_count,
     };
     for (u32 i = 0; i < cpu_count; i++)
-        rings[i] = &s->cpu[i].ring;
+        rings[i] = &s->target.cpu[i].ring;
     int err = call_trace_begin_events(&calls, functions, rings);
     s->calls = s->calls_run = !err;
     return err;
@@ -291,8 +234,8 @@ static int publish(struct trace_session *s)
     mutex_lock(&streams_lock);
     int err = stream_find_slot(&s->stream);
     if (!err) {
-        s->next = traces;
-        __atomic_store_n(&traces, s, __ATOMIC_RELEASE);
+        s->event_cycles = trace_target_measure(&s->target);
+        trace_target_add(&s->target);
         stream_publish(&s->stream);
     }
     mutex_unlock(&streams_lock);
@@ -303,9 +246,10 @@ static int begin(struct trace_session *s, const struct trace_options *o,
                  u32 *functions, struct waitq *readers)
 {
     s->points = o->points;
-    s->except = s->stream.profiler;
-    if (s->except == &kernel_task)
-        s->except = NULL;
+    s->target.only = s->stream.task;
+    s->target.except = s->stream.profiler;
+    if (s->target.except == &kernel_task)
+        s->target.except = NULL;
     s->ring_bytes = choose_ring_bytes(&s->stream, o->ring_bytes);
     int err = alloc_rings(s, readers) ? publish(s) : -ENOMEM;
     if (err)

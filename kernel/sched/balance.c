@@ -180,8 +180,10 @@ void balance_push(struct run_queue *rq, struct thread *prev)
         if (t == prev) { // its stack is still in use: sched_switch_finished
             rq->moving_to = to->cpu;
         } else {
+            u64 since = t->since; // it waits on
             run_queue_assign(t, to->cpu);
             run_queue_make_ready(to, t);
+            t->since = since;
         }
     }
     spin_unlock(&to->lock);

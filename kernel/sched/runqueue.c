@@ -193,7 +193,14 @@ void run_queue_place(struct thread *t, struct cpu *target)
         rq = target->rq;
         spin_lock(&rq->lock);
     }
+    bool was_ready = t->state == THREAD_READY; // it moves, and waits on
+    u64 since = t->since;
     run_queue_make_ready(rq, t);
+    if (was_ready)
+        t->since = since;
+    else
+        TRACE(sched_wake, .thread = t->tid, .cpu = target->id,
+              .at = (u32)t->since);
     spin_unlock(&rq->lock);
 }
 

@@ -92,6 +92,22 @@ static bool put_previous(struct run_queue *rq, struct thread *prev,
     return expired;
 }
 
+// With the lock held: then another CPU may make `prev` ready, or end it, so its
+// wake-up is the later event, and the listeners get what was true before.
+static NOINLINE NOTRACE void unlock_and_tell(struct run_queue *rq,
+                                             const struct thread *prev)
+{
+    struct trace_sched_switch event = {
+        .prev = prev->tid,
+        .next = current->tid,
+        .state = prev->state,
+        .at = (u32)prev->since,
+    };
+    trace_record_switch(&event);
+    spin_unlock_irq(&rq->lock, 0);
+    trace_notify_switch(&event);
+}
+
 // No function may be traced between the switch and its event: the trace would
 // have it as a call by the thread that has left.
 NOTRACE void sched_switch_finished(struct thread *prev)
@@ -104,9 +120,10 @@ NOTRACE void sched_switch_finished(struct thread *prev)
         rq->moving_to = NULL;
     WRITE_ONCE(prev->on_cpu, false);
     bool dead = prev->state == THREAD_DEAD;
-    spin_unlock_irq(&rq->lock, 0);
-    TRACE(sched_switch, .prev = prev->tid, .next = current->tid,
-          .state = prev->state);
+    if (trace_wanted(sched_switch))
+        unlock_and_tell(rq, prev);
+    else
+        spin_unlock_irq(&rq->lock, 0);
     if (unlikely(moving_to))
         run_queue_place(prev, moving_to);
     if (dead)

@@ -69,7 +69,8 @@ static bool wake_from(struct thread *t, u32 states)
             charge_relevel(t);
             run_queue_assign(t, target);
             run_queue_make_ready(target->rq, t);
-            TRACE(sched_wake, .thread = t->tid, .cpu = target->id);
+            TRACE(sched_wake, .thread = t->tid, .cpu = target->id,
+                  .at = (u32)t->since);
             woken = true;
         }
         unlock_both(last->rq, target->rq);

@@ -22,7 +22,7 @@ static void switched(const void *record)
     struct kernel_sensor *k = &rings[this_cpu()->id];
     if (kernel_sensor_opening(k))
         kernel_sensor_write(k, RECORD_SWITCH, record,
-                            sizeof(struct trace_sched_switch));
+                            offsetof(struct trace_sched_switch, at));
 }
 
 // Shared by all: it listens while one of them is open.

@@ -227,7 +227,8 @@ bool callout_drain(struct callout *c)
 
 // Marks the handler as running, with the queue locked. The caller unlocks the
 // queue before it calls the handler.
-static void begin(struct callouts *q, struct callout *c, u32 context)
+static ALWAYS_INLINE void begin(struct callouts *q, struct callout *c,
+                                u32 context)
 {
     spin_assert_held(&q->lock);
     TRACE(timer_fire, .function = (u32)c->fn,

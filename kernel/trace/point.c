@@ -1,29 +1,17 @@
 // Listeners of trace points.
 //
-// A point's listeners are a list that is read without a lock, with interrupts
-// off. `listeners_mutex` guards changes. An added listener is complete before
-// it is linked. A removed one is unlinked, and in use until every CPU has taken
-// an interrupt.
+// A point's listeners are a list that emit.c reads without a lock, with
+// interrupts off. `listeners_mutex` guards changes. An added listener is
+// complete before it is linked. A removed one is unlinked, and in use until
+// every CPU has taken an interrupt.
 #include "kernel/trace/point.h"
 
 #include "arch/cpu.h"
 #include "kernel/base/log.h"
 #include "kernel/sync/mutex.h"
 
-struct trace_point trace_points[TRACE_POINTS];
 static struct mutex listeners_mutex =
     MUTEX_INIT(listeners_mutex, "trace listeners");
-
-void trace_emit(enum trace_number point, const void *record)
-{
-    assert(point < TRACE_POINTS);
-    u32 flags = irq_save();
-    struct trace_listener *l =
-        __atomic_load_n(&trace_points[point].listeners, __ATOMIC_ACQUIRE);
-    for (; l; l = __atomic_load_n(&l->next, __ATOMIC_ACQUIRE))
-        l->fn(record);
-    irq_restore(flags);
-}
 
 void trace_listen(struct trace_listener *l)
 {

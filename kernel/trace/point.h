@@ -22,20 +22,28 @@ struct trace_listener {
 };
 
 struct trace_point {
-    struct branch branch;
+    struct branch branch; // on: somebody wants its events
     struct trace_listener *listeners;
+    // Records the event in traces, and calls the listeners. Any context but
+    // NMI. (kernel/trace/emit.c)
+    void (*emit)(const void *record);
 };
 UPCALL extern struct trace_point trace_points[]; // TRACE_POINTS of them
 
+// Somebody wants the point's events.
+#define trace_wanted(point) branch_on(&trace_points[TRACE_##point].branch)
 #define TRACE(point, ...) TRACE_IF(point, true, __VA_ARGS__)
-#define TRACE_IF(point, condition, ...)                                        \
-    do {                                                                       \
-        if (branch_on(&trace_points[TRACE_##point].branch) && (condition))     \
-            trace_emit(TRACE_##point, &(struct trace_##point){ __VA_ARGS__ }); \
+#define TRACE_IF(point, condition, ...)                  \
+    do {                                                 \
+        if (trace_wanted(point) && (condition))          \
+            trace_points[TRACE_##point].emit(            \
+                &(struct trace_##point){ __VA_ARGS__ }); \
     } while (0)
 
-// Calls the listeners of a point. Any context but NMI.
-UPCALL void trace_emit(enum trace_number point, const void *record);
+// The two halves of sched_switch, if it is wanted: traces record it with the
+// run queue's lock held, then listeners hear of it without. Interrupts are off.
+UPCALL void trace_record_switch(const struct trace_sched_switch *record);
+UPCALL void trace_notify_switch(const struct trace_sched_switch *record);
 
 // Adds a user of a listener. The first one makes it listen: all CPUs call it
 // from the function's return on. After the last user's removal no CPU is in its

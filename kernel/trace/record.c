@@ -32,6 +32,16 @@ bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake)
     return true;
 }
 
+void trace_ring_clear(struct trace_ring *r)
+{
+    memset(r->bytes, 0, MIN(r->opened, r->pages) * PAGE_SIZE);
+    *r = (struct trace_ring){
+        .bytes = r->bytes,
+        .pages = r->pages,
+        .wake = r->wake,
+    };
+}
+
 void trace_ring_free(struct trace_ring *r)
 {
     if (r->bytes)
@@ -160,6 +170,15 @@ bool trace_ring_quarter_full(const struct trace_ring *r)
 u32 trace_ring_lost(const struct trace_ring *r)
 {
     return READ_ONCE(r->lost);
+}
+
+// A writer has interrupts off from the moment at which it reads its record's
+// time: when its CPU takes an interrupt, the record is complete.
+u64 trace_complete_until(void)
+{
+    u64 until = rdtsc();
+    smp_quiesce_others();
+    return until;
 }
 
 static bool is_event(u32 head)

@@ -35,6 +35,8 @@ struct trace_ring {
 // pages or more. False: no memory.
 bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake) MUST_CHECK;
 void trace_ring_free(struct trace_ring *r);
+// Empties it; no other CPU uses it yet.
+void trace_ring_clear(struct trace_ring *r);
 // Any context: whether it should be read soon.
 bool trace_ring_quarter_full(const struct trace_ring *r);
 // One reader at a time, on any CPU. The next complete records, at most `room`
@@ -42,6 +44,9 @@ bool trace_ring_quarter_full(const struct trace_ring *r);
 const void *trace_ring_peek(struct trace_ring *r, u32 room, u32 *bytes);
 // Frees what the last trace_ring_peek has given.
 void trace_ring_consume(struct trace_ring *r, u32 bytes);
+// The time before which all records of all CPUs are in their rings. Thread
+// context, interrupts on.
+u64 trace_complete_until(void);
 // Records lost so far.
 u32 trace_ring_lost(const struct trace_ring *r);
 
@@ -74,9 +79,7 @@ static ALWAYS_INLINE bool trace_put(struct trace_ring *r, u32 type,
             // The place before the time: so times ascend, and if another writer
             // comes between, the exchange fails.
             at = READ_ONCE(r->place.at);
-            u64 now = rdtsc();
-            low = (u32)now;
-            if ((u32)(now >> TRACE_TIME_BITS) == READ_ONCE(r->place.epoch) &&
+            if (word_is(&r->place.epoch, trace_time(&low)) &&
                 at + words * 4 <= READ_ONCE(r->place.limit))
                 break;
             if (!trace_ring_make_room(r, words * 4))

@@ -78,7 +78,7 @@ static void add_exit(uint64_t time, uint32_t function, uint32_t cycles)
 static void add_switch(uint64_t time, uint32_t prev, uint32_t next,
                        uint8_t state)
 {
-    struct trace_sched_switch s = { prev, next, state };
+    struct trace_sched_switch s = { prev, next, state, 0 };
     add_event(time, TRACE_sched_switch, &s, sizeof(s));
 }
 
@@ -284,6 +284,32 @@ static void prints_nested_calls(void **state UNUSED)
     free(text);
 }
 
+// What the other threads of the CPU did is not known either.
+static void a_loss_ends_the_calls_of_all_threads_of_its_cpu(void **state UNUSED)
+{
+    memset(&made, 0, sizeof(made));
+    begin_block(1, 0x7000000);
+    add_time(0x1000000, 8);
+    add_entry(0x1000010, A, 900);
+    add_switch(0x1000020, 8, 9, 3);
+    add_lost(0x1000030, 9, 12);
+    add_switch(0x1000040, 9, 8, 3);
+    add_exit(0x1000050, A, 5);
+    begin_block(2, 0x7000000);
+    add_time(0x1000000, 6);
+    add_entry(0x1000011, B, 900);
+    add_exit(0x1000060, B, 6);
+    char *text = text_of(made.words, made.used * 4, 0);
+    assert_string_equal(
+        text, "  1  thread-8                    alpha {\n"
+              "  1  ---- thread-8 waits -> thread-9 ----\n"
+              "  1  ==== 12 events are LOST ====\n"
+              "  1  ---- thread-9 waits -> thread-8 ----\n"
+              "  1  thread-8               5ns  } alpha (its call is missing)\n"
+              "  2  thread-6               6ns  beta();\n");
+    free(text);
+}
+
 static void leaves_short_calls_out(void **state UNUSED)
 {
     make();
@@ -380,6 +406,7 @@ int main(void)
         cmocka_unit_test(holds_what_other_cpus_may_precede),
         cmocka_unit_test(delivers_up_to_where_a_block_was_cut),
         cmocka_unit_test(prints_nested_calls),
+        cmocka_unit_test(a_loss_ends_the_calls_of_all_threads_of_its_cpu),
         cmocka_unit_test(leaves_short_calls_out),
         cmocka_unit_test(marks_calls_without_a_return),
         cmocka_unit_test(survives_a_cut_anywhere),

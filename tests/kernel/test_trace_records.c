@@ -204,6 +204,49 @@ KERNEL_TEST(trace_losses_are_told_at_their_place)
     trace_ring_free(&ring);
 }
 
+// --- a writer that is held up -----------------------------------------------
+
+static struct {
+    bool inside, asked, answered, early;
+} slow;
+
+// As between reading a record's time and storing it.
+static void write_slowly(void *arg UNUSED)
+{
+    expect(!thread_set_affinity(current, 1u << 1));
+    u32 flags = irq_save();
+    WRITE_ONCE(slow.inside, true);
+    while (!READ_ONCE(slow.asked))
+        cpu_relax();
+    u64 end = rdtsc() + clock_tsc_hz() / 1000;
+    while (rdtsc() < end && !READ_ONCE(slow.answered))
+        cpu_relax();
+    slow.early = READ_ONCE(slow.answered);
+    irq_restore(flags);
+    report_done();
+}
+
+KERNEL_TEST(trace_waits_for_records_that_are_begun)
+{
+    u32 affinity = current->affinity;
+    if (cpu_count < 2) {
+        test_skip("one CPU");
+        return;
+    }
+    reset();
+    memset(&slow, 0, sizeof(slow));
+    expect(!thread_set_affinity(current, 1u << 0));
+    start(write_slowly, NULL);
+    while (!READ_ONCE(slow.inside))
+        sleep_ms(1);
+    WRITE_ONCE(slow.asked, true);
+    trace_complete_until();
+    WRITE_ONCE(slow.answered, true);
+    wait_for(1);
+    thread_set_affinity(current, affinity);
+    expect(!slow.early);
+}
+
 // --- sessions ---------------------------------------------------------------
 
 static struct waitq readers = WAITQ_INIT(readers, "test");
@@ -325,7 +368,7 @@ KERNEL_TEST(trace_of_known_calls)
     preempt_disable(); // one CPU's records
     for (u32 i = 0; i < 100; i++)
         top();
-    drain(&s, &t->cpu[this_cpu()->id].ring);
+    drain(&s, &t->target.cpu[this_cpu()->id].ring);
     preempt_enable();
     end(t);
     expect(checksum() == before);
@@ -354,7 +397,7 @@ KERNEL_TEST(trace_counts_interrupts_in_pairs)
     stream_pause(&t->stream, true);
     u32 all = 0;
     for (u32 i = 0; i < cpu_count; i++) {
-        drain(&s[i], &t->cpu[i].ring);
+        drain(&s[i], &t->target.cpu[i].ring);
         u32 *n = s[i].by_type;
         // One may have begun before the trace, and one may be its end.
         expect(n[TRACE_irq_enter] + 1 >= n[TRACE_irq_exit] &&
@@ -416,18 +459,18 @@ KERNEL_TEST(trace_storm)
             if (test_random() % 8 == 0 && stream_measures(&trace->stream))
                 stream_pause(&trace->stream, true);
             for (u32 c = 0; c < cpu_count; c++)
-                drain(&s[c], &trace->cpu[c].ring);
+                drain(&s[c], &trace->target.cpu[c].ring);
         }
         if (other)
             end(other);
         if (trace && stream_measures(&trace->stream))
             stream_pause(&trace->stream, true);
         for (u32 c = 0; trace && c < cpu_count; c++) {
-            drain(&s[c], &trace->cpu[c].ring);
+            drain(&s[c], &trace->target.cpu[c].ring);
             events += s[c].events;
             lost += s[c].lost;
             bad += s[c].bad;
-            expect(trace->cpu[c].ring.recorded == s[c].events);
+            expect(trace->target.cpu[c].ring.recorded == s[c].events);
         }
         if (trace)
             end(trace);
@@ -491,7 +534,7 @@ KERNEL_TEST(trace_cost)
         return;
     on = time_of_points(true);
     calls = time_of_calls();
-    expect(!trace_ring_lost(&t->cpu[this_cpu()->id].ring));
+    expect(!trace_ring_lost(&t->target.cpu[this_cpu()->id].ring));
     end(t);
     log_printf("trace: an event that is off takes %u, one of 16 bytes %u, an "
                "entry and a return %u instructions\n",

@@ -36,6 +36,8 @@ static const struct command commands[] = {
     { "receive", "Receives files from send over a serial line",
       command_receive },
     { "sensors", "Shows files of sensors", command_sensors },
+    { "trace", "Prints files of trace record: events, and their sums",
+      command_trace },
     { "convert", "Makes perf.data of the rings that gdb read out of a kernel",
       command_convert },
 };

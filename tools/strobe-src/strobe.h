@@ -28,6 +28,7 @@ int command_kallsyms(int argc, char *argv[]);
 int command_repair(int argc, char *argv[]);
 int command_receive(int argc, char *argv[]);
 int command_sensors(int argc, char *argv[]);
+int command_trace(int argc, char *argv[]);
 int command_convert(int argc, char *argv[]);
 int command_exact(int argc, char *argv[]);
 int command_counts(int argc, char *argv[]);

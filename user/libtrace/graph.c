@@ -335,6 +335,16 @@ static void on_result(struct graph *g, struct graph_thread *t,
     close_call(g, t, e, kind, 0, NULL, text);
 }
 
+// Each page fault has events of its own, between which it is a call: so its
+// exception is not shown, too.
+static bool is_page_fault(const struct trace_event *e)
+{
+    enum { PAGE_FAULT_VECTOR = 14 };
+    struct trace_trap_exception x;
+
+    return trace_fields(e, &x, sizeof(x)) && x.vector == PAGE_FAULT_VECTOR;
+}
+
 // Calls that begin and end: true if the event is one of them.
 static bool on_nested(struct graph *g, struct graph_thread *t,
                       const struct trace_event *e)
@@ -408,6 +418,8 @@ static void on_note(struct graph *g, struct graph_thread *t,
                     f[0], f[1] >> 8 & 0xff);
         return;
     case TRACE_trap_exception:
+        if (is_page_fault(e))
+            return;
         note(g, t, e);
         fprintf(g->out, "-- exception %" PRIu32 " at %#" PRIx32 " --\n", f[0],
                 f[1]);
@@ -418,17 +430,23 @@ static void on_note(struct graph *g, struct graph_thread *t,
 }
 
 // The stack of the running thread is not known any more.
-static void on_lost(struct graph *g, struct graph_thread *t,
-                    const struct trace_event *e)
+// What the CPU's threads did meanwhile is not known, of those that left it
+// meanwhile, too.
+static void on_lost(struct graph *g, const struct trace_event *e)
 {
     uint32_t count = 0;
 
     memcpy(&count, e->fields, sizeof(count));
-    settle(g, t, e->cpu);
+    for (struct graph_thread *t = g->threads; t; t = t->next) {
+        if (t->cpu != e->cpu)
+            continue;
+        settle(g, t, e->cpu);
+        t->depth = 0;
+        t->left = 0;
+        t->waits = false;
+    }
     fprintf(g->out, "%3" PRIu32 "  ==== %" PRIu32 " events are LOST ====\n",
             e->cpu, count);
-    t->depth = 0;
-    t->waits = false;
 }
 
 void graph_event(struct graph *g, const struct trace_event *e)
@@ -444,7 +462,7 @@ void graph_event(struct graph *g, const struct trace_event *e)
         return;
     t->cpu = e->cpu;
     if (e->type == TRACE_R_LOST)
-        on_lost(g, t, e);
+        on_lost(g, e);
     else if (!on_nested(g, t, e))
         on_note(g, t, e);
 }

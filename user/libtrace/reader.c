@@ -75,8 +75,10 @@ static const char *take_event(struct trace_reader *r, uint32_t cpu,
            size < sizeof(e->fields) ? size : sizeof(e->fields));
     struct trace_sched_switch change;
     if (e->type == TRACE_sched_switch &&
-        trace_fields(e, &change, sizeof(change)))
+        trace_fields(e, &change, sizeof(change))) {
+        e->thread = change.prev; // a TIME record here has the next one
         r->cpu[cpu].thread = change.next;
+    }
     if (e->type == TRACE_R_LOST)
         r->lost += word_at(fields);
     else

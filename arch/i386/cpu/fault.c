@@ -25,7 +25,6 @@ static ALWAYS_INLINE int resolve(u32 addr, u32 error)
     if (addr >= USER_END || !as)
         return -EFAULT;
     ADD_ONCE(current_base()->faults, 1);
-    TRACE(page_fault, .address = addr, .error = error);
     return aspace_fault(as, addr, error | FAULT_USER);
 }
 
@@ -62,6 +61,7 @@ NOTRACE void fault_from_user(struct trapframe *tf)
 {
     u32 addr = read_cr2();
     irq_enable();
+    TRACE(page_fault, .address = addr, .error = tf->error);
     int err = resolve_for_user(addr, tf->error);
     if (likely(!err))
         TRACE(page_fault_end, .result = 0);
@@ -114,14 +114,15 @@ void fault_from_kernel(struct trapframe *tf)
     if (unlikely(!fault_fixup(&fixup) || addr >= USER_END))
         kernel_bug(tf, addr);
     int err = -EFAULT;
+    TRACE(page_fault, .address = addr, .error = tf->error);
     if (may_sleep(tf)) {
         irq_enable();
         err = resolve(addr, tf->error);
-        TRACE(page_fault_end, .result = (u32)err);
         if (err == -ENOMEM && memory_is_out(addr))
             err = 0; // the access is retried
         irq_disable();
     }
+    TRACE(page_fault_end, .result = (u32)err);
     if (unlikely(err))
         tf->eip = fixup;
 }

@@ -103,7 +103,7 @@ static ALWAYS_INLINE void handle_interrupt(struct trapframe *tf, u64 began)
     c->irq_depth++;
     if (branch_on(&call_tracing))
         call_trace_irq_begin(tf, began);
-    TRACE(irq_enter, .vector = tf->vector);
+    TRACE(irq_enter, .vector = tf->vector, .at = (u32)began);
     irq_dispatch(tf->vector);
     TRACE(irq_exit, .vector = tf->vector);
     if (unlikely(READ_ONCE(c->arch->deferred)))
@@ -119,6 +119,7 @@ NOTRACE void trap_interrupt(u64 now, struct trapframe *tf)
         now = ledger_user_to_irq(current_base(), tf->vector, now);
         handle_interrupt(tf, now);
         now = ledger_irq_to_kernel(&current_base()->total);
+        TRACE(irq_return, .at = (u32)now);
         if (branch_on(&call_tracing))
             call_trace_irq_end(tf, now);
         return_to_user(tf);
@@ -127,6 +128,7 @@ NOTRACE void trap_interrupt(u64 now, struct trapframe *tf)
     struct account *interrupted = ledger_irq_enter(tf->vector, now);
     handle_interrupt(tf, now);
     now = ledger_irq_leave(interrupted);
+    TRACE(irq_return, .at = (u32)now);
     if (branch_on(&call_tracing))
         call_trace_irq_end(tf, now);
     if (unlikely(this_cpu_is_set(need_resched)))

@@ -4,12 +4,27 @@
 #pragma once
 
 #include "lib/types.h"
+#include <strobe/trace.h>
 
 struct trace_place {
     u32 at;    // address of the next record
     u32 limit; // end of its page; 0: no record fits
     u32 epoch; // of the last TIME record: the time without its low bits
 };
+
+// The TSC: its low word, and the epoch. In halves, because GCC would put a u64,
+// of which some bits are used here and some there, into memory.
+static ALWAYS_INLINE u32 trace_time(u32 *low)
+{
+    u32 epoch, high;
+    __asm__ volatile("rdtsc" : "=a"(*low), "=d"(high));
+    epoch = *low;
+    __asm__("shrdl %2, %1, %0"
+            : "+r"(epoch)
+            : "r"(high), "i"(TRACE_TIME_BITS)
+            : "cc");
+    return epoch;
+}
 
 struct trace_ring;
 // Called when there is no room up to `limit` for a record of `bytes`, or the

@@ -1,0 +1,56 @@
+// Files of `trace record`: what a trace gave (<strobe/trace.h>), and the names
+// to read it by. docs/trace.md describes them.
+//
+//     struct trace_file_head, then chunks: each a struct trace_file_chunk and
+//     `bytes` of body
+//
+// All numbers are little-endian. A file that was cut off anywhere is read up to
+// its last whole record. A reader skips kinds that it does not know, and what
+// the head or a body has behind the fields that it knows; all other changes
+// need another version.
+#pragma once
+
+#include <strobe/trace.h>
+
+#define TRACE_FILE_MAGIC "strobtrc"
+#define TRACE_FILE_VERSION 1u
+
+struct trace_file_head {
+    char magic[8];
+    uint32_t version;
+    uint32_t bytes; // of this head
+    uint32_t trace_version, cpus;
+    uint32_t points, task; // as in struct trace_options
+    uint32_t tsc_hz[2];    // low word first
+    uint32_t event_cycles; // struct trace_info
+};
+
+enum trace_file_kind {
+    // A line for each point, in the order of their numbers: GROUP/NAME, then
+    // FIELD:BITS of each field. A reader refuses a table that is not its own.
+    TRACE_FILE_POINTS = 1,
+    TRACE_FILE_COMMAND, // text: what was run
+    TRACE_FILE_THREAD,  // struct trace_file_thread: from here on
+    TRACE_FILE_BLOCKS,  // what one DATA_READ stored
+    TRACE_FILE_END,     // struct trace_file_end; missing: it was cut off
+};
+
+struct trace_file_chunk {
+    uint32_t kind, bytes;
+};
+
+struct trace_file_thread {
+    uint32_t thread, task;
+    char name[16]; // padded with NULs
+};
+
+enum trace_file_reason {
+    TRACE_FILE_ENDED = 1, // the command, the task or the user ended it
+    TRACE_FILE_FULL,      // there was no room for more in the file system
+};
+
+struct trace_file_end {
+    uint32_t reason;
+    uint32_t tasks_lost;
+    uint32_t recorded[2], lost[2]; // of struct trace_info, low word first
+};

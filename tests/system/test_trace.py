@@ -1,0 +1,144 @@
+"""trace: what it records, as text and as sums; the same on the host; a trace against the
+ledger; full file systems, kills, and unknown events."""
+import re
+import subprocess
+
+import pytest
+
+from machine import ROOT, batch, vm
+
+STROBE = f"{ROOT}/build/strobe"
+BUSY = "sh -c 'for i in 1 2 3; do dd if=/dev/zero of=/dev/null bs=1 count=20; sleep 0.01; done 2>/dev/null | cat'"
+POINTS = "sysinfo system.text | grep patched"
+SCRIPTS = {
+    "list": "trace list",
+    "record": f"trace record -o /out/t {BUSY}; trace summary /out/t; trace report /out/t > /out/text; trace summary /out/t > /out/sums",
+    "own": "trace record -1 -o /tmp/own sh -c 'true | cat'; trace summary /tmp/own; rm /tmp/own",
+    "chosen": "trace record -e sched,syscall/enter -o /tmp/c true; trace summary /tmp/c; trace report -c 1 /tmp/c; rm /tmp/c",
+    "lost": "trace record -b 8 -o /tmp/l dd if=/dev/zero of=/dev/null bs=1 count=3000; trace summary /tmp/l; rm /tmp/l",
+    "status": "trace record -o /tmp/s sh -c 'exit 7'; echo $?; rm /tmp/s",
+    "stopped": "trace record -o /tmp/p sh -c '(sleep 0.1; kill -CONT $$) & kill -STOP $$; echo goes on'; trace report /tmp/p | grep -c task/exit; rm /tmp/p",
+    "cut": "trace record -o /tmp/w sh -c 'sleep 0.01'; head -c 3000 /tmp/w > /tmp/cut; trace summary /tmp/cut; rm /tmp/w /tmp/cut",
+    "full": f"trace record -o /dev/full true; echo $?; {POINTS}",
+    "killed": f"""
+trace record -o /tmp/k sleep 100 & sleep 0.5; {POINTS}
+kill -9 $!; wait; sleep 0.1; {POINTS}; trace summary /tmp/k | head -n 1; rm /tmp/k
+""",
+    "unknown": "trace record -e sched/swich true; trace record -e wake true; echo $?",
+    "usage": "trace; trace recrod; trace record -1; trace record -b 7 true; trace report a b",
+    "no-file": "trace report /nothing; trace report /etc/passwd",
+    "no-task": "trace record -t 4194304",
+    "ordinary": "su user -c 'trace record -o /tmp/o true'",
+}
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    return tmp_path_factory.mktemp("trace")
+
+
+@pytest.fixture(scope="module")
+def results(out):
+    return batch(SCRIPTS, "--icount", "3", "--get", str(out), smp=2)
+
+
+def row(output, title, name):
+    """The numbers of a row of a table."""
+    table = output.split(f"\n{title}", 1)[1].split("\n\n")[0]
+    line = re.search(rf"^{re.escape(name)} .*", table, re.MULTILINE)
+    return [float(n) for n in re.findall(r" ([\d.]+)(?= |$)", line[0])]
+
+
+@pytest.mark.parametrize("smp", (1, 2, 4))
+def test_a_trace_is_the_ledger(smp):
+    result = vm("/test/trace_truth", "--icount", "3", smp=smp)
+    assert result.status == 0, result
+    assert "ok the pieces" in result.output and "ok each system" in result.output
+
+
+def test_list(results):
+    lines = results["list"].output.splitlines()
+    assert any(line.startswith("sched/switch  ") for line in lines)
+    with open(f"{ROOT}/include/strobe/points.def") as file:
+        assert len(lines) == file.read().count("\nPOINT(")
+
+
+def test_summary(results):
+    output = results["record"].output
+    assert results["record"].status == 0, results["record"]
+    assert "MISSING" not in output, output
+    assert re.search(r"# clock: TSC, [\d.]+ MHz; effects before their causes on other "
+                     r"CPUs: 0\n", output), output
+    assert row(output, "System call", "read")[0] >= 60
+    assert row(output, "System call", "execve")[0] >= 5
+    calls = re.search(r"ended with their thread: (\d+); that go on: \d+; without an end: "
+                      r"(\d+)", output)
+    assert int(calls[1]) >= 7 and int(calls[2]) == 0
+    begins = row(output, "Event", "syscall/enter")[0]
+    ends = row(output, "Event", "syscall/exit")[0]
+    assert begins - ends == int(calls[1]) - 1  # its first read began before
+
+
+def test_report_has_each_event(results, out):
+    text = (out / "text").read_text()
+    sums = (out / "sums").read_text()
+    lines = [line for line in text.splitlines() if re.match(r" +\d+\.\d{9} ", line)]
+    assert len(lines) == int(re.search(r"# (\d+) events", sums)[1])
+    times = [float(line.split()[0]) for line in lines]
+    assert times == sorted(times)
+    assert re.search(r"dd:\d+ +syscall/enter +read\n", text)
+    assert re.search(r"dd:\d+ +syscall/exit +read = 1\n", text)
+    assert re.search(r"sched/switch +sleep:\d+ waits -> ", text)
+
+
+def test_host_prints_the_same(results, out):
+    assert results["record"].status == 0
+    for what, file in (("report", "text"), ("summary", "sums")):
+        host = subprocess.run([STROBE, "trace", what, out / "t"], check=True,
+                              capture_output=True, text=True)
+        assert host.stdout == (out / file).read_text()
+
+
+def test_choice(results):
+    assert "No table of threads" in results["own"].output
+    output = results["chosen"].output
+    assert "syscall/enter" in output and "syscall/exit" not in output
+    assert "irq/enter" not in output
+    assert all(line.split()[2] == "1" for line in output.splitlines()
+               if re.match(r" +\d+\.\d{9} ", line))
+
+
+def test_a_command_that_stops_is_traced_on(results):
+    assert results["stopped"].output.splitlines() == ["goes on", "3"], results["stopped"]
+
+
+def test_losses_and_cuts(results):
+    lost = results["lost"]
+    assert re.search(r"LOST for want of room", lost.errors), lost
+    assert re.search(r"MISSING: \d+ events, for want of room", lost.output), lost
+    assert "MISSING: the end: the file was cut off" in results["cut"].output
+
+
+def test_full_file_system(results):
+    full = results["full"]
+    assert "No space left on device: the trace has ended there" in full.errors, full
+    assert full.output.startswith("1\n"), full
+
+
+def test_it_leaves_nothing_switched_on(results):
+    before, after = (int(n) for n in
+                     re.findall(r"patched +(\d+)", results["killed"].output))
+    assert before > 20 and after == 0
+    assert "# command: sleep 100" in results["killed"].output
+    assert re.findall(r"patched +(\d+)", results["full"].output) == ["0"]
+
+
+def test_errors(results):
+    unknown = results["unknown"].errors
+    assert "Near are: sched/switch" in unknown and "Near are: sched/wake" in unknown
+    assert results["status"].output == "7\n"
+    assert results["usage"].errors.count("trace --help") == 5
+    assert "No such file" in results["no-file"].errors
+    assert "it is no file of `trace record`" in results["no-file"].errors
+    assert "no such task" in results["no-task"].errors
+    assert "root may profile everything" in results["ordinary"].errors

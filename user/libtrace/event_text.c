@@ -1,0 +1,136 @@
+// The fields of events as text: names for what has names, and for all others
+// NAME=VALUE from the table of points.
+#include "graph.h"
+#include "points.h"
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ERRORS 4095u // results from -4095 to -1 are error numbers
+
+static uint32_t word(const struct trace_event *e, uint32_t n)
+{
+    uint32_t w;
+
+    memcpy(&w, e->fields + n * 4, sizeof(w));
+    return w;
+}
+
+static void put_result(FILE *out, uint32_t result)
+{
+    if (result > UINT32_MAX - ERRORS)
+        fprintf(out, " = -%" PRIu32, -result);
+    else if (result < 65536)
+        fprintf(out, " = %" PRIu32, result);
+    else
+        fprintf(out, " = %#" PRIx32, result);
+}
+
+static void put_switch(FILE *out, const struct trace_file *f,
+                       const struct trace_event *e)
+{
+    static const char *const left[] = { "is preempted", "is preempted",
+                                        "sleeps",       "waits",
+                                        "stops",        "ends" };
+    struct trace_sched_switch s;
+    char from[32], to[32];
+
+    memcpy(&s, e->fields, sizeof(s));
+    trace_file_thread(f, s.prev, from);
+    trace_file_thread(f, s.next, to);
+    fprintf(out, " %s%s%s -> %s", from, s.prev ? " " : "",
+            !s.prev                                    ? ""
+            : s.state < sizeof(left) / sizeof(left[0]) ? left[s.state]
+                                                       : "?",
+            to);
+}
+
+static void put_wake(FILE *out, const struct trace_file *f,
+                     const struct trace_event *e)
+{
+    char name[32];
+
+    trace_file_thread(f, word(e, 0), name);
+    fprintf(out, " %s for CPU %" PRIu32, name, word(e, 1));
+}
+
+// The error code of a page fault: Intel SDM vol. 3, 4.7.
+static void put_fault(FILE *out, const struct trace_event *e)
+{
+    uint32_t error = word(e, 1);
+
+    fprintf(out, " %#" PRIx32 ", %s of a page that is %s, by the %s",
+            word(e, 0),
+            error & 16  ? "execution"
+            : error & 2 ? "write"
+                        : "read",
+            error & 1 ? "protected" : "not there",
+            error & 4 ? "program" : "kernel");
+}
+
+// FIELD:BITS of the table, in the order of the record.
+static void put_fields(FILE *out, const struct trace_event *e)
+{
+    const char *p = strchr(trace_point_fields(e->type), ' ');
+    uint32_t at = 0;
+
+    while (p) {
+        const char *colon = strchr(++p, ':');
+        uint32_t bytes = (uint32_t)atoi(colon + 1) / 8;
+        uint64_t value = 0;
+        if (at + bytes > e->size || at + bytes > TRACE_FIELDS_MAX)
+            return; // a record that is too short
+        memcpy(&value, e->fields + at, bytes);
+        at += bytes;
+        fprintf(out, value < 65536 ? " %.*s=%" PRIu64 : " %.*s=%#" PRIx64,
+                (int)(colon - p), p, value);
+        p = strchr(colon, ' ');
+    }
+}
+
+static void put_point(FILE *out, const struct trace_file *f,
+                      const struct trace_event *e)
+{
+    switch (e->type) {
+    case TRACE_sched_switch:
+        put_switch(out, f, e);
+        break;
+    case TRACE_sched_wake:
+        put_wake(out, f, e);
+        break;
+    case TRACE_syscall_enter:
+        fprintf(out, " %s", trace_call_name(word(e, 0)));
+        break;
+    case TRACE_syscall_exit:
+        fprintf(out, " %s", trace_call_name(word(e, 0)));
+        put_result(out, word(e, 1));
+        break;
+    case TRACE_irq_enter:
+    case TRACE_irq_exit:
+        fprintf(out, " %" PRIu32, word(e, 0));
+        break;
+    case TRACE_irq_return:
+        break;
+    case TRACE_page_fault:
+        put_fault(out, e);
+        break;
+    case TRACE_page_fault_end:
+        put_result(out, word(e, 0));
+        break;
+    default:
+        put_fields(out, e);
+    }
+}
+
+void trace_event_text(FILE *out, const struct trace_file *f,
+                      const struct trace_event *e)
+{
+    if (e->type < TRACE_POINTS)
+        put_point(out, f, e);
+    else if (e->type == TRACE_R_LOST)
+        fprintf(out, " %" PRIu32 " events are missing here", word(e, 0));
+    else
+        fprintf(out, " %#" PRIx32, word(e, 0));
+}

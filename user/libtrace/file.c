@@ -1,0 +1,268 @@
+// Two passes over the chunks: the first one, when the file is opened, takes
+// names and the end and skips events; the second one, for each reading, decodes
+// these.
+#include "file.h"
+
+#include "points.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_BYTES 16u
+#define BODY_MAX (64u << 20) // of a chunk that is taken whole
+
+struct trace_name {
+    uint32_t thread;
+    char name[NAME_BYTES + 1];
+};
+
+static const char no_memory[] = "not enough memory for the trace";
+
+static uint64_t wide(const uint32_t word[2])
+{
+    return (uint64_t)word[1] << 32 | word[0];
+}
+
+uint64_t trace_file_ns(const struct trace_file *f, uint64_t cycles)
+{
+    return cycles / f->tsc_hz * 1000000000 +
+           cycles % f->tsc_hz * 1000000000 / f->tsc_hz;
+}
+
+// --- names ------------------------------------------------------------------
+
+static struct trace_name *find_name(const struct trace_file *f, uint32_t thread)
+{
+    for (uint32_t i = 0; i < f->name_count; i++) {
+        if (f->names[i].thread == thread)
+            return &f->names[i];
+    }
+    return NULL;
+}
+
+// Bytes that a terminal might take for more than a character become '?'.
+static void copy_name(char *out, const char *name)
+{
+    size_t n = 0;
+
+    for (; n < NAME_BYTES && name[n]; n++)
+        out[n] = name[n] > ' ' && name[n] <= '~' ? name[n] : '?';
+    out[n] = '\0';
+}
+
+// Without memory for it a thread is shown by its number.
+static void set_name(struct trace_file *f, uint32_t thread, const char *name)
+{
+    struct trace_name *n = find_name(f, thread);
+
+    if (!n && f->name_count == f->name_room) {
+        uint32_t room = f->name_room ? f->name_room * 2 : 64;
+        void *more = realloc(f->names, room * sizeof(*f->names));
+        if (!more)
+            return;
+        f->names = more;
+        f->name_room = room;
+    }
+    if (!n)
+        n = &f->names[f->name_count++];
+    n->thread = thread;
+    copy_name(n->name, name);
+}
+
+void trace_file_thread(const struct trace_file *f, uint32_t thread,
+                       char out[32])
+{
+    const struct trace_name *n = thread ? find_name(f, thread) : NULL;
+
+    if (!thread)
+        strcpy(out, "[idle]");
+    else
+        snprintf(out, 32, "%s:%" PRIu32, n ? n->name : "?", thread);
+}
+
+static void take_task(void *arg, const struct sprofile_task *t)
+{
+    if (t->kind != SPROFILE_T_ENDED)
+        set_name(arg, t->task, t->name);
+}
+
+static void pass_event(void *arg, const struct trace_event *e)
+{
+    struct trace_file *f = arg;
+
+    f->event(f->arg, e);
+}
+
+// --- chunks -----------------------------------------------------------------
+
+// Reads up to `size` bytes of a body, of which there may be fewer.
+static size_t take(struct trace_file *f, void *out, size_t size)
+{
+    memset(out, 0, size);
+    return fread(out, 1, size, f->in);
+}
+
+static size_t least(uint64_t a, uint64_t b)
+{
+    return (size_t)(a < b ? a : b);
+}
+
+static const char *take_points(struct trace_file *f, uint32_t bytes)
+{
+    char text[4096];
+    size_t n = take(f, text, least(bytes, sizeof(text)));
+
+    if (n < bytes && n < sizeof(text))
+        return "it was cut off before its first event";
+    return trace_points_are(text, n)
+               ? NULL
+               : "it is of a kernel with other trace points: read it with the "
+                 "tools of that kernel";
+}
+
+// `there` bytes of the chunk are in the file.
+static const char *take_description(struct trace_file *f, uint32_t kind,
+                                    uint32_t bytes, uint64_t there)
+{
+    struct trace_file_thread t;
+
+    switch (kind) {
+    case TRACE_FILE_POINTS:
+        return take_points(f, bytes);
+    case TRACE_FILE_COMMAND:
+        take(f, f->command, least(there, sizeof(f->command) - 1));
+        for (char *p = f->command; *p; p++)
+            *p = *p >= ' ' && *p <= '~' ? *p : '?';
+        break;
+    case TRACE_FILE_THREAD:
+        if (there >= sizeof(t) && take(f, &t, sizeof(t)) == sizeof(t) &&
+            !find_name(f, t.thread))
+            set_name(f, t.thread, t.name);
+        break;
+    case TRACE_FILE_END:
+        f->has_end = there >= sizeof(f->end) &&
+                     take(f, &f->end, sizeof(f->end)) == sizeof(f->end);
+        break;
+    }
+    return NULL;
+}
+
+// `there` bytes, or as many as there are of a chunk that was cut off.
+static const char *take_blocks(struct trace_file *f, uint32_t bytes,
+                               uint64_t there)
+{
+    if (bytes > BODY_MAX)
+        return "a chunk of events is too large";
+    void *body = malloc(there ? (size_t)there : 1);
+    if (!body)
+        return no_memory;
+    size_t n = take(f, body, (size_t)there);
+    const char *problem = trace_reader_take(&f->reader, body, n);
+    free(body);
+    // What was cut off ends anywhere.
+    return n < bytes ? NULL : problem;
+}
+
+// All chunks: descriptions, or events.
+static const char *walk(struct trace_file *f, bool events)
+{
+    uint64_t at = f->head.bytes;
+    struct trace_file_chunk c;
+    const char *problem = NULL;
+    bool first = true;
+
+    for (; at + sizeof(c) <= f->bytes && !problem; first = false) {
+        if (fseeko(f->in, (off_t)at, SEEK_SET) != 0 ||
+            take(f, &c, sizeof(c)) != sizeof(c))
+            return strerror(errno ? errno : EIO);
+        at += sizeof(c);
+        uint64_t there = f->bytes - at < c.bytes ? f->bytes - at : c.bytes;
+        if (!events && first && c.kind != TRACE_FILE_POINTS)
+            return "it does not say which trace points it has";
+        if (!events && c.kind != TRACE_FILE_BLOCKS)
+            problem = take_description(f, c.kind, c.bytes, there);
+        else if (events && c.kind == TRACE_FILE_BLOCKS)
+            problem = take_blocks(f, c.bytes, there);
+        at += c.bytes;
+    }
+    return !events && first ? "it was cut off before its first event" : problem;
+}
+
+// --- the file ---------------------------------------------------------------
+
+static const char *take_head(struct trace_file *f)
+{
+    struct trace_file_head *h = &f->head;
+    uint32_t least_bytes = offsetof(struct trace_file_head, event_cycles);
+    size_t n = take(f, h, sizeof(*h));
+
+    if (n < sizeof(h->magic) ||
+        memcmp(h->magic, TRACE_FILE_MAGIC, sizeof(h->magic)) != 0)
+        return "it is no file of `trace record`";
+    if (n < least_bytes)
+        return "it was cut off before its first event";
+    if (h->version != TRACE_FILE_VERSION || h->trace_version != TRACE_VERSION)
+        return "it is of another version of Strobe: read it with that "
+               "version's tools";
+    if (h->bytes < least_bytes || h->cpus > TRACE_CPUS_MAX)
+        return "its head is damaged";
+    if (h->bytes < sizeof(*h))
+        memset((char *)h + h->bytes, 0, sizeof(*h) - h->bytes);
+    f->tsc_hz = wide(h->tsc_hz);
+    return f->tsc_hz ? NULL : "its head is damaged";
+}
+
+static const char *read_descriptions(struct trace_file *f)
+{
+    if (fseeko(f->in, 0, SEEK_END) != 0)
+        return "it can be read only from a file, not from a pipe";
+    off_t bytes = ftello(f->in);
+    if (bytes < 0 || fseeko(f->in, 0, SEEK_SET) != 0)
+        return strerror(errno);
+    f->bytes = (uint64_t)bytes;
+    const char *problem = take_head(f);
+    return problem ? problem : walk(f, false);
+}
+
+const char *trace_file_open(struct trace_file *f, const char *path)
+{
+    memset(f, 0, sizeof(*f));
+    f->in = fopen(path, "rb");
+    if (!f->in)
+        return strerror(errno);
+    const char *problem = read_descriptions(f);
+    if (problem)
+        trace_file_close(f);
+    return problem;
+}
+
+const char *trace_file_events(struct trace_file *f,
+                              void (*event)(void *arg,
+                                            const struct trace_event *e),
+                              void *arg)
+{
+    trace_reader_free(&f->reader);
+    f->reader = (struct trace_reader){ .event = pass_event,
+                                       .task = take_task,
+                                       .arg = f };
+    f->event = event;
+    f->arg = arg;
+    f->name_count = 0; // those that the last reading has left are later ones
+    const char *problem = walk(f, false);
+    if (!problem)
+        problem = walk(f, true);
+    trace_reader_finish(&f->reader);
+    return problem;
+}
+
+void trace_file_close(struct trace_file *f)
+{
+    if (f->in)
+        fclose(f->in);
+    trace_reader_free(&f->reader);
+    free(f->names);
+    f->names = NULL;
+    f->in = NULL;
+}

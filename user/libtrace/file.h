@@ -1,0 +1,45 @@
+// Reads a file of `trace record` (<strobe/trace_file.h>): what it says of
+// itself, its names, and its events in the order of time. Trusts nothing; only
+// libc is used.
+#pragma once
+
+#include "reader.h"
+
+#include <stdio.h>
+
+#include <strobe/trace_file.h>
+
+struct trace_name;
+
+struct trace_file {
+    struct trace_file_head head; // fields that the file's head lacks are 0
+    struct trace_file_end end;   // if has_end
+    bool has_end;                // else it was cut off
+    char command[256];           // "": none
+    uint64_t tsc_hz;             // never 0
+    struct trace_reader reader;  // its events and losses so far
+    // The rest is file.c's.
+    FILE *in;
+    uint64_t bytes;
+    struct trace_name *names;
+    uint32_t name_count, name_room;
+    void (*event)(void *arg, const struct trace_event *e);
+    void *arg;
+};
+
+// Returns NULL, or why the file cannot be read; then there is nothing to close.
+// A file that was cut off behind its table of points can be read.
+const char *trace_file_open(struct trace_file *f, const char *path);
+// Delivers all events, in the order of time, once for each call. Returns NULL,
+// or what is wrong with the file: what precedes that was delivered. That the
+// file was cut off is nothing wrong.
+const char *trace_file_events(struct trace_file *f,
+                              void (*event)(void *arg,
+                                            const struct trace_event *e),
+                              void *arg);
+void trace_file_close(struct trace_file *f);
+
+// "NAME:THREAD", "[idle]", or "?:THREAD": as of the event that is delivered.
+void trace_file_thread(const struct trace_file *f, uint32_t thread,
+                       char out[32]);
+uint64_t trace_file_ns(const struct trace_file *f, uint64_t cycles);

@@ -1,0 +1,155 @@
+// The header of a trace, and its events as lines.
+#include "report.h"
+
+#include "lives.h"
+#include "points.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// --- header -----------------------------------------------------------------
+
+static void put_losses(FILE *out, const struct trace_file *f)
+{
+    uint64_t told = f->reader.lost;
+    uint64_t lost = (uint64_t)f->end.lost[1] << 32 | f->end.lost[0];
+
+    if (f->has_end && lost < told)
+        lost = told;
+    if (!f->has_end)
+        fprintf(out,
+                "MISSING: the end: the file was cut off; %" PRIu64
+                " events before that were lost\n",
+                told);
+    else if (lost)
+        fprintf(out,
+                "MISSING: %" PRIu64 " events, for want of room (-b, fewer "
+                "events): %" PRIu64 " where it says LOST, %" PRIu64
+                " after a CPU's last event\n",
+                lost, told, lost - told);
+    if (f->has_end && f->end.reason == TRACE_FILE_FULL)
+        fprintf(out, "MISSING: what followed: the file system was full\n");
+    if (f->has_end && f->end.tasks_lost)
+        fprintf(out, "MISSING: names of tasks, %" PRIu32 " times\n",
+                f->end.tasks_lost);
+}
+
+static void put_cost(FILE *out, const struct trace_file *f, uint64_t cycles)
+{
+    uint64_t spent = f->reader.events * f->head.event_cycles;
+    uint64_t cpus = f->head.cpus ? f->head.cpus : 1;
+    uint64_t all = cycles ? cycles * cpus : 1;
+
+    fprintf(out,
+            "# cost: %" PRIu32 " cycles for an event of 16 bytes, measured at "
+            "the start: about %" PRIu64 ".%02" PRIu64 " %% of the CPUs\n",
+            f->head.event_cycles, spent * 100 / all, spent * 10000 / all % 100);
+}
+
+void trace_header(FILE *out, const struct trace_file *f, uint64_t cycles,
+                  const struct lives *lives)
+{
+    uint64_t ns = trace_file_ns(f, cycles);
+
+    if (f->command[0])
+        fprintf(out, "# command: %s\n", f->command);
+    fprintf(out,
+            "# %" PRIu64 " events in %" PRIu64 ".%06" PRIu64 " s on %" PRIu32
+            " CPUs; ",
+            f->reader.events, ns / 1000000000, ns / 1000 % 1000000,
+            f->head.cpus);
+    if (f->head.task)
+        fprintf(out, "only of task %" PRIu32 "\n", f->head.task);
+    else
+        fputs("of all tasks but `trace` itself\n", out);
+    put_cost(out, f, cycles);
+    fprintf(out, "# clock: TSC, %" PRIu64 ".%03" PRIu64 " MHz",
+            f->tsc_hz / 1000000, f->tsc_hz / 1000 % 1000);
+    if (lives && f->head.cpus > 1)
+        fprintf(out, "; effects before their causes on other CPUs: %" PRIu64,
+                lives->contradictions);
+    fputc('\n', out);
+    put_losses(out, f);
+}
+
+// --- report -----------------------------------------------------------------
+
+struct report {
+    FILE *out;
+    struct trace_file *file;
+    const struct trace_choice *choice;
+    uint64_t first, last; // times; of the last line
+    bool begun;
+};
+
+static void put_ns(FILE *out, int width, uint64_t ns)
+{
+    fprintf(out, "%*" PRIu64 ".%09" PRIu64, width, ns / 1000000000,
+            ns % 1000000000);
+}
+
+static bool is_chosen(const struct trace_choice *c, const struct trace_event *e)
+{
+    struct trace_sched_switch s = { .prev = e->thread, .next = e->thread };
+
+    if (c->by_cpu && e->cpu != c->cpu)
+        return false;
+    if (!c->by_thread || e->type == TRACE_R_LOST)
+        return true;
+    if (e->type == TRACE_sched_switch)
+        trace_fields(e, &s, sizeof(s));
+    if (e->type == TRACE_sched_wake) // of the thread that is woken
+        memcpy(&s.next, e->fields, sizeof(s.next));
+    return s.prev == c->thread || s.next == c->thread;
+}
+
+static void print_event(void *arg, const struct trace_event *e)
+{
+    struct report *r = arg;
+    char name[32];
+
+    if (!r->begun)
+        r->first = r->last = e->time;
+    r->begun = true;
+    if (!is_chosen(r->choice, e))
+        return;
+    put_ns(r->out, 5, trace_file_ns(r->file, e->time - r->first));
+    fprintf(r->out, " %12" PRIu64, trace_file_ns(r->file, e->time - r->last));
+    r->last = e->time;
+    trace_file_thread(r->file, e->thread, name);
+    fprintf(r->out, " %3" PRIu32 "  %-20s %-14s", e->cpu, name,
+            trace_point_name(e->type));
+    trace_event_text(r->out, r->file, e);
+    fputc('\n', r->out);
+}
+
+// The header's counts need all events.
+struct counting {
+    uint64_t first, last;
+    struct lives lives;
+};
+
+static void count_event(void *arg, const struct trace_event *e)
+{
+    struct counting *c = arg;
+
+    if (!c->first)
+        c->first = e->time;
+    c->last = e->time;
+    lives_event(&c->lives, e);
+}
+
+const char *trace_report(FILE *out, struct trace_file *f,
+                         const struct trace_choice *choice)
+{
+    struct report r = { .out = out, .file = f, .choice = choice };
+    static struct counting c;
+
+    memset(&c, 0, sizeof(c));
+    trace_file_events(f, count_event, &c);
+    trace_header(out, f, c.last - c.first, f->head.task ? NULL : &c.lives);
+    lives_free(&c.lives);
+    fprintf(out, "%15s %12s %3s  %-20s %s\n", "Time, s", "Since, ns", "CPU",
+            "Thread", "Event");
+    return trace_file_events(f, print_event, &r);
+}

@@ -1,0 +1,19 @@
+// Shared by the parts of trace.
+#pragma once
+
+#include "user/libstrobe/options.h"
+#include "user/libstrobe/strobe.h"
+#include "user/libtrace/points.h"
+
+#define TRACE_FILE_NAME "trace.out"
+
+struct settings {
+    struct trace_options options;
+    bool own_only; // -1: only what is done for the command
+    const char *output;
+    char **command;
+};
+
+// Records while the command runs, or until the task ends or ^C. Returns the
+// exit status.
+int record(const struct settings *s);
