@@ -19,6 +19,7 @@
 #include "kernel/debug/track.h"
 #include "kernel/debug/uninit.h"
 #include "kernel/mm/frame.h"
+#include "kernel/trace/point.h"
 #include "lib/string.h"
 
 #define MAGAZINE_MAX 31u
@@ -289,11 +290,13 @@ void *slab_alloc(struct slab_cache *c)
         track_allocated(c, object);
     if (KASAN_ON && object)
         uninit_fill(object, ALIGN_UP(c->size, sizeof(u32)));
+    TRACE_IF(heap_alloc, object, .object = (u32)object, .bytes = c->size);
     return object;
 }
 
 void slab_free(struct slab_cache *c, void *object)
 {
+    TRACE(heap_free, .object = (u32)object, .bytes = c->size);
     track_freed(c, object);
     if (!KASAN_ON) {
         free_fast(c, object);
@@ -336,6 +339,7 @@ static void *large_alloc(size_t size)
         return NULL;
     f->owner = NULL;
     uninit_fill(frame_va(f), PAGE_SIZE << order);
+    TRACE(heap_alloc, .object = (u32)frame_va(f), .bytes = PAGE_SIZE << order);
     return frame_va(f);
 }
 
@@ -370,6 +374,7 @@ void kfree(void *p)
         return;
     }
     assert(!((u32)p & (PAGE_SIZE - 1)));
+    TRACE(heap_free, .object = (u32)p, .bytes = PAGE_SIZE << f->order);
     frame_unref(f);
 }
 

@@ -4,7 +4,8 @@
 // reading at their entry to one at their exit: NMIs in their vector's account,
 // other interrupts in that of LEDGER_SAMPLING. The cost outside of the two
 // readings is constant, and is measured when the first session begins. So
-// taking a sample needs no accounting of its own.
+// taking a sample needs no accounting of its own. Samples of trace points are
+// no interrupts: they measure themselves.
 //
 // Sessions that are sampled by the same interrupts share their cost. On each
 // CPU the cost of its NMIs, and that of its other interrupts, since the last
@@ -21,7 +22,8 @@
 
 struct entry_cost entry_cost;
 
-static u64 divided[CPU_MAX][2]; // cycles charged so far; streams_lock
+// Cycles charged so far; streams_lock
+static u64 divided[CPU_MAX][SAMPLE_WAYS];
 
 void cost_measure(void)
 {
@@ -30,10 +32,14 @@ void cost_measure(void)
         entry_cost = trap_entry_cost();
 }
 
-// TSC cycles of all interrupts of a CPU that took samples, or could have.
-static u64 interrupt_cycles(u32 cpu, bool nmi)
+// TSC cycles of all interrupts of a CPU that took samples, or could have; of
+// all samples of trace points.
+static u64 cycles_of(u32 cpu, enum sample_way way)
 {
     struct ledger *l = cpus[cpu].ledger;
+    bool nmi = way == BY_NMI;
+    if (way == BY_POINT)
+        return point_cycles(cpu);
     u32 vector = nmi ? VECTOR_NMI : LEDGER_SAMPLING;
     u64 accounted = ledger_read(&cpus[cpu], &l->vectors[vector]);
     u64 overhead = nmi ? entry_cost.nmi : entry_cost.irq;
@@ -50,24 +56,30 @@ static u64 offered(const struct session_cpu *c)
     return ticks - counter_read(&c->merged);
 }
 
-// Interrupts that a session was offered since the costs were last divided.
-static u64 newly_offered(const struct session *s, u32 cpu, bool nmi)
+static enum sample_way way_of(const struct sample_source *s, u32 cpu)
 {
-    const struct session_cpu *c = &s->cpu[cpu];
-    bool by_nmi = s->source->nmi && !(s->source->sends && cpu == 0);
-    return by_nmi == nmi ? offered(c) - c->charged_for : 0;
+    if (s->point)
+        return BY_POINT;
+    return s->nmi && !(s->sends && cpu == 0) ? BY_NMI : BY_IRQ;
 }
 
-static void divide(u32 cpu, bool nmi)
+// Interrupts that a session was offered since the costs were last divided.
+static u64 newly_offered(const struct session *s, u32 cpu, enum sample_way way)
 {
-    u64 so_far = interrupt_cycles(cpu, nmi), whole = so_far - divided[cpu][nmi];
+    const struct session_cpu *c = &s->cpu[cpu];
+    return way_of(s->source, cpu) == way ? offered(c) - c->charged_for : 0;
+}
+
+static void divide(u32 cpu, enum sample_way way)
+{
+    u64 so_far = cycles_of(cpu, way), whole = so_far - divided[cpu][way];
     u64 all = 0;
-    divided[cpu][nmi] = so_far;
+    divided[cpu][way] = so_far;
     FOR_EACH_SESSION(s)
-    all += newly_offered(s, cpu, nmi);
+    all += newly_offered(s, cpu, way);
     FOR_EACH_SESSION(s)
     {
-        u64 n = newly_offered(s, cpu, nmi);
+        u64 n = newly_offered(s, cpu, way);
         if (!n)
             continue;
         s->cost += expected_share(whole, n, all - n);
@@ -80,8 +92,8 @@ void costs_divide(void)
 {
     mutex_assert_held(&streams_lock);
     for (u32 cpu = 0; cpu < cpu_count; cpu++) {
-        divide(cpu, false);
-        divide(cpu, true);
+        for (u32 way = 0; way < SAMPLE_WAYS; way++)
+            divide(cpu, way);
     }
 }
 

@@ -37,21 +37,22 @@ _Static_assert(DEEP_ROOM <= UINT16_MAX &&
                    SIGNAL_FRAMES_MAX == SPROFILE_SIGNALS_MAX,
                "a record's size has 16 bits");
 
-// Per CPU and level: 0 maskable interrupt, 1 NMI. Throttles are aligned so that
-// no two CPUs share a cache line.
+// Per CPU and level: 0 interrupts off, 1 NMI.
 static struct record spare_records[CPU_MAX][2];
+// Aligned so that no two CPUs share a cache line.
 static struct {
-    struct throttle of[2];
+    struct throttle of[SAMPLE_WAYS];
 } __attribute__((aligned(64))) throttles[CPU_MAX];
 
 void sample_start_throttle(void)
 {
-    if (throttles[0].of[0].window)
+    if (throttles[0].of[BY_IRQ].window)
         return; // already set up; other sources may be using it
     u32 window = (u32)clock_tsc_hz() / WINDOWS_PER_SECOND;
     for (u32 i = 0; i < CPU_MAX; i++) {
-        throttle_init(&throttles[i].of[false], window, entry_cost.irq);
-        throttle_init(&throttles[i].of[true], window, entry_cost.nmi);
+        throttle_init(&throttles[i].of[BY_IRQ], window, entry_cost.irq);
+        throttle_init(&throttles[i].of[BY_NMI], window, entry_cost.nmi);
+        throttle_init(&throttles[i].of[BY_POINT], window, 0);
     }
 }
 
@@ -147,12 +148,12 @@ static ALWAYS_INLINE void fill(struct record *r, const struct view *v,
 // stored.
 static NOINLINE u32 *unwind_kernel_part(const struct session_cpu *c,
                                         struct sprofile_sample *s, u32 *at,
-                                        const struct trapframe *tf)
+                                        const struct trapframe *tf, u32 stack)
 {
     if (c->hides_kernel)
         return at + 1;
     bool cut;
-    u32 n = unwind_kernel(tf, at, SPROFILE_FRAMES_MAX, &cut);
+    u32 n = unwind_kernel(tf, stack, at, SPROFILE_FRAMES_MAX, &cut);
     s->kernel_depth = (u8)n;
     if (cut)
         s->head.flags |= SPROFILE_F_KERNEL_CUT;
@@ -225,7 +226,7 @@ static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
     if (likely(trap_from_user(tf))) {
         at = unwind_user(tf, at, &user);
     } else {
-        at = unwind_kernel_part(c, &r->sample, at, tf);
+        at = unwind_kernel_part(c, &r->sample, at, tf, trap_kernel_stack(tf));
         at = unwind_left_user(tf, at, &user);
     }
     return end_stacks(c, r, at, &user);
@@ -238,12 +239,32 @@ static NOINLINE u32 fill_deep(struct session_cpu *c, struct record *r,
     struct user_part user;
     u32 *at = r->words;
     if (!trap_from_user(tf))
-        at = unwind_kernel_part(c, &r->sample, at, tf);
+        at = unwind_kernel_part(c, &r->sample, at, tf, trap_kernel_stack(tf));
     at = unwind_user_deep(tf, at, &user);
     return end_stacks(c, r, at, &user);
 }
 
-void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel)
+// The same of a trace point: the kernel runs, and is not interrupted.
+static NOINLINE u32 fill_point_stacks(struct session_cpu *c, struct record *r,
+                                      const struct trapframe *tf)
+{
+    struct user_part user;
+    u32 *at = unwind_kernel_part(c, &r->sample, r->words, tf, trap_stack(tf));
+    at = unwind_left_user(tf, at, &user);
+    return end_stacks(c, r, at, &user);
+}
+
+static NOINLINE u32 fill_point_deep(struct session_cpu *c, struct record *r,
+                                    const struct trapframe *tf)
+{
+    struct user_part user;
+    u32 *at = unwind_kernel_part(c, &r->sample, r->words, tf, trap_stack(tf));
+    at = unwind_user_deep(tf, at, &user);
+    return end_stacks(c, r, at, &user);
+}
+
+void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel,
+                     bool by_point)
 {
     c->hides_kernel = hides_kernel;
     c->fill_stacks = NULL;
@@ -251,7 +272,9 @@ void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel)
     if (!(flags & SPROFILE_O_STACKS))
         return;
     bool deep = flags & SPROFILE_O_DEEP;
-    c->fill_stacks = deep ? fill_deep : fill_stacks;
+    c->fill_stacks = by_point ? deep ? fill_point_deep : fill_point_stacks
+                     : deep   ? fill_deep
+                              : fill_stacks;
     c->record_room = deep ? DEEP_ROOM : sizeof(struct record);
 }
 
@@ -323,18 +346,18 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
     ring_commit(&c->ring, size);
 }
 
-// Delivers one sample to one session: throttled, stored, or counted as outside
-// the targets.
+// Delivers one sample to one session: counted as outside the targets,
+// throttled, or stored.
 static ALWAYS_INLINE void deliver(struct session *s, struct session_cpu *c,
                                   const struct view *v,
                                   const struct throttle *t)
 {
-    if (unlikely(t->spent > t->limit))
-        count_ticks(c, &c->throttled, v->hit->ticks);
-    else if (likely(wanted(s, v)))
-        store(s, c, v);
-    else
+    if (unlikely(!wanted(s, v)))
         count_ticks(c, &c->others, v->hit->ticks);
+    else if (unlikely(t->spent > t->limit))
+        count_ticks(c, &c->throttled, v->hit->ticks);
+    else
+        store(s, c, v);
 }
 
 static ALWAYS_INLINE void deliver_all(const struct sample_source *source,
@@ -377,7 +400,7 @@ static ALWAYS_INLINE void take(const struct sample_source *source,
 void sample_take(const struct sample_source *source,
                  const struct sample_hit *hit)
 {
-    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[true]);
+    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[BY_NMI]);
     throttle_add(t, (u32)hit->time, this_ledger()->nmi_cycles);
     take(source, hit, t);
 }
@@ -386,7 +409,7 @@ void sample_take(const struct sample_source *source,
 void sample_take_irq(const struct sample_source *source,
                      const struct sample_hit *hit)
 {
-    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[false]);
+    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[BY_IRQ]);
     // Marked: an NMI may subtract its own time from this account at any point.
     const u64 *cycles = &this_ledger()->vectors[LEDGER_SAMPLING].cycles;
     u32 sum = READ_ONCE(*(const u32 *)cycles);
@@ -395,4 +418,13 @@ void sample_take_irq(const struct sample_source *source,
         throttle_add(t, (u32)hit->time, sum);
     }
     take(source, hit, t);
+}
+
+void sample_take_point(const struct sample_source *source,
+                       const struct sample_hit *hit, u32 cycles)
+{
+    struct view v = { .hit = hit };
+    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[BY_POINT]);
+    throttle_add(t, (u32)hit->time, cycles);
+    take_kernel(source, v, t);
 }

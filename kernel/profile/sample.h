@@ -29,9 +29,10 @@ struct sample_rate {
 
 struct sample_source {
     const char *name;
-    u32 rank; // the highest usable one is the default
+    u32 rank; // the highest usable one is the default; 0: must be named
     u32 min_hz, max_hz;
-    bool nmi; // interrupts code that has interrupts off
+    bool nmi;   // interrupts code that has interrupts off
+    bool point; // its samples are events of a trace point, not interrupts
     // A maskable interrupt of the boot CPU sends NMIs to the other CPUs.
     bool sends;
     // The default event of a source that counts events, and so uses `period`
@@ -83,6 +84,10 @@ void sample_take(const struct sample_source *source,
 // The same in the handler of a maskable interrupt, interrupts off.
 void sample_take_irq(const struct sample_source *source,
                      const struct sample_hit *hit);
+// The same in the listener of a trace point, interrupts off, with its context
+// from unwind_caller(). `cycles`: the cost of all before it on this CPU.
+void sample_take_point(const struct sample_source *source,
+                       const struct sample_hit *hit, u32 cycles);
 // TSC cycles (low half) consumed by NMIs on this CPU, without the current one.
 // NMI context.
 u32 sample_nmi_cycles(void);

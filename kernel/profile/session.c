@@ -236,6 +236,14 @@ static struct session *alloc_session(struct task *task,
 
 // --- begin and end ----------------------------------------------------------
 
+static bool event_valid(const struct sprofile_options *o)
+{
+    struct pmu_event event;
+    if (!strcmp(o->source, SPROFILE_POINT_SOURCE))
+        return point_event_valid(o->event);
+    return !pmu_event_parse(o->event, &event);
+}
+
 static int check_options(const struct sprofile_options *o,
                          const struct task *task)
 {
@@ -244,8 +252,7 @@ static int check_options(const struct sprofile_options *o,
     if (!memchr(o->source, 0, sizeof(o->source)) ||
         !memchr(o->event, 0, sizeof(o->event)))
         return -EINVAL;
-    struct pmu_event event;
-    if (o->event[0] && pmu_event_parse(o->event, &event))
+    if (o->event[0] && !event_valid(o))
         return -ENOENT;
     // These flags need a target.
     u32 of_tasks = SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN;
@@ -280,7 +287,8 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
         return err;
     s->modes = modes_due(s);
     for (u32 i = 0; i < cpu_count; i++)
-        sample_init_cpu(&s->cpu[i], o->flags, s->stream.limited);
+        sample_init_cpu(&s->cpu[i], o->flags, s->stream.limited,
+                        s->source->point);
     s->next = sampled;
     __atomic_store_n(&sampled, s, __ATOMIC_RELEASE);
     stream_publish(&s->stream);

@@ -85,8 +85,17 @@ u64 cost_of_tool(struct session *s);
 // The cost of one interrupt that the ledger does not charge to it.
 extern struct entry_cost entry_cost;
 
+// How a source's samples come.
+enum sample_way { BY_IRQ, BY_NMI, BY_POINT, SAMPLE_WAYS };
+
 // Initialises a CPU's part of a session with these flags (sample.c).
-void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel);
+void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel,
+                     bool by_point);
+
+// point_source.c: whether it samples this event. Any context.
+bool point_event_valid(const char *event);
+// What its samples on a CPU have cost so far, in TSC cycles.
+u64 point_cycles(u32 cpu);
 
 // source.c, under streams_lock. Acquires the source named `asked`, or for ""
 // the default one. Starts it, unless it runs already: then *rate becomes its

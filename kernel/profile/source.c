@@ -11,7 +11,7 @@
 
 #define RATE_DEFAULT 1000
 #define SOURCES_MAX 16
-#define USES_MAX 24 // each instance of an event source counts
+#define USES_MAX 32 // each instance of an event source counts
 
 KERNEL_ARG(sampler, "sampler=NAME: the default sample source");
 
@@ -99,12 +99,13 @@ static int acquire(const struct sample_source *s, struct sample_rate *rate,
     return 0;
 }
 
-// The source of highest rank below `limit`.
+// The source of highest rank below `limit`; one of rank 0 is never chosen.
 static const struct sample_source *best_below(u32 limit)
 {
     const struct sample_source *best = NULL;
     LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
-        if ((*s)->rank < limit && (!best || (*s)->rank > best->rank))
+        if ((*s)->rank && (*s)->rank < limit &&
+            (!best || (*s)->rank > best->rank))
             best = *s;
     }
     return best;

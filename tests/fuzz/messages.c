@@ -75,11 +75,11 @@ static void put_trace(struct draw *d, uint32_t *at)
 static void put_source(struct draw *d, uint32_t *at, uint32_t bytes)
 {
     static const char *const sources[] = {
-        "",        "clock",    "rtc",     "hpet",    "lapic", "pit",
-        "nmi-rtc", "nmi-hpet", "nmi-pit", "nmi-ipi", "pmc",   "cycles",
+        "",         "clock",   "rtc",     "hpet", "lapic",  "pit",   "nmi-rtc",
+        "nmi-hpet", "nmi-pit", "nmi-ipi", "pmc",  "cycles", "trace",
     };
     memset(at, 0, bytes);
-    strcpy((char *)at, sources[draw_below(d, 12)]);
+    strcpy((char *)at, sources[draw_below(d, 13)]);
 }
 
 // struct sprofile_options and sprofile_count_options, which begin alike.
@@ -106,6 +106,14 @@ static void put_session(struct draw *d, uint32_t *at, bool counts)
     o->rate_hz = PICK(d, 0, 1, 100, 1000, 8000, 20000, 20000, 1u << 31);
     o->ring_bytes = PICK(d, 0, PAGE, 2 * PAGE, 65536, 5, 0x7fffffff);
     put_source(d, (uint32_t *)o->source, sizeof(o->source));
+    if (strcmp(o->source, SPROFILE_POINT_SOURCE) == 0) {
+        static const char *const points[] = {
+            "",    "sched/switch",     "page/fault",         "irq/exit",
+            "x/y", "heap/alloc:bytes", "syscall/enter:call", "page/fault:x",
+        };
+        strcpy(o->event, points[draw_below(d, 8)]);
+        o->period = PICK(d, 0, 1, 1, 7, 1000, ~0u);
+    }
 }
 
 // --- calls

@@ -190,7 +190,7 @@ static void look(void *arg UNUSED, const struct trapframe *tf)
     __atomic_add_fetch(&nmis, 1, __ATOMIC_RELAXED);
     if (trap_from_user(tf) || at >= (u32)(trace_code_end - trace_path))
         return;
-    u32 n = unwind_kernel(tf, pcs, ARRAY_SIZE(pcs), &is_cut);
+    u32 n = unwind_kernel(tf, (u32)&tf->esp, pcs, ARRAY_SIZE(pcs), &is_cut);
     __atomic_add_fetch(&in_stubs, 1, __ATOMIC_RELAXED);
     seen[MIN(at, sizeof(seen) - 1)] = 1;
     const char *name = NULL;

@@ -60,6 +60,45 @@ bool event_names_add(struct event_names *n, char option, const char *list,
 
 // --- selection --------------------------------------------------------------
 
+// "@group/name" is a trace point's event, which has its own source.
+static bool choose_point(struct sprofile_options *o, const char *name,
+                         const struct event_names *sources)
+{
+    if (name[1] == '\0')
+        complain("-e @: a trace point's name is missing (trace list)");
+    else if (sources->count > 0)
+        complain("-e %s: a trace point is its own source, without -s", name);
+    else if (o->rate_hz != 0)
+        complain("-e %s: a sample is each event, or each N-th (-c N); it has "
+                 "no rate (-F)",
+                 name);
+    else {
+        strcpy(o->source, SPROFILE_POINT_SOURCE);
+        strcpy(o->event, name + 1);
+        return true;
+    }
+    return false;
+}
+
+// If there are several events, chooses the counting source explicitly: one that
+// the kernel chose in its place would count none of them.
+static bool choose_event(struct events *e, uint32_t i,
+                         const struct event_names *sources,
+                         const struct event_names *events)
+{
+    struct sprofile_options *o = &e->list[i].asked;
+    const char *name = events->name[events->count > 1 ? i : 0];
+
+    if (events->count == 0)
+        return true;
+    if (name[0] == '@')
+        return choose_point(o, name, sources);
+    strcpy(o->event, name);
+    if (events->count > 1 && sources->count == 0)
+        counting_source(o->source);
+    return true;
+}
+
 bool events_choose(struct events *e, const struct sprofile_options *common,
                    const struct event_names *sources,
                    const struct event_names *events)
@@ -77,14 +116,8 @@ bool events_choose(struct events *e, const struct sprofile_options *common,
         *o = *common;
         if (sources->count > 0)
             strcpy(o->source, sources->name[sources->count > 1 ? i : 0]);
-        if (events->count > 0)
-            strcpy(o->event, events->name[events->count > 1 ? i : 0]);
-    }
-    // Choose the counting source explicitly: a source that the kernel chose
-    // in its place would count none of the events.
-    for (uint32_t i = 0; events->count > 1 && i < e->count; i++) {
-        if (sources->count == 0)
-            counting_source(e->list[i].asked.source);
+        if (!choose_event(e, i, sources, events))
+            return false;
     }
     return true;
 }

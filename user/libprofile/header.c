@@ -45,13 +45,16 @@ static void print_starved(FILE *out, const struct sprofile_info *info)
 static void print_source(FILE *out, const struct sprofile_info *info,
                          const struct sprofile_options *o)
 {
-    if (info->event[0] != '\0' && info->rate_hz == 0)
+    if (info->period == 1 && info->rate_hz == 0)
+        fprintf(out, "Source:  %s, every %s", info->source, info->event);
+    else if (info->event[0] != '\0' && info->rate_hz == 0)
         fprintf(out, "Source:  %s, every %" PRIu64 " %s", info->source,
                 info->period, info->event);
     else
         fprintf(out, "Source:  %s at %u Hz", info->source, info->rate_hz);
     fprintf(out, " on %u CPU%s", info->cpus, info->cpus == 1 ? "" : "s");
-    fputs(info->random ? ", at random" : ", at fixed distances", out);
+    if (info->period != 1)
+        fputs(info->random ? ", at random" : ", at fixed distances", out);
     if (o->source[0] != '\0' && strcmp(o->source, info->source) != 0)
         fprintf(out, "; instead of %s, as asked", o->source);
     if (o->event[0] != '\0' && info->event[0] == '\0')
@@ -158,12 +161,11 @@ static void print_cost(FILE *out, const struct sprofile_info *info)
 
     if (interrupts == 0)
         interrupts = info->taken + info->others;
-    fprintf(out,
-            "Cost:    %.0f cycles a sample, %.3f %% of the CPU%s in "
-            "interrupts",
+    fprintf(out, "Cost:    %.0f cycles a sample, %.3f %% of the CPU%s %s",
             interrupts > 0 ? (double)info->cycles / interrupts : 0.0,
-            percent(info->cycles, cpu_cycles(info)),
-            info->cpus == 1 ? "" : "s");
+            percent(info->cycles, cpu_cycles(info)), info->cpus == 1 ? "" : "s",
+            strcmp(info->source, SPROFILE_POINT_SOURCE) == 0 ? "at the points"
+                                                             : "in interrupts");
     if (info->tool_cycles > 0)
         fprintf(out, "; %.3f %% the tool itself",
                 percent(info->tool_cycles, cpu_cycles(info)));
@@ -178,6 +180,11 @@ static void print_shares(FILE *out, const struct sprofile_info *info,
 
     if (h.samples == 0)
         return;
+    if (info->period == 1 && info->lost + info->throttled == 0) {
+        fprintf(out, "Shares:  of %s, all %" PRIu64 " of them: exact\n",
+                info->event, h.samples);
+        return;
+    }
     fprintf(out, "Shares:  of %s, by %" PRIu64 " samples",
             info->event[0] != '\0' ? info->event : "time", h.samples);
     if (h.effective < 0.95 * h.samples)

@@ -32,7 +32,7 @@ void counting_source(char name[SPROFILE_SOURCE_NAME])
 
     name[0] = '\0';
     for (size_t i = 0; i < count; i++) {
-        if (list[i].counts)
+        if (list[i].counts && strcmp(list[i].name, SPROFILE_POINT_SOURCE) != 0)
             snprintf(name, SPROFILE_SOURCE_NAME, "%s", list[i].name);
     }
     free(list);
@@ -94,16 +94,65 @@ void source_problem(char *out, size_t size, const char *name)
     free(list);
 }
 
+// Lists the points of the group, or the groups, or the fields of the point.
+static void point_problem(char *out, size_t size, const char *event)
+{
+    static const struct {
+        const char *name, *group, *fields;
+    } points[] = {
+#define U8(name) " " #name
+#define U16(name) " " #name
+#define U32(name) " " #name
+#define U64(name) " " #name
+#define POINT(group, name, fields, when) { #group "/" #name, #group, fields },
+#include <strobe/points.def>
+#undef POINT
+#undef U8
+#undef U16
+#undef U32
+#undef U64
+    };
+    size_t count = sizeof(points) / sizeof(points[0]);
+    size_t group = strcspn(event, "/"), name = strcspn(event, ":");
+    const char *last = "";
+
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(points[i].name) == name && event[name] == ':' &&
+            strncmp(points[i].name, event, name) == 0) {
+            snprintf(out, size, "@%s: no such field; there are:%s", event,
+                     points[i].fields);
+            return;
+        }
+    }
+    snprintf(out, size, "@%s: no such trace point; there are", event);
+    for (int all = 0; all < 2 && *last == '\0'; all++) {
+        for (size_t i = 0; i < count; i++) {
+            size_t used = strlen(out);
+            bool same = strlen(points[i].group) == group &&
+                        strncmp(points[i].group, event, group) == 0;
+            if (all ? strcmp(points[i].group, last) == 0 : !same)
+                continue;
+            last = points[i].group;
+            snprintf(out + used, size - used, all ? " %s/..." : " %s",
+                     all ? points[i].group : points[i].name);
+        }
+    }
+}
+
 void sources_problem(char *out, size_t size, const struct sprofile_options *o,
                      int error)
 {
     if (o->source[0] != '\0' && (error == ENODEV || error == EBUSY))
         source_problem(out, size, o->source);
+    else if (error == ENOENT && strcmp(o->source, SPROFILE_POINT_SOURCE) == 0)
+        point_problem(out, size, o->event);
     else if (error == ENOENT && o->event[0] != '\0')
         snprintf(out, size,
                  "%s: no such event; available: cycles, ref-cycles, "
                  "instructions, branches, branch-misses, cache-references, "
-                 "cache-misses, rNNMM; and with :u or :k of one mode",
+                 "cache-misses, rNNMM; and with :u or :k of one mode; "
+                 "@GROUP/NAME is "
+                 "a trace point",
                  o->event);
     else if (error == EINVAL && (o->event[0] != '\0' || o->period != 0))
         snprintf(out, size,

@@ -223,10 +223,11 @@ static bool walk_from(struct walk *w, struct chain *c)
     return slot && read(w, slot, &pc) && walk_frames(w, c, slot, pc);
 }
 
-u32 unwind_kernel(const struct trapframe *tf, u32 *pcs, u32 max, bool *cut)
+u32 unwind_kernel(const struct trapframe *tf, u32 esp, u32 *pcs, u32 max,
+                  bool *cut)
 {
     struct walk w = {
-        .eip = tf->eip, .esp = (u32)&tf->esp, .ebp = tf->ebp, .edi = tf->edi
+        .eip = tf->eip, .esp = esp, .ebp = tf->ebp, .edi = tf->edi
     };
     w.low = w.page = (u32)tf;
     w.page &= PAGE_MASK;
@@ -238,6 +239,24 @@ u32 unwind_kernel(const struct trapframe *tf, u32 *pcs, u32 max, bool *cut)
     while (add(&c, w.eip + (c.n > 0)) && walk_from(&w, &c))
         ;
     return c.n;
+}
+
+void unwind_caller(struct trapframe *tf, const void *frame)
+{
+    // What a function keeps at its frame pointer.
+    const struct {
+        u32 caller, back;
+    } *own = frame, *caller = (const void *)own->caller;
+    u32 slot = (u32)&caller->back, back = caller->back;
+    if (call_trace_is_exit(back))
+        back = call_trace_back(slot);
+    *tf = (struct trapframe){
+        .eip = back,
+        .cs = KERNEL_CS,
+        .eflags = EFLAGS_IF,
+        .ebp = caller->caller,
+        .esp = slot + 4,
+    };
 }
 
 // User registers at the entry to the kernel.

@@ -55,6 +55,16 @@ static ALWAYS_INLINE u32 trap_pc(const struct trapframe *tf)
 {
     return tf->eip;
 }
+// The stack pointer of the kernel's code that an interrupt has interrupted.
+static ALWAYS_INLINE u32 trap_kernel_stack(const struct trapframe *tf)
+{
+    return (u32)&tf->esp; // the CPU pushes no more
+}
+// That of a context from unwind_caller().
+static ALWAYS_INLINE u32 trap_stack(const struct trapframe *tf)
+{
+    return tf->esp;
+}
 // Its frame pointer, if it keeps one.
 static ALWAYS_INLINE u32 trap_frame_pointer(const struct trapframe *tf)
 {

@@ -11,11 +11,19 @@
 
 struct trapframe;
 
-// The kernel's part of the chain, from `tf` (a kernel frame) outwards. It
+// The kernel's part of the chain, from `tf` (a kernel frame) outwards, with the
+// stack pointer of its context: trap_kernel_stack() if it was interrupted. It
 // includes handlers that were interrupted themselves, but not the sampler's own
 // frames. Returns the number of entries, at most `max` (>= 1). *cut: the chain
 // continues beyond them, or could not be followed.
-u32 unwind_kernel(const struct trapframe *tf, u32 *pcs, u32 max, bool *cut);
+u32 unwind_kernel(const struct trapframe *tf, u32 esp, u32 *pcs, u32 max,
+                  bool *cut);
+
+// The context to which the caller of a function will return: where its caller
+// was called. `frame` is the frame address of the function, which keeps it, as
+// its caller does. trap_stack() is the context's stack pointer; whether
+// interrupts are on there is not known: the frame says so.
+void unwind_caller(struct trapframe *tf, const void *frame);
 
 // The size and state of a sample's user part.
 struct user_part {

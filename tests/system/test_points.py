@@ -1,0 +1,133 @@
+"""Trace points as sample sources (profile -e @GROUP/NAME): every event is a sample, with
+its chain; counts are the kernel's; weights; what is left off when it ends."""
+import json
+import re
+import subprocess
+
+import pytest
+
+from machine import batch, vm
+
+WORK = "dd if=/dev/zero of=/dev/null bs=1 count=2000"
+PATCHED = "sysinfo system.text | grep patched"
+SCRIPTS = {
+    "calls": f"profile -e @syscall/enter --json {WORK} 2>/dev/null",
+    "both": f"profile -e @syscall/exit,@page/fault --json {WORK} 2>/dev/null",
+    "stat": f"profile stat -e system-calls,page-faults --json {WORK} 2>/dev/null",
+    "tenth": f"profile -e @syscall/enter -c 10 --json {WORK} 2>/dev/null",
+    "switches": "profile -C -g -e @sched/switch sh -c 'sleep 0.01; true'",
+    "bytes": "profile -e @heap/alloc:bytes --json cat /dev/null",
+    "objects": "profile -e @heap/alloc --json cat /dev/null",
+    "text": f"profile -e @page/fault {WORK} 2>/dev/null",
+    "file": "sprofile -e @sched/wake -o /out/wakes.data sh -c 'cat /etc/passwd | cat' >/out/report",
+    "wrong": """
+for e in @page/falt @pages/fault @page/fault:adress @ @page page/fault; do
+    profile -e $e true; echo "status $?"
+done
+profile -s lapic -e @page/fault true; profile -F 100 -e @page/fault true; echo "status $?"
+""",
+    "killed": f"""
+{PATCHED}; profile -e @sched/switch,@irq/enter sleep 100 & sleep 0.3; {PATCHED}
+kill -9 $!; wait; sleep 0.1; {PATCHED}
+""",
+    "shared": f"""
+sprofile -e @syscall/enter -c 7 --for 1 >/tmp/one & sleep 0.1
+profile -e @syscall/enter --json {WORK} 2>/dev/null; wait; rm /tmp/one
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    return tmp_path_factory.mktemp("points")
+
+
+@pytest.fixture(scope="module")
+def results(out):
+    return batch(SCRIPTS, "--icount", "3", "--get", str(out), smp=2)
+
+
+def report(results, name):
+    assert results[name].status == 0, results[name]
+    return json.loads(results[name].output)
+
+
+def happened(r):
+    """What the session accounts for of its target."""
+    assert r["lost"] == 0 and r["missed"] == 0 and r["unknown"] == 0, r
+    return r["taken"] + r["throttled"]
+
+
+def test_every_event_is_accounted_for(results):
+    counts = {c["event"]: c["value"] for c in report(results, "stat")["counts"]}
+    calls, faults = counts["system-calls"], counts["page-faults"]
+    assert calls > 4000 and faults > 10
+    assert happened(report(results, "calls")) == calls
+    exits, of_faults = report(results, "both")["events"]
+    assert happened(exits) == calls # exec returns, exit_group does not
+    assert happened(of_faults) == faults
+    assert of_faults["event"] == "page/fault" and of_faults["period"] == 1
+
+
+def test_each_tenth(results):
+    r, all_calls = report(results, "tenth"), report(results, "calls")
+    assert r["throttled"] == 0
+    others = r["others"] + all_calls["others"] # the N of a CPU count all tasks
+    assert abs(10 * r["taken"] - happened(all_calls)) <= 10 * (others + r["cpus"]), r
+    assert r["rows"][0]["period"] == 10 * r["rows"][0]["samples"]
+
+
+def test_two_sessions_share_the_point(results):
+    """The second gets the period that runs, and says so."""
+    r = report(results, "shared")
+    assert r["period"] == 7 and r["rows"][0]["period"] == 7 * r["rows"][0]["samples"]
+
+
+def test_chains_lead_to_the_point(results):
+    tree = results["switches"].output
+    last = [line.split("%")[-1].strip(" -") for line in tree.splitlines() if "%" in line]
+    for function in ("sched_switch_finished [kernel]", "task_wait [kernel]", "waitpid [/bin/busybox]",
+                     "nanosleep [/bin/busybox]"):
+        assert any(function in line for line in last), tree
+    assert "Chains:  0.0% of" in tree, tree
+
+
+def test_a_field_is_the_weight(results):
+    by_bytes, by_objects = report(results, "bytes"), report(results, "objects")
+    weight = sum(row["period"] for row in by_bytes["rows"])
+    assert by_bytes["taken"] == by_objects["taken"]
+    assert weight >= 16 * by_bytes["taken"] and weight % 4 == 0
+    assert sum(row["period"] for row in by_objects["rows"]) == by_objects["taken"]
+
+
+def test_the_report_says_that_it_is_all(results):
+    text = results["text"].output
+    assert "Source:  trace, every page/fault on 2 CPUs\n" in text
+    assert re.search(r"^Shares:  of page/fault, all \d+ of them: exact$", text, re.M)
+    assert "cycles a sample" in text and "at the points" in text
+
+
+def test_perf_reads_them(results, out):
+    assert results["file"].status == 0, results["file"]
+    taken = int(re.search(r"(\d+) taken", (out / "report").read_text())[1])
+    said = subprocess.run(["perf", "script", "-i", "wakes.data", "-F", "event,period,ip"],
+                          cwd=out, capture_output=True, text=True, errors="replace")
+    assert said.returncode == 0, said
+    assert len(re.findall(r"^ *1 sched/wake:", said.stdout, re.M)) == taken
+
+
+def test_wrong_names(results):
+    r = results["wrong"]
+    said = r.output + r.errors
+    assert "@page/falt: no such trace point; there are page/fault page/fault_end" in said, r
+    assert re.search(r"@pages/fault: no such trace point; there are sched/\.\.\. ", said), r
+    assert "@page/fault:adress: no such field; there are: address error" in said, r
+    assert "a trace point's name is missing" in said, r
+    assert "page/fault: no such event; available: cycles" in said, r
+    assert "a trace point is its own source" in said and "it has no rate (-F)" in said, r
+    assert "status 0" not in r.output, r
+
+
+def test_nothing_stays_switched_on(results):
+    before, during, after = (int(n) for n in re.findall(r"^patched +(\d+)", results["killed"].output, re.M))
+    assert before == after == 0 < during
