@@ -275,6 +275,15 @@ static NOINLINE void empty_quarantine(void)
         free_fast(cache_of(object), object);
 }
 
+// Not in line, nor is tell_and_free: while nobody wants the events, they cost
+// the NOPs and no register.
+static NOINLINE void *tell_allocated(void *object)
+{
+    TRACE_IF(heap_alloc, object, .object = (u32)object,
+             .bytes = cache_of(object)->size);
+    return object;
+}
+
 void *slab_alloc(struct slab_cache *c)
 {
     if (fail_alloc())
@@ -290,13 +299,11 @@ void *slab_alloc(struct slab_cache *c)
         track_allocated(c, object);
     if (KASAN_ON && object)
         uninit_fill(object, ALIGN_UP(c->size, sizeof(u32)));
-    TRACE_IF(heap_alloc, object, .object = (u32)object, .bytes = c->size);
-    return object;
+    return trace_wanted(heap_alloc) ? tell_allocated(object) : object;
 }
 
-void slab_free(struct slab_cache *c, void *object)
+static ALWAYS_INLINE void free_object(struct slab_cache *c, void *object)
 {
-    TRACE(heap_free, .object = (u32)object, .bytes = c->size);
     track_freed(c, object);
     if (!KASAN_ON) {
         free_fast(c, object);
@@ -307,6 +314,20 @@ void slab_free(struct slab_cache *c, void *object)
         free_fast(cache_of(object), object);
     if (frames_scarce())
         empty_quarantine();
+}
+
+static NOINLINE void tell_and_free(struct slab_cache *c, void *object)
+{
+    TRACE(heap_free, .object = (u32)object, .bytes = c->size);
+    free_object(c, object);
+}
+
+void slab_free(struct slab_cache *c, void *object)
+{
+    if (trace_wanted(heap_free))
+        tell_and_free(c, object);
+    else
+        free_object(c, object);
 }
 
 // --- kmalloc ----------------------------------------------------------------
