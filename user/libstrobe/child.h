@@ -10,6 +10,9 @@ struct child {
 // from then on. Ends this program with a message on failure.
 void child_start(struct child *c, char **command);
 void child_go(struct child *c);
+// Returns a descriptor that can be read once a child of this program has ended.
+// Ends this program with a message on failure.
+int child_watch(void);
 // Waits for the program's end. Returns its exit status as a shell reports it.
 // Ends this program with a message if the program could not be executed.
 int child_end(struct child *c);
