@@ -26,6 +26,8 @@ static const char usage_lines[] =
     "usage: profile [options] PROGRAM [ARGUMENTS...]\n"
     "       profile [options] -t TASK\n"
     "       profile stat [options] PROGRAM [ARGUMENTS...]    counts; --help\n"
+    "       profile reconcile [options] COMMAND...    with a trace of calls; "
+    "--help\n"
     "       profile --list\n"
     "       profile --repair FILE\n"
     "       profile diff BEFORE... vs AFTER...\n";
@@ -279,6 +281,8 @@ int main(int argc, char *argv[])
     settings.argv = argv;
     if (argc > 1 && strcmp(argv[1], "stat") == 0)
         return close_output(run_stat(argc - 1, argv + 1));
+    if (argc > 1 && strcmp(argv[1], "reconcile") == 0)
+        return close_output(run_reconcile(argc - 1, argv + 1));
     parse(&settings, argc, argv);
     if (settings.histogram_rows != 0)
         return close_output(run_histogram(&settings));
