@@ -97,6 +97,44 @@ KERNEL_TEST(calls_too_deep_are_counted)
     call_trace_end();
 }
 
+static u32 landed_by[3];
+
+static NOINLINE void lands(void) // has no site
+{
+    u32 slot = frame_pointer() + 4, flags = irq_save();
+    for (u32 i = 0; i < ARRAY_SIZE(landed_by); i++)
+        landed_by[i] = call_trace_function(slot, i);
+    irq_restore(flags);
+}
+
+static TRACED void jumps_once(void)
+{
+    WRITE_ONCE(ran, ran + 1);
+    lands();
+}
+
+static TRACED void jumps_twice(void)
+{
+    WRITE_ONCE(ran, ran + 1);
+    jumps_once();
+}
+
+// The functions that have left by a jump are found, for those who unwind.
+KERNEL_TEST(calls_by_jumps_are_known)
+{
+    u32 sites[] = { (u32)jumps_once, (u32)jumps_twice };
+    lands(); // not traced
+    expect(!landed_by[0]);
+    expect(!begin(CALLS_PATHS, list_of(sites, ARRAY_SIZE(sites)),
+                  ARRAY_SIZE(sites), 0));
+    jumps_once();
+    expect(landed_by[0] == (u32)jumps_once && !landed_by[1]);
+    jumps_twice();
+    expect(landed_by[0] == (u32)jumps_once);
+    expect(landed_by[1] == (u32)jumps_twice && !landed_by[2]);
+    call_trace_end();
+}
+
 static u32 count_arcs(u32 to, u32 *calls)
 {
     u32 arcs = 0;
@@ -131,6 +169,8 @@ KERNEL_TEST(calls_have_arcs)
 static u32 in_stubs, nmis, unknown; // atomic
 static u8 seen[512];                // offsets in the stubs
 
+#define LONG_NMI 20000u // instructions
+
 // The chain of what was interrupted has the function and its caller.
 static void look(void *arg UNUSED, const struct trapframe *tf)
 {
@@ -148,6 +188,7 @@ static void look(void *arg UNUSED, const struct trapframe *tf)
         name = ksym_lookup(pcs[i] - 1, &offset);
         found = name && !strcmp(name, "calls_are_unwound_anywhere_loop");
     }
+    cpu_run_instructions(LONG_NMI);
     if (!found) {
         __atomic_add_fetch(&unknown, 1, __ATOMIC_RELAXED);
         log_printf("calls: at +%#x: %08x %08x %08x %08x\n", at, pcs[0],
@@ -172,6 +213,7 @@ KERNEL_TEST(calls_are_unwound_anywhere)
 {
     u32 count, places = 0;
     u32 *functions = own_functions(&count);
+    struct report r;
     struct timer *t = reserve_nmis();
     if (!t) {
         kfree(functions);
@@ -186,6 +228,11 @@ KERNEL_TEST(calls_are_unwound_anywhere)
     calls_are_unwound_anywhere_loop();
     preempt_enable();
     timer_release(t);
+    if (get(&r, false)) // NMIs in stubs are no part of a call
+        log_printf("calls: the longest of %llu took %llu cycles, long NMIs %u "
+                   "instructions\n",
+                   SUM_OF(&r, leaf).calls, SUM_OF(&r, leaf).longest, LONG_NMI);
+    put(&r);
     call_trace_end();
     for (u32 i = 0; i < sizeof(seen); i++)
         places += seen[i];

@@ -75,14 +75,19 @@ static bool is_stub(struct samples *s, uint32_t address)
     return false;
 }
 
-// The innermost traced function of a chain, or NULL: none, or (*stub) a stub is
-// further in.
+// The innermost traced function of a chain, or NULL: none, or (*stub) the
+// sample is in a stub or at the call of one, a traced function's first
+// instruction.
 static const struct function *innermost(struct making *m, uint32_t node,
                                         bool *stub)
 {
     const struct chain_node *nodes = m->s->chains.nodes;
+    uint32_t at = nodes[node].place.address;
+    const struct function *first = functions_find(m->traced, at);
 
-    *stub = false;
+    *stub = first && first->address == at;
+    if (*stub)
+        return NULL;
     for (; node != CHAIN_ROOT && nodes[node].place.image == IMAGE_KERNEL;
          node = nodes[node].parent) {
         uint32_t address = nodes[node].place.address;
@@ -203,6 +208,20 @@ double reconciled_sigmas(const struct reconciliation *r,
     return off == 0 ? 0 : off / sqrt(n * share * (1 - share));
 }
 
+double reconciled_bound(uint32_t functions)
+{
+    double chance = RECONCILED_CHANCE / functions, low = 0, high = 40;
+
+    for (int i = 0; i < 60; i++) { // erfc falls
+        double middle = (low + high) / 2;
+        if (erfc(middle / sqrt(2)) > chance)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
 bool reconciled_judged(const struct reconciliation *r,
                        const struct reconciled_row *row)
 {
@@ -223,6 +242,28 @@ static void add_others(struct reconciliation *r)
         all->calls += row->calls;
         all->own += row->own;
     }
+}
+
+static void judge(struct reconciliation *r, const struct reconciled_row *row)
+{
+    double off = fabs(reconciled_sigmas(r, row));
+
+    r->judged++;
+    r->agreeing += off <= RECONCILED_SIGMAS;
+    if (!r->worst || off > fabs(reconciled_sigmas(r, r->worst)))
+        r->worst = row;
+}
+
+static void judge_all(struct reconciliation *r)
+{
+    for (uint32_t i = 0; i < r->count; i++) {
+        if (r->rows[i].traced && reconciled_judged(r, &r->rows[i]))
+            judge(r, &r->rows[i]);
+    }
+    if (reconciled_judged(r, &r->others))
+        judge(r, &r->others);
+    r->bound = reconciled_bound(r->judged ? r->judged : 1);
+    r->agree = !r->worst || fabs(reconciled_sigmas(r, r->worst)) <= r->bound;
 }
 
 static double weight(const struct reconciliation *r,
@@ -254,6 +295,7 @@ bool reconcile(struct reconciliation *r, struct samples *s,
     add_others(r);
     sorted = r;
     qsort(r->rows, r->count, sizeof(*r->rows), by_weight);
+    judge_all(r);
     return true;
 }
 

@@ -4,11 +4,13 @@
 //
 //     samples in           are
 //     user mode, idle      left out: the trace has functions of the kernel only
-//     interrupts           removed: they have no caller, and a root of their
-//     own the tracing's stubs  removed: the trace removes them from its times
+//     interrupts           removed: they have no caller, and their own root
+//     the tracing's stubs  removed: the trace removes them from its times
 //     code without a site  the innermost traced caller's, as in the trace
 //
-// Of a trace, only what threads did in traced functions is compared.
+// Of a trace, only what threads did in traced functions is compared. Its times
+// contain the sampler's NMIs, which lengthen all functions alike: those that
+// hit a stub are the stub's.
 //
 // The model: samples are taken at random distances, whatever the kernel does.
 // So of `compared` samples a function with the share p of the time has a
@@ -38,13 +40,20 @@ struct reconciliation {
     uint64_t interrupts, stubs, outside; // outside: no traced function called
     uint64_t compared;                   // the rest
     uint64_t calls, own;                 // of all functions
-    struct reconciled_row others;        // sum of those that are not judged
+    struct reconciled_row others;        // sum of those with less than
+                                         // RECONCILED_LEAST; itself judged if
+                                         // that is not less
+    uint32_t judged, agreeing;           // within RECONCILED_SIGMAS
+    const struct reconciled_row *worst;  // of those judged; NULL: none
+    double bound;                        // reconciled_bound(judged)
+    bool agree;                          // none is beyond `bound`
 };
 
 // Functions with this share of the traced time are judged each, the others as
 // one: the trace's share is exact, so that what is judged is no matter of
 // chance.
 #define RECONCILED_LEAST 0.01
+#define RECONCILED_SIGMAS 3.0
 bool reconciled_judged(const struct reconciliation *r,
                        const struct reconciled_row *row);
 
@@ -62,6 +71,12 @@ double reconciled_traced(const struct reconciliation *r,
 // Half the width of the sampled share's 95 % confidence interval.
 double reconciled_interval(const struct reconciliation *r,
                            const struct reconciled_row *row);
+// Of many functions some differ by more than RECONCILED_SIGMAS by chance, so
+// together they are judged by this bound, in standard deviations: that any of
+// so many exceeds it by chance happens in RECONCILED_CHANCE of all runs, or
+// less (Bonferroni's inequality, normal distribution).
+#define RECONCILED_CHANCE 0.001
+double reconciled_bound(uint32_t functions);
 // By how many standard deviations the samples differ from the traced share.
 // Infinite: samples where the trace has no time.
 double reconciled_sigmas(const struct reconciliation *r,

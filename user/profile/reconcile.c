@@ -2,6 +2,7 @@
 // in the same run, and compares the functions' shares (docs/callprof.md).
 #include "profile.h"
 
+#include "user/libprofile/choose_functions.h"
 #include "user/libprofile/reconcile.h"
 #include "user/libprofile/running_tasks.h"
 #include "user/libprofile/trace_begin.h"
@@ -22,7 +23,6 @@
 #define RATE_DEFAULT 4000
 #define RING_SECONDS_MAX 3600
 #define ROWS_DEFAULT 20
-#define SIGMAS 3.0
 #define EXPECTED_LEAST 10 // samples, for the normal distribution to hold
 
 static const char usage_text[] =
@@ -115,9 +115,9 @@ static int begin_trace(struct run *r)
     int phone = trace_phone();
     struct calls_options o = { .mode = CALLS_PATHS };
     struct function_choice all = { 0 };
-    uint32_t *chosen = kernel_functions_choose(&all, ' ', &o.function_count);
+    uint32_t *chosen = choose_functions(&all, ' ', &o.function_count);
 
-    kernel_functions_read(&r->functions);
+    read_functions(&r->functions);
     o.functions = (uint32_t)(uintptr_t)chosen;
     trace_begin(phone, &o);
     free(chosen);
@@ -205,7 +205,7 @@ static void print_header(const struct run *r, const struct reconciliation *c)
 static bool agrees(const struct reconciliation *c,
                    const struct reconciled_row *row)
 {
-    return fabs(reconciled_sigmas(c, row)) <= SIGMAS;
+    return fabs(reconciled_sigmas(c, row)) <= RECONCILED_SIGMAS;
 }
 
 static void print_row(const struct reconciliation *c,
@@ -234,29 +234,42 @@ static bool is_shown(const struct reconciliation *c,
                        : row->in >= RECONCILED_LEAST * c->kernel;
 }
 
+static void print_judgement(const struct reconciliation *c)
+{
+    if (c->compared * RECONCILED_LEAST < EXPECTED_LEAST || !c->worst) {
+        puts("There are too few samples for 1 %: a longer command, or -F HZ");
+        return;
+    }
+    printf("%u of %u functions with 1 %% or more agree within %.0f sigmas%s\n",
+           c->agreeing, c->judged, RECONCILED_SIGMAS,
+           reconciled_judged(c, &c->others) ? " (all others count as one)"
+                                            : "");
+    printf("The largest difference, %+.1f sigmas of ",
+           reconciled_sigmas(c, c->worst));
+    put_printable(stdout, c->worst->name);
+    printf(", is %s %.2f, which one of %u\n"
+           "exceeds by chance in one run of %.0f%s\n",
+           c->agree ? "within" : "BEYOND", c->bound, c->judged,
+           1 / RECONCILED_CHANCE, c->agree ? "" : ": the profilers DIFFER");
+}
+
 static void print_table(const struct reconcile_settings *s,
                         const struct reconciliation *c)
 {
-    uint32_t rows = 0, judged = 0, agreeing = 0;
+    uint32_t rows = 0;
 
     printf(
         " Sampled  Compared    +-95%%   Traced  Sigmas      Calls  Function\n");
     for (uint32_t i = 0; i < c->count; i++) {
         const struct reconciled_row *row = &c->rows[i];
-        if (reconciled_judged(c, row)) {
-            judged++;
-            agreeing += agrees(c, row);
-        }
         if (!s->rows || (is_shown(c, row) && rows < s->rows)) {
             rows++;
             print_row(c, row);
         }
     }
     print_row(c, &c->others);
-    printf("\n%u of %u functions with 1 %% or more agree within 3 sigmas\n",
-           agreeing, judged);
-    if (c->compared * RECONCILED_LEAST < EXPECTED_LEAST)
-        puts("There are too few samples for 1 %: a longer command, or -F HZ");
+    putchar('\n');
+    print_judgement(c);
 }
 
 static void print_json(const struct run *r, const struct reconciliation *c)
@@ -288,6 +301,8 @@ static void print_json(const struct run *r, const struct reconciliation *c)
     json_string(stdout, info->source, strlen(info->source));
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
         printf(", \"%s\": %" PRIu64, members[i].name, members[i].value);
+    printf(", \"agree\": %s, \"judged\": %u, \"within\": %u, \"bound\": %.3f",
+           c->agree ? "true" : "false", c->judged, c->agreeing, c->bound);
     printf(",\n\"functions\": [");
     for (uint32_t i = 0; i < c->count; i++) {
         const struct reconciled_row *row = &c->rows[i];

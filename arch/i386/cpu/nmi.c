@@ -3,6 +3,7 @@
 
 #include "arch/nmi.h"
 
+#include "arch/call_trace.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/irq.h"
@@ -160,6 +161,8 @@ void trap_nmi(struct trapframe *tf)
     bool answered = unlikely(READ_ONCE(call_pending)) && answer(tf);
     if (unlikely(!owner->fn(owner, tf)) && !answered)
         unclaimed();
-    ledger_nmi(freezes, began);
+    u32 spent = ledger_nmi(freezes, began);
+    if (unlikely(call_trace_is_stub(trap_pc(tf))))
+        call_trace_nmi(trap_pc(tf), spent);
     kcsan_nmi(false);
 }

@@ -1,0 +1,280 @@
+// Samples reconciled with a trace: what is removed, and the statistical model,
+// by samples drawn from known shares.
+//
+// link: user/libprofile/reconcile.c user/libprofile/functions.c
+// link: user/libprofile/samples.c user/libprofile/stream.c
+// link: user/libprofile/user_chain.c user/libprofile/chains.c
+// link: user/libprofile/images.c user/libprofile/images_read.c
+// link: user/libprofile/mapping.c user/libprofile/programs.c
+// link: user/libstrobe/table.c
+#define _GNU_SOURCE
+#include "test.h"
+
+#include <math.h>
+
+#include "user/libprofile/reconcile.h"
+
+// Traced functions, each of 256 bytes, one behind the other.
+#define FUNCTIONS 20u
+#define FIRST 0xc0101000u
+#define BYTES 256u
+#define FUNCTION(n) (FIRST + (n)*BYTES)
+// Code without a site.
+#define STUB 0xc0201000u
+#define COPY 0xc0202000u
+#define ENTRY 0xc0203000u
+
+static struct samples samples;
+static struct functions functions;
+static struct reconciliation result;
+
+static void *read_kernel(const char *path, size_t *size)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, size);
+
+    assert_string_equal(path, "[kernel]");
+    for (u32 i = 0; i < FUNCTIONS; i++)
+        fprintf(out, "%08x T f%u\n", FUNCTION(i), i);
+    fprintf(out, "%08x T trace_exit\n%08x T copy\n%08x T entry\n", STUB, COPY,
+            ENTRY);
+    fprintf(out, "%08x T end\n", ENTRY + BYTES);
+    fclose(out);
+    return text;
+}
+
+static int setup(void **state UNUSED)
+{
+    char text[FUNCTIONS * 40], *at = text;
+
+    for (u32 i = 0; i < FUNCTIONS; i++)
+        at += sprintf(at, "%08x %u f%u kernel/a.c\n", FUNCTION(i), BYTES, i);
+    assert_null(functions_read(&functions, text, (size_t)(at - text)));
+    return samples_init(&samples, read_kernel);
+}
+
+static int teardown(void **state UNUSED)
+{
+    reconciliation_free(&result);
+    functions_free(&functions);
+    samples_free(&samples);
+    return 0;
+}
+
+// A chain of `depth` addresses, innermost first.
+static void add(u32 mode, u64 count, const u32 *chain, u32 depth)
+{
+    struct sample_count c = { .mode = (u8)mode, .samples = count };
+
+    for (u32 i = depth; i--;)
+        c.chain = chains_add(&samples.chains, c.chain,
+                             (struct place){ IMAGE_KERNEL, chain[i] });
+    samples_count(&samples, &c);
+}
+#define ADD(mode, count, ...)                      \
+    add(mode, count, (const u32[]){ __VA_ARGS__ }, \
+        sizeof((const u32[]){ __VA_ARGS__ }) / sizeof(u32))
+
+// A trace in which function n took own[n].
+static void reconcile_with(const u64 *own)
+{
+    static struct call_path list[FUNCTIONS + 2];
+    struct call_paths paths = { .list = list, .count = FUNCTIONS + 2 };
+
+    list[0] = (struct call_path){ .function = CALLS_ROOT_THREADS, .own = 777 };
+    list[1] = (struct call_path){ .function = CALLS_ROOT_INTERRUPTS,
+                                  .parent = 1,
+                                  .own = 888 };
+    for (u32 i = 0; i < FUNCTIONS; i++)
+        list[2 + i] = (struct call_path){ .function = FUNCTION(i),
+                                          .calls = own[i] / 10,
+                                          .own = own[i] };
+    reconciliation_free(&result);
+    assert_true(reconcile(&result, &samples, &functions, &paths));
+}
+
+static const struct reconciled_row *row(u32 function)
+{
+    for (u32 i = 0; i < result.count; i++) {
+        if (result.rows[i].function == function)
+            return &result.rows[i];
+    }
+    fail_msg("no row for %x", function);
+    return NULL;
+}
+
+// --- what is compared -------------------------------------------------------
+
+static void removes_what_only_one_sees(void **state UNUSED)
+{
+    u64 own[FUNCTIONS] = { 600, 400 };
+
+    ADD(MODE_USER, 50, 0x08049000);
+    ADD(MODE_IDLE, 60, ENTRY);
+    ADD(MODE_IRQ, 5, FUNCTION(3) + 8, ENTRY);
+    ADD(MODE_KERNEL, 3, ENTRY);                        // no function
+    ADD(MODE_KERNEL, 7, STUB + 4, FUNCTION(0) + 20);   // a stub
+    ADD(MODE_KERNEL, 9, FUNCTION(1), FUNCTION(0) + 9); // the call of one
+    ADD(MODE_KERNEL, 11, FUNCTION(1) + 5, FUNCTION(0) + 9);
+    ADD(MODE_KERNEL, 13, COPY + 3, FUNCTION(0) + 30, FUNCTION(2) + 7);
+    ADD(MODE_KERNEL, 15, FUNCTION(0) + 6);
+    reconcile_with(own);
+    assert_int_equal(result.user, 50);
+    assert_int_equal(result.idle, 60);
+    assert_int_equal(result.kernel, 5 + 3 + 7 + 9 + 11 + 13 + 15);
+    assert_int_equal(result.interrupts, 5);
+    assert_int_equal(result.outside, 3);
+    assert_int_equal(result.stubs, 7 + 9);
+    assert_int_equal(result.compared, 11 + 13 + 15);
+    assert_int_equal(result.own, 1000);
+    assert_int_equal(row(FUNCTION(0))->samples, 13 + 15);
+    assert_int_equal(row(FUNCTION(0))->in, 15);
+    assert_int_equal(row(FUNCTION(1))->samples, 11);
+    assert_int_equal(row(FUNCTION(1))->in, 9 + 11);
+    assert_int_equal(row(FUNCTION(2))->samples, 0);
+    assert_false(row(COPY)->traced);
+    assert_int_equal(row(COPY)->in, 13);
+    assert_int_equal(result.judged, 2);
+    assert_float_equal(reconciled_traced(&result, row(FUNCTION(0))), 0.6, 0);
+}
+
+static void small_functions_are_one(void **state UNUSED)
+{
+    u64 own[FUNCTIONS] = { 9000, 820, 99, 81 };
+
+    ADD(MODE_KERNEL, 900, FUNCTION(0) + 6);
+    ADD(MODE_KERNEL, 82, FUNCTION(1) + 6);
+    ADD(MODE_KERNEL, 10, FUNCTION(2) + 6);
+    ADD(MODE_KERNEL, 8, FUNCTION(3) + 6);
+    reconcile_with(own);
+    assert_true(reconciled_judged(&result, row(FUNCTION(1))));
+    assert_false(reconciled_judged(&result, row(FUNCTION(2))));
+    assert_int_equal(result.others.samples, 18);
+    assert_int_equal(result.others.own, 180);
+    assert_int_equal(result.judged, 3); // the others as one
+    assert_int_equal(result.agreeing, 3);
+    assert_true(result.agree);
+}
+
+static void nothing_is_no_agreement_by_chance(void **state UNUSED)
+{
+    u64 none[FUNCTIONS] = { 0 }, one[FUNCTIONS] = { 10 };
+
+    reconcile_with(none);
+    assert_int_equal(result.judged, 0);
+    ADD(MODE_KERNEL, 1, FUNCTION(1) + 6);
+    reconcile_with(one); // samples where there is no time
+    assert_true(isinf(reconciled_sigmas(&result, row(FUNCTION(1)))));
+    assert_false(result.agree);
+}
+
+// --- the model --------------------------------------------------------------
+
+// 20 functions, the shares of which are as 1 to 20.
+#define SHARES (FUNCTIONS * (FUNCTIONS + 1) / 2)
+#define DRAWN 4000u
+
+static void draw(const u64 *own, u64 sum)
+{
+    u64 found[FUNCTIONS] = { 0 };
+
+    for (u32 i = 0; i < DRAWN; i++) {
+        u64 at = random_u64() % sum;
+        u32 n = 0;
+        for (; at >= own[n]; n++)
+            at -= own[n];
+        found[n]++;
+    }
+    samples_clear(&samples);
+    for (u32 n = 0; n < FUNCTIONS; n++) {
+        if (found[n])
+            ADD(MODE_KERNEL, found[n], FUNCTION(n) + 6);
+    }
+}
+
+static u64 make_shares(u64 *own)
+{
+    for (u32 n = 0; n < FUNCTIONS; n++)
+        own[n] = (n + 1) * 1000;
+    return SHARES * 1000;
+}
+
+#define RUNS 1000u
+
+// In right runs the differences are normally distributed: of 1 standard
+// deviation, with as many beyond 3 and outside of the 95 % interval as there
+// should be, and the bound for all is kept. Each limit is wrong by chance less
+// often than once in 10^9 runs (6.1 standard deviations of what is counted).
+static void right_shares_agree(void **state UNUSED)
+{
+    u64 own[FUNCTIONS], sum = make_shares(own);
+    double squares = 0;
+    u32 beyond = 0, outside = 0, judged = 0, differ = 0;
+
+    for (u32 i = 0; i < RUNS; i++) {
+        draw(own, sum);
+        reconcile_with(own);
+        differ += !result.agree;
+        beyond += result.judged - result.agreeing;
+        for (u32 n = 0; n < result.count; n++) {
+            const struct reconciled_row *r = &result.rows[n];
+            if (!reconciled_judged(&result, r))
+                continue;
+            double off =
+                reconciled_sampled(&result, r) - reconciled_traced(&result, r);
+            outside += fabs(off) > reconciled_interval(&result, r);
+            squares += pow(reconciled_sigmas(&result, r), 2);
+            judged++;
+        }
+    }
+    assert_true(judged == RUNS * 18); // two have less than 1 %
+    double runs = judged;
+    assert_float_equal(squares / runs, 1, 6.1 * sqrt(2 / runs) + 0.01);
+    assert_float_equal(outside / runs, 0.05,
+                       6.1 * sqrt(0.05 * 0.95 / runs) + 0.005);
+    assert_true(beyond / runs < 0.0027 + 6.1 * sqrt(0.0027 / runs) + 0.001);
+    assert_true(differ <= 14); // of 1,000, with 1 expected
+}
+
+// A twentieth of all time is charged to another function: that is found in
+// every run, as 10 and 15 standard deviations.
+static void a_wrong_share_is_found(void **state UNUSED)
+{
+    u64 own[FUNCTIONS], wrong[FUNCTIONS], sum = make_shares(own);
+
+    memcpy(wrong, own, sizeof(own));
+    wrong[19] -= sum / 20;
+    wrong[9] += sum / 20;
+    for (u32 i = 0; i < 100; i++) {
+        draw(own, sum);
+        reconcile_with(wrong);
+        assert_false(result.agree);
+        assert_true(result.judged - result.agreeing >= 2);
+    }
+}
+
+static void the_bound_is_of_all_functions(void **state UNUSED)
+{
+    assert_float_equal(reconciled_bound(1), 3.2905, 1e-4); // of 0.1 %
+    for (u32 n = 1; n < 1000; n *= 3)
+        assert_float_equal(n * erfc(reconciled_bound(n) / sqrt(2)),
+                           RECONCILED_CHANCE, 1e-9);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(removes_what_only_one_sees, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(small_functions_are_one, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(nothing_is_no_agreement_by_chance,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(right_shares_agree, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_wrong_share_is_found, setup,
+                                        teardown),
+        cmocka_unit_test(the_bound_is_of_all_functions),
+    };
+    random_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
