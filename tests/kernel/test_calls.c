@@ -231,7 +231,8 @@ KERNEL_TEST(calls_are_unwound_anywhere)
     if (get(&r, false)) // NMIs in stubs are no part of a call
         log_printf("calls: the longest of %llu took %llu cycles, long NMIs %u "
                    "instructions\n",
-                   SUM_OF(&r, leaf).calls, SUM_OF(&r, leaf).longest, LONG_NMI);
+                   SUM_OF(&r, leaf, middle).calls,
+                   SUM_OF(&r, leaf, middle).longest, LONG_NMI);
     put(&r);
     call_trace_end();
     for (u32 i = 0; i < sizeof(seen); i++)

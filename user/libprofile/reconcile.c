@@ -75,19 +75,15 @@ static bool is_stub(struct samples *s, uint32_t address)
     return false;
 }
 
-// The innermost traced function of a chain, or NULL: none, or (*stub) the
-// sample is in a stub or at the call of one, a traced function's first
-// instruction.
+// The innermost traced function of a chain, or NULL: none, or (*stub) a stub is
+// further in. (The call of the stub, a function's first instruction, is the
+// function's: untraced it has a NOP there, which is in its own time.)
 static const struct function *innermost(struct making *m, uint32_t node,
                                         bool *stub)
 {
     const struct chain_node *nodes = m->s->chains.nodes;
-    uint32_t at = nodes[node].place.address;
-    const struct function *first = functions_find(m->traced, at);
 
-    *stub = first && first->address == at;
-    if (*stub)
-        return NULL;
+    *stub = false;
     for (; node != CHAIN_ROOT && nodes[node].place.image == IMAGE_KERNEL;
          node = nodes[node].parent) {
         uint32_t address = nodes[node].place.address;

@@ -143,6 +143,7 @@ UPCALL u32 call_trace_back(u32 slot);
 // first: of several (`index` 1, 2...), all but one have left by a jump to the
 // next (tail calls). 0: no more, or not known. As call_trace_back.
 UPCALL u32 call_trace_function(u32 slot, u32 index);
-// As call_trace_back, for __builtin_return_address(0) of a function that has no patchable
-// entry, in that function: not trace_exit if a traced function jumped to it.
+// As call_trace_back, for __builtin_return_address(0) of a function that has no
+// patchable entry, in that function: not trace_exit if a traced function jumped
+// to it.
 UPCALL u32 call_trace_caller(u32 back);
