@@ -237,6 +237,7 @@ static int begin_with(const struct calls_options *o, u32 *functions,
     trace.functions = functions;
     trace.rings = rings;
     int err = begin();
+    trace.rings = NULL;
     if (err) {
         release();
     } else {

@@ -164,14 +164,17 @@ static int read_block(struct trace_session *s, u32 cpu, u32 addr, u32 size)
     return err ? err : (int)head + n;
 }
 
-// Tasks come first: their names are known before what they do is read.
+// Tasks come first: their names are known before what they do is read. Each
+// block has the same share of the room, so that a CPU with many events leaves
+// some to the others.
 static int read(struct stream *stream, u32 addr, u32 size)
 {
     struct trace_session *s = session_of(stream);
     u32 done = 0, empty = (cpu_count + 1) * sizeof(struct trace_block);
+    u32 share = MAX(size / (cpu_count + 1), PAGE_SIZE);
     for (u32 i = 0; i <= cpu_count; i++) {
         u32 cpu = i ? i - 1 : TRACE_BLOCK_TASKS;
-        int n = read_block(s, cpu, addr + done, size - done);
+        int n = read_block(s, cpu, addr + done, MIN(size - done, share));
         if (n < 0)
             return done ? (int)done : n;
         done += (u32)n;

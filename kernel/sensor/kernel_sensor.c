@@ -29,6 +29,7 @@
 #define GAUGE_PERIOD_NS (NSEC_PER_SEC / 10)
 #define HEAP "heap" // directory of the heap caches' sensors
 #define FILE_MODE 0444u
+#define RING_FILE_MODE 0400u // it tells what the threads of all users do
 #define DIRECTORY_MODE 0755u
 
 KERNEL_ARG(sensors, "sensors=PATH,...: kernel sensors that are on from the "
@@ -310,7 +311,8 @@ int kernel_sensor_add_file(struct vnode *dir, const char *name,
     mutex_assert_held(&namespace_lock);
     if (tmpfs_find(dir, name, strlen(name)))
         return -EEXIST;
-    int err = tmpfs_create(dir, name, strlen(name), S_IFREG | FILE_MODE, 0, &v);
+    u32 mode = k->kind == KERNEL_SENSOR_RING ? RING_FILE_MODE : FILE_MODE;
+    int err = tmpfs_create(dir, name, strlen(name), S_IFREG | mode, 0, &v);
     if (err)
         return err;
     err = sensor_create(v, k);

@@ -167,11 +167,17 @@ static void leave(struct call_cpu *c, u64 now)
     c->left = s;
 }
 
+// Of the stub that this trace uses.
+static struct call_frame **limit_of(struct call_cpu *c)
+{
+    return has_nodes() ? &c->limit : &c->event_limit;
+}
+
 // No function is traced until the next switch.
 static void come_untraced(struct call_cpu *c, u32 cpu, u64 now)
 {
     c->stack = NULL;
-    c->limit = NULL;
+    *limit_of(c) = NULL;
     c->none.mark = -1u;
     c->none.node = call_trace.task || !has_nodes()
                        ? &unused[cpu]
@@ -203,7 +209,7 @@ void call_trace_come(struct call_cpu *c, u32 cpu, const struct thread *t,
         move_frames(c, cpu, s);
     c->stack = s;
     c->top = s->top;
-    c->limit = s->frames + MIN(call_trace.depth, s->depth);
+    *limit_of(c) = s->frames + MIN(call_trace.depth, s->depth);
     c->clock = s->clock - (now - s->left);
     if (has_nodes())
         c->top->node->blocked += now - s->left;
@@ -269,7 +275,7 @@ void call_trace_interrupt(struct call_cpu *c, const struct trapframe *tf,
     struct call_frame *f = c->top + 1;
     *f = (struct call_frame){
         .mark = (u32)tf,
-        .back = (u32)c->limit,
+        .back = (u32)*limit_of(c),
         .start = c->clock + now,
     };
     if (has_nodes())
@@ -277,9 +283,9 @@ void call_trace_interrupt(struct call_cpu *c, const struct trapframe *tf,
     else
         f->function = CALLS_ROOT_INTERRUPTS;
     c->irq_began = now;
-    c->limit = call_trace.task
-                   ? NULL
-                   : f + MIN(call_trace.depth, CALL_SPARE_FRAMES - 1);
+    *limit_of(c) = call_trace.task
+                       ? NULL
+                       : f + MIN(call_trace.depth, CALL_SPARE_FRAMES - 1);
     if (has_nodes())
         f->node->calls++;
     c->top = f;
@@ -308,7 +314,7 @@ void call_trace_irq_end(const struct trapframe *tf, u64 now)
     if (f->mark != (u32)tf) // the stack was given to the thread meanwhile
         return;
     drop(c, now);
-    c->limit = (struct call_frame *)f->back;
+    *limit_of(c) = (struct call_frame *)f->back;
     c->clock = f->start - now;
     if (has_nodes())
         c->top->node->interrupted += now - c->irq_began;

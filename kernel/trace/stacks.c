@@ -191,7 +191,7 @@ void call_stacks_end(u32 sp)
     for (u32 i = 0; i < cpu_count; i++) {
         struct call_cpu *c = &cpus[i].calls;
         c->stack = c->left = NULL;
-        c->limit = NULL;
+        c->limit = c->event_limit = NULL;
         c->arcs = NULL;
         c->none.mark = -1u;
         c->top = &c->none;

@@ -193,6 +193,34 @@ static void holds_what_other_cpus_may_precede(void **state UNUSED)
     trace_reader_free(&r);
 }
 
+// A block that was cut off, as there was no more room, is complete up to its
+// last record.
+static void delivers_up_to_where_a_block_was_cut(void **state UNUSED)
+{
+    struct trace_reader r = { .event = on_event };
+
+    memset(&made, 0, sizeof(made));
+    memset(&got, 0, sizeof(got));
+    begin_block(0, 0);
+    add_time(0x1000000, 7);
+    add_entry(0x1000010, A, 900);
+    add_entry(0x1000020, A, 800);
+    add_entry(0x1000030, A, 700);
+    begin_block(1, 0x1000025);
+    add_time(0x1000000, 9);
+    add_entry(0x1000015, B, 900);
+    assert_null(trace_reader_take(&r, made.words, made.used * 4));
+    assert_int_equal(got.events, 3);
+    assert_true(got.last == 0x1000020);
+    memset(&made, 0, sizeof(made));
+    begin_block(0, 0x1000100);
+    add_entry(0x1000030, A, 600);
+    begin_block(1, 0x1000100);
+    assert_null(trace_reader_take(&r, made.words, made.used * 4));
+    assert_int_equal(got.events, 5);
+    trace_reader_free(&r);
+}
+
 // --- the text ---------------------------------------------------------------
 
 static const char *function(void *arg UNUSED, uint32_t address)
@@ -350,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(delivers_in_the_order_of_time),
         cmocka_unit_test(holds_what_other_cpus_may_precede),
+        cmocka_unit_test(delivers_up_to_where_a_block_was_cut),
         cmocka_unit_test(prints_nested_calls),
         cmocka_unit_test(leaves_short_calls_out),
         cmocka_unit_test(marks_calls_without_a_return),

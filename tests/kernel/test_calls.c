@@ -3,6 +3,7 @@
 #include "arch/nmi.h"
 #include "arch/trap.h"
 #include "arch/unwind.h"
+#include "kernel/trace/record.h"
 #include "tests/kernel/call_helpers.h"
 
 static u32 ran;
@@ -133,6 +134,56 @@ KERNEL_TEST(calls_by_jumps_are_known)
     expect(landed_by[0] == (u32)jumps_once);
     expect(landed_by[1] == (u32)jumps_twice && !landed_by[2]);
     call_trace_end();
+}
+
+// As if a thread was preempted at the beginning of a stub, and goes on when a
+// trace of another kind runs.
+void late_arc(void);
+void late_path(void);
+void late_enter(void);
+asm(".pushsection .text\n"
+    "late_arc: call trace_arc\n ret\n"
+    "late_path: call trace_path\n ret\n"
+    "late_enter: call trace_enter\n ret\n"
+    ".popsection\n");
+
+static struct trace_ring ring[CPU_MAX];
+
+static int begin_events(u32 *functions, u32 count)
+{
+    static struct trace_ring *rings[CPU_MAX];
+    static bool wake;
+    struct calls_options o = { .size = sizeof(o), .function_count = count };
+    for (u32 i = 0; i < cpu_count; i++) {
+        rings[i] = &ring[i];
+        expect(trace_ring_alloc(&ring[i], 2 * PAGE_SIZE, &wake));
+    }
+    return call_trace_begin_events(&o, functions, rings);
+}
+
+KERNEL_TEST(calls_by_the_stub_of_another_trace)
+{
+    static const u32 modes[] = { CALLS_PATHS, CALLS_EVENTS, CALLS_ARCS,
+                                 CALLS_PATHS };
+    u32 count, before = text_checksum();
+    for (u32 i = 0; i < ARRAY_SIZE(modes); i++) {
+        u32 mode = modes[i];
+        u32 *functions = own_functions(&count);
+        expect(mode == CALLS_EVENTS ? !begin_events(functions, count)
+                                    : !begin(mode, functions, count, 0));
+        top();
+        if (mode != CALLS_ARCS)
+            late_arc();
+        if (mode != CALLS_PATHS)
+            late_path();
+        if (mode != CALLS_EVENTS)
+            late_enter();
+        top();
+        call_trace_end();
+    }
+    for (u32 i = 0; i < cpu_count; i++)
+        trace_ring_free(&ring[i]);
+    expect(text_checksum() == before);
 }
 
 static u32 count_arcs(u32 to, u32 *calls)

@@ -80,7 +80,8 @@ KERNEL_TEST(patch_all_entries)
         expect(text_checksum() == before);
         calls = READ_ONCE(stub_calls);
         sleep_ms(1);
-        expect(READ_ONCE(stub_calls) == calls);
+        // Each thread that was preempted in the stub goes on there once.
+        expect(READ_ONCE(stub_calls) - calls <= thread_count());
     }
     end_load(0);
     if (t)

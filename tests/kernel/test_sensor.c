@@ -312,10 +312,12 @@ KERNEL_TEST(sensor_ring_nests)
     callout_init(&timer, write_in_interrupt, CALLOUT_INTERRUPT);
     reset();
     start(write_records, &timer);
+    expect(thread_set_affinity(current, 1) == 0); // others: ring_cpu, too
     for (u32 i = 0; i < 100; i++) {
         nmi_call_others(write_in_nmi);
         sleep_ms(1);
     }
+    expect(thread_set_affinity(current, UINT32_MAX) == 0);
     wait_for(1);
     WRITE_ONCE(stop, true);
     callout_drain(&timer);
@@ -335,7 +337,9 @@ KERNEL_TEST(sensor_switches_of_a_cpu)
     for (u32 i = 0; i < SLEEPERS; i++)
         sleep_ms(1);
     expect(ring->taken.number >= before + 2 * SLEEPERS);
+    u32 flags = irq_save();
     expect(ring->published == ring->taken.at);
+    irq_restore(flags);
     expect(thread_set_affinity(current, UINT32_MAX) == 0);
     file_unref(f);
     expect(!s->header);

@@ -63,3 +63,11 @@ def test_gauges():
     assert int(heap[1]) == int(result.output.split()[-1]), result
     assert result.errors.count("can't remove") == 1, result
     assert "Permission denied" in result.errors, result
+
+
+def test_switches_are_not_for_every_user():
+    """The context switches of all users' threads; sums of them are for everybody."""
+    result = vm("su user -c 'cat /sensors/sched/latency >/dev/null && "
+                "cat /sensors/sched/switch.0'", smp=1)
+    assert result.status == 1 and not result.output, result
+    assert "switch.0': Permission denied" in result.errors, result

@@ -43,16 +43,6 @@ static _Noreturn void bad_usage(void)
     exit(USAGE_STATUS);
 }
 
-static uint32_t number(const char *option, uint32_t min, uint32_t max)
-{
-    uint32_t value;
-
-    if (decimal(optarg, min, max, &value))
-        return value;
-    complain("%s %s: not a number from %u to %u", option, optarg, min, max);
-    bad_usage();
-}
-
 static void take_patterns(struct settings *s)
 {
     const char *problem = add_patterns(&s->choice, s->patterns, optarg);
@@ -70,22 +60,26 @@ static void take_option(struct settings *s, int c)
         take_patterns(s);
         break;
     case 'Z':
-        s->choice.bytes = number("-Z", 1, BYTES_MAX);
+        s->choice.bytes =
+            number_argument("-Z", optarg, 1, BYTES_MAX, bad_usage);
         break;
     case 'D':
-        s->options.depth = number("-D", 1, DEPTH_MAX);
+        s->options.depth =
+            number_argument("-D", optarg, 1, DEPTH_MAX, bad_usage);
         break;
     case 't':
-        s->options.task = number("-t", 1, INT_MAX);
+        s->options.task = number_argument("-t", optarg, 1, INT_MAX, bad_usage);
         break;
     case '1':
         s->own_only = true;
         break;
     case 'm':
-        s->min_ns = number("--min-duration", 1, UINT32_MAX);
+        s->min_ns =
+            number_argument("--min-duration", optarg, 1, UINT32_MAX, bad_usage);
         break;
     case 'b':
-        s->options.ring_bytes = number("-b", 8, 16384) * 1024;
+        s->options.ring_bytes =
+            number_argument("-b", optarg, 8, 16384, bad_usage) * 1024;
         break;
     case 'o':
         s->output = optarg;

@@ -31,7 +31,8 @@ static void on_signal(int signal)
 // during it: reads return after half a second in any case.
 static void catch (int signal)
 {
-    struct sigaction action = { .sa_handler = on_signal };
+    struct sigaction action = { .sa_handler = on_signal,
+                                .sa_flags = SA_NOCLDSTOP };
 
     sigaction(signal, &action, NULL);
 }
@@ -170,8 +171,8 @@ static void print_all(const struct settings *s, struct profile_session *session,
     trace_reader_finish(&reader);
     profile_trace_info(session, &info);
     profile_end(session);
-    summarize(&g, &reader, &info);
     graph_finish(&g);
+    summarize(&g, &reader, &info);
     trace_reader_free(&reader);
     free(buffer);
 }

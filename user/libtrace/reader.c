@@ -1,7 +1,8 @@
 // Decodes blocks and records, and merges the CPUs' events by time.
 //
-// The kernel says of each block up to which time it is complete. Events after
-// the earliest of these times are held until the next read.
+// The kernel says of each block up to which time it is complete; one that was
+// cut off is, up to its last record. Events after the earliest of these times
+// are held until the next read.
 #include "reader.h"
 
 #include <stdlib.h>
@@ -64,6 +65,7 @@ static const char *take_event(struct trace_reader *r, uint32_t cpu,
         return no_memory;
     memset(e, 0, sizeof(*e));
     e->time = r->cpu[cpu].epoch << TRACE_TIME_BITS | TRACE_HEAD_TIME(head);
+    r->cpu[cpu].last = e->time;
     e->number = r->cpu[cpu].number++;
     e->cpu = cpu;
     e->thread = r->cpu[cpu].thread;
@@ -175,13 +177,24 @@ static void deliver(struct trace_reader *r, uint64_t until)
     r->count -= n;
 }
 
+// The time up to which all events of all CPUs are here.
+static uint64_t all_until(const struct trace_reader *r)
+{
+    uint64_t until = UINT64_MAX;
+
+    for (uint32_t i = 0; i < TRACE_CPUS_MAX; i++) {
+        if (r->cpu[i].until && r->cpu[i].until < until)
+            until = r->cpu[i].until;
+    }
+    return until == UINT64_MAX ? 0 : until;
+}
+
 const char *trace_reader_take(struct trace_reader *r, const void *bytes,
                               size_t size)
 {
     const uint8_t *p = bytes;
     const char *problem = NULL;
     struct trace_block b;
-    uint64_t until = UINT64_MAX;
 
     while (size && !problem) {
         if (size < sizeof(b))
@@ -194,7 +207,7 @@ const char *trace_reader_take(struct trace_reader *r, const void *bytes,
             problem = take_tasks(r, p, there);
         } else if (b.cpu < TRACE_CPUS_MAX) {
             problem = take_records(r, b.cpu, p, there);
-            until = b.until < until ? b.until : until;
+            r->cpu[b.cpu].until = b.until ? b.until : r->cpu[b.cpu].last;
         } else {
             return "a block is of no CPU";
         }
@@ -203,8 +216,8 @@ const char *trace_reader_take(struct trace_reader *r, const void *bytes,
         p += there;
         size -= there;
     }
-    if (!problem && until != UINT64_MAX)
-        deliver(r, until);
+    if (!problem)
+        deliver(r, all_until(r));
     return problem;
 }
 

@@ -36,7 +36,9 @@ struct trace_reader {
         uint64_t epoch;
         uint64_t number;
         uint32_t thread;
-        bool known; // there was a TIME record
+        bool known;     // there was a TIME record
+        uint64_t last;  // the last event's time
+        uint64_t until; // all before is here
     } cpu[TRACE_CPUS_MAX];
     struct trace_event *held; // not delivered yet
     size_t count, room;

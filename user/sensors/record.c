@@ -51,6 +51,7 @@ struct source {
     const char *path;
     struct sensor_file file;
     bool open, done; // done: closed, and all of it is in the file
+    bool broken;     // its owner changed its header: no more of it is read
     union {
         struct sensor_cursor list;
         struct sensor_ring_cursor ring;
@@ -321,10 +322,13 @@ static const char *open_source(struct source *s, bool awaited)
 static void sample(struct source *s)
 {
     struct sensor_file *f = &s->file;
+    struct sensor_layout layout = f->view.header.layout;
 
-    // The kernel's part of the header may have changed: closed.
-    if (sensor_view_init(&f->view, f->memory, f->size) != NULL) {
-        s->done = true; // its owner has spoilt a file of /dev/shm
+    // The kernel's part of the header may have changed: closed. In a file of
+    // /dev/shm the owner may change all of it.
+    if (sensor_view_init(&f->view, f->memory, f->size) != NULL ||
+        memcmp(&layout, &f->view.header.layout, sizeof(layout)) != 0) {
+        s->done = s->broken = true;
         return;
     }
     bool closed = is_closed(s);
@@ -443,6 +447,11 @@ static int report(void)
         if (!s->open) {
             complain("%s: it was not created", s->path);
             status = 1;
+        } else if (s->broken) {
+            complain("%s: its owner has spoilt it; what was recorded before "
+                     "is in the file",
+                     s->path);
+            status = 1;
         } else if (s->lost || s->spoilt) {
             complain("%s: lost %" PRIu64 ", spoilt %" PRIu64 " events", s->path,
                      s->lost, s->spoilt);
@@ -485,5 +494,6 @@ int record_command(int argc, char *argv[])
         child_go(&child);
     record(interval, end, command ? &child : NULL);
     int status = report();
-    return command && !status ? child_end(&child) : status;
+    int ended = command ? child_end(&child) : 0;
+    return ended ? ended : status;
 }

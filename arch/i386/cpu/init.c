@@ -35,6 +35,7 @@ _Static_assert(offsetof(struct cpu, ledger) == CPU_LEDGER, "offsets.h");
 _Static_assert(offsetof(struct thread_base, user) == THREAD_USER, "offsets.h");
 #define CALLS_AT(member) offsetof(struct cpu, calls.member)
 _Static_assert(CALLS_AT(top) == CALLS_TOP && CALLS_AT(limit) == CALLS_LIMIT &&
+                   CALLS_AT(event_limit) == CALLS_EVENT_LIMIT &&
                    CALLS_AT(clock) == CALLS_CLOCK &&
                    CALLS_AT(arcs) == CALLS_ARCS &&
                    CALLS_AT(arc_mask) == CALLS_ARC_MASK &&

@@ -37,13 +37,14 @@
 // struct call_cpu, in struct cpu
 #define CALLS_TOP (CPU_CALLS + 0)
 #define CALLS_LIMIT (CPU_CALLS + 4)
-#define CALLS_CLOCK (CPU_CALLS + 8)
-#define CALLS_ARCS (CPU_CALLS + 16)
-#define CALLS_ARC_MASK (CPU_CALLS + 20)
-#define CALLS_BUCKETS (CPU_CALLS + 24)
-#define CALLS_BUCKET_MASK (CPU_CALLS + 28)
-#define CALLS_TOO_DEEP (CPU_CALLS + 32)
-#define CALLS_RING (CPU_CALLS + 40)
+#define CALLS_EVENT_LIMIT (CPU_CALLS + 8)
+#define CALLS_CLOCK (CPU_CALLS + 12)
+#define CALLS_ARCS (CPU_CALLS + 20)
+#define CALLS_ARC_MASK (CPU_CALLS + 24)
+#define CALLS_BUCKETS (CPU_CALLS + 28)
+#define CALLS_BUCKET_MASK (CPU_CALLS + 32)
+#define CALLS_TOO_DEEP (CPU_CALLS + 36)
+#define CALLS_RING (CPU_CALLS + 44)
 
 // struct call_frame, struct call_node, struct call_arc
 #define FRAME_MARK 0

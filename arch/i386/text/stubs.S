@@ -215,7 +215,7 @@ trace_enter:
     cmpl FRAME_MARK(%esi), %esp
     jae .Lenter_not_nested
 .Lenter_nested:
-    cmpl %fs:CALLS_LIMIT, %esi
+    cmpl %fs:CALLS_EVENT_LIMIT, %esi
     jae .Lenter_no_room
     addl $FRAME_SIZE, %esi
     movl %esp, FRAME_MARK(%esi)
@@ -277,7 +277,7 @@ trace_enter:
     jmp .Lenter_nested
 
 .Lenter_no_room:
-    cmpl $0, %fs:CALLS_LIMIT
+    cmpl $0, %fs:CALLS_EVENT_LIMIT
     je .Lenter_done
     addl $1, %fs:CALLS_TOO_DEEP
     adcl $0, %fs:CALLS_TOO_DEEP + 4

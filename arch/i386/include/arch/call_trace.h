@@ -42,7 +42,7 @@ struct call_node {
 // struct trapframe as `mark`, is below those of its handler.
 struct call_frame {
     u32 mark; // address of the return address, minus CALL_MARK; ~0: a root's
-    u32 back; // the real return address; of an interrupt: `limit` before it
+    u32 back; // the real return address; of an interrupt: the limit before it
     union {
         struct call_node *node;
         u32 function; // of trace_enter: the entry address; CALLS_ROOT_...
@@ -61,7 +61,10 @@ struct call_arc {
 struct call_cpu {
     // The innermost frame of the running context, or a frame of no function.
     struct call_frame *top;
-    struct call_frame *limit; // the last frame that may be used; NULL: none
+    // The last frame that may be used, of trace_path and of trace_enter; NULL:
+    // none. Two, since a thread may be preempted at the beginning of a stub,
+    // and go on when the next trace, of the other kind, runs.
+    struct call_frame *limit, *event_limit;
     // The thread's own time, minus the TSC. In a stub: its own time.
     u64 clock;
     struct call_arc *arcs; // NULL: no arc is counted now
