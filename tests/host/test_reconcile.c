@@ -203,8 +203,9 @@ static u64 make_shares(u64 *own)
 
 // In right runs the differences are normally distributed: of 1 standard
 // deviation, with as many beyond 3 and outside of the 95 % interval as there
-// should be, and the bound for all is kept. Each limit is wrong by chance less
-// often than once in 10^9 runs (6.1 standard deviations of what is counted).
+// should be, and as many runs are taken for wrong as is said, or fewer. Each
+// limit is wrong by chance less often than once in 10^9 runs (6.1 standard
+// deviations of what is counted).
 static void right_shares_agree(void **state UNUSED)
 {
     u64 own[FUNCTIONS], sum = make_shares(own);
@@ -220,10 +221,13 @@ static void right_shares_agree(void **state UNUSED)
             const struct reconciled_row *r = &result.rows[n];
             if (!reconciled_judged(&result, r))
                 continue;
-            double off =
-                reconciled_sampled(&result, r) - reconciled_traced(&result, r);
-            outside += fabs(off) > reconciled_interval(&result, r);
-            squares += pow(reconciled_sigmas(&result, r), 2);
+            struct interval in = reconciled_interval(&result, r);
+            double share = reconciled_traced(&result, r);
+            double sigmas = reconciled_sigmas(&result, r);
+            bool is_outside = share < in.low || share > in.high;
+            assert_true(is_outside == (fabs(sigmas) > 1.959964));
+            outside += is_outside;
+            squares += pow(sigmas, 2);
             judged++;
         }
     }
@@ -253,12 +257,58 @@ static void a_wrong_share_is_found(void **state UNUSED)
     }
 }
 
-static void the_bound_is_of_all_functions(void **state UNUSED)
+// The chance by its definition: a sum over all numbers of samples that differ
+// as much on that side. The probability of each is from the one before it.
+static double chance_of(u32 k, u32 n, double share)
 {
-    assert_float_equal(reconciled_bound(1), 3.2905, 1e-4); // of 0.1 %
-    for (u32 n = 1; n < 1000; n *= 3)
-        assert_float_equal(n * erfc(reconciled_bound(n) / sqrt(2)),
-                           RECONCILED_CHANCE, 1e-9);
+    double p = pow(1 - share, n), at_most = 0, at_least = 0;
+
+    for (u32 i = 0; i <= n; i++) {
+        if (i <= k)
+            at_most += p;
+        if (i >= k)
+            at_least += p;
+        p *= (n - i) / (i + 1.0) * share / (1 - share);
+    }
+    return fmin(1, 2 * fmin(at_most, at_least));
+}
+
+static void chances_are_binomial(void **state UNUSED)
+{
+    static const u32 shares[] = { 10, 20, 500, 990 }; // thousandths
+    for (u32 i = 0; i < ARRAY_SIZE(shares); i++) {
+        u64 own[FUNCTIONS] = { shares[i], 1000 - shares[i] };
+        for (u32 k = 0; k <= 100; k++) {
+            samples_clear(&samples);
+            if (k)
+                ADD(MODE_KERNEL, k, FUNCTION(0) + 6);
+            if (k < 100)
+                ADD(MODE_KERNEL, 100 - k, FUNCTION(1) + 6);
+            reconcile_with(own);
+            double right = chance_of(k, 100, shares[i] / 1000.0);
+            double found = reconciled_chance(&result, row(FUNCTION(0)));
+            assert_true(fabs(found - right) <= 1e-9 * right + 1e-13);
+            // Of the two functions, which have the same chance.
+            assert_true(fabs(result.chance - fmin(1, 2 * right)) <=
+                        2e-9 * right + 2e-13);
+            assert_true(result.agree == (result.chance >= RECONCILED_CHANCE));
+        }
+    }
+}
+
+// An interval is between 0 and 1, also of no samples, and of all.
+static void intervals_have_a_width(void **state UNUSED)
+{
+    u64 own[FUNCTIONS] = { 1, 1 };
+
+    ADD(MODE_KERNEL, 100, FUNCTION(0) + 6);
+    reconcile_with(own);
+    struct interval all = reconciled_interval(&result, row(FUNCTION(0)));
+    struct interval none = reconciled_interval(&result, row(FUNCTION(1)));
+    assert_float_equal(none.low, 0, 1e-12);
+    assert_float_equal(none.high, 0.036993, 1e-6); // z*z / (n + z*z)
+    assert_float_equal(all.low, 1 - none.high, 1e-12);
+    assert_float_equal(all.high, 1, 1e-12);
 }
 
 int main(void)
@@ -273,7 +323,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(right_shares_agree, setup, teardown),
         cmocka_unit_test_setup_teardown(a_wrong_share_is_found, setup,
                                         teardown),
-        cmocka_unit_test(the_bound_is_of_all_functions),
+        cmocka_unit_test_setup_teardown(chances_are_binomial, setup, teardown),
+        cmocka_unit_test_setup_teardown(intervals_have_a_width, setup,
+                                        teardown),
     };
     random_init();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define NORMAL_95 1.959964 // standard deviations: 95 % of a normal distribution
+#define TERM_LEAST 1e-17   // of a sum: it changes no digit
 
 // --- rows -------------------------------------------------------------------
 
@@ -186,13 +187,17 @@ double reconciled_traced(const struct reconciliation *r,
     return part(row->own, r->own);
 }
 
-double reconciled_interval(const struct reconciliation *r,
-                           const struct reconciled_row *row)
+// Wilson's: the shares from which the samples differ by so many standard
+// deviations of that share.
+struct interval reconciled_interval(const struct reconciliation *r,
+                                    const struct reconciled_row *row)
 {
-    double share = reconciled_sampled(r, row);
+    double n = r->compared, z2 = NORMAL_95 * NORMAL_95;
+    double share = reconciled_sampled(r, row), sum = n + z2;
+    double middle = (row->samples + z2 / 2) / sum;
+    double half = sqrt(z2 * (n * share * (1 - share) + z2 / 4)) / sum;
 
-    return r->compared ? NORMAL_95 * sqrt(share * (1 - share) / r->compared)
-                       : 0;
+    return (struct interval){ middle - half, middle + half };
 }
 
 double reconciled_sigmas(const struct reconciliation *r,
@@ -204,18 +209,36 @@ double reconciled_sigmas(const struct reconciliation *r,
     return off == 0 ? 0 : off / sqrt(n * share * (1 - share));
 }
 
-double reconciled_bound(uint32_t functions)
+// That of n draws, each with the chance `share`, k or more succeed; k is above
+// the mean, so that the terms become smaller.
+static double chance_of_more(double n, double k, double share)
 {
-    double chance = RECONCILED_CHANCE / functions, low = 0, high = 40;
+    double odds = share / (1 - share), sum = 0;
+    double term = exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) +
+                      k * log(share) + (n - k) * log1p(-share));
 
-    for (int i = 0; i < 60; i++) { // erfc falls
-        double middle = (low + high) / 2;
-        if (erfc(middle / sqrt(2)) > chance)
-            low = middle;
-        else
-            high = middle;
+    for (; k <= n && term > sum * TERM_LEAST; k++) {
+        sum += term;
+        term *= (n - k) / (k + 1) * odds;
     }
-    return high;
+    return sum;
+}
+
+double reconciled_chance(const struct reconciliation *r,
+                         const struct reconciled_row *row)
+{
+    double share = reconciled_traced(r, row), n = r->compared;
+    double k = row->samples, chance;
+
+    if (k == n * share)
+        return 1;
+    if (share <= 0 || share >= 1)
+        return 0;
+    if (k > n * share)
+        chance = chance_of_more(n, k, share);
+    else
+        chance = chance_of_more(n, n - k, 1 - share);
+    return fmin(2 * chance, 1);
 }
 
 bool reconciled_judged(const struct reconciliation *r,
@@ -242,12 +265,14 @@ static void add_others(struct reconciliation *r)
 
 static void judge(struct reconciliation *r, const struct reconciled_row *row)
 {
-    double off = fabs(reconciled_sigmas(r, row));
+    double chance = reconciled_chance(r, row);
 
     r->judged++;
-    r->agreeing += off <= RECONCILED_SIGMAS;
-    if (!r->worst || off > fabs(reconciled_sigmas(r, r->worst)))
+    r->agreeing += fabs(reconciled_sigmas(r, row)) <= RECONCILED_SIGMAS;
+    if (!r->worst || chance < r->chance) {
         r->worst = row;
+        r->chance = chance;
+    }
 }
 
 static void judge_all(struct reconciliation *r)
@@ -258,8 +283,8 @@ static void judge_all(struct reconciliation *r)
     }
     if (reconciled_judged(r, &r->others))
         judge(r, &r->others);
-    r->bound = reconciled_bound(r->judged ? r->judged : 1);
-    r->agree = !r->worst || fabs(reconciled_sigmas(r, r->worst)) <= r->bound;
+    r->chance = r->worst ? fmin(r->chance * r->judged, 1) : 1;
+    r->agree = r->chance >= RECONCILED_CHANCE;
 }
 
 static double weight(const struct reconciliation *r,

@@ -16,7 +16,9 @@
 // So of `compared` samples a function with the share p of the time has a
 // binomial number, with the mean compared * p and the variance compared * p *
 // (1 - p). The trace measures p itself, in the same run, without an error of
-// sampling.
+// sampling. The NMIs in a function's time make p vary with its samples, if
+// little: then the difference varies less than the model says, and less often
+// right profiles are taken for wrong than is stated.
 #pragma once
 
 #include "call_paths.h"
@@ -44,9 +46,9 @@ struct reconciliation {
                                          // RECONCILED_LEAST; itself judged if
                                          // that is not less
     uint32_t judged, agreeing;           // within RECONCILED_SIGMAS
-    const struct reconciled_row *worst;  // of those judged; NULL: none
-    double bound;                        // reconciled_bound(judged)
-    bool agree;                          // none is beyond `bound`
+    const struct reconciled_row *worst;  // the least likely; NULL: none judged
+    double chance; // that any of those judged is as unlikely: 0...1, or less
+    bool agree;    // that is not below RECONCILED_CHANCE
 };
 
 // Functions with this share of the traced time are judged each, the others as
@@ -68,16 +70,23 @@ double reconciled_sampled(const struct reconciliation *r,
                           const struct reconciled_row *row);
 double reconciled_traced(const struct reconciliation *r,
                          const struct reconciled_row *row);
-// Half the width of the sampled share's 95 % confidence interval.
-double reconciled_interval(const struct reconciliation *r,
-                           const struct reconciled_row *row);
-// Of many functions some differ by more than RECONCILED_SIGMAS by chance, so
-// together they are judged by this bound, in standard deviations: that any of
-// so many exceeds it by chance happens in RECONCILED_CHANCE of all runs, or
-// less (Bonferroni's inequality, normal distribution).
-#define RECONCILED_CHANCE 0.001
-double reconciled_bound(uint32_t functions);
 // By how many standard deviations the samples differ from the traced share.
 // Infinite: samples where the trace has no time.
 double reconciled_sigmas(const struct reconciliation *r,
                          const struct reconciled_row *row);
+// The 95 % confidence interval of the sampled share: it has the traced share if
+// the difference is within 1.96 standard deviations.
+struct interval {
+    double low, high; // 0...1
+};
+struct interval reconciled_interval(const struct reconciliation *r,
+                                    const struct reconciled_row *row);
+// The probability that samples of the traced share differ from it by as much,
+// or more: twice that of one side, from the binomial distribution itself.
+double reconciled_chance(const struct reconciliation *r,
+                         const struct reconciled_row *row);
+// Of many functions some differ by more than RECONCILED_SIGMAS by chance, so
+// together they are judged by their number times the least chance of one
+// (Bonferroni's inequality). Of right profiles that is below RECONCILED_CHANCE
+// once in 1 / RECONCILED_CHANCE runs, or less often.
+#define RECONCILED_CHANCE 0.001

@@ -23,7 +23,7 @@
 #define RATE_DEFAULT 4000
 #define RING_SECONDS_MAX 3600
 #define ROWS_DEFAULT 20
-#define EXPECTED_LEAST 10 // samples, for the normal distribution to hold
+#define EXPECTED_LEAST 10 // samples of 1 %: fewer would agree with anything
 
 static const char usage_text[] =
     "usage: profile reconcile [options] COMMAND [ARGUMENTS...]\n"
@@ -180,9 +180,17 @@ static void print_missing(const struct run *r)
                i->overflow + i->too_deep + i->no_frames);
     if (info->lost)
         printf("MISSING: %" PRIu64
-               " samples, for which the buffers had no room "
-               "(-m)\n",
+               " samples, for which the buffers had no room (-m)\n",
                info->lost);
+    if (info->missed)
+        printf("MISSING: %" PRIu64
+               " samples, which came so late that the next was due: shares "
+               "may be\n         wrong (a lower -F)\n",
+               info->missed);
+    if (info->throttled)
+        printf("MISSING: %" PRIu64
+               " samples, since sampling took too much time (a lower -F)\n",
+               info->throttled);
 }
 
 static void print_header(const struct run *r, const struct reconciliation *c)
@@ -215,11 +223,12 @@ static void print_row(const struct reconciliation *c,
 
     printf("%7.2f%%", percent(row->in, c->kernel));
     if (!row->traced) {
-        printf("         -        -        -       -          -  ");
+        printf("         -                 -        -       -          -  ");
     } else {
-        printf(
-            "  %7.2f%%  %6.2f%%  %6.2f%%  ", 100 * reconciled_sampled(c, row),
-            100 * reconciled_interval(c, row), 100 * reconciled_traced(c, row));
+        struct interval i = reconciled_interval(c, row);
+        printf("  %7.2f%%  %6.2f - %5.2f%%  %6.2f%%  ",
+               100 * reconciled_sampled(c, row), 100 * i.low, 100 * i.high,
+               100 * reconciled_traced(c, row));
         printf(isfinite(sigmas) ? "%+6.1f" : "     -", sigmas);
         printf("%c  %9" PRIu64 "  ", agrees(c, row) ? ' ' : '!', row->calls);
     }
@@ -244,13 +253,18 @@ static void print_judgement(const struct reconciliation *c)
            c->agreeing, c->judged, RECONCILED_SIGMAS,
            reconciled_judged(c, &c->others) ? " (all others count as one)"
                                             : "");
-    printf("The largest difference, %+.1f sigmas of ",
+    printf("The least likely difference, %+.1f sigmas of ",
            reconciled_sigmas(c, c->worst));
     put_printable(stdout, c->worst->name);
-    printf(", is %s %.2f, which one of %u\n"
-           "exceeds by chance in one run of %.0f%s\n",
-           c->agree ? "within" : "BEYOND", c->bound, c->judged,
-           1 / RECONCILED_CHANCE, c->agree ? "" : ": the profilers DIFFER");
+    printf(c->chance < 0.1 ? ": by chance one of %u\n"
+                             "differs as much in %.2g %% of all runs"
+                           : ": by chance one of %u\n"
+                             "differs as much in %.0f %% of all runs",
+           c->judged, 100 * c->chance);
+    if (!c->agree)
+        printf("; less than %.1f %%: the profilers DIFFER",
+               100 * RECONCILED_CHANCE);
+    putchar('\n');
 }
 
 static void print_table(const struct reconcile_settings *s,
@@ -258,8 +272,8 @@ static void print_table(const struct reconcile_settings *s,
 {
     uint32_t rows = 0;
 
-    printf(
-        " Sampled  Compared    +-95%%   Traced  Sigmas      Calls  Function\n");
+    puts(" Sampled  Compared      95% interval   Traced  Sigmas      Calls  "
+         "Function");
     for (uint32_t i = 0; i < c->count; i++) {
         const struct reconciled_row *row = &c->rows[i];
         if (!s->rows || (is_shown(c, row) && rows < s->rows)) {
@@ -282,6 +296,8 @@ static void print_json(const struct run *r, const struct reconciliation *c)
     } members[] = {
         { "rate_hz", info->rate_hz },
         { "lost", info->lost },
+        { "missed", info->missed },
+        { "throttled", info->throttled },
         { "user", c->user },
         { "idle", c->idle },
         { "kernel", c->kernel },
@@ -301,8 +317,8 @@ static void print_json(const struct run *r, const struct reconciliation *c)
     json_string(stdout, info->source, strlen(info->source));
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
         printf(", \"%s\": %" PRIu64, members[i].name, members[i].value);
-    printf(", \"agree\": %s, \"judged\": %u, \"within\": %u, \"bound\": %.3f",
-           c->agree ? "true" : "false", c->judged, c->agreeing, c->bound);
+    printf(", \"agree\": %s, \"judged\": %u, \"within\": %u, \"chance\": %.9g",
+           c->agree ? "true" : "false", c->judged, c->agreeing, c->chance);
     printf(",\n\"functions\": [");
     for (uint32_t i = 0; i < c->count; i++) {
         const struct reconciled_row *row = &c->rows[i];

@@ -99,6 +99,16 @@ static ALWAYS_INLINE bool call_trace_is_stub(u32 pc)
     return pc - (u32)trace_arc < (u32)(trace_code_end - trace_arc);
 }
 
+// What a call instruction takes is the difference between these two.
+static ALWAYS_INLINE void call_trace_call_only(void)
+{
+    __asm__ volatile("call 1f\n1:\taddl $4, %%esp" ::: "memory", "cc");
+}
+static ALWAYS_INLINE void call_trace_no_call(void)
+{
+    __asm__ volatile("addl $0, %%esp" ::: "memory", "cc");
+}
+
 // Whether a return address is one that the stubs have put in place.
 static ALWAYS_INLINE bool call_trace_is_exit(u32 back)
 {
